@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * A bump allocator over one fixed mapping. Nothing is ever reused while a
+ * simulation lives: a line that changed its owner would mix two objects'
+ * statistics. Objects are appended in address order, so that finding one by line is a binary search.
+ */
+#include "arena.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+static uint64_t used; /* bytes from ARENA_BASE */
+static struct arena_object *objects;
+static size_t nr_objects, cap_objects;
+static const char *label_name, *label_type;
+
+void arena_init(void)
+{
+	void *want = (void *)(uintptr_t)ARENA_BASE;
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+
+	if (used)
+		flags |= MAP_FIXED; /* ours already: fresh zero pages in its place */
+	else
+		flags |= MAP_FIXED_NOREPLACE;
+	if (mmap(want, ARENA_SIZE, PROT_READ | PROT_WRITE, flags, -1, 0) != want) {
+		perror("schedshard: cannot map the simulated memory");
+		exit(1);
+	}
+	used = LINE_SIZE; /* line 0 stays unused, so that no object has offset 0 */
+	nr_objects = 0;
+	label_name = "unnamed";
+	label_type = NULL;
+}
+
+void *arena_alloc(size_t size, int node, const char *name, const char *type)
+{
+	size_t bytes = (size + LINE_SIZE - 1) & ~(size_t)(LINE_SIZE - 1);
+	struct arena_object *o;
+
+	if (!bytes)
+		bytes = LINE_SIZE;
+	if (!used)
+		arena_init();
+	if (used + bytes > ARENA_SIZE) {
+		fprintf(stderr, "schedshard: simulated memory is full (%zu bytes asked for %s)\n",
+			size, name);
+		abort();
+	}
+	if (nr_objects == cap_objects) {
+		cap_objects = cap_objects ? 2 * cap_objects : 256;
+		objects = realloc(objects, cap_objects * sizeof(*objects));
+		if (!objects)
+			abort();
+	}
+	o = &objects[nr_objects++];
+	*o = (struct arena_object){ .name = name, .type = type, .offset = used, .size = size, .node = node };
+	used += bytes;
+	return (void *)(uintptr_t)(ARENA_BASE + o->offset);
+}
+
+uint32_t arena_lines(void)
+{
+	return (uint32_t)(used >> LINE_SHIFT);
+}
+
+size_t arena_bytes(void)
+{
+	return used;
+}
+
+const struct arena_object *arena_object_of(uint32_t line)
+{
+	uint64_t offset = (uint64_t)line << LINE_SHIFT;
+	size_t lo = 0, hi = nr_objects;
+
+	while (hi - lo > 1) {
+		size_t mid = (lo + hi) / 2;
+
+		if (objects[mid].offset <= offset)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	return &objects[lo];
+}
+
+void arena_label(const char *name, const char *type)
+{
+	label_name = name;
+	label_type = type;
+}
+
+/* What core/ asks port/sim for; see port/sim/port.h. */
+void *port_alloc(size_t size, int node);
+void port_free(void *ptr, size_t size);
+
+void *port_alloc(size_t size, int node)
+{
+	return arena_alloc(size, node, label_name, label_type);
+}
+
+void port_free(void *ptr, size_t size)
+{
+	/* Lines are not reused within a simulation, see above; arena_init() frees them all. */
+	(void)ptr;
+	(void)size;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * backend.h - what the instrumented code's memory accesses are turned into.
+ *
+ * Code under simulation is compiled with -fsanitize=thread. The compiler then calls a
+ * __tsan_* function for every access; tsan_hooks.c, linked in place of the
+ * sanitizer's runtime, turns these calls into the few functions below. Two
+ * backends implement them, and the linker chooses:
+ *
+ *   engine.c    the timing simulator: values are sequentially consistent, every
+ *               access costs what the coherence model says
+ *   explore.c   the explorer: no time, but every interleaving, with x86-TSO
+ *               store buffers
+ *
+ * Context: a backend function may switch to another fiber before it returns;
+ * the access it stands for happens, for every other simulated CPU, at the moment it
+ * returns. Outside of a run (set-up and checking code on the main stack) the
+ * backends perform the access at once and charge nothing.
+ *
+ * @pc is an address inside the instrumented function, used only for reports.
+ * @mo is the C11 memory order as the compiler passes it (0 relaxed ... 5 seq_cst).
+ */
+#ifndef SIM_BACKEND_H
+#define SIM_BACKEND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum sim_rmw_op {
+	SIM_RMW_XCHG,
+	SIM_RMW_ADD,
+	SIM_RMW_SUB,
+	SIM_RMW_AND,
+	SIM_RMW_OR,
+	SIM_RMW_XOR,
+	SIM_RMW_NAND,
+};
+
+/** sim_load - atomic load of @size (1, 2, 4, 8) bytes; returns the value, zero extended. */
+uint64_t sim_load(const volatile void *addr, unsigned int size, int mo, const void *pc);
+
+/** sim_store - atomic store of the low @size bytes of @val. */
+void sim_store(volatile void *addr, unsigned int size, uint64_t val, int mo, const void *pc);
+
+/** sim_rmw - atomic read-modify-write; returns the old value. A locked instruction on x86. */
+uint64_t sim_rmw(volatile void *addr, unsigned int size, enum sim_rmw_op op, uint64_t operand,
+		 int mo, const void *pc);
+
+/**
+ * sim_cas - atomic compare-and-exchange.
+ *
+ * Return: true when *@expected was found and replaced by @desired; else false,
+ * with the value found in *@expected.
+ */
+bool sim_cas(volatile void *addr, unsigned int size, uint64_t *expected, uint64_t desired, int mo,
+	     const void *pc);
+
+/** sim_fence - a full fence when @mo is seq_cst; weaker fences order nothing more on x86. */
+void sim_fence(int mo, const void *pc);
+
+/**
+ * sim_plain - a non-atomic access is about to happen.
+ *
+ * The instrumented code performs the access itself right after the call, so that
+ * the backend sees neither the value read nor the value written.
+ */
+void sim_plain(const volatile void *addr, unsigned int size, bool write, const void *pc);
+
+/* The value operations themselves, for backends: plain C, no simulation. */
+uint64_t sim_raw_read(const volatile void *addr, unsigned int size);
+void sim_raw_write(volatile void *addr, unsigned int size, uint64_t val);
+uint64_t sim_rmw_result(enum sim_rmw_op op, uint64_t old, uint64_t operand);
+
+#endif

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Why this is right: a context is saved by whoever was left, not by whoever
+ * leaves. jump_fcontext() hands the arriving side a handle on the side that
+ * jumped, so each arrival first stores that handle into the fiber it came from;
+ * until then that fiber cannot be resumed, and nobody can try, since only one
+ * thread runs. The fiber a jump came from travels as the jump's data pointer.
+ */
+#include "fiber.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* Boost.Context's C interface; its headers are C++, the symbols are plain C. */
+struct transfer {
+	void *fctx;
+	void *data;
+};
+struct transfer jump_fcontext(void *to, void *data);
+void *make_fcontext(void *stack_top, size_t size, void (*fn)(struct transfer t));
+
+static struct fiber *starting; /* the fiber that a first jump is about to enter */
+
+static void arrived(struct transfer t)
+{
+	((struct fiber *)t.data)->ctx = t.fctx;
+}
+
+static void trampoline(struct transfer t)
+{
+	struct fiber *self = starting;
+
+	arrived(t);
+	self->fn(self->arg);
+	self->done = true;
+	fiber_switch(self, self->return_to);
+	abort(); /* a finished fiber was resumed */
+}
+
+struct fiber *fiber_pool_alloc(size_t n, size_t stack_size)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t stride = stack_size + page;
+	struct fiber *pool = calloc(n, sizeof(*pool));
+	char *stacks;
+
+	if (!pool)
+		return NULL;
+	stacks = mmap(NULL, n * stride, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (stacks == MAP_FAILED) {
+		free(pool);
+		return NULL;
+	}
+	for (size_t i = 0; i < n; i++) {
+		/* The guard page turns a stack overflow into a fault instead of a
+		 * silent write into the neighbour's stack. */
+		mprotect(stacks + i * stride, page, PROT_NONE);
+		pool[i].stack_top = stacks + (i + 1) * stride;
+		pool[i].stack_size = stack_size;
+	}
+	return pool;
+}
+
+void fiber_pool_free(struct fiber *pool, size_t n)
+{
+	size_t stride;
+
+	if (!pool)
+		return;
+	stride = pool[0].stack_size + (size_t)sysconf(_SC_PAGESIZE);
+	munmap(pool[0].stack_top - stride, n * stride);
+	free(pool);
+}
+
+void fiber_start(struct fiber *f, void (*fn)(void *arg), void *arg, struct fiber *return_to)
+{
+	f->fn = fn;
+	f->arg = arg;
+	f->return_to = return_to;
+	f->done = false;
+	f->ctx = make_fcontext(f->stack_top, f->stack_size, trampoline);
+}
+
+void fiber_switch(struct fiber *from, struct fiber *to)
+{
+	void *ctx = to->ctx;
+
+	starting = to;
+	arrived(jump_fcontext(ctx, from));
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * fiber.h - one stack a simulated CPU, switched in user space.
+ *
+ * A thin layer over Boost.Context's C entry points. Not thread safe: all fibers of
+ * a process run on one thread.
+ */
+#ifndef SIM_FIBER_H
+#define SIM_FIBER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct fiber {
+	void *ctx;		 /* saved context while the fiber is not running */
+	void (*fn)(void *arg);	 /* body; runs once for each fiber_start() */
+	void *arg;
+	struct fiber *return_to; /* resumed when the body returns */
+	char *stack_top;
+	size_t stack_size;
+	bool done;
+};
+
+/**
+ * fiber_pool_alloc - stacks for @n fibers, each with a guard page below.
+ * @n: number of fibers
+ * @stack_size: bytes, a multiple of the page size
+ *
+ * Return: the array of fibers, or NULL when memory is short.
+ */
+struct fiber *fiber_pool_alloc(size_t n, size_t stack_size);
+void fiber_pool_free(struct fiber *pool, size_t n);
+
+/**
+ * fiber_start - prepare a fiber to run @fn(@arg) from the beginning.
+ * @f: a fiber of a pool, not running; whatever it did before is forgotten
+ * @return_to: the fiber that runs on when @fn returns
+ *
+ * Nothing runs until the first fiber_switch() to @f.
+ */
+void fiber_start(struct fiber *f, void (*fn)(void *arg), void *arg, struct fiber *return_to);
+
+/**
+ * fiber_switch - leave @from, run @to until something switches back.
+ * @from: the fiber running now; a zeroed struct fiber stands for the thread's own stack
+ */
+void fiber_switch(struct fiber *from, struct fiber *to);
+
+#endif

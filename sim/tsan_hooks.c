@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * The functions that gcc's and clang's -fsanitize=thread instrumentation calls, each a few
+ * lines over backend.h. The list is that of the compilers' ABI; names and
+ * signatures are theirs, there is no header for it.
+ *
+ * This file itself is compiled without instrumentation.
+ */
+#include "backend.h"
+
+#define PC __builtin_return_address(0)
+
+/* Life cycle and call stack: nothing to do, the program counter is enough. */
+void __tsan_init(void);
+void __tsan_func_entry(void *pc);
+void __tsan_func_exit(void);
+void __tsan_init(void)
+{
+}
+void __tsan_func_entry(void *pc)
+{
+}
+void __tsan_func_exit(void)
+{
+}
+
+#define PLAIN(n)                                                                                   \
+	void __tsan_read##n(void *a);                                                              \
+	void __tsan_write##n(void *a);                                                             \
+	void __tsan_unaligned_read##n(void *a);                                                    \
+	void __tsan_unaligned_write##n(void *a);                                                   \
+	void __tsan_volatile_read##n(void *a);                                                     \
+	void __tsan_volatile_write##n(void *a);                                                    \
+	void __tsan_read##n(void *a)                                                               \
+	{                                                                                          \
+		sim_plain(a, n, false, PC);                                                        \
+	}                                                                                          \
+	void __tsan_write##n(void *a)                                                              \
+	{                                                                                          \
+		sim_plain(a, n, true, PC);                                                         \
+	}                                                                                          \
+	void __tsan_unaligned_read##n(void *a)                                                     \
+	{                                                                                          \
+		sim_plain(a, n, false, PC);                                                        \
+	}                                                                                          \
+	void __tsan_unaligned_write##n(void *a)                                                    \
+	{                                                                                          \
+		sim_plain(a, n, true, PC);                                                         \
+	}                                                                                          \
+	void __tsan_volatile_read##n(void *a)                                                      \
+	{                                                                                          \
+		sim_plain(a, n, false, PC);                                                        \
+	}                                                                                          \
+	void __tsan_volatile_write##n(void *a)                                                     \
+	{                                                                                          \
+		sim_plain(a, n, true, PC);                                                         \
+	}
+
+PLAIN(1)
+PLAIN(2)
+PLAIN(4)
+PLAIN(8)
+PLAIN(16)
+
+void __tsan_read_range(void *a, unsigned long size);
+void __tsan_write_range(void *a, unsigned long size);
+void __tsan_vptr_update(void **vptr, void *val);
+
+/* A range touches its lines one by one, as the copy loop it stands for would. */
+static void range(char *a, unsigned long size, bool write, const void *pc)
+{
+	while (size) {
+		unsigned long chunk = 8 - ((uintptr_t)a & 7);
+
+		if (chunk > size)
+			chunk = size;
+		sim_plain(a, (unsigned int)chunk, write, pc);
+		a += chunk;
+		size -= chunk;
+	}
+}
+
+void __tsan_read_range(void *a, unsigned long size)
+{
+	range(a, size, false, PC);
+}
+
+void __tsan_write_range(void *a, unsigned long size)
+{
+	range(a, size, true, PC);
+}
+
+void __tsan_vptr_update(void **vptr, void *val)
+{
+	sim_plain(vptr, sizeof(*vptr), true, PC);
+}
+
+#define RMW(bits, name, op)                                                                        \
+	uint##bits##_t __tsan_atomic##bits##_##name(volatile void *a, uint##bits##_t v, int mo);   \
+	uint##bits##_t __tsan_atomic##bits##_##name(volatile void *a, uint##bits##_t v, int mo)    \
+	{                                                                                          \
+		return (uint##bits##_t)sim_rmw(a, bits / 8, op, v, mo, PC);                        \
+	}
+
+#define CAS(bits, name)                                                                            \
+	int __tsan_atomic##bits##_compare_exchange_##name(volatile void *a, void *expected,        \
+							  uint##bits##_t desired, int mo,          \
+							  int fail_mo);                            \
+	int __tsan_atomic##bits##_compare_exchange_##name(volatile void *a, void *expected,        \
+							  uint##bits##_t desired, int mo,          \
+							  int fail_mo)                             \
+	{                                                                                          \
+		uint##bits##_t *e = expected;                                                      \
+		uint64_t want = *e;                                                                \
+		bool ok = sim_cas(a, bits / 8, &want, desired, mo, PC);                            \
+                                                                                                   \
+		*e = (uint##bits##_t)want;                                                         \
+		return ok;                                                                         \
+	}
+
+#define ATOMIC(bits)                                                                               \
+	uint##bits##_t __tsan_atomic##bits##_load(const volatile void *a, int mo);                 \
+	void __tsan_atomic##bits##_store(volatile void *a, uint##bits##_t v, int mo);              \
+	uint##bits##_t __tsan_atomic##bits##_compare_exchange_val(                                 \
+		volatile void *a, uint##bits##_t expected, uint##bits##_t desired, int mo,         \
+		int fail_mo);                                                                      \
+	uint##bits##_t __tsan_atomic##bits##_load(const volatile void *a, int mo)                  \
+	{                                                                                          \
+		return (uint##bits##_t)sim_load(a, bits / 8, mo, PC);                              \
+	}                                                                                          \
+	void __tsan_atomic##bits##_store(volatile void *a, uint##bits##_t v, int mo)               \
+	{                                                                                          \
+		sim_store(a, bits / 8, v, mo, PC);                                                 \
+	}                                                                                          \
+	uint##bits##_t __tsan_atomic##bits##_compare_exchange_val(                                 \
+		volatile void *a, uint##bits##_t expected, uint##bits##_t desired, int mo,         \
+		int fail_mo)                                                                       \
+	{                                                                                          \
+		uint64_t want = expected;                                                          \
+                                                                                                   \
+		sim_cas(a, bits / 8, &want, desired, mo, PC);                                      \
+		return (uint##bits##_t)want;                                                       \
+	}                                                                                          \
+	RMW(bits, exchange, SIM_RMW_XCHG)                                                          \
+	RMW(bits, fetch_add, SIM_RMW_ADD)                                                          \
+	RMW(bits, fetch_sub, SIM_RMW_SUB)                                                          \
+	RMW(bits, fetch_and, SIM_RMW_AND)                                                          \
+	RMW(bits, fetch_or, SIM_RMW_OR)                                                            \
+	RMW(bits, fetch_xor, SIM_RMW_XOR)                                                          \
+	RMW(bits, fetch_nand, SIM_RMW_NAND)                                                        \
+	CAS(bits, strong)                                                                          \
+	CAS(bits, weak)
+
+ATOMIC(8)
+ATOMIC(16)
+ATOMIC(32)
+ATOMIC(64)
+
+void __tsan_atomic_thread_fence(int mo);
+void __tsan_atomic_signal_fence(int mo);
+
+void __tsan_atomic_thread_fence(int mo)
+{
+	sim_fence(mo, PC);
+}
+
+void __tsan_atomic_signal_fence(int mo)
+{
+}
+
+uint64_t sim_raw_read(const volatile void *addr, unsigned int size)
+{
+	switch (size) {
+	case 1:
+		return *(const volatile uint8_t *)addr;
+	case 2:
+		return *(const volatile uint16_t *)addr;
+	case 4:
+		return *(const volatile uint32_t *)addr;
+	default:
+		return *(const volatile uint64_t *)addr;
+	}
+}
+
+void sim_raw_write(volatile void *addr, unsigned int size, uint64_t val)
+{
+	switch (size) {
+	case 1:
+		*(volatile uint8_t *)addr = (uint8_t)val;
+		break;
+	case 2:
+		*(volatile uint16_t *)addr = (uint16_t)val;
+		break;
+	case 4:
+		*(volatile uint32_t *)addr = (uint32_t)val;
+		break;
+	default:
+		*(volatile uint64_t *)addr = val;
+		break;
+	}
+}
+
+uint64_t sim_rmw_result(enum sim_rmw_op op, uint64_t old, uint64_t operand)
+{
+	switch (op) {
+	case SIM_RMW_XCHG:
+		return operand;
+	case SIM_RMW_ADD:
+		return old + operand;
+	case SIM_RMW_SUB:
+		return old - operand;
+	case SIM_RMW_AND:
+		return old & operand;
+	case SIM_RMW_OR:
+		return old | operand;
+	case SIM_RMW_XOR:
+		return old ^ operand;
+	default:
+		return ~(old & operand);
+	}
+}
