@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * The sharded counter: one count a shard, each on a line of its own on the shard's
+ * node, summed on demand. Works before the plan is known: a statically
+ * initialised counter counts in one place of its own until it is attached.
+ *
+ * Concurrency of operations on one counter ("ok": any threads, any CPUs, at once):
+ *
+ *                       | add inc dec | sum is_zero more_than | attach | detach
+ *   add inc dec         | ok          | ok                    | ok     | -
+ *   sum is_zero more_.. | ok          | ok                    | ok     | -
+ *   attach              | ok          | ok                    | -      | -
+ *   detach              | -           | -                     | -      | -
+ *
+ *   -  the caller excludes
+ *
+ * What a sum guarantees. Each add goes to exactly one place and stays there (attach
+ * moves nothing), places are read one after the other, so:
+ *
+ *   1. With no add running the sum is exact, before, during and after an attach.
+ *   2. With adds running it holds every add that was complete when it began, and
+ *      some subset of those that run meanwhile.
+ *
+ * Of 2 follows less than one may think: an item that moves (dec for one CPU, inc
+ * for another, in whatever order) may be seen at both, at either, or at neither,
+ * and a sum of 0 does not mean that there was a moment with none. What holds:
+ *
+ *   3. Paired use: each dec names a CPU of the same shard as its inc did (an item
+ *      belongs to a CPU, and whoever counts it names that CPU). Then every place
+ *      counts the items of its own, and the sum is at least the number of items
+ *      counted all through the call, at most the number of items counted at any
+ *      moment of it. So shard_counter_is_zero() is never true while an item stays
+ *      counted from before the call to its end, and shard_counter_more_than(n) is
+ *      never false while n + 1 items do.
+ *   4. Unpaired use (an inc on one CPU, its dec wherever the thread runs by then):
+ *      places may be negative. Only shard_counter_sum() and only guarantee 1 are for
+ *      this; is_zero and more_than stop early and would be wrong.
+ *
+ * Items counted before the attach may be taken off after it, at any CPU, in both
+ * uses: is_zero and more_than allow for it.
+ *
+ * Ordering: none, unless said. Context: attach may sleep; the rest runs anywhere,
+ * interrupts included, and waits for nobody. CPU numbers must be those of possible
+ * CPUs of the plan; they are not checked.
+ */
+#ifndef SHARD_COUNTER_H
+#define SHARD_COUNTER_H
+
+#include "port.h"
+#include "shard_plan.h"
+
+/**
+ * struct shard_counter_lines - the places of an attached counter; read-only
+ * @slot: the plan's table by CPU number
+ * @plan: the plan
+ * @bytes: memory of this header with its table
+ * @line: by shard: its count, at the start of its own line
+ */
+struct shard_counter_lines {
+	const struct shard_slot *slot;
+	const struct shard_plan *plan;
+	size_t bytes;
+	u64 *line[];
+};
+
+/**
+ * struct shard_counter - a sharded counter
+ * @lines: NULL until attached
+ * @early: the count of before, two's complement. Shares a line with @lines: it is
+ *	   written only before the attach, and a sum reads both.
+ *
+ * Public so that it can be a static object; a zeroed one is ready too.
+ */
+struct shard_counter {
+	struct shard_counter_lines *lines;
+	u64 early;
+} port_cacheline_aligned;
+
+static_assert(sizeof(struct shard_counter) == PORT_CACHELINE, "one line before the plan is known");
+
+#define SHARD_COUNTER_INIT \
+	{                  \
+		NULL, 0    \
+	}
+
+/**
+ * shard_counter_attach() - count per shard from now on
+ * @c: the counter, not attached
+ * @plan: the plan; must outlive the attachment
+ *
+ * Adds and sums may go on meanwhile: those that started before it count in the
+ * early place, which stays part of every sum, later ones in their shard's.
+ *
+ * Return: false when there is no memory; the counter then works as before.
+ * Context: may sleep. Ordering: releases the new lines to later adds and sums.
+ */
+bool shard_counter_attach(struct shard_counter *c, const struct shard_plan *plan);
+
+/**
+ * shard_counter_detach() - the opposite; also frees what attach allocated
+ * @c: the counter, attached or not
+ *
+ * The caller excludes everything else. The count is kept.
+ */
+void shard_counter_detach(struct shard_counter *c);
+
+/**
+ * shard_counter_add() - add to the count
+ * @c: the counter
+ * @cpu: CPU number that it is counted for: its own in unpaired use
+ * @n: how much, negative to subtract
+ *
+ * Atomic. Ordering: none. Lines touched: the counter's own, read (written while it
+ * is not attached); the shard's line, written.
+ */
+static inline void shard_counter_add(struct shard_counter *c, u32 cpu, s64 n)
+{
+	/* Pairs with the release in shard_counter_attach(): a new line is seen zeroed. */
+	struct shard_counter_lines *l = smp_load_acquire(&c->lines);
+
+	port_add64(likely(l) ? l->line[l->slot[cpu].shard] : &c->early, (u64)n);
+}
+
+/**
+ * shard_counter_inc() - count one more
+ * @c: the counter
+ * @cpu: CPU number that it is counted for
+ *
+ * As shard_counter_add().
+ */
+static inline void shard_counter_inc(struct shard_counter *c, u32 cpu)
+{
+	shard_counter_add(c, cpu, 1);
+}
+
+/**
+ * shard_counter_dec() - count one less
+ * @c: the counter
+ * @cpu: CPU number that it was counted for
+ *
+ * As shard_counter_add().
+ */
+static inline void shard_counter_dec(struct shard_counter *c, u32 cpu)
+{
+	shard_counter_add(c, cpu, -1);
+}
+
+/**
+ * shard_counter_sum() - the count
+ * @c: the counter
+ *
+ * Return: see guarantees 1 and 2 above; in paired use 3. May be negative for a moment
+ * in unpaired use. Ordering: none. Lines touched: all shards' lines, read.
+ */
+s64 shard_counter_sum(const struct shard_counter *c);
+
+/**
+ * shard_counter_more_than() - is the count greater than a number?
+ * @c: the counter, in paired use
+ * @n: the number, 0 or more
+ * @from_cpu: CPU number whose shard is read first, then nearest first
+ *
+ * Return: true as soon as more than @n items were seen. Ordering: none. Lines
+ * touched: shards' lines, nearest first, until the answer is known: all of them
+ * when it is false.
+ */
+bool shard_counter_more_than(const struct shard_counter *c, s64 n, u32 from_cpu);
+
+/**
+ * shard_counter_is_zero() - is nothing counted?
+ * @c: the counter, in paired use
+ * @from_cpu: CPU number whose shard is read first, then nearest first
+ *
+ * Return: false as soon as an item was seen. Ordering and lines touched: as
+ * shard_counter_more_than().
+ */
+static inline bool shard_counter_is_zero(const struct shard_counter *c, u32 from_cpu)
+{
+	return !shard_counter_more_than(c, 0, from_cpu);
+}
+
+#endif /* SHARD_COUNTER_H */

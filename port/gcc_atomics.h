@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * The part of port.h that user space and the simulated machine share: types,
+ * single accesses, atomics, barriers and bit work on gcc and clang builtins.
+ *
+ * Never included by core/ directly: core/ includes "port.h", which is found by
+ * include path (port/user, port/sim or port/kernel). port/README.md lists what
+ * core/ needs from it.
+ *
+ * Before including this file a port defines
+ *
+ *   PORT_TSO   1 where a locked operation is a full barrier and loads are not
+ *              passed by loads, nor stores by stores (x86, the simulated
+ *              machine); 0 elsewhere.
+ *
+ * Every access that another thread can race with is an __atomic builtin, so
+ * that -fsanitize=thread (the real one, and the simulated machine's own) sees
+ * it as an atomic access and is handed its value.
+ */
+#ifndef PORT_GCC_ATOMICS_H
+#define PORT_GCC_ATOMICS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+typedef int32_t s32;
+typedef int64_t s64;
+
+#if !defined(__cplusplus) && !defined(static_assert)
+#define static_assert _Static_assert
+#endif
+
+/* Ordinary masks are arrays of unsigned long; core/ handles 64 CPUs a word. */
+static_assert(sizeof(unsigned long) == 8, "schedshard needs 64-bit longs");
+
+#define PORT_CACHELINE	       64
+#define port_cacheline_aligned __attribute__((aligned(PORT_CACHELINE)))
+#define port_always_inline     inline __attribute__((always_inline))
+
+#ifndef likely
+#define likely(x)   __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+#endif
+
+/* One access, neither torn nor merged nor repeated. Ordering: none. */
+#define READ_ONCE(x)	 __atomic_load_n(&(x), __ATOMIC_RELAXED)
+#define WRITE_ONCE(x, v) __atomic_store_n(&(x), (v), __ATOMIC_RELAXED)
+
+#define smp_load_acquire(p)	__atomic_load_n((p), __ATOMIC_ACQUIRE)
+#define smp_store_release(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
+
+#define port_compiler_barrier() __asm__ __volatile__("" ::: "memory")
+
+/*
+ * gcc warns that thread sanitizer does not model fences. Nothing in core/ relies
+ * on a fence to order plain accesses, which is all that the sanitizer could get
+ * wrong by not modelling them; the simulated machine does model them.
+ */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wtsan"
+#endif
+
+/* Full barrier: every access before it is performed before any access after it. */
+static port_always_inline void smp_mb(void)
+{
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+static port_always_inline void smp_rmb(void)
+{
+	if (PORT_TSO)
+		port_compiler_barrier();
+	else
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+}
+
+static port_always_inline void smp_wmb(void)
+{
+	if (PORT_TSO)
+		port_compiler_barrier();
+	else
+		__atomic_thread_fence(__ATOMIC_RELEASE);
+}
+
+/* Full barrier when put next to an atomic operation that gives none itself. */
+static port_always_inline void smp_mb__before_atomic(void)
+{
+	if (PORT_TSO)
+		port_compiler_barrier();
+	else
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+static port_always_inline void smp_mb__after_atomic(void)
+{
+	if (PORT_TSO)
+		port_compiler_barrier();
+	else
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+
+/* No return value: atomic, ordering none (pair with smp_mb__*_atomic() where needed). */
+static port_always_inline void port_or64(u64 *p, u64 v)
+{
+	__atomic_fetch_or(p, v, __ATOMIC_RELAXED);
+}
+
+static port_always_inline void port_and64(u64 *p, u64 v)
+{
+	__atomic_fetch_and(p, v, __ATOMIC_RELAXED);
+}
+
+static port_always_inline void port_add64(u64 *p, u64 v)
+{
+	__atomic_fetch_add(p, v, __ATOMIC_RELAXED);
+}
+
+/*
+ * A return value: full barrier on both sides, as in the kernel. C11's seq_cst
+ * alone does not order earlier relaxed accesses against later ones on arm64,
+ * hence the fences there.
+ */
+#define PORT_FULL_ORDER(type, expr)       \
+	({                                \
+		smp_mb__before_atomic();  \
+		type port_ret__ = (expr); \
+		smp_mb__after_atomic();   \
+		port_ret__;               \
+	})
+
+static port_always_inline u64 port_fetch_or64(u64 *p, u64 v)
+{
+	return PORT_FULL_ORDER(u64, __atomic_fetch_or(p, v, __ATOMIC_SEQ_CST));
+}
+
+static port_always_inline u64 port_fetch_and64(u64 *p, u64 v)
+{
+	return PORT_FULL_ORDER(u64, __atomic_fetch_and(p, v, __ATOMIC_SEQ_CST));
+}
+
+static port_always_inline u64 port_fetch_add64(u64 *p, u64 v)
+{
+	return PORT_FULL_ORDER(u64, __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST));
+}
+
+static port_always_inline u64 port_xchg64(u64 *p, u64 v)
+{
+	return PORT_FULL_ORDER(u64, __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST));
+}
+
+/* Returns what was there: @old when it was exchanged. Full barrier then; none when it fails. */
+static port_always_inline u64 port_cmpxchg64(u64 *p, u64 old, u64 val)
+{
+	smp_mb__before_atomic();
+	__atomic_compare_exchange_n(p, &old, val, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+	smp_mb__after_atomic();
+	return old;
+}
+
+/* @x must not be 0. */
+static port_always_inline unsigned int port_ctz64(u64 x)
+{
+	return (unsigned int)__builtin_ctzll(x);
+}
+
+static port_always_inline unsigned int port_popcount64(u64 x)
+{
+	return (unsigned int)__builtin_popcountll(x);
+}
+
+/* Eight bytes loaded as one word -> byte i of memory in bits 8i..8i+7. */
+static port_always_inline u64 port_le64(u64 x)
+{
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	return __builtin_bswap64(x);
+#else
+	return x;
+#endif
+}
+
+#endif /* PORT_GCC_ATOMICS_H */

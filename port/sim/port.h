@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * The port of core/ to the simulated machine. Compiled with -fsanitize=thread,
+ * so that every access becomes a call of the simulated machine's __tsan_*
+ * functions.
+ *
+ * The simulated machine is a TSO one like x86, whatever the host is: a locked
+ * operation drains the store buffer and is a full barrier, so that
+ * smp_mb__before_atomic() and smp_mb__after_atomic() cost nothing, smp_rmb() and
+ * smp_wmb() neither; smp_mb() becomes __tsan_atomic_thread_fence().
+ */
+#ifndef SCHEDSHARD_PORT_H
+#define SCHEDSHARD_PORT_H
+
+#define PORT_TSO 1
+
+#include "../gcc_atomics.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* As in port/user/port.h; implemented by sim/arena.c: @node is a simulated node. */
+void *port_alloc(size_t size, int node);
+void port_free(void *ptr, size_t size);
+
+/* Simulated time passes by the loads of a waiting loop; it needs no hint. */
+static port_always_inline void cpu_relax(void)
+{
+	port_compiler_barrier();
+}
+
+static inline bool port_warn_on(bool cond, const char *what, const char *file, int line)
+{
+	if (unlikely(cond)) {
+		fprintf(stderr, "schedshard: caller broke the contract: %s at %s:%d\n", what, file,
+			line);
+		abort();
+	}
+	return cond;
+}
+
+#define PORT_WARN_ON(cond) port_warn_on(!!(cond), #cond, __FILE__, __LINE__)
+
+#endif /* SCHEDSHARD_PORT_H */

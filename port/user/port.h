@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/* The port of core/ to user space: gcc or clang, a 64-bit machine, POSIX threads. */
+#ifndef SCHEDSHARD_PORT_H
+#define SCHEDSHARD_PORT_H
+
+#if defined(__x86_64__)
+#define PORT_TSO 1
+#else
+#define PORT_TSO 0
+#endif
+
+#include "../gcc_atomics.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/**
+ * port_alloc() - zeroed memory that starts on a cache line
+ * @size: bytes, more than 0
+ * @node: NUMA node that it should come from, -1: any
+ *
+ * Implemented by lib/alloc.c, and by a small stand-in in tests/unit.
+ *
+ * Return: the memory, or NULL when there is none. Another node than @node may
+ * serve when that one is full or unknown. Context: may sleep.
+ */
+#ifdef __cplusplus
+extern "C" {
+#endif
+void *port_alloc(size_t size, int node);
+
+/**
+ * port_free() - give memory of port_alloc() back
+ * @ptr: what port_alloc() returned, or NULL
+ * @size: the size that port_alloc() was asked for
+ */
+void port_free(void *ptr, size_t size);
+#ifdef __cplusplus
+}
+#endif
+
+static port_always_inline void cpu_relax(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ __volatile__("yield" ::: "memory");
+#else
+	port_compiler_barrier();
+#endif
+}
+
+static inline bool port_warn_on(bool cond, const char *what, const char *file, int line)
+{
+	if (unlikely(cond)) {
+		fprintf(stderr, "schedshard: caller broke the contract: %s at %s:%d\n", what, file,
+			line);
+		abort();
+	}
+	return cond;
+}
+
+/* A caller's programming error: say so and stop; the kernel's port only says so. */
+#define PORT_WARN_ON(cond) port_warn_on(!!(cond), #cond, __FILE__, __LINE__)
+
+#endif /* SCHEDSHARD_PORT_H */
