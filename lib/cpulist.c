@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * List format of the kernel.
+ *
+ * A number is refused as soon as it passes the limit, so no value overflows and
+ * no range takes longer than the set is large, whatever the text says.
+ */
+#include <string.h>
+#include "cpulist.h"
+
+static const char not_a_list[] = "is not a list of CPU numbers such as 0-3,8";
+
+static const char *parse_number(const char **pos, const char *end, u32 *nr)
+{
+	const char *at = *pos;
+	u32 value = 0;
+
+	if (at == end || *at < '0' || *at > '9')
+		return not_a_list;
+	while (at < end && *at >= '0' && *at <= '9') {
+		value = 10 * value + (u32)(*at++ - '0');
+		if (value >= SHARD_LIB_MAX_CPUS)
+			return "has a number above 8191";
+	}
+	*pos = at;
+	*nr = value;
+	return NULL;
+}
+
+const char *cpulist_parse(struct cpulist *list, const char *text, size_t len)
+{
+	const char *at = text, *end = text + len, *why;
+	u32 first, last;
+
+	static_assert(SHARD_LIB_MAX_CPUS == 8192, "a message in this file names the limit");
+	memset(list, 0, sizeof(*list));
+	while (end > at && (end[-1] == '\n' || end[-1] == ' ' || end[-1] == '\t'))
+		end--;
+	if (at == end)
+		return NULL;
+	for (;;) {
+		why = parse_number(&at, end, &first);
+		if (why)
+			return why;
+		last = first;
+		if (at < end && *at == '-') {
+			at++;
+			why = parse_number(&at, end, &last);
+			if (why)
+				return why;
+			if (last < first)
+				return "has a range that ends before it starts";
+		}
+		for (u32 nr = first; nr <= last; nr++)
+			cpulist_add(list, nr);
+		if (at == end)
+			return NULL;
+		if (*at++ != ',')
+			return not_a_list;
+	}
+}
+
+u32 cpulist_next(const struct cpulist *list, u32 from)
+{
+	u32 at = from / 64;
+	u64 word;
+
+	if (from >= SHARD_LIB_MAX_CPUS)
+		return SHARD_LIB_MAX_CPUS;
+	word = list->word[at] & ~0ULL << from % 64;
+	while (!word) {
+		if (++at == SHARD_LIB_MAX_CPUS / 64)
+			return SHARD_LIB_MAX_CPUS;
+		word = list->word[at];
+	}
+	return at * 64 + (u32)__builtin_ctzll(word);
+}
+
+u32 cpulist_weight(const struct cpulist *list)
+{
+	u32 nr = 0;
+
+	for (u32 at = 0; at < SHARD_LIB_MAX_CPUS / 64; at++)
+		nr += (u32)__builtin_popcountll(list->word[at]);
+	return nr;
+}

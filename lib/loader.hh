@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * loader.hh - the reader of machine files, as its three source files see it:
+ * loader.cc (keys, types, ranges), machine_topology.cc ([topology]), machine.cc (the rest).
+ *
+ * Why nothing escapes and nothing leaks: toml++ is compiled without exceptions
+ * and returns its errors; the containers' bad_alloc is caught at the one C entry
+ * point; what is built lives in one object whose destructor frees it all.
+ *
+ * Why whatever passes is complete: keys are read from tables of known keys, in
+ * which each is either required or has a rule when it may be absent, and any key
+ * outside of them is an error, so a misspelt key cannot silently leave a default
+ * behind. The latencies that must be present follow from the topology's records,
+ * which are therefore built first.
+ */
+#ifndef SCHEDSHARD_LOADER_HH
+#define SCHEDSHARD_LOADER_HH
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+/* toml++ as source, its non-template part compiled into loader.cc alone */
+#define TOML_HEADER_ONLY       0
+#define TOML_EXCEPTIONS	       0
+#define TOML_ENABLE_FORMATTERS 0
+#include <toml++/toml.h>
+
+#include "cpulist.h"
+#include "machine.h"
+
+namespace schedshard
+{
+
+/* A machine and everything that its pointers point to. */
+struct OwnedMachine : machine {
+	std::vector<shard_cpu> cpus;
+	std::vector<std::string> keys;
+	std::vector<machine_param> params;
+	std::string name_text, title_text;
+};
+
+using Names = std::vector<std::string_view>;
+
+/* What a number may be. */
+struct Range {
+	double min, max;
+	bool above;	   /* min itself is refused */
+	const char *right; /* what would be right, for the message */
+};
+
+inline constexpr Range positive_ns = { 0, 1e6, true,
+				       "a number above 0 (nanoseconds, at most 1e6)" };
+inline constexpr Range cycles = { 0, 1e6, false, "a number of core cycles, 0 to 1e6" };
+inline constexpr Range positive_count = { 1, SHARD_LIB_MAX_CPUS, false,
+					  "a whole number from 1 to 8192" };
+inline constexpr Range any_index = { 0, SHARD_LIB_MAX_CPUS - 1, false,
+				     "a whole number from 0 to 8191" };
+inline constexpr Range clock_range = { 0.05, 20, false, "the clock in GHz, 0.05 to 20" };
+inline constexpr Range one = { 1, 1, false, "1, the version of the format" };
+inline constexpr Range entries = { 1, 4096, false, "a whole number of entries, 1 to 4096" };
+inline constexpr Range constant = { 0, 1e9, false, "a number from 0 to 1e9" };
+
+/* "table.key", or "key" for the file's top level. */
+std::string dotted(std::string_view table, std::string_view key);
+
+/* Whether @text is 1 to @max characters, all of them @good. */
+bool matches(std::string_view text, bool (*good)(char), size_t max);
+
+/* As much of what a file says as a message can carry. */
+inline std::string_view shown(std::string_view text)
+{
+	return text.substr(0, 60);
+}
+
+/*
+ * Reads one file. Every member function returns false after having described
+ * what is wrong; the caller only passes that on.
+ */
+class Loader
+{
+      public:
+	Loader(const char *path, shard_err *error)
+	    : file(path), err(error), result(std::make_unique<OwnedMachine>())
+	{
+	}
+
+	bool load(std::string_view text);
+	machine *take()
+	{
+		return result.release();
+	}
+
+      private:
+	const char *file;
+	shard_err *err;
+	std::unique_ptr<OwnedMachine> result;
+	/* every number that needs a source, with the line it stands on */
+	std::vector<std::pair<std::string, toml::source_index>> numbers;
+
+	bool fail(toml::source_index line, const std::string &what);
+	bool fail(const toml::node &at, const std::string &what)
+	{
+		return fail(at.source().begin.line, what);
+	}
+
+	bool known_keys(const toml::table &table, std::string_view path, const Names &known);
+	const toml::node *required(const toml::table &table, std::string_view path,
+				   std::string_view key, const char *right);
+	const toml::table *subtable(const toml::table &root, std::string_view key, bool needed);
+	bool number(const toml::node &node, const std::string &name, const Range &range, bool whole,
+		    double *out);
+	bool count(const toml::table &table, std::string_view path, std::string_view key,
+		   const Range &range, u32 *out);
+	bool text(const toml::table &table, std::string_view path, std::string_view key,
+		  const char *right, std::string_view *out);
+	bool identity(const toml::table &root);
+	bool regular(const toml::table &topology);
+	bool irregular(const toml::table &topology);
+	bool contained(const toml::node &at);
+	bool llc(const toml::table &table, s32 nr, u32 *cores, u32 *l2s);
+	bool cpu_set(const toml::node &node, const std::string &name, cpulist *set);
+	bool groups(const toml::table &table, std::string_view key, const cpulist &llc_cpus,
+		    s32 shard_cpu::*member, u32 *next);
+	bool numbering(const toml::table &topology);
+	bool latencies(const toml::table &root);
+	bool operations(const toml::table &root);
+	bool protocol(const toml::table &root);
+	bool sources(const toml::table &root);
+	void finish();
+};
+
+} // namespace schedshard
+
+#endif

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Everything of a machine file but its topology, and the C interface.
+ *
+ * Why machine_free() may delete what the caller hands it: a struct machine leaves
+ * this file only as the base of an OwnedMachine, never by itself.
+ */
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <iterator>
+#include <new>
+#include <set>
+
+#include "loader.hh"
+
+namespace schedshard
+{
+
+static const Names top_keys = { "schema",   "name",	  "title",     "kind",	   "clock_ghz",
+				"topology", "latency_ns", "op_cycles", "protocol", "source" };
+
+static bool snake_char(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+static bool name_char(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+}
+
+bool Loader::identity(const toml::table &root)
+{
+	static const char name_right[] = "a string of a-z, 0-9 and -, at most 64 characters";
+	static const char title_right[] = "a line of text in quotes, at most 200 characters";
+	static const char kind_right[] = R"("measured", "estimate" or "hypothetical")";
+	const toml::node *clock;
+	std::string_view value;
+	u32 schema;
+
+	if (!count(root, "", "schema", one, &schema) || !text(root, "", "name", name_right, &value))
+		return false;
+	if (!matches(value, name_char, 64))
+		return fail(*root.get("name"), std::string("name must be ") + name_right);
+	result->name_text = value;
+	if (!text(root, "", "title", title_right, &value))
+		return false;
+	if (!matches(
+		    value, [](char c) { return (unsigned char)c >= ' ' && c != 0x7f; }, 200))
+		return fail(*root.get("title"), std::string("title must be ") + title_right);
+	result->title_text = value;
+	if (!text(root, "", "kind", kind_right, &value))
+		return false;
+	if (value == "measured")
+		result->kind = MACHINE_MEASURED;
+	else if (value == "estimate")
+		result->kind = MACHINE_ESTIMATE;
+	else if (value == "hypothetical")
+		result->kind = MACHINE_HYPOTHETICAL;
+	else
+		return fail(*root.get("kind"), std::string("kind must be ") + kind_right);
+	clock = required(root, "", "clock_ghz", clock_range.right);
+	if (!clock || !number(*clock, "clock_ghz", clock_range, false, &result->clock_ghz))
+		return false;
+	numbers.emplace_back("clock_ghz", clock->source().begin.line);
+	return true;
+}
+
+bool Loader::latencies(const toml::table &root)
+{
+	/* which levels have more than one element somewhere below the level above */
+	std::set<std::pair<s32, s32>> node_llc, package_llc, package_node;
+	const toml::table *table = subtable(root, "latency_ns", true);
+	machine_latency &lat = result->latency_ns;
+	Names known;
+
+	for (const shard_cpu &cpu : result->cpus) {
+		if (!cpu.possible)
+			continue;
+		node_llc.emplace(cpu.node, cpu.llc);
+		package_llc.emplace(cpu.package, cpu.llc);
+		package_node.emplace(cpu.package, cpu.node);
+	}
+	/*
+	 * Two CPUs of one package differ in both node and LLC exactly when the package
+	 * has several of each: if no pair did, all would share a node or all an LLC.
+	 */
+	auto several = [](const std::set<std::pair<s32, s32>> &pairs, s32 first) {
+		return std::distance(pairs.lower_bound({ first, 0 }),
+				     pairs.lower_bound({ first + 1, 0 })) > 1;
+	};
+	bool package_pair = false;
+
+	for (s32 package = 0; package < (s32)result->nr_packages; package++)
+		package_pair |= several(package_llc, package) && several(package_node, package);
+
+	const struct {
+		std::string_view key;
+		double machine_latency::*member;
+		bool needed;
+		const char *because;
+	} entry[] = {
+		{ "smt", &machine_latency::smt, result->max_threads > 1,
+		  "cores have several threads" },
+		{ "llc", &machine_latency::llc, result->nr_cores > result->nr_llcs,
+		  "LLCs have several cores" },
+		{ "node", &machine_latency::node, node_llc.size() > result->nr_nodes,
+		  "nodes have several LLCs" },
+		{ "package", &machine_latency::package, package_pair,
+		  "packages have several nodes" },
+		{ "remote", &machine_latency::remote, result->nr_packages > 1,
+		  "there are several packages" },
+		{ "home_remote", &machine_latency::home_remote, false, "" },
+		{ "memory", &machine_latency::memory, true, "every machine has memory" },
+	};
+
+	for (auto &e : entry)
+		known.push_back(e.key);
+	if (!table || !known_keys(*table, "latency_ns", known))
+		return false;
+	for (auto &e : entry) {
+		const toml::node *node = table->get(e.key);
+
+		if (!node && e.needed)
+			return fail(*table, dotted("latency_ns", e.key) + " is missing, but " +
+						    e.because + ": it must be " +
+						    positive_ns.right);
+		if (!node)
+			continue;
+		if (!number(*node, dotted("latency_ns", e.key), positive_ns, false,
+			    &(lat.*e.member)))
+			return false;
+		numbers.emplace_back(dotted("latency_ns", e.key), node->source().begin.line);
+	}
+	if (!lat.home_remote)
+		lat.home_remote = lat.remote;
+	return true;
+}
+
+bool Loader::operations(const toml::table &root)
+{
+	static const struct {
+		std::string_view key;
+		double machine_ops::*member;
+	} entry[] = {
+		{ "load_hit", &machine_ops::load_hit },	  { "store", &machine_ops::store },
+		{ "locked", &machine_ops::locked },	  { "fence", &machine_ops::fence },
+		{ "timestamp", &machine_ops::timestamp },
+	};
+	const toml::table *table = subtable(root, "op_cycles", true);
+	Names known = { "store_buffer" };
+
+	for (auto &e : entry)
+		known.push_back(e.key);
+	if (!table || !known_keys(*table, "op_cycles", known))
+		return false;
+	for (auto &e : entry) {
+		const toml::node *node = required(*table, "op_cycles", e.key, cycles.right);
+
+		if (!node || !number(*node, dotted("op_cycles", e.key), cycles, false,
+				     &(result->op_cycles.*e.member)))
+			return false;
+	}
+	if (!count(*table, "op_cycles", "store_buffer", entries, &result->op_cycles.store_buffer))
+		return false;
+	for (auto &&[key, value] : *table)
+		numbers.emplace_back(dotted("op_cycles", key.str()), value.source().begin.line);
+	return true;
+}
+
+bool Loader::protocol(const toml::table &root)
+{
+	const toml::table *table;
+
+	if (!root.contains("protocol"))
+		return true;
+	table = subtable(root, "protocol", true);
+	if (!table)
+		return false;
+	/* the table is sorted by key, and so is what machine_protocol() searches */
+	for (auto &&[key, value] : *table) {
+		std::string name = dotted("protocol", shown(key.str()));
+		double constant_value;
+
+		if (!matches(key.str(), snake_char, 60))
+			return fail(key.source().begin.line,
+				    name + " is no key: it must be a-z, 0-9 and _, at most 60");
+		if (!number(value, name, constant, false, &constant_value))
+			return false;
+		numbers.emplace_back(name, value.source().begin.line);
+		result->keys.emplace_back(key.str());
+		result->params.push_back({ nullptr, constant_value });
+	}
+	/* only now: growing the vector moves short strings */
+	for (size_t i = 0; i < result->keys.size(); i++)
+		result->params[i].key = result->keys[i].c_str();
+	result->nr_protocol = (u32)result->params.size();
+	result->protocol = result->params.data();
+	return true;
+}
+
+/* Whether a [source] entry speaks about a number: its name or a table above it. */
+static bool covers(std::string_view entry, std::string_view name)
+{
+	return name.substr(0, entry.size()) == entry &&
+	       (name.size() == entry.size() || name[entry.size()] == '.');
+}
+
+bool Loader::sources(const toml::table &root)
+{
+	const toml::table *table = subtable(root, "source", true);
+	std::set<std::string_view> used;
+
+	if (!table)
+		return false;
+	for (auto &&[name, line] : numbers) {
+		bool found = false;
+
+		for (auto &&[key, value] : *table) {
+			if (covers(key.str(), name)) {
+				used.insert(key.str());
+				found = true;
+			}
+		}
+		if (!found)
+			return fail(line, name + " has no source: [source] must have an entry \"" +
+						  name + "\" or for a table above it");
+	}
+	for (auto &&[key, value] : *table) {
+		std::string name = "source.\"" + std::string(shown(key.str())) + "\"";
+
+		if (!value.is_string() || value.as_string()->get().empty())
+			return fail(key.source().begin.line,
+				    name + " must say in quotes where the figure is from "
+					   "(a dotted key is written in quotes, too)");
+		if (!used.count(key.str()))
+			return fail(key.source().begin.line,
+				    name + " names no number of this file, it must be such as "
+					   "\"clock_ghz\", \"latency_ns\" or \"latency_ns.llc\"");
+	}
+	return true;
+}
+
+bool Loader::load(std::string_view text)
+{
+	toml::parse_result parsed = toml::parse(text);
+	const toml::table *topology;
+
+	if (!parsed)
+		return fail(parsed.error().source().begin.line,
+			    "is no valid TOML: " + std::string(parsed.error().description()));
+
+	const toml::table &root = parsed.table();
+
+	if (!known_keys(root, "", top_keys) || !identity(root))
+		return false;
+	topology = subtable(root, "topology", true);
+	if (!topology || !(topology->contains("llc") ? irregular(*topology) : regular(*topology)))
+		return false;
+	finish();
+	return latencies(root) && operations(root) && protocol(root) && sources(root);
+}
+
+} // namespace schedshard
+
+extern "C" int machine_parse(struct machine **machine, const char *text, size_t len,
+			     const char *name, struct shard_err *err)
+{
+	try {
+		schedshard::Loader loader(name, err);
+
+		if (!loader.load(std::string_view(text, len)))
+			return -EINVAL;
+		*machine = loader.take();
+		return 0;
+	} catch (const std::bad_alloc &) {
+		return shard_err_set(err, -ENOMEM, "%s: out of memory", name);
+	} catch (...) {
+		return shard_err_set(err, -EINVAL, "%s: cannot be read as a machine file", name);
+	}
+}
+
+extern "C" int machine_load(struct machine **machine, const char *path, struct shard_err *err)
+{
+	/* the longest sensible file writes out 8,192 CPUs with their cores and L2s */
+	const size_t max = 1 << 20;
+	char *text = nullptr;
+	size_t len = 0;
+	int ret = shard_read_file(path, max, &text, &len, err);
+
+	if (!ret)
+		ret = machine_parse(machine, text, len, path, err);
+	free(text);
+	return ret;
+}
+
+extern "C" void machine_free(struct machine *machine)
+{
+	delete static_cast<schedshard::OwnedMachine *>(machine);
+}
+
+extern "C" double machine_protocol(const struct machine *machine, const char *key, double absent)
+{
+	const machine_param *end = machine->protocol + machine->nr_protocol;
+	const machine_param *at = std::lower_bound(
+		machine->protocol, end, std::string_view(key),
+		[](const machine_param &p, std::string_view wanted) { return p.key < wanted; });
+
+	return at != end && std::string_view(key) == at->key ? at->value : absent;
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * machine.h - a machine as written in machines/NAME.toml: which CPU is where,
+ * how long a cache line takes between two of them, what an operation costs.
+ *
+ * This loader is the one authority on the format. Whatever it accepts is
+ * complete and consistent: every CPU has a package, node, LLC, L2, core and
+ * thread, every distance that occurs on the machine has a latency, every number
+ * has a source. Whatever it refuses it refuses with one line that names the
+ * file, the line, the key, what is wrong and what would be right.
+ *
+ * Concurrency:
+ *
+ *                machine_load  machine_parse  queries  machine_free
+ *  machine_load       any           any         any        any(1)
+ *  queries            any           any         any        no
+ *  machine_free       any(1)        any(1)      no         no
+ *
+ *  any: at the same time without a lock. (1) of another machine.
+ *  A machine is constant from when it was loaded until it is freed.
+ */
+#ifndef SCHEDSHARD_MACHINE_H
+#define SCHEDSHARD_MACHINE_H
+
+#include <stddef.h>
+#include "shard_plan.h"
+#include "shard_err.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** enum machine_kind - how far the numbers of a machine file may be trusted */
+enum machine_kind {
+	MACHINE_MEASURED,     /* taken on such a machine */
+	MACHINE_ESTIMATE,     /* the machine exists, some of its numbers are guessed */
+	MACHINE_HYPOTHETICAL, /* no such machine exists */
+};
+
+/**
+ * enum machine_distance - how far two CPUs are apart
+ *
+ * The nearest that holds: an LLC that spans two nodes (sub-NUMA clusters) makes
+ * its CPUs %MACHINE_SAME_LLC even if their nodes differ.
+ */
+enum machine_distance {
+	MACHINE_SAME_CPU,
+	MACHINE_SAME_CORE, /* SMT siblings */
+	MACHINE_SAME_LLC,
+	MACHINE_SAME_NODE,
+	MACHINE_SAME_PACKAGE,
+	MACHINE_OTHER_PACKAGE,
+};
+
+/**
+ * struct machine_latency - one-way transfer of a modified line, in nanoseconds
+ * @smt: to the SMT sibling
+ * @llc: to another core of the same LLC
+ * @node: to another LLC of the same node
+ * @package: to another node of the same package
+ * @remote: to another package
+ * @home_remote: between two LLCs of one package while the line's home is in
+ *	another package; equals @remote when the file does not say
+ * @memory: load from local DRAM
+ *
+ * 0 for a distance that does not occur on the machine and that the file leaves
+ * out; never 0 for one that occurs.
+ */
+struct machine_latency {
+	double smt, llc, node, package, remote, home_remote, memory;
+};
+
+/**
+ * struct machine_ops - cost of operations that stay inside the core
+ * @load_hit: load of a line that is held, core cycles
+ * @store: store to a line that is held, core cycles
+ * @locked: locked operation on a line held exclusively, core cycles
+ * @fence: full barrier with an empty store buffer, core cycles
+ * @timestamp: reading the time-stamp counter, core cycles
+ * @store_buffer: entries of the store buffer
+ */
+struct machine_ops {
+	double load_hit, store, locked, fence, timestamp;
+	u32 store_buffer;
+};
+
+/**
+ * struct machine_param - one constant of the [protocol] table
+ * @key: lower-case letters, digits and underscores
+ * @value: at least 0
+ */
+struct machine_param {
+	const char *key;
+	double value;
+};
+
+/**
+ * struct machine - a loaded machine file
+ * @topo: one record a CPU number; package, node, llc, l2 and core are numbered
+ *	over the whole machine from 0 in topology order, thread within its core
+ * @clock_ghz: core cycles a nanosecond; every cycle count uses this clock
+ * @latency_ns: transfer times
+ * @op_cycles: operation costs
+ * @nr_cpus: CPUs that exist, at most @topo.nr_cpus (numbers may have holes)
+ * @nr_cores: cores
+ * @nr_llcs: last-level caches
+ * @nr_nodes: NUMA nodes that have CPUs
+ * @nr_packages: packages
+ * @max_threads: most threads of one core
+ * @nr_protocol: entries of @protocol
+ * @protocol: the [protocol] table, sorted by key
+ * @kind: how far the numbers may be trusted
+ * @name: name of the preset
+ * @title: the machine's name in words
+ */
+struct machine {
+	struct shard_topo topo;
+	double clock_ghz;
+	struct machine_latency latency_ns;
+	struct machine_ops op_cycles;
+	u32 nr_cpus, nr_cores, nr_llcs, nr_nodes, nr_packages, max_threads;
+	u32 nr_protocol;
+	const struct machine_param *protocol;
+	enum machine_kind kind;
+	const char *name;
+	const char *title;
+};
+
+/**
+ * machine_load() - read and check a machine file
+ * @machine: receives the machine; not written on failure
+ * @path: path of the TOML file
+ * @err: describes a failure in one line, or NULL
+ *
+ * Context: any thread; allocates memory, reads one file.
+ * Return: 0; -EINVAL when the file breaks a rule of the format, -ENOMEM, or what
+ * opening or reading the file returned (-ENOENT, -EACCES, -EFBIG, ...).
+ */
+int machine_load(struct machine **machine, const char *path, struct shard_err *err);
+
+/**
+ * machine_parse() - check a machine file that is in memory
+ * @machine: receives the machine; not written on failure
+ * @text: contents of the file, need not be NUL-terminated
+ * @len: bytes of @text
+ * @name: what the error calls the file
+ * @err: describes a failure in one line, or NULL
+ *
+ * Context: any thread; allocates memory.
+ * Return: 0, -EINVAL or -ENOMEM.
+ */
+int machine_parse(struct machine **machine, const char *text, size_t len, const char *name,
+		  struct shard_err *err);
+
+/**
+ * machine_free() - free a machine
+ * @machine: from machine_load() or machine_parse(), or NULL
+ *
+ * Context: any thread; nobody else may use @machine any more, and neither may a
+ * struct shard_plan that is still being built from its records.
+ */
+void machine_free(struct machine *machine);
+
+/**
+ * machine_protocol() - look up a constant of the [protocol] table
+ * @machine: the machine
+ * @key: the key
+ * @absent: what to return when the file does not have it
+ *
+ * Return: the value, in the unit that the key's user defines.
+ */
+double machine_protocol(const struct machine *machine, const char *key, double absent);
+
+/**
+ * machine_distance() - how far two CPUs are apart
+ * @machine: the machine
+ * @a: a CPU number that exists
+ * @b: a CPU number that exists
+ *
+ * Return: the nearest level that both share. Symmetric.
+ */
+static inline enum machine_distance machine_distance(const struct machine *machine, u32 a, u32 b)
+{
+	const struct shard_cpu *x = &machine->topo.cpu[a], *y = &machine->topo.cpu[b];
+
+	if (a == b)
+		return MACHINE_SAME_CPU;
+	if (x->core == y->core)
+		return MACHINE_SAME_CORE;
+	if (x->llc == y->llc)
+		return MACHINE_SAME_LLC;
+	if (x->node == y->node)
+		return MACHINE_SAME_NODE;
+	if (x->package == y->package)
+		return MACHINE_SAME_PACKAGE;
+	return MACHINE_OTHER_PACKAGE;
+}
+
+/**
+ * machine_transfer_ns() - time to move a modified line over a distance
+ * @machine: the machine
+ * @distance: from machine_distance()
+ *
+ * The line's home is taken to be in the requester's package.
+ *
+ * Return: nanoseconds; 0 for %MACHINE_SAME_CPU.
+ */
+static inline double machine_transfer_ns(const struct machine *machine,
+					 enum machine_distance distance)
+{
+	const struct machine_latency *lat = &machine->latency_ns;
+
+	switch (distance) {
+	case MACHINE_SAME_CPU:
+		return 0;
+	case MACHINE_SAME_CORE:
+		return lat->smt;
+	case MACHINE_SAME_LLC:
+		return lat->llc;
+	case MACHINE_SAME_NODE:
+		return lat->node;
+	case MACHINE_SAME_PACKAGE:
+		return lat->package;
+	case MACHINE_OTHER_PACKAGE:
+		break;
+	}
+	return lat->remote;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
