@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Two rules that no other linter knows, over every file that git tracks or would track.
+
+Every source file names its licence in its first lines, and no file names a path that exists only
+where somebody happened to work.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+SOURCES = frozenset(
+    (".build .c .cc .clang-format .clang-tidy .cocci .cpp .css .h .hpp .in .ini .j2 .js .py "
+     ".sh .toml .txt .yaml .yml").split()
+)
+SOURCE_NAMES = frozenset(("Makefile", ".clang-format", ".clang-tidy", ".editorconfig"))
+# Test inputs are data: they are what a program or a machine wrote, byte for byte.
+DATA = re.compile(r"(^|/)(data|corpus|captures|golden)/")
+EXEMPT = re.compile(r"^LICENSES/")
+TAG = "SPDX-License-" + "Identifier: "
+HOME = re.compile(rb"(?<![\w.$}>-])/(?:home|root|Users|work|workspace)/[\w.-]+")
+
+
+def is_source(path: Path, text: bytes) -> bool:
+    """Tell whether a file is program text, by its name or by its first line."""
+    return path.suffix in SOURCES or path.name in SOURCE_NAMES or text.startswith(b"#!")
+
+
+def faults(path: Path) -> list[str]:
+    """Return what is wrong with one file, one line each."""
+    text = path.read_bytes()
+    found = []
+    if is_source(path, text) and not DATA.search(str(path)):
+        head = text[:512].decode("utf-8", "replace").splitlines()[:4]
+        if not any(TAG in line for line in head):
+            found.append(f"{path}:1: no {TAG.strip()} line at its top")
+    for number, line in enumerate(text.splitlines(), 1):
+        match = HOME.search(line)
+        if match and b"\0" not in text:
+            found.append(f"{path}:{number}: names a path of one workplace: {match[0].decode()}")
+    return found
+
+
+def main() -> int:
+    """Check all files; print the faults; return the exit status."""
+    listing = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    paths = [Path(name) for name in listing.stdout.split("\0") if name and not EXEMPT.match(name)]
+    found = [fault for path in paths if path.is_file() for fault in faults(path)]
+    print("\n".join(found) if found else f"{len(paths)} files have their licence and name no workplace")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

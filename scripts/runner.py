@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Run the stages of scripts/check.py one after the other: progress, a log each, an honest count.
+
+A stage is a list of commands. Its output goes to a log; on the screen are its name, a sign of life
+while it works, its time and its result. A failed stage shows the end of its log, and the next
+stages still run, so that one run shows everything that is wrong.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+import time
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TextIO
+
+HEARTBEAT_SECONDS = 20.0
+SHOWN_ON_FAILURE = 60
+
+
+@dataclass
+class Count:
+    """Test results, summed over stages."""
+
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+
+    def add(self, other: Count) -> None:
+        """Add the results of one more run."""
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
+
+    def __str__(self) -> str:
+        text = f"{self.passed} passed, {self.failed} failed"
+        return f"{text}, {self.skipped} skipped" if self.skipped else text
+
+
+def count_meson(log: Path) -> Count:
+    """Count the results in a meson test log (one JSON object a line)."""
+    count = Count()
+    for line in log.read_text(encoding="utf-8").splitlines():
+        result = json.loads(line)["result"]
+        if result in ("OK", "EXPECTEDFAIL"):
+            count.passed += 1
+        elif result == "SKIP":
+            count.skipped += 1
+        else:
+            count.failed += 1
+    return count
+
+
+def count_junit(report: Path) -> Count:
+    """Count the results in a JUnit report as pytest writes it."""
+    count = Count()
+    for suite in ElementTree.parse(report).getroot().iter("testsuite"):
+        total, failures, errors, skipped = (
+            int(suite.get(key, "0")) for key in ("tests", "failures", "errors", "skipped")
+        )
+        count.failed += failures + errors
+        count.skipped += skipped
+        count.passed += total - failures - errors - skipped
+    return count
+
+
+@dataclass(frozen=True)
+class Command:
+    """One program to run: arguments, and environment variables on top of the inherited ones."""
+
+    argv: Sequence[str]
+    env: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A named list of commands; `results` says where their test results are, and how to count them."""
+
+    name: str
+    group: str
+    commands: Sequence[Command]
+    results: Sequence[tuple[Path, Callable[[Path], Count]]] = ()
+
+
+class Screen:
+    """What the person sees. On a terminal a sign of life overwrites the one before it."""
+
+    def __init__(self, out: TextIO) -> None:
+        self.out = out
+        self.tty = out.isatty()
+
+    def line(self, text: str) -> None:
+        """Print a line that stays."""
+        self.out.write(("\r\x1b[K" if self.tty else "") + text + "\n")
+        self.out.flush()
+
+    def alive(self, seconds: float, text: str) -> None:
+        """Say that a stage still works, and on what."""
+        shown = f"        {seconds:4.0f} s  {text.strip()[:88]}"
+        self.out.write(f"\r\x1b[K{shown}" if self.tty else shown + "\n")
+        self.out.flush()
+
+
+def run_command(command: Command, log: TextIO, screen: Screen, started: float) -> int:
+    """Run one command with its output in the log; return its exit status."""
+    log.write("$ " + " ".join(command.argv) + "\n")
+    log.flush()
+    try:
+        process = subprocess.Popen(
+            command.argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **command.env},
+            text=True,
+            errors="replace",
+        )
+    except OSError as error:
+        log.write(f"{command.argv[0]}: {error.strerror}\n")
+        return 127
+    lines: queue.Queue[str | None] = queue.Queue()
+
+    def read() -> None:
+        assert process.stdout is not None
+        for line in process.stdout:
+            lines.put(line)
+        lines.put(None)
+
+    threading.Thread(target=read, daemon=True).start()
+    last, shown = "", time.monotonic()
+    period = 0.2 if screen.tty else HEARTBEAT_SECONDS
+    while True:
+        try:
+            line = lines.get(timeout=period)
+        except queue.Empty:
+            line = ""
+        if line is None:
+            return process.wait()
+        log.write(line)
+        last = line if line.strip() else last
+        if time.monotonic() - shown >= period:
+            shown = time.monotonic()
+            screen.alive(shown - started, last)
+
+
+def run_stage(stage: Stage, position: str, logs: Path, screen: Screen, total: Count) -> bool:
+    """Run one stage, add its test results to `total`, and tell whether all of it was good."""
+    screen.line(f"[{position}] {stage.name}")
+    started = time.monotonic()
+    log_path = logs / f"{stage.name}.log"
+    for path, _ in stage.results:
+        # A stage that stops early must not be judged by the results of an earlier run.
+        path.unlink(missing_ok=True)
+    good = True
+    with log_path.open("w", encoding="utf-8") as log:
+        for command in stage.commands:
+            if run_command(command, log, screen, started) != 0:
+                good = False
+                break
+    count = Count()
+    for path, counter in stage.results:
+        if path.exists():
+            count.add(counter(path))
+        else:
+            good = False
+    # A test stage in which nothing ran has not shown that anything works.
+    if stage.results and count.passed == 0 or count.failed:
+        good = False
+    total.add(count)
+    if not good:
+        for line in log_path.read_text(encoding="utf-8").splitlines()[-SHOWN_ON_FAILURE:]:
+            screen.line(f"    | {line}")
+    tests = f", {count}" if stage.results else ""
+    verdict = "ok" if good else f"FAILED (whole log: {log_path})"
+    screen.line(f"        {time.monotonic() - started:4.0f} s  {verdict}{tests}")
+    return good
+
+
+def run_stages(stages: Sequence[Stage], logs: Path) -> int:
+    """Run all stages; the last line counts the tests. Return the exit status."""
+    logs.mkdir(parents=True, exist_ok=True)
+    screen, total = Screen(sys.stdout), Count()
+    started = time.monotonic()
+    failed = [
+        stage.name
+        for number, stage in enumerate(stages, 1)
+        if not run_stage(stage, f"{number:2}/{len(stages)}", logs, screen, total)
+    ]
+    minutes, seconds = divmod(int(time.monotonic() - started), 60)
+    screen.line(f"{len(stages)} stages in {minutes} min {seconds} s")
+    if failed:
+        screen.line(f"failed stages: {', '.join(failed)}")
+    if total.passed or total.failed:
+        screen.line(str(total))
+    return 1 if failed else 0
