@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Stage c2c: the lines of a result as `perf c2c report` would show them.
+
+The simulator gives program counters and offsets; names come from the same binary's debug
+information, and only while it is the same binary.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from schedshard.dwarf import Layouts
+from schedshard.errors import UserError, unknown_name
+from schedshard.paths import sim_binary
+from schedshard.provenance import sha256_file
+from schedshard.result import is_curve
+from schedshard.symbols import Frame, resolve
+
+FORMAT = "schedshard/c2c/1"
+LINE_BYTES = 64
+
+
+@dataclass(frozen=True)
+class C2cRequest:
+    """Which variants of a result to show (none: the baseline), and how many lines of each."""
+
+    result: dict[str, Any]
+    variants: tuple[str, ...] = ()
+    lines: int = 5
+
+
+@dataclass(frozen=True)
+class Names:
+    """Where names come from; both empty when the simulator was rebuilt since the result."""
+
+    frames: dict[int, tuple[Frame, ...]]
+    layouts: Layouts | None
+
+
+def selected(request: C2cRequest) -> list[tuple[str, int, list[dict[str, Any]]]]:
+    """(variant, CPUs, lines) of what is to be shown; of a curve its point with most threads."""
+    result = request.result
+    by_name = {variant["name"]: variant for variant in result["variants"]}
+    wanted = request.variants
+    if not wanted and by_name:
+        first = str(result.get("baseline"))
+        wanted = (first if first in by_name else next(iter(by_name)),)
+    shown = []
+    for name in wanted:
+        if name not in by_name:
+            raise unknown_name("variant in this result", name, by_name)
+        variant = by_name[name]
+        cpus = int(result.get("cpus", 0))
+        if is_curve(result):
+            variant = max(variant["points"], key=lambda point: point["threads"])
+            cpus = int(variant["threads"])
+        shown.append((name, cpus, list(variant.get("lines", []))))
+    return shown
+
+
+def find_names(request: C2cRequest) -> Names:
+    """Symbols and layouts of everything that will be shown."""
+    binary = sim_binary()
+    recorded = request.result["provenance"].get("simulator_sha256")
+    if not binary.is_file() or recorded != sha256_file(binary):
+        return Names({}, None)
+    pcs: set[int] = set()
+    types: set[str] = set()
+    for _, _, lines in selected(request):
+        for line in lines:
+            types.add(str(line.get("type", "")))
+            pcs.update(int(access["pc"], 16) for access in line["accesses"])
+    return Names(resolve(binary, pcs), Layouts(binary, types))
+
+
+def c2c(request: C2cRequest, names: Names) -> dict[str, Any]:
+    """The report as data: hottest lines first, each with its accesses, hottest first."""
+    try:
+        return {
+            "format": FORMAT,
+            "experiment": request.result["experiment"],
+            "machine": request.result["machine"],
+            "names_resolved": names.layouts is not None,
+            "variants": [
+                _variant(name, cpus, lines, request.lines, names)
+                for name, cpus, lines in selected(request)
+            ],
+            "provenance": request.result["provenance"],
+        }
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UserError(f"the result is damaged: its lines lack {error}") from error
+
+
+def _variant(
+    name: str, cpus: int, lines: list[dict[str, Any]], limit: int, names: Names
+) -> dict[str, Any]:
+    total = sum(line["hitm_remote"] + line["hitm_local"] for line in lines)
+    ordered = sorted(
+        lines,
+        key=lambda line: (
+            -(line["hitm_remote"] + line["hitm_local"]),
+            -line["records"],
+            str(line["object"]),
+            line["line"],
+        ),
+    )
+    return {
+        "name": name,
+        "cpus": cpus,
+        "lines_total": len(lines),
+        "hitm_total": total,
+        "lines": [_line(line, total, names) for line in ordered[:limit]],
+    }
+
+
+def _share(part: float, whole: float) -> float:
+    return part / whole if whole else 0.0
+
+
+def _line(line: dict[str, Any], total: int, names: Names) -> dict[str, Any]:
+    accesses = sorted(
+        line["accesses"],
+        key=lambda a: (-(a["hitm_remote"] + a["hitm_local"]), -a["records"], a["offset"], a["pc"]),
+    )
+    stores = sum(access["stores"] for access in accesses)
+    return {
+        "object": line["object"],
+        "type": line.get("type", ""),
+        "line": line["line"],
+        "home": line["home"],
+        "hitm_share": _share(line["hitm_remote"] + line["hitm_local"], total),
+        "records": line["records"],
+        "loads": line["loads"],
+        "stores": line["stores"],
+        "hitm_remote": line["hitm_remote"],
+        "hitm_local": line["hitm_local"],
+        "avg_load_cycles": line["avg_load_cycles"],
+        "max_load_cycles": line["max_load_cycles"],
+        "cpus": line.get("cpus", max((a["cpus"] for a in accesses), default=0)),
+        "accesses": [_access(access, line, stores, names) for access in accesses],
+    }
+
+
+def _access(
+    access: dict[str, Any], line: dict[str, Any], stores: int, names: Names
+) -> dict[str, Any]:
+    frames = names.frames.get(int(access["pc"], 16), ())
+    field = ""
+    if names.layouts is not None and line.get("type"):
+        offset = int(line["line"]) * LINE_BYTES + int(access["offset"])
+        field = names.layouts.field(str(line["type"]), offset)
+    return {
+        "hitm_remote_share": _share(access["hitm_remote"], line["hitm_remote"]),
+        "hitm_local_share": _share(access["hitm_local"], line["hitm_local"]),
+        "store_share": _share(access["stores"], stores),
+        "offset": access["offset"],
+        "size": access["size"],
+        "kind": access["kind"],
+        "pc": access["pc"],
+        "records": access["records"],
+        "avg_load_cycles": access["avg_load_cycles"],
+        "max_load_cycles": access["max_load_cycles"],
+        "cpus": access["cpus"],
+        "symbol": " < ".join(frame.function for frame in frames) or access["pc"],
+        "source": frames[0].source if frames else "?",
+        "field": field,
+    }

@@ -1,0 +1,302 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The verbs: options to typed requests, requests to stages, results to the terminal or a file.
+
+Stages are imported inside the verbs, so that --help and small verbs do not wait for the plotting
+and numeric libraries.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console, RenderableType
+
+from schedshard import __version__
+from schedshard.errors import UserError, unknown_name
+from schedshard.output import check_writable, to_json, write_atomic
+
+_PLAIN_WIDTH = 140
+
+_OUT = click.option(
+    "--out", type=click.Path(path_type=Path), metavar="FILE", help="Save the result as JSON."
+)
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+
+
+class NamedGroup(click.Group):
+    """A group that suggests the nearest command."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Look a command up; an unknown one is answered with the nearest name."""
+        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            kind = "command" if ctx.parent is None else f"command of '{ctx.command_path}'"
+            raise unknown_name(kind, args[0], self.list_commands(ctx))
+        return super().resolve_command(ctx, args)
+
+
+def show(renderable: RenderableType) -> None:
+    """Print to stdout: as wide as the terminal, or as wide as a table likes in a file."""
+    width = None if sys.stdout.isatty() else _PLAIN_WIDTH
+    if sys.stdout.isatty() and shutil.get_terminal_size().columns < 60:
+        width = _PLAIN_WIDTH
+    console = Console(width=width, highlight=False, soft_wrap=False)
+    console.print(renderable)
+
+
+def deliver(
+    result: dict[str, Any], as_json: bool, out: Path | None, view: RenderableType | None
+) -> None:
+    """Save where asked, then print JSON or the view."""
+    text = to_json(result)
+    if out is not None:
+        write_atomic(out, text)
+    if as_json:
+        sys.stdout.write(text)
+    elif view is not None:
+        show(view)
+    if out is not None and not as_json:
+        print(f"saved {out}", file=sys.stderr)
+
+
+@click.group(
+    cls=NamedGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    invoke_without_command=True,
+)
+@click.version_option(__version__, message="schedshard %(version)s")
+@click.pass_context
+def main(ctx: click.Context) -> None:
+    """Sharded CPU sets, and what a layout of shared state costs on machines big and small.
+
+    Start with 'schedshard reproduce'. Every verb explains itself with --help.
+    """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+@main.command()
+@click.argument("experiment")
+@click.option("--machine", metavar="M", help="Preset name or a .toml file [the experiment's own].")
+@click.option("--cpus", type=click.IntRange(min=1), help="Use the first N CPUs [all].")
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=1, show_default=True)
+@click.option(
+    "--placement",
+    type=click.Choice(["os", "compact", "scatter"]),
+    default="os",
+    show_default=True,
+    help="Which CPUs come first: CPU numbers in order, neighbours, or far apart.",
+)
+@click.option(
+    "--variant", "variants", multiple=True, metavar="V", help="Only this one; repeatable."
+)
+@_JSON
+@_OUT
+def run(
+    experiment: str,
+    machine: str | None,
+    cpus: int | None,
+    seed: int,
+    placement: str,
+    variants: tuple[str, ...],
+    as_json: bool,
+    out: Path | None,
+) -> None:
+    """Run EXPERIMENT on a simulated machine.
+
+    Predicted figures stand beside published ones where somebody has measured the same machine.
+    """
+    from schedshard.experiment import load_experiment
+    from schedshard.presets import cpu_count, load_machine
+    from schedshard.progress import ticking
+    from schedshard.run import RunRequest, execute, merge, plan_run
+    from schedshard.tables import run_tables
+
+    if out is not None:
+        check_writable(out)
+    loaded = load_experiment(experiment)
+    model = load_machine(machine or loaded.machine)
+    request = RunRequest(loaded, model, cpu_count(model), cpus, seed, placement, variants)
+    plan = plan_run(request)
+    with ticking(f"{experiment} on {model.name}", len(plan.points)) as tick:
+        raws = execute(plan, tick)
+    result = merge(plan, raws)
+    deliver(result, as_json, out, run_tables(result))
+
+
+@main.command()
+@click.argument("result", type=click.Path(path_type=Path))
+@click.option("--lines", type=click.IntRange(min=1), default=5, show_default=True, metavar="N")
+@click.option(
+    "--variant", "variants", multiple=True, metavar="V", help="Repeatable [the baseline]."
+)
+@_JSON
+def c2c(result: Path, lines: int, variants: tuple[str, ...], as_json: bool) -> None:
+    """Show the contended cache lines of RESULT.
+
+    RESULT is what 'run --out RESULT' saved; the tables are those of perf c2c report.
+    """
+    from schedshard.c2c import C2cRequest, find_names
+    from schedshard.c2c import c2c as make_report
+    from schedshard.result import load_result
+    from schedshard.tables import c2c_tables
+
+    request = C2cRequest(load_result(result), variants, lines)
+    report = make_report(request, find_names(request))
+    deliver(report, as_json, None, c2c_tables(report))
+
+
+@main.command()
+@click.option("--machine", metavar="M", help="A machine file: preset name or path.")
+@click.option(
+    "--sysfs", type=click.Path(path_type=Path), metavar="DIR", help="A root holding sys/."
+)
+@click.option("--hwloc-xml", type=click.Path(path_type=Path), metavar="FILE", help="hwloc's XML.")
+@click.option("--split-llc", type=click.IntRange(min=1), metavar="N", help="Cut every LLC in N.")
+@click.option("--cap", type=click.IntRange(1, 64), metavar="N", help="At most N CPUs a shard [64].")
+@click.option(
+    "--picture", type=click.Path(path_type=Path), metavar="FILE", help="Draw .svg or .png."
+)
+@_JSON
+@_OUT
+def topo(
+    machine: str | None,
+    sysfs: Path | None,
+    hwloc_xml: Path | None,
+    split_llc: int | None,
+    cap: int | None,
+    picture: Path | None,
+    as_json: bool,
+    out: Path | None,
+) -> None:
+    """Show a topology and its shard plan.
+
+    It is that of this host unless a machine, a sysfs tree or an hwloc file is given.
+    """
+    from schedshard.presets import machine_path
+    from schedshard.tables import topo_view
+    from schedshard.topo import TopoRequest
+    from schedshard.topo import topo as read_topology
+
+    for path in (out, picture):
+        if path is not None:
+            check_writable(path)
+    if picture is not None and picture.suffix.lower() not in (".svg", ".png"):
+        raise UserError(f"--picture {picture}: the file name must end in .svg or .png")
+    source = machine_path(machine) if machine is not None else None
+    data = read_topology(TopoRequest(source, sysfs, hwloc_xml, split_llc, cap))
+    if picture is not None:
+        from schedshard.topo_picture import write_picture
+
+        write_picture(data, picture)
+    deliver(data, as_json, out, topo_view(data))
+    if picture is not None:
+        print(f"saved {picture}", file=sys.stderr)
+
+
+@main.command()
+@_JSON
+def machines(as_json: bool) -> None:
+    """List the machine files."""
+    from schedshard.machine_list import list_machines
+    from schedshard.tables import machines_table
+
+    rows = list_machines()
+    deliver({"machines": rows}, as_json, None, machines_table(rows))
+
+
+class MachineGroup(NamedGroup):
+    """The machine verbs; import and measure come from a package that needs numeric libraries."""
+
+    _LAZY = ("import", "measure")
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names of the commands, those not loaded yet among them."""
+        return sorted({*super().list_commands(ctx), *self._LAZY})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Load the package on the first use of one of its commands."""
+        if cmd_name in self._LAZY and cmd_name not in self.commands:
+            from schedshard.machines.commands import import_command, measure_command
+
+            self.add_command(import_command)
+            self.add_command(measure_command)
+        return super().get_command(ctx, cmd_name)
+
+
+@main.group(cls=MachineGroup)
+def machine() -> None:
+    """Look at machine files, and make new ones."""
+
+
+@machine.command("show")
+@click.argument("name")
+@_JSON
+def machine_show(name: str, as_json: bool) -> None:
+    """Show a machine file: every number and where it comes from."""
+    from schedshard.machine_list import describe
+    from schedshard.presets import load_machine
+    from schedshard.tables import machine_view
+
+    described = describe(load_machine(name))
+    deliver(described, as_json, None, machine_view(described))
+
+
+@main.command()
+@click.option("--quick", is_flag=True, help="Measure for a shorter time.")
+@_JSON
+@_OUT
+def bench(quick: bool, as_json: bool, out: Path | None) -> None:
+    """Measure the structures on this host's CPUs.
+
+    Every operation stands beside the same one on a plain bitmap, as a ratio of one run.
+    """
+    from schedshard.bench import BenchRequest
+    from schedshard.bench import bench as measure
+    from schedshard.progress import working
+    from schedshard.tables import bench_tables
+
+    if out is not None:
+        check_writable(out)
+    with working("measuring on this host's CPUs"):
+        data = measure(BenchRequest(quick))
+    deliver(data, as_json, out, bench_tables(data))
+
+
+@main.command()
+@click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--out", required=True, type=click.Path(path_type=Path), metavar="FILE.html")
+def report(results: tuple[Path, ...], out: Path) -> None:
+    """Make one HTML page of saved RESULTS.
+
+    RESULTS are files of run, bench and topo. The page needs no other file and no network.
+    """
+    from schedshard.report import ReportRequest, render
+    from schedshard.result import BENCH, RUN, SENSITIVITY, TOPO, load_result
+
+    check_writable(out)
+    loaded = tuple(load_result(path, (RUN, BENCH, TOPO, SENSITIVITY)) for path in results)
+    write_atomic(out, render(ReportRequest(loaded)))
+    print(f"saved {out}", file=sys.stderr)
+
+
+@main.command()
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="[out at the root]")
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=1, show_default=True)
+@click.option("--quick", is_flag=True, help="Fewer machines and fewer points of the curve.")
+def reproduce(out: Path | None, seed: int, quick: bool) -> None:
+    """Predict, measure and report: the main job.
+
+    Predicts the published experiments, measures this host, prints the tables and writes
+    report.html and one JSON file a result.
+    """
+    from schedshard.paths import ROOT
+    from schedshard.reproduce import ReproduceRequest
+    from schedshard.reproduce_view import reproduce_all
+
+    reproduce_all(ReproduceRequest(seed, quick), out or ROOT / "out", show)

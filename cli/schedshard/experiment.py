@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""experiments/NAME.toml: the declarative half of an experiment."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from schedshard.errors import UserError, os_reason, unknown_name
+from schedshard.paths import EXPERIMENTS
+
+
+@dataclass(frozen=True)
+class Band:
+    """How near to the published figure a prediction must come.
+
+    ``within``: |predicted - published| / published at most this.
+    ``factor``: predicted / published between 1 / factor and factor.
+    """
+
+    within: float | None = None
+    factor: float | None = None
+
+    def holds(self, predicted: float, published: float) -> bool:
+        """Whether the prediction is inside the band."""
+        ratio = predicted / published
+        if self.within is not None and abs(ratio - 1.0) > self.within:
+            return False
+        return self.factor is None or 1.0 / self.factor <= ratio <= self.factor
+
+    def words(self) -> str:
+        """The band for a table."""
+        if self.within is not None:
+            return f"within {self.within:.0%}"
+        return f"within a factor of {self.factor:g}"
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One layout under test."""
+
+    name: str
+    title: str
+    published: float | None = None
+    published_var: float | None = None
+    published_points: bool = False
+    accept: Band | None = None
+    lacks: str | None = None
+    params: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True)
+class Param:
+    """One input of the body, with its source."""
+
+    name: str
+    value: float
+    unit: str
+    source: str
+
+
+@dataclass(frozen=True)
+class PublishedPoint:
+    """A published figure at a number of threads, in nanoseconds an operation."""
+
+    threads: int
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class CurveBand:
+    """Largest median and single error of a curve, from a number of threads on."""
+
+    median: float
+    worst: float
+    from_threads: int
+
+
+@dataclass(frozen=True)
+class Published:
+    """What others measured: where, and whether the model was fitted to it."""
+
+    machine: str
+    role: str
+    source: str
+    points: tuple[PublishedPoint, ...] = ()
+    accept: CurveBand | None = None
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Everything about an experiment but its C body."""
+
+    name: str
+    title: str
+    path: Path
+    machine: str
+    baseline: str
+    sweep: str | None
+    variants: tuple[Variant, ...]
+    params: tuple[Param, ...]
+    published: Published | None
+
+    def variant(self, name: str) -> Variant:
+        """The variant of that name; an unknown one is a user's error."""
+        for variant in self.variants:
+            if variant.name == name:
+                return variant
+        raise unknown_name(
+            f"variant of {self.name}", name, [variant.name for variant in self.variants]
+        )
+
+
+def experiment_names() -> list[str]:
+    """Names of the experiments that come with the project."""
+    return sorted(path.stem for path in EXPERIMENTS.glob("*.toml"))
+
+
+def load_experiment(name: str) -> Experiment:
+    """Read experiments/NAME.toml."""
+    if name not in experiment_names():
+        raise unknown_name("experiment", name, experiment_names())
+    return parse_experiment(EXPERIMENTS / f"{name}.toml")
+
+
+def parse_experiment(path: Path) -> Experiment:
+    """Read one file of declarative inputs; a wrong one is named with the key that is wrong."""
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {os_reason(error)}") from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UserError(f"{path} is not TOML: {error}") from error
+    try:
+        return _experiment(path, data)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        what = f"key {error} is missing" if isinstance(error, KeyError) else str(error)
+        raise UserError(f"{path}: {what}") from error
+
+
+def _experiment(path: Path, data: dict[str, Any]) -> Experiment:
+    if data["schema"] != 1:
+        raise ValueError(f"schema is {data['schema']}, this version reads schema 1")
+    variants = tuple(_variant(entry) for entry in data["variant"])
+    names = [variant.name for variant in variants]
+    if not names or len(set(names)) != len(names):
+        raise ValueError("variants must exist and have different names")
+    baseline = str(data.get("baseline", names[0]))
+    if baseline not in names:
+        raise ValueError(f"baseline '{baseline}' is none of the variants")
+    sweep = data.get("sweep")
+    if sweep not in (None, "threads"):
+        raise ValueError(f"sweep is '{sweep}', it can only be \"threads\"")
+    params = tuple(
+        Param(str(p["name"]), float(p["value"]), str(p.get("unit", "")), str(p["source"]))
+        for p in data.get("param", ())
+    )
+    return Experiment(
+        name=str(data["name"]),
+        title=str(data["title"]),
+        path=path,
+        machine=str(data["machine"]),
+        baseline=baseline,
+        sweep=sweep,
+        variants=variants,
+        params=params,
+        published=_published(data["published"]) if "published" in data else None,
+    )
+
+
+def _variant(entry: dict[str, Any]) -> Variant:
+    published = entry.get("published")
+    accept = entry.get("accept")
+    return Variant(
+        name=str(entry["name"]),
+        title=str(entry["title"]),
+        published=None if published in (None, "points") else float(published),
+        published_var=_optional(entry.get("published_var")),
+        published_points=published == "points",
+        accept=None
+        if accept is None
+        else Band(_optional(accept.get("within")), _optional(accept.get("factor"))),
+        lacks=str(entry["lacks"]) if "lacks" in entry else None,
+        params=tuple((str(k), float(v)) for k, v in entry.get("params", {}).items()),
+    )
+
+
+def _optional(value: Any) -> float | None:
+    return None if value is None else float(value)
+
+
+def _published(entry: dict[str, Any]) -> Published:
+    accept = entry.get("accept")
+    return Published(
+        machine=str(entry["machine"]),
+        role=str(entry["role"]),
+        source=str(entry["source"]),
+        points=tuple(
+            PublishedPoint(
+                int(point["threads"]),
+                float(point["ns"]["mean"]),
+                float(point["ns"]["min"]),
+                float(point["ns"]["max"]),
+            )
+            for point in entry.get("point", ())
+        ),
+        accept=None
+        if accept is None
+        else CurveBand(
+            float(accept["median"]), float(accept["worst"]), int(accept["from_threads"])
+        ),
+    )

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Where the parts of the project are, seen from the Python package."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+EXPERIMENTS = ROOT / "experiments"
+MACHINES = ROOT / "machines"
+VERSION = (ROOT / "VERSION").read_text(encoding="ascii").strip()
+
+
+def build_dir() -> Path:
+    """The build tree whose binaries are used; SCHEDSHARD_BUILD replaces it in tests."""
+    return Path(os.environ.get("SCHEDSHARD_BUILD") or ROOT / "build" / "release")
+
+
+def sim_binary() -> Path:
+    """The simulated machine with all experiments linked in."""
+    return build_dir() / "sim" / "schedshard-sim"
+
+
+def topo_binary() -> Path:
+    """The reader of topologies and machine files."""
+    return build_dir() / "lib" / "schedshard-topo"
+
+
+def bench_binary() -> Path:
+    """The measurement of the structures on real CPUs."""
+    return build_dir() / "bench" / "schedshard-bench"
+
+
+def shown(path: Path) -> str:
+    """A path for people and for provenance: relative to the project where it lies inside it."""
+    try:
+        return str(path.resolve().relative_to(ROOT))
+    except ValueError:
+        return str(path)

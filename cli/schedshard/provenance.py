@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Where a result comes from: enough to make the same bytes again."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from schedshard.errors import UserError, os_reason
+from schedshard.paths import ROOT, VERSION, shown
+
+
+def sha256_file(path: Path) -> str:
+    """Hex SHA-256 of a file's bytes."""
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {os_reason(error)}") from error
+
+
+def _git(*args: str) -> str | None:
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(ROOT), *args],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=20,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.decode("utf-8", "replace").strip() if done.returncode == 0 else None
+
+
+def commit() -> str:
+    """The commit of this checkout, '-dirty' when tracked files differ, 'unknown' outside one."""
+    top = _git("rev-parse", "--show-toplevel")
+    if top is None or Path(top).resolve() != ROOT:
+        return "unknown"
+    head = _git("rev-parse", "HEAD")
+    if head is None:
+        return "unknown"
+    changed = _git("status", "--porcelain", "--untracked-files=no")
+    return f"{head}-dirty" if changed else head
+
+
+def tool_versions() -> dict[str, str]:
+    """The part of every provenance that does not depend on the input."""
+    return {"version": VERSION, "commit": commit()}
+
+
+def machine_provenance(path: Path, data: dict[str, Any]) -> dict[str, str]:
+    """The machine file's identity and where its constants come from.
+
+    ``data`` is the parsed file: its [source] entries for latencies and protocol constants are
+    the calibration of every number that was predicted on it.
+    """
+    source = data.get("source", {})
+    parts = [
+        f"{key}: {text}"
+        for key, text in (source.items() if isinstance(source, dict) else ())
+        if key.split(".")[0] in ("latency_ns", "protocol")
+    ]
+    return {
+        "machine_file": shown(path),
+        "machine_sha256": sha256_file(path),
+        "calibration": "; ".join(parts) or "the machine file names no source",
+    }

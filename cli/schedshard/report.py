@@ -1,0 +1,401 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Stage report: results as one HTML page that needs nothing else, not even a network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from schedshard import plots
+from schedshard.errors import UserError
+from schedshard.format import nanoseconds, percent, signed_percent, significant
+from schedshard.result import BENCH, RUN, SENSITIVITY, TOPO, is_curve
+from schedshard.tables import machine_label, run_notes
+from schedshard.topo import plan_rows, plan_sentence, tree
+from schedshard.topo_picture import picture
+
+_NUMBER = {"num", "good", "bad"}
+
+
+@dataclass(frozen=True)
+class ReportRequest:
+    """What to put on the page, in this order; ``sentence`` stands on top in large letters."""
+
+    results: tuple[dict[str, Any], ...]
+    title: str = "schedshard report"
+    sentence: str | None = None
+    c2c: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of a table; the kind is a class of the style sheet."""
+
+    text: str
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class Column:
+    """The head of a column."""
+
+    name: str
+    number: bool = False
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table."""
+
+    columns: list[Column]
+    rows: list[list[Cell]]
+    caption: str = ""
+
+
+@dataclass
+class Section:
+    """One box of the page."""
+
+    anchor: str
+    heading: str
+    where: str
+    figures: list[str] = field(default_factory=list)
+    tables: list[Grid] = field(default_factory=list)
+    folded: list[Grid] = field(default_factory=list)
+    folded_title: str = ""
+    lacks: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def _num(text: str) -> Cell:
+    return Cell(text, "num")
+
+
+def grid(columns: Sequence[str], rows: list[list[Cell]], caption: str = "") -> Grid:
+    """A table whose number columns are those that hold numbers in the first row."""
+    heads = [
+        Column(name, bool(rows) and rows[0][index].kind in _NUMBER)
+        for index, name in enumerate(columns)
+    ]
+    return Grid(heads, rows, caption)
+
+
+def lacking(result: dict[str, Any]) -> list[str]:
+    """One sentence for every prediction outside its band."""
+    said = []
+    for variant in result["variants"]:
+        if variant.get("accepted") is not False:
+            continue
+        if "accept" in variant:
+            why = variant.get("lacks", "DESIGN.md tells what the model lacks.")
+            said.append(
+                f"Outside the band: '{variant['name']}' is predicted at "
+                f"{percent(variant['relative'])}, published {percent(variant['published'])}, "
+                f"and should be {variant['accept']}. {why}"
+            )
+        else:
+            said.append(
+                f"Outside the band: '{variant['name']}' has a median error of "
+                f"{variant['median_error']:.1%} and a worst one of {variant['worst_error']:.1%}. "
+                "DESIGN.md tells what the model lacks."
+            )
+    return said
+
+
+def _bars_section(result: dict[str, Any]) -> Section:
+    rows = []
+    published = any(v.get("published") is not None for v in result["variants"])
+    for variant in result["variants"]:
+        relative = variant["relative"]
+        row = [
+            Cell(variant["name"], "code"),
+            Cell(variant["title"]),
+            _num(significant(variant["cycles_per_op"])),
+            _num(significant(variant["ns_per_op"])),
+            _num(percent(relative) if relative is not None else "-"),
+        ]
+        if published:
+            figure, error = variant.get("published"), variant.get("error")
+            base = variant["name"] == result["baseline"]
+            row.append(_num(percent(figure) if figure is not None else ""))
+            row.append(_num(signed_percent(error) if error is not None and not base else ""))
+            if "accepted" in variant:
+                words = variant["accept"]
+                good = variant["accepted"]
+                row.append(Cell(words if good else f"not {words}", "good" if good else "bad"))
+            else:
+                row.append(_num(""))
+        rows.append(row)
+    columns = ["variant", "", "cycles/op", "ns/op", "predicted"]
+    columns += ["published", "error", "band"] if published else []
+    section = Section(
+        anchor=f"{result['experiment']}-{result['machine']['name']}",
+        heading=result["title"],
+        where=_where(result),
+        tables=[grid(columns, rows)],
+        lacks=lacking(result),
+        notes=_notes(result),
+    )
+    if any(variant["relative"] for variant in result["variants"]):
+        section.figures.append(
+            plots.inline(plots.yield_bars(result), f"{result['title']}: relative cost a variant")
+        )
+    return section
+
+
+def _where(result: dict[str, Any]) -> str:
+    machine = result["machine"]
+    return (
+        f"{machine['title']}, {result['cpus']} of {machine['cpus']} CPUs ({machine_label(machine)})"
+    )
+
+
+def _notes(result: dict[str, Any]) -> list[str]:
+    """The notes of the terminal, without those that the page shows in boxes of their own."""
+    return [
+        note
+        for note in run_notes(result)
+        if not note.startswith("seed ") and " is not " not in note
+    ]
+
+
+def _curve_section(result: dict[str, Any]) -> Section:
+    columns = ["threads"]
+    for variant in result["variants"]:
+        columns.append(f"{variant['name']} ns/op, predicted")
+        if any("published" in point for point in variant["points"]):
+            columns += ["published", "error"]
+    rows = []
+    for count in sorted({p["threads"] for v in result["variants"] for p in v["points"]}):
+        row = [_num(str(count))]
+        for variant in result["variants"]:
+            point = next((p for p in variant["points"] if p["threads"] == count), None)
+            row.append(_num(significant(point["ns_per_op"]) if point else ""))
+            if any("published" in p for p in variant["points"]):
+                known = point is not None and "published" in point
+                row.append(_num(significant(point["published"]) if point and known else ""))
+                row.append(_num(signed_percent(point["error"]) if point and known else ""))
+        rows.append(row)
+    return Section(
+        anchor=f"{result['experiment']}-{result['machine']['name']}",
+        heading=result["title"],
+        where=_where(result),
+        figures=[plots.inline(plots.curve(result), f"{result['title']}: time over threads")],
+        folded=[grid(columns, rows)],
+        folded_title=f"all {len(rows)} points",
+        lacks=lacking(result),
+        notes=_notes(result),
+    )
+
+
+def _comparison(results: list[dict[str, Any]]) -> Section:
+    names = list(dict.fromkeys(v["name"] for r in results for v in r["variants"]))
+    rows = []
+    for result in results:
+        row = [
+            Cell(result["machine"]["name"], "code"),
+            _num(str(result["cpus"])),
+            Cell(machine_label(result["machine"])),
+        ]
+        by_name = {variant["name"]: variant for variant in result["variants"]}
+        for name in names:
+            variant = by_name.get(name)
+            if variant is None:
+                row.append(_num(""))
+            elif name == result["baseline"] or variant["relative"] is None:
+                row.append(_num(nanoseconds(variant["ns_per_op"])))
+            else:
+                row.append(_num(percent(variant["relative"])))
+        rows.append(row)
+    first = results[0]
+    return Section(
+        anchor=f"{first['experiment']}-machines",
+        heading=f"{first['title']}: other machines",
+        where=f"all CPUs at once; '{first['baseline']}' in time, the others relative to it",
+        figures=[plots.inline(plots.machine_dots(results), "time an operation on every machine")],
+        tables=[grid(["machine", "CPUs", "label", *names], rows)],
+        notes=["All of it is predicted; nobody has published this experiment on these machines."],
+    )
+
+
+def _bench_section(data: dict[str, Any]) -> Section:
+    tables = []
+    for group in dict.fromkeys(row["group"] for row in data["rows"]):
+        rows = []
+        for row in data["rows"]:
+            if row["group"] != group:
+                continue
+            rows.append(
+                [
+                    Cell(str(row["op"])),
+                    Cell(str(row.get("density") or "")),
+                    Cell(str(row["variant"]), "code"),
+                    *(
+                        _num(shape.format(float(row[key])) if row.get(key) is not None else "")
+                        for key, shape in (
+                            ("ns", "{:,.2f}"),
+                            ("ratio_to_plain", "{:.2f}x"),
+                            ("instructions", "{:,.1f}"),
+                            ("instructions_ratio", "{:.2f}x"),
+                        )
+                    ),
+                ]
+            )
+        columns = ["operation", "density", "variant", "ns", "/ plain", "instructions", "/ plain"]
+        tables.append(grid(columns, rows, str(group)))
+    host = ", ".join(f"{key} {value}" for key, value in data["host"].items())
+    return Section(
+        anchor="bench",
+        heading="The structures on this host's CPUs",
+        where=f"measured: {host}",
+        tables=tables,
+        notes=["Times of a shared or virtual host vary between runs; instruction counts do not."]
+        + (["A quick run: its times are less certain."] if data.get("quick") else []),
+    )
+
+
+def _topo_section(data: dict[str, Any]) -> Section:
+    rows = [
+        [
+            *(_num(str(row[key])) for key in ("shard", "package", "node", "llc", "cpus")),
+            Cell(row["positions"], "code"),
+        ]
+        for row in plan_rows(data)
+    ]
+    columns = ["shard", "package", "node", "LLC", "CPUs", "CPU numbers in position order"]
+    return Section(
+        anchor="topology",
+        heading="Topology and shard plan",
+        where=tree(data).label,
+        figures=[plots.inline(picture(data), "topology, one colour a shard")],
+        folded=[grid(columns, rows)],
+        folded_title=plan_sentence(data),
+    )
+
+
+def _sensitivity_section(data: dict[str, Any]) -> Section:
+    names = list(data["relative"])
+    rows = [
+        [
+            Cell(row["label"]),
+            *(_num(" to ".join(percent(v) for v in row["relative"][n])) for n in names),
+        ]
+        for row in data["rows"]
+    ]
+    base = [Cell("as in the machine file"), *(_num(percent(data["relative"][n])) for n in names)]
+    return Section(
+        anchor="sensitivity",
+        heading="How much the prediction depends on each constant",
+        where=f"{data['machine']['name']}: {data['what']}",
+        figures=[plots.inline(plots.sensitivity(data), "change of each prediction")],
+        tables=[grid(["constant changed", *names], [base, *rows])],
+    )
+
+
+def _c2c_section(report: dict[str, Any]) -> Section:
+    tables = []
+    for variant in report["variants"]:
+        rows = []
+        for line in variant["lines"]:
+            for access in line["accesses"]:
+                rows.append(
+                    [
+                        Cell(f"{line['object']}+{line['line'] * 64:#x}", "code"),
+                        Cell(f"{access['offset']:#x}", "code"),
+                        Cell(access["field"] or "-", "code"),
+                        _num(f"{access['hitm_remote_share']:.1%}"),
+                        _num(f"{access['hitm_local_share']:.1%}"),
+                        _num(f"{access['store_share']:.1%}"),
+                        _num(significant(access["avg_load_cycles"])),
+                        _num(f"{access['records']:,}"),
+                        _num(str(access["cpus"])),
+                        Cell(access["symbol"], "code"),
+                        Cell(access["source"], "code"),
+                    ]
+                )
+        columns = [
+            "line", "offset", "field", "rmt HITM", "lcl HITM", "store", "load cycles", "records",
+            "CPUs", "symbol", "source",
+        ]  # fmt: skip
+        tables.append(grid(columns, rows, f"'{variant['name']}' on {variant['cpus']} CPUs"))
+    return Section(
+        anchor="c2c",
+        heading="Which cache lines it is",
+        where=f"{report['experiment']} on {report['machine']['name']}, as perf c2c would show it",
+        tables=tables,
+        notes=[
+            "predicted: HITM is a load or locked operation that found the line modified elsewhere."
+        ],
+    )
+
+
+def _provenance(results: Sequence[dict[str, Any]]) -> Grid:
+    rows = []
+    for result in results:
+        provenance = result.get("provenance", {})
+        what = result.get("experiment") or {BENCH: "bench", TOPO: "topo"}.get(
+            result["format"], "sensitivity"
+        )
+        machine = (result.get("machine") or {}).get("name", "this host")
+        rows.append(
+            [
+                Cell(what),
+                Cell(machine, "code"),
+                Cell(str(provenance.get("machine_sha256", ""))[:16], "code"),
+                Cell(str(provenance.get("seed", "")), "num"),
+                Cell(str(provenance.get("version", ""))),
+                Cell(str(provenance.get("commit", ""))[:18], "code"),
+                Cell(str(provenance.get("calibration", ""))),
+            ]
+        )
+    columns = ["what", "machine", "machine file sha256", "seed", "version", "commit", "calibration"]
+    return grid(columns, rows)
+
+
+def _sections(request: ReportRequest) -> list[Section]:
+    sections: list[Section] = []
+    runs = [result for result in request.results if result["format"] == RUN]
+    bars: dict[str, list[dict[str, Any]]] = {}
+    for result in runs:
+        if not is_curve(result):
+            bars.setdefault(result["experiment"], []).append(result)
+    for group in bars.values():
+        with_figures = [result for result in group if "published" in result]
+        rest = [result for result in group if "published" not in result]
+        sections += [_bars_section(result) for result in with_figures]
+        if request.c2c is not None and with_figures:
+            sections.append(_c2c_section(request.c2c))
+        if len(rest) > 1:
+            sections.append(_comparison(rest))
+        else:
+            sections += [_bars_section(result) for result in rest]
+    sections += [_curve_section(result) for result in runs if is_curve(result)]
+    makers = {BENCH: _bench_section, TOPO: _topo_section, SENSITIVITY: _sensitivity_section}
+    for kind in (SENSITIVITY, TOPO, BENCH):
+        sections += [makers[kind](r) for r in request.results if r["format"] == kind]
+    return sections
+
+
+def render(request: ReportRequest) -> str:
+    """The page. A result that lacks a field is a user's error, never a half-drawn page."""
+    environment = Environment(
+        loader=PackageLoader("schedshard"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    try:
+        sections = _sections(request)
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise UserError(f"a result is damaged, a report cannot be made of it: {error!r}") from error
+    page = environment.get_template("report.html.j2").render(
+        title=request.title,
+        sentence=request.sentence,
+        sections=sections,
+        provenance=_provenance(request.results),
+    )
+    return page.lstrip()

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Stage reproduce: everything a newcomer should see, from one command.
+
+This host is measured first, alone, because a simulation on the next core would disturb its times.
+Then all simulated points of all machines share the CPUs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from schedshard.experiment import Experiment, load_experiment
+from schedshard.format import nanoseconds, times
+from schedshard.presets import Machine, cpu_count, load_machine, preset_names
+from schedshard.progress import Ticker, silent
+from schedshard.run import Point, RunPlan, RunRequest, merge, plan_run, point_argv
+from schedshard.tool import run_many
+
+YIELD = "cpumask-yield"
+COUNTER = "atomic-inc"
+QUICK_THREADS = (1, 2, 4, 8, 16, 32, 64, 128, 224, 420)
+
+
+@dataclass(frozen=True)
+class ReproduceRequest:
+    """quick: fewer machines and fewer points of the curve."""
+
+    seed: int = 1
+    quick: bool = False
+
+
+def plan_reproduce(
+    request: ReproduceRequest,
+    load: Callable[[str], Machine] = load_machine,
+    count: Callable[[Machine], int] = cpu_count,
+) -> list[RunPlan]:
+    """The yield experiment on its own machine, then on the others, then the counter's curve."""
+    yields, counter = load_experiment(YIELD), load_experiment(COUNTER)
+    others = [
+        name for name in preset_names() if name not in (yields.machine, counter.machine, "host")
+    ]
+    if request.quick:
+        others = [name for name in others if name in ("epyc-9654-2s", "xeon-480")]
+
+    def plan(experiment: Experiment, name: str, threads: tuple[int, ...] | None) -> RunPlan:
+        machine = load(name)
+        return plan_run(
+            RunRequest(experiment, machine, count(machine), seed=request.seed, threads=threads)
+        )
+
+    plans = [plan(yields, yields.machine, None)]
+    plans += [plan(yields, name, None) for name in others]
+    plans.append(plan(counter, counter.machine, QUICK_THREADS if request.quick else None))
+    return plans
+
+
+def execute_all(plans: Sequence[RunPlan], tick: Ticker = silent) -> list[dict[str, Any]]:
+    """Run the points of all plans through one pool, then merge each plan's own."""
+    points: list[tuple[RunPlan, Point]] = [(plan, p) for plan in plans for p in plan.points]
+
+    def on_done(index: int) -> None:
+        plan, point = points[index]
+        tick(f"{plan.request.machine.name} {point.variant.name} on {point.cpus} CPUs")
+
+    raws = run_many(
+        [point_argv(plan, point) for plan, point in points],
+        weights=[float(point.cpus) for _, point in points],
+        on_done=on_done,
+    )
+    results = []
+    start = 0
+    for plan in plans:
+        end = start + len(plan.points)
+        results.append(merge(plan, raws[start:end]))
+        start = end
+    return results
+
+
+def _variant(result: dict[str, Any], name: str) -> dict[str, Any]:
+    return next(v for v in result["variants"] if v["name"] == name)
+
+
+def sentence(result: dict[str, Any]) -> str:
+    """The one sentence: what the global mask costs, and how far a line a cache goes."""
+    slow, fast = _variant(result, "global"), _variant(result, "llc")
+    predicted = slow["cycles_per_op"] / fast["cycles_per_op"]
+    measured = slow["published"] / fast["published"]
+    return (
+        f"When all {result['cpus']} CPUs of a two-socket EPYC mark themselves in one CPU mask, "
+        f"one mark takes {nanoseconds(slow['ns_per_op'])}; give each last-level cache a line of "
+        f"its own and it takes {nanoseconds(fast['ns_per_op'])}, {times(predicted)} less. Measured "
+        f"on the real machine, by others, and unknown to the model: {times(measured)} less."
+    )

@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Stage run: from a request to points, from points to processes, from their JSON to one result.
+
+``plan_run`` and ``merge`` are pure; ``execute`` is the only part that starts processes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from schedshard.errors import UserError
+from schedshard.experiment import Experiment, PublishedPoint, Variant
+from schedshard.paths import sim_binary
+from schedshard.presets import Machine
+from schedshard.progress import Ticker, silent
+from schedshard.provenance import machine_provenance, sha256_file, tool_versions
+from schedshard.tool import run_many
+
+FORMAT = "schedshard/run/1"
+PLACEMENTS = ("os", "compact", "scatter")
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """What the user asked for; ``cpus`` None is all, ``threads`` None is the default sweep."""
+
+    experiment: Experiment
+    machine: Machine
+    machine_cpus: int
+    cpus: int | None = None
+    seed: int = 1
+    placement: str = "os"
+    variants: tuple[str, ...] = ()
+    threads: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Point:
+    """One process of the simulator."""
+
+    variant: Variant
+    cpus: int
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """A request with its points, in the order of the tables."""
+
+    request: RunRequest
+    cpus: int
+    points: tuple[Point, ...]
+
+
+def sweep_threads(published: Sequence[PublishedPoint], cpus: int) -> tuple[int, ...]:
+    """Thread counts of a curve: the published ones that fit, then doublings up to all CPUs."""
+    counts = [point.threads for point in published if point.threads <= cpus] or [1]
+    while counts[-1] * 2 < cpus:
+        counts.append(counts[-1] * 2)
+    if counts[-1] < cpus:
+        counts.append(cpus)
+    return tuple(counts)
+
+
+def plan_run(request: RunRequest) -> RunPlan:
+    """Which processes to run; refuses what the machine or the experiment does not have."""
+    experiment = request.experiment
+    cpus = request.machine_cpus if request.cpus is None else request.cpus
+    if not 1 <= cpus <= request.machine_cpus:
+        raise UserError(
+            f"--cpus {cpus} is outside machine {request.machine.name}: "
+            f"it has {request.machine_cpus} CPUs, give 1 to {request.machine_cpus}"
+        )
+    chosen = tuple(dict.fromkeys(request.variants))
+    for name in chosen:
+        experiment.variant(name)
+    variants = [v for v in experiment.variants if not chosen or v.name in chosen]
+    if experiment.sweep is None:
+        counts: tuple[int, ...] = (cpus,)
+    elif request.threads is not None:
+        counts = tuple(n for n in request.threads if n <= cpus)
+    else:
+        points = experiment.published.points if experiment.published else ()
+        counts = sweep_threads(points, cpus)
+    return RunPlan(request, cpus, tuple(Point(v, n) for v in variants for n in counts))
+
+
+def point_argv(plan: RunPlan, point: Point) -> list[str]:
+    """The simulator's argument list for one point."""
+    request = plan.request
+    argv = [str(sim_binary()), request.experiment.name, "--machine", str(request.machine.path)]
+    argv += ["--variant", point.variant.name, "--cpus", str(point.cpus)]
+    argv += ["--seed", str(request.seed), "--placement", request.placement]
+    params = {param.name: param.value for param in request.experiment.params}
+    params.update(point.variant.params)
+    for name, value in params.items():
+        argv += ["--param", f"{name}={value:.12g}"]
+    return argv
+
+
+def execute(plan: RunPlan, tick: Ticker = silent) -> list[Any]:
+    """Run every point, side by side; the simulator's JSON in the order of the points."""
+
+    def on_done(index: int) -> None:
+        point = plan.points[index]
+        tick(f"{plan.request.machine.name} {point.variant.name} on {point.cpus} CPUs")
+
+    return run_many(
+        [point_argv(plan, point) for point in plan.points],
+        weights=[float(point.cpus) for point in plan.points],
+        on_done=on_done,
+    )
+
+
+def merge(plan: RunPlan, raws: Sequence[Any]) -> dict[str, Any]:
+    """One result of all points: what `run --json` prints.
+
+    Everything but simulator.seconds is a function of the machine file, the experiment file, the
+    seed and the simulator.
+    """
+    request = plan.request
+    experiment, machine = request.experiment, request.machine
+    metrics = [_metrics(plan.points[i], raw) for i, raw in enumerate(raws)]
+    result: dict[str, Any] = {
+        "format": FORMAT,
+        "experiment": experiment.name,
+        "title": experiment.title,
+        "machine": {
+            "name": machine.name,
+            "title": machine.title,
+            "kind": machine.kind,
+            "cpus": request.machine_cpus,
+            "clock_ghz": machine.clock_ghz,
+        },
+        "cpus": plan.cpus,
+        "placement": request.placement,
+        "baseline": experiment.baseline,
+    }
+    if experiment.sweep is None:
+        result["variants"] = _bars(plan, metrics, raws)
+    else:
+        result["sweep"] = experiment.sweep
+        result["variants"] = _curves(plan, metrics, raws)
+    published = experiment.published
+    if published is not None and published.machine == machine.name and request.placement == "os":
+        result["published"] = {"source": published.source, "role": published.role}
+        if published.accept is not None:
+            result["published"]["accept"] = {
+                "median": published.accept.median,
+                "worst": published.accept.worst,
+                "from_threads": published.accept.from_threads,
+            }
+    result["params"] = raws[0].get("params", {}) if raws else {}
+    result["param_sources"] = {
+        param.name: {"unit": param.unit, "source": param.source} for param in experiment.params
+    }
+    result["simulator"] = {
+        "events": sum(int(raw["simulator"]["events"]) for raw in raws),
+        "seconds": round(sum(float(raw["simulator"]["seconds"]) for raw in raws), 3),
+    }
+    result["provenance"] = {
+        **tool_versions(),
+        "seed": request.seed,
+        **machine_provenance(machine.path, machine.data),
+        "experiment_sha256": sha256_file(experiment.path),
+        "simulator_sha256": sha256_file(sim_binary()),
+    }
+    return result
+
+
+def _metrics(point: Point, raw: Any) -> dict[str, float]:
+    try:
+        metrics = {str(name): float(value) for name, value in raw["metrics"].items()}
+        if metrics["cycles_per_op"] <= 0 or metrics["ns_per_op"] <= 0:
+            raise ValueError("an operation took no time")
+        float(raw["simulator"]["seconds"])
+        int(raw["simulator"]["events"])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UserError(
+            f"schedshard-sim printed no metrics for {point.variant.name} on {point.cpus} CPUs: "
+            f"{error}",
+            status=1,
+        ) from error
+    return metrics
+
+
+def _bars(
+    plan: RunPlan, metrics: Sequence[dict[str, float]], raws: Sequence[Any]
+) -> list[dict[str, Any]]:
+    """Variants beside each other, each relative to the baseline."""
+    request = plan.request
+    experiment = request.experiment
+    base = next(
+        (
+            metrics[i]["cycles_per_op"]
+            for i, point in enumerate(plan.points)
+            if point.variant.name == experiment.baseline
+        ),
+        None,
+    )
+    comparable = (
+        experiment.published is not None
+        and experiment.published.machine == request.machine.name
+        and plan.cpus == request.machine_cpus
+        and request.placement == "os"
+    )
+    rows: list[dict[str, Any]] = []
+    for point, values, raw in zip(plan.points, metrics, raws, strict=True):
+        variant = point.variant
+        relative = None if base is None else values["cycles_per_op"] / base
+        row: dict[str, Any] = {
+            "name": variant.name,
+            "title": variant.title,
+            "cycles_per_op": values["cycles_per_op"],
+            "ns_per_op": values["ns_per_op"],
+            "relative": relative,
+            "published": variant.published if comparable else None,
+        }
+        if comparable and variant.published is not None:
+            row["published_var"] = variant.published_var
+            row["error"] = None if relative is None else relative / variant.published - 1.0
+            if variant.accept is not None and relative is not None:
+                row["accept"] = variant.accept.words()
+                row["accepted"] = variant.accept.holds(relative, variant.published)
+                if not row["accepted"] and variant.lacks:
+                    row["lacks"] = variant.lacks
+        row["metrics"] = values
+        row["lines"] = raw.get("lines", [])
+        rows.append(row)
+    return rows
+
+
+def _curves(
+    plan: RunPlan, metrics: Sequence[dict[str, float]], raws: Sequence[Any]
+) -> list[dict[str, Any]]:
+    """Variants as curves over the number of threads."""
+    request = plan.request
+    published = request.experiment.published
+    figures: dict[int, PublishedPoint] = {}
+    if (
+        published is not None
+        and published.machine == request.machine.name
+        and request.placement == "os"
+    ):
+        figures = {point.threads: point for point in published.points}
+    curves: dict[str, dict[str, Any]] = {}
+    for point, values, raw in zip(plan.points, metrics, raws, strict=True):
+        variant = point.variant
+        curve = curves.setdefault(
+            variant.name, {"name": variant.name, "title": variant.title, "points": []}
+        )
+        row: dict[str, Any] = {
+            "threads": point.cpus,
+            "ns_per_op": values["ns_per_op"],
+            "cycles_per_op": values["cycles_per_op"],
+        }
+        figure = figures.get(point.cpus) if variant.published_points else None
+        if figure is not None:
+            row["published"] = figure.mean
+            row["published_low"] = figure.low
+            row["published_high"] = figure.high
+            row["error"] = values["ns_per_op"] / figure.mean - 1.0
+        row["metrics"] = values
+        row["lines"] = raw.get("lines", [])
+        curve["points"].append(row)
+    band = published.accept if published is not None else None
+    for curve in curves.values():
+        errors = curve_errors(curve, band.from_threads if band is not None else 1)
+        if errors is not None:
+            curve["median_error"], curve["worst_error"] = errors
+            if band is not None:
+                curve["accepted"] = errors[0] <= band.median and errors[1] <= band.worst
+    return list(curves.values())
+
+
+def curve_errors(curve: dict[str, Any], from_threads: int) -> tuple[float, float] | None:
+    """Median and largest absolute error of the points that have a published figure."""
+    errors = sorted(
+        abs(point["error"])
+        for point in curve["points"]
+        if "error" in point and point["threads"] >= from_threads
+    )
+    if not errors:
+        return None
+    middle = len(errors) // 2
+    median = errors[middle] if len(errors) % 2 else (errors[middle - 1] + errors[middle]) / 2
+    return float(median), float(errors[-1])

@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Results as tables for a terminal: rich renderables, no printing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from rich import box
+from rich.console import Group as Together
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+from rich.tree import Tree
+
+from schedshard.format import nanoseconds, percent, signed_percent, significant
+from schedshard.result import is_curve
+from schedshard.topo import Group, plan_rows, plan_sentence, ranges, tree
+
+
+def table(title: str | None, *columns: str, right: Iterable[str] = ()) -> Table:
+    """An empty table in the project's one look; the columns named in ``right`` hold numbers."""
+    made = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
+    numbers = set(right)
+    for column in columns:
+        made.add_column(
+            column,
+            justify="right" if column in numbers else "left",
+            overflow="fold",
+            no_wrap=column in numbers,
+        )
+    return made
+
+
+def machine_label(machine: dict[str, Any]) -> str:
+    """What kind of prediction a machine allows: its numbers may be guesses themselves."""
+    return "predicted" if machine["kind"] == "measured" else f"predicted, {machine['kind']} machine"
+
+
+def run_tables(result: dict[str, Any]) -> RenderableType:
+    """A result of `run`: predicted, published, error, and what each word means."""
+    body = _curve(result) if is_curve(result) else _bars(result)
+    return Together(body, *[Text(line) for line in run_notes(result)])
+
+
+def _heading(result: dict[str, Any]) -> str:
+    machine = result["machine"]
+    return f"{result['title']}\n{machine['title']}, {result['cpus']} of {machine['cpus']} CPUs"
+
+
+def _verdict(row: dict[str, Any]) -> Text:
+    if "accepted" not in row:
+        return Text("")
+    if row["accepted"]:
+        return Text(row["accept"], style="green")
+    return Text(f"not {row['accept']}", style="bold red")
+
+
+def _bars(result: dict[str, Any]) -> Table:
+    published = any(row.get("published") is not None for row in result["variants"])
+    numbers = ["cycles/op", "ns/op", "predicted", "published", "error"]
+    columns = ["variant", "", *numbers[:3], *(numbers[3:] if published else ())]
+    made = table(_heading(result), *columns, *(("band",) if published else ()), right=numbers)
+    for row in result["variants"]:
+        relative = row["relative"]
+        cells: list[str | Text] = [
+            row["name"],
+            row["title"],
+            significant(row["cycles_per_op"]),
+            significant(row["ns_per_op"]),
+            percent(relative) if relative is not None else "-",
+        ]
+        if published:
+            figure = row.get("published")
+            error = row.get("error")
+            cells.append(percent(figure) if figure is not None else "")
+            is_base = row["name"] == result["baseline"]
+            cells.append(signed_percent(error) if error is not None and not is_base else "")
+            cells.append(_verdict(row))
+        made.add_row(*cells)
+    return made
+
+
+def _curve(result: dict[str, Any]) -> Table:
+    variants = result["variants"]
+    published = any("published" in point for v in variants for point in v["points"])
+    columns = ["threads"]
+    for variant in variants:
+        columns.append(f"{variant['name']} ns/op")
+        if any("published" in point for point in variant["points"]):
+            columns += ["published", "error"]
+    made = table(_heading(result), *columns, right=columns)
+    counts = sorted({point["threads"] for v in variants for point in v["points"]})
+    for count in counts:
+        cells = [str(count)]
+        for variant in variants:
+            point = next((p for p in variant["points"] if p["threads"] == count), None)
+            cells.append(significant(point["ns_per_op"]) if point else "")
+            if published and any("published" in p for p in variant["points"]):
+                known = point is not None and "published" in point
+                cells.append(significant(point["published"]) if point and known else "")
+                cells.append(signed_percent(point["error"]) if point and known else "")
+        made.add_row(*cells)
+    return made
+
+
+def run_notes(result: dict[str, Any]) -> list[str]:
+    """The sentences under a result: labels, errors, sources, and what is outside its band."""
+    machine = result["machine"]
+    notes = [f"predicted: simulated on machine file '{machine['name']}' ({machine['kind']})"]
+    published = result.get("published")
+    if published:
+        what = (
+            "CALIBRATION, the model's constants were chosen on this curve"
+            if published["role"] == "calibration"
+            else "nothing in the model was fitted to it"
+        )
+        notes.append(f"published: {published['source']} ({what})")
+    for variant in result["variants"]:
+        if "median_error" in variant:
+            accept = (published or {}).get("accept")
+            verdict = ""
+            if accept:
+                holds = "inside" if variant.get("accepted") else "OUTSIDE"
+                verdict = (
+                    f": {holds} the band (median {accept['median']:.0%}, "
+                    f"worst {accept['worst']:.0%})"
+                )
+            notes.append(
+                f"{variant['name']}, {accept['from_threads'] if accept else 1} threads and more: "
+                f"median error {variant['median_error']:.1%}, "
+                f"worst {variant['worst_error']:.1%}{verdict}"
+            )
+        if variant.get("accepted") is False and "accept" in variant:
+            why = variant.get("lacks", "DESIGN.md tells what the model lacks")
+            notes.append(f"{variant['name']} is not {variant['accept']}: {why}")
+    provenance = result["provenance"]
+    notes.append(
+        f"seed {provenance['seed']}, machine file sha256 {provenance['machine_sha256'][:12]}, "
+        f"schedshard {provenance['version']} commit {provenance['commit'][:12]}; "
+        f"{result['simulator']['events']:,} memory events in "
+        f"{result['simulator']['seconds']:.1f} CPU seconds"
+    )
+    return notes
+
+
+def machines_table(rows: list[dict[str, Any]]) -> Table:
+    """The list of machine files."""
+    numbers = ("CPUs", "packages", "nodes", "LLCs", "GHz")
+    made = table(None, "machine", "kind", *numbers, "", right=numbers)
+    for row in rows:
+        if "error" in row:
+            made.add_row(row["name"], Text("broken", style="red"), "", "", "", "", "", row["error"])
+            continue
+        counts = [str(row[key]) for key in ("cpus", "packages", "nodes", "llcs")]
+        made.add_row(row["name"], row["kind"], *counts, f"{row['clock_ghz']:g}", row["title"])
+    return made
+
+
+def topo_view(data: dict[str, Any], shards_shown: int = 64) -> RenderableType:
+    """The tree and the shard plan."""
+    root = tree(data)
+    drawn = Tree(Text(root.label, style="bold"), guide_style="dim")
+
+    def grow(branch: Tree, group: Group) -> None:
+        for child in group.children:
+            text = Text(child.label)
+            text.append(f"  CPUs {ranges(sorted(child.cpus))}", style="dim")
+            grow(branch.add(text), child)
+
+    grow(drawn, root)
+    rows = plan_rows(data)
+    numbers = ("shard", "package", "node", "LLC", "CPUs")
+    made = table("Shard plan", *numbers, "CPU numbers in position order", right=numbers)
+    for row in rows[:shards_shown]:
+        place = [str(row[key]) if row[key] >= 0 else "?" for key in ("package", "node", "llc")]
+        made.add_row(str(row["shard"]), *place, str(row["cpus"]), row["positions"])
+    parts: list[RenderableType] = [drawn, Text(""), made]
+    if len(rows) > shards_shown:
+        parts.append(Text(f"... and {len(rows) - shards_shown} more shards: --json has them all"))
+    parts.append(Text(plan_sentence(data)))
+    return Together(*parts)
+
+
+def bench_tables(data: dict[str, Any]) -> RenderableType:
+    """Operations on this host's CPUs, one table a group; ratios are to the plain bitmap."""
+    parts: list[RenderableType] = []
+    for group in dict.fromkeys(row["group"] for row in data["rows"]):
+        rows = [row for row in data["rows"] if row["group"] == group]
+        numbers = ("ns", "/ plain", "instructions", "/ plain ")
+        made = table(group, "operation", "density", "variant", *numbers, right=numbers)
+        last: tuple[Any, Any] | None = None
+        for row in rows:
+            key = (row["op"], row.get("density"))
+            shown = key != last
+            last = key
+            made.add_row(
+                row["op"] if shown else "",
+                str(row.get("density") or "") if shown else "",
+                row["variant"],
+                _number(row.get("ns")),
+                _ratio(row.get("ratio_to_plain")),
+                _number(row.get("instructions")),
+                _ratio(row.get("instructions_ratio")),
+            )
+        parts.append(made)
+    host = ", ".join(f"{key} {value}" for key, value in data["host"].items())
+    parts.append(Text(f"measured on this host: {host}"))
+    return Together(*parts)
+
+
+def _number(value: Any) -> str:
+    return significant(float(value)) if value is not None else ""
+
+
+def _ratio(value: Any) -> str:
+    return f"{float(value):.2f}x" if value is not None else ""
+
+
+def c2c_tables(report: dict[str, Any]) -> RenderableType:
+    """The report of stage c2c: lines, then the accesses of each."""
+    parts: list[RenderableType] = []
+    for variant in report["variants"]:
+        parts.append(_c2c_lines(report, variant))
+        for number, line in enumerate(variant["lines"]):
+            parts.append(_c2c_accesses(number, line))
+    if not report["names_resolved"]:
+        parts.append(
+            Text(
+                "no symbols: the simulator was rebuilt since this result, run the experiment again"
+            )
+        )
+    return Together(*parts)
+
+
+def _c2c_lines(report: dict[str, Any], variant: dict[str, Any]) -> Table:
+    shown = len(variant["lines"])
+    numbers = (
+        "#", "home", "HITM", "rmt HITM", "lcl HITM", "records", "loads", "stores", "load cycles",
+        "max", "CPUs",
+    )  # fmt: skip
+    title = (
+        f"Shared cache lines of '{variant['name']}', {variant['cpus']} CPUs of "
+        f"{report['machine']['name']} ({shown} of {variant['lines_total']} lines, "
+        f"{variant['hitm_total']:,} HITM)"
+    )
+    made = table(title, numbers[0], "object", *numbers[1:], right=numbers)
+    for index, line in enumerate(variant["lines"]):
+        made.add_row(
+            str(index),
+            f"{line['object']}+{line['line'] * 64:#x}",
+            str(line["home"]),
+            f"{line['hitm_share']:.2%}",
+            f"{line['hitm_remote']:,}",
+            f"{line['hitm_local']:,}",
+            f"{line['records']:,}",
+            f"{line['loads']:,}",
+            f"{line['stores']:,}",
+            significant(line["avg_load_cycles"]),
+            significant(line["max_load_cycles"]),
+            str(line["cpus"]),
+        )
+    return made
+
+
+def _c2c_accesses(number: int, line: dict[str, Any]) -> Table:
+    numbers = ("rmt HITM", "lcl HITM", "store", "offset", "load cycles", "records", "CPUs")
+    made = table(
+        f"line {number}: {line['object']}, {line['type'] or 'no type'}",
+        *numbers[:4], "field", "kind", *numbers[4:], "symbol", "source", right=numbers,
+    )  # fmt: skip
+    for access in line["accesses"]:
+        made.add_row(
+            f"{access['hitm_remote_share']:.2%}",
+            f"{access['hitm_local_share']:.2%}",
+            f"{access['store_share']:.2%}",
+            f"{access['offset']:#x}",
+            access["field"] or "-",
+            f"{access['kind']} {access['size']}",
+            significant(access["avg_load_cycles"]),
+            f"{access['records']:,}",
+            str(access["cpus"]),
+            access["symbol"],
+            access["source"],
+        )
+    return made
+
+
+def summary_row(result: dict[str, Any]) -> list[str]:
+    """One machine of a comparison: cost of the baseline and every variant relative to it."""
+    cells = [result["machine"]["name"], str(result["cpus"]), machine_label(result["machine"])]
+    for variant in result["variants"]:
+        is_base = variant["name"] == result["baseline"]
+        relative = variant["relative"]
+        cells.append(
+            nanoseconds(variant["ns_per_op"]) if is_base or relative is None else percent(relative)
+        )
+    return cells
+
+
+def comparison_table(title: str, results: list[dict[str, Any]]) -> Table:
+    """Machines below each other: the baseline in time, the other variants relative to it."""
+    names = [variant["name"] for variant in results[0]["variants"]]
+    numbers = ("CPUs", *names)
+    made = table(title, "machine", "CPUs", "label", *names, right=numbers)
+    for result in results:
+        made.add_row(*summary_row(result))
+    return made
+
+
+def machine_view(described: dict[str, Any]) -> RenderableType:
+    """A machine file: what it comes to, then every number with its source."""
+    heading = (
+        f"{described['title']} ({described['kind']}): {described['packages']} packages, "
+        f"{described['nodes']} nodes, {described['llcs']} LLCs, {described['cpus']} CPUs"
+    )
+    made = table(heading, "key", "value", "source", right=("value",))
+    last = ""
+    for number in described["numbers"]:
+        source = number["source"]
+        made.add_row(number["key"], str(number["value"]), '"' if source == last else source)
+        last = source
+    return Together(made, Text(f"{described['file']}, sha256 {described['sha256']}"))

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The picture of a topology: packages, nodes and LLCs as boxes, CPUs coloured by their shard."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyBboxPatch, Rectangle
+
+from schedshard.errors import UserError
+from schedshard.output import write_atomic
+from schedshard.plots import INK, PALETTE, QUIET, figure_bytes
+from schedshard.topo import plan_sentence, tree
+
+_PAD = 0.35
+_HEAD = 0.75
+
+
+class _Box:
+    """A rectangle with boxes inside, laid out in rows as square as it gets."""
+
+    def __init__(self, label: str, level: int) -> None:
+        self.label = label
+        self.level = level
+        self.children: list[_Box] = []
+        self.cpus: list[tuple[int, int]] = []
+        self.width = 0.0
+        self.height = 0.0
+        self.columns = 1
+
+    def layout(self) -> None:
+        """Sizes from the inside out; one CPU is one unit."""
+        if self.cpus:
+            self.columns = max(1, math.ceil(math.sqrt(len(self.cpus) * 2)))
+            if len(self.cpus) % 2 == 0 and len(self.cpus) <= 16:
+                self.columns = len(self.cpus) // 2
+            rows = math.ceil(len(self.cpus) / self.columns)
+            self.width = self.columns + 2 * _PAD
+            self.height = rows + _PAD + _HEAD
+            return
+        for child in self.children:
+            child.layout()
+        widest = max(child.width for child in self.children)
+        tallest = max(child.height for child in self.children)
+        count = len(self.children)
+        self.columns = min(
+            range(1, count + 1),
+            key=lambda c: (
+                abs(math.log((c * widest) / (math.ceil(count / c) * tallest) / 1.8)),
+                math.ceil(count / c) * c - count,
+            ),
+        )
+        rows = math.ceil(count / self.columns)
+        self.width = self.columns * (widest + _PAD) + _PAD
+        self.height = rows * (tallest + _PAD) + _HEAD
+
+    def draw(self, axes: Axes, left: float, top: float, numbered: bool) -> None:
+        """Draw at the upper left corner; y grows upwards."""
+        fill = ("#f4f5f7", "#e9ecf1", "#ffffff", "#ffffff")[self.level]
+        axes.add_patch(
+            FancyBboxPatch(
+                (left + 0.06, top - self.height + 0.06),
+                self.width - 0.12,
+                self.height - 0.12,
+                boxstyle="round,pad=0,rounding_size=0.2",
+                facecolor=fill,
+                edgecolor=QUIET,
+                linewidth=0.6,
+            )
+        )
+        axes.text(
+            left + _PAD, top - _HEAD / 2, self.label, va="center", ha="left", fontsize=6, color=INK
+        )
+        if self.cpus:
+            for index, (cpu, shard) in enumerate(self.cpus):
+                x = left + _PAD + index % self.columns
+                y = top - _HEAD - index // self.columns - 1
+                colour = PALETTE[shard % len(PALETTE)]
+                axes.add_patch(
+                    Rectangle((x + 0.04, y + 0.04), 0.92, 0.92, facecolor=colour, linewidth=0)
+                )
+                if numbered:
+                    axes.text(
+                        x + 0.5, y + 0.5, str(cpu), va="center", ha="center", fontsize=4.2,
+                        color="white",
+                    )  # fmt: skip
+            return
+        widest = max(child.width for child in self.children) + _PAD
+        tallest = max(child.height for child in self.children) + _PAD
+        for index, child in enumerate(self.children):
+            column, row = index % self.columns, index // self.columns
+            child.draw(axes, left + _PAD + column * widest, top - _HEAD - row * tallest, numbered)
+
+
+def _boxes(data: dict[str, Any]) -> _Box:
+    shard_of = {cpu: s["shard"] for s in data["plan"]["shards"] for cpu in s["cpus"]}
+    order = [cpu for s in data["plan"]["shards"] for cpu in s["cpus"]]
+    where = {int(cpu["cpu"]): cpu for cpu in data["cpus"]}
+    root = _Box("", 0)
+    known: dict[tuple[int, ...], _Box] = {(): root}
+    for cpu in order:
+        path: tuple[int, ...] = ()
+        for level, key in enumerate(("package", "node", "llc")):
+            parent = known[path]
+            path = (*path, int(where[cpu].get(key, -1)))
+            if path not in known:
+                name = f"{key if key != 'llc' else 'LLC'} {path[-1] if path[-1] >= 0 else '?'}"
+                known[path] = _Box(name, level + 1)
+                parent.children.append(known[path])
+        known[path].cpus.append((cpu, shard_of[cpu]))
+    return root
+
+
+def picture(data: dict[str, Any]) -> Figure:
+    """The picture as a figure."""
+    root = _boxes(data)
+    root.layout()
+    root.label = tree(data).label
+    inches = min(14.0, max(5.0, root.width * 0.16))
+    figure = Figure(figsize=(inches, inches * root.height / root.width + 0.35))
+    axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
+    axes.set_axis_off()
+    root.draw(axes, 0.0, 0.0, numbered=len(data["cpus"]) <= 512)
+    axes.set_xlim(-0.1, root.width + 0.1)
+    axes.set_ylim(-root.height - 0.9, 0.1)
+    axes.text(
+        _PAD, -root.height - 0.45, f"one colour a shard: {plan_sentence(data)}",
+        fontsize=6, color=INK, va="center",
+    )  # fmt: skip
+    return figure
+
+
+def write_picture(data: dict[str, Any], path: Path) -> None:
+    """Write the picture; the file's suffix says which kind."""
+    kind = path.suffix.lower().removeprefix(".")
+    if kind not in ("svg", "png"):
+        raise UserError(f"--picture {path}: the file name must end in .svg or .png")
+    write_atomic(path, figure_bytes(picture(data), kind))
