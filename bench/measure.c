@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * schedshard-measure: latencies between CPUs and operation costs of this host.
+ *
+ * Output is JSON on stdout, and nothing but numbers is in it, so that printf()
+ * writes it: there is no text that would need escaping. It is written at the
+ * end, in one piece: after an error there is none. Errors are one line on
+ * stderr and exit status 2 (what was asked for is wrong) or 1.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cpulist.h"
+#include "measure.h"
+
+#define MAX_SAMPLES 10000
+
+/* A pair to measure; its result. */
+struct job {
+	u32 a, b, home;
+	double ns;
+};
+
+struct jobs {
+	struct job *job;
+	u32 nr, room;
+};
+
+static struct {
+	bool shown;
+	u32 done, total;
+	double last;
+} progress;
+
+static int complain(int status, const char *fmt, ...)
+{
+	va_list ap;
+
+	fputs("schedshard-measure: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	return status;
+}
+
+/* One more measurement is done: at most ten lines a second, and the last one always. */
+static void step(void)
+{
+	double now = measure_now_ns();
+
+	progress.done++;
+	if (!progress.shown || (now - progress.last < 1e8 && progress.done < progress.total))
+		return;
+	progress.last = now;
+	fprintf(stderr, "progress %u %u\n", progress.done, progress.total);
+	fflush(stderr);
+}
+
+static int add_job(struct jobs *jobs, u32 a, u32 b, u32 home)
+{
+	if (jobs->nr == jobs->room) {
+		u32 room = jobs->room ? jobs->room * 2 : 256;
+		struct job *job = realloc(jobs->job, room * sizeof(*job));
+
+		if (!job)
+			return ENOMEM;
+		jobs->job = job;
+		jobs->room = room;
+	}
+	jobs->job[jobs->nr++] = (struct job){ .a = a, .b = b, .home = home };
+	return 0;
+}
+
+static const char usage[] =
+	"usage: schedshard-measure --cpus LIST [--samples N] [--home A:B@H]... [--progress]\n"
+	"  --cpus LIST      measure between all of these CPUs, operations on the first one\n"
+	"  --samples N      runs of each measurement, of which the median counts (default 15)\n"
+	"  --home A:B@H     measure A and B once more, with the line's home on the node of CPU H\n"
+	"  --progress       lines 'progress DONE TOTAL' on stderr\n";
+
+static int parse_home(const char *text, struct jobs *jobs)
+{
+	unsigned int a, b, home;
+	int end = 0;
+
+	if (strspn(text, "0123456789:@") != strlen(text) ||
+	    sscanf(text, "%6u:%6u@%6u%n", &a, &b, &home, &end) != 3 || text[end])
+		return complain(2, "--home %.40s: CPU numbers as A:B@H are needed", text);
+	if (a == b)
+		return complain(2, "--home %.40s: two different CPUs are needed", text);
+	if (a >= SHARD_LIB_MAX_CPUS || b >= SHARD_LIB_MAX_CPUS || home >= SHARD_LIB_MAX_CPUS)
+		return complain(2, "--home %.40s: CPU numbers end at %d", text,
+				SHARD_LIB_MAX_CPUS - 1);
+	return add_job(jobs, a, b, home) ? complain(1, "out of memory") : 0;
+}
+
+static void print_jobs(const char *name, const struct job *job, u32 nr, bool home)
+{
+	printf(",\"%s\":[", name);
+	for (u32 i = 0; i < nr; i++) {
+		printf("%s{\"a\":%u,\"b\":%u", i ? "," : "", job[i].a, job[i].b);
+		if (home)
+			printf(",\"home\":%u", job[i].home);
+		printf(",\"ns\":%.3f}", job[i].ns);
+	}
+	putchar(']');
+}
+
+static int print_all(const struct jobs *pairs, const struct jobs *homes,
+		     const struct measure_ops *ops, u32 cpu, u32 samples)
+{
+	printf("{\"cpu\":%u,\"samples\":%u,\"ops_ns\":{\"cycle\":%.5f,\"load_hit\":%.4f,"
+	       "\"store\":%.4f,\"locked\":%.4f,\"fence\":%.4f,\"timestamp\":%.4f,"
+	       "\"memory\":%.3f,\"yield_switch\":%.2f}",
+	       cpu, samples, ops->cycle, ops->load_hit, ops->store, ops->locked, ops->fence,
+	       ops->timestamp, ops->memory, ops->yield_switch);
+	print_jobs("pairs", pairs->job, pairs->nr, false);
+	print_jobs("homes", homes->job, homes->nr, true);
+	puts("}");
+	if (fflush(stdout) || ferror(stdout))
+		return complain(1, "cannot write to stdout: %s", strerror(errno));
+	return 0;
+}
+
+/* EINVAL is what placing a thread on a CPU that is not there returns. */
+static const char *reason(int error)
+{
+	return error == EINVAL ? "no such CPU, or this process may not use it" : strerror(error);
+}
+
+static int run_jobs(struct jobs *jobs, u32 samples)
+{
+	for (u32 i = 0; i < jobs->nr; i++) {
+		struct job *job = &jobs->job[i];
+		int ret = measure_pair(job->a, job->b, job->home, samples, &job->ns);
+
+		if (ret)
+			return complain(ret == EINVAL ? 2 : 1, "CPUs %u, %u (home %u): %s", job->a,
+					job->b, job->home, reason(ret));
+		step();
+	}
+	return 0;
+}
+
+static int measure(const struct cpulist *cpus, u32 samples, struct jobs *homes)
+{
+	struct jobs pairs = { 0 };
+	struct measure_ops ops = { 0 };
+	u32 a, b, first = cpulist_next(cpus, 0);
+	int ret = 0;
+
+	cpulist_for_each(a, cpus)
+	{
+		for (b = cpulist_next(cpus, a + 1); b < SHARD_LIB_MAX_CPUS && !ret;
+		     b = cpulist_next(cpus, b + 1))
+			ret = add_job(&pairs, a, b, a);
+	}
+	progress.total = pairs.nr + homes->nr + MEASURE_OPS;
+	if (ret)
+		ret = complain(1, "out of memory");
+	if (!ret)
+		ret = run_jobs(&pairs, samples);
+	if (!ret)
+		ret = run_jobs(homes, samples);
+	if (!ret) {
+		int failed = measure_ops(first, samples, &ops, step);
+
+		if (failed)
+			ret = complain(failed == EINVAL ? 2 : 1, "CPU %u: %s", first,
+				       reason(failed));
+	}
+	if (!ret)
+		ret = print_all(&pairs, homes, &ops, first, samples);
+	free(pairs.job);
+	return ret;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "cpus", required_argument, NULL, 'c' },
+		{ "samples", required_argument, NULL, 's' },
+		{ "home", required_argument, NULL, 'h' },
+		{ "progress", no_argument, NULL, 'p' },
+		{ "help", no_argument, NULL, '?' },
+		{ NULL, 0, NULL, 0 },
+	};
+	struct cpulist cpus = { 0 };
+	struct jobs homes = { 0 };
+	const char *why;
+	char *end;
+	long samples = 15;
+	int option, ret = 0;
+
+	while (!ret && (option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (option) {
+		case 'c':
+			why = cpulist_parse(&cpus, optarg, strlen(optarg));
+			if (why)
+				ret = complain(2, "--cpus: \"%.60s\" %s", optarg, why);
+			break;
+		case 's':
+			samples = strtol(optarg, &end, 10);
+			if (*end || end == optarg || samples < 1 || samples > MAX_SAMPLES)
+				ret = complain(2,
+					       "--samples %.40s: a number from 1 to %d is needed",
+					       optarg, MAX_SAMPLES);
+			break;
+		case 'h':
+			ret = parse_home(optarg, &homes);
+			break;
+		case 'p':
+			progress.shown = true;
+			break;
+		default:
+			fputs(usage, stderr);
+			ret = 2;
+		}
+	}
+	if (!ret && (optind < argc || !cpulist_weight(&cpus))) {
+		ret = complain(2, "--cpus LIST is needed, nothing else without --");
+		fputs(usage, stderr);
+	}
+	if (!ret)
+		ret = measure(&cpus, (u32)samples, &homes);
+	free(homes.job);
+	return ret;
+}

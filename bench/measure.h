@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * measure.h - the parts of schedshard-measure.
+ *
+ *   measure.c        arguments, progress, JSON
+ *   measure_pair.c   one-way latency between two CPUs
+ *   measure_ops.c    what an operation costs that stays inside one core
+ *
+ * Not thread safe: one caller at a time, since two measurements at once would
+ * measure each other.
+ */
+#ifndef BENCH_MEASURE_H
+#define BENCH_MEASURE_H
+
+#include "port.h"
+
+/**
+ * struct measure_ops - nanoseconds an operation, on one CPU
+ * @cycle: an addition that needs the result of the one before: one core cycle
+ * @load_hit: load whose address is the result of the one before, L1 hit
+ * @store: plain store to a line that is held
+ * @locked: locked OR of a line that is held
+ * @fence: full barrier, as the kernel's smp_mb() on this architecture
+ * @timestamp: reading the time-stamp counter
+ * @memory: load that misses every cache
+ * @yield_switch: sched_yield() from one thread to another of the same CPU; 0 when it never
+ *	switched
+ */
+struct measure_ops {
+	double cycle, load_hit, store, locked, fence, timestamp, memory, yield_switch;
+};
+
+/* Nanoseconds of CLOCK_MONOTONIC. */
+double measure_now_ns(void);
+
+/* Median of @nr values; sorts them. */
+double measure_median(double *value, u32 nr);
+
+/* Run only on @cpu from here on: 0 or a positive errno value. */
+int measure_pin(u32 cpu);
+
+/**
+ * measure_pair() - pass a line back and forth between two CPUs
+ * @a: one CPU
+ * @b: the other one
+ * @home: CPU that touches the line's page first, which places the page on its node
+ * @samples: how often to measure, at least 1
+ * @ns: receives the median one-way latency
+ *
+ * Return: 0 or a positive errno value.
+ */
+int measure_pair(u32 a, u32 b, u32 home, u32 samples, double *ns);
+
+/**
+ * measure_ops() - measure operation costs
+ * @cpu: where; the calling thread is pinned to it
+ * @samples: how often to measure each, at least 1
+ * @ops: receives the medians
+ * @step: called after each of %MEASURE_OPS measurements
+ *
+ * Return: 0 or a positive errno value.
+ */
+int measure_ops(u32 cpu, u32 samples, struct measure_ops *ops, void (*step)(void));
+
+#define MEASURE_OPS 8
+
+#endif

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Operation costs on one CPU.
+ *
+ * Why the loops measure what they say: each holds eight copies of the operation
+ * written as assembly that the compiler may not merge or drop, so that the loop
+ * around them costs less than a cycle an operation and is hidden by it. Where
+ * latency is asked for (cycle, load), each copy needs the result of the one
+ * before; a locked operation and a fence wait for the one before by themselves.
+ *
+ * An addition of two registers takes one cycle on every core of the last twenty
+ * years (an addition of a constant does not: some cores do it while renaming),
+ * so that the clock follows from it, whatever the frequency is at the moment.
+ * Each operation is measured between two samples of the clock and divided by
+ * their mean: turbo may come and go during the run.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+#include "measure.h"
+
+#define LOOPS	   20000
+#define COPIES	   8
+#define YIELDS	   2000
+#define WALK_STEPS 200000
+
+#if defined(__x86_64__)
+#define LOCKED_OP(word) __asm__ volatile("lock; orq $1, %0" : "+m"(*(word)) : : "cc")
+/* what the kernel's smp_mb() is: cheaper than MFENCE */
+#define FENCE_OP()     __asm__ volatile("lock; addl $0, -4(%%rsp)" : : : "memory", "cc")
+#define TIMESTAMP_OP() __asm__ volatile("rdtsc" : : : "rax", "rdx")
+#elif defined(__aarch64__)
+#define LOCKED_OP(word) __atomic_fetch_or((word), 1, __ATOMIC_SEQ_CST)
+#define FENCE_OP()	__asm__ volatile("dmb ish" : : : "memory")
+#define TIMESTAMP_OP()                                                   \
+	do {                                                             \
+		u64 counter_;                                            \
+		__asm__ volatile("mrs %0, cntvct_el0" : "=r"(counter_)); \
+	} while (0)
+#else
+#define LOCKED_OP(word) __atomic_fetch_or((word), 1, __ATOMIC_SEQ_CST)
+#define FENCE_OP()	__atomic_thread_fence(__ATOMIC_SEQ_CST)
+#define TIMESTAMP_OP()	measure_now_ns()
+#endif
+
+#define EIGHT(op)   \
+	do {        \
+		op; \
+		op; \
+		op; \
+		op; \
+		op; \
+		op; \
+		op; \
+		op; \
+	} while (0)
+
+struct line {
+	u64 word;
+	void *self;
+} __attribute__((aligned(64)));
+
+double measure_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+double measure_median(double *value, u32 nr)
+{
+	qsort(value, nr, sizeof(*value), by_value);
+	return nr % 2 ? value[nr / 2] : (value[nr / 2 - 1] + value[nr / 2]) / 2;
+}
+
+static void loop_cycle(struct line *line)
+{
+	u64 sum = line->word, step = 3;
+
+	__asm__ volatile("" : "+r"(step));
+	for (u32 i = 0; i < LOOPS; i++)
+		EIGHT(sum += step; __asm__ volatile("" : "+r"(sum)));
+}
+
+static void loop_load(struct line *line)
+{
+	void *at = line;
+
+	for (u32 i = 0; i < LOOPS; i++)
+		EIGHT(at = *(void *volatile *)&((struct line *)at)->self);
+	__asm__ volatile("" : : "r"(at));
+}
+
+static void loop_store(struct line *line)
+{
+	for (u32 i = 0; i < LOOPS; i++)
+		EIGHT(*(volatile u64 *)&line->word = i);
+}
+
+static void loop_locked(struct line *line)
+{
+	for (u32 i = 0; i < LOOPS; i++)
+		EIGHT(LOCKED_OP(&line->word));
+}
+
+static void loop_fence(struct line *line)
+{
+	for (u32 i = 0; i < LOOPS; i++)
+		EIGHT(FENCE_OP());
+}
+
+static void loop_timestamp(struct line *line)
+{
+	for (u32 i = 0; i < LOOPS; i++)
+		EIGHT(TIMESTAMP_OP());
+}
+
+static double ns_per_op(void (*loop)(struct line *line), struct line *line)
+{
+	double start = measure_now_ns();
+
+	loop(line);
+	return (measure_now_ns() - start) / ((double)LOOPS * COPIES);
+}
+
+/*
+ * Every operation in nanoseconds at the clock of @cycle_ns, which is the median over all
+ * operations: so that cost / cycle is right in cycles even if the clock moved in between.
+ */
+static void in_core(struct measure_ops *ops, u32 samples, double *value, double *cycle,
+		    void (*step)(void))
+{
+	static struct line line;
+	const struct {
+		void (*loop)(struct line *line);
+		double *ns;
+	} entry[] = {
+		{ loop_load, &ops->load_hit },	     { loop_store, &ops->store },
+		{ loop_locked, &ops->locked },	     { loop_fence, &ops->fence },
+		{ loop_timestamp, &ops->timestamp },
+	};
+	const u32 nr = sizeof(entry) / sizeof(entry[0]);
+
+	line.self = &line;
+	for (u32 i = 0; i < nr; i++) {
+		for (u32 sample = 0; sample < samples; sample++) {
+			double before = ns_per_op(loop_cycle, &line);
+			double cost = ns_per_op(entry[i].loop, &line);
+			double after = ns_per_op(loop_cycle, &line);
+
+			cycle[i * samples + sample] = (before + after) / 2;
+			value[sample] = cost / cycle[i * samples + sample];
+		}
+		*entry[i].ns = measure_median(value, samples);
+		step();
+	}
+	ops->cycle = measure_median(cycle, nr * samples);
+	for (u32 i = 0; i < nr; i++)
+		*entry[i].ns *= ops->cycle;
+	step();
+}
+
+static u64 next_random(u64 *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+/* A walk in random order through far more lines than any cache has. */
+static int in_memory(struct measure_ops *ops, u32 samples, double *value)
+{
+	long l3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
+	u64 size = l3 > 0 ? (u64)l3 * 4 : 0, state = 0x9e3779b97f4a7c15, nr;
+	struct line *line, *at;
+
+	size = size < 64 << 20 ? 64 << 20 : size > 512 << 20 ? 512 << 20 : size;
+	nr = size / sizeof(*line);
+	line = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (line == MAP_FAILED)
+		return errno;
+	/* Without huge pages the walk would measure the page tables as well. */
+	madvise(line, size, MADV_HUGEPAGE);
+	for (u64 i = 0; i < nr; i++)
+		line[i].word = i;
+	/* Sattolo's shuffle: one cycle through all lines */
+	for (u64 i = nr - 1; i > 0; i--) {
+		u64 other = next_random(&state) % i, word = line[i].word;
+
+		line[i].word = line[other].word;
+		line[other].word = word;
+	}
+	at = line;
+	for (u32 sample = 0; sample < samples; sample++) {
+		double start = measure_now_ns();
+
+		for (u32 i = 0; i < WALK_STEPS; i++)
+			at = line + *(volatile u64 *)&at->word;
+		value[sample] = (measure_now_ns() - start) / WALK_STEPS;
+	}
+	__asm__ volatile("" : : "r"(at));
+	munmap(line, size);
+	ops->memory = measure_median(value, samples);
+	return 0;
+}
+
+struct yielder {
+	u32 cpu;
+	pthread_barrier_t ready;
+	int failed;
+	long switches;
+};
+
+/* Context switches of the calling thread so far. */
+static long thread_switches(void)
+{
+	struct rusage usage;
+
+	if (getrusage(RUSAGE_THREAD, &usage))
+		return 0;
+	return usage.ru_nvcsw + usage.ru_nivcsw;
+}
+
+static void *yield_side(void *arg)
+{
+	struct yielder *yielder = arg;
+	long before;
+	int failed = measure_pin(yielder->cpu);
+
+	if (failed)
+		__atomic_store_n(&yielder->failed, failed, __ATOMIC_RELAXED);
+	pthread_barrier_wait(&yielder->ready);
+	before = thread_switches();
+	for (u32 i = 0; i < YIELDS; i++)
+		sched_yield();
+	__atomic_fetch_add(&yielder->switches, thread_switches() - before, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+/*
+ * Two threads on one CPU yield to each other. A yield need not switch, so switches are counted,
+ * not yields; a handful among thousands of yields is no measurement.
+ */
+static int yields(struct measure_ops *ops, u32 cpu, u32 samples, double *value)
+{
+	u32 good = 0;
+
+	for (u32 sample = 0; sample < samples; sample++) {
+		struct yielder yielder = { .cpu = cpu };
+		pthread_t thread;
+		double start;
+		int ret = pthread_barrier_init(&yielder.ready, NULL, 2);
+
+		if (ret)
+			return ret;
+		ret = pthread_create(&thread, NULL, yield_side, &yielder);
+		if (!ret) {
+			start = measure_now_ns();
+			yield_side(&yielder);
+			pthread_join(thread, NULL);
+			start = measure_now_ns() - start;
+			ret = yielder.failed;
+		}
+		pthread_barrier_destroy(&yielder.ready);
+		if (ret)
+			return ret;
+		if (yielder.switches >= YIELDS / 2)
+			value[good++] = start / (double)yielder.switches;
+	}
+	ops->yield_switch = good ? measure_median(value, good) : 0;
+	return 0;
+}
+
+int measure_ops(u32 cpu, u32 samples, struct measure_ops *ops, void (*step)(void))
+{
+	double *value = calloc(samples, sizeof(*value));
+	double *cycle = calloc(samples, MEASURE_OPS * sizeof(*cycle));
+	int ret = ENOMEM;
+
+	if (value && cycle)
+		ret = measure_pin(cpu);
+	if (!ret) {
+		in_core(ops, samples, value, cycle, step);
+		ret = in_memory(ops, samples, value);
+		step();
+	}
+	if (!ret) {
+		ret = yields(ops, cpu, samples, value);
+		step();
+	}
+	free(cycle);
+	free(value);
+	return ret;
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * One-way latency between two CPUs.
+ *
+ * Why half a round trip is the latency of a transfer: the word is 0 or 1, one
+ * thread turns 0 into 1, the other 1 into 0, each by compare-and-swap. Neither
+ * can get ahead of the other, so a round holds exactly two transfers of the
+ * line in modified state, and nothing else takes long. It is the method behind
+ * the published core-to-core tables, so that both kinds of machine files may
+ * be compared.
+ *
+ * Why no thread can be left spinning: whatever may fail (placing a thread)
+ * happens before the barrier, and both look at the outcome after it.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include "measure.h"
+
+#define ROUNDS	   500
+#define PAGE_BYTES 65536 /* at least one page on every architecture */
+
+struct pair {
+	u32 cpu[2], home, samples;
+	pthread_barrier_t ready;
+	int failed[2];
+	u32 *word;
+	double *ns;
+};
+
+struct side {
+	struct pair *pair;
+	int which;
+};
+
+int measure_pin(u32 cpu)
+{
+	size_t size = CPU_ALLOC_SIZE(cpu + 1);
+	cpu_set_t *set = CPU_ALLOC(cpu + 1);
+	int ret;
+
+	if (!set)
+		return ENOMEM;
+	CPU_ZERO_S(size, set);
+	CPU_SET_S(cpu, size, set);
+	ret = sched_setaffinity(0, size, set) ? errno : 0;
+	CPU_FREE(set);
+	return ret;
+}
+
+/* Wait until the word is @from and make it @to. */
+static void turn(u32 *word, u32 from, u32 to)
+{
+	u32 seen;
+
+	do {
+		seen = from;
+	} while (!__atomic_compare_exchange_n(word, &seen, to, false, __ATOMIC_ACQ_REL,
+					      __ATOMIC_RELAXED));
+}
+
+static void *run_side(void *arg)
+{
+	const struct side *side = arg;
+	struct pair *pair = side->pair;
+	int me = side->which;
+
+	if (me == 0) {
+		pair->failed[0] = measure_pin(pair->home);
+		if (!pair->failed[0])
+			memset(pair->word, 0, PAGE_BYTES);
+	}
+	if (!pair->failed[me])
+		pair->failed[me] = measure_pin(pair->cpu[me]);
+	pthread_barrier_wait(&pair->ready);
+	if (pair->failed[0] || pair->failed[1])
+		return NULL;
+	for (u32 sample = 0; sample < pair->samples; sample++) {
+		double start = measure_now_ns();
+
+		for (u32 round = 0; round < ROUNDS; round++)
+			turn(pair->word, (u32)me, (u32)!me);
+		/* the last transfer back to the first thread belongs to the last round */
+		if (me == 0) {
+			while (__atomic_load_n(pair->word, __ATOMIC_ACQUIRE))
+				;
+			pair->ns[sample] = (measure_now_ns() - start) / (2.0 * ROUNDS);
+		}
+	}
+	return NULL;
+}
+
+static int run_pair(struct pair *pair)
+{
+	struct side side[2] = { { pair, 0 }, { pair, 1 } };
+	pthread_t thread;
+	cpu_set_t *before;
+	size_t size = CPU_ALLOC_SIZE(CPU_SETSIZE * 8);
+	int ret;
+
+	/* The caller is the first side: it comes back to where it was allowed to run. */
+	before = CPU_ALLOC(CPU_SETSIZE * 8);
+	if (!before)
+		return ENOMEM;
+	ret = sched_getaffinity(0, size, before) ? errno : 0;
+	if (!ret)
+		ret = pthread_create(&thread, NULL, run_side, &side[1]);
+	if (!ret) {
+		run_side(&side[0]);
+		pthread_join(thread, NULL);
+		ret = pair->failed[0] ? pair->failed[0] : pair->failed[1];
+		if (sched_setaffinity(0, size, before) && !ret)
+			ret = errno;
+	}
+	CPU_FREE(before);
+	return ret;
+}
+
+int measure_pair(u32 a, u32 b, u32 home, u32 samples, double *ns)
+{
+	struct pair pair = { .cpu = { a, b }, .home = home, .samples = samples };
+	void *page =
+		mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int ret = ENOMEM;
+
+	if (page == MAP_FAILED)
+		return errno;
+	pair.word = page;
+	pair.ns = calloc(samples, sizeof(*pair.ns));
+	if (pair.ns) {
+		ret = pthread_barrier_init(&pair.ready, NULL, 2);
+		if (!ret) {
+			ret = run_pair(&pair);
+			pthread_barrier_destroy(&pair.ready);
+		}
+	}
+	if (!ret)
+		*ns = measure_median(pair.ns, samples);
+	free(pair.ns);
+	munmap(page, PAGE_BYTES);
+	return ret;
+}
