@@ -37,13 +37,13 @@
 /**
  * struct bytemap - a sharded byte map
  * @plan: the plan that it was made from
- * @line: by shard: 64 bytes, by position
+ * @line: by shard: 64 bytes by position, as 8 words
  * @bytes: memory of this header with its tables
  * @byte: by CPU number: the CPU's byte; NULL for a hole
  */
 struct bytemap {
 	const struct shard_plan *plan;
-	u8 *const *line;
+	u64 *const *line;
 	size_t bytes;
 	u8 *byte[];
 };
@@ -105,9 +105,9 @@ static port_always_inline u8 bytemap_get(const struct bytemap *m, u32 cpu)
  *	     none was
  *
  * Ordering: none. Lines touched: of the map only lines of shards that have an
- * allowed CPU; nearest first, and without @found none after the first hit settled
- * the answer. A dense mask is gathered shard by shard and its lines are searched word
- * by word; of a sparse mask only its own CPUs are looked at.
+ * allowed CPU, nearest shard first, and without @found none after the hit that settles the
+ * answer. How the allowed CPUs are found: a dense mask is gathered shard by shard, of a
+ * sparse one its own CPUs are looked up.
  */
 
 /**

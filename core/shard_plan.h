@@ -50,8 +50,8 @@
  * Ids are any numbers that are unique in the machine (not in the package, as
  * core_id in sysfs is) and that rise in topology order; gaps do not matter. A
  * negative number means unknown. What is unknown for one possible CPU counts as
- * unknown for all as far as @package, @node and @llc go. A CPU of unknown @core is a
- * core of its own, and one of unknown @l2 is in no cluster.
+ * unknown for all, but for @core (a CPU of unknown @core is a core of its own) and
+ * @thread.
  */
 struct shard_cpu {
 	s32 package;
@@ -316,18 +316,21 @@ void shard_scatter(const struct shard_plan *plan, u32 shard, u64 word, unsigned 
  * struct shard_near_iter - walk over all shards, nearest first
  * @plan: the plan
  * @own: where the walk started
- * @lo: first shard of the block that is done or under way
- * @hi: last one
- * @from: where in the block the walk is; the block's part above @own comes first
- * @level: surroundings that the block is, SHARD_NEAR_LEVELS for the whole machine
+ * @lo: first shard of the smaller surroundings, all visited
+ * @hi: last shard visited above @own
+ * @down: next shard below @lo
+ * @below: the walk is below @lo
+ * @level: surroundings under way, SHARD_NEAR_LEVELS for the whole machine
  *
  * Private to the functions below.
  */
 struct shard_near_iter {
 	const struct shard_plan *plan;
 	u32 own;
-	u32 lo, hi;
-	u32 from;
+	u32 lo;
+	u32 hi;
+	u32 down;
+	bool below;
 	int level;
 };
 

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Lookups in a built plan.
+ *
+ * Gather and scatter are inverse to each other on the CPUs of a shard because the
+ * shard's runs cut its positions 0..nr_cpus-1 into ranges that do not overlap, each of
+ * which stands for consecutive CPU numbers (shard_plan_build.c makes them that way). A
+ * run has at most 64 CPUs, so it lies in at most two words of an ordinary mask.
+ *
+ * The walk from near to far visits each shard once: LLC, node, package and machine are
+ * ranges of shard numbers, each containing the one before. The walk keeps the range that
+ * it has visited, [lo, hi], and adds the next larger one's part above it, then its part
+ * below. shard_near_rank() counts the same order without walking.
+ */
+#include "shard_plan.h"
+#include "shard_mask.h"
+
+const char *shard_plan_strerror(enum shard_plan_err err)
+{
+	switch (err) {
+	case SHARD_PLAN_OK:
+		return "no error";
+	case SHARD_PLAN_NO_CPUS:
+		return "the topology has no CPUs";
+	case SHARD_PLAN_NO_POSSIBLE:
+		return "no CPU of the topology is possible";
+	case SHARD_PLAN_TOO_MANY_CPUS:
+		return "more CPU numbers than a plan can hold (4194240)";
+	case SHARD_PLAN_TOO_MANY_SHARDS:
+		return "more than 65535 shards";
+	case SHARD_PLAN_CAP_RANGE:
+		return "shard cap out of range 1..64";
+	case SHARD_PLAN_LLC_SPANS_PACKAGES:
+		return "one last-level cache in two packages";
+	case SHARD_PLAN_L2_SPANS_LLCS:
+		return "one L2 cache in two last-level caches, nodes or packages";
+	case SHARD_PLAN_CORE_SPANS_LLCS:
+		return "one core in two L2 caches, last-level caches, nodes or packages";
+	case SHARD_PLAN_CYCLIC:
+		return "cyclic topology: a node in two packages, one of which is in two nodes";
+	case SHARD_PLAN_NO_MEMORY:
+		return "out of memory";
+	}
+	return "unknown error";
+}
+
+void shard_plan_free(struct shard_plan *plan)
+{
+	if (plan)
+		port_free(plan, plan->bytes);
+}
+
+u64 shard_gather(const struct shard_plan *plan, u32 shard, const unsigned long *mask)
+{
+	const struct shard_run *run = plan->run + plan->shard[shard].first_run;
+	const struct shard_run *end = run + plan->shard[shard].nr_runs;
+	u64 word = 0;
+
+	for (; run < end; run++) {
+		u32 shift = run->cpu % 64;
+		u64 bits = READ_ONCE(mask[run->cpu / 64]) >> shift;
+
+		if (shift + run->len > 64)
+			bits |= (u64)READ_ONCE(mask[run->cpu / 64 + 1]) << (64 - shift);
+		word |= (bits & shard_low_bits(run->len)) << run->pos;
+	}
+	return word;
+}
+
+void shard_scatter(const struct shard_plan *plan, u32 shard, u64 word, unsigned long *mask)
+{
+	const struct shard_run *run = plan->run + plan->shard[shard].first_run;
+	const struct shard_run *end = run + plan->shard[shard].nr_runs;
+
+	for (; run < end; run++) {
+		u32 shift = run->cpu % 64;
+		u64 bits = word >> run->pos & shard_low_bits(run->len);
+
+		mask[run->cpu / 64] |= bits << shift;
+		if (shift + run->len > 64)
+			mask[run->cpu / 64 + 1] |= bits >> (64 - shift);
+	}
+}
+
+/* The surroundings of @shard at @level; the whole machine beyond the last level. */
+static struct shard_span span_of(const struct shard_plan *plan, u32 shard, int level)
+{
+	struct shard_span all = { 0, (u16)(plan->nr_shards - 1) };
+
+	return level < SHARD_NEAR_LEVELS ? plan->shard[shard].near[level] : all;
+}
+
+u32 shard_near_begin(struct shard_near_iter *it, const struct shard_plan *plan, u32 cpu)
+{
+	u32 own = plan->slot[cpu].shard;
+
+	it->plan = plan;
+	it->own = own;
+	it->lo = own;
+	it->hi = own;
+	it->down = 0;
+	it->below = false;
+	it->level = SHARD_NEAR_LLC;
+	return own;
+}
+
+bool shard_near_next(struct shard_near_iter *it, u32 *shard)
+{
+	while (it->level <= SHARD_NEAR_LEVELS) {
+		struct shard_span span = span_of(it->plan, it->own, it->level);
+
+		if (it->hi < span.last) {
+			*shard = ++it->hi;
+			return true;
+		}
+		if (!it->below) {
+			it->below = true;
+			it->down = span.first;
+		}
+		if (it->down < it->lo) {
+			*shard = it->down++;
+			return true;
+		}
+		it->lo = span.first;
+		it->below = false;
+		it->level++;
+	}
+	return false;
+}
+
+u64 shard_near_rank(const struct shard_plan *plan, u32 own, u32 shard)
+{
+	u64 level;
+
+	if (shard == own)
+		return 0;
+	for (level = SHARD_NEAR_LLC; level < SHARD_NEAR_LEVELS; level++) {
+		struct shard_span span = plan->shard[own].near[level];
+
+		if (shard >= span.first && shard <= span.last)
+			break;
+	}
+	/* Above first, then below, both rising. */
+	return (level + 1) << 32 | (shard > own ? shard - own : shard + plan->nr_shards);
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Two ways to the same walk. Dense: go from shard to shard as shard_near_next() says and
+ * gather the mask's bits of each. That costs a few shifts for every run of every shard,
+ * however few CPUs are allowed. Sparse: look at each allowed CPU, collect the shards with
+ * their words, keep them sorted by shard_near_rank(), which counts the same order. That
+ * costs a few more instructions, for every allowed CPU only.
+ *
+ * Both give every allowed possible CPU exactly once: dense because each CPU is in one run
+ * of one shard, sparse because each is one bit of one word of the mask, read once. The
+ * mask is read once to count and once more to collect; if it grew in between, what does
+ * not fit @stop would be lost, so then the walk becomes dense instead.
+ */
+#include "shard_walk.h"
+#include "shard_mask.h"
+
+/* Are there so few CPUs in the mask that looking at each is cheaper? */
+static bool is_sparse(const struct shard_plan *plan, const unsigned long *allowed)
+{
+	u32 most = plan->nr_runs / 2 < SHARD_WALK_SPARSE ? plan->nr_runs / 2 : SHARD_WALK_SPARSE;
+	u32 words = shard_mask_words(plan->nr_cpus), n = 0;
+
+	for (u32 i = 0; i < words && n <= most; i++)
+		for (u64 word = READ_ONCE(allowed[i]); word && n <= most; word &= word - 1)
+			n++;
+	return n <= most;
+}
+
+/* Add one CPU. Returns false when there is no room. */
+static bool add_cpu(struct shard_walk *w, u32 cpu)
+{
+	const struct shard_slot *slot = &w->plan->slot[cpu];
+	u64 bit = 1ull << slot->pos, rank;
+	u32 i;
+
+	for (i = w->nr; i-- > 0;)
+		if (w->stop[i].shard == slot->shard) {
+			w->stop[i].word |= bit;
+			return true;
+		}
+	if (w->nr == SHARD_WALK_SPARSE)
+		return false;
+	rank = shard_near_rank(w->plan, w->own, slot->shard);
+	for (i = w->nr++; i > 0 && w->stop[i - 1].rank > rank; i--)
+		w->stop[i] = w->stop[i - 1];
+	w->stop[i].word = bit;
+	w->stop[i].rank = rank;
+	w->stop[i].shard = slot->shard;
+	return true;
+}
+
+static bool collect(struct shard_walk *w)
+{
+	const struct shard_plan *plan = w->plan;
+
+	for (u32 i = 0; i < shard_mask_words(plan->nr_cpus); i++) {
+		u64 word = shard_mask_word(w->allowed, i, plan->nr_cpus);
+
+		for (; word; word &= word - 1) {
+			u32 cpu = i * 64 + port_ctz64(word);
+
+			if (plan->slot[cpu].possible && !add_cpu(w, cpu))
+				return false;
+		}
+	}
+	return true;
+}
+
+void shard_walk_begin(struct shard_walk *w, const struct shard_plan *plan,
+		      const unsigned long *allowed, u32 from_cpu)
+{
+	w->plan = plan;
+	w->allowed = allowed;
+	w->own = shard_near_begin(&w->near, plan, from_cpu);
+	w->begun = false;
+	w->next = 0;
+	w->nr = 0;
+	w->sparse = allowed && is_sparse(plan, allowed) && collect(w);
+}
+
+bool shard_walk_next(struct shard_walk *w, u32 *shard, u64 *word)
+{
+	if (w->sparse) {
+		if (w->next == w->nr)
+			return false;
+		*shard = w->stop[w->next].shard;
+		*word = w->stop[w->next].word;
+		w->next++;
+		return true;
+	}
+	do {
+		if (!w->begun) {
+			w->begun = true;
+			*shard = w->own;
+		} else if (!shard_near_next(&w->near, shard)) {
+			return false;
+		}
+		*word = w->allowed ? shard_gather(w->plan, *shard, w->allowed)
+				   : w->plan->shard[*shard].valid;
+	} while (!*word);
+	return true;
+}
