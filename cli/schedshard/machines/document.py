@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Writing a machine file: facts in, TOML text out.
+
+Which latencies a machine needs follows from its topology, by the same rule as in lib/machine.cc,
+which is asked to read every file before it is kept.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tomlkit
+from tomlkit.items import Table
+
+from schedshard.errors import UserError, os_reason
+from schedshard.machines.classes import CLASSES
+from schedshard.machines.topology import Topology, cpu_list, regular_form, within
+from schedshard.paths import topo_binary
+from schedshard.tool import run_json
+
+# Used where nothing was measured; each one is marked as an estimate in [source].
+USUAL_NS = {"smt": 10.0, "llc": 40.0, "memory": 100.0}
+USUAL_STEP = {"node": 3.0, "package": 1.1, "remote": 1.9}
+USUAL_CYCLES: dict[str, float] = {
+    "load_hit": 4,
+    "store": 1,
+    "locked": 20,
+    "fence": 20,
+    "store_buffer": 64,
+    "timestamp": 30,
+}
+
+
+@dataclass
+class Facts:
+    """What a machine file says; ``source`` by dotted key."""
+
+    name: str
+    title: str
+    kind: str
+    clock_ghz: float
+    topology: Topology
+    latency_ns: dict[str, float]
+    op_cycles: dict[str, float]
+    source: dict[str, str] = field(default_factory=dict)
+
+
+def machine_name(text: str) -> str:
+    """A name as machine files have it: a-z, 0-9 and -, at most 64 characters."""
+    name = re.sub(r"[^a-z0-9]+", "-", text.lower())
+    return name[:64].strip("-") or "machine"
+
+
+def needed_latencies(topology: Topology) -> list[str]:
+    """The distances that occur between CPUs of this machine."""
+    inside = within(topology.package, topology.node)
+    pairs = within(inside, topology.llc)
+    needed = []
+    if topology.count("core") < len(topology.cpus):
+        needed.append("smt")
+    if topology.count("core") > topology.count("llc"):
+        needed.append("llc")
+    if np.unique(pairs).size > np.unique(inside).size:
+        needed.append("node")
+    for package in np.unique(topology.package).tolist():
+        mine = topology.package == package
+        if np.unique(topology.node[mine]).size > 1 and np.unique(topology.llc[mine]).size > 1:
+            needed.append("package")
+            break
+    if topology.count("package") > 1:
+        needed.append("remote")
+    return needed
+
+
+def add_usual_latencies(facts: Facts) -> None:
+    """Estimate the distances that occur on the machine but were not measured."""
+    latency = facts.latency_ns
+    needed = needed_latencies(facts.topology)
+    for key in [key for key in latency if key not in (*needed, "home_remote", "memory")]:
+        del latency[key]
+    for key in needed:
+        if key in latency:
+            continue
+        nearer = [near for near in CLASSES[: CLASSES.index(key)] if near in latency]
+        if key in USUAL_STEP and nearer and nearer[-1] != "smt":
+            latency[key] = round(latency[nearer[-1]] * USUAL_STEP[key], 1)
+            facts.source[f"latency_ns.{key}"] = (
+                f"estimate: not measured, {USUAL_STEP[key]:g} times latency_ns.{nearer[-1]}"
+            )
+        else:
+            latency[key] = {**USUAL_NS, "node": 110.0, "package": 110.0, "remote": 200.0}[key]
+            facts.source[f"latency_ns.{key}"] = "estimate: not measured, usual for x86 servers"
+    if "memory" not in latency:
+        latency["memory"] = USUAL_NS["memory"]
+        facts.source["latency_ns.memory"] = (
+            "estimate: not measured, local DRAM of x86 servers is usually 85 to 120 ns away"
+        )
+    if "remote" not in latency:
+        latency.pop("home_remote", None)
+
+
+def machine_toml(facts: Facts) -> str:
+    """The text of the machine file."""
+    document = tomlkit.document()
+    document.add("schema", tomlkit.item(1))
+    document.add("name", tomlkit.item(facts.name))
+    document.add("title", tomlkit.item(facts.title))
+    document.add("kind", tomlkit.item(facts.kind))
+    document.add("clock_ghz", tomlkit.item(round(facts.clock_ghz, 3)))
+    document.add("topology", _topology_table(facts.topology))
+    latency = tomlkit.table()
+    for key in (*CLASSES, "memory"):
+        if key in facts.latency_ns:
+            latency.add(key, max(round(facts.latency_ns[key], 1), 0.1))
+    document.add("latency_ns", latency)
+    cycles = tomlkit.table()
+    for key, usual in USUAL_CYCLES.items():
+        value = facts.op_cycles.get(key, usual)
+        cycles.add(key, int(value) if float(value).is_integer() else round(value, 1))
+    document.add("op_cycles", cycles)
+    source = tomlkit.table()
+    for key, text in facts.source.items():
+        source.add(tomlkit.key(key) if "." not in key else tomlkit.items.SingleKey(key), text)
+    document.add("source", source)
+    return tomlkit.dumps(document)
+
+
+def _topology_table(topology: Topology) -> Table:
+    table = tomlkit.table()
+    form = regular_form(topology)
+    if form is not None:
+        table.add("packages", form.packages)
+        table.add("nodes_per_package", form.nodes_per_package)
+        if form.llcs_per_package % form.nodes_per_package:
+            table.add("llcs_per_package", form.llcs_per_package)
+        else:
+            table.add("llcs_per_node", form.llcs_per_package // form.nodes_per_package)
+        table.add("cores_per_llc", form.cores_per_llc)
+        table.add("threads_per_core", form.threads_per_core)
+        table.add("cores_per_l2", form.cores_per_l2)
+        table.add("numbering", form.numbering)
+        return table
+    tables = tomlkit.aot()
+    for llc in range(topology.count("llc")):
+        tables.append(_llc_table(topology, llc))
+    table.add("llc", tables)
+    return table
+
+
+def _llc_table(topology: Topology, llc: int) -> Table:
+    """One [[topology.llc]]: where it is, its CPUs, and cores and L2s where they are shared."""
+    members = np.flatnonzero(topology.llc == llc)
+    cpus = np.array(topology.cpus)
+    first = members[int(cpus[members].argmin())]
+    table = tomlkit.table()
+    table.add("package", int(topology.package[first]))
+    table.add("node", int(topology.node[first]))
+    table.add("cpus", cpu_list(cpus[members].tolist()))
+    for key, ids in (("cores", topology.core[members]), ("l2", topology.l2[members])):
+        groups = [sorted(cpus[members[ids == group]].tolist()) for group in np.unique(ids)]
+        single = len(members) if key == "cores" else np.unique(topology.core[members]).size
+        if len(groups) < single:
+            table.add(key, [cpu_list(group) for group in sorted(groups)])
+    return table
+
+
+def spans_nodes(topology: Topology) -> bool:
+    """Whether an LLC lies in several nodes, which only the regular form can say."""
+    return bool(np.unique(within(topology.llc, topology.node)).size > topology.count("llc"))
+
+
+def validated(text: str) -> Any:
+    """What schedshard-topo makes of a machine file that is not written yet."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="schedshard-") as folder:
+            path = Path(folder) / "machine.toml"
+            path.write_text(text, encoding="utf-8")
+            return run_json([str(topo_binary()), "--machine", str(path)])
+    except OSError as error:
+        raise UserError(f"cannot write a temporary file: {os_reason(error)}", status=1) from error

@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Which CPU is where, told from core-to-core latencies alone.
+
+Bottom up. CPUs are joined by average linkage; the heights of the joins fall into bands with wide
+gaps between them. The nearest band is SMT siblings if it joins pairs at what a line costs inside
+one core; then perhaps cores with a common L2; the next one is the LLC. From there on whole LLCs
+are compared by the median of all their pairs, which a few bad measurements do not move: their
+bands are the node and the package.
+
+Three things that latencies alone do not say, and how they are decided, each with a note to the
+user: whether LLCs that are all equally far apart are in one package (an LLC of one core complex)
+or each is a package (an LLC that is a mesh of its own); a package whose own pairs cost as much as
+remote ones, because its lines had their home in another package; NUMA nodes, which firmware may
+cut finer or coarser than latency does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+
+from schedshard.machines.grouping import (
+    between,
+    equal_groups,
+    fill_missing,
+    group_medians,
+    tree,
+)
+from schedshard.machines.latencycsv import LatencyTable, Matrix
+from schedshard.machines.topology import Ids, Topology, cpu_list, make_topology, within
+
+# A line passed between SMT siblings never leaves the L1: 8 to 11 ns on the machines measured.
+SMT_NS = 16.0
+# A join of cores with a common L2 lies under an LLC of at most this latency; a join of a small
+# core complex lies under other complexes, which are farther than this.
+L2_NEXT_NS = 75.0
+# The median inside one LLC was 25 to 27 ns on core complexes and 51 to 55 ns on meshes.
+MESH_NS = 38.0
+# Above this the nearest other core is no longer in the same LLC.
+LLC_NS = 80.0
+# On a mesh, sub-NUMA clusters are nearer than this many times the cluster's own latency, other
+# packages are farther.
+CLUSTER_STEP = 1.8
+# Tiers inside a package count when every pair inside is nearer than every pair outside, by GAP,
+# and the medians differ by STEP.
+TIER_GAP = 1.01
+TIER_STEP = 1.04
+
+
+@dataclass
+class Inference:
+    """A topology and what was not certain about it."""
+
+    topology: Topology
+    notes: list[str] = field(default_factory=list)
+
+
+def infer_topology(table: LatencyTable) -> Inference:
+    """Find cores, LLCs, nodes and packages of the CPUs of a latency table."""
+    ns = fill_missing(table.symmetric())
+    notes: list[str] = []
+    core, l2, llc = _near_levels(ns, notes)
+    llc = np.unique(llc, return_inverse=True)[1].reshape(-1)
+    package, node = _far_levels(ns, llc, table.cpus, notes)
+    levels = {"core": core, "l2": l2, "llc": llc, "node": node, "package": package}
+    return Inference(make_topology(table.cpus, levels), notes)
+
+
+def _near_levels(ns: Matrix, notes: list[str]) -> tuple[Ids, Ids, Ids]:
+    """Groups of CPUs by core, L2 and LLC."""
+    count = len(ns)
+    joins = tree(ns)
+    bands = joins.levels()
+    # where to cut so that band i is joined and band i + 1 is not
+    cuts = [between(a, b) for a, b in pairwise(bands)]
+    cuts.append(bands[-1][1] * 2.0)
+    alone = np.arange(count, dtype=np.int64)
+    core = alone
+    at = 0
+    joined = joins.cut(cuts[0])
+    if bands[0][1] <= SMT_NS and int(np.bincount(joined).max()) == 2:
+        core = joined
+        at = 1
+        if equal_groups(core) is None:
+            notes.append("not every CPU has an SMT sibling")
+    l2 = core
+    if at == len(bands):
+        return core, l2, core
+    if at + 1 < len(bands) and bands[at + 1][1] <= L2_NEXT_NS:
+        groups = joins.cut(cuts[at])
+        cores = equal_groups(groups)
+        threads = equal_groups(core)
+        if cores is not None and threads is not None and cores // threads <= 8:
+            l2 = groups
+            at += 1
+            notes.append(
+                f"groups of {cores // threads} cores inside one LLC are taken as sharing an L2"
+            )
+    if bands[at][0] > LLC_NS:
+        notes.append(
+            f"the nearest other core is {bands[at][0]:.0f} ns away: every core has its own LLC"
+        )
+        return core, l2, l2
+    return core, l2, joins.cut(cuts[at])
+
+
+def _far_levels(ns: Matrix, llc: Ids, cpus: tuple[int, ...], notes: list[str]) -> tuple[Ids, Ids]:
+    """Package and node of each CPU."""
+    one = np.zeros(len(ns), dtype=np.int64)
+    count = int(llc.max()) + 1
+    if count == 1:
+        notes.append("one LLC in all: one package, one node")
+        return one, one
+    medians = group_medians(ns, llc)
+    joins = tree(medians)
+    bands = joins.levels()
+    inside = _inside_ns(ns, llc)
+    mesh = inside is not None and inside > MESH_NS
+    order = _by_lowest_cpu(llc, cpus)
+    if len(bands) == 1:
+        shape = f"LLCs of {inside:.0f} ns" if inside is not None else "LLCs of one core"
+        if mesh:
+            notes.append(
+                f"all {count} {shape} are equally far apart: taken as one package each, "
+                "as such latencies inside an LLC belong to a mesh that fills a package"
+            )
+            return llc, llc
+        notes.append(
+            f"all {count} {shape} are equally far apart: taken as core complexes of one package"
+        )
+        package = np.zeros(count, dtype=np.int64)
+    elif mesh and inside is not None and bands[0][0] > inside * CLUSTER_STEP:
+        notes.append(
+            "LLCs are meshes and all farther apart than clusters of one package would be: "
+            "taken as one package each, the tiers between them as links of several hops"
+        )
+        return llc, llc
+    else:
+        package = joins.cut(between(bands[-2], bands[-1])) - 1
+        package = _mend_packages(package, order, cpus, llc, notes)
+    if mesh:
+        notes.append("every LLC is a mesh of its own inside a package: taken as sub-NUMA clusters")
+        return package[llc], llc
+    node = package
+    if len(bands) > 2:
+        node = within(package, joins.cut(between(bands[0], bands[1])))
+        notes.append("tiers inside a package are taken as NUMA nodes")
+    else:
+        node = _tiers(medians, package, notes)
+    return package[llc], node[llc]
+
+
+def _inside_ns(ns: Matrix, llc: Ids) -> float | None:
+    """Median latency between cores of one LLC."""
+    same = np.triu(llc[:, None] == llc[None, :], 1) & (ns > SMT_NS)
+    return float(np.median(ns[same])) if same.any() else None
+
+
+def _by_lowest_cpu(llc: Ids, cpus: tuple[int, ...]) -> list[int]:
+    """LLCs in the order of their lowest CPU number."""
+    numbers = np.array(cpus)
+    lowest = {group: int(numbers[llc == group].min()) for group in range(int(llc.max()) + 1)}
+    return sorted(lowest, key=lambda group: lowest[group])
+
+
+def _mend_packages(
+    package: Ids, order: list[int], cpus: tuple[int, ...], llc: Ids, notes: list[str]
+) -> Ids:
+    """Put together packages that fell apart because their lines had a remote home.
+
+    They show as LLCs that are far from everything, in a number that fills whole packages of the
+    size that the others have. Who belongs to whom is then read off the CPU numbers.
+    """
+    sizes = np.bincount(package)
+    full = int(sizes.max())
+    loose = [group for group in order if sizes[package[group]] < full]
+    if not loose:
+        return package
+    if len(loose) % full:
+        notes.append("packages have unequal numbers of LLCs")
+        return package
+    mended = package.copy()
+    for at in range(0, len(loose), full):
+        members = loose[at : at + full]
+        mended[members] = int(package.max()) + 1 + at
+        numbers = [cpu for cpu, group in zip(cpus, llc.tolist(), strict=True) if group in members]
+        notes.append(
+            f"CPUs {cpu_list(numbers)} are taken as one package by number of LLCs and CPU numbers:"
+            " between them a line costs as much as from another package, its home was remote"
+        )
+    return np.unique(mended, return_inverse=True)[1].reshape(-1)
+
+
+def _tiers(medians: Matrix, package: Ids, notes: list[str]) -> Ids:
+    """Nodes inside packages, where latencies of LLC pairs fall into clean tiers.
+
+    Of several groupings that are clean, the one that leaves the least spread is taken.
+    """
+    size = equal_groups(package)
+    if size is None or size < 4:
+        return package
+    best: tuple[float, int, Ids] | None = None
+    for part in (part for part in range(2, size // 2 + 1) if size % part == 0):
+        nodes = _equal_parts(medians, package, part)
+        if nodes is None:
+            continue
+        spread = _tier_spread(medians, package, nodes)
+        if spread is not None and (best is None or spread < best[0]):
+            best = (spread, part, nodes)
+    if best is None:
+        return package
+    notes.append(
+        f"groups of {best[1]} LLCs are nearer to each other than to the rest of the package: taken "
+        "as NUMA nodes, which firmware may cut otherwise (an hwloc XML file would tell)"
+    )
+    return best[2]
+
+
+def _equal_parts(medians: Matrix, package: Ids, part: int) -> Ids | None:
+    """Cut every package into groups of ``part`` LLCs, or None where its tree does not allow it."""
+    nodes = np.zeros(len(package), dtype=np.int64)
+    for group in np.unique(package).tolist():
+        members = np.flatnonzero(package == group)
+        joins = tree(medians[np.ix_(members, members)])
+        heights = joins.heights
+        # after all joins that make groups of `part`, before the first that joins such groups
+        done = members.size - members.size // part
+        if heights[done] <= heights[done - 1]:
+            return None
+        labels = joins.cut(float(np.sqrt(heights[done - 1] * heights[done])))
+        if equal_groups(labels) != part:
+            return None
+        nodes[members] = group * len(package) + labels
+    return np.unique(nodes, return_inverse=True)[1].reshape(-1)
+
+
+def _tier_spread(medians: Matrix, package: Ids, nodes: Ids) -> float | None:
+    """Sum of squares left inside the two tiers, or None if they are not clean."""
+    upper = np.triu(package[:, None] == package[None, :], 1)
+    same = nodes[:, None] == nodes[None, :]
+    spread = 0.0
+    for group in np.unique(package).tolist():
+        mine = upper & (package == group)[:, None]
+        near, far = medians[mine & same], medians[mine & ~same]
+        if far.min() < near.max() * TIER_GAP or np.median(far) < np.median(near) * TIER_STEP:
+            return None
+        spread += float(np.log(near).var() * near.size + np.log(far).var() * far.size)
+    return spread

@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Measuring this host: its topology, the latency of every pair of CPUs, operation costs."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from schedshard.errors import UserError, os_reason
+from schedshard.machines.classes import Evidence, describe, weigh
+from schedshard.machines.document import Facts, add_usual_latencies, machine_toml
+from schedshard.machines.importer import Imported, disagreements
+from schedshard.machines.infer import infer_topology
+from schedshard.machines.latencycsv import LatencyTable
+from schedshard.machines.topology import Topology, cpu_list, from_tool
+from schedshard.paths import build_dir, topo_binary
+from schedshard.progress import Ticker, silent, ticking
+from schedshard.tool import run_json
+
+# Pairs a package that are measured once more with the line's home in another package.
+HOMES_PER_PACKAGE = 8
+# Below this many CPUs latencies are too few to question the topology that the host states.
+ENOUGH_TO_DOUBT = 4
+OPS = ("load_hit", "store", "locked", "fence", "timestamp")
+
+
+@dataclass(frozen=True)
+class MeasureRequest:
+    """What the user asks for: the CPUs, or None for all that this process may use."""
+
+    cpus: list[int] | None = None
+    samples: int = 15
+
+
+def measure_binary() -> Path:
+    """The tool that measures."""
+    return build_dir() / "bench" / "schedshard-measure"
+
+
+def measure_machine(request: MeasureRequest) -> Imported:
+    """Measure this host and return the text of its machine file."""
+    topology = from_tool(run_json([str(topo_binary()), "--live"]))
+    cpus = _usable(request.cpus, topology)
+    argv = [
+        str(measure_binary()), "--progress",
+        "--cpus", cpu_list(cpus),
+        "--samples", str(request.samples),
+    ]  # fmt: skip
+    for a, b, home in foreign_homes(topology.restrict(cpus)):
+        argv += ["--home", f"{a}:{b}@{home}"]
+    return host_machine(topology, cpus, _run(argv), _cpu_model())
+
+
+def _usable(asked: list[int] | None, topology: Topology) -> list[int]:
+    """The CPUs to measure, all of them known and allowed."""
+    allowed = sorted(os.sched_getaffinity(0) & set(topology.cpus))
+    if not allowed:
+        raise UserError("no CPU that this process may use is in the host's topology", status=1)
+    if asked is None:
+        return allowed
+    refused = sorted(set(asked) - set(allowed))
+    if refused:
+        raise UserError(
+            f"--cpus: this process may not use {cpu_list(refused)}, it may use {cpu_list(allowed)}"
+        )
+    return asked
+
+
+def foreign_homes(part: Topology) -> list[tuple[int, int, int]]:
+    """Pairs of one package, in two LLCs, each with a CPU of another package for the line's home."""
+    found = []
+    packages = np.unique(part.package).tolist()
+    for package in packages:
+        others = [i for i, at in enumerate(part.package.tolist()) if at != package]
+        firsts = [
+            int(np.flatnonzero(part.llc == llc)[0])
+            for llc in np.unique(part.llc[part.package == package]).tolist()
+        ]
+        pairs = [(a, b) for i, a in enumerate(firsts) for b in firsts[:i]]
+        if not others or not pairs:
+            continue
+        for k in range(min(len(pairs), HOMES_PER_PACKAGE)):
+            a, b = pairs[k * len(pairs) // min(len(pairs), HOMES_PER_PACKAGE)]
+            home = others[k * len(others) // HOMES_PER_PACKAGE]
+            found.append((part.cpus[a], part.cpus[b], part.cpus[home]))
+    return found
+
+
+def _run(argv: Sequence[str]) -> Any:
+    """Run the tool, show its progress, return its JSON.
+
+    The JSON goes through a file: it is longer than what a pipe holds, and nobody would read that
+    pipe while progress is read from the other one.
+    """
+    if not Path(argv[0]).is_file():
+        raise UserError(f"{argv[0]} is missing: run 'make build'")
+    try:
+        with tempfile.TemporaryFile() as output:
+            child = subprocess.Popen(
+                argv, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.PIPE
+            )
+            said, status = _follow(child)
+            output.seek(0)
+            text = output.read()
+    except OSError as error:
+        raise UserError(f"cannot run {argv[0]}: {os_reason(error)}", status=1) from error
+    if status != 0:
+        what = said.removeprefix("schedshard-measure: ") or f"ended with status {status}"
+        raise UserError(f"schedshard-measure: {what}", status=2 if status == 2 else 1)
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise UserError(f"schedshard-measure printed no whole JSON: {error}", status=1) from error
+
+
+def _follow(child: subprocess.Popen[bytes]) -> tuple[str, int]:
+    """Show the tool's progress until it ends; its last other line (its error), its status."""
+    assert child.stderr is not None
+    try:
+        first = child.stderr.readline()
+        _, total = _progress(first)
+        if total:
+            with ticking("measuring", total) as tick:
+                said = _last(first, child.stderr, tick)
+        else:
+            said = _last(first, child.stderr, silent)
+        return said, child.wait()
+    except BaseException:
+        child.kill()
+        child.wait()
+        raise
+
+
+def _last(first: bytes, stream: IO[bytes], tick: Ticker) -> str:
+    said = ""
+    shown = 0
+    for line in [first, *stream]:
+        done, total = _progress(line)
+        if not total:
+            said = line.decode("utf-8", "replace").strip() or said
+        for _ in range(shown, done):
+            tick("")
+        shown = max(shown, done)
+    return said
+
+
+def _progress(line: bytes) -> tuple[int, int]:
+    words = line.split()
+    if len(words) == 3 and words[0] == b"progress" and words[1].isdigit() and words[2].isdigit():
+        return int(words[1]), int(words[2])
+    return 0, 0
+
+
+def host_machine(topology: Topology, cpus: list[int], result: Any, model: str) -> Imported:
+    """The machine file of a topology and what schedshard-measure printed about it."""
+    try:
+        ops = {key: float(value) for key, value in result["ops_ns"].items()}
+        pairs = [(int(p["a"]), int(p["b"]), float(p["ns"])) for p in result["pairs"]]
+        homes = [float(p["ns"]) for p in result["homes"]]
+        cycle = ops["cycle"]
+        op_cycles = {key: round(ops[key] / cycle, 1) for key in OPS}
+    except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError) as error:
+        raise UserError(
+            f"schedshard-measure printed no measurements: {error!r}", status=1
+        ) from error
+    notes: list[str] = []
+    evidence = _pair_evidence(topology, cpus, pairs, notes)
+    how = f"measured by schedshard-measure on CPUs {cpu_list(cpus)}"
+    facts = Facts(
+        name="host",
+        title=f"This host: {model}"[:200],
+        kind="measured" if evidence is not None else "estimate",
+        clock_ghz=1.0 / cycle,
+        topology=topology,
+        latency_ns={"memory": ops["memory"]},
+        op_cycles={**op_cycles, "store_buffer": 64},
+        source={
+            "clock_ghz": f"{how}: {cycle:.4f} ns an addition that waits for the one before",
+            "topology": "stated by the host (hwloc)"
+            + (f"; {describe(evidence)}" if evidence is not None else "")
+            + "".join(f"; {note}" for note in notes),
+            "latency_ns": f"{how}: median over pairs of half a compare-and-swap round trip",
+            "latency_ns.memory": f"{how}: random walk through far more than the caches hold",
+            "op_cycles": f"{how}: medians of {result.get('samples')} runs, at clock_ghz",
+            "op_cycles.store_buffer": "estimate: cores of today have 50 to 112 entries",
+        },
+    )
+    if evidence is not None:
+        facts.latency_ns.update({name: item.median for name, item in evidence.classes.items()})
+    if homes:
+        facts.latency_ns["home_remote"] = float(np.median(homes))
+        facts.source["latency_ns.home_remote"] = (
+            f"{how}: median of {len(homes)} pairs whose line was on a node of another package"
+        )
+    switch = ops.get("yield_switch", 0.0)
+    if switch > 0:
+        notes.append(f"a switch between two threads by sched_yield takes {switch:.0f} ns")
+    add_usual_latencies(facts)
+    return Imported(facts, machine_toml(facts), evidence, notes)
+
+
+def _pair_evidence(
+    topology: Topology, cpus: list[int], pairs: list[tuple[int, int, float]], notes: list[str]
+) -> Evidence | None:
+    if not pairs:
+        notes.append("only one CPU was measured: there is no pair, latencies are estimates")
+        return None
+    index = {cpu: i for i, cpu in enumerate(cpus)}
+    ns = np.full((len(cpus), len(cpus)), np.nan)
+    for a, b, value in pairs:
+        ns[index[b], index[a]] = value
+    table = LatencyTable("this host", tuple(cpus), ns)
+    part = topology.restrict(cpus)
+    if len(cpus) < len(topology.cpus):
+        rest = sorted(set(topology.cpus) - set(cpus))
+        notes.append(f"CPUs {cpu_list(rest)} were not measured: taken as those of their class")
+    if len(cpus) >= ENOUGH_TO_DOUBT:
+        notes.extend(disagreements(part, infer_topology(table).topology, []))
+    return weigh(table.symmetric(), part)
+
+
+def _cpu_model() -> str:
+    """The processor's name, for the title."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return "unknown processor"
+    for line in lines:
+        key, _, value = line.partition(":")
+        if key.strip() in ("model name", "Model", "Processor") and value.strip():
+            return "".join(c if c.isprintable() else "?" for c in value.strip())
+    return "unknown processor"
