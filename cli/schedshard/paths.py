@@ -19,7 +19,7 @@ def build_dir() -> Path:
 
 def sim_binary() -> Path:
     """The simulated machine with all experiments linked in."""
-    return build_dir() / "sim" / "schedshard-sim"
+    return build_dir() / "experiments" / "schedshard-sim"
 
 
 def topo_binary() -> Path:

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * experiment.h - one run of one experiment: what it is given, what it has to say.
+ *
+ * An experiment builds its data in the simulated arena, lets one body run on every simulated CPU,
+ * and reports figures by name. Its parameters come from the caller (experiments/NAME.toml has them with
+ * their sources); there are no defaults here, so that a figure has one place.
+ */
+#ifndef EXPERIMENTS_EXPERIMENT_H
+#define EXPERIMENTS_EXPERIMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sim.h"
+
+#define RUN_MAX_METRICS 32
+
+struct machine;
+struct run;
+
+struct experiment {
+	const char *name;
+	const char *const *variants; /* NULL-terminated */
+	const char *const *params;   /* NULL-terminated; all are required */
+	/* Returns 0, or -1 after run_fail(). The simulated machine is fresh. */
+	int (*execute)(struct run *run);
+};
+
+struct run_value {
+	const char *name;
+	double value;
+};
+
+struct run {
+	const struct experiment *experiment;
+	const char *variant;
+	const struct machine *machine;
+	const struct model *model;
+	struct run_value param[RUN_MAX_METRICS];
+	uint32_t nr_params;
+	struct run_value metric[RUN_MAX_METRICS];
+	uint32_t nr_metrics;
+	uint64_t simulated; /* picoseconds */
+	char failure[200];
+};
+
+extern const struct experiment *const experiments[]; /* NULL-terminated */
+
+/** run_param - a parameter that the experiment lists; the caller has seen to it that it is there. */
+double run_param(const struct run *run, const char *name);
+
+/** run_report - one figure of the result; a name is reported once. */
+void run_report(struct run *run, const char *name, double value);
+
+/** run_fail - say in one line why the run cannot be; returns -1. */
+int run_fail(struct run *run, const char *why);
+
+static inline double run_cycles(const struct run *run, double ps)
+{
+	return ps / run->model->ps_per_cycle;
+}
+
+#endif

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * schedshard-sim: one process runs one variant of one experiment on one machine once. Sweeps are
+ * many processes; nothing is shared between two runs, so that each repeats by itself.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "experiment.h"
+#include "machine.h"
+#include "options.h"
+#include "result.h"
+
+static double seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void print(json_t *json)
+{
+	if (!json || json_dumpf(json, stdout, JSON_INDENT(1)) || putchar('\n') == EOF ||
+	    fflush(stdout))
+		fail("cannot write the result to standard output");
+	json_decref(json);
+}
+
+static void run(const struct options *o, const struct machine *machine)
+{
+	static const char *const placement[] = { "os", "compact", "scatter" };
+	uint32_t *cpus = placement_cpus(machine, o->placement);
+	uint32_t n = o->cpus ? o->cpus : machine->nr_cpus;
+	struct model model;
+	struct run r = { .experiment = o->experiment,
+			 .variant = o->variant,
+			 .machine = machine,
+			 .model = &model,
+			 .nr_params = o->nr_params };
+	double started;
+
+	memcpy(r.param, o->param, sizeof(r.param));
+	if (n > machine->nr_cpus)
+		fail("--cpus is %u: machine %s has %u CPUs", n, machine->name, machine->nr_cpus);
+	if (!cpus || model_build(&model, machine, cpus, n))
+		fail("machine %s does not fit the simulator: out of memory or more than %d threads a core",
+		     machine->name, MODEL_MAX_THREADS);
+	if (sim_init(&model, o->seed))
+		fail("out of memory for %u simulated CPUs", n);
+	started = seconds();
+	if (o->experiment->execute(&r))
+		fail("%s %s: %s", o->experiment->name, o->variant, r.failure);
+	print(result_json(&r, o->seed, placement[o->placement], seconds() - started));
+	sim_exit();
+	model_free(&model);
+	free(cpus);
+}
+
+int main(int argc, char **argv)
+{
+	struct options o;
+	struct machine *machine;
+	struct shard_err err;
+
+	options_parse(&o, argc, argv);
+	if (o.list) {
+		print(result_list());
+		return 0;
+	}
+	if (machine_load(&machine, o.machine, &err))
+		fail("%s", err.text);
+	run(&o, machine);
+	machine_free(machine);
+	return 0;
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/* argp does the parsing; what is checked here is what it cannot know. */
+#include "options.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { KEY_MACHINE = 256, KEY_VARIANT, KEY_CPUS, KEY_SEED, KEY_PLACEMENT, KEY_PARAM, KEY_LIST };
+
+static const struct argp_option option[] = {
+	{ "machine", KEY_MACHINE, "FILE", 0, "machine file (TOML)", 0 },
+	{ "variant", KEY_VARIANT, "NAME", 0, "layout to run", 0 },
+	{ "cpus", KEY_CPUS, "N", 0, "use only N CPUs of the machine (default: all)", 0 },
+	{ "seed", KEY_SEED, "N", 0, "seed of every random decision (default: 1)", 0 },
+	{ "placement", KEY_PLACEMENT, "os|compact|scatter", 0, "which N CPUs (default: os)", 0 },
+	{ "param", KEY_PARAM, "NAME=NUMBER", 0, "parameter of the experiment, may be repeated", 0 },
+	{ "list", KEY_LIST, NULL, 0, "print experiments, variants and parameters as JSON", 0 },
+	{ 0 },
+};
+
+void fail(const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	fputs("schedshard-sim: ", stderr);
+	vfprintf(stderr, fmt, args);
+	fputc('\n', stderr);
+	va_end(args);
+	exit(2);
+}
+
+static uint64_t whole_number(const char *text, const char *what, uint64_t max)
+{
+	char *end;
+	unsigned long long v;
+
+	errno = 0;
+	v = strtoull(text, &end, 10);
+	if (errno || *end || end == text || *text == '-' || v > max)
+		fail("%s is '%s': give a whole number from 0 to %llu", what, text,
+		     (unsigned long long)max);
+	return v;
+}
+
+static const struct experiment *find_experiment(const char *name)
+{
+	for (const struct experiment *const *e = experiments; *e; e++)
+		if (!strcmp((*e)->name, name))
+			return *e;
+	fail("there is no experiment '%s': --list names them", name);
+}
+
+static void add_param(struct options *o, char *text)
+{
+	char *value = strchr(text, '='), *end;
+	struct run_value *p;
+
+	if (!value || value == text)
+		fail("--param is '%s': give NAME=NUMBER", text);
+	if (o->nr_params == RUN_MAX_METRICS)
+		fail("too many --param: at most %d", RUN_MAX_METRICS);
+	*value++ = '\0';
+	p = &o->param[o->nr_params++];
+	p->name = text;
+	p->value = strtod(value, &end);
+	if (end == value || *end || !isfinite(p->value) || p->value < 0)
+		fail("--param %s is '%s': give a number of at least 0", text, value);
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct options *o = state->input;
+
+	switch (key) {
+	case KEY_MACHINE:
+		o->machine = arg;
+		return 0;
+	case KEY_VARIANT:
+		o->variant = arg;
+		return 0;
+	case KEY_CPUS:
+		o->cpus = (uint32_t)whole_number(arg, "--cpus", 1u << 20);
+		if (!o->cpus)
+			fail("--cpus is 0: give at least 1");
+		return 0;
+	case KEY_SEED:
+		o->seed = whole_number(arg, "--seed", UINT64_MAX);
+		return 0;
+	case KEY_PLACEMENT:
+		if (!strcmp(arg, "os"))
+			o->placement = PLACEMENT_OS;
+		else if (!strcmp(arg, "compact"))
+			o->placement = PLACEMENT_COMPACT;
+		else if (!strcmp(arg, "scatter"))
+			o->placement = PLACEMENT_SCATTER;
+		else
+			fail("--placement is '%s': give os, compact or scatter", arg);
+		return 0;
+	case KEY_PARAM:
+		add_param(o, arg);
+		return 0;
+	case KEY_LIST:
+		o->list = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (o->experiment)
+			fail("'%s' is one argument too many: give one experiment", arg);
+		o->experiment = find_experiment(arg);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static bool listed(const char *const *list, const char *name)
+{
+	for (; *list; list++)
+		if (!strcmp(*list, name))
+			return true;
+	return false;
+}
+
+static void check(struct options *o)
+{
+	const struct experiment *e = o->experiment;
+
+	if (!e)
+		fail("no experiment given: --list names them");
+	if (!o->machine)
+		fail("no machine given: --machine FILE");
+	if (!o->variant)
+		fail("no variant of %s given: --variant NAME, --list names them", e->name);
+	if (!listed(e->variants, o->variant))
+		fail("%s has no variant '%s': --list names them", e->name, o->variant);
+	for (uint32_t i = 0; i < o->nr_params; i++)
+		if (!listed(e->params, o->param[i].name))
+			fail("%s has no parameter '%s': --list names them", e->name,
+			     o->param[i].name);
+	for (const char *const *p = e->params; *p; p++) {
+		bool given = false;
+
+		for (uint32_t i = 0; i < o->nr_params; i++)
+			given |= !strcmp(o->param[i].name, *p);
+		if (!given)
+			fail("%s needs --param %s=NUMBER: its usual value is in experiments/%s.toml",
+			     e->name, *p, e->name);
+	}
+}
+
+void options_parse(struct options *o, int argc, char **argv)
+{
+	static const struct argp argp = {
+		option, parse, "EXPERIMENT",
+		"Run one experiment on a simulated machine and print the result as JSON.",
+		NULL,	NULL,  NULL
+	};
+
+	*o = (struct options){ .seed = 1 };
+	argp_err_exit_status = 2;
+	if (argp_parse(&argp, argc, argv, 0, NULL, o))
+		exit(2);
+	if (!o->list)
+		check(o);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/* options.h - the runner's command line. */
+#ifndef EXPERIMENTS_OPTIONS_H
+#define EXPERIMENTS_OPTIONS_H
+
+#include "experiment.h"
+#include "placement.h"
+
+struct options {
+	const struct experiment *experiment; /* NULL with @list */
+	const char *variant, *machine;
+	uint32_t cpus; /* 0: all */
+	uint64_t seed;
+	enum placement placement;
+	bool list;
+	struct run_value param[RUN_MAX_METRICS];
+	uint32_t nr_params;
+};
+
+/** options_parse - fill @o; on a mistake print one line and exit with 2. */
+void options_parse(struct options *o, int argc, char **argv);
+
+/** fail - print "schedshard-sim: ..." and exit with 2. */
+_Noreturn __attribute__((format(printf, 1, 2))) void fail(const char *fmt, ...);
+
+#endif

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Lines are sorted by the time that loads of them took, then by stores, then by address: the order
+ * in which `perf c2c` readers look. Only the MAX_LINES first are kept; how many there were is said.
+ */
+#include "result.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arena.h"
+#include "machine.h"
+
+#define MAX_LINES 64
+
+struct hot_line {
+	uint32_t line, first; /* first: its first record in the sorted array */
+	uint64_t records, loads, stores, hitm_local, hitm_remote, load_time, load_max;
+};
+
+static double cycles(const struct run *run, uint64_t ps, uint64_t n)
+{
+	return n ? run_cycles(run, (double)ps / (double)n) : 0;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct access_record *x = a, *y = b;
+
+	if (x->line != y->line)
+		return x->line < y->line ? -1 : 1;
+	if (x->offset != y->offset)
+		return x->offset < y->offset ? -1 : 1;
+	return x->pc < y->pc ? -1 : x->pc > y->pc;
+}
+
+static int by_heat(const void *a, const void *b)
+{
+	const struct hot_line *x = a, *y = b;
+
+	if (x->load_time != y->load_time)
+		return x->load_time > y->load_time ? -1 : 1;
+	if (x->stores != y->stores)
+		return x->stores > y->stores ? -1 : 1;
+	return x->line < y->line ? -1 : x->line > y->line;
+}
+
+static uint32_t add_up(const struct access_record *rec, uint32_t n, struct hot_line *hot)
+{
+	uint32_t lines = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct hot_line *h;
+
+		if (!lines || hot[lines - 1].line != rec[i].line)
+			hot[lines++] = (struct hot_line){ .line = rec[i].line, .first = i };
+		h = &hot[lines - 1];
+		h->records += rec[i].records;
+		h->loads += rec[i].loads;
+		h->stores += rec[i].stores;
+		h->hitm_local += rec[i].hitm_local;
+		h->hitm_remote += rec[i].hitm_remote;
+		h->load_time += rec[i].load_time;
+		if (rec[i].load_max > h->load_max)
+			h->load_max = rec[i].load_max;
+	}
+	return lines;
+}
+
+static uint32_t count_cpus(const struct access_record *r, uint32_t words)
+{
+	uint32_t n = 0;
+
+	for (uint32_t w = 0; w < words; w++)
+		n += (uint32_t)__builtin_popcountll(r->cpus[w]);
+	return n;
+}
+
+static json_t *access_json(const struct run *run, const struct access_record *r, uint32_t words)
+{
+	static const char *const kind[] = { "load", "store", "rmw" };
+	char pc[20];
+
+	snprintf(pc, sizeof(pc), "0x%llx", (unsigned long long)r->pc);
+	return json_pack("{s:i, s:i, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:i}", "offset",
+			 r->offset, "size", r->size, "kind", kind[r->kind], "pc", pc, "records",
+			 (json_int_t)r->records, "loads", (json_int_t)r->loads, "stores",
+			 (json_int_t)r->stores, "hitm_remote", (json_int_t)r->hitm_remote,
+			 "hitm_local", (json_int_t)r->hitm_local, "avg_load_cycles",
+			 cycles(run, r->load_time, r->loads), "max_load_cycles",
+			 cycles(run, r->load_max, 1), "cpus", (int)count_cpus(r, words));
+}
+
+static json_t *line_json(const struct run *run, const struct hot_line *h,
+			 const struct access_record *rec, uint32_t n, uint32_t words)
+{
+	const struct arena_object *o = arena_object_of(h->line);
+	uint32_t in_object = h->line - (uint32_t)(o->offset >> LINE_SHIFT);
+	json_t *accesses = json_array();
+	char address[20];
+
+	for (uint32_t i = h->first; i < n && rec[i].line == h->line; i++)
+		json_array_append_new(accesses, access_json(run, &rec[i], words));
+	snprintf(address, sizeof(address), "0x%llx",
+		 (unsigned long long)(ARENA_BASE + ((uint64_t)h->line << LINE_SHIFT)));
+	return json_pack("{s:s, s:s?, s:i, s:s, s:i, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:o}",
+			 "object", o->name, "type", o->type, "line", (int)in_object, "address",
+			 address, "home", o->node, "records", (json_int_t)h->records, "loads",
+			 (json_int_t)h->loads, "stores", (json_int_t)h->stores, "hitm_remote",
+			 (json_int_t)h->hitm_remote, "hitm_local", (json_int_t)h->hitm_local,
+			 "avg_load_cycles", cycles(run, h->load_time, h->loads), "max_load_cycles",
+			 cycles(run, h->load_max, 1), "accesses", accesses);
+}
+
+static json_t *lines_json(const struct run *run, uint32_t *total)
+{
+	const struct stats *s = sim_stats();
+	struct access_record *rec = malloc((s->n + 1) * sizeof(*rec));
+	struct hot_line *hot = malloc((s->n + 1) * sizeof(*hot));
+	json_t *lines = json_array();
+	uint32_t n;
+
+	if (!rec || !hot)
+		abort();
+	memcpy(rec, s->rec, s->n * sizeof(*rec));
+	qsort(rec, s->n, sizeof(*rec), by_address);
+	n = add_up(rec, s->n, hot);
+	qsort(hot, n, sizeof(*hot), by_heat);
+	for (uint32_t i = 0; i < n && i < MAX_LINES; i++)
+		json_array_append_new(lines, line_json(run, &hot[i], rec, s->n, s->cpu_words));
+	free(rec);
+	free(hot);
+	*total = n;
+	return lines;
+}
+
+static json_t *values_json(const struct run_value *v, uint32_t n)
+{
+	json_t *o = json_object();
+
+	for (uint32_t i = 0; i < n; i++)
+		json_object_set_new(o, v[i].name, json_real(v[i].value));
+	return o;
+}
+
+json_t *result_json(const struct run *run, uint64_t seed, const char *placement, double seconds)
+{
+	json_t *metrics = values_json(run->metric, run->nr_metrics), *lines;
+	uint32_t total;
+
+	json_object_set_new(metrics, "lines_touched", json_integer(sim_lines_touched()));
+	lines = lines_json(run, &total);
+	return json_pack("{s:s, s:s, s:{s:s, s:i, s:f}, s:I, s:s, s:o, s:o, s:{s:I, s:f, s:f}, "
+			 "s:i, s:o}",
+			 "experiment", run->experiment->name, "variant", run->variant, "machine",
+			 "name", run->machine->name, "cpus", (int)run->model->nr_cpus, "clock_ghz",
+			 run->machine->clock_ghz, "seed", (json_int_t)seed, "placement", placement,
+			 "params", values_json(run->param, run->nr_params), "metrics", metrics,
+			 "simulator", "events", (json_int_t)sim_events(), "seconds", seconds,
+			 "simulated_cycles", run_cycles(run, (double)run->simulated), "nr_lines",
+			 (int)total, "lines", lines);
+}
+
+static json_t *names_json(const char *const *names)
+{
+	json_t *a = json_array();
+
+	for (; *names; names++)
+		json_array_append_new(a, json_string(*names));
+	return a;
+}
+
+json_t *result_list(void)
+{
+	json_t *a = json_array();
+
+	for (const struct experiment *const *e = experiments; *e; e++)
+		json_array_append_new(a, json_pack("{s:s, s:o, s:o}", "name", (*e)->name, "variants",
+						   names_json((*e)->variants), "params",
+						   names_json((*e)->params)));
+	return a;
+}

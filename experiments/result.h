@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/* result.h - a finished run as JSON; the format is described in docs/reports.md. */
+#ifndef EXPERIMENTS_RESULT_H
+#define EXPERIMENTS_RESULT_H
+
+#include <jansson.h>
+
+#include "experiment.h"
+
+/** result_json - everything about a run; @seconds is the one figure that does not repeat. */
+json_t *result_json(const struct run *run, uint64_t seed, const char *placement, double seconds);
+
+/** result_list - all experiments with variants and parameters. */
+json_t *result_list(void);
+
+#endif

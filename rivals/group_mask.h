@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * group_mask.h - CPU masks as others lay them out: one for all CPUs, one a NUMA node, one an
+ * LLC; bits with a locked instruction, or bytes with a plain store.
+ *
+ * The masks of the yield experiment (see experiments/cpumask-yield.toml): each group has lines
+ * of its own on its first CPU's node. Bits are numbered by CPU number, as in a cpumask;
+ * bytes by position in the group.
+ *
+ *              | set, clear          | iterate
+ *  set, clear  | ok; bytes: one      | ok, snapshot a word
+ *              | writer a CPU        |
+ *
+ * Ordering: none. Context: any. Written against port.h, as core/ is.
+ */
+#ifndef RIVALS_GROUP_MASK_H
+#define RIVALS_GROUP_MASK_H
+
+#include "port.h"
+#include "shard_plan.h"
+
+enum group_by { GROUP_ALL, GROUP_NODE, GROUP_LLC };
+
+struct group_mask_slot {
+	u64 *word; /* the CPU's word, or the word its byte lies in */
+	u64 bit;   /* its bit there; bytes: unused */
+	u8 *byte;
+};
+
+/**
+ * struct group_mask - the mask
+ * @slot: by CPU number: what a set or clear needs, one line for two CPUs
+ * @mask: by group
+ * @words: by group
+ */
+struct group_mask {
+	struct group_mask_slot *slot;
+	u64 **mask;
+	u32 *words;
+	u32 nr_groups;
+	bool bytes;
+	size_t size; /* bytes of the masks themselves */
+};
+
+/**
+ * group_mask_alloc - an empty mask for all possible CPUs of @topo.
+ * @by: what makes a group
+ * @bytes: one byte a CPU instead of one bit
+ *
+ * Return: the mask, or NULL when memory is short.
+ */
+struct group_mask *group_mask_alloc(const struct shard_topo *topo, enum group_by by, bool bytes);
+
+static inline void group_mask_set(struct group_mask *m, u32 cpu)
+{
+	const struct group_mask_slot *s = &m->slot[cpu];
+
+	if (m->bytes)
+		WRITE_ONCE(*s->byte, 1);
+	else
+		port_or64(s->word, s->bit);
+}
+
+static inline void group_mask_clear(struct group_mask *m, u32 cpu)
+{
+	const struct group_mask_slot *s = &m->slot[cpu];
+
+	if (m->bytes)
+		WRITE_ONCE(*s->byte, 0);
+	else
+		port_and64(s->word, ~s->bit);
+}
+
+/** group_mask_weight - walk the whole mask; returns the number of CPUs in it. */
+u32 group_mask_weight(const struct group_mask *m);
+
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * coherence.h - who has a cache line, who waits for it, and when each of them gets it.
+ *
+ * One state machine a line, driven by three kinds of event:
+ *
+ *   submit    a core misses; its request travels to the line's ordering point
+ *   pick      the ordering point is free and chooses the next request
+ *   handover  the owner (or the sharers) let go; the data is on its way
+ *
+ * Between pick and handover the old owner goes on hitting; between handover and
+ * the arrival of the data nobody hits. The next pick is at the handover, its
+ * snoop overlaps with the data leg of the one before: a queue moves by one data leg + one
+ * operation for each request, as measured machines do.
+ */
+#ifndef SIM_COHERENCE_H
+#define SIM_COHERENCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "events.h"
+#include "model.h"
+
+#define NO_CORE UINT32_MAX
+#define NO_REQ	UINT32_MAX
+
+/* Where a miss found the line; what perf c2c tells apart. */
+enum source {
+	SOURCE_HIT,
+	SOURCE_MEMORY,
+	SOURCE_CLEAN,	    /* unmodified, in some cache */
+	SOURCE_HITM_LOCAL,  /* modified, in another core of this package */
+	SOURCE_HITM_REMOTE, /* modified, in another package */
+};
+
+/**
+ * struct request - one miss on its way; two a CPU: [0] of the instruction that waits,
+ * [1] of the store buffer's oldest entry
+ * @next: next in the same LLC's queue
+ * @line: which line
+ * @arrival: when it reaches the ordering point
+ * @granted: when the data is there; valid from the pick on
+ * @op: time the first operation takes once the data is there: the line is not given up before
+ * @version: of the line when the copy was made, see coherence_resume()
+ * @parked: threads of the same core (bit = index in model_core.cpu) that wait for it
+ * @write: needs the line exclusively
+ * @active: submitted and not yet resumed
+ */
+struct request {
+	uint32_t next;
+	uint32_t line;
+	uint64_t arrival, granted, op;
+	uint32_t version;
+	uint8_t parked;
+	bool write, active;
+	uint8_t source; /* enum source */
+};
+
+struct coherence {
+	const struct model *model;
+	struct event_heap events;
+	struct request *req; /* 2 * nr_cpus */
+	struct line_table *lines;
+};
+
+static inline uint32_t request_of(uint32_t cpu, bool store_buffer)
+{
+	return 2 * cpu + store_buffer;
+}
+
+int coherence_init(struct coherence *c, const struct model *model);
+void coherence_free(struct coherence *c);
+
+/**
+ * coherence_hit - can this core access the line without leaving it?
+ * @write: exclusively
+ * @op: picoseconds the access takes; it must be done before the line has to go
+ * @now: picoseconds
+ */
+bool coherence_hit(struct coherence *c, uint32_t core, uint32_t line, bool write, uint64_t op,
+		   uint64_t now);
+
+/**
+ * coherence_park - is another miss of the same core under way for this line?
+ * @cpu: who asks
+ *
+ * A core has one outstanding request a line, whichever of its threads sent it. If there is one,
+ * @cpu is resumed (EVENT_RESUME) right after its first operation, and has to try again:
+ * with others waiting the line has left by then.
+ */
+bool coherence_park(struct coherence *c, uint32_t cpu, uint32_t line);
+
+/**
+ * coherence_submit - send a miss.
+ * @req: request_of(); not active
+ * @op: see struct request
+ *
+ * EVENT_RESUME (or EVENT_COMMIT for the store buffer's) comes at the time the data is there;
+ * then coherence_resume() must be called once.
+ */
+void coherence_submit(struct coherence *c, uint32_t req, uint32_t line, bool write, uint64_t op,
+		      uint64_t now);
+
+/* The data is there: the core has its copy (if nobody took it meanwhile), siblings run on. */
+void coherence_resume(struct coherence *c, uint32_t req);
+
+void coherence_pick(struct coherence *c, uint32_t line, uint64_t now);
+void coherence_handover(struct coherence *c, uint32_t line, uint64_t now);
+
+#endif

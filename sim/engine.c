@@ -1,0 +1,481 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * The timing backend: runs bodies in the order of their clocks and charges each access.
+ *
+ * Why the order is right: a CPU acts on shared state only when no event and no other CPU lies
+ * further back than LOOKAHEAD behind its clock. LOOKAHEAD is the time the nearest news needs
+ * to arrive (the snoop leg inside an LLC), and only hits use it: within that time
+ * no other CPU's action could have been seen anyway. A miss waits until its CPU is the last one.
+ *
+ * Values: an access takes effect, for all, when its hook returns; two hooks never overlap.
+ * The values are therefore sequentially consistent; store buffers exist for time only. What
+ * x86-TSO lets a program see differently is explore.c's business.
+ *
+ * Store buffer: a store to a line that the core does not own enters the buffer and costs
+ * its CPU one store; entries become visible in order, one miss after the other (real cores
+ * prefetch ownership for later entries: we are pessimistic about long runs of remote stores). Locked
+ * operations and fences wait until it is empty, a store waits while it is full.
+ */
+#include "sim.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arena.h"
+#include "backend.h"
+#include "coherence.h"
+#include "fiber.h"
+
+#define STACK_SIZE (64u << 10)
+#define SEQ_CST	   5
+
+struct store {
+	uint64_t addr;
+	const void *pc;
+	uint32_t size;
+};
+
+enum wait { WAIT_NOTHING, WAIT_EMPTY, WAIT_SLOT };
+
+struct cpu {
+	uint64_t clock;
+	uint32_t number, core;
+	enum wait wait;
+	uint32_t sb_head, sb_n;
+	struct store *sb;
+	uint64_t random;
+	void (*body)(uint32_t cpu, void *arg);
+	void *arg;
+	struct fiber *fiber;
+};
+
+static struct {
+	const struct model *model;
+	struct coherence coherence;
+	struct stats stats;
+	struct cpu *cpu;
+	struct fiber *fibers;
+	struct fiber main;
+	struct cpu *running; /* NULL outside of sim_run(): accesses are free then */
+	uint32_t bodies;
+	uint64_t lookahead;
+	uint64_t events, finished_at;
+	uint32_t *touched; /* by line: measurement epoch in which it was touched last */
+	uint32_t nr_touched, touched_cap, epoch;
+} sim;
+
+/* ---- life cycle ---- */
+
+static uint64_t mix(uint64_t x)
+{
+	/* SplitMix64's finaliser (Steele, Lea, Flood 2014): neighbouring seeds become unrelated. */
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+	x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+	return x ^ (x >> 31);
+}
+
+int sim_init(const struct model *model, uint64_t seed)
+{
+	memset(&sim, 0, sizeof(sim));
+	sim.model = model;
+	sim.lookahead = model->snoop[TIER_LLC];
+	sim.epoch = 1;
+	arena_init();
+	sim.cpu = calloc(model->nr_cpus, sizeof(*sim.cpu));
+	sim.fibers = fiber_pool_alloc(model->nr_cpus, STACK_SIZE);
+	if (!sim.cpu || !sim.fibers || coherence_init(&sim.coherence, model) ||
+	    stats_init(&sim.stats, model->nr_cpus)) {
+		sim_exit();
+		return -1;
+	}
+	for (uint32_t i = 0; i < model->nr_cpus; i++) {
+		struct cpu *c = &sim.cpu[i];
+
+		c->number = i;
+		c->core = model->cpu[i].core;
+		c->fiber = &sim.fibers[i];
+		c->random = mix(seed * 0x9e3779b97f4a7c15ull + i + 1);
+		c->sb = calloc(model->store_buffer, sizeof(*c->sb));
+		if (!c->sb) {
+			sim_exit();
+			return -1;
+		}
+	}
+	return 0;
+}
+
+void sim_exit(void)
+{
+	if (sim.cpu)
+		for (uint32_t i = 0; i < sim.model->nr_cpus; i++)
+			free(sim.cpu[i].sb);
+	free(sim.cpu);
+	sim.cpu = NULL;
+	if (sim.fibers)
+		fiber_pool_free(sim.fibers, sim.model->nr_cpus);
+	sim.fibers = NULL;
+	coherence_free(&sim.coherence);
+	stats_free(&sim.stats);
+	free(sim.touched);
+	sim.touched = NULL;
+	sim.touched_cap = 0;
+}
+
+/* ---- the event loop ---- */
+
+static void commit(struct cpu *c, uint64_t now);
+
+/* Run events until one lets a CPU run on; NULL when all bodies have returned. */
+static struct cpu *next_cpu(void)
+{
+	while (sim.bodies) {
+		struct event ev = event_pop(&sim.coherence.events);
+		uint32_t id = (uint32_t)ev.what;
+
+		switch ((enum event_kind)(ev.what >> 32)) {
+		case EVENT_HANDOVER:
+			coherence_handover(&sim.coherence, id, ev.time);
+			break;
+		case EVENT_PICK:
+			coherence_pick(&sim.coherence, id, ev.time);
+			break;
+		case EVENT_COMMIT:
+			commit(&sim.cpu[id], ev.time);
+			break;
+		case EVENT_RESUME:
+			if (ev.time > sim.cpu[id].clock)
+				sim.cpu[id].clock = ev.time;
+			return &sim.cpu[id];
+		}
+	}
+	return NULL;
+}
+
+/* Give the processor away until an EVENT_RESUME of @c, which somebody must have arranged. */
+static void block(struct cpu *c)
+{
+	struct cpu *next = next_cpu();
+
+	if (next == c)
+		return;
+	sim.running = next;
+	fiber_switch(c->fiber, next->fiber);
+	sim.running = c;
+}
+
+/*
+ * Let everybody else catch up to this CPU's clock, less @slack. Of what happens at the very same
+ * time, the events of lines come first (see enum event_kind), then CPUs by number.
+ */
+static inline void catch_up(struct cpu *c, uint64_t slack)
+{
+	struct event_heap *h = &sim.coherence.events;
+	struct event self = { c->clock - slack, (uint64_t)EVENT_RESUME << 32 | c->number };
+
+	if (h->n && c->clock > slack && event_before(&h->e[0], &self)) {
+		event_push(h, c->clock, EVENT_RESUME, c->number);
+		block(c);
+	}
+}
+
+static void cpu_main(void *arg)
+{
+	struct cpu *c = arg, *next;
+
+	sim.running = c;
+	c->body(c->number, c->arg);
+	if (c->clock > sim.finished_at)
+		sim.finished_at = c->clock;
+	sim.bodies--;
+	next = next_cpu();
+	sim.running = next;
+	c->fiber->return_to = next ? next->fiber : &sim.main;
+}
+
+void sim_spawn(uint32_t cpu, void (*body)(uint32_t cpu, void *arg), void *arg, uint64_t start)
+{
+	struct cpu *c = &sim.cpu[cpu];
+
+	c->body = body;
+	c->arg = arg;
+	c->clock = start;
+	fiber_start(c->fiber, cpu_main, c, &sim.main);
+	event_push(&sim.coherence.events, start, EVENT_RESUME, cpu);
+	sim.bodies++;
+}
+
+uint64_t sim_run(void)
+{
+	struct cpu *first = next_cpu();
+
+	if (first) {
+		sim.running = first;
+		fiber_switch(&sim.main, first->fiber);
+	}
+	sim.running = NULL;
+	return sim.finished_at;
+}
+
+/* ---- accesses ---- */
+
+static inline void touch(uint32_t line)
+{
+	if (line >= sim.touched_cap) {
+		uint32_t cap = arena_lines() > line ? arena_lines() : line + 1;
+
+		sim.touched = realloc(sim.touched, cap * sizeof(*sim.touched));
+		if (!sim.touched)
+			abort();
+		memset(sim.touched + sim.touched_cap, 0,
+		       (cap - sim.touched_cap) * sizeof(*sim.touched));
+		sim.touched_cap = cap;
+	}
+	if (sim.touched[line] != sim.epoch) {
+		sim.touched[line] = sim.epoch;
+		sim.nr_touched++;
+	}
+}
+
+/* Wait for a line; returns where it was found. On return the core may access it once. */
+static enum source fetch(struct cpu *c, uint32_t line, bool write, uint64_t op)
+{
+	struct coherence *co = &sim.coherence;
+	uint32_t req = request_of(c->number, false);
+
+	for (;;) {
+		catch_up(c, sim.lookahead);
+		if (coherence_hit(co, c->core, line, write, op, c->clock))
+			return SOURCE_HIT;
+		catch_up(c, 0);
+		if (coherence_hit(co, c->core, line, write, op, c->clock))
+			return SOURCE_HIT;
+		if (coherence_park(co, c->number, line)) {
+			block(c);
+			continue;
+		}
+		coherence_submit(co, req, line, write, op, c->clock);
+		block(c);
+		coherence_resume(co, req);
+		return (enum source)co->req[req].source;
+	}
+}
+
+static void wait_for_store_buffer(struct cpu *c, enum wait what)
+{
+	c->wait = what;
+	block(c);
+}
+
+static inline void drain(struct cpu *c)
+{
+	while (c->sb_n)
+		wait_for_store_buffer(c, WAIT_EMPTY);
+}
+
+/* The oldest store becomes visible. */
+static void store_buffer_pop(struct cpu *c)
+{
+	struct store *s = &c->sb[c->sb_head];
+
+	stats_add(&sim.stats, c->number, (void *)s->addr, s->size, ACCESS_STORE, s->pc, 0,
+		  SOURCE_HIT);
+	c->sb_head = (c->sb_head + 1) % sim.model->store_buffer;
+	c->sb_n--;
+}
+
+/* Commit from the oldest on while the core owns the lines; ask for the first that it does not own. */
+static void store_buffer_advance(struct cpu *c, uint64_t now)
+{
+	struct coherence *co = &sim.coherence;
+
+	while (c->sb_n) {
+		uint32_t line = arena_line((void *)c->sb[c->sb_head].addr);
+
+		if (!coherence_hit(co, c->core, line, true, sim.model->store, now)) {
+			coherence_submit(co, request_of(c->number, true), line, true,
+					 sim.model->store, now);
+			break;
+		}
+		store_buffer_pop(c);
+		now += sim.model->store;
+	}
+	if ((c->wait == WAIT_EMPTY && !c->sb_n) ||
+	    (c->wait == WAIT_SLOT && c->sb_n < sim.model->store_buffer)) {
+		c->wait = WAIT_NOTHING;
+		event_push(&co->events, now, EVENT_RESUME, c->number);
+	}
+}
+
+static void commit(struct cpu *c, uint64_t now)
+{
+	coherence_resume(&sim.coherence, request_of(c->number, true));
+	store_buffer_pop(c);
+	store_buffer_advance(c, now + sim.model->store);
+}
+
+static void issue_store(struct cpu *c, const volatile void *addr, uint32_t size, const void *pc)
+{
+	catch_up(c, sim.lookahead);
+	if (!c->sb_n && coherence_hit(&sim.coherence, c->core, arena_line(addr), true,
+				      sim.model->store, c->clock)) {
+		stats_add(&sim.stats, c->number, addr, size, ACCESS_STORE, pc, 0, SOURCE_HIT);
+		c->clock += sim.model->store;
+		return;
+	}
+	if (c->sb_n == sim.model->store_buffer)
+		wait_for_store_buffer(c, WAIT_SLOT);
+	catch_up(c, 0);
+	c->sb[(c->sb_head + c->sb_n++) % sim.model->store_buffer] =
+		(struct store){ (uint64_t)(uintptr_t)addr, pc, size };
+	if (c->sb_n == 1)
+		store_buffer_advance(c, c->clock);
+	c->clock += sim.model->store;
+}
+
+/* Does a store of this CPU that is still in the buffer supply the value? */
+static bool forwarded(const struct cpu *c, const volatile void *addr)
+{
+	for (uint32_t i = 0; i < c->sb_n; i++) {
+		uint64_t a = c->sb[(c->sb_head + i) % sim.model->store_buffer].addr;
+
+		if (a >> 3 == (uint64_t)(uintptr_t)addr >> 3)
+			return true;
+	}
+	return false;
+}
+
+static void access_memory(const volatile void *addr, uint32_t size, enum access_kind kind,
+			  const void *pc)
+{
+	struct cpu *c = sim.running;
+	enum source source;
+	uint64_t issued;
+
+	if (!c || !arena_contains(addr))
+		return;
+	sim.events++;
+	touch(arena_line(addr));
+	issued = c->clock;
+	switch (kind) {
+	case ACCESS_STORE:
+		issue_store(c, addr, size, pc);
+		break;
+	case ACCESS_LOAD:
+		if (c->sb_n && forwarded(c, addr)) {
+			c->clock += sim.model->load_hit;
+			break;
+		}
+		source = fetch(c, arena_line(addr), false, sim.model->load_hit);
+		c->clock += sim.model->load_hit;
+		if (source != SOURCE_HIT)
+			stats_add(&sim.stats, c->number, addr, size, kind, pc, c->clock - issued,
+				  source);
+		break;
+	case ACCESS_RMW:
+		drain(c);
+		source = fetch(c, arena_line(addr), true, sim.model->locked);
+		c->clock += sim.model->locked;
+		stats_add(&sim.stats, c->number, addr, size, kind, pc, c->clock - issued, source);
+		break;
+	}
+}
+
+/* ---- backend.h ---- */
+
+uint64_t sim_load(const volatile void *addr, unsigned int size, int mo, const void *pc)
+{
+	access_memory(addr, size, ACCESS_LOAD, pc);
+	return sim_raw_read(addr, size);
+}
+
+void sim_store(volatile void *addr, unsigned int size, uint64_t val, int mo, const void *pc)
+{
+	/* A seq_cst store is an xchg on x86. */
+	access_memory(addr, size, mo == SEQ_CST ? ACCESS_RMW : ACCESS_STORE, pc);
+	sim_raw_write(addr, size, val);
+}
+
+uint64_t sim_rmw(volatile void *addr, unsigned int size, enum sim_rmw_op op, uint64_t operand,
+		 int mo, const void *pc)
+{
+	uint64_t old;
+
+	access_memory(addr, size, ACCESS_RMW, pc);
+	old = sim_raw_read(addr, size);
+	sim_raw_write(addr, size, sim_rmw_result(op, old, operand));
+	return old;
+}
+
+bool sim_cas(volatile void *addr, unsigned int size, uint64_t *expected, uint64_t desired, int mo,
+	     const void *pc)
+{
+	uint64_t old;
+
+	/* A failing cmpxchg takes the line exclusively as well. */
+	access_memory(addr, size, ACCESS_RMW, pc);
+	old = sim_raw_read(addr, size);
+	if (old != *expected) {
+		*expected = old;
+		return false;
+	}
+	sim_raw_write(addr, size, desired);
+	return true;
+}
+
+void sim_fence(int mo, const void *pc)
+{
+	struct cpu *c = sim.running;
+
+	if (!c || mo != SEQ_CST)
+		return;
+	drain(c);
+	c->clock += sim.model->fence;
+}
+
+void sim_plain(const volatile void *addr, unsigned int size, bool write, const void *pc)
+{
+	access_memory(addr, size, write ? ACCESS_STORE : ACCESS_LOAD, pc);
+}
+
+/* ---- sim.h ---- */
+
+uint64_t sim_now(void)
+{
+	return sim.running->clock;
+}
+
+void sim_spend(uint64_t ps)
+{
+	sim.running->clock += ps;
+}
+
+uint64_t sim_random(void)
+{
+	struct cpu *c = sim.running;
+
+	c->random += 0x9e3779b97f4a7c15ull;
+	return mix(c->random);
+}
+
+void sim_measure_from_here(void)
+{
+	stats_reset(&sim.stats);
+	sim.epoch++;
+	sim.nr_touched = 0;
+}
+
+const struct stats *sim_stats(void)
+{
+	return &sim.stats;
+}
+
+uint64_t sim_events(void)
+{
+	return sim.events;
+}
+
+uint32_t sim_lines_touched(void)
+{
+	return sim.nr_touched;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * sim.h - what runs on the simulated machine: one body a CPU, and what a body may ask.
+ *
+ * A body is ordinary C compiled with -fsanitize=thread. Its accesses to memory of the arena take
+ * simulated time; everything else takes none, unless it says so with sim_spend(). Exactly
+ * one body runs at a time, always the one that is furthest behind (up to the time that news
+ * needs to travel between two cores).
+ *
+ * Same machine, same seed, same program: same result, byte for byte.
+ */
+#ifndef SIM_SIM_H
+#define SIM_SIM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model.h"
+#include "stats.h"
+
+/**
+ * sim_init - a fresh simulated machine: empty arena, cold caches, time 0.
+ * @model: must live until sim_exit()
+ * @seed: of every random decision
+ *
+ * Return: 0, or -1 when memory is short.
+ */
+int sim_init(const struct model *model, uint64_t seed);
+void sim_exit(void);
+
+/** sim_spawn - let @body(cpu, arg) run on @cpu from time @start (picoseconds). Before sim_run(). */
+void sim_spawn(uint32_t cpu, void (*body)(uint32_t cpu, void *arg), void *arg, uint64_t start);
+
+/** sim_run - run until every body has returned. Return: simulated picoseconds. */
+uint64_t sim_run(void);
+
+/* ---- for bodies ---- */
+
+/** sim_now - this CPU's clock, picoseconds. */
+uint64_t sim_now(void);
+
+/** sim_spend - compute for @ps picoseconds without touching shared memory. */
+void sim_spend(uint64_t ps);
+
+/** sim_random - next number of this CPU's own generator (so that CPUs do not disturb each other). */
+uint64_t sim_random(void);
+
+/** sim_measure_from_here - forget the statistics of the warm-up. */
+void sim_measure_from_here(void);
+
+/* ---- for reports ---- */
+
+const struct stats *sim_stats(void);
+uint64_t sim_events(void); /* accesses to the arena since sim_init() */
+/* Lines of the arena that some body touched since sim_measure_from_here(). */
+uint32_t sim_lines_touched(void);
+
+#endif
