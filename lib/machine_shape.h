@@ -3,11 +3,13 @@
 #ifndef SCHEDSHARD_MACHINE_SHAPE_H
 #define SCHEDSHARD_MACHINE_SHAPE_H
 
-#include "shard_plan.h"
+#include "port.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+#include "shard_plan.h"
 
 /**
  * struct machine_shape - how a regular machine is built

@@ -9,7 +9,7 @@
 #define PORT_TSO 0
 #endif
 
-#include "../gcc_atomics.h"
+#include "gcc_atomics.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -22,13 +22,14 @@
 #ifndef SCHEDSHARD_MACHINE_H
 #define SCHEDSHARD_MACHINE_H
 
-#include <stddef.h>
-#include "shard_plan.h"
+#include "port.h"
 #include "shard_err.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+#include "shard_plan.h"
 
 /** enum machine_kind - how far the numbers of a machine file may be trusted */
 enum machine_kind {

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * port_alloc() and port_free(): cache lines on NUMA nodes.
+ *
+ * A sharded structure asks for one or a few lines on each of several nodes. The kernel
+ * places whole pages, so one page an object would waste 63 of 64 lines; therefore
+ * lines are cut out of chunks, and a chunk belongs to one node.
+ *
+ *  - A chunk is 64 KiB and aligned to 64 KiB: port_free() finds the chunk of a line by
+ *    masking its address. Its first lines hold its header: a bit per line, set when used.
+ *  - An object takes the first gap that is long enough; the search is short, because
+ *    objects are few and small. Objects of more than a quarter of a chunk get a
+ *    mapping of their own; both functions decide that by the size, which callers give
+ *    both times.
+ *  - A chunk whose last object is freed is unmapped.
+ *  - One lock for everything: allocation is no fast path.
+ *
+ * The placement is asked for before any page is touched, and memory is zeroed after
+ * that, so the node is right whichever CPU the caller runs on.
+ *
+ * On a machine with one node, and without hwloc, this is aligned_alloc() alone. So it is
+ * under the address sanitizer, which could not see an overrun inside a chunk. Which
+ * of the two it is never changes in a process, so that port_free() needs no mark.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include "numa.h"
+#include "port.h"
+
+#define CHUNK_SIZE  (64u << 10)
+#define CHUNK_LINES (CHUNK_SIZE / PORT_CACHELINE)
+#define MAX_LINES   (CHUNK_LINES / 4) /* longer objects have their own mapping */
+
+#if defined(__SANITIZE_ADDRESS__)
+#define PLAIN_MALLOC true
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define PLAIN_MALLOC true
+#endif
+#endif
+#ifndef PLAIN_MALLOC
+#define PLAIN_MALLOC false
+#endif
+
+/**
+ * struct chunk - header of a chunk, in its first lines
+ * @next: the next chunk, of any node
+ * @node: where it is, -1: where it was touched first
+ * @used: lines in use, without the header's
+ * @map: a bit per line
+ */
+struct chunk {
+	struct chunk *next;
+	int node;
+	u32 used;
+	u64 map[CHUNK_LINES / 64];
+};
+
+#define HEADER_LINES ((sizeof(struct chunk) + PORT_CACHELINE - 1) / PORT_CACHELINE)
+
+static_assert(MAX_LINES + HEADER_LINES <= CHUNK_LINES, "an empty chunk fits the longest object");
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct chunk *chunks;
+
+static bool use_malloc(void)
+{
+	return PLAIN_MALLOC || !numa_has_nodes();
+}
+
+static u32 lines_of(size_t size)
+{
+	return (u32)((size + PORT_CACHELINE - 1) / PORT_CACHELINE);
+}
+
+static void *map_on_node(size_t size, int node)
+{
+	void *ptr = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (ptr == MAP_FAILED)
+		return NULL;
+	if (node >= 0)
+		numa_place(ptr, size, node);
+	return ptr;
+}
+
+static bool line_used(const struct chunk *chunk, u32 line)
+{
+	return chunk->map[line / 64] >> line % 64 & 1;
+}
+
+static void mark_lines(struct chunk *chunk, u32 first, u32 count)
+{
+	for (u32 line = first; line < first + count; line++)
+		chunk->map[line / 64] ^= 1ULL << line % 64;
+}
+
+/* The first line of the first gap of @count lines; 0 (the header's) when there is none. */
+static u32 find_gap(const struct chunk *chunk, u32 count)
+{
+	u32 free_lines = 0;
+
+	for (u32 line = HEADER_LINES; line < CHUNK_LINES; line++) {
+		free_lines = line_used(chunk, line) ? 0 : free_lines + 1;
+		if (free_lines == count)
+			return line - count + 1;
+	}
+	return 0;
+}
+
+static struct chunk *chunk_new(int node)
+{
+	/* twice the size surely holds one that is aligned */
+	char *mem = map_on_node(2 * CHUNK_SIZE, node), *start;
+	struct chunk *chunk;
+
+	if (!mem)
+		return NULL;
+	start = (char *)(((uintptr_t)mem + CHUNK_SIZE - 1) & ~(uintptr_t)(CHUNK_SIZE - 1));
+	if (start > mem)
+		munmap(mem, (size_t)(start - mem));
+	if (start < mem + CHUNK_SIZE)
+		munmap(start + CHUNK_SIZE, (size_t)(mem + CHUNK_SIZE - start));
+	chunk = (struct chunk *)start;
+	chunk->node = node;
+	mark_lines(chunk, 0, HEADER_LINES);
+	chunk->next = chunks;
+	chunks = chunk;
+	return chunk;
+}
+
+static void *arena_alloc(u32 count, int node)
+{
+	struct chunk *chunk;
+	u32 first = 0;
+
+	for (chunk = chunks; chunk; chunk = chunk->next) {
+		if (chunk->node != node)
+			continue;
+		first = find_gap(chunk, count);
+		if (first)
+			break;
+	}
+	if (!chunk) {
+		chunk = chunk_new(node);
+		if (!chunk)
+			return NULL;
+		first = HEADER_LINES;
+	}
+	mark_lines(chunk, first, count);
+	chunk->used += count;
+	return (char *)chunk + (size_t)first * PORT_CACHELINE;
+}
+
+static void arena_free(void *ptr, u32 count)
+{
+	struct chunk *chunk = (struct chunk *)((uintptr_t)ptr & ~(uintptr_t)(CHUNK_SIZE - 1));
+	struct chunk **link = &chunks;
+
+	mark_lines(chunk, (u32)(((char *)ptr - (char *)chunk) / PORT_CACHELINE), count);
+	chunk->used -= count;
+	if (chunk->used)
+		return;
+	while (*link != chunk)
+		link = &(*link)->next;
+	*link = chunk->next;
+	munmap(chunk, CHUNK_SIZE);
+}
+
+void *port_alloc(size_t size, int node)
+{
+	size_t rounded = (size + PORT_CACHELINE - 1) & ~(size_t)(PORT_CACHELINE - 1);
+	void *ptr;
+
+	if (rounded < size)
+		return NULL;
+	if (use_malloc()) {
+		ptr = aligned_alloc(PORT_CACHELINE, rounded);
+	} else if (rounded > MAX_LINES * PORT_CACHELINE) {
+		/* pages of a mapping are zero and stay untouched until they are used */
+		return map_on_node(rounded, node < 0 ? -1 : node);
+	} else {
+		pthread_mutex_lock(&lock);
+		ptr = arena_alloc(lines_of(rounded), node < 0 ? -1 : node);
+		pthread_mutex_unlock(&lock);
+	}
+	return ptr ? memset(ptr, 0, rounded) : NULL;
+}
+
+void port_free(void *ptr, size_t size)
+{
+	if (!ptr)
+		return;
+	if (use_malloc()) {
+		free(ptr);
+	} else if (size > MAX_LINES * PORT_CACHELINE) {
+		munmap(ptr, size);
+	} else {
+		pthread_mutex_lock(&lock);
+		arena_free(ptr, lines_of(size));
+		pthread_mutex_unlock(&lock);
+	}
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * schedshard.h - everything of libschedshard, for C11 (GNU) and C++17.
+ *
+ *   #include <schedshard/schedshard.h>
+ *   cc ... $(pkg-config --cflags --libs schedshard)
+ *
+ * What is in it:
+ *
+ *   topology.h       which CPU is where: sysfs, hwloc, machine files
+ *   machine.h        machine files with their latencies
+ *   shard_plan.h     CPUs to shards (a cache line each) and back
+ *   sbm.h            a bit a CPU
+ *   bytemap.h        a byte a CPU, written with plain stores
+ *   shard_counter.h  a count
+ *   shard_summary.h  a bit a shard above an sbm
+ *   port.h           types, atomics and barriers of the inline functions; the memory
+ *                    that lines are made of: port_alloc(), port_free()
+ *
+ * Each opens with its own table of what may run at the same time as what.
+ *
+ * port.h defines short names as the kernel does (u64, READ_ONCE, likely, smp_mb):
+ * include this header in the files that need it, not in headers of your own.
+ */
+#ifndef SCHEDSHARD_SCHEDSHARD_H
+#define SCHEDSHARD_SCHEDSHARD_H
+
+/* outside of extern "C": it includes headers of the C library, which C++ replaces */
+#include "port.h"
+
+#include "machine.h"
+#include "topology.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#include "bytemap.h"
+#include "sbm.h"
+#include "shard_counter.h"
+#include "shard_plan.h"
+#include "shard_summary.h"
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

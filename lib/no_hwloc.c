@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * What a build without hwloc has in its place: an honest refusal, and memory that is
+ * alike everywhere. Nodes then come out by first touch, as with any allocator.
+ */
+#include <errno.h>
+#include "internal.h"
+#include "numa.h"
+#include "topology.h"
+
+int shard_topo_from_hwloc(struct shard_topo **topo, struct shard_err *err)
+{
+	return shard_err_set(err, -ENOSYS,
+			     "this machine: this build has no hwloc, use the sysfs tree \"/\"");
+}
+
+int shard_topo_from_hwloc_xml(struct shard_topo **topo, const char *path, struct shard_err *err)
+{
+	return shard_err_set(err, -ENOSYS,
+			     "%s: this build has no hwloc, use a machine file or a sysfs tree",
+			     path);
+}
+
+bool numa_has_nodes(void)
+{
+	return false;
+}
+
+void numa_place(void *ptr, size_t size, int node)
+{
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * What all sources of topology have in common.
+ *
+ * Why topo_fill() cannot make a topology that the plan refuses: a made-up LLC holds
+ * CPUs of one package and node only, and a made-up package (node) belongs to a node
+ * (package) of which no CPU knows the counterpart. Everything else is copied from one
+ * other CPU, so that the pair of package and node exists already.
+ */
+#include <stdlib.h>
+#include "topo_build.h"
+#include "topology.h"
+
+struct topo_memory {
+	struct shard_topo topo;
+	struct shard_cpu cpu[];
+};
+
+struct shard_topo *topo_alloc(u32 nr_cpus, struct shard_cpu **cpu)
+{
+	struct topo_memory *mem = malloc(sizeof(*mem) + nr_cpus * sizeof(mem->cpu[0]));
+
+	if (!mem)
+		return NULL;
+	for (u32 i = 0; i < nr_cpus; i++)
+		mem->cpu[i] = (struct shard_cpu){ -1, -1, -1, -1, -1, -1, false };
+	mem->topo.nr_cpus = nr_cpus;
+	mem->topo.cpu = mem->cpu;
+	*cpu = mem->cpu;
+	return &mem->topo;
+}
+
+void shard_topo_free(struct shard_topo *topo)
+{
+	/* the topology is the first member of its memory */
+	free(topo);
+}
+
+/* The first possible CPU that knows its package and node and has the given ones (-1: any). */
+static const struct shard_cpu *find_placed(const struct shard_cpu *cpu, u32 nr_cpus, s32 package,
+					   s32 node)
+{
+	for (u32 i = 0; i < nr_cpus; i++) {
+		if (cpu[i].possible && cpu[i].package >= 0 && cpu[i].node >= 0 &&
+		    (package < 0 || cpu[i].package == package) && (node < 0 || cpu[i].node == node))
+			return &cpu[i];
+	}
+	return NULL;
+}
+
+static s32 max_id(const struct shard_cpu *cpu, u32 nr_cpus, size_t member)
+{
+	s32 max = -1;
+
+	for (u32 i = 0; i < nr_cpus; i++) {
+		s32 id = *(const s32 *)((const char *)&cpu[i] + member);
+
+		if (cpu[i].possible && id > max)
+			max = id;
+	}
+	return max;
+}
+
+static void set_all(struct shard_cpu *cpu, u32 nr_cpus, size_t member, s32 id)
+{
+	for (u32 i = 0; i < nr_cpus; i++)
+		*(s32 *)((char *)&cpu[i] + member) = id;
+}
+
+static void fill_place(struct shard_cpu *cpu, u32 nr_cpus)
+{
+	s32 packages = max_id(cpu, nr_cpus, offsetof(struct shard_cpu, package));
+	s32 nodes = max_id(cpu, nr_cpus, offsetof(struct shard_cpu, node));
+
+	for (u32 i = 0; i < nr_cpus; i++) {
+		struct shard_cpu *at = &cpu[i];
+		const struct shard_cpu *like;
+
+		if (!at->possible || (at->package >= 0 && at->node >= 0))
+			continue;
+		like = find_placed(cpu, nr_cpus, at->package, at->node);
+		if (at->package < 0)
+			at->package = like ? like->package : ++packages;
+		if (at->node < 0)
+			at->node = like ? like->node : ++nodes;
+	}
+}
+
+static void fill_llc(struct shard_cpu *cpu, u32 nr_cpus)
+{
+	s32 known = max_id(cpu, nr_cpus, offsetof(struct shard_cpu, llc));
+	s32 made_up = known;
+
+	if (known < 0)
+		return;
+	for (u32 i = 0; i < nr_cpus; i++) {
+		struct shard_cpu *at = &cpu[i];
+
+		if (!at->possible || at->llc >= 0)
+			continue;
+		for (u32 j = 0; j < i && at->llc < 0; j++) {
+			if (cpu[j].llc > known && cpu[j].package == at->package &&
+			    cpu[j].node == at->node)
+				at->llc = cpu[j].llc;
+		}
+		if (at->llc < 0)
+			at->llc = ++made_up;
+	}
+}
+
+void topo_fill(struct shard_cpu *cpu, u32 nr_cpus)
+{
+	const size_t package = offsetof(struct shard_cpu, package);
+	const size_t node = offsetof(struct shard_cpu, node);
+	bool has_package = max_id(cpu, nr_cpus, package) >= 0;
+	bool has_node = max_id(cpu, nr_cpus, node) >= 0;
+
+	/* a level that nobody knows is one element while the others are filled */
+	if (!has_package)
+		set_all(cpu, nr_cpus, package, 0);
+	if (!has_node)
+		set_all(cpu, nr_cpus, node, 0);
+	fill_place(cpu, nr_cpus);
+	fill_llc(cpu, nr_cpus);
+	if (!has_package)
+		set_all(cpu, nr_cpus, package, -1);
+	if (!has_node)
+		set_all(cpu, nr_cpus, node, -1);
+}
+
+static bool number_member(struct shard_cpu *cpu, u32 nr_cpus, u32 ids, size_t member)
+{
+	s32 *rank = calloc(ids, sizeof(*rank));
+	s32 next = 0;
+
+	if (!rank)
+		return false;
+	for (u32 i = 0; i < nr_cpus; i++) {
+		s32 id = *(s32 *)((char *)&cpu[i] + member);
+
+		if (id >= 0)
+			rank[id] = 1;
+	}
+	for (u32 id = 0; id < ids; id++) {
+		if (rank[id])
+			rank[id] = next++;
+	}
+	for (u32 i = 0; i < nr_cpus; i++) {
+		s32 *id = (s32 *)((char *)&cpu[i] + member);
+
+		if (*id >= 0)
+			*id = rank[*id];
+	}
+	free(rank);
+	return true;
+}
+
+bool topo_number(struct shard_cpu *cpu, u32 nr_cpus, u32 ids)
+{
+	return number_member(cpu, nr_cpus, ids, offsetof(struct shard_cpu, llc)) &&
+	       number_member(cpu, nr_cpus, ids, offsetof(struct shard_cpu, l2)) &&
+	       number_member(cpu, nr_cpus, ids, offsetof(struct shard_cpu, core));
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/* topo_hwloc.h - the part of the hwloc reader that its fuzzer calls. */
+#ifndef SCHEDSHARD_TOPO_HWLOC_H
+#define SCHEDSHARD_TOPO_HWLOC_H
+
+#include "port.h"
+#include "internal.h"
+#include "shard_plan.h"
+
+/**
+ * topo_from_xml_text() - shard_topo_from_hwloc_xml() for a file that is in memory
+ * @topo: receives the topology; not written on failure
+ * @text: the XML, with a NUL behind it
+ * @len: its bytes without the NUL
+ * @name: what the error calls it
+ * @err: describes a failure, or NULL
+ *
+ * Return: 0, -EINVAL or -ENOMEM.
+ */
+int topo_from_xml_text(struct shard_topo **topo, const char *text, size_t len, const char *name,
+		       struct shard_err *err);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/* topo_json.h - topology, plan and machine as JSON, for schedshard-topo. */
+#ifndef SCHEDSHARD_TOPO_JSON_H
+#define SCHEDSHARD_TOPO_JSON_H
+
+#include <stdio.h>
+#include <schedshard/schedshard.h>
+
+/**
+ * topo_write_json() - print everything as one JSON object
+ * @out: where to
+ * @source: where the topology is from: "machine", "sysfs", "hwloc-xml" or "live"
+ * @topo: the topology
+ * @plan: a plan of it
+ * @machine: the machine file that it is from, or NULL
+ *
+ * Return: false when there was no memory or @out refused to be written.
+ */
+bool topo_write_json(FILE *out, const char *source, const struct shard_topo *topo,
+		     const struct shard_plan *plan, const struct machine *machine);
+
+#endif

@@ -1,0 +1,446 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Topology out of /sys/devices/system/cpu and .../node, live or captured.
+ *
+ * Why the result is a partition at every level: sysfs describes a cache (a core, an L2) by
+ * a list of CPUs in each of its CPUs' directories. A list is identified by its lowest CPU.
+ * It must name the CPU that it was read from; a second list with the same lowest CPU
+ * must be equal; and in the end each CPU is put into the list that names it, where a
+ * second list that names it is an error. So lists are disjoint, and a CPU without a
+ * directory of its own (offline, or lost in the capture) still gets what others say of it.
+ *
+ * Files that are missing mean "unknown"; files that say something that no kernel writes are
+ * errors, because a plan made from half-understood input would be silently slow.
+ *
+ * Directories are opened relative to the root's descriptor: the root may be a link, or be
+ * renamed meanwhile, and no path has a fixed length.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "cpulist.h"
+#include "topo_build.h"
+#include "topology.h"
+
+#define MAX_INDEX 16 /* cache directories looked for in each CPU; x86 has 4, arm64 up to 6 */
+
+/* A kind of group of CPUs. */
+enum group_kind { GROUP_LLC, GROUP_L2, GROUP_CORE, GROUP_KINDS };
+
+static const char *const group_name[] = { "last-level cache", "L2", "core" };
+
+/**
+ * struct reader - one tree being read
+ * @root: what the caller named it
+ * @fd: its sys/devices/system directory
+ * @err: the caller's
+ * @possible: CPU numbers that exist
+ * @by_first: the lists of each kind, by their lowest CPU; NULL: none
+ * @cpu: the records
+ * @nr_cpus: how many
+ * @text: contents of the file read last, NUL-terminated, white space at the end removed;
+ *	a list of 8,192 CPUs without two neighbours has 19,000 characters
+ * @len: their number
+ * @path: of that file, below sys/devices/system
+ */
+struct reader {
+	const char *root;
+	int fd;
+	struct shard_err *err;
+	struct cpulist possible;
+	struct cpulist *by_first[GROUP_KINDS][SHARD_LIB_MAX_CPUS];
+	struct shard_cpu *cpu;
+	u32 nr_cpus;
+	size_t len;
+	char path[96];
+	char text[32768];
+};
+
+__attribute__((format(printf, 2, 3))) static int bad_file(struct reader *r, const char *fmt, ...)
+{
+	char what[256];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(what, sizeof(what), fmt, ap);
+	va_end(ap);
+	return shard_err_set(r->err, -EINVAL, "%s/sys/devices/system/%s: %s", r->root, r->path,
+			     what);
+}
+
+/* Reads a file below sys/devices/system; 1: read, 0: there is none, else an error. */
+__attribute__((format(printf, 2, 3))) static int read_file(struct reader *r, const char *fmt, ...)
+{
+	ssize_t got = 0;
+	va_list ap;
+	int fd, ret;
+
+	va_start(ap, fmt);
+	vsnprintf(r->path, sizeof(r->path), fmt, ap);
+	va_end(ap);
+	fd = openat(r->fd, r->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+		return 0;
+	for (r->len = 0; fd >= 0 && r->len < sizeof(r->text) - 1; r->len += (size_t)got) {
+		got = read(fd, r->text + r->len, sizeof(r->text) - 1 - r->len);
+		if (got <= 0)
+			break;
+	}
+	ret = fd < 0 || got < 0 ? -errno : 1;
+	if (fd >= 0)
+		close(fd);
+	/* a CPU that went offline meanwhile: its files are as good as missing */
+	if (ret == -ENODEV || ret == -ENXIO)
+		return 0;
+	if (ret < 0)
+		return shard_err_set(r->err, ret, "%s/sys/devices/system/%s: cannot be read: %s",
+				     r->root, r->path, strerror(-ret));
+	if (r->len == sizeof(r->text) - 1)
+		return bad_file(r, "is too long for a file of sysfs");
+	while (r->len && isspace((unsigned char)r->text[r->len - 1]))
+		r->len--;
+	r->text[r->len] = '\0';
+	return 1;
+}
+
+/* What read_file() read, as a number from @min to @max. */
+static int parse_int(struct reader *r, s32 min, s32 max, s32 *value)
+{
+	char *end;
+	long number;
+
+	errno = 0;
+	number = strtol(r->text, &end, 10);
+	if (end == r->text || *end || strlen(r->text) != r->len || errno || number < min ||
+	    number > max)
+		return bad_file(r, "\"%.40s\" must be a number from %d to %d", r->text, min, max);
+	*value = (s32)number;
+	return 0;
+}
+
+static int parse_list(struct reader *r, struct cpulist *list)
+{
+	const char *why = cpulist_parse(list, r->text, r->len);
+
+	return why ? bad_file(r, "\"%.40s\" %s", r->text, why) : 0;
+}
+
+/* The numbers N of directories called <prefix>N; a directory that is missing has none. */
+static int list_numbered(struct reader *r, const char *dir, const char *prefix,
+			 struct cpulist *list)
+{
+	int fd = openat(r->fd, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	size_t skip = strlen(prefix);
+	struct dirent *entry;
+	DIR *stream;
+
+	memset(list, 0, sizeof(*list));
+	if (fd < 0)
+		return errno == ENOENT || errno == ENOTDIR
+			       ? 0
+			       : shard_err_set(r->err, -errno,
+					       "%s/sys/devices/system/%s: cannot be opened: %s",
+					       r->root, dir, strerror(errno));
+	stream = fdopendir(fd);
+	if (!stream) {
+		close(fd);
+		return shard_err_set(r->err, -ENOMEM, "%s: out of memory", r->root);
+	}
+	while ((entry = readdir(stream))) {
+		const char *digits = entry->d_name + skip;
+		char *end;
+		unsigned long nr;
+
+		if (strncmp(entry->d_name, prefix, skip) || !isdigit((unsigned char)*digits))
+			continue;
+		nr = strtoul(digits, &end, 10);
+		if (!*end && nr < SHARD_LIB_MAX_CPUS)
+			cpulist_add(list, (u32)nr);
+	}
+	closedir(stream);
+	return 0;
+}
+
+/* Which CPUs exist: as the kernel says, or, in a capture without that file, what there is. */
+static int read_possible(struct reader *r)
+{
+	int ret = read_file(r, "cpu/possible");
+
+	if (!ret)
+		ret = read_file(r, "cpu/present");
+	if (ret > 0)
+		ret = parse_list(r, &r->possible);
+	else if (!ret)
+		ret = list_numbered(r, "cpu", "cpu", &r->possible);
+	if (ret)
+		return ret;
+	for (u32 cpu = 0; cpu < SHARD_LIB_MAX_CPUS; cpu++) {
+		if (cpulist_test(&r->possible, cpu))
+			r->nr_cpus = cpu + 1;
+	}
+	if (!r->nr_cpus)
+		return shard_err_set(r->err, -EINVAL,
+				     "%s/sys/devices/system/cpu: has no CPU, it must have a file "
+				     "\"possible\" or directories cpu0, cpu1, ...",
+				     r->root);
+	return 0;
+}
+
+/* Files that CPU's list of one kind; @list was read from the file that read_file() read. */
+static int add_group(struct reader *r, enum group_kind kind, u32 cpu, const struct cpulist *list)
+{
+	u32 first = cpulist_next(list, 0);
+	struct cpulist **known;
+
+	if (!cpulist_test(list, cpu))
+		return bad_file(r, "\"%.40s\" must contain CPU %u itself", r->text, cpu);
+	for (u32 word = 0; word < SHARD_LIB_MAX_CPUS / 64; word++) {
+		if (list->word[word] & ~r->possible.word[word])
+			return bad_file(r, "\"%.40s\" has a CPU that is not possible", r->text);
+	}
+	known = &r->by_first[kind][first];
+	if (*known)
+		return memcmp(*known, list, sizeof(*list))
+			       ? bad_file(r, "\"%.40s\" contradicts another CPU of this %s",
+					  r->text, group_name[kind])
+			       : 0;
+	*known = malloc(sizeof(*list));
+	if (!*known)
+		return shard_err_set(r->err, -ENOMEM, "%s: out of memory", r->root);
+	**known = *list;
+	return 0;
+}
+
+/* The level of one cache directory; 0: there is none, or it is not for data. */
+static int read_level(struct reader *r, u32 cpu, u32 index, s32 *level)
+{
+	int ret = read_file(r, "cpu/cpu%u/cache/index%u/type", cpu, index);
+
+	*level = 0;
+	if (ret <= 0 || !strcmp(r->text, "Instruction"))
+		return ret < 0 ? ret : 0;
+	if (strcmp(r->text, "Data") && strcmp(r->text, "Unified"))
+		return bad_file(r, "\"%.40s\" must be Data, Instruction or Unified", r->text);
+	ret = read_file(r, "cpu/cpu%u/cache/index%u/level", cpu, index);
+	return ret > 0 ? parse_int(r, 1, 9, level) : ret;
+}
+
+static int read_sharers(struct reader *r, u32 cpu, u32 index, bool llc, bool l2)
+{
+	struct cpulist list;
+	int ret = read_file(r, "cpu/cpu%u/cache/index%u/shared_cpu_list", cpu, index);
+
+	if (ret <= 0)
+		return ret;
+	ret = parse_list(r, &list);
+	if (!ret && l2)
+		ret = add_group(r, GROUP_L2, cpu, &list);
+	if (!ret && llc)
+		ret = add_group(r, GROUP_LLC, cpu, &list);
+	return ret;
+}
+
+/*
+ * The caches of a CPU. Level 1 is no last-level cache even where nothing else is known:
+ * it is private to a core everywhere, and a shard a core would help nobody.
+ */
+static int read_caches(struct reader *r, u32 cpu)
+{
+	s32 level[MAX_INDEX], highest = 2;
+
+	for (u32 index = 0; index < MAX_INDEX; index++) {
+		int ret = read_level(r, cpu, index, &level[index]);
+
+		if (ret)
+			return ret;
+		if (level[index] > highest)
+			highest = level[index];
+	}
+	for (u32 index = 0; index < MAX_INDEX; index++) {
+		bool llc = level[index] == highest, l2 = level[index] == 2;
+		int ret = llc || l2 ? read_sharers(r, cpu, index, llc, l2) : 0;
+
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+static int read_topology(struct reader *r, u32 cpu)
+{
+	struct cpulist list;
+	int ret;
+
+	ret = read_file(r, "cpu/cpu%u/topology/physical_package_id", cpu);
+	if (ret > 0)
+		/* -1 where the firmware does not tell */
+		ret = parse_int(r, -1, 1000000000, &r->cpu[cpu].package) ?: 1;
+	if (ret < 0)
+		return ret;
+	/* the name since Linux 5.3, then the one before; core_id is unique in a package only */
+	ret = read_file(r, "cpu/cpu%u/topology/core_cpus_list", cpu);
+	if (!ret)
+		ret = read_file(r, "cpu/cpu%u/topology/thread_siblings_list", cpu);
+	if (ret <= 0)
+		return ret;
+	return parse_list(r, &list) ?: add_group(r, GROUP_CORE, cpu, &list);
+}
+
+/* Nodes by their lists of CPUs, and, for offline CPUs, by the link in the CPU's directory. */
+static int read_nodes(struct reader *r)
+{
+	struct cpulist nodes, cpus;
+	u32 node, cpu;
+	int ret = list_numbered(r, "node", "node", &nodes);
+
+	if (ret)
+		return ret;
+	cpulist_for_each(node, &nodes)
+	{
+		ret = read_file(r, "node/node%u/cpulist", node);
+		if (ret > 0)
+			ret = parse_list(r, &cpus) ?: 1;
+		if (ret < 0)
+			return ret;
+		if (!ret)
+			continue;
+		cpulist_for_each(cpu, &cpus)
+		{
+			if (!cpulist_test(&r->possible, cpu))
+				return bad_file(r, "has CPU %u, which is not possible", cpu);
+			if (r->cpu[cpu].node >= 0)
+				return bad_file(r, "has CPU %u, which is in node %d already", cpu,
+						r->cpu[cpu].node);
+			r->cpu[cpu].node = (s32)node;
+		}
+	}
+	cpulist_for_each(cpu, &r->possible)
+	{
+		char dir[32];
+
+		if (r->cpu[cpu].node >= 0)
+			continue;
+		snprintf(dir, sizeof(dir), "cpu/cpu%u", cpu);
+		ret = list_numbered(r, dir, "node", &nodes);
+		if (ret)
+			return ret;
+		node = cpulist_next(&nodes, 0);
+		if (node < SHARD_LIB_MAX_CPUS)
+			r->cpu[cpu].node = (s32)node;
+	}
+	return 0;
+}
+
+/* Puts every CPU into the lists that name it. */
+static int assign_groups(struct reader *r)
+{
+	for (u32 kind = 0; kind < GROUP_KINDS; kind++) {
+		for (u32 first = 0; first < r->nr_cpus; first++) {
+			const struct cpulist *list = r->by_first[kind][first];
+			s32 rank = 0;
+			u32 nr;
+
+			if (!list)
+				continue;
+			cpulist_for_each(nr, list)
+			{
+				struct shard_cpu *cpu = &r->cpu[nr];
+				s32 *id = kind == GROUP_LLC  ? &cpu->llc
+					  : kind == GROUP_L2 ? &cpu->l2
+							     : &cpu->core;
+
+				if (*id >= 0)
+					return shard_err_set(r->err, -EINVAL,
+							     "%s/sys/devices/system/cpu: CPU %u is "
+							     "in two of the "
+							     "lists of CPUs that share a %s: those "
+							     "of CPU %d and "
+							     "of CPU %u",
+							     r->root, nr, group_name[kind], *id,
+							     first);
+				*id = (s32)first;
+				if (kind == GROUP_CORE)
+					cpu->thread = rank++;
+			}
+		}
+	}
+	return 0;
+}
+
+static int read_tree(struct reader *r, struct shard_topo **topo)
+{
+	int ret = read_possible(r);
+	struct shard_topo *result;
+	u32 cpu;
+
+	if (ret)
+		return ret;
+	result = topo_alloc(r->nr_cpus, &r->cpu);
+	if (!result)
+		return shard_err_set(r->err, -ENOMEM, "%s: out of memory", r->root);
+	cpulist_for_each(cpu, &r->possible)
+	{
+		r->cpu[cpu].possible = true;
+		ret = read_topology(r, cpu) ?: read_caches(r, cpu);
+		if (ret)
+			goto fail;
+	}
+	ret = read_nodes(r) ?: assign_groups(r);
+	if (ret)
+		goto fail;
+	topo_fill(r->cpu, r->nr_cpus);
+	/* ids are CPU numbers, and up to as many made-up LLCs above them */
+	if (!topo_number(r->cpu, r->nr_cpus, 2 * r->nr_cpus)) {
+		ret = shard_err_set(r->err, -ENOMEM, "%s: out of memory", r->root);
+		goto fail;
+	}
+	*topo = result;
+	return 0;
+fail:
+	shard_topo_free(result);
+	return ret;
+}
+
+int shard_topo_from_sysfs(struct shard_topo **topo, const char *root, struct shard_err *err)
+{
+	struct reader *r = calloc(1, sizeof(*r));
+	int ret, root_fd;
+
+	if (!r)
+		return shard_err_set(err, -ENOMEM, "%s: out of memory", root);
+	/* "/" prints as "" in front of "/sys" */
+	r->root = strcmp(root, "/") ? root : "";
+	r->err = err;
+	root_fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	r->fd = root_fd < 0
+			? -1
+			: openat(root_fd, "sys/devices/system", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (r->fd < 0) {
+		ret = -errno;
+		if (root_fd < 0)
+			shard_err_set(err, ret, "%s: cannot be opened as a directory: %s", root,
+				      strerror(-ret));
+		else
+			shard_err_set(err, ret,
+				      "%s: has no sys/devices/system below it (%s), it must be / "
+				      "or the root of a captured tree",
+				      root, strerror(-ret));
+	} else {
+		ret = read_tree(r, topo);
+		close(r->fd);
+	}
+	if (root_fd >= 0)
+		close(root_fd);
+	for (u32 kind = 0; kind < GROUP_KINDS; kind++) {
+		for (u32 first = 0; first < SHARD_LIB_MAX_CPUS; first++)
+			free(r->by_first[kind][first]);
+	}
+	free(r);
+	return ret;
+}
