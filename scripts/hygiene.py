@@ -12,11 +12,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-SOURCES = frozenset(
-    (".build .c .cc .clang-format .clang-tidy .cocci .cpp .css .h .hpp .in .ini .j2 .js .py "
-     ".sh .toml .txt .yaml .yml").split()
+SUFFIXES = re.compile(
+    r"\.(build|c|cc|cocci|cpp|css|h|hh|hpp|in|inc|ini|j2|js|py|sh|toml|txt|ya?ml)$"
 )
-SOURCE_NAMES = frozenset(("Makefile", ".clang-format", ".clang-tidy", ".editorconfig"))
+NAMES = frozenset(("Makefile", ".clang-format", ".clang-tidy", ".editorconfig"))
 # Test inputs are data: they are what a program or a machine wrote, byte for byte.
 DATA = re.compile(r"(^|/)(data|corpus|captures|golden)/")
 EXEMPT = re.compile(r"^LICENSES/")
@@ -26,7 +25,7 @@ HOME = re.compile(rb"(?<![\w.$}>-])/(?:home|root|Users|work|workspace)/[\w.-]+")
 
 def is_source(path: Path, text: bytes) -> bool:
     """Tell whether a file is program text, by its name or by its first line."""
-    return path.suffix in SOURCES or path.name in SOURCE_NAMES or text.startswith(b"#!")
+    return bool(SUFFIXES.search(path.name)) or path.name in NAMES or text.startswith(b"#!")
 
 
 def faults(path: Path) -> list[str]:
@@ -54,7 +53,7 @@ def main() -> int:
     )
     paths = [Path(name) for name in listing.stdout.split("\0") if name and not EXEMPT.match(name)]
     found = [fault for path in paths if path.is_file() for fault in faults(path)]
-    print("\n".join(found) if found else f"{len(paths)} files have their licence and name no workplace")
+    print("\n".join(found) if found else f"{len(paths)} files, nothing found")
     return 1 if found else 0
 
 

@@ -81,7 +81,7 @@ class Command:
 
 @dataclass(frozen=True)
 class Stage:
-    """A named list of commands; `results` says where their test results are, and how to count them."""
+    """A named list of commands; `results`: where their test results are, and what counts them."""
 
     name: str
     group: str
@@ -171,7 +171,7 @@ def run_stage(stage: Stage, position: str, logs: Path, screen: Screen, total: Co
         else:
             good = False
     # A test stage in which nothing ran has not shown that anything works.
-    if stage.results and count.passed == 0 or count.failed:
+    if (stage.results and count.passed == 0) or count.failed:
         good = False
     total.add(count)
     if not good:

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * The parts of schedshard-bench and what they pass to each other.
+ *
+ *   plans.c         the machines that the structures are made for, written down here
+ *   kernels.c       the loops that are measured
+ *   bouts.c         who is compared with whom, on what, and with what in it
+ *   verify.c        that all variants compute the same
+ *   timing.c        nanoseconds and ratios; contend.c: the same with two threads
+ *   instructions.c  instructions, counted by valgrind
+ *   report.c        JSON
+ */
+#ifndef BENCH_BENCH_H
+#define BENCH_BENCH_H
+
+#include "kernels.h"
+
+#define BENCH_MAX_ENTRIES 8
+#define BENCH_NO_DENSITY  ((const char *)NULL)
+
+/**
+ * struct bench_plan - a shard plan with a name
+ * @name: as in the output
+ * @plan: the plan
+ */
+struct bench_plan {
+	const char *name;
+	struct shard_plan *plan;
+};
+
+/* bench_plans_get() builds all plans: NULL after a line on stderr when that fails. */
+const struct bench_plan *bench_plans_get(u32 *nr);
+void bench_plans_put(void);
+
+/**
+ * struct bench_time - what the clock says about one entry
+ * @ns: median nanoseconds an operation
+ * @ratio: median over all rounds of (its time / the reference's time in the same round)
+ * @low: 10th percentile of these ratios
+ * @high: 90th percentile
+ */
+struct bench_time {
+	double ns;
+	double ratio;
+	double low;
+	double high;
+};
+
+/**
+ * struct bench_entry - one variant in a comparison
+ * @variant: its name
+ * @object: what the kernel works on
+ * @kernel: the measured function
+ * @destroy: gives @object back
+ * @timed: @time is valid
+ * @time: result of timing.c or contend.c
+ * @counted: @instructions is valid
+ * @instructions: an operation, averaged over one call of the kernel
+ */
+struct bench_entry {
+	const char *variant;
+	void *object;
+	bench_kernel kernel;
+	void (*destroy)(void *object);
+	bool timed;
+	struct bench_time time;
+	bool counted;
+	double instructions;
+};
+
+/**
+ * struct bench_bout - variants that do the same on the same data; entry 0 is the reference
+ * @number: position in the order of bench_for_each_bout()
+ * @group: which structure: loop, set, find, counter, contended
+ * @op: which operation
+ * @plan: name of the plan
+ * @density: how full the set is, BENCH_NO_DENSITY where that plays no part
+ * @cpu: CPU numbers for the kernels
+ * @n: how many
+ * @ops: operations in one call of a kernel
+ * @nr: entries
+ * @entry: the variants
+ */
+struct bench_bout {
+	u32 number;
+	const char *group;
+	const char *op;
+	const char *plan;
+	const char *density;
+	const u32 *cpu;
+	u32 n;
+	u32 ops;
+	u32 nr;
+	struct bench_entry entry[BENCH_MAX_ENTRIES];
+};
+
+/**
+ * bench_for_each_bout() - set up every bout in turn, and take it down again
+ * @work: called with each; a negative result ends the walk
+ * @context: handed to @work
+ *
+ * Return: 0, or what @work returned, or -ENOMEM. The order never changes, so that two processes can
+ * talk about bouts by number.
+ */
+int bench_for_each_bout(int (*work)(struct bench_bout *bout, void *context), void *context);
+
+/* The same for the bouts of two threads, see contend.c. Numbers start at 0 again. */
+#define BENCH_CONTENDED_OPS 64
+int bench_for_each_contended_bout(int (*work)(struct bench_bout *bout, void *context),
+				  void *context);
+
+/**
+ * struct bench_effort - how long to measure
+ * @rounds: how often each entry of a bout takes its turn
+ * @turn_ns: how long a turn should last
+ */
+struct bench_effort {
+	u32 rounds;
+	double turn_ns;
+};
+
+/* The densities of a set: name, and whether CPU @i of @n is in it. */
+struct bench_density {
+	const char *name;
+	bool (*has)(u32 i, u32 n);
+};
+extern const struct bench_density bench_densities[];
+extern const u32 bench_nr_densities;
+
+/* All variants give the same answers: 0, or -1 after a line on stderr that says which does not. */
+int bench_verify(void);
+
+int bench_time_bout(struct bench_bout *bout, const struct bench_effort *effort);
+
+/* A turn of timing.c: run @calls calls, tell how long they took. */
+typedef double (*bench_turn)(const struct bench_bout *bout, const struct bench_entry *entry,
+			     u64 calls);
+int bench_time_turns(struct bench_bout *bout, const struct bench_effort *effort, bench_turn turn);
+double bench_now_ns(void);
+
+/**
+ * struct bench_pair - two host CPUs to run threads on
+ * @cpu: their numbers; -1 for the second one when this process may only use one
+ */
+struct bench_pair {
+	int cpu[2];
+};
+
+struct bench_pair bench_pair_find(void);
+int bench_contend_bout(struct bench_bout *bout, const struct bench_effort *effort);
+
+/* instructions.c */
+struct bench_counts;
+/* NULL after a line on stderr: valgrind is missing or failed. */
+struct bench_counts *bench_counts_get(void);
+void bench_counts_free(struct bench_counts *counts);
+void bench_counts_apply(const struct bench_counts *counts, struct bench_bout *bout);
+/* The other side: what the copy of this program that runs under valgrind does. */
+int bench_counts_run(void);
+
+/* report.c */
+struct bench_report;
+struct bench_report *bench_report_new(const struct bench_pair *pair);
+int bench_report_add(struct bench_report *report, const struct bench_bout *bout);
+int bench_report_print(struct bench_report *report);
+void bench_report_free(struct bench_report *report);
+
+#endif

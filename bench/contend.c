@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Two threads on two CPUs of this host, each doing the same operation on a CPU number of its own: the
+ * first and the last of the plan. In one-shard-64 these share a word of every bitmap and a line of every
+ * structure, in epyc-256 they are in different shards and in different words of one line of the plain
+ * bitmap.
+ *
+ * Both threads are pinned and spin to a common start, then each takes its own time for the same number of
+ * calls; a turn's time is the mean of both. Start and end differ by well under a microsecond against a
+ * turn of a tenth of a millisecond or more, so nearly all of it is contended. A turn in which one of the
+ * two was scheduled away is an outlier that the median of many rounds drops.
+ */
+#include "bench.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+
+/**
+ * struct contest - what both threads see
+ * @turn: rises when a turn begins; the helper starts then; 0 before the first
+ * @done: the last turn that the helper finished
+ * @entry: whose turn it is; NULL tells the helper to end
+ * @calls: how often to call its kernel
+ * @helper_ns: how long the helper took
+ * @helper_cpu: where the helper runs
+ * @cpu: the lists of the two threads
+ */
+struct contest {
+	u64 turn port_cacheline_aligned;
+	u64 done port_cacheline_aligned;
+	const struct bench_entry *entry port_cacheline_aligned;
+	u64 calls;
+	double helper_ns;
+	int helper_cpu;
+	u32 cpu[2][BENCH_CONTENDED_OPS];
+};
+
+/* One contest at a time: bench_turn has no context to pass it in. */
+static struct contest contest;
+
+static int pin(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	return pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
+}
+
+static double run_calls(const struct bench_entry *entry, u64 calls, const u32 *cpu)
+{
+	double start = bench_now_ns();
+
+	for (u64 i = 0; i < calls; i++)
+		entry->kernel(entry->object, cpu, BENCH_CONTENDED_OPS);
+	return bench_now_ns() - start;
+}
+
+/* Wait until *@p is @value; give the CPU away now and then in case the other thread needs it. */
+static void wait_for(const u64 *p, u64 value)
+{
+	for (u32 spins = 1; smp_load_acquire(p) != value; spins++) {
+		cpu_relax();
+		if (spins % 65536 == 0)
+			sched_yield();
+	}
+}
+
+static void *helper(void *unused)
+{
+	pin(contest.helper_cpu);
+	for (u64 turn = 1;; turn++) {
+		wait_for(&contest.turn, turn);
+		if (!contest.entry)
+			return NULL;
+		contest.helper_ns = run_calls(contest.entry, contest.calls, contest.cpu[1]);
+		smp_store_release(&contest.done, turn);
+	}
+}
+
+static double turn_together(const struct bench_bout *bout, const struct bench_entry *entry,
+			    u64 calls)
+{
+	u64 turn = contest.turn + 1;
+	double ns;
+
+	contest.entry = entry;
+	contest.calls = calls;
+	smp_store_release(&contest.turn, turn);
+	ns = run_calls(entry, calls, contest.cpu[0]);
+	wait_for(&contest.done, turn);
+	return (ns + contest.helper_ns) / 2;
+}
+
+struct bench_pair bench_pair_find(void)
+{
+	struct bench_pair pair = { { -1, -1 } };
+	cpu_set_t set;
+	int found = 0;
+
+	if (sched_getaffinity(0, sizeof(set), &set))
+		return pair;
+	for (int cpu = 0; cpu < CPU_SETSIZE && found < 2; cpu++)
+		if (CPU_ISSET(cpu, &set))
+			pair.cpu[found++] = cpu;
+	return pair;
+}
+
+int bench_contend_bout(struct bench_bout *bout, const struct bench_effort *effort)
+{
+	struct bench_pair pair = bench_pair_find();
+	pthread_t thread;
+	cpu_set_t before;
+	int err;
+
+	if (pair.cpu[1] < 0)
+		return 0; /* The entries stay untimed: there is nobody to contend with. */
+	contest = (struct contest){ .helper_cpu = pair.cpu[1] };
+	for (u32 i = 0; i < BENCH_CONTENDED_OPS; i++)
+		contest.cpu[1][i] = bout->n - 1;
+	sched_getaffinity(0, sizeof(before), &before);
+	err = pthread_create(&thread, NULL, helper, NULL);
+	if (err)
+		return -err;
+	pin(pair.cpu[0]);
+	err = bench_time_turns(bout, effort, turn_together);
+	contest.entry = NULL;
+	smp_store_release(&contest.turn, contest.turn + 1);
+	pthread_join(thread, NULL);
+	sched_setaffinity(0, sizeof(before), &before);
+	return err;
+}

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Exact instruction counts: the same binary, run once more under valgrind's callgrind.
+ *
+ * callgrind counts executed instructions and can be told by function names when to: here only inside
+ * functions whose name starts with bench_k_ (and what these call), that is, inside the kernels. The
+ * copy of this program goes through the bouts in the same order as this one; around each kernel it
+ * calls bench_count_begin() and bench_count_end(), at which callgrind zeroes its counts and writes them
+ * to a file of their own. So a count holds one call of one kernel: its loop, its operations, its
+ * prologue, and nothing of callgrind, of the setting up, or of this machine's noise; it is the same in
+ * every run. The empty loop is a row like the others and is subtracted from none.
+ *
+ * The copy prints, for each file in the order of writing, which bout and entry it belongs to.
+ */
+#include "bench.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MAX_BOUTS 128
+
+extern char **environ;
+
+/* Instructions in one call of each entry's kernel, by bout and entry; -1: not counted. */
+struct bench_counts {
+	double call[MAX_BOUTS][BENCH_MAX_ENTRIES];
+};
+
+/*
+ * The copy under valgrind. Found by name: they may not be inlined, nor left out for being empty, nor be
+ * made one function for being the same, which is why the two assembler comments differ.
+ */
+
+__attribute__((noinline)) static void bench_count_begin(void)
+{
+	__asm__ __volatile__("# begin" ::: "memory");
+}
+
+__attribute__((noinline)) static void bench_count_end(void)
+{
+	__asm__ __volatile__("# end" ::: "memory");
+}
+
+static int count_bout(struct bench_bout *bout, void *unused)
+{
+	for (u32 i = 0; i < bout->nr; i++) {
+		struct bench_entry *entry = &bout->entry[i];
+
+		/* The first call may pay for what later ones find done, as in a summary. */
+		entry->kernel(entry->object, bout->cpu, bout->n);
+		bench_count_begin();
+		entry->kernel(entry->object, bout->cpu, bout->n);
+		bench_count_end();
+		printf("%u %u\n", bout->number, i);
+	}
+	return 0;
+}
+
+int bench_counts_run(void)
+{
+	return bench_for_each_bout(count_bout, NULL) ? 1 : fflush(stdout) != 0;
+}
+
+/* This side. */
+
+static int path_in(char *path, size_t size, const char *dir, const char *name)
+{
+	return snprintf(path, size, "%s/%s", dir, name) < (int)size ? 0 : -1;
+}
+
+static void remove_tree(const char *dir)
+{
+	DIR *d = opendir(dir);
+	char path[512];
+
+	for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d))
+		if (e->d_name[0] != '.' && !path_in(path, sizeof(path), dir, e->d_name))
+			unlink(path);
+	if (d)
+		closedir(d);
+	rmdir(dir);
+}
+
+/* Show what valgrind said: its last words explain a failure better than its exit status. */
+static void show_file(const char *path)
+{
+	char line[512];
+	FILE *f = fopen(path, "r");
+
+	while (f && fgets(line, sizeof(line), f))
+		fputs(line, stderr);
+	if (f)
+		fclose(f);
+}
+
+static int run_valgrind(const char *dir)
+{
+	char self[512], out_arg[600], list_path[512], err_path[512];
+	posix_spawn_file_actions_t files;
+	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	int status, err;
+	pid_t pid;
+
+	if (len < 0 || path_in(list_path, sizeof(list_path), dir, "list") ||
+	    path_in(err_path, sizeof(err_path), dir, "messages"))
+		return -1;
+	self[len] = '\0';
+	snprintf(out_arg, sizeof(out_arg), "--callgrind-out-file=%s/count", dir);
+	const char *argv[] = {
+		"valgrind",
+		"--quiet",
+		"--tool=callgrind",
+		"--toggle-collect=" BENCH_KERNEL_PREFIX "*",
+		"--zero-before=bench_count_begin",
+		"--dump-after=bench_count_end",
+		out_arg,
+		self,
+		"--count-kernels",
+		NULL,
+	};
+
+	posix_spawn_file_actions_init(&files);
+	posix_spawn_file_actions_addopen(&files, 1, list_path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+	posix_spawn_file_actions_addopen(&files, 2, err_path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+	/* The cast is what POSIX asks for: it promises not to write to the strings. */
+	err = posix_spawnp(&pid, argv[0], &files, NULL, (char *const *)argv, environ);
+	posix_spawn_file_actions_destroy(&files);
+	if (err == ENOENT) {
+		fprintf(stderr,
+			"schedshard-bench: no instruction counts: valgrind is not installed "
+			"(Debian: apt-get install valgrind)\n");
+		return -1;
+	}
+	if (err) {
+		fprintf(stderr, "schedshard-bench: valgrind: %s\n", strerror(err));
+		return -1;
+	}
+	if (waitpid(pid, &status, 0) < 0 || !WIFEXITED(status) || WEXITSTATUS(status)) {
+		show_file(err_path);
+		fprintf(stderr,
+			"schedshard-bench: no instruction counts: valgrind failed, see above\n");
+		return -1;
+	}
+	return 0;
+}
+
+/* The instructions in one of callgrind's files, which ends with a line "totals: N". */
+static double read_total(const char *path)
+{
+	unsigned long long total;
+	char line[512];
+	double found = -1;
+	FILE *f = fopen(path, "r");
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "totals: %llu", &total) == 1)
+			found = (double)total;
+	if (f)
+		fclose(f);
+	return found;
+}
+
+static int read_counts(const char *dir, struct bench_counts *counts)
+{
+	char path[512], name[32];
+	u32 bout, entry, file = 0;
+	int err = 0;
+	FILE *list;
+
+	if (path_in(path, sizeof(path), dir, "list"))
+		return -1;
+	list = fopen(path, "r");
+	if (!list)
+		return -1;
+	while (!err && fscanf(list, "%u %u", &bout, &entry) == 2) {
+		double total = -1;
+
+		snprintf(name, sizeof(name), "count.%u", ++file);
+		if (!path_in(path, sizeof(path), dir, name))
+			total = read_total(path);
+		if (bout >= MAX_BOUTS || entry >= BENCH_MAX_ENTRIES || total < 0)
+			err = -1;
+		else
+			counts->call[bout][entry] = total;
+	}
+	fclose(list);
+	if (err || file == 0) {
+		fprintf(stderr,
+			"schedshard-bench: no instruction counts: callgrind's file %s has none\n",
+			path);
+		return -1;
+	}
+	return 0;
+}
+
+struct bench_counts *bench_counts_get(void)
+{
+	struct bench_counts *counts = malloc(sizeof(*counts));
+	const char *tmp = getenv("TMPDIR");
+	char dir[256];
+	int err;
+
+	if (!counts)
+		return NULL;
+	for (u32 i = 0; i < MAX_BOUTS; i++)
+		for (u32 e = 0; e < BENCH_MAX_ENTRIES; e++)
+			counts->call[i][e] = -1;
+	err = path_in(dir, sizeof(dir), tmp && *tmp ? tmp : "/tmp", "schedshard-bench-XXXXXX");
+	if (err || !mkdtemp(dir)) {
+		fprintf(stderr,
+			"schedshard-bench: no instruction counts: cannot make directory %s: %s\n",
+			dir, strerror(errno));
+		free(counts);
+		return NULL;
+	}
+	err = run_valgrind(dir);
+	if (!err)
+		err = read_counts(dir, counts);
+	remove_tree(dir);
+	if (err) {
+		free(counts);
+		return NULL;
+	}
+	return counts;
+}
+
+void bench_counts_free(struct bench_counts *counts)
+{
+	free(counts);
+}
+
+void bench_counts_apply(const struct bench_counts *counts, struct bench_bout *bout)
+{
+	for (u32 i = 0; i < bout->nr; i++) {
+		struct bench_entry *entry = &bout->entry[i];
+		double call = bout->number < MAX_BOUTS ? counts->call[bout->number][i] : -1;
+
+		entry->counted = call >= 0;
+		entry->instructions = call / bout->ops;
+	}
+}

@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Every loop that is measured. That nobody is favoured rests on three things: the loops of an
+ * operation come from one text; the operations are the ones that users get, inlined from the headers
+ * where the header inlines them and called where it does not; and objects come from port_alloc(), on a
+ * cache line of their own. What is compared is then what a caller pays, including the loop, whose own
+ * cost is a row of the output (bench_empty_loop).
+ */
+#include "kernels.h"
+
+#include "baselines.h"
+#include "bytemap.h"
+#include "sbm.h"
+#include "shard_counter.h"
+
+#include <ck_bitmap.h>
+
+/* The plain bitmap: the reference. */
+
+#define SET_VARIANT	   plain
+#define SET_TYPE	   struct plain_bitmap
+#define SET_ADD(b, cpu)	   plain_bitmap_set(b, cpu)
+#define SET_REMOVE(b, cpu) plain_bitmap_clear(b, cpu)
+#define SET_HAS(b, cpu)	   plain_bitmap_test(b, cpu)
+#define SET_WALK(cpu, b)   plain_bitmap_for_each(cpu, b)
+#include "set_kernels.inc"
+
+static size_t plain_bitmap_size(u32 nr_words)
+{
+	return sizeof(struct plain_bitmap) + nr_words * sizeof(u64);
+}
+
+static void *plain_make(const struct shard_plan *plan)
+{
+	u32 nr_words = (plan->nr_cpus + 63) / 64;
+	struct plain_bitmap *b = port_alloc(plain_bitmap_size(nr_words), -1);
+
+	if (b) {
+		b->nr = plan->nr_cpus;
+		b->nr_words = nr_words;
+	}
+	return b;
+}
+
+static void plain_destroy(void *object)
+{
+	struct plain_bitmap *b = object;
+
+	port_free(b, plain_bitmap_size(b->nr_words));
+}
+
+/* Concurrency Kit's bitmap: 32 CPUs a word, an iterator that keeps the rest of its word. */
+
+static inline struct ck_bitmap_iterator ck_walk_begin(const struct ck_bitmap *b)
+{
+	struct ck_bitmap_iterator it;
+
+	ck_bitmap_iterator_init(&it, b);
+	return it;
+}
+
+#define SET_VARIANT	   ck
+#define SET_TYPE	   struct ck_bitmap
+#define SET_ADD(b, cpu)	   ck_bitmap_set(b, cpu)
+#define SET_REMOVE(b, cpu) ck_bitmap_reset(b, cpu)
+#define SET_HAS(b, cpu)	   ck_bitmap_test(b, cpu)
+#define SET_WALK(cpu, b) \
+	for (struct ck_bitmap_iterator it = ck_walk_begin(b); ck_bitmap_next(b, &it, &cpu);)
+#include "set_kernels.inc"
+
+static void *ck_make(const struct shard_plan *plan)
+{
+	struct ck_bitmap *b = port_alloc(ck_bitmap_size(plan->nr_cpus), -1);
+
+	if (b)
+		ck_bitmap_init(b, plan->nr_cpus, false);
+	return b;
+}
+
+static void ck_destroy(void *object)
+{
+	struct ck_bitmap *b = object;
+
+	port_free(b, ck_bitmap_size(ck_bitmap_bits(b)));
+}
+
+/* The sharded bitmap, with and without a summary: the same functions. */
+
+#define SET_VARIANT	   sbm
+#define SET_TYPE	   struct sbm
+#define SET_ADD(b, cpu)	   sbm_set(b, cpu)
+#define SET_REMOVE(b, cpu) sbm_clear(b, cpu)
+#define SET_HAS(b, cpu)	   sbm_test(b, cpu)
+#define SET_WALK(cpu, b)   sbm_for_each_cpu (cpu, it, b)
+#include "set_kernels.inc"
+
+static void *sbm_make(const struct shard_plan *plan)
+{
+	return sbm_alloc(plan, 0);
+}
+
+static void *sbm_make_summary(const struct shard_plan *plan)
+{
+	return sbm_alloc(plan, SBM_SUMMARY);
+}
+
+static void sbm_destroy(void *object)
+{
+	sbm_free(object);
+}
+
+/* One byte a CPU, by CPU number: a set where each CPU writes only its own. */
+
+#define SET_VARIANT	   bytes
+#define SET_TYPE	   struct plain_bytes
+#define SET_ADD(b, cpu)	   plain_bytes_set(b, cpu, 1)
+#define SET_REMOVE(b, cpu) plain_bytes_set(b, cpu, 0)
+#define SET_HAS(b, cpu)	   plain_bytes_get(b, cpu)
+#include "set_kernels.inc"
+
+/* The sharded byte map in the same use. */
+
+#define SET_VARIANT	   bytemap
+#define SET_TYPE	   struct bytemap
+#define SET_ADD(b, cpu)	   bytemap_set(b, cpu, 1)
+#define SET_REMOVE(b, cpu) bytemap_set(b, cpu, 0)
+#define SET_HAS(b, cpu)	   bytemap_get(b, cpu)
+#include "set_kernels.inc"
+
+static void *bytemap_make(const struct shard_plan *plan)
+{
+	return bytemap_alloc(plan, 0);
+}
+
+static void bytemap_destroy(void *object)
+{
+	bytemap_free(object);
+}
+
+/* Both again as maps that are searched; a search writes its result to a mask that goes with the map. */
+
+/**
+ * struct searched - a byte map and the result of a search
+ * @map: struct plain_bytes or struct bytemap
+ * @plan: its plan
+ * @found: ordinary mask
+ */
+struct searched {
+	void *map;
+	const struct shard_plan *plan;
+	unsigned long found[];
+};
+
+static size_t searched_size(const struct shard_plan *plan)
+{
+	return sizeof(struct searched) + (plan->nr_cpus + 63) / 64 * sizeof(unsigned long);
+}
+
+static void *bytes_make(const struct shard_plan *plan)
+{
+	struct plain_bytes *m = port_alloc(sizeof(*m) + plan->nr_cpus, -1);
+
+	if (m)
+		m->nr = plan->nr_cpus;
+	return m;
+}
+
+static void bytes_destroy(void *object)
+{
+	struct plain_bytes *m = object;
+
+	port_free(m, sizeof(*m) + m->nr);
+}
+
+static void *searched_make(const struct shard_plan *plan, void *map, void (*destroy)(void *map))
+{
+	struct searched *s;
+
+	if (!map)
+		return NULL;
+	s = port_alloc(searched_size(plan), -1);
+	if (!s) {
+		destroy(map);
+		return NULL;
+	}
+	s->map = map;
+	s->plan = plan;
+	return s;
+}
+
+static void *searched_bytes_make(const struct shard_plan *plan)
+{
+	return searched_make(plan, bytes_make(plan), bytes_destroy);
+}
+
+static void searched_bytes_destroy(void *object)
+{
+	struct searched *s = object;
+
+	bytes_destroy(s->map);
+	port_free(s, searched_size(s->plan));
+}
+
+static void *searched_bytemap_make(const struct shard_plan *plan)
+{
+	return searched_make(plan, bytemap_make(plan), bytemap_destroy);
+}
+
+static void searched_bytemap_destroy(void *object)
+{
+	struct searched *s = object;
+
+	bytemap_free(s->map);
+	port_free(s, searched_size(s->plan));
+}
+
+static const unsigned long *searched_found(const void *object)
+{
+	return ((const struct searched *)object)->found;
+}
+
+BENCH_KERNEL bench_k_bytes_put(void *object, const u32 *cpu, u32 n)
+{
+	struct searched *s = object;
+
+	BENCH_NOT_UNROLLED
+	for (u32 i = 0; i < n; i++)
+		plain_bytes_set(s->map, cpu[i], BENCH_WANTED);
+	return 0;
+}
+
+BENCH_KERNEL bench_k_bytemap_put(void *object, const u32 *cpu, u32 n)
+{
+	struct searched *s = object;
+
+	BENCH_NOT_UNROLLED
+	for (u32 i = 0; i < n; i++)
+		bytemap_set(s->map, cpu[i], BENCH_WANTED);
+	return 0;
+}
+
+BENCH_KERNEL bench_k_bytes_find(void *object, const u32 *unused, u32 n)
+{
+	struct searched *s = object;
+	const struct plain_bytes *m = s->map;
+	u32 count = 0;
+
+	for (u32 cpu = 0; cpu < m->nr; cpu += 64) {
+		unsigned long word = 0;
+
+		for (u32 bit = 0; bit < 64 && cpu + bit < m->nr; bit++)
+			word |= (unsigned long)(plain_bytes_get(m, cpu + bit) == BENCH_WANTED)
+				<< bit;
+		s->found[cpu / 64] = word;
+		count += port_popcount64(word);
+	}
+	return count;
+}
+
+BENCH_KERNEL bench_k_bytemap_find(void *object, const u32 *unused, u32 n)
+{
+	struct searched *s = object;
+
+	return bytemap_find_equal(s->map, BENCH_WANTED, NULL, 0, s->found, NULL);
+}
+
+/* The counters. */
+
+static void *plain_counter_make(const struct shard_plan *plan)
+{
+	return port_alloc(sizeof(struct plain_counter), -1);
+}
+
+static void plain_counter_destroy(void *object)
+{
+	port_free(object, sizeof(struct plain_counter));
+}
+
+static void *counter_make(const struct shard_plan *plan)
+{
+	struct shard_counter *c = port_alloc(sizeof(*c), -1);
+
+	if (c && !shard_counter_attach(c, plan)) {
+		port_free(c, sizeof(*c));
+		return NULL;
+	}
+	return c;
+}
+
+static void counter_destroy(void *object)
+{
+	shard_counter_detach(object);
+	port_free(object, sizeof(struct shard_counter));
+}
+
+BENCH_KERNEL bench_k_atomic_inc(void *object, const u32 *cpu, u32 n)
+{
+	struct plain_counter *c = object;
+
+	/* The CPU's number is of no use to one counter, and still loaded: the loop is the same. */
+	BENCH_NOT_UNROLLED
+	for (u32 i = 0; i < n; i++) {
+		READ_ONCE(cpu[i]);
+		plain_counter_inc(c);
+	}
+	return 0;
+}
+
+BENCH_KERNEL bench_k_sharded_inc(void *object, const u32 *cpu, u32 n)
+{
+	struct shard_counter *c = object;
+
+	BENCH_NOT_UNROLLED
+	for (u32 i = 0; i < n; i++)
+		shard_counter_inc(c, cpu[i]);
+	return 0;
+}
+
+BENCH_KERNEL bench_k_atomic_sum(void *object, const u32 *unused, u32 n)
+{
+	return plain_counter_sum(object);
+}
+
+BENCH_KERNEL bench_k_sharded_sum(void *object, const u32 *unused, u32 n)
+{
+	return shard_counter_sum(object);
+}
+
+BENCH_KERNEL bench_k_empty_loop(void *object, const u32 *cpu, u32 n)
+{
+	BENCH_NOT_UNROLLED
+	for (u32 i = 0; i < n; i++)
+		READ_ONCE(cpu[i]);
+	return 0;
+}
+
+const bench_kernel bench_empty_loop = bench_k_empty_loop;
+
+#define SET_KERNELS(variant)                                                \
+	.set = bench_k_##variant##_set, .clear = bench_k_##variant##_clear, \
+	.set_clear = bench_k_##variant##_set_clear, .test = bench_k_##variant##_test
+
+#define WALK_KERNELS(variant) .walk = bench_k_##variant##_walk, .visit = bench_k_##variant##_visit
+
+const struct bench_set bench_sets[] = {
+	{ .name = "plain",
+	  .make = plain_make,
+	  .destroy = plain_destroy,
+	  SET_KERNELS(plain),
+	  WALK_KERNELS(plain) },
+	{ .name = "ck", .make = ck_make, .destroy = ck_destroy, SET_KERNELS(ck), WALK_KERNELS(ck) },
+	{ .name = "sbm",
+	  .make = sbm_make,
+	  .destroy = sbm_destroy,
+	  SET_KERNELS(sbm),
+	  WALK_KERNELS(sbm) },
+	{ .name = "sbm-summary",
+	  .make = sbm_make_summary,
+	  .destroy = sbm_destroy,
+	  SET_KERNELS(sbm),
+	  WALK_KERNELS(sbm) },
+	{ .name = "bytes", .make = bytes_make, .destroy = bytes_destroy, SET_KERNELS(bytes) },
+	{ .name = "bytemap",
+	  .make = bytemap_make,
+	  .destroy = bytemap_destroy,
+	  SET_KERNELS(bytemap) },
+};
+const u32 bench_nr_sets = sizeof(bench_sets) / sizeof(bench_sets[0]);
+
+const struct bench_find bench_finds[] = {
+	{ "bytes", searched_bytes_make, searched_bytes_destroy, bench_k_bytes_put,
+	  bench_k_bytes_find, searched_found },
+	{ "bytemap", searched_bytemap_make, searched_bytemap_destroy, bench_k_bytemap_put,
+	  bench_k_bytemap_find, searched_found },
+};
+const u32 bench_nr_finds = sizeof(bench_finds) / sizeof(bench_finds[0]);
+
+const struct bench_counter bench_counters[] = {
+	{ "atomic", plain_counter_make, plain_counter_destroy, bench_k_atomic_inc,
+	  bench_k_atomic_sum },
+	{ "sharded", counter_make, counter_destroy, bench_k_sharded_inc, bench_k_sharded_sum },
+};
+const u32 bench_nr_counters = sizeof(bench_counters) / sizeof(bench_counters[0]);

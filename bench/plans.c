@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Two machines, written down instead of discovered, so that every host measures the same code paths:
+ * this host may have two CPUs, and the CPU numbers given to the structures name nothing of it.
+ *
+ * one-shard-64 is one cache of 32 cores with two threads each: all CPUs in one shard, where a sharded
+ * structure has no advantage to pay for what it costs. epyc-256 is 2 sockets x 8 caches x 8 cores x 2
+ * threads: 16 shards. Both number the second threads after all first ones, as most x86 machines do.
+ */
+#include "bench.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define NR_PLANS 2
+
+struct shape {
+	const char *name;
+	u32 packages;
+	u32 llcs;    /* a package */
+	u32 cores;   /* an LLC */
+	u32 threads; /* a core */
+};
+
+static const struct shape shapes[NR_PLANS] = {
+	{ "one-shard-64", 1, 1, 32, 2 },
+	{ "epyc-256", 2, 8, 8, 2 },
+};
+
+static struct bench_plan plans[NR_PLANS];
+
+static struct shard_plan *build(const struct shape *shape)
+{
+	u32 nr_cores = shape->packages * shape->llcs * shape->cores;
+	struct shard_topo topo = { .nr_cpus = nr_cores * shape->threads };
+	struct shard_cpu *cpu = calloc(topo.nr_cpus, sizeof(*cpu));
+	struct shard_plan *plan = NULL;
+	enum shard_plan_err err = SHARD_PLAN_NO_MEMORY;
+
+	if (cpu) {
+		for (u32 i = 0; i < topo.nr_cpus; i++) {
+			s32 core = i % nr_cores;
+
+			cpu[i] = (struct shard_cpu){
+				.package = core / (shape->llcs * shape->cores),
+				.node = core / (shape->llcs * shape->cores),
+				.llc = core / shape->cores,
+				.l2 = core,
+				.core = core,
+				.thread = i / nr_cores,
+				.possible = true,
+			};
+		}
+		topo.cpu = cpu;
+		err = shard_plan_build(&plan, &topo, NULL);
+	}
+	if (err != SHARD_PLAN_OK)
+		fprintf(stderr, "schedshard-bench: plan %s: %s\n", shape->name,
+			shard_plan_strerror(err));
+	free(cpu);
+	return plan;
+}
+
+const struct bench_plan *bench_plans_get(u32 *nr)
+{
+	for (u32 i = 0; i < NR_PLANS; i++) {
+		if (plans[i].plan)
+			continue;
+		plans[i] = (struct bench_plan){ shapes[i].name, build(&shapes[i]) };
+		if (!plans[i].plan)
+			return NULL;
+	}
+	*nr = NR_PLANS;
+	return plans;
+}
+
+void bench_plans_put(void)
+{
+	for (u32 i = 0; i < NR_PLANS; i++) {
+		shard_plan_free(plans[i].plan);
+		plans[i].plan = NULL;
+	}
+}

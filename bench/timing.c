@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Ratios that survive a busy machine.
+ *
+ * A time alone says little on a host whose clock frequency, neighbours and interrupts change from one
+ * millisecond to the next. So the entries of a bout take turns: in every round each runs for about a
+ * tenth of a millisecond or more, right after the other, and its time is divided by the reference's time of
+ * the same round. What slows a whole round cancels out; what hits a single turn spoils one ratio of
+ * many, which the median does not notice and which the printed spread (10th to 90th percentile) shows.
+ * The entry that begins rotates from round to round, so that none always runs in another's wake.
+ */
+#include "bench.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+double bench_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The value that @share of the sorted values do not exceed. */
+static double percentile(const double *sorted, u32 n, double share)
+{
+	return sorted[(u32)(share * (n - 1) + 0.5)];
+}
+
+/* How many calls make a turn of about @turn_ns; the calls made to find out also warm the caches. */
+static u64 calls_for(const struct bench_bout *bout, const struct bench_entry *entry, double turn_ns,
+		     bench_turn turn)
+{
+	u64 calls = 1;
+
+	for (;;) {
+		double ns = turn(bout, entry, calls);
+
+		if (ns >= turn_ns / 4) {
+			double want = (double)calls * turn_ns / ns;
+
+			return want < 1 ? 1 : (u64)want;
+		}
+		calls *= 2;
+	}
+}
+
+int bench_time_turns(struct bench_bout *bout, const struct bench_effort *effort, bench_turn turn)
+{
+	u32 rounds = effort->rounds;
+	double *ns = calloc((size_t)rounds * bout->nr, sizeof(*ns)); /* entry after entry */
+	double *ratio = calloc(rounds, sizeof(*ratio));
+	u64 calls[BENCH_MAX_ENTRIES];
+
+	if (!ns || !ratio) {
+		free(ns);
+		free(ratio);
+		return -ENOMEM;
+	}
+	for (u32 i = 0; i < bout->nr; i++)
+		calls[i] = calls_for(bout, &bout->entry[i], effort->turn_ns, turn);
+	for (u32 round = 0; round < rounds; round++) {
+		for (u32 i = 0; i < bout->nr; i++) {
+			u32 e = (i + round) % bout->nr;
+
+			ns[e * rounds + round] = turn(bout, &bout->entry[e], calls[e]) /
+						 ((double)calls[e] * bout->ops);
+		}
+	}
+	/* Backwards, because sorting an entry's times for their median loses which round they are of. */
+	for (u32 e = bout->nr; e-- > 0;) {
+		struct bench_time *time = &bout->entry[e].time;
+		double *own = &ns[e * rounds];
+
+		for (u32 round = 0; round < rounds; round++)
+			ratio[round] = own[round] / ns[round];
+		qsort(ratio, rounds, sizeof(*ratio), by_value);
+		qsort(own, rounds, sizeof(*own), by_value);
+		*time = (struct bench_time){
+			.ns = percentile(own, rounds, 0.5),
+			.ratio = percentile(ratio, rounds, 0.5),
+			.low = percentile(ratio, rounds, 0.1),
+			.high = percentile(ratio, rounds, 0.9),
+		};
+		bout->entry[e].timed = true;
+	}
+	free(ns);
+	free(ratio);
+	return 0;
+}
+
+static double turn_alone(const struct bench_bout *bout, const struct bench_entry *entry, u64 calls)
+{
+	double start = bench_now_ns();
+
+	for (u64 i = 0; i < calls; i++)
+		entry->kernel(entry->object, bout->cpu, bout->n);
+	return bench_now_ns() - start;
+}
+
+int bench_time_bout(struct bench_bout *bout, const struct bench_effort *effort)
+{
+	return bench_time_turns(bout, effort, turn_alone);
+}

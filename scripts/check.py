@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What `make check` runs: linters, builds with both compilers, tests, sanitizers, a cross build.
+
+check.py             everything
+check.py NAME...     only the stages or groups with these names (lint, build)
+
+Each stage keeps its build tree in build/check-NAME and its log in build/check-logs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from runner import Command, Stage, count_junit, count_meson, run_stages
+
+BUILD = Path("build")
+LOGS = BUILD / "check-logs"
+JOBS = str(os.cpu_count() or 1)
+PYTHON = ".venv/bin/python"
+
+HALT = "halt_on_error=1:abort_on_error=1"
+SANITIZER_ENV = {
+    "ASAN_OPTIONS": f"detect_leaks=1:detect_stack_use_after_return=0:{HALT}",
+    "UBSAN_OPTIONS": f"print_stacktrace=1:{HALT}",
+    "TSAN_OPTIONS": HALT,
+}
+
+
+def tracked(*patterns: str) -> list[str]:
+    """Return the files of the project that match, tracked or about to be."""
+    listing = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *patterns],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return sorted(name for name in listing.stdout.split("\0") if name and Path(name).is_file())
+
+
+def shell_scripts() -> list[str]:
+    """Return the files whose first line names a shell."""
+    found = []
+    for name in tracked():
+        with Path(name).open("rb") as file:
+            first = file.readline(64)
+        if first.startswith(b"#!") and first.rstrip().endswith((b"sh", b"bash")):
+            found.append(name)
+    return found
+
+
+def setup(directory: Path, options: Sequence[str], env: dict[str, str]) -> list[Command]:
+    """Configure a build tree, afresh when it was configured in another way."""
+    key = hashlib.sha256(repr((list(options), sorted(env.items()))).encode()).hexdigest()
+    stamp = directory / "check-options"
+    if (directory / "build.ninja").exists():
+        if stamp.exists() and stamp.read_text(encoding="ascii") == key:
+            return []
+        shutil.rmtree(directory)
+    directory.mkdir(parents=True, exist_ok=True)
+    stamp.write_text(key, encoding="ascii")
+    return [Command(["meson", "setup", str(directory), *options], env)]
+
+
+def build_and_test(
+    name: str,
+    options: Sequence[str],
+    *,
+    env: dict[str, str] | None = None,
+    tests: Sequence[str] = (),
+    build_all: bool = True,
+) -> Stage:
+    """Make the stage that builds one configuration and runs its tests, or those selected."""
+    directory = BUILD / f"check-{name}"
+    commands = setup(directory, ["-Dwerror=true", *options], env or {})
+    if build_all:
+        commands.append(Command(["ninja", "-C", str(directory)]))
+    # Without build_all, meson builds just what the selected tests need.
+    test = ["meson", "test", "-C", str(directory), "--print-errorlogs", "--num-processes", JOBS]
+    commands.append(Command([*test, *tests], SANITIZER_ENV))
+    results = [(directory / "meson-logs" / "testlog.json", count_meson)]
+    return Stage(name, "build", commands, results)
+
+
+def lint_stages() -> list[Stage]:
+    """Return the stages that only read the source."""
+    c_files = tracked("*.c", "*.h", "*.cc", "*.hh", "*.inc")
+    core = tracked("core/*.c")
+    python = [PYTHON, "-m"]
+    mypy = Command([*python, "mypy", "cli", "tests/cli", "scripts"], {"MYPYPATH": "scripts"})
+    tools = [Command(["cli/environment", "--dev"])]
+    sparse = ["sparse", "-Wsparse-all", "-Wno-decl", "-Icore", "-Iport/user", "-Iport"]
+    return [
+        Stage("environment", "lint", tools),
+        Stage("hygiene", "lint", [Command([sys.executable, "scripts/hygiene.py"])]),
+        Stage(
+            "clang-format", "lint", [Command(["clang-format", "--dry-run", "-Werror", *c_files])]
+        ),
+        Stage("shellcheck", "lint", [Command(["shellcheck", *shell_scripts()])]),
+        Stage(
+            "ruff",
+            "lint",
+            [
+                Command([*python, "ruff", "check", "--no-cache", "."]),
+                Command([*python, "ruff", "format", "--check", "--no-cache", "."]),
+            ],
+        ),
+        Stage("mypy", "lint", [mypy]),
+        Stage("sparse", "lint", [Command([*sparse, *core])]),
+        tidy_stage(),
+    ]
+
+
+def tidy_stage() -> Stage:
+    """Return the clang-tidy stage; it needs the compile commands of a configured clang build."""
+    clang = clang_stage()
+    directory = BUILD / "check-clang"
+    configure = [command for command in clang.commands if "setup" in command.argv]
+    run = ["run-clang-tidy", "-quiet", "-p", str(directory), "-j", JOBS]
+    return Stage("clang-tidy", "lint", [*configure, Command([*run, "(core|lib|sim|bench)/"])])
+
+
+def clang_stage() -> Stage:
+    """Return the stage of the second compiler; libFuzzer comes with it."""
+    return build_and_test("clang", [], env={"CC": "clang", "CXX": "clang++"})
+
+
+def test_stages() -> list[Stage]:
+    """Return the stages that build and run."""
+    report = BUILD / "check-pytest.xml"
+    pytest = [PYTHON, "-m", "pytest", f"--junitxml={report}"]
+    return [
+        build_and_test("gcc", []),
+        clang_stage(),
+        build_and_test(
+            "asan",
+            ["-Dbuildtype=debugoptimized", "-Db_sanitize=address,undefined"],
+            tests=["--no-suite", "bench", "--timeout-multiplier", "4"],
+        ),
+        build_and_test(
+            "tsan",
+            ["-Dbuildtype=debugoptimized", "-Db_sanitize=thread"],
+            tests=["--suite", "stress", "--timeout-multiplier", "4"],
+            build_all=False,
+        ),
+        build_and_test(
+            "aarch64",
+            ["--cross-file", "cross/aarch64-linux-gnu.ini"],
+            tests=["--timeout-multiplier", "4"],
+        ),
+        Stage(
+            "pytest",
+            "build",
+            [Command(pytest, {"SCHEDSHARD_BUILD": str((BUILD / "check-gcc").resolve())})],
+            [(report, count_junit)],
+        ),
+    ]
+
+
+def main(names: Sequence[str]) -> int:
+    """Run the stages with these names, all without any; return the exit status."""
+    os.chdir(Path(__file__).resolve().parent.parent)
+    stages = [*lint_stages(), *test_stages()]
+    known = {stage.name for stage in stages} | {stage.group for stage in stages}
+    for name in names:
+        if name not in known:
+            print(f"check: no stage {name!r}, only {', '.join(sorted(known))}", file=sys.stderr)
+            return 2
+    if names:
+        stages = [stage for stage in stages if stage.name in names or stage.group in names]
+    return run_stages(stages, LOGS)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""schedshard-bench as a program: its output's form, its errors, what it does without valgrind."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from typing import ClassVar
+
+ROW_KEYS = {
+    "group", "op", "variant", "reference", "plan", "density", "ns", "ratio", "ratio_low",
+    "ratio_high", "instructions", "instructions_ratio",
+}  # fmt: skip
+HOST_KEYS = {"cpu", "arch", "kernel", "online_cpus", "contended_cpus", "compiler"}
+
+
+class Usage(unittest.TestCase):
+    """Runs of the program, with nothing in its search path: no valgrind."""
+
+    binary: ClassVar[str]
+
+    def run_bench(self, *args: str) -> subprocess.CompletedProcess[str]:
+        """Run without valgrind in reach; nothing may be left in the temporary directory."""
+        with tempfile.TemporaryDirectory() as directory:
+            run = subprocess.run(
+                [self.binary, *args],
+                capture_output=True,
+                text=True,
+                check=False,
+                env={**os.environ, "PATH": directory, "TMPDIR": directory},
+            )
+            assert not list(Path(directory).iterdir())
+        return run
+
+    def test_unknown_option(self) -> None:
+        """A misspelt option is one line and status 2."""
+        run = self.run_bench("--shrt")
+        assert (run.returncode, run.stdout) == (2, "")
+        assert run.stderr == "schedshard-bench: unknown option '--shrt' (see --help)\n"
+
+    def test_instructions_without_valgrind(self) -> None:
+        """Asked for counts alone, it says in one line what is missing."""
+        run = self.run_bench("--instructions")
+        assert (run.returncode, run.stdout) == (2, "")
+        assert run.stderr.count("\n") == 1
+        assert "valgrind is not installed" in run.stderr
+
+    def test_short_without_valgrind(self) -> None:
+        """Times come without counts, every row complete, ratios within their spread."""
+        run = self.run_bench("--short")
+        assert run.returncode == 0, run.stderr
+        result = json.loads(run.stdout)
+        assert set(result["host"]) == HOST_KEYS
+        alone = result["host"]["contended_cpus"] is None
+        references = set()
+        for row in result["rows"]:
+            assert set(row) == ROW_KEYS
+            assert row["instructions"] is None
+            if row["group"] == "contended" and alone:
+                assert row["ns"] is None
+                continue
+            assert row["ns"] > 0
+            assert row["ratio_low"] <= row["ratio"] <= row["ratio_high"], row
+            if row["variant"] == row["reference"]:
+                assert row["ratio"] == 1
+                references.add((row["group"], row["op"], row["plan"], row["density"]))
+        for row in result["rows"]:
+            if row["ns"] is not None:
+                key = (row["group"], row["op"], row["plan"], row["density"])
+                assert key in references
+
+
+if __name__ == "__main__":
+    Usage.binary = sys.argv.pop(1)
+    unittest.main(verbosity=2)
