@@ -26,7 +26,8 @@
  * LLC a package both levels are the same group.
  *
  * SMT: one request a core and line. A second thread of that core parks on it, tries again
- * when the first one has done its operation, and, with others waiting, finds the line gone. That siblings
+ * when the first one has done its operation, and, with others waiting, finds the line gone; the
+ * threads of a core take turns. That siblings
  * gain nothing under contention is what the 8-socket measurement shows beyond 224 threads.
  *
  * Left out: capacity (a core remembers 4,096 lines, direct mapped; an LLC never evicts), link and
@@ -574,8 +575,12 @@ void coherence_resume(struct coherence *c, uint32_t req)
 	if (!r->write)
 		*copy_of(c, c->model->cpu[req / 2].core, r->line) =
 			(struct copy){ r->line, r->version };
+	/*
+	 * A moment before the operation is done: the sibling asks next, and the thread that had the
+	 * line parks on it. At the same time the lower-numbered one would win for ever.
+	 */
 	for (uint32_t t = 0; t < core->nr_cpus; t++)
 		if (r->parked >> t & 1)
-			event_push(&c->events, r->granted + r->op, EVENT_RESUME, core->cpu[t]);
+			event_push(&c->events, r->granted + r->op - 1, EVENT_RESUME, core->cpu[t]);
 	r->parked = 0;
 }
