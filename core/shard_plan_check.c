@@ -45,29 +45,30 @@ void shard_rec_sort(struct shard_rec *rec, u32 n, shard_rec_before before)
 	}
 }
 
+/* Equal ids in order of CPU number, so that the CPU that is blamed does not depend on the sort. */
 static bool by_core(const struct shard_rec *a, const struct shard_rec *b)
 {
-	return a->core < b->core;
+	return a->core != b->core ? a->core < b->core : a->cpu < b->cpu;
 }
 
 static bool by_l2(const struct shard_rec *a, const struct shard_rec *b)
 {
-	return a->l2 < b->l2;
+	return a->l2 != b->l2 ? a->l2 < b->l2 : a->cpu < b->cpu;
 }
 
 static bool by_llc(const struct shard_rec *a, const struct shard_rec *b)
 {
-	return a->llc < b->llc;
+	return a->llc != b->llc ? a->llc < b->llc : a->cpu < b->cpu;
 }
 
 static bool by_node(const struct shard_rec *a, const struct shard_rec *b)
 {
-	return a->node < b->node;
+	return a->node != b->node ? a->node < b->node : a->cpu < b->cpu;
 }
 
 static bool by_package(const struct shard_rec *a, const struct shard_rec *b)
 {
-	return a->package < b->package;
+	return a->package != b->package ? a->package < b->package : a->cpu < b->cpu;
 }
 
 static bool same_above_l2(const struct shard_rec *a, const struct shard_rec *b)

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * The whole test harness: checks that print both sides and their difference, a counter of
+ * passed tests, a random number generator. A test is a function without arguments; main()
+ * calls RUN(name) for each and returns test_done().
+ *
+ * The first failed check ends the program with status 1: what follows a broken invariant
+ * tells nothing.
+ */
+#ifndef TEST_H
+#define TEST_H
+
+#include "port.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct test_state {
+	const char *name;
+	const char *shape; /* printed with a failure when set */
+	unsigned int passed;
+	u64 seed; /* of a randomised test, printed with a failure when not 0 */
+	u64 step;
+};
+
+extern struct test_state test_state;
+
+#define RUN(test)                        \
+	do {                             \
+		test_state.name = #test; \
+		test();                  \
+		test_state.passed++;     \
+	} while (0)
+
+void test_fail(const char *file, int line, const char *fmt, ...)
+	__attribute__((noreturn, format(printf, 3, 4)));
+int test_done(void);
+
+#define CHECK(cond)                                                           \
+	do {                                                                  \
+		if (!(cond))                                                  \
+			test_fail(__FILE__, __LINE__, "not true: %s", #cond); \
+	} while (0)
+
+#define CHECK_EQ(a, b)                                                                             \
+	do {                                                                                       \
+		s64 check_a__ = (s64)(a), check_b__ = (s64)(b);                                    \
+		if (check_a__ != check_b__)                                                        \
+			test_fail(__FILE__, __LINE__,                                              \
+				  "%s is %" PRId64 ", %s is %" PRId64 ", difference %" PRId64, #a, \
+				  check_a__, #b, check_b__, check_a__ - check_b__);                \
+	} while (0)
+
+/* Ordinary masks of @nr_cpus bits: prints every CPU in which they differ. */
+#define CHECK_MASK_EQ(a, b, nr_cpus) test_check_mask(__FILE__, __LINE__, #a, a, #b, b, nr_cpus)
+void test_check_mask(const char *file, int line, const char *a_name, const unsigned long *a,
+		     const char *b_name, const unsigned long *b, u32 nr_cpus);
+
+/* Memory of port_alloc() that was not given back yet. */
+size_t test_bytes_allocated(void);
+
+/* The @n-th port_alloc() from now on fails, 1: the next; 0: none does. */
+void test_fail_alloc(unsigned int n);
+
+/* xorshift64*: the same seed gives the same test. */
+static inline u64 test_random(u64 *state)
+{
+	*state ^= *state >> 12;
+	*state ^= *state << 25;
+	*state ^= *state >> 27;
+	return *state * 0x2545f4914f6cdd1dull;
+}
+
+/* A number below @n, which is not 0. */
+static inline u32 test_below(u64 *state, u32 n)
+{
+	return (u32)((test_random(state) >> 32) * n >> 32);
+}
+
+/* Seed of the command line, or a fixed one; never 0. */
+u64 test_seed(int argc, char **argv);
+
+static inline bool test_bit(const unsigned long *mask, u32 cpu)
+{
+	return mask[cpu / 64] >> cpu % 64 & 1;
+}
+
+static inline void test_set_bit(unsigned long *mask, u32 cpu)
+{
+	mask[cpu / 64] |= 1ul << cpu % 64;
+}
+
+/* Most CPU numbers in any shape; masks on the stack have this many bits. */
+#define TEST_MAX_CPUS  8192
+#define TEST_MAX_WORDS (TEST_MAX_CPUS / 64)
+
+#endif /* TEST_H */
