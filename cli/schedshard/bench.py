@@ -24,7 +24,7 @@ class BenchRequest:
 
 def bench_argv(request: BenchRequest) -> list[str]:
     """The argument list of schedshard-bench."""
-    return [str(bench_binary()), *(["--quick"] if request.quick else [])]
+    return [str(bench_binary()), *(["--short"] if request.quick else [])]
 
 
 def bench(request: BenchRequest) -> dict[str, Any]:

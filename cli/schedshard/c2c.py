@@ -8,6 +8,7 @@ information, and only while it is the same binary.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from schedshard.dwarf import Layouts
@@ -32,7 +33,7 @@ class C2cRequest:
 
 @dataclass(frozen=True)
 class Names:
-    """Where names come from; both empty when the simulator was rebuilt since the result."""
+    """Where names come from; both empty when the simulator is not the one that made the result."""
 
     frames: dict[int, tuple[Frame, ...]]
     layouts: Layouts | None
@@ -63,15 +64,29 @@ def find_names(request: C2cRequest) -> Names:
     """Symbols and layouts of everything that will be shown."""
     binary = sim_binary()
     recorded = request.result["provenance"].get("simulator_sha256")
-    if not binary.is_file() or recorded != sha256_file(binary):
+    if not binary.is_file() or recorded != sha256_file(binary) or not _is_elf(binary):
         return Names({}, None)
     pcs: set[int] = set()
     types: set[str] = set()
     for _, _, lines in selected(request):
         for line in lines:
             types.add(str(line.get("type", "")))
-            pcs.update(int(access["pc"], 16) for access in line["accesses"])
+            pcs.update(_call(access["pc"]) for access in line["accesses"])
     return Names(resolve(binary, pcs), Layouts(binary, types))
+
+
+def _call(pc: str) -> int:
+    """An address inside the access: the simulator sees where the access returns to.
+
+    The instruction there may belong to the next source line.
+    """
+    return int(pc, 16) - 1
+
+
+def _is_elf(binary: Path) -> bool:
+    """A script that starts the simulator somewhere else has no names of its own."""
+    with binary.open("rb") as file:
+        return file.read(4) == b"\x7fELF"
 
 
 def c2c(request: C2cRequest, names: Names) -> dict[str, Any]:
@@ -145,7 +160,9 @@ def _line(line: dict[str, Any], total: int, names: Names) -> dict[str, Any]:
 def _access(
     access: dict[str, Any], line: dict[str, Any], stores: int, names: Names
 ) -> dict[str, Any]:
-    frames = names.frames.get(int(access["pc"], 16), ())
+    frames = names.frames.get(_call(access["pc"]), ())
+    # The atomic operations of the port layer are the access; what is asked is who did it.
+    callers = tuple(frame for frame in frames if not frame.source.startswith("port/")) or frames
     field = ""
     if names.layouts is not None and line.get("type"):
         offset = int(line["line"]) * LINE_BYTES + int(access["offset"])
@@ -162,7 +179,8 @@ def _access(
         "avg_load_cycles": access["avg_load_cycles"],
         "max_load_cycles": access["max_load_cycles"],
         "cpus": access["cpus"],
-        "symbol": " < ".join(frame.function for frame in frames) or access["pc"],
-        "source": frames[0].source if frames else "?",
+        "symbol": " < ".join(frame.function for frame in callers) or access["pc"],
+        "source": callers[0].source if callers else "?",
+        "frames": [{"function": frame.function, "source": frame.source} for frame in frames],
         "field": field,
     }

@@ -45,8 +45,13 @@ def show(renderable: RenderableType) -> None:
     width = None if sys.stdout.isatty() else _PLAIN_WIDTH
     if sys.stdout.isatty() and shutil.get_terminal_size().columns < 60:
         width = _PLAIN_WIDTH
-    console = Console(width=width, highlight=False, soft_wrap=False)
-    console.print(renderable)
+    console = Console(width=width, highlight=False)
+    if console.is_terminal:
+        console.print(renderable)
+        return
+    with console.capture() as captured:
+        console.print(renderable)
+    sys.stdout.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
 
 
 def deliver(

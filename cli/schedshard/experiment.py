@@ -127,6 +127,16 @@ def load_experiment(name: str) -> Experiment:
     return parse_experiment(EXPERIMENTS / f"{name}.toml")
 
 
+def protocol_calibration() -> str:
+    """The published curves on which the simulator's own constants were chosen, with sources."""
+    curves = [
+        f"{experiment.name} on {experiment.published.machine} ({experiment.published.source})"
+        for experiment in map(load_experiment, experiment_names())
+        if experiment.published is not None and experiment.published.role == "calibration"
+    ]
+    return "; ".join(curves) or "none"
+
+
 def parse_experiment(path: Path) -> Experiment:
     """Read one file of declarative inputs; a wrong one is named with the key that is wrong."""
     try:

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from schedshard.errors import UserError
+from schedshard.paths import shown
 from schedshard.presets import Machine, load_machine, machine_topology, preset_names
 from schedshard.provenance import sha256_file
 
@@ -70,7 +71,7 @@ def describe(machine: Machine) -> dict[str, Any]:
         "name": machine.name,
         "title": machine.title,
         "kind": machine.kind,
-        "file": str(machine.path),
+        "file": shown(machine.path),
         "sha256": sha256_file(machine.path),
         **counts,
         "numbers": [

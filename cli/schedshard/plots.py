@@ -131,7 +131,7 @@ def yield_bars(result: dict[str, Any]) -> Figure:
         axes.set_xlim(low / 2.5, 4.0)
         axes.set_yticks(range(len(variants)), [v["title"] for v in variants])
         axes.invert_yaxis()
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: percent(x)))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x * 100:g}%"))
         axes.set_xlabel(f"cycles per operation, relative to '{result['baseline']}' (log scale)")
         _style(axes, "x")
     return figure
@@ -145,11 +145,14 @@ def machine_dots(results: Sequence[dict[str, Any]]) -> Figure:
         names: dict[str, str] = {}
         for row, result in enumerate(results):
             values = [v["ns_per_op"] for v in result["variants"]]
+            # Variants of equal cost stay apart by a little height each.
+            step = 0.4 / max(1, len(values) - 1)
             axes.plot([min(values), max(values)], [row, row], color="#cbd2d9", lw=2, zorder=1)
             for index, variant in enumerate(result["variants"]):
                 names.setdefault(variant["name"], variant["title"])
                 axes.plot(
-                    variant["ns_per_op"], row, _MARKERS[index % len(_MARKERS)],
+                    variant["ns_per_op"], row - 0.2 + index * step,
+                    _MARKERS[index % len(_MARKERS)],
                     color=variant_colour(variant["name"], index), markersize=7,
                     markeredgecolor="white", markeredgewidth=0.7, zorder=3,
                 )  # fmt: skip

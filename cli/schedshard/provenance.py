@@ -51,14 +51,18 @@ def tool_versions() -> dict[str, str]:
     return {"version": VERSION, "commit": commit()}
 
 
-def machine_provenance(path: Path, data: dict[str, Any]) -> dict[str, str]:
-    """The machine file's identity and where its constants come from.
+def machine_provenance(
+    path: Path, data: dict[str, Any], protocol_calibration: str
+) -> dict[str, str]:
+    """The machine file's identity and what every number predicted on it was calibrated on.
 
-    ``data`` is the parsed file: its [source] entries for latencies and protocol constants are
-    the calibration of every number that was predicted on it.
+    ``data`` is the parsed file: its [source] entries for latencies and protocol constants tell
+    where these come from; constants that it does not give are the simulator's own, chosen on
+    what ``protocol_calibration`` names.
     """
     source = data.get("source", {})
-    parts = [
+    parts = [f"protocol constants: {protocol_calibration}"]
+    parts += [
         f"{key}: {text}"
         for key, text in (source.items() if isinstance(source, dict) else ())
         if key.split(".")[0] in ("latency_ns", "protocol")
@@ -66,5 +70,5 @@ def machine_provenance(path: Path, data: dict[str, Any]) -> dict[str, str]:
     return {
         "machine_file": shown(path),
         "machine_sha256": sha256_file(path),
-        "calibration": "; ".join(parts) or "the machine file names no source",
+        "calibration": "; ".join(parts),
     }

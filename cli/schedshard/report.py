@@ -13,7 +13,7 @@ from schedshard import plots
 from schedshard.errors import UserError
 from schedshard.format import nanoseconds, percent, signed_percent, significant
 from schedshard.result import BENCH, RUN, SENSITIVITY, TOPO, is_curve
-from schedshard.tables import machine_label, run_notes
+from schedshard.tables import BENCH_COLUMNS, bench_host, bench_rows, machine_label, run_notes
 from schedshard.topo import plan_rows, plan_sentence, tree
 from schedshard.topo_picture import picture
 
@@ -108,6 +108,7 @@ def lacking(result: dict[str, Any]) -> list[str]:
 def _bars_section(result: dict[str, Any]) -> Section:
     rows = []
     published = any(v.get("published") is not None for v in result["variants"])
+    reads = any("cycles_per_read" in v for v in result["variants"])
     for variant in result["variants"]:
         relative = variant["relative"]
         row = [
@@ -117,6 +118,9 @@ def _bars_section(result: dict[str, Any]) -> Section:
             _num(significant(variant["ns_per_op"])),
             _num(percent(relative) if relative is not None else "-"),
         ]
+        if reads:
+            walk = variant.get("cycles_per_read")
+            row.append(_num(significant(walk) if walk is not None else ""))
         if published:
             figure, error = variant.get("published"), variant.get("error")
             base = variant["name"] == result["baseline"]
@@ -130,6 +134,7 @@ def _bars_section(result: dict[str, Any]) -> Section:
                 row.append(_num(""))
         rows.append(row)
     columns = ["variant", "", "cycles/op", "ns/op", "predicted"]
+    columns += ["cycles/walk"] if reads else []
     columns += ["published", "error", "band"] if published else []
     section = Section(
         anchor=f"{result['experiment']}-{result['machine']['name']}",
@@ -156,9 +161,9 @@ def _where(result: dict[str, Any]) -> str:
 def _notes(result: dict[str, Any]) -> list[str]:
     """The notes of the terminal, without those that the page shows in boxes of their own."""
     return [
-        note
-        for note in run_notes(result)
-        if not note.startswith("seed ") and " is not " not in note
+        f"{word}: {said}"
+        for word, said in run_notes(result)
+        if word not in ("provenance", "outside")
     ]
 
 
@@ -223,37 +228,22 @@ def _comparison(results: list[dict[str, Any]]) -> Section:
 
 def _bench_section(data: dict[str, Any]) -> Section:
     tables = []
-    for group in dict.fromkeys(row["group"] for row in data["rows"]):
-        rows = []
-        for row in data["rows"]:
-            if row["group"] != group:
-                continue
-            rows.append(
-                [
-                    Cell(str(row["op"])),
-                    Cell(str(row.get("density") or "")),
-                    Cell(str(row["variant"]), "code"),
-                    *(
-                        _num(shape.format(float(row[key])) if row.get(key) is not None else "")
-                        for key, shape in (
-                            ("ns", "{:,.2f}"),
-                            ("ratio_to_plain", "{:.2f}x"),
-                            ("instructions", "{:,.1f}"),
-                            ("instructions_ratio", "{:.2f}x"),
-                        )
-                    ),
-                ]
-            )
-        columns = ["operation", "density", "variant", "ns", "/ plain", "instructions", "/ plain"]
-        tables.append(grid(columns, rows, str(group)))
-    host = ", ".join(f"{key} {value}" for key, value in data["host"].items())
+    for group, rows in bench_rows(data):
+        cells = [
+            [*(Cell(text) for text in row[:3]), Cell(row[3], "code"), *(_num(t) for t in row[4:])]
+            for row in rows
+        ]
+        tables.append(grid(BENCH_COLUMNS, cells, str(group)))
     return Section(
         anchor="bench",
         heading="The structures on this host's CPUs",
-        where=f"measured: {host}",
+        where=bench_host(data),
         tables=tables,
-        notes=["Times of a shared or virtual host vary between runs; instruction counts do not."]
-        + (["A quick run: its times are less certain."] if data.get("quick") else []),
+        notes=[
+            "ratio: to the first variant of the same operation, of interleaved rounds of one run. "
+            "Times of a shared or virtual host vary between runs; instruction counts do not."
+        ]
+        + (["A short run: its times are less certain."] if data.get("quick") else []),
     )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from schedshard.errors import UserError
-from schedshard.experiment import Experiment, PublishedPoint, Variant
+from schedshard.experiment import Experiment, PublishedPoint, Variant, protocol_calibration
 from schedshard.paths import sim_binary
 from schedshard.presets import Machine
 from schedshard.progress import Ticker, silent
@@ -24,7 +24,11 @@ PLACEMENTS = ("os", "compact", "scatter")
 
 @dataclass(frozen=True)
 class RunRequest:
-    """What the user asked for; ``cpus`` None is all, ``threads`` None is the default sweep."""
+    """What the user asked for.
+
+    ``cpus`` None is all, ``threads`` None is the default sweep; ``params`` go before the inputs
+    that the experiment declares.
+    """
 
     experiment: Experiment
     machine: Machine
@@ -34,6 +38,7 @@ class RunRequest:
     placement: str = "os"
     variants: tuple[str, ...] = ()
     threads: tuple[int, ...] | None = None
+    params: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -94,6 +99,7 @@ def point_argv(plan: RunPlan, point: Point) -> list[str]:
     argv += ["--seed", str(request.seed), "--placement", request.placement]
     params = {param.name: param.value for param in request.experiment.params}
     params.update(point.variant.params)
+    params.update(request.params)
     for name, value in params.items():
         argv += ["--param", f"{name}={value:.12g}"]
     return argv
@@ -162,7 +168,7 @@ def merge(plan: RunPlan, raws: Sequence[Any]) -> dict[str, Any]:
     result["provenance"] = {
         **tool_versions(),
         "seed": request.seed,
-        **machine_provenance(machine.path, machine.data),
+        **machine_provenance(machine.path, machine.data, protocol_calibration()),
         "experiment_sha256": sha256_file(experiment.path),
         "simulator_sha256": sha256_file(sim_binary()),
     }
@@ -225,6 +231,8 @@ def _bars(
                 row["accepted"] = variant.accept.holds(relative, variant.published)
                 if not row["accepted"] and variant.lacks:
                     row["lacks"] = variant.lacks
+        if "cycles_per_read" in values:
+            row["cycles_per_read"] = values["cycles_per_read"]
         row["metrics"] = values
         row["lines"] = raw.get("lines", [])
         rows.append(row)

@@ -40,12 +40,24 @@ def machine_label(machine: dict[str, Any]) -> str:
 def run_tables(result: dict[str, Any]) -> RenderableType:
     """A result of `run`: predicted, published, error, and what each word means."""
     body = _curve(result) if is_curve(result) else _bars(result)
-    return Together(body, *[Text(line) for line in run_notes(result)])
+    return Together(_heading(result), body, notes_view(run_notes(result)))
 
 
-def _heading(result: dict[str, Any]) -> str:
+def notes_view(notes: list[tuple[str, str]]) -> Table:
+    """Notes below a table: a word and its sentence, wrapped beside it."""
+    made = Table.grid(padding=(0, 2))
+    made.add_column(style="dim", no_wrap=True)
+    made.add_column(overflow="fold")
+    for word, said in notes:
+        made.add_row(word, said)
+    return made
+
+
+def _heading(result: dict[str, Any]) -> Text:
     machine = result["machine"]
-    return f"{result['title']}\n{machine['title']}, {result['cpus']} of {machine['cpus']} CPUs"
+    text = Text(result["title"], style="bold")
+    where = f"\n{machine['title']}, {result['cpus']} of {machine['cpus']} CPUs"
+    return text.append(where, style="not bold")
 
 
 def _verdict(row: dict[str, Any]) -> Text:
@@ -58,9 +70,11 @@ def _verdict(row: dict[str, Any]) -> Text:
 
 def _bars(result: dict[str, Any]) -> Table:
     published = any(row.get("published") is not None for row in result["variants"])
-    numbers = ["cycles/op", "ns/op", "predicted", "published", "error"]
-    columns = ["variant", "", *numbers[:3], *(numbers[3:] if published else ())]
-    made = table(_heading(result), *columns, *(("band",) if published else ()), right=numbers)
+    reads = any("cycles_per_read" in row for row in result["variants"])
+    numbers = ["cycles/op", "ns/op", "predicted", "cycles/walk", "published", "error"]
+    columns = ["variant", "", *numbers[:3], *(numbers[3:4] if reads else ())]
+    columns += numbers[4:] if published else []
+    made = table(None, *columns, *(("band",) if published else ()), right=numbers)
     for row in result["variants"]:
         relative = row["relative"]
         cells: list[str | Text] = [
@@ -70,6 +84,8 @@ def _bars(result: dict[str, Any]) -> Table:
             significant(row["ns_per_op"]),
             percent(relative) if relative is not None else "-",
         ]
+        if reads:
+            cells.append(significant(row["cycles_per_read"]) if "cycles_per_read" in row else "")
         if published:
             figure = row.get("published")
             error = row.get("error")
@@ -89,7 +105,7 @@ def _curve(result: dict[str, Any]) -> Table:
         columns.append(f"{variant['name']} ns/op")
         if any("published" in point for point in variant["points"]):
             columns += ["published", "error"]
-    made = table(_heading(result), *columns, right=columns)
+    made = table(None, *columns, right=columns)
     counts = sorted({point["threads"] for v in variants for point in v["points"]})
     for count in counts:
         cells = [str(count)]
@@ -104,44 +120,50 @@ def _curve(result: dict[str, Any]) -> Table:
     return made
 
 
-def run_notes(result: dict[str, Any]) -> list[str]:
+def run_notes(result: dict[str, Any]) -> list[tuple[str, str]]:
     """The sentences under a result: labels, errors, sources, and what is outside its band."""
     machine = result["machine"]
-    notes = [f"predicted: simulated on machine file '{machine['name']}' ({machine['kind']})"]
+    notes = [("predicted", f"simulated on machine file '{machine['name']}' ({machine['kind']})")]
     published = result.get("published")
     if published:
-        what = (
-            "CALIBRATION, the model's constants were chosen on this curve"
-            if published["role"] == "calibration"
-            else "nothing in the model was fitted to it"
+        calibration = published["role"] == "calibration"
+        notes.append(("published", published["source"]))
+        notes.append(
+            ("calibration", "the model's constants were chosen on this very curve")
+            if calibration
+            else ("prediction", "nothing in the model was fitted to the published figures")
         )
-        notes.append(f"published: {published['source']} ({what})")
     for variant in result["variants"]:
         if "median_error" in variant:
-            accept = (published or {}).get("accept")
-            verdict = ""
-            if accept:
-                holds = "inside" if variant.get("accepted") else "OUTSIDE"
-                verdict = (
-                    f": {holds} the band (median {accept['median']:.0%}, "
-                    f"worst {accept['worst']:.0%})"
-                )
-            notes.append(
-                f"{variant['name']}, {accept['from_threads'] if accept else 1} threads and more: "
-                f"median error {variant['median_error']:.1%}, "
-                f"worst {variant['worst_error']:.1%}{verdict}"
-            )
+            notes.append(("error", curve_verdict(result, variant)))
         if variant.get("accepted") is False and "accept" in variant:
             why = variant.get("lacks", "DESIGN.md tells what the model lacks")
-            notes.append(f"{variant['name']} is not {variant['accept']}: {why}")
+            notes.append(("outside", f"{variant['name']} is not {variant['accept']}: {why}"))
     provenance = result["provenance"]
     notes.append(
-        f"seed {provenance['seed']}, machine file sha256 {provenance['machine_sha256'][:12]}, "
-        f"schedshard {provenance['version']} commit {provenance['commit'][:12]}; "
-        f"{result['simulator']['events']:,} memory events in "
-        f"{result['simulator']['seconds']:.1f} CPU seconds"
+        (
+            "provenance",
+            f"seed {provenance['seed']}, machine file sha256 {provenance['machine_sha256'][:12]}, "
+            f"schedshard {provenance['version']} commit {provenance['commit'][:12]}; "
+            f"{result['simulator']['events']:,} memory events in "
+            f"{result['simulator']['seconds']:.1f} CPU seconds",
+        )
     )
     return notes
+
+
+def curve_verdict(result: dict[str, Any], variant: dict[str, Any]) -> str:
+    """How near a predicted curve is to the published one."""
+    accept = result.get("published", {}).get("accept")
+    start = accept["from_threads"] if accept else 1
+    said = (
+        f"{variant['name']}, {start} threads and more: median {variant['median_error']:.1%}, "
+        f"worst {variant['worst_error']:.1%}"
+    )
+    if accept:
+        holds = "inside" if variant.get("accepted") else "OUTSIDE"
+        said += f", {holds} the band (median {accept['median']:.0%}, worst {accept['worst']:.0%})"
+    return said
 
 
 def machines_table(rows: list[dict[str, Any]]) -> Table:
@@ -182,30 +204,61 @@ def topo_view(data: dict[str, Any], shards_shown: int = 64) -> RenderableType:
     return Together(*parts)
 
 
-def bench_tables(data: dict[str, Any]) -> RenderableType:
-    """Operations on this host's CPUs, one table a group; ratios are to the plain bitmap."""
-    parts: list[RenderableType] = []
+def bench_rows(data: dict[str, Any]) -> list[tuple[str, list[list[str]]]]:
+    """The rows of a bench by group, as text; a cell that repeats the one above it is empty."""
+    groups = []
     for group in dict.fromkeys(row["group"] for row in data["rows"]):
-        rows = [row for row in data["rows"] if row["group"] == group]
-        numbers = ("ns", "/ plain", "instructions", "/ plain ")
-        made = table(group, "operation", "density", "variant", *numbers, right=numbers)
-        last: tuple[Any, Any] | None = None
-        for row in rows:
-            key = (row["op"], row.get("density"))
-            shown = key != last
+        rows = []
+        last: tuple[Any, ...] = ()
+        for row in data["rows"]:
+            if row["group"] != group:
+                continue
+            key = (row["op"], row.get("plan"), row.get("density"))
+            head = ["" if key == last else str(part or "") for part in key]
             last = key
-            made.add_row(
-                row["op"] if shown else "",
-                str(row.get("density") or "") if shown else "",
-                row["variant"],
-                _number(row.get("ns")),
-                _ratio(row.get("ratio_to_plain")),
-                _number(row.get("instructions")),
-                _ratio(row.get("instructions_ratio")),
+            spread = ""
+            if row.get("ratio_low") is not None and row["variant"] != row.get("reference"):
+                spread = f"{row['ratio_low']:.2f}-{row['ratio_high']:.2f}"
+            rows.append(
+                [
+                    *head,
+                    row["variant"],
+                    _number(row.get("ns")),
+                    _ratio(row.get("ratio")),
+                    spread,
+                    _number(row.get("instructions")),
+                    _ratio(row.get("instructions_ratio")),
+                ]
             )
+        groups.append((group, rows))
+    return groups
+
+
+BENCH_COLUMNS = (
+    "operation", "plan", "density", "variant", "ns", "ratio", "p10-p90", "instructions", "ratio ",
+)  # fmt: skip
+
+
+def bench_host(data: dict[str, Any]) -> str:
+    """The host in words."""
+    host = data["host"]
+    known = [f"{key.replace('_', ' ')} {_plain(value)}" for key, value in host.items() if value]
+    return "measured on this host: " + ", ".join(known)
+
+
+def _plain(value: Any) -> str:
+    return " and ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def bench_tables(data: dict[str, Any]) -> RenderableType:
+    """Operations on this host's CPUs, one table a group; ratios are to the group's reference."""
+    parts: list[RenderableType] = []
+    for group, rows in bench_rows(data):
+        made = table(group, *BENCH_COLUMNS, right=BENCH_COLUMNS[4:])
+        for row in rows:
+            made.add_row(*row)
         parts.append(made)
-    host = ", ".join(f"{key} {value}" for key, value in data["host"].items())
-    parts.append(Text(f"measured on this host: {host}"))
+    parts.append(Text(bench_host(data)))
     return Together(*parts)
 
 
@@ -226,9 +279,7 @@ def c2c_tables(report: dict[str, Any]) -> RenderableType:
             parts.append(_c2c_accesses(number, line))
     if not report["names_resolved"]:
         parts.append(
-            Text(
-                "no symbols: the simulator was rebuilt since this result, run the experiment again"
-            )
+            Text("no symbols: another simulator made this result, run the experiment again")
         )
     return Together(*parts)
 
