@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+#include "sim.h"
+#include "toy.h"
+
+static void one(struct step *s)
+{
+	switch (s->kind) {
+	case STEP_LOAD:
+		(void)__atomic_load_n(s->addr, __ATOMIC_RELAXED);
+		break;
+	case STEP_STORE:
+		__atomic_store_n(s->addr, 1, __ATOMIC_RELAXED);
+		break;
+	case STEP_ADD:
+		__atomic_fetch_add(s->addr, 1, __ATOMIC_RELAXED);
+		break;
+	case STEP_FENCE:
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+		break;
+	case STEP_LOOP_ADD:
+		for (uint64_t i = 0; i < s->n; i++)
+			__atomic_fetch_add(s->addr, 1, __ATOMIC_RELAXED);
+		break;
+	}
+}
+
+void toy_body(uint32_t cpu, void *arg)
+{
+	struct script *script = arg;
+
+	(void)cpu;
+	for (int i = 0; i < script->n; i++) {
+		struct step *s = &script->step[i];
+		uint64_t begin;
+
+		if (sim_now() < s->at)
+			sim_spend(s->at - sim_now());
+		begin = sim_now();
+		one(s);
+		s->took = sim_now() - begin;
+	}
+}

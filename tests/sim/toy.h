@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * toy.h - a machine small enough to predict by hand, and what the tests do on it.
+ *
+ * 2 packages x 2 LLCs x 2 cores x 2 threads at 1 GHz; CPU = 8 * thread + core:
+ *
+ *   package 0: LLC 0 = cores 0 1, LLC 1 = cores 2 3; package 1: LLC 2 = 4 5, LLC 3 = 6 7
+ */
+#ifndef TESTS_SIM_TOY_H
+#define TESTS_SIM_TOY_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "model.h"
+
+#define CHECK(cond)                                                                                \
+	do {                                                                                       \
+		if (!(cond)) {                                                                     \
+			fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #cond);       \
+			exit(1);                                                                   \
+		}                                                                                  \
+	} while (0)
+
+#define CHECK_EQ(a, b)                                                                             \
+	do {                                                                                       \
+		long long check_a = (long long)(a), check_b = (long long)(b);                      \
+		if (check_a != check_b) {                                                          \
+			fprintf(stderr, "%s:%d: %s is %lld, expected %lld (%s)\n", __FILE__,       \
+				__LINE__, #a, check_a, check_b, #b);                               \
+			exit(1);                                                                   \
+		}                                                                                  \
+	} while (0)
+
+/* What one CPU does: a list of steps, each at a given time. */
+enum step_kind { STEP_LOAD, STEP_STORE, STEP_ADD, STEP_FENCE, STEP_LOOP_ADD };
+
+struct step {
+	uint64_t at;	/* picoseconds; the CPU waits until then */
+	enum step_kind kind;
+	uint64_t *addr;
+	uint64_t n;	/* of STEP_LOOP_ADD */
+	uint64_t took;	/* result: picoseconds */
+};
+
+struct script {
+	struct step *step;
+	int n;
+};
+
+/* A fresh simulated toy; @protocol: extra lines for its [protocol] table. */
+void toy_begin(const char *protocol, uint64_t seed);
+void toy_end(void);
+
+/* Runs a script; compiled with instrumentation. */
+void toy_body(uint32_t cpu, void *script);
+
+#endif
