@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import queue
+import re
 import subprocess
 import sys
 import threading
@@ -23,6 +24,7 @@ from typing import TextIO
 
 HEARTBEAT_SECONDS = 20.0
 SHOWN_ON_FAILURE = 60
+COLOUR = re.compile(r"\x1b\[[0-9;]*[mK]")
 
 
 @dataclass
@@ -143,6 +145,7 @@ def run_command(command: Command, log: TextIO, screen: Screen, started: float) -
             line = ""
         if line is None:
             return process.wait()
+        line = COLOUR.sub("", line)
         log.write(line)
         last = line if line.strip() else last
         if time.monotonic() - shown >= period:
