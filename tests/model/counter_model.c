@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * The counter against one integer, for every shape: in paired use against an array that
+ * says for each CPU how many items it counts, so that no more are taken off than were
+ * counted there or early; in unpaired use with any additions.
+ */
+#include "shapes.h"
+#include "shard_counter.h"
+#include "test.h"
+
+static u64 seed;
+
+static u32 any_cpu(const struct shard_plan *plan, u64 *random)
+{
+	return plan->idx_to_cpu[test_below(random, plan->nr_possible)];
+}
+
+static void maybe_attach(struct shard_counter *c, const struct shard_plan *plan, u64 *random)
+{
+	if (test_below(random, 200))
+		return;
+	if (c->lines)
+		shard_counter_detach(c);
+	else
+		CHECK(shard_counter_attach(c, plan));
+}
+
+static void run_paired(const struct shape *shape)
+{
+	struct shard_plan *plan = shape_plan(shape);
+	struct shard_counter c = SHARD_COUNTER_INIT;
+	u32 *items = calloc(plan->nr_cpus, sizeof(*items));
+	u64 random = seed;
+	s64 total = 0;
+
+	CHECK(items);
+	test_state.shape = shape->name;
+	for (test_state.step = 0; test_state.step < 3000; test_state.step++) {
+		u32 cpu = any_cpu(plan, &random), from = any_cpu(plan, &random);
+		s64 n = test_below(&random, 20);
+
+		maybe_attach(&c, plan, &random);
+		if (items[cpu] && test_below(&random, 100) < 55) {
+			shard_counter_dec(&c, cpu);
+			items[cpu]--;
+			total--;
+		} else {
+			shard_counter_inc(&c, cpu);
+			items[cpu]++;
+			total++;
+		}
+		CHECK_EQ(shard_counter_sum(&c), total);
+		CHECK_EQ(shard_counter_is_zero(&c, from), total == 0);
+		CHECK_EQ(shard_counter_more_than(&c, n, from), total > n);
+		if (total > 0)
+			CHECK(shard_counter_more_than(&c, total - 1, from));
+	}
+	free(items);
+	shard_counter_detach(&c);
+	CHECK_EQ(shard_counter_sum(&c), total);
+	shard_plan_free(plan);
+}
+
+static void run_unpaired(const struct shape *shape)
+{
+	struct shard_plan *plan = shape_plan(shape);
+	struct shard_counter c = SHARD_COUNTER_INIT;
+	u64 random = seed;
+	s64 total = 0;
+
+	test_state.shape = shape->name;
+	for (test_state.step = 0; test_state.step < 3000; test_state.step++) {
+		s64 n = (s64)test_random(&random) >> test_below(&random, 40) >> 12;
+
+		maybe_attach(&c, plan, &random);
+		shard_counter_add(&c, any_cpu(plan, &random), n);
+		total += n;
+		CHECK_EQ(shard_counter_sum(&c), total);
+	}
+	shard_counter_detach(&c);
+	shard_plan_free(plan);
+}
+
+static void paired_use(void)
+{
+	test_state.seed = seed;
+	for (u32 i = 0; i < nr_shapes; i++)
+		run_paired(&shapes[i]);
+}
+
+static void unpaired_use(void)
+{
+	test_state.seed = seed;
+	for (u32 i = 0; i < nr_shapes; i++)
+		run_unpaired(&shapes[i]);
+}
+
+int main(int argc, char **argv)
+{
+	seed = test_seed(argc, argv);
+	RUN(paired_use);
+	RUN(unpaired_use);
+	return test_done();
+}
