@@ -33,11 +33,14 @@
 #define CHUNK_LINES (CHUNK_SIZE / PORT_CACHELINE)
 #define MAX_LINES   (CHUNK_LINES / 4) /* longer objects have their own mapping */
 
+/* A test of the chunks themselves defines it as false. */
+#ifndef PLAIN_MALLOC
 #if defined(__SANITIZE_ADDRESS__)
 #define PLAIN_MALLOC true
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define PLAIN_MALLOC true
+#endif
 #endif
 #endif
 #ifndef PLAIN_MALLOC
@@ -67,7 +70,7 @@ static struct chunk *chunks;
 
 static bool use_malloc(void)
 {
-	return PLAIN_MALLOC || !numa_has_nodes();
+	return PLAIN_MALLOC || !shard_numa_many();
 }
 
 static u32 lines_of(size_t size)
@@ -82,7 +85,7 @@ static void *map_on_node(size_t size, int node)
 	if (ptr == MAP_FAILED)
 		return NULL;
 	if (node >= 0)
-		numa_place(ptr, size, node);
+		shard_numa_place(ptr, size, node);
 	return ptr;
 }
 

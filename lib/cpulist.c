@@ -27,7 +27,7 @@ static const char *parse_number(const char **pos, const char *end, u32 *nr)
 	return NULL;
 }
 
-const char *cpulist_parse(struct cpulist *list, const char *text, size_t len)
+const char *shard_cpulist_parse(struct cpulist *list, const char *text, size_t len)
 {
 	const char *at = text, *end = text + len, *why;
 	u32 first, last;
@@ -60,7 +60,7 @@ const char *cpulist_parse(struct cpulist *list, const char *text, size_t len)
 	}
 }
 
-u32 cpulist_next(const struct cpulist *list, u32 from)
+u32 shard_cpulist_next(const struct cpulist *list, u32 from)
 {
 	u32 at = from / 64;
 	u64 word;
@@ -76,7 +76,7 @@ u32 cpulist_next(const struct cpulist *list, u32 from)
 	return at * 64 + (u32)__builtin_ctzll(word);
 }
 
-u32 cpulist_weight(const struct cpulist *list)
+u32 shard_cpulist_weight(const struct cpulist *list)
 {
 	u32 nr = 0;
 

@@ -24,14 +24,14 @@ struct cpulist {
 };
 
 /**
- * cpulist_parse() - read a list
+ * shard_cpulist_parse() - read a list
  * @list: receives the set; undefined on failure
  * @text: the list; white space at the end is allowed, an empty text is the empty set
  * @len: bytes of @text
  *
  * Return: NULL, or what is wrong as half a sentence that fits behind "the value".
  */
-const char *cpulist_parse(struct cpulist *list, const char *text, size_t len);
+const char *shard_cpulist_parse(struct cpulist *list, const char *text, size_t len);
 
 static inline bool cpulist_test(const struct cpulist *list, u32 nr)
 {
@@ -44,14 +44,14 @@ static inline void cpulist_add(struct cpulist *list, u32 nr)
 }
 
 /* The first member at or after @from; SHARD_LIB_MAX_CPUS when there is none. */
-u32 cpulist_next(const struct cpulist *list, u32 from);
+u32 shard_cpulist_next(const struct cpulist *list, u32 from);
 
 /* How many members. */
-u32 cpulist_weight(const struct cpulist *list);
+u32 shard_cpulist_weight(const struct cpulist *list);
 
-#define cpulist_for_each(nr, list)                                    \
-	for ((nr) = cpulist_next(list, 0); (nr) < SHARD_LIB_MAX_CPUS; \
-	     (nr) = cpulist_next(list, (nr) + 1))
+#define cpulist_for_each(nr, list)                                          \
+	for ((nr) = shard_cpulist_next(list, 0); (nr) < SHARD_LIB_MAX_CPUS; \
+	     (nr) = shard_cpulist_next(list, (nr) + 1))
 
 #ifdef __cplusplus
 }

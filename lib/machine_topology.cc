@@ -139,10 +139,10 @@ bool Loader::cpu_set(const toml::node &node, const std::string &name, cpulist *s
 		return fail(node, name + R"( must be CPU numbers in quotes, such as "0-3,8")");
 	const std::string &list = node.as_string()->get();
 
-	why = cpulist_parse(set, list.data(), list.size());
+	why = shard_cpulist_parse(set, list.data(), list.size());
 	if (why)
 		return fail(node, name + ": \"" + std::string(shown(list)) + "\" " + why);
-	if (!cpulist_weight(set))
+	if (!shard_cpulist_weight(set))
 		return fail(node, name + " is empty, it must name at least one CPU");
 	return true;
 }

@@ -21,11 +21,11 @@ int shard_topo_from_hwloc_xml(struct shard_topo **topo, const char *path, struct
 			     path);
 }
 
-bool numa_has_nodes(void)
+bool shard_numa_many(void)
 {
 	return false;
 }
 
-void numa_place(void *ptr, size_t size, int node)
+void shard_numa_place(void *ptr, size_t size, int node)
 {
 }

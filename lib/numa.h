@@ -7,16 +7,16 @@
 #include <stddef.h>
 
 /**
- * numa_has_nodes() - does it matter where memory comes from?
+ * shard_numa_many() - does it matter where memory comes from?
  *
  * The answer is found at the first call and stays the same.
  *
  * Return: true when this machine has several NUMA nodes. Context: any thread.
  */
-bool numa_has_nodes(void);
+bool shard_numa_many(void);
 
 /**
- * numa_place() - choose the node of pages that nobody has touched
+ * shard_numa_place() - choose the node of pages that nobody has touched
  * @ptr: start of a page
  * @size: bytes
  * @node: number of a node; one that does not exist changes nothing
@@ -24,6 +24,6 @@ bool numa_has_nodes(void);
  * The node is preferred, not forced: where it is full, another one serves. Failure
  * changes nothing either, it costs speed only. Context: any thread.
  */
-void numa_place(void *ptr, size_t size, int node);
+void shard_numa_place(void *ptr, size_t size, int node);
 
 #endif

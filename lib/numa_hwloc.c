@@ -27,13 +27,13 @@ static void load(void)
 	machine = loading;
 }
 
-bool numa_has_nodes(void)
+bool shard_numa_many(void)
 {
 	pthread_once(&once, load);
 	return machine && hwloc_get_nbobjs_by_type(machine, HWLOC_OBJ_NUMANODE) > 1;
 }
 
-void numa_place(void *ptr, size_t size, int node)
+void shard_numa_place(void *ptr, size_t size, int node)
 {
 	hwloc_obj_t obj = hwloc_get_numanode_obj_by_os_index(machine, (unsigned int)node);
 

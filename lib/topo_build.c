@@ -2,7 +2,7 @@
 /*
  * What all sources of topology have in common.
  *
- * Why topo_fill() cannot make a topology that the plan refuses: a made-up LLC holds
+ * Why shard_topo_fill() cannot make a topology that the plan refuses: a made-up LLC holds
  * CPUs of one package and node only, and a made-up package (node) belongs to a node
  * (package) of which no CPU knows the counterpart. Everything else is copied from one
  * other CPU, so that the pair of package and node exists already.
@@ -16,7 +16,7 @@ struct topo_memory {
 	struct shard_cpu cpu[];
 };
 
-struct shard_topo *topo_alloc(u32 nr_cpus, struct shard_cpu **cpu)
+struct shard_topo *shard_topo_alloc(u32 nr_cpus, struct shard_cpu **cpu)
 {
 	struct topo_memory *mem = malloc(sizeof(*mem) + nr_cpus * sizeof(mem->cpu[0]));
 
@@ -108,7 +108,7 @@ static void fill_llc(struct shard_cpu *cpu, u32 nr_cpus)
 	}
 }
 
-void topo_fill(struct shard_cpu *cpu, u32 nr_cpus)
+void shard_topo_fill(struct shard_cpu *cpu, u32 nr_cpus)
 {
 	const size_t package = offsetof(struct shard_cpu, package);
 	const size_t node = offsetof(struct shard_cpu, node);
@@ -155,7 +155,7 @@ static bool number_member(struct shard_cpu *cpu, u32 nr_cpus, u32 ids, size_t me
 	return true;
 }
 
-bool topo_number(struct shard_cpu *cpu, u32 nr_cpus, u32 ids)
+bool shard_topo_number(struct shard_cpu *cpu, u32 nr_cpus, u32 ids)
 {
 	return number_member(cpu, nr_cpus, ids, offsetof(struct shard_cpu, llc)) &&
 	       number_member(cpu, nr_cpus, ids, offsetof(struct shard_cpu, l2)) &&

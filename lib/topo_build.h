@@ -8,16 +8,16 @@
 #include "shard_plan.h"
 
 /**
- * topo_alloc() - allocate a topology with every CPU unknown and not possible
+ * shard_topo_alloc() - allocate a topology with every CPU unknown and not possible
  * @nr_cpus: CPU numbers are 0..nr_cpus-1, 1 to %SHARD_LIB_MAX_CPUS
  * @cpu: receives the records, writable until the topology is handed out
  *
  * Return: the topology, for shard_topo_free(); NULL without memory.
  */
-struct shard_topo *topo_alloc(u32 nr_cpus, struct shard_cpu **cpu);
+struct shard_topo *shard_topo_alloc(u32 nr_cpus, struct shard_cpu **cpu);
 
 /**
- * topo_fill() - give every possible CPU what the plan needs of it
+ * shard_topo_fill() - give every possible CPU what the plan needs of it
  * @cpu: records, written
  * @nr_cpus: how many
  *
@@ -27,16 +27,16 @@ struct shard_topo *topo_alloc(u32 nr_cpus, struct shard_cpu **cpu);
  * is none), or as the first CPU that has both; an LLC shared with the unknown CPUs of the
  * same package and node. A level that is unknown for all CPUs stays unknown.
  */
-void topo_fill(struct shard_cpu *cpu, u32 nr_cpus);
+void shard_topo_fill(struct shard_cpu *cpu, u32 nr_cpus);
 
 /**
- * topo_number() - renumber llc, l2 and core from 0 without holes, keeping their order
+ * shard_topo_number() - renumber llc, l2 and core from 0 without holes, keeping their order
  * @cpu: records
  * @nr_cpus: how many
  * @ids: all of them are below this number
  *
  * Return: false without memory.
  */
-bool topo_number(struct shard_cpu *cpu, u32 nr_cpus, u32 ids);
+bool shard_topo_number(struct shard_cpu *cpu, u32 nr_cpus, u32 ids);
 
 #endif

@@ -115,7 +115,7 @@ static int convert(hwloc_topology_t hwloc, struct shard_topo **topo, const char 
 				     "them below 8192",
 				     name);
 	nr_cpus = (u32)last + 1;
-	result = topo_alloc(nr_cpus, &cpu);
+	result = shard_topo_alloc(nr_cpus, &cpu);
 	if (!result)
 		return shard_err_set(err, -ENOMEM, "%s: out of memory", name);
 	for (nr = hwloc_bitmap_first(possible); nr >= 0; nr = hwloc_bitmap_next(possible, nr))
@@ -123,8 +123,8 @@ static int convert(hwloc_topology_t hwloc, struct shard_topo **topo, const char 
 	while (!ret && (pu = hwloc_get_next_obj_by_type(hwloc, HWLOC_OBJ_PU, pu)))
 		ret = place_cpu(pu, cpu, nr_cpus, name, err);
 	if (!ret) {
-		topo_fill(cpu, nr_cpus);
-		if (!rank_threads(cpu, nr_cpus) || !topo_number(cpu, nr_cpus, 2 * nr_cpus))
+		shard_topo_fill(cpu, nr_cpus);
+		if (!rank_threads(cpu, nr_cpus) || !shard_topo_number(cpu, nr_cpus, 2 * nr_cpus))
 			ret = shard_err_set(err, -ENOMEM, "%s: out of memory", name);
 	}
 	if (ret)
@@ -164,8 +164,8 @@ int shard_topo_from_hwloc(struct shard_topo **topo, struct shard_err *err)
 	return load(topo, NULL, 0, "this machine", err);
 }
 
-int topo_from_xml_text(struct shard_topo **topo, const char *text, size_t len, const char *name,
-		       struct shard_err *err)
+int shard_topo_from_xml_text(struct shard_topo **topo, const char *text, size_t len,
+			     const char *name, struct shard_err *err)
 {
 	/* hwloc wants the terminating NUL counted, and stops at the first one */
 	return load(topo, text, len + 1, name, err);
@@ -178,7 +178,7 @@ int shard_topo_from_hwloc_xml(struct shard_topo **topo, const char *path, struct
 	int ret = shard_read_file(path, MAX_XML, &text, &len, err);
 
 	if (!ret)
-		ret = topo_from_xml_text(topo, text, len, path, err);
+		ret = shard_topo_from_xml_text(topo, text, len, path, err);
 	free(text);
 	return ret;
 }

@@ -8,7 +8,7 @@
 #include "shard_plan.h"
 
 /**
- * topo_from_xml_text() - shard_topo_from_hwloc_xml() for a file that is in memory
+ * shard_topo_from_xml_text() - shard_topo_from_hwloc_xml() for a file that is in memory
  * @topo: receives the topology; not written on failure
  * @text: the XML, with a NUL behind it
  * @len: its bytes without the NUL
@@ -17,7 +17,7 @@
  *
  * Return: 0, -EINVAL or -ENOMEM.
  */
-int topo_from_xml_text(struct shard_topo **topo, const char *text, size_t len, const char *name,
-		       struct shard_err *err);
+int shard_topo_from_xml_text(struct shard_topo **topo, const char *text, size_t len,
+			     const char *name, struct shard_err *err);
 
 #endif

@@ -18,7 +18,7 @@ int shard_topo_from_machine(struct shard_topo **topo, const char *path, struct s
 
 	if (ret)
 		return ret;
-	copy = topo_alloc(machine->topo.nr_cpus, &cpu);
+	copy = shard_topo_alloc(machine->topo.nr_cpus, &cpu);
 	if (copy) {
 		memcpy(cpu, machine->topo.cpu, copy->nr_cpus * sizeof(*cpu));
 		*topo = copy;

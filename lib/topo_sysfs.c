@@ -126,7 +126,7 @@ static int parse_int(struct reader *r, s32 min, s32 max, s32 *value)
 
 static int parse_list(struct reader *r, struct cpulist *list)
 {
-	const char *why = cpulist_parse(list, r->text, r->len);
+	const char *why = shard_cpulist_parse(list, r->text, r->len);
 
 	return why ? bad_file(r, "\"%.40s\" %s", r->text, why) : 0;
 }
@@ -195,7 +195,7 @@ static int read_possible(struct reader *r)
 /* Files that CPU's list of one kind; @list was read from the file that read_file() read. */
 static int add_group(struct reader *r, enum group_kind kind, u32 cpu, const struct cpulist *list)
 {
-	u32 first = cpulist_next(list, 0);
+	u32 first = shard_cpulist_next(list, 0);
 	struct cpulist **known;
 
 	if (!cpulist_test(list, cpu))
@@ -330,7 +330,7 @@ static int read_nodes(struct reader *r)
 		ret = list_numbered(r, dir, "node", &nodes);
 		if (ret)
 			return ret;
-		node = cpulist_next(&nodes, 0);
+		node = shard_cpulist_next(&nodes, 0);
 		if (node < SHARD_LIB_MAX_CPUS)
 			r->cpu[cpu].node = (s32)node;
 	}
@@ -381,7 +381,7 @@ static int read_tree(struct reader *r, struct shard_topo **topo)
 
 	if (ret)
 		return ret;
-	result = topo_alloc(r->nr_cpus, &r->cpu);
+	result = shard_topo_alloc(r->nr_cpus, &r->cpu);
 	if (!result)
 		return shard_err_set(r->err, -ENOMEM, "%s: out of memory", r->root);
 	cpulist_for_each(cpu, &r->possible)
@@ -394,9 +394,9 @@ static int read_tree(struct reader *r, struct shard_topo **topo)
 	ret = read_nodes(r) ?: assign_groups(r);
 	if (ret)
 		goto fail;
-	topo_fill(r->cpu, r->nr_cpus);
+	shard_topo_fill(r->cpu, r->nr_cpus);
 	/* ids are CPU numbers, and up to as many made-up LLCs above them */
-	if (!topo_number(r->cpu, r->nr_cpus, 2 * r->nr_cpus)) {
+	if (!shard_topo_number(r->cpu, r->nr_cpus, 2 * r->nr_cpus)) {
 		ret = shard_err_set(r->err, -ENOMEM, "%s: out of memory", r->root);
 		goto fail;
 	}

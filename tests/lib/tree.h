@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * tree.h - captured trees of /sys, written down in few lines and expanded for a test.
+ *
+ * One line a file, path below sys/devices/system, "=", contents:
+ *
+ *   # two cores
+ *   cpu/possible=0-1
+ *   cpu/cpu{0-1}/topology/physical_package_id=0
+ *   cpu/cpu{0-1}/cache/index3/level=3
+ *   node/node0/
+ *
+ * {LIST} stands for each of its numbers, a path that ends in "/" for a directory.
+ */
+#ifndef TREE_H
+#define TREE_H
+
+#include <stdio.h>
+#include "port.h"
+#include "shard_plan.h"
+
+/**
+ * tree_make() - make an empty root directory
+ * @root: receives its path, 64 bytes
+ *
+ * Return: true; false when the directory could not be made.
+ */
+bool tree_make(char *root);
+
+/* Removes a root directory and all below it. */
+void tree_remove(const char *root);
+
+/**
+ * tree_write() - expand a text below a root directory
+ * @root: from tree_make()
+ * @text: the lines
+ * @len: bytes
+ * @max_files: no more files than that are written
+ *
+ * Lines that are no such lines are passed over, so that any text is one.
+ *
+ * Return: files and directories written.
+ */
+u32 tree_write(const char *root, const char *text, size_t len, u32 max_files);
+
+/**
+ * tree_print_records() - write a topology down as the text of a tree
+ * @out: where to
+ * @cpu: records with package, node, llc, l2 and core known or -1
+ * @nr_cpus: how many
+ */
+void tree_print_records(FILE *out, const struct shard_cpu *cpu, u32 nr_cpus);
+
+#endif
