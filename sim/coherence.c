@@ -36,6 +36,7 @@
  */
 #include "coherence.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "arena.h"
@@ -81,6 +82,7 @@ int coherence_init(struct coherence *c, const struct model *model)
 {
 	memset(c, 0, sizeof(*c));
 	c->model = model;
+	events_init(&c->events);
 	c->req = calloc(2 * (size_t)model->nr_cpus, sizeof(*c->req));
 	c->lines = calloc(1, sizeof(*c->lines));
 	if (!c->req || !c->lines)
@@ -102,7 +104,7 @@ void coherence_free(struct coherence *c)
 	}
 	free(c->lines);
 	free(c->req);
-	free(c->events.e);
+	events_free(&c->events);
 	memset(c, 0, sizeof(*c));
 }
 
@@ -489,8 +491,8 @@ static void serve(struct coherence *c, struct line *l, uint32_t line, uint32_t r
 	}
 	r->granted = data;
 	l->current = req;
-	event_push(&c->events, let_go, EVENT_HANDOVER, line);
-	event_push(&c->events, data, req & 1 ? EVENT_COMMIT : EVENT_RESUME, req / 2);
+	events_push(&c->events, let_go, EVENT_HANDOVER, line);
+	events_push(&c->events, data, req & 1 ? EVENT_COMMIT : EVENT_RESUME, req / 2);
 }
 
 void coherence_pick(struct coherence *c, uint32_t line, uint64_t now)
@@ -504,7 +506,7 @@ void coherence_pick(struct coherence *c, uint32_t line, uint64_t now)
 		return;
 	req = choose(c, l, now, &earliest);
 	if (req == NO_REQ)
-		event_push(&c->events, earliest, EVENT_PICK, line);
+		events_push(&c->events, earliest, EVENT_PICK, line);
 	else
 		serve(c, l, line, req, now);
 }
@@ -563,7 +565,7 @@ void coherence_submit(struct coherence *c, uint32_t req, uint32_t line, bool wri
 	r->arrival = now + request_leg(c, l, core);
 	enqueue(c, l, req);
 	if (l->current == NO_REQ)
-		event_push(&c->events, r->arrival, EVENT_PICK, line);
+		events_push(&c->events, r->arrival, EVENT_PICK, line);
 }
 
 void coherence_resume(struct coherence *c, uint32_t req)
@@ -581,6 +583,6 @@ void coherence_resume(struct coherence *c, uint32_t req)
 	 */
 	for (uint32_t t = 0; t < core->nr_cpus; t++)
 		if (r->parked >> t & 1)
-			event_push(&c->events, r->granted + r->op - 1, EVENT_RESUME, core->cpu[t]);
+			events_push(&c->events, r->granted + r->op - 1, EVENT_RESUME, core->cpu[t]);
 	r->parked = 0;
 }

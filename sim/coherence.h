@@ -59,7 +59,7 @@ struct request {
 
 struct coherence {
 	const struct model *model;
-	struct event_heap events;
+	struct events events;
 	struct request *req; /* 2 * nr_cpus */
 	struct line_table *lines;
 };

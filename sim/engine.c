@@ -130,7 +130,7 @@ static void commit(struct cpu *c, uint64_t now);
 static struct cpu *next_cpu(void)
 {
 	while (sim.bodies) {
-		struct event ev = event_pop(&sim.coherence.events);
+		struct event ev = events_pop(&sim.coherence.events);
 		uint32_t id = (uint32_t)ev.what;
 
 		switch ((enum event_kind)(ev.what >> 32)) {
@@ -170,11 +170,11 @@ static void block(struct cpu *c)
  */
 static inline void catch_up(struct cpu *c, uint64_t slack)
 {
-	struct event_heap *h = &sim.coherence.events;
+	struct events *e = &sim.coherence.events;
 	struct event self = { c->clock - slack, (uint64_t)EVENT_RESUME << 32 | c->number };
 
-	if (h->n && c->clock > slack && event_before(&h->e[0], &self)) {
-		event_push(h, c->clock, EVENT_RESUME, c->number);
+	if (c->clock > slack && event_before(&e->first, &self)) {
+		events_push(e, c->clock, EVENT_RESUME, c->number);
 		block(c);
 	}
 }
@@ -201,7 +201,7 @@ void sim_spawn(uint32_t cpu, void (*body)(uint32_t cpu, void *arg), void *arg, u
 	c->arg = arg;
 	c->clock = start;
 	fiber_start(c->fiber, cpu_main, c, &sim.main);
-	event_push(&sim.coherence.events, start, EVENT_RESUME, cpu);
+	events_push(&sim.coherence.events, start, EVENT_RESUME, cpu);
 	sim.bodies++;
 }
 
@@ -303,7 +303,7 @@ static void store_buffer_advance(struct cpu *c, uint64_t now)
 	if ((c->wait == WAIT_EMPTY && !c->sb_n) ||
 	    (c->wait == WAIT_SLOT && c->sb_n < sim.model->store_buffer)) {
 		c->wait = WAIT_NOTHING;
-		event_push(&co->events, now, EVENT_RESUME, c->number);
+		events_push(&co->events, now, EVENT_RESUME, c->number);
 	}
 }
 
