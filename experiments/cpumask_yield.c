@@ -39,7 +39,7 @@ static u32 walk(const struct yield *y)
 
 	if (y->group)
 		return group_mask_weight(y->group);
-	sbm_for_each_cpu(cpu, it, y->sbm)
+	sbm_for_each_cpu (cpu, it, y->sbm)
 		n++;
 	return n;
 }
@@ -164,7 +164,8 @@ static int execute(struct run *run)
 	run_report(run, "cycles_per_op", run_cycles(run, ns_per_op * 1000));
 	run_report(run, "ns_per_op", ns_per_op);
 	run_report(run, "ops", (double)y.ops);
-	run_report(run, "ops_per_second", (double)y.ops / (double)(y.ended_at - y.started_at) * 1e12);
+	run_report(run, "ops_per_second",
+		   (double)y.ops / (double)(y.ended_at - y.started_at) * 1e12);
 	/* Share of all CPUs' time that went into mask operations. */
 	run_report(run, "share", (double)y.op_time / (double)(y.ended_at - y.started_at) / n);
 	if (y.reads) {
@@ -176,10 +177,10 @@ static int execute(struct run *run)
 	return 0;
 }
 
-static const char *const variants[] = { "global", "node", "llc", "llc-byte",
+static const char *const variants[] = { "global", "node",	 "llc", "llc-byte",
 					"sbm",	  "sbm-summary", NULL };
-static const char *const params[] = { "yield_ns", "tick_us", "readers_every", "warm_up_ops",
-				      "measured_ops", NULL };
+static const char *const params[] = { "yield_ns",    "tick_us",	     "readers_every",
+				      "warm_up_ops", "measured_ops", NULL };
 
 extern const struct experiment cpumask_yield, cpumask_read;
 const struct experiment cpumask_yield = {

@@ -47,7 +47,8 @@ static void run(const struct options *o, const struct machine *machine)
 	if (n > machine->nr_cpus)
 		fail("--cpus is %u: machine %s has %u CPUs", n, machine->name, machine->nr_cpus);
 	if (!cpus || model_build(&model, machine, cpus, n))
-		fail("machine %s does not fit the simulator: out of memory or more than %d threads a core",
+		fail("machine %s does not fit the simulator: out of memory or more than %d threads "
+		     "a core",
 		     machine->name, MODEL_MAX_THREADS);
 	if (sim_init(&model, o->seed))
 		fail("out of memory for %u simulated CPUs", n);

@@ -148,7 +148,8 @@ static void check(struct options *o)
 		for (uint32_t i = 0; i < o->nr_params; i++)
 			given |= !strcmp(o->param[i].name, *p);
 		if (!given)
-			fail("%s needs --param %s=NUMBER: its usual value is in experiments/%s.toml",
+			fail("%s needs --param %s=NUMBER: its usual value is in "
+			     "experiments/%s.toml",
 			     e->name, *p, e->name);
 	}
 }
@@ -156,9 +157,13 @@ static void check(struct options *o)
 void options_parse(struct options *o, int argc, char **argv)
 {
 	static const struct argp argp = {
-		option, parse, "EXPERIMENT",
+		option,
+		parse,
+		"EXPERIMENT",
 		"Run one experiment on a simulated machine and print the result as JSON.",
-		NULL,	NULL,  NULL
+		NULL,
+		NULL,
+		NULL
 	};
 
 	*o = (struct options){ .seed = 1 };

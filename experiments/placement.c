@@ -33,8 +33,8 @@ static int32_t base_of(const struct machine *m, const struct shard_cpu *cpu, boo
 		const struct shard_cpu *c = &m->topo.cpu[i];
 		int32_t value = core_in_llc ? c->core : c->llc;
 
-		if (c->possible && (core_in_llc ? c->llc == cpu->llc : c->package == cpu->package) &&
-		    value < low)
+		if (c->possible &&
+		    (core_in_llc ? c->llc == cpu->llc : c->package == cpu->package) && value < low)
 			low = value;
 	}
 	return low;

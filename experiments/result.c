@@ -176,8 +176,8 @@ json_t *result_list(void)
 	json_t *a = json_array();
 
 	for (const struct experiment *const *e = experiments; *e; e++)
-		json_array_append_new(a, json_pack("{s:s, s:o, s:o}", "name", (*e)->name, "variants",
-						   names_json((*e)->variants), "params",
+		json_array_append_new(a, json_pack("{s:s, s:o, s:o}", "name", (*e)->name,
+						   "variants", names_json((*e)->variants), "params",
 						   names_json((*e)->params)));
 	return a;
 }

@@ -56,7 +56,9 @@ void *arena_alloc(size_t size, int node, const char *name, const char *type)
 			abort();
 	}
 	o = &objects[nr_objects++];
-	*o = (struct arena_object){ .name = name, .type = type, .offset = used, .size = size, .node = node };
+	*o = (struct arena_object){
+		.name = name, .type = type, .offset = used, .size = size, .node = node
+	};
 	used += bytes;
 	return (void *)(uintptr_t)(ARENA_BASE + o->offset);
 }
@@ -97,8 +99,14 @@ void arena_label(const char *name, const char *type)
 void *port_alloc(size_t size, int node);
 void port_free(void *ptr, size_t size);
 
+void *(*arena_port_alloc)(size_t size);
+
 void *port_alloc(size_t size, int node)
 {
+	void *ptr = arena_port_alloc ? arena_port_alloc(size) : NULL;
+
+	if (ptr)
+		return ptr;
 	return arena_alloc(size, node, label_name, label_type);
 }
 

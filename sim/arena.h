@@ -21,11 +21,11 @@
 
 /* One allocation: what reports call it. */
 struct arena_object {
-	const char *name;  /* e.g. "global mask" */
-	const char *type;  /* C type of one element, e.g. "struct sbm_line", or NULL */
-	uint64_t offset;   /* of the first byte, from ARENA_BASE */
-	size_t size;	   /* bytes */
-	int node;	   /* home NUMA node of its lines; -1: interleaved by line */
+	const char *name; /* e.g. "global mask" */
+	const char *type; /* C type of one element, e.g. "struct sbm_line", or NULL */
+	uint64_t offset;  /* of the first byte, from ARENA_BASE */
+	size_t size;	  /* bytes */
+	int node;	  /* home NUMA node of its lines; -1: interleaved by line */
 };
 
 static inline bool arena_contains(const volatile void *addr)
@@ -68,5 +68,12 @@ const struct arena_object *arena_object_of(uint32_t line);
  * that calls it says what it is building.
  */
 void arena_label(const char *name, const char *type);
+
+/*
+ * Asked by port_alloc() first, when set: returns zeroed lines, or NULL for "take them
+ * from the arena". The explorer runs the same program again and again and hands it the same lines
+ * every time.
+ */
+extern void *(*arena_port_alloc)(size_t size);
 
 #endif

@@ -233,8 +233,7 @@ static uint64_t snoop_leg(const struct coherence *c, const struct line *l, uint3
 
 	if (t <= TIER_LLC)
 		return m->snoop[t];
-	return m->snoop[t] +
-	       crossing(m, m->core[owner].package, l->home_package, t != TIER_REMOTE);
+	return m->snoop[t] + crossing(m, m->core[owner].package, l->home_package, t != TIER_REMOTE);
 }
 
 static uint64_t data_leg(const struct coherence *c, uint32_t owner, uint32_t core)
@@ -481,8 +480,8 @@ static void serve(struct coherence *c, struct line *l, uint32_t line, uint32_t r
 		r->source = SOURCE_CLEAN;
 	} else if (l->shared) {
 		let_go = now + m->read_occupancy;
-		data = now + (llc_has_copy(l, core->llc) ? m->l3_hit :
-							   copies_leg(c, l, core, false));
+		data = now +
+		       (llc_has_copy(l, core->llc) ? m->l3_hit : copies_leg(c, l, core, false));
 		r->source = SOURCE_CLEAN;
 	} else {
 		let_go = now + m->read_occupancy;

@@ -12,8 +12,8 @@
 #include <stddef.h>
 
 struct fiber {
-	void *ctx;		 /* saved context while the fiber is not running */
-	void (*fn)(void *arg);	 /* body; runs once for each fiber_start() */
+	void *ctx;	       /* saved context while the fiber is not running */
+	void (*fn)(void *arg); /* body; runs once for each fiber_start() */
 	void *arg;
 	struct fiber *return_to; /* resumed when the body returns */
 	char *stack_top;

@@ -47,8 +47,8 @@ static void legs(struct model *m)
 		m->data[t] = ns_to_ps(base[t] * data_leg);
 	}
 	m->crossing = lat->remote > far ? ns_to_ps((lat->remote - far) / 2) : 0;
-	m->home_crossing = lat->home_remote > far ? ns_to_ps((lat->home_remote - far) / 2) :
-						    m->crossing;
+	m->home_crossing =
+		lat->home_remote > far ? ns_to_ps((lat->home_remote - far) / 2) : m->crossing;
 }
 
 static void costs(struct model *m)

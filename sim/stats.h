@@ -21,8 +21,9 @@ struct access_record {
 	uint16_t offset; /* bytes from the line's start */
 	uint8_t size, kind;
 	uint64_t pc; /* relative to the program's image */
-	uint64_t records, loads, stores, hitm_local, hitm_remote, load_time, load_max; /* times in ps */
-	uint64_t *cpus; /* bitmap */
+	uint64_t records, loads, stores, hitm_local, hitm_remote, load_time,
+		load_max; /* times in ps */
+	uint64_t *cpus;	  /* bitmap */
 };
 
 struct stats {

@@ -24,36 +24,36 @@ void __tsan_func_exit(void)
 {
 }
 
-#define PLAIN(n)                                                                                   \
-	void __tsan_read##n(void *a);                                                              \
-	void __tsan_write##n(void *a);                                                             \
-	void __tsan_unaligned_read##n(void *a);                                                    \
-	void __tsan_unaligned_write##n(void *a);                                                   \
-	void __tsan_volatile_read##n(void *a);                                                     \
-	void __tsan_volatile_write##n(void *a);                                                    \
-	void __tsan_read##n(void *a)                                                               \
-	{                                                                                          \
-		sim_plain(a, n, false, PC);                                                        \
-	}                                                                                          \
-	void __tsan_write##n(void *a)                                                              \
-	{                                                                                          \
-		sim_plain(a, n, true, PC);                                                         \
-	}                                                                                          \
-	void __tsan_unaligned_read##n(void *a)                                                     \
-	{                                                                                          \
-		sim_plain(a, n, false, PC);                                                        \
-	}                                                                                          \
-	void __tsan_unaligned_write##n(void *a)                                                    \
-	{                                                                                          \
-		sim_plain(a, n, true, PC);                                                         \
-	}                                                                                          \
-	void __tsan_volatile_read##n(void *a)                                                      \
-	{                                                                                          \
-		sim_plain(a, n, false, PC);                                                        \
-	}                                                                                          \
-	void __tsan_volatile_write##n(void *a)                                                     \
-	{                                                                                          \
-		sim_plain(a, n, true, PC);                                                         \
+#define PLAIN(n)                                 \
+	void __tsan_read##n(void *a);            \
+	void __tsan_write##n(void *a);           \
+	void __tsan_unaligned_read##n(void *a);  \
+	void __tsan_unaligned_write##n(void *a); \
+	void __tsan_volatile_read##n(void *a);   \
+	void __tsan_volatile_write##n(void *a);  \
+	void __tsan_read##n(void *a)             \
+	{                                        \
+		sim_plain(a, n, false, PC);      \
+	}                                        \
+	void __tsan_write##n(void *a)            \
+	{                                        \
+		sim_plain(a, n, true, PC);       \
+	}                                        \
+	void __tsan_unaligned_read##n(void *a)   \
+	{                                        \
+		sim_plain(a, n, false, PC);      \
+	}                                        \
+	void __tsan_unaligned_write##n(void *a)  \
+	{                                        \
+		sim_plain(a, n, true, PC);       \
+	}                                        \
+	void __tsan_volatile_read##n(void *a)    \
+	{                                        \
+		sim_plain(a, n, false, PC);      \
+	}                                        \
+	void __tsan_volatile_write##n(void *a)   \
+	{                                        \
+		sim_plain(a, n, true, PC);       \
 	}
 
 PLAIN(1)
@@ -95,60 +95,58 @@ void __tsan_vptr_update(void **vptr, void *val)
 	sim_plain(vptr, sizeof(*vptr), true, PC);
 }
 
-#define RMW(bits, name, op)                                                                        \
-	uint##bits##_t __tsan_atomic##bits##_##name(volatile void *a, uint##bits##_t v, int mo);   \
-	uint##bits##_t __tsan_atomic##bits##_##name(volatile void *a, uint##bits##_t v, int mo)    \
-	{                                                                                          \
-		return (uint##bits##_t)sim_rmw(a, bits / 8, op, v, mo, PC);                        \
+#define RMW(bits, name, op)                                                                      \
+	uint##bits##_t __tsan_atomic##bits##_##name(volatile void *a, uint##bits##_t v, int mo); \
+	uint##bits##_t __tsan_atomic##bits##_##name(volatile void *a, uint##bits##_t v, int mo)  \
+	{                                                                                        \
+		return (uint##bits##_t)sim_rmw(a, bits / 8, op, v, mo, PC);                      \
 	}
 
-#define CAS(bits, name)                                                                            \
-	int __tsan_atomic##bits##_compare_exchange_##name(volatile void *a, void *expected,        \
-							  uint##bits##_t desired, int mo,          \
-							  int fail_mo);                            \
-	int __tsan_atomic##bits##_compare_exchange_##name(volatile void *a, void *expected,        \
-							  uint##bits##_t desired, int mo,          \
-							  int fail_mo)                             \
-	{                                                                                          \
-		uint##bits##_t *e = expected;                                                      \
-		uint64_t want = *e;                                                                \
-		bool ok = sim_cas(a, bits / 8, &want, desired, mo, PC);                            \
-                                                                                                   \
-		*e = (uint##bits##_t)want;                                                         \
-		return ok;                                                                         \
+#define CAS(bits, name)                                                                         \
+	int __tsan_atomic##bits##_compare_exchange_##name(                                      \
+		volatile void *a, void *expected, uint##bits##_t desired, int mo, int fail_mo); \
+	int __tsan_atomic##bits##_compare_exchange_##name(                                      \
+		volatile void *a, void *expected, uint##bits##_t desired, int mo, int fail_mo)  \
+	{                                                                                       \
+		uint##bits##_t *e = expected;                                                   \
+		uint64_t want = *e;                                                             \
+		bool ok = sim_cas(a, bits / 8, &want, desired, mo, PC);                         \
+                                                                                                \
+		*e = (uint##bits##_t)want;                                                      \
+		return ok;                                                                      \
 	}
 
-#define ATOMIC(bits)                                                                               \
-	uint##bits##_t __tsan_atomic##bits##_load(const volatile void *a, int mo);                 \
-	void __tsan_atomic##bits##_store(volatile void *a, uint##bits##_t v, int mo);              \
-	uint##bits##_t __tsan_atomic##bits##_compare_exchange_val(                                 \
-		volatile void *a, uint##bits##_t expected, uint##bits##_t desired, int mo,         \
-		int fail_mo);                                                                      \
-	uint##bits##_t __tsan_atomic##bits##_load(const volatile void *a, int mo)                  \
-	{                                                                                          \
-		return (uint##bits##_t)sim_load(a, bits / 8, mo, PC);                              \
-	}                                                                                          \
-	void __tsan_atomic##bits##_store(volatile void *a, uint##bits##_t v, int mo)               \
-	{                                                                                          \
-		sim_store(a, bits / 8, v, mo, PC);                                                 \
-	}                                                                                          \
-	uint##bits##_t __tsan_atomic##bits##_compare_exchange_val(                                 \
-		volatile void *a, uint##bits##_t expected, uint##bits##_t desired, int mo,         \
-		int fail_mo)                                                                       \
-	{                                                                                          \
-		uint64_t want = expected;                                                          \
-                                                                                                   \
-		sim_cas(a, bits / 8, &want, desired, mo, PC);                                      \
-		return (uint##bits##_t)want;                                                       \
-	}                                                                                          \
-	RMW(bits, exchange, SIM_RMW_XCHG)                                                          \
-	RMW(bits, fetch_add, SIM_RMW_ADD)                                                          \
-	RMW(bits, fetch_sub, SIM_RMW_SUB)                                                          \
-	RMW(bits, fetch_and, SIM_RMW_AND)                                                          \
-	RMW(bits, fetch_or, SIM_RMW_OR)                                                            \
-	RMW(bits, fetch_xor, SIM_RMW_XOR)                                                          \
-	RMW(bits, fetch_nand, SIM_RMW_NAND)                                                        \
-	CAS(bits, strong)                                                                          \
+#define ATOMIC(bits)                                                                       \
+	uint##bits##_t __tsan_atomic##bits##_load(const volatile void *a, int mo);         \
+	void __tsan_atomic##bits##_store(volatile void *a, uint##bits##_t v, int mo);      \
+	uint##bits##_t __tsan_atomic##bits##_compare_exchange_val(                         \
+		volatile void *a, uint##bits##_t expected, uint##bits##_t desired, int mo, \
+		int fail_mo);                                                              \
+	uint##bits##_t __tsan_atomic##bits##_load(const volatile void *a, int mo)          \
+	{                                                                                  \
+		return (uint##bits##_t)sim_load(a, bits / 8, mo, PC);                      \
+	}                                                                                  \
+	void __tsan_atomic##bits##_store(volatile void *a, uint##bits##_t v, int mo)       \
+	{                                                                                  \
+		sim_store(a, bits / 8, v, mo, PC);                                         \
+	}                                                                                  \
+	uint##bits##_t __tsan_atomic##bits##_compare_exchange_val(                         \
+		volatile void *a, uint##bits##_t expected, uint##bits##_t desired, int mo, \
+		int fail_mo)                                                               \
+	{                                                                                  \
+		uint64_t want = expected;                                                  \
+                                                                                           \
+		sim_cas(a, bits / 8, &want, desired, mo, PC);                              \
+		return (uint##bits##_t)want;                                               \
+	}                                                                                  \
+	RMW(bits, exchange, SIM_RMW_XCHG)                                                  \
+	RMW(bits, fetch_add, SIM_RMW_ADD)                                                  \
+	RMW(bits, fetch_sub, SIM_RMW_SUB)                                                  \
+	RMW(bits, fetch_and, SIM_RMW_AND)                                                  \
+	RMW(bits, fetch_or, SIM_RMW_OR)                                                    \
+	RMW(bits, fetch_xor, SIM_RMW_XOR)                                                  \
+	RMW(bits, fetch_nand, SIM_RMW_NAND)                                                \
+	CAS(bits, strong)                                                                  \
 	CAS(bits, weak)
 
 ATOMIC(8)

@@ -33,14 +33,15 @@ static uint64_t transfer(uint32_t owner, uint32_t other, int home, enum step_kin
 static void transfers_take_what_the_machine_file_says(void)
 {
 	/* The op itself (15) comes on top of the transfer. */
-	CHECK_EQ(transfer(0, 1, 0, STEP_ADD), 35 * NS);	  /* same LLC */
-	CHECK_EQ(transfer(0, 2, 0, STEP_ADD), 115 * NS);  /* other LLC, home here */
-	CHECK_EQ(transfer(0, 4, 0, STEP_ADD), 315 * NS);  /* other package, home at the owner */
-	CHECK_EQ(transfer(0, 4, 1, STEP_ADD), 315 * NS);  /* home at the requester */
-	CHECK_EQ(transfer(0, 2, 1, STEP_ADD), 325 * NS);  /* one package, home in the other */
-	CHECK_EQ(transfer(0, 1, 1, STEP_ADD), 35 * NS);	  /* one LLC: the home does not matter */
-	CHECK_EQ(transfer(0, 8, 0, STEP_ADD), 15 * NS);	  /* SMT siblings share the core's cache */
-	CHECK_EQ(transfer(0, 4, 0, STEP_LOAD), 304 * NS); /* a load of a modified line travels as far */
+	CHECK_EQ(transfer(0, 1, 0, STEP_ADD), 35 * NS);	 /* same LLC */
+	CHECK_EQ(transfer(0, 2, 0, STEP_ADD), 115 * NS); /* other LLC, home here */
+	CHECK_EQ(transfer(0, 4, 0, STEP_ADD), 315 * NS); /* other package, home at the owner */
+	CHECK_EQ(transfer(0, 4, 1, STEP_ADD), 315 * NS); /* home at the requester */
+	CHECK_EQ(transfer(0, 2, 1, STEP_ADD), 325 * NS); /* one package, home in the other */
+	CHECK_EQ(transfer(0, 1, 1, STEP_ADD), 35 * NS);	 /* one LLC: the home does not matter */
+	CHECK_EQ(transfer(0, 8, 0, STEP_ADD), 15 * NS);	 /* SMT siblings share the core's cache */
+	CHECK_EQ(transfer(0, 4, 0, STEP_LOAD),
+		 304 * NS); /* a load of a modified line travels as far */
 }
 
 static void hits_and_cold_misses(void)
@@ -71,10 +72,10 @@ static void hits_and_cold_misses(void)
 static void readers_share_until_a_write(void)
 {
 	struct step w[] = { { .kind = STEP_ADD }, { .kind = STEP_ADD, .at = 4 * FAR } };
-	struct step r[4][2] = { { { .kind = STEP_LOAD, .at = FAR },
-				  { .kind = STEP_LOAD, .at = 2 * FAR } },
-				{ { .kind = STEP_LOAD, .at = FAR },
-				  { .kind = STEP_LOAD, .at = 5 * FAR } } };
+	struct step r[4][2] = {
+		{ { .kind = STEP_LOAD, .at = FAR }, { .kind = STEP_LOAD, .at = 2 * FAR } },
+		{ { .kind = STEP_LOAD, .at = FAR }, { .kind = STEP_LOAD, .at = 5 * FAR } }
+	};
 	struct script ws = { w, 2 }, rs[2] = { { r[0], 2 }, { r[1], 2 } };
 	uint64_t *line;
 
@@ -89,7 +90,7 @@ static void readers_share_until_a_write(void)
 	sim_run();
 	CHECK(r[0][0].took > 90 * NS);
 	CHECK_EQ(r[0][1].took, 4 * NS); /* its own copy */
-	CHECK(w[1].took > 100 * NS);	/* has to invalidate both copies, one in the other package */
+	CHECK(w[1].took > 100 * NS); /* has to invalidate both copies, one in the other package */
 	CHECK(r[1][1].took > 250 * NS); /* and this copy is gone */
 	toy_end();
 }
@@ -97,7 +98,8 @@ static void readers_share_until_a_write(void)
 static void plain_stores_do_not_wait_but_fences_do(void)
 {
 	struct step owner = { .kind = STEP_ADD };
-	struct step s[] = { { .kind = STEP_STORE, .at = FAR }, { .kind = STEP_LOAD },
+	struct step s[] = { { .kind = STEP_STORE, .at = FAR },
+			    { .kind = STEP_LOAD },
 			    { .kind = STEP_FENCE } };
 	struct script a = { &owner, 1 }, b = { s, 3 };
 

@@ -64,8 +64,10 @@ int main(void)
 					least = k;
 			if (got.time != model[least].time || got.what != model[least].what) {
 				fprintf(stderr,
-					"step %u: popped time %llu what %llx, expected time %llu what %llx\n",
-					i, (unsigned long long)got.time, (unsigned long long)got.what,
+					"step %u: popped time %llu what %llx, expected time %llu "
+					"what %llx\n",
+					i, (unsigned long long)got.time,
+					(unsigned long long)got.what,
 					(unsigned long long)model[least].time,
 					(unsigned long long)model[least].what);
 				return 1;

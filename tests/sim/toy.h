@@ -15,33 +15,33 @@
 
 #include "model.h"
 
-#define CHECK(cond)                                                                                \
-	do {                                                                                       \
-		if (!(cond)) {                                                                     \
-			fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #cond);       \
-			exit(1);                                                                   \
-		}                                                                                  \
+#define CHECK(cond)                                                                          \
+	do {                                                                                 \
+		if (!(cond)) {                                                               \
+			fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #cond); \
+			exit(1);                                                             \
+		}                                                                            \
 	} while (0)
 
-#define CHECK_EQ(a, b)                                                                             \
-	do {                                                                                       \
-		long long check_a = (long long)(a), check_b = (long long)(b);                      \
-		if (check_a != check_b) {                                                          \
-			fprintf(stderr, "%s:%d: %s is %lld, expected %lld (%s)\n", __FILE__,       \
-				__LINE__, #a, check_a, check_b, #b);                               \
-			exit(1);                                                                   \
-		}                                                                                  \
+#define CHECK_EQ(a, b)                                                                       \
+	do {                                                                                 \
+		long long check_a = (long long)(a), check_b = (long long)(b);                \
+		if (check_a != check_b) {                                                    \
+			fprintf(stderr, "%s:%d: %s is %lld, expected %lld (%s)\n", __FILE__, \
+				__LINE__, #a, check_a, check_b, #b);                         \
+			exit(1);                                                             \
+		}                                                                            \
 	} while (0)
 
 /* What one CPU does: a list of steps, each at a given time. */
 enum step_kind { STEP_LOAD, STEP_STORE, STEP_ADD, STEP_FENCE, STEP_LOOP_ADD };
 
 struct step {
-	uint64_t at;	/* picoseconds; the CPU waits until then */
+	uint64_t at; /* picoseconds; the CPU waits until then */
 	enum step_kind kind;
 	uint64_t *addr;
-	uint64_t n;	/* of STEP_LOOP_ADD */
-	uint64_t took;	/* result: picoseconds */
+	uint64_t n;    /* of STEP_LOOP_ADD */
+	uint64_t took; /* result: picoseconds */
 };
 
 struct script {
