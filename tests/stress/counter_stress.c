@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Threads on one counter while it is attached: the end is exact, and an item that stays
+ * counted is seen by every sum.
+ */
+#include "shapes.h"
+#include "shard_counter.h"
+#include "threads.h"
+
+#define ROUNDS 1000000u
+
+static const struct shape shape = { .name = "32", 2, 2, 1, 4, 2, 1 };
+static struct shard_plan *plan;
+static struct shard_counter counter;
+static u64 expected;
+
+/* Unpaired: what it adds for one CPU it takes off for another. */
+static void add_anything(u32 thread)
+{
+	u64 random = 11 + thread;
+	s64 total = 0;
+
+	for (u32 i = 0; i < ROUNDS; i++) {
+		s64 n = (s64)test_below(&random, 2001) - 1000;
+
+		if (thread == 0 && i == ROUNDS / 3)
+			CHECK(shard_counter_attach(&counter, plan));
+		shard_counter_add(&counter, test_below(&random, plan->nr_cpus), n);
+		total += n;
+	}
+	port_add64(&expected, (u64)total);
+}
+
+static void end_is_exact(void)
+{
+	plan = shape_plan(&shape);
+	memset(&counter, 0, sizeof(counter));
+	expected = 0;
+	run_threads(add_anything);
+	CHECK_EQ(shard_counter_sum(&counter), expected);
+	shard_counter_detach(&counter);
+	CHECK_EQ(shard_counter_sum(&counter), expected);
+	shard_plan_free(plan);
+}
+
+/*
+ * Paired: every CPU named here counts one item all the time, inced before the attach, and a
+ * second one now and then. So while a thread holds its second one, any sum is more than
+ * NR_THREADS, and never more than twice that.
+ */
+static void count_own_item(u32 thread)
+{
+	u32 cpu = thread * 8 + 3;
+
+	for (u32 i = 0; i < ROUNDS / 4; i++) {
+		if (thread == 0 && i == ROUNDS / 16)
+			CHECK(shard_counter_attach(&counter, plan));
+		shard_counter_inc(&counter, cpu);
+		CHECK(!shard_counter_is_zero(&counter, cpu));
+		CHECK(shard_counter_more_than(&counter, NR_THREADS, cpu));
+		CHECK(!shard_counter_more_than(&counter, 2 * NR_THREADS, cpu));
+		CHECK(shard_counter_sum(&counter) > NR_THREADS);
+		CHECK(shard_counter_sum(&counter) <= 2 * NR_THREADS);
+		shard_counter_dec(&counter, cpu);
+	}
+}
+
+static void item_that_stays_is_always_seen(void)
+{
+	plan = shape_plan(&shape);
+	memset(&counter, 0, sizeof(counter));
+	for (u32 thread = 0; thread < NR_THREADS; thread++)
+		shard_counter_inc(&counter, thread * 8 + 3);
+	run_threads(count_own_item);
+	CHECK_EQ(shard_counter_sum(&counter), NR_THREADS);
+	for (u32 thread = 0; thread < NR_THREADS; thread++)
+		shard_counter_dec(&counter, thread * 8 + 3);
+	CHECK(shard_counter_is_zero(&counter, 0));
+	shard_counter_detach(&counter);
+	shard_plan_free(plan);
+}
+
+int main(void)
+{
+	RUN(end_is_exact);
+	RUN(item_that_stays_is_always_seen);
+	return test_done();
+}
