@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * The loader of machine files: every preset loads, and each rule of the format is broken
+ * once, on a file that is right otherwise, and must be named with its line.
+ */
+#include <errno.h>
+#include <string.h>
+#include <schedshard/machine.h>
+#include "test.h"
+
+static int nr_machines;
+static char **machines;
+
+#define TOP \
+	"schema = 1\nname = \"m\"\ntitle = \"a machine\"\nkind = \"estimate\"\nclock_ghz = 2.5\n"
+#define REGULAR                                                                                   \
+	"[topology]\npackages = 2\nnodes_per_package = 2\nllcs_per_node = 2\ncores_per_llc = 4\n" \
+	"threads_per_core = 2\ncores_per_l2 = 2\nnumbering = \"threads-last\"\n"
+#define LATENCY \
+	"[latency_ns]\nsmt = 5\nllc = 20.5\nnode = 80\npackage = 90\nremote = 200\nmemory = 99\n"
+#define OPS                                                                                  \
+	"[op_cycles]\nload_hit = 4\nstore = 1\nlocked = 20\nfence = 21\nstore_buffer = 56\n" \
+	"timestamp = 30\n"
+#define PROTOCOL "[protocol]\nfar_burst = 3\nhop_fraction = 0.25\nz = 0\n"
+#define SOURCE                                                                                   \
+	"[source]\nclock_ghz = \"a\"\ntopology = \"b\"\nlatency_ns = \"c\"\nop_cycles = \"d\"\n" \
+	"protocol = \"e\"\n"
+#define WHOLE TOP REGULAR LATENCY OPS PROTOCOL SOURCE
+
+#define IRREGULAR                                                                             \
+	"[topology]\n"                                                                        \
+	"[[topology.llc]]\npackage = 0\nnode = 0\ncpus = \"0-3,8-11\"\n"                      \
+	"cores = [\"0,8\", \"1,9\", \"2,10\", \"3,11\"]\nl2 = [\"0-1,8-9\", \"2-3,10-11\"]\n" \
+	"[[topology.llc]]\npackage = 1\nnode = 1\ncpus = \"4,6\"\n"
+#define UNEVEN TOP IRREGULAR LATENCY OPS PROTOCOL SOURCE
+
+static struct machine *parse(const char *text)
+{
+	struct shard_err err = { "" };
+	struct machine *machine = NULL;
+
+	if (machine_parse(&machine, text, strlen(text), "file", &err))
+		test_fail(__FILE__, __LINE__, "%s", err.text);
+	return machine;
+}
+
+/* @text with @from replaced by @to: "" deletes. */
+static char *edit(const char *text, const char *from, const char *to)
+{
+	const char *at = strstr(text, from);
+	char *edited = malloc(strlen(text) + strlen(to) + 1);
+
+	if (!at || !edited)
+		test_fail(__FILE__, __LINE__, "\"%s\" is not in the text", from);
+	sprintf(edited, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
+	return edited;
+}
+
+static void check_refused(const char *text, const char *said)
+{
+	struct shard_err err = { "" };
+	struct machine *machine = NULL;
+
+	CHECK_EQ(machine_parse(&machine, text, strlen(text), "file", &err), -EINVAL);
+	CHECK(!machine);
+	if (!strstr(err.text, said) || strncmp(err.text, "file:", 5) || strchr(err.text, '\n'))
+		test_fail(__FILE__, __LINE__, "said \"%s\", must say \"%s\"", err.text, said);
+	/* nobody wants to know */
+	CHECK_EQ(machine_parse(&machine, text, strlen(text), "file", NULL), -EINVAL);
+}
+
+static void presets(void)
+{
+	CHECK(nr_machines > 0);
+	for (int i = 0; i < nr_machines; i++) {
+		struct shard_err err = { "" };
+		struct machine *machine;
+
+		if (machine_load(&machine, machines[i], &err))
+			test_fail(__FILE__, __LINE__, "%s", err.text);
+		test_state.shape = machine->name;
+		/* the file is named after the machine */
+		CHECK(strstr(machines[i], machine->name));
+		CHECK(machine->nr_cpus <= machine->topo.nr_cpus);
+		CHECK(machine->latency_ns.memory > 0);
+		test_state.shape = NULL;
+		machine_free(machine);
+	}
+}
+
+static void regular(void)
+{
+	struct machine *m = parse(WHOLE);
+
+	CHECK(!strcmp(m->name, "m") && !strcmp(m->title, "a machine"));
+	CHECK_EQ(m->kind, MACHINE_ESTIMATE);
+	CHECK(m->clock_ghz == 2.5);
+	CHECK_EQ(m->nr_cpus, 64);
+	CHECK_EQ(m->nr_cores, 32);
+	CHECK_EQ(m->nr_llcs, 8);
+	CHECK_EQ(m->nr_nodes, 4);
+	CHECK_EQ(m->nr_packages, 2);
+	CHECK_EQ(m->max_threads, 2);
+	CHECK_EQ(m->topo.nr_cpus, 64);
+	CHECK_EQ(m->topo.cpu[0].core, m->topo.cpu[32].core);
+	CHECK_EQ(m->topo.cpu[63].package, 1);
+	CHECK_EQ(m->topo.cpu[63].node, 3);
+	CHECK_EQ(m->topo.cpu[63].llc, 7);
+	CHECK_EQ(m->topo.cpu[63].l2, 15);
+	CHECK_EQ(m->topo.cpu[63].core, 31);
+	CHECK_EQ(m->topo.cpu[63].thread, 1);
+	CHECK(m->latency_ns.llc == 20.5);
+	/* the default */
+	CHECK(m->latency_ns.home_remote == 200);
+	CHECK_EQ(m->op_cycles.store_buffer, 56);
+	CHECK(m->op_cycles.fence == 21);
+	machine_free(m);
+}
+
+static void adjacent(void)
+{
+	char *text = edit(WHOLE, "threads-last", "threads-adjacent");
+	struct machine *m = parse(text);
+
+	CHECK_EQ(m->topo.cpu[0].core, m->topo.cpu[1].core);
+	CHECK_EQ(m->topo.cpu[1].thread, 1);
+	CHECK_EQ(m->topo.cpu[63].core, 31);
+	machine_free(m);
+	free(text);
+}
+
+/* Sub-NUMA clusters: an LLC over two nodes. */
+static void llc_over_nodes(void)
+{
+	char *text = edit(WHOLE, "llcs_per_node = 2", "llcs_per_package = 1");
+	struct machine *m = parse(text);
+
+	CHECK_EQ(m->nr_llcs, 2);
+	CHECK_EQ(m->nr_nodes, 4);
+	CHECK_EQ(m->topo.cpu[0].llc, m->topo.cpu[3].llc);
+	CHECK_EQ(m->topo.cpu[0].node + 1, m->topo.cpu[3].node);
+	CHECK_EQ(machine_distance(m, 0, 3), MACHINE_SAME_LLC);
+	machine_free(m);
+	free(text);
+}
+
+static void irregular(void)
+{
+	struct machine *m = parse(UNEVEN);
+
+	CHECK_EQ(m->topo.nr_cpus, 12);
+	CHECK_EQ(m->nr_cpus, 10);
+	CHECK_EQ(m->nr_cores, 6);
+	CHECK_EQ(m->nr_llcs, 2);
+	CHECK_EQ(m->max_threads, 2);
+	CHECK(!m->topo.cpu[5].possible && !m->topo.cpu[7].possible);
+	CHECK_EQ(m->topo.cpu[8].core, m->topo.cpu[0].core);
+	CHECK_EQ(m->topo.cpu[8].thread, 1);
+	CHECK_EQ(m->topo.cpu[9].l2, m->topo.cpu[0].l2);
+	CHECK(m->topo.cpu[2].l2 != m->topo.cpu[0].l2);
+	/* neither cores nor l2 are given: one each a CPU, numbered on */
+	CHECK_EQ(m->topo.cpu[4].core, 4);
+	CHECK_EQ(m->topo.cpu[6].core, 5);
+	CHECK_EQ(m->topo.cpu[4].l2, 2);
+	CHECK_EQ(m->topo.cpu[6].l2, 3);
+	CHECK_EQ(m->topo.cpu[6].package, 1);
+	machine_free(m);
+}
+
+static void distances(void)
+{
+	struct machine *m = parse(WHOLE);
+
+	CHECK_EQ(machine_distance(m, 5, 5), MACHINE_SAME_CPU);
+	CHECK_EQ(machine_distance(m, 0, 32), MACHINE_SAME_CORE);
+	CHECK_EQ(machine_distance(m, 0, 35), MACHINE_SAME_LLC);
+	CHECK_EQ(machine_distance(m, 0, 4), MACHINE_SAME_NODE);
+	CHECK_EQ(machine_distance(m, 8, 0), MACHINE_SAME_PACKAGE);
+	CHECK_EQ(machine_distance(m, 0, 31), MACHINE_OTHER_PACKAGE);
+	CHECK(machine_transfer_ns(m, MACHINE_SAME_CPU) == 0);
+	CHECK(machine_transfer_ns(m, MACHINE_SAME_CORE) == 5);
+	CHECK(machine_transfer_ns(m, MACHINE_SAME_NODE) == 80);
+	CHECK(machine_transfer_ns(m, MACHINE_SAME_PACKAGE) == 90);
+	CHECK(machine_transfer_ns(m, MACHINE_OTHER_PACKAGE) == 200);
+	machine_free(m);
+}
+
+static void protocol(void)
+{
+	struct machine *m = parse(WHOLE);
+
+	CHECK_EQ(m->nr_protocol, 3);
+	CHECK(machine_protocol(m, "hop_fraction", 9) == 0.25);
+	CHECK(machine_protocol(m, "far_burst", 9) == 3);
+	CHECK(machine_protocol(m, "z", 9) == 0);
+	CHECK(machine_protocol(m, "y", 9) == 9);
+	CHECK(machine_protocol(m, "zz", 9) == 9);
+	CHECK(machine_protocol(m, "", 9) == 9);
+	machine_free(m);
+}
+
+/* What may be left out because it does not occur on the machine. */
+static void absent(void)
+{
+	char *small = edit(WHOLE, "packages = 2", "packages = 1");
+	char *text = edit(small, "remote = 200\n", "");
+	struct machine *m = parse(text);
+
+	CHECK(m->latency_ns.remote == 0 && m->latency_ns.home_remote == 0);
+	machine_free(m);
+	free(text);
+	free(small);
+}
+
+static const struct broken {
+	const char *whole, *from, *to, *said;
+} broken[] = {
+	{ WHOLE, "schema = 1", "schema = 2", "file:1: schema is 2, it must be 1" },
+	{ WHOLE, "schema = 1", "schema = \"1\"", "file:1: schema has the wrong type" },
+	{ WHOLE, "schema = 1\n", "", "schema is missing" },
+	{ WHOLE, "\"m\"", "\"M x\"", "file:2: name must be" },
+	{ WHOLE, "\"a machine\"", "\"\"", "file:3: title must be" },
+	{ WHOLE, "\"a machine\"", "\"a\\nb\"", "file:3: title must be" },
+	{ WHOLE, "\"estimate\"", "\"guess\"", "file:4: kind must be" },
+	{ WHOLE, "clock_ghz = 2.5", "clock_ghz = 2500", "file:5: clock_ghz is 2500" },
+	{ WHOLE, "clock_ghz = 2.5", "clock_gzh = 2.5",
+	  "file:5: clock_gzh is no known key, did you mean clock_ghz?" },
+	{ WHOLE, "clock_ghz = 2.5", "clock_ghz = \xff", "is no valid TOML" },
+	{ WHOLE, "clock_ghz = 2.5", "clock_ghz = ", "file:5: is no valid TOML" },
+	{ WHOLE, "clock_ghz = 2.5", "schema = 1", "is no valid TOML" },
+	{ WHOLE, "packages = 2\n", "packages = 0\n", "file:7: topology.packages is 0" },
+	{ WHOLE, "packages = 2\n", "packages = 2.0\n", "file:7: topology.packages has the wrong" },
+	{ WHOLE, "packages = 2\n", "packages = 9000\n", "from 1 to 8192" },
+	{ WHOLE, "packages = 2\n", "", "topology.packages is missing" },
+	{ WHOLE, "packages = 2\n", "packages = 2\nnr_packages = 2\n",
+	  "topology.nr_packages is no known key, did you mean topology.packages?" },
+	{ WHOLE, "llcs_per_node = 2", "llcs_per_node = 0", "file:9: topology.llcs_per_node is 0" },
+	{ WHOLE, "llcs_per_node = 2", "llcs_per_node = 2\nllcs_per_package = 1", "contradicts" },
+	{ WHOLE, "cores_per_llc = 4", "cores_per_llc = 600", "more than the 8192 CPUs" },
+	{ WHOLE, "nodes_per_package = 2\nllcs_per_node = 2",
+	  "nodes_per_package = 8000\nllcs_per_node = 8000", "more than the 8192 CPUs" },
+	{ WHOLE, "cores_per_l2 = 2", "cores_per_l2 = 3",
+	  "file:12: topology.cores_per_l2 must divide" },
+	{ WHOLE, "nodes_per_package = 2\nllcs_per_node = 2",
+	  "nodes_per_package = 3\nllcs_per_package = 2", "must divide the 8 cores" },
+	{ WHOLE, "threads-last", "random", "file:13: topology.numbering must be" },
+	{ WHOLE, REGULAR, "topology = 3\n", "topology must be a table" },
+	{ WHOLE, REGULAR, "", "table [topology] is missing" },
+	{ WHOLE, "smt = 5", "smt = -5", "file:15: latency_ns.smt is -5" },
+	{ WHOLE, "smt = 5", "smt = 0", "it must be a number above 0" },
+	{ WHOLE, "smt = 5", "smt = nan", "latency_ns.smt is nan" },
+	{ WHOLE, "smt = 5", "smt = inf", "latency_ns.smt is inf" },
+	{ WHOLE, "smt = 5", "smt = true", "latency_ns.smt has the wrong type" },
+	{ WHOLE, "smt = 5\n", "", "file:14: latency_ns.smt is missing, but cores have several" },
+	{ WHOLE, "llc = 20.5\n", "", "latency_ns.llc is missing" },
+	{ WHOLE, "node = 80\n", "", "latency_ns.node is missing" },
+	{ WHOLE, "package = 90\n", "", "latency_ns.package is missing" },
+	{ WHOLE, "remote = 200\n", "", "latency_ns.remote is missing" },
+	{ WHOLE, "memory = 99\n", "", "latency_ns.memory is missing" },
+	{ WHOLE, "remote = 200", "remot = 200", "did you mean latency_ns.remote?" },
+	{ WHOLE, LATENCY, "", "table [latency_ns] is missing" },
+	{ WHOLE, "locked = 20", "lock = 20", "did you mean op_cycles.locked?" },
+	{ WHOLE, "locked = 20\n", "", "op_cycles.locked is missing" },
+	{ WHOLE, "store = 1", "store = -1", "op_cycles.store is -1" },
+	{ WHOLE, "store_buffer = 56", "store_buffer = 0", "op_cycles.store_buffer is 0" },
+	{ WHOLE, "store_buffer = 56", "store_buffer = 5.5", "has the wrong type" },
+	{ WHOLE, OPS, "", "table [op_cycles] is missing" },
+	{ WHOLE, "far_burst = 3", "far_burst = -3", "protocol.far_burst is -3" },
+	{ WHOLE, "far_burst = 3", "FarBurst = 3", "protocol.FarBurst is no key" },
+	{ WHOLE, "far_burst = 3", "far_burst = \"3\"", "protocol.far_burst has the wrong type" },
+	{ WHOLE, "protocol = \"e\"\n", "", "protocol.far_burst has no source" },
+	{ WHOLE, "protocol = \"e\"", "\"protocol.z\" = \"e\"", "protocol.far_burst has no source" },
+	{ WHOLE, "latency_ns = \"c\"", "latency = \"c\"", "latency_ns.smt has no source" },
+	{ WHOLE, "latency_ns = \"c\"", "latency_ns = \"\"", "must say in quotes" },
+	{ WHOLE, "latency_ns = \"c\"", "latency_ns.smt = \"c\"", "must say in quotes" },
+	{ WHOLE, "protocol = \"e\"", "protocol = \"e\"\nprotocol_ = \"f\"", "names no number" },
+	{ WHOLE, SOURCE, "", "table [source] is missing" },
+	{ UNEVEN, "cpus = \"4,6\"", "cpus = \"3,6\"", "CPU 3 is in two LLCs" },
+	{ UNEVEN, "cpus = \"4,6\"", "cpus = \"\"", "is empty" },
+	{ UNEVEN, "cpus = \"4,6\"", "cpus = \"4,8192\"", "has a number above 8191" },
+	{ UNEVEN, "cpus = \"4,6\"", "cpus = \"4-\"", "is not a list" },
+	{ UNEVEN, "cpus = \"4,6\"", "cpus = 4", "must be CPU numbers in quotes" },
+	{ UNEVEN, "cpus = \"4,6\"", "cpu = \"4,6\"", "topology.llc.cpus is missing" },
+	{ UNEVEN, "cpus = \"4,6\"", "cpus = \"4,6\"\nllc = 3", "topology.llc.llc is no known key" },
+	{ UNEVEN, "\"0,8\", ", "", "CPU 0 of this LLC is in none" },
+	{ UNEVEN, "\"0,8\"", "\"0,9\"", "CPU 9 is in two groups" },
+	{ UNEVEN, "\"0,8\"", "\"0,4\"", "CPU 4 is not in this LLC" },
+	{ UNEVEN, "\"0,8\"", "0", "must be CPU numbers in quotes" },
+	{ UNEVEN, "[\"0,8\", \"1,9\", \"2,10\", \"3,11\"]", "4", "must be a list" },
+	{ UNEVEN, "[\"0-1,8-9\", \"2-3,10-11\"]", "[\"0-1,8,10\", \"2-3,9,11\"]",
+	  "CPU 9 and its SMT sibling" },
+	{ UNEVEN, "package = 1\nnode = 1", "package = 1\nnode = 0", "node 0 is in two packages" },
+	{ UNEVEN, "package = 1\nnode = 1", "package = 1\nnode = 2", "no LLC is in node 1" },
+	{ UNEVEN, "package = 1\nnode = 1", "package = 2\nnode = 1", "no LLC is in package 1" },
+	{ UNEVEN, "package = 1\nnode = 1", "package = -1\nnode = 1", "topology.llc.package is -1" },
+	{ UNEVEN, "[topology]\n", "[topology]\npackages = 2\n",
+	  "topology.packages is no known key" },
+	{ UNEVEN, IRREGULAR, "[topology]\nllc = []\n", "no LLC, it must have at least one" },
+	{ UNEVEN, IRREGULAR, "[topology]\nllc = 5\n", "[[topology.llc]]" },
+	{ UNEVEN, IRREGULAR, "[topology]\nllc = [5]\n", "[[topology.llc]]" },
+};
+
+static void refused(void)
+{
+	for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
+		char *text = edit(broken[i].whole, broken[i].from, broken[i].to);
+
+		test_state.shape = broken[i].to;
+		check_refused(text, broken[i].said);
+		free(text);
+	}
+	test_state.shape = NULL;
+}
+
+/* A file that was cut anywhere is refused, or, if only words of the last source are gone, whole. */
+static void truncated(void)
+{
+	size_t whole = strlen(WHOLE);
+
+	for (size_t len = 0; len < whole - sizeof(SOURCE); len++) {
+		struct shard_err err = { "" };
+		struct machine *machine = NULL;
+
+		CHECK_EQ(machine_parse(&machine, WHOLE, len, "file", &err), -EINVAL);
+		CHECK(!machine && err.text[0]);
+	}
+}
+
+static void not_files(void)
+{
+	struct shard_err err = { "" };
+	struct machine *machine;
+
+	CHECK_EQ(machine_load(&machine, "/nonexistent.toml", &err), -ENOENT);
+	CHECK(strstr(err.text, "/nonexistent.toml"));
+	CHECK_EQ(machine_load(&machine, "/", &err), -EINVAL);
+	CHECK(strstr(err.text, "regular file"));
+	machine_free(NULL);
+}
+
+/* What a file says is quoted, cut and cleaned: one printable line whatever it is. */
+static void long_and_dirty(void)
+{
+	struct shard_err err = { "" };
+	struct machine *machine;
+	static char text[6000];
+
+	memset(text, 'k', 5000);
+	strcpy(text + 5000, " = 1\n");
+	CHECK_EQ(machine_parse(&machine, text, strlen(text), "file", &err), -EINVAL);
+	CHECK(strlen(err.text) < 200);
+	strcpy(text, "\"a\\u0007\\nb\" = 1\n");
+	CHECK_EQ(machine_parse(&machine, text, strlen(text), "file", &err), -EINVAL);
+	CHECK(strstr(err.text, "a??b"));
+	/* a file name that fills the whole text */
+	memset(text, 'f', 5000);
+	text[5000] = '\0';
+	CHECK_EQ(machine_parse(&machine, "", 0, text, &err), -EINVAL);
+	CHECK_EQ(strlen(err.text), sizeof(err.text) - 1);
+	CHECK(!strcmp(err.text + strlen(err.text) - 3, "..."));
+}
+
+int main(int argc, char **argv)
+{
+	machines = argv + 1;
+	nr_machines = argc - 1;
+	RUN(presets);
+	RUN(regular);
+	RUN(adjacent);
+	RUN(llc_over_nodes);
+	RUN(irregular);
+	RUN(distances);
+	RUN(protocol);
+	RUN(absent);
+	RUN(refused);
+	RUN(truncated);
+	RUN(not_files);
+	RUN(long_and_dirty);
+	return test_done();
+}
