@@ -12,6 +12,7 @@
 
 #include "arena.h"
 #include "experiment.h"
+#include "layouts.h"
 #include "machine.h"
 #include "port.h"
 #include "shard_counter.h"
@@ -50,14 +51,14 @@ static int build(struct run *run, struct inc *x)
 	struct shard_plan *plan;
 
 	if (!strcmp(run->variant, "atomic")) {
-		x->atomic = arena_alloc(sizeof(*x->atomic), 0, "counter", NULL);
+		x->atomic = arena_alloc(sizeof(*x->atomic), 0, "counter", LAYOUT(counter_line));
 		return 0;
 	}
 	arena_label("shard plan", NULL);
 	if (shard_plan_build(&plan, &run->machine->topo, NULL))
 		return run_fail(run, "the machine has no shard plan");
 	x->sharded = arena_alloc(sizeof(*x->sharded), 0, "counter", "struct shard_counter");
-	arena_label("counter line", NULL);
+	arena_label("counter line", LAYOUT(counter_line));
 	if (!shard_counter_attach(x->sharded, plan))
 		return run_fail(run, "out of memory");
 	return 0;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * On every CPU two threads yield to each other; one sets its CPU in a mask, the other
- * clears it. Counted is the time inside the mask operations, taken as a kernel would take it: from one
- * reading of the time-stamp counter to the next, so that it contains one such reading.
+ * On every CPU two threads yield to each other; one sets its CPU in a mask, the other clears
+ * it. Counted is the time inside the mask operations, taken as a kernel would take it: from
+ * one reading of the time-stamp counter to the next, so that it contains one such reading.
  *
- * What lies between two operations, the yield with its context switch, is one parameter: it was
- * not published, and the costs of contended layouts depend on it (latency = CPUs x service - think
- * time). It varies at random by a tenth either way, so that CPUs do not march in step.
+ * What lies between two operations, the yield with its context switch, is one parameter: it
+ * was not published, and the costs of contended layouts depend on it (latency = CPUs x
+ * service - think time). It varies at random by a tenth either way, so that CPUs do not
+ * march in step.
  *
  * The read side (readers_every > 0): one CPU in so many walks the whole set at tick rate, as
  * idle load balancing does.
@@ -17,6 +18,7 @@
 #include "arena.h"
 #include "experiment.h"
 #include "group_mask.h"
+#include "layouts.h"
 #include "machine.h"
 #include "port.h"
 #include "sbm.h"
@@ -108,7 +110,7 @@ static int build(struct run *run, struct yield *y)
 	bool summary = !strcmp(v, "sbm-summary");
 	struct shard_plan *plan;
 
-	arena_label("mask", NULL);
+	arena_label("mask", !strcmp(v, "llc-byte") ? LAYOUT(byte_line) : LAYOUT(mask_line));
 	if (!strcmp(v, "global"))
 		y->group = group_mask_alloc(&run->machine->topo, GROUP_ALL, false);
 	else if (!strcmp(v, "node"))
@@ -124,7 +126,7 @@ static int build(struct run *run, struct yield *y)
 	arena_label("shard plan", NULL);
 	if (shard_plan_build(&plan, &run->machine->topo, NULL))
 		return run_fail(run, "the machine has no shard plan");
-	arena_label(summary ? "sbm with summary" : "sbm", NULL);
+	arena_label(summary ? "sbm with summary" : "sbm", LAYOUT(sbm_line));
 	y->sbm = sbm_alloc(plan, summary ? SBM_SUMMARY : 0);
 	if (!y->sbm)
 		return run_fail(run, "out of memory");

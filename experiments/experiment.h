@@ -2,9 +2,10 @@
 /*
  * experiment.h - one run of one experiment: what it is given, what it has to say.
  *
- * An experiment builds its data in the simulated arena, lets one body run on every simulated CPU,
- * and reports figures by name. Its parameters come from the caller (experiments/NAME.toml has them with
- * their sources); there are no defaults here, so that a figure has one place.
+ * An experiment builds its data in the simulated arena, lets one body run on every simulated
+ * CPU, and reports figures by name. Its parameters come from the caller
+ * (experiments/NAME.toml has them with their sources); there are no defaults here, so that a
+ * figure has one place.
  */
 #ifndef EXPERIMENTS_EXPERIMENT_H
 #define EXPERIMENTS_EXPERIMENT_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * schedshard-sim: one process runs one variant of one experiment on one machine once. Sweeps are
- * many processes; nothing is shared between two runs, so that each repeats by itself.
+ * schedshard-sim: one process runs one variant of one experiment on one machine once. Sweeps
+ * are many processes; nothing is shared between two runs, so that each repeats by itself.
  */
 #include <stdio.h>
 #include <stdlib.h>

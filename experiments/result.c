@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Lines are sorted by the time that loads of them took, then by stores, then by address: the order
- * in which `perf c2c` readers look. Only the MAX_LINES first are kept; how many there were is said.
+ * Lines are sorted by the time that loads of them took, then by stores, then by address: the
+ * order in which `perf c2c` readers look. Only the MAX_LINES first are kept; how many there
+ * were is said.
  */
 #include "result.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A bump allocator over one fixed mapping. Nothing is ever reused while a
- * simulation lives: a line that changed its owner would mix two objects'
- * statistics. Objects are appended in address order, so that finding one by line is a binary search.
+ * A bump allocator over one fixed mapping. Nothing is ever reused while a simulation lives:
+ * a line that changed its owner would mix two objects' statistics. Objects are appended in
+ * address order, so that finding one by line is a binary search.
  */
 #include "arena.h"
 

@@ -70,8 +70,8 @@ const struct arena_object *arena_object_of(uint32_t line);
 void arena_label(const char *name, const char *type);
 
 /*
- * Asked by port_alloc() first, when set: returns zeroed lines, or NULL for "take them
- * from the arena". The explorer runs the same program again and again and hands it the same lines
+ * Asked by port_alloc() first, when set: returns zeroed lines, or NULL for "take them from
+ * the arena". The explorer runs the same program again and again and hands it the same lines
  * every time.
  */
 extern void *(*arena_port_alloc)(size_t size);

@@ -3,8 +3,8 @@
  * Why this is a fair picture of the hardware, and where it is not:
  *
  * A line is in one of three states. Owned: one core has it exclusively, modified or not.
- * Shared: any number of cores have unmodified copies. Uncached. A copy is a pair (line, version)
- * in the core's table, and is valid while the line's version is the same: a write
+ * Shared: any number of cores have unmodified copies. Uncached. A copy is a pair (line,
+ * version) in the core's table, and is valid while the line's version is the same: a write
  * raises the version, which invalidates all copies at once without visiting 4,096 cores.
  *
  * All requests for a line pass its ordering point one at a time. A request picked at g makes
@@ -13,16 +13,16 @@
  *	y = max(g + snoop, the owner's own first operation is done)
  *
  * (an owner is never robbed before it used the line once: otherwise nobody would ever make
- * progress; until y it goes on hitting with whatever it can complete), the data arrives at x = y +
- * data leg, and the ordering point picks again at y. The new owner is then snooped while its
- * data is still under way, so that with a queue each request costs max(snoop, data leg +
- * operation), and without one the full latency. A request of another LLC is
- * snooped for while the LLC that has the line serves its own, see snooped_since().
+ * progress; until y it goes on hitting with whatever it can complete), the data arrives at x
+ * = y + data leg, and the ordering point picks again at y. The new owner is then snooped
+ * while its data is still under way, so that with a queue each request costs max(snoop, data
+ * leg + operation), and without one the full latency. A request of another LLC is snooped
+ * for while the LLC that has the line serves its own, see snooped_since().
  *
- * Near first, with a bound: when the line enters an LLC, those of that LLC who wait at that moment
- * may have it before anybody else (near_rounds of them), the same one level up for
- * packages. Who comes later waits for the next round, so that a far request waits at
- * most for one round of each group before it: bounded unfairness without a tuned number. With one
+ * Near first, with a bound: when the line enters an LLC, those of that LLC who wait at that
+ * moment may have it before anybody else (near_rounds of them), the same one level up for
+ * packages. Who comes later waits for the next round, so that a far request waits at most
+ * for one round of each group before it: bounded unfairness without a tuned number. With one
  * LLC a package both levels are the same group.
  *
  * SMT: one request a core and line. A second thread of that core parks on it, tries again
@@ -30,9 +30,9 @@
  * threads of a core take turns. That siblings
  * gain nothing under contention is what the 8-socket measurement shows beyond 224 threads.
  *
- * Left out: capacity (a core remembers 4,096 lines, direct mapped; an LLC never evicts), link and
- * bank bandwidth, prefetchers, the owner state of MOESI (a dirty line that is read is
- * written back for free).
+ * Left out: capacity (a core remembers 4,096 lines, direct mapped; an LLC never evicts),
+ * link and bank bandwidth, prefetchers, the owner state of MOESI (a dirty line that is read
+ * is written back for free).
  */
 #include "coherence.h"
 
@@ -201,7 +201,10 @@ static inline const struct model_core *core_of(const struct coherence *c, uint32
 	return &c->model->core[c->model->cpu[req / 2].core];
 }
 
-/* What a leg between two packages costs more; @home_only: both ends of the transfer share a package. */
+/*
+ * What a leg between two packages costs more; @home_only: both ends of the transfer share a
+ * package.
+ */
 static inline uint64_t crossing(const struct model *m, uint32_t a, uint32_t b, bool home_only)
 {
 	if (a == b)
@@ -577,8 +580,9 @@ void coherence_resume(struct coherence *c, uint32_t req)
 		*copy_of(c, c->model->cpu[req / 2].core, r->line) =
 			(struct copy){ r->line, r->version };
 	/*
-	 * A moment before the operation is done: the sibling asks next, and the thread that had the
-	 * line parks on it. At the same time the lower-numbered one would win for ever.
+	 * A moment before the operation is done: the sibling asks next, and the thread that
+	 * had the line parks on it. At the same time the lower-numbered one would win for
+	 * ever.
 	 */
 	for (uint32_t t = 0; t < core->nr_cpus; t++)
 		if (r->parked >> t & 1)

@@ -2,19 +2,21 @@
 /*
  * The timing backend: runs bodies in the order of their clocks and charges each access.
  *
- * Why the order is right: a CPU acts on shared state only when no event and no other CPU lies
- * further back than LOOKAHEAD behind its clock. LOOKAHEAD is the time the nearest news needs
- * to arrive (the snoop leg inside an LLC), and only hits use it: within that time
- * no other CPU's action could have been seen anyway. A miss waits until its CPU is the last one.
+ * Why the order is right: a CPU acts on shared state only when no event and no other CPU
+ * lies further back than LOOKAHEAD behind its clock. LOOKAHEAD is the time the nearest news
+ * needs to arrive (the snoop leg inside an LLC), and only hits use it: within that time no
+ * other CPU's action could have been seen anyway. A miss waits until its CPU is the last
+ * one.
  *
  * Values: an access takes effect, for all, when its hook returns; two hooks never overlap.
  * The values are therefore sequentially consistent; store buffers exist for time only. What
  * x86-TSO lets a program see differently is explore.c's business.
  *
- * Store buffer: a store to a line that the core does not own enters the buffer and costs
- * its CPU one store; entries become visible in order, one miss after the other (real cores
- * prefetch ownership for later entries: we are pessimistic about long runs of remote stores). Locked
- * operations and fences wait until it is empty, a store waits while it is full.
+ * Store buffer: a store to a line that the core does not own enters the buffer and costs its
+ * CPU one store; entries become visible in order, one miss after the other (real cores
+ * prefetch ownership for later entries: we are pessimistic about long runs of remote
+ * stores). Locked operations and fences wait until it is empty, a store waits while it is
+ * full.
  */
 #include "sim.h"
 
@@ -165,8 +167,8 @@ static void block(struct cpu *c)
 }
 
 /*
- * Let everybody else catch up to this CPU's clock, less @slack. Of what happens at the very same
- * time, the events of lines come first (see enum event_kind), then CPUs by number.
+ * Let everybody else catch up to this CPU's clock, less @slack. Of what happens at the very
+ * same time, the events of lines come first (see enum event_kind), then CPUs by number.
  */
 static inline void catch_up(struct cpu *c, uint64_t slack)
 {
@@ -284,7 +286,10 @@ static void store_buffer_pop(struct cpu *c)
 	c->sb_n--;
 }
 
-/* Commit from the oldest on while the core owns the lines; ask for the first that it does not own. */
+/*
+ * Commit from the oldest on while the core owns the lines; ask for the first that it does
+ * not own.
+ */
 static void store_buffer_advance(struct cpu *c, uint64_t now)
 {
 	struct coherence *co = &sim.coherence;

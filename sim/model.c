@@ -16,7 +16,10 @@
  * other by data leg + operation, while two threads alone take request + snoop. See DESIGN.md.
  */
 #define DATA_LEG 0.38
-/* Estimate: a home agent or L3 slice takes a new request for a line about every 4 cycles at 2 GHz. */
+/*
+ * Estimate: a home agent or L3 slice takes a new request for a line about every 4 cycles at
+ * 2 GHz.
+ */
 #define READ_OCCUPANCY_NS 2.0
 /* Estimate where the file has none: between AMD's 46 cycles (Zen 3) and Intel's 70 (Skylake-SP). */
 #define L3_HIT_CYCLES 60.0
@@ -38,7 +41,10 @@ static void legs(struct model *m)
 	base[TIER_LLC] = lat->llc;
 	base[TIER_NODE] = lat->node > 0 ? lat->node : lat->llc;
 	base[TIER_PACKAGE] = lat->package > 0 ? lat->package : base[TIER_NODE];
-	/* What a transfer between packages costs without its crossings: the longest way inside one. */
+	/*
+	 * What a transfer between packages costs without its crossings: the longest way
+	 * inside one.
+	 */
 	far = base[TIER_PACKAGE];
 	base[TIER_REMOTE] = far;
 	for (int t = TIER_CORE; t <= TIER_REMOTE; t++) {

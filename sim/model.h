@@ -12,10 +12,10 @@
  *
  * The ordering point is the LLC itself when owner and requester share one, else the line's
  * home. A leg that crosses packages costs R more; R is chosen such that a transfer between
- * packages whose home is at one end, i.e. with two crossings, takes exactly the
- * published time. A transfer inside a package whose home is in another one also has two crossings
- * (request and snoop): that it then costs as much as a transfer between packages is what
- * the published measurements show.
+ * packages whose home is at one end, i.e. with two crossings, takes exactly the published
+ * time. A transfer inside a package whose home is in another one also has two crossings
+ * (request and snoop): that it then costs as much as a transfer between packages is what the
+ * published measurements show.
  *
  * All times are picoseconds in u64: integers add up the same way on every host.
  */

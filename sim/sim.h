@@ -2,10 +2,10 @@
 /*
  * sim.h - what runs on the simulated machine: one body a CPU, and what a body may ask.
  *
- * A body is ordinary C compiled with -fsanitize=thread. Its accesses to memory of the arena take
- * simulated time; everything else takes none, unless it says so with sim_spend(). Exactly
- * one body runs at a time, always the one that is furthest behind (up to the time that news
- * needs to travel between two cores).
+ * A body is ordinary C compiled with -fsanitize=thread. Its accesses to memory of the arena
+ * take simulated time; everything else takes none, unless it says so with sim_spend().
+ * Exactly one body runs at a time, always the one that is furthest behind (up to the time
+ * that news needs to travel between two cores).
  *
  * Same machine, same seed, same program: same result, byte for byte.
  */

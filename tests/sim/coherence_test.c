@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The model against what can be worked out by hand on the toy machine (times in ns):
- * a transfer takes what the machine file says, whoever is near is not charged for who is far, and no
- * queue starves anybody.
+ * The model against what can be worked out by hand on the toy machine (times in ns): a
+ * transfer takes what the machine file says, whoever is near is not charged for who is far,
+ * and no queue starves anybody.
  */
 #include <string.h>
 

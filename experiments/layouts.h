@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * layouts.h - what lies on lines that the code under test allocates without a type: declared
+ * for reports only, which find the fields in the debug information.
+ */
+#ifndef EXPERIMENTS_LAYOUTS_H
+#define EXPERIMENTS_LAYOUTS_H
+
+#include "port.h"
+
+/* A line of a cpumask: eight words of bits by CPU number. */
+struct mask_line {
+	u64 word[8];
+};
+
+/* A line of bytes, one a CPU. */
+struct byte_line {
+	u8 cpu[64];
+};
+
+/* A shard's line in an sbm: one word, the rest is left free. */
+struct sbm_line {
+	u64 cpus;
+	u8 unused[56];
+};
+
+/* A shard's line in a counter. */
+struct counter_line {
+	u64 count;
+	u8 unused[56];
+};
+
+#define LAYOUT(type)                                                                        \
+	({                                                                                  \
+		static_assert(sizeof(struct type) == PORT_CACHELINE, "a layout is a line"); \
+		"struct " #type;                                                            \
+	})
+
+#endif
