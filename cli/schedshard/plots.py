@@ -86,8 +86,9 @@ def inline(figure: Figure, title: str) -> str:
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"\s*<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r'\s+xmlns(:\w+)?="[^"]*"', "", svg)
-    svg = re.sub(r'(<svg[^>]*?)\s+width="[^"]*"', r"\1", svg, count=1)
     svg = re.sub(r'(<svg[^>]*?)\s+height="[^"]*"', r"\1", svg, count=1)
+    # Never larger than it was drawn: small pictures stay small on wide screens.
+    svg = re.sub(r'(<svg[^>]*?)\s+width="([^"]*)"', r'\1 style="max-width:\2"', svg, count=1)
     safe = title.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
     return svg.replace("<svg", f'<svg role="img" aria-label="{safe}"', 1).strip()
 
@@ -249,26 +250,64 @@ def curve(result: dict[str, Any]) -> Figure:
 def sensitivity(data: dict[str, Any]) -> Figure:
     """How far a changed constant moves each prediction: one row a constant, one panel a variant."""
     rows = data["rows"]
-    variants = list(dict.fromkeys(name for row in rows for name in row["relative"]))
+    variants = list(data["relative"])
     with mpl.rc_context(_RC):
-        figure = _figure(8.2, 0.34 * len(rows) + 1.4)
+        figure = _figure(8.2, 0.32 * len(rows) + 1.4)
         panels = figure.subplots(1, len(variants), sharey=True, squeeze=False)[0]
-        for panel, name in zip(panels, variants, strict=True):
+        for column, (panel, name) in enumerate(zip(panels, variants, strict=True)):
             base = data["relative"][name]
             for index, row in enumerate(rows):
-                ends = [value / base for value in row["relative"][name] if value]
-                panel.plot(
-                    [min(*ends, 1.0), max(*ends, 1.0)], [index, index], lw=6,
-                    color=variant_colour(name, 0), solid_capstyle="butt",
-                )  # fmt: skip
+                ends = [value / base for value in row["relative"][name]]
+                low, high = min(*ends, 1.0), max(*ends, 1.0)
+                panel.barh(
+                    index, high - low, 0.6, left=low, color=variant_colour(name, column), zorder=2
+                )
             panel.axvline(1.0, color=INK, lw=0.8)
-            published = data.get("published", {}).get(name)
+            published = data["published"].get(name)
             if published:
-                panel.axvline(published / base, color=PUBLISHED, lw=1, ls=":")
-            panel.set_title(f"{name} ({percent(base)})", fontsize=9)
+                panel.axvline(published / base, color=PUBLISHED, lw=1.2, ls=":")
+            left, right = panel.get_xlim()
+            panel.set_xlim(min(left, 0.8), max(right, 1.2))
+            panel.set_title(f"{name}, {percent(base)}", fontsize=9)
             panel.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:.2g}x"))
             _style(panel, "x")
         panels[0].set_yticks(range(len(rows)), [row["label"] for row in rows], fontsize=8)
         panels[0].invert_yaxis()
         figure.supxlabel("prediction after the change / before (dotted: published)", fontsize=9)
+    return figure
+
+
+def sweep(data: dict[str, Any]) -> Figure:
+    """Predictions over one input that nobody published, beside what was measured."""
+    values = data["sweep"]["values"]
+    with mpl.rc_context(_RC):
+        figure = _figure(8.2, 3.4)
+        axes = figure.add_subplot()
+        for index, (name, relative) in enumerate(data["sweep"]["relative"].items()):
+            colour = variant_colour(name, index)
+            axes.plot(
+                values, relative, _MARKERS[index] + "-", color=colour, lw=1.2, markersize=5,
+                label=f"{name}, predicted",
+            )  # fmt: skip
+            published = data["published"].get(name)
+            if published:
+                axes.axhline(published, color=colour, lw=1, ls=":")
+                axes.text(
+                    values[-1] * 1.05, published, f"{percent(published)}\npublished", fontsize=7,
+                    va="center", color=colour,
+                )  # fmt: skip
+        used = data["params"].get(data["sweep"]["param"])
+        if used:
+            axes.axvline(used, color=QUIET, lw=0.8)
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log")
+        axes.set_xlim(values[0] * 0.9, values[-1] * 1.5)
+        axes.xaxis.set_major_locator(FixedLocator(values))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y * 100:g}%"))
+        axes.set_xlabel(f"{data['sweep']['param']} (log scale; grey line: the value used)")
+        axes.set_ylabel(f"relative to '{data['baseline']}' (log)")
+        figure.legend(fontsize=8, loc="outside upper left", ncols=4)
+        _style(axes, "both")
     return figure

@@ -13,7 +13,14 @@ from schedshard import plots
 from schedshard.errors import UserError
 from schedshard.format import nanoseconds, percent, signed_percent, significant
 from schedshard.result import BENCH, RUN, SENSITIVITY, TOPO, is_curve
-from schedshard.tables import BENCH_COLUMNS, bench_host, bench_rows, machine_label, run_notes
+from schedshard.tables import (
+    BENCH_COLUMNS,
+    bench_headlines,
+    bench_host,
+    bench_rows,
+    machine_label,
+    run_notes,
+)
 from schedshard.topo import plan_rows, plan_sentence, tree
 from schedshard.topo_picture import picture
 
@@ -226,19 +233,26 @@ def _comparison(results: list[dict[str, Any]]) -> Section:
     )
 
 
-def _bench_section(data: dict[str, Any]) -> Section:
-    tables = []
+def _bench_grids(data: dict[str, Any]) -> list[Grid]:
+    grids = []
     for group, rows in bench_rows(data):
         cells = [
             [*(Cell(text) for text in row[:3]), Cell(row[3], "code"), *(_num(t) for t in row[4:])]
             for row in rows
         ]
-        tables.append(grid(BENCH_COLUMNS, cells, str(group)))
+        grids.append(grid(BENCH_COLUMNS, cells, str(group)))
+    return grids
+
+
+def _bench_section(data: dict[str, Any]) -> Section:
+    chosen = {**data, "rows": bench_headlines(data["rows"])}
     return Section(
         anchor="bench",
         heading="The structures on this host's CPUs",
         where=bench_host(data),
-        tables=tables,
+        tables=_bench_grids(chosen),
+        folded=_bench_grids(data),
+        folded_title=f"all {len(data['rows'])} measurements",
         notes=[
             "ratio: to the first variant of the same operation, of interleaved rounds of one run. "
             "Times of a shared or virtual host vary between runs; instruction counts do not."
@@ -268,20 +282,28 @@ def _topo_section(data: dict[str, Any]) -> Section:
 
 def _sensitivity_section(data: dict[str, Any]) -> Section:
     names = list(data["relative"])
-    rows = [
-        [
-            Cell(row["label"]),
-            *(_num(" to ".join(percent(v) for v in row["relative"][n])) for n in names),
-        ]
+
+    def spread(values: list[float]) -> Cell:
+        return _num(f"{percent(min(values))} to {percent(max(values))}")
+
+    rows = [[Cell("as it is"), *(_num(percent(data["relative"][name])) for name in names)]]
+    rows += [
+        [Cell(row["label"], "code"), *(spread(row["relative"][name]) for name in names)]
         for row in data["rows"]
     ]
-    base = [Cell("as in the machine file"), *(_num(percent(data["relative"][n])) for n in names)]
+    figures = [plots.inline(plots.sensitivity(data), "how far each constant moves a prediction")]
+    swept = data["sweep"]
+    if swept["values"]:
+        figures.append(plots.inline(plots.sweep(data), f"predictions over {swept['param']}"))
+        label = f"{swept['param']} {swept['values'][0]:,.0f} to {swept['values'][-1]:,.0f}"
+        rows.append([Cell(label, "code"), *(spread(swept["relative"][name]) for name in names)])
     return Section(
         anchor="sensitivity",
-        heading="How much the prediction depends on each constant",
-        where=f"{data['machine']['name']}: {data['what']}",
-        figures=[plots.inline(plots.sensitivity(data), "change of each prediction")],
-        tables=[grid(["constant changed", *names], [base, *rows])],
+        heading="How much the prediction depends on each uncertain number",
+        where=f"{data['experiment']} on {data['machine']['title']}, one number changed at a time",
+        figures=figures,
+        tables=[grid(["changed", *names], rows)],
+        notes=["predicted: a bar that crosses the dotted line could be made to agree by itself."],
     )
 
 
@@ -291,10 +313,10 @@ def _c2c_section(report: dict[str, Any]) -> Section:
         rows = []
         for line in variant["lines"]:
             for access in line["accesses"]:
+                place = f"{line['object']}+{line['line'] * 64 + access['offset']:#x}"
                 rows.append(
                     [
-                        Cell(f"{line['object']}+{line['line'] * 64:#x}", "code"),
-                        Cell(f"{access['offset']:#x}", "code"),
+                        Cell(place, "code"),
                         Cell(access["field"] or "-", "code"),
                         _num(f"{access['hitm_remote_share']:.1%}"),
                         _num(f"{access['hitm_local_share']:.1%}"),
@@ -302,13 +324,12 @@ def _c2c_section(report: dict[str, Any]) -> Section:
                         _num(significant(access["avg_load_cycles"])),
                         _num(f"{access['records']:,}"),
                         _num(str(access["cpus"])),
-                        Cell(access["symbol"], "code"),
-                        Cell(access["source"], "code"),
+                        Cell(f"{access['symbol']} ({access['source']})", "code"),
                     ]
                 )
         columns = [
-            "line", "offset", "field", "rmt HITM", "lcl HITM", "store", "load cycles", "records",
-            "CPUs", "symbol", "source",
+            "address", "field", "rmt HITM", "lcl HITM", "store", "load cycles", "records", "CPUs",
+            "symbol",
         ]  # fmt: skip
         tables.append(grid(columns, rows, f"'{variant['name']}' on {variant['cpus']} CPUs"))
     return Section(
@@ -317,7 +338,8 @@ def _c2c_section(report: dict[str, Any]) -> Section:
         where=f"{report['experiment']} on {report['machine']['name']}, as perf c2c would show it",
         tables=tables,
         notes=[
-            "predicted: HITM is a load or locked operation that found the line modified elsewhere."
+            "predicted: HITM is a load or locked operation that found the line modified in another "
+            "core's cache; remote, when that core is in another package."
         ],
     )
 
@@ -326,23 +348,28 @@ def _provenance(results: Sequence[dict[str, Any]]) -> Grid:
     rows = []
     for result in results:
         provenance = result.get("provenance", {})
-        what = result.get("experiment") or {BENCH: "bench", TOPO: "topo"}.get(
-            result["format"], "sensitivity"
-        )
-        machine = (result.get("machine") or {}).get("name", "this host")
+        names = {BENCH: "bench", TOPO: "topo", SENSITIVITY: "sensitivity"}
+        what = names.get(result["format"]) or result["experiment"]
         rows.append(
             [
                 Cell(what),
-                Cell(machine, "code"),
+                Cell((result.get("machine") or {}).get("name", "this host"), "code"),
                 Cell(str(provenance.get("machine_sha256", ""))[:16], "code"),
-                Cell(str(provenance.get("seed", "")), "num"),
+                _num(str(provenance.get("seed", ""))),
                 Cell(str(provenance.get("version", ""))),
-                Cell(str(provenance.get("commit", ""))[:18], "code"),
-                Cell(str(provenance.get("calibration", ""))),
+                Cell(str(provenance.get("commit", "")), "code"),
             ]
         )
-    columns = ["what", "machine", "machine file sha256", "seed", "version", "commit", "calibration"]
-    return grid(columns, rows)
+    return grid(["what", "machine", "machine file sha256", "seed", "version", "commit"], rows)
+
+
+def _calibrations(results: Sequence[dict[str, Any]]) -> dict[str, str]:
+    """What each machine's predictions rest on, once a machine."""
+    return {
+        result["machine"]["name"]: result["provenance"]["calibration"]
+        for result in results
+        if result["format"] == RUN
+    }
 
 
 def _sections(request: ReportRequest) -> list[Section]:
@@ -352,20 +379,25 @@ def _sections(request: ReportRequest) -> list[Section]:
     for result in runs:
         if not is_curve(result):
             bars.setdefault(result["experiment"], []).append(result)
+    varied = [result for result in request.results if result["format"] == SENSITIVITY]
     for group in bars.values():
         with_figures = [result for result in group if "published" in result]
         rest = [result for result in group if "published" not in result]
-        sections += [_bars_section(result) for result in with_figures]
-        if request.c2c is not None and with_figures:
-            sections.append(_c2c_section(request.c2c))
+        for result in with_figures:
+            sections.append(_bars_section(result))
+            sections += [
+                _sensitivity_section(v) for v in varied if v["experiment"] == result["experiment"]
+            ]
         if len(rest) > 1:
             sections.append(_comparison(rest))
         else:
             sections += [_bars_section(result) for result in rest]
     sections += [_curve_section(result) for result in runs if is_curve(result)]
-    makers = {BENCH: _bench_section, TOPO: _topo_section, SENSITIVITY: _sensitivity_section}
-    for kind in (SENSITIVITY, TOPO, BENCH):
-        sections += [makers[kind](r) for r in request.results if r["format"] == kind]
+    if request.c2c is not None:
+        sections.append(_c2c_section(request.c2c))
+    makers = {TOPO: _topo_section, BENCH: _bench_section}
+    for kind, make in makers.items():
+        sections += [make(result) for result in request.results if result["format"] == kind]
     return sections
 
 
@@ -387,5 +419,6 @@ def render(request: ReportRequest) -> str:
         sentence=request.sentence,
         sections=sections,
         provenance=_provenance(request.results),
+        calibrations=_calibrations(request.results),
     )
     return page.lstrip()

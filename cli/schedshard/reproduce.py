@@ -19,6 +19,7 @@ from schedshard.run import Point, RunPlan, RunRequest, merge, plan_run, point_ar
 from schedshard.tool import run_many
 
 YIELD = "cpumask-yield"
+READS = "cpumask-read"
 COUNTER = "atomic-inc"
 QUICK_THREADS = (1, 2, 4, 8, 16, 32, 64, 128, 224, 420)
 
@@ -36,8 +37,9 @@ def plan_reproduce(
     load: Callable[[str], Machine] = load_machine,
     count: Callable[[Machine], int] = cpu_count,
 ) -> list[RunPlan]:
-    """The yield experiment on its own machine, then on the others, then the counter's curve."""
+    """The yield experiment on its own machine, then on the others, its readers, the curve."""
     yields, counter = load_experiment(YIELD), load_experiment(COUNTER)
+    reads = load_experiment(READS)
     others = [
         name for name in preset_names() if name not in (yields.machine, counter.machine, "host")
     ]
@@ -52,6 +54,7 @@ def plan_reproduce(
 
     plans = [plan(yields, yields.machine, None)]
     plans += [plan(yields, name, None) for name in others]
+    plans.append(plan(reads, reads.machine, None))
     plans.append(plan(counter, counter.machine, QUICK_THREADS if request.quick else None))
     return plans
 
@@ -87,9 +90,11 @@ def sentence(result: dict[str, Any]) -> str:
     slow, fast = _variant(result, "global"), _variant(result, "llc")
     predicted = slow["cycles_per_op"] / fast["cycles_per_op"]
     measured = slow["published"] / fast["published"]
+    cpus = result["cpus"]
+    before, after = nanoseconds(slow["ns_per_op"]), nanoseconds(fast["ns_per_op"])
     return (
-        f"When all {result['cpus']} CPUs of a two-socket EPYC mark themselves in one CPU mask, "
-        f"one mark takes {nanoseconds(slow['ns_per_op'])}; give each last-level cache a line of "
-        f"its own and it takes {nanoseconds(fast['ns_per_op'])}, {times(predicted)} less. Measured "
-        f"on the real machine, by others, and unknown to the model: {times(measured)} less."
+        f"Predicted for a two-socket EPYC whose {cpus} CPUs all mark themselves in one CPU mask: "
+        f"{before} a mark. With a mask for each last-level cache: {after}, {times(predicted)} "
+        f"less. Others measured {times(measured)} on the real machine, and nothing in the model "
+        f"was fitted to it."
     )

@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from rich.console import RenderableType
@@ -18,9 +19,24 @@ from schedshard.output import check_writable, to_json, write_atomic
 from schedshard.paths import shown
 from schedshard.progress import ticking, working
 from schedshard.report import ReportRequest, render
-from schedshard.reproduce import ReproduceRequest, execute_all, plan_reproduce, sentence
+from schedshard.reproduce import (
+    READS,
+    YIELD,
+    ReproduceRequest,
+    execute_all,
+    plan_reproduce,
+    sentence,
+)
 from schedshard.result import is_curve
-from schedshard.tables import bench_tables, comparison_table, run_tables, topo_view
+from schedshard.sensitivity import gather, plan_sensitivity
+from schedshard.tables import (
+    bench_headlines,
+    bench_tables,
+    comparison_table,
+    run_tables,
+    sensitivity_table,
+    topo_view,
+)
 from schedshard.topo import TopoRequest, topo
 
 
@@ -42,33 +58,50 @@ def reproduce_all(
     host = topo(TopoRequest())
     with working("measuring the structures on this host's CPUs"):
         measured = bench(BenchRequest(quick=True))
-    with ticking("simulating", sum(len(plan.points) for plan in plans)) as tick:
-        results = execute_all(plans, tick)
-    main, *others = [result for result in results if not is_curve(result)]
+    with TemporaryDirectory(prefix="schedshard-") as directory:
+        made, varied = (
+            plan_sensitivity(plans[0].request, Path(directory)) if not request.quick else ([], [])
+        )
+        with ticking("simulating", sum(len(plan.points) for plan in [*plans, *varied])) as tick:
+            results = execute_all([*plans, *varied], tick)
+    results, changed = results[: len(plans)], results[len(plans) :]
+    main, *others = [result for result in results if result["experiment"] == YIELD]
+    reads = [result for result in results if result["experiment"] == READS]
     curves = [result for result in results if is_curve(result)]
+    sensitivity = [gather(main, made, changed)] if changed else []
     said = sentence(main)
 
     show(_heading("This host"))
     show(topo_view(host))
     show(_heading("The structures on this host's CPUs (measured)"))
-    show(bench_tables(measured))
+    show(bench_tables({**measured, "rows": bench_headlines(measured["rows"])}))
+    show(Text(f"all of it: {shown(page)} or ./schedshard bench"))
     show(_heading("The contended counter"))
     for curve in curves:
         show(run_tables(curve))
     show(_heading("The yield experiment"))
     show(run_tables(main))
+    for result in sensitivity:
+        show(Text(""))
+        show(sensitivity_table(result))
+    show(Text(""))
     show(comparison_table("The same on other machines (all of it predicted)", others))
+    for result in reads:
+        show(Text(""))
+        show(run_tables(result))
     show(Text(f"\n{said}\n", style="bold"))
 
     lines = C2cRequest(main, lines=2)
     request_page = ReportRequest(
-        (main, *others, *curves, host, measured),
+        (main, *sensitivity, *others, *reads, *curves, host, measured),
         title="schedshard: predicted, published, measured",
         sentence=said,
         c2c=c2c(lines, find_names(lines)),
     )
     for result in results:
         _save(result, out / f"{result['experiment']}-{result['machine']['name']}.json")
+    for result in sensitivity:
+        _save(result, out / "sensitivity.json")
     _save(measured, out / "bench.json")
     _save(host, out / "topology.json")
     write_atomic(page, render(request_page))

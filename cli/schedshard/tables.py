@@ -204,6 +204,22 @@ def topo_view(data: dict[str, Any], shards_shown: int = 64) -> RenderableType:
     return Together(*parts)
 
 
+_HEADLINES = {
+    ("set", "set+clear"): (None,),
+    ("set", "iterate"): ("1/16", "full"),
+    ("contended", "set+clear"): (None,),
+    ("contended", "inc"): (None,),
+}
+
+
+def bench_headlines(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The few operations of a bench that tell the story; all rows when it has none of them."""
+    chosen = [
+        row for row in rows if row.get("density") in _HEADLINES.get((row["group"], row["op"]), ())
+    ]
+    return chosen or rows
+
+
 def bench_rows(data: dict[str, Any]) -> list[tuple[str, list[list[str]]]]:
     """The rows of a bench by group, as text; a cell that repeats the one above it is empty."""
     groups = []
@@ -372,3 +388,20 @@ def machine_view(described: dict[str, Any]) -> RenderableType:
         made.add_row(number["key"], str(number["value"]), '"' if source == last else source)
         last = source
     return Together(made, Text(f"{described['file']}, sha256 {described['sha256']}"))
+
+
+def sensitivity_table(data: dict[str, Any]) -> RenderableType:
+    """What each uncertain number does to the predictions: smallest and largest of each row."""
+    names = list(data["relative"])
+    made = table("What one changed number does to the prediction", "changed", *names, right=names)
+    made.add_row("published", *(percent(data["published"][name]) for name in names))
+    made.add_row("predicted", *(percent(data["relative"][name]) for name in names))
+    rows = list(data["rows"])
+    swept = data["sweep"]
+    if swept["values"]:
+        label = f"{swept['param']} {swept['values'][0]:,.0f} to {swept['values'][-1]:,.0f}"
+        rows.append({"label": label, "relative": swept["relative"]})
+    for row in rows:
+        cells = [row["relative"][name] for name in names]
+        made.add_row(row["label"], *(f"{percent(min(c))} to {percent(max(c))}" for c in cells))
+    return made

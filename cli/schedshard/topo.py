@@ -166,7 +166,8 @@ def tree(data: dict[str, Any]) -> Group:
         label = f"{_ident('package', package)}: {_count(len(nodes), 'node')}"
         packages.append(Group(label, _numbers(in_package), tuple(nodes)))
     machine = data.get("machine") or {}
-    title = machine.get("title") or machine.get("name") or str(data.get("source", "topology"))
+    source = str(data.get("source", "topology"))
+    title = machine.get("title") or machine.get("name") or source.replace("live", "this host")
     label = (
         f"{title}: {_count(len(packages), 'package')}, {_count(llc_count, 'LLC')}, "
         f"{_count(_shape(cpus)[0], 'core')}, {_count(len(cpus), 'CPU')}"
@@ -193,10 +194,14 @@ def plan_sentence(data: dict[str, Any]) -> str:
     """The plan in one line."""
     plan = data["plan"]
     sizes = Counter(len(shard["cpus"]) for shard in plan["shards"])
-    shapes = ", ".join(f"{count} of {_count(size, 'CPU')}" for size, count in sorted(sizes.items()))
+    if len(sizes) == 1:
+        shapes = f" of {_count(next(iter(sizes)), 'CPU')}"
+    else:
+        each = (f"{count} of {_count(size, 'CPU')}" for size, count in sorted(sizes.items()))
+        shapes = f" ({', '.join(each)})"
     split = f", every LLC split in {plan['split_llc']}" if plan.get("split_llc") else ""
     return (
-        f"{_count(len(plan['shards']), 'shard')} ({shapes}), cut at level {plan['level']}, "
+        f"{_count(len(plan['shards']), 'shard')}{shapes}, cut at level {plan['level']}, "
         f"at most {plan['cap']} CPUs a shard{split}: "
         f"{len(plan['shards']) * 64:,} bytes of lines a structure"
     )

@@ -31,13 +31,15 @@ class _Box:
         self.width = 0.0
         self.height = 0.0
         self.columns = 1
+        self.cores = 0
 
     def layout(self) -> None:
         """Sizes from the inside out; one CPU is one unit."""
         if self.cpus:
-            self.columns = max(1, math.ceil(math.sqrt(len(self.cpus) * 2)))
-            if len(self.cpus) % 2 == 0 and len(self.cpus) <= 16:
-                self.columns = len(self.cpus) // 2
+            # Siblings below each other where that is not too wide: first threads come first.
+            wide = max(8, math.ceil(math.sqrt(len(self.cpus) * 2)))
+            fitting = [n for n in range(wide // 2, wide + 1) if self.cores and self.cores % n == 0]
+            self.columns = self.cores if 0 < self.cores <= wide else max(fitting, default=wide)
             rows = math.ceil(len(self.cpus) / self.columns)
             self.width = self.columns + 2 * _PAD
             self.height = rows + _PAD + _HEAD
@@ -50,16 +52,16 @@ class _Box:
         self.columns = min(
             range(1, count + 1),
             key=lambda c: (
-                abs(math.log((c * widest) / (math.ceil(count / c) * tallest) / 1.8)),
-                math.ceil(count / c) * c - count,
+                abs(math.log((c * widest) / (math.ceil(count / c) * tallest) / 1.8))
+                + (math.ceil(count / c) * c - count) / count * 4
             ),
         )
         rows = math.ceil(count / self.columns)
         self.width = self.columns * (widest + _PAD) + _PAD
         self.height = rows * (tallest + _PAD) + _HEAD
 
-    def draw(self, axes: Axes, left: float, top: float, numbered: bool) -> None:
-        """Draw at the upper left corner; y grows upwards."""
+    def draw(self, axes: Axes, left: float, top: float, size: float | None) -> None:
+        """Draw at an upper left corner; y grows upwards. ``size``: points of CPU numbers."""
         fill = ("#f4f5f7", "#e9ecf1", "#ffffff", "#ffffff")[self.level]
         axes.add_patch(
             FancyBboxPatch(
@@ -73,7 +75,13 @@ class _Box:
             )
         )
         axes.text(
-            left + _PAD, top - _HEAD / 2, self.label, va="center", ha="left", fontsize=6, color=INK
+            left + _PAD,
+            top - _HEAD / 2,
+            self.label,
+            va="center",
+            ha="left",
+            fontsize=min(8.0, (size or 3.0) * 1.4),
+            color=INK,
         )
         if self.cpus:
             for index, (cpu, shard) in enumerate(self.cpus):
@@ -83,9 +91,9 @@ class _Box:
                 axes.add_patch(
                     Rectangle((x + 0.04, y + 0.04), 0.92, 0.92, facecolor=colour, linewidth=0)
                 )
-                if numbered:
+                if size is not None:
                     axes.text(
-                        x + 0.5, y + 0.5, str(cpu), va="center", ha="center", fontsize=4.2,
+                        x + 0.5, y + 0.5, str(cpu), va="center", ha="center", fontsize=size,
                         color="white",
                     )  # fmt: skip
             return
@@ -93,7 +101,7 @@ class _Box:
         tallest = max(child.height for child in self.children) + _PAD
         for index, child in enumerate(self.children):
             column, row = index % self.columns, index // self.columns
-            child.draw(axes, left + _PAD + column * widest, top - _HEAD - row * tallest, numbered)
+            child.draw(axes, left + _PAD + column * widest, top - _HEAD - row * tallest, size)
 
 
 def _boxes(data: dict[str, Any]) -> _Box:
@@ -112,6 +120,7 @@ def _boxes(data: dict[str, Any]) -> _Box:
                 known[path] = _Box(name, level + 1)
                 parent.children.append(known[path])
         known[path].cpus.append((cpu, shard_of[cpu]))
+        known[path].cores += int(where[cpu].get("thread", 0)) <= 0
     return root
 
 
@@ -120,16 +129,20 @@ def picture(data: dict[str, Any]) -> Figure:
     root = _boxes(data)
     root.layout()
     root.label = tree(data).label
-    inches = min(14.0, max(5.0, root.width * 0.16))
-    figure = Figure(figsize=(inches, inches * root.height / root.width + 0.35))
+    # Inches a CPU: as large as the numbers need, as small as the widest machines demand.
+    unit = min(0.42, max(0.17, 7.0 / root.width))
+    unit = min(unit, 15.0 / root.width)
+    width = max(root.width, 6.5 / unit)
+    figure = Figure(figsize=(width * unit, (root.height + 1.0) * unit))
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
     axes.set_axis_off()
-    root.draw(axes, 0.0, 0.0, numbered=len(data["cpus"]) <= 512)
-    axes.set_xlim(-0.1, root.width + 0.1)
-    axes.set_ylim(-root.height - 0.9, 0.1)
+    small = max(2.5, min(8.0, unit * 72 * 0.36))
+    root.draw(axes, 0.0, 0.0, small if unit >= 0.12 else None)
+    axes.set_xlim(0.0, width)
+    axes.set_ylim(-root.height - 1.0, 0.0)
     axes.text(
-        _PAD, -root.height - 0.45, f"one colour a shard: {plan_sentence(data)}",
-        fontsize=6, color=INK, va="center",
+        _PAD, -root.height - 0.5, f"one colour a shard: {plan_sentence(data)}",
+        fontsize=min(8.0, max(5.0, small * 1.4)), color=INK, va="center",
     )  # fmt: skip
     return figure
 
