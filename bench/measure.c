@@ -78,7 +78,8 @@ static int add_job(struct jobs *jobs, u32 a, u32 b, u32 home)
 static const char usage[] =
 	"usage: schedshard-measure --cpus LIST [--samples N] [--home A:B@H]... [--progress]\n"
 	"  --cpus LIST      measure between all of these CPUs, operations on the first one\n"
-	"  --samples N      runs of each measurement, of which the median counts (default 15)\n"
+	"  --samples N      runs of each measurement, of which the lower quartile counts (default "
+	"50)\n"
 	"  --home A:B@H     measure A and B once more, with the line's home on the node of CPU H\n"
 	"  --progress       lines 'progress DONE TOTAL' on stderr\n";
 
@@ -150,13 +151,13 @@ static int measure(const struct cpulist *cpus, u32 samples, struct jobs *homes)
 {
 	struct jobs pairs = { 0 };
 	struct measure_ops ops = { 0 };
-	u32 a, b, first = cpulist_next(cpus, 0);
+	u32 a, b, first = shard_cpulist_next(cpus, 0);
 	int ret = 0;
 
 	cpulist_for_each(a, cpus)
 	{
-		for (b = cpulist_next(cpus, a + 1); b < SHARD_LIB_MAX_CPUS && !ret;
-		     b = cpulist_next(cpus, b + 1))
+		for (b = shard_cpulist_next(cpus, a + 1); b < SHARD_LIB_MAX_CPUS && !ret;
+		     b = shard_cpulist_next(cpus, b + 1))
 			ret = add_job(&pairs, a, b, a);
 	}
 	progress.total = pairs.nr + homes->nr + MEASURE_OPS;
@@ -193,13 +194,13 @@ int main(int argc, char **argv)
 	struct jobs homes = { 0 };
 	const char *why;
 	char *end;
-	long samples = 15;
+	long samples = 50;
 	int option, ret = 0;
 
 	while (!ret && (option = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		switch (option) {
 		case 'c':
-			why = cpulist_parse(&cpus, optarg, strlen(optarg));
+			why = shard_cpulist_parse(&cpus, optarg, strlen(optarg));
 			if (why)
 				ret = complain(2, "--cpus: \"%.60s\" %s", optarg, why);
 			break;
@@ -221,7 +222,7 @@ int main(int argc, char **argv)
 			ret = 2;
 		}
 	}
-	if (!ret && (optind < argc || !cpulist_weight(&cpus))) {
+	if (!ret && (optind < argc || !shard_cpulist_weight(&cpus))) {
 		ret = complain(2, "--cpus LIST is needed, nothing else without --");
 		fputs(usage, stderr);
 	}

@@ -33,8 +33,11 @@ struct measure_ops {
 /* Nanoseconds of CLOCK_MONOTONIC. */
 double measure_now_ns(void);
 
-/* Median of @nr values; sorts them. */
-double measure_median(double *value, u32 nr);
+/*
+ * Lower quartile of @nr values; sorts them. What else runs on the host only ever adds time, so
+ * that the median of a busy host is too high. The minimum would be one value and no average.
+ */
+double measure_quartile(double *value, u32 nr);
 
 /* Run only on @cpu from here on: 0 or a positive errno value. */
 int measure_pin(u32 cpu);
@@ -45,7 +48,7 @@ int measure_pin(u32 cpu);
  * @b: the other one
  * @home: CPU that touches the line's page first, which places the page on its node
  * @samples: how often to measure, at least 1
- * @ns: receives the median one-way latency
+ * @ns: receives the one-way latency, lower quartile of all samples
  *
  * Return: 0 or a positive errno value.
  */
@@ -55,7 +58,7 @@ int measure_pair(u32 a, u32 b, u32 home, u32 samples, double *ns);
  * measure_ops() - measure operation costs
  * @cpu: where; the calling thread is pinned to it
  * @samples: how often to measure each, at least 1
- * @ops: receives the medians
+ * @ops: receives the lower quartiles
  * @step: called after each of %MEASURE_OPS measurements
  *
  * Return: 0 or a positive errno value.

@@ -80,10 +80,10 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-double measure_median(double *value, u32 nr)
+double measure_quartile(double *value, u32 nr)
 {
 	qsort(value, nr, sizeof(*value), by_value);
-	return nr % 2 ? value[nr / 2] : (value[nr / 2 - 1] + value[nr / 2]) / 2;
+	return value[nr / 4];
 }
 
 static void loop_cycle(struct line *line)
@@ -137,7 +137,7 @@ static double ns_per_op(void (*loop)(struct line *line), struct line *line)
 }
 
 /*
- * Every operation in nanoseconds at the clock of @cycle_ns, which is the median over all
+ * Every operation in nanoseconds at the clock of @cycle_ns, which is that of all
  * operations: so that cost / cycle is right in cycles even if the clock moved in between.
  */
 static void in_core(struct measure_ops *ops, u32 samples, double *value, double *cycle,
@@ -164,10 +164,10 @@ static void in_core(struct measure_ops *ops, u32 samples, double *value, double 
 			cycle[i * samples + sample] = (before + after) / 2;
 			value[sample] = cost / cycle[i * samples + sample];
 		}
-		*entry[i].ns = measure_median(value, samples);
+		*entry[i].ns = measure_quartile(value, samples);
 		step();
 	}
-	ops->cycle = measure_median(cycle, nr * samples);
+	ops->cycle = measure_quartile(cycle, nr * samples);
 	for (u32 i = 0; i < nr; i++)
 		*entry[i].ns *= ops->cycle;
 	step();
@@ -214,7 +214,7 @@ static int in_memory(struct measure_ops *ops, u32 samples, double *value)
 	}
 	__asm__ volatile("" : : "r"(at));
 	munmap(line, size);
-	ops->memory = measure_median(value, samples);
+	ops->memory = measure_quartile(value, samples);
 	return 0;
 }
 
@@ -281,7 +281,7 @@ static int yields(struct measure_ops *ops, u32 cpu, u32 samples, double *value)
 		if (yielder.switches >= YIELDS / 2)
 			value[good++] = start / (double)yielder.switches;
 	}
-	ops->yield_switch = good ? measure_median(value, good) : 0;
+	ops->yield_switch = good ? measure_quartile(value, good) : 0;
 	return 0;
 }
 

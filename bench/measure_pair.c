@@ -20,7 +20,7 @@
 #include <sys/mman.h>
 #include "measure.h"
 
-#define ROUNDS	   500
+#define ROUNDS	   200
 #define PAGE_BYTES 65536 /* at least one page on every architecture */
 
 struct pair {
@@ -138,7 +138,7 @@ int measure_pair(u32 a, u32 b, u32 home, u32 samples, double *ns)
 		}
 	}
 	if (!ret)
-		*ns = measure_median(pair.ns, samples);
+		*ns = measure_quartile(pair.ns, samples);
 	free(pair.ns);
 	munmap(page, PAGE_BYTES);
 	return ret;

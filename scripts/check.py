@@ -92,7 +92,8 @@ def lint_stages() -> list[Stage]:
     c_files = tracked("*.c", "*.h", "*.cc", "*.hh", "*.inc")
     core = tracked("core/*.c")
     python = [PYTHON, "-m"]
-    mypy = Command([*python, "mypy", "cli", "tests/cli", "scripts"], {"MYPYPATH": "scripts"})
+    typed = ["cli", "tests/cli", "tests/machines", "tests/fuzz/fuzz_csv.py", "scripts"]
+    mypy = Command([*python, "mypy", *typed], {"MYPYPATH": "scripts:tests/machines"})
     tools = [Command(["cli/environment", "--dev"])]
     # Off: an attribute of glibc's headers that sparse does not know, and two habits of this project.
     off = [

@@ -34,20 +34,25 @@ def _finish(
         write_atomic(out, text)
     topology = facts.topology
     counts = ", ".join(
-        f"{topology.count(level):,} {word}"
+        _counted(topology.count(level), word)
         for level, word in (
-            ("package", "packages"),
-            ("node", "nodes"),
-            ("llc", "LLCs"),
-            ("core", "cores"),
+            ("package", "package"),
+            ("node", "node"),
+            ("llc", "LLC"),
+            ("core", "core"),
         )
     )
-    console.print(f"{facts.name}: {len(topology.cpus):,} CPUs, {counts}", markup=False)
+    cpus = _counted(len(topology.cpus), "CPU")
+    console.print(f"{facts.name}: {cpus}, {counts}", markup=False, soft_wrap=True)
     _print_evidence(console, facts, evidence)
     for note in notes:
         console.print(f"note: {note}", markup=False, soft_wrap=True)
     if out is not None:
         console.print(f"written: {out}", markup=False, soft_wrap=True)
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
 
 
 def _print_evidence(console: Console, facts: Facts, evidence: Evidence | None) -> None:
@@ -128,9 +133,9 @@ def import_command(
 @click.option(
     "--samples",
     type=click.IntRange(1, 10000),
-    default=15,
+    default=50,
     show_default=True,
-    help="Runs of each measurement, of which the median counts.",
+    help="Runs of each measurement, of which the lower quartile counts.",
 )
 def measure_command(out: Path | None, cpus: str | None, samples: int) -> None:
     """Measure this host and write its machine file, which is then '--machine host'."""

@@ -27,14 +27,15 @@ NEAREST = 64
 
 @dataclass(frozen=True)
 class Tree:
-    """A dendrogram; heights in ns, rising."""
+    """A dendrogram; heights in ns, rising; links in log latency above ``floor``."""
 
     links: npt.NDArray[np.float64]
+    floor: float
     heights: npt.NDArray[np.float64]
 
     def cut(self, ns: float) -> Ids:
         """Groups whose mean distance stays below ``ns``."""
-        return fcluster(self.links, np.log(ns), criterion="distance").astype(np.int64)
+        return fcluster(self.links, np.log(ns) - self.floor, criterion="distance").astype(np.int64)
 
     def levels(self) -> list[tuple[float, float]]:
         """Bands of merge heights, nearest first: lowest and highest height of each."""
@@ -72,12 +73,11 @@ def fill_missing(ns: Matrix) -> Matrix:
 def tree(ns: Matrix) -> Tree:
     """The dendrogram of a full symmetric matrix with at least two rows."""
     logs = np.log(ns, out=np.zeros_like(ns), where=ns > 0)
-    # scipy wants distances of at least 0; a latency below 1 ns is shifted and shifted back.
+    # scipy wants distances of at least 0, which the logarithm of less than 1 ns is not
     floor = min(0.0, float(logs.min()))
     condensed = squareform(logs - floor, checks=False)
     links = linkage(condensed, method="average")
-    links[:, 2] += floor
-    return Tree(links, np.exp(np.sort(links[:, 2])))
+    return Tree(links, floor, np.exp(np.sort(links[:, 2]) + floor))
 
 
 def group_medians(ns: Matrix, labels: Ids) -> Matrix:

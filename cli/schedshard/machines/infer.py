@@ -38,6 +38,8 @@ SMT_NS = 16.0
 L2_NEXT_NS = 75.0
 # The median inside one LLC was 25 to 27 ns on core complexes and 51 to 55 ns on meshes.
 MESH_NS = 38.0
+# More CPUs than this share without a sibling are cores without SMT, not wild measurements.
+WILD_SHARE = 0.1
 # Above this the nearest other core is no longer in the same LLC.
 LLC_NS = 80.0
 # On a mesh, sub-NUMA clusters are nearer than this many times the cluster's own latency, other
@@ -63,6 +65,7 @@ def infer_topology(table: LatencyTable) -> Inference:
     notes: list[str] = []
     core, l2, llc = _near_levels(ns, notes)
     llc = np.unique(llc, return_inverse=True)[1].reshape(-1)
+    core, l2 = _mend_siblings(core, l2, llc, table.cpus, notes)
     package, node = _far_levels(ns, llc, table.cpus, notes)
     levels = {"core": core, "l2": l2, "llc": llc, "node": node, "package": package}
     return Inference(make_topology(table.cpus, levels), notes)
@@ -83,8 +86,6 @@ def _near_levels(ns: Matrix, notes: list[str]) -> tuple[Ids, Ids, Ids]:
     if bands[0][1] <= SMT_NS and int(np.bincount(joined).max()) == 2:
         core = joined
         at = 1
-        if equal_groups(core) is None:
-            notes.append("not every CPU has an SMT sibling")
     l2 = core
     if at == len(bands):
         return core, l2, core
@@ -104,6 +105,32 @@ def _near_levels(ns: Matrix, notes: list[str]) -> tuple[Ids, Ids, Ids]:
         )
         return core, l2, l2
     return core, l2, joins.cut(cuts[at])
+
+
+def _mend_siblings(
+    core: Ids, l2: Ids, llc: Ids, cpus: tuple[int, ...], notes: list[str]
+) -> tuple[Ids, Ids]:
+    """Join two CPUs that alone of their LLC have no sibling, on a machine where all others do.
+
+    Siblings are one pair, told by one measurement: a single wild one parts them.
+    """
+    alone = np.bincount(core)[core] == 1
+    if not alone.any() or alone.all():
+        return core, l2
+    core, l2 = core.copy(), l2.copy()
+    for group in np.unique(llc[alone]).tolist() if alone.mean() <= WILD_SHARE else []:
+        pair = np.flatnonzero(alone & (llc == group))
+        if pair.size == 2:
+            core[pair], l2[pair] = core[pair[0]], l2[pair[0]]
+            alone[pair] = False
+            notes.append(
+                f"CPUs {cpu_list([cpus[i] for i in pair])} are taken as siblings: alone of their "
+                "LLC they have none by latency"
+            )
+    if alone.any():
+        rest = [cpu for cpu, single in zip(cpus, alone.tolist(), strict=True) if single]
+        notes.append(f"CPUs {cpu_list(rest)} have no SMT sibling, others have")
+    return core, l2
 
 
 def _far_levels(ns: Matrix, llc: Ids, cpus: tuple[int, ...], notes: list[str]) -> tuple[Ids, Ids]:

@@ -22,6 +22,7 @@ Matrix = npt.NDArray[np.float64]
 
 MAX_CPUS = 4096
 MAX_NS = 1e6
+RISING = 6
 MISSING = frozenset({"", "-", "nan", "na", "n/a", "null", "none"})
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", re.ASCII)
 LABEL = re.compile(r"(cpu|core|pu|#)?[ _#-]?([0-9]{1,7})", re.ASCII | re.IGNORECASE)
@@ -60,6 +61,10 @@ def _fail(name: str, line: int, column: int, what: str) -> UserError:
     return UserError(f"{name}: line {line}, column {column}: {what}")
 
 
+def _shown(cell: str) -> str:
+    return repr(cell if len(cell) <= 24 else cell[:21] + "...")
+
+
 def _rows(text: str) -> list[_Row]:
     rows = []
     for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), start=1):
@@ -75,8 +80,8 @@ def _rows(text: str) -> list[_Row]:
 def _labels(cells: list[str]) -> list[int] | None:
     """CPU numbers along an edge, or None if these cells are none.
 
-    Bare numbers count only when they start with 0, which is no latency: otherwise a full matrix
-    of whole nanoseconds could be taken for labels.
+    Bare numbers count when they start with 0, which is no latency, or when so many rise all the
+    way that they cannot be a row of whole nanoseconds.
     """
     numbers: list[int] = []
     prefixed = False
@@ -86,17 +91,22 @@ def _labels(cells: list[str]) -> list[int] | None:
             return None
         prefixed = prefixed or match.group(1) is not None
         numbers.append(int(match.group(2)))
-    if not numbers or not (prefixed or numbers[0] == 0):
+    if not numbers or not (prefixed or numbers[0] == 0 or len(numbers) >= RISING):
         return None
     if any(b <= a for a, b in pairwise(numbers)):
         return None
     return numbers
 
 
-def _drop_column_of_commas(rows: list[_Row]) -> None:
-    """Remove what a comma at the end of every line adds."""
+def _drop_column_of_commas(rows: list[_Row], labelled: bool) -> None:
+    """Remove what a comma at the end of every line adds.
+
+    Without labels such a table looks like one that lost its last row, for the last column of a
+    lower triangle is empty, too. Machines have even numbers of CPUs: an odd number of rows is
+    taken as a loss, and _check_shape() refuses it.
+    """
     width = len(rows[0].cells)
-    if width < 2 or width == len(rows):
+    if width != len(rows) + 1 or (len(rows) % 2 and not labelled):
         return
     if all(len(row.cells) == width and not row.cells[-1] for row in rows):
         for row in rows:
@@ -112,11 +122,12 @@ def _take_labels(name: str, rows: list[_Row]) -> tuple[list[_Row], list[int] | N
         labels = None  # the first cell is a label too: no corner, so no labels on the left
     if labels is not None:
         body = rows[1:]
-        for row in body[: len(labels)]:
-            want = labels[row.line - body[0].line] if row.line - body[0].line < len(labels) else -1
+        for row, want in zip(body, labels, strict=False):
             match = LABEL.fullmatch(row.cells[0])
             if match is None or int(match.group(2)) != want:
-                raise _fail(name, row.line, 1, f"'{row.cells[0]}' where the top edge says {want}")
+                raise _fail(
+                    name, row.line, 1, f"{_shown(row.cells[0])} where the top edge says {want}"
+                )
             row.cells = row.cells[1:]
             row.first = 2
         if len(body) != len(labels):
@@ -183,8 +194,7 @@ def _value(name: str, row: _Row, index: int, diagonal: bool) -> float:
         return float("nan")
     column = index + row.first
     if NUMBER.fullmatch(cell) is None:
-        shown = cell if len(cell) <= 24 else cell[:21] + "..."
-        raise _fail(name, row.line, column, f"{shown!r} is no number of nanoseconds")
+        raise _fail(name, row.line, column, f"{_shown(cell)} is no number of nanoseconds")
     value = float(cell)
     if diagonal:
         return float("nan")
@@ -215,10 +225,9 @@ def parse_latency_csv(text: str, name: str) -> LatencyTable:
     rows = _rows(text)
     if not rows:
         raise UserError(f"{name}: the file is empty, a latency table of at least 2 CPUs is needed")
-    _drop_column_of_commas(rows)
     rows, labels = _take_labels(name, rows)
     if rows:
-        _drop_column_of_commas(rows)
+        _drop_column_of_commas(rows, labels is not None)
     count = len(rows)
     if count > MAX_CPUS:
         raise UserError(f"{name}: {count:,} rows, at most {MAX_CPUS:,} CPUs can be read")

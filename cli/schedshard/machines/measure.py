@@ -37,7 +37,7 @@ class MeasureRequest:
     """What the user asks for: the CPUs, or None for all that this process may use."""
 
     cpus: list[int] | None = None
-    samples: int = 15
+    samples: int = 50
 
 
 def measure_binary() -> Path:
@@ -173,7 +173,7 @@ def host_machine(topology: Topology, cpus: list[int], result: Any, model: str) -
         ) from error
     notes: list[str] = []
     evidence = _pair_evidence(topology, cpus, pairs, notes)
-    how = f"measured by schedshard-measure on CPUs {cpu_list(cpus)}"
+    how = f"measured by schedshard-measure on CPU {cpu_list(cpus)}"
     facts = Facts(
         name="host",
         title=f"This host: {model}"[:200],
@@ -187,14 +187,17 @@ def host_machine(topology: Topology, cpus: list[int], result: Any, model: str) -
             "topology": "stated by the host (hwloc)"
             + (f"; {describe(evidence)}" if evidence is not None else "")
             + "".join(f"; {note}" for note in notes),
-            "latency_ns": f"{how}: median over pairs of half a compare-and-swap round trip",
             "latency_ns.memory": f"{how}: random walk through far more than the caches hold",
-            "op_cycles": f"{how}: medians of {result.get('samples')} runs, at clock_ghz",
+            "op_cycles": f"{how}: lower quartiles of {result.get('samples')} runs, at clock_ghz",
             "op_cycles.store_buffer": "estimate: cores of today have 50 to 112 entries",
         },
     )
     if evidence is not None:
         facts.latency_ns.update({name: item.median for name, item in evidence.classes.items()})
+        facts.source["latency_ns"] = (
+            f"{how}: half a compare-and-swap round trip, lower quartile of {result.get('samples')} "
+            "runs a pair, median over pairs"
+        )
     if homes:
         facts.latency_ns["home_remote"] = float(np.median(homes))
         facts.source["latency_ns.home_remote"] = (

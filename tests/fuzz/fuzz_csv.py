@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Fuzz target: any bytes are a machine file or one line of error.
+
+    python tests/fuzz/fuzz_csv.py -runs=20000 NEW_CORPUS tests/fuzz/csv
+
+What is read goes all the way to the text of a machine file, so that clustering meets odd tables,
+too; only tables of few CPUs, since what is slow there is numpy, which is not under test.
+"""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from pathlib import Path
+
+import atheris  # type: ignore[import-untyped]
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "cli"))
+
+with atheris.instrument_imports(include=["schedshard.machines"]):
+    from schedshard.errors import UserError
+    from schedshard.machines.classes import weigh
+    from schedshard.machines.document import Facts, add_usual_latencies, machine_toml
+    from schedshard.machines.infer import infer_topology
+    from schedshard.machines.latencycsv import parse_latency_csv
+
+FEW_CPUS = 24
+
+
+def test_one_input(data: bytes) -> None:
+    """Read, cluster, write; only a UserError of one line may come out."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        return
+    said = None
+    try:
+        table = parse_latency_csv(text, "fuzz.csv")
+    except UserError as error:
+        said = str(error)
+    if said is not None:
+        assert said.isprintable(), repr(said)
+        return
+    if len(table.cpus) > FEW_CPUS:
+        return
+    topology = infer_topology(table).topology
+    assert topology.cpus == table.cpus
+    evidence = weigh(table.symmetric(), topology)
+    latency = {name: item.median for name, item in evidence.classes.items()}
+    facts = Facts("fuzz", "fuzz", "measured", 2.0, topology, latency, {}, {"latency_ns": "fuzz"})
+    add_usual_latencies(facts)
+    assert tomllib.loads(machine_toml(facts))["name"] == "fuzz"
+
+
+if __name__ == "__main__":
+    atheris.Setup(sys.argv, test_one_input)
+    atheris.Fuzz()

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""`machine import` from file to file: what it writes is the machine that the table came from."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from synthetic import COMPLEX_NS, MESH_NS, latencies, renumbered, shape, to_csv, to_hwloc_xml
+
+from schedshard.errors import UserError
+from schedshard.machines.commands import import_command
+from schedshard.machines.document import machine_name, machine_toml, validated
+from schedshard.machines.importer import Imported, ImportRequest, import_machine
+from schedshard.machines.topology import Topology, from_tool, make_topology, same
+from schedshard.paths import topo_binary
+from schedshard.tool import run_json
+
+
+def run(*args: str | Path) -> Result:
+    return CliRunner().invoke(import_command, [str(arg) for arg in args])
+
+
+def failure(*args: str | Path) -> str:
+    result = run(*args)
+    assert isinstance(result.exception, UserError), result.output
+    assert result.exception.status == 2
+    assert "\n" not in str(result.exception)
+    return str(result.exception)
+
+
+def write(path: Path, topology: Topology, ns: dict[str, float], labels: bool = False) -> Path:
+    matrix = latencies(topology, ns, 0.03, 1)
+    path.write_text(to_csv(matrix, labels=topology.cpus if labels else None), encoding="ascii")
+    return path
+
+
+def topology_of(made: Imported) -> Topology:
+    return from_tool(validated(made.text))
+
+
+def test_regular_machine(tmp_path: Path) -> None:
+    want = shape(2, 8, 8, 2).expand()
+    csv = write(tmp_path / "Two-Sockets@2.45GHz.csv", want, COMPLEX_NS)
+    out = tmp_path / "two.toml"
+    result = run(csv, "--out", out, "--name", "Two Sockets")
+    assert result.exception is None
+    machine = tomllib.loads(out.read_text(encoding="utf-8"))
+    assert machine["topology"] == {
+        "packages": 2, "nodes_per_package": 1, "llcs_per_node": 8, "cores_per_llc": 8,
+        "threads_per_core": 2, "cores_per_l2": 1, "numbering": "threads-last",
+    }  # fmt: skip
+    assert machine["name"] == "two-sockets"
+    assert machine["clock_ghz"] == 2.45
+    for key, want_ns in (("smt", 10), ("llc", 25), ("node", 105), ("remote", 200)):
+        assert machine["latency_ns"][key] == pytest.approx(want_ns, rel=0.02)
+    assert "home_remote" not in machine["latency_ns"]
+    assert "llc clear (16 groups" in machine["source"]["topology"]
+    assert machine["source"]["op_cycles"].startswith("estimate")
+    read = from_tool(run_json([str(topo_binary()), "--machine", str(out)]))
+    assert same(read, want)
+    assert "256 CPUs, 2 packages, 2 nodes, 16 LLCs, 128 cores" in result.output
+
+
+def test_without_out_the_machine_goes_to_stdout(tmp_path: Path) -> None:
+    result = run(write(tmp_path / "a.csv", shape(2, 1, 4).expand(), MESH_NS), "--clock-ghz", "3")
+    assert tomllib.loads(result.stdout)["clock_ghz"] == 3
+    assert "8 CPUs" in result.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv"]
+
+
+@settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.data())
+def test_irregular_numbering_survives_the_file(tmp_path: Path, data: st.DataObject) -> None:
+    base = shape(2, 3, 3, data.draw(st.integers(1, 2))).expand()
+    count = len(base.cpus)
+    cpus = data.draw(st.permutations(range(count * 2)))[:count]
+    want = renumbered(base, cpus)
+    made = import_machine(ImportRequest(write(tmp_path / "a.csv", want, COMPLEX_NS, labels=True)))
+    assert same(topology_of(made), want)
+
+
+def test_unequal_llcs_are_written_out(tmp_path: Path) -> None:
+    """A machine with one core complex of 2 cores among those of 4."""
+    llc = np.array([0] * 4 + [1] * 4 + [2] * 2 + [3] * 4)
+    package = np.zeros(14, dtype=np.int64)
+    core = np.arange(14)
+    want = make_topology(
+        range(14), {"package": package, "node": package, "llc": llc, "l2": core, "core": core}
+    )
+    made = import_machine(ImportRequest(write(tmp_path / "a.csv", want, COMPLEX_NS)))
+    assert made.text.count("[[topology.llc]]") == 4
+    assert same(topology_of(made), want)
+
+
+def test_hwloc_file_gives_the_nodes(tmp_path: Path) -> None:
+    """Latency sees no nodes inside these packages; firmware made two of each."""
+    want = shape(2, 4, 4, 2, nodes=2).expand()
+    xml = tmp_path / "machine.xml"
+    xml.write_text(to_hwloc_xml(want), encoding="ascii")
+    csv = write(tmp_path / "a.csv", want, COMPLEX_NS)
+    made = import_machine(ImportRequest(csv, hwloc_xml=xml))
+    assert same(topology_of(made), want)
+    assert not [note for note in made.notes if "disagreement" in note]
+    assert made.facts.topology.count("node") == 4
+    assert import_machine(ImportRequest(csv)).facts.topology.count("node") == 2
+
+
+def test_hwloc_file_that_disagrees_is_reported(tmp_path: Path) -> None:
+    truth = shape(1, 4, 4).expand()
+    claimed = shape(1, 2, 8).expand()
+    xml = tmp_path / "machine.xml"
+    xml.write_text(to_hwloc_xml(claimed), encoding="ascii")
+    csv = write(tmp_path / "a.csv", truth, COMPLEX_NS)
+    result = run(csv, "--hwloc-xml", xml, "--out", tmp_path / "m.toml")
+    assert "disagreement: 2 groups by llc in the hwloc file, 4 by latency" in result.output
+    assert "CPUs 0-15" in result.output
+    machine = tomllib.loads((tmp_path / "m.toml").read_text(encoding="utf-8"))
+    assert "disagreement" in machine["source"]["topology"]
+
+
+def test_hwloc_file_with_more_cpus(tmp_path: Path) -> None:
+    """Siblings were off while latencies were taken."""
+    whole = shape(2, 2, 4, 2).expand()
+    xml = tmp_path / "machine.xml"
+    xml.write_text(to_hwloc_xml(whole), encoding="ascii")
+    made = import_machine(
+        ImportRequest(write(tmp_path / "a.csv", shape(2, 2, 4).expand(), COMPLEX_NS), xml)
+    )
+    assert same(topology_of(made), whole)
+    assert any("no latencies of CPUs 16-31" in note for note in made.notes)
+    assert made.facts.source["latency_ns.smt"].startswith("estimate")
+
+
+def test_bad_input_is_one_line_and_writes_nothing(tmp_path: Path) -> None:
+    out = tmp_path / "out.toml"
+    good = write(tmp_path / "good.csv", shape(1, 2, 4).expand(), COMPLEX_NS)
+    cut = tmp_path / "cut.csv"
+    cut.write_text(good.read_text(encoding="ascii")[:-30], encoding="ascii")
+    binary = tmp_path / "binary.csv"
+    binary.write_bytes(b"\xff\xfe,\x00")
+    one = tmp_path / "one.csv"
+    one.write_text("\n", encoding="ascii")
+    xml = tmp_path / "small.xml"
+    xml.write_text(to_hwloc_xml(shape(1, 1, 4).expand()), encoding="ascii")
+    cases = {
+        "no such file": (tmp_path / "none.csv",),
+        "is a directory": (tmp_path,),
+        "truncated": (cut,),
+        "no UTF-8": (binary,),
+        "empty": (one,),
+        "no hwloc XML file": (good, "--hwloc-xml", tmp_path / "none.xml"),
+        "CPUs 4-7 are not in small.xml": (good, "--hwloc-xml", xml),
+        "--clock-ghz 99 is no clock": (good, "--clock-ghz", "99"),
+    }
+    for message, args in cases.items():
+        assert message in failure(*args, "--out", out)
+    assert "no directory" in failure(good, "--out", tmp_path / "none" / "out.toml")
+    assert not out.exists()
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+def test_a_failed_import_keeps_the_old_file(tmp_path: Path) -> None:
+    out = tmp_path / "out.toml"
+    out.write_text("old", encoding="ascii")
+    bad = tmp_path / "bad.csv"
+    bad.write_text(",,\n25,,\nx,25,\n", encoding="ascii")
+    assert "line 3, column 1" in failure(bad, "--out", out)
+    assert out.read_text(encoding="ascii") == "old"
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Dual EPYC 7763@2.45GHz", "dual-epyc-7763-2-45ghz"),
+        ("---", "machine"),
+        ("x" * 99, "x" * 64),
+    ],
+)
+def test_names(text: str, name: str) -> None:
+    assert machine_name(text) == name
+
+
+def test_strange_file_names_are_no_problem(tmp_path: Path) -> None:
+    csv = write(tmp_path / 'we"ird\t\\ né [x].csv', shape(1, 2, 4).expand(), COMPLEX_NS)
+    made = import_machine(ImportRequest(csv))
+    assert same(topology_of(made), shape(1, 2, 4).expand())
+    assert tomllib.loads(machine_toml(made.facts))["name"] == "we-ird-n-x"

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What is read as a latency table, and what the user is told when it is none."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from synthetic import COMPLEX_NS, latencies, shape, to_csv
+
+from schedshard.errors import UserError
+from schedshard.machines.latencycsv import LatencyTable, parse_latency_csv
+
+SMALL = latencies(shape(2, 2, 2).expand(), COMPLEX_NS, 0.03, 1)
+
+
+def read(text: str) -> LatencyTable | str:
+    """The table, or the error."""
+    try:
+        return parse_latency_csv(text, "a.csv")
+    except UserError as error:
+        return str(error)
+
+
+def test_all_styles_read_the_same() -> None:
+    want = parse_latency_csv(to_csv(SMALL), "a.csv").symmetric()
+    texts = {
+        "full": to_csv(SMALL, "full"),
+        "ragged": to_csv(SMALL, "ragged"),
+        "labels": to_csv(SMALL, labels=range(8)),
+        "full and labels": to_csv(SMALL, "full", range(8)),
+        "comma at the end": to_csv(SMALL).replace("\n", ",\n"),
+        "labels and comma": to_csv(SMALL, labels=range(8)).replace("\n", ",\n"),
+        "windows": "\ufeff" + to_csv(SMALL).replace("\n", "\r\n"),
+        "no newline at the end": to_csv(SMALL).rstrip("\n"),
+        "empty lines at the end": to_csv(SMALL) + "\n\n",
+        "comment": "# measured at night\n" + to_csv(SMALL),
+        "top edge only": ",".join(map(str, range(8))) + "\n" + to_csv(SMALL),
+        "left edge only": "".join(
+            f"cpu{i},{line}\n" for i, line in enumerate(to_csv(SMALL).splitlines())
+        ),
+        "quotes": "\n".join(
+            ",".join(f'"{cell}"' for cell in line.split(",")) for line in to_csv(SMALL).splitlines()
+        ),
+    }
+    for style, text in texts.items():
+        table = parse_latency_csv(text, "a.csv")
+        assert table.cpus == tuple(range(8)), style
+        assert np.array_equal(table.symmetric(), want), style
+
+
+def test_labels_give_cpu_numbers() -> None:
+    table = parse_latency_csv(to_csv(SMALL, labels=[0, 2, 4, 6, 8, 10, 12, 14]), "a.csv")
+    assert table.cpus == (0, 2, 4, 6, 8, 10, 12, 14)
+
+
+def test_labels_need_not_start_at_0() -> None:
+    numbers = [4, 5, 6, 7, 20, 21, 22, 23]
+    assert parse_latency_csv(to_csv(SMALL, labels=numbers), "a.csv").cpus == tuple(numbers)
+    few = parse_latency_csv(",cpu4,cpu5\ncpu4,,\ncpu5,25,\n", "a.csv")
+    assert few.cpus == (4, 5)
+
+
+def test_whole_nanoseconds_are_no_labels() -> None:
+    table = parse_latency_csv("0,25,30\n25,0,35\n30,35,0\n", "a.csv")
+    assert table.cpus == (0, 1, 2)
+    assert table.symmetric()[1, 2] == 35
+
+
+def test_missing_values_in_many_spellings() -> None:
+    table = parse_latency_csv(",,,\n20,,,\nNaN,n/a,,\n30,-,25,\n", "a.csv")
+    assert np.isnan(table.symmetric()[2, 0])
+    assert table.symmetric()[3, 0] == 30
+
+
+def test_a_lost_row_is_not_a_comma_at_the_end() -> None:
+    """The same text could be 7 CPUs with a comma after each row: the careful reading wins."""
+    with pytest.raises(UserError, match="the table ends after 7 rows of 8 columns"):
+        parse_latency_csv("".join(to_csv(SMALL).splitlines(keepends=True)[:-1]), "a.csv")
+
+
+def test_both_directions_are_averaged() -> None:
+    assert parse_latency_csv(",20\n30,\n", "a.csv").symmetric()[0, 1] == 25
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "the file is empty"),
+        ("\n\n", "the file is empty"),
+        ("25\n", "at least 2 CPUs"),
+        (",,\n25,,\n26,2x,\n", "line 3, column 2: '2x' is no number"),
+        (",,\n25,,\n26,0,\n", "line 3, column 2: 0 ns"),
+        (",,\n25,,\n-26,25,\n", "line 3, column 1: -26 ns"),
+        (",,\n25,,\n26,inf,\n", "line 3, column 2: 'inf' is no number"),
+        (",,\n25,,\n1e9,25,\n", "line 3, column 1: 1e9 ns"),
+        (",,,\n25,,,\n", "line 2, column 4: the table ends after 2 rows of 4 columns"),
+        (",,\n25,,\n26,2\n", "line 3, column 2: the last line has 2 cells, 3 expected"),
+        (",,\n25\n26,25,\n", "line 2, column 1: 1 cells where other lines have 3"),
+        (",\n25,\n26,27\n", "line 3, column 1: row 3 of a table with 2 columns"),
+        (",,\n25,,\n,,\n", "CPU 2 has no latency to any other CPU"),
+        (",,,,\n25,,,,\n26,,,,\n,,27,,\n,,,28,\n", "only 4 of 10 pairs"),
+        (",0,1\n0,,\n2,25,\n", "line 3, column 1: '2' where the top edge says 1"),
+        (",0,1,2\n0,,,\n1,25,,\n", "2 rows under 3 CPU numbers"),
+        (",cpu0,cpu1\ncpu0,,\ncpu1,xx,\n", "line 3, column 2: 'xx' is no number"),
+        ("\x00\x01\x02", "line 1, column 1"),
+        ("<html><body>not found</body></html>", "line 1, column 1"),
+        (",,\n1_0,,\n26,25,\n", "line 2, column 1: '1_0' is no number"),
+        (",,\n\u0665,,\n26,25,\n", "line 2, column 1"),
+    ],
+)
+def test_errors_name_the_cell(text: str, message: str) -> None:
+    with pytest.raises(UserError) as raised:
+        parse_latency_csv(text, "a.csv")
+    assert str(raised.value).startswith("a.csv: ")
+    assert message in str(raised.value)
+    assert "\n" not in str(raised.value)
+    assert raised.value.status == 2
+
+
+@given(st.integers(min_value=0, max_value=10_000))
+def test_a_cut_table_is_an_error_or_whole(cut: int) -> None:
+    """Wherever the file is cut: an error, or all CPUs (only the last digits may be missing)."""
+    text = to_csv(SMALL)
+    outcome = read(text[: cut % len(text)])
+    assert isinstance(outcome, str) or len(outcome.cpus) == 8
+
+
+@settings(max_examples=300)
+@given(st.text(alphabet=',\n0123456789.e-nacpu\r"# \ufeff', max_size=80))
+def test_any_text_is_a_table_or_one_line_of_error(text: str) -> None:
+    outcome = read(text)
+    if isinstance(outcome, str):
+        assert outcome.startswith("a.csv: ")
+        assert outcome.isprintable()
+        return
+    assert outcome.ns.shape == (len(outcome.cpus), len(outcome.cpus))
+    assert len(outcome.cpus) >= 2
+    values = outcome.ns[np.isfinite(outcome.ns)]
+    assert values.size
+    assert (values > 0).all()

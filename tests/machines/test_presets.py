@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The machine files that come with the project: right shape, right numbers, all with a source."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from schedshard.machines.topology import Regular, cpu_list, from_tool, regular_form
+from schedshard.paths import MACHINES, topo_binary
+from schedshard.tool import run_json
+
+PRESETS = sorted(path.stem for path in MACHINES.glob("*.toml"))
+
+# CPUs, packages, nodes, LLCs, cores; what node 0 (or for one node a package, LLC 0) holds
+SHAPES = {
+    "epyc-7763-2s": ((256, 2, 2, 16, 128), "llc", "0-7,128-135"),
+    "epyc-9454-2s": ((192, 2, 2, 16, 96), "llc", "0-5,96-101"),
+    "epyc-9654-2s": ((384, 2, 4, 24, 192), "node", "0-47,192-239"),
+    "future-2048": ((2048, 2, 8, 64, 1024), "node", "0-127,1024-1151"),
+    "sierra-forest-192": ((192, 2, 2, 2, 192), "l2", "0-3"),
+    "xeon-480": ((480, 2, 2, 2, 240), "llc", "0-119,240-359"),
+    "xeon-480-snc": ((480, 2, 6, 6, 240), "node", "0-39,240-279"),
+    "xeon-8176-8s": ((448, 8, 8, 8, 224), "package", "0-27,224-251"),
+    "xeon-8358-2s": ((128, 2, 2, 2, 64), "package", "0-31,64-95"),
+}
+
+# Medians published with the tables that these machines come from, in ns: smt, LLC, other LLC of
+# the package, other package.
+PUBLISHED: dict[str, dict[str, int | tuple[int, int]]] = {
+    "epyc-7763-2s": {"smt": 10, "llc": 25, "node": (120, 127), "remote": 304},
+    "epyc-9454-2s": {"smt": 10, "llc": 26, "node": 103, "remote": 198, "home_remote": 200},
+    "epyc-9654-2s": {"llc": 27, "node": (89, 98), "package": (100, 103), "remote": 192},
+    "xeon-8358-2s": {"smt": 8, "llc": (50, 53), "remote": (108, 111)},
+}
+
+
+def load(name: str) -> dict[str, Any]:
+    return tomllib.loads((MACHINES / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+def numbers(table: dict[str, Any], prefix: str = "") -> Iterator[str]:
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from numbers(value, f"{prefix}{key}.")
+        elif isinstance(value, int | float) and key != "schema":
+            yield prefix + key
+
+
+def test_every_machine_is_tested() -> None:
+    assert sorted(SHAPES) == PRESETS
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_shape_and_numbering(name: str) -> None:
+    counts, level, first = SHAPES[name]
+    path = MACHINES / f"{name}.toml"
+    topology = from_tool(run_json([str(topo_binary()), "--machine", str(path)]))
+    levels = ("package", "node", "llc", "core")
+    assert (len(topology.cpus), *(topology.count(one) for one in levels)) == counts
+    ids = topology.ids(level)
+    cpus = [cpu for cpu, group in zip(topology.cpus, ids.tolist(), strict=True) if group == 0]
+    assert cpu_list(cpus) == first
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_the_tool_and_this_package_read_the_same_topology(name: str) -> None:
+    """Regular.expand() and lib/machine_shape.c are two readings of one rule."""
+    keys = load(name)["topology"]
+    topology = from_tool(run_json([str(topo_binary()), "--machine", f"{MACHINES}/{name}.toml"]))
+    assert regular_form(topology) == Regular(
+        keys["packages"],
+        keys["nodes_per_package"],
+        keys["nodes_per_package"] * keys["llcs_per_node"],
+        keys["cores_per_llc"],
+        keys["threads_per_core"],
+        keys["cores_per_l2"],
+        keys["numbering"],
+    )
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_number_has_a_source_and_guesses_say_so(name: str) -> None:
+    machine = load(name)
+    sources = machine["source"]
+    guessed = False
+    for number in numbers({key: value for key, value in machine.items() if key != "source"}):
+        above = [number[: -len(tail)] if tail else number for tail in _tails(number)]
+        covering = [key for key in above if key in sources]
+        assert covering, f"{name}: {number} has no source"
+        text = sources[covering[0]]
+        assert len(text) > 20, f"{name}: {number}: a source is a sentence"
+        guessed = guessed or (
+            text.startswith("estimate") and not number.startswith(("op_cycles", "protocol"))
+        )
+    assert machine["name"] == name
+    assert machine["kind"] in ("measured", "estimate", "hypothetical")
+    if machine["kind"] != "measured":
+        assert guessed
+
+
+def _tails(number: str) -> list[str]:
+    """What to cut off a dotted key to get itself and the tables above it."""
+    parts = number.split(".")
+    return [number[len(".".join(parts[:count])) :] for count in range(len(parts), 0, -1)]
+
+
+@pytest.mark.parametrize("name", sorted(PUBLISHED))
+def test_latencies_are_the_published_ones(name: str) -> None:
+    latency = load(name)["latency_ns"]
+    for key, want in PUBLISHED[name].items():
+        low, high = want if isinstance(want, tuple) else (want, want)
+        assert low - 1 <= latency[key] <= high + 1, f"{name}: {key}"
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_farther_takes_longer(name: str) -> None:
+    latency = load(name)["latency_ns"]
+    present = [
+        latency[key] for key in ("smt", "llc", "node", "package", "remote") if key in latency
+    ]
+    assert present == sorted(present)
+    if "home_remote" in latency:
+        assert latency["home_remote"] > latency.get("package", latency["node"])
