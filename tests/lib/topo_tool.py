@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""schedshard-topo from outside: what it prints, and how it refuses what is wrong.
+
+usage: topo_tool.py TOOL MACHINE...
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from typing import Any
+
+TOOL = ""
+MACHINES: list[str] = []
+
+
+def run(*args: str) -> subprocess.CompletedProcess[str]:
+    """Run the tool."""
+    return subprocess.run([TOOL, *args], capture_output=True, text=True, check=False)
+
+
+class Output(unittest.TestCase):
+    """What is right is printed as one JSON object."""
+
+    def topology(self, *args: str) -> dict[str, Any]:
+        """Run the tool, which must succeed, and check what holds for every topology."""
+        done = run(*args)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        data: dict[str, Any] = json.loads(done.stdout)
+        numbers = sorted(cpu["cpu"] for cpu in data["cpus"])
+        plan = data["plan"]
+        in_shards = [cpu for shard in plan["shards"] for cpu in shard["cpus"]]
+        self.assertEqual(sorted(in_shards), numbers)
+        self.assertEqual(plan["nr_shards"], len(plan["shards"]))
+        self.assertTrue(all(0 < len(s["cpus"]) <= plan["cap"] for s in plan["shards"]))
+        record = {cpu["cpu"]: cpu for cpu in data["cpus"]}
+        for shard in plan["shards"]:
+            for cpu in shard["cpus"]:
+                self.assertEqual(record[cpu]["package"], shard["package"])
+                self.assertEqual(record[cpu]["node"], shard["node"])
+        return data
+
+    def test_machines(self) -> None:
+        """Every preset, with its machine beside the records."""
+        for path in MACHINES:
+            data = self.topology("--machine", path)
+            self.assertEqual(data["source"], "machine")
+            self.assertEqual(data["machine"]["name"], Path(path).stem)
+            self.assertEqual(data["machine"]["cpus"], len(data["cpus"]))
+            self.assertEqual(data["plan"]["level"], "llc")
+
+    def test_this_machine(self) -> None:
+        """The kernel's files and hwloc."""
+        for source in (["--sysfs", "/"], ["--live"]):
+            data = self.topology(*source)
+            self.assertIsNone(data["machine"])
+            self.assertGreater(len(data["cpus"]), 0)
+
+    def test_plan_options(self) -> None:
+        """Cap and split reach the plan."""
+        plain = self.topology("--machine", MACHINES[0])["plan"]
+        capped = self.topology("--machine", MACHINES[0], "--cap", "4")["plan"]
+        split = self.topology("--machine", MACHINES[0], "--split-llc", "2")["plan"]
+        self.assertEqual((capped["cap"], split["split_llc"]), (4, 2))
+        self.assertGreater(capped["nr_shards"], plain["nr_shards"])
+        self.assertEqual(split["nr_shards"], 2 * plain["nr_shards"])
+
+    def test_help(self) -> None:
+        """The usage is no error."""
+        done = run("--help")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertTrue(done.stdout.startswith("usage: schedshard-topo"))
+
+
+class Refusal(unittest.TestCase):
+    """What is wrong gets one line and status 2."""
+
+    def refused(self, said: str, *args: str) -> None:
+        """Run the tool, which must print nothing and say @said in one line."""
+        done = run(*args)
+        self.assertEqual((done.returncode, done.stdout), (2, ""), args)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        self.assertTrue(done.stderr.startswith("schedshard-topo: "), done.stderr)
+        self.assertIn(said, done.stderr)
+
+    def test_arguments(self) -> None:
+        """Options that are none, lack a value, or exclude each other."""
+        self.refused("give a source")
+        self.refused("unknown option '--bogus'", "--bogus")
+        self.refused("unknown option '-x'", "-x")
+        self.refused("--machine needs a value", "--machine")
+        self.refused("'extra' is no option", "--live", "extra")
+        self.refused("exclude each other", "--live", "--sysfs", "/")
+        for value in ("0", "65", "-1", "x", "4x", ""):
+            self.refused("--cap: ", "--live", "--cap", value)
+        self.refused("--split-llc: ", "--live", "--split-llc", "99999")
+
+    def test_files(self) -> None:
+        """Files that are missing or something else."""
+        with tempfile.TemporaryDirectory() as folder:
+            empty = Path(folder) / "empty"
+            empty.touch()
+            self.refused("No such file", "--machine", f"{folder}/none")
+            self.refused("schema is missing", "--machine", str(empty))
+            self.refused("regular file", "--machine", folder)
+            self.refused("XML", "--hwloc-xml", str(empty))
+            self.refused("XML", "--hwloc-xml", MACHINES[0])
+            self.refused("No such file", "--hwloc-xml", f"{folder}/none")
+            self.refused("sys/devices/system", "--sysfs", folder)
+            self.refused("Not a directory", "--sysfs", str(empty))
+
+    def test_impossible_plan(self) -> None:
+        """A tree that no plan can be made of: one LLC in two packages."""
+        with tempfile.TemporaryDirectory() as folder:
+            cpus = Path(folder) / "sys/devices/system/cpu"
+            for cpu in range(2):
+                cache = cpus / f"cpu{cpu}/cache/index3"
+                cache.mkdir(parents=True)
+                (cache / "level").write_text("3\n")
+                (cache / "type").write_text("Unified\n")
+                (cache / "shared_cpu_list").write_text("0-1\n")
+                (cpus / f"cpu{cpu}/topology").mkdir()
+                (cpus / f"cpu{cpu}/topology/physical_package_id").write_text(f"{cpu}\n")
+            (cpus / "possible").write_text("0-1\n")
+            self.refused("no shard plan", "--sysfs", folder)
+
+
+if __name__ == "__main__":
+    TOOL, *MACHINES = sys.argv[1:]
+    unittest.main(argv=sys.argv[:1])
