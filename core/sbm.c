@@ -3,7 +3,7 @@
  * The walks of the sharded bitmap.
  *
  * All of them end and skip nothing, empty shards included, because they all go through
- * sbm_chunk_next() or sbm_chunk_from(): each of their loops counts @step up by one in every
+ * sbm_chunk_next() (or its twin in sbm_iter_next()) or chunk_from(): each of their loops counts @step up by one in every
  * turn, whatever the shard's word is, and leaves only with bits left to visit, or at the
  * last step. (The published prototype went on after a word with bits and so came out with
  * the last word whatever that was; its caller then started at the same place again.)
@@ -41,6 +41,7 @@ struct sbm *sbm_alloc(const struct shard_plan *plan, unsigned int flags)
 	line = b->word + plan->nr_cpus;
 	b->line = line;
 	b->bit = plan->bit;
+	b->cpus = plan->shard_cpus;
 	b->plan = plan;
 	b->nr_shards = plan->nr_shards;
 	b->bytes = bytes;
@@ -114,34 +115,50 @@ struct sbm_chunk sbm_chunk_next(const struct sbm *b, u32 step)
 	return (struct sbm_chunk){ 0, nr };
 }
 
-struct sbm_chunk sbm_chunk_from(const struct sbm *b, const unsigned long *mask, u32 step, u32 start,
-				u32 start_pos)
+/*
+ * The next step of a walk that starts at a position and goes around; @mask is NULL or what
+ * to intersect with, and is looked at before the line: a line without allowed CPUs is not
+ * read at all.
+ */
+static port_always_inline struct sbm_chunk
+chunk_from(const struct sbm *b, const unsigned long *mask, u32 step, u32 start, u32 start_pos)
 {
-	u32 steps = b->nr_shards + (start_pos > 0);
+	u32 nr = b->nr_shards, steps = nr + (start_pos > 0);
 	u64 from_start = ~0ull << start_pos;
-	struct sbm_chunk c = { 0, step };
+	struct sbm_chunk c = { 0, 0 };
 
-	for (; c.step < steps; c.step++) {
-		u32 shard = start + (u32)c.step;
+	while (step < steps) {
+		u32 shard = start + step++;
 		u64 allowed = ~0ull;
 
-		if (shard >= b->nr_shards)
-			shard -= b->nr_shards;
-		if (c.step == 0)
-			allowed = from_start;
-		else if (c.step == b->nr_shards)
-			allowed = ~from_start;
-		if (mask)
-			allowed &= shard_gather(b->plan, shard, mask);
-		if (!allowed || (b->summary && !shard_summary_test(b->summary, shard)))
+		if (shard >= nr)
+			shard -= nr;
+		if (mask) {
+			allowed = shard_gather(b->plan, shard, mask);
+			if (!allowed)
+				continue;
+		}
+		if (b->summary && !shard_summary_test(b->summary, shard))
 			continue;
 		c.word = read_shard(b, shard) & allowed;
-		if (c.word) {
-			c.step++;
+		if (shard == start)
+			c.word &= step == 1 ? from_start : ~from_start;
+		if (c.word)
 			break;
-		}
 	}
+	c.step = step;
 	return c;
+}
+
+struct sbm_chunk sbm_chunk_wrap(const struct sbm *b, u32 step, u32 start, u32 start_pos)
+{
+	return chunk_from(b, NULL, step, start, start_pos);
+}
+
+struct sbm_chunk sbm_chunk_and(const struct sbm *b, const unsigned long *mask, u32 step, u32 start,
+			       u32 start_pos)
+{
+	return chunk_from(b, mask, step, start, start_pos);
 }
 
 bool sbm_empty(const struct sbm *b)

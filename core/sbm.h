@@ -53,6 +53,7 @@
  * @bit: by CPU number: the CPU's bit in its word (the plan's table)
  * @summary: NULL without SBM_SUMMARY
  * @line: by shard: its word, at the start of its own line
+ * @cpus: by shard: CPU number by position (the plan's table)
  * @plan: the plan that it was made from
  * @nr_shards: as in the plan
  * @bytes: memory of this header with its tables
@@ -65,6 +66,7 @@ struct sbm {
 	const u64 *bit;
 	struct shard_summary *summary;
 	u64 *const *line;
+	const u32 *const *cpus;
 	const struct shard_plan *plan;
 	u32 nr_shards;
 	size_t bytes;
@@ -324,18 +326,12 @@ struct sbm_chunk {
 };
 
 struct sbm_chunk sbm_chunk_next(const struct sbm *b, u32 step);
-struct sbm_chunk sbm_chunk_from(const struct sbm *b, const unsigned long *mask, u32 step, u32 start,
-				u32 start_pos);
+struct sbm_chunk sbm_chunk_wrap(const struct sbm *b, u32 step, u32 start, u32 start_pos);
+struct sbm_chunk sbm_chunk_and(const struct sbm *b, const unsigned long *mask, u32 step, u32 start,
+			       u32 start_pos);
 
-static port_always_inline struct sbm_iter sbm_iter_begin(const struct sbm *b)
-{
-	struct sbm_iter it = { 0, NULL, b, NULL, 0, 0, 0 };
-
-	return it;
-}
-
-static port_always_inline struct sbm_iter sbm_iter_begin_and(const struct sbm *b,
-							     const unsigned long *mask)
+static port_always_inline struct sbm_iter sbm_iter_begin(const struct sbm *b,
+							 const unsigned long *mask)
 {
 	struct sbm_iter it = { 0, NULL, b, mask, 0, 0, 0 };
 
@@ -351,50 +347,67 @@ sbm_iter_begin_wrap(const struct sbm *b, const unsigned long *mask, u32 start_cp
 	return it;
 }
 
-static port_always_inline bool sbm_iter_take(struct sbm_iter *it, u32 *cpu)
+/* Go on with the bits of @c; false at the end. */
+static port_always_inline bool sbm_iter_load(struct sbm_iter *it, struct sbm_chunk c)
 {
-	*cpu = it->cpu[port_ctz64(it->word)];
-	it->word &= it->word - 1;
+	u32 shard = it->start + (u32)c.step - 1;
+
+	if (!c.word)
+		return false;
+	if (shard >= it->b->nr_shards)
+		shard -= it->b->nr_shards;
+	it->word = c.word;
+	it->step = (u32)c.step;
+	it->cpu = it->b->cpus[shard];
 	return true;
+}
+
+/* The lowest bit left. */
+static port_always_inline u32 sbm_iter_take(struct sbm_iter *it)
+{
+	u32 cpu = it->cpu[port_ctz64(it->word)];
+
+	it->word &= it->word - 1;
+	return cpu;
 }
 
 static port_always_inline bool sbm_iter_next(struct sbm_iter *it, u32 *cpu)
 {
-	if (!it->word) {
-		const struct shard_plan *plan = it->b->plan;
-		struct sbm_chunk c;
+	const struct sbm *b = it->b;
 
-		/* Not a call only to be told so: an eighth of a walk over 4 CPUs of one shard. */
-		if (it->step == it->b->nr_shards)
+	/* As sbm_chunk_next() does, without a call for each shard. */
+	while (!it->word) {
+		if (it->step == b->nr_shards)
 			return false;
-		c = sbm_chunk_next(it->b, it->step);
-		if (!c.word)
-			return false;
-		it->word = c.word;
-		it->step = (u32)c.step;
-		it->cpu = plan->idx_to_cpu + plan->shard[it->step - 1].first_idx;
+		if (b->summary) {
+			if (!sbm_iter_load(it, sbm_chunk_next(b, it->step)))
+				return false;
+			break;
+		}
+		it->word = READ_ONCE(*b->line[it->step]);
+		it->cpu = b->cpus[it->step];
+		it->step++;
 	}
-	return sbm_iter_take(it, cpu);
+	*cpu = sbm_iter_take(it);
+	return true;
 }
 
-static port_always_inline bool sbm_iter_next_from(struct sbm_iter *it, u32 *cpu)
+static port_always_inline bool sbm_iter_next_wrap(struct sbm_iter *it, u32 *cpu)
 {
-	if (!it->word) {
-		struct sbm_chunk c =
-			sbm_chunk_from(it->b, it->mask, it->step, it->start, it->start_pos);
-		const struct shard_plan *plan = it->b->plan;
-		u32 shard;
+	if (!it->word &&
+	    !sbm_iter_load(it, sbm_chunk_wrap(it->b, it->step, it->start, it->start_pos)))
+		return false;
+	*cpu = sbm_iter_take(it);
+	return true;
+}
 
-		if (!c.word)
-			return false;
-		it->word = c.word;
-		it->step = (u32)c.step;
-		shard = it->start + it->step - 1;
-		if (shard >= plan->nr_shards)
-			shard -= plan->nr_shards;
-		it->cpu = plan->idx_to_cpu + plan->shard[shard].first_idx;
-	}
-	return sbm_iter_take(it, cpu);
+static port_always_inline bool sbm_iter_next_and(struct sbm_iter *it, u32 *cpu)
+{
+	if (!it->word &&
+	    !sbm_iter_load(it, sbm_chunk_and(it->b, it->mask, it->step, it->start, it->start_pos)))
+		return false;
+	*cpu = sbm_iter_take(it);
+	return true;
 }
 
 /**
@@ -408,7 +421,7 @@ static port_always_inline bool sbm_iter_next_from(struct sbm_iter *it, u32 *cpu)
  * or those that the summary calls occupied.
  */
 #define sbm_for_each_cpu(cpu, it, b) \
-	for (struct sbm_iter it = sbm_iter_begin(b); sbm_iter_next(&(it), &(cpu));)
+	for (struct sbm_iter it = sbm_iter_begin(b, NULL); sbm_iter_next(&(it), &(cpu));)
 
 /**
  * sbm_for_each_cpu_wrap() - all set CPUs, from one on, around the machine
@@ -422,7 +435,7 @@ static port_always_inline bool sbm_iter_next_from(struct sbm_iter *it, u32 *cpu)
  */
 #define sbm_for_each_cpu_wrap(cpu, it, b, start_cpu)                       \
 	for (struct sbm_iter it = sbm_iter_begin_wrap(b, NULL, start_cpu); \
-	     sbm_iter_next_from(&(it), &(cpu));)
+	     sbm_iter_next_wrap(&(it), &(cpu));)
 
 /**
  * sbm_for_each_cpu_and() - all set CPUs that are in an ordinary mask, in index order
@@ -435,7 +448,7 @@ static port_always_inline bool sbm_iter_next_from(struct sbm_iter *it, u32 *cpu)
  * sbm_for_each_cpu().
  */
 #define sbm_for_each_cpu_and(cpu, it, b, mask) \
-	for (struct sbm_iter it = sbm_iter_begin_and(b, mask); sbm_iter_next_from(&(it), &(cpu));)
+	for (struct sbm_iter it = sbm_iter_begin(b, mask); sbm_iter_next_and(&(it), &(cpu));)
 
 /**
  * sbm_for_each_cpu_and_wrap() - both of the above
@@ -447,6 +460,6 @@ static port_always_inline bool sbm_iter_next_from(struct sbm_iter *it, u32 *cpu)
  */
 #define sbm_for_each_cpu_and_wrap(cpu, it, b, mask, start_cpu)             \
 	for (struct sbm_iter it = sbm_iter_begin_wrap(b, mask, start_cpu); \
-	     sbm_iter_next_from(&(it), &(cpu));)
+	     sbm_iter_next_and(&(it), &(cpu));)
 
 #endif /* SBM_H */

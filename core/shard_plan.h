@@ -212,6 +212,7 @@ struct shard {
  * @bit: by CPU number: 1 << position; 0 for a hole. Apart from @slot because the
  *	 sharded bitmap wants it ready, and in one scaled load
  * @idx_to_cpu: by index: the CPU number
+ * @shard_cpus: by shard: its part of @idx_to_cpu, that is, CPU numbers by position
  * @shard: by shard
  * @run: runs, shard after shard
  * @nr_cpus: CPU numbers are 0..nr_cpus-1, holes allowed
@@ -230,6 +231,7 @@ struct shard_plan {
 	const struct shard_slot *slot;
 	const u64 *bit;
 	const u32 *idx_to_cpu;
+	const u32 *const *shard_cpus;
 	const struct shard *shard;
 	const struct shard_run *run;
 	u32 nr_cpus;

@@ -207,6 +207,7 @@ struct tables {
 	struct shard_slot *slot;
 	u64 *bit;
 	u32 *idx_to_cpu;
+	const u32 **shard_cpus;
 	struct shard *shard;
 	struct shard_run *run;
 };
@@ -221,6 +222,7 @@ static void fill_tables(const struct tables *t, const struct shard_rec *rec, u32
 		u32 pos;
 
 		if (!s->nr_cpus) {
+			t->shard_cpus[rec[i].shard] = t->idx_to_cpu + i;
 			s->first_idx = i;
 			s->first_run = nr_runs;
 			s->node = rec[i].node;
@@ -261,7 +263,7 @@ static size_t reserve(size_t *bytes, size_t size)
 /* A plan like @head with its tables filled from @rec. */
 static struct shard_plan *make_plan(const struct shard_plan *head, const struct shard_rec *rec)
 {
-	size_t bytes = 0, slot, bit, cpu, shard, run;
+	size_t bytes = 0, slot, bit, cpu, cpus, shard, run;
 	struct shard_plan *plan;
 	struct tables t;
 	char *block;
@@ -270,6 +272,7 @@ static struct shard_plan *make_plan(const struct shard_plan *head, const struct 
 	slot = reserve(&bytes, head->nr_cpus * sizeof(*t.slot));
 	bit = reserve(&bytes, head->nr_cpus * sizeof(*t.bit));
 	cpu = reserve(&bytes, head->nr_possible * sizeof(*t.idx_to_cpu));
+	cpus = reserve(&bytes, head->nr_shards * sizeof(*t.shard_cpus));
 	shard = reserve(&bytes, head->nr_shards * sizeof(*t.shard));
 	run = reserve(&bytes, head->nr_runs * sizeof(*t.run));
 
@@ -279,6 +282,7 @@ static struct shard_plan *make_plan(const struct shard_plan *head, const struct 
 	t.slot = (struct shard_slot *)(block + slot);
 	t.bit = (u64 *)(block + bit);
 	t.idx_to_cpu = (u32 *)(block + cpu);
+	t.shard_cpus = (const u32 **)(block + cpus);
 	t.shard = (struct shard *)(block + shard);
 	t.run = (struct shard_run *)(block + run);
 	fill_tables(&t, rec, head->nr_possible, head->nr_shards);
@@ -288,6 +292,7 @@ static struct shard_plan *make_plan(const struct shard_plan *head, const struct 
 	plan->slot = t.slot;
 	plan->bit = t.bit;
 	plan->idx_to_cpu = t.idx_to_cpu;
+	plan->shard_cpus = t.shard_cpus;
 	plan->shard = t.shard;
 	plan->run = t.run;
 	plan->bytes = bytes;
