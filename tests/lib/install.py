@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """The installed library, as a stranger uses it: headers, pkg-config, shared and static, C and C++.
 
-usage: install.py BUILD_DIR CC CXX
+usage: install.py BUILD_DIR PROGRAM CC CXX
 
 Installs into a temporary directory, compiles one program as C and as C++ against it with
 nothing but what pkg-config says, runs it, and compares the symbols that the shared library
@@ -13,61 +13,11 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
-
-# The common subset of C and C++; touches every header and both inline and library functions.
-PROGRAM = r"""
-#include <stdio.h>
-#include <schedshard/schedshard.h>
-
-int main(void)
-{
-	struct shard_topo *topo = NULL;
-	struct shard_plan *plan = NULL;
-	struct shard_err err = { "" };
-	struct machine *machine = NULL;
-	struct shard_counter counter = SHARD_COUNTER_INIT;
-	struct bytemap *map;
-	struct sbm *set;
-	u32 cpu, seen = 0;
-
-	if (machine_load(&machine, "/nonexistent", &err) == 0 || !err.text[0])
-		return 1;
-	if (shard_topo_from_sysfs(&topo, "/", &err)) {
-		fprintf(stderr, "%s\n", err.text);
-		return 1;
-	}
-	if (shard_plan_build(&plan, topo, NULL))
-		return 1;
-	set = sbm_alloc(plan, SBM_SUMMARY);
-	map = bytemap_alloc(plan, 3);
-	if (!set || !map || !shard_counter_attach(&counter, plan))
-		return 1;
-	for (u32 idx = 0; idx < plan->nr_possible; idx++)
-		sbm_set(set, plan->idx_to_cpu[idx]);
-	sbm_for_each_cpu(cpu, it, set) {
-		shard_counter_inc(&counter, cpu);
-		bytemap_set(map, cpu, 5);
-	}
-	sbm_for_each_cpu_wrap(cpu, it, set, plan->idx_to_cpu[0]) {
-		if (bytemap_get(map, cpu) == 5)
-			seen++;
-	}
-	if (seen != plan->nr_possible || shard_counter_sum(&counter) != (s64)seen ||
-	    sbm_weight(set) != seen)
-		return 1;
-	printf("%u CPUs\n", seen);
-	shard_counter_detach(&counter);
-	bytemap_free(map);
-	sbm_free(set);
-	shard_plan_free(plan);
-	shard_topo_free(topo);
-	return 0;
-}
-"""
 
 
 def call(argv: list[str], env: dict[str, str] | None = None) -> str:
@@ -99,7 +49,8 @@ def compile_and_run(
     output = call([str(binary)], {"LD_LIBRARY_PATH": str(libdir)})
     if not re.fullmatch(r"\d+ CPUs\n", output):
         sys.exit(f"{source}: printed {output!r}")
-    print(f"{source.name} {libs[0]}: {output.strip()}")
+    linked = "statically" if "-lstdc++" in libs else "shared"
+    print(f"{source.name} {linked}: {output.strip()}")
 
 
 def declared(headers: Path) -> set[str]:
@@ -131,7 +82,7 @@ def check_symbols(library: Path, headers: Path) -> None:
 
 def main() -> None:
     """Install, compile, run."""
-    build, c_compiler, cpp_compiler = sys.argv[1:4]
+    build, program, c_compiler, cpp_compiler = sys.argv[1:5]
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "root"
         # everything that is built is installed: no rebuild, which could race with meson test
@@ -152,17 +103,14 @@ def main() -> None:
         static = pkg_config(root, libdir, "--static", "--libs")
         if "-lstdc++" in shared or "-lstdc++" not in static:
             sys.exit("pkg-config: libstdc++ belongs to static linking, and only there")
-        for name, compiler, standard in (
-            ("use.c", c_compiler, "-std=gnu11"),
-            ("use.cc", cpp_compiler, "-std=c++17"),
-        ):
-            program = Path(folder) / name
-            program.write_text(PROGRAM)
-            compile_and_run([compiler, standard], program, flags, shared, libdir)
-        for name in list(libdir.glob("libschedshard.so*")):
-            name.unlink()
-        for name, compiler in (("use.c", c_compiler), ("use.cc", cpp_compiler)):
-            compile_and_run([compiler], Path(folder) / name, flags, static, libdir)
+        compilers = {"use.c": [c_compiler, "-std=gnu11"], "use.cc": [cpp_compiler, "-std=c++17"]}
+        for name, compiler in compilers.items():
+            shutil.copyfile(program, Path(folder) / name)
+            compile_and_run(compiler, Path(folder) / name, flags, shared, libdir)
+        for library in list(libdir.glob("libschedshard.so*")):
+            library.unlink()
+        for name, compiler in compilers.items():
+            compile_and_run(compiler, Path(folder) / name, flags, static, libdir)
 
 
 if __name__ == "__main__":

@@ -29,51 +29,51 @@ class Output(unittest.TestCase):
     def topology(self, *args: str) -> dict[str, Any]:
         """Run the tool, which must succeed, and check what holds for every topology."""
         done = run(*args)
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        assert (done.returncode, done.stderr) == (0, "")
         data: dict[str, Any] = json.loads(done.stdout)
         numbers = sorted(cpu["cpu"] for cpu in data["cpus"])
         plan = data["plan"]
         in_shards = [cpu for shard in plan["shards"] for cpu in shard["cpus"]]
-        self.assertEqual(sorted(in_shards), numbers)
-        self.assertEqual(plan["nr_shards"], len(plan["shards"]))
-        self.assertTrue(all(0 < len(s["cpus"]) <= plan["cap"] for s in plan["shards"]))
+        assert sorted(in_shards) == numbers
+        assert plan["nr_shards"] == len(plan["shards"])
+        assert all(0 < len(s["cpus"]) <= plan["cap"] for s in plan["shards"])
         record = {cpu["cpu"]: cpu for cpu in data["cpus"]}
         for shard in plan["shards"]:
             for cpu in shard["cpus"]:
-                self.assertEqual(record[cpu]["package"], shard["package"])
-                self.assertEqual(record[cpu]["node"], shard["node"])
+                assert record[cpu]["package"] == shard["package"]
+                assert record[cpu]["node"] == shard["node"]
         return data
 
     def test_machines(self) -> None:
         """Every preset, with its machine beside the records."""
         for path in MACHINES:
             data = self.topology("--machine", path)
-            self.assertEqual(data["source"], "machine")
-            self.assertEqual(data["machine"]["name"], Path(path).stem)
-            self.assertEqual(data["machine"]["cpus"], len(data["cpus"]))
-            self.assertEqual(data["plan"]["level"], "llc")
+            assert data["source"] == "machine"
+            assert data["machine"]["name"] == Path(path).stem
+            assert data["machine"]["cpus"] == len(data["cpus"])
+            assert data["plan"]["level"] == "llc"
 
     def test_this_machine(self) -> None:
         """The kernel's files and hwloc."""
         for source in (["--sysfs", "/"], ["--live"]):
             data = self.topology(*source)
-            self.assertIsNone(data["machine"])
-            self.assertGreater(len(data["cpus"]), 0)
+            assert data["machine"] is None
+            assert len(data["cpus"]) > 0
 
     def test_plan_options(self) -> None:
         """Cap and split reach the plan."""
         plain = self.topology("--machine", MACHINES[0])["plan"]
         capped = self.topology("--machine", MACHINES[0], "--cap", "4")["plan"]
         split = self.topology("--machine", MACHINES[0], "--split-llc", "2")["plan"]
-        self.assertEqual((capped["cap"], split["split_llc"]), (4, 2))
-        self.assertGreater(capped["nr_shards"], plain["nr_shards"])
-        self.assertEqual(split["nr_shards"], 2 * plain["nr_shards"])
+        assert (capped["cap"], split["split_llc"]) == (4, 2)
+        assert capped["nr_shards"] > plain["nr_shards"]
+        assert split["nr_shards"] == 2 * plain["nr_shards"]
 
     def test_help(self) -> None:
         """The usage is no error."""
         done = run("--help")
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertTrue(done.stdout.startswith("usage: schedshard-topo"))
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.startswith("usage: schedshard-topo")
 
 
 class Refusal(unittest.TestCase):
@@ -82,10 +82,10 @@ class Refusal(unittest.TestCase):
     def refused(self, said: str, *args: str) -> None:
         """Run the tool, which must print nothing and say @said in one line."""
         done = run(*args)
-        self.assertEqual((done.returncode, done.stdout), (2, ""), args)
-        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
-        self.assertTrue(done.stderr.startswith("schedshard-topo: "), done.stderr)
-        self.assertIn(said, done.stderr)
+        assert (done.returncode, done.stdout) == (2, ""), args
+        assert done.stderr.count("\n") == 1, done.stderr
+        assert done.stderr.startswith("schedshard-topo: "), done.stderr
+        assert said in done.stderr
 
     def test_arguments(self) -> None:
         """Options that are none, lack a value, or exclude each other."""
