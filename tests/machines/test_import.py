@@ -11,7 +11,6 @@ import pytest
 from click.testing import CliRunner, Result
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from synthetic import COMPLEX_NS, MESH_NS, latencies, renumbered, shape, to_csv, to_hwloc_xml
 
 from schedshard.errors import UserError
 from schedshard.machines.commands import import_command
@@ -20,6 +19,7 @@ from schedshard.machines.importer import Imported, ImportRequest, import_machine
 from schedshard.machines.topology import Topology, from_tool, make_topology, same
 from schedshard.paths import topo_binary
 from schedshard.tool import run_json
+from synthetic import COMPLEX_NS, MESH_NS, latencies, renumbered, shape, to_csv, to_hwloc_xml
 
 
 def run(*args: str | Path) -> Result:

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from synthetic import CLUSTER_NS, COMPLEX_NS, MESH_NS, latencies, renumbered, shape, to_csv
 
 from schedshard.machines.classes import weigh
 from schedshard.machines.infer import infer_topology
@@ -21,6 +20,7 @@ from schedshard.machines.topology import (
     regular_form,
     same,
 )
+from synthetic import CLUSTER_NS, COMPLEX_NS, MESH_NS, latencies, renumbered, shape, to_csv
 
 SIGMA = 0.06
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from synthetic import COMPLEX_NS, latencies, shape, to_csv
 
 from schedshard.errors import UserError
 from schedshard.machines.latencycsv import LatencyTable, parse_latency_csv
+from synthetic import COMPLEX_NS, latencies, shape, to_csv
 
 SMALL = latencies(shape(2, 2, 2).expand(), COMPLEX_NS, 0.03, 1)
 

@@ -11,21 +11,30 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from synthetic import COMPLEX_NS, latencies, shape
 
 from schedshard.errors import UserError
 from schedshard.machines.commands import measure_command
 from schedshard.machines.document import validated
 from schedshard.machines.hostfile import host_path
-from schedshard.machines.measure import foreign_homes, host_machine, measure_binary
+from schedshard.machines.measure import (
+    Processor,
+    foreign_homes,
+    host_machine,
+    measure_binary,
+    read_processor,
+)
 from schedshard.machines.topology import Topology, cpu_list, from_tool, same
 from schedshard.paths import topo_binary
 from schedshard.tool import run_json
+from synthetic import COMPLEX_NS, latencies, shape
 
 OPS_NS = {
     "cycle": 0.25, "load_hit": 1.0, "store": 0.25, "locked": 5.0, "fence": 5.0,
     "timestamp": 9.0, "memory": 95.0, "yield_switch": 700.0,
 }  # fmt: skip
+
+
+PROCESSOR = Processor("X")
 
 
 def printed(topology: Topology, homes: list[float] | None = None) -> dict[str, Any]:
@@ -74,7 +83,7 @@ def test_one_cpu_gives_estimates_and_says_so(tmp_path: Path) -> None:
 
 def test_large_host() -> None:
     topology = shape(2, 4, 4, 2).expand()
-    made = host_machine(topology, list(topology.cpus), printed(topology, [201.0, 203.0]), "X")
+    made = host_machine(topology, list(topology.cpus), printed(topology, [201.0, 203.0]), PROCESSOR)
     machine = tomllib.loads(made.text)
     assert machine["clock_ghz"] == 4.0
     assert machine["op_cycles"] == {
@@ -90,16 +99,25 @@ def test_large_host() -> None:
 def test_a_host_that_states_a_wrong_topology() -> None:
     """Virtual machines do: all CPUs in one LLC, while they run in four."""
     stated = shape(1, 1, 16).expand()
-    made = host_machine(stated, list(stated.cpus), printed(shape(1, 4, 4).expand()), "X")
+    made = host_machine(stated, list(stated.cpus), printed(shape(1, 4, 4).expand()), PROCESSOR)
     assert any("disagreement: 1 groups by llc" in note for note in made.notes)
     assert made.evidence is not None
     assert made.facts.topology.count("llc") == 1
 
 
+def test_a_virtual_machine_is_told_apart() -> None:
+    info = "processor : 0\nmodel name : Some \x01CPU\nflags : fpu hypervisor\n\nprocessor : 1\n"
+    assert read_processor(info) == Processor("Some ?CPU", virtual=True)
+    assert read_processor("flags : fpu\n") == Processor("unknown processor")
+    topology = shape(1, 1, 4).expand()
+    made = host_machine(topology, [0, 1, 2, 3], printed(topology), Processor("X", virtual=True))
+    assert "a virtual machine" in made.facts.source["topology"]
+
+
 def test_some_cpus_of_a_host() -> None:
     topology = shape(2, 2, 4).expand()
     part = topology.restrict([0, 4, 8, 12])
-    made = host_machine(topology, [0, 4, 8, 12], printed(part), "X")
+    made = host_machine(topology, [0, 4, 8, 12], printed(part), PROCESSOR)
     assert same(from_tool(validated(made.text)), topology)
     assert made.facts.source["latency_ns.llc"].startswith("estimate")
     assert any("CPUs 1-3,5-7,9-11,13-15 were not measured" in note for note in made.notes)
@@ -158,4 +176,4 @@ def test_a_tool_that_prints_nonsense() -> None:
     nonsense: list[Any] = [{}, {"ops_ns": []}, {**printed(topology), "pairs": [{"a": 0}]}, []]
     for result in nonsense:
         with pytest.raises(UserError, match="printed no measurements"):
-            host_machine(topology, [0, 1], result, "X")
+            host_machine(topology, [0, 1], result, PROCESSOR)

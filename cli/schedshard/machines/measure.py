@@ -40,6 +40,14 @@ class MeasureRequest:
     samples: int = 50
 
 
+@dataclass(frozen=True)
+class Processor:
+    """What the kernel says about the processor."""
+
+    model: str
+    virtual: bool = False
+
+
 def measure_binary() -> Path:
     """The tool that measures."""
     return build_dir() / "bench" / "schedshard-measure"
@@ -56,7 +64,7 @@ def measure_machine(request: MeasureRequest) -> Imported:
     ]  # fmt: skip
     for a, b, home in foreign_homes(topology.restrict(cpus)):
         argv += ["--home", f"{a}:{b}@{home}"]
-    return host_machine(topology, cpus, _run(argv), _cpu_model())
+    return host_machine(topology, cpus, _run(argv), _processor())
 
 
 def _usable(asked: list[int] | None, topology: Topology) -> list[int]:
@@ -159,7 +167,9 @@ def _progress(line: bytes) -> tuple[int, int]:
     return 0, 0
 
 
-def host_machine(topology: Topology, cpus: list[int], result: Any, model: str) -> Imported:
+def host_machine(
+    topology: Topology, cpus: list[int], result: Any, processor: Processor
+) -> Imported:
     """The machine file of a topology and what schedshard-measure printed about it."""
     try:
         ops = {key: float(value) for key, value in result["ops_ns"].items()}
@@ -173,10 +183,15 @@ def host_machine(topology: Topology, cpus: list[int], result: Any, model: str) -
         ) from error
     notes: list[str] = []
     evidence = _pair_evidence(topology, cpus, pairs, notes)
+    if processor.virtual and evidence is not None:
+        notes.append(
+            "a virtual machine: its CPUs may move between cores that are near or far, the "
+            "latencies are those of this moment"
+        )
     how = f"measured by schedshard-measure on CPU {cpu_list(cpus)}"
     facts = Facts(
         name="host",
-        title=f"This host: {model}"[:200],
+        title=f"This host: {processor.model}"[:200],
         kind="measured" if evidence is not None else "estimate",
         clock_ghz=1.0 / cycle,
         topology=topology,
@@ -230,14 +245,19 @@ def _pair_evidence(
     return weigh(table.symmetric(), part)
 
 
-def _cpu_model() -> str:
-    """The processor's name, for the title."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return "unknown processor"
-    for line in lines:
+def read_processor(cpuinfo: str) -> Processor:
+    """The processor's name, and whether it is a virtual machine's, from /proc/cpuinfo."""
+    model, virtual = "unknown processor", False
+    for line in reversed(cpuinfo.splitlines()):
         key, _, value = line.partition(":")
         if key.strip() in ("model name", "Model", "Processor") and value.strip():
-            return "".join(c if c.isprintable() else "?" for c in value.strip())
-    return "unknown processor"
+            model = "".join(c if c.isprintable() else "?" for c in value.strip())
+        virtual = virtual or (key.strip() == "flags" and "hypervisor" in value.split())
+    return Processor(model, virtual)
+
+
+def _processor() -> Processor:
+    try:
+        return read_processor(Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace"))
+    except OSError:
+        return read_processor("")
