@@ -49,7 +49,7 @@ struct run {
 
 extern const struct experiment *const experiments[]; /* NULL-terminated */
 
-/** run_param - a parameter that the experiment lists; the caller has seen to it that it is there. */
+/** run_param - a parameter that the experiment lists; that it was given is checked before. */
 double run_param(const struct run *run, const char *name);
 
 /** run_report - one figure of the result; a name is reported once. */

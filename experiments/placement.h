@@ -10,7 +10,7 @@ struct machine;
 enum placement {
 	PLACEMENT_OS,	   /* CPU numbers in order, as a program that pins thread i to CPU i */
 	PLACEMENT_COMPACT, /* topology order: siblings, then the LLC, then the package */
-	PLACEMENT_SCATTER, /* as far apart as can be: packages in turn, LLCs in turn, siblings last */
+	PLACEMENT_SCATTER, /* far apart: packages in turn, LLCs in turn, siblings last */
 };
 
 /**

@@ -7,7 +7,7 @@
 
 #include "experiment.h"
 
-/** result_json - everything about a run; @seconds of processor time is the one figure that does not repeat. */
+/** result_json - all about a run; only @seconds (of processor time) does not repeat. */
 json_t *result_json(const struct run *run, uint64_t seed, const char *placement, double seconds);
 
 /** result_list - all experiments with variants and parameters. */

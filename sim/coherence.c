@@ -26,9 +26,9 @@
  * LLC a package both levels are the same group.
  *
  * SMT: one request a core and line. A second thread of that core parks on it, tries again
- * when the first one has done its operation, and, with others waiting, finds the line gone; the
- * threads of a core take turns. That siblings
- * gain nothing under contention is what the 8-socket measurement shows beyond 224 threads.
+ * when the first one has done its operation, and, with others waiting, finds the line gone;
+ * the threads of a core take turns. That siblings gain nothing under contention is what the
+ * 8-socket measurement shows beyond 224 threads.
  *
  * Left out: capacity (a core remembers 4,096 lines, direct mapped; an LLC never evicts),
  * link and bank bandwidth, prefetchers, the owner state of MOESI (a dirty line that is read

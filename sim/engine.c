@@ -38,12 +38,17 @@ struct store {
 	uint32_t size;
 };
 
+#define NEVER (UINT64_MAX / 2) /* a time; far enough from overflow to add to */
+
 enum wait { WAIT_NOTHING, WAIT_EMPTY, WAIT_SLOT };
 
 struct cpu {
 	uint64_t clock;
 	uint32_t number, core;
 	enum wait wait;
+	bool computing;
+	uint64_t timer_at; /* when computing ends; a timer event of another time is stale */
+	uint64_t irq_at;   /* when the interrupt comes that was not taken yet, or NEVER */
 	uint32_t sb_head, sb_n;
 	struct store *sb;
 	uint64_t random;
@@ -97,6 +102,7 @@ int sim_init(const struct model *model, uint64_t seed)
 		c->number = i;
 		c->core = model->cpu[i].core;
 		c->fiber = &sim.fibers[i];
+		c->irq_at = NEVER;
 		c->random = mix(seed * 0x9e3779b97f4a7c15ull + i + 1);
 		c->sb = calloc(model->store_buffer, sizeof(*c->sb));
 		if (!c->sb) {
@@ -132,8 +138,16 @@ static void commit(struct cpu *c, uint64_t now);
 static struct cpu *next_cpu(void)
 {
 	while (sim.bodies) {
-		struct event ev = events_pop(&sim.coherence.events);
-		uint32_t id = (uint32_t)ev.what;
+		struct event ev;
+		uint32_t id;
+
+		if (sim.coherence.events.first.time == UINT64_MAX) {
+			fprintf(stderr,
+				"schedshard: all simulated CPUs idle, nothing to wake them\n");
+			abort();
+		}
+		ev = events_pop(&sim.coherence.events);
+		id = (uint32_t)ev.what;
 
 		switch ((enum event_kind)(ev.what >> 32)) {
 		case EVENT_HANDOVER:
@@ -145,6 +159,11 @@ static struct cpu *next_cpu(void)
 		case EVENT_COMMIT:
 			commit(&sim.cpu[id], ev.time);
 			break;
+		case EVENT_TIMER:
+			if (!sim.cpu[id].computing || sim.cpu[id].timer_at != ev.time)
+				break;
+			sim.cpu[id].clock = ev.time;
+			return &sim.cpu[id];
 		case EVENT_RESUME:
 			if (ev.time > sim.cpu[id].clock)
 				sim.cpu[id].clock = ev.time;
@@ -453,6 +472,41 @@ uint64_t sim_now(void)
 void sim_spend(uint64_t ps)
 {
 	sim.running->clock += ps;
+}
+
+uint64_t sim_compute(uint64_t ps)
+{
+	struct cpu *c = sim.running;
+	uint64_t end = ps < NEVER - c->clock ? c->clock + ps : NEVER;
+
+	catch_up(c, 0); /* or an interrupt that was sent before would be missed */
+	if (c->irq_at > c->clock) {
+		c->timer_at = c->irq_at < end ? c->irq_at : end;
+		c->computing = true;
+		if (c->timer_at < NEVER)
+			events_push(&sim.coherence.events, c->timer_at, EVENT_TIMER, c->number);
+		block(c);
+		c->computing = false;
+	}
+	if (c->irq_at > c->clock)
+		return 0;
+	c->irq_at = NEVER;
+	return end - c->clock;
+}
+
+void sim_interrupt(uint32_t cpu, uint64_t delay)
+{
+	struct cpu *c = &sim.cpu[cpu];
+	uint64_t at = sim.running->clock + delay;
+
+	catch_up(sim.running, 0); /* or it would merge with one that is taken before */
+	if (at >= c->irq_at)
+		return;
+	c->irq_at = at;
+	if (c->computing && at < c->timer_at) {
+		c->timer_at = at;
+		events_push(&sim.coherence.events, at, EVENT_TIMER, cpu);
+	}
 }
 
 uint64_t sim_random(void)

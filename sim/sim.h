@@ -42,7 +42,24 @@ uint64_t sim_now(void);
 /** sim_spend - compute for @ps picoseconds without touching shared memory. */
 void sim_spend(uint64_t ps);
 
-/** sim_random - next number of this CPU's own generator (so that CPUs do not disturb each other). */
+/**
+ * sim_compute - compute, interruptibly.
+ * @ps: picoseconds without touching shared memory; UINT64_MAX: idle until interrupted
+ *
+ * Return: what is left of @ps: 0 when it is done, else an interrupt came first. An
+ * interrupt that came while the CPU was not computing ends the next call at once.
+ */
+uint64_t sim_compute(uint64_t ps);
+
+/**
+ * sim_interrupt - interrupt @cpu after @delay picoseconds of the caller's clock.
+ *
+ * Interrupts that have not been taken yet are one: what they are for is for sender and receiver
+ * to keep. May be sent to oneself.
+ */
+void sim_interrupt(uint32_t cpu, uint64_t delay);
+
+/** sim_random - next number of this CPU's own generator: CPUs do not disturb each other. */
 uint64_t sim_random(void);
 
 /** sim_measure_from_here - forget the statistics of the warm-up. */

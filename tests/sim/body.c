@@ -21,6 +21,12 @@ static void one(struct step *s)
 		for (uint64_t i = 0; i < s->n; i++)
 			__atomic_fetch_add(s->addr, 1, __ATOMIC_RELAXED);
 		break;
+	case STEP_COMPUTE:
+		sim_compute(s->n ? s->n : UINT64_MAX);
+		break;
+	case STEP_INTERRUPT:
+		sim_interrupt((uint32_t)s->n, 1000);
+		break;
 	}
 }
 

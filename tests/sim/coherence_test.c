@@ -212,6 +212,31 @@ static void statistics_tell_local_from_remote(void)
 	toy_end();
 }
 
+static void interrupts_end_computing(void)
+{
+	struct step s[] = {
+		{ .kind = STEP_COMPUTE, .n = 50 * NS }, /* nobody interrupts */
+		{ .kind = STEP_COMPUTE },		/* idle until FAR + 1 */
+		{ .kind = STEP_COMPUTE, .n = FAR / 2 }, /* the timer of before is stale */
+		{ .kind = STEP_COMPUTE,
+		  .n = 5 * FAR,
+		  .at = 3 * FAR }, /* interrupted before: at once */
+	};
+	struct step irq[] = { { .kind = STEP_INTERRUPT, .n = 0, .at = FAR },
+			      { .kind = STEP_INTERRUPT, .n = 0, .at = 2 * FAR } };
+	struct script a = { s, 4 }, b = { irq, 2 };
+
+	toy_begin("", 1);
+	sim_spawn(0, toy_body, &a, 0);
+	sim_spawn(1, toy_body, &b, 0);
+	sim_run();
+	CHECK_EQ(s[0].took, 50 * NS);
+	CHECK_EQ(s[1].took, FAR + 1 * NS - 50 * NS);
+	CHECK_EQ(s[2].took, FAR / 2);
+	CHECK_EQ(s[3].took, 0);
+	toy_end();
+}
+
 int main(void)
 {
 	static void (*const test[])(void) = {
@@ -223,6 +248,7 @@ int main(void)
 		near_first_is_faster_and_starves_nobody,
 		same_seed_same_result,
 		statistics_tell_local_from_remote,
+		interrupts_end_computing,
 	};
 	unsigned int n = sizeof(test) / sizeof(test[0]);
 

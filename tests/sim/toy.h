@@ -34,7 +34,15 @@
 	} while (0)
 
 /* What one CPU does: a list of steps, each at a given time. */
-enum step_kind { STEP_LOAD, STEP_STORE, STEP_ADD, STEP_FENCE, STEP_LOOP_ADD };
+enum step_kind {
+	STEP_LOAD,
+	STEP_STORE,
+	STEP_ADD,
+	STEP_FENCE,
+	STEP_LOOP_ADD,
+	STEP_COMPUTE,	/* n picoseconds, 0: idle */
+	STEP_INTERRUPT, /* CPU n */
+};
 
 struct step {
 	uint64_t at; /* picoseconds; the CPU waits until then */
