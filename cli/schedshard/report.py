@@ -160,9 +160,10 @@ def _bars_section(result: dict[str, Any]) -> Section:
 
 def _where(result: dict[str, Any]) -> str:
     machine = result["machine"]
-    return (
-        f"{machine['title']}, {result['cpus']} of {machine['cpus']} CPUs ({machine_label(machine)})"
-    )
+    label = machine_label(machine)
+    if result.get("published", {}).get("role") == "calibration":
+        label = "the calibration curve, no test of the model"
+    return f"{machine['title']}, {result['cpus']} of {machine['cpus']} CPUs ({label})"
 
 
 def _notes(result: dict[str, Any]) -> list[str]:
@@ -303,7 +304,10 @@ def _sensitivity_section(data: dict[str, Any]) -> Section:
         where=f"{data['experiment']} on {data['machine']['title']}, one number changed at a time",
         figures=figures,
         tables=[grid(["changed", *names], rows)],
-        notes=["predicted: a bar that crosses the dotted line could be made to agree by itself."],
+        notes=[
+            "predicted: where a bar reaches the dotted line, that one number, somewhere in its "
+            "range, would give the published figure."
+        ],
     )
 
 

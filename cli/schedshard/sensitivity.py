@@ -55,7 +55,7 @@ def changed_machine(machine: Machine, key: str, value: float, directory: Path) -
         document[table] = tomlkit.table()
     document[table][name] = value
     document["source"][key] = "changed to see how much depends on it"
-    path = directory / f"{key}={value:g}.toml"
+    path = directory / f"{key}-{value:g}.toml"
     path.write_text(tomlkit.dumps(document), encoding="utf-8")
     return replace(machine, path=path, data=document.unwrap())
 

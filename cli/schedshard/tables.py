@@ -133,6 +133,10 @@ def run_notes(result: dict[str, Any]) -> list[tuple[str, str]]:
             if calibration
             else ("prediction", "nothing in the model was fitted to the published figures")
         )
+    for name, about in result["param_sources"].items():
+        if about["source"].startswith("estimate"):
+            said = about["source"].removeprefix("estimate").lstrip(": ")
+            notes.append(("estimate", f"{name} = {result['params'].get(name, 0):,g}: {said}"))
     for variant in result["variants"]:
         if "median_error" in variant:
             notes.append(("error", curve_verdict(result, variant)))

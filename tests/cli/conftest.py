@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The command line against stand-ins for the C tools, and where they are, against the real ones."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schedshard.__main__ import run
+from schedshard.paths import ROOT
+
+HERE = Path(__file__).resolve().parent
+DATA = HERE / "data"
+FAKES = HERE / "fakes"
+REAL_BUILD = Path(os.environ.get("SCHEDSHARD_BUILD") or ROOT / "build" / "release")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one call of the command line did."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """What was printed, as JSON."""
+        return json.loads(self.out)
+
+
+Cli = Callable[..., Outcome]
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Stand-ins for the tools, no measured host, and a narrow plain terminal."""
+    monkeypatch.setenv("SCHEDSHARD_BUILD", str(FAKES))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data-home"))
+    monkeypatch.delenv("FAKE_SIM", raising=False)
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
+    """Call the command line in this process."""
+
+    def call(*args: str | Path) -> Outcome:
+        status = run([str(arg) for arg in args])
+        captured = capsys.readouterr()
+        return Outcome(status, captured.out, captured.err)
+
+    return call
+
+
+@pytest.fixture
+def real(monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The build tree with the real tools."""
+    if not (REAL_BUILD / "experiments" / "schedshard-sim").is_file():
+        pytest.skip(f"nothing is built in {REAL_BUILD}")
+    monkeypatch.setenv("SCHEDSHARD_BUILD", str(REAL_BUILD))
+    return REAL_BUILD
+
+
+@pytest.fixture
+def yield_result(cli: Cli, tmp_path: Path) -> Path:
+    """A saved result of the yield experiment."""
+    path = tmp_path / "yield.json"
+    assert cli("run", "cpumask-yield", "--out", path).status == 0
+    return path
+
+
+@pytest.fixture
+def curve_result(cli: Cli, tmp_path: Path) -> Path:
+    """A saved result of the counter's curve."""
+    path = tmp_path / "curve.json"
+    assert cli("run", "atomic-inc", "--cpus", "16", "--out", path).status == 0
+    return path
+
+
+def assert_user_error(outcome: Outcome, *words: str, status: int = 2) -> None:
+    """One line on stderr, nothing on stdout, the promised status, and the words in the line."""
+    assert outcome.status == status
+    assert outcome.out == ""
+    lines = outcome.err.splitlines()
+    assert len(lines) == 1, outcome.err
+    assert lines[0].startswith("schedshard: ")
+    assert "Traceback" not in lines[0]
+    for word in words:
+        assert word in lines[0], lines[0]

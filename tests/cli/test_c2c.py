@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The verb c2c: names from addr2line and DWARF, shares, order."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import DATA, Cli, assert_user_error
+from schedshard import symbols
+from schedshard.c2c import C2cRequest, Names, c2c, find_names
+from schedshard.dwarf import Layouts
+from schedshard.errors import UserError
+from schedshard.provenance import sha256_file
+from schedshard.symbols import Frame, parse_addr2line, resolve
+
+
+@pytest.fixture(scope="module")
+def binary(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small program with debug information."""
+    path = tmp_path_factory.mktemp("elf") / "layout"
+    subprocess.run(["gcc", "-O1", "-g", "-o", path, DATA / "layout.c"], check=True)
+    return path
+
+
+def address_of(binary: Path, symbol: str) -> int:
+    listing = subprocess.run(["nm", binary], capture_output=True, text=True, check=True).stdout
+    return next(int(line.split()[0], 16) for line in listing.splitlines() if line.endswith(symbol))
+
+
+def test_captured_addr2line_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(symbols, "ROOT", Path("/src/schedshard"))
+    frames = parse_addr2line((DATA / "addr2line.txt").read_text())
+    assert len(frames) == 3
+    chain = next(iter(frames.values()))
+    assert [frame.function for frame in chain] == ["port_or64", "sbm_set", "flip", "body"]
+    assert chain[0].source.startswith("port/gcc_atomics.h:")
+    assert chain[3].source == "experiments/cpumask_yield.c:94"  # without the discriminator
+    assert frames[1] == (Frame("?", "?"),)
+
+
+@pytest.mark.parametrize("text", ["", "garbage\n", "0x10\n", "0x10\nf\n", "0x10\nf\nx.c:1\ng\n"])
+def test_odd_addr2line_output_is_no_crash(text: str) -> None:
+    assert all(isinstance(frames, tuple) for frames in parse_addr2line(text).values())
+
+
+def test_inlined_functions_are_resolved(binary: Path) -> None:
+    start = address_of(binary, " T count")
+    found = resolve(binary, range(start, start + 8))
+    chains = [[frame.function for frame in frames] for frames in found.values()]
+    assert ["add", "count"] in chains
+    assert resolve(binary, []) == {}
+
+
+def test_addr2line_errors_are_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UserError, match="No such file"):
+        resolve(tmp_path / "none", [1])
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UserError, match="install binutils"):
+        resolve(tmp_path / "none", [1])
+
+
+@pytest.mark.parametrize(
+    ("type_name", "offset", "path"),
+    [
+        ("named", 0, "plain"),
+        ("named", 7, "plain"),
+        ("named", 8, "inner[0].a"),
+        ("named", 14, "inner[0].b[1]"),
+        ("named", 20, "inner[1].a"),
+        ("named", 18, "inner[0].(padding)"),
+        ("named", 32, "letter"),
+        ("named", 36, "number"),
+        ("named", 44, "grid[1][1]"),
+        ("named", 47, "(padding)"),
+        ("named", 48, "[1].plain"),
+        ("struct line", 24, "word[3]"),
+        ("struct line", 64 + 8, "[1].word[1]"),
+        ("const struct line *", 0, "word[0]"),
+        ("struct open_ended", 0, "head"),
+        ("struct open_ended", 8 + 64, "word[8]"),
+        ("struct missing", 0, ""),
+        ("", 0, ""),
+    ],
+)
+def test_fields(binary: Path, type_name: str, offset: int, path: str) -> None:
+    layouts = Layouts(binary, [type_name])
+    assert layouts.field(type_name, offset) == path
+    layouts.close()
+
+
+def test_layouts_of_files_without_debug_information(binary: Path, tmp_path: Path) -> None:
+    stripped = tmp_path / "stripped"
+    subprocess.run(["strip", "-o", stripped, binary], check=True)
+    layouts = Layouts(stripped, ["named"])
+    assert layouts.field("named", 0) == ""
+    layouts.close()
+    text = tmp_path / "text"
+    text.write_text("no ELF")
+    with pytest.raises(UserError, match="no readable debug information"):
+        Layouts(text, ["named"])
+    with pytest.raises(UserError, match="cannot read"):
+        Layouts(tmp_path / "none", ["named"])
+
+
+def access(**changes: Any) -> dict[str, Any]:
+    base = {
+        "offset": 0, "size": 8, "kind": "rmw", "pc": "0x1001", "records": 10, "hitm_remote": 3,
+        "hitm_local": 1, "stores": 10, "avg_load_cycles": 5.0, "max_load_cycles": 9.0, "cpus": 4,
+    }  # fmt: skip
+    return {**base, **changes}
+
+
+def line(accesses: list[dict[str, Any]], **changes: Any) -> dict[str, Any]:
+    total = {key: sum(a[key] for a in accesses) for key in ("records", "hitm_remote", "hitm_local")}
+    base = {
+        "object": "mask", "type": "struct line", "line": 0, "home": 0, "loads": 1, "stores": 1,
+        "avg_load_cycles": 5.0, "max_load_cycles": 9.0, "accesses": accesses,
+    }  # fmt: skip
+    return {**base, **total, **changes}
+
+
+def result(lines: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "experiment": "e",
+        "machine": {"name": "m"},
+        "baseline": "b",
+        "cpus": 4,
+        "variants": [{"name": "a", "lines": []}, {"name": "b", "lines": lines}],
+        "provenance": {},
+    }
+
+
+def test_shares_and_order() -> None:
+    cold = line([access(hitm_remote=1, hitm_local=0)], line=1)
+    hot = line([access(hitm_remote=3, stores=0), access(hitm_remote=9, offset=8, stores=30)])
+    report = c2c(C2cRequest(result([cold, hot])), Names({}, None))
+    (variant,) = report["variants"]
+    assert variant["name"] == "b"  # the baseline
+    assert [entry["line"] for entry in variant["lines"]] == [0, 1]
+    assert variant["hitm_total"] == 15
+    assert variant["lines"][0]["hitm_share"] == pytest.approx(14 / 15)
+    first, second = variant["lines"][0]["accesses"]
+    assert (first["offset"], second["offset"]) == (8, 0)
+    assert first["hitm_remote_share"] == pytest.approx(0.75)
+    assert first["store_share"] == 1.0
+    assert first["symbol"] == "0x1001"
+
+
+def test_lines_without_hitm_divide_by_nothing() -> None:
+    idle = line([access(hitm_remote=0, hitm_local=0, stores=0)])
+    report = c2c(C2cRequest(result([idle])), Names({}, None))
+    assert report["variants"][0]["lines"][0]["hitm_share"] == 0.0
+
+
+def test_no_lines_at_all() -> None:
+    report = c2c(C2cRequest(result([]), ("a",)), Names({}, None))
+    assert report["variants"][0]["lines"] == []
+
+
+def test_limit_of_lines() -> None:
+    many = [line([access()], line=number) for number in range(9)]
+    report = c2c(C2cRequest(result(many), lines=2), Names({}, None))
+    assert len(report["variants"][0]["lines"]) == 2
+    assert report["variants"][0]["lines_total"] == 9
+
+
+def test_the_port_layer_is_left_out_of_symbols() -> None:
+    chain = (Frame("port_or64", "port/x.h:1"), Frame("sbm_set", "core/sbm.h:2"))
+    names = Names({0x1000: chain}, None)
+    report = c2c(C2cRequest(result([line([access()])])), names)
+    entry = report["variants"][0]["lines"][0]["accesses"][0]
+    assert entry["symbol"] == "sbm_set"
+    assert entry["source"] == "core/sbm.h:2"
+    assert [frame["function"] for frame in entry["frames"]] == ["port_or64", "sbm_set"]
+
+
+def test_names_only_from_the_binary_that_made_the_result(
+    binary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("schedshard.c2c.sim_binary", lambda: binary)
+    pc = hex(address_of(binary, " T count") + 2)
+    data = result([line([access(pc=pc, offset=16)], line=1)])
+    assert find_names(C2cRequest(data)).layouts is None
+    data["provenance"]["simulator_sha256"] = sha256_file(binary)
+    names = find_names(C2cRequest(data))
+    report = c2c(C2cRequest(data), names)
+    assert report["names_resolved"]
+    entry = report["variants"][0]["lines"][0]["accesses"][0]
+    assert entry["symbol"].endswith("count")
+    assert entry["field"] == "[1].word[2]"
+
+
+def test_tables_and_json(cli: Cli, yield_result: Path) -> None:
+    outcome = cli("c2c", yield_result, "--lines", "1", "--variant", "llc", "--variant", "sbm")
+    assert outcome.status == 0
+    for words in ("'llc', 256 CPUs", "'sbm', 256 CPUs", "1 of 2 lines", "rmt HITM", "no symbols"):
+        assert words in outcome.out
+    data = cli("c2c", yield_result, "--json").json
+    assert data["variants"][0]["name"] == "global"
+    assert not data["names_resolved"]
+
+
+def test_curves_show_the_point_with_most_threads(cli: Cli, curve_result: Path) -> None:
+    data = cli("c2c", curve_result, "--json", "--variant", "sharded").json
+    assert data["variants"][0]["cpus"] == 16
+
+
+def test_unknown_variant(cli: Cli, yield_result: Path) -> None:
+    assert_user_error(
+        cli("c2c", yield_result, "--variant", "lcc"), "unknown variant", "did you mean 'llc'"
+    )
+
+
+def test_damaged_lines(cli: Cli, yield_result: Path) -> None:
+    data = json.loads(yield_result.read_text())
+    data["variants"][0]["lines"][0]["hitm_remote"] = "many"
+    yield_result.write_text(json.dumps(data))
+    assert_user_error(cli("c2c", yield_result), "damaged")

@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Every way to be wrong ends in one line, status 2, and no half-written file."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from conftest import FAKES, Cli, assert_user_error
+
+VERBS = (
+    ("run",),
+    ("c2c",),
+    ("topo",),
+    ("machines",),
+    ("machine",),
+    ("machine", "show"),
+    ("machine", "import"),
+    ("machine", "measure"),
+    ("bench",),
+    ("report",),
+    ("reproduce",),
+)
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=" ".join)
+def test_help_of_every_verb(cli: Cli, verb: tuple[str, ...]) -> None:
+    outcome = cli(*verb, "--help")
+    assert outcome.status == 0
+    assert outcome.out.startswith(f"Usage: schedshard {' '.join(verb)}")
+    assert outcome.err == ""
+
+
+def test_no_arguments_print_the_verbs(cli: Cli) -> None:
+    outcome = cli()
+    assert outcome.status == 0
+    for verb in VERBS:
+        assert f"  {verb[0]} " in outcome.out
+
+
+def test_version(cli: Cli) -> None:
+    assert cli("--version").out.startswith("schedshard ")
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("runn",), ("unknown command 'runn'", "did you mean 'run'")),
+        (("machine", "sho"), ("unknown command", "did you mean 'show'")),
+        (("run",), ("Missing argument 'EXPERIMENT'", "run --help")),
+        (("run", "cpumask-yield", "--bogus"), ("No such option", "run --help")),
+        (("run", "cpumask-yield", "--cpus", "x"), ("--cpus", "not a valid integer")),
+        (("run", "cpumask-yield", "--cpus", "0"), ("--cpus", "range")),
+        (("run", "cpumask-yield", "--seed", "-1"), ("--seed", "range")),
+        (("run", "cpumask-yield", "--placement", "near"), ("--placement", "compact")),
+        (("run", "cpumask-yeild"), ("unknown experiment", "did you mean 'cpumask-yield'")),
+        (("run", "zzz"), ("unknown experiment 'zzz'", "known: atomic-inc")),
+        (
+            ("run", "cpumask-yield", "--variant", "lcc"),
+            ("unknown variant of cpumask-yield 'lcc'", "did you mean 'llc'"),
+        ),
+        (
+            ("run", "cpumask-yield", "--machine", "epyc-7763"),
+            ("unknown machine 'epyc-7763'", "did you mean 'epyc-7763-2s'"),
+        ),
+        (("run", "cpumask-yield", "--machine", "host"), ("machine measure",)),
+        (("run", "cpumask-yield", "--machine", "./none.toml"), ("no machine file ./none.toml",)),
+        (
+            ("run", "cpumask-yield", "--cpus", "257"),
+            ("--cpus 257", "epyc-7763-2s", "256 CPUs", "1 to 256"),
+        ),
+        (("machine", "show", "xeon-8358"), ("did you mean 'xeon-8358-2s'",)),
+        (("topo", "--machine", "nonsense"), ("unknown machine",)),
+        (("topo", "--sysfs", "/none"), ("/none: not found",)),
+        (("topo", "--hwloc-xml", "/none.xml"), ("/none.xml: not found",)),
+        (("topo", "--machine", "xeon-480", "--sysfs", "/none"), ("exclude each other",)),
+        (("topo", "--cap", "65"), ("--cap", "range")),
+        (("topo", "--picture", "x.gif"), ("must end in .svg or .png",)),
+        (("c2c", "/none.json"), ("cannot read result /none.json", "no such file")),
+        (("report", "/none.json", "--out", "x.html"), ("cannot read result /none.json",)),
+        (("report", "--out", "x.html"), ("Missing argument 'RESULTS",)),
+        (("reproduce", "--out", "/dev/null/out"), ("cannot make directory",)),
+    ],
+    ids=lambda value: " ".join(value)[:60],
+)
+def test_wrong_input(
+    cli: Cli,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    args: tuple[str, ...],
+    words: tuple[str, ...],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert_user_error(cli(*args), *words)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_machine_file_that_is_no_toml(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "broken.toml"
+    path.write_text("schema = \n")
+    assert_user_error(cli("run", "cpumask-yield", "--machine", path), "broken.toml", "is not TOML")
+
+
+def test_machine_file_that_is_no_text(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "binary.toml"
+    path.write_bytes(b"\xff\xfe\x00")
+    assert_user_error(cli("machine", "show", path), "binary.toml", "is not TOML")
+
+
+@pytest.mark.parametrize("keep", [0, 1, 20, 400, 2000])
+def test_truncated_result(cli: Cli, yield_result: Path, keep: int) -> None:
+    yield_result.write_text(yield_result.read_text()[:keep])
+    assert_user_error(cli("c2c", yield_result), "yield.json is not whole JSON", "line ")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[]", "is no result"),
+        ("{}", "is no result"),
+        ('{"format": "schedshard/topo/1"}', "is no result"),
+        ('{"format": "schedshard/run/1"}', "is damaged: 'experiment' is missing"),
+        ("[" * 100_000, "nested too deeply"),
+    ],
+)
+def test_json_that_is_no_result(cli: Cli, tmp_path: Path, text: str, words: str) -> None:
+    path = tmp_path / "other.json"
+    path.write_text(text)
+    assert_user_error(cli("c2c", path), "other.json", words)
+
+
+def test_result_that_is_no_text(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "binary.json"
+    path.write_bytes(b'{"a": "\xff"}')
+    assert_user_error(cli("c2c", path), "binary.json is not text", "byte 7")
+
+
+def test_result_with_missing_fields(cli: Cli, yield_result: Path, tmp_path: Path) -> None:
+    data = json.loads(yield_result.read_text())
+    del data["variants"][1]["cycles_per_op"]
+    del data["variants"][0]["lines"][0]["accesses"]
+    yield_result.write_text(json.dumps(data))
+    page = tmp_path / "page.html"
+    assert_user_error(cli("report", yield_result, "--out", page), "damaged", "cycles_per_op")
+    assert_user_error(cli("c2c", yield_result), "damaged", "accesses")
+    assert not page.exists()
+
+
+def test_unwritable_output_is_refused_before_the_work(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("FAKE_SIM", "crash")  # would be seen if a simulation were started
+    assert_user_error(
+        cli("run", "cpumask-yield", "--out", tmp_path / "no" / "file.json"), "no directory"
+    )
+    assert_user_error(cli("run", "cpumask-yield", "--out", tmp_path), "is a directory")
+    locked = tmp_path / "locked"
+    locked.mkdir()
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != locked)
+    assert_user_error(cli("run", "cpumask-yield", "--out", locked / "x.json"), "permission denied")
+
+
+def test_failed_write_leaves_the_old_file(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = tmp_path / "result.json"
+    path.write_text("old")
+
+    def full(*args: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    outcome = cli("run", "cpumask-yield", "--out", path, "--variant", "llc")
+    assert_user_error(outcome, "cannot write", "no space left on device")
+    assert path.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["result.json"]
+
+
+@pytest.mark.parametrize(
+    ("mode", "status", "words"),
+    [
+        ("refuse", 2, ("latency_ns.llc must be positive",)),
+        ("garbage", 1, ("schedshard-sim printed no whole JSON",)),
+        ("crash", 1, ("schedshard-sim was ended by SIGABRT",)),
+        ("empty", 1, ("printed no metrics for llc on 256 CPUs", "metrics")),
+        ("silent", 1, ("failed with exit status 3 and said nothing",)),
+        ("zero", 1, ("an operation took no time",)),
+    ],
+)
+def test_tools_that_fail(
+    cli: Cli,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    mode: str,
+    status: int,
+    words: tuple[str, ...],
+) -> None:
+    monkeypatch.setenv("FAKE_SIM", mode)
+    out = tmp_path / "result.json"
+    outcome = cli("run", "cpumask-yield", "--variant", "llc", "--out", out)
+    assert_user_error(outcome, *words, status=status)
+    assert not out.exists()
+
+
+def test_missing_tools(cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("SCHEDSHARD_BUILD", str(tmp_path))
+    assert_user_error(cli("topo"), "schedshard-topo is missing", "make build")
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "schedshard-topo").write_text("")
+    assert_user_error(cli("topo"), "schedshard-topo is not executable")
+    (tmp_path / "lib" / "schedshard-topo").chmod(0o755)
+    (tmp_path / "lib" / "schedshard-topo").write_bytes(b"\x7fELF")
+    assert_user_error(cli("topo"), "cannot run", status=1)
+
+
+def test_tools_that_print_other_json(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("lib/schedshard-topo", "bench/schedshard-bench"):
+        tool = tmp_path / name
+        tool.parent.mkdir()
+        tool.write_text('#!/bin/sh\necho \'{"rows": [{}], "host": {}}\'\n')
+        tool.chmod(0o755)
+    monkeypatch.setenv("SCHEDSHARD_BUILD", str(tmp_path))
+    assert_user_error(cli("topo"), "printed no topology", status=1)
+    outcome = cli("bench")
+    assert outcome.status == 1
+    assert outcome.err.splitlines()[-1].startswith("schedshard: schedshard-bench printed a row")
+    assert_user_error(cli("run", "cpumask-yield"), "printed no topology", status=1)
+
+
+def test_a_defect_of_ours_is_one_line_too(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*args: object) -> None:
+        raise RuntimeError("two\nlines")
+
+    monkeypatch.setattr("schedshard.machine_list.list_machines", broken)
+    outcome = cli("machines")
+    assert_user_error(outcome, "internal error", "two lines", "test_errors.py:", status=1)
+
+
+def test_stand_ins_are_where_the_package_looks() -> None:
+    for name in ("experiments/schedshard-sim", "lib/schedshard-topo", "bench/schedshard-bench"):
+        assert os.access(FAKES / name, os.X_OK)

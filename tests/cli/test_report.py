@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The verbs report, bench and reproduce: one page that needs nothing else."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import Cli, assert_user_error
+from schedshard.format import compact, nanoseconds, percent, signed_percent, significant, times
+from schedshard.tables import bench_headlines, bench_rows
+
+VOID = {"meta", "br", "hr", "img", "link", "input"}
+SVG_VOID = {"path", "use", "rect", "line", "circle"}
+
+
+class Page(HTMLParser):
+    """Checks that elements nest, and collects what could reach outside."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: set[str] = set()
+        self.links: list[str] = []
+        self.headings: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.links += [v or "" for k, v in attrs if k in ("src", "href", "xlink:href", "data")]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] == "h2":
+            self.headings.append(data)
+
+
+def parse(path: Path) -> Page:
+    page = Page()
+    page.feed(path.read_text(encoding="utf-8"))
+    page.close()
+    assert page.open == []
+    return page
+
+
+def assert_self_contained(path: Path) -> Page:
+    text = path.read_text(encoding="utf-8")
+    assert text.startswith("<!DOCTYPE html>")
+    assert not re.search(r"https?:|//[a-z]|@import|<script|<iframe|<link", text)
+    assert not re.search(r"url\((?!#)", text)
+    page = parse(path)
+    assert all(link.startswith("#") for link in page.links)
+    return page
+
+
+def test_page_of_everything(
+    cli: Cli, yield_result: Path, curve_result: Path, tmp_path: Path
+) -> None:
+    others = []
+    for name in ("xeon-480", "future-2048"):
+        others.append(tmp_path / f"{name}.json")
+        assert cli("run", "cpumask-yield", "--machine", name, "--out", others[-1]).status == 0
+    assert cli("bench", "--out", tmp_path / "bench.json").status == 0
+    assert cli("topo", "--out", tmp_path / "topo.json").status == 0
+    page = tmp_path / "page.html"
+    outcome = cli(
+        "report", yield_result, curve_result, *others, tmp_path / "bench.json",
+        tmp_path / "topo.json", "--out", page,
+    )  # fmt: skip
+    assert (outcome.status, outcome.out) == (0, "")
+    parsed = assert_self_contained(page)
+    assert len([h for h in parsed.headings if h.strip()]) == 7
+    text = page.read_text(encoding="utf-8")
+    assert text.count("<svg") == 4
+    for words in (
+        "K Prateek Nayak",
+        "perfbook",
+        "predicted, hypothetical machine",
+        "the calibration curve, no test of the model",
+        "within a factor of 1.5",
+        "machine file sha256",
+    ):
+        assert words in text
+
+
+def test_page_says_what_is_outside_its_band(cli: Cli, yield_result: Path, tmp_path: Path) -> None:
+    data = json.loads(yield_result.read_text())
+    node = next(v for v in data["variants"] if v["name"] == "node")
+    node.update(relative=0.45, accepted=False, lacks="No <prefetcher> in the model.")
+    yield_result.write_text(json.dumps(data))
+    page = tmp_path / "page.html"
+    assert cli("report", yield_result, "--out", page).status == 0
+    text = page.read_text(encoding="utf-8")
+    assert "Outside the band: &#39;node&#39; is predicted at 45.0%" in text
+    assert "No &lt;prefetcher&gt; in the model." in text
+    assert "not within 20%" in text
+    assert_self_contained(page)
+
+
+def test_same_results_same_page(cli: Cli, yield_result: Path, tmp_path: Path) -> None:
+    first, second = tmp_path / "1.html", tmp_path / "2.html"
+    cli("report", yield_result, "--out", first)
+    cli("report", yield_result, "--out", second)
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_page_without_the_baseline(cli: Cli, tmp_path: Path) -> None:
+    path, page = tmp_path / "r.json", tmp_path / "p.html"
+    cli("run", "cpumask-yield", "--variant", "llc", "--out", path)
+    assert cli("report", path, "--out", page).status == 0
+    assert_self_contained(page)
+
+
+def test_report_refuses_other_files(cli: Cli, tmp_path: Path) -> None:
+    other = tmp_path / "x.json"
+    other.write_text('{"format": "schedshard/c2c/1"}')
+    assert_user_error(
+        cli("report", other, "--out", tmp_path / "p.html"), "x.json is no result", "bench --out"
+    )
+    assert not (tmp_path / "p.html").exists()
+
+
+def test_bench_table_and_json(cli: Cli) -> None:
+    outcome = cli("bench")
+    assert "0.90-1.20" in outcome.out
+    assert "1.05x" in outcome.out
+    data = cli("bench", "--json", "--quick").json
+    assert data["quick"]
+    assert data["host"]["short"]
+    assert data["provenance"]["version"]
+
+
+def row(op: str, variant: str, **more: Any) -> dict[str, Any]:
+    return {"group": "set", "op": op, "plan": "p", "density": None, "variant": variant, **more}
+
+
+def test_bench_rows_do_not_repeat_their_head() -> None:
+    rows = [row("set", "plain", ns=1.0), row("set", "sbm", ns=2.0), row("test", "plain")]
+    ((group, cells),) = bench_rows({"rows": rows})
+    assert group == "set"
+    assert [line[0] for line in cells] == ["set", "", "test"]
+    assert cells[2][4:] == ["", "", "", "", ""]
+
+
+def test_bench_headlines() -> None:
+    rows = [row("set", "plain"), row("set+clear", "plain")]
+    assert bench_headlines(rows) == rows[1:]
+    assert bench_headlines(rows[:1]) == rows[:1]
+
+
+def test_reproduce_quick(cli: Cli, tmp_path: Path) -> None:
+    out = tmp_path / "new" / "out"
+    outcome = cli("reproduce", "--quick", "--out", out)
+    assert outcome.status == 0, outcome.err
+    for words in ("This host", "calibration", "32.9%", "xeon-480"):
+        assert words in outcome.out
+    assert "Others measured 77x on the real machine" in " ".join(outcome.out.split())
+    assert_self_contained(out / "report.html")
+    assert {p.name for p in out.iterdir()} >= {
+        "report.html",
+        "bench.json",
+        "topology.json",
+        "atomic-inc-xeon-8176-8s.json",
+        "cpumask-yield-epyc-7763-2s.json",
+    }
+
+
+def test_reproduce_varies_every_uncertain_number(cli: Cli, tmp_path: Path) -> None:
+    outcome = cli("reproduce", "--out", tmp_path)
+    assert outcome.status == 0, outcome.err
+    data = json.loads((tmp_path / "sensitivity.json").read_text())
+    labels = " ".join(entry["label"] for entry in data["rows"])
+    for name in ("latency_ns.llc", "latency_ns.node", "latency_ns.remote", "near_rounds", "seed"):
+        assert name in labels
+    assert data["sweep"]["param"] == "yield_ns"
+    for entry in data["rows"]:
+        assert set(entry["relative"]) == {"node", "llc", "llc-byte"}
+    page = tmp_path / "again.html"
+    assert cli("report", tmp_path / "cpumask-yield-epyc-7763-2s.json",
+               tmp_path / "sensitivity.json", "--out", page).status == 0  # fmt: skip
+    assert_self_contained(page)
+    assert "yield_ns" in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"), (1.0, "1.00"), (0.4930, "0.493"), (9.999, "10.0"), (99.96, "100"),
+        (1234.5, "1,230"), (14820.1, "14,800"), (0.00123456, "0.00123"),
+    ],
+)  # fmt: skip
+def test_significant(value: float, text: str) -> None:
+    assert significant(value) == text
+
+
+def test_other_numbers() -> None:
+    assert percent(1.0) == "100%"
+    assert percent(0.329209) == "32.9%"
+    assert percent(0.00493) == "0.493%"
+    assert signed_percent(0.042) == "+4.2%"
+    assert signed_percent(-0.3) == "-30.0%"
+    assert signed_percent(1.5) == "2.5x"
+    assert signed_percent(-0.75) == "1/4.0x"
+    assert times(77.06) == "77x"
+    assert times(3.04) == "3.0x"
+    assert [compact(v) for v in (10, 1000, 20000, 3e6)] == ["10", "1k", "20k", "3M"]
+    assert nanoseconds(56.5) == "56.5 ns"
+    assert nanoseconds(4780) == "4.78 us"
+    assert nanoseconds(2.5e9) == "2.50 s"

@@ -1,0 +1,312 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The verb run: points, merging, the promised JSON, determinism."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import DATA, Cli
+from schedshard.errors import UserError
+from schedshard.experiment import Band, Experiment, PublishedPoint, load_experiment
+from schedshard.presets import load_machine
+from schedshard.provenance import sha256_file
+from schedshard.run import (
+    RunRequest,
+    curve_errors,
+    merge,
+    plan_run,
+    point_argv,
+    sweep_threads,
+)
+
+YIELD = ("global", "node", "llc", "llc-byte", "sbm", "sbm-summary")
+
+
+def request(experiment: str = "cpumask-yield", **changes: Any) -> RunRequest:
+    """A request for the experiment's own machine."""
+    loaded = load_experiment(experiment)
+    machine = load_machine(loaded.machine)
+    cpus = {"epyc-7763-2s": 256, "xeon-8176-8s": 448}[machine.name]
+    return replace(RunRequest(loaded, machine, cpus), **changes)
+
+
+def raw(cycles: float, **more: Any) -> dict[str, Any]:
+    """What the simulator prints, as far as merging looks at it."""
+    return {
+        "params": {},
+        "metrics": {"cycles_per_op": cycles, "ns_per_op": cycles / 2.5, **more},
+        "simulator": {"events": 10, "seconds": 0.25},
+        "lines": [],
+    }
+
+
+def test_yield_json_has_the_promised_shape(cli: Cli) -> None:
+    data = cli("run", "cpumask-yield", "--json").json
+    assert data["experiment"] == "cpumask-yield"
+    assert data["machine"]["name"] == "epyc-7763-2s"
+    assert [variant["name"] for variant in data["variants"]] == list(YIELD)
+    base = data["variants"][0]
+    assert base["relative"] == 1.0
+    assert base["published"] == 1.0
+    for variant in data["variants"]:
+        assert variant["cycles_per_op"] > 0
+        assert math.isclose(variant["relative"], variant["cycles_per_op"] / base["cycles_per_op"])
+    published = {v["name"]: v["published"] for v in data["variants"]}
+    assert published == {
+        "global": 1.0,
+        "node": 0.329209,
+        "llc": 0.012977,
+        "llc-byte": 0.00493,
+        "sbm": None,
+        "sbm-summary": None,
+    }
+    assert data["simulator"]["events"] == 6 * 25600
+    assert data["simulator"]["seconds"] >= 0
+
+
+def test_provenance_names_everything(cli: Cli) -> None:
+    provenance = cli("run", "cpumask-yield", "--json", "--seed", "7").json["provenance"]
+    machine = load_machine("epyc-7763-2s")
+    assert provenance["seed"] == 7
+    assert provenance["machine_file"] == "machines/epyc-7763-2s.toml"
+    assert provenance["machine_sha256"] == sha256_file(machine.path)
+    assert len(provenance["simulator_sha256"]) == 64
+    assert provenance["version"]
+    assert provenance["commit"]
+    assert "atomic-inc on xeon-8176-8s" in provenance["calibration"]
+    assert "core-to-core-latency-plus" in provenance["calibration"]
+
+
+def test_curve_json_has_the_promised_shape(cli: Cli) -> None:
+    data = cli("run", "atomic-inc", "--json").json
+    assert [variant["name"] for variant in data["variants"]] == ["atomic", "sharded"]
+    for variant in data["variants"]:
+        for point in variant["points"]:
+            assert point["threads"] >= 1
+            assert point["ns_per_op"] > 0
+    atomic, sharded = data["variants"]
+    assert [p["threads"] for p in atomic["points"]][-3:] == [384, 420, 448]
+    assert len([p for p in atomic["points"] if "published" in p]) == 31
+    assert atomic["median_error"] <= atomic["worst_error"]
+    assert isinstance(atomic["accepted"], bool)
+    assert not any("published" in point for point in sharded["points"])
+    assert data["published"]["role"] == "calibration"
+
+
+def strip_seconds(text: str) -> str:
+    data = json.loads(text)
+    del data["simulator"]["seconds"]
+    return json.dumps(data)
+
+
+@pytest.mark.parametrize("experiment", ["cpumask-yield", "atomic-inc"])
+def test_same_seed_same_bytes(cli: Cli, experiment: str) -> None:
+    args = ("run", experiment, "--json", "--cpus", "12")
+    first, second = cli(*args).out, cli(*args).out
+    assert strip_seconds(first) == strip_seconds(second)
+    assert strip_seconds(first) != strip_seconds(cli(*args, "--seed", "2").out)
+
+
+def test_out_is_what_json_prints(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    outcome = cli("run", "cpumask-yield", "--json", "--out", path)
+    assert path.read_text() == outcome.out
+    assert path.stat().st_mode & 0o777 == 0o644
+    assert [p.name for p in tmp_path.iterdir()] == ["result.json"]
+
+
+def test_tables_show_predicted_published_error_and_sources(cli: Cli) -> None:
+    outcome = cli("run", "cpumask-yield")
+    assert outcome.status == 0
+    for words in (
+        "predicted",
+        "published",
+        "error",
+        "32.9%",
+        "within a factor of 1.5",
+        "K Prateek Nayak",
+        "nothing in the model was fitted",
+        "seed 1",
+        "estimate",
+        "yield_ns",
+    ):
+        assert words in outcome.out
+    assert not any(line != line.rstrip() for line in outcome.out.splitlines())
+
+
+def test_curve_table_says_that_it_is_the_calibration(cli: Cli) -> None:
+    outcome = cli("run", "atomic-inc")
+    assert "calibration" in outcome.out
+    assert "chosen on this very curve" in outcome.out
+    assert "14,800" in outcome.out
+
+
+def test_published_figures_stay_with_their_machine_and_size(cli: Cli) -> None:
+    for args in (
+        ("--machine", "xeon-8358-2s"),
+        ("--cpus", "128"),
+        ("--placement", "compact"),
+    ):
+        data = cli("run", "cpumask-yield", "--json", *args).json
+        assert [v["published"] for v in data["variants"]] == [None] * 6
+        assert not any("error" in v for v in data["variants"])
+
+
+def test_variants_are_chosen_in_the_order_of_the_experiment(cli: Cli) -> None:
+    data = cli(
+        "run", "cpumask-yield", "--json", "--variant", "sbm", "--variant", "llc", "--variant", "sbm"
+    ).json
+    assert [v["name"] for v in data["variants"]] == ["llc", "sbm"]
+    assert [v["relative"] for v in data["variants"]] == [None, None]  # the baseline was not run
+
+
+def test_a_machine_file_by_path(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    text = load_machine("xeon-8358-2s").path.read_text()
+    path.write_text(text.replace('name = "xeon-8358-2s"', 'name = "mine"'))
+    data = cli("run", "cpumask-yield", "--machine", path, "--json", "--variant", "llc").json
+    assert data["machine"]["name"] == "mine"
+    assert data["provenance"]["machine_file"] == str(path)
+
+
+def test_arguments_of_the_simulator() -> None:
+    plan = plan_run(request(seed=9, cpus=16, placement="scatter", variants=("llc",)))
+    (point,) = plan.points
+    argv = point_argv(plan, point)
+    assert argv[1] == "cpumask-yield"
+    options = dict(zip(argv[2::2], argv[3::2], strict=True))
+    assert options["--variant"] == "llc"
+    assert options["--cpus"] == "16"
+    assert options["--seed"] == "9"
+    assert options["--placement"] == "scatter"
+    given = {a.partition("=")[0] for a, o in zip(argv[1:], argv, strict=False) if o == "--param"}
+    assert given == {param.name for param in plan.request.experiment.params}
+
+
+def test_changed_parameters_go_before_declared_ones() -> None:
+    plan = plan_run(request(params=(("yield_ns", 12.5),), variants=("llc",)))
+    assert "yield_ns=12.5" in point_argv(plan, plan.points[0])
+
+
+@pytest.mark.parametrize(
+    ("cpus", "tail"),
+    [(1, (1,)), (2, (1, 2)), (256, (224, 256)), (448, (384, 420, 448)), (2048, (840, 1680, 2048))],
+)
+def test_thread_counts(cpus: int, tail: tuple[int, ...]) -> None:
+    experiment = load_experiment("atomic-inc")
+    assert experiment.published is not None
+    counts = sweep_threads(experiment.published.points, cpus)
+    assert counts[-len(tail) :] == tail
+    assert sorted(set(counts)) == list(counts)
+
+
+def test_thread_counts_without_published_ones() -> None:
+    assert sweep_threads([], 12) == (1, 2, 4, 8, 12)
+    assert sweep_threads([PublishedPoint(64, 1, 1, 1)], 2) == (1, 2)
+
+
+def test_cpus_beyond_the_machine() -> None:
+    with pytest.raises(UserError, match="--cpus 300 is outside"):
+        plan_run(request(cpus=300))
+
+
+def test_errors_and_bands() -> None:
+    plan = plan_run(request())
+    costs = {"global": 1000.0, "node": 500.0, "llc": 19.0, "llc-byte": 5.0}
+    raws = [raw(costs.get(point.variant.name, 20.0)) for point in plan.points]
+    rows = {v["name"]: v for v in merge(plan, raws)["variants"]}
+    assert rows["node"]["error"] == pytest.approx(0.5 / 0.329209 - 1)
+    assert rows["node"]["accepted"] is False  # 52% off, the band is 20%
+    assert rows["llc"]["accepted"] is True  # a factor of 1.46
+    assert rows["llc-byte"]["accepted"] is True
+    assert "accepted" not in rows["sbm"]
+
+
+def test_what_the_model_lacks_is_shown_only_outside_the_band() -> None:
+    base = request()
+    variants = tuple(
+        replace(v, lacks="no prefetcher") if v.name in ("node", "llc") else v
+        for v in base.experiment.variants
+    )
+    plan = plan_run(replace(base, experiment=replace(base.experiment, variants=variants)))
+    costs = {"global": 1000.0, "node": 500.0, "llc": 13.0}
+    rows = {
+        v["name"]: v
+        for v in merge(plan, [raw(costs.get(p.variant.name, 20.0)) for p in plan.points])[
+            "variants"
+        ]
+    }
+    assert rows["node"]["lacks"] == "no prefetcher"
+    assert "lacks" not in rows["llc"]
+
+
+@pytest.mark.parametrize(
+    ("band", "ratio", "holds"),
+    [
+        (Band(within=0.2), 1.19, True),
+        (Band(within=0.2), 0.79, False),
+        (Band(factor=1.5), 1.49, True),
+        (Band(factor=1.5), 1 / 1.51, False),
+    ],
+)
+def test_band(band: Band, ratio: float, holds: bool) -> None:
+    assert band.holds(ratio * 0.3, 0.3) is holds
+
+
+def test_curve_errors() -> None:
+    points = [{"threads": n, "error": e} for n, e in ((1, 9.0), (2, -0.1), (4, 0.3), (8, 0.2))]
+    points.append({"threads": 16})
+    assert curve_errors({"points": points}, 2) == (0.2, 0.3)
+    assert curve_errors({"points": points[:3]}, 2) == pytest.approx((0.2, 0.3))
+    assert curve_errors({"points": points[-1:]}, 2) is None
+
+
+def test_a_captured_point_merges() -> None:
+    captured = json.loads((DATA / "sim-point.json").read_text())
+    plan = plan_run(request(variants=("sbm-summary",)))
+    (row,) = merge(plan, [captured])["variants"]
+    assert row["cycles_per_op"] == captured["metrics"]["cycles_per_op"]
+    assert row["lines"] == captured["lines"]
+
+
+def write_experiment(path: Path, text: str) -> Path:
+    file = path / "e.toml"
+    file.write_text(text)
+    return file
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (("schema = 1", "schema = 2"), "schema is 2"),
+        (('baseline = "global"', 'baseline = "glob"'), "baseline 'glob' is none of the variants"),
+        (('name = "node"', 'name = "llc"'), "different names"),
+        (('title = "one global mask"', ""), "key 'title' is missing"),
+        (("published = 0.012977", 'published = "x"'), "could not convert"),
+        (('role = "prediction"', ""), "key 'role' is missing"),
+        (('baseline = "global"', 'baseline = "global"\nsweep = "cpus"'), "sweep is 'cpus'"),
+        (("schema = 1", "schema = "), "is not TOML"),
+    ],
+)
+def test_wrong_experiment_files(tmp_path: Path, change: tuple[str, str], words: str) -> None:
+    from schedshard.experiment import parse_experiment
+
+    good = load_experiment("cpumask-yield").path.read_text()
+    assert change[0] in good
+    with pytest.raises(UserError, match=words):
+        parse_experiment(write_experiment(tmp_path, good.replace(change[0], change[1], 1)))
+
+
+def test_every_declared_number_has_a_source() -> None:
+    def sources(experiment: Experiment) -> list[str]:
+        found = [param.source for param in experiment.params]
+        return found + ([experiment.published.source] if experiment.published else [])
+
+    for name in ("cpumask-yield", "cpumask-read", "atomic-inc"):
+        assert all(len(source) > 10 for source in sources(load_experiment(name)))

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The verbs topo, machines and machine show."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import DATA, Cli
+from schedshard.machine_list import source_of
+from schedshard.plots import inline
+from schedshard.presets import preset_names
+from schedshard.topo import TopoRequest, plan_rows, plan_sentence, ranges, topo_argv, tree
+from schedshard.topo_picture import picture
+
+
+@pytest.fixture
+def captured() -> dict[str, Any]:
+    """A two-socket machine as schedshard-topo printed it."""
+    data: dict[str, Any] = json.loads((DATA / "topo-xeon-8358-2s.json").read_text())
+    return data
+
+
+def cpu(number: int, **where: int) -> dict[str, int]:
+    keys = ("package", "node", "llc", "l2", "core", "thread")
+    return {"cpu": number, **dict.fromkeys(keys, -1), **where}
+
+
+def machine(cpus: list[dict[str, int]], *shards: list[int]) -> dict[str, Any]:
+    plan = [
+        {"shard": i, "llc": i, "node": 0, "package": -1, "cpus": members}
+        for i, members in enumerate(shards)
+    ]
+    return {"source": "live", "machine": None, "cpus": cpus,
+            "plan": {"level": "llc", "cap": 64, "split_llc": 0, "shards": plan}}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("cpus", "text"),
+    [
+        ([], ""),
+        ([3], "3"),
+        ([0, 1, 2, 8], "0-2,8"),
+        ([0, 2, 4], "0,2,4"),
+        ([5, 6, 0, 1], "5-6,0-1"),
+    ],
+)
+def test_ranges(cpus: list[int], text: str) -> None:
+    assert ranges(cpus) == text
+
+
+def test_arguments_of_the_tool() -> None:
+    assert topo_argv(TopoRequest())[1:] == ["--live"]
+    assert topo_argv(TopoRequest(sysfs=Path("d"), split_llc=2, cap=8))[1:] == [
+        "--sysfs", "d", "--split-llc", "2", "--cap", "8",
+    ]  # fmt: skip
+
+
+def test_tree_of_a_captured_machine(captured: dict[str, Any]) -> None:
+    root = tree(captured)
+    assert root.label == (
+        "2 x Intel Xeon Platinum 8358 32-Core (Ice Lake-SP): 2 packages, 2 LLCs, 64 cores, 128 CPUs"
+    )
+    first, second = root.children
+    assert ranges(sorted(first.cpus)) == "0-31,64-95"
+    assert second.children[0].children[0].label == "LLC 1: 32 cores, 64 CPUs"
+    assert plan_sentence(captured).startswith("2 shards of 64 CPUs, cut at level llc")
+    assert plan_rows(captured)[1]["positions"] == "32-63,96-127"
+
+
+def test_small_machines_show_their_cores() -> None:
+    data = machine([cpu(n, package=0, node=0, llc=0, core=n // 2) for n in range(4)], [0, 1, 2, 3])
+    llc = tree(data).children[0].children[0].children[0]
+    assert [child.label for child in llc.children] == ["core 0", "core 1"]
+
+
+def test_unknown_levels_are_said_to_be_unknown() -> None:
+    data = machine([cpu(0), cpu(1)], [0, 1])
+    package = tree(data).children[0]
+    assert package.label.startswith("package unknown")
+    assert package.children[0].children[0].label == "LLC unknown: 2 cores, 2 CPUs"
+
+
+def test_holes_are_not_counted() -> None:
+    data = machine([cpu(0, llc=0), {**cpu(1), "possible": False}, cpu(2, llc=0)], [0, 2])
+    assert tree(data).cpus == (0, 2)
+
+
+def test_many_llcs_are_folded_by_shape() -> None:
+    cpus = [cpu(n, package=0, node=0, llc=n // 2, core=n) for n in range(80)]
+    cpus.append(cpu(80, package=0, node=0, llc=40, core=80))
+    labels = [child.label for child in tree(machine(cpus)).children[0].children[0].children]
+    assert labels == ["LLC 0-39: 40 x (2 cores, 2 CPUs)", "LLC 40: 1 core, 1 CPU"]
+
+
+def test_plan_of_unequal_shards() -> None:
+    data = machine([cpu(n) for n in range(5)], [0, 1, 2], [3, 4])
+    assert plan_sentence(data).startswith("2 shards (1 of 2 CPUs, 1 of 3 CPUs)")
+
+
+def test_text_and_json(cli: Cli) -> None:
+    outcome = cli("topo", "--machine", "epyc-7763-2s")
+    assert "LLC 15: 8 cores, 16 CPUs" in outcome.out
+    assert "120-127,248-255" in outcome.out
+    data = cli("topo", "--json").json
+    assert data["format"] == "schedshard/topo/1"
+    assert len(data["cpus"]) == 2
+
+
+def test_long_plans_are_cut_in_text_only(cli: Cli, tmp_path: Path) -> None:
+    text = (DATA.parents[2] / "machines" / "future-2048.toml").read_text()
+    path = tmp_path / "wide.toml"
+    path.write_text(text.replace("cores_per_llc = 16", "cores_per_llc = 1").replace(
+        "llcs_per_node = 8", "llcs_per_node = 16"))  # fmt: skip
+    assert "and 64 more shards: --json has them all" in cli("topo", "--machine", path).out
+    assert len(cli("topo", "--machine", path, "--json").json["plan"]["shards"]) == 128
+
+
+@pytest.mark.parametrize(("suffix", "magic"), [("svg", b"<?xml"), ("png", b"\x89PNG")])
+def test_picture(cli: Cli, tmp_path: Path, suffix: str, magic: bytes) -> None:
+    path = tmp_path / f"t.{suffix}"
+    outcome = cli("topo", "--machine", "epyc-7763-2s", "--picture", path)
+    assert outcome.status == 0
+    assert outcome.err == f"saved {path}\n"
+    first = path.read_bytes()
+    assert first.startswith(magic)
+    cli("topo", "--machine", "epyc-7763-2s", "--picture", path)
+    assert path.read_bytes() == first
+
+
+def test_picture_has_every_cpu_and_no_address(captured: dict[str, Any]) -> None:
+    svg = inline(picture(captured), "a & b")
+    assert "http" not in svg
+    assert 'aria-label="a &amp; b"' in svg
+    for number in range(128):
+        assert f">{number}</text>" in svg
+
+
+def test_machines_lists_all_presets(cli: Cli) -> None:
+    rows = cli("machines", "--json").json["machines"]
+    assert [row["name"] for row in rows] == preset_names()
+    milan = next(row for row in rows if row["name"] == "epyc-7763-2s")
+    assert (milan["cpus"], milan["packages"], milan["nodes"], milan["llcs"]) == (256, 2, 2, 16)
+    assert "Milan" in cli("machines").out
+
+
+def test_a_broken_machine_file_is_a_row_of_the_list(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "bad.toml").write_text("x = [")
+    monkeypatch.setattr("schedshard.presets.MACHINES", tmp_path)
+    outcome = cli("machines")
+    assert outcome.status == 0
+    assert "broken" in outcome.out
+    assert "is not TOML" in cli("machines", "--json").json["machines"][0]["error"]
+
+
+def test_show_gives_every_number_its_source(cli: Cli) -> None:
+    data = cli("machine", "show", "epyc-7763-2s", "--json").json
+    numbers = {number["key"]: number for number in data["numbers"]}
+    assert numbers["latency_ns.llc"]["source"].startswith("medians over the pairs")
+    assert numbers["latency_ns.memory"]["source"].startswith("estimate")
+    assert all(number["source"] != "no source" for number in data["numbers"])
+    assert "latency_ns.home_remote" in cli("machine", "show", "epyc-7763-2s").out
+
+
+def test_source_of_the_nearest_table() -> None:
+    sources = {"a": "1", "a.b.c": "2"}
+    assert source_of("a.b.c", sources) == "2"
+    assert source_of("a.b.d", sources) == "1"
+    assert source_of("z", sources) == "no source"
