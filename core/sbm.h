@@ -375,18 +375,17 @@ static port_always_inline bool sbm_iter_next(struct sbm_iter *it, u32 *cpu)
 {
 	const struct sbm *b = it->b;
 
-	/* As sbm_chunk_next() does, without a call for each shard. */
-	while (!it->word) {
-		if (it->step == b->nr_shards)
+	if (!it->word && b->summary) {
+		if (!sbm_iter_load(it, sbm_chunk_next(b, it->step)))
 			return false;
-		if (b->summary) {
-			if (!sbm_iter_load(it, sbm_chunk_next(b, it->step)))
+	} else if (!it->word) {
+		/* As sbm_chunk_next() does, without a call. */
+		do {
+			if (it->step == b->nr_shards)
 				return false;
-			break;
-		}
-		it->word = READ_ONCE(*b->line[it->step]);
-		it->cpu = b->cpus[it->step];
-		it->step++;
+			it->word = READ_ONCE(*b->line[it->step++]);
+		} while (!it->word);
+		it->cpu = b->cpus[it->step - 1];
 	}
 	*cpu = sbm_iter_take(it);
 	return true;
