@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from schedshard.__main__ import run
+from schedshard.entry import run
 from schedshard.paths import ROOT
 
 HERE = Path(__file__).resolve().parent

@@ -41,6 +41,13 @@ def test_no_arguments_print_the_verbs(cli: Cli) -> None:
         assert f"  {verb[0]} " in outcome.out
 
 
+def test_a_group_without_a_command_prints_its_commands(cli: Cli) -> None:
+    outcome = cli("machine")
+    assert (outcome.status, outcome.err) == (0, "")
+    for name in ("import", "measure", "show"):
+        assert f"  {name} " in outcome.out
+
+
 def test_version(cli: Cli) -> None:
     assert cli("--version").out.startswith("schedshard ")
 

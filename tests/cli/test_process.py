@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The command line as a process: interruption, closed pipes, parallel work, progress."""
+
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from conftest import FAKES
+from schedshard.errors import UserError
+from schedshard.paths import ROOT
+from schedshard.tool import run_json, run_many
+
+COMMAND = [sys.executable, "-m", "schedshard"]
+
+
+def environment(**more: str) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT / "cli"), "SCHEDSHARD_BUILD": str(FAKES), **more}
+
+
+def children_of(pid: int) -> list[int]:
+    listing = subprocess.run(
+        ["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False
+    )
+    return [int(word) for word in listing.stdout.split()]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interruption_ends_the_simulators_and_says_nothing(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    out = tmp_path / "result.json"
+    process = subprocess.Popen(
+        [*COMMAND, "run", "cpumask-yield", "--out", out],
+        env=environment(FAKE_SIM="slow"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    deadline = time.monotonic() + 60
+    # The first child may be the topology tool; the simulators stay.
+    while len(children := children_of(process.pid)) < min(2, os.cpu_count() or 1):
+        assert time.monotonic() < deadline
+        assert process.poll() is None
+        time.sleep(0.02)
+    time.sleep(0.3)
+    children = children_of(process.pid)
+    process.send_signal(number)
+    stdout, stderr = process.communicate(timeout=60)
+    assert (stdout, stderr) == (b"", b"")
+    assert process.returncode == 128 + number
+    assert not out.exists()
+    for child in children:
+        assert not Path(f"/proc/{child}").exists()
+
+
+def test_closed_pipe_is_quiet() -> None:
+    process = subprocess.Popen(
+        [*COMMAND, "run", "atomic-inc", "--json"],
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    assert process.stderr.read() == b""
+    assert process.wait() == 141
+
+
+def test_full_disk_on_stdout_is_one_line() -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [*COMMAND, "machines", "--json"],
+            env=environment(),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert done.stderr == "schedshard: cannot write to standard output: no space left on device\n"
+
+
+def test_a_terminal_gets_a_bar_and_a_file_does_not() -> None:
+    plain = subprocess.run(
+        [*COMMAND, "run", "cpumask-yield"], env=environment(), capture_output=True, check=True
+    )
+    assert plain.stderr == b""  # it took less than the interval of plain lines
+    assert b"\x1b" not in plain.stdout
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, "run", "cpumask-yield"],
+        env=environment(TERM="xterm-256color", COLUMNS="100"),
+        stdout=subprocess.DEVNULL,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    seen = b""
+    while True:
+        try:
+            part = os.read(ours, 65536)
+        except OSError:
+            break
+        seen += part
+        if not part:
+            break
+    os.close(ours)
+    assert process.wait() == 0
+    assert b"cpumask-yield on epyc-7763-2s" in seen
+    assert b"/6" in seen
+
+
+def script(path: Path, body: str) -> list[str]:
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(0o755)
+    return [str(path)]
+
+
+def test_jobs_keep_their_order_and_report_progress(tmp_path: Path) -> None:
+    tool = script(tmp_path / "tool", 'sleep "0.$1"; echo "$1"')
+    done: list[int] = []
+    results = run_many([[*tool, "3"], [*tool, "1"], [*tool, "2"]], on_done=done.append)
+    assert results == [3, 1, 2]
+    assert sorted(done) == [0, 1, 2]
+    assert run_many([]) == []
+
+
+def test_heaviest_jobs_start_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    log = tmp_path / "log"
+    tool = script(tmp_path / "tool", f'echo "$1" >>{log}; echo "$1"')
+    assert run_many([[*tool, "1"], [*tool, "9"], [*tool, "5"]], weights=[1, 9, 5]) == [1, 9, 5]
+    assert log.read_text().split() == ["9", "5", "1"]
+
+
+def test_the_first_failure_ends_the_others(tmp_path: Path) -> None:
+    slow = script(tmp_path / "slow", "exec sleep 60")
+    bad = script(tmp_path / "bad", "echo 'bad: the reason' >&2; exit 2")
+    started = time.monotonic()
+    with pytest.raises(UserError, match=r"^the reason$") as raised:
+        run_many([slow, bad, slow])
+    assert raised.value.status == 2
+    assert time.monotonic() - started < 50
+
+
+@pytest.mark.parametrize(
+    ("body", "words", "status"),
+    [
+        ("echo 'tool: /x: is empty' >&2; exit 2", "^/x: is empty$", 2),
+        ("echo 'schedshard: wrong' >&2; exit 2", "^wrong$", 2),
+        ("echo oops >&2; exit 1", "^oops$", 1),
+        ("kill -SEGV $$", "ended by SIGSEGV", 1),
+        ("echo '{'", "no whole JSON", 1),
+        ("printf '\\377\\376'", "no whole JSON", 1),
+        ("printf '\\377oops' >&2; exit 2", "oops", 2),
+    ],
+)
+def test_failures_of_tools(tmp_path: Path, body: str, words: str, status: int) -> None:
+    with pytest.raises(UserError, match=words) as raised:
+        run_json(script(tmp_path / "tool", body))
+    assert raised.value.status == status

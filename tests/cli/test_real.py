@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The command line with the real tools: contracts between Python and C, and what must come out."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from conftest import Cli, assert_user_error
+from schedshard.experiment import experiment_names, load_experiment
+from schedshard.paths import ROOT
+from schedshard.presets import preset_names
+from schedshard.tool import run_json
+
+
+def test_experiment_files_agree_with_the_simulator(real: Path) -> None:
+    listed = {
+        entry["name"]: entry
+        for entry in run_json([str(real / "experiments" / "schedshard-sim"), "--list"])
+    }
+    assert set(listed) == set(experiment_names())
+    for name, entry in listed.items():
+        experiment = load_experiment(name)
+        assert [v.name for v in experiment.variants] == entry["variants"]
+        assert {param.name for param in experiment.params} == set(entry["params"])
+
+
+@pytest.mark.parametrize("experiment", ["cpumask-yield", "cpumask-read", "atomic-inc"])
+def test_same_seed_same_result(cli: Cli, real: Path, experiment: str) -> None:
+    args = ("run", experiment, "--json", "--cpus", "12", "--machine", "epyc-9454-2s")
+    results = []
+    for seed in ("3", "3", "4"):
+        data = cli(*args, "--seed", seed).json
+        del data["simulator"]["seconds"]
+        data["provenance"].pop("seed")
+        results.append(data)
+    assert results[0] == results[1]
+    if experiment != "atomic-inc":  # its body draws no random numbers
+        assert results[0] != results[2]
+
+
+def test_yield_experiment_is_inside_its_bands_or_says_why(cli: Cli, real: Path) -> None:
+    data = cli("run", "cpumask-yield", "--json").json
+    judged = [variant for variant in data["variants"] if "accepted" in variant]
+    assert [variant["name"] for variant in judged] == ["node", "llc", "llc-byte"]
+    for variant in judged:
+        assert variant["accepted"] or variant.get("lacks"), variant["name"]
+
+
+def test_calibration_curve_is_inside_its_band(cli: Cli, real: Path) -> None:
+    atomic = cli("run", "atomic-inc", "--json", "--variant", "atomic").json["variants"][0]
+    assert atomic["median_error"] <= 0.15
+    assert atomic["worst_error"] <= 0.35
+    assert atomic["accepted"]
+
+
+def test_c2c_names_functions_and_sources(cli: Cli, real: Path, tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    assert cli("run", "cpumask-yield", "--cpus", "32", "--out", path).status == 0
+    report = cli("c2c", path, "--json", "--variant", "sbm").json
+    assert report["names_resolved"]
+    accesses = [a for line in report["variants"][0]["lines"] for a in line["accesses"]]
+    symbols = {access["symbol"].split(" < ")[0] for access in accesses}
+    assert {"sbm_set", "sbm_clear"} <= symbols
+    assert all(access["source"].startswith("core/sbm.h:") for access in accesses)
+    assert all(access["field"] for access in accesses)
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_topology_and_plan_of_every_preset(cli: Cli, real: Path, name: str) -> None:
+    data = cli("topo", "--machine", name, "--json").json
+    planned = [cpu for shard in data["plan"]["shards"] for cpu in shard["cpus"]]
+    assert sorted(planned) == sorted(cpu["cpu"] for cpu in data["cpus"])
+    assert max(len(shard["cpus"]) for shard in data["plan"]["shards"]) <= 64
+    assert cli("topo", "--machine", name).status == 0
+
+
+def test_split_and_cap(cli: Cli, real: Path) -> None:
+    split = cli("topo", "--machine", "epyc-7763-2s", "--split-llc", "4", "--json").json
+    assert len(split["plan"]["shards"]) == 64
+    capped = cli("topo", "--machine", "epyc-7763-2s", "--cap", "8", "--json").json
+    assert {len(shard["cpus"]) for shard in capped["plan"]["shards"]} == {8}
+
+
+def test_live_topology(cli: Cli, real: Path) -> None:
+    assert "shard" in cli("topo").out
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("topo", "--sysfs", "/nonexistent"), ("/nonexistent",)),
+        (("topo", "--hwloc-xml", "/nonexistent.xml"), ("/nonexistent.xml",)),
+        (("topo", "--machine", "epyc-7763-2s", "--split-llc", "100000"), ("split",)),
+    ],
+)
+def test_errors_of_the_tools_pass_through(
+    cli: Cli, real: Path, args: tuple[str, ...], words: tuple[str, ...]
+) -> None:
+    assert_user_error(cli(*args), *words)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("llcs_per_node = 8", "llcs_per_node = 0", "llcs_per_node"),
+        ("llc = 24.9", "llc = -1.0", "latency_ns.llc"),
+        ("schema = 1", "schema = 99", "schema"),
+    ],
+)
+def test_machine_files_that_make_no_sense(
+    cli: Cli, real: Path, tmp_path: Path, old: str, new: str, words: str
+) -> None:
+    text = (ROOT / "machines" / "epyc-7763-2s.toml").read_text()
+    assert old in text
+    path = tmp_path / "m.toml"
+    path.write_text(text.replace(old, new, 1))
+    assert_user_error(cli("run", "cpumask-yield", "--machine", path), "m.toml", words)
+
+
+def test_bench(cli: Cli, real: Path) -> None:
+    data = cli("bench", "--quick", "--json").json
+    variants = {(row["op"], row["variant"]) for row in data["rows"]}
+    assert {("set+clear", "plain"), ("set+clear", "sbm"), ("iterate", "ck")} <= variants
+    assert all(row["ns"] > 0 for row in data["rows"] if row["ns"] is not None)
+
+
+def test_launcher_runs_the_command_line(real: Path) -> None:
+    done = subprocess.run(
+        [ROOT / "schedshard", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f"schedshard {(ROOT / 'VERSION').read_text().strip()}\n"
+    assert done.stderr == ""
+
+
+def test_locks_have_hashes_and_no_addresses() -> None:
+    wanted: set[str] = set()
+    locked: set[str] = set()
+    for name in ("requirements", "requirements-dev"):
+        text = (ROOT / "cli" / f"{name}.lock").read_text()
+        assert "://" not in text
+        assert "--index" not in text
+        assert "--find-links" not in text
+        packages = [line for line in text.splitlines() if line[:1].isalnum()]
+        assert packages
+        for line in packages:
+            assert line.endswith(" \\"), f"{line} has no hash"
+            locked.add(line.split("==")[0])
+        source = (ROOT / "cli" / f"{name}.in").read_text()
+        wanted |= {line for line in source.splitlines() if line[:1].isalpha()}
+    assert wanted <= locked
