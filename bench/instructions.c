@@ -104,6 +104,7 @@ static void show_file(const char *path)
 static int run_valgrind(const char *dir)
 {
 	char self[512], out_arg[600], list_path[512], err_path[512];
+	static const char count_in[] = "--toggle-collect=" BENCH_KERNEL_PREFIX "*";
 	posix_spawn_file_actions_t files;
 	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	int status, err;
@@ -118,7 +119,7 @@ static int run_valgrind(const char *dir)
 		"valgrind",
 		"--quiet",
 		"--tool=callgrind",
-		"--toggle-collect=" BENCH_KERNEL_PREFIX "*",
+		count_in,
 		"--zero-before=bench_count_begin",
 		"--dump-after=bench_count_end",
 		out_arg,

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 SUFFIXES = re.compile(
-    r"\.(build|c|cc|cocci|cpp|css|h|hh|hpp|in|inc|ini|j2|js|py|sh|toml|txt|ya?ml)$"
+    r"\.(build|c|cc|cocci|cpp|css|h|hh|hpp|in|inc|ini|j2|js|py|sh|supp|toml|txt|ya?ml)$"
 )
 NAMES = frozenset(("Makefile", ".clang-format", ".clang-tidy", ".editorconfig"))
 # Test inputs are data: they are what a program or a machine wrote, byte for byte.

@@ -93,10 +93,11 @@ void *port_alloc(size_t size, int node)
 
 void port_free(void *ptr, size_t size)
 {
-	struct block *block = (struct block *)ptr - 1;
+	struct block *block;
 
 	if (!ptr)
 		return;
+	block = (struct block *)ptr - 1;
 	CHECK_EQ(size, block->size);
 	port_add64(&allocated, -(u64)size);
 	free(block);
