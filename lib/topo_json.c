@@ -85,12 +85,14 @@ static json_t *plan_json(const struct shard_plan *plan)
 
 static json_t *machine_json(const struct machine *machine)
 {
-	const struct machine_latency *lat = &machine->latency_ns;
-	const struct machine_ops *ops = &machine->op_cycles;
+	const struct machine_latency *lat;
+	const struct machine_ops *ops;
 	json_t *latency, *cycles, *protocol;
 
 	if (!machine)
 		return json_null();
+	lat = &machine->latency_ns;
+	ops = &machine->op_cycles;
 	latency = json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "smt", lat->smt, "llc", lat->llc,
 			    "node", lat->node, "package", lat->package, "remote", lat->remote,
 			    "home_remote", lat->home_remote, "memory", lat->memory);
