@@ -152,7 +152,6 @@ def _line(line: dict[str, Any], total: int, names: Names) -> dict[str, Any]:
         "hitm_local": line["hitm_local"],
         "avg_load_cycles": line["avg_load_cycles"],
         "max_load_cycles": line["max_load_cycles"],
-        "cpus": line.get("cpus", max((a["cpus"] for a in accesses), default=0)),
         "accesses": [_access(access, line, stores, names) for access in accesses],
     }
 

@@ -290,6 +290,9 @@ def _ratio(value: Any) -> str:
     return f"{float(value):.2f}x" if value is not None else ""
 
 
+ACCESSES_SHOWN = 12
+
+
 def c2c_tables(report: dict[str, Any]) -> RenderableType:
     """The report of stage c2c: lines, then the accesses of each."""
     parts: list[RenderableType] = []
@@ -305,14 +308,13 @@ def c2c_tables(report: dict[str, Any]) -> RenderableType:
 
 
 def _c2c_lines(report: dict[str, Any], variant: dict[str, Any]) -> Table:
-    shown = len(variant["lines"])
     numbers = (
         "#", "home", "HITM", "rmt HITM", "lcl HITM", "records", "loads", "stores", "load cycles",
-        "max", "CPUs",
+        "max",
     )  # fmt: skip
     title = (
         f"Shared cache lines of '{variant['name']}', {variant['cpus']} CPUs of "
-        f"{report['machine']['name']} ({shown} of {variant['lines_total']} lines, "
+        f"{report['machine']['name']} ({len(variant['lines'])} of {variant['lines_total']} lines, "
         f"{variant['hitm_total']:,} HITM)"
     )
     made = table(title, numbers[0], "object", *numbers[1:], right=numbers)
@@ -322,14 +324,12 @@ def _c2c_lines(report: dict[str, Any], variant: dict[str, Any]) -> Table:
             f"{line['object']}+{line['line'] * 64:#x}",
             str(line["home"]),
             f"{line['hitm_share']:.2%}",
-            f"{line['hitm_remote']:,}",
-            f"{line['hitm_local']:,}",
-            f"{line['records']:,}",
-            f"{line['loads']:,}",
-            f"{line['stores']:,}",
+            *(
+                f"{line[key]:,}"
+                for key in ("hitm_remote", "hitm_local", "records", "loads", "stores")
+            ),
             significant(line["avg_load_cycles"]),
             significant(line["max_load_cycles"]),
-            str(line["cpus"]),
         )
     return made
 
@@ -337,10 +337,11 @@ def _c2c_lines(report: dict[str, Any], variant: dict[str, Any]) -> Table:
 def _c2c_accesses(number: int, line: dict[str, Any]) -> Table:
     numbers = ("rmt HITM", "lcl HITM", "store", "offset", "load cycles", "records", "CPUs")
     made = table(
-        f"line {number}: {line['object']}, {line['type'] or 'no type'}",
+        f"line {number}: {line['object']}+{line['line'] * 64:#x}, {line['type'] or 'no type'}",
         *numbers[:4], "field", "kind", *numbers[4:], "symbol", "source", right=numbers,
     )  # fmt: skip
-    for access in line["accesses"]:
+    made.columns[-1].no_wrap = True
+    for access in line["accesses"][:ACCESSES_SHOWN]:
         made.add_row(
             f"{access['hitm_remote_share']:.2%}",
             f"{access['hitm_local_share']:.2%}",
@@ -354,6 +355,10 @@ def _c2c_accesses(number: int, line: dict[str, Any]) -> Table:
             access["symbol"],
             access["source"],
         )
+    hidden = len(line["accesses"]) - ACCESSES_SHOWN
+    if hidden > 0:
+        made.caption = f"and {hidden} more accesses: --json has them all"
+        made.caption_justify = "left"
     return made
 
 
