@@ -22,11 +22,33 @@
 #include <utility>
 #include <vector>
 
+namespace schedshard
+{
+/* Something that toml++ takes for impossible was in a file. */
+struct ParserBug {
+};
+
+/*
+ * toml++ 3.3 asserts what a file can break ("[ =" ends the process), and without assertions
+ * assumes it, which is worse. Its assertions therefore throw, to the one C entry point;
+ * but for the one that the parser itself looks at again, and describes with its line.
+ */
+constexpr void toml_assert(bool holds, std::string_view what)
+{
+	if (!holds && what != "is_bare_key_character(*cp) || is_string_delimiter(*cp)")
+		throw ParserBug();
+}
+} // namespace schedshard
+
 /* toml++ as source, its non-template part compiled into loader.cc alone */
+#pragma push_macro("NDEBUG")
+#undef NDEBUG
+#define TOML_ASSERT(expr)      schedshard::toml_assert(static_cast<bool>(expr), #expr)
 #define TOML_HEADER_ONLY       0
 #define TOML_EXCEPTIONS	       0
 #define TOML_ENABLE_FORMATTERS 0
 #include <toml++/toml.h>
+#pragma pop_macro("NDEBUG")
 
 #include "cpulist.h"
 #include "machine.h"

@@ -244,6 +244,16 @@ bool Loader::sources(const toml::table &root)
 
 bool Loader::load(std::string_view text)
 {
+	auto foreign = std::find_if(text.begin(), text.end(), [](char c) { return c & 0x80; });
+
+	/*
+	 * toml++ 3.3 takes U+00A1 to U+0499 outside of quotes for impossible, which the
+	 * compiler believes (unreachable code); nothing in a machine file needs such characters
+	 */
+	if (foreign != text.end())
+		return fail((toml::source_index)std::count(text.begin(), foreign, '\n') + 1,
+			    "has a character that is not ASCII, a machine file must be ASCII");
+
 	toml::parse_result parsed = toml::parse(text);
 	const toml::table *topology;
 
@@ -276,8 +286,8 @@ extern "C" int machine_parse(struct machine **machine, const char *text, size_t 
 		return 0;
 	} catch (const std::bad_alloc &) {
 		return shard_err_set(err, -ENOMEM, "%s: out of memory", name);
-	} catch (...) {
-		return shard_err_set(err, -EINVAL, "%s: cannot be read as a machine file", name);
+	} catch (const schedshard::ParserBug &) {
+		return shard_err_set(err, -EINVAL, "%s: is no valid TOML", name);
 	}
 }
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """schedshard-topo from outside: what it prints, and how it refuses what is wrong.
 
-usage: topo_tool.py TOOL MACHINE...
+usage: topo_tool.py TOOL CRASHING_XML MACHINE...
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 TOOL = ""
+CRASH = ""
 MACHINES: list[str] = []
 
 
@@ -113,6 +114,12 @@ class Refusal(unittest.TestCase):
             self.refused("sys/devices/system", "--sysfs", folder)
             self.refused("Not a directory", "--sysfs", str(empty))
 
+    def test_crash_of_hwloc(self) -> None:
+        """XML that makes hwloc 2.9 crash: a refusal, or, with a better hwloc, a topology."""
+        done = run("--hwloc-xml", CRASH)
+        assert done.returncode in (0, 2), done
+        assert done.stderr.count("\n") == (1 if done.returncode else 0), done
+
     def test_impossible_plan(self) -> None:
         """A tree that no plan can be made of: one LLC in two packages."""
         with tempfile.TemporaryDirectory() as folder:
@@ -130,5 +137,5 @@ class Refusal(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    TOOL, *MACHINES = sys.argv[1:]
+    TOOL, CRASH, *MACHINES = sys.argv[1:]
     unittest.main(argv=sys.argv[:1])

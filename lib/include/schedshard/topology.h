@@ -69,6 +69,9 @@ int shard_topo_from_hwloc(struct shard_topo **topo, struct shard_err *err);
  * @path: XML file, format of hwloc 1 or 2
  * @err: describes a failure in one line, or NULL
  *
+ * hwloc trusts what it reads: its version 2.9 crashes on some XML that lstopo never wrote.
+ * schedshard-topo therefore lets a child process read the file first.
+ *
  * Context: any thread; allocates memory, reads one file.
  * Return: 0; -EINVAL when hwloc cannot load it or it has no CPU that the library
  * can number, -ENOSYS, -ENOMEM, or what opening or reading returned.
