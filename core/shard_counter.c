@@ -18,8 +18,8 @@
  *
  *   total = (E - sum of d) + sum of g >= sum of g over any shards >= sum of their lines
  *
- * so the lines that are positive add up to a lower bound of the total, and more_than() may
- * stop at it. E itself is no lower bound, early items may be gone, so it comes into the
+ * so the lines read so far are a lower bound of the total, and more_than() may stop at
+ * it. E itself is no lower bound, early items may be gone, so it comes into the
  * count only at the end, with all lines. It is read after them: an early item's dec that
  * was seen in a line must not be met by an E that is older than its inc, or one item
  * would be missing.
@@ -78,19 +78,15 @@ s64 shard_counter_sum(const struct shard_counter *c)
 bool shard_counter_more_than(const struct shard_counter *c, s64 n, u32 from_cpu)
 {
 	const struct shard_counter_lines *l = smp_load_acquire(&c->lines);
-	s64 at_least = 0, sum = 0;
+	s64 sum = 0;
 
 	if (l) {
 		struct shard_near_iter near;
 		u32 shard = shard_near_begin(&near, l->plan, from_cpu);
 
 		do {
-			s64 count = (s64)READ_ONCE(*l->line[shard]);
-
-			sum += count;
-			if (count > 0)
-				at_least += count;
-			if (at_least > n)
+			sum += (s64)READ_ONCE(*l->line[shard]);
+			if (sum > n)
 				return true;
 		} while (shard_near_next(&near, &shard));
 		smp_rmb(); /* as in shard_counter_sum() */

@@ -21,7 +21,8 @@ static bool is_sparse(const struct shard_plan *plan, const unsigned long *allowe
 	u32 words = shard_mask_words(plan->nr_cpus), n = 0;
 
 	for (u32 i = 0; i < words && n <= most; i++)
-		for (u64 word = READ_ONCE(allowed[i]); word && n <= most; word &= word - 1)
+		for (u64 word = shard_mask_word(allowed, i, plan->nr_cpus); word && n <= most;
+		     word &= word - 1)
 			n++;
 	return n <= most;
 }

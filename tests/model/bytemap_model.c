@@ -37,6 +37,8 @@ static const unsigned long *random_mask(struct model *m)
 		for (u32 cpu = 0; cpu < m->plan->nr_cpus; cpu++)
 			if (test_below(&m->random, 2))
 				test_set_bit(m->mask, cpu);
+	if (test_below(&m->random, 2))
+		test_set_tail(m->mask, m->plan->nr_cpus);
 	return m->mask;
 }
 

@@ -37,6 +37,8 @@ static void random_mask(struct model *m)
 		for (u32 cpu = 0; cpu < m->plan->nr_cpus; cpu++)
 			if (test_below(&m->random, 2))
 				test_set_bit(m->mask, cpu);
+	if (test_below(&m->random, 2))
+		test_set_tail(m->mask, m->plan->nr_cpus);
 }
 
 /* First set index from @idx on, in @mask if that is given; -1: none. */

@@ -5,26 +5,26 @@
 set -eu
 
 core=$1
-files=$(ls "$core"/*.c "$core"/*.h)
-own=$(for file in "$core"/*.h; do basename "$file"; done)
-bad=0
-seen=0
+own='"port.h"'
+for header in "$core"/*.h; do
+	own="$own \"$(basename "$header")\""
+done
 
-for file in $files; do
-	for header in $(sed -n 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*\([^[:space:]]*\).*/\1/p' "$file"); do
+seen=0
+bad=0
+for file in "$core"/*.c "$core"/*.h; do
+	while read -r header; do
 		seen=$((seen + 1))
-		allowed='"port.h"'
-		for name in $own; do
-			allowed="$allowed \"$name\""
-		done
-		case " $allowed " in
+		case " $own " in
 		*" $header "*) ;;
 		*)
-			echo "$file includes $header; core/ may include only: $allowed"
+			echo "$file includes $header; core/ may include only: $own"
 			bad=$((bad + 1))
 			;;
 		esac
-	done
+	done <<EOF
+$(sed -n 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*\([^[:space:]]*\).*/\1/p' "$file")
+EOF
 done
 
 if [ "$seen" -eq 0 ]; then

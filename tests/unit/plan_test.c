@@ -238,6 +238,13 @@ static void contradictions_are_refused(void)
 	c[3].core = 2;
 	check_refused(c, 4, SHARD_PLAN_CORE_SPANS_LLCS, 3);
 
+	ALL_GOOD(); /* no L2 is known to object */
+	for (int i = 0; i < 4; i++)
+		c[i].l2 = -1;
+	c[3].core = 2;
+	c[3].llc = 1;
+	check_refused(c, 4, SHARD_PLAN_CORE_SPANS_LLCS, 3);
+
 	ALL_GOOD();
 	c[1].node = 1;
 	c[2].package = 1;

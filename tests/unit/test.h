@@ -91,6 +91,13 @@ static inline void test_set_bit(unsigned long *mask, u32 cpu)
 	mask[cpu / 64] |= 1ul << cpu % 64;
 }
 
+/* Set what lies beyond @nr_cpus in the last word of a mask: nobody may look at it. */
+static inline void test_set_tail(unsigned long *mask, u32 nr_cpus)
+{
+	if (nr_cpus % 64)
+		mask[nr_cpus / 64] |= ~0ul << nr_cpus % 64;
+}
+
 /* Most CPU numbers in any shape; masks on the stack have this many bits. */
 #define TEST_MAX_CPUS  8192
 #define TEST_MAX_WORDS (TEST_MAX_CPUS / 64)
