@@ -12,7 +12,10 @@
 #ifndef SCHEDSHARD_PORT_H
 #define SCHEDSHARD_PORT_H
 
+/* 0: with the barriers of a weaker machine, for the explorer's "posted" model. */
+#ifndef PORT_TSO
 #define PORT_TSO 1
+#endif
 
 #include "../gcc_atomics.h"
 

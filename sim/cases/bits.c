@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Small broken relatives of the real bitmap and summary, each beside the same thing done right.
+ *
+ * Plain updates: __sbm_set() on a shard that another CPU updates too, which sbm.h forbids:
+ * the read-modify-write of one CPU undoes the other's.
+ *
+ * Separate bits: a summary whose occupied and cleaning bits are in two words. A reader loads them one
+ * after the other, and a cleaner can put one back and take the other away in between
+ * (core/shard_summary.c tells how). The cleaner is the real one but for that.
+ *
+ * Byte summary: occupied and cleaning are two bytes of one word, which a single cleaner writes
+ * with plain stores. They wait in its store buffer while it reads the line again, so that
+ * the barrier between is needed on x86 too; and a setter must not return before its own
+ * store is out. With several cleaners at once it would not do; the real one takes "cleaning"
+ * with a locked operation.
+ */
+#include "port.h"
+
+#include "cases.h"
+#include "objects.h"
+
+enum { RETURNED }; /* ghost: the setter is done */
+
+static struct sbm *b;
+
+static void setup_plain(uint32_t nr_cpus)
+{
+	b = case_sbm(case_plan(4, 4), 0);
+}
+
+static void plain_rmw(uint32_t cpu)
+{
+	__sbm_set(b, cpu);
+}
+
+static void check_plain(uint32_t nr_cpus)
+{
+	explore_check(sbm_weight(b) == nr_cpus, "%u of %u bits are left", sbm_weight(b), nr_cpus);
+}
+
+/* -------- separate bits -------- */
+
+struct summary {
+	u64 line port_cacheline_aligned;
+	u64 occupied port_cacheline_aligned;
+	u64 cleaning port_cacheline_aligned;
+	u8 bytes[8] port_cacheline_aligned; /* byte summary: occupied, cleaning */
+};
+
+static struct summary *s;
+
+static void setup_stale(uint32_t nr_cpus)
+{
+	s = port_alloc(sizeof(*s), -1);
+	explore_name(&s->line, 8, "line");
+	explore_name(&s->occupied, 8, "occupied");
+	explore_name(&s->cleaning, 8, "cleaning");
+	explore_name(&s->bytes, 8, "summary");
+	s->occupied = 1;
+	s->bytes[0] = 1;
+}
+
+static void separate_set(void)
+{
+	port_or64(&s->line, 1);
+	smp_mb__after_atomic();
+	if (!(READ_ONCE(s->occupied) & 1))
+		port_or64(&s->occupied, 1);
+}
+
+static void separate_clean(void)
+{
+	if (!(READ_ONCE(s->occupied) & 1) || (port_fetch_or64(&s->cleaning, 1) & 1))
+		return;
+	port_and64(&s->occupied, ~1ull);
+	smp_mb__after_atomic();
+	if (READ_ONCE(s->line))
+		port_or64(&s->occupied, 1);
+	smp_mb__before_atomic();
+	port_and64(&s->cleaning, ~1ull);
+}
+
+static bool separate_empty(void)
+{
+	if (!(READ_ONCE(s->occupied) & 1) && !(READ_ONCE(s->cleaning) & 1))
+		return true;
+	if (READ_ONCE(s->line))
+		return false;
+	separate_clean();
+	return true;
+}
+
+static void judge(bool returned, bool empty)
+{
+	explore_check(!returned || !empty,
+		      "a search that began after the setter was done found the set empty");
+}
+
+static void separate(uint32_t cpu)
+{
+	bool returned;
+
+	if (!cpu) {
+		separate_set();
+		explore_ghost_set(RETURNED, 1);
+	} else if (cpu == 1) {
+		separate_clean();
+	} else {
+		returned = explore_ghost_get(RETURNED);
+		judge(returned, separate_empty());
+	}
+}
+
+/* -------- byte summary -------- */
+
+static u32 both_bytes(void)
+{
+	return (u32)READ_ONCE(*(u64 *)s->bytes) & 0xffff;
+}
+
+static void byte_set(void)
+{
+	port_or64(&s->line, 1);
+	smp_mb__after_atomic();
+	if (!(both_bytes() & 0xff)) {
+		WRITE_ONCE(s->bytes[0], 1);
+		smp_mb();
+	}
+}
+
+static port_always_inline void byte_clean(bool barrier)
+{
+	if (both_bytes() != 1)
+		return;
+	WRITE_ONCE(s->bytes[1], 1);
+	WRITE_ONCE(s->bytes[0], 0);
+	/* Without it the line is read before "occupied" is seen to be gone: a setter that
+	 * comes in between still sees it and relies on it. */
+	if (barrier)
+		smp_mb();
+	if (READ_ONCE(s->line))
+		WRITE_ONCE(s->bytes[0], 1);
+	WRITE_ONCE(s->bytes[1], 0);
+}
+
+static port_always_inline void byte_summary(u32 cpu, bool barrier)
+{
+	bool returned;
+
+	if (!cpu) {
+		byte_set();
+		explore_ghost_set(RETURNED, 1);
+	} else if (cpu == 1) {
+		byte_clean(barrier);
+	} else {
+		returned = explore_ghost_get(RETURNED);
+		judge(returned, !both_bytes() || !READ_ONCE(s->line));
+	}
+}
+
+static void byte_right(uint32_t cpu)
+{
+	byte_summary(cpu, true);
+}
+
+static void byte_wrong(uint32_t cpu)
+{
+	byte_summary(cpu, false);
+}
+
+static void check_bytes(uint32_t nr_cpus)
+{
+	explore_check(both_bytes(), "the bit is set, and the set is called empty for ever");
+}
+
+const struct explore_case explore_bits_cases[] = {
+	{ .name = "planted-plain-rmw",
+	  .title = "planted: __sbm_set() on a shard that another CPU updates",
+	  .kind = "planted",
+	  .min_cpus = 2,
+	  .max_cpus = 4,
+	  .setup = setup_plain,
+	  .body = plain_rmw,
+	  .check = check_plain },
+	{ .name = "planted-separate-bits",
+	  .title = "planted: occupied and cleaning bits are read one after the other",
+	  .kind = "planted",
+	  .min_cpus = 3,
+	  .max_cpus = 4,
+	  .setup = setup_stale,
+	  .body = separate },
+	{ .name = "pattern-byte-summary",
+	  .title = "a summary of plain byte stores with one cleaner, with its barrier",
+	  .kind = "pattern",
+	  .min_cpus = 2,
+	  .max_cpus = 4,
+	  .setup = setup_stale,
+	  .body = byte_right,
+	  .check = check_bytes },
+	{ .name = "planted-byte-summary",
+	  .title = "planted: the same without the barrier in the clean-up",
+	  .kind = "planted",
+	  .min_cpus = 2,
+	  .max_cpus = 4,
+	  .setup = setup_stale,
+	  .body = byte_wrong,
+	  .check = check_bytes },
+	{ 0 },
+};

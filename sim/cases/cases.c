@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * All cases there are, in the order in which --list shows them.
+ */
+#include "cases.h"
+
+const struct explore_case *const explore_all_cases[] = {
+	explore_litmus_cases,
+	explore_summary_cases,
+	explore_summary_posted_cases,
+	explore_sbm_cases,
+	explore_bytemap_cases,
+	explore_counter_cases,
+	explore_plan_cases,
+	explore_wakeup_cases,
+	explore_order_cases,
+	explore_bits_cases,
+	explore_summary_no_c3_cases,
+	explore_summary_no_s2_cases,
+	NULL,
+};

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * cases.h - the lists of cases, one a file; each ends with a case without a name.
+ */
+#ifndef SIM_CASES_H
+#define SIM_CASES_H
+
+#include "../explore_case.h"
+
+extern const struct explore_case explore_litmus_cases[];
+extern const struct explore_case explore_summary_cases[];
+extern const struct explore_case explore_sbm_cases[];
+extern const struct explore_case explore_bytemap_cases[];
+extern const struct explore_case explore_counter_cases[];
+extern const struct explore_case explore_plan_cases[];
+extern const struct explore_case explore_wakeup_cases[];
+extern const struct explore_case explore_order_cases[];
+extern const struct explore_case explore_bits_cases[];
+
+/* summary.c in other versions, see meson.build. */
+extern const struct explore_case explore_summary_posted_cases[];
+extern const struct explore_case explore_summary_no_c3_cases[];
+extern const struct explore_case explore_summary_no_s2_cases[];
+
+#endif

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * The real sharded counter: the guarantees of shard_counter.h in paired use, and
+ * attaching while others count.
+ */
+#include "port.h"
+
+#include "cases.h"
+#include "objects.h"
+
+enum { COUNTED }; /* ghost: an item is counted, and stays */
+
+static struct shard_counter *c;
+static const struct shard_plan *plan;
+
+static void make_counter(void)
+{
+	plan = case_plan(4, 2);
+	c = port_alloc(sizeof(*c), -1);
+	explore_name(&c->lines, sizeof(c->lines), "counter.lines");
+	explore_name(&c->early, sizeof(c->early), "counter.early");
+}
+
+static void setup_attached(uint32_t nr_cpus)
+{
+	make_counter();
+	shard_counter_attach(c, plan);
+	explore_const(c, sizeof(*c));
+	explore_const(c->lines, c->lines->bytes);
+	for (u32 i = 0; i < plan->nr_shards; i++)
+		explore_name(c->lines->line[i], 8, i ? "count 1" : "count 0");
+}
+
+/* Not attached yet, with one item counted. */
+static void setup_early_item(uint32_t nr_cpus)
+{
+	make_counter();
+	shard_counter_inc(c, 3);
+}
+
+/* While CPU 0's item stays counted no search says that there is none. */
+static void is_zero(uint32_t cpu)
+{
+	bool counted, zero;
+
+	if (!cpu) {
+		shard_counter_inc(c, 0);
+		explore_ghost_set(COUNTED, 1);
+		return;
+	}
+	if (cpu == 1) { /* another item comes and goes, in the other shard */
+		shard_counter_inc(c, 2);
+		shard_counter_dec(c, 2);
+		return;
+	}
+	counted = explore_ghost_get(COUNTED);
+	zero = shard_counter_is_zero(c, 3);
+	explore_check(!counted || !zero, "an item is counted, and the counter says zero");
+	explore_result(cpu - 2, zero);
+}
+
+static void check_one(uint32_t nr_cpus)
+{
+	explore_check(shard_counter_sum(c) == 1, "the count is %d in the end, not 1",
+		      (int)shard_counter_sum(c));
+	explore_check(!shard_counter_is_zero(c, 0) && !shard_counter_more_than(c, 1, 0),
+		      "is_zero and more_than do not agree with the sum");
+}
+
+/* Never more items are seen than are counted at any moment of the call. */
+static void more_than(uint32_t cpu)
+{
+	s64 sum;
+
+	if (cpu < 2) {
+		shard_counter_inc(c, 2 * cpu);
+		shard_counter_dec(c, 2 * cpu);
+		return;
+	}
+	explore_check(!shard_counter_more_than(c, 2, 1), "more than the 2 items there can be");
+	sum = shard_counter_sum(c);
+	explore_result(cpu - 2, (uint64_t)sum);
+	explore_check(sum >= 0 && sum <= 2, "a sum of %d of at most 2 items", (int)sum);
+}
+
+static void check_zero(uint32_t nr_cpus)
+{
+	explore_check(!shard_counter_sum(c) && shard_counter_is_zero(c, 0),
+		      "the count is %d in the end, not 0", (int)shard_counter_sum(c));
+}
+
+/* All count on one shard: no increment gets lost. */
+static void increments(uint32_t cpu)
+{
+	shard_counter_inc(c, cpu % 2);
+	shard_counter_add(c, cpu % 2, 2);
+	shard_counter_dec(c, cpu % 2);
+}
+
+static void check_increments(uint32_t nr_cpus)
+{
+	explore_check(shard_counter_sum(c) == 2 * (s64)nr_cpus, "the count is %d in the end",
+		      (int)shard_counter_sum(c));
+}
+
+/* CPU 0 attaches while CPU 1 counts an item and takes it off, wherever each of these ends up. */
+static void attach(uint32_t cpu)
+{
+	bool zero;
+
+	if (!cpu) {
+		explore_check(shard_counter_attach(c, plan), "no memory");
+		return;
+	}
+	if (cpu == 1) {
+		shard_counter_inc(c, 0);
+		shard_counter_dec(c, 0);
+		return;
+	}
+	zero = shard_counter_is_zero(c, 1);
+	explore_check(!zero, "an item is counted all the time, and the counter says zero");
+	explore_check(!shard_counter_more_than(c, 2, 1), "more than the 2 items there can be");
+}
+
+/*
+ * The item of before the attach is taken off while the counter is being attached, after
+ * CPU 1 has counted another one: at every moment 1 or 2 are counted.
+ */
+static void attach_hand_over(uint32_t cpu)
+{
+	bool zero;
+
+	if (!cpu) {
+		shard_counter_attach(c, plan);
+		return;
+	}
+	if (cpu == 1) {
+		shard_counter_inc(c, 0);
+		explore_ghost_set(COUNTED, 1);
+		shard_counter_dec(c, 3);
+		return;
+	}
+	if (!explore_ghost_get(COUNTED))
+		return;
+	zero = shard_counter_is_zero(c, 1);
+	explore_result(cpu - 2, zero);
+	explore_check(!zero, "CPU 1's item stays counted, and the counter says zero");
+}
+
+#define CORE(name_, title_, min, max, setup_, body_, check_, ...)                                 \
+	{                                                                                         \
+		.name = name_, .title = title_, .kind = "core", .min_cpus = min, .max_cpus = max, \
+		.setup = setup_, .body = body_, .check = check_, .results = {                     \
+			__VA_ARGS__                                                               \
+		}                                                                                 \
+	}
+
+const struct explore_case explore_counter_cases[] = {
+	CORE("counter-is-zero", "is_zero is false while an item stays counted", 3, 4,
+	     setup_attached, is_zero, check_one, "zero2", "zero3"),
+	CORE("counter-more-than", "no more items are seen than there are", 3, 4, setup_attached,
+	     more_than, check_zero, "sum2", "sum3"),
+	CORE("counter-increments", "no increment gets lost", 2, 4, setup_attached, increments,
+	     check_increments, NULL),
+	CORE("counter-attach", "attaching while others count and ask", 2, 4, setup_early_item,
+	     attach, check_one, NULL),
+	CORE("counter-attach-hand-over", "the same while the early item is taken off", 2, 4,
+	     setup_early_item, attach_hand_over, check_one, "zero2", "zero3"),
+	{ 0 },
+};

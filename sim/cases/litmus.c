@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Litmus tests: small programs of which everybody knows what x86-TSO and sequential
+ * consistency allow. They test the explorer itself: the sets of outcomes are known
+ * (tests/explore/), whatever the search. None has a property to violate.
+ *
+ * All locations start at 0; rN are the values loaded.
+ */
+#include "port.h"
+
+#include "../explore_case.h"
+#include "cases.h"
+
+struct locations {
+	u64 x port_cacheline_aligned;
+	u64 y port_cacheline_aligned;
+	u8 bytes[8] port_cacheline_aligned;
+};
+
+static struct locations *s;
+
+static void setup(uint32_t nr_cpus)
+{
+	s = port_alloc(sizeof(*s), -1);
+	explore_name(&s->x, 8, "x");
+	explore_name(&s->y, 8, "y");
+	explore_name(&s->bytes, 8, "bytes");
+}
+
+/* What is in x and y in the end, as results 0 and 1. */
+static void check_memory(uint32_t nr_cpus)
+{
+	explore_result(0, READ_ONCE(s->x));
+	explore_result(1, READ_ONCE(s->y));
+}
+
+/* SB, store buffering: r0 = r1 = 0 only when stores wait while later loads go ahead. */
+static void sb(uint32_t cpu)
+{
+	u64 *mine = cpu ? &s->y : &s->x, *other = cpu ? &s->x : &s->y;
+
+	WRITE_ONCE(*mine, 1);
+	explore_result(cpu, READ_ONCE(*other));
+}
+
+static void sb_fences(uint32_t cpu)
+{
+	u64 *mine = cpu ? &s->y : &s->x, *other = cpu ? &s->x : &s->y;
+
+	WRITE_ONCE(*mine, 1);
+	smp_mb();
+	explore_result(cpu, READ_ONCE(*other));
+}
+
+/* One fence is not enough. */
+static void sb_one_fence(uint32_t cpu)
+{
+	if (cpu)
+		sb(cpu);
+	else
+		sb_fences(cpu);
+}
+
+static void sb_locked(uint32_t cpu)
+{
+	u64 *mine = cpu ? &s->y : &s->x, *other = cpu ? &s->x : &s->y;
+
+	port_or64(mine, 1);
+	explore_result(cpu, READ_ONCE(*other));
+}
+
+/* SB with each CPU first reading its own store back: forwarding, still 0 and 0. */
+static void sb_forward(uint32_t cpu)
+{
+	u64 *mine = cpu ? &s->y : &s->x, *other = cpu ? &s->x : &s->y;
+
+	WRITE_ONCE(*mine, 1);
+	explore_result(2 * cpu, READ_ONCE(*mine));
+	explore_result(2 * cpu + 1, READ_ONCE(*other));
+}
+
+/* MP, message passing: r0 = 1, r1 = 0 never. */
+static void mp(uint32_t cpu)
+{
+	if (cpu) {
+		explore_result(0, smp_load_acquire(&s->y));
+		explore_result(1, READ_ONCE(s->x));
+	} else {
+		WRITE_ONCE(s->x, 1);
+		smp_store_release(&s->y, 1);
+	}
+}
+
+/* LB, load buffering: r0 = r1 = 1 never. */
+static void lb(uint32_t cpu)
+{
+	u64 *mine = cpu ? &s->y : &s->x, *other = cpu ? &s->x : &s->y;
+
+	explore_result(cpu, READ_ONCE(*mine));
+	WRITE_ONCE(*other, 1);
+}
+
+/* IRIW: readers never disagree on the order of independent writes. */
+static void iriw(uint32_t cpu)
+{
+	switch (cpu) {
+	case 0:
+		WRITE_ONCE(s->x, 1);
+		break;
+	case 1:
+		WRITE_ONCE(s->y, 1);
+		break;
+	case 2:
+		explore_result(0, READ_ONCE(s->x));
+		explore_result(1, READ_ONCE(s->y));
+		break;
+	default:
+		explore_result(2, READ_ONCE(s->y));
+		explore_result(3, READ_ONCE(s->x));
+		break;
+	}
+}
+
+/* 2+2W: x = y = 1 in the end never. */
+static void two_plus_two_w(uint32_t cpu)
+{
+	u64 *first = cpu ? &s->y : &s->x, *second = cpu ? &s->x : &s->y;
+
+	WRITE_ONCE(*first, 1);
+	WRITE_ONCE(*second, 2);
+}
+
+/* R: y = 2 in the end and r2 = 0 only with store buffers. */
+static void r(uint32_t cpu)
+{
+	if (cpu) {
+		WRITE_ONCE(s->y, 2);
+		explore_result(2, READ_ONCE(s->x));
+	} else {
+		WRITE_ONCE(s->x, 1);
+		WRITE_ONCE(s->y, 1);
+	}
+}
+
+/* S: x = 2 in the end with r2 = 1 never. */
+static void s_shape(uint32_t cpu)
+{
+	if (cpu) {
+		explore_result(2, READ_ONCE(s->y));
+		WRITE_ONCE(s->x, 1);
+	} else {
+		WRITE_ONCE(s->x, 2);
+		WRITE_ONCE(s->y, 1);
+	}
+}
+
+/* WRC: a write passed on by a second CPU is seen by a third. */
+static void wrc(uint32_t cpu)
+{
+	switch (cpu) {
+	case 0:
+		WRITE_ONCE(s->x, 1);
+		break;
+	case 1:
+		explore_result(0, READ_ONCE(s->x));
+		WRITE_ONCE(s->y, 1);
+		break;
+	default:
+		explore_result(1, READ_ONCE(s->y));
+		explore_result(2, READ_ONCE(s->x));
+		break;
+	}
+}
+
+/* Two stores to one place and two readers of it: both see one order of the stores. */
+static void coherence(uint32_t cpu)
+{
+	if (cpu < 2) {
+		WRITE_ONCE(s->x, cpu + 1);
+		return;
+	}
+	explore_result(2 * cpu - 2, READ_ONCE(s->x));
+	explore_result(2 * cpu - 1, READ_ONCE(s->x));
+}
+
+/* Locked additions never get lost. */
+static void increments(uint32_t cpu)
+{
+	port_add64(&s->x, 1);
+	explore_result(2 + cpu, port_fetch_add64(&s->x, 1));
+}
+
+/* Compare-and-exchange from 0: one wins, and all others see the winner's value. */
+static void elect(uint32_t cpu)
+{
+	explore_result(2 + cpu, port_cmpxchg64(&s->x, 0, cpu + 1));
+}
+
+/* Byte stores beside each other, read as a word: any subset, then all. */
+static void bytes(uint32_t cpu)
+{
+	WRITE_ONCE(s->bytes[cpu], 1);
+	explore_result(cpu, port_le64(READ_ONCE(*(u64 *)s->bytes)));
+}
+
+/* A plain access that another CPU's atomic one meets: a data race, in all searches. */
+static void race(uint32_t cpu)
+{
+	if (cpu)
+		explore_result(0, READ_ONCE(s->x));
+	else
+		s->x = 1;
+}
+
+/* The same accesses, ordered by message passing: no race. */
+static void no_race(uint32_t cpu)
+{
+	if (!cpu) {
+		s->x = 1;
+		smp_store_release(&s->y, 1);
+	} else if (smp_load_acquire(&s->y)) {
+		explore_result(0, s->x);
+	}
+}
+
+#define LITMUS(name_, cpus, fn, memory, ...)                                                     \
+	{                                                                                        \
+		.name = "litmus-" name_, .title = "litmus test " name_, .kind = "litmus",        \
+		.min_cpus = cpus, .max_cpus = cpus, .setup = setup, .body = fn, .check = memory, \
+		.results = {                                                                     \
+			__VA_ARGS__                                                              \
+		}                                                                                \
+	}
+
+const struct explore_case explore_litmus_cases[] = {
+	LITMUS("sb", 2, sb, NULL, "r0", "r1"),
+	LITMUS("sb-fences", 2, sb_fences, NULL, "r0", "r1"),
+	LITMUS("sb-one-fence", 2, sb_one_fence, NULL, "r0", "r1"),
+	LITMUS("sb-locked", 2, sb_locked, NULL, "r0", "r1"),
+	LITMUS("sb-forward", 2, sb_forward, NULL, "own0", "r0", "own1", "r1"),
+	LITMUS("mp", 2, mp, NULL, "r0", "r1"),
+	LITMUS("lb", 2, lb, NULL, "r0", "r1"),
+	LITMUS("iriw", 4, iriw, NULL, "r0", "r1", "r2", "r3"),
+	LITMUS("2+2w", 2, two_plus_two_w, check_memory, "x", "y"),
+	LITMUS("r", 2, r, check_memory, "x", "y", "r2"),
+	LITMUS("s", 2, s_shape, check_memory, "x", "y", "r2"),
+	LITMUS("wrc", 3, wrc, NULL, "r0", "r1", "r2"),
+	LITMUS("coherence", 4, coherence, check_memory, "x", "y", "r2", "r3", "r4", "r5"),
+	LITMUS("increments", 3, increments, check_memory, "x", "y", "r0", "r1", "r2"),
+	LITMUS("elect", 3, elect, check_memory, "x", "y", "r0", "r1", "r2"),
+	LITMUS("bytes", 3, bytes, NULL, "r0", "r1", "r2"),
+	LITMUS("race", 2, race, NULL, "r0"),
+	LITMUS("no-race", 2, no_race, NULL, "r0"),
+	{ 0 },
+};

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * The order of two updates, as in the scheduler's priority map with counters and masks, each
+ * pattern right and wrong.
+ *
+ * Count and mask: a level has a count and a mask. Readers look at the count first and at the mask
+ * only if it is not 0. Entering, the bit comes before the count, leaving, the count goes
+ * before the bit: who sees the count sees a bit. All updates are locked operations, hence in
+ * order on x86; between them Linux has smp_mb__before_atomic() for other machines.
+ *
+ * Level rise: a CPU moves from a low level to a higher one; a search goes through
+ * the levels from the lowest. The CPU enters the new level before it leaves the old one, so
+ * that a search that no longer finds it below finds it further up.
+ */
+#include "port.h"
+
+#include "cases.h"
+#include "objects.h"
+
+#define LEVELS 3
+
+struct level {
+	u64 count port_cacheline_aligned;
+	u64 mask port_cacheline_aligned;
+};
+
+static struct level *level;
+
+static void setup(uint32_t nr_cpus)
+{
+	static const char *const names[2 * LEVELS] = { "count 0", "mask 0",  "count 1",
+						       "mask 1",  "count 2", "mask 2" };
+
+	level = port_alloc(LEVELS * sizeof(*level), -1);
+	for (u32 i = 0; i < LEVELS; i++) {
+		explore_name(&level[i].count, 8, names[2 * i]);
+		explore_name(&level[i].mask, 8, names[2 * i + 1]);
+	}
+}
+
+static void enter(u32 cpu, struct level *l)
+{
+	port_or64(&l->mask, 1ull << cpu);
+	smp_mb__before_atomic();
+	port_add64(&l->count, 1);
+}
+
+static void enter_count_first(u32 cpu, struct level *l)
+{
+	port_add64(&l->count, 1);
+	smp_mb__before_atomic();
+	port_or64(&l->mask, 1ull << cpu);
+}
+
+static void leave(u32 cpu, struct level *l)
+{
+	port_add64(&l->count, -1ull);
+	smp_mb__before_atomic();
+	port_and64(&l->mask, ~(1ull << cpu));
+}
+
+/* CPUs at the level. */
+static u64 find(const struct level *l)
+{
+	if (!READ_ONCE(l->count))
+		return 0;
+	smp_rmb();
+	return READ_ONCE(l->mask);
+}
+
+/* CPU 0 enters, the others look. */
+static port_always_inline void count_mask(u32 cpu, bool count_first)
+{
+	u64 count;
+
+	if (!cpu) {
+		if (count_first)
+			enter_count_first(0, &level[0]);
+		else
+			enter(0, &level[0]);
+		return;
+	}
+	count = READ_ONCE(level[0].count);
+	explore_result(cpu - 1, count);
+	if (!count)
+		return;
+	smp_rmb();
+	explore_check(READ_ONCE(level[0].mask),
+		      "the count says that there is a CPU, and the mask is empty");
+}
+
+static void count_mask_right(uint32_t cpu)
+{
+	count_mask(cpu, false);
+}
+
+static void count_mask_wrong(uint32_t cpu)
+{
+	count_mask(cpu, true);
+}
+
+static void setup_rise(uint32_t nr_cpus)
+{
+	setup(nr_cpus);
+	enter(0, &level[0]);
+}
+
+static port_always_inline void rise(u32 cpu, bool old_first)
+{
+	u64 found = 0;
+
+	if (!cpu) {
+		if (old_first)
+			leave(0, &level[0]);
+		enter(0, &level[1]);
+		if (!old_first)
+			leave(0, &level[0]);
+		return;
+	}
+	for (u32 i = 0; i < LEVELS && !found; i++)
+		found = find(&level[i]);
+	explore_check(found == 1, "a search finds the CPU at no level while it rises");
+}
+
+static void rise_right(uint32_t cpu)
+{
+	rise(cpu, false);
+}
+
+static void rise_wrong(uint32_t cpu)
+{
+	rise(cpu, true);
+}
+
+#define CASE(name_, title_, kind_, setup_, body_, ...)                                       \
+	{                                                                                    \
+		.name = name_, .title = title_, .kind = kind_, .min_cpus = 2, .max_cpus = 4, \
+		.setup = setup_, .body = body_, .results = {                                 \
+			__VA_ARGS__                                                          \
+		}                                                                            \
+	}
+
+const struct explore_case explore_order_cases[] = {
+	CASE("pattern-count-mask", "who sees the count sees the bit", "pattern", setup,
+	     count_mask_right, "count1", "count2", "count3"),
+	CASE("planted-count-mask", "planted: count raised before the mask bit is set", "planted",
+	     setup, count_mask_wrong, "count1", "count2", "count3"),
+	CASE("pattern-level-rise", "a CPU that rises is found at its old or its new level",
+	     "pattern", setup_rise, rise_right, NULL),
+	CASE("planted-level-rise", "planted: the old level is left before the new one is entered",
+	     "planted", setup_rise, rise_wrong, NULL),
+	{ 0 },
+};

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Publishing what core/ builds once and everybody reads without locks: a plan, as
+ * shard_plan.h asks its caller to ("the pointer to a new plan reaches other threads by a
+ * release store"). The plan's header is filled in with plain stores by one CPU and read with
+ * plain loads by others; the explorer reports a data race if nothing orders them.
+ *
+ * Of the order of the stores TSO keeps what the program says; that the release keeps it on
+ * weaker machines, and keeps the compiler from changing it, is not seen here.
+ */
+#include "port.h"
+
+#include "cases.h"
+#include "objects.h"
+
+struct published {
+	struct shard_plan *plan;
+};
+
+static const struct shard_plan *built; /* by set-up; its tables are shared by the copies */
+static struct published *p;
+
+static void setup(uint32_t nr_cpus)
+{
+	built = case_plan(4, 2);
+	p = port_alloc(sizeof(*p), -1);
+	explore_name(p, sizeof(*p), "published");
+}
+
+static void fill_in(struct shard_plan *copy)
+{
+	copy->slot = built->slot;
+	copy->idx_to_cpu = built->idx_to_cpu;
+	copy->shard = built->shard;
+	copy->nr_cpus = built->nr_cpus;
+	copy->nr_shards = built->nr_shards;
+}
+
+static void read_side(uint32_t cpu)
+{
+	const struct shard_plan *plan = smp_load_acquire(&p->plan);
+	struct shard_near_iter it;
+
+	explore_result(cpu - 1, plan != NULL);
+	if (!plan)
+		return;
+	explore_check(shard_plan_has_cpu(plan, 3), "the plan does not know CPU 3 yet");
+	explore_check(shard_near_begin(&it, plan, 3) == 1, "CPU 3 is not in shard 1");
+}
+
+static void publish(uint32_t cpu)
+{
+	struct shard_plan *copy;
+
+	if (cpu) {
+		read_side(cpu);
+		return;
+	}
+	copy = port_alloc(sizeof(*copy), -1);
+	fill_in(copy);
+	smp_store_release(&p->plan, copy);
+}
+
+/* Planted: the pointer goes out before what it points to is complete. */
+static void publish_early(uint32_t cpu)
+{
+	struct shard_plan *copy;
+
+	if (cpu) {
+		const struct shard_plan *plan = smp_load_acquire(&p->plan);
+
+		explore_check(!plan || plan->nr_cpus == 4, "the plan has no CPUs yet");
+		return;
+	}
+	copy = port_alloc(sizeof(*copy), -1);
+	smp_store_release(&p->plan, copy);
+	fill_in(copy);
+}
+
+const struct explore_case explore_plan_cases[] = {
+	{ .name = "plan-publish",
+	  .title = "who sees the pointer to a plan sees the plan",
+	  .kind = "core",
+	  .min_cpus = 2,
+	  .max_cpus = 4,
+	  .setup = setup,
+	  .body = publish,
+	  .results = { "seen1", "seen2", "seen3" } },
+	{ .name = "planted-plan-early",
+	  .title = "planted: a plan is published before it is filled in",
+	  .kind = "planted",
+	  .min_cpus = 2,
+	  .max_cpus = 3,
+	  .setup = setup,
+	  .body = publish_early },
+	{ 0 },
+};

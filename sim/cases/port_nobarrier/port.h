@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * A broken port, for planted bugs: the simulated machine's, with smp_mb__after_atomic()
+ * taken away. What is compiled against it is core/ as it is.
+ */
+#ifndef SIM_CASES_PORT_NOBARRIER_H
+#define SIM_CASES_PORT_NOBARRIER_H
+
+#include "../../../port/sim/port.h"
+
+#define smp_mb__after_atomic() port_compiler_barrier()
+
+#endif

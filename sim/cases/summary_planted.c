@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * The real summary with one barrier missing. What is missing is not in core/ but in the port.h
+ * that part of core/ is compiled against (port_nobarrier/, see meson.build):
+ *
+ *   C3   shard_summary_clean(): between taking "occupied" away and reading the line again
+ *   S2   shard_summary_note(): between setting the bit and reading the summary
+ *
+ * On x86 both are nothing, locked operations being full barriers, and nothing would be
+ * missing; these cases are for the "posted" model. C5, the barrier before "cleaning" is
+ * dropped, keeps a later atomic operation from overtaking a load. No model here lets stores
+ * overtake earlier loads, so its removal would go unseen; it is for arm64.
+ */
+#include "port.h"
+
+#include "objects.h"
+
+extern const struct explore_case CASES[];
+
+static struct sbm *b;
+static u64 *told;
+
+/* The line is empty, and the summary bit still set: the first search cleans. */
+static void setup(uint32_t nr_cpus)
+{
+	told = port_alloc(sizeof(*told), -1);
+	explore_name(told, sizeof(*told), "told");
+	b = case_sbm(case_plan(4, 4), SBM_SUMMARY);
+	sbm_set(b, 0);
+	sbm_clear(b, 0);
+}
+
+static void set_search(uint32_t cpu)
+{
+	bool returned;
+
+	if (!cpu) {
+		sbm_set(b, 0);
+		smp_store_release(told, 1);
+		return;
+	}
+	returned = smp_load_acquire(told);
+	explore_check(!sbm_empty(b) || !returned,
+		      "a search that began after sbm_set() returned found the set empty");
+}
+
+static void check(uint32_t nr_cpus)
+{
+	explore_check(!sbm_empty(b), "the bit is set, and the set is called empty for ever");
+}
+
+const struct explore_case CASES[] = {
+	{ .name = NAME,
+	  .title = TITLE,
+	  .kind = "planted",
+	  .posted = true,
+	  .min_cpus = 2,
+	  .max_cpus = 4,
+	  .setup = setup,
+	  .body = set_search,
+	  .check = check },
+	{ 0 },
+};

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * The idle set of a worker pool. A worker with nothing to do and a CPU that has work for it:
+ *
+ *   W1  set own bit in the idle set      K1  publish the work
+ *   W2  full barrier                     K2  full barrier
+ *   W3  look for work; none: sleep       K3  look for an idle worker; found: wake it
+ *
+ * One of the two sees the other: work is not left lying while a worker sleeps that
+ * nobody woke. It is the store buffering pattern again, and needs both barriers.
+ * K1 is a plain store, on x86 too, so that K2 is an mfence. W1 in a bitmap is a
+ * locked operation, which makes W2 nothing on x86; in a byte map it is a plain store,
+ * and W2 is needed. Both are tried without.
+ */
+#include "port.h"
+
+#include "cases.h"
+#include "objects.h"
+
+struct pool {
+	u64 work port_cacheline_aligned;
+	u8 woken[4] port_cacheline_aligned; /* by worker; written by the waker */
+};
+
+static struct pool *s;
+static struct sbm *idle;
+static struct bytemap *idle_bytes;
+
+static void setup(uint32_t nr_cpus)
+{
+	const struct shard_plan *plan = case_plan(4, 2);
+
+	s = port_alloc(sizeof(*s), -1);
+	explore_name(&s->work, sizeof(s->work), "work");
+	explore_name(&s->woken, sizeof(s->woken), "woken");
+	idle = case_sbm(plan, 0);
+	idle_bytes = case_bytemap(plan, 0);
+}
+
+static void setup_summary(uint32_t nr_cpus)
+{
+	setup(nr_cpus);
+	idle = case_sbm(idle->plan, SBM_SUMMARY);
+	/* All shards look occupied and are empty, so that the waker's search cleans. */
+	for (u32 cpu = 0; cpu < 4; cpu++) {
+		sbm_set(idle, cpu);
+		sbm_clear(idle, cpu);
+	}
+}
+
+/* Result: the CPU took the work (1) or went to sleep (2). */
+static void work_or_sleep(u32 cpu)
+{
+	bool taken = READ_ONCE(s->work) && port_xchg64(&s->work, 0);
+
+	explore_result(cpu, taken ? 1 : 2);
+}
+
+static port_always_inline void worker(u32 cpu)
+{
+	sbm_set(idle, cpu);
+	smp_mb__after_atomic();
+	work_or_sleep(cpu);
+}
+
+static port_always_inline void waker(bool barrier)
+{
+	s64 found;
+
+	WRITE_ONCE(s->work, 1);
+	if (barrier)
+		smp_mb();
+	found = sbm_first_cpu(idle);
+	if (found >= 0)
+		WRITE_ONCE(s->woken[found], 1);
+}
+
+/* The last CPU is the waker, the others are workers. */
+static u32 nr_workers;
+
+static void setup_count(uint32_t nr_cpus)
+{
+	setup(nr_cpus);
+	nr_workers = nr_cpus - 1;
+}
+
+static void setup_summary_count(uint32_t nr_cpus)
+{
+	setup_summary(nr_cpus);
+	nr_workers = nr_cpus - 1;
+}
+
+static void pool(uint32_t cpu)
+{
+	if (cpu < nr_workers)
+		worker(cpu);
+	else
+		waker(true);
+}
+
+static void pool_no_waker_barrier(uint32_t cpu)
+{
+	if (cpu < nr_workers)
+		worker(cpu);
+	else
+		waker(false);
+}
+
+static port_always_inline void byte_worker(u32 cpu, bool barrier)
+{
+	bytemap_set(idle_bytes, cpu, 1);
+	if (barrier)
+		smp_mb();
+	work_or_sleep(cpu);
+}
+
+static void byte_waker(void)
+{
+	s64 found;
+
+	WRITE_ONCE(s->work, 1);
+	smp_mb();
+	if (bytemap_find_equal(idle_bytes, 1, NULL, 0, NULL, &found))
+		WRITE_ONCE(s->woken[found], 1);
+}
+
+static void byte_pool(uint32_t cpu)
+{
+	if (cpu < nr_workers)
+		byte_worker(cpu, true);
+	else
+		byte_waker();
+}
+
+static void byte_pool_no_worker_barrier(uint32_t cpu)
+{
+	if (cpu < nr_workers)
+		byte_worker(cpu, false);
+	else
+		byte_waker();
+}
+
+/* Planted: looks for work first and calls itself idle then. */
+static void pool_check_first(uint32_t cpu)
+{
+	if (cpu < nr_workers) {
+		work_or_sleep(cpu);
+		if (explore_result_of(cpu) == 2)
+			sbm_set(idle, cpu);
+	} else {
+		waker(true);
+	}
+}
+
+static void check(uint32_t nr_cpus)
+{
+	bool asleep = false, will_look = false;
+
+	for (u32 w = 0; w < nr_workers; w++) {
+		if (explore_result_of(w) == 2 && !READ_ONCE(s->woken[w]))
+			asleep = true;
+		if (READ_ONCE(s->woken[w]))
+			will_look = true;
+	}
+	explore_check(!READ_ONCE(s->work) || will_look || !asleep,
+		      "lost wake-up: work is left, a worker sleeps, and nobody was woken");
+}
+
+#define CASE(name_, title_, kind_, setup_, body_)                                            \
+	{                                                                                    \
+		.name = name_, .title = title_, .kind = kind_, .min_cpus = 2, .max_cpus = 4, \
+		.setup = setup_, .body = body_, .check = check, .results = {                 \
+			"cpu0",                                                              \
+			"cpu1",                                                              \
+			"cpu2"                                                               \
+		}                                                                            \
+	}
+
+const struct explore_case explore_wakeup_cases[] = {
+	CASE("wakeup-sbm", "idle set in a sharded bitmap: no lost wake-up", "core", setup_count,
+	     pool),
+	CASE("wakeup-sbm-summary", "the same with a summary that is being cleaned", "core",
+	     setup_summary_count, pool),
+	CASE("wakeup-bytemap", "idle set in a byte map: no lost wake-up", "core", setup_count,
+	     byte_pool),
+	CASE("planted-wakeup-waker",
+	     "planted: no barrier between publishing work and looking for a worker", "planted",
+	     setup_count, pool_no_waker_barrier),
+	CASE("planted-wakeup-worker", "planted: no barrier between byte store and looking for work",
+	     "planted", setup_count, byte_pool_no_worker_barrier),
+	CASE("planted-wakeup-order", "planted: looks for work before it says that it is idle",
+	     "planted", setup_count, pool_check_first),
+	{ 0 },
+};

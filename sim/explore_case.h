@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * explore_case.h - what a test case of the explorer is made of.
+ *
+ * A case is a set-up, one body a CPU and a final check. The bodies of all CPUs run
+ * in every possible interleaving of their accesses to shared memory, which is
+ * memory from port_alloc() and nothing else: a static variable or the heap is not
+ * put back between executions, so a case keeps its state in one shared
+ * object that its set-up allocates, and pointers to it in statics that only set-up writes.
+ *
+ * A body must be a function of what it reads from shared memory: the same values read,
+ * the same operations done. It must end: waiting in a loop for another CPU makes
+ * executions without end.
+ */
+#ifndef SIM_EXPLORE_CASE_H
+#define SIM_EXPLORE_CASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define EXPLORE_MAX_CPUS 4
+#define EXPLORE_RESULTS	 8
+#define EXPLORE_GHOSTS	 16
+
+struct explore_case {
+	const char *name;
+	const char *title; /* one line: what is claimed, or what is planted */
+	const char *kind;  /* "litmus", "core" or "planted" */
+	uint8_t min_cpus, max_cpus;
+	bool posted; /* meant for the "posted" model, see explore_machine.h; else for x86-TSO */
+	void (*setup)(uint32_t nr_cpus);      /* once, on one CPU */
+	void (*body)(uint32_t cpu);	      /* on each CPU */
+	void (*check)(uint32_t nr_cpus);      /* after the last step of each execution, or NULL */
+	const char *results[EXPLORE_RESULTS]; /* names of the results, for reports */
+};
+
+/* All cases, in arrays that end with a case without a name; the last entry is NULL. */
+extern const struct explore_case *const explore_all_cases[];
+
+/**
+ * explore_name - what schedules call a shared object.
+ * @ptr: from port_alloc()
+ * @size: bytes
+ * @name: not copied
+ * Context: set-up only.
+ */
+void explore_name(const void *ptr, size_t size, const char *name);
+
+/**
+ * explore_const - an object that no body writes.
+ * @ptr: from port_alloc(); the whole lines of it are meant
+ * @size: bytes
+ *
+ * Loads from it are no steps, which keeps the number of interleavings down; a
+ * store to it is a failure, so that a wrong claim is found out.
+ * Context: set-up only.
+ */
+void explore_const(const void *ptr, size_t size);
+
+/**
+ * explore_result - a value that tells executions apart.
+ * @slot: 0..EXPLORE_RESULTS-1
+ * Context: a body, or the final check. Must depend on values read only.
+ */
+void explore_result(uint32_t slot, uint64_t val);
+
+/* What explore_result() was given in this execution, 0 if it was not. Final check only. */
+uint64_t explore_result_of(uint32_t slot);
+
+/**
+ * explore_check - the property: a violation when @cond is false.
+ *
+ * The execution goes on, so that the number of executions does not depend on what they find.
+ */
+#define explore_check(cond, ...)                   \
+	do {                                       \
+		if (!(cond))                       \
+			explore_fail(__VA_ARGS__); \
+	} while (0)
+void explore_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/**
+ * explore_ghost_set, explore_ghost_get - variables outside of the machine.
+ *
+ * They take effect at once, for all CPUs, past every store buffer, and order nothing
+ * else: they stand for real time ("set() had returned when the search began"). Steps like any
+ * other, zero at the start.
+ */
+void explore_ghost_set(uint32_t slot, uint64_t val);
+uint64_t explore_ghost_get(uint32_t slot);
+
+#endif

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Random small programs, explored in three ways that share little: every execution,
+ * every state, and partial order reduction. All must find the same outcomes
+ * and agree on whether there is a data race. The programs mix sizes and overlapping
+ * accesses, plain ones, fences, locked and posted operations, and ghosts, under each model.
+ *
+ * Usage: test_random PROGRAMS [SEED]. Prints the program that differs.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arena.h"
+#include "explore_search.h"
+
+#define MAX_OPS		    4
+#define BRUTE_LIMIT	    30000 /* executions; programs with more are compared in two ways */
+#define LONGER_THAN_ANY_RUN 1000
+
+enum kind {
+	LOAD,
+	STORE,
+	STORE_SC,
+	OR,
+	ADD,
+	CAS,
+	FENCE,
+	PLAIN_LOAD,
+	PLAIN_STORE,
+	GHOST,
+	LOOK,
+	KINDS
+};
+
+static const char *const kind_names[KINDS] = { "load",	       "store",	     "store seq_cst",
+					       "or (relaxed)", "add",	     "cas",
+					       "fence",	       "plain load", "plain store",
+					       "ghost set",    "ghost get" };
+
+struct instr {
+	enum kind kind;
+	uint8_t offset, size;
+	uint8_t val;
+};
+
+static struct instr program[EXPLORE_MAX_CPUS][MAX_OPS];
+static uint32_t length[EXPLORE_MAX_CPUS];
+static uint8_t *mem; /* two lines, of which the first 8 bytes of each are used */
+static uint64_t random_state;
+
+static uint32_t below(uint32_t n)
+{
+	uint64_t z = random_state += 0x9e3779b97f4a7c15ull;
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+	return (uint32_t)((z ^ (z >> 31)) >> 33) % n;
+}
+
+static void setup(uint32_t nr_cpus)
+{
+	mem = arena_alloc(2 * LINE_SIZE, -1, "mem", NULL);
+}
+
+static uint64_t run_instr(const struct instr *i)
+{
+	void *p = mem + i->offset;
+	uint64_t val = i->val, want = 0;
+
+	switch (i->kind) {
+	case LOAD:
+		return sim_load(p, i->size, 0, NULL);
+	case STORE:
+		sim_store(p, i->size, val, 3, NULL);
+		return 0;
+	case STORE_SC:
+		sim_store(p, i->size, val, 5, NULL);
+		return 0;
+	case OR:
+		sim_rmw(p, i->size, SIM_RMW_OR, val, 0, NULL);
+		return 0;
+	case ADD:
+		return sim_rmw(p, i->size, SIM_RMW_ADD, val, 5, NULL);
+	case CAS:
+		return sim_cas(p, i->size, &want, val, 5, NULL) ? 1 : want;
+	case FENCE:
+		sim_fence(5, NULL);
+		return 0;
+	case PLAIN_LOAD:
+		sim_plain(p, i->size, false, NULL);
+		return sim_raw_read(p, i->size);
+	case PLAIN_STORE:
+		sim_plain(p, i->size, true, NULL);
+		sim_raw_write(p, i->size, val);
+		return 0;
+	case GHOST:
+		explore_ghost_set(0, val);
+		return 0;
+	default:
+		return explore_ghost_get(0);
+	}
+}
+
+static void body(uint32_t cpu)
+{
+	uint64_t seen = 0;
+
+	for (uint32_t k = 0; k < length[cpu]; k++)
+		seen = (seen + run_instr(&program[cpu][k])) * 0x2545f4914f6cdd1dull + 1;
+	explore_result(cpu, seen);
+}
+
+static void check(uint32_t nr_cpus)
+{
+	explore_result(EXPLORE_MAX_CPUS, sim_raw_read(mem, 8));
+	explore_result(EXPLORE_MAX_CPUS + 1, sim_raw_read(mem + LINE_SIZE, 8));
+}
+
+static const struct explore_case random_case = {
+	.name = "random", .setup = setup, .body = body, .check = check
+};
+
+static void make_program(uint32_t nr_cpus)
+{
+	/* Plain accesses nearly always race; most programs are to be without. */
+	bool plain = !below(6);
+
+	memset(program, 0, sizeof(program));
+	for (uint32_t c = 0; c < nr_cpus; c++) {
+		length[c] = 1 + below(nr_cpus > 2 ? MAX_OPS - 1 : MAX_OPS);
+		for (uint32_t k = 0; k < length[c]; k++) {
+			struct instr *i = &program[c][k];
+			uint32_t line = below(2) * LINE_SIZE;
+
+			do
+				i->kind = below(KINDS);
+			while (!plain && (i->kind == PLAIN_LOAD || i->kind == PLAIN_STORE));
+			i->size = below(2) ? 8 : 1;
+			i->offset = (uint8_t)(line + (i->size == 1 ? below(2) : 0));
+			i->val = (uint8_t)(1 + below(3));
+		}
+	}
+}
+
+static void print_program(uint32_t nr_cpus)
+{
+	for (uint32_t c = 0; c < nr_cpus; c++) {
+		fprintf(stderr, "CPU %u:", c);
+		for (uint32_t k = 0; k < length[c]; k++) {
+			const struct instr *i = &program[c][k];
+
+			fprintf(stderr, " %s [%u,%u] %u;", kind_names[i->kind], i->offset, i->size,
+				i->val);
+		}
+		fputc('\n', stderr);
+	}
+}
+
+static int compare(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(((struct x_outcome *)0)->results));
+}
+
+static void explore(uint32_t nr_cpus, enum x_model model, enum x_search search,
+		    uint32_t preemptions, struct x_stats *s)
+{
+	struct x_options o = { .search = search,
+			       .preemptions = preemptions,
+			       .max_executions = search == X_SEARCH_BRUTE ? BRUTE_LIMIT : 0 };
+
+	memset(s, 0, sizeof(*s));
+	x_machine_init(&random_case, nr_cpus, model, search == X_SEARCH_STATES);
+	if (search == X_SEARCH_DPOR)
+		x_search_dpor(&o, s);
+	else
+		x_search_states(&o, s);
+	qsort(s->outcomes, s->nr_outcomes, sizeof(*s->outcomes), compare);
+}
+
+static bool same(const struct x_stats *a, const struct x_stats *b)
+{
+	if (a->nr_outcomes != b->nr_outcomes || !a->failing != !b->failing)
+		return false;
+	for (uint32_t i = 0; i < a->nr_outcomes; i++) {
+		if (compare(&a->outcomes[i], &b->outcomes[i]))
+			return false;
+	}
+	return true;
+}
+
+/* Everything that @a found was found by @b, too. */
+static bool subset(const struct x_stats *a, const struct x_stats *b)
+{
+	for (uint32_t i = 0; i < a->nr_outcomes; i++) {
+		if (!bsearch(&a->outcomes[i], b->outcomes, b->nr_outcomes, sizeof(*b->outcomes),
+			     compare))
+			return false;
+	}
+	return true;
+}
+
+int main(int argc, char **argv)
+{
+	uint32_t programs = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 100;
+	uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+	uint64_t brute_executions = 0, dpor_executions = 0;
+	uint32_t incomplete = 0, racy = 0, outcomes = 0;
+
+	for (uint32_t n = 0; n < programs; n++) {
+		enum x_model model = (enum x_model)(n % 3);
+		uint32_t nr_cpus = 2 + n / 3 % 3;
+		struct x_stats brute, states, dpor, bounded, one;
+		const char *wrong = NULL;
+
+		random_state = seed * 1000003 + n;
+		make_program(nr_cpus);
+		explore(nr_cpus, model, X_SEARCH_BRUTE, X_NO_BOUND, &brute);
+		explore(nr_cpus, model, X_SEARCH_STATES, X_NO_BOUND, &states);
+		explore(nr_cpus, model, X_SEARCH_DPOR, X_NO_BOUND, &dpor);
+		explore(nr_cpus, model, X_SEARCH_STATES, LONGER_THAN_ANY_RUN, &bounded);
+		explore(nr_cpus, model, X_SEARCH_STATES, 1, &one);
+
+		if (!states.complete || !dpor.complete || !bounded.complete || !one.complete)
+			wrong = "a search without a limit stopped early";
+		else if (!same(&states, &dpor))
+			wrong = "states and dpor differ";
+		else if (brute.complete && !same(&brute, &dpor))
+			wrong = "brute and dpor differ";
+		else if (brute.complete && dpor.executions > brute.executions)
+			wrong = "dpor ran an execution twice";
+		else if (!same(&states, &bounded))
+			wrong = "a bound that never binds changed the outcomes";
+		else if (!subset(&one, &states))
+			wrong = "one preemption found what no execution has";
+		if (wrong) {
+			fprintf(stderr,
+				"program %u of seed %llu, model %d: %s\n"
+				"outcomes: brute %u, states %u, dpor %u, bounded %u\n",
+				n, (unsigned long long)seed, model, wrong, brute.nr_outcomes,
+				states.nr_outcomes, dpor.nr_outcomes, bounded.nr_outcomes);
+			print_program(nr_cpus);
+			return 1;
+		}
+		incomplete += !brute.complete;
+		racy += dpor.failing != 0;
+		outcomes += dpor.nr_outcomes;
+		if (brute.complete) {
+			brute_executions += brute.executions;
+			dpor_executions += dpor.executions;
+		}
+		x_stats_free(&brute);
+		x_stats_free(&states);
+		x_stats_free(&dpor);
+		x_stats_free(&bounded);
+		x_stats_free(&one);
+	}
+	printf("%u programs, %u outcomes, %u with a data race, %u too long for brute force\n"
+	       "executions: brute force %llu, dpor %llu\n",
+	       programs, outcomes, racy, incomplete, (unsigned long long)brute_executions,
+	       (unsigned long long)dpor_executions);
+	/* Programs without anything to find would prove nothing. */
+	return outcomes < 2 * programs || !racy || incomplete * 2 > programs;
+}
