@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
-from rich import box
 from rich.console import Group as Together
 from rich.console import RenderableType
 from rich.table import Table
@@ -15,21 +13,8 @@ from rich.tree import Tree
 
 from schedshard.format import nanoseconds, percent, signed_percent, significant
 from schedshard.result import is_curve
+from schedshard.sheet import Sheet
 from schedshard.topo import Group, plan_rows, plan_sentence, ranges, tree
-
-
-def table(title: str | None, *columns: str, right: Iterable[str] = ()) -> Table:
-    """An empty table in the project's one look; the columns named in ``right`` hold numbers."""
-    made = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
-    numbers = set(right)
-    for column in columns:
-        made.add_column(
-            column,
-            justify="right" if column in numbers else "left",
-            overflow="fold",
-            no_wrap=column in numbers,
-        )
-    return made
 
 
 def machine_label(machine: dict[str, Any]) -> str:
@@ -68,13 +53,14 @@ def _verdict(row: dict[str, Any]) -> Text:
     return Text(f"not {row['accept']}", style="bold red")
 
 
-def _bars(result: dict[str, Any]) -> Table:
+def _bars(result: dict[str, Any]) -> Sheet:
     published = any(row.get("published") is not None for row in result["variants"])
     reads = any("cycles_per_read" in row for row in result["variants"])
     numbers = ["cycles/op", "ns/op", "predicted", "cycles/walk", "published", "error"]
     columns = ["variant", "", *numbers[:3], *(numbers[3:4] if reads else ())]
     columns += numbers[4:] if published else []
-    made = table(None, *columns, *(("band",) if published else ()), right=numbers)
+    columns += ["band"] if published else []
+    made = Sheet(None, *columns, right=numbers, optional=("",))
     for row in result["variants"]:
         relative = row["relative"]
         cells: list[str | Text] = [
@@ -97,7 +83,7 @@ def _bars(result: dict[str, Any]) -> Table:
     return made
 
 
-def _curve(result: dict[str, Any]) -> Table:
+def _curve(result: dict[str, Any]) -> Sheet:
     variants = result["variants"]
     published = any("published" in point for v in variants for point in v["points"])
     columns = ["threads"]
@@ -105,7 +91,7 @@ def _curve(result: dict[str, Any]) -> Table:
         columns.append(f"{variant['name']} ns/op")
         if any("published" in point for point in variant["points"]):
             columns += ["published", "error"]
-    made = table(None, *columns, right=columns)
+    made = Sheet(None, *columns, right=columns)
     counts = sorted({point["threads"] for v in variants for point in v["points"]})
     for count in counts:
         cells = [str(count)]
@@ -170,10 +156,19 @@ def curve_verdict(result: dict[str, Any], variant: dict[str, Any]) -> str:
     return said
 
 
-def machines_table(rows: list[dict[str, Any]]) -> Table:
+def machines_table(rows: list[dict[str, Any]]) -> Sheet:
     """The list of machine files."""
     numbers = ("CPUs", "packages", "nodes", "LLCs", "GHz")
-    made = table(None, "machine", "kind", *numbers, "", right=numbers)
+    made = Sheet(
+        None,
+        "machine",
+        "kind",
+        *numbers,
+        "",
+        right=numbers,
+        rigid=("kind",),
+        optional=("packages",),
+    )
     for row in rows:
         if "error" in row:
             made.add_row(row["name"], Text("broken", style="red"), "", "", "", "", "", row["error"])
@@ -197,7 +192,7 @@ def topo_view(data: dict[str, Any], shards_shown: int = 64) -> RenderableType:
     grow(drawn, root)
     rows = plan_rows(data)
     numbers = ("shard", "package", "node", "LLC", "CPUs")
-    made = table("Shard plan", *numbers, "CPU numbers in position order", right=numbers)
+    made = Sheet("Shard plan", *numbers, "CPU numbers in position order", right=numbers)
     for row in rows[:shards_shown]:
         place = [str(row[key]) if row[key] >= 0 else "?" for key in ("package", "node", "llc")]
         made.add_row(str(row["shard"]), *place, str(row["cpus"]), row["positions"])
@@ -255,7 +250,7 @@ def bench_rows(data: dict[str, Any]) -> list[tuple[str, list[list[str]]]]:
 
 
 BENCH_COLUMNS = (
-    "operation", "plan", "density", "variant", "ns", "ratio", "p10-p90", "instructions", "ratio ",
+    "op", "plan", "density", "variant", "ns", "ratio", "p10-p90", "instructions", "ratio ",
 )  # fmt: skip
 
 
@@ -274,7 +269,13 @@ def bench_tables(data: dict[str, Any]) -> RenderableType:
     """Operations on this host's CPUs, one table a group; ratios are to the group's reference."""
     parts: list[RenderableType] = []
     for group, rows in bench_rows(data):
-        made = table(group, *BENCH_COLUMNS, right=BENCH_COLUMNS[4:])
+        made = Sheet(
+            group,
+            *BENCH_COLUMNS,
+            right=BENCH_COLUMNS[4:],
+            rigid=BENCH_COLUMNS,
+            optional=("p10-p90",),
+        )
         for row in rows:
             made.add_row(*row)
         parts.append(made)
@@ -307,7 +308,7 @@ def c2c_tables(report: dict[str, Any]) -> RenderableType:
     return Together(*parts)
 
 
-def _c2c_lines(report: dict[str, Any], variant: dict[str, Any]) -> Table:
+def _c2c_lines(report: dict[str, Any], variant: dict[str, Any]) -> Sheet:
     numbers = (
         "#", "home", "HITM", "rmt HITM", "lcl HITM", "records", "loads", "stores", "load cycles",
         "max",
@@ -317,7 +318,8 @@ def _c2c_lines(report: dict[str, Any], variant: dict[str, Any]) -> Table:
         f"{report['machine']['name']} ({len(variant['lines'])} of {variant['lines_total']} lines, "
         f"{variant['hitm_total']:,} HITM)"
     )
-    made = table(title, numbers[0], "object", *numbers[1:], right=numbers)
+    columns = (numbers[0], "object", *numbers[1:])
+    made = Sheet(title, *columns, right=numbers, rigid=columns, optional=("loads", "stores"))
     for index, line in enumerate(variant["lines"]):
         made.add_row(
             str(index),
@@ -334,13 +336,13 @@ def _c2c_lines(report: dict[str, Any], variant: dict[str, Any]) -> Table:
     return made
 
 
-def _c2c_accesses(number: int, line: dict[str, Any]) -> Table:
+def _c2c_accesses(number: int, line: dict[str, Any]) -> Sheet:
     numbers = ("rmt HITM", "lcl HITM", "store", "offset", "load cycles", "records", "CPUs")
-    made = table(
+    made = Sheet(
         f"line {number}: {line['object']}+{line['line'] * 64:#x}, {line['type'] or 'no type'}",
         *numbers[:4], "field", "kind", *numbers[4:], "symbol", "source", right=numbers,
+        rigid=("field", "kind", "source"), optional=("kind", "source", "records", "CPUs"),
     )  # fmt: skip
-    made.columns[-1].no_wrap = True
     for access in line["accesses"][:ACCESSES_SHOWN]:
         made.add_row(
             f"{access['hitm_remote_share']:.2%}",
@@ -358,7 +360,6 @@ def _c2c_accesses(number: int, line: dict[str, Any]) -> Table:
     hidden = len(line["accesses"]) - ACCESSES_SHOWN
     if hidden > 0:
         made.caption = f"and {hidden} more accesses: --json has them all"
-        made.caption_justify = "left"
     return made
 
 
@@ -374,11 +375,11 @@ def summary_row(result: dict[str, Any]) -> list[str]:
     return cells
 
 
-def comparison_table(title: str, results: list[dict[str, Any]]) -> Table:
+def comparison_table(title: str, results: list[dict[str, Any]]) -> Sheet:
     """Machines below each other: the baseline in time, the other variants relative to it."""
     names = [variant["name"] for variant in results[0]["variants"]]
     numbers = ("CPUs", *names)
-    made = table(title, "machine", "CPUs", "label", *names, right=numbers)
+    made = Sheet(title, "machine", "CPUs", "label", *names, right=numbers, optional=("CPUs",))
     for result in results:
         made.add_row(*summary_row(result))
     return made
@@ -390,7 +391,7 @@ def machine_view(described: dict[str, Any]) -> RenderableType:
         f"{described['title']} ({described['kind']}): {described['packages']} packages, "
         f"{described['nodes']} nodes, {described['llcs']} LLCs, {described['cpus']} CPUs"
     )
-    made = table(heading, "key", "value", "source", right=("value",))
+    made = Sheet(heading, "key", "value", "source", right=("value",))
     last = ""
     for number in described["numbers"]:
         source = number["source"]
@@ -402,7 +403,7 @@ def machine_view(described: dict[str, Any]) -> RenderableType:
 def sensitivity_table(data: dict[str, Any]) -> RenderableType:
     """What each uncertain number does to the predictions: smallest and largest of each row."""
     names = list(data["relative"])
-    made = table("What one changed number does to the prediction", "changed", *names, right=names)
+    made = Sheet("What one changed number does to the prediction", "changed", *names, right=names)
     made.add_row("published", *(percent(data["published"][name]) for name in names))
     made.add_row("predicted", *(percent(data["relative"][name]) for name in names))
     rows = list(data["rows"])

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import math
+import re
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ from conftest import DATA, Cli
 from schedshard.errors import UserError
 from schedshard.experiment import Band, Experiment, PublishedPoint, load_experiment
 from schedshard.presets import load_machine
-from schedshard.provenance import sha256_file
+from schedshard.provenance import commit, sha256_file
 from schedshard.run import (
     RunRequest,
     curve_errors,
@@ -83,6 +85,23 @@ def test_provenance_names_everything(cli: Cli) -> None:
     assert "core-to-core-latency-plus" in provenance["calibration"]
 
 
+def test_commit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert re.fullmatch(r"unknown|[0-9a-f]{40}(-dirty)?", commit())
+    monkeypatch.setattr("schedshard.provenance.ROOT", tmp_path)
+    assert commit() == "unknown"
+    for args in (("init", "-q"), ("-c", "user.name=n", "-c", "user.email=e", "commit", "-q",
+                                  "--allow-empty", "-m", "m")):  # fmt: skip
+        subprocess.run(["git", "-C", tmp_path, *args], check=True)
+    clean = commit()
+    assert re.fullmatch(r"[0-9a-f]{40}", clean)
+    (tmp_path / "new").write_text("untracked files are no change")
+    assert commit() == clean
+    subprocess.run(["git", "-C", tmp_path, "add", "new"], check=True)
+    assert commit() == f"{clean}-dirty"
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert commit() == "unknown"
+
+
 def test_curve_json_has_the_promised_shape(cli: Cli) -> None:
     data = cli("run", "atomic-inc", "--json").json
     assert [variant["name"] for variant in data["variants"]] == ["atomic", "sharded"]
@@ -106,7 +125,8 @@ def strip_seconds(text: str) -> str:
 
 
 @pytest.mark.parametrize("experiment", ["cpumask-yield", "atomic-inc"])
-def test_same_seed_same_bytes(cli: Cli, experiment: str) -> None:
+def test_same_seed_same_bytes(cli: Cli, monkeypatch: pytest.MonkeyPatch, experiment: str) -> None:
+    monkeypatch.setattr("schedshard.provenance.commit", lambda: "c")  # somebody may commit now
     args = ("run", experiment, "--json", "--cpus", "12")
     first, second = cli(*args).out, cli(*args).out
     assert strip_seconds(first) == strip_seconds(second)
