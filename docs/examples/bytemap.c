@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * A byte a CPU: here the priority that each CPU runs at, 0 idle to 100. Setting one is a
+ * plain store; the caller sees to it that a CPU's own byte has one writer at a time.
+ */
+#include "example.h"
+
+int main(int argc, char **argv)
+{
+	struct shard_plan *plan = example_plan(argc, argv);
+	struct bytemap *prio = bytemap_alloc(plan, 50);
+	unsigned long *allowed = example_mask(plan), *found = example_mask(plan);
+	u32 here = plan->idx_to_cpu[0], far_cpu = plan->idx_to_cpu[plan->nr_possible - 1];
+	s64 cpu;
+	int lowest;
+
+	example_need(prio, "out of memory");
+	bytemap_set(prio, here, 90);
+	bytemap_set(prio, far_cpu, 10);
+	printf("CPU %u runs at %u\n", here, bytemap_get(prio, here));
+
+	/* who is below 60? the nearest one will do, and the search stops there */
+	if (bytemap_find_below(prio, 60, NULL, here, NULL, &cpu))
+		printf("below 60, nearest: CPU %lld\n", (long long)cpu);
+
+	/* everybody at the lowest priority, if that is below 60 */
+	lowest = bytemap_find_min(prio, 60, NULL, here, found, &cpu);
+	printf("lowest: %d, at CPU %lld\n", lowest, (long long)cpu);
+
+	/* a task that may use few CPUs costs the lines of those only */
+	example_mask_set(allowed, here);
+	printf("allowed CPUs at 90: %u\n",
+	       bytemap_find_equal(prio, 90, allowed, here, found, NULL));
+	printf("allowed CPUs below 60: %u\n",
+	       bytemap_find_below(prio, 60, allowed, here, NULL, NULL));
+
+	free(found);
+	free(allowed);
+	bytemap_free(prio);
+	shard_plan_free(plan);
+	return 0;
+}

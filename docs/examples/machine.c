@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/* What a machine file knows besides the topology: how long a line takes from CPU to CPU. */
+#include "example.h"
+
+static void print_transfer(const struct machine *machine, u32 from, u32 to)
+{
+	double ns = machine_transfer_ns(machine, machine_distance(machine, from, to));
+
+	printf("CPU %u to CPU %u: %.1f ns, %.0f cycles\n", from, to, ns, ns * machine->clock_ghz);
+}
+
+int main(int argc, char **argv)
+{
+	struct shard_err err = { "" };
+	struct machine *machine;
+	u32 last;
+
+	example_need(argc == 2, "usage: machine FILE.toml");
+	if (machine_load(&machine, argv[1], &err)) {
+		fprintf(stderr, "%s\n", err.text);
+		return 1;
+	}
+	printf("%s: %u CPUs, %u LLCs, %u packages at %g GHz\n", machine->title, machine->nr_cpus,
+	       machine->nr_llcs, machine->nr_packages, machine->clock_ghz);
+	last = machine->topo.nr_cpus - 1;
+	print_transfer(machine, 0, 1);
+	print_transfer(machine, 0, last);
+	/* a locked operation on a line that the CPU holds already */
+	printf("locked operation: %g cycles\n", machine->op_cycles.locked);
+	machine_free(machine);
+	return 0;
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/* Smaller shards than the caches ask for: a cap, and LLCs that are pretended to be several. */
+#include "example.h"
+
+static void print_plan(const struct shard_topo *topo, u32 cap, u32 split_llc)
+{
+	struct shard_plan_opts opts = { cap, split_llc, NULL };
+	struct shard_plan *plan = NULL;
+	enum shard_plan_err ret = shard_plan_build(&plan, topo, &opts);
+
+	if (ret)
+		printf("cap %u, split %u: %s\n", cap, split_llc, shard_plan_strerror(ret));
+	else
+		printf("cap %u, split %u: %u shards, the first of %u CPUs\n", cap, split_llc,
+		       plan->nr_shards, plan->shard[0].nr_cpus);
+	shard_plan_free(plan);
+}
+
+int main(int argc, char **argv)
+{
+	struct shard_topo *topo = example_topo(argc, argv);
+
+	/* the default: as many CPUs a shard as share a cache, at most 64 */
+	print_plan(topo, 0, 0);
+	/* fewer writers a line */
+	print_plan(topo, 8, 0);
+	/* a large machine's plan on a small machine, for tests */
+	print_plan(topo, 0, 2);
+	/* 64 bits are in a word: more is refused */
+	print_plan(topo, 65, 0);
+	shard_topo_free(topo);
+	return 0;
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * The idle set of a worker pool: every worker stands for a CPU and sets its bit when it
+ * waits for work; whoever has a task looks for an idle worker near the task's data.
+ *
+ * A bit means "this worker's slot is empty and it is waiting, or about to". Clearing it with
+ * sbm_test_and_clear() is the right to fill the slot: of several dispatchers that found
+ * the same worker one gets it. A worker sets its bit after it emptied its slot; the barrier
+ * of sbm_test_and_clear() and the slot's lock keep the next task behind that.
+ *
+ * There are as many workers as the plan has CPUs of the first two LLCs, whatever machine this
+ * really runs on.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include "example.h"
+
+#define MAX_WORKERS 128
+#define TASKS	    20000
+#define STOP	    UINT32_MAX
+#define EMPTY	    (UINT32_MAX - 1)
+
+static struct worker {
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t filled;
+	u32 cpu;  /* that it stands for */
+	u32 task; /* its slot */
+} workers[MAX_WORKERS];
+
+static u32 nr_workers;
+static struct sbm *idle;
+static struct shard_counter done;
+static u8 runs_of[TASKS];
+
+static void *work(void *arg)
+{
+	struct worker *self = arg;
+
+	for (;;) {
+		u32 task;
+
+		/*
+		 * The slot is empty, tell everybody. sbm_set() orders nothing: without the
+		 * barrier the bit could be seen before what the last task wrote. Pairs with
+		 * the one in wait_for_all().
+		 */
+		smp_mb__before_atomic();
+		sbm_set(idle, self->cpu);
+		pthread_mutex_lock(&self->lock);
+		while (self->task == EMPTY)
+			pthread_cond_wait(&self->filled, &self->lock);
+		task = self->task;
+		self->task = EMPTY;
+		pthread_mutex_unlock(&self->lock);
+		if (task == STOP)
+			return NULL;
+		__atomic_fetch_add(&runs_of[task], 1, __ATOMIC_RELAXED);
+		shard_counter_inc(&done, self->cpu);
+	}
+}
+
+static struct worker *worker_of(u32 cpu)
+{
+	for (u32 i = 0; i < nr_workers; i++) {
+		if (workers[i].cpu == cpu)
+			return &workers[i];
+	}
+	return NULL;
+}
+
+/* Gives a task to the idle worker nearest to a CPU; waits when all are busy. Returns its CPU. */
+static u32 dispatch(u32 task, u32 home)
+{
+	struct worker *worker;
+	s64 cpu;
+
+	do {
+		/* reads home's own line first, then those of its LLC, node and package */
+		cpu = sbm_near_cpu(idle, NULL, home);
+		if (cpu < 0)
+			sched_yield();
+	} while (cpu < 0 || !sbm_test_and_clear(idle, (u32)cpu));
+
+	worker = worker_of((u32)cpu);
+	pthread_mutex_lock(&worker->lock);
+	worker->task = task;
+	pthread_cond_signal(&worker->filled);
+	pthread_mutex_unlock(&worker->lock);
+	return (u32)cpu;
+}
+
+/* Waits until all workers are idle; then whatever they wrote is visible. */
+static void wait_for_all(void)
+{
+	while (sbm_weight(idle) < nr_workers)
+		sched_yield();
+	smp_mb();
+}
+
+static void start_workers(const struct shard_plan *plan)
+{
+	for (u32 idx = 0; idx < plan->nr_possible && nr_workers < MAX_WORKERS; idx++) {
+		struct worker *worker = &workers[nr_workers];
+
+		worker->cpu = plan->idx_to_cpu[idx];
+		if (plan->shard[plan->slot[worker->cpu].shard].llc > 1)
+			break;
+		worker->task = EMPTY;
+		pthread_mutex_init(&worker->lock, NULL);
+		pthread_cond_init(&worker->filled, NULL);
+		example_need(!pthread_create(&worker->thread, NULL, work, worker), "no thread");
+		nr_workers++;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct shard_plan *plan = example_plan(argc, argv);
+	u32 last, same_llc, once = 0;
+
+	idle = sbm_alloc(plan, 0);
+	example_need(idle && shard_counter_attach(&done, plan), "out of memory");
+	start_workers(plan);
+	wait_for_all();
+
+	/* all are idle: a task goes to the LLC that its data are in */
+	last = workers[nr_workers - 1].cpu;
+	same_llc = dispatch(0, last);
+	printf("%u workers; a task of CPU %u went to a worker of %s\n", nr_workers, last,
+	       plan->slot[same_llc].shard == plan->slot[last].shard ? "the same shard"
+								    : "another shard");
+
+	for (u32 task = 1; task < TASKS; task++)
+		dispatch(task, workers[task % nr_workers].cpu);
+	wait_for_all();
+
+	for (u32 task = 0; task < TASKS; task++)
+		once += runs_of[task] == 1;
+	printf("%u of %u tasks ran once, %lld are counted\n", once, TASKS,
+	       (long long)shard_counter_sum(&done));
+
+	for (u32 i = 0; i < nr_workers; i++)
+		dispatch(STOP, workers[i].cpu);
+	for (u32 i = 0; i < nr_workers; i++)
+		pthread_join(workers[i].thread, NULL);
+	shard_counter_detach(&done);
+	sbm_free(idle);
+	shard_plan_free(plan);
+	return 0;
+}
