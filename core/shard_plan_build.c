@@ -229,14 +229,16 @@ static void fill_tables(const struct tables *t, const struct shard_rec *rec, u32
 			s->package = rec[i].package;
 			s->llc = rec[i].llc_nr;
 		}
-		pos = s->nr_cpus++;
+		pos = i - s->first_idx;
+		s->nr_cpus = pos + 1;
+		/* The CPU's bit is the one that the valid ones gain. */
+		t->bit[rec[i].cpu] = shard_low_bits(s->nr_cpus) ^ s->valid;
 		s->valid = shard_low_bits(s->nr_cpus);
 
 		slot->idx = i;
 		slot->shard = (u16)rec[i].shard;
 		slot->pos = (u8)pos;
 		slot->possible = 1;
-		t->bit[rec[i].cpu] = 1ull << pos;
 		t->idx_to_cpu[i] = rec[i].cpu;
 
 		if (!continues_run(rec, i)) {

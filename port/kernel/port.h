@@ -17,11 +17,15 @@
 #include <linux/cache.h>
 #include <linux/compiler.h>
 #include <linux/log2.h>
+#include <linux/math.h>
+#include <linux/minmax.h>
 #include <linux/numa.h>
 #include <linux/processor.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/types.h>
+#include <asm/byteorder.h>
+#include <asm/page.h>
 
 static_assert(sizeof(unsigned long) == 8, "schedshard needs 64-bit longs");
 static_assert(sizeof(atomic64_t) == sizeof(u64));
@@ -97,7 +101,7 @@ static port_always_inline u64 port_le64(u64 x)
 static inline size_t port_alloc_size(size_t size)
 {
 	size = max_t(size_t, size, PORT_CACHELINE);
-	return size <= PAGE_SIZE ? roundup_pow_of_two(size) : PAGE_ALIGN(size);
+	return size <= PAGE_SIZE ? roundup_pow_of_two(size) : round_up(size, PAGE_SIZE);
 }
 
 static inline void *port_alloc(size_t size, int node)
