@@ -4,6 +4,8 @@
 # needs from the distribution first (scripts/packages.txt), which costs nothing when it is there.
 
 BUILD  := build/release
+# lib, not what meson guesses: without dpkg-dev it takes lib64, where neither Debian's linker nor its
+# pkg-config look.
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
@@ -29,8 +31,9 @@ build: ## compile the library, the simulator and the benchmark into build/releas
 
 install: ## install the library and its header under PREFIX (/usr/local)
 	scripts/bootstrap demo
-	scripts/build $(BUILD) --prefix=$(PREFIX)
+	scripts/build $(BUILD) --prefix=$(PREFIX) --libdir=lib
 	meson install -C $(BUILD) --no-rebuild
+	@test -n "$(DESTDIR)" || ldconfig || echo "as root: ldconfig, then programs find the library"
 
 clean: ## remove everything that was built or downloaded into this directory
-	rm -rf build .venv out
+	rm -rf build out .venv .venv.lock .venv.tmp .hypothesis .mypy_cache .pytest_cache .ruff_cache
