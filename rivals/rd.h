@@ -10,8 +10,15 @@
  *               | set_level    | find          | overload set/clear | overloaded, next
  *  set_level    | other CPUs   | ok, see below | ok                 | ok
  *  overload s/c | ok           | ok            | other CPUs         | ok, see below
+ *  walk_*       | ok           | ok            | ok                 | ok
  *
  * "other CPUs": the caller holds the run-queue lock of the CPU it sets, as Linux does.
+ * walk_request: any CPU. walk_arrive, walk_next: only the CPU that the walk was sent to.
+ *
+ * Ordering that the scheduler relies on, whatever the layout: a level that was lowered is visible
+ * before a later overloaded() or walk_request() of the same CPU looks, and overload_set() is
+ * visible before a later find() of the same CPU looks: else a task waits while a CPU that
+ * could run it idles, each having looked before the other had said so.
  */
 #ifndef RIVALS_RD_H
 #define RIVALS_RD_H
@@ -54,25 +61,36 @@ struct rd;
 /**
  * struct rd_ops - one layout
  * @name: as in every table
+ * @by_index: @next goes in order of topology, not of CPU numbers
  * @create: a root domain for the CPUs in @span, all at CPUPRI_INVALID; NULL when memory is short
  * @set_level: the CPU's highest runnable level is now @level
+ * @destroy: gives all of it back; nothing may be running
  * @find: lowest level below @level at which a CPU of @allowed is that @fits accepts (NULL: all
- *	do; if it accepts none at any level, as if NULL); its CPUs, of @span and @allowed, into @found
- *	(NULL: not wanted). Returns the level + 1, or 0 when there is none. A CPU whose level rises
- *	meanwhile is seen at the old or the new level, never at neither
+ *	do; if it accepts none at any level, as if NULL); its CPUs, of @span and @allowed, into
+ *	@found, whose contents are undefined when there is none. NULL: not wanted; then @fits is not
+ *	asked, as Linux does not. Returns the level + 1, or 0 when there is none. A CPU whose level
+ *	rises meanwhile is seen at the old or the new level, never at neither
  * @overload_set: the CPU has pushable RT tasks
  * @overload_clear: it has none any more
  * @overloaded: is anybody? If not RD_NONE, the bit that made it so is visible to @next
- * @next: first overloaded CPU after @cpu (-1: from the start) in number order, -1: none
- * @loop: the push-IPI walk's state
+ * @next: first overloaded CPU after @cpu (-1: from the start) in number order, or in that of
+ *	topology for a layout that says so in @by_index; -1: none
+ * @loop: the push-IPI walk's state, for a layout that has Linux's
+ * @walk_request: somebody wants every overloaded CPU to push. Returns the CPU to interrupt, on
+ *	which walk_arrive() and, when it has pushed, walk_next() are then called, or -1: a walk
+ *	that starts over after this call is under way, or there is nobody to visit
+ * @walk_arrive: the interrupt has come
+ * @walk_next: the CPU to interrupt next, or -1: the walk is over
  * @flag: address of the `overloaded` byte that the fair class reads at every newly idle
  *	balance and enqueue paths write when it changes
  * @map_bytes: bytes of priority map and overload tracking, with what they allocate
  */
 struct rd_ops {
 	const char *name;
+	bool by_index;
 	struct rd *(*create)(const struct shard_topo *topo, const struct shard_plan *plan,
 			     const unsigned long *span);
+	void (*destroy)(struct rd *rd);
 	void (*set_level)(struct rd *rd, u32 cpu, int level);
 	int (*find)(struct rd *rd, int level, u32 this_cpu, const unsigned long *allowed,
 		    unsigned long *found, bool (*fits)(u32 cpu, void *arg), void *arg);
@@ -81,11 +99,20 @@ struct rd_ops {
 	enum rd_overload (*overloaded)(const struct rd *rd, u32 this_cpu);
 	s64 (*next)(const struct rd *rd, s64 cpu);
 	struct rd_loop (*loop)(struct rd *rd);
+	s64 (*walk_request)(struct rd *rd, u32 this_cpu);
+	void (*walk_arrive)(struct rd *rd, u32 this_cpu);
+	s64 (*walk_next)(struct rd *rd, u32 this_cpu);
 	u8 *(*flag)(struct rd *rd);
 	size_t (*map_bytes)(const struct rd *rd);
 };
 
 /* Every layout: stock, pad, split, relayout, node-count, node-mask, series, llc-count, sbm-bits, shard. */
 extern const struct rd_ops *const rd_layouts[]; /* NULL-terminated */
+
+/*
+ * Told what is allocated next: object and C type, for reports. NULL: nobody wants to know.
+ * The simulator sets it to arena_label().
+ */
+extern void (*rd_label_hook)(const char *name, const char *type);
 
 #endif
