@@ -132,6 +132,8 @@ def picture(data: dict[str, Any]) -> Figure:
     # Inches a CPU: as large as the numbers need, as small as the widest machines demand.
     unit = min(0.42, max(0.17, 7.0 / root.width))
     unit = min(unit, 15.0 / root.width)
+    # A small machine's outer box must still hold its title, in letters of about 5 points.
+    root.width = max(root.width, 2 * _PAD + len(root.label) * 5 / 72 / unit)
     width = max(root.width, 6.5 / unit)
     figure = Figure(figsize=(width * unit, (root.height + 1.0) * unit))
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
