@@ -12,8 +12,8 @@
  * Files that are missing mean "unknown"; files that say something that no kernel writes are
  * errors, because a plan made from half-understood input would be silently slow.
  *
- * Directories are opened relative to the root's descriptor: the root may be a link, or be
- * renamed meanwhile, and no path has a fixed length.
+ * Files are opened relative to the descriptor of sys/devices/system: what follows is short,
+ * whatever the root is called, and fits a fixed buffer.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -23,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "cpulist.h"
 #include "topo_build.h"
@@ -107,6 +108,15 @@ __attribute__((format(printf, 2, 3))) static int read_file(struct reader *r, con
 		r->len--;
 	r->text[r->len] = '\0';
 	return 1;
+}
+
+/* A CPU that was never online has no directory, one that is offline none for its caches. */
+static bool has_dir(struct reader *r, u32 cpu, const char *dir)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "cpu/cpu%u/%s", cpu, dir);
+	return !faccessat(r->fd, path, F_OK, 0);
 }
 
 /* What read_file() read, as a number from @min to @max. */
@@ -254,6 +264,8 @@ static int read_caches(struct reader *r, u32 cpu)
 {
 	s32 level[MAX_INDEX], highest = 2;
 
+	if (!has_dir(r, cpu, "cache"))
+		return 0;
 	for (u32 index = 0; index < MAX_INDEX; index++) {
 		int ret = read_level(r, cpu, index, &level[index]);
 
@@ -324,7 +336,7 @@ static int read_nodes(struct reader *r)
 	{
 		char dir[32];
 
-		if (r->cpu[cpu].node >= 0)
+		if (r->cpu[cpu].node >= 0 || !has_dir(r, cpu, ""))
 			continue;
 		snprintf(dir, sizeof(dir), "cpu/cpu%u", cpu);
 		ret = list_numbered(r, dir, "node", &nodes);
@@ -387,7 +399,8 @@ static int read_tree(struct reader *r, struct shard_topo **topo)
 	cpulist_for_each(cpu, &r->possible)
 	{
 		r->cpu[cpu].possible = true;
-		ret = read_topology(r, cpu) ?: read_caches(r, cpu);
+		if (has_dir(r, cpu, ""))
+			ret = read_topology(r, cpu) ?: read_caches(r, cpu);
 		if (ret)
 			goto fail;
 	}
@@ -407,38 +420,48 @@ fail:
 	return ret;
 }
 
+/* Opens ROOT/sys/devices/system; a negative errno value, described, when it is not there. */
+static int open_tree(const char *root, struct shard_err *err)
+{
+	struct stat st;
+	char *path;
+	int fd, ret;
+
+	if (asprintf(&path, "%s/sys/devices/system", root) < 0)
+		return shard_err_set(err, -ENOMEM, "%s: out of memory", root);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ret = fd < 0 ? -errno : 0;
+	free(path);
+	if (!ret)
+		return fd;
+	if (stat(root, &st))
+		return shard_err_set(err, -errno, "%s: %s", root, strerror(errno));
+	if (!S_ISDIR(st.st_mode))
+		return shard_err_set(err, -ENOTDIR, "%s: is not a directory", root);
+	return shard_err_set(err, ret,
+			     "%s: has no sys/devices/system below it (%s), it must be / or the "
+			     "root of a captured tree",
+			     root, strerror(-ret));
+}
+
 int shard_topo_from_sysfs(struct shard_topo **topo, const char *root, struct shard_err *err)
 {
 	struct reader *r = calloc(1, sizeof(*r));
-	int ret, root_fd;
+	int ret;
 
 	if (!r)
 		return shard_err_set(err, -ENOMEM, "%s: out of memory", root);
 	/* "/" prints as "" in front of "/sys" */
 	r->root = strcmp(root, "/") ? root : "";
 	r->err = err;
-	root_fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	r->fd = root_fd < 0
-			? -1
-			: openat(root_fd, "sys/devices/system", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (r->fd < 0) {
-		ret = -errno;
-		if (root_fd < 0)
-			shard_err_set(err, ret, "%s: cannot be opened as a directory: %s", root,
-				      strerror(-ret));
-		else
-			shard_err_set(err, ret,
-				      "%s: has no sys/devices/system below it (%s), it must be / "
-				      "or the root of a captured tree",
-				      root, strerror(-ret));
-	} else {
+	r->fd = open_tree(root, err);
+	ret = r->fd;
+	if (r->fd >= 0) {
 		ret = read_tree(r, topo);
 		close(r->fd);
 	}
-	if (root_fd >= 0)
-		close(root_fd);
 	for (u32 kind = 0; kind < GROUP_KINDS; kind++) {
-		for (u32 first = 0; first < SHARD_LIB_MAX_CPUS; first++)
+		for (u32 first = 0; first < r->nr_cpus; first++)
 			free(r->by_first[kind][first]);
 	}
 	free(r);

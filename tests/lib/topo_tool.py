@@ -112,7 +112,7 @@ class Refusal(unittest.TestCase):
             self.refused("XML", "--hwloc-xml", MACHINES[0])
             self.refused("No such file", "--hwloc-xml", f"{folder}/none")
             self.refused("sys/devices/system", "--sysfs", folder)
-            self.refused("Not a directory", "--sysfs", str(empty))
+            self.refused("is not a directory", "--sysfs", str(empty))
 
     def test_crash_of_hwloc(self) -> None:
         """XML that makes hwloc 2.9 crash: a refusal, or, with a better hwloc, a topology."""
