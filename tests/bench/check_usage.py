@@ -75,6 +75,21 @@ class Usage(unittest.TestCase):
                 key = (row["group"], row["op"], row["plan"], row["density"])
                 assert key in references
 
+    def test_one_cpu(self) -> None:
+        """Where it may use one CPU only, nothing is contended, and it says so with null."""
+        allowed = os.sched_getaffinity(0)
+        try:
+            os.sched_setaffinity(0, {min(allowed)})
+            run = self.run_bench("--short")
+        finally:
+            os.sched_setaffinity(0, allowed)
+        assert run.returncode == 0, run.stderr
+        result = json.loads(run.stdout)
+        assert result["host"]["contended_cpus"] is None
+        contended = [row for row in result["rows"] if row["group"] == "contended"]
+        assert contended
+        assert all(row["ns"] is None and row["ratio"] is None for row in contended)
+
 
 if __name__ == "__main__":
     Usage.binary = sys.argv.pop(1)
