@@ -48,6 +48,7 @@ static void body(u32 cpu, void *arg)
 
 static int build(struct run *run, struct inc *x)
 {
+	const struct shard_plan_opts opts = { .cap = run->cap };
 	struct shard_plan *plan;
 
 	if (!strcmp(run->variant, "atomic")) {
@@ -55,7 +56,7 @@ static int build(struct run *run, struct inc *x)
 		return 0;
 	}
 	arena_label("shard plan", NULL);
-	if (shard_plan_build(&plan, &run->machine->topo, NULL))
+	if (shard_plan_build(&plan, &run->machine->topo, &opts))
 		return run_fail(run, "the machine has no shard plan");
 	x->sharded = arena_alloc(sizeof(*x->sharded), 0, "counter", "struct shard_counter");
 	arena_label("counter line", LAYOUT(counter_line));

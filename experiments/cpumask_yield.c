@@ -108,6 +108,7 @@ static int build(struct run *run, struct yield *y)
 {
 	const char *v = run->variant;
 	bool summary = !strcmp(v, "sbm-summary");
+	const struct shard_plan_opts opts = { .cap = run->cap };
 	struct shard_plan *plan;
 
 	arena_label("mask", !strcmp(v, "llc-byte") ? LAYOUT(byte_line) : LAYOUT(mask_line));
@@ -124,7 +125,7 @@ static int build(struct run *run, struct yield *y)
 		return 0;
 	}
 	arena_label("shard plan", NULL);
-	if (shard_plan_build(&plan, &run->machine->topo, NULL))
+	if (shard_plan_build(&plan, &run->machine->topo, &opts))
 		return run_fail(run, "the machine has no shard plan");
 	arena_label(summary ? "sbm with summary" : "sbm", LAYOUT(sbm_line));
 	y->sbm = sbm_alloc(plan, summary ? SBM_SUMMARY : 0);

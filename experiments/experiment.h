@@ -39,6 +39,7 @@ struct run {
 	const char *variant;
 	const struct machine *machine;
 	const struct model *model;
+	uint32_t cap; /* most CPUs in a shard, 0: the plan's default */
 	struct run_value param[RUN_MAX_METRICS];
 	uint32_t nr_params;
 	struct run_value metric[RUN_MAX_METRICS];

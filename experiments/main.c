@@ -40,6 +40,7 @@ static void run(const struct options *o, const struct machine *machine)
 			 .variant = o->variant,
 			 .machine = machine,
 			 .model = &model,
+			 .cap = o->cap,
 			 .nr_params = o->nr_params };
 	double started;
 

@@ -10,12 +10,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_MACHINE = 256, KEY_VARIANT, KEY_CPUS, KEY_SEED, KEY_PLACEMENT, KEY_PARAM, KEY_LIST };
+#include "shard_plan.h"
+
+enum {
+	KEY_MACHINE = 256,
+	KEY_VARIANT,
+	KEY_CPUS,
+	KEY_CAP,
+	KEY_SEED,
+	KEY_PLACEMENT,
+	KEY_PARAM,
+	KEY_LIST
+};
 
 static const struct argp_option option[] = {
 	{ "machine", KEY_MACHINE, "FILE", 0, "machine file (TOML)", 0 },
 	{ "variant", KEY_VARIANT, "NAME", 0, "layout to run", 0 },
 	{ "cpus", KEY_CPUS, "N", 0, "use only N CPUs of the machine (default: all)", 0 },
+	{ "cap", KEY_CAP, "N", 0, "at most N CPUs a shard, 1 to 64 (default: 64)", 0 },
 	{ "seed", KEY_SEED, "N", 0, "seed of every random decision (default: 1)", 0 },
 	{ "placement", KEY_PLACEMENT, "os|compact|scatter", 0, "which N CPUs (default: os)", 0 },
 	{ "param", KEY_PARAM, "NAME=NUMBER", 0, "parameter of the experiment, may be repeated", 0 },
@@ -88,6 +100,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		o->cpus = (uint32_t)whole_number(arg, "--cpus", 1u << 20);
 		if (!o->cpus)
 			fail("--cpus is 0: give at least 1");
+		return 0;
+	case KEY_CAP:
+		o->cap = (uint32_t)whole_number(arg, "--cap", SHARD_MAX_CAP);
+		if (!o->cap)
+			fail("--cap is 0: give 1 to %u", SHARD_MAX_CAP);
 		return 0;
 	case KEY_SEED:
 		o->seed = whole_number(arg, "--seed", UINT64_MAX);

@@ -10,6 +10,7 @@ struct options {
 	const struct experiment *experiment; /* NULL with @list */
 	const char *variant, *machine;
 	uint32_t cpus; /* 0: all */
+	uint32_t cap;  /* most CPUs in a shard, 0: the plan's default */
 	uint64_t seed;
 	enum placement placement;
 	bool list;

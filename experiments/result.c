@@ -12,6 +12,7 @@
 
 #include "arena.h"
 #include "machine.h"
+#include "shard_plan.h"
 
 #define MAX_LINES 64
 
@@ -152,15 +153,16 @@ json_t *result_json(const struct run *run, uint64_t seed, const char *placement,
 
 	json_object_set_new(metrics, "lines_touched", json_integer(sim_lines_touched()));
 	lines = lines_json(run, &total);
-	return json_pack("{s:s, s:s, s:{s:s, s:i, s:f}, s:I, s:s, s:o, s:o, s:{s:I, s:f, s:f}, "
-			 "s:i, s:o}",
-			 "experiment", run->experiment->name, "variant", run->variant, "machine",
-			 "name", run->machine->name, "cpus", (int)run->model->nr_cpus, "clock_ghz",
-			 run->machine->clock_ghz, "seed", (json_int_t)seed, "placement", placement,
-			 "params", values_json(run->param, run->nr_params), "metrics", metrics,
-			 "simulator", "events", (json_int_t)sim_events(), "seconds", seconds,
-			 "simulated_cycles", run_cycles(run, (double)run->simulated), "nr_lines",
-			 (int)total, "lines", lines);
+	return json_pack(
+		"{s:s, s:s, s:{s:s, s:i, s:f}, s:I, s:s, s:i, s:o, s:o, s:{s:I, s:f, s:f}, "
+		"s:i, s:o}",
+		"experiment", run->experiment->name, "variant", run->variant, "machine", "name",
+		run->machine->name, "cpus", (int)run->model->nr_cpus, "clock_ghz",
+		run->machine->clock_ghz, "seed", (json_int_t)seed, "placement", placement, "cap",
+		(int)(run->cap ? run->cap : SHARD_MAX_CAP), "params",
+		values_json(run->param, run->nr_params), "metrics", metrics, "simulator", "events",
+		(json_int_t)sim_events(), "seconds", seconds, "simulated_cycles",
+		run_cycles(run, (double)run->simulated), "nr_lines", (int)total, "lines", lines);
 }
 
 static json_t *names_json(const char *const *names)
