@@ -224,8 +224,9 @@ bool Loader::sources(const toml::table &root)
 			}
 		}
 		if (!found)
-			return fail(line, name + " has no source: [source] must have an entry \"" +
-						  name + "\" or for a table above it");
+			return fail(line,
+				    name + " has no source: [source] must have an entry for it, "
+					   "or for a table above it");
 	}
 	for (auto &&[key, value] : *table) {
 		std::string name = "source.\"" + std::string(shown(key.str())) + "\"";

@@ -19,7 +19,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,28 +62,20 @@ struct reader {
 	char text[32768];
 };
 
-__attribute__((format(printf, 2, 3))) static int bad_file(struct reader *r, const char *fmt, ...)
-{
-	char what[256];
-	va_list ap;
+/* What is wrong with the file read last; returns -EINVAL. */
+#define bad_file(r, fmt, ...)                                                                    \
+	shard_err_set((r)->err, -EINVAL, "%s/sys/devices/system/%s: " fmt, (r)->root, (r)->path, \
+		      ##__VA_ARGS__)
 
-	va_start(ap, fmt);
-	vsnprintf(what, sizeof(what), fmt, ap);
-	va_end(ap);
-	return shard_err_set(r->err, -EINVAL, "%s/sys/devices/system/%s: %s", r->root, r->path,
-			     what);
-}
+/* Reads a file below sys/devices/system, named by a format; see read_path(). */
+#define read_file(r, ...) (snprintf((r)->path, sizeof((r)->path), __VA_ARGS__), read_path(r))
 
-/* Reads a file below sys/devices/system; 1: read, 0: there is none, else an error. */
-__attribute__((format(printf, 2, 3))) static int read_file(struct reader *r, const char *fmt, ...)
+/* Reads the file @path; 1: read, 0: there is none, else an error. */
+static int read_path(struct reader *r)
 {
 	ssize_t got = 0;
-	va_list ap;
 	int fd, ret;
 
-	va_start(ap, fmt);
-	vsnprintf(r->path, sizeof(r->path), fmt, ap);
-	va_end(ap);
 	fd = openat(r->fd, r->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
 		return 0;
