@@ -1,18 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Searching a byte map, eight CPUs a load.
- *
- * The compare. All values are 0..127, so in a word of eight of them every byte has bit 7
- * clear, and a byte c of 127..255 minus a value never borrows from the byte above it:
- * eight subtractions are one. Bit 7 of c - x, for x in 0..127:
- *
- *   equal to v:  c = 128 with x XOR v for x: set only if x XOR v = 0, as 128 - 0 = 128 and
- *		  128 - (1..127) < 128
- *   below l:	  c = 127 + l, l in 0..128: set if 127 + l - x >= 128, that is x < l
- *
- * The eight bits 7 are then brought together by one multiplication: bit 8i, times
- * 2^(56 - 7i), lands on bit 56 + i; no two of the 64 products share a bit, so nothing
- * carries.
+ * Searching a byte map, eight CPUs a load; bytemap_match.h has the compare.
  *
  * One read a byte. Each word of a line is loaded once in a search, and everything that is
  * said about its CPUs comes from that load. So a CPU whose value changes is judged by its
@@ -21,58 +9,21 @@
  * CPUs found so far (they were read at a higher value) and goes on from the same loaded word.
  * Looking for the value first and for its CPUs in a second pass would find none if the
  * value rose in between, and lose a CPU that is at neither when it is looked at.
- *
- * Byte order: port_le64() puts the byte of position 8g + i into bits 8i..8i+7 everywhere.
  */
 #include "bytemap.h"
+#include "bytemap_match.h"
 #include "shard_mask.h"
 #include "shard_walk.h"
 
-#define ALL_BYTES(x) ((x)*0x0101010101010101ull)
-#define HIGH_BITS    ALL_BYTES(0x80ull)
-
-/* What to compare with, made ready for a whole word. */
-struct match {
-	u64 flip; /* XORed to each value */
-	u64 from; /* minus that */
-};
-
-static inline struct match match_equal(u32 value)
-{
-	struct match m = { ALL_BYTES((u64)value), HIGH_BITS };
-
-	return m;
-}
-
-static inline struct match match_below(u32 limit)
-{
-	struct match m = { 0, ALL_BYTES((u64)limit + 127) };
-
-	return m;
-}
-
-/* Bit i: byte i of @word matches. */
-static inline u64 match_word(struct match m, u64 word)
-{
-	u64 high = (m.from - (word ^ m.flip)) & HIGH_BITS;
-
-	return (high >> 7) * 0x0102040810204080ull >> 56;
-}
-
-static inline u64 load_word(const u64 *line, u32 group)
-{
-	return port_le64(READ_ONCE(line[group]));
-}
-
 /* Positions among @allowed that match. */
-static u64 match_line(struct match m, const u64 *line, u64 allowed)
+static u64 match_line(struct byte_match m, const u64 *line, u64 allowed)
 {
 	u64 hits = 0;
 
 	for (u64 left = allowed; left;) {
 		u32 group = port_ctz64(left) / 8;
 
-		hits |= match_word(m, load_word(line, group)) << group * 8;
+		hits |= byte_match_word(m, byte_load_word(line, group)) << group * 8;
 		left &= ~(0xffull << group * 8);
 	}
 	return hits & allowed;
@@ -83,8 +34,9 @@ static s64 first_cpu_of(const struct shard_plan *plan, u32 shard, u64 hits)
 	return plan->idx_to_cpu[plan->shard[shard].first_idx + port_ctz64(hits)];
 }
 
-static u32 find_match(const struct bytemap *m, struct match match, const unsigned long *allowed,
-		      u32 from_cpu, unsigned long *found, s64 *first_cpu)
+static u32 find_match(const struct bytemap *m, struct byte_match match,
+		      const unsigned long *allowed, u32 from_cpu, unsigned long *found,
+		      s64 *first_cpu)
 {
 	const struct shard_plan *plan = m->plan;
 	struct shard_walk w;
@@ -117,27 +69,13 @@ static u32 find_match(const struct bytemap *m, struct match match, const unsigne
 u32 bytemap_find_equal(const struct bytemap *m, u8 value, const unsigned long *allowed,
 		       u32 from_cpu, unsigned long *found, s64 *first_cpu)
 {
-	return find_match(m, match_equal(value), allowed, from_cpu, found, first_cpu);
+	return find_match(m, byte_match_equal(value), allowed, from_cpu, found, first_cpu);
 }
 
 u32 bytemap_find_below(const struct bytemap *m, u8 limit, const unsigned long *allowed,
 		       u32 from_cpu, unsigned long *found, s64 *first_cpu)
 {
-	return find_match(m, match_below(limit), allowed, from_cpu, found, first_cpu);
-}
-
-/* The lowest byte of @word among those in @which, which is not 0. */
-static u32 lowest_byte(u64 word, u64 which)
-{
-	u32 lowest = BYTEMAP_MAX;
-
-	for (; which; which &= which - 1) {
-		u32 value = word >> port_ctz64(which) * 8 & 0xff;
-
-		if (value < lowest)
-			lowest = value;
-	}
-	return lowest;
+	return find_match(m, byte_match_below(limit), allowed, from_cpu, found, first_cpu);
 }
 
 /*
@@ -152,17 +90,18 @@ static u64 lowest_of_line(const u64 *line, u64 allowed, u32 *limit, s64 *best, b
 	for (u64 left = allowed; left;) {
 		u32 group = port_ctz64(left) / 8;
 		u64 which = left >> group * 8 & 0xff;
-		u64 word = load_word(line, group);
-		u64 below = match_word(match_below(*limit), word) & which;
+		u64 word = byte_load_word(line, group);
+		u64 below = byte_match_word(byte_match_below(*limit), word) & which;
 
 		if (below) {
-			*limit = lowest_byte(word, below);
+			*limit = byte_lowest(word, below);
 			*best = *limit;
 			*lower = true;
 			hits = 0;
 		}
 		if (*best >= 0)
-			hits |= (match_word(match_equal(*limit), word) & which) << group * 8;
+			hits |= (byte_match_word(byte_match_equal(*limit), word) & which)
+				<< group * 8;
 		left &= ~(0xffull << group * 8);
 	}
 	return hits;

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * Eight bytes of a byte map compared at once. Private to core/.
+ *
+ * The compare. All values are 0..127, so in a word of eight of them every byte has bit 7
+ * clear, and a byte c of 127..255 minus a value never borrows from the byte above it:
+ * eight subtractions are one. Bit 7 of c - x, for x in 0..127:
+ *
+ *   equal to v:  c = 128 with x XOR v for x: set only if x XOR v = 0, as 128 - 0 = 128 and
+ *		  128 - (1..127) < 128
+ *   below l:	  c = 127 + l, l in 0..128: set if 127 + l - x >= 128, that is x < l
+ *
+ * The eight bits 7 are then brought together by one multiplication: bit 8i, times
+ * 2^(56 - 7i), lands on bit 56 + i; no two of the 64 products share a bit, so nothing
+ * carries.
+ *
+ * Byte order: port_le64() puts the byte of position 8g + i into bits 8i..8i+7 everywhere.
+ *
+ * Concurrency: on loaded words only. Ordering: none. Context: any.
+ */
+#ifndef BYTEMAP_MATCH_H
+#define BYTEMAP_MATCH_H
+
+#include "bytemap.h"
+
+#define BYTES_ALL(x) ((x)*0x0101010101010101ull)
+#define BYTES_HIGH   BYTES_ALL(0x80ull)
+
+/* What to compare with, made ready for a whole word. */
+struct byte_match {
+	u64 flip; /* XORed to each value */
+	u64 from; /* minus that */
+};
+
+static inline struct byte_match byte_match_equal(u32 value)
+{
+	struct byte_match m = { BYTES_ALL((u64)value), BYTES_HIGH };
+
+	return m;
+}
+
+static inline struct byte_match byte_match_below(u32 limit)
+{
+	struct byte_match m = { 0, BYTES_ALL((u64)limit + 127) };
+
+	return m;
+}
+
+/* Bit i: byte i of @word matches. */
+static inline u64 byte_match_word(struct byte_match m, u64 word)
+{
+	u64 high = (m.from - (word ^ m.flip)) & BYTES_HIGH;
+
+	return (high >> 7) * 0x0102040810204080ull >> 56;
+}
+
+static inline u64 byte_load_word(const u64 *line, u32 group)
+{
+	return port_le64(READ_ONCE(line[group]));
+}
+
+/* The lowest byte of @word among those in @which, which is not 0. */
+static inline u32 byte_lowest(u64 word, u64 which)
+{
+	u32 lowest = BYTEMAP_MAX;
+
+	for (; which; which &= which - 1) {
+		u32 value = word >> port_ctz64(which) * 8 & 0xff;
+
+		if (value < lowest)
+			lowest = value;
+	}
+	return lowest;
+}
+
+#endif /* BYTEMAP_MATCH_H */
