@@ -8,6 +8,9 @@
  * put back between executions, so a case keeps its state in one shared
  * object that its set-up allocates, and pointers to it in statics that only set-up writes.
  *
+ * What the compiler does not instrument is not seen: memset(), memcpy() and assignments of whole
+ * structures to or from shared memory belong into set-up, not into a body.
+ *
  * A body must be a function of what it reads from shared memory: the same values read,
  * the same operations done. It must end: waiting in a loop for another CPU makes
  * executions without end.

@@ -12,8 +12,6 @@
 
 #include "explore_symbols.h"
 
-#define MAX_OUTCOMES_SHOWN 64
-
 const char *x_model_name(enum x_model m)
 {
 	static const char *const names[] = { "sc", "tso", "posted" };
@@ -118,7 +116,7 @@ static json_t *outcomes(const struct x_run *run, const struct x_stats *s)
 
 	if (s->nr_outcomes)
 		qsort(s->outcomes, s->nr_outcomes, sizeof(*s->outcomes), by_results);
-	for (uint32_t i = 0; i < s->nr_outcomes && i < MAX_OUTCOMES_SHOWN; i++) {
+	for (uint32_t i = 0; i < s->nr_outcomes; i++) {
 		json_t *o = json_object(), *values = json_object();
 
 		for (uint32_t k = 0; k < EXPLORE_RESULTS && run->c->results[k]; k++)

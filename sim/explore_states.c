@@ -52,7 +52,7 @@ static void table_grow(void)
 	uint64_t old_size = table_size;
 
 	table_size = old_size ? 2 * old_size : 1u << 16;
-	table = malloc(table_size * sizeof(*table));
+	table = calloc(table_size, sizeof(*table));
 	table_left = calloc(table_size, sizeof(*table_left));
 	if (!table || !table_left)
 		abort();

@@ -22,7 +22,8 @@ static void neighbours(uint32_t cpu)
 	unsigned long found = 0;
 	u32 own;
 
-	bytemap_set(m, cpu, 1);
+	if (cpu < 2) /* with 4 CPUs that store twice there are 1.8 million executions */
+		bytemap_set(m, cpu, 1);
 	bytemap_set(m, cpu, (u8)(10 + cpu));
 	/* Loads the whole word, of which some bytes come from the own store buffer. */
 	own = bytemap_find_equal(m, (u8)(10 + cpu), NULL, cpu, &found, NULL);

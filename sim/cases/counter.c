@@ -17,7 +17,7 @@ static void make_counter(void)
 {
 	plan = case_plan(4, 2);
 	c = port_alloc(sizeof(*c), -1);
-	explore_name(&c->lines, sizeof(c->lines), "counter.lines");
+	explore_name(c, offsetof(struct shard_counter, early), "counter.lines");
 	explore_name(&c->early, sizeof(c->early), "counter.early");
 }
 

@@ -2,7 +2,8 @@
 /*
  * Random small programs, explored in three ways that share little: every execution,
  * every state, and partial order reduction. All must find the same outcomes
- * and agree on whether there is a data race. The programs mix sizes and overlapping
+ * and agree on whether there is a data race; with a bound on preemptions the two that can
+ * have one are compared. The programs mix sizes and overlapping
  * accesses, plain ones, fences, locked and posted operations, and ghosts, under each model.
  *
  * Usage: test_random PROGRAMS [SEED]. Prints the program that differs.
@@ -210,7 +211,8 @@ int main(int argc, char **argv)
 	for (uint32_t n = 0; n < programs; n++) {
 		enum x_model model = (enum x_model)(n % 3);
 		uint32_t nr_cpus = 2 + n / 3 % 3;
-		struct x_stats brute, states, dpor, bounded, one;
+		struct x_stats brute, states, dpor, bounded, few, few_brute;
+		uint32_t bound;
 		const char *wrong = NULL;
 
 		random_state = seed * 1000003 + n;
@@ -219,9 +221,11 @@ int main(int argc, char **argv)
 		explore(nr_cpus, model, X_SEARCH_STATES, X_NO_BOUND, &states);
 		explore(nr_cpus, model, X_SEARCH_DPOR, X_NO_BOUND, &dpor);
 		explore(nr_cpus, model, X_SEARCH_STATES, LONGER_THAN_ANY_RUN, &bounded);
-		explore(nr_cpus, model, X_SEARCH_STATES, 1, &one);
+		bound = below(3);
+		explore(nr_cpus, model, X_SEARCH_STATES, bound, &few);
+		explore(nr_cpus, model, X_SEARCH_BRUTE, bound, &few_brute);
 
-		if (!states.complete || !dpor.complete || !bounded.complete || !one.complete)
+		if (!states.complete || !dpor.complete || !bounded.complete || !few.complete)
 			wrong = "a search without a limit stopped early";
 		else if (!same(&states, &dpor))
 			wrong = "states and dpor differ";
@@ -231,8 +235,10 @@ int main(int argc, char **argv)
 			wrong = "dpor ran an execution twice";
 		else if (!same(&states, &bounded))
 			wrong = "a bound that never binds changed the outcomes";
-		else if (!subset(&one, &states))
-			wrong = "one preemption found what no execution has";
+		else if (!subset(&few, &states))
+			wrong = "few preemptions found what no execution has";
+		else if (few_brute.complete && !same(&few, &few_brute))
+			wrong = "states and brute differ within a bound";
 		if (wrong) {
 			fprintf(stderr,
 				"program %u of seed %llu, model %d: %s\n"
@@ -253,7 +259,8 @@ int main(int argc, char **argv)
 		x_stats_free(&states);
 		x_stats_free(&dpor);
 		x_stats_free(&bounded);
-		x_stats_free(&one);
+		x_stats_free(&few);
+		x_stats_free(&few_brute);
 	}
 	printf("%u programs, %u outcomes, %u with a data race, %u too long for brute force\n"
 	       "executions: brute force %llu, dpor %llu\n",

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * What the code of a case calls, most of it through the compiler's instrumentation: every
+ * access becomes a proposal to the scheduler and is done when propose() returns. On the
+ * main stack, in set-up and final check, accesses are performed at once.
+ *
+ * Only memory from the arena is shared; all else, the own stack above all, is the program's
+ * business. Lines that the case calls constant are read at once, since it makes no
+ * difference when; the claim is checked, a store to one is a failure.
+ */
+#include "explore_internal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "arena.h"
+
+#define MAX_NAMES  64
+#define MO_RELAXED 0
+#define MO_SEQ_CST 5
+
+static struct {
+	uint64_t addr;
+	size_t size;
+	const char *name;
+} names[MAX_NAMES];
+static uint32_t nr_names;
+
+void x_forget_names(void)
+{
+	nr_names = 0;
+}
+
+void explore_name(const void *ptr, size_t size, const char *name)
+{
+	if (nr_names < MAX_NAMES) {
+		names[nr_names].addr = (uint64_t)(uintptr_t)ptr;
+		names[nr_names].size = size;
+		names[nr_names++].name = name;
+	}
+}
+
+void explore_const(const void *ptr, size_t size)
+{
+	uint32_t last = arena_line((const char *)ptr + size - 1);
+
+	for (uint32_t l = arena_line(ptr); l <= last; l++)
+		xw.const_line[l] = 1;
+}
+
+void x_object_name(uint64_t addr, char *buf, size_t size)
+{
+	const struct arena_object *o;
+
+	for (uint32_t i = 0; i < nr_names; i++) {
+		if (addr - names[i].addr < names[i].size) {
+			uint64_t at = addr - names[i].addr;
+
+			snprintf(buf, size, at ? "%s+%llu" : "%s", names[i].name,
+				 (unsigned long long)at);
+			return;
+		}
+	}
+	o = arena_object_of(arena_line((void *)(uintptr_t)addr));
+	snprintf(buf, size, "%s+%llu", o->name,
+		 (unsigned long long)(addr - ARENA_BASE - o->offset));
+}
+
+/* Of a body: lines of its CPU's own heap, which reset() makes zero again. */
+void *x_heap_alloc(size_t size)
+{
+	size_t bytes = (size + LINE_SIZE - 1) & ~(size_t)(LINE_SIZE - 1);
+	struct x_cpu *c;
+
+	if (xw.running == X_NO_CPU)
+		return NULL;
+	c = &xw.cpus[xw.running];
+	if (bytes > X_HEAP_SIZE - c->heap_used) {
+		fprintf(stderr, "schedshard: case %s allocates more than %u bytes in a body\n",
+			xw.the_case->name, X_HEAP_SIZE);
+		abort();
+	}
+	c->heap_used += bytes;
+	return c->heap + c->heap_used - bytes;
+}
+
+void x_fail_at(int cpu, const char *text)
+{
+	if (xw.failure.found)
+		return;
+	xw.failure.found = true;
+	xw.failure.cpu = cpu;
+	xw.failure.steps = xw.steps;
+	snprintf(xw.failure.text, sizeof(xw.failure.text), "%s", text);
+}
+
+void explore_fail(const char *fmt, ...)
+{
+	char text[sizeof(xw.failure.text)];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	x_fail_at(xw.running, text);
+}
+
+void explore_result(uint32_t slot, uint64_t val)
+{
+	xw.results[slot] = val;
+}
+
+uint64_t explore_result_of(uint32_t slot)
+{
+	return xw.results[slot];
+}
+
+/* Entries of the own buffer that must have left it before these bytes can be read. */
+static uint32_t after_posted(const struct x_cpu *c, uint64_t addr, uint32_t size)
+{
+	for (uint32_t i = c->tail; i-- > c->head;) {
+		const struct x_buffered *b = &c->buf[i];
+
+		if (b->kind != X_STORE && x_overlap(b->addr, b->size, addr, size))
+			return c->flushed + (i - c->head) + 1;
+	}
+	return 0;
+}
+
+/* Hand the operation to the scheduler; it is done when this returns. */
+static uint64_t propose(struct x_op op)
+{
+	struct x_cpu *c = &xw.cpus[xw.running];
+	bool writes = op.kind == X_STORE || op.kind == X_RMW || op.kind == X_CAS;
+
+	if (writes && xw.const_line[arena_line((void *)(uintptr_t)op.addr)])
+		explore_fail("store to an object that the case calls constant");
+	if (op.kind == X_LOAD)
+		op.after = after_posted(c, op.addr, op.size);
+	else if (!op.buffered && !op.ghost)
+		op.after = c->flushed + c->tail - c->head;
+	c->next = op;
+	fiber_switch(&xw.fibers[xw.running], &xw.scheduler);
+	return c->answer;
+}
+
+/* On a CPU, and in memory that another CPU can change? */
+static bool shared(const volatile void *addr)
+{
+	return xw.running != X_NO_CPU && arena_contains(addr);
+}
+
+static bool shared_load(const volatile void *addr)
+{
+	return shared(addr) && !xw.const_line[arena_line(addr)];
+}
+
+static struct x_op make_op(enum x_kind kind, const volatile void *addr, unsigned int size,
+			   const void *pc)
+{
+	return (struct x_op){ .kind = (uint8_t)kind,
+			      .addr = (uint64_t)(uintptr_t)addr,
+			      .size = (uint8_t)size,
+			      .pc = pc };
+}
+
+uint64_t sim_load(const volatile void *addr, unsigned int size, int mo, const void *pc)
+{
+	if (!shared_load(addr))
+		return sim_raw_read(addr, size);
+	return propose(make_op(X_LOAD, addr, size, pc));
+}
+
+void sim_store(volatile void *addr, unsigned int size, uint64_t val, int mo, const void *pc)
+{
+	struct x_op op = make_op(X_STORE, addr, size, pc);
+
+	if (!shared(addr)) {
+		sim_raw_write(addr, size, val);
+		return;
+	}
+	/* A seq_cst store is xchg, or mov and mfence: nothing is left in the buffer behind it. */
+	op.buffered = xw.model != X_SC && mo != MO_SEQ_CST;
+	op.val = val;
+	propose(op);
+}
+
+uint64_t sim_rmw(volatile void *addr, unsigned int size, enum sim_rmw_op rmw, uint64_t operand,
+		 int mo, const void *pc)
+{
+	struct x_op op = make_op(X_RMW, addr, size, pc);
+
+	if (!shared(addr)) {
+		uint64_t old = sim_raw_read(addr, size);
+
+		sim_raw_write(addr, size, sim_rmw_result(rmw, old, operand));
+		return old;
+	}
+	/*
+	 * The compiler does not tell whether the result is wanted. In port.h those that
+	 * give one are seq_cst, those that give none are relaxed.
+	 */
+	op.buffered = xw.model == X_POSTED && mo == MO_RELAXED;
+	op.rmw = (uint8_t)rmw;
+	op.val = operand;
+	return propose(op);
+}
+
+bool sim_cas(volatile void *addr, unsigned int size, uint64_t *expected, uint64_t desired, int mo,
+	     const void *pc)
+{
+	struct x_op op = make_op(X_CAS, addr, size, pc);
+	uint64_t found;
+
+	op.val = desired;
+	op.expected = *expected;
+	if (shared(addr)) {
+		found = propose(op);
+	} else {
+		found = sim_raw_read(addr, size);
+		if (found == op.expected)
+			sim_raw_write(addr, size, desired);
+	}
+	*expected = found;
+	return found == op.expected;
+}
+
+void sim_fence(int mo, const void *pc)
+{
+	/* Weaker fences order loads with loads and stores with stores, which TSO does by itself. */
+	if (xw.running != X_NO_CPU && xw.model != X_SC && mo == MO_SEQ_CST)
+		propose(make_op(X_FENCE, NULL, 0, pc));
+}
+
+void sim_plain(const volatile void *addr, unsigned int size, bool write, const void *pc)
+{
+	struct x_op op = make_op(write ? X_STORE : X_LOAD, addr, size, pc);
+
+	if (write ? !shared(addr) : !shared_load(addr))
+		return;
+	op.plain = true;
+	op.buffered = write && xw.model != X_SC;
+	propose(op);
+}
+
+void explore_ghost_set(uint32_t slot, uint64_t val)
+{
+	struct x_op op = make_op(X_STORE, &xw.ghosts[slot], 8, __builtin_return_address(0));
+
+	if (xw.running == X_NO_CPU) {
+		xw.ghosts[slot] = val;
+		return;
+	}
+	op.val = val;
+	op.ghost = true;
+	propose(op);
+}
+
+uint64_t explore_ghost_get(uint32_t slot)
+{
+	struct x_op op = make_op(X_LOAD, &xw.ghosts[slot], 8, __builtin_return_address(0));
+
+	if (xw.running == X_NO_CPU)
+		return xw.ghosts[slot];
+	op.ghost = true;
+	return propose(op);
+}

@@ -1,0 +1,233 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""schedshard-explore on all its cases: verdicts, schedules, and that the figures repeat.
+
+Usage: explore_cases.py EXPLORER GROUP. A group is the part of the cases' names before the first
+dash; "coverage" checks that every case there is, at every number of CPUs, stands in the table.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+BOUNDED = ("--preemptions", "2")
+
+REPEATED = 10_000_000  # transitions: longer cases are run once only
+
+# name, CPUs, whether a violation is there, further options. Litmus tests are in explore_litmus.py.
+# Bounded: too many interleavings; those with at most so many preemptions are run.
+TABLE: list[tuple[str, list[int], bool, tuple[str, ...]]] = [
+    ("summary-set-search", [2, 3, 4], False, ()),
+    ("summary-realtime", [2, 3, 4], False, ()),
+    ("summary-clear-set-search", [2, 3, 4], False, ()),
+    ("summary-two-set", [3, 4], False, ()),
+    ("summary-two-shards", [2, 3], False, ()),
+    ("summary-two-shards", [4], False, BOUNDED),
+    ("summary-all-set", [2], False, ()),
+    ("summary-all-set", [3], False, BOUNDED),
+    ("summary-search-twice", [2], False, ()),
+    ("summary-search-twice", [3], True, ()),
+    ("posted-summary-set-search", [2, 3, 4], False, ()),
+    ("posted-summary-clear-set-search", [2, 3, 4], False, ()),
+    ("posted-summary-two-set", [3, 4], False, ()),
+    ("posted-summary-two-shards", [2, 3], False, ()),
+    ("posted-summary-two-shards", [4], False, ("--preemptions", "1")),
+    ("posted-summary-all-set", [2], False, ()),
+    ("posted-summary-all-set", [3], False, BOUNDED),
+    ("posted-summary-search-twice", [2], False, ()),
+    ("posted-summary-search-twice", [3], True, ()),
+    ("sbm-claim", [2, 3, 4], False, ()),
+    ("sbm-claim-summary", [2, 3, 4], False, ()),
+    ("sbm-lock", [2, 3, 4], False, ()),
+    ("sbm-neighbours", [2, 3], False, ()),
+    ("sbm-walk", [2, 3, 4], False, ()),
+    ("sbm-walk-wrap", [2, 3, 4], False, ()),
+    ("sbm-walk-and-wrap", [2, 3, 4], False, ()),
+    ("sbm-walk-next", [2, 3, 4], False, ()),
+    ("sbm-walk-summary", [2, 3, 4], False, ()),
+    ("sbm-walk-stale", [2, 3, 4], False, ()),
+    ("bytemap-neighbours", [2, 3, 4], False, ()),
+    ("bytemap-rise", [2, 3, 4], False, ()),
+    ("bytemap-rise-below", [2, 3, 4], False, ()),
+    ("bytemap-rise-order", [2, 3, 4], False, ()),
+    ("bytemap-rise-fall", [3, 4], False, ()),
+    ("counter-is-zero", [3, 4], False, ()),
+    ("counter-more-than", [3, 4], False, ()),
+    ("counter-increments", [2, 3, 4], False, ()),
+    ("counter-attach", [2, 3, 4], False, ()),
+    ("counter-attach-hand-over", [2, 3, 4], False, ()),
+    ("plan-publish", [2, 3, 4], False, ()),
+    ("wakeup-sbm", [2, 3, 4], False, ()),
+    ("wakeup-sbm-summary", [2, 3, 4], False, ()),
+    ("wakeup-bytemap", [2, 3, 4], False, ()),
+    ("pattern-count-mask", [2, 3, 4], False, ()),
+    ("pattern-level-rise", [2, 3, 4], False, ()),
+    ("pattern-byte-summary", [2, 3, 4], False, ()),
+    ("planted-plan-early", [2, 3], True, ()),
+    ("planted-wakeup-waker", [2, 3, 4], True, ()),
+    ("planted-wakeup-worker", [2, 3, 4], True, ()),
+    ("planted-wakeup-order", [2, 3, 4], True, ()),
+    ("planted-count-mask", [2, 3, 4], True, ()),
+    ("planted-level-rise", [2, 3, 4], True, ()),
+    ("planted-plain-rmw", [2, 3, 4], True, ()),
+    ("planted-separate-bits", [3, 4], True, ()),
+    ("planted-byte-summary", [2, 3, 4], True, ()),
+    ("planted-summary-clean", [2, 3, 4], True, ()),
+    ("planted-summary-note", [2, 3, 4], True, ()),
+]
+
+# Planted bugs that store buffers bring about: without them there is nothing to find.
+NEEDS_BUFFERS = [
+    "planted-wakeup-waker",
+    "planted-wakeup-worker",
+    "planted-byte-summary",
+    "planted-summary-clean",
+    "planted-summary-note",
+]
+
+# What the schedule of a planted bug must tell, to be of use: the file it is in, and the message.
+# (Of functions inlined into each other addr2line cannot always tell the right one in clang's code.)
+TELLS = {
+    "planted-wakeup-waker": ("wakeup.c", "lost wake-up"),
+    "planted-wakeup-worker": ("bytemap.h", "lost wake-up"),
+    "planted-wakeup-order": ("wakeup.c", "lost wake-up"),
+    "planted-count-mask": ("order.c", "the mask is empty"),
+    "planted-level-rise": ("order.c", "at no level"),
+    "planted-plain-rmw": ("sbm.h", "bits are left"),
+    "planted-separate-bits": ("bits.c", "found the set empty"),
+    "planted-byte-summary": ("bits.c", "empty"),
+    "planted-summary-clean": ("shard_summary.c", "empty"),
+    "planted-summary-note": ("shard_summary.h", "empty"),
+    "planted-plan-early": ("plan.c", "the plan has no CPUs"),
+}
+
+STEP_KEYS = {"step", "cpu", "actor", "operation", "function", "source"}
+
+
+@dataclass
+class Explorer:
+    """The program under test."""
+
+    path: str
+
+    def run(self, *args: str) -> tuple[dict[str, Any], int]:
+        """One run: its JSON and its exit status."""
+        run = subprocess.run([self.path, *args], capture_output=True, text=True, check=False)
+        assert run.stderr == "", run.stderr
+        report = json.loads(run.stdout)
+        assert isinstance(report, dict)
+        return report, run.returncode
+
+    def cases(self) -> list[dict[str, Any]]:
+        """What --list says."""
+        run = subprocess.run([self.path, "--list"], capture_output=True, text=True, check=True)
+        cases = json.loads(run.stdout)
+        assert isinstance(cases, list)
+        return cases
+
+
+def check_schedule(name: str, violation: dict[str, Any]) -> None:
+    """A failing schedule is complete and says where each step comes from."""
+    steps = violation["schedule"]
+    assert steps, f"{name}: a violation without a schedule"
+    assert [s["step"] for s in steps] == list(range(1, len(steps) + 1))
+    for step in steps:
+        assert set(step) >= STEP_KEYS, step
+        assert step["function"] != "?", f"{name}: step {step} comes from nowhere"
+        assert step["operation"] == "fence" or {"object", "size", "value"} <= set(step), step
+    if name in TELLS:
+        file, message = TELLS[name]
+        assert any(s["source"].startswith(f"{file}:") for s in steps), f"{name}: no step in {file}"
+        assert message in violation["message"], f"{name}: {violation['message']}"
+
+
+def check_case(explorer: Explorer, name: str, cpus: int, bad: bool, extra: tuple[str, ...]) -> None:
+    """One case at one number of CPUs."""
+    args = (name, "--cpus", str(cpus), *extra)
+    report, status = explorer.run(*args)
+    label = " ".join(args)
+    print(
+        f"{label}: {report['verdict']}, {report['executions']} executions, "
+        f"{report['transitions']} transitions, {report['seconds']:.2f} s"
+    )
+    assert report["verdict"] == ("violation" if bad else "clean"), label
+    assert status == (1 if bad else 0), f"{label}: exit status {status}"
+    assert report["complete"] is True, f"{label}: not complete"
+    assert report["executions"] > 1, f"{label}: a single interleaving proves nothing"
+    assert report["cpus"] == cpus
+    assert sum(o["executions"] for o in report["outcomes"]) == report["executions"]
+    assert (report["violation"] is not None) == bad
+    assert (report["failing"] > 0) == bad
+    if bad:
+        check_schedule(name, report["violation"])
+
+    if report["transitions"] > REPEATED:
+        return
+    again, _ = explorer.run(*args)
+    del report["seconds"], again["seconds"]
+    assert again == report, f"{label}: two runs differ"
+
+
+def check_other_search(explorer: Explorer, name: str, cpus: int, bad: bool) -> None:
+    """The search over states comes to the same verdict and the same outcomes."""
+    dpor, _ = explorer.run(name, "--cpus", str(cpus))
+    states, _ = explorer.run(name, "--cpus", str(cpus), "--search", "states")
+    assert states["verdict"] == ("violation" if bad else "clean"), name
+    assert [o["results"] for o in states["outcomes"]] == [o["results"] for o in dpor["outcomes"]]
+
+
+def check_sc(explorer: Explorer, name: str, cpus: int) -> None:
+    """A bug that takes store buffers is not there without them; others are."""
+    report, _ = explorer.run(name, "--cpus", str(cpus), "--model", "sc")
+    bad = name not in NEEDS_BUFFERS
+    assert report["verdict"] == ("violation" if bad else "clean"), f"{name} under sc"
+
+
+def check_bound(explorer: Explorer, name: str, cpus: int) -> None:
+    """The shortest schedule is found within its own number of preemptions, and not within less."""
+    report, _ = explorer.run(name, "--cpus", str(cpus))
+    needed = report["violation"]["preemptions"]
+    within, status = explorer.run(name, "--cpus", str(cpus), "--preemptions", str(needed))
+    assert status == 1, f"{name}: not found within {needed} preemptions"
+    assert within["violation"]["preemptions"] == needed
+    if needed:
+        _, status = explorer.run(name, "--cpus", str(cpus), "--preemptions", str(needed - 1))
+        assert status == 0, f"{name}: found within {needed - 1} preemptions, {needed} were said"
+
+
+def check_coverage(explorer: Explorer) -> None:
+    """No case is left out of the table, except where it says why."""
+    tabled = {(name, n) for name, cpus, _, _ in TABLE for n in cpus}
+    for case in explorer.cases():
+        name = case["name"]
+        if case["kind"] == "litmus" or name == "posted-summary-realtime":
+            # The latter: shard_summary.h promises no real time to machines with weak atomics,
+            # and forbids nothing either.
+            continue
+        for cpus in range(case["min_cpus"], case["max_cpus"] + 1):
+            assert (name, cpus) in tabled, f"{name} with {cpus} CPUs is in no test"
+
+
+def main() -> None:
+    """Check one group."""
+    explorer, group = Explorer(sys.argv[1]), sys.argv[2]
+    if group == "coverage":
+        check_coverage(explorer)
+        return
+    rows = [row for row in TABLE if row[0].split("-")[0] == group]
+    assert rows, f"no case in group {group}"
+    for name, cpus, bad, extra in rows:
+        for n in cpus:
+            check_case(explorer, name, n, bad, extra)
+        if not extra:
+            check_other_search(explorer, name, cpus[0], bad)
+        if name.startswith("planted-"):
+            check_sc(explorer, name, cpus[0])
+            check_bound(explorer, name, cpus[0])
+
+
+main()

@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""schedshard-explore's command line: bad usage is one line and status 2; limits; the text form.
+
+Usage: explore_usage.py EXPLORER
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+BAD = [
+    (["litmus-ssb"], "no case is called 'litmus-ssb'; the nearest name is 'litmus-sb'"),
+    (["sumary-set-serch"], "the nearest name is 'summary-set-search'"),
+    ([], "which case?"),
+    (["litmus-sb", "litmus-mp"], "only one case"),
+    (["litmus-sb", "--cpus", "3"], "case 'litmus-sb' is for 2 to 2 CPUs"),
+    (["summary-set-search", "--cpus", "0"], "'0' is not a number from 1"),
+    (["summary-set-search", "--cpus", "two"], "'two' is not a number"),
+    (["summary-set-search", "--cpus"], "--cpus needs a value"),
+    (["litmus-sb", "--model", "arm"], "'arm' is none of 'tso', 'sc', 'posted'"),
+    (["litmus-sb", "--search", "random"], "'random' is none of 'dpor', 'states', 'brute'"),
+    (["litmus-sb", "--preemptions", "-1"], "'-1' is not a number"),
+    (["litmus-sb", "--search", "dpor", "--preemptions", "1"], "does not go with --search dpor"),
+    (["litmus-sb", "--executions", "0"], "'0' is not a number from 1"),
+    (["litmus-sb", "--verbose"], "unknown option '--verbose'"),
+]
+
+
+def run(explorer: str, *args: str) -> subprocess.CompletedProcess[str]:
+    """Run it."""
+    return subprocess.run([explorer, *args], capture_output=True, text=True, check=False)
+
+
+def check_bad(explorer: str) -> None:
+    """Nothing on stdout, one line on stderr, status 2."""
+    for args, message in BAD:
+        done = run(explorer, *args)
+        assert done.returncode == 2, f"{args}: exit status {done.returncode}"
+        assert done.stdout == "", args
+        assert done.stderr.count("\n") == 1, done.stderr
+        assert done.stderr.endswith("\n"), done.stderr
+        assert done.stderr.startswith("schedshard: "), done.stderr
+        assert message in done.stderr, f"{args}: {done.stderr}"
+
+
+def check_limit(explorer: str) -> None:
+    """A search that was stopped says so."""
+    args = ("summary-set-search", "--cpus", "4", "--executions", "100")
+    for search in ("dpor", "states", "brute"):
+        report = json.loads(run(explorer, *args, "--search", search).stdout)
+        assert report["complete"] is False, search
+        assert report["executions"] == 100, search
+    text = run(explorer, *args, "--text").stdout
+    assert "search not complete" in text, text
+
+
+def check_bound_counts(explorer: str) -> None:
+    """More preemptions, more executions, until there are no more to allow."""
+    counts = []
+    for bound in range(7):
+        done = run(explorer, "litmus-iriw", "--search", "brute", "--preemptions", str(bound))
+        report = json.loads(done.stdout)
+        assert report["preemption_bound"] == bound
+        assert report["complete"] is True
+        counts.append(report["executions"])
+    unbounded = json.loads(run(explorer, "litmus-iriw", "--search", "brute").stdout)
+    assert counts == sorted(counts)
+    assert 1 < counts[0] < counts[1] < counts[-1] == unbounded["executions"], counts
+
+
+def check_text(explorer: str) -> None:
+    """The text says what the JSON says."""
+    report = json.loads(run(explorer, "planted-count-mask").stdout)
+    done = run(explorer, "planted-count-mask", "--text")
+    assert done.returncode == 1
+    assert f"{report['executions']} executions" in done.stdout
+    assert report["violation"]["message"] in done.stdout
+    lines = done.stdout.splitlines()
+    head = next(i for i, line in enumerate(lines) if line.startswith("step"))
+    rows = lines[head + 1 :]
+    assert len(rows) == len(report["violation"]["schedule"])
+    for row, step in zip(rows, report["violation"]["schedule"], strict=True):
+        assert row.split()[:2] == [str(step["step"]), str(step["cpu"])], row
+        assert step["object"] in row, row
+        assert step["function"] in row, row
+
+
+def main() -> None:
+    """Check everything."""
+    explorer = sys.argv[1]
+    check_bad(explorer)
+    check_limit(explorer)
+    check_bound_counts(explorer)
+    check_text(explorer)
+    done = run(explorer, "--help")
+    assert done.returncode == 0
+    assert "--preemptions" in done.stdout
+
+
+main()

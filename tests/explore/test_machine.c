@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * What the explorer says of cases that break its rules, and the parts of the machine that
+ * cases seldom meet: a loop without end, a store to what was called constant, an
+ * allocation in a body, accesses wider than a word and across two words.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arena.h"
+#include "explore_search.h"
+
+void *port_alloc(size_t size, int node);
+
+static uint64_t *mem;
+static void *allocated[EXPLORE_MAX_CPUS];
+static int failures;
+
+#define CHECK(cond)                                                                \
+	do {                                                                       \
+		if (!(cond)) {                                                     \
+			fprintf(stderr, "%s:%d: %s\n", __func__, __LINE__, #cond); \
+			failures++;                                                \
+		}                                                                  \
+	} while (0)
+
+static void setup(uint32_t nr_cpus)
+{
+	mem = port_alloc(256, -1);
+	explore_name(mem, 8, "x");
+}
+
+static void setup_const(uint32_t nr_cpus)
+{
+	setup(nr_cpus);
+	explore_const(mem, 64);
+}
+
+/* All searches of one case under one model; the results of the last are left in @s. */
+static void explore(const struct explore_case *c, enum x_model model, struct x_stats *s)
+{
+	static const enum x_search all[] = { X_SEARCH_BRUTE, X_SEARCH_STATES, X_SEARCH_DPOR };
+	int64_t failing = -1;
+
+	memset(s, 0, sizeof(*s));
+	for (int i = 0; i < 3; i++) {
+		struct x_options o = { .search = all[i], .preemptions = X_NO_BOUND };
+
+		x_stats_free(s);
+		x_machine_init(c, 2, model, all[i] == X_SEARCH_STATES);
+		if (all[i] == X_SEARCH_DPOR)
+			x_search_dpor(&o, s);
+		else
+			x_search_states(&o, s);
+		CHECK(s->complete);
+		CHECK(failing < 0 || failing == !s->failing);
+		failing = !s->failing;
+	}
+}
+
+/* Waits for a store that never comes. */
+static void wait_for_ever(uint32_t cpu)
+{
+	if (!cpu) {
+		while (!sim_load(mem, 8, 0, NULL))
+			;
+	}
+}
+
+static void test_endless(void)
+{
+	static const struct explore_case c = { .name = "endless",
+					       .setup = setup,
+					       .body = wait_for_ever };
+	struct x_stats s;
+
+	explore(&c, X_TSO, &s);
+	CHECK(s.failing == 1);
+	CHECK(s.shortest && strstr(s.shortest->failure.text, "no end"));
+	CHECK(s.max_steps == X_MAX_STEPS);
+	x_stats_free(&s);
+}
+
+static void store_to_const(uint32_t cpu)
+{
+	if (cpu)
+		sim_store(mem + 1, 8, 1, 0, NULL);
+	else
+		explore_result(0, sim_load(mem, 8, 0, NULL));
+}
+
+static void test_const(void)
+{
+	static const struct explore_case c = { .name = "const",
+					       .setup = setup_const,
+					       .body = store_to_const };
+	struct x_stats s;
+
+	explore(&c, X_SC, &s);
+	CHECK(s.executions == 1 && s.max_steps == 1); /* the load is no step */
+	CHECK(s.shortest && strstr(s.shortest->failure.text, "constant"));
+	CHECK(s.shortest && s.shortest->failure.cpu == 1);
+	x_stats_free(&s);
+}
+
+/* The same lines in every execution, zeroed, whichever CPU allocates first. */
+static void allocate(uint32_t cpu)
+{
+	uint64_t *p;
+
+	sim_rmw(mem, 8, SIM_RMW_ADD, 1, 5, NULL);
+	p = port_alloc(100, -1);
+	explore_check(!allocated[cpu] || allocated[cpu] == p, "other lines than last time");
+	allocated[cpu] = p;
+	explore_check(p != allocated[!cpu], "the other CPU's lines");
+	explore_check(!sim_load(p, 8, 0, NULL), "not zeroed");
+	sim_store(p, 8, 1, 0, NULL);
+}
+
+static void test_allocation(void)
+{
+	static const struct explore_case c = { .name = "allocate",
+					       .setup = setup,
+					       .body = allocate };
+	struct x_stats s;
+
+	memset(allocated, 0, sizeof(allocated));
+	explore(&c, X_TSO, &s);
+	CHECK(!s.failing && s.executions == 2);
+	x_stats_free(&s);
+}
+
+/* 16 bytes stored plainly enter the buffer as two words, and are forwarded from there. */
+static void wide(uint32_t cpu)
+{
+	uint64_t seen[2];
+
+	if (cpu) {
+		explore_result(0, sim_load(mem, 8, 0, NULL));
+		explore_result(1, sim_load(mem + 1, 8, 0, NULL));
+		return;
+	}
+	sim_plain(mem + 2, 16, true, NULL);
+	mem[2] = 3;
+	mem[3] = 4;
+	sim_plain(mem + 2, 16, false, NULL);
+	memcpy(seen, mem + 2, sizeof(seen));
+	explore_check(seen[0] == 3 && seen[1] == 4, "own bytes are not forwarded");
+	/* Across two words, so that the hash has both to see to. */
+	sim_store((char *)mem + 4, 8, 0x200000001ull, 0, NULL);
+	sim_store(mem + 1, 4, 7, 0, NULL);
+	explore_check(sim_load((char *)mem + 4, 8, 0, NULL) == 0x700000001ull,
+		      "the newer store is not laid over the older one");
+}
+
+static void check_wide(uint32_t nr_cpus)
+{
+	explore_check(mem[0] == 0x100000000ull && mem[1] == 7 && mem[2] == 3 && mem[3] == 4,
+		      "memory in the end");
+}
+
+static void test_wide(void)
+{
+	static const struct explore_case c = {
+		.name = "wide", .setup = setup, .body = wide, .check = check_wide
+	};
+	struct x_stats s;
+
+	for (enum x_model m = X_SC; m <= X_POSTED; m++) {
+		explore(&c, m, &s);
+		CHECK(!s.failing);
+		/* Loaded before, between and after the two stores. */
+		CHECK(s.nr_outcomes == 5);
+		x_stats_free(&s);
+	}
+}
+
+int main(void)
+{
+	test_endless();
+	test_const();
+	test_allocation();
+	test_wide();
+	return failures != 0;
+}
