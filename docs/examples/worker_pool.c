@@ -136,7 +136,7 @@ int main(int argc, char **argv)
 	wait_for_all();
 
 	for (u32 task = 0; task < TASKS; task++)
-		once += runs_of[task] == 1;
+		once += READ_ONCE(runs_of[task]) == 1;
 	printf("%u of %u tasks ran once, %lld are counted\n", once, TASKS,
 	       (long long)shard_counter_sum(&done));
 
