@@ -11,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from conftest import FAKES
@@ -26,10 +27,10 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def children_of(pid: int) -> list[int]:
-    listing = subprocess.run(
-        ["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False
-    )
-    return [int(word) for word in listing.stdout.split()]
+    try:
+        return [child.pid for child in psutil.Process(pid).children()]
+    except psutil.NoSuchProcess:
+        return []
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
