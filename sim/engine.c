@@ -524,6 +524,15 @@ void sim_measure_from_here(void)
 	sim.nr_touched = 0;
 }
 
+void sim_observe(void (*look)(void *arg), void *arg)
+{
+	struct cpu *c = sim.running;
+
+	sim.running = NULL;
+	look(arg);
+	sim.running = c;
+}
+
 const struct stats *sim_stats(void)
 {
 	return &sim.stats;

@@ -65,6 +65,9 @@ uint64_t sim_random(void);
 /** sim_measure_from_here - forget the statistics of the warm-up. */
 void sim_measure_from_here(void);
 
+/** sim_observe - call @look(arg) now, outside of simulated time: its accesses are free. */
+void sim_observe(void (*look)(void *arg), void *arg);
+
 /* ---- for reports ---- */
 
 const struct stats *sim_stats(void);

@@ -39,6 +39,11 @@ void toy_begin(const char *protocol, uint64_t seed)
 	CHECK(!sim_init(&model, seed));
 }
 
+const struct model *toy_model(void)
+{
+	return &model;
+}
+
 void toy_end(void)
 {
 	sim_exit();

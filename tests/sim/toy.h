@@ -60,6 +60,7 @@ struct script {
 /* A fresh simulated toy; @protocol: extra lines for its [protocol] table. */
 void toy_begin(const char *protocol, uint64_t seed);
 void toy_end(void);
+const struct model *toy_model(void);
 
 /* Runs a script; compiled with instrumentation. */
 void toy_body(uint32_t cpu, void *script);

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * One CPU: runs its current thread's program until something wants the kernel, then does what is
+ * wanted, then goes on.
+ *
+ * Why no interrupt is lost: whoever interrupts writes first (wake_list, irq_work, resched) and
+ * sends then. What arrives while this CPU is in the kernel ends its next sim_compute() at
+ * once, and the words are looked at before every sim_compute(). Interrupts that arrive together
+ * are one; a second look at empty words does nothing.
+ *
+ * Time: from rt_enter() to rt_enter(). Waiting for a cache line in the kernel is kernel time, as
+ * a profiler counts it; an idle CPU is halted, and its cycles are not counted at all.
+ */
+#include "rq.h"
+
+#include <stdlib.h>
+
+void rt_enter(struct rt_cpu *me, enum rt_mode mode)
+{
+	u64 now = sim_now();
+
+	if (now > me->since) { /* not so shortly after rt_measure_from_here() */
+		me->stats.time[me->mode] += now - me->since;
+		me->since = now;
+	}
+	me->mode = mode;
+}
+
+/* ---- timers ---- */
+
+static void add_timer(struct rt_cpu *me, u64 when, struct rt_task *p)
+{
+	u32 i;
+
+	if (me->nr_timers == me->cap_timers) {
+		me->cap_timers = me->cap_timers ? 2 * me->cap_timers : 8;
+		me->timer = realloc(me->timer, me->cap_timers * sizeof(*me->timer));
+		if (!me->timer)
+			abort();
+	}
+	for (i = me->nr_timers++; i > 0 && me->timer[i - 1].when <= when; i--)
+		me->timer[i] = me->timer[i - 1];
+	me->timer[i] = (struct rt_timer){ when, p };
+}
+
+static u64 next_timer(const struct rt_cpu *me)
+{
+	return me->nr_timers ? me->timer[me->nr_timers - 1].when : UINT64_MAX;
+}
+
+void rt_sleep_until(struct rt_cpu *me, u64 when)
+{
+	struct rt_task *p = me->curr;
+
+	rt_syscall_begin(me);
+	WRITE_ONCE(p->state, RT_ASLEEP);
+	add_timer(me, when, p);
+	p->thread->blocked = true;
+}
+
+void rt_block(struct rt_cpu *me)
+{
+	rt_enter(me, RT_KERNEL);
+	WRITE_ONCE(me->curr->state, RT_ASLEEP);
+	me->curr->thread->blocked = true;
+}
+
+void rt_exit(struct rt_cpu *me)
+{
+	me->curr->thread->exited = true;
+	rt_block(me);
+}
+
+void rt_yield(struct rt_cpu *me)
+{
+	rt_syscall_begin(me);
+	me->requeue = true;
+}
+
+/* ---- interrupts ---- */
+
+static void tick(struct rt_cpu *me)
+{
+	sim_spend(me->rt->costs.tick);
+	rt_lock(&me->rq->lock);
+	(void)READ_ONCE(me->rq->nr_running);
+	(void)READ_ONCE(me->curr->level);
+	rt_unlock(&me->rq->lock);
+	while (me->next_tick <= sim_now())
+		me->next_tick += me->rt->costs.tick_period;
+	me->stats.ticks++;
+}
+
+static void take_interrupts(struct rt_cpu *me)
+{
+	while (next_timer(me) <= sim_now())
+		rt_wake(me, me->timer[--me->nr_timers].task);
+	if (me->curr != me->idle && me->next_tick <= sim_now())
+		tick(me);
+	if (READ_ONCE(me->rq->wake_list))
+		rt_take_woken(me);
+	if (READ_ONCE(me->rq->irq_work))
+		rt_push_work(me);
+}
+
+/* ---- computing ---- */
+
+static u64 compute(struct rt_cpu *me, u64 ps)
+{
+	struct rt *rt = me->rt;
+	u64 left;
+
+	me->in_kernel = false;
+	if (!--rt->in_kernel && rt->check)
+		rt_check_now(rt);
+	left = sim_compute(ps);
+	rt->in_kernel++;
+	me->in_kernel = true;
+	return left;
+}
+
+static void idle(struct rt_cpu *me)
+{
+	u64 when = next_timer(me), now = sim_now();
+
+	rt_enter(me, RT_HALTED);
+	compute(me, when == UINT64_MAX ? UINT64_MAX : when > now ? when - now : 0);
+	sim_spend(me->rt->costs.idle_exit);
+	rt_enter(me, RT_KERNEL);
+	sim_spend(me->rt->costs.irq);
+	while (me->next_tick <= sim_now()) /* it was off */
+		me->next_tick += me->rt->costs.tick_period;
+}
+
+static void user(struct rt_cpu *me)
+{
+	struct rt_thread *t = me->curr->thread;
+	u64 when, now, slice, left;
+
+	rt_enter(me, RT_USER);
+	if (!t->left && !t->exited)
+		t->run(me, t);
+	if (!t->left || t->blocked) {
+		rt_enter(me, RT_KERNEL);
+		return;
+	}
+	rt_enter(me, RT_USER); /* the program may have asked the kernel to reschedule */
+	when = next_timer(me) < me->next_tick ? next_timer(me) : me->next_tick;
+	now = sim_now();
+	slice = when > now ? when - now : 0;
+	if (slice > t->left)
+		slice = t->left;
+	left = compute(me, slice);
+	t->left -= slice - left;
+	rt_enter(me, RT_KERNEL);
+	if (t->left)
+		sim_spend(me->rt->costs.irq);
+}
+
+/* ---- life ---- */
+
+static void start_threads(struct rt_cpu *me)
+{
+	struct rt *rt = me->rt;
+
+	rt_lock(&me->rq->lock);
+	for (u32 i = 0; i < rt->nr_threads; i++)
+		if (rt->thread[i]->first_cpu == me->number)
+			rt_activate(me, me->rq, rt->thread[i]->task);
+	rt_unlock(&me->rq->lock);
+}
+
+void rt_body(u32 index, void *arg)
+{
+	struct rt *rt = arg;
+	struct rt_cpu *me = &rt->cpus[index];
+
+	me->salt = sim_random();
+	me->next_tick = sim_now() + me->salt % rt->costs.tick_period;
+	me->in_kernel = true;
+	rt->in_kernel++;
+	rt_enter(me, RT_KERNEL);
+	sim_spend(1000000); /* all salts are drawn before anybody asks */
+	start_threads(me);
+	while (!rt->stop) {
+		struct rt_thread *t = me->curr->thread;
+
+		take_interrupts(me);
+		if (t && t->blocked) {
+			t->blocked = false;
+			rt_schedule(me);
+		} else if (READ_ONCE(me->rq->resched) || me->requeue) {
+			rt_schedule(me);
+		} else if (me->curr == me->idle) {
+			idle(me);
+		} else {
+			user(me);
+		}
+	}
+	me->in_kernel = false;
+	rt->in_kernel--;
+}
+
+u64 rt_run(struct rt *rt)
+{
+	for (u32 i = 0; i < rt->nr_cpus; i++)
+		sim_spawn(i, rt_body, rt, 0);
+	return sim_run();
+}
+
+void rt_stop(struct rt_cpu *me)
+{
+	struct rt *rt = me->rt;
+
+	if (rt->stop)
+		return;
+	rt->stop = true;
+	for (u32 i = 0; i < rt->nr_cpus; i++) {
+		struct rt_cpu *c = &rt->cpus[i];
+
+		if (sim_now() > c->since)
+			c->stats.time[c->mode] += sim_now() - c->since;
+		c->counted = c->stats;
+		sim_interrupt(c->index, 0);
+	}
+}
+
+void rt_measure_from_here(struct rt_cpu *me)
+{
+	struct rt *rt = me->rt;
+
+	for (u32 i = 0; i < rt->nr_cpus; i++) {
+		rt->cpus[i].stats = (struct rt_stats){ 0 };
+		rt->cpus[i].since = sim_now();
+	}
+	sim_measure_from_here();
+}
+
+struct rt_stats rt_stats(const struct rt *rt)
+{
+	struct rt_stats sum = { 0 };
+	u64 *to = (u64 *)&sum;
+
+	for (u32 i = 0; i < rt->nr_cpus; i++) {
+		const u64 *from = (const u64 *)&rt->cpus[i].counted;
+
+		for (size_t k = 0; k < sizeof(sum) / sizeof(*to); k++)
+			to[k] += from[k];
+	}
+	return sum;
+}

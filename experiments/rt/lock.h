@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * lock.h - a ticket lock: first come, first served, as the kernel's queued spinlock is.
+ *
+ *            | lock            | trylock          | unlock
+ *  lock      | waits in line   | ok, fails        | ok
+ *  trylock   | ok              | one succeeds     | ok
+ *  unlock    | ok              | ok               | never: one owner
+ *
+ * One word of simulated memory: low half the ticket that is served, high half the next one to
+ * be drawn. Who waits looks again after a time in proportion to the waiters before it: a
+ * kernel's waiter spins on a line of its own, which costs the lock's line nothing; looking at
+ * the lock's line all the time would make it busier than it is there, and would flood the
+ * simulator with events.
+ *
+ * Ordering: lock acquires, unlock releases. Lines touched: the lock's own.
+ */
+#ifndef EXPERIMENTS_RT_LOCK_H
+#define EXPERIMENTS_RT_LOCK_H
+
+#include "port.h"
+#include "sim.h"
+
+#define RT_LOCK_BACKOFF 60000 /* ps for each waiter before: about one transfer of a line */
+
+static inline void rt_lock(u32 *lock)
+{
+	u32 seen = __atomic_fetch_add(lock, 1u << 16, __ATOMIC_ACQUIRE);
+	u16 mine = (u16)(seen >> 16), before;
+
+	while ((before = (u16)(mine - (u16)seen)) != 0) {
+		sim_spend((u64)before * RT_LOCK_BACKOFF);
+		seen = smp_load_acquire(lock);
+	}
+}
+
+static inline bool rt_trylock(u32 *lock)
+{
+	u32 seen = READ_ONCE(*lock);
+
+	if ((u16)(seen >> 16) != (u16)seen)
+		return false;
+	return __atomic_compare_exchange_n(lock, &seen, seen + (1u << 16), false, __ATOMIC_ACQUIRE,
+					   __ATOMIC_RELAXED);
+}
+
+static inline void rt_unlock(u32 *lock)
+{
+	u16 *served = (u16 *)lock; /* little endian, as the simulated machine */
+
+	smp_store_release(served, (u16)(*served + 1));
+}
+
+#endif

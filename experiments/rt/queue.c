@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Why the root domain's state follows the queue: it is changed here only, under the queue's
+ * lock, in the same step as the queue.
+ *
+ * - level: the queue's highest RT level, running task included. When it changes, and only
+ *   then, the map is told (set_level): rises in enqueue, falls in dequeue.
+ * - pushable: RT tasks that are queued, do not run, and may run elsewhere. From the first one
+ *   on the CPU is in the overload set, until the last one is gone. A task that is woken on an
+ *   idle CPU is pushable for the short time until it runs there: every wake-up of a task that
+ *   may migrate thus sets and clears its CPU's overload. That is so in Linux, and half of
+ *   what makes the overload count hot.
+ * - the flag `overloaded`: read when the queue comes to have two or more tasks, written when
+ *   it was not set. The RT class takes all its tasks out of the count and puts them back at
+ *   each change, so that it reads the flag at every change that leaves two.
+ */
+#include "rq.h"
+
+static void set_level(struct rt_cpu *me, struct rt_rq *rq)
+{
+	u64 begin = sim_now();
+
+	me->rt->ops->set_level(rq->rd, rq->cpu, rq->level);
+	me->stats.set_time += sim_now() - begin;
+	me->stats.sets++;
+}
+
+static void set_overload(struct rt_cpu *me, struct rt_rq *rq, bool on)
+{
+	u64 begin = sim_now();
+
+	rq->overloaded = on;
+	if (on)
+		me->rt->ops->overload_set(rq->rd, rq->cpu);
+	else
+		me->rt->ops->overload_clear(rq->rd, rq->cpu);
+	me->stats.overload_time += sim_now() - begin;
+	me->stats.overloads += on;
+}
+
+/* There are two or more tasks, and there were fewer, as the RT class counts. */
+static void two_running(struct rt_cpu *me, struct rt_rq *rq)
+{
+	u8 *flag = me->rt->ops->flag(rq->rd);
+
+	me->stats.stacked++;
+	if (!READ_ONCE(*flag))
+		WRITE_ONCE(*flag, 1);
+}
+
+static void count_rt(struct rt_cpu *me, struct rt_rq *rq)
+{
+	rq->nr_running = rq->nr_rt + rq->nr_normal;
+	if (rq->nr_normal < 2 && rq->nr_rt && rq->nr_running >= 2)
+		two_running(me, rq);
+}
+
+/* ---- pushable tasks ---- */
+
+struct rt_task *rt_first_pushable(const struct rt_rq *rq)
+{
+	if (rt_list_empty(&rq->pushable))
+		return NULL;
+	return rt_list_item(rq->pushable.next, struct rt_task, push_node);
+}
+
+static void dequeue_pushable(struct rt_cpu *me, struct rt_rq *rq, struct rt_task *p)
+{
+	struct rt_task *first;
+
+	if (p->pushable) {
+		rt_list_del(&p->push_node);
+		p->pushable = 0;
+	}
+	first = rt_first_pushable(rq);
+	WRITE_ONCE(rq->next_level, first ? first->level : 0);
+	if (!first && rq->overloaded)
+		set_overload(me, rq, false);
+}
+
+static void enqueue_pushable(struct rt_cpu *me, struct rt_rq *rq, struct rt_task *p)
+{
+	struct rt_list *at;
+
+	if (p->pushable)
+		rt_list_del(&p->push_node);
+	for (at = rq->pushable.next; at != &rq->pushable; at = at->next)
+		if (rt_list_item(at, struct rt_task, push_node)->level < p->level)
+			break;
+	rt_list_add_before(&p->push_node, at);
+	p->pushable = 1;
+	if (p->level > rq->next_level)
+		WRITE_ONCE(rq->next_level, p->level);
+	if (!rq->overloaded)
+		set_overload(me, rq, true);
+}
+
+/* ---- the priority array ---- */
+
+static s32 highest(const struct rt_rq *rq)
+{
+	for (int w = 1; w >= 0; w--)
+		if (rq->used[w])
+			return w * 64 + 63 - __builtin_clzll(rq->used[w]);
+	return 0;
+}
+
+static void link(struct rt_rq *rq, struct rt_task *p, bool first)
+{
+	struct rt_list *head = &rq->queue[p->level];
+
+	rt_list_add_before(&p->run_node, first ? head->next : head);
+	rq->used[p->level / 64] |= 1ull << (p->level % 64);
+}
+
+static void unlink(struct rt_rq *rq, struct rt_task *p)
+{
+	rt_list_del(&p->run_node);
+	if (rt_list_empty(&rq->queue[p->level]))
+		rq->used[p->level / 64] &= ~(1ull << (p->level % 64));
+}
+
+void rt_enqueue(struct rt_cpu *me, struct rt_rq *rq, struct rt_task *p, bool first)
+{
+	sim_spend(me->rt->costs.queue);
+	WRITE_ONCE(p->on_rq, 1);
+	if (p->level < 1) {
+		rt_list_add_before(&p->run_node, &rq->normal);
+		rq->nr_normal++;
+		if (++rq->nr_running == 2)
+			two_running(me, rq);
+		return;
+	}
+	link(rq, p, first);
+	rq->nr_rt++;
+	if (p->level > rq->level) {
+		WRITE_ONCE(rq->level, p->level);
+		set_level(me, rq);
+	}
+	count_rt(me, rq);
+	if (rq->curr != p && p->nr_allowed > 1)
+		enqueue_pushable(me, rq, p);
+}
+
+void rt_dequeue(struct rt_cpu *me, struct rt_rq *rq, struct rt_task *p)
+{
+	s32 level;
+
+	sim_spend(me->rt->costs.queue);
+	WRITE_ONCE(p->on_rq, 0);
+	if (p->level < 1) {
+		rt_list_del(&p->run_node);
+		rq->nr_normal--;
+		rq->nr_running--;
+		return;
+	}
+	unlink(rq, p);
+	rq->nr_rt--;
+	level = highest(rq);
+	if (level != rq->level) {
+		WRITE_ONCE(rq->level, level);
+		set_level(me, rq);
+	}
+	count_rt(me, rq);
+	dequeue_pushable(me, rq, p);
+}
+
+void rt_requeue(struct rt_rq *rq, struct rt_task *p, bool first)
+{
+	rt_list_del(&p->run_node);
+	if (p->level < 1) {
+		rt_list_add_before(&p->run_node, &rq->normal);
+		return;
+	}
+	rt_list_add_before(&p->run_node, first ? rq->queue[p->level].next : &rq->queue[p->level]);
+}
+
+/* ---- which task runs ---- */
+
+struct rt_task *rt_pick(const struct rt_rq *rq)
+{
+	if (rq->nr_rt)
+		return rt_list_item(rq->queue[highest(rq)].next, struct rt_task, run_node);
+	if (rq->nr_normal)
+		return rt_list_item(rq->normal.next, struct rt_task, run_node);
+	return NULL;
+}
+
+/* The task that ran waits from now on, if it is runnable. */
+void rt_put_prev(struct rt_cpu *me, struct rt_rq *rq, struct rt_task *p)
+{
+	if (p->level < 1 || !p->on_rq)
+		return;
+	me->stats.preempted++;
+	if (p->nr_allowed > 1)
+		enqueue_pushable(me, rq, p);
+}
+
+/* The task that runs next cannot be pushed; those that still wait can be. */
+void rt_set_next(struct rt_cpu *me, struct rt_rq *rq, struct rt_task *p)
+{
+	if (p->level < 1)
+		return;
+	dequeue_pushable(me, rq, p);
+	me->push |= !rt_list_empty(&rq->pushable);
+}
+
+void rt_move(struct rt_cpu *me, struct rt_rq *from, struct rt_rq *to, struct rt_task *p)
+{
+	rt_dequeue(me, from, p);
+	WRITE_ONCE(p->cpu, to->cpu);
+	rt_enqueue(me, to, p, false);
+	me->stats.migrations++;
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * rq.h - run queues, tasks, CPUs: what the files of this directory share.
+ *
+ * Locks, in the order in which they nest: a task's lock (pi_lock), then run queues, of two the
+ * lower-numbered one first. A queue's lock protects the queue, which task runs, on_rq of its
+ * tasks; a task's lock makes its wake-ups and changes one at a time. A futex's lock is taken
+ * with none of them held.
+ *
+ *  who reads without a lock: curr and its level (wake-ups), nr_running (wake-ups), level and
+ *  next_level (push, pull), on_cpu (wake-ups wait for it), resched, wake_list, irq_work (the
+ *  queue's own CPU)
+ */
+#ifndef EXPERIMENTS_RT_RQ_H
+#define EXPERIMENTS_RT_RQ_H
+
+#include <stddef.h>
+
+#include "list.h"
+#include "lock.h"
+#include "rt.h"
+
+#define RT_LEVELS 100 /* 1 to 99 are used */
+
+/* A task is being woken, asleep, or neither. */
+enum rt_state { RT_RUNNABLE, RT_ASLEEP, RT_WAKING };
+
+/**
+ * struct rt_task - the simulated half of a thread
+ * @lock: pi_lock
+ * @state: enum rt_state
+ * @on_rq: queued or running
+ * @on_cpu: running, or not yet switched away from
+ * @cpu: queue it is on, or was on last
+ * @level: 1-99 RT, RT_NORMAL, RT_IDLE
+ * @nr_allowed: CPUs in @allowed
+ * @moving: its CPU is no longer allowed: must leave it
+ * @wake_next: next on a CPU's wake list
+ * @thread: the private half
+ * @run_node: on its level's list
+ * @push_node: on the list of pushable tasks
+ * @pushable: is on it
+ * @wait_node: on a futex's list of waiters
+ * @allowed: ordinary mask, as long as the machine's CPU numbers ask
+ */
+struct rt_task {
+	u32 lock, state, on_rq, on_cpu, cpu;
+	s32 level;
+	u32 nr_allowed, moving;
+	struct rt_task *wake_next;
+	struct rt_thread *thread;
+
+	struct rt_list run_node port_cacheline_aligned;
+	struct rt_list push_node;
+	u32 pushable;
+	struct rt_list wait_node;
+
+	unsigned long allowed[] port_cacheline_aligned;
+};
+
+/**
+ * struct rt_rq - one CPU's run queue, on lines of its own
+ * @lock: protects it
+ * @nr_running: runnable tasks of all classes
+ * @cpu: whose
+ * @rd: its root domain
+ * @curr: the running task
+ * @wake_list: tasks that other CPUs woke for this one
+ * @irq_work: the push-IPI walk has arrived here
+ * @resched: the running task is to be switched away from
+ * @level: highest RT level that is queued or running; 0: none
+ * @next_level: highest level of a pushable task; 0: none
+ * @nr_rt: RT tasks, queued or running
+ * @nr_normal: normal tasks, queued or running
+ * @overloaded: has pushable tasks, and its CPU is in the root domain's overload set
+ * @used: levels with tasks
+ * @pushable: tasks that could run elsewhere, highest level first
+ * @normal: normal tasks
+ * @queue: RT tasks by level
+ */
+struct rt_rq {
+	u32 lock, nr_running, cpu;
+	struct rd *rd;
+
+	struct rt_task *curr port_cacheline_aligned;
+
+	struct rt_task *wake_list port_cacheline_aligned;
+	u64 irq_work;
+	u32 resched;
+
+	s32 level port_cacheline_aligned;
+	s32 next_level;
+	u32 nr_rt, nr_normal, overloaded;
+	u64 used[2];
+	struct rt_list pushable;
+
+	struct rt_list normal port_cacheline_aligned;
+	struct rt_list queue[RT_LEVELS];
+};
+
+struct rt_timer {
+	u64 when;
+	struct rt_task *task;
+};
+
+/**
+ * struct rt_cpu - one CPU's private state; costs no simulated time
+ * @index: as the simulator counts
+ * @number: CPU number
+ * @curr: the running task
+ * @idle: its idle task
+ * @mode: what its time goes into since @since
+ * @push: after the switch, push the waiting tasks (balance callback)
+ * @pull: after the change, pull (balance callback)
+ * @requeue: the running task yields
+ * @leaving: was switched away from, and may no longer be here
+ * @timer: sorted by time, the next one last
+ * @cursor: CPU that the last even choice among equals fell on
+ * @salt: see rt_salt()
+ * @in_kernel: not computing: the checker waits
+ */
+struct rt_cpu {
+	struct rt *rt;
+	struct rt_rq *rq;
+	struct rt_task *curr, *idle, *leaving;
+	u32 index, number;
+	s32 core, llc, node, package;
+	enum rt_mode mode;
+	u64 since, next_tick, salt;
+	bool push, pull, requeue, in_kernel;
+	struct rt_timer *timer;
+	u32 nr_timers, cap_timers;
+	u32 cursor;
+	unsigned long *lowest;		/* mask for find_lowest_rq() */
+	struct rt_stats stats, counted; /* counted: as of rt_stop() */
+};
+
+struct rt {
+	const struct model *model;
+	const struct rd_ops *ops;
+	struct rt_costs costs;
+	struct shard_plan *plan;
+	struct rt_cpu *cpus; /* by index */
+	struct rt_cpu **by_number;
+	struct rt_thread **thread;
+	u32 nr_cpus, nr_numbers, mask_words, nr_threads, cap_threads;
+	struct rd **domain;
+	u32 nr_domains;
+	bool push_ipi, stop;
+	enum rt_check check;
+	u32 in_kernel; /* CPUs */
+	u64 checks, misplaced;
+};
+
+static inline struct rt_rq *rt_rq_of(const struct rt_cpu *me, u32 cpu)
+{
+	return me->rt->by_number[cpu]->rq;
+}
+
+static inline bool rt_mask_test(const unsigned long *mask, u32 cpu)
+{
+	return READ_ONCE(mask[cpu / 64]) >> (cpu % 64) & 1;
+}
+
+static inline bool rt_may_run(const struct rt_task *p, u32 cpu)
+{
+	return rt_mask_test(p->allowed, cpu);
+}
+
+/* Interrupts wait while a CPU is in the kernel; they are taken in cpu.c's loop only. */
+
+/* cpu.c */
+void rt_enter(struct rt_cpu *me, enum rt_mode mode); /* from now on time goes into @mode */
+void rt_body(u32 index, void *rt);
+
+/* queue.c: the caller holds the queue's lock */
+void rt_enqueue(struct rt_cpu *me, struct rt_rq *rq, struct rt_task *p, bool first);
+void rt_dequeue(struct rt_cpu *me, struct rt_rq *rq, struct rt_task *p);
+void rt_requeue(struct rt_rq *rq, struct rt_task *p, bool first);
+struct rt_task *rt_pick(const struct rt_rq *rq); /* NULL: nothing to run */
+void rt_put_prev(struct rt_cpu *me, struct rt_rq *rq, struct rt_task *p);
+void rt_set_next(struct rt_cpu *me, struct rt_rq *rq, struct rt_task *p);
+struct rt_task *rt_first_pushable(const struct rt_rq *rq);
+/* Move a queued task that does not run; the caller holds both locks. */
+void rt_move(struct rt_cpu *me, struct rt_rq *from, struct rt_rq *to, struct rt_task *p);
+
+/* select.c */
+int rt_find(struct rt_cpu *me, struct rt_task *p, unsigned long *found);
+s64 rt_find_lowest(struct rt_cpu *me, struct rt_task *p);
+u32 rt_select(struct rt_cpu *me, struct rt_task *p);
+bool rt_share_cache(const struct rt_cpu *me, u32 cpu);
+
+/* balance.c: the caller holds the lock of its queue; it may be dropped meanwhile */
+bool rt_push_one(struct rt_cpu *me, struct rt_rq *rq);
+void rt_push_all(struct rt_cpu *me, struct rt_rq *rq);
+void rt_pull(struct rt_cpu *me, struct rt_rq *rq);
+bool rt_double_lock(struct rt_rq *mine, struct rt_rq *other); /* was @mine dropped? */
+
+/* push_ipi.c */
+void rt_tell_to_push(struct rt_cpu *me, struct rt_rq *rq);
+void rt_push_work(struct rt_cpu *me);
+
+/* wake.c */
+void rt_kick(struct rt_cpu *me, u32 cpu); /* interrupt a CPU */
+void rt_resched(struct rt_cpu *me, struct rt_rq *rq);
+void rt_activate(struct rt_cpu *me, struct rt_rq *rq, struct rt_task *p);
+void rt_place(struct rt_cpu *me, struct rt_task *p); /* its lock is held; it is on no queue */
+struct rt_rq *rt_lock_queue_of(struct rt_cpu *me, struct rt_task *p);
+void rt_leave(struct rt_cpu *me); /* without locks: where does me->leaving go? */
+void rt_take_woken(struct rt_cpu *me);
+
+/* sched.c */
+void rt_schedule(struct rt_cpu *me);
+void rt_balance_callbacks(struct rt_cpu *me, struct rt_rq *rq);
+
+/* check.c */
+void rt_check_now(struct rt *rt);
+
+#endif

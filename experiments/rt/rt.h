@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * rt.h - a scheduler with the RT class of Linux 6.12, as an experiment sees it.
+ *
+ * Its shared state (run queues, task structs, root domains) is simulated memory and is
+ * accessed as the kernel accesses it; instructions between these accesses are the estimates
+ * of struct rt_costs. A thread is a program: a function that is called, in user mode, whenever
+ * the thread has nothing left to compute, and that says what it does next:
+ *
+ *	t->left = ps;			compute for so long, then call again
+ *	rt_futex_wait(), rt_sleep_until(), rt_exit()	then return at once
+ *
+ * Everything else here may be called from a program any number of times before that.
+ *
+ * Context: all functions but those of "building" run on the simulated machine; @me is the CPU
+ * that executes. Programs never hold a scheduler lock.
+ */
+#ifndef EXPERIMENTS_RT_RT_H
+#define EXPERIMENTS_RT_RT_H
+
+#include "port.h"
+#include "rd.h"
+
+struct machine;
+struct model;
+struct rt;
+struct rt_cpu;
+struct rt_futex;
+struct rt_rq;
+struct rt_task;
+struct rt_thread;
+
+#define RT_IDLE	  (-1) /* level of a CPU's idle task */
+#define RT_NORMAL 0    /* level of a task of the fair class; 1 to 99 are RT */
+
+/**
+ * struct rt_costs - time of the instructions between accesses to shared state, picoseconds
+ * @syscall: into the kernel and back
+ * @futex: a futex operation, without syscall, locks and wake-ups
+ * @schedule: picking the next task
+ * @context_switch: to another thread
+ * @queue: putting a task on a run queue or taking it off
+ * @wake: a wake-up, without what it does to queues
+ * @ipi_send: what sending an interrupt costs the sender
+ * @ipi_travel: until it arrives
+ * @irq: entry and exit of an interrupt
+ * @idle_exit: until an interrupted idle CPU runs
+ * @tick: the timer tick's work
+ * @tick_period: between two ticks of a busy CPU; an idle one has none
+ */
+struct rt_costs {
+	u64 syscall, futex, schedule, context_switch, queue, wake, ipi_send, ipi_travel, irq,
+		idle_exit, tick, tick_period;
+};
+
+/* What a CPU's time goes into. */
+enum rt_mode { RT_USER, RT_KERNEL, RT_HALTED, RT_MODES };
+
+/**
+ * struct rt_stats - what happened, on one CPU or on all
+ * @time: by mode, picoseconds
+ * @set_time: inside set_level, and so on
+ * @pulls: pull_rt_task() calls; @pulls_asked: those that found others overloaded
+ * @push_tries: attempts to push a task; @pushes: those that moved one
+ * @walks: push-IPI walks started; @steps: CPUs that they visited
+ * @newidle: CPUs that ran out of tasks
+ * @wakeups: tasks woken; @preempted: RT tasks that lost the CPU while runnable
+ * @overloads: a queue got its first pushable task
+ * @stacked: enqueue that left two or more tasks on the queue
+ */
+struct rt_stats {
+	u64 time[RT_MODES];
+	u64 sets, set_time, finds, find_time, found;
+	u64 overloads, overload_time, stacked;
+	u64 pulls, pulls_asked, pulled, push_tries, pushes, walks, steps;
+	u64 wakeups, remote_wakeups, migrations, switches, preempted, newidle, ipis, ticks;
+};
+
+/**
+ * struct rt_thread - the private half of a task: costs no simulated time
+ * @task: the simulated half
+ * @run: the program
+ * @arg: its own
+ * @left: picoseconds to compute before @run is called again
+ * @woken_at: when the last wake-up began
+ * @latency: from there until it ran, of the last wake-up
+ * @exited: never runs again
+ */
+struct rt_thread {
+	struct rt_task *task;
+	void (*run)(struct rt_cpu *me, struct rt_thread *t);
+	void *arg;
+	u64 left, woken_at, latency;
+	u32 id, first_cpu;
+	bool blocked, exited;
+};
+
+/* ---- building, before sim_run() ---- */
+
+/**
+ * rt_create - a scheduler for all simulated CPUs, in one root domain.
+ * @ops: layout of the root domain
+ * @push_ipi: pull by a walk of interrupts (RT_PUSH_IPI) instead of going round oneself
+ *
+ * Return: NULL when the layout could not be made.
+ */
+struct rt *rt_create(const struct model *model, const struct rd_ops *ops,
+		     const struct rt_costs *costs, bool push_ipi);
+void rt_free(struct rt *rt);
+
+/** rt_partition - a root domain of its own for the CPUs in @span. Returns 0 or -1. */
+int rt_partition(struct rt *rt, const unsigned long *span);
+
+/**
+ * rt_thread_new - a thread, runnable from the start.
+ * @cpu: CPU number where it starts, of @allowed
+ * @level: RT_NORMAL, or 1 to 99
+ * @allowed: ordinary mask, copied
+ */
+struct rt_thread *rt_thread_new(struct rt *rt, u32 cpu, int level, const unsigned long *allowed,
+				void (*run)(struct rt_cpu *, struct rt_thread *), void *arg);
+
+/** rt_futex_new - a futex's hash bucket, its line on @node. */
+struct rt_futex *rt_futex_new(int node);
+
+/** rt_run - let it run until rt_stop(). Returns simulated picoseconds. */
+u64 rt_run(struct rt *rt);
+
+/* ---- programs ---- */
+
+/**
+ * rt_futex_wait - sleep while *@word is @expected.
+ *
+ * Return: true: the thread sleeps, the program returns now; false: the word differed.
+ */
+bool rt_futex_wait(struct rt_cpu *me, struct rt_futex *f, const u32 *word, u32 expected);
+
+/** rt_futex_wake - wake up to @n waiters. Returns how many. */
+u32 rt_futex_wake(struct rt_cpu *me, struct rt_futex *f, u32 n);
+
+/** rt_sleep_until - sleep until a time; the program returns now. Past times: a tick later. */
+void rt_sleep_until(struct rt_cpu *me, u64 when);
+
+/** rt_yield - let an equal one run; the program returns now or after setting @left. */
+void rt_yield(struct rt_cpu *me);
+
+void rt_exit(struct rt_cpu *me);
+
+/** rt_set_level - change the level of a task, as sched_setscheduler() and boosting do. */
+void rt_set_level(struct rt_cpu *me, struct rt_task *p, int level);
+
+/** rt_set_affinity - allow other CPUs; at least one that is simulated. */
+void rt_set_affinity(struct rt_cpu *me, struct rt_task *p, const unsigned long *allowed);
+
+/** rt_wake - wake a task that waits for something of its own. Returns whether it slept. */
+bool rt_wake(struct rt_cpu *me, struct rt_task *p);
+
+/** rt_block - the running thread sleeps until rt_wake(); the program returns now. */
+void rt_block(struct rt_cpu *me);
+
+void rt_syscall_begin(struct rt_cpu *me);
+void rt_syscall_end(struct rt_cpu *me);
+
+struct rt *rt_of(const struct rt_cpu *me);
+struct rt_thread *rt_current(const struct rt_cpu *me);
+u32 rt_cpu_number(const struct rt_cpu *me);
+u64 rt_salt(const struct rt *rt, u32 cpu); /* random, from the seed, the same all through the run */
+
+/** rt_stop - all bodies return as soon as they can. */
+void rt_stop(struct rt_cpu *me);
+
+/** rt_measure_from_here - forget everything counted so far. */
+void rt_measure_from_here(struct rt_cpu *me);
+
+/* ---- results ---- */
+
+/** rt_stats - the sum over all CPUs since rt_measure_from_here(). */
+struct rt_stats rt_stats(const struct rt *rt);
+size_t rt_map_bytes(const struct rt *rt);
+
+/* ---- tests ---- */
+
+enum rt_check { RT_CHECK_NOTHING, RT_CHECK_STATE, RT_CHECK_PLACEMENT };
+
+/**
+ * rt_check - look at everything whenever no CPU is inside the kernel, and no interrupt under way.
+ * @what: RT_CHECK_STATE: that queues, map and overload set agree, and count when a task waits that
+ *	could run; RT_CHECK_PLACEMENT: such a task is a violation, too. See check.c.
+ *
+ * A violation is reported on stderr and aborts.
+ */
+void rt_check(struct rt *rt, enum rt_check what);
+u64 rt_checks_made(const struct rt *rt);
+u64 rt_checks_misplaced(const struct rt *rt); /* of these: a task waited that could have run */
+
+/* For a test's eyes, outside of simulated time. */
+u32 rt_task_cpu(const struct rt_thread *t);
+const struct rt_thread *rt_running(const struct rt *rt, u32 cpu);
+
+#endif

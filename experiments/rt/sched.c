@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * The switch. Order matters: the task that sleeps leaves its queue first (which tells the map),
+ * then the CPU pulls if its level fell, then it picks. The one that is switched away from may
+ * run elsewhere only when on_cpu says that its registers are saved; the tasks that wait are
+ * pushed last, when the new one already runs.
+ */
+#include "rq.h"
+
+/* The fair class looks for something to do; there is nothing it could pull here. */
+static void newly_idle(struct rt_cpu *me, struct rt_rq *rq)
+{
+	(void)READ_ONCE(*me->rt->ops->flag(rq->rd));
+	me->stats.newidle++;
+}
+
+static void leave_queue(struct rt_cpu *me, struct rt_rq *rq, struct rt_task *prev)
+{
+	if (READ_ONCE(prev->state) == RT_ASLEEP) {
+		rt_dequeue(me, rq, prev);
+	} else if (READ_ONCE(prev->moving)) {
+		rt_dequeue(me, rq, prev);
+		me->leaving = prev;
+	} else if (me->requeue) {
+		rt_requeue(rq, prev, false);
+	}
+	me->requeue = false;
+}
+
+void rt_balance_callbacks(struct rt_cpu *me, struct rt_rq *rq)
+{
+	if (me->pull) {
+		me->pull = false;
+		rt_pull(me, rq);
+	}
+	if (me->push) {
+		me->push = false;
+		rt_push_all(me, rq);
+	}
+}
+
+static void switch_to(struct rt_cpu *me, struct rt_rq *rq, struct rt_task *prev,
+		      struct rt_task *next)
+{
+	struct rt_thread *t = next->thread;
+
+	if (prev != me->idle)
+		rt_put_prev(me, rq, prev);
+	if (next != me->idle)
+		rt_set_next(me, rq, next);
+	WRITE_ONCE(rq->curr, next);
+	WRITE_ONCE(next->on_cpu, 1);
+	me->curr = next;
+	me->stats.switches++;
+	sim_spend(me->rt->costs.context_switch);
+	if (t && t->woken_at) {
+		t->latency = sim_now() - t->woken_at;
+		t->woken_at = 0;
+	}
+	smp_store_release(&prev->on_cpu, 0);
+}
+
+void rt_schedule(struct rt_cpu *me)
+{
+	struct rt_rq *rq = me->rq;
+	struct rt_task *prev = me->curr, *next;
+
+	sim_spend(me->rt->costs.schedule);
+	rt_lock(&rq->lock);
+	if (prev != me->idle) {
+		leave_queue(me, rq, prev);
+		if (prev->level >= 1 && !prev->on_rq && rq->level < prev->level)
+			rt_pull(me, rq);
+		if (!rq->nr_running)
+			newly_idle(me, rq);
+	}
+	next = rt_pick(rq);
+	if (!next)
+		next = me->idle;
+	WRITE_ONCE(rq->resched, 0);
+	if (next != prev)
+		switch_to(me, rq, prev, next);
+	rt_balance_callbacks(me, rq);
+	rt_unlock(&rq->lock);
+	rt_leave(me);
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Where a task should run. Why a wrong answer does no harm: queues change while they are looked
+ * at, without locks. Whoever acts on the answer looks again under the lock of the chosen
+ * queue (push), or enqueues there anyway (wake-up), after which that CPU pushes the task on.
+ */
+#include "rq.h"
+
+#include <string.h>
+
+#include "model.h"
+
+int rt_find(struct rt_cpu *me, struct rt_task *p, unsigned long *found)
+{
+	struct rd *rd = rt_rq_of(me, p->cpu)->rd;
+	u64 begin = sim_now();
+	int level;
+
+	level = me->rt->ops->find(rd, p->level, me->number, p->allowed, found, NULL, NULL);
+	me->stats.find_time += sim_now() - begin;
+	me->stats.finds++;
+	me->stats.found += level != 0;
+	return level;
+}
+
+bool rt_share_cache(const struct rt_cpu *me, u32 cpu)
+{
+	return me->rt->by_number[cpu]->llc == me->llc;
+}
+
+/* Scheduler domains, smallest first: siblings, cache, node, package, machine. */
+enum { DOMAIN_CORE, DOMAIN_LLC, DOMAIN_NODE, DOMAIN_PACKAGE, DOMAIN_ALL, DOMAINS };
+
+static bool same_domain(const struct rt_cpu *a, const struct rt_cpu *b, int domain)
+{
+	switch (domain) {
+	case DOMAIN_CORE:
+		return a->core == b->core;
+	case DOMAIN_LLC:
+		return a->llc == b->llc;
+	case DOMAIN_NODE:
+		return a->node == b->node;
+	case DOMAIN_PACKAGE:
+		return a->package == b->package;
+	}
+	return true;
+}
+
+/* One of @mask in @home's domain, in turn; -1: none. The mask and the topology are private. */
+static s64 any_distribute(struct rt_cpu *me, const struct rt_cpu *home, int domain)
+{
+	const struct rt *rt = me->rt;
+
+	for (u32 i = 1; i <= rt->nr_numbers; i++) {
+		u32 cpu = (me->cursor + i) % rt->nr_numbers;
+
+		if (rt_mask_test(me->lowest, cpu) &&
+		    same_domain(home, rt->by_number[cpu], domain)) {
+			me->cursor = cpu;
+			return cpu;
+		}
+	}
+	return -1;
+}
+
+s64 rt_find_lowest(struct rt_cpu *me, struct rt_task *p)
+{
+	const struct rt_cpu *home;
+	bool here;
+
+	if (p->nr_allowed == 1)
+		return -1;
+	memset(me->lowest, 0, me->rt->mask_words * sizeof(*me->lowest));
+	if (!rt_find(me, p, me->lowest))
+		return -1;
+	if (rt_mask_test(me->lowest, p->cpu))
+		return p->cpu;
+	home = me->rt->by_number[p->cpu];
+	here = rt_mask_test(me->lowest, me->number);
+	for (int d = 0; d < DOMAINS; d++) {
+		s64 cpu;
+
+		if (here && same_domain(home, me, d))
+			return me->number;
+		cpu = any_distribute(me, home, d);
+		if (cpu >= 0)
+			return cpu;
+	}
+	return -1;
+}
+
+static u32 select_rt(struct rt_cpu *me, struct rt_task *p)
+{
+	const struct rt_task *curr = READ_ONCE(rt_rq_of(me, p->cpu)->curr);
+	s64 cpu;
+
+	if (READ_ONCE(curr->level) < 1 ||
+	    (curr->nr_allowed > 1 && READ_ONCE(curr->level) < p->level))
+		return p->cpu;
+	cpu = rt_find_lowest(me, p);
+	if (cpu >= 0 && READ_ONCE(rt_rq_of(me, (u32)cpu)->level) < p->level)
+		return (u32)cpu;
+	return p->cpu;
+}
+
+/* The fair class, as far as it matters here: the previous CPU if it is idle, else an idle one. */
+static u32 select_normal(struct rt_cpu *me, struct rt_task *p)
+{
+	if (!READ_ONCE(rt_rq_of(me, p->cpu)->nr_running))
+		return p->cpu;
+	for (u32 w = 0; w < me->rt->mask_words; w++)
+		for (unsigned long bits = p->allowed[w]; bits; bits &= bits - 1) {
+			u32 cpu = w * 64 + (u32)__builtin_ctzl(bits);
+
+			if (!READ_ONCE(rt_rq_of(me, cpu)->nr_running))
+				return cpu;
+		}
+	return p->cpu;
+}
+
+u32 rt_select(struct rt_cpu *me, struct rt_task *p)
+{
+	u32 cpu = p->cpu;
+
+	if (p->nr_allowed > 1)
+		cpu = p->level < 1 ? select_normal(me, p) : select_rt(me, p);
+	if (rt_may_run(p, cpu))
+		return cpu;
+	/* The previous CPU is no longer allowed. */
+	for (u32 w = 0;; w++)
+		if (p->allowed[w])
+			return w * 64 + (u32)__builtin_ctzl(p->allowed[w]);
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * A layout that is right because it is one array under one lock: what the scheduler's own tests
+ * run on, so that a failure there is the scheduler's.
+ */
+#include "one_lock.h"
+
+#include <string.h>
+
+#include "arena.h"
+#include "lock.h"
+
+#define CPUS 64
+
+struct rd {
+	u32 lock;
+	s32 level[CPUS];
+	bool overloaded[CPUS];
+	unsigned long span;
+	u32 loop_lock, loop_next, loop_start, refcount;
+	s32 loop, cpu;
+	u64 work;
+	u8 flag;
+};
+
+static struct rd *create(const struct shard_topo *topo, const struct shard_plan *plan,
+			 const unsigned long *span)
+{
+	struct rd *rd = arena_alloc(sizeof(*rd), 0, "one lock", NULL);
+
+	if (topo->nr_cpus > CPUS)
+		return NULL;
+	rd->span = *span;
+	rd->cpu = -1;
+	memset(rd->level, 0xff, sizeof(rd->level));
+	return rd;
+}
+
+static void set_level(struct rd *rd, u32 cpu, int level)
+{
+	rt_lock(&rd->lock);
+	rd->level[cpu] = level;
+	rt_unlock(&rd->lock);
+}
+
+static int find(struct rd *rd, int level, u32 this_cpu, const unsigned long *allowed,
+		unsigned long *found, bool (*fits)(u32 cpu, void *arg), void *arg)
+{
+	unsigned long mask = 0;
+	int best = level;
+
+	rt_lock(&rd->lock);
+	for (u32 i = 0; i < CPUS; i++) {
+		if (!(rd->span & *allowed & 1ul << i) || rd->level[i] < 0 || rd->level[i] > best)
+			continue;
+		if (rd->level[i] < best) {
+			best = rd->level[i];
+			mask = 0;
+		}
+		if (best < level)
+			mask |= 1ul << i;
+	}
+	rt_unlock(&rd->lock);
+	if (found)
+		*found = mask;
+	return mask ? best + 1 : 0;
+}
+
+static void set_overload(struct rd *rd, u32 cpu, bool on)
+{
+	rt_lock(&rd->lock);
+	rd->overloaded[cpu] = on;
+	rt_unlock(&rd->lock);
+}
+
+static void overload_set(struct rd *rd, u32 cpu)
+{
+	set_overload(rd, cpu, true);
+}
+
+static void overload_clear(struct rd *rd, u32 cpu)
+{
+	set_overload(rd, cpu, false);
+}
+
+static s64 next(const struct rd *rd, s64 cpu)
+{
+	for (u32 i = (u32)(cpu + 1); i < CPUS; i++)
+		if (rd->overloaded[i])
+			return i;
+	return -1;
+}
+
+static enum rd_overload overloaded(const struct rd *rd, u32 this_cpu)
+{
+	s64 first = next(rd, -1);
+
+	if (first < 0)
+		return RD_NONE;
+	return first == this_cpu && next(rd, first) < 0 ? RD_ONLY_ME : RD_OTHERS;
+}
+
+static struct rd_loop loop(struct rd *rd)
+{
+	return (struct rd_loop){ .lock = &rd->loop_lock,
+				 .loop = &rd->loop,
+				 .cpu = &rd->cpu,
+				 .loop_next = &rd->loop_next,
+				 .loop_start = &rd->loop_start,
+				 .refcount = &rd->refcount,
+				 .work = &rd->work };
+}
+
+static u8 *flag(struct rd *rd)
+{
+	return &rd->flag;
+}
+
+static size_t map_bytes(const struct rd *rd)
+{
+	return sizeof(*rd);
+}
+
+const struct rd_ops one_lock = {
+	.name = "one-lock",
+	.create = create,
+	.set_level = set_level,
+	.find = find,
+	.overload_set = overload_set,
+	.overload_clear = overload_clear,
+	.overloaded = overloaded,
+	.next = next,
+	.loop = loop,
+	.flag = flag,
+	.map_bytes = map_bytes,
+};

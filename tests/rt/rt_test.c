@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/* The scheduler on the toy machine: plays with a known end, then storms. */
+#include <string.h>
+
+#include "cases.h"
+#include "model.h"
+#include "one_lock.h"
+#include "toy.h"
+
+typedef void (*play)(const struct model *model, const struct rd_ops *ops, bool push_ipi);
+
+static const play plays[] = { woken_high_preempts,   equal_waits, affinity_is_kept,
+			      push_goes_to_lowest,   fall_pulls,  overload_comes_and_goes,
+			      raised_waiter_preempts };
+
+static void semantics(const struct rd_ops *ops)
+{
+	for (u32 i = 0; i < 2 * sizeof(plays) / sizeof(*plays); i++) {
+		toy_begin("", 1);
+		plays[i / 2](toy_model(), ops, i % 2);
+		toy_end();
+	}
+}
+
+static struct storm_result one_storm(const struct rd_ops *ops, const struct wind *wind, u64 seed)
+{
+	struct storm_result r;
+
+	toy_begin("", seed);
+	r = storm(toy_model(), ops, wind);
+	toy_end();
+	return r;
+}
+
+static void storms(const struct rd_ops *ops)
+{
+	for (u32 seed = 0; seed < 16; seed++) {
+		struct wind wind = { .threads = 24 + 4 * (seed % 3),
+				     .us = 10000,
+				     .push_ipi = seed & 1,
+				     .changes = seed & 2,
+				     .partitions = seed & 4 };
+		struct storm_result r = one_storm(ops, &wind, seed);
+
+		CHECK(r.checks > 200);
+		CHECK(r.misplaced <= r.checks / 50);
+		CHECK(r.stats.wakeups > 1000);
+		CHECK(r.stats.preempted > 100);
+		CHECK(r.stats.pushes > 10);
+		CHECK(wind.push_ipi ? r.stats.walks > 0 : r.stats.pulled > 0);
+		CHECK(wind.push_ipi ? !r.stats.pulled : !r.stats.walks);
+	}
+}
+
+static void repeats(const struct rd_ops *ops)
+{
+	struct wind wind = { .threads = 24, .us = 2000, .push_ipi = true, .changes = true };
+	struct storm_result a = one_storm(ops, &wind, 7), b = one_storm(ops, &wind, 7);
+
+	CHECK(!memcmp(&a, &b, sizeof(a)));
+	CHECK(one_storm(ops, &wind, 8).hash != a.hash);
+}
+
+static void all(const struct rd_ops *ops)
+{
+	semantics(ops);
+	storms(ops);
+	repeats(ops);
+}
+
+int main(void)
+{
+	all(&one_lock);
+	return 0;
+}
