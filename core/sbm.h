@@ -25,9 +25,10 @@
  * not; one that changes may go either way, as may a pair of bits that move from a
  * word not yet read to one read already. sbm_test() reads one bit at one moment.
  *
- * With a summary emptiness is linearisable bit by bit: once sbm_set() returned, a
- * search that starts later (ordered by the caller, or seen by any real-time order)
- * finds the bit unless it was cleared meanwhile; see shard_summary.c.
+ * With a summary emptiness can be relied on bit by bit: once sbm_set() returned, a
+ * search that starts later (ordered by the caller, or by any clock) finds the bit
+ * unless it was cleared meanwhile; see shard_summary.c. While sbm_set() runs, one
+ * search may find the bit and a later one not yet.
  *
  * Context: alloc and free may sleep; everything else runs anywhere, interrupts
  * included, is lock-free, and all but the walks and copies take a constant number

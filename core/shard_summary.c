@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Why emptiness is linearisable: once shard_summary_note() returned, every load of
+ * Why emptiness can be relied on: once shard_summary_note() returned, every load of
  * the shard's two summary bits sees one of them set until the line is empty.
  *
  * A setter:                        A cleaner, which read the line as 0:
@@ -77,6 +77,11 @@ void shard_summary_free(struct shard_summary *s)
 void shard_summary_mark(struct shard_summary *s, u32 shard)
 {
 	port_or64(&s->word[shard / SHARD_SUMMARY_SHARDS], shard_summary_occupied(shard));
+	/*
+	 * Where an atomic without a result may be performed after the function returned (arm64's
+	 * far atomics), a search that starts in between would miss the bit. Nothing on x86.
+	 */
+	smp_mb__after_atomic();
 }
 
 void shard_summary_clean(struct shard_summary *s, u32 shard, const u64 *line)

@@ -5,7 +5,7 @@
  * machine costs one shared load for 32 shards instead of a miss for each.
  *
  * Set eagerly by those who fill a line, cleared lazily by those who search and
- * find a line empty. Emptiness is linearisable: after a setter's
+ * find a line empty. Emptiness can be relied on: after a setter's
  * shard_summary_note() returned, and until its line becomes empty, no
  * shard_summary_test() that starts later is false.
  *
@@ -81,7 +81,8 @@ void shard_summary_mark(struct shard_summary *s, u32 shard);
  * Ordering: full barrier between that operation and the load of the summary;
  * without it the load could be served before the bit is visible, see an occupied
  * bit that a cleaner is about to take away, and the cleaner would not see the
- * bit: pairs with the barrier in shard_summary_clean(). None after.
+ * bit: pairs with the barrier in shard_summary_clean(). The summary's bit is set
+ * when the function returns, for whoever starts a search later by any clock.
  * Lines touched: one of the summary; written only when its bit was clear.
  */
 static port_always_inline void shard_summary_note(struct shard_summary *s, u32 shard)
