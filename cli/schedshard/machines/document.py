@@ -127,7 +127,9 @@ def machine_toml(facts: Facts) -> str:
     for key, text in facts.source.items():
         source.add(tomlkit.key(key) if "." not in key else tomlkit.items.SingleKey(key), text)
     document.add("source", source)
-    return tomlkit.dumps(document)
+    # A machine file is ASCII. Other characters can only come from names, thus stand in quotes,
+    # where TOML takes their numbers.
+    return "".join(c if c.isascii() else f"\\U{ord(c):08x}" for c in tomlkit.dumps(document))
 
 
 def _topology_table(topology: Topology) -> Table:
