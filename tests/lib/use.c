@@ -14,6 +14,8 @@ int main(void)
 	struct machine *machine = NULL;
 	struct shard_counter counter = SHARD_COUNTER_INIT;
 	struct bytemap *map;
+	struct overload *overload;
+	struct cpupri pri;
 	struct sbm *set;
 	u32 cpu, seen = 0;
 
@@ -42,6 +44,14 @@ int main(void)
 	if (seen != plan->nr_possible || shard_counter_sum(&counter) != (s64)seen ||
 	    sbm_weight(set) != seen)
 		return 1;
+	overload = overload_alloc(plan);
+	if (!overload || !cpupri_init(&pri, plan))
+		return 1;
+	overload_set(overload, plan->idx_to_cpu[0]);
+	if (!overload_test(overload, plan->idx_to_cpu[0]))
+		return 1;
+	overload_free(overload);
+	cpupri_cleanup(&pri);
 	printf("%u CPUs\n", seen);
 	shard_counter_detach(&counter);
 	bytemap_free(map);

@@ -14,6 +14,9 @@
  *   bytemap.h        a byte a CPU, written with plain stores
  *   shard_counter.h  a count
  *   shard_summary.h  a bit a shard above an sbm
+ *   cpupri.h         for schedulers: which CPU runs at which priority
+ *   overload.h       for schedulers: which CPUs have more tasks than they can run
+ *   push_walk.h      for schedulers: one walk over them for any number of requests
  *   port.h           types, atomics and barriers of the inline functions; the memory
  *                    that lines are made of: port_alloc(), port_free()
  *
@@ -36,6 +39,9 @@ extern "C" {
 #endif
 
 #include "bytemap.h"
+#include "cpupri.h"
+#include "overload.h"
+#include "push_walk.h"
 #include "sbm.h"
 #include "shard_counter.h"
 #include "shard_plan.h"

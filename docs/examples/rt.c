@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * What a real-time scheduler asks: where can a task of this priority run at once, and who has
+ * a task too many? Setting a level or an overload bit is a plain byte store, under the lock of
+ * that CPU's run queue.
+ */
+#include "example.h"
+
+static void print_lowest(const struct cpupri *pri, int level, u32 from,
+			 const unsigned long *allowed, unsigned long *lowest)
+{
+	int found = cpupri_find(pri, level, from, allowed, NULL, lowest);
+
+	if (found)
+		printf("level %d: CPUs at level %d, mask of the first 64: %#lx\n", level, found - 1,
+		       lowest[0]);
+	else
+		printf("level %d: no CPU\n", level);
+}
+
+int main(int argc, char **argv)
+{
+	static const char *const state[] = { "nobody", "only me", "others" };
+	struct shard_plan *plan = example_plan(argc, argv);
+	struct overload *overload = overload_alloc(plan);
+	unsigned long *allowed = example_mask(plan), *lowest = example_mask(plan);
+	u32 a = plan->idx_to_cpu[0], b = plan->idx_to_cpu[1];
+	struct cpupri pri;
+
+	example_need(overload && cpupri_init(&pri, plan), "out of memory");
+	/* a task that is pinned to two CPUs: a search reads the lines of those only */
+	example_mask_set(allowed, a);
+	example_mask_set(allowed, b);
+	cpupri_set(&pri, a, 50);
+	cpupri_set(&pri, b, CPUPRI_NORMAL);
+	print_lowest(&pri, 80, a, allowed, lowest);
+	cpupri_set(&pri, b, 60);
+	print_lowest(&pri, 80, a, allowed, lowest);
+	print_lowest(&pri, 50, a, allowed, lowest);
+
+	/* CPU a got a second task that it cannot run */
+	overload_set(overload, a);
+	printf("CPU %u: %s, CPU %u: %s\n", a, state[overload_query(overload, a)], b,
+	       state[overload_query(overload, b)]);
+	printf("first to pull from: CPU %lld\n", (long long)overload_next(overload, -1));
+	overload_clear(overload, a);
+	printf("CPU %u: %s\n", b, state[overload_query(overload, b)]);
+
+	cpupri_cleanup(&pri);
+	overload_free(overload);
+	free(lowest);
+	free(allowed);
+	shard_plan_free(plan);
+	return 0;
+}
