@@ -179,7 +179,7 @@ def run_stage(stage: Stage, position: str, logs: Path, screen: Screen, total: Co
     total.add(count)
     if not good:
         for line in log_path.read_text(encoding="utf-8").splitlines()[-SHOWN_ON_FAILURE:]:
-            screen.line(f"    | {line}")
+            screen.line(f"    | {line[:200]}")
     tests = f", {count}" if stage.results else ""
     verdict = "ok" if good else f"FAILED (whole log: {log_path})"
     screen.line(f"        {time.monotonic() - started:4.0f} s  {verdict}{tests}")
