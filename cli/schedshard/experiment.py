@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +38,31 @@ class Band:
         return f"within a factor of {self.factor:g}"
 
 
+PERCENT = "percent"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One figure of an experiment that has several.
+
+    ``reported`` is what the simulator calls it. With ``relative`` it is divided by the baseline's.
+    In the unit "percent" it is a fraction, and its errors are differences in points.
+    """
+
+    name: str
+    title: str
+    unit: str
+    reported: str
+    relative: bool = False
+
+
 @dataclass(frozen=True)
 class Variant:
-    """One layout under test."""
+    """One layout under test.
+
+    ``published_metrics`` and ``accept_metrics``: by name of metric; the latter are the largest
+    absolute differences. ``calibrated``: metrics that a parameter was chosen on.
+    """
 
     name: str
     title: str
@@ -49,6 +72,9 @@ class Variant:
     accept: Band | None = None
     lacks: str | None = None
     params: tuple[tuple[str, float], ...] = ()
+    published_metrics: Mapping[str, float] = field(default_factory=dict)
+    accept_metrics: Mapping[str, float] = field(default_factory=dict)
+    calibrated: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -81,6 +107,17 @@ class CurveBand:
 
 
 @dataclass(frozen=True)
+class PublishedLine:
+    """Cycles a load of one line of an object, lowest and highest; lines count from 1."""
+
+    variant: str
+    object: str
+    line: int
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
 class Published:
     """What others measured: where, and whether the model was fitted to it."""
 
@@ -89,6 +126,7 @@ class Published:
     source: str
     points: tuple[PublishedPoint, ...] = ()
     accept: CurveBand | None = None
+    lines: tuple[PublishedLine, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -104,6 +142,7 @@ class Experiment:
     variants: tuple[Variant, ...]
     params: tuple[Param, ...]
     published: Published | None
+    metrics: tuple[Metric, ...] = ()
 
     def variant(self, name: str) -> Variant:
         """The variant of that name; an unknown one is a user's error."""
@@ -169,6 +208,11 @@ def _experiment(path: Path, data: dict[str, Any]) -> Experiment:
         Param(str(p["name"]), float(p["value"]), str(p.get("unit", "")), str(p["source"]))
         for p in data.get("param", ())
     )
+    metrics = tuple(_metric(entry) for entry in data.get("metric", ()))
+    published = _published(data["published"]) if "published" in data else None
+    _check_metrics(metrics, variants, published)
+    if metrics and sweep is not None:
+        raise ValueError("an experiment with [[metric]] cannot sweep threads")
     return Experiment(
         name=str(data["name"]),
         title=str(data["title"]),
@@ -178,8 +222,45 @@ def _experiment(path: Path, data: dict[str, Any]) -> Experiment:
         sweep=sweep,
         variants=variants,
         params=params,
-        published=_published(data["published"]) if "published" in data else None,
+        published=published,
+        metrics=metrics,
     )
+
+
+def _metric(entry: dict[str, Any]) -> Metric:
+    name = str(entry["name"])
+    return Metric(
+        name=name,
+        title=str(entry["title"]),
+        unit=str(entry["unit"]),
+        reported=str(entry.get("from", name)),
+        relative=bool(entry.get("relative_to_baseline", False)),
+    )
+
+
+# Keys of a variant in the JSON of a run: a metric of that name would hide one of them.
+RESERVED = frozenset(
+    ("name", "title", "published", "error", "accept", "accepted", "calibrated", "lacks")
+    + ("metrics", "lines")
+)
+
+
+def _check_metrics(
+    metrics: tuple[Metric, ...], variants: tuple[Variant, ...], published: Published | None
+) -> None:
+    names = [metric.name for metric in metrics]
+    if len(set(names)) != len(names):
+        raise ValueError("metrics must have different names")
+    for name in names:
+        if name in RESERVED:
+            raise ValueError(f"a metric cannot be called '{name}'")
+    for variant in variants:
+        given = {*variant.published_metrics, *variant.accept_metrics, *variant.calibrated}
+        for name in sorted(given.difference(names)):
+            raise ValueError(f"variant '{variant.name}' speaks of '{name}', which is no [[metric]]")
+    for line in published.lines if published is not None else ():
+        if line.variant not in {variant.name for variant in variants}:
+            raise ValueError(f"a published line is of '{line.variant}', which is no variant")
 
 
 def _variant(entry: dict[str, Any]) -> Variant:
@@ -196,7 +277,14 @@ def _variant(entry: dict[str, Any]) -> Variant:
         else Band(_optional(accept.get("within")), _optional(accept.get("factor"))),
         lacks=str(entry["lacks"]) if "lacks" in entry else None,
         params=tuple((str(k), float(v)) for k, v in entry.get("params", {}).items()),
+        published_metrics=_numbers(entry.get("published_metrics", {})),
+        accept_metrics=_numbers(entry.get("accept_metrics", {})),
+        calibrated=tuple(str(name) for name in entry.get("calibrated", ())),
     )
+
+
+def _numbers(entry: dict[str, Any]) -> dict[str, float]:
+    return {str(name): float(value) for name, value in entry.items()}
 
 
 def _optional(value: Any) -> float | None:
@@ -222,5 +310,15 @@ def _published(entry: dict[str, Any]) -> Published:
         if accept is None
         else CurveBand(
             float(accept["median"]), float(accept["worst"]), int(accept["from_threads"])
+        ),
+        lines=tuple(
+            PublishedLine(
+                str(line["variant"]),
+                str(line["object"]),
+                int(line["line"]),
+                float(line["low"]),
+                float(line["high"]),
+            )
+            for line in entry.get("line", ())
         ),
     )
