@@ -24,12 +24,10 @@
 #define RIVALS_RD_H
 
 #include "port.h"
+#include "cpupri.h"
 #include "shard_plan.h"
 
-#define CPUPRI_INVALID (-1)
-#define CPUPRI_NORMAL  0
-#define CPUPRI_HIGHER  100
-#define CPUPRI_LEVELS  101 /* 0..100 */
+#define CPUPRI_LEVELS 101 /* 0..100 */
 
 /* Who has more than one runnable RT task, as the pull side asks. */
 enum rd_overload { RD_NONE, RD_ONLY_ME, RD_OTHERS };

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * groups.h - CPUs by NUMA node or by LLC, numbered from 0 in order of their first CPU, whatever
+ * ids the machine has. Read-only once made. Context: making it may sleep.
+ */
+#ifndef RIVALS_GROUPS_H
+#define RIVALS_GROUPS_H
+
+#include "port.h"
+#include "shard_plan.h"
+
+enum groups_by { GROUPS_NODE, GROUPS_LLC };
+
+/**
+ * struct cpu_groups - the groups
+ * @of: by CPU number; 0 for a hole
+ * @node: by group: NUMA node for port_alloc()
+ * @mask: by group: its CPUs, an ordinary mask
+ */
+struct cpu_groups {
+	u32 nr, nr_cpus, words;
+	u32 *of;
+	s32 *node;
+	unsigned long **mask;
+};
+
+/** cpu_groups_init - false when memory is short; nothing is left allocated then. */
+bool cpu_groups_init(struct cpu_groups *g, const struct shard_topo *topo, enum groups_by by);
+void cpu_groups_free(struct cpu_groups *g);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/* layouts_of_linux.h - names of layouts, and what they choose between; see linux_rd.h. */
+#ifndef RIVALS_LAYOUTS_OF_LINUX_H
+#define RIVALS_LAYOUTS_OF_LINUX_H
+
+/* The mask of a level: one; one a NUMA node; a sharded bitmap. */
+#define MASKS_ONE  1
+#define MASKS_NODE 2
+#define MASKS_SBM  3
+
+/* Overloaded CPUs are counted in one place, per NUMA node, per LLC. */
+#define COUNTS_ONE  1
+#define COUNTS_NODE 2
+#define COUNTS_LLC  3
+
+#define RD_JOIN_(a, b) a##b
+#define RD_JOIN(a, b)  RD_JOIN_(a, b)
+#define RD_OPS(layout) RD_JOIN(rd_, layout)
+#define RD_STRING_(x)  #x
+#define RD_STRING(x)   RD_STRING_(x)
+
+#endif

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * linux_rd.h - the RT scheduler's global state as Linux 6.12 keeps it, for any layout of
+ * struct root_domain. A layout's file defines, then includes this:
+ *
+ *   LAYOUT			the part of its rd_ops' name after rd_
+ *   RD_NAME			its name in tables, a string
+ *   ROOT_DOMAIN		its struct
+ *   VEC_COUNT(root, level)	the counter of a level
+ *   VEC_MASK(root, level)	the pointer to the mask (or masks) of a level
+ *   MASKS			MASKS_ONE, MASKS_NODE or MASKS_SBM
+ *   COUNTS			COUNTS_ONE (rto_count), COUNTS_NODE or COUNTS_LLC (rto_counts)
+ *
+ * so that there is one text, and each layout is compiled with its own offsets and
+ * reported with its own field names. Allocation and the table of operations are here;
+ * linux_cpupri.h, linux_overload.h, linux_walk.h and the headers of masks do the work.
+ */
+#include "atomics.h"
+#include "groups.h"
+#include "layouts_of_linux.h"
+#include "rd.h"
+#include "report_types.h"
+#include "root_domain.h"
+#include "slab.h"
+
+/**
+ * struct rd - what stands for rq->rd and for Linux's globals; read-only once made
+ * @root: the root domain
+ * @active: cpu_active_mask
+ * @nodes: CPUs by NUMA node, as cpu_to_node() and cpumask_of_node() know them
+ * @counted: by node or by LLC: who counts where
+ * @slab: the root domain's own masks
+ * @node_slab: by node: masks of levels, MASKS_NODE
+ * @arrays: the arrays of pointers to these
+ */
+struct rd {
+	ROOT_DOMAIN *root;
+	unsigned long *active;
+	u32 nr_cpus, words;
+	struct cpu_groups nodes, counted;
+	const struct shard_plan *plan;
+	struct mask_slab slab, arrays;
+	struct mask_slab *node_slab;
+	s32 home;
+};
+
+#if MASKS == MASKS_ONE
+#include "linux_mask_one.h"
+#elif MASKS == MASKS_NODE
+#include "linux_mask_node.h"
+#else
+#include "linux_mask_sbm.h"
+#endif
+#include "linux_cpupri.h"
+#include "linux_overload.h"
+#include "linux_walk.h"
+
+static u8 *flag(struct rd *rd)
+{
+	return &rd->root->overloaded;
+}
+
+static size_t map_bytes(const struct rd *rd)
+{
+	return sizeof(rd->root->cpupri) + rd->nr_cpus * sizeof(s32) + vec_bytes(rd) +
+	       overload_bytes(rd);
+}
+
+static void destroy(struct rd *rd)
+{
+	if (rd->root) {
+		vec_free(rd);
+		overload_free_counts(rd);
+		port_free(rd->root->cpupri.cpu_to_pri, rd->nr_cpus * sizeof(s32));
+		port_free(rd->root, sizeof(*rd->root));
+	}
+	mask_slab_free(&rd->slab);
+	port_free(rd->active, rd->words * sizeof(unsigned long));
+	cpu_groups_free(&rd->nodes);
+	cpu_groups_free(&rd->counted);
+	port_free(rd, sizeof(*rd));
+}
+
+static s32 first_node(const struct shard_topo *topo, const unsigned long *span)
+{
+	for (u32 cpu = 0; cpu < topo->nr_cpus; cpu++)
+		if (span[cpu / 64] >> cpu % 64 & 1)
+			return topo->cpu[cpu].node;
+	return -1;
+}
+
+/* In the order in which Linux allocates: masks of the root domain, of levels, cpu_to_pri. */
+static bool fill(struct rd *rd, const struct shard_topo *topo, const unsigned long *span)
+{
+	ROOT_DOMAIN *root;
+
+	rd_label("root_domain", RD_STRING(ROOT_DOMAIN));
+	root = rd->root = port_alloc(sizeof(*root), rd->home);
+	rd_label("span and level masks", "struct rd_mask_line");
+	if (!root || !mask_slab_init(&rd->slab, rd->nr_cpus, 5 + RD_LEVELS, rd->home))
+		return false;
+	root->span = mask_slab_take(&rd->slab);
+	root->online = mask_slab_take(&rd->slab);
+	root->dlo_mask = mask_slab_take(&rd->slab);
+	for (u32 i = 0; i < rd->words; i++)
+		rd->active[i] = root->span[i] = root->online[i] = span[i];
+	root->rto_cpu = -1;
+	root->refcount = 1;
+	if (!overload_alloc_mask(rd) || !overload_alloc_counts(rd))
+		return false;
+	root->cpudl.free_cpus = mask_slab_take(&rd->slab);
+	if (!vec_alloc(rd))
+		return false;
+	rd_label("cpu_to_pri", "struct rd_pri_line");
+	root->cpupri.cpu_to_pri = port_alloc(rd->nr_cpus * sizeof(s32), rd->home);
+	if (!root->cpupri.cpu_to_pri)
+		return false;
+	for (u32 cpu = 0; cpu < rd->nr_cpus; cpu++)
+		root->cpupri.cpu_to_pri[cpu] = CPUPRI_INVALID;
+	return true;
+}
+
+static struct rd *create(const struct shard_topo *topo, const struct shard_plan *plan,
+			 const unsigned long *span)
+{
+	struct rd *rd;
+
+	rd_label("tables", NULL);
+	rd = port_alloc(sizeof(*rd), -1);
+	if (!rd)
+		return NULL;
+	rd->nr_cpus = topo->nr_cpus;
+	rd->words = (topo->nr_cpus + 63) / 64;
+	rd->plan = plan;
+	rd->home = first_node(topo, span);
+	rd->active = port_alloc(rd->words * sizeof(unsigned long), -1);
+	if (rd->active && cpu_groups_init(&rd->nodes, topo, GROUPS_NODE) &&
+	    cpu_groups_init(&rd->counted, topo, COUNTS == COUNTS_LLC ? GROUPS_LLC : GROUPS_NODE) &&
+	    fill(rd, topo, span))
+		return rd;
+	destroy(rd);
+	return NULL;
+}
+
+const struct rd_ops RD_OPS(LAYOUT) = {
+	.name = RD_NAME,
+	.by_index = MASKS == MASKS_SBM,
+	.create = create,
+	.destroy = destroy,
+	.set_level = set_level,
+	.find = find,
+	.overload_set = overload_set_cpu,
+	.overload_clear = overload_clear_cpu,
+	.overloaded = overloaded,
+	.next = next,
+	.loop = loop,
+	.walk_request = walk_request,
+	.walk_arrive = walk_arrive,
+	.walk_next = walk_next,
+	.flag = flag,
+	.map_bytes = map_bytes,
+};

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/* The four published patches together. */
+#define LAYOUT		       series
+#define RD_NAME		       "series"
+#define ROOT_DOMAIN	       struct root_domain_series
+#define VEC_COUNT(root, level) ((root)->cpupri.pri_to_cpu[level].count)
+#define VEC_MASK(root, level)  ((root)->cpupri.pri_to_cpu[level].masks)
+#define MASKS		       MASKS_NODE
+#define COUNTS		       COUNTS_NODE
+#include "linux_rd.h"

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * slab.h - CPU masks as Linux's allocator would place them: one after the other, each as
+ * large as the smallest kmalloc size that holds it. On 480 CPUs a mask has a line of
+ * its own; on 16 CPUs eight masks share one, which a layout that is compared there must suffer.
+ *
+ * Context: may sleep, not concurrent.
+ */
+#ifndef RIVALS_SLAB_H
+#define RIVALS_SLAB_H
+
+#include "port.h"
+
+/**
+ * struct mask_slab - room for a number of masks
+ * @base: the memory
+ * @stride: bytes from one to the next
+ * @words: 64-bit words a mask
+ * @bytes: of @base
+ * @used: masks handed out
+ */
+struct mask_slab {
+	u8 *base;
+	size_t stride;
+	u32 words;
+	size_t bytes;
+	u32 used;
+};
+
+/** mask_slab_init - make room; false when memory is short. */
+bool mask_slab_init(struct mask_slab *s, u32 nr_cpus, u32 nr_masks, int node);
+void mask_slab_free(struct mask_slab *s);
+
+/** mask_slab_take - the next mask, empty. */
+unsigned long *mask_slab_take(struct mask_slab *s);
+
+#endif

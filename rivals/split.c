@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/* The alternative to patch 1: counters and masks apart, the counter of normal tasks alone. */
+#define LAYOUT	    split
+#define RD_NAME	    "split"
+#define ROOT_DOMAIN struct root_domain_split
+#define VEC_COUNT(root, level) \
+	((root)->cpupri.pri_to_cpu.counts[(level) ? (level) + CPUPRI_COUNT0_PADDING : 0])
+#define VEC_MASK(root, level) ((root)->cpupri.pri_to_cpu.masks[level])
+#define MASKS		      MASKS_ONE
+#define COUNTS		      COUNTS_ONE
+#include "linux_rd.h"
