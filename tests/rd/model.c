@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Every layout against two arrays: a level and "overloaded" for each CPU. Random levels,
+ * affinities, fitness, spans smaller than the machine; what every layout answers must be
+ * what the arrays say.
+ */
+#include "machines.h"
+#include "rd.h"
+
+struct model {
+	struct rd_machine machine;
+	const struct rd_ops *ops;
+	struct rd *rd;
+	u64 random;
+	unsigned long span[TEST_MAX_WORDS];
+	bool partial; /* the root domain has not all CPUs */
+	int level[TEST_MAX_CPUS];
+	bool overloaded[TEST_MAX_CPUS];
+	u32 nr_overloaded;
+	unsigned long unfit[TEST_MAX_WORDS];
+};
+
+static void random_mask(struct model *m, unsigned long *mask)
+{
+	u32 nr = m->machine.topo.nr_cpus, kind = test_below(&m->random, 4);
+	u32 few = 1 + test_below(&m->random, 24), cpu = test_below(&m->random, nr);
+
+	memset(mask, 0, sizeof(m->span));
+	for (u32 i = 0; kind == 0 && i < few; i++)
+		test_set_bit(mask, test_below(&m->random, nr));
+	for (u32 i = 0; kind == 1 && i < few && cpu + i < nr; i++)
+		test_set_bit(mask, cpu + i);
+	for (cpu = 0; kind >= 2 && cpu < nr; cpu++)
+		if (kind == 3 || test_below(&m->random, 2))
+			test_set_bit(mask, cpu);
+}
+
+static bool fits(u32 cpu, void *arg)
+{
+	const struct model *m = arg;
+
+	return !test_bit(m->unfit, cpu);
+}
+
+/* The lowest level under @limit of a CPU that counts, and all CPUs there; -1: none. */
+static int expect_find(const struct model *m, int limit, const unsigned long *allowed, bool fit,
+		       unsigned long *found)
+{
+	int best = limit;
+
+	for (int pass = 0; pass < 2; pass++) {
+		memset(found, 0, sizeof(m->span));
+		for (u32 cpu = 0; cpu < m->machine.topo.nr_cpus; cpu++) {
+			if (!test_bit(m->span, cpu) || !test_bit(allowed, cpu) ||
+			    (fit && test_bit(m->unfit, cpu)) || m->level[cpu] < 0)
+				continue;
+			if (m->level[cpu] < best)
+				best = m->level[cpu];
+			if (pass && m->level[cpu] == best && best < limit)
+				test_set_bit(found, cpu);
+		}
+	}
+	if (best == limit && fit)
+		return expect_find(m, limit, allowed, false, found);
+	return best < limit ? best : -1;
+}
+
+static void check_find(struct model *m)
+{
+	static unsigned long allowed[TEST_MAX_WORDS], found[TEST_MAX_WORDS],
+		expected[TEST_MAX_WORDS];
+	u32 nr = m->machine.topo.nr_cpus, from = rd_machine_any(&m->machine, &m->random);
+	int limit = (int)test_below(&m->random, 102) - 1, expect;
+	bool fit = test_below(&m->random, 2);
+
+	random_mask(m, allowed);
+	if (test_below(&m->random, 2))
+		random_mask(m, m->unfit);
+	expect = expect_find(m, limit, allowed, fit, expected);
+	memset(found, 0xff, sizeof(found));
+	CHECK_EQ(m->ops->find(m->rd, limit, from, allowed, found, fit ? fits : NULL, m),
+		 expect + 1);
+	if (expect >= 0)
+		CHECK_MASK_EQ(found, expected, nr);
+	/* Without a mask for the result Linux does not ask who is active. */
+	if (m->partial)
+		return;
+	expect = expect_find(m, limit, allowed, false, expected);
+	CHECK_EQ(m->ops->find(m->rd, limit, from, allowed, NULL, fits, m) > 0, expect >= 0);
+}
+
+static void check_overload(struct model *m)
+{
+	u32 me = rd_machine_any(&m->machine, &m->random);
+	enum rd_overload expect = RD_NONE;
+
+	if (m->nr_overloaded == 1 && m->overloaded[me])
+		expect = RD_ONLY_ME;
+	else if (m->nr_overloaded)
+		expect = RD_OTHERS;
+	CHECK_EQ(m->ops->overloaded(m->rd, me), expect);
+}
+
+/* The next CPU number, or index, that is overloaded. */
+static s64 expect_next(const struct model *m, s64 cpu)
+{
+	const struct shard_plan *plan = m->machine.plan;
+
+	if (m->ops->by_index) {
+		for (u32 i = cpu < 0 ? 0 : plan->slot[cpu].idx + 1; i < plan->nr_possible; i++)
+			if (m->overloaded[plan->idx_to_cpu[i]])
+				return plan->idx_to_cpu[i];
+		return -1;
+	}
+	for (u32 i = (u32)(cpu + 1); i < plan->nr_cpus; i++)
+		if (m->overloaded[i])
+			return i;
+	return -1;
+}
+
+static void check_walk_order(struct model *m)
+{
+	s64 cpu = test_below(&m->random, 2) ? -1 : (s64)rd_machine_any(&m->machine, &m->random);
+
+	for (s64 expect;; cpu = expect) {
+		expect = expect_next(m, cpu);
+		CHECK_EQ(m->ops->next(m->rd, cpu), expect);
+		if (expect < 0)
+			break;
+	}
+}
+
+/* Without interrupts in between a walk visits every overloaded CPU once, in order. */
+static void check_walk(struct model *m)
+{
+	u32 me = rd_machine_any(&m->machine, &m->random);
+	s64 cpu = m->ops->walk_request(m->rd, me), expect = expect_next(m, -1);
+	u32 visited = 0, more = test_below(&m->random, 3), rounds = 1;
+
+	while (cpu >= 0) {
+		CHECK_EQ(cpu, expect);
+		m->ops->walk_arrive(m->rd, (u32)cpu);
+		visited++;
+		/* Asked for again under way: nobody starts another one, this one goes round. */
+		if (more && visited % (m->nr_overloaded + 1) == 1) {
+			CHECK_EQ(m->ops->walk_request(m->rd, me), -1);
+			CHECK_EQ(m->ops->walk_request(m->rd, me), -1);
+			more--;
+			rounds++;
+		}
+		cpu = m->ops->walk_next(m->rd, (u32)cpu);
+		expect = expect_next(m, expect);
+		if (expect < 0 && cpu >= 0)
+			expect = expect_next(m, -1);
+	}
+	CHECK(visited >= m->nr_overloaded);
+	CHECK(visited <= m->nr_overloaded * (rounds + 1));
+	if (m->nr_overloaded)
+		CHECK(visited >= m->nr_overloaded * (rounds > 1 ? 2 : 1));
+}
+
+static void change_level(struct model *m)
+{
+	static const int often[] = { CPUPRI_INVALID, CPUPRI_NORMAL, 1, 50, 98, 99, CPUPRI_HIGHER };
+	u32 cpu = rd_machine_any(&m->machine, &m->random);
+	int level = test_below(&m->random, 3) ? often[test_below(&m->random, 7)]
+					      : (int)test_below(&m->random, 102) - 1;
+
+	m->level[cpu] = level;
+	m->ops->set_level(m->rd, cpu, level);
+}
+
+static void change_overload(struct model *m)
+{
+	u32 cpu = rd_machine_any(&m->machine, &m->random);
+
+	/* Half of the time few are, so that none and only-me occur on every machine. */
+	if (!m->overloaded[cpu] && m->nr_overloaded > 2 && m->random >> 63)
+		return;
+	m->overloaded[cpu] = !m->overloaded[cpu];
+	if (m->overloaded[cpu])
+		m->ops->overload_set(m->rd, cpu);
+	else
+		m->ops->overload_clear(m->rd, cpu);
+	m->nr_overloaded += m->overloaded[cpu] ? 1 : -1;
+}
+
+static void calm_down(struct model *m)
+{
+	u32 keep = test_below(&m->random, 3);
+
+	for (u32 cpu = 0; cpu < m->machine.topo.nr_cpus; cpu++)
+		if (m->overloaded[cpu] && m->nr_overloaded > keep) {
+			m->overloaded[cpu] = false;
+			m->nr_overloaded--;
+			m->ops->overload_clear(m->rd, cpu);
+		}
+}
+
+static void step(struct model *m)
+{
+	for (u32 i = 0; i < 8; i++)
+		change_level(m);
+	change_overload(m);
+	if (!test_below(&m->random, 8))
+		calm_down(m);
+	check_find(m);
+	check_overload(m);
+	if (!test_below(&m->random, 8))
+		check_walk_order(m);
+	if (!test_below(&m->random, 8))
+		check_walk(m);
+}
+
+static void run(const struct rd_ops *ops, const struct shape *shape, u64 seed)
+{
+	static struct model m;
+	u32 steps = 200000 / (100 + shape->packages * shape->nodes * shape->llcs * shape->cores);
+
+	memset(&m, 0, sizeof(m));
+	m.ops = ops;
+	m.random = seed;
+	rd_machine_make(&m.machine, shape);
+	memcpy(m.span, m.machine.span, sizeof(m.span));
+	/* A root domain of only some CPUs: the others are never found. */
+	m.partial = seed % 2;
+	for (u32 cpu = 1; m.partial && cpu < m.machine.topo.nr_cpus; cpu += 3)
+		m.span[cpu / 64] &= ~(1ul << cpu % 64);
+	for (u32 cpu = 0; cpu < m.machine.topo.nr_cpus; cpu++)
+		m.level[cpu] = CPUPRI_INVALID;
+	m.rd = ops->create(&m.machine.topo, m.machine.plan, m.span);
+	CHECK(m.rd != NULL);
+	CHECK(ops->map_bytes(m.rd) > m.machine.plan->nr_possible);
+	CHECK_EQ(*ops->flag(m.rd), 0);
+	for (test_state.step = 0; test_state.step < steps; test_state.step++)
+		step(&m);
+	ops->destroy(m.rd);
+	rd_machine_free(&m.machine);
+}
+
+int main(int argc, char **argv)
+{
+	u64 seed = test_seed(argc, argv);
+
+	for (u32 i = 0; rd_layouts[i]; i++) {
+		test_state.name = rd_layouts[i]->name;
+		for (u32 s = 0; s < nr_rd_shapes; s++) {
+			test_state.seed = seed + s + 2 * i;
+			run(rd_layouts[i], &rd_shapes[s], test_state.seed);
+		}
+		test_state.seed = 0;
+		test_state.passed++;
+	}
+	return test_done();
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * For every layout: the bugs that reviewers found in the published prototypes, where they can
+ * occur in the overload set; memory that runs out; the walk's promise when nobody races.
+ */
+#include "machines.h"
+#include "rd.h"
+
+static const struct rd_ops *ops;
+static struct rd_machine machine;
+static struct rd *rd;
+
+static void set_up(const char *shape)
+{
+	u32 s = 0;
+
+	while (s + 1 < nr_rd_shapes && strcmp(rd_shapes[s].name, shape))
+		s++;
+	CHECK(!strcmp(rd_shapes[s].name, shape));
+	rd_machine_make(&machine, &rd_shapes[s]);
+	rd = ops->create(&machine.topo, machine.plan, machine.span);
+	CHECK(rd != NULL);
+}
+
+static void tear_down(void)
+{
+	ops->destroy(rd);
+	rd_machine_free(&machine);
+}
+
+/* "continue" for "break": empty leaves before the set bit made the search spin, or miss it. */
+static void endless_next_bit_loop(void)
+{
+	u32 last;
+
+	set_up("384 CPUs in 24 LLCs");
+	last = machine.plan->idx_to_cpu[machine.plan->nr_possible - 1];
+	CHECK_EQ(ops->next(rd, -1), -1);
+	ops->overload_set(rd, last);
+	CHECK_EQ(ops->next(rd, -1), last);
+	CHECK_EQ(ops->next(rd, last), -1);
+	CHECK_EQ(ops->overloaded(rd, 0), RD_OTHERS);
+	CHECK_EQ(ops->overloaded(rd, last), RD_ONLY_ME);
+	tear_down();
+}
+
+/* A leaf was one word however many CPUs the die had: CPUs beyond 64 fell on others' bits. */
+static void more_than_64_cpus_a_leaf(void)
+{
+	set_up("480 CPUs in two LLCs");
+	for (u32 cpu = 0; cpu < machine.topo.nr_cpus; cpu += 2)
+		ops->overload_set(rd, cpu);
+	for (u32 cpu = 1; cpu < machine.topo.nr_cpus; cpu += 2) {
+		s64 found = ops->next(rd, cpu - 1);
+
+		CHECK(found != cpu);
+	}
+	for (u32 cpu = 0; cpu < machine.topo.nr_cpus; cpu += 2)
+		ops->overload_clear(rd, cpu);
+	CHECK_EQ(ops->overloaded(rd, 0), RD_NONE);
+	CHECK_EQ(ops->next(rd, -1), -1);
+	tear_down();
+}
+
+/* The shift was that of half a die: a CPU's leaf or bit was another one's. */
+static void shift_off_by_one(void)
+{
+	for (u32 s = 0; s < nr_rd_shapes; s++) {
+		set_up(rd_shapes[s].name);
+		for (u32 cpu = 0; cpu < machine.topo.nr_cpus; cpu++) {
+			unsigned long found[TEST_MAX_WORDS], expect[TEST_MAX_WORDS] = { 0 };
+
+			if (!rd_machine_has(&machine, cpu))
+				continue;
+			ops->overload_set(rd, cpu);
+			CHECK_EQ(ops->next(rd, -1), cpu);
+			CHECK_EQ(ops->next(rd, cpu), -1);
+			CHECK_EQ(ops->overloaded(rd, cpu), RD_ONLY_ME);
+			ops->overload_clear(rd, cpu);
+			CHECK_EQ(ops->overloaded(rd, cpu), RD_NONE);
+
+			test_set_bit(expect, cpu);
+			ops->set_level(rd, cpu, 42);
+			CHECK_EQ(ops->find(rd, 43, cpu, machine.span, found, NULL, NULL), 43);
+			CHECK_MASK_EQ(found, expect, machine.topo.nr_cpus);
+			CHECK_EQ(ops->find(rd, 42, cpu, machine.span, found, NULL, NULL), 0);
+			ops->set_level(rd, cpu, CPUPRI_INVALID);
+		}
+		tear_down();
+	}
+}
+
+/* The search began at the first CPU always, or stopped at the last: some were never visited. */
+static void unwrapped_walk(void)
+{
+	static const u32 cpus[] = { 5, 200, 479 };
+	u32 visits[480] = { 0 };
+	s64 cpu;
+
+	set_up("480 CPUs in two LLCs");
+	for (u32 i = 0; i < 3; i++)
+		ops->overload_set(rd, cpus[i]);
+	cpu = ops->walk_request(rd, 7);
+	CHECK(cpu >= 0);
+	/* Asked for again where the walk has passed the first CPUs already: all once more. */
+	for (u32 i = 0; i < 2; i++) {
+		visits[cpu]++;
+		ops->walk_arrive(rd, (u32)cpu);
+		cpu = ops->walk_next(rd, (u32)cpu);
+		CHECK(cpu >= 0);
+	}
+	CHECK_EQ(ops->walk_request(rd, 300), -1);
+	memset(visits, 0, sizeof(visits));
+	for (; cpu >= 0; cpu = ops->walk_next(rd, (u32)cpu)) {
+		visits[cpu]++;
+		ops->walk_arrive(rd, (u32)cpu);
+	}
+	for (u32 i = 0; i < 3; i++)
+		CHECK(visits[cpus[i]] >= 1);
+	for (u32 i = 0; i < 480; i++)
+		CHECK(visits[i] <= 3);
+	tear_down();
+}
+
+/* Nobody to visit: the walk is over at once, and can be asked for again. */
+static void walk_of_nobody(void)
+{
+	set_up("16 CPUs");
+	CHECK_EQ(ops->walk_request(rd, 3), -1);
+	CHECK_EQ(ops->walk_request(rd, 4), -1);
+	ops->overload_set(rd, 9);
+	CHECK_EQ(ops->walk_request(rd, 3), 9);
+	CHECK_EQ(ops->walk_request(rd, 4), -1);
+	ops->walk_arrive(rd, 9);
+	ops->overload_clear(rd, 9);
+	CHECK_EQ(ops->walk_next(rd, 9), -1);
+	CHECK_EQ(ops->walk_request(rd, 3), -1);
+	tear_down();
+}
+
+static bool above_12(u32 cpu, void *arg)
+{
+	return cpu > 12;
+}
+
+static bool never(u32 cpu, void *arg)
+{
+	return false;
+}
+
+/* A fitting CPU of a higher level is better than an unfit one; an unfit one than none. */
+static void fitness_before_level(void)
+{
+	unsigned long allowed = 0xfff0, found = 0;
+
+	set_up("16 CPUs");
+	for (u32 cpu = 0; cpu < 16; cpu++)
+		ops->set_level(rd, cpu, cpu < 8 ? 2 : 3);
+	CHECK_EQ(ops->find(rd, 50, 0, &allowed, &found, NULL, NULL), 3);
+	CHECK_EQ(found, 0xf0);
+	CHECK_EQ(ops->find(rd, 50, 0, &allowed, &found, above_12, NULL), 4);
+	CHECK_EQ(found, 0xe000);
+	CHECK_EQ(ops->find(rd, 3, 0, &allowed, &found, above_12, NULL), 3);
+	CHECK_EQ(found, 0xf0);
+	CHECK_EQ(ops->find(rd, 50, 0, &allowed, &found, never, NULL), 3);
+	CHECK_EQ(found, 0xf0);
+	CHECK_EQ(ops->find(rd, 2, 0, &allowed, &found, never, NULL), 0);
+	tear_down();
+}
+
+static void memory_runs_out(void)
+{
+	u32 allocations = 0;
+
+	rd_machine_make(&machine, &rd_shapes[3]);
+	do {
+		size_t before = test_bytes_allocated();
+
+		test_fail_alloc(++allocations);
+		rd = ops->create(&machine.topo, machine.plan, machine.span);
+		CHECK(rd || test_bytes_allocated() == before);
+	} while (!rd);
+	test_fail_alloc(0);
+	CHECK(allocations > 5);
+	tear_down();
+}
+
+int main(void)
+{
+	for (u32 i = 0; rd_layouts[i]; i++) {
+		ops = rd_layouts[i];
+		printf("%s\n", ops->name);
+		RUN(endless_next_bit_loop);
+		RUN(more_than_64_cpus_a_leaf);
+		RUN(shift_off_by_one);
+		RUN(unwrapped_walk);
+		RUN(walk_of_nobody);
+		RUN(fitness_before_level);
+		RUN(memory_runs_out);
+	}
+	return test_done();
+}
