@@ -8,18 +8,16 @@ information, and only while it is the same binary.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from schedshard.dwarf import Layouts
 from schedshard.errors import UserError, unknown_name
-from schedshard.paths import sim_binary
+from schedshard.paths import is_elf, sim_binary
 from schedshard.provenance import sha256_file
 from schedshard.result import is_curve
 from schedshard.symbols import Frame, resolve
 
 FORMAT = "schedshard/c2c/1"
-LINE_BYTES = 64
 
 
 @dataclass(frozen=True)
@@ -64,7 +62,7 @@ def find_names(request: C2cRequest) -> Names:
     """Symbols and layouts of everything that will be shown."""
     binary = sim_binary()
     recorded = request.result["provenance"].get("simulator_sha256")
-    if not binary.is_file() or recorded != sha256_file(binary) or not _is_elf(binary):
+    if not binary.is_file() or recorded != sha256_file(binary) or not is_elf(binary):
         return Names({}, None)
     pcs: set[int] = set()
     types: set[str] = set()
@@ -81,12 +79,6 @@ def _call(pc: str) -> int:
     The instruction there may belong to the next source line.
     """
     return int(pc, 16) - 1
-
-
-def _is_elf(binary: Path) -> bool:
-    """A script that starts the simulator somewhere else has no names of its own."""
-    with binary.open("rb") as file:
-        return file.read(4) == b"\x7fELF"
 
 
 def c2c(request: C2cRequest, names: Names) -> dict[str, Any]:
@@ -143,6 +135,7 @@ def _line(line: dict[str, Any], total: int, names: Names) -> dict[str, Any]:
         "object": line["object"],
         "type": line.get("type", ""),
         "line": line["line"],
+        "offset": line["offset"],
         "home": line["home"],
         "hitm_share": _share(line["hitm_remote"] + line["hitm_local"], total),
         "records": line["records"],
@@ -164,7 +157,7 @@ def _access(
     callers = tuple(frame for frame in frames if not frame.source.startswith("port/")) or frames
     field = ""
     if names.layouts is not None and line.get("type"):
-        offset = int(line["line"]) * LINE_BYTES + int(access["offset"])
+        offset = int(line["offset"]) + int(access["offset"])
         field = names.layouts.field(str(line["type"]), offset)
     return {
         "hitm_remote_share": _share(access["hitm_remote"], line["hitm_remote"]),

@@ -97,6 +97,7 @@ def main(ctx: click.Context) -> None:
     show_default=True,
     help="Which CPUs come first: CPU numbers in order, neighbours, or far apart.",
 )
+@click.option("--cap", type=click.IntRange(1, 64), metavar="N", help="At most N CPUs a shard [64].")
 @click.option(
     "--variant", "variants", multiple=True, metavar="V", help="Only this one; repeatable."
 )
@@ -108,6 +109,7 @@ def run(
     cpus: int | None,
     seed: int,
     placement: str,
+    cap: int | None,
     variants: tuple[str, ...],
     as_json: bool,
     out: Path | None,
@@ -117,6 +119,7 @@ def run(
     Predicted figures stand beside published ones where somebody has measured the same machine.
     """
     from schedshard.experiment import load_experiment
+    from schedshard.fields import layouts_of
     from schedshard.presets import cpu_count, load_machine
     from schedshard.progress import ticking
     from schedshard.run import RunRequest, execute, merge, plan_run
@@ -126,11 +129,11 @@ def run(
         check_writable(out)
     loaded = load_experiment(experiment)
     model = load_machine(machine or loaded.machine)
-    request = RunRequest(loaded, model, cpu_count(model), cpus, seed, placement, variants)
+    request = RunRequest(loaded, model, cpu_count(model), cpus, seed, placement, variants, cap=cap)
     plan = plan_run(request)
     with ticking(f"{experiment} on {model.name}", len(plan.points)) as tick:
         raws = execute(plan, tick)
-    result = merge(plan, raws)
+    result = merge(plan, raws, layouts_of(raws))
     deliver(result, as_json, out, run_tables(result))
 
 

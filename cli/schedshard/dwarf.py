@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from elftools.common.exceptions import DWARFError, ELFError
@@ -68,6 +69,59 @@ def _array_counts(die: DIE) -> list[int | None]:
     return counts or [None]
 
 
+@dataclass(frozen=True)
+class Leaf:
+    """A member without members, or an array of such: its path, offset and bytes."""
+
+    path: str
+    offset: int
+    size: int
+
+
+def _leaves(die: DIE, path: str, offset: int) -> list[Leaf]:
+    """What a type is made of, in order of offset; of a union its largest member."""
+    while die.tag in _WRAPPERS:
+        if "DW_AT_type" not in die.attributes:
+            return []
+        die = die.get_DIE_from_attribute("DW_AT_type")
+    size = _size(die)
+    if die.tag == "DW_TAG_array_type":
+        element = die.get_DIE_from_attribute("DW_AT_type")
+        step = _size(element)
+        inner = _leaves(element, "", 0)
+        if not size or not step or (len(inner) == 1 and not inner[0].path):
+            return [Leaf(path, offset, size or 0)]
+        found = []
+        for index in range(size // step):
+            found += [
+                Leaf(f"{path}[{index}]{leaf.path}", offset + index * step + leaf.offset, leaf.size)
+                for leaf in inner
+            ]
+        return found
+    if die.tag not in _AGGREGATES:
+        return [Leaf(path, offset, size or 0)]
+    members = [child for child in die.iter_children() if child.tag == "DW_TAG_member"]
+    if die.tag == "DW_TAG_union_type":
+        types = [member.get_DIE_from_attribute("DW_AT_type") for member in members]
+        largest = max(range(len(types)), key=lambda i: _size(types[i]) or 0, default=None)
+        members = [] if largest is None else [members[largest]]
+    found = []
+    for member in members:
+        name = _name(member)
+        inner_path = f"{path}.{name}" if name else path
+        inner_type = member.get_DIE_from_attribute("DW_AT_type")
+        found += _leaves(inner_type, inner_path, offset + _start(member))
+    return found
+
+
+def _start(member: DIE) -> int:
+    """The byte of its structure in which a member begins."""
+    if "DW_AT_data_bit_offset" in member.attributes:
+        return int(member.attributes["DW_AT_data_bit_offset"].value) // 8
+    place = member.attributes.get("DW_AT_data_member_location")
+    return int(place.value) if place is not None and isinstance(place.value, int) else 0
+
+
 def _path(die: DIE, offset: int) -> str:
     """The member path at a byte offset inside a type: '.word', '[3].word', ''."""
     while die.tag in _WRAPPERS:
@@ -91,10 +145,7 @@ def _path(die: DIE, offset: int) -> str:
         for child in die.iter_children():
             if child.tag != "DW_TAG_member":
                 continue
-            place = child.attributes.get("DW_AT_data_member_location")
-            start = int(place.value) if place is not None and isinstance(place.value, int) else 0
-            if "DW_AT_data_bit_offset" in child.attributes:
-                start = int(child.attributes["DW_AT_data_bit_offset"].value) // 8
+            start = _start(child)
             member = child.get_DIE_from_attribute("DW_AT_type")
             size = _size(member)
             # An array without a known size reaches to the end of the object.
@@ -153,6 +204,21 @@ class Layouts:
             index, rest = divmod(offset, size)
             return f"[{index}]{_path(die, rest)}"
         return _path(die, offset).removeprefix(".")
+
+    def leaves(self, type_name: str) -> list[Leaf]:
+        """What one object of that type is made of; empty when the binary does not describe it."""
+        die = self._types.get(_bare(type_name))
+        if die is None:
+            return []
+        return [
+            Leaf(leaf.path.removeprefix("."), leaf.offset, leaf.size)
+            for leaf in _leaves(die, "", 0)
+        ]
+
+    def size(self, type_name: str) -> int | None:
+        """Bytes of one object, None when unknown."""
+        die = self._types.get(_bare(type_name))
+        return _size(die) if die is not None else None
 
 
 def _ends_open(die: DIE) -> bool:

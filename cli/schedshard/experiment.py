@@ -240,8 +240,18 @@ def _metric(entry: dict[str, Any]) -> Metric:
 
 # Keys of a variant in the JSON of a run: a metric of that name would hide one of them.
 RESERVED = frozenset(
-    ("name", "title", "published", "error", "accept", "accepted", "calibrated", "lacks")
-    + ("metrics", "lines")
+    [
+        "name",
+        "title",
+        "published",
+        "error",
+        "accept",
+        "accepted",
+        "calibrated",
+        "lacks",
+        "metrics",
+        "lines",
+    ]
 )
 
 

@@ -22,6 +22,15 @@ def sim_binary() -> Path:
     return build_dir() / "experiments" / "schedshard-sim"
 
 
+def is_elf(binary: Path) -> bool:
+    """Whether a file is a program with names of its own, and no script that stands for one."""
+    try:
+        with binary.open("rb") as file:
+            return file.read(4) == b"\x7fELF"
+    except OSError:
+        return False
+
+
 def topo_binary() -> Path:
     """The reader of topologies and machine files."""
     return build_dir() / "lib" / "schedshard-topo"

@@ -317,7 +317,7 @@ def _c2c_section(report: dict[str, Any]) -> Section:
         rows = []
         for line in variant["lines"]:
             for access in line["accesses"]:
-                place = f"{line['object']}+{line['line'] * 64 + access['offset']:#x}"
+                place = f"{line['object']}+{line['offset'] + access['offset']:#x}"
                 rows.append(
                     [
                         Cell(place, "code"),

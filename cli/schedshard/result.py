@@ -9,7 +9,7 @@ from typing import Any
 from schedshard.errors import UserError
 from schedshard.output import read_json
 
-RUN = "schedshard/run/1"
+RUN = "schedshard/run/2"
 BENCH = "schedshard/bench/1"
 TOPO = "schedshard/topo/1"
 SENSITIVITY = "schedshard/sensitivity/1"

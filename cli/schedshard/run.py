@@ -10,15 +10,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from schedshard import figures
+from schedshard.dwarf import Layouts
 from schedshard.errors import UserError
 from schedshard.experiment import Experiment, PublishedPoint, Variant, protocol_calibration
+from schedshard.fields import layout_tables, numbered
 from schedshard.paths import sim_binary
 from schedshard.presets import Machine
 from schedshard.progress import Ticker, silent
 from schedshard.provenance import machine_provenance, sha256_file, tool_versions
+from schedshard.result import RUN
 from schedshard.tool import run_many
 
-FORMAT = "schedshard/run/1"
 PLACEMENTS = ("os", "compact", "scatter")
 
 
@@ -26,8 +29,8 @@ PLACEMENTS = ("os", "compact", "scatter")
 class RunRequest:
     """What the user asked for.
 
-    ``cpus`` None is all, ``threads`` None is the default sweep; ``params`` go before the inputs
-    that the experiment declares.
+    ``cpus`` None is all, ``threads`` None is the default sweep, ``cap`` None the default shard
+    size; ``params`` go before the inputs that the experiment declares.
     """
 
     experiment: Experiment
@@ -39,6 +42,7 @@ class RunRequest:
     variants: tuple[str, ...] = ()
     threads: tuple[int, ...] | None = None
     params: tuple[tuple[str, float], ...] = ()
+    cap: int | None = None
 
 
 @dataclass(frozen=True)
@@ -91,16 +95,23 @@ def plan_run(request: RunRequest) -> RunPlan:
     return RunPlan(request, cpus, tuple(Point(v, n) for v in variants for n in counts))
 
 
+def point_params(request: RunRequest, variant: Variant) -> dict[str, float]:
+    """What the body is given: the experiment's inputs, then the variant's, then the request's."""
+    params = {param.name: param.value for param in request.experiment.params}
+    params.update(variant.params)
+    params.update(request.params)
+    return params
+
+
 def point_argv(plan: RunPlan, point: Point) -> list[str]:
     """The simulator's argument list for one point."""
     request = plan.request
     argv = [str(sim_binary()), request.experiment.name, "--machine", str(request.machine.path)]
     argv += ["--variant", point.variant.name, "--cpus", str(point.cpus)]
     argv += ["--seed", str(request.seed), "--placement", request.placement]
-    params = {param.name: param.value for param in request.experiment.params}
-    params.update(point.variant.params)
-    params.update(request.params)
-    for name, value in params.items():
+    if request.cap is not None:
+        argv += ["--cap", str(request.cap)]
+    for name, value in point_params(request, point.variant).items():
         argv += ["--param", f"{name}={value:.12g}"]
     return argv
 
@@ -119,17 +130,21 @@ def execute(plan: RunPlan, tick: Ticker = silent) -> list[Any]:
     )
 
 
-def merge(plan: RunPlan, raws: Sequence[Any]) -> dict[str, Any]:
-    """One result of all points: what `run --json` prints.
+def merge(plan: RunPlan, raws: Sequence[Any], layouts: Layouts | None = None) -> dict[str, Any]:
+    """One result of all points: what `run --json` prints; fields have names with ``layouts``.
 
     Everything but simulator.seconds is a function of the machine file, the experiment file, the
     seed and the simulator.
     """
     request = plan.request
     experiment, machine = request.experiment, request.machine
-    metrics = [_metrics(plan.points[i], raw) for i, raw in enumerate(raws)]
+    metrics = [point_metrics(experiment, p, raw) for p, raw in zip(plan.points, raws, strict=True)]
+    try:
+        lines = [numbered(raw.get("lines", []), layouts) for raw in raws]
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UserError(f"schedshard-sim printed a line without {error}", status=1) from error
     result: dict[str, Any] = {
-        "format": FORMAT,
+        "format": RUN,
         "experiment": experiment.name,
         "title": experiment.title,
         "machine": {
@@ -141,16 +156,22 @@ def merge(plan: RunPlan, raws: Sequence[Any]) -> dict[str, Any]:
         },
         "cpus": plan.cpus,
         "placement": request.placement,
+        "cap": request.cap,
         "baseline": experiment.baseline,
     }
-    if experiment.sweep is None:
-        result["variants"] = _bars(plan, metrics, raws)
+    if experiment.metrics:
+        result["metrics"] = figures.described(experiment)
+        result["variants"] = _figures(plan, metrics, lines)
+    elif experiment.sweep is None:
+        result["variants"] = _bars(plan, metrics, lines)
     else:
         result["sweep"] = experiment.sweep
-        result["variants"] = _curves(plan, metrics, raws)
+        result["variants"] = _curves(plan, metrics, lines)
     published = experiment.published
     if published is not None and published.machine == machine.name and request.placement == "os":
         result["published"] = {"source": published.source, "role": published.role}
+        if published.lines and _comparable(plan):
+            result["published"]["lines"] = figures.published_lines(experiment)
         if published.accept is not None:
             result["published"]["accept"] = {
                 "median": published.accept.median,
@@ -158,6 +179,8 @@ def merge(plan: RunPlan, raws: Sequence[Any]) -> dict[str, Any]:
                 "from_threads": published.accept.from_threads,
             }
     result["params"] = raws[0].get("params", {}) if raws else {}
+    points = [p for v in result["variants"] for p in v.get("points", (v,))]
+    result["layouts"] = layout_tables(points, layouts)
     result["param_sources"] = {
         param.name: {"unit": param.unit, "source": param.source} for param in experiment.params
     }
@@ -175,10 +198,11 @@ def merge(plan: RunPlan, raws: Sequence[Any]) -> dict[str, Any]:
     return result
 
 
-def _metrics(point: Point, raw: Any) -> dict[str, float]:
+def point_metrics(experiment: Experiment, point: Point, raw: Any) -> dict[str, float]:
+    """What the simulator measured, checked."""
     try:
         metrics = {str(name): float(value) for name, value in raw["metrics"].items()}
-        if metrics["cycles_per_op"] <= 0 or metrics["ns_per_op"] <= 0:
+        if not experiment.metrics and min(metrics["cycles_per_op"], metrics["ns_per_op"]) <= 0:
             raise ValueError("an operation took no time")
         float(raw["simulator"]["seconds"])
         int(raw["simulator"]["events"])
@@ -188,15 +212,46 @@ def _metrics(point: Point, raw: Any) -> dict[str, float]:
             f"{error}",
             status=1,
         ) from error
+    figures.reported(experiment, point.variant.name, metrics)
     return metrics
 
 
+Lines = list[dict[str, Any]]
+
+
+def _comparable(plan: RunPlan) -> bool:
+    """Whether the published figures were measured where this ran."""
+    request = plan.request
+    published = request.experiment.published
+    return (
+        published is not None
+        and published.machine == request.machine.name
+        and plan.cpus == request.machine_cpus
+        and request.placement == "os"
+    )
+
+
+def _figures(
+    plan: RunPlan, metrics: Sequence[dict[str, float]], lines: Sequence[Lines]
+) -> list[dict[str, Any]]:
+    """Variants beside each other, each with every figure of the experiment."""
+    experiment = plan.request.experiment
+    by_name = {point.variant.name: metrics[i] for i, point in enumerate(plan.points)}
+    baseline = by_name.get(experiment.baseline)
+    comparable = _comparable(plan)
+    rows = []
+    for point, found, seen in zip(plan.points, metrics, lines, strict=True):
+        values = figures.values(experiment, found, baseline)
+        row = figures.figure_row(experiment, point.variant, values, comparable)
+        rows.append({**row, "metrics": found, "lines": seen})
+    return rows
+
+
 def _bars(
-    plan: RunPlan, metrics: Sequence[dict[str, float]], raws: Sequence[Any]
+    plan: RunPlan, metrics: Sequence[dict[str, float]], lines: Sequence[Lines]
 ) -> list[dict[str, Any]]:
     """Variants beside each other, each relative to the baseline."""
-    request = plan.request
-    experiment = request.experiment
+    experiment = plan.request.experiment
     base = next(
         (
             metrics[i]["cycles_per_op"]
@@ -205,14 +260,9 @@ def _bars(
         ),
         None,
     )
-    comparable = (
-        experiment.published is not None
-        and experiment.published.machine == request.machine.name
-        and plan.cpus == request.machine_cpus
-        and request.placement == "os"
-    )
+    comparable = _comparable(plan)
     rows: list[dict[str, Any]] = []
-    for point, values, raw in zip(plan.points, metrics, raws, strict=True):
+    for point, values, seen in zip(plan.points, metrics, lines, strict=True):
         variant = point.variant
         relative = None if base is None else values["cycles_per_op"] / base
         row: dict[str, Any] = {
@@ -234,13 +284,13 @@ def _bars(
         if "cycles_per_read" in values:
             row["cycles_per_read"] = values["cycles_per_read"]
         row["metrics"] = values
-        row["lines"] = raw.get("lines", [])
+        row["lines"] = seen
         rows.append(row)
     return rows
 
 
 def _curves(
-    plan: RunPlan, metrics: Sequence[dict[str, float]], raws: Sequence[Any]
+    plan: RunPlan, metrics: Sequence[dict[str, float]], lines: Sequence[Lines]
 ) -> list[dict[str, Any]]:
     """Variants as curves over the number of threads."""
     request = plan.request
@@ -253,7 +303,7 @@ def _curves(
     ):
         figures = {point.threads: point for point in published.points}
     curves: dict[str, dict[str, Any]] = {}
-    for point, values, raw in zip(plan.points, metrics, raws, strict=True):
+    for point, values, seen in zip(plan.points, metrics, lines, strict=True):
         variant = point.variant
         curve = curves.setdefault(
             variant.name, {"name": variant.name, "title": variant.title, "points": []}
@@ -270,7 +320,7 @@ def _curves(
             row["published_high"] = figure.high
             row["error"] = values["ns_per_op"] / figure.mean - 1.0
         row["metrics"] = values
-        row["lines"] = raw.get("lines", [])
+        row["lines"] = seen
         curve["points"].append(row)
     band = published.accept if published is not None else None
     for curve in curves.values():

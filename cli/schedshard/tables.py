@@ -11,6 +11,8 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
+from schedshard.figure_tables import figure_misses, figure_tables
+from schedshard.figures import is_figures
 from schedshard.format import nanoseconds, percent, signed_percent, significant
 from schedshard.result import is_curve
 from schedshard.sheet import Sheet
@@ -24,7 +26,11 @@ def machine_label(machine: dict[str, Any]) -> str:
 
 def run_tables(result: dict[str, Any]) -> RenderableType:
     """A result of `run`: predicted, published, error, and what each word means."""
-    body = _curve(result) if is_curve(result) else _bars(result)
+    body: RenderableType
+    if is_figures(result):
+        body = figure_tables(result)
+    else:
+        body = _curve(result) if is_curve(result) else _bars(result)
     return Together(_heading(result), body, notes_view(run_notes(result)))
 
 
@@ -42,6 +48,8 @@ def _heading(result: dict[str, Any]) -> Text:
     machine = result["machine"]
     text = Text(result["title"], style="bold")
     where = f"\n{machine['title']}, {result['cpus']} of {machine['cpus']} CPUs"
+    if result.get("cap") is not None:
+        where += f", at most {result['cap']} CPUs a shard"
     return text.append(where, style="not bold")
 
 
@@ -117,18 +125,21 @@ def run_notes(result: dict[str, Any]) -> list[tuple[str, str]]:
         notes.append(
             ("calibration", "the model's constants were chosen on this very curve")
             if calibration
-            else ("prediction", "nothing in the model was fitted to the published figures")
+            else ("prediction", _fitted(result))
         )
     for name, about in result["param_sources"].items():
-        if about["source"].startswith("estimate"):
-            said = about["source"].removeprefix("estimate").lstrip(": ")
-            notes.append(("estimate", f"{name} = {result['params'].get(name, 0):,g}: {said}"))
+        kind, _, said = about["source"].partition(":")
+        if kind in ("calibrated", "estimate"):
+            used = f"{name} = {result['params'].get(name, 0):,g}"
+            notes.append((kind, f"{used}: {said.strip()}"))
     for variant in result["variants"]:
         if "median_error" in variant:
             notes.append(("error", curve_verdict(result, variant)))
-        if variant.get("accepted") is False and "accept" in variant:
+        if not is_figures(result) and variant.get("accepted") is False and "accept" in variant:
             why = variant.get("lacks", "DESIGN.md tells what the model lacks")
             notes.append(("outside", f"{variant['name']} is not {variant['accept']}: {why}"))
+    if is_figures(result):
+        notes += [("outside", said) for said in figure_misses(result)]
     provenance = result["provenance"]
     notes.append(
         (
@@ -140,6 +151,19 @@ def run_notes(result: dict[str, Any]) -> list[tuple[str, str]]:
         )
     )
     return notes
+
+
+def _fitted(result: dict[str, Any]) -> str:
+    """What was chosen on published figures and what was not."""
+    chosen = [
+        f"{metric['title']} of '{variant['name']}'"
+        for variant in result["variants"]
+        for metric in result.get("metrics", ())
+        if metric["name"] in variant.get("calibrated", ())
+    ]
+    if chosen:
+        return f"only {' and '.join(chosen)} was used to choose a parameter; the rest is predicted"
+    return "nothing in the model was fitted to the published figures"
 
 
 def curve_verdict(result: dict[str, Any], variant: dict[str, Any]) -> str:
@@ -323,7 +347,7 @@ def _c2c_lines(report: dict[str, Any], variant: dict[str, Any]) -> Sheet:
     for index, line in enumerate(variant["lines"]):
         made.add_row(
             str(index),
-            f"{line['object']}+{line['line'] * 64:#x}",
+            f"{line['object']}+{line['offset']:#x}",
             str(line["home"]),
             f"{line['hitm_share']:.2%}",
             *(
@@ -339,7 +363,7 @@ def _c2c_lines(report: dict[str, Any], variant: dict[str, Any]) -> Sheet:
 def _c2c_accesses(number: int, line: dict[str, Any]) -> Sheet:
     numbers = ("rmt HITM", "lcl HITM", "store", "offset", "load cycles", "records", "CPUs")
     made = Sheet(
-        f"line {number}: {line['object']}+{line['line'] * 64:#x}, {line['type'] or 'no type'}",
+        f"line {number}: {line['object']}+{line['offset']:#x}, {line['type'] or 'no type'}",
         *numbers[:4], "field", "kind", *numbers[4:], "symbol", "source", right=numbers,
         rigid=("field", "kind", "source"), optional=("kind", "source", "records", "CPUs"),
     )  # fmt: skip

@@ -118,10 +118,11 @@ def access(**changes: Any) -> dict[str, Any]:
 def line(accesses: list[dict[str, Any]], **changes: Any) -> dict[str, Any]:
     total = {key: sum(a[key] for a in accesses) for key in ("records", "hitm_remote", "hitm_local")}
     base = {
-        "object": "mask", "type": "struct line", "line": 0, "home": 0, "loads": 1, "stores": 1,
+        "object": "mask", "type": "struct line", "line": 1, "home": 0, "loads": 1, "stores": 1,
         "avg_load_cycles": 5.0, "max_load_cycles": 9.0, "accesses": accesses,
     }  # fmt: skip
-    return {**base, **total, **changes}
+    made = {**base, **total, **changes}
+    return {**made, "offset": 64 * (made["line"] - 1)}
 
 
 def result(lines: list[dict[str, Any]]) -> dict[str, Any]:
@@ -136,12 +137,12 @@ def result(lines: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def test_shares_and_order() -> None:
-    cold = line([access(hitm_remote=1, hitm_local=0)], line=1)
+    cold = line([access(hitm_remote=1, hitm_local=0)], line=2)
     hot = line([access(hitm_remote=3, stores=0), access(hitm_remote=9, offset=8, stores=30)])
     report = c2c(C2cRequest(result([cold, hot])), Names({}, None))
     (variant,) = report["variants"]
     assert variant["name"] == "b"  # the baseline
-    assert [entry["line"] for entry in variant["lines"]] == [0, 1]
+    assert [entry["line"] for entry in variant["lines"]] == [1, 2]
     assert variant["hitm_total"] == 15
     assert variant["lines"][0]["hitm_share"] == pytest.approx(14 / 15)
     first, second = variant["lines"][0]["accesses"]
@@ -184,7 +185,7 @@ def test_names_only_from_the_binary_that_made_the_result(
 ) -> None:
     monkeypatch.setattr("schedshard.c2c.sim_binary", lambda: binary)
     pc = hex(address_of(binary, " T count") + 2)
-    data = result([line([access(pc=pc, offset=16)], line=1)])
+    data = result([line([access(pc=pc, offset=16)], line=2)])
     assert find_names(C2cRequest(data)).layouts is None
     data["provenance"]["simulator_sha256"] = sha256_file(binary)
     names = find_names(C2cRequest(data))

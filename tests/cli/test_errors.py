@@ -129,7 +129,7 @@ def test_truncated_result(cli: Cli, yield_result: Path, keep: int) -> None:
         ("[]", "is no result"),
         ("{}", "is no result"),
         ('{"format": "schedshard/topo/1"}', "is no result"),
-        ('{"format": "schedshard/run/1"}', "is damaged: 'experiment' is missing"),
+        ('{"format": "schedshard/run/2"}', "is damaged: 'experiment' is missing"),
         ("[" * 100_000, "nested too deeply"),
     ],
 )

@@ -292,7 +292,15 @@ def test_a_captured_point_merges() -> None:
     plan = plan_run(request(variants=("sbm-summary",)))
     (row,) = merge(plan, [captured])["variants"]
     assert row["cycles_per_op"] == captured["metrics"]["cycles_per_op"]
-    assert row["lines"] == captured["lines"]
+    (line,) = row["lines"]
+    (raw_line,) = captured["lines"]
+    assert (line["line"], line["offset"]) == (raw_line["line"] + 1, 0)  # counted from 1
+    assert line["accesses"] == raw_line["accesses"]
+    (field,) = line["fields"]  # both instructions access the same word
+    assert field["field"] == "0x0"
+    assert field["records"] == line["records"] == 103
+    assert field["avg_load_cycles"] == pytest.approx(line["avg_load_cycles"])
+    assert field["max_load_cycles"] == line["max_load_cycles"]
 
 
 def write_experiment(path: Path, text: str) -> Path:
