@@ -134,8 +134,12 @@ def tidy_stage() -> Stage:
     directory = BUILD / "check-clang"
     configure = [command for command in clang.commands if "setup" in command.argv]
     sources = f"^{re.escape(str(Path.cwd()))}/(core|lib|rivals|sim|experiments|bench)/"
-    run = ["run-clang-tidy", "-quiet", "-p", str(directory), "-j", JOBS, sources]
-    return Stage("clang-tidy", "lint", [*configure, Command(run)])
+    reduced = str(BUILD / "check-tidy")
+    reduce = [sys.executable, "scripts/tidy_commands.py", str(directory), reduced]
+    run = ["run-clang-tidy", "-quiet", "-p", reduced, "-j", JOBS, sources]
+    refresh = ["ninja", "-C", str(directory), "build.ninja"]
+    commands = [*configure, Command(refresh), Command(reduce), Command(run)]
+    return Stage("clang-tidy", "lint", commands)
 
 
 def clang_stage() -> Stage:

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Reduce a build tree's compile commands to one a file: tidy_commands.py FROM_DIR TO_DIR.
+
+core/ is compiled a dozen times, against each port and for each planted bug, and clang-tidy would
+look at each file as many times. The first command in the database is the library's own.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+
+def main(source: Path, target: Path) -> None:
+    """Write the reduced database."""
+    commands = json.loads((source / "compile_commands.json").read_text(encoding="utf-8"))
+    first: dict[str, object] = {}
+    for command in commands:
+        first.setdefault(command["file"], command)
+    target.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(list(first.values()), indent=1)
+    (target / "compile_commands.json").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))
