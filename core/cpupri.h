@@ -22,8 +22,9 @@
  * and waits for nobody. CPU numbers must be those of possible CPUs; levels must be
  * levels; neither is checked.
  *
- * Lines: one a shard is written (8 for 480 CPUs). Read-only are the map's table (8
- * bytes a CPU number and 8 a shard) and the plan, both shared by every CPU.
+ * Lines: one a shard is written (8 for 480 CPUs). Read-only, and shared by every CPU, are
+ * the map's table (8 bytes a CPU number, 8 a shard), that of runs (8 bytes each,
+ * two a shard on most machines) and the plan.
  */
 #ifndef SCHEDSHARD_CPUPRI_H
 #define SCHEDSHARD_CPUPRI_H
@@ -44,9 +45,23 @@
  * struct cpupri - the map
  * @map: one byte a CPU: its level, BYTEMAP_MAX for CPUPRI_INVALID, which is then
  *	 below no level, and never found
+ * @only_line: the machine is one shard, and positions are CPU numbers: its line; else NULL
+ * @run: runs of all shards, shard after shard: CPU number | position << 32 | length << 40
+ * @first_run: by shard: its first run; one more at the end
+ * @bytes: memory of the tables of runs
+ * @nr_cpus: as in the plan
+ * @words: words of an ordinary mask
+ *
+ * Read-only once made; fits a line.
  */
 struct cpupri {
 	struct bytemap *map;
+	const u64 *only_line;
+	const u64 *run;
+	const u32 *first_run;
+	size_t bytes;
+	u32 nr_cpus;
+	u32 words;
 };
 
 /**
@@ -109,19 +124,19 @@ static inline int cpupri_get(const struct cpupri *cp, u32 cpu)
  * @level: the task's level; only CPUs at lower ones count
  * @from_cpu: CPU number that "near" is meant from
  * @allowed: ordinary mask of plan->nr_cpus bits: CPUs that the task may use
- * @active: ordinary mask that CPUs must be in as well, NULL: all are
- * @lowest_mask: ordinary mask of the caller's own for the CPUs found: all those at the lowest
- *	level that has any; undefined when there are none. NULL: only tell whether
- *	there is a CPU; the search then ends at the nearest shard that has one
+ * @active: ordinary mask that CPUs must be in as well
+ * @lowest_mask: ordinary mask of the caller's own, not one of the others, for the CPUs found: all
+ *	those at the lowest level that has any; undefined when there are none. NULL: only
+ *	tell whether there is a CPU; the search then ends with the first one
  * @fits: does the CPU fit the task? NULL: all do. Asked for CPUs that would be the result, and
- *	with @lowest_mask only. Should be quick; may be asked twice for one CPU
+ *	with @lowest_mask only. Should be quick
  * @arg: passed to it
  *
  * If no CPU fits at any level, the search is repeated as if all did.
  *
  * Return: 0 when there is none, else the level of the CPUs found plus 1; without
- * @lowest_mask that of some CPU, not always the lowest. Ordering: none before; pairs
- * as said in cpupri.c. Lines touched: those of shards that have an allowed CPU.
+ * @lowest_mask that of some CPU, not always the lowest. Ordering: none; pairs as said in
+ * cpupri.c. Lines touched: those of shards that have an allowed CPU.
  */
 int cpupri_find_fitness(const struct cpupri *cp, int level, u32 from_cpu,
 			const unsigned long *allowed, const unsigned long *active,
@@ -142,5 +157,26 @@ static inline int cpupri_find(const struct cpupri *cp, int level, u32 from_cpu,
 {
 	return cpupri_find_fitness(cp, level, from_cpu, allowed, active, lowest_mask, NULL, NULL);
 }
+
+/**
+ * cpupri_find_near() - the same for a caller that takes one CPU, and rather a near one
+ * @cp: see above
+ * @level: see above
+ * @from_cpu: see above: where the task ran last
+ * @allowed: see above
+ * @active: see above
+ * @lowest_mask: for CPUs at the lowest level of all: not NULL. Where that is CPUPRI_NORMAL,
+ *	below which there is nothing, those of the shards that were looked at until then
+ *	are enough; else all of them
+ * @fits: see above
+ * @arg: see above
+ *
+ * Return: as cpupri_find_fitness(). Lines touched: as there, nearest shard first, and none
+ * after one with a CPU at CPUPRI_NORMAL: on a machine with an idle CPU near by, one, however
+ * large the machine is.
+ */
+int cpupri_find_near(const struct cpupri *cp, int level, u32 from_cpu, const unsigned long *allowed,
+		     const unsigned long *active, unsigned long *lowest_mask,
+		     bool (*fits)(u32 cpu, void *arg), void *arg);
 
 #endif /* SCHEDSHARD_CPUPRI_H */

@@ -10,6 +10,11 @@
  * After overload_set() returned nobody calls the set empty: its barrier lets it return only
  * when the store has left the store buffer, and each query reads the byte itself.
  *
+ * The summary keeps that promise: it is the one of the sharded bitmap, whose argument is in
+ * shard_summary.c: store (S1), full barrier (S2), look at the occupied bit (S3) and set it
+ * (S4). A line is eight words here instead of one; it is called empty when each was read
+ * as 0 after the barrier C3, so that a byte stored before S2 is seen in its word.
+ *
  * Against the lost wake-up (a CPU lowers its level and sees nobody overloaded, another becomes
  * overloaded and sees no lower CPU) there is a full barrier on both sides; cpupri.c.
  *
@@ -68,6 +73,16 @@ static u32 fill_window(const struct shard_plan *plan, u32 window, struct overloa
 	return n;
 }
 
+static u32 longest_line(const struct shard_plan *plan)
+{
+	u32 most = 0;
+
+	for (u32 shard = 0; shard < plan->nr_shards; shard++)
+		if (plan->shard[shard].nr_cpus > most)
+			most = plan->shard[shard].nr_cpus;
+	return (most + 7) / 8;
+}
+
 struct overload *overload_alloc(const struct shard_plan *plan)
 {
 	u32 windows = nr_windows(plan), n = 0;
@@ -80,9 +95,12 @@ struct overload *overload_alloc(const struct shard_plan *plan)
 	if (!o)
 		return NULL;
 	o->bytes = bytes;
+	o->words = longest_line(plan);
+	o->slot = plan->slot;
 	o->map = bytemap_alloc(plan, 0);
-	if (!o->map) {
-		port_free(o, bytes);
+	o->summary = plan->nr_shards > 1 ? shard_summary_alloc(plan) : NULL;
+	if (!o->map || (plan->nr_shards > 1 && !o->summary)) {
+		overload_free(o);
 		return NULL;
 	}
 	part = (struct overload_part *)((u8 *)o + parts_at);
@@ -99,16 +117,22 @@ void overload_free(struct overload *o)
 {
 	if (!o)
 		return;
+	shard_summary_free(o->summary);
 	bytemap_free(o->map);
 	port_free(o, o->bytes);
 }
 
-/* Is any byte of the shard's line set but the one at @but (64: none left out)? */
-static bool line_has_other(const struct overload *o, u32 shard, u32 but)
+static bool line_empty(const u64 *line, u32 words)
 {
-	const u64 *line = o->map->line[shard];
-	u32 words = (o->map->plan->shard[shard].nr_cpus + 7) / 8;
+	for (u32 i = 0; i < words; i++)
+		if (READ_ONCE(line[i]))
+			return false;
+	return true;
+}
 
+/* Is any byte of the line set but the one at @but? */
+static bool line_has_other(const u64 *line, u32 words, u32 but)
+{
 	for (u32 i = 0; i < words; i++) {
 		u64 word = byte_load_word(line, i);
 
@@ -118,24 +142,50 @@ static bool line_has_other(const struct overload *o, u32 shard, u32 but)
 	return false;
 }
 
-enum overload_state overload_query(const struct overload *o, u32 this_cpu)
+/* Is any CPU of another shard set? Nearest first. */
+static bool other_shard_has(const struct overload *o, u32 this_cpu)
 {
 	const struct shard_plan *plan = o->map->plan;
+	u32 own = o->slot[this_cpu].shard, shard;
 	struct shard_near_iter it;
-	u32 shard;
+
+	/* Most of the time nobody else is named. */
+	shard = shard_summary_next(o->summary, 0, plan->nr_shards);
+	if (shard == own)
+		shard = shard_summary_next(o->summary, own + 1, plan->nr_shards);
+	if (shard == plan->nr_shards)
+		return false;
+	shard_near_begin(&it, plan, this_cpu);
+	while (shard_near_next(&it, &shard))
+		if (shard_summary_test(o->summary, shard) &&
+		    !line_empty(o->map->line[shard], o->words))
+			return true;
+	return false;
+}
+
+enum overload_state overload_query(const struct overload *o, u32 this_cpu)
+{
+	const u8 *byte = o->map->byte[this_cpu];
+	u32 pos = (u32)((size_t)byte % SHARD_MAX_CAP); /* lines are aligned */
 
 	/*
 	 * The caller's lower level is visible before the bytes are read; pairs with the
 	 * barrier in overload_set(). Without it both sides may look too early, see cpupri.c.
 	 */
 	smp_mb();
-	shard = shard_near_begin(&it, plan, this_cpu);
-	if (line_has_other(o, shard, plan->slot[this_cpu].pos))
+	if (line_has_other((const u64 *)(byte - pos), o->words, pos) ||
+	    (o->summary && other_shard_has(o, this_cpu)))
 		return OVERLOAD_OTHERS;
-	while (shard_near_next(&it, &shard))
-		if (line_has_other(o, shard, SHARD_MAX_CAP))
-			return OVERLOAD_OTHERS;
-	return overload_test(o, this_cpu) ? OVERLOAD_ONLY_ME : OVERLOAD_NONE;
+	return READ_ONCE(*byte) ? OVERLOAD_ONLY_ME : OVERLOAD_NONE;
+}
+
+void overload_tidy(struct overload *o, u32 cpu)
+{
+	u32 shard = o->slot[cpu].shard;
+
+	if (o->summary && shard_summary_test(o->summary, shard) &&
+	    line_empty(o->map->line[shard], o->words))
+		shard_summary_clean_words(o->summary, shard, o->map->line[shard], o->words);
 }
 
 /* The lowest overloaded CPU of a part from @from on; @best when there is none below that. */
@@ -169,7 +219,8 @@ s64 overload_next(const struct overload *o, s64 cpu)
 		u32 best = plan->nr_cpus;
 
 		for (u32 i = o->first_part[w]; i < o->first_part[w + 1]; i++)
-			best = part_next(o, &o->part[i], from, best);
+			if (!o->summary || shard_summary_test(o->summary, o->part[i].shard))
+				best = part_next(o, &o->part[i], from, best);
 		if (best < plan->nr_cpus)
 			return best;
 	}

@@ -5,10 +5,10 @@
  *
  * Concurrency of operations on one set ("ok": any threads, any CPUs, at once):
  *
- *                          | set clear, same CPU | set clear, other | query next test | alloc free
+ *                          | set clear, same CPU | set clear, other | query next tidy | alloc free
  *   set clear, same CPU    | caller serialises   | ok               | ok              | -
  *   set clear, other CPU   | ok                  | ok               | ok              | -
- *   query next test        | ok                  | ok               | ok              | -
+ *   query next test tidy   | ok                  | ok               | ok              | -
  *   alloc free             | -                   | -                | -               | -
  *
  * "Caller serialises": it holds that CPU's run-queue lock, as Linux does.
@@ -19,6 +19,11 @@
  * both read the same byte. A CPU that is cleared while another one is set may
  * hide both, as in any set of more than one word.
  *
+ * A summary says which shards have had an overloaded CPU since they were last tidied, so that on a
+ * machine where RT tasks keep to some shards, or to none, a query reads those lines only.
+ * It is set by overload_set() and cleared by overload_tidy() alone, which is called now
+ * and then: a set whose CPUs come and go all the time leaves the summary alone.
+ *
  * Context: alloc and free may sleep; the rest runs anywhere, interrupts included, and
  * waits for nobody. CPU numbers must be those of possible CPUs; they are not checked.
  */
@@ -28,6 +33,7 @@
 #include "port.h"
 #include "bytemap.h"
 #include "shard_plan.h"
+#include "shard_summary.h"
 
 enum overload_state {
 	OVERLOAD_NONE,
@@ -48,15 +54,21 @@ struct overload_part {
 /**
  * struct overload - the set
  * @map: by CPU: 1 when it is overloaded
+ * @summary: by shard: it may have an overloaded CPU; NULL for a single shard
+ * @slot: the plan's table by CPU number
  * @part: parts of all windows of 64 CPU numbers, window after window
- * @first_part: by window: its first part; one more at the end
+ * @words: words of the longest line
  * @bytes: memory of this header with its tables
+ * @first_part: by window: its first part; one more at the end
  *
- * All of it but the lines of @map is read-only.
+ * All of it but the lines of @map and @summary is read-only.
  */
 struct overload {
 	struct bytemap *map;
+	struct shard_summary *summary;
+	const struct shard_slot *slot;
 	const struct overload_part *part;
+	u32 words;
 	size_t bytes;
 	u32 first_part[];
 };
@@ -80,13 +92,16 @@ void overload_free(struct overload *o);
  * @o: the set
  * @cpu: CPU number; the caller holds its run-queue lock
  *
- * Ordering: a full barrier after the store: pairs with that in overload_query() and
- * push_walk_request(), see cpupri.c. Lines touched: the shard's line, written.
+ * Ordering: a full barrier after the store: pairs with that in overload_query(),
+ * push_walk_request() (see cpupri.c) and overload_tidy(). Lines touched: the shard's line,
+ * written; the summary's, read, and written when the shard was tidied away.
  */
 static port_always_inline void overload_set(struct overload *o, u32 cpu)
 {
 	bytemap_set(o->map, cpu, 1);
 	smp_mb();
+	if (o->summary && !shard_summary_is_occupied(o->summary, o->slot[cpu].shard))
+		shard_summary_mark(o->summary, o->slot[cpu].shard);
 }
 
 /**
@@ -121,8 +136,9 @@ static inline bool overload_test(const struct overload *o, u32 cpu)
  *
  * Return: OVERLOAD_OTHERS as soon as another CPU is seen; OVERLOAD_ONLY_ME when nobody but
  * @this_cpu is, OVERLOAD_NONE when nobody is. Ordering: full barrier before: the caller's
- * lower level is visible before it looks. Lines touched: own shard's, then the
- * others', nearest first, until one has an overloaded CPU; all when there is none.
+ * lower level is visible before it looks. Lines touched: own shard's; then, unless it has
+ * another overloaded CPU, the summary's, read, and those of shards that it names, nearest first,
+ * up to one with an overloaded CPU.
  */
 enum overload_state overload_query(const struct overload *o, u32 this_cpu);
 
@@ -133,8 +149,21 @@ enum overload_state overload_query(const struct overload *o, u32 this_cpu);
  *
  * For a walk that is kept between calls, as when one CPU after the other is sent an
  * interrupt. Return: its CPU number, -1 when there is none after @cpu. Ordering: none.
- * Lines touched: of shards with CPUs from @cpu on, in order of CPU numbers, up to the hit.
+ * Lines touched: the summary's, read; those of shards that it names and that have CPUs
+ * behind @cpu, in order of CPU numbers, up to the hit.
  */
 s64 overload_next(const struct overload *o, s64 cpu);
+
+/**
+ * overload_tidy() - if nobody in the CPU's shard is overloaded, let the summary say so
+ * @o: the set
+ * @cpu: CPU number
+ *
+ * From a tick or the like, a few times a second for each shard; the longer between, the fewer
+ * writes of the summary where CPUs come and go. Need not be called at all. Ordering: none that
+ * a caller could use. Lines touched: the summary's, read; when the shard is named there, its line,
+ * read; when that is empty, the summary's, written.
+ */
+void overload_tidy(struct overload *o, u32 cpu);
 
 #endif /* SCHEDSHARD_OVERLOAD_H */

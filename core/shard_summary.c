@@ -84,7 +84,7 @@ void shard_summary_mark(struct shard_summary *s, u32 shard)
 	smp_mb__after_atomic();
 }
 
-void shard_summary_clean(struct shard_summary *s, u32 shard, const u64 *line)
+void shard_summary_clean_words(struct shard_summary *s, u32 shard, const u64 *line, u32 words)
 {
 	u64 *word = &s->word[shard / SHARD_SUMMARY_SHARDS];
 	u64 occupied = shard_summary_occupied(shard);
@@ -104,8 +104,11 @@ void shard_summary_clean(struct shard_summary *s, u32 shard, const u64 *line)
 	 * "occupied" still set and leaves it to us.
 	 */
 	smp_mb__after_atomic();
-	if (READ_ONCE(*line)) /* C4 */
-		port_or64(word, occupied);
+	for (u32 i = 0; i < words; i++)
+		if (READ_ONCE(line[i])) { /* C4 */
+			port_or64(word, occupied);
+			break;
+		}
 
 	/* C5: without it "cleaning" may be seen clear before C4 has judged the line. */
 	smp_mb__before_atomic();

@@ -107,6 +107,19 @@ static port_always_inline bool shard_summary_test(const struct shard_summary *s,
 }
 
 /**
+ * shard_summary_is_occupied() - need a setter not mark the shard?
+ * @s: the summary
+ * @shard: the shard
+ *
+ * For a setter that had its own full barrier; else shard_summary_note(). Return: the
+ * occupied bit alone: one that is being cleaned away must be set again. Ordering: none.
+ */
+static port_always_inline bool shard_summary_is_occupied(const struct shard_summary *s, u32 shard)
+{
+	return READ_ONCE(s->word[shard / SHARD_SUMMARY_SHARDS]) & shard_summary_occupied(shard);
+}
+
+/**
  * shard_summary_next() - first shard at or after one whose line may hold anything
  * @s: the summary
  * @shard: where to start
@@ -118,10 +131,11 @@ static port_always_inline bool shard_summary_test(const struct shard_summary *s,
 u32 shard_summary_next(const struct shard_summary *s, u32 shard, u32 end);
 
 /**
- * shard_summary_clean() - a searcher read the shard's line as empty
+ * shard_summary_clean_words() - a searcher read the shard's line as empty
  * @s: the summary
  * @shard: the shard
- * @line: the word that it read as 0
+ * @line: the words that it read as 0
+ * @words: how many
  *
  * Takes the shard's occupied bit away if the line is still empty and nobody else
  * is at it; else changes nothing in the end.
@@ -130,6 +144,17 @@ u32 shard_summary_next(const struct shard_summary *s, u32 shard, u32 end);
  * pairs with shard_summary_note(). Lines touched: one of the summary, written;
  * the shard's line, read. Nothing is written when the bit is clear already.
  */
-void shard_summary_clean(struct shard_summary *s, u32 shard, const u64 *line);
+void shard_summary_clean_words(struct shard_summary *s, u32 shard, const u64 *line, u32 words);
+
+/**
+ * shard_summary_clean() - the same for a line of one word
+ * @s: the summary
+ * @shard: the shard
+ * @line: the word that it read as 0
+ */
+static inline void shard_summary_clean(struct shard_summary *s, u32 shard, const u64 *line)
+{
+	shard_summary_clean_words(s, shard, line, 1);
+}
 
 #endif /* SHARD_SUMMARY_H */

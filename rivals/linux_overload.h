@@ -194,3 +194,8 @@ static enum rd_overload overloaded(const struct rd *rd, u32 this_cpu)
 	smp_rmb(); /* who saw the counter sees the bit; pairs with overload_set_cpu() */
 	return count == 1 && overload_has(rd, this_cpu) ? RD_ONLY_ME : RD_OTHERS;
 }
+
+/* Nothing to tidy. */
+static void tidy(struct rd *rd, u32 cpu)
+{
+}

@@ -68,11 +68,15 @@ struct rd;
  *	@found, whose contents are undefined when there is none. NULL: not wanted; then @fits is not
  *	asked, as Linux does not. Returns the level + 1, or 0 when there is none. A CPU whose level
  *	rises meanwhile is seen at the old or the new level, never at neither
+ * @find_near: the same for a caller that takes one CPU, rather near @home_cpu, where the task ran
+ *	last. Where the level is CPUPRI_NORMAL, @found (not NULL) may lack CPUs farther away than
+ *	one that is in it; Linux has no such search, its layouts do as @find
  * @overload_set: the CPU has pushable RT tasks
  * @overload_clear: it has none any more
  * @overloaded: is anybody? If not RD_NONE, the bit that made it so is visible to @next
  * @next: first overloaded CPU after @cpu (-1: from the start) in number order, or in that of
  *	topology for a layout that says so in @by_index; -1: none
+ * @tidy: called from the tick of each CPU a few times a second
  * @loop: the push-IPI walk's state, for a layout that has Linux's
  * @walk_request: somebody wants every overloaded CPU to push. Returns the CPU to interrupt, on
  *	which walk_arrive() and, when it has pushed, walk_next() are then called, or -1: a walk
@@ -92,10 +96,13 @@ struct rd_ops {
 	void (*set_level)(struct rd *rd, u32 cpu, int level);
 	int (*find)(struct rd *rd, int level, u32 this_cpu, const unsigned long *allowed,
 		    unsigned long *found, bool (*fits)(u32 cpu, void *arg), void *arg);
+	int (*find_near)(struct rd *rd, int level, u32 home_cpu, const unsigned long *allowed,
+			 unsigned long *found, bool (*fits)(u32 cpu, void *arg), void *arg);
 	void (*overload_set)(struct rd *rd, u32 cpu);
 	void (*overload_clear)(struct rd *rd, u32 cpu);
 	enum rd_overload (*overloaded)(const struct rd *rd, u32 this_cpu);
 	s64 (*next)(const struct rd *rd, s64 cpu);
+	void (*tidy)(struct rd *rd, u32 cpu);
 	struct rd_loop (*loop)(struct rd *rd);
 	s64 (*walk_request)(struct rd *rd, u32 this_cpu);
 	void (*walk_arrive)(struct rd *rd, u32 this_cpu);

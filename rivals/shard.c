@@ -21,14 +21,14 @@ struct root_domain_shard {
 	struct cpupri cpupri;
 	struct overload *rto;
 	unsigned long *active; /* Linux: a global */
+
+	/* Deadline tasks, the domain's life, and what is seldom asked for. */
+	u32 refcount port_cacheline_aligned;
+	u32 dlo_count;
+	struct callback_head rcu;
 	unsigned long *span;
 	unsigned long *online;
 	struct perf_domain *pd;
-
-	/* Deadline tasks and the domain's life. */
-	u32 refcount port_cacheline_aligned;
-	struct callback_head rcu;
-	u32 dlo_count;
 	unsigned long *dlo_mask;
 	struct dl_bw dl_bw;
 	struct cpudl cpudl;
@@ -42,9 +42,9 @@ struct root_domain_shard {
 	u8 overutilized;
 };
 
-static_assert(offsetof(struct root_domain_shard, refcount) == PORT_CACHELINE, "line 1: read only");
-static_assert(offsetof(struct root_domain_shard, rto_walk) % PORT_CACHELINE == 0, "a line");
-static_assert(sizeof(struct root_domain_shard) == 5 * PORT_CACHELINE, "as README tells");
+static_assert(offsetof(struct root_domain_shard, refcount) == PORT_CACHELINE, "read-only line");
+static_assert(offsetof(struct root_domain_shard, rto_walk) % PORT_CACHELINE == 0, "own line");
+static_assert(sizeof(struct root_domain_shard) == 5 * PORT_CACHELINE, "stock: 29 lines");
 
 struct rd {
 	struct root_domain_shard root;
@@ -110,6 +110,13 @@ static int find(struct rd *rd, int level, u32 this_cpu, const unsigned long *all
 				   found, fits, arg);
 }
 
+static int find_near(struct rd *rd, int level, u32 home_cpu, const unsigned long *allowed,
+		     unsigned long *found, bool (*fits)(u32 cpu, void *arg), void *arg)
+{
+	return cpupri_find_near(&rd->root.cpupri, level, home_cpu, allowed, rd->root.active, found,
+				fits, arg);
+}
+
 static void overload_set_cpu(struct rd *rd, u32 cpu)
 {
 	overload_set(rd->root.rto, cpu);
@@ -136,6 +143,11 @@ static enum rd_overload overloaded(const struct rd *rd, u32 this_cpu)
 static s64 next(const struct rd *rd, s64 cpu)
 {
 	return overload_next(rd->root.rto, cpu);
+}
+
+static void tidy(struct rd *rd, u32 cpu)
+{
+	overload_tidy(rd->root.rto, cpu);
 }
 
 /* The next stop of a walk that the caller carries. */
@@ -184,10 +196,16 @@ static size_t map_size(const struct bytemap *map)
 	return map->bytes + (size_t)map->plan->nr_shards * PORT_CACHELINE;
 }
 
+static size_t summary_size(const struct overload *rto)
+{
+	return rto->summary ? rto->summary->bytes : 0;
+}
+
 static size_t map_bytes(const struct rd *rd)
 {
-	return sizeof(rd->root.cpupri) + map_size(rd->root.cpupri.map) + sizeof(rd->root.rto) +
-	       rd->root.rto->bytes + map_size(rd->root.rto->map);
+	return sizeof(rd->root.cpupri) + rd->root.cpupri.bytes + map_size(rd->root.cpupri.map) +
+	       sizeof(rd->root.rto) + rd->root.rto->bytes + map_size(rd->root.rto->map) +
+	       summary_size(rd->root.rto);
 }
 
 const struct rd_ops rd_shard = {
@@ -196,10 +214,12 @@ const struct rd_ops rd_shard = {
 	.destroy = destroy,
 	.set_level = set_level,
 	.find = find,
+	.find_near = find_near,
 	.overload_set = overload_set_cpu,
 	.overload_clear = overload_clear_cpu,
 	.overloaded = overloaded,
 	.next = next,
+	.tidy = tidy,
 	.walk_request = walk_request,
 	.walk_arrive = walk_arrive,
 	.walk_next = walk_next,

@@ -42,6 +42,55 @@ static bool fits(u32 cpu, void *arg)
 	return !test_bit(m->unfit, cpu);
 }
 
+static bool is_subset(const unsigned long *a, const unsigned long *b, u32 nr_cpus)
+{
+	for (u32 cpu = 0; cpu < nr_cpus; cpu++)
+		if (test_bit(a, cpu) && !test_bit(b, cpu))
+			return false;
+	return true;
+}
+
+/* The LLC, node or package level at which two CPUs meet: 0 the same LLC. */
+static u32 distance(const struct model *m, u32 a, u32 b)
+{
+	const struct shard_plan *plan = m->machine.plan;
+
+	return (u32)(shard_near_rank(plan, plan->slot[a].shard, plan->slot[b].shard) >> 32);
+}
+
+/*
+ * Of the CPUs expected, a near search may leave out some at CPUPRI_NORMAL, but none that is
+ * nearer than one that it found, and not all.
+ */
+static void check_near(struct model *m, int limit, u32 home, const unsigned long *allowed, bool fit,
+		       int expect, const unsigned long *expected)
+{
+	static unsigned long found[TEST_MAX_WORDS];
+	u32 nr = m->machine.topo.nr_cpus, farthest = 0, nearest_left_out = ~0u, n = 0;
+
+	CHECK_EQ(m->ops->find_near(m->rd, limit, home, allowed, found, fit ? fits : NULL, m),
+		 expect + 1);
+	if (expect < 0)
+		return;
+	if (expect > CPUPRI_NORMAL)
+		CHECK_MASK_EQ(found, expected, nr);
+	CHECK(is_subset(found, expected, nr));
+	for (u32 cpu = 0; cpu < nr; cpu++) {
+		u32 far;
+
+		if (!test_bit(expected, cpu))
+			continue;
+		far = distance(m, home, cpu);
+		n += test_bit(found, cpu);
+		if (test_bit(found, cpu) && far > farthest)
+			farthest = far;
+		if (!test_bit(found, cpu) && far < nearest_left_out)
+			nearest_left_out = far;
+	}
+	CHECK(n > 0);
+	CHECK(farthest <= nearest_left_out);
+}
+
 /* The lowest level under @limit of a CPU that counts, and all CPUs there; -1: none. */
 static int expect_find(const struct model *m, int limit, const unsigned long *allowed, bool fit,
 		       unsigned long *found)
@@ -82,6 +131,7 @@ static void check_find(struct model *m)
 		 expect + 1);
 	if (expect >= 0)
 		CHECK_MASK_EQ(found, expected, nr);
+	check_near(m, limit, from, allowed, fit, expect, expected);
 	/* Without a mask for the result Linux does not ask who is active. */
 	if (m->partial)
 		return;
@@ -204,6 +254,7 @@ static void step(struct model *m)
 	change_overload(m);
 	if (!test_below(&m->random, 8))
 		calm_down(m);
+	m->ops->tidy(m->rd, rd_machine_any(&m->machine, &m->random));
 	check_find(m);
 	check_overload(m);
 	if (!test_below(&m->random, 8))

@@ -103,8 +103,11 @@ static void tell_and_look(u32 thread)
 			ops->overload_clear(rd, cpu);
 			continue;
 		}
-		while (smp_load_acquire(&told[pair]) < round)
+		while (smp_load_acquire(&told[pair]) < round) {
+			ops->tidy(rd, cpu);
 			sched_yield();
+		}
+		ops->tidy(rd, cpu);
 		CHECK_EQ(ops->overloaded(rd, 10), RD_OTHERS);
 		CHECK(ops->overloaded(rd, cpu) != RD_NONE);
 		CHECK(ops->next(rd, -1) >= 0);
