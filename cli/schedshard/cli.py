@@ -138,6 +138,73 @@ def run(
 
 
 @main.command()
+@click.option(
+    "--experiment", "experiments", multiple=True, required=True, metavar="E", help="Repeatable."
+)
+@click.option(
+    "--machine", "machines", multiple=True, metavar="M", help="Repeatable [the experiment's own]."
+)
+@click.option("--variant", "variants", multiple=True, metavar="V", help="Repeatable [all].")
+@click.option(
+    "--cap",
+    "caps",
+    multiple=True,
+    type=click.IntRange(1, 64),
+    metavar="N",
+    help="At most N CPUs a shard; repeatable [64].",
+)
+@click.option(
+    "--cpus",
+    multiple=True,
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Use the first N CPUs; repeatable [all].",
+)
+@click.option(
+    "--seeds",
+    type=click.IntRange(1, 1000),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Run seeds 1 to N of every point.",
+)
+@click.option("--out", required=True, type=click.Path(path_type=Path), metavar="FILE.parquet")
+@click.option("--scheduler", metavar="ADDRESS", help="A Dask scheduler [this host's CPUs].")
+def sweep(
+    experiments: tuple[str, ...],
+    machines: tuple[str, ...],
+    variants: tuple[str, ...],
+    caps: tuple[int, ...],
+    cpus: tuple[int, ...],
+    seeds: int,
+    out: Path,
+    scheduler: str | None,
+) -> None:
+    """Run every combination, and keep the results in one Parquet file.
+
+    Points that FILE has already are not run again, so that an interrupted sweep goes on where it
+    was, and a larger one adds to a smaller one. A new simulator or machine file makes new points.
+    """
+    from schedshard.progress import ticking
+    from schedshard.sweep_prepare import SweepOptions, prepare
+    from schedshard.sweep_run import execute
+    from schedshard.sweep_view import sweep_tables
+
+    prepared = prepare(SweepOptions(experiments, machines, variants, caps, cpus, seeds, out))
+    for said in prepared.left_out:
+        print(f"schedshard: {said}", file=sys.stderr)
+    there = len(prepared.points) - len(prepared.todo)
+    if there:
+        print(f"{there} of {len(prepared.points)} points are in {out}", file=sys.stderr)
+    rows = list(prepared.rows)
+    if prepared.todo:
+        with ticking("sweep", len(prepared.todo)) as tick:
+            rows += execute(prepared.todo, out, scheduler, tick)
+    show(sweep_tables(rows))
+    print(f"saved {out}", file=sys.stderr)
+
+
+@main.command()
 @click.argument("result", type=click.Path(path_type=Path))
 @click.option("--lines", type=click.IntRange(min=1), default=5, show_default=True, metavar="N")
 @click.option(

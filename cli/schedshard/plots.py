@@ -38,9 +38,12 @@ VARIANT_COLOURS = {
     "sbm": "#3a9a6b",
     "sharded": "#3a9a6b",
     "sbm-summary": "#7a5cb8",
+    "stock": "#b5302b",
+    "shard": "#3a9a6b",
+    "partition": "#5b6b7b",
 }
 _MARKERS = ("o", "s", "D", "^", "v", "P", "X", "*")
-_RC: Any = {
+RC: Any = {
     "font.family": ["DejaVu Sans", "sans-serif"],
     "font.size": 9,
     "axes.edgecolor": QUIET,
@@ -67,7 +70,7 @@ def variant_colour(name: str, index: int) -> str:
 def figure_bytes(figure: Figure, kind: str) -> bytes:
     """A figure as SVG or PNG, without date, creator or other outside reference."""
     buffer = io.BytesIO()
-    with mpl.rc_context(_RC):
+    with mpl.rc_context(RC):
         metadata: dict[str, Any] = (
             {"Date": None, "Creator": None, "Type": None, "Format": None}
             if kind == "svg"
@@ -93,12 +96,14 @@ def inline(figure: Figure, title: str) -> str:
     return svg.replace("<svg", f'<svg role="img" aria-label="{safe}"', 1).strip()
 
 
-def _figure(width: float, height: float) -> Figure:
-    with mpl.rc_context(_RC):
+def blank_figure(width: float, height: float) -> Figure:
+    """A figure of that many inches."""
+    with mpl.rc_context(RC):
         return Figure(figsize=(width, height), layout="constrained")
 
 
-def _style(axes: Axes, axis: str) -> None:
+def style(axes: Axes, axis: str) -> None:
+    """A light grid behind the data, along one axis or both."""
     axes.grid(True, axis="x" if axis == "x" else "y" if axis == "y" else "both", linewidth=0.6)
     axes.set_axisbelow(True)
 
@@ -106,8 +111,8 @@ def _style(axes: Axes, axis: str) -> None:
 def yield_bars(result: dict[str, Any]) -> Figure:
     """Predicted beside published cost relative to the baseline, on a log scale."""
     variants = [v for v in result["variants"] if v.get("relative")]
-    with mpl.rc_context(_RC):
-        figure = _figure(8.2, 0.62 * len(variants) + 1.2)
+    with mpl.rc_context(RC):
+        figure = blank_figure(8.2, 0.62 * len(variants) + 1.2)
         axes = figure.add_subplot()
         low = min(value for v in variants for value in (v["relative"], v.get("published")) if value)
         for index, variant in enumerate(variants):
@@ -134,14 +139,14 @@ def yield_bars(result: dict[str, Any]) -> Figure:
         axes.invert_yaxis()
         axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x * 100:g}%"))
         axes.set_xlabel(f"cycles per operation, relative to '{result['baseline']}' (log scale)")
-        _style(axes, "x")
+        style(axes, "x")
     return figure
 
 
 def machine_dots(results: Sequence[dict[str, Any]]) -> Figure:
     """Nanoseconds an operation of every variant on every machine, on a log scale."""
-    with mpl.rc_context(_RC):
-        figure = _figure(8.2, 0.46 * len(results) + 1.5)
+    with mpl.rc_context(RC):
+        figure = blank_figure(8.2, 0.46 * len(results) + 1.5)
         axes = figure.add_subplot()
         names: dict[str, str] = {}
         for row, result in enumerate(results):
@@ -171,7 +176,7 @@ def machine_dots(results: Sequence[dict[str, Any]]) -> Figure:
             for i, (name, title) in enumerate(names.items())
         ]  # fmt: skip
         figure.legend(handles=handles, loc="outside upper left", ncols=3, fontsize=8)
-        _style(axes, "x")
+        style(axes, "x")
     return figure
 
 
@@ -190,8 +195,8 @@ def curve(result: dict[str, Any]) -> Figure:
         for point in variant["points"]
         if "published" in point
     ]
-    with mpl.rc_context(_RC):
-        figure = _figure(8.2, 5.6 if published else 4.0)
+    with mpl.rc_context(RC):
+        figure = blank_figure(8.2, 5.6 if published else 4.0)
         if published:
             axes, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1.2))
         else:
@@ -224,7 +229,7 @@ def curve(result: dict[str, Any]) -> Figure:
         axes.yaxis.set_minor_formatter(NullFormatter())
         axes.set_ylabel("ns per operation (log)")
         axes.legend(loc="upper left", fontsize=8)
-        _style(axes, "both")
+        style(axes, "both")
         if below is None:
             _thread_axis(axes, largest)
             axes.set_xlabel("threads (log scale)")
@@ -243,7 +248,7 @@ def curve(result: dict[str, Any]) -> Figure:
         edge = max(45.0, *(abs(100 * p["error"]) * 1.1 for p in published))
         below.set_ylim(-edge, edge)
         _thread_axis(below, largest)
-        _style(below, "y")
+        style(below, "y")
     return figure
 
 
@@ -251,8 +256,8 @@ def sensitivity(data: dict[str, Any]) -> Figure:
     """How far a changed constant moves each prediction: one row a constant, one panel a variant."""
     rows = data["rows"]
     variants = list(data["relative"])
-    with mpl.rc_context(_RC):
-        figure = _figure(8.2, 0.32 * len(rows) + 1.4)
+    with mpl.rc_context(RC):
+        figure = blank_figure(8.2, 0.32 * len(rows) + 1.4)
         panels = figure.subplots(1, len(variants), sharey=True, squeeze=False)[0]
         for column, (panel, name) in enumerate(zip(panels, variants, strict=True)):
             base = data["relative"][name]
@@ -270,7 +275,7 @@ def sensitivity(data: dict[str, Any]) -> Figure:
             panel.set_xlim(min(left, 0.8), max(right, 1.2))
             panel.set_title(f"{name}, {percent(base)}", fontsize=9)
             panel.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:.2g}x"))
-            _style(panel, "x")
+            style(panel, "x")
         panels[0].set_yticks(range(len(rows)), [row["label"] for row in rows], fontsize=8)
         panels[0].invert_yaxis()
         figure.supxlabel("prediction after the change / before (dotted: published)", fontsize=9)
@@ -280,8 +285,8 @@ def sensitivity(data: dict[str, Any]) -> Figure:
 def sweep(data: dict[str, Any]) -> Figure:
     """Predictions over one input that nobody published, beside what was measured."""
     values = data["sweep"]["values"]
-    with mpl.rc_context(_RC):
-        figure = _figure(8.2, 3.4)
+    with mpl.rc_context(RC):
+        figure = blank_figure(8.2, 3.4)
         axes = figure.add_subplot()
         for index, (name, relative) in enumerate(data["sweep"]["relative"].items()):
             colour = variant_colour(name, index)
@@ -309,5 +314,5 @@ def sweep(data: dict[str, Any]) -> Figure:
         axes.set_xlabel(f"{data['sweep']['param']} (log scale; grey line: the value used)")
         axes.set_ylabel(f"relative to '{data['baseline']}' (log)")
         figure.legend(fontsize=8, loc="outside upper left", ncols=4)
-        _style(axes, "both")
+        style(axes, "both")
     return figure

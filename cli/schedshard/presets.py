@@ -81,9 +81,10 @@ def load_machine(name: str) -> Machine:
     return Machine(name=str(data.get("name", path.stem)), path=path, data=data)
 
 
-def machine_topology(machine: Machine) -> dict[str, Any]:
+def machine_topology(machine: Machine, cap: int | None = None) -> dict[str, Any]:
     """The CPUs and the shard plan of a machine file, read and validated by schedshard-topo."""
-    result = run_json([str(topo_binary()), "--machine", str(machine.path)])
+    size = ["--cap", str(cap)] if cap is not None else []
+    result = run_json([str(topo_binary()), "--machine", str(machine.path), *size])
     if not isinstance(result, dict) or not isinstance(result.get("cpus"), list):
         raise UserError(f"{topo_binary().name} printed no topology", status=1)
     return result

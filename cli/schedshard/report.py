@@ -4,14 +4,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from schedshard import plots
 from schedshard.errors import UserError
+from schedshard.figures import is_figures
 from schedshard.format import nanoseconds, percent, signed_percent, significant
+from schedshard.layout_picture import legend
+from schedshard.page import Cell, Grid, Section, grid, num
+from schedshard.report_figures import figures_section
 from schedshard.result import BENCH, RUN, SENSITIVITY, TOPO, is_curve
 from schedshard.tables import (
     BENCH_COLUMNS,
@@ -24,8 +28,6 @@ from schedshard.tables import (
 from schedshard.topo import plan_rows, plan_sentence, tree
 from schedshard.topo_picture import picture
 
-_NUMBER = {"num", "good", "bad"}
-
 
 @dataclass(frozen=True)
 class ReportRequest:
@@ -35,59 +37,6 @@ class ReportRequest:
     title: str = "schedshard report"
     sentence: str | None = None
     c2c: dict[str, Any] | None = None
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One cell of a table; the kind is a class of the style sheet."""
-
-    text: str
-    kind: str = ""
-
-
-@dataclass(frozen=True)
-class Column:
-    """The head of a column."""
-
-    name: str
-    number: bool = False
-
-
-@dataclass(frozen=True)
-class Grid:
-    """A table."""
-
-    columns: list[Column]
-    rows: list[list[Cell]]
-    caption: str = ""
-
-
-@dataclass
-class Section:
-    """One box of the page."""
-
-    anchor: str
-    heading: str
-    where: str
-    figures: list[str] = field(default_factory=list)
-    tables: list[Grid] = field(default_factory=list)
-    folded: list[Grid] = field(default_factory=list)
-    folded_title: str = ""
-    lacks: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-
-
-def _num(text: str) -> Cell:
-    return Cell(text, "num")
-
-
-def grid(columns: Sequence[str], rows: list[list[Cell]], caption: str = "") -> Grid:
-    """A table whose number columns are those that hold numbers in the first row."""
-    heads = [
-        Column(name, bool(rows) and rows[0][index].kind in _NUMBER)
-        for index, name in enumerate(columns)
-    ]
-    return Grid(heads, rows, caption)
 
 
 def lacking(result: dict[str, Any]) -> list[str]:
@@ -121,24 +70,24 @@ def _bars_section(result: dict[str, Any]) -> Section:
         row = [
             Cell(variant["name"], "code"),
             Cell(variant["title"]),
-            _num(significant(variant["cycles_per_op"])),
-            _num(significant(variant["ns_per_op"])),
-            _num(percent(relative) if relative is not None else "-"),
+            num(significant(variant["cycles_per_op"])),
+            num(significant(variant["ns_per_op"])),
+            num(percent(relative) if relative is not None else "-"),
         ]
         if reads:
             walk = variant.get("cycles_per_read")
-            row.append(_num(significant(walk) if walk is not None else ""))
+            row.append(num(significant(walk) if walk is not None else ""))
         if published:
             figure, error = variant.get("published"), variant.get("error")
             base = variant["name"] == result["baseline"]
-            row.append(_num(percent(figure) if figure is not None else ""))
-            row.append(_num(signed_percent(error) if error is not None and not base else ""))
+            row.append(num(percent(figure) if figure is not None else ""))
+            row.append(num(signed_percent(error) if error is not None and not base else ""))
             if "accepted" in variant:
                 words = variant["accept"]
                 good = variant["accepted"]
                 row.append(Cell(words if good else f"not {words}", "good" if good else "bad"))
             else:
-                row.append(_num(""))
+                row.append(num(""))
         rows.append(row)
     columns = ["variant", "", "cycles/op", "ns/op", "predicted"]
     columns += ["cycles/walk"] if reads else []
@@ -183,14 +132,14 @@ def _curve_section(result: dict[str, Any]) -> Section:
             columns += ["published", "error"]
     rows = []
     for count in sorted({p["threads"] for v in result["variants"] for p in v["points"]}):
-        row = [_num(str(count))]
+        row = [num(str(count))]
         for variant in result["variants"]:
             point = next((p for p in variant["points"] if p["threads"] == count), None)
-            row.append(_num(significant(point["ns_per_op"]) if point else ""))
+            row.append(num(significant(point["ns_per_op"]) if point else ""))
             if any("published" in p for p in variant["points"]):
                 known = point is not None and "published" in point
-                row.append(_num(significant(point["published"]) if point and known else ""))
-                row.append(_num(signed_percent(point["error"]) if point and known else ""))
+                row.append(num(significant(point["published"]) if point and known else ""))
+                row.append(num(signed_percent(point["error"]) if point and known else ""))
         rows.append(row)
     return Section(
         anchor=f"{result['experiment']}-{result['machine']['name']}",
@@ -210,18 +159,18 @@ def _comparison(results: list[dict[str, Any]]) -> Section:
     for result in results:
         row = [
             Cell(result["machine"]["name"], "code"),
-            _num(str(result["cpus"])),
+            num(str(result["cpus"])),
             Cell(machine_label(result["machine"])),
         ]
         by_name = {variant["name"]: variant for variant in result["variants"]}
         for name in names:
             variant = by_name.get(name)
             if variant is None:
-                row.append(_num(""))
+                row.append(num(""))
             elif name == result["baseline"] or variant["relative"] is None:
-                row.append(_num(nanoseconds(variant["ns_per_op"])))
+                row.append(num(nanoseconds(variant["ns_per_op"])))
             else:
-                row.append(_num(percent(variant["relative"])))
+                row.append(num(percent(variant["relative"])))
         rows.append(row)
     first = results[0]
     return Section(
@@ -238,7 +187,7 @@ def _bench_grids(data: dict[str, Any]) -> list[Grid]:
     grids = []
     for group, rows in bench_rows(data):
         cells = [
-            [*(Cell(text) for text in row[:3]), Cell(row[3], "code"), *(_num(t) for t in row[4:])]
+            [*(Cell(text) for text in row[:3]), Cell(row[3], "code"), *(num(t) for t in row[4:])]
             for row in rows
         ]
         grids.append(grid(BENCH_COLUMNS, cells, str(group)))
@@ -265,7 +214,7 @@ def _bench_section(data: dict[str, Any]) -> Section:
 def _topo_section(data: dict[str, Any]) -> Section:
     rows = [
         [
-            *(_num(str(row[key])) for key in ("shard", "package", "node", "llc", "cpus")),
+            *(num(str(row[key])) for key in ("shard", "package", "node", "llc", "cpus")),
             Cell(row["positions"], "code"),
         ]
         for row in plan_rows(data)
@@ -285,9 +234,9 @@ def _sensitivity_section(data: dict[str, Any]) -> Section:
     names = list(data["relative"])
 
     def spread(values: list[float]) -> Cell:
-        return _num(f"{percent(min(values))} to {percent(max(values))}")
+        return num(f"{percent(min(values))} to {percent(max(values))}")
 
-    rows = [[Cell("as it is"), *(_num(percent(data["relative"][name])) for name in names)]]
+    rows = [[Cell("as it is"), *(num(percent(data["relative"][name])) for name in names)]]
     rows += [
         [Cell(row["label"], "code"), *(spread(row["relative"][name]) for name in names)]
         for row in data["rows"]
@@ -322,12 +271,12 @@ def _c2c_section(report: dict[str, Any]) -> Section:
                     [
                         Cell(place, "code"),
                         Cell(access["field"] or "-", "code"),
-                        _num(f"{access['hitm_remote_share']:.1%}"),
-                        _num(f"{access['hitm_local_share']:.1%}"),
-                        _num(f"{access['store_share']:.1%}"),
-                        _num(significant(access["avg_load_cycles"])),
-                        _num(f"{access['records']:,}"),
-                        _num(str(access["cpus"])),
+                        num(f"{access['hitm_remote_share']:.1%}"),
+                        num(f"{access['hitm_local_share']:.1%}"),
+                        num(f"{access['store_share']:.1%}"),
+                        num(significant(access["avg_load_cycles"])),
+                        num(f"{access['records']:,}"),
+                        num(str(access["cpus"])),
                         Cell(f"{access['symbol']} ({access['source']})", "code"),
                     ]
                 )
@@ -359,7 +308,7 @@ def _provenance(results: Sequence[dict[str, Any]]) -> Grid:
                 Cell(what),
                 Cell((result.get("machine") or {}).get("name", "this host"), "code"),
                 Cell(str(provenance.get("machine_sha256", ""))[:16], "code"),
-                _num(str(provenance.get("seed", ""))),
+                num(str(provenance.get("seed", ""))),
                 Cell(str(provenance.get("version", ""))),
                 Cell(str(provenance.get("commit", "")), "code"),
             ]
@@ -380,8 +329,13 @@ def _sections(request: ReportRequest) -> list[Section]:
     sections: list[Section] = []
     runs = [result for result in request.results if result["format"] == RUN]
     bars: dict[str, list[dict[str, Any]]] = {}
+    sections += [
+        figures_section(result, _where(result), _notes(result))
+        for result in runs
+        if is_figures(result)
+    ]
     for result in runs:
-        if not is_curve(result):
+        if not is_curve(result) and not is_figures(result):
             bars.setdefault(result["experiment"], []).append(result)
     varied = [result for result in request.results if result["format"] == SENSITIVITY]
     for group in bars.values():
@@ -424,5 +378,6 @@ def render(request: ReportRequest) -> str:
         sections=sections,
         provenance=_provenance(request.results),
         calibrations=_calibrations(request.results),
+        legend=legend(),
     )
     return page.lstrip()

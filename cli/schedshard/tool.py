@@ -18,7 +18,7 @@ from schedshard.errors import UserError, os_reason
 
 
 @dataclass
-class _Running:
+class Running:
     """The children that are alive, so that Ctrl-C ends them before it ends us."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -26,6 +26,7 @@ class _Running:
     stopped: bool = False
 
     def start(self, argv: Sequence[str]) -> subprocess.Popen[bytes] | None:
+        """Start a child; None once they were all stopped."""
         with self.lock:
             if self.stopped:
                 return None
@@ -36,10 +37,12 @@ class _Running:
             return child
 
     def end(self, child: subprocess.Popen[bytes]) -> None:
+        """Forget a child that has ended."""
         with self.lock:
             self.children.discard(child)
 
     def stop(self) -> None:
+        """End them all, and start no more."""
         with self.lock:
             self.stopped = True
             for child in self.children:
@@ -71,7 +74,8 @@ def _failure(binary: Path, code: int, stderr: bytes) -> UserError:
     return UserError(said, status=2 if code == 2 else 1)
 
 
-def _run(argv: Sequence[str], running: _Running) -> Any:
+def run_tool(argv: Sequence[str], running: Running) -> Any:
+    """Run one tool among others and return the JSON it printed."""
     binary = Path(argv[0])
     _require(binary)
     try:
@@ -98,7 +102,7 @@ def _run(argv: Sequence[str], running: _Running) -> Any:
 
 def run_json(argv: Sequence[str]) -> Any:
     """Run one tool and return the JSON it printed."""
-    return _run(argv, _Running())
+    return run_tool(argv, Running())
 
 
 def run_many(
@@ -111,13 +115,13 @@ def run_many(
     The first failure, or Ctrl-C, ends the others. ``on_done`` is called in this thread with the
     index of each job that finished.
     """
-    running = _Running()
+    running = Running()
     results: list[Any] = [None] * len(jobs)
     order = sorted(range(len(jobs)), key=lambda i: -(weights[i] if weights else 0.0))
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
         try:
             pending: dict[Future[Any], int] = {
-                pool.submit(_run, jobs[i], running): i for i in order
+                pool.submit(run_tool, jobs[i], running): i for i in order
             }
             while pending:
                 done, _ = wait(pending, return_when=FIRST_COMPLETED)

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What a page is made of: boxes with figures, tables, pictures of layouts and notes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from schedshard.layout_picture import Picture
+
+_NUMBER = {"num", "good", "bad"}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of a table; the kind is a class of the style sheet."""
+
+    text: str
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class Column:
+    """The head of a column."""
+
+    name: str
+    number: bool = False
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table."""
+
+    columns: list[Column]
+    rows: list[list[Cell]]
+    caption: str = ""
+
+
+@dataclass(frozen=True)
+class LayoutGroup:
+    """The layouts of one variant; the first one of a section is open."""
+
+    title: str
+    pictures: list[Picture]
+
+
+@dataclass
+class Section:
+    """One box of the page."""
+
+    anchor: str
+    heading: str
+    where: str
+    figures: list[str] = field(default_factory=list)
+    tables: list[Grid] = field(default_factory=list)
+    folded: list[Grid] = field(default_factory=list)
+    folded_title: str = ""
+    layouts: list[LayoutGroup] = field(default_factory=list)
+    lacks: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def num(text: str) -> Cell:
+    """A cell with a number."""
+    return Cell(text, "num")
+
+
+def code(text: str) -> Cell:
+    """A cell with a name of the program."""
+    return Cell(text, "code")
+
+
+def grid(columns: Sequence[str], rows: list[list[Cell]], caption: str = "") -> Grid:
+    """A table whose number columns are those that hold numbers in the first row."""
+    heads = [
+        Column(name.strip(), bool(rows) and rows[0][index].kind in _NUMBER)
+        for index, name in enumerate(columns)
+    ]
+    return Grid(heads, rows, caption)

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The page's box for an experiment with several figures: table, plot, lines, layouts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from schedshard import plots
+from schedshard.figure_plots import figure_bars
+from schedshard.figure_tables import (
+    LINE_COLUMNS,
+    figure_cells,
+    figure_columns,
+    figure_misses,
+    line_rows,
+)
+from schedshard.layout_picture import pictures
+from schedshard.page import Cell, Grid, LayoutGroup, Section, code, grid, num
+
+
+def _figures(result: Mapping[str, Any]) -> Grid:
+    rows = []
+    for variant in result["variants"]:
+        kinds = {True: "good", False: "bad", None: "num"}
+        cells = [Cell(c.text, kinds[c.verdict]) for c in figure_cells(result, variant)]
+        rows.append([code(variant["name"]), Cell(variant["title"]), *cells])
+    return grid(["variant", "", *figure_columns(result)], rows)
+
+
+def _lines(result: Mapping[str, Any], most: int, caption: str) -> Grid:
+    rows = [
+        [code(row[0]), code(row[1]), *(num(text) for text in row[2:6]), code(row[6])]
+        for row in line_rows(result, most)
+    ]
+    return grid(LINE_COLUMNS, rows, caption)
+
+
+def layout_groups(result: Mapping[str, Any]) -> list[LayoutGroup]:
+    """The objects of every variant; none when the result does not know its types."""
+    groups = []
+    for variant in result["variants"]:
+        drawn = pictures(variant, result.get("layouts", {}))
+        if drawn:
+            groups.append(LayoutGroup(f"layout of '{variant['name']}': {variant['title']}", drawn))
+    return groups
+
+
+def figures_section(result: dict[str, Any], where: str, notes: list[str]) -> Section:
+    """The box of one result."""
+    figure = figure_bars(result)
+    return Section(
+        anchor=f"{result['experiment']}-{result['machine']['name']}",
+        heading=result["title"],
+        where=where,
+        figures=[plots.inline(figure, f"{result['title']}: predicted and published")],
+        tables=[_figures(result), _lines(result, 2, "Cycles per load, by cache line and field")],
+        folded=[_lines(result, 12, "")],
+        folded_title="more cache lines",
+        layouts=layout_groups(result),
+        lacks=[f"Outside the band: {said}" for said in figure_misses(result)],
+        notes=notes,
+    )

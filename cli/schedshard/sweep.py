@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Stage sweep: machine x experiment x variant x shard size x CPUs x seed, as points and rows.
+
+Pure: what to run, what a row is, which rows are there already. ``sweep_run`` starts processes,
+``sweep_file`` keeps the rows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from schedshard.errors import UserError, unknown_name
+from schedshard.experiment import Experiment
+from schedshard.presets import Machine
+from schedshard.run import Point, RunPlan, RunRequest, plan_run, point_metrics, point_params
+
+DEFAULT_CAP = 64
+PLACEMENT = "os"
+
+# What a point is. Two rows that agree in all of it are one: the simulator is deterministic.
+KEY: dict[str, type] = {
+    "experiment": str,
+    "machine": str,
+    "variant": str,
+    "cap": int,
+    "cpus": int,
+    "seed": int,
+    "placement": str,
+    "params": str,
+    "machine_sha256": str,
+    "simulator_sha256": str,
+}
+# What is known about a point without running it, when it was run (the first sweep that wrote into
+# the file is 1), from which sources, and what it took.
+FACTS: dict[str, type] = {
+    "added": int,
+    "commit": str,
+    "llcs": int,
+    "llc_cpus": int,
+    "nodes": int,
+    "packages": int,
+    "shards": int,
+    "events": int,
+    "seconds": float,
+}
+
+Row = dict[str, Any]
+Key = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class SweepMachine:
+    """A machine with what the plan needs to know of it; topologies are by shard size."""
+
+    machine: Machine
+    sha256: str
+    topologies: Mapping[int, Mapping[str, Any]]
+
+    @property
+    def cpus(self) -> int:
+        """How many CPUs it has."""
+        return len(next(iter(self.topologies.values()))["cpus"])
+
+
+@dataclass(frozen=True)
+class SweepRequest:
+    """Every combination of these is a point; no ``variants`` or ``cpus`` means all of them."""
+
+    machines: tuple[SweepMachine, ...]
+    experiments: tuple[Experiment, ...]
+    variants: tuple[str, ...]
+    caps: tuple[int, ...]
+    cpus: tuple[int, ...]
+    seeds: int
+    simulator_sha256: str
+    commit: str = "unknown"
+    added: int = 1
+
+
+@dataclass(frozen=True)
+class SweepPoint:
+    """One process of the simulator, and the part of its row that is known before."""
+
+    plan: RunPlan
+    point: Point
+    known: Mapping[str, Any]
+
+    @property
+    def key(self) -> Key:
+        """What identifies its row."""
+        return row_key(self.known)
+
+
+def row_key(row: Mapping[str, Any]) -> Key:
+    """What identifies a row."""
+    return tuple(row[name] for name in KEY)
+
+
+def row_order(row: Mapping[str, Any]) -> Key:
+    """The order of rows in a file: the same whichever point was ready first."""
+    return row_key(row)
+
+
+def metric_names(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The columns that the simulator reported, those that any row has."""
+    return sorted({name for row in rows for name in row} - set(KEY) - set(FACTS))
+
+
+def cpu_facts(topology: Mapping[str, Any], cpus: int) -> dict[str, int]:
+    """What the first CPUs by number, which placement 'os' takes, come to."""
+    used = sorted(topology["cpus"], key=lambda cpu: cpu["cpu"])[:cpus]
+    numbers = {cpu["cpu"] for cpu in used}
+    llcs: dict[tuple[int, ...], int] = {}
+    for cpu in used:
+        llc = (cpu["package"], cpu["node"], cpu["llc"])
+        llcs[llc] = llcs.get(llc, 0) + 1
+    return {
+        "llcs": len(llcs),
+        "llc_cpus": max(llcs.values()),
+        "nodes": len({llc[:2] for llc in llcs}),
+        "packages": len({llc[0] for llc in llcs}),
+        "shards": sum(
+            1 for shard in topology["plan"]["shards"] if not numbers.isdisjoint(shard["cpus"])
+        ),
+    }
+
+
+def plan_sweep(request: SweepRequest) -> tuple[list[SweepPoint], list[str]]:
+    """All points, and what was left out because a machine is too small for it."""
+    _check_variants(request)
+    points: list[SweepPoint] = []
+    left_out: list[str] = []
+    for place in request.machines:
+        counts = [n for n in request.cpus if n <= place.cpus] if request.cpus else [place.cpus]
+        too_many = sorted(set(request.cpus) - set(counts))
+        if too_many:
+            left_out.append(
+                f"{place.machine.name} has {place.cpus} CPUs: left out "
+                f"{', '.join(map(str, too_many))}"
+            )
+        for experiment in request.experiments:
+            names = {variant.name for variant in experiment.variants}
+            wanted = tuple(name for name in request.variants if name in names)
+            if request.variants and not wanted:
+                continue
+            for cap in request.caps:
+                for cpus in counts:
+                    facts = cpu_facts(place.topologies[cap], cpus)
+                    for seed in range(1, request.seeds + 1):
+                        run = RunRequest(
+                            experiment, place.machine, place.cpus, cpus, seed, PLACEMENT,
+                            wanted, (cpus,), cap=cap,
+                        )  # fmt: skip
+                        points += _points(request, place, run, facts)
+    if not points:
+        raise UserError(f"nothing to run: {'; '.join(left_out)}")
+    return points, left_out
+
+
+def _check_variants(request: SweepRequest) -> None:
+    known = {v.name for experiment in request.experiments for v in experiment.variants}
+    names = " or ".join(experiment.name for experiment in request.experiments)
+    for name in request.variants:
+        if name not in known:
+            raise unknown_name(f"variant of {names}", name, known)
+
+
+def _points(
+    request: SweepRequest, place: SweepMachine, run: RunRequest, facts: Mapping[str, int]
+) -> list[SweepPoint]:
+    plan = plan_run(run)
+    return [
+        SweepPoint(
+            plan,
+            point,
+            {
+                "experiment": run.experiment.name,
+                "machine": place.machine.name,
+                "variant": point.variant.name,
+                "cap": run.cap,
+                "cpus": point.cpus,
+                "seed": run.seed,
+                "placement": run.placement,
+                "params": json.dumps(point_params(run, point.variant), sort_keys=True),
+                "machine_sha256": place.sha256,
+                "simulator_sha256": request.simulator_sha256,
+                "added": request.added,
+                "commit": request.commit,
+                **facts,
+            },
+        )
+        for point in plan.points
+    ]
+
+
+def missing(points: Sequence[SweepPoint], rows: Iterable[Mapping[str, Any]]) -> list[SweepPoint]:
+    """The points that have no row yet, those on many CPUs first: they take longest."""
+    there = {row_key(row) for row in rows}
+    todo = [point for point in points if point.key not in there]
+    return sorted(todo, key=lambda point: -point.point.cpus)
+
+
+def make_row(point: SweepPoint, raw: Any) -> Row:
+    """The row of a point that was run: its key, facts and metrics."""
+    metrics = point_metrics(point.plan.request.experiment, point.point, raw)
+    taken = sorted(set(metrics) & {*KEY, *FACTS})
+    if taken:
+        raise UserError(f"schedshard-sim reports a metric '{taken[0]}': the name is taken", 1)
+    simulator = raw["simulator"]
+    return {
+        **point.known,
+        "events": int(simulator["events"]),
+        "seconds": float(simulator["seconds"]),
+        **metrics,
+    }
+
+
+def current(rows: Sequence[Row]) -> list[Row]:
+    """Without the rows of older simulators and machine files: newer ones are for their place.
+
+    What counts is the newest row of each experiment on each machine.
+    """
+    newest: dict[tuple[str, str], Row] = {}
+    for row in rows:
+        place = (row["experiment"], row["machine"])
+        if place not in newest or row["added"] > newest[place]["added"]:
+            newest[place] = row
+    same = ("machine_sha256", "simulator_sha256")
+    return [
+        row
+        for row in rows
+        if all(row[key] == newest[row["experiment"], row["machine"]][key] for key in same)
+    ]
+
+
+def united(old: Iterable[Row], new: Iterable[Row]) -> list[Row]:
+    """Rows of both, one for each key, in the order of a file."""
+    rows = {row_key(row): row for row in [*old, *new]}
+    return sorted(rows.values(), key=row_order)

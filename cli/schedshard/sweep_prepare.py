@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""From a sweep's options to its points: names looked up, topologies read, rows that are there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from schedshard.errors import UserError
+from schedshard.experiment import load_experiment
+from schedshard.output import check_writable
+from schedshard.paths import sim_binary
+from schedshard.presets import load_machine, machine_topology
+from schedshard.provenance import commit, sha256_file
+from schedshard.sweep import (
+    DEFAULT_CAP,
+    Row,
+    SweepMachine,
+    SweepPoint,
+    SweepRequest,
+    missing,
+    plan_sweep,
+    row_key,
+)
+from schedshard.sweep_file import read_rows
+
+
+@dataclass(frozen=True)
+class SweepOptions:
+    """What the user typed; empty is the default of each."""
+
+    experiments: tuple[str, ...]
+    machines: tuple[str, ...]
+    variants: tuple[str, ...]
+    caps: tuple[int, ...]
+    cpus: tuple[int, ...]
+    seeds: int
+    out: Path
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """All points of a sweep, those still to be run, and the rows of the others."""
+
+    points: list[SweepPoint]
+    todo: list[SweepPoint]
+    rows: list[Row]
+    left_out: list[str]
+
+
+def prepare(options: SweepOptions) -> Prepared:
+    """Look everything up before anything runs; a wrong name or file is refused here."""
+    check_writable(options.out)
+    old = read_rows(options.out) if options.out.exists() else []
+    experiments = tuple(load_experiment(name) for name in dict.fromkeys(options.experiments))
+    names = options.machines or tuple(experiment.machine for experiment in experiments)
+    caps = tuple(dict.fromkeys(options.caps)) or (DEFAULT_CAP,)
+    machines = tuple(_machine(name, caps) for name in dict.fromkeys(names))
+    _check_names(machines)
+    request = SweepRequest(
+        machines,
+        experiments,
+        tuple(dict.fromkeys(options.variants)),
+        caps,
+        tuple(sorted(set(options.cpus))),
+        options.seeds,
+        sha256_file(sim_binary()),
+        commit(),
+        1 + max((row["added"] for row in old), default=0),
+    )
+    points, left_out = plan_sweep(request)
+    asked = {point.key for point in points}
+    rows = [row for row in old if row_key(row) in asked]
+    return Prepared(points, missing(points, rows), rows, left_out)
+
+
+def _machine(name: str, caps: tuple[int, ...]) -> SweepMachine:
+    machine = load_machine(name)
+    topologies = {cap: machine_topology(machine, cap) for cap in caps}
+    return SweepMachine(machine, sha256_file(machine.path), topologies)
+
+
+def _check_names(machines: tuple[SweepMachine, ...]) -> None:
+    """Rows are told apart by the name in the machine file."""
+    by_name: dict[str, SweepMachine] = {}
+    for place in machines:
+        other = by_name.setdefault(place.machine.name, place)
+        if other is not place:
+            raise UserError(
+                f"{place.machine.path} and {other.machine.path} are both called "
+                f"'{place.machine.name}': give them different names"
+            )

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""A sweep's rows by the point they belong to, over its seeds: for tables and plots."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+from rich.console import Group as Together
+from rich.console import RenderableType
+from rich.text import Text
+
+from schedshard.errors import UserError
+from schedshard.experiment import Experiment, Metric, experiment_names, load_experiment
+from schedshard.figure_tables import figure_text, head
+from schedshard.sheet import Sheet
+from schedshard.sweep import Row
+
+ROWS_SHOWN = 60
+POINT = ["machine", "cap", "cpus", "variant"]
+_SAME = ["experiment", "machine", "cap", "cpus", "seed", "simulator_sha256", "machine_sha256"]
+DEFAULT_METRICS = (
+    Metric("cycles_per_op", "cycles/op", "cycles", "cycles_per_op"),
+    Metric("ns_per_op", "ns/op", "ns", "ns_per_op"),
+)
+
+
+@dataclass(frozen=True)
+class Swept:
+    """The rows of one experiment, with its figures as columns of their own names."""
+
+    name: str
+    title: str
+    metrics: tuple[Metric, ...]
+    variants: tuple[str, ...]
+    frame: pd.DataFrame
+
+
+def _declared(name: str) -> Experiment | None:
+    """The experiment's file, None when this checkout has no such experiment any more."""
+    return load_experiment(name) if name in experiment_names() else None
+
+
+def swept(rows: Sequence[Row]) -> list[Swept]:
+    """The experiments of a sweep, in the order of their names; every one has a figure."""
+    frame = pd.DataFrame(list(rows))
+    found = []
+    for name in sorted({str(row["experiment"]) for row in rows}):
+        part = frame[frame["experiment"] == name].copy()
+        declared = _declared(name)
+        metrics = declared.metrics if declared is not None and declared.metrics else DEFAULT_METRICS
+        baseline = declared.baseline if declared is not None else None
+        known = tuple(metric for metric in metrics if metric.reported in part.columns)
+        if not known:
+            raise UserError(f"the rows of {name} have none of the figures of that experiment")
+        for metric in known:
+            part[f"figure {metric.name}"] = _figure(part, metric, baseline)
+        present = list(dict.fromkeys(part["variant"]))
+        order = [v.name for v in declared.variants] if declared is not None else present
+        variants = [v for v in order if v in present] + [v for v in present if v not in order]
+        title = declared.title if declared is not None else name
+        found.append(Swept(name, title, known, tuple(variants), part))
+    return found
+
+
+def _figure(part: pd.DataFrame, metric: Metric, baseline: str | None) -> pd.Series:
+    """A metric as the experiment shows it: relative to the baseline of the same point and seed."""
+    values = part[metric.reported].astype(float)
+    if not metric.relative:
+        return values
+    base = part[part["variant"] == baseline].drop_duplicates(_SAME)
+    joined = part[_SAME].merge(base[[*_SAME, metric.reported]], on=_SAME, how="left")
+    return pd.Series(values.to_numpy() / joined[metric.reported].to_numpy(), index=part.index)
+
+
+def sweep_tables(rows: Sequence[Row]) -> RenderableType:
+    """Means over seeds of every point, with the standard deviation where there are several."""
+    parts: list[RenderableType] = []
+    for one in swept(rows):
+        columns = [head({"title": m.title, "unit": m.unit}) for m in one.metrics]
+        numbers = ("cap", "CPUs", "LLCs", "seeds", *columns)
+        made = Sheet(one.title, "machine", "variant", *numbers, right=numbers, optional=("LLCs",))
+        groups = list(one.frame.groupby(POINT, sort=True))
+        order = {name: index for index, name in enumerate(one.variants)}
+        groups.sort(key=lambda entry: (*entry[0][:3], order[str(entry[0][3])]))
+        for (machine, cap, cpus, variant), group in groups[:ROWS_SHOWN]:
+            cells = [str(machine), str(variant), str(cap), str(cpus)]
+            cells += [str(group["llcs"].iloc[0]), str(len(group))]
+            cells += [_spread(metric, group[f"figure {metric.name}"]) for metric in one.metrics]
+            made.add_row(*cells)
+        parts.append(made)
+        if len(groups) > ROWS_SHOWN:
+            parts.append(Text(f"... and {len(groups) - ROWS_SHOWN} more points"))
+    return Together(*parts)
+
+
+def _spread(metric: Metric, values: pd.Series) -> str:
+    mean = float(values.mean())
+    if mean != mean:
+        return "-"
+    text = figure_text({"unit": metric.unit}, mean)
+    if len(values) > 1 and mean:
+        text += f" ±{float(values.std(ddof=1)) / abs(mean):.1%}"
+    return text
