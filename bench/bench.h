@@ -136,7 +136,6 @@ int bench_time_bout(struct bench_bout *bout, const struct bench_effort *effort);
 typedef double (*bench_turn)(const struct bench_bout *bout, const struct bench_entry *entry,
 			     u64 calls);
 int bench_time_turns(struct bench_bout *bout, const struct bench_effort *effort, bench_turn turn);
-double bench_now_ns(void);
 
 /**
  * struct bench_pair - two host CPUs to run threads on

@@ -11,6 +11,7 @@
  * two was scheduled away is an outlier that the median of many rounds drops.
  */
 #include "bench.h"
+#include "sample.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -41,22 +42,13 @@ struct contest {
 /* One contest at a time: bench_turn has no context to pass it in. */
 static struct contest contest;
 
-static int pin(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	return pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
-}
-
 static double run_calls(const struct bench_entry *entry, u64 calls, const u32 *cpu)
 {
-	double start = bench_now_ns();
+	double start = sample_now_ns();
 
 	for (u64 i = 0; i < calls; i++)
 		entry->kernel(entry->object, cpu, BENCH_CONTENDED_OPS);
-	return bench_now_ns() - start;
+	return sample_now_ns() - start;
 }
 
 /* Wait until *@p is @value; give the CPU away now and then in case the other thread needs it. */
@@ -71,7 +63,7 @@ static void wait_for(const u64 *p, u64 value)
 
 static void *helper(void *unused)
 {
-	pin(contest.helper_cpu);
+	sample_pin((u32)contest.helper_cpu);
 	for (u64 turn = 1;; turn++) {
 		wait_for(&contest.turn, turn);
 		if (!contest.entry)
@@ -125,7 +117,7 @@ int bench_contend_bout(struct bench_bout *bout, const struct bench_effort *effor
 	err = pthread_create(&thread, NULL, helper, NULL);
 	if (err)
 		return -err;
-	pin(pair.cpu[0]);
+	sample_pin((u32)pair.cpu[0]);
 	err = bench_time_turns(bout, effort, turn_together);
 	contest.entry = NULL;
 	smp_store_release(&contest.turn, contest.turn + 1);

@@ -50,7 +50,7 @@ static int complain(int status, const char *fmt, ...)
 /* One more measurement is done: at most ten lines a second, and the last one always. */
 static void step(void)
 {
-	double now = measure_now_ns();
+	double now = sample_now_ns();
 
 	progress.done++;
 	if (!progress.shown || (now - progress.last < 1e8 && progress.done < progress.total))

@@ -13,6 +13,7 @@
 #define BENCH_MEASURE_H
 
 #include "port.h"
+#include "sample.h"
 
 /**
  * struct measure_ops - nanoseconds an operation, on one CPU
@@ -30,17 +31,11 @@ struct measure_ops {
 	double cycle, load_hit, store, locked, fence, timestamp, memory, yield_switch;
 };
 
-/* Nanoseconds of CLOCK_MONOTONIC. */
-double measure_now_ns(void);
-
 /*
  * Lower quartile of @nr values; sorts them. What else runs on the host only ever adds time, so
  * that the median of a busy host is too high. The minimum would be one value and no average.
  */
 double measure_quartile(double *value, u32 nr);
-
-/* Run only on @cpu from here on: 0 or a positive errno value. */
-int measure_pin(u32 cpu);
 
 /**
  * measure_pair() - pass a line back and forth between two CPUs

@@ -20,7 +20,6 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 #include "measure.h"
 
@@ -45,7 +44,7 @@
 #else
 #define LOCKED_OP(word) __atomic_fetch_or((word), 1, __ATOMIC_SEQ_CST)
 #define FENCE_OP()	__atomic_thread_fence(__ATOMIC_SEQ_CST)
-#define TIMESTAMP_OP()	measure_now_ns()
+#define TIMESTAMP_OP()	sample_now_ns()
 #endif
 
 #define EIGHT(op)   \
@@ -65,24 +64,9 @@ struct line {
 	void *self;
 } __attribute__((aligned(64)));
 
-double measure_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
-
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 double measure_quartile(double *value, u32 nr)
 {
-	qsort(value, nr, sizeof(*value), by_value);
+	sample_sort(value, nr);
 	return value[nr / 4];
 }
 
@@ -130,10 +114,10 @@ static void loop_timestamp(struct line *line)
 
 static double ns_per_op(void (*loop)(struct line *line), struct line *line)
 {
-	double start = measure_now_ns();
+	double start = sample_now_ns();
 
 	loop(line);
-	return (measure_now_ns() - start) / ((double)LOOPS * COPIES);
+	return (sample_now_ns() - start) / ((double)LOOPS * COPIES);
 }
 
 /*
@@ -206,11 +190,11 @@ static int in_memory(struct measure_ops *ops, u32 samples, double *value)
 	}
 	at = line;
 	for (u32 sample = 0; sample < samples; sample++) {
-		double start = measure_now_ns();
+		double start = sample_now_ns();
 
 		for (u32 i = 0; i < WALK_STEPS; i++)
 			at = line + *(volatile u64 *)&at->word;
-		value[sample] = (measure_now_ns() - start) / WALK_STEPS;
+		value[sample] = (sample_now_ns() - start) / WALK_STEPS;
 	}
 	__asm__ volatile("" : : "r"(at));
 	munmap(line, size);
@@ -239,7 +223,7 @@ static void *yield_side(void *arg)
 {
 	struct yielder *yielder = arg;
 	long before;
-	int failed = measure_pin(yielder->cpu);
+	int failed = sample_pin(yielder->cpu);
 
 	if (failed)
 		__atomic_store_n(&yielder->failed, failed, __ATOMIC_RELAXED);
@@ -269,10 +253,10 @@ static int yields(struct measure_ops *ops, u32 cpu, u32 samples, double *value)
 			return ret;
 		ret = pthread_create(&thread, NULL, yield_side, &yielder);
 		if (!ret) {
-			start = measure_now_ns();
+			start = sample_now_ns();
 			yield_side(&yielder);
 			pthread_join(thread, NULL);
-			start = measure_now_ns() - start;
+			start = sample_now_ns() - start;
 			ret = yielder.failed;
 		}
 		pthread_barrier_destroy(&yielder.ready);
@@ -292,7 +276,7 @@ int measure_ops(u32 cpu, u32 samples, struct measure_ops *ops, void (*step)(void
 	int ret = ENOMEM;
 
 	if (value && cycle)
-		ret = measure_pin(cpu);
+		ret = sample_pin(cpu);
 	if (!ret) {
 		in_core(ops, samples, value, cycle, step);
 		ret = in_memory(ops, samples, value);

@@ -36,21 +36,6 @@ struct side {
 	int which;
 };
 
-int measure_pin(u32 cpu)
-{
-	size_t size = CPU_ALLOC_SIZE(cpu + 1);
-	cpu_set_t *set = CPU_ALLOC(cpu + 1);
-	int ret;
-
-	if (!set)
-		return ENOMEM;
-	CPU_ZERO_S(size, set);
-	CPU_SET_S(cpu, size, set);
-	ret = sched_setaffinity(0, size, set) ? errno : 0;
-	CPU_FREE(set);
-	return ret;
-}
-
 /* Wait until the word is @from and make it @to. */
 static void turn(u32 *word, u32 from, u32 to)
 {
@@ -69,17 +54,17 @@ static void *run_side(void *arg)
 	int me = side->which;
 
 	if (me == 0) {
-		pair->failed[0] = measure_pin(pair->home);
+		pair->failed[0] = sample_pin(pair->home);
 		if (!pair->failed[0])
 			memset(pair->word, 0, PAGE_BYTES);
 	}
 	if (!pair->failed[me])
-		pair->failed[me] = measure_pin(pair->cpu[me]);
+		pair->failed[me] = sample_pin(pair->cpu[me]);
 	pthread_barrier_wait(&pair->ready);
 	if (pair->failed[0] || pair->failed[1])
 		return NULL;
 	for (u32 sample = 0; sample < pair->samples; sample++) {
-		double start = measure_now_ns();
+		double start = sample_now_ns();
 
 		for (u32 round = 0; round < ROUNDS; round++)
 			turn(pair->word, (u32)me, (u32)!me);
@@ -87,7 +72,7 @@ static void *run_side(void *arg)
 		if (me == 0) {
 			while (__atomic_load_n(pair->word, __ATOMIC_ACQUIRE))
 				;
-			pair->ns[sample] = (measure_now_ns() - start) / (2.0 * ROUNDS);
+			pair->ns[sample] = (sample_now_ns() - start) / (2.0 * ROUNDS);
 		}
 	}
 	return NULL;

@@ -10,25 +10,10 @@
  * The entry that begins rotates from round to round, so that none always runs in another's wake.
  */
 #include "bench.h"
+#include "sample.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
-
-double bench_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
-
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
 
 /* The value that @share of the sorted values do not exceed. */
 static double percentile(const double *sorted, u32 n, double share)
@@ -83,8 +68,8 @@ int bench_time_turns(struct bench_bout *bout, const struct bench_effort *effort,
 
 		for (u32 round = 0; round < rounds; round++)
 			ratio[round] = own[round] / ns[round];
-		qsort(ratio, rounds, sizeof(*ratio), by_value);
-		qsort(own, rounds, sizeof(*own), by_value);
+		sample_sort(ratio, rounds);
+		sample_sort(own, rounds);
 		*time = (struct bench_time){
 			.ns = percentile(own, rounds, 0.5),
 			.ratio = percentile(ratio, rounds, 0.5),
@@ -100,11 +85,11 @@ int bench_time_turns(struct bench_bout *bout, const struct bench_effort *effort,
 
 static double turn_alone(const struct bench_bout *bout, const struct bench_entry *entry, u64 calls)
 {
-	double start = bench_now_ns();
+	double start = sample_now_ns();
 
 	for (u64 i = 0; i < calls; i++)
 		entry->kernel(entry->object, bout->cpu, bout->n);
-	return bench_now_ns() - start;
+	return sample_now_ns() - start;
 }
 
 int bench_time_bout(struct bench_bout *bout, const struct bench_effort *effort)
