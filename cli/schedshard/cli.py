@@ -205,6 +205,26 @@ def sweep(
 
 
 @main.command()
+@click.argument("a", metavar="A")
+@click.argument("b", metavar="B")
+@click.option("--metric", "metrics", multiple=True, metavar="M", help="Repeatable [all].")
+@_JSON
+def compare(a: str, b: str, metrics: tuple[str, ...], as_json: bool) -> None:
+    """Compare A and B over their seeds: mean, %stddev and %change.
+
+    Each is FILE or FILE:VARIANT, where FILE was made by sweep or by 'run --out'. With variants,
+    these are compared with each other at every point that both have; without, every variant of A
+    with the same one of B.
+    """
+    from schedshard.compare import CompareRequest, load_side
+    from schedshard.compare import compare as make_comparison
+    from schedshard.compare_view import compare_view
+
+    data = make_comparison(CompareRequest(load_side(a), load_side(b), metrics))
+    deliver(data, as_json, None, compare_view(data))
+
+
+@main.command()
 @click.argument("result", type=click.Path(path_type=Path))
 @click.option("--lines", type=click.IntRange(min=1), default=5, show_default=True, metavar="N")
 @click.option(
@@ -349,14 +369,18 @@ def bench(quick: bool, as_json: bool, out: Path | None) -> None:
 def report(results: tuple[Path, ...], out: Path) -> None:
     """Make one HTML page of saved RESULTS.
 
-    RESULTS are files of run, bench and topo. The page needs no other file and no network.
+    RESULTS are files of run, sweep, bench and topo. The page needs no other file and no network.
     """
     from schedshard.report import ReportRequest, render
     from schedshard.result import BENCH, RUN, SENSITIVITY, TOPO, load_result
+    from schedshard.sweep_file import is_parquet, read_rows
 
     check_writable(out)
-    loaded = tuple(load_result(path, (RUN, BENCH, TOPO, SENSITIVITY)) for path in results)
-    write_atomic(out, render(ReportRequest(loaded)))
+    sweeps = tuple(path for path in results if is_parquet(path))
+    kinds = (RUN, BENCH, TOPO, SENSITIVITY)
+    loaded = tuple(load_result(path, kinds) for path in results if path not in sweeps)
+    rows = tuple((path.name, read_rows(path)) for path in sweeps)
+    write_atomic(out, render(ReportRequest(loaded, sweeps=rows)))
     print(f"saved {out}", file=sys.stderr)
 
 

@@ -17,6 +17,7 @@ from schedshard.format import signed_percent, significant
 from schedshard.sheet import Sheet
 
 FIELDS_SHOWN = 3
+TITLED_COLUMNS = 5
 
 
 def figure_text(metric: Mapping[str, Any], value: float | None) -> str:
@@ -78,7 +79,7 @@ def figure_cells(result: Mapping[str, Any], variant: Mapping[str, Any]) -> list[
         cells.append(FigureCell("" if figure is None else figure_text(metric, figure)))
         if error is None or (metric["relative_to_baseline"] and _is_base(result, variant)):
             cells.append(FigureCell(""))
-        elif name in variant.get("calibrated", ()):
+        elif name in variant.get("calibrated", ()) and name not in outside:
             cells.append(FigureCell("calibrated"))
         else:
             judged = name in variant.get("accept", {})
@@ -91,11 +92,18 @@ def _is_base(result: Mapping[str, Any], variant: Mapping[str, Any]) -> bool:
     return bool(variant["name"] == result["baseline"])
 
 
-LINE_COLUMNS = ("variant", "line", "loads", "cycles/load", "most", "published", "fields")
+_LINE_COLUMNS = ("variant", "line", "loads", "cycles/load", "most", "published", "fields")
+
+
+def line_columns(result: Mapping[str, Any]) -> tuple[str, ...]:
+    """Heads of the table of lines; without the published ones where nobody published any."""
+    has = bool(result.get("published", {}).get("lines"))
+    return tuple(name for name in _LINE_COLUMNS if has or name != "published")
 
 
 def line_rows(result: Mapping[str, Any], most: int = 3) -> list[list[str]]:
     """The lines of every variant on which loads wait longest, with the fields that do."""
+    kept = line_columns(result)
     ranges = {
         (line["variant"], line["object"], line["line"]): line
         for line in result.get("published", {}).get("lines", ())
@@ -104,37 +112,44 @@ def line_rows(result: Mapping[str, Any], most: int = 3) -> list[list[str]]:
     for variant in result["variants"]:
         for index, line in enumerate(hot_lines(result, variant, most)):
             known = ranges.get((variant["name"], line["object"], line["line"]))
-            rows.append(
-                [
-                    variant["name"] if index == 0 else "",
-                    f"{line['object']} line {line['line']}",
-                    f"{line['loads']:,}",
-                    significant(line["avg_load_cycles"]),
-                    significant(line["max_load_cycles"]),
-                    f"{known['low']:,.0f}-{known['high']:,.0f}" if known else "",
-                    ", ".join(
-                        f"{field['field']} {significant(field['avg_load_cycles'])}"
-                        for field in line["fields"][:FIELDS_SHOWN]
-                    ),
-                ]
-            )
+            cells = [
+                variant["name"] if index == 0 else "",
+                f"{line['object']} line {line['line']}",
+                f"{line['loads']:,}",
+                significant(line["avg_load_cycles"]),
+                significant(line["max_load_cycles"]),
+                f"{known['low']:,.0f}-{known['high']:,.0f}" if known else "",
+                ", ".join(
+                    f"{field['field']} {significant(field['avg_load_cycles'])}"
+                    for field in line["fields"][:FIELDS_SHOWN]
+                ),
+            ]
+            named = zip(_LINE_COLUMNS, cells, strict=True)
+            rows.append([cell for name, cell in named if name in kept])
     return rows
+
+
+def titles_fit(result: Mapping[str, Any]) -> bool:
+    """Whether variants can be described in the table; else it is done in notes below it."""
+    return len(figure_columns(result)) <= TITLED_COLUMNS
 
 
 def figure_tables(result: Mapping[str, Any]) -> RenderableType:
     """The figures of every variant, then the lines that cost most."""
     columns = figure_columns(result)
-    made = Sheet(None, "variant", "", *columns, right=columns, optional=("",))
+    titled = titles_fit(result)
+    made = Sheet(None, "variant", *([""] if titled else []), *columns, right=columns, optional=[""])
     for variant in result["variants"]:
-        cells: list[str | Text] = [variant["name"], variant["title"]]
+        cells: list[str | Text] = [variant["name"], *([variant["title"]] if titled else [])]
         for cell in figure_cells(result, variant):
             style = {True: "green", False: "bold red", None: ""}[cell.verdict]
             cells.append(Text(cell.text, style=style))
         made.add_row(*cells)
+    heads = line_columns(result)
     lines = Sheet(
         "Cycles per load, by cache line and field (lines on which loads wait longest)",
-        *LINE_COLUMNS,
-        right=LINE_COLUMNS[2:6],
+        *heads,
+        right=heads[2:-1],
         rigid=("line",),
         optional=("loads", "most"),
     )

@@ -42,7 +42,7 @@ VARIANT_COLOURS = {
     "shard": "#3a9a6b",
     "partition": "#5b6b7b",
 }
-_MARKERS = ("o", "s", "D", "^", "v", "P", "X", "*")
+MARKERS = ("o", "s", "D", "^", "v", "P", "X", "*")
 RC: Any = {
     "font.family": ["DejaVu Sans", "sans-serif"],
     "font.size": 9,
@@ -158,7 +158,7 @@ def machine_dots(results: Sequence[dict[str, Any]]) -> Figure:
                 names.setdefault(variant["name"], variant["title"])
                 axes.plot(
                     variant["ns_per_op"], row - 0.2 + index * step,
-                    _MARKERS[index % len(_MARKERS)],
+                    MARKERS[index % len(MARKERS)],
                     color=variant_colour(variant["name"], index), markersize=7,
                     markeredgecolor="white", markeredgewidth=0.7, zorder=3,
                 )  # fmt: skip
@@ -171,7 +171,7 @@ def machine_dots(results: Sequence[dict[str, Any]]) -> Figure:
         axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: compact(x)))
         axes.set_xlabel("predicted ns per operation, all CPUs at once (log scale)")
         handles = [
-            Line2D([], [], marker=_MARKERS[i % len(_MARKERS)], linestyle="", markersize=7,
+            Line2D([], [], marker=MARKERS[i % len(MARKERS)], linestyle="", markersize=7,
                    color=variant_colour(name, i), label=title)
             for i, (name, title) in enumerate(names.items())
         ]  # fmt: skip
@@ -219,7 +219,7 @@ def curve(result: dict[str, Any]) -> Figure:
             largest = max(largest, *(point["threads"] for point in points))
             axes.plot(
                 [point["threads"] for point in points], [point["ns_per_op"] for point in points],
-                _MARKERS[index % len(_MARKERS)] + "-", markersize=4, lw=1,
+                MARKERS[index % len(MARKERS)] + "-", markersize=4, lw=1,
                 color=variant_colour(variant["name"], index),
                 label=f"predicted, {variant['title']}",
             )  # fmt: skip
@@ -291,7 +291,7 @@ def sweep(data: dict[str, Any]) -> Figure:
         for index, (name, relative) in enumerate(data["sweep"]["relative"].items()):
             colour = variant_colour(name, index)
             axes.plot(
-                values, relative, _MARKERS[index] + "-", color=colour, lw=1.2, markersize=5,
+                values, relative, MARKERS[index] + "-", color=colour, lw=1.2, markersize=5,
                 label=f"{name}, predicted",
             )  # fmt: skip
             published = data["published"].get(name)

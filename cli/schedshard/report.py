@@ -16,7 +16,9 @@ from schedshard.format import nanoseconds, percent, signed_percent, significant
 from schedshard.layout_picture import legend
 from schedshard.page import Cell, Grid, Section, grid, num
 from schedshard.report_figures import figures_section
+from schedshard.report_sweep import sweep_sections
 from schedshard.result import BENCH, RUN, SENSITIVITY, TOPO, is_curve
+from schedshard.sweep import Row
 from schedshard.tables import (
     BENCH_COLUMNS,
     bench_headlines,
@@ -31,12 +33,16 @@ from schedshard.topo_picture import picture
 
 @dataclass(frozen=True)
 class ReportRequest:
-    """What to put on the page, in this order; ``sentence`` stands on top in large letters."""
+    """What to put on the page, in this order; ``sentence`` stands on top in large letters.
+
+    ``sweeps``: names of files and their rows.
+    """
 
     results: tuple[dict[str, Any], ...]
     title: str = "schedshard report"
     sentence: str | None = None
     c2c: dict[str, Any] | None = None
+    sweeps: tuple[tuple[str, list[Row]], ...] = ()
 
 
 def lacking(result: dict[str, Any]) -> list[str]:
@@ -351,6 +357,8 @@ def _sections(request: ReportRequest) -> list[Section]:
         else:
             sections += [_bars_section(result) for result in rest]
     sections += [_curve_section(result) for result in runs if is_curve(result)]
+    for name, rows in request.sweeps:
+        sections += sweep_sections(rows, name)
     if request.c2c is not None:
         sections.append(_c2c_section(request.c2c))
     makers = {TOPO: _topo_section, BENCH: _bench_section}

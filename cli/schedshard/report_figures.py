@@ -9,10 +9,10 @@ from typing import Any
 from schedshard import plots
 from schedshard.figure_plots import figure_bars
 from schedshard.figure_tables import (
-    LINE_COLUMNS,
     figure_cells,
     figure_columns,
     figure_misses,
+    line_columns,
     line_rows,
 )
 from schedshard.layout_picture import pictures
@@ -30,10 +30,10 @@ def _figures(result: Mapping[str, Any]) -> Grid:
 
 def _lines(result: Mapping[str, Any], most: int, caption: str) -> Grid:
     rows = [
-        [code(row[0]), code(row[1]), *(num(text) for text in row[2:6]), code(row[6])]
+        [code(row[0]), code(row[1]), *(num(text) for text in row[2:-1]), code(row[-1])]
         for row in line_rows(result, most)
     ]
-    return grid(LINE_COLUMNS, rows, caption)
+    return grid(line_columns(result), rows, caption)
 
 
 def layout_groups(result: Mapping[str, Any]) -> list[LayoutGroup]:

@@ -74,24 +74,37 @@ def _figure(part: pd.DataFrame, metric: Metric, baseline: str | None) -> pd.Seri
     return pd.Series(values.to_numpy() / joined[metric.reported].to_numpy(), index=part.index)
 
 
+def point_columns(one: Swept) -> list[str]:
+    """Heads of the columns of a table of points."""
+    figures = [head({"title": m.title, "unit": m.unit}) for m in one.metrics]
+    return ["machine", "variant", "cap", "CPUs", "LLCs", "seeds", *figures]
+
+
+def point_cells(one: Swept) -> list[list[str]]:
+    """A row a point: means over its seeds, with the standard deviation where there are several."""
+    order = {name: index for index, name in enumerate(one.variants)}
+    groups = list(one.frame.groupby(POINT, sort=True))
+    groups.sort(key=lambda entry: (*entry[0][:3], order[str(entry[0][3])]))
+    return [
+        [str(machine), str(variant), str(cap), str(cpus)]
+        + [str(group["llcs"].iloc[0]), str(len(group))]
+        + [_spread(metric, group[f"figure {metric.name}"]) for metric in one.metrics]
+        for (machine, cap, cpus, variant), group in groups
+    ]
+
+
 def sweep_tables(rows: Sequence[Row]) -> RenderableType:
-    """Means over seeds of every point, with the standard deviation where there are several."""
+    """A table of points for each experiment."""
     parts: list[RenderableType] = []
     for one in swept(rows):
-        columns = [head({"title": m.title, "unit": m.unit}) for m in one.metrics]
-        numbers = ("cap", "CPUs", "LLCs", "seeds", *columns)
-        made = Sheet(one.title, "machine", "variant", *numbers, right=numbers, optional=("LLCs",))
-        groups = list(one.frame.groupby(POINT, sort=True))
-        order = {name: index for index, name in enumerate(one.variants)}
-        groups.sort(key=lambda entry: (*entry[0][:3], order[str(entry[0][3])]))
-        for (machine, cap, cpus, variant), group in groups[:ROWS_SHOWN]:
-            cells = [str(machine), str(variant), str(cap), str(cpus)]
-            cells += [str(group["llcs"].iloc[0]), str(len(group))]
-            cells += [_spread(metric, group[f"figure {metric.name}"]) for metric in one.metrics]
-            made.add_row(*cells)
+        columns = point_columns(one)
+        made = Sheet(one.title, *columns, right=columns[2:], rigid=["variant"], optional=("LLCs",))
+        cells = point_cells(one)
+        for row in cells[:ROWS_SHOWN]:
+            made.add_row(*row)
         parts.append(made)
-        if len(groups) > ROWS_SHOWN:
-            parts.append(Text(f"... and {len(groups) - ROWS_SHOWN} more points"))
+        if len(cells) > ROWS_SHOWN:
+            parts.append(Text(f"... and {len(cells) - ROWS_SHOWN} more points: report shows all"))
     return Together(*parts)
 
 

@@ -11,12 +11,14 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from schedshard.figure_tables import figure_misses, figure_tables
+from schedshard.figure_tables import figure_misses, figure_tables, titles_fit
 from schedshard.figures import is_figures
 from schedshard.format import nanoseconds, percent, signed_percent, significant
 from schedshard.result import is_curve
 from schedshard.sheet import Sheet
 from schedshard.topo import Group, plan_rows, plan_sentence, ranges, tree
+
+ESTIMATES_SHOWN = 3
 
 
 def machine_label(machine: dict[str, Any]) -> str:
@@ -31,7 +33,21 @@ def run_tables(result: dict[str, Any]) -> RenderableType:
         body = figure_tables(result)
     else:
         body = _curve(result) if is_curve(result) else _bars(result)
-    return Together(_heading(result), body, notes_view(run_notes(result)))
+    return Together(_heading(result), body, notes_view(_short_notes(result)))
+
+
+def _short_notes(result: dict[str, Any]) -> list[tuple[str, str]]:
+    """The notes for a terminal: many estimates are named only, wide tables described."""
+    notes = run_notes(result)
+    guesses = [said.partition(" = ")[0] for word, said in notes if word == "estimate"]
+    if len(guesses) > ESTIMATES_SHOWN:
+        first = next(i for i, (word, _) in enumerate(notes) if word == "estimate")
+        notes = [note for note in notes if note[0] != "estimate"]
+        said = f"{len(guesses)} inputs: {', '.join(guesses)}; the page of 'report' has the reasons"
+        notes.insert(first, ("estimate", said))
+    if is_figures(result) and not titles_fit(result):
+        notes = [(variant["name"], variant["title"]) for variant in result["variants"]] + notes
+    return notes
 
 
 def notes_view(notes: list[tuple[str, str]]) -> Table:

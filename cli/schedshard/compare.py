@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Stage compare: two groups of runs over several seeds, in the form that kernel people use.
+
+A                 B
+%stddev  %change  %stddev
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from schedshard.errors import UserError, unknown_name
+from schedshard.figures import is_figures
+from schedshard.result import RUN, is_curve, load_result
+from schedshard.sweep import FACTS, KEY, current
+from schedshard.sweep_file import is_parquet, read_rows
+
+FORMAT = "schedshard/compare/1"
+_PLACE = ("experiment", "machine", "cap", "cpus", "placement")
+SIGNIFICANT = 0.05
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side: where it comes from, its variant (None: all), and its rows."""
+
+    source: str
+    variant: str | None
+    rows: tuple[Mapping[str, Any], ...]
+
+    @property
+    def label(self) -> str:
+        """Its name over its columns."""
+        return self.variant or self.source
+
+
+@dataclass(frozen=True)
+class CompareRequest:
+    """Two sides and the metrics to show; none means all that both have."""
+
+    a: Side
+    b: Side
+    metrics: tuple[str, ...] = ()
+
+
+def load_side(spec: str) -> Side:
+    """FILE or FILE:VARIANT; FILE is a result of run or a sweep."""
+    path, variant = Path(spec), None
+    if not path.exists() and ":" in spec:
+        name, _, chosen = spec.rpartition(":")
+        if Path(name).exists():
+            path, variant = Path(name), chosen
+    if is_parquet(path):
+        rows: Sequence[Mapping[str, Any]] = current(read_rows(path))
+    else:
+        rows = result_rows(load_result(path, (RUN,)))
+    known = sorted({str(row["variant"]) for row in rows})
+    if variant is not None:
+        if variant not in known:
+            raise unknown_name(f"variant in {path}", variant, known)
+        rows = [row for row in rows if row["variant"] == variant]
+    return Side(path.name, variant, tuple(rows))
+
+
+def result_rows(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """A result of run as rows of one seed, as a sweep would hold them."""
+    try:
+        place = {
+            "experiment": result["experiment"],
+            "machine": result["machine"]["name"],
+            "cap": result.get("cap") or 64,
+            "placement": result["placement"],
+            "seed": result["provenance"]["seed"],
+        }
+        rows: list[Mapping[str, Any]] = []
+        for variant in result["variants"]:
+            points = variant["points"] if is_curve(dict(result)) else [variant]
+            for point in points:
+                cpus = point.get("threads", result["cpus"])
+                own = {"variant": variant["name"], "cpus": cpus}
+                figures = (
+                    {m["name"]: point[m["name"]] for m in result["metrics"]}
+                    if is_figures(result)
+                    else {}
+                )
+                numbers = {k: v for k, v in figures.items() if v is not None}
+                rows.append({**place, **own, **point["metrics"], **numbers})
+    except (KeyError, TypeError, AttributeError) as error:
+        raise UserError(f"the result is damaged: it lacks {error}") from error
+    return rows
+
+
+def _metrics(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    seen = dict.fromkeys(name for row in rows for name in row)
+    return [name for name in seen if name not in KEY and name not in FACTS]
+
+
+def _groups(side: Side, by_variant: bool) -> dict[tuple[Any, ...], list[Mapping[str, Any]]]:
+    found: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for row in side.rows:
+        key = tuple(row[name] for name in _PLACE) + ((row["variant"],) if by_variant else ())
+        found.setdefault(key, []).append(row)
+    return found
+
+
+def compare(request: CompareRequest) -> dict[str, Any]:
+    """The comparison as data: one entry a place that both sides have, one row a metric."""
+    a, b = request.a, request.b
+    by_variant = a.variant is None or b.variant is None
+    left, right = _groups(a, by_variant), _groups(b, by_variant)
+    common = [key for key in left if key in right]
+    if not common:
+        raise UserError(
+            f"{a.label} and {b.label} have no {'variant, ' if by_variant else ''}experiment, "
+            "machine, shard size and number of CPUs in common: nothing to compare"
+        )
+    there = [m for m in _metrics(a.rows) if m in set(_metrics(b.rows))]
+    for name in request.metrics:
+        if name not in there:
+            raise unknown_name("metric of both", name, there)
+    names = list(dict.fromkeys(request.metrics)) or there
+    places = []
+    for key in common:
+        rows = [row for name in names if (row := _row(name, left[key], right[key])) is not None]
+        entry = dict(zip((*_PLACE, "variant"), key, strict=False))
+        places.append({**entry, "metrics": rows})
+    return {
+        "format": FORMAT,
+        "a": {"source": a.source, "variant": a.variant, "label": a.label},
+        "b": {"source": b.source, "variant": b.variant, "label": b.label},
+        "places": places,
+    }
+
+
+def _row(
+    name: str, left: Sequence[Mapping[str, Any]], right: Sequence[Mapping[str, Any]]
+) -> dict[str, Any] | None:
+    a = np.array([float(row[name]) for row in left if name in row])
+    b = np.array([float(row[name]) for row in right if name in row])
+    if not a.size or not b.size:
+        return None
+    change = float(b.mean() / a.mean() - 1.0) if a.mean() else None
+    return {
+        "metric": name,
+        "a": summary(a),
+        "b": summary(b),
+        "change": change,
+        "p": probability(a, b),
+    }
+
+
+def summary(values: np.ndarray[Any, np.dtype[np.float64]]) -> dict[str, Any]:
+    """Mean, sample standard deviation relative to it (None for one value), number of runs."""
+    mean = float(values.mean())
+    spread = None
+    if values.size > 1 and mean:
+        spread = float(values.std(ddof=1)) / abs(mean)
+    return {"mean": mean, "stddev": spread, "runs": int(values.size)}
+
+
+def probability(
+    a: np.ndarray[Any, np.dtype[np.float64]], b: np.ndarray[Any, np.dtype[np.float64]]
+) -> float | None:
+    """Chance of a difference as large if there were none (Welch's t test); None: not known.
+
+    Two groups without any spread differ or do not: there is nothing to test.
+    """
+    if a.size < 2 or b.size < 2:
+        return None
+    if math.isclose(float(np.ptp(a)), 0.0) and math.isclose(float(np.ptp(b)), 0.0):
+        return None
+    return float(stats.ttest_ind(a, b, equal_var=False).pvalue)

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The page's boxes for a sweep: one an experiment, with its scaling plots and its points."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from schedshard import plots
+from schedshard.page import Grid, Section, code, grid, num
+from schedshard.sweep import Row, current
+from schedshard.sweep_plots import CAP, CPUS, LLCS, Axis, scaling, usual_cap
+from schedshard.sweep_view import Swept, point_cells, point_columns, swept
+
+PLOTTED = 4
+
+
+def _figures(one: Swept, axis: Axis) -> list[str]:
+    drawn = []
+    for metric in one.metrics[:PLOTTED]:
+        figure = scaling(one, metric, axis)
+        if figure is not None:
+            drawn.append(plots.inline(figure, f"{one.title}: {metric.title} over {axis.words}"))
+    return drawn
+
+
+def _points(one: Swept) -> Grid:
+    rows = [
+        [code(cells[0]), code(cells[1]), *(num(text) for text in cells[2:])]
+        for cells in point_cells(one)
+    ]
+    return grid(point_columns(one), rows)
+
+
+def sweep_sections(rows: Sequence[Row], name: str) -> list[Section]:
+    """One box for each experiment of a file."""
+    chosen = current(rows)
+    old = len(rows) - len(chosen)
+    sections = []
+    for one in swept(chosen):
+        frame = one.frame
+        seeds = int(frame["seed"].nunique())
+        table = _points(one)
+        notes = [
+            "predicted: every point is a simulation; a bar through a point reaches from the "
+            "smallest to the largest of its seeds",
+            f"plots over CPUs and last-level caches: at most {usual_cap(frame)} CPUs a shard; "
+            "over shard size: the most CPUs of each machine",
+            "provenance: simulator sha256 "
+            f"{', '.join(sorted({v[:12] for v in frame['simulator_sha256']}))}, commit "
+            f"{', '.join(sorted({v[:18] for v in frame['commit']}))}",
+        ]
+        if old:
+            notes.append(f"{old} rows of older simulators or machine files are left out")
+        sections.append(
+            Section(
+                anchor=f"sweep-{one.name}",
+                heading=f"{one.title}: sweep",
+                where=f"{name}: {len(frame)} points on {frame['machine'].nunique()} machines, "
+                f"{seeds} seed{'s' if seeds > 1 else ''} (predicted)",
+                figures=[text for axis in (CPUS, LLCS, CAP) for text in _figures(one, axis)],
+                folded=[table],
+                folded_title=f"all {len(table.rows)} points, means over seeds",
+                notes=notes,
+            )
+        )
+    return sections
