@@ -15,6 +15,10 @@
  * (S4). A line is eight words here instead of one; it is called empty when each was read
  * as 0 after the barrier C3, so that a byte stored before S2 is seen in its word.
  *
+ * overload_next() does not ask the summary: a query may see a byte whose setter has not come to
+ * mark the summary yet (it was named there when the query looked, and tidied since), and a walk
+ * that believed the summary would not find the CPU that the query spoke of.
+ *
  * Against the lost wake-up (a CPU lowers its level and sees nobody overloaded, another becomes
  * overloaded and sees no lower CPU) there is a full barrier on both sides; cpupri.c.
  *
@@ -219,8 +223,7 @@ s64 overload_next(const struct overload *o, s64 cpu)
 		u32 best = plan->nr_cpus;
 
 		for (u32 i = o->first_part[w]; i < o->first_part[w + 1]; i++)
-			if (!o->summary || shard_summary_test(o->summary, o->part[i].shard))
-				best = part_next(o, &o->part[i], from, best);
+			best = part_next(o, &o->part[i], from, best);
 		if (best < plan->nr_cpus)
 			return best;
 	}

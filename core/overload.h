@@ -149,8 +149,7 @@ enum overload_state overload_query(const struct overload *o, u32 this_cpu);
  *
  * For a walk that is kept between calls, as when one CPU after the other is sent an
  * interrupt. Return: its CPU number, -1 when there is none after @cpu. Ordering: none.
- * Lines touched: the summary's, read; those of shards that it names and that have CPUs
- * behind @cpu, in order of CPU numbers, up to the hit.
+ * Lines touched: those of shards with CPUs behind @cpu, in order of CPU numbers, up to the hit.
  */
 s64 overload_next(const struct overload *o, s64 cpu);
 

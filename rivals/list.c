@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /* All layouts, in the order of tables. */
 #include "rd.h"
-#include "report_types.h"
 
 extern const struct rd_ops rd_stock, rd_pad, rd_split, rd_relayout, rd_node_count, rd_node_mask,
 	rd_series, rd_llc_count, rd_sbm_bits, rd_shard;
@@ -11,11 +10,3 @@ const struct rd_ops *const rd_layouts[] = {
 	&rd_node_count, &rd_node_mask, &rd_series, &rd_llc_count,
 	&rd_sbm_bits,	&rd_shard,     NULL
 };
-
-void (*rd_label_hook)(const char *name, const char *type);
-
-void rd_label(const char *name, const char *type)
-{
-	if (rd_label_hook)
-		rd_label_hook(name, type);
-}

@@ -8,10 +8,11 @@
 
 #include <stdlib.h>
 
-#define MAX_CPUS 8
+#define MAX_CPUS  32
+#define MAX_LINES 8 /* shards with names for their lines */
 
-static const char *const line_names[MAX_CPUS] = { "line 0", "line 1", "line 2", "line 3",
-						  "line 4", "line 5", "line 6", "line 7" };
+static const char *const line_names[MAX_LINES] = { "line 0", "line 1", "line 2", "line 3",
+						   "line 4", "line 5", "line 6", "line 7" };
 
 const struct shard_plan *case_plan(u32 nr_cpus, u32 per_shard)
 {

@@ -16,7 +16,7 @@
 
 /**
  * case_plan - a plan of one package, one CPU a core
- * @nr_cpus: CPUs of the plan, at most 8; nothing to do with those that run
+ * @nr_cpus: CPUs of the plan, at most 32 in 8 shards; nothing to do with those that run
  * @per_shard: CPUs an LLC, hence a shard
  */
 const struct shard_plan *case_plan(u32 nr_cpus, u32 per_shard);

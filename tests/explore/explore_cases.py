@@ -56,6 +56,19 @@ TABLE: list[tuple[str, list[int], bool, tuple[str, ...]]] = [
     ("bytemap-rise-below", [2, 3, 4], False, ()),
     ("bytemap-rise-order", [2, 3, 4], False, ()),
     ("bytemap-rise-fall", [3, 4], False, ()),
+    ("cpupri-rise-few", [2, 3, 4], False, ()),
+    ("cpupri-rise-line", [2, 3, 4], False, ()),
+    ("cpupri-rise-many", [2, 3], False, ()),
+    ("cpupri-rise-alone", [2, 3, 4], False, ()),
+    ("cpupri-near", [3], False, ()),
+    ("cpupri-pull-or-push", [2, 3], False, ()),
+    ("overload-emptiness", [3, 4], False, ()),
+    ("overload-neighbours", [3], False, ()),
+    ("overload-only-me", [2, 3], False, ()),
+    ("walk-request", [2, 3], False, ()),
+    ("walk-linux", [2], False, ()),
+    ("stock-rise", [2, 3], False, ()),
+    ("stock-overload", [2, 3], False, ()),
     ("counter-is-zero", [3, 4], False, ()),
     ("counter-more-than", [3, 4], False, ()),
     ("counter-increments", [2, 3, 4], False, ()),
@@ -79,6 +92,15 @@ TABLE: list[tuple[str, list[int], bool, tuple[str, ...]]] = [
     ("planted-byte-summary", [2, 3, 4], True, ()),
     ("planted-summary-clean", [2, 3, 4], True, ()),
     ("planted-summary-note", [2, 3, 4], True, ()),
+    ("planted-cpupri-query", [2, 3], True, ()),
+    ("planted-cpupri-set", [2, 3], True, ()),
+    ("planted-overload-set", [2], True, ()),
+    ("planted-walk-barrier", [3], True, ()),
+    ("planted-walk-once", [2, 3], True, ()),
+    ("planted-walk-linux", [3], True, ()),
+    ("planted-stock-out-first", [2, 3], True, ()),
+    ("planted-stock-count-first", [2, 3], True, ()),
+    ("planted-stock-overload", [2, 3], True, ()),
 ]
 
 # Planted bugs that store buffers bring about: without them there is nothing to find.
@@ -88,6 +110,10 @@ NEEDS_BUFFERS = [
     "planted-byte-summary",
     "planted-summary-clean",
     "planted-summary-note",
+    "planted-cpupri-query",
+    "planted-cpupri-set",
+    "planted-overload-set",
+    "planted-walk-barrier",
 ]
 
 # What the schedule of a planted bug must tell, to be of use: the file it is in, and the message.
@@ -103,6 +129,14 @@ TELLS = {
     "planted-byte-summary": ("bits.c", "empty"),
     "planted-summary-clean": ("shard_summary.c", "empty"),
     "planted-summary-note": ("shard_summary.h", "empty"),
+    "planted-cpupri-query": ("cpupri.c", "its task waits"),
+    "planted-cpupri-set": ("cpupri.c", "its task waits"),
+    "planted-overload-set": ("overload.c", "had returned"),
+    "planted-walk-barrier": ("push_walk.c", "nobody looked"),
+    "planted-walk-linux": ("push_walk.c", "nobody looked"),
+    "planted-stock-out-first": ("stock.c", "CPU 0 rose"),
+    "planted-stock-count-first": ("stock.c", "CPU 0 rose"),
+    "planted-stock-overload": ("stock.c", "none is found"),
     "planted-plan-early": ("plan.c", "the plan has no CPUs"),
 }
 

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * The real overload set: once set() returned nobody calls it empty, though somebody may be
+ * tidying the summary; and who is told of another CPU finds it.
+ */
+#include "port.h"
+
+#include <stdlib.h>
+
+#include "cases.h"
+#include "objects.h"
+#include "overload.h"
+
+enum { RETURNED }; /* ghost: overload_set() is done */
+
+static struct overload *o;
+static bool passers_by; /* others than CPU 0 come and go */
+
+/* Two shards; both were overloaded once, so that the summary names them, and are not now. */
+static void setup(uint32_t nr_cpus)
+{
+	passers_by = false;
+	o = overload_alloc(case_plan(4, 2));
+	if (!o)
+		abort();
+	for (u32 cpu = 0; cpu < 4; cpu++) {
+		overload_set(o, cpu);
+		overload_clear(o, cpu);
+	}
+	explore_const(o, o->bytes);
+	explore_const(o->map, o->map->bytes);
+	explore_const(o->summary, offsetof(struct shard_summary, word));
+	explore_name(o->map->line[0], PORT_CACHELINE, "line 0");
+	explore_name(o->map->line[1], PORT_CACHELINE, "line 1");
+	explore_name(o->summary->word, sizeof(u64), "summary");
+}
+
+static void setup_neighbours(uint32_t nr_cpus)
+{
+	setup(nr_cpus);
+	passers_by = true;
+}
+
+static void judge(void)
+{
+	bool returned = explore_ghost_get(RETURNED);
+	enum overload_state state = overload_query(o, 3);
+
+	explore_check(!returned || state == OVERLOAD_OTHERS,
+		      "overload_set() had returned, and a query says %d", state);
+	/* A passer-by may have been who was meant, and be gone. */
+	if (state == OVERLOAD_OTHERS && (returned || !passers_by))
+		explore_check(overload_next(o, -1) == 0,
+			      "others are overloaded, and CPU 0 is not found");
+}
+
+/* CPU 0 becomes overloaded, 1 tidies its shard, 2 asks from the other shard, 3 tidies as well. */
+static void set_tidy_query(uint32_t cpu)
+{
+	switch (cpu) {
+	case 0:
+		overload_set(o, 0);
+		explore_ghost_set(RETURNED, 1);
+		break;
+	case 2:
+		judge();
+		break;
+	default:
+		overload_tidy(o, 0);
+	}
+}
+
+static void check_named(uint32_t nr_cpus)
+{
+	explore_check(overload_query(o, 3) == OVERLOAD_OTHERS && overload_next(o, -1) == 0,
+		      "CPU 0 is overloaded, and called nobody for ever");
+}
+
+/* Two CPUs of one shard come and go; who stays is seen. */
+static void neighbours(uint32_t cpu)
+{
+	switch (cpu) {
+	case 0:
+		overload_set(o, 0);
+		explore_ghost_set(RETURNED, 1);
+		break;
+	case 1:
+		overload_set(o, 1);
+		overload_clear(o, 1);
+		break;
+	default:
+		judge();
+	}
+}
+
+/* Only me: nobody else ever was. */
+static void only_me(uint32_t cpu)
+{
+	enum overload_state state;
+
+	if (cpu) {
+		overload_tidy(o, 0);
+		return;
+	}
+	overload_set(o, 0);
+	state = overload_query(o, 0);
+	explore_check(state == OVERLOAD_ONLY_ME, "alone, and told %d", state);
+	overload_clear(o, 0);
+	state = overload_query(o, 0);
+	explore_check(state == OVERLOAD_NONE, "nobody is, and told %d", state);
+}
+
+/* Planted: the byte is left in the store buffer. */
+static void no_barrier(uint32_t cpu)
+{
+	if (!cpu) {
+		bytemap_set(o->map, 0, 1);
+		explore_ghost_set(RETURNED, 1);
+	} else {
+		judge();
+	}
+}
+
+#define CASE(name_, title_, kind_, min, max, setup_, body_, check_)                              \
+	{                                                                                        \
+		.name = name_, .title = title_, .kind = kind_, .min_cpus = min, .max_cpus = max, \
+		.setup = setup_, .body = body_, .check = check_                                  \
+	}
+
+const struct explore_case explore_overload_cases[] = {
+	CASE("overload-emptiness", "once set() returned the set is not empty, and the CPU is found",
+	     "core", 3, 4, setup, set_tidy_query, check_named),
+	CASE("overload-neighbours", "the same while a neighbour in the line comes and goes", "core",
+	     3, 3, setup_neighbours, neighbours, check_named),
+	CASE("overload-only-me", "nobody, and only me, are exact while others tidy", "core", 2, 3,
+	     setup, only_me, NULL),
+	CASE("planted-overload-set", "planted: set() returns with its byte in the store buffer",
+	     "planted", 2, 2, setup, no_barrier, NULL),
+	{ 0 },
+};

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * The real push walk: a CPU lowers its level and asks for a walk; somebody must look at that
+ * level after it was lowered. Every CPU does so; whoever carries the walk does on its way
+ * what the overloaded CPU would do, which is always the same one: look at all levels.
+ *
+ * Beside it Linux 6.12's walk (loop_next, loop_start, a lock), as in rivals/linux_walk.h. A CPU
+ * that would have to wait for the lock gives the execution up, which leaves those in
+ * which nobody waits. With one CPU overloaded all the time no request is lost. Where the set
+ * becomes empty and full again one is: who took loop_start saw a walk under way and left the lock,
+ * but has not given loop_start back; meanwhile the walk finds the set empty and is over; a
+ * request that comes now finds loop_start taken and leaves. The window is a few instructions
+ * wide. The CPU that has become overloaded has looked before the request, and does not again.
+ */
+#include "port.h"
+
+#include <stdlib.h>
+
+#include "cases.h"
+#include "objects.h"
+#include "push_walk.h"
+
+#define CPUS 4
+
+struct linux_walk {
+	u64 next, start, lock;
+	u64 loop, cpu; /* cpu: 1 while the walk stands on the overloaded CPU */
+	u64 nobody;    /* that CPU is not overloaded */
+};
+
+struct state {
+	u64 low[CPUS] port_cacheline_aligned; /* 1: the CPU's level is lowered */
+	u64 seen[CPUS] port_cacheline_aligned;
+	struct push_walk walk;
+	struct linux_walk linux_walk port_cacheline_aligned;
+};
+
+static struct state *s;
+static u32 cpus;
+static bool empties; /* the overloaded CPU has nothing left when it has pushed */
+
+static void setup(uint32_t nr_cpus)
+{
+	empties = false;
+	cpus = nr_cpus;
+	s = port_alloc(sizeof(*s), -1);
+	if (!s)
+		abort();
+	push_walk_init(&s->walk);
+	explore_name(s->low, sizeof(s->low), "low");
+	explore_name(s->seen, sizeof(s->seen), "seen");
+	explore_name(&s->walk, sizeof(s->walk), "walk");
+	explore_name(&s->linux_walk, sizeof(s->linux_walk), "Linux walk");
+}
+
+static void setup_empties(uint32_t nr_cpus)
+{
+	setup(nr_cpus);
+	empties = true;
+}
+
+/* The overloaded CPU looks at all levels. */
+static void look(void)
+{
+	for (u32 c = 0; c < cpus; c++)
+		if (READ_ONCE(s->low[c]))
+			WRITE_ONCE(s->seen[c], 1);
+}
+
+static void look_and_empty(void)
+{
+	WRITE_ONCE(s->linux_walk.nobody, 1);
+	look();
+}
+
+static void carry(void)
+{
+	do
+		look();
+	while (push_walk_again(&s->walk));
+}
+
+static void ask(uint32_t cpu)
+{
+	WRITE_ONCE(s->low[cpu], 1);
+	if (push_walk_request(&s->walk))
+		carry();
+}
+
+/* Planted: looks at the state before its level is visible. */
+static void ask_without_barrier(uint32_t cpu)
+{
+	WRITE_ONCE(s->low[cpu], 1);
+	if (READ_ONCE(s->walk.state) != PUSH_WALK_AGAIN && push_walk_request(&s->walk))
+		carry();
+}
+
+/* Planted: a walk that is under way is taken to be enough. */
+static void ask_once(uint32_t cpu)
+{
+	WRITE_ONCE(s->low[cpu], 1);
+	smp_mb();
+	if (READ_ONCE(s->walk.state) == PUSH_WALK_IDLE && push_walk_request(&s->walk))
+		carry();
+}
+
+/* -------- Linux -------- */
+
+static bool try_lock(void)
+{
+	return !port_xchg64(&s->linux_walk.lock, 1);
+}
+
+static void unlock(void)
+{
+	smp_store_release(&s->linux_walk.lock, 0);
+}
+
+/* Under the lock: the walk goes on to the overloaded CPU, or ends. */
+static bool next_stop(void)
+{
+	struct linux_walk *w = &s->linux_walk;
+
+	for (;;) {
+		u64 wanted;
+
+		/* From nowhere to the one overloaded CPU, and behind it. */
+		w->cpu = !w->cpu && !READ_ONCE(w->nobody);
+		if (w->cpu)
+			return true;
+		wanted = smp_load_acquire(&w->next);
+		if (w->loop == wanted)
+			return false;
+		w->loop = wanted;
+	}
+}
+
+static void ask_linux(uint32_t cpu)
+{
+	struct linux_walk *w = &s->linux_walk;
+	bool walks = false;
+
+	WRITE_ONCE(s->low[cpu], 1);
+	smp_mb();
+	if (READ_ONCE(w->nobody))
+		return;
+	port_fetch_add64(&w->next, 1);
+	if (port_cmpxchg64(&w->start, 0, 1))
+		return;
+	if (!try_lock()) {
+		explore_result(0, 1);
+		return;
+	}
+	if (!w->cpu)
+		walks = next_stop();
+	unlock();
+	smp_store_release(&w->start, 0);
+	while (walks) {
+		if (empties)
+			look_and_empty();
+		else
+			look();
+		if (!try_lock()) {
+			explore_result(0, 1);
+			return;
+		}
+		walks = next_stop();
+		unlock();
+	}
+}
+
+/*
+ * CPU 0 pushes all there is when it is asked to. CPU 2 stands for two: a queue that
+ * becomes overloaded, looks for lower CPUs, finds none and waits; then a CPU that becomes free.
+ */
+static void ask_linux_refilled(uint32_t cpu)
+{
+	struct linux_walk *w = &s->linux_walk;
+
+	if (cpu == 2) {
+		if (!READ_ONCE(w->nobody))
+			return;
+		WRITE_ONCE(w->nobody, 0);
+		smp_mb();
+		look();
+	}
+	ask_linux(cpu);
+}
+
+/* Result 0: the execution was given up. */
+static void check(uint32_t nr_cpus)
+{
+	for (u32 c = 0; c < nr_cpus; c++)
+		explore_check(explore_result_of(0) || READ_ONCE(s->seen[c]),
+			      "CPU %u lowered its level and asked, and nobody looked after that",
+			      c);
+	explore_check(explore_result_of(0) || READ_ONCE(s->walk.state) == PUSH_WALK_IDLE,
+		      "the walk is under way, and nobody carries it");
+}
+
+/* Only the last CPU knows that somebody was overloaded when it asked. */
+static void check_last(uint32_t nr_cpus)
+{
+	explore_check(explore_result_of(0) || !READ_ONCE(s->low[2]) || READ_ONCE(s->seen[2]) ||
+			      READ_ONCE(s->linux_walk.nobody),
+		      "CPU 2 lowered its level and asked, and nobody looked after that");
+}
+
+#define CASE(name_, title_, kind_, min, max, body_)                                              \
+	{                                                                                        \
+		.name = name_, .title = title_, .kind = kind_, .min_cpus = min, .max_cpus = max, \
+		.setup = setup, .body = body_, .check = check, .results = {                      \
+			"gave up"                                                                \
+		}                                                                                \
+	}
+
+const struct explore_case explore_push_walk_cases[] = {
+	CASE("walk-request", "every request is served by a look that comes after it", "core", 2, 3,
+	     ask),
+	CASE("walk-linux", "the same of Linux's walk, as long as nobody waits for its lock", "core",
+	     2, 2, ask_linux),
+	CASE("planted-walk-barrier",
+	     "planted: the walk's state is read before the level is visible", "planted", 3, 3,
+	     ask_without_barrier),
+	CASE("planted-walk-once", "planted: a walk under way is taken to be enough", "planted", 2,
+	     3, ask_once),
+	{ .name = "planted-walk-linux",
+	  .title = "Linux's walk, nothing planted: a request is lost when the set empties and "
+		   "fills again",
+	  .kind = "planted",
+	  .min_cpus = 3,
+	  .max_cpus = 3,
+	  .setup = setup_empties,
+	  .body = ask_linux_refilled,
+	  .check = check_last,
+	  .results = { "gave up" } },
+	{ 0 },
+};
