@@ -9,7 +9,8 @@
 static void print_lowest(const struct cpupri *pri, int level, u32 from,
 			 const unsigned long *allowed, unsigned long *lowest)
 {
-	int found = cpupri_find(pri, level, from, allowed, NULL, lowest);
+	/* every CPU that is allowed is active here; Linux passes cpu_active_mask */
+	int found = cpupri_find(pri, level, from, allowed, allowed, lowest);
 
 	if (found)
 		printf("level %d: CPUs at level %d, mask of the first 64: %#lx\n", level, found - 1,
