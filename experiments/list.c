@@ -5,9 +5,12 @@
 
 #include "experiment.h"
 
-extern const struct experiment atomic_inc, cpumask_yield, cpumask_read;
+extern const struct experiment atomic_inc, cpumask_yield, cpumask_read, ffmpeg_rt, cyclic, pi,
+	mutex_rt, cyclictest;
 
-const struct experiment *const experiments[] = { &cpumask_yield, &cpumask_read, &atomic_inc, NULL };
+const struct experiment *const experiments[] = { &cpumask_yield, &cpumask_read, &atomic_inc,
+						 &ffmpeg_rt,	 &cyclic,	&pi,
+						 &mutex_rt,	 &cyclictest,	NULL };
 
 double run_param(const struct run *run, const char *name)
 {

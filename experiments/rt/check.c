@@ -107,6 +107,18 @@ static void check_levels(struct look *l, const struct rt_rq *rq)
 	free(only);
 }
 
+static u32 in_overload_set(const struct rt *rt, const struct rt_rq *rq)
+{
+	u32 found = 0, visited = 0;
+
+	for (s64 cpu = rt->ops->next(rq->rd, -1); cpu >= 0; cpu = rt->ops->next(rq->rd, cpu)) {
+		found += cpu == rq->cpu;
+		if (++visited > rt->nr_cpus)
+			wrong(rq, "length of a walk over the overload set", visited, rt->nr_cpus);
+	}
+	return found;
+}
+
 static void check_pushable(const struct rt *rt, const struct rt_rq *rq)
 {
 	s32 level = RT_LEVELS;
@@ -120,8 +132,7 @@ static void check_pushable(const struct rt *rt, const struct rt_rq *rq)
 		level = p->level;
 	}
 	same(rq, "overloaded", rq->overloaded, n > 0);
-	same(rq, "presence in the overload set", rt->ops->next(rq->rd, (s64)rq->cpu - 1) == rq->cpu,
-	     n > 0);
+	same(rq, "presence in the overload set", in_overload_set(rt, rq), n > 0);
 	if (!n)
 		return;
 	same(rq, "level of the first pushable task", rq->next_level, rt_first_pushable(rq)->level);

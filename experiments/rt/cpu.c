@@ -111,7 +111,7 @@ static u64 compute(struct rt_cpu *me, u64 ps)
 	u64 left;
 
 	me->in_kernel = false;
-	if (!--rt->in_kernel && rt->check)
+	if (!--rt->in_kernel && rt->check && !rt->stop)
 		rt_check_now(rt);
 	left = sim_compute(ps);
 	rt->in_kernel++;

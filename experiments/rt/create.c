@@ -107,9 +107,10 @@ int rt_partition(struct rt *rt, const unsigned long *span)
 }
 
 struct rt *rt_create(const struct model *model, const struct rd_ops *ops,
-		     const struct rt_costs *costs, bool push_ipi)
+		     const struct rt_costs *costs, u32 cap, bool push_ipi)
 {
 	struct rt *rt = zalloc(1, sizeof(*rt));
+	struct shard_plan_opts opts = { .cap = cap };
 	unsigned long *all;
 	int failed;
 
@@ -128,7 +129,7 @@ struct rt *rt_create(const struct model *model, const struct rd_ops *ops,
 		all[rt->cpus[i].number / 64] |= 1ul << (rt->cpus[i].number % 64);
 	}
 	arena_label("shard plan", NULL);
-	failed = shard_plan_build(&rt->plan, &model->machine->topo, NULL) || join(rt, all);
+	failed = shard_plan_build(&rt->plan, &model->machine->topo, &opts) || join(rt, all);
 	free(all);
 	if (failed) {
 		rt_free(rt);
@@ -148,6 +149,8 @@ void rt_free(struct rt *rt)
 	free(rt->thread);
 	free(rt->cpus);
 	free(rt->by_number);
+	for (u32 i = 0; i < rt->nr_domains; i++)
+		rt->ops->destroy(rt->domain[i]);
 	free(rt->domain);
 	free(rt);
 }

@@ -100,12 +100,13 @@ struct rt_thread {
 /**
  * rt_create - a scheduler for all simulated CPUs, in one root domain.
  * @ops: layout of the root domain
+ * @cap: most CPUs in a shard, 0: the plan's default
  * @push_ipi: pull by a walk of interrupts (RT_PUSH_IPI) instead of going round oneself
  *
  * Return: NULL when the layout could not be made.
  */
 struct rt *rt_create(const struct model *model, const struct rd_ops *ops,
-		     const struct rt_costs *costs, bool push_ipi);
+		     const struct rt_costs *costs, u32 cap, bool push_ipi);
 void rt_free(struct rt *rt);
 
 /** rt_partition - a root domain of its own for the CPUs in @span. Returns 0 or -1. */

@@ -17,9 +17,9 @@ struct rd {
 	s32 level[CPUS];
 	bool overloaded[CPUS];
 	unsigned long span;
-	u32 loop_lock, loop_next, loop_start, refcount;
-	s32 loop, cpu;
-	u64 work;
+	u32 walk_lock;
+	bool wanted;
+	s64 cpu;
 	u8 flag;
 };
 
@@ -34,6 +34,10 @@ static struct rd *create(const struct shard_topo *topo, const struct shard_plan 
 	rd->cpu = -1;
 	memset(rd->level, 0xff, sizeof(rd->level));
 	return rd;
+}
+
+static void destroy(struct rd *rd)
+{
 }
 
 static void set_level(struct rd *rd, u32 cpu, int level)
@@ -100,15 +104,41 @@ static enum rd_overload overloaded(const struct rd *rd, u32 this_cpu)
 	return first == this_cpu && next(rd, first) < 0 ? RD_ONLY_ME : RD_OTHERS;
 }
 
-static struct rd_loop loop(struct rd *rd)
+static s64 step(struct rd *rd)
 {
-	return (struct rd_loop){ .lock = &rd->loop_lock,
-				 .loop = &rd->loop,
-				 .cpu = &rd->cpu,
-				 .loop_next = &rd->loop_next,
-				 .loop_start = &rd->loop_start,
-				 .refcount = &rd->refcount,
-				 .work = &rd->work };
+	rd->cpu = next(rd, rd->cpu);
+	if (rd->cpu < 0 && rd->wanted) {
+		rd->wanted = false;
+		rd->cpu = next(rd, -1);
+	}
+	return rd->cpu;
+}
+
+static s64 walk_request(struct rd *rd, u32 this_cpu)
+{
+	s64 cpu = -1;
+
+	rt_lock(&rd->walk_lock);
+	if (rd->cpu >= 0)
+		rd->wanted = true;
+	else
+		cpu = step(rd);
+	rt_unlock(&rd->walk_lock);
+	return cpu;
+}
+
+static void walk_arrive(struct rd *rd, u32 this_cpu)
+{
+}
+
+static s64 walk_next(struct rd *rd, u32 this_cpu)
+{
+	s64 cpu;
+
+	rt_lock(&rd->walk_lock);
+	cpu = step(rd);
+	rt_unlock(&rd->walk_lock);
+	return cpu;
 }
 
 static u8 *flag(struct rd *rd)
@@ -124,13 +154,16 @@ static size_t map_bytes(const struct rd *rd)
 const struct rd_ops one_lock = {
 	.name = "one-lock",
 	.create = create,
+	.destroy = destroy,
 	.set_level = set_level,
 	.find = find,
 	.overload_set = overload_set,
 	.overload_clear = overload_clear,
 	.overloaded = overloaded,
 	.next = next,
-	.loop = loop,
+	.walk_request = walk_request,
+	.walk_arrive = walk_arrive,
+	.walk_next = walk_next,
 	.flag = flag,
 	.map_bytes = map_bytes,
 };

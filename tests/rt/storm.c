@@ -102,7 +102,7 @@ struct storm_result storm(const struct model *model, const struct rd_ops *ops,
 	struct weather w = { .wind = wind };
 	struct storm_result r = { 0 };
 
-	w.rt = rt_create(model, ops, &toy_costs, wind->push_ipi);
+	w.rt = rt_create(model, ops, &toy_costs, 0, wind->push_ipi);
 	CHECK(w.rt);
 	w.thread = calloc(wind->threads, sizeof(struct rt_thread *));
 	CHECK(w.thread);

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * stress-ng --cyclic N --cyclic-policy fifo: one worker a CPU, not pinned, at the highest FIFO
+ * priority. Each reads the clock, sleeps for a fixed time (clock_nanosleep(), relative), reads
+ * the clock again and notes how late it was. One such cycle is one bogo operation.
+ */
+#include <stdlib.h>
+
+#include "sleepers.h"
+
+static int execute(struct run *run)
+{
+	struct sleepers s = { .run = run, .level = 99 };
+	struct sleepers_result r;
+
+	s.interval = rt_run_ps(run, "sleep_us");
+	s.work = rt_run_ps(run, "work_us");
+	if (!s.interval || !s.work)
+		return run_fail(run, "sleep_us and work_us must be more than 0");
+	if (sleepers_run(&s, &r))
+		return -1;
+	run_report(run, "ops_per_second", (double)r.cycles / r.seconds);
+	run_report(run, "latency_mean_ns", r.mean / 1000);
+	run_report(run, "latency_p99_ns", (double)r.late[r.cycles * 99 / 100] / 1000);
+	free(r.late);
+	return 0;
+}
+
+static const char *const params[] = { RT_PARAMS, "sleep_us", "work_us", NULL };
+
+extern const struct experiment cyclic;
+const struct experiment cyclic = {
+	.name = "cyclic",
+	.variants = rt_variants_global,
+	.params = params,
+	.execute = execute,
+};

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * pi_stress -g N/2: groups of three threads of rising FIFO priority on one CPU each, and one mutex
+ * with priority inheritance. One round, one inversion:
+ *
+ *	low	start, lock, "locked", (boosted by high:) unlock, finish
+ *	med	start, finish: would keep low from running for ever, were it not boosted
+ *	high	start, "locked", lock (sleeps; lends its priority to low), unlock, finish
+ *
+ * start and finish are barriers of all three, "locked" of low and high. Barriers are those of
+ * glibc: a counter, and a futex for who comes before the last one.
+ *
+ * Threads may run on one CPU only: nothing is pushed or pulled, no CPU is ever in the overload
+ * set. What remains are the changes of each queue's level, a dozen in every round.
+ */
+#include <stdlib.h>
+
+#include "arena.h"
+#include "machine.h"
+#include "rt/lock.h"
+#include "rt_run.h"
+
+struct barrier {
+	u32 round, here;
+};
+
+/* What a group shares, in simulated memory; the futexes have lines of their own. */
+struct shared {
+	struct barrier start, locked, finish;
+	u32 wait_lock; /* of the mutex, as in the kernel */
+	u32 owned;
+};
+
+enum role { LOW, MED, HIGH, ROLES };
+
+struct group;
+
+struct player {
+	struct group *g;
+	struct rt_thread *thread;
+	enum role role;
+	u32 step, seen;
+	bool waits;
+};
+
+struct game {
+	struct rt_phase phase;
+	u64 work, inversions;
+};
+
+struct group {
+	struct game *game;
+	struct shared *s;
+	struct rt_futex *start, *locked, *finish;
+	struct player player[ROLES];
+	struct rt_thread *waiter; /* of the mutex */
+};
+
+static int level_of(enum role role)
+{
+	return 1 + (int)role;
+}
+
+/* True: everybody is here. False: sleeps; asked again when woken. */
+static bool meet(struct rt_cpu *me, struct player *p, struct barrier *b, struct rt_futex *f, u32 n)
+{
+	if (!p->waits) {
+		p->seen = READ_ONCE(b->round);
+		if (__atomic_add_fetch(&b->here, 1, __ATOMIC_SEQ_CST) == n) {
+			WRITE_ONCE(b->here, 0);
+			__atomic_fetch_add(&b->round, 1, __ATOMIC_SEQ_CST);
+			rt_futex_wake(me, f, n);
+			return true;
+		}
+		p->waits = true;
+	}
+	while (READ_ONCE(b->round) == p->seen)
+		if (rt_futex_wait(me, f, &b->round, p->seen))
+			return false;
+	p->waits = false;
+	return true;
+}
+
+/* True: it is ours, at once or because the owner handed it over. */
+static bool lock_pi(struct rt_cpu *me, struct player *p)
+{
+	struct group *g = p->g;
+	u32 free = 0;
+
+	if (p->waits) {
+		p->waits = false;
+		return true;
+	}
+	if (__atomic_compare_exchange_n(&g->s->owned, &free, 1, false, __ATOMIC_SEQ_CST,
+					__ATOMIC_SEQ_CST))
+		return true;
+	rt_syscall_begin(me);
+	rt_lock(&g->s->wait_lock);
+	if (!READ_ONCE(g->s->owned)) {
+		WRITE_ONCE(g->s->owned, 1);
+		rt_unlock(&g->s->wait_lock);
+		rt_syscall_end(me);
+		return true;
+	}
+	WRITE_ONCE(g->s->owned, 2); /* with a waiter: the owner must ask the kernel */
+	g->waiter = p->thread;
+	p->waits = true;
+	rt_set_level(me, g->player[LOW].thread->task, level_of(p->role));
+	rt_block(me);
+	rt_unlock(&g->s->wait_lock);
+	return false;
+}
+
+static void unlock_pi(struct rt_cpu *me, struct player *p)
+{
+	struct group *g = p->g;
+	struct rt_thread *next;
+	u32 mine = 1;
+
+	if (__atomic_compare_exchange_n(&g->s->owned, &mine, 0, false, __ATOMIC_SEQ_CST,
+					__ATOMIC_SEQ_CST))
+		return;
+	rt_syscall_begin(me);
+	rt_lock(&g->s->wait_lock);
+	next = g->waiter;
+	g->waiter = NULL;
+	WRITE_ONCE(g->s->owned, 1); /* the waiter's */
+	rt_set_level(me, p->thread->task, level_of(p->role));
+	rt_unlock(&g->s->wait_lock);
+	rt_wake(me, next->task);
+	rt_syscall_end(me);
+	if (rt_run_phase(me, &g->game->phase))
+		g->game->inversions++;
+}
+
+/* One step of a thread's round; false: it sleeps before the step is done. */
+static bool step(struct rt_cpu *me, struct player *p)
+{
+	struct group *g = p->g;
+
+	switch (p->step) {
+	case 0:
+		return meet(me, p, &g->s->start, g->start, ROLES);
+	case 1:
+		return p->role != LOW || lock_pi(me, p);
+	case 2:
+		return p->role == MED || meet(me, p, &g->s->locked, g->locked, 2);
+	case 3:
+		return p->role != HIGH || lock_pi(me, p);
+	case 4:
+		if (p->role != MED)
+			unlock_pi(me, p);
+		return true;
+	}
+	return meet(me, p, &g->s->finish, g->finish, ROLES);
+}
+
+static void play(struct rt_cpu *me, struct rt_thread *t)
+{
+	struct player *p = t->arg;
+
+	rt_run_phase(me, &p->g->game->phase);
+	if (!step(me, p))
+		return;
+	p->step = (p->step + 1) % 6;
+	t->left = p->g->game->work;
+}
+
+static void make_group(struct run *run, struct rt *rt, struct game *game, struct group *g, u32 cpu)
+{
+	u32 words = (run->machine->topo.nr_cpus + 63) / 64;
+	unsigned long *mask = calloc(words, sizeof(*mask));
+	int node = run->machine->topo.cpu[cpu].node;
+
+	if (!mask)
+		abort();
+	mask[cpu / 64] = 1ul << (cpu % 64);
+	g->game = game;
+	g->s = arena_alloc(sizeof(*g->s), node, "group", "struct shared");
+	g->start = rt_futex_new(node);
+	g->locked = rt_futex_new(node);
+	g->finish = rt_futex_new(node);
+	for (u32 i = 0; i < ROLES; i++) {
+		g->player[i] = (struct player){ .g = g, .role = i };
+		g->player[i].thread =
+			rt_thread_new(rt, cpu, level_of(i), mask, play, &g->player[i]);
+	}
+	free(mask);
+}
+
+static int execute(struct run *run)
+{
+	u32 groups = (u32)(run->model->nr_cpus * run_param(run, "groups_per_cpu") + 0.5);
+	struct game game = { .phase = rt_run_phases(run), .work = rt_run_ps(run, "work_us") };
+	struct group *group;
+	struct rt *rt;
+
+	if (!groups)
+		groups = 1;
+	if (!game.work)
+		return run_fail(run, "work_us must be more than 0");
+	group = calloc(groups, sizeof(*group));
+	rt = rt_run_create(run);
+	if (!group)
+		abort();
+	if (!rt)
+		return -1;
+	for (u32 i = 0; i < groups; i++)
+		make_group(run, rt, &game, &group[i],
+			   run->model->cpu[i % run->model->nr_cpus].number);
+	run->simulated = rt_run(rt);
+	run_report(run, "inversions_per_second",
+		   (double)game.inversions / ((double)(game.phase.end - game.phase.begin) * 1e-12));
+	rt_run_report(run, rt, &game.phase);
+	rt_free(rt);
+	free(group);
+	return 0;
+}
+
+static const char *const params[] = { RT_PARAMS, "groups_per_cpu", "work_us", NULL };
+
+extern const struct experiment pi;
+const struct experiment pi = {
+	.name = "pi",
+	.variants = rt_variants_global,
+	.params = params,
+	.execute = execute,
+};

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * rt_run.h - what the experiments on the RT class have in common: costs out of parameters, a
+ * layout out of the variant's name, figures out of the scheduler's counts.
+ */
+#ifndef EXPERIMENTS_RT_RUN_H
+#define EXPERIMENTS_RT_RUN_H
+
+#include "experiment.h"
+#include "rt/rt.h"
+
+/* Every layout, and stock in one root domain an instance. */
+extern const char *const rt_variants[];
+extern const char *const rt_variants_global[]; /* without partition: nothing is pinned */
+
+/* Parameters that all of them take; each adds its own and a NULL. */
+#define RT_PARAMS                                                                               \
+	"syscall_ns", "futex_ns", "schedule_ns", "context_switch_ns", "queue_ns", "wake_ns",    \
+		"ipi_send_ns", "ipi_travel_ns", "irq_ns", "idle_exit_ns", "tick_ns", "tick_us", \
+		"push_ipi", "warm_up_us", "measured_us"
+
+/**
+ * rt_run_create - a scheduler as the run's variant and parameters ask.
+ *
+ * Return: NULL after run_fail().
+ */
+struct rt *rt_run_create(struct run *run);
+
+static inline u64 rt_run_ps(const struct run *run, const char *us)
+{
+	return (u64)(run_param(run, us) * 1e6);
+}
+
+/**
+ * rt_run_phase - from a program, often: starts the measurement after the warm-up, stops everything
+ * at the end.
+ *
+ * Return: true while the measurement is on.
+ */
+struct rt_phase {
+	u64 begin, end; /* picoseconds */
+	bool on, over;
+};
+
+struct rt_phase rt_run_phases(const struct run *run);
+bool rt_run_phase(struct rt_cpu *me, struct rt_phase *phase);
+
+/** rt_run_report - the figures that all of them have; @rt has run. */
+void rt_run_report(struct run *run, const struct rt *rt, const struct rt_phase *phase);
+
+/**
+ * rt_run_groups - the simulated CPUs, cut into groups of @size that share a package and, where it
+ * has enough CPUs, an LLC; whole cores, where they have as many threads simulated.
+ *
+ * Return: array of CPU numbers, group after group, to be freed; *@n groups, at least 1. When there
+ * are fewer CPUs than @size, *@size becomes their number.
+ */
+u32 *rt_run_groups(const struct run *run, u32 *size, u32 *n);
+
+#endif
