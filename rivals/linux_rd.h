@@ -155,7 +155,6 @@ const struct rd_ops RD_OPS(LAYOUT) = {
 	.overloaded = overloaded,
 	.next = next,
 	.tidy = tidy,
-	.loop = loop,
 	.walk_request = walk_request,
 	.walk_arrive = walk_arrive,
 	.walk_next = walk_next,

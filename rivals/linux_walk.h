@@ -12,19 +12,6 @@
 #define IRQ_WORK_PENDING 1u
 #define IRQ_WORK_BUSY	 2u
 
-static struct rd_loop loop(struct rd *rd)
-{
-	ROOT_DOMAIN *root = rd->root;
-
-	return (struct rd_loop){ .lock = &root->rto_lock,
-				 .loop = &root->rto_loop,
-				 .cpu = &root->rto_cpu,
-				 .loop_next = &root->rto_loop_next,
-				 .loop_start = &root->rto_loop_start,
-				 .refcount = &root->refcount,
-				 .work = &root->rto_push_work.next };
-}
-
 /* The next stop; -1 when the walk is over. Under rto_lock. */
 static s64 next_stop(struct rd *rd)
 {

@@ -15,10 +15,11 @@
  * "other CPUs": the caller holds the run-queue lock of the CPU it sets, as Linux does.
  * walk_request: any CPU. walk_arrive, walk_next: only the CPU that the walk was sent to.
  *
- * Ordering that the scheduler relies on, whatever the layout: a level that was lowered is visible
- * before a later overloaded() or walk_request() of the same CPU looks, and overload_set() is
- * visible before a later find() of the same CPU looks: else a task waits while a CPU that
- * could run it idles, each having looked before the other had said so.
+ * Ordering that the scheduler relies on, whatever the layout (on x86; where locked operations are
+ * no barriers, Linux's layouts promise less): a level that was lowered is visible before a later
+ * overloaded() or walk_request() of the same CPU looks, and overload_set() is visible
+ * before a later find() of the same CPU looks: else a task waits while a CPU that could
+ * run it idles, each having looked before the other had said so.
  */
 #ifndef RIVALS_RD_H
 #define RIVALS_RD_H
@@ -27,32 +28,8 @@
 #include "cpupri.h"
 #include "shard_plan.h"
 
-#define CPUPRI_LEVELS 101 /* 0..100 */
-
 /* Who has more than one runnable RT task, as the pull side asks. */
 enum rd_overload { RD_NONE, RD_ONLY_ME, RD_OTHERS };
-
-/**
- * struct rd_loop - where the push-IPI walk keeps its state
- * @lock: spinlock word that serialises the walk (rto_lock)
- * @loop: last loop_next that a walk has seen, under @lock
- * @cpu: where the walk is, -1: nowhere, under @lock
- * @loop_next: raised by everybody who wants a walk
- * @loop_start: 1 while somebody starts one
- * @refcount: taken while the walk is under way
- * @work: what the IPI is queued through
- *
- * Pointers, because every layout has them elsewhere.
- */
-struct rd_loop {
-	u32 *lock;
-	s32 *loop;
-	s32 *cpu;
-	u32 *loop_next;
-	u32 *loop_start;
-	u32 *refcount;
-	u64 *work;
-};
 
 struct rd;
 
@@ -66,8 +43,9 @@ struct rd;
  * @find: lowest level below @level at which a CPU of @allowed is that @fits accepts (NULL: all
  *	do; if it accepts none at any level, as if NULL); its CPUs, of @span and @allowed, into
  *	@found, whose contents are undefined when there is none. NULL: not wanted; then @fits is not
- *	asked, as Linux does not. Returns the level + 1, or 0 when there is none. A CPU whose level
- *	rises meanwhile is seen at the old or the new level, never at neither
+ *	asked, nor who is active, as in Linux, and the level returned may be that of any CPU that
+ *	counts. Returns the level + 1, or 0 when there is none. A CPU whose level rises meanwhile is
+ *	seen at the old or the new level, never at neither
  * @find_near: the same for a caller that takes one CPU, rather near @home_cpu, where the task ran
  *	last. Where the level is CPUPRI_NORMAL, @found (not NULL) may lack CPUs farther away than
  *	one that is in it; Linux has no such search, its layouts do as @find
@@ -77,7 +55,6 @@ struct rd;
  * @next: first overloaded CPU after @cpu (-1: from the start) in number order, or in that of
  *	topology for a layout that says so in @by_index; -1: none
  * @tidy: called from the tick of each CPU a few times a second
- * @loop: the push-IPI walk's state, for a layout that has Linux's
  * @walk_request: somebody wants every overloaded CPU to push. Returns the CPU to interrupt, on
  *	which walk_arrive() and, when it has pushed, walk_next() are then called, or -1: a walk
  *	that starts over after this call is under way, or there is nobody to visit
@@ -103,7 +80,6 @@ struct rd_ops {
 	enum rd_overload (*overloaded)(const struct rd *rd, u32 this_cpu);
 	s64 (*next)(const struct rd *rd, s64 cpu);
 	void (*tidy)(struct rd *rd, u32 cpu);
-	struct rd_loop (*loop)(struct rd *rd);
 	s64 (*walk_request)(struct rd *rd, u32 this_cpu);
 	void (*walk_arrive)(struct rd *rd, u32 this_cpu);
 	s64 (*walk_next)(struct rd *rd, u32 this_cpu);
@@ -111,7 +87,7 @@ struct rd_ops {
 	size_t (*map_bytes)(const struct rd *rd);
 };
 
-/* Every layout: stock, pad, split, relayout, node-count, node-mask, series, llc-count, sbm-bits, shard. */
+/* stock, pad, split, relayout, node-count, node-mask, series, llc-count, sbm-bits, shard. */
 extern const struct rd_ops *const rd_layouts[]; /* NULL-terminated */
 
 /*

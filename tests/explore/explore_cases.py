@@ -134,9 +134,9 @@ TELLS = {
     "planted-overload-set": ("overload.c", "had returned"),
     "planted-walk-barrier": ("push_walk.c", "nobody looked"),
     "planted-walk-linux": ("push_walk.c", "nobody looked"),
-    "planted-stock-out-first": ("stock.c", "CPU 0 rose"),
-    "planted-stock-count-first": ("stock.c", "CPU 0 rose"),
-    "planted-stock-overload": ("stock.c", "none is found"),
+    "planted-stock-out-first": ("atomics.h", "CPU 0 rose"),
+    "planted-stock-count-first": ("atomics.h", "CPU 0 rose"),
+    "planted-stock-overload": ("atomics.h", "none is found"),
     "planted-plan-early": ("plan.c", "the plan has no CPUs"),
 }
 
