@@ -106,6 +106,8 @@ void rt_run_report(struct run *run, const struct rt *rt, const struct rt_phase *
 		   run_cycles(run, ratio((double)s.find_time, (double)s.finds)));
 	run_report(run, "cycles_per_overload",
 		   run_cycles(run, ratio((double)s.overload_time, 2 * (double)s.overloads)));
+	run_report(run, "cycles_per_pull",
+		   run_cycles(run, ratio((double)s.pull_time, (double)s.pulls)));
 	run_report(run, "sets_per_wakeup", ratio((double)s.sets, (double)s.wakeups));
 	run_report(run, "finds_per_wakeup", ratio((double)s.finds, (double)s.wakeups));
 	run_report(run, "found_share", ratio((double)s.found, (double)s.finds));

@@ -127,8 +127,12 @@ static void pull_from_all(struct rt_cpu *me, struct rt_rq *rq)
 
 void rt_pull(struct rt_cpu *me, struct rt_rq *rq)
 {
+	u64 begin = sim_now();
+	enum rd_overload who = me->rt->ops->overloaded(rq->rd, rq->cpu);
+
+	me->stats.pull_time += sim_now() - begin;
 	me->stats.pulls++;
-	if (me->rt->ops->overloaded(rq->rd, rq->cpu) != RD_OTHERS)
+	if (who != RD_OTHERS)
 		return;
 	me->stats.pulls_asked++;
 	if (me->rt->push_ipi)

@@ -60,7 +60,8 @@ enum rt_mode { RT_USER, RT_KERNEL, RT_HALTED, RT_MODES };
  * struct rt_stats - what happened, on one CPU or on all
  * @time: by mode, picoseconds
  * @set_time: inside set_level, and so on
- * @pulls: pull_rt_task() calls; @pulls_asked: those that found others overloaded
+ * @pulls: pull_rt_task() calls; @pulls_asked: those that found others overloaded; @pull_time: in
+ *	finding that out
  * @push_tries: attempts to push a task; @pushes: those that moved one
  * @walks: push-IPI walks started; @steps: CPUs that they visited
  * @newidle: CPUs that ran out of tasks
@@ -72,7 +73,7 @@ struct rt_stats {
 	u64 time[RT_MODES];
 	u64 sets, set_time, finds, find_time, found;
 	u64 overloads, overload_time, stacked;
-	u64 pulls, pulls_asked, pulled, push_tries, pushes, walks, steps;
+	u64 pulls, pull_time, pulls_asked, pulled, push_tries, pushes, walks, steps;
 	u64 wakeups, remote_wakeups, migrations, switches, preempted, newidle, ipis, ticks;
 };
 
