@@ -58,7 +58,7 @@ def figure_columns(result: Mapping[str, Any]) -> list[str]:
     for metric in result["metrics"]:
         columns.append(head(metric))
         if _is_published(result, metric):
-            columns += [f"published{' ' * len(columns)}", f"error{' ' * len(columns)}"]
+            columns += ["published", "error"]
     return columns
 
 
@@ -138,7 +138,16 @@ def figure_tables(result: Mapping[str, Any]) -> RenderableType:
     """The figures of every variant, then the lines that cost most."""
     columns = figure_columns(result)
     titled = titles_fit(result)
-    made = Sheet(None, "variant", *([""] if titled else []), *columns, right=columns, optional=[""])
+    # What can be compared with something stays on a narrow terminal.
+    alone = [head(m) for m in result["metrics"] if not _is_published(result, m)]
+    made = Sheet(
+        None,
+        "variant",
+        *([""] if titled else []),
+        *columns,
+        right=columns,
+        optional=["", *(alone if len(alone) < len(result["metrics"]) else [])],
+    )
     for variant in result["variants"]:
         cells: list[str | Text] = [variant["name"], *([variant["title"]] if titled else [])]
         for cell in figure_cells(result, variant):

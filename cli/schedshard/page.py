@@ -73,7 +73,7 @@ def code(text: str) -> Cell:
 def grid(columns: Sequence[str], rows: list[list[Cell]], caption: str = "") -> Grid:
     """A table whose number columns are those that hold numbers in the first row."""
     heads = [
-        Column(name.strip(), bool(rows) and rows[0][index].kind in _NUMBER)
+        Column(name, bool(rows) and rows[0][index].kind in _NUMBER)
         for index, name in enumerate(columns)
     ]
     return Grid(heads, rows, caption)

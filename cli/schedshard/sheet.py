@@ -24,7 +24,7 @@ class Sheet:
         rigid: Iterable[str] = (),
         optional: Iterable[str] = (),
     ) -> None:
-        """Name the columns.
+        """Name the columns; several may have one name.
 
         Those in ``right`` hold numbers; they, those in ``rigid`` and the first are never wrapped;
         those in ``optional`` are the ones to leave out.

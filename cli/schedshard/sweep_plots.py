@@ -44,14 +44,14 @@ def usual_cap(frame: pd.DataFrame) -> int:
 def _panels(one: Swept, axis: Axis) -> list[tuple[str, pd.DataFrame]]:
     """What is drawn, a panel each; empty when nothing varies along the axis."""
     frame = one.frame
-    if axis.column == "cap":
-        # The whole machine, or as much of it as the sweep has.
-        full = frame["cpus"] == frame.groupby("machine")["cpus"].transform("max")
-        frame = frame[full]
-    else:
-        frame = frame[frame["cap"] == usual_cap(frame)]
-    if not axis.joined:
-        return [("", frame)] if frame[axis.column].nunique() > 1 else []
+    # The whole machine, or as much of it as the sweep has.
+    full = frame["cpus"] == frame.groupby("machine")["cpus"].transform("max")
+    usual = frame["cap"] == usual_cap(frame)
+    if axis.column == "llcs":
+        frame = frame[full & usual]
+        several = frame[axis.column].nunique() > 1
+        return [("whole machines, a point each", frame)] if several else []
+    frame = frame[full] if axis.column == "cap" else frame[usual]
     found = []
     for machine, part in frame.groupby("machine", sort=True):
         if part[axis.column].nunique() > 1:

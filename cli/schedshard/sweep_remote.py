@@ -47,3 +47,8 @@ def run_point(argv: list[str], machine: bytes, sha256: str) -> dict[str, Any]:
         return {"raw": {"metrics": raw["metrics"], "simulator": raw["simulator"]}}
     except (ValueError, KeyError, TypeError) as error:
         return {"error": f"worker {host}: no result from {binary.name}: {error}", "status": 1}
+
+
+# Functions of the main program are pickled with their code, all others by the name of a module
+# that workers would have to have.
+run_point.__module__ = "__main__"

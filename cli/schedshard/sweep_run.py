@@ -13,20 +13,20 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from uuid import uuid4
 
-import cloudpickle
 import dask
 from distributed import Client, Future, LocalCluster, as_completed
 
-from schedshard import sweep_remote
 from schedshard.errors import UserError
 from schedshard.progress import Ticker, silent
 from schedshard.run import point_argv
 from schedshard.sweep import Row, SweepPoint, make_row
 from schedshard.sweep_file import add_rows
+from schedshard.sweep_remote import run_point
 from schedshard.tool import Running, run_tool
 
 SAVE_EVERY_SECONDS = 5.0
 CONNECT_SECONDS = 10
+_LOOPBACK = "127.0.0.1:0"
 Submit = Callable[[SweepPoint], Future[Any]]
 
 
@@ -46,20 +46,31 @@ def _here(argv: list[str], sweep: str) -> dict[str, Any]:
 
 
 @contextmanager
-def _local() -> Iterator[Submit]:
+def local_cluster() -> Iterator[Submit]:
     """A cluster of threads in this process, one a CPU: each waits for its own simulator."""
     sweep = uuid4().hex
     running = _RUNNING[sweep] = Running()
     with ExitStack() as stack:
         stack.callback(_RUNNING.pop, sweep)
         scratch = stack.enter_context(TemporaryDirectory(prefix="schedshard-dask-"))
-        stack.enter_context(dask.config.set({"temporary-directory": scratch}))
+        stack.enter_context(
+            dask.config.set(
+                {
+                    "temporary-directory": scratch,
+                    "distributed.scheduler.http.routes": [],
+                    "distributed.worker.http.routes": [],
+                }
+            )
+        )
         cluster = stack.enter_context(
             LocalCluster(
                 n_workers=1,
                 threads_per_worker=os.cpu_count() or 1,
                 processes=False,
+                # Both always listen for HTTP, on every interface unless told otherwise.
+                scheduler_kwargs={"dashboard_address": _LOOPBACK, "dashboard": False},
                 dashboard_address=None,
+                worker_dashboard_address=_LOOPBACK,
                 memory_limit=0,
                 silence_logs=logging.CRITICAL,
             )
@@ -91,24 +102,20 @@ def _cluster(address: str) -> Iterator[Submit]:
         except TimeoutError as error:
             raise UserError(f"--scheduler {address}: the scheduler has no workers") from error
         files: dict[Path, bytes] = {}
-        cloudpickle.register_pickle_by_value(sweep_remote)
 
         def submit(point: SweepPoint) -> Future[Any]:
             path = point.plan.request.machine.path
             if path not in files:
                 files[path] = path.read_bytes()
             return client.submit(
-                sweep_remote.run_point,
+                run_point,
                 point_argv(point.plan, point.point),
                 files[path],
                 point.known["simulator_sha256"],
                 pure=False,
             )
 
-        try:
-            yield submit
-        finally:
-            cloudpickle.unregister_pickle_by_value(sweep_remote)
+        yield submit
 
 
 def execute(
@@ -122,7 +129,7 @@ def execute(
     unsaved: list[Row] = []
     saved_at = time.monotonic()
     try:
-        with _cluster(scheduler) if scheduler is not None else _local() as submit:
+        with _cluster(scheduler) if scheduler is not None else local_cluster() as submit:
             pending = {submit(point): point for point in points}
             for future in as_completed(list(pending)):
                 point = pending.pop(future)

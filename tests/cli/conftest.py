@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 from schedshard.entry import run
-from schedshard.paths import ROOT
+from schedshard.paths import EXPERIMENTS, ROOT
 
 HERE = Path(__file__).resolve().parent
 DATA = HERE / "data"
@@ -93,3 +94,12 @@ def assert_user_error(outcome: Outcome, *words: str, status: int = 2) -> None:
     assert "Traceback" not in lines[0]
     for word in words:
         assert word in lines[0], lines[0]
+
+
+@pytest.fixture
+def figures(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The experiments, and one with several figures beside them; returns its file."""
+    directory = tmp_path / "experiments"
+    shutil.copytree(EXPERIMENTS, directory, ignore=shutil.ignore_patterns("*.c", "*.h", "rt"))
+    monkeypatch.setattr("schedshard.experiment.EXPERIMENTS", directory)
+    return Path(shutil.copy(DATA / "figures.toml", directory))

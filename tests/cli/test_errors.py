@@ -13,6 +13,8 @@ from conftest import FAKES, Cli, assert_user_error
 
 VERBS = (
     ("run",),
+    ("sweep",),
+    ("compare",),
     ("c2c",),
     ("topo",),
     ("machines",),

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Experiments with several published figures: file, result, tables, page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from conftest import Cli, assert_user_error
+from test_report import assert_self_contained
+
+
+def test_json_has_the_promised_shape(cli: Cli, figures: Path) -> None:
+    data = cli("run", "figures", "--json").json
+    stock, pad, shard = data["variants"]
+    assert stock["name"] == "stock"
+    assert (stock["fps_relative"], stock["kernel_share"], stock["map_bytes"]) == (1.0, 0.21, 1664)
+    assert stock["published"] == {"fps_relative": 1.0, "kernel_share": 0.20}
+    assert pad["fps_relative"] == pytest.approx(1.02)
+    assert shard["published"] == {}
+    assert shard["error"] == {}
+    assert [m["name"] for m in data["metrics"]] == [
+        "fps_relative", "kernel_share", "map_bytes", "cycles_per_set",
+    ]  # fmt: skip
+    first, second = sorted(stock["lines"], key=lambda line: line["line"])
+    assert (first["line"], first["offset"], second["line"], second["offset"]) == (1, 0, 2, 64)
+    promised = {"object", "line", "avg_load_cycles", "max_load_cycles", "hitm_remote", "hitm_local"}
+    assert promised < set(first)
+    field = first["fields"][0]
+    assert field["field"] == "0x8"
+    assert field["avg_load_cycles"] == 900.5
+
+
+def test_errors_are_points_for_shares_and_relative_for_the_rest(cli: Cli, figures: Path) -> None:
+    stock, pad, _ = cli("run", "figures", "--json").json["variants"]
+    assert pad["error"]["kernel_share"] == pytest.approx(0.01)
+    assert pad["error"]["fps_relative"] == pytest.approx(-0.09)
+    assert pad["error"]["cycles_per_set"] == pytest.approx(-0.25)
+    assert pad["accept"] == {"fps_relative": 0.04, "kernel_share": 0.03}
+    assert pad["accepted"] is False  # frames are 9 points off, 4 are allowed
+    assert pad["lacks"] == "No <prefetcher>."
+    assert stock["accepted"] is True
+    assert "lacks" not in stock
+
+
+def test_table(cli: Cli, figures: Path) -> None:
+    out = cli("run", "figures").out
+    rows: dict[str, list[str]] = {}
+    for line in out.splitlines():
+        if line.strip():
+            rows.setdefault(line.split()[0], line.split())
+    assert rows["stock"][:6] == ["stock", "100.0%", "100.0%", "21.0%", "20.0%", "calibrated"]
+    assert rows["pad"][1:7] == ["102.0%", "111.0%", "-9.0", "12.0%", "11.0%", "+1.0"]
+    assert rows["pad"][7:] == ["13,000", "300", "400", "-25.0%"]
+    assert rows["shard"][:4] == ["shard", "120.0%", "2.0%", "1,024"]
+    said = " ".join(out.split())
+    for words in (
+        "mask line 2",
+        "700-900",
+        "only kernel share of 'stock' was used to choose a parameter",
+        "such that stock's kernel share is the published one",
+        "frames/s is predicted at 102.0%, published 111.0%, more than 4.0 points apart. No <pre",
+        "further apart",
+    ):
+        assert words in said, words
+
+
+def test_a_calibrated_figure_outside_its_band_is_no_agreement(cli: Cli, figures: Path) -> None:
+    text = figures.read_text()
+    figures.write_text(text.replace("{ kernel_share = 0.03 }", "{ kernel_share = 0.001 }"))
+    out = cli("run", "figures").out
+    stock = next(line for line in out.splitlines() if line.split()[:1] == ["stock"])
+    assert "+1.0" in stock
+    assert "calibrated" not in stock
+
+
+def test_published_figures_stay_with_their_machine(cli: Cli, figures: Path) -> None:
+    for args in (("--cpus", "64"), ("--machine", "epyc-7763-2s"), ("--placement", "compact")):
+        data = cli("run", "figures", "--json", *args).json
+        assert [v["published"] for v in data["variants"]] == [{}, {}, {}]
+        assert "lines" not in data.get("published", {})
+        assert "published" not in cli("run", "figures", *args).out.split("predicted ")[0]
+
+
+def test_without_the_baseline_nothing_is_relative(cli: Cli, figures: Path, tmp_path: Path) -> None:
+    path, page = tmp_path / "r.json", tmp_path / "p.html"
+    outcome = cli("run", "figures", "--variant", "pad", "--out", path)
+    assert outcome.status == 0
+    assert json.loads(path.read_text())["variants"][0]["fps_relative"] is None
+    assert cli("report", path, "--out", page).status == 0
+    assert_self_contained(page)
+
+
+def test_cap_reaches_the_simulator_and_the_result(cli: Cli, figures: Path) -> None:
+    data = cli("run", "cpumask-yield", "--cap", "8", "--json", "--variant", "llc").json
+    assert data["cap"] == 8
+    other = cli("run", "cpumask-yield", "--json", "--variant", "llc").json
+    assert other["cap"] is None
+    assert data["variants"][0]["cycles_per_op"] != other["variants"][0]["cycles_per_op"]
+    assert_user_error(cli("run", "figures", "--cap", "65"), "--cap", "range")
+
+
+def test_page(cli: Cli, figures: Path, tmp_path: Path) -> None:
+    path, page = tmp_path / "r.json", tmp_path / "p.html"
+    assert cli("run", "figures", "--out", path).status == 0
+    assert cli("report", path, "--out", page).status == 0
+    parsed = assert_self_contained(page)
+    assert "Layouts of one object" in parsed.headings
+    text = page.read_text()
+    for words in ("No &lt;prefetcher&gt;.", "mask line 2", "calibrated", "700-900"):
+        assert words in text
+    assert 'class="bad">-9.0<' in text
+    assert 'class="good">+1.0<' in text
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('name = "map_bytes"', 'name = "kernel_share"', "metrics must have different names"),
+        ('name = "map_bytes"', 'name = "lines"', "cannot be called 'lines'"),
+        ("fps_relative = 1.11", "fps = 1.11", "'pad' speaks of 'fps', which is no [[metric]]"),
+        ('calibrated = ["kernel', 'calibrated = ["x', "speaks of 'x_share'"),
+        ('variant = "stock"', 'variant = "stok"', "a published line is of 'stok'"),
+        ('baseline = "stock"', 'baseline = "stock"\nsweep = "threads"', "cannot sweep threads"),
+        ('unit = "bytes"', "", "key 'unit' is missing"),
+        ("low = 700", 'low = "few"', "could not convert"),
+    ],
+)
+def test_wrong_files(cli: Cli, figures: Path, old: str, new: str, words: str) -> None:
+    text = figures.read_text()
+    assert old in text
+    figures.write_text(text.replace(old, new, 1))
+    assert_user_error(cli("run", "figures"), "figures.toml", words)
+
+
+def test_a_figure_that_the_simulator_does_not_report(cli: Cli, figures: Path) -> None:
+    figures.write_text(figures.read_text().replace('from = "fps"', 'from = "frames"'))
+    assert_user_error(cli("run", "figures"), "printed no 'frames' for stock", status=1)
+
+
+def test_damaged_results(cli: Cli, figures: Path, tmp_path: Path) -> None:
+    path, page = tmp_path / "r.json", tmp_path / "p.html"
+    cli("run", "figures", "--out", path)
+    data = json.loads(path.read_text())
+    del data["variants"][1]["kernel_share"]
+    path.write_text(json.dumps(data))
+    assert_user_error(cli("report", path, "--out", page), "damaged", "kernel_share")
+    assert not page.exists()
+
+
+def test_a_narrow_terminal_keeps_what_is_published(
+    cli: Cli, figures: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("schedshard.cli._PLAIN_WIDTH", 80)
+    out = cli("run", "figures").out
+    assert all(len(line) <= 80 for line in out.splitlines())
+    assert "kernel share" in out
+    assert "map, bytes" not in out
+    assert "calibrated" in out
