@@ -12,6 +12,7 @@ static int execute(struct run *run)
 {
 	struct sleepers s = { .run = run, .level = 99 };
 	struct sleepers_result r;
+	u64 p99;
 
 	s.interval = rt_run_ps(run, "sleep_us");
 	s.work = rt_run_ps(run, "work_us");
@@ -21,7 +22,8 @@ static int execute(struct run *run)
 		return -1;
 	run_report(run, "ops_per_second", (double)r.cycles / r.seconds);
 	run_report(run, "latency_mean_ns", r.mean / 1000);
-	run_report(run, "latency_p99_ns", (double)r.late[r.cycles * 99 / 100] / 1000);
+	p99 = r.late[r.cycles * 99 / 100];
+	run_report(run, "latency_p99_ns", (double)p99 / 1000);
 	free(r.late);
 	return 0;
 }

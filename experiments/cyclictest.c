@@ -13,6 +13,7 @@ static int execute(struct run *run)
 {
 	struct sleepers s = { .run = run, .level = 95, .absolute = true };
 	struct sleepers_result r;
+	u64 p99;
 
 	s.interval = rt_run_ps(run, "interval_us");
 	s.work = rt_run_ps(run, "work_us");
@@ -21,7 +22,8 @@ static int execute(struct run *run)
 	if (sleepers_run(&s, &r))
 		return -1;
 	run_report(run, "latency_mean_ns", r.mean / 1000);
-	run_report(run, "latency_p99_ns", (double)r.late[r.cycles * 99 / 100] / 1000);
+	p99 = r.late[r.cycles * 99 / 100];
+	run_report(run, "latency_p99_ns", (double)p99 / 1000);
 	run_report(run, "latency_max_ns", (double)r.late[r.cycles - 1] / 1000);
 	run_report(run, "cycles", (double)r.cycles);
 	free(r.late);

@@ -217,7 +217,7 @@ static void make_instance(struct rt *rt, struct ffmpeg *f, const u32 *cpus, u32 
 	struct worker *w = calloc(f->threads, sizeof(*w));
 	int node = f->run->machine->topo.cpu[cpus[0]].node;
 
-	if (!in || !w)
+	if (!in || !w || !n)
 		abort();
 	in->f = f;
 	in->first_cpu = cpus[0];

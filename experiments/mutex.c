@@ -88,18 +88,20 @@ static int execute(struct run *run)
 	u32 n = run->model->nr_cpus, words = (run->machine->topo.nr_cpus + 63) / 64;
 	u32 each = (u32)run_param(run, "threads_per_mutex");
 	struct fight all = { .phase = rt_run_phases(run), .work = rt_run_ps(run, "work_us") };
-	struct fighter *fighter = calloc(n, sizeof(*fighter));
-	unsigned long *mask = calloc(words, sizeof(*mask));
+	struct fighter *fighter;
+	unsigned long *mask;
 	struct mutex *mutex = NULL;
 	struct rt *rt;
 
-	if (!fighter || !mask)
-		abort();
 	if (!each || !all.work)
 		return run_fail(run, "threads_per_mutex and work_us must be more than 0");
 	rt = rt_run_create(run);
 	if (!rt)
 		return -1;
+	fighter = calloc(n, sizeof(*fighter));
+	mask = calloc(words, sizeof(*mask));
+	if (!fighter || !mask)
+		abort();
 	for (u32 i = 0; i < n; i++)
 		mask[run->model->cpu[i].number / 64] |= 1ul << (run->model->cpu[i].number % 64);
 	for (u32 i = 0; i < n; i++) {

@@ -199,12 +199,12 @@ static int execute(struct run *run)
 		groups = 1;
 	if (!game.work)
 		return run_fail(run, "work_us must be more than 0");
-	group = calloc(groups, sizeof(*group));
 	rt = rt_run_create(run);
-	if (!group)
-		abort();
 	if (!rt)
 		return -1;
+	group = calloc(groups, sizeof(*group));
+	if (!group)
+		abort();
 	for (u32 i = 0; i < groups; i++)
 		make_group(run, rt, &game, &group[i],
 			   run->model->cpu[i % run->model->nr_cpus].number);

@@ -69,14 +69,16 @@ int sleepers_run(const struct sleepers *s, struct sleepers_result *result)
 {
 	u32 n = s->run->model->nr_cpus, words = (s->run->machine->topo.nr_cpus + 63) / 64;
 	struct bed bed = { .s = s, .phase = rt_run_phases(s->run) };
-	struct sleeper *sleeper = calloc(n, sizeof(*sleeper));
-	unsigned long *all = calloc(words, sizeof(*all));
 	struct rt *rt = rt_run_create(s->run);
+	struct sleeper *sleeper;
+	unsigned long *all;
 
-	if (!sleeper || !all)
-		abort();
 	if (!rt)
 		return -1;
+	sleeper = calloc(n, sizeof(*sleeper));
+	all = calloc(words, sizeof(*all));
+	if (!sleeper || !all)
+		abort();
 	for (u32 i = 0; i < n; i++)
 		all[s->run->model->cpu[i].number / 64] |= 1ul
 							  << (s->run->model->cpu[i].number % 64);

@@ -137,6 +137,8 @@ static void user(struct rt_cpu *me)
 	struct rt_thread *t = me->curr->thread;
 	u64 when, now, slice, left;
 
+	if (!t)
+		abort(); /* the idle task was sent to run a program */
 	rt_enter(me, RT_USER);
 	if (!t->left && !t->exited)
 		t->run(me, t);

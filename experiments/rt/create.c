@@ -14,10 +14,10 @@
 
 static void *zalloc(size_t n, size_t size)
 {
-	void *p = calloc(n ? n : 1, size);
+	void *p = calloc(n, size);
 
-	if (!p)
-		abort();
+	if (!p || !n)
+		abort(); /* nothing here is ever empty */
 	return p;
 }
 
