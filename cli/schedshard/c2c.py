@@ -37,6 +37,11 @@ class Names:
     layouts: Layouts | None
 
 
+def of_all_variants(result: dict[str, Any], lines: int = 3) -> C2cRequest:
+    """Every variant of a result."""
+    return C2cRequest(result, tuple(variant["name"] for variant in result["variants"]), lines)
+
+
 def selected(request: C2cRequest) -> list[tuple[str, int, list[dict[str, Any]]]]:
     """(variant, CPUs, lines) of what is to be shown; of a curve its point with most threads."""
     result = request.result

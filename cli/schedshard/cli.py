@@ -371,6 +371,9 @@ def report(results: tuple[Path, ...], out: Path) -> None:
 
     RESULTS are files of run, sweep, bench and topo. The page needs no other file and no network.
     """
+    from schedshard.c2c import c2c as make_c2c
+    from schedshard.c2c import find_names, of_all_variants
+    from schedshard.figures import is_figures
     from schedshard.report import ReportRequest, render
     from schedshard.result import BENCH, RUN, SENSITIVITY, TOPO, load_result
     from schedshard.sweep_file import is_parquet, read_rows
@@ -380,7 +383,9 @@ def report(results: tuple[Path, ...], out: Path) -> None:
     kinds = (RUN, BENCH, TOPO, SENSITIVITY)
     loaded = tuple(load_result(path, kinds) for path in results if path not in sweeps)
     rows = tuple((path.name, read_rows(path)) for path in sweeps)
-    write_atomic(out, render(ReportRequest(loaded, sweeps=rows)))
+    requests = [of_all_variants(result) for result in loaded if is_figures(result)]
+    lines = tuple(make_c2c(request, find_names(request)) for request in requests)
+    write_atomic(out, render(ReportRequest(loaded, c2c=lines, sweeps=rows)))
     print(f"saved {out}", file=sys.stderr)
 
 

@@ -17,7 +17,6 @@ from schedshard.format import signed_percent, significant
 from schedshard.sheet import Sheet
 
 FIELDS_SHOWN = 3
-TITLED_COLUMNS = 5
 
 
 def figure_text(metric: Mapping[str, Any], value: float | None) -> str:
@@ -50,6 +49,13 @@ class FigureCell:
 
     text: str
     verdict: bool | None = None
+
+
+def split(result: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The result twice: with the figures that can be compared, and with the others only."""
+    known = [metric for metric in result["metrics"] if _is_published(result, metric)]
+    others = [metric for metric in result["metrics"] if metric not in known]
+    return {**result, "metrics": known}, {**result, "metrics": others}
 
 
 def figure_columns(result: Mapping[str, Any]) -> list[str]:
@@ -129,42 +135,34 @@ def line_rows(result: Mapping[str, Any], most: int = 3) -> list[list[str]]:
     return rows
 
 
-def titles_fit(result: Mapping[str, Any]) -> bool:
-    """Whether variants can be described in the table; else it is done in notes below it."""
-    return len(figure_columns(result)) <= TITLED_COLUMNS
-
-
-def figure_tables(result: Mapping[str, Any]) -> RenderableType:
-    """The figures of every variant, then the lines that cost most."""
+def _sheet(result: Mapping[str, Any], titled: bool) -> Sheet:
     columns = figure_columns(result)
-    titled = titles_fit(result)
-    # What can be compared with something stays on a narrow terminal.
-    alone = [head(m) for m in result["metrics"] if not _is_published(result, m)]
-    made = Sheet(
-        None,
-        "variant",
-        *([""] if titled else []),
-        *columns,
-        right=columns,
-        optional=["", *(alone if len(alone) < len(result["metrics"]) else [])],
-    )
+    titles = ["what it is"] if titled else []
+    made = Sheet(None, "variant", *titles, *columns, right=columns, optional=titles)
     for variant in result["variants"]:
         cells: list[str | Text] = [variant["name"], *([variant["title"]] if titled else [])]
         for cell in figure_cells(result, variant):
             style = {True: "green", False: "bold red", None: ""}[cell.verdict]
             cells.append(Text(cell.text, style=style))
         made.add_row(*cells)
+    return made
+
+
+def figure_tables(result: Mapping[str, Any]) -> RenderableType:
+    """What was published, what was not, then the lines that cost most."""
+    sheets = [part for part in split(result) if part["metrics"]]
+    made = [_sheet(part, part is sheets[0]) for part in sheets]
     heads = line_columns(result)
     lines = Sheet(
         "Cycles per load, by cache line and field (lines on which loads wait longest)",
         *heads,
         right=heads[2:-1],
         rigid=("line",),
-        optional=("loads", "most"),
+        optional=("loads", "most", "fields"),
     )
     for row in line_rows(result):
         lines.add_row(*row)
-    return Together(made, lines)
+    return Together(*made, lines)
 
 
 def figure_misses(result: Mapping[str, Any]) -> list[str]:

@@ -41,7 +41,7 @@ class ReportRequest:
     results: tuple[dict[str, Any], ...]
     title: str = "schedshard report"
     sentence: str | None = None
-    c2c: dict[str, Any] | None = None
+    c2c: tuple[dict[str, Any], ...] = ()
     sweeps: tuple[tuple[str, list[Row]], ...] = ()
 
 
@@ -291,11 +291,14 @@ def _c2c_section(report: dict[str, Any]) -> Section:
             "symbol",
         ]  # fmt: skip
         tables.append(grid(columns, rows, f"'{variant['name']}' on {variant['cpus']} CPUs"))
+    several = len(tables) > 1
     return Section(
-        anchor="c2c",
+        anchor=f"c2c-{report['experiment']}",
         heading="Which cache lines it is",
         where=f"{report['experiment']} on {report['machine']['name']}, as perf c2c would show it",
-        tables=tables,
+        tables=[] if several else tables,
+        folded=tables if several else [],
+        folded_title=f"the hottest lines of {len(tables)} variants",
         notes=[
             "predicted: HITM is a load or locked operation that found the line modified in another "
             "core's cache; remote, when that core is in another package."
@@ -359,8 +362,7 @@ def _sections(request: ReportRequest) -> list[Section]:
     sections += [_curve_section(result) for result in runs if is_curve(result)]
     for name, rows in request.sweeps:
         sections += sweep_sections(rows, name)
-    if request.c2c is not None:
-        sections.append(_c2c_section(request.c2c))
+    sections += [_c2c_section(report) for report in request.c2c]
     makers = {TOPO: _topo_section, BENCH: _bench_section}
     for kind, make in makers.items():
         sections += [make(result) for result in request.results if result["format"] == kind]

@@ -14,6 +14,7 @@ from schedshard.figure_tables import (
     figure_misses,
     line_columns,
     line_rows,
+    split,
 )
 from schedshard.layout_picture import pictures
 from schedshard.page import Cell, Grid, LayoutGroup, Section, code, grid, num
@@ -54,7 +55,10 @@ def figures_section(result: dict[str, Any], where: str, notes: list[str]) -> Sec
         heading=result["title"],
         where=where,
         figures=[plots.inline(figure, f"{result['title']}: predicted and published")],
-        tables=[_figures(result), _lines(result, 2, "Cycles per load, by cache line and field")],
+        tables=[
+            *(_figures(part) for part in split(result) if part["metrics"]),
+            _lines(result, 2, "Cycles per load, by cache line and field"),
+        ],
         folded=[_lines(result, 12, "")],
         folded_title="more cache lines",
         layouts=layout_groups(result),

@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from schedshard.experiment import Experiment, load_experiment
+from schedshard.experiment import Experiment, experiment_names, load_experiment
+from schedshard.fields import layouts_of
 from schedshard.format import nanoseconds, times
 from schedshard.presets import Machine, cpu_count, load_machine, preset_names
 from schedshard.progress import Ticker, silent
@@ -37,7 +38,10 @@ def plan_reproduce(
     load: Callable[[str], Machine] = load_machine,
     count: Callable[[Machine], int] = cpu_count,
 ) -> list[RunPlan]:
-    """The yield experiment on its own machine, then on the others, its readers, the curve."""
+    """The yield experiment on its own machine, then on the others, its readers, the curve.
+
+    Unless it has to be quick, then the RT scheduler's experiments.
+    """
     yields, counter = load_experiment(YIELD), load_experiment(COUNTER)
     reads = load_experiment(READS)
     others = [
@@ -56,7 +60,16 @@ def plan_reproduce(
     plans += [plan(yields, name, None) for name in others]
     plans.append(plan(reads, reads.machine, None))
     plans.append(plan(counter, counter.machine, QUICK_THREADS if request.quick else None))
+    if not request.quick:
+        plans += [plan(experiment, experiment.machine, None) for experiment in with_figures()]
     return plans
+
+
+def with_figures() -> list[Experiment]:
+    """The experiments with several figures, the one whose lines were published first."""
+    found = [e for e in map(load_experiment, experiment_names()) if e.metrics]
+    found.sort(key=lambda e: not (e.published is not None and e.published.lines))
+    return found
 
 
 def execute_all(plans: Sequence[RunPlan], tick: Ticker = silent) -> list[dict[str, Any]]:
@@ -72,11 +85,12 @@ def execute_all(plans: Sequence[RunPlan], tick: Ticker = silent) -> list[dict[st
         weights=[float(point.cpus) for _, point in points],
         on_done=on_done,
     )
+    layouts = layouts_of(raws)
     results = []
     start = 0
     for plan in plans:
         end = start + len(plan.points)
-        results.append(merge(plan, raws[start:end]))
+        results.append(merge(plan, raws[start:end], layouts))
         start = end
     return results
 

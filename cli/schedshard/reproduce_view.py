@@ -13,8 +13,9 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from schedshard.bench import BenchRequest, bench
-from schedshard.c2c import C2cRequest, c2c, find_names
+from schedshard.c2c import C2cRequest, c2c, find_names, of_all_variants
 from schedshard.errors import UserError, os_reason
+from schedshard.figures import is_figures
 from schedshard.output import check_writable, to_json, write_atomic
 from schedshard.paths import shown
 from schedshard.progress import ticking, working
@@ -68,6 +69,7 @@ def reproduce_all(
     main, *others = [result for result in results if result["experiment"] == YIELD]
     reads = [result for result in results if result["experiment"] == READS]
     curves = [result for result in results if is_curve(result)]
+    rt = [result for result in results if is_figures(result)]
     sensitivity = [gather(main, made, changed)] if changed else []
     said = sentence(main)
 
@@ -89,14 +91,19 @@ def reproduce_all(
     for result in reads:
         show(Text(""))
         show(run_tables(result))
+    if rt:
+        show(_heading("The RT scheduler's global state"))
+    for result in rt:
+        show(run_tables(result))
+        show(Text(""))
     show(Text(f"\n{said}\n", style="bold"))
 
-    lines = C2cRequest(main, lines=2)
+    lines = [C2cRequest(main, lines=2), *(of_all_variants(result) for result in rt)]
     request_page = ReportRequest(
-        (main, *sensitivity, *others, *reads, *curves, host, measured),
+        (main, *sensitivity, *others, *reads, *rt, *curves, host, measured),
         title="schedshard: predicted, published, measured",
         sentence=said,
-        c2c=c2c(lines, find_names(lines)),
+        c2c=tuple(c2c(request, find_names(request)) for request in lines),
     )
     for result in results:
         _save(result, out / f"{result['experiment']}-{result['machine']['name']}.json")

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from schedshard.figure_tables import figure_misses, figure_tables, titles_fit
+from schedshard.figure_tables import figure_misses, figure_tables
 from schedshard.figures import is_figures
 from schedshard.format import nanoseconds, percent, signed_percent, significant
 from schedshard.result import is_curve
@@ -37,7 +37,7 @@ def run_tables(result: dict[str, Any]) -> RenderableType:
 
 
 def _short_notes(result: dict[str, Any]) -> list[tuple[str, str]]:
-    """The notes for a terminal: many estimates are named only, wide tables described."""
+    """The notes for a terminal: many estimates are only named."""
     notes = run_notes(result)
     guesses = [said.partition(" = ")[0] for word, said in notes if word == "estimate"]
     if len(guesses) > ESTIMATES_SHOWN:
@@ -45,8 +45,6 @@ def _short_notes(result: dict[str, Any]) -> list[tuple[str, str]]:
         notes = [note for note in notes if note[0] != "estimate"]
         said = f"{len(guesses)} inputs: {', '.join(guesses)}; the page of 'report' has the reasons"
         notes.insert(first, ("estimate", said))
-    if is_figures(result) and not titles_fit(result):
-        notes = [(variant["name"], variant["title"]) for variant in result["variants"]] + notes
     return notes
 
 

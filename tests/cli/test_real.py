@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 
@@ -11,8 +12,11 @@ import pytest
 from conftest import Cli, assert_user_error
 from schedshard.experiment import experiment_names, load_experiment
 from schedshard.paths import ROOT
-from schedshard.presets import preset_names
+from schedshard.presets import load_machine, preset_names
+from schedshard.run import RunRequest, plan_run, point_argv
+from schedshard.sweep_file import read_rows
 from schedshard.tool import run_json
+from test_report import assert_self_contained
 
 
 def test_experiment_files_agree_with_the_simulator(real: Path) -> None:
@@ -67,6 +71,56 @@ def test_c2c_names_functions_and_sources(cli: Cli, real: Path, tmp_path: Path) -
     assert {"sbm_set", "sbm_clear"} <= symbols
     assert all(access["source"].startswith("core/sbm.h:") for access in accesses)
     assert all(access["field"] for access in accesses)
+
+
+def test_rt_experiment_names_the_fields_of_the_published_lines(
+    cli: Cli, real: Path, tmp_path: Path
+) -> None:
+    path, page = tmp_path / "r.json", tmp_path / "p.html"
+    args = ("--machine", "epyc-7763-2s", "--cpus", "16", "--variant", "stock", "--variant", "shard")
+    assert cli("run", "ffmpeg-rt", *args, "--out", path).status == 0
+    data = json.loads(path.read_text())
+    stock, shard = data["variants"]
+    assert data["layouts"]["struct root_domain_stock"]["size"] == 1816  # as published
+    fields = {
+        line["line"]: {field["field"] for field in line["fields"]}
+        for line in stock["lines"]
+        if line["object"] == "root_domain"
+    }
+    assert {"rto_mask", "cpupri.pri_to_cpu[0].count"} <= fields[3]
+    assert {"rto_count", "overloaded"} <= fields[1]
+    for variant in (stock, shard):
+        assert 0 < variant["kernel_share"] < 1
+        assert variant["map_bytes"] > 0
+    assert cli("report", path, "--out", page).status == 0
+    text = assert_self_contained(page)
+    assert "root_domain: struct root_domain_stock, 1,816 bytes, 29 lines" in page.read_text()
+    assert "details" in text.tags
+
+
+def test_figures_are_what_the_simulator_reports(real: Path) -> None:
+    machine = load_machine("epyc-7763-2s")
+    for name in experiment_names():
+        experiment = load_experiment(name)
+        if experiment.metrics:
+            request = RunRequest(experiment, machine, 256, 16, variants=(experiment.baseline,))
+            plan = plan_run(request)
+            raw = run_json(point_argv(plan, plan.points[0]))
+            assert {metric.reported for metric in experiment.metrics} <= set(raw["metrics"]), name
+
+
+def test_shard_size_reaches_the_structures(cli: Cli, real: Path, tmp_path: Path) -> None:
+    path = tmp_path / "s.parquet"
+    args = ("--machine", "epyc-7763-2s", "--variant", "sbm", "--cap", "64", "--cap", "2")
+    outcome = cli("sweep", "--experiment", "cpumask-yield", *args, "--seeds", "2", "--out", path)
+    assert outcome.status == 0, outcome.err
+    rows = read_rows(path)
+    assert {(row["cap"], row["bytes"], row["shards"]) for row in rows} == {
+        (64, 16 * 64, 16),
+        (2, 128 * 64, 128),
+    }
+    cost = {cap: [r["cycles_per_op"] for r in rows if r["cap"] == cap] for cap in (2, 64)}
+    assert max(cost[2]) < min(cost[64])
 
 
 @pytest.mark.parametrize("name", preset_names())

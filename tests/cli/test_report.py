@@ -184,6 +184,9 @@ def test_reproduce_varies_every_uncertain_number(
     monkeypatch.setattr("schedshard.reproduce.preset_names", lambda: ["epyc-7763-2s", "xeon-480"])
     outcome = cli("reproduce", "--out", tmp_path)
     assert outcome.status == 0, outcome.err
+    assert "The RT scheduler's global state" in outcome.out
+    ffmpeg = json.loads((tmp_path / "ffmpeg-rt-xeon-480.json").read_text())
+    assert ffmpeg["variants"][0]["published"] == {"fps_relative": 1.0, "kernel_share": 0.2}
     data = json.loads((tmp_path / "sensitivity.json").read_text())
     labels = " ".join(entry["label"] for entry in data["rows"])
     for name in ("latency_ns.llc", "latency_ns.node", "latency_ns.remote", "near_rounds", "seed"):
