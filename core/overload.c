@@ -22,6 +22,11 @@
  * Against the lost wake-up (a CPU lowers its level and sees nobody overloaded, another becomes
  * overloaded and sees no lower CPU) there is a full barrier on both sides; cpupri.c.
  *
+ * Bytes and not bits: a clear is a store that nobody waits for, 13 to 16 cycles instead of 160 to
+ * 200 for a locked operation on a line that neighbours write. Tidied from the tick and not by
+ * searchers: 384 CPUs in 24 LLCs, each overloaded for a moment at every wake-up, pay 3,500
+ * cycles a wake-up, and 9,700 with a summary that every search cleans and every set marks again.
+ *
  * The order of CPU numbers. Lines stand in topology order; a walk in order of CPU
  * numbers must not collect all of them for each step. 64 consecutive CPU numbers, a
  * window, belong to a few shards: for each pair there is a part, which says what
