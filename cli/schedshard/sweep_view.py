@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 from rich.console import Group as Together
@@ -18,6 +18,7 @@ from schedshard.sheet import Sheet
 from schedshard.sweep import Row
 
 ROWS_SHOWN = 60
+FIGURES_SHOWN = 4
 POINT = ["machine", "cap", "cpus", "variant"]
 _SAME = ["experiment", "machine", "cap", "cpus", "seed", "simulator_sha256", "machine_sha256"]
 DEFAULT_METRICS = (
@@ -96,7 +97,8 @@ def point_cells(one: Swept) -> list[list[str]]:
 def sweep_tables(rows: Sequence[Row]) -> RenderableType:
     """A table of points for each experiment."""
     parts: list[RenderableType] = []
-    for one in swept(rows):
+    for every in swept(rows):
+        one = replace(every, metrics=every.metrics[:FIGURES_SHOWN])
         columns = point_columns(one)
         made = Sheet(one.title, *columns, right=columns[2:], rigid=["variant"], optional=("LLCs",))
         cells = point_cells(one)
@@ -105,6 +107,9 @@ def sweep_tables(rows: Sequence[Row]) -> RenderableType:
         parts.append(made)
         if len(cells) > ROWS_SHOWN:
             parts.append(Text(f"... and {len(cells) - ROWS_SHOWN} more points: report shows all"))
+        hidden = every.metrics[FIGURES_SHOWN:]
+        if hidden:
+            parts.append(Text(f"also there: {', '.join(metric.title for metric in hidden)}"))
     return Together(*parts)
 
 
