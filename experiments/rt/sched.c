@@ -7,11 +7,51 @@
  */
 #include "rq.h"
 
-/* The fair class looks for something to do; there is nothing it could pull here. */
+struct search {
+	struct rt_cpu *me;
+	struct rt_task *found;
+};
+
+/* A normal task that waits behind an RT task and may run here. */
+static void find_waiting(void *arg)
+{
+	struct search *s = arg;
+	const struct rt *rt = s->me->rt;
+
+	for (u32 i = 0; i < rt->nr_threads && !s->found; i++) {
+		struct rt_task *p = rt->thread[i]->task;
+
+		if (p->level == RT_NORMAL && p->on_rq && !p->on_cpu && !p->moving &&
+		    p->state == RT_RUNNABLE && rt_may_run(p, s->me->number) &&
+		    rt_rq_of(s->me, p->cpu)->rd == s->me->rq->rd)
+			s->found = p;
+	}
+}
+
+/*
+ * The fair class's newly idle balancing. What it reads of the root domain and that it moves
+ * a task are simulated; its search is not, so that it finds a task at once: normal tasks
+ * are few here, and must not wait behind RT tasks for longer than they would in Linux.
+ */
 static void newly_idle(struct rt_cpu *me, struct rt_rq *rq)
 {
-	(void)READ_ONCE(*me->rt->ops->flag(rq->rd));
+	struct search s = { .me = me };
+	struct rt_rq *from;
+
 	me->stats.newidle++;
+	if (!READ_ONCE(*me->rt->ops->flag(rq->rd)))
+		return;
+	sim_observe(find_waiting, &s);
+	if (!s.found)
+		return;
+	from = rt_rq_of(me, READ_ONCE(s.found->cpu));
+	if (from == rq)
+		return;
+	rt_double_lock(rq, from);
+	if (READ_ONCE(s.found->cpu) == from->cpu && s.found->on_rq && from->curr != s.found &&
+	    rt_may_run(s.found, rq->cpu) && s.found->level == RT_NORMAL)
+		rt_move(me, from, rq, s.found);
+	rt_unlock(&from->lock);
 }
 
 static void leave_queue(struct rt_cpu *me, struct rt_rq *rq, struct rt_task *prev)
