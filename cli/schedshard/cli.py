@@ -16,7 +16,9 @@ import click
 from rich.console import Console, RenderableType
 
 from schedshard import __version__
-from schedshard.errors import UserError, unknown_name
+from schedshard.errors import UserError
+from schedshard.groups import NamedGroup
+from schedshard.kernel.cli import kernel
 from schedshard.output import check_writable, to_json, write_atomic
 
 _PLAIN_WIDTH = 140
@@ -25,19 +27,6 @@ _OUT = click.option(
     "--out", type=click.Path(path_type=Path), metavar="FILE", help="Save the result as JSON."
 )
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
-
-
-class NamedGroup(click.Group):
-    """A group that suggests the nearest command."""
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Look a command up; an unknown one is answered with the nearest name."""
-        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
-            kind = "command" if ctx.parent is None else f"command of '{ctx.command_path}'"
-            raise unknown_name(kind, args[0], self.list_commands(ctx))
-        return super().resolve_command(ctx, args)
 
 
 def show(renderable: RenderableType) -> None:
@@ -404,3 +393,6 @@ def reproduce(out: Path | None, seed: int, quick: bool) -> None:
     from schedshard.reproduce_view import reproduce_all
 
     reproduce_all(ReproduceRequest(seed, quick), out or ROOT / "out", show)
+
+
+main.add_command(kernel)

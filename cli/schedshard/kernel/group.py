@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The group of `schedshard kernel`, its own module so that several files can add verbs to it."""
+
+from __future__ import annotations
+
+import click
+
+from schedshard.groups import NamedGroup
+
+
+@click.group("kernel", cls=NamedGroup)
+def kernel() -> None:
+    """Linux with sharded scheduler state: fetch, build, test, series, packages.
+
+    Work lies in build/kernel; every verb goes on where an earlier one stopped.
+    """
+
+
+VARIANT = click.option(
+    "--variant",
+    "variants",
+    multiple=True,
+    required=True,
+    metavar="V",
+    help="stock, shard, ... (kernel/series.toml); repeatable.",
+)

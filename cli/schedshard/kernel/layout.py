@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Where the kernel's inputs and work trees are."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from schedshard.errors import UserError, os_reason
+from schedshard.paths import ROOT
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The project that is read and the folder that is written; tests have their own of both."""
+
+    project: Path = ROOT
+    work: Path = ROOT / "build" / "kernel"
+
+    @property
+    def inputs(self) -> Path:
+        """The folder kernel/ of the project."""
+        return self.project / "kernel"
+
+    @property
+    def base(self) -> Path:
+        """The unpacked, untouched source."""
+        return self.work / "src" / "base"
+
+    def source(self, variant: str) -> Path:
+        """The source tree of a variant."""
+        return self.work / "src" / variant
+
+    def objects(self, variant: str, config: str) -> Path:
+        """The build tree of a variant in a configuration.
+
+        It lies in the source tree, because only then does the kernel's make call the source ".."
+        instead of an absolute path, and only then can ccache give one variant's objects to
+        another. work/obj/VARIANT-CONFIG is a link to it.
+        """
+        return self.source(variant) / f"build-{config}"
+
+    def objects_link(self, variant: str, config: str) -> Path:
+        """The short name of a build tree."""
+        return self.work / "obj" / f"{variant}-{config}"
+
+    def state(self, name: str) -> Path:
+        """A file of ours about a work tree; never in the tree, which must be the kernel's alone."""
+        return self.work / "state" / name
+
+    def log(self, name: str) -> Path:
+        """The log of a stage."""
+        return self.work / "logs" / f"{name}.log"
+
+    def shown(self, path: Path) -> str:
+        """A path for people: relative to the project where it lies inside it."""
+        try:
+            return str(path.relative_to(self.project))
+        except ValueError:
+            return str(path)
+
+    def make_folder(self, path: Path) -> Path:
+        """Create a folder of the work area, or say why not."""
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"cannot make {self.shown(path)}: {os_reason(error)}") from error
+        return path
+
+    @contextmanager
+    def locked(self, name: str) -> Iterator[None]:
+        """Keep other processes out of one tree; they wait."""
+        path = self.make_folder(self.work / "state") / f"{name}.lock"
+        fd = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(fd)

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""kernel/series.toml: the steps of the series and the variants, as typed values.
+
+A mistake in it is found here, before any work; what the tables mean is in kernel/README.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+from schedshard.errors import UserError, unknown_name
+from schedshard.kernel.base import read_toml
+from schedshard.kernel.layout import Layout
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One semantic patch on one file, and how many places it must change."""
+
+    cocci: str
+    file: str
+    sites: int
+
+
+@dataclass(frozen=True)
+class Append:
+    """Lines at the end of a file of the base: how Makefile and Kconfig files are changed."""
+
+    file: str
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One patch of the series; also the changes that a variant makes on its own."""
+
+    name: str
+    changelog: str = ""
+    core: tuple[str, ...] = ()
+    copy: tuple[tuple[str, str], ...] = ()
+    overlay: tuple[str, ...] = ()
+    remove: tuple[str, ...] = ()
+    append: tuple[Append, ...] = ()
+    edits: tuple[Edit, ...] = ()
+
+
+@dataclass(frozen=True)
+class Variant:
+    """What is built under one name: some steps, its own changes, its own configuration."""
+
+    name: str
+    steps: tuple[str, ...]
+    own: Step
+    config: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """The whole file."""
+
+    steps: tuple[Step, ...]
+    variants: tuple[Variant, ...]
+
+    def variant(self, name: str) -> Variant:
+        """A variant by name."""
+        for variant in self.variants:
+            if variant.name == name:
+                return variant
+        raise unknown_name("kernel variant", name, [variant.name for variant in self.variants])
+
+    def steps_of(self, variant: Variant) -> tuple[Step, ...]:
+        """The changes that make a variant, in order."""
+        chosen = tuple(step for step in self.steps if step.name in variant.steps)
+        own = variant.own
+        changes = (own.core, own.copy, own.overlay, own.remove, own.append, own.edits)
+        return (*chosen, own) if any(changes) else chosen
+
+
+class _Table:
+    """A table of the file, whose keys are taken one by one; what is left over is unknown."""
+
+    def __init__(self, data: Any, where: str) -> None:
+        if not isinstance(data, dict):
+            raise UserError(f"{where}: expected a table")
+        self.data: dict[str, Any] = dict(data)
+        self.where = where
+
+    def text(self, key: str, default: str | None = None) -> str:
+        value = self.data.pop(key, default)
+        if not isinstance(value, str) or (default is None and not value):
+            raise UserError(f"{self.where}: '{key}' must be given, as text")
+        return value
+
+    def count(self, key: str) -> int:
+        value = self.data.pop(key, None)
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise UserError(f"{self.where}: '{key}' must be given, as a number from 1 on")
+        return value
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        value = self.data.pop(key, [])
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise UserError(f"{self.where}: '{key}' must be a list of texts")
+        return tuple(value)
+
+    def paths(self, key: str) -> tuple[str, ...]:
+        return tuple(_inside(path, f"{self.where}: {key}") for path in self.texts(key))
+
+    def tables(self, key: str) -> list[_Table]:
+        value = self.data.pop(key, [])
+        if not isinstance(value, list):
+            raise UserError(f"{self.where}: '{key}' must be a list of tables")
+        return [_Table(item, f"{self.where}: {key}") for item in value]
+
+    def pairs(self, key: str) -> tuple[tuple[str, str], ...]:
+        value = self.data.pop(key, {})
+        if not isinstance(value, dict) or not all(isinstance(to, str) for to in value.values()):
+            raise UserError(f"{self.where}: '{key}' must be a table, from = to")
+        where = f"{self.where}: {key}"
+        return tuple((_inside(source, where), _inside(to, where)) for source, to in value.items())
+
+    def end(self) -> None:
+        if self.data:
+            raise UserError(f"{self.where}: unknown key '{sorted(self.data)[0]}'")
+
+
+def _inside(path: str, where: str) -> str:
+    """A relative path that stays in its tree."""
+    parts = PurePosixPath(path).parts
+    if not parts or path.startswith("/") or ".." in parts or str(PurePosixPath(path)) != path:
+        raise UserError(f"{where}: '{path}' is no plain relative path")
+    return path
+
+
+def _edits(tables: Sequence[_Table]) -> tuple[Edit, ...]:
+    edits = []
+    for table in tables:
+        cocci, file = table.text("cocci"), table.text("file")
+        table.where = f"{table.where} {cocci}"
+        edits.append(
+            Edit(_inside(cocci, table.where), _inside(file, table.where), table.count("sites"))
+        )
+        table.end()
+    return tuple(edits)
+
+
+def _append(tables: Sequence[_Table]) -> tuple[Append, ...]:
+    found = []
+    for table in tables:
+        file, lines = _inside(table.text("file"), table.where), table.texts("lines")
+        table.end()
+        if not lines or any("\n" in line for line in lines):
+            raise UserError(f"{table.where}: 'lines' for {file} must be single lines, one at least")
+        found.append(Append(file, lines))
+    return tuple(found)
+
+
+def _changes(table: _Table, name: str, changelog: str, edit_key: str) -> Step:
+    return Step(
+        name,
+        changelog,
+        table.texts("core"),
+        table.pairs("copy"),
+        table.paths("overlay"),
+        table.paths("remove"),
+        _append(table.tables("append")),
+        _edits(table.tables(edit_key)),
+    )
+
+
+def _step(table: _Table) -> Step:
+    name = _name(table)
+    step = _changes(table, name, _inside(table.text("changelog"), table.where), "edit")
+    table.end()
+    return step
+
+
+def _name(table: _Table) -> str:
+    name = table.text("name")
+    table.where = f"{table.where} {name}"
+    if not all(char.isalnum() or char in "-_." for char in name) or name.startswith((".", "-")):
+        raise UserError(f"{table.where}: a name has letters, digits, '-', '_' and '.' only")
+    return name
+
+
+def _variant(table: _Table, known: Sequence[str]) -> Variant:
+    name = _name(table)
+    if name == "base":
+        raise UserError(f"{table.where}: 'base' is the name of the untouched source")
+    if table.data.get("steps") == "all":
+        del table.data["steps"]
+        steps = tuple(known)
+    else:
+        steps = table.texts("steps")
+        for step in steps:
+            if step not in known:
+                raise unknown_name(f"step of variant '{name}'", step, known)
+    config = table.texts("config")
+    own = _changes(table, f"variant {name}", "", "edits")
+    table.end()
+    return Variant(name, steps, own, config)
+
+
+def _no_duplicates(names: Sequence[str], where: str) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise UserError(f"{where}: '{name}' is there twice")
+
+
+def load_recipe(layout: Layout) -> Recipe:
+    """Read kernel/series.toml."""
+    path = layout.inputs / "series.toml"
+    shown = layout.shown(path)
+    top = _Table(read_toml(path), shown)
+    if (schema := top.data.pop("schema", None)) != 1:
+        raise UserError(f"{shown}: schema {schema}, known is 1")
+    steps = tuple(_step(table) for table in top.tables("step"))
+    names = [step.name for step in steps]
+    _no_duplicates(names, f"{shown}: steps")
+    variants = tuple(_variant(table, names) for table in top.tables("variant"))
+    _no_duplicates([variant.name for variant in variants], f"{shown}: variants")
+    top.end()
+    return Recipe(steps, variants)
