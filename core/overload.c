@@ -15,9 +15,14 @@
  * (S4). A line is eight words here instead of one; it is called empty when each was read
  * as 0 after the barrier C3, so that a byte stored before S2 is seen in its word.
  *
- * overload_next() does not ask the summary: a query may see a byte whose setter has not come to
+ * overload_next_wide() does not ask the summary: a query may see a byte whose setter has not come to
  * mark the summary yet (it was named there when the query looked, and tidied since), and a walk
  * that believed the summary would not find the CPU that the query spoke of.
+ *
+ * Who is not told, and why that is right: a CPU of another shard does not learn of a CPU that is
+ * overloaded and not wide. None of that CPU's waiting tasks may run outside its shard, so the one
+ * that asks could not take any. When such a task is allowed more CPUs, its queue says so
+ * by another overload_set(), as if it had just become overloaded.
  *
  * Against the lost wake-up (a CPU lowers its level and sees nobody overloaded, another becomes
  * overloaded and sees no lower CPU) there is a full barrier on both sides; cpupri.c.
@@ -26,61 +31,13 @@
  * 200 for a locked operation on a line that neighbours write. Tidied from the tick and not by
  * searchers: 384 CPUs in 24 LLCs, each overloaded for a moment at every wake-up, pay 3,500
  * cycles a wake-up, and 9,700 with a summary that every search cleans and every set marks again.
- *
- * The order of CPU numbers. Lines stand in topology order; a walk in order of CPU
- * numbers must not collect all of them for each step. 64 consecutive CPU numbers, a
- * window, belong to a few shards: for each pair there is a part, which says what
- * positions of the shard's line to look at. A step takes the lowest CPU that it finds in a
- * window, and the windows in turn. Each possible CPU is in exactly one part, so that the walk
- * visits every CPU that is in the set throughout exactly once.
  */
 #include "overload.h"
 #include "bytemap_match.h"
 
-#define WINDOW 64u
-
-/* Is @cpu the first CPU of its shard in its window? */
-static bool begins_part(const struct shard_plan *plan, u32 cpu)
-{
-	for (u32 c = cpu - cpu % WINDOW; c < cpu; c++)
-		if (plan->slot[c].possible && plan->slot[c].shard == plan->slot[cpu].shard)
-			return false;
-	return true;
-}
-
-static u32 count_parts(const struct shard_plan *plan)
-{
-	u32 n = 0;
-
-	for (u32 cpu = 0; cpu < plan->nr_cpus; cpu++)
-		n += plan->slot[cpu].possible && begins_part(plan, cpu);
-	return n;
-}
-
-static u32 nr_windows(const struct shard_plan *plan)
-{
-	return (plan->nr_cpus + WINDOW - 1) / WINDOW;
-}
-
-/* Parts of one window at @part; returns how many. */
-static u32 fill_window(const struct shard_plan *plan, u32 window, struct overload_part *part)
-{
-	u32 end = (window + 1) * WINDOW, n = 0;
-
-	for (u32 cpu = window * WINDOW; cpu < end && cpu < plan->nr_cpus; cpu++) {
-		const struct shard_slot *slot = &plan->slot[cpu];
-		u32 i;
-
-		if (!slot->possible)
-			continue;
-		for (i = 0; i < n && part[i].shard != slot->shard; i++)
-			;
-		if (i == n)
-			part[n++].shard = slot->shard;
-		part[i].pos |= 1ull << slot->pos;
-	}
-	return n;
-}
+/* In a loaded word: the bit that only wide CPUs have. */
+#define WIDE_BITS BYTES_ALL((u64)(OVERLOAD_BYTE_WIDE & ~OVERLOAD_BYTE))
+#define ANY_BITS  BYTES_ALL((u64)OVERLOAD_BYTE)
 
 static u32 longest_line(const struct shard_plan *plan)
 {
@@ -94,16 +51,10 @@ static u32 longest_line(const struct shard_plan *plan)
 
 struct overload *overload_alloc(const struct shard_plan *plan)
 {
-	u32 windows = nr_windows(plan), n = 0;
-	/* The parts start where their alignment wants it. */
-	size_t parts_at = (sizeof(struct overload) + (windows + 1) * sizeof(u32) + 7) & ~(size_t)7;
-	size_t bytes = parts_at + count_parts(plan) * sizeof(struct overload_part);
-	struct overload *o = (struct overload *)port_alloc(bytes, -1);
-	struct overload_part *part;
+	struct overload *o = (struct overload *)port_alloc(sizeof(*o), -1);
 
 	if (!o)
 		return NULL;
-	o->bytes = bytes;
 	o->words = longest_line(plan);
 	o->slot = plan->slot;
 	o->map = bytemap_alloc(plan, 0);
@@ -112,13 +63,6 @@ struct overload *overload_alloc(const struct shard_plan *plan)
 		overload_free(o);
 		return NULL;
 	}
-	part = (struct overload_part *)((u8 *)o + parts_at);
-	o->part = part;
-	for (u32 w = 0; w < windows; w++) {
-		o->first_part[w] = n;
-		n += fill_window(plan, w, part + n);
-	}
-	o->first_part[windows] = n;
 	return o;
 }
 
@@ -128,15 +72,15 @@ void overload_free(struct overload *o)
 		return;
 	shard_summary_free(o->summary);
 	bytemap_free(o->map);
-	port_free(o, o->bytes);
+	port_free(o, sizeof(*o));
 }
 
-static bool line_empty(const u64 *line, u32 words)
+static bool line_has_wide(const u64 *line, u32 words)
 {
 	for (u32 i = 0; i < words; i++)
-		if (READ_ONCE(line[i]))
-			return false;
-	return true;
+		if (READ_ONCE(line[i]) & WIDE_BITS)
+			return true;
+	return false;
 }
 
 /* Is any byte of the line set but the one at @but? */
@@ -151,8 +95,8 @@ static bool line_has_other(const u64 *line, u32 words, u32 but)
 	return false;
 }
 
-/* Is any CPU of another shard set? Nearest first. */
-static bool other_shard_has(const struct overload *o, u32 this_cpu)
+/* Is any CPU of another shard wide? Nearest first. */
+static bool other_shard_has_wide(const struct overload *o, u32 this_cpu)
 {
 	const struct shard_plan *plan = o->map->plan;
 	u32 own = o->slot[this_cpu].shard, shard;
@@ -167,25 +111,29 @@ static bool other_shard_has(const struct overload *o, u32 this_cpu)
 	shard_near_begin(&it, plan, this_cpu);
 	while (shard_near_next(&it, &shard))
 		if (shard_summary_test(o->summary, shard) &&
-		    !line_empty(o->map->line[shard], o->words))
+		    line_has_wide(o->map->line[shard], o->words))
 			return true;
 	return false;
 }
 
-enum overload_state overload_query(const struct overload *o, u32 this_cpu)
+u32 overload_query(const struct overload *o, u32 this_cpu)
 {
 	const u8 *byte = o->map->byte[this_cpu];
 	u32 pos = (u32)((size_t)byte % SHARD_MAX_CAP); /* lines are aligned */
+	u32 state = 0;
 
 	/*
 	 * The caller's lower level is visible before the bytes are read; pairs with the
 	 * barrier in overload_set(). Without it both sides may look too early, see cpupri.c.
 	 */
 	smp_mb();
-	if (line_has_other((const u64 *)(byte - pos), o->words, pos) ||
-	    (o->summary && other_shard_has(o, this_cpu)))
-		return OVERLOAD_OTHERS;
-	return READ_ONCE(*byte) ? OVERLOAD_ONLY_ME : OVERLOAD_NONE;
+	if (line_has_other((const u64 *)(byte - pos), o->words, pos))
+		state |= OVERLOAD_NEAR;
+	if (READ_ONCE(*byte))
+		state |= OVERLOAD_SELF;
+	if (o->summary && other_shard_has_wide(o, this_cpu))
+		state |= OVERLOAD_WIDE;
+	return state;
 }
 
 void overload_tidy(struct overload *o, u32 cpu)
@@ -193,44 +141,43 @@ void overload_tidy(struct overload *o, u32 cpu)
 	u32 shard = o->slot[cpu].shard;
 
 	if (o->summary && shard_summary_test(o->summary, shard) &&
-	    line_empty(o->map->line[shard], o->words))
-		shard_summary_clean_words(o->summary, shard, o->map->line[shard], o->words);
+	    !line_has_wide(o->map->line[shard], o->words))
+		shard_summary_clean_words(o->summary, shard, o->map->line[shard], o->words,
+					  WIDE_BITS);
 }
 
-/* The lowest overloaded CPU of a part from @from on; @best when there is none below that. */
-static u32 part_next(const struct overload *o, const struct overload_part *part, u32 from, u32 best)
+/* First position from @pos on whose byte has one of @bits; SHARD_MAX_CAP: none. */
+static u32 line_next(const u64 *line, u32 words, u32 pos, u64 bits)
 {
-	const u32 *cpus = o->map->plan->shard_cpus[part->shard];
-	const u64 *line = o->map->line[part->shard];
+	u64 beyond = ~0ull << pos % 8 * 8;
 
-	for (u64 left = part->pos; left;) {
-		u32 group = port_ctz64(left) / 8;
-		u64 hits = byte_match_word(byte_match_equal(1), byte_load_word(line, group)) &
-			   left >> group * 8;
+	for (u32 i = pos / 8; i < words; i++, beyond = ~0ull) {
+		u64 hits = byte_load_word(line, i) & bits & beyond;
 
-		for (; hits; hits &= hits - 1) {
-			u32 cpu = cpus[group * 8 + port_ctz64(hits)];
-
-			if (cpu >= from && cpu < best)
-				best = cpu;
-		}
-		left &= ~(0xffull << group * 8);
+		if (hits)
+			return i * 8 + port_ctz64(hits) / 8;
 	}
-	return best;
+	return SHARD_MAX_CAP;
 }
 
-s64 overload_next(const struct overload *o, s64 cpu)
+s64 overload_next_near(const struct overload *o, u32 shard, s64 cpu)
+{
+	u32 pos = cpu < 0 ? 0 : o->slot[cpu].pos + 1u;
+
+	pos = line_next(o->map->line[shard], o->words, pos, ANY_BITS);
+	return pos < SHARD_MAX_CAP ? (s64)o->map->plan->shard_cpus[shard][pos] : -1;
+}
+
+s64 overload_next_wide(const struct overload *o, s64 cpu)
 {
 	const struct shard_plan *plan = o->map->plan;
-	u32 from = (u32)(cpu + 1);
+	u32 shard = cpu < 0 ? 0 : o->slot[cpu].shard;
+	u32 pos = cpu < 0 ? 0 : o->slot[cpu].pos + 1u;
 
-	for (u32 w = from / WINDOW; w < nr_windows(plan); w++) {
-		u32 best = plan->nr_cpus;
-
-		for (u32 i = o->first_part[w]; i < o->first_part[w + 1]; i++)
-			best = part_next(o, &o->part[i], from, best);
-		if (best < plan->nr_cpus)
-			return best;
+	for (; shard < plan->nr_shards; shard++, pos = 0) {
+		pos = line_next(o->map->line[shard], o->words, pos, WIDE_BITS);
+		if (pos < SHARD_MAX_CAP)
+			return plan->shard_cpus[shard][pos];
 	}
 	return -1;
 }

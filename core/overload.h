@@ -3,6 +3,12 @@
  * The overload set: CPUs with RT tasks that wait and could run elsewhere. One byte a
  * CPU, a line a shard, written by plain stores.
  *
+ * A CPU is in it in one of two ways. Wide: one of its waiting tasks may run outside of the
+ * CPU's shard; everybody is told. Not wide: all of them are confined to the shard (pinned
+ * to a few CPUs, say); only CPUs of the shard could take one, and only they are told. So a
+ * workload that is pinned inside of shards costs what it would cost if each shard were a
+ * machine of its own: nobody reads or writes a line of another one.
+ *
  * Concurrency of operations on one set ("ok": any threads, any CPUs, at once):
  *
  *                          | set clear, same CPU | set clear, other | query next tidy | alloc free
@@ -14,15 +20,16 @@
  * "Caller serialises": it holds that CPU's run-queue lock, as Linux does.
  *
  * Emptiness is linearisable CPU by CPU: once overload_set() returned, a query or a
- * walk that starts later sees the CPU until it is cleared. Who was told OVERLOAD_OTHERS
- * finds the CPU that made it so with overload_next(), unless it was cleared since:
- * both read the same byte. A CPU that is cleared while another one is set may
+ * walk that starts later sees the CPU until it is cleared, as long as it is one that the CPU
+ * concerns. Who was told OVERLOAD_NEAR finds the CPU that made it so with
+ * overload_next_near(), who was told OVERLOAD_WIDE with overload_next_wide(), unless it was
+ * cleared since: both read the same byte. A CPU that is cleared while another one is set may
  * hide both, as in any set of more than one word.
  *
- * A summary says which shards have had an overloaded CPU since they were last tidied, so that on a
- * machine where RT tasks keep to some shards, or to none, a query reads those lines only.
- * It is set by overload_set() and cleared by overload_tidy() alone, which is called now
- * and then: a set whose CPUs come and go all the time leaves the summary alone.
+ * A summary says which shards have had a wide CPU since they were last tidied, so that a query reads
+ * those lines only, besides its own. It is set by overload_set() and cleared by overload_tidy()
+ * alone, which is called now and then: a set whose CPUs come and go all the time leaves the
+ * summary alone.
  *
  * Context: alloc and free may sleep; the rest runs anywhere, interrupts included, and
  * waits for nobody. CPU numbers must be those of possible CPUs; they are not checked.
@@ -35,31 +42,21 @@
 #include "shard_plan.h"
 #include "shard_summary.h"
 
-enum overload_state {
-	OVERLOAD_NONE,
-	OVERLOAD_ONLY_ME,
-	OVERLOAD_OTHERS,
-};
+/* What overload_query() found: an OR of these, 0 for nobody. */
+#define OVERLOAD_SELF 1u /* who asks is overloaded itself */
+#define OVERLOAD_NEAR 2u /* another CPU of its shard is */
+#define OVERLOAD_WIDE 4u /* a CPU of another shard is, and has a task that may leave that shard */
 
-/**
- * struct overload_part - CPUs of one shard among 64 consecutive CPU numbers
- * @pos: their positions in the shard
- * @shard: the shard
- */
-struct overload_part {
-	u64 pos;
-	u32 shard;
-};
+/* Values of a CPU's byte. */
+#define OVERLOAD_BYTE	   1u
+#define OVERLOAD_BYTE_WIDE 3u
 
 /**
  * struct overload - the set
- * @map: by CPU: 1 when it is overloaded
- * @summary: by shard: it may have an overloaded CPU; NULL for a single shard
+ * @map: by CPU: 0, OVERLOAD_BYTE or OVERLOAD_BYTE_WIDE
+ * @summary: by shard: it may have a wide CPU; NULL for a single shard
  * @slot: the plan's table by CPU number
- * @part: parts of all windows of 64 CPU numbers, window after window
  * @words: words of the longest line
- * @bytes: memory of this header with its tables
- * @first_part: by window: its first part; one more at the end
  *
  * All of it but the lines of @map and @summary is read-only.
  */
@@ -67,10 +64,7 @@ struct overload {
 	struct bytemap *map;
 	struct shard_summary *summary;
 	const struct shard_slot *slot;
-	const struct overload_part *part;
 	u32 words;
-	size_t bytes;
-	u32 first_part[];
 };
 
 /**
@@ -91,16 +85,18 @@ void overload_free(struct overload *o);
  * overload_set() - the CPU has tasks to push
  * @o: the set
  * @cpu: CPU number; the caller holds its run-queue lock
+ * @wide: one of them may run on a CPU of another shard. With a single shard it does not matter
  *
- * Ordering: a full barrier after the store: pairs with that in overload_query(),
- * push_walk_request() (see cpupri.c) and overload_tidy(). Lines touched: the shard's line,
- * written; the summary's, read, and written when the shard was tidied away.
+ * Also to say that this has changed. Ordering: a full barrier after the store: pairs with that
+ * in overload_query(), push_walk_request() (see cpupri.c) and overload_tidy(). Lines touched: the
+ * shard's line, written; the summary's when @wide, read, and written when the shard was
+ * tidied away.
  */
-static port_always_inline void overload_set(struct overload *o, u32 cpu)
+static port_always_inline void overload_set(struct overload *o, u32 cpu, bool wide)
 {
-	bytemap_set(o->map, cpu, 1);
+	bytemap_set(o->map, cpu, wide ? OVERLOAD_BYTE_WIDE : OVERLOAD_BYTE);
 	smp_mb();
-	if (o->summary && !shard_summary_is_occupied(o->summary, o->slot[cpu].shard))
+	if (wide && o->summary && !shard_summary_is_occupied(o->summary, o->slot[cpu].shard))
 		shard_summary_mark(o->summary, o->slot[cpu].shard);
 }
 
@@ -134,34 +130,42 @@ static inline bool overload_test(const struct overload *o, u32 cpu)
  * @o: the set
  * @this_cpu: CPU number of who asks
  *
- * Return: OVERLOAD_OTHERS as soon as another CPU is seen; OVERLOAD_ONLY_ME when nobody but
- * @this_cpu is, OVERLOAD_NONE when nobody is. Ordering: full barrier before: the caller's
- * lower level is visible before it looks. Lines touched: own shard's; then, unless it has
- * another overloaded CPU, the summary's, read, and those of shards that it names, nearest first,
- * up to one with an overloaded CPU.
+ * Return: an OR of OVERLOAD_SELF, OVERLOAD_NEAR and OVERLOAD_WIDE. Ordering: full barrier before:
+ * the caller's lower level is visible before it looks. Lines touched: own shard's; the summary's,
+ * read; those of shards that it names, nearest first, up to one with a wide CPU.
  */
-enum overload_state overload_query(const struct overload *o, u32 this_cpu);
+u32 overload_query(const struct overload *o, u32 this_cpu);
 
 /**
- * overload_next() - the overloaded CPU that follows in order of CPU numbers
+ * overload_next_near() - the overloaded CPU of a shard that follows
  * @o: the set
- * @cpu: CPU number, need not be in the set nor be possible; -1: from the start
+ * @shard: the shard
+ * @cpu: CPU number, of @shard, need not be in the set; -1: from the start
  *
  * For a walk that is kept between calls, as when one CPU after the other is sent an
- * interrupt. Return: its CPU number, -1 when there is none after @cpu. Ordering: none.
- * Lines touched: those of shards with CPUs behind @cpu, in order of CPU numbers, up to the hit.
+ * interrupt; in order of topology. Return: its CPU number, -1 when there is none after @cpu.
+ * Ordering: none. Lines touched: the shard's.
  */
-s64 overload_next(const struct overload *o, s64 cpu);
+s64 overload_next_near(const struct overload *o, u32 shard, s64 cpu);
 
 /**
- * overload_tidy() - if nobody in the CPU's shard is overloaded, let the summary say so
+ * overload_next_wide() - the wide CPU that follows, of all shards
+ * @o: the set
+ * @cpu: CPU number, need not be in the set; -1: from the start
+ *
+ * The same for the whole machine. Lines touched: the shards' from that of @cpu on, up to the hit.
+ */
+s64 overload_next_wide(const struct overload *o, s64 cpu);
+
+/**
+ * overload_tidy() - if nobody in the CPU's shard is wide, let the summary say so
  * @o: the set
  * @cpu: CPU number
  *
  * From a tick or the like, a few times a second for each shard; the longer between, the fewer
  * writes of the summary where CPUs come and go. Need not be called at all. Ordering: none that
  * a caller could use. Lines touched: the summary's, read; when the shard is named there, its line,
- * read; when that is empty, the summary's, written.
+ * read; when nobody in it is wide, the summary's, written.
  */
 void overload_tidy(struct overload *o, u32 cpu);
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * The state of the push walk: a CPU that has become free lets an interrupt travel from one
- * overloaded CPU to the next, each of which pushes what it has. One walk at a time; a request
- * that comes while one is under way makes it go round once more.
+ * The state of a push walk: a CPU that has become free lets an interrupt travel from one
+ * overloaded CPU to the next, each of which pushes what it has. One interrupt at a time; a
+ * request that comes while it is under way makes it go round once more. A user of the overload
+ * set has a walk for each shard, over overload_next_near(), and one for the machine, over
+ * overload_next_wide().
  *
  * Concurrency of operations on one walk:
  *
@@ -13,6 +15,11 @@
  *
  * "One walker": only whoever carries the walk may call it: the CPU whose request started
  * it, then the CPU that it sent the interrupt to, and so on.
+ *
+ * Who frees a walk first makes sure that nobody can request it any more, then that its state is
+ * PUSH_WALK_IDLE, then that whoever brought it there is out of push_walk_again() (in Linux
+ * an RCU grace period later, the interrupt's handler being a reader). So a walk needs no
+ * reference count of what it belongs to, which every walk of the machine would write twice.
  *
  * Context: runs anywhere, interrupts included, lock-free. Lines touched: the walk's own.
  * Where the walk stands is not kept: it stands on the CPU that the interrupt runs on.

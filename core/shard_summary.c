@@ -84,7 +84,8 @@ void shard_summary_mark(struct shard_summary *s, u32 shard)
 	smp_mb__after_atomic();
 }
 
-void shard_summary_clean_words(struct shard_summary *s, u32 shard, const u64 *line, u32 words)
+void shard_summary_clean_words(struct shard_summary *s, u32 shard, const u64 *line, u32 words,
+			       u64 bits)
 {
 	u64 *word = &s->word[shard / SHARD_SUMMARY_SHARDS];
 	u64 occupied = shard_summary_occupied(shard);
@@ -105,7 +106,7 @@ void shard_summary_clean_words(struct shard_summary *s, u32 shard, const u64 *li
 	 */
 	smp_mb__after_atomic();
 	for (u32 i = 0; i < words; i++)
-		if (READ_ONCE(line[i])) { /* C4 */
+		if (READ_ONCE(line[i]) & bits) { /* C4 */
 			port_or64(word, occupied);
 			break;
 		}

@@ -134,8 +134,9 @@ u32 shard_summary_next(const struct shard_summary *s, u32 shard, u32 end);
  * shard_summary_clean_words() - a searcher read the shard's line as empty
  * @s: the summary
  * @shard: the shard
- * @line: the words that it read as 0
+ * @line: the words that it read as empty
  * @words: how many
+ * @bits: of each word, those that count; the same in either byte order
  *
  * Takes the shard's occupied bit away if the line is still empty and nobody else
  * is at it; else changes nothing in the end.
@@ -144,7 +145,8 @@ u32 shard_summary_next(const struct shard_summary *s, u32 shard, u32 end);
  * pairs with shard_summary_note(). Lines touched: one of the summary, written;
  * the shard's line, read. Nothing is written when the bit is clear already.
  */
-void shard_summary_clean_words(struct shard_summary *s, u32 shard, const u64 *line, u32 words);
+void shard_summary_clean_words(struct shard_summary *s, u32 shard, const u64 *line, u32 words,
+			       u64 bits);
 
 /**
  * shard_summary_clean() - the same for a line of one word
@@ -154,7 +156,7 @@ void shard_summary_clean_words(struct shard_summary *s, u32 shard, const u64 *li
  */
 static inline void shard_summary_clean(struct shard_summary *s, u32 shard, const u64 *line)
 {
-	shard_summary_clean_words(s, shard, line, 1);
+	shard_summary_clean_words(s, shard, line, 1, ~0ull);
 }
 
 #endif /* SHARD_SUMMARY_H */

@@ -31,7 +31,7 @@ static port_always_inline bool overload_has(const struct rd *rd, u32 cpu)
 	return sbm_test(rd->root->rto_mask, cpu);
 }
 
-static s64 next(const struct rd *rd, s64 cpu)
+static s64 next_overloaded(const struct rd *rd, s64 cpu)
 {
 	return cpu < 0 ? sbm_first_cpu(rd->root->rto_mask)
 		       : sbm_next_cpu(rd->root->rto_mask, (u32)cpu);
@@ -68,7 +68,7 @@ static port_always_inline bool overload_has(const struct rd *rd, u32 cpu)
 	return READ_ONCE(rd->root->rto_mask[cpu / 64]) >> cpu % 64 & 1;
 }
 
-static s64 next(const struct rd *rd, s64 cpu)
+static s64 next_overloaded(const struct rd *rd, s64 cpu)
 {
 	const unsigned long *mask = rd->root->rto_mask;
 	u32 from = (u32)(cpu + 1);
@@ -172,7 +172,7 @@ static size_t overload_bytes(const struct rd *rd)
 
 #endif
 
-static void overload_set_cpu(struct rd *rd, u32 cpu)
+static void overload_set_cpu(struct rd *rd, u32 cpu, bool wide)
 {
 	overload_mark(rd, cpu, true);
 	smp_wmb(); /* pairs with the read barrier in overloaded() */
@@ -185,14 +185,20 @@ static void overload_clear_cpu(struct rd *rd, u32 cpu)
 	overload_mark(rd, cpu, false);
 }
 
-static enum rd_overload overloaded(const struct rd *rd, u32 this_cpu)
+static u32 overloaded(const struct rd *rd, u32 this_cpu)
 {
 	u32 count = overload_sum(rd, this_cpu);
 
 	if (!count)
-		return RD_NONE;
+		return 0;
 	smp_rmb(); /* who saw the counter sees the bit; pairs with overload_set_cpu() */
 	return count == 1 && overload_has(rd, this_cpu) ? RD_ONLY_ME : RD_OTHERS;
+}
+
+/* There is one walk, which visits everybody. */
+static s64 next(const struct rd *rd, u32 this_cpu, u32 walk, s64 cpu)
+{
+	return next_overloaded(rd, cpu);
 }
 
 /* Nothing to tidy. */

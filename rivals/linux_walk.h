@@ -18,7 +18,7 @@ static s64 next_stop(struct rd *rd)
 	ROOT_DOMAIN *root = rd->root;
 
 	for (;;) {
-		s64 cpu = next(rd, root->rto_cpu);
+		s64 cpu = next_overloaded(rd, root->rto_cpu);
 		u32 wanted;
 
 		root->rto_cpu = (s32)cpu;
@@ -40,7 +40,7 @@ static void send_work(ROOT_DOMAIN *root)
 		WRITE_ONCE(root->rto_push_work.next, 0);
 }
 
-static s64 walk_request(struct rd *rd, u32 this_cpu)
+static s64 walk_request(struct rd *rd, u32 this_cpu, u32 walk)
 {
 	ROOT_DOMAIN *root = rd->root;
 	s64 cpu = -1;
@@ -60,7 +60,7 @@ static s64 walk_request(struct rd *rd, u32 this_cpu)
 	return cpu;
 }
 
-static void walk_arrive(struct rd *rd, u32 this_cpu)
+static void walk_arrive(struct rd *rd, u32 this_cpu, u32 walk)
 {
 	struct irq_work *work = &rd->root->rto_push_work;
 
@@ -70,7 +70,7 @@ static void walk_arrive(struct rd *rd, u32 this_cpu)
 	smp_mb();
 }
 
-static s64 walk_next(struct rd *rd, u32 this_cpu)
+static s64 walk_next(struct rd *rd, u32 this_cpu, u32 walk)
 {
 	ROOT_DOMAIN *root = rd->root;
 	s64 cpu;

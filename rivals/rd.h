@@ -28,8 +28,12 @@
 #include "cpupri.h"
 #include "shard_plan.h"
 
-/* Who has more than one runnable RT task, as the pull side asks. */
-enum rd_overload { RD_NONE, RD_ONLY_ME, RD_OTHERS };
+/* Who has pushable RT tasks, as the pull side asks: an OR of these, 0 for nobody. */
+enum rd_overload {
+	RD_ONLY_ME = 1, /* the caller's CPU, and nobody else that it should know of */
+	RD_OTHERS = 2,	/* CPUs that walk 0 visits */
+	RD_FAR = 4,	/* CPUs that walk 1 visits, for a layout that has two */
+};
 
 struct rd;
 
@@ -49,13 +53,18 @@ struct rd;
  * @find_near: the same for a caller that takes one CPU, rather near @home_cpu, where the task ran
  *	last. Where the level is CPUPRI_NORMAL, @found (not NULL) may lack CPUs farther away than
  *	one that is in it; Linux has no such search, its layouts do as @find
- * @overload_set: the CPU has pushable RT tasks
+ * @only_waiting: the CPU shall be in the overload set only while a pushable task waits that does
+ *	not outrank the running one: what outranks it will run here, and nobody may take it
+ * @tells_wide: @overload_set wants to know @wide, and there are two walks
+ * @overload_set: the CPU has pushable RT tasks; @wide: one of them may run outside of the CPU's
+ *	shard. Also called when only that changes
  * @overload_clear: it has none any more
- * @overloaded: is anybody? If not RD_NONE, the bit that made it so is visible to @next
- * @next: first overloaded CPU after @cpu (-1: from the start) in number order, or in that of
- *	topology for a layout that says so in @by_index; -1: none
+ * @overloaded: is anybody? An OR of enum rd_overload; what made it so is visible to @next
+ * @next: first CPU after @cpu (-1: from the start) that a walk of @this_cpu's visits: in number
+ *	order, or in that of topology for a layout that says so in @by_index; -1: none. @walk: 0 or,
+ *	after RD_FAR, 1
  * @tidy: called from the tick of each CPU a few times a second
- * @walk_request: somebody wants every overloaded CPU to push. Returns the CPU to interrupt, on
+ * @walk_request: @this_cpu wants the CPUs that a walk visits to push. Returns the CPU to interrupt, on
  *	which walk_arrive() and, when it has pushed, walk_next() are then called, or -1: a walk
  *	that starts over after this call is under way, or there is nobody to visit
  * @walk_arrive: the interrupt has come
@@ -67,6 +76,8 @@ struct rd;
 struct rd_ops {
 	const char *name;
 	bool by_index;
+	bool only_waiting;
+	bool tells_wide;
 	struct rd *(*create)(const struct shard_topo *topo, const struct shard_plan *plan,
 			     const unsigned long *span);
 	void (*destroy)(struct rd *rd);
@@ -75,14 +86,14 @@ struct rd_ops {
 		    unsigned long *found, bool (*fits)(u32 cpu, void *arg), void *arg);
 	int (*find_near)(struct rd *rd, int level, u32 home_cpu, const unsigned long *allowed,
 			 unsigned long *found, bool (*fits)(u32 cpu, void *arg), void *arg);
-	void (*overload_set)(struct rd *rd, u32 cpu);
+	void (*overload_set)(struct rd *rd, u32 cpu, bool wide);
 	void (*overload_clear)(struct rd *rd, u32 cpu);
-	enum rd_overload (*overloaded)(const struct rd *rd, u32 this_cpu);
-	s64 (*next)(const struct rd *rd, s64 cpu);
+	u32 (*overloaded)(const struct rd *rd, u32 this_cpu);
+	s64 (*next)(const struct rd *rd, u32 this_cpu, u32 walk, s64 cpu);
 	void (*tidy)(struct rd *rd, u32 cpu);
-	s64 (*walk_request)(struct rd *rd, u32 this_cpu);
-	void (*walk_arrive)(struct rd *rd, u32 this_cpu);
-	s64 (*walk_next)(struct rd *rd, u32 this_cpu);
+	s64 (*walk_request)(struct rd *rd, u32 this_cpu, u32 walk);
+	void (*walk_arrive)(struct rd *rd, u32 this_cpu, u32 walk);
+	s64 (*walk_next)(struct rd *rd, u32 this_cpu, u32 walk);
 	u8 *(*flag)(struct rd *rd);
 	size_t (*map_bytes)(const struct rd *rd);
 };

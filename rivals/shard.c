@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Ours: levels and overload in one byte a CPU each, a line a shard (core/cpupri.c,
- * core/overload.c), and one word for the walk (core/push_walk.c).
+ * core/overload.c), and one word for each push walk (core/push_walk.c).
+ *
+ * There is a walk a shard, which visits the overloaded CPUs of the shard, and one for the machine,
+ * which visits wide ones. A CPU that becomes free asks for those of the two that have
+ * somebody to visit: pinned workloads of different shards do not share a walk.
  *
  * The root domain has what is only read on its first line, and every field that is written
- * apart from it. The walk's interrupt is no field of it: there is one walk at a time, and
- * the target's own work item in its run queue does.
+ * apart from it. A walk takes no reference of it: see push_walk.h on who may free one.
  */
 #include "atomics.h"
 #include "cpupri.h"
@@ -20,7 +23,7 @@ struct root_domain_shard {
 	/* Read by everyone, never written once made. */
 	struct cpupri cpupri;
 	struct overload *rto;
-	unsigned long *active; /* Linux: a global */
+	struct push_walk **shard_walk; /* by shard */
 
 	/* Deadline tasks, the domain's life, and what is seldom asked for. */
 	u32 refcount port_cacheline_aligned;
@@ -34,8 +37,8 @@ struct root_domain_shard {
 	struct cpudl cpudl;
 	u64 visit_gen;
 
-	/* Read by every CPU that becomes free. */
-	struct push_walk rto_walk;
+	/* Read by every CPU that becomes free while another shard has wide CPUs. */
+	struct push_walk wide_walk;
 
 	/* Read at every newly idle balance and enqueue, written when it changes. */
 	u8 overloaded port_cacheline_aligned;
@@ -43,16 +46,47 @@ struct root_domain_shard {
 };
 
 static_assert(offsetof(struct root_domain_shard, refcount) == PORT_CACHELINE, "read-only line");
-static_assert(offsetof(struct root_domain_shard, rto_walk) % PORT_CACHELINE == 0, "own line");
+static_assert(offsetof(struct root_domain_shard, wide_walk) % PORT_CACHELINE == 0, "own line");
 static_assert(sizeof(struct root_domain_shard) == 5 * PORT_CACHELINE, "stock: 29 lines");
 
 struct rd {
 	struct root_domain_shard root;
+	unsigned long *active; /* Linux: a global */
 	struct mask_slab slab;
 };
 
+/* A line a shard, on its node, as it is requested by that shard's CPUs only. */
+static bool make_walks(struct rd *rd, const struct shard_plan *plan)
+{
+	push_walk_init(&rd->root.wide_walk);
+	rd_label("walks by shard", NULL);
+	rd->root.shard_walk = port_alloc(plan->nr_shards * sizeof(*rd->root.shard_walk), -1);
+	if (!rd->root.shard_walk)
+		return false;
+	rd_label("push walk", "struct push_walk");
+	for (u32 i = 0; i < plan->nr_shards; i++) {
+		struct push_walk *walk = port_alloc(sizeof(*walk), plan->shard[i].node);
+
+		if (!walk)
+			return false;
+		push_walk_init(walk);
+		rd->root.shard_walk[i] = walk;
+	}
+	return true;
+}
+
+static void free_walks(struct rd *rd)
+{
+	u32 nr = rd->root.rto ? rd->root.rto->map->plan->nr_shards : 0;
+
+	for (u32 i = 0; rd->root.shard_walk && i < nr; i++)
+		port_free(rd->root.shard_walk[i], sizeof(struct push_walk));
+	port_free(rd->root.shard_walk, nr * sizeof(*rd->root.shard_walk));
+}
+
 static void destroy(struct rd *rd)
 {
+	free_walks(rd);
 	if (rd->root.cpupri.map)
 		cpupri_cleanup(&rd->root.cpupri);
 	overload_free(rd->root.rto);
@@ -68,19 +102,18 @@ static bool fill(struct rd *rd, u32 nr_cpus, const struct shard_plan *plan,
 		return false;
 	rd->root.span = mask_slab_take(&rd->slab);
 	rd->root.online = mask_slab_take(&rd->slab);
-	rd->root.active = mask_slab_take(&rd->slab);
+	rd->active = mask_slab_take(&rd->slab);
 	rd->root.dlo_mask = mask_slab_take(&rd->slab);
 	rd->root.cpudl.free_cpus = mask_slab_take(&rd->slab);
 	for (u32 i = 0; i < rd->slab.words; i++)
-		rd->root.span[i] = rd->root.online[i] = rd->root.active[i] = span[i];
+		rd->root.span[i] = rd->root.online[i] = rd->active[i] = span[i];
 	rd->root.refcount = 1;
-	push_walk_init(&rd->root.rto_walk);
 	rd_label("cpupri", "struct rd_byte_line");
 	if (!cpupri_init(&rd->root.cpupri, plan))
 		return false;
 	rd_label("overload set", "struct rd_byte_line");
 	rd->root.rto = overload_alloc(plan);
-	return rd->root.rto;
+	return rd->root.rto && make_walks(rd, plan);
 }
 
 static struct rd *create(const struct shard_topo *topo, const struct shard_plan *plan,
@@ -106,20 +139,20 @@ static void set_level(struct rd *rd, u32 cpu, int level)
 static int find(struct rd *rd, int level, u32 this_cpu, const unsigned long *allowed,
 		unsigned long *found, bool (*fits)(u32 cpu, void *arg), void *arg)
 {
-	return cpupri_find_fitness(&rd->root.cpupri, level, this_cpu, allowed, rd->root.active,
-				   found, fits, arg);
+	return cpupri_find_fitness(&rd->root.cpupri, level, this_cpu, allowed, rd->active, found,
+				   fits, arg);
 }
 
 static int find_near(struct rd *rd, int level, u32 home_cpu, const unsigned long *allowed,
 		     unsigned long *found, bool (*fits)(u32 cpu, void *arg), void *arg)
 {
-	return cpupri_find_near(&rd->root.cpupri, level, home_cpu, allowed, rd->root.active, found,
-				fits, arg);
+	return cpupri_find_near(&rd->root.cpupri, level, home_cpu, allowed, rd->active, found, fits,
+				arg);
 }
 
-static void overload_set_cpu(struct rd *rd, u32 cpu)
+static void overload_set_cpu(struct rd *rd, u32 cpu, bool wide)
 {
-	overload_set(rd->root.rto, cpu);
+	overload_set(rd->root.rto, cpu, wide);
 }
 
 static void overload_clear_cpu(struct rd *rd, u32 cpu)
@@ -127,22 +160,26 @@ static void overload_clear_cpu(struct rd *rd, u32 cpu)
 	overload_clear(rd->root.rto, cpu);
 }
 
-static enum rd_overload overloaded(const struct rd *rd, u32 this_cpu)
+static u32 overloaded(const struct rd *rd, u32 this_cpu)
 {
-	switch (overload_query(rd->root.rto, this_cpu)) {
-	case OVERLOAD_NONE:
-		return RD_NONE;
-	case OVERLOAD_ONLY_ME:
+	u32 who = overload_query(rd->root.rto, this_cpu);
+
+	if (who == OVERLOAD_SELF)
 		return RD_ONLY_ME;
-	case OVERLOAD_OTHERS:
-		break;
-	}
-	return RD_OTHERS;
+	return (who & OVERLOAD_NEAR ? RD_OTHERS : 0) | (who & OVERLOAD_WIDE ? RD_FAR : 0);
 }
 
-static s64 next(const struct rd *rd, s64 cpu)
+enum { WALK_SHARD, WALK_WIDE };
+
+static u32 shard_of(const struct rd *rd, u32 cpu)
 {
-	return overload_next(rd->root.rto, cpu);
+	return rd->root.rto->slot[cpu].shard;
+}
+
+static s64 next(const struct rd *rd, u32 this_cpu, u32 walk, s64 cpu)
+{
+	return walk == WALK_WIDE ? overload_next_wide(rd->root.rto, cpu)
+				 : overload_next_near(rd->root.rto, shard_of(rd, this_cpu), cpu);
 }
 
 static void tidy(struct rd *rd, u32 cpu)
@@ -150,40 +187,37 @@ static void tidy(struct rd *rd, u32 cpu)
 	overload_tidy(rd->root.rto, cpu);
 }
 
+static struct push_walk *walk_of(struct rd *rd, u32 this_cpu, u32 walk)
+{
+	return walk == WALK_WIDE ? &rd->root.wide_walk
+				 : rd->root.shard_walk[shard_of(rd, this_cpu)];
+}
+
 /* The next stop of a walk that the caller carries. */
-static s64 next_stop(struct rd *rd, s64 cpu)
+static s64 next_stop(struct rd *rd, u32 this_cpu, u32 walk, s64 cpu)
 {
 	for (;;) {
-		cpu = overload_next(rd->root.rto, cpu);
-		if (cpu >= 0 || !push_walk_again(&rd->root.rto_walk))
+		cpu = next(rd, this_cpu, walk, cpu);
+		if (cpu >= 0 || !push_walk_again(walk_of(rd, this_cpu, walk)))
 			return cpu;
 	}
 }
 
-static s64 walk_request(struct rd *rd, u32 this_cpu)
+static s64 walk_request(struct rd *rd, u32 this_cpu, u32 walk)
 {
-	s64 cpu;
-
-	if (!push_walk_request(&rd->root.rto_walk))
+	if (!push_walk_request(walk_of(rd, this_cpu, walk)))
 		return -1;
-	cpu = next_stop(rd, -1);
-	if (cpu >= 0)
-		atomic_inc32(&rd->root.refcount);
-	return cpu;
+	return next_stop(rd, this_cpu, walk, -1);
 }
 
-static void walk_arrive(struct rd *rd, u32 this_cpu)
+static void walk_arrive(struct rd *rd, u32 this_cpu, u32 walk)
 {
 }
 
 /* The walk stands where the interrupt runs. */
-static s64 walk_next(struct rd *rd, u32 this_cpu)
+static s64 walk_next(struct rd *rd, u32 this_cpu, u32 walk)
 {
-	s64 cpu = next_stop(rd, this_cpu);
-
-	if (cpu < 0)
-		atomic_dec32(&rd->root.refcount);
-	return cpu;
+	return next_stop(rd, this_cpu, walk, this_cpu);
 }
 
 static u8 *flag(struct rd *rd)
@@ -204,12 +238,15 @@ static size_t summary_size(const struct overload *rto)
 static size_t map_bytes(const struct rd *rd)
 {
 	return sizeof(rd->root.cpupri) + rd->root.cpupri.bytes + map_size(rd->root.cpupri.map) +
-	       sizeof(rd->root.rto) + rd->root.rto->bytes + map_size(rd->root.rto->map) +
+	       sizeof(rd->root.rto) + sizeof(*rd->root.rto) + map_size(rd->root.rto->map) +
 	       summary_size(rd->root.rto);
 }
 
 const struct rd_ops rd_shard = {
 	.name = "shard",
+	.by_index = true,
+	.only_waiting = true,
+	.tells_wide = true,
 	.create = create,
 	.destroy = destroy,
 	.set_level = set_level,

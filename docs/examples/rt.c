@@ -19,9 +19,20 @@ static void print_lowest(const struct cpupri *pri, int level, u32 from,
 		printf("level %d: no CPU\n", level);
 }
 
+/* Whom could the CPU take tasks from? */
+static const char *told(const struct overload *overload, u32 cpu)
+{
+	u32 who = overload_query(overload, cpu);
+
+	if (who & OVERLOAD_NEAR)
+		return "a neighbour";
+	if (who & OVERLOAD_WIDE)
+		return "one of another shard";
+	return who ? "only me" : "nobody";
+}
+
 int main(int argc, char **argv)
 {
-	static const char *const state[] = { "nobody", "only me", "others" };
 	struct shard_plan *plan = example_plan(argc, argv);
 	struct overload *overload = overload_alloc(plan);
 	unsigned long *allowed = example_mask(plan), *lowest = example_mask(plan);
@@ -39,13 +50,12 @@ int main(int argc, char **argv)
 	print_lowest(&pri, 80, a, allowed, lowest);
 	print_lowest(&pri, 50, a, allowed, lowest);
 
-	/* CPU a got a second task that it cannot run */
-	overload_set(overload, a);
-	printf("CPU %u: %s, CPU %u: %s\n", a, state[overload_query(overload, a)], b,
-	       state[overload_query(overload, b)]);
-	printf("first to pull from: CPU %lld\n", (long long)overload_next(overload, -1));
+	/* CPU a got a second task that it cannot run; it may run on any CPU */
+	overload_set(overload, a, true);
+	printf("CPU %u: %s, CPU %u: %s\n", a, told(overload, a), b, told(overload, b));
+	printf("first to pull from: CPU %lld\n", (long long)overload_next_wide(overload, -1));
 	overload_clear(overload, a);
-	printf("CPU %u: %s\n", b, state[overload_query(overload, b)]);
+	printf("CPU %u: %s\n", b, told(overload, b));
 
 	cpupri_cleanup(&pri);
 	overload_free(overload);

@@ -99,13 +99,14 @@ static struct rt_task *pushable_for(const struct rt_rq *rq, u32 cpu)
 	return NULL;
 }
 
-/* Go round the overloaded CPUs oneself. */
-static void pull_from_all(struct rt_cpu *me, struct rt_rq *rq)
+/* Go round the overloaded CPUs of a walk oneself. */
+static void pull_from_all(struct rt_cpu *me, struct rt_rq *rq, u32 walk)
 {
 	const struct rd_ops *ops = me->rt->ops;
 	bool moved = false;
 
-	for (s64 cpu = ops->next(rq->rd, -1); cpu >= 0; cpu = ops->next(rq->rd, cpu)) {
+	for (s64 cpu = ops->next(rq->rd, rq->cpu, walk, -1); cpu >= 0;
+	     cpu = ops->next(rq->rd, rq->cpu, walk, cpu)) {
 		struct rt_rq *from = rt_rq_of(me, (u32)cpu);
 		struct rt_task *p;
 
@@ -128,15 +129,19 @@ static void pull_from_all(struct rt_cpu *me, struct rt_rq *rq)
 void rt_pull(struct rt_cpu *me, struct rt_rq *rq)
 {
 	u64 begin = sim_now();
-	enum rd_overload who = me->rt->ops->overloaded(rq->rd, rq->cpu);
+	u32 who = me->rt->ops->overloaded(rq->rd, rq->cpu);
 
 	me->stats.pull_time += sim_now() - begin;
 	me->stats.pulls++;
-	if (who != RD_OTHERS)
+	if (!(who & (RD_OTHERS | RD_FAR)))
 		return;
 	me->stats.pulls_asked++;
-	if (me->rt->push_ipi)
-		rt_tell_to_push(me, rq);
-	else
-		pull_from_all(me, rq);
+	for (u32 walk = 0; walk < 2; walk++) {
+		if (!(who & (walk ? RD_FAR : RD_OTHERS)))
+			continue;
+		if (me->rt->push_ipi)
+			rt_tell_to_push(me, rq, walk);
+		else
+			pull_from_all(me, rq, walk);
+	}
 }

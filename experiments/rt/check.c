@@ -107,11 +107,12 @@ static void check_levels(struct look *l, const struct rt_rq *rq)
 	free(only);
 }
 
-static u32 in_overload_set(const struct rt *rt, const struct rt_rq *rq)
+static u32 in_overload_set(const struct rt *rt, const struct rt_rq *rq, u32 walk)
 {
 	u32 found = 0, visited = 0;
 
-	for (s64 cpu = rt->ops->next(rq->rd, -1); cpu >= 0; cpu = rt->ops->next(rq->rd, cpu)) {
+	for (s64 cpu = rt->ops->next(rq->rd, rq->cpu, walk, -1); cpu >= 0;
+	     cpu = rt->ops->next(rq->rd, rq->cpu, walk, cpu)) {
 		found += cpu == rq->cpu;
 		if (++visited > rt->nr_cpus)
 			wrong(rq, "length of a walk over the overload set", visited, rt->nr_cpus);
@@ -119,10 +120,22 @@ static u32 in_overload_set(const struct rt *rt, const struct rt_rq *rq)
 	return found;
 }
 
+static bool leaves_shard(const struct rt *rt, const struct rt_rq *rq, const struct rt_task *p)
+{
+	for (u32 i = 0; i < rt->nr_cpus; i++) {
+		u32 cpu = rt->cpus[i].number;
+
+		if (rt_may_run(p, cpu) &&
+		    rt->plan->slot[cpu].shard != rt->plan->slot[rq->cpu].shard)
+			return true;
+	}
+	return false;
+}
+
 static void check_pushable(const struct rt *rt, const struct rt_rq *rq)
 {
 	s32 level = RT_LEVELS;
-	u32 n = 0;
+	u32 n = 0, wide = 0;
 
 	for (struct rt_list *i = rq->pushable.next; i != &rq->pushable; i = i->next, n++) {
 		const struct rt_task *p = rt_list_item(i, struct rt_task, push_node);
@@ -130,9 +143,13 @@ static void check_pushable(const struct rt *rt, const struct rt_rq *rq)
 		same(rq, "whether a task on the pushable list is pushable", p->pushable, 1);
 		same(rq, "order of pushable tasks", p->level <= level, 1);
 		level = p->level;
+		wide += rt->ops->tells_wide && leaves_shard(rt, rq, p);
 	}
-	same(rq, "overloaded", rq->overloaded, n > 0);
-	same(rq, "presence in the overload set", in_overload_set(rt, rq), n > 0);
+	same(rq, "pushable tasks that may leave the shard", rq->nr_wide, wide);
+	same(rq, "overloaded", rq->overloaded, n ? wide ? RT_OVERLOADED_WIDE : RT_OVERLOADED : 0);
+	same(rq, "presence in the overload set", in_overload_set(rt, rq, 0), n > 0);
+	if (rt->ops->tells_wide)
+		same(rq, "presence among wide CPUs", in_overload_set(rt, rq, 1), wide > 0);
 	if (!n)
 		return;
 	same(rq, "level of the first pushable task", rq->next_level, rt_first_pushable(rq)->level);

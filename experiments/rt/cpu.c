@@ -79,6 +79,9 @@ void rt_yield(struct rt_cpu *me)
 
 /* ---- interrupts ---- */
 
+/* Each CPU once in so many ticks, so that a shard's are spread over the seconds. */
+#define TICKS_A_TIDY 256
+
 static void tick(struct rt_cpu *me)
 {
 	sim_spend(me->rt->costs.tick);
@@ -88,6 +91,8 @@ static void tick(struct rt_cpu *me)
 	rt_unlock(&me->rq->lock);
 	while (me->next_tick <= sim_now())
 		me->next_tick += me->rt->costs.tick_period;
+	if (!(++me->tick % TICKS_A_TIDY))
+		me->rt->ops->tidy(me->rq->rd, me->number);
 	me->stats.ticks++;
 }
 
@@ -178,6 +183,7 @@ void rt_body(u32 index, void *arg)
 	struct rt_cpu *me = &rt->cpus[index];
 
 	me->salt = sim_random();
+	me->tick = (u32)(me->salt >> 32);
 	me->next_tick = sim_now() + me->salt % rt->costs.tick_period;
 	me->in_kernel = true;
 	rt->in_kernel++;

@@ -6,41 +6,49 @@
  *
  * Why a request is never lost is for the layout to say, which keeps the walk's state: either the
  * request starts a walk, or one that is under way begins another round after it. Here: there
- * is one walk at a time, so that one word a CPU (irq_work) can say that it has arrived.
+ * is one interrupt a walk, and a CPU is visited by its shard's walk and the machine's only, so that a
+ * bit of one word a CPU (irq_work) for each of these two can say that it has arrived.
  */
 #include "rq.h"
 
-static void send(struct rt_cpu *me, u32 cpu)
+static void send(struct rt_cpu *me, u32 walk, u32 cpu)
 {
 	me->stats.steps++;
-	if (!port_xchg64(&rt_rq_of(me, cpu)->irq_work, 1))
+	if (!port_fetch_or64(&rt_rq_of(me, cpu)->irq_work, 1ull << walk))
 		rt_kick(me, cpu);
 }
 
-void rt_tell_to_push(struct rt_cpu *me, struct rt_rq *rq)
+void rt_tell_to_push(struct rt_cpu *me, struct rt_rq *rq, u32 walk)
 {
-	s64 cpu = me->rt->ops->walk_request(rq->rd, rq->cpu);
+	s64 cpu = me->rt->ops->walk_request(rq->rd, rq->cpu, walk);
 
 	if (cpu < 0)
 		return;
 	me->stats.walks++;
-	send(me, (u32)cpu);
+	send(me, walk, (u32)cpu);
 }
 
-/* The walk has arrived on this CPU. */
+/* A walk has arrived on this CPU, or two. */
 void rt_push_work(struct rt_cpu *me)
 {
 	struct rt_rq *rq = me->rq;
-	s64 cpu;
+	u64 arrived = port_xchg64(&rq->irq_work, 0);
 
-	port_xchg64(&rq->irq_work, 0);
-	me->rt->ops->walk_arrive(rq->rd, rq->cpu);
+	for (u32 walk = 0; walk < 2; walk++)
+		if (arrived >> walk & 1)
+			me->rt->ops->walk_arrive(rq->rd, rq->cpu, walk);
 	if (!rt_list_empty(&rq->pushable)) {
 		rt_lock(&rq->lock);
 		rt_push_all(me, rq);
 		rt_unlock(&rq->lock);
 	}
-	cpu = me->rt->ops->walk_next(rq->rd, rq->cpu);
-	if (cpu >= 0)
-		send(me, (u32)cpu);
+	for (u32 walk = 0; walk < 2; walk++) {
+		s64 cpu;
+
+		if (!(arrived >> walk & 1))
+			continue;
+		cpu = me->rt->ops->walk_next(rq->rd, rq->cpu, walk);
+		if (cpu >= 0)
+			send(me, walk, (u32)cpu);
+	}
 }

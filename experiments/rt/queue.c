@@ -5,11 +5,11 @@
  *
  * - level: the queue's highest RT level, running task included. When it changes, and only
  *   then, the map is told (set_level): rises in enqueue, falls in dequeue.
- * - pushable: RT tasks that are queued, do not run, and may run elsewhere. From the first one
- *   on the CPU is in the overload set, until the last one is gone. A task that is woken on an
- *   idle CPU is pushable for the short time until it runs there: every wake-up of a task that
- *   may migrate thus sets and clears its CPU's overload. That is so in Linux, and half of
- *   what makes the overload count hot.
+ * - pushable: RT tasks that are queued, do not run, and may run elsewhere. In Linux the CPU is
+ *   in the overload set from the first one on until the last one is gone. A task that is woken on
+ *   an idle CPU is pushable for the short time until it runs there: every wake-up of a task that
+ *   may migrate thus sets and clears its CPU's overload, which is half of what makes the
+ *   overload count hot. A layout may ask for CPUs where one really waits, see update_overload().
  * - the flag `overloaded`: read when the queue comes to have two or more tasks, written when
  *   it was not set. The RT class takes all its tasks out of the count and puts them back at
  *   each change, so that it reads the flag at every change that leaves two.
@@ -25,17 +25,35 @@ static void set_level(struct rt_cpu *me, struct rt_rq *rq)
 	me->stats.sets++;
 }
 
-static void set_overload(struct rt_cpu *me, struct rt_rq *rq, bool on)
+static void set_overload(struct rt_cpu *me, struct rt_rq *rq, u32 overloaded)
 {
 	u64 begin = sim_now();
 
-	rq->overloaded = on;
-	if (on)
-		me->rt->ops->overload_set(rq->rd, rq->cpu);
+	if (overloaded)
+		me->rt->ops->overload_set(rq->rd, rq->cpu, overloaded == RT_OVERLOADED_WIDE);
 	else
 		me->rt->ops->overload_clear(rq->rd, rq->cpu);
 	me->stats.overload_time += sim_now() - begin;
-	me->stats.overloads += on;
+	me->stats.overloads += overloaded && !rq->overloaded;
+	rq->overloaded = overloaded;
+}
+
+/*
+ * Tell the overload set if it must know, with @running the level of the running task. A layout that
+ * wants waiting tasks only is not told of tasks that outrank the running one: they are about
+ * to run here, so that a pull passes them over and a push reschedules instead. When the
+ * running task changes this is asked again.
+ */
+static void update_overload(struct rt_cpu *me, struct rt_rq *rq, s32 running)
+{
+	const struct rd_ops *ops = me->rt->ops;
+	const struct rt_task *last = rt_list_item(rq->pushable.prev, struct rt_task, push_node);
+	u32 overloaded = RT_NOT_OVERLOADED;
+
+	if (!rt_list_empty(&rq->pushable) && (!ops->only_waiting || last->level <= running))
+		overloaded = rq->nr_wide ? RT_OVERLOADED_WIDE : RT_OVERLOADED;
+	if (overloaded != rq->overloaded)
+		set_overload(me, rq, overloaded);
 }
 
 /* There are two or more tasks, and there were fewer, as the RT class counts. */
@@ -64,35 +82,53 @@ struct rt_task *rt_first_pushable(const struct rt_rq *rq)
 	return rt_list_item(rq->pushable.next, struct rt_task, push_node);
 }
 
-static void dequeue_pushable(struct rt_cpu *me, struct rt_rq *rq, struct rt_task *p)
+/* May the task run outside of the shard of the CPU that it is on? */
+static bool is_wide(const struct rt_cpu *me, const struct rt_rq *rq, const struct rt_task *p)
+{
+	const struct shard_plan *plan = me->rt->plan;
+	u32 shard = plan->slot[rq->cpu].shard;
+
+	if (!me->rt->ops->tells_wide)
+		return false;
+	return p->nr_allowed > plan->shard[shard].nr_cpus ||
+	       p->nr_allowed != port_popcount64(shard_gather(plan, shard, p->allowed));
+}
+
+static void unlink_pushable(struct rt_rq *rq, struct rt_task *p)
+{
+	if (!p->pushable)
+		return;
+	rt_list_del(&p->push_node);
+	p->pushable = 0;
+	rq->nr_wide -= p->wide;
+	p->wide = 0;
+}
+
+static void dequeue_pushable(struct rt_cpu *me, struct rt_rq *rq, struct rt_task *p, s32 running)
 {
 	struct rt_task *first;
 
-	if (p->pushable) {
-		rt_list_del(&p->push_node);
-		p->pushable = 0;
-	}
+	unlink_pushable(rq, p);
 	first = rt_first_pushable(rq);
 	WRITE_ONCE(rq->next_level, first ? first->level : 0);
-	if (!first && rq->overloaded)
-		set_overload(me, rq, false);
+	update_overload(me, rq, running);
 }
 
 static void enqueue_pushable(struct rt_cpu *me, struct rt_rq *rq, struct rt_task *p)
 {
 	struct rt_list *at;
 
-	if (p->pushable)
-		rt_list_del(&p->push_node);
+	unlink_pushable(rq, p);
 	for (at = rq->pushable.next; at != &rq->pushable; at = at->next)
 		if (rt_list_item(at, struct rt_task, push_node)->level < p->level)
 			break;
 	rt_list_add_before(&p->push_node, at);
 	p->pushable = 1;
+	p->wide = is_wide(me, rq, p);
+	rq->nr_wide += p->wide;
 	if (p->level > rq->next_level)
 		WRITE_ONCE(rq->next_level, p->level);
-	if (!rq->overloaded)
-		set_overload(me, rq, true);
+	update_overload(me, rq, rq->curr->level);
 }
 
 /* ---- the priority array ---- */
@@ -138,7 +174,9 @@ void rt_enqueue(struct rt_cpu *me, struct rt_rq *rq, struct rt_task *p, bool fir
 		set_level(me, rq);
 	}
 	count_rt(me, rq);
-	if (rq->curr != p && p->nr_allowed > 1)
+	if (rq->curr == p)
+		update_overload(me, rq, p->level);
+	else if (p->nr_allowed > 1)
 		enqueue_pushable(me, rq, p);
 }
 
@@ -162,7 +200,7 @@ void rt_dequeue(struct rt_cpu *me, struct rt_rq *rq, struct rt_task *p)
 		set_level(me, rq);
 	}
 	count_rt(me, rq);
-	dequeue_pushable(me, rq, p);
+	dequeue_pushable(me, rq, p, rq->curr->level);
 }
 
 void rt_requeue(struct rt_rq *rq, struct rt_task *p, bool first)
@@ -201,7 +239,7 @@ void rt_set_next(struct rt_cpu *me, struct rt_rq *rq, struct rt_task *p)
 {
 	if (p->level < 1)
 		return;
-	dequeue_pushable(me, rq, p);
+	dequeue_pushable(me, rq, p, p->level);
 	me->push |= !rt_list_empty(&rq->pushable);
 }
 

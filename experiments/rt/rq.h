@@ -40,6 +40,7 @@ enum rt_state { RT_RUNNABLE, RT_ASLEEP, RT_WAKING };
  * @run_node: on its level's list
  * @push_node: on the list of pushable tasks
  * @pushable: is on it
+ * @wide: is counted in its queue's nr_wide
  * @wait_node: on a futex's list of waiters
  * @allowed: ordinary mask, as long as the machine's CPU numbers ask
  */
@@ -52,7 +53,7 @@ struct rt_task {
 
 	struct rt_list run_node port_cacheline_aligned;
 	struct rt_list push_node;
-	u32 pushable;
+	u32 pushable, wide;
 	struct rt_list wait_node;
 
 	unsigned long allowed[] port_cacheline_aligned;
@@ -66,13 +67,14 @@ struct rt_task {
  * @rd: its root domain
  * @curr: the running task
  * @wake_list: tasks that other CPUs woke for this one
- * @irq_work: the push-IPI walk has arrived here
+ * @irq_work: a bit for each push-IPI walk that has arrived here
  * @resched: the running task is to be switched away from
  * @level: highest RT level that is queued or running; 0: none
  * @next_level: highest level of a pushable task; 0: none
  * @nr_rt: RT tasks, queued or running
  * @nr_normal: normal tasks, queued or running
- * @overloaded: has pushable tasks, and its CPU is in the root domain's overload set
+ * @nr_wide: pushable tasks that may run outside of the CPU's shard, if the layout asks
+ * @overloaded: its CPU is in the root domain's overload set: enum rt_overload
  * @used: levels with tasks
  * @pushable: tasks that could run elsewhere, highest level first
  * @normal: normal tasks
@@ -90,13 +92,16 @@ struct rt_rq {
 
 	s32 level port_cacheline_aligned;
 	s32 next_level;
-	u32 nr_rt, nr_normal, overloaded;
+	u32 nr_rt, nr_normal, nr_wide, overloaded;
 	u64 used[2];
 	struct rt_list pushable;
 
 	struct rt_list normal port_cacheline_aligned;
 	struct rt_list queue[RT_LEVELS];
 };
+
+/* What the overload set was told of a queue. */
+enum rt_overload { RT_NOT_OVERLOADED, RT_OVERLOADED, RT_OVERLOADED_WIDE };
 
 struct rt_timer {
 	u64 when;
@@ -118,6 +123,7 @@ struct rt_timer {
  * @cursor: CPU that the last even choice among equals fell on
  * @salt: see rt_salt()
  * @in_kernel: not computing: the checker waits
+ * @tick: ticks so far, from a random number on
  */
 struct rt_cpu {
 	struct rt *rt;
@@ -130,7 +136,7 @@ struct rt_cpu {
 	bool push, pull, requeue, in_kernel;
 	struct rt_timer *timer;
 	u32 nr_timers, cap_timers;
-	u32 cursor;
+	u32 cursor, tick;
 	unsigned long *lowest;		/* mask for find_lowest_rq() */
 	struct rt_stats stats, counted; /* counted: as of rt_stop() */
 };
@@ -197,7 +203,7 @@ void rt_pull(struct rt_cpu *me, struct rt_rq *rq);
 bool rt_double_lock(struct rt_rq *mine, struct rt_rq *other); /* was @mine dropped? */
 
 /* push_ipi.c */
-void rt_tell_to_push(struct rt_cpu *me, struct rt_rq *rq);
+void rt_tell_to_push(struct rt_cpu *me, struct rt_rq *rq, u32 walk);
 void rt_push_work(struct rt_cpu *me);
 
 /* wake.c */

@@ -12,11 +12,16 @@
 
 int rt_find(struct rt_cpu *me, struct rt_task *p, unsigned long *found)
 {
+	const struct rd_ops *ops = me->rt->ops;
 	struct rd *rd = rt_rq_of(me, p->cpu)->rd;
 	u64 begin = sim_now();
 	int level;
 
-	level = me->rt->ops->find(rd, p->level, me->number, p->allowed, found, NULL, NULL);
+	/* Who takes one CPU of those found takes it near the task's last one. */
+	if (found)
+		level = ops->find_near(rd, p->level, p->cpu, p->allowed, found, NULL, NULL);
+	else
+		level = ops->find(rd, p->level, me->number, p->allowed, NULL, NULL, NULL);
 	me->stats.find_time += sim_now() - begin;
 	me->stats.finds++;
 	me->stats.found += level != 0;

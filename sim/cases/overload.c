@@ -24,10 +24,10 @@ static void setup(uint32_t nr_cpus)
 	if (!o)
 		abort();
 	for (u32 cpu = 0; cpu < 4; cpu++) {
-		overload_set(o, cpu);
+		overload_set(o, cpu, true);
 		overload_clear(o, cpu);
 	}
-	explore_const(o, o->bytes);
+	explore_const(o, sizeof(*o));
 	explore_const(o->map, o->map->bytes);
 	explore_const(o->summary, offsetof(struct shard_summary, word));
 	explore_name(o->map->line[0], PORT_CACHELINE, "line 0");
@@ -44,14 +44,14 @@ static void setup_neighbours(uint32_t nr_cpus)
 static void judge(void)
 {
 	bool returned = explore_ghost_get(RETURNED);
-	enum overload_state state = overload_query(o, 3);
+	u32 state = overload_query(o, 3);
 
-	explore_check(!returned || state == OVERLOAD_OTHERS,
-		      "overload_set() had returned, and a query says %d", state);
+	explore_check(!returned || state == OVERLOAD_WIDE,
+		      "overload_set() had returned, and a query says %u", state);
 	/* A passer-by may have been who was meant, and be gone. */
-	if (state == OVERLOAD_OTHERS && (returned || !passers_by))
-		explore_check(overload_next(o, -1) == 0,
-			      "others are overloaded, and CPU 0 is not found");
+	if (state == OVERLOAD_WIDE && (returned || !passers_by))
+		explore_check(overload_next_wide(o, -1) == 0,
+			      "a wide CPU is told of, and CPU 0 is not found");
 }
 
 /* CPU 0 becomes overloaded, 1 tidies its shard, 2 asks from the other shard, 3 tidies as well. */
@@ -59,7 +59,7 @@ static void set_tidy_query(uint32_t cpu)
 {
 	switch (cpu) {
 	case 0:
-		overload_set(o, 0);
+		overload_set(o, 0, true);
 		explore_ghost_set(RETURNED, 1);
 		break;
 	case 2:
@@ -72,7 +72,7 @@ static void set_tidy_query(uint32_t cpu)
 
 static void check_named(uint32_t nr_cpus)
 {
-	explore_check(overload_query(o, 3) == OVERLOAD_OTHERS && overload_next(o, -1) == 0,
+	explore_check(overload_query(o, 3) == OVERLOAD_WIDE && overload_next_wide(o, -1) == 0,
 		      "CPU 0 is overloaded, and called nobody for ever");
 }
 
@@ -81,11 +81,11 @@ static void neighbours(uint32_t cpu)
 {
 	switch (cpu) {
 	case 0:
-		overload_set(o, 0);
+		overload_set(o, 0, true);
 		explore_ghost_set(RETURNED, 1);
 		break;
 	case 1:
-		overload_set(o, 1);
+		overload_set(o, 1, true);
 		overload_clear(o, 1);
 		break;
 	default:
@@ -96,25 +96,63 @@ static void neighbours(uint32_t cpu)
 /* Only me: nobody else ever was. */
 static void only_me(uint32_t cpu)
 {
-	enum overload_state state;
+	u32 state;
 
 	if (cpu) {
 		overload_tidy(o, 0);
 		return;
 	}
-	overload_set(o, 0);
+	overload_set(o, 0, true);
 	state = overload_query(o, 0);
-	explore_check(state == OVERLOAD_ONLY_ME, "alone, and told %d", state);
+	explore_check(state == OVERLOAD_SELF, "alone, and told %u", state);
 	overload_clear(o, 0);
 	state = overload_query(o, 0);
-	explore_check(state == OVERLOAD_NONE, "nobody is, and told %d", state);
+	explore_check(!state, "nobody is, and told %u", state);
+}
+
+/*
+ * CPU 0 is overloaded with tasks of its shard, then with one that may leave it: 1, of the same
+ * shard, sees it throughout, 2, of the other one, once the second call returned; 3 tidies.
+ */
+static void widens(uint32_t cpu)
+{
+	switch (cpu) {
+	case 0:
+		overload_set(o, 0, false);
+		explore_ghost_set(RETURNED, 1);
+		overload_set(o, 0, true);
+		explore_ghost_set(RETURNED, 2);
+		break;
+	case 1: {
+		bool returned = explore_ghost_get(RETURNED);
+		u32 state = overload_query(o, 1);
+
+		explore_check(!returned || state == OVERLOAD_NEAR,
+			      "a neighbour is overloaded, and a query says %u", state);
+		explore_check(state != OVERLOAD_NEAR || overload_next_near(o, 0, -1) == 0,
+			      "a neighbour is told of, and not found");
+		break;
+	}
+	case 2: {
+		bool returned = explore_ghost_get(RETURNED) == 2;
+		u32 state = overload_query(o, 2);
+
+		explore_check(!returned || state == OVERLOAD_WIDE,
+			      "CPU 0 is wide, and a query says %u", state);
+		explore_check(state != OVERLOAD_WIDE || overload_next_wide(o, -1) == 0,
+			      "a wide CPU is told of, and not found");
+		break;
+	}
+	default:
+		overload_tidy(o, 0);
+	}
 }
 
 /* Planted: the byte is left in the store buffer. */
 static void no_barrier(uint32_t cpu)
 {
 	if (!cpu) {
-		bytemap_set(o->map, 0, 1);
+		bytemap_set(o->map, 0, OVERLOAD_BYTE_WIDE);
 		explore_ghost_set(RETURNED, 1);
 	} else {
 		judge();
@@ -134,6 +172,8 @@ const struct explore_case explore_overload_cases[] = {
 	     3, 3, setup_neighbours, neighbours, check_named),
 	CASE("overload-only-me", "nobody, and only me, are exact while others tidy", "core", 2, 3,
 	     setup, only_me, NULL),
+	CASE("overload-widens", "a CPU that becomes wide stays seen nearby, and is seen afar",
+	     "core", 3, 4, setup, widens, check_named),
 	CASE("planted-overload-set", "planted: set() returns with its byte in the store buffer",
 	     "planted", 2, 2, setup, no_barrier, NULL),
 	{ 0 },

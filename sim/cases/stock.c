@@ -98,16 +98,16 @@ static void rise_count_first(uint32_t cpu)
 /* Who is told of others finds one; CPU 0's overload stays. */
 static void told(void)
 {
-	enum rd_overload state = overloaded(rd, 2);
+	u32 state = overloaded(rd, 2);
 
-	explore_check(state == RD_NONE || next(rd, -1) == 0,
+	explore_check(!state || next(rd, 2, 0, -1) == 0,
 		      "others are overloaded, and none is found");
 }
 
 static void overload(uint32_t cpu)
 {
 	if (!cpu)
-		overload_set_cpu(rd, 0);
+		overload_set_cpu(rd, 0, true);
 	else
 		told();
 }

@@ -47,7 +47,7 @@ int main(void)
 	overload = overload_alloc(plan);
 	if (!overload || !cpupri_init(&pri, plan))
 		return 1;
-	overload_set(overload, plan->idx_to_cpu[0]);
+	overload_set(overload, plan->idx_to_cpu[0], false);
 	if (!overload_test(overload, plan->idx_to_cpu[0]))
 		return 1;
 	overload_free(overload);

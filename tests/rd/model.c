@@ -15,7 +15,7 @@ struct model {
 	unsigned long span[TEST_MAX_WORDS];
 	bool partial; /* the root domain has not all CPUs */
 	int level[TEST_MAX_CPUS];
-	bool overloaded[TEST_MAX_CPUS];
+	bool overloaded[TEST_MAX_CPUS], wide[TEST_MAX_CPUS];
 	u32 nr_overloaded;
 	unsigned long unfit[TEST_MAX_WORDS];
 };
@@ -139,74 +139,96 @@ static void check_find(struct model *m)
 	CHECK_EQ(m->ops->find(m->rd, limit, from, allowed, NULL, fits, m) > 0, expect >= 0);
 }
 
+/* Does the walk of @me visit @cpu? */
+static bool visits(const struct model *m, u32 me, u32 walk, u32 cpu)
+{
+	const struct shard_slot *slot = m->machine.plan->slot;
+
+	if (!m->overloaded[cpu] || !m->ops->tells_wide)
+		return m->overloaded[cpu];
+	return walk ? m->wide[cpu] : slot[cpu].shard == slot[me].shard;
+}
+
 static void check_overload(struct model *m)
 {
-	u32 me = rd_machine_any(&m->machine, &m->random);
-	enum rd_overload expect = RD_NONE;
+	const struct shard_slot *slot = m->machine.plan->slot;
+	u32 me = rd_machine_any(&m->machine, &m->random), expect = 0;
 
-	if (m->nr_overloaded == 1 && m->overloaded[me])
+	for (u32 cpu = 0; cpu < m->machine.topo.nr_cpus; cpu++) {
+		bool far = m->ops->tells_wide && slot[cpu].shard != slot[me].shard;
+
+		if (m->overloaded[cpu] && cpu != me && (!far || m->wide[cpu]))
+			expect |= far ? RD_FAR : RD_OTHERS;
+	}
+	if (!expect && m->overloaded[me])
 		expect = RD_ONLY_ME;
-	else if (m->nr_overloaded)
-		expect = RD_OTHERS;
 	CHECK_EQ(m->ops->overloaded(m->rd, me), expect);
 }
 
-/* The next CPU number, or index, that is overloaded. */
-static s64 expect_next(const struct model *m, s64 cpu)
+/* The next CPU number, or index, that a walk of @me visits. */
+static s64 expect_next(const struct model *m, u32 me, u32 walk, s64 cpu)
 {
 	const struct shard_plan *plan = m->machine.plan;
 
 	if (m->ops->by_index) {
 		for (u32 i = cpu < 0 ? 0 : plan->slot[cpu].idx + 1; i < plan->nr_possible; i++)
-			if (m->overloaded[plan->idx_to_cpu[i]])
+			if (visits(m, me, walk, plan->idx_to_cpu[i]))
 				return plan->idx_to_cpu[i];
 		return -1;
 	}
 	for (u32 i = (u32)(cpu + 1); i < plan->nr_cpus; i++)
-		if (m->overloaded[i])
+		if (visits(m, me, walk, i))
 			return i;
 	return -1;
 }
 
+static u32 any_walk(struct model *m)
+{
+	return m->ops->tells_wide ? (u32)test_below(&m->random, 2) : 0;
+}
+
 static void check_walk_order(struct model *m)
 {
-	s64 cpu = test_below(&m->random, 2) ? -1 : (s64)rd_machine_any(&m->machine, &m->random);
+	u32 me = rd_machine_any(&m->machine, &m->random), walk = any_walk(m);
+	s64 cpu = test_below(&m->random, 2) ? -1 : (s64)me;
 
 	for (s64 expect;; cpu = expect) {
-		expect = expect_next(m, cpu);
-		CHECK_EQ(m->ops->next(m->rd, cpu), expect);
+		expect = expect_next(m, me, walk, cpu);
+		CHECK_EQ(m->ops->next(m->rd, me, walk, cpu), expect);
 		if (expect < 0)
 			break;
 	}
 }
 
-/* Without interrupts in between a walk visits every overloaded CPU once, in order. */
+/* Without interrupts in between a walk visits everybody whom it concerns once, in order. */
 static void check_walk(struct model *m)
 {
-	u32 me = rd_machine_any(&m->machine, &m->random);
-	s64 cpu = m->ops->walk_request(m->rd, me), expect = expect_next(m, -1);
-	u32 visited = 0, more = test_below(&m->random, 3), rounds = 1;
+	u32 me = rd_machine_any(&m->machine, &m->random), walk = any_walk(m);
+	s64 cpu = m->ops->walk_request(m->rd, me, walk), expect = expect_next(m, me, walk, -1);
+	u32 visited = 0, more = test_below(&m->random, 3), rounds = 1, nr = 0;
 
+	for (u32 i = 0; i < m->machine.topo.nr_cpus; i++)
+		nr += visits(m, me, walk, i);
 	while (cpu >= 0) {
 		CHECK_EQ(cpu, expect);
-		m->ops->walk_arrive(m->rd, (u32)cpu);
+		m->ops->walk_arrive(m->rd, (u32)cpu, walk);
 		visited++;
 		/* Asked for again under way: nobody starts another one, this one goes round. */
-		if (more && visited % (m->nr_overloaded + 1) == 1) {
-			CHECK_EQ(m->ops->walk_request(m->rd, me), -1);
-			CHECK_EQ(m->ops->walk_request(m->rd, me), -1);
+		if (more && visited % (nr + 1) == 1) {
+			CHECK_EQ(m->ops->walk_request(m->rd, me, walk), -1);
+			CHECK_EQ(m->ops->walk_request(m->rd, me, walk), -1);
 			more--;
 			rounds++;
 		}
-		cpu = m->ops->walk_next(m->rd, (u32)cpu);
-		expect = expect_next(m, expect);
+		cpu = m->ops->walk_next(m->rd, (u32)cpu, walk);
+		expect = expect_next(m, me, walk, expect);
 		if (expect < 0 && cpu >= 0)
-			expect = expect_next(m, -1);
+			expect = expect_next(m, me, walk, -1);
 	}
-	CHECK(visited >= m->nr_overloaded);
-	CHECK(visited <= m->nr_overloaded * (rounds + 1));
-	if (m->nr_overloaded)
-		CHECK(visited >= m->nr_overloaded * (rounds > 1 ? 2 : 1));
+	CHECK(visited >= nr);
+	CHECK(visited <= nr * (rounds + 1));
+	if (nr)
+		CHECK(visited >= nr * (rounds > 1 ? 2 : 1));
 }
 
 static void change_level(struct model *m)
@@ -227,9 +249,15 @@ static void change_overload(struct model *m)
 	/* Half of the time few are, so that none and only-me occur on every machine. */
 	if (!m->overloaded[cpu] && m->nr_overloaded > 2 && m->random >> 63)
 		return;
+	if (m->overloaded[cpu] && m->ops->tells_wide && test_below(&m->random, 2)) {
+		m->wide[cpu] = !m->wide[cpu];
+		m->ops->overload_set(m->rd, cpu, m->wide[cpu]);
+		return;
+	}
 	m->overloaded[cpu] = !m->overloaded[cpu];
+	m->wide[cpu] = test_below(&m->random, 2);
 	if (m->overloaded[cpu])
-		m->ops->overload_set(m->rd, cpu);
+		m->ops->overload_set(m->rd, cpu, m->wide[cpu]);
 	else
 		m->ops->overload_clear(m->rd, cpu);
 	m->nr_overloaded += m->overloaded[cpu] ? 1 : -1;

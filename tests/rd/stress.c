@@ -12,6 +12,7 @@
 #define ROUNDS 20000u
 
 static const struct rd_ops *ops;
+static u32 everybody; /* which walk visits everybody */
 static struct rd_machine machine;
 static struct rd *rd;
 
@@ -96,7 +97,7 @@ static void tell_and_look(u32 thread)
 
 	for (u64 round = 1; round <= ROUNDS; round++) {
 		if (thread < 2) {
-			ops->overload_set(rd, cpu);
+			ops->overload_set(rd, cpu, true);
 			smp_store_release(&told[pair], round);
 			while (smp_load_acquire(&looked[pair]) < round)
 				sched_yield();
@@ -108,10 +109,10 @@ static void tell_and_look(u32 thread)
 			sched_yield();
 		}
 		ops->tidy(rd, cpu);
-		CHECK_EQ(ops->overloaded(rd, 10), RD_OTHERS);
-		CHECK(ops->overloaded(rd, cpu) != RD_NONE);
-		CHECK(ops->next(rd, -1) >= 0);
-		CHECK_EQ(ops->next(rd, (s64)cpu - 1), cpu);
+		CHECK(ops->overloaded(rd, 10) & (RD_OTHERS | RD_FAR));
+		CHECK(ops->overloaded(rd, cpu) != 0);
+		CHECK(ops->next(rd, 10, everybody, -1) >= 0);
+		CHECK_EQ(ops->next(rd, 10, everybody, (s64)cpu - 1), cpu);
 		smp_store_release(&looked[pair], round);
 	}
 }
@@ -152,9 +153,9 @@ static void ask(u32 thread)
 		s64 cpu;
 
 		smp_store_release(&asked[thread], round);
-		for (cpu = ops->walk_request(rd, thread); cpu >= 0;
-		     cpu = ops->walk_next(rd, (u32)cpu)) {
-			ops->walk_arrive(rd, (u32)cpu);
+		for (cpu = ops->walk_request(rd, thread, everybody); cpu >= 0;
+		     cpu = ops->walk_next(rd, (u32)cpu, everybody)) {
+			ops->walk_arrive(rd, (u32)cpu, everybody);
 			look();
 		}
 		while (smp_load_acquire(&served[thread]) < round) {
@@ -167,8 +168,8 @@ static void ask(u32 thread)
 static void no_request_for_a_walk_is_lost(void)
 {
 	set_up(4);
-	ops->overload_set(rd, 100);
-	ops->overload_set(rd, 200);
+	ops->overload_set(rd, 100, true);
+	ops->overload_set(rd, 200, true);
 	memset(asked, 0, sizeof(asked));
 	memset(served, 0, sizeof(served));
 	run_threads(ask);
@@ -179,6 +180,7 @@ int main(void)
 {
 	for (u32 i = 0; rd_layouts[i]; i++) {
 		ops = rd_layouts[i];
+		everybody = ops->tells_wide;
 		printf("%s\n", ops->name);
 		RUN(a_cpu_that_rises_is_never_missed);
 		RUN(who_is_set_is_seen);

@@ -77,7 +77,7 @@ static void set_overload(struct rd *rd, u32 cpu, bool on)
 	rt_unlock(&rd->lock);
 }
 
-static void overload_set(struct rd *rd, u32 cpu)
+static void overload_set(struct rd *rd, u32 cpu, bool wide)
 {
 	set_overload(rd, cpu, true);
 }
@@ -87,7 +87,7 @@ static void overload_clear(struct rd *rd, u32 cpu)
 	set_overload(rd, cpu, false);
 }
 
-static s64 next(const struct rd *rd, s64 cpu)
+static s64 next_overloaded(const struct rd *rd, s64 cpu)
 {
 	for (u32 i = (u32)(cpu + 1); i < CPUS; i++)
 		if (rd->overloaded[i])
@@ -95,26 +95,35 @@ static s64 next(const struct rd *rd, s64 cpu)
 	return -1;
 }
 
-static enum rd_overload overloaded(const struct rd *rd, u32 this_cpu)
+static s64 next(const struct rd *rd, u32 this_cpu, u32 walk, s64 cpu)
 {
-	s64 first = next(rd, -1);
+	return next_overloaded(rd, cpu);
+}
+
+static void tidy(struct rd *rd, u32 cpu)
+{
+}
+
+static u32 overloaded(const struct rd *rd, u32 this_cpu)
+{
+	s64 first = next_overloaded(rd, -1);
 
 	if (first < 0)
-		return RD_NONE;
-	return first == this_cpu && next(rd, first) < 0 ? RD_ONLY_ME : RD_OTHERS;
+		return 0;
+	return first == this_cpu && next_overloaded(rd, first) < 0 ? RD_ONLY_ME : RD_OTHERS;
 }
 
 static s64 step(struct rd *rd)
 {
-	rd->cpu = next(rd, rd->cpu);
+	rd->cpu = next_overloaded(rd, rd->cpu);
 	if (rd->cpu < 0 && rd->wanted) {
 		rd->wanted = false;
-		rd->cpu = next(rd, -1);
+		rd->cpu = next_overloaded(rd, -1);
 	}
 	return rd->cpu;
 }
 
-static s64 walk_request(struct rd *rd, u32 this_cpu)
+static s64 walk_request(struct rd *rd, u32 this_cpu, u32 walk)
 {
 	s64 cpu = -1;
 
@@ -127,11 +136,11 @@ static s64 walk_request(struct rd *rd, u32 this_cpu)
 	return cpu;
 }
 
-static void walk_arrive(struct rd *rd, u32 this_cpu)
+static void walk_arrive(struct rd *rd, u32 this_cpu, u32 walk)
 {
 }
 
-static s64 walk_next(struct rd *rd, u32 this_cpu)
+static s64 walk_next(struct rd *rd, u32 this_cpu, u32 walk)
 {
 	s64 cpu;
 
@@ -157,10 +166,12 @@ const struct rd_ops one_lock = {
 	.destroy = destroy,
 	.set_level = set_level,
 	.find = find,
+	.find_near = find,
 	.overload_set = overload_set,
 	.overload_clear = overload_clear,
 	.overloaded = overloaded,
 	.next = next,
+	.tidy = tidy,
 	.walk_request = walk_request,
 	.walk_arrive = walk_arrive,
 	.walk_next = walk_next,
