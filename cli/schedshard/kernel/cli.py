@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from schedshard.kernel.group import VARIANT, kernel
+import click
+
+from schedshard.kernel.group import CONFIG, JOBS, VARIANT, kernel
 from schedshard.kernel.layout import Layout
 
 __all__ = ["kernel"]
@@ -16,7 +18,7 @@ def fetch() -> None:
 
     layout = Layout()
     how = "unpacked" if stage(layout) else "already there"
-    print(f"{layout.shown(layout.base)}: {how}")
+    click.echo(f"{layout.shown(layout.base)}: {how}")
 
 
 @kernel.command()
@@ -28,7 +30,46 @@ def apply(variants: tuple[str, ...]) -> None:
     layout = Layout()
     for variant in variants:
         done = stage(layout, variant)
-        print(
+        click.echo(
             f"{layout.shown(layout.source(variant))}: {done.differing} files differ from the base, "
             f"{done.changed} of them changed now"
+        )
+
+
+@kernel.command()
+@VARIANT
+@CONFIG
+def config(variants: tuple[str, ...], config: str) -> None:
+    """Merge the configuration of a variant and check that it took effect."""
+    from schedshard.kernel.apply import apply as apply_stage
+    from schedshard.kernel.config import configure, resolve
+    from schedshard.kernel.recipe import load_recipe
+
+    layout = Layout()
+    recipe = load_recipe(layout)
+    for variant in variants:
+        chosen = recipe.variant(variant)
+        configuration = resolve(layout, config, chosen.config)
+        apply_stage(layout, variant)
+        with layout.locked(variant):
+            path = configure(layout, variant, configuration)
+        click.echo(layout.shown(path))
+
+
+@kernel.command()
+@VARIANT
+@CONFIG
+@JOBS
+def build(variants: tuple[str, ...], config: str, jobs: int) -> None:
+    """Compile a variant: bzImage, and vmlinux with its types."""
+    from schedshard.kernel.build import BuildRequest
+    from schedshard.kernel.build import build as stage
+
+    layout = Layout()
+    for variant in variants:
+        built = stage(layout, BuildRequest(variant, config, jobs))
+        made = built.made
+        click.echo(
+            f"{layout.shown(built.kernel)}: {made.seconds:.0f} s, {made.files} files made, "
+            f"ccache {made.hits} of {made.hits + made.misses} ({made.hit_rate:.0%})"
         )

@@ -24,3 +24,13 @@ VARIANT = click.option(
     metavar="V",
     help="stock, shard, ... (kernel/series.toml); repeatable.",
 )
+CONFIG = click.option(
+    "--config",
+    default="lab",
+    show_default=True,
+    metavar="C",
+    help="A name of kernel/config, several joined by '+', or a file.",
+)
+JOBS = click.option(
+    "-j", "--jobs", type=click.IntRange(min=0), default=0, help="Jobs of make [one a CPU]."
+)

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Stage config: the .config of a variant, merged from fragments by the kernel's own script.
+
+The kernel's configuration drops what it cannot have without a word. So every option that a
+fragment asks for is looked up in the outcome, and a missing one is an error.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from schedshard.errors import UserError, os_reason, unknown_name
+from schedshard.kernel.layout import Layout
+from schedshard.kernel.make import TOOLS, Make, run_make
+from schedshard.kernel.tools import call, require
+from schedshard.output import write_atomic
+
+LAB = "lab"
+_SET = re.compile(r"^(CONFIG_\w+)=(.*)$")
+_UNSET = re.compile(r"^# (CONFIG_\w+) is not set$")
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """A configuration by name: tinyconfig and fragments, or a file of the user's."""
+
+    name: str
+    fragments: tuple[Path, ...] = ()
+    user_file: Path | None = None
+
+
+def fragment_names(layout: Layout) -> list[str]:
+    """The fragments that come with the project."""
+    return sorted(path.stem for path in (layout.inputs / "config").glob("*.config"))
+
+
+def _fragment(layout: Layout, name: str) -> Path:
+    path = layout.inputs / "config" / f"{name}.config"
+    if not path.is_file():
+        raise unknown_name("kernel configuration", name, fragment_names(layout))
+    return path
+
+
+def resolve(layout: Layout, text: str, of_variant: Sequence[str] = ()) -> Configuration:
+    """What --config names: 'lab', 'lockdep' (lab and one more), 'kasan+no-numa', or a file.
+
+    The variant's own fragments come after lab and before the others, which may take back what
+    they ask for.
+    """
+    if "/" in text or text.endswith(".config"):
+        path = Path(text)
+        if not path.is_file():
+            raise UserError(f"no configuration file {text}")
+        name = re.sub(r"[^\w.-]", "-", path.name.removesuffix(".config").lstrip("."))
+        return Configuration(f"user-{name}", user_file=path.resolve())
+    more = [name for name in text.split("+") if name != LAB]
+    names = [LAB, *of_variant, *more]
+    return Configuration(text, tuple(_fragment(layout, name) for name in names))
+
+
+def options(text: str) -> dict[str, str]:
+    """The options that a fragment or a .config sets; "n" for those it says are not set."""
+    found: dict[str, str] = {}
+    for line in text.splitlines():
+        if match := _SET.match(line.rstrip()):
+            found[match[1]] = match[2]
+        elif match := _UNSET.match(line.rstrip()):
+            found[match[1]] = "n"
+    return found
+
+
+def ineffective(asked: Mapping[str, str], outcome: Mapping[str, str]) -> list[str]:
+    """The options that came out otherwise than asked for, as "NAME=asked, is other"."""
+    return [
+        f"{name}={value}, is {outcome.get(name, 'n')}"
+        for name, value in asked.items()
+        if outcome.get(name, "n") != value
+    ]
+
+
+def _asked(configuration: Configuration) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for path in configuration.fragments:
+        found |= options(path.read_text(encoding="utf-8"))
+    return found
+
+
+def configure(
+    layout: Layout, tree: str, configuration: Configuration, *, strict: bool = True
+) -> Path:
+    """Bring work/src/TREE/build-NAME/.config up to date and return its path.
+
+    It is written only when it changed, or everything would be compiled again. The caller holds
+    the lock of the tree. Not ``strict``: the tree may lack options that a later step brings.
+    """
+    require(*TOOLS)
+    source = layout.source(tree)
+    scratch = layout.make_folder(source / "build-kconfig")
+    merged = scratch / ".config"
+    name = f"{tree}-{configuration.name}"
+    make = Make(source, scratch, f"{name}.config", jobs=1)
+    if configuration.user_file is not None:
+        try:
+            shutil.copyfile(configuration.user_file, merged)
+        except OSError as error:
+            raise UserError(f"cannot read {configuration.user_file}: {os_reason(error)}") from error
+        run_make(layout, make, ["olddefconfig"])
+    else:
+        run_make(layout, make, ["tinyconfig"])
+        script = source / "scripts" / "kconfig" / "merge_config.sh"
+        argv: list[str | Path] = [script, "-m", "-Q", "-O", scratch, merged]
+        argv += configuration.fragments
+        call(argv, cwd=source, env={"KCONFIG_CONFIG": str(merged)}, what="merging fragments")
+        run_make(layout, make, ["olddefconfig"], append=True)
+    text = merged.read_text(encoding="utf-8")
+    wrong = ineffective(_asked(configuration), options(text))
+    if wrong and strict:
+        more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+        raise UserError(
+            f"configuration {configuration.name} of {tree}: the kernel does not take "
+            f"{wrong[0]}{more}: something that it depends on is missing"
+        )
+    target = layout.make_folder(layout.objects(tree, configuration.name)) / ".config"
+    if not target.is_file() or target.read_text(encoding="utf-8") != text:
+        write_atomic(target, text)
+    _link(layout, tree, configuration.name)
+    return target
+
+
+def _link(layout: Layout, tree: str, name: str) -> None:
+    link = layout.objects_link(tree, name)
+    layout.make_folder(link.parent)
+    if not link.is_symlink():
+        link.symlink_to(Path("..") / "src" / tree / f"build-{name}")
