@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from schedshard.kernel.group import CONFIG, JOBS, VARIANT, kernel
@@ -73,3 +75,28 @@ def build(variants: tuple[str, ...], config: str, jobs: int) -> None:
             f"{layout.shown(built.kernel)}: {made.seconds:.0f} s, {made.files} files made, "
             f"ccache {made.hits} of {made.hits + made.misses} ({made.hit_rate:.0%})"
         )
+
+
+@kernel.command()
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="[build/kernel/series]")
+@click.option("--check", is_flag=True, help="git am on an untouched tree, and checkpatch --strict.")
+@click.option("--check-steps", is_flag=True, help="Compile the tree after every step.")
+@CONFIG
+@JOBS
+def series(out: Path | None, check: bool, check_steps: bool, config: str, jobs: int) -> None:
+    """Write the steps as a git format-patch series."""
+    from schedshard.kernel.checkpatch import checkpatch
+    from schedshard.kernel.series import check_am, write_series
+    from schedshard.kernel.series import check_steps as build_steps
+    from schedshard.kernel.series_view import print_judged, print_steps
+
+    layout = Layout()
+    made = write_series(layout, out)
+    folder = layout.shown(made.patches[0].parent)
+    click.echo(f"{folder}: {len(made.patches)} patches")
+    if check:
+        files = check_am(layout, made)
+        click.echo(f"git am on an untouched tree: {files} files as in the built tree")
+        print_judged(checkpatch(layout, made.patches))
+    if check_steps:
+        print_steps(build_steps(layout, config, jobs))

@@ -15,6 +15,9 @@ from schedshard.errors import UserError, unknown_name
 from schedshard.kernel.base import read_toml
 from schedshard.kernel.layout import Layout
 
+# Trees beside those of the variants: the untouched source, and two for checks of the series.
+_RESERVED = ("base", "am", "steps")
+
 
 @dataclass(frozen=True)
 class Edit:
@@ -188,8 +191,8 @@ def _name(table: _Table) -> str:
 
 def _variant(table: _Table, known: Sequence[str]) -> Variant:
     name = _name(table)
-    if name == "base":
-        raise UserError(f"{table.where}: 'base' is the name of the untouched source")
+    if name in _RESERVED:
+        raise UserError(f"{table.where}: the name is taken by a tree of our own")
     if table.data.get("steps") == "all":
         del table.data["steps"]
         steps = tuple(known)

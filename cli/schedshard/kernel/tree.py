@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import stat
 import subprocess
 import tempfile
 from collections.abc import Iterable
@@ -114,3 +115,36 @@ def bring_tree(layout: Layout, name: str, delta: Delta, base: str) -> int:
     except OSError as error:
         raise UserError(f"cannot write {layout.shown(tree)}: {os_reason(error)}") from error
     return changed
+
+
+def _files(tree: Path) -> dict[str, os.stat_result]:
+    """The files of a tree, without git's folder and the builds in it."""
+    found = {}
+    for folder, folders, names in os.walk(tree):
+        if Path(folder) == tree:
+            folders[:] = [name for name in folders if name != ".git" and name[:6] != "build-"]
+        for name in names:
+            path = Path(folder) / name
+            found[str(path.relative_to(tree))] = path.lstat()
+    return found
+
+
+def _alike(one: Path, other: Path, a: os.stat_result, b: os.stat_result) -> bool:
+    if os.path.samestat(a, b):
+        return True
+    if stat.S_IFMT(a.st_mode) != stat.S_IFMT(b.st_mode) or (a.st_mode ^ b.st_mode) & 0o111:
+        return False
+    if stat.S_ISLNK(a.st_mode):
+        return one.readlink() == other.readlink()
+    return one.read_bytes() == other.read_bytes()
+
+
+def first_difference(one: Path, other: Path) -> tuple[int, str | None]:
+    """How many files two source trees have, and the first that is not the same in both."""
+    a, b = _files(one), _files(other)
+    for path in sorted(set(a) | set(b)):
+        if path not in a or path not in b:
+            return len(a), path
+        if not _alike(one / path, other / path, a[path], b[path]):
+            return len(a), path
+    return len(a), None
