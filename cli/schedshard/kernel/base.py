@@ -61,7 +61,7 @@ def load_base(layout: Layout) -> Base:
     path = layout.inputs / "base.toml"
     data = read_toml(path)
     for key, kind in _KEYS.items():
-        if not isinstance(data.get(key), kind):
+        if type(data.get(key)) is not kind:
             raise UserError(f"{layout.shown(path)}: '{key}' must be given, as {kind.__name__}")
     if unknown := sorted(set(data) - set(_KEYS)):
         raise UserError(f"{layout.shown(path)}: unknown key '{unknown[0]}'")

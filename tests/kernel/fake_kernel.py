@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""A project and a kernel of a few files, so that the stages can be tested without the real one."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from schedshard.kernel.base import fetch
+from schedshard.kernel.layout import Layout
+
+VERSION = "1.0-1"
+
+RT_C = """\
+#include "sched.h"
+
+static int overloaded(struct rq *rq)
+{
+	return atomic_read(&rq->rd->rto_count);
+}
+
+static void set_overload(struct rq *rq)
+{
+	atomic_inc(&rq->rd->rto_count);
+}
+
+static void clear_overload(struct rq *rq)
+{
+	atomic_dec(&rq->rd->rto_count);
+}
+
+void online(struct rq *rq)
+{
+	if (overloaded(rq))
+		set_overload(rq);
+}
+"""
+
+BASE_FILES = {
+    "Makefile": "VERSION = 1\n",
+    "kernel/sched/rt.c": RT_C,
+    "kernel/sched/cpupri.c": "int cpupri;\n",
+    "kernel/sched/Makefile": "obj-y += rt.o cpupri.o\n",
+    "scripts/run.sh": "#!/bin/sh\n",
+}
+
+RULE = """\
+@@
+expression rq;
+@@
+- set_overload(rq)
++ shard_set(rq)
+"""
+
+STEP = """\
+[[step]]
+name = "01-shard"
+changelog = "changelog/01.txt"
+core = ["sbm"]
+overlay = ["lib/schedshard/Makefile"]
+append = [{ file = "kernel/sched/Makefile", lines = ["obj-y += shard.o"] }]
+"""
+
+VARIANTS = """\
+[[variant]]
+name = "stock"
+steps = []
+[[variant]]
+name = "shard"
+steps = "all"
+"""
+
+needs_spatch = pytest.mark.skipif(
+    shutil.which("spatch") is None, reason="needs spatch (scripts/bootstrap kernel)"
+)
+
+
+def write(path: Path, text: str) -> Path:
+    """Write a file, and the folders that lead to it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def write_series(layout: Layout, steps: str = STEP, variants: str = VARIANTS) -> None:
+    """Give the project these steps and variants."""
+    write(layout.inputs / "series.toml", f"schema = 1\n{steps}\n{variants}")
+
+
+def fake_program(folder: Path, name: str, script: str) -> None:
+    """Put a shell script into a folder of programs."""
+    path = write(folder / name, f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+
+
+def say_version(bin_folder: Path, status: str = "installed", version: str = VERSION) -> None:
+    """Make dpkg-query say this about the source package."""
+    fake_program(bin_folder, "dpkg-query", f"echo {status} {version}")
+
+
+def make_project(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Layout:
+    """A project with a series of one step, and a source package that is installed."""
+    layout = Layout(folder / "project", folder / "work")
+    tops = folder / "tarball"
+    for name, text in BASE_FILES.items():
+        write(tops / "linux-fake" / name, text)
+    (tops / "linux-fake/scripts/run.sh").chmod(0o755)
+    # As in a real tarball: every file is older than what is made from it.
+    for path in tops.rglob("*"):
+        os.utime(path, (1_600_000_000, 1_600_000_000))
+    tarball = folder / "linux-fake.tar.xz"
+    subprocess.run(["tar", "-C", tops, "-cJf", tarball, "linux-fake"], check=True)
+    write_base(layout, tarball)
+    write(layout.inputs / "changelog/01.txt", "lib: add shard\n\nBecause.\n")
+    write(layout.inputs / "overlay/lib/schedshard/Makefile", "obj-y += sbm.o\n")
+    write(layout.project / "core/sbm.h", "struct sbm;\n")
+    write(layout.project / "core/sbm.c", "int sbm;\n")
+    write_series(layout)
+    programs = folder / "bin"
+    say_version(programs)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    return layout
+
+
+def write_base(layout: Layout, tarball: Path, sha256: str | None = None) -> None:
+    """Write kernel/base.toml for a tarball."""
+    digest = sha256 or hashlib.sha256(tarball.read_bytes()).hexdigest()
+    write(
+        layout.inputs / "base.toml",
+        f'schema = 1\npackage = "linux-fake"\nversion = "{VERSION}"\ntarball = "{tarball}"\n'
+        f'sha256 = "{digest}"\ntop = "linux-fake"\nunpacked_mb = 1\n',
+    )
+
+
+def make_fetched(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Layout:
+    """The project with its base unpacked."""
+    layout = make_project(folder, monkeypatch)
+    fetch(layout)
+    return layout
+
+
+def contents(tree: Path) -> dict[str, bytes]:
+    """Every file of a tree, by path."""
+    return {
+        str(path.relative_to(tree)): path.read_bytes() for path in tree.rglob("*") if path.is_file()
+    }
+
+
+def times(tree: Path) -> dict[str, int]:
+    """The time of every file of a tree, by path."""
+    return {
+        str(path.relative_to(tree)): path.stat().st_mtime_ns
+        for path in tree.rglob("*")
+        if path.is_file()
+    }

@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The trees of variants: right, incremental, and untouched by what fails."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from fake_kernel import (
+    BASE_FILES,
+    RULE,
+    STEP,
+    VARIANTS,
+    contents,
+    make_fetched,
+    needs_spatch,
+    times,
+    write,
+    write_series,
+)
+
+from schedshard.errors import UserError
+from schedshard.kernel import tree as tree_module
+from schedshard.kernel.apply import apply
+from schedshard.kernel.layout import Layout
+
+BASE = {name: text.encode() for name, text in BASE_FILES.items()}
+
+
+@pytest.fixture
+def layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Layout:
+    return make_fetched(tmp_path, monkeypatch)
+
+
+def edit(sites: int, cocci: str = "set.cocci", file: str = "kernel/sched/rt.c") -> str:
+    """A table of series.toml that makes a step of one edit."""
+    return f"""
+[[step]]
+name = "02-edit"
+changelog = "changelog/01.txt"
+[[step.edit]]
+cocci = "{cocci}"
+file = "{file}"
+sites = {sites}
+"""
+
+
+def refused(layout: Layout, pattern: str, variant: str = "shard") -> None:
+    """The stage fails with one line and these words, and no tree differs from before."""
+    trees = layout.work / "src"
+    before = contents(trees), times(trees)
+    with pytest.raises(UserError, match=pattern) as caught:
+        apply(layout, variant)
+    assert caught.value.status == 2
+    assert "\n" not in str(caught.value)
+    assert (contents(trees), times(trees)) == before
+
+
+def test_stock_is_the_base(layout: Layout) -> None:
+    assert apply(layout, "stock").differing == 0
+    assert contents(layout.source("stock")) == BASE
+
+
+def test_core_overlay_and_append(layout: Layout) -> None:
+    done = apply(layout, "shard")
+    assert (done.differing, done.changed) == (4, 4)
+    assert contents(layout.source("shard")) == {
+        **BASE,
+        "include/linux/schedshard/sbm.h": b"struct sbm;\n",
+        "lib/schedshard/sbm.c": b"int sbm;\n",
+        "lib/schedshard/Makefile": b"obj-y += sbm.o\n",
+        "kernel/sched/Makefile": b"obj-y += rt.o cpupri.o\nobj-y += shard.o\n",
+    }
+    assert contents(layout.base) == BASE
+
+
+def test_executables_stay_so(layout: Layout) -> None:
+    append = 'append = [{ file = "scripts/run.sh", lines = ["exit 1"] }]'
+    write_series(layout, f'[[step]]\nname = "01"\nchangelog = "changelog/01.txt"\n{append}\n')
+    apply(layout, "shard")
+    assert (layout.source("shard") / "scripts/run.sh").stat().st_mode & 0o777 == 0o755
+    assert (layout.source("shard") / "kernel/sched/rt.c").stat().st_mode & 0o111 == 0
+
+
+def test_only_changed_files_get_a_new_time(layout: Layout) -> None:
+    apply(layout, "shard")
+    before = times(layout.source("shard"))
+    assert apply(layout, "shard").changed == 0
+    assert times(layout.source("shard")) == before
+    write(layout.project / "core/sbm.c", "int sbm2;\n")
+    assert apply(layout, "shard").changed == 1
+    after = times(layout.source("shard"))
+    assert {path for path in after if after[path] != before[path]} == {"lib/schedshard/sbm.c"}
+
+
+def test_a_file_that_goes_back_to_the_base_is_newer_than_before(layout: Layout) -> None:
+    apply(layout, "shard")
+    before = times(layout.source("shard"))
+    write_series(layout, "", VARIANTS)
+    apply(layout, "shard")
+    assert contents(layout.source("shard")) == BASE
+    assert not (layout.source("shard") / "lib").exists()
+    after = times(layout.source("shard"))
+    # The base's own time is years older: make would keep the object of the changed file.
+    assert after["kernel/sched/Makefile"] >= before["kernel/sched/Makefile"]
+    assert after["kernel/sched/rt.c"] == before["kernel/sched/rt.c"]
+
+
+def test_remove_and_bring_back(layout: Layout) -> None:
+    step = 'remove = ["kernel/sched/cpupri.c"]\n'
+    write_series(layout, STEP + step)
+    apply(layout, "shard")
+    assert not (layout.source("shard") / "kernel/sched/cpupri.c").exists()
+    write_series(layout)
+    apply(layout, "shard")
+    assert (layout.source("shard") / "kernel/sched/cpupri.c").read_bytes() == b"int cpupri;\n"
+    # A copy: its new time is its own and not the base's.
+    assert (layout.base / "kernel/sched/cpupri.c").stat().st_nlink == 1
+
+
+def test_a_changed_file_in_the_tree_is_put_right(layout: Layout) -> None:
+    apply(layout, "shard")
+    path = layout.source("shard") / "lib/schedshard/sbm.c"
+    path.write_text("int mine;\n", encoding="ascii")
+    assert apply(layout, "shard").changed == 1
+    assert path.read_bytes() == b"int sbm;\n"
+
+
+def test_an_interrupted_update_is_finished(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
+    apply(layout, "shard")
+    write(layout.project / "core/sbm.h", "struct sbm2;\n")
+    write(layout.inputs / "overlay/lib/schedshard/new.c", "int new;\n")
+    write_series(layout, STEP.replace('"]\nappend', '", "lib/schedshard/new.c"]\nappend'))
+    real = tree_module._replace
+
+    def stop_at_second(path: Path, content: bytes, mode: int) -> None:
+        if path.name == "new.c":
+            real(path, content, mode)
+            raise KeyboardInterrupt
+        real(path, content, mode)
+
+    monkeypatch.setattr(tree_module, "_replace", stop_at_second)
+    with pytest.raises(KeyboardInterrupt):
+        apply(layout, "shard")
+    monkeypatch.setattr(tree_module, "_replace", real)
+    # Another series comes before the finished one: what the kill left must not stay in the tree.
+    write_series(layout, "", VARIANTS)
+    apply(layout, "shard")
+    assert contents(layout.source("shard")) == BASE
+
+
+def test_an_interrupted_creation_leaves_no_tree(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, content: bytes, mode: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(tree_module, "_replace", full)
+    refused(layout, "no space left on device")
+
+
+def test_no_base(layout: Layout) -> None:
+    layout.state("base.json").unlink()
+    with pytest.raises(UserError, match="kernel fetch"):
+        apply(layout, "stock")
+
+
+def test_unknown_variant(layout: Layout) -> None:
+    refused(layout, "unknown kernel variant 'shart': did you mean 'shard'", "shart")
+
+
+def test_overlay_that_would_replace_a_file_of_the_base(layout: Layout) -> None:
+    write(layout.inputs / "overlay/kernel/sched/rt.c", "int rt;\n")
+    write_series(layout, STEP.replace("lib/schedshard/Makefile", "kernel/sched/rt.c"))
+    refused(layout, r"would replace kernel/sched/rt\.c of the base")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('core = ["sbm"]', 'core = ["sbn"]', r"neither core/sbn\.h nor core/sbn\.c exists"),
+        ("lib/schedshard/Makefile", "lib/none.c", r"cannot read kernel/overlay/lib/none\.c"),
+        ("kernel/sched/Makefile", "lib/Makefile", "appends to lib/Makefile, which does not exist"),
+        ("obj-y += shard.o", "obj-y += rt.o cpupri.o", "has the lines already"),
+        ('core = ["sbm"]', 'remove = ["kernel/none.c"]', r"removes kernel/none\.c, which does not"),
+        ('core = ["sbm"]', 'copy = { "core/x.h" = "x.h" }', r"cannot read core/x\.h"),
+    ],
+)
+def test_step_that_does_not_fit(layout: Layout, old: str, new: str, words: str) -> None:
+    write_series(layout, STEP.replace(old, new))
+    refused(layout, f"step 01-shard: .*{words}")
+
+
+@needs_spatch
+def test_semantic_patch(layout: Layout) -> None:
+    write(layout.inputs / "cocci/set.cocci", RULE)
+    write_series(layout, STEP + edit(sites=1))
+    apply(layout, "shard")
+    text = (layout.source("shard") / "kernel/sched/rt.c").read_text(encoding="utf-8")
+    assert text == BASE_FILES["kernel/sched/rt.c"].replace("\tset_overload(", "\tshard_set(")
+    assert contents(layout.base) == BASE
+
+
+@needs_spatch
+@pytest.mark.parametrize("sites", [2, 3])
+def test_rule_that_matches_too_little(layout: Layout, sites: int) -> None:
+    write(layout.inputs / "cocci/set.cocci", RULE)
+    write_series(layout, STEP + edit(sites))
+    refused(layout, rf"set\.cocci on .*rt\.c changes 1 places, {sites} expected: .* too little")
+
+
+@needs_spatch
+def test_rule_that_matches_too_much(layout: Layout) -> None:
+    rule = "@@\nexpression rq;\n@@\n- atomic_read(rq)\n+ sum(rq)\n"
+    rule += "@@\nexpression rq;\n@@\n- atomic_inc(rq)\n+ inc(rq)\n"
+    write(layout.inputs / "cocci/set.cocci", rule)
+    write_series(layout, STEP + edit(sites=1))
+    refused(layout, "changes 2 places, 1 expected: the rule matches too much")
+
+
+@needs_spatch
+def test_rule_that_matches_nothing(layout: Layout) -> None:
+    write(layout.inputs / "cocci/set.cocci", RULE.replace("set_overload", "unset"))
+    write_series(layout, STEP + edit(sites=1))
+    refused(layout, "changes 0 places, 1 expected: the rule matches too little")
+
+
+@needs_spatch
+def test_rule_that_is_wrong(layout: Layout) -> None:
+    write(layout.inputs / "cocci/set.cocci", "@@\nexpresion rq;\n@@\n- f(rq)\n")
+    write_series(layout, STEP + edit(sites=1))
+    refused(layout, r"step 02-edit: kernel/cocci/set\.cocci on kernel/sched/rt\.c: ")
+
+
+def test_rule_that_is_missing(layout: Layout) -> None:
+    write_series(layout, STEP + edit(sites=1))
+    refused(layout, r"step 02-edit: kernel/cocci/set\.cocci does not exist")
+
+
+@needs_spatch
+def test_a_later_step_that_fails_leaves_the_tree_as_it_was(layout: Layout) -> None:
+    write(layout.inputs / "cocci/set.cocci", RULE)
+    apply(layout, "shard")
+    write(layout.project / "core/sbm.c", "int other;\n")
+    write_series(layout, STEP + edit(sites=7))
+    refused(layout, "changes 1 places, 7 expected")
+
+
+@needs_spatch
+def test_outcome_of_a_rule_is_remembered_by_content(layout: Layout) -> None:
+    rule = write(layout.inputs / "cocci/set.cocci", RULE)
+    write_series(layout, STEP + edit(sites=1))
+    apply(layout, "shard")
+    cached = list((layout.work / "cache/spatch").iterdir())
+    assert len(cached) == 1
+    rule.write_text(RULE.replace("shard_set", "other_set"), encoding="ascii")
+    apply(layout, "shard")
+    text = (layout.source("shard") / "kernel/sched/rt.c").read_text(encoding="utf-8")
+    assert "other_set" in text
+    assert len(list((layout.work / "cache/spatch").iterdir())) == 2
+
+
+def test_without_spatch(layout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from schedshard.kernel import spatch
+
+    spatch._version.cache_clear()
+    write(layout.inputs / "cocci/set.cocci", RULE)
+    write_series(layout, STEP + edit(sites=1))
+    (tmp_path / "bin/find").symlink_to("/usr/bin/find")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    refused(layout, "spatch, diff not found: run 'scripts/bootstrap kernel'")
+
+
+@needs_spatch
+def test_edits_of_a_variant_alone(layout: Layout) -> None:
+    write(layout.inputs / "cocci/rivals/set.cocci", RULE)
+    own = 'edits = [{ cocci = "rivals/set.cocci", file = "kernel/sched/rt.c", sites = 1 }]\n'
+    write_series(layout, STEP, f'{VARIANTS}[[variant]]\nname = "pad"\n{own}')
+    apply(layout, "pad")
+    changed = {
+        path: text
+        for path, text in contents(layout.source("pad")).items()
+        if BASE.get(path) != text
+    }
+    assert set(changed) == {"kernel/sched/rt.c"}

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""series.toml: every mistake in it is one line that names the place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from fake_kernel import STEP, VARIANTS, write_series
+
+from schedshard.errors import UserError
+from schedshard.kernel.layout import Layout
+from schedshard.kernel.recipe import Append, load_recipe
+
+EDIT = '[[step.edit]]\ncocci = "a.cocci"\nfile = "a.c"\nsites = 2\n'
+
+
+@pytest.fixture
+def layout(tmp_path: Path) -> Layout:
+    return Layout(tmp_path / "project", tmp_path / "work")
+
+
+def test_reads_steps_and_variants(layout: Layout) -> None:
+    write_series(layout, STEP + EDIT, f'{VARIANTS}config = ["shard"]\n')
+    recipe = load_recipe(layout)
+    (step,) = recipe.steps
+    assert step.core == ("sbm",)
+    assert step.append == (Append("kernel/sched/Makefile", ("obj-y += shard.o",)),)
+    assert step.edits[0].sites == 2
+    assert recipe.steps_of(recipe.variant("stock")) == ()
+    assert recipe.steps_of(recipe.variant("shard")) == (step,)
+    assert recipe.variant("shard").config == ("shard",)
+
+
+def test_steps_of_a_variant_keep_the_order_of_the_series(layout: Layout) -> None:
+    second = STEP.replace("01-shard", "02-more")
+    third = STEP.replace("01-shard", "03-most")
+    variant = '[[variant]]\nname = "some"\nsteps = ["03-most", "01-shard"]\n'
+    write_series(layout, STEP + second + third, variant)
+    recipe = load_recipe(layout)
+    names = [step.name for step in recipe.steps_of(recipe.variant("some"))]
+    assert names == ["01-shard", "03-most"]
+
+
+def test_own_changes_come_last(layout: Layout) -> None:
+    own = '[[variant]]\nname = "broken"\nsteps = "all"\nremove = ["a.c"]\n'
+    write_series(layout, STEP, own)
+    recipe = load_recipe(layout)
+    steps = recipe.steps_of(recipe.variant("broken"))
+    assert [step.name for step in steps] == ["01-shard", "variant broken"]
+
+
+@pytest.mark.parametrize(
+    ("steps", "variants", "words"),
+    [
+        (STEP, "[variant", "is no TOML"),
+        (STEP + "colour = 1\n", "", r"step 01-shard: unknown key 'colour'"),
+        (STEP + EDIT.replace("2", "0"), "", r"a\.cocci: 'sites' must be given, as a number from 1"),
+        (STEP + EDIT.replace("2", '"2"'), "", "'sites' must be given"),
+        (STEP + EDIT.replace("sites = 2", ""), "", "'sites' must be given"),
+        (STEP + EDIT.replace('a.c"', '../a.c"'), "", r"'\.\./a\.c' is no plain relative path"),
+        (STEP + EDIT.replace('a.c"', '/a.c"'), "", r"'/a\.c' is no plain relative path"),
+        (STEP + EDIT + "x = 1\n", "", "unknown key 'x'"),
+        (STEP.replace("changelog = ", "log = "), "", "'changelog' must be given"),
+        (STEP.replace('"sbm"', "1"), "", "'core' must be a list of texts"),
+        (STEP.replace('"obj-y += shard.o"', '"a\\nb"'), "", "must be single lines"),
+        (STEP.replace('["obj-y += shard.o"]', "[]"), "", "must be single lines, one at least"),
+        (STEP + "copy = { a = 1 }\n", "", "'copy' must be a table"),
+        (STEP + "edit = 1\n", "", "'edit' must be a list of tables"),
+        (STEP + STEP, "", "steps: '01-shard' is there twice"),
+        (STEP, VARIANTS + VARIANTS, "variants: 'stock' is there twice"),
+        (STEP, '[[variant]]\nname = "base"\n', "the name is taken"),
+        (STEP, '[[variant]]\nname = "a/b"\n', "a name has letters"),
+        (STEP, '[[variant]]\nname = ".a"\n', "a name has letters"),
+        (STEP, '[[variant]]\nname = "a"\nsteps = ["01-shart"]\n', "did you mean '01-shard'"),
+        (STEP, '[[variant]]\nname = "a"\nedit = []\n', "unknown key 'edit'"),
+        ("step = 1\n", "", "'step' must be a list of tables"),
+    ],
+)
+def test_mistakes(layout: Layout, steps: str, variants: str, words: str) -> None:
+    write_series(layout, steps, variants)
+    with pytest.raises(UserError, match=words) as caught:
+        load_recipe(layout)
+    assert "\n" not in str(caught.value)
+    assert "series.toml" in str(caught.value) or "variant 'a'" in str(caught.value)
+
+
+def test_other_schema(layout: Layout) -> None:
+    write_series(layout)
+    path = layout.inputs / "series.toml"
+    path.write_text(path.read_text(encoding="utf-8").replace("= 1", "= 2", 1), encoding="utf-8")
+    with pytest.raises(UserError, match="schema 2, known is 1"):
+        load_recipe(layout)
+
+
+def test_the_projects_own_series_is_read() -> None:
+    recipe = load_recipe(Layout())
+    assert {"stock", "shard"} <= {variant.name for variant in recipe.variants}
+    assert recipe.steps_of(recipe.variant("shard")) == recipe.steps
