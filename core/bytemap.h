@@ -85,7 +85,8 @@ static port_always_inline void bytemap_set(struct bytemap *m, u32 cpu, u8 value)
  * @m: the map
  * @cpu: CPU number
  *
- * Ordering: none. Lines touched: the shard's line, read.
+ * Return: what was stored last, as seen from here. Ordering: none. Lines touched: the shard's
+ * line, read.
  */
 static port_always_inline u8 bytemap_get(const struct bytemap *m, u32 cpu)
 {

@@ -23,7 +23,7 @@
 
 #include "bytemap.h"
 
-#define BYTES_ALL(x) ((x)*0x0101010101010101ull)
+#define BYTES_ALL(x) (0x0101010101010101ull * (x))
 #define BYTES_HIGH   BYTES_ALL(0x80ull)
 
 /* What to compare with, made ready for a whole word. */

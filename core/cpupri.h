@@ -110,7 +110,8 @@ static port_always_inline void cpupri_set(struct cpupri *cp, u32 cpu, int level)
  * @cp: the map
  * @cpu: CPU number
  *
- * Ordering: none. Lines touched: the shard's line, read.
+ * Return: CPUPRI_INVALID to CPUPRI_HIGHER. Ordering: none. Lines touched: the shard's line,
+ * read.
  */
 static inline int cpupri_get(const struct cpupri *cp, u32 cpu)
 {
@@ -151,6 +152,8 @@ int cpupri_find_fitness(const struct cpupri *cp, int level, u32 from_cpu,
  * @allowed: see above
  * @active: see above
  * @lowest_mask: see above
+ *
+ * Return: as cpupri_find_fitness().
  */
 static inline int cpupri_find(const struct cpupri *cp, int level, u32 from_cpu,
 			      const unsigned long *allowed, const unsigned long *active,

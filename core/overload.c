@@ -15,8 +15,8 @@
  * (S4). A line is eight words here instead of one; it is called empty when each was read
  * as 0 after the barrier C3, so that a byte stored before S2 is seen in its word.
  *
- * overload_next_wide() does not ask the summary: a query may see a byte whose setter has not come to
- * mark the summary yet (it was named there when the query looked, and tidied since), and a walk
+ * overload_next_wide() does not ask the summary: a query may see a byte whose setter has not come
+ * to mark the summary yet (it was named there when the query looked, and tidied since), and a walk
  * that believed the summary would not find the CPU that the query spoke of.
  *
  * Who is not told, and why that is right: a CPU of another shard does not learn of a CPU that is

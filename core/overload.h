@@ -26,10 +26,10 @@
  * cleared since: both read the same byte. A CPU that is cleared while another one is set may
  * hide both, as in any set of more than one word.
  *
- * A summary says which shards have had a wide CPU since they were last tidied, so that a query reads
- * those lines only, besides its own. It is set by overload_set() and cleared by overload_tidy()
- * alone, which is called now and then: a set whose CPUs come and go all the time leaves the
- * summary alone.
+ * A summary says which shards have had a wide CPU since they were last tidied, so that a query
+ * reads those lines only, besides its own. It is set by overload_set() and cleared by
+ * overload_tidy() alone, which is called now and then: a set whose CPUs come and go all the time
+ * leaves the summary alone.
  *
  * Context: alloc and free may sleep; the rest runs anywhere, interrupts included, and
  * waits for nobody. CPU numbers must be those of possible CPUs; they are not checked.
@@ -95,7 +95,7 @@ void overload_free(struct overload *o);
 static port_always_inline void overload_set(struct overload *o, u32 cpu, bool wide)
 {
 	bytemap_set(o->map, cpu, wide ? OVERLOAD_BYTE_WIDE : OVERLOAD_BYTE);
-	smp_mb();
+	smp_mb(); /* the pairs are named above */
 	if (wide && o->summary && !shard_summary_is_occupied(o->summary, o->slot[cpu].shard))
 		shard_summary_mark(o->summary, o->slot[cpu].shard);
 }
@@ -118,7 +118,7 @@ static port_always_inline void overload_clear(struct overload *o, u32 cpu)
  * @o: the set
  * @cpu: CPU number
  *
- * Ordering: none. Lines touched: the shard's line, read.
+ * Return: true when it is. Ordering: none. Lines touched: the shard's line, read.
  */
 static inline bool overload_test(const struct overload *o, u32 cpu)
 {
@@ -143,8 +143,9 @@ u32 overload_query(const struct overload *o, u32 this_cpu);
  * @cpu: CPU number, of @shard, need not be in the set; -1: from the start
  *
  * For a walk that is kept between calls, as when one CPU after the other is sent an
- * interrupt; in order of topology. Return: its CPU number, -1 when there is none after @cpu.
- * Ordering: none. Lines touched: the shard's.
+ * interrupt; in order of topology. Ordering: none. Lines touched: the shard's.
+ *
+ * Return: its CPU number, -1 when there is none after @cpu.
  */
 s64 overload_next_near(const struct overload *o, u32 shard, s64 cpu);
 
@@ -154,6 +155,8 @@ s64 overload_next_near(const struct overload *o, u32 shard, s64 cpu);
  * @cpu: CPU number, need not be in the set; -1: from the start
  *
  * The same for the whole machine. Lines touched: the shards' from that of @cpu on, up to the hit.
+ *
+ * Return: its CPU number, -1 when there is none after @cpu.
  */
 s64 overload_next_wide(const struct overload *o, s64 cpu);
 

@@ -41,7 +41,7 @@ enum push_walk_state {
  * @state: enum push_walk_state; alone on its line, as every CPU that becomes free reads it
  */
 struct push_walk {
-	u64 state port_cacheline_aligned;
+	u64 state __aligned(PORT_CACHELINE);
 };
 
 static_assert(sizeof(struct push_walk) == PORT_CACHELINE, "a line of its own");

@@ -3,10 +3,11 @@
  * The walks of the sharded bitmap.
  *
  * All of them end and skip nothing, empty shards included, because they all go through
- * sbm_chunk_next() (or its twin in sbm_iter_next()) or chunk_from(): each of their loops counts @step up by one in every
- * turn, whatever the shard's word is, and leaves only with bits left to visit, or at the
- * last step. (The published prototype went on after a word with bits and so came out with
- * the last word whatever that was; its caller then started at the same place again.)
+ * sbm_chunk_next() (or its twin in sbm_iter_next()) or chunk_from(): each of their loops
+ * counts @step up by one in every turn, whatever the shard's word is, and leaves only with
+ * bits left to visit, or at the last step. (The published prototype went on after a word
+ * with bits and so came out with the last word whatever that was; its caller then started at
+ * the same place again.)
  *
  * Wrap-around visits each CPU once: a walk that starts at (shard, position) takes
  * nr_shards + 1 steps when the position is not 0, and its first and last step see the
@@ -81,7 +82,7 @@ static inline u64 read_shard(const struct sbm *b, u32 shard)
 }
 
 /* Not inlined: its saved registers would be paid for by every walk without a summary. */
-static __attribute__((noinline)) struct sbm_chunk chunk_next_summary(const struct sbm *b, u32 step)
+static port_noinline struct sbm_chunk chunk_next_summary(const struct sbm *b, u32 step)
 {
 	struct sbm_chunk c = { 0, step };
 
@@ -229,7 +230,7 @@ s64 sbm_next_cpu(const struct sbm *b, u32 cpu)
 	return cpu_of(b, sbm_next_idx(b, b->plan->slot[cpu].idx + 1));
 }
 
-/* First set index in [@idx, nr_possible) or [0, @start), in this order; @idx is at or after @start. */
+/* First set index in [@idx, nr_possible), then [0, @start); @idx is at or after @start. */
 static s64 next_idx_wrap(const struct sbm *b, u32 idx, u32 start)
 {
 	s64 found = sbm_next_idx(b, idx);

@@ -123,7 +123,7 @@ static port_always_inline void sbm_clear(struct sbm *b, u32 cpu)
  * @b: the bitmap
  * @cpu: CPU number
  *
- * Ordering: none. Lines touched: the shard's line, read.
+ * Return: true when it is. Ordering: none. Lines touched: the shard's line, read.
  */
 static port_always_inline bool sbm_test(const struct sbm *b, u32 cpu)
 {
@@ -200,7 +200,8 @@ bool sbm_empty(const struct sbm *b);
  * sbm_weight() - how many bits are set?
  * @b: the bitmap
  *
- * Ordering: none. Lines touched: all, or those that the summary calls occupied.
+ * Return: the number of set bits. Ordering: none. Lines touched: all, or those that the
+ * summary calls occupied.
  */
 u32 sbm_weight(const struct sbm *b);
 
@@ -240,8 +241,9 @@ s64 sbm_first_cpu(const struct sbm *b);
  * @cpu: CPU number; need not be set
  *
  * For a walk that is kept between calls, as when one CPU after the other is sent
- * an interrupt. Return: its CPU number, -1 after the last one. Ordering and lines
- * touched: as sbm_next_idx().
+ * an interrupt. Ordering and lines touched: as sbm_next_idx().
+ *
+ * Return: its CPU number, -1 after the last one.
  */
 s64 sbm_next_cpu(const struct sbm *b, u32 cpu);
 
@@ -273,10 +275,11 @@ s64 sbm_first_cpu_wrap(const struct sbm *b, u32 start);
  * @allowed: ordinary mask that it must be in, or NULL
  * @from_cpu: CPU number to start from
  *
- * Own shard, same LLC, same node, same package, the rest. Return: its CPU number,
- * -1 when there is none. Ordering: none. Lines touched: those of shards with an
- * allowed CPU, up to the first hit, or those of them that the summary calls
- * occupied.
+ * Own shard, same LLC, same node, same package, the rest. Ordering: none. Lines
+ * touched: those of shards with an allowed CPU, up to the first hit, or those of them
+ * that the summary calls occupied.
+ *
+ * Return: its CPU number, -1 when there is none.
  */
 s64 sbm_near_cpu(const struct sbm *b, const unsigned long *allowed, u32 from_cpu);
 

@@ -63,6 +63,7 @@ void shard_counter_detach(struct shard_counter *c)
 
 s64 shard_counter_sum(const struct shard_counter *c)
 {
+	/* Pairs with the release in shard_counter_attach(). */
 	const struct shard_counter_lines *l = smp_load_acquire(&c->lines);
 	u64 sum = 0;
 
@@ -77,6 +78,7 @@ s64 shard_counter_sum(const struct shard_counter *c)
 
 bool shard_counter_more_than(const struct shard_counter *c, s64 n, u32 from_cpu)
 {
+	/* Pairs with the release in shard_counter_attach(). */
 	const struct shard_counter_lines *l = smp_load_acquire(&c->lines);
 	s64 sum = 0;
 

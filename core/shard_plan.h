@@ -282,7 +282,9 @@ const char *shard_plan_strerror(enum shard_plan_err err);
  * @cpu: any number
  *
  * The other functions of core/ take the CPU number of a possible CPU and do not
- * check it. Return: true when it is one. Lines touched: one of the slot table.
+ * check it. Lines touched: one of the slot table.
+ *
+ * Return: true when it is one.
  */
 static inline bool shard_plan_has_cpu(const struct shard_plan *plan, u32 cpu)
 {

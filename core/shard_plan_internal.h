@@ -55,6 +55,8 @@ static inline bool shard_rec_same_core(const struct shard_rec *a, const struct s
  * @nr_nodes: where to store the number of NUMA nodes
  * @nr_packages: where to store the number of packages
  * @bad_cpu: NULL, or where to store the CPU number of a contradiction
+ *
+ * Return: SHARD_PLAN_OK or what is wrong.
  */
 enum shard_plan_err shard_plan_check(struct shard_rec *rec, u32 n, enum shard_plan_level *level,
 				     u32 *nr_nodes, u32 *nr_packages, u32 *bad_cpu);

@@ -41,7 +41,7 @@
 struct shard_summary {
 	u32 nr_shards;
 	size_t bytes;
-	u64 word[] port_cacheline_aligned;
+	u64 word[] __aligned(PORT_CACHELINE);
 };
 
 static inline u64 shard_summary_occupied(u32 shard)
@@ -87,7 +87,7 @@ void shard_summary_mark(struct shard_summary *s, u32 shard);
  */
 static port_always_inline void shard_summary_note(struct shard_summary *s, u32 shard)
 {
-	smp_mb__after_atomic();
+	smp_mb__after_atomic(); /* see above: the caller's bit, then the summary */
 	if (!(READ_ONCE(s->word[shard / SHARD_SUMMARY_SHARDS]) & shard_summary_occupied(shard)))
 		shard_summary_mark(s, shard);
 }
@@ -111,8 +111,9 @@ static port_always_inline bool shard_summary_test(const struct shard_summary *s,
  * @s: the summary
  * @shard: the shard
  *
- * For a setter that had its own full barrier; else shard_summary_note(). Return: the
- * occupied bit alone: one that is being cleaned away must be set again. Ordering: none.
+ * For a setter that had its own full barrier; else shard_summary_note(). Ordering: none.
+ *
+ * Return: the occupied bit alone: one that is being cleaned away must be set again.
  */
 static port_always_inline bool shard_summary_is_occupied(const struct shard_summary *s, u32 shard)
 {

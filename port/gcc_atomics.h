@@ -41,7 +41,12 @@ static_assert(sizeof(unsigned long) == 8, "schedshard needs 64-bit longs");
 
 #define PORT_CACHELINE	       64
 #define port_cacheline_aligned __attribute__((aligned(PORT_CACHELINE)))
-#define port_always_inline     inline __attribute__((always_inline))
+/* For members of public structures: the one spelling that kernel-doc understands. */
+#ifndef __aligned
+#define __aligned(bytes) __attribute__((aligned(bytes)))
+#endif
+#define port_always_inline inline __attribute__((always_inline))
+#define port_noinline	   __attribute__((noinline))
 
 #ifndef likely
 #define likely(x)   __builtin_expect(!!(x), 1)

@@ -16,16 +16,10 @@
 #include <linux/build_bug.h>
 #include <linux/cache.h>
 #include <linux/compiler.h>
-#include <linux/log2.h>
-#include <linux/math.h>
-#include <linux/minmax.h>
-#include <linux/numa.h>
 #include <linux/processor.h>
-#include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/types.h>
 #include <asm/byteorder.h>
-#include <asm/page.h>
 
 static_assert(sizeof(unsigned long) == 8, "schedshard needs 64-bit longs");
 static_assert(sizeof(atomic64_t) == sizeof(u64));
@@ -36,6 +30,7 @@ static_assert(sizeof(atomic64_t) == sizeof(u64));
 /* Not ____cacheline_aligned: that is empty without CONFIG_SMP, and layouts are asserted. */
 #define port_cacheline_aligned __aligned(PORT_CACHELINE)
 #define port_always_inline     __always_inline
+#define port_noinline	       noinline
 
 #define port_compiler_barrier() barrier()
 
@@ -95,23 +90,20 @@ static port_always_inline u64 port_le64(u64 x)
 }
 
 /*
- * Process context: may sleep. kmalloc() aligns to the size when that is a power
- * of two, vmalloc() to a page; both are a whole number of lines then.
+ * lib/schedshard/alloc.c says what they promise. Under names of their own: a symbol called
+ * port_alloc would say nothing to a reader of System.map.
  */
-static inline size_t port_alloc_size(size_t size)
-{
-	size = max_t(size_t, size, PORT_CACHELINE);
-	return size <= PAGE_SIZE ? roundup_pow_of_two(size) : round_up(size, PAGE_SIZE);
-}
+void *schedshard_alloc(size_t size, int node);
+void schedshard_free(void *ptr, size_t size);
 
 static inline void *port_alloc(size_t size, int node)
 {
-	return kvzalloc_node(port_alloc_size(size), GFP_KERNEL, node < 0 ? NUMA_NO_NODE : node);
+	return schedshard_alloc(size, node);
 }
 
 static inline void port_free(void *ptr, size_t size)
 {
-	kvfree(ptr);
+	schedshard_free(ptr, size);
 }
 
 #define PORT_WARN_ON(cond) WARN_ON_ONCE(cond)
