@@ -15,6 +15,7 @@ from schedshard.kernel.base import fetch
 from schedshard.kernel.layout import Layout
 
 VERSION = "1.0-1"
+DATA = Path(__file__).resolve().parent / "data"
 
 RT_C = """\
 #include "sched.h"
@@ -41,8 +42,31 @@ void online(struct rq *rq)
 }
 """
 
+# As much of a kernel's make as the stages call. Like the real one it drops options that it does
+# not know, and says in short lines what it makes.
+MAKEFILE = """\
+tinyconfig:
+	@echo CONFIG_TINY=y > $(O)/.config
+olddefconfig:
+	@sed -i '/CONFIG_UNKNOWN/d' $(O)/.config
+bzImage: $(O)/.config
+	@mkdir -p $(O)/arch/x86/boot
+	@if grep -q broken kernel/sched/rt.c; then \\
+		echo "kernel/sched/rt.c:1:1: error: broken"; exit 1; fi
+	@echo "  CC      kernel/sched/rt.o"
+	@echo "  BUILD   arch/x86/boot/bzImage"
+	@cat $(O)/.config kernel/sched/rt.c > $(O)/arch/x86/boot/bzImage
+"""
+
+MERGE = """\
+#!/bin/sh
+shift 4
+for file in "$@"; do cat "$file" >> "$KCONFIG_CONFIG"; done
+"""
+
 BASE_FILES = {
-    "Makefile": "VERSION = 1\n",
+    "Makefile": MAKEFILE,
+    "scripts/kconfig/merge_config.sh": MERGE,
     "kernel/sched/rt.c": RT_C,
     "kernel/sched/cpupri.c": "int cpupri;\n",
     "kernel/sched/Makefile": "obj-y += rt.o cpupri.o\n",
@@ -109,7 +133,8 @@ def make_project(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Layout:
     tops = folder / "tarball"
     for name, text in BASE_FILES.items():
         write(tops / "linux-fake" / name, text)
-    (tops / "linux-fake/scripts/run.sh").chmod(0o755)
+    for name in ("run.sh", "kconfig/merge_config.sh"):
+        (tops / "linux-fake/scripts" / name).chmod(0o755)
     # As in a real tarball: every file is older than what is made from it.
     for path in tops.rglob("*"):
         os.utime(path, (1_600_000_000, 1_600_000_000))
@@ -121,8 +146,12 @@ def make_project(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Layout:
     write(layout.project / "core/sbm.h", "struct sbm;\n")
     write(layout.project / "core/sbm.c", "int sbm;\n")
     write_series(layout)
+    write(layout.inputs / "config/lab.config", "CONFIG_SMP=y\n# CONFIG_CORE is not set\n")
     programs = folder / "bin"
     say_version(programs)
+    for name in ("gcc", "ld", "bc", "flex", "bison", "perl", "ccache"):
+        if shutil.which(name) is None:
+            fake_program(programs, name, "exit 1")
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
     return layout
 

@@ -119,10 +119,9 @@ def configure(
     text = merged.read_text(encoding="utf-8")
     wrong = ineffective(_asked(configuration), options(text))
     if wrong and strict:
-        more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
         raise UserError(
             f"configuration {configuration.name} of {tree}: the kernel does not take "
-            f"{wrong[0]}{more}: something that it depends on is missing"
+            f"{'; '.join(wrong)}: something that it depends on is missing, or needs it"
         )
     target = layout.make_folder(layout.objects(tree, configuration.name)) / ".config"
     if not target.is_file() or target.read_text(encoding="utf-8") != text:

@@ -17,7 +17,7 @@ from schedshard.kernel.tools import require
 
 # "  CC      kernel/sched/rt.o": what a quiet build prints for every file that it makes.
 _MADE = re.compile(r"^  (?:\[M\] )?([A-Z][A-Z0-9_+]*)(?: \[M\])? +(\S+)")
-_ERROR = re.compile(r"(?:error|Error|undefined reference|multiple definition)\b")
+_ERROR = re.compile(r"(?:error|Error|undefined reference|multiple definition)\b|\*\*\* ")
 _MAKE_ERROR = re.compile(r"^make(?:\[\d+\])?: ")
 _HITS = ("direct_cache_hit", "preprocessed_cache_hit")
 

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Stage deb: Debian packages of a variant, by the kernel's own bindeb-pkg.
+
+The kernel's release ends in -schedshard, so the packages install beside the distribution's.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from schedshard.errors import UserError, os_reason
+from schedshard.kernel.apply import apply_steps
+from schedshard.kernel.base import check_space, load_base
+from schedshard.kernel.config import configure, options, resolve
+from schedshard.kernel.layout import Layout
+from schedshard.kernel.make import Make, run_make
+from schedshard.kernel.recipe import load_recipe
+from schedshard.kernel.tools import require
+from schedshard.progress import ticking, working
+
+RELEASE = "-schedshard"
+_TOOLS = ("dpkg-buildpackage", "dh_builddeb", "rsync", "cpio", "xz", "kmod", "fakeroot")
+_FILES = 2000
+_NEEDED_MB = 2500
+_USER_NEEDED_MB = 25_000  # a distribution's configuration has thousands of modules
+
+
+@dataclass(frozen=True)
+class DebRequest:
+    """Which variant, in which configuration (a name or a file), where the packages go."""
+
+    variant: str
+    config: str
+    out: Path | None = None
+    jobs: int = 0
+
+
+@dataclass(frozen=True)
+class Packages:
+    """The packages, by what is in them."""
+
+    image: Path
+    headers: Path | None
+    others: tuple[Path, ...]
+    seconds: float
+
+
+def package_version(base_version: str) -> str:
+    """The packages' version: the base's upstream version and a revision of ours."""
+    return f"{base_version.partition('-')[0]}-1"
+
+
+def sort_packages(paths: list[Path], seconds: float) -> Packages:
+    """Tell the packages apart by their names."""
+    image = [path for path in paths if path.name.startswith("linux-image-")]
+    plain = [path for path in image if "-dbg_" not in path.name]
+    headers = [path for path in paths if path.name.startswith("linux-headers-")]
+    if len(plain) != 1 or len(headers) > 1:
+        names = ", ".join(sorted(path.name for path in paths)) or "nothing"
+        raise UserError(f"the kernel's packaging made {names}: expected one linux-image", status=1)
+    rest = tuple(path for path in paths if path not in (plain[0], *headers))
+    return Packages(plain[0], headers[0] if headers else None, rest, seconds)
+
+
+def _collect(source: Path, out: Path) -> list[Path]:
+    """Move what packaging leaves beside the build tree, which is in the source, to its place."""
+    found = []
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for path in sorted(source.iterdir()):
+            if path.suffix in (".buildinfo", ".changes"):
+                path.unlink()
+            elif path.suffix == ".deb":
+                found.append(Path(shutil.move(path, out / path.name)))
+    except OSError as error:
+        raise UserError(f"cannot write packages to {out}: {os_reason(error)}") from error
+    return found
+
+
+def _clear(source: Path) -> None:
+    for path in source.iterdir():
+        if path.suffix in (".buildinfo", ".changes", ".deb") and path.is_file():
+            path.unlink()
+
+
+def deb(layout: Layout, request: DebRequest) -> Packages:
+    """Build linux-image and, when the configuration has modules, linux-headers."""
+    require(*_TOOLS)
+    recipe = load_recipe(layout)
+    variant = recipe.variant(request.variant)
+    configuration = resolve(layout, request.config, variant.config)
+    needed = _USER_NEEDED_MB if configuration.user_file else _NEEDED_MB
+    if not layout.objects(variant.name, configuration.name).is_dir():
+        check_space(layout, needed, f"package {variant.name}")
+    apply_steps(layout, variant.name, recipe.steps_of(variant))
+    name = f"{variant.name}-{configuration.name}"
+    source = layout.source(variant.name)
+    version = package_version(load_base(layout).version)
+    with layout.locked(variant.name):
+        with working(f"configuring {name}"):
+            config = configure(layout, variant.name, configuration)
+        if options(config.read_text(encoding="utf-8")).get("CONFIG_MODULES", "n") != "y":
+            print(f"{name} has no modules, so there is no package of headers", flush=True)
+        _clear(source)
+        variables = (
+            f"LOCALVERSION={RELEASE}",
+            f"KDEB_PKGVERSION={version}",
+            "KDEB_SOURCENAME=linux-schedshard",
+            "KDEB_CHANGELOG_DIST=unstable",
+            "KDEB_COMPRESS=xz",
+            # No package of debugging symbols: a gigabyte that nobody asked for.
+            "DPKG_FLAGS=--build-profiles=pkg.linux-schedshard.nokerneldbg",
+        )
+        objects = layout.objects(variant.name, configuration.name)
+        make = Make(source, objects, f"{name}.deb", request.jobs or os.cpu_count() or 1, variables)
+        with ticking(f"packaging {name}", _FILES) as tick:
+            made = run_make(layout, make, ["bindeb-pkg"], tick)
+        found = _collect(source, request.out or layout.work / "deb")
+    return sort_packages(found, made.seconds)

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Configurations: which fragments, in which order, and whether they took effect."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from fake_kernel import make_fetched, write
+
+from schedshard.errors import UserError
+from schedshard.kernel.apply import apply
+from schedshard.kernel.config import (
+    configure,
+    fragment_names,
+    ineffective,
+    options,
+    resolve,
+)
+from schedshard.kernel.layout import Layout
+
+
+@pytest.fixture
+def layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Layout:
+    made = make_fetched(tmp_path, monkeypatch)
+    apply(made, "stock")
+    return made
+
+
+def test_options_of_a_fragment() -> None:
+    text = '# comment\nCONFIG_A=y\n# CONFIG_B is not set\nCONFIG_C="x=y"\nCONFIG_A=m\n\nA=y\n'
+    assert options(text) == {"CONFIG_A": "m", "CONFIG_B": "n", "CONFIG_C": '"x=y"'}
+
+
+def test_what_did_not_take_effect() -> None:
+    asked = {"CONFIG_A": "y", "CONFIG_B": "n", "CONFIG_C": "512", "CONFIG_D": "n"}
+    outcome = {"CONFIG_B": "y", "CONFIG_C": "64"}
+    assert ineffective(asked, outcome) == [
+        "CONFIG_A=y, is n",
+        "CONFIG_B=n, is y",
+        "CONFIG_C=512, is 64",
+    ]
+
+
+def test_order_of_fragments(layout: Layout) -> None:
+    for name in ("shard", "kasan", "no-numa"):
+        write(layout.inputs / f"config/{name}.config", "")
+
+    def names(text: str) -> list[str]:
+        return [path.stem for path in resolve(layout, text, ("shard",)).fragments]
+
+    assert names("lab") == ["lab", "shard"]
+    assert names("kasan") == ["lab", "shard", "kasan"]
+    assert names("lab+kasan+no-numa") == ["lab", "shard", "kasan", "no-numa"]
+
+
+def test_unknown_configuration(layout: Layout) -> None:
+    with pytest.raises(UserError, match="unknown kernel configuration 'lap': did you mean 'lab'"):
+        resolve(layout, "lap")
+
+
+def test_missing_file(layout: Layout) -> None:
+    with pytest.raises(UserError, match=r"no configuration file /nowhere/config-6\.12"):
+        resolve(layout, "/nowhere/config-6.12")
+
+
+def test_fragments_are_merged_in_order(layout: Layout) -> None:
+    write(layout.inputs / "config/no-smp.config", "# CONFIG_SMP is not set\n")
+    path = configure(layout, "stock", resolve(layout, "no-smp"))
+    assert options(path.read_text(encoding="utf-8"))["CONFIG_SMP"] == "n"
+    assert layout.objects_link("stock", "no-smp").resolve() == path.parent.resolve()
+
+
+def test_option_that_the_kernel_drops(layout: Layout) -> None:
+    write(layout.inputs / "config/more.config", "CONFIG_UNKNOWN=y\n")
+    with pytest.raises(UserError, match="the kernel does not take CONFIG_UNKNOWN=y, is n"):
+        configure(layout, "stock", resolve(layout, "more"))
+    assert not layout.objects("stock", "more").exists()
+    assert configure(layout, "stock", resolve(layout, "more"), strict=False).is_file()
+
+
+def test_same_configuration_keeps_its_time(layout: Layout) -> None:
+    path = configure(layout, "stock", resolve(layout, "lab"))
+    before = path.stat().st_mtime_ns
+    assert configure(layout, "stock", resolve(layout, "lab")).stat().st_mtime_ns == before
+    write(layout.inputs / "config/lab.config", "CONFIG_SMP=y\nCONFIG_MORE=y\n")
+    assert configure(layout, "stock", resolve(layout, "lab")).stat().st_mtime_ns != before
+
+
+def test_users_file_is_taken_as_it_is(layout: Layout, tmp_path: Path) -> None:
+    file = write(tmp_path / "config-6.1.0-40-amd64", "CONFIG_A=y\nCONFIG_UNKNOWN=y\n")
+    configuration = resolve(layout, str(file), ("shard",))
+    assert configuration.name == "user-config-6.1.0-40-amd64"
+    path = configure(layout, "stock", configuration)
+    assert path.read_text(encoding="utf-8") == "CONFIG_A=y\n"
+
+
+def test_every_fragment_of_the_project_says_what_it_is_for() -> None:
+    layout = Layout()
+    names = fragment_names(layout)
+    assert "lab" in names
+    for name in names:
+        text = (layout.inputs / "config" / f"{name}.config").read_text(encoding="utf-8")
+        head = [line for line in text.splitlines()[1:4] if len(line) > 10]
+        assert head, name
+        assert head[0].startswith("# "), name
+        assert options(text), name
