@@ -91,11 +91,13 @@ def _commit_steps(
 ) -> tuple[Commit, ...]:
     commits: list[Commit] = []
     parent = base
+    before = repository.run("rev-parse", f"{base}^{{tree}}", what="reading the base")
     for number, (step, delta) in enumerate(zip(steps, deltas(layout, steps), strict=True), 1):
         message = load_message(layout, step, person.signed)
         tree = repository.tree_with(base, delta, _modes(layout, delta))
-        if commits and commits[-1].tree == tree:
+        if tree == before:
             raise UserError(f"step {step.name} changes nothing")
+        before = tree
         parent = repository.commit(tree, message, person, number, parent)
         commits.append(Commit(step, parent, tree))
     return tuple(commits)

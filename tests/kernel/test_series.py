@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The series as patches: the same bytes every time, and `git am` gives the built tree."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from fake_kernel import BASE_FILES, STEP, make_fetched, write, write_series
+
+from schedshard.errors import UserError
+from schedshard.kernel import series as series_module
+from schedshard.kernel.apply import apply
+from schedshard.kernel.changelog import message_of
+from schedshard.kernel.git import Person
+from schedshard.kernel.layout import Layout
+from schedshard.kernel.series import Series, check_am, check_steps
+from schedshard.kernel.series import write_series as write_patches
+
+SECOND = """
+[[step]]
+name = "02-more"
+changelog = "changelog/02.txt"
+remove = ["kernel/sched/cpupri.c"]
+append = [{ file = "scripts/run.sh", lines = ["exit 0"] }]
+"""
+
+
+@pytest.fixture
+def layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Layout:
+    made = make_fetched(tmp_path, monkeypatch)
+    write(made.inputs / "changelog/02.txt", "# a comment\n\nsched: more\n\nAnd why: \u00b5s.\n\n")
+    write_series(made, STEP + SECOND)
+    monkeypatch.setattr(series_module, "author", lambda project: Person("A. Uthor", "a@example"))
+    return made
+
+
+def patches(series: Series) -> dict[str, str]:
+    """The files of a series."""
+    return {path.name: path.read_text(encoding="utf-8") for path in series.patches}
+
+
+def test_one_patch_a_step(layout: Layout) -> None:
+    made = patches(write_patches(layout))
+    assert list(made) == ["0001-lib-add-shard.patch", "0002-sched-more.patch"]
+    second = made["0002-sched-more.patch"]
+    assert "Subject: [PATCH 2/2] sched: more\n" in second
+    assert "\nAnd why: \u00b5s.\n\nSigned-off-by: A. Uthor <a@example>\n---\n" in second
+    assert "a comment" not in second
+    assert "deleted file mode 100644" in second
+    assert "new mode" not in second
+
+
+def test_same_bytes_in_another_work_folder(
+    layout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = patches(write_patches(layout))
+    # Neither the user's settings nor the time may show.
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    write(tmp_path / "home/.gitconfig", "[diff]\nnoprefix = true\n[format]\nsignature = hello\n")
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    other = Layout(layout.project, tmp_path / "other")
+    from schedshard.kernel.base import fetch
+
+    fetch(other)
+    assert patches(write_patches(other)) == first
+
+
+def test_git_am_gives_the_built_tree(layout: Layout) -> None:
+    made = write_patches(layout)
+    apply(layout, "shard")
+    # Two files of core, one of the overlay, one that went.
+    assert check_am(layout, made) == len(BASE_FILES) + 3 - 1
+    assert not layout.source("am").exists()
+
+
+def test_git_am_notices_a_patch_that_differs(layout: Layout) -> None:
+    made = write_patches(layout)
+    path = made.patches[0]
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("+int sbm;", "+int sbn;"), encoding="utf-8")
+    with pytest.raises(UserError, match="gives other trees than the steps have"):
+        check_am(layout, made)
+
+
+def test_git_am_notices_a_patch_that_does_not_apply(layout: Layout) -> None:
+    made = write_patches(layout)
+    path = made.patches[1]
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("-int cpupri;", "-int cpupro;"), encoding="utf-8")
+    with pytest.raises(UserError, match="git am of the series: "):
+        check_am(layout, made)
+    assert not layout.source("am").exists()
+
+
+def test_git_am_notices_a_built_tree_that_differs(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = write_patches(layout)
+    apply(layout, "shard")
+    (layout.source("shard") / "scripts/extra.sh").write_text("x\n", encoding="ascii")
+    with pytest.raises(UserError, match=r"scripts/extra\.sh is not as it is built"):
+        check_am(layout, made)
+
+
+def test_steps_are_compiled_one_after_the_other(layout: Layout) -> None:
+    results = check_steps(layout, "lab")
+    assert [name for name, _ in results] == ["01-shard", "02-more"]
+    assert all(made.files == 2 for _, made in results)
+
+
+def test_step_that_does_not_compile(layout: Layout) -> None:
+    broken = SECOND.replace("scripts/run.sh", "kernel/sched/rt.c").replace("exit 0", "broken")
+    write_series(layout, STEP + broken)
+    with pytest.raises(UserError, match="step 02-more does not build: building steps-lab failed"):
+        check_steps(layout, "lab")
+
+
+def test_step_that_changes_nothing(layout: Layout) -> None:
+    nothing = '[[step]]\nname = "03"\nchangelog = "changelog/02.txt"\n'
+    write_series(layout, STEP + SECOND + nothing)
+    with pytest.raises(UserError, match="step 03 changes nothing"):
+        write_patches(layout)
+
+
+def test_first_step_that_changes_nothing(layout: Layout) -> None:
+    write_series(layout, '[[step]]\nname = "01"\nchangelog = "changelog/02.txt"\n')
+    with pytest.raises(UserError, match="step 01 changes nothing"):
+        write_patches(layout)
+
+
+def test_no_steps(layout: Layout) -> None:
+    write_series(layout, "")
+    with pytest.raises(UserError, match=r"series\.toml has no step yet"):
+        write_patches(layout)
+
+
+def test_missing_changelog_leaves_the_old_series(layout: Layout) -> None:
+    before = patches(write_patches(layout))
+    (layout.inputs / "changelog/02.txt").unlink()
+    with pytest.raises(UserError, match=r"step 02-more: cannot read kernel/changelog/02\.txt"):
+        write_patches(layout)
+    kept = layout.work / "series"
+    assert {path.name for path in kept.iterdir()} == set(before)
+
+
+def test_folder_with_other_files_is_refused(layout: Layout, tmp_path: Path) -> None:
+    write(tmp_path / "mine/notes.txt", "mine\n")
+    with pytest.raises(UserError, match=r"mine holds notes\.txt, which is no patch"):
+        write_patches(layout, tmp_path / "mine")
+    assert (tmp_path / "mine/notes.txt").is_file()
+
+
+def test_patches_that_are_no_longer_there_go(layout: Layout, tmp_path: Path) -> None:
+    write_patches(layout, tmp_path / "out")
+    write_series(layout, STEP)
+    made = write_patches(layout, tmp_path / "out")
+    assert [path.name for path in (tmp_path / "out").iterdir()] == [made.patches[0].name]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "needs a subject, an empty line and a reason"),
+        ("subject\n", "needs a subject"),
+        ("subject\nreason\nmore\n", "needs a subject"),
+        ("s\n\nr\n\nSigned-off-by: me\n", "the sign-off is added"),
+        ("s" * 76 + "\n\nr\n", "the subject has 76 characters, 75 may be"),
+    ],
+)
+def test_messages_that_are_refused(text: str, words: str) -> None:
+    with pytest.raises(UserError, match=re.escape(words)):
+        message_of(text, "changelog/x.txt", "A <a@example>")
