@@ -3,6 +3,9 @@
  * Kernel share: time in the kernel / (kernel + user). A profiler that counts cycles counts none
  * while a CPU is halted, so that idle time is in neither. The share of all time is
  * reported beside it.
+ *
+ * Cycles per wake-up: all time inside the layout's operations, whoever called them, by wake-ups;
+ * so it counts how often a layout needs them, as well as what each costs.
  */
 #include "rt_run.h"
 
@@ -93,6 +96,7 @@ void rt_run_report(struct run *run, const struct rt *rt, const struct rt_phase *
 	double seconds = (double)(phase->end - phase->begin) * 1e-12;
 	double user = (double)s.time[RT_USER], kernel = (double)s.time[RT_KERNEL];
 	double all = user + kernel + (double)s.time[RT_HALTED];
+	u64 shared = s.set_time + s.find_time + s.overload_time + s.pull_time + s.walk_time;
 
 	run_report(run, "kernel_share", ratio(kernel, kernel + user));
 	run_report(run, "kernel_share_of_all", ratio(kernel, all));
@@ -108,6 +112,8 @@ void rt_run_report(struct run *run, const struct rt *rt, const struct rt_phase *
 		   run_cycles(run, ratio((double)s.overload_time, 2 * (double)s.overloads)));
 	run_report(run, "cycles_per_pull",
 		   run_cycles(run, ratio((double)s.pull_time, (double)s.pulls)));
+	run_report(run, "cycles_per_wakeup",
+		   run_cycles(run, ratio((double)shared, (double)s.wakeups)));
 	run_report(run, "sets_per_wakeup", ratio((double)s.sets, (double)s.wakeups));
 	run_report(run, "finds_per_wakeup", ratio((double)s.finds, (double)s.wakeups));
 	run_report(run, "found_share", ratio((double)s.found, (double)s.finds));

@@ -20,8 +20,10 @@ static void send(struct rt_cpu *me, u32 walk, u32 cpu)
 
 void rt_tell_to_push(struct rt_cpu *me, struct rt_rq *rq, u32 walk)
 {
+	u64 begin = sim_now();
 	s64 cpu = me->rt->ops->walk_request(rq->rd, rq->cpu, walk);
 
+	me->stats.walk_time += sim_now() - begin;
 	if (cpu < 0)
 		return;
 	me->stats.walks++;
@@ -32,11 +34,12 @@ void rt_tell_to_push(struct rt_cpu *me, struct rt_rq *rq, u32 walk)
 void rt_push_work(struct rt_cpu *me)
 {
 	struct rt_rq *rq = me->rq;
-	u64 arrived = port_xchg64(&rq->irq_work, 0);
+	u64 arrived = port_xchg64(&rq->irq_work, 0), begin = sim_now();
 
 	for (u32 walk = 0; walk < 2; walk++)
 		if (arrived >> walk & 1)
 			me->rt->ops->walk_arrive(rq->rd, rq->cpu, walk);
+	me->stats.walk_time += sim_now() - begin;
 	if (!rt_list_empty(&rq->pushable)) {
 		rt_lock(&rq->lock);
 		rt_push_all(me, rq);
@@ -47,7 +50,9 @@ void rt_push_work(struct rt_cpu *me)
 
 		if (!(arrived >> walk & 1))
 			continue;
+		begin = sim_now();
 		cpu = me->rt->ops->walk_next(rq->rd, rq->cpu, walk);
+		me->stats.walk_time += sim_now() - begin;
 		if (cpu >= 0)
 			send(me, walk, (u32)cpu);
 	}

@@ -63,7 +63,8 @@ enum rt_mode { RT_USER, RT_KERNEL, RT_HALTED, RT_MODES };
  * @pulls: pull_rt_task() calls; @pulls_asked: those that found others overloaded; @pull_time: in
  *	finding that out
  * @push_tries: attempts to push a task; @pushes: those that moved one
- * @walks: push-IPI walks started; @steps: CPUs that they visited
+ * @walks: push-IPI walks started; @steps: CPUs that they visited; @walk_time: in asking for a walk
+ *	and in finding its next CPU
  * @newidle: CPUs that ran out of tasks
  * @wakeups: tasks woken; @preempted: RT tasks that lost the CPU while runnable
  * @overloads: a queue got its first pushable task
@@ -73,7 +74,7 @@ struct rt_stats {
 	u64 time[RT_MODES];
 	u64 sets, set_time, finds, find_time, found;
 	u64 overloads, overload_time, stacked;
-	u64 pulls, pull_time, pulls_asked, pulled, push_tries, pushes, walks, steps;
+	u64 pulls, pull_time, pulls_asked, pulled, push_tries, pushes, walks, steps, walk_time;
 	u64 wakeups, remote_wakeups, migrations, switches, preempted, newidle, ipis, ticks;
 };
 
