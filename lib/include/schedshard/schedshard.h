@@ -17,6 +17,8 @@
  *   cpupri.h         for schedulers: which CPU runs at which priority
  *   overload.h       for schedulers: which CPUs have more tasks than they can run
  *   push_walk.h      for schedulers: one walk over them for any number of requests
+ *   occupancy.h      for schedulers: where a process runs most, what it may prefer
+ *   visited.h        for schedulers: where a process ran lately, aged
  *   port.h           types, atomics and barriers of the inline functions; the memory
  *                    that lines are made of: port_alloc(), port_free()
  *
@@ -40,12 +42,14 @@ extern "C" {
 
 #include "bytemap.h"
 #include "cpupri.h"
+#include "occupancy.h"
 #include "overload.h"
 #include "push_walk.h"
 #include "sbm.h"
 #include "shard_counter.h"
 #include "shard_plan.h"
 #include "shard_summary.h"
+#include "visited.h"
 
 #ifdef __cplusplus
 }

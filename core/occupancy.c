@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Why the numbers hold.
+ *
+ * Decay may be late. Halving n times, rounding down each time, is a shift by n: nothing depends on
+ * when a word is decayed, only on its epoch. So readers decay what they loaded and write
+ * nothing back: a scan leaves the lines of the CPUs that it looks at as they were.
+ *
+ * A share is at most the whole. Let q be a run queue's runtime and p_i those of the processes
+ * that ran there. Whatever is added to a p_i is added to q first, at the same epoch, and
+ *
+ *   sum of floor(p_i / 2) <= floor(q / 2)	when sum of p_i <= q,
+ *
+ * so that sum of p_i <= q at any epoch, and p_i * S / (q + 1) < S. Who reads p_i before q
+ * sees a q that has all of p_i in it. Of two words with different epochs both are decayed
+ * to the later one: q's epoch is not before p_i's, but may be ahead of the reader's, and q
+ * has been halved then while p_i was not. When q has hit its ceiling p_i is cut down to it.
+ *
+ * Preference. The sums of two LLCs add shares, each of 0..2^20, of at most 2^22 CPUs: no overflow.
+ * best_sum is the largest sum, present_sum belongs to it or is not larger; best_sum > 2 *
+ * present_sum implies that best is another LLC than the present one, or that there is none.
+ */
+#include "occupancy.h"
+
+u64 occupancy_add(u64 word, u32 now, u64 ns)
+{
+	/* Behind its own CPU's past: the word is so old that the count has wrapped. */
+	u64 sum = occupancy_age(word, now) < 0 ? 0 : occupancy_decayed(word, now);
+
+	sum = ns < ~0ull - sum ? sum + ns : ~0ull;
+	return occupancy_pack(now, sum < ~0u ? (u32)sum : ~0u);
+}
+
+u64 occupancy_share(u64 word, u64 queue, u32 now)
+{
+	s32 age = occupancy_age(queue, now);
+	u64 mine, all;
+
+	if (age < 0 && age >= -OCCUPANCY_AHEAD)
+		now = occupancy_epoch(queue);
+	mine = occupancy_decayed(word, now);
+	all = occupancy_decayed(queue, now);
+	if (mine > all)
+		mine = all;
+	return mine * OCCUPANCY_SCALE / (all + 1);
+}
+
+void occupancy_begin(struct occupancy *o, s32 present)
+{
+	*o = (struct occupancy){ .present = present, .llc = -1, .best = -1 };
+}
+
+/* The LLC under way is complete. */
+static void close_llc(struct occupancy *o)
+{
+	if (o->sum > o->best_sum) {
+		o->best = o->llc;
+		o->best_sum = o->sum;
+	}
+	if (o->llc == o->present)
+		o->present_sum = o->sum;
+	o->total += o->sum;
+	o->sum = 0;
+}
+
+void occupancy_cpu(struct occupancy *o, s32 llc, u64 share)
+{
+	if (llc != o->llc) {
+		close_llc(o);
+		o->llc = llc;
+	}
+	o->sum += share;
+}
+
+s32 occupancy_end(struct occupancy *o)
+{
+	close_llc(o);
+	o->llc = -1;
+	return o->best_sum > 2 * o->present_sum ? o->best : o->present;
+}
+
+bool occupancy_may_prefer(const struct occupancy_process *p, const struct occupancy_cache *c,
+			  s32 timeout, u32 tolerance)
+{
+	if (tolerance == OCCUPANCY_OFF || p->idle > timeout || p->threads < 2)
+		return false;
+	if (tolerance >= OCCUPANCY_ALWAYS)
+		return true;
+	if ((u64)p->running * c->smt > (u64)c->cpus * tolerance)
+		return false;
+	/* By division: sizes are any 64 bits. */
+	return !c->bytes || !p->footprint || (p->footprint - 1) / tolerance < c->bytes;
+}
+
+static bool is_full(u64 util, u64 capacity, const struct occupancy_limits *limits)
+{
+	return util * 100 >= capacity * limits->full_pct;
+}
+
+static bool is_busier(u64 a, u64 b, const struct occupancy_limits *limits)
+{
+	return a * 100 > b * (100 + limits->imbalance_pct);
+}
+
+enum occupancy_verdict occupancy_verdict(const struct occupancy_load *src,
+					 const struct occupancy_load *dst, u64 task,
+					 bool to_preferred, const struct occupancy_limits *limits)
+{
+	u64 left = src->util > task ? src->util - task : 0;
+	u64 after = dst->util + task;
+
+	if (is_full(src->util, src->capacity, limits) && is_full(dst->util, dst->capacity, limits))
+		return OCCUPANCY_FREE;
+	if (to_preferred) {
+		if (is_full(after, dst->capacity, limits) && is_busier(after, left, limits))
+			return OCCUPANCY_REFUSE;
+	} else if (!is_full(left, src->capacity, limits) || !is_busier(left, after, limits)) {
+		return OCCUPANCY_REFUSE;
+	}
+	return OCCUPANCY_FAVOUR;
+}

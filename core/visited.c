@@ -1,0 +1,534 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Why no CPU is missed. Three things lie on top of each other: a CPU's runtime (with its epoch),
+ * its bit in the block, the block in the table. Each lower one is written before the upper one
+ * is looked at; who takes an upper one away looks at the lower one again after it.
+ *
+ *   A CPU, first in an epoch:		A scanner, at a CPU whose runtime R is too old:
+ *
+ *   E1  store runtime			C1  clear bit
+ *   E2  full barrier			C2  full barrier
+ *   E3  bit clear: set it		C3  load runtime; not old any more: set bit
+ *   E4  full barrier
+ *   E5  load unlinked; set: give up	and at a block without bits, "changing" held:
+ *
+ *					R1  set unlinked
+ *					R2  full barrier
+ *					R3  load bits; any: clear unlinked, else
+ *					R4  take the block out of the table
+ *
+ * Let E be through with E5 having seen unlinked clear. If E3 saw the bit clear, or C1 was before
+ * E3, the bit is set behind C1. If E3 saw it set and C1 comes after, then by E2 and C2, C3 sees the
+ * runtime of E1 and puts the bit back (both looking too early is what a full barrier on each side
+ * rules out). So the bit is set, and stays until a scanner finds that runtime too old. In the same
+ * way E4 and R2: either R3 sees the bit, or E5 sees unlinked set. (Where E3 found the bit set there
+ * is no E4, and none is needed: it was set before E2, and C3 puts it back before the same
+ * scanner comes to R1.) Both may happen, then the CPU gives up in vain: it has dropped one
+ * runtime, and the block remains.
+ *
+ * While a bit is between C1 and C3 it is missing; nobody else looks, as one scan runs at a time,
+ * and this one finds the CPU at C3.
+ *
+ * Later in its epoch a CPU stores its runtime and looks at nothing. That its runtime has this epoch
+ * says that it went through E1 to E5 in it: who gives up stores 0, which counts as no runtime in
+ * any epoch. And nobody has taken its bit since, but a scanner whose epoch is more than the
+ * timeout ahead, for which the CPU is not in the set.
+ *
+ * One block a shard. Blocks are put in and taken out by who holds "changing", which is tried for
+ * and never waited for; who puts one in looks again, holding it, whether there is one. So no
+ * shard has two, and no CPU is found twice. A reader sees a block complete, since its
+ * address is stored with release, after all else.
+ *
+ * A CPU that found a block and was slow may write into one that is out of the table. It does no
+ * harm until the memory serves something else, and that is after a grace period (visited.h).
+ * For the same reason it may still read the small table when there is a large one.
+ *
+ * Older copies. A large table begins as a copy of the small one, made while "changing" is held; a
+ * CPU that does not find its shard in the small one looks again in the current one (insert()).
+ */
+#include "visited.h"
+#include "shard_lines.h"
+
+/* ---- memory ---- */
+
+static struct visited_block *block_alloc(s32 node)
+{
+	return (struct visited_block *)port_alloc(sizeof(struct visited_block), node);
+}
+
+static void block_free(struct visited_block *b)
+{
+	port_free(b, sizeof(*b));
+}
+
+static u64 *reserve_of(const struct visited_pool *pool, u32 cpu)
+{
+	return pool->reserve[pool->plan->slot[cpu].shard];
+}
+
+static bool fill(u64 *reserve, s32 node)
+{
+	for (u32 i = 0; i < VISITED_RESERVE; i++) {
+		struct visited_block *b;
+
+		if (READ_ONCE(reserve[i]))
+			continue;
+		b = block_alloc(node);
+		if (!b)
+			return false;
+		if (port_cmpxchg64(&reserve[i], 0, (u64)(unsigned long)b))
+			block_free(b); /* somebody else filled it */
+	}
+	return true;
+}
+
+static struct visited_block *take(u64 *reserve)
+{
+	for (u32 i = 0; i < VISITED_RESERVE; i++) {
+		u64 b = READ_ONCE(reserve[i]);
+
+		/* Full order: pairs with that of fill(), which published the block. */
+		if (b)
+			b = port_xchg64(&reserve[i], 0);
+		if (b)
+			return (struct visited_block *)(unsigned long)b;
+	}
+	return NULL;
+}
+
+struct visited_pool *visited_pool_alloc(const struct shard_plan *plan)
+{
+	size_t bytes = sizeof(struct visited_pool) + plan->nr_shards * sizeof(u64 *);
+	struct visited_pool *pool = (struct visited_pool *)port_alloc(bytes, -1);
+	bool ok = true;
+
+	if (!pool)
+		return NULL;
+	pool->plan = plan;
+	pool->bytes = bytes;
+	if (!shard_lines_alloc(plan, pool->reserve)) {
+		port_free(pool, bytes);
+		return NULL;
+	}
+	for (u32 shard = 0; ok && shard < plan->nr_shards; shard++)
+		ok = fill(pool->reserve[shard], plan->shard[shard].node);
+	if (ok)
+		return pool;
+	visited_pool_free(pool);
+	return NULL;
+}
+
+void visited_pool_free(struct visited_pool *pool)
+{
+	struct visited_block *b;
+
+	if (!pool)
+		return;
+	for (u32 shard = 0; shard < pool->plan->nr_shards; shard++)
+		while ((b = take(pool->reserve[shard])))
+			block_free(b);
+	shard_lines_free(pool->plan, pool->reserve);
+	port_free(pool, pool->bytes);
+}
+
+bool visited_pool_fill(struct visited_pool *pool, u32 cpu)
+{
+	const struct shard_plan *plan = pool->plan;
+
+	return fill(reserve_of(pool, cpu), plan->shard[plan->slot[cpu].shard].node);
+}
+
+bool visited_pool_low(const struct visited_pool *pool, u32 cpu)
+{
+	const u64 *reserve = reserve_of(pool, cpu);
+	u32 n = 0;
+
+	for (u32 i = 0; i < VISITED_RESERVE; i++)
+		n += READ_ONCE(reserve[i]) != 0;
+	return n < VISITED_RESERVE / 2;
+}
+
+struct visited *visited_alloc(struct visited_pool *pool, s32 node, u32 epoch)
+{
+	struct visited *v = (struct visited *)port_alloc(sizeof(*v), node);
+
+	if (!v)
+		return NULL;
+	v->spare = block_alloc(node);
+	if (!v->spare) {
+		port_free(v, sizeof(*v));
+		return NULL;
+	}
+	v->pool = pool;
+	v->slot = pool->plan->slot;
+	v->scan = epoch;
+	v->table = v->own;
+	return v;
+}
+
+/* ---- the table ---- */
+
+/* Behind the pointers of a large table: a bit for each shard that has a block. */
+static u64 *present_of(struct visited_block **table, const struct shard_plan *plan)
+{
+	return (u64 *)(void *)&table[plan->nr_shards];
+}
+
+static size_t table_bytes(const struct shard_plan *plan)
+{
+	return plan->nr_shards * sizeof(struct visited_block *) +
+	       ((size_t)plan->nr_shards + 63) / 64 * sizeof(u64);
+}
+
+static u32 places(const struct visited *v, struct visited_block *const *table)
+{
+	return table == v->own ? VISITED_OWN : v->pool->plan->nr_shards;
+}
+
+void visited_free(struct visited *v)
+{
+	if (!v)
+		return;
+	for (u32 i = 0; i < places(v, v->table); i++)
+		block_free(v->table[i]);
+	block_free(v->spare);
+	if (v->table != v->own)
+		port_free((void *)v->table, table_bytes(v->pool->plan));
+	port_free(v, sizeof(*v));
+}
+
+size_t visited_bytes(const struct visited *v)
+{
+	/* Pairs with the release in grow(). */
+	struct visited_block *const *table = smp_load_acquire(&v->table);
+	size_t bytes = sizeof(*v);
+
+	for (u32 i = 0; i < places(v, table); i++)
+		if (READ_ONCE(table[i]))
+			bytes += sizeof(struct visited_block);
+	if (READ_ONCE(v->spare))
+		bytes += sizeof(struct visited_block);
+	return bytes + (table == v->own ? 0 : table_bytes(v->pool->plan));
+}
+
+/* The block of a shard, NULL when there is none. */
+static struct visited_block *find(struct visited *v, u32 shard)
+{
+	/* Pairs with the releases in grow() and put(): what they point to is set up. */
+	struct visited_block **table = smp_load_acquire(&v->table);
+	struct visited_block *b;
+
+	if (table != v->own)
+		return smp_load_acquire(&table[shard]);
+	for (u32 i = 0; i < VISITED_OWN; i++) {
+		b = smp_load_acquire(&table[(shard + i) % VISITED_OWN]);
+		if (b && b->shard == shard)
+			return b;
+	}
+	return NULL;
+}
+
+static bool try_change(struct visited *v)
+{
+	return !READ_ONCE(v->changing) && !port_xchg64(&v->changing, 1);
+}
+
+static void changed(struct visited *v)
+{
+	smp_store_release(&v->changing, 0);
+}
+
+/* A free place for a shard; NULL: none. "changing" is held. */
+static struct visited_block **free_place(struct visited *v, u32 shard)
+{
+	if (v->table != v->own)
+		return &v->table[shard];
+	for (u32 i = 0; i < VISITED_OWN; i++) {
+		struct visited_block **place = &v->own[(shard + i) % VISITED_OWN];
+
+		if (!READ_ONCE(*place))
+			return place;
+	}
+	return NULL;
+}
+
+static struct visited_block *take_block(struct visited *v, u32 cpu)
+{
+	struct visited_block *b = v->spare;
+
+	if (!b)
+		return take(reserve_of(v->pool, cpu));
+	WRITE_ONCE(v->spare, NULL);
+	return b;
+}
+
+/* Put a block for the CPU's shard into the table. "changing" is held. */
+static struct visited_block *put(struct visited *v, u32 cpu, u32 shard)
+{
+	struct visited_block **place = free_place(v, shard);
+	struct visited_block *b;
+
+	if (!place) {
+		WRITE_ONCE(v->want_table, 1);
+		return NULL;
+	}
+	b = take_block(v, cpu);
+	if (!b)
+		return NULL;
+	WRITE_ONCE(b->shard, shard);
+	/* After all that was written to the block; pairs with the acquires of readers. */
+	smp_store_release(place, b);
+	if (v->table != v->own) {
+		u64 *word = &present_of(v->table, v->pool->plan)[shard / 64];
+
+		/* After the pointer: pairs with the acquire in next_block(). */
+		smp_store_release(word, READ_ONCE(*word) | 1ull << shard % 64);
+	}
+	return b;
+}
+
+/* The shard's block: one that was put in meanwhile, else a new one; NULL: none to be had. */
+static struct visited_block *insert(struct visited *v, u32 cpu, u32 shard)
+{
+	struct visited_block *b;
+
+	if (!try_change(v))
+		return NULL;
+	b = find(v, shard);
+	if (!b)
+		b = put(v, cpu, shard);
+	changed(v);
+	return b;
+}
+
+bool visited_enter(struct visited *v, u32 cpu, u32 epoch, u64 ns)
+{
+	struct shard_slot slot = v->slot[cpu];
+	struct visited_block *b = find(v, slot.shard);
+	u64 bit = 1ull << slot.pos;
+	u64 *record;
+
+	if (!b)
+		b = insert(v, cpu, slot.shard);
+	if (!b)
+		return false;
+	record = visited_record(b, slot.pos);
+	if (visited_add(record, epoch, ns))
+		return true;
+	WRITE_ONCE(*record, occupancy_add(READ_ONCE(*record), epoch, ns)); /* E1 */
+	/*
+	 * E2: pairs with C2. Without it the bit may be looked at while the runtime still waits in
+	 * the store buffer: a scanner that takes the bit reads the old one, and the CPU is lost.
+	 */
+	smp_mb();
+	if (!(READ_ONCE(b->cpus) & bit))
+		port_fetch_or64(&b->cpus, bit); /* E3, E4: pairs with R2 */
+	if (likely(!READ_ONCE(b->unlinked)))	/* E5 */
+		return true;
+	/* Or the next one in this epoch would be taken for a CPU that is in the set. */
+	WRITE_ONCE(*record, 0);
+	return false;
+}
+
+/* ---- the scan ---- */
+
+/* Give a process that visits many shards a place for every one. */
+static void grow(struct visited *v)
+{
+	const struct shard_plan *plan = v->pool->plan;
+	struct visited_block **table;
+
+	table = (struct visited_block **)port_alloc(table_bytes(plan), plan->shard[0].node);
+	if (!table)
+		return; /* the next scan tries again */
+	if (!try_change(v)) {
+		port_free((void *)table, table_bytes(plan));
+		return;
+	}
+	for (u32 i = 0; i < VISITED_OWN; i++) {
+		struct visited_block *b = v->own[i];
+
+		if (!b)
+			continue;
+		WRITE_ONCE(table[b->shard], b);
+		present_of(table, plan)[b->shard / 64] |= 1ull << b->shard % 64;
+	}
+	WRITE_ONCE(v->want_table, 0);
+	smp_store_release(&v->table, table); /* pairs with the acquire in find() */
+	changed(v);
+}
+
+/* Places of the small table that have a block, in order of shards. */
+static void sort_own(struct visited_scan *s)
+{
+	u32 shard[VISITED_OWN];
+
+	s->nr = 0;
+	for (u32 i = 0; i < VISITED_OWN; i++) {
+		/* Pairs with the release in put(). */
+		struct visited_block *b = smp_load_acquire(&s->table[i]);
+		u32 k;
+
+		if (!b)
+			continue;
+		for (k = s->nr++; k && shard[k - 1] > b->shard; k--) {
+			shard[k] = shard[k - 1];
+			s->order[k] = s->order[k - 1];
+		}
+		shard[k] = b->shard;
+		s->order[k] = (u8)i;
+	}
+}
+
+bool visited_scan_begin(struct visited_scan *s, struct visited *v, u32 epoch, s32 timeout)
+{
+	u64 last = READ_ONCE(v->scan);
+
+	if (last & VISITED_SCANNING || (s32)(epoch - (u32)last) <= 0)
+		return false;
+	/* Only one gets from "not scanning" to "scanning", and it alone leads back. */
+	if (port_cmpxchg64(&v->scan, last, last | VISITED_SCANNING) != last)
+		return false;
+	if (READ_ONCE(v->want_table))
+		grow(v);
+	s->v = v;
+	s->plan = v->pool->plan;
+	s->table = v->table; /* only a scanner changes it */
+	s->block = NULL;
+	s->released = NULL;
+	s->left = 0;
+	s->at = 0;
+	s->epoch = epoch;
+	s->timeout = timeout;
+	s->idle = (s32)(epoch - (u32)last);
+	s->looked = 0;
+	if (s->table == v->own)
+		sort_own(s);
+	return true;
+}
+
+/* First shard from @shard on that has a block in the large table; nr_shards: none. */
+static u32 next_present(const struct visited_scan *s, u32 shard)
+{
+	const u64 *present = present_of(s->table, s->plan);
+
+	while (shard < s->plan->nr_shards) {
+		/* Pairs with the release in put(): the pointer is there. */
+		u64 word = smp_load_acquire(&present[shard / 64]) & ~0ull << shard % 64;
+
+		if (word)
+			return shard - shard % 64 + port_ctz64(word);
+		shard += 64 - shard % 64;
+	}
+	return s->plan->nr_shards;
+}
+
+static struct visited_block *next_block(struct visited_scan *s)
+{
+	u32 place;
+
+	if (s->table == s->v->own) {
+		if (s->at == s->nr)
+			return NULL;
+		place = s->order[s->at++];
+	} else {
+		place = next_present(s, s->at);
+		if (place == s->plan->nr_shards)
+			return NULL;
+		s->at = place + 1;
+	}
+	/* Pairs with the release in put(). None but this scan takes blocks out. */
+	return smp_load_acquire(&s->table[place]);
+}
+
+static struct visited_block **place_of(const struct visited_scan *s, const struct visited_block *b)
+{
+	if (s->table != s->v->own)
+		return &s->table[b->shard];
+	return &s->table[s->order[s->at - 1]];
+}
+
+/* The block has no bits: take it out, unless somebody is coming. */
+static void release(struct visited_scan *s, struct visited_block *b)
+{
+	if (!try_change(s->v))
+		return;
+	WRITE_ONCE(b->unlinked, 1); /* R1 */
+	/*
+	 * R2, pairs with E4: without it the bits may be read before a CPU that enters can see that
+	 * it must not; the CPU would be in a block that is in no table.
+	 */
+	smp_mb();
+	if (READ_ONCE(b->cpus)) { /* R3 */
+		WRITE_ONCE(b->unlinked, 0);
+	} else {
+		if (s->table != s->v->own) {
+			u64 *word = &present_of(s->table, s->plan)[b->shard / 64];
+
+			WRITE_ONCE(*word, READ_ONCE(*word) & ~(1ull << b->shard % 64));
+		}
+		WRITE_ONCE(*place_of(s, b), NULL); /* R4 */
+		WRITE_ONCE(b->next, s->released);
+		s->released = b;
+	}
+	changed(s->v);
+}
+
+/* The CPU is too old: take its bit. Return: false when it came back meanwhile. */
+static bool leave(struct visited_scan *s, struct visited_block *b, u32 pos, u64 *word)
+{
+	/*
+	 * C1 and C2, a full barrier; pairs with E2: without it the runtime may be read before the
+	 * bit is gone, and a CPU that stores a new one in between sees its bit still set.
+	 */
+	port_fetch_and64(&b->cpus, ~(1ull << pos));
+	*word = READ_ONCE(*visited_record(b, pos)); /* C3 */
+	if (occupancy_is_old(*word, s->epoch, s->timeout))
+		return true;
+	port_fetch_or64(&b->cpus, 1ull << pos);
+	return false;
+}
+
+bool visited_scan_next(struct visited_scan *s, u32 *cpu, u64 *word)
+{
+	for (;;) {
+		struct visited_block *b = s->block;
+		u32 pos;
+
+		if (!s->left) {
+			if (b && !READ_ONCE(b->cpus))
+				release(s, b);
+			s->block = next_block(s);
+			if (!s->block)
+				return false;
+			s->left = READ_ONCE(s->block->cpus);
+			continue;
+		}
+		pos = port_ctz64(s->left);
+		s->left &= s->left - 1;
+		s->looked++;
+		*word = READ_ONCE(*visited_record(b, pos));
+		if (occupancy_is_old(*word, s->epoch, s->timeout) && leave(s, b, pos, word))
+			continue;
+		*cpu = s->plan->shard_cpus[b->shard][pos];
+		/* The runtime, then the run queue's, which the caller reads: see occupancy.h. */
+		smp_rmb();
+		return true;
+	}
+}
+
+struct visited_block *visited_scan_end(struct visited_scan *s)
+{
+	smp_store_release(&s->v->scan, (u64)s->epoch);
+	return s->released;
+}
+
+void visited_blocks_free(struct visited_block *list)
+{
+	while (list) {
+		struct visited_block *next = list->next;
+
+		block_free(list);
+		list = next;
+	}
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/* Runtimes that decay, shares, preference and placement by hand. */
+#include "occupancy.h"
+#include "test.h"
+
+#define MS 1000000u
+
+/* Shares in 1024ths: a whole one is a little less than it. */
+#define HALF  511
+#define WHOLE 1023
+
+static void runtime_is_halved_at_every_epoch(void)
+{
+	u64 w = occupancy_add(0, 7, 1000);
+
+	CHECK_EQ(occupancy_epoch(w), 7);
+	CHECK_EQ(occupancy_ns(w), 1000);
+	CHECK_EQ(occupancy_decayed(w, 7), 1000);
+	CHECK_EQ(occupancy_decayed(w, 8), 500);
+	CHECK_EQ(occupancy_decayed(w, 10), 125);
+	CHECK_EQ(occupancy_decayed(w, 16), 1);
+	CHECK_EQ(occupancy_decayed(w, 17), 0);
+	CHECK_EQ(occupancy_decayed(w, 7 + 31), 0);
+	CHECK_EQ(occupancy_decayed(w, 7 + 5000), 0);
+	w = occupancy_add(w, 9, 1);
+	CHECK_EQ(occupancy_ns(w), 251);
+	CHECK_EQ(occupancy_epoch(w), 9);
+}
+
+static void steady_use_comes_to_twice_an_epoch(void)
+{
+	u64 w = 0;
+
+	for (u32 epoch = 1; epoch < 100; epoch++)
+		w = occupancy_add(w, epoch, 10 * MS);
+	CHECK(occupancy_ns(w) > 19999 * (MS / 1000));
+	CHECK(occupancy_ns(w) <= 20 * MS);
+}
+
+/* The published patch compared unsigned: a CPU ahead of the reader looked 2^64 epochs old. */
+static void a_record_ahead_of_its_reader_is_new(void)
+{
+	u64 w = occupancy_add(0, 101, 8);
+
+	CHECK_EQ(occupancy_age(w, 100), -1);
+	CHECK(!occupancy_is_old(w, 100, 5));
+	CHECK_EQ(occupancy_decayed(w, 100), 8);
+	CHECK(!occupancy_is_old(w, 106, 5));
+	CHECK(occupancy_is_old(w, 107, 5));
+}
+
+static void the_epoch_wraps(void)
+{
+	u64 w = occupancy_add(0, ~0u - 1, 1000);
+
+	CHECK(!occupancy_is_old(w, 1, 5));
+	CHECK_EQ(occupancy_decayed(w, 1), 125);
+	w = occupancy_add(w, 0, 0);
+	CHECK_EQ(occupancy_ns(w), 250);
+	CHECK_EQ(occupancy_epoch(w), 0);
+}
+
+static void a_record_of_half_a_count_ago_is_ancient(void)
+{
+	u64 w = occupancy_add(0, 10, 1000);
+	u32 later = 10 + 0x80000005u;
+
+	CHECK(occupancy_age(w, later) < 0);
+	CHECK(occupancy_is_old(w, later, 5));
+	CHECK_EQ(occupancy_decayed(w, later), 0);
+	CHECK_EQ(occupancy_ns(occupancy_add(w, later, 3)), 3);
+	CHECK(occupancy_is_old(0, 0x90000000u, 5));
+	CHECK_EQ(occupancy_ns(occupancy_add(0, 0x90000000u, 3)), 3);
+}
+
+static void a_runtime_stops_at_its_ceiling(void)
+{
+	u64 w = occupancy_add(0, 1, ~0ull);
+
+	CHECK_EQ(occupancy_ns(w), ~0u);
+	CHECK_EQ(occupancy_epoch(w), 1);
+	CHECK_EQ(occupancy_ns(occupancy_add(w, 1, ~0ull)), ~0u);
+	CHECK_EQ(occupancy_ns(occupancy_add(w, 2, 0)), ~0u >> 1);
+	CHECK_EQ(occupancy_ns(occupancy_add(occupancy_pack(1, ~0u - 5), 1, 5)), ~0u);
+}
+
+static void a_share_is_a_part_of_the_whole(void)
+{
+	u64 half = occupancy_pack(4, 5 * MS), all = occupancy_pack(4, 10 * MS);
+
+	CHECK_EQ(occupancy_share(half, all, 4) >> 10, HALF);
+	CHECK_EQ(occupancy_share(all, all, 4) >> 10, WHOLE);
+	CHECK(occupancy_share(all, all, 4) < OCCUPANCY_SCALE);
+	CHECK_EQ(occupancy_share(0, all, 4), 0);
+	CHECK_EQ(occupancy_share(0, 0, 4), 0);
+	/* decayed alike, so that the share stays as long as nobody else runs */
+	CHECK_EQ(occupancy_share(half, all, 9) >> 10, HALF);
+	/* the queue is an epoch ahead of the reader, and was halved there */
+	CHECK_EQ(occupancy_share(half, occupancy_pack(5, 5 * MS), 4) >> 10, HALF);
+	/* a queue at its ceiling */
+	CHECK(occupancy_share(occupancy_pack(4, ~0u), occupancy_pack(4, ~0u), 4) < OCCUPANCY_SCALE);
+}
+
+/* Sums of LLC 0, 1, 2 in this order. */
+static s32 prefer(s32 present, u64 a, u64 b, u64 c)
+{
+	struct occupancy o;
+
+	occupancy_begin(&o, present);
+	occupancy_cpu(&o, 0, a / 2);
+	occupancy_cpu(&o, 0, a - a / 2);
+	occupancy_cpu(&o, 1, b);
+	occupancy_cpu(&o, 2, 0);
+	occupancy_cpu(&o, 2, c);
+	present = occupancy_end(&o);
+	CHECK_EQ(o.total, a + b + c);
+	return present;
+}
+
+static void the_best_must_beat_the_present_one_by_two(void)
+{
+	CHECK_EQ(prefer(-1, 0, 0, 0), -1);
+	CHECK_EQ(prefer(-1, 0, 0, 1), 2);
+	CHECK_EQ(prefer(-1, 5, 5, 5), 0);
+	CHECK_EQ(prefer(0, 10, 20, 0), 0);
+	CHECK_EQ(prefer(0, 10, 21, 0), 1);
+	CHECK_EQ(prefer(0, 10, 21, 22), 2);
+	CHECK_EQ(prefer(2, 30, 0, 14), 0);
+	CHECK_EQ(prefer(2, 30, 0, 15), 2);
+	CHECK_EQ(prefer(1, 0, 50, 0), 1);
+	CHECK_EQ(prefer(7, 0, 1, 0), 1);
+	CHECK_EQ(prefer(7, 0, 0, 0), 7);
+}
+
+static bool may(s32 idle, u32 threads, u32 running, u64 footprint, u32 tolerance)
+{
+	const struct occupancy_process p = { idle, threads, running, footprint };
+	const struct occupancy_cache c = { .cpus = 16, .smt = 2, .bytes = 32u << 20 };
+
+	return occupancy_may_prefer(&p, &c, 5, tolerance);
+}
+
+static void who_may_prefer(void)
+{
+	CHECK(may(1, 8, 8, 1 << 20, OCCUPANCY_STRICT));
+	CHECK(may(5, 8, 8, 1 << 20, OCCUPANCY_STRICT));
+	CHECK(!may(6, 8, 8, 1 << 20, OCCUPANCY_STRICT));
+	CHECK(!may(1, 1, 1, 1 << 20, OCCUPANCY_STRICT));
+	CHECK(!may(1, 0, 0, 0, OCCUPANCY_STRICT));
+	CHECK(!may(1, 9, 9, 1 << 20, OCCUPANCY_STRICT));
+	CHECK(may(1, 900, 8, 1 << 20, OCCUPANCY_STRICT));
+	CHECK(may(1, 8, 8, 32u << 20, OCCUPANCY_STRICT));
+	CHECK(!may(1, 8, 8, (32u << 20) + 1, OCCUPANCY_STRICT));
+	CHECK(!may(1, 8, 8, ~0ull, 99));
+}
+
+static void tolerance_from_off_to_always(void)
+{
+	CHECK(!may(1, 8, 8, 1 << 20, OCCUPANCY_OFF));
+	CHECK(may(1, 24, 24, 96u << 20, 3));
+	CHECK(!may(1, 25, 25, 96u << 20, 3));
+	CHECK(!may(1, 24, 24, (96u << 20) + 1, 3));
+	CHECK(may(1, 5000, 5000, ~0ull, OCCUPANCY_ALWAYS));
+	CHECK(!may(1, 1, 1, 0, OCCUPANCY_ALWAYS));
+	CHECK(!may(6, 8, 8, 0, OCCUPANCY_ALWAYS));
+}
+
+static void an_unknown_size_fits_anything(void)
+{
+	const struct occupancy_process p = { 0, 2, 2, ~0ull };
+	const struct occupancy_cache c = { .cpus = 4, .smt = 2, .bytes = 0 };
+
+	CHECK(occupancy_may_prefer(&p, &c, 5, OCCUPANCY_STRICT));
+}
+
+static int verdict(u64 src, u64 dst, u64 task, bool to_preferred)
+{
+	const struct occupancy_load s = { src, 1000 }, d = { dst, 1000 };
+	const struct occupancy_limits limits = OCCUPANCY_LIMITS;
+
+	return (int)occupancy_verdict(&s, &d, task, to_preferred, &limits);
+}
+
+static void towards_the_preferred_cache(void)
+{
+	CHECK_EQ(verdict(300, 100, 50, true), OCCUPANCY_FAVOUR);
+	CHECK_EQ(verdict(100, 440, 50, true), OCCUPANCY_FAVOUR);
+	/* full by it, and busier than where it came from */
+	CHECK_EQ(verdict(100, 460, 50, true), OCCUPANCY_REFUSE);
+	/* full, but by less than a fifth busier: 510 against 450 left */
+	CHECK_EQ(verdict(500, 460, 50, true), OCCUPANCY_FAVOUR);
+	CHECK_EQ(verdict(475, 460, 50, true), OCCUPANCY_FAVOUR);
+	CHECK_EQ(verdict(474, 460, 50, true), OCCUPANCY_REFUSE);
+	CHECK_EQ(verdict(900, 900, 50, true), OCCUPANCY_FREE);
+	CHECK_EQ(verdict(20, 600, 50, true), OCCUPANCY_REFUSE);
+}
+
+static void away_from_the_preferred_cache(void)
+{
+	CHECK_EQ(verdict(300, 100, 50, false), OCCUPANCY_REFUSE);
+	/* full without the task, and busier than the other with it */
+	CHECK_EQ(verdict(900, 100, 50, false), OCCUPANCY_FAVOUR);
+	CHECK_EQ(verdict(550, 100, 50, false), OCCUPANCY_FAVOUR);
+	CHECK_EQ(verdict(549, 100, 50, false), OCCUPANCY_REFUSE);
+	/* it would come back: 600 left is not a fifth more than 500 */
+	CHECK_EQ(verdict(650, 450, 50, false), OCCUPANCY_REFUSE);
+	CHECK_EQ(verdict(651, 450, 50, false), OCCUPANCY_FAVOUR);
+	CHECK_EQ(verdict(900, 900, 50, false), OCCUPANCY_FREE);
+}
+
+int main(void)
+{
+	RUN(runtime_is_halved_at_every_epoch);
+	RUN(steady_use_comes_to_twice_an_epoch);
+	RUN(a_record_ahead_of_its_reader_is_new);
+	RUN(the_epoch_wraps);
+	RUN(a_record_of_half_a_count_ago_is_ancient);
+	RUN(a_runtime_stops_at_its_ceiling);
+	RUN(a_share_is_a_part_of_the_whole);
+	RUN(the_best_must_beat_the_present_one_by_two);
+	RUN(who_may_prefer);
+	RUN(tolerance_from_off_to_always);
+	RUN(an_unknown_size_fits_anything);
+	RUN(towards_the_preferred_cache);
+	RUN(away_from_the_preferred_cache);
+	return test_done();
+}
