@@ -91,7 +91,7 @@ static void ck_destroy(void *object)
 #define SET_ADD(b, cpu)	   sbm_set(b, cpu)
 #define SET_REMOVE(b, cpu) sbm_clear(b, cpu)
 #define SET_HAS(b, cpu)	   sbm_test(b, cpu)
-#define SET_WALK(cpu, b)   sbm_for_each_cpu (cpu, it, b)
+#define SET_WALK(cpu, b)   sbm_for_each_cpu(cpu, it, b)
 #include "set_kernels.inc"
 
 static void *sbm_make(const struct shard_plan *plan)

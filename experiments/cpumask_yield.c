@@ -42,7 +42,7 @@ static u32 walk(const struct yield *y)
 
 	if (y->group)
 		return group_mask_weight(y->group);
-	sbm_for_each_cpu (cpu, it, y->sbm)
+	sbm_for_each_cpu(cpu, it, y->sbm)
 		n++;
 	return n;
 }

@@ -24,7 +24,7 @@ static port_always_inline void vec_and(struct rd *rd, u32 level, const unsigned 
 
 	for (u32 i = 0; i < rd->words; i++)
 		found[i] = 0;
-	sbm_for_each_cpu_and (cpu, it, VEC_MASK(rd->root, level), allowed)
+	sbm_for_each_cpu_and(cpu, it, VEC_MASK(rd->root, level), allowed)
 		found[cpu / 64] |= 1ul << cpu % 64;
 }
 

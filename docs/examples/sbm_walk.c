@@ -19,17 +19,17 @@ int main(int argc, char **argv)
 	}
 
 	printf("all:");
-	sbm_for_each_cpu (cpu, it, set)
+	sbm_for_each_cpu(cpu, it, set)
 		printf(" %u", cpu);
 	printf("\nfrom CPU %u on, once around:", start);
-	sbm_for_each_cpu_wrap (cpu, it, set, start)
+	sbm_for_each_cpu_wrap(cpu, it, set, start)
 		printf(" %u", cpu);
 	/* reads the lines only of shards that have an allowed CPU */
 	printf("\nallowed:");
-	sbm_for_each_cpu_and (cpu, it, set, allowed)
+	sbm_for_each_cpu_and(cpu, it, set, allowed)
 		printf(" %u", cpu);
 	printf("\nallowed, from CPU %u on:", start);
-	sbm_for_each_cpu_and_wrap (cpu, it, set, allowed, start)
+	sbm_for_each_cpu_and_wrap(cpu, it, set, allowed, start)
 		printf(" %u", cpu);
 
 	/* a walk that is kept between calls, for a step now and then */

@@ -138,7 +138,7 @@ static void walk(uint32_t cpu)
 		change(cpu);
 		return;
 	}
-	sbm_for_each_cpu (c, it, b)
+	sbm_for_each_cpu(c, it, b)
 		VISIT(c, visited, twice);
 	judge(visited, twice, THROUGHOUT);
 }
@@ -152,7 +152,7 @@ static void walk_wrap(uint32_t cpu)
 		change(cpu);
 		return;
 	}
-	sbm_for_each_cpu_wrap (c, it, b, 3)
+	sbm_for_each_cpu_wrap(c, it, b, 3)
 		VISIT(c, visited, twice);
 	judge(visited, twice, THROUGHOUT);
 }
@@ -166,7 +166,7 @@ static void walk_and_wrap(uint32_t cpu)
 		change(cpu);
 		return;
 	}
-	sbm_for_each_cpu_and_wrap (c, it, b, &mask, 1)
+	sbm_for_each_cpu_and_wrap(c, it, b, &mask, 1)
 		VISIT(c, visited, twice);
 	judge(visited, twice, THROUGHOUT);
 	explore_check(!(visited & 4), "a walk leaves its mask");
@@ -198,7 +198,7 @@ static void walk_stale(uint32_t cpu)
 		change(cpu);
 		return;
 	}
-	sbm_for_each_cpu_wrap (c, it, b, 1)
+	sbm_for_each_cpu_wrap(c, it, b, 1)
 		VISIT(c, visited, twice);
 	judge(visited, twice, THROUGHOUT & ~1u);
 }

@@ -33,11 +33,11 @@ int main(void)
 		return 1;
 	for (u32 idx = 0; idx < plan->nr_possible; idx++)
 		sbm_set(set, plan->idx_to_cpu[idx]);
-	sbm_for_each_cpu (cpu, it, set) {
+	sbm_for_each_cpu(cpu, it, set) {
 		shard_counter_inc(&counter, cpu);
 		bytemap_set(map, cpu, 5);
 	}
-	sbm_for_each_cpu_wrap (cpu, it, set, plan->idx_to_cpu[0]) {
+	sbm_for_each_cpu_wrap(cpu, it, set, plan->idx_to_cpu[0]) {
 		if (bytemap_get(map, cpu) == 5)
 			seen++;
 	}

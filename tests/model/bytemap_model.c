@@ -88,10 +88,10 @@ static int model_min(const struct model *m, const unsigned long *allowed, u32 li
 
 static void check_find(struct model *m, u32 top)
 {
-	unsigned long found[TEST_MAX_WORDS];
+	static unsigned long found[TEST_MAX_WORDS];
+	static struct expected e;
 	const unsigned long *allowed = random_mask(m);
 	u32 from = any_cpu(m), asked = test_below(&m->random, top + 2), n, kind;
-	struct expected e;
 	int min = -1;
 	s64 first;
 
@@ -131,21 +131,19 @@ static void check_find(struct model *m, u32 top)
 		CHECK_EQ(n, e.n > 0);
 }
 
-static u64 seed;
-
 static void run(const struct shape *shape, u32 top)
 {
 	static struct model m;
 	struct shard_plan *plan = shape_plan(shape);
-	u32 steps = plan->nr_possible > 1000 ? 600 : 2500;
+	u32 steps = TEST_STEPS(plan->nr_possible > 1000 ? 600 : 2500);
 
 	memset(&m, 0, sizeof(m));
 	m.plan = plan;
-	m.random = seed;
+	m.random = test_state.start;
 	m.map = bytemap_alloc(plan, (u8)top);
 	memset(m.value, (int)top, sizeof(m.value));
 	test_state.shape = shape->name;
-	test_state.seed = seed;
+	test_state.seed = test_state.start;
 	for (test_state.step = 0; test_state.step < steps; test_state.step++) {
 		for (u32 i = test_below(&m.random, 8); i; i--) {
 			u32 cpu = any_cpu(&m);
@@ -173,10 +171,8 @@ static void few_values(void)
 		run(&shapes[i], 3);
 }
 
-int main(int argc, char **argv)
-{
-	seed = test_seed(argc, argv);
-	RUN(all_values);
-	RUN(few_values);
-	return test_done();
-}
+#define TESTS(TEST)      \
+	TEST(all_values) \
+	TEST(few_values)
+
+TEST_MAIN(bytemap_model, TESTS)

@@ -8,8 +8,6 @@
 #include "shard_counter.h"
 #include "test.h"
 
-static u64 seed;
-
 static u32 any_cpu(const struct shard_plan *plan, u64 *random)
 {
 	return plan->idx_to_cpu[test_below(random, plan->nr_possible)];
@@ -30,12 +28,12 @@ static void run_paired(const struct shape *shape)
 	struct shard_plan *plan = shape_plan(shape);
 	struct shard_counter c = SHARD_COUNTER_INIT;
 	u32 *items = calloc(plan->nr_cpus, sizeof(*items));
-	u64 random = seed;
+	u64 random = test_state.start;
 	s64 total = 0;
 
 	CHECK(items);
 	test_state.shape = shape->name;
-	for (test_state.step = 0; test_state.step < 3000; test_state.step++) {
+	for (test_state.step = 0; test_state.step < TEST_STEPS(3000); test_state.step++) {
 		u32 cpu = any_cpu(plan, &random), from = any_cpu(plan, &random);
 		s64 n = test_below(&random, 20);
 
@@ -65,11 +63,11 @@ static void run_unpaired(const struct shape *shape)
 {
 	struct shard_plan *plan = shape_plan(shape);
 	struct shard_counter c = SHARD_COUNTER_INIT;
-	u64 random = seed;
+	u64 random = test_state.start;
 	s64 total = 0;
 
 	test_state.shape = shape->name;
-	for (test_state.step = 0; test_state.step < 3000; test_state.step++) {
+	for (test_state.step = 0; test_state.step < TEST_STEPS(3000); test_state.step++) {
 		s64 n = (s64)test_random(&random) >> test_below(&random, 40) >> 12;
 
 		maybe_attach(&c, plan, &random);
@@ -83,22 +81,20 @@ static void run_unpaired(const struct shape *shape)
 
 static void paired_use(void)
 {
-	test_state.seed = seed;
+	test_state.seed = test_state.start;
 	for (u32 i = 0; i < nr_shapes; i++)
 		run_paired(&shapes[i]);
 }
 
 static void unpaired_use(void)
 {
-	test_state.seed = seed;
+	test_state.seed = test_state.start;
 	for (u32 i = 0; i < nr_shapes; i++)
 		run_unpaired(&shapes[i]);
 }
 
-int main(int argc, char **argv)
-{
-	seed = test_seed(argc, argv);
-	RUN(paired_use);
-	RUN(unpaired_use);
-	return test_done();
-}
+#define TESTS(TEST)      \
+	TEST(paired_use) \
+	TEST(unpaired_use)
+
+TEST_MAIN(counter_model, TESTS)

@@ -93,10 +93,12 @@ static void check_order(const struct shard_plan *plan)
 /* Gather and scatter against a look at each CPU. */
 static void check_masks(const struct shard_plan *plan, u64 *random)
 {
-	unsigned long mask[TEST_MAX_WORDS] = { 0 }, back[TEST_MAX_WORDS] = { 0 },
-		      expect[TEST_MAX_WORDS] = { 0 };
+	static unsigned long mask[TEST_MAX_WORDS], back[TEST_MAX_WORDS], expect[TEST_MAX_WORDS];
 	u32 density = test_below(random, 4);
 
+	memset(mask, 0, sizeof(mask));
+	memset(back, 0, sizeof(back));
+	memset(expect, 0, sizeof(expect));
 	for (u32 c = 0; c < plan->nr_cpus; c++) /* holes too: they are to be ignored */
 		if (density == 3 || test_below(random, 4) < density)
 			test_set_bit(mask, c);
@@ -169,13 +171,11 @@ static void check_plan(const struct shard_plan *plan, const struct shard_cpu *cp
 	}
 }
 
-static u64 seed;
-
 static void every_shape(void)
 {
-	u64 random = seed;
+	u64 random = test_state.start;
 
-	test_state.seed = seed;
+	test_state.seed = test_state.start;
 	for (u32 i = 0; i < nr_shapes; i++) {
 		u32 nr_cpus;
 		struct shard_cpu *cpu = shape_cpus(&shapes[i], &nr_cpus);
@@ -252,11 +252,11 @@ static bool confirmed(enum shard_plan_err err, const struct shard_cpu *cpu, u32 
 static void random_machines(void)
 {
 	static struct shard_cpu cpu[300];
-	u64 random = seed;
+	u64 random = test_state.start;
 	u32 built = 0;
 
-	test_state.seed = seed;
-	for (test_state.step = 0; test_state.step < 3000; test_state.step++) {
+	test_state.seed = test_state.start;
+	for (test_state.step = 0; test_state.step < TEST_STEPS(3000); test_state.step++) {
 		u32 nr_cpus = 1 + test_below(&random, 300);
 		struct shard_topo topo = { nr_cpus, cpu };
 		struct shard_plan_opts opts = { 0 };
@@ -279,14 +279,12 @@ static void random_machines(void)
 		shard_plan_free(plan);
 		built++;
 	}
-	CHECK(built > 300);
+	CHECK(built > TEST_STEPS(3000) / 10);
 	test_state.step = 0;
 }
 
-int main(int argc, char **argv)
-{
-	seed = test_seed(argc, argv);
-	RUN(every_shape);
-	RUN(random_machines);
-	return test_done();
-}
+#define TESTS(TEST)       \
+	TEST(every_shape) \
+	TEST(random_machines)
+
+TEST_MAIN(plan_model, TESTS)

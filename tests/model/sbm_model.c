@@ -74,13 +74,13 @@ static void check_walks(struct model *m)
 {
 	u32 nr = m->plan->nr_possible, cpu, idx = 0;
 
-	sbm_for_each_cpu (cpu, it, m->b)
+	sbm_for_each_cpu(cpu, it, m->b)
 		expect_next(m, cpu, &idx, nr, NULL);
 	CHECK_EQ(model_next(m, idx, nr, NULL), -1);
 
 	random_mask(m);
 	idx = 0;
-	sbm_for_each_cpu_and (cpu, it, m->b, m->mask)
+	sbm_for_each_cpu_and(cpu, it, m->b, m->mask)
 		expect_next(m, cpu, &idx, nr, m->mask);
 	CHECK_EQ(model_next(m, idx, nr, m->mask), -1);
 }
@@ -117,7 +117,7 @@ static void check_wrapped_walks(struct model *m)
 	struct round r = { start, start, false };
 	s64 at;
 
-	sbm_for_each_cpu_wrap (cpu, it, m->b, start_cpu)
+	sbm_for_each_cpu_wrap(cpu, it, m->b, start_cpu)
 		CHECK_EQ(cpu, round_next(m, &r, NULL));
 	CHECK_EQ(round_next(m, &r, NULL), -1);
 
@@ -129,7 +129,7 @@ static void check_wrapped_walks(struct model *m)
 
 	random_mask(m);
 	r = (struct round){ start, start, false };
-	sbm_for_each_cpu_and_wrap (cpu, it, m->b, m->mask, start_cpu)
+	sbm_for_each_cpu_and_wrap(cpu, it, m->b, m->mask, start_cpu)
 		CHECK_EQ(cpu, round_next(m, &r, m->mask));
 	CHECK_EQ(round_next(m, &r, m->mask), -1);
 }
@@ -158,8 +158,9 @@ static void check_weights(struct model *m)
 
 static void check_to_mask(struct model *m)
 {
-	unsigned long got[TEST_MAX_WORDS], expect[TEST_MAX_WORDS] = { 0 };
+	static unsigned long got[TEST_MAX_WORDS], expect[TEST_MAX_WORDS];
 
+	memset(expect, 0, sizeof(expect));
 	for (u32 idx = 0; idx < m->plan->nr_possible; idx++)
 		if (m->set[idx])
 			test_set_bit(expect, cpu_at(m, idx));
@@ -265,20 +266,18 @@ static void check(struct model *m)
 	}
 }
 
-static u64 seed;
-
 static void run(const struct shape *shape, unsigned int flags)
 {
 	static struct model m;
 	struct shard_plan *plan = shape_plan(shape);
-	u32 steps = plan->nr_possible > 1000 ? 1500 : 4000;
+	u32 steps = TEST_STEPS(plan->nr_possible > 1000 ? 1500 : 4000);
 
 	memset(&m, 0, sizeof(m));
 	m.plan = plan;
-	m.random = seed;
+	m.random = test_state.start;
 	m.b = sbm_alloc(plan, flags);
 	test_state.shape = shape->name;
-	test_state.seed = seed;
+	test_state.seed = test_state.start;
 	for (test_state.step = 0; test_state.step < steps; test_state.step++) {
 		change(&m);
 		check(&m);
@@ -299,10 +298,8 @@ static void with_summary(void)
 		run(&shapes[i], SBM_SUMMARY);
 }
 
-int main(int argc, char **argv)
-{
-	seed = test_seed(argc, argv);
-	RUN(without_summary);
-	RUN(with_summary);
-	return test_done();
-}
+#define TESTS(TEST)           \
+	TEST(without_summary) \
+	TEST(with_summary)
+
+TEST_MAIN(sbm_model, TESTS)

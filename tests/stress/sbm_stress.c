@@ -91,7 +91,7 @@ static void set_and_search(u32 thread)
 		sbm_set(b, cpu);
 		CHECK(!sbm_empty(b));
 		CHECK(sbm_weight_upto(b, 1) == 1);
-		sbm_for_each_cpu (other, it, b)
+		sbm_for_each_cpu(other, it, b)
 			seen |= other == cpu;
 		CHECK(seen);
 		CHECK(sbm_first_cpu_wrap(b, cpu) == cpu);
@@ -162,7 +162,7 @@ static void walk_in_noise(u32 thread)
 		u64 seen[4] = { 0 };
 
 		if (thread == 0) {
-			sbm_for_each_cpu_wrap (cpu, it, b, start) {
+			sbm_for_each_cpu_wrap(cpu, it, b, start) {
 				CHECK(!(seen[cpu / 64] >> cpu % 64 & 1));
 				seen[cpu / 64] |= 1ull << cpu % 64;
 			}

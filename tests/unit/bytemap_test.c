@@ -168,15 +168,14 @@ static void no_memory_leaves_nothing_behind(void)
 	shard_plan_free(plan);
 }
 
-int main(void)
-{
-	RUN(every_value_against_every_other);
-	RUN(extreme_neighbours_do_not_disturb);
-	RUN(each_position_is_found_alone);
-	RUN(min_is_the_lowest_of_all_and_first_the_nearest);
-	RUN(limit_0_finds_nothing);
-	RUN(empty_mask_finds_nothing);
-	RUN(unused_positions_are_never_found);
-	RUN(no_memory_leaves_nothing_behind);
-	return test_done();
-}
+#define TESTS(TEST)                                          \
+	TEST(every_value_against_every_other)                \
+	TEST(extreme_neighbours_do_not_disturb)              \
+	TEST(each_position_is_found_alone)                   \
+	TEST(min_is_the_lowest_of_all_and_first_the_nearest) \
+	TEST(limit_0_finds_nothing)                          \
+	TEST(empty_mask_finds_nothing)                       \
+	TEST(unused_positions_are_never_found)               \
+	TEST(no_memory_leaves_nothing_behind)
+
+TEST_MAIN(bytemap_test, TESTS)

@@ -4,10 +4,6 @@
 #include "shard_counter.h"
 #include "test.h"
 
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 static const struct shape shape_48 = { .name = "2 x 2 x 12", 2, 2, 1, 6, 2, 1 };
 
 static struct shard_counter static_counter = SHARD_COUNTER_INIT;
@@ -113,29 +109,6 @@ static void unpaired_use_sums_exactly(void)
 	shard_plan_free(plan);
 }
 
-static void attaching_twice_stops_the_program(void)
-{
-	struct shard_plan *plan = shape_plan(&shape_48);
-	struct shard_counter c = SHARD_COUNTER_INIT;
-	int status;
-	pid_t child;
-
-	CHECK(shard_counter_attach(&c, plan));
-	fflush(stdout);
-	child = fork();
-	if (child == 0) {
-		fclose(stderr);
-		shard_counter_attach(&c, plan);
-		_exit(0);
-	}
-	CHECK(child > 0);
-	CHECK_EQ(waitpid(child, &status, 0), child);
-	CHECK(WIFSIGNALED(status));
-	CHECK_EQ(WTERMSIG(status), SIGABRT);
-	shard_counter_detach(&c);
-	shard_plan_free(plan);
-}
-
 static void no_memory_leaves_the_counter_working(void)
 {
 	struct shard_plan *plan = shape_plan(&shape_48);
@@ -153,14 +126,12 @@ static void no_memory_leaves_the_counter_working(void)
 	shard_plan_free(plan);
 }
 
-int main(void)
-{
-	RUN(counts_before_the_plan_is_known);
-	RUN(attach_keeps_the_count_and_detach_too);
-	RUN(each_shard_counts_on_its_own_line);
-	RUN(early_items_may_be_taken_off_later);
-	RUN(unpaired_use_sums_exactly);
-	RUN(attaching_twice_stops_the_program);
-	RUN(no_memory_leaves_the_counter_working);
-	return test_done();
-}
+#define TESTS(TEST)                                 \
+	TEST(counts_before_the_plan_is_known)       \
+	TEST(attach_keeps_the_count_and_detach_too) \
+	TEST(each_shard_counts_on_its_own_line)     \
+	TEST(early_items_may_be_taken_off_later)    \
+	TEST(unpaired_use_sums_exactly)             \
+	TEST(no_memory_leaves_the_counter_working)
+
+TEST_MAIN(counter_test, TESTS)

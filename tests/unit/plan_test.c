@@ -211,12 +211,13 @@ static void contradictions_are_refused(void)
 {
 	struct shard_cpu c[4];
 
-#define ALL_GOOD()                               \
-	do {                                     \
-		for (s32 i = 0; i < 4; i++) {    \
-			c[i] = good;             \
-			c[i].core = c[i].l2 = i; \
-		}                                \
+#define ALL_GOOD()                            \
+	do {                                  \
+		for (s32 i = 0; i < 4; i++) { \
+			c[i] = good;          \
+			c[i].core = i;        \
+			c[i].l2 = i;          \
+		}                             \
 	} while (0)
 
 	ALL_GOOD();
@@ -310,21 +311,20 @@ static void no_memory_leaves_nothing_behind(void)
 	shard_plan_free(NULL);
 }
 
-int main(void)
-{
-	RUN(large_llcs_are_cut_evenly);
-	RUN(cores_larger_than_the_cap_are_cut_into_threads);
-	RUN(split_llc_cuts_between_cores);
-	RUN(first_threads_come_first);
-	RUN(level_falls_back);
-	RUN(one_unknown_llc_makes_all_unknown);
-	RUN(shard_never_spans_nodes);
-	RUN(numa_off_is_one_node_of_two_packages);
-	RUN(walk_goes_from_near_to_far);
-	RUN(contradictions_are_refused);
-	RUN(empty_and_oversized_are_refused);
-	RUN(more_shards_than_numbers_are_refused);
-	RUN(every_error_has_words);
-	RUN(no_memory_leaves_nothing_behind);
-	return test_done();
-}
+#define TESTS(TEST)                                          \
+	TEST(large_llcs_are_cut_evenly)                      \
+	TEST(cores_larger_than_the_cap_are_cut_into_threads) \
+	TEST(split_llc_cuts_between_cores)                   \
+	TEST(first_threads_come_first)                       \
+	TEST(level_falls_back)                               \
+	TEST(one_unknown_llc_makes_all_unknown)              \
+	TEST(shard_never_spans_nodes)                        \
+	TEST(numa_off_is_one_node_of_two_packages)           \
+	TEST(walk_goes_from_near_to_far)                     \
+	TEST(contradictions_are_refused)                     \
+	TEST(empty_and_oversized_are_refused)                \
+	TEST(more_shards_than_numbers_are_refused)           \
+	TEST(every_error_has_words)                          \
+	TEST(no_memory_leaves_nothing_behind)
+
+TEST_MAIN(plan_test, TESTS)

@@ -28,7 +28,7 @@ static void check_walk(const struct sbm *b, const u32 *expected, u32 n)
 {
 	u32 cpu, i = 0;
 
-	sbm_for_each_cpu (cpu, it, b) {
+	sbm_for_each_cpu(cpu, it, b) {
 		CHECK(i < n);
 		CHECK_EQ(cpu, expected[i]);
 		i++;
@@ -140,11 +140,11 @@ static void wrapped(struct sbm *b)
 	for (i = 0; i < 4; i++)
 		sbm_set(b, from_6[i]);
 	i = 0;
-	sbm_for_each_cpu_wrap (cpu, it, b, 6)
+	sbm_for_each_cpu_wrap(cpu, it, b, 6)
 		CHECK_EQ(cpu, from_6[i++]);
 	CHECK_EQ(i, 4);
 	i = 0;
-	sbm_for_each_cpu_wrap (cpu, it, b, 2)
+	sbm_for_each_cpu_wrap(cpu, it, b, 2)
 		CHECK_EQ(cpu, from_2[i++]);
 	CHECK_EQ(i, 4);
 	CHECK_EQ(sbm_first_cpu_wrap(b, 2), 3);
@@ -167,7 +167,7 @@ static void wrap_in_a_word(struct sbm *b)
 		u64 seen = 0;
 		u32 cpu;
 
-		sbm_for_each_cpu_wrap (cpu, it, b, start) {
+		sbm_for_each_cpu_wrap(cpu, it, b, start) {
 			CHECK(!(seen & 1ull << cpu));
 			CHECK(seen || cpu == start);
 			seen |= 1ull << cpu;
@@ -225,7 +225,7 @@ static void clear_while_walking(struct sbm *b)
 
 	for (cpu = 0; cpu < 16; cpu++)
 		sbm_set(b, cpu);
-	sbm_for_each_cpu (cpu, it, b) {
+	sbm_for_each_cpu(cpu, it, b) {
 		/* Cleared in the word that is being walked: still visited. Later: not. */
 		if (cpu == 0) {
 			sbm_clear(b, 1);
@@ -335,7 +335,7 @@ static void holes_in_masks_are_ignored(void)
 	sbm_to_mask(b, mask);
 	for (cpu = 0; cpu < plan->nr_cpus; cpu++)
 		CHECK_EQ(test_bit(mask, cpu), shard_plan_has_cpu(plan, cpu));
-	sbm_for_each_cpu_and (cpu, it, b, all) {
+	sbm_for_each_cpu_and(cpu, it, b, all) {
 		CHECK(cpu % 3 != 2);
 		n++;
 	}
@@ -375,23 +375,22 @@ static void no_memory_leaves_nothing_behind(void)
 	shard_plan_free(plan);
 }
 
-int main(void)
-{
-	RUN(prototype_bug_endless_loop_on_empty_leaves);
-	RUN(prototype_bug_leaf_after_empty_leaf_skipped);
-	RUN(prototype_bug_more_than_64_cpus_a_leaf);
-	RUN(prototype_bug_shift_off_by_one);
-	RUN(prototype_bug_unwrapped_walk);
-	RUN(wrap_around_one_word_visits_each_cpu_once);
-	RUN(test_and_set_tells_what_was);
-	RUN(weight_stops_at_the_limit);
-	RUN(walk_sees_one_snapshot_of_each_word);
-	RUN(summary_is_cleaned_by_searches);
-	RUN(shard_that_is_being_cleaned_counts_as_occupied);
-	RUN(cleaner_puts_the_bit_back);
-	RUN(near_cpu_prefers_the_own_shard);
-	RUN(holes_in_masks_are_ignored);
-	RUN(lines_are_apart_and_aligned);
-	RUN(no_memory_leaves_nothing_behind);
-	return test_done();
-}
+#define TESTS(TEST)                                          \
+	TEST(prototype_bug_endless_loop_on_empty_leaves)     \
+	TEST(prototype_bug_leaf_after_empty_leaf_skipped)    \
+	TEST(prototype_bug_more_than_64_cpus_a_leaf)         \
+	TEST(prototype_bug_shift_off_by_one)                 \
+	TEST(prototype_bug_unwrapped_walk)                   \
+	TEST(wrap_around_one_word_visits_each_cpu_once)      \
+	TEST(test_and_set_tells_what_was)                    \
+	TEST(weight_stops_at_the_limit)                      \
+	TEST(walk_sees_one_snapshot_of_each_word)            \
+	TEST(summary_is_cleaned_by_searches)                 \
+	TEST(shard_that_is_being_cleaned_counts_as_occupied) \
+	TEST(cleaner_puts_the_bit_back)                      \
+	TEST(near_cpu_prefers_the_own_shard)                 \
+	TEST(holes_in_masks_are_ignored)                     \
+	TEST(lines_are_apart_and_aligned)                    \
+	TEST(no_memory_leaves_nothing_behind)
+
+TEST_MAIN(sbm_test, TESTS)

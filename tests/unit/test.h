@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * The whole test harness: checks that print both sides and their difference, a counter of
- * passed tests, a random number generator. A test is a function without arguments; main()
- * calls RUN(name) for each and returns test_done().
+ * passed tests, a random number generator. A test is a function without arguments. A file
+ * lists its tests and ends with TEST_MAIN(), or has a main() that calls RUN(name) for each and
+ * returns test_done().
  *
  * The first failed check ends the program with status 1: what follows a broken invariant
  * tells nothing.
+ *
+ * Files with TEST_MAIN() are compiled into the kernel as well, against a header of this name there
+ * that makes KUnit tests of them. They include nothing but headers of core/, "shapes.h" and this
+ * one, have no large objects on the stack, and count long loops with TEST_STEPS().
  */
 #ifndef TEST_H
 #define TEST_H
@@ -20,7 +25,8 @@ struct test_state {
 	const char *name;
 	const char *shape; /* printed with a failure when set */
 	unsigned int passed;
-	u64 seed; /* of a randomised test, printed with a failure when not 0 */
+	u64 start; /* the seed that randomised tests start from */
+	u64 seed;  /* of a randomised test, printed with a failure when not 0 */
 	u64 step;
 };
 
@@ -32,6 +38,21 @@ extern struct test_state test_state;
 		test();                  \
 		test_state.passed++;     \
 	} while (0)
+
+/*
+ * #define TESTS(TEST) TEST(a) TEST(b)
+ * TEST_MAIN(name, TESTS): runs the tests a and b.
+ */
+#define TEST_MAIN(name, tests)                            \
+	int main(int argc, char **argv)                   \
+	{                                                 \
+		test_state.start = test_seed(argc, argv); \
+		tests(TEST_RUN) return test_done();       \
+	}
+#define TEST_RUN(test) RUN(test);
+
+/* Steps of a randomised test; a kernel in an emulator takes fewer. */
+#define TEST_STEPS(n) (n)
 
 void test_fail(const char *file, int line, const char *fmt, ...)
 	__attribute__((noreturn, format(printf, 3, 4)));
