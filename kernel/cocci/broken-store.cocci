@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// kernel/sched/rt.c, broken on purpose: a queue that loses its best RT task does not say so. For the
+// test of the checker.
+
+@@
+identifier dec_rt_prio_smp = dec_rt_prio_smp;
+expression E;
+@@
+ dec_rt_prio_smp(...)
+ {
+ 	<...
+-	if (E)
+-		rq_level_update(rq);
+ 	...>
+ }

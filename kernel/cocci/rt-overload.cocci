@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// kernel/sched/rt.c: who has waiting tasks is said by the overload set (rt_overload.h), and
+// asked for by walks of its shards (rt_walk.c), instead of a count, a mask and one loop.
+
+@@
+identifier rt_overloaded = rt_overloaded;
+@@
+-static inline int rt_overloaded(...) { ... }
+
+@@
+identifier rt_set_overload = rt_set_overload;
+@@
+-static inline void rt_set_overload(...) { ... }
+
+@@
+identifier rt_clear_overload = rt_clear_overload;
+@@
+-static inline void rt_clear_overload(...) { ... }
+
+@@
+identifier enqueue_pushable_task = enqueue_pushable_task;
+identifier rq, p;
+@@
+ enqueue_pushable_task(struct rq *rq, struct task_struct *p)
+ {
+ 	...
+-	if (!rq->rt.overloaded) {
+-		rt_set_overload(rq);
+-		rq->rt.overloaded = 1;
+-	}
++	rt_wide_enter(rq, p);
++	rt_overload_update(rq, rq->curr);
+ }
+
+@@
+identifier dequeue_pushable_task = dequeue_pushable_task;
+identifier rq, p;
+@@
+ dequeue_pushable_task(struct rq *rq, struct task_struct *p)
+ {
+ 	plist_del(...);
++	rt_wide_leave(rq, p);
+ 	if (has_pushable_tasks(rq)) {
+ 		...
+ 	} else {
+ 		...
+-		if (rq->rt.overloaded) {
+-			rt_clear_overload(rq);
+-			rq->rt.overloaded = 0;
+-		}
+ 	}
++	rt_overload_update(rq, rq->curr);
+ }
+
+// The loop over all CPUs goes, and the comment on it.
+
+@@
+identifier rto_next_cpu = rto_next_cpu;
+@@
++#include "rt_walk.c"
+-static int rto_next_cpu(...) { ... }
+
+@@
+identifier rto_start_trylock = rto_start_trylock;
+typedef bool;
+@@
+-static inline bool rto_start_trylock(...) { ... }
+
+@@
+identifier rto_start_unlock = rto_start_unlock;
+@@
+-static inline void rto_start_unlock(...) { ... }
+
+@@
+identifier tell_cpu_to_push = tell_cpu_to_push;
+@@
+-static void tell_cpu_to_push(...) { ... }
+
+@@
+identifier rto_push_irq_work_func = rto_push_irq_work_func;
+@@
+-void rto_push_irq_work_func(...) { ... }
+
+@@
+identifier count;
+expression rq;
+typedef u32;
+@@
+-	int count = rt_overloaded(rq);
++	u32 who = overload_query(rq->rd->rto, rq->cpu);
+
+@@
+identifier pull_rt_task = pull_rt_task;
+identifier count;
+@@
+ pull_rt_task(...)
+ {
+ 	...
+-	if (likely(!count))
++	/* Nobody, or nobody but us. */
++	if (likely(!(who & ~OVERLOAD_SELF)))
+ 		return;
+-	smp_rmb();
+-	if (count == 1 && cpumask_test_cpu(...))
+-		return;
+ 	...
+ }
+
+@@
+expression rq;
+@@
+-	tell_cpu_to_push(rq);
++	rt_walks_request(rq, who);
+
+@@
+expression rq, cpu;
+iterator name for_each_cpu;
+iterator name for_each_rt_overloaded;
+statement S;
+@@
+-	for_each_cpu(cpu, rq->rd->rto_mask)
++	for_each_rt_overloaded(cpu, rq, who)
+ 	S
+
+// They are other CPUs.
+@@
+identifier pull_rt_task = pull_rt_task;
+identifier this_cpu, cpu;
+@@
+ pull_rt_task(...)
+ {
+ 	<...
+-	if (this_cpu == cpu)
+-		continue;
+ 	...>
+ }
+
+@@
+identifier rq_online_rt = rq_online_rt;
+identifier rq;
+@@
+ rq_online_rt(struct rq *rq)
+ {
+ 	<...
+-	rt_set_overload(rq);
++	rt_overload_publish(rq);
+ 	...>
+ }
+
+@@
+identifier rq_offline_rt = rq_offline_rt;
+identifier rq;
+@@
+ rq_offline_rt(struct rq *rq)
+ {
+ 	<...
+-	rt_clear_overload(rq);
++	overload_clear(rq->rd->rto, rq->cpu);
+ 	...>
+ }
+
+// Who runs decides whether anybody waits.
+
+@@
+identifier set_next_task_rt = set_next_task_rt;
+identifier rq, p;
+@@
+ set_next_task_rt(struct rq *rq, struct task_struct *p, ...)
+ {
+ 	...
+ 	dequeue_pushable_task(rq, p);
++	/* Those that are left may wait behind it now. */
++	rt_overload_update(rq, p);
+ 	...
+ }
+
+@@
+identifier put_prev_task_rt = put_prev_task_rt;
+identifier rq, p, next;
+@@
+ put_prev_task_rt(struct rq *rq, struct task_struct *p, struct task_struct *next)
+ {
+ 	...
+-	if (on_rt_rq(&p->rt) && p->nr_cpus_allowed > 1)
+-		enqueue_pushable_task(rq, p);
++	if (on_rt_rq(&p->rt) && p->nr_cpus_allowed > 1)
++		enqueue_pushable_task(rq, p);
++
++	/* A task of a lower class (the fair server's) is outranked by all of ours. */
++	if (next)
++		rt_overload_update(rq, next);
+ }
+
+// A task that outranks the running one must still end in resched_curr().
+@@
+identifier push_rt_task = push_rt_task;
+identifier rq;
+@@
+ push_rt_task(struct rq *rq, ...)
+ {
+ 	...
+-	if (!rq->rt.overloaded)
+-		return 0;
+ 	...
+ }
+
+@@
+expression rq, p;
+@@
+-p->nr_cpus_allowed > 1 && rq->rt.overloaded
++p->nr_cpus_allowed > 1

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The CPUs whose tick is stopped: one bit a CPU, in the line of its shard.
+ *
+ * Who writes: a CPU when it stops its tick in the idle loop, and at its first busy tick after
+ * that (or when it is taken off line): its own bit, interrupts off, no lock. Who reads: every busy
+ * CPU in its tick asks whether the set is empty, which is a load of the summary; who kicks and who
+ * balances walk it.
+ *
+ * Emptiness. The counter that used to answer it was written by every stopped and restarted tick
+ * of the machine. The summary is written when the last CPU of a shard leaves and somebody looked,
+ * and when the first one comes back; a tick that asks meanwhile may get either answer, as it
+ * might have from the counter: it asks again a tick later.
+ *
+ * The order of bit and flags. A CPU that goes idle sets its bit, then nohz.needs_update and
+ * nohz.has_blocked; the balancer clears the flags, then reads the bits. A full barrier on each
+ * side makes sure that the balancer sees the bit, or the flag is 1 when both are done. The
+ * balancer's is its smp_mb(). The other side's is in sbm_set(): shard_summary_note(), which every
+ * setting of a bit in a set with a summary ends with, is a barrier between the bit and all that
+ * follows. No smp_mb__after_atomic() is left in fair.c that would need an atomic operation next
+ * to it.
+ */
+#ifndef _KERNEL_SCHED_NOHZ_IDLE_H
+#define _KERNEL_SCHED_NOHZ_IDLE_H
+
+#if defined(CONFIG_SMP) && defined(CONFIG_NO_HZ_COMMON)
+
+#include <linux/schedshard/machine.h>
+#include <linux/schedshard/sbm.h>
+
+/**
+ * nohz_idle_alloc() - make the set, empty
+ *
+ * Context: sched_init(). Panics without memory: this early nothing else could be done.
+ * Return: the set, which has a summary.
+ */
+static inline struct sbm *__init nohz_idle_alloc(void)
+{
+	struct sbm *set = sbm_alloc(schedshard_plan, SBM_SUMMARY);
+
+	if (!set)
+		panic("sched: no memory for the set of idle CPUs\n");
+	return set;
+}
+
+/* The CPU that follows in order of topology, around the machine. */
+static inline u32 nohz_idle_after(const struct sbm *set, u32 cpu)
+{
+	const struct shard_plan *plan = set->plan;
+	u32 idx = plan->slot[cpu].idx + 1;
+
+	return plan->idx_to_cpu[idx < plan->nr_possible ? idx : 0];
+}
+
+/* All idle CPUs, nearest successors of @this first, @this last. */
+#define for_each_nohz_idle_after(cpu, it, set, this) \
+	sbm_for_each_cpu_wrap(cpu, it, set, nohz_idle_after(set, this))
+
+#endif /* CONFIG_SMP && CONFIG_NO_HZ_COMMON */
+#endif /* _KERNEL_SCHED_NOHZ_IDLE_H */

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Which CPUs have RT tasks that wait and could run elsewhere: a root domain's overload set, as the
+ * RT class keeps it.
+ *
+ * A CPU's byte in the set says what rq->rt.overloaded says, which is 0, OVERLOAD_BYTE or
+ * OVERLOAD_BYTE_WIDE, and is changed together with it under rq->lock, so that a change that makes
+ * no difference writes nothing that is shared. While the run queue is off line (rq->online is
+ * 0) its byte is 0 and only rq->rt.overloaded goes on; rq_online_rt() makes up for it. rq->rd
+ * changes only off line, so that a byte is always cleared in the root domain in which it was set.
+ *
+ * Waiting. A task that becomes runnable is on the list of pushable tasks until it is picked, also
+ * when it is about to be picked: woken on an idle CPU, say. Linux calls the CPU overloaded for
+ * that long, at every wake-up of a task that may migrate. But who outranks the running task can
+ * neither be pulled (pull_rt_task() passes it over) nor pushed (push_rt_task() reschedules
+ * instead). So a CPU is in the set only while a pushable task does not outrank who runs, and a
+ * query in between that misses it misses nothing that it could have had. That is to be judged
+ * again when
+ *
+ *  - the list changes: enqueue_pushable_task(), dequeue_pushable_task(), against rq->curr;
+ *  - another task runs: set_next_task_rt(), and those of the two classes above, which RT tasks wait
+ *    behind too. All RT tasks outrank a task of the classes below; put_prev_task_rt() sees one
+ *    coming (the fair server's);
+ *  - the running task's priority, class or mask changes: all of these put the task and set it
+ *    again (rt_mutex_setprio(), __sched_setscheduler(), __do_set_cpus_allowed(),
+ *    sched_move_task()), and so come by set_next_task_*(). When it falls below RT, the set may go
+ *    on naming the CPU until the reschedule that follows: harmless, as any CPU named in vain.
+ *
+ * What waits unseen is about to run: whoever outranks rq->curr has had resched_curr() called
+ * (wakeup_preempt_rt(), prio_changed_rt(), switched_to_rt(), pull and push), or belongs to a
+ * throttled group, which nobody may take either.
+ *
+ * Wide. rq->rt.nr_wide counts pushable tasks that CPUs of another shard must know about. Whether
+ * a task is counted is remembered in the task (p->sched_rt_wide), not computed again when it
+ * leaves: its mask may be another by then.
+ */
+#ifndef _KERNEL_SCHED_RT_OVERLOAD_H
+#define _KERNEL_SCHED_RT_OVERLOAD_H
+
+#ifdef CONFIG_SMP
+
+#include <linux/schedshard/machine.h>
+#include <linux/schedshard/overload.h>
+
+#ifndef CONFIG_SCHEDSHARD
+#error "sharded scheduler state needs a 64-bit machine"
+#endif
+
+/**
+ * rt_task_is_wide() - must CPUs outside of this one's shard know about a waiting task?
+ * @rq: the queue that it waits on
+ * @p: the task; rq->lock is held
+ *
+ * It is p->cpus_mask that counts, not p->cpus_ptr, as it does for who pulls (pick_rt_task()): a
+ * task that may not migrate now is helped by moving the running one away. Where that one may
+ * go is not known here, so that such a task is wide whatever its own mask says.
+ *
+ * Ordering: none. Lines touched: the plan's, and those of the mask with CPUs of the shard.
+ */
+static inline bool rt_task_is_wide(const struct rq *rq, struct task_struct *p)
+{
+	const struct shard_plan *plan = schedshard_plan;
+	u32 shard = plan->slot[rq->cpu].shard;
+	u64 here;
+
+	if (plan->nr_shards == 1)
+		return false;
+	if (p->nr_cpus_allowed > plan->shard[shard].nr_cpus || is_migration_disabled(p))
+		return true;
+	here = shard_gather(plan, shard, cpumask_bits(&p->cpus_mask));
+	return hweight64(here) < p->nr_cpus_allowed;
+}
+
+/* @p is on the list of pushable tasks now, or again. */
+static inline void rt_wide_enter(struct rq *rq, struct task_struct *p)
+{
+	bool wide = rt_task_is_wide(rq, p);
+
+	rq->rt.nr_wide += wide - p->sched_rt_wide;
+	p->sched_rt_wide = wide;
+}
+
+/* @p is not on the list any more, or never was. */
+static inline void rt_wide_leave(struct rq *rq, struct task_struct *p)
+{
+	rq->rt.nr_wide -= p->sched_rt_wide;
+	p->sched_rt_wide = 0;
+}
+
+/* Does a waiting task not outrank @runner? The last one of the list is the lowest. */
+static inline bool rt_waits(const struct rq *rq, const struct task_struct *runner)
+{
+	const struct plist_head *tasks = &rq->rt.pushable_tasks;
+
+	return !plist_head_empty(tasks) && plist_last(tasks)->prio >= runner->prio;
+}
+
+/* What the set must say about the queue while @runner runs. */
+static inline u8 rt_overload_state(const struct rq *rq, const struct task_struct *runner)
+{
+	if (!rt_waits(rq, runner))
+		return 0;
+	return rq->rt.nr_wide ? OVERLOAD_BYTE_WIDE : OVERLOAD_BYTE;
+}
+
+/* Let the set say what rq->rt.overloaded says. */
+static inline void rt_overload_publish(struct rq *rq)
+{
+	if (rq->rt.overloaded)
+		overload_set(rq->rd->rto, rq->cpu, rq->rt.overloaded == OVERLOAD_BYTE_WIDE);
+	else
+		overload_clear(rq->rd->rto, rq->cpu);
+}
+
+/**
+ * rt_overload_update() - the list of pushable tasks has changed, or who runs
+ * @rq: the queue; its lock is held
+ * @runner: who runs on it, or is about to
+ *
+ * Ordering: when the queue joins the set a full barrier, before whatever search for a CPU
+ * follows; see lib/schedshard/cpupri.c. Lines touched: nothing shared unless the queue joins
+ * or leaves the set, or becomes wide, or stops being so; then the shard's.
+ */
+static inline void rt_overload_update(struct rq *rq, const struct task_struct *runner)
+{
+	u8 state = rt_overload_state(rq, runner);
+
+	if (state == rq->rt.overloaded)
+		return;
+	rq->rt.overloaded = state;
+	if (rq->online)
+		rt_overload_publish(rq);
+}
+
+/**
+ * rt_overload_next() - the next CPU that another one may pull from
+ * @rq: the queue that wants to pull; its lock is held, but may have been dropped meanwhile
+ * @who: what overload_query() said
+ * @cpu: where the walk stands, -1 at the start
+ *
+ * First the CPUs of the own shard, then wide ones of the others.
+ * Return: its CPU number, -1 at the end. Ordering: none.
+ */
+static inline int rt_overload_next(const struct rq *rq, u32 who, int cpu)
+{
+	const struct overload *set = rq->rd->rto;
+	u32 own = set->slot[rq->cpu].shard;
+
+	if (cpu < 0 || set->slot[cpu].shard == own) {
+		if (who & OVERLOAD_NEAR) {
+			do {
+				cpu = overload_next_near(set, own, cpu);
+			} while (cpu == rq->cpu);
+			if (cpu >= 0)
+				return cpu;
+		}
+		if (!(who & OVERLOAD_WIDE))
+			return -1;
+	}
+	do {
+		cpu = overload_next_wide(set, cpu);
+	} while (cpu >= 0 && set->slot[cpu].shard == own);
+	return cpu;
+}
+
+#define for_each_rt_overloaded(cpu, rq, who) \
+	for (cpu = rt_overload_next(rq, who, -1); cpu >= 0; cpu = rt_overload_next(rq, who, cpu))
+
+/**
+ * rt_overload_tick() - let the set's summary forget the shard if nobody in it is wide any more
+ * @rq: this CPU's queue
+ *
+ * From every tick. Four times a second the CPUs of a shard take turns; one that sleeps misses
+ * its turn, and the next one comes 250 ms later. rq->rd is read without the lock: an
+ * interrupt is an RCU reader, and a root domain is freed by RCU.
+ */
+static inline void rt_overload_tick(struct rq *rq)
+{
+	const struct shard_slot *slot;
+	unsigned long turn = jiffies / (HZ / 4);
+
+	if (jiffies % (HZ / 4))
+		return;
+	slot = &schedshard_plan->slot[rq->cpu];
+	if (turn % schedshard_plan->shard[slot->shard].nr_cpus != slot->pos)
+		return;
+	overload_tidy(READ_ONCE(rq->rd)->rto, rq->cpu);
+}
+
+#else /* !CONFIG_SMP */
+
+static inline void rt_overload_update(struct rq *rq, const struct task_struct *runner) { }
+static inline void rt_overload_tick(struct rq *rq) { }
+
+#endif /* CONFIG_SMP */
+#endif /* _KERNEL_SCHED_RT_OVERLOAD_H */

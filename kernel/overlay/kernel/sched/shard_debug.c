@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Is what CPUs have published about themselves true?
+ *
+ * Levels and overload sets are written under the lock of the queue that they are about. So
+ * under that lock they must agree with the queue exactly, at any moment, on whichever CPU:
+ *
+ *  - on line: the level is rq_level(); off line it is CPUPRI_INVALID;
+ *  - on line: the bytes in the overload sets are what rq->rt.overloaded and rq->dl.overloaded say;
+ *    off line they are 0;
+ *  - rq->rt.overloaded: if a task waits behind rq->curr it is not 0 (else somebody waits for
+ *    ever); if there is no pushable task it is 0 (else it is in vain for ever). In between, with
+ *    nobody but tasks that outrank rq->curr, it may be either for as long as a
+ *    reschedule takes; see rt_overload.h;
+ *  - rq->rt.nr_wide counts the pushable tasks that are wide, which all say so themselves;
+ *  - a queue that is wide finds its shard named in the set's summary: overload_set() has
+ *    returned, and promises that.
+ *
+ * The idle set is written by its CPU with interrupts off, with one exception: a CPU that is
+ * taken off line leaves with interrupts on. So it is looked at from an interrupt on that CPU, and
+ * two differences in a row make an error.
+ *
+ * Nothing is printed under a lock of the scheduler, as printing may wake somebody: the first
+ * error of each kind is kept, and printed by who asked, or by the work that checks.
+ */
+#define pr_fmt(fmt) "schedshard: " fmt
+
+#include <linux/cpu.h>
+#include <linux/debugfs.h>
+#include <linux/init.h>
+#include <linux/jump_label.h>
+#include <linux/kstrtox.h>
+#include <linux/percpu.h>
+#include <linux/printk.h>
+#include <linux/sched/isolation.h>
+#include <linux/seq_file.h>
+#include <linux/smp.h>
+#include <linux/uaccess.h>
+#include <linux/workqueue.h>
+#include <linux/schedshard/machine.h>
+#include <linux/schedshard/overload.h>
+#include <linux/schedshard/sbm.h>
+#include "sched.h"
+
+DEFINE_STATIC_KEY_FALSE(shard_debug_on);
+
+#define PERIOD (HZ / 10)
+
+enum kind {
+	LEVEL,
+	LEVEL_OFFLINE,
+	RT_BYTE,
+	RT_MISSED,
+	RT_IN_VAIN,
+	RT_WIDE,
+	RT_SUMMARY,
+	DL_BYTE,
+	DL_SUMMARY,
+	IDLE_BIT,
+	IDLE_SUMMARY,
+	KINDS,
+};
+
+static const char *const what[KINDS] = {
+	[LEVEL] = "level of a queue",
+	[LEVEL_OFFLINE] = "level of a queue that is off line",
+	[RT_BYTE] = "byte in the RT overload set",
+	[RT_MISSED] = "an RT task waits, and the queue does not say so",
+	[RT_IN_VAIN] = "no RT task is pushable, and the queue says so",
+	[RT_WIDE] = "number of wide RT tasks",
+	[RT_SUMMARY] = "summary of the RT overload set does not name the shard",
+	[DL_BYTE] = "byte in the deadline overload set",
+	[DL_SUMMARY] = "summary of the deadline overload set does not name the shard",
+	[IDLE_BIT] = "bit in the idle set",
+	[IDLE_SUMMARY] = "summary of the idle set does not name the shard",
+};
+
+/* Errors of one kind, and the first of them. */
+struct findings {
+	atomic_long_t errors;
+	atomic_t claimed; /* whoever raises it from 0 fills in the rest */
+	int cpu;
+	int found;
+	int expected;
+	bool printed;
+	bool ready;
+};
+
+static struct findings findings[KINDS];
+static atomic_long_t nr_checks;
+static DEFINE_PER_CPU(bool, idle_differed);
+static struct sbm *idle_set __ro_after_init;
+
+void __init shard_debug_idle(struct sbm *set)
+{
+	idle_set = set;
+}
+
+static void expect(enum kind kind, int cpu, int found, int expected)
+{
+	struct findings *f = &findings[kind];
+
+	atomic_long_inc(&nr_checks);
+	if (found == expected)
+		return;
+	atomic_long_inc(&f->errors);
+	if (atomic_cmpxchg(&f->claimed, 0, 1))
+		return;
+	f->cpu = cpu;
+	f->found = found;
+	f->expected = expected;
+	/* Pairs with print_new(): who sees it ready sees the rest. */
+	smp_store_release(&f->ready, true);
+}
+
+/* Does the summary name the shard of a CPU that is in the set? */
+static void expect_named(enum kind kind, const struct shard_summary *summary, int cpu)
+{
+	if (summary)
+		expect(kind, cpu, shard_summary_test(summary, schedshard_plan->slot[cpu].shard),
+		       true);
+}
+
+static void check_overload(struct rq *rq, const struct overload *set, int state, enum kind byte,
+			   enum kind summary)
+{
+	if (!rq->online)
+		state = 0;
+	expect(byte, rq->cpu, bytemap_get(set->map, rq->cpu), state);
+	if (state == OVERLOAD_BYTE_WIDE)
+		expect_named(summary, set->summary, rq->cpu);
+}
+
+/* What one queue published; its lock is held, which keeps its root domain too. */
+static void check_published(struct rq *rq)
+{
+	struct root_domain *rd = rq->rd;
+	int level = cpupri_get(&rd->cpupri, rq->cpu);
+
+	if (rq->online)
+		expect(LEVEL, rq->cpu, level, rq_level(rq));
+	else
+		expect(LEVEL_OFFLINE, rq->cpu, level, CPUPRI_INVALID);
+	check_overload(rq, rd->rto, rq->rt.overloaded, RT_BYTE, RT_SUMMARY);
+	check_overload(rq, rd->dlo, rq->dl.overloaded ? OVERLOAD_BYTE_WIDE : 0, DL_BYTE,
+		       DL_SUMMARY);
+}
+
+void __shard_debug_rq(struct rq *rq)
+{
+	lockdep_assert_rq_held(rq);
+	check_published(rq);
+}
+
+/* Of a queue's pushable tasks: those that wait behind @curr, are wide, are counted as wide. */
+struct counts {
+	int waiting, wide, counted;
+};
+
+static void count_task(struct counts *c, const struct rq *rq, struct task_struct *p, int curr_prio)
+{
+	c->waiting += p->prio >= curr_prio;
+	c->wide += rt_task_is_wide(rq, p);
+	c->counted += p->sched_rt_wide;
+}
+
+static void check_tasks(struct rq *rq)
+{
+	int curr_prio = rcu_dereference_protected(rq->curr, true)->prio;
+	struct counts c = {};
+	struct task_struct *p;
+
+	plist_for_each_entry(p, &rq->rt.pushable_tasks, pushable_tasks)
+		count_task(&c, rq, p, curr_prio);
+	if (c.waiting)
+		expect(RT_MISSED, rq->cpu, !rq->rt.overloaded, false);
+	if (plist_head_empty(&rq->rt.pushable_tasks))
+		expect(RT_IN_VAIN, rq->cpu, rq->rt.overloaded, 0);
+	expect(RT_WIDE, rq->cpu, rq->rt.nr_wide, c.wide);
+	expect(RT_WIDE, rq->cpu, c.counted, c.wide);
+	if (rq->rt.overloaded)
+		expect(RT_WIDE, rq->cpu, rq->rt.overloaded == OVERLOAD_BYTE_WIDE, c.wide > 0);
+}
+
+#ifdef CONFIG_NO_HZ_COMMON
+/* This CPU's bit; interrupts are off. */
+static void check_idle_bit(struct rq *rq)
+{
+	bool in = sbm_test(idle_set, rq->cpu), differs = in != rq->nohz_tick_stopped;
+
+	if (differs && __this_cpu_read(idle_differed))
+		expect(IDLE_BIT, rq->cpu, in, rq->nohz_tick_stopped);
+	else
+		atomic_long_inc(&nr_checks);
+	__this_cpu_write(idle_differed, differs);
+	if (in)
+		expect_named(IDLE_SUMMARY, idle_set->summary, rq->cpu);
+}
+#else
+static void check_idle_bit(struct rq *rq) { }
+#endif
+
+/* On the CPU itself, interrupts off. */
+static void check_this_cpu(void *unused)
+{
+	struct rq *rq = this_rq();
+	struct rq_flags rf;
+
+	check_idle_bit(rq);
+	rq_lock_irqsave(rq, &rf);
+	check_published(rq);
+	check_tasks(rq);
+	rq_unlock_irqrestore(rq, &rf);
+}
+
+/* Queues without a running CPU hold nothing but must have said so. */
+static void check_absent(int cpu)
+{
+	struct rq *rq = cpu_rq(cpu);
+	struct rq_flags rf;
+
+	rq_lock_irqsave(rq, &rf);
+	check_published(rq);
+	rq_unlock_irqrestore(rq, &rf);
+}
+
+static void check_all(void)
+{
+	int cpu;
+
+	cpus_read_lock();
+	for_each_possible_cpu(cpu) {
+		if (cpu_online(cpu))
+			smp_call_function_single(cpu, check_this_cpu, NULL, true);
+		else
+			check_absent(cpu);
+	}
+	cpus_read_unlock();
+}
+
+static void print_new(void)
+{
+	enum kind kind;
+
+	for (kind = 0; kind < KINDS; kind++) {
+		struct findings *f = &findings[kind];
+
+		/* Pairs with expect(). */
+		if (!smp_load_acquire(&f->ready) || f->printed)
+			continue;
+		f->printed = true;
+		pr_err("CPU %d: %s: %d, expected %d\n", f->cpu, what[kind], f->found, f->expected);
+	}
+}
+
+/* Keeps what follows from running twice at once, and the switch from being turned meanwhile. */
+static DEFINE_MUTEX(shard_debug_mutex);
+
+static void check_and_print(void)
+{
+	lockdep_assert_held(&shard_debug_mutex);
+	check_all();
+	print_new();
+}
+
+static void check_now_and_then(struct work_struct *unused);
+static DECLARE_DELAYED_WORK(shard_debug_work, check_now_and_then);
+
+static void check_now_and_then(struct work_struct *unused)
+{
+	guard(mutex)(&shard_debug_mutex);
+	if (!static_key_enabled(&shard_debug_on))
+		return;
+	check_and_print();
+	schedule_delayed_work(&shard_debug_work, PERIOD);
+}
+
+static int check_show(struct seq_file *m, void *unused)
+{
+	long errors = 0;
+	enum kind kind;
+
+	guard(mutex)(&shard_debug_mutex);
+	check_and_print();
+	for (kind = 0; kind < KINDS; kind++)
+		errors += atomic_long_read(&findings[kind].errors);
+	seq_printf(m, "errors %ld checks %ld\n", errors, atomic_long_read(&nr_checks));
+	seq_printf(m, "running %d\n", static_key_enabled(&shard_debug_on));
+	for (kind = 0; kind < KINDS; kind++)
+		seq_printf(m, "%ld %s\n", atomic_long_read(&findings[kind].errors), what[kind]);
+	return 0;
+}
+
+static int check_open(struct inode *inode, struct file *file)
+{
+	return single_open(file, check_show, inode->i_private);
+}
+
+static ssize_t check_write(struct file *file, const char __user *from, size_t len, loff_t *pos)
+{
+	bool on;
+	int err = kstrtobool_from_user(from, len, &on);
+
+	if (err)
+		return err;
+	guard(mutex)(&shard_debug_mutex);
+	if (on) {
+		static_branch_enable(&shard_debug_on);
+		schedule_delayed_work(&shard_debug_work, 0);
+	} else {
+		/* The work sees it, and does not come again. */
+		static_branch_disable(&shard_debug_on);
+	}
+	return len;
+}
+
+static const struct file_operations check_fops = {
+	.owner = THIS_MODULE,
+	.open = check_open,
+	.read = seq_read,
+	.write = check_write,
+	.llseek = seq_lseek,
+	.release = single_release,
+};
+
+static int __init shard_debug_init(void)
+{
+	struct dentry *dir = debugfs_lookup("schedshard", NULL);
+
+	debugfs_create_file("check", 0644, dir, NULL, &check_fops);
+	dput(dir);
+	return 0;
+}
+
+/* After the directory was made. */
+late_initcall(shard_debug_init);

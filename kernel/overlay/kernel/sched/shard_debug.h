@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Checks of sharded scheduler state at the places where it is written; shard_debug.c.
+ */
+#ifndef _KERNEL_SCHED_SHARD_DEBUG_H
+#define _KERNEL_SCHED_SHARD_DEBUG_H
+
+struct rq;
+struct sbm;
+
+#ifdef CONFIG_SCHED_SHARD_DEBUG
+
+#include <linux/jump_label.h>
+
+DECLARE_STATIC_KEY_FALSE(shard_debug_on);
+
+void __shard_debug_rq(struct rq *rq);
+void shard_debug_idle(struct sbm *set);
+
+/**
+ * shard_debug_rq() - what a queue has published is right
+ * @rq: the queue; its lock is held
+ *
+ * A branch that is patched out until somebody asks for checks.
+ */
+static inline void shard_debug_rq(struct rq *rq)
+{
+	if (static_branch_unlikely(&shard_debug_on))
+		__shard_debug_rq(rq);
+}
+
+#else
+
+static inline void shard_debug_rq(struct rq *rq) { }
+static inline void shard_debug_idle(struct sbm *set) { }
+
+#endif /* CONFIG_SCHED_SHARD_DEBUG */
+#endif /* _KERNEL_SCHED_SHARD_DEBUG_H */
