@@ -100,3 +100,31 @@ def series(out: Path | None, check: bool, check_steps: bool, config: str, jobs: 
         print_judged(checkpatch(layout, made.patches))
     if check_steps:
         print_steps(build_steps(layout, config, jobs))
+
+
+@kernel.command()
+@click.option("--variant", default="shard", show_default=True, metavar="V")
+@click.option(
+    "--config",
+    default="package",
+    show_default=True,
+    metavar="C",
+    help="As of build; for a copy of the running Debian kernel's: /boot/config-$(uname -r).",
+)
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="[build/kernel/deb]")
+@click.option("--try-install", is_flag=True, help="Install and remove them in a debootstrap root.")
+@JOBS
+def deb(variant: str, config: str, out: Path | None, try_install: bool, jobs: int) -> None:
+    """Build Debian packages of the kernel and of its headers."""
+    from schedshard.kernel.deb import DebRequest
+    from schedshard.kernel.deb import deb as stage
+    from schedshard.kernel.deb_try import try_install as trial
+
+    layout = Layout()
+    packages = stage(layout, DebRequest(variant, config, out, jobs))
+    for path in (packages.image, packages.headers, *packages.others):
+        if path is not None:
+            click.echo(f"{layout.shown(path)}: {path.stat().st_size / 1e6:.1f} MB")
+    if try_install:
+        tried = trial(layout, packages)
+        click.echo(f"{tried.release}: installed and removed in a small Debian, as it should be")
