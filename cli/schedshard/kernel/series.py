@@ -182,7 +182,8 @@ def _am(layout: Layout, series: Series, repository: Repository) -> int:
     alternates = repository.git_dir / "objects" / "info" / "alternates"
     alternates.write_text(f"{objects}\n", encoding="utf-8")
     repository.run("update-ref", "HEAD", series.base, what=what)
-    repository.run("read-tree", "HEAD", what=what)
+    # The base's own index: its files are these files, so git need not read a gigabyte again.
+    shutil.copy(layout.work / "series.git" / "index", repository.git_dir / "index")
     repository.run("update-index", "-q", "--refresh", what=what)
     repository.run("am", "-q", "--keep-cr", *series.patches, what=what)
     listing = repository.run("log", "--reverse", "--format=%T", f"{series.base}..HEAD", what=what)
