@@ -10,6 +10,7 @@ from __future__ import annotations
 import shutil
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
@@ -25,6 +26,13 @@ _PLAIN_WIDTH = 140
 
 _OUT = click.option(
     "--out", type=click.Path(path_type=Path), metavar="FILE", help="Save the result as JSON."
+)
+_PLACEMENT = click.option(
+    "--placement",
+    type=click.Choice(["os", "compact", "scatter"]),
+    default="os",
+    show_default=True,
+    help="Which CPUs come first: CPU numbers in order, neighbours, or far apart.",
 )
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 
@@ -79,13 +87,7 @@ def main(ctx: click.Context) -> None:
 @click.option("--machine", metavar="M", help="Preset name or a .toml file [the experiment's own].")
 @click.option("--cpus", type=click.IntRange(min=1), help="Use the first N CPUs [all].")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=1, show_default=True)
-@click.option(
-    "--placement",
-    type=click.Choice(["os", "compact", "scatter"]),
-    default="os",
-    show_default=True,
-    help="Which CPUs come first: CPU numbers in order, neighbours, or far apart.",
-)
+@_PLACEMENT
 @click.option("--cap", type=click.IntRange(1, 64), metavar="N", help="At most N CPUs a shard [64].")
 @click.option(
     "--variant", "variants", multiple=True, metavar="V", help="Only this one; repeatable."
@@ -149,6 +151,15 @@ def run(
     metavar="N",
     help="Use the first N CPUs; repeatable [all].",
 )
+@_PLACEMENT
+@click.option(
+    "--split-llc",
+    "splits",
+    multiple=True,
+    type=click.IntRange(1, 1024),
+    metavar="N",
+    help="Cut every last-level cache in N smaller ones; repeatable [1].",
+)
 @click.option(
     "--seeds",
     type=click.IntRange(1, 1000),
@@ -165,6 +176,8 @@ def sweep(
     variants: tuple[str, ...],
     caps: tuple[int, ...],
     cpus: tuple[int, ...],
+    placement: str,
+    splits: tuple[int, ...],
     seeds: int,
     out: Path,
     scheduler: str | None,
@@ -179,16 +192,20 @@ def sweep(
     from schedshard.sweep_run import execute
     from schedshard.sweep_view import sweep_tables
 
-    prepared = prepare(SweepOptions(experiments, machines, variants, caps, cpus, seeds, out))
-    for said in prepared.left_out:
-        print(f"schedshard: {said}", file=sys.stderr)
-    there = len(prepared.points) - len(prepared.todo)
-    if there:
-        print(f"{there} of {len(prepared.points)} points are in {out}", file=sys.stderr)
-    rows = list(prepared.rows)
-    if prepared.todo:
-        with ticking("sweep", len(prepared.todo)) as tick:
-            rows += execute(prepared.todo, out, scheduler, tick)
+    options = SweepOptions(
+        experiments, machines, variants, caps, cpus, seeds, placement, splits, out
+    )
+    with TemporaryDirectory(prefix="schedshard-") as directory:
+        prepared = prepare(options, Path(directory))
+        for said in prepared.left_out:
+            print(f"schedshard: {said}", file=sys.stderr)
+        there = len(prepared.points) - len(prepared.todo)
+        if there:
+            print(f"{there} of {len(prepared.points)} points are in {out}", file=sys.stderr)
+        rows = list(prepared.rows)
+        if prepared.todo:
+            with ticking("sweep", len(prepared.todo)) as tick:
+                rows += execute(prepared.todo, out, scheduler, tick)
     show(sweep_tables(rows))
     print(f"saved {out}", file=sys.stderr)
 

@@ -5,22 +5,44 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pandas as pd
+
 from schedshard import plots
+from schedshard.experiment import Metric
 from schedshard.page import Grid, Section, code, grid, num
 from schedshard.sweep import Row, current
 from schedshard.sweep_plots import CAP, CPUS, LLCS, Axis, scaling, usual_cap
 from schedshard.sweep_view import Swept, point_cells, point_columns, swept
 
-PLOTTED = 4
+FIRST = 2
+
+
+def _plotted(one: Swept) -> list[Metric]:
+    """The first figures, which are what the experiment is about, and all costs in cycles."""
+    return [m for i, m in enumerate(one.metrics) if i < FIRST or m.unit == "cycles"]
 
 
 def _figures(one: Swept, axis: Axis) -> list[str]:
     drawn = []
-    for metric in one.metrics[:PLOTTED]:
+    for metric in _plotted(one):
         figure = scaling(one, metric, axis)
         if figure is not None:
             drawn.append(plots.inline(figure, f"{one.title}: {metric.title} over {axis.words}"))
     return drawn
+
+
+_WHICH = {
+    "os": "those with the lowest numbers",
+    "compact": "neighbours, core after core and cache after cache",
+    "scatter": "as far apart as they can be",
+}
+
+
+def _which(frame: pd.DataFrame) -> str:
+    placements = sorted(set(frame["placement"]))
+    if len(placements) == 1:
+        return _WHICH[placements[0]]
+    return "; ".join(f"{_WHICH[placement]} ({placement})" for placement in placements)
 
 
 def _points(one: Swept) -> Grid:
@@ -44,7 +66,8 @@ def sweep_sections(rows: Sequence[Row], name: str) -> list[Section]:
             "predicted: every point is a simulation; a bar through a point reaches from the "
             "smallest to the largest of its seeds",
             f"plots over CPUs and last-level caches: at most {usual_cap(frame)} CPUs a shard; "
-            "over shard size: the most CPUs of each machine",
+            "over last-level caches and shard size: the most CPUs of each machine. Fewer CPUs "
+            f"than all are {_which(frame)}; the layouts are always those of the whole machine",
             "provenance: simulator sha256 "
             f"{', '.join(sorted({v[:12] for v in frame['simulator_sha256']}))}, commit "
             f"{', '.join(sorted({v[:18] for v in frame['commit']}))}",

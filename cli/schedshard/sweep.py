@@ -18,7 +18,6 @@ from schedshard.presets import Machine
 from schedshard.run import Point, RunPlan, RunRequest, plan_run, point_metrics, point_params
 
 DEFAULT_CAP = 64
-PLACEMENT = "os"
 
 # What a point is. Two rows that agree in all of it are one: the simulator is deterministic.
 KEY: dict[str, type] = {
@@ -78,6 +77,7 @@ class SweepRequest:
     simulator_sha256: str
     commit: str = "unknown"
     added: int = 1
+    placement: str = "os"
 
 
 @dataclass(frozen=True)
@@ -109,9 +109,30 @@ def metric_names(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     return sorted({name for row in rows for name in row} - set(KEY) - set(FACTS))
 
 
-def cpu_facts(topology: Mapping[str, Any], cpus: int) -> dict[str, int]:
-    """What the first CPUs by number, which placement 'os' takes, come to."""
-    used = sorted(topology["cpus"], key=lambda cpu: cpu["cpu"])[:cpus]
+def _in_order(cpus: Sequence[Mapping[str, int]], placement: str) -> list[Mapping[str, int]]:
+    """All CPUs in the order in which the simulator takes them for a placement."""
+    first_core: dict[int, int] = {}
+    first_llc: dict[int, int] = {}
+    for cpu in cpus:
+        llc, package = cpu["llc"], cpu["package"]
+        first_core[llc] = min(cpu["core"], first_core.get(llc, cpu["core"]))
+        first_llc[package] = min(llc, first_llc.get(package, llc))
+
+    def place(cpu: Mapping[str, int]) -> tuple[int, ...]:
+        llc, package = cpu["llc"], cpu["package"]
+        if placement == "compact":
+            return (cpu["core"], cpu["thread"])
+        if placement == "scatter":
+            core = cpu["core"] - first_core[llc]
+            return (cpu["thread"], core, llc - first_llc[package], package)
+        return (cpu["cpu"],)
+
+    return sorted(cpus, key=place)
+
+
+def cpu_facts(topology: Mapping[str, Any], cpus: int, placement: str = "os") -> dict[str, int]:
+    """What the CPUs come to that a placement takes first."""
+    used = _in_order(topology["cpus"], placement)[:cpus]
     numbers = {cpu["cpu"] for cpu in used}
     llcs: dict[tuple[int, ...], int] = {}
     for cpu in used:
@@ -148,11 +169,11 @@ def plan_sweep(request: SweepRequest) -> tuple[list[SweepPoint], list[str]]:
                 continue
             for cap in request.caps:
                 for cpus in counts:
-                    facts = cpu_facts(place.topologies[cap], cpus)
+                    facts = cpu_facts(place.topologies[cap], cpus, request.placement)
                     for seed in range(1, request.seeds + 1):
                         run = RunRequest(
-                            experiment, place.machine, place.cpus, cpus, seed, PLACEMENT,
-                            wanted, (cpus,), cap=cap,
+                            experiment, place.machine, place.cpus, cpus, seed,
+                            request.placement, wanted, (cpus,), cap=cap,
                         )  # fmt: skip
                         points += _points(request, place, run, facts)
     if not points:

@@ -15,6 +15,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLo
 from schedshard.experiment import PERCENT, Metric
 from schedshard.figure_tables import head
 from schedshard.format import compact
+from schedshard.llc_split import whole_name
 from schedshard.plots import MARKERS, RC, blank_figure, style, variant_colour
 from schedshard.sweep_view import Swept
 
@@ -24,16 +25,24 @@ MOST_PANELS = 9
 
 @dataclass(frozen=True)
 class Axis:
-    """What lies on the x axis: a column, its words, and whether lines join a machine's points."""
+    """What lies on the x axis: a column and its words."""
 
     column: str
     words: str
-    joined: bool
 
 
-CPUS = Axis("cpus", "CPUs", True)
-LLCS = Axis("llcs", "last-level caches in use", False)
-CAP = Axis("cap", "most CPUs in a shard", True)
+CPUS = Axis("cpus", "CPUs")
+LLCS = Axis("llcs", "last-level caches in use")
+CAP = Axis("cap", "most CPUs in a shard")
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One plot; ``joined``: its points are of one machine, and lines join them."""
+
+    title: str
+    frame: pd.DataFrame
+    joined: bool = True
 
 
 def usual_cap(frame: pd.DataFrame) -> int:
@@ -41,23 +50,33 @@ def usual_cap(frame: pd.DataFrame) -> int:
     return int(frame["cap"].max())
 
 
-def _panels(one: Swept, axis: Axis) -> list[tuple[str, pd.DataFrame]]:
-    """What is drawn, a panel each; empty when nothing varies along the axis."""
+def _panels(one: Swept, axis: Axis) -> list[Panel]:
+    """What is drawn; empty when nothing varies along the axis."""
     frame = one.frame
     # The whole machine, or as much of it as the sweep has.
-    full = frame["cpus"] == frame.groupby("machine")["cpus"].transform("max")
+    full = frame["cpus"] == frame.groupby("place")["cpus"].transform("max")
     usual = frame["cap"] == usual_cap(frame)
-    if axis.column == "llcs":
-        frame = frame[full & usual]
-        several = frame[axis.column].nunique() > 1
-        return [("whole machines, a point each", frame)] if several else []
-    frame = frame[full] if axis.column == "cap" else frame[usual]
-    found = []
-    for machine, part in frame.groupby("machine", sort=True):
-        if part[axis.column].nunique() > 1:
-            cpus = f", {part['cpus'].iloc[0]} CPUs" if axis.column == "cap" else ""
-            found.append((f"{machine}{cpus}", part))
+    whole = frame["machine"] == frame["machine"].map(whole_name)
+    if axis.column == "cap":
+        return _of_machines(frame[full & whole], axis, frame["place"])
+    if axis.column == "cpus":
+        found = _of_machines(frame[usual & whole], axis, frame["place"])
+    else:
+        found = _of_machines(frame[usual & full], axis, frame["machine"].map(whole_name))
+    across = frame[usual & full & whole]
+    if across["machine"].nunique() > 1 and across[axis.column].nunique() > 1:
+        found.insert(0, Panel("whole machines, a point each", across, joined=False))
     return found[:MOST_PANELS]
+
+
+def _of_machines(frame: pd.DataFrame, axis: Axis, names: pd.Series) -> list[Panel]:
+    """A panel for each machine in which something varies."""
+    found = []
+    for name, part in frame.groupby(names, sort=True):
+        if part[axis.column].nunique() > 1:
+            same = axis is not CPUS and part["cpus"].nunique() == 1
+            found.append(Panel(f"{name}, {part['cpus'].iloc[0]} CPUs" if same else str(name), part))
+    return found
 
 
 def scaling(one: Swept, metric: Metric, axis: Axis) -> Figure | None:
@@ -67,7 +86,7 @@ def scaling(one: Swept, metric: Metric, axis: Axis) -> Figure | None:
     """
     panels = _panels(one, axis)
     column = f"figure {metric.name}"
-    panels = [(title, part) for title, part in panels if part[column].notna().any()]
+    panels = [panel for panel in panels if panel.frame[column].notna().any()]
     if not panels:
         return None
     columns = min(COLUMNS, len(panels))
@@ -76,10 +95,10 @@ def scaling(one: Swept, metric: Metric, axis: Axis) -> Figure | None:
         figure = blank_figure(8.2, 2.9 * rows + 0.6)
         grid = figure.subplots(rows, columns, squeeze=False, sharey=True)
         flat = [axes for line in grid for axes in line]
-        for axes, (title, part) in zip(flat, panels, strict=False):
-            _draw(axes, one, part, column, axis)
-            axes.set_title(title, fontsize=9)
-            _axes(axes, part, column, metric, axis)
+        for axes, panel in zip(flat, panels, strict=False):
+            _draw(axes, one, panel, column, axis)
+            axes.set_title(panel.title, fontsize=9)
+            _axes(axes, panel.frame, column, metric, axis)
         for axes in flat[len(panels) :]:
             axes.set_visible(False)
         for line in grid:
@@ -93,10 +112,10 @@ def scaling(one: Swept, metric: Metric, axis: Axis) -> Figure | None:
     return figure
 
 
-def _draw(axes: Axes, one: Swept, part: pd.DataFrame, column: str, axis: Axis) -> None:
-    keys = [axis.column] if axis.joined else [axis.column, "machine", "cpus"]
+def _draw(axes: Axes, one: Swept, panel: Panel, column: str, axis: Axis) -> None:
+    keys = [axis.column] if panel.joined else [axis.column, "place", "cpus"]
     for index, name in enumerate(one.variants):
-        mine = part[part["variant"] == name].dropna(subset=[column])
+        mine = panel.frame[panel.frame["variant"] == name].dropna(subset=[column])
         if mine.empty:
             continue
         groups = mine.groupby(keys, sort=True)[column]
@@ -106,7 +125,7 @@ def _draw(axes: Axes, one: Swept, part: pd.DataFrame, column: str, axis: Axis) -
             places,
             mean.to_numpy(),
             yerr=[(mean - groups.min()).to_numpy(), (groups.max() - mean).to_numpy()],
-            fmt=MARKERS[index % len(MARKERS)] + ("-" if axis.joined else ""),
+            fmt=MARKERS[index % len(MARKERS)] + ("-" if panel.joined else ""),
             color=variant_colour(name, index), markersize=4, lw=1, elinewidth=0.8,
         )  # fmt: skip
 

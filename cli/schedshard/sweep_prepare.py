@@ -8,9 +8,10 @@ from pathlib import Path
 
 from schedshard.errors import UserError
 from schedshard.experiment import load_experiment
+from schedshard.llc_split import split_llcs
 from schedshard.output import check_writable
 from schedshard.paths import sim_binary
-from schedshard.presets import load_machine, machine_topology
+from schedshard.presets import Machine, load_machine, machine_topology
 from schedshard.provenance import commit, sha256_file
 from schedshard.sweep import (
     DEFAULT_CAP,
@@ -35,6 +36,8 @@ class SweepOptions:
     caps: tuple[int, ...]
     cpus: tuple[int, ...]
     seeds: int
+    placement: str
+    splits: tuple[int, ...]
     out: Path
 
 
@@ -48,14 +51,22 @@ class Prepared:
     left_out: list[str]
 
 
-def prepare(options: SweepOptions) -> Prepared:
-    """Look everything up before anything runs; a wrong name or file is refused here."""
+def prepare(options: SweepOptions, directory: Path) -> Prepared:
+    """Look everything up before anything runs; a wrong name or file is refused here.
+
+    Machines that are made of others have their files in ``directory`` while the sweep runs.
+    """
     check_writable(options.out)
     old = read_rows(options.out) if options.out.exists() else []
     experiments = tuple(load_experiment(name) for name in dict.fromkeys(options.experiments))
     names = options.machines or tuple(experiment.machine for experiment in experiments)
     caps = tuple(dict.fromkeys(options.caps)) or (DEFAULT_CAP,)
-    machines = tuple(_machine(name, caps) for name in dict.fromkeys(names))
+    whole = [load_machine(name) for name in dict.fromkeys(names)]
+    machines = tuple(
+        _machine(split_llcs(machine, parts, directory), caps)
+        for machine in whole
+        for parts in dict.fromkeys(options.splits or (1,))
+    )
     _check_names(machines)
     request = SweepRequest(
         machines,
@@ -67,6 +78,7 @@ def prepare(options: SweepOptions) -> Prepared:
         sha256_file(sim_binary()),
         commit(),
         1 + max((row["added"] for row in old), default=0),
+        options.placement,
     )
     points, left_out = plan_sweep(request)
     asked = {point.key for point in points}
@@ -74,8 +86,7 @@ def prepare(options: SweepOptions) -> Prepared:
     return Prepared(points, missing(points, rows), rows, left_out)
 
 
-def _machine(name: str, caps: tuple[int, ...]) -> SweepMachine:
-    machine = load_machine(name)
+def _machine(machine: Machine, caps: tuple[int, ...]) -> SweepMachine:
     topologies = {cap: machine_topology(machine, cap) for cap in caps}
     return SweepMachine(machine, sha256_file(machine.path), topologies)
 

@@ -19,8 +19,11 @@ from schedshard.sweep import Row
 
 ROWS_SHOWN = 60
 FIGURES_SHOWN = 4
-POINT = ["machine", "cap", "cpus", "variant"]
-_SAME = ["experiment", "machine", "cap", "cpus", "seed", "simulator_sha256", "machine_sha256"]
+POINT = ["place", "cap", "cpus", "variant"]
+_SAME = [
+    "experiment", "machine", "placement", "cap", "cpus", "seed", "simulator_sha256",
+    "machine_sha256",
+]  # fmt: skip
 DEFAULT_METRICS = (
     Metric("cycles_per_op", "cycles/op", "cycles", "cycles_per_op"),
     Metric("ns_per_op", "ns/op", "ns", "ns_per_op"),
@@ -29,7 +32,11 @@ DEFAULT_METRICS = (
 
 @dataclass(frozen=True)
 class Swept:
-    """The rows of one experiment, with its figures as columns of their own names."""
+    """The rows of one experiment, with two kinds of columns more.
+
+    "figure NAME" for each of its figures; "place": the machine, and the placement unless CPU
+    numbers are taken in order.
+    """
 
     name: str
     title: str
@@ -46,6 +53,8 @@ def _declared(name: str) -> Experiment | None:
 def swept(rows: Sequence[Row]) -> list[Swept]:
     """The experiments of a sweep, in the order of their names; every one has a figure."""
     frame = pd.DataFrame(list(rows))
+    told = frame["placement"].map(lambda placement: "" if placement == "os" else f", {placement}")
+    frame["place"] = frame["machine"] + told
     found = []
     for name in sorted({str(row["experiment"]) for row in rows}):
         part = frame[frame["experiment"] == name].copy()
@@ -87,10 +96,10 @@ def point_cells(one: Swept) -> list[list[str]]:
     groups = list(one.frame.groupby(POINT, sort=True))
     groups.sort(key=lambda entry: (*entry[0][:3], order[str(entry[0][3])]))
     return [
-        [str(machine), str(variant), str(cap), str(cpus)]
+        [str(place), str(variant), str(cap), str(cpus)]
         + [str(group["llcs"].iloc[0]), str(len(group))]
         + [_spread(metric, group[f"figure {metric.name}"]) for metric in one.metrics]
-        for (machine, cap, cpus, variant), group in groups
+        for (place, cap, cpus, variant), group in groups
     ]
 
 

@@ -21,8 +21,10 @@ from distributed import LocalCluster
 from conftest import FAKES, Cli, assert_user_error
 from schedshard.errors import UserError
 from schedshard.experiment import load_experiment
+from schedshard.llc_split import split_llcs, whole_name
 from schedshard.paths import ROOT
 from schedshard.presets import load_machine, machine_topology
+from schedshard.run import point_argv
 from schedshard.sweep import (
     Row,
     SweepMachine,
@@ -103,6 +105,59 @@ def test_facts_of_the_cpus_in_use() -> None:
     assert cpu_facts(topology, 256) == {
         "llcs": 16, "llc_cpus": 16, "nodes": 2, "packages": 2, "shards": 16,
     }  # fmt: skip
+
+
+def test_facts_follow_the_placement() -> None:
+    topology = machine_topology(load_machine("epyc-7763-2s"))
+    assert cpu_facts(topology, 16, "compact") == {
+        "llcs": 1, "llc_cpus": 16, "nodes": 1, "packages": 1, "shards": 1,
+    }  # fmt: skip
+    assert cpu_facts(topology, 16, "scatter") == {
+        "llcs": 16, "llc_cpus": 1, "nodes": 2, "packages": 2, "shards": 16,
+    }  # fmt: skip
+    (point,) = plan_sweep(request(variants=("sbm",), cpus=(16,), placement="compact"))[0]
+    assert (point.known["placement"], point.known["llcs"]) == ("compact", 1)
+    argv = point_argv(point.plan, point.point)
+    assert argv[argv.index("--placement") + 1] == "compact"
+
+
+def test_caches_are_cut_and_nothing_else_changes(tmp_path: Path) -> None:
+    whole = load_machine("epyc-9654-2s")
+    assert split_llcs(whole, 1, tmp_path) is whole
+    cut = split_llcs(whole, 4, tmp_path)
+    assert whole_name(cut.name) == whole.name != cut.name
+    assert whole_name("xeon-llc-by-hand") == "xeon-llc-by-hand"
+    before, after = machine_topology(whole), machine_topology(cut)
+    assert cpu_facts(before, 384) == {**cpu_facts(after, 384), "llcs": 24, "llc_cpus": 16,
+                                      "shards": 24}  # fmt: skip
+    assert (cpu_facts(after, 384)["llcs"], cpu_facts(after, 384)["llc_cpus"]) == (96, 4)
+    kept = ("cpu", "package", "node", "core", "thread")
+    assert [[c[key] for key in kept] for c in before["cpus"]] == [
+        [c[key] for key in kept] for c in after["cpus"]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("machine", "parts", "words"),
+    [
+        ("epyc-9654-2s", "3", "has 8 cores, 1 to an L2: they cannot be cut in 3"),
+        ("xeon-480", "2", "one last-level cache a node"),
+        ("epyc-9654-2s", "0", "--split-llc"),
+    ],
+)
+def test_caches_that_cannot_be_cut(
+    cli: Cli, tmp_path: Path, machine: str, parts: str, words: str
+) -> None:
+    args = ("--machine", machine, "--split-llc", parts, "--out", tmp_path / "s.parquet")
+    assert_user_error(cli("sweep", "--experiment", "cpumask-yield", *args), words)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_machine_without_counts_cannot_be_cut(tmp_path: Path) -> None:
+    path = tmp_path / "odd.toml"
+    path.write_text('name = "odd"\n[topology]\nllc = []\n')
+    with pytest.raises(UserError, match="has no cores_per_llc and llcs_per_node"):
+        split_llcs(load_machine(str(path)), 2, tmp_path)
 
 
 def test_rows_that_are_there_are_not_missing() -> None:
@@ -310,6 +365,20 @@ def test_page_of_a_sweep(cli: Cli, tmp_path: Path, yield_result: Path) -> None:
     second = tmp_path / "q.html"
     cli("report", path, yield_result, "--out", second)
     assert second.read_bytes() == page.read_bytes()
+
+
+def test_page_of_caches_that_were_cut(cli: Cli, tmp_path: Path) -> None:
+    path, page = tmp_path / "s.parquet", tmp_path / "p.html"
+    args = ["--split-llc", "1", "--split-llc", "2", "--cpus", "64", "--placement", "compact"]
+    outcome = cli("sweep", *SMALL, "--variant", "sbm", *args, "--out", path)
+    assert outcome.status == 0, outcome.err
+    assert "epyc-7763-2s-llc-by-2, compact" in outcome.out
+    assert {row["llcs"] for row in read_rows(path)} == {4, 8}
+    assert cli("report", path, "--out", page).status == 0
+    text = page.read_text()
+    assert "over last-level caches in use" in text
+    assert "cycles/op over CPUs" not in text  # nothing varies there
+    assert "neighbours, core after core and cache after cache" in text
 
 
 def test_page_of_one_point_has_no_plot(cli: Cli, tmp_path: Path) -> None:

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""A machine whose last-level caches are cut into smaller ones, as a machine file of its own.
+
+The same CPUs, latencies and costs; what was one cache of 16 cores is two of 8, say, and two CPUs
+that shared it are now as far apart as those of two caches of one node.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import tomlkit
+
+from schedshard.errors import UserError
+from schedshard.presets import Machine, load_machine
+
+_MARK = "-llc-by-"
+
+
+def split_llcs(machine: Machine, parts: int, directory: Path) -> Machine:
+    """The machine with every last-level cache in ``parts``; its file is made in ``directory``."""
+    if parts == 1:
+        return machine
+    name = f"{machine.name}{_MARK}{parts}"
+    path = directory / f"{name}.toml"
+    document = tomlkit.parse(machine.path.read_text(encoding="utf-8"))
+    _cut(document.get("topology", {}), machine, parts)
+    if "node" not in document.get("latency_ns", {}):
+        raise UserError(
+            f"--split-llc {parts}: machine {machine.name} has one last-level cache a node, and no "
+            "latency_ns.node, which the parts would have between them"
+        )
+    document["name"] = name
+    document["title"] = f"{machine.title}, every LLC cut in {parts}"[:200]
+    document["kind"] = "hypothetical"
+    path.write_text(tomlkit.dumps(document), encoding="utf-8")
+    return load_machine(str(path))
+
+
+def _cut(topology: Any, machine: Machine, parts: int) -> None:
+    cores, llcs = topology.get("cores_per_llc"), topology.get("llcs_per_node")
+    cluster = topology.get("cores_per_l2", 1)
+    if not all(isinstance(count, int) and count > 0 for count in (cores, llcs, cluster)):
+        raise UserError(
+            f"--split-llc {parts}: machine {machine.name} has no cores_per_llc and llcs_per_node, "
+            "which would have to be changed"
+        )
+    if cores % (parts * cluster):
+        raise UserError(
+            f"--split-llc {parts}: a last-level cache of {machine.name} has {cores} cores, "
+            f"{cluster} to an L2: they cannot be cut in {parts} equal parts"
+        )
+    topology["llcs_per_node"] = llcs * parts
+    topology["cores_per_llc"] = cores // parts
+
+
+def whole_name(name: str) -> str:
+    """The name of the machine that a name of ``split_llcs`` came from; others stay as they are."""
+    whole, mark, parts = name.rpartition(_MARK)
+    return whole if mark and parts.isdigit() else name
