@@ -7,10 +7,11 @@ from pathlib import Path
 
 import click
 
+from schedshard.kernel import guestcli
 from schedshard.kernel.group import CONFIG, JOBS, VARIANT, kernel
 from schedshard.kernel.layout import Layout
 
-__all__ = ["kernel"]
+__all__ = ["guestcli", "kernel"]
 
 
 @kernel.command()

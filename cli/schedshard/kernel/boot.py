@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Stage boot: one guest under QEMU's software emulation, from start to power-off.
+
+The guest speaks through its serial line into a log file, which stays. It is watched by what it
+says: silence for too long, or too long a run in all, ends it. A panic ends it by itself, since the
+emulator is told not to reboot.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+
+from schedshard.errors import UserError, os_reason
+from schedshard.kernel.build import KERNEL
+from schedshard.kernel.config import resolve
+from schedshard.kernel.cpio import Entry, archive, plain
+from schedshard.kernel.initramfs import make_initramfs
+from schedshard.kernel.layout import Layout
+from schedshard.kernel.recipe import load_recipe
+from schedshard.kernel.tools import require
+from schedshard.kernel.topology import Shape, qemu_topology
+
+QEMU = "qemu-system-x86_64"
+# An Intel processor of a kind whose caches, dies and nodes inside a socket Linux takes as they are
+# given; without what the emulation lacks, which it would complain about for every CPU.
+_LACKING = (
+    "pcid,x2apic,tsc-deadline,invpcid,rtm,hle,rdseed,avx512f,avx512dq,avx512cd,avx512bw,avx512vl,"
+    "xsavec,3dnowprefetch"
+)
+_CPU = "Skylake-Server-v1," + ",".join(f"{feature}=off" for feature in _LACKING.split(","))
+# No HPET: as clock source it is one device that all CPUs read under one lock of the emulator.
+_MACHINE = ("-machine", "q35,hpet=off", "-accel", "tcg,thread=multi", "-cpu", _CPU)
+_NOTHING_ELSE = ("-nodefaults", "-no-user-config", "-display", "none", "-no-reboot")
+_PARAMETERS = (
+    "console=ttyS0",
+    "rdinit=/init",
+    "panic=-1",  # reboot at once, which ends the emulator
+    "oops=panic",
+    "hung_task_panic=0",
+    "printk.devkmsg=on",  # the report goes through it, and must not be rate-limited
+    "clocksource=tsc",
+    "tsc=reliable",
+    "no_timer_check",
+    "log_buf_len=4M",
+)
+_POLL_SECONDS = 0.2
+_KILL_SECONDS = 5.0
+SILENCE_SECONDS = 120.0
+
+
+class Ending(Enum):
+    """How a guest ended."""
+
+    OFF = "powered off"
+    SILENT = "silent"
+    LATE = "out of time"
+    FAILED = "emulator failed"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One line of the guest's plan: a program, and when it is killed."""
+
+    name: str
+    argv: Sequence[str]
+    timeout: int
+
+
+@dataclass(frozen=True)
+class BootRequest:
+    """A kernel, a machine, and what runs in it."""
+
+    kernel: Path
+    name: str  # of the log
+    shape: Shape
+    parts: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()
+    parameters: tuple[str, ...] = ()  # for the kernel's command line
+    qemu: tuple[str, ...] = ()  # more arguments of the emulator
+    extra_mb: int = 0
+    silence: float = SILENCE_SECONDS
+    total: float = 600.0
+
+
+@dataclass
+class Booted:
+    """A guest that has ended."""
+
+    log: Path
+    ending: Ending
+    seconds: float
+    said: str = ""  # by the emulator itself
+    lines: list[str] = field(default_factory=list)
+
+
+def kernel_image(layout: Layout, variant: str, config: str) -> Path:
+    """The built kernel of a variant, or the command that builds it."""
+    load_recipe(layout).variant(variant)
+    path = layout.objects(variant, resolve(layout, config).name) / KERNEL
+    if not path.is_file():
+        raise UserError(
+            f"variant '{variant}' is not built in configuration '{config}': run "
+            f"'./schedshard kernel build --variant {variant} --config {config}'"
+        )
+    return path
+
+
+def plan_text(steps: Sequence[Step]) -> str:
+    """/etc/plan of the guest, the format of kernel/guest/init.c."""
+    lines = []
+    for step in steps:
+        fields = [step.name, str(step.timeout), *step.argv]
+        if any("\t" in field or "\n" in field or not field for field in fields):
+            raise ValueError(f"a field of {step} cannot be written in the plan")
+        lines.append("\t".join(fields) + "\n")
+    return "".join(lines)
+
+
+def command_line(request: BootRequest) -> str:
+    """The kernel's parameters."""
+    split = (f"split_llc={request.shape.split_llc}",) if request.shape.split_llc else ()
+    return " ".join((*_PARAMETERS, *split, *request.parameters))
+
+
+def qemu_argv(request: BootRequest, initrd: Path, log: Path) -> list[str]:
+    """The emulator's argument list."""
+    return [
+        QEMU,
+        *_NOTHING_ELSE,
+        *_MACHINE,
+        *qemu_topology(request.shape, request.extra_mb),
+        "-serial",
+        f"file:{log}",
+        "-kernel",
+        str(request.kernel),
+        "-initrd",
+        str(initrd),
+        "-append",
+        command_line(request),
+        *request.qemu,
+    ]
+
+
+@contextlib.contextmanager
+def _initrd(layout: Layout, request: BootRequest) -> Iterator[Path]:
+    """The cached archive with the plan after it, for as long as the guest runs."""
+    base = make_initramfs(layout, request.parts).path
+    plan: dict[str, Entry] = {"/etc/plan": plain(plan_text(request.steps).encode())}
+    try:
+        fd, name = tempfile.mkstemp(prefix=".running.", dir=base.parent)
+        path = Path(name)
+        try:
+            with os.fdopen(fd, "wb") as out, base.open("rb") as source:
+                left = os.fstat(source.fileno()).st_size
+                while left > 0:
+                    left -= os.copy_file_range(source.fileno(), out.fileno(), left)
+                out.seek(0, os.SEEK_END)
+                out.writelines(archive(plan))
+            yield path
+        finally:
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        raise UserError(f"cannot write the guest's files: {os_reason(error)}") from error
+
+
+class _Follower:
+    """Whole new lines of a growing file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._offset = 0
+        self._rest = b""
+        self.lines: list[str] = []
+
+    def read(self) -> list[str]:
+        """What was added since the last call; the last line may be cut."""
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._offset)
+                data = file.read()
+        except FileNotFoundError:
+            return []
+        self._offset += len(data)
+        *whole, self._rest = (self._rest + data).split(b"\n")
+        new = [line.decode("utf-8", "replace").rstrip("\r") for line in whole]
+        self.lines += new
+        return new
+
+    def finish(self) -> list[str]:
+        """All lines, the cut one at the end among them."""
+        self.read()
+        if self._rest:
+            self.lines.append(self._rest.decode("utf-8", "replace").rstrip("\r"))
+            self._rest = b""
+        return self.lines
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is not None:
+        return
+    process.terminate()
+    try:
+        process.wait(_KILL_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _watch(
+    process: subprocess.Popen[bytes],
+    follower: _Follower,
+    request: BootRequest,
+    on_line: Callable[[str], None],
+) -> Ending:
+    started = heard = time.monotonic()
+    while True:
+        ended = process.poll() is not None
+        new = follower.read()
+        now = time.monotonic()
+        if new:
+            heard = now
+            for line in new:
+                on_line(line)
+        if ended:
+            return Ending.OFF if process.returncode == 0 else Ending.FAILED
+        if now - heard > request.silence:
+            return Ending.SILENT
+        if now - started > request.total:
+            return Ending.LATE
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_POLL_SECONDS)
+
+
+def _said(path: Path) -> str:
+    """The emulator's last words, without its name."""
+    lines = path.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    told = [line for line in lines if "warning: " not in line and "terminating on" not in line]
+    return told[-1].removeprefix(f"{QEMU}: ") if told else ""
+
+
+def boot(
+    layout: Layout, request: BootRequest, on_line: Callable[[str], None] = lambda line: None
+) -> Booted:
+    """Run a guest to its end, whatever that is; the log stays.
+
+    Raises only when the emulator itself could not do it.
+    """
+    require(QEMU)
+    log = layout.log(request.name)
+    layout.make_folder(log.parent)
+    complaints = log.with_suffix(".qemu")
+    with layout.locked(f"guest-{request.name}"), _initrd(layout, request) as initrd:
+        log.write_bytes(b"")
+        follower = _Follower(log)
+        started = time.monotonic()
+        with complaints.open("wb") as stderr:
+            process = subprocess.Popen(
+                qemu_argv(request, initrd, log),
+                stdin=subprocess.DEVNULL,
+                stdout=stderr,
+                stderr=stderr,
+            )
+            try:
+                ending = _watch(process, follower, request, on_line)
+            finally:
+                _end(process)
+        seconds = time.monotonic() - started
+        booted = Booted(log, ending, seconds, _said(complaints), follower.finish())
+    if ending is Ending.FAILED:
+        code = process.returncode
+        why = booted.said or (
+            f"ended by {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
+        )
+        raise UserError(f"{QEMU}: {why} (its messages: {layout.shown(complaints)})", status=1)
+    return booted

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Verbs of `schedshard kernel` that run guests; stages are imported inside the verbs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from schedshard.errors import UserError
+from schedshard.kernel.group import CONFIG, VARIANT, kernel
+from schedshard.kernel.layout import Layout
+from schedshard.output import check_writable, to_json, write_atomic
+
+_CPUS = click.option(
+    "--cpus", type=click.IntRange(min=1), metavar="N", help="CPUs of the guest, 1 to 240."
+)
+_MACHINE = click.option(
+    "--machine", metavar="M", help="A machine file, scaled down: preset name or path."
+)
+_SPLIT = click.option(
+    "--split-llc", type=click.IntRange(min=1), metavar="N", help="Boot with split_llc=N."
+)
+_PARAMETERS = click.option(
+    "--append", "parameters", multiple=True, metavar="P", help="A kernel parameter; repeatable."
+)
+
+
+@kernel.command()
+@VARIANT
+@CONFIG
+@_MACHINE
+@_CPUS
+@_SPLIT
+@_PARAMETERS
+@click.option("--verbose", "-v", is_flag=True, help="Show the guest's console.")
+def boot(
+    variants: tuple[str, ...],
+    config: str,
+    machine: str | None,
+    cpus: int | None,
+    split_llc: int | None,
+    parameters: tuple[str, ...],
+    verbose: bool,
+) -> None:
+    """Boot a built variant in the emulator, and say what it found.
+
+    The machine has 16 CPUs on 2 sockets unless it is given. KUnit suites that are built in run.
+    """
+    from schedshard.kernel.testplan import guest_plan
+    from schedshard.kernel.testrun import TestRequest, run_guest
+    from schedshard.kernel.testview import faults
+    from schedshard.kernel.topology import choose_shape
+
+    layout = Layout()
+    shape = choose_shape(machine, cpus, split_llc)
+    plan = guest_plan(shape, [], 1, 1)
+    request = TestRequest(variants, config, (plan,), "boot", parameters=parameters)
+    wrong = []
+    for variant in variants:
+        echo = click.echo if verbose else _quiet
+        result = run_guest(layout, request, variant, plan, echo)
+        wrong += faults(result)
+        if result.release:
+            kunit = sum(result.kunit.values())
+            click.echo(
+                f"{variant}: {result.release} on {shape.words}; {result.boot_seconds or 0:.1f} s "
+                f"to the first process, {result.seconds:.0f} s in all"
+                f"{f', {kunit} KUnit tests' if kunit else ''}; log {result.log}"
+            )
+    if wrong:
+        raise UserError(_first(wrong), status=1)
+
+
+@kernel.command()
+@VARIANT
+@CONFIG
+@click.option(
+    "--set",
+    "which",
+    type=click.Choice(["quick", "ci", "soak"]),
+    default="quick",
+    show_default=True,
+    help="How long: 90 s, 5 minutes or an hour of guest time a variant.",
+)
+@click.option("--test", "names", multiple=True, metavar="T", help="Only this one; repeatable.")
+@_MACHINE
+@_CPUS
+@_SPLIT
+@_PARAMETERS
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=1, show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="FILE", help="Save the result as JSON."
+)
+def test(
+    variants: tuple[str, ...],
+    config: str,
+    which: str,
+    names: tuple[str, ...],
+    machine: str | None,
+    cpus: int | None,
+    split_llc: int | None,
+    parameters: tuple[str, ...],
+    seed: int,
+    as_json: bool,
+    out: Path | None,
+) -> None:
+    """Run the tests in guests, and compare the variants.
+
+    The guests have 16 CPUs on 2 sockets, 64 CPUs with split_llc=4, and 1 CPU, unless one is given.
+    The exit status is 1 when anything went wrong in any of them.
+    """
+    from schedshard.cli import show
+    from schedshard.kernel.boot import kernel_image
+    from schedshard.kernel.testplan import chosen, matrix
+    from schedshard.kernel.testrun import GuestResult, TestRequest, as_data, run_guest
+    from schedshard.kernel.testview import faults, test_tables
+    from schedshard.kernel.topology import choose_shape
+    from schedshard.progress import ticking
+
+    if out is not None:
+        check_writable(out)
+    layout = Layout()
+    given = (machine, cpus, split_llc) != (None, None, None)
+    shapes = [choose_shape(machine, cpus, split_llc)] if given else []
+    guests = matrix(which, chosen(names), shapes, seed)
+    request = TestRequest(variants, config, tuple(guests), which, seed, parameters)
+    for variant in variants:
+        kernel_image(layout, variant, config)
+    results: list[GuestResult] = []
+    total = len(variants) * sum(len(plan.steps) for plan in guests)
+    with ticking(f"testing {' and '.join(variants)}", total) as tick:
+
+        def on_line(line: str) -> None:
+            if "# begin " in line:
+                tick(line.partition("# begin ")[2])
+
+        for plan in guests:
+            for variant in variants:
+                results.append(run_guest(layout, request, variant, plan, on_line))
+    data = as_data(request, results)
+    saved = out or layout.make_folder(layout.work / "results") / f"test-{which}-{config}.json"
+    write_atomic(saved, to_json(data))
+    if as_json:
+        click.echo(to_json(data), nl=False)
+    else:
+        show(test_tables(results))
+    print(f"saved {layout.shown(saved)}", file=sys.stderr)
+    wrong = [fault for result in results for fault in faults(result)]
+    if wrong:
+        raise UserError(_first(wrong), status=1)
+
+
+def _quiet(line: str) -> None:
+    """Nothing is shown while a guest boots."""
+
+
+def _first(faults: list[str]) -> str:
+    more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+    return f"{faults[0]}{more}"

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What a guest's log says besides its report: kernel complaints, the machine, checks, times.
+
+Kernel messages and the guest's own go through one buffer of the kernel, a record a line, so that
+the order of lines is the order of events, and a complaint belongs to the test between whose lines
+it stands.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from schedshard.kernel.ktap import strip_stamp
+
+# What a kernel prints when it has found a fault of its own. The guest's programs are quoted after
+# "# " and are not searched.
+_COMPLAINTS: Sequence[tuple[str, re.Pattern[str]]] = tuple(
+    (kind, re.compile(pattern))
+    for kind, pattern in (
+        ("panic", r"Kernel panic - not syncing"),
+        ("KASAN", r"BUG: KASAN: "),
+        ("KCSAN", r"BUG: KCSAN: "),
+        ("KFENCE", r"BUG: KFENCE: "),
+        ("UBSAN", r"UBSAN: "),
+        (
+            "lockdep",
+            r"WARNING: (?:possible (?:circular|recursive|irq lock inversion)|suspicious RCU|"
+            r"inconsistent lock|bad unlock|held lock freed|lock held when returning|"
+            r"Nested lock was not taken|HARDIRQ|SOFTIRQ)|\*\*\* DEADLOCK \*\*\*|"
+            r"\[ BUG: (?:Invalid wait context|bad contention) \]|BUG: MAX_LOCK|"
+            r"DEBUG_LOCKS_WARN_ON|BUG: sleeping function called|BUG: scheduling while atomic",
+        ),
+        ("lockup", r"watchdog: BUG: (?:soft|hard) lockup|Watchdog detected hard LOCKUP"),
+        (
+            "RCU stall",
+            r"rcu(?:_\w+)?: INFO: .*(?:stall|self-detected)|rcu_\w+ kthread starved|"
+            r"rcu: .*detected stalls",
+        ),
+        ("hung task", r"INFO: task .* blocked for more than \d+ seconds"),
+        ("oops", r"Oops: |general protection fault|Unable to handle kernel|unable to handle page"),
+        ("BUG", r"kernel BUG at |BUG: "),
+        ("WARNING", r"WARNING: "),
+        ("leak", r"kmemleak: \d+ new suspected memory leaks"),
+        ("list corruption", r"list_(?:add|del) corruption"),
+        ("schedshard", r"schedshard: (?:check|BUG|error)"),
+    )
+)
+# Said of the emulated processor or of the configuration, not of the kernel's state.
+_HARMLESS = re.compile(
+    r"WARNING: (?:Spectre|L1TF|unable to determine|hardware|PCI)|"
+    r"Warning: unable to open an initial console"
+)
+_BEGIN = re.compile(r"# begin (\d{1,4}) (\S+)$", re.ASCII)
+_CHECK = re.compile(r"# check errors (\d{1,20}) checks (\d{1,20})$", re.ASCII)
+_TIME = re.compile(r"# time (\S+) (\d{1,12}) ms$", re.ASCII)
+_CPUS = re.compile(r"# guest cpus (\d{1,6}) nodes (\d{1,6}) llcs (\d{1,6})$", re.ASCII)
+_RELEASE = re.compile(r"# guest release (\S+)$")
+_OUTPUT = re.compile(r"# (\S+): (.*)$")
+_DONE = "# guest done"
+_CLOCK = re.compile(r"\[\s*(\d{1,9}\.\d{6})\]", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Complaint:
+    """A fault that the kernel reported."""
+
+    kind: str
+    text: str
+    line: int  # from 1
+
+
+@dataclass
+class Section:
+    """What the log has between the begin of one test and that of the next."""
+
+    name: str
+    line: int
+    complaints: list[Complaint] = field(default_factory=list)
+    output: list[str] = field(default_factory=list)
+    check_errors: int | None = None
+    checks: int | None = None
+    milliseconds: int | None = None
+
+
+@dataclass
+class GuestLog:
+    """A log taken apart."""
+
+    release: str = ""
+    cpus: int = 0
+    nodes: int = 0
+    llcs: int = 0
+    boot_seconds: float | None = None  # until the first process spoke, guest's clock
+    before: list[Complaint] = field(default_factory=list)  # before the first test
+    sections: list[Section] = field(default_factory=list)
+    done: bool = False
+
+    @property
+    def complaints(self) -> list[Complaint]:
+        """All of them, in their order."""
+        return [*self.before, *(c for section in self.sections for c in section.complaints)]
+
+    @property
+    def panic(self) -> str:
+        """The kernel's last words, if it panicked."""
+        return next((c.text for c in self.complaints if c.kind == "panic"), "")
+
+
+def complaint_in(text: str) -> str | None:
+    """The kind of fault that a line of the kernel reports."""
+    if text.startswith("#") or _HARMLESS.search(text):
+        return None
+    return next((kind for kind, pattern in _COMPLAINTS if pattern.search(text)), None)
+
+
+def _machine(log: GuestLog, raw: str, text: str) -> bool:
+    if match := _RELEASE.match(text):
+        log.release = match[1]
+        clock = _CLOCK.match(raw)
+        log.boot_seconds = float(clock[1]) if clock else None
+    elif match := _CPUS.match(text):
+        log.cpus, log.nodes, log.llcs = (int(number) for number in match.groups())
+    elif text == _DONE:
+        log.done = True
+    else:
+        return False
+    return True
+
+
+def _of_section(section: Section, text: str) -> None:
+    if match := _CHECK.match(text):
+        section.check_errors, section.checks = int(match[1]), int(match[2])
+    elif match := _TIME.match(text):
+        section.milliseconds = int(match[2])
+    elif (match := _OUTPUT.match(text)) and match[1] == section.name:
+        section.output.append(match[2])
+
+
+def read_log(lines: Iterable[str]) -> GuestLog:
+    """Take a log apart; any text is one."""
+    log = GuestLog()
+    for number, raw in enumerate(lines, 1):
+        text = strip_stamp(raw).rstrip()
+        if text.startswith("# "):
+            if match := _BEGIN.match(text):
+                log.sections.append(Section(match[2], number))
+            elif not _machine(log, raw, text) and log.sections:
+                _of_section(log.sections[-1], text)
+        elif (kind := complaint_in(text)) is not None:
+            found = log.sections[-1].complaints if log.sections else log.before
+            found.append(Complaint(kind, text.strip(), number))
+    return log

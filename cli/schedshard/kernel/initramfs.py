@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The guest's root file system: Debian's programs of this host, their libraries, and ours.
+
+Made of parts, and a boot takes only the parts that its tests need: ffmpeg alone has 200 libraries,
+which an emulated machine unpacks in more time than it needs to boot. Archives are kept under the
+hash of what is in them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from schedshard.errors import UserError, os_reason
+from schedshard.kernel.cpio import Entry, archive, character_device, content, link, plain
+from schedshard.kernel.guest import build_guest
+from schedshard.kernel.layout import Layout
+from schedshard.kernel.tools import call
+
+# Programs of each part and the Debian package that has them.
+PARTS: Mapping[str, Mapping[str, str]] = {
+    "base": {"busybox": "busybox-static", "chrt": "util-linux"},
+    "rt-tests": {"cyclictest": "rt-tests", "pi_stress": "rt-tests", "hackbench": "rt-tests"},
+    "stress-ng": {"stress-ng": "stress-ng"},
+    "redis": {
+        "redis-server": "redis-server",
+        "redis-cli": "redis-tools",
+        "redis-benchmark": "redis-tools",
+    },
+    "ffmpeg": {"ffmpeg": "ffmpeg"},
+}
+_SHARED = re.compile(rb"^\s*(?:\S+ => )?(/\S+) \(0x[0-9a-f]+\)$", re.MULTILINE)
+_MISSING = re.compile(rb"^\s*(\S+) => not found$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Initramfs:
+    """An archive in the cache."""
+
+    path: Path
+    files: int
+
+
+def _find(program: str, package: str) -> Path:
+    found = shutil.which(program)
+    if found is None:
+        raise UserError(
+            f"{program} is not on this host, and the guest's tests need it: "
+            f"run 'scripts/bootstrap kernel' (Debian's {package})"
+        )
+    return Path(found)
+
+
+def libraries(program: Path) -> list[Path]:
+    """The shared libraries that a program loads, its loader among them; none when it is static."""
+    said = call(
+        ["ldd", program.resolve()],
+        good=(0, 1),  # 1: not a dynamic executable
+        what=f"looking for the libraries of {program}",
+    )
+    if missing := _MISSING.search(said):
+        raise UserError(f"{program} needs {missing[1].decode()}, which is not on this host")
+    return [Path(os.fsdecode(match[1])) for match in _SHARED.finditer(said)]
+
+
+def _part(name: str) -> dict[str, Entry]:
+    files: dict[str, Entry] = {}
+    for program, package in PARTS[name].items():
+        path = _find(program, package)
+        files[f"/bin/{program}"] = plain(path, executable=True)
+        # At the paths of the host: that is where the loader and the run paths look.
+        for library in libraries(path):
+            files[str(library)] = plain(library, executable=True)
+    return files
+
+
+def _applets(busybox: Path) -> list[str]:
+    said = call([busybox, "--list"], what=f"asking {busybox} for its applets")
+    return said.decode("ascii", "replace").split()
+
+
+def contents(layout: Layout, parts: Iterable[str]) -> dict[str, Entry]:
+    """The files of a guest with these parts, by their paths in the guest."""
+    files: dict[str, Entry] = {"/dev/console": character_device(5, 1)}
+    wanted = ["base", *(part for part in parts if part != "base")]
+    for part in wanted:
+        files |= _part(part)
+    for applet in _applets(_find("busybox", "busybox-static")):
+        # The real programs of rt-tests and util-linux win over busybox's.
+        files.setdefault(f"/bin/{applet}", link("/bin/busybox"))
+    for name, path in build_guest(layout).items():
+        files["/init" if name == "init" else f"/bin/{name}"] = plain(path, executable=True)
+    return files
+
+
+def _digest(files: Mapping[str, Entry]) -> str:
+    digest = hashlib.sha256()
+    for path, entry in sorted(files.items()):
+        digest.update(f"{path}\0{entry.mode:o}\0{entry.device}\0".encode())
+        digest.update(hashlib.sha256(content(entry)).digest())
+    return digest.hexdigest()
+
+
+def make_initramfs(layout: Layout, parts: Iterable[str]) -> Initramfs:
+    """The archive with these parts, from the cache when its content is the same."""
+    names = sorted(set(parts) | {"base"})
+    files = contents(layout, names)
+    folder = layout.make_folder(layout.work / "initramfs")
+    path = folder / f"{'+'.join(names)}-{_digest(files)[:16]}.cpio"
+    if path.is_file():
+        return Initramfs(path, len(files))
+    try:
+        fd, temp = tempfile.mkstemp(prefix=".making.", dir=folder)
+        try:
+            with os.fdopen(fd, "wb") as out:
+                out.writelines(archive(files))
+            for old in folder.glob(f"{'+'.join(names)}-*.cpio"):
+                old.unlink(missing_ok=True)
+            os.replace(temp, path)
+        finally:
+            Path(temp).unlink(missing_ok=True)
+    except OSError as error:
+        raise UserError(f"cannot write {layout.shown(path)}: {os_reason(error)}") from error
+    return Initramfs(path, len(files))

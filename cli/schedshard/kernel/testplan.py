@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Which tests run in which guest, and for how long."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from schedshard.errors import unknown_name
+from schedshard.kernel.boot import Step
+from schedshard.kernel.topology import USUAL, Shape
+
+
+@dataclass(frozen=True)
+class Program:
+    """A test: what it is made of, its share of the time, and how long it takes to be one."""
+
+    parts: tuple[str, ...]
+    argv: Callable[[int, int], Sequence[str]]  # of seconds and seed
+    share: int
+    least: int = 3  # seconds
+
+
+def _stress(*options: str) -> Callable[[int, int], Sequence[str]]:
+    def argv(seconds: int, seed: int) -> Sequence[str]:
+        return ("/bin/stress-ng", *options, "--seed", str(seed), "-t", str(seconds))
+
+    return argv
+
+
+# In the order in which they run: the likeliest to find something comes first.
+PROGRAMS: Mapping[str, Program] = {
+    "storm": Program((), lambda s, seed: ("/bin/storm.sh", str(s), str(seed)), 10, least=10),
+    "storm-deadline": Program(
+        (), lambda s, seed: ("/bin/rt-storm", str(s), "0", str(seed), "deadline"), 3, least=5
+    ),
+    "pi_stress": Program(
+        ("rt-tests",), lambda s, _: ("/bin/pi_stress", "-q", "-D", str(s), "-g", "4"), 2
+    ),
+    "cyclictest": Program(
+        ("rt-tests",),
+        lambda s, _: ("/bin/cyclictest", "-q", "-t", "-p", "95", "-i", "10000", "-D", str(s)),
+        2,
+    ),
+    "stress-cyclic": Program(
+        ("stress-ng",),
+        _stress("--cyclic", "0", "--cyclic-policy", "fifo", "--cyclic-prio", "90"),
+        2,
+    ),
+    "stress-mutex": Program(("stress-ng",), _stress("--mutex", "0"), 2),
+    "hackbench": Program(("rt-tests",), lambda s, _: ("/bin/hackbench.sh", str(s)), 2),
+    "ffmpeg": Program(("ffmpeg",), lambda s, _: ("/bin/ffmpeg.sh", str(s)), 3),
+    "redis": Program(("redis",), lambda s, _: ("/bin/redis.sh", str(s)), 1),
+}
+# Seconds of guest time in all guests of a variant together.
+SETS: Mapping[str, int] = {"quick": 90, "ci": 300, "soak": 3600}
+# The shares of the guests by their CPUs.
+_GUESTS: Mapping[int, int] = {16: 5, 64: 4, 1: 1}
+# ffmpeg's libraries are unpacked into memory.
+_EXTRA_MB: Mapping[str, int] = {"ffmpeg": 768, "redis": 64, "stress-ng": 128}
+
+
+@dataclass(frozen=True)
+class GuestPlan:
+    """One guest of the matrix."""
+
+    shape: Shape
+    steps: tuple[Step, ...]
+    parts: tuple[str, ...]
+    seconds: int
+
+    @property
+    def extra_mb(self) -> int:
+        """Memory that the parts take."""
+        return sum(_EXTRA_MB.get(part, 0) for part in self.parts)
+
+    @property
+    def total(self) -> float:
+        """When the guest is ended from outside: everything took as long as it may, and booting."""
+        return 600.0 + sum(step.timeout for step in self.steps)
+
+
+def chosen(names: Sequence[str]) -> list[str]:
+    """The tests of these names in the order of the table; all without any."""
+    for name in names:
+        if name not in PROGRAMS:
+            raise unknown_name("test", name, PROGRAMS)
+    return [name for name in PROGRAMS if not names or name in names]
+
+
+def timeout(seconds: int) -> int:
+    """When a test that is to take so long is killed: an emulator on a busy host is slow."""
+    return 4 * seconds + 240
+
+
+def guest_plan(shape: Shape, names: Sequence[str], seconds: int, seed: int) -> GuestPlan:
+    """Share a guest's seconds among the tests."""
+    programs = {name: PROGRAMS[name] for name in names}
+    shares = sum(program.share for program in programs.values())
+    steps = []
+    for name, program in programs.items():
+        own = max(program.least, seconds * program.share // shares)
+        steps.append(Step(name, program.argv(own, seed), timeout(own)))
+    parts = sorted({part for program in programs.values() for part in program.parts})
+    return GuestPlan(shape, tuple(steps), tuple(parts), seconds)
+
+
+def matrix(which: str, names: Sequence[str], shapes: Sequence[Shape], seed: int) -> list[GuestPlan]:
+    """The guests of a set, or only these ones."""
+    seconds = SETS[which]
+    if shapes:
+        return [guest_plan(s, names, max(1, seconds // len(shapes)), seed) for s in shapes]
+    shares = sum(_GUESTS.values())
+    return [
+        guest_plan(USUAL[cpus], names, seconds * share // shares, seed)
+        for cpus, share in _GUESTS.items()
+    ]

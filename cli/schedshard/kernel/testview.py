@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Tables of the guests' tests: a row a test, a column a variant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from schedshard.kernel.ktap import Status
+from schedshard.kernel.testrun import GuestResult, Verdict
+
+_WORDS = {
+    Status.PASSED: ("ok", "green"),
+    Status.FAILED: ("FAILED", "bold red"),
+    Status.SKIPPED: ("skipped", "yellow"),
+    Status.UNFINISHED: ("UNFINISHED", "bold red"),
+}
+
+
+def _cell(verdict: Verdict | None) -> Text:
+    if verdict is None:
+        return Text("-")
+    word, style = _WORDS[verdict.status]
+    time = f" {verdict.milliseconds / 1000:.0f} s" if verdict.milliseconds is not None else ""
+    checks = f", {verdict.checks:,} checks" if verdict.checks else ""
+    return Text(f"{word}{time}{checks}", style)
+
+
+def _boot_cell(result: GuestResult) -> Text:
+    if result.faults:
+        return Text("FAULT", "bold red")
+    clock = f" {result.boot_seconds:.1f} s" if result.boot_seconds is not None else ""
+    return Text(f"ok{clock}, {result.llcs} LLC{'s' if result.llcs != 1 else ''}", "green")
+
+
+def _kunit_cell(result: GuestResult) -> Text:
+    passed = result.kunit.get(Status.PASSED.value, 0)
+    if result.kunit_failed:
+        return Text(f"{len(result.kunit_failed)} FAILED, {passed} ok", "bold red")
+    return Text(f"{passed} ok" if passed else "none built in", "green" if passed else "")
+
+
+def _machine_table(machine: str, results: Sequence[GuestResult]) -> Table:
+    table = Table(title=machine, title_justify="left")
+    table.add_column("test")
+    for result in results:
+        table.add_column(result.variant)
+    table.add_row("boot", *(_boot_cell(result) for result in results))
+    table.add_row("KUnit", *(_kunit_cell(result) for result in results))
+    names = list(dict.fromkeys(test.name for result in results for test in result.tests))
+    for name in names:
+        found = [{test.name: test for test in result.tests}.get(name) for result in results]
+        table.add_row(name, *(_cell(verdict) for verdict in found))
+    return table
+
+
+def faults(result: GuestResult) -> list[str]:
+    """Every reason why a guest did not pass, a line each, with the log to look at."""
+    where = f"{result.variant}, {result.machine}"
+    good = (Status.PASSED, Status.SKIPPED)
+    said = [f"{where}: {fault}" for fault in result.faults]
+    said += [f"{where}: KUnit: {failed}" for failed in result.kunit_failed]
+    said += [
+        f"{where}: {test.name}: {test.status.value}: {test.reason or 'no reason given'} "
+        f"(log {result.log})"
+        for test in result.tests
+        if test.status not in good
+    ]
+    return said
+
+
+def test_tables(results: Sequence[GuestResult]) -> RenderableType:
+    """All results: a table a machine, then what went wrong."""
+    machines = list(dict.fromkeys(result.machine for result in results))
+    parts: list[RenderableType] = []
+    for machine in machines:
+        parts.append(_machine_table(machine, [r for r in results if r.machine == machine]))
+    parts += [Text(line, "red") for result in results for line in faults(result)]
+    return Group(*parts)
+
+
+test_tables.__test__ = False  # type: ignore[attr-defined]  # not one of pytest's

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * What the programs of the guest have in common: time, random numbers, small files of /proc and
+ * sysfs, and lists of CPUs as the kernel writes them. The programs are linked statically and run as root
+ * in a machine that is thrown away afterwards; they say what went wrong on stderr, in one line.
+ */
+#ifndef GUEST_H
+#define GUEST_H
+
+#include <sched.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The largest CPU number plus one that any test has; the kernel of the lab has NR_CPUS=512. */
+#define GUEST_CPUS 512
+
+struct cpu_list {
+	unsigned int nr;
+	int cpu[GUEST_CPUS];
+};
+
+/**
+ * now_ns() - the monotonic clock
+ *
+ * Return: nanoseconds since the guest started.
+ */
+uint64_t now_ns(void);
+
+/**
+ * sleep_ns() - sleep, and go on sleeping after a signal
+ * @ns: how long
+ */
+void sleep_ns(uint64_t ns);
+
+/**
+ * rng_next() - a random number (splitmix64)
+ * @state: the generator, any value to start with; one a thread, no ordering
+ *
+ * Return: 64 random bits.
+ */
+uint64_t rng_next(uint64_t *state);
+
+/**
+ * rng_below() - a random number below a limit
+ * @state: the generator
+ * @limit: at least 1
+ *
+ * Return: 0 to @limit - 1.
+ */
+unsigned int rng_below(uint64_t *state, unsigned int limit);
+
+/**
+ * read_text() - read a small file as text
+ * @path: the file
+ * @text: where to; always terminated
+ * @size: room in @text
+ *
+ * Return: bytes read, or -1 with errno set and @text empty.
+ */
+int read_text(const char *path, char *text, size_t size);
+
+/**
+ * write_text() - write a small file in one write
+ * @path: the file, which must exist
+ * @text: what to write
+ *
+ * Return: 0, or -1 with errno set.
+ */
+int write_text(const char *path, const char *text);
+
+/**
+ * parse_cpu_list() - CPUs of a list like 0-3,8
+ * @text: the list, as sysfs has it; ends at the first character that cannot belong to it
+ * @list: result, in the order of the text; CPUs from GUEST_CPUS on are left out
+ */
+void parse_cpu_list(const char *text, struct cpu_list *list);
+
+/**
+ * online_cpus() - the CPUs that are on line now
+ * @list: result
+ *
+ * Return: 0, or -1 with errno set when sysfs does not say.
+ */
+int online_cpus(struct cpu_list *list);
+
+/**
+ * parse_seconds() - the SECONDS argument of a program
+ * @program: name, for the error
+ * @text: the argument, or NULL when it is missing
+ *
+ * Return: 1 to 86400. Ends the program with status 2 when @text is no such number.
+ */
+unsigned int parse_seconds(const char *program, const char *text);
+
+#endif

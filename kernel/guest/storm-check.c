@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * The monitor of the RT storm: which late workers did the scheduler forget?
+ *
+ * Late alone proves nothing: a worker of low priority that is bound to one CPU rightly waits for as long
+ * as others run there, and an emulated machine stands still whenever its host does. So a late
+ * worker is sampled ten times in a second, from what the kernel itself says: state and allowed CPUs in
+ * /proc, and what each run queue executes in debugfs. All ten samples agreeing, or eight where
+ * a moment's change is allowed, is no accident of sampling: a push, a pull or a tick must have come by in between.
+ *
+ * Only RT tasks are judged as waiting. A normal task has no claim while RT tasks run, and a deadline
+ * task out of runtime waits by right; both are judged when they sleep too long.
+ */
+#define _GNU_SOURCE
+#include "storm.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SAMPLES 10
+#define NEARLY	8
+#define QUEUES	"/sys/kernel/debug/sched/debug"
+
+/* Priorities as /proc shows them: 0 to 39 normal, -2 to -100 RT (-1 - priority), -101 deadline. */
+enum { PRIO_RT = -2, PRIO_DEADLINE = -101, PRIO_IDLE = 1000 };
+
+struct task_view {
+	char state; /* as in /proc: R, S, D; 0: it is gone */
+	int priority;
+};
+
+struct verdict {
+	unsigned int asleep, starved;
+	int cpu, running; /* of the last sample that accuses: where, and what ran there */
+};
+
+static struct task_view look(int tid)
+{
+	struct task_view view = { 0 };
+	char path[64], text[1024], *field;
+	int priority;
+	char state;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", tid);
+	if (read_text(path, text, sizeof(text)) <= 0)
+		return view;
+	/* The name, in parentheses, may hold anything. */
+	field = strrchr(text, ')');
+	if (field &&
+	    sscanf(field, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %d", &state,
+		   &priority) == 2) {
+		view.state = state;
+		view.priority = priority;
+	}
+	return view;
+}
+
+static void allowed_cpus(int tid, struct cpu_list *list)
+{
+	static const char key[] = "Cpus_allowed_list:\t";
+	char path[64], text[8192], *line;
+
+	list->nr = 0;
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	if (read_text(path, text, sizeof(text)) > 0 && (line = strstr(text, key)))
+		parse_cpu_list(line + strlen(key), list);
+}
+
+/* What each CPU runs: its pid, 0 idle, -1 off line or unknown. */
+static bool running_tasks(int running[GUEST_CPUS])
+{
+	static char line[4096];
+	FILE *file = fopen(QUEUES, "re");
+	int cpu = -1;
+
+	for (int i = 0; i < GUEST_CPUS; i++)
+		running[i] = -1;
+	if (!file)
+		return false;
+	while (fgets(line, sizeof(line), file)) {
+		int value;
+
+		if (sscanf(line, "cpu#%d", &value) == 1)
+			cpu = value >= 0 && value < GUEST_CPUS ? value : -1;
+		else if (cpu >= 0 && sscanf(line, " .curr->pid : %d", &value) == 1)
+			running[cpu] = value;
+	}
+	fclose(file);
+	return true;
+}
+
+static int priority_of(int pid)
+{
+	struct task_view view;
+
+	if (pid == 0)
+		return PRIO_IDLE;
+	view = look(pid);
+	/* It ended meanwhile: nothing is known, so it accuses nobody. */
+	return view.state ? view.priority : PRIO_DEADLINE;
+}
+
+static void sample(const struct storm_worker *worker, struct verdict *verdict)
+{
+	static int running[GUEST_CPUS];
+	int tid = atomic_load(&worker->tid);
+	struct task_view view = look(tid);
+	struct cpu_list allowed;
+
+	if (view.state == 'S' || view.state == 'D') {
+		verdict->asleep++;
+		return;
+	}
+	if (view.state != 'R' || view.priority > PRIO_RT || view.priority <= PRIO_DEADLINE)
+		return;
+	if (!running_tasks(running))
+		return;
+	allowed_cpus(tid, &allowed);
+	for (unsigned int i = 0; i < allowed.nr; i++) {
+		int cpu = allowed.cpu[i];
+
+		/* Larger is less urgent. */
+		if (running[cpu] < 0 || running[cpu] == tid ||
+		    priority_of(running[cpu]) <= view.priority)
+			continue;
+		verdict->starved++;
+		verdict->cpu = cpu;
+		verdict->running = running[cpu];
+		return;
+	}
+}
+
+/* A late worker is late still: find out whether anybody is to blame. */
+static bool at_fault(struct storm *storm, unsigned int who)
+{
+	struct storm_worker *worker = &storm->worker[who];
+	uint64_t rounds = atomic_load(&worker->rounds), due = atomic_load(&worker->due);
+	struct verdict verdict = { 0 };
+	unsigned int late;
+	const char *what;
+
+	for (int i = 0; i < SAMPLES; i++) {
+		if (atomic_load(&worker->rounds) != rounds || atomic_load(&worker->due) != due)
+			return false;
+		sample(worker, &verdict);
+		sleep_ns(100 * MSEC);
+	}
+	if (atomic_load(&worker->due) != due)
+		return false;
+	late = (unsigned int)((now_ns() - due) / MSEC);
+	/* Whoever waits for a lock sleeps by right while its holder waits for a CPU. */
+	if (verdict.asleep == SAMPLES && atomic_load(&worker->state) == STORM_SLEEPS)
+		what = "asleep";
+	else if (verdict.starved >= NEARLY)
+		what = "waiting";
+	else
+		return false;
+	printf("thread %u (tid %d) is %s, %u ms late, priority %d", who, atomic_load(&worker->tid),
+	       what, late, look(atomic_load(&worker->tid)).priority);
+	if (verdict.starved)
+		printf("; CPU %d ran task %d of priority %d", verdict.cpu, verdict.running,
+		       priority_of(verdict.running));
+	printf("\n");
+	return true;
+}
+
+unsigned int storm_check(struct storm *storm, uint64_t limit)
+{
+	unsigned int faults = 0;
+
+	for (unsigned int i = 0; i < storm->nr_threads; i++) {
+		struct storm_worker *worker = &storm->worker[i];
+		uint64_t due = atomic_load(&worker->due), now = now_ns();
+
+		if (now < due + limit || atomic_load(&worker->last_due) == due ||
+		    atomic_load(&worker->state) == STORM_ENDED)
+			continue;
+		if (at_fault(storm, i)) {
+			/* Said once for each time that it is late. */
+			atomic_store(&worker->last_due, due);
+			faults++;
+		}
+	}
+	return faults;
+}

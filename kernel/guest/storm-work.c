@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * What a worker of the RT storm does: it sleeps until somebody wakes it, works for a moment, wakes
+ * others, and now and then changes policy, priority or affinity of itself or of another. Every path of
+ * the scheduler's RT class is taken by that: enqueue and dequeue at any level, push, pull, the push
+ * walk, changes of a queued task, priority inheritance.
+ *
+ * Every sleep has a timeout, so that a worker always comes round by itself, and `due` says when at the
+ * latest. It is written before the worker gives up its CPU; the monitor compares it with the clock. A
+ * worker thus cannot be forgotten without being late.
+ *
+ * Refused changes are normal and only counted: an affinity may lie off line or outside of the cpuset, a
+ * deadline task may find no bandwidth.
+ */
+#define _GNU_SOURCE
+#include "storm.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <linux/sched.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+struct deadline_attr {
+	uint32_t size, policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime, deadline, period;
+};
+
+static void work(unsigned int loops)
+{
+	for (unsigned int i = 0; i < loops; i++)
+		__asm__ volatile("" ::: "memory");
+}
+
+void storm_wake(struct storm *storm, unsigned int who, bool by_pipe)
+{
+	struct storm_worker *worker = &storm->worker[who];
+
+	if (by_pipe) {
+		/* A full pipe has woken its reader already. */
+		if (write(worker->pipes[1], "", 1) < 0 && errno != EAGAIN)
+			atomic_fetch_add(&storm->refused, 1);
+	} else {
+		atomic_fetch_add(&worker->wake, 1);
+		syscall(SYS_futex, &worker->wake, FUTEX_WAKE, 1, NULL, NULL, 0);
+	}
+	atomic_fetch_add_explicit(&storm->wakes, 1, memory_order_relaxed);
+}
+
+static void nap(struct storm *storm, struct storm_worker *me, uint64_t *rng)
+{
+	uint64_t length = (5 + rng_below(rng, 60)) * MSEC * atomic_load(&storm->pace);
+	uint32_t seen = atomic_load(&me->wake);
+
+	atomic_store(&me->due, now_ns() + length);
+	atomic_store(&me->state, STORM_SLEEPS);
+	if (rng_below(rng, 2)) {
+		struct pollfd ready = { .fd = me->pipes[0], .events = POLLIN };
+		char bytes[64];
+
+		if (poll(&ready, 1, (int)(length / MSEC)) > 0 &&
+		    read(me->pipes[0], bytes, sizeof(bytes)) < 0)
+			atomic_fetch_add(&storm->refused, 1);
+	} else {
+		struct timespec timeout = { .tv_sec = (time_t)(length / SEC),
+					    .tv_nsec = (long)(length % SEC) };
+
+		syscall(SYS_futex, &me->wake, FUTEX_WAIT, seen, &timeout, NULL, 0);
+	}
+	atomic_store(&me->due, now_ns());
+	atomic_store(&me->state, STORM_WORKS);
+}
+
+/* One CPU, a neighbourhood, some of them, or all. */
+static void choose_cpus(struct storm *storm, uint64_t *rng, cpu_set_t *set)
+{
+	unsigned int first = rng_below(rng, storm->nr_cpus), length = 1;
+
+	CPU_ZERO(set);
+	switch (rng_below(rng, 4)) {
+	case 0:
+		break;
+	case 1:
+		length = 1 + rng_below(rng, 8);
+		break;
+	case 2:
+		for (unsigned int i = 0; i < storm->nr_cpus; i++) {
+			if (rng_below(rng, 4) == 0)
+				CPU_SET(storm->cpu[i], set);
+		}
+		break;
+	default:
+		length = storm->nr_cpus;
+	}
+	for (unsigned int i = 0; i < length; i++)
+		CPU_SET(storm->cpu[(first + i) % storm->nr_cpus], set);
+}
+
+static void move(struct storm *storm, int tid, uint64_t *rng)
+{
+	cpu_set_t set;
+
+	choose_cpus(storm, rng, &set);
+	if (sched_setaffinity(tid, sizeof(set), &set) < 0)
+		atomic_fetch_add(&storm->refused, 1);
+	else
+		atomic_fetch_add(&storm->moves, 1);
+}
+
+static void change_level(struct storm *storm, int tid, uint64_t *rng)
+{
+	struct sched_param param = { .sched_priority = 0 };
+	int policy = SCHED_OTHER;
+
+	if (rng_below(rng, 8)) {
+		policy = rng_below(rng, 4) ? SCHED_FIFO : SCHED_RR;
+		/* 90 and up are the driver's and the monitor's. */
+		param.sched_priority = 1 + (int)rng_below(rng, 80);
+	}
+	if (sched_setscheduler(tid, policy, &param) < 0)
+		atomic_fetch_add(&storm->refused, 1);
+	else
+		atomic_fetch_add(&storm->levels, 1);
+}
+
+/* A deadline task for one round: it must be allowed everywhere in its root domain. */
+static void deadline_round(struct storm *storm, struct storm_worker *me, uint64_t *rng)
+{
+	struct deadline_attr attr = { .size = sizeof(attr),
+				      .policy = SCHED_DEADLINE,
+				      .runtime = 2 * MSEC,
+				      .deadline = 50 * MSEC,
+				      .period = 100 * MSEC };
+	cpu_set_t all;
+
+	CPU_ZERO(&all);
+	for (unsigned int i = 0; i < storm->nr_cpus; i++)
+		CPU_SET(storm->cpu[i], &all);
+	sched_setaffinity(0, sizeof(all), &all);
+	if (syscall(SYS_sched_setattr, 0, &attr, 0) < 0) {
+		atomic_fetch_add(&storm->refused, 1);
+	} else {
+		atomic_fetch_add(&storm->deadlines, 1);
+		work(rng_below(rng, 20000));
+		nap(storm, me, rng);
+	}
+	change_level(storm, 0, rng);
+}
+
+static void use_lock(struct storm *storm, struct storm_worker *me, uint64_t *rng)
+{
+	pthread_mutex_t *lock = &storm->lock[rng_below(rng, STORM_LOCKS)];
+	struct timespec until;
+
+	/* The lock's clock is the wall clock, which nobody sets here. */
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += 1;
+	atomic_store(&me->due, now_ns() + SEC);
+	atomic_store(&me->state, STORM_WAITS_LOCK);
+	if (pthread_mutex_timedlock(lock, &until)) {
+		atomic_fetch_add(&storm->refused, 1);
+	} else {
+		work(rng_below(rng, 20000));
+		if (rng_below(rng, 4) == 0)
+			sched_yield();
+		pthread_mutex_unlock(lock);
+	}
+	atomic_store(&me->due, now_ns());
+	atomic_store(&me->state, STORM_WORKS);
+}
+
+static int some_tid(struct storm *storm, uint64_t *rng)
+{
+	return atomic_load(&storm->worker[rng_below(rng, storm->nr_threads)].tid);
+}
+
+void storm_worker_run(struct storm *storm, unsigned int self)
+{
+	struct storm_worker *me = &storm->worker[self];
+	uint64_t rng = storm->seed * 2654435761u + self;
+
+	atomic_store(&me->due, UINT64_MAX / 2);
+	atomic_store(&me->tid, (int)syscall(SYS_gettid));
+	change_level(storm, 0, &rng);
+	move(storm, 0, &rng);
+	atomic_fetch_add(&storm->started, 1);
+	/* Nobody begins before all are there, or the first ones would keep the last ones out. */
+	while (!atomic_load(&storm->go))
+		syscall(SYS_futex, &storm->go, FUTEX_WAIT, 0, NULL, NULL, 0);
+	atomic_store(&me->due, now_ns());
+	while (!atomic_load(&storm->stop)) {
+		unsigned int dice = rng_below(&rng, 100);
+
+		nap(storm, me, &rng);
+		work(rng_below(&rng, 30000));
+		if (dice < 50) {
+			for (unsigned int n = 1 + rng_below(&rng, 3); n; n--)
+				storm_wake(storm, rng_below(&rng, storm->nr_threads),
+					   rng_below(&rng, 2));
+		} else if (dice < 60) {
+			sched_yield();
+		} else if (dice < 70) {
+			use_lock(storm, me, &rng);
+		} else if (dice < 79) {
+			change_level(storm, rng_below(&rng, 2) ? 0 : some_tid(storm, &rng), &rng);
+		} else if (dice < 88) {
+			move(storm, rng_below(&rng, 2) ? 0 : some_tid(storm, &rng), &rng);
+		} else if (dice < 90 && storm->with_deadlines) {
+			deadline_round(storm, me, &rng);
+		}
+		atomic_fetch_add_explicit(&me->rounds, 1, memory_order_relaxed);
+	}
+	atomic_store(&me->state, STORM_ENDED);
+}

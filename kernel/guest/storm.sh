@@ -1,0 +1,15 @@
+#!/bin/sh
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+# storm SECONDS SEED: the RT storm while CPUs go off and on line and partitions come and go.
+set -u
+seconds=$1
+
+/bin/churn "$seconds" rt-storm &
+churn=$!
+/bin/rt-storm "$seconds" 0 "$2"
+storm=$?
+wait "$churn"
+churned=$?
+# 4: one CPU, nothing to take away; the storm has run all the same.
+[ "$churned" -eq 4 ] && churned=0
+[ "$storm" -eq 0 ] && [ "$churned" -eq 0 ]
