@@ -10,12 +10,10 @@
 #include <linux/cpu.h>
 #include <linux/cpumask.h>
 #include <linux/nodemask.h>
+#include <linux/smp.h>
 #include <linux/topology.h>
 #include <linux/schedshard/machine.h>
 #include <linux/schedshard/sbm.h>
-#ifdef CONFIG_X86
-#include <asm/smp.h>
-#endif
 
 static const struct shard *shard_of(unsigned int cpu)
 {

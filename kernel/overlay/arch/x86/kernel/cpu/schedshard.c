@@ -11,17 +11,16 @@
  * Ids with holes are nothing special: nothing counts them, they are only shifted and compared.
  */
 #include <linux/bitops.h>
+#include <linux/cpufeature.h>
 #include <linux/cpumask.h>
 #include <linux/init.h>
+#include <linux/processor.h>
 #include <linux/topology.h>
 #include <linux/schedshard/machine.h>
 #include <asm/apic.h>
 #include <asm/apicdef.h>
-#include <asm/cpufeature.h>
 #include <asm/cpuid.h>
 #include <asm/numa.h>
-#include <asm/processor.h>
-#include <asm/topology.h>
 
 #define UNKNOWN (-1)
 
