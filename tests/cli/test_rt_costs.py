@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What sharding costs on small machines, and against every other layout on larger ones.
+
+Runs of a few simulated milliseconds; the simulator repeats to the last bit, so that a failure is a
+change of the code or of a machine file, never chance.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from schedshard.experiment import load_experiment
+from schedshard.presets import cpu_count, load_machine
+from schedshard.run import RunRequest, execute, plan_run
+
+MOST = 1.05  # times stock's
+SHORT = {"warm_up_us": 500.0, "measured_us": 1000.0}
+
+# One last-level cache for all, as a desktop or a small virtual machine has it.
+DESKTOP = """
+schema = 1
+name = "one-llc"
+title = "8 cores, 16 CPUs, one last-level cache"
+kind = "hypothetical"
+clock_ghz = 3.5
+
+[topology]
+packages = 1
+nodes_per_package = 1
+llcs_per_node = 1
+cores_per_llc = 8
+threads_per_core = 2
+cores_per_l2 = 1
+numbering = "threads-last"
+
+[latency_ns]
+smt = 6.0
+llc = 20.0
+memory = 80.0
+
+[op_cycles]
+load_hit = 4
+store = 1
+locked = 18
+fence = 18
+store_buffer = 64
+timestamp = 30
+
+[source]
+"clock_ghz" = "estimate: made up for this test"
+"topology" = "estimate: made up for this test"
+"latency_ns" = "estimate: made up for this test"
+"op_cycles" = "estimate: made up for this test"
+"""
+
+
+def costs(
+    experiment: str, machine: str, cpus: int | None, variants: tuple[str, ...] = ()
+) -> dict[str, dict[str, float]]:
+    """The figures of each variant in a short run; frames need longer than single wake-ups."""
+    place = load_machine(machine)
+    scale = 2.0 if experiment == "ffmpeg-rt" else 1.0
+    params = tuple((name, scale * value) for name, value in SHORT.items())
+    request = RunRequest(
+        load_experiment(experiment), place, cpu_count(place), cpus, variants=variants, params=params
+    )
+    plan = plan_run(request)
+    return {
+        point.variant.name: raw["metrics"]
+        for point, raw in zip(plan.points, execute(plan), strict=True)
+    }
+
+
+@pytest.mark.parametrize("experiment", ["ffmpeg-rt", "cyclic", "cyclictest", "mutex", "pi"])
+@pytest.mark.parametrize("machine", ["epyc-7763-2s", "xeon-8358-2s", "desktop"])
+def test_sixteen_cpus_pay_nothing_for_sharding(
+    real: Path, tmp_path: Path, machine: str, experiment: str
+) -> None:
+    if machine == "desktop":
+        path = tmp_path / "one-llc.toml"
+        path.write_text(DESKTOP)
+        machine = str(path)
+    found = costs(experiment, machine, 16, ("stock", "shard"))
+    stock, shard = found["stock"], found["shard"]
+    assert stock["cycles_per_set"] > 0
+    # A mutex that is dear makes its waiters sleep: with ours hardly any do, and sets, which the
+    # experiment is about, are then counted by very few wake-ups.
+    figures = ["cycles_per_set", "cycles_per_find"]
+    figures += ["cycles_per_wakeup"] if experiment != "mutex" else []
+    for name in figures:
+        assert shard[name] <= MOST * stock[name], name
+
+
+@pytest.mark.parametrize("machine", ["xeon-8358-2s", "sierra-forest-192"])
+def test_no_layout_is_cheaper_for_a_set_or_a_find(real: Path, machine: str) -> None:
+    found = costs("ffmpeg-rt", machine, None)
+    ours = found.pop("shard")
+    assert len(found) == 10
+    for name, figures in found.items():
+        for figure in ("cycles_per_set", "cycles_per_find", "cycles_per_wakeup"):
+            assert 0 < ours[figure] <= figures[figure], f"{figure} of {name}"
