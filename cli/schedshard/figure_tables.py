@@ -17,6 +17,8 @@ from schedshard.format import signed_percent, significant
 from schedshard.sheet import Sheet
 
 FIELDS_SHOWN = 3
+OTHERS_WIDTH = 70  # characters; a terminal of 80 has room for the names of variants beside them
+GAP = 2
 
 
 def figure_text(metric: Mapping[str, Any], value: float | None) -> str:
@@ -24,7 +26,7 @@ def figure_text(metric: Mapping[str, Any], value: float | None) -> str:
     if value is None:
         return "-"
     if metric["unit"] == PERCENT:
-        return f"{value * 100:.1f}%"
+        return f"{value * 100:,.1f}%" if value < 10 else f"{value * 100:,.0f}%"
     if metric["unit"] == "bytes":
         return f"{value:,.0f}"
     return significant(value)
@@ -51,11 +53,20 @@ class FigureCell:
     verdict: bool | None = None
 
 
-def split(result: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The result twice: with the figures that can be compared, and with the others only."""
+def split(result: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The result a table at a time: the figures that can be compared, then the others.
+
+    As many of the others stand in one table as fit a terminal.
+    """
+    tables: list[list[Mapping[str, Any]]] = [[]]
     known = [metric for metric in result["metrics"] if _is_published(result, metric)]
-    others = [metric for metric in result["metrics"] if metric not in known]
-    return {**result, "metrics": known}, {**result, "metrics": others}
+    for metric in result["metrics"]:
+        if metric in known:
+            continue
+        if sum(len(head(other)) + GAP for other in (*tables[-1], metric)) > OTHERS_WIDTH:
+            tables.append([])
+        tables[-1].append(metric)
+    return [{**result, "metrics": metrics} for metrics in (known, *tables) if metrics]
 
 
 def figure_columns(result: Mapping[str, Any]) -> list[str]:
@@ -150,7 +161,7 @@ def _sheet(result: Mapping[str, Any], titled: bool) -> Sheet:
 
 def figure_tables(result: Mapping[str, Any]) -> RenderableType:
     """What was published, what was not, then the lines that cost most."""
-    sheets = [part for part in split(result) if part["metrics"]]
+    sheets = split(result)
     made = [_sheet(part, part is sheets[0]) for part in sheets]
     heads = line_columns(result)
     lines = Sheet(

@@ -56,7 +56,7 @@ def figures_section(result: dict[str, Any], where: str, notes: list[str]) -> Sec
         where=where,
         figures=[plots.inline(figure, f"{result['title']}: predicted and published")],
         tables=[
-            *(_figures(part) for part in split(result) if part["metrics"]),
+            *(_figures(part) for part in split(result)),
             _lines(result, 2, "Cycles per load, by cache line and field"),
         ],
         folded=[_lines(result, 12, "")],

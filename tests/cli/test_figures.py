@@ -64,6 +64,24 @@ def test_table(cli: Cli, figures: Path) -> None:
         assert words in said, words
 
 
+def test_figures_that_do_not_fit_one_table_get_another(cli: Cli, figures: Path) -> None:
+    text = figures.read_text()
+    for number in range(4):
+        text = text.replace(
+            "[[variant]]",
+            f'[[metric]]\nname = "m{number}"\ntitle = "a long head, {number}"\nunit = "bytes"\n'
+            'from = "map_bytes"\n\n[[variant]]',
+            1,
+        )
+    figures.write_text(text)
+    out = cli("run", "figures").out
+    heads = [line.split() for line in out.splitlines() if line.split()[:1] == ["variant"]]
+    for number in range(4):
+        words = ["a", "long", "head,", f"{number},", "bytes"]
+        assert sum(" ".join(words) in " ".join(line) for line in heads) == 1
+    assert len(heads) == 4  # published, two of others, lines
+
+
 def test_a_calibrated_figure_outside_its_band_is_no_agreement(cli: Cli, figures: Path) -> None:
     text = figures.read_text()
     figures.write_text(text.replace("{ kernel_share = 0.03 }", "{ kernel_share = 0.001 }"))
