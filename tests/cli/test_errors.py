@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import FAKES, Cli, assert_user_error
+from conftest import FAKES, Cli, assert_refused, assert_user_error
 
 VERBS = (
     ("run",),
@@ -102,9 +102,7 @@ def test_wrong_input(
     args: tuple[str, ...],
     words: tuple[str, ...],
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert_user_error(cli(*args), *words)
-    assert list(tmp_path.iterdir()) == []
+    assert_refused(cli, monkeypatch, tmp_path, args, words)
 
 
 def test_machine_file_that_is_no_toml(cli: Cli, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 from distributed import LocalCluster
 
-from conftest import FAKES, Cli, assert_user_error
+from conftest import FAKES, Cli, assert_refused, assert_user_error
 from schedshard.errors import UserError
 from schedshard.experiment import load_experiment
 from schedshard.llc_split import split_llcs, whole_name
@@ -290,9 +290,8 @@ def test_wrong_input(
     args: tuple[str, ...],
     words: tuple[str, ...],
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert_user_error(cli("sweep", *SMALL, "--out", "s.parquet", *args), *words)
-    assert list(tmp_path.iterdir()) == []
+    given = ("sweep", *SMALL, "--out", "s.parquet", *args)
+    assert_refused(cli, monkeypatch, tmp_path, given, words)
 
 
 def test_machines_of_one_name_are_refused(cli: Cli, tmp_path: Path) -> None:
