@@ -7,12 +7,15 @@ BUILD  := build/release
 # lib, not what meson guesses: without dpkg-dev it takes lib64, where neither Debian's linker nor its
 # pkg-config look.
 PREFIX ?= /usr/local
+BOTH   := --variant stock --variant shard
+DEBUG  := lockdep kasan kcsan preempt-rt
+CONFIG := package
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check lint build install clean
+.PHONY: help demo check lint build install clean kernel kernel-debug kernel-soak kernel-deb
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
 demo: build ## install what is missing, build, and reproduce the published measurements
 	./schedshard reproduce
@@ -34,6 +37,33 @@ install: ## install the library and its header under PREFIX (/usr/local)
 	scripts/build $(BUILD) --prefix=$(PREFIX) --libdir=lib
 	meson install -C $(BUILD) --no-rebuild
 	@test -n "$(DESTDIR)" || ldconfig || echo "as root: ldconfig, then programs find the library"
+
+kernel: ## build Linux with and without the series, boot, test and compare both, write the series
+	scripts/bootstrap demo kernel
+	./schedshard kernel fetch
+	./schedshard kernel build $(BOTH)
+	./schedshard kernel test $(BOTH)
+	./schedshard kernel sizes $(BOTH)
+	./schedshard kernel series --check
+
+kernel-debug: ## the same tests under lockdep, KASAN, KCSAN and PREEMPT_RT (DEBUG="lockdep": only that)
+	scripts/bootstrap demo kernel
+	./schedshard kernel fetch
+	set -e; for config in $(DEBUG); do \
+		./schedshard kernel build --variant shard --config $$config; \
+		./schedshard kernel test --variant shard --config $$config --set ci; \
+	done
+
+kernel-soak: ## an hour of guest time
+	scripts/bootstrap demo kernel
+	./schedshard kernel fetch
+	./schedshard kernel build --variant shard
+	./schedshard kernel test --variant shard --set soak
+
+kernel-deb: ## Debian packages, tried in a small Debian (CONFIG=/boot/config-...: of that configuration)
+	scripts/bootstrap demo kernel
+	./schedshard kernel fetch
+	./schedshard kernel deb --config $(CONFIG) --try-install
 
 clean: ## remove everything that was built or downloaded into this directory
 	rm -rf build out .venv .venv.lock .venv.tmp .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -129,3 +129,25 @@ def deb(variant: str, config: str, out: Path | None, try_install: bool, jobs: in
     if try_install:
         tried = trial(layout, packages)
         click.echo(f"{tried.release}: installed and removed in a small Debian, as it should be")
+
+
+@kernel.command()
+@VARIANT
+@CONFIG
+@click.option("--machine", default="xeon-480", show_default=True, metavar="M")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+def sizes(variants: tuple[str, ...], config: str, machine: str, as_json: bool) -> None:
+    """Compare what a root domain takes: structures, and what is allocated for so many CPUs."""
+    from schedshard.cli import show
+    from schedshard.kernel.sizes import plan_of
+    from schedshard.kernel.sizes import sizes as stage
+    from schedshard.kernel.sizes_view import sizes_table
+    from schedshard.output import to_json
+    from schedshard.presets import load_machine, machine_topology
+
+    plan = plan_of(machine_topology(load_machine(machine))["plan"])
+    result = stage(Layout(), variants, config, plan)
+    if as_json:
+        click.echo(to_json(result), nl=False)
+    else:
+        show(sizes_table(result))

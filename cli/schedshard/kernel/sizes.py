@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Stage sizes: what a root domain takes, by variant, on a machine that nobody needs to have.
+
+The sizes of structures are measured: pahole reads them from the debugging types of the built
+kernels. What is allocated for so many CPUs is computed from these sizes and the shard plan of a
+machine file, with the rounding of the kernel's allocator; the sums mirror cpupri_init() and
+init_rootdomain() of the base, and the *_alloc() functions of core/.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from schedshard.errors import UserError
+from schedshard.kernel.layout import Layout
+from schedshard.kernel.tools import call, require
+
+# A root domain's own structures, and those that ours hang on it.
+STRUCTS = (
+    "root_domain",
+    "cpupri",
+    "cpupri_vec",
+    "cpudl_item",
+    "bytemap",
+    "overload",
+    "shard_summary",
+    "rt_walks",
+    "rt_walk",
+)
+_HEAD = re.compile(r"^struct (\w+) \{")
+_SIZE = re.compile(r"/\* size: (\d+), cachelines: (\d+)")
+_CACHES = (8, 16, 32, 64, 96, 128, 192, 256, 512, 1024, 2048, 4096, 8192)
+_PAGE = 4096
+_LINE = 64
+_PRIORITIES = 101  # struct cpupri of the base has a mask for each
+_SUMMARY_SHARDS = 32
+
+
+@dataclass(frozen=True)
+class Struct:
+    """A structure of a build."""
+
+    size: int
+    lines: int
+
+
+@dataclass(frozen=True)
+class Shards:
+    """What of a shard plan determines sizes: shards of each node in index order, and runs."""
+
+    cpus: int
+    nodes: tuple[int, ...]
+    runs: int
+
+    @property
+    def shards(self) -> int:
+        """How many shards there are."""
+        return sum(self.nodes)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table: a number of bytes, and how often it is there."""
+
+    what: str
+    how: str
+    bytes: int
+
+
+def parse_pahole(text: str) -> dict[str, Struct]:
+    """Sizes of the structures that pahole printed; nested ones are not told apart by it."""
+    found: dict[str, Struct] = {}
+    name = ""
+    for line in text.splitlines():
+        if match := _HEAD.match(line):
+            name = match[1]
+        elif name and (match := _SIZE.search(line)) and line.startswith("\t/*"):
+            found[name] = Struct(int(match[1]), int(match[2]))
+            name = ""
+    return found
+
+
+def read_structs(vmlinux: Path) -> dict[str, Struct]:
+    """The structures in a build's debugging types."""
+    require("pahole")
+    argv = ["pahole", "-C", ",".join(STRUCTS), str(vmlinux)]
+    said = call(argv, what=f"reading the types of {vmlinux}")
+    found = parse_pahole(said.decode("utf-8", "replace"))
+    if "root_domain" not in found:
+        raise UserError(f"{vmlinux} has no struct root_domain: was it built with DEBUG_INFO?")
+    return found
+
+
+def plan_of(plan: Mapping[str, Any]) -> Shards:
+    """The plan as schedshard-topo prints it."""
+    nodes: list[int] = []
+    last: int | None = None
+    runs = 0
+    for shard in plan["shards"]:
+        if shard["node"] != last:
+            nodes.append(0)
+            last = shard["node"]
+        nodes[-1] += 1
+        cpus: Sequence[int] = shard["cpus"]
+        runs += 1 + sum(b != a + 1 for a, b in itertools.pairwise(cpus))
+    return Shards(int(plan["nr_cpus"]), tuple(nodes), runs)
+
+
+def kmalloc(size: int) -> int:
+    """What the kernel's allocator takes for a block."""
+    for cache in _CACHES:
+        if size <= cache:
+            return cache
+    return -(-size // _PAGE) * _PAGE
+
+
+def lines_alloc(size: int) -> int:
+    """What schedshard_alloc() takes: whole lines, powers of two up to a page, then pages."""
+    size = max(size, _LINE)
+    if size > _PAGE:
+        return -(-size // _PAGE) * _PAGE
+    return 1 << (size - 1).bit_length()
+
+
+def cpumask(cpus: int) -> int:
+    """A cpumask off the stack."""
+    return kmalloc(-(-cpus // 64) * 8)
+
+
+def _bytemap(structs: Mapping[str, Struct], plan: Shards) -> int:
+    head = structs["bytemap"].size + 8 * plan.cpus + 8 * plan.shards
+    return lines_alloc(head) + sum(lines_alloc(_LINE * count) for count in plan.nodes)
+
+
+def _overload(structs: Mapping[str, Struct], plan: Shards) -> int:
+    words = -(-plan.shards // _SUMMARY_SHARDS)
+    summary = lines_alloc(structs["shard_summary"].size + 8 * words) if plan.shards > 1 else 0
+    return lines_alloc(structs["overload"].size) + _bytemap(structs, plan) + summary
+
+
+def _walks(structs: Mapping[str, Struct], plan: Shards) -> int:
+    table = lines_alloc(structs["rt_walks"].size + 8 * (plan.shards + 1))
+    return table + (plan.shards + 1) * lines_alloc(structs["rt_walk"].size)
+
+
+def _deadline_heap(structs: Mapping[str, Struct], plan: Shards) -> int:
+    return kmalloc(plan.cpus * structs["cpudl_item"].size) + cpumask(plan.cpus)
+
+
+def rows_of(structs: Mapping[str, Struct], plan: Shards) -> list[Row]:
+    """What one root domain takes; the allocations of the base's design, or of ours."""
+    mask = cpumask(plan.cpus)
+    rows = [
+        Row("struct root_domain", "measured", structs["root_domain"].size),
+        Row("of it struct cpupri", "measured", structs["cpupri"].size),
+    ]
+    domain = kmalloc(structs["root_domain"].size)
+    if "bytemap" in structs:
+        runs = lines_alloc(8 * plan.runs + 4 * (plan.shards + 1))
+        parts = {
+            "RT levels": runs + _bytemap(structs, plan),
+            "RT overload": _overload(structs, plan) + _walks(structs, plan),
+            "deadline overload": _overload(structs, plan),
+            "masks of CPUs": 2 * mask,
+        }
+    else:
+        parts = {
+            "RT levels": _PRIORITIES * mask + kmalloc(4 * plan.cpus),
+            "RT overload": mask,
+            "deadline overload": mask,
+            "masks of CPUs": 2 * mask,
+        }
+    parts["deadline heap"] = _deadline_heap(structs, plan)
+    rows.append(Row("block of the root domain", "computed", domain))
+    rows += [Row(f"{what}, allocated", "computed", size) for what, size in parts.items()]
+    rows.append(Row("a root domain in all", "computed", domain + sum(parts.values())))
+    return rows
+
+
+def sizes(layout: Layout, variants: Sequence[str], config: str, plan: Shards) -> dict[str, Any]:
+    """The table: rows by what they count, a column a variant."""
+    columns: dict[str, list[Row]] = {}
+    for variant in variants:
+        vmlinux = layout.objects(variant, config) / "vmlinux"
+        if not vmlinux.is_file():
+            raise UserError(
+                f"{variant} is not built: run './schedshard kernel build --variant {variant}'"
+            )
+        columns[variant] = rows_of(read_structs(vmlinux), plan)
+    first = columns[variants[0]]
+    return {
+        "schema": 1,
+        "cpus": plan.cpus,
+        "shards": plan.shards,
+        "rows": [
+            {
+                "what": row.what,
+                "how": row.how,
+                "bytes": {variant: rows[index].bytes for variant, rows in columns.items()},
+            }
+            for index, row in enumerate(first)
+        ],
+    }
