@@ -18,9 +18,7 @@
 #endif
 
 #include "../gcc_atomics.h"
-
-#include <stdio.h>
-#include <stdlib.h>
+#include "../warn.h"
 
 /* As in port/user/port.h; implemented by sim/arena.c: @node is a simulated node. */
 void *port_alloc(size_t size, int node);
@@ -31,17 +29,5 @@ static port_always_inline void cpu_relax(void)
 {
 	port_compiler_barrier();
 }
-
-static inline bool port_warn_on(bool cond, const char *what, const char *file, int line)
-{
-	if (unlikely(cond)) {
-		fprintf(stderr, "schedshard: caller broke the contract: %s at %s:%d\n", what, file,
-			line);
-		abort();
-	}
-	return cond;
-}
-
-#define PORT_WARN_ON(cond) port_warn_on(!!(cond), #cond, __FILE__, __LINE__)
 
 #endif /* SCHEDSHARD_PORT_H */

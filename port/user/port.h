@@ -10,9 +10,7 @@
 #endif
 
 #include "gcc_atomics.h"
-
-#include <stdio.h>
-#include <stdlib.h>
+#include "warn.h"
 
 /**
  * port_alloc() - zeroed memory that starts on a cache line
@@ -49,18 +47,5 @@ static port_always_inline void cpu_relax(void)
 	port_compiler_barrier();
 #endif
 }
-
-static inline bool port_warn_on(bool cond, const char *what, const char *file, int line)
-{
-	if (unlikely(cond)) {
-		fprintf(stderr, "schedshard: caller broke the contract: %s at %s:%d\n", what, file,
-			line);
-		abort();
-	}
-	return cond;
-}
-
-/* A caller's programming error: say so and stop; the kernel's port only says so. */
-#define PORT_WARN_ON(cond) port_warn_on(!!(cond), #cond, __FILE__, __LINE__)
 
 #endif /* SCHEDSHARD_PORT_H */
