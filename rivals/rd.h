@@ -98,6 +98,13 @@ struct rd_ops {
 	size_t (*map_bytes)(const struct rd *rd);
 };
 
+/* The functions of a layout that is one file, by the names that they have in each. */
+#define RD_OPERATIONS                                                                       \
+	.create = create, .destroy = destroy, .set_level = set_level, .find = find,         \
+	.overload_set = overload_set_cpu, .overload_clear = overload_clear_cpu,             \
+	.overloaded = overloaded, .next = next, .tidy = tidy, .walk_request = walk_request, \
+	.walk_arrive = walk_arrive, .walk_next = walk_next, .flag = flag, .map_bytes = map_bytes
+
 /* stock, pad, split, relayout, node-count, node-mask, series, llc-count, sbm-bits, shard. */
 extern const struct rd_ops *const rd_layouts[]; /* NULL-terminated */
 

@@ -117,6 +117,24 @@ static_assert(sizeof(struct callback_head) == 16 && sizeof(struct dl_bw) == 24 &
 
 struct perf_domain;
 
+/* Fields that stand together in every order. */
+#define SPAN_FIELDS               \
+	struct callback_head rcu; \
+	unsigned long *span;      \
+	unsigned long *online
+
+#define DEADLINE_FIELDS     \
+	struct dl_bw dl_bw; \
+	struct cpudl cpudl
+
+#define WALK_FIELDS                    \
+	struct irq_work rto_push_work; \
+	u32 rto_lock;                  \
+	s32 rto_loop;                  \
+	s32 rto_cpu;                   \
+	u32 rto_loop_next;             \
+	u32 rto_loop_start
+
 /*
  * The order of stock. @count: rto_count, or nothing. @counts: rto_counts where patch 3 puts
  * it, behind dlo_count, or nothing.
@@ -124,22 +142,14 @@ struct perf_domain;
 #define ROOT_DOMAIN_STOCK(count, counts, cpupri_type, overload_mask) \
 	{                                                            \
 		u32 refcount;                                        \
-		count struct callback_head rcu;                      \
-		unsigned long *span;                                 \
-		unsigned long *online;                               \
+		count SPAN_FIELDS;                                   \
 		u8 overloaded;                                       \
 		u8 overutilized;                                     \
 		unsigned long *dlo_mask;                             \
 		u32 dlo_count;                                       \
-		counts struct dl_bw dl_bw;                           \
-		struct cpudl cpudl;                                  \
+		counts DEADLINE_FIELDS;                              \
 		u64 visit_gen;                                       \
-		struct irq_work rto_push_work;                       \
-		u32 rto_lock;                                        \
-		s32 rto_loop;                                        \
-		s32 rto_cpu;                                         \
-		u32 rto_loop_next;                                   \
-		u32 rto_loop_start;                                  \
+		WALK_FIELDS;                                         \
 		overload_mask *rto_mask;                             \
 		cpupri_type cpupri;                                  \
 		struct perf_domain *pd;                              \
@@ -149,18 +159,10 @@ struct perf_domain;
 #define ROOT_DOMAIN_RELAYOUT(count, counts, cpupri_type)       \
 	{                                                      \
 		u32 refcount;                                  \
-		count struct callback_head rcu;                \
-		unsigned long *span;                           \
-		unsigned long *online;                         \
+		count SPAN_FIELDS;                             \
 		u32 dlo_count;                                 \
-		counts struct dl_bw dl_bw;                     \
-		struct cpudl cpudl;                            \
-		struct irq_work rto_push_work;                 \
-		u32 rto_lock;                                  \
-		s32 rto_loop;                                  \
-		s32 rto_cpu;                                   \
-		u32 rto_loop_next;                             \
-		u32 rto_loop_start;                            \
+		counts DEADLINE_FIELDS;                        \
+		WALK_FIELDS;                                   \
 		unsigned long *dlo_mask;                       \
 		u64 visit_gen;                                 \
 		cpupri_type cpupri port_cacheline_aligned;     \

@@ -28,13 +28,10 @@ struct root_domain_shard {
 	/* Deadline tasks, the domain's life, and what is seldom asked for. */
 	u32 refcount port_cacheline_aligned;
 	u32 dlo_count;
-	struct callback_head rcu;
-	unsigned long *span;
-	unsigned long *online;
+	SPAN_FIELDS;
 	struct perf_domain *pd;
 	unsigned long *dlo_mask;
-	struct dl_bw dl_bw;
-	struct cpudl cpudl;
+	DEADLINE_FIELDS;
 	u64 visit_gen;
 
 	/* Read by every CPU that becomes free while another shard has wide CPUs. */
@@ -247,19 +244,6 @@ const struct rd_ops rd_shard = {
 	.by_index = true,
 	.only_waiting = true,
 	.tells_wide = true,
-	.create = create,
-	.destroy = destroy,
-	.set_level = set_level,
-	.find = find,
 	.find_near = find_near,
-	.overload_set = overload_set_cpu,
-	.overload_clear = overload_clear_cpu,
-	.overloaded = overloaded,
-	.next = next,
-	.tidy = tidy,
-	.walk_request = walk_request,
-	.walk_arrive = walk_arrive,
-	.walk_next = walk_next,
-	.flag = flag,
-	.map_bytes = map_bytes,
+	RD_OPERATIONS,
 };
