@@ -48,9 +48,16 @@ class Test:
     line: int = 0  # of its result, from 1; 0: there is none
 
     def leaves(self, above: str = "") -> Iterator[tuple[str, Test]]:
-        """The tests that have none inside, by their full names."""
+        """The tests that have none inside, by their full names.
+
+        And those whose own result is worse than that of what is in them: a suite may fail in its
+        clean-up, or lose its last line.
+        """
         name = f"{above}.{self.name}" if above else self.name
-        if not self.children:
+        bad = (Status.FAILED, Status.UNFINISHED)
+        if self.status is Status.UNFINISHED or not any(
+            self.status not in bad or child.status in bad for child in self.children
+        ):
             yield name, self
         for child in self.children:
             yield from child.leaves(name)

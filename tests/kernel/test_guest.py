@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Guests from the host's side: archives, the emulator's start, watching and ending it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from schedshard.errors import UserError
+from schedshard.kernel import boot as boot_module
+from schedshard.kernel.boot import BootRequest, Ending, Step, boot, plan_text, qemu_argv
+from schedshard.kernel.cpio import Entry, archive, character_device, link, plain
+from schedshard.kernel.initramfs import Initramfs, libraries
+from schedshard.kernel.layout import Layout
+from schedshard.kernel.topology import Shape
+
+
+def test_cpio_reads_what_was_written(tmp_path: Path) -> None:
+    program = tmp_path / "program"
+    program.write_bytes(b"x" * 5)
+    files = {
+        "/init": plain(program, executable=True),
+        "/etc/plan": plain(b"a\tb\n"),
+        "/bin/sh": link("/bin/busybox"),
+        "/lib/x86_64/deep/file.so": plain(b""),
+    }
+    out = tmp_path / "out"
+    out.mkdir()
+    for name, packed in (("first", files), ("later", {"/etc/plan": plain(b"new\n")})):
+        path = tmp_path / name
+        path.write_bytes(b"".join(archive(packed)))
+        assert path.stat().st_size % 4 == 0
+        with path.open("rb") as file:
+            subprocess.run(
+                ["cpio", "-idu", "--quiet", "--no-absolute-filenames"],
+                cwd=out,
+                stdin=file,
+                check=True,
+            )
+    assert (out / "init").read_bytes() == b"xxxxx"
+    assert os.access(out / "init", os.X_OK)
+    assert (out / "etc/plan").read_bytes() == b"new\n"
+    assert (out / "bin/sh").readlink() == Path("/bin/busybox")
+    assert (out / "lib/x86_64/deep/file.so").stat().st_size == 0
+
+
+def test_the_same_files_make_the_same_bytes_in_any_order() -> None:
+    files: dict[str, Entry] = {"/b": plain(b"1"), "/a/c": character_device(5, 1)}
+    backwards = dict(reversed(files.items()))
+    assert b"".join(archive(files)) == b"".join(archive(backwards))
+    assert stat.S_ISCHR(files["/a/c"].mode)
+
+
+def test_a_file_that_is_not_there_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"cannot read .*absent for the guest"):
+        list(archive({"/a": plain(tmp_path / "absent")}))
+
+
+def test_libraries_of_a_dynamic_program_and_of_none() -> None:
+    shell = shutil.which("sh")
+    assert shell is not None
+    found = libraries(Path(shell))
+    assert any(path.name.startswith("libc.so") for path in found)
+    assert all(path.is_absolute() and path.exists() for path in found)
+    assert libraries(Path(__file__)) == []
+
+
+def test_a_plan_is_one_line_a_test() -> None:
+    steps = [Step("storm", ("/bin/storm.sh", "10", "1"), 99), Step("b", ("/bin/true",), 5)]
+    assert plan_text(steps) == "storm\t99\t/bin/storm.sh\t10\t1\nb\t5\t/bin/true\n"
+    with pytest.raises(ValueError, match="cannot be written"):
+        plan_text([Step("a", ("/bin/sh", "-c", "a\tb"), 5)])
+
+
+@pytest.fixture
+def layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Layout:
+    """A work area whose archive is there, and no emulator but the one that a test makes."""
+    layout = Layout(project=tmp_path, work=tmp_path / "work")
+    base = layout.make_folder(layout.work / "initramfs") / "base.cpio"
+    base.write_bytes(b"ARCHIVE!")
+    monkeypatch.setattr(boot_module, "make_initramfs", lambda *_: Initramfs(base, 1))
+    bin_dir = tmp_path / "bin"
+    bin_dir.mkdir()
+    monkeypatch.setenv("PATH", f"{bin_dir}:/usr/bin:/bin")
+    return layout
+
+
+def emulator(layout: Layout, body: str) -> None:
+    """A stand-in that finds its log as the real one does, in $log, and its archive in $initrd."""
+    path = layout.project / "bin" / "qemu-system-x86_64"
+    head = (
+        "#!/bin/sh\n"
+        'while [ $# -gt 0 ]; do case "$1" in -serial) log=${2#file:};; -initrd) initrd=$2;; esac; '
+        "shift; done\n"
+    )
+    path.write_text(head + body, encoding="ascii")
+    path.chmod(0o755)
+
+
+def request(**more: float) -> BootRequest:
+    steps = (Step("storm", ("/bin/storm.sh",), 9),)
+    return BootRequest(Path("/bzImage"), "guest", Shape(cores=2), (), steps, **more)  # type: ignore[arg-type]
+
+
+def test_a_guest_that_powers_off(layout: Layout) -> None:
+    emulator(layout, 'echo one >"$log"; grep -ac storm.sh "$initrd" >>"$log"; printf cut >>"$log"')
+    seen: list[str] = []
+    booted = boot(layout, request(), seen.append)
+    assert booted.ending is Ending.OFF
+    assert seen == booted.lines == ["one", "1"]
+    assert booted.log.read_text(encoding="ascii") == "one\n1\ncut"
+    # The plan was added to a copy that is gone.
+    assert [path.name for path in (layout.work / "initramfs").iterdir()] == ["base.cpio"]
+
+
+def test_a_silent_guest_is_ended(layout: Layout) -> None:
+    emulator(layout, 'echo one >"$log"; exec sleep 100')
+    booted = boot(layout, request(silence=0.5))
+    assert (booted.ending, booted.lines) == (Ending.SILENT, ["one"])
+
+
+def test_a_guest_that_talks_for_ever_is_ended(layout: Layout) -> None:
+    emulator(layout, 'while :; do echo x >>"$log"; sleep 0.05; done')
+    booted = boot(layout, request(silence=60.0, total=1.0))
+    assert booted.ending is Ending.LATE
+    assert len(booted.lines) > 1
+
+
+def test_a_guest_that_will_not_end_is_killed(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(boot_module, "_KILL_SECONDS", 0.3)
+    emulator(layout, "trap '' TERM; while :; do sleep 0.1; done")
+    assert boot(layout, request(silence=0.3)).ending is Ending.SILENT
+
+
+def test_an_interrupted_run_leaves_no_emulator(layout: Layout) -> None:
+    emulator(layout, 'echo $$ >"$log"; exec sleep 100')
+    pids: list[int] = []
+
+    def interrupt(line: str) -> None:
+        pids.append(int(line))
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        boot(layout, request(), interrupt)
+    assert pids
+    assert not Path(f"/proc/{pids[0]}").exists()
+
+
+def test_an_emulator_that_fails_says_why(layout: Layout) -> None:
+    emulator(layout, 'echo "qemu-system-x86_64: warning: x" >&2; echo "no such CPU" >&2; exit 1')
+    with pytest.raises(UserError, match=r"qemu-system-x86_64: no such CPU \(its messages: work/"):
+        boot(layout, request())
+
+
+def test_no_emulator_is_one_line(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(layout.project / "bin"))
+    with pytest.raises(UserError, match="qemu-system-x86_64 not found: run 'scripts/bootstrap"):
+        boot(layout, request())
+
+
+def test_the_emulators_arguments() -> None:
+    shape = Shape(packages=2, cores=16, threads=2, split_llc=4)
+    wanted = BootRequest(Path("/k"), "n", shape, parameters=("a=1",), qemu=("-plugin", "p.so"))
+    argv = qemu_argv(wanted, Path("/i"), Path("/l"))
+    assert argv[argv.index("-kernel") + 1] == "/k"
+    assert argv[argv.index("-initrd") + 1] == "/i"
+    assert argv[argv.index("-serial") + 1] == "file:/l"
+    words = argv[argv.index("-append") + 1].split()
+    assert {"split_llc=4", "a=1", "oops=panic"} < set(words)
+    assert argv[-2:] == ["-plugin", "p.so"]
+    assert "-no-reboot" in argv

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Verdicts on captured guests: what the guest says of itself is not enough for a pass."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schedshard.errors import UserError
+from schedshard.kernel.boot import Booted, Ending, Step
+from schedshard.kernel.guestlog import complaint_in, read_log
+from schedshard.kernel.ktap import Status
+from schedshard.kernel.testplan import PROGRAMS, SETS, GuestPlan, chosen, matrix
+from schedshard.kernel.testrun import GuestResult, TestRequest, as_data, judge
+from schedshard.kernel.testview import faults
+from schedshard.kernel.topology import Shape
+from schedshard.output import to_json
+
+DATA = Path(__file__).resolve().parent / "data"
+HEAD = """\
+[    1.000000] # guest release 6.12.117-shard
+[    1.000001] # guest cpus 2 nodes 1 llcs 1
+[    1.000002] KTAP version 1
+[    1.000003] 1..1
+[    1.000004] # begin 1 storm
+"""
+TAIL = """\
+[    9.000000] # time storm 8000 ms
+[    9.000001] ok 1 storm
+[    9.000002] # guest done
+"""
+
+
+def judged(text: str, *names: str, ending: Ending = Ending.OFF) -> GuestResult:
+    steps = tuple(Step(name, ("/bin/true",), 60) for name in names)
+    plan = GuestPlan(Shape(cores=2), steps, (), 10)
+    booted = Booted(Path("guest.log"), ending, 5.0, lines=text.splitlines())
+    return judge("shard", "lab", plan, booted, "guest.log")
+
+
+def captured(name: str, *names: str, ending: Ending = Ending.OFF) -> GuestResult:
+    text = (DATA / name).read_text(encoding="utf-8", errors="replace")
+    return judged(text, *names, ending=ending)
+
+
+def outcomes(result: GuestResult) -> dict[str, tuple[str, str]]:
+    return {test.name: (test.status.value, test.reason) for test in result.tests}
+
+
+def test_a_clean_guest_passes() -> None:
+    result = judged(HEAD + TAIL, "storm")
+    assert result.passed
+    assert faults(result) == []
+    assert (result.release, result.boot_seconds, result.cpus) == ("6.12.117-shard", 1.0, 2)
+    assert result.tests[0].milliseconds == 8000
+
+
+def test_every_outcome_of_a_captured_run() -> None:
+    names = ["fine", "fails", "skipped", "hangs", "absent", "killed", "long-line"]
+    result = captured("guest-outcomes.log", *names, "leaves-children", "forgotten")
+    assert outcomes(result) == {
+        "fine": ("passed", ""),
+        "fails": ("failed", "exit status 3: it went wrong"),
+        "skipped": ("skipped", "SKIP"),
+        "hangs": ("failed", "TIMEOUT killed after 3 s: waiting"),
+        "absent": (
+            "failed",
+            "exit status 127: cannot run /bin/nothing-there: No such file or directory",
+        ),
+        "killed": ("failed", "Segmentation fault"),
+        "long-line": ("passed", ""),
+        "leaves-children": ("passed", ""),
+        "forgotten": ("unfinished", "not started: the guest ended early"),
+    }
+    assert not result.passed
+
+
+def test_a_captured_panic() -> None:
+    result = captured("guest-panic.log", "fine", "crash", "never")
+    panic = "Kernel panic - not syncing: sysrq triggered crash"
+    assert outcomes(result)["fine"] == ("passed", "")
+    status, reason = outcomes(result)["crash"]
+    assert status == "unfinished"
+    assert reason.startswith("panic, line ")
+    assert panic in reason
+    assert outcomes(result)["never"] == ("unfinished", f"not started: {panic}")
+    assert result.faults == [f"{panic}, log guest.log"]
+
+
+def test_a_captured_silence() -> None:
+    result = captured("guest-silent.log", "spins", ending=Ending.SILENT)
+    assert outcomes(result) == {"spins": ("unfinished", "not started: the guest fell silent")}
+    assert result.faults == ["the guest fell silent, log guest.log"]
+
+
+@pytest.mark.parametrize("size", [0, 300, 5000])
+def test_a_guest_that_did_not_boot(size: int) -> None:
+    text = (DATA / "guest-panic.log").read_text(encoding="utf-8")[:size]
+    result = judged(text, "fine", ending=Ending.LATE)
+    assert result.faults == ["did not boot: the guest ran out of time, log guest.log"]
+    assert outcomes(result)["fine"][0] == "unfinished"
+
+
+def test_fewer_cpus_than_planned_are_a_fault() -> None:
+    text = (HEAD + TAIL).replace("cpus 2", "cpus 1")
+    assert judged(text, "storm").faults == ["the guest has 1 CPUs on line, not 2"]
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("WARNING: CPU: 0 PID: 211 at kernel/sched/deadline.c:265 x+0x480/0x5b0", "WARNING"),
+        ("WARNING: possible circular locking dependency detected", "lockdep"),
+        ("WARNING: suspicious RCU usage", "lockdep"),
+        ("WARNING: inconsistent lock state", "lockdep"),
+        ("BUG: sleeping function called from invalid context at mm/slub.c:1", "lockdep"),
+        ("[ BUG: Invalid wait context ]", "lockdep"),
+        ("BUG: KASAN: slab-out-of-bounds in cpupri_set+0x1/0x2", "KASAN"),
+        ("BUG: KCSAN: data-race in a / b", "KCSAN"),
+        ("BUG: unable to handle page fault for address: 0000", "oops"),
+        ("BUG: kernel NULL pointer dereference, address: 0000", "BUG"),
+        ("kernel BUG at kernel/sched/rt.c:1!", "BUG"),
+        ("Oops: general protection fault, 0000 [#1] PREEMPT SMP", "oops"),
+        ("watchdog: BUG: soft lockup - CPU#3 stuck for 26s! [rt-storm:99]", "lockup"),
+        ("INFO: task rt-storm:77 blocked for more than 122 seconds.", "hung task"),
+        ("rcu: INFO: rcu_preempt self-detected stall on CPU", "RCU stall"),
+        ("rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:", "RCU stall"),
+        ("UBSAN: array-index-out-of-bounds in kernel/sched/fair.c:1", "UBSAN"),
+        ("Kernel panic - not syncing: Fatal exception", "panic"),
+    ],
+)
+def test_a_complaint_of_the_kernel_fails_the_test_it_came_in(line: str, kind: str) -> None:
+    assert complaint_in(line) == kind
+    result = judged(f"{HEAD}[    5.000000] {line}\n{TAIL}", "storm")
+    (test,) = result.tests
+    assert test.status is Status.FAILED
+    assert test.reason == f"{kind}, line 6: {line}"
+    assert not result.passed
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "# redis: 455:M # WARNING Memory overcommit must be enabled!",
+        "# storm: BUG: this is what a program said",
+        "rcu: Hierarchical SRCU implementation.",
+        "rcu: RCU calculated value of scheduler-enlistment delay is 10 jiffies.",
+        "WARNING: Spectre v2 mitigation leaves CPU vulnerable",
+        "NMI watchdog: Enabled. Permanently consumes one hw-PMU counter.",
+        "hrtimer: interrupt took 478369457 ns",
+    ],
+)
+def test_what_is_no_complaint(line: str) -> None:
+    assert complaint_in(line) is None
+
+
+def test_a_complaint_before_the_first_test_is_the_guests() -> None:
+    result = judged("[    0.100000] WARNING: CPU: 0 PID: 1 at a.c:1 b\n" + HEAD + TAIL, "storm")
+    assert result.faults == ["WARNING, line 1: WARNING: CPU: 0 PID: 1 at a.c:1 b"]
+    assert outcomes(result)["storm"] == ("passed", "")
+    assert not result.passed
+
+
+def test_errors_of_the_kernels_check_fail_the_test() -> None:
+    good = judged(
+        f"{HEAD}[    8.0] # x\n[    8.100000] # check errors 0 checks 99\n{TAIL}", "storm"
+    )
+    assert good.passed
+    assert good.tests[0].checks == 99
+    bad = judged(f"{HEAD}[    8.100000] # check errors 2 checks 99\n{TAIL}", "storm")
+    assert outcomes(bad)["storm"] == ("failed", "the kernel's check found 2 errors")
+
+
+def test_kunit_in_the_log_is_counted_apart() -> None:
+    kunit = "KTAP version 1|1..1|    KTAP version 1|    # Subtest: sbm|    1..2|    ok 1 set|"
+    text = kunit.replace("|", "\n")
+    good = judged(f"{text}    ok 2 clear\nok 1 sbm\n{HEAD}{TAIL}", "storm")
+    assert good.passed
+    assert good.kunit == {"passed": 2}
+    bad = judged(f"{text}    not ok 2 clear\nnot ok 1 sbm\n{HEAD}{TAIL}", "storm")
+    assert bad.kunit_failed == ["sbm.clear: failed"]
+    assert not bad.passed
+    lost = judged(f"{text}{HEAD}{TAIL}", "storm")
+    assert "sbm.test 2: unfinished" in lost.kunit_failed
+
+
+def test_results_are_json() -> None:
+    request = TestRequest(("shard",), "lab", (), "quick")
+    data = as_data(request, [captured("guest-outcomes.log", "fine", "fails")])
+    assert json.loads(to_json(data))["guests"][0]["tests"][1]["status"] == "failed"
+    assert data["passed"] is False
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.binary(max_size=300), st.integers(0, 25000), st.integers(0, 25000))
+def test_damaged_logs_are_judged(junk: bytes, start: int, end: int) -> None:
+    raw = (DATA / "guest-outcomes.log").read_bytes()
+    text = (raw[:start] + junk + raw[min(start, end) :]).decode("utf-8", "replace")
+    result = judged(text, "fine", "fails")
+    assert [test.name for test in result.tests] == ["fine", "fails"]
+    read_log(text.splitlines())
+
+
+@pytest.mark.parametrize("which", SETS)
+def test_the_matrix_shares_the_time_out(which: str) -> None:
+    guests = matrix(which, chosen([]), [], 7)
+    assert [plan.shape.cpus for plan in guests] == [16, 64, 1]
+    assert guests[1].shape.split_llc == 4
+    for plan in guests:
+        assert [step.name for step in plan.steps] == list(PROGRAMS)
+        assert all(step.timeout > 0 for step in plan.steps)
+    total = sum(plan.seconds for plan in guests)
+    assert total == SETS[which]
+
+
+def test_an_unknown_test_is_answered_with_the_nearest() -> None:
+    with pytest.raises(UserError, match=r"unknown test 'strom': did you mean 'storm'\?"):
+        chosen(["strom"])

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Machines scaled down to guests."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schedshard.errors import UserError
+from schedshard.kernel.topology import (
+    MOST_CPUS,
+    Shape,
+    memory_mb,
+    qemu_topology,
+    scale,
+    shape_of,
+    usual_shape,
+)
+
+MILAN = Shape(packages=2, llcs=8, cores=8, threads=2)
+SNC = Shape(packages=2, nodes=3, cores=40, threads=2)
+
+
+@pytest.mark.parametrize(
+    ("full", "cpus", "expected"),
+    [
+        (MILAN, 64, Shape(packages=2, llcs=4, cores=4, threads=2)),
+        (MILAN, 16, Shape(packages=2, llcs=2, cores=2, threads=2)),
+        (MILAN, 8, Shape(packages=2, cores=2, threads=2)),
+        (MILAN, 1, Shape()),
+        (SNC, 24, Shape(packages=2, nodes=3, cores=2, threads=2)),
+        (Shape(cores=144), 16, Shape(cores=16)),
+        (Shape(packages=8, cores=28, threads=2), 32, Shape(packages=8, cores=2, threads=2)),
+    ],
+)
+def test_what_matters_is_kept(full: Shape, cpus: int, expected: Shape) -> None:
+    assert scale(full, cpus, "m") == expected
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.integers(1, 8), st.integers(1, 4), st.integers(1, 16), st.integers(1, 64), st.integers(1, 2)
+)
+def test_a_scaled_machine_has_the_cpus_and_is_nowhere_larger(
+    packages: int, nodes: int, llcs: int, cores: int, threads: int
+) -> None:
+    full = Shape(packages, nodes, llcs, cores, threads)
+    for cpus in (1, 6, 16, 64):
+        try:
+            small = scale(full, cpus, "m")
+        except UserError:
+            # Larger than the machine, or a number that its sizes cannot make.
+            assert cpus > full.cpus or cpus not in (1, full.cpus)
+            continue
+        assert small.cpus == cpus
+        assert small.packages <= packages
+        assert small.nodes <= nodes
+        assert small.llcs <= llcs
+        assert small.cores <= cores
+        assert small.threads <= threads
+
+
+def test_the_shape_of_a_topology_is_the_usual_one() -> None:
+    cpus = [
+        {"cpu": n, "package": n // 8, "node": n // 8, "llc": n // 4, "core": n // 2}
+        for n in range(16)
+    ]
+    assert shape_of({"cpus": cpus}) == Shape(packages=2, llcs=2, cores=2, threads=2)
+    # One cache has lost a core; the others say what the machine is.
+    assert shape_of({"cpus": cpus[2:]}) == Shape(packages=2, llcs=2, cores=2, threads=2)
+
+
+@pytest.mark.parametrize("cpus", [0, MOST_CPUS + 1])
+def test_too_many_or_no_cpus(cpus: int) -> None:
+    with pytest.raises(UserError, match=f"1 to {MOST_CPUS}"):
+        usual_shape(cpus)
+
+
+def test_no_such_scale_names_the_nearest() -> None:
+    with pytest.raises(UserError, match="m cannot be scaled to that, but to 12"):
+        scale(Shape(packages=2, cores=6, threads=2), 13, "m")
+
+
+@pytest.mark.parametrize("cpus", [1, 2, 7, 16, 48, 64, 240])
+def test_the_usual_shapes_have_their_cpus(cpus: int) -> None:
+    assert usual_shape(cpus).cpus == cpus
+
+
+@pytest.mark.parametrize("shape", [Shape(), MILAN, SNC, usual_shape(64)])
+def test_nodes_share_all_cpus_and_all_memory(shape: Shape) -> None:
+    argv = qemu_topology(shape, extra_mb=100)
+    assert argv[:2] == [
+        "-smp",
+        f"{shape.cpus},sockets={shape.packages},dies={shape.nodes * shape.llcs},"
+        f"cores={shape.cores},threads={shape.threads}",
+    ]
+    sizes = [int(arg.rpartition("=")[2][:-1]) for arg in argv if arg.startswith("memory-backend")]
+    assert not sizes or sum(sizes) == memory_mb(shape, 100)
+    covered = [
+        range(int(first), int(last) + 1)
+        for arg in argv
+        if arg.startswith("node,")
+        for first, last in [arg.split("cpus=")[1].split(",")[0].split("-")]
+    ]
+    if covered:
+        assert [cpu for part in covered for cpu in part] == list(range(shape.cpus))
