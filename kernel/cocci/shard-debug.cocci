@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// kernel/sched/rt_overload.h, nohz_idle.h: where the checks are called.
+// kernel/sched/rt_overload.c, nohz_idle.h: where the checks are called.
 
 @@
 @@
- #include <linux/schedshard/overload.h>
+ #include "sched.h"
 +#include "shard_debug.h"
 
 @@
-identifier rt_overload_update = rt_overload_update;
-identifier rq, runner;
+identifier rt_overload_change = rt_overload_change;
+identifier rq;
 @@
- rt_overload_update(struct rq *rq, const struct task_struct *runner)
+ rt_overload_change(struct rq *rq, ...)
  {
  	...
  	if (rq->online)

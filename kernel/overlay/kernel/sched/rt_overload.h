@@ -103,14 +103,14 @@ static inline u8 rt_overload_state(const struct rq *rq, const struct task_struct
 	return rq->rt.nr_wide ? OVERLOAD_BYTE_WIDE : OVERLOAD_BYTE;
 }
 
-/* Let the set say what rq->rt.overloaded says. */
-static inline void rt_overload_publish(struct rq *rq)
-{
-	if (rq->rt.overloaded)
-		overload_set(rq->rd->rto, rq->cpu, rq->rt.overloaded == OVERLOAD_BYTE_WIDE);
-	else
-		overload_clear(rq->rd->rto, rq->cpu);
-}
+/**
+ * rt_overload_publish() - let the set say what rq->rt.overloaded says
+ * @rq: the queue; its lock is held, and it is on line
+ */
+void rt_overload_publish(struct rq *rq);
+
+/* The state is another one now. */
+void rt_overload_change(struct rq *rq, u8 state);
 
 /**
  * rt_overload_update() - the list of pushable tasks has changed, or who runs
@@ -118,18 +118,15 @@ static inline void rt_overload_publish(struct rq *rq)
  * @runner: who runs on it, or is about to
  *
  * Ordering: when the queue joins the set a full barrier, before whatever search for a CPU
- * follows; see lib/schedshard/cpupri.c. Lines touched: nothing shared unless the queue joins
+ * follows; see lib/schedshard/overload.c. Lines touched: nothing shared unless the queue joins
  * or leaves the set, or becomes wide, or stops being so; then the shard's.
  */
 static inline void rt_overload_update(struct rq *rq, const struct task_struct *runner)
 {
 	u8 state = rt_overload_state(rq, runner);
 
-	if (state == rq->rt.overloaded)
-		return;
-	rq->rt.overloaded = state;
-	if (rq->online)
-		rt_overload_publish(rq);
+	if (unlikely(state != rq->rt.overloaded))
+		rt_overload_change(rq, state);
 }
 
 /**

@@ -30,6 +30,7 @@
 #include <linux/init.h>
 #include <linux/jump_label.h>
 #include <linux/kstrtox.h>
+#include <linux/mmu_context.h>
 #include <linux/percpu.h>
 #include <linux/printk.h>
 #include <linux/sched/isolation.h>
@@ -41,6 +42,7 @@
 #include <linux/schedshard/overload.h>
 #include <linux/schedshard/sbm.h>
 #include "sched.h"
+#include "shard_debug.h"
 
 DEFINE_STATIC_KEY_FALSE(shard_debug_on);
 
