@@ -29,11 +29,15 @@ SIGNIFICANT = 0.05
 
 @dataclass(frozen=True)
 class Side:
-    """One side: where it comes from, its variant (None: all), and its rows."""
+    """One side: where it comes from, its variant (None: all), and its rows.
+
+    ``again`` names columns that show a metric a second time, relative to a baseline for instance.
+    """
 
     source: str
     variant: str | None
     rows: tuple[Mapping[str, Any], ...]
+    again: frozenset[str] = frozenset()
 
     @property
     def label(self) -> str:
@@ -57,16 +61,25 @@ def load_side(spec: str) -> Side:
         name, _, chosen = spec.rpartition(":")
         if Path(name).exists():
             path, variant = Path(name), chosen
+    again: frozenset[str] = frozenset()
     if is_parquet(path):
         rows: Sequence[Mapping[str, Any]] = current(read_rows(path))
     else:
-        rows = result_rows(load_result(path, (RUN,)))
+        result = load_result(path, (RUN,))
+        rows = result_rows(result)
+        if is_figures(result):
+            again = frozenset(
+                name
+                for metric in result["metrics"]
+                for variant in result["variants"]
+                if (name := metric["name"]) not in variant["metrics"]
+            )
     known = sorted({str(row["variant"]) for row in rows})
     if variant is not None:
         if variant not in known:
             raise unknown_name(f"variant in {path}", variant, known)
         rows = [row for row in rows if row["variant"] == variant]
-    return Side(path.name, variant, tuple(rows))
+    return Side(path.name, variant, tuple(rows), again)
 
 
 def result_rows(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -125,7 +138,8 @@ def compare(request: CompareRequest) -> dict[str, Any]:
     for name in request.metrics:
         if name not in there:
             raise unknown_name("metric of both", name, there)
-    names = list(dict.fromkeys(request.metrics)) or there
+    first = [name for name in there if name not in a.again | b.again]
+    names = list(dict.fromkeys(request.metrics)) or first
     places = []
     for key in common:
         rows = [row for name in names if (row := _row(name, left[key], right[key])) is not None]

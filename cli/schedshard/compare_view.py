@@ -33,7 +33,7 @@ def compare_view(data: Mapping[str, Any]) -> RenderableType:
                 f"{_SLASH:>{_LEFT}}  {'|':>{_MIDDLE}}{_SLASH:>{_RIGHT}}"
             )
         )
-        parts += [_line(row) for row in place["metrics"]]
+        parts += [_line(row) for row in place["metrics"] if _happened(row)]
         parts.append(Text(""))
     runs = sorted({row[s]["runs"] for p in data["places"] for row in p["metrics"] for s in "ab"})
     said = f"runs a side: {runs[0]}" if len(runs) == 1 else f"runs a side: {runs[0]} to {runs[-1]}"
@@ -43,6 +43,11 @@ def compare_view(data: Mapping[str, Any]) -> RenderableType:
         Text(f"{said}. ~: chance above {SIGNIFICANT:.0%} that it is no change (Welch's t test)")
     )
     return Together(*parts)
+
+
+def _happened(row: Mapping[str, Any]) -> bool:
+    """Whether there is anything to see: what never happened on either side is left out."""
+    return any(row[side]["mean"] or row[side]["stddev"] for side in "ab")
 
 
 def _cut(text: str, width: int) -> str:

@@ -142,3 +142,21 @@ def test_wrong_input(cli: Cli, yield_result: Path, tmp_path: Path) -> None:
     other = tmp_path / "b.json"
     assert cli("bench", "--out", other).status == 0
     assert_user_error(cli("compare", other, other), "is no result to read here")
+
+
+def test_a_metric_is_shown_once_and_only_if_it_was_seen(
+    cli: Cli, tmp_path: Path, figures: Path
+) -> None:
+    path = tmp_path / "r.json"
+    assert cli("run", "figures", "--out", path).status == 0
+    data = json.loads(path.read_text())
+    for variant in data["variants"]:
+        variant["metrics"]["never"] = 0.0
+    path.write_text(json.dumps(data))
+    out = cli("compare", f"{path}:stock", f"{path}:pad").out
+    assert " fps\n" in out
+    assert "fps_relative" not in out  # fps again, over the baseline's
+    assert "never" not in out
+    assert " fps_relative\n" in cli(
+        "compare", f"{path}:stock", f"{path}:pad", "--metric", "fps_relative"
+    ).out  # fmt: skip
