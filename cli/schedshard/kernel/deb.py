@@ -88,10 +88,10 @@ def _clear(source: Path) -> None:
 
 def deb(layout: Layout, request: DebRequest) -> Packages:
     """Build linux-image and, when the configuration has modules, linux-headers."""
-    require(*_TOOLS)
     recipe = load_recipe(layout)
     variant = recipe.variant(request.variant)
     configuration = resolve(layout, request.config, variant.config)
+    require(*_TOOLS)
     needed = _USER_NEEDED_MB if configuration.user_file else _NEEDED_MB
     if not layout.objects(variant.name, configuration.name).is_dir():
         check_space(layout, needed, f"package {variant.name}")

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""`schedshard kernel` as a person types it, and what it says it needs."""
+
+from __future__ import annotations
+
+import pytest
+
+from schedshard.entry import run
+from schedshard.kernel.tools import PACKAGE_OF
+from schedshard.paths import ROOT
+
+VERBS = ("fetch", "apply", "config", "build", "series", "sizes", "deb", "boot", "test")
+
+# Of every Debian, or of the group demo.
+ALWAYS = {"binutils", "diffutils", "dpkg", "gcc", "git", "make", "perl", "tar"}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_help(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["kernel", verb, "--help"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.startswith(f"Usage: schedshard kernel {verb} ")
+    assert captured.err == ""
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["biuld"], "unknown command of 'schedshard kernel' 'biuld': did you mean 'build'?"),
+        (["apply", "--variant", "shart"], "unknown kernel variant 'shart': did you mean 'shard'?"),
+        (["build"], "Missing option '--variant' (see './schedshard kernel build --help')"),
+        (
+            ["build", "--variant", "stock", "--config", "lap"],
+            "unknown kernel configuration 'lap': did you mean 'lab'?",
+        ),
+        (
+            ["deb", "--config", "/nowhere/config"],
+            "no configuration file /nowhere/config",
+        ),
+    ],
+)
+def test_wrong_use(args: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["kernel", *args]) == 2
+    captured = capsys.readouterr()
+    assert captured.err == f"schedshard: {words}\n"
+    assert captured.out == ""
+
+
+def test_every_program_comes_with_the_group_of_packages() -> None:
+    text = (ROOT / "scripts/packages.txt").read_text(encoding="ascii")
+    lines = [line.split() for line in text.splitlines() if line and not line.startswith("#")]
+    group = {name for kind, name in lines if kind == "kernel"}
+    assert set(PACKAGE_OF.values()) <= group | ALWAYS
