@@ -119,10 +119,9 @@ def run_make(
     lines: list[str] = []
     files = 0
     try:
-        with log.open("a" if append else "w", encoding="utf-8") as kept:
+        with log.open("a" if append else "w", encoding="utf-8", buffering=1) as kept:
             argv = call.argv(targets)
             kept.write(f"$ {' '.join(argv)}\n")
-            kept.flush()
             child = subprocess.Popen(
                 argv,
                 stdin=subprocess.DEVNULL,

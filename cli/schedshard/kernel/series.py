@@ -25,7 +25,7 @@ from schedshard.kernel.delta import Delta, deltas
 from schedshard.kernel.git import Person, Repository, author, committer
 from schedshard.kernel.layout import Layout
 from schedshard.kernel.make import Made
-from schedshard.kernel.recipe import Recipe, Step, load_recipe
+from schedshard.kernel.recipe import Recipe, Step, Variant, load_recipe
 from schedshard.kernel.tools import call, require
 from schedshard.kernel.tree import bring_tree, first_difference
 from schedshard.output import read_json, to_json, write_atomic
@@ -197,14 +197,20 @@ def _am(layout: Layout, series: Series, repository: Repository) -> int:
     return files
 
 
-def _built_tree(layout: Layout, recipe: Recipe) -> Path:
-    """The tree that is built: of a variant that is the series and nothing else, if there is one."""
+def _whole(recipe: Recipe) -> Variant | None:
+    """The variant that is the series and nothing else, if there is one."""
     for variant in recipe.variants:
         if recipe.steps_of(variant) == recipe.steps:
-            apply_steps(layout, variant.name, recipe.steps)
-            return layout.source(variant.name)
-    apply_steps(layout, _STEPS, recipe.steps)
-    return layout.source(_STEPS)
+            return variant
+    return None
+
+
+def _built_tree(layout: Layout, recipe: Recipe) -> Path:
+    """The tree that is built, brought up to date."""
+    variant = _whole(recipe)
+    name = variant.name if variant else _STEPS
+    apply_steps(layout, name, recipe.steps)
+    return layout.source(name)
 
 
 def check_steps(layout: Layout, config: str, jobs: int = 0) -> list[tuple[str, Made]]:
@@ -212,8 +218,9 @@ def check_steps(layout: Layout, config: str, jobs: int = 0) -> list[tuple[str, M
 
     One tree goes through all steps, so that only what a step touches is compiled again.
     """
-    recipe: Recipe = load_recipe(layout)
-    configuration = resolve(layout, config)
+    recipe = load_recipe(layout)
+    variant = _whole(recipe)
+    configuration = resolve(layout, config, variant.config if variant else ())
     results = []
     for number, step in enumerate(recipe.steps, 1):
         apply_steps(layout, _STEPS, recipe.steps[:number])
