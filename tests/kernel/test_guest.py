@@ -84,6 +84,7 @@ def layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Layout:
     base = layout.make_folder(layout.work / "initramfs") / "base.cpio"
     base.write_bytes(b"ARCHIVE!")
     monkeypatch.setattr(boot_module, "make_initramfs", lambda *_: Initramfs(base, 1))
+    monkeypatch.setattr(boot_module, "host_tsc_khz", lambda _: 2500000)
     bin_dir = tmp_path / "bin"
     bin_dir.mkdir()
     monkeypatch.setenv("PATH", f"{bin_dir}:/usr/bin:/bin")
@@ -168,11 +169,11 @@ def test_no_emulator_is_one_line(layout: Layout, monkeypatch: pytest.MonkeyPatch
 def test_the_emulators_arguments() -> None:
     shape = Shape(packages=2, cores=16, threads=2, split_llc=4)
     wanted = BootRequest(Path("/k"), "n", shape, parameters=("a=1",), qemu=("-plugin", "p.so"))
-    argv = qemu_argv(wanted, Path("/i"), Path("/l"))
+    argv = qemu_argv(wanted, Path("/i"), Path("/l"), 2500000)
     assert argv[argv.index("-kernel") + 1] == "/k"
     assert argv[argv.index("-initrd") + 1] == "/i"
     assert argv[argv.index("-serial") + 1] == "file:/l"
     words = argv[argv.index("-append") + 1].split()
-    assert {"split_llc=4", "a=1", "oops=panic"} < set(words)
+    assert {"split_llc=4", "a=1", "oops=panic", "tsc_early_khz=2500000"} < set(words)
     assert argv[-2:] == ["-plugin", "p.so"]
     assert "-no-reboot" in argv

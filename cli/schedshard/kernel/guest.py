@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import platform
 import shutil
 import tempfile
 from pathlib import Path
@@ -20,6 +21,9 @@ PROGRAMS = {
     "rt-storm": ("rt-storm.c", "storm-work.c", "storm-check.c", "guest.c"),
     "churn": ("churn.c", "guest.c"),
 }
+# Of the host, beside them.
+TSC_KHZ = "tsc-khz"
+_HOST_PROGRAMS = {TSC_KHZ: ("tsc-khz.c", "guest.c")}
 SCRIPTS = ("storm.sh", "hackbench.sh", "ffmpeg.sh", "redis.sh")
 
 
@@ -33,16 +37,30 @@ def _digest(folder: Path) -> str:
     return digest.hexdigest()
 
 
-def build_guest(layout: Layout) -> dict[str, Path]:
-    """Compile what has changed; returns the programs and scripts by their names in the guest."""
+def _built(layout: Layout) -> Path:
     source = layout.inputs / "guest"
     folder = layout.make_folder(layout.work / "guest")
     built = folder / _digest(source)[:16]
     with layout.locked("guest"):
         if not built.is_dir():
             _compile(source, folder, built)
+    return built
+
+
+def build_guest(layout: Layout) -> dict[str, Path]:
+    """Compile what has changed; returns the programs and scripts by their names in the guest."""
+    built = _built(layout)
     programs = {name: built / name for name in PROGRAMS}
-    return programs | {name: source / name for name in SCRIPTS}
+    return programs | {name: layout.inputs / "guest" / name for name in SCRIPTS}
+
+
+def host_tsc_khz(layout: Layout) -> int | None:
+    """The frequency of this host's time stamp counter; None where the emulator has another one."""
+    if platform.machine() != "x86_64":
+        return None
+    program = _built(layout) / TSC_KHZ
+    said = call([program], what="measuring the time stamp counter")
+    return int(said)
 
 
 def _compile(source: Path, folder: Path, built: Path) -> None:
@@ -51,7 +69,10 @@ def _compile(source: Path, folder: Path, built: Path) -> None:
         shutil.rmtree(old, ignore_errors=True)
     temp = Path(tempfile.mkdtemp(dir=folder))
     try:
-        for name, files in PROGRAMS.items():
+        wanted = dict(PROGRAMS)
+        if platform.machine() == "x86_64":
+            wanted |= _HOST_PROGRAMS
+        for name, files in wanted.items():
             call(
                 ["gcc", *_FLAGS, "-o", temp / name, *(source / file for file in files)],
                 what=f"compiling {name} for the guest",

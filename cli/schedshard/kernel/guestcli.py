@@ -25,6 +25,13 @@ _SPLIT = click.option(
 _PARAMETERS = click.option(
     "--append", "parameters", multiple=True, metavar="P", help="A kernel parameter; repeatable."
 )
+_EMULATION = click.option(
+    "--emulation",
+    type=click.Choice(["single", "multi"]),
+    default="single",
+    show_default=True,
+    help="All CPUs in one thread of the host, or a thread each.",
+)
 
 
 @kernel.command()
@@ -34,6 +41,7 @@ _PARAMETERS = click.option(
 @_CPUS
 @_SPLIT
 @_PARAMETERS
+@_EMULATION
 @click.option("--verbose", "-v", is_flag=True, help="Show the guest's console.")
 def boot(
     variants: tuple[str, ...],
@@ -42,12 +50,14 @@ def boot(
     cpus: int | None,
     split_llc: int | None,
     parameters: tuple[str, ...],
+    emulation: str,
     verbose: bool,
 ) -> None:
     """Boot a built variant in the emulator, and say what it found.
 
     The machine has 16 CPUs on 2 sockets unless it is given. KUnit suites that are built in run.
     """
+    from schedshard.kernel.boot import Emulation
     from schedshard.kernel.testplan import guest_plan
     from schedshard.kernel.testrun import TestRequest, run_guest
     from schedshard.kernel.testview import faults
@@ -56,7 +66,7 @@ def boot(
     layout = Layout()
     shape = choose_shape(machine, cpus, split_llc)
     plan = guest_plan(shape, [], 1, 1)
-    request = TestRequest(variants, config, (plan,), "boot", parameters=parameters)
+    request = TestRequest(variants, config, (plan,), "boot", 1, parameters, Emulation(emulation))
     wrong = []
     for variant in variants:
         echo = click.echo if verbose else _quiet
@@ -89,6 +99,7 @@ def boot(
 @_CPUS
 @_SPLIT
 @_PARAMETERS
+@_EMULATION
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=1, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 @click.option(
@@ -103,6 +114,7 @@ def test(
     cpus: int | None,
     split_llc: int | None,
     parameters: tuple[str, ...],
+    emulation: str,
     seed: int,
     as_json: bool,
     out: Path | None,
@@ -113,7 +125,7 @@ def test(
     The exit status is 1 when anything went wrong in any of them.
     """
     from schedshard.cli import show
-    from schedshard.kernel.boot import kernel_image
+    from schedshard.kernel.boot import Emulation, kernel_image
     from schedshard.kernel.testplan import chosen, matrix
     from schedshard.kernel.testrun import GuestResult, TestRequest, as_data, run_guest
     from schedshard.kernel.testview import faults, test_tables
@@ -126,7 +138,9 @@ def test(
     given = (machine, cpus, split_llc) != (None, None, None)
     shapes = [choose_shape(machine, cpus, split_llc)] if given else []
     guests = matrix(which, chosen(names), shapes, seed)
-    request = TestRequest(variants, config, tuple(guests), which, seed, parameters)
+    request = TestRequest(
+        variants, config, tuple(guests), which, seed, parameters, Emulation(emulation)
+    )
     for variant in variants:
         kernel_image(layout, variant, config)
     results: list[GuestResult] = []

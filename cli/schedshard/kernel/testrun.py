@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from schedshard.kernel.boot import Booted, BootRequest, Ending, Step, boot, kernel_image
+from schedshard.kernel.boot import Booted, BootRequest, Emulation, Ending, Step, boot, kernel_image
 from schedshard.kernel.guestlog import Complaint, GuestLog, Section, read_log
 from schedshard.kernel.ktap import Report, Status, Test, parse_ktap
 from schedshard.kernel.layout import Layout
@@ -74,6 +74,7 @@ class TestRequest:
     which: str
     seed: int = 1
     parameters: tuple[str, ...] = ()
+    emulation: Emulation = Emulation.SINGLE
 
 
 def _why(complaints: Sequence[Complaint]) -> str:
@@ -181,6 +182,7 @@ def run_guest(
             parts=plan.parts,
             steps=plan.steps,
             parameters=request.parameters,
+            emulation=request.emulation,
             extra_mb=plan.extra_mb,
             total=plan.total,
         ),
@@ -204,6 +206,7 @@ def as_data(request: TestRequest, results: Sequence[GuestResult]) -> dict[str, A
         "set": request.which,
         "config": request.config,
         "seed": request.seed,
+        "emulation": request.emulation.value,
         "passed": all(result.passed for result in results),
         "guests": [plain(result) for result in results],
         "provenance": tool_versions(),
