@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 
 from schedshard.errors import UserError, os_reason
@@ -40,6 +42,8 @@ PACKAGE_OF = {
     "xz": "xz-utils",
 }
 
+_WHY = re.compile(r"\b(?:error|fatal|cannot|invalid|failed|no space)\b", re.IGNORECASE)
+
 
 def require(*names: str) -> None:
     """Refuse to start work that would stop half-way for want of a program."""
@@ -50,6 +54,19 @@ def require(*names: str) -> None:
             f"{', '.join(missing)} not found: run 'scripts/bootstrap kernel' "
             f"(Debian's {', '.join(packages)})"
         )
+
+
+def reason(said: str) -> str:
+    """The line of a failed program's output that says why: the first that names an error.
+
+    Many programs go on after that, and end with a line that only says that they failed. A line
+    that ends in a colon is told with the one after it.
+    """
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    for line, after in zip_longest(lines, lines[1:], fillvalue=""):
+        if _WHY.search(line):
+            return f"{line} {after}" if line.endswith(":") and after else line
+    return lines[-1] if lines else ""
 
 
 def call(
@@ -63,7 +80,7 @@ def call(
 ) -> bytes:
     """Run a program to its end and return what it printed.
 
-    When its status is not one of ``good``, its last line of stderr becomes the error, after
+    When its status is not one of ``good``, the reason that it gives becomes the error, after
     ``what``: the sentence says what failed, the program why.
     """
     try:
@@ -78,7 +95,6 @@ def call(
     except OSError as error:
         raise UserError(f"{what}: cannot run {argv[0]}: {os_reason(error)}") from error
     if done.returncode not in good:
-        said = (done.stderr or done.stdout).decode("utf-8", "replace").strip().splitlines()
-        words = said[-1] if said else f"exit status {done.returncode}"
-        raise UserError(f"{what}: {words}")
+        said = (done.stderr or done.stdout).decode("utf-8", "replace")
+        raise UserError(f"{what}: {reason(said) or f'exit status {done.returncode}'}")
     return done.stdout
