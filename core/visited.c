@@ -163,6 +163,7 @@ struct visited *visited_alloc(struct visited_pool *pool, s32 node, u32 epoch)
 	v->slot = pool->plan->slot;
 	v->scan = epoch;
 	v->table = v->own;
+	v->mask = VISITED_OWN - 1;
 	return v;
 }
 
@@ -292,7 +293,8 @@ static struct visited_block *insert(struct visited *v, u32 cpu, u32 shard)
 {
 	struct visited_block *b;
 
-	if (!try_change(v))
+	/* Until a scan has made room: or all that come would fight for "changing", in vain. */
+	if (READ_ONCE(v->want_table) || !try_change(v))
 		return NULL;
 	b = find(v, shard);
 	if (!b)
@@ -301,21 +303,25 @@ static struct visited_block *insert(struct visited *v, u32 cpu, u32 shard)
 	return b;
 }
 
-bool visited_enter(struct visited *v, u32 cpu, u32 epoch, u64 ns)
+bool visited_enter(struct visited *v, u64 *queue, u32 cpu, u32 epoch, u64 ns)
 {
 	struct shard_slot slot = v->slot[cpu];
 	struct visited_block *b = find(v, slot.shard);
-	u64 bit = 1ull << slot.pos;
+	u64 bit = 1ull << slot.pos, old;
 	u64 *record;
 
+	WRITE_ONCE(*queue, occupancy_add(READ_ONCE(*queue), epoch, ns));
+	/* Pairs with the load barrier in visited_scan_next(); occupancy.c needs it. */
+	smp_wmb();
 	if (!b)
 		b = insert(v, cpu, slot.shard);
 	if (!b)
 		return false;
 	record = visited_record(b, slot.pos);
-	if (visited_add(record, epoch, ns))
-		return true;
-	WRITE_ONCE(*record, occupancy_add(READ_ONCE(*record), epoch, ns)); /* E1 */
+	old = READ_ONCE(*record);
+	WRITE_ONCE(*record, occupancy_add(old, epoch, ns)); /* E1 */
+	if (occupancy_epoch(old) == epoch && occupancy_ns(old))
+		return true; /* not its first in this epoch, in a block that is not at home */
 	/*
 	 * E2: pairs with C2. Without it the bit may be looked at while the runtime still waits in
 	 * the store buffer: a scanner that takes the bit reads the old one, and the CPU is lost.
@@ -339,8 +345,11 @@ static void grow(struct visited *v)
 	struct visited_block **table;
 
 	table = (struct visited_block **)port_alloc(table_bytes(plan), plan->shard[0].node);
-	if (!table)
-		return; /* the next scan tries again */
+	if (!table) {
+		WRITE_ONCE(v->want_table,
+			   0); /* places may become free; the next to find none asks again */
+		return;
+	}
 	if (!try_change(v)) {
 		port_free((void *)table, table_bytes(plan));
 		return;
@@ -354,7 +363,13 @@ static void grow(struct visited *v)
 		present_of(table, plan)[b->shard / 64] |= 1ull << b->shard % 64;
 	}
 	WRITE_ONCE(v->want_table, 0);
-	smp_store_release(&v->table, table); /* pairs with the acquire in find() */
+	/*
+	 * The table, then its mask; visited_account() loads the mask first. So the large mask is
+	 * never used with the small table; the small one with the large table is: the place
+	 * is empty, or another shard's, and visited_enter() looks properly. Pairs with find() also.
+	 */
+	smp_store_release(&v->table, table);
+	smp_store_release(&v->mask, ~0u);
 	changed(v);
 }
 

@@ -92,6 +92,7 @@ struct visited_pool {
  * @table: @own, searched by its first bits; or one with a place for every shard of the machine
  * @slot: the plan's table by CPU number
  * @pool: where blocks come from
+ * @mask: of a shard's number, the bits of its place in @table
  * @own: blocks by the low bits of their shard, or where there was room
  * @changing: 1: somebody changes @table's contents
  * @scan: epoch of the last scan in the low half; VISITED_SCANNING
@@ -104,6 +105,7 @@ struct visited {
 	struct visited_block **table;
 	const struct shard_slot *slot;
 	struct visited_pool *pool;
+	u32 mask;
 	struct visited_block *own[VISITED_OWN] __aligned(PORT_CACHELINE);
 	u64 changing __aligned(PORT_CACHELINE);
 	u64 scan;
@@ -175,7 +177,7 @@ void visited_free(struct visited *v);
 size_t visited_bytes(const struct visited *v);
 
 /* The slow half of visited_account(). */
-bool visited_enter(struct visited *v, u32 cpu, u32 epoch, u64 ns);
+bool visited_enter(struct visited *v, u64 *queue, u32 cpu, u32 epoch, u64 ns);
 
 /**
  * visited_record() - where a CPU's runtime lies
@@ -189,52 +191,59 @@ bool visited_enter(struct visited *v, u32 cpu, u32 epoch, u64 ns);
  */
 static port_always_inline u64 *visited_record(struct visited_block *b, u32 pos)
 {
-	return &b->record[pos % VISITED_LINES * (SHARD_MAX_CAP / VISITED_LINES) +
-			  pos / VISITED_LINES];
+	/* Of 6 bits the low 3 and the high 3 change places. */
+	return &b->record[pos * 65 / VISITED_LINES % SHARD_MAX_CAP];
 }
 
-/*
- * Of a CPU that has a runtime in this epoch: add to it. False: it has none, or it would overflow.
- * A runtime of 0 is none in any epoch.
- */
-static port_always_inline bool visited_add(u64 *record, u32 epoch, u64 ns)
-{
-	u64 old = READ_ONCE(*record);
-
-	if (unlikely(occupancy_epoch(old) != epoch || !occupancy_ns(old) ||
-		     ns > ~0u - occupancy_ns(old)))
-		return false;
-	WRITE_ONCE(*record, old + ns);
-	return true;
-}
+static_assert(VISITED_LINES == 8 && SHARD_MAX_CAP == 64, "visited_record()");
 
 /**
  * visited_account() - a CPU ran the process
  * @v: its set
+ * @queue: runtime of the CPU's run queue, of all processes; written by that CPU only
  * @cpu: CPU number; the caller holds its run-queue lock
  * @epoch: that CPU's epoch
  * @ns: for how long, nanoseconds
  *
- * Ordering: none within an epoch; the first call of a CPU in an epoch has a full barrier after the
- * runtime, see visited.c. Lines touched: the set's first two and the first of the block, read; that of
- * the CPU's runtime, written. When a CPU enters, the first of the block is written; when a
- * shard does, also the set's second and third line and one of the pool's.
+ * Adds to @queue, then to what the process ran there.
  *
- * Return: true when it is counted; false when it was dropped, as the shard has no block.
+ * Ordering: the run queue's runtime before the process's, for who reads them the other way round
+ * (visited_scan_next()). No other within an epoch; the first call of a CPU in an epoch has a full
+ * barrier after the process's runtime, see visited.c. Lines touched: the set's first two and the
+ * first of the block, read; that of the CPU's runtime and @queue's, written. When a CPU enters, the
+ * first of the block is written; when a shard does, also the set's second and third line and
+ * one of the pool's.
+ *
+ * Return: true when it is counted; false when the process's part was dropped: no block for the shard.
  */
-static port_always_inline bool visited_account(struct visited *v, u32 cpu, u32 epoch, u64 ns)
+static port_always_inline bool visited_account(struct visited *v, u64 *queue, u32 cpu, u32 epoch,
+					       u64 ns)
 {
 	struct shard_slot slot = v->slot[cpu];
-	/* Both acquires pair with the release that stored the pointer: what it points to is set up. */
+	/* The mask first: pairs with the releases in grow(), see there. */
+	u32 mask = smp_load_acquire(&v->mask);
 	struct visited_block **table = smp_load_acquire(&v->table);
-	struct visited_block *b;
+	/* Pairs with the release in put(): what it points to is set up. */
+	struct visited_block *b = smp_load_acquire(&table[slot.shard & mask]);
+	u64 least = occupancy_pack(epoch, 1);
 
-	b = smp_load_acquire(&table[table == v->own ? slot.shard % VISITED_OWN : slot.shard]);
 	/* Where shards share a place of the small table visited_enter() finds the block. */
-	if (likely(b && b->shard == slot.shard) &&
-	    likely(visited_add(visited_record(b, slot.pos), epoch, ns)))
-		return true;
-	return visited_enter(v, cpu, epoch, ns);
+	if (likely(b && b->shard == slot.shard)) {
+		u64 *record = visited_record(b, slot.pos);
+		u64 all = READ_ONCE(*queue), mine = READ_ONCE(*record);
+
+		/*
+		 * Both of this epoch, neither 0, none near its ceiling, @ns not large: else one of
+		 * the differences is huge. Then the CPU is in the set, see visited.c.
+		 */
+		if (likely(!(((all - least) | (mine - least) | ns) >> 31))) {
+			WRITE_ONCE(*queue, all + ns);
+			smp_wmb(); /* pairs with the load barrier in visited_scan_next() */
+			WRITE_ONCE(*record, mine + ns);
+			return true;
+		}
+	}
+	return visited_enter(v, queue, cpu, epoch, ns);
 }
 
 /**
@@ -310,7 +319,8 @@ bool visited_scan_begin(struct visited_scan *s, struct visited *v, u32 epoch, s3
  * a shard that comes to the set is turned away: where the caller may be interrupted for long, it
  * turns preemption off around the call.
  *
- * Ordering: load barrier after the runtime: what the CPU stored before it is seen by what follows.
+ * Ordering: load barrier after the runtime: the caller, reading the run queue's next, sees one that
+ * has all of it.
  * Lines touched: for each CPU that of its runtime, read; for each shard the first of its block,
  * read; written when a CPU leaves.
  *

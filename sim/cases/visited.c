@@ -20,6 +20,7 @@ enum { COUNTED_0, COUNTED_1, COUNTED_2, SCANS }; /* ghosts */
 
 static const struct shard_plan *plan;
 static struct visited *v;
+static u64 *queue[4]; /* by CPU: its run queue's runtime */
 
 static void make(u32 per_shard)
 {
@@ -32,6 +33,10 @@ static void make(u32 per_shard)
 		abort();
 	explore_const(pool, pool->bytes);
 	explore_const(v, offsetof(struct visited, own));
+	for (u32 cpu = 0; cpu < 4; cpu++) {
+		queue[cpu] = port_alloc(PORT_CACHELINE, -1);
+		explore_name(queue[cpu], 8, "run queue");
+	}
 	explore_name(v->own, sizeof(v->own), "table");
 	explore_name(&v->changing, 8, "changing");
 	explore_name(&v->scan, 8, "scan");
@@ -54,19 +59,19 @@ static void setup_two(uint32_t nr_cpus)
 static void setup_old(uint32_t nr_cpus)
 {
 	make(2);
-	visited_account(v, 0, OLD, 100);
+	visited_account(v, queue[0], 0, OLD, 100);
 }
 
 /* The same with a neighbour who keeps the block. */
 static void setup_kept(uint32_t nr_cpus)
 {
 	setup_old(nr_cpus);
-	visited_account(v, 1, NOW, 100);
+	visited_account(v, queue[1], 1, NOW, 100);
 }
 
 static void account(u32 cpu, u32 epoch)
 {
-	if (visited_account(v, cpu, epoch, 7))
+	if (visited_account(v, queue[cpu], cpu, epoch, 7))
 		explore_ghost_set(COUNTED_0 + cpu, epoch);
 }
 
@@ -74,8 +79,8 @@ static void account(u32 cpu, u32 epoch)
 static bool scan(u32 epoch, u32 *found)
 {
 	struct visited_scan s;
+	u64 word, all;
 	u32 cpu;
-	u64 word;
 
 	for (u32 i = 0; i < 4; i++)
 		found[i] = 0;
@@ -84,6 +89,9 @@ static bool scan(u32 epoch, u32 *found)
 	while (visited_scan_next(&s, &cpu, &word)) {
 		found[cpu]++;
 		explore_check(occupancy_ns(word), "CPU %u is found, and ran nothing", cpu);
+		all = READ_ONCE(*queue[cpu]);
+		explore_check(occupancy_ns(all) >= occupancy_ns(word),
+			      "CPU %u ran more of the process than it ran", cpu);
 	}
 	visited_scan_end(&s);
 	return true;
@@ -171,6 +179,7 @@ static void enter_no_barrier(uint32_t cpu)
 		return;
 	}
 	b = block();
+	WRITE_ONCE(*queue[0], occupancy_pack(NOW, 7));
 	WRITE_ONCE(*visited_record(b, 0), occupancy_pack(NOW, 7));
 	if (!(READ_ONCE(b->cpus) & 1))
 		port_fetch_or64(&b->cpus, 1);
@@ -221,6 +230,7 @@ static void enter_no_look(uint32_t cpu)
 	b = block();
 	if (!b)
 		return;
+	WRITE_ONCE(*queue[0], occupancy_pack(NOW, 7));
 	WRITE_ONCE(*visited_record(b, 0), occupancy_pack(NOW, 7));
 	smp_mb();
 	port_fetch_or64(&b->cpus, 1);
@@ -245,6 +255,7 @@ static void insert_unlocked(uint32_t cpu)
 		b = two[cpu];
 		smp_store_release(&v->own[0], b);
 	}
+	WRITE_ONCE(*queue[cpu], occupancy_pack(NOW, 7));
 	WRITE_ONCE(*visited_record(b, cpu), occupancy_pack(NOW, 7));
 	smp_mb();
 	port_fetch_or64(&b->cpus, 1ull << cpu);

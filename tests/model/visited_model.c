@@ -80,10 +80,10 @@ static void account(struct naive *m, struct visited *v, u32 cpu, u32 now, u64 ns
 	u32 shard = m->plan->slot[cpu].shard;
 	bool room = m->cpus_of_shard[shard] || m->grown || blocks(m) < VISITED_OWN;
 
-	m->queue[cpu] = occupancy_add(m->queue[cpu], now, ns);
 	advance(&m->queue_epoch[cpu], &m->queue_ns[cpu], now);
 	m->queue_ns[cpu] += ns;
-	CHECK_EQ(visited_account(v, cpu, now, ns), room);
+	CHECK_EQ(visited_account(v, &m->queue[cpu], cpu, now, ns), room);
+	CHECK_EQ(m->queue[cpu], occupancy_pack(now, (u32)m->queue_ns[cpu]));
 	if (!room) {
 		m->want = true;
 		return;

@@ -28,6 +28,7 @@ static struct {
 
 /* By CPU number: the epoch in which it was counted last, as whoever scans may rely on it. */
 static u64 counted[TEST_MAX_CPUS];
+static u64 queue[TEST_MAX_CPUS];
 static u64 found_in_all, counted_in_all;
 
 static void wait_for_sections(void)
@@ -47,7 +48,7 @@ static bool account(u32 thread, u32 cpu, u32 epoch)
 	WRITE_ONCE(section[thread].count, section[thread].count + 1);
 	/* The section is seen open before anything is read in it: pairs with that in scan(). */
 	smp_mb();
-	ok = visited_account(v, cpu, epoch, 1000);
+	ok = visited_account(v, &queue[cpu], cpu, epoch, 1000);
 	smp_store_release(&section[thread].count, section[thread].count + 1);
 	return ok;
 }
@@ -57,7 +58,7 @@ static void scan(u64 *before, u8 *seen)
 	u32 epoch = (u32)READ_ONCE(now), cpu;
 	struct visited_block *list;
 	struct visited_scan s;
-	u64 word, nr = 0;
+	u64 word, all, nr = 0;
 
 	for (u32 i = 0; i < plan->nr_cpus; i++) {
 		before[i] = smp_load_acquire(&counted[i]);
@@ -68,6 +69,10 @@ static void scan(u64 *before, u8 *seen)
 	while (visited_scan_next(&s, &cpu, &word)) {
 		CHECK(!seen[cpu]);
 		CHECK(occupancy_ns(word) >= 1000);
+		/* read after it: has all of it, if it is of the same epoch */
+		all = READ_ONCE(queue[cpu]);
+		CHECK(occupancy_epoch(all) != occupancy_epoch(word) ||
+		      occupancy_ns(all) >= occupancy_ns(word));
 		seen[cpu] = 1;
 		nr++;
 	}

@@ -38,6 +38,13 @@ static u32 cpu_of(u32 shard, u32 pos)
 	return plan->shard_cpus[shard][pos];
 }
 
+static u64 queue[TEST_MAX_CPUS]; /* by CPU number */
+
+static bool ran(struct visited *who, u32 cpu, u32 epoch, u64 ns)
+{
+	return visited_account(who, &queue[cpu], cpu, epoch, ns);
+}
+
 struct seen {
 	u32 nr, looked, released;
 	s32 idle;
@@ -79,9 +86,9 @@ static void nobody_was_there(void)
 static void who_ran_is_found_with_what_it_ran(void)
 {
 	begin(&genoa);
-	CHECK(visited_account(v, cpu_of(3, 5), 1, 1000));
-	CHECK(visited_account(v, cpu_of(3, 5), 1, 500));
-	CHECK(visited_account(v, cpu_of(3, 2), 1, 7));
+	CHECK(ran(v, cpu_of(3, 5), 1, 1000));
+	CHECK(ran(v, cpu_of(3, 5), 1, 500));
+	CHECK(ran(v, cpu_of(3, 2), 1, 7));
 	scan(1);
 	CHECK_EQ(seen.nr, 2);
 	CHECK_EQ(seen.cpu[0], cpu_of(3, 2));
@@ -96,7 +103,7 @@ static void in_order_of_topology(void)
 
 	begin(&genoa);
 	for (u32 i = 0; i < 6; i++)
-		CHECK(visited_account(v, cpu_of(shards[i], i), 1, 1));
+		CHECK(ran(v, cpu_of(shards[i], i), 1, 1));
 	scan(1);
 	CHECK_EQ(seen.nr, 6);
 	for (u32 i = 1; i < 6; i++)
@@ -107,8 +114,8 @@ static void in_order_of_topology(void)
 static void leaves_after_the_timeout(void)
 {
 	begin(&genoa);
-	CHECK(visited_account(v, cpu_of(2, 0), 10, 100));
-	CHECK(visited_account(v, cpu_of(2, 1), 12, 100));
+	CHECK(ran(v, cpu_of(2, 0), 10, 100));
+	CHECK(ran(v, cpu_of(2, 1), 12, 100));
 	scan(15);
 	CHECK_EQ(seen.nr, 2);
 	scan(16);
@@ -130,12 +137,12 @@ static void leaves_after_the_timeout(void)
 static void comes_back_with_what_is_left(void)
 {
 	begin(&genoa);
-	CHECK(visited_account(v, cpu_of(2, 0), 10, 1024));
-	CHECK(visited_account(v, cpu_of(2, 1), 15, 1));
+	CHECK(ran(v, cpu_of(2, 0), 10, 1024));
+	CHECK(ran(v, cpu_of(2, 1), 15, 1));
 	scan(16);
 	CHECK_EQ(seen.nr, 1);
 	/* its block was kept by a neighbour, and so was its runtime */
-	CHECK(visited_account(v, cpu_of(2, 0), 17, 0));
+	CHECK(ran(v, cpu_of(2, 0), 17, 0));
 	scan(17);
 	CHECK_EQ(seen.nr, 2);
 	CHECK_EQ(seen.word[0], occupancy_pack(17, 8));
@@ -146,7 +153,7 @@ static void comes_back_with_what_is_left(void)
 static void a_cpu_ahead_of_the_scanner_stays(void)
 {
 	begin(&genoa);
-	CHECK(visited_account(v, cpu_of(0, 0), 8, 100));
+	CHECK(ran(v, cpu_of(0, 0), 8, 100));
 	scan(7);
 	CHECK_EQ(seen.nr, 1);
 	CHECK_EQ(occupancy_decayed(seen.word[0], 7), 100);
@@ -159,11 +166,11 @@ static void the_epoch_wraps(void)
 	visited_free(v);
 	v = visited_alloc(pool, -1, ~0u - 3);
 	CHECK(v);
-	CHECK(visited_account(v, cpu_of(1, 0), ~0u - 2, 64));
+	CHECK(ran(v, cpu_of(1, 0), ~0u - 2, 64));
 	scan(~0u);
 	CHECK_EQ(seen.nr, 1);
-	CHECK(visited_account(v, cpu_of(1, 1), 0, 64));
-	CHECK(visited_account(v, cpu_of(1, 1), 0, 64));
+	CHECK(ran(v, cpu_of(1, 1), 0, 64));
+	CHECK(ran(v, cpu_of(1, 1), 0, 64));
 	scan(1);
 	CHECK_EQ(seen.nr, 2);
 	CHECK_EQ(seen.word[1], occupancy_pack(0, 128));
@@ -179,8 +186,8 @@ static void epoch_0_is_like_any_other(void)
 	visited_free(v);
 	v = visited_alloc(pool, -1, ~0u);
 	CHECK(v);
-	CHECK(visited_account(v, cpu_of(1, 0), 0, 0));
-	CHECK(visited_account(v, cpu_of(1, 1), 0, 9));
+	CHECK(ran(v, cpu_of(1, 0), 0, 0));
+	CHECK(ran(v, cpu_of(1, 1), 0, 9));
 	scan(0);
 	CHECK_EQ(seen.nr, 2);
 	end();
@@ -214,7 +221,7 @@ static void one_cache_takes_less_than_a_kilobyte(void)
 	for (u32 i = 0; i < 3; i++) {
 		begin(shapes_of[i]);
 		for (u32 pos = 0; pos < plan->shard[0].nr_cpus; pos++)
-			CHECK(visited_account(v, cpu_of(0, pos), 1, 1));
+			CHECK(ran(v, cpu_of(0, pos), 1, 1));
 		CHECK(visited_bytes(v) <= 1024);
 		CHECK_EQ(visited_bytes(v), sizeof(*v) + sizeof(struct visited_block));
 		end();
@@ -227,7 +234,7 @@ static void memory_follows_the_shards(void)
 
 	begin(&genoa);
 	for (u32 shard = 0; shard < 8; shard++) {
-		CHECK(visited_account(v, cpu_of(shard, 0), 1, 1));
+		CHECK(ran(v, cpu_of(shard, 0), 1, 1));
 		CHECK_EQ(visited_bytes(v), sizeof(*v) + (shard + 1) * block);
 	}
 	scan(7);
@@ -240,11 +247,11 @@ static void more_shards_than_the_small_table_has(void)
 {
 	begin(&genoa);
 	for (u32 shard = 0; shard < 24; shard++)
-		CHECK_EQ(visited_account(v, cpu_of(shard, 1), 1, 1), shard < VISITED_OWN);
+		CHECK_EQ(ran(v, cpu_of(shard, 1), 1, 1), shard < VISITED_OWN);
 	scan(1);
 	CHECK_EQ(seen.nr, VISITED_OWN);
 	for (u32 shard = 0; shard < 24; shard++)
-		CHECK(visited_account(v, cpu_of(shard, 2), 2, 1));
+		CHECK(ran(v, cpu_of(shard, 2), 2, 1));
 	scan(2);
 	CHECK_EQ(seen.nr, 24 + VISITED_OWN);
 	for (u32 i = 1; i < seen.nr; i++)
@@ -254,7 +261,7 @@ static void more_shards_than_the_small_table_has(void)
 	scan(8);
 	CHECK_EQ(seen.nr, 0);
 	CHECK_EQ(seen.released, 24);
-	CHECK(visited_account(v, cpu_of(20, 3), 9, 1));
+	CHECK(ran(v, cpu_of(20, 3), 9, 1));
 	scan(9);
 	CHECK_EQ(seen.looked, 1);
 	end();
@@ -264,9 +271,9 @@ static void shards_that_share_a_place(void)
 {
 	begin(&large);
 	for (u32 i = 0; i < VISITED_OWN; i++)
-		CHECK(visited_account(v, cpu_of(5 + VISITED_OWN * i, 0), 1, i + 1));
+		CHECK(ran(v, cpu_of(5 + VISITED_OWN * i, 0), 1, i + 1));
 	for (u32 i = 0; i < VISITED_OWN; i++)
-		CHECK(visited_account(v, cpu_of(5 + VISITED_OWN * i, 0), 1, 10));
+		CHECK(ran(v, cpu_of(5 + VISITED_OWN * i, 0), 1, 10));
 	scan(1);
 	CHECK_EQ(seen.nr, VISITED_OWN);
 	for (u32 i = 0; i < VISITED_OWN; i++) {
@@ -288,19 +295,19 @@ static void an_empty_reserve_drops_the_runtime(void)
 	for (u32 i = 0; i < VISITED_RESERVE; i++) {
 		other[i] = visited_alloc(pool, -1, 0);
 		CHECK(other[i]);
-		CHECK(visited_account(other[i], home, 1, 1));
-		CHECK(visited_account(other[i], cpu, 1, 1));
+		CHECK(ran(other[i], home, 1, 1));
+		CHECK(ran(other[i], cpu, 1, 1));
 	}
 	CHECK(visited_pool_low(pool, cpu));
 	CHECK(!visited_pool_low(pool, home));
-	CHECK(visited_account(v, home, 1, 1));
-	CHECK(!visited_account(v, cpu, 1, 100));
-	CHECK(!visited_account(v, cpu, 1, 100));
+	CHECK(ran(v, home, 1, 1));
+	CHECK(!ran(v, cpu, 1, 100));
+	CHECK(!ran(v, cpu, 1, 100));
 	scan(1);
 	CHECK_EQ(seen.nr, 1);
 	test_fail_alloc(3);
 	CHECK(!visited_pool_fill(pool, cpu));
-	CHECK(visited_account(v, cpu, 1, 100));
+	CHECK(ran(v, cpu, 1, 100));
 	scan(2);
 	CHECK_EQ(seen.nr, 2);
 	CHECK_EQ(seen.word[1], occupancy_pack(1, 100));
@@ -347,14 +354,14 @@ static void without_memory(void)
 	CHECK(v);
 	/* without a larger table the scan goes on with the small one */
 	for (u32 shard = 0; shard < 9; shard++)
-		CHECK_EQ(visited_account(v, cpu_of(shard, 0), 1, 1), shard < VISITED_OWN);
+		CHECK_EQ(ran(v, cpu_of(shard, 0), 1, 1), shard < VISITED_OWN);
 	test_fail_alloc(1);
 	CHECK(visited_scan_begin(&s, v, 1, TIMEOUT));
 	CHECK(!visited_scan_end(&s));
-	CHECK(!visited_account(v, cpu_of(8, 0), 1, 1));
+	CHECK(!ran(v, cpu_of(8, 0), 1, 1));
 	CHECK(visited_scan_begin(&s, v, 2, TIMEOUT));
 	CHECK(!visited_scan_end(&s));
-	CHECK(visited_account(v, cpu_of(8, 0), 2, 1));
+	CHECK(ran(v, cpu_of(8, 0), 2, 1));
 	end();
 }
 
@@ -365,8 +372,8 @@ static void a_scan_that_ends_early(void)
 	u32 cpu;
 
 	begin(&genoa);
-	CHECK(visited_account(v, cpu_of(0, 0), 1, 1));
-	CHECK(visited_account(v, cpu_of(1, 0), 1, 1));
+	CHECK(ran(v, cpu_of(0, 0), 1, 1));
+	CHECK(ran(v, cpu_of(1, 0), 1, 1));
 	CHECK(visited_scan_begin(&s, v, 1, TIMEOUT));
 	CHECK(visited_scan_next(&s, &cpu, &word));
 	CHECK_EQ(cpu, cpu_of(0, 0));
