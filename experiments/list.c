@@ -8,9 +8,22 @@
 extern const struct experiment atomic_inc, cpumask_yield, cpumask_read, ffmpeg_rt, cyclic, pi,
 	mutex_rt, cyclictest;
 
-const struct experiment *const experiments[] = { &cpumask_yield, &cpumask_read, &atomic_inc,
-						 &ffmpeg_rt,	 &cyclic,	&pi,
-						 &mutex_rt,	 &cyclictest,	NULL };
+extern const struct experiment cache_scan, cache_scan_hackbench, cache_scan_threads,
+	cache_scan_migrate;
+
+const struct experiment *const experiments[] = { &cpumask_yield,
+						 &cpumask_read,
+						 &atomic_inc,
+						 &ffmpeg_rt,
+						 &cyclic,
+						 &pi,
+						 &mutex_rt,
+						 &cyclictest,
+						 &cache_scan,
+						 &cache_scan_hackbench,
+						 &cache_scan_threads,
+						 &cache_scan_migrate,
+						 NULL };
 
 double run_param(const struct run *run, const char *name)
 {

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Cache-aware scheduling's scan for the cache in which a process runs most: how many CPUs it looks
+ * at, what it costs, and whether it comes to the same preference as a full scan of exact runtimes.
+ *
+ * cycle_share is of the cycles in the kernel, as `perf top -e cycles:k` counts them: time of
+ * scans / (time of scans and accounting + kernel_share x time that threads ran). cycles_per_scan is
+ * the time from the claim of the scan to its end, with every wait for a line in it.
+ *
+ * agreement: of all scans, those whose preference is the judge's. Where they differ,
+ * worst_margin is the largest distance of the judge's own decision from the other one, worst_missed
+ * the largest part of a process's occupancy that the scan did not see, worst_missed_runtime that
+ * of its runtime. The two differ: a share is of what a CPU ran, and of a CPU that has idled
+ * since, both runtimes are halved alike, so that the share stays what it was.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "arena.h"
+#include "cache_scan.h"
+#include "machine.h"
+#include "rd.h"
+#include "report_types.h"
+
+static u64 us(const struct run *run, const char *name)
+{
+	return (u64)(run_param(run, name) * 1e6);
+}
+
+static int read_params(struct cs *cs, struct run *run)
+{
+	cs->epoch_ps = us(run, "epoch_us");
+	cs->tick_ps = us(run, "tick_us");
+	cs->slice_ps = us(run, "slice_us");
+	cs->wake_ps = us(run, "wake_us");
+	cs->run_ps = us(run, "run_us");
+	cs->peer_run_ps = us(run, "peer_run_us");
+	cs->pause_ps = us(run, "pause_us");
+	cs->stay_ps = us(run, "stay_us");
+	cs->begin = us(run, "warm_up_us");
+	cs->end = cs->begin + us(run, "measured_us");
+	cs->timeout = (s32)run_param(run, "timeout_epochs");
+	cs->elsewhere = run_param(run, "wake_elsewhere");
+	if (!cs->epoch_ps || !cs->tick_ps || !cs->slice_ps || cs->end == cs->begin)
+		return run_fail(run, "epoch_us, tick_us, slice_us and measured_us must be more "
+				     "than 0");
+	if (cs->timeout < 1 || run_param(run, "processes") < 1 || run_param(run, "threads") < 1)
+		return run_fail(run, "timeout_epochs, processes and threads must be at least 1");
+	return 0;
+}
+
+/* Simulated CPUs by LLC, LLCs in order of topology. */
+static void group(struct cs *cs)
+{
+	const struct model *model = cs->run->model;
+	const struct shard_plan *plan = cs->plan;
+	u32 n = model->nr_cpus, last = UINT32_MAX;
+
+	for (u32 i = 0; i < n; i++)
+		cs->online[model->cpu[i].number / 64] |= 1ul << model->cpu[i].number % 64;
+	for (u32 idx = 0, out = 0; idx < plan->nr_possible; idx++) {
+		u32 number = plan->idx_to_cpu[idx];
+		u32 llc = plan->shard[plan->slot[number].shard].llc;
+
+		for (u32 i = 0; i < n; i++) {
+			if (model->cpu[i].number != number)
+				continue;
+			if (llc != last)
+				cs->llc_first[cs->nr_llcs++] = out;
+			last = llc;
+			cs->llc[i] = cs->nr_llcs - 1;
+			cs->llc_cpus[out++] = i;
+		}
+	}
+	cs->llc_first[cs->nr_llcs] = n;
+}
+
+static int create(struct cs *cs, struct run *run)
+{
+	const struct shard_plan_opts opts = { .cap = run->cap };
+	u32 n = run->model->nr_cpus;
+	struct shard_plan *plan;
+
+	arena_label("shard plan", NULL);
+	if (shard_plan_build(&plan, &run->machine->topo, &opts))
+		return run_fail(run, "the machine has no shard plan");
+	cs->plan = plan;
+	cs->nr_cpus = n;
+	cs->online = calloc((plan->nr_cpus + 63) / 64, sizeof(*cs->online));
+	cs->cpu = calloc(n, sizeof(*cs->cpu));
+	cs->llc = calloc(n, sizeof(*cs->llc));
+	cs->llc_cpus = calloc(n, sizeof(*cs->llc_cpus));
+	cs->llc_first = calloc(n + 1, sizeof(*cs->llc_first));
+	if (!cs->online || !cs->cpu || !cs->llc || !cs->llc_cpus || !cs->llc_first)
+		return run_fail(run, "out of memory");
+	group(cs);
+	return 0;
+}
+
+/* The node of a process's first thread, where it touched its memory first. */
+static s32 home_of(const struct cs *cs, const struct cs_process *p)
+{
+	u32 number = cs->run->model->cpu[p->first->cpu].number;
+
+	if (run_param(cs->run, "home_known") <= 0)
+		return -1;
+	return cs->plan->shard[cs->plan->slot[number].shard].node;
+}
+
+static int create_scans(struct cs *cs)
+{
+	rd_label_hook = arena_label;
+	cs->machine = cs->ops->create(cs->plan, cs->online, cs->nr_processes);
+	if (!cs->machine)
+		return run_fail(cs->run, "out of memory");
+	for (u32 i = 0; i < cs->nr_processes; i++) {
+		struct cs_process *p = &cs->process[i];
+
+		p->scan = cs->ops->process(cs->machine, home_of(cs, p), cs_epoch(cs, 0));
+		if (!p->scan)
+			return run_fail(cs->run, "out of memory");
+	}
+	cs->judge = cs_judge_new(cs);
+	return 0;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const u32 *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+static double ratio(double a, double b)
+{
+	return b > 0 ? a / b : 0;
+}
+
+static int report(struct cs *cs)
+{
+	struct cs_counts *n = &cs->counts;
+	struct run *run = cs->run;
+	double window = (double)(cs->end - cs->begin), kernel, sum = 0;
+	size_t bytes = 0;
+
+	if (!n->scans)
+		return run_fail(run, "nobody scanned: measured_us is too short");
+	qsort(n->lengths, n->scans, sizeof(*n->lengths), by_value);
+	for (u64 i = 0; i < n->scans; i++)
+		sum += n->lengths[i];
+	for (u32 i = 0; i < cs->nr_processes; i++) {
+		size_t own = cs->ops->bytes(cs->process[i].scan);
+
+		if (own > bytes)
+			bytes = own;
+	}
+	kernel = (double)n->busy * run_param(run, "kernel_share") + (double)n->scan_time +
+		 (double)n->account_time;
+	run_report(run, "scan_length_p50", n->lengths[n->scans / 2]);
+	run_report(run, "scan_length_p99", n->lengths[n->scans * 99 / 100]);
+	run_report(run, "scan_length_max", n->lengths[n->scans - 1]);
+	run_report(run, "scan_length_mean", sum / (double)n->scans);
+	run_report(run, "cycles_per_scan",
+		   run_cycles(run, (double)n->scan_time / (double)n->scans));
+	run_report(run, "cycle_share", ratio((double)n->scan_time, kernel));
+	run_report(run, "account_share", ratio((double)n->account_time, kernel));
+	run_report(run, "cycles_per_account",
+		   run_cycles(run, ratio((double)n->account_time, (double)n->accounts)));
+	run_report(run, "agreement", (double)n->agreed / (double)n->scans);
+	run_report(run, "worst_margin", n->worst_margin);
+	run_report(run, "worst_missed", n->worst_missed);
+	run_report(run, "worst_missed_runtime", n->worst_missed_runtime);
+	run_report(run, "dropped_share", ratio((double)n->dropped, (double)n->accounts));
+	run_report(run, "bytes_per_process", (double)bytes);
+	run_report(run, "scans", (double)n->scans);
+	run_report(run, "scans_per_second", (double)n->scans / window * 1e12);
+	run_report(run, "scans_per_process_second",
+		   (double)n->scans / window * 1e12 / cs->nr_processes);
+	run_report(run, "busy_share", (double)n->busy / window / cs->nr_cpus);
+	return 0;
+}
+
+static void clean_up(struct cs *cs)
+{
+	cs_judge_free(cs->judge);
+	for (u32 i = 0; cs->cpu && i < cs->nr_cpus; i++)
+		free((void *)cs->cpu[i].timer);
+	free(cs->counts.lengths);
+	free(cs->thread);
+	free(cs->process);
+	free(cs->online);
+	free(cs->cpu);
+	free(cs->llc);
+	free(cs->llc_cpus);
+	free(cs->llc_first);
+}
+
+static int run_all(struct cs *cs, struct run *run, int (*load)(struct cs *cs))
+{
+	if (read_params(cs, run) || create(cs, run) || load(cs) || create_scans(cs))
+		return -1;
+	for (u32 i = 0; i < cs->nr_cpus; i++)
+		sim_spawn(i, cs_sched_body, cs, 0);
+	run->simulated = sim_run();
+	return report(cs);
+}
+
+static int execute(struct run *run, int (*load)(struct cs *cs))
+{
+	struct cs cs = { .run = run };
+	int failed;
+
+	for (const struct scan_ops *const *ops = scan_ways; *ops; ops++)
+		if (!strcmp((*ops)->name, run->variant))
+			cs.ops = *ops;
+	failed = run_all(&cs, run, load);
+	clean_up(&cs);
+	return failed;
+}
+
+static int execute_redis(struct run *run)
+{
+	return execute(run, cs_load_redis);
+}
+
+static int execute_hackbench(struct run *run)
+{
+	return execute(run, cs_load_hackbench);
+}
+
+static int execute_threads(struct run *run)
+{
+	return execute(run, cs_load_threads);
+}
+
+static int execute_migrate(struct run *run)
+{
+	return execute(run, cs_load_migrate);
+}
+
+static const char *const variants[] = { "full", "node", "visited", NULL };
+static const char *const params[] = {
+	"processes",	  "threads",	"run_us",      "peer_run_us",	 "pause_us", "stay_us",
+	"wake_elsewhere", "home_known", "epoch_us",    "tick_us",	 "slice_us", "wake_us",
+	"kernel_share",	  "warm_up_us", "measured_us", "timeout_epochs", NULL
+};
+
+#define EXPERIMENT(name_, execute_)                                                         \
+	{                                                                                   \
+		.name = name_, .variants = variants, .params = params, .execute = execute_, \
+	}
+
+extern const struct experiment cache_scan, cache_scan_hackbench, cache_scan_threads,
+	cache_scan_migrate;
+const struct experiment cache_scan = EXPERIMENT("cache-scan", execute_redis);
+const struct experiment cache_scan_hackbench =
+	EXPERIMENT("cache-scan-hackbench", execute_hackbench);
+const struct experiment cache_scan_threads = EXPERIMENT("cache-scan-threads", execute_threads);
+const struct experiment cache_scan_migrate = EXPERIMENT("cache-scan-migrate", execute_migrate);

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * cache_scan.h - processes whose threads run, sleep and wake each other on the simulated machine,
+ * while every CPU accounts their runtime and its tick lets them scan for their preferred cache.
+ *
+ *   cache_scan_sched.c   threads on CPUs: first come, first served, woken where they ran
+ *   cache_scan_load.c    what the threads do: one function a workload
+ *   cache_scan_judge.c   what a full scan of exact runtimes would have said
+ *   cache_scan.c         the experiments: set-up, figures
+ *
+ * Only what the scans themselves touch lies in simulated memory. Queues, timers and the judge's
+ * books are the experiment's own and cost nothing: the scheduler around a scan is not what is
+ * measured here.
+ */
+#ifndef EXPERIMENTS_CACHE_SCAN_H
+#define EXPERIMENTS_CACHE_SCAN_H
+
+#include "experiment.h"
+#include "scan.h"
+
+struct cs;
+struct cs_thread;
+
+/**
+ * struct cs_load - what a thread does
+ * @begin: it was woken, or has one more job: for how long will it run? Picoseconds, not 0
+ * @end: its run is over: whom does it wake, when will it wake up itself?
+ */
+struct cs_load {
+	u64 (*begin)(struct cs *cs, struct cs_thread *t);
+	void (*end)(struct cs *cs, struct cs_thread *t);
+};
+
+/**
+ * struct cs_process - one process
+ * @scan: what the way under test keeps of it
+ * @first_llc: it runs in this LLC
+ * @nr_llcs: or in the next ones, so many in all
+ * @cache: LLC to which its threads go when they wake, CS_ANY: where each was
+ * @home: NUMA node of its memory, -1: unknown
+ * @number: in the judge's books
+ * @move_at: when it moves to another one of its LLCs, CS_NEVER: not at all
+ * @first: its first thread
+ * @threads: how many
+ */
+struct cs_process {
+	struct scan_process *scan;
+	u32 first_llc, nr_llcs, cache;
+	s32 home;
+	u32 number;
+	u64 move_at;
+	struct cs_thread *first;
+	u32 threads;
+};
+
+/**
+ * struct cs_thread - one thread
+ * @process: whose
+ * @load: what it does
+ * @next: in a CPU's queue
+ * @peer: for @load: whom it talks to
+ * @cpu: simulated CPU where it is or was
+ * @left: picoseconds that it still wants to run
+ * @due: when its timer wakes it, CS_NEVER: none
+ * @jobs: runs that are asked of it beyond the one under way
+ * @runnable: in a queue, or running
+ * @state: for @load
+ */
+struct cs_thread {
+	struct cs_process *process;
+	const struct cs_load *load;
+	struct cs_thread *next;
+	struct cs_thread *peer;
+	u32 cpu;
+	u64 left;
+	u64 due;
+	u32 jobs;
+	bool runnable;
+	u32 state;
+};
+
+#define CS_NEVER UINT64_MAX
+#define CS_ANY	 UINT32_MAX
+
+/* A simulated CPU: a queue, and the timers of threads that went to sleep on it. */
+struct cs_cpu {
+	struct cs_thread *head, *tail;
+	struct cs_thread **timer; /* a heap by @due */
+	u32 nr_timers, timers_cap;
+	u64 next_tick;
+	bool busy;
+};
+
+/* Of all CPUs, inside of the measured window. */
+struct cs_counts {
+	u64 busy, account_time, scan_time; /* picoseconds */
+	u64 accounts, dropped, scans, agreed;
+	u32 *lengths; /* of all scans */
+	u32 lengths_cap;
+	double worst_margin, worst_missed, worst_missed_runtime;
+};
+
+struct cs_judge;
+
+/**
+ * struct cs - one run
+ * @run: parameters and report
+ * @ops: the way under test
+ * @machine: what it keeps
+ * @plan: the plan
+ * @online: by CPU number: it is simulated
+ * @llc: by simulated CPU; LLCs without a simulated CPU do not count
+ * @llc_cpus: simulated CPUs, LLC by LLC: of one @llc_first[llc] to @llc_first[llc + 1] - 1
+ * @begin: of the measured window, picoseconds
+ * @end: of it, and of the run
+ * @elsewhere: how likely a thread wakes on another CPU of its cache though its own is idle
+ */
+struct cs {
+	struct run *run;
+	const struct scan_ops *ops;
+	struct scan_machine *machine;
+	const struct shard_plan *plan;
+	unsigned long *online;
+	struct cs_cpu *cpu;
+	u32 *llc, *llc_cpus, *llc_first;
+	struct cs_process *process;
+	struct cs_thread *thread;
+	u32 nr_cpus, nr_llcs, nr_processes, nr_threads;
+	u64 epoch_ps, tick_ps, slice_ps, wake_ps;
+	u64 begin, end;
+	s32 timeout;
+	double elsewhere;
+	struct cs_counts counts;
+	struct cs_judge *judge;
+	u64 run_ps, peer_run_ps, pause_ps, stay_ps; /* of the workload */
+};
+
+static inline u32 cs_epoch(const struct cs *cs, u64 now)
+{
+	return (u32)(now / cs->epoch_ps) + 1;
+}
+
+static inline bool cs_measured(const struct cs *cs, u64 now)
+{
+	return now >= cs->begin && now < cs->end;
+}
+
+/* ---- cache_scan_sched.c ---- */
+
+/** cs_sched_body - the body of a simulated CPU: runs threads until the window ends. */
+void cs_sched_body(uint32_t cpu, void *arg);
+
+/** cs_sched_wake - simulated CPU @from gives @t one more run to do. */
+void cs_sched_wake(struct cs *cs, u32 from, struct cs_thread *t);
+
+/** cs_sched_start - before the run: @t sleeps on @cpu until @at. */
+void cs_sched_start(struct cs *cs, struct cs_thread *t, u32 cpu, u64 at);
+
+/* ---- cache_scan_load.c ---- */
+
+/* Makes processes and threads; -1 after run_fail(). */
+int cs_load_redis(struct cs *cs);
+int cs_load_hackbench(struct cs *cs);
+int cs_load_threads(struct cs *cs);
+int cs_load_migrate(struct cs *cs);
+
+/* ---- cache_scan_judge.c ---- */
+
+struct cs_judge *cs_judge_new(const struct cs *cs);
+void cs_judge_free(struct cs_judge *j);
+
+/** cs_judge_account - the same runtime, exactly. */
+void cs_judge_account(struct cs_judge *j, u32 process, u32 cpu_number, u32 epoch, u64 ns);
+
+/**
+ * struct cs_verdict - a scan beside that of the judge, from the same preference
+ * @agrees: both would prefer the same cache
+ * @margin: how far the judge's decision was from the other way, of the process's occupancy
+ * @missed: of the process's occupancy, what the scan did not see
+ * @missed_runtime: the same of its decayed runtime
+ */
+struct cs_verdict {
+	bool agrees;
+	double margin, missed, missed_runtime;
+};
+
+struct cs_verdict cs_judge_scan(const struct cs_judge *j, u32 process, u32 epoch,
+				const struct scan_result *result);
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * scan.h - one interface for every way to find the last-level cache in which a process runs
+ * most. The simulation (experiments/cache_scan.c) calls nothing else; the semantic tests run all
+ * of them through it.
+ *
+ *               | account       | scan              | due | process, create, destroy
+ *  account      | other CPUs    | ok                | ok  | -
+ *  scan         | ok            | one, it claims    | ok  | -
+ *
+ * "other CPUs": the caller holds the run-queue lock of the CPU it accounts for.
+ *
+ *   full      Linux since 2026: every CPU that is online, each under a lock of its run queue
+ *   node      the same, limited to the NUMA nodes of the process's memory, of the cache that it
+ *	       prefers and of the CPU that scans; all nodes for a process without a home
+ *   visited   ours: core/visited.c
+ */
+#ifndef RIVALS_SCAN_H
+#define RIVALS_SCAN_H
+
+#include "port.h"
+#include "occupancy.h"
+#include "shard_plan.h"
+
+struct scan_machine;
+struct scan_process;
+
+/**
+ * struct scan_result - what a scan found
+ * @length: CPUs whose runtime was read
+ * @runtime: sum of the decayed runtimes that were read, nanoseconds
+ * @sums: its sums of shares, complete
+ * @preferred: number of the LLC to prefer from now on, -1: none
+ */
+struct scan_result {
+	u32 length;
+	u64 runtime;
+	struct occupancy sums;
+	s32 preferred;
+};
+
+/**
+ * struct scan_ops - one way
+ * @name: as in every table
+ * @create: what is there once; @online by CPU number; @processes: most that will be. NULL when
+ *	memory is short
+ * @destroy: gives it back; no process is left
+ * @process: a new process, which prefers nothing; @home: NUMA node of its memory, -1: unknown;
+ *	@epoch: now. NULL when memory is short
+ * @end: the process is gone
+ * @account: @cpu ran the process for @ns nanoseconds; false: it is not counted
+ * @due: has nobody scanned in @epoch?
+ * @scan: @cpu scans; false when somebody else does, or has in this epoch
+ * @bytes: memory of the process
+ */
+struct scan_ops {
+	const char *name;
+	struct scan_machine *(*create)(const struct shard_plan *plan, const unsigned long *online,
+				       u32 processes);
+	void (*destroy)(struct scan_machine *m);
+	struct scan_process *(*process)(struct scan_machine *m, s32 home, u32 epoch);
+	void (*end)(struct scan_process *p);
+	bool (*account)(struct scan_process *p, u32 cpu, u32 epoch, u64 ns);
+	bool (*due)(const struct scan_process *p, u32 epoch);
+	bool (*scan)(struct scan_process *p, u32 cpu, u32 epoch, s32 timeout,
+		     struct scan_result *result);
+	size_t (*bytes)(const struct scan_process *p);
+};
+
+extern const struct scan_ops scan_full, scan_node, scan_visited;
+extern const struct scan_ops *const scan_ways[]; /* NULL-terminated */
+
+#endif

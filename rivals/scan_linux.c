@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * What Linux does since 2026, written from its behaviour: a run queue has a runtime, an epoch and
+ * a lock for the two; a process has a runtime and an epoch for each possible CPU, in per-CPU
+ * memory, where records of the same CPU lie side by side. Accounting takes the lock of the own
+ * run queue. A scan takes that of every CPU in turn, brings run queue and record up to date, and
+ * so writes both lines of every CPU; that, and not the sums, is what it costs.
+ *
+ * Both words under the lock are read and written by its holder only; no other order is needed.
+ */
+#include "rd.h"
+#include "report_types.h"
+#include "scan.h"
+
+/* Part of struct rq, on a line of its own. */
+struct scan_rq {
+	u64 lock;
+	u64 runtime;
+	u64 epoch;
+} port_cacheline_aligned;
+
+/* A process on a CPU. */
+struct scan_record {
+	u64 runtime;
+	u64 epoch;
+};
+
+/* Of a process, what all of its CPUs use. */
+struct scan_mm {
+	u64 next_scan; /* first epoch in which a scan is due */
+	u64 preferred; /* LLC + 1 */
+} port_cacheline_aligned;
+
+struct scan_machine {
+	const struct shard_plan *plan;
+	const unsigned long *online;
+	struct scan_rq **rq;	     /* by CPU number */
+	struct scan_record **record; /* by CPU number: of all processes */
+	u32 processes, used;
+};
+
+struct scan_process {
+	struct scan_machine *machine;
+	struct scan_mm *mm;
+	u32 number;
+	s32 home;
+	bool by_node;
+};
+
+static bool is_online(const struct scan_machine *m, u32 cpu)
+{
+	return m->online[cpu / 64] >> cpu % 64 & 1;
+}
+
+static s32 node_of(const struct scan_machine *m, u32 cpu)
+{
+	return m->plan->shard[m->plan->slot[cpu].shard].node;
+}
+
+static s32 llc_of(const struct scan_machine *m, u32 cpu)
+{
+	return (s32)m->plan->shard[m->plan->slot[cpu].shard].llc;
+}
+
+static void destroy(struct scan_machine *m)
+{
+	u32 n = m->plan->nr_cpus;
+
+	for (u32 cpu = 0; cpu < n; cpu++) {
+		if (m->rq)
+			port_free(m->rq[cpu], sizeof(struct scan_rq));
+		if (m->record)
+			port_free(m->record[cpu], m->processes * sizeof(struct scan_record));
+	}
+	port_free((void *)m->rq, n * sizeof(*m->rq));
+	port_free((void *)m->record, n * sizeof(*m->record));
+	port_free(m, sizeof(*m));
+}
+
+static bool fill(struct scan_machine *m)
+{
+	u32 n = m->plan->nr_cpus;
+
+	rd_label("tables by CPU", NULL);
+	m->rq = (struct scan_rq **)port_alloc(n * sizeof(*m->rq), -1);
+	m->record = (struct scan_record **)port_alloc(n * sizeof(*m->record), -1);
+	if (!m->rq || !m->record)
+		return false;
+	for (u32 cpu = 0; cpu < n; cpu++) {
+		if (!m->plan->slot[cpu].possible)
+			continue;
+		rd_label("run queue", "struct scan_rq");
+		m->rq[cpu] = port_alloc(sizeof(struct scan_rq), node_of(m, cpu));
+		rd_label("records of a CPU", "struct scan_record");
+		m->record[cpu] =
+			port_alloc(m->processes * sizeof(struct scan_record), node_of(m, cpu));
+		if (!m->rq[cpu] || !m->record[cpu])
+			return false;
+	}
+	return true;
+}
+
+static struct scan_machine *create(const struct shard_plan *plan, const unsigned long *online,
+				   u32 processes)
+{
+	struct scan_machine *m;
+
+	rd_label("scans", NULL);
+	m = port_alloc(sizeof(*m), -1);
+	if (!m)
+		return NULL;
+	m->plan = plan;
+	m->online = online;
+	m->processes = processes;
+	if (fill(m))
+		return m;
+	destroy(m);
+	return NULL;
+}
+
+static struct scan_process *process(struct scan_machine *m, s32 home, u32 epoch, bool by_node)
+{
+	struct scan_process *p;
+
+	if (m->used == m->processes)
+		return NULL;
+	rd_label("process", NULL);
+	p = port_alloc(sizeof(*p), home);
+	rd_label("mm", "struct scan_mm");
+	if (p)
+		p->mm = port_alloc(sizeof(*p->mm), home);
+	if (!p || !p->mm) {
+		port_free(p, sizeof(*p));
+		return NULL;
+	}
+	p->machine = m;
+	p->home = home;
+	p->by_node = by_node;
+	p->number = m->used++;
+	p->mm->next_scan = epoch + 1;
+	return p;
+}
+
+static struct scan_process *process_full(struct scan_machine *m, s32 home, u32 epoch)
+{
+	return process(m, home, epoch, false);
+}
+
+static struct scan_process *process_node(struct scan_machine *m, s32 home, u32 epoch)
+{
+	return process(m, home, epoch, true);
+}
+
+static void end(struct scan_process *p)
+{
+	port_free(p->mm, sizeof(*p->mm));
+	port_free(p, sizeof(*p));
+}
+
+static void lock(struct scan_rq *rq)
+{
+	while (port_cmpxchg64(&rq->lock, 0, 1))
+		while (READ_ONCE(rq->lock))
+			cpu_relax();
+}
+
+static void unlock(struct scan_rq *rq)
+{
+	smp_store_release(&rq->lock, 0);
+}
+
+static u64 halved(u64 runtime, u64 times)
+{
+	return times < 64 ? runtime >> times : 0;
+}
+
+/* Under the lock: bring both to @epoch. Nothing is written that is up to date. */
+static void update(struct scan_rq *rq, struct scan_record *r, u32 epoch)
+{
+	s32 passed = (s32)(epoch - (u32)rq->epoch);
+	u64 behind;
+
+	if (passed > 0) {
+		rq->epoch += (u32)passed;
+		rq->runtime = halved(rq->runtime, (u32)passed);
+	}
+	behind = rq->epoch - r->epoch;
+	if (behind) {
+		r->epoch = rq->epoch;
+		r->runtime = halved(r->runtime, behind);
+	}
+}
+
+static bool account(struct scan_process *p, u32 cpu, u32 epoch, u64 ns)
+{
+	struct scan_rq *rq = p->machine->rq[cpu];
+	struct scan_record *r = &p->machine->record[cpu][p->number];
+
+	lock(rq);
+	update(rq, r, epoch);
+	r->runtime += ns;
+	rq->runtime += ns;
+	unlock(rq);
+	return true;
+}
+
+static u64 share(const struct scan_process *p, u32 cpu, u32 epoch, u64 *runtime)
+{
+	struct scan_rq *rq = p->machine->rq[cpu];
+	struct scan_record *r = &p->machine->record[cpu][p->number];
+	u64 mine, all;
+
+	lock(rq);
+	update(rq, r, epoch);
+	mine = r->runtime;
+	all = rq->runtime;
+	unlock(rq);
+	*runtime += mine;
+	return mine * OCCUPANCY_SCALE / (all + 1);
+}
+
+static bool due(const struct scan_process *p, u32 epoch)
+{
+	return (s32)(epoch - (u32)READ_ONCE(p->mm->next_scan)) >= 0;
+}
+
+/* Is the CPU of a node that the scan is limited to? */
+static bool in_reach(const struct scan_process *p, u32 cpu, u32 from_cpu, s32 preferred_node)
+{
+	s32 node = node_of(p->machine, cpu);
+
+	return !p->by_node || p->home < 0 || node == p->home || node == preferred_node ||
+	       node == node_of(p->machine, from_cpu);
+}
+
+static s32 node_of_llc(const struct shard_plan *plan, s32 llc)
+{
+	for (u32 i = 0; i < plan->nr_shards; i++)
+		if ((s32)plan->shard[i].llc == llc)
+			return plan->shard[i].node;
+	return -1;
+}
+
+static bool scan(struct scan_process *p, u32 cpu, u32 epoch, s32 timeout,
+		 struct scan_result *result)
+{
+	const struct scan_machine *m = p->machine;
+	u64 next = READ_ONCE(p->mm->next_scan);
+	s32 present, preferred_node;
+
+	if ((s32)(epoch - (u32)next) < 0 ||
+	    port_cmpxchg64(&p->mm->next_scan, next, (u32)(epoch + 1)) != next)
+		return false;
+	present = (s32)READ_ONCE(p->mm->preferred) - 1;
+	preferred_node = node_of_llc(m->plan, present);
+	result->length = 0;
+	result->runtime = 0;
+	occupancy_begin(&result->sums, present);
+	for (u32 i = 0; i < m->plan->nr_possible; i++) {
+		u32 at = m->plan->idx_to_cpu[i];
+
+		if (!is_online(m, at) || !in_reach(p, at, cpu, preferred_node))
+			continue;
+		result->length++;
+		occupancy_cpu(&result->sums, llc_of(m, at), share(p, at, epoch, &result->runtime));
+	}
+	result->preferred = occupancy_end(&result->sums);
+	if (result->preferred != present)
+		WRITE_ONCE(p->mm->preferred, (u32)(result->preferred + 1));
+	return true;
+}
+
+static size_t bytes(const struct scan_process *p)
+{
+	return sizeof(struct scan_mm) + p->machine->plan->nr_possible * sizeof(struct scan_record);
+}
+
+#define SCAN_OPS(name_, process_)                                                         \
+	{                                                                                 \
+		.name = name_, .create = create, .destroy = destroy, .process = process_, \
+		.end = end, .account = account, .due = due, .scan = scan, .bytes = bytes, \
+	}
+
+const struct scan_ops scan_full = SCAN_OPS("full", process_full);
+const struct scan_ops scan_node = SCAN_OPS("node", process_node);
+
+const struct scan_ops *const scan_ways[] = { &scan_full, &scan_node, &scan_visited, NULL };
