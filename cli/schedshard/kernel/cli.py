@@ -126,6 +126,8 @@ def deb(variant: str, config: str, out: Path | None, try_install: bool, jobs: in
     for path in (packages.image, packages.headers, *packages.others):
         if path is not None:
             click.echo(f"{layout.shown(path)}: {path.stat().st_size / 1e6:.1f} MB")
+    if packages.headers is None:
+        click.echo("no package of headers: this configuration has no modules")
     if try_install:
         tried = trial(layout, packages)
         click.echo(f"{tried.release}: installed and removed in a small Debian, as it should be")

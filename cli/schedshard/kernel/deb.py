@@ -14,7 +14,7 @@ from pathlib import Path
 from schedshard.errors import UserError, os_reason
 from schedshard.kernel.apply import apply_steps
 from schedshard.kernel.base import check_space, load_base
-from schedshard.kernel.config import configure, options, resolve
+from schedshard.kernel.config import configure, resolve
 from schedshard.kernel.layout import Layout
 from schedshard.kernel.make import Make, run_make
 from schedshard.kernel.recipe import load_recipe
@@ -101,9 +101,7 @@ def deb(layout: Layout, request: DebRequest) -> Packages:
     version = package_version(load_base(layout).version)
     with layout.locked(variant.name):
         with working(f"configuring {name}"):
-            config = configure(layout, variant.name, configuration)
-        if options(config.read_text(encoding="utf-8")).get("CONFIG_MODULES", "n") != "y":
-            print(f"{name} has no modules, so there is no package of headers", flush=True)
+            configure(layout, variant.name, configuration)
         _clear(source)
         variables = (
             f"LOCALVERSION={RELEASE}",
