@@ -16,7 +16,7 @@
 
 #include "sim.h"
 
-#define RUN_MAX_METRICS 32
+#define RUN_MAX_METRICS 64
 
 struct machine;
 struct run;
@@ -25,6 +25,7 @@ struct experiment {
 	const char *name;
 	const char *const *variants; /* NULL-terminated */
 	const char *const *params;   /* NULL-terminated; all are required */
+	const char *const *objects;  /* NULL-terminated: whose lines are reported; NULL: all */
 	/* Returns 0, or -1 after run_fail(). The simulated machine is fresh. */
 	int (*execute)(struct run *run);
 };

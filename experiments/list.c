@@ -6,7 +6,7 @@
 #include "experiment.h"
 
 extern const struct experiment atomic_inc, cpumask_yield, cpumask_read, ffmpeg_rt, cyclic, pi,
-	mutex_rt, cyclictest;
+	mutex_rt, cyclictest, idle_mask, idle_counter;
 
 extern const struct experiment cache_scan, cache_scan_hackbench, cache_scan_threads,
 	cache_scan_migrate;
@@ -19,6 +19,8 @@ const struct experiment *const experiments[] = { &cpumask_yield,
 						 &pi,
 						 &mutex_rt,
 						 &cyclictest,
+						 &idle_mask,
+						 &idle_counter,
 						 &cache_scan,
 						 &cache_scan_hackbench,
 						 &cache_scan_threads,

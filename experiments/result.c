@@ -2,7 +2,8 @@
 /*
  * Lines are sorted by the time that loads of them took, then by stores, then by address: the
  * order in which `perf c2c` readers look. Only the MAX_LINES first are kept; how many there
- * were is said.
+ * were is said. An experiment whose load has lines of its own, which are no part of what is
+ * compared, names the objects that are (struct experiment).
  */
 #include "result.h"
 
@@ -115,22 +116,33 @@ static json_t *line_json(const struct run *run, const struct hot_line *h,
 			 cycles(run, h->load_max, 1), "accesses", accesses);
 }
 
+static bool is_reported(const struct run *run, const struct access_record *r)
+{
+	const char *const *name = run->experiment->objects;
+
+	while (name && *name && strcmp(*name, arena_object_of(r->line)->name))
+		name++;
+	return !name || *name;
+}
+
 static json_t *lines_json(const struct run *run, uint32_t *total)
 {
 	const struct stats *s = sim_stats();
 	struct access_record *rec = malloc((s->n + 1) * sizeof(*rec));
 	struct hot_line *hot = malloc((s->n + 1) * sizeof(*hot));
 	json_t *lines = json_array();
-	uint32_t n;
+	uint32_t n, records = 0;
 
 	if (!rec || !hot)
 		abort();
-	memcpy(rec, s->rec, s->n * sizeof(*rec));
-	qsort(rec, s->n, sizeof(*rec), by_address);
-	n = add_up(rec, s->n, hot);
+	for (uint32_t i = 0; i < s->n; i++)
+		if (is_reported(run, &s->rec[i]))
+			rec[records++] = s->rec[i];
+	qsort(rec, records, sizeof(*rec), by_address);
+	n = add_up(rec, records, hot);
 	qsort(hot, n, sizeof(*hot), by_heat);
 	for (uint32_t i = 0; i < n && i < MAX_LINES; i++)
-		json_array_append_new(lines, line_json(run, &hot[i], rec, s->n, s->cpu_words));
+		json_array_append_new(lines, line_json(run, &hot[i], rec, records, s->cpu_words));
 	free(rec);
 	free(hot);
 	*total = n;

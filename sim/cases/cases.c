@@ -16,6 +16,7 @@ const struct explore_case *const explore_all_cases[] = {
 	explore_push_walk_cases,
 	explore_stock_cases,
 	explore_visited_cases,
+	explore_idle_cases,
 	explore_plan_cases,
 	explore_wakeup_cases,
 	explore_order_cases,

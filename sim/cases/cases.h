@@ -17,6 +17,7 @@ extern const struct explore_case explore_overload_cases[];
 extern const struct explore_case explore_push_walk_cases[];
 extern const struct explore_case explore_stock_cases[];
 extern const struct explore_case explore_visited_cases[];
+extern const struct explore_case explore_idle_cases[];
 extern const struct explore_case explore_plan_cases[];
 extern const struct explore_case explore_wakeup_cases[];
 extern const struct explore_case explore_order_cases[];

@@ -76,6 +76,15 @@ TABLE: list[tuple[str, list[int], bool, tuple[str, ...]]] = [
     ("visited-first-two", [2, 3], False, ()),
     ("visited-release", [3], False, ()),
     ("visited-claim", [2, 3], False, ()),
+    ("idle-told-stock", [2, 3], False, ()),
+    ("idle-told", [2, 3], False, ()),
+    ("idle-told-summary", [2, 3], False, ()),
+    ("idle-told-count", [2, 3], False, ()),
+    ("idle-enter-stock", [2, 3], False, ()),
+    ("idle-enter", [2, 3], False, ()),
+    ("idle-stay-stock", [2, 3], False, ()),
+    ("idle-stay", [2, 3], False, ()),
+    ("idle-ask", [2, 3], False, ()),
     ("counter-is-zero", [3, 4], False, ()),
     ("counter-more-than", [3, 4], False, ()),
     ("counter-increments", [2, 3, 4], False, ()),
@@ -112,6 +121,7 @@ TABLE: list[tuple[str, list[int], bool, tuple[str, ...]]] = [
     ("planted-visited-insert", [2], True, ()),
     ("planted-visited-reuse", [2], True, ()),
     ("planted-visited-claim", [2], True, ()),
+    ("planted-idle-stay", [2, 3], True, ()),
     ("planted-stock-out-first", [2, 3], True, ()),
     ("planted-stock-count-first", [2, 3], True, ()),
     ("planted-stock-overload", [2, 3], True, ()),
@@ -129,6 +139,7 @@ NEEDS_BUFFERS = [
     "planted-overload-set",
     "planted-walk-barrier",
     "planted-visited-enter",
+    "planted-idle-stay",
 ]
 
 # What the schedule of a planted bug must tell, to be of use: the file it is in, and the message.

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * fair_rq.h - run queues, tasks, domains, CPUs: what the files of this directory share.
+ *
+ * Locks, in the order in which they nest: a channel's, a task's lock (pi_lock), one run queue. No
+ * two queues are ever locked at once: who moves tasks takes them off one queue, then puts them
+ * on the other. A queue's lock protects the queue, which task runs, on_rq of its tasks.
+ *
+ *  who reads without a lock: curr, nr_running and pending (wake-ups, balancing), on_cpu
+ *  (wake-ups wait for it), resched, wake_list, nohz_flags (the queue's own CPU), next_balance
+ *  (balancers), what tells an LLC's idle cores, busy CPUs and idle CPUs worth a search
+ */
+#ifndef EXPERIMENTS_FAIR_FAIR_RQ_H
+#define EXPERIMENTS_FAIR_FAIR_RQ_H
+
+#include <stddef.h>
+
+#include "fair.h"
+#include "../rt/list.h"
+#include "../rt/lock.h"
+#include "sim.h"
+
+/* A task is being woken, asleep, or neither. */
+enum fair_state { FAIR_RUNNABLE, FAIR_ASLEEP, FAIR_WAKING };
+
+/**
+ * struct fair_task - the simulated half of a thread
+ * @lock: pi_lock
+ * @state: enum fair_state
+ * @on_rq: queued or running
+ * @on_cpu: running, or not yet switched away from
+ * @cpu: queue it is on, or was on last
+ * @recent: CPU before that one
+ * @wake_next: next on a CPU's wake list
+ * @thread: the private half
+ * @flips: how often @last_wakee changed, halved every second
+ * @flips_at: when it was halved last
+ * @last_wakee: whom it woke last
+ * @run_node: on its queue's list, unless it runs
+ * @vruntime: picoseconds it ran, relative to the others of its queue
+ * @lag: asleep: its vruntime ahead of the queue's least
+ * @exec_start: when its run time was counted last
+ * @slice_end: of its run time: others' turn
+ * @wait_node: on a channel's list of waiters
+ * @waiting: is on it
+ */
+struct fair_task {
+	u32 lock, state, on_rq, on_cpu, cpu, recent;
+	struct fair_task *wake_next;
+	struct fair_thread *thread;
+	u64 flips, flips_at;
+
+	struct fair_task *last_wakee port_cacheline_aligned;
+	struct rt_list run_node;
+	u64 vruntime, lag, exec_start, slice_end;
+
+	struct rt_list wait_node port_cacheline_aligned;
+	u32 waiting;
+};
+
+/**
+ * struct fair_rq - one CPU's run queue, on lines of its own
+ * @lock: protects it
+ * @nr_running: runnable tasks
+ * @pending: others woke tasks for this CPU
+ * @cpu: whose
+ * @tick_stopped: is in the idle set
+ * @has_blocked: load of tasks that left may have to decay
+ * @blocked_at: jiffy in which that was looked at last
+ * @blocked_until: when it will have decayed, picoseconds
+ * @curr: the running task
+ * @min_vruntime: of the tasks here
+ * @queue: those that wait, smallest vruntime first
+ * @wake_list: tasks that other CPUs woke for this one
+ * @resched: the running task is to be switched away from
+ * @nohz_flags: what a balancer is asked to do
+ * @next_balance: jiffy in which a domain of this CPU is due
+ * @avg_idle: how long it idles, moving average, picoseconds
+ * @max_idle_cost: what a search for tasks took at most
+ * @idle_since: went idle, and was not woken since; 0: else
+ */
+struct fair_rq {
+	u32 lock, nr_running, pending, cpu;
+	u32 tick_stopped, has_blocked;
+	u64 blocked_at, blocked_until;
+
+	struct fair_task *curr port_cacheline_aligned;
+	u64 min_vruntime;
+	struct rt_list queue;
+
+	struct fair_task *wake_list port_cacheline_aligned;
+	u32 resched, nohz_flags;
+
+	u64 next_balance port_cacheline_aligned;
+	u64 avg_idle, max_idle_cost, idle_since;
+};
+
+/**
+ * struct fair_llc - what the CPUs of an LLC share (Linux: sched_domain_shared)
+ * @nr_busy: CPUs with a tick
+ * @idle_cores: there may be a core of which all threads are idle
+ * @scan: how many CPUs to look at for an idle one
+ */
+struct fair_llc {
+	u32 nr_busy, idle_cores, scan;
+} port_cacheline_aligned;
+
+/**
+ * struct fair_sd - a CPU's scheduler domain: what changes of it
+ * @last_balance: jiffy
+ * @interval: jiffies between two balances of an idle CPU
+ * @failed: balances that found an imbalance and could not move a task
+ * @max_cost: what a search by a CPU that ran out of tasks took at most
+ */
+struct fair_sd {
+	u64 last_balance;
+	u32 interval, failed;
+	u64 max_cost;
+} port_cacheline_aligned;
+
+/* CPUs of a domain's child domain. */
+struct fair_group {
+	u32 *cpu, nr, cores;
+};
+
+/**
+ * struct fair_domain - CPUs that are balanced with each other; the same for all of them
+ * @cpu: its CPUs
+ * @nr: how many
+ * @group: of these the child domains, at least two
+ * @nr_groups: how many
+ * @share_llc: all of them share an LLC
+ * @siblings: are threads of one core
+ * @numa: joins NUMA nodes
+ * @spread: tasks are to be spread evenly over the groups (Linux: the child prefers siblings)
+ * @percent: by how much a group must be busier
+ * @nice_tries: failed balances before cache hot tasks are moved
+ * @numa_spare: NUMA: so few tasks may be uneven
+ */
+struct fair_domain {
+	u32 *cpu, nr;
+	struct fair_group *group;
+	u32 nr_groups;
+	bool share_llc, siblings, numa, spread;
+	u32 percent, nice_tries, numa_spare;
+};
+
+#define FAIR_LEVELS    5 /* core, LLC, node, package, machine */
+#define FAIR_INTERVALS 8
+
+struct fair_timer {
+	u64 when;
+	struct fair_task *task;
+};
+
+/**
+ * struct fair_cpu - one CPU's private state; costs no simulated time
+ * @index: as the simulator counts
+ * @number: CPU number
+ * @domain: smallest first
+ * @group: which of the domain's groups it is in
+ * @sd: by level, in simulated memory
+ * @mode: what its time goes into since @since
+ * @tick_off: idle, with its tick stopped
+ * @evict_to: move the running task there, or -1
+ * @leaving: was switched away from, goes to @leave_to
+ * @idle_for: how long it idled the last times, microseconds
+ * @idle_at: next of these
+ * @idle_begin: when it was halted
+ * @picked: how often as a balancer
+ * @in_kernel: not computing: the checker waits
+ */
+struct fair_cpu {
+	struct fair *fair;
+	struct fair_rq *rq;
+	struct fair_task *curr, *idle, *leaving;
+	u32 index, number, core, llc, node, package, leave_to;
+	struct fair_llc *shared;
+	const struct fair_domain *domain[FAIR_LEVELS];
+	u32 group[FAIR_LEVELS], nr_domains;
+	struct fair_sd *sd;
+	enum fair_mode mode;
+	u64 since, next_tick;
+	bool tick_off, in_kernel;
+	s64 evict_to;
+	struct fair_timer *timer;
+	u32 nr_timers, cap_timers;
+	u64 idle_for[FAIR_INTERVALS], idle_begin;
+	u32 idle_at;
+	u64 picked;
+	struct fair_stats stats;
+};
+
+struct fair {
+	const struct model *model;
+	const struct idle_ops *ops;
+	struct idle_set *idle;
+	struct fair_costs costs;
+	struct shard_plan *plan;
+	struct fair_cpu *cpu; /* by index */
+	u32 *by_number;	      /* index by CPU number */
+	u32 nr_cpus;
+	struct fair_domain *domain;
+	u32 nr_domains;
+	struct fair_llc **llc;
+	u32 nr_llcs;
+	u32 *overloaded; /* of the root domain: some queue has two tasks */
+	struct fair_thread **thread, *first;
+	u32 nr_threads, cap_threads;
+	bool stop, check;
+	u32 in_kernel; /* CPUs */
+	u64 checks;
+};
+
+static inline struct fair_rq *fair_rq_of(const struct fair_cpu *me, u32 cpu)
+{
+	return me->fair->cpu[cpu].rq;
+}
+
+static inline u64 fair_jiffies(const struct fair_cpu *me)
+{
+	return sim_now() / me->fair->costs.tick_period;
+}
+
+/* Runs nothing and nothing is on its way to it: two lines are read. */
+static inline bool fair_is_idle(const struct fair_cpu *me, u32 cpu)
+{
+	const struct fair_rq *rq = fair_rq_of(me, cpu);
+
+	return !READ_ONCE(rq->nr_running) && !READ_ONCE(rq->pending) &&
+	       READ_ONCE(rq->curr) == me->fair->cpu[cpu].idle;
+}
+
+static inline bool fair_share_cache(const struct fair_cpu *me, u32 a, u32 b)
+{
+	return me->fair->cpu[a].llc == me->fair->cpu[b].llc;
+}
+
+/* domain.c */
+void fair_domains_build(struct fair *f);
+void fair_domains_free(struct fair *f);
+
+/* cpu.c */
+void fair_enter(struct fair_cpu *me, enum fair_mode mode); /* from now on time goes into @mode */
+void fair_wait(struct fair_cpu *me); /* the running thread sleeps, unless it is woken before */
+void fair_syscall_begin(struct fair_cpu *me);
+void fair_syscall_end(struct fair_cpu *me);
+
+/* queue.c: the caller holds the queue's lock */
+void fair_enqueue(struct fair_cpu *me, struct fair_rq *rq, struct fair_task *p);
+void fair_dequeue(struct fair_cpu *me, struct fair_rq *rq, struct fair_task *p);
+void fair_requeue(struct fair_rq *rq, struct fair_task *p); /* @p ran and goes on waiting */
+struct fair_task *fair_pick(struct fair_cpu *me, struct fair_rq *rq); /* NULL: nothing to run */
+void fair_count_run(struct fair_rq *rq, struct fair_task *p);	      /* up to now */
+
+/* select.c */
+u32 fair_select(struct fair_cpu *me, struct fair_task *p, bool sync);
+u32 fair_select_new(struct fair_cpu *me);
+void fair_core_went_idle(struct fair_cpu *me);
+
+/* wake.c */
+bool fair_wake(struct fair_cpu *me, struct fair_task *p, bool sync);
+void fair_kick(struct fair_cpu *me, u32 cpu); /* interrupt a CPU */
+void fair_resched(struct fair_cpu *me, struct fair_rq *rq);
+void fair_activate(struct fair_cpu *me, struct fair_rq *rq, struct fair_task *p);
+void fair_move_to(struct fair_cpu *me, struct fair_task *p, u32 cpu); /* @p is on no queue */
+void fair_take_woken(struct fair_cpu *me);
+
+/* sched.c */
+void fair_schedule(struct fair_cpu *me);
+
+/* busiest.c */
+enum fair_why { FAIR_BUSY, FAIR_IDLE, FAIR_NEWIDLE };
+
+struct fair_imbalance {
+	s64 cpu;   /* whose tasks, -1: balanced */
+	u32 tasks; /* how many */
+};
+
+struct fair_imbalance fair_busiest(struct fair_cpu *me, u32 dst, u32 level, enum fair_why why);
+
+/* balance.c: without locks */
+bool fair_newidle(struct fair_cpu *me); /* did a task come? */
+void fair_balance_domains(struct fair_cpu *me, u32 dst, bool idle);
+
+/* nohz.c */
+enum { NOHZ_BALANCE = 1, NOHZ_STATS = 2, NOHZ_NEXT = 4, NOHZ_NEWILB = 8 };
+
+void fair_nohz_enter(struct fair_cpu *me);
+void fair_nohz_tick(struct fair_cpu *me);
+void fair_nohz_newidle(struct fair_cpu *me);
+void fair_nohz_before_idle(struct fair_cpu *me);
+void fair_nohz_kicked(struct fair_cpu *me);
+s64 fair_find_ilb(struct fair_cpu *me);
+
+/* governor.c */
+bool fair_keep_tick(struct fair_cpu *me);
+void fair_idle_ended(struct fair_cpu *me, bool by_tick);
+
+/* check.c */
+void fair_check_now(struct fair_cpu *me); /* looks outside of simulated time */
+
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * idle_set.h - one interface for every layout of the set of CPUs whose tick is stopped, and of the
+ * flags and times beside it: Linux's `nohz`. The simulated fair class (experiments/fair/) calls
+ * nothing else; the semantic tests run every layout through it.
+ *
+ *               | enter, exit, stay | any, test, pick, walk | times
+ *  enter, exit  | other CPUs        | ok, see below         | ok
+ *  any to walk  |                   | ok                    | ok
+ *  times        |                   |                       | ok: single words, no order between them
+ *
+ * "other CPUs": only the CPU itself enters and leaves, once each in turn.
+ *
+ * What the scheduler relies on, whatever the layout:
+ *
+ *  - a CPU that entered and did not leave is found by every walk and pick that starts later, once;
+ *  - any() is then true;
+ *  - enter() makes the CPU visible before it raises the flags. A balancer clears a flag, executes a
+ *    full barrier and walks: either the walk sees the CPU, or the flag stays up for the next one.
+ *    stay() the same for a CPU that is in the set already.
+ */
+#ifndef RIVALS_IDLE_SET_H
+#define RIVALS_IDLE_SET_H
+
+#include "port.h"
+#include "shard_plan.h"
+
+/**
+ * struct nohz - Linux 6.12's, 64 bits, CPUMASK_OFFSTACK=y; layouts that lack a field leave it 0
+ * @idle_cpus_mask: the set
+ * @nr_cpus: CPUs in it
+ * @has_blocked: one of them may have load that decays
+ * @needs_update: one of them is new, next_balance may be too late for it
+ * @next_balance: jiffy from which a busy CPU may ask for a balance
+ * @next_blocked: jiffy from which it may ask for an update of decaying load
+ * @asked: not in Linux: jiffy in which somebody asked because of the flags last
+ */
+struct nohz {
+	void *idle_cpus_mask;
+	u32 nr_cpus;
+	u32 has_blocked;
+	u32 needs_update;
+	u64 next_balance;
+	u64 next_blocked;
+	u64 asked;
+} port_cacheline_aligned;
+
+static_assert(sizeof(struct nohz) == PORT_CACHELINE, "one line, as in Linux");
+static_assert(offsetof(struct nohz, nr_cpus) == 8, "beside the pointer, as in Linux");
+static_assert(offsetof(struct nohz, next_balance) == 24, "as in Linux");
+
+/* What all layouts have in common; each puts more behind it. */
+struct idle_set {
+	struct nohz *nohz;
+};
+
+/**
+ * struct idle_ops - one layout
+ * @name: as in every table
+ * @time_first: a busy tick asks whether a balance is due before it asks any(), as Linux 7.0 does
+ * @create: an empty set for all possible CPUs; NULL when memory is short
+ * @destroy: gives all of it back; nothing may be running. NULL is allowed
+ * @enter: @cpu stops its tick
+ * @claim_balance: of the CPUs that would ask for a balance in jiffy @now, having read @due as
+ *	next_balance, is it this one? Who is refused has nothing to do: another one asks. NULL: all
+ *	ask; that all pick the same balancer keeps it from being interrupted more than once
+ * @claim_flags: the same for a walk that is only for the flags
+ * @stay: a CPU in the set goes idle again
+ * @exit: @cpu takes its first busy tick
+ * @any: may there be somebody? @this_cpu asks
+ * @test: is @cpu in it?
+ * @pick: candidates for the idle load balancer, one after the other, each once: the first (@after
+ *	-1), or the one that follows @after. @this_cpu asks, and may be among them. -1: no more
+ * @walk: the CPUs that the balancer on @this_cpu balances for, in that order, as @pick
+ * @bytes: of the set, without struct nohz
+ */
+struct idle_ops {
+	const char *name;
+	bool time_first;
+	struct idle_set *(*create)(const struct shard_topo *topo, const struct shard_plan *plan);
+	void (*destroy)(struct idle_set *s);
+	void (*enter)(struct idle_set *s, u32 cpu);
+	bool (*claim_balance)(struct idle_set *s, u64 now, u64 due);
+	bool (*claim_flags)(struct idle_set *s, u64 now);
+	void (*stay)(struct idle_set *s);
+	void (*exit)(struct idle_set *s, u32 cpu);
+	bool (*any)(const struct idle_set *s, u32 this_cpu);
+	bool (*test)(const struct idle_set *s, u32 cpu);
+	s64 (*pick)(const struct idle_set *s, u32 this_cpu, s64 after);
+	s64 (*walk)(const struct idle_set *s, u32 this_cpu, s64 after);
+	size_t (*bytes)(const struct idle_set *s);
+};
+
+/* In the order of every table; NULL-terminated. */
+extern const struct idle_ops *const idle_layouts[];
+
+extern const struct idle_ops idle_stock, idle_no_count, idle_node, idle_llc, idle_sbm_first,
+	idle_sbm_wrap, idle_shard, idle_shard_summary, idle_shard_count;
+
+/** idle_alloc - room for a layout's set, @size bytes, and for its struct nohz; NULL: no memory. */
+struct idle_set *idle_alloc(size_t size);
+void idle_free(struct idle_set *s, size_t size);
+
+/* As Linux does at the end of nohz_balance_enter_idle(); what came before was atomic. */
+static inline void idle_raise_flags(struct nohz *nohz)
+{
+	smp_mb__after_atomic();
+	WRITE_ONCE(nohz->needs_update, 1);
+	WRITE_ONCE(nohz->has_blocked, 1);
+}
+
+static inline void idle_stay(struct idle_set *s)
+{
+	WRITE_ONCE(s->nohz->has_blocked, 1);
+}
+
+/* First CPU of an ordinary mask in [@from, @end), -1: none. Reads each word once. */
+s64 idle_mask_next(const unsigned long *mask, u32 from, u32 end);
+
+#endif

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * The idle set as a sharded bitmap: the published prototype in its two forms, and ours in three.
+ *
+ *   sbm-first    no counter, nobody asks whether the set is empty, the balancer is the first CPU in
+ *                topology order, and its walk begins there, too: with itself
+ *   sbm-wrap     the same; the walk begins behind the balancer and ends with it
+ *   shard        the balancer is the next CPU in topology order from the one that asks, the walk begins
+ *                behind the balancer; whether somebody is there is asked in the same order. Nobody
+ *                idle means nobody writes: all lines are then shared, and the answer costs no miss
+ *   shard-summary  a summary tells whether the set is empty, and which shards a search can leave out
+ *   shard-count  a sharded counter tells whether the set is empty
+ *
+ * Why nobody is missed: see core/sbm.h and core/shard_counter.h (paired use: a CPU counts for
+ * itself); a CPU is counted after its bit is set, and its bit is cleared before it is taken out, as
+ * in stock.c.
+ *
+ * In ours each busy CPU would pick a balancer near itself, and there would be as many as there are
+ * busy caches. Whoever wins the compare-and-exchange of next_balance asks for all (or of `asked`, when
+ * it is only for the flags). Why nobody's need is lost: next_balance is then the next jiffy, in which
+ * every busy CPU looks again, as in Linux; a flag stays up until a balancer takes it down.
+ *
+ * Why ours need not write a flag that is up already, which keeps the line of flags and times shared:
+ * enter() and stay() read the flag behind a full barrier behind the bit. If they read 1, the
+ * balancer that clears it does so later, and its barrier and walk come later still: the walk sees the
+ * bit. In stay() the bit is set since long, but what it promises is that the *load* of this CPU is
+ * looked at after this moment; the same argument, with the barrier of its own.
+ */
+#include "idle_set.h"
+
+#include "report_types.h"
+#include "sbm.h"
+#include "shard_counter.h"
+
+struct sharded {
+	struct idle_set set;
+	const struct shard_plan *plan;
+	struct shard_counter count;
+};
+
+static struct sharded *sharded_of(const struct idle_set *s)
+{
+	return (struct sharded *)s;
+}
+
+static struct sbm *sbm_of(const struct idle_set *s)
+{
+	return READ_ONCE(s->nohz->idle_cpus_mask);
+}
+
+static void sharded_destroy(struct idle_set *s)
+{
+	if (!s)
+		return;
+	shard_counter_detach(&sharded_of(s)->count);
+	sbm_free(sbm_of(s));
+	idle_free(s, sizeof(struct sharded));
+}
+
+static struct idle_set *sharded_create(const struct shard_plan *plan, unsigned int flags,
+				       bool count)
+{
+	struct idle_set *s = idle_alloc(sizeof(struct sharded));
+
+	if (!s)
+		return NULL;
+	sharded_of(s)->plan = plan;
+	rd_label("idle_cpus_mask", "struct rd_sbm_line");
+	s->nohz->idle_cpus_mask = sbm_alloc(plan, flags);
+	rd_label("idle count", "struct rd_count_line");
+	if (sbm_of(s) && (!count || shard_counter_attach(&sharded_of(s)->count, plan)))
+		return s;
+	sharded_destroy(s);
+	return NULL;
+}
+
+static struct idle_set *plain_create(const struct shard_topo *topo, const struct shard_plan *plan)
+{
+	return sharded_create(plan, 0, false);
+}
+
+static struct idle_set *shard_summary_create(const struct shard_topo *topo,
+					     const struct shard_plan *plan)
+{
+	return sharded_create(plan, SBM_SUMMARY, false);
+}
+
+static struct idle_set *shard_count_create(const struct shard_topo *topo,
+					   const struct shard_plan *plan)
+{
+	return sharded_create(plan, 0, true);
+}
+
+static bool sharded_test(const struct idle_set *s, u32 cpu)
+{
+	return sbm_test(sbm_of(s), cpu);
+}
+
+static size_t sharded_bytes(const struct idle_set *s)
+{
+	const struct sharded *x = sharded_of(s);
+	size_t bytes = (size_t)x->plan->nr_shards * PORT_CACHELINE;
+
+	if (x->count.lines)
+		bytes *= 2;
+	return bytes + (sbm_of(s)->summary ? sbm_of(s)->summary->bytes : 0);
+}
+
+/* ---- the prototype ---- */
+
+static void prototype_enter(struct idle_set *s, u32 cpu)
+{
+	sbm_set(sbm_of(s), cpu);
+	idle_raise_flags(s->nohz);
+}
+
+static void sharded_exit(struct idle_set *s, u32 cpu)
+{
+	sbm_clear(sbm_of(s), cpu);
+}
+
+static bool prototype_any(const struct idle_set *s, u32 this_cpu)
+{
+	return true;
+}
+
+static s64 from_first(const struct idle_set *s, u32 this_cpu, s64 after)
+{
+	return after < 0 ? sbm_first_cpu(sbm_of(s)) : sbm_next_cpu(sbm_of(s), (u32)after);
+}
+
+static s64 round_from(const struct idle_set *s, u32 start, s64 after)
+{
+	return after < 0 ? sbm_first_cpu_wrap(sbm_of(s), start)
+			 : sbm_next_cpu_wrap(sbm_of(s), (u32)after, start);
+}
+
+/* From the next CPU number on, in topology order: where that number stands. */
+static s64 wrap_walk(const struct idle_set *s, u32 this_cpu, s64 after)
+{
+	const struct shard_plan *plan = sharded_of(s)->plan;
+	u32 start = this_cpu;
+
+	do
+		start = start + 1 < plan->nr_cpus ? start + 1 : 0;
+	while (!shard_plan_has_cpu(plan, start));
+	return round_from(s, start, after);
+}
+
+/* ---- ours ---- */
+
+static void raise_if_down(u32 *flag)
+{
+	if (!READ_ONCE(*flag))
+		WRITE_ONCE(*flag, 1);
+}
+
+static void shard_enter(struct idle_set *s, u32 cpu)
+{
+	sbm_set(sbm_of(s), cpu);
+	smp_mb__after_atomic();
+	raise_if_down(&s->nohz->needs_update);
+	raise_if_down(&s->nohz->has_blocked);
+}
+
+static void shard_stay(struct idle_set *s)
+{
+	smp_mb();
+	raise_if_down(&s->nohz->has_blocked);
+}
+
+static bool shard_claim_balance(struct idle_set *s, u64 now, u64 due)
+{
+	u64 *next = &s->nohz->next_balance;
+
+	return READ_ONCE(*next) == due && port_cmpxchg64(next, due, now + 1) == due;
+}
+
+static bool shard_claim_flags(struct idle_set *s, u64 now)
+{
+	u64 *at = &s->nohz->asked, asked = READ_ONCE(*at);
+
+	return asked != now && port_cmpxchg64(at, asked, now) == asked;
+}
+
+static bool shard_any(const struct idle_set *s, u32 this_cpu)
+{
+	return sbm_first_cpu_wrap(sbm_of(s), this_cpu) >= 0;
+}
+
+static bool shard_summary_any(const struct idle_set *s, u32 this_cpu)
+{
+	return !sbm_empty(sbm_of(s));
+}
+
+static void shard_count_enter(struct idle_set *s, u32 cpu)
+{
+	sbm_set(sbm_of(s), cpu);
+	shard_counter_inc(&sharded_of(s)->count, cpu);
+	smp_mb__after_atomic();
+	raise_if_down(&s->nohz->needs_update);
+	raise_if_down(&s->nohz->has_blocked);
+}
+
+static void shard_count_exit(struct idle_set *s, u32 cpu)
+{
+	sbm_clear(sbm_of(s), cpu);
+	shard_counter_dec(&sharded_of(s)->count, cpu);
+}
+
+static bool shard_count_any(const struct idle_set *s, u32 this_cpu)
+{
+	return !shard_counter_is_zero(&sharded_of(s)->count, this_cpu);
+}
+
+/* From the next CPU in topology order on: its own LLC first, itself last. */
+static s64 shard_round(const struct idle_set *s, u32 this_cpu, s64 after)
+{
+	const struct shard_plan *plan = sharded_of(s)->plan;
+	u32 idx = plan->slot[this_cpu].idx + 1;
+
+	return round_from(s, plan->idx_to_cpu[idx < plan->nr_possible ? idx : 0], after);
+}
+
+#define PROTOTYPE                                                                                \
+	.time_first = true, .create = plain_create, .destroy = sharded_destroy,                  \
+	.enter = prototype_enter, .stay = idle_stay, .exit = sharded_exit, .any = prototype_any, \
+	.test = sharded_test, .pick = from_first, .bytes = sharded_bytes
+
+const struct idle_ops idle_sbm_first = { .name = "sbm-first", PROTOTYPE, .walk = from_first };
+const struct idle_ops idle_sbm_wrap = { .name = "sbm-wrap", PROTOTYPE, .walk = wrap_walk };
+
+#define OURS                                                                                  \
+	.time_first = true, .destroy = sharded_destroy, .claim_balance = shard_claim_balance, \
+	.claim_flags = shard_claim_flags, .stay = shard_stay, .test = sharded_test,           \
+	.pick = shard_round, .walk = shard_round, .bytes = sharded_bytes
+
+const struct idle_ops idle_shard = {
+	.name = "shard",
+	OURS,
+	.create = plain_create,
+	.enter = shard_enter,
+	.exit = sharded_exit,
+	.any = shard_any,
+};
+
+const struct idle_ops idle_shard_summary = {
+	.name = "shard-summary",
+	OURS,
+	.create = shard_summary_create,
+	.enter = shard_enter,
+	.exit = sharded_exit,
+	.any = shard_summary_any,
+};
+
+const struct idle_ops idle_shard_count = {
+	.name = "shard-count",
+	OURS,
+	.create = shard_count_create,
+	.enter = shard_count_enter,
+	.exit = shard_count_exit,
+	.any = shard_count_any,
+};

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * The real layouts of the nohz idle set: a CPU that entered is found by everybody who was told so,
+ * and a balancer that takes a flag down either sees what the flag was raised for, or leaves it up.
+ * The second is what lets our layout not write a flag that is up already. CPU 0 is the CPU that
+ * idles, the last one the balancer; a third one comes and goes in the same shard.
+ */
+#include "port.h"
+
+#include <stdlib.h>
+
+#include "cases.h"
+#include "idle/idle_set.h"
+#include "objects.h"
+
+enum { TOLD }; /* ghost */
+
+static const struct idle_ops *ops;
+static struct idle_set *set;
+static u64 *load; /* what CPU 0 leaves behind when it goes idle again */
+static uint32_t last;
+
+static void make(const struct idle_ops *layout, uint32_t nr_cpus)
+{
+	static const struct shard_cpu cpu[3] = { { .possible = true, .core = 0 },
+						 { .possible = true, .core = 1 },
+						 { .possible = true, .core = 2 } };
+	static const struct shard_topo topo = { 3, cpu };
+
+	ops = layout;
+	last = nr_cpus - 1;
+	set = ops->create(&topo, case_plan(3, 3));
+	load = port_alloc(sizeof(*load), -1);
+	if (!set || !load)
+		abort();
+	explore_const(set, sizeof(*set));
+	explore_name(set->nohz, sizeof(*set->nohz), "nohz");
+	explore_name(load, sizeof(*load), "load");
+}
+
+static void setup_stock(uint32_t nr_cpus)
+{
+	make(&idle_stock, nr_cpus);
+}
+
+static void setup_shard(uint32_t nr_cpus)
+{
+	make(&idle_shard, nr_cpus);
+}
+
+static void setup_shard_summary(uint32_t nr_cpus)
+{
+	make(&idle_shard_summary, nr_cpus);
+}
+
+static void setup_shard_count(uint32_t nr_cpus)
+{
+	make(&idle_shard_count, nr_cpus);
+}
+
+/* CPU 0 is in the set, and the flags are up. */
+static void setup_in(uint32_t nr_cpus)
+{
+	make(&idle_shard, nr_cpus);
+	ops->enter(set, 0);
+}
+
+/* Linux writes the flag whatever it is: that alone orders it behind the load. */
+static void setup_in_stock(uint32_t nr_cpus)
+{
+	make(&idle_stock, nr_cpus);
+	ops->enter(set, 0);
+}
+
+static bool walk_finds(u32 cpu)
+{
+	s64 n = ops->walk(set, 2, -1);
+
+	while (n >= 0 && n != (s64)cpu)
+		n = ops->walk(set, 2, n);
+	return n == (s64)cpu;
+}
+
+static void come_and_go(void)
+{
+	ops->enter(set, 1);
+	ops->exit(set, 1);
+}
+
+static void told(uint32_t cpu)
+{
+	if (!cpu) {
+		ops->enter(set, 0);
+		explore_ghost_set(TOLD, 1);
+	} else if (cpu == last) {
+		bool known = explore_ghost_get(TOLD);
+
+		explore_check(!known || ops->any(set, 2), "a CPU had entered, any() said no");
+		explore_check(!known || walk_finds(0), "a CPU had entered, the walk left it out");
+	} else {
+		come_and_go();
+	}
+}
+
+/* The balancer of a flag; results: what it saw. */
+static void enter_and_clear(uint32_t cpu)
+{
+	if (!cpu) {
+		ops->enter(set, 0);
+	} else if (cpu == last) {
+		WRITE_ONCE(set->nohz->needs_update, 0);
+		smp_mb();
+		explore_result(0, walk_finds(0));
+	} else {
+		come_and_go();
+	}
+}
+
+static void check_enter(uint32_t nr_cpus)
+{
+	explore_check(explore_result_of(0) || READ_ONCE(set->nohz->needs_update),
+		      "the walk left a new CPU out, and the flag is down");
+}
+
+static void stay(void)
+{
+	WRITE_ONCE(*load, 1);
+	ops->stay(set);
+}
+
+static void stay_without_barrier(void)
+{
+	WRITE_ONCE(*load, 1);
+	if (!READ_ONCE(set->nohz->has_blocked))
+		WRITE_ONCE(set->nohz->has_blocked, 1);
+}
+
+static port_always_inline void stay_and_clear(uint32_t cpu, void (*go_idle)(void))
+{
+	if (!cpu) {
+		go_idle();
+	} else if (cpu == last) {
+		WRITE_ONCE(set->nohz->has_blocked, 0);
+		smp_mb();
+		explore_result(0, READ_ONCE(*load));
+	} else {
+		go_idle();
+	}
+}
+
+static void stay_right(uint32_t cpu)
+{
+	stay_and_clear(cpu, stay);
+}
+
+static void stay_wrong(uint32_t cpu)
+{
+	stay_and_clear(cpu, stay_without_barrier);
+}
+
+static void check_stay(uint32_t nr_cpus)
+{
+	explore_check(explore_result_of(0) || READ_ONCE(set->nohz->has_blocked),
+		      "the balancer saw no load, and the flag is down");
+}
+
+/* All ask in one jiffy, having read the same next_balance. */
+static void ask(uint32_t cpu)
+{
+	explore_result(cpu, ops->claim_balance(set, 5, 0));
+	explore_result(4 + cpu, ops->claim_flags(set, 5));
+}
+
+static void check_ask(uint32_t nr_cpus)
+{
+	uint64_t balance = 0, flags = 0;
+
+	for (uint32_t i = 0; i < nr_cpus; i++) {
+		balance += explore_result_of(i);
+		flags += explore_result_of(4 + i);
+	}
+	explore_check(balance == 1, "%d CPUs ask for a balance in one jiffy", (int)balance);
+	explore_check(flags == 1, "%d CPUs ask because of the flags in one jiffy", (int)flags);
+}
+
+#define CASE(what, says, set_up, runs, last_check)                                         \
+	{                                                                                  \
+		.name = what, .title = says, .kind = "core", .min_cpus = 2, .max_cpus = 3, \
+		.setup = set_up, .body = runs, .check = last_check                         \
+	}
+
+const struct explore_case explore_idle_cases[] = {
+	CASE("idle-told-stock", "who entered Linux's idle set is found", setup_stock, told, NULL),
+	CASE("idle-told", "who entered our idle set is found", setup_shard, told, NULL),
+	CASE("idle-told-summary", "the same with a summary", setup_shard_summary, told, NULL),
+	CASE("idle-told-count", "the same with a sharded counter", setup_shard_count, told, NULL),
+	CASE("idle-enter-stock", "Linux's idle set: no new CPU is forgotten", setup_stock,
+	     enter_and_clear, check_enter),
+	CASE("idle-enter", "our idle set: no new CPU is forgotten", setup_shard, enter_and_clear,
+	     check_enter),
+	CASE("idle-stay-stock", "Linux's idle set: no decaying load is forgotten", setup_in_stock,
+	     stay_right, check_stay),
+	CASE("idle-stay", "our idle set: no decaying load is forgotten", setup_in, stay_right,
+	     check_stay),
+	CASE("idle-ask", "one CPU a jiffy asks for a balancer", setup_shard, ask, check_ask),
+	{ .name = "planted-idle-stay",
+	  .title = "planted: the flag is read without a barrier behind the load",
+	  .kind = "planted",
+	  .min_cpus = 2,
+	  .max_cpus = 3,
+	  .setup = setup_in,
+	  .body = stay_wrong,
+	  .check = check_stay },
+	{ 0 },
+};

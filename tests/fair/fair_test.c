@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * The scheduler on the toy machine, with every layout of the idle set: plays with a known end, then
+ * storms, then layouts with a bug, which the checker must find.
+ */
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cases.h"
+#include "model.h"
+#include "toy.h"
+
+typedef void (*play)(const struct model *model, const struct idle_ops *ops);
+
+static const play plays[] = { idle_cpus_enter_the_set,
+			      busy_cpus_leave_it,
+			      tasks_share_a_cpu,
+			      new_tasks_spread,
+			      messages_arrive,
+			      balancer_empties_an_overloaded_cache,
+			      who_runs_out_of_tasks_takes_one };
+
+static struct storm_result one_storm(const struct idle_ops *ops, u32 threads, u64 us, u64 seed)
+{
+	struct storm_result r;
+
+	toy_begin("", seed);
+	r = storm(toy_model(), ops, threads, us);
+	toy_end();
+	return r;
+}
+
+static void storms(const struct idle_ops *ops)
+{
+	for (u32 seed = 0; seed < 8; seed++) {
+		struct storm_result r = one_storm(ops, 8 + 8 * (seed % 4), 20000, seed);
+
+		CHECK(r.checks > 50);
+		CHECK(r.stats.wakeups > 500);
+		CHECK(r.stats.enters > 20);
+		CHECK(r.stats.exits > 10);
+		CHECK(r.stats.balances > 10);
+		CHECK(r.stats.walked > r.stats.balances);
+	}
+}
+
+static void repeats(const struct idle_ops *ops)
+{
+	struct storm_result a = one_storm(ops, 24, 5000, 7), b = one_storm(ops, 24, 5000, 7);
+
+	CHECK(!memcmp(&a, &b, sizeof(a)));
+	CHECK(one_storm(ops, 24, 5000, 8).hash != a.hash);
+}
+
+static void all(const struct idle_ops *ops)
+{
+	for (u32 i = 0; i < sizeof(plays) / sizeof(*plays); i++) {
+		toy_begin("", 1);
+		plays[i](toy_model(), ops);
+		toy_end();
+	}
+	storms(ops);
+	repeats(ops);
+}
+
+/* In a process of its own, which the checker ends. */
+static void is_found(const struct idle_ops *ops)
+{
+	pid_t child = fork();
+	int status;
+
+	CHECK(child >= 0);
+	if (!child) {
+		CHECK(freopen("/dev/null", "w", stderr));
+		one_storm(ops, 16, 20000, 1);
+		_exit(0);
+	}
+	CHECK(waitpid(child, &status, 0) == child);
+	if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGABRT) {
+		fprintf(stderr, "the checker did not find the bug in '%s'\n", ops->name);
+		exit(1);
+	}
+}
+
+int main(void)
+{
+	for (const struct idle_ops *const *ops = idle_layouts; *ops; ops++)
+		all(*ops);
+	for (const struct idle_ops *const *ops = planted; *ops; ops++)
+		is_found(*ops);
+	return 0;
+}

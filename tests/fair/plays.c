@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Small plays: each thread follows its lines, notes when and where it was at some of them, and
+ * the notes are what the fair class must have done. The checker is on. All times are far enough
+ * apart for the costs of the toy and of any layout, some 20 us with cold caches.
+ *
+ * The toy's tick comes every 100 us, its CPU = 8 * thread + core, an LLC has two cores.
+ */
+#include "cases.h"
+
+#include <string.h>
+
+#include "model.h"
+#include "sim.h"
+#include "toy.h"
+
+#define US     1000000ull
+#define ACTORS 24
+
+enum what { COMPUTE, UNTIL, FORK, SEND, RECEIVE, AGAIN, NOTE, STOP };
+
+struct line {
+	enum what what;
+	u64 n; /* COMPUTE: us; UNTIL: us, sleep; FORK: actor; SEND: channel; AGAIN: lines back */
+	u64 times; /* AGAIN */
+};
+
+struct note {
+	u64 us;
+	u32 cpu, times;
+};
+
+struct play;
+
+struct actor {
+	struct play *play;
+	const struct line *script;
+	u32 at;
+	u64 again;
+	struct fair_thread *thread;
+	struct note note;
+};
+
+struct play {
+	struct fair *fair;
+	struct actor actor[ACTORS];
+	u32 n;
+	struct fair_channel *channel[ACTORS];
+	struct fair_stats stats;
+	u32 in_set; /* at the end */
+};
+
+static void look_at_set(struct play *p, struct fair_cpu *me)
+{
+	p->stats = fair_stats(me);
+	p->in_set = (u32)(p->stats.enters - p->stats.exits);
+}
+
+static void follow(struct fair_cpu *me, struct fair_thread *t)
+{
+	struct actor *a = t->arg;
+	const struct line *l = &a->script[a->at];
+	struct play *p = a->play;
+
+	t->left = 1;
+	switch (l->what) {
+	case COMPUTE:
+		t->left = l->n * US;
+		break;
+	case UNTIL:
+		if (sim_now() < l->n * US) {
+			t->left = 0;
+			fair_sleep_until(me, l->n * US);
+		}
+		break;
+	case FORK:
+		fair_fork(me, p->actor[l->n].thread);
+		break;
+	case SEND:
+	case RECEIVE:
+		if (l->what == SEND ? fair_send(me, p->channel[l->n])
+				    : fair_receive(me, p->channel[l->n]))
+			break;
+		t->left = 0;
+		return; /* the same line again */
+	case AGAIN:
+		if (++a->again <= l->times)
+			a->at -= (u32)l->n + 1;
+		break;
+	case NOTE:
+		a->note.us = sim_now() / US;
+		a->note.cpu = fair_task_cpu(t);
+		a->note.times++;
+		break;
+	case STOP:
+		look_at_set(p, me);
+		fair_stop(me);
+		t->left = 0;
+		fair_exit(me);
+		return;
+	}
+	a->at++;
+}
+
+static void open_play(struct play *p, const struct model *model, const struct idle_ops *ops)
+{
+	memset(p, 0, sizeof(*p));
+	p->fair = fair_create(model, ops, &toy_costs, 0);
+	CHECK(p->fair);
+	fair_check(p->fair);
+}
+
+static u32 add(struct play *p, const struct line *script)
+{
+	struct actor *a = &p->actor[p->n];
+
+	a->play = p;
+	a->script = script;
+	a->thread = fair_thread_new(p->fair, follow, a);
+	return p->n++;
+}
+
+/* Actor 0 is there from the start. */
+static void perform(struct play *p)
+{
+	fair_run(p->fair, p->actor[0].thread);
+	CHECK(fair_checks_made(p->fair) > 0);
+}
+
+static void close_play(struct play *p)
+{
+	for (u32 i = 0; i < ACTORS; i++)
+		if (p->channel[i])
+			fair_channel_free(p->channel[i]);
+	fair_free(p->fair);
+}
+
+void idle_cpus_enter_the_set(const struct model *model, const struct idle_ops *ops)
+{
+	static const struct line lone[] = { { COMPUTE, 3000, 0 }, { STOP, 0, 0 } };
+	struct play p;
+
+	open_play(&p, model, ops);
+	add(&p, lone);
+	perform(&p);
+	CHECK_EQ(p.stats.enters, 15);
+	CHECK_EQ(p.in_set, 15);
+	close_play(&p);
+}
+
+/* 15 tasks on the other CPUs, each for longer than a tick. */
+void busy_cpus_leave_it(const struct model *model, const struct idle_ops *ops)
+{
+	static const struct line boss[] = {
+		{ UNTIL, 3000, 0 },  { FORK, 1, 0 },  { FORK, 2, 0 },  { FORK, 3, 0 },
+		{ FORK, 4, 0 },	     { FORK, 5, 0 },  { FORK, 6, 0 },  { FORK, 7, 0 },
+		{ FORK, 8, 0 },	     { FORK, 9, 0 },  { FORK, 10, 0 }, { FORK, 11, 0 },
+		{ FORK, 12, 0 },     { FORK, 13, 0 }, { FORK, 14, 0 }, { FORK, 15, 0 },
+		{ COMPUTE, 500, 0 }, { STOP, 0, 0 }
+	};
+	static const struct line hog[] = { { COMPUTE, 5000, 0 }, { NOTE, 0, 0 } };
+	struct play p;
+
+	open_play(&p, model, ops);
+	add(&p, boss);
+	for (u32 i = 1; i < 16; i++)
+		add(&p, hog);
+	perform(&p);
+	CHECK_EQ(p.in_set, 0);
+	CHECK(p.stats.exits >= 15);
+	for (u32 i = 1; i < 16; i++)
+		CHECK_EQ(p.actor[i].note.times, 0);
+	close_play(&p);
+}
+
+/* 32 tasks for 16 CPUs (and the boss): two share each, in slices, and end at about the same time. */
+void tasks_share_a_cpu(const struct model *model, const struct idle_ops *ops)
+{
+	static const struct line boss[] = { { FORK, 1, 0 },  { FORK, 2, 0 },	  { FORK, 3, 0 },
+					    { FORK, 4, 0 },  { FORK, 5, 0 },	  { FORK, 6, 0 },
+					    { FORK, 7, 0 },  { FORK, 8, 0 },	  { FORK, 9, 0 },
+					    { FORK, 10, 0 }, { FORK, 11, 0 },	  { FORK, 12, 0 },
+					    { FORK, 13, 0 }, { FORK, 14, 0 },	  { FORK, 15, 0 },
+					    { FORK, 16, 0 }, { FORK, 17, 0 },	  { FORK, 18, 0 },
+					    { FORK, 19, 0 }, { FORK, 20, 0 },	  { FORK, 21, 0 },
+					    { FORK, 22, 0 }, { UNTIL, 20000, 0 }, { STOP, 0, 0 } };
+	static const struct line hog[] = { { COMPUTE, 4000, 0 },
+					   { NOTE, 0, 0 },
+					   { UNTIL, 1000000, 0 } };
+	u64 sum = 0;
+	struct play p;
+
+	open_play(&p, model, ops);
+	add(&p, boss);
+	for (u32 i = 1; i < 23; i++)
+		add(&p, hog);
+	perform(&p);
+	for (u32 i = 1; i < 23; i++) {
+		CHECK_EQ(p.actor[i].note.times, 1);
+		/* Not all by itself; not after two others. */
+		CHECK(p.actor[i].note.us >= 4000);
+		CHECK(p.actor[i].note.us <= 9500);
+		sum += p.actor[i].note.us;
+	}
+	/* 22 x 4 ms on 16 CPUs that all work until the last ones end. */
+	CHECK(sum / 22 < 8000);
+	close_play(&p);
+}
+
+/* Four tasks on an idle machine: one in each LLC (but the boss's), on cores of their own. */
+void new_tasks_spread(const struct model *model, const struct idle_ops *ops)
+{
+	static const struct line boss[] = { { FORK, 1, 0 }, { FORK, 2, 0 },	 { FORK, 3, 0 },
+					    { FORK, 4, 0 }, { COMPUTE, 300, 0 }, { STOP, 0, 0 } };
+	static const struct line hog[] = { { NOTE, 0, 0 }, { COMPUTE, 5000, 0 } };
+	u32 llcs = 0, cores = 0;
+	struct play p;
+
+	open_play(&p, model, ops);
+	add(&p, boss);
+	for (u32 i = 1; i < 5; i++)
+		add(&p, hog);
+	perform(&p);
+	for (u32 i = 1; i < 5; i++) {
+		CHECK_EQ(p.actor[i].note.times, 1);
+		cores |= 1u << p.actor[i].note.cpu % 8;
+		llcs |= 1u << p.actor[i].note.cpu % 8 / 2;
+	}
+	CHECK_EQ(__builtin_popcount(cores | 1), 5); /* the boss is on core 0 */
+	CHECK_EQ(__builtin_popcount(llcs), 4);
+	close_play(&p);
+}
+
+/* More messages than the channel holds, from two senders: each arrives once. */
+void messages_arrive(const struct model *model, const struct idle_ops *ops)
+{
+	static const struct line boss[] = {
+		{ FORK, 1, 0 }, { FORK, 2, 0 }, { FORK, 3, 0 }, { UNTIL, 20000, 0 }, { STOP, 0, 0 }
+	};
+	static const struct line sender[] = {
+		{ SEND, 0, 0 }, { AGAIN, 1, 99 }, { NOTE, 0, 0 }, { UNTIL, 1000000, 0 }
+	};
+	static const struct line receiver[] = { { RECEIVE, 0, 0 }, { AGAIN, 1, 199 },
+						{ NOTE, 0, 0 },	   { UNTIL, 500, 0 },
+						{ RECEIVE, 0, 0 }, { NOTE, 0, 0 } };
+	struct play p;
+
+	open_play(&p, model, ops);
+	p.channel[0] = fair_channel_new(p.fair, 0, 8, 2);
+	add(&p, boss);
+	add(&p, receiver);
+	add(&p, sender);
+	add(&p, sender);
+	perform(&p);
+	CHECK_EQ(p.actor[2].note.times, 1);
+	CHECK_EQ(p.actor[3].note.times, 1);
+	CHECK_EQ(p.actor[1].note.times, 1); /* 200, and no 201st */
+	close_play(&p);
+}
+
+/*
+ * One sender wakes ten receivers, one after the other and alone on its CPU, so that all come to its
+ * LLC, which has four CPUs. They compute; the other 12 CPUs have no tick. Nobody runs out of
+ * tasks, so that only a balancer can help: all end when two rounds would have.
+ */
+void balancer_empties_an_overloaded_cache(const struct model *model, const struct idle_ops *ops)
+{
+	static const struct line sender[] = {
+		{ FORK, 1, 0 },	 { FORK, 2, 0 },	{ FORK, 3, 0 },	    { FORK, 4, 0 },
+		{ FORK, 5, 0 },	 { FORK, 6, 0 },	{ FORK, 7, 0 },	    { FORK, 8, 0 },
+		{ FORK, 9, 0 },	 { FORK, 10, 0 },	{ UNTIL, 5000, 0 }, { SEND, 1, 0 },
+		{ SEND, 2, 0 },	 { SEND, 3, 0 },	{ SEND, 4, 0 },	    { SEND, 5, 0 },
+		{ SEND, 6, 0 },	 { SEND, 7, 0 },	{ SEND, 8, 0 },	    { SEND, 9, 0 },
+		{ SEND, 10, 0 }, { COMPUTE, 20000, 0 }, { STOP, 0, 0 }
+	};
+	static struct line receiver[10][5];
+	struct play p;
+
+	open_play(&p, model, ops);
+	add(&p, sender);
+	for (u64 i = 0; i < 10; i++) {
+		const struct line lines[5] = { { RECEIVE, i + 1, 0 },
+					       { COMPUTE, 5000, 0 },
+					       { NOTE, 0, 0 },
+					       { UNTIL, 1000000, 0 } };
+
+		memcpy(receiver[i], lines, sizeof(lines));
+		p.channel[i + 1] = fair_channel_new(p.fair, 0, 8, 1);
+		add(&p, receiver[i]);
+	}
+	perform(&p);
+	CHECK(p.stats.idle_pulls > 0);
+	CHECK(p.stats.balances > 0);
+	for (u32 i = 1; i < 11; i++) {
+		CHECK_EQ(p.actor[i].note.times, 1);
+		CHECK(p.actor[i].note.us < 5000 + 2 * 5000 + 2000);
+	}
+	close_play(&p);
+}
+
+/* 16 CPUs, 17 short tasks and 6 long ones: whoever is done takes a waiting one at once. */
+void who_runs_out_of_tasks_takes_one(const struct model *model, const struct idle_ops *ops)
+{
+	static const struct line boss[] = { { FORK, 1, 0 },  { FORK, 2, 0 },	   { FORK, 3, 0 },
+					    { FORK, 4, 0 },  { FORK, 5, 0 },	   { FORK, 6, 0 },
+					    { FORK, 7, 0 },  { FORK, 8, 0 },	   { FORK, 9, 0 },
+					    { FORK, 10, 0 }, { FORK, 11, 0 },	   { FORK, 12, 0 },
+					    { FORK, 13, 0 }, { FORK, 14, 0 },	   { FORK, 15, 0 },
+					    { FORK, 16, 0 }, { FORK, 17, 0 },	   { FORK, 18, 0 },
+					    { FORK, 19, 0 }, { FORK, 20, 0 },	   { FORK, 21, 0 },
+					    { FORK, 22, 0 }, { COMPUTE, 6000, 0 }, { STOP, 0, 0 } };
+	static const struct line brief[] = { { COMPUTE, 400, 0 }, { UNTIL, 1000000, 0 } };
+	static const struct line lasting[] = { { COMPUTE, 2000, 0 },
+					       { NOTE, 0, 0 },
+					       { UNTIL, 1000000, 0 } };
+	struct play p;
+
+	open_play(&p, model, ops);
+	add(&p, boss);
+	for (u32 i = 1; i < 23; i++)
+		add(&p, i < 17 ? lasting : brief);
+	perform(&p);
+	CHECK(p.stats.newidle_pulls > 0);
+	for (u32 i = 1; i < 17; i++) {
+		CHECK_EQ(p.actor[i].note.times, 1);
+		CHECK(p.actor[i].note.us < 5500);
+	}
+	close_play(&p);
+}

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Every layout of the idle set against an array: who is in it, and in what order it is searched.
+ * The order is written down once more here, as a list of all CPUs and a place in it to begin at.
+ */
+#include "../rd/machines.h"
+#include "idle/idle_set.h"
+
+struct model {
+	struct rd_machine machine;
+	const struct idle_ops *ops;
+	struct idle_set *set;
+	u64 random;
+	bool in[TEST_MAX_CPUS];
+	u32 nr_in;
+	u32 order[TEST_MAX_CPUS], n; /* all possible CPUs */
+};
+
+static bool is(const struct model *m, const char *name)
+{
+	return !strcmp(m->ops->name, name);
+}
+
+static s32 group_of(const struct model *m, u32 cpu)
+{
+	const struct shard_cpu *c = &m->machine.topo.cpu[cpu];
+
+	return is(m, "node") ? c->node : c->llc;
+}
+
+/* CPU numbers, group by group, in order of the groups' first CPUs. */
+static void order_by_group(struct model *m)
+{
+	for (u32 first = 0; first < m->machine.topo.nr_cpus; first++) {
+		bool known = !rd_machine_has(&m->machine, first);
+
+		for (u32 i = 0; i < m->n && !known; i++)
+			known = group_of(m, m->order[i]) == group_of(m, first);
+		for (u32 cpu = first; cpu < m->machine.topo.nr_cpus && !known; cpu++)
+			if (rd_machine_has(&m->machine, cpu) &&
+			    group_of(m, cpu) == group_of(m, first))
+				m->order[m->n++] = cpu;
+	}
+}
+
+static void make_order(struct model *m)
+{
+	const struct shard_plan *plan = m->machine.plan;
+
+	m->n = 0;
+	if (is(m, "node") || is(m, "llc")) {
+		order_by_group(m);
+	} else if (is(m, "stock") || is(m, "no-count")) {
+		for (u32 cpu = 0; cpu < plan->nr_cpus; cpu++)
+			if (rd_machine_has(&m->machine, cpu))
+				m->order[m->n++] = cpu;
+	} else {
+		for (u32 idx = 0; idx < plan->nr_possible; idx++)
+			m->order[m->n++] = plan->idx_to_cpu[idx];
+	}
+	CHECK_EQ(m->n, plan->nr_possible);
+}
+
+static u32 place_of(const struct model *m, u32 cpu)
+{
+	u32 i = 0;
+
+	while (m->order[i] != cpu)
+		i++;
+	return i;
+}
+
+/* The next CPU number that is possible. */
+static u32 next_number(const struct model *m, u32 cpu)
+{
+	do
+		cpu = cpu + 1 < m->machine.topo.nr_cpus ? cpu + 1 : 0;
+	while (!rd_machine_has(&m->machine, cpu));
+	return cpu;
+}
+
+static u32 start_of_walk(const struct model *m, u32 me)
+{
+	if (is(m, "sbm-first"))
+		return 0;
+	if (is(m, "sbm-wrap"))
+		return place_of(m, next_number(m, me));
+	return place_of(m, me) + 1;
+}
+
+static u32 start_of_pick(const struct model *m, u32 me)
+{
+	return !strncmp(m->ops->name, "shard", 5) ? place_of(m, me) + 1 : 0;
+}
+
+static void check_order(const struct model *m, u32 me, u32 start,
+			s64 (*next)(const struct idle_set *, u32, s64))
+{
+	s64 cpu = next(m->set, me, -1);
+
+	for (u32 i = 0; i < m->n; i++) {
+		u32 expect = m->order[(start + i) % m->n];
+
+		if (!m->in[expect])
+			continue;
+		CHECK_EQ(cpu, expect);
+		cpu = next(m->set, me, cpu);
+	}
+	CHECK_EQ(cpu, -1);
+}
+
+static void check(const struct model *m, u32 me)
+{
+	bool asks = !is(m, "sbm-first") && !is(m, "sbm-wrap");
+
+	for (u32 cpu = 0; cpu < m->machine.topo.nr_cpus; cpu++)
+		if (rd_machine_has(&m->machine, cpu))
+			CHECK_EQ(m->ops->test(m->set, cpu), m->in[cpu]);
+	CHECK_EQ(m->ops->any(m->set, me), m->nr_in || !asks);
+	check_order(m, me, start_of_walk(m, me), m->ops->walk);
+	check_order(m, me, start_of_pick(m, me), m->ops->pick);
+	if (is(m, "stock"))
+		CHECK_EQ(m->set->nohz->nr_cpus, m->nr_in);
+}
+
+static void toggle(struct model *m, u32 cpu)
+{
+	struct nohz *nohz = m->set->nohz;
+
+	nohz->has_blocked = nohz->needs_update = 0;
+	if (m->in[cpu]) {
+		m->ops->stay(m->set);
+		CHECK_EQ(nohz->has_blocked, 1);
+		CHECK_EQ(nohz->needs_update, 0);
+		m->ops->exit(m->set, cpu);
+		m->nr_in--;
+	} else {
+		m->ops->enter(m->set, cpu);
+		CHECK_EQ(nohz->has_blocked, 1);
+		CHECK_EQ(nohz->needs_update, 1);
+		m->nr_in++;
+	}
+	m->in[cpu] = !m->in[cpu];
+}
+
+/* Now filling, now emptying, so that full, sparse and empty sets all occur. */
+static void step(struct model *m, bool fill)
+{
+	u32 n = 1 + test_below(&m->random, m->n / 2 + 1);
+
+	for (u32 i = 0; i < n; i++) {
+		u32 cpu = rd_machine_any(&m->machine, &m->random);
+
+		if (m->in[cpu] != fill || !test_below(&m->random, 8))
+			toggle(m, cpu);
+	}
+	check(m, rd_machine_any(&m->machine, &m->random));
+}
+
+static void empty(struct model *m)
+{
+	for (u32 cpu = 0; cpu < m->machine.topo.nr_cpus; cpu++)
+		if (m->in[cpu])
+			toggle(m, cpu);
+	check(m, m->order[0]);
+}
+
+/* One CPU a jiffy; the next jiffy again; not one that read an old next_balance. */
+static void claims(const struct idle_ops *ops, struct idle_set *s)
+{
+	for (u64 now = 100; ops->claim_balance && now < 103; now++) {
+		u64 due = READ_ONCE(s->nohz->next_balance);
+
+		CHECK(due <= now);
+		CHECK(ops->claim_balance(s, now, due));
+		CHECK_EQ(s->nohz->next_balance, now + 1);
+		CHECK(!ops->claim_balance(s, now, due));
+		CHECK(ops->claim_flags(s, now));
+		CHECK(!ops->claim_flags(s, now));
+	}
+}
+
+static void run(const struct idle_ops *ops, const struct shape *shape, u64 seed)
+{
+	static struct model m;
+	size_t before;
+
+	memset(&m, 0, sizeof(m));
+	m.ops = ops;
+	m.random = seed;
+	rd_machine_make(&m.machine, shape);
+	make_order(&m);
+	before = test_bytes_allocated();
+	m.set = ops->create(&m.machine.topo, m.machine.plan);
+	CHECK(m.set != NULL);
+	CHECK(ops->bytes(m.set) >= (m.machine.plan->nr_possible + 7) / 8);
+	for (test_state.step = 0; test_state.step < 40; test_state.step++) {
+		step(&m, test_state.step / 5 % 2 == 0);
+		if (test_state.step % 13 == 12)
+			empty(&m);
+	}
+	claims(ops, m.set);
+	ops->destroy(m.set);
+	CHECK_EQ(test_bytes_allocated(), before);
+	rd_machine_free(&m.machine);
+}
+
+/* Memory runs out at each allocation in turn: nothing is left behind. */
+static void short_of_memory(const struct idle_ops *ops)
+{
+	struct rd_machine machine;
+	struct idle_set *s = NULL;
+	size_t before;
+	u32 n = 0;
+
+	rd_machine_make(&machine, &rd_shapes[4]);
+	before = test_bytes_allocated();
+	while (!s) {
+		test_fail_alloc(++n);
+		s = ops->create(&machine.topo, machine.plan);
+		test_fail_alloc(0);
+		if (!s)
+			CHECK_EQ(test_bytes_allocated(), before);
+	}
+	CHECK(n > 2);
+	ops->destroy(s);
+	ops->destroy(NULL);
+	CHECK_EQ(test_bytes_allocated(), before);
+	rd_machine_free(&machine);
+}
+
+int main(int argc, char **argv)
+{
+	u64 seed = test_seed(argc, argv);
+
+	for (u32 i = 0; idle_layouts[i]; i++) {
+		test_state.name = idle_layouts[i]->name;
+		for (u32 s = 0; s < nr_rd_shapes; s++) {
+			test_state.seed = seed + s;
+			run(idle_layouts[i], &rd_shapes[s], test_state.seed);
+		}
+		test_state.seed = 0;
+		short_of_memory(idle_layouts[i]);
+		test_state.passed++;
+	}
+	return test_done();
+}
