@@ -10,7 +10,6 @@ init_rootdomain() of the base, and the *_alloc() functions of core/.
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +23,6 @@ from schedshard.kernel.tools import call, require
 STRUCTS = (
     "root_domain",
     "cpupri",
-    "cpupri_vec",
     "cpudl_item",
     "bytemap",
     "overload",
@@ -32,21 +30,11 @@ STRUCTS = (
     "rt_walks",
     "rt_walk",
 )
-_HEAD = re.compile(r"^struct (\w+) \{")
-_SIZE = re.compile(r"/\* size: (\d+), cachelines: (\d+)")
 _CACHES = (8, 16, 32, 64, 96, 128, 192, 256, 512, 1024, 2048, 4096, 8192)
 _PAGE = 4096
 _LINE = 64
 _PRIORITIES = 101  # struct cpupri of the base has a mask for each
 _SUMMARY_SHARDS = 32
-
-
-@dataclass(frozen=True)
-class Struct:
-    """A structure of a build."""
-
-    size: int
-    lines: int
 
 
 @dataclass(frozen=True)
@@ -72,24 +60,20 @@ class Row:
     bytes: int
 
 
-def parse_pahole(text: str) -> dict[str, Struct]:
-    """Sizes of the structures that pahole printed; nested ones are not told apart by it."""
-    found: dict[str, Struct] = {}
-    name = ""
+def parse_pahole(text: str) -> dict[str, int]:
+    """Sizes of our structures in the list of all, one "name, size, holes" a line."""
+    found: dict[str, int] = {}
     for line in text.splitlines():
-        if match := _HEAD.match(line):
-            name = match[1]
-        elif name and (match := _SIZE.search(line)) and line.startswith("\t/*"):
-            found[name] = Struct(int(match[1]), int(match[2]))
-            name = ""
+        name, _, rest = line.partition("\t")
+        if name in STRUCTS:
+            found[name] = int(rest.partition("\t")[0])
     return found
 
 
-def read_structs(vmlinux: Path) -> dict[str, Struct]:
-    """The structures in a build's debugging types."""
+def read_structs(vmlinux: Path) -> dict[str, int]:
+    """The structures in a build's debugging types, in bytes."""
     require("pahole")
-    argv = ["pahole", "-C", ",".join(STRUCTS), str(vmlinux)]
-    said = call(argv, what=f"reading the types of {vmlinux}")
+    said = call(["pahole", "--sizes", vmlinux], what=f"reading the types of {vmlinux}")
     found = parse_pahole(said.decode("utf-8", "replace"))
     if "root_domain" not in found:
         raise UserError(f"{vmlinux} has no struct root_domain: was it built with DEBUG_INFO?")
@@ -132,34 +116,34 @@ def cpumask(cpus: int) -> int:
     return kmalloc(-(-cpus // 64) * 8)
 
 
-def _bytemap(structs: Mapping[str, Struct], plan: Shards) -> int:
-    head = structs["bytemap"].size + 8 * plan.cpus + 8 * plan.shards
+def _bytemap(structs: Mapping[str, int], plan: Shards) -> int:
+    head = structs["bytemap"] + 8 * plan.cpus + 8 * plan.shards
     return lines_alloc(head) + sum(lines_alloc(_LINE * count) for count in plan.nodes)
 
 
-def _overload(structs: Mapping[str, Struct], plan: Shards) -> int:
+def _overload(structs: Mapping[str, int], plan: Shards) -> int:
     words = -(-plan.shards // _SUMMARY_SHARDS)
-    summary = lines_alloc(structs["shard_summary"].size + 8 * words) if plan.shards > 1 else 0
-    return lines_alloc(structs["overload"].size) + _bytemap(structs, plan) + summary
+    summary = lines_alloc(structs["shard_summary"] + 8 * words) if plan.shards > 1 else 0
+    return lines_alloc(structs["overload"]) + _bytemap(structs, plan) + summary
 
 
-def _walks(structs: Mapping[str, Struct], plan: Shards) -> int:
-    table = lines_alloc(structs["rt_walks"].size + 8 * (plan.shards + 1))
-    return table + (plan.shards + 1) * lines_alloc(structs["rt_walk"].size)
+def _walks(structs: Mapping[str, int], plan: Shards) -> int:
+    table = lines_alloc(structs["rt_walks"] + 8 * (plan.shards + 1))
+    return table + (plan.shards + 1) * lines_alloc(structs["rt_walk"])
 
 
-def _deadline_heap(structs: Mapping[str, Struct], plan: Shards) -> int:
-    return kmalloc(plan.cpus * structs["cpudl_item"].size) + cpumask(plan.cpus)
+def _deadline_heap(structs: Mapping[str, int], plan: Shards) -> int:
+    return kmalloc(plan.cpus * structs["cpudl_item"]) + cpumask(plan.cpus)
 
 
-def rows_of(structs: Mapping[str, Struct], plan: Shards) -> list[Row]:
+def rows_of(structs: Mapping[str, int], plan: Shards) -> list[Row]:
     """What one root domain takes; the allocations of the base's design, or of ours."""
     mask = cpumask(plan.cpus)
     rows = [
-        Row("struct root_domain", "measured", structs["root_domain"].size),
-        Row("of it struct cpupri", "measured", structs["cpupri"].size),
+        Row("struct root_domain", "measured", structs["root_domain"]),
+        Row("of it struct cpupri", "measured", structs["cpupri"]),
     ]
-    domain = kmalloc(structs["root_domain"].size)
+    domain = kmalloc(structs["root_domain"])
     if "bytemap" in structs:
         runs = lines_alloc(8 * plan.runs + 4 * (plan.shards + 1))
         parts = {
