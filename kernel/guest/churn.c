@@ -224,8 +224,14 @@ int main(int argc, char **argv)
 	unsigned int seconds = parse_seconds("churn", argc > 1 ? argv[1] : NULL), faults;
 	struct tally hotplug = { 0 }, partitions = { 0 };
 	uint64_t end = now_ns() + seconds * 1000 * MSEC;
+	const struct sched_param above = { .sched_priority = 91 };
 	pthread_t plugger, partitioner;
 
+	/* Above the storm, or it would hardly get to do anything. */
+	if (sched_setscheduler(0, SCHED_FIFO, &above) < 0) {
+		printf("cannot become an RT task: %s\n", strerror(errno));
+		return 1;
+	}
 	moved_name = argc > 2 ? argv[2] : "rt-storm";
 	signal(SIGTERM, quit);
 	if (online_cpus(&cpus) < 0 || cpus.nr < 2) {

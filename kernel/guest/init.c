@@ -170,6 +170,24 @@ static struct check read_check(void)
 	return check;
 }
 
+/* From now on the kernel checks by itself, ten times a second and at every update. */
+static void start_checks(void)
+{
+	if (access(CHECK, W_OK) == 0 && write_text(CHECK, "1") < 0)
+		say("# no checks: %s", strerror(errno));
+}
+
+/* What the check found, all of it: only the first of each kind is in the kernel's log. */
+static void report_check(const struct test *test)
+{
+	char text[4096], *state = NULL;
+
+	if (read_text(CHECK, text, sizeof(text)) <= 0)
+		return;
+	for (char *line = strtok_r(text, "\n", &state); line; line = strtok_r(NULL, "\n", &state))
+		say("# %s: check: %s", test->name, line);
+}
+
 /* Pass on whole lines of a test's output; what is left of the last one stays in the buffer. */
 static size_t pass_on(const char *name, char *text, size_t used, bool all)
 {
@@ -320,8 +338,10 @@ static void run_test(const struct test *test, unsigned int number)
 	if (after.there) {
 		say("# check errors %llu checks %llu", after.errors - before.errors,
 		    after.checks - before.checks);
-		if (after.errors != before.errors && status == 0)
-			status = 0x100;
+		if (after.errors != before.errors) {
+			report_check(test);
+			status = status == 0 ? 0x100 : status;
+		}
 	}
 	say("# time %s %llu ms", test->name, (unsigned long long)((now_ns() - start) / 1000000));
 	report_result(test, number, status);
@@ -363,6 +383,7 @@ int main(void)
 
 	prepare();
 	report_machine();
+	start_checks();
 	if (read_text("/etc/plan", plan, sizeof(plan)) >= 0)
 		nr = read_plan(plan, tests);
 	say("KTAP version 1");

@@ -15,7 +15,8 @@ from schedshard.errors import UserError
 from schedshard.kernel import boot as boot_module
 from schedshard.kernel.boot import BootRequest, Ending, Step, boot, plan_text, qemu_argv
 from schedshard.kernel.cpio import Entry, archive, character_device, link, plain
-from schedshard.kernel.initramfs import Initramfs, libraries
+from schedshard.kernel.guest import build_guest, host_tsc_khz
+from schedshard.kernel.initramfs import Initramfs, libraries, make_initramfs
 from schedshard.kernel.layout import Layout
 from schedshard.kernel.topology import Shape
 
@@ -75,6 +76,57 @@ def test_a_plan_is_one_line_a_test() -> None:
     assert plan_text(steps) == "storm\t99\t/bin/storm.sh\t10\t1\nb\t5\t/bin/true\n"
     with pytest.raises(ValueError, match="cannot be written"):
         plan_text([Step("a", ("/bin/sh", "-c", "a\tb"), 5)])
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The guest's programs, compiled where no other test writes."""
+    if shutil.which("gcc") is None:
+        pytest.skip("no gcc here")
+    return build_guest(Layout(work=tmp_path_factory.mktemp("work")))
+
+
+def test_the_guests_programs_need_nothing_of_the_guest(programs: dict[str, Path]) -> None:
+    assert {"init", "rt-storm", "churn", "storm.sh"} <= set(programs)
+    for name in ("init", "rt-storm", "churn"):
+        assert libraries(programs[name]) == []
+
+
+@pytest.mark.parametrize("arguments", [[], ["x"], ["0"], ["5s"], ["99999999"]])
+@pytest.mark.parametrize("name", ["rt-storm", "churn"])
+def test_a_wrong_duration_is_one_line(
+    programs: dict[str, Path], name: str, arguments: list[str]
+) -> None:
+    done = subprocess.run(
+        [programs[name], *arguments], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"{name}: give the seconds to run, 1 to 86400\n"
+
+
+def test_the_clock_of_the_host_is_measured_alike_twice(tmp_path: Path) -> None:
+    layout = Layout(work=tmp_path)
+    first, second = host_tsc_khz(layout), host_tsc_khz(layout)
+    if first is None or second is None:
+        pytest.skip("the emulator has another counter on this host")
+    assert abs(first - second) < first / 1000
+
+
+def test_an_archive_is_made_once(tmp_path: Path) -> None:
+    if shutil.which("busybox") is None:
+        pytest.skip("no busybox here")
+    layout = Layout(work=tmp_path)
+    made = make_initramfs(layout, ())
+    stamp = made.path.stat().st_mtime_ns
+    assert make_initramfs(layout, ("base",)) == made
+    assert made.path.stat().st_mtime_ns == stamp
+    with made.path.open("rb") as file:
+        listed = subprocess.run(
+            ["cpio", "-t", "--quiet"], stdin=file, capture_output=True, text=True, check=True
+        )
+    names = set(listed.stdout.split())
+    assert {"init", "bin/busybox", "bin/sh", "bin/rt-storm", "bin/churn", "bin/chrt"} <= names
+    assert made.files < len(names)  # and folders
 
 
 @pytest.fixture

@@ -113,7 +113,7 @@ def test_fewer_cpus_than_planned_are_a_fault() -> None:
 @pytest.mark.parametrize(
     ("line", "kind"),
     [
-        ("WARNING: CPU: 0 PID: 211 at kernel/sched/deadline.c:265 x+0x480/0x5b0", "WARNING"),
+        ("WARNING: CPU: 0 PID: 211 at kernel/sched/rt.c:265 x+0x480/0x5b0", "WARNING"),
         ("WARNING: possible circular locking dependency detected", "lockdep"),
         ("WARNING: suspicious RCU usage", "lockdep"),
         ("WARNING: inconsistent lock state", "lockdep"),
@@ -156,6 +156,14 @@ def test_a_complaint_of_the_kernel_fails_the_test_it_came_in(line: str, kind: st
 )
 def test_what_is_no_complaint(line: str) -> None:
     assert complaint_in(line) is None
+
+
+def test_a_fault_of_linux_itself_is_shown_and_fails_nothing() -> None:
+    line = "WARNING: CPU: 0 PID: 3 at kernel/sched/deadline.c:265 inactive_task_timer+0x37c/0x450"
+    result = judged(f"{HEAD}[    5.000000] {line}\n{TAIL}", "storm")
+    assert result.passed
+    assert len(result.known) == 1
+    assert "running_bw" in result.known[0]
 
 
 def test_a_complaint_before_the_first_test_is_the_guests() -> None:

@@ -44,10 +44,10 @@ PROGRAMS: Mapping[str, Program] = {
     ),
     "stress-cyclic": Program(
         ("stress-ng",),
-        _stress("--cyclic", "0", "--cyclic-policy", "fifo", "--cyclic-prio", "90"),
+        _stress("--cyclic", "4", "--cyclic-policy", "fifo", "--cyclic-prio", "90"),
         2,
     ),
-    "stress-mutex": Program(("stress-ng",), _stress("--mutex", "0"), 2),
+    "stress-mutex": Program(("stress-ng",), _stress("--mutex", "4"), 2),
     "hackbench": Program(("rt-tests",), lambda s, _: ("/bin/hackbench.sh", str(s)), 2),
     "ffmpeg": Program(("ffmpeg",), lambda s, _: ("/bin/ffmpeg.sh", str(s)), 3),
     "redis": Program(("redis",), lambda s, _: ("/bin/redis.sh", str(s)), 1),

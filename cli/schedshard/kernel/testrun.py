@@ -49,6 +49,7 @@ class GuestResult:
     cpus: int = 0
     llcs: int = 0
     faults: list[str] = field(default_factory=list)  # that belong to no test
+    known: list[str] = field(default_factory=list)  # faults of Linux itself that showed
     kunit: dict[str, int] = field(default_factory=dict)
     kunit_failed: list[str] = field(default_factory=list)
     tests: list[Verdict] = field(default_factory=list)
@@ -96,12 +97,13 @@ def verdict(step: Step, test: Test | None, section: Section | None, ended: str) 
     """What became of one planned test."""
     if section is None:
         return Verdict(step.name, Status.UNFINISHED, f"not started: {ended}")
+    complaints = [complaint for complaint in section.complaints if not complaint.known]
     details = (section.milliseconds, section.checks, tuple(section.output))
     if test is None:
-        reason = _why(section.complaints) if section.complaints else ended
+        reason = _why(complaints) if complaints else ended
         return Verdict(step.name, Status.UNFINISHED, reason, *details)
-    if section.complaints:
-        return Verdict(step.name, Status.FAILED, _why(section.complaints), *details)
+    if complaints:
+        return Verdict(step.name, Status.FAILED, _why(complaints), *details)
     if section.check_errors:
         reason = f"the kernel's check found {section.check_errors} errors"
         return Verdict(step.name, Status.FAILED, reason, *details)
@@ -147,9 +149,10 @@ def judge(variant: str, config: str, plan: GuestPlan, booted: Booted, shown: str
         log.llcs,
         kunit=counts,
         kunit_failed=failed,
+        known=log.known,
     )
-    if log.before:
-        result.faults.append(_why(log.before))
+    if before := [complaint for complaint in log.before if not complaint.known]:
+        result.faults.append(_why(before))
     if first is None:
         result.faults.append(f"did not boot: {ended}, log {shown}")
     elif log.cpus != plan.shape.cpus:

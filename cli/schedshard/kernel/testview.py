@@ -78,6 +78,8 @@ def test_tables(results: Sequence[GuestResult]) -> RenderableType:
     parts: list[RenderableType] = []
     for machine in machines:
         parts.append(_machine_table(machine, [r for r in results if r.machine == machine]))
+    known = [f"{r.variant}, {r.machine}: known: {why}" for r in results for why in r.known]
+    parts += [Text(line, "yellow") for line in known]
     parts += [Text(line, "red") for result in results for line in faults(result)]
     return Group(*parts)
 
