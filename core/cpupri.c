@@ -210,34 +210,39 @@ static bool search_cpu(struct search *s, u32 cpu)
 /* Few CPUs: each is looked up. What was found in words before is in @found already. */
 static void search_sparse(struct search *s)
 {
-	for (u32 i = 0; i < s->cp->words; i++) {
-		u64 left = shard_mask_word(s->allowed, i, s->cp->nr_cpus), hits = 0;
+	const unsigned long *allowed = s->allowed, *active = s->active;
+	u32 words = s->cp->words, nr_cpus = s->cp->nr_cpus;
+	unsigned long *found = s->found;
+
+	for (u32 i = 0; i < words; i++) {
+		u64 left = shard_mask_word(allowed, i, nr_cpus), hits = 0;
 
 		if (left)
-			left &= READ_ONCE(s->active[i]);
+			left &= READ_ONCE(active[i]);
 		for (; left; left &= left - 1) {
 			s->lower = false;
 			if (!search_cpu(s, i * 64 + port_ctz64(left)))
 				continue;
-			if (!s->found)
+			if (!found)
 				return;
 			if (s->lower) {
-				memset(s->found, 0, i * sizeof(*s->found));
+				memset(found, 0, i * sizeof(*found));
 				hits = 0;
 			}
 			hits |= left & -left;
 		}
-		if (s->found)
-			s->found[i] = hits;
+		if (found)
+			found[i] = hits;
 	}
 }
 
 static bool is_sparse(const struct search *s)
 {
-	u32 n = 0;
+	const unsigned long *allowed = s->allowed;
+	u32 n = 0, words = s->cp->words, nr_cpus = s->cp->nr_cpus;
 
-	for (u32 i = 0; i < s->cp->words && n <= SPARSE; i++)
-		n += port_popcount64(shard_mask_word(s->allowed, i, s->cp->nr_cpus));
+	for (u32 i = 0; i < words && n <= SPARSE; i++)
+		n += port_popcount64(shard_mask_word(allowed, i, nr_cpus));
 	return n <= SPARSE;
 }
 
