@@ -20,6 +20,11 @@
  * taken off line leaves with interrupts on. So it is looked at from an interrupt on that CPU, and
  * two differences in a row make an error.
  *
+ * What no comparison of copies can see is a task that waits on one CPU while another one, which
+ * it may use, runs something lower: each is told to look, but did anybody? The longest that the
+ * best waiting task of a CPU was found so at each look in a row is reported, in milliseconds, and
+ * is no error by itself: a CPU of an emulator may stand still for long.
+ *
  * Nothing is printed under a lock of the scheduler, as printing may wake somebody: the first
  * error of each kind is kept, and printed by who asked, or by the work that checks.
  */
@@ -184,6 +189,43 @@ static void check_tasks(struct rq *rq)
 		expect(RT_WIDE, rq->cpu, rq->rt.overloaded == OVERLOAD_BYTE_WIDE, c.wide > 0);
 }
 
+/*
+ * The best task that waits on a CPU though another CPU would run it at once. Seen once it means
+ * little: somebody is about to push or pull it. @ran tells whether it ran in between.
+ */
+struct stranded {
+	pid_t pid;
+	u64 ran;
+	unsigned long since;
+};
+
+static DEFINE_PER_CPU(struct stranded, stranded);
+static atomic_long_t stranded_longest; /* jiffies */
+
+static bool is_stranded(struct rq *rq, struct task_struct *p)
+{
+	return p->prio >= rcu_dereference_protected(rq->curr, true)->prio &&
+	       !is_migration_disabled(p) && rt_find_lower(rq, p);
+}
+
+static void check_stranded(struct rq *rq)
+{
+	struct stranded *s = this_cpu_ptr(&stranded), now = {};
+	struct plist_head *tasks = &rq->rt.pushable_tasks;
+	struct task_struct *p;
+
+	if (rq->online && !plist_head_empty(tasks)) {
+		p = plist_first_entry(tasks, struct task_struct, pushable_tasks);
+		if (is_stranded(rq, p))
+			now = (struct stranded){ p->pid, p->se.sum_exec_runtime, jiffies };
+	}
+	if (now.pid && now.pid == s->pid && now.ran == s->ran)
+		atomic_long_set(&stranded_longest, max(atomic_long_read(&stranded_longest),
+						       (long)(now.since - s->since)));
+	else
+		*s = now;
+}
+
 #ifdef CONFIG_NO_HZ_COMMON
 /* This CPU's bit; interrupts are off. */
 static void check_idle_bit(struct rq *rq)
@@ -212,6 +254,7 @@ static void check_this_cpu(void *unused)
 	rq_lock_irqsave(rq, &rf);
 	check_published(rq);
 	check_tasks(rq);
+	check_stranded(rq);
 	rq_unlock_irqrestore(rq, &rf);
 }
 
@@ -288,6 +331,7 @@ static int check_show(struct seq_file *m, void *unused)
 		errors += atomic_long_read(&findings[kind].errors);
 	seq_printf(m, "errors %ld checks %ld\n", errors, atomic_long_read(&nr_checks));
 	seq_printf(m, "running %d\n", static_key_enabled(&shard_debug_on));
+	seq_printf(m, "stranded %u ms\n", jiffies_to_msecs(atomic_long_read(&stranded_longest)));
 	for (kind = 0; kind < KINDS; kind++)
 		seq_printf(m, "%ld %s\n", atomic_long_read(&findings[kind].errors), what[kind]);
 	return 0;
