@@ -141,6 +141,7 @@ static int report(struct cs *cs)
 	struct cs_counts *n = &cs->counts;
 	struct run *run = cs->run;
 	double window = (double)(cs->end - cs->begin), kernel, sum = 0;
+	u64 middle = n->scans / 2, last_percent = n->scans * 99 / 100;
 	size_t bytes = 0;
 
 	if (!n->scans)
@@ -156,8 +157,8 @@ static int report(struct cs *cs)
 	}
 	kernel = (double)n->busy * run_param(run, "kernel_share") + (double)n->scan_time +
 		 (double)n->account_time;
-	run_report(run, "scan_length_p50", n->lengths[n->scans / 2]);
-	run_report(run, "scan_length_p99", n->lengths[n->scans * 99 / 100]);
+	run_report(run, "scan_length_p50", n->lengths[middle]);
+	run_report(run, "scan_length_p99", n->lengths[last_percent]);
 	run_report(run, "scan_length_max", n->lengths[n->scans - 1]);
 	run_report(run, "scan_length_mean", sum / (double)n->scans);
 	run_report(run, "cycles_per_scan",
