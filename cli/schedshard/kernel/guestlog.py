@@ -62,6 +62,10 @@ _KNOWN: Sequence[tuple[re.Pattern[str], str]] = (
         ),
         "Linux 6.12 miscounts deadline bandwidth (running_bw) when root domains are rebuilt",
     ),
+    (
+        re.compile(r"WARNING: .* at kernel/cgroup/cpuset\.c:\d+ cpuset_attach_task\b"),
+        "Linux 6.12 finds no CPU for a task that changes cpusets while CPUs go off line",
+    ),
 )
 _BEGIN = re.compile(r"# begin (\d{1,4}) (\S+)$", re.ASCII)
 _CHECK = re.compile(r"# check errors (\d{1,20}) checks (\d{1,20})$", re.ASCII)
