@@ -7,6 +7,7 @@ import os
 import shutil
 import stat
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
@@ -203,6 +204,20 @@ def test_an_interrupted_run_leaves_no_emulator(layout: Layout) -> None:
     with pytest.raises(KeyboardInterrupt):
         boot(layout, request(), interrupt)
     assert pids
+    assert not Path(f"/proc/{pids[0]}").exists()
+
+
+def test_a_guest_in_another_thread_is_stopped(layout: Layout) -> None:
+    emulator(layout, 'echo $$ >"$log"; exec sleep 100')
+    stop = threading.Event()
+    pids: list[int] = []
+
+    def on_line(line: str) -> None:
+        pids.append(int(line))
+        stop.set()
+
+    with pytest.raises(KeyboardInterrupt):
+        boot(layout, request(), on_line, stop)
     assert not Path(f"/proc/{pids[0]}").exists()
 
 

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -14,8 +16,9 @@ from schedshard.errors import UserError
 from schedshard.kernel.boot import Booted, Ending, Step
 from schedshard.kernel.guestlog import complaint_in, read_log
 from schedshard.kernel.ktap import Status
+from schedshard.kernel.layout import Layout
 from schedshard.kernel.testplan import PROGRAMS, SETS, GuestPlan, chosen, matrix
-from schedshard.kernel.testrun import GuestResult, TestRequest, as_data, judge
+from schedshard.kernel.testrun import GuestResult, TestRequest, as_data, judge, run_matrix
 from schedshard.kernel.testview import faults
 from schedshard.kernel.topology import Shape
 from schedshard.output import to_json
@@ -235,3 +238,39 @@ def test_the_matrix_shares_the_time_out(which: str) -> None:
 def test_an_unknown_test_is_answered_with_the_nearest() -> None:
     with pytest.raises(UserError, match=r"unknown test 'strom': did you mean 'storm'\?"):
         chosen(["strom"])
+
+
+@pytest.fixture
+def matrix_of_four(monkeypatch: pytest.MonkeyPatch) -> tuple[TestRequest, list[str]]:
+    """Two variants on two machines, and a record of the guests that were run."""
+    ran: list[str] = []
+    plans = [GuestPlan(Shape(cores=n), (), (), 1) for n in (1, 2)]
+
+    def guest(_: Layout, __: TestRequest, variant: str, plan: GuestPlan, *more: Any) -> GuestResult:
+        ran.append(f"{variant}{plan.shape.cpus}")
+        if variant == "bad":
+            raise UserError("no emulator")
+        return GuestResult(variant, "lab", plan.shape.name, "log", "powered off", 1.0)
+
+    monkeypatch.setattr("schedshard.kernel.testrun.run_guest", guest)
+    return TestRequest(("stock", "shard"), "lab", tuple(plans), "quick"), ran
+
+
+def test_variants_stand_side_by_side(matrix_of_four: tuple[TestRequest, list[str]]) -> None:
+    request, ran = matrix_of_four
+    results = run_matrix(Layout(), request, lambda _: None)
+    assert [f"{r.variant}{r.machine[0]}" for r in results] == [
+        "stock1",
+        "shard1",
+        "stock2",
+        "shard2",
+    ]
+    assert sorted(ran) == ["shard1", "shard2", "stock1", "stock2"]
+
+
+def test_a_guest_that_cannot_run_ends_the_matrix(
+    matrix_of_four: tuple[TestRequest, list[str]],
+) -> None:
+    request, _ = matrix_of_four
+    with pytest.raises(UserError, match="no emulator"):
+        run_matrix(Layout(), replace(request, variants=("bad", "stock")), lambda _: None)

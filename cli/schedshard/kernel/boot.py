@@ -13,6 +13,7 @@ import os
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -243,6 +244,7 @@ def _watch(
     follower: _Follower,
     request: BootRequest,
     on_line: Callable[[str], None],
+    stop: threading.Event,
 ) -> Ending:
     started = heard = time.monotonic()
     while True:
@@ -253,6 +255,8 @@ def _watch(
             heard = now
             for line in new:
                 on_line(line)
+        if stop.is_set():
+            raise KeyboardInterrupt
         if ended:
             return Ending.OFF if process.returncode == 0 else Ending.FAILED
         if now - heard > request.silence:
@@ -271,11 +275,15 @@ def _said(path: Path) -> str:
 
 
 def boot(
-    layout: Layout, request: BootRequest, on_line: Callable[[str], None] = lambda line: None
+    layout: Layout,
+    request: BootRequest,
+    on_line: Callable[[str], None] = lambda line: None,
+    stop: threading.Event | None = None,
 ) -> Booted:
     """Run a guest to its end, whatever that is; the log stays.
 
-    Raises only when the emulator itself could not do it.
+    Raises only when the emulator itself could not do it, and KeyboardInterrupt when ``stop`` was
+    set meanwhile, by the thread that had it.
     """
     require(QEMU)
     log = layout.log(request.name)
@@ -294,7 +302,7 @@ def boot(
                 stderr=stderr,
             )
             try:
-                ending = _watch(process, follower, request, on_line)
+                ending = _watch(process, follower, request, on_line, stop or threading.Event())
             finally:
                 _end(process)
         seconds = time.monotonic() - started

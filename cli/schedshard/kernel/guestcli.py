@@ -127,7 +127,7 @@ def test(
     from schedshard.cli import show
     from schedshard.kernel.boot import Emulation, kernel_image
     from schedshard.kernel.testplan import chosen, matrix
-    from schedshard.kernel.testrun import GuestResult, TestRequest, as_data, run_guest
+    from schedshard.kernel.testrun import TestRequest, as_data, run_matrix
     from schedshard.kernel.testview import faults, test_tables
     from schedshard.kernel.topology import choose_shape
     from schedshard.progress import ticking
@@ -143,17 +143,14 @@ def test(
     )
     for variant in variants:
         kernel_image(layout, variant, config)
-    results: list[GuestResult] = []
     total = len(variants) * sum(len(plan.steps) for plan in guests)
     with ticking(f"testing {' and '.join(variants)}", total) as tick:
 
         def on_line(line: str) -> None:
-            if "# begin " in line:
-                tick(line.partition("# begin ")[2])
+            if "# time " in line:
+                tick(line.partition("# time ")[2])
 
-        for plan in guests:
-            for variant in variants:
-                results.append(run_guest(layout, request, variant, plan, on_line))
+        results = run_matrix(layout, request, on_line)
     data = as_data(request, results)
     saved = out or layout.make_folder(layout.work / "results") / f"test-{which}-{config}.json"
     write_atomic(saved, to_json(data))

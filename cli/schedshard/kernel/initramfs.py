@@ -113,18 +113,24 @@ def make_initramfs(layout: Layout, parts: Iterable[str]) -> Initramfs:
     files = contents(layout, names)
     folder = layout.make_folder(layout.work / "initramfs")
     path = folder / f"{'+'.join(names)}-{_digest(files)[:16]}.cpio"
-    if path.is_file():
-        return Initramfs(path, len(files))
+    with layout.locked("initramfs"):
+        if not path.is_file():
+            _write(layout, path, files)
+    return Initramfs(path, len(files))
+
+
+def _write(layout: Layout, path: Path, files: Mapping[str, Entry]) -> None:
+    """Make the archive, and drop those of the same parts with other contents."""
+    old = list(path.parent.glob(f"{path.name.rpartition('-')[0]}-*.cpio"))
     try:
-        fd, temp = tempfile.mkstemp(prefix=".making.", dir=folder)
+        fd, temp = tempfile.mkstemp(prefix=".making.", dir=path.parent)
         try:
             with os.fdopen(fd, "wb") as out:
                 out.writelines(archive(files))
-            for old in folder.glob(f"{'+'.join(names)}-*.cpio"):
-                old.unlink(missing_ok=True)
             os.replace(temp, path)
         finally:
             Path(temp).unlink(missing_ok=True)
+        for other in old:
+            other.unlink(missing_ok=True)
     except OSError as error:
         raise UserError(f"cannot write {layout.shown(path)}: {os_reason(error)}") from error
-    return Initramfs(path, len(files))

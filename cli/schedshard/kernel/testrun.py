@@ -8,7 +8,10 @@ test that was planned and has no result line is unfinished, whatever the reason.
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -172,6 +175,7 @@ def run_guest(
     variant: str,
     plan: GuestPlan,
     on_line: Callable[[str], None],
+    stop: threading.Event | None = None,
 ) -> GuestResult:
     """Boot one guest with its tests and judge it."""
     config = request.config
@@ -190,8 +194,34 @@ def run_guest(
             total=plan.total,
         ),
         on_line,
+        stop,
     )
     return judge(variant, config, plan, booted, layout.shown(booted.log))
+
+
+def run_matrix(
+    layout: Layout, request: TestRequest, on_line: Callable[[str], None]
+) -> list[GuestResult]:
+    """Run every guest with every variant; results machine by machine, variants side by side.
+
+    A guest whose CPUs share one thread of the host leaves the host's other CPUs to other guests.
+    """
+    single = request.emulation is Emulation.SINGLE
+    workers = (os.cpu_count() or 1) if single else 1
+    stop = threading.Event()
+    with ThreadPoolExecutor(max_workers=workers) as pool:
+        futures = [
+            pool.submit(run_guest, layout, request, variant, plan, on_line, stop)
+            for plan in request.guests
+            for variant in request.variants
+        ]
+        try:
+            wait(futures, return_when=FIRST_EXCEPTION)
+            return [future.result() for future in futures if future.done()]
+        finally:
+            # After Ctrl-C, or when one could not be run at all: end the others.
+            stop.set()
+            pool.shutdown(wait=True, cancel_futures=True)
 
 
 def as_data(request: TestRequest, results: Sequence[GuestResult]) -> dict[str, Any]:
