@@ -158,6 +158,28 @@ def test_a_suite_that_fails_by_itself_is_counted() -> None:
     assert leaves(report) == {"suite": "failed", "suite.a": "passed"}
 
 
+def test_captured_kunit_suites_with_other_messages_between() -> None:
+    report = parse_ktap(log("guest-kunit.log"))[0]
+    assert report.finished
+    assert [len(suite.children) for suite in report.tests] == [8, 14, 16, 8, 6, 2, 2, 2, 2, 5]
+    assert set(leaves(report).values()) == {"passed"}
+    assert "schedshard_sbm_test.shard_that_is_being_cleaned_counts_as_occupied" in leaves(report)
+
+
+def test_captured_kunit_suites_cut_off_or_with_lines_lost() -> None:
+    lines = log("guest-kunit.log")
+    whole = leaves(parse_ktap(lines)[0])
+    last = max(i for i, line in enumerate(lines) if line.startswith("ok 10 "))
+    for end in range(250, last, 7):
+        report = parse_ktap(lines[:end])[0]
+        assert not report.finished
+        seen = {name for name, status in leaves(report).items() if status == "passed"}
+        assert seen < set(whole)
+    results = [i for i, line in enumerate(lines) if line.strip().startswith("ok ")]
+    for lost in results:
+        assert not parse_ktap(lines[:lost] + lines[lost + 1 :])[0].finished
+
+
 def test_an_absurd_plan_is_counted_and_not_listed() -> None:
     (report,) = parse_ktap(["KTAP version 1", "1..999999"])
     assert len(report.tests) == 1001
