@@ -10,7 +10,7 @@
 
 @@
 @@
-+udelay(50);
++mdelay(2);
  port_and64(word, ~occupied);
 
 @@

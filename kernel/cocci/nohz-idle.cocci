@@ -90,9 +90,9 @@ expression cpu;
  {
  	...
 +	/*
-+	 * Ensures that if nohz_idle_balance() fails to observe our bit, it must
-+	 * observe the has_blocked and needs_update stores below: sbm_set() on a set with
-+	 * a summary ends with a full barrier.
++	 * The bit first, then the flags that are set below, with the full barrier
++	 * between them that sbm_set() ends with where there is a summary: a balancer that
++	 * passed our bit while it was clear leaves the flags set.
 +	 */
 -	cpumask_set_cpu(cpu, nohz.idle_cpus_mask);
 -	atomic_inc(&nohz.nr_cpus);

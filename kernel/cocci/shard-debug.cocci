@@ -12,9 +12,13 @@ identifier rq;
 @@
  rt_overload_change(struct rq *rq, ...)
  {
+ 	lockdep_assert_rq_held(rq);
++	/* What was said held until now, */
++	shard_debug_rq(rq);
  	...
  	if (rq->online)
  		rt_overload_publish(rq);
++	/* and so does what is said from now on. */
 +	shard_debug_rq(rq);
  }
 
