@@ -11,14 +11,15 @@
  *
  * A test ends when its first process has ended, or is ended when its time is over; then every process
  * that is left is killed (kill(-1) of process 1 reaches all of them and not itself) and reaped, so that no
- * test runs into the next one. Only a process in uninterruptible sleep survives that; it is reported,
- * since it is what a lost wake-up in the kernel looks like.
+ * test runs into the next one. Only a process that the kernel has forgotten survives that, asleep or waiting for
+ * a CPU: it is described, and no other test is run.
  *
  * The plan has one test a line: name, seconds until it is killed, and the arguments, separated by tabs.
  */
 #define _GNU_SOURCE
 #include "guest.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <net/if.h>
@@ -232,8 +233,40 @@ static pid_t start_test(const struct test *test, int *output)
 	return pid;
 }
 
-/* End everything but this process; returns how many would not go within 10 s. */
-static unsigned int kill_all(void)
+/* Who is still there: what it is, its state, and where it may run. */
+static void report_left(const struct test *test)
+{
+	static const char *const keys[] = { "State:", "Cpus_allowed_list:" };
+	DIR *proc = opendir("/proc");
+	struct dirent *entry;
+
+	while (proc && (entry = readdir(proc))) {
+		char path[300], text[8192], words[256] = "";
+
+		snprintf(path, sizeof(path), "/proc/%s/exe", entry->d_name);
+		/* Threads of the kernel have no program. */
+		if (atoi(entry->d_name) < 2 || readlink(path, text, sizeof(text)) < 0)
+			continue;
+		snprintf(path, sizeof(path), "/proc/%s/status", entry->d_name);
+		read_text(path, text, sizeof(text));
+		for (unsigned int i = 0; i < 2; i++) {
+			const char *found = strstr(text, keys[i]);
+			size_t used = strlen(words);
+
+			if (found)
+				snprintf(words + used, sizeof(words) - used, " %.*s",
+					 (int)strcspn(found, "\n"), found);
+		}
+		snprintf(path, sizeof(path), "/proc/%s/stat", entry->d_name);
+		read_text(path, text, sizeof(text));
+		say("# %s: left: %.100s%s", test->name, text, words);
+	}
+	if (proc)
+		closedir(proc);
+}
+
+/* End everything but this process. Returns false when something would not go within 10 s. */
+static bool kill_all(const struct test *test)
 {
 	uint64_t until = now_ns() + 10 * SECOND;
 
@@ -242,15 +275,17 @@ static unsigned int kill_all(void)
 		pid_t pid = waitpid(-1, NULL, WNOHANG);
 
 		if (pid < 0)
-			return 0;
+			return true;
 		if (pid == 0 && now_ns() > until)
 			break;
 		if (pid == 0)
 			sleep_ns(SECOND / 100);
 	}
+	report_left(test);
 	/* Blocked tasks and what every CPU does, before anything else changes it. */
 	write_text("/proc/sysrq-trigger", "w");
-	return 1;
+	write_text("/proc/sysrq-trigger", "l");
+	return false;
 }
 
 /* Follow a test to its end or to the end of its time; returns its wait status, -1: killed. */
@@ -315,25 +350,24 @@ static void report_result(const struct test *test, unsigned int number, int stat
 		say("not ok %u %s # %s", number, test->name, strsignal(WTERMSIG(status)));
 }
 
-static void run_test(const struct test *test, unsigned int number)
+/* Returns false when the machine is no longer fit for another test. */
+static bool run_test(const struct test *test, unsigned int number)
 {
 	struct check before = read_check(), after;
 	uint64_t start = now_ns();
 	int output = -1, status;
+	bool clean;
 	pid_t pid;
 
 	say("# begin %u %s", number, test->name);
 	pid = start_test(test, &output);
 	if (pid < 0) {
 		say("not ok %u %s # cannot start: %s", number, test->name, strerror(errno));
-		return;
+		return true;
 	}
 	status = follow(test, pid, output);
 	close(output);
-	if (kill_all()) {
-		say("# %s: processes are left that cannot be killed", test->name);
-		status = 0x100;
-	}
+	clean = kill_all(test);
 	after = read_check();
 	if (after.there) {
 		say("# check errors %llu checks %llu", after.errors - before.errors,
@@ -344,7 +378,11 @@ static void run_test(const struct test *test, unsigned int number)
 		}
 	}
 	say("# time %s %llu ms", test->name, (unsigned long long)((now_ns() - start) / 1000000));
-	report_result(test, number, status);
+	if (clean)
+		report_result(test, number, status);
+	else
+		say("not ok %u %s # processes are left that cannot be killed", number, test->name);
+	return clean;
 }
 
 /* Cut the plan into tests, in place. Returns their number, or -1 with the fault said. */
@@ -391,8 +429,13 @@ int main(void)
 		say("Bail out! /etc/plan is not a list of tests");
 	} else {
 		say("1..%d", nr);
-		for (int i = 0; i < nr; i++)
-			run_test(&tests[i], (unsigned int)i + 1);
+		for (int i = 0; i < nr; i++) {
+			if (run_test(&tests[i], (unsigned int)i + 1))
+				continue;
+			if (i + 1 < nr)
+				say("Bail out! the guest is not fit for another test");
+			break;
+		}
 		say("# guest done");
 	}
 	sync();

@@ -94,6 +94,15 @@ def test_a_captured_panic() -> None:
     assert result.faults == [f"{panic}, log guest.log"]
 
 
+def test_a_guest_that_bails_out_says_why() -> None:
+    text = HEAD + "not ok 1 storm # processes are left\nBail out! not fit\n# guest done\n"
+    result = judged(text, "storm", "redis")
+    assert outcomes(result) == {
+        "storm": ("failed", "processes are left"),
+        "redis": ("unfinished", "not started: not fit"),
+    }
+
+
 def test_a_captured_silence() -> None:
     result = captured("guest-silent.log", "spins", ending=Ending.SILENT)
     assert outcomes(result) == {"spins": ("unfinished", "not started: the guest fell silent")}

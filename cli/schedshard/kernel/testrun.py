@@ -138,7 +138,7 @@ def judge(variant: str, config: str, plan: GuestPlan, booted: Booted, shown: str
     own = [report for report in reports if first is not None and report.line > first]
     kunit = [report for report in reports if first is None or report.line < first]
     counts, failed = _kunit(kunit)
-    ended = _how_it_ended(booted, log)
+    ended = next((report.bail for report in own if report.bail), _how_it_ended(booted, log))
     result = GuestResult(
         variant,
         config,
