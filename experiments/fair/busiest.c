@@ -149,8 +149,11 @@ static struct fair_imbalance imbalance(const struct fair_domain *d, const struct
 static void update_scan(struct fair_cpu *me, const struct fair_domain *d, const struct sum *all)
 {
 	struct fair_llc *llc = me->shared;
-	u64 busy = (u64)(all->nr - all->idle) * 1024 / all->nr, used, scan;
+	u64 busy, used, scan;
 
+	if (!all->nr)
+		return;
+	busy = (u64)(all->nr - all->idle) * 1024 / all->nr;
 	used = busy * busy * d->percent * d->percent / (10000 * 1024);
 	scan = used < 1024 ? (1024 - used) * all->nr / 1024 : 0;
 	if (scan != READ_ONCE(llc->scan))

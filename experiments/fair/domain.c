@@ -18,9 +18,9 @@ enum { CORE, LLC, NODE, PACKAGE, MACHINE };
 
 static void *zalloc(size_t n, size_t size)
 {
-	void *p = calloc(n, size);
+	void *p = n && size ? calloc(n, size) : NULL;
 
-	if (!p || !n)
+	if (!p)
 		abort(); /* nothing here is ever empty */
 	return p;
 }

@@ -137,9 +137,7 @@ static void stay_without_barrier(void)
 
 static port_always_inline void stay_and_clear(uint32_t cpu, void (*go_idle)(void))
 {
-	if (!cpu) {
-		go_idle();
-	} else if (cpu == last) {
+	if (cpu && cpu == last) {
 		WRITE_ONCE(set->nohz->has_blocked, 0);
 		smp_mb();
 		explore_result(0, READ_ONCE(*load));
