@@ -65,13 +65,14 @@ def test_packages_go_to_their_folder(layout: Layout, tmp_path: Path) -> None:
     assert made.headers == tmp_path / "out/linux-headers-1-schedshard_1.0-1_amd64.deb"
     assert [path.name for path in made.others] == ["linux-libc-dev_1.0-1_amd64.deb"]
     # Nothing stays in the source, which would no longer be what the series makes.
-    assert not list(layout.source("shard").glob("linux-*"))
+    assert not list(layout.source("shard-deb").glob("linux-*"))
+    assert not layout.source("shard").exists()
 
 
 def test_users_configuration(layout: Layout, tmp_path: Path) -> None:
     file = write(tmp_path / "config-6.1", "CONFIG_MODULES=y\n")
     deb(layout, DebRequest("shard", str(file)))
-    config = layout.objects("shard", "user-config-6.1") / ".config"
+    config = layout.objects("shard-deb", "user-config-6.1") / ".config"
     assert config.read_text(encoding="ascii") == "CONFIG_MODULES=y\n"
 
 

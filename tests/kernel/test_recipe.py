@@ -70,6 +70,7 @@ def test_own_changes_come_last(layout: Layout) -> None:
         (STEP + STEP, "", "steps: '01-shard' is there twice"),
         (STEP, VARIANTS + VARIANTS, "variants: 'stock' is there twice"),
         (STEP, '[[variant]]\nname = "base"\n', "the name is taken"),
+        (STEP, '[[variant]]\nname = "a-deb"\n', "the name is taken"),
         (STEP, '[[variant]]\nname = "a/b"\n', "a name has letters"),
         (STEP, '[[variant]]\nname = ".a"\n', "a name has letters"),
         (STEP, '[[variant]]\nname = "a"\nsteps = ["01-shart"]\n', "did you mean '01-shard'"),

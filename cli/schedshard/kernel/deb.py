@@ -92,16 +92,18 @@ def deb(layout: Layout, request: DebRequest) -> Packages:
     variant = recipe.variant(request.variant)
     configuration = resolve(layout, request.config, variant.config)
     require(*_TOOLS)
-    needed = _USER_NEEDED_MB if configuration.user_file else _NEEDED_MB
-    if not layout.objects(variant.name, configuration.name).is_dir():
+    # A tree of its own: packaging leaves files beside its build folder, and takes long.
+    tree = f"{variant.name}-deb"
+    name = f"{tree}-{configuration.name}"
+    source, objects = layout.source(tree), layout.objects(tree, configuration.name)
+    if not objects.is_dir():
+        needed = _USER_NEEDED_MB if configuration.user_file else _NEEDED_MB
         check_space(layout, needed, f"package {variant.name}")
-    apply_steps(layout, variant.name, recipe.steps_of(variant))
-    name = f"{variant.name}-{configuration.name}"
-    source = layout.source(variant.name)
+    apply_steps(layout, tree, recipe.steps_of(variant))
     version = package_version(load_base(layout).version)
-    with layout.locked(variant.name):
+    with layout.locked(tree):
         with working(f"configuring {name}"):
-            configure(layout, variant.name, configuration)
+            configure(layout, tree, configuration)
         _clear(source)
         variables = (
             f"LOCALVERSION={RELEASE}",
@@ -112,8 +114,7 @@ def deb(layout: Layout, request: DebRequest) -> Packages:
             # No package of debugging symbols: a gigabyte that nobody asked for.
             "DPKG_FLAGS=--build-profiles=pkg.linux-schedshard.nokerneldbg",
         )
-        objects = layout.objects(variant.name, configuration.name)
-        make = Make(source, objects, f"{name}.deb", request.jobs or os.cpu_count() or 1, variables)
+        make = Make(source, objects, name, request.jobs or os.cpu_count() or 1, variables)
         with ticking(f"packaging {name}", _FILES) as tick:
             made = run_make(layout, make, ["bindeb-pkg"], tick)
         found = _collect(source, request.out or layout.work / "deb")

@@ -15,7 +15,8 @@ from schedshard.errors import UserError, unknown_name
 from schedshard.kernel.base import read_toml
 from schedshard.kernel.layout import Layout
 
-# Trees beside those of the variants: the untouched source, and two for checks of the series.
+# Trees beside those of the variants: the untouched source, and two for checks of the series; a
+# variant's packages are made in VARIANT-deb.
 _RESERVED = ("base", "am", "steps")
 
 
@@ -191,7 +192,7 @@ def _name(table: _Table) -> str:
 
 def _variant(table: _Table, known: Sequence[str]) -> Variant:
     name = _name(table)
-    if name in _RESERVED:
+    if name in _RESERVED or name.endswith("-deb"):
         raise UserError(f"{table.where}: the name is taken by a tree of our own")
     if table.data.get("steps") == "all":
         del table.data["steps"]
