@@ -48,7 +48,8 @@ def expected_files(release: str, *, headers: bool) -> tuple[str, ...]:
     """What must be there after the packages were installed."""
     files = [f"boot/vmlinuz-{release}", f"boot/config-{release}", f"boot/System.map-{release}"]
     if headers:
-        files += [f"usr/src/linux-headers-{release}/{name}" for name in ("Makefile", ".config")]
+        names = ("Makefile", "Module.symvers", "include/config/auto.conf")
+        files += [f"usr/src/linux-headers-{release}/{name}" for name in names]
     return tuple(files)
 
 
