@@ -243,9 +243,7 @@ static void report_left(const struct test *test)
 	while (proc && (entry = readdir(proc))) {
 		char path[300], text[8192], words[256] = "";
 
-		snprintf(path, sizeof(path), "/proc/%s/exe", entry->d_name);
-		/* Threads of the kernel have no program. */
-		if (atoi(entry->d_name) < 2 || readlink(path, text, sizeof(text)) < 0)
+		if (atoi(entry->d_name) < 2 || getsid(atoi(entry->d_name)) <= 0)
 			continue;
 		snprintf(path, sizeof(path), "/proc/%s/status", entry->d_name);
 		read_text(path, text, sizeof(text));
@@ -282,9 +280,8 @@ static bool kill_all(const struct test *test)
 			sleep_ns(SECOND / 100);
 	}
 	report_left(test);
-	/* Blocked tasks and what every CPU does, before anything else changes it. */
-	write_text("/proc/sysrq-trigger", "w");
-	write_text("/proc/sysrq-trigger", "l");
+	/* All tasks, before anything else changes them. */
+	write_text("/proc/sysrq-trigger", "t");
 	return false;
 }
 

@@ -239,8 +239,7 @@ static void finish(struct storm *storm)
 	for (unsigned int i = 0; i < storm->nr_threads; i++) {
 		if (atomic_load(&storm->worker[i].state) == STORM_ENDED)
 			continue;
-		printf("thread %u (tid %d) did not end, state %d\n", i,
-		       atomic_load(&storm->worker[i].tid), atomic_load(&storm->worker[i].state));
+		storm_describe(storm, i, "did not end");
 		atomic_fetch_add(&faults, 1);
 	}
 	for (unsigned int i = 0; i < storm->nr_procs; i++)
@@ -263,11 +262,14 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	make_fifo(95);
 	for (unsigned int i = 0; i < storm->nr_procs; i++) {
-		storm->pid[i] = fork();
-		if (storm->pid[i] < 0)
+		/* Not stored by the child: the memory is the parent's as well. */
+		pid_t pid = fork();
+
+		if (pid < 0)
 			die("cannot fork");
-		if (storm->pid[i] == 0)
+		if (pid == 0)
 			run_process(storm, i);
+		storm->pid[i] = pid;
 	}
 	until = now_ns() + 60 * SEC;
 	while (atomic_load(&storm->started) < storm->nr_threads && now_ns() < until)

@@ -131,13 +131,28 @@ static void sample(const struct storm_worker *worker, struct verdict *verdict)
 	}
 }
 
+void storm_describe(struct storm *storm, unsigned int who, const char *what)
+{
+	const struct storm_worker *worker = &storm->worker[who];
+	int tid = atomic_load(&worker->tid);
+	struct task_view view = look(tid);
+	uint64_t due = atomic_load(&worker->due), now = now_ns();
+	struct cpu_list allowed;
+
+	allowed_cpus(tid, &allowed);
+	printf("thread %u (tid %d) %s: %llu ms late, state %c, priority %d, in state %d, "
+	       "%u CPUs from %d on\n",
+	       who, tid, what, (unsigned long long)(now > due ? (now - due) / MSEC : 0),
+	       view.state ? view.state : '-', view.priority, atomic_load(&worker->state),
+	       allowed.nr, allowed.nr ? allowed.cpu[0] : -1);
+}
+
 /* A late worker is late still: find out whether anybody is to blame. */
 static bool at_fault(struct storm *storm, unsigned int who)
 {
 	struct storm_worker *worker = &storm->worker[who];
 	uint64_t rounds = atomic_load(&worker->rounds), due = atomic_load(&worker->due);
 	struct verdict verdict = { 0 };
-	unsigned int late;
 	const char *what;
 
 	for (int i = 0; i < SAMPLES; i++) {
@@ -148,20 +163,17 @@ static bool at_fault(struct storm *storm, unsigned int who)
 	}
 	if (atomic_load(&worker->due) != due)
 		return false;
-	late = (unsigned int)((now_ns() - due) / MSEC);
 	/* Whoever waits for a lock sleeps by right while its holder waits for a CPU. */
 	if (verdict.asleep == SAMPLES && atomic_load(&worker->state) == STORM_SLEEPS)
-		what = "asleep";
+		what = "sleeps on";
 	else if (verdict.starved >= NEARLY)
-		what = "waiting";
+		what = "waits";
 	else
 		return false;
-	printf("thread %u (tid %d) is %s, %u ms late, priority %d", who, atomic_load(&worker->tid),
-	       what, late, look(atomic_load(&worker->tid)).priority);
+	storm_describe(storm, who, what);
 	if (verdict.starved)
-		printf("; CPU %d ran task %d of priority %d", verdict.cpu, verdict.running,
+		printf("... and CPU %d ran task %d of priority %d\n", verdict.cpu, verdict.running,
 		       priority_of(verdict.running));
-	printf("\n");
 	return true;
 }
 

@@ -84,4 +84,12 @@ void storm_wake(struct storm *storm, unsigned int who, bool by_pipe);
  */
 unsigned int storm_check(struct storm *storm, uint64_t limit);
 
+/**
+ * storm_describe() - say what the kernel says of a worker
+ * @storm: shared by all
+ * @who: the worker
+ * @what: what is wrong with it
+ */
+void storm_describe(struct storm *storm, unsigned int who, const char *what);
+
 #endif
