@@ -105,7 +105,7 @@ def test_git_am_notices_a_built_tree_that_differs(
 
 
 def test_steps_are_compiled_one_after_the_other(layout: Layout) -> None:
-    results = check_steps(layout, "lab")
+    results = list(check_steps(layout, "lab"))
     assert [name for name, _ in results] == ["01-shard", "02-more"]
     assert all(made.files == 2 for _, made in results)
 
@@ -114,7 +114,7 @@ def test_step_that_does_not_compile(layout: Layout) -> None:
     broken = SECOND.replace("scripts/run.sh", "kernel/sched/rt.c").replace("exit 0", "broken")
     write_series(layout, STEP + broken)
     with pytest.raises(UserError, match="step 02-more does not build: building steps-lab failed"):
-        check_steps(layout, "lab")
+        list(check_steps(layout, "lab"))
 
 
 def test_step_that_changes_nothing(layout: Layout) -> None:

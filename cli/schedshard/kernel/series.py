@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -213,7 +213,7 @@ def _built_tree(layout: Layout, recipe: Recipe) -> Path:
     return layout.source(name)
 
 
-def check_steps(layout: Layout, config: str, jobs: int = 0) -> list[tuple[str, Made]]:
+def check_steps(layout: Layout, config: str, jobs: int = 0) -> Iterator[tuple[str, Made]]:
     """Compile the tree after every step, as `git rebase --exec make` would.
 
     One tree goes through all steps, so that only what a step touches is compiled again.
@@ -221,12 +221,10 @@ def check_steps(layout: Layout, config: str, jobs: int = 0) -> list[tuple[str, M
     recipe = load_recipe(layout)
     variant = _whole(recipe)
     configuration = resolve(layout, config, variant.config if variant else ())
-    results = []
     for number, step in enumerate(recipe.steps, 1):
         apply_steps(layout, _STEPS, recipe.steps[:number])
         try:
             made = build_tree(layout, _STEPS, configuration, jobs=jobs, strict=False)
         except UserError as error:
             raise UserError(f"step {step.name} does not build: {error}", error.status) from error
-        results.append((step.name, made))
-    return results
+        yield step.name, made

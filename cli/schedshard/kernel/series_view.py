@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import click
 
@@ -33,7 +33,7 @@ def print_judged(judged: Judged) -> None:
     click.echo(f"checkpatch --strict: {len(judged.explained)} findings, all explained")
 
 
-def print_steps(results: Sequence[tuple[str, Made]]) -> None:
-    """One line a step that was compiled."""
+def print_steps(results: Iterable[tuple[str, Made]]) -> None:
+    """One line a step, as soon as it is compiled."""
     for name, made in results:
         click.echo(f"{name}: builds, {made.seconds:.0f} s, {made.files} files made")
