@@ -47,7 +47,7 @@ struct storm {
 	_Atomic uint32_t go; /* futex: raised when all workers are there */
 	_Atomic unsigned int started;
 	_Atomic unsigned int pace; /* sleeps are this many times as long, 1 and up */
-	_Atomic uint64_t wakes, moves, levels, refused, deadlines;
+	_Atomic uint64_t wakes, moves, levels, refused, deadlines, forgotten;
 	pid_t pid[STORM_PROCS];
 	pthread_mutex_t lock[STORM_LOCKS];
 	struct storm_worker worker[STORM_THREADS];

@@ -174,6 +174,7 @@ def test_what_is_no_complaint(line: str) -> None:
     ("place", "word"),
     [
         ("kernel/sched/deadline.c:265 inactive_task_timer+0x37c/0x450", "running_bw"),
+        ("kernel/sched/deadline.c:265 task_non_contending+0x2ac/0x3a0", "running_bw"),
         ("kernel/cgroup/cpuset.c:3117 cpuset_attach_task+0x6d/0x80", "cpusets"),
     ],
 )
@@ -183,6 +184,13 @@ def test_a_fault_of_linux_itself_is_shown_and_fails_nothing(place: str, word: st
     assert result.passed
     assert len(result.known) == 1
     assert word in result.known[0]
+
+
+def test_forgotten_deadline_tasks_are_shown() -> None:
+    line = "[    5.000000] # storm: 1 of 511 deadline rounds forgotten\n"
+    result = judged(HEAD + line + TAIL, "storm")
+    assert result.passed
+    assert "woken deadline tasks" in result.known[0]
 
 
 def test_a_complaint_before_the_first_test_is_the_guests() -> None:

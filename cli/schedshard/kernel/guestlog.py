@@ -58,7 +58,8 @@ _KNOWN: Sequence[tuple[re.Pattern[str], str]] = (
     (
         re.compile(
             r"WARNING: .* at kernel/sched/deadline\.c:\d+ (?:inactive_task_timer|"
-            r"__sub_running_bw|sub_running_bw)\b"
+            r"task_non_contending|task_contending|dequeue_dl_entity|migrate_task_rq_dl|"
+            r"(?:__)?sub_running_bw)\b"
         ),
         "Linux 6.12 miscounts deadline bandwidth (running_bw) when root domains are rebuilt",
     ),
@@ -73,6 +74,7 @@ _TIME = re.compile(r"# time (\S+) (\d{1,12}) ms$", re.ASCII)
 _CPUS = re.compile(r"# guest cpus (\d{1,6}) nodes (\d{1,6}) llcs (\d{1,6})$", re.ASCII)
 _RELEASE = re.compile(r"# guest release (\S+)$")
 _OUTPUT = re.compile(r"# (\S+): (.*)$")
+_FORGOTTEN = re.compile(r"# \S+: \d{1,9} of \d{1,9} deadline rounds forgotten$", re.ASCII)
 _DONE = "# guest done"
 _CLOCK = re.compile(r"\[\s*(\d{1,9}\.\d{6})\]", re.ASCII)
 
@@ -155,13 +157,16 @@ def _machine(log: GuestLog, raw: str, text: str) -> bool:
     return True
 
 
-def _of_section(section: Section, text: str) -> None:
+def _of_section(section: Section, number: int, text: str) -> None:
     if match := _CHECK.match(text):
         section.check_errors, section.checks = int(match[1]), int(match[2])
     elif match := _TIME.match(text):
         section.milliseconds = int(match[2])
     elif (match := _OUTPUT.match(text)) and match[1] == section.name:
         section.output.append(match[2])
+        if _FORGOTTEN.match(text):
+            why = "Linux 6.12 leaves woken deadline tasks waiting for ever, on idle CPUs"
+            section.complaints.append(Complaint("forgotten", match[2], number, why))
 
 
 def read_log(lines: Iterable[str]) -> GuestLog:
@@ -173,7 +178,7 @@ def read_log(lines: Iterable[str]) -> GuestLog:
             if match := _BEGIN.match(text):
                 log.sections.append(Section(match[2], number))
             elif not _machine(log, raw, text) and log.sections:
-                _of_section(log.sections[-1], text)
+                _of_section(log.sections[-1], number, text)
         elif (kind := complaint_in(text)) is not None:
             found = log.sections[-1].complaints if log.sections else log.before
             found.append(Complaint(kind, text.strip(), number, known_fault(text)))
