@@ -21,8 +21,12 @@
 /* A CPU's whole capacity; the weight that runtimes are multiplied by. */
 #define OCCUPANCY_SCALE (1u << 20)
 
-/* How far a record may be ahead of its reader; one that is further ahead is ancient. */
-#define OCCUPANCY_AHEAD 64
+/*
+ * How far a record may be ahead of its reader; one that is further ahead is ancient. A scanner
+ * that read its epoch and was then kept from running for longer takes living CPUs for dead
+ * ones: hours, not the few hundred milliseconds for which RT tasks may keep one waiting.
+ */
+#define OCCUPANCY_AHEAD (1 << 20)
 
 /**
  * occupancy_pack() - a runtime and its epoch in one word

@@ -40,8 +40,9 @@
  *	visited_scan_end(). It is not part of another object that dies earlier.
  *
  * What holds then (visited.c says why): once visited_account() returned true, a scan that begins
- * later and whose epoch is at most its timeout ahead finds the CPU, exactly once, with a
- * runtime at least as new as the epoch. No scan finds a CPU that never accounted.
+ * later and whose epoch is at most its timeout ahead, or OCCUPANCY_AHEAD behind, finds the CPU,
+ * exactly once, with a runtime at least as new as the epoch. No scan finds a CPU that never
+ * accounted.
  *
  * Context: alloc, free, fill and visited_scan_begin() may sleep; the rest runs anywhere, and
  * waits for nobody. CPU numbers must be those of possible CPUs; they are not checked.
