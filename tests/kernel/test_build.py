@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from fake_kernel import DATA, make_fetched, write, write_series
+from fake_kernel import DATA, fake_program, make_fetched, write, write_series
 
 from schedshard.errors import UserError
 from schedshard.kernel import base as base_module
@@ -86,8 +86,9 @@ def test_build_that_fails_names_the_first_error_and_the_log(layout: Layout) -> N
 
 def test_missing_tool(layout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     programs = tmp_path / "few"
-    programs.mkdir()
-    for name in ("make", "gcc", "ld", "bison", "perl", "ccache", "find", "cp", "tar"):
+    for name in ("make", "gcc", "ld", "bison", "perl", "ccache"):
+        fake_program(programs, name, "exit 1")
+    for name in ("find", "cp"):
         (programs / name).symlink_to(f"/usr/bin/{name}")
     monkeypatch.setenv("PATH", str(programs))
     words = r"bc, flex not found: run 'scripts/bootstrap kernel' \(Debian's bc, flex\)"
