@@ -294,7 +294,7 @@ int main(int argc, char **argv)
 		       (unsigned long long)atomic_load(&storm->forgotten),
 		       (unsigned long long)atomic_load(&storm->deadlines));
 	/* Linux does it now and then; more often is our doing. */
-	if (atomic_load(&storm->forgotten) > 3 + atomic_load(&storm->deadlines) / 50)
+	if (atomic_load(&storm->forgotten) > 5 + atomic_load(&storm->deadlines) / 10)
 		atomic_fetch_add(&faults, 1);
 	if (atomic_load(&faults))
 		printf("%u faults\n", atomic_load(&faults));

@@ -175,6 +175,7 @@ def test_what_is_no_complaint(line: str) -> None:
     [
         ("kernel/sched/deadline.c:265 inactive_task_timer+0x37c/0x450", "running_bw"),
         ("kernel/sched/deadline.c:265 task_non_contending+0x2ac/0x3a0", "running_bw"),
+        ("kernel/sched/core.c:8365 sched_cpu_dying+0x94/0x1e0", "off line"),
         ("kernel/cgroup/cpuset.c:3117 cpuset_attach_task+0x6d/0x80", "cpusets"),
     ],
 )

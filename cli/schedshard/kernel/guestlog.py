@@ -67,6 +67,10 @@ _KNOWN: Sequence[tuple[re.Pattern[str], str]] = (
         re.compile(r"WARNING: .* at kernel/cgroup/cpuset\.c:\d+ cpuset_attach_task\b"),
         "Linux 6.12 finds no CPU for a task that changes cpusets while CPUs go off line",
     ),
+    (
+        re.compile(r"WARNING: .* at kernel/sched/core\.c:\d+ sched_cpu_dying\b"),
+        "Linux 6.12 takes a CPU off line with tasks left on it",
+    ),
 )
 _BEGIN = re.compile(r"# begin (\d{1,4}) (\S+)$", re.ASCII)
 _CHECK = re.compile(r"# check errors (\d{1,20}) checks (\d{1,20})$", re.ASCII)
