@@ -148,9 +148,9 @@ void storm_describe(struct storm *storm, unsigned int who, const char *what)
 }
 
 /*
- * A deadline task that was woken and never runs, with 2 ms of runtime in every 100 and hours of idle time
- * on 16 CPUs: Linux 6.12 does that without any change of ours, once in some hundred deadline rounds.
- * Taking it out of the class makes it run, so that the storm goes on; it is counted.
+ * A deadline task that waits for ever, with every CPU idle: Linux 6.12 does that without any change of
+ * ours, once in some hundred deadline rounds; how, is in linux-faults.c. Taking it out of the class
+ * makes it run, so that the storm goes on; it is counted.
  */
 static bool rescue_deadline(struct storm *storm, const struct storm_worker *worker)
 {

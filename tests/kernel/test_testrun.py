@@ -38,11 +38,13 @@ TAIL = """\
 """
 
 
-def judged(text: str, *names: str, ending: Ending = Ending.OFF) -> GuestResult:
+def judged(
+    text: str, *names: str, ending: Ending = Ending.OFF, suites: bool = False
+) -> GuestResult:
     steps = tuple(Step(name, ("/bin/true",), 60) for name in names)
     plan = GuestPlan(Shape(cores=2), steps, (), 10)
     booted = Booted(Path("guest.log"), ending, 5.0, lines=text.splitlines())
-    return judge("shard", "lab", plan, booted, "guest.log")
+    return judge("shard", "lab", plan, booted, "guest.log", suites=suites)
 
 
 def captured(name: str, *names: str, ending: Ending = Ending.OFF) -> GuestResult:
@@ -175,7 +177,6 @@ def test_what_is_no_complaint(line: str) -> None:
     [
         ("kernel/sched/deadline.c:265 inactive_task_timer+0x37c/0x450", "running_bw"),
         ("kernel/sched/deadline.c:265 task_non_contending+0x2ac/0x3a0", "running_bw"),
-        ("kernel/sched/core.c:8365 sched_cpu_dying+0x94/0x1e0", "off line"),
         ("kernel/cgroup/cpuset.c:3117 cpuset_attach_task+0x6d/0x80", "cpusets"),
     ],
 )
@@ -187,11 +188,34 @@ def test_a_fault_of_linux_itself_is_shown_and_fails_nothing(place: str, word: st
     assert word in result.known[0]
 
 
+DYING = """\
+[    5.000000] Dying CPU not properly vacated!
+[    5.000001] WARNING: CPU: 3 PID: 60 at kernel/sched/core.c:8366 sched_cpu_dying+0x94/0x1e0
+[    5.000002] Call Trace:
+[    5.000003] ---[ end trace 0000000000000000 ]---
+[    5.000004] CPU3 enqueued tasks ({total} total):
+{tasks}"""
+STOPPER = "[    5.000005] \tpid: 60, name: migration/3\n"
+OTHER = "[    5.000006] \tpid: 389, name: rt-storm\n"
+
+
+@pytest.mark.parametrize(
+    ("total", "tasks", "known"),
+    [(2, STOPPER, True), (2, STOPPER + OTHER, False), (3, STOPPER, False), (2, "", False)],
+)
+def test_on_a_dying_cpu_only_the_fair_server_may_be_left(
+    total: int, tasks: str, known: bool
+) -> None:
+    result = judged(HEAD + DYING.format(total=total, tasks=tasks) + TAIL, "storm")
+    assert result.passed is known
+    assert bool(result.known) is known
+
+
 def test_forgotten_deadline_tasks_are_shown() -> None:
     line = "[    5.000000] # storm: 1 of 511 deadline rounds forgotten\n"
     result = judged(HEAD + line + TAIL, "storm")
     assert result.passed
-    assert "woken deadline tasks" in result.known[0]
+    assert "forgets deadline tasks" in result.known[0]
 
 
 def test_a_complaint_before_the_first_test_is_the_guests() -> None:
@@ -224,6 +248,12 @@ def test_kunit_in_the_log_is_counted_apart() -> None:
     assert "sbm.test 2: unfinished" in lost.kunit_failed
 
 
+def test_suites_that_are_built_in_must_run() -> None:
+    silent = judged(HEAD + TAIL, "storm", suites=True)
+    assert silent.kunit_failed == ["the suites are built in, and did not run"]
+    assert not silent.passed
+
+
 def test_results_are_json() -> None:
     request = TestRequest(("shard",), "lab", (), "quick")
     data = as_data(request, [captured("guest-outcomes.log", "fine", "fails")])
@@ -247,10 +277,15 @@ def test_the_matrix_shares_the_time_out(which: str) -> None:
     assert [plan.shape.cpus for plan in guests] == [16, 64, 1]
     assert guests[1].shape.split_llc == 4
     for plan in guests:
-        assert [step.name for step in plan.steps] == list(PROGRAMS)
+        assert [step.name for step in plan.steps] == [n for n, p in PROGRAMS.items() if p.usual]
         assert all(step.timeout > 0 for step in plan.steps)
     total = sum(plan.seconds for plan in guests)
     assert total == SETS[which]
+
+
+def test_an_unusual_test_is_run_when_it_is_asked_for() -> None:
+    assert "linux-deadline" not in chosen([])
+    assert chosen(["linux-deadline"]) == ["linux-deadline"]
 
 
 def test_an_unknown_test_is_answered_with_the_nearest() -> None:

@@ -20,6 +20,7 @@ PROGRAMS = {
     "init": ("init.c", "guest.c"),
     "rt-storm": ("rt-storm.c", "storm-work.c", "storm-check.c", "guest.c"),
     "churn": ("churn.c", "guest.c"),
+    "linux-faults": ("linux-faults.c", "guest.c"),
 }
 # Of the host, beside them.
 TSC_KHZ = "tsc-khz"

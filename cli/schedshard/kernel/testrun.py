@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from schedshard.kernel.boot import Booted, BootRequest, Emulation, Ending, Step, boot, kernel_image
+from schedshard.kernel.config import resolve
 from schedshard.kernel.guestlog import Complaint, GuestLog, Section, read_log
 from schedshard.kernel.ktap import Report, Status, Test, parse_ktap
 from schedshard.kernel.layout import Layout
@@ -23,6 +24,7 @@ from schedshard.kernel.testplan import GuestPlan
 from schedshard.provenance import tool_versions
 
 FORMAT = "schedshard-kernel-test-1"
+_SUITES = "CONFIG_SCHEDSHARD_KUNIT_TEST=y"
 
 
 @dataclass(frozen=True)
@@ -129,8 +131,16 @@ def _kunit(reports: Sequence[Report]) -> tuple[dict[str, int], list[str]]:
     return counts, failed
 
 
-def judge(variant: str, config: str, plan: GuestPlan, booted: Booted, shown: str) -> GuestResult:
-    """Read a guest's log against what was planned for it."""
+def judge(
+    variant: str,
+    config: str,
+    plan: GuestPlan,
+    booted: Booted,
+    shown: str,
+    *,
+    suites: bool = False,
+) -> GuestResult:
+    """Read a guest's log against what was planned for it; suites: KUnit's of ours must be there."""
     log = read_log(booted.lines)
     reports = parse_ktap(booted.lines)
     # The guest's own report is the one after its machine's lines; KUnit's are before it.
@@ -138,6 +148,8 @@ def judge(variant: str, config: str, plan: GuestPlan, booted: Booted, shown: str
     own = [report for report in reports if first is not None and report.line > first]
     kunit = [report for report in reports if first is None or report.line < first]
     counts, failed = _kunit(kunit)
+    if suites and not counts and first is not None:
+        failed.append("the suites are built in, and did not run")
     ended = next((report.bail for report in own if report.bail), _how_it_ended(booted, log))
     result = GuestResult(
         variant,
@@ -169,6 +181,13 @@ def judge(variant: str, config: str, plan: GuestPlan, booted: Booted, shown: str
     return result
 
 
+def _has_suites(layout: Layout, request: TestRequest, variant: str) -> bool:
+    """Whether our KUnit suites are built in, and not turned off."""
+    config = layout.objects(variant, resolve(layout, request.config).name) / ".config"
+    lines = config.read_text(encoding="utf-8").splitlines() if config.is_file() else []
+    return _SUITES in lines and "kunit.enable=0" not in request.parameters
+
+
 def run_guest(
     layout: Layout,
     request: TestRequest,
@@ -196,7 +215,8 @@ def run_guest(
         on_line,
         stop,
     )
-    return judge(variant, config, plan, booted, layout.shown(booted.log))
+    suites = _has_suites(layout, request, variant)
+    return judge(variant, config, plan, booted, layout.shown(booted.log), suites=suites)
 
 
 def run_matrix(
