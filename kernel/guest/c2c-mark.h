@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * c2c-mark.h - what a program tells the emulator's plugin: where the measured window begins and ends.
+ *
+ * Each is a no-operation whose address operand has a value that no compiler emits (plugin/insn.h).
+ * Without the plugin they do nothing.
+ */
+#ifndef C2C_MARK_H
+#define C2C_MARK_H
+
+/* The window opens here; only the first one of a boot counts. */
+static inline void c2c_open(void)
+{
+	__asm__ volatile("nopl 0x53c2c001(%%rax)" ::: "memory");
+}
+
+/* And closes. */
+static inline void c2c_close(void)
+{
+	__asm__ volatile("nopl 0x53c2c002(%%rax)" ::: "memory");
+}
+
+/* One operation of the workload is done. */
+static inline void c2c_operation(void)
+{
+	__asm__ volatile("nopl 0x53c2c003(%%rax)" ::: "memory");
+}
+
+#endif

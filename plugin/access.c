@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Most lines are only ever accessed by one CPU, stacks above all, and most of the others are never
+ * written; they cannot be contended, and the model would only confirm it. So a table says for each
+ * line whether one CPU was the only one so far, and whether it was written. Accesses go no further
+ * than here until a line is both shared and written; from then on all do. What is lost is the
+ * line's history before that: a transfer to each CPU. Locked operations always go to the model,
+ * since they cost time and empty the store buffer wherever they go.
+ *
+ * The table is shared by all vCPUs. An entry is made by compare-and-exchange; after that bits are
+ * only added to it, by an atomic or, so that no vCPU undoes what another one has found. A
+ * line that finds no place within a few steps is taken as shared and written.
+ *
+ * A locked instruction is one access, whichever way the emulator does it (one read-modify-write
+ * with a thread a vCPU, a load and a store without): only its store is asked for.
+ */
+#include "access.h"
+
+#include <stdlib.h>
+
+#include "step.h"
+#include "vcpu.h"
+
+#define TABLE_BITS 22
+#define TABLE_SIZE (1u << TABLE_BITS)
+#define PROBES	   8u
+/* An entry: the line, the first CPU + 1, and these. */
+#define WRITTEN	   0x8000ull
+#define SHARED	   0x4000ull
+#define CPU_MASK   0x3fffull
+#define LINE_SHIFT 6
+
+#define KERNEL_HALF 0xffff800000000000ull
+/* Direct map, vmalloc, vmemmap: what lies above is the image, and then fixed mappings. */
+#define VMALLOC 0xffffc90000000000ull
+#define IMAGE	0xffffffff80000000ull
+#define FIXED	0xffffffffff000000ull
+
+/* A program counter's bit that says that its instruction is a locked one: not canonical. */
+#define LOCKED_BIT (1ull << 62)
+
+static uint64_t *table;
+
+int access_begin(void)
+{
+	table = calloc(TABLE_SIZE, sizeof(*table));
+	return table ? 0 : -1;
+}
+
+void access_end(void)
+{
+	free(table);
+	table = NULL;
+}
+
+/* Is the line shared and written, now that @cpu accesses it? */
+static bool is_contended(uint64_t line, uint32_t cpu, bool write)
+{
+	uint64_t flags = write ? WRITTEN : 0, mine = line << 16 | flags | (cpu + 1);
+	uint64_t at = (line * 0x9e3779b97f4a7c15ull) >> (64 - TABLE_BITS);
+
+	for (uint32_t i = 0; i < PROBES; i++) {
+		uint64_t *slot = &table[(at + i) % TABLE_SIZE];
+		uint64_t seen = __atomic_load_n(slot, __ATOMIC_RELAXED);
+
+		if (!seen && __atomic_compare_exchange_n(slot, &seen, mine, false, __ATOMIC_RELAXED,
+							 __ATOMIC_RELAXED))
+			return false;
+		if (seen >> 16 != line)
+			continue;
+		if ((seen & CPU_MASK) != cpu + 1)
+			flags |= SHARED;
+		if ((seen & flags) != flags)
+			seen |= __atomic_fetch_or(slot, flags, __ATOMIC_RELAXED) | flags;
+		return (seen & (SHARED | WRITTEN)) == (SHARED | WRITTEN);
+	}
+	return true;
+}
+
+/* Devices are no memory; returns false for them. */
+static bool place_of(qemu_plugin_meminfo_t info, uint64_t vaddr, uint64_t *place)
+{
+	struct qemu_plugin_hwaddr *where;
+
+	*place = vaddr & ITEM_PLACE_MASK;
+	if (vaddr >= KERNEL_HALF && (vaddr < VMALLOC || (vaddr >= IMAGE && vaddr < FIXED)))
+		return true;
+	if (vaddr >= FIXED)
+		return false;
+	where = qemu_plugin_get_hwaddr(info, vaddr);
+	if (where && qemu_plugin_hwaddr_is_io(where))
+		return false;
+	/* Programs share memory at different addresses: theirs is known by the physical one. */
+	if (vaddr < KERNEL_HALF && where)
+		*place = qemu_plugin_hwaddr_phys_addr(where) & (ITEM_PLACE_MASK >> 1);
+	return true;
+}
+
+static void on_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
+{
+	struct vcpu *v = &plugin.vcpu[vcpu];
+	uint64_t pc = (uint64_t)(uintptr_t)data, place;
+	/* Bits 62 and 63 of an address are the same. */
+	bool locked = (pc >> 62 ^ pc >> 63) & 1;
+	struct item item;
+	bool write;
+
+	if (!window_is_open())
+		return;
+	if (!place_of(info, vaddr, &place)) {
+		v->device_accesses++;
+		return;
+	}
+	write = qemu_plugin_mem_is_store(info);
+	if (!is_contended(place >> LINE_SHIFT, vcpu, write) && !locked) {
+		v->private_accesses++;
+		return;
+	}
+	item.place = place;
+	item.pc = pc & ITEM_PLACE_MASK;
+	item.instr = v->instr - v->base;
+	item.size = (uint8_t)(1u << qemu_plugin_mem_size_shift(info));
+	if (locked)
+		item.kind = ITEM_LOCKED;
+	else
+		item.kind = write ? ITEM_STORE : ITEM_LOAD;
+	v->reported++;
+	stream_push(&v->stream, &item);
+}
+
+void access_watch(struct qemu_plugin_insn *handle, const struct insn *insn, uint64_t pc)
+{
+	uint64_t data = insn->locked ? pc ^ LOCKED_BIT : pc;
+
+	if (insn->stack)
+		return;
+	qemu_plugin_register_vcpu_mem_cb(handle, on_access, API_NO_REGS,
+					 insn->locked ? API_MEM_W : API_MEM_RW,
+					 (void *)(uintptr_t)data);
+}
+
+void access_idle(unsigned int vcpu)
+{
+	struct vcpu *v = &plugin.vcpu[vcpu];
+
+	if (plugin.feed && window_is_open()) {
+		struct item item = { .kind = ITEM_IDLE, .instr = v->instr - v->base };
+
+		stream_push(&v->stream, &item);
+	}
+	/* After the item: who sees that the CPU is idle finds the item, if there is one. */
+	__atomic_store_n(&v->idle, true, __ATOMIC_RELEASE);
+}
+
+void access_resume(unsigned int vcpu)
+{
+	struct vcpu *v = &plugin.vcpu[vcpu];
+
+	if (plugin.feed && window_is_open()) {
+		uint32_t other = step_slowest(vcpu);
+		struct item item = { .kind = ITEM_RESUME, .instr = v->instr - v->base };
+
+		item.pc = other;
+		if (other != ITEM_NO_CPU) {
+			const struct vcpu *x = &plugin.vcpu[other];
+
+			item.place = __atomic_load_n(&x->instr, __ATOMIC_RELAXED) - x->base;
+		}
+		stream_push(&v->stream, &item);
+		__atomic_store_n(&v->idle, false, __ATOMIC_RELEASE);
+		/* Pairs with the acquire of who looks for news: he finds the item. */
+		__atomic_fetch_add(&plugin.news, 1, __ATOMIC_RELEASE);
+	} else {
+		__atomic_store_n(&v->idle, false, __ATOMIC_RELEASE);
+	}
+}

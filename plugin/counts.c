@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Why counting blocks is exact: a block is entered at its first instruction only and, but for
+ * exceptions, left at its last; a call, a return and a jump end one. So a function is entered at the
+ * beginning of a block, since it is reached by a call or a jump, and left at the end of one.
+ *
+ * What a function calls counts for it, until its return; what interrupts it, too, if interrupts
+ * are on. Where the compiler turned a last call into a jump the function ends at the jump. Where a
+ * function was inlined only its own instructions count, not what it calls, and the compiler mixes them
+ * with its surroundings: debug information says which are whose, and is believed.
+ *
+ * A call whose end is missed (the window opened inside, a return by an exception) is dropped when the frame below it
+ * ends, or when there are too many; it is counted as lost.
+ */
+#include "counts.h"
+
+#include <string.h>
+
+#include "insn.h"
+
+void counts_begin(struct block *b, const struct watch *w, uint64_t pc)
+{
+	memset(b, 0, sizeof(*b));
+	b->enters = b->leaves = NO_FUNCTION;
+	for (uint32_t i = 0; i < w->nr_parts; i++)
+		if (!w->part[i].inlined && w->part[i].entry == pc)
+			b->enters = w->part[i].function;
+}
+
+static void add_inlined(struct block *b, const struct watch_part *part, const struct insn *insn,
+			uint64_t pc)
+{
+	uint32_t i = 0;
+
+	while (i < b->nr_parts && b->part[i].function != part->function)
+		i++;
+	if (i == BLOCK_PARTS)
+		return;
+	if (i == b->nr_parts)
+		b->part[b->nr_parts++] = (struct block_part){ .function = part->function };
+	b->part[i].instr++;
+	b->part[i].locked += insn->locked;
+	b->part[i].calls += pc == part->entry;
+}
+
+void counts_add(struct block *b, const struct watch *w, const struct insn *insn, uint64_t pc)
+{
+	b->instr++;
+	b->locked += insn->locked;
+	for (uint32_t i = 0; i < w->nr_parts; i++) {
+		const struct watch_part *part = &w->part[i];
+
+		if (pc < part->range.low || pc >= part->range.high)
+			continue;
+		if (part->inlined)
+			add_inlined(b, part, insn, pc);
+		else if (insn->ret ||
+			 (insn->jump && !watch_in_function(w, part->function, insn->target)))
+			b->leaves = part->function;
+	}
+}
+
+void counts_before(struct vcpu *v, const struct block *b)
+{
+	if (b->enters == NO_FUNCTION)
+		return;
+	if (v->depth == VCPU_DEPTH) {
+		v->count[v->frame[0].function].lost++;
+		memmove(&v->frame[0], &v->frame[1], sizeof(v->frame) - sizeof(v->frame[0]));
+		v->depth--;
+	}
+	v->frame[v->depth++] = (struct vcpu_frame){ b->enters, v->instr, v->locked };
+}
+
+static void leave(struct vcpu *v, uint32_t function)
+{
+	struct vcpu_count *count = &v->count[function];
+	uint32_t at = v->depth;
+	uint64_t instr;
+
+	while (at && v->frame[at - 1].function != function)
+		at--;
+	if (!at)
+		return; /* entered before the window */
+	while (v->depth > at)
+		v->count[v->frame[--v->depth].function].lost++;
+	v->depth--;
+	instr = v->instr - v->frame[v->depth].instr;
+	count->instr += instr;
+	count->locked += v->locked - v->frame[v->depth].locked;
+	if (!count->calls || instr < count->least)
+		count->least = instr;
+	if (instr > count->most)
+		count->most = instr;
+	count->calls++;
+}
+
+void counts_after(struct vcpu *v, const struct block *b)
+{
+	for (uint32_t i = 0; i < b->nr_parts; i++) {
+		struct vcpu_count *count = &v->count[b->part[i].function];
+
+		count->instr += b->part[i].instr;
+		count->locked += b->part[i].locked;
+		count->calls += b->part[i].calls;
+	}
+	if (b->leaves != NO_FUNCTION)
+		leave(v, b->leaves);
+}
+
+json_t *counts_json(void)
+{
+	json_t *all = json_array();
+
+	for (uint32_t f = 0; f < plugin.watch.nr_functions; f++) {
+		struct vcpu_count sum = { .least = UINT64_MAX };
+
+		for (uint32_t i = 0; i < plugin.nr_vcpus; i++) {
+			const struct vcpu_count *count = &plugin.vcpu[i].count[f];
+
+			sum.calls += count->calls;
+			sum.instr += count->instr;
+			sum.locked += count->locked;
+			sum.lost += count->lost;
+			if (count->calls && count->least < sum.least)
+				sum.least = count->least;
+			if (count->most > sum.most)
+				sum.most = count->most;
+		}
+		json_array_append_new(
+			all, json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "name",
+				       plugin.watch.function[f], "calls", (json_int_t)sum.calls,
+				       "instructions", (json_int_t)sum.instr, "locked",
+				       (json_int_t)sum.locked, "least",
+				       (json_int_t)(sum.calls ? sum.least : 0), "most",
+				       (json_int_t)sum.most, "lost", (json_int_t)sum.lost));
+	}
+	return all;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * counts.h - instructions of each call of chosen functions.
+ *
+ * Concurrency: counts_of_block() in any thread; counts_block() in the vCPU's own; counts_json()
+ * when no vCPU runs any more, or when the window is closed.
+ */
+#ifndef PLUGIN_COUNTS_H
+#define PLUGIN_COUNTS_H
+
+#include <jansson.h>
+
+#include "vcpu.h"
+
+#define BLOCK_PARTS 6u
+#define NO_FUNCTION UINT32_MAX
+
+/**
+ * struct block - a stretch of code that is always executed from its beginning
+ * @instr: its instructions
+ * @locked: locked ones among them
+ * @enters: the function that begins with its first instruction, or NO_FUNCTION
+ * @leaves: the function that its last instruction leaves, or NO_FUNCTION
+ * @nr_parts: inlined functions that have instructions in it
+ */
+struct block {
+	uint32_t instr, locked;
+	uint32_t enters, leaves;
+	uint32_t nr_parts;
+	struct block_part {
+		uint32_t function, instr, locked, calls;
+	} part[BLOCK_PARTS];
+};
+
+struct insn;
+
+/** counts_begin - start to describe a block that begins at @pc. */
+void counts_begin(struct block *b, const struct watch *w, uint64_t pc);
+
+/** counts_add - the block's next instruction. */
+void counts_add(struct block *b, const struct watch *w, const struct insn *insn, uint64_t pc);
+
+/** counts_wanted - is there anything to count but the instructions of the block? */
+static inline bool counts_wanted(const struct block *b)
+{
+	return b->nr_parts || b->enters != NO_FUNCTION || b->leaves != NO_FUNCTION;
+}
+
+/**
+ * counts_before, counts_after - the block is executed
+ *
+ * The first one before, the second one after its instructions were added to the vCPU's counters.
+ */
+void counts_before(struct vcpu *v, const struct block *b);
+void counts_after(struct vcpu *v, const struct block *b);
+
+json_t *counts_json(void);
+
+#endif

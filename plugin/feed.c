@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Why it comes to an end. A CPU is running, idle (its next item is not there yet), held (it resumes
+ * after an instruction of another CPU that the model has not come to), or has ended. The simulated
+ * machine stops only when nobody runs; so nobody stops running while he is the last one, unless he
+ * has woken another before: an idle one whose next item has come, or, when there is none and
+ * nothing more can come, one that is held. The last happens only in a damaged trace: what a CPU is held for was
+ * executed before it resumed, and therefore stands in the other's items, before anything that
+ * could hold that one in turn.
+ *
+ * Idle time is not simulated: a CPU that resumes takes over the clock of the one that it was
+ * waiting for, or, when all were idle, the latest of all. While all are idle the clock stands.
+ */
+#include "feed.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "arena.h"
+#include "backend.h"
+#include "feed_lines.h"
+#include "machine.h"
+#include "sim.h"
+
+/* The simulator reports program counters relative to the image; ours are relative to this. */
+const char __executable_start;
+
+#define NO_WAITER UINT32_MAX
+#define EVER	  UINT64_MAX
+
+enum feed_state { RUNNING, IDLE, HELD, ENDED };
+
+struct feed_cpu {
+	uint64_t done;	 /* instructions that the clock covers */
+	uint64_t offset; /* clock less those; read by any thread */
+	uint64_t clock;
+	enum feed_state state;
+	uint64_t held_for; /* HELD: instruction of another CPU */
+	uint32_t next;	   /* next that is held by the same one */
+	uint32_t waiters;  /* first that is held by this one */
+	uint64_t first_held;
+};
+
+struct feed {
+	struct feed_setup setup;
+	struct feed_source source;
+	struct model model;
+	uint64_t ps;
+	struct feed_cpu cpu[FEED_MAX_CPUS];
+	uint32_t nr[ENDED + 1];
+	uint64_t news_seen;
+	uint64_t items[ITEM_KINDS];
+	uint64_t released; /* that were held for what never came */
+	uint64_t latest;   /* highest clock of any CPU */
+	uint64_t finished;
+	struct feed_lines lines;
+};
+
+static void set_state(struct feed *f, uint32_t n, enum feed_state state)
+{
+	f->nr[f->cpu[n].state]--;
+	f->cpu[n].state = state;
+	f->nr[state]++;
+}
+
+static void wake(struct feed *f, uint32_t n)
+{
+	set_state(f, n, RUNNING);
+	sim_interrupt(n, 0);
+}
+
+/* Wake every idle CPU that has something to do. */
+static bool wake_ready(struct feed *f)
+{
+	bool any = false;
+
+	for (uint32_t n = 0; n < f->setup.nr_cpus; n++) {
+		if (f->cpu[n].state == IDLE && f->source.ready(f->source.arg, n)) {
+			wake(f, n);
+			any = true;
+		}
+	}
+	return any;
+}
+
+static void look_for_news(struct feed *f)
+{
+	uint64_t news;
+
+	if (!f->source.news)
+		return;
+	/* Pairs with the release of who changes it: the item that it is about is seen. */
+	news = __atomic_load_n(f->source.news, __ATOMIC_ACQUIRE);
+	if (news == f->news_seen)
+		return;
+	f->news_seen = news;
+	wake_ready(f);
+}
+
+static bool release_one(struct feed *f)
+{
+	for (uint32_t n = 0; n < f->setup.nr_cpus; n++) {
+		struct feed_cpu *x = &f->cpu[n];
+
+		if (x->waiters != NO_WAITER) {
+			uint32_t held = x->waiters;
+
+			x->waiters = f->cpu[held].next;
+			f->released++;
+			wake(f, held);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* This CPU does not run any more; see the opening comment. It may be the one that is woken. */
+static void leave_running(struct feed *f, uint32_t n, enum feed_state state)
+{
+	set_state(f, n, state);
+	while (!f->nr[RUNNING] && (f->nr[IDLE] || f->nr[HELD])) {
+		if (wake_ready(f))
+			break;
+		if (f->nr[HELD] && release_one(f))
+			break;
+		f->source.wait(f->source.arg);
+	}
+}
+
+static void sleep_until_woken(struct feed *f, uint32_t n)
+{
+	while (f->cpu[n].state != RUNNING)
+		sim_compute(EVER);
+}
+
+static void publish(struct feed *f, struct feed_cpu *c)
+{
+	c->clock = sim_now();
+	if (c->clock > f->latest)
+		f->latest = c->clock;
+	__atomic_store_n(&c->offset, c->clock - c->done * f->ps, __ATOMIC_RELAXED);
+}
+
+/* Those that were held until this CPU came so far. */
+static void release(struct feed *f, struct feed_cpu *c, uint64_t done)
+{
+	uint32_t *link = &c->waiters;
+
+	c->first_held = EVER;
+	while (*link != NO_WAITER) {
+		uint32_t n = *link;
+		struct feed_cpu *w = &f->cpu[n];
+
+		if (w->held_for <= done) {
+			*link = w->next;
+			wake(f, n);
+			continue;
+		}
+		if (w->held_for < c->first_held)
+			c->first_held = w->held_for;
+		link = &w->next;
+	}
+}
+
+static void advance(struct feed *f, struct feed_cpu *c, uint64_t instr)
+{
+	uint64_t left;
+
+	if (instr <= c->done)
+		return;
+	/* In one go: others run on while this CPU computes. */
+	for (left = (instr - c->done) * f->ps; left;)
+		left = sim_compute(left);
+	__atomic_store_n(&c->done, instr, __ATOMIC_RELAXED);
+	if (instr >= c->first_held)
+		release(f, c, instr);
+	publish(f, c);
+}
+
+static void hold(struct feed *f, uint32_t n, uint32_t other, uint64_t instr)
+{
+	struct feed_cpu *c = &f->cpu[n], *x = &f->cpu[other];
+
+	c->held_for = instr;
+	c->next = x->waiters;
+	x->waiters = n;
+	if (instr < x->first_held)
+		x->first_held = instr;
+	leave_running(f, n, HELD);
+	sleep_until_woken(f, n);
+}
+
+static void resume(struct feed *f, uint32_t n, const struct item *item)
+{
+	uint32_t other = item->pc < f->setup.nr_cpus ? (uint32_t)item->pc : ITEM_NO_CPU;
+	struct feed_cpu *c = &f->cpu[n], *x;
+	uint64_t since = f->latest;
+
+	if (other != ITEM_NO_CPU && other != n) {
+		x = &f->cpu[other];
+		if (x->state != ENDED && x->done < item->place)
+			hold(f, n, other, item->place);
+		since = x->clock;
+	}
+	if (since > sim_now())
+		sim_spend(since - sim_now());
+	publish(f, c);
+}
+
+static void perform(struct feed *f, const struct item *item)
+{
+	uint32_t in_line = (uint32_t)item->place % LINE_SIZE, size = item->size;
+	const void *pc = (const void *)((uintptr_t)&__executable_start + item->pc);
+	char *at = feed_lines_at(&f->lines, item->place);
+
+	if (size > LINE_SIZE - in_line)
+		size = LINE_SIZE - in_line; /* what crosses a line counts for the first one */
+	if (item->kind == ITEM_LOCKED)
+		sim_rmw(at, 1, SIM_RMW_OR, 0, 0, pc);
+	else
+		sim_plain(at, size, item->kind == ITEM_STORE, pc);
+}
+
+static void body(uint32_t n, void *arg)
+{
+	struct feed *f = arg;
+	struct feed_cpu *c = &f->cpu[n];
+	struct item item;
+
+	for (;;) {
+		look_for_news(f);
+		switch (f->source.get(f->source.arg, n, &item)) {
+		case FEED_EMPTY:
+			f->source.wait(f->source.arg);
+			continue;
+		case FEED_TIME:
+			advance(f, c, item.instr);
+			continue;
+		case FEED_END:
+			release(f, c, EVER);
+			leave_running(f, n, ENDED);
+			return;
+		case FEED_ITEM:
+			break;
+		}
+		advance(f, c, item.instr);
+		f->items[item.kind]++;
+		if (item.kind == ITEM_IDLE) {
+			leave_running(f, n, IDLE);
+			sleep_until_woken(f, n);
+		} else if (item.kind == ITEM_RESUME) {
+			resume(f, n, &item);
+		} else {
+			perform(f, &item);
+			publish(f, c);
+		}
+	}
+}
+
+/* ---- life cycle ---- */
+
+struct feed *feed_new(const struct feed_setup *setup, const struct feed_source *source)
+{
+	struct feed *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return NULL;
+	f->setup = *setup;
+	f->source = *source;
+	if (model_build(&f->model, setup->machine, setup->cpu, setup->nr_cpus)) {
+		free(f);
+		return NULL;
+	}
+	f->ps = model_cycles(&f->model, 1);
+	for (uint32_t n = 0; n < setup->nr_cpus; n++) {
+		f->cpu[n].waiters = NO_WAITER;
+		f->cpu[n].first_held = EVER;
+	}
+	f->nr[RUNNING] = setup->nr_cpus;
+	return f;
+}
+
+void feed_free(struct feed *f)
+{
+	if (!f)
+		return;
+	feed_lines_free(&f->lines);
+	sim_exit();
+	model_free(&f->model);
+	free(f);
+}
+
+void feed_run(struct feed *f)
+{
+	if (sim_init(&f->model, 1) || feed_lines_init(&f->lines, &f->setup))
+		abort();
+	for (uint32_t n = 0; n < f->setup.nr_cpus; n++)
+		sim_spawn(n, body, f, 0);
+	f->finished = sim_run();
+}
+
+uint64_t feed_offset(const struct feed *f, uint32_t cpu)
+{
+	return __atomic_load_n(&f->cpu[cpu].offset, __ATOMIC_RELAXED);
+}
+
+uint64_t feed_done(const struct feed *f, uint32_t cpu)
+{
+	return __atomic_load_n(&f->cpu[cpu].done, __ATOMIC_RELAXED);
+}
+
+uint64_t feed_instruction(const struct feed *f)
+{
+	return f->ps;
+}
+
+void feed_json(const struct feed *f, json_t *into)
+{
+	const struct machine *m = f->setup.machine;
+	uint64_t instructions = 0, clocks = 0;
+
+	for (uint32_t n = 0; n < f->setup.nr_cpus; n++) {
+		instructions += f->cpu[n].done;
+		clocks += f->cpu[n].clock;
+	}
+	json_object_set_new(into, "machine",
+			    json_pack("{s:s, s:i, s:f}", "name", m->name, "cpus", (int)m->nr_cpus,
+				      "clock_ghz", m->clock_ghz));
+	json_object_set_new(into, "model",
+			    json_pack("{s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "virtual_ns",
+				      (double)f->finished / 1000, "busy_ns", (double)clocks / 1000,
+				      "instructions", (json_int_t)instructions, "loads",
+				      (json_int_t)f->items[ITEM_LOAD], "stores",
+				      (json_int_t)f->items[ITEM_STORE], "locked",
+				      (json_int_t)f->items[ITEM_LOCKED], "idle",
+				      (json_int_t)f->items[ITEM_IDLE], "released",
+				      (json_int_t)f->released, "lines_touched",
+				      (json_int_t)sim_lines_touched()));
+	feed_lines_json(&f->lines, &f->model, into);
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * feed.h - the simulated machine, fed with what guest CPUs did instead of with programs.
+ *
+ * A CPU's clock moves by one cycle an instruction and by what the coherence model says for each
+ * access that it is told of. The CPU that is furthest behind goes on, as always in the simulated
+ * machine, so that accesses of different CPUs meet in the order of their clocks, whatever the order
+ * in which the emulator happened to execute them.
+ *
+ *   feed_run()      in one thread; only one at a time in a process (the simulated machine is one)
+ *   feed_offset()   any thread, at any time while the feed lives
+ */
+#ifndef PLUGIN_FEED_H
+#define PLUGIN_FEED_H
+
+#include <jansson.h>
+
+#include "item.h"
+
+struct machine;
+
+#define FEED_MAX_CPUS  256u
+#define FEED_MAX_NODES 64u
+
+enum feed_got {
+	FEED_ITEM,  /* here is one */
+	FEED_TIME,  /* none, but the CPU has executed instructions: item->instr says how many */
+	FEED_EMPTY, /* none yet */
+	FEED_END,   /* none will come */
+};
+
+/**
+ * struct feed_source - where items come from
+ * @get: the next item of a CPU
+ * @ready: would @get return anything but FEED_EMPTY and FEED_TIME?
+ * @wait: called when nothing can be done until somebody has more
+ * @news: changes whenever a CPU that was idle may have become ready; NULL: everything is ready
+ *	from the start
+ */
+struct feed_source {
+	enum feed_got (*get)(void *arg, uint32_t cpu, struct item *item);
+	bool (*ready)(void *arg, uint32_t cpu);
+	void (*wait)(void *arg);
+	const uint64_t *news;
+	void *arg;
+};
+
+/* Memory from @low on, below @high, is that of a node of the machine. */
+struct feed_node {
+	uint64_t low, high; /* physical */
+	uint32_t node;
+};
+
+/**
+ * struct feed_setup - what the model needs to know
+ * @machine: topology and latencies
+ * @cpu: by guest CPU: the machine's CPU that it stands for
+ * @nr_cpus: how many
+ * @node: where memory is; a line in none of them belongs to all nodes in turn
+ */
+struct feed_setup {
+	const struct machine *machine;
+	uint32_t cpu[FEED_MAX_CPUS];
+	uint32_t nr_cpus;
+	struct feed_node node[FEED_MAX_NODES];
+	uint32_t nr_nodes;
+};
+
+struct feed;
+
+/** feed_new - NULL when memory is short, or when two guest CPUs stand for the same one. */
+struct feed *feed_new(const struct feed_setup *setup, const struct feed_source *source);
+void feed_free(struct feed *f);
+
+/** feed_run - until every CPU has come to its end. */
+void feed_run(struct feed *f);
+
+/**
+ * feed_offset - the part of a CPU's clock that is not instructions.
+ *
+ * Return: picoseconds; add instructions times feed_instruction() for the clock.
+ */
+uint64_t feed_offset(const struct feed *f, uint32_t cpu);
+
+/** feed_done - how many of a CPU's instructions the model has been told of. */
+uint64_t feed_done(const struct feed *f, uint32_t cpu);
+
+/** feed_instruction - picoseconds of one instruction. */
+uint64_t feed_instruction(const struct feed *f);
+
+/** feed_json - what was found: "machine", "model" and "lines" are set in @into. After feed_run(). */
+void feed_json(const struct feed *f, json_t *into);
+
+#endif

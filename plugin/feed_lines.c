@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Every line that a guest touches gets the next line of the simulated machine, so that its tables
+ * are as large as what was touched, not as the guest's memory. Its home is the node of the machine
+ * that the guest's memory there stands for: a kernel's virtual address tells the physical one in
+ * the two places where a kernel without address randomisation has it, the direct map and the
+ * image; others (vmalloc) belong to all nodes in turn.
+ */
+#include "feed_lines.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arena.h"
+#include "feed.h"
+#include "sim.h"
+
+#define DIRECT_MAP     (0xffff888000000000ull & ITEM_PLACE_MASK)
+#define DIRECT_MAP_END (0xffffc88000000000ull & ITEM_PLACE_MASK)
+#define IMAGE	       (0xffffffff80000000ull & ITEM_PLACE_MASK)
+#define IMAGE_END      (0xffffffffa0000000ull & ITEM_PLACE_MASK)
+#define KERNEL	       (1ull << (ITEM_PLACE_BITS - 1))
+#define LINES_KEPT     256u
+
+int feed_lines_init(struct feed_lines *l, const struct feed_setup *setup)
+{
+	memset(l, 0, sizeof(*l));
+	l->setup = setup;
+	l->mask = (1u << 16) - 1;
+	l->slot = calloc(l->mask + 1, sizeof(*l->slot));
+	l->arena = calloc(l->mask + 1, sizeof(*l->arena));
+	return l->slot && l->arena ? 0 : -1;
+}
+
+void feed_lines_free(struct feed_lines *l)
+{
+	free(l->slot);
+	free(l->arena);
+	free(l->guest);
+	memset(l, 0, sizeof(*l));
+}
+
+static uint32_t place_of(const struct feed_lines *l, uint64_t line)
+{
+	uint32_t i = (uint32_t)((line * 0x9e3779b97f4a7c15ull) >> 32) & l->mask;
+
+	while (l->slot[i] && l->slot[i] != line + 1)
+		i = (i + 1) & l->mask;
+	return i;
+}
+
+static void grow(struct feed_lines *l)
+{
+	struct feed_lines old = *l;
+
+	l->mask = 2 * old.mask + 1;
+	l->slot = calloc(l->mask + 1, sizeof(*l->slot));
+	l->arena = calloc(l->mask + 1, sizeof(*l->arena));
+	if (!l->slot || !l->arena)
+		abort();
+	for (uint32_t i = 0; i <= old.mask; i++) {
+		if (old.slot[i]) {
+			uint32_t to = place_of(l, old.slot[i] - 1);
+
+			l->slot[to] = old.slot[i];
+			l->arena[to] = old.arena[i];
+		}
+	}
+	free(old.slot);
+	free(old.arena);
+}
+
+static int node_of(const struct feed_lines *l, uint64_t place)
+{
+	const struct feed_setup *s = l->setup;
+	uint64_t physical = place;
+
+	if (place >= DIRECT_MAP && place < DIRECT_MAP_END)
+		physical = place - DIRECT_MAP;
+	else if (place >= IMAGE && place < IMAGE_END)
+		physical = place - IMAGE;
+	else if (place & KERNEL)
+		return -1;
+	for (uint32_t i = 0; i < s->nr_nodes; i++)
+		if (physical >= s->node[i].low && physical < s->node[i].high)
+			return (int)s->node[i].node;
+	return -1;
+}
+
+static uint32_t new_line(struct feed_lines *l, uint64_t line)
+{
+	void *at = arena_alloc(LINE_SIZE, node_of(l, line << LINE_SHIFT), "guest", NULL);
+	uint32_t arena = arena_line(at);
+
+	if (arena >= l->cap) {
+		l->cap = l->cap ? 2 * l->cap : 1u << 16;
+		l->guest = realloc(l->guest, l->cap * sizeof(*l->guest));
+		if (!l->guest)
+			abort();
+	}
+	l->guest[arena] = line;
+	return arena;
+}
+
+char *feed_lines_at(struct feed_lines *l, uint64_t place)
+{
+	uint64_t line = place >> LINE_SHIFT;
+	uint32_t i = place_of(l, line);
+
+	if (!l->slot[i]) {
+		if (2 * ++l->n > l->mask) {
+			grow(l);
+			i = place_of(l, line);
+		}
+		l->slot[i] = line + 1;
+		l->arena[i] = new_line(l, line);
+	}
+	return (char *)(uintptr_t)(ARENA_BASE + ((uint64_t)l->arena[i] << LINE_SHIFT) +
+				   place % LINE_SIZE);
+}
+
+/* ---- report ---- */
+
+struct hot {
+	uint32_t line, first;
+	uint64_t records, loads, stores, hitm_local, hitm_remote, load_time, load_max;
+};
+
+static int by_address(const void *a, const void *b)
+{
+	const struct access_record *x = a, *y = b;
+
+	if (x->line != y->line)
+		return x->line < y->line ? -1 : 1;
+	if (x->offset != y->offset)
+		return x->offset < y->offset ? -1 : 1;
+	return x->pc < y->pc ? -1 : x->pc > y->pc;
+}
+
+static int by_heat(const void *a, const void *b)
+{
+	const struct hot *x = a, *y = b;
+	uint64_t p = x->hitm_local + x->hitm_remote, q = y->hitm_local + y->hitm_remote;
+
+	if (p != q)
+		return p > q ? -1 : 1;
+	if (x->records != y->records)
+		return x->records > y->records ? -1 : 1;
+	return x->line < y->line ? -1 : x->line > y->line;
+}
+
+static double cycles(const struct model *m, uint64_t ps, uint64_t n)
+{
+	return n ? (double)ps / (double)n / m->ps_per_cycle : 0;
+}
+
+static json_t *address_json(uint64_t place)
+{
+	char text[20];
+
+	if (place & KERNEL)
+		place |= ~ITEM_PLACE_MASK;
+	snprintf(text, sizeof(text), "0x%llx", (unsigned long long)place);
+	return json_string(text);
+}
+
+static json_t *access_json(const struct model *m, const struct access_record *r, uint32_t words)
+{
+	static const char *const kind[] = { "load", "store", "rmw" };
+	int cpus = 0;
+
+	for (uint32_t w = 0; w < words; w++)
+		cpus += __builtin_popcountll(r->cpus[w]);
+	return json_pack("{s:i, s:i, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:i}", "offset",
+			 r->offset, "size", r->size, "kind", kind[r->kind], "pc",
+			 address_json(r->pc), "records", (json_int_t)r->records, "loads",
+			 (json_int_t)r->loads, "stores", (json_int_t)r->stores, "hitm_remote",
+			 (json_int_t)r->hitm_remote, "hitm_local", (json_int_t)r->hitm_local,
+			 "avg_load_cycles", cycles(m, r->load_time, r->loads), "max_load_cycles",
+			 cycles(m, r->load_max, 1), "cpus", cpus);
+}
+
+static json_t *line_json(const struct feed_lines *l, const struct model *m, const struct hot *h,
+			 const struct access_record *rec, uint32_t n, uint32_t words)
+{
+	json_t *accesses = json_array();
+
+	for (uint32_t i = h->first; i < n && rec[i].line == h->line; i++)
+		json_array_append_new(accesses, access_json(m, &rec[i], words));
+	return json_pack("{s:o, s:i, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:o}", "address",
+			 address_json(l->guest[h->line] << LINE_SHIFT), "home",
+			 arena_object_of(h->line)->node, "records", (json_int_t)h->records, "loads",
+			 (json_int_t)h->loads, "stores", (json_int_t)h->stores, "hitm_remote",
+			 (json_int_t)h->hitm_remote, "hitm_local", (json_int_t)h->hitm_local,
+			 "avg_load_cycles", cycles(m, h->load_time, h->loads), "max_load_cycles",
+			 cycles(m, h->load_max, 1), "accesses", accesses);
+}
+
+static uint32_t add_up(const struct access_record *rec, uint32_t n, struct hot *hot)
+{
+	uint32_t lines = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct hot *h;
+
+		if (!lines || hot[lines - 1].line != rec[i].line)
+			hot[lines++] = (struct hot){ .line = rec[i].line, .first = i };
+		h = &hot[lines - 1];
+		h->records += rec[i].records;
+		h->loads += rec[i].loads;
+		h->stores += rec[i].stores;
+		h->hitm_local += rec[i].hitm_local;
+		h->hitm_remote += rec[i].hitm_remote;
+		h->load_time += rec[i].load_time;
+		if (rec[i].load_max > h->load_max)
+			h->load_max = rec[i].load_max;
+	}
+	return lines;
+}
+
+void feed_lines_json(const struct feed_lines *l, const struct model *m, json_t *into)
+{
+	const struct stats *s = sim_stats();
+	struct access_record *rec = malloc((s->n + 1) * sizeof(*rec));
+	struct hot *hot = malloc((s->n + 1) * sizeof(*hot));
+	json_t *lines = json_array();
+	uint64_t local = 0, remote = 0;
+	uint32_t n;
+
+	if (!rec || !hot)
+		abort();
+	if (s->n)
+		memcpy(rec, s->rec, s->n * sizeof(*rec));
+	qsort(rec, s->n, sizeof(*rec), by_address);
+	n = add_up(rec, s->n, hot);
+	qsort(hot, n, sizeof(*hot), by_heat);
+	for (uint32_t i = 0; i < n; i++) {
+		local += hot[i].hitm_local;
+		remote += hot[i].hitm_remote;
+		if (i < LINES_KEPT)
+			json_array_append_new(lines,
+					      line_json(l, m, &hot[i], rec, s->n, s->cpu_words));
+	}
+	free(rec);
+	free(hot);
+	json_object_set_new(into, "nr_lines", json_integer((json_int_t)n));
+	json_object_set_new(into, "hitm_local", json_integer((json_int_t)local));
+	json_object_set_new(into, "hitm_remote", json_integer((json_int_t)remote));
+	json_object_set_new(into, "lines", lines);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * feed_lines.h - lines of the guest's memory as lines of the simulated machine.
+ *
+ * Concurrency: the model's thread only.
+ */
+#ifndef PLUGIN_FEED_LINES_H
+#define PLUGIN_FEED_LINES_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+struct feed_setup;
+struct model;
+
+/**
+ * struct feed_lines - which is which
+ * @setup: where the guest's memory is
+ * @slot: hash table: number of the guest's line + 1, 0 for a free place
+ * @arena: beside it: the simulated machine's line
+ * @mask: places - 1
+ * @guest: by line of the simulated machine: the guest's
+ */
+struct feed_lines {
+	const struct feed_setup *setup;
+	uint64_t *slot;
+	uint32_t *arena;
+	uint32_t mask, n;
+	uint64_t *guest;
+	uint32_t cap;
+};
+
+/* After sim_init(). Return: 0, or -1 when memory is short. */
+int feed_lines_init(struct feed_lines *l, const struct feed_setup *setup);
+void feed_lines_free(struct feed_lines *l);
+
+/** feed_lines_at - the simulated byte of a guest's byte (struct item); its line is new, or known. */
+char *feed_lines_at(struct feed_lines *l, uint64_t place);
+
+/** feed_lines_json - set "nr_lines", "hitm" and "lines", the hottest ones first, in @into. */
+void feed_lines_json(const struct feed_lines *l, const struct model *m, json_t *into);
+
+#endif

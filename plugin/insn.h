@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * insn.h - the few things about an x86-64 instruction that the plugin must know.
+ *
+ * Concurrency: pure functions of their arguments.
+ */
+#ifndef PLUGIN_INSN_H
+#define PLUGIN_INSN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * A guest opens and closes the window by a no-operation that compilers never emit:
+ * nopl INSN_MARK | code (%rax). It needs no privilege, does nothing without the plugin, and is
+ * seen when the code is translated, so that no other instruction costs anything.
+ */
+#define INSN_MARK 0x53c2c000u
+
+enum insn_mark {
+	MARK_NONE,
+	MARK_OPEN,
+	MARK_CLOSE,
+	MARK_OPERATION, /* one operation of the workload is done */
+	MARK_LAST = MARK_OPERATION,
+};
+
+/**
+ * struct insn - what was found
+ * @locked: it has a LOCK prefix, or is an exchange with memory, which needs none
+ * @stack: it accesses nothing but its own stack (push, pop, call, return)
+ * @ret: it returns from a function
+ * @jump: it jumps always, to @target
+ * @mark: a message of the guest
+ */
+struct insn {
+	bool locked, stack, ret, jump;
+	enum insn_mark mark;
+	uint64_t target;
+};
+
+/**
+ * insn_look() - look at one instruction
+ * @insn: filled in
+ * @code: its bytes
+ * @size: how many, 1 to 15; fewer than the instruction has are taken as they are
+ * @pc: its address
+ */
+void insn_look(struct insn *insn, const uint8_t *code, size_t size, uint64_t pc);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * item.h - one thing that a guest CPU did, as the model is told of it and as a trace keeps it.
+ */
+#ifndef PLUGIN_ITEM_H
+#define PLUGIN_ITEM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum item_kind {
+	ITEM_LOAD,
+	ITEM_STORE,
+	ITEM_LOCKED, /* a locked operation: load and store in one */
+	ITEM_IDLE,   /* the CPU halts */
+	ITEM_RESUME, /* and goes on, after another CPU had come to some instruction */
+	ITEM_KINDS,
+};
+
+#define ITEM_NO_CPU UINT32_MAX
+
+/* Bytes of memory have a number of 48 bits: a kernel's virtual address, whose bit 47 is set,
+ * without its upper bits; or a physical address, for what user programs access.
+ */
+#define ITEM_PLACE_BITS 48
+#define ITEM_PLACE_MASK ((1ull << ITEM_PLACE_BITS) - 1)
+
+/**
+ * struct item - what happened
+ * @place: of an access: which byte. Of ITEM_RESUME: the instruction (see @instr) of the other CPU
+ * @pc: of an access: the instruction's address, 48 bits. Of ITEM_RESUME: the other CPU, or ITEM_NO_CPU
+ * @instr: instructions that this CPU had executed
+ * @kind: enum item_kind
+ * @size: of an access: bytes, at most 64
+ */
+struct item {
+	uint64_t place;
+	uint64_t pc;
+	uint64_t instr;
+	uint8_t kind;
+	uint8_t size;
+};
+
+static inline bool item_is_access(const struct item *item)
+{
+	return item->kind <= ITEM_LOCKED;
+}
+
+#endif

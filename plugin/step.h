@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * step.h - keeps running vCPUs within a quantum of each other.
+ */
+#ifndef PLUGIN_STEP_H
+#define PLUGIN_STEP_H
+
+#include "vcpu.h"
+
+/** step_check - the vCPU has come to @check_at: wait a little if it is ahead. In its thread. */
+void step_check(struct vcpu *v);
+
+/** step_slowest - the running vCPU with the lowest clock but @except; ITEM_NO_CPU: none runs. */
+uint32_t step_slowest(uint32_t except);
+
+/** step_sleep - nanoseconds of the host, whatever its clock is made to say. */
+void step_sleep(long ns);
+
+/** step_now - the host's monotonic clock, nanoseconds, likewise. */
+uint64_t step_now(void);
+
+#endif

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * A list of chunks. The chunk that an item goes to is linked before @pushed covers the item, so
+ * that who sees the count finds the chunk. Who pops frees a chunk when he needs its successor,
+ * and there is one then: the item that he needs it for lies in it.
+ */
+#include "stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct stream_chunk *new_chunk(void)
+{
+	struct stream_chunk *chunk = malloc(sizeof(*chunk));
+
+	if (chunk)
+		chunk->next = NULL;
+	return chunk;
+}
+
+int stream_init(struct stream *s)
+{
+	memset(s, 0, sizeof(*s));
+	s->head = s->tail = new_chunk();
+	return s->head ? 0 : -1;
+}
+
+void stream_free(struct stream *s)
+{
+	while (s->head) {
+		struct stream_chunk *next = s->head->next;
+
+		free(s->head);
+		s->head = next;
+	}
+	s->tail = NULL;
+}
+
+void stream_push(struct stream *s, const struct item *item)
+{
+	uint64_t n = s->pushed;
+
+	if (n && n % STREAM_CHUNK == 0) {
+		s->tail->next = new_chunk();
+		if (!s->tail->next)
+			abort();
+		s->tail = s->tail->next;
+	}
+	s->tail->item[n % STREAM_CHUNK] = *item;
+	/* Pairs with the acquire in stream_empty(): without it the item might not be there yet. */
+	__atomic_store_n(&s->pushed, n + 1, __ATOMIC_RELEASE);
+}
+
+bool stream_pop(struct stream *s, struct item *item)
+{
+	uint64_t n = s->popped;
+
+	if (stream_empty(s))
+		return false;
+	if (n && n % STREAM_CHUNK == 0) {
+		struct stream_chunk *next = s->head->next;
+
+		free(s->head);
+		s->head = next;
+	}
+	*item = s->head->item[n % STREAM_CHUNK];
+	s->popped = n + 1;
+	return true;
+}

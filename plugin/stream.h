@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * stream.h - the items of one guest CPU, on their way from its thread to the model's.
+ *
+ *                stream_push   stream_pop   stream_empty
+ *  stream_push       -(1)          ok            ok
+ *  stream_pop         ok          -(2)           ok
+ *
+ *  (1) one thread pushes: the vCPU's. (2) one thread pops: the model's.
+ *
+ * Pushing never waits: the emulator must be able to stop a vCPU's thread at any time, and one that
+ * waited here for the model, which waits for another vCPU, which the emulator has stopped for this
+ * one's sake, would wait for ever.
+ */
+#ifndef PLUGIN_STREAM_H
+#define PLUGIN_STREAM_H
+
+#include "item.h"
+
+#define STREAM_CHUNK 2048u
+
+struct stream_chunk {
+	struct stream_chunk *next;
+	struct item item[STREAM_CHUNK];
+};
+
+struct stream {
+	/* The pushing thread's. */
+	struct stream_chunk *tail __attribute__((aligned(64)));
+	uint64_t pushed; /* written by it, read by both */
+	/* The popping thread's. */
+	struct stream_chunk *head __attribute__((aligned(64)));
+	uint64_t popped;
+};
+
+int stream_init(struct stream *s);
+void stream_free(struct stream *s);
+
+/** stream_push - append. Ordering: what was done before is seen by who pops it. */
+void stream_push(struct stream *s, const struct item *item);
+
+/** stream_pop - take the oldest item. Return: false when there is none. */
+bool stream_pop(struct stream *s, struct item *item);
+
+static inline bool stream_empty(const struct stream *s)
+{
+	return __atomic_load_n(&s->pushed, __ATOMIC_ACQUIRE) == s->popped;
+}
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * watch.h - what the plugin is told to watch: a small text file, a word and its values a line.
+ *
+ *   text LOW HIGH             report the accesses of instructions from LOW on, below HIGH
+ *   function NAME LOW HIGH    count calls of NAME, from its first instruction to its return, with
+ *                             what it calls; again with further ranges of the same function
+ *   inline NAME ENTRY LOW HIGH [LOW HIGH]...
+ *                             count executions of NAME where it was inlined: only instructions
+ *                             of these ranges
+ *   machine PATH              the machine file whose topology and latencies the model gets; without
+ *                             it functions are counted and no access is looked at
+ *   cpu N                     the machine's CPU that the next guest CPU stands for, once each
+ *   node LOW HIGH N           guest-physical memory from LOW on, below HIGH, is the machine's node N
+ *   quantum N                 a CPU waits when it is more than N instructions ahead of the slowest;
+ *                             0: it never waits
+ *   result PATH               where the result is written
+ *   trace PATH                where what happened is kept, for replaying
+ *
+ * Numbers are hexadecimal with 0x, else decimal. Lines that begin with # and empty lines are nothing.
+ *
+ * Concurrency: constant once read.
+ */
+#ifndef PLUGIN_WATCH_H
+#define PLUGIN_WATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "feed.h"
+
+#define WATCH_FUNCTIONS 64u
+
+struct watch_range {
+	uint64_t low, high;
+};
+
+/**
+ * struct watch_part - one place of a counted function
+ * @entry: its first instruction
+ * @function: index of its name
+ * @inlined: it is part of another function
+ */
+struct watch_part {
+	struct watch_range range;
+	uint64_t entry;
+	uint32_t function;
+	bool inlined;
+};
+
+struct watch {
+	struct watch_range *text;
+	uint32_t nr_text;
+	struct watch_part *part;
+	uint32_t nr_parts;
+	char *function[WATCH_FUNCTIONS];
+	uint32_t nr_functions;
+	struct feed_setup setup; /* without its machine */
+	char *machine, *result, *trace;
+	uint64_t quantum;
+};
+
+struct watch_error {
+	char text[256];
+};
+
+/** watch_read - Return: 0, or -1 with one line in @err. */
+int watch_read(struct watch *w, const char *path, struct watch_error *err);
+/* The same of a text in memory, which is changed. */
+int watch_parse(struct watch *w, char *text, const char *name, struct watch_error *err);
+void watch_free(struct watch *w);
+
+/** watch_text - are accesses of the instruction at @pc reported? */
+bool watch_text(const struct watch *w, uint64_t pc);
+
+/** watch_in_function - does any range of a function that is no inlined one contain @pc? */
+bool watch_in_function(const struct watch *w, uint32_t function, uint64_t pc);
+
+#endif

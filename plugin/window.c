@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * The model runs in a thread of its own, from the opening of the window until it has used up what
+ * came until the closing. The result is written once, under a name of its own until it is whole.
+ *
+ * A run that is cut short (the emulator was told to end, or the guest died) has a result as well:
+ * the window is closed then, the model gets GRACE_MS to use up the rest, and the result
+ * says that it is partial.
+ *
+ * A CPU that was idle when the window opened has no item that says so: it is told to the model
+ * when it asks for that CPU's first item and finds none.
+ */
+#include "window.h"
+
+#include <jansson.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "counts.h"
+#include "step.h"
+#include "vcpu.h"
+
+#define GRACE_MS 2000
+#define NAP_NS	 20000
+
+static pthread_t model_thread;
+static bool model_running, partial, abandoned, model_done, written;
+static uint64_t opened_ns, closed_ns;
+
+/* ---- the model's source ---- */
+
+static enum feed_got get(void *arg, uint32_t cpu, struct item *item)
+{
+	struct vcpu *v = &plugin.vcpu[cpu];
+	uint64_t instr;
+
+	if (__atomic_load_n(&abandoned, __ATOMIC_RELAXED))
+		return FEED_END;
+	/* Before the look at the stream: what it covers is in there, but for the last block. */
+	instr = __atomic_load_n(&v->instr, __ATOMIC_ACQUIRE) - v->base;
+	if (stream_pop(&v->stream, item)) {
+		v->idle_told = item->kind == ITEM_IDLE;
+		return FEED_ITEM;
+	}
+	if (__atomic_load_n(&plugin.closed, __ATOMIC_ACQUIRE) && stream_empty(&v->stream))
+		return FEED_END;
+	if (!v->idle_told && __atomic_load_n(&v->idle, __ATOMIC_ACQUIRE) &&
+	    stream_empty(&v->stream)) {
+		v->idle_told = true;
+		*item = (struct item){ .kind = ITEM_IDLE, .instr = instr };
+		return FEED_ITEM;
+	}
+	if (instr > feed_done(plugin.feed, cpu)) {
+		item->instr = instr;
+		return FEED_TIME;
+	}
+	return FEED_EMPTY;
+}
+
+static bool ready(void *arg, uint32_t cpu)
+{
+	return !stream_empty(&plugin.vcpu[cpu].stream) ||
+	       __atomic_load_n(&plugin.closed, __ATOMIC_ACQUIRE);
+}
+
+static void nap(void *arg)
+{
+	step_sleep(NAP_NS);
+}
+
+/* ---- the result ---- */
+
+static json_t *stepping_json(void)
+{
+	uint64_t private_accesses = 0, device = 0, reported = 0, waits = 0, timeouts = 0;
+	uint64_t waited = 0, instructions = 0;
+
+	for (uint32_t i = 0; i < plugin.nr_vcpus; i++) {
+		const struct vcpu *v = &plugin.vcpu[i];
+
+		private_accesses += v->private_accesses;
+		device += v->device_accesses;
+		reported += v->reported;
+		waits += v->waits;
+		timeouts += v->timeouts;
+		waited += v->waited_ns;
+		instructions += v->instr - v->base;
+	}
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f}", "quantum",
+			 (json_int_t)plugin.watch.quantum, "instructions", (json_int_t)instructions,
+			 "accesses_private", (json_int_t)private_accesses, "accesses_device",
+			 (json_int_t)device, "accesses_reported", (json_int_t)reported, "waits",
+			 (json_int_t)waits, "timeouts", (json_int_t)timeouts, "waited_seconds",
+			 (double)waited / 1e9, "window_seconds",
+			 (double)(closed_ns - opened_ns) / 1e9);
+}
+
+static void write_result(void)
+{
+	const char *path = plugin.watch.result;
+	json_t *all = json_pack("{s:s, s:b, s:i, s:I, s:o, s:o}", "format", "schedshard/c2c-raw/1",
+				"partial", (int)partial, "guest_cpus", (int)plugin.nr_vcpus,
+				"operations", (json_int_t)plugin.operations, "stepping",
+				stepping_json(), "functions", counts_json());
+	char temp[4096];
+
+	if (plugin.feed)
+		feed_json(plugin.feed, all);
+	if ((size_t)snprintf(temp, sizeof(temp), "%s.tmp", path) >= sizeof(temp) ||
+	    json_dump_file(all, temp, JSON_COMPACT | JSON_REAL_PRECISION(12)) || rename(temp, path))
+		fprintf(stderr, "schedshard: cannot write %s\n", path);
+	json_decref(all);
+}
+
+static void *run_model(void *arg)
+{
+	feed_run(plugin.feed);
+	write_result();
+	__atomic_store_n(&model_done, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* ---- the window ---- */
+
+void window_open(void)
+{
+	static const struct feed_source source = { get, ready, nap, &plugin.news, NULL };
+
+	if (plugin.open || plugin.closed)
+		return;
+	for (uint32_t i = 0; i < plugin.nr_vcpus; i++) {
+		struct vcpu *v = &plugin.vcpu[i];
+
+		v->base = __atomic_load_n(&v->instr, __ATOMIC_RELAXED);
+	}
+	if (plugin.watch.machine) {
+		plugin.feed = feed_new(&plugin.watch.setup, &source);
+		if (!plugin.feed) {
+			fprintf(stderr, "schedshard: no memory for the model\n");
+			exit(1);
+		}
+	}
+	opened_ns = step_now();
+	__atomic_store_n(&plugin.open, true, __ATOMIC_SEQ_CST);
+	for (uint32_t i = 0; i < plugin.nr_vcpus; i++)
+		__atomic_store_n(&plugin.vcpu[i].check_at, 0, __ATOMIC_RELAXED);
+	if (plugin.feed)
+		model_running = !pthread_create(&model_thread, NULL, run_model, NULL);
+	if (plugin.feed && !model_running) {
+		fprintf(stderr, "schedshard: cannot start the model's thread\n");
+		exit(1);
+	}
+}
+
+void window_close(void)
+{
+	if (!plugin.open)
+		return;
+	closed_ns = step_now();
+	__atomic_store_n(&plugin.open, false, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&plugin.closed, true, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&plugin.news, 1, __ATOMIC_RELEASE);
+	if (!plugin.feed)
+		write_result();
+	written = true;
+}
+
+void window_end(void)
+{
+	if (plugin.open) {
+		partial = true;
+		window_close();
+		for (int i = 0; i < GRACE_MS && !__atomic_load_n(&model_done, __ATOMIC_ACQUIRE);
+		     i++)
+			step_sleep(1000000);
+		__atomic_store_n(&abandoned, true, __ATOMIC_RELAXED);
+	}
+	if (!written)
+		return; /* the guest never opened the window: there is nothing to tell */
+	if (model_running)
+		pthread_join(model_thread, NULL);
+	/* The model is not freed: a vCPU that has not noticed may still look at its clocks. */
+	model_running = false;
+}
