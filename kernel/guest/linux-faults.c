@@ -1,29 +1,38 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * linux-faults SECONDS: shows that a fault which the tests excuse is one of Linux 6.12 itself.
+ * linux-faults SECONDS deadline|dying: shows that a fault which the tests excuse is one of Linux 6.12
+ * itself.
  *
- * A deadline task that has used up its runtime is throttled until its replenishment timer fires. When it
- * leaves the class meanwhile, the timer fires and is ignored (dl_task_timer() looks at deadline tasks
- * only), and the task stays marked as throttled. When it comes back before its 0-lag time, at
- * which the mark would be taken away, it is enqueued as throttled, with no timer under way: it never
- * runs again, though every CPU is idle.
+ * deadline. A deadline task that has used up its runtime is throttled until its replenishment timer
+ * fires. When it leaves the class meanwhile, the timer fires and is ignored (dl_task_timer() looks at
+ * deadline tasks only), and the task stays marked as throttled. When it comes back before its 0-lag
+ * time, at which the mark would be taken away, it is enqueued as throttled, with no timer under way: it
+ * never runs again, though every CPU is idle. So: a thread spins, is made a deadline task with 0.1 ms in
+ * every 100 ms, overruns that by a tick (hence a 0-lag time that is seconds away), is a FIFO task for
+ * 200 ms, and a deadline task again. With nothing else running, a second without a step of it is no
+ * accident.
  *
- * So: a thread spins, is made a deadline task with 0.1 ms in every 100 ms, overruns that by a tick (hence
- * a 0-lag time that is seconds away), is a FIFO task for 200 ms, and a deadline task again. With
- * nothing else running, a second without a step of it is no accident.
+ * dying. sched_cpu_dying() warns when more than the stopper is counted on the CPU. The fair class's
+ * deadline server is counted while it is queued, which its timer does a second after it was
+ * started (by the hot-plug thread at the latest), whether or not there is a fair task; and it is stopped
+ * only after the warning. So the timer must fire while the stopper waits for those of all other
+ * CPUs. That takes long when they print to a serial line, which cannot be preempted: hence
+ * one writer to the kernel log on each of them.
  *
- * Exit status 0: forgotten, as expected. 1: it ran; then the excuse must go. 4, skip: one CPU, which the
- * spinning thread would take.
+ * Exit status 0: the fault was seen. 1: it was not; then its excuse must go. 4, skip: one CPU.
  */
 #define _GNU_SOURCE
 #include "guest.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define MSEC 1000000ull
@@ -100,23 +109,15 @@ static int try_once(void)
 	return !later && outside;
 }
 
-int main(int argc, char **argv)
+static bool forgets_deadline_task(uint64_t end)
 {
-	unsigned int seconds = parse_seconds("linux-faults", argc > 1 ? argv[1] : NULL);
-	uint64_t end = now_ns() + seconds * 1000 * MSEC;
-	struct cpu_list cpus;
 	pthread_t thread;
-	int forgotten = 0;
+	int forgotten;
 
-	if (online_cpus(&cpus) < 0 || cpus.nr < 2) {
-		printf("one CPU: nobody could watch\n");
-		return SKIP;
-	}
-	make_fifo(0, 95);
 	errno = pthread_create(&thread, NULL, spin, NULL);
 	if (errno) {
 		printf("no thread: %s\n", strerror(errno));
-		return 1;
+		return false;
 	}
 	while (!atomic_load(&tid))
 		sleep_ns(MSEC);
@@ -125,7 +126,98 @@ int main(int argc, char **argv)
 		/* Past the 0-lag time, with all marks taken away. */
 		sleep_ns(1000 * MSEC);
 	} while (!forgotten && now_ns() < end);
-	if (forgotten <= 0)
-		printf("no deadline task was forgotten\n");
-	return forgotten > 0 ? 0 : 1;
+	return forgotten > 0;
+}
+
+static pid_t start_writer(int cpu)
+{
+	char text[900];
+	cpu_set_t set;
+	pid_t pid = fork();
+	int fd;
+
+	if (pid)
+		return pid;
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+	make_fifo(0, 5);
+	memset(text, '.', sizeof(text));
+	memcpy(text, "<4># ", 5);
+	fd = open("/dev/kmsg", O_WRONLY);
+	for (;;) {
+		if (write(fd, text, sizeof(text)) < 0)
+			sleep_ns(10 * MSEC);
+	}
+}
+
+/* Is there a record with this in it among the new ones? All of them are read. */
+static bool log_has(int fd, const char *what)
+{
+	char record[2048];
+	bool found = false;
+
+	for (;;) {
+		ssize_t got = read(fd, record, sizeof(record) - 1);
+
+		/* EPIPE: some were overwritten before they could be read. */
+		if (got < 0 && errno != EPIPE)
+			return found;
+		record[got > 0 ? got : 0] = '\0';
+		if (strstr(record, what)) {
+			printf("%.*s\n", (int)strcspn(record, "\n"), record);
+			found = true;
+		}
+	}
+}
+
+static bool counts_the_server(const struct cpu_list *cpus, uint64_t end)
+{
+	int fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK), dying = cpus->cpu[cpus->nr - 1];
+	char path[80];
+	bool seen = false;
+
+	if (fd < 0) {
+		printf("cannot read the kernel log: %s\n", strerror(errno));
+		return false;
+	}
+	lseek(fd, 0, SEEK_END);
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", dying);
+	while (!seen && now_ns() < end) {
+		pid_t writer[GUEST_CPUS];
+
+		for (unsigned int i = 0; i + 1 < cpus->nr; i++)
+			writer[i] = start_writer(cpus->cpu[i]);
+		if (write_text(path, "0") < 0)
+			printf("CPU %d stays on line: %s\n", dying, strerror(errno));
+		for (unsigned int i = 0; i + 1 < cpus->nr; i++) {
+			kill(writer[i], SIGKILL);
+			waitpid(writer[i], NULL, 0);
+		}
+		write_text(path, "1");
+		seen = log_has(fd, "not properly vacated");
+	}
+	close(fd);
+	return seen;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned int seconds = parse_seconds("linux-faults", argc > 1 ? argv[1] : NULL);
+	uint64_t end = now_ns() + seconds * 1000 * MSEC;
+	struct cpu_list cpus;
+	bool seen;
+
+	if (online_cpus(&cpus) < 0 || cpus.nr < 2) {
+		printf("one CPU: neither can happen\n");
+		return SKIP;
+	}
+	make_fifo(0, 95);
+	if (argc > 2 && !strcmp(argv[2], "dying"))
+		seen = counts_the_server(&cpus, end);
+	else
+		seen = forgets_deadline_task(end);
+	if (!seen)
+		printf("the fault did not show\n");
+	return seen ? 0 : 1;
 }

@@ -17,7 +17,7 @@ from schedshard.kernel.boot import Booted, Ending, Step
 from schedshard.kernel.guestlog import complaint_in, read_log
 from schedshard.kernel.ktap import Status
 from schedshard.kernel.layout import Layout
-from schedshard.kernel.testplan import PROGRAMS, SETS, GuestPlan, chosen, matrix
+from schedshard.kernel.testplan import SETS, GuestPlan, chosen, matrix
 from schedshard.kernel.testrun import GuestResult, TestRequest, as_data, judge, run_matrix
 from schedshard.kernel.testview import faults
 from schedshard.kernel.topology import Shape
@@ -277,7 +277,7 @@ def test_the_matrix_shares_the_time_out(which: str) -> None:
     assert [plan.shape.cpus for plan in guests] == [16, 64, 1]
     assert guests[1].shape.split_llc == 4
     for plan in guests:
-        assert [step.name for step in plan.steps] == [n for n, p in PROGRAMS.items() if p.usual]
+        assert [step.name for step in plan.steps] == chosen([])
         assert all(step.timeout > 0 for step in plan.steps)
     total = sum(plan.seconds for plan in guests)
     assert total == SETS[which]
@@ -286,6 +286,8 @@ def test_the_matrix_shares_the_time_out(which: str) -> None:
 def test_an_unusual_test_is_run_when_it_is_asked_for() -> None:
     assert "linux-deadline" not in chosen([])
     assert chosen(["linux-deadline"]) == ["linux-deadline"]
+    assert "alloc-fail" not in chosen([])
+    assert chosen([], lambda option: option == "CONFIG_FAILSLAB")[-1] == "alloc-fail"
 
 
 def test_an_unknown_test_is_answered_with_the_nearest() -> None:

@@ -133,6 +133,12 @@ def kernel_image(layout: Layout, variant: str, config: str) -> Path:
     return path
 
 
+def kernel_has(layout: Layout, variant: str, config: str, option: str) -> bool:
+    """Whether a built kernel has an option, as CONFIG_X."""
+    path = layout.objects(variant, resolve(layout, config).name) / ".config"
+    return path.is_file() and f"{option}=y" in path.read_text(encoding="utf-8").splitlines()
+
+
 def plan_text(steps: Sequence[Step]) -> str:
     """/etc/plan of the guest, the format of kernel/guest/init.c."""
     lines = []

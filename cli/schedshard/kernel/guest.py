@@ -19,6 +19,7 @@ _FLAGS = ("-std=gnu11", "-O2", "-g0", "-Wall", "-Wextra", "-Wshadow", "-static",
 PROGRAMS = {
     "init": ("init.c", "guest.c"),
     "rt-storm": ("rt-storm.c", "storm-work.c", "storm-check.c", "guest.c"),
+    "alloc-fail": ("alloc-fail.c", "guest.c"),
     "churn": ("churn.c", "guest.c"),
     "linux-faults": ("linux-faults.c", "guest.c"),
 }

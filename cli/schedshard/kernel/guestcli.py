@@ -125,7 +125,7 @@ def test(
     The exit status is 1 when anything went wrong in any of them.
     """
     from schedshard.cli import show
-    from schedshard.kernel.boot import Emulation, kernel_image
+    from schedshard.kernel.boot import Emulation, kernel_has, kernel_image
     from schedshard.kernel.testplan import chosen, matrix
     from schedshard.kernel.testrun import TestRequest, as_data, run_matrix
     from schedshard.kernel.testview import faults, test_tables
@@ -137,12 +137,16 @@ def test(
     layout = Layout()
     given = (machine, cpus, split_llc) != (None, None, None)
     shapes = [choose_shape(machine, cpus, split_llc)] if given else []
-    guests = matrix(which, chosen(names), shapes, seed)
+    for variant in variants:
+        kernel_image(layout, variant, config)
+
+    def has(option: str) -> bool:
+        return all(kernel_has(layout, variant, config, option) for variant in variants)
+
+    guests = matrix(which, chosen(names, has), shapes, seed)
     request = TestRequest(
         variants, config, tuple(guests), which, seed, parameters, Emulation(emulation)
     )
-    for variant in variants:
-        kernel_image(layout, variant, config)
     total = len(variants) * sum(len(plan.steps) for plan in guests)
     with ticking(f"testing {' and '.join(variants)}", total) as tick:
 

@@ -20,6 +20,7 @@ class Program:
     share: int
     least: int = 3  # seconds
     usual: bool = True  # else only when asked for by name
+    option: str = ""  # of the kernel's configuration, without which it would only be skipped
 
 
 def _stress(*options: str) -> Callable[[int, int, int], Sequence[str]]:
@@ -29,14 +30,15 @@ def _stress(*options: str) -> Callable[[int, int, int], Sequence[str]]:
     return argv
 
 
-# In the order in which they run. The deadline storm comes first: once CPUs have gone off line and
-# root domains were rebuilt, Linux 6.12 itself miscounts deadline bandwidth, and was seen to leave
-# deadline tasks waiting for ever on idle CPUs.
+# In the order in which they run. The deadline storm comes first and the one that takes CPUs off
+# line last: a task that has left the deadline class has a timer under way until its 0-lag time,
+# seconds later, and when its CPU is off line by then, Linux 6.12 itself divides by 0
+# (inactive_task_timer() in a root domain without CPUs). Deadline bandwidth is miscounted, too,
+# once root domains were rebuilt.
 PROGRAMS: Mapping[str, Program] = {
     "storm-deadline": Program(
         (), lambda s, seed, _: ("/bin/rt-storm", str(s), "0", str(seed), "deadline"), 3, least=5
     ),
-    "storm": Program((), lambda s, seed, _: ("/bin/storm.sh", str(s), str(seed)), 10, least=10),
     "pi_stress": Program(
         ("rt-tests",),
         lambda s, _, cpus: ("/bin/pi_stress", "-q", "-D", str(s), "-g", str(min(cpus, 4))),
@@ -56,9 +58,18 @@ PROGRAMS: Mapping[str, Program] = {
     "hackbench": Program(("rt-tests",), lambda s, *_: ("/bin/hackbench.sh", str(s)), 2),
     "ffmpeg": Program(("ffmpeg",), lambda s, *_: ("/bin/ffmpeg.sh", str(s)), 3),
     "redis": Program(("redis",), lambda s, *_: ("/bin/redis.sh", str(s)), 1),
-    # Not of our kernel: it fails once Linux needs no excuse any more.
+    "storm": Program((), lambda s, seed, _: ("/bin/storm.sh", str(s), str(seed)), 10, least=10),
+    # Last, as it leaves little to allocate for those who do not expect that. It walks through all
+    # allocations of a partition's making, however long that takes.
+    "alloc-fail": Program(
+        (), lambda *_: ("/bin/alloc-fail",), 1, least=60, option="CONFIG_FAILSLAB"
+    ),
+    # Not of our kernel: they fail once Linux needs no excuse any more.
+    "linux-dying": Program(
+        (), lambda s, *_: ("/bin/linux-faults", str(s), "dying"), 1, least=90, usual=False
+    ),
     "linux-deadline": Program(
-        (), lambda s, *_: ("/bin/linux-faults", str(s)), 1, least=10, usual=False
+        (), lambda s, *_: ("/bin/linux-faults", str(s), "deadline"), 1, least=10, usual=False
     ),
 }
 # Seconds of guest time in all guests of a variant together.
@@ -89,13 +100,20 @@ class GuestPlan:
         return 600.0 + sum(step.timeout for step in self.steps)
 
 
-def chosen(names: Sequence[str]) -> list[str]:
-    """The tests of these names in the order of the table; the usual ones without any."""
+def chosen(names: Sequence[str], has: Callable[[str], bool] = lambda option: False) -> list[str]:
+    """The tests of these names in the order of the table.
+
+    Without any the usual ones, as far as the kernels have the options that they need.
+    """
     for name in names:
         if name not in PROGRAMS:
             raise unknown_name("test", name, PROGRAMS)
+    if names:
+        return [name for name in PROGRAMS if name in names]
     return [
-        name for name, program in PROGRAMS.items() if name in names or (not names and program.usual)
+        name
+        for name, program in PROGRAMS.items()
+        if program.usual and (not program.option or has(program.option))
     ]
 
 

@@ -15,8 +15,16 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from schedshard.kernel.boot import Booted, BootRequest, Emulation, Ending, Step, boot, kernel_image
-from schedshard.kernel.config import resolve
+from schedshard.kernel.boot import (
+    Booted,
+    BootRequest,
+    Emulation,
+    Ending,
+    Step,
+    boot,
+    kernel_has,
+    kernel_image,
+)
 from schedshard.kernel.guestlog import Complaint, GuestLog, Section, read_log
 from schedshard.kernel.ktap import Report, Status, Test, parse_ktap
 from schedshard.kernel.layout import Layout
@@ -24,7 +32,6 @@ from schedshard.kernel.testplan import GuestPlan
 from schedshard.provenance import tool_versions
 
 FORMAT = "schedshard-kernel-test-1"
-_SUITES = "CONFIG_SCHEDSHARD_KUNIT_TEST=y"
 
 
 @dataclass(frozen=True)
@@ -181,13 +188,6 @@ def judge(
     return result
 
 
-def _has_suites(layout: Layout, request: TestRequest, variant: str) -> bool:
-    """Whether our KUnit suites are built in, and not turned off."""
-    config = layout.objects(variant, resolve(layout, request.config).name) / ".config"
-    lines = config.read_text(encoding="utf-8").splitlines() if config.is_file() else []
-    return _SUITES in lines and "kunit.enable=0" not in request.parameters
-
-
 def run_guest(
     layout: Layout,
     request: TestRequest,
@@ -215,7 +215,8 @@ def run_guest(
         on_line,
         stop,
     )
-    suites = _has_suites(layout, request, variant)
+    built_in = kernel_has(layout, variant, config, "CONFIG_SCHEDSHARD_KUNIT_TEST")
+    suites = built_in and "kunit.enable=0" not in request.parameters
     return judge(variant, config, plan, booted, layout.shown(booted.log), suites=suites)
 
 

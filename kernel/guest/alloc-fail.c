@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * alloc-fail: makes a cpuset partition again and again, and lets the first allocation in the making fail,
+ * then the second, and so on until the last. A partition is a root domain: its priority map, overload set
+ * and walks are among what cannot be had then. Whatever fails, the machine must go on, the next attempt
+ * with memory must succeed, and nothing may be left behind: that is what kmemleak is asked at the end.
+ *
+ * Needs CONFIG_FAILSLAB with its files in debugfs. Exit status 4, skip: the kernel has none, or there
+ * are fewer than 4 CPUs. The partition's own CPUs are 1 and 2.
+ */
+#define _GNU_SOURCE
+#include "guest.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define CGROUP	 "/sys/fs/cgroup"
+#define GROUP	 CGROUP "/alloc-fail"
+#define FAILSLAB "/sys/kernel/debug/failslab"
+#define KMEMLEAK "/sys/kernel/debug/kmemleak"
+#define SECOND	 1000000000ull
+#define SKIP	 4
+#define MOST	 5000 /* allocations in one making; a few hundred are to be expected */
+
+static int set_countdown(int fd, unsigned int n)
+{
+	char text[16];
+	int len = snprintf(text, sizeof(text), "%u", n);
+
+	return pwrite(fd, text, (size_t)len, 0) == len ? 0 : -1;
+}
+
+static long countdown(int fd)
+{
+	char text[16] = "";
+
+	return pread(fd, text, sizeof(text) - 1, 0) > 0 ? strtol(text, NULL, 10) : -1;
+}
+
+static bool is_partition(void)
+{
+	char state[128];
+
+	return read_text(GROUP "/cpuset.cpus.partition", state, sizeof(state)) > 0 &&
+	       !strstr(state, "invalid") && !strncmp(state, "root", 4);
+}
+
+/* Returns how many allocations were made to fail, -1 when something else went wrong. */
+static int walk_allocations(int fd)
+{
+	unsigned int refused = 0;
+
+	for (unsigned int n = 1; n < MOST; n++) {
+		long left;
+		int made;
+
+		if (set_countdown(fd, n) < 0)
+			return -1;
+		made = write_text(GROUP "/cpuset.cpus.partition", "root");
+		left = countdown(fd);
+		if (left < 0 || set_countdown(fd, 0) < 0)
+			return -1;
+		refused += made < 0 || !is_partition();
+		if (write_text(GROUP "/cpuset.cpus.partition", "member") < 0) {
+			printf("failure %u: the partition cannot be taken back: %s\n", n,
+			       strerror(errno));
+			return -1;
+		}
+		if (left > 0) {
+			printf("%u allocations failed one after the other, %u makings with them\n",
+			       n - 1, refused);
+			return (int)n - 1;
+		}
+	}
+	printf("there is no end of allocations\n");
+	return -1;
+}
+
+/* What kmemleak thinks is lost and was allocated for a root domain or by us. */
+static unsigned int leaks(void)
+{
+	static char text[1 << 20];
+	unsigned int found = 0;
+
+	/* Objects count when they are 5 seconds old, and are reported when a second scan agrees. */
+	for (int i = 0; i < 2; i++) {
+		sleep_ns(6 * SECOND);
+		if (write_text(KMEMLEAK, "scan") < 0) {
+			printf("no kmemleak: leaks are not looked for\n");
+			return 0;
+		}
+	}
+	if (read_text(KMEMLEAK, text, sizeof(text)) <= 0)
+		return 0;
+	for (char *next, *block = text; block; block = next) {
+		next = strstr(block + 1, "unreferenced object");
+		if (next)
+			next[-1] = '\0';
+		if (strstr(block, "schedshard") || strstr(block, "rootdomain") ||
+		    strstr(block, "sched_domains")) {
+			printf("%s\n", block);
+			found++;
+		}
+	}
+	return found;
+}
+
+int main(void)
+{
+	struct cpu_list cpus;
+	unsigned int lost;
+	int fd, failed;
+
+	fd = open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC);
+	if (fd < 0 || write_text(FAILSLAB "/ignore-gfp-wait", "N") < 0) {
+		printf("this kernel lets no allocation fail (CONFIG_FAILSLAB)\n");
+		return SKIP;
+	}
+	if (online_cpus(&cpus) < 0 || cpus.nr < 4) {
+		printf("fewer than 4 CPUs: no partition\n");
+		return SKIP;
+	}
+	/* Else each failure prints where it was, hundreds of times. */
+	write_text(FAILSLAB "/verbose", "0");
+	if (write_text(CGROUP "/cgroup.subtree_control", "+cpuset") < 0 ||
+	    (mkdir(GROUP, 0755) < 0 && errno != EEXIST) ||
+	    write_text(GROUP "/cpuset.cpus", "1-2") < 0) {
+		printf("no cpuset in " CGROUP ": %s\n", strerror(errno));
+		return 1;
+	}
+	failed = walk_allocations(fd);
+	if (failed <= 0)
+		return 1;
+	if (write_text(GROUP "/cpuset.cpus.partition", "root") < 0 || !is_partition()) {
+		printf("with memory there is no partition either\n");
+		return 1;
+	}
+	write_text(GROUP "/cpuset.cpus.partition", "member");
+	if (rmdir(GROUP) < 0) {
+		printf("the group cannot be removed: %s\n", strerror(errno));
+		return 1;
+	}
+	lost = leaks();
+	if (lost)
+		printf("%u blocks were left behind\n", lost);
+	return lost ? 1 : 0;
+}
