@@ -10,9 +10,12 @@ PREFIX ?= /usr/local
 BOTH   := --variant stock --variant shard
 DEBUG  := lockdep kasan kcsan preempt-rt
 CONFIG := package
+# Of the debug kernels, the one whose turn it is today; make kernel-ci TODAY=kasan: that one.
+TODAY  := $(word $(shell expr $$(date -u +%s) / 86400 % $(words $(DEBUG)) + 1),$(DEBUG))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check lint build install clean kernel kernel-debug kernel-soak kernel-deb
+.PHONY: help demo check lint build install clean kernel kernel-ci kernel-debug kernel-soak \
+	kernel-deb
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -45,6 +48,18 @@ kernel: ## build Linux with and without the series, boot, test and compare both,
 	./schedshard kernel test $(BOTH)
 	./schedshard kernel sizes $(BOTH)
 	./schedshard kernel series --check
+
+kernel-ci: ## what is worth doing at every change: our kernel tested, a debug one in turn, a broken one
+	scripts/bootstrap demo kernel
+	@echo "debug kernel of the day: $(TODAY)"
+	./schedshard kernel fetch
+	./schedshard kernel build --variant shard
+	./schedshard kernel test --variant shard --set ci
+	./schedshard kernel build --variant broken-store
+	./schedshard kernel test --variant broken-store --set short --cpus 16 --test storm --caught
+	./schedshard kernel build --variant shard --config $(TODAY)
+	./schedshard kernel test --variant shard --config $(TODAY) --set short --cpus 16 \
+		--test storm-deadline --test storm
 
 kernel-debug: ## the same tests under lockdep, KASAN, KCSAN and PREEMPT_RT (DEBUG="lockdep": only that)
 	scripts/bootstrap demo kernel

@@ -19,7 +19,7 @@ from schedshard.kernel.ktap import Status
 from schedshard.kernel.layout import Layout
 from schedshard.kernel.testplan import SETS, GuestPlan, chosen, matrix
 from schedshard.kernel.testrun import GuestResult, TestRequest, as_data, judge, run_matrix
-from schedshard.kernel.testview import faults
+from schedshard.kernel.testview import faults, uncaught
 from schedshard.kernel.topology import Shape
 from schedshard.output import to_json
 
@@ -233,6 +233,10 @@ def test_errors_of_the_kernels_check_fail_the_test() -> None:
     assert good.tests[0].checks == 99
     bad = judged(f"{HEAD}[    8.100000] # check errors 2 checks 99\n{TAIL}", "storm")
     assert outcomes(bad)["storm"] == ("failed", "the kernel's check found 2 errors")
+    assert uncaught(bad) == []
+    assert uncaught(good) == [
+        "shard, 2cpu-1x1x1x2x1: the kernel's check found nothing (log guest.log)"
+    ]
 
 
 def test_kunit_in_the_log_is_counted_apart() -> None:

@@ -43,6 +43,7 @@ class Verdict:
     reason: str = ""
     milliseconds: int | None = None
     checks: int | None = None
+    check_errors: int | None = None
     output: tuple[str, ...] = ()
 
 
@@ -73,6 +74,11 @@ class GuestResult:
         return not (
             self.faults or self.kunit_failed or any(t.status not in good for t in self.tests)
         )
+
+    @property
+    def caught(self) -> bool:
+        """Whether the kernel's own check found something wrong, as it must in a broken variant."""
+        return any(test.check_errors for test in self.tests)
 
 
 @dataclass(frozen=True)
@@ -110,7 +116,7 @@ def verdict(step: Step, test: Test | None, section: Section | None, ended: str) 
     if section is None:
         return Verdict(step.name, Status.UNFINISHED, f"not started: {ended}")
     complaints = [complaint for complaint in section.complaints if not complaint.known]
-    details = (section.milliseconds, section.checks, tuple(section.output))
+    details = (section.milliseconds, section.checks, section.check_errors, tuple(section.output))
     if test is None:
         reason = _why(complaints) if complaints else ended
         return Verdict(step.name, Status.UNFINISHED, reason, *details)

@@ -72,6 +72,14 @@ def faults(result: GuestResult) -> list[str]:
     return said
 
 
+def uncaught(result: GuestResult) -> list[str]:
+    """Why a variant that is broken on purpose was not found to be; empty when it was."""
+    if result.caught:
+        return []
+    why = f"{result.variant}, {result.machine}: the kernel's check found nothing"
+    return [f"{why} (log {result.log})"]
+
+
 def test_tables(results: Sequence[GuestResult]) -> RenderableType:
     """All results: a table a machine, then what went wrong."""
     machines = list(dict.fromkeys(result.machine for result in results))
