@@ -9,8 +9,9 @@
  * function was inlined only its own instructions count, not what it calls, and the compiler mixes them
  * with its surroundings: debug information says which are whose, and is believed.
  *
- * A call whose end is missed (the window opened inside, a return by an exception) is dropped when the frame below it
- * ends, or when there are too many; it is counted as lost.
+ * A call whose end is missed (a switch to a task that never called, a return by an exception) is
+ * dropped when a frame below it ends, or when the function is entered again, which none of them
+ * is from itself; it is counted as lost.
  */
 #include "counts.h"
 
@@ -21,6 +22,7 @@
 void counts_begin(struct block *b, const struct watch *w, uint64_t pc)
 {
 	memset(b, 0, sizeof(*b));
+	b->entry = pc;
 	b->enters = b->leaves = NO_FUNCTION;
 	for (uint32_t i = 0; i < w->nr_parts; i++)
 		if (!w->part[i].inlined && w->part[i].entry == pc)
@@ -60,16 +62,24 @@ void counts_add(struct block *b, const struct watch *w, const struct insn *insn,
 	}
 }
 
+/* Forget the frames from @at on: the ends of these calls were missed. */
+static void lose(struct vcpu *v, uint32_t at)
+{
+	while (v->depth > at)
+		v->count[v->frame[--v->depth].function].lost++;
+}
+
 void counts_before(struct vcpu *v, const struct block *b)
 {
 	if (b->enters == NO_FUNCTION)
 		return;
-	if (v->depth == VCPU_DEPTH) {
-		v->count[v->frame[0].function].lost++;
-		memmove(&v->frame[0], &v->frame[1], sizeof(v->frame) - sizeof(v->frame[0]));
-		v->depth--;
-	}
-	v->frame[v->depth++] = (struct vcpu_frame){ b->enters, v->instr, v->locked };
+	/* None of the functions calls itself: entered again, it was left before. */
+	for (uint32_t i = 0; i < v->depth; i++)
+		if (v->frame[i].entry == b->entry)
+			lose(v, i);
+	if (v->depth == VCPU_DEPTH)
+		lose(v, 0);
+	v->frame[v->depth++] = (struct vcpu_frame){ b->enters, b->entry, v->instr, v->locked };
 }
 
 static void leave(struct vcpu *v, uint32_t function)
@@ -82,9 +92,11 @@ static void leave(struct vcpu *v, uint32_t function)
 		at--;
 	if (!at)
 		return; /* entered before the window */
-	while (v->depth > at)
-		v->count[v->frame[--v->depth].function].lost++;
+	lose(v, at);
 	v->depth--;
+	for (at = v->depth; at; at--)
+		if (v->frame[at - 1].function == function)
+			return; /* counts for that one */
 	instr = v->instr - v->frame[v->depth].instr;
 	count->instr += instr;
 	count->locked += v->locked - v->frame[v->depth].locked;

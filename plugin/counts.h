@@ -19,11 +19,13 @@
  * struct block - a stretch of code that is always executed from its beginning
  * @instr: its instructions
  * @locked: locked ones among them
+ * @entry: address of its first instruction
  * @enters: the function that begins with its first instruction, or NO_FUNCTION
  * @leaves: the function that its last instruction leaves, or NO_FUNCTION
  * @nr_parts: inlined functions that have instructions in it
  */
 struct block {
+	uint64_t entry;
 	uint32_t instr, locked;
 	uint32_t enters, leaves;
 	uint32_t nr_parts;

@@ -22,7 +22,7 @@
 #define IMAGE	       (0xffffffff80000000ull & ITEM_PLACE_MASK)
 #define IMAGE_END      (0xffffffffa0000000ull & ITEM_PLACE_MASK)
 #define KERNEL	       (1ull << (ITEM_PLACE_BITS - 1))
-#define LINES_KEPT     256u
+#define LINES_KEPT     1024u
 
 int feed_lines_init(struct feed_lines *l, const struct feed_setup *setup)
 {

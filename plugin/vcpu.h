@@ -21,6 +21,7 @@
 /* A counted function that is being executed. */
 struct vcpu_frame {
 	uint32_t function;
+	uint64_t entry;
 	uint64_t instr, locked; /* when it was entered */
 };
 

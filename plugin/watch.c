@@ -110,20 +110,13 @@ static int function_of(struct reader *r, uint32_t *index)
 	return 0;
 }
 
-static int read_function(struct reader *r)
+static int read_function(struct reader *r, bool cold)
 {
 	struct watch_part part = { .inlined = false };
 
 	if (function_of(r, &part.function) || range(r, &part.range))
 		return -1;
-	part.entry = part.range.low;
-	/* Of several ranges only the first one is entered; the others are its cold parts. */
-	for (uint32_t i = 0; i < r->watch->nr_parts; i++) {
-		if (r->watch->part[i].function == part.function && !r->watch->part[i].inlined) {
-			part.entry = r->watch->part[i].entry;
-			break;
-		}
-	}
+	part.entry = cold ? 0 : part.range.low;
 	return add_part(r, &part);
 }
 
@@ -216,7 +209,9 @@ static int read_line(struct reader *r)
 	if (!strcmp(key, "text"))
 		failed = read_text(r);
 	else if (!strcmp(key, "function"))
-		failed = read_function(r);
+		failed = read_function(r, false);
+	else if (!strcmp(key, "cold"))
+		failed = read_function(r, true);
 	else if (!strcmp(key, "inline"))
 		failed = read_inline(r);
 	else if (!strcmp(key, "cpu"))

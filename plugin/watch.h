@@ -4,7 +4,9 @@
  *
  *   text LOW HIGH             report the accesses of instructions from LOW on, below HIGH
  *   function NAME LOW HIGH    count calls of NAME, from its first instruction to its return, with
- *                             what it calls; again with further ranges of the same function
+ *                             what it calls; several functions may have one name, and of those that
+ *                             call each other only the outer one counts
+ *   cold NAME LOW HIGH        a part of it elsewhere, which is not where it begins
  *   inline NAME ENTRY LOW HIGH [LOW HIGH]...
  *                             count executions of NAME where it was inlined: only instructions
  *                             of these ranges
@@ -38,7 +40,7 @@ struct watch_range {
 
 /**
  * struct watch_part - one place of a counted function
- * @entry: its first instruction
+ * @entry: its first instruction, 0 for a part that is only jumped to
  * @function: index of its name
  * @inlined: it is part of another function
  */

@@ -95,7 +95,7 @@ def c2c(request: C2cRequest, names: Names) -> dict[str, Any]:
             "machine": request.result["machine"],
             "names_resolved": names.layouts is not None,
             "variants": [
-                _variant(name, cpus, lines, request.lines, names)
+                variant_report(name, cpus, lines, request.lines, names)
                 for name, cpus, lines in selected(request)
             ],
             "provenance": request.result["provenance"],
@@ -104,9 +104,10 @@ def c2c(request: C2cRequest, names: Names) -> dict[str, Any]:
         raise UserError(f"the result is damaged: its lines lack {error}") from error
 
 
-def _variant(
+def variant_report(
     name: str, cpus: int, lines: list[dict[str, Any]], limit: int, names: Names
 ) -> dict[str, Any]:
+    """One variant: its hottest lines."""
     total = sum(line["hitm_remote"] + line["hitm_local"] for line in lines)
     ordered = sorted(
         lines,

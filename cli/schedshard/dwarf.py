@@ -22,26 +22,27 @@ _WRAPPERS = {
 _AGGREGATES = {"DW_TAG_structure_type", "DW_TAG_union_type", "DW_TAG_class_type"}
 
 
-def _bare(type_name: str) -> str:
+def bare_type(type_name: str) -> str:
     """'const struct sbm_line[]' and 'sbm_line' name the same type here."""
     words = type_name.replace("[]", " ").replace("*", " ").split()
     return " ".join(word for word in words if word not in ("struct", "union", "const", "volatile"))
 
 
-def _name(die: DIE) -> str:
+def die_name(die: DIE) -> str:
+    """The name in a description, '' without one."""
     attribute = die.attributes.get("DW_AT_name")
     return attribute.value.decode("utf-8", "replace") if attribute is not None else ""
 
 
-def _size(die: DIE) -> int | None:
+def die_size(die: DIE) -> int | None:
     """Bytes of a type, None when the debug information does not say (flexible arrays)."""
     while die.tag in _WRAPPERS:
         if "DW_AT_type" not in die.attributes:
             return None
         die = die.get_DIE_from_attribute("DW_AT_type")
     if die.tag == "DW_TAG_array_type":
-        element = _size(die.get_DIE_from_attribute("DW_AT_type"))
-        counts = _array_counts(die)
+        element = die_size(die.get_DIE_from_attribute("DW_AT_type"))
+        counts = array_counts(die)
         if element is None or None in counts:
             return None
         total = element
@@ -52,7 +53,7 @@ def _size(die: DIE) -> int | None:
     return int(attribute.value) if attribute is not None else None
 
 
-def _array_counts(die: DIE) -> list[int | None]:
+def array_counts(die: DIE) -> list[int | None]:
     """Elements in each dimension, None for a flexible one."""
     counts: list[int | None] = []
     for child in die.iter_children():
@@ -84,10 +85,10 @@ def _leaves(die: DIE, path: str, offset: int) -> list[Leaf]:
         if "DW_AT_type" not in die.attributes:
             return []
         die = die.get_DIE_from_attribute("DW_AT_type")
-    size = _size(die)
+    size = die_size(die)
     if die.tag == "DW_TAG_array_type":
         element = die.get_DIE_from_attribute("DW_AT_type")
-        step = _size(element)
+        step = die_size(element)
         inner = _leaves(element, "", 0)
         if not size or not step or (len(inner) == 1 and not inner[0].path):
             return [Leaf(path, offset, size or 0)]
@@ -103,18 +104,18 @@ def _leaves(die: DIE, path: str, offset: int) -> list[Leaf]:
     members = [child for child in die.iter_children() if child.tag == "DW_TAG_member"]
     if die.tag == "DW_TAG_union_type":
         types = [member.get_DIE_from_attribute("DW_AT_type") for member in members]
-        largest = max(range(len(types)), key=lambda i: _size(types[i]) or 0, default=None)
+        largest = max(range(len(types)), key=lambda i: die_size(types[i]) or 0, default=None)
         members = [] if largest is None else [members[largest]]
     found = []
     for member in members:
-        name = _name(member)
+        name = die_name(member)
         inner_path = f"{path}.{name}" if name else path
         inner_type = member.get_DIE_from_attribute("DW_AT_type")
-        found += _leaves(inner_type, inner_path, offset + _start(member))
+        found += _leaves(inner_type, inner_path, offset + member_start(member))
     return found
 
 
-def _start(member: DIE) -> int:
+def member_start(member: DIE) -> int:
     """The byte of its structure in which a member begins."""
     if "DW_AT_data_bit_offset" in member.attributes:
         return int(member.attributes["DW_AT_data_bit_offset"].value) // 8
@@ -130,10 +131,10 @@ def _path(die: DIE, offset: int) -> str:
         die = die.get_DIE_from_attribute("DW_AT_type")
     if die.tag == "DW_TAG_array_type":
         element = die.get_DIE_from_attribute("DW_AT_type")
-        size = _size(element)
+        size = die_size(element)
         if not size:
             return ""
-        counts = _array_counts(die)
+        counts = array_counts(die)
         index, rest = divmod(offset, size)
         indices: list[int] = []
         for count in reversed(counts[1:]):
@@ -145,12 +146,12 @@ def _path(die: DIE, offset: int) -> str:
         for child in die.iter_children():
             if child.tag != "DW_TAG_member":
                 continue
-            start = _start(child)
+            start = member_start(child)
             member = child.get_DIE_from_attribute("DW_AT_type")
-            size = _size(member)
+            size = die_size(member)
             # An array without a known size reaches to the end of the object.
             if start <= offset and (size is None or offset < start + size):
-                name = _name(child)
+                name = die_name(child)
                 inner = _path(member, offset - start)
                 return (f".{name}" if name else "") + inner
         return "" if offset == 0 else ".(padding)"
@@ -162,7 +163,7 @@ class Layouts:
 
     def __init__(self, binary: Path, wanted: Iterable[str]) -> None:
         self._types: dict[str, DIE] = {}
-        names = {_bare(name) for name in wanted} - {""}
+        names = {bare_type(name) for name in wanted} - {""}
         try:
             # The file stays open as long as its DIEs are in use: they read it lazily.
             self._file = binary.open("rb")
@@ -182,8 +183,8 @@ class Layouts:
             for die in unit.get_top_DIE().iter_children():
                 if die.tag not in _AGGREGATES and die.tag != "DW_TAG_typedef":
                     continue
-                name = _name(die)
-                if name in missing and (die.tag == "DW_TAG_typedef" or _size(die) is not None):
+                name = die_name(die)
+                if name in missing and (die.tag == "DW_TAG_typedef" or die_size(die) is not None):
                     self._types[name] = die
                     missing.discard(name)
 
@@ -196,10 +197,10 @@ class Layouts:
 
         '' when the binary does not describe the type.
         """
-        die = self._types.get(_bare(type_name))
+        die = self._types.get(bare_type(type_name))
         if die is None:
             return ""
-        size = _size(die)
+        size = die_size(die)
         if size and offset >= size and not _ends_open(die):
             index, rest = divmod(offset, size)
             return f"[{index}]{_path(die, rest)}"
@@ -207,7 +208,7 @@ class Layouts:
 
     def leaves(self, type_name: str) -> list[Leaf]:
         """What one object of that type is made of; empty when the binary does not describe it."""
-        die = self._types.get(_bare(type_name))
+        die = self._types.get(bare_type(type_name))
         if die is None:
             return []
         return [
@@ -217,11 +218,11 @@ class Layouts:
 
     def size(self, type_name: str) -> int | None:
         """Bytes of one object, None when unknown."""
-        die = self._types.get(_bare(type_name))
-        return _size(die) if die is not None else None
+        die = self._types.get(bare_type(type_name))
+        return die_size(die) if die is not None else None
 
 
 def _ends_open(die: DIE) -> bool:
     """Whether a structure ends in an array without a size and may be longer than it says."""
     members = [child for child in die.iter_children() if child.tag == "DW_TAG_member"]
-    return bool(members) and _size(members[-1].get_DIE_from_attribute("DW_AT_type")) is None
+    return bool(members) and die_size(members[-1].get_DIE_from_attribute("DW_AT_type")) is None

@@ -361,7 +361,7 @@ def _c2c_lines(report: dict[str, Any], variant: dict[str, Any]) -> Sheet:
     for index, line in enumerate(variant["lines"]):
         made.add_row(
             str(index),
-            f"{line['object']}+{line['offset']:#x}",
+            f"{line['object']}{line['offset']:+#x}",
             str(line["home"]),
             f"{line['hitm_share']:.2%}",
             *(
@@ -377,7 +377,7 @@ def _c2c_lines(report: dict[str, Any], variant: dict[str, Any]) -> Sheet:
 def _c2c_accesses(number: int, line: dict[str, Any]) -> Sheet:
     numbers = ("rmt HITM", "lcl HITM", "store", "offset", "load cycles", "records", "CPUs")
     made = Sheet(
-        f"line {number}: {line['object']}+{line['offset']:#x}, {line['type'] or 'no type'}",
+        f"line {number}: {line['object']}{line['offset']:+#x}, {line['type'] or 'no type'}",
         *numbers[:4], "field", "kind", *numbers[4:], "symbol", "source", right=numbers,
         rigid=("field", "kind", "source"), optional=("kind", "source", "records", "CPUs"),
     )  # fmt: skip

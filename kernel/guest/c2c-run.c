@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * c2c-run PROGRAM [ARGUMENT...]: opens the measured window, runs the program, closes the window.
+ * c2c-run START LENGTH PROGRAM [ARGUMENT...]: runs the program, and opens the measured window START
+ * milliseconds after its beginning, for LENGTH milliseconds or, when that is 0, until it ends. A program that ends
+ * earlier ends the window; one that ends before it opens has an empty one.
+ *
+ * The window is opened by a task of the highest priority, so that it opens in time however busy the
+ * machine is.
  *
  * Exit status: that of the program; 126 when it was killed, 127 when it cannot be run.
  */
@@ -8,33 +13,65 @@
 #include "c2c-mark.h"
 
 #include <errno.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
+
+/* Wait for the program to end, at most so many milliseconds; 0: it has ended. */
+static int wait_for(sigset_t *child, pid_t pid, int *status, long ms)
+{
+	struct timespec time = { ms / 1000, ms % 1000 * 1000000 };
+
+	if (waitpid(pid, status, WNOHANG) == pid)
+		return 0;
+	if (!ms)
+		return 1;
+	/* Other children do not exist, so that the signal says that this one has ended. */
+	sigtimedwait(child, NULL, &time);
+	return waitpid(pid, status, WNOHANG) != pid;
+}
 
 int main(int argc, char **argv)
 {
-	int status;
+	struct sched_param highest = { .sched_priority = sched_get_priority_max(SCHED_FIFO) };
+	long start, length;
+	sigset_t child;
+	int status = 0, running;
 	pid_t pid;
 
-	if (argc < 2) {
-		fprintf(stderr, "usage: c2c-run PROGRAM [ARGUMENT...]\n");
+	if (argc < 4) {
+		fprintf(stderr, "usage: c2c-run START LENGTH PROGRAM [ARGUMENT...]\n");
 		return 127;
 	}
-	c2c_open();
+	start = strtol(argv[1], NULL, 10);
+	length = strtol(argv[2], NULL, 10);
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &child, NULL);
 	pid = fork();
 	if (!pid) {
-		execvp(argv[1], argv + 1);
-		fprintf(stderr, "c2c-run: %s: %s\n", argv[1], strerror(errno));
+		sigprocmask(SIG_UNBLOCK, &child, NULL);
+		execvp(argv[3], argv + 3);
+		fprintf(stderr, "c2c-run: %s: %s\n", argv[3], strerror(errno));
 		_exit(127);
 	}
-	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		continue;
-	c2c_close();
-	if (pid < 0) {
-		fprintf(stderr, "c2c-run: no process: %s\n", strerror(errno));
+	if (pid < 0 || sched_setscheduler(0, SCHED_FIFO, &highest) < 0) {
+		fprintf(stderr, "c2c-run: %s\n", strerror(errno));
 		return 127;
 	}
+	running = wait_for(&child, pid, &status, start);
+	c2c_open();
+	if (running && length)
+		running = wait_for(&child, pid, &status, length);
+	if (running && !length)
+		running = waitpid(pid, &status, 0) != pid;
+	c2c_close();
+	if (running)
+		waitpid(pid, &status, 0);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 126;
 }

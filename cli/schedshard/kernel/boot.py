@@ -15,7 +15,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -108,6 +108,9 @@ class BootRequest:
     extra_mb: int = 0
     silence: float = SILENCE_SECONDS
     total: float = 600.0
+    slow: int = 1  # how many times slower than the host's the emulator's clock is made to run
+    environment: Mapping[str, str] = field(default_factory=dict)  # more, for the emulator
+    memory: Path | None = None  # a folder in which the guest's memory is kept, a file a node
 
 
 @dataclass
@@ -170,7 +173,7 @@ def qemu_argv(
         *_MACHINE,
         "-accel",
         f"tcg,thread={request.emulation.value}",
-        *qemu_topology(request.shape, request.extra_mb),
+        *qemu_topology(request.shape, request.extra_mb, request.memory),
         "-serial",
         f"file:{log}",
         "-kernel",
@@ -296,6 +299,8 @@ def boot(
     layout.make_folder(log.parent)
     complaints = log.with_suffix(".qemu")
     tsc_khz = host_tsc_khz(layout)
+    if tsc_khz is not None:
+        tsc_khz *= request.slow
     with layout.locked(f"guest-{request.name}"), _initrd(layout, request) as initrd:
         log.write_bytes(b"")
         follower = _Follower(log)
@@ -306,6 +311,7 @@ def boot(
                 stdin=subprocess.DEVNULL,
                 stdout=stderr,
                 stderr=stderr,
+                env={**os.environ, **request.environment},
             )
             try:
                 ending = _watch(process, follower, request, on_line, stop or threading.Event())

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
-from schedshard.kernel import guestcli
+from schedshard.kernel import c2ccli, guestcli
 from schedshard.kernel.group import CONFIG, JOBS, VARIANT, kernel
 from schedshard.kernel.layout import Layout
 
-__all__ = ["guestcli", "kernel"]
+__all__ = ["c2ccli", "guestcli", "kernel"]
 
 
 @kernel.command()

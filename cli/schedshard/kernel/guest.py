@@ -19,9 +19,10 @@ _FLAGS = ("-std=gnu11", "-O2", "-g0", "-Wall", "-Wextra", "-Wshadow", "-static",
 PROGRAMS = {
     "init": ("init.c", "guest.c"),
     "rt-storm": ("rt-storm.c", "storm-work.c", "storm-check.c", "guest.c"),
-    "alloc-fail": ("alloc-fail.c", "guest.c"),
     "churn": ("churn.c", "guest.c"),
+    "alloc-fail": ("alloc-fail.c", "guest.c"),
     "linux-faults": ("linux-faults.c", "guest.c"),
+    "c2c-run": ("c2c-run.c",),
 }
 # Of the host, beside them.
 TSC_KHZ = "tsc-khz"

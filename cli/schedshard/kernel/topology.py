@@ -12,6 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from schedshard.errors import UserError
@@ -177,11 +178,17 @@ def memory_mb(shape: Shape, extra_mb: int = 0) -> int:
     return -(-wanted // unit) * unit
 
 
-def qemu_topology(shape: Shape, extra_mb: int = 0) -> list[str]:
+def _backend(node: int, size_mb: int, folder: Path | None) -> str:
+    if folder is None:
+        return f"memory-backend-ram,id=m{node},size={size_mb}M"
+    return f"memory-backend-file,id=m{node},size={size_mb}M,mem-path={folder}/node{node},share=on"
+
+
+def qemu_topology(shape: Shape, extra_mb: int = 0, folder: Path | None = None) -> list[str]:
     """The emulator's arguments for CPUs, memory and nodes.
 
     A die of the emulator has its own last-level cache in CPUID leaf 4, which is what makes it one
-    to Linux.
+    to Linux. With ``folder`` the memory of node N is its file nodeN.
     """
     dies = shape.nodes * shape.llcs
     memory = memory_mb(shape, extra_mb)
@@ -194,13 +201,15 @@ def qemu_topology(shape: Shape, extra_mb: int = 0) -> list[str]:
     ]
     nodes = shape.packages * shape.nodes
     if nodes == 1:
+        if folder is not None:
+            argv += ["-object", _backend(0, memory, folder), "-machine", "memory-backend=m0"]
         return argv
     each = shape.cpus // nodes
     for node in range(nodes):
         first, last = node * each, (node + 1) * each - 1
         argv += [
             "-object",
-            f"memory-backend-ram,id=m{node},size={memory // nodes}M",
+            _backend(node, memory // nodes, folder),
             "-numa",
             f"node,nodeid={node},cpus={first}-{last},memdev=m{node}",
         ]

@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Stage c2c: which cache lines a real kernel's CPUs take from each other, on a machine of choice.
+
+The kernel runs in the emulator; every access of its code goes to the coherence model of the
+simulated machine, with the topology and the latencies of a machine file. The report is that of the
+simulator's c2c, and says of each kernel how often a wake-up found a modified line elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from schedshard.c2c import FORMAT as REPORT
+from schedshard.c2c import Names, variant_report
+from schedshard.errors import UserError
+from schedshard.kernel.boot import Emulation, kernel_image
+from schedshard.kernel.image import Image
+from schedshard.kernel.layout import Layout
+from schedshard.kernel.objects import Objects
+from schedshard.kernel.probe import Probe, probe
+from schedshard.kernel.ram import Ram
+from schedshard.kernel.topology import Shape
+from schedshard.kernel.watch import Watch, functions_named, map_cpus, map_nodes
+from schedshard.kernel.workload import find_workload, step
+from schedshard.presets import Machine, machine_topology
+from schedshard.provenance import sha256_file, tool_versions
+from schedshard.symbols import Frame, resolve
+
+WAKE_UPS = "wake_ups"
+# Where our own builds have their source.
+_TREE = re.compile(r"^build/kernel/src/[^/]+/")
+_COUNTED: Mapping[str, Sequence[str]] = {
+    WAKE_UPS: ("ttwu_do_activate",),
+    "level_set": ("cpupri_set",),
+    "switches": ("finish_task_switch",),
+}
+# What the scheduler shares, by the kinds of objects.
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "root domain": ("root_domain", "def_root_domain", "runqueues.rd"),
+    "idle CPUs": ("nohz",),
+    "RT bandwidth": ("root_task_group", "def_rt_bandwidth"),
+    "run queues": ("runqueues",),
+}
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel to look at: the image to boot, and the one with symbols."""
+
+    name: str
+    bzimage: Path
+    vmlinux: Path
+
+
+@dataclass(frozen=True)
+class C2cRequest:
+    """What runs on which kernels, and which machine they stand for."""
+
+    kernels: tuple[Kernel, ...]
+    shape: Shape
+    machine: Machine
+    workload: str
+    amount: int | None = None
+    quantum: int = 1000
+    slow: int = 10
+    lines: int = 10
+    objects: tuple[str, ...] = ()
+    parameters: tuple[str, ...] = ()
+    trace: Path | None = None
+
+
+@dataclass
+class _Seen:
+    """What was looked at while the guest's memory was there."""
+
+    lines: list[dict[str, Any]] = field(default_factory=list)
+    names: Names = field(default_factory=lambda: Names({}, None))
+
+
+def built_kernels(layout: Layout, variants: Sequence[str], config: str) -> tuple[Kernel, ...]:
+    """The built variants."""
+    kernels = []
+    for variant in variants:
+        image = kernel_image(layout, variant, config)
+        kernels.append(Kernel(variant, image, image.parents[3] / "vmlinux"))
+    return tuple(kernels)
+
+
+def _named(line: Mapping[str, Any], objects: Objects) -> dict[str, Any]:
+    address = int(line["address"], 16)
+    hottest = max(
+        line["accesses"],
+        key=lambda a: (a["hitm_remote"] + a["hitm_local"], a["records"]),
+        default={"offset": 0},
+    )
+    # Small objects share a line: it is named after the one that makes it hot.
+    thing = objects.at(address + hottest["offset"])
+    if thing is None:
+        where = {"object": line["address"], "kind": "", "type": "", "offset": 0}
+    else:
+        offset = address - thing.address
+        kept = objects.layouts.die(thing.type) is not None
+        where = {
+            "object": thing.name,
+            "kind": thing.kind,
+            "type": thing.type if kept else "",
+            "offset": offset,
+        }
+    return {**line, **where, "line": where["offset"] // 64}
+
+
+def _own(frames: tuple[Frame, ...]) -> tuple[Frame, ...]:
+    """Paths inside the kernel's tree; without the helpers of headers that were inlined."""
+    shown = []
+    for frame in frames:
+        path = _TREE.sub("", frame.source)
+        shown.append(Frame(frame.function, path))
+    while len(shown) > 1 and ("include/" in shown[0].source or shown[0].source == "?"):
+        shown.pop(0)
+    return tuple(shown)
+
+
+def _look(image: Image, cpus: int, seen: _Seen, ram: Ram, raw: Mapping[str, Any]) -> None:
+    addresses = [int(line["address"], 16) for line in raw["lines"]]
+    objects = Objects(image, ram, cpus, addresses)
+    seen.lines = [_named(line, objects) for line in raw["lines"]]
+    pcs = {int(access["pc"], 16) for line in raw["lines"] for access in line["accesses"]}
+    frames = {pc - 1: _own(found) for pc, found in resolve(image.path, pcs).items()}
+    seen.names = Names(frames, objects.layouts)
+
+
+def _group(line: Mapping[str, Any]) -> str:
+    kind = str(line["kind"])
+    for name, prefixes in GROUPS.items():
+        if any(kind == prefix or kind.startswith(f"{prefix}.") for prefix in prefixes):
+            return name
+    return "other"
+
+
+def _per_wake(raw: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Modified lines found elsewhere, a wake-up, by what they belong to."""
+    counts = {function["name"]: function["calls"] for function in raw["functions"]}
+    wakes = int(counts.get(WAKE_UPS, 0))
+    groups: dict[str, dict[str, float]] = {}
+    named = {"hitm_remote": 0, "hitm_local": 0}
+    for line in lines:
+        entry = groups.setdefault(_group(line), {"hitm_remote": 0.0, "hitm_local": 0.0})
+        for key in named:
+            entry[key] += line[key]
+            named[key] += line[key]
+    rest = {key: raw[key] - named[key] for key in named}
+    groups["lines not kept"] = {key: float(value) for key, value in rest.items()}
+    groups["all"] = {key: float(raw[key]) for key in named}
+    if wakes:
+        groups = {name: {k: v / wakes for k, v in g.items()} for name, g in groups.items()}
+    return {"wake_ups": wakes, "hitm_a_wake_up": groups}
+
+
+def one_kernel(
+    layout: Layout,
+    request: C2cRequest,
+    kernel: Kernel,
+    topology: Mapping[str, Any],
+    on_line: Callable[[str], None],
+) -> dict[str, Any]:
+    """Boot one kernel, run the workload, and report."""
+    shape, workload = request.shape, find_workload(request.workload)
+    cpus = map_cpus(shape, topology, request.machine.name)
+    folder = layout.make_folder(layout.work / "results")
+    name = f"c2c-{kernel.name}-{request.workload}-{shape.name}"
+    seen = _Seen()
+    with Image(kernel.vmlinux) as image:
+        watch = Watch(
+            folder / f"{name}.raw.json",
+            text=[image.text()],
+            functions=functions_named(image, _COUNTED),
+            machine=request.machine.path,
+            cpus=cpus,
+            nodes=map_nodes(shape, workload.extra_mb, cpus, topology),
+            quantum=request.quantum,
+            trace=request.trace,
+        )
+        plan = Probe(
+            kernel.bzimage,
+            name,
+            shape,
+            workload.parts,
+            step(request.workload, shape, request.amount, 600),
+            Emulation.MULTI,
+            slow=request.slow,
+            extra_mb=workload.extra_mb,
+            parameters=request.parameters,
+        )
+        done = probe(
+            layout,
+            plan,
+            watch,
+            on_line,
+            lambda ram, raw: _look(image, shape.cpus, seen, ram, raw),
+        )
+        lines = seen.lines
+        if request.objects:
+            wanted = set(request.objects)
+            lines = [line for line in lines if line["kind"].partition(".")[0] in wanted]
+        variant = variant_report(kernel.name, shape.cpus, lines, request.lines, seen.names)
+    raw = done.raw
+    model, stepping = raw["model"], raw["stepping"]
+    wake = _per_wake(raw, seen.lines)
+    virtual = float(model["virtual_ns"])
+    return {
+        **variant,
+        "lines_total": raw["nr_lines"],
+        "hitm_total": raw["hitm_remote"] + raw["hitm_local"],
+        "partial": raw["partial"] or not done.booted.lines,
+        **wake,
+        "wake_ups_a_virtual_ms": wake["wake_ups"] / virtual * 1e6 if virtual else 0.0,
+        "model": model,
+        "stepping": stepping,
+        "functions": raw["functions"],
+        "vmlinux_sha256": sha256_file(kernel.vmlinux),
+        "log": layout.shown(done.booted.log),
+    }
+
+
+def c2c(layout: Layout, request: C2cRequest, on_line: Callable[[str], None]) -> dict[str, Any]:
+    """Every kernel in turn; when interrupted, those that there are."""
+    if request.trace is not None and len(request.kernels) > 1:
+        raise UserError("--trace keeps one run: give one kernel")
+    topology = machine_topology(request.machine)
+    variants: list[dict[str, Any]] = []
+    partial = False
+    for kernel in request.kernels:
+        try:
+            variants.append(one_kernel(layout, request, kernel, topology, on_line))
+        except KeyboardInterrupt:
+            partial = True
+        if partial or variants[-1]["partial"]:
+            partial = True
+            break
+    if not variants:
+        raise KeyboardInterrupt
+    return {
+        "format": REPORT,
+        "experiment": f"{request.workload} in the guest",
+        "machine": {
+            "name": request.machine.name,
+            "cpus": len(topology["cpus"]),
+            "clock_ghz": request.machine.clock_ghz,
+        },
+        "guest": request.shape.words,
+        "names_resolved": True,
+        "partial": partial,
+        "quantum": request.quantum,
+        "slow": request.slow,
+        "variants": variants,
+        "provenance": {
+            **tool_versions(),
+            "machine_sha256": sha256_file(request.machine.path),
+        },
+    }

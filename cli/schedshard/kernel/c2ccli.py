@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Verbs of `schedshard kernel` that look at guests through the emulator's plugin."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from schedshard.kernel.group import CONFIG, VARIANT, kernel
+from schedshard.kernel.layout import Layout
+from schedshard.output import check_writable, to_json, write_atomic
+
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+_OUT = click.option(
+    "--out", type=click.Path(path_type=Path), metavar="FILE", help="Save the result as JSON."
+)
+_WORKLOAD = click.option(
+    "--workload",
+    default="cyclic",
+    show_default=True,
+    metavar="W",
+    help="cyclic, pi, hackbench, rt-storm or ffmpeg.",
+)
+_AMOUNT = click.option(
+    "--amount", type=click.IntRange(min=1), metavar="N", help="Operations [the workload's own]."
+)
+
+
+def _heard(line: str) -> None:
+    """What the guest says of its own progress."""
+    for word in ("# begin ", "# time ", "# alive "):
+        if word in line:
+            print(f"guest: {line.partition(word)[1][2:]}{line.partition(word)[2]}", file=sys.stderr)
+
+
+@kernel.command()
+@VARIANT
+@CONFIG
+@click.option(
+    "--cpus",
+    "sizes",
+    type=click.IntRange(min=1),
+    multiple=True,
+    metavar="N",
+    help="CPUs of a guest; repeatable [1, 16, 64].",
+)
+@_WORKLOAD
+@_AMOUNT
+@_JSON
+@_OUT
+def count(
+    variants: tuple[str, ...],
+    config: str,
+    sizes: tuple[int, ...],
+    workload: str,
+    amount: int | None,
+    as_json: bool,
+    out: Path | None,
+) -> None:
+    """Count instructions of the scheduler's hot functions in guests."""
+    from schedshard.cli import deliver
+    from schedshard.kernel.count import CountRequest, count_table
+    from schedshard.kernel.count import count as stage
+    from schedshard.kernel.topology import usual_shape
+
+    if out is not None:
+        check_writable(out)
+    layout = Layout()
+    shapes = tuple(usual_shape(cpus) for cpus in sizes or (1, 16, 64))
+    result = stage(layout, CountRequest(variants, config, shapes, workload, amount), _heard)
+    saved = layout.make_folder(layout.work / "results") / f"count-{workload}-{config}.json"
+    write_atomic(saved, to_json(result))
+    deliver(result, as_json, out, count_table(result))
+
+
+@kernel.command()
+@click.option("--variant", "variants", multiple=True, metavar="V", help="Built; repeatable.")
+@CONFIG
+@click.option(
+    "--vmlinux",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Another kernel: its symbols,",
+)
+@click.option("--bzimage", type=click.Path(path_type=Path), metavar="FILE", help="and its image.")
+@click.option(
+    "--object", "objects", multiple=True, metavar="SYMBOL", help="Only lines of it; repeatable."
+)
+@click.option("--machine", default="epyc-7763-2s", show_default=True, metavar="M")
+@click.option("--cpus", type=click.IntRange(min=1), default=16, show_default=True, metavar="N")
+@_WORKLOAD
+@_AMOUNT
+@click.option(
+    "--quantum",
+    type=click.IntRange(min=0),
+    default=1000,
+    show_default=True,
+    metavar="N",
+    help="Instructions that a CPU may be ahead of the slowest; 0: any number.",
+)
+@click.option(
+    "--slow",
+    type=click.IntRange(1, 1000),
+    metavar="N",
+    help="Run the guest's clock at 1/N [10, with more than 16 CPUs 40].",
+)
+@click.option("--lines", type=click.IntRange(min=1), default=10, show_default=True, metavar="N")
+@click.option(
+    "--append", "parameters", multiple=True, metavar="P", help="A kernel parameter; repeatable."
+)
+@click.option("--html", type=click.Path(path_type=Path), metavar="FILE.html", help="Save a page.")
+@_JSON
+@_OUT
+def c2c(
+    variants: tuple[str, ...],
+    config: str,
+    vmlinux: Path | None,
+    bzimage: Path | None,
+    objects: tuple[str, ...],
+    machine: str,
+    cpus: int,
+    workload: str,
+    amount: int | None,
+    quantum: int,
+    slow: int | None,
+    lines: int,
+    parameters: tuple[str, ...],
+    html: Path | None,
+    as_json: bool,
+    out: Path | None,
+) -> None:
+    """Show the contended cache lines of real kernels, predicted for a machine.
+
+    The kernels run in the emulator; the machine's topology and latencies are the model's.
+    """
+    from schedshard.cli import deliver
+    from schedshard.errors import UserError
+    from schedshard.kernel.c2c import C2cRequest, Kernel, built_kernels
+    from schedshard.kernel.c2c import c2c as stage
+    from schedshard.kernel.c2cview import c2c_view
+    from schedshard.kernel.topology import usual_shape
+    from schedshard.presets import load_machine
+    from schedshard.report import ReportRequest, render
+
+    for path in (out, html):
+        if path is not None:
+            check_writable(path)
+    layout = Layout()
+    kernels = built_kernels(layout, variants, config)
+    if (vmlinux is None) != (bzimage is None):
+        raise UserError("another kernel needs both --vmlinux and --bzimage")
+    if vmlinux is not None and bzimage is not None:
+        if not bzimage.is_file():
+            raise UserError(f"no image {bzimage}")
+        kernels += (Kernel(bzimage.stem, bzimage, vmlinux),)
+    if not kernels:
+        raise UserError("nothing to look at: give --variant, or --vmlinux and --bzimage")
+    request = C2cRequest(
+        kernels,
+        usual_shape(cpus),
+        load_machine(machine),
+        workload,
+        amount,
+        quantum,
+        (10 if cpus <= 16 else 40) if slow is None else slow,
+        lines,
+        objects,
+        parameters,
+    )
+    report = stage(layout, request, _heard)
+    saved = layout.make_folder(layout.work / "results") / f"c2c-{workload}-{cpus}.json"
+    write_atomic(saved, to_json(report))
+    if html is not None:
+        write_atomic(html, render(ReportRequest((), "Cache lines of kernels", c2c=(report,))))
+    deliver(report, as_json, out, c2c_view(report))
+    if report["partial"]:
+        raise UserError("the run was cut short: the result is partial", status=1)

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Stage count: instructions and locked instructions of the scheduler's hot functions, a call each.
+
+Counted in the guest by the emulator's plugin, exactly: no sampling, no probe in the kernel. Two
+variants are comparable where a row means the same in both: what the variant does when a CPU's
+level changes, when it joins or leaves the overload set, when it goes idle; and the RT class as a
+whole, for each task that it puts on a queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import RenderableType
+
+from schedshard.kernel.boot import Emulation, kernel_image
+from schedshard.kernel.image import Image, Inlined
+from schedshard.kernel.layout import Layout
+from schedshard.kernel.probe import Probe, probe
+from schedshard.kernel.topology import Shape
+from schedshard.kernel.watch import Watch, functions_named
+from schedshard.kernel.workload import find_workload, step
+from schedshard.provenance import tool_versions
+from schedshard.sheet import Sheet
+
+FORMAT = "schedshard/kernel-count/1"
+ENQUEUES = "RT enqueues"
+CLASS = "RT class"
+# A row's name, and the functions that it adds up; those that a kernel lacks are not in its sum.
+WHOLE: Mapping[str, Sequence[str]] = {
+    "level set": ("cpupri_set",),
+    "level search": ("cpupri_find_fitness", "cpupri_find_near"),
+    "overload change": ("rt_overload_change",),
+    "idle enter": ("nohz_balance_enter_idle",),
+    "idle exit": ("nohz_balance_exit_idle",),
+    CLASS: (
+        "enqueue_task_rt", "dequeue_task_rt", "wakeup_preempt_rt", "balance_rt", "pick_task_rt",
+        "pick_next_task_rt", "put_prev_task_rt", "set_next_task_rt", "select_task_rq_rt",
+        "rq_online_rt", "rq_offline_rt", "task_woken_rt", "task_tick_rt", "switched_to_rt",
+        "prio_changed_rt", "switched_from_rt",
+    ),
+    "whole wake-up": ("try_to_wake_up",),
+    "whole switch": ("__schedule",),
+}  # fmt: skip
+# The same for functions that the compiler put into others: only their own instructions.
+INLINED: Mapping[str, str] = {
+    "cpupri_set": "level set",
+    "rt_set_overload": "overload set",
+    "rt_clear_overload": "overload clear",
+    "rt_overload_update": "overload check",
+}
+_UNITS = ("kernel/sched/",)
+
+
+@dataclass(frozen=True)
+class CountRequest:
+    """Which kernels on which machines."""
+
+    variants: tuple[str, ...]
+    config: str
+    shapes: tuple[Shape, ...]
+    workload: str
+    amount: int | None = None
+
+
+def _rows(raw: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+    rows = {}
+    for function in raw["functions"]:
+        calls = int(function["calls"])
+        rows[str(function["name"]).replace("_", " ")] = {
+            "calls": calls,
+            "instructions": function["instructions"] / calls if calls else 0.0,
+            "locked": function["locked"] / calls if calls else 0.0,
+            "least": function["least"],
+            "most": function["most"],
+            "lost": function["lost"],
+            "all_instructions": function["instructions"],
+            "all_locked": function["locked"],
+        }
+    return rows
+
+
+def count(layout: Layout, request: CountRequest, on_line: Callable[[str], None]) -> dict[str, Any]:
+    """Boot every variant on every machine and count."""
+    kernels = {name: kernel_image(layout, name, request.config) for name in request.variants}
+    workload = find_workload(request.workload)
+    results: list[dict[str, Any]] = []
+    folder = layout.make_folder(layout.work / "results")
+    for variant, kernel in kernels.items():
+        with Image(kernel.parents[3] / "vmlinux") as image:
+            groups = {name.replace(" ", "_"): members for name, members in WHOLE.items()}
+            functions = functions_named(image, groups)
+            places = [
+                Inlined(INLINED[place.name].replace(" ", "_"), place.entry, place.ranges)
+                for place in image.inlined(INLINED, _UNITS)
+            ]
+            # Only its first instruction, to be counted beside the class that it belongs to.
+            for low, _ in image.function("enqueue_task_rt")[:1]:
+                places.append(Inlined(ENQUEUES.replace(" ", "_"), low, ((low, low + 1),)))
+        for shape in request.shapes:
+            watch = Watch(
+                folder / f"count-{variant}-{shape.name}.raw.json",
+                functions=functions,
+                inlined=places,
+            )
+            plan = Probe(
+                kernel,
+                f"count-{variant}-{request.config}-{shape.name}",
+                shape,
+                workload.parts,
+                step(request.workload, shape, request.amount, 1200),
+                Emulation.SINGLE,
+                extra_mb=workload.extra_mb,
+            )
+            raw = probe(layout, plan, watch, on_line).raw
+            results.append(
+                {
+                    "variant": variant,
+                    "machine": shape.name,
+                    "cpus": shape.cpus,
+                    "partial": raw["partial"],
+                    "functions": _rows(raw),
+                }
+            )
+    return {
+        "format": FORMAT,
+        "workload": request.workload,
+        "config": request.config,
+        "guests": results,
+        "provenance": tool_versions(),
+    }
+
+
+def _cell(row: Mapping[str, float] | None) -> tuple[str, str]:
+    if row is None or not row["calls"]:
+        return "-", "-"
+    return f"{row['instructions']:.1f}", f"{row['locked']:.2f}"
+
+
+def count_table(result: Mapping[str, Any]) -> RenderableType:
+    """A row a function and machine, two columns a variant."""
+    guests = result["guests"]
+    variants = list(dict.fromkeys(guest["variant"] for guest in guests))
+    titles = [f"{variant} {what}" for variant in variants for what in ("calls", "insns", "locked")]
+    table = Sheet(
+        f"Instructions a call, measured in the guest; workload '{result['workload']}'",
+        "function", "CPUs", *titles, right=("CPUs", *titles),
+    )  # fmt: skip
+    names = list(dict.fromkeys(name for guest in guests for name in guest["functions"]))
+    by_place = {(guest["cpus"], guest["variant"]): guest["functions"] for guest in guests}
+    machines = list(dict.fromkeys(guest["cpus"] for guest in guests))
+    for name in (name for name in names if name not in (ENQUEUES, CLASS)):
+        for cpus in machines:
+            cells: list[str] = []
+            for variant in variants:
+                row = by_place[cpus, variant].get(name)
+                cells += (f"{int(row['calls']):,}" if row else "-", *_cell(row))
+            table.add_row(name, str(cpus), *cells)
+    for cpus in machines:
+        cells = []
+        for variant in variants:
+            rows = by_place[cpus, variant]
+            wakes = rows[ENQUEUES]["calls"]
+            whole = rows[CLASS]
+            each = (whole["all_instructions"], whole["all_locked"])
+            cells.append(f"{int(wakes):,}")
+            cells += (f"{each[0] / wakes:.0f}", f"{each[1] / wakes:.2f}") if wakes else ("-", "-")
+        table.add_row("RT class, an enqueue", str(cpus), *cells)
+    table.caption = (
+        "A function with what it calls, unless the compiler inlined it: then its own instructions. "
+        "The RT class: all its functions together, for each task that is put on a queue."
+    )
+    return table

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What runs in a guest while it is watched, and what one operation of it is.
+
+Amounts are operations, not seconds, wherever the program lets them be set: a guest's seconds are
+as long as its emulator makes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from schedshard.errors import unknown_name
+from schedshard.kernel.boot import Step
+from schedshard.kernel.topology import Shape
+
+# The window is open while this runs what follows.
+_RUN = "/bin/c2c-run"
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A program; ``amount`` is what it is given when nobody says otherwise, a CPU."""
+
+    title: str
+    parts: tuple[str, ...]
+    argv: Callable[[int, int], Sequence[str]]  # of CPUs and amount
+    amount: int
+    unit: str
+    extra_mb: int = 0
+    start_ms: int = 0  # the window opens so long after the program has started
+    length_ms: int = 0  # and closes so long after that; 0: when it ends
+
+
+def _cyclic(cpus: int, amount: int) -> Sequence[str]:
+    return (
+        "/bin/stress-ng", "--cyclic", str(cpus), "--cyclic-policy", "fifo",
+        "-t", str(amount), "--metrics-brief",
+    )  # fmt: skip
+
+
+def _pi(cpus: int, amount: int) -> Sequence[str]:
+    return ("/bin/pi_stress", "-q", "-g", str(max(1, cpus // 3)), "-i", str(amount))
+
+
+def _hackbench(cpus: int, amount: int) -> Sequence[str]:
+    groups = str(max(1, cpus // 8))
+    return (
+        "/bin/chrt", "-f", "50", "/bin/hackbench", "-T", "-g", groups, "-f", "4", "-l", str(amount)
+    )  # fmt: skip
+
+
+def _storm(cpus: int, amount: int) -> Sequence[str]:
+    return ("/bin/rt-storm", str(amount), str(4 * cpus), "1")
+
+
+def _ffmpeg(_: int, amount: int) -> Sequence[str]:
+    return ("/bin/ffmpeg.sh", str(amount))
+
+
+WORKLOADS: Mapping[str, Workload] = {
+    "cyclic": Workload(
+        "stress-ng --cyclic, FIFO, one a CPU",
+        ("stress-ng",),
+        _cyclic,
+        1,  # its own limit of operations ends the waker, and the waiter goes on waiting
+        "seconds",
+        extra_mb=128,
+        start_ms=300,
+        length_ms=400,
+    ),
+    "pi": Workload("pi_stress, a group for three CPUs", ("rt-tests",), _pi, 50, "inversions"),
+    "hackbench": Workload(
+        "hackbench, threads, FIFO", ("rt-tests",), _hackbench, 40, "messages of each sender"
+    ),
+    "rt-storm": Workload("rt-storm, 4 threads a CPU", (), _storm, 2, "seconds"),
+    "ffmpeg": Workload(
+        "8 transcodes at FIFO 99", ("ffmpeg",), _ffmpeg, 1, "seconds at least", extra_mb=768
+    ),
+}
+
+
+def find_workload(name: str) -> Workload:
+    """The workload of a name."""
+    if name not in WORKLOADS:
+        raise unknown_name("workload", name, WORKLOADS)
+    return WORKLOADS[name]
+
+
+def step(name: str, shape: Shape, amount: int | None, seconds: int) -> Step:
+    """The guest's plan: the workload in the window, killed after so many seconds of the guest."""
+    workload = find_workload(name)
+    argv = workload.argv(shape.cpus, workload.amount if amount is None else amount)
+    window = (str(workload.start_ms), str(workload.length_ms))
+    return Step(name, (_RUN, *window, *argv), seconds)
