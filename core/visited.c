@@ -229,6 +229,17 @@ static struct visited_block *find(struct visited *v, u32 shard)
 	return NULL;
 }
 
+u64 visited_word(struct visited *v, u32 cpu)
+{
+	struct shard_slot slot = v->slot[cpu];
+	struct visited_block *b = find(v, slot.shard);
+	u64 word = b ? READ_ONCE(*visited_record(b, slot.pos)) : 0;
+
+	/* The runtime, then the run queue's, which the caller reads: see occupancy.h. */
+	smp_rmb();
+	return word;
+}
+
 static bool try_change(struct visited *v)
 {
 	return !READ_ONCE(v->changing) && !port_xchg64(&v->changing, 1);

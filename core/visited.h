@@ -177,6 +177,20 @@ void visited_free(struct visited *v);
  */
 size_t visited_bytes(const struct visited *v);
 
+/**
+ * visited_word() - what a CPU ran of the process, whether it is in the set or not
+ * @v: the set
+ * @cpu: CPU number
+ *
+ * For a scan of all CPUs. The caller is in a read-side section as for visited_account(), or between
+ * visited_scan_begin() and visited_scan_end(): nobody else takes blocks out. Ordering: load
+ * barrier after the runtime, as visited_scan_next(). Lines touched: the set's first two, the
+ * first of the block, that of the CPU's runtime; all read.
+ *
+ * Return: the runtime, not decayed; 0 when there is no block of its shard.
+ */
+u64 visited_word(struct visited *v, u32 cpu);
+
 /* The slow half of visited_account(). */
 bool visited_enter(struct visited *v, u64 *queue, u32 cpu, u32 epoch, u64 ns);
 

@@ -10,8 +10,6 @@
 
 #define TIMEOUT 5
 
-static u64 seed;
-
 struct naive {
 	const struct shard_plan *plan;
 	u32 *epoch;
@@ -183,7 +181,7 @@ static void run_shape(const struct shape *shape)
 {
 	struct shard_plan *plan = shape_plan(shape);
 	struct visited_pool *pool = visited_pool_alloc(plan);
-	u64 random = seed;
+	u64 random = test_state.start;
 	u32 epoch = ~0u - 30, home = 0; /* wraps on the way */
 	struct visited *v = visited_alloc(pool, 0, epoch - 1);
 	s32 present = -1;
@@ -193,7 +191,7 @@ static void run_shape(const struct shape *shape)
 	CHECK(pool && v);
 	naive_init(&m, plan);
 	test_state.shape = shape->name;
-	for (test_state.step = 0; test_state.step < 20000; test_state.step++) {
+	for (test_state.step = 0; test_state.step < TEST_STEPS(20000); test_state.step++) {
 		u32 what = test_below(&random, 100);
 
 		if (what < 85) {
@@ -222,7 +220,7 @@ static void run_shape(const struct shape *shape)
 
 static void set_and_preference(void)
 {
-	test_state.seed = seed;
+	test_state.seed = test_state.start;
 	for (u32 i = 0; i < nr_shapes; i++)
 		run_shape(&shapes[i]);
 }
@@ -230,11 +228,11 @@ static void set_and_preference(void)
 /* Any word at any epoch, against halving in steps, and shares against the whole. */
 static void words(void)
 {
-	u64 random = seed;
+	u64 random = test_state.start;
 
-	test_state.seed = seed;
+	test_state.seed = test_state.start;
 	test_state.shape = NULL;
-	for (test_state.step = 0; test_state.step < 200000; test_state.step++) {
+	for (test_state.step = 0; test_state.step < TEST_STEPS(200000); test_state.step++) {
 		u64 base = test_random(&random),
 		    ns = test_random(&random) >> test_below(&random, 64);
 		u32 epoch = occupancy_epoch(base), steps = test_below(&random, 40);
@@ -260,10 +258,8 @@ static void words(void)
 	}
 }
 
-int main(int argc, char **argv)
-{
-	seed = test_seed(argc, argv);
-	RUN(set_and_preference);
-	RUN(words);
-	return test_done();
-}
+#define TESTS(TEST)              \
+	TEST(set_and_preference) \
+	TEST(words)
+
+TEST_MAIN(visited_model, TESTS)

@@ -208,20 +208,19 @@ static void away_from_the_preferred_cache(void)
 	CHECK_EQ(verdict(900, 900, 50, false), OCCUPANCY_FREE);
 }
 
-int main(void)
-{
-	RUN(runtime_is_halved_at_every_epoch);
-	RUN(steady_use_comes_to_twice_an_epoch);
-	RUN(a_record_ahead_of_its_reader_is_new);
-	RUN(the_epoch_wraps);
-	RUN(a_record_of_half_a_count_ago_is_ancient);
-	RUN(a_runtime_stops_at_its_ceiling);
-	RUN(a_share_is_a_part_of_the_whole);
-	RUN(the_best_must_beat_the_present_one_by_two);
-	RUN(who_may_prefer);
-	RUN(tolerance_from_off_to_always);
-	RUN(an_unknown_size_fits_anything);
-	RUN(towards_the_preferred_cache);
-	RUN(away_from_the_preferred_cache);
-	return test_done();
-}
+#define TESTS(TEST)                                     \
+	TEST(runtime_is_halved_at_every_epoch)          \
+	TEST(steady_use_comes_to_twice_an_epoch)        \
+	TEST(a_record_ahead_of_its_reader_is_new)       \
+	TEST(the_epoch_wraps)                           \
+	TEST(a_record_of_half_a_count_ago_is_ancient)   \
+	TEST(a_runtime_stops_at_its_ceiling)            \
+	TEST(a_share_is_a_part_of_the_whole)            \
+	TEST(the_best_must_beat_the_present_one_by_two) \
+	TEST(who_may_prefer)                            \
+	TEST(tolerance_from_off_to_always)              \
+	TEST(an_unknown_size_fits_anything)             \
+	TEST(towards_the_preferred_cache)               \
+	TEST(away_from_the_preferred_cache)
+
+TEST_MAIN(occupancy_test, TESTS)

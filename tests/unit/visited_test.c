@@ -94,6 +94,9 @@ static void who_ran_is_found_with_what_it_ran(void)
 	CHECK_EQ(seen.cpu[0], cpu_of(3, 2));
 	CHECK_EQ(seen.cpu[1], cpu_of(3, 5));
 	CHECK_EQ(seen.word[1], occupancy_pack(1, 1500));
+	CHECK_EQ(visited_word(v, cpu_of(3, 5)), occupancy_pack(1, 1500));
+	CHECK_EQ(visited_word(v, cpu_of(3, 6)), 0);
+	CHECK_EQ(visited_word(v, cpu_of(4, 5)), 0);
 	end();
 }
 
@@ -256,6 +259,8 @@ static void more_shards_than_the_small_table_has(void)
 	CHECK_EQ(seen.nr, 24 + VISITED_OWN);
 	for (u32 i = 1; i < seen.nr; i++)
 		CHECK(plan->slot[seen.cpu[i - 1]].idx < plan->slot[seen.cpu[i]].idx);
+	for (u32 shard = 0; shard < 24; shard++)
+		CHECK_EQ(visited_word(v, cpu_of(shard, 2)), occupancy_pack(2, 1));
 	scan(7);
 	CHECK_EQ(seen.nr, 24);
 	scan(8);
@@ -383,24 +388,23 @@ static void a_scan_that_ends_early(void)
 	end();
 }
 
-int main(void)
-{
-	RUN(nobody_was_there);
-	RUN(who_ran_is_found_with_what_it_ran);
-	RUN(in_order_of_topology);
-	RUN(leaves_after_the_timeout);
-	RUN(comes_back_with_what_is_left);
-	RUN(a_cpu_ahead_of_the_scanner_stays);
-	RUN(the_epoch_wraps);
-	RUN(epoch_0_is_like_any_other);
-	RUN(one_scan_an_epoch);
-	RUN(one_cache_takes_less_than_a_kilobyte);
-	RUN(memory_follows_the_shards);
-	RUN(more_shards_than_the_small_table_has);
-	RUN(shards_that_share_a_place);
-	RUN(an_empty_reserve_drops_the_runtime);
-	RUN(siblings_share_a_line_of_runtimes);
-	RUN(without_memory);
-	RUN(a_scan_that_ends_early);
-	return test_done();
-}
+#define TESTS(TEST)                                \
+	TEST(nobody_was_there)                     \
+	TEST(who_ran_is_found_with_what_it_ran)    \
+	TEST(in_order_of_topology)                 \
+	TEST(leaves_after_the_timeout)             \
+	TEST(comes_back_with_what_is_left)         \
+	TEST(a_cpu_ahead_of_the_scanner_stays)     \
+	TEST(the_epoch_wraps)                      \
+	TEST(epoch_0_is_like_any_other)            \
+	TEST(one_scan_an_epoch)                    \
+	TEST(one_cache_takes_less_than_a_kilobyte) \
+	TEST(memory_follows_the_shards)            \
+	TEST(more_shards_than_the_small_table_has) \
+	TEST(shards_that_share_a_place)            \
+	TEST(an_empty_reserve_drops_the_runtime)   \
+	TEST(siblings_share_a_line_of_runtimes)    \
+	TEST(without_memory)                       \
+	TEST(a_scan_that_ends_early)
+
+TEST_MAIN(visited_test, TESTS)
