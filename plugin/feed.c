@@ -246,6 +246,8 @@ static void body(uint32_t n, void *arg)
 		advance(f, c, item.instr);
 		f->items[item.kind]++;
 		if (item.kind == ITEM_IDLE) {
+			if (f->source.ready(f->source.arg, n))
+				continue;
 			leave_running(f, n, IDLE);
 			sleep_until_woken(f, n);
 		} else if (item.kind == ITEM_RESUME) {

@@ -21,6 +21,7 @@
 
 #include "counts.h"
 #include "step.h"
+#include "trace.h"
 #include "vcpu.h"
 
 #define GRACE_MS 2000
@@ -29,8 +30,15 @@
 static pthread_t model_thread;
 static bool model_running, partial, abandoned, model_done, written;
 static uint64_t opened_ns, closed_ns;
+static struct trace_writer *trace;
 
 /* ---- the model's source ---- */
+
+static void keep(uint32_t cpu, const struct item *item)
+{
+	if (trace)
+		trace_write(trace, cpu, item);
+}
 
 static enum feed_got get(void *arg, uint32_t cpu, struct item *item)
 {
@@ -43,6 +51,7 @@ static enum feed_got get(void *arg, uint32_t cpu, struct item *item)
 	instr = __atomic_load_n(&v->instr, __ATOMIC_ACQUIRE) - v->base;
 	if (stream_pop(&v->stream, item)) {
 		v->idle_told = item->kind == ITEM_IDLE;
+		keep(cpu, item);
 		return FEED_ITEM;
 	}
 	if (__atomic_load_n(&plugin.closed, __ATOMIC_ACQUIRE) && stream_empty(&v->stream))
@@ -51,6 +60,7 @@ static enum feed_got get(void *arg, uint32_t cpu, struct item *item)
 	    stream_empty(&v->stream)) {
 		v->idle_told = true;
 		*item = (struct item){ .kind = ITEM_IDLE, .instr = instr };
+		keep(cpu, item);
 		return FEED_ITEM;
 	}
 	if (instr > feed_done(plugin.feed, cpu)) {
@@ -118,6 +128,8 @@ static void write_result(void)
 static void *run_model(void *arg)
 {
 	feed_run(plugin.feed);
+	if (trace && trace_close(trace))
+		fprintf(stderr, "schedshard: cannot write all of %s\n", plugin.watch.trace);
 	write_result();
 	__atomic_store_n(&model_done, true, __ATOMIC_RELEASE);
 	return NULL;
@@ -128,6 +140,7 @@ static void *run_model(void *arg)
 void window_open(void)
 {
 	static const struct feed_source source = { get, ready, nap, &plugin.news, NULL };
+	struct trace_error err;
 
 	if (plugin.open || plugin.closed)
 		return;
@@ -140,6 +153,13 @@ void window_open(void)
 		plugin.feed = feed_new(&plugin.watch.setup, &source);
 		if (!plugin.feed) {
 			fprintf(stderr, "schedshard: no memory for the model\n");
+			exit(1);
+		}
+	}
+	if (plugin.feed && plugin.watch.trace) {
+		trace = trace_create(plugin.watch.trace, plugin.nr_vcpus, &err);
+		if (!trace) {
+			fprintf(stderr, "schedshard: %s\n", err.text);
 			exit(1);
 		}
 	}

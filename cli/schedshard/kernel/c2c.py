@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +23,11 @@ from schedshard.kernel.layout import Layout
 from schedshard.kernel.objects import Objects
 from schedshard.kernel.probe import Probe, probe
 from schedshard.kernel.ram import Ram
+from schedshard.kernel.replay import TRACE_NAMES, known_names, names_path
 from schedshard.kernel.topology import Shape
 from schedshard.kernel.watch import Watch, functions_named, map_cpus, map_nodes
 from schedshard.kernel.workload import find_workload, step
+from schedshard.output import to_json, write_atomic
 from schedshard.presets import Machine, machine_topology
 from schedshard.provenance import sha256_file, tool_versions
 from schedshard.symbols import Frame, resolve
@@ -79,6 +81,7 @@ class _Seen:
 
     lines: list[dict[str, Any]] = field(default_factory=list)
     names: Names = field(default_factory=lambda: Names({}, None))
+    known: dict[str, Any] = field(default_factory=dict)
 
 
 def built_kernels(layout: Layout, variants: Sequence[str], config: str) -> tuple[Kernel, ...]:
@@ -131,6 +134,7 @@ def _look(image: Image, cpus: int, seen: _Seen, ram: Ram, raw: Mapping[str, Any]
     pcs = {int(access["pc"], 16) for line in raw["lines"] for access in line["accesses"]}
     frames = {pc - 1: _own(found) for pc, found in resolve(image.path, pcs).items()}
     seen.names = Names(frames, objects.layouts)
+    seen.known = known_names(seen.lines, seen.names)
 
 
 def _group(line: Mapping[str, Any]) -> str:
@@ -208,6 +212,18 @@ def one_kernel(
             lines = [line for line in lines if line["kind"].partition(".")[0] in wanted]
         variant = variant_report(kernel.name, shape.cpus, lines, request.lines, seen.names)
     raw = done.raw
+    if request.trace is not None:
+        beside = {
+            "format": TRACE_NAMES,
+            "variant": kernel.name,
+            "workload": request.workload,
+            "shape": asdict(shape),
+            "extra_mb": workload.extra_mb,
+            "partial": raw["partial"],
+            "functions": raw["functions"],
+            **seen.known,
+        }
+        write_atomic(names_path(request.trace), to_json(beside))
     model, stepping = raw["model"], raw["stepping"]
     wake = _per_wake(raw, seen.lines)
     virtual = float(model["virtual_ns"])

@@ -110,6 +110,9 @@ def count(
 @click.option(
     "--append", "parameters", multiple=True, metavar="P", help="A kernel parameter; repeatable."
 )
+@click.option(
+    "--trace", type=click.Path(path_type=Path), metavar="FILE", help="Keep the run for 'replay'."
+)
 @click.option("--html", type=click.Path(path_type=Path), metavar="FILE.html", help="Save a page.")
 @_JSON
 @_OUT
@@ -127,6 +130,7 @@ def c2c(
     slow: int | None,
     lines: int,
     parameters: tuple[str, ...],
+    trace: Path | None,
     html: Path | None,
     as_json: bool,
     out: Path | None,
@@ -144,7 +148,7 @@ def c2c(
     from schedshard.presets import load_machine
     from schedshard.report import ReportRequest, render
 
-    for path in (out, html):
+    for path in (out, html, trace):
         if path is not None:
             check_writable(path)
     layout = Layout()
@@ -168,6 +172,7 @@ def c2c(
         lines,
         objects,
         parameters,
+        trace,
     )
     report = stage(layout, request, _heard)
     saved = layout.make_folder(layout.work / "results") / f"c2c-{workload}-{cpus}.json"
@@ -177,3 +182,28 @@ def c2c(
     deliver(report, as_json, out, c2c_view(report))
     if report["partial"]:
         raise UserError("the run was cut short: the result is partial", status=1)
+
+
+@kernel.command()
+@click.argument("trace", type=click.Path(path_type=Path))
+@click.option(
+    "--machine", "machines", multiple=True, required=True, metavar="M", help="Repeatable."
+)
+@click.option("--lines", type=click.IntRange(min=1), default=10, show_default=True, metavar="N")
+@_JSON
+@_OUT
+def replay(
+    trace: Path, machines: tuple[str, ...], lines: int, as_json: bool, out: Path | None
+) -> None:
+    """Show what TRACE, which c2c --trace has kept, costs on other machines."""
+    from schedshard.cli import deliver
+    from schedshard.kernel.replay import ReplayRequest
+    from schedshard.kernel.replay import replay as stage
+    from schedshard.kernel.replayview import replay_view
+    from schedshard.presets import load_machine
+
+    if out is not None:
+        check_writable(out)
+    loaded = tuple(load_machine(machine) for machine in machines)
+    report = stage(ReplayRequest(trace, loaded, lines))
+    deliver(report, as_json, out, replay_view(report))

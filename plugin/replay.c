@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * schedshard-replay WATCH TRACE: what guest CPUs did, once more, on the machine that WATCH names
+ * (watch.h: its lines machine, cpu, node and result count).
+ *
+ * The same trace, machine and program give the same result, byte for byte. It differs from the
+ * run that was recorded in what the CPUs did: there a CPU that waited for a line fell behind and
+ * did less, here it does the same later.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "feed.h"
+#include "machine.h"
+#include "stream.h"
+#include "trace.h"
+#include "watch.h"
+
+static struct stream stream[TRACE_MAX_CPUS];
+static uint32_t nr_streams;
+
+static int refuse(const char *why)
+{
+	fprintf(stderr, "schedshard: %s\n", why);
+	return 2;
+}
+
+static int begin(void *arg, uint32_t nr_cpus)
+{
+	for (uint32_t i = 0; i < nr_cpus; i++)
+		if (stream_init(&stream[i]))
+			return -1;
+	nr_streams = nr_cpus;
+	return 0;
+}
+
+static int take(void *arg, uint32_t cpu, const struct item *item)
+{
+	stream_push(&stream[cpu], item);
+	return 0;
+}
+
+static enum feed_got get(void *arg, uint32_t cpu, struct item *item)
+{
+	return stream_pop(&stream[cpu], item) ? FEED_ITEM : FEED_END;
+}
+
+static bool ready(void *arg, uint32_t cpu)
+{
+	return true;
+}
+
+/* Everything is there from the start. */
+static void wait(void *arg)
+{
+}
+
+static int check(const struct watch *w, const struct machine *machine)
+{
+	char why[256];
+
+	if (w->setup.nr_cpus != nr_streams) {
+		snprintf(why, sizeof(why), "the trace has %u CPUs, 'cpu' lines there are %u",
+			 nr_streams, w->setup.nr_cpus);
+		return refuse(why);
+	}
+	for (uint32_t i = 0; i < nr_streams; i++) {
+		if (w->setup.cpu[i] >= machine->topo.nr_cpus ||
+		    !machine->topo.cpu[w->setup.cpu[i]].possible) {
+			snprintf(why, sizeof(why), "%s has no CPU %u", machine->name,
+				 w->setup.cpu[i]);
+			return refuse(why);
+		}
+	}
+	for (uint32_t i = 0; i < w->setup.nr_nodes; i++)
+		if (w->setup.node[i].node >= machine->nr_nodes)
+			return refuse("the machine lacks a node that a 'node' line names");
+	return 0;
+}
+
+static int replay(struct watch *w, bool cut)
+{
+	static const struct feed_source source = { get, ready, wait, NULL, NULL };
+	struct feed *f = feed_new(&w->setup, &source);
+	json_t *all =
+		json_pack("{s:s, s:b, s:i, s:I, s:[], s:{}}", "format", "schedshard/c2c-raw/1",
+			  "partial", (int)cut, "guest_cpus", (int)nr_streams, "operations",
+			  (json_int_t)0, "functions", "stepping");
+	int failed;
+
+	if (!f || !all)
+		return refuse("no memory");
+	feed_run(f);
+	feed_json(f, all);
+	failed = json_dump_file(all, w->result, JSON_COMPACT | JSON_REAL_PRECISION(12));
+	json_decref(all);
+	feed_free(f);
+	return failed ? refuse("cannot write the result") : 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct trace_error trace_err;
+	struct watch_error watch_err;
+	struct machine *machine;
+	struct shard_err err;
+	struct watch w;
+	bool cut;
+	int status;
+
+	if (argc != 3)
+		return refuse("usage: schedshard-replay WATCH TRACE");
+	if (watch_read(&w, argv[1], &watch_err))
+		return refuse(watch_err.text);
+	if (!w.machine)
+		return refuse("the watch file names no machine");
+	if (machine_load(&machine, w.machine, &err))
+		return refuse(err.text);
+	w.setup.machine = machine;
+	if (trace_read(argv[2], begin, take, NULL, &cut, &trace_err))
+		return refuse(trace_err.text);
+	status = check(&w, machine);
+	if (!status)
+		status = replay(&w, cut);
+	for (uint32_t i = 0; i < nr_streams; i++)
+		stream_free(&stream[i]);
+	machine_free(machine);
+	watch_free(&w);
+	return status;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * trace.h - what guest CPUs did, in a file.
+ *
+ * The file is gzip of: 8 bytes "SCHSHTR1", the number of CPUs, then items until the end. Numbers
+ * are of variable length: 7 bits a byte, lowest first, bit 7 of a byte says that another follows;
+ * at most 10 bytes. An item is
+ *
+ *	CPU number
+ *	kind (enum item_kind) + 8 * log2 of the size
+ *	instructions since this CPU's last item
+ *	place  \ less that of this CPU's last item, doubled, and inverted when negative;
+ *	pc     / not there for ITEM_IDLE
+ *
+ * Items of different CPUs stand in the order in which the model came to them. A file that was cut
+ * short is good up to the cut.
+ *
+ * Concurrency: one thread a file.
+ */
+#ifndef PLUGIN_TRACE_H
+#define PLUGIN_TRACE_H
+
+#include <stddef.h>
+
+#include "item.h"
+
+#define TRACE_MAX_CPUS 256u
+
+struct trace_error {
+	char text[256];
+};
+
+struct trace_writer;
+
+/** trace_create - Return: a new file, or NULL with one line in @err. */
+struct trace_writer *trace_create(const char *path, uint32_t nr_cpus, struct trace_error *err);
+
+/** trace_write - append an item of @cpu; a failure is told by trace_close(). */
+void trace_write(struct trace_writer *w, uint32_t cpu, const struct item *item);
+
+/** trace_close - Return: 0, or -1 when not everything was written. */
+int trace_close(struct trace_writer *w);
+
+/**
+ * trace_read - hand every item of a file to a function
+ * @begin: told the number of CPUs; returns 0 to go on
+ * @item: told every item; returns 0 to go on
+ * @cut: whether the file ended within an item
+ *
+ * Return: 0; -1 with one line in @err when the file is none of ours, damaged, or a function
+ * refused.
+ */
+int trace_read(const char *path, int (*begin)(void *arg, uint32_t nr_cpus),
+	       int (*item)(void *arg, uint32_t cpu, const struct item *item), void *arg, bool *cut,
+	       struct trace_error *err);
+
+/** trace_parse - the same of an unpacked trace in memory; @name is what errors call it. */
+int trace_parse(const void *data, size_t size, const char *name,
+		int (*begin)(void *arg, uint32_t nr_cpus),
+		int (*item)(void *arg, uint32_t cpu, const struct item *item), void *arg, bool *cut,
+		struct trace_error *err);
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/* A check that says what was wrong and ends the program; for tests of what does not use core/. */
+#ifndef PLUGIN_CHECK_H
+#define PLUGIN_CHECK_H
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CHECK(cond)                                                                          \
+	do {                                                                                 \
+		if (!(cond)) {                                                               \
+			fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #cond); \
+			exit(1);                                                             \
+		}                                                                            \
+	} while (0)
+
+#endif

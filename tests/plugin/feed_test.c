@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Guests whose sharing is known, told to the model: nobody shares, all write one line, all write
+ * one place; CPUs that idle and resume; items that make no sense.
+ *
+ * feed_test MACHINE: machines/epyc-7763-2s.toml
+ */
+#include "check.h"
+
+#include <string.h>
+
+#include "feed.h"
+#include "machine.h"
+#include "stream.h"
+
+#define CPUS 4u
+/* A direct map's address, as an item has it. */
+#define PLACE 0x888010000000ull
+#define PC    0xffff81000000ull
+
+static struct stream stream[CPUS];
+
+static enum feed_got get(void *arg, uint32_t cpu, struct item *item)
+{
+	return stream_pop(&stream[cpu], item) ? FEED_ITEM : FEED_END;
+}
+
+static bool ready(void *arg, uint32_t cpu)
+{
+	return true;
+}
+
+static void wait(void *arg)
+{
+	CHECK(!"nothing to wait for: everything is there");
+}
+
+static const struct feed_source source = { get, ready, wait, NULL, NULL };
+
+static void push(uint32_t cpu, uint8_t kind, uint64_t place, uint64_t pc, uint64_t instr)
+{
+	struct item item = { place, pc, instr, kind, 8 };
+
+	stream_push(&stream[cpu], &item);
+}
+
+static void start(void)
+{
+	for (uint32_t i = 0; i < CPUS; i++)
+		CHECK(!stream_init(&stream[i]));
+}
+
+static json_t *run(const struct feed_setup *setup)
+{
+	struct feed *f = feed_new(setup, &source);
+	json_t *all = json_object();
+
+	CHECK(f && all);
+	feed_run(f);
+	feed_json(f, all);
+	feed_free(f);
+	for (uint32_t i = 0; i < CPUS; i++)
+		stream_free(&stream[i]);
+	return all;
+}
+
+static double number(json_t *all, const char *key)
+{
+	json_t *value = json_object_get(all, key);
+
+	if (!value)
+		value = json_object_get(json_object_get(all, "model"), key);
+	CHECK(value);
+	return json_number_value(value);
+}
+
+static double hitm(json_t *all)
+{
+	return number(all, "hitm_local") + number(all, "hitm_remote");
+}
+
+/* Every CPU adds to a counter 1,000 times; the counters are @apart bytes from each other. */
+static json_t *count(const struct feed_setup *setup, uint64_t apart)
+{
+	start();
+	for (uint32_t cpu = 0; cpu < CPUS; cpu++)
+		for (uint64_t i = 1; i <= 1000; i++)
+			push(cpu, ITEM_LOCKED, PLACE + cpu * apart, PC, 50 * i);
+	return run(setup);
+}
+
+static void sharing(const struct feed_setup *setup)
+{
+	json_t *none = count(setup, 64), *false_sharing = count(setup, 8), *same = count(setup, 0);
+	json_t *line;
+
+	CHECK(hitm(none) == 0);
+	CHECK(number(none, "nr_lines") == 4);
+	/* Which bytes of the line it is makes no difference, and all of them are told apart. */
+	CHECK(hitm(false_sharing) == hitm(same));
+	CHECK(number(false_sharing, "virtual_ns") == number(same, "virtual_ns"));
+	CHECK(hitm(same) > 1000 && hitm(same) <= 4000);
+	CHECK(number(same, "virtual_ns") > 2 * number(none, "virtual_ns"));
+	line = json_array_get(json_object_get(false_sharing, "lines"), 0);
+	CHECK(json_array_size(json_object_get(line, "accesses")) == CPUS);
+	CHECK(json_integer_value(json_object_get(line, "records")) == 4000);
+	CHECK(!strcmp(json_string_value(json_object_get(line, "address")), "0xffff888010000000"));
+	/* The setup says that this memory is node 1's. */
+	CHECK(json_integer_value(json_object_get(line, "home")) == 1);
+	json_decref(none);
+	json_decref(false_sharing);
+	json_decref(same);
+}
+
+/* Loads of a line that nobody writes: each core asks once. */
+static void reading(const struct feed_setup *setup)
+{
+	json_t *all;
+
+	start();
+	for (uint32_t cpu = 0; cpu < CPUS; cpu++)
+		for (uint64_t i = 1; i <= 1000; i++)
+			push(cpu, ITEM_LOAD, PLACE, PC, 50 * i);
+	all = run(setup);
+	CHECK(hitm(all) == 0);
+	CHECK(number(all, "loads") == 4000);
+	CHECK(json_integer_value(json_object_get(json_array_get(json_object_get(all, "lines"), 0),
+						 "records")) <= CPUS);
+	json_decref(all);
+}
+
+/* An idle CPU's clock is not below that of the one that it resumed for. */
+static void resuming(const struct feed_setup *setup)
+{
+	json_t *all;
+	double cycle;
+
+	start();
+	for (uint64_t i = 1; i <= 1000; i++)
+		push(0, ITEM_STORE, PLACE, PC, 1000 * i);
+	push(1, ITEM_IDLE, 0, 0, 10);
+	push(1, ITEM_RESUME, 500000, 0, 10);
+	push(1, ITEM_LOAD, PLACE, PC, 20);
+	all = run(setup);
+	cycle = 1 / 2.45;
+	CHECK(number(all, "released") == 0);
+	CHECK(hitm(all) == 1);
+	/* CPU 1's clock at its end is about that of CPU 0 half-way: all busy time is 1.5 of it. */
+	CHECK(number(all, "busy_ns") > 1.49e6 * cycle && number(all, "busy_ns") < 1.6e6 * cycle);
+	json_decref(all);
+}
+
+/* Each waits for the other, one for itself, one for what never comes: it ends all the same. */
+static void nonsense(const struct feed_setup *setup)
+{
+	json_t *all;
+
+	start();
+	push(0, ITEM_RESUME, 1000, 1, 5);
+	push(1, ITEM_RESUME, 1000, 0, 5);
+	push(2, ITEM_RESUME, 1ull << 61, 2, 5);
+	push(3, ITEM_IDLE, 0, 0, 5);
+	push(3, ITEM_RESUME, 1ull << 61, 2, 5);
+	for (uint32_t cpu = 0; cpu < CPUS; cpu++) {
+		push(cpu, ITEM_IDLE, 0, 0, 6);
+		push(cpu, ITEM_IDLE, 0, 0, 7);
+		push(cpu, ITEM_LOCKED, PLACE + 60, PC, 8);
+	}
+	all = run(setup);
+	CHECK(number(all, "locked") == CPUS);
+	CHECK(number(all, "released") > 0);
+	json_decref(all);
+}
+
+static void repeats(const struct feed_setup *setup)
+{
+	json_t *a = count(setup, 0), *b = count(setup, 0);
+
+	CHECK(json_equal(a, b));
+	json_decref(a);
+	json_decref(b);
+}
+
+int main(int argc, char **argv)
+{
+	struct feed_setup setup = { .nr_cpus = CPUS, .nr_nodes = 2 };
+	struct machine *machine;
+	struct shard_err err;
+
+	CHECK(argc == 2);
+	CHECK(!machine_load(&machine, argv[1], &err));
+	setup.machine = machine;
+	/* Two cores of one cache, one of another, one of another socket. */
+	memcpy(setup.cpu, (uint32_t[]){ 0, 1, 8, 64 }, CPUS * sizeof(uint32_t));
+	setup.node[0] = (struct feed_node){ 0, 0x10000000, 0 };
+	setup.node[1] = (struct feed_node){ 0x10000000, 0x20000000, 1 };
+	sharing(&setup);
+	reading(&setup);
+	resuming(&setup);
+	nonsense(&setup);
+	repeats(&setup);
+	machine_free(machine);
+	return 0;
+}
