@@ -9,7 +9,10 @@ from schedshard.entry import run
 from schedshard.kernel.tools import PACKAGE_OF
 from schedshard.paths import ROOT
 
-VERBS = ("fetch", "apply", "config", "build", "series", "sizes", "deb", "boot", "test")
+VERBS = (
+    "fetch", "apply", "config", "build", "series", "sizes", "deb", "boot", "test", "c2c", "count",
+    "replay",
+)  # fmt: skip
 
 # Of every Debian, or of the group demo.
 ALWAYS = {"binutils", "diffutils", "dpkg", "gcc", "git", "make", "perl", "tar"}

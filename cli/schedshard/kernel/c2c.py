@@ -18,6 +18,7 @@ from schedshard.c2c import FORMAT as REPORT
 from schedshard.c2c import Names, variant_report
 from schedshard.errors import UserError
 from schedshard.kernel.boot import Emulation, kernel_image
+from schedshard.kernel.guest import build_guest
 from schedshard.kernel.image import Image
 from schedshard.kernel.layout import Layout
 from schedshard.kernel.objects import Objects
@@ -33,6 +34,8 @@ from schedshard.provenance import sha256_file, tool_versions
 from schedshard.symbols import Frame, resolve
 
 WAKE_UPS = "wake_ups"
+# Headers of the kernel; of one that was built elsewhere only the file's name is known.
+_HELPER = re.compile(r"include/|^[^/]*\.h:\d+$|^\?$")
 # Where our own builds have their source.
 _TREE = re.compile(r"^build/kernel/src/[^/]+/")
 _COUNTED: Mapping[str, Sequence[str]] = {
@@ -122,17 +125,19 @@ def _own(frames: tuple[Frame, ...]) -> tuple[Frame, ...]:
     for frame in frames:
         path = _TREE.sub("", frame.source)
         shown.append(Frame(frame.function, path))
-    while len(shown) > 1 and ("include/" in shown[0].source or shown[0].source == "?"):
+    while len(shown) > 1 and _HELPER.search(shown[0].source):
         shown.pop(0)
     return tuple(shown)
 
 
-def _look(image: Image, cpus: int, seen: _Seen, ram: Ram, raw: Mapping[str, Any]) -> None:
+def _look(
+    image: Image, program: Path | None, cpus: int, seen: _Seen, ram: Ram, raw: Mapping[str, Any]
+) -> None:
     addresses = [int(line["address"], 16) for line in raw["lines"]]
     objects = Objects(image, ram, cpus, addresses)
     seen.lines = [_named(line, objects) for line in raw["lines"]]
     pcs = {int(access["pc"], 16) for line in raw["lines"] for access in line["accesses"]}
-    frames = {pc - 1: _own(found) for pc, found in resolve(image.path, pcs).items()}
+    frames = {pc - 1: _own(found) for pc, found in resolve(program or image.path, pcs).items()}
     seen.names = Names(frames, objects.layouts)
     seen.known = known_names(seen.lines, seen.names)
 
@@ -177,10 +182,15 @@ def one_kernel(
     folder = layout.make_folder(layout.work / "results")
     name = f"c2c-{kernel.name}-{request.workload}-{shape.name}"
     seen = _Seen()
+    program = build_guest(layout)[workload.program] if workload.program else None
     with Image(kernel.vmlinux) as image:
+        text = [image.text()]
+        if program is not None:
+            with Image(program) as own:
+                text = [each for name in workload.watched for each in own.function(name)]
         watch = Watch(
             folder / f"{name}.raw.json",
-            text=[image.text()],
+            text=text,
             functions=functions_named(image, _COUNTED),
             machine=request.machine.path,
             cpus=cpus,
@@ -204,7 +214,7 @@ def one_kernel(
             plan,
             watch,
             on_line,
-            lambda ram, raw: _look(image, shape.cpus, seen, ram, raw),
+            lambda ram, raw: _look(image, program, shape.cpus, seen, ram, raw),
         )
         lines = seen.lines
         if request.objects:
@@ -234,6 +244,7 @@ def one_kernel(
         "partial": raw["partial"] or not done.booted.lines,
         **wake,
         "wake_ups_a_virtual_ms": wake["wake_ups"] / virtual * 1e6 if virtual else 0.0,
+        "operations": raw["operations"],
         "model": model,
         "stepping": stepping,
         "functions": raw["functions"],

@@ -49,7 +49,13 @@ def whole(report: Mapping[str, Any]) -> Sheet:
         "", *names, right=names,
     )  # fmt: skip
     first = variants[0]["wake_ups_a_virtual_ms"]
-    rows: list[tuple[str, list[str]]] = [
+    rows: list[tuple[str, list[str]]] = []
+    if any(v["operations"] for v in variants):
+        rows += [
+            ("operations", [f"{v['operations']:,}" for v in variants]),
+            ("modified lines found elsewhere, an operation", [_each(v) for v in variants]),
+        ]
+    rows += [
         ("wake-ups in the window", [f"{v['wake_ups']:,}" for v in variants]),
         ("wake-ups a virtual ms, predicted",
          [f"{v['wake_ups_a_virtual_ms']:.1f}" for v in variants]),
@@ -67,6 +73,10 @@ def whole(report: Mapping[str, Any]) -> Sheet:
     for title, cells in rows:
         made.add_row(title, *cells)
     return made
+
+
+def _each(variant: Mapping[str, Any]) -> str:
+    return f"{variant['hitm_total'] / variant['operations']:.3f}" if variant["operations"] else "-"
 
 
 def _share(part: int, all_of_it: int) -> str:

@@ -23,6 +23,7 @@ PROGRAMS = {
     "alloc-fail": ("alloc-fail.c", "guest.c"),
     "linux-faults": ("linux-faults.c", "guest.c"),
     "c2c-run": ("c2c-run.c",),
+    "c2c-share": ("c2c-share.c", "guest.c"),
 }
 # Of the host, beside them.
 TSC_KHZ = "tsc-khz"
@@ -31,7 +32,8 @@ SCRIPTS = ("storm.sh", "hackbench.sh", "ffmpeg.sh", "redis.sh")
 
 
 def _digest(folder: Path) -> str:
-    digest = hashlib.sha256(" ".join(_FLAGS).encode())
+    recipe = (_FLAGS, sorted(PROGRAMS.items()), sorted(_HOST_PROGRAMS.items()))
+    digest = hashlib.sha256(repr(recipe).encode())
     try:
         for path in sorted((*folder.glob("*.c"), *folder.glob("*.h"))):
             digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")

@@ -30,6 +30,8 @@ class Workload:
     extra_mb: int = 0
     start_ms: int = 0  # the window opens so long after the program has started
     length_ms: int = 0  # and closes so long after that; 0: when it ends
+    program: str = ""  # a program of ours that opens the window itself, and ...
+    watched: tuple[str, ...] = ()  # ... whose functions are watched instead of the kernel
 
 
 def _cyclic(cpus: int, amount: int) -> Sequence[str]:
@@ -58,6 +60,23 @@ def _ffmpeg(_: int, amount: int) -> Sequence[str]:
     return ("/bin/ffmpeg.sh", str(amount))
 
 
+# Instructions between two operations: few, so that the lines are contended; and as many as a yield
+# takes on the machine of the yield experiment (1,290 ns at 2.45 GHz).
+_SHORT, _YIELD = 200, 3160
+
+
+def _share(layout: str, think: int, title: str) -> Workload:
+    return Workload(
+        title,
+        (),
+        lambda _, amount: ("/bin/c2c-share", layout, str(amount), str(think)),
+        1000,
+        "operations of each CPU",
+        program="c2c-share",
+        watched=("operate",),
+    )
+
+
 WORKLOADS: Mapping[str, Workload] = {
     "cyclic": Workload(
         "stress-ng --cyclic, FIFO, one a CPU",
@@ -77,6 +96,12 @@ WORKLOADS: Mapping[str, Workload] = {
     "ffmpeg": Workload(
         "8 transcodes at FIFO 99", ("ffmpeg",), _ffmpeg, 1, "seconds at least", extra_mb=768
     ),
+    "share-none": _share("none", _SHORT, "a counter a CPU, each in a line of its own"),
+    "share-false": _share("false", _SHORT, "a counter a CPU, side by side"),
+    "share-true": _share("true", _SHORT, "one counter"),
+    "yield-global": _share("global", _YIELD, "the yield experiment, one mask"),
+    "yield-half": _share("half", _YIELD, "the yield experiment, a mask a half of the CPUs"),
+    "yield-byte": _share("byte", _YIELD, "the yield experiment, bytes, a line a half of the CPUs"),
 }
 
 
@@ -91,5 +116,7 @@ def step(name: str, shape: Shape, amount: int | None, seconds: int) -> Step:
     """The guest's plan: the workload in the window, killed after so many seconds of the guest."""
     workload = find_workload(name)
     argv = workload.argv(shape.cpus, workload.amount if amount is None else amount)
+    if workload.program:
+        return Step(name, argv, seconds)
     window = (str(workload.start_ms), str(workload.length_ms))
     return Step(name, (_RUN, *window, *argv), seconds)

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Cache lines of a recorded run: 16 CPUs, stock, stress-ng --cyclic, cut where the file ends."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schedshard.entry import run
+from schedshard.errors import UserError
+from schedshard.kernel.c2cview import c2c_view
+from schedshard.kernel.count import CLASS, ENQUEUES, count_table
+from schedshard.kernel.probe import read_raw
+from schedshard.kernel.replay import ReplayRequest, names_path, replay
+from schedshard.kernel.topology import usual_shape
+from schedshard.kernel.workload import WORKLOADS, step
+from schedshard.paths import ROOT
+from schedshard.presets import load_machine
+from schedshard.report import ReportRequest, render
+
+TRACE = ROOT / "tests/plugin/data/stock-16cpu.trace"
+HOT = {"root_domain.rto_mask", "root_domain", "root_domain.cpupri.pri_to_cpu[99].mask"}
+
+
+@pytest.fixture(scope="module")
+def report() -> dict[str, Any]:
+    machines = ("epyc-7763-2s", "xeon-480")
+    return replay(ReplayRequest(TRACE, tuple(map(load_machine, machines)), 5))
+
+
+def test_the_published_fields_are_on_top(report: dict[str, Any]) -> None:
+    assert report["partial"] is True
+    for variant in report["variants"]:
+        assert variant["hitm_total"] > 500
+        assert {line["object"] for line in variant["lines"]} == HOT
+        fields = {
+            access["field"]
+            for line in variant["lines"]
+            for access in line["accesses"]
+            if access["hitm_remote"]
+        }
+        assert {"rto_count.counter", "cpupri.pri_to_cpu[0].count.counter"} <= fields
+
+
+def test_the_same_again(report: dict[str, Any]) -> None:
+    again = replay(ReplayRequest(TRACE, (load_machine("epyc-7763-2s"),), 5))
+    assert again["variants"][0] == report["variants"][0]
+
+
+def test_another_machine_takes_another_time(report: dict[str, Any]) -> None:
+    first, second = report["variants"]
+    assert first["model"]["instructions"] == second["model"]["instructions"]
+    assert first["model"]["virtual_ns"] != second["model"]["virtual_ns"]
+
+
+def test_replay_as_typed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["kernel", "replay", str(TRACE), "--machine", "epyc-7763-2s", "--lines", "1"]) == 0
+    captured = capsys.readouterr()
+    assert "PARTIAL: the trace is cut" in captured.out
+    assert "root_domain" in captured.out
+
+
+def _copy(folder: Path) -> Path:
+    copy = folder / "run.trace"
+    shutil.copy(TRACE, copy)
+    shutil.copy(names_path(TRACE), names_path(copy))
+    return copy
+
+
+def test_bad_traces(tmp_path: Path) -> None:
+    machine = (load_machine("epyc-7763-2s"),)
+    with pytest.raises(UserError, match=r"no trace .*none: './schedshard kernel c2c --trace FILE'"):
+        replay(ReplayRequest(tmp_path / "none", machine))
+    copy = _copy(tmp_path)
+    copy.write_bytes(b"no trace at all, nor gzip")
+    with pytest.raises(UserError, match=r"run\.trace is no trace"):
+        replay(ReplayRequest(copy, machine))
+    copy = _copy(tmp_path)
+    data = json.loads(names_path(copy).read_text())
+    names_path(copy).write_text(json.dumps(data | {"shape": {"corners": 4}}))
+    with pytest.raises(UserError, match="is damaged"):
+        replay(ReplayRequest(copy, machine))
+    names_path(copy).write_text(json.dumps(data | {"shape": {"packages": 2, "cores": 2}}))
+    with pytest.raises(UserError, match="the trace has 16 CPUs"):
+        replay(ReplayRequest(copy, machine))
+    names_path(copy).write_text("[]")
+    with pytest.raises(UserError, match="does not hold the names"):
+        replay(ReplayRequest(copy, machine))
+
+
+def test_a_machine_that_is_too_small() -> None:
+    with pytest.raises(UserError, match="sierra-forest-192 cannot stand for"):
+        replay(ReplayRequest(TRACE, (load_machine("sierra-forest-192"),)))
+
+
+def test_a_guest_that_never_opened_its_window(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="the guest never opened its window"):
+        read_raw(tmp_path / "none")
+    (tmp_path / "cut").write_text('{"format": "schedshard/c2c')
+    with pytest.raises(UserError, match="is no whole result"):
+        read_raw(tmp_path / "cut")
+    (tmp_path / "other").write_text("{}")
+    with pytest.raises(UserError, match="is no result of the plugin"):
+        read_raw(tmp_path / "other")
+
+
+def _variant(name: str, remote: float, wakes: int, report: dict[str, Any]) -> dict[str, Any]:
+    return {
+        **report["variants"][0],
+        "name": name,
+        "wake_ups": wakes,
+        "wake_ups_a_virtual_ms": wakes / 4,
+        "hitm_a_wake_up": {"all": {"hitm_remote": remote, "hitm_local": 1.0}},
+        "operations": 0,
+        "stepping": {
+            "accesses_reported": 5, "waits": 1000, "timeouts": 10, "window_seconds": 1.0,
+        },
+    }  # fmt: skip
+
+
+def test_kernels_side_by_side(report: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    from schedshard.cli import show
+
+    kernels = {
+        **report,
+        "quantum": 1000,
+        "slow": 10,
+        "partial": False,
+        "variants": [_variant("stock", 4.5, 100, report), _variant("shard", 0.05, 250, report)],
+    }
+    show(c2c_view(kernels))
+    printed = capsys.readouterr().out
+    assert "4.500" in printed
+    assert "0.050" in printed
+    assert "2.50 x" in printed
+    assert "10 of 1,000" in printed
+    assert "PARTIAL" not in printed
+    page = render(ReportRequest((), "Cache lines of kernels", c2c=(kernels,)))
+    assert "root_domain" in page
+    assert page.rstrip().endswith("</html>")
+
+
+def test_instructions_of_two_kernels(capsys: pytest.CaptureFixture[str]) -> None:
+    from schedshard.cli import show
+
+    def row(calls: int, each: float, locked: float) -> dict[str, float]:
+        return {
+            "calls": calls, "instructions": each, "locked": locked, "least": 1, "most": 2,
+            "lost": 0, "all_instructions": each * calls, "all_locked": locked * calls,
+        }  # fmt: skip
+
+    rows = {"level set": row(50, 36.5, 4.0), CLASS: row(400, 100.0, 2.0), ENQUEUES: row(100, 0, 0)}
+    guests = [
+        {"variant": "stock", "cpus": 16, "functions": rows},
+        {"variant": "shard", "cpus": 16, "functions": rows | {"level set": row(50, 6.5, 0.0)}},
+    ]
+    show(count_table({"guests": guests, "workload": "cyclic"}))
+    printed = capsys.readouterr().out
+    assert next(word for word in printed.splitlines() if "level set" in word).split() == [
+        "level", "set", "16", "50", "36.5", "4.00", "50", "6.5", "0.00",
+    ]  # fmt: skip
+    # The whole class for each task that was put on a queue: 400 calls of 100 for 100 tasks.
+    assert next(word for word in printed.splitlines() if "RT class" in word).split()[-3:] == [
+        "100", "400", "8.00",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_every_workload_can_be_planned(name: str) -> None:
+    planned = step(name, usual_shape(16), None, 60)
+    assert planned.argv[0] in ("/bin/c2c-run", "/bin/c2c-share")
+    assert all(word and "\t" not in word for word in planned.argv)
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["c2c"], "nothing to look at: give --variant, or --vmlinux and --bzimage"),
+        (["c2c", "--vmlinux", "x"], "another kernel needs both --vmlinux and --bzimage"),
+        (["c2c", "--vmlinux", "x", "--bzimage", "/nowhere/x"], "no image /nowhere/x"),
+    ],
+)
+def test_wrong_use(args: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["kernel", *args]) == 2
+    assert capsys.readouterr().err == f"schedshard: {words}\n"

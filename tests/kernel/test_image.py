@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Kernel images: symbols, inlined functions, and what lies where in a guest's memory.
+
+The image is a small program that is linked where a kernel is, and has a root domain; the guest's
+memory is that program and what its pointers lead to.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from elftools.elf.elffile import ELFFile
+
+from schedshard.errors import UserError
+from schedshard.kernel.image import Image
+from schedshard.kernel.objects import Objects
+from schedshard.kernel.ram import DIRECT_MAP, KERNEL_IMAGE, Ram
+
+SOURCE = """
+struct cpumask { unsigned long bits[8]; };
+struct vec { int count; struct cpumask *mask; };
+struct cpupri { struct vec pri_to_cpu[3]; int *cpu_to_pri; };
+struct root_domain { int refcount; struct cpumask *rto_mask; struct cpupri cpupri; };
+struct sched_domain { int level; };
+struct rq { int nr_running; struct root_domain *rd; struct sched_domain *sd; };
+__attribute__((section(".percpu"), used)) struct rq runqueues;
+unsigned long __per_cpu_offset[2] = { 0xffff888000200000, 0xffff888000210000 };
+struct { struct cpumask *idle_cpus_mask; int nr_cpus; } nohz;
+__attribute__((noinline, cold)) int unlikely_part(int i) { return i * 7; }
+static inline __attribute__((always_inline)) int set(int *p, int i)
+{
+	if (i > 5)
+		return unlikely_part(i);
+	return __atomic_fetch_or(p, i, __ATOMIC_RELAXED);
+}
+int work(int *p, int i) { return set(p, i) + 1; }
+int twice(int *p, int i) { return set(p, i) ^ set(p + 1, i); }
+void _start(void) { nohz.nr_cpus = work(&nohz.nr_cpus, 3); }
+"""
+HEAP = 0x300000  # physical
+RUNQUEUES = 0x200000
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("image")
+    source = folder / "kernel" / "sched" / "core.c"
+    source.parent.mkdir(parents=True)
+    source.write_text(SOURCE)
+    made = folder / "vmlinux"
+    subprocess.run(
+        [
+            "gcc", "-O2", "-g", "-gdwarf-5", "-static", "-nostdlib", "-fno-pie", "-no-pie",
+            "-mcmodel=kernel", "-Wl,--build-id=none", "-Wl,--section-start=.percpu=0",
+            "-Wl,--defsym=__per_cpu_start=0", "-Wl,--defsym=__per_cpu_end=0x1000",
+            "-Wl,-Ttext=0xffffffff81000000",
+            "-Wl,-Tdata=0xffffffff81100000", "-Wl,-Tbss=0xffffffff81180000",
+            "-Wl,--defsym=_stext=0xffffffff81000000", "-Wl,--defsym=_etext=0xffffffff81010000",
+            "-o", str(made), str(source),
+        ],
+        check=True,
+    )  # fmt: skip
+    return made
+
+
+def test_symbols(path: Path) -> None:
+    with Image(path) as image:
+        assert image.text() == (0xFFFFFFFF81000000, 0xFFFFFFFF81010000)
+        ranges = image.function("work")  # its main part first, then the cold one if there is one
+        assert 1 <= len(ranges) <= 2
+        assert all(image.text()[0] <= low < high < image.text()[1] for low, high in ranges)
+        main = image.find("work")
+        assert main is not None
+        assert ranges[0][0] == main.address
+        assert image.function("no_such") == []
+        offset = image.find("__per_cpu_offset")
+        assert offset is not None
+        assert offset.size == 16
+        assert image.variable_at(offset.address + 15) == offset
+        assert image.variable_at(offset.address + 16) != offset
+        with pytest.raises(UserError, match="has no symbol 'jiffies'"):
+            image.address("jiffies")
+
+
+def test_places_where_a_function_was_inlined(path: Path) -> None:
+    with Image(path) as image:
+        places = image.inlined(["set", "elsewhere"], ["kernel/sched/"])
+        assert {place.name for place in places} == {"set"}
+        # Once in work(), twice in twice(), and in _start(), which work() was inlined into.
+        assert len(places) >= 3
+        code = image.text()
+        for place in places:
+            assert any(low <= place.entry < high for low, high in place.ranges)
+            assert all(code[0] <= low < high < code[1] for low, high in place.ranges)
+        entries = [place.entry for place in places]
+        assert len(set(entries)) == len(entries)
+        assert image.inlined(["set"], ["fs/"]) == []
+
+
+def test_what_is_no_image(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("no image")
+    with pytest.raises(UserError, match="is no ELF image"):
+        Image(tmp_path / "text")
+    with pytest.raises(UserError, match="cannot read"):
+        Image(tmp_path / "none")
+    subprocess.run(["cp", "/bin/true", str(tmp_path / "stripped")], check=True)
+    with pytest.raises(UserError, match="has no symbols"):
+        Image(tmp_path / "stripped")
+
+
+def _memory(path: Path, folder: Path) -> Path:
+    """The guest's memory: the image where it was loaded, and objects on the heap."""
+    size = 0x1200000
+    area = bytearray(size)
+
+    def put(physical: int, value: int) -> None:
+        area[physical : physical + 8] = value.to_bytes(8, "little")
+
+    with path.open("rb") as file:
+        for segment in ELFFile(file).iter_segments("PT_LOAD"):
+            address = segment["p_vaddr"]
+            if address >= KERNEL_IMAGE:
+                start = address - KERNEL_IMAGE
+                area[start : start + segment["p_filesz"]] = segment.data()
+    domain, mask, levels = HEAP + 0x40, HEAP + 0x1008, HEAP + 0x2000
+    for cpu in range(2):
+        put(RUNQUEUES + 0x10000 * cpu + 8, DIRECT_MAP + domain)
+    put(domain + 8, DIRECT_MAP + mask)
+    for level in range(3):
+        put(domain + 16 + 16 * level + 8, DIRECT_MAP + mask + 0x10 + 8 * level)
+    put(domain + 16 + 48, DIRECT_MAP + levels)
+    # Two nodes, the second one small: objects lie in the first.
+    (folder / "node0").write_bytes(area)
+    (folder / "node1").write_bytes(bytes(4096))
+    return folder
+
+
+def test_what_lies_where(path: Path, tmp_path: Path) -> None:
+    with Ram(_memory(path, tmp_path)) as ram, Image(path) as image:
+        nohz = image.address("nohz")
+        second = DIRECT_MAP + RUNQUEUES + 0x10000
+        objects = Objects(image, ram, 2, [nohz, second])
+
+        def named(address: int) -> tuple[str, str, str]:
+            thing = objects.at(address)
+            assert thing is not None
+            return (
+                thing.name,
+                thing.kind,
+                objects.layouts.field(thing.type, address - thing.address),
+            )
+
+        heap = DIRECT_MAP + HEAP
+        assert named(nohz + 8) == ("nohz", "nohz", "nr_cpus")
+        assert named(second) == (
+            "runqueues[1]",
+            "runqueues",
+            "nr_running",
+        )
+        assert named(heap + 0x40 + 8) == ("root_domain", "root_domain", "rto_mask")
+        assert named(heap + 0x40 + 32) == (
+            "root_domain", "root_domain", "cpupri.pri_to_cpu[1].count",
+        )  # fmt: skip
+        assert named(heap + 0x1008)[0] == "root_domain.rto_mask"
+        # A mask is as long as there are CPUs, and the next one begins behind it.
+        assert named(heap + 0x1020)[:2] == (
+            "root_domain.cpupri.pri_to_cpu[1].mask", "root_domain.cpupri.pri_to_cpu.mask",
+        )  # fmt: skip
+        assert named(heap + 0x2004)[0] == "root_domain.cpupri.cpu_to_pri"
+        assert objects.at(heap + 0x2008) is None
+        assert objects.at(heap) is None
+
+
+def test_memory_that_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / "node0").write_bytes(bytes(range(256)) * 32)
+    with Ram(tmp_path) as ram:
+        assert ram.word(DIRECT_MAP + 8) == 0x0F0E0D0C0B0A0908
+        assert ram.word(KERNEL_IMAGE + 8) == 0x0F0E0D0C0B0A0908
+        assert ram.word(DIRECT_MAP + 8188) is None
+        assert ram.word(0x1000) is None

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What the emulator's plugin is told: its file, and which CPUs guest CPUs stand for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schedshard.errors import UserError
+from schedshard.kernel.image import Inlined
+from schedshard.kernel.topology import Shape, memory_mb, usual_shape
+from schedshard.kernel.watch import Function, Node, Watch, map_cpus, map_nodes
+
+
+def machine(packages: int = 2, llcs: int = 8, cores: int = 8, threads: int = 2) -> dict[str, Any]:
+    """A regular machine whose second threads come last, a node a package."""
+    cpus = []
+    total = packages * llcs * cores
+    for thread in range(threads):
+        for core in range(total):
+            package, llc = core // (llcs * cores), core // cores
+            cpus.append(
+                {"cpu": thread * total + core, "package": package, "node": package, "llc": llc,
+                 "core": core, "thread": thread}
+            )  # fmt: skip
+    return {"cpus": cpus}
+
+
+def test_64_cpus_stand_for_8_caches_on_2_sockets() -> None:
+    topology = machine()
+    found = map_cpus(usual_shape(64), topology, "m")
+    by_number = {cpu["cpu"]: cpu for cpu in topology["cpus"]}
+    stood_for = [by_number[cpu] for cpu in found]
+    assert len(set(found)) == 64
+    assert [cpu["package"] for cpu in stood_for] == [0] * 32 + [1] * 32
+    assert len({cpu["llc"] for cpu in stood_for}) == 8
+    for first in range(0, 64, 8):
+        assert len({cpu["llc"] for cpu in stood_for[first : first + 8]}) == 1
+    for first in range(0, 64, 2):
+        assert len({cpu["core"] for cpu in stood_for[first : first + 2]}) == 1
+
+
+@pytest.mark.parametrize(
+    ("shape", "lacking"),
+    [
+        (Shape(packages=4), "sockets"),
+        (Shape(llcs=9), "last-level caches a socket (8)"),
+        (Shape(cores=9), "cores a cache (8)"),
+        (Shape(threads=3), "threads a core (2)"),
+    ],
+)
+def test_a_machine_that_is_too_small(shape: Shape, lacking: str) -> None:
+    with pytest.raises(UserError, match=r"m cannot stand for .* it has too few ") as caught:
+        map_cpus(shape, machine(), "m")
+    assert str(caught.value).endswith(f"it has too few {lacking}")
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.builds(
+        Shape,
+        packages=st.integers(1, 2),
+        llcs=st.integers(1, 8),
+        cores=st.integers(1, 8),
+        threads=st.integers(1, 2),
+    )
+)
+def test_no_cpu_stands_for_two(shape: Shape) -> None:
+    found = map_cpus(shape, machine(), "m")
+    assert len(found) == len(set(found)) == shape.cpus
+
+
+def test_memory_is_that_of_the_node_of_its_cpus() -> None:
+    shape = usual_shape(16)
+    topology = machine()
+    nodes = map_nodes(shape, 128, map_cpus(shape, topology, "m"), topology)
+    half = memory_mb(shape, 128) // 2 << 20
+    assert nodes == [Node(0, half, 0), Node(half, 2 * half, 1)]
+
+
+def test_the_file(tmp_path: Path) -> None:
+    watch = Watch(
+        tmp_path / "r.json",
+        text=[(0x1000, 0x2000)],
+        functions=[Function("set", ((0x1000, 0x1010), (0x1800, 0x1804)))],
+        inlined=[Inlined("test", 0x1104, ((0x1100, 0x1110), (0x1200, 0x1208)))],
+        machine=tmp_path / "m.toml",
+        cpus=[3, 1],
+        nodes=[Node(0, 0x1000, 1)],
+        quantum=500,
+    )
+    assert watch.lines() == (
+        "text 0x1000 0x2000\n"
+        "function set 0x1000 0x1010\n"
+        "cold set 0x1800 0x1804\n"
+        "inline test 0x1104 0x1100 0x1110 0x1200 0x1208\n"
+        f"machine {tmp_path}/m.toml\n"
+        "cpu 3\ncpu 1\n"
+        "node 0x0 0x1000 1\n"
+        "quantum 500\n"
+        f"result {tmp_path}/r.json\n"
+    )
+    assert "machine" not in Watch(tmp_path / "r").lines()
