@@ -226,6 +226,8 @@ static int read_line(struct reader *r)
 		failed = read_path(r, &r->watch->result);
 	else if (!strcmp(key, "trace"))
 		failed = read_path(r, &r->watch->trace);
+	else if (!strcmp(key, "stop"))
+		failed = !(r->watch->stop = true);
 	else
 		return bad(r, "'%s' is nothing that can be watched", key);
 	if (failed)

@@ -18,6 +18,7 @@
  *                             0: it never waits
  *   result PATH               where the result is written
  *   trace PATH                where what happened is kept, for replaying
+ *   stop                      end the emulator once the result is written
  *
  * Numbers are hexadecimal with 0x, else decimal. Lines that begin with # and empty lines are nothing.
  *
@@ -61,6 +62,7 @@ struct watch {
 	struct feed_setup setup; /* without its machine */
 	char *machine, *result, *trace;
 	uint64_t quantum;
+	bool stop;
 };
 
 struct watch_error {

@@ -14,6 +14,7 @@
 
 #include <jansson.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,6 +124,9 @@ static void write_result(void)
 	    json_dump_file(all, temp, JSON_COMPACT | JSON_REAL_PRECISION(12)) || rename(temp, path))
 		fprintf(stderr, "schedshard: cannot write %s\n", path);
 	json_decref(all);
+	/* What ends it from outside as well: it lets the devices go, and comes by window_end(). */
+	if (plugin.watch.stop && !partial)
+		kill(getpid(), SIGTERM);
 }
 
 static void *run_model(void *arg)

@@ -280,7 +280,10 @@ def _said(path: Path) -> str:
     """The emulator's last words, without its name."""
     lines = path.read_text(encoding="utf-8", errors="replace").strip().splitlines()
     told = [line for line in lines if "warning: " not in line and "terminating on" not in line]
-    return told[-1].removeprefix(f"{QEMU}: ") if told else ""
+    # What our plugin says is the reason of what the emulator says after it.
+    own = [line for line in told if line.startswith("schedshard: ")]
+    said = own[0] if own else told[-1] if told else ""
+    return said.removeprefix("schedshard: ").removeprefix(f"{QEMU}: ")
 
 
 def boot(

@@ -45,6 +45,7 @@ class Watch:
     nodes: Sequence[Node] = ()
     quantum: int = 0
     trace: Path | None = None
+    stop: bool = False  # end the emulator once the result is written
 
     def lines(self) -> str:
         """The file."""
@@ -63,6 +64,8 @@ class Watch:
             said.append(f"quantum {self.quantum}")
         if self.trace is not None:
             said.append(f"trace {self.trace.resolve()}")
+        if self.stop:
+            said.append("stop")
         said.append(f"result {self.result.resolve()}")
         return "".join(f"{line}\n" for line in said)
 

@@ -28,7 +28,8 @@ class Workload:
     amount: int
     unit: str
     extra_mb: int = 0
-    start_ms: int = 0  # the window opens so long after the program has started
+    start_ms: int = 0  # the window opens so long after the program has started, ...
+    start_ms_cpu: int = 0  # ... and so much later for each CPU
     length_ms: int = 0  # and closes so long after that; 0: when it ends
     program: str = ""  # a program of ours that opens the window itself, and ...
     watched: tuple[str, ...] = ()  # ... whose functions are watched instead of the kernel
@@ -82,10 +83,11 @@ WORKLOADS: Mapping[str, Workload] = {
         "stress-ng --cyclic, FIFO, one a CPU",
         ("stress-ng",),
         _cyclic,
-        1,  # its own limit of operations ends the waker, and the waiter goes on waiting
+        2,  # its own limit of operations ends the waker, and the waiter goes on waiting
         "seconds",
         extra_mb=128,
         start_ms=300,
+        start_ms_cpu=8,
         length_ms=400,
     ),
     "pi": Workload("pi_stress, a group for three CPUs", ("rt-tests",), _pi, 50, "inversions"),
@@ -118,5 +120,6 @@ def step(name: str, shape: Shape, amount: int | None, seconds: int) -> Step:
     argv = workload.argv(shape.cpus, workload.amount if amount is None else amount)
     if workload.program:
         return Step(name, argv, seconds)
-    window = (str(workload.start_ms), str(workload.length_ms))
+    start = workload.start_ms + workload.start_ms_cpu * shape.cpus
+    window = (str(start), str(workload.length_ms))
     return Step(name, (_RUN, *window, *argv), seconds)
