@@ -253,7 +253,7 @@ static int execute(struct run *run)
 
 static const char *const variants[] = { "stock",       "no-count", "node",  "llc",
 					"sbm-first",   "sbm-wrap", "shard", "shard-summary",
-					"shard-count", NULL };
+					"shard-count", "kernel",   NULL };
 static const char *const params[] = { "under_tasks_per_cpu",
 				      "under_warm_up_us",
 				      "under_measured_us",

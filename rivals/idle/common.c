@@ -5,8 +5,9 @@
 #include "report_types.h"
 
 const struct idle_ops *const idle_layouts[] = {
-	&idle_stock,	&idle_no_count, &idle_node,	     &idle_llc,		&idle_sbm_first,
-	&idle_sbm_wrap, &idle_shard,	&idle_shard_summary, &idle_shard_count, NULL,
+	&idle_stock,	   &idle_no_count, &idle_node,	&idle_llc,
+	&idle_sbm_first,   &idle_sbm_wrap, &idle_shard, &idle_shard_summary,
+	&idle_shard_count, &idle_kernel,   NULL,
 };
 
 struct idle_set *idle_alloc(size_t size)

@@ -95,7 +95,7 @@ struct idle_ops {
 extern const struct idle_ops *const idle_layouts[];
 
 extern const struct idle_ops idle_stock, idle_no_count, idle_node, idle_llc, idle_sbm_first,
-	idle_sbm_wrap, idle_shard, idle_shard_summary, idle_shard_count;
+	idle_sbm_wrap, idle_shard, idle_shard_summary, idle_shard_count, idle_kernel;
 
 /** idle_alloc - room for a layout's set, @size bytes, and for its struct nohz; NULL: no memory. */
 struct idle_set *idle_alloc(size_t size);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The idle set as a sharded bitmap: the published prototype in its two forms, and ours in three.
+ * The idle set as a sharded bitmap: the published prototype in its two forms, and ours in four.
  *
  *   sbm-first    no counter, nobody asks whether the set is empty, the balancer is the first CPU in
  *                topology order, and its walk begins there, too: with itself
@@ -10,17 +10,20 @@
  *                idle means nobody writes: all lines are then shared, and the answer costs no miss
  *   shard-summary  a summary tells whether the set is empty, and which shards a search can leave out
  *   shard-count  a sharded counter tells whether the set is empty
+ *   kernel       what the series for Linux does, which changes the layout and nothing else: with a
+ *                summary, flags written at every entry, the balancer is the first CPU of all
  *
  * Why nobody is missed: see core/sbm.h and core/shard_counter.h (paired use: a CPU counts for
  * itself); a CPU is counted after its bit is set, and its bit is cleared before it is taken out, as
  * in stock.c.
  *
- * In ours each busy CPU would pick a balancer near itself, and there would be as many as there are
- * busy caches. Whoever wins the compare-and-exchange of next_balance asks for all (or of `asked`, when
- * it is only for the flags). Why nobody's need is lost: next_balance is then the next jiffy, in which
- * every busy CPU looks again, as in Linux; a flag stays up until a balancer takes it down.
+ * In the first three of ours each busy CPU would pick a balancer near itself, and there would be as
+ * many as there are busy caches. Whoever wins the compare-and-exchange of next_balance asks for all
+ * (or of `asked`, when it is only for the flags). Why nobody's need is lost: next_balance is then the
+ * next jiffy, in which every busy CPU looks again, as in Linux; a flag stays up until a balancer takes
+ * it down.
  *
- * Why ours need not write a flag that is up already, which keeps the line of flags and times shared:
+ * Why they need not write a flag that is up, which keeps the line of flags and times shared:
  * enter() and stay() read the flag behind a full barrier behind the bit. If they read 1, the
  * balancer that clears it does so later, and its barrier and walk come later still: the walk sees the
  * bit. In stay() the bit is set since long, but what it promises is that the *load* of this CPU is
@@ -251,6 +254,20 @@ const struct idle_ops idle_shard_summary = {
 	.enter = shard_enter,
 	.exit = sharded_exit,
 	.any = shard_summary_any,
+};
+
+const struct idle_ops idle_kernel = {
+	.name = "kernel",
+	.create = shard_summary_create,
+	.destroy = sharded_destroy,
+	.enter = prototype_enter,
+	.stay = idle_stay,
+	.exit = sharded_exit,
+	.any = shard_summary_any,
+	.test = sharded_test,
+	.pick = from_first,
+	.walk = shard_round,
+	.bytes = sharded_bytes,
 };
 
 const struct idle_ops idle_shard_count = {

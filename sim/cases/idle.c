@@ -53,6 +53,11 @@ static void setup_shard_summary(uint32_t nr_cpus)
 	make(&idle_shard_summary, nr_cpus);
 }
 
+static void setup_kernel(uint32_t nr_cpus)
+{
+	make(&idle_kernel, nr_cpus);
+}
+
 static void setup_shard_count(uint32_t nr_cpus)
 {
 	make(&idle_shard_count, nr_cpus);
@@ -192,10 +197,14 @@ const struct explore_case explore_idle_cases[] = {
 	CASE("idle-told", "who entered our idle set is found", setup_shard, told, NULL),
 	CASE("idle-told-summary", "the same with a summary", setup_shard_summary, told, NULL),
 	CASE("idle-told-count", "the same with a sharded counter", setup_shard_count, told, NULL),
+	CASE("idle-told-kernel", "who entered the idle set of our kernel is found", setup_kernel,
+	     told, NULL),
 	CASE("idle-enter-stock", "Linux's idle set: no new CPU is forgotten", setup_stock,
 	     enter_and_clear, check_enter),
 	CASE("idle-enter", "our idle set: no new CPU is forgotten", setup_shard, enter_and_clear,
 	     check_enter),
+	CASE("idle-enter-kernel", "the idle set of our kernel: no new CPU is forgotten",
+	     setup_kernel, enter_and_clear, check_enter),
 	CASE("idle-stay-stock", "Linux's idle set: no decaying load is forgotten", setup_in_stock,
 	     stay_right, check_stay),
 	CASE("idle-stay", "our idle set: no decaying load is forgotten", setup_in, stay_right,
