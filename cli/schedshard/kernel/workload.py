@@ -87,7 +87,7 @@ WORKLOADS: Mapping[str, Workload] = {
         "seconds",
         extra_mb=128,
         start_ms=300,
-        start_ms_cpu=8,
+        start_ms_cpu=16,
         length_ms=400,
     ),
     "pi": Workload("pi_stress, a group for three CPUs", ("rt-tests",), _pi, 50, "inversions"),
