@@ -13,6 +13,7 @@ from schedshard import plots
 from schedshard.errors import UserError
 from schedshard.figures import is_figures
 from schedshard.format import nanoseconds, percent, signed_percent, significant
+from schedshard.kernel.c2cview import side_by_side, whole
 from schedshard.layout_picture import legend
 from schedshard.page import Cell, Grid, Section, grid, num
 from schedshard.report_figures import figures_section
@@ -272,7 +273,7 @@ def _c2c_section(report: dict[str, Any]) -> Section:
         rows = []
         for line in variant["lines"]:
             for access in line["accesses"]:
-                place = f"{line['object']}+{line['offset'] + access['offset']:#x}"
+                place = f"{line['object']}{line['offset'] + access['offset']:+#x}"
                 rows.append(
                     [
                         Cell(place, "code"),
@@ -292,11 +293,16 @@ def _c2c_section(report: dict[str, Any]) -> Section:
         ]  # fmt: skip
         tables.append(grid(columns, rows, f"'{variant['name']}' on {variant['cpus']} CPUs"))
     several = len(tables) > 1
+    kernels = []
+    if all("hitm_a_wake_up" in variant for variant in report["variants"]):
+        for rows_of in (side_by_side(report), whole(report)):
+            cells = [[Cell(row[0]), *map(num, row[1:])] for row in rows_of.rows]
+            kernels.append(grid(rows_of.columns, cells, rows_of.title))
     return Section(
         anchor=f"c2c-{report['experiment']}",
         heading="Which cache lines it is",
         where=f"{report['experiment']} on {report['machine']['name']}, as perf c2c would show it",
-        tables=[] if several else tables,
+        tables=kernels if several else kernels + tables,
         folded=tables if several else [],
         folded_title=f"the hottest lines of {len(tables)} variants",
         notes=[

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * c2c-run START LENGTH PROGRAM [ARGUMENT...]: runs the program, and opens the measured window START
- * milliseconds after its beginning, for LENGTH milliseconds or, when that is 0, until it ends. A program that ends
- * earlier ends the window; one that ends before it opens has an empty one.
+ * c2c-run SETTLE LENGTH PROGRAM [ARGUMENT...]: runs the program, and opens the measured window when no
+ * process or thread has been made for SETTLE milliseconds, that is, when the program has started
+ * whatever it starts; 0: at once. The window closes LENGTH milliseconds later or, when that is 0,
+ * when the program ends. A program that ends earlier ends the window; one that ends before it
+ * opens has an empty one.
  *
  * The window is opened by a task of the highest priority, so that it opens in time however busy the
  * machine is.
@@ -38,6 +40,21 @@ static void stop_checks(void)
 	close(fd);
 }
 
+/* How many processes and threads were made since the boot. */
+static unsigned long long made(void)
+{
+	unsigned long long n = 0;
+	char line[256];
+	FILE *file = fopen("/proc/stat", "re");
+
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "processes %llu", &n) == 1)
+			break;
+	if (file)
+		fclose(file);
+	return n;
+}
+
 /* Wait for the program to end, at most so many milliseconds; 0: it has ended. */
 static int wait_for(sigset_t *child, pid_t pid, int *status, long ms)
 {
@@ -55,16 +72,17 @@ static int wait_for(sigset_t *child, pid_t pid, int *status, long ms)
 int main(int argc, char **argv)
 {
 	struct sched_param highest = { .sched_priority = sched_get_priority_max(SCHED_FIFO) };
-	long start, length;
+	unsigned long long before, now;
+	long settle, length;
 	sigset_t child;
 	int status = 0, running;
 	pid_t pid;
 
 	if (argc < 4) {
-		fprintf(stderr, "usage: c2c-run START LENGTH PROGRAM [ARGUMENT...]\n");
+		fprintf(stderr, "usage: c2c-run SETTLE LENGTH PROGRAM [ARGUMENT...]\n");
 		return 127;
 	}
-	start = strtol(argv[1], NULL, 10);
+	settle = strtol(argv[1], NULL, 10);
 	length = strtol(argv[2], NULL, 10);
 	stop_checks();
 	sigemptyset(&child);
@@ -81,7 +99,12 @@ int main(int argc, char **argv)
 		fprintf(stderr, "c2c-run: %s\n", strerror(errno));
 		return 127;
 	}
-	running = wait_for(&child, pid, &status, start);
+	now = made();
+	do {
+		before = now;
+		running = wait_for(&child, pid, &status, settle);
+		now = made();
+	} while (running && settle && now != before);
 	c2c_open();
 	if (running && length)
 		running = wait_for(&child, pid, &status, length);

@@ -141,6 +141,7 @@ def test_kernels_side_by_side(report: dict[str, Any], capsys: pytest.CaptureFixt
     assert "PARTIAL" not in printed
     page = render(ReportRequest((), "Cache lines of kernels", c2c=(kernels,)))
     assert "root_domain" in page
+    assert "Modified lines found in another cache" in page
     assert page.rstrip().endswith("</html>")
 
 

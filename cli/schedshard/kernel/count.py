@@ -104,6 +104,7 @@ def count(layout: Layout, request: CountRequest, on_line: Callable[[str], None])
                 folder / f"count-{variant}-{shape.name}.raw.json",
                 functions=functions,
                 inlined=places,
+                stop=workload.length_ms > 0,
             )
             plan = Probe(
                 kernel,

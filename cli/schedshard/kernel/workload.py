@@ -28,8 +28,7 @@ class Workload:
     amount: int
     unit: str
     extra_mb: int = 0
-    start_ms: int = 0  # the window opens so long after the program has started, ...
-    start_ms_cpu: int = 0  # ... and so much later for each CPU
+    settle_ms: int = 0  # the window opens when the program has started nothing for so long
     length_ms: int = 0  # and closes so long after that; 0: when it ends
     program: str = ""  # a program of ours that opens the window itself, and ...
     watched: tuple[str, ...] = ()  # ... whose functions are watched instead of the kernel
@@ -83,11 +82,10 @@ WORKLOADS: Mapping[str, Workload] = {
         "stress-ng --cyclic, FIFO, one a CPU",
         ("stress-ng",),
         _cyclic,
-        2,  # its own limit of operations ends the waker, and the waiter goes on waiting
+        60,  # at most; its own limit of operations ends the waker, and the waiter goes on waiting
         "seconds",
         extra_mb=128,
-        start_ms=300,
-        start_ms_cpu=16,
+        settle_ms=150,
         length_ms=400,
     ),
     "pi": Workload("pi_stress, a group for three CPUs", ("rt-tests",), _pi, 50, "inversions"),
@@ -120,6 +118,5 @@ def step(name: str, shape: Shape, amount: int | None, seconds: int) -> Step:
     argv = workload.argv(shape.cpus, workload.amount if amount is None else amount)
     if workload.program:
         return Step(name, argv, seconds)
-    start = workload.start_ms + workload.start_ms_cpu * shape.cpus
-    window = (str(start), str(workload.length_ms))
+    window = (str(workload.settle_ms), str(workload.length_ms))
     return Step(name, (_RUN, *window, *argv), seconds)
