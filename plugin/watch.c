@@ -123,7 +123,7 @@ static int read_function(struct reader *r, bool cold)
 static int read_inline(struct reader *r)
 {
 	struct watch_part part = { .inlined = true };
-	uint64_t entry;
+	uint64_t entry = 0;
 
 	if (function_of(r, &part.function) || number(r, "the entry", &entry))
 		return -1;
@@ -154,7 +154,7 @@ static int read_text(struct reader *r)
 static int read_cpu(struct reader *r)
 {
 	struct feed_setup *s = &r->watch->setup;
-	uint64_t cpu;
+	uint64_t cpu = 0;
 
 	if (s->nr_cpus == FEED_MAX_CPUS)
 		return bad(r, "more than %u CPUs", FEED_MAX_CPUS);
@@ -173,8 +173,8 @@ static int read_cpu(struct reader *r)
 static int read_node(struct reader *r)
 {
 	struct feed_setup *s = &r->watch->setup;
-	struct watch_range where;
-	uint64_t node;
+	struct watch_range where = { 0 };
+	uint64_t node = 0;
 
 	if (s->nr_nodes == FEED_MAX_NODES)
 		return bad(r, "more than %u nodes", FEED_MAX_NODES);
