@@ -14,6 +14,7 @@ import pytest
 
 from schedshard.errors import UserError
 from schedshard.kernel import boot as boot_module
+from schedshard.kernel import guest as guest_module
 from schedshard.kernel.boot import BootRequest, Ending, Step, boot, plan_text, qemu_argv
 from schedshard.kernel.cpio import Entry, archive, character_device, link, plain
 from schedshard.kernel.guest import build_guest, host_tsc_khz
@@ -91,6 +92,20 @@ def test_the_guests_programs_need_nothing_of_the_guest(programs: dict[str, Path]
     assert {"init", "rt-storm", "churn", "storm.sh"} <= set(programs)
     for name in ("init", "rt-storm", "churn"):
         assert libraries(programs[name]) == []
+
+
+def test_builds_that_others_may_be_using_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guest_module, "PROGRAMS", {})
+    monkeypatch.setattr(guest_module, "_HOST_PROGRAMS", {})
+    folder = tmp_path / "guest"
+    for age in range(30):
+        (folder / f"old-{age}").mkdir(parents=True)
+        os.utime(folder / f"old-{age}", (10**9 - age, 10**9 - age))
+    build_guest(Layout(work=tmp_path))
+    left = sorted(int(p.name[4:]) for p in folder.iterdir() if p.name.startswith("old-"))
+    assert left == list(range(20))
 
 
 @pytest.mark.parametrize("arguments", [[], ["x"], ["0"], ["5s"], ["99999999"]])

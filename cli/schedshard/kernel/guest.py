@@ -29,6 +29,7 @@ PROGRAMS = {
 TSC_KHZ = "tsc-khz"
 _HOST_PROGRAMS = {TSC_KHZ: ("tsc-khz.c", "guest.c")}
 SCRIPTS = ("storm.sh", "hackbench.sh", "ffmpeg.sh", "redis.sh")
+_KEPT = 20  # builds, the newest ones
 
 
 def _digest(folder: Path) -> str:
@@ -70,7 +71,9 @@ def host_tsc_khz(layout: Layout) -> int | None:
 
 def _compile(source: Path, folder: Path, built: Path) -> None:
     require("gcc")
-    for old in folder.iterdir():
+    # Not all: an earlier call may still be starting guests from the sources as they were then.
+    found = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
+    for old in found[_KEPT:]:
         shutil.rmtree(old, ignore_errors=True)
     temp = Path(tempfile.mkdtemp(dir=folder))
     try:

@@ -13,6 +13,7 @@
 #define _SCHEDSHARD_TEST_H
 
 #include <kunit/test.h>
+#include <kunit/test-bug.h>
 #include <linux/kernel.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
@@ -66,7 +67,14 @@ void test_end(struct kunit *test);
 /* An emulated CPU is about 30 times slower than the one under a user-space test. */
 #define TEST_STEPS(n) ((n) / 20)
 
-__printf(3, 4) void __noreturn test_fail(const char *file, int line, const char *fmt, ...);
+__printf(3, 4) void test_say_failed(const char *file, int line, const char *fmt, ...);
+
+/* Ends the test. Not a function: objtool knows by name the few that do not return. */
+#define test_fail(file, line, ...)                        \
+	do {                                              \
+		test_say_failed(file, line, __VA_ARGS__); \
+		__kunit_abort(kunit_get_current_test());  \
+	} while (0)
 
 /* Counts a check; now and then lets others run, where the kernel does not preempt. */
 static inline void test_checked(void)
