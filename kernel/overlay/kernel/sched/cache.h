@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Cache-aware scheduling at the places of the fair class that it is called from: patched out while
+ * it is off, and for ever on a machine with one last-level cache.
+ */
+#ifndef _KERNEL_SCHED_CACHE_H
+#define _KERNEL_SCHED_CACHE_H
+
+#ifdef CONFIG_SCHED_CACHE_SHARD
+
+DECLARE_STATIC_KEY_FALSE(sched_cache_on);
+
+/*
+ * What a thread runs is accounted in ticks and when it stops running, and then only when 65 us or
+ * more have come together: a thread that sleeps and wakes more often costs a comparison each time.
+ * Where it migrates, less than that of each stay goes to the wrong CPU, as often to one as to
+ * another. update_curr(), which runs several times as often, is left alone.
+ */
+#define SCHED_CACHE_PIECE BIT_ULL(16)
+
+void __sched_cache_account(struct rq *rq, struct task_struct *p);
+void __sched_cache_tick(struct rq *rq, struct task_struct *p);
+
+/**
+ * sched_cache_account() - a thread stops running
+ * @rq: its queue; locked, and its clock is up to date, as is @p's sum_exec_runtime
+ * @p: the thread
+ */
+static __always_inline void sched_cache_account(struct rq *rq, struct task_struct *p)
+{
+	if (static_branch_likely(&sched_cache_on) &&
+	    unlikely(p->se.sum_exec_runtime - p->sched_cache.mark >= SCHED_CACHE_PIECE))
+		__sched_cache_account(rq, p);
+}
+
+/**
+ * sched_cache_tick() - a tick found the thread running
+ * @rq: its queue, locked
+ * @p: the thread
+ */
+static inline void sched_cache_tick(struct rq *rq, struct task_struct *p)
+{
+	if (static_branch_likely(&sched_cache_on))
+		__sched_cache_tick(rq, p);
+}
+
+#else
+
+static __always_inline void sched_cache_account(struct rq *rq, struct task_struct *p) { }
+static inline void sched_cache_tick(struct rq *rq, struct task_struct *p) { }
+
+#endif /* CONFIG_SCHED_CACHE_SHARD */
+
+#endif /* _KERNEL_SCHED_CACHE_H */
