@@ -8,7 +8,7 @@ BUILD  := build/release
 # pkg-config look.
 PREFIX ?= /usr/local
 BOTH   := --variant stock --variant shard
-DEBUG  := lockdep kasan kcsan preempt-rt
+DEBUG  := lockdep kasan kcsan preempt-rt cache cache+kasan+lockdep
 CONFIG := package
 # Of the debug kernels, the one whose turn it is today; make kernel-ci TODAY=kasan: that one.
 TODAY  := $(word $(shell expr $$(date -u +%s) / 86400 % $(words $(DEBUG)) + 1),$(DEBUG))

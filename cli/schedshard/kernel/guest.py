@@ -24,11 +24,13 @@ PROGRAMS = {
     "linux-faults": ("linux-faults.c", "guest.c"),
     "c2c-run": ("c2c-run.c",),
     "c2c-share": ("c2c-share.c", "guest.c"),
+    "cache-storm": ("cache-storm.c", "guest.c"),
+    "cache-scans": ("cache-scans.c", "guest.c"),
 }
 # Of the host, beside them.
 TSC_KHZ = "tsc-khz"
 _HOST_PROGRAMS = {TSC_KHZ: ("tsc-khz.c", "guest.c")}
-SCRIPTS = ("storm.sh", "hackbench.sh", "ffmpeg.sh", "redis.sh")
+SCRIPTS = ("storm.sh", "hackbench.sh", "ffmpeg.sh", "redis.sh", "cache.sh")
 _KEPT = 20  # builds, the newest ones
 
 

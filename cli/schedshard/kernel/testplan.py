@@ -58,6 +58,13 @@ PROGRAMS: Mapping[str, Program] = {
     "hackbench": Program(("rt-tests",), lambda s, *_: ("/bin/hackbench.sh", str(s)), 2),
     "ffmpeg": Program(("ffmpeg",), lambda s, *_: ("/bin/ffmpeg.sh", str(s)), 3),
     "redis": Program(("redis",), lambda s, *_: ("/bin/redis.sh", str(s)), 1),
+    "cache": Program(
+        ("redis", "rt-tests"),
+        lambda s, seed, _: ("/bin/cache.sh", str(s), str(seed)),
+        2,
+        least=5,
+        option="CONFIG_SCHED_CACHE_SHARD",
+    ),
     "storm": Program((), lambda s, seed, _: ("/bin/storm.sh", str(s), str(seed)), 10, least=10),
     # Last, as it leaves little to allocate for those who do not expect that. It walks through all
     # allocations of a partition's making, however long that takes.

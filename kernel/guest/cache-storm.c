@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * cache-storm SECONDS [SEED]: processes with a few threads that run for some ticks and end in every
+ * way there is, again and again, so that what the kernel keeps of a process (where it ran, for
+ * cache-aware scheduling) is made, scanned, replaced and freed while other CPUs look at it.
+ *
+ * A process ends by _exit() or by exec while its threads run, by the last thread after the main one is
+ * gone, by a signal, or in good order; its program may begin by fork or vfork. Threads spin, so
+ * that ticks find them, and yield and sleep now and then, so that they move.
+ *
+ * Exit status 0: every process ended as it should have. 1: one did not, which is described. The same
+ * seed makes the same choices, not the same interleaving.
+ */
+#define _GNU_SOURCE
+#include "guest.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MSEC	    1000000ull
+#define PARENTS	    8
+#define MAX_THREADS 6
+#define SELF	    "/proc/self/exe"
+#define LEAF_STATUS 7
+
+enum ending { BY_EXIT, BY_EXEC, BY_JOIN, BY_LAST_THREAD, BY_SIGNAL, BY_VFORK, ENDINGS };
+
+static const char *const ending_name[ENDINGS] = {
+	"_exit() while threads run",
+	"exec while threads run",
+	"all threads joined",
+	"main thread first",
+	"signal",
+	"vfork and exec",
+};
+
+struct work {
+	uint64_t until;
+	uint64_t rng;
+};
+
+static void *spin(void *argument)
+{
+	struct work *work = argument;
+
+	while (now_ns() < work->until) {
+		for (volatile unsigned int i = 0; i < 20000; i++)
+			;
+		switch (rng_below(&work->rng, 16)) {
+		case 0:
+			sleep_ns(MSEC);
+			break;
+		case 1:
+			sched_yield();
+			break;
+		}
+	}
+	return NULL;
+}
+
+/* Start threads that spin for so long; returns how many there are. */
+static unsigned int start(pthread_t *thread, uint64_t *rng, unsigned int msecs)
+{
+	static struct work work[MAX_THREADS];
+	unsigned int want = 1 + rng_below(rng, MAX_THREADS), nr;
+
+	for (nr = 0; nr < want; nr++) {
+		work[nr] = (struct work){ now_ns() + msecs * MSEC, rng_next(rng) };
+		if (pthread_create(&thread[nr], NULL, spin, &work[nr]))
+			break;
+	}
+	return nr;
+}
+
+static void become_leaf(unsigned int msecs)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", msecs);
+	execl(SELF, "cache-storm", "leaf", text, (char *)NULL);
+	_exit(99);
+}
+
+/* The process that ends; the return value of main() after it does not count. */
+static void live(enum ending how, uint64_t rng)
+{
+	unsigned int msecs = 5 + rng_below(&rng, 120), nr;
+	struct work own = { now_ns() + msecs * MSEC / 2, rng_next(&rng) };
+	pthread_t thread[MAX_THREADS];
+
+	nr = start(thread, &rng, how == BY_EXIT || how == BY_EXEC ? 10000 : msecs);
+	spin(&own);
+	switch (how) {
+	case BY_EXIT:
+		_exit(0);
+	case BY_EXEC:
+		become_leaf(5 + rng_below(&rng, 60));
+		break;
+	case BY_LAST_THREAD:
+		pthread_exit(NULL);
+	case BY_SIGNAL:
+		raise(SIGKILL);
+		break;
+	default:
+		while (nr--)
+			pthread_join(thread[nr], NULL);
+		_exit(0);
+	}
+}
+
+static bool ended_well(enum ending how, int status)
+{
+	if (how == BY_SIGNAL)
+		return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+	if (!WIFEXITED(status))
+		return false;
+	return WEXITSTATUS(status) == (how == BY_EXEC || how == BY_VFORK ? LEAF_STATUS : 0);
+}
+
+/* Apart, as its frame is the child's too until that has begun its program. */
+static pid_t begin_by_vfork(unsigned int msecs)
+{
+	pid_t pid = vfork();
+
+	if (pid == 0)
+		become_leaf(msecs);
+	return pid;
+}
+
+static pid_t begin_by_fork(enum ending how, uint64_t seed)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		live(how, seed);
+		_exit(98);
+	}
+	return pid;
+}
+
+/* One of the processes that make others until the time is over; returns its exit status. */
+static int parent(uint64_t end, uint64_t rng, unsigned int number)
+{
+	unsigned int done[ENDINGS] = { 0 }, faults = 0;
+
+	while (now_ns() < end && !faults) {
+		enum ending how = rng_below(&rng, ENDINGS);
+		pid_t pid = how == BY_VFORK ? begin_by_vfork(5 + rng_below(&rng, 60))
+					    : begin_by_fork(how, rng_next(&rng));
+		int status;
+
+		if (pid < 0) {
+			printf("cannot fork: %s\n", strerror(errno));
+			return 1;
+		}
+		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+			;
+		if (!ended_well(how, status)) {
+			printf("%s: ended with status %#x\n", ending_name[how],
+			       (unsigned int)status);
+			faults++;
+		}
+		done[how]++;
+	}
+	if (number == 0) {
+		for (unsigned int how = 0; how < ENDINGS; how++)
+			printf("one of %d parents: %u times %s\n", PARENTS, done[how],
+			       ending_name[how]);
+	}
+	return faults != 0;
+}
+
+static int leaf(unsigned int msecs)
+{
+	uint64_t rng = (uint64_t)getpid();
+	pthread_t thread[MAX_THREADS];
+	unsigned int nr = start(thread, &rng, msecs);
+
+	while (nr--)
+		pthread_join(thread[nr], NULL);
+	return LEAF_STATUS;
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t seed, end;
+	int faults = 0, status;
+
+	if (argc == 3 && !strcmp(argv[1], "leaf"))
+		return leaf((unsigned int)atoi(argv[2]));
+	end = now_ns() + parse_seconds("cache-storm", argc > 1 ? argv[1] : NULL) * 1000 * MSEC;
+	seed = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	for (unsigned int i = 0; i < PARENTS; i++) {
+		pid_t pid = fork();
+
+		if (pid < 0) {
+			printf("cannot fork: %s\n", strerror(errno));
+			return 1;
+		}
+		if (pid == 0)
+			exit(parent(end, seed + i, i));
+	}
+	while (wait(&status) > 0 || errno == EINTR)
+		faults += status != 0;
+	return faults != 0;
+}

@@ -1,0 +1,80 @@
+#!/bin/sh
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+# cache SECONDS SEED: cache-aware scheduling. Processes come and go while CPUs go off line and
+# partitions are made; then redis and hackbench run with scans of visited CPUs and with full scans, and
+# the trace tells how many CPUs the scans looked at. The kernel compares every scan with a full one.
+set -u
+seconds=$1
+dir=/sys/kernel/debug/sched/cache
+trace=/tmp/tracing
+event=$trace/events/sched_cache/sched_cache_scan/enable
+failed=0
+
+if [ ! -d "$dir" ]; then
+	echo "no cache-aware scheduling in this kernel, or one last-level cache"
+	exit 4
+fi
+mkdir -p $trace
+mount -t tracefs tracefs $trace || exit 1
+echo 256 >$trace/buffer_size_kb
+[ ! -e "$dir/check" ] || echo 1 >"$dir/check"
+
+# look WAY FEATURE COMM COMMAND...: prints what the scans of COMM looked at meanwhile.
+look() {
+	way=$1
+	echo "$2" >/sys/kernel/debug/sched/features
+	comm=$3
+	shift 3
+	echo >$trace/trace
+	echo 1 >$event
+	"$@" >/dev/null || failed=1
+	echo 0 >$event
+	cat $trace/trace >/tmp/trace
+	said=$(/bin/cache-scans /tmp/trace "$comm") || failed=1
+	echo "$way: $said"
+}
+
+# median WORD...: the number after the word "median", 0 without one.
+median() {
+	while [ $# -gt 1 ] && [ "$1" != median ]; do
+		shift
+	done
+	[ $# -gt 1 ] && echo "$2" || echo 0
+}
+
+# Whatever a process is like, it may prefer a cache: placement has most to do.
+echo 100 >"$dir/tolerance"
+echo 1 >$event
+/bin/churn "$seconds" cache-storm &
+churn=$!
+/bin/cache-storm "$seconds" "$2" || failed=1
+wait "$churn" || failed=1
+echo 0 >$event
+cat $trace/trace >/tmp/trace
+echo "storm: $(/bin/cache-scans /tmp/trace)"
+[ ! -e "$dir/check" ] || cat "$dir/check"
+
+for load in redis-server hackbench; do
+	for way in visited full; do
+		feature=CACHE_VISITED
+		[ $way = visited ] || feature=NO_CACHE_VISITED
+		if [ $load = redis-server ]; then
+			look $way $feature $load /bin/redis.sh 3
+		else
+			look $way $feature $load /bin/hackbench -T -g 1 -f 2 -l 6000
+		fi
+		# shellcheck disable=SC2086 # words are meant
+		[ $way = visited ] && visited=$(median $said) || full=$(median $said)
+	done
+	echo "$load: median $visited of $full CPUs"
+	# Both were scanned, and the visited ones are fewer.
+	[ "$visited" -gt 0 ] && [ "$visited" -lt "$full" ] || failed=1
+done
+echo CACHE_VISITED >/sys/kernel/debug/sched/features
+
+if [ -e "$dir/check" ]; then
+	cat "$dir/check"
+	read -r _ errors _ checks <"$dir/check"
+	[ "$errors" -eq 0 ] && [ "$checks" -gt 0 ] || failed=1
+fi
+exit $failed
