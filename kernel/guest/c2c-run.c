@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * c2c-run SETTLE LENGTH PROGRAM [ARGUMENT...]: runs the program, and opens the measured window when no
- * process or thread has been made for SETTLE milliseconds, that is, when the program has started
- * whatever it starts (but at last after ten times as long: the kernel makes threads, too); 0: at
- * once. The window closes LENGTH milliseconds later or, when that is 0,
- * when the program ends. A program that ends earlier ends the window; one that ends before it
- * opens has an empty one.
+ * c2c-run MADE LENGTH PROGRAM [ARGUMENT...]: runs the program, and opens the measured window when so many
+ * processes and threads have been made since, that is, when the program has started what it starts; 0: at
+ * once. The window closes LENGTH milliseconds later or, when that is 0, when the program ends. A
+ * program that ends earlier ends the window; one that ends before it opens has an empty one.
  *
  * The window is opened by a task of the highest priority, so that it opens in time however busy the
  * machine is.
@@ -26,7 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define ROUNDS 10
+#define POLL_MS 20
 
 /*
  * A kernel that checks its sharded state at every change is told not to: it is not what is measured.
@@ -75,19 +73,20 @@ static int wait_for(sigset_t *child, pid_t pid, int *status, long ms)
 int main(int argc, char **argv)
 {
 	struct sched_param highest = { .sched_priority = sched_get_priority_max(SCHED_FIFO) };
-	unsigned long long before, now;
-	long settle, length;
+	unsigned long long wanted, before;
+	long length;
 	sigset_t child;
-	int status = 0, running, rounds;
+	int status = 0, running = 1;
 	pid_t pid;
 
 	if (argc < 4) {
-		fprintf(stderr, "usage: c2c-run SETTLE LENGTH PROGRAM [ARGUMENT...]\n");
+		fprintf(stderr, "usage: c2c-run MADE LENGTH PROGRAM [ARGUMENT...]\n");
 		return 127;
 	}
-	settle = strtol(argv[1], NULL, 10);
+	wanted = strtoull(argv[1], NULL, 10);
 	length = strtol(argv[2], NULL, 10);
 	stop_checks();
+	before = made();
 	sigemptyset(&child);
 	sigaddset(&child, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &child, NULL);
@@ -102,13 +101,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "c2c-run: %s\n", strerror(errno));
 		return 127;
 	}
-	now = made();
-	rounds = ROUNDS;
-	do {
-		before = now;
-		running = wait_for(&child, pid, &status, settle);
-		now = made();
-	} while (running && settle && now != before && --rounds);
+	while (running && made() - before < wanted)
+		running = wait_for(&child, pid, &status, POLL_MS);
 	c2c_open();
 	if (running && length)
 		running = wait_for(&child, pid, &status, length);

@@ -104,14 +104,13 @@ def count(layout: Layout, request: CountRequest, on_line: Callable[[str], None])
                 folder / f"count-{variant}-{shape.name}.raw.json",
                 functions=functions,
                 inlined=places,
-                stop=workload.length_ms > 0,
             )
             plan = Probe(
                 kernel,
                 f"count-{variant}-{request.config}-{shape.name}",
                 shape,
                 workload.parts,
-                step(request.workload, shape, request.amount, 1200),
+                step(request.workload, shape, request.amount, 1200, whole=True),
                 Emulation.SINGLE,
                 extra_mb=workload.extra_mb,
             )

@@ -28,7 +28,8 @@ class Workload:
     amount: int
     unit: str
     extra_mb: int = 0
-    settle_ms: int = 0  # the window opens when the program has started nothing for so long
+    made: int = 0  # the window opens when it has made so many processes and threads, a CPU
+    whole_amount: int = 0  # instead of amount, when the window is open all the time
     length_ms: int = 0  # and closes so long after that; 0: when it ends
     program: str = ""  # a program of ours that opens the window itself, and ...
     watched: tuple[str, ...] = ()  # ... whose functions are watched instead of the kernel
@@ -85,7 +86,8 @@ WORKLOADS: Mapping[str, Workload] = {
         60,  # at most; its own limit of operations ends the waker, and the waiter goes on waiting
         "seconds",
         extra_mb=128,
-        settle_ms=150,
+        made=2,
+        whole_amount=1,
         length_ms=400,
     ),
     "pi": Workload("pi_stress, a group for three CPUs", ("rt-tests",), _pi, 50, "inversions"),
@@ -112,11 +114,17 @@ def find_workload(name: str) -> Workload:
     return WORKLOADS[name]
 
 
-def step(name: str, shape: Shape, amount: int | None, seconds: int) -> Step:
-    """The guest's plan: the workload in the window, killed after so many seconds of the guest."""
+def step(name: str, shape: Shape, amount: int | None, seconds: int, *, whole: bool = False) -> Step:
+    """The guest's plan: the workload in the window, killed after so many seconds of the guest.
+
+    ``whole``: the window is open from its beginning to its end.
+    """
     workload = find_workload(name)
-    argv = workload.argv(shape.cpus, workload.amount if amount is None else amount)
+    usual = workload.whole_amount if whole and workload.whole_amount else workload.amount
+    argv = workload.argv(shape.cpus, usual if amount is None else amount)
     if workload.program:
         return Step(name, argv, seconds)
-    window = (str(workload.settle_ms), str(workload.length_ms))
+    window = (str(workload.made * shape.cpus), str(workload.length_ms))
+    if whole:
+        window = ("0", "0")
     return Step(name, (_RUN, *window, *argv), seconds)
