@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * alloc-fail: makes a cpuset partition again and again, and lets the first allocation in the making fail,
- * then the second, and so on until the last. A partition is a root domain: its priority map, overload set
+ * alloc-fail SECONDS: makes a cpuset partition again and again, and lets another allocation in the making
+ * fail each time, until each has failed or the time is over. A partition is a root domain: its priority map, overload set
  * and walks are among what cannot be had then. Whatever fails, the machine must go on, the next attempt
  * with memory must succeed, and nothing may be left behind: that is what kmemleak is asked at the end.
  *
@@ -50,35 +50,55 @@ static bool is_partition(void)
 	       !strstr(state, "invalid") && !strncmp(state, "root", 4);
 }
 
-/* Returns how many allocations were made to fail, -1 when something else went wrong. */
-static int walk_allocations(int fd)
+/*
+ * Make the partition with the @n-th allocation failing and take it back. Returns how many more
+ * allocations it would have taken to fail, 0: one did; -1 when something went wrong. @refused: it was not made.
+ */
+static long make_with_failure(int fd, unsigned int n, unsigned int *refused)
 {
-	unsigned int refused = 0;
+	long left;
+	int made;
 
-	for (unsigned int n = 1; n < MOST; n++) {
-		long left;
-		int made;
-
-		if (set_countdown(fd, n) < 0)
-			return -1;
-		made = write_text(GROUP "/cpuset.cpus.partition", "root");
-		left = countdown(fd);
-		if (left < 0 || set_countdown(fd, 0) < 0)
-			return -1;
-		refused += made < 0 || !is_partition();
-		if (write_text(GROUP "/cpuset.cpus.partition", "member") < 0) {
-			printf("failure %u: the partition cannot be taken back: %s\n", n,
-			       strerror(errno));
-			return -1;
-		}
-		if (left > 0) {
-			printf("%u allocations failed one after the other, %u makings with them\n",
-			       n - 1, refused);
-			return (int)n - 1;
-		}
+	if (set_countdown(fd, n) < 0)
+		return -1;
+	made = write_text(GROUP "/cpuset.cpus.partition", "root");
+	left = countdown(fd);
+	if (left < 0 || set_countdown(fd, 0) < 0)
+		return -1;
+	*refused += made < 0 || !is_partition();
+	if (write_text(GROUP "/cpuset.cpus.partition", "member") < 0) {
+		printf("failure %u: the partition cannot be taken back: %s\n", n, strerror(errno));
+		return -1;
 	}
-	printf("there is no end of allocations\n");
-	return -1;
+	return left;
+}
+
+static unsigned int common_divisor(unsigned int a, unsigned int b)
+{
+	return b ? common_divisor(b, a % b) : a;
+}
+
+/* Returns how many allocations were made to fail, -1 when something else went wrong. */
+static int walk_allocations(int fd, uint64_t end)
+{
+	unsigned int refused = 0, total, step, nr;
+	long left = make_with_failure(fd, MOST, &refused);
+
+	if (left <= 0 || left >= MOST || refused) {
+		printf("the partition cannot be made with memory\n");
+		return -1;
+	}
+	total = MOST - (unsigned int)left;
+	/* All of them, but not in order: when the time is over some of every kind have failed. */
+	for (step = total * 5 / 8 + 1; common_divisor(step, total) > 1; step++)
+		;
+	for (nr = 0; nr < total && now_ns() < end; nr++) {
+		if (make_with_failure(fd, 1 + nr * step % total, &refused) < 0)
+			return -1;
+	}
+	printf("%u of %u allocations failed, each once; %u makings with them\n", nr, total,
+	       refused);
+	return (int)nr;
 }
 
 /* What kmemleak thinks is lost and was allocated for a root domain or by us. */
@@ -110,8 +130,10 @@ static unsigned int leaks(void)
 	return found;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	unsigned int seconds = parse_seconds("alloc-fail", argc > 1 ? argv[1] : NULL);
+	uint64_t end = now_ns() + seconds * SECOND;
 	struct cpu_list cpus;
 	unsigned int lost;
 	int fd, failed;
@@ -133,7 +155,7 @@ int main(void)
 		printf("no cpuset in " CGROUP ": %s\n", strerror(errno));
 		return 1;
 	}
-	failed = walk_allocations(fd);
+	failed = walk_allocations(fd, end);
 	if (failed <= 0)
 		return 1;
 	if (write_text(GROUP "/cpuset.cpus.partition", "root") < 0 || !is_partition()) {

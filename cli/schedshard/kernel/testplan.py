@@ -66,10 +66,13 @@ PROGRAMS: Mapping[str, Program] = {
         option="CONFIG_SCHED_CACHE_SHARD",
     ),
     "storm": Program((), lambda s, seed, _: ("/bin/storm.sh", str(s), str(seed)), 10, least=10),
-    # Last, as it leaves little to allocate for those who do not expect that. It walks through all
-    # allocations of a partition's making, however long that takes.
+    # Last, as it leaves little to allocate for those who do not expect that.
     "alloc-fail": Program(
-        (), lambda *_: ("/bin/alloc-fail",), 1, least=60, option="CONFIG_FAILSLAB"
+        (),
+        lambda s, *_: ("/bin/alloc-fail", str(s)),
+        1,
+        least=60,
+        option="CONFIG_FAILSLAB",
     ),
     # Not of our kernel: they fail once Linux needs no excuse any more.
     "linux-dying": Program(
