@@ -211,6 +211,32 @@ def test_on_a_dying_cpu_only_the_fair_server_may_be_left(
     assert bool(result.known) is known
 
 
+RACE = """\
+[    5.000000] BUG: KCSAN: data-race in {top} / other
+[    5.000001]
+[    5.000002] read to 0xffff88801c003818 of 8 bytes by interrupt on cpu 14:
+[    5.000003]  __bitmap_and+0x9b/0x100
+[    5.000004]  {top}.isra.0+0x31/0x190
+[    5.000005]  find_lock_later_rq+0x1c/0x150
+[    5.000006]  push_dl_task+0x82/0x1c0
+[    5.000007]  pull_rt_task+0x82/0x1c0
+[    5.000008]
+[    5.000009] Reported by Kernel Concurrency Sanitizer on:
+[    5.000010] ==================================================================
+"""
+
+
+@pytest.mark.parametrize(
+    ("top", "known"), [("cpudl_find", True), ("overload_set", False), ("pull_rt_task", False)]
+)
+def test_a_data_race_is_ours_when_its_innermost_functions_are(top: str, known: bool) -> None:
+    result = judged(HEAD + RACE.format(top=top) + TAIL, "storm")
+    assert result.passed is known
+    assert bool(result.known) is known
+    cut = RACE.format(top="cpudl_find").partition("[    5.000010]")[0]
+    assert not judged(HEAD + cut + TAIL, "storm").passed
+
+
 def test_forgotten_deadline_tasks_are_shown() -> None:
     line = "[    5.000000] # storm: 1 of 511 deadline rounds forgotten\n"
     result = judged(HEAD + line + TAIL, "storm")

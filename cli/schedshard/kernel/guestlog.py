@@ -147,6 +147,39 @@ def complaint_in(text: str) -> str | None:
     return next((kind for kind, pattern in _COMPLAINTS if pattern.search(text)), None)
 
 
+# A data race is ours when one of the innermost functions of either access is of a file of ours, or
+# of a class or a subject that the series changes; functions that are inlined do not show. Linux
+# 6.12 has many others, which it lives with.
+_RACE = re.compile(r"BUG: KCSAN: ")
+_RACE_END = "=" * 10
+_RACE_LINES = 100
+_ACCESS = re.compile(r"(?:race at unknown origin|(?:read|write)\b.* to 0x)")
+_FRAME = re.compile(r"\s+(\S+?)(?:\.\w+)*\+0x")
+_INNERMOST = 4
+_OURS = re.compile(
+    r"shard|sbm_|bytemap|overload|push_walk|cpupri|rt_walk|rt_wide|rq_level|visited|occupancy|"
+    r"(?<!tick_)nohz_|_ilb|root_?domain|(?:^|_)rt(?:$|_(?!mutex|spin|read|write|lock))|lowest_rq|"
+    r"sched_cache|(?:^|_)cache_(?:account|scan|tick)"
+)
+_RACE_WHY = "Linux 6.12 has data races of its own, in functions that the series does not touch"
+
+
+def _race_of_others(after: Sequence[str]) -> bool:
+    """Whether the report that goes on here names no function of ours."""
+    depth = _INNERMOST
+    for line in after:
+        if line.startswith(_RACE_END):
+            return True
+        if _ACCESS.match(line):
+            depth = 0
+        elif (frame := _FRAME.match(line)) and depth < _INNERMOST:
+            depth += 1
+            if _OURS.search(frame[1]):
+                return False
+    # Cut off: nobody knows.
+    return False
+
+
 def _only_the_server_left(after: Sequence[str]) -> bool:
     """Whether the list of tasks after the warning names the stopper and nobody else."""
     lines = iter(after)
@@ -164,7 +197,9 @@ def _only_the_server_left(after: Sequence[str]) -> bool:
 def known_fault(text: str, after: Sequence[str] = ()) -> str:
     """Why a complaint is one of Linux 6.12 itself, by it and what follows; empty: it is none."""
     if _DYING.search(text):
-        return _DYING_WHY if _only_the_server_left(after) else ""
+        return _DYING_WHY if _only_the_server_left(after[:_DYING_LINES]) else ""
+    if _RACE.search(text):
+        return _RACE_WHY if _race_of_others(after[:_RACE_LINES]) else ""
     return next((why for pattern, why in _KNOWN if pattern.search(text)), "")
 
 
@@ -207,6 +242,6 @@ def read_log(lines: Iterable[str]) -> GuestLog:
                 _of_section(log.sections[-1], number, text)
         elif (kind := complaint_in(text)) is not None:
             found = log.sections[-1].complaints if log.sections else log.before
-            known = known_fault(text, texts[number : number + _DYING_LINES])
+            known = known_fault(text, texts[number : number + _RACE_LINES])
             found.append(Complaint(kind, text.strip(), number, known))
     return log
