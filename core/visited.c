@@ -220,8 +220,9 @@ static struct visited_block *find(struct visited *v, u32 shard)
 	struct visited_block *b;
 
 	if (table != v->own)
-		return smp_load_acquire(&table[shard]);
+		return smp_load_acquire(&table[shard]); /* put() set it up before */
 	for (u32 i = 0; i < VISITED_OWN; i++) {
+		/* put() set it up before. */
 		b = smp_load_acquire(&table[(shard + i) % VISITED_OWN]);
 		if (b && b->shard == shard)
 			return b;
@@ -247,6 +248,7 @@ static bool try_change(struct visited *v)
 
 static void changed(struct visited *v)
 {
+	/* What was changed is seen by whoever takes "changing" next. */
 	smp_store_release(&v->changing, 0);
 }
 
@@ -380,6 +382,7 @@ static void grow(struct visited *v)
 	 * is empty, or another shard's, and visited_enter() looks properly. Pairs with find() also.
 	 */
 	smp_store_release(&v->table, table);
+	/* Behind the table, as said. */
 	smp_store_release(&v->mask, ~0u);
 	changed(v);
 }
@@ -545,6 +548,7 @@ bool visited_scan_next(struct visited_scan *s, u32 *cpu, u64 *word)
 
 struct visited_block *visited_scan_end(struct visited_scan *s)
 {
+	/* The next scanner sees all that this one did. */
 	smp_store_release(&s->v->scan, (u64)s->epoch);
 	return s->released;
 }

@@ -35,8 +35,8 @@
  *   2. Blocks that visited_scan_end() returns, and the whole on visited_free(), are given back
  *	when every section that was open then is closed (call_rcu()). Until then a late
  *	accounting may still write into them; after it they may serve another process.
- *   3. The struct is counted by those who keep pointers beyond a section (the process itself, a scan
- *	that is queued): a scan holds a reference from before visited_scan_begin() to after
+ *   3. The struct is counted by those who keep pointers beyond a section (the process itself, a
+ *	queued scan): a scan holds a reference from before visited_scan_begin() to after
  *	visited_scan_end(). It is not part of another object that dies earlier.
  *
  * What holds then (visited.c says why): once visited_account() returned true, a scan that begins
@@ -229,7 +229,8 @@ static_assert(VISITED_LINES == 8 && SHARD_MAX_CAP == 64, "visited_record()");
  * first of the block is written; when a shard does, also the set's second and third line and
  * one of the pool's.
  *
- * Return: true when it is counted; false when the process's part was dropped: no block for the shard.
+ * Return: true when it is counted; false when the process's part was dropped, as there was no
+ * block for the shard.
  */
 static port_always_inline bool visited_account(struct visited *v, u64 *queue, u32 cpu, u32 epoch,
 					       u64 ns)
@@ -237,6 +238,7 @@ static port_always_inline bool visited_account(struct visited *v, u64 *queue, u3
 	struct shard_slot slot = v->slot[cpu];
 	/* The mask first: pairs with the releases in grow(), see there. */
 	u32 mask = smp_load_acquire(&v->mask);
+	/* Pairs with the release in grow(): the places that it points to are set up. */
 	struct visited_block **table = smp_load_acquire(&v->table);
 	/* Pairs with the release in put(): what it points to is set up. */
 	struct visited_block *b = smp_load_acquire(&table[slot.shard & mask]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A slab cache for the blocks of visited CPUs: of their 576 bytes a power of two would waste 448, for
- * every process and last-level cache that it runs in.
+ * A slab cache for the blocks of visited CPUs: of their 576 bytes a power of two would waste 448,
+ * for every process and last-level cache that it runs in.
  */
 #ifndef _SCHEDSHARD_BLOCKS_H
 #define _SCHEDSHARD_BLOCKS_H
