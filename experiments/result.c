@@ -12,30 +12,15 @@
 #include <string.h>
 
 #include "arena.h"
+#include "hot_lines.h"
 #include "machine.h"
 #include "shard_plan.h"
 
 #define MAX_LINES 64
 
-struct hot_line {
-	uint32_t line, first; /* first: its first record in the sorted array */
-	uint64_t records, loads, stores, hitm_local, hitm_remote, load_time, load_max;
-};
-
 static double cycles(const struct run *run, uint64_t ps, uint64_t n)
 {
 	return n ? run_cycles(run, (double)ps / (double)n) : 0;
-}
-
-static int by_address(const void *a, const void *b)
-{
-	const struct access_record *x = a, *y = b;
-
-	if (x->line != y->line)
-		return x->line < y->line ? -1 : 1;
-	if (x->offset != y->offset)
-		return x->offset < y->offset ? -1 : 1;
-	return x->pc < y->pc ? -1 : x->pc > y->pc;
 }
 
 static int by_heat(const void *a, const void *b)
@@ -47,37 +32,6 @@ static int by_heat(const void *a, const void *b)
 	if (x->stores != y->stores)
 		return x->stores > y->stores ? -1 : 1;
 	return x->line < y->line ? -1 : x->line > y->line;
-}
-
-static uint32_t add_up(const struct access_record *rec, uint32_t n, struct hot_line *hot)
-{
-	uint32_t lines = 0;
-
-	for (uint32_t i = 0; i < n; i++) {
-		struct hot_line *h;
-
-		if (!lines || hot[lines - 1].line != rec[i].line)
-			hot[lines++] = (struct hot_line){ .line = rec[i].line, .first = i };
-		h = &hot[lines - 1];
-		h->records += rec[i].records;
-		h->loads += rec[i].loads;
-		h->stores += rec[i].stores;
-		h->hitm_local += rec[i].hitm_local;
-		h->hitm_remote += rec[i].hitm_remote;
-		h->load_time += rec[i].load_time;
-		if (rec[i].load_max > h->load_max)
-			h->load_max = rec[i].load_max;
-	}
-	return lines;
-}
-
-static uint32_t count_cpus(const struct access_record *r, uint32_t words)
-{
-	uint32_t n = 0;
-
-	for (uint32_t w = 0; w < words; w++)
-		n += (uint32_t)__builtin_popcountll(r->cpus[w]);
-	return n;
 }
 
 static json_t *access_json(const struct run *run, const struct access_record *r, uint32_t words)
@@ -92,7 +46,7 @@ static json_t *access_json(const struct run *run, const struct access_record *r,
 			 (json_int_t)r->stores, "hitm_remote", (json_int_t)r->hitm_remote,
 			 "hitm_local", (json_int_t)r->hitm_local, "avg_load_cycles",
 			 cycles(run, r->load_time, r->loads), "max_load_cycles",
-			 cycles(run, r->load_max, 1), "cpus", (int)count_cpus(r, words));
+			 cycles(run, r->load_max, 1), "cpus", (int)hot_lines_cpus(r, words));
 }
 
 static json_t *line_json(const struct run *run, const struct hot_line *h,
@@ -138,8 +92,7 @@ static json_t *lines_json(const struct run *run, uint32_t *total)
 	for (uint32_t i = 0; i < s->n; i++)
 		if (is_reported(run, &s->rec[i]))
 			rec[records++] = s->rec[i];
-	qsort(rec, records, sizeof(*rec), by_address);
-	n = add_up(rec, records, hot);
+	n = hot_lines_add_up(rec, records, hot);
 	qsort(hot, n, sizeof(*hot), by_heat);
 	for (uint32_t i = 0; i < n && i < MAX_LINES; i++)
 		json_array_append_new(lines, line_json(run, &hot[i], rec, records, s->cpu_words));

@@ -15,6 +15,7 @@
 
 #include "arena.h"
 #include "feed.h"
+#include "hot_lines.h"
 #include "sim.h"
 
 #define DIRECT_MAP     (0xffff888000000000ull & ITEM_PLACE_MASK)
@@ -123,25 +124,9 @@ char *feed_lines_at(struct feed_lines *l, uint64_t place)
 
 /* ---- report ---- */
 
-struct hot {
-	uint32_t line, first;
-	uint64_t records, loads, stores, hitm_local, hitm_remote, load_time, load_max;
-};
-
-static int by_address(const void *a, const void *b)
-{
-	const struct access_record *x = a, *y = b;
-
-	if (x->line != y->line)
-		return x->line < y->line ? -1 : 1;
-	if (x->offset != y->offset)
-		return x->offset < y->offset ? -1 : 1;
-	return x->pc < y->pc ? -1 : x->pc > y->pc;
-}
-
 static int by_heat(const void *a, const void *b)
 {
-	const struct hot *x = a, *y = b;
+	const struct hot_line *x = a, *y = b;
 	uint64_t p = x->hitm_local + x->hitm_remote, q = y->hitm_local + y->hitm_remote;
 
 	if (p != q)
@@ -169,21 +154,19 @@ static json_t *address_json(uint64_t place)
 static json_t *access_json(const struct model *m, const struct access_record *r, uint32_t words)
 {
 	static const char *const kind[] = { "load", "store", "rmw" };
-	int cpus = 0;
 
-	for (uint32_t w = 0; w < words; w++)
-		cpus += __builtin_popcountll(r->cpus[w]);
 	return json_pack("{s:i, s:i, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:i}", "offset",
 			 r->offset, "size", r->size, "kind", kind[r->kind], "pc",
 			 address_json(r->pc), "records", (json_int_t)r->records, "loads",
 			 (json_int_t)r->loads, "stores", (json_int_t)r->stores, "hitm_remote",
 			 (json_int_t)r->hitm_remote, "hitm_local", (json_int_t)r->hitm_local,
 			 "avg_load_cycles", cycles(m, r->load_time, r->loads), "max_load_cycles",
-			 cycles(m, r->load_max, 1), "cpus", cpus);
+			 cycles(m, r->load_max, 1), "cpus", (int)hot_lines_cpus(r, words));
 }
 
-static json_t *line_json(const struct feed_lines *l, const struct model *m, const struct hot *h,
-			 const struct access_record *rec, uint32_t n, uint32_t words)
+static json_t *line_json(const struct feed_lines *l, const struct model *m,
+			 const struct hot_line *h, const struct access_record *rec, uint32_t n,
+			 uint32_t words)
 {
 	json_t *accesses = json_array();
 
@@ -198,33 +181,11 @@ static json_t *line_json(const struct feed_lines *l, const struct model *m, cons
 			 cycles(m, h->load_max, 1), "accesses", accesses);
 }
 
-static uint32_t add_up(const struct access_record *rec, uint32_t n, struct hot *hot)
-{
-	uint32_t lines = 0;
-
-	for (uint32_t i = 0; i < n; i++) {
-		struct hot *h;
-
-		if (!lines || hot[lines - 1].line != rec[i].line)
-			hot[lines++] = (struct hot){ .line = rec[i].line, .first = i };
-		h = &hot[lines - 1];
-		h->records += rec[i].records;
-		h->loads += rec[i].loads;
-		h->stores += rec[i].stores;
-		h->hitm_local += rec[i].hitm_local;
-		h->hitm_remote += rec[i].hitm_remote;
-		h->load_time += rec[i].load_time;
-		if (rec[i].load_max > h->load_max)
-			h->load_max = rec[i].load_max;
-	}
-	return lines;
-}
-
 void feed_lines_json(const struct feed_lines *l, const struct model *m, json_t *into)
 {
 	const struct stats *s = sim_stats();
 	struct access_record *rec = malloc((s->n + 1) * sizeof(*rec));
-	struct hot *hot = malloc((s->n + 1) * sizeof(*hot));
+	struct hot_line *hot = malloc((s->n + 1) * sizeof(*hot));
 	json_t *lines = json_array();
 	uint64_t local = 0, remote = 0;
 	uint32_t n;
@@ -233,8 +194,7 @@ void feed_lines_json(const struct feed_lines *l, const struct model *m, json_t *
 		abort();
 	if (s->n)
 		memcpy(rec, s->rec, s->n * sizeof(*rec));
-	qsort(rec, s->n, sizeof(*rec), by_address);
-	n = add_up(rec, s->n, hot);
+	n = hot_lines_add_up(rec, s->n, hot);
 	qsort(hot, n, sizeof(*hot), by_heat);
 	for (uint32_t i = 0; i < n; i++) {
 		local += hot[i].hitm_local;
