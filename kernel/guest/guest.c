@@ -7,8 +7,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -121,6 +123,24 @@ int online_cpus(struct cpu_list *list)
 		return -1;
 	parse_cpu_list(text, list);
 	return 0;
+}
+
+int set_deadline(int tid, uint64_t runtime_ns)
+{
+	/* The kernel's struct sched_attr as far as deadlines need it; glibc 2.36 has none. */
+	const struct {
+		uint32_t size, policy;
+		uint64_t flags;
+		int32_t nice;
+		uint32_t priority;
+		uint64_t runtime, deadline, period;
+	} attr = { .size = sizeof(attr),
+		   .policy = SCHED_DEADLINE,
+		   .runtime = runtime_ns,
+		   .deadline = 50000000,
+		   .period = 100000000 };
+
+	return (int)syscall(SYS_sched_setattr, tid, &attr, 0);
 }
 
 unsigned int parse_seconds(const char *program, const char *text)

@@ -85,6 +85,15 @@ void parse_cpu_list(const char *text, struct cpu_list *list);
 int online_cpus(struct cpu_list *list);
 
 /**
+ * set_deadline() - make a thread a deadline task: every 100 ms, within 50 ms
+ * @tid: the thread, 0: the caller
+ * @runtime_ns: what it may run in each period
+ *
+ * Return: 0, or -1 with errno set.
+ */
+int set_deadline(int tid, uint64_t runtime_ns);
+
+/**
  * parse_seconds() - the SECONDS argument of a program
  * @program: name, for the error
  * @text: the argument, or NULL when it is missing

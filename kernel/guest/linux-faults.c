@@ -38,14 +38,6 @@
 #define MSEC 1000000ull
 #define SKIP 4
 
-struct deadline_attr {
-	uint32_t size, policy;
-	uint64_t flags;
-	int32_t nice;
-	uint32_t priority;
-	uint64_t runtime, deadline, period;
-};
-
 static _Atomic uint64_t steps;
 static _Atomic int tid;
 
@@ -60,13 +52,7 @@ static void *spin(void *unused)
 
 static bool make_deadline(void)
 {
-	const struct deadline_attr attr = { .size = sizeof(attr),
-					    .policy = SCHED_DEADLINE,
-					    .runtime = MSEC / 10,
-					    .deadline = 50 * MSEC,
-					    .period = 100 * MSEC };
-
-	if (syscall(SYS_sched_setattr, atomic_load(&tid), &attr, 0) == 0)
+	if (set_deadline(atomic_load(&tid), MSEC / 10) == 0)
 		return true;
 	printf("no deadline task: %s\n", strerror(errno));
 	return false;

@@ -18,20 +18,11 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
-#include <linux/sched.h>
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-
-struct deadline_attr {
-	uint32_t size, policy;
-	uint64_t flags;
-	int32_t nice;
-	uint32_t priority;
-	uint64_t runtime, deadline, period;
-};
 
 static void work(unsigned int loops)
 {
@@ -136,18 +127,13 @@ static void change_level(struct storm *storm, int tid, uint64_t *rng)
  */
 static void deadline_round(struct storm *storm, struct storm_worker *me, uint64_t *rng)
 {
-	struct deadline_attr attr = { .size = sizeof(attr),
-				      .policy = SCHED_DEADLINE,
-				      .runtime = 10 * MSEC,
-				      .deadline = 50 * MSEC,
-				      .period = 100 * MSEC };
 	cpu_set_t all;
 
 	CPU_ZERO(&all);
 	for (unsigned int i = 0; i < storm->nr_cpus; i++)
 		CPU_SET(storm->cpu[i], &all);
 	sched_setaffinity(0, sizeof(all), &all);
-	if (syscall(SYS_sched_setattr, 0, &attr, 0) < 0) {
+	if (set_deadline(0, 10 * MSEC) < 0) {
 		atomic_fetch_add(&storm->refused, 1);
 	} else {
 		atomic_fetch_add(&storm->deadlines, 1);

@@ -5,7 +5,7 @@
  *
  * feed_test MACHINE: machines/epyc-7763-2s.toml
  */
-#include "check.h"
+#include "../sim/check.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * Traces and watch files, whatever bytes they are: read, or refused with one line. The first byte
  * says which of the two it is.
  */
-#include "check.h"
+#include "../sim/check.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /* Instructions, watch files and streams of the emulator's plugin. */
-#include "check.h"
+#include "../sim/check.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
  *
  * trace_test FOLDER: where files may be made.
  */
-#include "check.h"
+#include "../sim/check.h"
 
 #include <string.h>
 #include <zlib.h>

@@ -13,15 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "check.h"
 #include "model.h"
-
-#define CHECK(cond)                                                                          \
-	do {                                                                                 \
-		if (!(cond)) {                                                               \
-			fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #cond); \
-			exit(1);                                                             \
-		}                                                                            \
-	} while (0)
 
 #define CHECK_EQ(a, b)                                                                       \
 	do {                                                                                 \

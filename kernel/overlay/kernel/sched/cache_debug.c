@@ -192,11 +192,6 @@ static int check_show(struct seq_file *m, void *unused)
 	return 0;
 }
 
-static int check_open(struct inode *inode, struct file *file)
-{
-	return single_open(file, check_show, inode->i_private);
-}
-
 static ssize_t check_write(struct file *file, const char __user *from, size_t len, loff_t *pos)
 {
 	bool on;
@@ -208,14 +203,7 @@ static ssize_t check_write(struct file *file, const char __user *from, size_t le
 	return len;
 }
 
-static const struct file_operations check_fops = {
-	.owner = THIS_MODULE,
-	.open = check_open,
-	.read = seq_read,
-	.write = check_write,
-	.llseek = seq_lseek,
-	.release = single_release,
-};
+DEFINE_SHOW_STORE_ATTRIBUTE(check);
 
 static int __init cache_debug_init(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /* A check that says what was wrong and ends the program; for tests of what does not use core/. */
-#ifndef PLUGIN_CHECK_H
-#define PLUGIN_CHECK_H
+#ifndef TESTS_SIM_CHECK_H
+#define TESTS_SIM_CHECK_H
 
 #include <stdio.h>
 #include <stdlib.h>
