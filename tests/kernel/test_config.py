@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,16 @@ def test_option_that_the_kernel_drops(layout: Layout) -> None:
         configure(layout, "stock", resolve(layout, "more"))
     assert not layout.objects("stock", "more").exists()
     assert configure(layout, "stock", resolve(layout, "more"), strict=False).is_file()
+
+
+def test_compressor_of_the_image_is_missing(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: None if name == "lzop" else f"/bin/{name}")
+    write(layout.inputs / "config/lab.config", "CONFIG_SMP=y\nCONFIG_KERNEL_LZO=y\n")
+    with pytest.raises(UserError, match=r"^lzop not found: run 'scripts/bootstrap kernel'"):
+        configure(layout, "stock", resolve(layout, "lab"))
+    assert not layout.objects("stock", "lab").exists()
 
 
 def test_same_configuration_keeps_its_time(layout: Layout) -> None:

@@ -82,6 +82,16 @@ def ineffective(asked: Mapping[str, str], outcome: Mapping[str, str]) -> list[st
     ]
 
 
+# What the kernel's own build starts to compress the image, by the option that asks for it.
+_COMPRESSORS = {
+    "CONFIG_KERNEL_BZIP2": "bzip2",
+    "CONFIG_KERNEL_LZ4": "lz4",
+    "CONFIG_KERNEL_LZO": "lzop",
+    "CONFIG_KERNEL_XZ": "xz",
+    "CONFIG_KERNEL_ZSTD": "zstd",
+}
+
+
 def _asked(configuration: Configuration) -> dict[str, str]:
     found: dict[str, str] = {}
     for path in configuration.fragments:
@@ -117,12 +127,15 @@ def configure(
         call(argv, cwd=source, env={"KCONFIG_CONFIG": str(merged)}, what="merging fragments")
         run_make(layout, make, ["olddefconfig"], append=True)
     text = merged.read_text(encoding="utf-8")
-    wrong = ineffective(_asked(configuration), options(text))
+    chosen = options(text)
+    wrong = ineffective(_asked(configuration), chosen)
     if wrong and strict:
         raise UserError(
             f"configuration {configuration.name} of {tree}: the kernel does not take "
             f"{'; '.join(wrong)}: something that it depends on is missing, or needs it"
         )
+    # Else the build ends with this, minutes later, when all is compiled.
+    require(*(tool for option, tool in _COMPRESSORS.items() if chosen.get(option) == "y"))
     target = layout.make_folder(layout.objects(tree, configuration.name)) / ".config"
     if not target.is_file() or target.read_text(encoding="utf-8") != text:
         write_atomic(target, text)

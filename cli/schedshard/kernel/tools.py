@@ -18,6 +18,7 @@ PACKAGE_OF = {
     "ar": "binutils",
     "bc": "bc",
     "bison": "bison",
+    "bzip2": "bzip2",
     "ccache": "ccache",
     "cpio": "cpio",
     "debootstrap": "debootstrap",
@@ -32,6 +33,8 @@ PACKAGE_OF = {
     "git": "git",
     "kmod": "kmod",
     "ld": "binutils",
+    "lz4": "lz4",
+    "lzop": "lzop",
     "make": "make",
     "pahole": "dwarves",
     "perl": "perl",
@@ -40,6 +43,7 @@ PACKAGE_OF = {
     "spatch": "coccinelle",
     "tar": "tar",
     "xz": "xz-utils",
+    "zstd": "zstd",
 }
 
 _WHY = re.compile(r"\b(?:error|fatal|cannot|invalid|failed|no space)\b", re.IGNORECASE)
