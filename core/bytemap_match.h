@@ -64,7 +64,7 @@ static inline u32 byte_lowest(u64 word, u64 which)
 {
 	u32 lowest = BYTEMAP_MAX;
 
-	for (; which; which &= which - 1) {
+	for (; which && lowest; which &= which - 1) {
 		u32 value = word >> port_ctz64(which) * 8 & 0xff;
 
 		if (value < lowest)

@@ -25,10 +25,11 @@
  *    either, both may look before the other's store is visible, on x86 too, and the task waits
  *    while the CPU idles; sim/cases/cpupri.c finds it.
  *
- * Three ways through the map, one meaning: a machine of one shard in order of CPU numbers needs
- * no gathering; few allowed CPUs are looked up one by one; else shard by shard, nearest first.
+ * Three ways through the map, one meaning: first, for who takes any CPU or rather a near one, is
+ * there one at CPUPRI_NORMAL in the own shard? Else few allowed CPUs are looked up one by one; more,
+ * shard by shard, nearest first.
  *
- * One pass. The lowest level is not known in advance. Whenever a word has a CPU that fits below
+ * One pass. The lowest level is not known in advance. Whenever a word has a CPU below
  * the best level so far, the CPUs found before are forgotten, and the search goes on from
  * the same loaded word. Two passes, for the level and then for its CPUs, could
  * find none: the CPU may have risen in between.
@@ -48,60 +49,31 @@
 #include "bytemap_match.h"
 #include "shard_mask.h"
 
-/* Up to so many allowed CPUs are looked up one by one: two loads each. */
+/*
+ * Up to so many allowed CPUs, and twice the number of shards, are looked up one by one: two loads
+ * each. Going through a shard costs as much as two or three of them.
+ */
 #define SPARSE 20u
-
-static u64 pack_run(const struct shard_run *run)
-{
-	return run->cpu | (u64)run->pos << 32 | (u64)run->len << 40;
-}
-
-/* One shard, whose CPU at position p is CPU number p. */
-static bool positions_are_numbers(const struct shard_plan *plan)
-{
-	return plan->nr_shards == 1 && plan->nr_runs == 1 && plan->run[0].cpu == 0;
-}
 
 bool cpupri_init(struct cpupri *cp, const struct shard_plan *plan)
 {
-	size_t runs = plan->nr_runs * sizeof(u64);
-	u32 *first_run;
-	u64 *run;
-
-	cp->bytes = runs + (plan->nr_shards + 1) * sizeof(u32);
-	cp->nr_cpus = plan->nr_cpus;
-	cp->words = shard_mask_words(plan->nr_cpus);
-	run = (u64 *)port_alloc(cp->bytes, -1);
-	if (!run)
-		return false;
 	cp->map = bytemap_alloc(plan, cpupri_to_byte(CPUPRI_INVALID));
-	if (!cp->map) {
-		port_free(run, cp->bytes);
-		return false;
-	}
-	for (u32 i = 0; i < plan->nr_runs; i++)
-		run[i] = pack_run(&plan->run[i]);
-	first_run = (u32 *)(run + plan->nr_runs);
-	for (u32 shard = 0; shard < plan->nr_shards; shard++)
-		first_run[shard] = plan->shard[shard].first_run;
-	first_run[plan->nr_shards] = plan->nr_runs;
-	cp->run = run;
-	cp->first_run = first_run;
-	cp->only_line = positions_are_numbers(plan) ? cp->map->line[0] : NULL;
-	return true;
+	cp->plan = plan;
+	cp->nr_cpus = plan->nr_cpus;
+	cp->words = (u16)shard_mask_words(plan->nr_cpus);
+	cp->sparse = (u16)(plan->nr_shards * 2 < SPARSE ? plan->nr_shards * 2 : SPARSE);
+	return cp->map;
 }
 
 void cpupri_cleanup(struct cpupri *cp)
 {
 	bytemap_free(cp->map);
-	port_free((void *)(size_t)cp->run, cp->bytes);
 	cp->map = NULL;
-	cp->run = NULL;
 }
 
 /*
- * A search under way. @limit: levels below it are better than what was found; once something
- * was found, that is its level.
+ * A search under way. @best: the highest level that is good enough: first the one below the
+ * task's, then that of the CPUs found.
  */
 struct search {
 	const struct cpupri *cp;
@@ -111,100 +83,53 @@ struct search {
 	bool (*fits)(u32 cpu, void *arg);
 	void *arg;
 	u32 from_cpu;
-	u32 limit;
+	u32 best;
 	bool near;
 	bool any;
-	bool lower; /* what was found before the current line is outdone */
 };
 
-/* Of the bytes @which of group @group, those whose CPUs fit. */
-static u64 fitting(const struct search *s, const u32 *cpus, u32 group, u64 which)
+/* Of the positions @allowed, those whose CPUs fit. */
+static u64 fitting(const struct search *s, const u32 *cpus, u64 allowed)
 {
 	u64 fit = 0;
 
-	if (!s->fits)
-		return which;
-	for (; which; which &= which - 1)
-		if (s->fits(cpus[group * 8 + port_ctz64(which)], s->arg))
-			fit |= which & -which;
+	for (; allowed; allowed &= allowed - 1)
+		if (s->fits(cpus[port_ctz64(allowed)], s->arg))
+			fit |= allowed & -allowed;
 	return fit;
 }
 
-/* The best of eight CPUs: one loaded word, of which the bytes @which count. */
-static u64 search_word(struct search *s, const u32 *cpus, u32 group, u64 word, u64 which)
+/*
+ * The best positions of a line among @allowed. 0: none is good enough. Each word is loaded once,
+ * and its lowest level and who is at it are taken from that.
+ */
+static u64 search_line(struct search *s, const u64 *line, u64 allowed)
 {
-	u64 below = byte_match_word(byte_match_below(s->limit), word) & which;
-
-	while (below) {
-		u32 level = byte_lowest(word, below);
-		u64 at = byte_match_word(byte_match_equal(level), word) & below;
-		u64 fit = fitting(s, cpus, group, at);
-
-		if (fit) {
-			s->limit = level;
-			s->any = true;
-			s->lower = true;
-			return fit;
-		}
-		below &= ~at;
-	}
-	if (!s->any)
-		return 0;
-	return fitting(s, cpus, group, byte_match_word(byte_match_equal(s->limit), word) & which);
-}
-
-/* Positions among @allowed at the best level so far; s->lower when that is a new one. */
-static u64 search_line(struct search *s, const u32 *cpus, const u64 *line, u64 allowed)
-{
-	bool lower = false;
+	u32 best = s->best;
+	struct byte_match good = byte_match_below(best + 1), better = byte_match_below(best);
 	u64 hits = 0;
 
-	while (allowed) {
-		u32 group = port_ctz64(allowed) / 8;
-		u64 which = allowed >> group * 8 & 0xff;
-		u64 fit;
+	for (u32 at = 0; allowed; at += 8, allowed >>= 8) {
+		u64 word, which, lower;
 
-		s->lower = false;
-		fit = search_word(s, cpus, group, byte_load_word(line, group), which);
-		if (s->lower) {
-			lower = true;
+		if (!(allowed & 0xff))
+			continue;
+		word = byte_load_word(line, at / 8);
+		which = byte_match_word(good, word) & allowed & 0xff;
+		if (!which)
+			continue;
+		lower = byte_match_word(better, word) & which;
+		if (lower) {
+			best = byte_lowest(word, lower);
+			which = byte_match_word(byte_match_equal(best), word) & lower;
+			good = byte_match_below(best + 1);
+			better = byte_match_below(best);
 			hits = 0;
 		}
-		hits |= fit << group * 8;
-		allowed &= ~(0xffull << group * 8);
+		hits |= which << at;
 	}
-	s->lower = lower;
+	s->best = best;
 	return hits;
-}
-
-/* The whole machine is one line in order of CPU numbers: nothing to gather. */
-static void search_only_line(struct search *s)
-{
-	u64 which = READ_ONCE(s->allowed[0]) & READ_ONCE(s->active[0]);
-	const u32 *cpus = s->cp->map->plan->idx_to_cpu;
-	u64 hits = search_line(s, cpus, s->cp->only_line, which & shard_low_bits(s->cp->nr_cpus));
-
-	if (s->found)
-		s->found[0] = hits;
-}
-
-/* One CPU, read by itself. */
-static bool search_cpu(struct search *s, u32 cpu)
-{
-	const u8 *byte = s->cp->map->byte[cpu];
-	u32 level;
-
-	if (!byte) /* a hole */
-		return false;
-	level = READ_ONCE(*byte);
-	if (level > s->limit || (level == s->limit && !s->any))
-		return false;
-	if (s->fits && !s->fits(cpu, s->arg))
-		return false;
-	s->lower = level < s->limit;
-	s->limit = level;
-	s->any = true;
-	return true;
 }
 
 /* Few CPUs: each is looked up. What was found in words before is in @found already. */
@@ -212,6 +137,7 @@ static void search_sparse(struct search *s)
 {
 	const unsigned long *allowed = s->allowed, *active = s->active;
 	u32 words = s->cp->words, nr_cpus = s->cp->nr_cpus;
+	const struct bytemap *map = s->cp->map;
 	unsigned long *found = s->found;
 
 	for (u32 i = 0; i < words; i++) {
@@ -220,12 +146,19 @@ static void search_sparse(struct search *s)
 		if (left)
 			left &= READ_ONCE(active[i]);
 		for (; left; left &= left - 1) {
-			s->lower = false;
-			if (!search_cpu(s, i * 64 + port_ctz64(left)))
+			u32 cpu = i * 64 + port_ctz64(left);
+			const u8 *byte = map->byte[cpu];
+			u32 level = byte ? READ_ONCE(*byte) : BYTEMAP_MAX; /* a hole */
+
+			if (level > s->best || (s->fits && !s->fits(cpu, s->arg)))
 				continue;
-			if (!found)
+			s->any = true;
+			if (!found) {
+				s->best = level;
 				return;
-			if (s->lower) {
+			}
+			if (level < s->best) {
+				s->best = level;
 				memset(found, 0, i * sizeof(*found));
 				hits = 0;
 			}
@@ -239,61 +172,78 @@ static void search_sparse(struct search *s)
 static bool is_sparse(const struct search *s)
 {
 	const unsigned long *allowed = s->allowed;
-	u32 n = 0, words = s->cp->words, nr_cpus = s->cp->nr_cpus;
+	u32 n = 0, words = s->cp->words, nr_cpus = s->cp->nr_cpus, most = s->cp->sparse;
 
-	for (u32 i = 0; i < words && n <= SPARSE; i++)
+	for (u32 i = 0; i < words && n <= most; i++)
 		n += port_popcount64(shard_mask_word(allowed, i, nr_cpus));
-	return n <= SPARSE;
+	return n <= most;
 }
 
-/* @run's bits of a mask, at their positions. */
-static u64 gather_run(u64 run, const unsigned long *mask)
+/* The allowed and active CPUs of a shard with these runs, by position. */
+static port_always_inline u64 gather(const struct shard_run *run, const struct shard_run *end,
+				     const unsigned long *allowed, const unsigned long *active)
 {
-	u32 cpu = (u32)run, len = (u32)(run >> 40), shift = cpu % 64;
-	u64 bits = READ_ONCE(mask[cpu / 64]) >> shift;
+	u64 positions = 0;
 
-	if (shift + len > 64)
-		bits |= (u64)READ_ONCE(mask[cpu / 64 + 1]) << (64 - shift);
-	return bits & shard_low_bits(len);
-}
-
-/* The shard's allowed and active CPUs, by position. */
-static u64 gather(const struct search *s, u32 shard)
-{
-	const struct cpupri *cp = s->cp;
-	u64 word = 0;
-
-	for (u32 i = cp->first_run[shard]; i < cp->first_run[shard + 1]; i++) {
-		u64 run = cp->run[i], bits = gather_run(run, s->allowed);
+	for (; run < end; run++) {
+		u64 bits = READ_ONCE(allowed[run->word]);
 
 		if (bits)
-			bits &= gather_run(run, s->active);
-		word |= bits << (run >> 32 & 0xff);
+			bits &= READ_ONCE(active[run->word]);
+		positions |= shard_run_positions(run, bits);
 	}
-	return word;
+	return positions;
+}
+
+/* Add positions to the CPUs found. */
+static port_always_inline void scatter(const struct shard_run *run, const struct shard_run *end,
+				       u64 hits, unsigned long *found)
+{
+	for (; run < end; run++)
+		found[run->word] |= shard_run_bits(run, hits);
+}
+
+/* Of a word or two on most machines: not worth a call. */
+static port_always_inline void zero_words(unsigned long *mask, u32 words)
+{
+	for (u32 i = 0; i < words; i++)
+		WRITE_ONCE(mask[i], 0);
+}
+
+/* Look at one shard. Returns true when the search may end. */
+static bool search_shard(struct search *s, u32 shard)
+{
+	const struct cpupri *cp = s->cp;
+	const struct shard_run *run = cp->plan->run + cp->plan->shard[shard].first_run;
+	const struct shard_run *end = run + cp->plan->shard[shard].nr_runs;
+	u32 best = s->best;
+	u64 hits = gather(run, end, s->allowed, s->active);
+
+	if (hits && s->fits)
+		hits = fitting(s, cp->plan->shard_cpus[shard], hits);
+	if (!hits)
+		return false;
+	hits = search_line(s, cp->map->line[shard], hits);
+	if (!hits)
+		return false;
+	if (!s->found) {
+		s->any = true;
+		return true;
+	}
+	if (!s->any || s->best < best)
+		zero_words(s->found, cp->words);
+	s->any = true;
+	scatter(run, end, hits, s->found);
+	return s->near && s->best == CPUPRI_NORMAL;
 }
 
 static void search_shards(struct search *s)
 {
-	const struct bytemap *map = s->cp->map;
-	const struct shard_plan *plan = map->plan;
 	struct shard_near_iter it;
-	u32 shard = shard_near_begin(&it, plan, s->from_cpu);
+	u32 shard = shard_near_begin(&it, s->cp->plan, s->from_cpu);
 
 	do {
-		u64 word = gather(s, shard), hits;
-
-		if (!word)
-			continue;
-		hits = search_line(s, plan->shard_cpus[shard], map->line[shard], word);
-		if (!hits)
-			continue;
-		if (!s->found)
-			return;
-		if (s->lower)
-			shard_mask_zero(s->found, s->cp->nr_cpus);
-		shard_scatter(plan, shard, hits, s->found);
-		if (s->near && s->limit == CPUPRI_NORMAL)
+		if (search_shard(s, shard))
 			return;
 	} while (shard_near_next(&it, &shard));
 }
@@ -301,52 +251,94 @@ static void search_shards(struct search *s)
 static int search(struct search *s, int level, bool (*fits)(u32 cpu, void *arg))
 {
 	s->fits = fits;
-	s->limit = (u32)level;
-	if (s->cp->only_line)
-		search_only_line(s);
-	else if (is_sparse(s))
+	s->best = (u32)level - 1;
+	if (is_sparse(s))
 		search_sparse(s);
 	else
 		search_shards(s);
-	return s->any ? (int)s->limit + 1 : 0;
+	return s->any ? (int)s->best + 1 : 0;
 }
 
-static int search_twice(struct search *s, int level, bool (*fits)(u32 cpu, void *arg))
+/* Apart from the quick answer, which then has no registers to save. */
+static port_noinline int search_twice(struct search s, int level, bool (*fits)(u32 cpu, void *arg))
 {
 	int found = 0;
 
-	if (level <= CPUPRI_NORMAL)
-		return 0;
-	if (fits && s->found)
-		found = search(s, level, fits);
-	return found ? found : search(s, level, NULL);
+	if (fits && s.found)
+		found = search(&s, level, fits);
+	return found ? found : search(&s, level, NULL);
+}
+
+/* Positions among @allowed that are at CPUPRI_NORMAL; @any: some are enough. */
+static port_always_inline u64 normal_in_line(const u64 *line, u64 allowed, bool any)
+{
+	u64 hits = 0;
+
+	for (u32 at = 0; allowed; at += 8, allowed >>= 8) {
+		u64 word = byte_load_word(line, at / 8);
+		u64 normal = byte_match_word(byte_match_equal(CPUPRI_NORMAL), word);
+
+		hits |= (normal & allowed & 0xff) << at;
+		if (any && hits)
+			break;
+	}
+	return hits;
+}
+
+/*
+ * The answer that most callers get who take any CPU, or rather a near one: there is one at
+ * CPUPRI_NORMAL in their own shard, and nothing is lower.
+ */
+static port_always_inline bool own_shard_has_normal(const struct cpupri *cp, u32 from_cpu,
+						    const unsigned long *allowed,
+						    const unsigned long *active,
+						    unsigned long *found)
+{
+	u32 shard = cp->plan->slot[from_cpu].shard;
+	const struct shard_run *run = cp->plan->run + cp->plan->shard[shard].first_run;
+	const struct shard_run *end = run + cp->plan->shard[shard].nr_runs;
+	u64 hits = normal_in_line(cp->map->line[shard], gather(run, end, allowed, active), !found);
+
+	if (!hits)
+		return false;
+	if (found) {
+		zero_words(found, cp->words);
+		scatter(run, end, hits, found);
+	}
+	return true;
 }
 
 int cpupri_find_fitness(const struct cpupri *cp, int level, u32 from_cpu,
 			const unsigned long *allowed, const unsigned long *active,
 			unsigned long *lowest_mask, bool (*fits)(u32 cpu, void *arg), void *arg)
 {
-	struct search s = { .cp = cp,
-			    .allowed = allowed,
-			    .active = active,
-			    .found = lowest_mask,
-			    .arg = arg,
-			    .from_cpu = from_cpu };
-
-	return search_twice(&s, level, fits);
+	if (level <= CPUPRI_NORMAL)
+		return 0;
+	if (!lowest_mask && own_shard_has_normal(cp, from_cpu, allowed, active, NULL))
+		return CPUPRI_NORMAL + 1;
+	return search_twice((struct search){ .cp = cp,
+					     .allowed = allowed,
+					     .active = active,
+					     .found = lowest_mask,
+					     .arg = arg,
+					     .from_cpu = from_cpu },
+			    level, fits);
 }
 
 int cpupri_find_near(const struct cpupri *cp, int level, u32 from_cpu, const unsigned long *allowed,
 		     const unsigned long *active, unsigned long *lowest_mask,
 		     bool (*fits)(u32 cpu, void *arg), void *arg)
 {
-	struct search s = { .cp = cp,
-			    .allowed = allowed,
-			    .active = active,
-			    .found = lowest_mask,
-			    .arg = arg,
-			    .from_cpu = from_cpu,
-			    .near = true };
-
-	return search_twice(&s, level, fits);
+	if (level <= CPUPRI_NORMAL)
+		return 0;
+	if (!fits && own_shard_has_normal(cp, from_cpu, allowed, active, lowest_mask))
+		return CPUPRI_NORMAL + 1;
+	return search_twice((struct search){ .cp = cp,
+					     .allowed = allowed,
+					     .active = active,
+					     .found = lowest_mask,
+					     .arg = arg,
+					     .from_cpu = from_cpu,
+					     .near = true },
+			    level, fits);
 }

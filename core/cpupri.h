@@ -23,8 +23,7 @@
  * levels; neither is checked.
  *
  * Lines: one a shard is written (8 for 480 CPUs). Read-only, and shared by every CPU, are
- * the map's table (8 bytes a CPU number, 8 a shard), that of runs (8 bytes each,
- * two a shard on most machines) and the plan.
+ * the map's table (8 bytes a CPU number, 8 a shard) and the plan.
  */
 #ifndef SCHEDSHARD_CPUPRI_H
 #define SCHEDSHARD_CPUPRI_H
@@ -45,23 +44,19 @@
  * struct cpupri - the map
  * @map: one byte a CPU: its level, BYTEMAP_MAX for CPUPRI_INVALID, which is then
  *	 below no level, and never found
- * @only_line: the machine is one shard, and positions are CPU numbers: its line; else NULL
- * @run: runs of all shards, shard after shard: CPU number | position << 32 | length << 40
- * @first_run: by shard: its first run; one more at the end
- * @bytes: memory of the tables of runs
+ * @plan: as in @map
  * @nr_cpus: as in the plan
  * @words: words of an ordinary mask
+ * @sparse: up to so many allowed CPUs are looked up one by one
  *
- * Read-only once made; fits a line.
+ * Read-only once made.
  */
 struct cpupri {
 	struct bytemap *map;
-	const u64 *only_line;
-	const u64 *run;
-	const u32 *first_run;
-	size_t bytes;
+	const struct shard_plan *plan;
 	u32 nr_cpus;
-	u32 words;
+	u16 words;
+	u16 sparse;
 };
 
 /**
@@ -130,8 +125,8 @@ static inline int cpupri_get(const struct cpupri *cp, u32 cpu)
  * @lowest_mask: ordinary mask of the caller's own, not one of the others, for the CPUs found: all
  *	those at the lowest level that has any; undefined when there are none. NULL: only
  *	tell whether there is a CPU; the search then ends with the first one
- * @fits: does the CPU fit the task? NULL: all do. Asked for CPUs that would be the result, and
- *	with @lowest_mask only. Should be quick
+ * @fits: does the CPU fit the task? NULL: all do. Asked with @lowest_mask only, at most once for
+ *	each allowed CPU. Should be quick
  * @arg: passed to it
  *
  * If no CPU fits at any level, the search is repeated as if all did.

@@ -57,6 +57,7 @@ struct overload *overload_alloc(const struct shard_plan *plan)
 		return NULL;
 	o->words = longest_line(plan);
 	o->slot = plan->slot;
+	o->alone = plan->nr_possible == 1;
 	o->map = bytemap_alloc(plan, 0);
 	o->summary = plan->nr_shards > 1 ? shard_summary_alloc(plan) : NULL;
 	if (!o->map || (plan->nr_shards > 1 && !o->summary)) {
@@ -99,15 +100,9 @@ static bool line_has_other(const u64 *line, u32 words, u32 but)
 static bool other_shard_has_wide(const struct overload *o, u32 this_cpu)
 {
 	const struct shard_plan *plan = o->map->plan;
-	u32 own = o->slot[this_cpu].shard, shard;
 	struct shard_near_iter it;
+	u32 shard;
 
-	/* Most of the time nobody else is named. */
-	shard = shard_summary_next(o->summary, 0, plan->nr_shards);
-	if (shard == own)
-		shard = shard_summary_next(o->summary, own + 1, plan->nr_shards);
-	if (shard == plan->nr_shards)
-		return false;
 	shard_near_begin(&it, plan, this_cpu);
 	while (shard_near_next(&it, &shard))
 		if (shard_summary_test(o->summary, shard) &&
@@ -122,6 +117,8 @@ u32 overload_query(const struct overload *o, u32 this_cpu)
 	u32 pos = (u32)((size_t)byte % SHARD_MAX_CAP); /* lines are aligned */
 	u32 state = 0;
 
+	if (o->alone) /* and no need for a barrier against nobody */
+		return READ_ONCE(*byte) ? OVERLOAD_SELF : 0;
 	/*
 	 * The caller's lower level is visible before the bytes are read; pairs with the
 	 * barrier in overload_set(). Without it both sides may look too early, see cpupri.c.
@@ -131,7 +128,9 @@ u32 overload_query(const struct overload *o, u32 this_cpu)
 		state |= OVERLOAD_NEAR;
 	if (READ_ONCE(*byte))
 		state |= OVERLOAD_SELF;
-	if (o->summary && other_shard_has_wide(o, this_cpu))
+	/* Most of the time nobody else is named. */
+	if (o->summary && shard_summary_names_other(o->summary, o->slot[this_cpu].shard) &&
+	    other_shard_has_wide(o, this_cpu))
 		state |= OVERLOAD_WIDE;
 	return state;
 }

@@ -57,6 +57,7 @@
  * @summary: by shard: it may have a wide CPU; NULL for a single shard
  * @slot: the plan's table by CPU number
  * @words: words of the longest line
+ * @alone: the machine has one CPU
  *
  * All of it but the lines of @map and @summary is read-only.
  */
@@ -65,6 +66,7 @@ struct overload {
 	struct shard_summary *summary;
 	const struct shard_slot *slot;
 	u32 words;
+	bool alone;
 };
 
 /**
@@ -131,8 +133,9 @@ static inline bool overload_test(const struct overload *o, u32 cpu)
  * @this_cpu: CPU number of who asks
  *
  * Return: an OR of OVERLOAD_SELF, OVERLOAD_NEAR and OVERLOAD_WIDE. Ordering: full barrier before:
- * the caller's lower level is visible before it looks. Lines touched: own shard's; the summary's,
- * read; those of shards that it names, nearest first, up to one with a wide CPU.
+ * the caller's lower level is visible before it looks; none on a machine of one CPU. Lines
+ * touched: own shard's; the summary's, read; those of shards that it names, nearest first, up to one
+ * with a wide CPU.
  */
 u32 overload_query(const struct overload *o, u32 this_cpu);
 

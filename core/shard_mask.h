@@ -10,6 +10,7 @@
 #define SHARD_MASK_H
 
 #include "port.h"
+#include "shard_plan.h"
 
 static inline u64 shard_low_bits(u32 n)
 {
@@ -32,6 +33,23 @@ static inline u64 shard_mask_word(const unsigned long *mask, u32 i, u32 nr_cpus)
 static inline void shard_mask_zero(unsigned long *mask, u32 nr_cpus)
 {
 	memset(mask, 0, shard_mask_words(nr_cpus) * sizeof(*mask));
+}
+
+static inline u64 shard_turn_right(u64 x, u32 bits)
+{
+	return x >> bits % 64 | x << (0 - bits) % 64;
+}
+
+/* The bits of a mask's word @word that are of the run, at their positions. */
+static inline u64 shard_run_positions(const struct shard_run *run, u64 word)
+{
+	return shard_turn_right(word, run->turn) & run->positions;
+}
+
+/* The run's part of positions @word, as bits of its word of a mask. */
+static inline u64 shard_run_bits(const struct shard_run *run, u64 word)
+{
+	return shard_turn_right(word & run->positions, 0u - run->turn);
 }
 
 #endif /* SHARD_MASK_H */

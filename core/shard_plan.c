@@ -4,12 +4,13 @@
  *
  * Gather and scatter are inverse to each other on the CPUs of a shard because the
  * shard's runs cut its positions 0..nr_cpus-1 into ranges that do not overlap, each of
- * which stands for consecutive CPU numbers (shard_plan_build.c makes them that way). A
- * run has at most 64 CPUs, so it lies in at most two words of an ordinary mask.
+ * which stands for consecutive CPU numbers of one word of a mask (shard_plan_build.c makes
+ * them that way). In such a word bit and position differ by a constant, so that one turn of
+ * the whole word brings all bits of the run to their positions at once.
  *
  * The walk from near to far visits each shard once: LLC, node, package and machine are
  * ranges of shard numbers, each containing the one before. The walk keeps the range that
- * it has visited, [lo, hi], and adds the next larger one's part above it, then its part
+ * it has visited, [first, last], and adds the next larger one's part above it, then its part
  * below. shard_near_rank() counts the same order without walking.
  */
 #include "shard_plan.h"
@@ -56,14 +57,8 @@ u64 shard_gather(const struct shard_plan *plan, u32 shard, const unsigned long *
 	const struct shard_run *end = run + plan->shard[shard].nr_runs;
 	u64 word = 0;
 
-	for (; run < end; run++) {
-		u32 shift = run->cpu % 64;
-		u64 bits = READ_ONCE(mask[run->cpu / 64]) >> shift;
-
-		if (shift + run->len > 64)
-			bits |= (u64)READ_ONCE(mask[run->cpu / 64 + 1]) << (64 - shift);
-		word |= (bits & shard_low_bits(run->len)) << run->pos;
-	}
+	for (; run < end; run++)
+		word |= shard_run_positions(run, READ_ONCE(mask[run->word]));
 	return word;
 }
 
@@ -72,14 +67,8 @@ void shard_scatter(const struct shard_plan *plan, u32 shard, u64 word, unsigned 
 	const struct shard_run *run = plan->run + plan->shard[shard].first_run;
 	const struct shard_run *end = run + plan->shard[shard].nr_runs;
 
-	for (; run < end; run++) {
-		u32 shift = run->cpu % 64;
-		u64 bits = word >> run->pos & shard_low_bits(run->len);
-
-		mask[run->cpu / 64] |= bits << shift;
-		if (shift + run->len > 64)
-			mask[run->cpu / 64 + 1] |= bits >> (64 - shift);
-	}
+	for (; run < end; run++)
+		mask[run->word] |= shard_run_bits(run, word);
 }
 
 /* The surroundings of @shard at @level; the whole machine beyond the last level. */
@@ -96,34 +85,26 @@ u32 shard_near_begin(struct shard_near_iter *it, const struct shard_plan *plan, 
 
 	it->plan = plan;
 	it->own = own;
-	it->lo = own;
-	it->hi = own;
-	it->down = 0;
-	it->below = false;
+	it->up = own;
+	it->last = own;
+	it->down = own;
+	it->below = own;
+	it->first = own;
 	it->level = SHARD_NEAR_LLC;
 	return own;
 }
 
-bool shard_near_next(struct shard_near_iter *it, u32 *shard)
+bool shard_near_wider(struct shard_near_iter *it, u32 *shard)
 {
 	while (it->level <= SHARD_NEAR_LEVELS) {
-		struct shard_span span = span_of(it->plan, it->own, it->level);
+		struct shard_span span = span_of(it->plan, it->own, it->level++);
 
-		if (it->hi < span.last) {
-			*shard = ++it->hi;
-			return true;
-		}
-		if (!it->below) {
-			it->below = true;
-			it->down = span.first;
-		}
-		if (it->down < it->lo) {
-			*shard = it->down++;
-			return true;
-		}
-		it->lo = span.first;
-		it->below = false;
-		it->level++;
+		it->below = it->first;
+		it->first = span.first;
+		it->down = span.first;
+		it->last = span.last;
+		if (it->up < it->last || it->down < it->below)
+			return shard_near_next(it, shard);
 	}
 	return false;
 }

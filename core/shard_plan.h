@@ -152,15 +152,15 @@ struct shard_slot {
 static_assert(sizeof(struct shard_slot) == 8, "one scaled load finds a slot");
 
 /**
- * struct shard_run - consecutive CPU numbers at consecutive positions
- * @cpu: first CPU number
- * @pos: first position
- * @len: how many, 1..64
+ * struct shard_run - consecutive CPU numbers, of one word of a mask, at consecutive positions
+ * @positions: one bit for every position
+ * @word: which word of an ordinary mask
+ * @turn: turned right by so many bits the word has each CPU's bit at its position
  */
 struct shard_run {
-	u32 cpu;
-	u8 pos;
-	u8 len;
+	u64 positions;
+	u16 word;
+	u8 turn;
 };
 
 /**
@@ -320,21 +320,23 @@ void shard_scatter(const struct shard_plan *plan, u32 shard, u64 word, unsigned 
  * struct shard_near_iter - walk over all shards, nearest first
  * @plan: the plan
  * @own: where the walk started
- * @lo: first shard of the smaller surroundings, all visited
- * @hi: last shard visited above @own
- * @down: next shard below @lo
- * @below: the walk is below @lo
- * @level: surroundings under way, SHARD_NEAR_LEVELS for the whole machine
+ * @up: last shard visited above @own
+ * @last: the surroundings' last shard
+ * @down: next shard below @below
+ * @below: first shard of the smaller surroundings, which are visited
+ * @first: the surroundings' first shard
+ * @level: the next surroundings, SHARD_NEAR_LEVELS for the whole machine
  *
  * Private to the functions below.
  */
 struct shard_near_iter {
 	const struct shard_plan *plan;
 	u32 own;
-	u32 lo;
-	u32 hi;
+	u32 up;
+	u32 last;
 	u32 down;
-	bool below;
+	u32 below;
+	u32 first;
 	int level;
 };
 
@@ -354,6 +356,9 @@ struct shard_near_iter {
  */
 u32 shard_near_begin(struct shard_near_iter *it, const struct shard_plan *plan, u32 cpu);
 
+/* The part of shard_near_next() that takes the next surroundings. */
+bool shard_near_wider(struct shard_near_iter *it, u32 *shard);
+
 /**
  * shard_near_next() - next shard of the walk
  * @it: the walk
@@ -361,7 +366,18 @@ u32 shard_near_begin(struct shard_near_iter *it, const struct shard_plan *plan, 
  *
  * Return: false when every shard was visited; each is, exactly once.
  */
-bool shard_near_next(struct shard_near_iter *it, u32 *shard);
+static inline bool shard_near_next(struct shard_near_iter *it, u32 *shard)
+{
+	if (it->up < it->last) {
+		*shard = ++it->up;
+		return true;
+	}
+	if (it->down < it->below) {
+		*shard = it->down++;
+		return true;
+	}
+	return shard_near_wider(it, shard);
+}
 
 /**
  * shard_near_rank() - when a walk from one shard visits another

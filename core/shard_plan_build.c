@@ -174,10 +174,11 @@ static void cut_machine(struct shard_rec *rec, u32 n, struct shard_plan *plan)
 	plan->nr_shards = shard;
 }
 
-/* Does record @i go on with the run of record @i - 1? */
+/* Does record @i go on with the run of record @i - 1? A word of a mask ends it. */
 static bool continues_run(const struct shard_rec *rec, u32 i)
 {
-	return i && rec[i].shard == rec[i - 1].shard && rec[i].cpu == rec[i - 1].cpu + 1;
+	return i && rec[i].shard == rec[i - 1].shard && rec[i].cpu == rec[i - 1].cpu + 1 &&
+	       rec[i].cpu % 64;
 }
 
 /* Let all shards that agree with each other about @level know their range. */
@@ -242,12 +243,12 @@ static void fill_tables(const struct tables *t, const struct shard_rec *rec, u32
 		t->idx_to_cpu[i] = rec[i].cpu;
 
 		if (!continues_run(rec, i)) {
-			t->run[nr_runs].cpu = rec[i].cpu;
-			t->run[nr_runs].pos = (u8)pos;
+			t->run[nr_runs].word = (u16)(rec[i].cpu / 64);
+			t->run[nr_runs].turn = (u8)((rec[i].cpu - pos) % 64);
 			nr_runs++;
 			s->nr_runs++;
 		}
-		t->run[nr_runs - 1].len++;
+		t->run[nr_runs - 1].positions |= t->bit[rec[i].cpu];
 	}
 	for (int level = 0; level < SHARD_NEAR_LEVELS; level++)
 		fill_near(t->shard, nr_shards, level);

@@ -132,6 +132,29 @@ static port_always_inline bool shard_summary_is_occupied(const struct shard_summ
 u32 shard_summary_next(const struct shard_summary *s, u32 shard, u32 end);
 
 /**
+ * shard_summary_names_other() - may any other shard's line hold anything?
+ * @s: the summary
+ * @shard: the one that does not count
+ *
+ * Return: false: none did when its word was read. Ordering: none. Lines touched: the summary's
+ * words, one load each, up to one that names another.
+ */
+static inline bool shard_summary_names_other(const struct shard_summary *s, u32 shard)
+{
+	u32 own = shard / SHARD_SUMMARY_SHARDS;
+
+	for (u32 i = 0; i * SHARD_SUMMARY_SHARDS < s->nr_shards; i++) {
+		u64 word = READ_ONCE(s->word[i]);
+
+		if (i == own)
+			word &= ~(shard_summary_occupied(shard) | shard_summary_cleaning(shard));
+		if (word)
+			return true;
+	}
+	return false;
+}
+
+/**
  * shard_summary_clean_words() - a searcher read the shard's line as empty
  * @s: the summary
  * @shard: the shard

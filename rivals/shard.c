@@ -234,9 +234,8 @@ static size_t summary_size(const struct overload *rto)
 
 static size_t map_bytes(const struct rd *rd)
 {
-	return sizeof(rd->root.cpupri) + rd->root.cpupri.bytes + map_size(rd->root.cpupri.map) +
-	       sizeof(rd->root.rto) + sizeof(*rd->root.rto) + map_size(rd->root.rto->map) +
-	       summary_size(rd->root.rto);
+	return sizeof(rd->root.cpupri) + map_size(rd->root.cpupri.map) + sizeof(rd->root.rto) +
+	       sizeof(*rd->root.rto) + map_size(rd->root.rto->map) + summary_size(rd->root.rto);
 }
 
 const struct rd_ops rd_shard = {

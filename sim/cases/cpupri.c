@@ -33,7 +33,6 @@ static void setup_map(u32 nr, u32 per_shard)
 	for (u32 cpu = 0; cpu < nr; cpu++)
 		cpupri_set(cp, cpu, cpu ? 4 : 2);
 	explore_const(cp, sizeof(*cp));
-	explore_const(cp->run, cp->bytes);
 	explore_const(cp->map, cp->map->bytes);
 	for (u32 s = 0; s < cp->map->plan->nr_shards; s++)
 		explore_name(cp->map->line[s], PORT_CACHELINE, s ? "levels 1" : "levels 0");

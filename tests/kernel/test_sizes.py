@@ -22,7 +22,7 @@ from schedshard.kernel.sizes import (
     sizes,
 )
 
-XEON = Shards(480, (4, 4), 16)
+XEON = Shards(480, (4, 4))
 
 
 def test_pahole() -> None:
@@ -55,7 +55,7 @@ def test_plan() -> None:
         {"node": 0, "cpus": [2, 3]},
         {"node": 1, "cpus": [6, 8, 10]},
     ]
-    assert plan_of({"nr_cpus": 11, "shards": shards}) == Shards(11, (2, 1), 6)
+    assert plan_of({"nr_cpus": 11, "shards": shards}) == Shards(11, (2, 1))
 
 
 def test_a_root_domain_of_the_base() -> None:
@@ -85,11 +85,11 @@ def test_a_root_domain_of_ours() -> None:
     }
     rows = {row.what: row.bytes for row in rows_of(structs, XEON)}
     bytemap = 4096 + 2 * 256  # 24 + 480 and 8 pointers; 4 lines on each node
-    assert rows["RT levels, allocated"] == 256 + bytemap
+    assert rows["RT levels, allocated"] == bytemap
     overload = 64 + bytemap + 64
     assert rows["deadline overload, allocated"] == overload
     assert rows["RT overload, allocated"] == overload + 128 + 9 * 128
-    one = {row.what: row.bytes for row in rows_of(structs, Shards(4, (1,), 1))}
+    one = {row.what: row.bytes for row in rows_of(structs, Shards(4, (1,)))}
     assert one["deadline overload, allocated"] == 64 + 64 + 64
 
 

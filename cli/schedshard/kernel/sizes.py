@@ -9,7 +9,6 @@ init_rootdomain() of the base, and the *_alloc() functions of core/.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,11 +38,10 @@ _SUMMARY_SHARDS = 32
 
 @dataclass(frozen=True)
 class Shards:
-    """What of a shard plan determines sizes: shards of each node in index order, and runs."""
+    """What of a shard plan determines sizes: shards of each node in index order."""
 
     cpus: int
     nodes: tuple[int, ...]
-    runs: int
 
     @property
     def shards(self) -> int:
@@ -84,15 +82,12 @@ def plan_of(plan: Mapping[str, Any]) -> Shards:
     """The plan as schedshard-topo prints it."""
     nodes: list[int] = []
     last: int | None = None
-    runs = 0
     for shard in plan["shards"]:
         if shard["node"] != last:
             nodes.append(0)
             last = shard["node"]
         nodes[-1] += 1
-        cpus: Sequence[int] = shard["cpus"]
-        runs += 1 + sum(b != a + 1 for a, b in itertools.pairwise(cpus))
-    return Shards(int(plan["nr_cpus"]), tuple(nodes), runs)
+    return Shards(int(plan["nr_cpus"]), tuple(nodes))
 
 
 def kmalloc(size: int) -> int:
@@ -145,9 +140,8 @@ def rows_of(structs: Mapping[str, int], plan: Shards) -> list[Row]:
     ]
     domain = kmalloc(structs["root_domain"])
     if "bytemap" in structs:
-        runs = lines_alloc(8 * plan.runs + 4 * (plan.shards + 1))
         parts = {
-            "RT levels": runs + _bytemap(structs, plan),
+            "RT levels": _bytemap(structs, plan),
             "RT overload": _overload(structs, plan) + _walks(structs, plan),
             "deadline overload": _overload(structs, plan),
             "masks of CPUs": 2 * mask,

@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What our RT state costs in instructions beside Linux's layout, where nobody else is about.
+
+The simulator counts cycles that CPUs wait for lines; this is the rest: a machine that is not
+contended must not pay for one that is. Counts are exact. A search is compared where most of them
+end, at a CPU of level 0, and where Linux goes through all levels.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+
+SKIPPED = 77
+TIMES = 200
+MACHINES = ("1", "16", "64", "480")  # as count.c names them
+OPERATIONS = ("level", "idle", "busy", "none", "any", "pinned", "overload", "ask")
+
+
+def collected(binary: str, layout: str, machine: str, operation: str, times: int) -> int:
+    """Instructions of one run under callgrind."""
+    valgrind = ("valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null")
+    run = subprocess.run(
+        [*valgrind, binary, layout, machine, operation, str(times)],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    found = re.search(r"Collected : (\d+)", run.stderr)
+    assert found, run.stderr
+    return int(found[1])
+
+
+def each(binary: str, layout: str, machine: str, operation: str) -> float:
+    """Instructions of one operation."""
+    more = collected(binary, layout, machine, operation, 2 * TIMES)
+    return (more - collected(binary, layout, machine, operation, TIMES)) / TIMES
+
+
+def main() -> int:
+    """Compare."""
+    if not shutil.which("valgrind"):
+        print("valgrind is not installed", file=sys.stderr)
+        return SKIPPED
+    for machine in MACHINES:
+        for operation in OPERATIONS:
+            stock = each(sys.argv[1], "stock", machine, operation)
+            shard = each(sys.argv[1], "shard", machine, operation)
+            print(f"{machine} CPUs, {operation}: stock {stock:.0f}, shard {shard:.0f}")
+            assert stock > 10, "nothing was counted"
+            if operation == "level":
+                assert shard < stock / 2
+            elif operation == "overload":
+                assert shard <= stock + 10
+            elif machine == "1" and operation != "ask":
+                assert shard < stock / 3
+            elif operation in ("idle", "pinned"):
+                assert shard <= 1.5 * stock
+            elif operation == "any":
+                assert shard <= stock + 20 * 8  # words of a line
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
