@@ -100,6 +100,10 @@ static void leave(struct vcpu *v, uint32_t function)
 	instr = v->instr - v->frame[v->depth].instr;
 	count->instr += instr;
 	count->locked += v->locked - v->frame[v->depth].locked;
+	if (v->locked != v->frame[v->depth].locked) {
+		count->locking_calls++;
+		count->locking_instr += instr;
+	}
 	if (!count->calls || instr < count->least)
 		count->least = instr;
 	if (instr > count->most)
@@ -134,18 +138,22 @@ json_t *counts_json(void)
 			sum.instr += count->instr;
 			sum.locked += count->locked;
 			sum.lost += count->lost;
+			sum.locking_calls += count->locking_calls;
+			sum.locking_instr += count->locking_instr;
 			if (count->calls && count->least < sum.least)
 				sum.least = count->least;
 			if (count->most > sum.most)
 				sum.most = count->most;
 		}
 		json_array_append_new(
-			all, json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "name",
+			all, json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "name",
 				       plugin.watch.function[f], "calls", (json_int_t)sum.calls,
 				       "instructions", (json_int_t)sum.instr, "locked",
 				       (json_int_t)sum.locked, "least",
 				       (json_int_t)(sum.calls ? sum.least : 0), "most",
-				       (json_int_t)sum.most, "lost", (json_int_t)sum.lost));
+				       (json_int_t)sum.most, "lost", (json_int_t)sum.lost,
+				       "locking_calls", (json_int_t)sum.locking_calls,
+				       "locking_instructions", (json_int_t)sum.locking_instr));
 	}
 	return all;
 }

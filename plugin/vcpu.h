@@ -29,6 +29,7 @@ struct vcpu_count {
 	uint64_t calls, instr, locked;
 	uint64_t least, most; /* instructions of one call; functions that are not inlined */
 	uint64_t lost;	      /* calls whose end was not seen */
+	uint64_t locking_calls, locking_instr; /* calls with a locked instruction; not inlined */
 };
 
 /**

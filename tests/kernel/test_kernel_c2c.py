@@ -13,7 +13,7 @@ import pytest
 from schedshard.entry import run
 from schedshard.errors import UserError
 from schedshard.kernel.c2cview import c2c_view
-from schedshard.kernel.count import CLASS, ENQUEUES, count_table
+from schedshard.kernel.count import CLASS, ENQUEUES, count_table, rows_of
 from schedshard.kernel.probe import read_raw
 from schedshard.kernel.replay import ReplayRequest, names_path, replay
 from schedshard.kernel.topology import usual_shape
@@ -168,6 +168,18 @@ def test_instructions_of_two_kernels(capsys: pytest.CaptureFixture[str]) -> None
     assert next(word for word in printed.splitlines() if "RT class" in word).split()[-3:] == [
         "100", "400", "8.00",
     ]  # fmt: skip
+
+
+def test_calls_that_had_nothing_to_do_are_told_apart() -> None:
+    function = {
+        "name": "idle_enter", "calls": 100, "instructions": 4000, "locked": 60, "least": 10,
+        "most": 90, "lost": 0, "locking_calls": 50, "locking_instructions": 3500,
+    }  # fmt: skip
+    rows = rows_of({"functions": [function, function | {"name": "level_set"}]})
+    assert rows["idle enter"]["instructions"] == 40.0
+    acting = rows["idle enter, of a CPU not yet in the set"]
+    assert (acting["calls"], acting["instructions"], acting["locked"]) == (50, 70.0, 1.2)
+    assert list(rows) == ["idle enter", "idle enter, of a CPU not yet in the set", "level set"]
 
 
 @pytest.mark.parametrize("name", WORKLOADS)

@@ -51,6 +51,12 @@ INLINED: Mapping[str, str] = {
     "rt_clear_overload": "overload clear",
     "rt_overload_update": "overload check",
 }
+# Functions that only sometimes have anything to do, and do it with locked instructions: those calls
+# get a row of their own, since how many of them there are depends on the run.
+ACTING: Mapping[str, str] = {
+    "idle enter": "idle enter, of a CPU not yet in the set",
+    "idle exit": "idle exit, of a CPU in the set",
+}
 _UNITS = ("kernel/sched/",)
 
 
@@ -65,20 +71,27 @@ class CountRequest:
     amount: int | None = None
 
 
-def _rows(raw: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+def _row(calls: int, instructions: int, locked: int) -> dict[str, float]:
+    return {
+        "calls": calls,
+        "instructions": instructions / calls if calls else 0.0,
+        "locked": locked / calls if calls else 0.0,
+        "all_instructions": instructions,
+        "all_locked": locked,
+    }
+
+
+def rows_of(raw: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+    """What a guest's raw result says of each function, by its name: a call, and in all."""
     rows = {}
     for function in raw["functions"]:
-        calls = int(function["calls"])
-        rows[str(function["name"]).replace("_", " ")] = {
-            "calls": calls,
-            "instructions": function["instructions"] / calls if calls else 0.0,
-            "locked": function["locked"] / calls if calls else 0.0,
-            "least": function["least"],
-            "most": function["most"],
-            "lost": function["lost"],
-            "all_instructions": function["instructions"],
-            "all_locked": function["locked"],
-        }
+        name = str(function["name"]).replace("_", " ")
+        locked = function["locked"]
+        rows[name] = _row(function["calls"], function["instructions"], locked)
+        rows[name] |= {what: function[what] for what in ("least", "most", "lost")}
+        if name in ACTING:
+            acting = (function["locking_calls"], function["locking_instructions"])
+            rows[ACTING[name]] = _row(*acting, locked)
     return rows
 
 
@@ -121,7 +134,7 @@ def count(layout: Layout, request: CountRequest, on_line: Callable[[str], None])
                     "machine": shape.name,
                     "cpus": shape.cpus,
                     "partial": raw["partial"],
-                    "functions": _rows(raw),
+                    "functions": rows_of(raw),
                 }
             )
     return {
