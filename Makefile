@@ -59,7 +59,7 @@ kernel-ci: ## what is worth doing at every change: our kernel tested, a debug on
 	./schedshard kernel test --variant broken-store --set short --cpus 16 --test storm --caught
 	./schedshard kernel build --variant shard --config $(TODAY)
 	./schedshard kernel test --variant shard --config $(TODAY) --set short --cpus 16 \
-		--test storm-deadline --test storm
+		--test storm-deadline --test storm $(if $(findstring cache,$(TODAY)),--test cache)
 
 kernel-debug: ## the same tests under lockdep, KASAN, KCSAN and PREEMPT_RT (DEBUG="lockdep": only that)
 	scripts/bootstrap demo kernel
