@@ -10,11 +10,11 @@ PREFIX ?= /usr/local
 BOTH   := --variant stock --variant shard
 DEBUG  := lockdep kasan kcsan preempt-rt cache cache+kasan+lockdep
 CONFIG := package
-# Of the debug kernels, the one whose turn it is today; make kernel-ci TODAY=kasan: that one.
+# Of the debug kernels, the one whose turn it is today; make kernel-check TODAY=kasan: that one.
 TODAY  := $(word $(shell expr $$(date -u +%s) / 86400 % $(words $(DEBUG)) + 1),$(DEBUG))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check lint build install clean kernel kernel-ci kernel-debug kernel-soak \
+.PHONY: help demo check lint build install clean kernel kernel-check kernel-debug kernel-soak \
 	kernel-deb
 
 help: ## this list
@@ -49,7 +49,7 @@ kernel: ## build Linux with and without the series, boot, test and compare both,
 	./schedshard kernel sizes $(BOTH)
 	./schedshard kernel series --check
 
-kernel-ci: ## what is worth doing at every change: our kernel tested, a debug one in turn, a broken one
+kernel-check: ## our kernel tested and packaged, a debug kernel in turn, a broken one caught
 	scripts/bootstrap demo kernel
 	@echo "debug kernel of the day: $(TODAY)"
 	./schedshard kernel fetch
@@ -57,6 +57,7 @@ kernel-ci: ## what is worth doing at every change: our kernel tested, a debug on
 	./schedshard kernel test --variant shard --set ci
 	./schedshard kernel build --variant broken-store
 	./schedshard kernel test --variant broken-store --set short --cpus 16 --test storm --caught
+	./schedshard kernel deb --config lab --try-install
 	./schedshard kernel build --variant shard --config $(TODAY)
 	./schedshard kernel test --variant shard --config $(TODAY) --set short --cpus 16 \
 		--test storm-deadline --test storm $(if $(findstring cache,$(TODAY)),--test cache)
