@@ -14,10 +14,8 @@ from schedshard.dwarf import Layouts
 from schedshard.errors import UserError, unknown_name
 from schedshard.paths import is_elf, sim_binary
 from schedshard.provenance import sha256_file
-from schedshard.result import is_curve
+from schedshard.result import C2C, is_curve
 from schedshard.symbols import Frame, resolve
-
-FORMAT = "schedshard/c2c/1"
 
 
 @dataclass(frozen=True)
@@ -90,7 +88,7 @@ def c2c(request: C2cRequest, names: Names) -> dict[str, Any]:
     """The report as data: hottest lines first, each with its accesses, hottest first."""
     try:
         return {
-            "format": FORMAT,
+            "format": C2C,
             "experiment": request.result["experiment"],
             "machine": request.result["machine"],
             "names_resolved": names.layouts is not None,

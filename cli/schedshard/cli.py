@@ -375,23 +375,26 @@ def bench(quick: bool, as_json: bool, out: Path | None) -> None:
 def report(results: tuple[Path, ...], out: Path) -> None:
     """Make one HTML page of saved RESULTS.
 
-    RESULTS are files of run, sweep, bench and topo. The page needs no other file and no network.
+    RESULTS are files of run, sweep, bench, topo, c2c and kernel c2c. The page needs no other file
+    and no network.
     """
     from schedshard.c2c import c2c as make_c2c
     from schedshard.c2c import find_names, of_all_variants
     from schedshard.figures import is_figures
     from schedshard.report import ReportRequest, render
-    from schedshard.result import BENCH, RUN, SENSITIVITY, TOPO, load_result
+    from schedshard.result import BENCH, C2C, RUN, SENSITIVITY, TOPO, load_result
     from schedshard.sweep_file import is_parquet, read_rows
 
     check_writable(out)
     sweeps = tuple(path for path in results if is_parquet(path))
-    kinds = (RUN, BENCH, TOPO, SENSITIVITY)
-    loaded = tuple(load_result(path, kinds) for path in results if path not in sweeps)
+    kinds = (RUN, BENCH, TOPO, SENSITIVITY, C2C)
+    read = [load_result(path, kinds) for path in results if path not in sweeps]
+    loaded = tuple(result for result in read if result["format"] != C2C)
+    saved = tuple(result for result in read if result["format"] == C2C)
     rows = tuple((path.name, read_rows(path)) for path in sweeps)
     requests = [of_all_variants(result) for result in loaded if is_figures(result)]
     lines = tuple(make_c2c(request, find_names(request)) for request in requests)
-    write_atomic(out, render(ReportRequest(loaded, c2c=lines, sweeps=rows)))
+    write_atomic(out, render(ReportRequest(loaded, c2c=saved + lines, sweeps=rows)))
     print(f"saved {out}", file=sys.stderr)
 
 

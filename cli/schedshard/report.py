@@ -388,11 +388,13 @@ def render(request: ReportRequest) -> str:
         sections = _sections(request)
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise UserError(f"a result is damaged, a report cannot be made of it: {error!r}") from error
+    # What c2c makes of a run has that run's provenance; a guest's has its own.
+    guests = [report for report in request.c2c if "guest" in report]
     page = environment.get_template("report.html.j2").render(
         title=request.title,
         sentence=request.sentence,
         sections=sections,
-        provenance=_provenance(request.results),
+        provenance=_provenance([*request.results, *guests]),
         calibrations=_calibrations(request.results),
         legend=legend(),
     )

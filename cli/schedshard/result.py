@@ -13,6 +13,7 @@ RUN = "schedshard/run/2"
 BENCH = "schedshard/bench/1"
 TOPO = "schedshard/topo/1"
 SENSITIVITY = "schedshard/sensitivity/1"
+C2C = "schedshard/c2c/1"
 
 _NEEDS: dict[str, tuple[tuple[str, type], ...]] = {
     RUN: (
@@ -25,6 +26,7 @@ _NEEDS: dict[str, tuple[tuple[str, type], ...]] = {
     BENCH: (("rows", list), ("host", dict), ("provenance", dict)),
     TOPO: (("cpus", list), ("plan", dict)),
     SENSITIVITY: (("rows", list), ("machine", dict), ("provenance", dict)),
+    C2C: (("variants", list), ("machine", dict), ("provenance", dict)),
 }
 
 
@@ -37,13 +39,14 @@ def load_result(path: Path, wanted: tuple[str, ...] = (RUN,)) -> dict[str, Any]:
             RUN: "run EXPERIMENT --out FILE",
             BENCH: "bench --out FILE",
             TOPO: "topo --out FILE",
+            C2C: "kernel c2c --out FILE",
         }
         ways = " or ".join(f"'./schedshard {makers[w]}'" for w in wanted if w in makers)
         raise UserError(f"{path} is no result to read here: {ways} makes one")
     for key, kind_of in _NEEDS[kind]:
         if not isinstance(data.get(key), kind_of):
             raise UserError(f"{path} is damaged: '{key}' is missing or no {kind_of.__name__}")
-    if kind == RUN:
+    if kind in (RUN, C2C):
         for index, variant in enumerate(data["variants"]):
             if not isinstance(variant, dict) or not isinstance(variant.get("name"), str):
                 raise UserError(f"{path} is damaged: variants[{index}] has no name")

@@ -126,7 +126,7 @@ def test_page_without_the_baseline(cli: Cli, tmp_path: Path) -> None:
 
 def test_report_refuses_other_files(cli: Cli, tmp_path: Path) -> None:
     other = tmp_path / "x.json"
-    other.write_text('{"format": "schedshard/c2c/1"}')
+    other.write_text('{"format": "schedshard/kernel-count/1"}')
     assert_user_error(
         cli("report", other, "--out", tmp_path / "p.html"), "x.json is no result", "bench --out"
     )

@@ -20,7 +20,6 @@ from schedshard.kernel.topology import usual_shape
 from schedshard.kernel.workload import WORKLOADS, step
 from schedshard.paths import ROOT
 from schedshard.presets import load_machine
-from schedshard.report import ReportRequest, render
 
 TRACE = ROOT / "tests/plugin/data/stock-16cpu.trace"
 HOT = {"root_domain.rto_mask", "root_domain", "root_domain.cpupri.pri_to_cpu[99].mask"}
@@ -122,7 +121,9 @@ def _variant(name: str, remote: float, wakes: int, report: dict[str, Any]) -> di
     }  # fmt: skip
 
 
-def test_kernels_side_by_side(report: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+def test_kernels_side_by_side(
+    report: dict[str, Any], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     from schedshard.cli import show
 
     kernels = {
@@ -139,8 +140,12 @@ def test_kernels_side_by_side(report: dict[str, Any], capsys: pytest.CaptureFixt
     assert "2.50 x" in printed
     assert "10 of 1,000" in printed
     assert "PARTIAL" not in printed
-    page = render(ReportRequest((), "Cache lines of kernels", c2c=(kernels,)))
+    saved, out = tmp_path / "c2c.json", tmp_path / "page.html"
+    saved.write_text(json.dumps(kernels))
+    assert run(["report", str(saved), "--out", str(out)]) == 0
+    page = out.read_text()
     assert "root_domain" in page
+    assert kernels["provenance"]["version"] in page
     assert "Modified lines found in another cache" in page
     assert page.rstrip().endswith("</html>")
 

@@ -14,7 +14,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from schedshard.c2c import FORMAT as REPORT
 from schedshard.c2c import Names, variant_report
 from schedshard.errors import UserError
 from schedshard.kernel.boot import Emulation, kernel_image
@@ -31,6 +30,7 @@ from schedshard.kernel.workload import find_workload, step
 from schedshard.output import to_json, write_atomic
 from schedshard.presets import Machine, machine_topology
 from schedshard.provenance import sha256_file, tool_versions
+from schedshard.result import C2C as REPORT
 from schedshard.symbols import Frame, resolve
 
 WAKE_UPS = "wake_ups"

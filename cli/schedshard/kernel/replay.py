@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from schedshard.c2c import FORMAT as REPORT
 from schedshard.c2c import Names
 from schedshard.errors import UserError, os_reason
 from schedshard.kernel.topology import Shape
@@ -24,6 +23,7 @@ from schedshard.output import read_json
 from schedshard.paths import build_dir
 from schedshard.presets import Machine, machine_topology
 from schedshard.provenance import sha256_file, tool_versions
+from schedshard.result import C2C as REPORT
 
 TRACE_NAMES = "schedshard/trace-names/1"
 
