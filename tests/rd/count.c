@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * count LAYOUT SHAPE OPERATION N: N times an operation of one CPU on a root domain that nobody else
- * touches. Counted by valgrind, see instructions.py; the difference between two N is the
+ * touches. Counted by valgrind, see compare_instructions.py; the difference between two N is the
  * operations' alone.
  */
 #include <string.h>
