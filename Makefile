@@ -47,6 +47,8 @@ kernel: ## build Linux with and without the series, boot, test and compare both,
 	./schedshard kernel build $(BOTH)
 	./schedshard kernel test $(BOTH)
 	./schedshard kernel sizes $(BOTH)
+	./schedshard kernel build --variant shard --config cache
+	./schedshard kernel test --variant shard --config cache --set short --cpus 64 --test cache
 	./schedshard kernel series --check
 
 kernel-check: ## our kernel tested and packaged, a debug kernel in turn, a broken one caught

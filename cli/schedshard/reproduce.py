@@ -22,6 +22,7 @@ from schedshard.tool import run_many
 YIELD = "cpumask-yield"
 READS = "cpumask-read"
 COUNTER = "atomic-inc"
+SCAN = "cache-scan"
 QUICK_THREADS = (1, 2, 4, 8, 16, 32, 64, 128, 224, 420)
 
 
@@ -40,7 +41,8 @@ def plan_reproduce(
 ) -> list[RunPlan]:
     """The yield experiment on its own machine, then on the others, its readers, the curve.
 
-    Then, unless it has to be quick, the RT scheduler's on the machine with published lines.
+    Then, unless it has to be quick, the scan of cache-aware scheduling, and the RT scheduler's
+    state on the machine with published lines.
     """
     yields, counter = load_experiment(YIELD), load_experiment(COUNTER)
     reads = load_experiment(READS)
@@ -61,6 +63,8 @@ def plan_reproduce(
     plans.append(plan(reads, reads.machine, None))
     plans.append(plan(counter, counter.machine, QUICK_THREADS if request.quick else None))
     if not request.quick:
+        scan = load_experiment(SCAN)
+        plans.append(plan(scan, scan.machine, None))
         plans += [_with_lines(e, load, count, request.seed) for e in with_published_lines()]
     return plans
 

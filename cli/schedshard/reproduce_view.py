@@ -22,6 +22,7 @@ from schedshard.progress import ticking, working
 from schedshard.report import ReportRequest, render
 from schedshard.reproduce import (
     READS,
+    SCAN,
     YIELD,
     ReproduceRequest,
     execute_all,
@@ -69,7 +70,8 @@ def reproduce_all(
     main, *others = [result for result in results if result["experiment"] == YIELD]
     reads = [result for result in results if result["experiment"] == READS]
     curves = [result for result in results if is_curve(result)]
-    rt = [result for result in results if is_figures(result)]
+    scans = [result for result in results if result["experiment"] == SCAN]
+    rt = [result for result in results if is_figures(result) and result not in scans]
     sensitivity = [gather(main, made, changed)] if changed else []
     said = sentence(main)
 
@@ -91,6 +93,10 @@ def reproduce_all(
     for result in reads:
         show(Text(""))
         show(run_tables(result))
+    if scans:
+        show(_heading("Cache-aware scheduling: where a process has been"))
+    for result in scans:
+        show(run_tables(result))
     if rt:
         show(_heading("The RT scheduler's global state"))
     for result in rt:
@@ -98,9 +104,9 @@ def reproduce_all(
         show(Text(""))
     show(Text(f"\n{said}\n", style="bold"))
 
-    lines = [C2cRequest(main, lines=2), *(of_all_variants(result) for result in rt)]
+    lines = [C2cRequest(main, lines=2), *(of_all_variants(r) for r in [*scans, *rt])]
     request_page = ReportRequest(
-        (main, *sensitivity, *others, *reads, *rt, *curves, host, measured),
+        (main, *sensitivity, *others, *reads, *scans, *rt, *curves, host, measured),
         title="schedshard: predicted, published, measured",
         sentence=said,
         c2c=tuple(c2c(request, find_names(request)) for request in lines),

@@ -19,10 +19,12 @@ mount -t tracefs tracefs $trace || exit 1
 echo 256 >$trace/buffer_size_kb
 [ ! -e "$dir/check" ] || echo 1 >"$dir/check"
 
-# look WAY FEATURE COMM COMMAND...: prints what the scans of COMM looked at meanwhile.
+# look WAY FEATURES COMM COMMAND...: prints what the scans of COMM looked at meanwhile.
 look() {
 	way=$1
-	echo "$2" >/sys/kernel/debug/sched/features
+	for feature in $2; do
+		echo "$feature" >/sys/kernel/debug/sched/features || failed=1
+	done
 	comm=$3
 	shift 3
 	echo >$trace/trace
@@ -55,20 +57,29 @@ echo "storm: $(/bin/cache-scans /tmp/trace)"
 [ ! -e "$dir/check" ] || cat "$dir/check"
 
 for load in redis-server hackbench; do
-	for way in visited full; do
-		feature=CACHE_VISITED
-		[ $way = visited ] || feature=NO_CACHE_VISITED
+	for way in visited node full; do
+		case $way in
+		visited) features="CACHE_VISITED NO_CACHE_NODE" ;;
+		node) features=CACHE_NODE ;;
+		full) features="NO_CACHE_VISITED NO_CACHE_NODE" ;;
+		esac
 		if [ $load = redis-server ]; then
-			look $way $feature $load /bin/redis.sh 3
+			look $way "$features" $load /bin/redis.sh 3
 		else
-			look $way $feature $load /bin/hackbench -T -g 1 -f 2 -l 6000
+			look $way "$features" $load /bin/hackbench -T -g 1 -f 2 -l 6000
 		fi
 		# shellcheck disable=SC2086 # words are meant
-		[ $way = visited ] && visited=$(median $said) || full=$(median $said)
+		found=$(median $said)
+		case $way in
+		visited) visited=$found ;;
+		node) node=$found ;;
+		full) full=$found ;;
+		esac
 	done
-	echo "$load: median $visited of $full CPUs"
-	# Both were scanned, and the visited ones are fewer.
-	[ "$visited" -gt 0 ] && [ "$visited" -lt "$full" ] || failed=1
+	echo "$load: median $visited of $full CPUs, with CACHE_NODE $node"
+	# All were scanned, the visited ones are fewer, and a few nodes not more than all.
+	[ "$visited" -gt 0 ] && [ "$visited" -lt "$full" ] && [ "$node" -gt 0 ] &&
+		[ "$node" -le "$full" ] || failed=1
 done
 echo CACHE_VISITED >/sys/kernel/debug/sched/features
 

@@ -185,6 +185,8 @@ def test_reproduce_varies_every_uncertain_number(
     outcome = cli("reproduce", "--out", tmp_path)
     assert outcome.status == 0, outcome.err
     assert "The RT scheduler's global state" in outcome.out
+    assert "Cache-aware scheduling" in outcome.out
+    assert "192 redis-like servers" in (tmp_path / "report.html").read_text(encoding="utf-8")
     ffmpeg = json.loads((tmp_path / "ffmpeg-rt-xeon-480.json").read_text())
     assert ffmpeg["variants"][0]["published"] == {"fps_relative": 1.0, "kernel_share": 0.2}
     data = json.loads((tmp_path / "sensitivity.json").read_text())
