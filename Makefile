@@ -59,7 +59,7 @@ kernel-check: ## our kernel tested and packaged, a debug kernel in turn, a broke
 	./schedshard kernel test --variant shard --set ci
 	./schedshard kernel build --variant broken-store
 	./schedshard kernel test --variant broken-store --set short --cpus 16 --test storm --caught
-	./schedshard kernel deb --config lab --try-install
+	./schedshard kernel deb --try-install
 	./schedshard kernel build --variant shard --config $(TODAY)
 	./schedshard kernel test --variant shard --config $(TODAY) --set short --cpus 16 \
 		--test storm-deadline --test storm $(if $(findstring cache,$(TODAY)),--test cache)
