@@ -26,8 +26,8 @@
  *    while the CPU idles; sim/cases/cpupri.c finds it.
  *
  * Three ways through the map, one meaning: first, for who takes any CPU or rather a near one, is
- * there one at CPUPRI_NORMAL in the own shard? Else few allowed CPUs are looked up one by one; more,
- * shard by shard, nearest first.
+ * there one at CPUPRI_NORMAL in the own shard? Else few allowed CPUs are looked up one by one;
+ * more, shard by shard, nearest first.
  *
  * One pass. The lowest level is not known in advance. Whenever a word has a CPU below
  * the best level so far, the CPUs found before are forgotten, and the search goes on from

@@ -134,8 +134,8 @@ static inline bool overload_test(const struct overload *o, u32 cpu)
  *
  * Return: an OR of OVERLOAD_SELF, OVERLOAD_NEAR and OVERLOAD_WIDE. Ordering: full barrier before:
  * the caller's lower level is visible before it looks; none on a machine of one CPU. Lines
- * touched: own shard's; the summary's, read; those of shards that it names, nearest first, up to one
- * with a wide CPU.
+ * touched: own shard's; the summary's, read; those of shards that it names, nearest first, up to
+ * one with a wide CPU.
  */
 u32 overload_query(const struct overload *o, u32 this_cpu);
 
