@@ -104,9 +104,9 @@ def reproduce_all(
         show(Text(""))
     show(Text(f"\n{said}\n", style="bold"))
 
-    lines = [C2cRequest(main, lines=2), *(of_all_variants(r) for r in [*scans, *rt])]
+    lines = [C2cRequest(main, lines=2), *(of_all_variants(r) for r in [*rt, *scans])]
     request_page = ReportRequest(
-        (main, *sensitivity, *others, *reads, *scans, *rt, *curves, host, measured),
+        (main, *sensitivity, *others, *reads, *rt, *scans, *curves, host, measured),
         title="schedshard: predicted, published, measured",
         sentence=said,
         c2c=tuple(c2c(request, find_names(request)) for request in lines),
