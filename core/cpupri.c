@@ -195,14 +195,6 @@ static port_always_inline u64 gather(const struct shard_run *run, const struct s
 	return positions;
 }
 
-/* Add positions to the CPUs found. */
-static port_always_inline void scatter(const struct shard_run *run, const struct shard_run *end,
-				       u64 hits, unsigned long *found)
-{
-	for (; run < end; run++)
-		found[run->word] |= shard_run_bits(run, hits);
-}
-
 /* Of a word or two on most machines: not worth a call. */
 static port_always_inline void zero_words(unsigned long *mask, u32 words)
 {
@@ -233,7 +225,7 @@ static bool search_shard(struct search *s, u32 shard)
 	if (!s->any || s->best < best)
 		zero_words(s->found, cp->words);
 	s->any = true;
-	scatter(run, end, hits, s->found);
+	shard_runs_scatter(run, end, hits, s->found);
 	return s->near && s->best == CPUPRI_NORMAL;
 }
 
@@ -303,42 +295,41 @@ static port_always_inline bool own_shard_has_normal(const struct cpupri *cp, u32
 		return false;
 	if (found) {
 		zero_words(found, cp->words);
-		scatter(run, end, hits, found);
+		shard_runs_scatter(run, end, hits, found);
 	}
 	return true;
+}
+
+/* Both searches; @near is known where this is put in, so that each keeps its own half only. */
+static port_always_inline int find(const struct cpupri *cp, int level, u32 from_cpu,
+				   const unsigned long *allowed, const unsigned long *active,
+				   unsigned long *found, bool (*fits)(u32 cpu, void *arg),
+				   void *arg, bool near)
+{
+	if (level <= CPUPRI_NORMAL)
+		return 0;
+	if ((near ? !fits : !found) && own_shard_has_normal(cp, from_cpu, allowed, active, found))
+		return CPUPRI_NORMAL + 1;
+	return search_twice((struct search){ .cp = cp,
+					     .allowed = allowed,
+					     .active = active,
+					     .found = found,
+					     .arg = arg,
+					     .from_cpu = from_cpu,
+					     .near = near },
+			    level, fits);
 }
 
 int cpupri_find_fitness(const struct cpupri *cp, int level, u32 from_cpu,
 			const unsigned long *allowed, const unsigned long *active,
 			unsigned long *lowest_mask, bool (*fits)(u32 cpu, void *arg), void *arg)
 {
-	if (level <= CPUPRI_NORMAL)
-		return 0;
-	if (!lowest_mask && own_shard_has_normal(cp, from_cpu, allowed, active, NULL))
-		return CPUPRI_NORMAL + 1;
-	return search_twice((struct search){ .cp = cp,
-					     .allowed = allowed,
-					     .active = active,
-					     .found = lowest_mask,
-					     .arg = arg,
-					     .from_cpu = from_cpu },
-			    level, fits);
+	return find(cp, level, from_cpu, allowed, active, lowest_mask, fits, arg, false);
 }
 
 int cpupri_find_near(const struct cpupri *cp, int level, u32 from_cpu, const unsigned long *allowed,
 		     const unsigned long *active, unsigned long *lowest_mask,
 		     bool (*fits)(u32 cpu, void *arg), void *arg)
 {
-	if (level <= CPUPRI_NORMAL)
-		return 0;
-	if (!fits && own_shard_has_normal(cp, from_cpu, allowed, active, lowest_mask))
-		return CPUPRI_NORMAL + 1;
-	return search_twice((struct search){ .cp = cp,
-					     .allowed = allowed,
-					     .active = active,
-					     .found = lowest_mask,
-					     .arg = arg,
-					     .from_cpu = from_cpu,
-					     .near = true },
-			    level, fits);
+	return find(cp, level, from_cpu, allowed, active, lowest_mask, fits, arg, true);
 }

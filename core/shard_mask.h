@@ -52,4 +52,13 @@ static inline u64 shard_run_bits(const struct shard_run *run, u64 word)
 	return shard_turn_right(word & run->positions, 0u - run->turn);
 }
 
+/* Add the positions @word of a shard with these runs to a mask. */
+static port_always_inline void shard_runs_scatter(const struct shard_run *run,
+						  const struct shard_run *end, u64 word,
+						  unsigned long *mask)
+{
+	for (; run < end; run++)
+		mask[run->word] |= shard_run_bits(run, word);
+}
+
 #endif /* SHARD_MASK_H */

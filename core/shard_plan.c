@@ -67,8 +67,7 @@ void shard_scatter(const struct shard_plan *plan, u32 shard, u64 word, unsigned 
 	const struct shard_run *run = plan->run + plan->shard[shard].first_run;
 	const struct shard_run *end = run + plan->shard[shard].nr_runs;
 
-	for (; run < end; run++)
-		mask[run->word] |= shard_run_bits(run, word);
+	shard_runs_scatter(run, end, word, mask);
 }
 
 /* The surroundings of @shard at @level; the whole machine beyond the last level. */
