@@ -9,46 +9,22 @@ end, at a CPU of level 0, and where Linux goes through all levels.
 
 from __future__ import annotations
 
-import re
-import shutil
-import subprocess
 import sys
 
-SKIPPED = 77
+from callgrind import each, need_valgrind
+
 TIMES = 200
 MACHINES = ("1", "16", "64", "480")  # as count.c names them
 OPERATIONS = ("level", "idle", "busy", "none", "any", "pinned", "overload", "ask")
 
 
-def collected(binary: str, layout: str, machine: str, operation: str, times: int) -> int:
-    """Instructions of one run under callgrind."""
-    valgrind = ("valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null")
-    run = subprocess.run(
-        [*valgrind, binary, layout, machine, operation, str(times)],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    found = re.search(r"Collected : (\d+)", run.stderr)
-    assert found, run.stderr
-    return int(found[1])
-
-
-def each(binary: str, layout: str, machine: str, operation: str) -> float:
-    """Instructions of one operation."""
-    more = collected(binary, layout, machine, operation, 2 * TIMES)
-    return (more - collected(binary, layout, machine, operation, TIMES)) / TIMES
-
-
 def main() -> int:
     """Compare."""
-    if not shutil.which("valgrind"):
-        print("valgrind is not installed", file=sys.stderr)
-        return SKIPPED
+    need_valgrind()
     for machine in MACHINES:
         for operation in OPERATIONS:
-            stock = each(sys.argv[1], "stock", machine, operation)
-            shard = each(sys.argv[1], "shard", machine, operation)
+            stock = each(sys.argv[1], "stock", machine, operation, times=TIMES)
+            shard = each(sys.argv[1], "shard", machine, operation, times=TIMES)
             print(f"{machine} CPUs, {operation}: stock {stock:.0f}, shard {shard:.0f}")
             assert stock > 10, "nothing was counted"
             if operation == "level":
