@@ -103,32 +103,32 @@ static u64 fitting(const struct search *s, const u32 *cpus, u64 allowed)
  * The best positions of a line among @allowed. 0: none is good enough. Each word is loaded once,
  * and its lowest level and who is at it are taken from that.
  */
-static u64 search_line(struct search *s, const u64 *line, u64 allowed)
+static port_always_inline u64 search_line(u32 *best_so_far, const u64 *line, u64 allowed)
 {
-	u32 best = s->best;
-	struct byte_match good = byte_match_below(best + 1), better = byte_match_below(best);
+	struct byte_match good = byte_match_below(*best_so_far + 1);
+	struct byte_match better = byte_match_below(*best_so_far);
 	u64 hits = 0;
 
 	for (u32 at = 0; allowed; at += 8, allowed >>= 8) {
-		u64 word, which, lower;
+		u64 word = byte_load_word(line, at / 8), which, lower;
 
-		if (!(allowed & 0xff))
+		if (!byte_match_any(good, word)) /* as in most words of a busy machine */
 			continue;
-		word = byte_load_word(line, at / 8);
 		which = byte_match_word(good, word) & allowed & 0xff;
 		if (!which)
 			continue;
-		lower = byte_match_word(better, word) & which;
+		lower = byte_match_any(better, word) ? byte_match_word(better, word) & which : 0;
 		if (lower) {
-			best = byte_lowest(word, lower);
+			u32 best = byte_lowest(word, lower);
+
 			which = byte_match_word(byte_match_equal(best), word) & lower;
 			good = byte_match_below(best + 1);
 			better = byte_match_below(best);
+			*best_so_far = best;
 			hits = 0;
 		}
 		hits |= which << at;
 	}
-	s->best = best;
 	return hits;
 }
 
@@ -198,138 +198,181 @@ static port_always_inline u64 gather(const struct shard_run *run, const struct s
 /* Of a word or two on most machines: not worth a call. */
 static port_always_inline void zero_words(unsigned long *mask, u32 words)
 {
-	for (u32 i = 0; i < words; i++)
+	u32 i = 0;
+
+	do {
 		WRITE_ONCE(mask[i], 0);
+	} while (++i < words);
 }
 
 /* Look at one shard. Returns true when the search may end. */
-static bool search_shard(struct search *s, u32 shard)
+static port_always_inline bool search_shard(struct search *s, const struct shard_plan *plan,
+					    u32 shard)
 {
-	const struct cpupri *cp = s->cp;
-	const struct shard_run *run = cp->plan->run + cp->plan->shard[shard].first_run;
-	const struct shard_run *end = run + cp->plan->shard[shard].nr_runs;
-	u32 best = s->best;
+	const struct shard_run *run = plan->shard[shard].run, *end = plan->shard[shard].end_run;
 	u64 hits = gather(run, end, s->allowed, s->active);
+	u32 best = s->best;
 
 	if (hits && s->fits)
-		hits = fitting(s, cp->plan->shard_cpus[shard], hits);
+		hits = fitting(s, plan->shard_cpus[shard], hits);
 	if (!hits)
 		return false;
-	hits = search_line(s, cp->map->line[shard], hits);
+	hits = search_line(&best, s->cp->map->line[shard], hits);
 	if (!hits)
 		return false;
-	if (!s->found) {
-		s->any = true;
-		return true;
+	if (s->found) {
+		if (!s->any || best < s->best)
+			zero_words(s->found, s->cp->words);
+		shard_runs_scatter(run, end, hits, s->found);
 	}
-	if (!s->any || s->best < best)
-		zero_words(s->found, cp->words);
 	s->any = true;
-	shard_runs_scatter(run, end, hits, s->found);
-	return s->near && s->best == CPUPRI_NORMAL;
+	s->best = best;
+	return !s->found || (s->near && best == CPUPRI_NORMAL);
 }
 
 static void search_shards(struct search *s)
 {
+	const struct shard_plan *plan = s->cp->plan;
 	struct shard_near_iter it;
-	u32 shard = shard_near_begin(&it, s->cp->plan, s->from_cpu);
+	u32 shard = shard_near_begin(&it, plan, s->from_cpu);
 
 	do {
-		if (search_shard(s, shard))
+		if (search_shard(s, plan, shard))
 			return;
 	} while (shard_near_next(&it, &shard));
 }
 
-static int search(struct search *s, int level, bool (*fits)(u32 cpu, void *arg))
+static port_always_inline int search(const struct cpupri *cp, int level, u32 from_cpu,
+				     const unsigned long *allowed, const unsigned long *active,
+				     unsigned long *found, bool (*fits)(u32 cpu, void *arg),
+				     void *arg, bool near)
 {
-	s->fits = fits;
-	s->best = (u32)level - 1;
-	if (is_sparse(s))
-		search_sparse(s);
-	else
-		search_shards(s);
-	return s->any ? (int)s->best + 1 : 0;
-}
+	struct search s = { .cp = cp,
+			    .allowed = allowed,
+			    .active = active,
+			    .found = found,
+			    .fits = found ? fits : NULL,
+			    .arg = arg,
+			    .from_cpu = from_cpu,
+			    .best = (u32)level - 1,
+			    .near = near };
 
-/* Apart from the quick answer, which then has no registers to save. */
-static port_noinline int search_twice(struct search s, int level, bool (*fits)(u32 cpu, void *arg))
-{
-	int found = 0;
-
-	if (fits && s.found)
-		found = search(&s, level, fits);
-	return found ? found : search(&s, level, NULL);
-}
-
-/* Positions among @allowed that are at CPUPRI_NORMAL; @any: some are enough. */
-static port_always_inline u64 normal_in_line(const u64 *line, u64 allowed, bool any)
-{
-	u64 hits = 0;
-
-	for (u32 at = 0; allowed; at += 8, allowed >>= 8) {
-		u64 word = byte_load_word(line, at / 8);
-		u64 normal = byte_match_word(byte_match_equal(CPUPRI_NORMAL), word);
-
-		hits |= (normal & allowed & 0xff) << at;
-		if (any && hits)
-			break;
+	for (;;) {
+		if (is_sparse(&s))
+			search_sparse(&s);
+		else
+			search_shards(&s);
+		if (s.any)
+			return (int)s.best + 1;
+		if (!s.fits)
+			return 0;
+		s.fits = NULL;
 	}
-	return hits;
 }
 
 /*
- * The answer that most callers get who take any CPU, or rather a near one: there is one at
- * CPUPRI_NORMAL in their own shard, and nothing is lower.
+ * The whole searches. Apart from the quick answers, which then have few registers to save; with
+ * the arguments of their callers, which then need not come back.
  */
-static port_always_inline bool own_shard_has_normal(const struct cpupri *cp, u32 from_cpu,
-						    const unsigned long *allowed,
-						    const unsigned long *active,
-						    unsigned long *found)
+static port_noinline int search_all(const struct cpupri *cp, int level, u32 from_cpu,
+				    const unsigned long *allowed, const unsigned long *active,
+				    unsigned long *found, bool (*fits)(u32 cpu, void *arg),
+				    void *arg)
 {
-	u32 shard = cp->plan->slot[from_cpu].shard;
-	const struct shard_run *run = cp->plan->run + cp->plan->shard[shard].first_run;
-	const struct shard_run *end = run + cp->plan->shard[shard].nr_runs;
-	u64 hits = normal_in_line(cp->map->line[shard], gather(run, end, allowed, active), !found);
-
-	if (!hits)
-		return false;
-	if (found) {
-		zero_words(found, cp->words);
-		shard_runs_scatter(run, end, hits, found);
-	}
-	return true;
+	return search(cp, level, from_cpu, allowed, active, found, fits, arg, false);
 }
 
-/* Both searches; @near is known where this is put in, so that each keeps its own half only. */
-static port_always_inline int find(const struct cpupri *cp, int level, u32 from_cpu,
-				   const unsigned long *allowed, const unsigned long *active,
-				   unsigned long *found, bool (*fits)(u32 cpu, void *arg),
-				   void *arg, bool near)
+static port_noinline int search_near(const struct cpupri *cp, int level, u32 from_cpu,
+				     const unsigned long *allowed, const unsigned long *active,
+				     unsigned long *found, bool (*fits)(u32 cpu, void *arg),
+				     void *arg)
 {
-	if (level <= CPUPRI_NORMAL)
-		return 0;
-	if ((near ? !fits : !found) && own_shard_has_normal(cp, from_cpu, allowed, active, found))
-		return CPUPRI_NORMAL + 1;
-	return search_twice((struct search){ .cp = cp,
-					     .allowed = allowed,
-					     .active = active,
-					     .found = found,
-					     .arg = arg,
-					     .from_cpu = from_cpu,
-					     .near = near },
-			    level, fits);
+	return search(cp, level, from_cpu, allowed, active, found, fits, arg, true);
+}
+
+/*
+ * Quick answers for who takes any CPU, or rather a near one: there is one at CPUPRI_NORMAL in
+ * their own shard, and nothing is lower. The line comes first, which is near, and who is allowed
+ * is asked of the CPUs that it names only. (Bytes that are no CPU's are never at CPUPRI_NORMAL.)
+ */
+static port_always_inline u64 normal_of_word(const u64 *line, u32 at)
+{
+	return byte_match_word(byte_match_equal(CPUPRI_NORMAL), byte_load_word(line, at / 8)) << at;
+}
+
+/* The bits of a run's CPUs that are in @positions, allowed and active, in its word of a mask. */
+static port_always_inline u64 run_usable(const struct shard_run *run, u64 positions,
+					 const unsigned long *allowed, const unsigned long *active)
+{
+	return shard_run_bits(run, positions) & READ_ONCE(allowed[run->word]) &
+	       READ_ONCE(active[run->word]);
+}
+
+/* Is there one? */
+static port_always_inline bool own_has_normal(const struct cpupri *cp, u32 from_cpu,
+					      const unsigned long *allowed,
+					      const unsigned long *active)
+{
+	u32 shard = cp->plan->slot[from_cpu].shard, at = 0;
+	const struct shard *own = &cp->plan->shard[shard];
+	const u64 *line = cp->map->line[shard];
+
+	do {
+		u64 normal = normal_of_word(line, at);
+
+		if (!normal)
+			continue;
+		for (const struct shard_run *run = own->run; run < own->end_run; run++)
+			if (run_usable(run, normal, allowed, active))
+				return true;
+	} while ((at += 8) < own->nr_cpus);
+	return false;
+}
+
+/* All of them. */
+static port_always_inline bool own_normal(const struct cpupri *cp, u32 from_cpu,
+					  const unsigned long *allowed, const unsigned long *active,
+					  unsigned long *found)
+{
+	u32 shard = cp->plan->slot[from_cpu].shard, at = 0;
+	const struct shard *own = &cp->plan->shard[shard];
+	const struct shard_run *run = own->run;
+	const u64 *line = cp->map->line[shard];
+	u64 normal = 0, any = 0;
+
+	do {
+		normal |= normal_of_word(line, at);
+	} while ((at += 8) < own->nr_cpus);
+	if (!normal)
+		return false;
+	zero_words(found, cp->words);
+	do {
+		u64 bits = run_usable(run, normal, allowed, active);
+
+		any |= bits;
+		found[run->word] |= bits;
+	} while (++run < own->end_run);
+	return any;
 }
 
 int cpupri_find_fitness(const struct cpupri *cp, int level, u32 from_cpu,
 			const unsigned long *allowed, const unsigned long *active,
 			unsigned long *lowest_mask, bool (*fits)(u32 cpu, void *arg), void *arg)
 {
-	return find(cp, level, from_cpu, allowed, active, lowest_mask, fits, arg, false);
+	if (level <= CPUPRI_NORMAL)
+		return 0;
+	if (!lowest_mask && own_has_normal(cp, from_cpu, allowed, active))
+		return CPUPRI_NORMAL + 1;
+	return search_all(cp, level, from_cpu, allowed, active, lowest_mask, fits, arg);
 }
 
 int cpupri_find_near(const struct cpupri *cp, int level, u32 from_cpu, const unsigned long *allowed,
 		     const unsigned long *active, unsigned long *lowest_mask,
 		     bool (*fits)(u32 cpu, void *arg), void *arg)
 {
-	return find(cp, level, from_cpu, allowed, active, lowest_mask, fits, arg, true);
+	if (level <= CPUPRI_NORMAL)
+		return 0;
+	if (!fits && own_normal(cp, from_cpu, allowed, active, lowest_mask))
+		return CPUPRI_NORMAL + 1;
+	return search_near(cp, level, from_cpu, allowed, active, lowest_mask, fits, arg);
 }

@@ -133,7 +133,7 @@ static inline int cpupri_get(const struct cpupri *cp, u32 cpu)
  *
  * Return: 0 when there is none, else the level of the CPUs found plus 1; without
  * @lowest_mask that of some CPU, not always the lowest. Ordering: none; pairs as said in
- * cpupri.c. Lines touched: those of shards that have an allowed CPU.
+ * cpupri.c. Lines touched: the own shard's, and those of shards that have an allowed CPU.
  */
 int cpupri_find_fitness(const struct cpupri *cp, int level, u32 from_cpu,
 			const unsigned long *allowed, const unsigned long *active,

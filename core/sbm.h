@@ -75,6 +75,22 @@ struct sbm {
 };
 
 /**
+ * struct sbm_place - where a CPU's bit is, for a caller that keeps it with the CPU
+ * @word: its word
+ * @bit: its bit there
+ * @summary: its shard's word in the summary
+ * @occupied: the shard's bit there
+ *
+ * Never changes; worth its 32 bytes where a CPU changes its own bit often: see sbm_set_at().
+ */
+struct sbm_place {
+	u64 *word;
+	u64 bit;
+	u64 *summary;
+	u64 occupied;
+};
+
+/**
  * sbm_alloc() - make an empty bitmap
  * @plan: the plan; must outlive it
  * @flags: 0 or SBM_SUMMARY
@@ -116,6 +132,45 @@ static port_always_inline void sbm_set(struct sbm *b, u32 cpu)
 static port_always_inline void sbm_clear(struct sbm *b, u32 cpu)
 {
 	port_and64(b->word[cpu], ~b->bit[cpu]);
+}
+
+/**
+ * sbm_place() - where is a CPU's bit?
+ * @b: the bitmap, which has a summary
+ * @cpu: CPU number
+ *
+ * Return: the place, good until the bitmap is freed.
+ */
+static inline struct sbm_place sbm_place(const struct sbm *b, u32 cpu)
+{
+	u32 shard = b->plan->slot[cpu].shard;
+
+	return (struct sbm_place){ b->word[cpu], b->bit[cpu], shard_summary_word(b->summary, shard),
+				   shard_summary_occupied(shard) };
+}
+
+/**
+ * sbm_set_at() - sbm_set() of a bit whose place is known
+ * @at: the place
+ *
+ * Seven instructions on x86, 20 with sbm_set(), which has to find the place by CPU number.
+ * Ordering and lines touched: as sbm_set() with a summary.
+ */
+static port_always_inline void sbm_set_at(const struct sbm_place *at)
+{
+	port_or64(at->word, at->bit);
+	shard_summary_note_bit(at->summary, at->occupied);
+}
+
+/**
+ * sbm_clear_at() - sbm_clear() of a bit whose place is known
+ * @at: the place
+ *
+ * Ordering and lines touched: as sbm_clear().
+ */
+static port_always_inline void sbm_clear_at(const struct sbm_place *at)
+{
+	port_and64(at->word, ~at->bit);
 }
 
 /**

@@ -40,6 +40,11 @@ static inline u64 shard_turn_right(u64 x, u32 bits)
 	return x >> bits % 64 | x << (0 - bits) % 64;
 }
 
+static inline u64 shard_turn_left(u64 x, u32 bits)
+{
+	return x << bits % 64 | x >> (0 - bits) % 64;
+}
+
 /* The bits of a mask's word @word that are of the run, at their positions. */
 static inline u64 shard_run_positions(const struct shard_run *run, u64 word)
 {
@@ -49,7 +54,7 @@ static inline u64 shard_run_positions(const struct shard_run *run, u64 word)
 /* The run's part of positions @word, as bits of its word of a mask. */
 static inline u64 shard_run_bits(const struct shard_run *run, u64 word)
 {
-	return shard_turn_right(word & run->positions, 0u - run->turn);
+	return shard_turn_left(word & run->positions, run->turn);
 }
 
 /* Add the positions @word of a shard with these runs to a mask. */

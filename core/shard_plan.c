@@ -53,8 +53,7 @@ void shard_plan_free(struct shard_plan *plan)
 
 u64 shard_gather(const struct shard_plan *plan, u32 shard, const unsigned long *mask)
 {
-	const struct shard_run *run = plan->run + plan->shard[shard].first_run;
-	const struct shard_run *end = run + plan->shard[shard].nr_runs;
+	const struct shard_run *run = plan->shard[shard].run, *end = plan->shard[shard].end_run;
 	u64 word = 0;
 
 	for (; run < end; run++)
@@ -64,62 +63,45 @@ u64 shard_gather(const struct shard_plan *plan, u32 shard, const unsigned long *
 
 void shard_scatter(const struct shard_plan *plan, u32 shard, u64 word, unsigned long *mask)
 {
-	const struct shard_run *run = plan->run + plan->shard[shard].first_run;
-	const struct shard_run *end = run + plan->shard[shard].nr_runs;
-
-	shard_runs_scatter(run, end, word, mask);
-}
-
-/* The surroundings of @shard at @level; the whole machine beyond the last level. */
-static struct shard_span span_of(const struct shard_plan *plan, u32 shard, int level)
-{
-	struct shard_span all = { 0, (u16)(plan->nr_shards - 1) };
-
-	return level < SHARD_NEAR_LEVELS ? plan->shard[shard].near[level] : all;
+	shard_runs_scatter(plan->shard[shard].run, plan->shard[shard].end_run, word, mask);
 }
 
 u32 shard_near_begin(struct shard_near_iter *it, const struct shard_plan *plan, u32 cpu)
 {
 	u32 own = plan->slot[cpu].shard;
+	const struct shard *shard = &plan->shard[own];
 
-	it->plan = plan;
-	it->own = own;
+	it->wider = shard->near;
+	it->end = shard->near + shard->nr_near;
 	it->up = own;
 	it->last = own;
 	it->down = own;
 	it->below = own;
 	it->first = own;
-	it->level = SHARD_NEAR_LLC;
 	return own;
 }
 
 bool shard_near_wider(struct shard_near_iter *it, u32 *shard)
 {
-	while (it->level <= SHARD_NEAR_LEVELS) {
-		struct shard_span span = span_of(it->plan, it->own, it->level++);
-
-		it->below = it->first;
-		it->first = span.first;
-		it->down = span.first;
-		it->last = span.last;
-		if (it->up < it->last || it->down < it->below)
-			return shard_near_next(it, shard);
-	}
-	return false;
+	if (it->wider == it->end)
+		return false;
+	it->below = it->first;
+	it->first = it->wider->first;
+	it->down = it->first;
+	it->last = it->wider->last;
+	it->wider++;
+	return shard_near_next(it, shard); /* there is one: they are larger than those before */
 }
 
 u64 shard_near_rank(const struct shard_plan *plan, u32 own, u32 shard)
 {
-	u64 level;
+	const struct shard_span *near = plan->shard[own].near;
+	u64 level = 1;
 
 	if (shard == own)
 		return 0;
-	for (level = SHARD_NEAR_LLC; level < SHARD_NEAR_LEVELS; level++) {
-		struct shard_span span = plan->shard[own].near[level];
-
-		if (shard >= span.first && shard <= span.last)
-			break;
-	}
+	for (; shard < near->first || shard > near->last; near++) /* the last one has all */
+		level++;
 	/* Above first, then below, both rising. */
-	return (level + 1) << 32 | (shard > own ? shard - own : shard + plan->nr_shards);
+	return level << 32 | (shard > own ? shard - own : shard + plan->nr_shards);
 }

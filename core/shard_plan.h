@@ -23,10 +23,9 @@
  *
  * Order of indices: indices 0..nr_possible-1 number the possible CPUs shard after
  * shard; shards stand in topology order (package, NUMA node, LLC, part of an
- * LLC). Within a shard come the first threads of all cores, then the second ones,
- * each in order of (L2, core): the CPU numbers of one shard then are few runs of
- * consecutive numbers (two on most x86 machines), and an ordinary mask is
- * gathered into a shard's word by a few shifts.
+ * LLC). Within a shard CPUs stand in order of their numbers, which are few runs of
+ * consecutive ones (two on most x86 machines, one where siblings are neighbours), and
+ * an ordinary mask is gathered into a shard's word by one shift a run.
  */
 #ifndef SHARD_PLAN_H
 #define SHARD_PLAN_H
@@ -173,36 +172,34 @@ struct shard_span {
 	u16 last;
 };
 
-/* Surroundings of a shard, each containing the one before. */
-enum shard_near_level {
-	SHARD_NEAR_LLC = 0,
-	SHARD_NEAR_NODE,
-	SHARD_NEAR_PACKAGE,
-	SHARD_NEAR_LEVELS,
-};
+#define SHARD_NEAR_LEVELS 4 /* LLC, node, package, machine */
 
 /**
  * struct shard - one shard
  * @valid: one bit for every position that is a CPU: the low @nr_cpus bits
  * @first_idx: index of position 0
  * @nr_cpus: 1..cap
- * @first_run: its first run in the plan's table
- * @nr_runs: how many runs
+ * @run: its runs
+ * @end_run: behind the last of them
  * @node: NUMA node, -1: unknown
  * @package: package, -1: unknown
  * @llc: LLC, numbered 0..nr_llcs-1 in topology order; each part of an LLC that was
  *	 cut at node boundaries or by split_llc counts as one
- * @near: shards of the same LLC; of the same node and package; of the same package
+ * @nr_near: how many of @near are used
+ * @near: its surroundings, those of the same LLC, of the same node and package, of the same
+ *	 package, of the machine: each larger than the one before, as those that add no shard are
+ *	 left out
  */
 struct shard {
 	u64 valid;
+	const struct shard_run *run;
+	const struct shard_run *end_run;
 	u32 first_idx;
 	u32 nr_cpus;
-	u32 first_run;
-	u32 nr_runs;
 	s32 node;
 	s32 package;
 	u32 llc;
+	u32 nr_near;
 	struct shard_span near[SHARD_NEAR_LEVELS];
 };
 
@@ -318,26 +315,24 @@ void shard_scatter(const struct shard_plan *plan, u32 shard, u64 word, unsigned 
 
 /**
  * struct shard_near_iter - walk over all shards, nearest first
- * @plan: the plan
- * @own: where the walk started
- * @up: last shard visited above @own
+ * @wider: the next surroundings
+ * @end: behind the last of them
+ * @up: last shard visited above where the walk started
  * @last: the surroundings' last shard
  * @down: next shard below @below
  * @below: first shard of the smaller surroundings, which are visited
  * @first: the surroundings' first shard
- * @level: the next surroundings, SHARD_NEAR_LEVELS for the whole machine
  *
  * Private to the functions below.
  */
 struct shard_near_iter {
-	const struct shard_plan *plan;
-	u32 own;
+	const struct shard_span *wider;
+	const struct shard_span *end;
 	u32 up;
 	u32 last;
 	u32 down;
 	u32 below;
 	u32 first;
-	int level;
 };
 
 /**

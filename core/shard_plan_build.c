@@ -10,9 +10,10 @@
  *    and units never exceed the cap, so a shard never does. A shard takes units until it
  *    has its fair share of what is left of the piece, or the next would exceed the cap: the
  *    sizes then differ by about one unit.
- * 3. Within a shard the records are sorted by (rank of the thread in its core, order of
- *    1). The place of a record in the whole array is its index, the distance from the
- *    shard's first record is its position. All tables follow from one pass over that.
+ * 3. Within a shard the records are sorted by CPU number: consecutive numbers are a run, so
+ *    that no other order has fewer. The place of a record in the whole array is its index,
+ *    the distance from the shard's first record is its position. All tables follow from one
+ *    pass over that.
  *
  * The plan is one block of memory, the tables behind the struct, each on a line of its
  * own: it is read by every CPU and never written again.
@@ -42,9 +43,7 @@ static bool by_position(const struct shard_rec *a, const struct shard_rec *b)
 {
 	if (a->shard != b->shard)
 		return a->shard < b->shard;
-	if (a->rank != b->rank)
-		return a->rank < b->rank;
-	return a->order < b->order;
+	return a->cpu < b->cpu;
 }
 
 static bool same_llc(const struct shard_rec *a, const struct shard_rec *b)
@@ -127,14 +126,12 @@ static u32 cut_piece(struct shard_rec *rec, u32 begin, u32 end, u32 cap, u32 llc
 	return shard;
 }
 
-/* Number the siblings of each core, count the cores. */
-static u32 rank_threads(struct shard_rec *rec, u32 begin, u32 end)
+static u32 count_cores(const struct shard_rec *rec, u32 begin, u32 end)
 {
 	u32 cores = 0;
 
-	for (u32 i = begin; i < end; cores++)
-		for (u32 e = core_end(rec, i, end), rank = 0; i < e; i++)
-			rec[i].rank = rank++;
+	for (u32 i = begin; i < end; i = core_end(rec, i, end))
+		cores++;
 	return cores;
 }
 
@@ -142,7 +139,7 @@ static u32 rank_threads(struct shard_rec *rec, u32 begin, u32 end)
 static void cut_llc(struct shard_rec *rec, u32 begin, u32 end, const struct shard_plan *plan,
 		    u32 *llc_nr, u32 *shard)
 {
-	u32 cores = rank_threads(rec, begin, end);
+	u32 cores = count_cores(rec, begin, end);
 	u32 pieces = plan->split_llc < cores ? plan->split_llc : cores;
 	u32 done = 0, i = begin;
 
@@ -165,8 +162,9 @@ static void cut_machine(struct shard_rec *rec, u32 n, struct shard_plan *plan)
 
 	shard_rec_sort(rec, n, by_topology);
 	for (begin = 0; begin < n; begin = end) {
-		for (end = begin; end < n && same_llc(&rec[begin], &rec[end]); end++)
-			rec[end].order = end;
+		end = begin + 1;
+		while (end < n && same_llc(&rec[begin], &rec[end]))
+			end++;
 		cut_llc(rec, begin, end, plan, &llc_nr, &shard);
 	}
 	shard_rec_sort(rec, n, by_position);
@@ -181,8 +179,28 @@ static bool continues_run(const struct shard_rec *rec, u32 i)
 	       rec[i].cpu % 64;
 }
 
+/* How much shards must have in common: the surroundings of a shard, each within the next. */
+enum near_level {
+	NEAR_LLC,
+	NEAR_NODE, /* and package: a node may span packages */
+	NEAR_PACKAGE,
+	NEAR_MACHINE,
+};
+
+static_assert(NEAR_MACHINE + 1 == SHARD_NEAR_LEVELS, "room for each");
+
+/* Larger surroundings of a shard than those before; the same again is nothing new. */
+static void add_near(struct shard *shard, struct shard_span span)
+{
+	u32 n = shard->nr_near;
+	u32 before = n ? shard->near[n - 1].last - shard->near[n - 1].first : 0;
+
+	if ((u32)(span.last - span.first) > before)
+		shard->near[shard->nr_near++] = span;
+}
+
 /* Let all shards that agree with each other about @level know their range. */
-static void fill_near(struct shard *shard, u32 nr, int level)
+static void fill_near(struct shard *shard, u32 nr, enum near_level level)
 {
 	u32 begin, end;
 
@@ -192,15 +210,13 @@ static void fill_near(struct shard *shard, u32 nr, int level)
 		for (end = begin + 1; end < nr; end++) {
 			const struct shard *b = &shard[end];
 
-			if (a->package != b->package ||
-			    (level < SHARD_NEAR_PACKAGE && a->node != b->node) ||
-			    (level < SHARD_NEAR_NODE && a->llc != b->llc))
+			if ((level < NEAR_MACHINE && a->package != b->package) ||
+			    (level < NEAR_PACKAGE && a->node != b->node) ||
+			    (level < NEAR_NODE && a->llc != b->llc))
 				break;
 		}
-		for (u32 s = begin; s < end; s++) {
-			shard[s].near[level].first = (u16)begin;
-			shard[s].near[level].last = (u16)(end - 1);
-		}
+		for (u32 s = begin; s < end; s++)
+			add_near(&shard[s], (struct shard_span){ (u16)begin, (u16)(end - 1) });
 	}
 }
 
@@ -225,7 +241,7 @@ static void fill_tables(const struct tables *t, const struct shard_rec *rec, u32
 		if (!s->nr_cpus) {
 			t->shard_cpus[rec[i].shard] = t->idx_to_cpu + i;
 			s->first_idx = i;
-			s->first_run = nr_runs;
+			s->run = t->run + nr_runs;
 			s->node = rec[i].node;
 			s->package = rec[i].package;
 			s->llc = rec[i].llc_nr;
@@ -246,11 +262,11 @@ static void fill_tables(const struct tables *t, const struct shard_rec *rec, u32
 			t->run[nr_runs].word = (u16)(rec[i].cpu / 64);
 			t->run[nr_runs].turn = (u8)((rec[i].cpu - pos) % 64);
 			nr_runs++;
-			s->nr_runs++;
+			s->end_run = t->run + nr_runs;
 		}
 		t->run[nr_runs - 1].positions |= t->bit[rec[i].cpu];
 	}
-	for (int level = 0; level < SHARD_NEAR_LEVELS; level++)
+	for (enum near_level level = NEAR_LLC; level <= NEAR_MACHINE; level++)
 		fill_near(t->shard, nr_shards, level);
 }
 

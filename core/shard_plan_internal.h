@@ -20,8 +20,6 @@
  * @core: core, -1: the CPU is one of its own
  * @thread: as given
  * @cpu: CPU number
- * @order: place in topology order
- * @rank: which sibling in its core, 0 first
  * @llc_nr: LLC as struct shard counts them
  * @shard: shard
  * @node_spans: its node is in several packages
@@ -29,8 +27,6 @@
 struct shard_rec {
 	s32 package, node, llc, l2, core, thread;
 	u32 cpu;
-	u32 order;
-	u32 rank;
 	u32 llc_nr;
 	u32 shard;
 	bool node_spans;

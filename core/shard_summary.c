@@ -74,9 +74,9 @@ void shard_summary_free(struct shard_summary *s)
 		port_free(s, s->bytes);
 }
 
-void shard_summary_mark(struct shard_summary *s, u32 shard)
+void shard_summary_mark(u64 *word, u64 occupied)
 {
-	port_or64(&s->word[shard / SHARD_SUMMARY_SHARDS], shard_summary_occupied(shard));
+	port_or64(word, occupied);
 	/*
 	 * Where an atomic without a result may be performed after the function returned (arm64's
 	 * far atomics), a search that starts in between would miss the bit. Nothing on x86.

@@ -68,8 +68,21 @@ struct shard_summary *shard_summary_alloc(const struct shard_plan *plan);
  */
 void shard_summary_free(struct shard_summary *s);
 
-/* The slow half of shard_summary_note(): sets the bit. */
-void shard_summary_mark(struct shard_summary *s, u32 shard);
+static port_always_inline u64 *shard_summary_word(struct shard_summary *s, u32 shard)
+{
+	return &s->word[shard / SHARD_SUMMARY_SHARDS];
+}
+
+/* The slow half of shard_summary_note(): sets the shard's bit @occupied in its word. */
+void shard_summary_mark(u64 *word, u64 occupied);
+
+/* shard_summary_note() for who knows the shard's word, and its bit there. */
+static port_always_inline void shard_summary_note_bit(u64 *word, u64 occupied)
+{
+	smp_mb__after_atomic(); /* the caller's bit, then the summary: see shard_summary_note() */
+	if (unlikely(!(READ_ONCE(*word) & occupied)))
+		shard_summary_mark(word, occupied);
+}
 
 /**
  * shard_summary_note() - a bit in the shard's line was just set
@@ -87,9 +100,7 @@ void shard_summary_mark(struct shard_summary *s, u32 shard);
  */
 static port_always_inline void shard_summary_note(struct shard_summary *s, u32 shard)
 {
-	smp_mb__after_atomic(); /* see above: the caller's bit, then the summary */
-	if (!(READ_ONCE(s->word[shard / SHARD_SUMMARY_SHARDS]) & shard_summary_occupied(shard)))
-		shard_summary_mark(s, shard);
+	shard_summary_note_bit(shard_summary_word(s, shard), shard_summary_occupied(shard));
 }
 
 /**

@@ -36,7 +36,7 @@ class _Box:
     def layout(self) -> None:
         """Sizes from the inside out; one CPU is one unit."""
         if self.cpus:
-            # Siblings below each other where that is not too wide: first threads come first.
+            # Siblings below each other where that is not too wide and they are not neighbours.
             wide = max(8, math.ceil(math.sqrt(len(self.cpus) * 2)))
             fitting = [n for n in range(wide // 2, wide + 1) if self.cores and self.cores % n == 0]
             self.columns = self.cores if 0 < self.cores <= wide else max(fitting, default=wide)

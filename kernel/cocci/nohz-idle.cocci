@@ -71,14 +71,14 @@ statement S;
 
 @@
 identifier nohz_balance_exit_idle = nohz_balance_exit_idle;
-expression cpu;
+identifier rq;
 @@
- nohz_balance_exit_idle(...)
+ nohz_balance_exit_idle(struct rq *rq)
  {
  	...
--	cpumask_clear_cpu(cpu, nohz.idle_cpus_mask);
+-	cpumask_clear_cpu(rq->cpu, nohz.idle_cpus_mask);
 -	atomic_dec(&nohz.nr_cpus);
-+	sbm_clear(nohz.idle_cpus_mask, cpu);
++	sbm_clear_at(&rq->nohz_place);
  	...
  }
 
@@ -91,12 +91,12 @@ expression cpu;
  	...
 +	/*
 +	 * The bit first, then the flags that are set below, with the full barrier
-+	 * between them that sbm_set() ends with where there is a summary: a balancer that
-+	 * passed our bit while it was clear leaves the flags set.
++	 * between them that sbm_set_at() ends with: a balancer that passed our bit while
++	 * it was clear leaves the flags set.
 +	 */
 -	cpumask_set_cpu(cpu, nohz.idle_cpus_mask);
 -	atomic_inc(&nohz.nr_cpus);
-+	sbm_set(nohz.idle_cpus_mask, cpu);
++	sbm_set_at(&rq->nohz_place);
 -	smp_mb__after_atomic();
  	...
  }

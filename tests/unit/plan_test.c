@@ -69,7 +69,7 @@ static void split_llc_cuts_between_cores(void)
 	check_sizes("split more than cores", "2 2 2 2 2 2 2 2");
 }
 
-static void first_threads_come_first(void)
+static void numbers_of_first_and_second_threads_are_two_runs(void)
 {
 	struct shard_plan *plan = plan_named("numbers 0-47,192-239 a node");
 
@@ -87,6 +87,20 @@ static void first_threads_come_first(void)
 	CHECK_EQ(plan->slot[383].idx, 383);
 	CHECK_EQ(plan->idx_to_cpu[8], 192);
 	CHECK_EQ(plan->bit[193], 1 << 9);
+	shard_plan_free(plan);
+}
+
+static void neighbouring_siblings_are_one_run(void)
+{
+	struct shard_cpu cpu[16];
+	struct shard_plan *plan;
+
+	for (s32 i = 0; i < 16; i++)
+		cpu[i] = (struct shard_cpu){ 0, 0, i / 8, i / 2, i / 2, i % 2, true };
+	CHECK_EQ(build(&plan, cpu, 16, NULL), SHARD_PLAN_OK);
+	CHECK_EQ(plan->nr_shards, 2);
+	CHECK_EQ(plan->nr_runs, 2);
+	CHECK_EQ(plan->slot[9].pos, 1);
 	shard_plan_free(plan);
 }
 
@@ -155,7 +169,9 @@ static void numa_off_is_one_node_of_two_packages(void)
 	CHECK_EQ(build(&plan, cpu, nr_cpus, NULL), SHARD_PLAN_OK);
 	CHECK_EQ(plan->nr_nodes, 1);
 	CHECK_EQ(plan->nr_llcs, 2);
-	CHECK_EQ(plan->shard[0].near[SHARD_NEAR_NODE].last, 3);
+	CHECK_EQ(plan->shard[0].nr_near, 2); /* its LLC is its package, then the machine */
+	CHECK_EQ(plan->shard[0].near[0].last, 3);
+	CHECK_EQ(plan->shard[0].near[1].last, 7);
 	shard_plan_free(plan);
 	free(cpu);
 }
@@ -311,20 +327,21 @@ static void no_memory_leaves_nothing_behind(void)
 	shard_plan_free(NULL);
 }
 
-#define TESTS(TEST)                                          \
-	TEST(large_llcs_are_cut_evenly)                      \
-	TEST(cores_larger_than_the_cap_are_cut_into_threads) \
-	TEST(split_llc_cuts_between_cores)                   \
-	TEST(first_threads_come_first)                       \
-	TEST(level_falls_back)                               \
-	TEST(one_unknown_llc_makes_all_unknown)              \
-	TEST(shard_never_spans_nodes)                        \
-	TEST(numa_off_is_one_node_of_two_packages)           \
-	TEST(walk_goes_from_near_to_far)                     \
-	TEST(contradictions_are_refused)                     \
-	TEST(empty_and_oversized_are_refused)                \
-	TEST(more_shards_than_numbers_are_refused)           \
-	TEST(every_error_has_words)                          \
+#define TESTS(TEST)                                            \
+	TEST(large_llcs_are_cut_evenly)                        \
+	TEST(cores_larger_than_the_cap_are_cut_into_threads)   \
+	TEST(split_llc_cuts_between_cores)                     \
+	TEST(numbers_of_first_and_second_threads_are_two_runs) \
+	TEST(neighbouring_siblings_are_one_run)                \
+	TEST(level_falls_back)                                 \
+	TEST(one_unknown_llc_makes_all_unknown)                \
+	TEST(shard_never_spans_nodes)                          \
+	TEST(numa_off_is_one_node_of_two_packages)             \
+	TEST(walk_goes_from_near_to_far)                       \
+	TEST(contradictions_are_refused)                       \
+	TEST(empty_and_oversized_are_refused)                  \
+	TEST(more_shards_than_numbers_are_refused)             \
+	TEST(every_error_has_words)                            \
 	TEST(no_memory_leaves_nothing_behind)
 
 TEST_MAIN(plan_test, TESTS)

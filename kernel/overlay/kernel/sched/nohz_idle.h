@@ -15,7 +15,7 @@
  * The order of bit and flags. A CPU that goes idle sets its bit, then nohz.needs_update and
  * nohz.has_blocked; the balancer clears the flags, then reads the bits. A full barrier on each
  * side makes sure that the balancer sees the bit, or the flag is 1 when both are done. The
- * balancer's is its smp_mb(). The other side's is in sbm_set(): shard_summary_note(), which every
+ * balancer's is its smp_mb(). The other side's is in sbm_set_at(): shard_summary_note_bit(), which every
  * setting of a bit in a set with a summary ends with, is a barrier between the bit and all that
  * follows. No smp_mb__after_atomic() is left in fair.c that would need an atomic operation next
  * to it.
@@ -29,7 +29,7 @@
 #include <linux/schedshard/sbm.h>
 
 /**
- * nohz_idle_alloc() - make the set, empty
+ * nohz_idle_alloc() - make the set, empty, and let each run queue know its place there
  *
  * Context: sched_init(). Panics without memory: this early nothing else could be done.
  * Return: the set, which has a summary.
@@ -37,9 +37,12 @@
 static inline struct sbm *__init nohz_idle_alloc(void)
 {
 	struct sbm *set = sbm_alloc(schedshard_plan, SBM_SUMMARY);
+	int cpu;
 
 	if (!set)
 		panic("sched: no memory for the set of idle CPUs\n");
+	for_each_possible_cpu(cpu)
+		cpu_rq(cpu)->nohz_place = sbm_place(set, cpu);
 	return set;
 }
 

@@ -69,8 +69,8 @@ static inline void rq_level_update(struct rq *rq)
  * @rq: the queue that the task is on
  * @p: the task
  *
- * Ordering: none; see above. Lines touched: those of shards with CPUs that @p may use, up to the
- * first hit.
+ * Ordering: none; see above. Lines touched: the own shard's and those of shards with CPUs that @p
+ * may use, up to the first hit.
  */
 static inline bool rt_find_lower(const struct rq *rq, const struct task_struct *p)
 {
@@ -85,8 +85,8 @@ static inline bool rt_find_lower(const struct rq *rq, const struct task_struct *
  *	nothing is below, only those in the nearest shard that has any
  * @fits: does a CPU fit the task? NULL: all do. Ignored when none does
  *
- * Return: whether there are any. Ordering: none. Lines touched: those of shards with
- * CPUs that @p may use, nearest to its CPU first, none after one with a CPU at CPUPRI_NORMAL.
+ * Return: whether there are any. Ordering: none. Lines touched: the own shard's and those of
+ * shards with CPUs that @p may use, nearest first, none after one with a CPU at CPUPRI_NORMAL.
  */
 static inline bool rt_find_lowest(struct task_struct *p, struct cpumask *lowest_mask,
 				  bool (*fits)(u32 cpu, void *p))
