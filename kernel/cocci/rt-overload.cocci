@@ -49,7 +49,7 @@ identifier rq, p;
 -			rq->rt.overloaded = 0;
 -		}
  	}
-+	rt_overload_update(rq, rq->curr);
++	rt_overload_ease(rq, rq->curr);
  }
 
 // The loop over all CPUs goes, and the comment on it.
@@ -188,7 +188,7 @@ identifier rq, p, next;
 +
 +	/* A task of a lower class (the fair server's) is outranked by all of ours. */
 +	if (next)
-+		rt_overload_update(rq, next);
++		rt_overload_ease(rq, next);
  }
 
 // A task that outranks the running one must still end in resched_curr().

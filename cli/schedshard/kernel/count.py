@@ -50,6 +50,7 @@ INLINED: Mapping[str, str] = {
     "rt_set_overload": "overload set",
     "rt_clear_overload": "overload clear",
     "rt_overload_update": "overload check",
+    "rt_overload_ease": "overload check",
 }
 # Functions that only sometimes have anything to do, and do it with locked instructions: those calls
 # get a row of their own, since how many of them there are depends on the run.

@@ -15,10 +15,10 @@
  * The order of bit and flags. A CPU that goes idle sets its bit, then nohz.needs_update and
  * nohz.has_blocked; the balancer clears the flags, then reads the bits. A full barrier on each
  * side makes sure that the balancer sees the bit, or the flag is 1 when both are done. The
- * balancer's is its smp_mb(). The other side's is in sbm_set_at(): shard_summary_note_bit(), which every
- * setting of a bit in a set with a summary ends with, is a barrier between the bit and all that
- * follows. No smp_mb__after_atomic() is left in fair.c that would need an atomic operation next
- * to it.
+ * balancer's is its smp_mb(). The other side's is in sbm_set_at(): shard_summary_note_bit(), which
+ * every setting of a bit in a set with a summary ends with, is a barrier between the bit and all
+ * that follows. No smp_mb__after_atomic() is left in fair.c that would need an atomic operation
+ * next to it.
  */
 #ifndef _KERNEL_SCHED_NOHZ_IDLE_H
 #define _KERNEL_SCHED_NOHZ_IDLE_H

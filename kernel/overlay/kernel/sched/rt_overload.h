@@ -130,6 +130,21 @@ static inline void rt_overload_update(struct rq *rq, const struct task_struct *r
 }
 
 /**
+ * rt_overload_ease() - the same where fewer can wait than before
+ * @rq: the queue; its lock is held
+ * @runner: who runs on it, or is about to
+ *
+ * A task has left the list, or who runs next is one that each of ours outranks or passes
+ * set_next_task_rt() first: a queue that is not in the set does not join it. Of the five times that
+ * a task which finds a CPU idle comes by here until it sleeps, three are such.
+ */
+static inline void rt_overload_ease(struct rq *rq, const struct task_struct *runner)
+{
+	if (unlikely(rq->rt.overloaded))
+		rt_overload_update(rq, runner);
+}
+
+/**
  * rt_overload_next() - the next CPU that another one may pull from
  * @rq: the queue that wants to pull; its lock is held, but may have been dropped meanwhile
  * @who: what overload_query() said
