@@ -132,53 +132,6 @@ static port_always_inline u64 search_line(u32 *best_so_far, const u64 *line, u64
 	return hits;
 }
 
-/* Few CPUs: each is looked up. What was found in words before is in @found already. */
-static void search_sparse(struct search *s)
-{
-	const unsigned long *allowed = s->allowed, *active = s->active;
-	u32 words = s->cp->words, nr_cpus = s->cp->nr_cpus;
-	const struct bytemap *map = s->cp->map;
-	unsigned long *found = s->found;
-
-	for (u32 i = 0; i < words; i++) {
-		u64 left = shard_mask_word(allowed, i, nr_cpus), hits = 0;
-
-		if (left)
-			left &= READ_ONCE(active[i]);
-		for (; left; left &= left - 1) {
-			u32 cpu = i * 64 + port_ctz64(left);
-			const u8 *byte = map->byte[cpu];
-			u32 level = byte ? READ_ONCE(*byte) : BYTEMAP_MAX; /* a hole */
-
-			if (level > s->best || (s->fits && !s->fits(cpu, s->arg)))
-				continue;
-			s->any = true;
-			if (!found) {
-				s->best = level;
-				return;
-			}
-			if (level < s->best) {
-				s->best = level;
-				memset(found, 0, i * sizeof(*found));
-				hits = 0;
-			}
-			hits |= left & -left;
-		}
-		if (found)
-			found[i] = hits;
-	}
-}
-
-static bool is_sparse(const struct search *s)
-{
-	const unsigned long *allowed = s->allowed;
-	u32 n = 0, words = s->cp->words, nr_cpus = s->cp->nr_cpus, most = s->cp->sparse;
-
-	for (u32 i = 0; i < words && n <= most; i++)
-		n += port_popcount64(shard_mask_word(allowed, i, nr_cpus));
-	return n <= most;
-}
-
 /* The allowed and active CPUs of a shard with these runs, by position. */
 static port_always_inline u64 gather(const struct shard_run *run, const struct shard_run *end,
 				     const unsigned long *allowed, const unsigned long *active)
@@ -203,6 +156,55 @@ static port_always_inline void zero_words(unsigned long *mask, u32 words)
 	do {
 		WRITE_ONCE(mask[i], 0);
 	} while (++i < words);
+}
+
+/*
+ * Few CPUs: each is looked up; false: they are not few. What was found in words before is in
+ * @found already.
+ */
+static bool search_sparse(struct search *s)
+{
+	const unsigned long *allowed = s->allowed, *active = s->active;
+	u32 words = s->cp->words, nr_cpus = s->cp->nr_cpus, most = s->cp->sparse;
+	const struct bytemap *map = s->cp->map;
+	unsigned long *found = s->found;
+	u32 best = s->best, n = 0;
+	bool any = false;
+
+	for (u32 i = 0; i < words; i++) {
+		u64 left = READ_ONCE(allowed[i]), hits = 0;
+
+		if (left) {
+			n += port_popcount64(left);
+			if (n > most)
+				return false;
+			left &= shard_mask_word(active, i, nr_cpus);
+		}
+		for (; left; left &= left - 1) {
+			u32 cpu = i * 64 + port_ctz64(left);
+			const u8 *byte = map->byte[cpu];
+			u32 level = byte ? READ_ONCE(*byte) : BYTEMAP_MAX; /* a hole */
+
+			if (level > best || (s->fits && !s->fits(cpu, s->arg)))
+				continue;
+			any = true;
+			if (level < best) {
+				best = level;
+				if (found && i)
+					zero_words(found, i);
+				hits = 0;
+			}
+			if (!found)
+				goto out;
+			hits |= left & -left;
+		}
+		if (found)
+			found[i] = hits;
+	}
+out:
+	s->best = best;
+	s->any = any;
+	return true;
 }
 
 /* Look at one shard. Returns true when the search may end. */
@@ -258,9 +260,7 @@ static port_always_inline int search(const struct cpupri *cp, int level, u32 fro
 			    .near = near };
 
 	for (;;) {
-		if (is_sparse(&s))
-			search_sparse(&s);
-		else
+		if (!search_sparse(&s))
 			search_shards(&s);
 		if (s.any)
 			return (int)s.best + 1;
@@ -294,7 +294,14 @@ static port_noinline int search_near(const struct cpupri *cp, int level, u32 fro
  * Quick answers for who takes any CPU, or rather a near one: there is one at CPUPRI_NORMAL in
  * their own shard, and nothing is lower. The line comes first, which is near, and who is allowed
  * is asked of the CPUs that it names only. (Bytes that are no CPU's are never at CPUPRI_NORMAL.)
+ * That is for tasks that may use the shard: of one that may use few CPUs the line would name others.
  */
+static port_always_inline bool may_use(const struct shard *own, const unsigned long *allowed)
+{
+	return !(own->run->positions &
+		 ~shard_run_positions(own->run, READ_ONCE(allowed[own->run->word])));
+}
+
 static port_always_inline u64 normal_of_word(const u64 *line, u32 at)
 {
 	return byte_match_word(byte_match_equal(CPUPRI_NORMAL), byte_load_word(line, at / 8)) << at;
@@ -308,7 +315,7 @@ static port_always_inline u64 run_usable(const struct shard_run *run, u64 positi
 	       READ_ONCE(active[run->word]);
 }
 
-/* Is there one? */
+/* Is there one? Asked of the first that the line names, and of those next to them. */
 static port_always_inline bool own_has_normal(const struct cpupri *cp, u32 from_cpu,
 					      const unsigned long *allowed,
 					      const unsigned long *active)
@@ -316,16 +323,18 @@ static port_always_inline bool own_has_normal(const struct cpupri *cp, u32 from_
 	u32 shard = cp->plan->slot[from_cpu].shard, at = 0;
 	const struct shard *own = &cp->plan->shard[shard];
 	const u64 *line = cp->map->line[shard];
+	u64 normal;
 
+	if (!may_use(own, allowed))
+		return false;
 	do {
-		u64 normal = normal_of_word(line, at);
-
-		if (!normal)
-			continue;
-		for (const struct shard_run *run = own->run; run < own->end_run; run++)
-			if (run_usable(run, normal, allowed, active))
-				return true;
-	} while ((at += 8) < own->nr_cpus);
+		normal = normal_of_word(line, at);
+	} while (!normal && (at += 8) < own->nr_cpus);
+	if (!normal)
+		return false;
+	for (const struct shard_run *run = own->run; run < own->end_run; run++)
+		if (run_usable(run, normal, allowed, active))
+			return true;
 	return false;
 }
 
@@ -340,6 +349,8 @@ static port_always_inline bool own_normal(const struct cpupri *cp, u32 from_cpu,
 	const u64 *line = cp->map->line[shard];
 	u64 normal = 0, any = 0;
 
+	if (!may_use(own, allowed))
+		return false;
 	do {
 		normal |= normal_of_word(line, at);
 	} while ((at += 8) < own->nr_cpus);

@@ -125,8 +125,8 @@ static inline int cpupri_get(const struct cpupri *cp, u32 cpu)
  * @lowest_mask: ordinary mask of the caller's own, not one of the others, for the CPUs found: all
  *	those at the lowest level that has any; undefined when there are none. NULL: only
  *	tell whether there is a CPU; the search then ends with the first one
- * @fits: does the CPU fit the task? NULL: all do. Asked with @lowest_mask only, at most once for
- *	each allowed CPU. Should be quick
+ * @fits: does the CPU fit the task? NULL: all do. Asked with @lowest_mask only, at most
+ *	twice for each allowed CPU. Should be quick
  * @arg: passed to it
  *
  * If no CPU fits at any level, the search is repeated as if all did.

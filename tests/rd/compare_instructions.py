@@ -33,8 +33,10 @@ def main() -> int:
                 assert shard <= stock + 10
             elif machine == "1" and operation != "ask":
                 assert shard < stock / 3
+            elif operation == "pinned" and machine == "480":
+                assert shard <= 2 * stock  # four CPUs of an LLC's 240, looked up
             elif operation in ("idle", "pinned"):
-                assert shard <= stock + (5 * 8 if machine == "480" else 0)  # words of a line
+                assert shard <= stock + (60 if machine == "480" else 0)  # eight words of a line
             elif operation == "any" or (operation == "none" and machine != "480"):
                 assert shard <= stock
             elif operation == "none":
