@@ -24,14 +24,15 @@
  * way E4 and R2: either R3 sees the bit, or E5 sees unlinked set. (Where E3 found the bit set there
  * is no E4, and none is needed: it was set before E2, and C3 puts it back before the same
  * scanner comes to R1.) Both may happen, then the CPU gives up in vain: it has dropped one
- * runtime, and the block remains.
+ * runtime, and the block remains, with what the CPU ran before: that may have been counted, an epoch
+ * ago, when R1 was yet to come. So whoever gives up puts the earlier runtime back.
  *
  * While a bit is between C1 and C3 it is missing; nobody else looks, as one scan runs at a time,
  * and this one finds the CPU at C3.
  *
  * Later in its epoch a CPU stores its runtime and looks at nothing. That its runtime has this epoch
- * says that it went through E1 to E5 in it: who gives up stores 0, which counts as no runtime in
- * any epoch. And nobody has taken its bit since, but a scanner whose epoch is more than the
+ * says that it went through E1 to E5 in it: who gives up puts back the runtime of an earlier one,
+ * or none. And nobody has taken its bit since, but a scanner whose epoch is more than the
  * timeout ahead, for which the CPU is not in the set.
  *
  * One block a shard. Blocks are put in and taken out by who holds "changing", which is tried for
@@ -344,8 +345,11 @@ bool visited_enter(struct visited *v, u64 *queue, u32 cpu, u32 epoch, u64 ns)
 		port_fetch_or64(&b->cpus, bit); /* E3, E4: pairs with R2 */
 	if (likely(!READ_ONCE(b->unlinked)))	/* E5 */
 		return true;
-	/* Or the next one in this epoch would be taken for a CPU that is in the set. */
-	WRITE_ONCE(*record, 0);
+	/*
+	 * Or the next one in this epoch would be taken for a CPU that is in the set. What it was
+	 * goes back: it may have been counted, and the block may stay.
+	 */
+	WRITE_ONCE(*record, old);
 	return false;
 }
 

@@ -5,7 +5,7 @@
  *
  * A CPU enters when it accounts runtime of the process, and leaves when a scan finds that it has
  * not for longer than a timeout. What the CPUs of a shard say lies in one block: their bits in one
- * word, their runtimes (see occupancy.h) on up to 8 lines, siblings together. A block
+ * word, their runtimes (see occupancy.h) on up to 8 lines, siblings mostly together. A block
  * comes when the first CPU of its shard enters and goes when the last one left, so that memory
  * follows the shards that are visited, not the machine.
  *
@@ -200,7 +200,8 @@ bool visited_enter(struct visited *v, u64 *queue, u32 cpu, u32 epoch, u64 ns);
  * @pos: its position in the shard
  *
  * Neighbouring positions lie on different lines, those 8 apart on one: with 8 cores or a
- * multiple siblings share a line, and nobody else does with 8.
+ * multiple, whose second threads are numbered behind the first ones, siblings share a line, and
+ * nobody else does with 8.
  *
  * Return: the word; written by that CPU only.
  */

@@ -132,6 +132,17 @@ static void come_and_scan(uint32_t cpu)
 	scan_and_judge(NOW + cpu - 1);
 }
 
+/* CPU 0 comes back in the moment in which its block is taken out, and again an epoch later. */
+static void next_epoch(uint32_t cpu)
+{
+	if (cpu) {
+		scan_and_judge(NOW);
+		return;
+	}
+	account(0, NOW);
+	account(0, NOW + 1);
+}
+
 /* CPUs 0 and 1 come; then, with a third, somebody scans. */
 static void both_come(uint32_t cpu)
 {
@@ -237,6 +248,27 @@ static void enter_no_look(uint32_t cpu)
 	explore_ghost_set(COUNTED_0, NOW);
 }
 
+/* The second time in a block that is about to go, or not: E5 with nothing put back. */
+static void give_up_and_forget(uint32_t cpu)
+{
+	struct visited_block *b;
+
+	if (cpu) {
+		scan_and_judge(NOW);
+		return;
+	}
+	account(0, NOW);
+	b = block();
+	if (!b)
+		return;
+	WRITE_ONCE(*queue[0], occupancy_pack(NOW + 1, 7));
+	WRITE_ONCE(*visited_record(b, 0), occupancy_pack(NOW + 1, 7));
+	smp_mb();
+	port_fetch_or64(&b->cpus, 1);
+	if (READ_ONCE(b->unlinked))
+		WRITE_ONCE(*visited_record(b, 0), 0);
+}
+
 /* A block each, put in where there was room, without "changing". */
 static struct visited_block *two[2];
 
@@ -335,6 +367,8 @@ const struct explore_case explore_visited_cases[] = {
 	     both_come, check_end),
 	CASE("visited-release", "two CPUs come while their shard's block is taken out", "core", 3,
 	     3, setup_old, both_while_scanned, check_end),
+	CASE("visited-next-epoch", "a CPU comes twice while its block is taken out", "core", 2, 2,
+	     setup_old, next_epoch, check_end),
 	CASE("visited-claim", "one scans at a time, and once an epoch", "core", 2, 3, setup_old,
 	     claim, NULL),
 	CASE("planted-visited-enter", "planted: the bit is looked at before the runtime is there",
@@ -345,6 +379,8 @@ const struct explore_case explore_visited_cases[] = {
 	     "planted", 2, 2, setup_no_bits, release_no_look, check_end),
 	CASE("planted-visited-unlinked", "planted: who enters does not ask whether the block goes",
 	     "planted", 2, 2, setup_old, enter_no_look, check_end),
+	CASE("planted-visited-forget", "planted: who gives up forgets what was counted before",
+	     "planted", 2, 2, setup_old, give_up_and_forget, check_end),
 	CASE("planted-visited-insert", "planted: blocks are put in without holding the table",
 	     "planted", 2, 2, setup_two_blocks, insert_unlocked, check_end),
 	CASE("planted-visited-reuse", "planted: a block serves again without a grace period",
