@@ -11,7 +11,8 @@
  * worst_margin is the largest distance of the judge's own decision from the other one, worst_missed
  * the largest part of a process's occupancy that the scan did not see, worst_missed_runtime that
  * of its runtime. The two differ: a share is of what a CPU ran, and of a CPU that has idled
- * since, both runtimes are halved alike, so that the share stays what it was.
+ * since, both runtimes are halved alike, so that the share stays what it was. agreement_fresh: the
+ * same with a judge that forgets what is older than the timeout.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -168,6 +169,7 @@ static int report(struct cs *cs)
 	run_report(run, "cycles_per_account",
 		   run_cycles(run, ratio((double)n->account_time, (double)n->accounts)));
 	run_report(run, "agreement", (double)n->agreed / (double)n->scans);
+	run_report(run, "agreement_fresh", (double)n->agreed_fresh / (double)n->scans);
 	run_report(run, "worst_margin", n->worst_margin);
 	run_report(run, "worst_missed", n->worst_missed);
 	run_report(run, "worst_missed_runtime", n->worst_missed_runtime);

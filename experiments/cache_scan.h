@@ -94,7 +94,7 @@ struct cs_cpu {
 /* Of all CPUs, inside of the measured window. */
 struct cs_counts {
 	u64 busy, account_time, scan_time; /* picoseconds */
-	u64 accounts, dropped, scans, agreed;
+	u64 accounts, dropped, scans, agreed, agreed_fresh;
 	u32 *lengths; /* of all scans */
 	u32 lengths_cap;
 	double worst_margin, worst_missed, worst_missed_runtime;
@@ -175,16 +175,17 @@ void cs_judge_account(struct cs_judge *j, u32 process, u32 cpu_number, u32 epoch
 /**
  * struct cs_verdict - a scan beside that of the judge, from the same preference
  * @agrees: both would prefer the same cache
+ * @agrees_fresh: they would if the judge forgot what is older than the timeout
  * @margin: how far the judge's decision was from the other way, of the process's occupancy
  * @missed: of the process's occupancy, what the scan did not see
  * @missed_runtime: the same of its decayed runtime
  */
 struct cs_verdict {
-	bool agrees;
+	bool agrees, agrees_fresh;
 	double margin, missed, missed_runtime;
 };
 
-struct cs_verdict cs_judge_scan(const struct cs_judge *j, u32 process, u32 epoch,
+struct cs_verdict cs_judge_scan(const struct cs_judge *j, u32 process, u32 epoch, s32 timeout,
 				const struct scan_result *result);
 
 #endif

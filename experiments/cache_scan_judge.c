@@ -70,29 +70,35 @@ void cs_judge_account(struct cs_judge *j, u32 process, u32 cpu, u32 epoch, u64 n
 	add(&j->record[(size_t)process * j->nr_cpus + cpu], epoch, ns);
 }
 
-struct cs_verdict cs_judge_scan(const struct cs_judge *j, u32 process, u32 epoch,
+struct cs_verdict cs_judge_scan(const struct cs_judge *j, u32 process, u32 epoch, s32 timeout,
 				const struct scan_result *result)
 {
 	const struct runtime *record = &j->record[(size_t)process * j->nr_cpus];
 	struct cs_verdict v = { 0 };
-	struct occupancy all;
+	struct occupancy all, fresh;
 	double total, margin;
 	u64 runtime = 0;
 	s32 preferred;
 
 	occupancy_begin(&all, result->sums.present);
+	occupancy_begin(&fresh, result->sums.present);
 	for (u32 i = 0; i < j->plan->nr_possible; i++) {
 		u32 cpu = j->plan->idx_to_cpu[i];
 		u64 mine = decayed(&record[cpu], epoch), whole = decayed(&j->queue[cpu], epoch);
+		s32 llc = (s32)j->plan->shard[j->plan->slot[cpu].shard].llc;
+		u64 share = mine * OCCUPANCY_SCALE / (whole + 1);
 
 		runtime += mine;
-		if (mine)
-			occupancy_cpu(&all, (s32)j->plan->shard[j->plan->slot[cpu].shard].llc,
-				      mine * OCCUPANCY_SCALE / (whole + 1));
+		if (!mine)
+			continue;
+		occupancy_cpu(&all, llc, share);
+		if ((s32)(epoch - record[cpu].epoch) <= timeout)
+			occupancy_cpu(&fresh, llc, share);
 	}
 	preferred = occupancy_end(&all);
 	total = (double)all.total;
 	v.agrees = preferred == result->preferred;
+	v.agrees_fresh = occupancy_end(&fresh) == result->preferred;
 	if (total <= 0)
 		return v;
 	margin = (double)all.best_sum - 2 * (double)all.present_sum;

@@ -190,6 +190,7 @@ static void note(struct cs_counts *n, const struct scan_result *r, const struct 
 	n->lengths[n->scans++] = r->length;
 	n->scan_time += time;
 	n->agreed += v->agrees;
+	n->agreed_fresh += v->agrees_fresh;
 	if (v->agrees)
 		return;
 	n->worst_margin = larger(n->worst_margin, v->margin);
@@ -209,7 +210,7 @@ static void judge(void *arg)
 {
 	struct judged *j = arg;
 
-	j->verdict = cs_judge_scan(j->cs->judge, j->process, j->epoch, &j->result);
+	j->verdict = cs_judge_scan(j->cs->judge, j->process, j->epoch, j->cs->timeout, &j->result);
 }
 
 static void tick(struct cs *cs, u32 cpu, const struct cs_thread *t)

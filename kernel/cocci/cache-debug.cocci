@@ -21,10 +21,11 @@ identifier c, queue, cpu, epoch, ns;
 @@
  account(struct sched_cache *c, u64 *queue, int cpu, u32 epoch, u64 ns)
  {
--	visited_account(c->visited, queue, cpu, epoch, ns);
+-	return visited_account(c->visited, queue, cpu, epoch, ns);
 +	bool counted = visited_account(c->visited, queue, cpu, epoch, ns);
 +
 +	sched_cache_debug_account(c->shadow, cpu, epoch, ns, counted);
++	return counted;
  }
 
 @@

@@ -18,6 +18,9 @@ mkdir -p $trace
 mount -t tracefs tracefs $trace || exit 1
 echo 256 >$trace/buffer_size_kb
 [ ! -e "$dir/check" ] || echo 1 >"$dir/check"
+# Emulated CPUs take turns on the host's: in 10 ms one of many gets what a real one does in a fraction
+# of a millisecond, and threads that never sleep look as if they had been away for the timeout.
+echo 50 >"$dir/epoch_ms" || exit 1
 
 # look WAY FEATURES COMM COMMAND...: prints what the scans of COMM looked at meanwhile.
 look() {

@@ -110,9 +110,9 @@ static void renew_epoch(struct rq *rq)
  */
 #define MOST (2 * NSEC_PER_SEC)
 
-static void account(struct sched_cache *c, u64 *queue, int cpu, u32 epoch, u64 ns)
+static bool account(struct sched_cache *c, u64 *queue, int cpu, u32 epoch, u64 ns)
 {
-	visited_account(c->visited, queue, cpu, epoch, ns);
+	return visited_account(c->visited, queue, cpu, epoch, ns);
 }
 
 void __sched_cache_account(struct rq *rq, struct task_struct *p)
@@ -120,6 +120,7 @@ void __sched_cache_account(struct rq *rq, struct task_struct *p)
 	struct sched_cache_rq *q = &rq->cache;
 	u64 ns = p->se.sum_exec_runtime - p->sched_cache.mark;
 	struct sched_cache *c;
+	u64 before;
 
 	lockdep_assert_rq_held(rq);
 	p->sched_cache.mark = p->se.sum_exec_runtime;
@@ -127,10 +128,20 @@ void __sched_cache_account(struct rq *rq, struct task_struct *p)
 		return;
 	renew_epoch(rq);
 	c = rcu_dereference_sched(p->signal->sched_cache.cache);
-	if (c)
-		account(c, &q->runtime, cpu_of(rq), q->epoch, ns);
-	else
+	if (!c) {
 		WRITE_ONCE(q->runtime, occupancy_add(q->runtime, q->epoch, ns));
+		return;
+	}
+	before = q->runtime;
+	if (unlikely(!account(c, &q->runtime, cpu_of(rq), q->epoch, ns))) {
+		/*
+		 * No block yet for this shard: the next time counts it, wherever that is. The queue
+		 * must not have it twice. Who reads it in between sees that others ran less here;
+		 * what they themselves ran is still in it.
+		 */
+		WRITE_ONCE(q->runtime, before);
+		p->sched_cache.mark -= ns;
+	}
 }
 
 /* ---- when to scan ---- */

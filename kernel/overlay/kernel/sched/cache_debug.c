@@ -14,8 +14,8 @@
  *    apart in which a full scan of what is not would agree. How much of the runtime lay on CPUs
  *    that were not found in the others is reported.
  *
- * Runtime that visited_account() dropped for lack of a block is in the shadow, but its CPU need not
- * be found; it is counted.
+ * Runtime that was put off for lack of a block (visited_account() returned false) is in neither; how
+ * often that was is reported.
  *
  * Concurrency: a CPU's part of a shadow is written by that CPU, under its run queue's lock. The
  * shadow lives and dies with the struct sched_cache. A check belongs to the scan that began it.
@@ -33,8 +33,7 @@
 /**
  * struct sched_cache_shadow - of a process on a CPU
  * @word: its runtime there, as occupancy_add() leaves it
- * @counted: epoch in which visited_account() last returned true, with a runtime of 1; 0: it did
- *	     not the last time
+ * @counted: epoch in which visited_account() last returned true, with a runtime of 1; 0: never
  */
 struct sched_cache_shadow {
 	u64 word;
@@ -62,7 +61,7 @@ struct sched_cache_check {
 };
 
 static bool checking;
-static atomic_long_t nr_checks, nr_missed, nr_dropped;
+static atomic_long_t nr_checks, nr_missed, nr_put_off;
 static atomic_long_t nr_same, nr_aged, nr_different;
 /* Thousandths of the runtime that were not looked at, where the preferences differed: at most. */
 static atomic_long_t unseen_most;
@@ -79,11 +78,13 @@ void __sched_cache_debug_account(struct sched_cache_shadow *shadow, int cpu, u32
 {
 	struct sched_cache_shadow *mine = &shadow[cpu];
 
+	if (!counted) {
+		atomic_long_inc(&nr_put_off);
+		return;
+	}
 	WRITE_ONCE(mine->word, occupancy_add(mine->word, epoch, ns));
-	if (!counted)
-		atomic_long_inc(&nr_dropped);
 	/* After visited_account(): who reads it begins a scan later. */
-	smp_store_release(&mine->counted, counted ? occupancy_pack(epoch, 1) : 0);
+	smp_store_release(&mine->counted, occupancy_pack(epoch, 1));
 }
 
 struct sched_cache_check *sched_cache_debug_begin(struct sched_cache_shadow *shadow, u32 epoch,
@@ -188,7 +189,7 @@ static int check_show(struct seq_file *m, void *unused)
 	seq_printf(m, "same %ld aged %ld different %ld\n", atomic_long_read(&nr_same),
 		   atomic_long_read(&nr_aged), atomic_long_read(&nr_different));
 	seq_printf(m, "unseen %ld of 1000\n", atomic_long_read(&unseen_most));
-	seq_printf(m, "dropped %ld\n", atomic_long_read(&nr_dropped));
+	seq_printf(m, "put off %ld\n", atomic_long_read(&nr_put_off));
 	return 0;
 }
 
