@@ -294,7 +294,8 @@ static port_noinline int search_near(const struct cpupri *cp, int level, u32 fro
  * Quick answers for who takes any CPU, or rather a near one: there is one at CPUPRI_NORMAL in
  * their own shard, and nothing is lower. The line comes first, which is near, and who is allowed
  * is asked of the CPUs that it names only. (Bytes that are no CPU's are never at CPUPRI_NORMAL.)
- * That is for tasks that may use the shard: of one that may use few CPUs the line would name others.
+ * That is for tasks that may use the shard: of one that may use few CPUs the line would name
+ * others.
  */
 static port_always_inline bool may_use(const struct shard *own, const unsigned long *allowed)
 {

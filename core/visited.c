@@ -24,8 +24,8 @@
  * way E4 and R2: either R3 sees the bit, or E5 sees unlinked set. (Where E3 found the bit set there
  * is no E4, and none is needed: it was set before E2, and C3 puts it back before the same
  * scanner comes to R1.) Both may happen, then the CPU gives up in vain: it has dropped one
- * runtime, and the block remains, with what the CPU ran before: that may have been counted, an epoch
- * ago, when R1 was yet to come. So whoever gives up puts the earlier runtime back.
+ * runtime, and the block remains, with what the CPU ran before: that may have been counted, an
+ * epoch ago, when R1 was yet to come. So whoever gives up puts the earlier runtime back.
  *
  * While a bit is between C1 and C3 it is missing; nobody else looks, as one scan runs at a time,
  * and this one finds the CPU at C3.

@@ -14,8 +14,8 @@
  *    apart in which a full scan of what is not would agree. How much of the runtime lay on CPUs
  *    that were not found in the others is reported.
  *
- * Runtime that was put off for lack of a block (visited_account() returned false) is in neither; how
- * often that was is reported.
+ * Runtime that was put off for lack of a block (visited_account() returned false) is in neither;
+ * how often that was is reported.
  *
  * Concurrency: a CPU's part of a shadow is written by that CPU, under its run queue's lock. The
  * shadow lives and dies with the struct sched_cache. A check belongs to the scan that began it.
