@@ -153,7 +153,7 @@ static inline struct sbm_place sbm_place(const struct sbm *b, u32 cpu)
  * sbm_set_at() - sbm_set() of a bit whose place is known
  * @at: the place
  *
- * Seven instructions on x86, 20 with sbm_set(), which has to find the place by CPU number.
+ * Eight instructions on x86, 20 with sbm_set(), which has to find the place by CPU number.
  * Ordering and lines touched: as sbm_set() with a summary.
  */
 static port_always_inline void sbm_set_at(const struct sbm_place *at)

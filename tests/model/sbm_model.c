@@ -198,11 +198,23 @@ static void from_mask(struct model *m)
 		m->set[idx] = test_bit(m->mask, cpu_at(m, idx));
 }
 
+/* As a caller does that keeps the place. */
+static void change_at(struct model *m, u32 idx)
+{
+	struct sbm_place at = sbm_place(m->b, cpu_at(m, idx));
+
+	m->set[idx] = test_below(&m->random, 2);
+	if (m->set[idx])
+		sbm_set_at(&at);
+	else
+		sbm_clear_at(&at);
+}
+
 static void change(struct model *m)
 {
 	u32 idx = any_idx(m), cpu = cpu_at(m, idx);
 
-	switch (test_below(&m->random, 8)) {
+	switch (test_below(&m->random, 9)) {
 	case 0:
 		sbm_set(m->b, cpu);
 		m->set[idx] = true;
@@ -233,6 +245,10 @@ static void change(struct model *m)
 				sbm_clear(m->b, cpu_at(m, i));
 				m->set[i] = false;
 			}
+		break;
+	case 7:
+		if (m->b->summary)
+			change_at(m, idx);
 		break;
 	default:
 		CHECK_EQ(sbm_test(m->b, cpu), m->set[idx]);
