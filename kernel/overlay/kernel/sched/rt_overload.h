@@ -202,6 +202,7 @@ static inline void rt_overload_tick(struct rq *rq)
 #else /* !CONFIG_SMP */
 
 static inline void rt_overload_update(struct rq *rq, const struct task_struct *runner) { }
+static inline void rt_overload_ease(struct rq *rq, const struct task_struct *runner) { }
 static inline void rt_overload_tick(struct rq *rq) { }
 
 #endif /* CONFIG_SMP */
