@@ -98,9 +98,9 @@ static port_always_inline void overload_set(struct overload *o, u32 cpu, bool wi
 {
 	bytemap_set(o->map, cpu, wide ? OVERLOAD_BYTE_WIDE : OVERLOAD_BYTE);
 	smp_mb(); /* the pairs are named above */
-	if (wide && o->summary && !shard_summary_is_occupied(o->summary, o->slot[cpu].shard))
-		shard_summary_mark(shard_summary_word(o->summary, o->slot[cpu].shard),
-				   shard_summary_occupied(o->slot[cpu].shard));
+	if (wide && o->summary)
+		shard_summary_ensure(shard_summary_word(o->summary, o->slot[cpu].shard),
+				     shard_summary_occupied(o->slot[cpu].shard));
 }
 
 /**

@@ -211,7 +211,6 @@ struct shard {
  * @idx_to_cpu: by index: the CPU number
  * @shard_cpus: by shard: its part of @idx_to_cpu, that is, CPU numbers by position
  * @shard: by shard
- * @run: runs, shard after shard
  * @nr_cpus: CPU numbers are 0..nr_cpus-1, holes allowed
  * @nr_possible: indices are 0..nr_possible-1
  * @nr_shards: 1..SHARD_MAX_SHARDS
@@ -230,7 +229,6 @@ struct shard_plan {
 	const u32 *idx_to_cpu;
 	const u32 *const *shard_cpus;
 	const struct shard *shard;
-	const struct shard_run *run;
 	u32 nr_cpus;
 	u32 nr_possible;
 	u32 nr_shards;

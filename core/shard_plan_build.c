@@ -313,7 +313,6 @@ static struct shard_plan *make_plan(const struct shard_plan *head, const struct 
 	plan->idx_to_cpu = t.idx_to_cpu;
 	plan->shard_cpus = t.shard_cpus;
 	plan->shard = t.shard;
-	plan->run = t.run;
 	plan->bytes = bytes;
 	return plan;
 }

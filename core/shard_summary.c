@@ -87,7 +87,7 @@ void shard_summary_mark(u64 *word, u64 occupied)
 void shard_summary_clean_words(struct shard_summary *s, u32 shard, const u64 *line, u32 words,
 			       u64 bits)
 {
-	u64 *word = &s->word[shard / SHARD_SUMMARY_SHARDS];
+	u64 *word = shard_summary_word(s, shard);
 	u64 occupied = shard_summary_occupied(shard);
 	u64 cleaning = shard_summary_cleaning(shard);
 

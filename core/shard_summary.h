@@ -73,15 +73,28 @@ static port_always_inline u64 *shard_summary_word(struct shard_summary *s, u32 s
 	return &s->word[shard / SHARD_SUMMARY_SHARDS];
 }
 
-/* The slow half of shard_summary_note(): sets the shard's bit @occupied in its word. */
+/* The slow half of shard_summary_ensure(): sets the shard's bit @occupied in its word. */
 void shard_summary_mark(u64 *word, u64 occupied);
+
+/**
+ * shard_summary_ensure() - the shard's bit is set in its word, by us if need be
+ * @word: shard_summary_word()
+ * @occupied: shard_summary_occupied()
+ *
+ * For a setter that had its own full barrier; else shard_summary_note(). Not satisfied by a bit
+ * that is being cleaned away: that one must be set again. Ordering: none.
+ */
+static port_always_inline void shard_summary_ensure(u64 *word, u64 occupied)
+{
+	if (unlikely(!(READ_ONCE(*word) & occupied)))
+		shard_summary_mark(word, occupied);
+}
 
 /* shard_summary_note() for who knows the shard's word, and its bit there. */
 static port_always_inline void shard_summary_note_bit(u64 *word, u64 occupied)
 {
 	smp_mb__after_atomic(); /* the caller's bit, then the summary: see shard_summary_note() */
-	if (unlikely(!(READ_ONCE(*word) & occupied)))
-		shard_summary_mark(word, occupied);
+	shard_summary_ensure(word, occupied);
 }
 
 /**
@@ -115,20 +128,6 @@ static port_always_inline bool shard_summary_test(const struct shard_summary *s,
 {
 	return READ_ONCE(s->word[shard / SHARD_SUMMARY_SHARDS]) &
 	       (shard_summary_occupied(shard) | shard_summary_cleaning(shard));
-}
-
-/**
- * shard_summary_is_occupied() - need a setter not mark the shard?
- * @s: the summary
- * @shard: the shard
- *
- * For a setter that had its own full barrier; else shard_summary_note(). Ordering: none.
- *
- * Return: the occupied bit alone: one that is being cleaned away must be set again.
- */
-static port_always_inline bool shard_summary_is_occupied(const struct shard_summary *s, u32 shard)
-{
-	return READ_ONCE(s->word[shard / SHARD_SUMMARY_SHARDS]) & shard_summary_occupied(shard);
 }
 
 /**

@@ -229,6 +229,15 @@ static void release_no_look(uint32_t cpu)
 		WRITE_ONCE(v->own[0], NULL);
 }
 
+/* E1 to E3. */
+static void store_and_join(struct visited_block *b, u32 cpu, u32 epoch)
+{
+	WRITE_ONCE(*queue[cpu], occupancy_pack(epoch, 7));
+	WRITE_ONCE(*visited_record(b, cpu), occupancy_pack(epoch, 7));
+	smp_mb();
+	port_fetch_or64(&b->cpus, 1ull << cpu);
+}
+
 /* Without E5. */
 static void enter_no_look(uint32_t cpu)
 {
@@ -241,10 +250,7 @@ static void enter_no_look(uint32_t cpu)
 	b = block();
 	if (!b)
 		return;
-	WRITE_ONCE(*queue[0], occupancy_pack(NOW, 7));
-	WRITE_ONCE(*visited_record(b, 0), occupancy_pack(NOW, 7));
-	smp_mb();
-	port_fetch_or64(&b->cpus, 1);
+	store_and_join(b, 0, NOW);
 	explore_ghost_set(COUNTED_0, NOW);
 }
 
@@ -261,10 +267,7 @@ static void give_up_and_forget(uint32_t cpu)
 	b = block();
 	if (!b)
 		return;
-	WRITE_ONCE(*queue[0], occupancy_pack(NOW + 1, 7));
-	WRITE_ONCE(*visited_record(b, 0), occupancy_pack(NOW + 1, 7));
-	smp_mb();
-	port_fetch_or64(&b->cpus, 1);
+	store_and_join(b, 0, NOW + 1);
 	if (READ_ONCE(b->unlinked))
 		WRITE_ONCE(*visited_record(b, 0), 0);
 }
@@ -287,10 +290,7 @@ static void insert_unlocked(uint32_t cpu)
 		b = two[cpu];
 		smp_store_release(&v->own[0], b);
 	}
-	WRITE_ONCE(*queue[cpu], occupancy_pack(NOW, 7));
-	WRITE_ONCE(*visited_record(b, cpu), occupancy_pack(NOW, 7));
-	smp_mb();
-	port_fetch_or64(&b->cpus, 1ull << cpu);
+	store_and_join(b, cpu, NOW);
 	explore_ghost_set(COUNTED_0 + cpu, NOW);
 }
 
