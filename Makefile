@@ -57,6 +57,7 @@ kernel-check: ## our kernel tested and packaged, a debug kernel in turn, a broke
 	./schedshard kernel fetch
 	./schedshard kernel build --variant shard
 	./schedshard kernel test --variant shard --set ci
+	./schedshard kernel c2c-validate --variant shard
 	./schedshard kernel build --variant broken-store
 	./schedshard kernel test --variant broken-store --set short --cpus 16 --test storm --caught
 	./schedshard kernel deb --try-install

@@ -165,6 +165,8 @@ void access_resume(unsigned int vcpu)
 			const struct vcpu *x = &plugin.vcpu[other];
 
 			item.place = __atomic_load_n(&x->instr, __ATOMIC_RELAXED) - x->base;
+		} else {
+			item.place = __atomic_load_n(&plugin.idled, __ATOMIC_ACQUIRE);
 		}
 		stream_push(&v->stream, &item);
 		__atomic_store_n(&v->idle, false, __ATOMIC_RELEASE);

@@ -8,8 +8,9 @@
  * executed before it resumed, and therefore stands in the other's items, before anything that
  * could hold that one in turn.
  *
- * Idle time is not simulated: a CPU that resumes takes over the clock of the one that it was
- * waiting for, or, when all were idle, the latest of all. While all are idle the clock stands.
+ * A CPU that resumes takes over the clock of the one that was furthest behind. When all were idle, that is the
+ * latest of all clocks, and the time for which they were, which the item says: it is the source that
+ * knows what they were waiting for.
  */
 #include "feed.h"
 
@@ -52,6 +53,8 @@ struct feed {
 	uint64_t items[ITEM_KINDS];
 	uint64_t released; /* that were held for what never came */
 	uint64_t latest;   /* highest clock of any CPU */
+	uint64_t idled;	   /* what all idle times together have lasted, in the clocks */
+	uint64_t now;	   /* see feed_clock() */
 	uint64_t finished;
 	struct feed_lines lines;
 };
@@ -81,6 +84,17 @@ static bool wake_ready(struct feed *f)
 		}
 	}
 	return any;
+}
+
+/* Time has come to this; it does not go back when a CPU resumes a little late. */
+static void come_to(struct feed *f, uint64_t now)
+{
+	const struct feed_source *s = &f->source;
+
+	if (now > f->now)
+		__atomic_store_n(&f->now, now, __ATOMIC_RELEASE);
+	if (s->due && f->now >= __atomic_load_n(s->due, __ATOMIC_RELAXED))
+		s->alarm(s->arg);
 }
 
 static void look_for_news(struct feed *f)
@@ -123,6 +137,8 @@ static void leave_running(struct feed *f, uint32_t n, enum feed_state state)
 			break;
 		if (f->nr[HELD] && release_one(f))
 			break;
+		if (f->source.idle && !f->nr[HELD])
+			come_to(f, f->latest + f->source.idle(f->source.arg) - f->idled);
 		f->source.wait(f->source.arg);
 	}
 }
@@ -201,7 +217,13 @@ static void resume(struct feed *f, uint32_t n, const struct item *item)
 		if (x->state != ENDED && x->done < item->place)
 			hold(f, n, other, item->place);
 		since = x->clock;
+	} else if (other == ITEM_NO_CPU && item->place > f->idled) {
+		since += item->place - f->idled;
+		f->idled = item->place;
 	}
+	/* Time does not go back: that one may itself not have come to where it resumes. */
+	if (since < f->now)
+		since = f->now;
 	if (since > sim_now())
 		sim_spend(since - sim_now());
 	publish(f, c);
@@ -229,6 +251,7 @@ static void body(uint32_t n, void *arg)
 
 	for (;;) {
 		look_for_news(f);
+		come_to(f, sim_now());
 		switch (f->source.get(f->source.arg, n, &item)) {
 		case FEED_EMPTY:
 			f->source.wait(f->source.arg);
@@ -309,6 +332,11 @@ uint64_t feed_offset(const struct feed *f, uint32_t cpu)
 uint64_t feed_done(const struct feed *f, uint32_t cpu)
 {
 	return __atomic_load_n(&f->cpu[cpu].done, __ATOMIC_RELAXED);
+}
+
+const uint64_t *feed_clock(const struct feed *f)
+{
+	return &f->now;
 }
 
 uint64_t feed_instruction(const struct feed *f)

@@ -81,7 +81,7 @@ static int check(const struct watch *w, const struct machine *machine)
 
 static int replay(struct watch *w, bool cut)
 {
-	static const struct feed_source source = { get, ready, wait, NULL, NULL };
+	static const struct feed_source source = { .get = get, .ready = ready, .wait = wait };
 	struct feed *f = feed_new(&w->setup, &source);
 	json_t *all =
 		json_pack("{s:s, s:b, s:i, s:I, s:[], s:{}}", "format", "schedshard/c2c-raw/1",

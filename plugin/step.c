@@ -5,22 +5,25 @@
  * one. Clocks are the model's, so that a CPU that waits for a line falls behind and others wait for it.
  * Whom the model is waiting for is never held back here: the model knows all of it.
  *
- * Why it cannot stop the machine: the wait is bounded, a few yields and then WAITS sleeps of
- * WAIT_NS, and then the CPU goes on whatever has become of the others. It must: the emulator
- * stops all vCPUs now and then on behalf of one, and the one that is waited for may be that one.
- * How often that happened is told, since it is how far the quantum may be trusted.
+ * A CPU that is ahead sleeps until the model has come to within half a quantum of it, so that the
+ * host's CPUs are left to those that are behind.
+ *
+ * Why it cannot stop the machine: the wait is bounded. Where the model has come no further in all of
+ * PATIENCE_NS, the CPU goes on whatever has become of the others. It must: the emulator stops all
+ * vCPUs now and then on behalf of one, and the one that is waited for may be that one. How often
+ * that happened is told, since it is how far the quantum may be trusted.
  */
 #include "step.h"
 
-#include <sched.h>
-#include <time.h>
+#include <linux/futex.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
-#define YIELDS	4
-#define WAITS	20
-#define WAIT_NS 20000
+#include "guest_clock.h"
+
+#define PATIENCE_NS 20000000
 
 void step_sleep(long ns)
 {
@@ -58,10 +61,13 @@ uint32_t step_slowest(uint32_t except)
 	return found;
 }
 
-static bool is_ahead(const struct vcpu *v, uint32_t self)
+/* Is it more than so many instructions ahead of what the model knows of it? */
+static bool is_ahead(uint32_t cpu, uint64_t by)
 {
-	return window_is_open() &&
-	       v->instr - v->base > feed_done(plugin.feed, self) + plugin.watch.quantum;
+	const struct vcpu *v = &plugin.vcpu[cpu];
+
+	return window_is_open() && __atomic_load_n(&v->instr, __ATOMIC_RELAXED) - v->base >
+					   feed_done(plugin.feed, cpu) + by;
 }
 
 uint64_t step_now(void)
@@ -72,29 +78,66 @@ uint64_t step_now(void)
 	return (uint64_t)time.tv_sec * 1000000000ull + (uint64_t)time.tv_nsec;
 }
 
+/* Return: false when the model stood still meanwhile. */
+static bool wait_for_model(struct vcpu *v, uint32_t self)
+{
+	const struct timespec patience = { 0, PATIENCE_NS };
+	uint64_t come_to = __atomic_load_n(feed_clock(plugin.feed), __ATOMIC_RELAXED);
+
+	/* Before the look at what the model has done: who has done enough finds that it is waited for. */
+	__atomic_store_n(&v->waiting, 1, __ATOMIC_SEQ_CST);
+	if (is_ahead(self, plugin.watch.quantum))
+		syscall(SYS_futex, &v->waiting, FUTEX_WAIT_PRIVATE, 1, &patience, NULL, 0);
+	return !__atomic_exchange_n(&v->waiting, 0, __ATOMIC_RELAXED) ||
+	       come_to != __atomic_load_n(feed_clock(plugin.feed), __ATOMIC_RELAXED);
+}
+
 void step_check(struct vcpu *v)
 {
 	uint32_t self = (uint32_t)(v - plugin.vcpu);
 	uint64_t quantum = plugin.watch.quantum, since;
-	int i;
 
+	if (window_is_open() && plugin.feed && !v->follows && guest_clock_thread) {
+		v->follows = true;
+		guest_clock_thread();
+	}
 	if (!plugin.feed || !quantum || !window_is_open()) {
 		__atomic_store_n(&v->check_at, UINT64_MAX, __ATOMIC_RELAXED);
 		return;
 	}
 	__atomic_store_n(&v->check_at, v->instr + quantum / 4 + 1, __ATOMIC_RELAXED);
-	if (!is_ahead(v, self))
+	if (!is_ahead(self, quantum))
 		return;
 	v->waits++;
 	since = step_now();
-	for (i = 0; i < YIELDS + WAITS; i++) {
-		if (i < YIELDS)
-			sched_yield();
-		else
-			step_sleep(WAIT_NS);
-		if (!is_ahead(v, self))
+	while (is_ahead(self, quantum)) {
+		if (!wait_for_model(v, self)) {
+			v->timeouts++;
 			break;
+		}
 	}
-	v->timeouts += i == YIELDS + WAITS;
 	v->waited_ns += step_now() - since;
+}
+
+static void wake(struct vcpu *v)
+{
+	__atomic_store_n(&v->waiting, 0, __ATOMIC_SEQ_CST);
+	syscall(SYS_futex, &v->waiting, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+void step_progress(uint32_t cpu)
+{
+	struct vcpu *v = &plugin.vcpu[cpu];
+
+	/* Pairs with the store in wait_for_model(): what the model has done stands before this load. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&v->waiting, __ATOMIC_RELAXED) &&
+	    !is_ahead(cpu, plugin.watch.quantum / 2))
+		wake(v);
+}
+
+void step_end(void)
+{
+	for (uint32_t i = 0; i < plugin.nr_vcpus; i++)
+		wake(&plugin.vcpu[i]);
 }

@@ -39,12 +39,15 @@ struct vcpu_count {
  * @check_at: instructions at which it is to be looked whether this CPU is ahead; any
  * @idle: halted; any
  * @idle_told: the model knows that it is
+ * @follows: its thread reads the model's time
+ * @waiting: it sleeps until the model has come further; a futex; any
  * @base: instructions when the window opened; the model counts from there
  */
 struct vcpu {
 	uint64_t instr __attribute__((aligned(128)));
 	uint64_t locked, check_at, base;
-	bool idle, idle_told;
+	bool idle, idle_told, follows;
+	uint32_t waiting;
 	uint64_t private_accesses, device_accesses, reported;
 	uint64_t waits, timeouts, waited_ns;
 	struct vcpu_frame frame[VCPU_DEPTH];
@@ -62,6 +65,7 @@ struct vcpu {
  * @open: the window is; any
  * @closed: it was, and nothing comes any more; any
  * @news: see struct feed_source
+ * @idled: picoseconds for which all CPUs have been idle; any
  * @operations: marks of operations that were seen
  */
 struct plugin {
@@ -70,7 +74,7 @@ struct plugin {
 	struct vcpu *vcpu;
 	uint32_t nr_vcpus;
 	bool open, closed;
-	uint64_t news, operations;
+	uint64_t news, idled, operations;
 };
 
 extern struct plugin plugin;

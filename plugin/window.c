@@ -7,6 +7,10 @@
  * the window is closed then, the model gets GRACE_MS to use up the rest, and the result
  * says that it is partial.
  *
+ * While the window is open the guest's time is the model's (guest_clock.h). It must not stand still while all
+ * CPUs are idle: it then goes on to the next timer, when nothing has happened for SETTLED_NS. For a
+ * timer that has just been due, and the interrupt that it sends, take time of the host, not the guest's.
+ *
  * A CPU that was idle when the window opened has no item that says so: it is told to the model
  * when it asks for that CPU's first item and finds none.
  */
@@ -14,6 +18,7 @@
 
 #include <jansson.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,17 +26,24 @@
 #include <unistd.h>
 
 #include "counts.h"
+#include "guest_clock.h"
 #include "step.h"
 #include "trace.h"
 #include "vcpu.h"
 
-#define GRACE_MS 2000
-#define NAP_NS	 20000
+#define GRACE_MS   2000
+#define NAP_NS	   20000
+#define SETTLED_NS 300000
+#define YIELDS	   200
 
 static pthread_t model_thread;
 static bool model_running, partial, abandoned, model_done, written;
 static uint64_t opened_ns, closed_ns;
 static struct trace_writer *trace;
+/* When the next timer of the guest is due, on the model's clock; NULL: its time is not the model's. */
+static const uint64_t *due;
+static uint32_t yields;	  /* since somebody had something */
+static uint64_t settling; /* since when all CPUs are idle and time stands; 0: it does not */
 
 /* ---- the model's source ---- */
 
@@ -46,11 +58,14 @@ static enum feed_got get(void *arg, uint32_t cpu, struct item *item)
 	struct vcpu *v = &plugin.vcpu[cpu];
 	uint64_t instr;
 
+	settling = 0;
+	step_progress(cpu);
 	if (__atomic_load_n(&abandoned, __ATOMIC_RELAXED))
 		return FEED_END;
 	/* Before the look at the stream: what it covers is in there, but for the last block. */
 	instr = __atomic_load_n(&v->instr, __ATOMIC_ACQUIRE) - v->base;
 	if (stream_pop(&v->stream, item)) {
+		yields = 0;
 		v->idle_told = item->kind == ITEM_IDLE;
 		keep(cpu, item);
 		return FEED_ITEM;
@@ -65,6 +80,7 @@ static enum feed_got get(void *arg, uint32_t cpu, struct item *item)
 		return FEED_ITEM;
 	}
 	if (instr > feed_done(plugin.feed, cpu)) {
+		yields = 0;
 		item->instr = instr;
 		return FEED_TIME;
 	}
@@ -77,9 +93,33 @@ static bool ready(void *arg, uint32_t cpu)
 	       __atomic_load_n(&plugin.closed, __ATOMIC_ACQUIRE);
 }
 
+/* A sleep takes longer than what most CPUs need for what they are waited for. */
 static void nap(void *arg)
 {
-	step_sleep(NAP_NS);
+	if (yields++ < YIELDS)
+		sched_yield();
+	else
+		step_sleep(NAP_NS);
+}
+
+static uint64_t idle(void *arg)
+{
+	uint64_t next = due ? __atomic_load_n(due, __ATOMIC_SEQ_CST) : GUEST_CLOCK_NEVER;
+	uint64_t now = *feed_clock(plugin.feed);
+
+	if (!settling)
+		settling = step_now();
+	if (next == GUEST_CLOCK_NEVER || next <= now || step_now() - settling < SETTLED_NS)
+		return plugin.idled;
+	settling = 0;
+	/* Before the alarm: the CPU that it wakes says how long all were idle. */
+	__atomic_store_n(&plugin.idled, plugin.idled + next - now, __ATOMIC_RELEASE);
+	return plugin.idled;
+}
+
+static void timer_due(void *arg)
+{
+	guest_clock_alarm();
 }
 
 /* ---- the result ---- */
@@ -132,6 +172,8 @@ static void write_result(void)
 static void *run_model(void *arg)
 {
 	feed_run(plugin.feed);
+	if (due)
+		guest_clock_leave();
 	if (trace && trace_close(trace))
 		fprintf(stderr, "schedshard: cannot write all of %s\n", plugin.watch.trace);
 	write_result();
@@ -143,7 +185,14 @@ static void *run_model(void *arg)
 
 void window_open(void)
 {
-	static const struct feed_source source = { get, ready, nap, &plugin.news, NULL };
+	static struct feed_source source = {
+		.get = get,
+		.ready = ready,
+		.wait = nap,
+		.idle = idle,
+		.news = &plugin.news,
+		.alarm = timer_due,
+	};
 	struct trace_error err;
 
 	if (plugin.open || plugin.closed)
@@ -154,6 +203,8 @@ void window_open(void)
 		v->base = __atomic_load_n(&v->instr, __ATOMIC_RELAXED);
 	}
 	if (plugin.watch.machine) {
+		if (guest_clock_due)
+			source.due = due = guest_clock_due();
 		plugin.feed = feed_new(&plugin.watch.setup, &source);
 		if (!plugin.feed) {
 			fprintf(stderr, "schedshard: no memory for the model\n");
@@ -168,6 +219,8 @@ void window_open(void)
 		}
 	}
 	opened_ns = step_now();
+	if (due)
+		guest_clock_follow(feed_clock(plugin.feed));
 	__atomic_store_n(&plugin.open, true, __ATOMIC_SEQ_CST);
 	for (uint32_t i = 0; i < plugin.nr_vcpus; i++)
 		__atomic_store_n(&plugin.vcpu[i].check_at, 0, __ATOMIC_RELAXED);
@@ -187,6 +240,7 @@ void window_close(void)
 	__atomic_store_n(&plugin.open, false, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&plugin.closed, true, __ATOMIC_RELEASE);
 	__atomic_fetch_add(&plugin.news, 1, __ATOMIC_RELEASE);
+	step_end();
 	if (!plugin.feed)
 		write_result();
 	written = true;

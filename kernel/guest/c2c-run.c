@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * c2c-run MADE LENGTH PROGRAM [ARGUMENT...]: runs the program, and opens the measured window when so many
- * processes and threads have been made since, that is, when the program has started what it starts; 0: at
- * once. The window closes LENGTH milliseconds later or, when that is 0, when the program ends. A
- * program that ends earlier ends the window; one that ends before it opens has an empty one.
+ * processes and threads have been made since and the machine is busy (BUSY), that is, when the program has
+ * started what it starts and that has got to work; 0: at once. The window closes LENGTH microseconds
+ * later or, when that is 0, when the program ends. A program that ends earlier ends the window; one that
+ * ends before it opens has an empty one.
  *
  * The window is opened by a task of the highest priority, so that it opens in time however busy the
  * machine is.
@@ -24,7 +25,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#define POLL_MS 20
+#define POLL_US 20000
+/*
+ * Busy: STEADY times one after the other so many switches a CPU in POLL_US. Without that, windows were seen to open while all that had been
+ * made still slept, as stress-ng's RT children do for a while.
+ */
+#define BUSY   20
+#define STEADY 3
+#define POLLS  50 /* and then it opens all the same */
 
 /*
  * A kernel that checks its sharded state at every change is told not to: it is not what is measured.
@@ -41,33 +49,52 @@ static void stop_checks(void)
 	close(fd);
 }
 
-/* How many processes and threads were made since the boot. */
-static unsigned long long made(void)
+/* A count since the boot: "processes" made (threads as well), or "ctxt", switches. */
+static unsigned long long counted(const char *what)
 {
 	unsigned long long n = 0;
+	size_t length = strlen(what);
 	char line[256];
 	FILE *file = fopen("/proc/stat", "re");
 
-	while (file && fgets(line, sizeof(line), file))
-		if (sscanf(line, "processes %llu", &n) == 1)
+	while (file && fgets(line, sizeof(line), file)) {
+		if (!strncmp(line, what, length) && line[length] == ' ') {
+			n = strtoull(line + length, NULL, 10);
 			break;
+		}
+	}
 	if (file)
 		fclose(file);
 	return n;
 }
 
-/* Wait for the program to end, at most so many milliseconds; 0: it has ended. */
-static int wait_for(sigset_t *child, pid_t pid, int *status, long ms)
+/* Wait for the program to end, at most so many microseconds; 0: it has ended. */
+static int wait_for(sigset_t *child, pid_t pid, int *status, long us)
 {
-	struct timespec time = { ms / 1000, ms % 1000 * 1000000 };
+	struct timespec time = { us / 1000000, us % 1000000 * 1000 };
 
 	if (waitpid(pid, status, WNOHANG) == pid)
 		return 0;
-	if (!ms)
+	if (!us)
 		return 1;
 	/* Other children do not exist, so that the signal says that this one has ended. */
 	sigtimedwait(child, NULL, &time);
 	return waitpid(pid, status, WNOHANG) != pid;
+}
+
+/* Until the machine is busy; 0: the program has ended. */
+static int wait_until_busy(sigset_t *child, pid_t pid, int *status)
+{
+	unsigned long long enough = BUSY * (unsigned long long)sysconf(_SC_NPROCESSORS_ONLN);
+
+	for (int i = 0, steady = 0; i < POLLS && steady < STEADY; i++) {
+		unsigned long long before = counted("ctxt");
+
+		if (!wait_for(child, pid, status, POLL_US))
+			return 0;
+		steady = counted("ctxt") - before >= enough ? steady + 1 : 0;
+	}
+	return 1;
 }
 
 int main(int argc, char **argv)
@@ -86,7 +113,7 @@ int main(int argc, char **argv)
 	wanted = strtoull(argv[1], NULL, 10);
 	length = strtol(argv[2], NULL, 10);
 	stop_checks();
-	before = made();
+	before = counted("processes");
 	sigemptyset(&child);
 	sigaddset(&child, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &child, NULL);
@@ -101,8 +128,10 @@ int main(int argc, char **argv)
 		fprintf(stderr, "c2c-run: %s\n", strerror(errno));
 		return 127;
 	}
-	while (running && made() - before < wanted)
-		running = wait_for(&child, pid, &status, POLL_MS);
+	while (running && counted("processes") - before < wanted)
+		running = wait_for(&child, pid, &status, POLL_US);
+	if (running && wanted)
+		running = wait_until_busy(&child, pid, &status);
 	c2c_open();
 	if (running && length)
 		running = wait_for(&child, pid, &status, length);

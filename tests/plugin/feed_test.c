@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Guests whose sharing is known, told to the model: nobody shares, all write one line, all write
- * one place; CPUs that idle and resume; items that make no sense.
+ * one place; CPUs that idle and resume; time that passes while all are idle; items that make no sense.
  *
  * feed_test MACHINE: machines/epyc-7763-2s.toml
  */
@@ -35,7 +35,7 @@ static void wait(void *arg)
 	CHECK(!"nothing to wait for: everything is there");
 }
 
-static const struct feed_source source = { get, ready, wait, NULL, NULL };
+static const struct feed_source source = { .get = get, .ready = ready, .wait = wait };
 
 static void push(uint32_t cpu, uint8_t kind, uint64_t place, uint64_t pc, uint64_t instr)
 {
@@ -150,6 +150,98 @@ static void resuming(const struct feed_setup *setup)
 	json_decref(all);
 }
 
+/* Two CPUs resume after the same idle time: it has passed once. */
+static void all_idle(const struct feed_setup *setup)
+{
+	const double cycle = 1 / 2.45, idle_ns = 10000;
+	json_t *all;
+
+	start();
+	for (uint32_t cpu = 0; cpu < 2; cpu++) {
+		push(cpu, ITEM_IDLE, 0, 0, 1000);
+		push(cpu, ITEM_RESUME, (uint64_t)idle_ns * 1000, ITEM_NO_CPU, 1000);
+		push(cpu, ITEM_LOAD, PLACE, PC, 2000);
+	}
+	all = run(setup);
+	CHECK(number(all, "virtual_ns") >= idle_ns + 2000 * cycle);
+	CHECK(number(all, "virtual_ns") < idle_ns + 4000 * cycle);
+	json_decref(all);
+}
+
+/*
+ * A guest that is still running: all its CPUs are idle, and a timer of it is due after 50 us. Nothing comes
+ * before time has gone on to that; then CPU 0 resumes.
+ */
+static const uint64_t timer_ps = 50000000;
+static uint64_t live_due, live_news;
+static uint32_t live_waits, live_alarms;
+static bool live_resumed;
+
+static enum feed_got live_get(void *arg, uint32_t cpu, struct item *item)
+{
+	if (stream_pop(&stream[cpu], item))
+		return FEED_ITEM;
+	return live_resumed || cpu ? FEED_END : FEED_EMPTY;
+}
+
+static bool live_ready(void *arg, uint32_t cpu)
+{
+	return !stream_empty(&stream[cpu]) || live_resumed;
+}
+
+static void live_wait(void *arg)
+{
+	live_waits++;
+}
+
+static uint64_t live_idle(void *arg)
+{
+	/* Time stands until somebody knows better. */
+	return live_waits < 3 ? 0 : timer_ps;
+}
+
+static void live_alarm(void *arg)
+{
+	live_alarms++;
+	live_due = UINT64_MAX;
+	push(0, ITEM_RESUME, timer_ps, ITEM_NO_CPU, 100);
+	push(0, ITEM_LOCKED, PLACE, PC, 200);
+	live_resumed = true;
+}
+
+static void timers(const struct feed_setup *setup)
+{
+	const struct feed_source live = {
+		.get = live_get,
+		.ready = live_ready,
+		.wait = live_wait,
+		.idle = live_idle,
+		.news = &live_news,
+		.due = &live_due,
+		.alarm = live_alarm,
+	};
+	json_t *all = json_object();
+	struct feed *f;
+
+	live_due = timer_ps;
+	start();
+	for (uint32_t cpu = 0; cpu < CPUS; cpu++)
+		push(cpu, ITEM_IDLE, 0, 0, 100);
+	f = feed_new(setup, &live);
+	CHECK(f && all);
+	feed_run(f);
+	CHECK(live_alarms == 1 && live_waits >= 3);
+	CHECK(*feed_clock(f) >= timer_ps);
+	feed_json(f, all);
+	CHECK(number(all, "locked") == 1);
+	/* From the timer on, with what CPU 0 did before and after. */
+	CHECK(number(all, "virtual_ns") > 50000 && number(all, "virtual_ns") < 51000);
+	json_decref(all);
+	feed_free(f);
+	for (uint32_t i = 0; i < CPUS; i++)
+		stream_free(&stream[i]);
+}
+
 /* Each waits for the other, one for itself, one for what never comes: it ends all the same. */
 static void nonsense(const struct feed_setup *setup)
 {
@@ -197,6 +289,8 @@ int main(int argc, char **argv)
 	sharing(&setup);
 	reading(&setup);
 	resuming(&setup);
+	all_idle(&setup);
+	timers(&setup);
 	nonsense(&setup);
 	repeats(&setup);
 	machine_free(machine);

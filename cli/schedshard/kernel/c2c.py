@@ -198,7 +198,7 @@ def one_kernel(
             quantum=request.quantum,
             trace=request.trace,
             # What comes after the window is of no interest, and its clock is slow.
-            stop=workload.length_ms > 0,
+            stop=workload.length_us > 0,
         )
         plan = Probe(
             kernel.bzimage,

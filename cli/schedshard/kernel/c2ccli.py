@@ -21,7 +21,7 @@ _WORKLOAD = click.option(
     default="cyclic",
     show_default=True,
     metavar="W",
-    help="cyclic, pi, hackbench, rt-storm or ffmpeg.",
+    help="cyclic, cyclic-dense, pi, hackbench, rt-storm or ffmpeg.",
 )
 _AMOUNT = click.option(
     "--amount", type=click.IntRange(min=1), metavar="N", help="Operations [the workload's own]."
@@ -104,7 +104,7 @@ def count(
     "--slow",
     type=click.IntRange(1, 1000),
     metavar="N",
-    help="Run the guest's clock at 1/N [10, with more than 16 CPUs 40].",
+    help="Run the guest's clock at 1/N until the window opens [10, with more than 16 CPUs 40].",
 )
 @click.option("--lines", type=click.IntRange(min=1), default=10, show_default=True, metavar="N")
 @click.option(
@@ -182,6 +182,31 @@ def c2c(
     deliver(report, as_json, out, c2c_view(report))
     if report["partial"]:
         raise UserError("the run was cut short: the result is partial", status=1)
+
+
+@kernel.command("c2c-validate")
+@VARIANT
+@CONFIG
+@_JSON
+@_OUT
+def c2c_validate(variants: tuple[str, ...], config: str, as_json: bool, out: Path | None) -> None:
+    """Compare what c2c says of guests with what is known or simulated."""
+    from schedshard.cli import deliver
+    from schedshard.errors import UserError
+    from schedshard.kernel.c2c import built_kernels
+    from schedshard.kernel.validate import ValidateRequest
+    from schedshard.kernel.validate import validate as stage
+    from schedshard.kernel.validate_view import validate_view
+    from schedshard.presets import load_machine
+
+    if out is not None:
+        check_writable(out)
+    layout = Layout()
+    kernels = built_kernels(layout, variants, config)
+    report = stage(layout, ValidateRequest(kernels, load_machine("epyc-7763-2s")), _heard)
+    deliver(report, as_json, out, validate_view(report))
+    if not report["good"]:
+        raise UserError("what c2c says is not what is known", status=1)
 
 
 @kernel.command()

@@ -82,8 +82,7 @@ def whole(report: Mapping[str, Any]) -> Rows:
         ("host seconds of the window", lambda v: f"{v['stepping']['window_seconds']:.1f}"),
     ]
     return Rows(
-        f"Each kernel; quantum {report['quantum']:,} instructions, the guest's clock at 1/"
-        f"{report['slow']} of its speed",
+        f"Each kernel; quantum {report['quantum']:,} instructions",
         ("", *(variant["name"] for variant in variants)),
         tuple((title, *(cell(variant) for variant in variants)) for title, cell in rows),
     )

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -14,12 +16,18 @@ from schedshard.errors import UserError, os_reason
 from schedshard.kernel.boot import Booted, BootRequest, Emulation, Step, boot
 from schedshard.kernel.layout import Layout
 from schedshard.kernel.ram import Ram
-from schedshard.kernel.topology import Shape
+from schedshard.kernel.topology import Shape, memory_mb
 from schedshard.kernel.watch import Watch
 from schedshard.paths import build_dir
 
 FORMAT = "schedshard/c2c-raw/1"
+# Where the guest's memory is kept for the while, if there is room for it.
 _MEMORY = Path("/dev/shm")
+# QEMU 7.2 sometimes goes on executing the breakpoint of a patched instruction after the kernel has
+# taken it away, when a jump label is switched while many CPUs run: the kernel then dies of a
+# breakpoint that is not there. It is no fault of the kernel's, and the next boot is another one.
+_STALE_TEXT = "Oops: int3"
+_BOOTS = 3
 
 
 @dataclass(frozen=True)
@@ -74,6 +82,15 @@ def _ending(booted: Booted | None) -> str:
     return "ended" if booted is None else f"ended ({booted.ending.value})"
 
 
+def memory_folder(wanted_mb: int) -> str:
+    """A folder with room for a guest's memory: in memory, or, in a small container, on disk."""
+    try:
+        free = shutil.disk_usage(_MEMORY).free
+    except OSError:
+        free = 0
+    return str(_MEMORY) if free >= wanted_mb << 20 else tempfile.gettempdir()
+
+
 def probe(
     layout: Layout,
     request: Probe,
@@ -93,9 +110,10 @@ def probe(
         except OSError as error:
             raise UserError(f"cannot write {file}: {os_reason(error)}") from error
         environment = {}
-        if request.slow > 1:
+        # Where there is a model, the guest's time is the model's while it measures.
+        if watch.machine is not None or request.slow > 1:
             environment = {
-                "LD_PRELOAD": str(plugin_library("schedshard-slow-clock")),
+                "LD_PRELOAD": str(plugin_library("schedshard-guest-clock")),
                 "SCHEDSHARD_SLOW": str(request.slow),
             }
         wanted = BootRequest(
@@ -117,7 +135,8 @@ def probe(
         if look is None:
             booted = _boot(layout, wanted, watch, on_line)
             return Probed(read_raw(watch.result, booted), booted)
-        with tempfile.TemporaryDirectory(prefix="schedshard-", dir=_MEMORY) as memory:
+        place = memory_folder(memory_mb(request.shape, request.extra_mb))
+        with tempfile.TemporaryDirectory(prefix="schedshard-", dir=place) as memory:
             booted = _boot(layout, replace(wanted, memory=Path(memory)), watch, on_line)
             raw = read_raw(watch.result, booted)
             with Ram(Path(memory)) as ram:
@@ -128,9 +147,15 @@ def probe(
 def _boot(
     layout: Layout, request: BootRequest, watch: Watch, on_line: Callable[[str], None]
 ) -> Booted:
-    """Boot; when interrupted, a partial result that the plugin has written is enough."""
+    """Boot, again if the emulator tripped; a partial result is enough when interrupted."""
     try:
-        return boot(layout, request, on_line)
+        for left in reversed(range(_BOOTS)):
+            booted = boot(layout, request, on_line)
+            stale = any(_STALE_TEXT in line for line in booted.lines)
+            if not (stale and left) or watch.result.is_file():
+                break
+            print("the emulator executed stale code of the guest: booting again", file=sys.stderr)
+        return booted
     except KeyboardInterrupt:
         if not watch.result.is_file():
             raise

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Why these functions of the C library are enough. The emulator takes the guest's time from
+ * clock_gettime(CLOCK_MONOTONIC) alone. It sleeps in one place until a timer is due, its main
+ * loop's ppoll(), whose time-out is the guest's time until then: it is the deadline that the model
+ * is told of, and the sleep ends when the model has come there. The time stamp counter is read by
+ * the instruction itself: while the model's time counts, it is made to fault (PR_SET_TSC) and answered here.
+ * gettimeofday() goes to the kernel, since the quick way of the C library reads that counter as well.
+ *
+ * Phases: which time counts is in one of three structures, published by a pointer, so that
+ * nobody sees half of a change.
+ */
+#include "guest_clock.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#define SECOND 1000000000ull
+/* The main loop is looked after at least so often, whatever the model does. */
+#define LONGEST_NS  10000000
+#define ALARM_NS    2000000
+#define MAX_WATCHED 64
+
+#define EXPORTED __attribute__((visibility("default")))
+
+/* Guest time is @guest when the host's clock says @host, and goes on from there. */
+struct phase {
+	const uint64_t *ps; /* the model's; NULL: the host's */
+	uint64_t host, guest;
+};
+
+static struct phase phases[3];
+static struct phase *phase = &phases[0];
+static uint64_t factor;
+
+static uint64_t tsc_begun, tsc_followed;
+static double tsc_a_ns; /* of guest time */
+
+static uint64_t deadline = GUEST_CLOCK_NEVER;
+static uint32_t looked; /* how often the main loop has */
+static int bell = -1;
+
+static uint64_t host_now(void)
+{
+	struct timespec time;
+
+	syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &time);
+	return (uint64_t)time.tv_sec * SECOND + (uint64_t)time.tv_nsec;
+}
+
+static uint64_t read_tsc(void)
+{
+	uint32_t low, high;
+
+	__asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
+	return (uint64_t)high << 32 | low;
+}
+
+static uint64_t guest_now(void)
+{
+	const struct phase *p = __atomic_load_n(&phase, __ATOMIC_ACQUIRE);
+
+	if (p->ps)
+		return p->guest + __atomic_load_n(p->ps, __ATOMIC_ACQUIRE) / 1000;
+	return p->guest + (host_now() - p->host) / factor;
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+	const char *text = getenv("SCHEDSHARD_SLOW");
+	unsigned long long value = text ? strtoull(text, NULL, 10) : 1;
+
+	factor = value ? value : 1;
+	phases[0].host = phases[0].guest = host_now();
+	tsc_begun = read_tsc();
+}
+
+/* ---- what the emulator calls ---- */
+
+EXPORTED int clock_gettime(clockid_t clock, struct timespec *time)
+{
+	uint64_t now;
+
+	if (clock != CLOCK_MONOTONIC)
+		return (int)syscall(SYS_clock_gettime, clock, time);
+	now = guest_now();
+	time->tv_sec = (time_t)(now / SECOND);
+	time->tv_nsec = (long)(now % SECOND);
+	return 0;
+}
+
+EXPORTED int gettimeofday(struct timeval *restrict time, void *restrict zone)
+{
+	return (int)syscall(SYS_gettimeofday, time, zone);
+}
+
+static int host_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+		      const sigset_t *mask)
+{
+	/* The kernel writes to the time, and wants its own size of the mask. */
+	struct timespec left = { 0 };
+
+	if (timeout)
+		left = *timeout;
+	return (int)syscall(SYS_ppoll, fds, n, timeout ? &left : NULL, mask, 8);
+}
+
+/* Until something happens, or the bell is rung. */
+static int poll_with_bell(struct pollfd *fds, nfds_t n, const sigset_t *mask)
+{
+	const struct timespec longest = { 0, LONGEST_NS };
+	struct pollfd all[MAX_WATCHED + 1];
+	uint64_t rung;
+	int found;
+
+	memcpy(all, fds, n * sizeof(*fds));
+	all[n] = (struct pollfd){ .fd = bell, .events = POLLIN };
+	found = host_ppoll(all, n + 1, &longest, mask);
+	memcpy(fds, all, n * sizeof(*fds));
+	if (found <= 0 || !all[n].revents)
+		return found;
+	if (read(bell, &rung, sizeof(rung)) < 0 && errno != EAGAIN)
+		return -1;
+	return found - 1;
+}
+
+EXPORTED int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+		   const sigset_t *mask)
+{
+	const struct phase *p = __atomic_load_n(&phase, __ATOMIC_ACQUIRE);
+	uint64_t now, due;
+	int found;
+
+	if (!p->ps)
+		return host_ppoll(fds, n, timeout, mask);
+	__atomic_fetch_add(&looked, 1, __ATOMIC_SEQ_CST);
+	syscall(SYS_futex, &looked, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	if (!timeout || n > MAX_WATCHED || (!timeout->tv_sec && !timeout->tv_nsec))
+		return host_ppoll(fds, n, timeout, mask);
+	now = __atomic_load_n(p->ps, __ATOMIC_ACQUIRE);
+	due = now + ((uint64_t)timeout->tv_sec * SECOND + (uint64_t)timeout->tv_nsec) * 1000;
+	__atomic_store_n(&deadline, due, __ATOMIC_SEQ_CST);
+	found = poll_with_bell(fds, n, mask);
+	__atomic_store_n(&deadline, GUEST_CLOCK_NEVER, __ATOMIC_SEQ_CST);
+	return found;
+}
+
+/* ---- the time stamp counter ---- */
+
+static void on_fault(int signal, siginfo_t *info, void *context)
+{
+	greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs;
+	const uint8_t *at = (const uint8_t *)(uintptr_t)regs[REG_RIP];
+	struct sigaction usual = { .sa_handler = SIG_DFL };
+	uint64_t tsc;
+
+	if (info->si_code != SI_KERNEL || at[0] != 0x0f || at[1] != 0x31) {
+		/* Not ours: the instruction faults again, and the process ends as it would have. */
+		sigaction(signal, &usual, NULL);
+		return;
+	}
+	tsc = tsc_followed + (uint64_t)((double)(guest_now() - phases[1].guest) * tsc_a_ns);
+	regs[REG_RAX] = (greg_t)(uint32_t)tsc;
+	regs[REG_RDX] = (greg_t)(tsc >> 32);
+	regs[REG_RIP] += 2;
+}
+
+EXPORTED void guest_clock_thread(void)
+{
+	const struct sched_param none = { 0 };
+	sigset_t fault;
+
+	/* They are many, and took the host's CPUs from the main loop and from each other. */
+	sched_setscheduler(0, SCHED_BATCH, &none);
+	sigemptyset(&fault);
+	sigaddset(&fault, SIGSEGV);
+	pthread_sigmask(SIG_UNBLOCK, &fault, NULL);
+	prctl(PR_SET_TSC, PR_TSC_SIGSEGV);
+}
+
+/* ---- what the model calls ---- */
+
+EXPORTED void guest_clock_follow(const uint64_t *ps)
+{
+	struct sigaction ours = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO };
+	uint64_t host = host_now();
+
+	tsc_followed = read_tsc();
+	tsc_a_ns = (double)(tsc_followed - tsc_begun) / (double)(host - phases[0].host) *
+		   (double)factor;
+	bell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	sigaction(SIGSEGV, &ours, NULL);
+	phases[1] = (struct phase){ .ps = ps, .guest = guest_now() };
+	__atomic_store_n(&phase, &phases[1], __ATOMIC_RELEASE);
+}
+
+EXPORTED const uint64_t *guest_clock_due(void)
+{
+	return &deadline;
+}
+
+static void ring(void)
+{
+	const uint64_t once = 1;
+
+	if (write(bell, &once, sizeof(once)) < 0 && errno != EAGAIN)
+		abort(); /* a bell that cannot be rung would stop time without a word */
+}
+
+EXPORTED void guest_clock_leave(void)
+{
+	phases[2] = (struct phase){ .host = host_now(), .guest = guest_now() };
+	__atomic_store_n(&phase, &phases[2], __ATOMIC_RELEASE);
+	ring();
+}
+
+EXPORTED void guest_clock_alarm(void)
+{
+	const struct timespec longest = { 0, ALARM_NS };
+	uint32_t before = __atomic_load_n(&looked, __ATOMIC_SEQ_CST);
+
+	ring();
+	while (__atomic_load_n(&looked, __ATOMIC_SEQ_CST) == before)
+		if (syscall(SYS_futex, &looked, FUTEX_WAIT_PRIVATE, before, &longest, NULL, 0) &&
+		    errno == ETIMEDOUT)
+			return;
+}

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""One guest with the plugin: what it is started with, and when it is started again."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schedshard.errors import UserError
+from schedshard.kernel import probe as probe_module
+from schedshard.kernel.boot import Booted, BootRequest, Emulation, Ending, Step
+from schedshard.kernel.layout import Layout
+from schedshard.kernel.probe import FORMAT, Probe, memory_folder, probe
+from schedshard.kernel.topology import usual_shape
+from schedshard.kernel.watch import Watch
+
+STALE = "[    0.251342] Oops: int3: 0000 [#1] PREEMPT SMP"
+
+
+class Guest:
+    """Boots as it is told to: lines of its log, and whether the window was opened."""
+
+    def __init__(self, result: Path, *boots: tuple[str, bool]) -> None:
+        self._result, self._boots = result, list(boots)
+        self.requests: list[BootRequest] = []
+
+    def __call__(
+        self, layout: Layout, request: BootRequest, on_line: Callable[[str], None]
+    ) -> Booted:
+        self.requests.append(request)
+        line, opened = self._boots.pop(0)
+        if opened:
+            self._result.write_text(f'{{"format": "{FORMAT}", "partial": false}}')
+        return Booted(layout.log("guest"), Ending.OFF, 1.0, lines=[line])
+
+
+@pytest.fixture
+def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """Start a guest whose boots are given, with or without a machine that it stands for."""
+    monkeypatch.setattr(probe_module, "plugin_library", lambda name="schedshard-qemu": Path(name))
+
+    def go(*boots: tuple[str, bool], slow: int = 1, machine: Path | None = None) -> Any:
+        result = tmp_path / "raw.json"
+        guest = Guest(result, *boots)
+        monkeypatch.setattr(probe_module, "boot", guest)
+        plan = Probe(
+            tmp_path / "bzImage", "guest", usual_shape(16), (), Step("a", ("/bin/a",), 9),
+            Emulation.MULTI, slow=slow,
+        )  # fmt: skip
+        done = probe(Layout(work=tmp_path), plan, Watch(result, machine=machine), lambda line: None)
+        return guest, done
+
+    return go
+
+
+def test_stale_code_is_booted_again(
+    start: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    guest, done = start((STALE, False), (STALE, False), ("fine", True))
+    assert len(guest.requests) == 3
+    assert done.raw["partial"] is False
+    assert capsys.readouterr().err.count("booting again") == 2
+
+
+def test_but_not_for_ever(start: Callable[..., Any]) -> None:
+    with pytest.raises(UserError, match="the guest never opened its window"):
+        start((STALE, False), (STALE, False), (STALE, False))
+
+
+def test_other_deaths_count(start: Callable[..., Any]) -> None:
+    with pytest.raises(UserError, match="the guest never opened its window"):
+        start(("Kernel panic - not syncing", False))
+    # Nor is a window thrown away that was opened before.
+    guest, _ = start((STALE, True))
+    assert len(guest.requests) == 1
+
+
+def test_time_is_the_models_where_there_is_one(start: Callable[..., Any], tmp_path: Path) -> None:
+    guest, _ = start(("fine", True), machine=tmp_path / "m.toml")
+    assert guest.requests[0].environment == {
+        "LD_PRELOAD": "schedshard-guest-clock", "SCHEDSHARD_SLOW": "1",
+    }  # fmt: skip
+    guest, _ = start(("fine", True))
+    assert guest.requests[0].environment == {}
+    guest, _ = start(("fine", True), slow=40)
+    assert guest.requests[0].environment["SCHEDSHARD_SLOW"] == "40"
+
+
+def test_memory_goes_where_there_is_room(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(probe_module, "_MEMORY", tmp_path)
+    assert memory_folder(1) == str(tmp_path)
+    assert memory_folder(1 << 40) == tempfile.gettempdir()
+    monkeypatch.setattr(probe_module, "_MEMORY", tmp_path / "none")
+    assert memory_folder(1) == tempfile.gettempdir()

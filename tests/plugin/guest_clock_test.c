@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * The guest's clock in its three phases, with this program in the emulator's place: what it says is
+ * compared with the host's clock by inequalities that hold however busy the host is.
+ *
+ * SCHEDSHARD_SLOW is SLOW in the environment.
+ */
+#include "../sim/check.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "guest_clock.h"
+
+#define SLOW	    100u
+#define MILLISECOND 1000000ull
+
+static uint64_t ps; /* the model's */
+
+static uint64_t ns_of(const struct timespec *time)
+{
+	return (uint64_t)time->tv_sec * 1000000000ull + (uint64_t)time->tv_nsec;
+}
+
+static uint64_t guest(void)
+{
+	struct timespec time;
+
+	CHECK(!clock_gettime(CLOCK_MONOTONIC, &time));
+	return ns_of(&time);
+}
+
+static uint64_t host(void)
+{
+	struct timespec time;
+
+	syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &time);
+	return ns_of(&time);
+}
+
+static void host_sleep(uint64_t ns)
+{
+	struct timespec time = { 0, (long)ns };
+
+	syscall(SYS_nanosleep, &time, NULL);
+}
+
+static uint64_t tsc(void)
+{
+	uint32_t low, high;
+
+	__asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
+	return (uint64_t)high << 32 | low;
+}
+
+static void tell(uint64_t change)
+{
+	__atomic_store_n(&ps, ps + change, __ATOMIC_RELEASE);
+}
+
+/* The host's time, divided. */
+static void slow(void)
+{
+	uint64_t outer, inner, before, after;
+
+	outer = host();
+	before = guest();
+	inner = host();
+	host_sleep(20 * MILLISECOND);
+	inner = host() - inner;
+	after = guest();
+	outer = host() - outer;
+	CHECK(after - before <= outer / SLOW + 1);
+	CHECK(after - before + 1 >= inner / SLOW);
+}
+
+static void *guest_thread(void *arg)
+{
+	double rate = *(const double *)arg; /* of the host's counter, a nanosecond */
+	uint64_t first, second;
+	struct timeval time[2];
+
+	guest_clock_thread();
+	first = tsc();
+	host_sleep(MILLISECOND);
+	CHECK(tsc() == first); /* the model stands */
+	tell(MILLISECOND * 1000);
+	second = tsc();
+	CHECK((double)(second - first) > 0.9 * rate * SLOW * MILLISECOND);
+	CHECK((double)(second - first) < 1.1 * rate * SLOW * MILLISECOND);
+	tell(2 * MILLISECOND * 1000);
+	CHECK(tsc() - second >= 2 * (second - first) - 2);
+	CHECK(tsc() - second <= 2 * (second - first) + 2);
+	/* The time of day is the host's, though the library would read the counter for it. */
+	CHECK(!gettimeofday(&time[0], NULL));
+	host_sleep(2 * MILLISECOND);
+	CHECK(!gettimeofday(&time[1], NULL));
+	CHECK(timercmp(&time[0], &time[1], <));
+	return NULL;
+}
+
+static void counter(double rate)
+{
+	pthread_t thread;
+
+	CHECK(!pthread_create(&thread, NULL, guest_thread, &rate));
+	CHECK(!pthread_join(thread, NULL));
+	/* This one has not asked for it. */
+	CHECK(tsc() != tsc());
+}
+
+/* A fault of another kind ends the program, as ever. */
+static void faults(void)
+{
+	volatile int *volatile nowhere = NULL;
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		*nowhere = 1;
+		_exit(0);
+	}
+	CHECK(pid > 0 && waitpid(pid, &status, 0) == pid);
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+}
+
+struct loop {
+	int pipe[2];
+	bool ended;
+	uint64_t rounds; /* sleeps that a timer ended */
+};
+
+/* A main loop with a timer every 10 us of the guest, until its pipe says something. */
+static void *main_loop(void *arg)
+{
+	const struct timespec timeout = { 0, 10000 };
+	struct loop *l = arg;
+	struct pollfd fd = { .fd = l->pipe[0], .events = POLLIN };
+	uint64_t since = guest();
+
+	for (;;) {
+		int found = ppoll(&fd, 1, &timeout, NULL);
+
+		CHECK(found == 0 || found == 1);
+		if (found)
+			break;
+		/* Looked after now and then, but no timer is due before its time. */
+		if (guest() - since < 10000)
+			continue;
+		since = guest();
+		__atomic_fetch_add(&l->rounds, 1, __ATOMIC_SEQ_CST);
+	}
+	CHECK(fd.revents & POLLIN);
+	return NULL;
+}
+
+static void timers(void)
+{
+	const uint64_t *due = guest_clock_due();
+	struct loop l = { .rounds = 0 };
+	pthread_t thread;
+
+	CHECK(!pipe(l.pipe));
+	CHECK(*due == GUEST_CLOCK_NEVER);
+	CHECK(!pthread_create(&thread, NULL, main_loop, &l));
+	for (uint64_t round = 0; round < 100; round++) {
+		uint64_t at;
+
+		/* It says what it waits for, ... */
+		while ((at = __atomic_load_n(due, __ATOMIC_SEQ_CST)) == GUEST_CLOCK_NEVER)
+			host_sleep(10000);
+		CHECK(at > ps && at <= ps + 10000 * 1000);
+		CHECK(__atomic_load_n(&l.rounds, __ATOMIC_SEQ_CST) == round);
+		/* ... and looks when it has come. */
+		tell(at - ps);
+		while (__atomic_load_n(&l.rounds, __ATOMIC_SEQ_CST) == round)
+			guest_clock_alarm();
+	}
+	CHECK(write(l.pipe[1], "x", 1) == 1);
+	CHECK(!pthread_join(thread, NULL));
+	CHECK(*due == GUEST_CLOCK_NEVER);
+}
+
+int main(void)
+{
+	uint64_t before, since_host = host(), since_tsc = tsc();
+	double rate;
+
+	slow();
+	rate = (double)(tsc() - since_tsc) / (double)(host() - since_host);
+	before = guest();
+	guest_clock_follow(&ps);
+	CHECK(guest() >= before);
+	before = guest();
+	host_sleep(MILLISECOND);
+	CHECK(guest() == before);
+	tell(5000 * 1000);
+	CHECK(guest() == before + 5000);
+	counter(rate);
+	faults();
+	timers();
+	before = guest();
+	guest_clock_leave();
+	CHECK(guest() >= before);
+	slow();
+	return 0;
+}
