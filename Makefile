@@ -51,7 +51,7 @@ kernel: ## build Linux with and without the series, boot, test and compare both,
 	./schedshard kernel test --variant shard --config cache --set short --cpus 64 --test cache
 	./schedshard kernel series --check
 
-kernel-check: ## our kernel tested and packaged, a debug kernel in turn, a broken one caught
+kernel-check: ## our kernel tested, profiled and packaged, a debug kernel in turn, a broken one caught
 	scripts/bootstrap demo kernel
 	@echo "debug kernel of the day: $(TODAY)"
 	./schedshard kernel fetch

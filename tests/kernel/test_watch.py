@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from schedshard.errors import UserError
 from schedshard.kernel.image import Inlined
 from schedshard.kernel.topology import Shape, memory_mb, usual_shape
-from schedshard.kernel.watch import Function, Node, Watch, map_cpus, map_nodes
+from schedshard.kernel.watch import Function, Node, Watch, map_cpus, map_nodes, shape_for
 
 
 def machine(packages: int = 2, llcs: int = 8, cores: int = 8, threads: int = 2) -> dict[str, Any]:
@@ -57,6 +57,16 @@ def test_a_machine_that_is_too_small(shape: Shape, lacking: str) -> None:
     with pytest.raises(UserError, match=r"m cannot stand for .* it has too few ") as caught:
         map_cpus(shape, machine(), "m")
     assert str(caught.value).endswith(f"it has too few {lacking}")
+
+
+def test_the_guest_that_stands_for_a_machine() -> None:
+    assert shape_for(machine(), "m", 64) == usual_shape(64)
+    # A cache a socket: nothing is cut in four.
+    large = shape_for(machine(llcs=1, cores=120), "m", 64)
+    assert (large.packages, large.llcs, large.split_llc) == (2, 1, 0)
+    assert len(map_cpus(large, machine(llcs=1, cores=120), "m")) == 64
+    with pytest.raises(UserError, match="m as a guest has 1 to 32 CPUs"):
+        shape_for(machine(llcs=1), "m", 64)
 
 
 @settings(max_examples=60, deadline=None)

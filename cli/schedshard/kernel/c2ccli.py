@@ -144,8 +144,8 @@ def c2c(
     from schedshard.kernel.c2c import C2cRequest, Kernel, built_kernels
     from schedshard.kernel.c2c import c2c as stage
     from schedshard.kernel.c2cview import c2c_view
-    from schedshard.kernel.topology import usual_shape
-    from schedshard.presets import load_machine
+    from schedshard.kernel.watch import shape_for
+    from schedshard.presets import load_machine, machine_topology
     from schedshard.report import ReportRequest, render
 
     for path in (out, html, trace):
@@ -161,10 +161,11 @@ def c2c(
         kernels += (Kernel(bzimage.stem, bzimage, vmlinux),)
     if not kernels:
         raise UserError("nothing to look at: give --variant, or --vmlinux and --bzimage")
+    loaded = load_machine(machine)
     request = C2cRequest(
         kernels,
-        usual_shape(cpus),
-        load_machine(machine),
+        shape_for(machine_topology(loaded), loaded.name, cpus),
+        loaded,
         workload,
         amount,
         quantum,

@@ -10,7 +10,7 @@ from typing import Any
 
 from schedshard.errors import UserError
 from schedshard.kernel.image import Image, Inlined
-from schedshard.kernel.topology import Shape, memory_mb
+from schedshard.kernel.topology import Shape, memory_mb, scale, shape_of, usual_shape
 
 _MB = 1 << 20
 
@@ -122,6 +122,16 @@ def map_cpus(shape: Shape, topology: Mapping[str, Any], name: str) -> list[int]:
                     raise UserError(f"{lacking} threads a core ({len(core)})")
                 found += core[: shape.threads]
     return found
+
+
+def shape_for(topology: Mapping[str, Any], name: str, cpus: int) -> Shape:
+    """The guest with so many CPUs that stands for a machine: the usual one, where that fits."""
+    shape = usual_shape(cpus)
+    try:
+        map_cpus(shape, topology, name)
+    except UserError:
+        return scale(shape_of(topology), cpus, name)
+    return shape
 
 
 def map_nodes(
