@@ -193,18 +193,24 @@ EXPORTED void guest_clock_thread(void)
 
 /* ---- what the model calls ---- */
 
-EXPORTED void guest_clock_follow(const uint64_t *ps)
+EXPORTED int guest_clock_follow(const uint64_t *ps)
 {
 	struct sigaction ours = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO };
-	uint64_t host = host_now();
+	uint64_t host;
 
+	/* Now, and not when the first thread asks: half of the guest would have another time then. */
+	if (prctl(PR_SET_TSC, PR_TSC_SIGSEGV) || prctl(PR_SET_TSC, PR_TSC_ENABLE))
+		return -1;
+	bell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (bell < 0 || sigaction(SIGSEGV, &ours, NULL))
+		return -1;
+	host = host_now();
 	tsc_followed = read_tsc();
 	tsc_a_ns = (double)(tsc_followed - tsc_begun) / (double)(host - phases[0].host) *
 		   (double)factor;
-	bell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	sigaction(SIGSEGV, &ours, NULL);
 	phases[1] = (struct phase){ .ps = ps, .guest = guest_now() };
 	__atomic_store_n(&phase, &phases[1], __ATOMIC_RELEASE);
+	return 0;
 }
 
 EXPORTED const uint64_t *guest_clock_due(void)

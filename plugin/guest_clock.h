@@ -24,8 +24,11 @@
 /**
  * guest_clock_follow - from now on, time is what it was plus *@ps
  * @ps: picoseconds, not decreasing; read by any thread until guest_clock_leave()
+ *
+ * Return: 0, or -1 with errno set, and nothing has changed: the host does not let a thread be told another
+ * time stamp counter, or has no descriptor left.
  */
-GUEST_CLOCK_API void guest_clock_follow(const uint64_t *ps);
+GUEST_CLOCK_API int guest_clock_follow(const uint64_t *ps);
 
 /**
  * guest_clock_due - when the emulator's next timer is

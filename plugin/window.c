@@ -16,6 +16,7 @@
  */
 #include "window.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <pthread.h>
 #include <sched.h>
@@ -219,8 +220,12 @@ void window_open(void)
 		}
 	}
 	opened_ns = step_now();
-	if (due)
-		guest_clock_follow(feed_clock(plugin.feed));
+	if (due && guest_clock_follow(feed_clock(plugin.feed))) {
+		fprintf(stderr,
+			"schedshard: the guest's clock cannot be taken over (PR_SET_TSC): %s\n",
+			strerror(errno));
+		exit(1);
+	}
 	__atomic_store_n(&plugin.open, true, __ATOMIC_SEQ_CST);
 	for (uint32_t i = 0; i < plugin.nr_vcpus; i++)
 		__atomic_store_n(&plugin.vcpu[i].check_at, 0, __ATOMIC_RELAXED);

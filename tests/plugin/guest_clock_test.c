@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -120,12 +121,14 @@ static void counter(double rate)
 /* A fault of another kind ends the program, as ever. */
 static void faults(void)
 {
-	volatile int *volatile nowhere = NULL;
+	volatile int *locked = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	int status;
-	pid_t pid = fork();
+	pid_t pid;
 
+	CHECK(locked != MAP_FAILED);
+	pid = fork();
 	if (!pid) {
-		*nowhere = 1;
+		*locked = 1;
 		_exit(0);
 	}
 	CHECK(pid > 0 && waitpid(pid, &status, 0) == pid);
@@ -197,7 +200,7 @@ int main(void)
 	slow();
 	rate = (double)(tsc() - since_tsc) / (double)(host() - since_host);
 	before = guest();
-	guest_clock_follow(&ps);
+	CHECK(!guest_clock_follow(&ps));
 	CHECK(guest() >= before);
 	before = guest();
 	host_sleep(MILLISECOND);
