@@ -42,6 +42,7 @@ _COUNTED: Mapping[str, Sequence[str]] = {
     WAKE_UPS: ("ttwu_do_activate",),
     "level_set": ("cpupri_set",),
     "switches": ("finish_task_switch",),
+    "messages": ("unix_stream_sendmsg",),  # of hackbench
 }
 # What the scheduler shares, by the kinds of objects.
 GROUPS: Mapping[str, tuple[str, ...]] = {
