@@ -198,10 +198,15 @@ def test_every_workload_can_be_planned(name: str) -> None:
     ("args", "words"),
     [
         (["c2c"], "nothing to look at: give --variant, or --vmlinux and --bzimage"),
+        (["c2c", "--variant", "nope,stock"], "unknown kernel variant 'nope'"),
+        (["c2c-validate", "--variant", "nope,stock"], "unknown kernel variant 'nope'"),
         (["c2c", "--vmlinux", "x"], "another kernel needs both --vmlinux and --bzimage"),
         (["c2c", "--vmlinux", "x", "--bzimage", "/nowhere/x"], "no image /nowhere/x"),
     ],
 )
 def test_wrong_use(args: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["kernel", *args]) == 2
-    assert capsys.readouterr().err == f"schedshard: {words}\n"
+    said = capsys.readouterr().err
+    assert said.startswith(f"schedshard: {words}")
+    assert said.endswith("\n")
+    assert said.count("\n") == 1

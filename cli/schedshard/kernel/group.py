@@ -16,13 +16,21 @@ def kernel() -> None:
     """
 
 
+def split_commas(
+    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> tuple[str, ...]:
+    """``--variant stock,shard`` is ``--variant stock --variant shard``."""
+    return tuple(word for value in values for word in value.split(","))
+
+
 VARIANT = click.option(
     "--variant",
     "variants",
     multiple=True,
     required=True,
     metavar="V",
-    help="stock, shard, ... (kernel/series.toml); repeatable.",
+    callback=split_commas,
+    help="stock, shard, ... (kernel/series.toml); repeatable, or with commas.",
 )
 CONFIG = click.option(
     "--config",
