@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Why it comes to an end. A CPU is running, idle (its next item is not there yet), held (it resumes
+ * Why it comes to an end. A CPU is running, idle (its next item is not there yet), parked (see below), held (it resumes
  * after an instruction of another CPU that the model has not come to), or has ended. The simulated
  * machine stops only when nobody runs; so nobody stops running while he is the last one, unless he
  * has woken another before: an idle one whose next item has come, or, when there is none and
@@ -10,7 +10,8 @@
  *
  * A CPU that resumes takes over the clock of the one that was furthest behind. When all were idle, that is the
  * latest of all clocks, and the time for which they were, which the item says: it is the source that
- * knows what they were waiting for.
+ * knows what they were waiting for. Where all items are there from the start, such a CPU is parked until nobody
+ * runs, that is, until all have come to that idle time; who resumed first then goes on first.
  */
 #include "feed.h"
 
@@ -29,7 +30,7 @@ const char __executable_start;
 #define NO_WAITER UINT32_MAX
 #define EVER	  UINT64_MAX
 
-enum feed_state { RUNNING, IDLE, HELD, ENDED };
+enum feed_state { RUNNING, IDLE, HELD, PARKED, ENDED };
 
 struct feed_cpu {
 	uint64_t done;	 /* instructions that the clock covers */
@@ -37,6 +38,7 @@ struct feed_cpu {
 	uint64_t clock;
 	enum feed_state state;
 	uint64_t held_for; /* HELD: instruction of another CPU */
+	uint64_t idled;	   /* PARKED: see struct feed, when it resumes */
 	uint32_t next;	   /* next that is held by the same one */
 	uint32_t waiters;  /* first that is held by this one */
 	uint64_t first_held;
@@ -54,7 +56,8 @@ struct feed {
 	uint64_t released; /* that were held for what never came */
 	uint64_t latest;   /* highest clock of any CPU */
 	uint64_t idled;	   /* what all idle times together have lasted, in the clocks */
-	uint64_t now;	   /* see feed_clock() */
+	uint64_t idle_until;
+	uint64_t now; /* see feed_clock() */
 	uint64_t finished;
 	struct feed_lines lines;
 };
@@ -128,12 +131,26 @@ static bool release_one(struct feed *f)
 	return false;
 }
 
+/* Those that resumed first after all had been idle. */
+static bool unpark(struct feed *f)
+{
+	uint64_t first = EVER;
+
+	for (uint32_t n = 0; n < f->setup.nr_cpus; n++)
+		if (f->cpu[n].state == PARKED && f->cpu[n].idled < first)
+			first = f->cpu[n].idled;
+	for (uint32_t n = 0; n < f->setup.nr_cpus; n++)
+		if (f->cpu[n].state == PARKED && f->cpu[n].idled == first)
+			wake(f, n);
+	return first != EVER;
+}
+
 /* This CPU does not run any more; see the opening comment. It may be the one that is woken. */
 static void leave_running(struct feed *f, uint32_t n, enum feed_state state)
 {
 	set_state(f, n, state);
-	while (!f->nr[RUNNING] && (f->nr[IDLE] || f->nr[HELD])) {
-		if (wake_ready(f))
+	while (!f->nr[RUNNING] && (f->nr[IDLE] || f->nr[HELD] || f->nr[PARKED])) {
+		if (wake_ready(f) || unpark(f))
 			break;
 		if (f->nr[HELD] && release_one(f))
 			break;
@@ -217,9 +234,17 @@ static void resume(struct feed *f, uint32_t n, const struct item *item)
 		if (x->state != ENDED && x->done < item->place)
 			hold(f, n, other, item->place);
 		since = x->clock;
-	} else if (other == ITEM_NO_CPU && item->place > f->idled) {
-		since += item->place - f->idled;
-		f->idled = item->place;
+	} else if (other == ITEM_NO_CPU) {
+		if (!f->source.idle) {
+			c->idled = item->place;
+			leave_running(f, n, PARKED);
+			sleep_until_woken(f, n);
+		}
+		if (item->place > f->idled) {
+			f->idle_until = f->latest + item->place - f->idled;
+			f->idled = item->place;
+		}
+		since = f->idle_until;
 	}
 	/* Time does not go back: that one may itself not have come to where it resumes. */
 	if (since < f->now)

@@ -158,13 +158,17 @@ static void all_idle(const struct feed_setup *setup)
 
 	start();
 	for (uint32_t cpu = 0; cpu < 2; cpu++) {
-		push(cpu, ITEM_IDLE, 0, 0, 1000);
-		push(cpu, ITEM_RESUME, (uint64_t)idle_ns * 1000, ITEM_NO_CPU, 1000);
+		const uint64_t until = 1000 + 500 * cpu;
+
+		push(cpu, ITEM_IDLE, 0, 0, until);
+		push(cpu, ITEM_RESUME, (uint64_t)idle_ns * 1000, ITEM_NO_CPU, until);
 		push(cpu, ITEM_LOAD, PLACE, PC, 2000);
 	}
 	all = run(setup);
 	CHECK(number(all, "virtual_ns") >= idle_ns + 2000 * cycle);
 	CHECK(number(all, "virtual_ns") < idle_ns + 4000 * cycle);
+	/* For both of them, though CPU 1 had come to its idle time a little later. */
+	CHECK(number(all, "busy_ns") >= 2 * idle_ns);
 	json_decref(all);
 }
 
