@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from schedshard.kernel import base as base_module
 from schedshard.kernel.base import fetch
 from schedshard.kernel.layout import Layout
 
@@ -153,6 +154,8 @@ def make_project(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Layout:
         if shutil.which(name) is None:
             fake_program(programs, name, "exit 1")
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    # What a real kernel needs, the fake one does not: how full this disk is must not matter.
+    monkeypatch.setattr(base_module, "free_mb", lambda path: 1 << 20)
     return layout
 
 
