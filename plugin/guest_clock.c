@@ -17,7 +17,6 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -28,7 +27,8 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#define SECOND 1000000000ull
+#include "host_time.h"
+
 /* The main loop is looked after at least so often, whatever the model does. */
 #define LONGEST_NS  10000000
 #define ALARM_NS    2000000
@@ -52,14 +52,6 @@ static double tsc_a_ns; /* of guest time */
 static uint64_t deadline = GUEST_CLOCK_NEVER;
 static uint32_t looked; /* how often the main loop has */
 static int bell = -1;
-
-static uint64_t host_now(void)
-{
-	struct timespec time;
-
-	syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &time);
-	return (uint64_t)time.tv_sec * SECOND + (uint64_t)time.tv_nsec;
-}
 
 static uint64_t read_tsc(void)
 {
@@ -97,8 +89,8 @@ EXPORTED int clock_gettime(clockid_t clock, struct timespec *time)
 	if (clock != CLOCK_MONOTONIC)
 		return (int)syscall(SYS_clock_gettime, clock, time);
 	now = guest_now();
-	time->tv_sec = (time_t)(now / SECOND);
-	time->tv_nsec = (long)(now % SECOND);
+	time->tv_sec = (time_t)(now / SECOND_NS);
+	time->tv_nsec = (long)(now % SECOND_NS);
 	return 0;
 }
 
@@ -151,7 +143,7 @@ EXPORTED int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
 	if (!timeout || n > MAX_WATCHED || (!timeout->tv_sec && !timeout->tv_nsec))
 		return host_ppoll(fds, n, timeout, mask);
 	now = __atomic_load_n(p->ps, __ATOMIC_ACQUIRE);
-	due = now + ((uint64_t)timeout->tv_sec * SECOND + (uint64_t)timeout->tv_nsec) * 1000;
+	due = now + ((uint64_t)timeout->tv_sec * SECOND_NS + (uint64_t)timeout->tv_nsec) * 1000;
 	__atomic_store_n(&deadline, due, __ATOMIC_SEQ_CST);
 	found = poll_with_bell(fds, n, mask);
 	__atomic_store_n(&deadline, GUEST_CLOCK_NEVER, __ATOMIC_SEQ_CST);

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "guest_clock.h"
+#include "host_time.h"
 
 #define PATIENCE_NS 20000000
 
@@ -70,14 +71,6 @@ static bool is_ahead(uint32_t cpu, uint64_t by)
 					   feed_done(plugin.feed, cpu) + by;
 }
 
-uint64_t step_now(void)
-{
-	struct timespec time;
-
-	syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &time);
-	return (uint64_t)time.tv_sec * 1000000000ull + (uint64_t)time.tv_nsec;
-}
-
 /* Return: false when the model stood still meanwhile. */
 static bool wait_for_model(struct vcpu *v, uint32_t self)
 {
@@ -109,14 +102,14 @@ void step_check(struct vcpu *v)
 	if (!is_ahead(self, quantum))
 		return;
 	v->waits++;
-	since = step_now();
+	since = host_now();
 	while (is_ahead(self, quantum)) {
 		if (!wait_for_model(v, self)) {
 			v->timeouts++;
 			break;
 		}
 	}
-	v->waited_ns += step_now() - since;
+	v->waited_ns += host_now() - since;
 }
 
 static void wake(struct vcpu *v)

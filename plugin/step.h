@@ -22,7 +22,4 @@ uint32_t step_slowest(uint32_t except);
 /** step_sleep - nanoseconds of the host, whatever its clock is made to say. */
 void step_sleep(long ns);
 
-/** step_now - the host's monotonic clock, nanoseconds, likewise. */
-uint64_t step_now(void);
-
 #endif

@@ -28,6 +28,7 @@
 
 #include "counts.h"
 #include "guest_clock.h"
+#include "host_time.h"
 #include "step.h"
 #include "trace.h"
 #include "vcpu.h"
@@ -109,8 +110,8 @@ static uint64_t idle(void *arg)
 	uint64_t now = *feed_clock(plugin.feed);
 
 	if (!settling)
-		settling = step_now();
-	if (next == GUEST_CLOCK_NEVER || next <= now || step_now() - settling < SETTLED_NS)
+		settling = host_now();
+	if (next == GUEST_CLOCK_NEVER || next <= now || host_now() - settling < SETTLED_NS)
 		return plugin.idled;
 	settling = 0;
 	/* Before the alarm: the CPU that it wakes says how long all were idle. */
@@ -219,7 +220,7 @@ void window_open(void)
 			exit(1);
 		}
 	}
-	opened_ns = step_now();
+	opened_ns = host_now();
 	if (due && guest_clock_follow(feed_clock(plugin.feed))) {
 		fprintf(stderr,
 			"schedshard: the guest's clock cannot be taken over (PR_SET_TSC): %s\n",
@@ -241,7 +242,7 @@ void window_close(void)
 {
 	if (!plugin.open)
 		return;
-	closed_ns = step_now();
+	closed_ns = host_now();
 	__atomic_store_n(&plugin.open, false, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&plugin.closed, true, __ATOMIC_RELEASE);
 	__atomic_fetch_add(&plugin.news, 1, __ATOMIC_RELEASE);

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from schedshard.kernel.group import CONFIG, VARIANT, kernel, split_commas
+from schedshard.kernel.group import CONFIG, VARIANT, kernel, variant_option
 from schedshard.kernel.layout import Layout
 from schedshard.output import check_writable, to_json, write_atomic
 
@@ -76,14 +76,7 @@ def count(
 
 
 @kernel.command()
-@click.option(
-    "--variant",
-    "variants",
-    multiple=True,
-    metavar="V",
-    callback=split_commas,
-    help="Built; repeatable, or with commas.",
-)
+@variant_option("Built", required=False)
 @CONFIG
 @click.option(
     "--vmlinux",

@@ -3,9 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, TypeVar
+
 import click
 
 from schedshard.groups import NamedGroup
+
+Verb = TypeVar("Verb", bound=Callable[..., Any])
 
 
 @click.group("kernel", cls=NamedGroup)
@@ -16,22 +21,27 @@ def kernel() -> None:
     """
 
 
-def split_commas(
+def _split_commas(
     context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
 ) -> tuple[str, ...]:
     """``--variant stock,shard`` is ``--variant stock --variant shard``."""
     return tuple(word for value in values for word in value.split(","))
 
 
-VARIANT = click.option(
-    "--variant",
-    "variants",
-    multiple=True,
-    required=True,
-    metavar="V",
-    callback=split_commas,
-    help="stock, shard, ... (kernel/series.toml); repeatable, or with commas.",
-)
+def variant_option(words: str, *, required: bool) -> Callable[[Verb], Verb]:
+    """--variant of a verb, which gets ``variants``."""
+    return click.option(
+        "--variant",
+        "variants",
+        multiple=True,
+        required=required,
+        metavar="V",
+        callback=_split_commas,
+        help=f"{words}; repeatable, or with commas.",
+    )
+
+
+VARIANT = variant_option("stock, shard, ... (kernel/series.toml)", required=True)
 CONFIG = click.option(
     "--config",
     default="lab",
