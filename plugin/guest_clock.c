@@ -5,6 +5,10 @@
  * loop's ppoll(), whose time-out is the guest's time until then: it is the deadline that the model
  * is told of, and the sleep ends when the model has come there. The time stamp counter is read by
  * the instruction itself: while the model's time counts, it is made to fault (PR_SET_TSC) and answered here.
+ * So it is for a while before already: a thread that the host had put aside in the block in which it reads the counter would
+ * read the host's when it goes on, and, since the emulator lets the counter never go back, the guest would
+ * be that far ahead for all of the window: 2 of its 20 ms were seen. Not from the start, since a fault
+ * takes far longer than the instruction, and a kernel that boots asks for the time all the while.
  * gettimeofday() goes to the kernel, since the quick way of the C library reads that counter as well.
  *
  * Phases: which time counts is in one of three structures, published by a pointer, so that
@@ -36,7 +40,7 @@
 
 #define EXPORTED __attribute__((visibility("default")))
 
-/* Guest time is @guest when the host's clock says @host, and goes on from there. */
+/* Guest time is @guest, in picoseconds, when the host's clock says @host, and goes on from there. */
 struct phase {
 	const uint64_t *ps; /* the model's; NULL: the host's */
 	uint64_t host, guest;
@@ -44,30 +48,57 @@ struct phase {
 
 static struct phase phases[3];
 static struct phase *phase = &phases[0];
-static uint64_t factor;
+static uint64_t begun, factor;
 
 static uint64_t tsc_begun, tsc_followed;
-static double tsc_a_ns; /* of guest time */
+static double tsc_a_ps; /* of guest time */
 
 static uint64_t deadline = GUEST_CLOCK_NEVER;
 static uint32_t looked; /* how often the main loop has */
 static int bell = -1;
 
-static uint64_t read_tsc(void)
+/* The host's, whatever this thread is told. */
+static uint64_t host_tsc(void)
 {
 	uint32_t low, high;
+	int told = PR_TSC_ENABLE;
 
+	prctl(PR_GET_TSC, &told);
+	if (told != PR_TSC_ENABLE)
+		prctl(PR_SET_TSC, PR_TSC_ENABLE);
 	__asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
+	if (told != PR_TSC_ENABLE)
+		prctl(PR_SET_TSC, told);
 	return (uint64_t)high << 32 | low;
 }
 
-static uint64_t guest_now(void)
+/* Picoseconds since the library was loaded. */
+static uint64_t guest_ps(void)
 {
-	const struct phase *p = __atomic_load_n(&phase, __ATOMIC_ACQUIRE);
+	const struct phase *p, *now = __atomic_load_n(&phase, __ATOMIC_ACQUIRE);
+	uint64_t ps;
 
-	if (p->ps)
-		return p->guest + __atomic_load_n(p->ps, __ATOMIC_ACQUIRE) / 1000;
-	return p->guest + (host_now() - p->host) / factor;
+	/* Again, if this thread was put aside over a change: the host's clock has gone on meanwhile. */
+	do {
+		p = now;
+		ps = p->guest + (p->ps ? __atomic_load_n(p->ps, __ATOMIC_ACQUIRE)
+				       : (host_now() - p->host) * 1000 / factor);
+		now = __atomic_load_n(&phase, __ATOMIC_ACQUIRE);
+	} while (now != p);
+	return ps;
+}
+
+static uint64_t guest_tsc(void)
+{
+	uint64_t tsc;
+
+	if (__atomic_load_n(&phase, __ATOMIC_ACQUIRE) == &phases[0]) {
+		tsc = host_tsc();
+		/* And not after the window opened, see above. */
+		if (__atomic_load_n(&phase, __ATOMIC_ACQUIRE) == &phases[0])
+			return tsc;
+	}
+	return tsc_followed + (uint64_t)((double)(guest_ps() - phases[1].guest) * tsc_a_ps);
 }
 
 __attribute__((constructor)) static void begin(void)
@@ -76,8 +107,8 @@ __attribute__((constructor)) static void begin(void)
 	unsigned long long value = text ? strtoull(text, NULL, 10) : 1;
 
 	factor = value ? value : 1;
-	phases[0].host = phases[0].guest = host_now();
-	tsc_begun = read_tsc();
+	begun = phases[0].host = host_now();
+	tsc_begun = host_tsc();
 }
 
 /* ---- what the emulator calls ---- */
@@ -88,7 +119,7 @@ EXPORTED int clock_gettime(clockid_t clock, struct timespec *time)
 
 	if (clock != CLOCK_MONOTONIC)
 		return (int)syscall(SYS_clock_gettime, clock, time);
-	now = guest_now();
+	now = begun + guest_ps() / 1000;
 	time->tv_sec = (time_t)(now / SECOND_NS);
 	time->tv_nsec = (long)(now % SECOND_NS);
 	return 0;
@@ -164,15 +195,16 @@ static void on_fault(int signal, siginfo_t *info, void *context)
 		sigaction(signal, &usual, NULL);
 		return;
 	}
-	tsc = tsc_followed + (uint64_t)((double)(guest_now() - phases[1].guest) * tsc_a_ns);
+	tsc = guest_tsc();
 	regs[REG_RAX] = (greg_t)(uint32_t)tsc;
 	regs[REG_RDX] = (greg_t)(tsc >> 32);
 	regs[REG_RIP] += 2;
 }
 
-EXPORTED void guest_clock_thread(void)
+EXPORTED int guest_clock_thread(void)
 {
 	const struct sched_param none = { 0 };
+	struct sigaction ours = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO };
 	sigset_t fault;
 
 	/* They are many, and took the host's CPUs from the main loop and from each other. */
@@ -180,27 +212,23 @@ EXPORTED void guest_clock_thread(void)
 	sigemptyset(&fault);
 	sigaddset(&fault, SIGSEGV);
 	pthread_sigmask(SIG_UNBLOCK, &fault, NULL);
-	prctl(PR_SET_TSC, PR_TSC_SIGSEGV);
+	return sigaction(SIGSEGV, &ours, NULL) || prctl(PR_SET_TSC, PR_TSC_SIGSEGV) ? -1 : 0;
 }
 
 /* ---- what the model calls ---- */
 
 EXPORTED int guest_clock_follow(const uint64_t *ps)
 {
-	struct sigaction ours = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO };
 	uint64_t host;
 
-	/* Now, and not when the first thread asks: half of the guest would have another time then. */
-	if (prctl(PR_SET_TSC, PR_TSC_SIGSEGV) || prctl(PR_SET_TSC, PR_TSC_ENABLE))
-		return -1;
 	bell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	if (bell < 0 || sigaction(SIGSEGV, &ours, NULL))
+	if (bell < 0)
 		return -1;
 	host = host_now();
-	tsc_followed = read_tsc();
-	tsc_a_ns = (double)(tsc_followed - tsc_begun) / (double)(host - phases[0].host) *
-		   (double)factor;
-	phases[1] = (struct phase){ .ps = ps, .guest = guest_now() };
+	tsc_followed = host_tsc();
+	tsc_a_ps =
+		(double)(tsc_followed - tsc_begun) / (double)(host - begun) / 1000 * (double)factor;
+	phases[1] = (struct phase){ .ps = ps, .guest = guest_ps() };
 	__atomic_store_n(&phase, &phases[1], __ATOMIC_RELEASE);
 	return 0;
 }
@@ -220,7 +248,7 @@ static void ring(void)
 
 EXPORTED void guest_clock_leave(void)
 {
-	phases[2] = (struct phase){ .host = host_now(), .guest = guest_now() };
+	phases[2] = (struct phase){ .host = host_now(), .guest = guest_ps() };
 	__atomic_store_n(&phase, &phases[2], __ATOMIC_RELEASE);
 	ring();
 }

@@ -9,8 +9,8 @@
  * The plugin and this library are loaded apart: the functions are weak, and missing when it was
  * not preloaded.
  *
- *   guest_clock_follow, guest_clock_leave   once each, in this order
  *   guest_clock_thread                      a thread that executes guest code, for itself
+ *   guest_clock_follow, guest_clock_leave   once each, in this order
  *   guest_clock_alarm                       one thread at a time
  */
 #ifndef PLUGIN_GUEST_CLOCK_H
@@ -25,8 +25,7 @@
  * guest_clock_follow - from now on, time is what it was plus *@ps
  * @ps: picoseconds, not decreasing; read by any thread until guest_clock_leave()
  *
- * Return: 0, or -1 with errno set, and nothing has changed: the host does not let a thread be told another
- * time stamp counter, or has no descriptor left.
+ * Return: 0, or -1 with errno set, and nothing has changed: the host has no descriptor left.
  */
 GUEST_CLOCK_API int guest_clock_follow(const uint64_t *ps);
 
@@ -44,9 +43,12 @@ GUEST_CLOCK_API void guest_clock_leave(void);
 /**
  * guest_clock_thread - the time stamp counter that this thread reads is that of the guest's time.
  *
- * It goes at the rate that it had before, against the slow clock.
+ * That is the host's until guest_clock_follow(), and goes on at the same rate, against the slow clock. Best called
+ * some time before: a thread that has not reads the host's counter all the same.
+ *
+ * Return: 0, or -1 with errno set: the host does not let a thread be told another counter.
  */
-GUEST_CLOCK_API void guest_clock_thread(void);
+GUEST_CLOCK_API int guest_clock_thread(void);
 
 /**
  * guest_clock_alarm - the next timer is due: have the main loop look.

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 /*
- * A guest opens and closes the window by a no-operation that compilers never emit:
+ * A guest prepares, opens and closes the window by a no-operation that compilers never emit:
  * nopl INSN_MARK | code (%rax). It needs no privilege, does nothing without the plugin, and is
  * seen when the code is translated, so that no other instruction costs anything.
  */
@@ -23,7 +23,8 @@ enum insn_mark {
 	MARK_OPEN,
 	MARK_CLOSE,
 	MARK_OPERATION, /* one operation of the workload is done */
-	MARK_LAST = MARK_OPERATION,
+	MARK_PREPARE,	/* the window will open soon */
+	MARK_LAST = MARK_PREPARE,
 };
 
 /**

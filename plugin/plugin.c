@@ -76,6 +76,9 @@ static void on_mark(unsigned int vcpu, void *data)
 	case MARK_CLOSE:
 		window_close();
 		break;
+	case MARK_PREPARE:
+		window_prepare();
+		break;
 	case MARK_OPERATION:
 		if (window_is_open())
 			__atomic_fetch_add(&plugin.operations, 1, __ATOMIC_RELAXED);

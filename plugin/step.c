@@ -15,7 +15,11 @@
  */
 #include "step.h"
 
+#include <errno.h>
 #include <linux/futex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -85,19 +89,29 @@ static bool wait_for_model(struct vcpu *v, uint32_t self)
 	       come_to != __atomic_load_n(feed_clock(plugin.feed), __ATOMIC_RELAXED);
 }
 
+static void follow_guest_clock(void)
+{
+	if (!guest_clock_thread())
+		return;
+	fprintf(stderr, "schedshard: the guest's clock cannot be taken over (PR_SET_TSC): %s\n",
+		strerror(errno));
+	exit(1);
+}
+
 void step_check(struct vcpu *v)
 {
 	uint32_t self = (uint32_t)(v - plugin.vcpu);
 	uint64_t quantum = plugin.watch.quantum, since;
 
-	if (window_is_open() && plugin.feed && !v->follows && guest_clock_thread) {
+	/* Before the looks at what has come: who changes that sets this to 0 afterwards. */
+	__atomic_store_n(&v->check_at, UINT64_MAX, __ATOMIC_SEQ_CST);
+	if (!v->follows && guest_clock_thread && plugin.watch.machine &&
+	    __atomic_load_n(&plugin.soon, __ATOMIC_RELAXED)) {
 		v->follows = true;
-		guest_clock_thread();
+		follow_guest_clock();
 	}
-	if (!plugin.feed || !quantum || !window_is_open()) {
-		__atomic_store_n(&v->check_at, UINT64_MAX, __ATOMIC_RELAXED);
+	if (!window_is_open() || !plugin.feed || !quantum)
 		return;
-	}
 	__atomic_store_n(&v->check_at, v->instr + quantum / 4 + 1, __ATOMIC_RELAXED);
 	if (!is_ahead(self, quantum))
 		return;

@@ -7,7 +7,11 @@
 
 #include "vcpu.h"
 
-/** step_check - the vCPU has come to @check_at: wait a little if it is ahead. In its thread. */
+/**
+ * step_check - the vCPU has come to @check_at: wait a little if it is ahead
+ *
+ * In its thread, whose clock is set up when that is first called for.
+ */
 void step_check(struct vcpu *v);
 
 /** step_progress - the model has come further with this CPU: it may go on. In the model's thread. */

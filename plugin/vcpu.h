@@ -36,10 +36,10 @@ struct vcpu_count {
  * struct vcpu - one guest CPU
  * @instr: instructions executed, whole blocks; any
  * @locked: locked instructions among them
- * @check_at: instructions at which it is to be looked whether this CPU is ahead; any
+ * @check_at: instructions at which step_check() is called; any
  * @idle: halted; any
  * @idle_told: the model knows that it is
- * @follows: its thread reads the model's time
+ * @follows: its thread reads the guest's time
  * @waiting: it sleeps until the model has come further; a futex; any
  * @base: instructions when the window opened; the model counts from there
  */
@@ -62,6 +62,7 @@ struct vcpu {
  * @feed: the model; NULL when only functions are counted
  * @vcpu: by number
  * @nr_vcpus: how many
+ * @soon: the window is open, or will be soon; any
  * @open: the window is; any
  * @closed: it was, and nothing comes any more; any
  * @news: see struct feed_source
@@ -73,7 +74,7 @@ struct plugin {
 	struct feed *feed;
 	struct vcpu *vcpu;
 	uint32_t nr_vcpus;
-	bool open, closed;
+	bool soon, open, closed;
 	uint64_t news, idled, operations;
 };
 

@@ -185,6 +185,19 @@ static void *run_model(void *arg)
 
 /* ---- the window ---- */
 
+static void check_all(void)
+{
+	for (uint32_t i = 0; i < plugin.nr_vcpus; i++)
+		__atomic_store_n(&plugin.vcpu[i].check_at, 0, __ATOMIC_RELAXED);
+}
+
+void window_prepare(void)
+{
+	if (__atomic_exchange_n(&plugin.soon, true, __ATOMIC_SEQ_CST))
+		return;
+	check_all();
+}
+
 void window_open(void)
 {
 	static struct feed_source source = {
@@ -220,16 +233,15 @@ void window_open(void)
 			exit(1);
 		}
 	}
+	window_prepare();
 	opened_ns = host_now();
 	if (due && guest_clock_follow(feed_clock(plugin.feed))) {
-		fprintf(stderr,
-			"schedshard: the guest's clock cannot be taken over (PR_SET_TSC): %s\n",
+		fprintf(stderr, "schedshard: the guest's clock cannot be taken over: %s\n",
 			strerror(errno));
 		exit(1);
 	}
 	__atomic_store_n(&plugin.open, true, __ATOMIC_SEQ_CST);
-	for (uint32_t i = 0; i < plugin.nr_vcpus; i++)
-		__atomic_store_n(&plugin.vcpu[i].check_at, 0, __ATOMIC_RELAXED);
+	check_all();
 	if (plugin.feed)
 		model_running = !pthread_create(&model_thread, NULL, run_model, NULL);
 	if (plugin.feed && !model_running) {

@@ -8,6 +8,14 @@
 #ifndef C2C_MARK_H
 #define C2C_MARK_H
 
+/* The window opens soon: to be told C2C_PREPARE_US before, so that all CPUs have come to know of it. */
+#define C2C_PREPARE_US 20000
+
+static inline void c2c_prepare(void)
+{
+	__asm__ volatile("nopl 0x53c2c004(%%rax)" ::: "memory");
+}
+
 /* The window opens here; only the first one of a boot counts. */
 static inline void c2c_open(void)
 {

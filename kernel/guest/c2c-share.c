@@ -25,6 +25,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define LINE 64
 
@@ -147,6 +148,8 @@ int main(int argc, char **argv)
 		if (pthread_create(&thread[i], NULL, body, (void *)(uintptr_t)i))
 			return 2;
 	pthread_barrier_wait(&ready);
+	c2c_prepare();
+	usleep(C2C_PREPARE_US);
 	c2c_open();
 	go = 1;
 	for (unsigned int i = 0; i < cpus.nr; i++)

@@ -18,6 +18,7 @@ from schedshard.kernel.probe import FORMAT, Probe, memory_folder, probe
 from schedshard.kernel.topology import usual_shape
 from schedshard.kernel.watch import Watch
 
+IDLE = "[    1.5] # cyclic: c2c-run: not busy when the window opens: 31 switches in 20 ms"
 STALE = "[    0.251342] Oops: int3: 0000 [#1] PREEMPT SMP"
 
 
@@ -67,8 +68,24 @@ def test_stale_code_is_booted_again(
 
 
 def test_but_not_for_ever(start: Callable[..., Any]) -> None:
-    with pytest.raises(UserError, match="the guest never opened its window"):
+    words = "the emulator executed stale code of the guest, 3 times, log .*guest.log"
+    with pytest.raises(UserError, match=words) as caught:
         start((STALE, False), (STALE, False), (STALE, False))
+    assert caught.value.status == 1
+
+
+def test_an_idle_guest_is_booted_again(
+    start: Callable[..., Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    guest, done = start((IDLE, True), ("fine", True))
+    assert len(guest.requests) == 2
+    assert done.raw["partial"] is False
+    assert "not busy when its window opened (31 switches in 20 ms): boot" in capsys.readouterr().err
+    with pytest.raises(UserError, match=r"\(31 switches in 20 ms\), 3 times") as caught:
+        start((IDLE, True), (IDLE, True), (IDLE, True))
+    assert caught.value.status == 1
+    # What it has measured is nothing.
+    assert not (tmp_path / "raw.json").exists()
 
 
 def test_other_deaths_count(start: Callable[..., Any]) -> None:

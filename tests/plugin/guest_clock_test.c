@@ -83,14 +83,37 @@ static void slow(void)
 	CHECK(after - before + 1 >= inner / SLOW);
 }
 
+/* Before the window opens: the host's counter, as the threads see it that have not asked. */
+static void *early_thread(void *arg)
+{
+	uint64_t *last = arg;
+
+	*last = tsc();
+	CHECK(!guest_clock_thread());
+	for (int i = 0; i < 100; i++) {
+		uint64_t now = tsc();
+
+		CHECK(now > *last);
+		*last = now;
+	}
+	return NULL;
+}
+
+struct seen {
+	double rate; /* of the host's counter, a nanosecond */
+	uint64_t last;
+};
+
 static void *guest_thread(void *arg)
 {
-	double rate = *(const double *)arg; /* of the host's counter, a nanosecond */
+	const struct seen *seen = arg;
+	double rate = seen->rate;
 	uint64_t first, second;
 	struct timeval time[2];
 
-	guest_clock_thread();
+	CHECK(!guest_clock_thread());
 	first = tsc();
+	CHECK(first >= seen->last);
 	host_sleep(MILLISECOND);
 	CHECK(tsc() == first); /* the model stands */
 	tell(MILLISECOND * 1000);
@@ -108,13 +131,13 @@ static void *guest_thread(void *arg)
 	return NULL;
 }
 
-static void counter(double rate)
+/* In a thread of its own: this one does not ask for another counter. */
+static void counter(void *(*play)(void *), void *arg)
 {
 	pthread_t thread;
 
-	CHECK(!pthread_create(&thread, NULL, guest_thread, &rate));
+	CHECK(!pthread_create(&thread, NULL, play, arg));
 	CHECK(!pthread_join(thread, NULL));
-	/* This one has not asked for it. */
 	CHECK(tsc() != tsc());
 }
 
@@ -195,10 +218,12 @@ static void timers(void)
 int main(void)
 {
 	uint64_t before, since_host = host(), since_tsc = tsc();
-	double rate;
+	struct seen seen;
 
 	slow();
-	rate = (double)(tsc() - since_tsc) / (double)(host() - since_host);
+	counter(early_thread, &seen.last);
+	CHECK(tsc() > seen.last);
+	seen.rate = (double)(tsc() - since_tsc) / (double)(host() - since_host);
 	before = guest();
 	CHECK(!guest_clock_follow(&ps));
 	CHECK(guest() >= before);
@@ -207,7 +232,7 @@ int main(void)
 	CHECK(guest() == before);
 	tell(5000 * 1000);
 	CHECK(guest() == before + 5000);
-	counter(rate);
+	counter(guest_thread, &seen);
 	faults();
 	timers();
 	before = guest();

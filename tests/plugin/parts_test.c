@@ -62,7 +62,8 @@ static void marks(void)
 	CHECK(LOOK("\x0f\x1f\x80\x01\xc0\xc2\x53").mark == MARK_OPEN);
 	CHECK(LOOK("\x0f\x1f\x80\x02\xc0\xc2\x53").mark == MARK_CLOSE);
 	CHECK(LOOK("\x0f\x1f\x80\x03\xc0\xc2\x53").mark == MARK_OPERATION);
-	CHECK(LOOK("\x0f\x1f\x80\x04\xc0\xc2\x53").mark == MARK_NONE);
+	CHECK(LOOK("\x0f\x1f\x80\x04\xc0\xc2\x53").mark == MARK_PREPARE);
+	CHECK(LOOK("\x0f\x1f\x80\x05\xc0\xc2\x53").mark == MARK_NONE);
 	CHECK(LOOK("\x0f\x1f\x80\x00\x00\x00\x00").mark == MARK_NONE);
 }
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from schedshard.errors import UserError, os_reason
-from schedshard.kernel.boot import Booted, BootRequest, Emulation, Step, boot
+from schedshard.kernel.boot import Booted, BootRequest, Emulation, Ending, Step, boot
 from schedshard.kernel.layout import Layout
 from schedshard.kernel.ram import Ram
 from schedshard.kernel.topology import Shape, memory_mb
@@ -27,6 +27,8 @@ _MEMORY = Path("/dev/shm")
 # taken it away, when a jump label is switched while many CPUs run: the kernel then dies of a
 # breakpoint that is not there. It is no fault of the kernel's, and the next boot is another one.
 _STALE_TEXT = "Oops: int3"
+# Of kernel/guest/c2c-run.c: what would be measured is not the program's work.
+_NOT_BUSY = "c2c-run: not busy when the window opens: "
 _BOOTS = 3
 
 
@@ -151,14 +153,19 @@ def _boot(
     try:
         for left in reversed(range(_BOOTS)):
             booted = boot(layout, request, on_line)
+            idle = next((s for s in booted.lines if _NOT_BUSY in s), "").partition(_NOT_BUSY)[2]
             stale = any(_STALE_TEXT in line for line in booted.lines)
-            if not (stale and left) or watch.result.is_file():
-                break
-            print("the emulator executed stale code of the guest: booting again", file=sys.stderr)
-        return booted
+            if idle:
+                why = f"the guest was not busy when its window opened ({idle})"
+            elif stale and not watch.result.is_file():
+                why = "the emulator executed stale code of the guest"
+            else:
+                return booted
+            watch.result.unlink(missing_ok=True)
+            if left:
+                print(f"{why}: booting again", file=sys.stderr)
+        raise UserError(f"{why}, {_BOOTS} times, log {booted.log}", status=1)
     except KeyboardInterrupt:
         if not watch.result.is_file():
             raise
-        from schedshard.kernel.boot import Ending
-
         return Booted(layout.log(request.name), Ending.LATE, 0.0)
