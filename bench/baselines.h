@@ -44,7 +44,9 @@ static inline bool plain_bitmap_test(const struct plain_bitmap *b, u32 cpu)
 	return READ_ONCE(b->word[cpu >> 6]) >> (cpu & 63) & 1;
 }
 
-/* The first set bit from @cpu on, or @b->nr: what a for_each loop over a CPU mask calls each time. */
+/*
+ * The first set bit from @cpu on, or @b->nr: what a for_each loop over a CPU mask calls each time.
+ */
 static inline u32 plain_bitmap_next(const struct plain_bitmap *b, u32 cpu)
 {
 	u32 i = cpu >> 6;

@@ -2,10 +2,10 @@
 /*
  * Who is compared with whom, on what.
  *
- * A bout is one operation on one plan, with one filling where that matters, by all variants that have
- * the operation. Each variant gets an object of its own, filled by its own operations with the same
- * CPUs. The CPUs are worked through in one pseudo-random order that never changes: the order of CPU
- * numbers would let the hardware guess the next address for some layouts and not for others.
+ * A bout is one operation on one plan, with one filling where that matters, by all variants that
+ * have the operation. Each variant gets an object of its own, filled by its own operations with the
+ * same CPUs. The CPUs are worked through in one pseudo-random order that never changes: the order
+ * of CPU numbers would let the hardware guess the next address for some layouts and not for others.
  */
 #include "bench.h"
 

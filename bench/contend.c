@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Two threads on two CPUs of this host, each doing the same operation on a CPU number of its own: the
- * first and the last of the plan. In one-shard-64 these share a word of every bitmap and a line of every
- * structure, in epyc-256 they are in different shards and in different words of one line of the plain
- * bitmap.
+ * Two threads on two CPUs of this host, each doing the same operation on a CPU number of its own:
+ * the first and the last of the plan. In one-shard-64 these share a word of every bitmap and a line
+ * of every structure, in epyc-256 they are in different shards and in different words of one line
+ * of the plain bitmap.
  *
- * Both threads are pinned and spin to a common start, then each takes its own time for the same number of
- * calls; a turn's time is the mean of both. Start and end differ by well under a microsecond against a
- * turn of a tenth of a millisecond or more, so nearly all of it is contended. A turn in which one of the
- * two was scheduled away is an outlier that the median of many rounds drops.
+ * Both threads are pinned and spin to a common start, then each takes its own time for the same
+ * number of calls; a turn's time is the mean of both. Start and end differ by well under a
+ * microsecond against a turn of a tenth of a millisecond or more, so nearly all of it is contended.
+ * A turn in which one of the two was scheduled away is an outlier that the median of many rounds
+ * drops.
  */
 #include "bench.h"
 #include "sample.h"

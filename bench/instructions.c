@@ -2,13 +2,14 @@
 /*
  * Exact instruction counts: the same binary, run once more under valgrind's callgrind.
  *
- * callgrind counts executed instructions and can be told by function names when to: here only inside
- * functions whose name starts with bench_k_ (and what these call), that is, inside the kernels. The
- * copy of this program goes through the bouts in the same order as this one; around each kernel it
- * calls bench_count_begin() and bench_count_end(), at which callgrind zeroes its counts and writes them
- * to a file of their own. So a count holds one call of one kernel: its loop, its operations, its
- * prologue, and nothing of callgrind, of the setting up, or of this machine's noise; it is the same in
- * every run. The empty loop is a row like the others and is subtracted from none.
+ * callgrind counts executed instructions and can be told by function names when to: here only
+ * inside functions whose name starts with bench_k_ (and what these call), that is, inside the
+ * kernels. The copy of this program goes through the bouts in the same order as this one; around
+ * each kernel it calls bench_count_begin() and bench_count_end(), at which callgrind zeroes its
+ * counts and writes them to a file of their own. So a count holds one call of one kernel: its loop,
+ * its operations, its prologue, and nothing of callgrind, of the setting up, or of this machine's
+ * noise; it is the same in every run. The empty loop is a row like the others and is subtracted
+ * from none.
  *
  * The copy prints, for each file in the order of writing, which bout and entry it belongs to.
  */
@@ -35,8 +36,8 @@ struct bench_counts {
 };
 
 /*
- * The copy under valgrind. Found by name: they may not be inlined, nor left out for being empty, nor be
- * made one function for being the same, which is why the two assembler comments differ.
+ * The copy under valgrind. Found by name: they may not be inlined, nor left out for being empty,
+ * nor be made one function for being the same, which is why the two assembler comments differ.
  */
 
 __attribute__((noinline)) static void bench_count_begin(void)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Every loop that is measured. That nobody is favoured rests on three things: the loops of an
- * operation come from one text; the operations are the ones that users get, inlined from the headers
- * where the header inlines them and called where it does not; and objects come from port_alloc(), on a
- * cache line of their own. What is compared is then what a caller pays, including the loop, whose own
- * cost is a row of the output (bench_empty_loop).
+ * operation come from one text; the operations are the ones that users get, inlined from the
+ * headers where the header inlines them and called where it does not; and objects come from
+ * port_alloc(), on a cache line of their own. What is compared is then what a caller pays,
+ * including the loop, whose own cost is a row of the output (bench_empty_loop).
  */
 #include "kernels.h"
 
@@ -137,7 +137,10 @@ static void bytemap_destroy(void *object)
 	bytemap_free(object);
 }
 
-/* Both again as maps that are searched; a search writes its result to a mask that goes with the map. */
+/*
+ * Both again as maps that are searched; a search writes its result to a mask that goes with the
+ * map.
+ */
 
 /**
  * struct searched - a byte map and the result of a search

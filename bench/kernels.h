@@ -3,9 +3,10 @@
  * The code that is measured, and who owns it.
  *
  * A kernel is one function with one loop around one operation. All kernels of an operation are made
- * from the same text (set_kernels.inc), differing only in the operation's name, so that no variant is
- * unrolled, hoisted or inlined in a way that another is not. None is inlined into its caller, and the
- * name of each starts with bench_k_: that prefix is how the instruction counter knows what to count.
+ * from the same text (set_kernels.inc), differing only in the operation's name, so that no variant
+ * is unrolled, hoisted or inlined in a way that another is not. None is inlined into its caller,
+ * and the name of each starts with bench_k_: that prefix is how the instruction counter knows what
+ * to count.
  */
 #ifndef BENCH_KERNELS_H
 #define BENCH_KERNELS_H
@@ -43,7 +44,8 @@ typedef u64 (*bench_kernel)(void *object, const u32 *cpu, u32 n);
  * @set_clear: add, then remove, each CPU
  * @test: how many of the CPUs are in the set
  * @walk: visit the set's CPUs; sum of (CPU + 1); NULL when the variant has no such operation
- * @visit: the same loop again, which stores the CPUs while there is room; returns how many; NULL with @walk
+ * @visit: the same loop again, which stores the CPUs while there is room; returns how many; NULL
+ *	with @walk
  */
 struct bench_set {
 	const char *name;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * schedshard-bench: what the sharded structures cost on this host's own CPUs, beside the plain ones.
+ * schedshard-bench: what the sharded structures cost on this host's own CPUs, beside the plain
+ * ones.
  *
- * Everything is compared inside one process and one run, and all variants are checked to compute the
- * same before the first of them is timed.
+ * Everything is compared inside one process and one run, and all variants are checked to compute
+ * the same before the first of them is timed.
  */
 #include "bench.h"
 

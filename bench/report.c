@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The result as JSON: what the host is, and a row for every variant of every bout. What was not measured
- * is null, and stands there all the same, so that all rows have all keys.
+ * The result as JSON: what the host is, and a row for every variant of every bout. What was not
+ * measured is null, and stands there all the same, so that all rows have all keys.
  */
 #include "bench.h"
 

@@ -2,12 +2,13 @@
 /*
  * Ratios that survive a busy machine.
  *
- * A time alone says little on a host whose clock frequency, neighbours and interrupts change from one
- * millisecond to the next. So the entries of a bout take turns: in every round each runs for about a
- * tenth of a millisecond or more, right after the other, and its time is divided by the reference's time of
- * the same round. What slows a whole round cancels out; what hits a single turn spoils one ratio of
- * many, which the median does not notice and which the printed spread (10th to 90th percentile) shows.
- * The entry that begins rotates from round to round, so that none always runs in another's wake.
+ * A time alone says little on a host whose clock frequency, neighbours and interrupts change from
+ * one millisecond to the next. So the entries of a bout take turns: in every round each runs for
+ * about a tenth of a millisecond or more, right after the other, and its time is divided by the
+ * reference's time of the same round. What slows a whole round cancels out; what hits a single turn
+ * spoils one ratio of many, which the median does not notice and which the printed spread (10th to
+ * 90th percentile) shows. The entry that begins rotates from round to round, so that none always
+ * runs in another's wake.
  */
 #include "bench.h"
 #include "sample.h"
@@ -61,7 +62,10 @@ int bench_time_turns(struct bench_bout *bout, const struct bench_effort *effort,
 						 ((double)calls[e] * bout->ops);
 		}
 	}
-	/* Backwards, because sorting an entry's times for their median loses which round they are of. */
+	/*
+	 * Backwards, because sorting an entry's times for their median loses which round they are
+	 * of.
+	 */
 	for (u32 e = bout->nr; e-- > 0;) {
 		struct bench_time *time = &bout->entry[e].time;
 		double *own = &ns[e * rounds];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A benchmark of code that computes something else is worth nothing. Before anything is measured, every
- * variant goes through its own measured kernels at every density and is compared with what the density
- * says should come out; then half is taken away again and compared once more.
+ * A benchmark of code that computes something else is worth nothing. Before anything is measured,
+ * every variant goes through its own measured kernels at every density and is compared with what
+ * the density says should come out; then half is taken away again and compared once more.
  */
 #include "bench.h"
 

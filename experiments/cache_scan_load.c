@@ -2,9 +2,9 @@
 /*
  * The workloads. Lengths vary by half either way, evenly, so that nothing marches in step.
  *
- *   redis      a server and a client a pair, servers on the first half of the NUMA nodes, clients on the
- *	       others, one request under way: the client sends, the server answers, the client
- *	       reads and pauses
+ *   redis      a server and a client a pair, servers on the first half of the NUMA nodes, clients
+ *	       on the others, one request under way: the client sends, the server answers, the
+ *	       client reads and pauses
  *   hackbench  processes whose threads hand messages to each other: a thread runs shortly, wakes
  *	       another one, and sleeps until it is woken; half as many messages as threads
  *   threads    one process, a thousand threads, each runs and sleeps by itself
@@ -111,7 +111,10 @@ static int make(struct cs *cs, u32 processes, u32 threads)
 	return 0;
 }
 
-/* The process begins in @cache, its threads on CPUs of it in turn; @awake of them begin by themselves. */
+/*
+ * The process begins in @cache, its threads on CPUs of it in turn; @awake of them begin by
+ * themselves.
+ */
 static void settle(struct cs *cs, struct cs_process *p, u32 cache, u32 awake, u64 *random)
 {
 	u32 first = cs->llc_first[cache], n = cs->llc_first[cache + 1] - first;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * FFmpeg as it was measured: one instance on every 8 CPUs (4 cores), pinned there, its encoder
- * threads at FIFO 99. The threads are those of a frame-threaded encoder (x264): each
- * encodes one frame, row after row; a row may begin when the frame before is some rows further
- * on, since motion vectors point there. Who has to wait sleeps on the frame's condition; who
- * finishes a row tells its frame's waiters. A cheap frame behind a dear one catches up and then
- * waits for every row; that is where the wake-ups come from. A main thread of the normal class takes finished
- * frames in order and hands out the next ones; it runs when an RT thread leaves it a CPU.
+ * threads at FIFO 99. The threads are those of a frame-threaded encoder (x264): each encodes one
+ * frame, row after row; a row may begin when the frame before is some rows further on, since motion
+ * vectors point there. Who has to wait sleeps on the frame's condition; who finishes a row tells
+ * its frame's waiters. A cheap frame behind a dear one catches up and then waits for every row;
+ * that is where the wake-ups come from. A main thread of the normal class takes finished frames in
+ * order and hands out the next ones; it runs when an RT thread leaves it a CPU.
  *
  * Work of a row: row_us on average, the one calibrated number; it varies at random, from frame to
  * frame and from row to row, and is the same in all variants with the same seed.

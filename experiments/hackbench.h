@@ -40,7 +40,9 @@ void hackbench_new(struct hackbench *h, struct fair *f, u32 tasks, u32 pairs, u3
 		   u64 work);
 void hackbench_free(struct hackbench *h);
 
-/** hackbench_thread - the @i-th thread, below @nr_threads: receivers of a group before its senders. */
+/**
+ * hackbench_thread - the @i-th thread, below @nr_threads: receivers of a group before its senders.
+ */
 struct fair_thread *hackbench_thread(const struct hackbench *h, u32 i);
 
 /** hackbench_llcs - last-level caches on which the tasks of a group are, on average. */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * The nohz idle set under hackbench: what it costs to enter and leave it, who is picked to balance
- * for the others, how far its walk goes, and what all that does to hackbench's throughput; first with
- * fewer tasks than CPUs, then, after a pause, with more.
+ * for the others, how far its walk goes, and what all that does to hackbench's throughput; first
+ * with fewer tasks than CPUs, then, after a pause, with more.
  *
  * What differs between variants is the layout of the set and the order in which it is searched
  * (rivals/idle/), nothing else. Where tasks run follows from the scheduler's own rules (fair/), and

@@ -34,7 +34,9 @@ struct sleepers_result {
 	double seconds, mean;
 };
 
-/** sleepers_run - run; reports what every RT experiment reports. Returns 0, or -1 after run_fail(). */
+/**
+ * sleepers_run - run; reports what every RT experiment reports. Returns 0, or -1 after run_fail().
+ */
 int sleepers_run(const struct sleepers *s, struct sleepers_result *result);
 
 #endif

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Why counting blocks is exact: a block is entered at its first instruction only and, but for
- * exceptions, left at its last; a call, a return and a jump end one. So a function is entered at the
- * beginning of a block, since it is reached by a call or a jump, and left at the end of one.
+ * exceptions, left at its last; a call, a return and a jump end one. So a function is entered at
+ * the beginning of a block, since it is reached by a call or a jump, and left at the end of one.
  *
- * What a function calls counts for it, until its return; what interrupts it, too, if interrupts
- * are on. Where the compiler turned a last call into a jump the function ends at the jump. Where a
- * function was inlined only its own instructions count, not what it calls, and the compiler mixes them
- * with its surroundings: debug information says which are whose, and is believed.
+ * What a function calls counts for it, until its return; what interrupts it, too, if interrupts are
+ * on. Where the compiler turned a last call into a jump the function ends at the jump. Where a
+ * function was inlined only its own instructions count, not what it calls, and the compiler mixes
+ * them with its surroundings: debug information says which are whose, and is believed.
  *
  * A call whose end is missed (a switch to a task that never called, a return by an exception) is
  * dropped when a frame below it ends, or when the function is entered again, which none of them

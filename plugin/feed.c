@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Why it comes to an end. A CPU is running, idle (its next item is not there yet), parked (see below), held (it resumes
- * after an instruction of another CPU that the model has not come to), or has ended. The simulated
- * machine stops only when nobody runs; so nobody stops running while he is the last one, unless he
- * has woken another before: an idle one whose next item has come, or, when there is none and
- * nothing more can come, one that is held. The last happens only in a damaged trace: what a CPU is held for was
- * executed before it resumed, and therefore stands in the other's items, before anything that
- * could hold that one in turn.
+ * Why it comes to an end. A CPU is running, idle (its next item is not there yet), parked (see
+ * below), held (it resumes after an instruction of another CPU that the model has not come to), or
+ * has ended. The simulated machine stops only when nobody runs; so nobody stops running while he is
+ * the last one, unless he has woken another before: an idle one whose next item has come, or, when
+ * there is none and nothing more can come, one that is held. The last happens only in a damaged
+ * trace: what a CPU is held for was executed before it resumed, and therefore stands in the other's
+ * items, before anything that could hold that one in turn.
  *
- * A CPU that resumes takes over the clock of the one that was furthest behind. When all were idle, that is the
- * latest of all clocks, and the time for which they were, which the item says: it is the source that
- * knows what they were waiting for. Where all items are there from the start, such a CPU is parked until nobody
- * runs, that is, until all have come to that idle time; who resumed first then goes on first.
+ * A CPU that resumes takes over the clock of the one that was furthest behind. When all were idle,
+ * that is the latest of all clocks, and the time for which they were, which the item says: it is
+ * the source that knows what they were waiting for. Where all items are there from the start, such
+ * a CPU is parked until nobody runs, that is, until all have come to that idle time; who resumed
+ * first then goes on first.
  */
 #include "feed.h"
 

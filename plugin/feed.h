@@ -7,7 +7,7 @@
  * machine, so that accesses of different CPUs meet in the order of their clocks, whatever the order
  * in which the emulator happened to execute them.
  *
- *   feed_run()                  in one thread; only one at a time in a process (the simulated machine is one)
+ *   feed_run()                  in one thread; one at a time in a process (the machine is one)
  *   feed_offset(), feed_done()  any thread, at any time while the feed lives
  */
 #ifndef PLUGIN_FEED_H
@@ -34,7 +34,8 @@ enum feed_got {
  * @get: the next item of a CPU
  * @ready: would @get return anything but FEED_EMPTY and FEED_TIME?
  * @wait: called when nothing can be done until somebody has more
- * @idle: called, before @wait, while all CPUs are idle. Returns the picoseconds that all idle times have lasted
+ * @idle: called, before @wait, while all CPUs are idle. Returns the picoseconds that all idle times
+ *	have lasted
  *	until now, together, besides those that it was told of by ITEM_RESUME. NULL: what those say
  * @news: changes whenever a CPU that was idle may have become ready; NULL: everything is ready
  *	from the start
@@ -93,8 +94,8 @@ uint64_t feed_offset(const struct feed *f, uint32_t cpu);
 uint64_t feed_done(const struct feed *f, uint32_t cpu);
 
 /**
- * feed_clock - how far all CPUs have come: the clock of the one that is furthest behind, or, while all are
- * idle, the latest of all and what @idle said.
+ * feed_clock - how far all CPUs have come: the clock of the one that is furthest behind, or, while
+ * all are idle, the latest of all and what @idle said.
  *
  * Return: picoseconds that never decrease, written by the thread in feed_run(), read by any.
  */
@@ -103,7 +104,9 @@ const uint64_t *feed_clock(const struct feed *f);
 /** feed_instruction - picoseconds of one instruction. */
 uint64_t feed_instruction(const struct feed *f);
 
-/** feed_json - what was found: "machine", "model" and "lines" are set in @into. After feed_run(). */
+/**
+ * feed_json - what was found: "machine", "model" and "lines" are set in @into. After feed_run().
+ */
 void feed_json(const struct feed *f, json_t *into);
 
 #endif

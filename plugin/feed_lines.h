@@ -34,7 +34,9 @@ struct feed_lines {
 int feed_lines_init(struct feed_lines *l, const struct feed_setup *setup);
 void feed_lines_free(struct feed_lines *l);
 
-/** feed_lines_at - the simulated byte of a guest's byte (struct item); its line is new, or known. */
+/**
+ * feed_lines_at - the simulated byte of a guest's byte (struct item); its line is new, or known.
+ */
 char *feed_lines_at(struct feed_lines *l, uint64_t place);
 
 /** feed_lines_json - set "nr_lines", "hitm" and "lines", the hottest ones first, in @into. */

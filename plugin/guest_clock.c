@@ -4,12 +4,13 @@
  * clock_gettime(CLOCK_MONOTONIC) alone. It sleeps in one place until a timer is due, its main
  * loop's ppoll(), whose time-out is the guest's time until then: it is the deadline that the model
  * is told of, and the sleep ends when the model has come there. The time stamp counter is read by
- * the instruction itself: while the model's time counts, it is made to fault (PR_SET_TSC) and answered here.
- * So it is for a while before already: a thread that the host had put aside in the block in which it reads the counter would
- * read the host's when it goes on, and, since the emulator lets the counter never go back, the guest would
- * be that far ahead for all of the window: 2 of its 20 ms were seen. Not from the start, since a fault
- * takes far longer than the instruction, and a kernel that boots asks for the time all the while.
- * gettimeofday() goes to the kernel, since the quick way of the C library reads that counter as well.
+ * the instruction itself: while the model's time counts, it is made to fault (PR_SET_TSC) and
+ * answered here. So it is for a while before already: a thread that the host had put aside in the
+ * block in which it reads the counter would read the host's when it goes on, and, since the
+ * emulator lets the counter never go back, the guest would be that far ahead for all of the window:
+ * 2 of its 20 ms were seen. Not from the start, since a fault takes far longer than the
+ * instruction, and a kernel that boots asks for the time all the while. gettimeofday() goes to the
+ * kernel, since the quick way of the C library reads that counter as well.
  *
  * Phases: which time counts is in one of three structures, published by a pointer, so that
  * nobody sees half of a change.
@@ -40,7 +41,9 @@
 
 #define EXPORTED __attribute__((visibility("default")))
 
-/* Guest time is @guest, in picoseconds, when the host's clock says @host, and goes on from there. */
+/*
+ * Guest time is @guest, in picoseconds, when the host's clock says @host, and goes on from there.
+ */
 struct phase {
 	const uint64_t *ps; /* the model's; NULL: the host's */
 	uint64_t host, guest;
@@ -78,7 +81,10 @@ static uint64_t guest_ps(void)
 	const struct phase *p, *now = __atomic_load_n(&phase, __ATOMIC_ACQUIRE);
 	uint64_t ps;
 
-	/* Again, if this thread was put aside over a change: the host's clock has gone on meanwhile. */
+	/*
+	 * Again, if this thread was put aside over a change: the host's clock has gone on
+	 * meanwhile.
+	 */
 	do {
 		p = now;
 		ps = p->guest + (p->ps ? __atomic_load_n(p->ps, __ATOMIC_ACQUIRE)

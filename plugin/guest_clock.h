@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * guest_clock.h - libschedshard-guest-clock.so, preloaded into the emulator: what time it is in the guest.
+ * guest_clock.h - libschedshard-guest-clock.so, preloaded into the emulator: what time it is in the
+ * guest.
  *
- * First the host's monotonic clock, 1 / SCHEDSHARD_SLOW as fast. While the window is open the time is that of
- * the model, so that a timer of ten microseconds comes after ten microseconds of what the
- * guest's CPUs are simulated to do, however long that takes here. Then the host's clock again, from there on.
+ * First the host's monotonic clock, 1 / SCHEDSHARD_SLOW as fast. While the window is open the time
+ * is that of the model, so that a timer of ten microseconds comes after ten microseconds of what
+ * the guest's CPUs are simulated to do, however long that takes here. Then the host's clock again,
+ * from there on.
  *
  * The plugin and this library are loaded apart: the functions are weak, and missing when it was
  * not preloaded.
@@ -32,8 +34,8 @@ GUEST_CLOCK_API int guest_clock_follow(const uint64_t *ps);
 /**
  * guest_clock_due - when the emulator's next timer is
  *
- * Return: where it is said, in the picoseconds of guest_clock_follow(), while the main loop waits for
- * one; GUEST_CLOCK_NEVER otherwise. Written by the main loop, read by any thread.
+ * Return: where it is said, in the picoseconds of guest_clock_follow(), while the main loop waits
+ * for one; GUEST_CLOCK_NEVER otherwise. Written by the main loop, read by any thread.
  */
 GUEST_CLOCK_API const uint64_t *guest_clock_due(void);
 
@@ -43,8 +45,8 @@ GUEST_CLOCK_API void guest_clock_leave(void);
 /**
  * guest_clock_thread - the time stamp counter that this thread reads is that of the guest's time.
  *
- * That is the host's until guest_clock_follow(), and goes on at the same rate, against the slow clock. Best called
- * some time before: a thread that has not reads the host's counter all the same.
+ * That is the host's until guest_clock_follow(), and goes on at the same rate, against the slow
+ * clock. Best called some time before: a thread that has not reads the host's counter all the same.
  *
  * Return: 0, or -1 with errno set: the host does not let a thread be told another counter.
  */

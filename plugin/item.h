@@ -13,7 +13,7 @@ enum item_kind {
 	ITEM_STORE,
 	ITEM_LOCKED, /* a locked operation: load and store in one */
 	ITEM_IDLE,   /* the CPU halts */
-	ITEM_RESUME, /* and goes on, after another CPU had come to some instruction, or all were idle */
+	ITEM_RESUME, /* and goes on, after an instruction of another CPU, or after all were idle */
 	ITEM_KINDS,
 };
 
@@ -27,9 +27,11 @@ enum item_kind {
 
 /**
  * struct item - what happened
- * @place: of an access: which byte. Of ITEM_RESUME: the instruction (see @instr) of the other CPU; when there
- *	is none, the picoseconds for which all CPUs have been idle since the window opened
- * @pc: of an access: the instruction's address, 48 bits. Of ITEM_RESUME: the other CPU, or ITEM_NO_CPU
+ * @place: of an access: which byte. Of ITEM_RESUME: the instruction (see @instr) of the other CPU;
+ *	when there is none, the picoseconds for which all CPUs have been idle since the window
+ *	opened
+ * @pc: of an access: the instruction's address, 48 bits. Of ITEM_RESUME: the other CPU, or
+ *	ITEM_NO_CPU
  * @instr: instructions that this CPU had executed
  * @kind: enum item_kind
  * @size: of an access: bytes, at most 64

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The model goes no further than the CPU that is furthest behind has come; a CPU that is more than a quantum of
- * instructions ahead of what the model knows of it is therefore that much ahead of the slowest
- * one. Clocks are the model's, so that a CPU that waits for a line falls behind and others wait for it.
- * Whom the model is waiting for is never held back here: the model knows all of it.
+ * The model goes no further than the CPU that is furthest behind has come; a CPU that is more than
+ * a quantum of instructions ahead of what the model knows of it is therefore that much ahead of the
+ * slowest one. Clocks are the model's, so that a CPU that waits for a line falls behind and others
+ * wait for it. Whom the model is waiting for is never held back here: the model knows all of it.
  *
  * A CPU that is ahead sleeps until the model has come to within half a quantum of it, so that the
  * host's CPUs are left to those that are behind.
  *
- * Why it cannot stop the machine: the wait is bounded. Where the model has come no further in all of
- * PATIENCE_NS, the CPU goes on whatever has become of the others. It must: the emulator stops all
- * vCPUs now and then on behalf of one, and the one that is waited for may be that one. How often
- * that happened is told, since it is how far the quantum may be trusted.
+ * Why it cannot stop the machine: the wait is bounded. Where the model has come no further in all
+ * of PATIENCE_NS, the CPU goes on whatever has become of the others. It must: the emulator stops
+ * all vCPUs now and then on behalf of one, and the one that is waited for may be that one. How
+ * often that happened is told, since it is how far the quantum may be trusted.
  */
 #include "step.h"
 
@@ -81,7 +81,10 @@ static bool wait_for_model(struct vcpu *v, uint32_t self)
 	const struct timespec patience = { 0, PATIENCE_NS };
 	uint64_t come_to = __atomic_load_n(feed_clock(plugin.feed), __ATOMIC_RELAXED);
 
-	/* Before the look at what the model has done: who has done enough finds that it is waited for. */
+	/*
+	 * Before the look at what the model has done: who has done enough finds that it is waited
+	 * for.
+	 */
 	__atomic_store_n(&v->waiting, 1, __ATOMIC_SEQ_CST);
 	if (is_ahead(self, plugin.watch.quantum))
 		syscall(SYS_futex, &v->waiting, FUTEX_WAIT_PRIVATE, 1, &patience, NULL, 0);
@@ -136,7 +139,10 @@ void step_progress(uint32_t cpu)
 {
 	struct vcpu *v = &plugin.vcpu[cpu];
 
-	/* Pairs with the store in wait_for_model(): what the model has done stands before this load. */
+	/*
+	 * Pairs with the store in wait_for_model(): what the model has done stands before this
+	 * load.
+	 */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&v->waiting, __ATOMIC_RELAXED) &&
 	    !is_ahead(cpu, plugin.watch.quantum / 2))

@@ -14,7 +14,9 @@
  */
 void step_check(struct vcpu *v);
 
-/** step_progress - the model has come further with this CPU: it may go on. In the model's thread. */
+/**
+ * step_progress - the model has come further with this CPU: it may go on. In the model's thread.
+ */
 void step_progress(uint32_t cpu);
 
 /** step_end - the window has closed: nobody waits any more. Any thread. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A reader trusts nothing: numbers end within ten bytes, CPUs, kinds and sizes are those that there are,
- * places stay below 48 bits and counts of instructions below 62, so that nothing that is
+ * A reader trusts nothing: numbers end within ten bytes, CPUs, kinds and sizes are those that there
+ * are, places stay below 48 bits and counts of instructions below 62, so that nothing that is
  * computed from them overflows. What it hands on may still make no sense (a CPU that resumes for
  * one that never comes so far); the model copes with that.
  */

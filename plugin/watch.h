@@ -13,14 +13,16 @@
  *   machine PATH              the machine file whose topology and latencies the model gets; without
  *                             it functions are counted and no access is looked at
  *   cpu N                     the machine's CPU that the next guest CPU stands for, once each
- *   node LOW HIGH N           guest-physical memory from LOW on, below HIGH, is the machine's node N
+ *   node LOW HIGH N           guest-physical memory from LOW on, below HIGH, is the machine's
+ *                             node N
  *   quantum N                 a CPU waits when it is more than N instructions ahead of the slowest;
  *                             0: it never waits
  *   result PATH               where the result is written
  *   trace PATH                where what happened is kept, for replaying
  *   stop                      end the emulator once the result is written
  *
- * Numbers are hexadecimal with 0x, else decimal. Lines that begin with # and empty lines are nothing.
+ * Numbers are hexadecimal with 0x, else decimal. Lines that begin with # and empty lines are
+ * nothing.
  *
  * Concurrency: constant once read.
  */

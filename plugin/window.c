@@ -7,9 +7,10 @@
  * the window is closed then, the model gets GRACE_MS to use up the rest, and the result
  * says that it is partial.
  *
- * While the window is open the guest's time is the model's (guest_clock.h). It must not stand still while all
- * CPUs are idle: it then goes on to the next timer, when nothing has happened for SETTLED_NS. For a
- * timer that has just been due, and the interrupt that it sends, take time of the host, not the guest's.
+ * While the window is open the guest's time is the model's (guest_clock.h). It must not stand still
+ * while all CPUs are idle: it then goes on to the next timer, when nothing has happened for
+ * SETTLED_NS. For a timer that has just been due, and the interrupt that it sends, take time of the
+ * host, not the guest's.
  *
  * A CPU that was idle when the window opened has no item that says so: it is told to the model
  * when it asks for that CPU's first item and finds none.
@@ -42,7 +43,9 @@ static pthread_t model_thread;
 static bool model_running, partial, abandoned, model_done, written;
 static uint64_t opened_ns, closed_ns;
 static struct trace_writer *trace;
-/* When the next timer of the guest is due, on the model's clock; NULL: its time is not the model's. */
+/*
+ * When the next timer of the guest is due, on the model's clock; NULL: its time is not the model's.
+ */
 static const uint64_t *due;
 static uint32_t yields;	  /* since somebody had something */
 static uint64_t settling; /* since when all CPUs are idle and time stands; 0: it does not */

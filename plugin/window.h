@@ -2,8 +2,8 @@
 /*
  * window.h - what is measured begins and ends where the guest says so.
  *
- *   window_prepare()   each vCPU's thread sets up its clock, at its next block (guest_clock.c says why
- *                      that is not left to the opening, which calls this if nobody has)
+ *   window_prepare()   each vCPU's thread sets up its clock, at its next block (guest_clock.c says
+ *                      why not at the opening, which calls this if nobody has)
  *   window_open(), window_close()
  *   window_end()       when the emulator ends, whatever was open then
  *

@@ -64,8 +64,8 @@ struct rd;
  *	order, or in that of topology for a layout that says so in @by_index; -1: none. @walk: 0 or,
  *	after RD_FAR, 1
  * @tidy: called from the tick of each CPU a few times a second
- * @walk_request: @this_cpu wants the CPUs that a walk visits to push. Returns the CPU to interrupt, on
- *	which walk_arrive() and, when it has pushed, walk_next() are then called, or -1: a walk
+ * @walk_request: @this_cpu wants the CPUs that a walk visits to push. Returns the CPU to interrupt,
+ *	on which walk_arrive() and, when it has pushed, walk_next() are then called, or -1: a walk
  *	that starts over after this call is under way, or there is nobody to visit
  * @walk_arrive: the interrupt has come
  * @walk_next: the CPU to interrupt next, or -1: the walk is over

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Two rules that no other linter knows, over every file that git tracks or would track.
+"""Three rules that no other linter knows, over every file that git tracks or would track.
 
-Every source file names its licence in its first lines, and no file names a path that exists only
-where somebody happened to work.
+Every source file names its licence in its first lines, no file names a path that exists only where
+somebody happened to work, and C has 100 columns (the formatter leaves comments alone).
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ NAMES = frozenset(("Makefile", ".clang-format", ".clang-tidy", ".editorconfig"))
 # Test inputs are data: they are what a program or a machine wrote, byte for byte.
 DATA = re.compile(r"(^|/)(data|corpus|captures|golden)/")
 EXEMPT = re.compile(r"^LICENSES/")
+C_SUFFIXES = frozenset((".c", ".h", ".inc"))
+C_COLUMNS = 100
 TAG = "SPDX-License-" + "Identifier: "
 HOME = re.compile(rb"(?<![\w.$}>-])/(?:home|root|Users|work|workspace)/[\w.-]+")
 
@@ -40,6 +42,8 @@ def faults(path: Path) -> list[str]:
         match = HOME.search(line)
         if match and b"\0" not in text:
             found.append(f"{path}:{number}: names a path of one workplace: {match[0].decode()}")
+        if path.suffix in C_SUFFIXES and (columns := len(line.expandtabs(8))) > C_COLUMNS:
+            found.append(f"{path}:{number}: {columns} columns, {C_COLUMNS} at most")
     return found
 
 

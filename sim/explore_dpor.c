@@ -49,11 +49,10 @@
 
 struct frame {
 	struct x_event ev;
-	uint16_t clock
-		[X_NR_PROCS]; /* per process: how many of its steps happened before, this one included */
-	uint16_t nth;	      /* which step of its process this is, from 1 */
-	uint8_t sleep;	      /* processes that need not be tried here */
-	uint8_t backtrack; /* processes that must be tried here, tried ones included */
+	uint16_t clock[X_NR_PROCS]; /* how many steps of each happened before, this one included */
+	uint16_t nth;		    /* which step of its process this is, from 1 */
+	uint8_t sleep;		    /* processes that need not be tried here */
+	uint8_t backtrack;	    /* processes that must be tried here, tried ones included */
 };
 
 static struct frame frames[X_MAX_STEPS + 1];

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Where did a process run lately, and which cache should it prefer? Each CPU accounts what it ran; a scan,
- * once an epoch, looks only at CPUs that did, and forgets those that did not for five epochs.
+ * Where did a process run lately, and which cache should it prefer? Each CPU accounts what it ran;
+ * a scan, once an epoch, looks only at CPUs that did, and forgets those that did not for five
+ * epochs.
  */
 #include "example.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * A stream of messages, as a UNIX socket is one in Linux: senders count what is in flight, fill
- * buffers of their own and link them to the receiver's queue; the receiver unlinks, copies, and lets
- * the senders know when little enough is in flight (a quarter of the capacity).
+ * buffers of their own and link them to the receiver's queue; the receiver unlinks, copies, and
+ * lets the senders know when little enough is in flight (a quarter of the capacity).
  *
  * Why no wake-up is lost: who has to wait says so first (state, list of waiters, under the list's
  * lock), then looks again; who makes room or sends does that first and then looks at the list, with

@@ -8,7 +8,8 @@
  * 3. a CPU that idles has no task, one that has tasks runs one of them;
  * 4. the idle set has exactly the CPUs that say they are in it, and among these is every CPU
  *    that idles without a tick; each LLC's count of busy CPUs is of those that are not;
- * 5. any() says whether somebody is in it; pick() and walk() give each of them once, and nobody else;
+ * 5. any() says whether somebody is in it; pick() and walk() give each of them once, and nobody
+ * else;
  * 6. an idle load balancer is found exactly when another CPU of the set idles.
  *
  * The walk and the search of 5 and 6 start at the CPU that looks.

@@ -3,8 +3,8 @@
  * Scheduler domains: core, LLC, node, package, machine; a level that joins nothing is left out, as
  * Linux does. Parameters of a level are those of Linux 6.12.
  *
- * Why all CPUs of a domain agree on it: CPUs are taken in order of their numbers, groups in order of
- * their first CPU, and each set of CPUs is built once.
+ * Why all CPUs of a domain agree on it: CPUs are taken in order of their numbers, groups in order
+ * of their first CPU, and each set of CPUs is built once.
  */
 #include "fair_rq.h"
 

@@ -67,8 +67,8 @@ enum fair_mode { FAIR_USER, FAIR_KERNEL, FAIR_HALTED, FAIR_MODES };
  * @kicks: balancers asked for; @near: of these, in the same LLC
  * @balances: walks of a balancer; @looks: walks that balance nothing: for new CPUs, decaying load
  * @walked: CPUs that walks visited; @cut: walks that ended since the balancer got work
- * @idle_pulls, @newidle_pulls, @busy_pulls: tasks moved by balancers, by CPUs that ran out of tasks,
- *	by CPUs that had some; @active: running tasks moved
+ * @idle_pulls, @newidle_pulls, @busy_pulls: tasks moved by balancers, by CPUs that ran out
+ *	of tasks, by CPUs that had some; @active: running tasks moved
  * @far_pulls: of all these, to another LLC
  * @idles: CPUs that went idle
  * @wakeups: tasks woken; @far_wakeups: of these, to another LLC than they ran on before

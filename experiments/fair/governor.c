@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Is it worth stopping the tick? As Linux's "menu" governor guesses: from the last eight idle times,
- * without the longest ones as long as these are outliers. A CPU that is expected to idle for less
- * than a tick keeps it, and does not enter the idle set.
+ * Is it worth stopping the tick? As Linux's "menu" governor guesses: from the last eight idle
+ * times, without the longest ones as long as these are outliers. A CPU that is expected to idle for
+ * less than a tick keeps it, and does not enter the idle set.
  *
  * A CPU that kept its tick and is woken by it was wrong: its idle time counts as long, so that it
  * stops the tick the sooner the next time.

@@ -6,9 +6,9 @@
  *
  * A woken task stays in the cache of the CPU where it ran, or goes to that of its waker when the
  * waker is about to sleep, or is less loaded; not when many wake each other in all directions
- * (too_many_partners()). In that cache it takes an idle CPU: the one aimed at, its previous one, the
- * one before, an idle core's, any; the search goes round the LLC from the CPU aimed at and gives up
- * after as many CPUs as the last balance of the LLC thought worth it.
+ * (too_many_partners()). In that cache it takes an idle CPU: the one aimed at, its previous one,
+ * the one before, an idle core's, any; the search goes round the LLC from the CPU aimed at and
+ * gives up after as many CPUs as the last balance of the LLC thought worth it.
  */
 #include "fair_rq.h"
 

@@ -10,12 +10,11 @@
  *    the overload set exactly when there is one;
  * 5. no CPU that the first pushable task of a queue may use is at a lower level.
  *
- * Rule 5 is the RT class's purpose, but Linux does not keep it always, and neither does this
- * copy of its behaviour: a task whose push met a CPU that had just become busy is not tried
- * elsewhere; of tasks with different affinities only the highest one of a queue is tried; a
- * waiting task that is raised, but not above the running one, is not tried at all. It then waits for
- * the next pull. So rule 5 aborts only when asked for (RT_CHECK_PLACEMENT); else breaches
- * are counted.
+ * Rule 5 is the RT class's purpose, but Linux does not keep it always, and neither does this copy
+ * of its behaviour: a task whose push met a CPU that had just become busy is not tried elsewhere;
+ * of tasks with different affinities only the highest one of a queue is tried; a waiting task that
+ * is raised, but not above the running one, is not tried at all. It then waits for the next pull.
+ * So rule 5 aborts only when asked for (RT_CHECK_PLACEMENT); else breaches are counted.
  *
  * Runs outside of simulated time (sim_observe()), so that looking changes nothing.
  */

@@ -5,9 +5,9 @@
  * has.
  *
  * Why a request is never lost is for the layout to say, which keeps the walk's state: either the
- * request starts a walk, or one that is under way begins another round after it. Here: there
- * is one interrupt a walk, and a CPU is visited by its shard's walk and the machine's only, so that a
- * bit of one word a CPU (irq_work) for each of these two can say that it has arrived.
+ * request starts a walk, or one that is under way begins another round after it. Here: there is one
+ * interrupt a walk, and a CPU is visited by its shard's walk and the machine's only, so that a bit
+ * of one word a CPU (irq_work) for each of these two can say that it has arrived.
  */
 #include "rq.h"
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * alloc-fail SECONDS: makes a cpuset partition again and again, and lets another allocation in the making
- * fail each time, until each has failed or the time is over. A partition is a root domain: its priority map, overload set
- * and walks are among what cannot be had then. Whatever fails, the machine must go on, the next attempt
- * with memory must succeed, and nothing may be left behind: that is what kmemleak is asked at the end.
+ * alloc-fail SECONDS: makes a cpuset partition again and again, and lets another allocation in the
+ * making fail each time, until each has failed or the time is over. A partition is a root domain:
+ * its priority map, overload set and walks are among what cannot be had then. Whatever fails, the
+ * machine must go on, the next attempt with memory must succeed, and nothing may be left behind:
+ * that is what kmemleak is asked at the end.
  *
- * Needs CONFIG_FAILSLAB with its files in debugfs. Exit status 4, skip: the kernel has none, or there
- * are fewer than 4 CPUs. The partition's own CPUs are 1 and 2.
+ * Needs CONFIG_FAILSLAB with its files in debugfs. Exit status 4, skip: the kernel has none, or
+ * there are fewer than 4 CPUs. The partition's own CPUs are 1 and 2.
  */
 #define _GNU_SOURCE
 #include "guest.h"
@@ -52,7 +53,8 @@ static bool is_partition(void)
 
 /*
  * Make the partition with the @n-th allocation failing and take it back. Returns how many more
- * allocations it would have taken to fail, 0: one did; -1 when something went wrong. @refused: it was not made.
+ * allocations it would have taken to fail, 0: one did; -1 when something went wrong. @refused: it
+ * was not made.
  */
 static long make_with_failure(int fd, unsigned int n, unsigned int *refused)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * c2c-mark.h - what a program tells the emulator's plugin: where the measured window begins and ends.
+ * c2c-mark.h - what a program tells the emulator's plugin: where the measured window begins and
+ * ends.
  *
  * Each is a no-operation whose address operand has a value that no compiler emits (plugin/insn.h).
  * Without the plugin they do nothing.
@@ -8,7 +9,10 @@
 #ifndef C2C_MARK_H
 #define C2C_MARK_H
 
-/* The window opens soon: to be told C2C_PREPARE_US before, so that all CPUs have come to know of it. */
+/*
+ * The window opens soon: to be told C2C_PREPARE_US before, so that all CPUs have come to know of
+ * it.
+ */
 #define C2C_PREPARE_US 20000
 
 static inline void c2c_prepare(void)

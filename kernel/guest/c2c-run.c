@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * c2c-run MADE LENGTH PROGRAM [ARGUMENT...]: runs the program, and opens the measured window when so many
- * processes and threads have been made since and the machine is busy (BUSY), that is, when the program has
- * started what it starts and that has got to work; 0: at once. The window closes LENGTH microseconds
- * later or, when that is 0, when the program ends. A program that ends earlier ends the window; one that
- * ends before it opens has an empty one.
+ * c2c-run MADE LENGTH PROGRAM [ARGUMENT...]: runs the program, and opens the measured window when
+ * so many processes and threads have been made since and the machine is busy (BUSY), that is, when
+ * the program has started what it starts and that has got to work; 0: at once. The window closes
+ * LENGTH microseconds later or, when that is 0, when the program ends. A program that ends earlier
+ * ends the window; one that ends before it opens has an empty one.
  *
  * The window is opened by a task of the highest priority, so that it opens in time however busy the
  * machine is.
@@ -30,8 +30,9 @@
 #define RT_RUNTIME "/proc/sys/kernel/sched_rt_runtime_us"
 #define POLL_US	   20000
 /*
- * Busy: STEADY times one after the other so many switches a CPU in POLL_US. Without that, windows were seen to open while all that had been
- * made still slept, as stress-ng's RT children do for a while.
+ * Busy: STEADY times one after the other so many switches a CPU in POLL_US. Without that, windows
+ * were seen to open while all that had been made still slept, as stress-ng's RT children do for a
+ * while.
  */
 #define BUSY   8
 #define STEADY 3
@@ -112,7 +113,9 @@ static int wait_until_busy(sigset_t *child, pid_t pid, int *status)
 		steady = switches >= enough ? steady + 1 : 0;
 	}
 	if (steady < STEADY) {
-		/* By the kernel: who writes down what this program says may not run before the end. */
+		/*
+		 * By the kernel: who writes down what this program says may not run before the end.
+		 */
 		snprintf(text, sizeof(text),
 			 "# c2c-run: not busy when the window opens: %llu switches in %d ms\n",
 			 switches, POLL_US / 1000);
@@ -140,8 +143,9 @@ int main(int argc, char **argv)
 	/* What is measured is not a kernel that checks its sharded state at every change. */
 	tell(CHECK, "0");
 	/*
-	 * Until the window opens all CPUs are slow against the guest's clock, so that RT tasks seem to use up
-	 * what they may have of each second. The rest of it, when none of them runs, was the window once.
+	 * Until the window opens all CPUs are slow against the guest's clock, so that RT tasks seem
+	 * to use up what they may have of each second. The rest of it, when none of them runs, was
+	 * the window once.
 	 */
 	ask(RT_RUNTIME, rt_runtime, sizeof(rt_runtime));
 	tell(RT_RUNTIME, "-1");

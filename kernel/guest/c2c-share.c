@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * c2c-share LAYOUT OPERATIONS THINK: a thread on every CPU, each doing so many operations, with THINK
- * instructions or so between two of them, on memory whose sharing is known:
+ * c2c-share LAYOUT OPERATIONS THINK: a thread on every CPU, each doing so many operations, with
+ * THINK instructions or so between two of them, on memory whose sharing is known:
  *
  *   none    add to a counter in a line of its own
  *   false   add to a counter of its own; all of them in the same lines
@@ -79,7 +79,10 @@ void operate(unsigned int i, int set)
 	}
 }
 
-/* About so many instructions that access nothing, a tenth more or less so that CPUs do not march in step. */
+/*
+ * About so many instructions that access nothing, a tenth more or less so that CPUs do not march in
+ * step.
+ */
 static void wait_a_little(uint32_t *random)
 {
 	unsigned long n;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * cache-scans FILE [COMM]: what the scans of cache-aware scheduling in a trace looked at. Reads the
- * lines of the event sched_cache_scan, all or those of one command name, and prints in one line how many
- * there were, the median, the 99th percentile and the largest number of CPUs looked at, their mean
- * time in the clock of the guest, and how many preferred a cache.
+ * lines of the event sched_cache_scan, all or those of one command name, and prints in one line how
+ * many there were, the median, the 99th percentile and the largest number of CPUs looked at, their
+ * mean time in the clock of the guest, and how many preferred a cache.
  *
  * Exit status 0, also when there was none.
  */

@@ -4,12 +4,12 @@
  * way there is, again and again, so that what the kernel keeps of a process (where it ran, for
  * cache-aware scheduling) is made, scanned, replaced and freed while other CPUs look at it.
  *
- * A process ends by _exit() or by exec while its threads run, by the last thread after the main one is
- * gone, by a signal, or in good order; its program may begin by fork or vfork. Threads spin, so
+ * A process ends by _exit() or by exec while its threads run, by the last thread after the main one
+ * is gone, by a signal, or in good order; its program may begin by fork or vfork. Threads spin, so
  * that ticks find them, and yield and sleep now and then, so that they move.
  *
- * Exit status 0: every process ended as it should have. 1: one did not, which is described. The same
- * seed makes the same choices, not the same interleaving.
+ * Exit status 0: every process ended as it should have. 1: one did not, which is described. The
+ * same seed makes the same choices, not the same interleaving.
  */
 #define _GNU_SOURCE
 #include "guest.h"

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * churn SECONDS [COMMAND-NAME]: takes CPUs off line and back, and makes and destroys cpuset partitions,
- * moving the processes of that name in and out, until the time is over; then puts everything back.
+ * churn SECONDS [COMMAND-NAME]: takes CPUs off line and back, and makes and destroys cpuset
+ * partitions, moving the processes of that name in and out, until the time is over; then puts
+ * everything back.
  *
- * A partition is a root domain of its own: its making takes CPUs out of one cpupri map and overload set and
- * puts them into another while RT tasks run there. Both threads work on overlapping CPUs on purpose: a
- * CPU that goes off line may be the last one of a partition, which then becomes invalid.
+ * A partition is a root domain of its own: its making takes CPUs out of one cpupri map and overload
+ * set and puts them into another while RT tasks run there. Both threads work on overlapping CPUs on
+ * purpose: a CPU that goes off line may be the last one of a partition, which then becomes invalid.
  *
- * Single requests may be refused (a deadline task needs the CPU, another one owns it) and are counted.
- * Exit status 1: all of one kind were refused, or the machine was not as before at the end. 4, skip: there is one CPU.
+ * Single requests may be refused (a deadline task needs the CPU, another one owns it) and are
+ * counted. Exit status 1: all of one kind were refused, or the machine was not as before at the
+ * end. 4, skip: there is one CPU.
  */
 #define _GNU_SOURCE
 #include "guest.h"
@@ -154,7 +156,10 @@ static void make_partition(unsigned int part, uint64_t *rng, struct tally *tally
 	if (!nr)
 		return;
 	snprintf(pid, sizeof(pid), "%d", (int)found[rng_below(rng, nr)]);
-	/* Refused for deadline tasks without bandwidth there, and for a process that has just ended. */
+	/*
+	 * Refused for deadline tasks without bandwidth there, and for a process that has just
+	 * ended.
+	 */
 	write_group(part, "cgroup.procs", pid);
 }
 

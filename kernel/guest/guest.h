@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * What the programs of the guest have in common: time, random numbers, small files of /proc and
- * sysfs, and lists of CPUs as the kernel writes them. The programs are linked statically and run as root
- * in a machine that is thrown away afterwards; they say what went wrong on stderr, in one line.
+ * sysfs, and lists of CPUs as the kernel writes them. The programs are linked statically and run as
+ * root in a machine that is thrown away afterwards; they say what went wrong on stderr, in one
+ * line.
  */
 #ifndef GUEST_H
 #define GUEST_H

@@ -3,18 +3,19 @@
  * The first and only process that the guest starts by itself: mounts what the tests need, runs the
  * tests of /etc/plan one after the other, reports in KTAP, powers off.
  *
- * Everything is said through /dev/kmsg, one record a line, and nothing through the console device: a
- * record is printed whole, so that a test's output, the report and the kernel's own messages share the
- * serial line without cutting each other in the middle, and their order is that in which they
- * happened. Whoever reads the log can therefore tell during which test a kernel complained; nothing is
- * searched for here.
+ * Everything is said through /dev/kmsg, one record a line, and nothing through the console device:
+ * a record is printed whole, so that a test's output, the report and the kernel's own messages
+ * share the serial line without cutting each other in the middle, and their order is that in which
+ * they happened. Whoever reads the log can therefore tell during which test a kernel complained;
+ * nothing is searched for here.
  *
- * A test ends when its first process has ended, or is ended when its time is over; then every process
- * that is left is killed (kill(-1) of process 1 reaches all of them and not itself) and reaped, so that no
- * test runs into the next one. Only a process that the kernel has forgotten survives that, asleep or waiting for
- * a CPU: it is described, and no other test is run.
+ * A test ends when its first process has ended, or is ended when its time is over; then every
+ * process that is left is killed (kill(-1) of process 1 reaches all of them and not itself) and
+ * reaped, so that no test runs into the next one. Only a process that the kernel has forgotten
+ * survives that, asleep or waiting for a CPU: it is described, and no other test is run.
  *
- * The plan has one test a line: name, seconds until it is killed, and the arguments, separated by tabs.
+ * The plan has one test a line: name, seconds until it is killed, and the arguments, separated by
+ * tabs.
  */
 #define _GNU_SOURCE
 #include "guest.h"

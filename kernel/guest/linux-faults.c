@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * linux-faults SECONDS deadline|dying: shows that a fault which the tests excuse is one of Linux 6.12
- * itself.
+ * linux-faults SECONDS deadline|dying: shows that a fault which the tests excuse is one of Linux
+ * 6.12 itself.
  *
  * deadline. A deadline task that has used up its runtime is throttled until its replenishment timer
- * fires. When it leaves the class meanwhile, the timer fires and is ignored (dl_task_timer() looks at
- * deadline tasks only), and the task stays marked as throttled. When it comes back before its 0-lag
- * time, at which the mark would be taken away, it is enqueued as throttled, with no timer under way: it
- * never runs again, though every CPU is idle. So: a thread spins, is made a deadline task with 0.1 ms in
- * every 100 ms, overruns that by a tick (hence a 0-lag time that is seconds away), is a FIFO task for
- * 200 ms, and a deadline task again. With nothing else running, a second without a step of it is no
- * accident.
+ * fires. When it leaves the class meanwhile, the timer fires and is ignored (dl_task_timer() looks
+ * at deadline tasks only), and the task stays marked as throttled. When it comes back before its
+ * 0-lag time, at which the mark would be taken away, it is enqueued as throttled, with no timer
+ * under way: it never runs again, though every CPU is idle. So: a thread spins, is made a deadline
+ * task with 0.1 ms in every 100 ms, overruns that by a tick (hence a 0-lag time that is seconds
+ * away), is a FIFO task for 200 ms, and a deadline task again. With nothing else running, a second
+ * without a step of it is no accident.
  *
  * dying. sched_cpu_dying() warns when more than the stopper is counted on the CPU. The fair class's
- * deadline server is counted while it is queued, which its timer does a second after it was
- * started (by the hot-plug thread at the latest), whether or not there is a fair task; and it is stopped
+ * deadline server is counted while it is queued, which its timer does a second after it was started
+ * (by the hot-plug thread at the latest), whether or not there is a fair task; and it is stopped
  * only after the warning. So the timer must fire while the stopper waits for those of all other
- * CPUs. That takes long when they print to a serial line, which cannot be preempted: hence
- * one writer to the kernel log on each of them.
+ * CPUs. That takes long when they print to a serial line, which cannot be preempted: hence one
+ * writer to the kernel log on each of them.
  *
  * Exit status 0: the fault was seen. 1: it was not; then its excuse must go. 4, skip: one CPU.
  */

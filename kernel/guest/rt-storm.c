@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * rt-storm SECONDS [THREADS [SEED [deadline]]]: hundreds of RT threads that wake, move and re-prioritise each
- * other at random (storm-work.c), watched by a monitor that finds those which the scheduler forgot
- * (storm-check.c). Made to run while `churn` takes CPUs and cpusets away.
+ * rt-storm SECONDS [THREADS [SEED [deadline]]]: hundreds of RT threads that wake, move and
+ * re-prioritise each other at random (storm-work.c), watched by a monitor that finds those which
+ * the scheduler forgot (storm-check.c). Made to run while `churn` takes CPUs and cpusets away.
  *
- * The main thread is the driver: it wakes a quarter of all workers at once, so that more RT tasks become
- * runnable than there are CPUs, and it keeps the machine from drowning: when little idle time is left,
- * all sleeps become longer. Without that, how hard the storm blows would depend on the host.
+ * The main thread is the driver: it wakes a quarter of all workers at once, so that more RT tasks
+ * become runnable than there are CPUs, and it keeps the machine from drowning: when little idle
+ * time is left, all sleeps become longer. Without that, how hard the storm blows would depend on
+ * the host.
  *
- * With "deadline", workers are deadline tasks now and then. That is apart, because Linux 6.12 itself
- * warns of wrong deadline bandwidth (__sub_running_bw) when root domains are rebuilt meanwhile.
+ * With "deadline", workers are deadline tasks now and then. That is apart, because Linux 6.12
+ * itself warns of wrong deadline bandwidth (__sub_running_bw) when root domains are rebuilt
+ * meanwhile.
  *
- * Exit status 0: every worker kept coming round and ended when told to. 1: at least one did not; what
- * was seen is on stdout. The same seed makes the same choices, not the same interleaving.
+ * Exit status 0: every worker kept coming round and ended when told to. 1: at least one did not;
+ * what was seen is on stdout. The same seed makes the same choices, not the same interleaving.
  */
 #define _GNU_SOURCE
 #include "storm.h"

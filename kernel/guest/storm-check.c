@@ -2,14 +2,15 @@
 /*
  * The monitor of the RT storm: which late workers did the scheduler forget?
  *
- * Late alone proves nothing: a worker of low priority that is bound to one CPU rightly waits for as long
- * as others run there, and an emulated machine stands still whenever its host does. So a late
- * worker is sampled ten times in a second, from what the kernel itself says: state and allowed CPUs in
- * /proc, and what each run queue executes in debugfs. All ten samples agreeing, or eight where
- * a moment's change is allowed, is no accident of sampling: a push, a pull or a tick must have come by in between.
+ * Late alone proves nothing: a worker of low priority that is bound to one CPU rightly waits for as
+ * long as others run there, and an emulated machine stands still whenever its host does. So a late
+ * worker is sampled ten times in a second, from what the kernel itself says: state and allowed CPUs
+ * in /proc, and what each run queue executes in debugfs. All ten samples agreeing, or eight where a
+ * moment's change is allowed, is no accident of sampling: a push, a pull or a tick must have come
+ * by in between.
  *
- * Only RT tasks are judged as waiting. A normal task has no claim while RT tasks run, and a deadline
- * task out of runtime waits by right; both are judged when they sleep too long.
+ * Only RT tasks are judged as waiting. A normal task has no claim while RT tasks run, and a
+ * deadline task out of runtime waits by right; both are judged when they sleep too long.
  */
 #define _GNU_SOURCE
 #include "storm.h"
@@ -148,9 +149,9 @@ void storm_describe(struct storm *storm, unsigned int who, const char *what)
 }
 
 /*
- * A deadline task that waits for ever, with every CPU idle: Linux 6.12 does that without any change of
- * ours, once in some hundred deadline rounds; how, is in linux-faults.c. Taking it out of the class
- * makes it run, so that the storm goes on; it is counted.
+ * A deadline task that waits for ever, with every CPU idle: Linux 6.12 does that without any change
+ * of ours, once in some hundred deadline rounds; how, is in linux-faults.c. Taking it out of the
+ * class makes it run, so that the storm goes on; it is counted.
  */
 static bool rescue_deadline(struct storm *storm, const struct storm_worker *worker)
 {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * What a worker of the RT storm does: it sleeps until somebody wakes it, works for a moment, wakes
- * others, and now and then changes policy, priority or affinity of itself or of another. Every path of
- * the scheduler's RT class is taken by that: enqueue and dequeue at any level, push, pull, the push
- * walk, changes of a queued task, priority inheritance.
+ * others, and now and then changes policy, priority or affinity of itself or of another. Every path
+ * of the scheduler's RT class is taken by that: enqueue and dequeue at any level, push, pull, the
+ * push walk, changes of a queued task, priority inheritance.
  *
- * Every sleep has a timeout, so that a worker always comes round by itself, and `due` says when at the
- * latest. It is written before the worker gives up its CPU; the monitor compares it with the clock. A
- * worker thus cannot be forgotten without being late.
+ * Every sleep has a timeout, so that a worker always comes round by itself, and `due` says when at
+ * the latest. It is written before the worker gives up its CPU; the monitor compares it with the
+ * clock. A worker thus cannot be forgotten without being late.
  *
- * Refused changes are normal and only counted: an affinity may lie off line or outside of the cpuset, a
- * deadline task may find no bandwidth.
+ * Refused changes are normal and only counted: an affinity may lie off line or outside of the
+ * cpuset, a deadline task may find no bandwidth.
  */
 #define _GNU_SOURCE
 #include "storm.h"
@@ -122,8 +122,8 @@ static void change_level(struct storm *storm, int tid, uint64_t *rng)
 }
 
 /*
- * A deadline task for one round: it must be allowed everywhere in its root domain. An overrun by one
- * tick puts off its 0-lag time by ten; see linux-faults.c why it should not be too late.
+ * A deadline task for one round: it must be allowed everywhere in its root domain. An overrun by
+ * one tick puts off its 0-lag time by ten; see linux-faults.c why it should not be too late.
  */
 static void deadline_round(struct storm *storm, struct storm_worker *me, uint64_t *rng)
 {

@@ -8,8 +8,8 @@
  *  wake                whoever wakes the worker       the worker (futex)
  *  tid, process        the worker, before its start   everybody, after tid is set
  *
- * All of it lies in memory shared by several processes, so that whole processes can be moved between
- * cpusets while their threads go on waking each other.
+ * All of it lies in memory shared by several processes, so that whole processes can be moved
+ * between cpusets while their threads go on waking each other.
  */
 #ifndef STORM_H
 #define STORM_H
@@ -75,10 +75,10 @@ void storm_wake(struct storm *storm, unsigned int who, bool by_pipe);
  * @storm: shared by all
  * @limit: how late a worker must be before it is looked at, ns
  *
- * A worker that is late is watched for a second. It is a fault of the kernel when it sleeps on past the
- * end of its timeout, and when it waits for a CPU as an RT task while CPUs that it may use run
- * something of lower priority in nearly every sample. It is none when everything that it
- * may use was busy with its equals and betters: the storm may well ask for more than there is.
+ * A worker that is late is watched for a second. It is a fault of the kernel when it sleeps on past
+ * the end of its timeout, and when it waits for a CPU as an RT task while CPUs that it may use run
+ * something of lower priority in nearly every sample. It is none when everything that it may use
+ * was busy with its equals and betters: the storm may well ask for more than there is.
  *
  * Return: faults found, each said on stdout with what was seen.
  */

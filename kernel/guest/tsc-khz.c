@@ -2,9 +2,9 @@
 /*
  * tsc-khz: how fast this host's time stamp counter runs, in kHz, on stdout; runs on the host.
  *
- * The emulated counter is the host's, and a guest that measures it against its timer while the host runs
- * something else finds a wrong frequency: its seconds then were seen to last a third of one, and its
- * watchdogs cried. So the guest is told.
+ * The emulated counter is the host's, and a guest that measures it against its timer while the host
+ * runs something else finds a wrong frequency: its seconds then were seen to last a third of one,
+ * and its watchdogs cried. So the guest is told.
  *
  * Each end of the interval is read between two readings of the clock; of many tries the one counts
  * that was interrupted least, so that a busy host does not matter here either.

@@ -7,7 +7,7 @@
  *               | enter, exit, stay | any, test, pick, walk | times
  *  enter, exit  | other CPUs        | ok, see below         | ok
  *  any to walk  |                   | ok                    | ok
- *  times        |                   |                       | ok: single words, no order between them
+ *  times        |                   |                       | ok: single words, no order
  *
  * "other CPUs": only the CPU itself enters and leaves, once each in turn.
  *

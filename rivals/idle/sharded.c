@@ -5,10 +5,12 @@
  *   sbm-first    no counter, nobody asks whether the set is empty, the balancer is the first CPU in
  *                topology order, and its walk begins there, too: with itself
  *   sbm-wrap     the same; the walk begins behind the balancer and ends with it
- *   shard        the balancer is the next CPU in topology order from the one that asks, the walk begins
- *                behind the balancer; whether somebody is there is asked in the same order. Nobody
- *                idle means nobody writes: all lines are then shared, and the answer costs no miss
- *   shard-summary  a summary tells whether the set is empty, and which shards a search can leave out
+ *   shard        the balancer is the next CPU in topology order from the one that asks, the walk
+ *                begins behind the balancer; whether somebody is there is asked in the same order.
+ *                Nobody idle means nobody writes: all lines are then shared, and the answer costs
+ *                no miss
+ *   shard-summary  a summary tells whether the set is empty, and which shards a search need not
+ *                see
  *   shard-count  a sharded counter tells whether the set is empty
  *   kernel       what the series for Linux does, which changes the layout and nothing else: with a
  *                summary, flags written at every entry, the balancer is the first CPU of all
@@ -19,15 +21,15 @@
  *
  * In the first three of ours each busy CPU would pick a balancer near itself, and there would be as
  * many as there are busy caches. Whoever wins the compare-and-exchange of next_balance asks for all
- * (or of `asked`, when it is only for the flags). Why nobody's need is lost: next_balance is then the
- * next jiffy, in which every busy CPU looks again, as in Linux; a flag stays up until a balancer takes
- * it down.
+ * (or of `asked`, when it is only for the flags). Why nobody's need is lost: next_balance is then
+ * the next jiffy, in which every busy CPU looks again, as in Linux; a flag stays up until a
+ * balancer takes it down.
  *
  * Why they need not write a flag that is up, which keeps the line of flags and times shared:
  * enter() and stay() read the flag behind a full barrier behind the bit. If they read 1, the
- * balancer that clears it does so later, and its barrier and walk come later still: the walk sees the
- * bit. In stay() the bit is set since long, but what it promises is that the *load* of this CPU is
- * looked at after this moment; the same argument, with the barrier of its own.
+ * balancer that clears it does so later, and its barrier and walk come later still: the walk sees
+ * the bit. In stay() the bit is set since long, but what it promises is that the *load* of this CPU
+ * is looked at after this moment; the same argument, with the barrier of its own.
  */
 #include "idle_set.h"
 

@@ -5,8 +5,8 @@
  * Plain updates: __sbm_set() on a shard that another CPU updates too, which sbm.h forbids:
  * the read-modify-write of one CPU undoes the other's.
  *
- * Separate bits: a summary whose occupied and cleaning bits are in two words. A reader loads them one
- * after the other, and a cleaner can put one back and take the other away in between
+ * Separate bits: a summary whose occupied and cleaning bits are in two words. A reader loads them
+ * one after the other, and a cleaner can put one back and take the other away in between
  * (core/shard_summary.c tells how). The cleaner is the real one but for that.
  *
  * Byte summary: occupied and cleaning are two bytes of one word, which a single cleaner writes

@@ -152,7 +152,9 @@ static void both_come(uint32_t cpu)
 		scan_and_judge(NOW);
 }
 
-/* CPU 0 comes back in the moment in which its block is taken out, CPU 1 comes for the first time. */
+/*
+ * CPU 0 comes back in the moment in which its block is taken out, CPU 1 comes for the first time.
+ */
 static void both_while_scanned(uint32_t cpu)
 {
 	if (cpu == 1)

@@ -15,7 +15,8 @@ struct storm_result {
 };
 
 /**
- * storm - threads compute, sleep, and pass messages at random, now many, now few, with the checker on.
+ * storm - threads compute, sleep, and pass messages at random, now many, now few, with the checker
+ * on.
  */
 struct storm_result storm(const struct model *model, const struct idle_ops *ops, u32 threads,
 			  u64 us);

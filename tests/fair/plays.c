@@ -173,7 +173,9 @@ void busy_cpus_leave_it(const struct model *model, const struct idle_ops *ops)
 	close_play(&p);
 }
 
-/* 32 tasks for 16 CPUs (and the boss): two share each, in slices, and end at about the same time. */
+/*
+ * 32 tasks for 16 CPUs (and the boss): two share each, in slices, and end at about the same time.
+ */
 void tasks_share_a_cpu(const struct model *model, const struct idle_ops *ops)
 {
 	static const struct line boss[] = { { FORK, 1, 0 },  { FORK, 2, 0 },	  { FORK, 3, 0 },

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Random operations. Right is what the checker does not object to; that the checker looked is
- * part of the result. A thread has a channel of its own and sends to others'; it waits for a message
- * only when another one is about to send it, and sends only where few wait, or the storm would
- * die down.
+ * Random operations. Right is what the checker does not object to; that the checker looked is part
+ * of the result. A thread has a channel of its own and sends to others'; it waits for a message
+ * only when another one is about to send it, and sends only where few wait, or the storm would die
+ * down.
  */
 #include "cases.h"
 

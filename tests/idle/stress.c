@@ -89,8 +89,8 @@ static void meet(u32 time)
 static u64 load; /* what the CPU of thread 1 leaves behind when it goes idle again */
 
 /*
- * In odd rounds thread 0 enters, in even ones thread 1, which is in it, goes idle again; 2 balances,
- * 3 looks, which moves the lines about.
+ * In odd rounds thread 0 enters, in even ones thread 1, which is in it, goes idle again; 2
+ * balances, 3 looks, which moves the lines about.
  */
 static void raise_and_clear(u32 thread)
 {

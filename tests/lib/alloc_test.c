@@ -115,7 +115,9 @@ struct block {
 	char fill;
 };
 
-/* Random sizes, nodes and lifetimes; each block is filled with a byte of its own and must keep it. */
+/*
+ * Random sizes, nodes and lifetimes; each block is filled with a byte of its own and must keep it.
+ */
 static void random_blocks(u64 seed, u32 steps)
 {
 	struct block blocks[300] = { { NULL, 0, 0, 0 } };

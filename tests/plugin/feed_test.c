@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Guests whose sharing is known, told to the model: nobody shares, all write one line, all write
- * one place; CPUs that idle and resume; time that passes while all are idle; items that make no sense.
+ * one place; CPUs that idle and resume; time that passes while all are idle; items that make no
+ * sense.
  *
  * feed_test MACHINE: machines/epyc-7763-2s.toml
  */
@@ -173,8 +174,8 @@ static void all_idle(const struct feed_setup *setup)
 }
 
 /*
- * A guest that is still running: all its CPUs are idle, and a timer of it is due after 50 us. Nothing comes
- * before time has gone on to that; then CPU 0 resumes.
+ * A guest that is still running: all its CPUs are idle, and a timer of it is due after 50 us.
+ * Nothing comes before time has gone on to that; then CPU 0 resumes.
  */
 static const uint64_t timer_ps = 50000000;
 static uint64_t live_due, live_news;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * refusals PLUGIN: what the plugin says to emulators that it was not made for, and to arguments that
- * make no sense. It is loaded as the emulator would, which then is not asked for anything: the
+ * refusals PLUGIN: what the plugin says to emulators that it was not made for, and to arguments
+ * that make no sense. It is loaded as the emulator would, which then is not asked for anything: the
  * symbols that it has to bring stay unresolved.
  */
 #include <dlfcn.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Every way to scan against sums over an array of all CPUs, each limited to the CPUs that it is meant to
- * look at: all, those of some nodes, those that ran the process within the timeout. Three
+ * Every way to scan against sums over an array of all CPUs, each limited to the CPUs that it is
+ * meant to look at: all, those of some nodes, those that ran the process within the timeout. Three
  * processes share the CPUs, so that shares are parts of a whole.
  */
 #include "scan.h"
