@@ -81,7 +81,7 @@ def _share(layout: str, think: int, title: str) -> Workload:
         title,
         (),
         lambda _, amount: ("/bin/c2c-share", layout, str(amount), str(think)),
-        1000,
+        3000,
         "operations of each CPU",
         program="c2c-share",
         watched=("operate",),
