@@ -150,7 +150,7 @@ int main(int argc, char **argv)
 		if (pthread_create(&thread[i], NULL, body, (void *)(uintptr_t)i))
 			return 2;
 	pthread_barrier_wait(&ready);
-	/* Not prepared: nothing here asks for the time, and a sleep would let other tasks come between. */
+	/* Not prepared: nothing here asks for the time, and in a sleep other tasks would come. */
 	c2c_open();
 	go = 1;
 	for (unsigned int i = 0; i < cpus.nr; i++)
