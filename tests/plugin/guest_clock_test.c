@@ -20,31 +20,19 @@
 #include <unistd.h>
 
 #include "guest_clock.h"
+#include "host_time.h"
 
 #define SLOW	    100u
 #define MILLISECOND 1000000ull
 
 static uint64_t ps; /* the model's */
 
-static uint64_t ns_of(const struct timespec *time)
-{
-	return (uint64_t)time->tv_sec * 1000000000ull + (uint64_t)time->tv_nsec;
-}
-
 static uint64_t guest(void)
 {
 	struct timespec time;
 
 	CHECK(!clock_gettime(CLOCK_MONOTONIC, &time));
-	return ns_of(&time);
-}
-
-static uint64_t host(void)
-{
-	struct timespec time;
-
-	syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &time);
-	return ns_of(&time);
+	return (uint64_t)time.tv_sec * SECOND_NS + (uint64_t)time.tv_nsec;
 }
 
 static void host_sleep(uint64_t ns)
@@ -72,13 +60,13 @@ static void slow(void)
 {
 	uint64_t outer, inner, before, after;
 
-	outer = host();
+	outer = host_now();
 	before = guest();
-	inner = host();
+	inner = host_now();
 	host_sleep(20 * MILLISECOND);
-	inner = host() - inner;
+	inner = host_now() - inner;
 	after = guest();
-	outer = host() - outer;
+	outer = host_now() - outer;
 	CHECK(after - before <= outer / SLOW + 1);
 	CHECK(after - before + 1 >= inner / SLOW);
 }
@@ -217,13 +205,13 @@ static void timers(void)
 
 int main(void)
 {
-	uint64_t before, since_host = host(), since_tsc = tsc();
+	uint64_t before, since_host = host_now(), since_tsc = tsc();
 	struct seen seen;
 
 	slow();
 	counter(early_thread, &seen.last);
 	CHECK(tsc() > seen.last);
-	seen.rate = (double)(tsc() - since_tsc) / (double)(host() - since_host);
+	seen.rate = (double)(tsc() - since_tsc) / (double)(host_now() - since_host);
 	before = guest();
 	CHECK(!guest_clock_follow(&ps));
 	CHECK(guest() >= before);
