@@ -117,6 +117,42 @@ bool Loader::number(const toml::node &node, const std::string &name, const Range
 	return true;
 }
 
+/*
+ * A number of the machine: alone, or with the range in which the true one may lie. It needs a
+ * source either way.
+ */
+bool Loader::uncertain(const toml::node &node, const std::string &name, const Range &range,
+		       bool whole, double *out)
+{
+	static const Names parts = { "value", "low", "high" };
+	static const char right[] = "{ value = .., low = .., high = .. }";
+	const toml::table *table = node.as_table();
+	const toml::node *at[3];
+	double part[3];
+
+	numbers.emplace_back(name, node.source().begin.line);
+	if (!table)
+		return number(node, name, range, whole, out);
+	if (!known_keys(*table, name, parts))
+		return false;
+	for (size_t i = 0; i < parts.size(); i++) {
+		const std::string key = dotted(name, parts[i]);
+
+		at[i] = table->get(parts[i]);
+		if (!at[i])
+			return fail(node, key + " is missing, an uncertain number is " + right);
+		if (!number(*at[i], key, range, whole, &part[i]))
+			return false;
+	}
+	if (part[1] > part[0])
+		return fail(*at[1], name + ".low must be at most " + name + ".value");
+	if (part[2] < part[0])
+		return fail(*at[2], name + ".high must be at least " + name + ".value");
+	*out = part[0];
+	result->ranges.push_back({ result->keep(name), part[1], part[2] });
+	return true;
+}
+
 bool Loader::count(const toml::table &table, std::string_view path, std::string_view key,
 		   const Range &range, u32 *out)
 {

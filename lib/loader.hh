@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * loader.hh - the reader of machine files, as its three source files see it:
- * loader.cc (keys, types, ranges), machine_topology.cc ([topology]), machine.cc (the rest).
+ * loader.hh - the reader of machine files, as its four source files see it:
+ * loader.cc (keys, types, ranges), machine_topology.cc ([topology]), machine_tiers.cc
+ * ([[tier]]), machine.cc (the rest).
  *
  * Why nothing escapes and nothing leaks: toml++ is compiled without exceptions
  * and returns its errors; the containers' bad_alloc is caught at the one C entry
@@ -16,6 +17,7 @@
 #ifndef SCHEDSHARD_LOADER_HH
 #define SCHEDSHARD_LOADER_HH
 
+#include <list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -59,9 +61,17 @@ namespace schedshard
 /* A machine and everything that its pointers point to. */
 struct OwnedMachine : machine {
 	std::vector<shard_cpu> cpus;
-	std::vector<std::string> keys;
 	std::vector<machine_param> params;
+	std::vector<machine_tier> tiers;
+	std::vector<machine_range> ranges;
+	std::vector<std::vector<u32>> groups; /* of the tiers */
+	std::list<std::string> texts;	      /* a list: its strings never move */
 	std::string name_text, title_text;
+
+	const char *keep(std::string text)
+	{
+		return texts.emplace_back(std::move(text)).c_str();
+	}
 };
 
 using Names = std::vector<std::string_view>;
@@ -76,6 +86,8 @@ struct Range {
 inline constexpr Range positive_ns = { 0, 1e6, true,
 				       "a number above 0 (nanoseconds, at most 1e6)" };
 inline constexpr Range cycles = { 0, 1e6, false, "a number of core cycles, 0 to 1e6" };
+inline constexpr Range tier_count = { 2, SHARD_LIB_MAX_CPUS, false,
+				      "a whole number from 2 to 8192" };
 inline constexpr Range positive_count = { 1, SHARD_LIB_MAX_CPUS, false,
 					  "a whole number from 1 to 8192" };
 inline constexpr Range any_index = { 0, SHARD_LIB_MAX_CPUS - 1, false,
@@ -84,6 +96,12 @@ inline constexpr Range clock_range = { 0.05, 20, false, "the clock in GHz, 0.05 
 inline constexpr Range one = { 1, 1, false, "1, the version of the format" };
 inline constexpr Range entries = { 1, 4096, false, "a whole number of entries, 1 to 4096" };
 inline constexpr Range constant = { 0, 1e9, false, "a number from 0 to 1e9" };
+
+/* Whether @c may stand in a name: a-z, 0-9 and -. */
+inline bool name_char(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+}
 
 /* "table.key", or "key" for the file's top level. */
 std::string dotted(std::string_view table, std::string_view key);
@@ -134,6 +152,8 @@ class Loader
 	const toml::table *subtable(const toml::table &root, std::string_view key, bool needed);
 	bool number(const toml::node &node, const std::string &name, const Range &range, bool whole,
 		    double *out);
+	bool uncertain(const toml::node &node, const std::string &name, const Range &range,
+		       bool whole, double *out);
 	bool count(const toml::table &table, std::string_view path, std::string_view key,
 		   const Range &range, u32 *out);
 	bool text(const toml::table &table, std::string_view path, std::string_view key,
@@ -147,6 +167,11 @@ class Loader
 	bool groups(const toml::table &table, std::string_view key, const cpulist &llc_cpus,
 		    s32 shard_cpu::*member, u32 *next);
 	bool numbering(const toml::table &topology);
+	bool tiers(const toml::table &root);
+	bool tier(const toml::table &table);
+	bool tier_unit(const toml::table &table, const std::string &name, machine_tier *tier);
+	bool tier_fits(const toml::node &at, const std::string &name, const machine_tier &tier);
+	u32 tier_groups(machine_tier *tier, s32 shard_cpu::*parent);
 	bool latencies(const toml::table &root);
 	bool operations(const toml::table &root);
 	bool protocol(const toml::table &root);

@@ -17,17 +17,13 @@
 namespace schedshard
 {
 
-static const Names top_keys = { "schema",   "name",	  "title",     "kind",	   "clock_ghz",
-				"topology", "latency_ns", "op_cycles", "protocol", "source" };
+static const Names top_keys = { "schema",    "name",	 "title",      "kind",
+				"clock_ghz", "topology", "latency_ns", "op_cycles",
+				"protocol",  "source",	 "tier" };
 
 static bool snake_char(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
-}
-
-static bool name_char(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
 }
 
 bool Loader::identity(const toml::table &root)
@@ -61,10 +57,7 @@ bool Loader::identity(const toml::table &root)
 	else
 		return fail(*root.get("kind"), std::string("kind must be ") + kind_right);
 	clock = required(root, "", "clock_ghz", clock_range.right);
-	if (!clock || !number(*clock, "clock_ghz", clock_range, false, &result->clock_ghz))
-		return false;
-	numbers.emplace_back("clock_ghz", clock->source().begin.line);
-	return true;
+	return clock && uncertain(*clock, "clock_ghz", clock_range, false, &result->clock_ghz);
 }
 
 bool Loader::latencies(const toml::table &root)
@@ -128,10 +121,9 @@ bool Loader::latencies(const toml::table &root)
 						    positive_ns.right);
 		if (!node)
 			continue;
-		if (!number(*node, dotted("latency_ns", e.key), positive_ns, false,
-			    &(lat.*e.member)))
+		if (!uncertain(*node, dotted("latency_ns", e.key), positive_ns, false,
+			       &(lat.*e.member)))
 			return false;
-		numbers.emplace_back(dotted("latency_ns", e.key), node->source().begin.line);
 	}
 	if (!lat.home_remote)
 		lat.home_remote = lat.remote;
@@ -150,6 +142,8 @@ bool Loader::operations(const toml::table &root)
 	};
 	const toml::table *table = subtable(root, "op_cycles", true);
 	Names known = { "store_buffer" };
+	const toml::node *buffer;
+	double depth;
 
 	for (auto &e : entry)
 		known.push_back(e.key);
@@ -158,14 +152,14 @@ bool Loader::operations(const toml::table &root)
 	for (auto &e : entry) {
 		const toml::node *node = required(*table, "op_cycles", e.key, cycles.right);
 
-		if (!node || !number(*node, dotted("op_cycles", e.key), cycles, false,
-				     &(result->op_cycles.*e.member)))
+		if (!node || !uncertain(*node, dotted("op_cycles", e.key), cycles, false,
+					&(result->op_cycles.*e.member)))
 			return false;
 	}
-	if (!count(*table, "op_cycles", "store_buffer", entries, &result->op_cycles.store_buffer))
+	buffer = required(*table, "op_cycles", "store_buffer", entries.right);
+	if (!buffer || !uncertain(*buffer, "op_cycles.store_buffer", entries, true, &depth))
 		return false;
-	for (auto &&[key, value] : *table)
-		numbers.emplace_back(dotted("op_cycles", key.str()), value.source().begin.line);
+	result->op_cycles.store_buffer = (u32)depth;
 	return true;
 }
 
@@ -186,15 +180,10 @@ bool Loader::protocol(const toml::table &root)
 		if (!matches(key.str(), snake_char, 60))
 			return fail(key.source().begin.line,
 				    name + " is no key: it must be a-z, 0-9 and _, at most 60");
-		if (!number(value, name, constant, false, &constant_value))
+		if (!uncertain(value, name, constant, false, &constant_value))
 			return false;
-		numbers.emplace_back(name, value.source().begin.line);
-		result->keys.emplace_back(key.str());
-		result->params.push_back({ nullptr, constant_value });
+		result->params.push_back({ result->keep(std::string(key.str())), constant_value });
 	}
-	/* only now: growing the vector moves short strings */
-	for (size_t i = 0; i < result->keys.size(); i++)
-		result->params[i].key = result->keys[i].c_str();
 	result->nr_protocol = (u32)result->params.size();
 	result->protocol = result->params.data();
 	return true;
@@ -270,7 +259,16 @@ bool Loader::load(std::string_view text)
 	if (!topology || !(topology->contains("llc") ? irregular(*topology) : regular(*topology)))
 		return false;
 	finish();
-	return latencies(root) && operations(root) && protocol(root) && sources(root);
+	if (!latencies(root) || !tiers(root) || !operations(root) || !protocol(root) ||
+	    !sources(root))
+		return false;
+	std::sort(result->ranges.begin(), result->ranges.end(),
+		  [](const machine_range &a, const machine_range &b) {
+			  return std::string_view(a.key) < b.key;
+		  });
+	result->nr_ranges = (u32)result->ranges.size();
+	result->range = result->ranges.data();
+	return true;
 }
 
 } // namespace schedshard

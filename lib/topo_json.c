@@ -83,6 +83,51 @@ static json_t *plan_json(const struct shard_plan *plan)
 			 (int)plan->split_llc, "shards", shards);
 }
 
+static const char *unit_name(enum machine_unit unit)
+{
+	switch (unit) {
+	case MACHINE_UNIT_CORES:
+		return "cores";
+	case MACHINE_UNIT_LLCS:
+		return "llcs";
+	case MACHINE_UNIT_NODES:
+		return "nodes";
+	case MACHINE_UNIT_PACKAGES:
+		break;
+	}
+	return "packages";
+}
+
+static json_t *tiers_json(const struct machine *machine)
+{
+	json_t *list = json_array();
+
+	for (u32 i = 0; list && i < machine->nr_tiers; i++) {
+		const struct machine_tier *tier = &machine->tier[i];
+
+		append(&list,
+		       json_pack("{s:s, s:s, s:i, s:f}", "name", tier->name, "unit",
+				 unit_name(tier->unit), "count", (int)tier->count, "ns", tier->ns));
+	}
+	return list;
+}
+
+static json_t *ranges_json(const struct machine *machine)
+{
+	json_t *ranges = json_object();
+
+	for (u32 i = 0; ranges && i < machine->nr_ranges; i++) {
+		const struct machine_range *range = &machine->range[i];
+
+		if (json_object_set_new(ranges, range->key,
+					json_pack("[f, f]", range->low, range->high)) < 0) {
+			json_decref(ranges);
+			ranges = NULL;
+		}
+	}
+	return ranges;
+}
+
 static json_t *machine_json(const struct machine *machine)
 {
 	const struct machine_latency *lat;
@@ -107,12 +152,14 @@ static json_t *machine_json(const struct machine *machine)
 			protocol = NULL;
 		}
 	}
-	return json_pack("{s:s, s:s, s:s, s:f, s:i, s:i, s:i, s:i, s:i, s:o, s:o, s:o}", "name",
-			 machine->name, "title", machine->title, "kind", kind_name(machine->kind),
-			 "clock_ghz", machine->clock_ghz, "cpus", (int)machine->nr_cpus, "cores",
-			 (int)machine->nr_cores, "llcs", (int)machine->nr_llcs, "nodes",
-			 (int)machine->nr_nodes, "packages", (int)machine->nr_packages,
-			 "latency_ns", latency, "op_cycles", cycles, "protocol", protocol);
+	return json_pack("{s:s, s:s, s:s, s:f, s:i, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o}",
+			 "name", machine->name, "title", machine->title, "kind",
+			 kind_name(machine->kind), "clock_ghz", machine->clock_ghz, "cpus",
+			 (int)machine->nr_cpus, "cores", (int)machine->nr_cores, "llcs",
+			 (int)machine->nr_llcs, "nodes", (int)machine->nr_nodes, "packages",
+			 (int)machine->nr_packages, "latency_ns", latency, "tiers",
+			 tiers_json(machine), "op_cycles", cycles, "protocol", protocol, "ranges",
+			 ranges_json(machine));
 }
 
 bool topo_write_json(FILE *out, const char *source, const struct shard_topo *topo,

@@ -4,7 +4,7 @@
 
 static void print_transfer(const struct machine *machine, u32 from, u32 to)
 {
-	double ns = machine_transfer_ns(machine, machine_distance(machine, from, to));
+	double ns = machine_pair_ns(machine, from, to);
 
 	printf("CPU %u to CPU %u: %.1f ns, %.0f cycles\n", from, to, ns, ns * machine->clock_ghz);
 }

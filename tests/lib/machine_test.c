@@ -25,6 +25,8 @@ static char **machines;
 #define SOURCE                                                                                   \
 	"[source]\nclock_ghz = \"a\"\ntopology = \"b\"\nlatency_ns = \"c\"\nop_cycles = \"d\"\n" \
 	"protocol = \"e\"\n"
+#define SOURCE_FEW \
+	"[source]\nclock_ghz = \"a\"\ntopology = \"b\"\nlatency_ns = \"c\"\nop_cycles = \"d\"\n"
 #define WHOLE TOP REGULAR LATENCY OPS PROTOCOL SOURCE
 
 #define IRREGULAR                                                                             \
@@ -177,12 +179,147 @@ static void distances(void)
 	CHECK_EQ(machine_distance(m, 0, 4), MACHINE_SAME_NODE);
 	CHECK_EQ(machine_distance(m, 8, 0), MACHINE_SAME_PACKAGE);
 	CHECK_EQ(machine_distance(m, 0, 31), MACHINE_OTHER_PACKAGE);
-	CHECK(machine_transfer_ns(m, MACHINE_SAME_CPU) == 0);
-	CHECK(machine_transfer_ns(m, MACHINE_SAME_CORE) == 5);
-	CHECK(machine_transfer_ns(m, MACHINE_SAME_NODE) == 80);
-	CHECK(machine_transfer_ns(m, MACHINE_SAME_PACKAGE) == 90);
-	CHECK(machine_transfer_ns(m, MACHINE_OTHER_PACKAGE) == 200);
+	CHECK(machine_pair_ns(m, 5, 5) == 0);
+	CHECK(machine_pair_ns(m, 0, 32) == 5);
+	CHECK(machine_pair_ns(m, 0, 35) == 20.5);
+	CHECK(machine_pair_ns(m, 0, 4) == 80);
+	CHECK(machine_pair_ns(m, 8, 0) == 90);
+	CHECK(machine_pair_ns(m, 0, 31) == 200);
 	machine_free(m);
+}
+
+/* 4 packages of 4 nodes of 4 LLCs of 8 cores, and a tier at every level, in any order. */
+#define MANY_LEVELS                                                                               \
+	"[topology]\npackages = 4\nnodes_per_package = 4\nllcs_per_node = 4\ncores_per_llc = 8\n" \
+	"threads_per_core = 2\ncores_per_l2 = 2\nnumbering = \"threads-adjacent\"\n"
+#define TIERS                                                                                \
+	"[[tier]]\nname = \"board\"\npackages = 2\nns = 150\n"                               \
+	"[[tier]]\nname = \"cluster\"\ncores = 4\nns = 15\n"                                 \
+	"[[tier]]\nname = \"l2\"\ncores = 2\nns = 12.5\n"                                    \
+	"[[tier]]\nname = \"half\"\nnodes = 2\nns = { value = 85, low = 82.5, high = 86 }\n" \
+	"[[tier]]\nname = \"quadrant-2\"\nllcs = 2\nns = 70\n"
+#define TIERED \
+	TOP MANY_LEVELS LATENCY TIERS OPS PROTOCOL SOURCE "tier = \"f\"\n\"tier.board\" = \"g\"\n"
+
+/* The rule in other words: the parts of a CPU's place that are the same for both. */
+static double tiered_ns(u32 a, u32 b)
+{
+	/* CPUs that a group at each level has, and what a line takes inside of it */
+	static const struct {
+		u32 cpus;
+		double ns;
+	} level[] = {
+		{ 1, 0 },   { 2, 5 },	 { 4, 12.5 }, { 8, 15 },    { 16, 20.5 },  { 32, 70 },
+		{ 64, 80 }, { 128, 85 }, { 256, 90 }, { 512, 150 }, { 1024, 200 },
+	};
+	u32 i = 0;
+
+	while (a / level[i].cpus != b / level[i].cpus)
+		i++;
+	return level[i].ns;
+}
+
+static void tiers(void)
+{
+	static const struct machine_tier want[] = {
+		{ "l2", MACHINE_UNIT_CORES, 2, 12.5, NULL },
+		{ "cluster", MACHINE_UNIT_CORES, 4, 15, NULL },
+		{ "quadrant-2", MACHINE_UNIT_LLCS, 2, 70, NULL },
+		{ "half", MACHINE_UNIT_NODES, 2, 85, NULL },
+		{ "board", MACHINE_UNIT_PACKAGES, 2, 150, NULL },
+	};
+	struct machine *m = parse(TIERED);
+
+	CHECK_EQ(m->nr_tiers, 5);
+	for (u32 i = 0; i < 5; i++) {
+		CHECK(!strcmp(m->tier[i].name, want[i].name));
+		CHECK_EQ(m->tier[i].unit, want[i].unit);
+		CHECK_EQ(m->tier[i].count, want[i].count);
+		CHECK(m->tier[i].ns == want[i].ns);
+	}
+	CHECK_EQ(m->nr_cpus, 1024);
+	CHECK_EQ(machine_tier_group(m, 0, &m->topo.cpu[1023]), 255);
+	CHECK_EQ(machine_tier_group(m, 1, &m->topo.cpu[1023]), 127);
+	CHECK_EQ(machine_tier_group(m, 2, &m->topo.cpu[1023]), 31);
+	CHECK_EQ(machine_tier_group(m, 3, &m->topo.cpu[1023]), 7);
+	CHECK_EQ(machine_tier_group(m, 4, &m->topo.cpu[1023]), 1);
+	for (u32 a = 0; a < 1024; a++) {
+		for (u32 b = 0; b < 1024; b++)
+			CHECK(machine_pair_ns(m, a, b) == tiered_ns(a, b));
+	}
+	machine_free(m);
+	m = parse(WHOLE);
+	CHECK_EQ(m->nr_tiers, 0);
+	machine_free(m);
+}
+
+/* Groups start anew in each LLC; the last one of an LLC may be smaller. */
+static void uneven_tiers(void)
+{
+	struct machine *m =
+		parse(TOP "[topology]\n"
+			  "[[topology.llc]]\npackage = 0\nnode = 0\ncpus = \"0-4\"\n"
+			  "[[topology.llc]]\npackage = 0\nnode = 0\ncpus = \"8-10\"\n"
+			  "[[tier]]\nname = \"l2\"\ncores = 2\nns = 10\n" LATENCY OPS SOURCE_FEW
+			  "\"tier.l2\" = \"e\"\n");
+	static const u32 cpu[] = { 0, 1, 2, 3, 4, 8, 9, 10 };
+	static const u32 group[] = { 0, 0, 1, 1, 2, 3, 3, 4 };
+
+	for (u32 i = 0; i < 8; i++)
+		CHECK_EQ(machine_tier_group(m, 0, &m->topo.cpu[cpu[i]]), group[i]);
+	CHECK(machine_pair_ns(m, 3, 4) == 20.5);
+	CHECK(machine_pair_ns(m, 8, 9) == 10);
+	CHECK(machine_pair_ns(m, 4, 8) == 80);
+	machine_free(m);
+}
+
+/* Where an LLC spans nodes, a tier of LLCs counts them inside the package. */
+static void tiers_over_nodes(void)
+{
+	char *wide = edit(TIERED, "llcs_per_node = 4", "llcs_per_package = 6");
+	struct machine *m = parse(wide);
+
+	CHECK_EQ(m->nr_llcs, 24);
+	CHECK_EQ(machine_tier_group(m, 2, &m->topo.cpu[0]), 0);
+	CHECK_EQ(machine_tier_group(m, 2, &m->topo.cpu[95]), 2);
+	CHECK_EQ(machine_tier_group(m, 2, &m->topo.cpu[96]), 3);
+	/* one LLC, two nodes */
+	CHECK(m->topo.cpu[23].node != m->topo.cpu[24].node);
+	CHECK(machine_pair_ns(m, 23, 24) == 20.5);
+	machine_free(m);
+	free(wide);
+}
+
+static void ranges(void)
+{
+	static const struct machine_range want[] = {
+		{ "clock_ghz", 2, 3.5 },
+		{ "latency_ns.llc", 15, 20.5 },
+		{ "op_cycles.store_buffer", 40, 72 },
+		{ "protocol.z", 0, 1 },
+		{ "tier.half", 82.5, 86 },
+	};
+	char *clock =
+		edit(TIERED, "clock_ghz = 2.5", "clock_ghz = { low = 2, value = 2.5, high = 3.5 }");
+	char *llc = edit(clock, "llc = 20.5", "llc = { value = 20.5, low = 15, high = 20.5 }");
+	char *depth = edit(llc, "store_buffer = 56",
+			   "store_buffer = { value = 56, low = 40, high = 72 }");
+	char *z = edit(depth, "z = 0", "z = { value = 0, low = 0, high = 1 }");
+	struct machine *m = parse(z);
+
+	CHECK(m->clock_ghz == 2.5 && m->latency_ns.llc == 20.5);
+	CHECK_EQ(m->op_cycles.store_buffer, 56);
+	CHECK(machine_protocol(m, "z", 9) == 0);
+	CHECK_EQ(m->nr_ranges, 5);
+	for (u32 i = 0; i < 5; i++) {
+		CHECK(!strcmp(m->range[i].key, want[i].key));
+		CHECK(m->range[i].low == want[i].low && m->range[i].high == want[i].high);
+	}
+	machine_free(m);
+	free(clock);
+	free(llc);
+	free(depth);
+	free(z);
 }
 
 static void protocol(void)
@@ -211,6 +348,9 @@ static void absent(void)
 	free(text);
 	free(small);
 }
+
+/* Tiers that are cut at the largest one possible. */
+#define PAIR(unit, count) "[[tier]]\nname = \"p\"\n" unit " = " count "\nns = 7\n"
 
 static const struct broken {
 	const char *whole, *from, *to, *said;
@@ -279,6 +419,58 @@ static const struct broken {
 	{ WHOLE, "latency_ns = \"c\"", "latency_ns.smt = \"c\"", "must say in quotes" },
 	{ WHOLE, "protocol = \"e\"", "protocol = \"e\"\nprotocol_ = \"f\"", "names no number" },
 	{ WHOLE, SOURCE, "", "table [source] is missing" },
+	{ WHOLE, "llc = 20.5", "llc = { value = 20.5, low = 21, high = 22 }",
+	  "file:16: latency_ns.llc.low must be at most latency_ns.llc.value" },
+	{ WHOLE, "llc = 20.5", "llc = { value = 20.5, low = 20, high = 20.4 }",
+	  "file:16: latency_ns.llc.high must be at least latency_ns.llc.value" },
+	{ WHOLE, "llc = 20.5", "llc = { value = 20.5, low = 20 }",
+	  "file:16: latency_ns.llc.high is missing, an uncertain number is { value = " },
+	{ WHOLE, "llc = 20.5", "llc = { low = 20, high = 22 }", "latency_ns.llc.value is missing" },
+	{ WHOLE, "llc = 20.5", "llc = { value = 20.5, low = 0, high = 22 }",
+	  "file:16: latency_ns.llc.low is 0, it must be a number above 0" },
+	{ WHOLE, "llc = 20.5", "llc = { value = 20.5, low = nan, high = 22 }",
+	  "latency_ns.llc.low is nan" },
+	{ WHOLE, "llc = 20.5", "llc = { value = 20.5, low = 20, hihg = 22 }",
+	  "latency_ns.llc.hihg is no known key, did you mean latency_ns.llc.high?" },
+	{ WHOLE, "llc = 20.5", "llc = [20, 21, 22]", "latency_ns.llc has the wrong type" },
+	{ WHOLE, "store_buffer = 56", "store_buffer = { value = 56, low = 40.5, high = 60 }",
+	  "op_cycles.store_buffer.low has the wrong type" },
+	{ WHOLE, "packages = 2\n", "packages = { value = 2, low = 2, high = 2 }\n",
+	  "topology.packages has the wrong type" },
+	{ WHOLE, "z = 0", "z = { value = 0, low = -1, high = 1 }", "protocol.z.low is -1" },
+	{ WHOLE, OPS, "tier = 3\n" OPS, "latency_ns.tier is no known key" },
+	{ WHOLE, "schema", "tier = 3\nschema", "file:1: tier must be tables: [[tier]]" },
+	{ WHOLE, "schema", "tier = [3]\nschema", "file:1: tier must be tables: [[tier]]" },
+	{ TIERED, "\"board\"", "\"Board\"", "file:22: tier.name must be a string of a-z" },
+	{ TIERED, "name = \"board\"", "nam = \"board\"", "did you mean tier.name?" },
+	{ TIERED, "name = \"board\"\n", "", "file:21: tier.name is missing" },
+	{ TIERED, "\"board\"", "\"l2\"", "file:29: tier.l2 is there twice" },
+	{ TIERED, "packages = 2\nns = 150", "ns = 150",
+	  "file:21: tier.board joins nothing, it must have exactly one of cores, llcs" },
+	{ TIERED, "packages = 2\nns = 150", "packages = 2\nnodes = 3\nns = 150",
+	  "tier.board has both nodes and packages" },
+	{ TIERED, "packages = 2\nns = 150", "packages = 2\n", "file:21: tier.board.ns is missing" },
+	{ TIERED, "ns = 150", "ns = 0", "file:24: tier.board is 0, it must be a number above 0" },
+	{ TIERED, "ns = 150", "ns = { value = 150, low = 160, high = 170 }",
+	  "file:24: tier.board.low must be at most tier.board.value" },
+	{ TIERED, "packages = 2\nns", "packages = 1\nns",
+	  "file:23: tier.board.packages is 1, it must be a whole number from 2" },
+	{ TIERED, "packages = 2\nns", "packages = 4\nns",
+	  "file:23: tier.board.packages is 4, it must be less than the packages of the largest "
+	  "machine, 4" },
+	{ TIERED, "nodes = 2", "nodes = 4", "less than the nodes of the largest package, 4" },
+	{ TIERED, "llcs = 2", "llcs = 5", "less than the llcs of the largest node, 4" },
+	{ TIERED, "cores = 4\nns", "cores = 8\nns", "less than the cores of the largest LLC, 8" },
+	{ TIERED, "cores = 4\nns", "cores = 2\nns",
+	  "file:29: tier.l2 joins as many cores as tier.cluster, one of them must go" },
+	{ TIERED, "cores = 4\nns", "cores = 5\nns",
+	  "file:29: tier.l2 joins 2 cores and tier.cluster 5, one must be a multiple of the "
+	  "other" },
+	{ TIERED, "cores = 4\nns", "cores = 2.5\nns", "tier.cluster.cores has the wrong type" },
+	{ TIERED, "tier = \"f\"\n", "", "file:28: tier.cluster has no source" },
+	{ TIERED, "tier.board\" =", "tier.bord\" =", "source.\"tier.bord\" names no number" },
+	{ UNEVEN, OPS, PAIR("cores", "4") OPS, "less than the cores of the largest LLC, 4" },
+	{ UNEVEN, OPS, PAIR("packages", "2") OPS, "tier.p.packages is 2, it must be less than" },
 	{ UNEVEN, "cpus = \"4,6\"", "cpus = \"3,6\"", "CPU 3 is in two LLCs" },
 	{ UNEVEN, "cpus = \"4,6\"", "cpus = \"\"", "is empty" },
 	{ UNEVEN, "cpus = \"4,6\"", "cpus = \"4,8192\"", "has a number above 8191" },
@@ -374,6 +566,10 @@ int main(int argc, char **argv)
 	RUN(llc_over_nodes);
 	RUN(irregular);
 	RUN(distances);
+	RUN(tiers);
+	RUN(uneven_tiers);
+	RUN(tiers_over_nodes);
+	RUN(ranges);
 	RUN(protocol);
 	RUN(absent);
 	RUN(refused);

@@ -9,6 +9,31 @@
  * has a source. Whatever it refuses it refuses with one line that names the
  * file, the line, the key, what is wrong and what would be right.
  *
+ * A number of clock_ghz, [latency_ns], [op_cycles], [protocol] and a tier's ns is
+ * written in one of two ways:
+ *
+ *	llc = 70.0
+ *	llc = { value = 70.0, low = 55.0, high = 90.0 }
+ *
+ * The simulator uses the value. The range says where the true number may lie, and is
+ * kept for tools that draw from it. low <= value <= high.
+ *
+ * Latency may have more tiers than the levels of the topology:
+ *
+ *	[[tier]]
+ *	name = "board"	# a-z, 0-9 and -
+ *	packages = 4	# exactly one of cores, llcs, nodes, packages
+ *	ns = 150.0
+ *
+ *	[source]
+ *	"tier.board" = "where the 150 ns come from"
+ *
+ * A tier joins that many consecutive ones of its unit, in topology order: cores of one
+ * LLC, LLCs of one node, nodes of one package, packages of the machine. (LLCs of one
+ * package where an LLC spans several nodes.) A last group may be smaller. A tier has at
+ * least 2 and fewer than its parent has; of two tiers of one unit, the larger one holds
+ * whole groups of the smaller one.
+ *
  * Concurrency:
  *
  *                machine_load  machine_parse  queries  machine_free
@@ -95,6 +120,42 @@ struct machine_param {
 	double value;
 };
 
+/** enum machine_unit - what a tier joins; in the order of enum machine_distance */
+enum machine_unit {
+	MACHINE_UNIT_CORES,    /* of one LLC */
+	MACHINE_UNIT_LLCS,     /* of one node */
+	MACHINE_UNIT_NODES,    /* of one package */
+	MACHINE_UNIT_PACKAGES, /* of the machine */
+};
+
+/**
+ * struct machine_tier - a group between two levels of the topology
+ * @name: lower-case letters, digits and hyphens
+ * @unit: what it joins
+ * @count: how many of them, at least 2
+ * @ns: one-way transfer of a modified line between two units of one group
+ * @group: group of each unit, by the unit's number over the whole machine; groups are
+ *	numbered over the whole machine from 0
+ */
+struct machine_tier {
+	const char *name;
+	enum machine_unit unit;
+	u32 count;
+	double ns;
+	const u32 *group;
+};
+
+/**
+ * struct machine_range - where the true value of an uncertain number may lie
+ * @key: "clock_ghz", "latency_ns.KEY", "op_cycles.KEY", "protocol.KEY" or "tier.NAME"
+ * @low: at most the number's value
+ * @high: at least the number's value
+ */
+struct machine_range {
+	const char *key;
+	double low, high;
+};
+
 /**
  * struct machine - a loaded machine file
  * @topo: one record a CPU number; package, node, llc, l2 and core are numbered
@@ -110,6 +171,10 @@ struct machine_param {
  * @max_threads: most threads of one core
  * @nr_protocol: entries of @protocol
  * @protocol: the [protocol] table, sorted by key
+ * @nr_tiers: entries of @tier
+ * @tier: the [[tier]] tables, from the smallest group to the largest
+ * @nr_ranges: entries of @range
+ * @range: the numbers that have a range, sorted by key
  * @kind: how far the numbers may be trusted
  * @name: name of the preset
  * @title: the machine's name in words
@@ -122,6 +187,10 @@ struct machine {
 	u32 nr_cpus, nr_cores, nr_llcs, nr_nodes, nr_packages, max_threads;
 	u32 nr_protocol;
 	const struct machine_param *protocol;
+	u32 nr_tiers;
+	const struct machine_tier *tier;
+	u32 nr_ranges;
+	const struct machine_range *range;
 	enum machine_kind kind;
 	const char *name;
 	const char *title;
@@ -198,19 +267,56 @@ static inline enum machine_distance machine_distance(const struct machine *machi
 }
 
 /**
- * machine_transfer_ns() - time to move a modified line over a distance
+ * machine_tier_group() - which group of a tier a CPU is in
  * @machine: the machine
- * @distance: from machine_distance()
+ * @tier: below @machine->nr_tiers
+ * @cpu: a record of @machine->topo that exists
  *
- * The line's home is taken to be in the requester's package.
- *
- * Return: nanoseconds; 0 for %MACHINE_SAME_CPU.
+ * Return: the group, numbered over the whole machine from 0: two CPUs are in one group
+ * of the tier exactly when the numbers are equal.
  */
-static inline double machine_transfer_ns(const struct machine *machine,
-					 enum machine_distance distance)
+static inline u32 machine_tier_group(const struct machine *machine, u32 tier,
+				     const struct shard_cpu *cpu)
 {
-	const struct machine_latency *lat = &machine->latency_ns;
+	const struct machine_tier *t = &machine->tier[tier];
 
+	switch (t->unit) {
+	case MACHINE_UNIT_CORES:
+		return t->group[cpu->core];
+	case MACHINE_UNIT_LLCS:
+		return t->group[cpu->llc];
+	case MACHINE_UNIT_NODES:
+		return t->group[cpu->node];
+	case MACHINE_UNIT_PACKAGES:
+		break;
+	}
+	return t->group[cpu->package];
+}
+
+/**
+ * machine_pair_ns() - time to move a modified line between two CPUs
+ * @machine: the machine
+ * @a: a CPU number that exists
+ * @b: a CPU number that exists
+ *
+ * The latency of the smallest group that holds both: core, tiers of cores, LLC, tiers
+ * of LLCs, node, tiers of nodes, package, tiers of packages, machine. The line's home is
+ * taken to be in the requester's package. Symmetric.
+ *
+ * Return: nanoseconds; 0 if @a is @b, above 0 otherwise.
+ */
+static inline double machine_pair_ns(const struct machine *machine, u32 a, u32 b)
+{
+	const struct shard_cpu *x = &machine->topo.cpu[a], *y = &machine->topo.cpu[b];
+	const struct machine_latency *lat = &machine->latency_ns;
+	enum machine_distance distance = machine_distance(machine, a, b);
+
+	for (u32 tier = 0; tier < machine->nr_tiers; tier++) {
+		/* a tier says nothing about two CPUs that share one of its units */
+		if ((u32)distance >= MACHINE_SAME_LLC + (u32)machine->tier[tier].unit &&
+		    machine_tier_group(machine, tier, x) == machine_tier_group(machine, tier, y))
+			return machine->tier[tier].ns;
+	}
 	switch (distance) {
 	case MACHINE_SAME_CPU:
 		return 0;
