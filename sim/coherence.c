@@ -1,38 +1,59 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Why this is a fair picture of the hardware, and where it is not:
+ * What a line does, why this is a fair picture of the hardware, and where it is not.
  *
  * A line is in one of three states. Owned: one core has it exclusively, modified or not.
  * Shared: any number of cores have unmodified copies. Uncached. A copy is a pair (line,
  * version) in the core's table, and is valid while the line's version is the same: a write
  * raises the version, which invalidates all copies at once without visiting 4,096 cores.
  *
- * All requests for a line pass its ordering point one at a time. A request picked at g makes
- * the owner let go at
+ * A transaction blocks its line until it is complete. The ordering point picks a request at
+ * g; the owner lets go at
  *
- *	y = max(g + snoop, the owner's own first operation is done)
+ *	y = max(g + snoop, the owner's first operation is done)
  *
- * (an owner is never robbed before it used the line once: otherwise nobody would ever make
- * progress; until y it goes on hitting with whatever it can complete), the data arrives at x
- * = y + data leg, and the ordering point picks again at y. The new owner is then snooped
- * while its data is still under way, so that with a queue each request costs max(snoop, data
- * leg + operation), and without one the full latency. A request of another LLC is snooped
- * for while the LLC that has the line serves its own, see snooped_since().
+ * the data arrives at x = y + data, and the ordering point picks again when it heard of that,
+ * at x + acknowledgement. So two cores that take turns need request + snoop + data for each
+ * turn, the latency of the machine file. Until the next snoop arrives the new owner keeps the
+ * line, for acknowledgement + snoop, and does as many operations as fit: that, and not the
+ * latency, is what a counter shows that many cores increment. An owner is never robbed before
+ * it used the line once, or nobody would ever make progress. The acknowledgement varies
+ * evenly between nothing and twice its mean: requests that were turned away come again when
+ * they come again, and a fixed time resonates with the length of an operation. (Intel's
+ * uncore guides count such requests: "PA_MATCH".)
  *
- * Near first, with a bound: when the line enters an LLC, those of that LLC who wait at that
+ * Groups (model.h) and the home. The cores of a group that has the line are served by the
+ * group's own ordering point, for which the home need not be asked. A request of another
+ * group goes to the home; the home handles one at a time as well, and its snoop waits at the
+ * group for its turn.
+ *
+ * Near first, with a bound: when the line enters a group, those of the group who wait at that
  * moment may have it before anybody else (near_rounds of them), the same one level up for
  * packages. Who comes later waits for the next round, so that a far request waits at most
- * for one round of each group before it: bounded unfairness without a tuned number. With one
- * LLC a package both levels are the same group.
+ * for one round of each group before it: bounded unfairness without a tuned number. This
+ * holds for writes. A load takes nothing away from the group, and is served in the order of
+ * arrival; after it the line is shared, and the next write has to ask the home again. So a
+ * line that some write and others read costs far more than one that all write.
  *
- * SMT: one request a core and line. A second thread of that core parks on it, tries again
- * when the first one has done its operation, and, with others waiting, finds the line gone;
- * the threads of a core take turns. That siblings gain nothing under contention is what the
- * 8-socket measurement shows beyond 224 threads.
+ * Retries: the line changes groups the later, the more requests wait at the home, which are
+ * turned away and come again (retry_ns a request). Seen in the counters of 8 sockets and of
+ * one large virtual machine; 0 elsewhere.
+ *
+ * The directory: when a core reads a line that a core of another package modified, the home
+ * also writes its directory, in memory, and takes the next request after that. (Intel's
+ * uncore guides: directory updates "which are the result of remote transaction hitting the
+ * SF/LLC and returning data Core2Core".) Two packages that take turns by a load and a locked
+ * operation show it: three latencies a turn, where two cores of one package need two.
+ *
+ * SMT: one request a core and line. A second thread of that core parks on it, and tries again
+ * when the first one has done its operation. To write what its sibling wrote last it sends a
+ * request like everybody else: with other cores waiting it has its turn in a later visit of the
+ * line, so that siblings do not double a visit, as the 8-socket measurement shows beyond 224
+ * threads; alone with its sibling it waits for the latency between siblings.
  *
  * Left out: capacity (a core remembers 4,096 lines, direct mapped; an LLC never evicts),
  * link and bank bandwidth, prefetchers, the owner state of MOESI (a dirty line that is read
- * is written back for free).
+ * is written back for free inside a package).
  */
 #include "coherence.h"
 
@@ -44,27 +65,31 @@
 #define COPY_SLOTS 4096u
 #define NEVER	   (UINT64_MAX / 2) /* a time; far enough from overflow to add to */
 
-/* Requests of one LLC that wait for a line, in order of submission. */
-struct llc_queue {
+/* Writes of one group, or all loads, that wait for a line, in order of submission. */
+struct group_queue {
 	uint32_t head, tail, n;
 };
 
 struct line {
-	uint64_t have_at;    /* the owner has the data from then on */
-	uint64_t first_done; /* and has used it once */
-	uint64_t lose_at;    /* and lets go then; NEVER while nobody was picked */
-	uint64_t entered_at; /* when the line came to the owner's LLC */
-	uint32_t owner;	     /* core, or NO_CORE */
+	uint64_t have_at;      /* the owner has the data from then on */
+	uint64_t first_done;   /* and has used it once */
+	uint64_t lose_at;      /* and lets go then; NEVER while nobody was picked */
+	uint64_t free_at;      /* the ordering point takes the next request */
+	uint64_t home_free_at; /* and the home the next one of another group */
+	uint32_t owner;	       /* core, or NO_CORE */
 	uint32_t version;
 	uint32_t pending; /* requests that wait */
 	uint32_t current; /* request between pick and handover, or NO_REQ */
 	uint32_t solo;	  /* the only waiting request, while queue is NULL */
-	uint32_t gate_llc, left_llc;
+	uint32_t random;
+	uint32_t writer; /* thread of the owner that wrote it last, or NO_CPU */
+	uint32_t gate_group, left_group;
 	uint32_t gate_package, left_package;
 	uint16_t home_package;
+	uint8_t seen; /* threads of the owner that saw the last write; bit = index in the core */
 	bool known, dirty, shared;
-	struct llc_queue *queue; /* by LLC; made when a second request waits */
-	uint64_t *copies;	 /* LLCs that have a copy; made when first shared */
+	struct group_queue *queue; /* by group, then loads; made when a second request waits */
+	uint64_t *copies;	   /* groups that have a copy; made when first shared */
 };
 
 struct copy {
@@ -88,7 +113,7 @@ int coherence_init(struct coherence *c, const struct model *model)
 	if (!c->req || !c->lines)
 		return -1;
 	c->lines->copy = calloc((size_t)model->nr_cores * COPY_SLOTS, sizeof(struct copy));
-	c->lines->copy_words = (model->nr_llcs + 63) / 64;
+	c->lines->copy_words = (model->nr_groups + 63) / 64;
 	return c->lines->copy ? 0 : -1;
 }
 
@@ -132,7 +157,9 @@ static void first_touch(struct coherence *c, struct line *l, uint32_t line)
 	l->owner = NO_CORE;
 	l->current = NO_REQ;
 	l->solo = NO_REQ;
-	l->gate_llc = UINT32_MAX;
+	l->random = line * 2654435761u ^ (uint32_t)c->seed ^ 0x9e3779b9u;
+	l->writer = NO_CPU;
+	l->gate_group = UINT32_MAX;
 	l->gate_package = UINT32_MAX;
 	l->lose_at = NEVER;
 	l->known = true;
@@ -155,13 +182,48 @@ static inline struct copy *copy_of(struct coherence *c, uint32_t core, uint32_t 
 	return &c->lines->copy[(size_t)core * COPY_SLOTS + line % COPY_SLOTS];
 }
 
-bool coherence_hit(struct coherence *c, uint32_t core, uint32_t line, bool write, uint64_t op,
-		   uint64_t now)
+/* Bit of a CPU among the threads of its core. */
+static uint8_t thread_bit(const struct coherence *c, uint32_t cpu)
 {
+	const struct model_core *core = &c->model->core[c->model->cpu[cpu].core];
+	uint32_t t = 0;
+
+	while (core->cpu[t] != cpu)
+		t++;
+	return (uint8_t)(1u << t);
+}
+
+/* A thread of the owning core; the core has several. */
+static bool sibling_hit(struct coherence *c, struct line *l, uint32_t cpu, bool write,
+			uint64_t *extra)
+{
+	if (l->writer == cpu || l->writer == NO_CPU) {
+		if (write) {
+			l->writer = cpu;
+			l->seen = 0;
+		}
+		return true;
+	}
+	if (write)
+		return false;
+	if (!(l->seen & thread_bit(c, cpu))) {
+		l->seen |= thread_bit(c, cpu);
+		*extra = c->model->smt_read;
+	}
+	return true;
+}
+
+bool coherence_hit(struct coherence *c, uint32_t cpu, uint32_t line, bool write, uint64_t op,
+		   uint64_t now, uint64_t *extra)
+{
+	uint32_t core = c->model->cpu[cpu].core;
 	struct line *l = line_of(c, line);
 
+	*extra = 0;
 	if (l->owner == core) {
 		if (now < l->have_at || now + op > l->lose_at)
+			return false;
+		if (c->model->core[core].nr_cpus > 1 && !sibling_hit(c, l, cpu, write, extra))
 			return false;
 		l->dirty |= write;
 		return true;
@@ -201,58 +263,91 @@ static inline const struct model_core *core_of(const struct coherence *c, uint32
 	return &c->model->core[c->model->cpu[req / 2].core];
 }
 
-/*
- * What a leg between two packages costs more; @home_only: both ends of the transfer share a
- * package.
- */
+/* What a leg between two packages costs more; @home_only: both ends of the transfer share one. */
 static inline uint64_t crossing(const struct model *m, uint32_t a, uint32_t b, bool home_only)
 {
-	if (a == b)
-		return 0;
-	return home_only ? m->home_crossing : m->crossing;
+	size_t at = (size_t)a * m->nr_packages + b;
+
+	return home_only ? m->home_crossing[at] : m->crossing[at];
 }
 
-static uint64_t request_leg(const struct coherence *c, const struct line *l, uint32_t core)
+/* Legs between cores of one group. */
+static inline const struct model_tier *inside(const struct model *m, uint32_t group)
+{
+	return &m->tier[m->group_pair[(size_t)group * m->nr_groups + group]];
+}
+
+/* Evenly from nothing to twice @mean. */
+static uint64_t spread(struct line *l, uint64_t mean)
+{
+	l->random = l->random * 1664525u + 1013904223u;
+	return mean * (l->random >> 16) >> 15;
+}
+
+/* Do all copies of the line lie in this group? */
+static bool only_in(const struct coherence *c, const struct line *l, uint32_t group)
+{
+	for (uint32_t w = 0; w < c->lines->copy_words; w++)
+		if (l->copies[w] & ~(w == group / 64 ? 1ull << (group % 64) : 0))
+			return false;
+	return true;
+}
+
+static bool group_has_copy(const struct line *l, uint32_t group)
+{
+	return l->copies[group / 64] >> (group % 64) & 1;
+}
+
+/* Does the group of this core order the request, without the home? */
+static bool ordered_by(const struct coherence *c, const struct line *l,
+		       const struct model_core *core, bool write)
+{
+	if (l->owner != NO_CORE)
+		return c->model->core[l->owner].group == core->group;
+	if (!l->shared)
+		return false;
+	return write ? only_in(c, l, core->group) : group_has_copy(l, core->group);
+}
+
+static uint64_t request_leg(const struct coherence *c, const struct line *l, uint32_t me,
+			    bool write)
 {
 	const struct model *m = c->model;
-	uint32_t package = m->core[core].package;
+	const struct model_core *core = &m->core[me];
 	bool home_only = false;
-	enum tier t = TIER_REMOTE;
+	uint64_t leg;
 
+	if (ordered_by(c, l, core, write))
+		return l->owner == me	     ? 0
+		       : l->owner != NO_CORE ? m->tier[model_tier(m, me, l->owner)].request
+					     : inside(m, core->group)->request;
 	if (l->owner != NO_CORE) {
-		t = model_tier(m, core, l->owner);
-		if (t <= TIER_LLC)
-			return m->request[t]; /* the LLC itself orders it */
-		home_only = t != TIER_REMOTE;
+		home_only = m->core[l->owner].package == core->package;
+		leg = m->tier[model_tier(m, me, l->owner)].request;
+	} else {
+		leg = m->tier[m->nr_tiers - 1].request;
 	}
-	return m->request[t] + crossing(m, package, l->home_package, home_only);
+	return leg + crossing(m, core->package, l->home_package, home_only);
 }
 
 static uint64_t snoop_leg(const struct coherence *c, const struct line *l, uint32_t owner,
-			  uint32_t core)
+			  uint32_t me)
 {
 	const struct model *m = c->model;
-	enum tier t = model_tier(m, owner, core);
+	const struct model_core *from = &m->core[owner], *to = &m->core[me];
+	uint64_t leg = m->tier[model_tier(m, owner, me)].snoop;
 
-	if (t <= TIER_LLC)
-		return m->snoop[t];
-	return m->snoop[t] + crossing(m, m->core[owner].package, l->home_package, t != TIER_REMOTE);
+	if (from->group == to->group)
+		return leg;
+	return leg + crossing(m, from->package, l->home_package, from->package == to->package);
 }
 
-static uint64_t data_leg(const struct coherence *c, uint32_t owner, uint32_t core)
+static uint64_t data_leg(const struct coherence *c, uint32_t owner, uint32_t me)
 {
 	const struct model *m = c->model;
 
-	return m->data[model_tier(m, owner, core)] +
-	       crossing(m, m->core[owner].package, m->core[core].package, false);
-}
-
-/* Tier and crossings between a core and an LLC that has a copy. */
-static enum tier llc_tier(const struct model *m, const struct model_core *core, uint32_t llc)
-{
-	if (core->llc == llc)
-		return TIER_LLC;
-	return m->llc_package[llc] == core->package ? TIER_PACKAGE : TIER_REMOTE;
+	return m->tier[model_tier(m, owner, me)].data +
+	       crossing(m, m->core[owner].package, m->core[me].package, false);
 }
 
 /* Snoop + acknowledgement of the copy that is farthest (write) or nearest (read) from @core. */
@@ -264,13 +359,15 @@ static uint64_t copies_leg(const struct coherence *c, const struct line *l,
 
 	for (uint32_t w = 0; w < c->lines->copy_words; w++) {
 		for (uint64_t bits = l->copies[w]; bits; bits &= bits - 1) {
-			uint32_t llc = w * 64 + (uint32_t)__builtin_ctzll(bits);
-			enum tier t = llc_tier(m, core, llc);
-			uint32_t package = m->llc_package[llc];
-			uint64_t leg = m->snoop[t] + m->data[t];
+			uint32_t group = w * 64 + (uint32_t)__builtin_ctzll(bits);
+			uint32_t package = m->group_package[group];
+			const struct model_tier *t =
+				&m->tier[m->group_pair[(size_t)core->group * m->nr_groups + group]];
+			uint64_t leg = t->snoop + t->data;
 
-			if (t != TIER_LLC)
-				leg += crossing(m, package, l->home_package, t != TIER_REMOTE) +
+			if (group != core->group)
+				leg += crossing(m, package, l->home_package,
+						package == core->package) +
 				       crossing(m, package, core->package, false);
 			if (farthest ? leg > best : leg < best)
 				best = leg;
@@ -279,16 +376,17 @@ static uint64_t copies_leg(const struct coherence *c, const struct line *l,
 	return best;
 }
 
-static bool llc_has_copy(const struct line *l, uint32_t llc)
-{
-	return l->copies[llc / 64] >> (llc % 64) & 1;
-}
-
 /* ---- the queue ---- */
+
+/* Writes wait by group, all loads together. */
+static uint32_t queue_of(const struct coherence *c, uint32_t req)
+{
+	return c->req[req].write ? core_of(c, req)->group : c->model->nr_groups;
+}
 
 static void enqueue(struct coherence *c, struct line *l, uint32_t req)
 {
-	struct llc_queue *q;
+	struct group_queue *q;
 
 	c->req[req].next = NO_REQ;
 	if (!l->pending++ && !l->queue) {
@@ -298,17 +396,17 @@ static void enqueue(struct coherence *c, struct line *l, uint32_t req)
 	if (!l->queue) {
 		uint32_t first = l->solo;
 
-		l->queue = calloc(c->model->nr_llcs, sizeof(*l->queue));
+		l->queue = calloc(c->model->nr_groups + 1, sizeof(*l->queue));
 		if (!l->queue)
 			abort();
-		for (uint32_t i = 0; i < c->model->nr_llcs; i++)
+		for (uint32_t i = 0; i <= c->model->nr_groups; i++)
 			l->queue[i].head = l->queue[i].tail = NO_REQ;
 		l->solo = NO_REQ;
-		q = &l->queue[core_of(c, first)->llc];
+		q = &l->queue[queue_of(c, first)];
 		q->head = q->tail = first;
 		q->n = 1;
 	}
-	q = &l->queue[core_of(c, req)->llc];
+	q = &l->queue[queue_of(c, req)];
 	if (q->n++)
 		c->req[q->tail].next = req;
 	else
@@ -316,9 +414,9 @@ static void enqueue(struct coherence *c, struct line *l, uint32_t req)
 	q->tail = req;
 }
 
-static uint32_t take(struct coherence *c, struct line *l, uint32_t llc)
+static uint32_t take(struct coherence *c, struct line *l, uint32_t group)
 {
-	struct llc_queue *q = &l->queue[llc];
+	struct group_queue *q = &l->queue[group];
 	uint32_t req = q->head;
 
 	q->head = c->req[req].next;
@@ -327,24 +425,24 @@ static uint32_t take(struct coherence *c, struct line *l, uint32_t llc)
 	return req;
 }
 
-/* Has the head of this LLC's queue reached the ordering point? */
-static bool arrived(const struct coherence *c, const struct line *l, uint32_t llc, uint64_t now)
+/* Has the head of this group's queue reached the ordering point? */
+static bool arrived(const struct coherence *c, const struct line *l, uint32_t group, uint64_t now)
 {
-	return l->queue[llc].n && c->req[l->queue[llc].head].arrival <= now;
+	return l->queue[group].n && c->req[l->queue[group].head].arrival <= now;
 }
 
 /*
- * The LLC whose head waits longest, of @package (or of all packages but @except);
+ * The group whose head waits longest, of @package (or of all packages but @except);
  * UINT32_MAX if nobody has arrived. @earliest: when the first head arrives.
  */
 static uint32_t oldest(const struct coherence *c, const struct line *l, uint32_t package,
-		       uint32_t except_llc, uint32_t except_package, uint64_t now,
+		       uint32_t except_group, uint32_t except_package, uint64_t now,
 		       uint64_t *earliest)
 {
 	uint32_t best = UINT32_MAX;
 	uint64_t since = UINT64_MAX;
 
-	for (uint32_t i = 0; i < c->model->nr_llcs; i++) {
+	for (uint32_t i = 0; i < c->model->nr_groups; i++) {
 		uint64_t arrival;
 
 		if (!l->queue[i].n)
@@ -352,8 +450,8 @@ static uint32_t oldest(const struct coherence *c, const struct line *l, uint32_t
 		arrival = c->req[l->queue[i].head].arrival;
 		if (arrival < *earliest)
 			*earliest = arrival;
-		if (i == except_llc || c->model->llc_package[i] == except_package ||
-		    (package != UINT32_MAX && c->model->llc_package[i] != package))
+		if (i == except_group || c->model->group_package[i] == except_package ||
+		    (package != UINT32_MAX && c->model->group_package[i] != package))
 			continue;
 		if (arrival <= now && arrival < since) {
 			since = arrival;
@@ -368,8 +466,8 @@ static uint32_t waiting_in_package(const struct coherence *c, const struct line 
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < c->model->nr_llcs; i++)
-		if (c->model->llc_package[i] == package)
+	for (uint32_t i = 0; i < c->model->nr_groups; i++)
+		if (c->model->group_package[i] == package)
 			n += l->queue[i].n;
 	return n;
 }
@@ -379,12 +477,28 @@ static uint32_t round_of(const struct coherence *c, uint32_t waiting)
 	return (uint32_t)(c->model->near_rounds * waiting);
 }
 
+/* Is a load the oldest of those that may be next? It does not wait for a group's round. */
+static bool read_is_next(struct coherence *c, struct line *l, uint64_t now)
+{
+	uint32_t group = l->gate_group, reads = c->model->nr_groups;
+	uint64_t earliest;
+
+	if (!arrived(c, l, reads, now))
+		return false;
+	if (!l->left_group || !arrived(c, l, group, now))
+		group = oldest(c, l, UINT32_MAX, UINT32_MAX, UINT32_MAX, now, &earliest);
+	return group == UINT32_MAX ||
+	       c->req[l->queue[reads].head].arrival <= c->req[l->queue[group].head].arrival;
+}
+
 /* Choose by the rule of the opening comment; NO_REQ and *@earliest if nobody has arrived. */
 static uint32_t choose(struct coherence *c, struct line *l, uint64_t now, uint64_t *earliest)
 {
-	uint32_t llc = UINT32_MAX, package;
+	uint32_t group = UINT32_MAX, package;
 
 	*earliest = UINT64_MAX;
+	if (l->queue && l->queue[c->model->nr_groups].n)
+		*earliest = c->req[l->queue[c->model->nr_groups].head].arrival;
 	if (!l->queue) {
 		uint32_t req = l->solo;
 
@@ -396,34 +510,36 @@ static uint32_t choose(struct coherence *c, struct line *l, uint64_t now, uint64
 		l->pending = 0;
 		return req;
 	}
-	if (l->left_llc && arrived(c, l, l->gate_llc, now)) {
-		l->left_llc--;
+	if (read_is_next(c, l, now))
+		return take(c, l, c->model->nr_groups);
+	if (l->left_group && arrived(c, l, l->gate_group, now)) {
+		l->left_group--;
 		if (l->left_package)
 			l->left_package--;
-		return take(c, l, l->gate_llc);
+		return take(c, l, l->gate_group);
 	}
 	if (l->left_package)
-		llc = oldest(c, l, l->gate_package, l->gate_llc, UINT32_MAX, now, earliest);
-	if (llc == UINT32_MAX) {
+		group = oldest(c, l, l->gate_package, l->gate_group, UINT32_MAX, now, earliest);
+	if (group == UINT32_MAX) {
 		/* The package had its round: others first, if there are any. */
 		uint32_t except = c->model->near_rounds > 0 ? l->gate_package : UINT32_MAX;
 
-		llc = oldest(c, l, UINT32_MAX, UINT32_MAX, except, now, earliest);
-		if (llc == UINT32_MAX)
-			llc = oldest(c, l, UINT32_MAX, UINT32_MAX, UINT32_MAX, now, earliest);
-		if (llc == UINT32_MAX)
+		group = oldest(c, l, UINT32_MAX, UINT32_MAX, except, now, earliest);
+		if (group == UINT32_MAX)
+			group = oldest(c, l, UINT32_MAX, UINT32_MAX, UINT32_MAX, now, earliest);
+		if (group == UINT32_MAX)
 			return NO_REQ;
-		package = c->model->llc_package[llc];
+		package = c->model->group_package[group];
 		l->gate_package = package;
 		l->left_package = round_of(c, waiting_in_package(c, l, package));
 	}
-	l->gate_llc = llc;
-	l->left_llc = round_of(c, l->queue[llc].n);
-	if (l->left_llc)
-		l->left_llc--;
+	l->gate_group = group;
+	l->left_group = round_of(c, l->queue[group].n);
+	if (l->left_group)
+		l->left_group--;
 	if (l->left_package)
 		l->left_package--;
-	return take(c, l, llc);
+	return take(c, l, group);
 }
 
 /* ---- transfers ---- */
@@ -436,16 +552,95 @@ static void make_copies(struct coherence *c, struct line *l)
 		abort();
 }
 
-/*
- * When the snoop for @r left the ordering point. A request of another LLC had all of the
- * present LLC's round for that: its home agent is idle while an LLC serves its own.
- */
-static uint64_t snooped_since(const struct coherence *c, const struct line *l,
-			      const struct request *r, uint32_t core, uint64_t now)
+/* What the pick of a request decides. */
+struct grant {
+	uint64_t let_go; /* everybody else has let go of what they must */
+	uint64_t data;	 /* the data is there */
+	uint64_t done;	 /* the ordering point takes the next request */
+	uint64_t home_done;
+	enum source source;
+};
+
+/* What requests that wait outside of @group, and come again and again, cost the home. */
+static uint64_t retries(const struct coherence *c, const struct line *l, uint32_t group)
 {
-	if (c->model->core[l->owner].llc == c->model->core[core].llc)
-		return now;
-	return r->arrival > l->entered_at ? r->arrival : l->entered_at;
+	uint32_t n = l->pending;
+
+	if (l->queue && group != UINT32_MAX)
+		n -= l->queue[group].n;
+	return n * c->model->retry;
+}
+
+/* From another core, which owns the line. */
+static void from_owner(struct coherence *c, struct line *l, const struct request *r, uint32_t me,
+		       uint64_t now, struct grant *g)
+{
+	const struct model *m = c->model;
+	const struct model_core *core = &m->core[me], *owner = &m->core[l->owner];
+	bool near = owner->group == core->group;
+	const struct model_tier *t = &m->tier[model_tier(m, me, l->owner)];
+
+	if (near) {
+		g->let_go = now + t->snoop;
+	} else {
+		/* The home's snoop came to the group while that served its own. */
+		uint64_t since = r->arrival > l->home_free_at ? r->arrival : l->home_free_at;
+		uint64_t there = since + snoop_leg(c, l, l->owner, me);
+
+		g->let_go = now + inside(m, owner->group)->snoop;
+		if (g->let_go < there)
+			g->let_go = there;
+	}
+	if (g->let_go < l->first_done)
+		g->let_go = l->first_done;
+	g->data = g->let_go + data_leg(c, l->owner, me);
+	if (!near && r->write)
+		g->data += retries(c, l, owner->group);
+	if (near) {
+		g->done = g->data + spread(l, t->request);
+	} else {
+		g->done = g->data + spread(l, inside(m, core->group)->request);
+		g->home_done = g->data + spread(l, t->request) +
+			       crossing(m, core->package, l->home_package,
+					core->package == owner->package);
+	}
+	if (!l->dirty)
+		g->source = SOURCE_CLEAN;
+	else if (owner->node == core->node)
+		g->source = SOURCE_HITM_LOCAL;
+	else
+		g->source = SOURCE_HITM_REMOTE;
+	if (l->dirty && !r->write && owner->package != core->package)
+		g->home_done +=
+			(uint64_t)(m->directory *
+				   (double)(t->request + t->snoop + t->data +
+					    2 * crossing(m, owner->package, core->package, false)));
+}
+
+/* Not owned: others may have unmodified copies. */
+static void from_copies(struct coherence *c, struct line *l, const struct request *r,
+			const struct model_core *core, uint64_t now, struct grant *g)
+{
+	const struct model *m = c->model;
+	uint64_t ack = spread(l, inside(m, core->group)->request);
+
+	g->source = SOURCE_CLEAN;
+	if (!r->write && group_has_copy(l, core->group)) {
+		g->let_go = now + m->read_occupancy;
+		g->data = now + m->l3_hit;
+		g->done = g->let_go;
+		return;
+	}
+	if (r->write && only_in(c, l, core->group)) {
+		g->data = now + copies_leg(c, l, core, true);
+	} else {
+		if (now < l->home_free_at)
+			now = l->home_free_at;
+		g->data = now + copies_leg(c, l, core, r->write);
+		g->home_done = g->data + ack + crossing(m, core->package, l->home_package, false);
+	}
+	g->let_go = g->data;
+	g->done = g->data + ack;
 }
 
 /*
@@ -458,43 +653,36 @@ static void serve(struct coherence *c, struct line *l, uint32_t line, uint32_t r
 	struct request *r = &c->req[req];
 	uint32_t me = m->cpu[req / 2].core;
 	const struct model_core *core = &m->core[me];
-	uint64_t let_go, data;
+	struct grant g = { 0 };
 
-	if (l->owner != NO_CORE && l->owner != me) {
-		let_go = snooped_since(c, l, r, me, now) + snoop_leg(c, l, l->owner, me);
-		if (let_go < l->first_done)
-			let_go = l->first_done;
-		data = let_go + data_leg(c, l->owner, me);
-		if (!l->dirty)
-			r->source = SOURCE_CLEAN;
-		else if (m->core[l->owner].package == core->package)
-			r->source = SOURCE_HITM_LOCAL;
-		else
-			r->source = SOURCE_HITM_REMOTE;
-		l->lose_at = let_go;
-	} else if (l->owner == me) {
-		/* The core's other request brought it meanwhile. */
-		let_go = now > l->first_done ? now : l->first_done;
-		data = let_go;
-		r->source = SOURCE_HIT;
-	} else if (l->shared && r->write) {
-		data = now + copies_leg(c, l, core, true);
-		let_go = data;
-		r->source = SOURCE_CLEAN;
+	if (l->owner == me) {
+		/* A sibling has it, or the CPU's other request brought it meanwhile. */
+		g.let_go = now > l->first_done ? now : l->first_done;
+		g.data = g.let_go;
+		if (l->writer != req / 2 && m->smt > r->op)
+			g.data += m->smt - r->op;
+		g.done = g.data;
+		g.source = SOURCE_HIT;
+		l->lose_at = g.let_go;
+	} else if (l->owner != NO_CORE) {
+		from_owner(c, l, r, me, now, &g);
+		l->lose_at = g.let_go;
 	} else if (l->shared) {
-		let_go = now + m->read_occupancy;
-		data = now +
-		       (llc_has_copy(l, core->llc) ? m->l3_hit : copies_leg(c, l, core, false));
-		r->source = SOURCE_CLEAN;
+		from_copies(c, l, r, core, now, &g);
 	} else {
-		let_go = now + m->read_occupancy;
-		data = now + m->memory + crossing(m, core->package, l->home_package, false);
-		r->source = SOURCE_MEMORY;
+		g.let_go = now + m->read_occupancy;
+		g.data = now + m->memory + crossing(m, core->package, l->home_package, false);
+		g.done = g.home_done = g.data;
+		g.source = SOURCE_MEMORY;
 	}
-	r->granted = data;
+	r->source = (uint8_t)g.source;
+	r->granted = g.data;
 	l->current = req;
-	events_push(&c->events, let_go, EVENT_HANDOVER, line);
-	events_push(&c->events, data, req & 1 ? EVENT_COMMIT : EVENT_RESUME, req / 2);
+	l->free_at = g.done;
+	if (g.home_done > l->home_free_at)
+		l->home_free_at = g.home_done;
+	events_push(&c->events, g.let_go, EVENT_HANDOVER, line);
+	events_push(&c->events, g.data, req & 1 ? EVENT_COMMIT : EVENT_RESUME, req / 2);
 }
 
 void coherence_pick(struct coherence *c, uint32_t line, uint64_t now)
@@ -504,7 +692,7 @@ void coherence_pick(struct coherence *c, uint32_t line, uint64_t now)
 	uint32_t req;
 
 	/* An earlier request overtook the one this pick was scheduled for. */
-	if (l->current != NO_REQ || !l->pending)
+	if (l->current != NO_REQ || !l->pending || now < l->free_at)
 		return;
 	req = choose(c, l, now, &earliest);
 	if (req == NO_REQ)
@@ -518,24 +706,24 @@ void coherence_handover(struct coherence *c, uint32_t line, uint64_t now)
 	struct line *l = line_of(c, line);
 	struct request *r = &c->req[l->current];
 	uint32_t me = c->model->cpu[l->current / 2].core;
-	uint32_t llc = c->model->core[me].llc;
+	uint32_t group = c->model->core[me].group;
 
 	if (r->write || (l->owner == NO_CORE && !l->shared)) {
 		/* Exclusive from now on: by a write, or as the first one to read. */
 		if (l->shared)
 			memset(l->copies, 0, c->lines->copy_words * sizeof(*l->copies));
-		if (l->owner == NO_CORE || c->model->core[l->owner].llc != llc)
-			l->entered_at = now;
 		l->shared = false;
 		l->version++;
 		l->owner = me;
 		l->dirty = r->write;
 		l->have_at = r->granted;
 		l->first_done = r->granted + r->op;
+		l->writer = r->write ? l->current / 2 : NO_CPU;
+		l->seen = 0;
 	} else {
 		make_copies(c, l);
 		if (l->owner != NO_CORE && l->owner != me) {
-			uint32_t from = c->model->core[l->owner].llc;
+			uint32_t from = c->model->core[l->owner].group;
 
 			*copy_of(c, l->owner, line) = (struct copy){ line, l->version };
 			l->copies[from / 64] |= 1ull << (from % 64);
@@ -543,13 +731,13 @@ void coherence_handover(struct coherence *c, uint32_t line, uint64_t now)
 			l->dirty = false;
 		}
 		l->shared = true;
-		l->copies[llc / 64] |= 1ull << (llc % 64);
+		l->copies[group / 64] |= 1ull << (group % 64);
 	}
 	r->version = l->version;
 	l->lose_at = NEVER;
 	l->current = NO_REQ;
 	if (l->pending)
-		coherence_pick(c, line, now);
+		events_push(&c->events, l->free_at > now ? l->free_at : now, EVENT_PICK, line);
 }
 
 void coherence_submit(struct coherence *c, uint32_t req, uint32_t line, bool write, uint64_t op,
@@ -564,10 +752,11 @@ void coherence_submit(struct coherence *c, uint32_t req, uint32_t line, bool wri
 	r->op = op;
 	r->active = true;
 	r->parked = 0;
-	r->arrival = now + request_leg(c, l, core);
+	r->arrival = now + request_leg(c, l, core, write);
 	enqueue(c, l, req);
 	if (l->current == NO_REQ)
-		events_push(&c->events, r->arrival, EVENT_PICK, line);
+		events_push(&c->events, r->arrival > l->free_at ? r->arrival : l->free_at,
+			    EVENT_PICK, line);
 }
 
 void coherence_resume(struct coherence *c, uint32_t req)

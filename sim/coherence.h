@@ -9,9 +9,8 @@
  *   handover  the owner (or the sharers) let go; the data is on its way
  *
  * Between pick and handover the old owner goes on hitting; between handover and
- * the arrival of the data nobody hits. The next pick is at the handover, its
- * snoop overlaps with the data leg of the one before: a queue moves by one data leg + one
- * operation for each request, as measured machines do.
+ * the arrival of the data nobody hits. The next pick waits until the transaction is complete:
+ * the data has arrived, and the ordering point has heard of that.
  */
 #ifndef SIM_COHERENCE_H
 #define SIM_COHERENCE_H
@@ -24,6 +23,7 @@
 
 #define NO_CORE UINT32_MAX
 #define NO_REQ	UINT32_MAX
+#define NO_CPU	UINT32_MAX
 
 /* Where a miss found the line; what perf c2c tells apart. */
 enum source {
@@ -59,6 +59,7 @@ struct request {
 
 struct coherence {
 	const struct model *model;
+	uint64_t seed;
 	struct events events;
 	struct request *req; /* 2 * nr_cpus */
 	struct line_table *lines;
@@ -73,13 +74,14 @@ int coherence_init(struct coherence *c, const struct model *model);
 void coherence_free(struct coherence *c);
 
 /**
- * coherence_hit - can this core access the line without leaving it?
+ * coherence_hit - can this CPU access the line without leaving its core?
  * @write: exclusively
  * @op: picoseconds the access takes; it must be done before the line has to go
  * @now: picoseconds
+ * @extra: receives what the access costs more, picoseconds: a sibling wrote the line
  */
-bool coherence_hit(struct coherence *c, uint32_t core, uint32_t line, bool write, uint64_t op,
-		   uint64_t now);
+bool coherence_hit(struct coherence *c, uint32_t cpu, uint32_t line, bool write, uint64_t op,
+		   uint64_t now, uint64_t *extra);
 
 /**
  * coherence_park - is another miss of the same core under way for this line?

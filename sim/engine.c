@@ -86,7 +86,7 @@ int sim_init(const struct model *model, uint64_t seed)
 {
 	memset(&sim, 0, sizeof(sim));
 	sim.model = model;
-	sim.lookahead = model->snoop[TIER_LLC];
+	sim.lookahead = 0;
 	sim.epoch = 1;
 	arena_init();
 	sim.cpu = calloc(model->nr_cpus, sizeof(*sim.cpu));
@@ -96,6 +96,7 @@ int sim_init(const struct model *model, uint64_t seed)
 		sim_exit();
 		return -1;
 	}
+	sim.coherence.seed = seed;
 	for (uint32_t i = 0; i < model->nr_cpus; i++) {
 		struct cpu *c = &sim.cpu[i];
 
@@ -263,15 +264,15 @@ static enum source fetch(struct cpu *c, uint32_t line, bool write, uint64_t op)
 {
 	struct coherence *co = &sim.coherence;
 	uint32_t req = request_of(c->number, false);
+	uint64_t extra;
 
 	for (;;) {
-		catch_up(c, sim.lookahead);
-		if (coherence_hit(co, c->core, line, write, op, c->clock))
-			return SOURCE_HIT;
 		catch_up(c, 0);
-		if (coherence_hit(co, c->core, line, write, op, c->clock))
+		if (coherence_hit(co, c->number, line, write, op, c->clock, &extra)) {
+			c->clock += extra;
 			return SOURCE_HIT;
-		if (coherence_park(co, c->number, line)) {
+		}
+		if (!write && coherence_park(co, c->number, line)) {
 			block(c);
 			continue;
 		}
@@ -312,11 +313,12 @@ static void store_buffer_pop(struct cpu *c)
 static void store_buffer_advance(struct cpu *c, uint64_t now)
 {
 	struct coherence *co = &sim.coherence;
+	uint64_t extra;
 
 	while (c->sb_n) {
 		uint32_t line = arena_line((void *)c->sb[c->sb_head].addr);
 
-		if (!coherence_hit(co, c->core, line, true, sim.model->store, now)) {
+		if (!coherence_hit(co, c->number, line, true, sim.model->store, now, &extra)) {
 			coherence_submit(co, request_of(c->number, true), line, true,
 					 sim.model->store, now);
 			break;
@@ -340,9 +342,11 @@ static void commit(struct cpu *c, uint64_t now)
 
 static void issue_store(struct cpu *c, const volatile void *addr, uint32_t size, const void *pc)
 {
-	catch_up(c, sim.lookahead);
-	if (!c->sb_n && coherence_hit(&sim.coherence, c->core, arena_line(addr), true,
-				      sim.model->store, c->clock)) {
+	uint64_t extra;
+
+	catch_up(c, 0);
+	if (!c->sb_n && coherence_hit(&sim.coherence, c->number, arena_line(addr), true,
+				      sim.model->store, c->clock, &extra)) {
 		stats_add(&sim.stats, c->number, addr, size, ACCESS_STORE, pc, 0, SOURCE_HIT);
 		c->clock += sim.model->store;
 		return;

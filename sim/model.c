@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Constants that are not in every machine file have one default each, below, with
- * its source; a machine's [protocol] table overrides them.
+ * The free numbers of the protocol. Each has one default, below, with its source; a machine's
+ * [protocol] table overrides it. There are no others.
  */
 #include "model.h"
 
@@ -11,11 +11,10 @@
 #include "machine.h"
 
 /*
- * Share of a transfer that is the data leg. Calibrated, once for all machines, on the
- * contended-atomic curve of 8 x Xeon 8176: with every core waiting, one increment follows the
- * other by data leg + operation, while two threads alone take request + snoop. See DESIGN.md.
+ * Share of a transfer that is the data leg. What is left is how long a new owner keeps the
+ * line when others wait: see coherence.c.
  */
-#define DATA_LEG 0.38
+#define DATA_LEG 0.62
 /*
  * Estimate: a home agent or L3 slice takes a new request for a line about every 4 cycles at
  * 2 GHz.
@@ -25,37 +24,14 @@
 #define L3_HIT_CYCLES 60.0
 /* One round: a group hands the line on once everybody who waited when it came has had it. */
 #define NEAR_ROUNDS 1.0
-
-static uint64_t ns_to_ps(double ns)
-{
-	return (uint64_t)(ns * 1000 + 0.5);
-}
-
-static void legs(struct model *m)
-{
-	const struct machine_latency *lat = &m->machine->latency_ns;
-	double data_leg = machine_protocol(m->machine, "data_leg", DATA_LEG);
-	double base[TIER_REMOTE + 1], far;
-
-	base[TIER_CORE] = lat->smt;
-	base[TIER_LLC] = lat->llc;
-	base[TIER_NODE] = lat->node > 0 ? lat->node : lat->llc;
-	base[TIER_PACKAGE] = lat->package > 0 ? lat->package : base[TIER_NODE];
-	/*
-	 * What a transfer between packages costs without its crossings: the longest way
-	 * inside one.
-	 */
-	far = base[TIER_PACKAGE];
-	base[TIER_REMOTE] = far;
-	for (int t = TIER_CORE; t <= TIER_REMOTE; t++) {
-		m->request[t] = ns_to_ps(base[t] * (1 - data_leg) / 2);
-		m->snoop[t] = m->request[t];
-		m->data[t] = ns_to_ps(base[t] * data_leg);
-	}
-	m->crossing = lat->remote > far ? ns_to_ps((lat->remote - far) / 2) : 0;
-	m->home_crossing =
-		lat->home_remote > far ? ns_to_ps((lat->home_remote - far) / 2) : m->crossing;
-}
+/* An LLC orders the requests of its own cores. */
+#define LLC_ORDERS 1.0
+/* A modified line that another package reads is written back beside the transfer. */
+#define DIRECTORY 0.0
+/* What a request that waits at the home costs each move of the line between groups. */
+#define RETRY_NS 0.0
+/* What the first load costs more after the sibling wrote the line. */
+#define SMT_READ_NS 0.0
 
 static void costs(struct model *m)
 {
@@ -68,10 +44,45 @@ static void costs(struct model *m)
 	m->fence = model_cycles(m, mc->op_cycles.fence);
 	m->timestamp = model_cycles(m, mc->op_cycles.timestamp);
 	m->store_buffer = mc->op_cycles.store_buffer ? mc->op_cycles.store_buffer : 1;
-	m->memory = ns_to_ps(mc->latency_ns.memory);
+	m->memory = model_ns(mc->latency_ns.memory);
 	m->l3_hit = model_cycles(m, machine_protocol(mc, "l3_hit_cycles", L3_HIT_CYCLES));
-	m->read_occupancy = ns_to_ps(machine_protocol(mc, "read_occupancy_ns", READ_OCCUPANCY_NS));
+	m->read_occupancy = model_ns(machine_protocol(mc, "read_occupancy_ns", READ_OCCUPANCY_NS));
 	m->near_rounds = machine_protocol(mc, "near_rounds", NEAR_ROUNDS);
+	m->retry = model_ns(machine_protocol(mc, "retry_ns", RETRY_NS));
+	m->directory = machine_protocol(mc, "directory", DIRECTORY);
+	m->smt = model_ns(machine_protocol(mc, "smt_locked_ns", mc->latency_ns.smt));
+	m->smt_read = model_ns(machine_protocol(mc, "smt_read_ns", SMT_READ_NS));
+}
+
+/* Where everything is, of cores without a simulated CPU too. */
+static void places(struct model *m)
+{
+	bool llc_orders = machine_protocol(m->machine, "llc_orders", LLC_ORDERS) > 0;
+
+	m->nr_groups = llc_orders ? m->machine->nr_llcs : m->machine->nr_packages;
+	for (uint32_t i = 0; i < m->machine->topo.nr_cpus; i++) {
+		const struct shard_cpu *t = &m->machine->topo.cpu[i];
+		struct model_core *core;
+
+		if (!t->possible)
+			continue;
+		core = &m->core[t->core];
+		core->llc = (uint32_t)t->llc;
+		core->node = (uint32_t)t->node;
+		core->package = (uint32_t)t->package;
+		core->group = llc_orders ? core->llc : core->package;
+		m->node_package[core->node] = core->package;
+		m->group_package[core->group] = core->package;
+	}
+}
+
+static bool allocate(struct model *m)
+{
+	m->cpu = calloc(m->nr_cpus, sizeof(*m->cpu));
+	m->core = calloc(m->nr_cores, sizeof(*m->core));
+	m->node_package = calloc(m->nr_nodes, sizeof(*m->node_package));
+	m->group_package = calloc(m->machine->nr_llcs + m->nr_packages, sizeof(*m->group_package));
+	return m->cpu && m->core && m->node_package && m->group_package;
 }
 
 int model_build(struct model *m, const struct machine *machine, const uint32_t *cpu,
@@ -84,39 +95,25 @@ int model_build(struct model *m, const struct machine *machine, const uint32_t *
 	m->nr_llcs = machine->nr_llcs;
 	m->nr_nodes = machine->nr_nodes;
 	m->nr_packages = machine->nr_packages;
-	m->cpu = calloc(nr_cpus, sizeof(*m->cpu));
-	m->core = calloc(m->nr_cores, sizeof(*m->core));
-	m->node_package = calloc(m->nr_nodes, sizeof(*m->node_package));
-	m->llc_package = calloc(m->nr_llcs, sizeof(*m->llc_package));
-	if (!m->cpu || !m->core || !m->node_package || !m->llc_package) {
-		model_free(m);
-		return -1;
-	}
-	for (uint32_t i = 0; i < machine->topo.nr_cpus; i++) {
-		const struct shard_cpu *t = &machine->topo.cpu[i];
-
-		if (!t->possible)
-			continue;
-		m->node_package[t->node] = (uint32_t)t->package;
-		m->llc_package[t->llc] = (uint32_t)t->package;
-	}
+	if (!allocate(m))
+		goto failed;
+	places(m);
 	for (uint32_t i = 0; i < nr_cpus; i++) {
-		const struct shard_cpu *t = &machine->topo.cpu[cpu[i]];
-		struct model_core *core = &m->core[t->core];
+		uint32_t of = (uint32_t)machine->topo.cpu[cpu[i]].core;
+		struct model_core *core = &m->core[of];
 
-		if (core->nr_cpus == MODEL_MAX_THREADS) {
-			model_free(m);
-			return -1;
-		}
-		m->cpu[i] = (struct model_cpu){ .core = (uint32_t)t->core, .number = cpu[i] };
-		core->llc = (uint32_t)t->llc;
-		core->node = (uint32_t)t->node;
-		core->package = (uint32_t)t->package;
+		if (core->nr_cpus == MODEL_MAX_THREADS)
+			goto failed;
+		m->cpu[i] = (struct model_cpu){ .core = of, .number = cpu[i] };
 		core->cpu[core->nr_cpus++] = i;
 	}
 	costs(m);
-	legs(m);
+	if (model_tiers(m, machine_protocol(machine, "data_leg", DATA_LEG)))
+		goto failed;
 	return 0;
+failed:
+	model_free(m);
+	return -1;
 }
 
 void model_free(struct model *m)
@@ -124,6 +121,10 @@ void model_free(struct model *m)
 	free(m->cpu);
 	free(m->core);
 	free(m->node_package);
-	free(m->llc_package);
+	free(m->group_package);
+	free(m->pair);
+	free(m->group_pair);
+	free(m->crossing);
+	free(m->home_crossing);
 	memset(m, 0, sizeof(*m));
 }

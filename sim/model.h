@@ -10,12 +10,16 @@
  *   snoop    ordering point -> owner        / half each
  *   data     owner -> requester               share data_leg
  *
- * The ordering point is the LLC itself when owner and requester share one, else the line's
- * home. A leg that crosses packages costs R more; R is chosen such that a transfer between
- * packages whose home is at one end, i.e. with two crossings, takes exactly the published
- * time. A transfer inside a package whose home is in another one also has two crossings
- * (request and snoop): that it then costs as much as a transfer between packages is what the
- * published measurements show.
+ * A *group* is the set of cores whose requests meet at one ordering point before they meet
+ * at the line's home: the cores of an LLC where each LLC orders its own (AMD's core
+ * complexes), the cores of a package where one slice of the mesh orders a line for all of
+ * them (Intel, with sub-NUMA clusters too).
+ *
+ * A leg that crosses packages costs R more; R is chosen such that a transfer between
+ * packages whose home is at one end, i.e. with two crossings, takes exactly the latency of
+ * the machine file. A transfer between two groups of one package whose home is in another
+ * package also has two crossings (request and snoop): the published measurements show that
+ * it costs as much as a transfer between packages.
  *
  * All times are picoseconds in u64: integers add up the same way on every host.
  */
@@ -23,14 +27,13 @@
 #define SIM_MODEL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct machine;
 
 #define MODEL_MAX_THREADS 8
-
-/* Nearest level that two cores share. */
-enum tier { TIER_CORE, TIER_LLC, TIER_NODE, TIER_PACKAGE, TIER_REMOTE };
+#define MODEL_MAX_TIERS	  16
 
 struct model_cpu {
 	uint32_t core;
@@ -39,21 +42,36 @@ struct model_cpu {
 
 /* Cores, LLCs, nodes and packages are numbered as in struct machine. */
 struct model_core {
-	uint32_t llc, node, package;
-	uint32_t nr_cpus;
+	uint32_t llc, node, package, group;
+	uint32_t nr_cpus;		 /* simulated ones */
 	uint32_t cpu[MODEL_MAX_THREADS]; /* simulated CPUs, may be fewer than the hardware's */
+};
+
+/**
+ * struct model_tier - pairs of cores whose smallest common level is the same
+ * @request: request leg, without crossings
+ * @snoop: snoop leg, without crossings
+ * @data: data leg, without crossings
+ */
+struct model_tier {
+	uint64_t request, snoop, data;
 };
 
 /**
  * struct model - the simulated machine
  * @cpu: simulated CPUs; the index is the "CPU" of sim.h
  * @core: by core; one without a simulated CPU has nr_cpus 0
+ * @tier: legs by tier; tier 0 is the core itself
+ * @pair: tier of two cores, [a * nr_cores + b]
+ * @group_package: package of a group
+ * @group_tier: slowest tier inside a group, [group]
+ * @group_pair: fastest tier between cores of two groups, [a * nr_groups + b]; of a group
+ *	with itself the slowest tier inside it
+ * @node_package: package of a node
  * @ps_per_cycle: picoseconds a core cycle
- * @request: request leg by tier, without crossings
- * @snoop: snoop leg by tier, without crossings
- * @data: data leg by tier, without crossings
- * @crossing: what one leg between two packages costs more
- * @home_crossing: the same where owner and requester share a package but not its home
+ * @crossing: what one leg between two packages costs more, [a * nr_packages + b]
+ * @home_crossing: the same for a transfer whose two ends share a package, but not its home
+ * @nearest: shortest snoop leg between two cores: news cannot travel faster
  * @memory: load from local DRAM
  * @l3_hit: load of a line that the LLC holds and no core of it has modified
  * @load_hit: load of a line that the core holds
@@ -61,25 +79,33 @@ struct model_core {
  * @locked: locked operation on such a line
  * @fence: full fence with an empty store buffer
  * @timestamp: reading the time-stamp counter
+ * @smt: locked operation on a line that the sibling wrote last; protocol.smt_locked_ns where
+ *	it differs from the latency between siblings
+ * @smt_read: what the first load of a line costs more after the sibling wrote it
  * @read_occupancy: how long a read of an unmodified line keeps the ordering point busy
  * @store_buffer: entries
- * @near_rounds: requests of one group (LLC, then package) that are served in a row, as a
- *	multiple of those that waited when the line entered the group; 0: first come, first served
+ * @near_rounds: requests of one group (then of one package) that are served in a row, as a
+ *	multiple of those that waited when the line entered; 0: first come, first served
+ * @retry: what each request that waits at the home costs a move between groups
+ * @directory: how long the home stays busy after a package read what another one had modified,
+ *	as a share of the latency between the two
  */
 struct model {
 	const struct machine *machine;
 	struct model_cpu *cpu;
 	struct model_core *core;
-	uint32_t nr_cpus, nr_cores, nr_llcs, nr_nodes, nr_packages;
-	uint32_t *node_package;
-	uint32_t *llc_package;
+	uint32_t nr_cpus, nr_cores, nr_llcs, nr_groups, nr_nodes, nr_packages, nr_tiers;
+	struct model_tier tier[MODEL_MAX_TIERS];
+	uint8_t *pair, *group_pair;
+	uint32_t *group_package, *node_package;
 
 	double ps_per_cycle;
-	uint64_t request[TIER_REMOTE + 1], snoop[TIER_REMOTE + 1], data[TIER_REMOTE + 1];
-	uint64_t crossing, home_crossing;
+	uint64_t *crossing, *home_crossing;
+	uint64_t nearest;
 	uint64_t memory, l3_hit, load_hit, store, locked, fence, timestamp, read_occupancy;
+	uint64_t smt, smt_read, retry;
 	uint32_t store_buffer;
-	double near_rounds;
+	double near_rounds, directory;
 };
 
 /**
@@ -95,22 +121,28 @@ int model_build(struct model *m, const struct machine *machine, const uint32_t *
 		uint32_t nr_cpus);
 void model_free(struct model *m);
 
-static inline enum tier model_tier(const struct model *m, uint32_t core_a, uint32_t core_b)
-{
-	const struct model_core *a = &m->core[core_a], *b = &m->core[core_b];
+/**
+ * model_tiers - fill in the tiers, the tables of pairs and the crossings; part of model_build().
+ * @m: @core, @node_package and the sizes are there
+ * @data_leg: share of a transfer that is the data leg
+ *
+ * Return: 0; -1 when memory is short or the machine has too many tiers.
+ */
+int model_tiers(struct model *m, double data_leg);
 
-	if (core_a == core_b)
-		return TIER_CORE;
-	if (a->llc == b->llc)
-		return TIER_LLC;
-	if (a->node == b->node)
-		return TIER_NODE;
-	return a->package == b->package ? TIER_PACKAGE : TIER_REMOTE;
+static inline uint32_t model_tier(const struct model *m, uint32_t core_a, uint32_t core_b)
+{
+	return m->pair[(size_t)core_a * m->nr_cores + core_b];
 }
 
 static inline uint64_t model_cycles(const struct model *m, double cycles)
 {
 	return (uint64_t)(cycles * m->ps_per_cycle + 0.5);
+}
+
+static inline uint64_t model_ns(double ns)
+{
+	return (uint64_t)(ns * 1000 + 0.5);
 }
 
 #endif

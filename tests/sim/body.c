@@ -2,6 +2,22 @@
 #include "sim.h"
 #include "toy.h"
 
+/* Takes turns with another CPU: each raises the value by 1, from even or from odd numbers. */
+static void turns(struct step *s, bool load_first)
+{
+	for (uint64_t i = 0; i < s->n; i++) {
+		uint64_t mine = 2 * i + s->odd, expected;
+
+		if (load_first)
+			while (__atomic_load_n(s->addr, __ATOMIC_RELAXED) != mine)
+				;
+		do
+			expected = mine;
+		while (!__atomic_compare_exchange_n(s->addr, &expected, mine + 1, false,
+						    __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	}
+}
+
 static void one(struct step *s)
 {
 	switch (s->kind) {
@@ -20,6 +36,10 @@ static void one(struct step *s)
 	case STEP_LOOP_ADD:
 		for (uint64_t i = 0; i < s->n; i++)
 			__atomic_fetch_add(s->addr, 1, __ATOMIC_RELAXED);
+		break;
+	case STEP_TURNS:
+	case STEP_TURNS_LOAD:
+		turns(s, s->kind == STEP_TURNS_LOAD);
 		break;
 	case STEP_COMPUTE:
 		sim_compute(s->n ? s->n : UINT64_MAX);

@@ -9,6 +9,7 @@
 #ifndef TESTS_SIM_TOY_H
 #define TESTS_SIM_TOY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,15 +34,18 @@ enum step_kind {
 	STEP_ADD,
 	STEP_FENCE,
 	STEP_LOOP_ADD,
-	STEP_COMPUTE,	/* n picoseconds, 0: idle */
-	STEP_INTERRUPT, /* CPU n */
+	STEP_TURNS,	 /* compare-and-swap alone until it is one's turn */
+	STEP_TURNS_LOAD, /* loads until it is one's turn, then a compare-and-swap */
+	STEP_COMPUTE,	 /* n picoseconds, 0: idle */
+	STEP_INTERRUPT,	 /* CPU n */
 };
 
 struct step {
 	uint64_t at; /* picoseconds; the CPU waits until then */
 	enum step_kind kind;
 	uint64_t *addr;
-	uint64_t n;    /* of STEP_LOOP_ADD */
+	uint64_t n;    /* how often: STEP_LOOP_ADD, STEP_TURNS */
+	bool odd;      /* STEP_TURNS: the second of the two */
 	uint64_t took; /* result: picoseconds */
 };
 
