@@ -17,6 +17,8 @@
  * returns. Outside of a run (set-up and checking code on the main stack) the
  * backends perform the access at once and charge nothing.
  *
+ * sim_plain() is called for memory of the arena only (arena.h); the others for any.
+ *
  * @pc is an address inside the instrumented function, used only for reports.
  * @mo is the C11 memory order as the compiler passes it (0 relaxed ... 5 seq_cst).
  */

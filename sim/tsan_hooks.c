@@ -6,9 +6,20 @@
  *
  * This file itself is compiled without instrumentation.
  */
+#include "arena.h"
 #include "backend.h"
 
 #define PC __builtin_return_address(0)
+
+/*
+ * Nine of ten accesses are to the body's own stack and heap. They end here, in a few
+ * instructions without a stack frame: no backend simulates them.
+ */
+static inline void plain(void *addr, unsigned int size, bool write, const void *pc)
+{
+	if (arena_contains(addr))
+		sim_plain(addr, size, write, pc);
+}
 
 /* Life cycle and call stack: nothing to do, the program counter is enough. */
 void __tsan_init(void);
@@ -33,27 +44,27 @@ void __tsan_func_exit(void)
 	void __tsan_volatile_write##n(void *a);  \
 	void __tsan_read##n(void *a)             \
 	{                                        \
-		sim_plain(a, n, false, PC);      \
+		plain(a, n, false, PC);          \
 	}                                        \
 	void __tsan_write##n(void *a)            \
 	{                                        \
-		sim_plain(a, n, true, PC);       \
+		plain(a, n, true, PC);           \
 	}                                        \
 	void __tsan_unaligned_read##n(void *a)   \
 	{                                        \
-		sim_plain(a, n, false, PC);      \
+		plain(a, n, false, PC);          \
 	}                                        \
 	void __tsan_unaligned_write##n(void *a)  \
 	{                                        \
-		sim_plain(a, n, true, PC);       \
+		plain(a, n, true, PC);           \
 	}                                        \
 	void __tsan_volatile_read##n(void *a)    \
 	{                                        \
-		sim_plain(a, n, false, PC);      \
+		plain(a, n, false, PC);          \
 	}                                        \
 	void __tsan_volatile_write##n(void *a)   \
 	{                                        \
-		sim_plain(a, n, true, PC);       \
+		plain(a, n, true, PC);           \
 	}
 
 PLAIN(1)
@@ -69,6 +80,8 @@ void __tsan_vptr_update(void **vptr, void *val);
 /* A range touches its lines one by one, as the copy loop it stands for would. */
 static void range(char *a, unsigned long size, bool write, const void *pc)
 {
+	if (!arena_contains(a))
+		return;
 	while (size) {
 		unsigned long chunk = 8 - ((uintptr_t)a & 7);
 
@@ -92,7 +105,7 @@ void __tsan_write_range(void *a, unsigned long size)
 
 void __tsan_vptr_update(void **vptr, void *val)
 {
-	sim_plain(vptr, sizeof(*vptr), true, PC);
+	plain(vptr, sizeof(*vptr), true, PC);
 }
 
 #define RMW(bits, name, op)                                                                      \
