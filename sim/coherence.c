@@ -61,46 +61,13 @@
 #include <string.h>
 
 #include "arena.h"
+#include "coherence_hit.h"
 
-#define COPY_SLOTS 4096u
-#define NEVER	   (UINT64_MAX / 2) /* a time; far enough from overflow to add to */
+#define NEVER (UINT64_MAX / 2) /* a time; far enough from overflow to add to */
 
 /* Writes of one group, or all loads, that wait for a line, in order of submission. */
 struct group_queue {
 	uint32_t head, tail, n;
-};
-
-struct line {
-	uint64_t have_at;      /* the owner has the data from then on */
-	uint64_t first_done;   /* and has used it once */
-	uint64_t lose_at;      /* and lets go then; NEVER while nobody was picked */
-	uint64_t free_at;      /* the ordering point takes the next request */
-	uint64_t home_free_at; /* and the home the next one of another group */
-	uint32_t owner;	       /* core, or NO_CORE */
-	uint32_t version;
-	uint32_t pending; /* requests that wait */
-	uint32_t current; /* request between pick and handover, or NO_REQ */
-	uint32_t solo;	  /* the only waiting request, while queue is NULL */
-	uint32_t random;
-	uint32_t writer; /* thread of the owner that wrote it last, or NO_CPU */
-	uint32_t gate_group, left_group;
-	uint32_t gate_package, left_package;
-	uint16_t home_package;
-	uint8_t seen; /* threads of the owner that saw the last write; bit = index in the core */
-	bool known, dirty, shared;
-	struct group_queue *queue; /* by group, then loads; made when a second request waits */
-	uint64_t *copies;	   /* groups that have a copy; made when first shared */
-};
-
-struct copy {
-	uint32_t line, version;
-};
-
-struct line_table {
-	struct line *line;
-	uint32_t n;
-	struct copy *copy; /* COPY_SLOTS a core */
-	uint32_t copy_words;
 };
 
 int coherence_init(struct coherence *c, const struct model *model)
@@ -133,24 +100,33 @@ void coherence_free(struct coherence *c)
 	memset(c, 0, sizeof(*c));
 }
 
-static void grow(struct coherence *c, uint32_t line)
+static void grow(struct coherence *c, uint32_t needed)
 {
 	uint32_t n = c->lines->n ? c->lines->n : 1024;
+	struct line *line;
 
-	while (n <= line)
+	while (n <= needed)
 		n *= 2;
-	c->lines->line = realloc(c->lines->line, n * sizeof(struct line));
-	if (!c->lines->line)
+	line = aligned_alloc(_Alignof(struct line), n * sizeof(*line));
+	if (!line)
 		abort();
-	memset(c->lines->line + c->lines->n, 0, (n - c->lines->n) * sizeof(struct line));
+	if (c->lines->n)
+		memcpy(line, c->lines->line, c->lines->n * sizeof(*line));
+	memset(line + c->lines->n, 0, (n - c->lines->n) * sizeof(*line));
+	free(c->lines->line);
+	c->lines->line = line;
 	c->lines->n = n;
 }
 
-static void first_touch(struct coherence *c, struct line *l, uint32_t line)
+void coherence_first_touch(struct coherence *c, uint32_t line)
 {
 	const struct model *m = c->model;
 	int node = arena_object_of(line)->node;
+	struct line *l;
 
+	if (line >= c->lines->n)
+		grow(c, line);
+	l = &c->lines->line[line];
 	if (node < 0 || (uint32_t)node >= m->nr_nodes)
 		node = (int)(line % m->nr_nodes);
 	l->home_package = (uint16_t)m->node_package[node];
@@ -165,23 +141,6 @@ static void first_touch(struct coherence *c, struct line *l, uint32_t line)
 	l->known = true;
 }
 
-static inline struct line *line_of(struct coherence *c, uint32_t line)
-{
-	struct line *l;
-
-	if (line >= c->lines->n)
-		grow(c, line);
-	l = &c->lines->line[line];
-	if (!l->known)
-		first_touch(c, l, line);
-	return l;
-}
-
-static inline struct copy *copy_of(struct coherence *c, uint32_t core, uint32_t line)
-{
-	return &c->lines->copy[(size_t)core * COPY_SLOTS + line % COPY_SLOTS];
-}
-
 /* Bit of a CPU among the threads of its core. */
 static uint8_t thread_bit(const struct coherence *c, uint32_t cpu)
 {
@@ -193,17 +152,10 @@ static uint8_t thread_bit(const struct coherence *c, uint32_t cpu)
 	return (uint8_t)(1u << t);
 }
 
-/* A thread of the owning core; the core has several. */
-static bool sibling_hit(struct coherence *c, struct line *l, uint32_t cpu, bool write,
-			uint64_t *extra)
+bool coherence_sibling_hit(struct coherence *c, struct line *l, uint32_t cpu, bool write,
+			   uint64_t *extra)
 {
-	if (l->writer == cpu || l->writer == NO_CPU) {
-		if (write) {
-			l->writer = cpu;
-			l->seen = 0;
-		}
-		return true;
-	}
+	l->siblings = true;
 	if (write)
 		return false;
 	if (!(l->seen & thread_bit(c, cpu))) {
@@ -211,29 +163,6 @@ static bool sibling_hit(struct coherence *c, struct line *l, uint32_t cpu, bool 
 		*extra = c->model->smt_read;
 	}
 	return true;
-}
-
-bool coherence_hit(struct coherence *c, uint32_t cpu, uint32_t line, bool write, uint64_t op,
-		   uint64_t now, uint64_t *extra)
-{
-	uint32_t core = c->model->cpu[cpu].core;
-	struct line *l = line_of(c, line);
-
-	*extra = 0;
-	if (l->owner == core) {
-		if (now < l->have_at || now + op > l->lose_at)
-			return false;
-		if (c->model->core[core].nr_cpus > 1 && !sibling_hit(c, l, cpu, write, extra))
-			return false;
-		l->dirty |= write;
-		return true;
-	}
-	if (!write && l->shared) {
-		struct copy *copy = copy_of(c, core, line);
-
-		return copy->line == line && copy->version == l->version;
-	}
-	return false;
 }
 
 bool coherence_park(struct coherence *c, uint32_t cpu, uint32_t line)

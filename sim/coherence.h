@@ -74,16 +74,6 @@ int coherence_init(struct coherence *c, const struct model *model);
 void coherence_free(struct coherence *c);
 
 /**
- * coherence_hit - can this CPU access the line without leaving its core?
- * @write: exclusively
- * @op: picoseconds the access takes; it must be done before the line has to go
- * @now: picoseconds
- * @extra: receives what the access costs more, picoseconds: a sibling wrote the line
- */
-bool coherence_hit(struct coherence *c, uint32_t cpu, uint32_t line, bool write, uint64_t op,
-		   uint64_t now, uint64_t *extra);
-
-/**
  * coherence_park - is another miss of the same core under way for this line?
  * @cpu: who asks
  *

@@ -2,11 +2,9 @@
 /*
  * The timing backend: runs bodies in the order of their clocks and charges each access.
  *
- * Why the order is right: a CPU acts on shared state only when no event and no other CPU
- * lies further back than LOOKAHEAD behind its clock. LOOKAHEAD is the time the nearest news
- * needs to arrive (the snoop leg inside an LLC), and only hits use it: within that time no
- * other CPU's action could have been seen anyway. A miss waits until its CPU is the last
- * one.
+ * Why the order is right: a CPU acts on shared state only when no event and no other CPU lies
+ * further back than its clock, or when it accesses a line that its core has and nobody can take
+ * away before the access ends (coherence_hit.h). A miss waits until its CPU is the last one.
  *
  * Values: an access takes effect, for all, when its hook returns; two hooks never overlap.
  * The values are therefore sequentially consistent; store buffers exist for time only. What
@@ -26,8 +24,12 @@
 
 #include "arena.h"
 #include "backend.h"
-#include "coherence.h"
+#include "coherence_hit.h"
 #include "fiber.h"
+
+#define likely(x)   __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+#define noinline    __attribute__((noinline))
 
 #define STACK_SIZE (64u << 10)
 #define SEQ_CST	   5
@@ -66,7 +68,6 @@ static struct {
 	struct fiber main;
 	struct cpu *running; /* NULL outside of sim_run(): accesses are free then */
 	uint32_t bodies;
-	uint64_t lookahead;
 	uint64_t events, finished_at;
 	uint32_t *touched; /* by line: measurement epoch in which it was touched last */
 	uint32_t nr_touched, touched_cap, epoch;
@@ -86,7 +87,6 @@ int sim_init(const struct model *model, uint64_t seed)
 {
 	memset(&sim, 0, sizeof(sim));
 	sim.model = model;
-	sim.lookahead = 0;
 	sim.epoch = 1;
 	arena_init();
 	sim.cpu = calloc(model->nr_cpus, sizeof(*sim.cpu));
@@ -187,15 +187,15 @@ static void block(struct cpu *c)
 }
 
 /*
- * Let everybody else catch up to this CPU's clock, less @slack. Of what happens at the very
- * same time, the events of lines come first (see enum event_kind), then CPUs by number.
+ * Let everybody else catch up to this CPU's clock. Of what happens at the very same time, the
+ * events of lines come first (see enum event_kind), then CPUs by number.
  */
-static inline void catch_up(struct cpu *c, uint64_t slack)
+static inline void catch_up(struct cpu *c)
 {
 	struct events *e = &sim.coherence.events;
-	struct event self = { c->clock - slack, (uint64_t)EVENT_RESUME << 32 | c->number };
+	struct event self = { c->clock, (uint64_t)EVENT_RESUME << 32 | c->number };
 
-	if (c->clock > slack && event_before(&e->first, &self)) {
+	if (event_before(&e->first, &self)) {
 		events_push(e, c->clock, EVENT_RESUME, c->number);
 		block(c);
 	}
@@ -241,22 +241,53 @@ uint64_t sim_run(void)
 
 /* ---- accesses ---- */
 
+static void grow_touched(uint32_t line)
+{
+	uint32_t cap = arena_lines() > line ? arena_lines() : line + 1;
+
+	sim.touched = realloc(sim.touched, cap * sizeof(*sim.touched));
+	if (!sim.touched)
+		abort();
+	memset(sim.touched + sim.touched_cap, 0, (cap - sim.touched_cap) * sizeof(*sim.touched));
+	sim.touched_cap = cap;
+}
+
 static inline void touch(uint32_t line)
 {
-	if (line >= sim.touched_cap) {
-		uint32_t cap = arena_lines() > line ? arena_lines() : line + 1;
-
-		sim.touched = realloc(sim.touched, cap * sizeof(*sim.touched));
-		if (!sim.touched)
-			abort();
-		memset(sim.touched + sim.touched_cap, 0,
-		       (cap - sim.touched_cap) * sizeof(*sim.touched));
-		sim.touched_cap = cap;
-	}
-	if (sim.touched[line] != sim.epoch) {
+	sim.events++;
+	if (unlikely(line >= sim.touched_cap))
+		grow_touched(line);
+	if (unlikely(sim.touched[line] != sim.epoch)) {
 		sim.touched[line] = sim.epoch;
 		sim.nr_touched++;
 	}
+}
+
+/*
+ * Can this CPU access the line at once? Its buffer is empty, its core has the line, and what has
+ * not happened yet comes too late to take it away (coherence_hit.h). If not, nothing has changed.
+ */
+static inline bool hits_at_once(struct cpu *c, uint32_t line, bool write, uint64_t op)
+{
+	uint64_t extra;
+
+	if (c->sb_n || !coherence_hit(&sim.coherence, c->number, c->core, line, write, op, c->clock,
+				      sim.coherence.events.first.time - 1, &extra))
+		return false;
+	c->clock += extra;
+	return true;
+}
+
+/* The same once all that comes before this moment has happened. */
+static bool hits_now(struct cpu *c, uint32_t line, bool write, uint64_t op)
+{
+	uint64_t extra;
+
+	if (!coherence_hit(&sim.coherence, c->number, c->core, line, write, op, c->clock, c->clock,
+			   &extra))
+		return false;
+	c->clock += extra;
+	return true;
 }
 
 /* Wait for a line; returns where it was found. On return the core may access it once. */
@@ -264,14 +295,11 @@ static enum source fetch(struct cpu *c, uint32_t line, bool write, uint64_t op)
 {
 	struct coherence *co = &sim.coherence;
 	uint32_t req = request_of(c->number, false);
-	uint64_t extra;
 
 	for (;;) {
-		catch_up(c, 0);
-		if (coherence_hit(co, c->number, line, write, op, c->clock, &extra)) {
-			c->clock += extra;
+		catch_up(c);
+		if (hits_now(c, line, write, op))
 			return SOURCE_HIT;
-		}
 		if (!write && coherence_park(co, c->number, line)) {
 			block(c);
 			continue;
@@ -318,7 +346,8 @@ static void store_buffer_advance(struct cpu *c, uint64_t now)
 	while (c->sb_n) {
 		uint32_t line = arena_line((void *)c->sb[c->sb_head].addr);
 
-		if (!coherence_hit(co, c->number, line, true, sim.model->store, now, &extra)) {
+		if (!coherence_hit(co, c->number, c->core, line, true, sim.model->store, now, now,
+				   &extra)) {
 			coherence_submit(co, request_of(c->number, true), line, true,
 					 sim.model->store, now);
 			break;
@@ -340,20 +369,18 @@ static void commit(struct cpu *c, uint64_t now)
 	store_buffer_advance(c, now + sim.model->store);
 }
 
-static void issue_store(struct cpu *c, const volatile void *addr, uint32_t size, const void *pc)
+static noinline void slow_store(struct cpu *c, const volatile void *addr, uint32_t size,
+				const void *pc)
 {
-	uint64_t extra;
-
-	catch_up(c, 0);
-	if (!c->sb_n && coherence_hit(&sim.coherence, c->number, arena_line(addr), true,
-				      sim.model->store, c->clock, &extra)) {
+	catch_up(c);
+	if (!c->sb_n && hits_now(c, arena_line(addr), true, sim.model->store)) {
 		stats_add(&sim.stats, c->number, addr, size, ACCESS_STORE, pc, 0, SOURCE_HIT);
 		c->clock += sim.model->store;
 		return;
 	}
 	if (c->sb_n == sim.model->store_buffer)
 		wait_for_store_buffer(c, WAIT_SLOT);
-	catch_up(c, 0);
+	catch_up(c);
 	c->sb[(c->sb_head + c->sb_n++) % sim.model->store_buffer] =
 		(struct store){ (uint64_t)(uintptr_t)addr, pc, size };
 	if (c->sb_n == 1)
@@ -373,63 +400,114 @@ static bool forwarded(const struct cpu *c, const volatile void *addr)
 	return false;
 }
 
-static void access_memory(const volatile void *addr, uint32_t size, enum access_kind kind,
-			  const void *pc)
+/*
+ * The three kinds of access. Each is a short function for what hits at once, which is most of
+ * them, and a second one for all the rest. The address is in the arena.
+ */
+static noinline void slow_load(struct cpu *c, const volatile void *addr, uint32_t size,
+			       const void *pc)
 {
-	struct cpu *c = sim.running;
+	uint64_t issued = c->clock;
 	enum source source;
-	uint64_t issued;
 
-	if (!c || !arena_contains(addr))
-		return;
-	sim.events++;
-	touch(arena_line(addr));
-	issued = c->clock;
-	switch (kind) {
-	case ACCESS_STORE:
-		issue_store(c, addr, size, pc);
-		break;
-	case ACCESS_LOAD:
-		if (c->sb_n && forwarded(c, addr)) {
-			c->clock += sim.model->load_hit;
-			break;
-		}
-		source = fetch(c, arena_line(addr), false, sim.model->load_hit);
+	if (c->sb_n && forwarded(c, addr)) {
 		c->clock += sim.model->load_hit;
-		if (source != SOURCE_HIT)
-			stats_add(&sim.stats, c->number, addr, size, kind, pc, c->clock - issued,
-				  source);
-		break;
-	case ACCESS_RMW:
-		drain(c);
-		source = fetch(c, arena_line(addr), true, sim.model->locked);
-		c->clock += sim.model->locked;
-		stats_add(&sim.stats, c->number, addr, size, kind, pc, c->clock - issued, source);
-		break;
+		return;
 	}
+	source = fetch(c, arena_line(addr), false, sim.model->load_hit);
+	c->clock += sim.model->load_hit;
+	if (source != SOURCE_HIT)
+		stats_add(&sim.stats, c->number, addr, size, ACCESS_LOAD, pc, c->clock - issued,
+			  source);
+}
+
+static inline void load(struct cpu *c, const volatile void *addr, uint32_t size, const void *pc)
+{
+	uint32_t line = arena_line(addr);
+
+	touch(line);
+	if (likely(hits_at_once(c, line, false, sim.model->load_hit)))
+		c->clock += sim.model->load_hit;
+	else
+		slow_load(c, addr, size, pc);
+}
+
+static inline void store(struct cpu *c, const volatile void *addr, uint32_t size, const void *pc)
+{
+	uint32_t line = arena_line(addr);
+
+	touch(line);
+	if (likely(hits_at_once(c, line, true, sim.model->store))) {
+		c->clock += sim.model->store;
+		stats_add(&sim.stats, c->number, addr, size, ACCESS_STORE, pc, 0, SOURCE_HIT);
+	} else {
+		slow_store(c, addr, size, pc);
+	}
+}
+
+static noinline void slow_rmw(struct cpu *c, const volatile void *addr, uint32_t size,
+			      const void *pc)
+{
+	uint64_t issued = c->clock;
+	enum source source;
+
+	drain(c);
+	source = fetch(c, arena_line(addr), true, sim.model->locked);
+	c->clock += sim.model->locked;
+	stats_add(&sim.stats, c->number, addr, size, ACCESS_RMW, pc, c->clock - issued, source);
+}
+
+static inline void rmw(struct cpu *c, const volatile void *addr, uint32_t size, const void *pc)
+{
+	uint32_t line = arena_line(addr);
+
+	touch(line);
+	if (likely(hits_at_once(c, line, true, sim.model->locked))) {
+		c->clock += sim.model->locked;
+		stats_add(&sim.stats, c->number, addr, size, ACCESS_RMW, pc, sim.model->locked,
+			  SOURCE_HIT);
+	} else {
+		slow_rmw(c, addr, size, pc);
+	}
+}
+
+/* The CPU whose access is simulated; NULL outside of sim_run(), and outside of the arena. */
+static inline struct cpu *simulated(const volatile void *addr)
+{
+	return likely(arena_contains(addr)) ? sim.running : NULL;
 }
 
 /* ---- backend.h ---- */
 
 uint64_t sim_load(const volatile void *addr, unsigned int size, int mo, const void *pc)
 {
-	access_memory(addr, size, ACCESS_LOAD, pc);
+	struct cpu *c = simulated(addr);
+
+	if (c)
+		load(c, addr, size, pc);
 	return sim_raw_read(addr, size);
 }
 
 void sim_store(volatile void *addr, unsigned int size, uint64_t val, int mo, const void *pc)
 {
+	struct cpu *c = simulated(addr);
+
 	/* A seq_cst store is an xchg on x86. */
-	access_memory(addr, size, mo == SEQ_CST ? ACCESS_RMW : ACCESS_STORE, pc);
+	if (c && mo == SEQ_CST)
+		rmw(c, addr, size, pc);
+	else if (c)
+		store(c, addr, size, pc);
 	sim_raw_write(addr, size, val);
 }
 
 uint64_t sim_rmw(volatile void *addr, unsigned int size, enum sim_rmw_op op, uint64_t operand,
 		 int mo, const void *pc)
 {
+	struct cpu *c = simulated(addr);
 	uint64_t old;
 
-	access_memory(addr, size, ACCESS_RMW, pc);
+	if (c)
+		rmw(c, addr, size, pc);
 	old = sim_raw_read(addr, size);
 	sim_raw_write(addr, size, sim_rmw_result(op, old, operand));
 	return old;
@@ -438,10 +516,12 @@ uint64_t sim_rmw(volatile void *addr, unsigned int size, enum sim_rmw_op op, uin
 bool sim_cas(volatile void *addr, unsigned int size, uint64_t *expected, uint64_t desired, int mo,
 	     const void *pc)
 {
+	struct cpu *c = simulated(addr);
 	uint64_t old;
 
 	/* A failing cmpxchg takes the line exclusively as well. */
-	access_memory(addr, size, ACCESS_RMW, pc);
+	if (c)
+		rmw(c, addr, size, pc);
 	old = sim_raw_read(addr, size);
 	if (old != *expected) {
 		*expected = old;
@@ -463,7 +543,14 @@ void sim_fence(int mo, const void *pc)
 
 void sim_plain(const volatile void *addr, unsigned int size, bool write, const void *pc)
 {
-	access_memory(addr, size, write ? ACCESS_STORE : ACCESS_LOAD, pc);
+	struct cpu *c = sim.running;
+
+	if (!c)
+		return;
+	if (write)
+		store(c, addr, size, pc);
+	else
+		load(c, addr, size, pc);
 }
 
 /* ---- sim.h ---- */
@@ -483,7 +570,7 @@ uint64_t sim_compute(uint64_t ps)
 	struct cpu *c = sim.running;
 	uint64_t end = ps < NEVER - c->clock ? c->clock + ps : NEVER;
 
-	catch_up(c, 0); /* or an interrupt that was sent before would be missed */
+	catch_up(c); /* or an interrupt that was sent before would be missed */
 	if (c->irq_at > c->clock) {
 		c->timer_at = c->irq_at < end ? c->irq_at : end;
 		c->computing = true;
@@ -503,7 +590,7 @@ void sim_interrupt(uint32_t cpu, uint64_t delay)
 	struct cpu *c = &sim.cpu[cpu];
 	uint64_t at = sim.running->clock + delay;
 
-	catch_up(sim.running, 0); /* or it would merge with one that is taken before */
+	catch_up(sim.running); /* or it would merge with one that is taken before */
 	if (at >= c->irq_at)
 		return;
 	c->irq_at = at;

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * coherence_hit.h - the part of coherence.c that most accesses end in, inline for engine.c: the
+ * state of a line, and whether a CPU can access it without leaving its core.
+ *
+ * How far a CPU may run ahead of the others. All events up to some time are *known*. What is not
+ * known yet can take a line away, but needs time for that: a request that nobody has sent needs a
+ * request leg and a snoop leg, one that waits already needs a snoop leg after the ordering point
+ * is free. An access that ends before that cannot be disturbed, so it may happen at once. Threads
+ * of one core have no legs between them; a line that two of them use waits until all is known.
+ */
+#ifndef SIM_COHERENCE_HIT_H
+#define SIM_COHERENCE_HIT_H
+
+#include "coherence.h"
+
+#define COPY_SLOTS 4096u
+
+struct group_queue;
+
+/*
+ * What a hit looks at comes first, so that it touches one cache line of the host; fields that
+ * only transactions need go to the end.
+ */
+struct line {
+	_Alignas(64) uint64_t have_at; /* the owner has the data from then on */
+	uint64_t lose_at;	       /* and lets go then; NEVER while nobody was picked */
+	uint64_t free_at;	       /* the ordering point takes the next request */
+	uint32_t owner;		       /* core, or NO_CORE */
+	uint32_t version;
+	uint32_t writer;  /* thread of the owner that wrote it last, or NO_CPU */
+	uint32_t pending; /* requests that wait */
+	uint32_t current; /* request between pick and handover, or NO_REQ */
+	uint32_t solo;	  /* the only waiting request, while queue is NULL */
+	bool known, dirty, shared;
+	bool siblings; /* two threads of one core have used it at the same time */
+	uint8_t seen;  /* threads of the owner that saw the last write; bit = index in the core */
+	uint16_t home_package;
+
+	uint64_t first_done;   /* the owner has used it once */
+	uint64_t home_free_at; /* the home takes the next request of another group */
+	uint32_t random;
+	uint32_t gate_group, left_group;
+	uint32_t gate_package, left_package;
+	struct group_queue *queue; /* by group, then loads; made when a second request waits */
+	uint64_t *copies;	   /* groups that have a copy; made when first shared */
+};
+
+struct copy {
+	uint32_t line, version;
+};
+
+struct line_table {
+	struct line *line;
+	uint32_t n;
+	struct copy *copy; /* COPY_SLOTS a core */
+	uint32_t copy_words;
+};
+
+/* The first access to a line: its state is made. Lines may move: pointers to others are void. */
+void coherence_first_touch(struct coherence *c, uint32_t line);
+
+/* An access of a thread whose sibling wrote the owned line last. */
+bool coherence_sibling_hit(struct coherence *c, struct line *l, uint32_t cpu, bool write,
+			   uint64_t *extra);
+
+static inline struct line *line_of(struct coherence *c, uint32_t line)
+{
+	if (__builtin_expect(line >= c->lines->n || !c->lines->line[line].known, false))
+		coherence_first_touch(c, line);
+	return &c->lines->line[line];
+}
+
+static inline struct copy *copy_of(struct coherence *c, uint32_t core, uint32_t line)
+{
+	return &c->lines->copy[(size_t)core * COPY_SLOTS + line % COPY_SLOTS];
+}
+
+/* Before this time nobody can take the line away, as far as events up to @known tell. */
+static inline uint64_t line_safe_until(const struct coherence *c, const struct line *l,
+				       uint64_t known)
+{
+	if (l->current != NO_REQ)
+		return l->owner != NO_CORE ? l->lose_at : known;
+	if (l->siblings)
+		return known;
+	if (!l->pending)
+		return known + 2 * c->model->nearest;
+	return (l->free_at > known ? l->free_at : known) + c->model->nearest;
+}
+
+/**
+ * coherence_hit - can this CPU access the line without leaving its core?
+ * @cpu: who
+ * @core: its core
+ * @write: exclusively
+ * @op: picoseconds the access takes; it must be done before the line has to go
+ * @now: picoseconds
+ * @known: all events up to this time have happened; at least @now: the answer is final
+ * @extra: receives what the access costs more, picoseconds: a sibling wrote the line
+ *
+ * Return: true, and the access has happened; false when it cannot, or when that is not known yet.
+ */
+static inline bool coherence_hit(struct coherence *c, uint32_t cpu, uint32_t core, uint32_t line,
+				 bool write, uint64_t op, uint64_t now, uint64_t known,
+				 uint64_t *extra)
+{
+	struct line *l = line_of(c, line);
+
+	*extra = 0;
+	if (now > known && now + op > line_safe_until(c, l, known))
+		return false;
+	if (l->owner == core) {
+		if (now < l->have_at || now + op > l->lose_at)
+			return false;
+		if (__builtin_expect(l->writer != cpu, false)) {
+			if (l->writer != NO_CPU)
+				return coherence_sibling_hit(c, l, cpu, write, extra);
+			if (write)
+				l->writer = cpu;
+		}
+		if (write) {
+			l->dirty = true;
+			l->seen = 0;
+		}
+		return true;
+	}
+	if (!write && l->shared) {
+		struct copy *copy = copy_of(c, core, line);
+
+		return copy->line == line && copy->version == l->version;
+	}
+	return false;
+}
+
+#endif
