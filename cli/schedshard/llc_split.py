@@ -31,6 +31,7 @@ def split_llcs(machine: Machine, parts: int, directory: Path) -> Machine:
             f"--split-llc {parts}: machine {machine.name} has one last-level cache a node, and no "
             "latency_ns.node, which the parts would have between them"
         )
+    _cut_tiers(document, parts)
     document["name"] = name
     document["title"] = f"{machine.title}, every LLC cut in {parts}"[:200]
     document["kind"] = "hypothetical"
@@ -53,6 +54,19 @@ def _cut(topology: Any, machine: Machine, parts: int) -> None:
         )
     topology["llcs_per_node"] = llcs * parts
     topology["cores_per_llc"] = cores // parts
+
+
+def _cut_tiers(document: Any, parts: int) -> None:
+    """Tiers of LLCs keep their cores; tiers of cores that fill a part or more go."""
+    for tier in list(document.get("tier", [])):
+        if "llcs" in tier:
+            tier["llcs"] *= parts
+        elif tier.get("cores", 0) >= document["topology"]["cores_per_llc"]:
+            document["tier"].remove(tier)
+            document["source"].pop(f"tier.{tier['name']}", None)
+    if not document.get("tier", ["none"]):
+        del document["tier"]
+        document["source"].pop("tier", None)
 
 
 def whole_name(name: str) -> str:

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from schedshard.errors import UserError
+from schedshard.machines.numbers import TIER_UNITS, number_nodes, range_of, source_of
 from schedshard.paths import shown
 from schedshard.presets import Machine, load_machine, machine_topology, preset_names
 from schedshard.provenance import sha256_file
@@ -44,29 +45,27 @@ def list_machines() -> list[dict[str, Any]]:
         return list(pool.map(_row, preset_names()))
 
 
-def source_of(key: str, sources: dict[str, Any]) -> str:
-    """The source of a dotted key: its own entry, or that of the nearest table above it."""
-    while key:
-        if key in sources:
-            return str(sources[key])
-        key = key.rpartition(".")[0]
-    return "no source"
-
-
 def describe(machine: Machine) -> dict[str, Any]:
-    """Every number of a machine file with its source, and what the topology comes to."""
+    """Every number of a machine file with its source, and what the topology comes to.
+
+    An uncertain number has its range beside its value; a tier says what it joins.
+    """
     counts = _counts(machine_topology(machine))
     sources = machine.data.get("source", {})
     sources = sources if isinstance(sources, dict) else {}
-    numbers = []
-    for table, content in machine.data.items():
-        if table == "source":
-            continue
-        if isinstance(content, dict):
-            for key, value in content.items():
-                numbers.append((f"{table}.{key}", value))
-        elif table not in ("schema", "name", "title", "kind"):
-            numbers.append((table, content))
+    topology = machine.data.get("topology", {})
+    numbers = [
+        {"key": f"topology.{key}", "value": _plain(value)} for key, value in topology.items()
+    ]
+    joins = {f"tier.{tier['name']}": _joins(tier) for tier in machine.data.get("tier", [])}
+    for key, node in number_nodes(machine.data):
+        limits = range_of(node, key)
+        row: dict[str, Any] = {"key": key, "value": node if limits is None else node["value"]}
+        if limits is not None:
+            row |= {"low": limits.low, "high": limits.high}
+        if key in joins:
+            row["joins"] = joins[key]
+        numbers.append(row)
     return {
         "name": machine.name,
         "title": machine.title,
@@ -74,11 +73,13 @@ def describe(machine: Machine) -> dict[str, Any]:
         "file": shown(machine.path),
         "sha256": sha256_file(machine.path),
         **counts,
-        "numbers": [
-            {"key": key, "value": _plain(value), "source": source_of(key, sources)}
-            for key, value in numbers
-        ],
+        "numbers": [row | {"source": source_of(row["key"], sources)} for row in numbers],
     }
+
+
+def _joins(tier: dict[str, Any]) -> str:
+    """What one group of a tier is: ``4 packages``."""
+    return next(f"{tier[unit]} {unit}" for unit in TIER_UNITS if unit in tier)
 
 
 def _plain(value: Any) -> Any:

@@ -14,6 +14,7 @@ from typing import Any
 
 from schedshard.errors import UserError, os_reason, unknown_name
 from schedshard.machines.hostfile import host_path
+from schedshard.machines.numbers import value_of
 from schedshard.paths import MACHINES, topo_binary
 from schedshard.tool import run_json
 
@@ -41,7 +42,7 @@ class Machine:
     @property
     def clock_ghz(self) -> float:
         """The clock in which cycles are given."""
-        return float(self.data.get("clock_ghz", 0.0))
+        return value_of(self.data.get("clock_ghz", 0.0), "clock_ghz")
 
 
 def preset_names() -> list[str]:

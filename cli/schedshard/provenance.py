@@ -65,7 +65,7 @@ def machine_provenance(
     parts += [
         f"{key}: {text}"
         for key, text in (source.items() if isinstance(source, dict) else ())
-        if key.split(".")[0] in ("latency_ns", "protocol")
+        if key.split(".")[0] in ("latency_ns", "tier", "protocol")
     ]
     return {
         "machine_file": shown(path),

@@ -15,6 +15,7 @@ from typing import Any
 import tomlkit
 
 from schedshard.errors import UserError
+from schedshard.machines.numbers import number_node, set_number, value_of
 from schedshard.presets import Machine
 from schedshard.result import SENSITIVITY
 from schedshard.run import RunPlan, RunRequest, plan_run
@@ -50,11 +51,7 @@ class Change:
 def changed_machine(machine: Machine, key: str, value: float, directory: Path) -> Machine:
     """A copy of a machine file with one number changed, in ``directory``."""
     document: Any = tomlkit.parse(machine.path.read_text(encoding="utf-8"))
-    table, _, name = key.partition(".")
-    if table not in document:
-        document[table] = tomlkit.table()
-    document[table][name] = value
-    document["source"][key] = "changed to see how much depends on it"
+    set_number(document, key, value, "changed to see how much depends on it")
     path = directory / f"{key}-{value:g}.toml"
     path.write_text(tomlkit.dumps(document), encoding="utf-8")
     return replace(machine, path=path, data=document.unwrap())
@@ -65,13 +62,14 @@ def changes(request: RunRequest, directory: Path) -> list[Change]:
     machine = request.machine
     made: list[Change] = []
     for key, factors in SCALED:
-        table, _, name = key.partition(".")
-        value = machine.data.get(table, {}).get(name)
-        if not isinstance(value, (int, float)):
+        node = number_node(machine.data, key)
+        if node is None:
             continue
+        value = value_of(node, key)
         label = f"{key} {value:g} x {factors[0]:g} to {factors[1]:g}"
         for factor in factors:
-            new = max(1, round(value * factor)) if isinstance(value, int) else value * factor
+            # an estimate in whole cycles stays one
+            new = max(1, round(value * factor)) if key.startswith("op_cycles.") else value * factor
             changed = changed_machine(machine, key, new, directory)
             made.append(Change(label, "machine", new, replace(request, machine=changed)))
     for key, values in PROTOCOL:

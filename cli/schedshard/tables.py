@@ -433,7 +433,9 @@ def machine_view(described: dict[str, Any]) -> RenderableType:
     last = ""
     for number in described["numbers"]:
         source = number["source"]
-        made.add_row(number["key"], str(number["value"]), '"' if source == last else source)
+        key = f"{number['key']} ({number['joins']})" if "joins" in number else number["key"]
+        limits = f" ({number['low']:g}-{number['high']:g})" if "low" in number else ""
+        made.add_row(key, f"{number['value']}{limits}", '"' if source == last else source)
         last = source
     return Together(made, Text(f"{described['file']}, sha256 {described['sha256']}"))
 

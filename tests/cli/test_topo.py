@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from conftest import DATA, Cli
-from schedshard.machine_list import source_of
+from schedshard.machines.numbers import source_of
 from schedshard.plots import inline
 from schedshard.presets import preset_names
 from schedshard.topo import TopoRequest, plan_rows, plan_sentence, ranges, topo_argv, tree
