@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from schedshard.machines.numbers import number_nodes, range_of, source_of, value_of
 from schedshard.machines.topology import Regular, cpu_list, from_tool, regular_form
 from schedshard.paths import MACHINES, topo_binary
 from schedshard.tool import run_json
@@ -43,12 +44,13 @@ def load(name: str) -> dict[str, Any]:
     return tomllib.loads((MACHINES / f"{name}.toml").read_text(encoding="utf-8"))
 
 
-def numbers(table: dict[str, Any], prefix: str = "") -> Iterator[str]:
-    for key, value in table.items():
-        if isinstance(value, dict):
-            yield from numbers(value, f"{prefix}{key}.")
-        elif isinstance(value, int | float) and key != "schema":
-            yield prefix + key
+def numbers(machine: dict[str, Any]) -> Iterator[str]:
+    yield from (f"topology.{key}" for key in machine["topology"])
+    yield from (key for key, _ in number_nodes(machine))
+
+
+def latencies(name: str) -> dict[str, float]:
+    return {key: value_of(node, key) for key, node in load(name)["latency_ns"].items()}
 
 
 def test_every_machine_is_tested() -> None:
@@ -88,7 +90,7 @@ def test_every_number_has_a_source_and_guesses_say_so(name: str) -> None:
     machine = load(name)
     sources = machine["source"]
     guessed = False
-    for number in numbers({key: value for key, value in machine.items() if key != "source"}):
+    for number in numbers(machine):
         above = [number[: -len(tail)] if tail else number for tail in _tails(number)]
         covering = [key for key in above if key in sources]
         assert covering, f"{name}: {number} has no source"
@@ -103,6 +105,46 @@ def test_every_number_has_a_source_and_guesses_say_so(name: str) -> None:
         assert guessed
 
 
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_guess_has_a_range_that_its_source_names(name: str) -> None:
+    """A number that was measured or stated may have one, a guess must."""
+    machine = load(name)
+    for key, node in number_nodes(machine):
+        source = source_of(key, machine["source"])
+        limits = range_of(node, key)
+        if source.startswith(("estimate", "calibrated")):
+            assert limits is not None, f"{name}: {key} is a guess without a range"
+            assert limits.low < limits.high, f"{name}: {key}"
+            said = f"{source.split(',')[0]}, {limits.low:g} to {limits.high:g}: "
+            assert source.startswith(said), f"{name}: the source of {key} must begin '{said}'"
+        if limits is not None:
+            assert limits.low <= value_of(node, key) <= limits.high
+
+
+# Groups that one tier makes of a machine's CPUs, and what a line takes inside of one.
+TIERS = {
+    "epyc-9654-2s": {"quadrant": (8, 48, 90.2)},
+    "xeon-8176-8s": {"board": (2, 224, 150.0)},
+}
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_tiers_lie_between_the_levels_around_them(name: str) -> None:
+    machine = load(name)
+    latency = latencies(name)
+    read = run_json([str(topo_binary()), "--machine", f"{MACHINES}/{name}.toml"])["machine"]
+    found = {}
+    order = {"cores": ("smt", "llc"), "llcs": ("llc", "node"), "nodes": ("node", "package")}
+    for tier in read["tiers"]:
+        units = read[tier["unit"]]
+        groups = units // tier["count"]
+        found[tier["name"]] = (groups, read["cpus"] // groups, tier["ns"])
+        near, far = order.get(tier["unit"], ("package", "remote"))
+        assert latency.get(near, 0) <= tier["ns"] <= latency[far], f"{name}: {tier['name']}"
+        assert source_of(f"tier.{tier['name']}", machine["source"]) != "no source"
+    assert found == TIERS.get(name, {})
+
+
 def _tails(number: str) -> list[str]:
     """What to cut off a dotted key to get itself and the tables above it."""
     parts = number.split(".")
@@ -111,7 +153,7 @@ def _tails(number: str) -> list[str]:
 
 @pytest.mark.parametrize("name", sorted(PUBLISHED))
 def test_latencies_are_the_published_ones(name: str) -> None:
-    latency = load(name)["latency_ns"]
+    latency = latencies(name)
     for key, want in PUBLISHED[name].items():
         low, high = want if isinstance(want, tuple) else (want, want)
         assert low - 1 <= latency[key] <= high + 1, f"{name}: {key}"
@@ -119,7 +161,7 @@ def test_latencies_are_the_published_ones(name: str) -> None:
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_farther_takes_longer(name: str) -> None:
-    latency = load(name)["latency_ns"]
+    latency = latencies(name)
     present = [
         latency[key] for key in ("smt", "llc", "node", "package", "remote") if key in latency
     ]
