@@ -322,7 +322,8 @@ void who_runs_out_of_tasks_takes_one(const struct model *model, const struct idl
 	for (u32 i = 1; i < 23; i++)
 		add(&p, i < 17 ? lasting : brief);
 	perform(&p);
-	CHECK(p.stats.newidle_pulls > 0);
+	/* The idle balancer may be there first. */
+	CHECK(p.stats.newidle_pulls + p.stats.idle_pulls > 0);
 	for (u32 i = 1; i < 17; i++) {
 		CHECK_EQ(p.actor[i].note.times, 1);
 		CHECK(p.actor[i].note.us < 5500);

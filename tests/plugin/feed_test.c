@@ -100,7 +100,8 @@ static void sharing(const struct feed_setup *setup)
 	/* Which bytes of the line it is makes no difference, and all of them are told apart. */
 	CHECK(hitm(false_sharing) == hitm(same));
 	CHECK(number(false_sharing, "virtual_ns") == number(same, "virtual_ns"));
-	CHECK(hitm(same) > 1000 && hitm(same) <= 4000);
+	/* An owner adds a few times until the line leaves it, and at least once. */
+	CHECK(hitm(same) > 400 && hitm(same) <= 4000);
 	CHECK(number(same, "virtual_ns") > 2 * number(none, "virtual_ns"));
 	line = json_array_get(json_object_get(false_sharing, "lines"), 0);
 	CHECK(json_array_size(json_object_get(line, "accesses")) == CPUS);
