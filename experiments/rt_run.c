@@ -90,6 +90,21 @@ static double ratio(double a, double b)
 	return b > 0 ? a / b : 0;
 }
 
+/* Modified lines found in other caches: all lines that the experiment reports, as perf c2c adds up. */
+static void report_hitm(struct run *run)
+{
+	const struct stats *s = sim_stats();
+	u64 local = 0, remote = 0;
+
+	for (u32 i = 0; i < s->n; i++) {
+		local += s->rec[i].hitm_local;
+		remote += s->rec[i].hitm_remote;
+	}
+	run_report(run, "hitm_local", (double)local);
+	run_report(run, "hitm_remote", (double)remote);
+	run_report(run, "hitm_local_per_remote", ratio((double)local, (double)remote));
+}
+
 void rt_run_report(struct run *run, const struct rt *rt, const struct rt_phase *phase)
 {
 	struct rt_stats s = rt_stats(rt);
@@ -129,6 +144,7 @@ void rt_run_report(struct run *run, const struct rt *rt, const struct rt_phase *
 	run_report(run, "ipis_per_second", ratio((double)s.ipis, seconds));
 	run_report(run, "migrations_per_second", ratio((double)s.migrations, seconds));
 	run_report(run, "switches_per_second", ratio((double)s.switches, seconds));
+	report_hitm(run);
 }
 
 /* ---- groups of CPUs ---- */
