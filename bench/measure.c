@@ -17,6 +17,7 @@
 #include "measure.h"
 
 #define MAX_SAMPLES 10000
+#define MAX_LIMIT   86400
 
 /* A pair to measure; its result. */
 struct job {
@@ -76,8 +77,12 @@ static int add_job(struct jobs *jobs, u32 a, u32 b, u32 home)
 }
 
 static const char usage[] =
-	"usage: schedshard-measure --cpus LIST [--samples N] [--home A:B@H]... [--progress]\n"
+	"usage: schedshard-measure --cpus LIST [--pairs A:B,...] [--samples N] [--home A:B@H]...\n"
+	"                          [--limit SECONDS] [--progress]\n"
 	"  --cpus LIST      measure between all of these CPUs, operations on the first one\n"
+	"  --pairs A:B,...  measure these pairs only, in this order\n"
+	"  --limit SECONDS  operations get a third of it; then pairs, as many as there is time "
+	"for\n"
 	"  --samples N      runs of each measurement, of which the lower quartile counts (default "
 	"50)\n"
 	"  --home A:B@H     measure A and B once more, with the line's home on the node of CPU H\n"
@@ -99,6 +104,28 @@ static int parse_home(const char *text, struct jobs *jobs)
 	return add_job(jobs, a, b, home) ? complain(1, "out of memory") : 0;
 }
 
+/* Pairs of two different CPUs, separated by commas. */
+static int parse_pairs(const char *text, struct jobs *jobs)
+{
+	while (*text) {
+		unsigned int a, b;
+		int end = 0;
+
+		if (strspn(text, "0123456789:") < 3 ||
+		    sscanf(text, "%6u:%6u%n", &a, &b, &end) != 2 ||
+		    (text[end] && (text[end] != ',' || !text[end + 1])))
+			return complain(2, "--pairs: \"%.40s\": CPU numbers as A:B,A:B are needed",
+					text);
+		if (a == b || a >= SHARD_LIB_MAX_CPUS || b >= SHARD_LIB_MAX_CPUS)
+			return complain(2, "--pairs: %u:%u: two different CPUs below %d are needed",
+					a, b, SHARD_LIB_MAX_CPUS);
+		if (add_job(jobs, a, b, a))
+			return complain(1, "out of memory");
+		text += end + (text[end] == ',');
+	}
+	return jobs->nr ? 0 : complain(2, "--pairs: it is empty, it must name at least one pair");
+}
+
 static void print_jobs(const char *name, const struct job *job, u32 nr, bool home)
 {
 	printf(",\"%s\":[", name);
@@ -112,13 +139,14 @@ static void print_jobs(const char *name, const struct job *job, u32 nr, bool hom
 }
 
 static int print_all(const struct jobs *pairs, const struct jobs *homes,
-		     const struct measure_ops *ops, u32 cpu, u32 samples)
+		     const struct measure_ops *ops, u32 cpu, u32 samples, u32 left_out)
 {
-	printf("{\"cpu\":%u,\"samples\":%u,\"ops_ns\":{\"cycle\":%.5f,\"load_hit\":%.4f,"
+	printf("{\"cpu\":%u,\"samples\":%u,\"left_out\":%u,\"ops_ns\":{\"cycle\":%.5f,\"load_hit\":"
+	       "%.4f,"
 	       "\"store\":%.4f,\"locked\":%.4f,\"fence\":%.4f,\"timestamp\":%.4f,"
 	       "\"memory\":%.3f,\"yield_switch\":%.2f}",
-	       cpu, samples, ops->cycle, ops->load_hit, ops->store, ops->locked, ops->fence,
-	       ops->timestamp, ops->memory, ops->yield_switch);
+	       cpu, samples, left_out, ops->cycle, ops->load_hit, ops->store, ops->locked,
+	       ops->fence, ops->timestamp, ops->memory, ops->yield_switch);
 	print_jobs("pairs", pairs->job, pairs->nr, false);
 	print_jobs("homes", homes->job, homes->nr, true);
 	puts("}");
@@ -133,12 +161,18 @@ static const char *reason(int error)
 	return error == EINVAL ? "no such CPU, or this process may not use it" : strerror(error);
 }
 
-static int run_jobs(struct jobs *jobs, u32 samples)
+/* Measures one after the other; when the time is up the rest are no jobs any more. */
+static int run_jobs(struct jobs *jobs, u32 samples, double deadline)
 {
 	for (u32 i = 0; i < jobs->nr; i++) {
 		struct job *job = &jobs->job[i];
-		int ret = measure_pair(job->a, job->b, job->home, samples, &job->ns);
+		int ret;
 
+		if (deadline > 0 && sample_now_ns() >= deadline) {
+			jobs->nr = i;
+			break;
+		}
+		ret = measure_pair(job->a, job->b, job->home, samples, deadline, &job->ns);
 		if (ret)
 			return complain(ret == EINVAL ? 2 : 1, "CPUs %u, %u (home %u): %s", job->a,
 					job->b, job->home, reason(ret));
@@ -147,36 +181,38 @@ static int run_jobs(struct jobs *jobs, u32 samples)
 	return 0;
 }
 
-static int measure(const struct cpulist *cpus, u32 samples, struct jobs *homes)
+static int all_pairs(const struct cpulist *cpus, struct jobs *pairs)
 {
-	struct jobs pairs = { 0 };
-	struct measure_ops ops = { 0 };
-	u32 a, b, first = shard_cpulist_next(cpus, 0);
-	int ret = 0;
+	u32 a, b;
 
 	cpulist_for_each(a, cpus)
 	{
-		for (b = shard_cpulist_next(cpus, a + 1); b < SHARD_LIB_MAX_CPUS && !ret;
-		     b = shard_cpulist_next(cpus, b + 1))
-			ret = add_job(&pairs, a, b, a);
+		for (b = shard_cpulist_next(cpus, a + 1); b < SHARD_LIB_MAX_CPUS;
+		     b = shard_cpulist_next(cpus, b + 1)) {
+			if (add_job(pairs, a, b, a))
+				return complain(1, "out of memory");
+		}
 	}
-	progress.total = pairs.nr + homes->nr + MEASURE_OPS;
-	if (ret)
-		ret = complain(1, "out of memory");
-	if (!ret)
-		ret = run_jobs(&pairs, samples);
-	if (!ret)
-		ret = run_jobs(homes, samples);
-	if (!ret) {
-		int failed = measure_ops(first, samples, &ops, step);
+	return 0;
+}
 
-		if (failed)
-			ret = complain(failed == EINVAL ? 2 : 1, "CPU %u: %s", first,
-				       reason(failed));
-	}
+/* Operations come first, and pairs with a far home before the others: there are few of them. */
+static int measure(u32 cpu, u32 samples, double limit, struct jobs *pairs, struct jobs *homes)
+{
+	double deadline = limit > 0 ? sample_now_ns() + limit : 0;
+	u32 asked = pairs->nr + homes->nr;
+	struct measure_ops ops = { 0 };
+	int ret;
+
+	progress.total = asked + MEASURE_OPS;
+	ret = measure_ops(cpu, samples, limit / 3, &ops, step);
+	if (ret)
+		return complain(ret == EINVAL ? 2 : 1, "CPU %u: %s", cpu, reason(ret));
+	ret = run_jobs(homes, samples, deadline);
 	if (!ret)
-		ret = print_all(&pairs, homes, &ops, first, samples);
-	free(pairs.job);
+		ret = run_jobs(pairs, samples, deadline);
+	if (!ret)
+		ret = print_all(pairs, homes, &ops, cpu, samples, asked - pairs->nr - homes->nr);
 	return ret;
 }
 
@@ -186,15 +222,17 @@ int main(int argc, char **argv)
 		{ "cpus", required_argument, NULL, 'c' },
 		{ "samples", required_argument, NULL, 's' },
 		{ "home", required_argument, NULL, 'h' },
+		{ "pairs", required_argument, NULL, 'a' },
+		{ "limit", required_argument, NULL, 'l' },
 		{ "progress", no_argument, NULL, 'p' },
 		{ "help", no_argument, NULL, '?' },
 		{ NULL, 0, NULL, 0 },
 	};
 	struct cpulist cpus = { 0 };
-	struct jobs homes = { 0 };
+	struct jobs homes = { 0 }, pairs = { 0 };
 	const char *why;
 	char *end;
-	long samples = 50;
+	long samples = 50, limit = 0;
 	int option, ret = 0;
 
 	while (!ret && (option = getopt_long(argc, argv, "", options, NULL)) != -1) {
@@ -214,6 +252,15 @@ int main(int argc, char **argv)
 		case 'h':
 			ret = parse_home(optarg, &homes);
 			break;
+		case 'a':
+			ret = parse_pairs(optarg, &pairs);
+			break;
+		case 'l':
+			limit = strtol(optarg, &end, 10);
+			if (*end || end == optarg || limit < 1 || limit > MAX_LIMIT)
+				ret = complain(2, "--limit %.40s: seconds from 1 to %d are needed",
+					       optarg, MAX_LIMIT);
+			break;
 		case 'p':
 			progress.shown = true;
 			break;
@@ -226,8 +273,12 @@ int main(int argc, char **argv)
 		ret = complain(2, "--cpus LIST is needed, nothing else without --");
 		fputs(usage, stderr);
 	}
+	if (!ret && !pairs.nr)
+		ret = all_pairs(&cpus, &pairs);
 	if (!ret)
-		ret = measure(&cpus, (u32)samples, &homes);
+		ret = measure(shard_cpulist_next(&cpus, 0), (u32)samples, (double)limit * 1e9,
+			      &pairs, &homes);
 	free(homes.job);
+	free(pairs.job);
 	return ret;
 }

@@ -43,22 +43,25 @@ double measure_quartile(double *value, u32 nr);
  * @b: the other one
  * @home: CPU that touches the line's page first, which places the page on its node
  * @samples: how often to measure, at least 1
- * @ns: receives the one-way latency, lower quartile of all samples
+ * @deadline: take no further sample after this time of sample_now_ns(); 0: take all
+ * @ns: receives the one-way latency, lower quartile of all samples, of which one is taken
+ *	whatever the time is
  *
  * Return: 0 or a positive errno value.
  */
-int measure_pair(u32 a, u32 b, u32 home, u32 samples, double *ns);
+int measure_pair(u32 a, u32 b, u32 home, u32 samples, double deadline, double *ns);
 
 /**
  * measure_ops() - measure operation costs
  * @cpu: where; the calling thread is pinned to it
  * @samples: how often to measure each, at least 1
+ * @limit: about how long, in nanoseconds, all of them together may be sampled; 0: no limit
  * @ops: receives the lower quartiles
  * @step: called after each of %MEASURE_OPS measurements
  *
  * Return: 0 or a positive errno value.
  */
-int measure_ops(u32 cpu, u32 samples, struct measure_ops *ops, void (*step)(void));
+int measure_ops(u32 cpu, u32 samples, double limit, struct measure_ops *ops, void (*step)(void));
 
 #define MEASURE_OPS 8
 

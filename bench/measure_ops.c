@@ -64,6 +64,29 @@ struct line {
 	void *self;
 } __attribute__((aligned(64)));
 
+/* How often to measure an operation, and for how long: @share in ns, 0 without a limit. */
+struct pace {
+	u32 samples;
+	double share, begun;
+};
+
+static struct pace begin(const struct pace *pace)
+{
+	struct pace begun = *pace;
+
+	begun.begun = sample_now_ns();
+	return begun;
+}
+
+/* Whether one more sample follows; the first one always does. */
+static bool more(const struct pace *pace, u32 taken)
+{
+	if (!taken)
+		return true;
+	return taken < pace->samples &&
+	       (pace->share <= 0 || sample_now_ns() - pace->begun < pace->share);
+}
+
 double measure_quartile(double *value, u32 nr)
 {
 	sample_sort(value, nr);
@@ -124,7 +147,7 @@ static double ns_per_op(void (*loop)(struct line *line), struct line *line)
  * Every operation in nanoseconds at the clock of @cycle_ns, which is that of all
  * operations: so that cost / cycle is right in cycles even if the clock moved in between.
  */
-static void in_core(struct measure_ops *ops, u32 samples, double *value, double *cycle,
+static void in_core(struct measure_ops *ops, const struct pace *asked, double *value, double *cycle,
 		    void (*step)(void))
 {
 	static struct line line;
@@ -137,22 +160,26 @@ static void in_core(struct measure_ops *ops, u32 samples, double *value, double 
 		{ loop_timestamp, &ops->timestamp },
 	};
 	const u32 nr = sizeof(entry) / sizeof(entry[0]);
+	u32 cycles = 0;
 
 	line.self = &line;
 	for (u32 i = 0; i < nr; i++) {
-		for (u32 sample = 0; sample < samples; sample++) {
+		struct pace pace = begin(asked);
+		u32 sample;
+
+		for (sample = 0; more(&pace, sample); sample++, cycles++) {
 			double before = ns_per_op(loop_cycle, &line);
 			double cost = ns_per_op(entry[i].loop, &line);
 			double after = ns_per_op(loop_cycle, &line);
 
 			/* The faster one: an interrupted loop makes the operation look cheap. */
-			cycle[i * samples + sample] = before < after ? before : after;
-			value[sample] = cost / cycle[i * samples + sample];
+			cycle[cycles] = before < after ? before : after;
+			value[sample] = cost / cycle[cycles];
 		}
-		*entry[i].ns = measure_quartile(value, samples);
+		*entry[i].ns = measure_quartile(value, sample);
 		step();
 	}
-	ops->cycle = measure_quartile(cycle, nr * samples);
+	ops->cycle = measure_quartile(cycle, cycles);
 	for (u32 i = 0; i < nr; i++)
 		*entry[i].ns *= ops->cycle;
 	step();
@@ -167,11 +194,13 @@ static u64 next_random(u64 *state)
 }
 
 /* A walk in random order through far more lines than any cache has. */
-static int in_memory(struct measure_ops *ops, u32 samples, double *value)
+static int in_memory(struct measure_ops *ops, const struct pace *asked, double *value)
 {
 	long l3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
 	u64 size = l3 > 0 ? (u64)l3 * 4 : 0, state = 0x9e3779b97f4a7c15, nr;
 	struct line *line, *at;
+	struct pace pace;
+	u32 sample;
 
 	size = size < 64 << 20 ? 64 << 20 : size > 512 << 20 ? 512 << 20 : size;
 	nr = size / sizeof(*line);
@@ -190,7 +219,8 @@ static int in_memory(struct measure_ops *ops, u32 samples, double *value)
 		line[other].word = word;
 	}
 	at = line;
-	for (u32 sample = 0; sample < samples; sample++) {
+	pace = begin(asked);
+	for (sample = 0; more(&pace, sample); sample++) {
 		double start = sample_now_ns();
 
 		for (u32 i = 0; i < WALK_STEPS; i++)
@@ -199,7 +229,7 @@ static int in_memory(struct measure_ops *ops, u32 samples, double *value)
 	}
 	__asm__ volatile("" : : "r"(at));
 	munmap(line, size);
-	ops->memory = measure_quartile(value, samples);
+	ops->memory = measure_quartile(value, sample);
 	return 0;
 }
 
@@ -240,11 +270,12 @@ static void *yield_side(void *arg)
  * Two threads on one CPU yield to each other. A yield need not switch, so switches are counted,
  * not yields; a handful among thousands of yields is no measurement.
  */
-static int yields(struct measure_ops *ops, u32 cpu, u32 samples, double *value)
+static int yields(struct measure_ops *ops, u32 cpu, const struct pace *asked, double *value)
 {
+	struct pace pace = begin(asked);
 	u32 good = 0;
 
-	for (u32 sample = 0; sample < samples; sample++) {
+	for (u32 sample = 0; more(&pace, sample); sample++) {
 		struct yielder yielder = { .cpu = cpu };
 		pthread_t thread;
 		double start;
@@ -270,8 +301,9 @@ static int yields(struct measure_ops *ops, u32 cpu, u32 samples, double *value)
 	return 0;
 }
 
-int measure_ops(u32 cpu, u32 samples, struct measure_ops *ops, void (*step)(void))
+int measure_ops(u32 cpu, u32 samples, double limit, struct measure_ops *ops, void (*step)(void))
 {
+	struct pace pace = { .samples = samples, .share = limit / MEASURE_OPS };
 	double *value = calloc(samples, sizeof(*value));
 	double *cycle = calloc(samples, MEASURE_OPS * sizeof(*cycle));
 	int ret = ENOMEM;
@@ -279,12 +311,12 @@ int measure_ops(u32 cpu, u32 samples, struct measure_ops *ops, void (*step)(void
 	if (value && cycle)
 		ret = sample_pin(cpu);
 	if (!ret) {
-		in_core(ops, samples, value, cycle, step);
-		ret = in_memory(ops, samples, value);
+		in_core(ops, &pace, value, cycle, step);
+		ret = in_memory(ops, &pace, value);
 		step();
 	}
 	if (!ret) {
-		ret = yields(ops, cpu, samples, value);
+		ret = yields(ops, cpu, &pace, value);
 		step();
 	}
 	free(cycle);

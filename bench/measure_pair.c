@@ -10,7 +10,9 @@
  * be compared.
  *
  * Why no thread can be left spinning: whatever may fail (placing a thread)
- * happens before the barrier, and both look at the outcome after it.
+ * happens before the barrier, and both look at the outcome after it. When the time is
+ * up the first thread writes a third value in its own turn, which the second thread
+ * sees where it waits for its turn.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -21,10 +23,12 @@
 #include "measure.h"
 
 #define ROUNDS	   200
+#define STOP	   2	 /* the word's value when no further sample follows */
 #define PAGE_BYTES 65536 /* at least one page on every architecture */
 
 struct pair {
-	u32 cpu[2], home, samples;
+	u32 cpu[2], home, samples, taken;
+	double deadline;
 	pthread_barrier_t ready;
 	int failed[2];
 	u32 *word;
@@ -36,15 +40,18 @@ struct side {
 	int which;
 };
 
-/* Wait until the word is @from and make it @to. */
-static void turn(u32 *word, u32 from, u32 to)
+/* Wait until the word is @from and make it @to; false when the word says that this was all. */
+static bool turn(u32 *word, u32 from, u32 to)
 {
-	u32 seen;
+	u32 seen = from;
 
-	do {
+	while (!__atomic_compare_exchange_n(word, &seen, to, false, __ATOMIC_ACQ_REL,
+					    __ATOMIC_RELAXED)) {
+		if (seen == STOP)
+			return false;
 		seen = from;
-	} while (!__atomic_compare_exchange_n(word, &seen, to, false, __ATOMIC_ACQ_REL,
-					      __ATOMIC_RELAXED));
+	}
+	return true;
 }
 
 static void *run_side(void *arg)
@@ -66,13 +73,20 @@ static void *run_side(void *arg)
 	for (u32 sample = 0; sample < pair->samples; sample++) {
 		double start = sample_now_ns();
 
-		for (u32 round = 0; round < ROUNDS; round++)
-			turn(pair->word, (u32)me, (u32)!me);
+		for (u32 round = 0; round < ROUNDS; round++) {
+			if (!turn(pair->word, (u32)me, (u32)!me))
+				return NULL;
+		}
 		/* the last transfer back to the first thread belongs to the last round */
 		if (me == 0) {
 			while (__atomic_load_n(pair->word, __ATOMIC_ACQUIRE))
 				;
 			pair->ns[sample] = (sample_now_ns() - start) / (2.0 * ROUNDS);
+			pair->taken = sample + 1;
+			if (pair->deadline > 0 && sample_now_ns() >= pair->deadline) {
+				__atomic_store_n(pair->word, STOP, __ATOMIC_RELEASE);
+				return NULL;
+			}
 		}
 	}
 	return NULL;
@@ -104,9 +118,11 @@ static int run_pair(struct pair *pair)
 	return ret;
 }
 
-int measure_pair(u32 a, u32 b, u32 home, u32 samples, double *ns)
+int measure_pair(u32 a, u32 b, u32 home, u32 samples, double deadline, double *ns)
 {
-	struct pair pair = { .cpu = { a, b }, .home = home, .samples = samples };
+	struct pair pair = {
+		.cpu = { a, b }, .home = home, .samples = samples, .deadline = deadline
+	};
 	void *page =
 		mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	int ret = ENOMEM;
@@ -123,7 +139,7 @@ int measure_pair(u32 a, u32 b, u32 home, u32 samples, double *ns)
 		}
 	}
 	if (!ret)
-		*ns = measure_quartile(pair.ns, samples);
+		*ns = measure_quartile(pair.ns, pair.taken);
 	free(pair.ns);
 	munmap(page, PAGE_BYTES);
 	return ret;

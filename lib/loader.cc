@@ -135,7 +135,7 @@ bool Loader::uncertain(const toml::node &node, const std::string &name, const Ra
 		return number(node, name, range, whole, out);
 	if (!known_keys(*table, name, parts))
 		return false;
-	for (size_t i = 0; i < parts.size(); i++) {
+	for (u32 i = 0; i < 3; i++) {
 		const std::string key = dotted(name, parts[i]);
 
 		at[i] = table->get(parts[i]);

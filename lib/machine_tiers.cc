@@ -81,24 +81,32 @@ bool Loader::tier_unit(const toml::table &table, const std::string &name, machin
 	return count(table, name, given, tier_count, &tier->count);
 }
 
-/* Whether a tier is smaller than what it lies in, and fits the tiers before it in the file. */
+/* What is wrong with a tier beside another one; empty if nothing is. */
+static std::string conflict(const std::string &name, const machine_tier &tier,
+			    const machine_tier &other)
+{
+	const std::string with = dotted("tier", other.name), unit(unit_keys[tier.unit]);
+
+	if (with == name)
+		return name + " is there twice, each tier must have its own name";
+	if (other.unit != tier.unit)
+		return "";
+	if (other.count == tier.count)
+		return name + " joins as many " + unit + " as " + with + ", one of them must go";
+	if (std::max(other.count, tier.count) % std::min(other.count, tier.count))
+		return name + " joins " + std::to_string(tier.count) + " " + unit + " and " + with +
+		       " " + std::to_string(other.count) + ", one must be a multiple of the other";
+	return "";
+}
+
+/* Whether a tier fits the tiers before it in the file. */
 bool Loader::tier_fits(const toml::node &at, const std::string &name, const machine_tier &tier)
 {
 	for (const machine_tier &other : result->tiers) {
-		const std::string with = "tier." + std::string(other.name);
-		const std::string unit(unit_keys[tier.unit]);
+		const std::string wrong = conflict(name, tier, other);
 
-		if (with == name)
-			return fail(at, name + " is there twice, each tier must have its own name");
-		if (other.unit != tier.unit)
-			continue;
-		if (other.count == tier.count)
-			return fail(at, name + " joins as many " + unit + " as " + with +
-						", one of them must go");
-		if (std::max(other.count, tier.count) % std::min(other.count, tier.count))
-			return fail(at, name + " joins " + std::to_string(tier.count) + " " + unit +
-						" and " + with + " " + std::to_string(other.count) +
-						", one must be a multiple of the other");
+		if (!wrong.empty())
+			return fail(at, wrong);
 	}
 	return true;
 }

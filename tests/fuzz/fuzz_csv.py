@@ -20,9 +20,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "cli"))
 with atheris.instrument_imports(include=["schedshard.machines"]):
     from schedshard.errors import UserError
     from schedshard.machines.classes import weigh
-    from schedshard.machines.document import Facts, add_usual_latencies, machine_toml
+    from schedshard.machines.document import (
+        Facts,
+        add_usual_cycles,
+        add_usual_latencies,
+        machine_toml,
+    )
+    from schedshard.machines.importer import add_latencies
     from schedshard.machines.infer import infer_topology
     from schedshard.machines.latencycsv import parse_latency_csv
+    from schedshard.machines.numbers import number_nodes, range_of, value_of
 
 FEW_CPUS = 24
 
@@ -46,10 +53,15 @@ def test_one_input(data: bytes) -> None:
     topology = infer_topology(table).topology
     assert topology.cpus == table.cpus
     evidence = weigh(table.symmetric(), topology)
-    latency = {name: item.median for name, item in evidence.classes.items()}
-    facts = Facts("fuzz", "fuzz", "measured", 2.0, topology, latency, {}, {"latency_ns": "fuzz"})
+    facts = Facts("fuzz", "fuzz", "measured", 2.0, topology, {}, {})
+    add_latencies(facts, evidence, "fuzz")
     add_usual_latencies(facts)
-    assert tomllib.loads(machine_toml(facts))["name"] == "fuzz"
+    add_usual_cycles(facts, "fuzz")
+    machine = tomllib.loads(machine_toml(facts))
+    assert machine["name"] == "fuzz"
+    for key, node in number_nodes(machine):
+        limits = range_of(node, key)
+        assert limits is None or limits.low <= value_of(node, key) <= limits.high, key
 
 
 if __name__ == "__main__":

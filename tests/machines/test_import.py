@@ -16,6 +16,7 @@ from schedshard.errors import UserError
 from schedshard.machines.commands import import_command
 from schedshard.machines.document import machine_name, machine_toml, validated
 from schedshard.machines.importer import Imported, ImportRequest, import_machine
+from schedshard.machines.numbers import number_nodes, range_of, source_of, value_of
 from schedshard.machines.topology import Topology, from_tool, make_topology, same
 from schedshard.paths import topo_binary
 from schedshard.tool import run_json
@@ -58,13 +59,59 @@ def test_regular_machine(tmp_path: Path) -> None:
     assert machine["name"] == "two-sockets"
     assert machine["clock_ghz"] == 2.45
     for key, want_ns in (("smt", 10), ("llc", 25), ("node", 105), ("remote", 200)):
-        assert machine["latency_ns"][key] == pytest.approx(want_ns, rel=0.02)
+        node = machine["latency_ns"][key]
+        assert value_of(node) == pytest.approx(want_ns, rel=0.02)
+        # 5th and 95th percentile of a spread of 3%
+        assert range_of(node) == pytest.approx((want_ns * 0.952, want_ns * 1.051), rel=0.02)
+    assert "tier" not in machine
     assert "home_remote" not in machine["latency_ns"]
     assert "llc clear (16 groups" in machine["source"]["topology"]
-    assert machine["source"]["op_cycles"].startswith("estimate")
+    assert machine["source"]["op_cycles.locked"].startswith("estimate, 8 to 27: ")
+    assert range_of(machine["op_cycles"]["locked"]) == (8, 27)
     read = from_tool(run_json([str(topo_binary()), "--machine", str(out)]))
     assert same(read, want)
     assert "256 CPUs, 2 packages, 2 nodes, 16 LLCs, 128 cores" in result.output
+
+
+def test_tiers_are_written_and_read(tmp_path: Path) -> None:
+    """Eight sockets on two boards, with two cores to an L2."""
+    want = shape(8, 1, 8).expand()
+    matrix = latencies(want, MESH_NS, 0.02, 1)
+    other = want.package[:, None] // 4 != want.package[None, :] // 4
+    near = want.core[:, None] // 2 == want.core[None, :] // 2
+    matrix = np.where(other, matrix * 2.0, np.where(near, matrix * 0.5, matrix))
+    csv = tmp_path / "boards.csv"
+    csv.write_text(to_csv(matrix), encoding="ascii")
+    out = tmp_path / "boards.toml"
+    result = run(csv, "--out", out)
+    assert result.exception is None, result.output
+    read = validated(out.read_text(encoding="utf-8"))["machine"]
+    tiers = [(tier["name"], tier["unit"], tier["count"]) for tier in read["tiers"]]
+    assert tiers == [("l2", "cores", 2), ("packages-4", "packages", 4)]
+    assert [tier["ns"] for tier in read["tiers"]] == pytest.approx([25.5, 110.0], rel=0.03)
+    assert read["latency_ns"]["llc"] == pytest.approx(51, rel=0.02)
+    assert read["latency_ns"]["remote"] == pytest.approx(220, rel=0.02)
+    machine = tomllib.loads(out.read_text(encoding="utf-8"))
+    assert "256 pairs inside groups of 4 packages" not in machine["source"]["tier.packages-4"]
+    assert "768 pairs inside groups of 4 packages" in machine["source"]["tier.packages-4"]
+    assert "4 packages" in result.output
+
+
+def test_a_guess_has_a_range_in_a_file_that_is_made(tmp_path: Path) -> None:
+    """Nothing is measured but one LLC: all else is a guess."""
+    csv = write(tmp_path / "a.csv", shape(1, 1, 4).expand(), MESH_NS)
+    xml = tmp_path / "machine.xml"
+    xml.write_text(to_hwloc_xml(shape(2, 2, 4, 2, nodes=2).expand()), encoding="ascii")
+    machine = tomllib.loads(import_machine(ImportRequest(csv, hwloc_xml=xml)).text)
+    guesses = 0
+    for key, node in number_nodes(machine):
+        source, limits = source_of(key, machine["source"]), range_of(node, key)
+        if source.startswith("estimate"):
+            guesses += 1
+            assert limits is not None, key
+            assert limits.low < value_of(node, key) <= limits.high or key == "op_cycles.load_hit"
+            assert source.startswith(f"estimate, {limits.low:g} to {limits.high:g}: ")
+    assert guesses == 11
 
 
 def test_without_out_the_machine_goes_to_stdout(tmp_path: Path) -> None:

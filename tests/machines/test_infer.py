@@ -12,6 +12,7 @@ from schedshard.machines.classes import weigh
 from schedshard.machines.infer import infer_topology
 from schedshard.machines.latencycsv import LatencyTable, Matrix, parse_latency_csv
 from schedshard.machines.topology import (
+    Ids,
     Regular,
     Topology,
     cpu_list,
@@ -89,27 +90,62 @@ def test_eight_sockets_with_links_of_several_hops() -> None:
     want = shape(8, 1, 8, 2).expand()
     ns = latencies(want, MESH_NS, 0.05, 3)
     far = (want.package[:, None] ^ want.package[None, :]) > 3
-    found = infer_topology(LatencyTable("t.csv", want.cpus, np.where(far, ns * 1.6, ns)))
+    matrix = np.where(far, ns * 1.6, ns)
+    found = infer_topology(LatencyTable("t.csv", want.cpus, matrix))
     assert_same(found.topology, want)
+    (board,) = weigh(matrix, want).tiers
+    assert (board.name, board.unit, board.count) == ("packages-4", "packages", 4)
+    assert board.median == pytest.approx(110.0, rel=0.02)
+    assert weigh(matrix, want).classes["remote"].median == pytest.approx(176.0, rel=0.02)
 
 
-def test_tiers_become_nodes() -> None:
-    """Quadrants of 3 LLCs at 90 ns, halves at 97, the rest of the package at 101."""
-    base = shape(2, 12, 4, nodes=4).expand()
-    half = base.node // 2
-    ns = {**COMPLEX_NS, "node": 90.0, "package": 101.0}
-    matrix = latencies(base, ns, 0.02, 4)
-    neighbour = (half[:, None] == half[None, :]) & (base.node[:, None] != base.node[None, :])
-    matrix = np.where(neighbour, matrix * 97.0 / 101.0, matrix)
-    found = infer_topology(LatencyTable("t.csv", base.cpus, matrix))
-    assert_same(found.topology, base)
-    assert any("groups of 3 LLCs" in note for note in found.notes)
+def tiered(base: Topology, level: Ids, near: float, sigma: float, seed: int) -> Matrix:
+    """Other LLCs of one group of ``level`` are ``near`` ns away, of other groups 101."""
+    matrix = latencies(base, {**COMPLEX_NS, "node": 101.0}, sigma, seed)
+    other = (base.llc[:, None] != base.llc[None, :]) & (level[:, None] == level[None, :])
+    return np.where(other, matrix * near / 101.0, matrix)
 
 
-def test_no_tiers_no_nodes() -> None:
+def test_quadrants_are_a_tier_and_no_nodes() -> None:
+    """Quadrants of 3 LLCs at 90 ns, the rest of the package at 101."""
+    want = shape(2, 12, 4).expand()
+    matrix = tiered(want, want.llc // 3, 90.0, 0.02, 4)
+    assert_same(infer_topology(LatencyTable("t.csv", want.cpus, matrix)).topology, want)
+    evidence = weigh(matrix, want)
+    (tier,) = evidence.tiers
+    assert (tier.name, tier.unit, tier.count) == ("llcs-3", "llcs", 3)
+    assert tier.pairs == 8 * 3 * 16
+    assert tier.median == pytest.approx(90.0, rel=0.01)
+    assert tier.low < tier.median < tier.high
+    assert evidence.classes["node"].median == pytest.approx(101.0, rel=0.01)
+    assert evidence.classes["node"].pairs == 2 * 66 * 16 - tier.pairs
+    assert evidence.fit > 0.95
+
+
+def test_tiers_of_tiers() -> None:
+    want = shape(1, 16, 4).expand()
+    matrix = tiered(want, want.llc // 2, 60.0, 0.02, 5)
+    half = (want.llc[:, None] // 8 == want.llc[None, :] // 8) & (matrix > 95.0)
+    found = weigh(np.where(half, matrix * 0.8, matrix), want).tiers
+    assert [tier.count for tier in found] == [2, 8]
+    assert [round(tier.median) for tier in found] == [60, 81]
+
+
+def test_no_tiers_where_there_are_none() -> None:
     for seed in range(20):
         want = shape(2, 4, 4).expand()
-        assert_same(infer_topology(table_of(want, COMPLEX_NS, 0.08, seed)).topology, want)
+        table = table_of(want, COMPLEX_NS, 0.08, seed)
+        assert_same(infer_topology(table).topology, want)
+        assert weigh(table.symmetric(), want).tiers == []
+
+
+@given(st.integers(1, 3), st.integers(1, 4), st.integers(1, 4), st.integers(0, 10**6))
+@settings(max_examples=60, deadline=None)
+def test_chance_makes_no_tier(packages: int, llcs: int, cores: int, seed: int) -> None:
+    """Small machines have few pairs, of which some grouping always looks good."""
+    want = shape(packages, llcs, cores).expand()
+    if len(want.cpus) > 1:
+        assert weigh(latencies(want, COMPLEX_NS, 0.06, seed), want).tiers == []
 
 
 def foreign(matrix: Matrix, topology: Topology, ns: float) -> Matrix:
@@ -148,6 +184,9 @@ def test_cores_that_share_an_l2() -> None:
     form = regular_form(found.topology)
     assert form is not None
     assert form.cores_per_l2 == 4
+    (tier,) = weigh(np.where(l2, matrix * 0.5, matrix), want).tiers
+    assert (tier.name, tier.unit, tier.count) == ("l2", "cores", 4)
+    assert tier.median == pytest.approx(30.0, rel=0.02)
 
 
 def test_a_few_wild_measurements_change_nothing() -> None:

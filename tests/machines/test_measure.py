@@ -3,19 +3,23 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from schedshard.errors import UserError
+from schedshard.machines.classes import CLASSES, kinds_of
 from schedshard.machines.commands import measure_command
 from schedshard.machines.document import validated
 from schedshard.machines.hostfile import host_path
+from schedshard.machines.latencycsv import Matrix
 from schedshard.machines.measure import (
     Processor,
     foreign_homes,
@@ -23,7 +27,9 @@ from schedshard.machines.measure import (
     measure_binary,
     read_processor,
 )
-from schedshard.machines.topology import Topology, cpu_list, from_tool, same
+from schedshard.machines.numbers import range_of, value_of
+from schedshard.machines.sampling import PAIRS_PER_CLASS, distances, sample_pairs, spread
+from schedshard.machines.topology import Regular, Topology, cpu_list, from_tool, same
 from schedshard.paths import topo_binary
 from schedshard.tool import run_json
 from synthetic import COMPLEX_NS, latencies, shape
@@ -35,6 +41,15 @@ OPS_NS = {
 
 
 PROCESSOR = Processor("X")
+
+
+def sampled(topology: Topology, matrix: Matrix) -> dict[str, Any]:
+    """What schedshard-measure would print of the pairs that are sampled there."""
+    index = {cpu: i for i, cpu in enumerate(topology.cpus)}
+    pairs = [
+        {"a": a, "b": b, "ns": float(matrix[index[a], index[b]])} for a, b in sample_pairs(topology)
+    ]
+    return {"cpu": 0, "samples": 5, "left_out": 0, "ops_ns": OPS_NS, "pairs": pairs, "homes": []}
 
 
 def printed(topology: Topology, homes: list[float] | None = None) -> dict[str, Any]:
@@ -87,13 +102,131 @@ def test_large_host() -> None:
     machine = tomllib.loads(made.text)
     assert machine["clock_ghz"] == 4.0
     assert machine["op_cycles"] == {
-        "load_hit": 4, "store": 1, "locked": 20, "fence": 20, "store_buffer": 64, "timestamp": 36
+        "load_hit": 4, "store": 1, "locked": 20, "fence": 20, "timestamp": 36,
+        "store_buffer": {"value": 64, "low": 40, "high": 112},
     }  # fmt: skip
-    assert machine["latency_ns"]["remote"] == pytest.approx(200, rel=0.02)
-    assert machine["latency_ns"]["home_remote"] == 202
+    remote, far = machine["latency_ns"]["remote"], machine["latency_ns"]["home_remote"]
+    assert value_of(remote) == pytest.approx(200, rel=0.02)
+    assert range_of(remote) == pytest.approx((190.4, 210.1), rel=0.02)
+    assert (value_of(far), range_of(far)) == (202, (201.1, 202.9))
     assert machine["latency_ns"]["memory"] == 95
     assert same(from_tool(validated(made.text)), topology)
     assert any("700 ns" in note for note in made.notes)
+
+
+def test_a_small_host_is_measured_whole() -> None:
+    topology = shape(2, 1, 16, 2).expand()
+    pairs = sample_pairs(topology)
+    assert len(pairs) == len(set(pairs)) == 64 * 63 // 2
+    assert sample_pairs(shape(1, 1, 1).expand()) == []
+
+
+@pytest.mark.parametrize(
+    ("form", "classes"),
+    [
+        (shape(2, 12, 8, 2, nodes=4), {"smt", "llc", "node", "package", "remote"}),
+        (shape(8, 1, 28, 2), {"smt", "llc", "remote"}),
+        (shape(1, 1, 192), {"llc"}),
+        (shape(4, 32, 16, 2, nodes=4), {"smt", "llc", "node", "package", "remote"}),
+        (shape(2, 1, 96, 2, nodes=3), {"smt", "llc", "remote"}),
+    ],
+)
+def test_every_class_of_a_large_host_is_sampled(form: Regular, classes: set[str]) -> None:
+    """Each class that occurs has a few hundred pairs, if it has so many."""
+    topology = form.expand()
+    pairs = sample_pairs(topology)
+    index = {cpu: i for i, cpu in enumerate(topology.cpus)}
+    rows, columns = (np.array([index[pair[side]] for pair in pairs]) for side in (0, 1))
+    kinds = [CLASSES[kind] for kind in kinds_of(topology, rows, columns)]
+    assert set(kinds) == classes
+    for name in classes:
+        most = PAIRS_PER_CLASS if name != "smt" else len(topology.cpus) // 2
+        assert min(most, PAIRS_PER_CLASS) * 0.4 <= kinds.count(name) <= PAIRS_PER_CLASS
+    # an early end leaves none out, and it is the same each time
+    assert set(kinds[: len(classes)]) == classes
+    assert sample_pairs(topology) == pairs
+
+
+def test_distances_and_spread() -> None:
+    assert distances(1) == []
+    assert distances(2) == [1]
+    assert distances(13) == [1, 2, 3, 4, 6, 8, 12]
+    assert spread([5, 6, 7], 8) == [5, 6, 7]
+    assert spread(range(10), 3) == [0, 3, 6]
+
+
+def test_a_sample_shows_quadrants() -> None:
+    """2 x 96 cores: 27 ns in an LLC, 90 in a quadrant of 3, 101 in a socket, 192 between them."""
+    topology = shape(2, 12, 8, 2).expand()
+    ns = {"smt": 10.0, "llc": 27.0, "node": 101.0, "remote": 192.0}
+    matrix = latencies(topology, ns, 0.02, 3)
+    quadrant = topology.llc // 3
+    near = (quadrant[:, None] == quadrant[None, :]) & (matrix > 80.0)
+    made = host_machine(
+        topology,
+        list(topology.cpus),
+        sampled(topology, np.where(near, matrix * 0.9, matrix)),
+        PROCESSOR,
+    )
+    machine = validated(made.text)["machine"]
+    assert machine["tiers"] == [
+        {"name": "llcs-3", "unit": "llcs", "count": 3, "ns": pytest.approx(90.9, rel=0.01)}
+    ]
+    for key, want in ns.items():
+        assert machine["latency_ns"][key] == pytest.approx(want, rel=0.01)
+    low, high = machine["ranges"]["tier.llcs-3"]
+    assert 86 < low < 90 < high < 95
+    assert "sampled pairs lie nearest" in made.facts.source["topology"]
+    assert same(from_tool(validated(made.text)), topology)
+
+
+def test_a_sample_shows_pairs_of_cores_and_boards() -> None:
+    topology = shape(8, 1, 64).expand()
+    matrix = latencies(topology, {"llc": 150.0, "remote": 300.0}, 0.03, 4)
+    core, package = topology.core, topology.package
+    cluster = core[:, None] // 2 == core[None, :] // 2
+    board = package[:, None] // 4 == package[None, :] // 4
+    matrix = np.where(cluster, matrix * 0.5, np.where(board & (matrix > 220), matrix * 0.7, matrix))
+    made = host_machine(topology, list(topology.cpus), sampled(topology, matrix), PROCESSOR)
+    tiers = validated(made.text)["machine"]["tiers"]
+    assert [tier["name"] for tier in tiers] == ["cores-2", "packages-4"]
+    assert [tier["ns"] for tier in tiers] == pytest.approx([75, 210], rel=0.02)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_sample_shows_no_tier_where_there_is_none(seed: int) -> None:
+    topology = shape(2, 8, 8, 2).expand()
+    matrix = latencies(topology, COMPLEX_NS, 0.08, seed)
+    made = host_machine(topology, list(topology.cpus), sampled(topology, matrix), PROCESSOR)
+    assert made.facts.tiers == []
+
+
+def test_when_time_is_up() -> None:
+    topology = shape(2, 4, 8, 2).expand()
+    whole = sampled(topology, latencies(topology, COMPLEX_NS, 0.02, 1))
+    part = {**whole, "pairs": whole["pairs"][:60], "left_out": len(whole["pairs"]) - 60}
+    made = host_machine(topology, list(topology.cpus), part, PROCESSOR)
+    assert any(f"of {len(whole['pairs'])} pairs were left out" in note for note in made.notes)
+    for key in ("smt", "llc", "node", "remote"):
+        assert made.facts.latency_ns[key] == pytest.approx(COMPLEX_NS[key], rel=0.05)
+
+
+def test_the_tool_stops_when_time_is_up() -> None:
+    """Millions of transfers a pair, thousands of pairs: no machine does them in a second."""
+    cpus = sorted(os.sched_getaffinity(0))[:2]
+    if len(cpus) < 2:
+        pytest.skip("needs two CPUs")
+    pairs = ",".join([f"{cpus[0]}:{cpus[1]}"] * 5000)
+    done = subprocess.run(
+        [measure_binary(), "--cpus", cpu_list(cpus), "--samples", "10000", "--limit", "1",
+         "--pairs", pairs],
+        capture_output=True, check=True,
+    )  # fmt: skip
+    result = json.loads(done.stdout)
+    assert result["left_out"] > 0
+    assert len(result["pairs"]) + result["left_out"] == 5000
+    assert all(pair["ns"] > 0 for pair in result["pairs"])
+    assert all(result["ops_ns"][op] > 0 for op in ("cycle", "load_hit", "locked", "memory"))
 
 
 def test_a_host_that_states_a_wrong_topology() -> None:
@@ -161,6 +294,10 @@ def test_bad_requests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (["--cpus", "0", "--home", "1:2"], "CPU numbers as A:B@H are needed"),
         (["--cpus", "0", "--home", "1:1@0"], "two different CPUs are needed"),
         (["--cpus", "0", "--home", "1:9999@0"], "CPU numbers end at"),
+        (["--cpus", "0", "--pairs", "0:1,"], "CPU numbers as A:B,A:B are needed"),
+        (["--cpus", "0", "--pairs", "3:3"], "two different CPUs below 8192 are needed"),
+        (["--cpus", "0", "--pairs", ""], "it must name at least one pair"),
+        (["--cpus", "0", "--limit", "0"], "seconds from 1 to 86400 are needed"),
         (["--cpus", "8000-8001"], "no such CPU, or this process may not use it"),
     ],
 )

@@ -4,12 +4,13 @@
 The median, because a table holds interrupted measurements. Pairs of one package that cost more
 than the geometric middle between their own distance and the remote one are a class of their own:
 their line had its home in another package while it was measured (on some machines that is half of
-all pairs of a package). Nothing else about a table says where its lines were.
+all pairs of a package). Nothing else about a table says where its lines were. Pairs inside a tier
+(tiers.py) are no part of the class that they would otherwise be in.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
@@ -17,6 +18,7 @@ import numpy.typing as npt
 
 from schedshard.machines.grouping import fill_missing, group_medians, silhouette
 from schedshard.machines.latencycsv import Matrix
+from schedshard.machines.tiers import find_tiers
 from schedshard.machines.topology import Ids, Topology
 
 CLASSES = ("smt", "llc", "node", "package", "remote", "home_remote")
@@ -43,6 +45,14 @@ class PairClass:
 
 
 @dataclass(frozen=True)
+class TierClass(PairClass):
+    """Pairs inside one group of a tier: groups of ``count`` cores, llcs, nodes or packages."""
+
+    unit: str
+    count: int
+
+
+@dataclass(frozen=True)
 class Level:
     """How clearly one grouping stands out of the latencies."""
 
@@ -56,46 +66,83 @@ class Level:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the table says about the topology."""
+    """What the pairs say about the topology; no levels where only some pairs were measured."""
 
     classes: dict[str, PairClass]
     levels: list[Level]
     fit: float
     pairs: int
+    tiers: list[TierClass] = field(default_factory=list)
+    sampled: bool = False
 
 
-def pair_kinds(topology: Topology) -> npt.NDArray[np.int64]:
-    """For each pair of CPUs the index in CLASSES of their distance; -1 on the diagonal.
+def kinds_of(topology: Topology, rows: Ids, columns: Ids) -> npt.NDArray[np.int64]:
+    """For each pair of indices of CPUs the index in CLASSES of their distance; -1 for one CPU.
 
     As in lib/machine.h: an LLC counts before the node, so that one that spans two nodes is one.
     """
-
-    def same(level: str) -> npt.NDArray[np.bool_]:
-        ids = topology.ids(level)
-        return np.equal(ids[:, None], ids[None, :])
-
-    kind = np.full((len(topology.cpus),) * 2, CLASSES.index("remote"), dtype=np.int64)
+    kind = np.full(np.broadcast_shapes(rows.shape, columns.shape), CLASSES.index("remote"))
     for name, level in (("package", "package"), ("node", "node"), ("llc", "llc"), ("smt", "core")):
-        kind[same(level)] = CLASSES.index(name)
-    np.fill_diagonal(kind, -1)
+        ids = topology.ids(level)
+        kind[ids[rows] == ids[columns]] = CLASSES.index(name)
+    kind[rows == columns] = -1
     return kind
 
 
-def weigh(ns: Matrix, topology: Topology) -> Evidence:
-    """Latency of each class of pairs, and how well they fit; ``ns`` in the order of the CPUs."""
+def pair_kinds(topology: Topology) -> npt.NDArray[np.int64]:
+    """The matrix of kinds_of() for all pairs."""
+    all_cpus = np.arange(len(topology.cpus), dtype=np.int64)
+    return kinds_of(topology, all_cpus[:, None], all_cpus[None, :])
+
+
+def weigh(ns: Matrix, topology: Topology, whole: Topology | None = None) -> Evidence:
+    """Latency of each class of pairs, and how well they fit; ``ns`` in the order of the CPUs.
+
+    ``whole`` is the topology of the whole machine, if ``topology`` is a part of it.
+    """
     rows, columns = np.nonzero(np.triu(np.isfinite(ns), 1))
-    values = ns[rows, columns]
-    kind = pair_kinds(topology)[rows, columns]
+    return _weigh(rows, columns, ns[rows, columns], topology, whole or topology, ns)
+
+
+def weigh_sample(
+    rows: Ids, columns: Ids, values: npt.NDArray[np.float64], part: Topology, whole: Topology
+) -> Evidence:
+    """The same of some pairs, by index of their CPUs in ``part``; no level is questioned."""
+    return _weigh(rows, columns, values, part, whole, None)
+
+
+def _weigh(
+    rows: Ids,
+    columns: Ids,
+    values: npt.NDArray[np.float64],
+    topology: Topology,
+    whole: Topology,
+    ns: Matrix | None,
+) -> Evidence:
+    kind = kinds_of(topology, rows, columns)
     _split_home_remote(values, kind)
+    tiers: list[TierClass] = []
+    index_of = {cpu: i for i, cpu in enumerate(whole.cpus)}
+    place = np.array([index_of[cpu] for cpu in topology.cpus], dtype=np.int64)
+    for tier in find_tiers(whole, place[rows], place[columns], values, np.array(CLASSES)[kind]):
+        kind[tier.inside] = len(CLASSES) + len(tiers)
+        spread = _spread(values[tier.inside])
+        tiers.append(TierClass(tier.name, *spread, tier.unit, tier.count))
     classes = {}
     for index, name in enumerate(CLASSES):
         mine = values[kind == index]
         if mine.size:
-            low, median, high = np.percentile(mine, [5, 50, 95]).tolist()
-            classes[name] = PairClass(name, int(mine.size), median, low, high)
-    fits = _fits(values, kind, classes)
-    levels = _levels(ns, topology, values, kind, fits)
-    return Evidence(classes, levels, float(fits.mean()), int(values.size))
+            classes[name] = PairClass(name, *_spread(mine))
+    medians = [classes[name].median if name in classes else np.nan for name in CLASSES]
+    fits = _fits(values, kind, np.array(medians + [tier.median for tier in tiers]))
+    levels = [] if ns is None else _levels(ns, topology, values, kind, fits)
+    return Evidence(classes, levels, float(fits.mean()), int(values.size), tiers, ns is None)
+
+
+def _spread(values: npt.NDArray[np.float64]) -> tuple[int, float, float, float]:
+    """How many, median, 5th and 95th percentile."""
+    low, median, high = np.percentile(values, [5, 50, 95]).tolist()
+    return int(values.size), median, low, high
 
 
 def _split_home_remote(values: npt.NDArray[np.float64], kind: npt.NDArray[np.int64]) -> None:
@@ -115,15 +162,14 @@ def _split_home_remote(values: npt.NDArray[np.float64], kind: npt.NDArray[np.int
 
 
 def _fits(
-    values: npt.NDArray[np.float64], kind: npt.NDArray[np.int64], classes: dict[str, PairClass]
+    values: npt.NDArray[np.float64], kind: npt.NDArray[np.int64], class_ns: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.bool_]:
-    """Which pairs lie nearest the median of their own class, by ratio."""
+    """Which pairs lie nearest the median of their own class or tier, by ratio."""
     logs = np.log(values)
-    medians = np.full(len(CLASSES), np.nan)
+    medians = np.log(class_ns)
     nearest = np.zeros_like(logs)
     best = np.full_like(logs, np.inf)
-    for name, item in classes.items():
-        median = medians[CLASSES.index(name)] = np.log(item.median)
+    for median in medians[np.isfinite(medians)].tolist():
         distance = np.abs(logs - median)
         nearest = np.where(distance < best, median, nearest)
         best = np.minimum(distance, best)
@@ -173,6 +219,11 @@ def _sure(fit: float, score: float | None) -> str:
 
 def describe(evidence: Evidence) -> str:
     """One sentence for the [source] table of a machine file."""
+    if evidence.sampled:
+        return (
+            f"{evidence.fit:.1%} of {evidence.pairs:,} sampled pairs lie nearest the median of "
+            "their class"
+        )
     parts = [] if evidence.levels else ["no second group at any level"]
     for level in evidence.levels:
         score = "undefined" if level.silhouette is None else f"{level.silhouette:.2f}"

@@ -15,30 +15,54 @@ from typing import Any
 
 import numpy as np
 import tomlkit
-from tomlkit.items import Table
+from tomlkit.items import Item, Table
 
 from schedshard.errors import UserError, os_reason
 from schedshard.machines.classes import CLASSES
+from schedshard.machines.numbers import Range
 from schedshard.machines.topology import Topology, cpu_list, regular_form, within
 from schedshard.paths import topo_binary
 from schedshard.tool import run_json
 
-# Used where nothing was measured; each one is marked as an estimate in [source].
-USUAL_NS = {"smt": 10.0, "llc": 40.0, "memory": 100.0}
-USUAL_STEP = {"node": 3.0, "package": 1.1, "remote": 1.9}
-USUAL_CYCLES: dict[str, float] = {
-    "load_hit": 4,
-    "store": 1,
-    "locked": 20,
-    "fence": 20,
-    "store_buffer": 64,
-    "timestamp": 30,
+# Used where nothing was measured; each one is marked as an estimate in [source], with the range
+# that the machines of machines/ have.
+USUAL_NS = {
+    "smt": (10.0, Range(5.0, 13.0)),
+    "llc": (40.0, Range(20.0, 75.0)),
+    "node": (110.0, Range(75.0, 200.0)),
+    "package": (110.0, Range(75.0, 200.0)),
+    "remote": (200.0, Range(100.0, 350.0)),
+    "memory": (100.0, Range(75.0, 160.0)),
 }
+# Times the next nearer latency that was measured.
+USUAL_STEP = {
+    "node": (3.0, Range(1.4, 5.5)),
+    "package": (1.1, Range(1.0, 1.5)),
+    "remote": (1.9, Range(1.3, 3.5)),
+}
+USUAL_CYCLES: dict[str, tuple[float, Range]] = {
+    "load_hit": (4, Range(3, 5)),
+    "store": (1, Range(0.5, 2)),
+    "locked": (20, Range(8, 27)),
+    "fence": (20, Range(8, 27)),
+    "store_buffer": (64, Range(40, 112)),
+    "timestamp": (30, Range(18, 50)),
+}
+
+
+@dataclass(frozen=True)
+class FoundTier:
+    """One [[tier]]: groups of ``count`` cores, llcs, nodes or packages."""
+
+    name: str
+    unit: str
+    count: int
+    ns: float
 
 
 @dataclass
 class Facts:
-    """What a machine file says; ``source`` by dotted key."""
+    """What a machine file says; ``source`` and ``ranges`` by dotted key."""
 
     name: str
     title: str
@@ -48,6 +72,13 @@ class Facts:
     latency_ns: dict[str, float]
     op_cycles: dict[str, float]
     source: dict[str, str] = field(default_factory=dict)
+    tiers: list[FoundTier] = field(default_factory=list)
+    ranges: dict[str, Range] = field(default_factory=dict)
+
+    def guess(self, key: str, limits: Range, why: str) -> None:
+        """Say of a number that it is an estimate, where it may lie, and why."""
+        self.ranges[key] = limits
+        self.source[key] = f"estimate, {limits.low:g} to {limits.high:g}: {why}"
 
 
 def machine_name(text: str) -> str:
@@ -88,20 +119,39 @@ def add_usual_latencies(facts: Facts) -> None:
             continue
         nearer = [near for near in CLASSES[: CLASSES.index(key)] if near in latency]
         if key in USUAL_STEP and nearer and nearer[-1] != "smt":
-            latency[key] = round(latency[nearer[-1]] * USUAL_STEP[key], 1)
-            facts.source[f"latency_ns.{key}"] = (
-                f"estimate: not measured, {USUAL_STEP[key]:g} times latency_ns.{nearer[-1]}"
+            near = latency[nearer[-1]]
+            step, limits = USUAL_STEP[key]
+            latency[key] = round(near * step, 1)
+            facts.guess(
+                f"latency_ns.{key}",
+                Range(round(near * limits.low, 1), round(near * limits.high, 1)),
+                f"not measured, {step:g} times latency_ns.{nearer[-1]}; range: {limits.low:g} "
+                f"and {limits.high:g} times",
             )
         else:
-            latency[key] = {**USUAL_NS, "node": 110.0, "package": 110.0, "remote": 200.0}[key]
-            facts.source[f"latency_ns.{key}"] = "estimate: not measured, usual for x86 servers"
+            latency[key], limits = USUAL_NS[key]
+            facts.guess(f"latency_ns.{key}", limits, "not measured, usual for x86 servers")
     if "memory" not in latency:
-        latency["memory"] = USUAL_NS["memory"]
-        facts.source["latency_ns.memory"] = (
-            "estimate: not measured, local DRAM of x86 servers is usually 85 to 120 ns away"
-        )
+        latency["memory"], limits = USUAL_NS["memory"]
+        facts.guess(
+            "latency_ns.memory", limits, "not measured, local DRAM of servers is usually 85 to 120 "
+            "ns away",
+        )  # fmt: skip
     if "remote" not in latency:
         latency.pop("home_remote", None)
+    facts.ranges = {
+        key: limits
+        for key, limits in facts.ranges.items()
+        if not key.startswith("latency_ns.") or key.removeprefix("latency_ns.") in latency
+    }
+
+
+def add_usual_cycles(facts: Facts, why: str) -> None:
+    """Estimate the operations that were not measured."""
+    for key, (value, limits) in USUAL_CYCLES.items():
+        if key not in facts.op_cycles:
+            facts.op_cycles[key] = value
+            facts.guess(f"op_cycles.{key}", limits, why)
 
 
 def machine_toml(facts: Facts) -> str:
@@ -111,17 +161,25 @@ def machine_toml(facts: Facts) -> str:
     document.add("name", tomlkit.item(facts.name))
     document.add("title", tomlkit.item(facts.title))
     document.add("kind", tomlkit.item(facts.kind))
-    document.add("clock_ghz", tomlkit.item(round(facts.clock_ghz, 3)))
+    document.add("clock_ghz", _number(facts, "clock_ghz", facts.clock_ghz, 3))
     document.add("topology", _topology_table(facts.topology))
     latency = tomlkit.table()
     for key in (*CLASSES, "memory"):
         if key in facts.latency_ns:
-            latency.add(key, max(round(facts.latency_ns[key], 1), 0.1))
+            latency.add(key, _number(facts, f"latency_ns.{key}", facts.latency_ns[key], 1))
     document.add("latency_ns", latency)
+    if facts.tiers:
+        tiers = tomlkit.aot()
+        for tier in facts.tiers:
+            table = tomlkit.table()
+            table.add("name", tier.name)
+            table.add(tier.unit, tier.count)
+            table.add("ns", _number(facts, f"tier.{tier.name}", tier.ns, 1))
+            tiers.append(table)
+        document.add("tier", tiers)
     cycles = tomlkit.table()
-    for key, usual in USUAL_CYCLES.items():
-        value = facts.op_cycles.get(key, usual)
-        cycles.add(key, int(value) if float(value).is_integer() else round(value, 1))
+    for key in USUAL_CYCLES:
+        cycles.add(key, _number(facts, f"op_cycles.{key}", facts.op_cycles[key], 1))
     document.add("op_cycles", cycles)
     source = tomlkit.table()
     for key, text in facts.source.items():
@@ -130,6 +188,24 @@ def machine_toml(facts: Facts) -> str:
     # A machine file is ASCII. Other characters can only come from names, thus stand in quotes,
     # where TOML takes their numbers.
     return "".join(c if c.isascii() else f"\\U{ord(c):08x}" for c in tomlkit.dumps(document))
+
+
+def _number(facts: Facts, key: str, value: float, digits: int) -> Item:
+    """A number, with its range if it has one; latencies are above 0."""
+
+    def rounded(number: float) -> float:
+        if key.startswith("op_cycles."):
+            return int(number) if float(number).is_integer() else round(number, digits)
+        return max(round(number, digits), 0.1)
+
+    limits = facts.ranges.get(key)
+    if limits is None or rounded(limits.low) == rounded(limits.high):
+        return tomlkit.item(rounded(value))
+    table = tomlkit.inline_table()
+    table.add("value", rounded(value))
+    table.add("low", rounded(limits.low))
+    table.add("high", rounded(limits.high))
+    return table
 
 
 def _topology_table(topology: Topology) -> Table:

@@ -11,9 +11,11 @@ from pathlib import Path
 import numpy as np
 
 from schedshard.errors import UserError, os_reason
-from schedshard.machines.classes import Evidence, describe, weigh
+from schedshard.machines.classes import Evidence, PairClass, describe, weigh
 from schedshard.machines.document import (
     Facts,
+    FoundTier,
+    add_usual_cycles,
     add_usual_latencies,
     machine_name,
     machine_toml,
@@ -21,6 +23,7 @@ from schedshard.machines.document import (
 )
 from schedshard.machines.infer import infer_topology
 from schedshard.machines.latencycsv import LatencyTable, parse_latency_csv
+from schedshard.machines.numbers import Range
 from schedshard.machines.topology import (
     Ids,
     Topology,
@@ -34,6 +37,7 @@ from schedshard.tool import run_json
 
 MAX_BYTES = 512 << 20
 USUAL_CLOCK_GHZ = 2.5
+USUAL_CLOCKS_GHZ = Range(1.9, 4.0)
 CLOCK_IN_NAME = re.compile(r"([0-9]\.[0-9]{1,2})\s*GHz", re.ASCII | re.IGNORECASE)
 
 
@@ -75,7 +79,14 @@ def import_machine(request: ImportRequest) -> Imported:
         topology = _hwloc_topology(request.hwloc_xml, table, notes)
         notes = disagreements(topology.restrict(table.cpus), inferred.topology, notes)
     part = topology.restrict(table.cpus)
-    evidence = weigh(table.symmetric(), part)
+    evidence = weigh(table.symmetric(), part, topology)
+    if request.hwloc_xml is None:
+        notes.extend(
+            f"groups of {tier.count} LLCs are nearer to each other than to the rest: a tier, not "
+            "NUMA nodes, which are as firmware was told (an hwloc XML file would tell)"
+            for tier in evidence.tiers
+            if tier.unit == "llcs"
+        )
     facts = _facts(request, topology, evidence, origin, notes)
     return Imported(facts, machine_toml(facts), evidence, notes)
 
@@ -137,13 +148,42 @@ def _printable(text: str) -> str:
     return "".join(char if char.isprintable() else "?" for char in text)
 
 
-def _clock(request: ImportRequest) -> tuple[float, str]:
+def _clock(request: ImportRequest) -> tuple[float, str | None]:
+    """The clock and where it is from; None for a guess."""
     if request.clock_ghz is not None:
         return request.clock_ghz, "given on the command line"
     in_name = CLOCK_IN_NAME.search(request.csv.name)
     if in_name is not None and float(in_name.group(1)) > 0:
         return float(in_name.group(1)), f"name of the file {request.csv.name}"
-    return USUAL_CLOCK_GHZ, "estimate: not given (--clock-ghz), a usual base clock of servers"
+    return USUAL_CLOCK_GHZ, None
+
+
+def add_latencies(facts: Facts, evidence: Evidence, origin: str) -> None:
+    """The medians of classes and tiers, with the spread of their pairs as the range.
+
+    ``origin`` names the measurement in [source].
+    """
+
+    def limits(item: PairClass) -> Range:
+        # as the file will show them: no rounding may put the median outside
+        return Range(*(round(ns, 1) for ns in (item.low, item.high)))
+
+    for name, item in evidence.classes.items():
+        facts.latency_ns[name] = item.median
+        if item.pairs > 1:
+            facts.ranges[f"latency_ns.{name}"] = limits(item)
+    counts = ", ".join(f"{item.name} {item.pairs:,}" for item in evidence.classes.values())
+    facts.source["latency_ns"] = (
+        f"{origin}: median over the pairs of a class, and their 5th to 95th percentile: {counts}"
+    )
+    for tier in evidence.tiers:
+        key = f"tier.{tier.name}"
+        facts.tiers.append(FoundTier(tier.name, tier.unit, tier.count, tier.median))
+        facts.ranges[key] = limits(tier)
+        facts.source[key] = (
+            f"same: {tier.pairs:,} pairs inside groups of {tier.count} {tier.unit}, clearly nearer "
+            "than those around them"
+        )
 
 
 def _facts(
@@ -154,10 +194,6 @@ def _facts(
         how = f"hwloc XML file {request.hwloc_xml.name}; latencies of {origin} fit it: "
     else:
         how = f"grouping by latency of {origin}: "
-    counts = ", ".join(
-        f"{item.name} {item.pairs:,} pairs ({item.low:.0f}-{item.high:.0f})"
-        for item in evidence.classes.values()
-    )
     stem = request.csv.stem
     facts = Facts(
         name=machine_name(request.name if request.name is not None else stem),
@@ -165,14 +201,16 @@ def _facts(
         kind="measured",
         clock_ghz=clock,
         topology=topology,
-        latency_ns={name: item.median for name, item in evidence.classes.items()},
+        latency_ns={},
         op_cycles={},
-        source={
-            "clock_ghz": clock_source,
-            "topology": how + describe(evidence) + "".join(f"; {note}" for note in notes),
-            "latency_ns": f"medians over pairs of {origin}, 5th-95th percentile in ns: {counts}",
-            "op_cycles": "estimate: not in a latency table, usual for x86 servers",
-        },
+        source={"topology": how + describe(evidence) + "".join(f"; {note}" for note in notes)},
     )
+    if clock_source is not None:
+        facts.source["clock_ghz"] = clock_source
+    else:
+        why = "not given (--clock-ghz), a usual base clock of servers"
+        facts.guess("clock_ghz", USUAL_CLOCKS_GHZ, why)
+    add_latencies(facts, evidence, origin)
     add_usual_latencies(facts)
+    add_usual_cycles(facts, "not in a latency table, usual for x86 servers")
     return facts

@@ -10,8 +10,9 @@ bands are the node and the package.
 Three things that latencies alone do not say, and how they are decided, each with a note to the
 user: whether LLCs that are all equally far apart are in one package (an LLC of one core complex)
 or each is a package (an LLC that is a mesh of its own); a package whose own pairs cost as much as
-remote ones, because its lines had their home in another package; NUMA nodes, which firmware may
-cut finer or coarser than latency does.
+remote ones, because its lines had their home in another package; NUMA nodes, which firmware cuts
+as it was told to: a package is one node, and LLCs of it that are nearer to each other than to the
+rest are a tier of latency (tiers.py), unless they are as far apart as other levels are.
 """
 
 from __future__ import annotations
@@ -45,10 +46,6 @@ LLC_NS = 80.0
 # On a mesh, sub-NUMA clusters are nearer than this many times the cluster's own latency, other
 # packages are farther.
 CLUSTER_STEP = 1.8
-# Tiers inside a package count when every pair inside is nearer than every pair outside, by GAP,
-# and the medians differ by STEP.
-TIER_GAP = 1.01
-TIER_STEP = 1.04
 
 
 @dataclass
@@ -175,7 +172,7 @@ def _far_levels(ns: Matrix, llc: Ids, cpus: tuple[int, ...], notes: list[str]) -
         node = within(package, joins.cut(between(bands[0], bands[1])))
         notes.append("tiers inside a package are taken as NUMA nodes")
     else:
-        node = _tiers(medians, package, notes)
+        node = package
     return package[llc], node[llc]
 
 
@@ -218,60 +215,3 @@ def _mend_packages(
             " between them a line costs as much as from another package, its home was remote"
         )
     return np.unique(mended, return_inverse=True)[1].reshape(-1)
-
-
-def _tiers(medians: Matrix, package: Ids, notes: list[str]) -> Ids:
-    """Nodes inside packages, where latencies of LLC pairs fall into clean tiers.
-
-    Of several groupings that are clean, the one that leaves the least spread is taken.
-    """
-    size = equal_groups(package)
-    if size is None or size < 4:
-        return package
-    best: tuple[float, int, Ids] | None = None
-    for part in (part for part in range(2, size // 2 + 1) if size % part == 0):
-        nodes = _equal_parts(medians, package, part)
-        if nodes is None:
-            continue
-        spread = _tier_spread(medians, package, nodes)
-        if spread is not None and (best is None or spread < best[0]):
-            best = (spread, part, nodes)
-    if best is None:
-        return package
-    notes.append(
-        f"groups of {best[1]} LLCs are nearer to each other than to the rest of the package: taken "
-        "as NUMA nodes, which firmware may cut otherwise (an hwloc XML file would tell)"
-    )
-    return best[2]
-
-
-def _equal_parts(medians: Matrix, package: Ids, part: int) -> Ids | None:
-    """Cut every package into groups of ``part`` LLCs, or None where its tree does not allow it."""
-    nodes = np.zeros(len(package), dtype=np.int64)
-    for group in np.unique(package).tolist():
-        members = np.flatnonzero(package == group)
-        joins = tree(medians[np.ix_(members, members)])
-        heights = joins.heights
-        # after all joins that make groups of `part`, before the first that joins such groups
-        done = members.size - members.size // part
-        if heights[done] <= heights[done - 1]:
-            return None
-        labels = joins.cut(float(np.sqrt(heights[done - 1] * heights[done])))
-        if equal_groups(labels) != part:
-            return None
-        nodes[members] = group * len(package) + labels
-    return np.unique(nodes, return_inverse=True)[1].reshape(-1)
-
-
-def _tier_spread(medians: Matrix, package: Ids, nodes: Ids) -> float | None:
-    """Sum of squares left inside the two tiers, or None if they are not clean."""
-    upper = np.triu(package[:, None] == package[None, :], 1)
-    same = nodes[:, None] == nodes[None, :]
-    spread = 0.0
-    for group in np.unique(package).tolist():
-        mine = upper & (package == group)[:, None]
-        near, far = medians[mine & same], medians[mine & ~same]
-        if far.min() < near.max() * TIER_GAP or np.median(far) < np.median(near) * TIER_STEP:
-            return None
-        spread += float(np.log(near).var() * near.size + np.log(far).var() * far.size)
-    return spread

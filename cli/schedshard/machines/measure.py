@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Measuring this host: its topology, the latency of every pair of CPUs, operation costs."""
+"""Measuring this host: its topology, latencies between its CPUs, operation costs.
+
+A host of more CPUs than a few dozen is sampled (sampling.py), within a minute.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,18 @@ from typing import IO, Any
 import numpy as np
 
 from schedshard.errors import UserError, os_reason
-from schedshard.machines.classes import Evidence, describe, weigh
-from schedshard.machines.document import Facts, add_usual_latencies, machine_toml
-from schedshard.machines.importer import Imported, disagreements
+from schedshard.machines.classes import Evidence, describe, weigh, weigh_sample
+from schedshard.machines.document import (
+    Facts,
+    add_usual_cycles,
+    add_usual_latencies,
+    machine_toml,
+)
+from schedshard.machines.importer import Imported, add_latencies, disagreements
 from schedshard.machines.infer import infer_topology
 from schedshard.machines.latencycsv import LatencyTable
+from schedshard.machines.numbers import Range
+from schedshard.machines.sampling import sample_pairs
 from schedshard.machines.topology import Topology, cpu_list, from_tool
 from schedshard.paths import build_dir, topo_binary
 from schedshard.progress import Ticker, silent, ticking
@@ -29,15 +39,22 @@ from schedshard.tool import run_json
 HOMES_PER_PACKAGE = 8
 # Below this many CPUs latencies are too few to question the topology that the host states.
 ENOUGH_TO_DOUBT = 4
+# What the tool is given of the minute that a measurement may take: the rest is for its last pair
+# and for reading the topology.
+LIMIT_SECONDS = 50
 OPS = ("load_hit", "store", "locked", "fence", "timestamp")
 
 
 @dataclass(frozen=True)
 class MeasureRequest:
-    """What the user asks for: the CPUs, or None for all that this process may use."""
+    """What the user asks for: the CPUs, or None for all that this process may use.
+
+    ``all_pairs`` has no limit of time.
+    """
 
     cpus: list[int] | None = None
     samples: int = 50
+    all_pairs: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,8 +79,14 @@ def measure_machine(request: MeasureRequest) -> Imported:
         "--cpus", cpu_list(cpus),
         "--samples", str(request.samples),
     ]  # fmt: skip
-    for a, b, home in foreign_homes(topology.restrict(cpus)):
+    part = topology.restrict(cpus)
+    for a, b, home in foreign_homes(part):
         argv += ["--home", f"{a}:{b}@{home}"]
+    if not request.all_pairs:
+        argv += ["--limit", str(LIMIT_SECONDS)]
+        pairs = sample_pairs(part)
+        if pairs:
+            argv += ["--pairs", ",".join(f"{a}:{b}" for a, b in pairs)]
     return host_machine(topology, cpus, _run(argv), _processor())
 
 
@@ -182,6 +205,9 @@ def host_machine(
             f"schedshard-measure printed no measurements: {error!r}", status=1
         ) from error
     notes: list[str] = []
+    left_out = int(result.get("left_out", 0))
+    if left_out:
+        notes.append(f"{left_out} of {left_out + len(pairs)} pairs were left out: time was up")
     evidence = _pair_evidence(topology, cpus, pairs, notes)
     if processor.virtual and evidence is not None:
         notes.append(
@@ -196,7 +222,7 @@ def host_machine(
         clock_ghz=1.0 / cycle,
         topology=topology,
         latency_ns={"memory": ops["memory"]},
-        op_cycles={**op_cycles, "store_buffer": 64},
+        op_cycles=op_cycles,
         source={
             "clock_ghz": f"{how}: {cycle:.4f} ns an addition that waits for the one before",
             "topology": "stated by the host (hwloc)"
@@ -204,17 +230,16 @@ def host_machine(
             + "".join(f"; {note}" for note in notes),
             "latency_ns.memory": f"{how}: random walk through far more than the caches hold",
             "op_cycles": f"{how}: lower quartiles of {result.get('samples')} runs, at clock_ghz",
-            "op_cycles.store_buffer": "estimate: cores of today have 50 to 112 entries",
         },
     )
+    add_usual_cycles(facts, "not measured, cores of today have 50 to 112 entries")
     if evidence is not None:
-        facts.latency_ns.update({name: item.median for name, item in evidence.classes.items()})
-        facts.source["latency_ns"] = (
-            f"{how}: half a compare-and-swap round trip, lower quartile of {result.get('samples')} "
-            "runs a pair, median over pairs"
-        )
+        runs = f"lower quartile of {result.get('samples')} runs a pair"
+        add_latencies(facts, evidence, f"{how}, half a compare-and-swap round trip, {runs}")
     if homes:
         facts.latency_ns["home_remote"] = float(np.median(homes))
+        low, high = np.percentile(homes, [5, 95]).round(1).tolist()
+        facts.ranges["latency_ns.home_remote"] = Range(low, high)
         facts.source["latency_ns.home_remote"] = (
             f"{how}: median of {len(homes)} pairs whose line was on a node of another package"
         )
@@ -232,17 +257,22 @@ def _pair_evidence(
         notes.append("only one CPU was measured: there is no pair, latencies are estimates")
         return None
     index = {cpu: i for i, cpu in enumerate(cpus)}
-    ns = np.full((len(cpus), len(cpus)), np.nan)
-    for a, b, value in pairs:
-        ns[index[b], index[a]] = value
-    table = LatencyTable("this host", tuple(cpus), ns)
     part = topology.restrict(cpus)
     if len(cpus) < len(topology.cpus):
         rest = sorted(set(topology.cpus) - set(cpus))
         notes.append(f"CPUs {cpu_list(rest)} were not measured: taken as those of their class")
+    if len(pairs) < len(cpus) * (len(cpus) - 1) // 2:
+        rows = np.array([index[a] for a, _, _ in pairs], dtype=np.int64)
+        columns = np.array([index[b] for _, b, _ in pairs], dtype=np.int64)
+        values = np.array([ns for _, _, ns in pairs])
+        return weigh_sample(rows, columns, values, part, topology)
+    ns = np.full((len(cpus), len(cpus)), np.nan)
+    for a, b, value in pairs:
+        ns[index[b], index[a]] = value
+    table = LatencyTable("this host", tuple(cpus), ns)
     if len(cpus) >= ENOUGH_TO_DOUBT:
         notes.extend(disagreements(part, infer_topology(table).topology, []))
-    return weigh(table.symmetric(), part)
+    return weigh(table.symmetric(), part, topology)
 
 
 def read_processor(cpuinfo: str) -> Processor:
