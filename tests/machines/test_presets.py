@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator
 from typing import Any
@@ -137,8 +138,10 @@ def test_a_guess_has_a_range_that_its_source_names(name: str) -> None:
         if source.startswith(("estimate", "calibrated")):
             assert limits is not None, f"{name}: {key} is a guess without a range"
             assert limits.low < limits.high, f"{name}: {key}"
-            said = f"{source.split(',')[0]}, {limits.low:g} to {limits.high:g}: "
-            assert source.startswith(said), f"{name}: the source of {key} must begin '{said}'"
+        if source.startswith("estimate"):
+            said = re.match(r"estimate, ([0-9.]+) to ([0-9.]+): ", source)
+            assert said, f"{name}: the source of {key} must begin 'estimate, LOW to HIGH: '"
+            assert (float(said[1]), float(said[2])) == limits, f"{name}: {key}"
         if limits is not None:
             assert limits.low <= value_of(node, key) <= limits.high
 
