@@ -69,8 +69,6 @@ static struct {
 	struct cpu *running; /* NULL outside of sim_run(): accesses are free then */
 	uint32_t bodies;
 	uint64_t events, finished_at;
-	uint32_t *touched; /* by line: measurement epoch in which it was touched last */
-	uint32_t nr_touched, touched_cap, epoch;
 } sim;
 
 /* ---- life cycle ---- */
@@ -87,7 +85,6 @@ int sim_init(const struct model *model, uint64_t seed)
 {
 	memset(&sim, 0, sizeof(sim));
 	sim.model = model;
-	sim.epoch = 1;
 	arena_init();
 	sim.cpu = calloc(model->nr_cpus, sizeof(*sim.cpu));
 	sim.fibers = fiber_pool_alloc(model->nr_cpus, STACK_SIZE);
@@ -126,9 +123,6 @@ void sim_exit(void)
 	sim.fibers = NULL;
 	coherence_free(&sim.coherence);
 	stats_free(&sim.stats);
-	free(sim.touched);
-	sim.touched = NULL;
-	sim.touched_cap = 0;
 }
 
 /* ---- the event loop ---- */
@@ -241,26 +235,10 @@ uint64_t sim_run(void)
 
 /* ---- accesses ---- */
 
-static void grow_touched(uint32_t line)
-{
-	uint32_t cap = arena_lines() > line ? arena_lines() : line + 1;
-
-	sim.touched = realloc(sim.touched, cap * sizeof(*sim.touched));
-	if (!sim.touched)
-		abort();
-	memset(sim.touched + sim.touched_cap, 0, (cap - sim.touched_cap) * sizeof(*sim.touched));
-	sim.touched_cap = cap;
-}
-
 static inline void touch(uint32_t line)
 {
 	sim.events++;
-	if (unlikely(line >= sim.touched_cap))
-		grow_touched(line);
-	if (unlikely(sim.touched[line] != sim.epoch)) {
-		sim.touched[line] = sim.epoch;
-		sim.nr_touched++;
-	}
+	stats_touch(&sim.stats, line);
 }
 
 /*
@@ -611,8 +589,6 @@ uint64_t sim_random(void)
 void sim_measure_from_here(void)
 {
 	stats_reset(&sim.stats);
-	sim.epoch++;
-	sim.nr_touched = 0;
 }
 
 void sim_observe(void (*look)(void *arg), void *arg)
@@ -626,6 +602,7 @@ void sim_observe(void (*look)(void *arg), void *arg)
 
 const struct stats *sim_stats(void)
 {
+	stats_settle(&sim.stats);
 	return &sim.stats;
 }
 
@@ -636,5 +613,5 @@ uint64_t sim_events(void)
 
 uint32_t sim_lines_touched(void)
 {
-	return sim.nr_touched;
+	return sim.stats.touched;
 }

@@ -1,134 +1,227 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Records live in one array in order of first appearance, which is deterministic;
- * the hash table only finds them.
+ * Records live in one array in order of first appearance, which is deterministic; the tables of
+ * the lines only find them.
  */
 #include "stats.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "arena.h"
+#define BITMAPS 1024u /* bitmaps a block; records point into it, so that it never moves */
+#define SLOTS	8u    /* of a line, at first */
+#define AHEAD	32u   /* entries of the log between the first prefetch and the use */
 
 extern const char __executable_start; /* set by the linker: where the image was loaded */
+
+static void *must(void *memory)
+{
+	if (!memory)
+		abort();
+	return memory;
+}
 
 int stats_init(struct stats *s, uint32_t nr_cpus)
 {
 	memset(s, 0, sizeof(*s));
-	s->nr_cpus = nr_cpus;
 	s->cpu_words = (nr_cpus + 63) / 64;
-	s->mask = 4095;
-	s->index = malloc((s->mask + 1) * sizeof(*s->index));
-	s->last = malloc(nr_cpus * sizeof(*s->last));
-	if (!s->index || !s->last)
-		return -1;
-	stats_reset(s);
+	s->epoch = 1;
 	return 0;
 }
 
 void stats_reset(struct stats *s)
 {
-	for (uint32_t i = 0; i < s->n; i++)
-		free(s->rec[i].cpus);
+	for (uint32_t i = 0; i < s->nr_lines; i++) {
+		free(s->line[i].slot);
+		s->line[i].slot = NULL;
+		s->line[i].n = 0;
+	}
+	for (uint32_t i = 0; i < s->n; i += BITMAPS)
+		free(s->bitmaps[i / BITMAPS]);
 	s->n = 0;
-	memset(s->index, 0xff, (s->mask + 1) * sizeof(*s->index));
-	memset(s->last, 0xff, s->nr_cpus * sizeof(*s->last));
+	s->logged = 0;
+	s->epoch++;
+	s->touched = 0;
 }
 
 void stats_free(struct stats *s)
 {
-	if (s->index)
-		stats_reset(s);
+	stats_reset(s);
 	free(s->rec);
-	free(s->index);
-	free(s->last);
+	free(s->bitmaps);
+	free(s->line);
 	memset(s, 0, sizeof(*s));
 }
 
-static inline uint32_t hash(uint32_t line, uint32_t offset, uint64_t pc)
+void stats_grow_lines(struct stats *s, uint32_t line)
 {
-	uint64_t h = (pc ^ ((uint64_t)line << 20) ^ offset) * 0x9e3779b97f4a7c15ull;
+	uint32_t n = s->nr_lines ? s->nr_lines : 1024;
 
-	return (uint32_t)(h >> 32);
+	while (n <= line)
+		n *= 2;
+	s->line = must(realloc(s->line, n * sizeof(*s->line)));
+	memset(s->line + s->nr_lines, 0, (n - s->nr_lines) * sizeof(*s->line));
+	s->nr_lines = n;
 }
 
-static void place(struct stats *s, uint32_t i)
-{
-	uint32_t slot = hash(s->rec[i].line, s->rec[i].offset, s->rec[i].pc);
+/* ---- records ---- */
 
-	while (s->index[slot & s->mask] != UINT32_MAX)
-		slot++;
-	s->index[slot & s->mask] = i;
+static inline uint64_t *bitmap_of(const struct stats *s, uint32_t i)
+{
+	return s->bitmaps[i / BITMAPS] + (size_t)(i % BITMAPS) * s->cpu_words;
 }
 
-static void grow(struct stats *s)
+static uint32_t new_record(struct stats *s, uint32_t line, uint32_t offset, const void *pc)
 {
-	s->cap = s->cap ? 2 * s->cap : 1024;
-	s->rec = realloc(s->rec, s->cap * sizeof(*s->rec));
-	if (!s->rec)
-		abort();
-	if (2 * s->cap > s->mask) {
-		s->mask = 4 * s->cap - 1;
-		free(s->index);
-		s->index = malloc((s->mask + 1) * sizeof(*s->index));
-		if (!s->index)
-			abort();
-		memset(s->index, 0xff, (s->mask + 1) * sizeof(*s->index));
-		for (uint32_t i = 0; i < s->n; i++)
-			place(s, i);
+	uint32_t i = s->n++;
+
+	if (i == s->cap) {
+		s->cap = s->cap ? 2 * s->cap : BITMAPS;
+		s->rec = must(realloc(s->rec, s->cap * sizeof(*s->rec)));
+		s->bitmaps = must(realloc(s->bitmaps, s->cap / BITMAPS * sizeof(*s->bitmaps)));
+	}
+	if (i % BITMAPS == 0)
+		s->bitmaps[i / BITMAPS] = must(calloc(BITMAPS, s->cpu_words * sizeof(uint64_t)));
+	s->rec[i] = (struct access_record){
+		.line = line,
+		.offset = (uint16_t)offset,
+		.pc = (uint64_t)((const char *)pc - &__executable_start),
+		.cpus = bitmap_of(s, i),
+	};
+	return i;
+}
+
+/* ---- slots ---- */
+
+static inline uint32_t offset_of(uint32_t who)
+{
+	return who >> 7 & (LINE_SIZE - 1);
+}
+
+static inline uint32_t size_of(uint32_t who)
+{
+	return who >> 2 & 31;
+}
+
+static inline enum access_kind kind_of(uint32_t who)
+{
+	return (enum access_kind)(who & 3);
+}
+
+/* Twice the slots, half of them free. */
+static void grow_slots(struct stats_line *l)
+{
+	struct stats_line old = *l;
+	size_t n = old.slot ? 2 * (old.mask + 1u) : SLOTS;
+
+	if (n > UINT16_MAX + 1u)
+		abort(); /* 32,768 places in the code that access one line */
+	l->slot = must(calloc(n, sizeof(*l->slot)));
+	l->mask = (uint16_t)(n - 1);
+	for (uint32_t i = 0; old.slot && i <= old.mask; i++) {
+		const struct stats_slot *from = &old.slot[i];
+		uint32_t k;
+
+		if (!from->who)
+			continue;
+		k = stats_hash((void *)(uintptr_t)offset_of(from->who), from->pc) & l->mask;
+		while (l->slot[k].who)
+			k = (k + 1) & l->mask;
+		l->slot[k] = *from;
+	}
+	free(old.slot);
+}
+
+/* The slot of a place in the code and in the line; a free one if there is none yet. */
+static struct stats_slot *find(const struct stats_line *l, const struct stats_entry *e)
+{
+	uint32_t offset = (uint32_t)(uintptr_t)e->addr & (LINE_SIZE - 1);
+	uint32_t k = stats_hash(e->addr, e->pc);
+
+	for (;; k++) {
+		struct stats_slot *slot = &l->slot[k & l->mask];
+
+		if (!slot->who || (slot->pc == e->pc && offset_of(slot->who) == offset))
+			return slot;
 	}
 }
 
-static inline bool same(const struct access_record *r, uint32_t line, uint32_t offset, uint64_t pc)
-{
-	return r->pc == pc && r->line == line && r->offset == offset;
-}
+/* ---- the log ---- */
 
-static struct access_record *find(struct stats *s, uint32_t cpu, uint32_t line, uint32_t offset,
-				  uint64_t pc)
+static struct access_record *record_of(struct stats *s, const struct stats_entry *e)
 {
-	uint32_t slot, i = s->last[cpu];
+	uint32_t line = arena_line(e->addr), cpu = e->who >> STATS_CPU_SHIFT;
+	struct stats_line *l = &s->line[line];
+	struct stats_slot *slot;
 	struct access_record *r;
 
-	if (i != UINT32_MAX && same(&s->rec[i], line, offset, pc))
-		return &s->rec[i];
-	for (slot = hash(line, offset, pc); (i = s->index[slot & s->mask]) != UINT32_MAX; slot++) {
-		if (same(&s->rec[i], line, offset, pc)) {
-			s->last[cpu] = i;
-			return &s->rec[i];
-		}
+	if (!l->slot || 2 * l->n > l->mask)
+		grow_slots(l);
+	slot = find(l, e);
+	if (!slot->who) {
+		l->n++;
+		slot->pc = e->pc;
+		slot->rec = new_record(s, line, offset_of(e->who), e->pc);
 	}
-	if (s->n == s->cap)
-		grow(s);
-	i = s->n++;
-	r = &s->rec[i];
-	*r = (struct access_record){ .line = line, .offset = (uint16_t)offset, .pc = pc };
-	r->cpus = calloc(s->cpu_words, sizeof(*r->cpus));
-	if (!r->cpus)
-		abort();
-	place(s, i);
-	s->last[cpu] = i;
+	r = &s->rec[slot->rec];
+	if (slot->who != e->who) {
+		slot->who = e->who;
+		bitmap_of(s, slot->rec)[cpu / 64] |= 1ull << (cpu % 64);
+		r->size = (uint8_t)size_of(e->who);
+		r->kind = (uint8_t)kind_of(e->who);
+	}
 	return r;
 }
 
-void stats_add(struct stats *s, uint32_t cpu, const volatile void *addr, uint32_t size,
-	       enum access_kind kind, const void *pc, uint64_t time, enum source source)
+static void add(struct stats *s, const struct stats_entry *e)
 {
-	uint64_t rel = (uint64_t)((const char *)pc - &__executable_start);
-	uint32_t offset = (uint32_t)((uintptr_t)addr & (LINE_SIZE - 1));
-	struct access_record *r = find(s, cpu, arena_line(addr), offset, rel);
+	struct access_record *r = record_of(s, e);
+	enum access_kind kind = kind_of(e->who);
 
-	r->size = (uint8_t)size;
-	r->kind = (uint8_t)kind;
 	r->records++;
-	r->cpus[cpu / 64] |= 1ull << (cpu % 64);
 	r->stores += kind != ACCESS_LOAD;
 	if (kind == ACCESS_STORE)
 		return;
 	r->loads++;
-	r->load_time += time;
-	if (time > r->load_max)
-		r->load_max = time;
-	r->hitm_local += source == SOURCE_HITM_LOCAL;
-	r->hitm_remote += source == SOURCE_HITM_REMOTE;
+	r->load_time += e->time;
+	if (e->time > r->load_max)
+		r->load_max = e->time;
+	r->hitm_local += e->source == SOURCE_HITM_LOCAL;
+	r->hitm_remote += e->source == SOURCE_HITM_REMOTE;
+}
+
+/* Where the entry's slot is, if it is the first one that find() looks at. */
+static inline const struct stats_slot *likely_slot(const struct stats *s,
+						   const struct stats_entry *e)
+{
+	const struct stats_line *l = &s->line[arena_line(e->addr)];
+
+	return l->slot ? &l->slot[stats_hash(e->addr, e->pc) & l->mask] : NULL;
+}
+
+static void prefetch_record(struct stats *s, const struct stats_entry *e)
+{
+	const struct stats_slot *slot = likely_slot(s, e);
+
+	if (!slot || slot->pc != e->pc)
+		return;
+	__builtin_prefetch(&s->rec[slot->rec], 1);
+	__builtin_prefetch(&s->rec[slot->rec].hitm_remote, 1);
+	if (slot->who != e->who)
+		__builtin_prefetch(&bitmap_of(s, slot->rec)[e->who >> STATS_CPU_SHIFT >> 6], 1);
+}
+
+void stats_settle(struct stats *s)
+{
+	const struct stats_entry *log = s->log;
+
+	for (uint32_t i = 0; i < s->logged + AHEAD; i++) {
+		if (i < s->logged)
+			__builtin_prefetch(likely_slot(s, &log[i]));
+		if (i >= AHEAD / 2 && i < s->logged + AHEAD / 2)
+			prefetch_record(s, &log[i - AHEAD / 2]);
+		if (i >= AHEAD)
+			add(s, &log[i - AHEAD]);
+	}
+	s->logged = 0;
 }

@@ -10,8 +10,10 @@
 #ifndef SIM_STATS_H
 #define SIM_STATS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
+#include "arena.h"
 #include "coherence.h"
 
 enum access_kind { ACCESS_LOAD, ACCESS_STORE, ACCESS_RMW };
@@ -21,29 +23,109 @@ struct access_record {
 	uint16_t offset; /* bytes from the line's start */
 	uint8_t size, kind;
 	uint64_t pc; /* relative to the program's image */
-	uint64_t records, loads, stores, hitm_local, hitm_remote, load_time,
-		load_max; /* times in ps */
-	uint64_t *cpus;	  /* bitmap */
+	uint64_t records, loads, stores;
+	uint64_t load_time, load_max; /* ps */
+	uint64_t *cpus;		      /* bitmap */
+	uint64_t hitm_local, hitm_remote;
 };
 
+#define STATS_LOG 256u
+
+/* One access, as stats_add() is given it; @who: stats_who(). */
+struct stats_entry {
+	const volatile void *addr;
+	const void *pc;
+	uint64_t time;
+	uint32_t who, source;
+};
+
+/**
+ * struct stats_slot - finds one record of a line
+ * @pc: as stats_add() is given it
+ * @who: stats_who() of the access that used the slot last; 0: a free slot
+ * @rec: which record
+ */
+struct stats_slot {
+	const void *pc;
+	uint32_t who, rec;
+};
+
+/**
+ * struct stats_line - the records of one line
+ * @slot: open addressing by offset and program counter
+ * @mask: slots - 1
+ * @n: slots in use
+ * @touched: measurement epoch in which the line was touched last
+ */
+struct stats_line {
+	struct stats_slot *slot;
+	uint16_t mask, n;
+	uint32_t touched;
+};
+
+/*
+ * Accesses are logged, and taken to their records many at a time: all records together do not
+ * fit the host's caches, and a program that knows what it will touch next need not wait for it.
+ */
 struct stats {
 	struct access_record *rec;
-	uint32_t *index; /* open addressing into rec, UINT32_MAX = free */
-	uint32_t n, cap, mask;
+	uint32_t n, cap;
 	uint32_t cpu_words;
-	uint32_t *last; /* by CPU: the record used last, most accesses repeat */
-	uint32_t nr_cpus;
+	struct stats_line *line;
+	uint32_t nr_lines;
+	uint32_t epoch, touched; /* lines touched in this epoch */
+	uint64_t **bitmaps;	 /* of BITMAPS records each */
+	uint32_t logged;
+	struct stats_entry log[STATS_LOG];
 };
 
 int stats_init(struct stats *s, uint32_t nr_cpus);
 void stats_free(struct stats *s);
 void stats_reset(struct stats *s);
 
+/* Take what is logged to the records: before anybody reads these. */
+void stats_settle(struct stats *s);
+
+void stats_grow_lines(struct stats *s, uint32_t line);
+
+/** stats_touch - an access to the line begins. */
+static inline void stats_touch(struct stats *s, uint32_t line)
+{
+	if (__builtin_expect(line >= s->nr_lines, 0))
+		stats_grow_lines(s, line);
+	if (__builtin_expect(s->line[line].touched != s->epoch, 0)) {
+		s->line[line].touched = s->epoch;
+		s->touched++;
+	}
+}
+
+#define STATS_CPU_SHIFT 13
+
+/* CPU, offset, size and kind in one word that is never 0: model.h has far fewer than 2^19 CPUs. */
+static inline uint32_t stats_who(uint32_t cpu, const volatile void *addr, uint32_t size,
+				 enum access_kind kind)
+{
+	return cpu << STATS_CPU_SHIFT | ((uint32_t)(uintptr_t)addr & 63) << 7 | size << 2 | kind;
+}
+
+/* Code that is executed together has slots that lie together. */
+static inline uint32_t stats_hash(const volatile void *addr, const void *pc)
+{
+	return (uint32_t)((uintptr_t)pc >> 3) ^ ((uint32_t)(uintptr_t)addr & 63) >> 2;
+}
+
 /**
- * stats_add - count one access.
+ * stats_add - count one access of a line for which stats_touch() was called.
  * @time: picoseconds from issue until the value was there
  */
-void stats_add(struct stats *s, uint32_t cpu, const volatile void *addr, uint32_t size,
-	       enum access_kind kind, const void *pc, uint64_t time, enum source source);
+static inline void stats_add(struct stats *s, uint32_t cpu, const volatile void *addr,
+			     uint32_t size, enum access_kind kind, const void *pc, uint64_t time,
+			     enum source source)
+{
+	if (__builtin_expect(s->logged == STATS_LOG, 0))
+		stats_settle(s);
+	s->log[s->logged++] =
+		(struct stats_entry){ addr, pc, time, stats_who(cpu, addr, size, kind), source };
+}
 
 #endif
