@@ -36,7 +36,7 @@ static void *grown(void *array, size_t n, size_t size)
 
 /* ---- beyond the wheel: a binary heap ---- */
 
-static void far_push(struct events *e, struct event ev)
+void events_push_far(struct events *e, struct event ev)
 {
 	uint32_t i;
 
@@ -49,7 +49,7 @@ static void far_push(struct events *e, struct event ev)
 	e->far[i] = ev;
 }
 
-static void far_pop(struct events *e)
+void events_pop_far(struct events *e)
 {
 	struct event last = e->far[--e->nr_far];
 	uint32_t i = 0, c;
@@ -67,96 +67,13 @@ static void far_pop(struct events *e)
 
 /* ---- the wheel ---- */
 
-static uint32_t new_node(struct events *e)
+void events_more_nodes(struct events *e)
 {
-	uint32_t n = e->free;
+	uint32_t old = e->nr_nodes;
 
-	if (n == NO_NODE) {
-		uint32_t old = e->nr_nodes;
-
-		e->nr_nodes = old ? 2 * old : 1024;
-		e->node = grown(e->node, e->nr_nodes, sizeof(*e->node));
-		for (uint32_t i = old; i < e->nr_nodes; i++)
-			e->node[i].next = i + 1 < e->nr_nodes ? i + 1 : NO_NODE;
-		n = old;
-	}
-	e->free = e->node[n].next;
-	return n;
-}
-
-static void wheel_push(struct events *e, struct event ev)
-{
-	uint32_t s = (uint32_t)(ev.time >> WHEEL_SLOT_SHIFT) % WHEEL_SLOTS, n = new_node(e);
-	uint32_t *link = &e->slot[s];
-
-	while (*link != NO_NODE && event_before(&e->node[*link].ev, &ev))
-		link = &e->node[*link].next;
-	e->node[n].ev = ev;
-	e->node[n].next = *link;
-	*link = n;
-	e->used[s / 64] |= 1ull << (s % 64);
-	e->used_words |= 1ull << (s / 64);
-}
-
-/* First slot in use at or after @from, going round; WHEEL_SLOTS when the wheel is empty. */
-static uint32_t next_slot(const struct events *e, uint32_t from)
-{
-	uint32_t w = from / 64;
-	uint64_t bits = e->used[w] & ~0ull << (from % 64), words;
-
-	if (bits)
-		return w * 64 + (uint32_t)__builtin_ctzll(bits);
-	if (!e->used_words)
-		return WHEEL_SLOTS;
-	words = w == 63 ? 0 : e->used_words & ~0ull << (w + 1);
-	if (!words)
-		words = e->used_words; /* round: may come back to the low bits of word w */
-	w = (uint32_t)__builtin_ctzll(words);
-	return w * 64 + (uint32_t)__builtin_ctzll(e->used[w]);
-}
-
-static void find_first(struct events *e)
-{
-	uint32_t s = next_slot(e, (uint32_t)e->now % WHEEL_SLOTS);
-
-	if (s < WHEEL_SLOTS)
-		e->first = e->node[e->slot[s]].ev;
-	else
-		e->first.time = UINT64_MAX;
-	if (e->nr_far && event_before(&e->far[0], &e->first))
-		e->first = e->far[0];
-}
-
-void events_push(struct events *e, uint64_t time, enum event_kind kind, uint32_t id)
-{
-	struct event ev = { time, (uint64_t)kind << 32 | id };
-
-	if ((time >> WHEEL_SLOT_SHIFT) - e->now < WHEEL_SLOTS)
-		wheel_push(e, ev);
-	else
-		far_push(e, ev);
-	if (event_before(&ev, &e->first))
-		e->first = ev;
-}
-
-struct event events_pop(struct events *e)
-{
-	struct event ev = e->first;
-	uint32_t s = (uint32_t)(ev.time >> WHEEL_SLOT_SHIFT) % WHEEL_SLOTS, n = e->slot[s];
-
-	if (n != NO_NODE && e->node[n].ev.time == ev.time && e->node[n].ev.what == ev.what) {
-		e->slot[s] = e->node[n].next;
-		e->node[n].next = e->free;
-		e->free = n;
-		if (e->slot[s] == NO_NODE) {
-			e->used[s / 64] &= ~(1ull << (s % 64));
-			if (!e->used[s / 64])
-				e->used_words &= ~(1ull << (s / 64));
-		}
-	} else {
-		far_pop(e);
-	}
-	e->now = ev.time >> WHEEL_SLOT_SHIFT;
-	find_first(e);
-	return ev;
+	e->nr_nodes = old ? 2 * old : 1024;
+	e->node = grown(e->node, e->nr_nodes, sizeof(*e->node));
+	for (uint32_t i = old; i < e->nr_nodes; i++)
+		e->node[i].next = i + 1 < e->nr_nodes ? i + 1 : NO_NODE;
+	e->free = old;
 }

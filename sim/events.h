@@ -64,14 +64,90 @@ struct events {
 void events_init(struct events *e);
 void events_free(struct events *e);
 
-void events_push(struct events *e, uint64_t time, enum event_kind kind, uint32_t id);
-
-/** events_pop - take the next event; there must be one. */
-struct event events_pop(struct events *e);
-
 static inline bool event_before(const struct event *a, const struct event *b)
 {
 	return a->time != b->time ? a->time < b->time : a->what < b->what;
+}
+
+/* For the two below: what they seldom need. */
+void events_more_nodes(struct events *e);
+void events_push_far(struct events *e, struct event ev);
+void events_pop_far(struct events *e);
+
+static inline uint32_t events_slot(uint64_t time)
+{
+	return (uint32_t)(time >> WHEEL_SLOT_SHIFT) % WHEEL_SLOTS;
+}
+
+static inline void events_push(struct events *e, uint64_t time, enum event_kind kind, uint32_t id)
+{
+	struct event ev = { time, (uint64_t)kind << 32 | id };
+
+	if ((time >> WHEEL_SLOT_SHIFT) - e->now < WHEEL_SLOTS) {
+		uint32_t s = events_slot(time), *link = &e->slot[s], n;
+
+		if (e->free == NO_NODE)
+			events_more_nodes(e);
+		n = e->free;
+		e->free = e->node[n].next;
+		while (*link != NO_NODE && event_before(&e->node[*link].ev, &ev))
+			link = &e->node[*link].next;
+		e->node[n].ev = ev;
+		e->node[n].next = *link;
+		*link = n;
+		e->used[s / 64] |= 1ull << (s % 64);
+		e->used_words |= 1ull << (s / 64);
+	} else {
+		events_push_far(e, ev);
+	}
+	if (event_before(&ev, &e->first))
+		e->first = ev;
+}
+
+/* First slot in use behind @from, which is empty, going round; the wheel is not empty. */
+static inline uint32_t events_next_slot(const struct events *e, uint32_t from)
+{
+	uint32_t w = from / 64;
+	uint64_t bits = e->used[w] & ~0ull << (from % 64), words;
+
+	if (!bits) {
+		words = w == 63 ? 0 : e->used_words & ~0ull << (w + 1);
+		if (!words)
+			words = e->used_words; /* round: may come back to the low bits of word w */
+		w = (uint32_t)__builtin_ctzll(words);
+		bits = e->used[w];
+	}
+	return w * 64 + (uint32_t)__builtin_ctzll(bits);
+}
+
+/** events_pop - take the next event; there must be one. */
+static inline struct event events_pop(struct events *e)
+{
+	struct event ev = e->first;
+	uint32_t s = events_slot(ev.time), n = e->slot[s];
+
+	e->now = ev.time >> WHEEL_SLOT_SHIFT;
+	if (n != NO_NODE && e->node[n].ev.time == ev.time && e->node[n].ev.what == ev.what) {
+		e->slot[s] = e->node[n].next;
+		e->node[n].next = e->free;
+		e->free = n;
+		if (e->slot[s] == NO_NODE) {
+			e->used[s / 64] &= ~(1ull << (s % 64));
+			if (!e->used[s / 64])
+				e->used_words &= ~(1ull << (s / 64));
+		}
+	} else {
+		events_pop_far(e);
+	}
+	if (e->slot[s] != NO_NODE)
+		e->first = e->node[e->slot[s]].ev;
+	else if (e->used_words)
+		e->first = e->node[e->slot[events_next_slot(e, s)]].ev;
+	else
+		e->first.time = UINT64_MAX;
+	if (e->nr_far && event_before(&e->far[0], &e->first))
+		e->first = e->far[0];
+	return ev;
 }
 
 #endif
