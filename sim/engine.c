@@ -44,10 +44,20 @@ struct store {
 
 enum wait { WAIT_NOTHING, WAIT_EMPTY, WAIT_SLOT };
 
+/* What a fetch does when its CPU is resumed; see fetch_step(). */
+enum fetch_state { FETCH_NONE, FETCH_BEGIN, FETCH_CAUGHT_UP, FETCH_SENT };
+
 struct cpu {
 	uint64_t clock;
 	uint32_t number, core;
 	enum wait wait;
+	struct {
+		enum fetch_state state;
+		uint32_t line;
+		uint64_t op;
+		bool write;
+		enum source source;
+	} fetch;
 	bool computing;
 	uint64_t timer_at; /* when computing ends; a timer event of another time is stale */
 	uint64_t irq_at;   /* when the interrupt comes that was not taken yet, or NEVER */
@@ -128,6 +138,7 @@ void sim_exit(void)
 /* ---- the event loop ---- */
 
 static void commit(struct cpu *c, uint64_t now);
+static bool fetch_step(struct cpu *c);
 
 /* Run events until one lets a CPU run on; NULL when all bodies have returned. */
 static struct cpu *next_cpu(void)
@@ -162,7 +173,10 @@ static struct cpu *next_cpu(void)
 		case EVENT_RESUME:
 			if (ev.time > sim.cpu[id].clock)
 				sim.cpu[id].clock = ev.time;
-			return &sim.cpu[id];
+			/* A fetch that waits on needs no switch to its fiber for that. */
+			if (!sim.cpu[id].fetch.state || fetch_step(&sim.cpu[id]))
+				return &sim.cpu[id];
+			break;
 		}
 	}
 	return NULL;
@@ -181,18 +195,25 @@ static void block(struct cpu *c)
 }
 
 /*
- * Let everybody else catch up to this CPU's clock. Of what happens at the very same time, the
- * events of lines come first (see enum event_kind), then CPUs by number.
+ * Must others catch up to this CPU's clock? Of what happens at the very same time, the events of
+ * lines come first (see enum event_kind), then CPUs by number. If so, this CPU is resumed
+ * when they have.
  */
-static inline void catch_up(struct cpu *c)
+static inline bool must_wait(struct cpu *c)
 {
 	struct events *e = &sim.coherence.events;
 	struct event self = { c->clock, (uint64_t)EVENT_RESUME << 32 | c->number };
 
-	if (event_before(&e->first, &self)) {
-		events_push(e, c->clock, EVENT_RESUME, c->number);
+	if (!event_before(&e->first, &self))
+		return false;
+	events_push(e, c->clock, EVENT_RESUME, c->number);
+	return true;
+}
+
+static inline void catch_up(struct cpu *c)
+{
+	if (must_wait(c))
 		block(c);
-	}
 }
 
 static void cpu_main(void *arg)
@@ -268,25 +289,53 @@ static bool hits_now(struct cpu *c, uint32_t line, bool write, uint64_t op)
 	return true;
 }
 
-/* Wait for a line; returns where it was found. On return the core may access it once. */
-static enum source fetch(struct cpu *c, uint32_t line, bool write, uint64_t op)
+/*
+ * One step of a fetch: as far as it gets without others. Returns true when the core may access
+ * the line once; else somebody has arranged an EVENT_RESUME.
+ */
+static bool fetch_step(struct cpu *c)
 {
 	struct coherence *co = &sim.coherence;
 	uint32_t req = request_of(c->number, false);
 
-	for (;;) {
-		catch_up(c);
-		if (hits_now(c, line, write, op))
-			return SOURCE_HIT;
-		if (!write && coherence_park(co, c->number, line)) {
-			block(c);
-			continue;
+	switch (c->fetch.state) {
+	case FETCH_BEGIN:
+		c->fetch.state = FETCH_CAUGHT_UP;
+		if (must_wait(c))
+			return false;
+		/* fallthrough */
+	case FETCH_CAUGHT_UP:
+		if (hits_now(c, c->fetch.line, c->fetch.write, c->fetch.op))
+			break;
+		if (!c->fetch.write && coherence_park(co, c->number, c->fetch.line)) {
+			c->fetch.state = FETCH_BEGIN;
+			return false;
 		}
-		coherence_submit(co, req, line, write, op, c->clock);
-		block(c);
+		c->fetch.state = FETCH_SENT;
+		coherence_submit(co, req, c->fetch.line, c->fetch.write, c->fetch.op, c->clock);
+		return false;
+	case FETCH_SENT:
 		coherence_resume(co, req);
-		return (enum source)co->req[req].source;
+		c->fetch.source = (enum source)co->req[req].source;
+		break;
+	case FETCH_NONE:
+		break;
 	}
+	c->fetch.state = FETCH_NONE;
+	return true;
+}
+
+/* Wait for a line; returns where it was found. On return the core may access it once. */
+static enum source fetch(struct cpu *c, uint32_t line, bool write, uint64_t op)
+{
+	c->fetch.state = FETCH_BEGIN;
+	c->fetch.line = line;
+	c->fetch.write = write;
+	c->fetch.op = op;
+	c->fetch.source = SOURCE_HIT;
+	if (!fetch_step(c))
+		block(c);
+	return c->fetch.source;
 }
 
 static void wait_for_store_buffer(struct cpu *c, enum wait what)
