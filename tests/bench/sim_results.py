@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Whether two builds of the simulator print the same, over all experiments and variants.
+
+The seconds that a run took may differ. Program counters may differ where the compiler placed code
+elsewhere: then they must stand for the same functions, by addr2line.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from sim_runs import ROOT, Run
+
+SHORT = {"us": 0.05, "ops": 0.2}  # of the usual length, by a parameter's unit
+
+
+def short_params(experiment: str) -> dict[str, float]:
+    """Parameters that make an experiment short enough to run every variant of it."""
+    text = (ROOT / "experiments" / f"{experiment}.toml").read_text(encoding="utf-8")
+    short = {}
+    for param in tomllib.loads(text)["param"]:
+        name = str(param["name"])
+        length, _, unit = name.rpartition("_")
+        if length.endswith(("measured", "warm_up")) and unit in SHORT:
+            short[name] = param["value"] * SHORT[unit]
+    return short
+
+
+def runs(binary: Path) -> Iterator[Run]:
+    """Every variant on the experiment's own machine; the first and last ones elsewhere, too."""
+    listing = subprocess.run([str(binary), "--list"], check=True, capture_output=True, text=True)
+    for experiment in json.loads(listing.stdout):
+        name, variants = experiment["name"], experiment["variants"]
+        params = short_params(name)
+        for variant in variants:
+            yield Run(name, variant, params=params)
+        for variant in {variants[0]: 0, variants[-1]: 0}:
+            yield Run(name, variant, machine="xeon-480-snc", cpus=96, seed=2, params=params)
+            yield Run(name, variant, machine="epyc-7763-2s", seed=3, params=params)
+            yield Run(name, variant, machine="sierra-forest-192", cpus=64, seed=4, params=params)
+
+
+def functions(binary: Path, counters: set[str]) -> dict[str, str]:
+    """Function of each program counter, and those that it was inlined into."""
+    # A return address may lie behind the last instruction of its function: ask for the call itself.
+    wanted = sorted(counters)
+    done = subprocess.run(
+        ["addr2line", "-a", "-f", "-i", "-e", str(binary)],
+        input="".join(f"{int(counter, 16) - 1:#x}\n" for counter in wanted),
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    found: list[list[str]] = []
+    for number, line in enumerate(done.stdout.splitlines()):
+        if line.startswith("0x"):
+            found.append([])
+            start = number
+        elif (number - start) % 2:  # a function, then its source line
+            found[-1].append(line)
+    return {counter: " ".join(names) for counter, names in zip(wanted, found, strict=True)}
+
+
+def by_function(result: dict[str, Any], binary: Path) -> dict[str, Any]:
+    """The result with functions instead of program counters."""
+    accesses = [access for line in result["lines"] for access in line["accesses"]]
+    names = functions(binary, {access["pc"] for access in accesses})
+    for access in accesses:
+        access["pc"] = names[access["pc"]]
+    for line in result["lines"]:
+        line["accesses"].sort(key=lambda access: json.dumps(access, sort_keys=True))
+    return result
+
+
+def printed(run: Run, binary: Path) -> dict[str, Any] | str:
+    """What a run prints, without the seconds; or the words with which it failed."""
+    try:
+        result = run.result(binary)
+    except subprocess.CalledProcessError as error:
+        return str(error.stderr)
+    del result["simulator"]["seconds"]
+    return result
+
+
+def differs(run: Run, binary: Path, base: Path) -> bool:
+    """Compare one run."""
+    seen, wanted = printed(run, binary), printed(run, base)
+    if seen == wanted:
+        return False
+    if isinstance(seen, str) or isinstance(wanted, str):
+        return True
+    return by_function(seen, binary) != by_function(wanted, base)
+
+
+def compare(binary: Path, base: Path) -> int:
+    """Print what differs; return how many runs do, at most 1."""
+    total = different = 0
+    for run in runs(base):
+        total += 1
+        if differs(run, binary, base):
+            different += 1
+            print(f"differs: {run}", flush=True)
+    print(f"{total - different} of {total} runs print the same")
+    return min(different, 1)

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Runs of schedshard-sim with the parameters of experiments/*.toml, for those who measure it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def simulator(build: Path) -> Path:
+    """Return the simulator of a build directory."""
+    return build / "experiments" / "schedshard-sim"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run: an experiment, one of its variants, and what differs from the usual parameters."""
+
+    experiment: str
+    variant: str
+    machine: str | None = None  # None: the experiment's own
+    cpus: int | None = None  # None: all of the machine
+    seed: int = 1
+    params: dict[str, float] = field(default_factory=dict)
+
+    def argv(self, binary: Path) -> list[str]:
+        """Return the command line."""
+        text = (ROOT / "experiments" / f"{self.experiment}.toml").read_text(encoding="utf-8")
+        declared = tomllib.loads(text)
+        machine = ROOT / "machines" / f"{self.machine or declared['machine']}.toml"
+        argv = [str(binary), self.experiment, "--machine", str(machine)]
+        argv += ["--variant", self.variant, "--seed", str(self.seed)]
+        if self.cpus:
+            argv += ["--cpus", str(self.cpus)]
+        for param in declared["param"]:
+            value = self.params.get(param["name"], param["value"])
+            argv.append(f"--param={param['name']}={value}")
+        return argv
+
+    def result(self, binary: Path) -> dict[str, Any]:
+        """Run it and return what it printed."""
+        done = subprocess.run(self.argv(binary), check=True, capture_output=True, text=True)
+        result = json.loads(done.stdout)
+        assert isinstance(result, dict), done.stdout
+        return result
+
+
+def workloads(share: float) -> dict[str, Run]:
+    """Two kinds of load; @share of the usual length."""
+    return {
+        # Nearly every operation misses, waits, and is a switch to another CPU.
+        "cpumask-yield global": Run(
+            "cpumask-yield", "global", params={"measured_ops": round(8000 * share)}
+        ),
+        "cpumask-yield sbm": Run(
+            "cpumask-yield", "sbm", params={"measured_ops": round(8000 * share)}
+        ),
+        # Most accesses are hits of a CPU's own lines.
+        "ffmpeg-rt stock": Run(
+            "ffmpeg-rt",
+            "stock",
+            params={"warm_up_us": 10000 * share, "measured_us": 8000 * share},
+        ),
+    }

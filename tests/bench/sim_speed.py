@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""How fast the simulator is: accesses to simulated memory a second of processor time.
+
+tests/bench/sim_speed.py BUILD [BASE]
+
+With BASE, the build directory of another version, the two take turns, so that what else the host
+does meets both, and the ratio of the medians is printed. --instructions counts instructions with
+valgrind instead, on shorter runs: these repeat exactly. --results compares what the two print for
+every experiment and variant.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from statistics import median
+
+from callgrind import collected, need_valgrind
+from sim_results import compare
+from sim_runs import Run, simulator, workloads
+
+COUNTED_SHARE = 0.1  # of the usual length, under valgrind
+
+
+def speed(run: Run, binary: Path) -> float:
+    """Million accesses a second."""
+    cost = run.result(binary)["simulator"]
+    return float(cost["events"] / cost["seconds"] / 1e6)
+
+
+def instructions(run: Run, binary: Path) -> float:
+    """Instructions of the simulator for one access."""
+    return collected(*run.argv(binary)) / float(run.result(binary)["simulator"]["events"])
+
+
+def time(binaries: list[Path], share: float, repeats: int) -> None:
+    """Print accesses a second."""
+    for name, run in workloads(share).items():
+        seen: list[list[float]] = [[] for _ in binaries]
+        for _ in range(repeats):
+            for values, binary in zip(seen, binaries, strict=True):
+                values.append(speed(run, binary))
+        middle = [median(values) for values in seen]
+        spread = ", ".join(f"{min(v):.1f} to {max(v):.1f}" for v in seen)
+        ratio = f", {middle[0] / middle[1]:.2f} times the base" if len(middle) > 1 else ""
+        shown = ", ".join(f"{value:.1f}" for value in middle)
+        print(f"{name}: {shown} M accesses/s ({spread}){ratio}", flush=True)
+
+
+def count(binaries: list[Path]) -> None:
+    """Print instructions an access."""
+    need_valgrind()
+    for name, run in workloads(COUNTED_SHARE).items():
+        seen = [instructions(run, binary) for binary in binaries]
+        ratio = f", base / this = {seen[1] / seen[0]:.2f}" if len(seen) > 1 else ""
+        shown = ", ".join(f"{value:.1f}" for value in seen)
+        print(f"{name}: {shown} instructions an access{ratio}", flush=True)
+
+
+def main() -> int:
+    """Do what the command line asks for."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("build", type=Path, help="build directory")
+    parser.add_argument("base", type=Path, nargs="?", help="build directory to compare with")
+    parser.add_argument("--repeats", type=int, default=5, help="runs of each (default: 5)")
+    parser.add_argument("--share", type=float, default=1.0, help="of the usual length (default: 1)")
+    parser.add_argument("--instructions", action="store_true", help="count instructions, not time")
+    parser.add_argument("--results", action="store_true", help="compare what both builds print")
+    options = parser.parse_args()
+    binaries = [simulator(build) for build in (options.build, options.base) if build]
+    for binary in binaries:
+        if not binary.is_file():
+            parser.error(f"there is no {binary}: give a directory that scripts/build made")
+    if options.repeats < 1 or options.share <= 0:
+        parser.error("--repeats must be at least 1, --share more than 0")
+    if options.results:
+        if len(binaries) < 2:
+            parser.error("--results compares two builds: give the second one")
+        return compare(binaries[0], binaries[1])
+    if options.instructions:
+        count(binaries)
+    else:
+        time(binaries, options.share, options.repeats)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
