@@ -27,13 +27,7 @@
  * group goes to the home; the home handles one at a time as well, and its snoop waits at the
  * group for its turn.
  *
- * Near first, with a bound: when the line enters a group, those of the group who wait at that
- * moment may have it before anybody else (near_rounds of them), the same one level up for
- * packages. Who comes later waits for the next round, so that a far request waits at most
- * for one round of each group before it: bounded unfairness without a tuned number. This
- * holds for writes. A load takes nothing away from the group, and is served in the order of
- * arrival; after it the line is shared, and the next write has to ask the home again. So a
- * line that some write and others read costs far more than one that all write.
+ * Who is next: line_queue.c.
  *
  * Retries: the line changes groups the later, the more requests wait at the home, which are
  * turned away and come again (retry_ns a request). Seen in the counters of 8 sockets and of
@@ -62,13 +56,9 @@
 
 #include "arena.h"
 #include "coherence_hit.h"
+#include "line_queue.h"
 
 #define NEVER (UINT64_MAX / 2) /* a time; far enough from overflow to add to */
-
-/* Writes of one group, or all loads, that wait for a line, in order of submission. */
-struct group_queue {
-	uint32_t head, tail, n;
-};
 
 int coherence_init(struct coherence *c, const struct model *model)
 {
@@ -88,7 +78,7 @@ void coherence_free(struct coherence *c)
 {
 	if (c->lines) {
 		for (uint32_t i = 0; i < c->lines->n; i++) {
-			free(c->lines->line[i].queue);
+			line_queue_free(&c->lines->line[i]);
 			free(c->lines->line[i].copies);
 		}
 		free(c->lines->line);
@@ -186,11 +176,6 @@ bool coherence_park(struct coherence *c, uint32_t cpu, uint32_t line)
 }
 
 /* ---- legs ---- */
-
-static inline const struct model_core *core_of(const struct coherence *c, uint32_t req)
-{
-	return &c->model->core[c->model->cpu[req / 2].core];
-}
 
 /* What a leg between two packages costs more; @home_only: both ends of the transfer share one. */
 static inline uint64_t crossing(const struct model *m, uint32_t a, uint32_t b, bool home_only)
@@ -305,172 +290,6 @@ static uint64_t copies_leg(const struct coherence *c, const struct line *l,
 	return best;
 }
 
-/* ---- the queue ---- */
-
-/* Writes wait by group, all loads together. */
-static uint32_t queue_of(const struct coherence *c, uint32_t req)
-{
-	return c->req[req].write ? core_of(c, req)->group : c->model->nr_groups;
-}
-
-static void enqueue(struct coherence *c, struct line *l, uint32_t req)
-{
-	struct group_queue *q;
-
-	c->req[req].next = NO_REQ;
-	if (!l->pending++ && !l->queue) {
-		l->solo = req;
-		return;
-	}
-	if (!l->queue) {
-		uint32_t first = l->solo;
-
-		l->queue = calloc(c->model->nr_groups + 1, sizeof(*l->queue));
-		if (!l->queue)
-			abort();
-		for (uint32_t i = 0; i <= c->model->nr_groups; i++)
-			l->queue[i].head = l->queue[i].tail = NO_REQ;
-		l->solo = NO_REQ;
-		q = &l->queue[queue_of(c, first)];
-		q->head = q->tail = first;
-		q->n = 1;
-	}
-	q = &l->queue[queue_of(c, req)];
-	if (q->n++)
-		c->req[q->tail].next = req;
-	else
-		q->head = req;
-	q->tail = req;
-}
-
-static uint32_t take(struct coherence *c, struct line *l, uint32_t group)
-{
-	struct group_queue *q = &l->queue[group];
-	uint32_t req = q->head;
-
-	q->head = c->req[req].next;
-	q->n--;
-	l->pending--;
-	return req;
-}
-
-/* Has the head of this group's queue reached the ordering point? */
-static bool arrived(const struct coherence *c, const struct line *l, uint32_t group, uint64_t now)
-{
-	return l->queue[group].n && c->req[l->queue[group].head].arrival <= now;
-}
-
-/*
- * The group whose head waits longest, of @package (or of all packages but @except);
- * UINT32_MAX if nobody has arrived. @earliest: when the first head arrives.
- */
-static uint32_t oldest(const struct coherence *c, const struct line *l, uint32_t package,
-		       uint32_t except_group, uint32_t except_package, uint64_t now,
-		       uint64_t *earliest)
-{
-	uint32_t best = UINT32_MAX;
-	uint64_t since = UINT64_MAX;
-
-	for (uint32_t i = 0; i < c->model->nr_groups; i++) {
-		uint64_t arrival;
-
-		if (!l->queue[i].n)
-			continue;
-		arrival = c->req[l->queue[i].head].arrival;
-		if (arrival < *earliest)
-			*earliest = arrival;
-		if (i == except_group || c->model->group_package[i] == except_package ||
-		    (package != UINT32_MAX && c->model->group_package[i] != package))
-			continue;
-		if (arrival <= now && arrival < since) {
-			since = arrival;
-			best = i;
-		}
-	}
-	return best;
-}
-
-static uint32_t waiting_in_package(const struct coherence *c, const struct line *l,
-				   uint32_t package)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < c->model->nr_groups; i++)
-		if (c->model->group_package[i] == package)
-			n += l->queue[i].n;
-	return n;
-}
-
-static uint32_t round_of(const struct coherence *c, uint32_t waiting)
-{
-	return (uint32_t)(c->model->near_rounds * waiting);
-}
-
-/* Is a load the oldest of those that may be next? It does not wait for a group's round. */
-static bool read_is_next(struct coherence *c, struct line *l, uint64_t now)
-{
-	uint32_t group = l->gate_group, reads = c->model->nr_groups;
-	uint64_t earliest;
-
-	if (!arrived(c, l, reads, now))
-		return false;
-	if (!l->left_group || !arrived(c, l, group, now))
-		group = oldest(c, l, UINT32_MAX, UINT32_MAX, UINT32_MAX, now, &earliest);
-	return group == UINT32_MAX ||
-	       c->req[l->queue[reads].head].arrival <= c->req[l->queue[group].head].arrival;
-}
-
-/* Choose by the rule of the opening comment; NO_REQ and *@earliest if nobody has arrived. */
-static uint32_t choose(struct coherence *c, struct line *l, uint64_t now, uint64_t *earliest)
-{
-	uint32_t group = UINT32_MAX, package;
-
-	*earliest = UINT64_MAX;
-	if (l->queue && l->queue[c->model->nr_groups].n)
-		*earliest = c->req[l->queue[c->model->nr_groups].head].arrival;
-	if (!l->queue) {
-		uint32_t req = l->solo;
-
-		if (c->req[req].arrival > now) {
-			*earliest = c->req[req].arrival;
-			return NO_REQ;
-		}
-		l->solo = NO_REQ;
-		l->pending = 0;
-		return req;
-	}
-	if (read_is_next(c, l, now))
-		return take(c, l, c->model->nr_groups);
-	if (l->left_group && arrived(c, l, l->gate_group, now)) {
-		l->left_group--;
-		if (l->left_package)
-			l->left_package--;
-		return take(c, l, l->gate_group);
-	}
-	if (l->left_package)
-		group = oldest(c, l, l->gate_package, l->gate_group, UINT32_MAX, now, earliest);
-	if (group == UINT32_MAX) {
-		/* The package had its round: others first, if there are any. */
-		uint32_t except = c->model->near_rounds > 0 ? l->gate_package : UINT32_MAX;
-
-		group = oldest(c, l, UINT32_MAX, UINT32_MAX, except, now, earliest);
-		if (group == UINT32_MAX)
-			group = oldest(c, l, UINT32_MAX, UINT32_MAX, UINT32_MAX, now, earliest);
-		if (group == UINT32_MAX)
-			return NO_REQ;
-		package = c->model->group_package[group];
-		l->gate_package = package;
-		l->left_package = round_of(c, waiting_in_package(c, l, package));
-	}
-	l->gate_group = group;
-	l->left_group = round_of(c, l->queue[group].n);
-	if (l->left_group)
-		l->left_group--;
-	if (l->left_package)
-		l->left_package--;
-	return take(c, l, group);
-}
-
 /* ---- transfers ---- */
 
 static void make_copies(struct coherence *c, struct line *l)
@@ -493,11 +312,7 @@ struct grant {
 /* What requests that wait outside of @group, and come again and again, cost the home. */
 static uint64_t retries(const struct coherence *c, const struct line *l, uint32_t group)
 {
-	uint32_t n = l->pending;
-
-	if (l->queue && group != UINT32_MAX)
-		n -= l->queue[group].n;
-	return n * c->model->retry;
+	return (l->pending - line_queue_writes(l, group)) * c->model->retry;
 }
 
 /* From another core, which owns the line. */
@@ -623,7 +438,7 @@ void coherence_pick(struct coherence *c, uint32_t line, uint64_t now)
 	/* An earlier request overtook the one this pick was scheduled for. */
 	if (l->current != NO_REQ || !l->pending || now < l->free_at)
 		return;
-	req = choose(c, l, now, &earliest);
+	req = line_queue_take(c, l, now, &earliest);
 	if (req == NO_REQ)
 		events_push(&c->events, earliest, EVENT_PICK, line);
 	else
@@ -682,7 +497,7 @@ void coherence_submit(struct coherence *c, uint32_t req, uint32_t line, bool wri
 	r->active = true;
 	r->parked = 0;
 	r->arrival = now + request_leg(c, l, core, write);
-	enqueue(c, l, req);
+	line_queue_add(c, l, req);
 	if (l->current == NO_REQ)
 		events_push(&c->events, r->arrival > l->free_at ? r->arrival : l->free_at,
 			    EVENT_PICK, line);

@@ -3,7 +3,7 @@
  * coherence_hit.h - the part of coherence.c that most accesses end in, inline for engine.c: the
  * state of a line, and whether a CPU can access it without leaving its core.
  *
- * How far a CPU may run ahead of the others. All events up to some time are *known*. What is not
+ * How far a CPU may run ahead of the others. All events before some time are *known*. What is not
  * known yet can take a line away, but needs time for that: a request that nobody has sent needs a
  * request leg and a snoop leg, one that waits already needs a snoop leg after the ordering point
  * is free. An access that ends before that cannot be disturbed, so it may happen at once. Threads
@@ -16,7 +16,7 @@
 
 #define COPY_SLOTS 4096u
 
-struct group_queue;
+struct line_queue;
 
 /*
  * What a hit looks at comes first, so that it touches one cache line of the host; fields that
@@ -42,8 +42,8 @@ struct line {
 	uint32_t random;
 	uint32_t gate_group, left_group;
 	uint32_t gate_package, left_package;
-	struct group_queue *queue; /* by group, then loads; made when a second request waits */
-	uint64_t *copies;	   /* groups that have a copy; made when first shared */
+	struct line_queue *queue; /* made when a second request waits */
+	uint64_t *copies;	  /* groups that have a copy; made when first shared */
 };
 
 struct copy {
@@ -64,6 +64,11 @@ void coherence_first_touch(struct coherence *c, uint32_t line);
 bool coherence_sibling_hit(struct coherence *c, struct line *l, uint32_t cpu, bool write,
 			   uint64_t *extra);
 
+static inline const struct model_core *core_of(const struct coherence *c, uint32_t req)
+{
+	return &c->model->core[c->model->cpu[req / 2].core];
+}
+
 static inline struct line *line_of(struct coherence *c, uint32_t line)
 {
 	if (__builtin_expect(line >= c->lines->n || !c->lines->line[line].known, false))
@@ -76,7 +81,7 @@ static inline struct copy *copy_of(struct coherence *c, uint32_t core, uint32_t 
 	return &c->lines->copy[(size_t)core * COPY_SLOTS + line % COPY_SLOTS];
 }
 
-/* Before this time nobody can take the line away, as far as events up to @known tell. */
+/* Before this time nobody can take the line away, as far as events before @known tell. */
 static inline uint64_t line_safe_until(const struct coherence *c, const struct line *l,
 				       uint64_t known)
 {
@@ -96,7 +101,7 @@ static inline uint64_t line_safe_until(const struct coherence *c, const struct l
  * @write: exclusively
  * @op: picoseconds the access takes; it must be done before the line has to go
  * @now: picoseconds
- * @known: all events up to this time have happened; at least @now: the answer is final
+ * @known: all events before this time have happened; later than @now: the answer is final
  * @extra: receives what the access costs more, picoseconds: a sibling wrote the line
  *
  * Return: true, and the access has happened; false when it cannot, or when that is not known yet.
@@ -108,7 +113,7 @@ static inline bool coherence_hit(struct coherence *c, uint32_t cpu, uint32_t cor
 	struct line *l = line_of(c, line);
 
 	*extra = 0;
-	if (now > known && now + op > line_safe_until(c, l, known))
+	if (now >= known && now + op > line_safe_until(c, l, known))
 		return false;
 	if (l->owner == core) {
 		if (now < l->have_at || now + op > l->lose_at)

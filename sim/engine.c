@@ -271,7 +271,7 @@ static inline bool hits_at_once(struct cpu *c, uint32_t line, bool write, uint64
 	uint64_t extra;
 
 	if (c->sb_n || !coherence_hit(&sim.coherence, c->number, c->core, line, write, op, c->clock,
-				      sim.coherence.events.first.time - 1, &extra))
+				      sim.coherence.events.first.time, &extra))
 		return false;
 	c->clock += extra;
 	return true;
@@ -282,8 +282,8 @@ static bool hits_now(struct cpu *c, uint32_t line, bool write, uint64_t op)
 {
 	uint64_t extra;
 
-	if (!coherence_hit(&sim.coherence, c->number, c->core, line, write, op, c->clock, c->clock,
-			   &extra))
+	if (!coherence_hit(&sim.coherence, c->number, c->core, line, write, op, c->clock,
+			   c->clock + 1, &extra))
 		return false;
 	c->clock += extra;
 	return true;
@@ -373,8 +373,8 @@ static void store_buffer_advance(struct cpu *c, uint64_t now)
 	while (c->sb_n) {
 		uint32_t line = arena_line((void *)c->sb[c->sb_head].addr);
 
-		if (!coherence_hit(co, c->number, c->core, line, true, sim.model->store, now, now,
-				   &extra)) {
+		if (!coherence_hit(co, c->number, c->core, line, true, sim.model->store, now,
+				   now + 1, &extra)) {
 			coherence_submit(co, request_of(c->number, true), line, true,
 					 sim.model->store, now);
 			break;

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Who is next for a line, and why this is a fair picture of the hardware.
+ *
+ * Near first, with a bound: when the line enters a group, those of the group who wait at that
+ * moment may have it before anybody else (near_rounds of them), the same one level up for
+ * packages. Who comes later waits for the next round, so that a far request waits at most
+ * for one round of each group before it: bounded unfairness without a tuned number. This
+ * holds for writes. A load takes nothing away from the group, and is served in the order of
+ * arrival; after it the line is shared, and the next write has to ask the home again. So a
+ * line that some write and others read costs far more than one that all write.
+ */
+#include "line_queue.h"
+
+#include <stdlib.h>
+
+/* Writes of one group, or all loads, that wait, in order of submission. */
+struct fifo {
+	uint32_t head, tail, n;
+};
+
+/**
+ * struct line_queue - where requests wait once there are two
+ * @loads: of all groups
+ * @words: of @writers
+ * @writes: by group
+ * @writers: groups whose writes wait, bit = group
+ */
+struct line_queue {
+	struct fifo loads;
+	uint32_t words;
+	struct fifo *writes;
+	uint64_t writers[];
+};
+
+static void fifo_add(struct coherence *c, struct fifo *f, uint32_t req)
+{
+	c->req[req].next = NO_REQ;
+	if (f->n++)
+		c->req[f->tail].next = req;
+	else
+		f->head = req;
+	f->tail = req;
+}
+
+static uint32_t fifo_take(struct coherence *c, struct fifo *f)
+{
+	uint32_t req = f->head;
+
+	f->head = c->req[req].next;
+	f->n--;
+	return req;
+}
+
+static struct line_queue *queue_new(uint32_t groups)
+{
+	uint32_t words = (groups + 63) / 64;
+	struct line_queue *q = calloc(1, sizeof(*q) + words * sizeof(q->writers[0]));
+
+	if (!q)
+		abort();
+	q->words = words;
+	q->writes = calloc(groups, sizeof(*q->writes));
+	if (!q->writes)
+		abort();
+	return q;
+}
+
+void line_queue_free(struct line *l)
+{
+	if (l->queue)
+		free(l->queue->writes);
+	free(l->queue);
+}
+
+static void add(struct coherence *c, struct line_queue *q, uint32_t req)
+{
+	uint32_t group = core_of(c, req)->group;
+
+	if (!c->req[req].write) {
+		fifo_add(c, &q->loads, req);
+		return;
+	}
+	fifo_add(c, &q->writes[group], req);
+	q->writers[group / 64] |= 1ull << (group % 64);
+}
+
+void line_queue_add(struct coherence *c, struct line *l, uint32_t req)
+{
+	if (!l->pending++ && !l->queue) {
+		l->solo = req;
+		return;
+	}
+	if (!l->queue) {
+		l->queue = queue_new(c->model->nr_groups);
+		add(c, l->queue, l->solo);
+		l->solo = NO_REQ;
+	}
+	add(c, l->queue, req);
+}
+
+uint32_t line_queue_writes(const struct line *l, uint32_t group)
+{
+	return l->queue ? l->queue->writes[group].n : 0;
+}
+
+static uint32_t take_write(struct coherence *c, struct line *l, uint32_t group)
+{
+	struct fifo *f = &l->queue->writes[group];
+	uint32_t req = fifo_take(c, f);
+
+	if (!f->n)
+		l->queue->writers[group / 64] &= ~(1ull << (group % 64));
+	l->pending--;
+	return req;
+}
+
+static uint64_t arrival(const struct coherence *c, const struct fifo *f)
+{
+	return f->n ? c->req[f->head].arrival : UINT64_MAX;
+}
+
+/* Groups whose oldest write has arrived; each UINT32_MAX if there is none. */
+struct heads {
+	uint32_t any;	   /* the oldest one */
+	uint32_t near;	   /* of the gate's package, but not the gate itself */
+	uint32_t far;	   /* of other packages */
+	uint64_t earliest; /* when the first one arrives, of all */
+};
+
+static struct heads look(const struct coherence *c, const struct line *l, uint64_t now)
+{
+	struct heads h = { UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT64_MAX };
+	uint64_t any = UINT64_MAX, near = UINT64_MAX, far = UINT64_MAX;
+
+	for (uint32_t w = 0; w < l->queue->words; w++) {
+		for (uint64_t bits = l->queue->writers[w]; bits; bits &= bits - 1) {
+			uint32_t group = w * 64 + (uint32_t)__builtin_ctzll(bits);
+			uint64_t at = arrival(c, &l->queue->writes[group]);
+			bool in_package = c->model->group_package[group] == l->gate_package;
+
+			if (at < h.earliest)
+				h.earliest = at;
+			if (at > now)
+				continue;
+			if (at < any) {
+				any = at;
+				h.any = group;
+			}
+			if (in_package && group != l->gate_group && at < near) {
+				near = at;
+				h.near = group;
+			}
+			if (!in_package && at < far) {
+				far = at;
+				h.far = group;
+			}
+		}
+	}
+	return h;
+}
+
+static uint32_t waiting_in_package(const struct coherence *c, const struct line *l,
+				   uint32_t package)
+{
+	uint32_t n = 0;
+
+	for (uint32_t w = 0; w < l->queue->words; w++) {
+		for (uint64_t bits = l->queue->writers[w]; bits; bits &= bits - 1) {
+			uint32_t group = w * 64 + (uint32_t)__builtin_ctzll(bits);
+
+			if (c->model->group_package[group] == package)
+				n += l->queue->writes[group].n;
+		}
+	}
+	return n;
+}
+
+static uint32_t round_of(const struct coherence *c, uint32_t waiting)
+{
+	return (uint32_t)(c->model->near_rounds * waiting);
+}
+
+static void count_down(uint32_t *left)
+{
+	if (*left)
+		--*left;
+}
+
+/* The line enters @group: those who wait there now have their round. */
+static void enter(const struct coherence *c, struct line *l, uint32_t group, bool package_too)
+{
+	if (package_too) {
+		l->gate_package = c->model->group_package[group];
+		l->left_package = round_of(c, waiting_in_package(c, l, l->gate_package));
+	}
+	l->gate_group = group;
+	l->left_group = round_of(c, l->queue->writes[group].n);
+}
+
+static uint32_t take_load(struct coherence *c, struct line *l)
+{
+	l->pending--;
+	return fifo_take(c, &l->queue->loads);
+}
+
+static uint32_t take_solo(struct coherence *c, struct line *l, uint64_t now, uint64_t *earliest)
+{
+	uint32_t req = l->solo;
+
+	*earliest = c->req[req].arrival;
+	if (*earliest > now)
+		return NO_REQ;
+	l->solo = NO_REQ;
+	l->pending = 0;
+	return req;
+}
+
+uint32_t line_queue_take(struct coherence *c, struct line *l, uint64_t now, uint64_t *earliest)
+{
+	bool round, load;
+	uint64_t loads;
+	struct heads h;
+
+	if (!l->queue)
+		return take_solo(c, l, now, earliest);
+	loads = arrival(c, &l->queue->loads);
+	round = l->left_group && arrival(c, &l->queue->writes[l->gate_group]) <= now;
+	if (round && loads > arrival(c, &l->queue->writes[l->gate_group])) {
+		count_down(&l->left_group);
+		count_down(&l->left_package);
+		return take_write(c, l, l->gate_group);
+	}
+	if (round) /* a load is older */
+		return take_load(c, l);
+	h = look(c, l, now);
+	*earliest = loads < h.earliest ? loads : h.earliest;
+	load = loads <= now;
+	if (load && (h.any == UINT32_MAX || loads <= arrival(c, &l->queue->writes[h.any])))
+		return take_load(c, l);
+	if (h.any == UINT32_MAX)
+		return NO_REQ;
+	if (l->left_package && h.near != UINT32_MAX)
+		enter(c, l, h.near, false);
+	else /* the package had its round: others first, if there are any */
+		enter(c, l, c->model->near_rounds > 0 && h.far != UINT32_MAX ? h.far : h.any, true);
+	count_down(&l->left_group);
+	count_down(&l->left_package);
+	return take_write(c, l, l->gate_group);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * line_queue.h - the requests that wait for a line, and who of them is next.
+ */
+#ifndef SIM_LINE_QUEUE_H
+#define SIM_LINE_QUEUE_H
+
+#include "coherence_hit.h"
+
+/* Add a request that was sent; its arrival may lie in the future. */
+void line_queue_add(struct coherence *c, struct line *l, uint32_t req);
+
+/**
+ * line_queue_take - take out the next request.
+ * @now: requests that arrive later cannot be chosen
+ * @earliest: receives when the first one arrives, if none has
+ *
+ * Return: the request; NO_REQ if none has arrived.
+ */
+uint32_t line_queue_take(struct coherence *c, struct line *l, uint64_t now, uint64_t *earliest);
+
+/* How many writes of a group wait. */
+uint32_t line_queue_writes(const struct line *l, uint32_t group);
+
+void line_queue_free(struct line *l);
+
+#endif
