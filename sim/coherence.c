@@ -128,6 +128,7 @@ void coherence_first_touch(struct coherence *c, uint32_t line)
 	l->gate_group = UINT32_MAX;
 	l->gate_package = UINT32_MAX;
 	l->lose_at = NEVER;
+	l->pick_at = NEVER;
 	l->known = true;
 }
 
@@ -389,7 +390,7 @@ static void from_copies(struct coherence *c, struct line *l, const struct reques
 
 /*
  * Serve @req, which was picked at @now: when does everybody else let go, when is the
- * data there? The state itself changes at the handover.
+ * data there? The state itself changes at the handover: coherence_settle().
  */
 static void serve(struct coherence *c, struct line *l, uint32_t line, uint32_t req, uint64_t now)
 {
@@ -425,29 +426,21 @@ static void serve(struct coherence *c, struct line *l, uint32_t line, uint32_t r
 	l->free_at = g.done;
 	if (g.home_done > l->home_free_at)
 		l->home_free_at = g.home_done;
-	events_push(&c->events, g.let_go, EVENT_HANDOVER, line);
+	l->let_go = g.let_go;
 	events_push(&c->events, g.data, req & 1 ? EVENT_COMMIT : EVENT_RESUME, req / 2);
 }
 
-void coherence_pick(struct coherence *c, uint32_t line, uint64_t now)
+/* Let the ordering point look at the queue at @at, unless it does before that. */
+static void schedule_pick(struct coherence *c, struct line *l, uint32_t line, uint64_t at)
 {
-	struct line *l = line_of(c, line);
-	uint64_t earliest;
-	uint32_t req;
-
-	/* An earlier request overtook the one this pick was scheduled for. */
-	if (l->current != NO_REQ || !l->pending || now < l->free_at)
+	if (at >= l->pick_at)
 		return;
-	req = line_queue_take(c, l, now, &earliest);
-	if (req == NO_REQ)
-		events_push(&c->events, earliest, EVENT_PICK, line);
-	else
-		serve(c, l, line, req, now);
+	l->pick_at = at;
+	events_push(&c->events, at, EVENT_PICK, line);
 }
 
-void coherence_handover(struct coherence *c, uint32_t line, uint64_t now)
+void coherence_handover(struct coherence *c, struct line *l, uint32_t line)
 {
-	struct line *l = line_of(c, line);
 	struct request *r = &c->req[l->current];
 	uint32_t me = c->model->cpu[l->current / 2].core;
 	uint32_t group = c->model->core[me].group;
@@ -480,8 +473,28 @@ void coherence_handover(struct coherence *c, uint32_t line, uint64_t now)
 	r->version = l->version;
 	l->lose_at = NEVER;
 	l->current = NO_REQ;
-	if (l->pending)
-		events_push(&c->events, l->free_at > now ? l->free_at : now, EVENT_PICK, line);
+}
+
+void coherence_pick(struct coherence *c, uint32_t line, uint64_t now)
+{
+	struct line *l = line_of(c, line);
+	uint64_t earliest;
+	uint32_t req;
+
+	/* It was scheduled anew, for an earlier moment. */
+	if (now != l->pick_at)
+		return;
+	l->pick_at = NEVER;
+	coherence_settle(c, l, line, now);
+	if (!l->pending)
+		return;
+	req = line_queue_take(c, l, now, &earliest);
+	if (req == NO_REQ)
+		schedule_pick(c, l, line, earliest);
+	else
+		serve(c, l, line, req, now);
+	if (req != NO_REQ && l->pending)
+		schedule_pick(c, l, line, l->free_at);
 }
 
 void coherence_submit(struct coherence *c, uint32_t req, uint32_t line, bool write, uint64_t op,
@@ -491,6 +504,7 @@ void coherence_submit(struct coherence *c, uint32_t req, uint32_t line, bool wri
 	struct request *r = &c->req[req];
 	uint32_t core = c->model->cpu[req / 2].core;
 
+	coherence_settle(c, l, line, now);
 	r->line = line;
 	r->write = write;
 	r->op = op;
@@ -498,9 +512,7 @@ void coherence_submit(struct coherence *c, uint32_t req, uint32_t line, bool wri
 	r->parked = 0;
 	r->arrival = now + request_leg(c, l, core, write);
 	line_queue_add(c, l, req);
-	if (l->current == NO_REQ)
-		events_push(&c->events, r->arrival > l->free_at ? r->arrival : l->free_at,
-			    EVENT_PICK, line);
+	schedule_pick(c, l, line, r->arrival > l->free_at ? r->arrival : l->free_at);
 }
 
 void coherence_resume(struct coherence *c, uint32_t req)
@@ -508,6 +520,7 @@ void coherence_resume(struct coherence *c, uint32_t req)
 	struct request *r = &c->req[req];
 	const struct model_core *core = core_of(c, req);
 
+	coherence_settle(c, line_of(c, r->line), r->line, r->granted);
 	r->active = false;
 	if (!r->write)
 		*copy_of(c, c->model->cpu[req / 2].core, r->line) =

@@ -2,15 +2,17 @@
 /*
  * coherence.h - who has a cache line, who waits for it, and when each of them gets it.
  *
- * One state machine a line, driven by three kinds of event:
+ * One state machine a line:
  *
  *   submit    a core misses; its request travels to the line's ordering point
- *   pick      the ordering point is free and chooses the next request
+ *   pick      the ordering point is free and chooses the next request (EVENT_PICK)
  *   handover  the owner (or the sharers) let go; the data is on its way
+ *   resume    the data is there (EVENT_RESUME, EVENT_COMMIT)
  *
  * Between pick and handover the old owner goes on hitting; between handover and
  * the arrival of the data nobody hits. The next pick waits until the transaction is complete:
- * the data has arrived, and the ordering point has heard of that.
+ * the data has arrived, and the ordering point has heard of that. A handover is no event: its
+ * time is known from the pick on, and whoever looks at the line after that brings it about.
  */
 #ifndef SIM_COHERENCE_H
 #define SIM_COHERENCE_H
@@ -98,6 +100,5 @@ void coherence_submit(struct coherence *c, uint32_t req, uint32_t line, bool wri
 void coherence_resume(struct coherence *c, uint32_t req);
 
 void coherence_pick(struct coherence *c, uint32_t line, uint64_t now);
-void coherence_handover(struct coherence *c, uint32_t line, uint64_t now);
 
 #endif

@@ -37,6 +37,8 @@ struct line {
 	uint8_t seen;  /* threads of the owner that saw the last write; bit = index in the core */
 	uint16_t home_package;
 
+	uint64_t let_go;       /* of the current request: the handover */
+	uint64_t pick_at;      /* the next pick that is scheduled, or far away */
 	uint64_t first_done;   /* the owner has used it once */
 	uint64_t home_free_at; /* the home takes the next request of another group */
 	uint32_t random;
@@ -81,6 +83,17 @@ static inline struct copy *copy_of(struct coherence *c, uint32_t core, uint32_t 
 	return &c->lines->copy[(size_t)core * COPY_SLOTS + line % COPY_SLOTS];
 }
 
+/* The owner, or the sharers, let go: what the current request was picked for happens. */
+void coherence_handover(struct coherence *c, struct line *l, uint32_t line);
+
+/* Bring the line to its state at @now; all events before that must have happened. */
+static inline void coherence_settle(struct coherence *c, struct line *l, uint32_t line,
+				    uint64_t now)
+{
+	if (l->current != NO_REQ && l->let_go <= now)
+		coherence_handover(c, l, line);
+}
+
 /* Before this time nobody can take the line away, as far as events before @known tell. */
 static inline uint64_t line_safe_until(const struct coherence *c, const struct line *l,
 				       uint64_t known)
@@ -113,8 +126,12 @@ static inline bool coherence_hit(struct coherence *c, uint32_t cpu, uint32_t cor
 	struct line *l = line_of(c, line);
 
 	*extra = 0;
-	if (now >= known && now + op > line_safe_until(c, l, known))
-		return false;
+	if (now >= known) {
+		if (now + op > line_safe_until(c, l, known))
+			return false;
+	} else {
+		coherence_settle(c, l, line, now);
+	}
 	if (l->owner == core) {
 		if (now < l->have_at || now + op > l->lose_at)
 			return false;

@@ -156,9 +156,6 @@ static struct cpu *next_cpu(void)
 		id = (uint32_t)ev.what;
 
 		switch ((enum event_kind)(ev.what >> 32)) {
-		case EVENT_HANDOVER:
-			coherence_handover(&sim.coherence, id, ev.time);
-			break;
 		case EVENT_PICK:
 			coherence_pick(&sim.coherence, id, ev.time);
 			break;

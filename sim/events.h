@@ -22,11 +22,10 @@
 #define NO_NODE		 UINT32_MAX
 
 enum event_kind {
-	EVENT_HANDOVER, /* a line leaves its owner; before everything else of that moment */
-	EVENT_PICK,	/* a line's ordering point looks at its queue */
-	EVENT_COMMIT,	/* the oldest entry of a CPU's store buffer has its line */
-	EVENT_TIMER,	/* a computing CPU is done, or interrupted */
-	EVENT_RESUME,	/* a CPU runs on */
+	EVENT_PICK,   /* a line's ordering point looks at its queue */
+	EVENT_COMMIT, /* the oldest entry of a CPU's store buffer has its line */
+	EVENT_TIMER,  /* a computing CPU is done, or interrupted */
+	EVENT_RESUME, /* a CPU runs on */
 };
 
 struct event {
