@@ -78,13 +78,29 @@ class Variant:
 
 
 @dataclass(frozen=True)
+class CalibratedOn:
+    """The published figure that a parameter is chosen on: a metric of a variant."""
+
+    variant: str
+    metric: str
+
+
+@dataclass(frozen=True)
 class Param:
-    """One input of the body, with its source."""
+    """One input of the body, with its source.
+
+    ``low`` and ``high``: where the true value may lie; both None for a design choice. ``whole``:
+    all three are whole numbers.
+    """
 
     name: str
     value: float
     unit: str
     source: str
+    low: float | None = None
+    high: float | None = None
+    whole: bool = False
+    calibrated_on: CalibratedOn | None = None
 
 
 @dataclass(frozen=True)
@@ -143,6 +159,11 @@ class Experiment:
     params: tuple[Param, ...]
     published: Published | None
     metrics: tuple[Metric, ...] = ()
+
+    @property
+    def calibrated(self) -> Param | None:
+        """The parameter that is chosen on a published figure."""
+        return next((param for param in self.params if param.calibrated_on is not None), None)
 
     def variant(self, name: str) -> Variant:
         """The variant of that name; an unknown one is a user's error."""
@@ -204,13 +225,11 @@ def _experiment(path: Path, data: dict[str, Any]) -> Experiment:
     sweep = data.get("sweep")
     if sweep not in (None, "threads"):
         raise ValueError(f"sweep is '{sweep}', it can only be \"threads\"")
-    params = tuple(
-        Param(str(p["name"]), float(p["value"]), str(p.get("unit", "")), str(p["source"]))
-        for p in data.get("param", ())
-    )
+    params = tuple(_param(entry) for entry in data.get("param", ()))
     metrics = tuple(_metric(entry) for entry in data.get("metric", ()))
     published = _published(data["published"]) if "published" in data else None
     _check_metrics(metrics, variants, published)
+    _check_calibrations(params, variants, metrics)
     if metrics and sweep is not None:
         raise ValueError("an experiment with [[metric]] cannot sweep threads")
     return Experiment(
@@ -225,6 +244,53 @@ def _experiment(path: Path, data: dict[str, Any]) -> Experiment:
         published=published,
         metrics=metrics,
     )
+
+
+def _param(entry: dict[str, Any]) -> Param:
+    name = str(entry["name"])
+    given = [key for key in ("low", "high") if key in entry]
+    if len(given) == 1:
+        raise ValueError(f"param '{name}' has '{given[0]}' alone: a range has low and high")
+    value, low, high = (_optional(entry.get(key)) for key in ("value", "low", "high"))
+    if value is None:
+        raise KeyError("value")
+    if low is not None and high is not None and not low <= value <= high:
+        raise ValueError(
+            f"param '{name}' is {value:g} with the range {low:g} to {high:g}: "
+            "give low <= value <= high"
+        )
+    chosen = entry.get("calibrated_on")
+    return Param(
+        name=name,
+        value=value,
+        unit=str(entry.get("unit", "")),
+        source=str(entry["source"]),
+        low=low,
+        high=high,
+        whole=all(isinstance(entry.get(key, 0), int) for key in ("value", "low", "high")),
+        calibrated_on=None
+        if chosen is None
+        else CalibratedOn(str(chosen["variant"]), str(chosen["metric"])),
+    )
+
+
+def _check_calibrations(
+    params: tuple[Param, ...], variants: tuple[Variant, ...], metrics: tuple[Metric, ...]
+) -> None:
+    chosen = [param for param in params if param.calibrated_on is not None]
+    if len(chosen) > 1:
+        raise ValueError("only one param can have calibrated_on")
+    absolute = {metric.name for metric in metrics if not metric.relative}
+    for param in chosen:
+        on = param.calibrated_on
+        known = {v.name: v.published_metrics for v in variants}
+        if on is not None and on.metric not in absolute.intersection(known.get(on.variant, ())):
+            raise ValueError(
+                f"param '{param.name}' is calibrated on '{on.metric}' of '{on.variant}': "
+                "name a published metric that is not relative"
+            )
+        if param.low is None or param.low <= 0:
+            raise ValueError(f"param '{param.name}' is calibrated: give low > 0 and high")
 
 
 def _metric(entry: dict[str, Any]) -> Metric:
@@ -251,6 +317,9 @@ RESERVED = frozenset(
         "lacks",
         "metrics",
         "lines",
+        "interval",
+        "intervals",
+        "published_inside",
     ]
 )
 
