@@ -34,6 +34,12 @@ _PLACEMENT = click.option(
     show_default=True,
     help="Which CPUs come first: CPU numbers in order, neighbours, or far apart.",
 )
+_UNCERTAINTY = click.option(
+    "--uncertainty",
+    type=int,
+    metavar="N",
+    help="Print intervals of N samples of all inputs that are not known.",
+)
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 
 
@@ -92,6 +98,7 @@ def main(ctx: click.Context) -> None:
 @click.option(
     "--variant", "variants", multiple=True, metavar="V", help="Only this one; repeatable."
 )
+@_UNCERTAINTY
 @_JSON
 @_OUT
 def run(
@@ -102,12 +109,15 @@ def run(
     placement: str,
     cap: int | None,
     variants: tuple[str, ...],
+    uncertainty: int | None,
     as_json: bool,
     out: Path | None,
 ) -> None:
     """Run EXPERIMENT on a simulated machine.
 
     Predicted figures stand beside published ones where somebody has measured the same machine.
+    With --uncertainty each has a median and a 90% interval of what the ranges in the machine file
+    and the experiment file allow.
     """
     from schedshard.experiment import load_experiment
     from schedshard.fields import layouts_of
@@ -115,9 +125,12 @@ def run(
     from schedshard.progress import ticking
     from schedshard.run import RunRequest, execute, merge, plan_run
     from schedshard.tables import run_tables
+    from schedshard.uncertainty import check_samples, with_intervals
 
     if out is not None:
         check_writable(out)
+    if uncertainty is not None:
+        check_samples(uncertainty)
     loaded = load_experiment(experiment)
     model = load_machine(machine or loaded.machine)
     request = RunRequest(loaded, model, cpu_count(model), cpus, seed, placement, variants, cap=cap)
@@ -125,6 +138,9 @@ def run(
     with ticking(f"{experiment} on {model.name}", len(plan.points)) as tick:
         raws = execute(plan, tick)
     result = merge(plan, raws, layouts_of(raws))
+    if uncertainty is not None:
+        with TemporaryDirectory(prefix="schedshard-") as directory:
+            with_intervals(request, result, uncertainty, Path(directory), ticking)
     deliver(result, as_json, out, run_tables(result))
 
 
@@ -382,12 +398,12 @@ def report(results: tuple[Path, ...], out: Path) -> None:
     from schedshard.c2c import find_names, of_all_variants
     from schedshard.figures import is_figures
     from schedshard.report import ReportRequest, render
-    from schedshard.result import BENCH, C2C, RUN, SENSITIVITY, TOPO, load_result
+    from schedshard.result import BENCH, C2C, RUN, TOPO, load_result
     from schedshard.sweep_file import is_parquet, read_rows
 
     check_writable(out)
     sweeps = tuple(path for path in results if is_parquet(path))
-    kinds = (RUN, BENCH, TOPO, SENSITIVITY, C2C)
+    kinds = (RUN, BENCH, TOPO, C2C)
     read = [load_result(path, kinds) for path in results if path not in sweeps]
     loaded = tuple(result for result in read if result["format"] != C2C)
     saved = tuple(result for result in read if result["format"] == C2C)

@@ -17,8 +17,9 @@ from schedshard.kernel.c2cview import side_by_side, whole
 from schedshard.layout_picture import legend
 from schedshard.page import Cell, Grid, Section, grid, num
 from schedshard.report_figures import figures_section
+from schedshard.report_intervals import add_intervals
 from schedshard.report_sweep import sweep_sections
-from schedshard.result import BENCH, RUN, SENSITIVITY, TOPO, is_curve
+from schedshard.result import BENCH, RUN, TOPO, is_curve
 from schedshard.sweep import Row
 from schedshard.tables import (
     BENCH_COLUMNS,
@@ -237,36 +238,6 @@ def _topo_section(data: dict[str, Any]) -> Section:
     )
 
 
-def _sensitivity_section(data: dict[str, Any]) -> Section:
-    names = list(data["relative"])
-
-    def spread(values: list[float]) -> Cell:
-        return num(f"{percent(min(values))} to {percent(max(values))}")
-
-    rows = [[Cell("as it is"), *(num(percent(data["relative"][name])) for name in names)]]
-    rows += [
-        [Cell(row["label"], "code"), *(spread(row["relative"][name]) for name in names)]
-        for row in data["rows"]
-    ]
-    figures = [plots.inline(plots.sensitivity(data), "how far each constant moves a prediction")]
-    swept = data["sweep"]
-    if swept["values"]:
-        figures.append(plots.inline(plots.sweep(data), f"predictions over {swept['param']}"))
-        label = f"{swept['param']} {swept['values'][0]:,.0f} to {swept['values'][-1]:,.0f}"
-        rows.append([Cell(label, "code"), *(spread(swept["relative"][name]) for name in names)])
-    return Section(
-        anchor="sensitivity",
-        heading="How much the prediction depends on each uncertain number",
-        where=f"{data['experiment']} on {data['machine']['title']}, one number changed at a time",
-        figures=figures,
-        tables=[grid(["changed", *names], rows)],
-        notes=[
-            "predicted: where a bar reaches the dotted line, that one number, somewhere in its "
-            "range, would give the published figure."
-        ],
-    )
-
-
 def _c2c_section(report: dict[str, Any]) -> Section:
     tables = []
     for variant in report["variants"]:
@@ -316,7 +287,7 @@ def _provenance(results: Sequence[dict[str, Any]]) -> Grid:
     rows = []
     for result in results:
         provenance = result.get("provenance", {})
-        names = {BENCH: "bench", TOPO: "topo", SENSITIVITY: "sensitivity"}
+        names = {BENCH: "bench", TOPO: "topo"}
         what = names.get(result["format"]) or result["experiment"]
         rows.append(
             [
@@ -345,27 +316,24 @@ def _sections(request: ReportRequest) -> list[Section]:
     runs = [result for result in request.results if result["format"] == RUN]
     bars: dict[str, list[dict[str, Any]]] = {}
     sections += [
-        figures_section(result, _where(result), _notes(result))
+        add_intervals(figures_section(result, _where(result), _notes(result)), result)
         for result in runs
         if is_figures(result)
     ]
     for result in runs:
         if not is_curve(result) and not is_figures(result):
             bars.setdefault(result["experiment"], []).append(result)
-    varied = [result for result in request.results if result["format"] == SENSITIVITY]
     for group in bars.values():
         with_figures = [result for result in group if "published" in result]
         rest = [result for result in group if "published" not in result]
-        for result in with_figures:
-            sections.append(_bars_section(result))
-            sections += [
-                _sensitivity_section(v) for v in varied if v["experiment"] == result["experiment"]
-            ]
+        sections += [add_intervals(_bars_section(result), result) for result in with_figures]
+        alone = [result for result in rest if "uncertainty" in result or len(rest) == 1]
+        sections += [add_intervals(_bars_section(result), result) for result in alone]
         if len(rest) > 1:
             sections.append(_comparison(rest))
-        else:
-            sections += [_bars_section(result) for result in rest]
-    sections += [_curve_section(result) for result in runs if is_curve(result)]
+    sections += [
+        add_intervals(_curve_section(result), result) for result in runs if is_curve(result)
+    ]
     for name, rows in request.sweeps:
         sections += sweep_sections(rows, name)
     sections += [_c2c_section(report) for report in request.c2c]

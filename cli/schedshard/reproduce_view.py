@@ -27,19 +27,19 @@ from schedshard.reproduce import (
     ReproduceRequest,
     execute_all,
     plan_reproduce,
+    samples,
     sentence,
 )
 from schedshard.result import is_curve
-from schedshard.sensitivity import gather, plan_sensitivity
 from schedshard.tables import (
     bench_headlines,
     bench_tables,
     comparison_table,
     run_tables,
-    sensitivity_table,
     topo_view,
 )
 from schedshard.topo import TopoRequest, topo
+from schedshard.uncertainty import with_intervals
 
 
 def _heading(text: str) -> Text:
@@ -60,19 +60,17 @@ def reproduce_all(
     host = topo(TopoRequest())
     with working("measuring the structures on this host's CPUs"):
         measured = bench(BenchRequest(quick=True))
+    with ticking("simulating", sum(len(plan.points) for plan in plans)) as tick:
+        results = execute_all(plans, tick)
     with TemporaryDirectory(prefix="schedshard-") as directory:
-        made, varied = (
-            plan_sensitivity(plans[0].request, Path(directory)) if not request.quick else ([], [])
-        )
-        with ticking("simulating", sum(len(plan.points) for plan in [*plans, *varied])) as tick:
-            results = execute_all([*plans, *varied], tick)
-    results, changed = results[: len(plans)], results[len(plans) :]
+        for plan, result in zip(plans, results, strict=True):
+            if count := samples(request, plan):
+                with_intervals(plan.request, result, count, Path(directory), ticking)
     main, *others = [result for result in results if result["experiment"] == YIELD]
     reads = [result for result in results if result["experiment"] == READS]
     curves = [result for result in results if is_curve(result)]
     scans = [result for result in results if result["experiment"] == SCAN]
     rt = [result for result in results if is_figures(result) and result not in scans]
-    sensitivity = [gather(main, made, changed)] if changed else []
     said = sentence(main)
 
     show(_heading("This host"))
@@ -85,9 +83,6 @@ def reproduce_all(
         show(run_tables(curve))
     show(_heading("The yield experiment"))
     show(run_tables(main))
-    for result in sensitivity:
-        show(Text(""))
-        show(sensitivity_table(result))
     show(Text(""))
     show(comparison_table("The same on other machines (all of it predicted)", others))
     for result in reads:
@@ -106,15 +101,13 @@ def reproduce_all(
 
     lines = [C2cRequest(main, lines=2), *(of_all_variants(r) for r in [*rt, *scans])]
     request_page = ReportRequest(
-        (main, *sensitivity, *others, *reads, *rt, *scans, *curves, host, measured),
+        (main, *others, *reads, *rt, *scans, *curves, host, measured),
         title="schedshard: predicted, published, measured",
         sentence=said,
         c2c=tuple(c2c(request, find_names(request)) for request in lines),
     )
     for result in results:
         _save(result, out / f"{result['experiment']}-{result['machine']['name']}.json")
-    for result in sensitivity:
-        _save(result, out / "sensitivity.json")
     _save(measured, out / "bench.json")
     _save(host, out / "topology.json")
     write_atomic(page, render(request_page))

@@ -12,7 +12,6 @@ from schedshard.output import read_json
 RUN = "schedshard/run/2"
 BENCH = "schedshard/bench/1"
 TOPO = "schedshard/topo/1"
-SENSITIVITY = "schedshard/sensitivity/1"
 C2C = "schedshard/c2c/1"
 
 _NEEDS: dict[str, tuple[tuple[str, type], ...]] = {
@@ -25,7 +24,6 @@ _NEEDS: dict[str, tuple[tuple[str, type], ...]] = {
     ),
     BENCH: (("rows", list), ("host", dict), ("provenance", dict)),
     TOPO: (("cpus", list), ("plan", dict)),
-    SENSITIVITY: (("rows", list), ("machine", dict), ("provenance", dict)),
     C2C: (("variants", list), ("machine", dict), ("provenance", dict)),
 }
 

@@ -161,16 +161,13 @@ def merge(plan: RunPlan, raws: Sequence[Any], layouts: Layouts | None = None) ->
     }
     if experiment.metrics:
         result["metrics"] = figures.described(experiment)
-        result["variants"] = _figures(plan, metrics, lines)
-    elif experiment.sweep is None:
-        result["variants"] = _bars(plan, metrics, lines)
-    else:
+    elif experiment.sweep is not None:
         result["sweep"] = experiment.sweep
-        result["variants"] = _curves(plan, metrics, lines)
+    result["variants"] = variant_rows(plan, metrics, lines)
     published = experiment.published
     if published is not None and published.machine == machine.name and request.placement == "os":
         result["published"] = {"source": published.source, "role": published.role}
-        if published.lines and _comparable(plan):
+        if published.lines and comparable(plan):
             result["published"]["lines"] = figures.published_lines(experiment)
         if published.accept is not None:
             result["published"]["accept"] = {
@@ -219,7 +216,7 @@ def point_metrics(experiment: Experiment, point: Point, raw: Any) -> dict[str, f
 Lines = list[dict[str, Any]]
 
 
-def _comparable(plan: RunPlan) -> bool:
+def comparable(plan: RunPlan) -> bool:
     """Whether the published figures were measured where this ran."""
     request = plan.request
     published = request.experiment.published
@@ -231,6 +228,16 @@ def _comparable(plan: RunPlan) -> bool:
     )
 
 
+def variant_rows(
+    plan: RunPlan, metrics: Sequence[dict[str, float]], lines: Sequence[Lines]
+) -> list[dict[str, Any]]:
+    """The variants of a result from the metrics and lines of each point."""
+    experiment = plan.request.experiment
+    if experiment.metrics:
+        return _figures(plan, metrics, lines)
+    return (_bars if experiment.sweep is None else _curves)(plan, metrics, lines)
+
+
 def _figures(
     plan: RunPlan, metrics: Sequence[dict[str, float]], lines: Sequence[Lines]
 ) -> list[dict[str, Any]]:
@@ -238,11 +245,11 @@ def _figures(
     experiment = plan.request.experiment
     by_name = {point.variant.name: metrics[i] for i, point in enumerate(plan.points)}
     baseline = by_name.get(experiment.baseline)
-    comparable = _comparable(plan)
+    published_here = comparable(plan)
     rows = []
     for point, found, seen in zip(plan.points, metrics, lines, strict=True):
         values = figures.values(experiment, found, baseline)
-        row = figures.figure_row(experiment, point.variant, values, comparable)
+        row = figures.figure_row(experiment, point.variant, values, published_here)
         rows.append({**row, "metrics": found, "lines": seen})
     return rows
 
@@ -260,7 +267,7 @@ def _bars(
         ),
         None,
     )
-    comparable = _comparable(plan)
+    published_here = comparable(plan)
     rows: list[dict[str, Any]] = []
     for point, values, seen in zip(plan.points, metrics, lines, strict=True):
         variant = point.variant
@@ -271,9 +278,9 @@ def _bars(
             "cycles_per_op": values["cycles_per_op"],
             "ns_per_op": values["ns_per_op"],
             "relative": relative,
-            "published": variant.published if comparable else None,
+            "published": variant.published if published_here else None,
         }
-        if comparable and variant.published is not None:
+        if published_here and variant.published is not None:
             row["published_var"] = variant.published_var
             row["error"] = None if relative is None else relative / variant.published - 1.0
             if variant.accept is not None and relative is not None:

@@ -14,6 +14,7 @@ from rich.tree import Tree
 from schedshard.figure_tables import figure_misses, figure_tables
 from schedshard.figures import is_figures
 from schedshard.format import nanoseconds, percent, signed_percent, significant
+from schedshard.interval_tables import interval_notes, interval_view
 from schedshard.result import is_curve
 from schedshard.sheet import Sheet
 from schedshard.topo import Group, plan_rows, plan_sentence, ranges, tree
@@ -33,7 +34,10 @@ def run_tables(result: dict[str, Any]) -> RenderableType:
         body = figure_tables(result)
     else:
         body = _curve(result) if is_curve(result) else _bars(result)
-    return Together(_heading(result), body, notes_view(_short_notes(result)))
+    parts = [_heading(result), body]
+    if "uncertainty" in result:
+        parts.append(interval_view(result))
+    return Together(*parts, notes_view(_short_notes(result)))
 
 
 def _short_notes(result: dict[str, Any]) -> list[tuple[str, str]]:
@@ -141,6 +145,8 @@ def run_notes(result: dict[str, Any]) -> list[tuple[str, str]]:
             if calibration
             else ("prediction", _fitted(result))
         )
+    if "uncertainty" in result:
+        notes += interval_notes(result)
     for name, about in result["param_sources"].items():
         kind, _, said = about["source"].partition(":")
         if kind in ("calibrated", "estimate"):
@@ -438,20 +444,3 @@ def machine_view(described: dict[str, Any]) -> RenderableType:
         made.add_row(key, f"{number['value']}{limits}", '"' if source == last else source)
         last = source
     return Together(made, Text(f"{described['file']}, sha256 {described['sha256']}"))
-
-
-def sensitivity_table(data: dict[str, Any]) -> RenderableType:
-    """What each uncertain number does to the predictions: smallest and largest of each row."""
-    names = list(data["relative"])
-    made = Sheet("What one changed number does to the prediction", "changed", *names, right=names)
-    made.add_row("published", *(percent(data["published"][name]) for name in names))
-    made.add_row("predicted", *(percent(data["relative"][name]) for name in names))
-    rows = list(data["rows"])
-    swept = data["sweep"]
-    if swept["values"]:
-        label = f"{swept['param']} {swept['values'][0]:,.0f} to {swept['values'][-1]:,.0f}"
-        rows.append({"label": label, "relative": swept["relative"]})
-    for row in rows:
-        cells = [row["relative"][name] for name in names]
-        made.add_row(row["label"], *(f"{percent(min(c))} to {percent(max(c))}" for c in cells))
-    return made

@@ -109,11 +109,12 @@ def run_many(
     jobs: Sequence[Sequence[str]],
     weights: Sequence[float] | None = None,
     on_done: Callable[[int], None] | None = None,
+    keep: Callable[[Any], Any] | None = None,
 ) -> list[Any]:
     """Run tools side by side, one process a CPU, heaviest first; results in the order of jobs.
 
     The first failure, or Ctrl-C, ends the others. ``on_done`` is called in this thread with the
-    index of each job that finished.
+    index of each job that finished. ``keep`` makes of each result what is to be kept of it.
     """
     running = Running()
     results: list[Any] = [None] * len(jobs)
@@ -127,7 +128,8 @@ def run_many(
                 done, _ = wait(pending, return_when=FIRST_COMPLETED)
                 for future in done:
                     index = pending.pop(future)
-                    results[index] = future.result()
+                    result = future.result()
+                    results[index] = result if keep is None else keep(result)
                     if on_done is not None:
                         on_done(index)
         except BaseException:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import tomlkit
 
+from schedshard.draws import sampled_machine
 from schedshard.errors import UserError
 from schedshard.llc_split import split_llcs
 from schedshard.machine_list import describe
@@ -25,7 +26,6 @@ from schedshard.machines.numbers import (
     value_of,
 )
 from schedshard.presets import load_machine
-from schedshard.sensitivity import changed_machine
 
 MACHINE = """
 schema = 1
@@ -137,9 +137,9 @@ def test_a_changed_number_is_what_the_loader_reads(
     path: Path, tmp_path: Path, key: str, value: float, kept: float
 ) -> None:
     before = load_machine(str(path))
-    changed = changed_machine(before, key, value, tmp_path)
+    changed = sampled_machine(before, {key: value}, tmp_path / "changed.toml")
     read = validated(changed.path.read_text(encoding="utf-8"))["machine"]
-    assert changed.data["source"][key].startswith("changed")
+    assert changed.data["source"][key].startswith("drawn")
     if key.startswith("tier."):
         assert {tier["name"]: tier["ns"] for tier in read["tiers"]}["board"] == kept
     elif "." in key:

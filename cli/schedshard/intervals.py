@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Figures of a result with what samples say of them: median and 90% interval.
+
+Works on the JSON of a result. A row is a variant, or one point of a curve. Where a row has one
+figure that can be compared with a published one, ``interval`` and ``published_inside`` are of that
+figure, and ``intervals`` has all of them; where it has several, both are by name, as ``published``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from schedshard.figures import is_figures
+from schedshard.result import is_curve
+
+LOW, HIGH = 5.0, 95.0
+_BARS = ("relative", "cycles_per_op", "ns_per_op", "cycles_per_read")
+_CURVE = ("ns_per_op", "cycles_per_op")
+
+Key = tuple[str, int | None, str]
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """One predicted figure: where it stands, and what was published for it.
+
+    ``given``: it has its value by definition, as the baseline relative to itself or what a
+    parameter was chosen on, so that a published figure says nothing about the prediction.
+    """
+
+    row: dict[str, Any]
+    variant: str
+    threads: int | None
+    name: str
+    value: float | None
+    published: float | None
+    given: bool
+
+    @property
+    def key(self) -> Key:
+        """What identifies it among the figures of one result."""
+        return self.variant, self.threads, self.name
+
+
+def predicted(result: Mapping[str, Any]) -> Iterator[Predicted]:
+    """Every predicted figure of a result, in the order of its tables."""
+    several, curve = is_figures(result), is_curve(dict(result))
+    for variant in result["variants"]:
+        name, base = variant["name"], variant["name"] == result["baseline"]
+        for row in variant["points"] if curve else (variant,):
+            if several:
+                for metric in result["metrics"]:
+                    figure = metric["name"]
+                    given = base and metric["relative_to_baseline"]
+                    given = given or figure in variant.get("calibrated", ())
+                    published = variant["published"].get(figure)
+                    yield Predicted(row, name, None, figure, row[figure], published, given)
+                continue
+            for figure in _CURVE if curve else _BARS:
+                if figure in row:
+                    main = figure == _main(curve)
+                    published = row.get("published") if main else None
+                    given = base and figure == "relative"
+                    threads = row["threads"] if curve else None
+                    yield Predicted(row, name, threads, figure, row[figure], published, given)
+
+
+def _main(curve: bool) -> str:
+    return (_CURVE if curve else _BARS)[0]
+
+
+def interval(values: Sequence[float]) -> dict[str, Any]:
+    """Median, 5th and 95th percentile of samples, interpolated between neighbours."""
+    low, median, high = np.percentile(np.array(values, dtype=float), [LOW, 50.0, HIGH])
+    return {"median": float(median), "low": float(low), "high": float(high), "samples": len(values)}
+
+
+def inside(found: Mapping[str, Any], published: float) -> bool:
+    """Whether a published figure lies in an interval."""
+    return bool(found["low"] <= published <= found["high"])
+
+
+def attach(result: dict[str, Any], samples: Sequence[Mapping[Key, float | None]]) -> None:
+    """Put intervals beside the figures of a result; ``samples``: the figures of each sample."""
+    several = is_figures(result)
+    main = _main(is_curve(result))
+    for figure in list(predicted(result)):
+        values = [sample.get(figure.key) for sample in samples]
+        known = [value for value in values if value is not None]
+        if figure.value is None or len(known) < len(values):
+            continue
+        found = interval(known)
+        figure.row.setdefault("interval" if several else "intervals", {})[figure.name] = found
+        judged = figure.published is not None and not figure.given
+        verdict = inside(found, figure.published) if figure.published is not None else False
+        if several and judged:
+            figure.row.setdefault("published_inside", {})[figure.name] = verdict
+        elif not several and figure.name == main:
+            figure.row["interval"] = found
+            if judged:
+                figure.row["published_inside"] = verdict
+
+
+def found_interval(figure: Predicted, several: bool) -> Mapping[str, Any] | None:
+    """The interval of a figure, None when there is none."""
+    found = figure.row.get("interval" if several else "intervals", {}).get(figure.name)
+    return found if isinstance(found, Mapping) else None
+
+
+def found_verdict(figure: Predicted, several: bool) -> bool | None:
+    """Whether the published figure is inside; None where it says nothing or there is none."""
+    if figure.published is None or figure.given:
+        return None
+    verdict = figure.row.get("published_inside")
+    if several:
+        verdict = verdict.get(figure.name) if isinstance(verdict, Mapping) else None
+    return verdict if isinstance(verdict, bool) else None
+
+
+def headlines(result: Mapping[str, Any]) -> list[Predicted]:
+    """The figures that a result is about.
+
+    Those that were published for any variant, of all variants; otherwise the first one. Of the
+    baseline, which others are relative to, its cost. Of a curve, the point with most threads.
+    """
+    everything = list(predicted(result))
+    if is_figures(result):
+        known = {f.name for f in everything if f.published is not None}
+        names = known or {result["metrics"][0]["name"]}
+        return [f for f in everything if f.name in names and f.value is not None and not f.given]
+    if is_curve(dict(result)):
+        most = {f.variant: f.threads for f in everything}
+        return [f for f in everything if f.name == _CURVE[0] and f.threads == most[f.variant]]
+    return [
+        f for f in everything if f.name == ("cycles_per_op" if _alone(f, result) else "relative")
+    ]
+
+
+def _alone(figure: Predicted, result: Mapping[str, Any]) -> bool:
+    """Whether a variant is not compared with another: it is the baseline, or that was not run."""
+    return bool(figure.variant == result["baseline"] or figure.row["relative"] is None)

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Samples of uncertain inputs: their distribution, the order of latencies, what runs with them."""
+
+from __future__ import annotations
+
+import random
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from schedshard.draws import draw, make_samples, ordered_keys, seeds, spread
+from schedshard.errors import UserError
+from schedshard.experiment import experiment_names, load_experiment, parse_experiment
+from schedshard.inputs import Input, distance_order, experiment_inputs, machine_inputs
+from schedshard.paths import topo_binary
+from schedshard.presets import Machine, load_machine, preset_names
+from schedshard.run import RunRequest, plan_run, point_argv, point_params
+from schedshard.tool import run_json
+
+YIELD = Input("param.yield_ns", 1290, 600, 2200, "")
+
+
+def test_half_of_the_samples_lie_on_each_side_of_the_value() -> None:
+    values = [one["x"] for one in draw([Input("x", 10, 8, 40, "")], {}, 1000, 1)]
+    below = sorted(value for value in values if value < 10)
+    above = sorted(value for value in values if value >= 10)
+    assert (len(below), len(above)) == (500, 500)
+    # Evenly spread on each side: one sample in each of 500 equal parts.
+    assert [int((value - 8) / 2 * 500) for value in below] == list(range(500))
+    assert [int((value - 10) / 30 * 500) for value in above] == list(range(500))
+
+
+def test_ends_and_middle_of_a_range() -> None:
+    unit = np.array([[0.0], [0.25], [0.5], [0.75], [1.0]])
+    assert spread([YIELD], unit)[:, 0].tolist() == [600, 945, 1290, 1745, 2200]
+
+
+def test_inputs_are_drawn_together_and_alike_for_one_seed() -> None:
+    inputs = [YIELD, Input("b", 1, 0, 2, ""), Input("c", 5, 5, 5, "")]
+    first = draw(inputs, {}, 64, 7)
+    assert first == draw(inputs, {}, 64, 7)
+    assert first != draw(inputs, {}, 64, 8)
+    assert {one["c"] for one in first} == {5.0}
+    a, b = ([one[name] for one in first] for name in ("param.yield_ns", "b"))
+    assert abs(float(np.corrcoef(a, b)[0, 1])) < 0.4
+    assert len(set(seeds(7, 64))) == 64
+    assert seeds(7, 64) == seeds(7, 64)
+
+
+def test_whole_numbers_stay_whole() -> None:
+    values = {one["n"] for one in draw([Input("n", 8, 4, 16, "", whole=True)], {}, 500, 1)}
+    assert values == set(range(4, 17))
+
+
+def machine_data(rng: random.Random) -> dict[str, Any]:
+    """A machine file's numbers: values in order, ranges that overlap, some without a range."""
+    keys = [key for key in ("smt", "llc", "node", "package", "remote") if rng.random() < 0.8]
+    values = sorted(rng.uniform(5, 100) for _ in range(len(keys) + 2))
+
+    def node(value: float) -> Any:
+        if rng.random() < 0.3:
+            return value
+        return {
+            "value": value,
+            "low": value * rng.uniform(0.2, 1),
+            "high": value * rng.uniform(1, 4),
+        }
+
+    chain = dict(zip(keys, values, strict=False))
+    data: dict[str, Any] = {"latency_ns": {key: node(value) for key, value in chain.items()}}
+    if "node" in chain and "package" in chain:
+        between = rng.uniform(chain["node"], chain["package"])
+        data["tier"] = [{"name": "half", "nodes": 2, "ns": node(between)}]
+    return data
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_latencies_keep_their_order_and_their_ranges(seed: int) -> None:
+    data = machine_data(random.Random(seed))
+    machine = Machine("m", Path("m"), data)
+    inputs = machine_inputs(machine)
+    keys = distance_order(data)
+    fixed: dict[str, float] = {f"latency_ns.{k}": v for k, v in data["latency_ns"].items()}
+    fixed |= {f"tier.{tier['name']}": tier["ns"] for tier in data.get("tier", [])}
+    for values in draw(inputs, data, 50, seed):
+        used = [values.get(key, fixed[key]) for key in keys]
+        assert used == sorted(used)
+        for one in inputs:
+            assert one.low <= values[one.name] <= one.high
+
+
+def test_tiers_stand_behind_the_unit_that_they_join() -> None:
+    tiers = [
+        {"name": "board", "packages": 4, "ns": 9.0},
+        {"name": "big", "cores": 8, "ns": 3.0},
+        {"name": "small", "cores": 4, "ns": 2.0},
+    ]
+    data = {"latency_ns": {"remote": 10.0, "smt": 1.0, "llc": 4.0, "memory": 1.0}, "tier": tiers}
+    expected = ["latency_ns.smt", "tier.small", "tier.big", "latency_ns.llc", "tier.board",
+                "latency_ns.remote"]  # fmt: skip
+    assert distance_order(data) == expected
+    assert ordered_keys(data) == expected
+
+
+def test_latencies_that_are_not_in_order_in_the_file_are_left_alone() -> None:
+    wide = {"value": 50.0, "low": 10.0, "high": 90.0}
+    data = {"latency_ns": {"llc": wide, "node": {**wide, "value": 20.0}, "remote": 60.0}}
+    assert ordered_keys(data) == ["latency_ns.llc", "latency_ns.remote"]
+    inputs = machine_inputs(Machine("m", Path("m"), data))
+    assert max(one["latency_ns.node"] for one in draw(inputs, data, 50, 1)) > 60
+
+
+def test_a_sample_has_files_and_arguments_of_its_own(tmp_path: Path) -> None:
+    experiment, machine = load_experiment("cpumask-yield"), load_machine("xeon-480")
+    inputs = [*machine_inputs(machine), *experiment_inputs(experiment)]
+    made = make_samples(machine, experiment, inputs, 20, 5, tmp_path / "s")
+    assert [one.label for one in made[:2]] == ["1/20, seed 5", "2/20, seed 5"]
+    assert len({one.machine.path for one in made}) == 20
+    for one in made:
+        data = tomllib.loads(one.machine.path.read_text())
+        assert machine_inputs(Machine("m", one.machine.path, data)) == []  # plain numbers
+        assert data["latency_ns"]["llc"] == one.values["latency_ns.llc"]
+        plan = plan_run(
+            RunRequest(one.experiment, one.machine, 480, seed=one.seed, variants=("llc",))
+        )
+        argv = point_argv(plan, plan.points[0])
+        assert f"yield_ns={one.values['param.yield_ns']:.12g}" in argv
+        assert str(one.machine.path) in argv
+        assert argv[argv.index("--seed") + 1] == str(one.seed)
+    assert "drawn" not in machine.path.read_text()
+
+
+def test_inputs_of_a_variant_are_not_drawn(tmp_path: Path, figures: Path) -> None:
+    text = figures.read_text()
+    figures.write_text(text.replace('title = "ours"', 'title = "ours"\nparams = { wake_ns = 7 }'))
+    experiment = load_experiment("figures")
+    inputs = experiment_inputs(experiment)
+    for one in make_samples(load_machine("xeon-480"), experiment, inputs, 20, 1, tmp_path / "s"):
+        request = RunRequest(one.experiment, one.machine, 480)
+        drawn = one.values["param.wake_ns"]
+        assert point_params(request, one.experiment.variant("shard"))["wake_ns"] == 7
+        assert point_params(request, one.experiment.variant("pad"))["wake_ns"] == drawn
+
+
+def test_every_estimate_of_an_experiment_has_a_range_and_no_design_choice_has() -> None:
+    for name in experiment_names():
+        for param in load_experiment(name).params:
+            guess = param.source.startswith(("estimate", "calibrated"))
+            assert (param.low is not None) == guess, f"{name}: {param.name}"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("low = 600\n", "", "param 'yield_ns' has 'high' alone"),
+        ("low = 600", "low = 1300", "param 'yield_ns' is 1290 with the range 1300 to 2200"),
+        ("high = 2200", "high = 1000", "give low <= value <= high"),
+        ("low = 600", 'low = "x"', "could not convert"),
+        ("low = 600", 'calibrated_on = { variant = "node", metric = "m" }\nlow = 600',
+         "calibrated on 'm' of 'node'"),
+    ],
+)  # fmt: skip
+def test_wrong_ranges(tmp_path: Path, old: str, new: str, words: str) -> None:
+    good = load_experiment("cpumask-yield").path.read_text()
+    assert old in good
+    path = tmp_path / "e.toml"
+    path.write_text(good.replace(old, new, 1))
+    with pytest.raises(UserError, match=words):
+        parse_experiment(path)
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_the_loader_takes_every_sample_of_every_preset(
+    real: Path, tmp_path: Path, name: str
+) -> None:
+    machine, experiment = load_machine(name), load_experiment("cpumask-yield")
+    inputs = machine_inputs(machine)
+    for one in make_samples(machine, experiment, inputs, 5, 3, tmp_path / "s"):
+        described = run_json([str(topo_binary()), "--machine", str(one.machine.path)])
+        assert described["cpus"]
