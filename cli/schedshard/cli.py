@@ -184,6 +184,12 @@ def run(
     metavar="N",
     help="Run seeds 1 to N of every point.",
 )
+@_UNCERTAINTY
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**32 - 1),
+    help="Of the samples that --uncertainty draws [1].",
+)
 @click.option("--out", required=True, type=click.Path(path_type=Path), metavar="FILE.parquet")
 @click.option("--scheduler", metavar="ADDRESS", help="A Dask scheduler [this host's CPUs].")
 def sweep(
@@ -195,6 +201,8 @@ def sweep(
     placement: str,
     splits: tuple[int, ...],
     seeds: int,
+    uncertainty: int | None,
+    seed: int | None,
     out: Path,
     scheduler: str | None,
 ) -> None:
@@ -209,8 +217,9 @@ def sweep(
     from schedshard.sweep_view import sweep_tables
 
     options = SweepOptions(
-        experiments, machines, variants, caps, cpus, seeds, placement, splits, out
-    )
+        experiments, machines, variants, caps, cpus, seeds, placement, splits, out, uncertainty,
+        seed,
+    )  # fmt: skip
     with TemporaryDirectory(prefix="schedshard-") as directory:
         prepared = prepare(options, Path(directory))
         for said in prepared.left_out:

@@ -12,7 +12,7 @@ from schedshard.experiment import Metric
 from schedshard.page import Grid, Section, code, grid, num
 from schedshard.sweep import Row, current
 from schedshard.sweep_plots import CAP, CPUS, LLCS, Axis, scaling, usual_cap
-from schedshard.sweep_view import Swept, point_cells, point_columns, swept
+from schedshard.sweep_view import Swept, is_sampled, point_cells, point_columns, swept
 
 FIRST = 2
 
@@ -53,6 +53,10 @@ def _points(one: Swept) -> Grid:
     return grid(point_columns(one), rows)
 
 
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
 def sweep_sections(rows: Sequence[Row], name: str) -> list[Section]:
     """One box for each experiment of a file."""
     chosen = current(rows)
@@ -62,9 +66,15 @@ def sweep_sections(rows: Sequence[Row], name: str) -> list[Section]:
         frame = one.frame
         seeds = int(frame["seed"].nunique())
         table = _points(one)
+        meant = "medians of samples" if is_sampled(frame) else "means over seeds"
+        sampled = is_sampled(frame)
+        bar = (
+            "is its median, a bar through it the 90% interval of its samples of uncertain inputs"
+            if sampled
+            else "is a mean, a bar through it reaches from the smallest to the largest of its seeds"
+        )
         notes = [
-            "predicted: every point is a simulation; a bar through a point reaches from the "
-            "smallest to the largest of its seeds",
+            f"predicted: every run is a simulation; a point {bar}",
             f"plots over CPUs and last-level caches: at most {usual_cap(frame)} CPUs a shard; "
             "over last-level caches and shard size: the most CPUs of each machine. Fewer CPUs "
             f"than all are {_which(frame)}; the layouts are always those of the whole machine",
@@ -73,16 +83,16 @@ def sweep_sections(rows: Sequence[Row], name: str) -> list[Section]:
             f"{', '.join(sorted({v[:18] for v in frame['commit']}))}",
         ]
         if old:
-            notes.append(f"{old} rows of older simulators or machine files are left out")
+            notes.append(f"{old} rows of older simulators, machine files or samples are left out")
         sections.append(
             Section(
                 anchor=f"sweep-{one.name}",
                 heading=f"{one.title}: sweep",
                 where=f"{name}: {len(frame)} points on {frame['machine'].nunique()} machines, "
-                f"{seeds} seed{'s' if seeds > 1 else ''} (predicted)",
+                f"{_many(seeds, 'sample' if sampled else 'seed')} (predicted)",
                 figures=[text for axis in (CPUS, LLCS, CAP) for text in _figures(one, axis)],
                 folded=[table],
-                folded_title=f"all {len(table.rows)} points, means over seeds",
+                folded_title=f"all {len(table.rows)} points, {meant}",
                 notes=notes,
             )
         )

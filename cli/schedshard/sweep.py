@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from schedshard.draws import Sample
 from schedshard.errors import UserError, unknown_name
 from schedshard.experiment import Experiment
 from schedshard.presets import Machine
@@ -31,6 +32,7 @@ KEY: dict[str, type] = {
     "params": str,
     "machine_sha256": str,
     "simulator_sha256": str,
+    "sample": str,
 }
 # What is known about a point without running it, when it was run (the first sweep that wrote into
 # the file is 1), from which sources, and what it took.
@@ -66,7 +68,11 @@ class SweepMachine:
 
 @dataclass(frozen=True)
 class SweepRequest:
-    """Every combination of these is a point; no ``variants`` or ``cpus`` means all of them."""
+    """Every combination of these is a point; no ``variants`` or ``cpus`` means all of them.
+
+    ``drawn``: samples by the names of machine and experiment, for the place of seeds 1 to
+    ``seeds`` where there are any.
+    """
 
     machines: tuple[SweepMachine, ...]
     experiments: tuple[Experiment, ...]
@@ -78,6 +84,14 @@ class SweepRequest:
     commit: str = "unknown"
     added: int = 1
     placement: str = "os"
+    drawn: Mapping[tuple[str, str], Sequence[Sample]] = field(default_factory=dict)
+
+    def samples(self, machine: Machine, experiment: Experiment) -> Sequence[Sample]:
+        """What is run with one machine and experiment: samples, or all seeds."""
+        found = self.drawn.get((machine.name, experiment.name))
+        return found or [
+            Sample("", {}, machine, experiment, seed) for seed in range(1, self.seeds + 1)
+        ]
 
 
 @dataclass(frozen=True)
@@ -170,12 +184,12 @@ def plan_sweep(request: SweepRequest) -> tuple[list[SweepPoint], list[str]]:
             for cap in request.caps:
                 for cpus in counts:
                     facts = cpu_facts(place.topologies[cap], cpus, request.placement)
-                    for seed in range(1, request.seeds + 1):
+                    for one in request.samples(place.machine, experiment):
                         run = RunRequest(
-                            experiment, place.machine, place.cpus, cpus, seed,
+                            one.experiment, one.machine, place.cpus, cpus, one.seed,
                             request.placement, wanted, (cpus,), cap=cap,
                         )  # fmt: skip
-                        points += _points(request, place, run, facts)
+                        points += _points(request, place, run, {**facts, "sample": one.label})
     if not points:
         raise UserError(f"nothing to run: {'; '.join(left_out)}")
     return points, left_out
@@ -190,7 +204,7 @@ def _check_variants(request: SweepRequest) -> None:
 
 
 def _points(
-    request: SweepRequest, place: SweepMachine, run: RunRequest, facts: Mapping[str, int]
+    request: SweepRequest, place: SweepMachine, run: RunRequest, facts: Mapping[str, int | str]
 ) -> list[SweepPoint]:
     plan = plan_run(run)
     return [
@@ -242,7 +256,8 @@ def make_row(point: SweepPoint, raw: Any) -> Row:
 def current(rows: Sequence[Row]) -> list[Row]:
     """Without the rows of older simulators and machine files: newer ones are for their place.
 
-    What counts is the newest row of each experiment on each machine.
+    What counts is the newest row of each experiment on each machine. So do its samples: rows of
+    others, or of none, are not mixed with them.
     """
     newest: dict[tuple[str, str], Row] = {}
     for row in rows:
@@ -254,7 +269,13 @@ def current(rows: Sequence[Row]) -> list[Row]:
         row
         for row in rows
         if all(row[key] == newest[row["experiment"], row["machine"]][key] for key in same)
+        and sample_set(row) == sample_set(newest[row["experiment"], row["machine"]])
     ]
+
+
+def sample_set(row: Mapping[str, Any]) -> str:
+    """Which samples a row is one of: how many, and the seed they were drawn with; "" for none."""
+    return str(row["sample"]).partition("/")[2]
 
 
 def united(old: Iterable[Row], new: Iterable[Row]) -> list[Row]:

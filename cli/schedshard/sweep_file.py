@@ -17,7 +17,9 @@ from schedshard.errors import UserError, os_reason
 from schedshard.output import write_atomic
 from schedshard.sweep import FACTS, KEY, Row, metric_names, united
 
-FORMAT = "schedshard/sweep/1"
+FORMAT = "schedshard/sweep/2"
+# Files of earlier versions, and what they lack.
+_EARLIER = {"schedshard/sweep/1": {"sample": ""}}
 _MAGIC = b"PAR1"
 _TYPES: dict[type, pa.DataType] = {str: pa.string(), int: pa.int64(), float: pa.float64()}
 
@@ -43,13 +45,17 @@ def read_rows(path: Path) -> list[Row]:
         said = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise UserError(f"{path} is no whole Parquet file: {said}") from error
     metadata = table.schema.metadata or {}
-    if metadata.get(b"format") != FORMAT.encode():
+    form = metadata.get(b"format", b"").decode("utf-8", "replace")
+    if form != FORMAT and form not in _EARLIER:
         raise UserError(f"{path} is no sweep: './schedshard sweep --out FILE.parquet' makes one")
+    added = _EARLIER.get(form, {})
     for name, kind in {**KEY, **FACTS}.items():
+        if name in added:
+            continue
         if name not in table.column_names or table.schema.field(name).type != _TYPES[kind]:
             raise UserError(f"{path} is damaged: column '{name}' is missing or of another type")
     rows: list[Row] = [
-        {name: value for name, value in row.items() if value is not None}
+        {**added, **{name: value for name, value in row.items() if value is not None}}
         for row in table.to_pylist()
     ]
     for index, row in enumerate(rows):

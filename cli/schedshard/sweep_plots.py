@@ -17,7 +17,7 @@ from schedshard.figure_tables import head
 from schedshard.format import compact
 from schedshard.llc_split import whole_name
 from schedshard.plots import MARKERS, RC, blank_figure, style, variant_colour
-from schedshard.sweep_view import Swept
+from schedshard.sweep_view import Swept, is_sampled
 
 COLUMNS = 3
 MOST_PANELS = 9
@@ -82,7 +82,8 @@ def _of_machines(frame: pd.DataFrame, axis: Axis, names: pd.Series) -> list[Pane
 def scaling(one: Swept, metric: Metric, axis: Axis) -> Figure | None:
     """One figure of an experiment over one axis, a line a variant; None when nothing varies.
 
-    A point is the mean over seeds; the bar through it reaches from the smallest to the largest.
+    A point is the mean over seeds; the bar through it reaches from the smallest to the largest. Of
+    samples it is the median, with its 90% interval.
     """
     panels = _panels(one, axis)
     column = f"figure {metric.name}"
@@ -119,12 +120,15 @@ def _draw(axes: Axes, one: Swept, panel: Panel, column: str, axis: Axis) -> None
         if mine.empty:
             continue
         groups = mine.groupby(keys, sort=True)[column]
-        mean = groups.mean()
+        if is_sampled(mine):
+            mean, low, high = groups.median(), groups.quantile(0.05), groups.quantile(0.95)
+        else:
+            mean, low, high = groups.mean(), groups.min(), groups.max()
         places = [float(key[0] if isinstance(key, tuple) else key) for key in mean.index]
         axes.errorbar(
             places,
             mean.to_numpy(),
-            yerr=[(mean - groups.min()).to_numpy(), (groups.max() - mean).to_numpy()],
+            yerr=[(mean - low).to_numpy(), (high - mean).to_numpy()],
             fmt=MARKERS[index % len(MARKERS)] + ("-" if panel.joined else ""),
             color=variant_colour(name, index), markersize=4, lw=1, elinewidth=0.8,
         )  # fmt: skip

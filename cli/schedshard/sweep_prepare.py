@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
+from schedshard.draws import Sample, make_samples
 from schedshard.errors import UserError
-from schedshard.experiment import load_experiment
+from schedshard.experiment import Experiment, load_experiment
+from schedshard.inputs import experiment_inputs, machine_inputs
 from schedshard.llc_split import split_llcs
 from schedshard.output import check_writable
 from schedshard.paths import sim_binary
@@ -24,6 +28,7 @@ from schedshard.sweep import (
     row_key,
 )
 from schedshard.sweep_file import read_rows
+from schedshard.uncertainty import check_samples
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,8 @@ class SweepOptions:
     placement: str
     splits: tuple[int, ...]
     out: Path
+    uncertainty: int | None = None
+    seed: int | None = None
 
 
 @dataclass(frozen=True)
@@ -79,11 +86,44 @@ def prepare(options: SweepOptions, directory: Path) -> Prepared:
         commit(),
         1 + max((row["added"] for row in old), default=0),
         options.placement,
+        _drawn(options, machines, experiments, directory),
     )
     points, left_out = plan_sweep(request)
     asked = {point.key for point in points}
     rows = [row for row in old if row_key(row) in asked]
     return Prepared(points, missing(points, rows), rows, left_out)
+
+
+def _drawn(
+    options: SweepOptions,
+    machines: Sequence[SweepMachine],
+    experiments: Sequence[Experiment],
+    directory: Path,
+) -> dict[tuple[str, str], list[Sample]]:
+    """The samples of every machine and experiment; none without ``uncertainty``."""
+    count = options.uncertainty
+    if count is None:
+        if options.seed is not None:
+            raise UserError(
+                f"--seed {options.seed} is of the samples that --uncertainty draws: "
+                "give that as well, or --seeds N for seeds 1 to N"
+            )
+        return {}
+    check_samples(count)
+    if options.seeds != 1:
+        raise UserError(
+            f"--seeds {options.seeds}: with --uncertainty every sample has a seed of its own, "
+            "leave out --seeds"
+        )
+    drawn = {}
+    seed = 1 if options.seed is None else options.seed
+    for at, (place, experiment) in enumerate(product(machines, experiments)):
+        machine = place.machine
+        inputs = [*machine_inputs(machine), *experiment_inputs(experiment)]
+        drawn[machine.name, experiment.name] = make_samples(
+            machine, experiment, inputs, count, seed, directory / f"sample-{at}"
+        )
+    return drawn
 
 
 def _machine(machine: Machine, caps: tuple[int, ...]) -> SweepMachine:

@@ -14,6 +14,8 @@ from rich.text import Text
 from schedshard.errors import UserError
 from schedshard.experiment import Experiment, Metric, experiment_names, load_experiment
 from schedshard.figure_tables import figure_text, head
+from schedshard.interval_tables import words
+from schedshard.intervals import interval
 from schedshard.sheet import Sheet
 from schedshard.sweep import Row
 
@@ -22,7 +24,7 @@ FIGURES_SHOWN = 4
 POINT = ["place", "cap", "cpus", "variant"]
 _SAME = [
     "experiment", "machine", "placement", "cap", "cpus", "seed", "simulator_sha256",
-    "machine_sha256",
+    "machine_sha256", "sample",
 ]  # fmt: skip
 DEFAULT_METRICS = (
     Metric("cycles_per_op", "cycles/op", "cycles", "cycles_per_op"),
@@ -91,14 +93,23 @@ def point_columns(one: Swept) -> list[str]:
 
 
 def point_cells(one: Swept) -> list[list[str]]:
-    """A row a point: means over its seeds, with the standard deviation where there are several."""
+    """A row a point: means over its seeds, with the standard deviation where there are several.
+
+    Of samples the median and the 90% interval.
+    """
     order = {name: index for index, name in enumerate(one.variants)}
     groups = list(one.frame.groupby(POINT, sort=True))
     groups.sort(key=lambda entry: (*entry[0][:3], order[str(entry[0][3])]))
     return [
         [str(place), str(variant), str(cap), str(cpus)]
-        + [str(group["llcs"].iloc[0]), str(len(group))]
-        + [_spread(metric, group[f"figure {metric.name}"]) for metric in one.metrics]
+        + [
+            str(group["llcs"].iloc[0]),
+            f"{len(group)} samples" if is_sampled(group) else str(len(group)),
+        ]
+        + [
+            (_interval if is_sampled(group) else _spread)(metric, group[f"figure {metric.name}"])
+            for metric in one.metrics
+        ]
         for (place, cap, cpus, variant), group in groups
     ]
 
@@ -120,6 +131,18 @@ def sweep_tables(rows: Sequence[Row]) -> RenderableType:
         if hidden:
             parts.append(Text(f"also there: {', '.join(metric.title for metric in hidden)}"))
     return Together(*parts)
+
+
+def is_sampled(frame: pd.DataFrame) -> bool:
+    """Whether rows are samples of uncertain inputs, not seeds of one run."""
+    return bool((frame["sample"] != "").all())
+
+
+def _interval(metric: Metric, values: pd.Series) -> str:
+    if values.isna().any():
+        return "-"
+    about = {"unit": metric.unit}
+    return words(interval(values.tolist()), lambda value: figure_text(about, value))
 
 
 def _spread(metric: Metric, values: pd.Series) -> str:
