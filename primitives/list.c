@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/* All primitives, in the order of tables. */
+#include <string.h>
+
+#include "primitive.h"
+
+extern const struct primitive primitive_atomic_inc, primitive_plain_inc, primitive_cas_loop,
+	primitive_refcount;
+
+const struct primitive *const primitives[] = { &primitive_atomic_inc, &primitive_plain_inc,
+					       &primitive_refcount, &primitive_cas_loop, NULL };
+
+void (*primitive_label_hook)(const char *name, const char *type);
+
+const struct primitive *primitive_find(const char *name)
+{
+	for (const struct primitive *const *p = primitives; *p; p++)
+		if (!strcmp((*p)->name, name))
+			return *p;
+	return NULL;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * ping_pong.h - two players take turns on one word: whoever finds it at its turn raises it by one.
+ *
+ * Compiled twice, as primitive.h says. Each player runs ping_pong.turns() on a CPU of its own; one
+ * begins at turn 0, the other at turn 1. The time of an operation is the time of the game divided
+ * by the turns of both.
+ *
+ * Nobody pauses while waiting: a pause instruction takes longer than a transfer.
+ */
+#ifndef PRIMITIVES_PING_PONG_H
+#define PRIMITIVES_PING_PONG_H
+
+#include "port.h"
+
+/**
+ * struct ping_pong - one way to take a turn
+ * @name: as on the command line
+ * @what: in a few words, for tables
+ * @turns: wait until *@word is @turn and make it @turn + 1; then the same with @turn + 2, @turn + 4,
+ *	..., @n times in all. The other player takes the turns between. @word has a line of its own.
+ */
+struct ping_pong {
+	const char *name, *what;
+	void (*turns)(u64 *word, u64 turn, u64 n);
+};
+
+extern const struct ping_pong ping_pongs[]; /* the last one has no name; in the order of tables */
+
+/** ping_pong_find - the way of that name, or NULL. */
+const struct ping_pong *ping_pong_find(const char *name);
+
+#endif

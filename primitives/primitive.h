@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * primitive.h - the operations that the experiment `primitives` and `bench primitives` time.
+ *
+ * Each file of this folder is one operation, written over port.h and compiled twice: against
+ * port/sim for the simulated machine, against port/user for the host. What is predicted is what
+ * is measured.
+ *
+ * Memory that threads share comes from port_alloc(), in lines of its own; on the simulated machine
+ * an access to it takes time. The state itself and what it points to directly is private memory,
+ * which nobody writes after create().
+ *
+ * Concurrency of one state:
+ *
+ *                  | ops  | consistent | destroy
+ *   ops            | (1)  | -          | -
+ *   consistent     | -    | ok         | -
+ *
+ *   ok: at once;  -: the caller excludes;  (1): any number, each with a thread number of its own.
+ */
+#ifndef PRIMITIVES_PRIMITIVE_H
+#define PRIMITIVES_PRIMITIVE_H
+
+#include "port.h"
+
+struct shard_plan;
+
+/**
+ * struct primitive_place - the threads that take part, and where their lines go
+ * @nr_threads: threads, at least 1
+ * @home: NUMA node of the lines that all threads share, -1: any
+ * @node: by thread: NUMA node of the thread's own lines, -1: any
+ * @plan: the shard plan of the machine; must outlive the state
+ */
+struct primitive_place {
+	u32 nr_threads;
+	int home;
+	const int *node;
+	const struct shard_plan *plan;
+};
+
+/**
+ * struct primitive_thread - who calls
+ * @number: 0 to nr_threads - 1
+ * @cpu: CPU number in the plan
+ * @hold: called inside the operation, between acquire and release; NULL: no hold time
+ * @arg: for @hold
+ *
+ * The simulated machine lets @hold spend simulated time, a benchmark lets it spin, a test looks
+ * who else is inside. Operations without a hold time do not call it.
+ */
+struct primitive_thread {
+	u32 number, cpu;
+	void (*hold)(void *arg);
+	void *arg;
+};
+
+/**
+ * struct primitive - one operation
+ * @name: as on the command line
+ * @what: in a few words, for tables
+ * @holds: whether ops() calls primitive_thread.hold
+ * @create: a fresh state; NULL when memory is short
+ * @ops: do the operation @n times in a row: one operation is a whole acquire and release, or
+ *	increment and decrement
+ * @consistent: after @ops operations of all threads together, with none running: whether the state
+ *	is what they should have left
+ * @destroy: free a state, or NULL
+ */
+struct primitive {
+	const char *name, *what;
+	bool holds;
+	void *(*create)(const struct primitive_place *place);
+	void (*ops)(void *state, const struct primitive_thread *thread, u64 n);
+	bool (*consistent)(const void *state, u64 ops);
+	void (*destroy)(void *state);
+};
+
+extern const struct primitive *const primitives[]; /* NULL-terminated, in the order of tables */
+
+/** primitive_find - the primitive of that name, or NULL. */
+const struct primitive *primitive_find(const char *name);
+
+/*
+ * Called before each port_alloc() with what the memory is, for reports: a name and its C type.
+ * NULL: nobody wants to know.
+ */
+extern void (*primitive_label_hook)(const char *name, const char *type);
+
+static inline void *primitive_alloc(size_t size, int node, const char *name, const char *type)
+{
+	if (primitive_label_hook)
+		primitive_label_hook(name, type);
+	return port_alloc(size, node);
+}
+
+static inline void primitive_hold(const struct primitive_thread *thread)
+{
+	if (thread->hold)
+		thread->hold(thread->arg);
+}
+
+#endif
