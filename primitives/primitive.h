@@ -7,8 +7,8 @@
  * is measured.
  *
  * Memory that threads share comes from port_alloc(), in lines of its own; on the simulated machine
- * an access to it takes time. The state itself and what it points to directly is private memory,
- * which nobody writes after create().
+ * an access to it takes time. The state itself may be private memory: then create() fills it, and
+ * later only one thread writes what is its own.
  *
  * Concurrency of one state:
  *

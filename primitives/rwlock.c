@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * The reader's side of Linux's queued rwlock: one word counts the readers from bit 9 on, the bits
+ * below belong to writers. A reader adds itself and looks at what it got; it leaves by subtracting.
+ *
+ * There are no writers: what is timed is the way of a reader that nobody stops. Its branch for
+ * writers is there, since it needs the value that the addition returned.
+ */
+#include "primitive.h"
+
+#define READER	    (1u << 9)
+#define WRITER_BITS (READER - 1)
+
+struct queued_rwlock {
+	u32 count;
+	u32 wait_lock;
+} port_cacheline_aligned;
+
+static void *create(const struct primitive_place *place)
+{
+	return primitive_alloc(sizeof(struct queued_rwlock), place->home, "rwlock",
+			       "struct queued_rwlock");
+}
+
+static void destroy(void *state)
+{
+	port_free(state, sizeof(struct queued_rwlock));
+}
+
+static void ops(void *state, const struct primitive_thread *thread, u64 n)
+{
+	struct queued_rwlock *lock = state;
+
+	while (n--) {
+		PORT_WARN_ON(__atomic_add_fetch(&lock->count, READER, __ATOMIC_ACQUIRE) &
+			     WRITER_BITS);
+		primitive_hold(thread);
+		__atomic_fetch_sub(&lock->count, READER, __ATOMIC_RELEASE);
+	}
+}
+
+static bool consistent(const void *state, u64 n)
+{
+	const struct queued_rwlock *lock = state;
+
+	return !READ_ONCE(lock->count);
+}
+
+const struct primitive primitive_rwlock_read = {
+	.name = "rwlock-read",
+	.what = "read lock of Linux's queued rwlock",
+	.holds = true,
+	.create = create,
+	.ops = ops,
+	.consistent = consistent,
+	.destroy = destroy,
+};

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * The reader's side of Linux's rw_semaphore. A reader adds itself to the count, then marks the
+ * semaphore as owned by readers: it loads the owner word, keeps one flag of it, and stores the rest
+ * anew. Count and owner are neighbours, so that the store meets the next reader's addition.
+ *
+ * There are no writers and nobody waits: what is timed is the way of a reader that nobody stops.
+ */
+#include "primitive.h"
+
+#define READER		 (1ull << 8)
+#define WRITER		 (1ull << 0)
+#define WAITERS		 (1ull << 1)
+#define HANDOFF		 (1ull << 2)
+#define READ_FAIL	 (1ull << 63)
+#define FAILED		 (WRITER | WAITERS | HANDOFF | READ_FAIL)
+#define OWNED_BY_READERS (1ull << 0)
+#define NOT_SPINNABLE	 (1ull << 1)
+
+struct rw_semaphore {
+	u64 count;
+	u64 owner;
+	u32 osq;
+	u32 wait_lock;
+	u64 wait_list[2];
+} port_cacheline_aligned;
+
+static void *create(const struct primitive_place *place)
+{
+	return primitive_alloc(sizeof(struct rw_semaphore), place->home, "rwsem",
+			       "struct rw_semaphore");
+}
+
+static void destroy(void *state)
+{
+	port_free(state, sizeof(struct rw_semaphore));
+}
+
+static void ops(void *state, const struct primitive_thread *thread, u64 n)
+{
+	struct rw_semaphore *sem = state;
+	u64 task = ((u64)thread->number + 1) << 6; /* an address has its low bits free */
+
+	while (n--) {
+		u64 count = __atomic_add_fetch(&sem->count, READER, __ATOMIC_ACQUIRE);
+
+		PORT_WARN_ON(count & FAILED);
+		WRITE_ONCE(sem->owner,
+			   task | OWNED_BY_READERS | (READ_ONCE(sem->owner) & NOT_SPINNABLE));
+		primitive_hold(thread);
+		count = __atomic_sub_fetch(&sem->count, READER, __ATOMIC_RELEASE);
+		PORT_WARN_ON((count & (WRITER | WAITERS)) == WAITERS);
+	}
+}
+
+static bool consistent(const void *state, u64 n)
+{
+	const struct rw_semaphore *sem = state;
+
+	return !READ_ONCE(sem->count) && (!n || READ_ONCE(sem->owner) & OWNED_BY_READERS);
+}
+
+const struct primitive primitive_rwsem_read = {
+	.name = "rwsem-read",
+	.what = "read lock of Linux's rw_semaphore",
+	.holds = true,
+	.create = create,
+	.ops = ops,
+	.consistent = consistent,
+	.destroy = destroy,
+};

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/* The sharded counter of core/: a locked increment of the line of the caller's own shard. */
+#include "primitive.h"
+#include "shard_counter.h"
+
+/* A line of the counter, for reports. */
+struct sharded_counter_line {
+	u64 count;
+	u8 unused[PORT_CACHELINE - sizeof(u64)];
+};
+
+static void destroy(void *state)
+{
+	if (state)
+		shard_counter_detach(state);
+	port_free(state, sizeof(struct shard_counter));
+}
+
+static void *create(const struct primitive_place *place)
+{
+	struct shard_counter *c =
+		primitive_alloc(sizeof(*c), place->home, "sharded counter", "struct shard_counter");
+
+	if (!c)
+		return NULL;
+	if (primitive_label_hook)
+		primitive_label_hook("counter line", "struct sharded_counter_line");
+	if (!shard_counter_attach(c, place->plan)) {
+		port_free(c, sizeof(*c));
+		return NULL;
+	}
+	return c;
+}
+
+static void ops(void *state, const struct primitive_thread *thread, u64 n)
+{
+	while (n--)
+		shard_counter_inc(state, thread->cpu);
+}
+
+static bool consistent(const void *state, u64 n)
+{
+	return (u64)shard_counter_sum(state) == n;
+}
+
+const struct primitive primitive_sharded_counter = {
+	.name = "sharded-counter",
+	.what = "increment schedshard's counter, one line per LLC",
+	.create = create,
+	.ops = ops,
+	.consistent = consistent,
+	.destroy = destroy,
+};
