@@ -185,6 +185,12 @@ static void distances(void)
 	CHECK(machine_pair_ns(m, 0, 4) == 80);
 	CHECK(machine_pair_ns(m, 8, 0) == 90);
 	CHECK(machine_pair_ns(m, 0, 31) == 200);
+	CHECK(!strcmp(machine_pair_class(m, 5, 5), "cpu"));
+	CHECK(!strcmp(machine_pair_class(m, 0, 32), "smt"));
+	CHECK(!strcmp(machine_pair_class(m, 0, 35), "llc"));
+	CHECK(!strcmp(machine_pair_class(m, 0, 4), "node"));
+	CHECK(!strcmp(machine_pair_class(m, 8, 0), "package"));
+	CHECK(!strcmp(machine_pair_class(m, 0, 31), "remote"));
 	machine_free(m);
 }
 
@@ -201,22 +207,26 @@ static void distances(void)
 #define TIERED \
 	TOP MANY_LEVELS LATENCY TIERS OPS PROTOCOL SOURCE "tier = \"f\"\n\"tier.board\" = \"g\"\n"
 
+/* CPUs that a group at each level has, and what a line takes inside of it. */
+static const struct {
+	u32 cpus;
+	double ns;
+	const char *class;
+} level[] = {
+	{ 1, 0, "cpu" },       { 2, 5, "smt" },		{ 4, 12.5, "l2" },
+	{ 8, 15, "cluster" },  { 16, 20.5, "llc" },	{ 32, 70, "quadrant-2" },
+	{ 64, 80, "node" },    { 128, 85, "half" },	{ 256, 90, "package" },
+	{ 512, 150, "board" }, { 1024, 200, "remote" },
+};
+
 /* The rule in other words: the parts of a CPU's place that are the same for both. */
-static double tiered_ns(u32 a, u32 b)
+static u32 level_of(u32 a, u32 b)
 {
-	/* CPUs that a group at each level has, and what a line takes inside of it */
-	static const struct {
-		u32 cpus;
-		double ns;
-	} level[] = {
-		{ 1, 0 },   { 2, 5 },	 { 4, 12.5 }, { 8, 15 },    { 16, 20.5 },  { 32, 70 },
-		{ 64, 80 }, { 128, 85 }, { 256, 90 }, { 512, 150 }, { 1024, 200 },
-	};
 	u32 i = 0;
 
 	while (a / level[i].cpus != b / level[i].cpus)
 		i++;
-	return level[i].ns;
+	return i;
 }
 
 static void tiers(void)
@@ -244,8 +254,12 @@ static void tiers(void)
 	CHECK_EQ(machine_tier_group(m, 3, &m->topo.cpu[1023]), 7);
 	CHECK_EQ(machine_tier_group(m, 4, &m->topo.cpu[1023]), 1);
 	for (u32 a = 0; a < 1024; a++) {
-		for (u32 b = 0; b < 1024; b++)
-			CHECK(machine_pair_ns(m, a, b) == tiered_ns(a, b));
+		for (u32 b = 0; b < 1024; b++) {
+			u32 i = level_of(a, b);
+
+			CHECK(machine_pair_ns(m, a, b) == level[i].ns);
+			CHECK(!strcmp(machine_pair_class(m, a, b), level[i].class));
+		}
 	}
 	machine_free(m);
 	m = parse(WHOLE);

@@ -294,6 +294,30 @@ static inline u32 machine_tier_group(const struct machine *machine, u32 tier,
 }
 
 /**
+ * machine_pair_tier() - the smallest tier that joins two CPUs
+ * @machine: the machine
+ * @a: a CPU number that exists
+ * @b: a CPU number that exists
+ *
+ * Return: index into @machine->tier; @machine->nr_tiers if a level of the topology
+ * joins them first, or no tier does. Symmetric.
+ */
+static inline u32 machine_pair_tier(const struct machine *machine, u32 a, u32 b)
+{
+	const struct shard_cpu *x = &machine->topo.cpu[a], *y = &machine->topo.cpu[b];
+	enum machine_distance distance = machine_distance(machine, a, b);
+	u32 tier = 0;
+
+	for (; tier < machine->nr_tiers; tier++) {
+		/* a tier says nothing about two CPUs that share one of its units */
+		if ((u32)distance >= MACHINE_SAME_LLC + (u32)machine->tier[tier].unit &&
+		    machine_tier_group(machine, tier, x) == machine_tier_group(machine, tier, y))
+			break;
+	}
+	return tier;
+}
+
+/**
  * machine_pair_ns() - time to move a modified line between two CPUs
  * @machine: the machine
  * @a: a CPU number that exists
@@ -307,17 +331,12 @@ static inline u32 machine_tier_group(const struct machine *machine, u32 tier,
  */
 static inline double machine_pair_ns(const struct machine *machine, u32 a, u32 b)
 {
-	const struct shard_cpu *x = &machine->topo.cpu[a], *y = &machine->topo.cpu[b];
 	const struct machine_latency *lat = &machine->latency_ns;
-	enum machine_distance distance = machine_distance(machine, a, b);
+	u32 tier = machine_pair_tier(machine, a, b);
 
-	for (u32 tier = 0; tier < machine->nr_tiers; tier++) {
-		/* a tier says nothing about two CPUs that share one of its units */
-		if ((u32)distance >= MACHINE_SAME_LLC + (u32)machine->tier[tier].unit &&
-		    machine_tier_group(machine, tier, x) == machine_tier_group(machine, tier, y))
-			return machine->tier[tier].ns;
-	}
-	switch (distance) {
+	if (tier < machine->nr_tiers)
+		return machine->tier[tier].ns;
+	switch (machine_distance(machine, a, b)) {
 	case MACHINE_SAME_CPU:
 		return 0;
 	case MACHINE_SAME_CORE:
@@ -332,6 +351,38 @@ static inline double machine_pair_ns(const struct machine *machine, u32 a, u32 b
 		break;
 	}
 	return lat->remote;
+}
+
+/**
+ * machine_pair_class() - what the distance between two CPUs is called
+ * @machine: the machine
+ * @a: a CPU number that exists
+ * @b: a CPU number that exists
+ *
+ * Return: the tier's name, or the key of [latency_ns] that holds the latency: "smt",
+ * "llc", "node", "package", "remote"; "cpu" if @a is @b. Symmetric.
+ */
+static inline const char *machine_pair_class(const struct machine *machine, u32 a, u32 b)
+{
+	u32 tier = machine_pair_tier(machine, a, b);
+
+	if (tier < machine->nr_tiers)
+		return machine->tier[tier].name;
+	switch (machine_distance(machine, a, b)) {
+	case MACHINE_SAME_CPU:
+		return "cpu";
+	case MACHINE_SAME_CORE:
+		return "smt";
+	case MACHINE_SAME_LLC:
+		return "llc";
+	case MACHINE_SAME_NODE:
+		return "node";
+	case MACHINE_SAME_PACKAGE:
+		return "package";
+	case MACHINE_OTHER_PACKAGE:
+		break;
+	}
+	return "remote";
 }
 
 #ifdef __cplusplus
