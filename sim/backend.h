@@ -7,15 +7,15 @@
  * sanitizer's runtime, turns these calls into the few functions below. Two
  * backends implement them, and the linker chooses:
  *
- *   engine.c    the timing simulator: values are sequentially consistent, every
- *               access costs what the coherence model says
+ *   engine.c    the timing simulator: every access costs what the coherence model
+ *               says, and an atomic store is seen by others when it leaves the buffer
  *   explore.c   the explorer: no time, but every interleaving, with x86-TSO
  *               store buffers
  *
  * Context: a backend function may switch to another fiber before it returns;
  * the access it stands for happens, for every other simulated CPU, at the moment it
- * returns. Outside of a run (set-up and checking code on the main stack) the
- * backends perform the access at once and charge nothing.
+ * returns, a store maybe later. Outside of a run (set-up and checking code on the
+ * main stack) the backends perform the access at once and charge nothing.
  *
  * sim_plain() is called for memory of the arena only (arena.h); the others for any.
  *

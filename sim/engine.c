@@ -6,9 +6,12 @@
  * further back than its clock, or when it accesses a line that its core has and nobody can take
  * away before the access ends (coherence_hit.h). A miss waits until its CPU is the last one.
  *
- * Values: an access takes effect, for all, when its hook returns; two hooks never overlap.
- * The values are therefore sequentially consistent; store buffers exist for time only. What
- * x86-TSO lets a program see differently is explore.c's business.
+ * Values: a load and a locked operation take effect, for all, when their hooks return; two hooks
+ * never overlap. An atomic store takes effect for its own CPU when its hook returns, for all others
+ * when it leaves the store buffer: who spins on a word sees it change only once the writer owns
+ * the line. The compiled code itself performs plain stores, so these are seen at once; that is no
+ * difference to a program that orders them by locks. Where an atomic and a plain access of one CPU
+ * meet in its buffer, the buffer's values are written early. explore.c has x86-TSO in full.
  *
  * Store buffer: a store to a line that the core does not own enters the buffer and costs its
  * CPU one store; entries become visible in order, one miss after the other (real cores
@@ -38,6 +41,8 @@ struct store {
 	uint64_t addr;
 	const void *pc;
 	uint32_t size;
+	bool delayed; /* @value is not in memory yet */
+	uint64_t value;
 };
 
 #define NEVER (UINT64_MAX / 2) /* a time; far enough from overflow to add to */
@@ -79,7 +84,64 @@ static struct {
 	struct cpu *running; /* NULL outside of sim_run(): accesses are free then */
 	uint32_t bodies;
 	uint64_t events, finished_at;
+	uint32_t delayed;  /* entries of all store buffers whose value is not in memory */
 } sim;
+
+/* ---- values in store buffers ---- */
+
+static inline struct store *entry(const struct cpu *c, uint32_t i)
+{
+	return &c->sb[(c->sb_head + i) % sim.model->store_buffer];
+}
+
+static void write_value(struct store *s)
+{
+	if (!s->delayed)
+		return;
+	sim_raw_write((void *)s->addr, s->size, s->value);
+	s->delayed = false;
+	sim.delayed--;
+}
+
+static void write_values(struct cpu *c)
+{
+	for (uint32_t i = 0; i < c->sb_n; i++)
+		write_value(entry(c, i));
+}
+
+static inline bool overlaps(const struct store *s, uint64_t addr, uint32_t size)
+{
+	return s->addr < addr + size && addr < s->addr + s->size;
+}
+
+/* The youngest entry whose value @c would not find in memory at @addr; NULL if there is none. */
+static struct store *delayed_store(const struct cpu *c, uint64_t addr, uint32_t size)
+{
+	for (uint32_t i = c->sb_n; i--;) {
+		struct store *s = entry(c, i);
+
+		if (s->delayed && overlaps(s, addr, size))
+			return s;
+	}
+	return NULL;
+}
+
+/* What @c itself reads: memory, with its own stores before they are written. */
+static uint64_t own_value(struct cpu *c, const volatile void *ptr, uint32_t size)
+{
+	uint64_t addr = (uint64_t)(uintptr_t)ptr;
+	const struct store *s = delayed_store(c, addr, size);
+	unsigned char bytes[8];
+
+	if (!s)
+		return sim_raw_read(ptr, size);
+	if (addr < s->addr || addr + size > s->addr + s->size) {
+		write_values(c); /* of several entries, or of an entry and memory */
+		return sim_raw_read(ptr, size);
+	}
+	sim_raw_write(bytes, s->size, s->value);
+	return sim_raw_read(bytes + (addr - s->addr), size);
+}
 
 /* ---- life cycle ---- */
 
@@ -248,6 +310,9 @@ uint64_t sim_run(void)
 		fiber_switch(&sim.main, first->fiber);
 	}
 	sim.running = NULL;
+	/* Of bodies that returned with stores in their buffers. */
+	for (uint32_t i = 0; i < sim.model->nr_cpus; i++)
+		write_values(&sim.cpu[i]);
 	return sim.finished_at;
 }
 
@@ -352,6 +417,7 @@ static void store_buffer_pop(struct cpu *c)
 {
 	struct store *s = &c->sb[c->sb_head];
 
+	write_value(s);
 	stats_add(&sim.stats, c->number, (void *)s->addr, s->size, ACCESS_STORE, s->pc, 0,
 		  SOURCE_HIT);
 	c->sb_head = (c->sb_head + 1) % sim.model->store_buffer;
@@ -393,30 +459,40 @@ static void commit(struct cpu *c, uint64_t now)
 	store_buffer_advance(c, now + sim.model->store);
 }
 
-static noinline void slow_store(struct cpu *c, const volatile void *addr, uint32_t size,
-				const void *pc)
+/* True if @value, which is NULL for a plain store, is in the buffer and will be written. */
+static noinline bool slow_store(struct cpu *c, const volatile void *addr, uint32_t size,
+				const uint64_t *value, const void *pc)
 {
+	struct store s = { .addr = (uint64_t)(uintptr_t)addr, .pc = pc, .size = size };
+
 	catch_up(c);
 	if (!c->sb_n && hits_now(c, arena_line(addr), true, sim.model->store)) {
 		stats_add(&sim.stats, c->number, addr, size, ACCESS_STORE, pc, 0, SOURCE_HIT);
 		c->clock += sim.model->store;
-		return;
+		return false;
 	}
 	if (c->sb_n == sim.model->store_buffer)
 		wait_for_store_buffer(c, WAIT_SLOT);
 	catch_up(c);
-	c->sb[(c->sb_head + c->sb_n++) % sim.model->store_buffer] =
-		(struct store){ (uint64_t)(uintptr_t)addr, pc, size };
+	if (value) {
+		s.delayed = true;
+		s.value = *value;
+		sim.delayed++;
+	} else if (delayed_store(c, s.addr, size)) {
+		write_values(c); /* or they would overwrite this one */
+	}
+	*entry(c, c->sb_n++) = s;
 	if (c->sb_n == 1)
 		store_buffer_advance(c, c->clock);
 	c->clock += sim.model->store;
+	return value;
 }
 
 /* Does a store of this CPU that is still in the buffer supply the value? */
 static bool forwarded(const struct cpu *c, const volatile void *addr)
 {
 	for (uint32_t i = 0; i < c->sb_n; i++) {
-		uint64_t a = c->sb[(c->sb_head + i) % sim.model->store_buffer].addr;
+		uint64_t a = entry(c, i)->addr;
 
 		if (a >> 3 == (uint64_t)(uintptr_t)addr >> 3)
 			return true;
@@ -435,6 +511,8 @@ static noinline void slow_load(struct cpu *c, const volatile void *addr, uint32_
 	enum source source;
 
 	if (c->sb_n && forwarded(c, addr)) {
+		/* Or who waits for another value spins here, and nobody else ever runs. */
+		catch_up(c);
 		c->clock += sim.model->load_hit;
 		return;
 	}
@@ -456,17 +534,18 @@ static inline void load(struct cpu *c, const volatile void *addr, uint32_t size,
 		slow_load(c, addr, size, pc);
 }
 
-static inline void store(struct cpu *c, const volatile void *addr, uint32_t size, const void *pc)
+/* As slow_store(). */
+static inline bool store(struct cpu *c, const volatile void *addr, uint32_t size,
+			 const uint64_t *value, const void *pc)
 {
 	uint32_t line = arena_line(addr);
 
 	touch(line);
-	if (likely(hits_at_once(c, line, true, sim.model->store))) {
-		c->clock += sim.model->store;
-		stats_add(&sim.stats, c->number, addr, size, ACCESS_STORE, pc, 0, SOURCE_HIT);
-	} else {
-		slow_store(c, addr, size, pc);
-	}
+	if (unlikely(!hits_at_once(c, line, true, sim.model->store)))
+		return slow_store(c, addr, size, value, pc);
+	c->clock += sim.model->store;
+	stats_add(&sim.stats, c->number, addr, size, ACCESS_STORE, pc, 0, SOURCE_HIT);
+	return false;
 }
 
 static noinline void slow_rmw(struct cpu *c, const volatile void *addr, uint32_t size,
@@ -509,7 +588,7 @@ uint64_t sim_load(const volatile void *addr, unsigned int size, int mo, const vo
 
 	if (c)
 		load(c, addr, size, pc);
-	return sim_raw_read(addr, size);
+	return c && c->sb_n ? own_value(c, addr, size) : sim_raw_read(addr, size);
 }
 
 void sim_store(volatile void *addr, unsigned int size, uint64_t val, int mo, const void *pc)
@@ -519,8 +598,8 @@ void sim_store(volatile void *addr, unsigned int size, uint64_t val, int mo, con
 	/* A seq_cst store is an xchg on x86. */
 	if (c && mo == SEQ_CST)
 		rmw(c, addr, size, pc);
-	else if (c)
-		store(c, addr, size, pc);
+	else if (c && store(c, addr, size, &val, pc))
+		return;
 	sim_raw_write(addr, size, val);
 }
 
@@ -572,9 +651,12 @@ void sim_plain(const volatile void *addr, unsigned int size, bool write, const v
 	if (!c)
 		return;
 	if (write)
-		store(c, addr, size, pc);
+		store(c, addr, size, NULL, pc);
 	else
 		load(c, addr, size, pc);
+	/* The compiled code reads memory. */
+	if (!write && c->sb_n && delayed_store(c, (uint64_t)(uintptr_t)addr, size))
+		write_values(c);
 }
 
 /* ---- sim.h ---- */
@@ -614,7 +696,8 @@ void sim_interrupt(uint32_t cpu, uint64_t delay)
 	struct cpu *c = &sim.cpu[cpu];
 	uint64_t at = sim.running->clock + delay;
 
-	catch_up(sim.running); /* or it would merge with one that is taken before */
+	write_values(sim.running); /* Linux drains the buffer: who is interrupted sees them */
+	catch_up(sim.running);	   /* or it would merge with one that is taken before */
 	if (at >= c->irq_at)
 		return;
 	c->irq_at = at;
@@ -637,13 +720,50 @@ void sim_measure_from_here(void)
 	stats_reset(&sim.stats);
 }
 
+/* Write the values of all store buffers; returns what was in memory before, to be freed. */
+static uint64_t *write_all_values(void)
+{
+	uint64_t *before = malloc(sim.delayed * sizeof(*before)), n = 0;
+
+	if (!before)
+		abort();
+	for (uint32_t i = 0; i < sim.model->nr_cpus; i++)
+		for (uint32_t k = 0; k < sim.cpu[i].sb_n; k++) {
+			struct store *s = entry(&sim.cpu[i], k);
+
+			if (!s->delayed)
+				continue;
+			before[n++] = sim_raw_read((void *)s->addr, s->size);
+			sim_raw_write((void *)s->addr, s->size, s->value);
+		}
+	return before;
+}
+
+/* The opposite. */
+static void take_back_values(const uint64_t *before)
+{
+	uint64_t n = sim.delayed;
+
+	for (uint32_t i = sim.model->nr_cpus; i--;)
+		for (uint32_t k = sim.cpu[i].sb_n; k--;) {
+			struct store *s = entry(&sim.cpu[i], k);
+
+			if (s->delayed)
+				sim_raw_write((void *)s->addr, s->size, before[--n]);
+		}
+}
+
 void sim_observe(void (*look)(void *arg), void *arg)
 {
 	struct cpu *c = sim.running;
+	uint64_t *before = sim.delayed ? write_all_values() : NULL;
 
 	sim.running = NULL;
 	look(arg);
 	sim.running = c;
+	if (before)
+		take_back_values(before);
+	free(before);
 }
 
 const struct stats *sim_stats(void)

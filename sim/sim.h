@@ -54,8 +54,8 @@ uint64_t sim_compute(uint64_t ps);
 /**
  * sim_interrupt - interrupt @cpu after @delay picoseconds of the caller's clock.
  *
- * Interrupts that have not been taken yet are one: what they are for is for sender and receiver
- * to keep. May be sent to oneself.
+ * The receiver sees what the sender stored before. Interrupts that have not been taken yet are
+ * one: what they are for is for sender and receiver to keep. May be sent to oneself.
  */
 void sim_interrupt(uint32_t cpu, uint64_t delay);
 
@@ -65,7 +65,11 @@ uint64_t sim_random(void);
 /** sim_measure_from_here - forget the statistics of the warm-up. */
 void sim_measure_from_here(void);
 
-/** sim_observe - call @look(arg) now, outside of simulated time: its accesses are free. */
+/**
+ * sim_observe - call @look(arg) now, outside of simulated time: its accesses are free.
+ *
+ * It sees all stores, also those that wait in a store buffer, and must not write to the arena.
+ */
 void sim_observe(void (*look)(void *arg), void *arg);
 
 /* ---- for reports ---- */

@@ -18,11 +18,27 @@ static void turns(struct step *s, bool load_first)
 	}
 }
 
+static void look(void *arg)
+{
+	struct step *s = arg;
+
+	s->n = *s->addr;
+}
+
 static void one(struct step *s)
 {
 	switch (s->kind) {
 	case STEP_LOAD:
-		(void)__atomic_load_n(s->addr, __ATOMIC_RELAXED);
+		s->n = __atomic_load_n(s->addr, __ATOMIC_RELAXED);
+		break;
+	case STEP_PLAIN_LOAD:
+		s->n = *s->addr;
+		break;
+	case STEP_PLAIN_STORE:
+		*s->addr = 2;
+		break;
+	case STEP_OBSERVE:
+		sim_observe(look, s);
 		break;
 	case STEP_STORE:
 		__atomic_store_n(s->addr, 1, __ATOMIC_RELAXED);
@@ -65,4 +81,18 @@ void toy_body(uint32_t cpu, void *arg)
 		one(s);
 		s->took = sim_now() - begin;
 	}
+}
+
+void toy_spin(uint32_t cpu, void *arg)
+{
+	struct spin *x = arg;
+	uint64_t begin = sim_now();
+
+	(void)cpu;
+	for (uint64_t turn = x->player; turn < 2 * TOY_TURNS; turn += 2) {
+		while (__atomic_load_n(x->word, __ATOMIC_RELAXED) != turn)
+			;
+		__atomic_store_n(x->word, turn + 1, __ATOMIC_RELAXED);
+	}
+	x->took = sim_now() - begin;
 }

@@ -115,6 +115,99 @@ static void plain_stores_do_not_wait_but_fences_do(void)
 	toy_end();
 }
 
+/* CPUs 4 and 5 have copies. CPU 0 stores; what do it and CPU 5 read before these are gone? */
+static void stores_are_seen_when_they_leave_the_buffer(void)
+{
+	struct step own[] = { { .kind = STEP_ADD } };
+	struct step w[] = {
+		{ .kind = STEP_STORE, .at = FAR },
+		{ .kind = STEP_LOAD },
+		{ .kind = STEP_OBSERVE },
+		{ .kind = STEP_FENCE },
+		{ .kind = STEP_LOAD },
+	};
+	struct step r[] = {
+		{ .kind = STEP_LOAD, .at = FAR / 2 },
+		{ .kind = STEP_LOAD, .at = FAR + 50 * NS },
+		{ .kind = STEP_OBSERVE },
+		{ .kind = STEP_PLAIN_LOAD, .at = FAR + 70 * NS },
+		{ .kind = STEP_LOAD, .at = 2 * FAR },
+	};
+	struct script owner = { own, 1 }, writer = { w, 5 }, reader = { r, 5 };
+	uint64_t *line;
+
+	toy_begin("", 1);
+	line = arena_alloc(64, 0, "line", NULL);
+	own[0].addr = line;
+	for (int i = 0; i < 5; i++)
+		w[i].addr = line;
+	for (int i = 0; i < 5; i++)
+		r[i].addr = line;
+	*line = 6; /* the owner makes 7 of it */
+	sim_spawn(4, toy_body, &owner, 0);
+	sim_spawn(0, toy_body, &writer, 0);
+	sim_spawn(5, toy_body, &reader, 0);
+	sim_run();
+	CHECK_EQ(w[1].n, 1); /* its own buffer */
+	CHECK_EQ(w[2].n, 1);
+	CHECK_EQ(w[4].n, 1);
+	CHECK_EQ(r[1].n, 7); /* its copy of before */
+	CHECK_EQ(r[1].took, 4 * NS);
+	CHECK_EQ(r[2].n, 1); /* an observer sees everything */
+	CHECK_EQ(r[3].n, 7); /* and looking has changed nothing */
+	CHECK_EQ(r[4].n, 1);
+	CHECK_EQ(*line, 1);
+	toy_end();
+}
+
+/* Of one CPU, atomic and plain accesses of different sizes meet in the buffer. */
+static void own_stores_are_in_order(void)
+{
+	struct step own[] = { { .kind = STEP_ADD } };
+	struct step w[] = {
+		{ .kind = STEP_STORE, .at = FAR },
+		{ .kind = STEP_PLAIN_LOAD },
+		{ .kind = STEP_PLAIN_STORE },
+		{ .kind = STEP_LOAD },
+		{ .kind = STEP_STORE },
+		{ .kind = STEP_LOAD },
+	};
+	struct script owner = { own, 1 }, writer = { w, 6 };
+	uint64_t *line;
+
+	toy_begin("", 1);
+	line = arena_alloc(64, 0, "line", NULL);
+	own[0].addr = line;
+	for (int i = 0; i < 6; i++)
+		w[i].addr = line;
+	sim_spawn(4, toy_body, &owner, 0);
+	sim_spawn(0, toy_body, &writer, 0);
+	sim_run();
+	CHECK_EQ(w[1].n, 1);
+	CHECK_EQ(w[3].n, 2);
+	CHECK_EQ(w[5].n, 1);
+	CHECK_EQ(*line, 1); /* also of a body that has returned */
+	toy_end();
+}
+
+/* A CPU that waits for another value than its own store's lets the others run. */
+static void who_spins_on_an_own_store_waits(void)
+{
+	struct spin game[2];
+
+	toy_begin("", 1);
+	game[0].word = game[1].word = arena_alloc(64, 0, "line", NULL);
+	for (int i = 0; i < 2; i++) {
+		game[i].player = (uint64_t)i;
+		sim_spawn((uint32_t)i * 4, toy_spin, &game[i], 0);
+	}
+	sim_run();
+	CHECK_EQ(*game[0].word, 2 * TOY_TURNS);
+	/* A turn is a transfer of the value and one of the right to write. */
+	CHECK(game[1].took > TOY_TURNS * 2 * 2 * 200 * NS);
+	toy_end();
+}
+
 static void full_store_buffer_stalls(void)
 {
 	struct step owner[6], s[6];
@@ -335,6 +428,9 @@ int main(void)
 		hits_and_cold_misses,
 		readers_share_until_a_write,
 		plain_stores_do_not_wait_but_fences_do,
+		stores_are_seen_when_they_leave_the_buffer,
+		own_stores_are_in_order,
+		who_spins_on_an_own_store_waits,
 		full_store_buffer_stalls,
 		near_first_starves_nobody,
 		same_seed_same_result,

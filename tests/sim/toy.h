@@ -29,22 +29,25 @@
 
 /* What one CPU does: a list of steps, each at a given time. */
 enum step_kind {
-	STEP_LOAD,
+	STEP_LOAD, /* n is the value */
 	STEP_STORE,
 	STEP_ADD,
 	STEP_FENCE,
 	STEP_LOOP_ADD,
-	STEP_TURNS,	 /* compare-and-swap alone until it is one's turn */
-	STEP_TURNS_LOAD, /* loads until it is one's turn, then a compare-and-swap */
-	STEP_COMPUTE,	 /* n picoseconds, 0: idle */
-	STEP_INTERRUPT,	 /* CPU n */
+	STEP_TURNS,	  /* compare-and-swap alone until it is one's turn */
+	STEP_TURNS_LOAD,  /* loads until it is one's turn, then a compare-and-swap */
+	STEP_COMPUTE,	  /* n picoseconds, 0: idle */
+	STEP_INTERRUPT,	  /* CPU n */
+	STEP_PLAIN_LOAD,  /* n is the value */
+	STEP_PLAIN_STORE, /* of 2 */
+	STEP_OBSERVE,	  /* n is the value */
 };
 
 struct step {
 	uint64_t at; /* picoseconds; the CPU waits until then */
 	enum step_kind kind;
 	uint64_t *addr;
-	uint64_t n;    /* how often: STEP_LOOP_ADD, STEP_TURNS */
+	uint64_t n;    /* how often: STEP_LOOP_ADD, STEP_TURNS; what a load saw */
 	bool odd;      /* STEP_TURNS: the second of the two */
 	uint64_t took; /* result: picoseconds */
 };
@@ -54,6 +57,15 @@ struct script {
 	int n;
 };
 
+#define TOY_TURNS 20
+
+/* Two players raise a word in turn by plain stores of its next value. */
+struct spin {
+	uint64_t *word;
+	uint64_t player; /* 0 or 1 */
+	uint64_t took;	 /* result: picoseconds */
+};
+
 /* A fresh simulated toy; @protocol: extra lines for its [protocol] table. */
 void toy_begin(const char *protocol, uint64_t seed);
 void toy_end(void);
@@ -61,5 +73,8 @@ const struct model *toy_model(void);
 
 /* Runs a script; compiled with instrumentation. */
 void toy_body(uint32_t cpu, void *script);
+
+/* Plays a struct spin; compiled with instrumentation. */
+void toy_spin(uint32_t cpu, void *spin);
 
 #endif
