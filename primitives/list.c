@@ -6,8 +6,9 @@
 
 extern const struct primitive primitive_atomic_inc, primitive_plain_inc, primitive_cas_loop,
 	primitive_refcount, primitive_rwlock_read, primitive_rwsem_read,
-	primitive_rwlock_glibc_read, primitive_list_refcount, primitive_spinlock,
-	primitive_seqlock_read, primitive_seqlock_read_written, primitive_sharded_counter;
+	primitive_rwlock_glibc_read, primitive_list_refcount, primitive_list_refcount_packed,
+	primitive_spinlock, primitive_seqlock_read, primitive_seqlock_read_written,
+	primitive_sharded_counter;
 
 const struct primitive *const primitives[] = {
 	&primitive_atomic_inc,
@@ -18,6 +19,7 @@ const struct primitive *const primitives[] = {
 	&primitive_rwsem_read,
 	&primitive_rwlock_glibc_read,
 	&primitive_list_refcount,
+	&primitive_list_refcount_packed,
 	&primitive_spinlock,
 	&primitive_seqlock_read,
 	&primitive_seqlock_read_written,

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Walk a linked list hand over hand: read the pointer to the next element, read its key, take a
- * reference of it by compare-and-swap, unless its count is 0, and only then drop the one of the
- * element before. So no element is freed under the walker, and each costs two locked operations on a
- * line that every other walker writes, too.
+ * Walk a linked list hand over hand: read the pointer to the next element, take a reference of it
+ * by compare-and-swap, unless its count is 0, and only then drop the one of the element before. So
+ * no element is freed under the walker, and each costs two locked operations on a line that every
+ * other walker writes, too. The walk is for the key of the last of ten elements.
  *
- * The walk is for the last key. Elements of 48 bytes lie as a C library's malloc() places requests
- * one after the other: 16 bytes of header and rounding before each, so 64 bytes apart. The heap is
- * taken to begin on a line. Then each element has a line of its own.
+ * Elements lie as a C library's malloc() places requests of equal size one after the other, each
+ * behind its header, in a heap that begins on a line. For 48 bytes that is one every 64, and each
+ * element has a line of its own: list-refcount. For 40 bytes it is one every 48, so that neighbours
+ * share lines: list-refcount-packed.
  */
-#include <stdlib.h>
-
 #include "primitive.h"
 
 #define ELEMENTS 10
@@ -21,37 +20,64 @@ struct list_element {
 	u64 key;
 	u32 count;
 	u32 freed;
-	u64 value[3];
+	u64 value[3]; /* when packed, the last is the header of the next element */
 };
 
-static_assert(sizeof(struct list_element) == 48, "as the list that was described");
+static_assert(sizeof(struct list_element) == 48, "48 bytes, or 40 and a header");
 
-struct list_block {
+struct list_apart {
+	struct {
+		u8 header[HEADER];
+		struct list_element element;
+	} block[ELEMENTS];
+};
+
+static_assert(sizeof(struct list_apart) == ELEMENTS * PORT_CACHELINE, "one line an element");
+
+struct list_packed {
 	u8 header[HEADER];
-	struct list_element element;
+	struct list_element element[ELEMENTS];
 };
 
-static_assert(sizeof(struct list_block) == PORT_CACHELINE, "one line an element");
-
-static void destroy(void *state)
+static void fill(struct list_element *e, u64 key, struct list_element *next)
 {
-	port_free(state, ELEMENTS * sizeof(struct list_block));
+	*e = (struct list_element){ .next = next, .key = key, .count = 1 /* the list's own */ };
 }
 
-static void *create(const struct primitive_place *place)
+static void *create_apart(const struct primitive_place *place)
 {
-	struct list_block *block = primitive_alloc(ELEMENTS * sizeof(*block), place->home, "list",
-						   "struct list_block");
+	struct list_apart *list =
+		primitive_alloc(sizeof(*list), place->home, "list", "struct list_apart");
 
-	if (!block)
-		return NULL;
-	for (u32 i = 0; i < ELEMENTS; i++)
-		block[i].element = (struct list_element){
-			.next = i + 1 < ELEMENTS ? &block[i + 1].element : NULL,
-			.key = i,
-			.count = 1, /* the list's own */
-		};
-	return block;
+	for (u32 i = 0; list && i < ELEMENTS; i++)
+		fill(&list->block[i].element, i,
+		     i + 1 < ELEMENTS ? &list->block[i + 1].element : NULL);
+	return list;
+}
+
+static void destroy_apart(void *state)
+{
+	port_free(state, sizeof(struct list_apart));
+}
+
+static void *create_packed(const struct primitive_place *place)
+{
+	struct list_packed *list =
+		primitive_alloc(sizeof(*list), place->home, "packed list", "struct list_packed");
+
+	for (u32 i = 0; list && i < ELEMENTS; i++)
+		fill(&list->element[i], i, i + 1 < ELEMENTS ? &list->element[i + 1] : NULL);
+	return list;
+}
+
+static void destroy_packed(void *state)
+{
+	port_free(state, sizeof(struct list_packed));
+}
+
+static struct list_element *first(const void *state)
+{
+	return (struct list_element *)((u8 *)state + HEADER);
 }
 
 static bool try_get(struct list_element *e)
@@ -72,13 +98,13 @@ static void put(struct list_element *e)
 		WRITE_ONCE(e->freed, 1); /* never: the list keeps its own */
 }
 
-static struct list_element *find(struct list_block *list, u64 key)
+static struct list_element *find(struct list_element *list, u64 key)
 {
 	struct list_element *e, *before;
 
 retry:
 	before = NULL;
-	for (e = &list->element; e; e = READ_ONCE(e->next)) {
+	for (e = list; e; e = READ_ONCE(e->next)) {
 		if (!try_get(e)) {
 			if (before)
 				put(before);
@@ -98,7 +124,7 @@ retry:
 static void ops(void *state, const struct primitive_thread *thread, u64 n)
 {
 	while (n--) {
-		struct list_element *e = find(state, ELEMENTS - 1);
+		struct list_element *e = find(first(state), ELEMENTS - 1);
 
 		PORT_WARN_ON(!e);
 		primitive_hold(thread);
@@ -108,20 +134,30 @@ static void ops(void *state, const struct primitive_thread *thread, u64 n)
 
 static bool consistent(const void *state, u64 n)
 {
-	const struct list_block *block = state;
+	u32 seen = 0;
 
-	for (u32 i = 0; i < ELEMENTS; i++)
-		if (READ_ONCE(block[i].element.count) != 1 || block[i].element.freed)
+	for (const struct list_element *e = first(state); e; e = e->next, seen++)
+		if (READ_ONCE(e->count) != 1 || e->freed || e->key != seen)
 			return false;
-	return true;
+	return seen == ELEMENTS;
 }
 
 const struct primitive primitive_list_refcount = {
 	.name = "list-refcount",
 	.what = "walk a list of 10, hand over hand by reference counts",
 	.holds = true,
-	.create = create,
+	.create = create_apart,
 	.ops = ops,
 	.consistent = consistent,
-	.destroy = destroy,
+	.destroy = destroy_apart,
+};
+
+const struct primitive primitive_list_refcount_packed = {
+	.name = "list-refcount-packed",
+	.what = "the same, elements share cache lines",
+	.holds = true,
+	.create = create_packed,
+	.ops = ops,
+	.consistent = consistent,
+	.destroy = destroy_packed,
 };
