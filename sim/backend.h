@@ -60,6 +60,9 @@ bool sim_cas(volatile void *addr, unsigned int size, uint64_t *expected, uint64_
 /** sim_fence - a full fence when @mo is seq_cst; weaker fences order nothing more on x86. */
 void sim_fence(int mo, const void *pc);
 
+/** sim_relax - cpu_relax() of port/sim: this CPU waits for somebody. */
+void sim_relax(void);
+
 /**
  * sim_plain - a non-atomic access is about to happen.
  *

@@ -84,6 +84,7 @@ static struct {
 	struct cpu *running; /* NULL outside of sim_run(): accesses are free then */
 	uint32_t bodies;
 	uint64_t events, finished_at;
+	uint64_t relax;	   /* what cpu_relax() takes */
 	uint32_t delayed;  /* entries of all store buffers whose value is not in memory */
 } sim;
 
@@ -287,6 +288,11 @@ static void cpu_main(void *arg)
 	next = next_cpu();
 	sim.running = next;
 	c->fiber->return_to = next ? next->fiber : &sim.main;
+}
+
+void sim_relax_takes(uint64_t ps)
+{
+	sim.relax = ps;
 }
 
 void sim_spawn(uint32_t cpu, void (*body)(uint32_t cpu, void *arg), void *arg, uint64_t start)
@@ -642,6 +648,12 @@ void sim_fence(int mo, const void *pc)
 		return;
 	drain(c);
 	c->clock += sim.model->fence;
+}
+
+void sim_relax(void)
+{
+	if (sim.running)
+		sim.running->clock += sim.relax;
 }
 
 void sim_plain(const volatile void *addr, unsigned int size, bool write, const void *pc)

@@ -226,6 +226,10 @@ bool sim_cas(volatile void *addr, unsigned int size, uint64_t *expected, uint64_
 	return found == op.expected;
 }
 
+void sim_relax(void)
+{
+}
+
 void sim_fence(int mo, const void *pc)
 {
 	/* Weaker fences order loads with loads and stores with stores, which TSO does by itself. */

@@ -28,6 +28,13 @@
 int sim_init(const struct model *model, uint64_t seed);
 void sim_exit(void);
 
+/**
+ * sim_relax_takes - let each cpu_relax() take @ps picoseconds; 0 unless called after sim_init().
+ *
+ * A pause instruction in a waiting loop: it delays the next look at what is waited for.
+ */
+void sim_relax_takes(uint64_t ps);
+
 /** sim_spawn - let @body(cpu, arg) run on @cpu from time @start (picoseconds). Before sim_run(). */
 void sim_spawn(uint32_t cpu, void (*body)(uint32_t cpu, void *arg), void *arg, uint64_t start);
 

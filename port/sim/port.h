@@ -24,10 +24,13 @@
 void *port_alloc(size_t size, int node);
 void port_free(void *ptr, size_t size);
 
-/* Simulated time passes by the loads of a waiting loop; it needs no hint. */
+/* What a CPU does in a waiting loop: nothing, for as long as the program said (sim.h). */
+void sim_relax(void);
+
 static port_always_inline void cpu_relax(void)
 {
 	port_compiler_barrier();
+	sim_relax();
 }
 
 #endif /* SCHEDSHARD_PORT_H */
