@@ -90,7 +90,7 @@ static double ratio(double a, double b)
 	return b > 0 ? a / b : 0;
 }
 
-/* Modified lines found in other caches: all lines that the experiment reports, as perf c2c adds up. */
+/* Modified lines found in other caches, of all lines: the totals of perf c2c. */
 static void report_hitm(struct run *run)
 {
 	const struct stats *s = sim_stats();
