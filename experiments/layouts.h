@@ -24,12 +24,6 @@ struct sbm_line {
 	u8 unused[56];
 };
 
-/* A shard's line in a counter. */
-struct counter_line {
-	u64 count;
-	u8 unused[56];
-};
-
 #define LAYOUT(type)                                                                        \
 	({                                                                                  \
 		static_assert(sizeof(struct type) == PORT_CACHELINE, "a layout is a line"); \

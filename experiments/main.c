@@ -11,6 +11,7 @@
 #include "experiment.h"
 #include "machine.h"
 #include "options.h"
+#include "pairs.h"
 #include "result.h"
 
 /* Processor time: what the run cost, whatever else the host was doing. */
@@ -30,11 +31,43 @@ static void print(json_t *json)
 	json_decref(json);
 }
 
+static void check_cpu(const struct machine *machine, uint32_t cpu, const char *option)
+{
+	if (!pairs_has_cpu(machine, cpu))
+		fail("%s names CPU %u: machine %s has %u CPUs, and none of that number", option,
+		     cpu, machine->name, machine->nr_cpus);
+}
+
+static json_t *pairs(const struct options *o, const struct machine *machine)
+{
+	if (!o->has_from)
+		return pairs_by_class(machine);
+	check_cpu(machine, o->from, "--from");
+	return pairs_from(machine, o->from);
+}
+
+/* The CPUs to simulate, in an array to be freed, and how many; NULL when memory is short. */
+static uint32_t *chosen_cpus(const struct options *o, const struct machine *machine, uint32_t *n)
+{
+	uint32_t *cpus = placement_cpus(machine, o->placement);
+
+	*n = o->cpus ? o->cpus : machine->nr_cpus;
+	if (*n > machine->nr_cpus)
+		fail("--cpus is %u: machine %s has %u CPUs", *n, machine->name, machine->nr_cpus);
+	if (!o->has_pair || !cpus)
+		return cpus;
+	for (*n = 0; *n < 2; ++*n) {
+		check_cpu(machine, o->pair[*n], "--pair");
+		cpus[*n] = o->pair[*n];
+	}
+	return cpus;
+}
+
 static void run(const struct options *o, const struct machine *machine)
 {
 	static const char *const placement[] = { "os", "compact", "scatter" };
-	uint32_t *cpus = placement_cpus(machine, o->placement);
-	uint32_t n = o->cpus ? o->cpus : machine->nr_cpus;
+	uint32_t n;
+	uint32_t *cpus = chosen_cpus(o, machine, &n);
 	struct model model;
 	struct run r = { .experiment = o->experiment,
 			 .variant = o->variant,
@@ -45,8 +78,6 @@ static void run(const struct options *o, const struct machine *machine)
 	double started;
 
 	memcpy(r.param, o->param, sizeof(r.param));
-	if (n > machine->nr_cpus)
-		fail("--cpus is %u: machine %s has %u CPUs", n, machine->name, machine->nr_cpus);
 	if (!cpus || model_build(&model, machine, cpus, n))
 		fail("machine %s does not fit the simulator: out of memory or more than %d threads "
 		     "a core",
@@ -56,7 +87,8 @@ static void run(const struct options *o, const struct machine *machine)
 	started = seconds();
 	if (o->experiment->execute(&r))
 		fail("%s %s: %s", o->experiment->name, o->variant, r.failure);
-	print(result_json(&r, o->seed, placement[o->placement], seconds() - started));
+	print(result_json(&r, o->seed, o->has_pair ? "pair" : placement[o->placement],
+			  seconds() - started));
 	sim_exit();
 	model_free(&model);
 	free(cpus);
@@ -75,7 +107,10 @@ int main(int argc, char **argv)
 	}
 	if (machine_load(&machine, o.machine, &err))
 		fail("%s", err.text);
-	run(&o, machine);
+	if (o.pairs)
+		print(pairs(&o, machine));
+	else
+		run(&o, machine);
 	machine_free(machine);
 	return 0;
 }

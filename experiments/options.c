@@ -12,6 +12,8 @@
 
 #include "shard_plan.h"
 
+#define MAX_CPU (1u << 20)
+
 enum {
 	KEY_MACHINE = 256,
 	KEY_VARIANT,
@@ -20,7 +22,10 @@ enum {
 	KEY_SEED,
 	KEY_PLACEMENT,
 	KEY_PARAM,
-	KEY_LIST
+	KEY_LIST,
+	KEY_PAIR,
+	KEY_PAIRS,
+	KEY_FROM
 };
 
 static const struct argp_option option[] = {
@@ -31,7 +36,10 @@ static const struct argp_option option[] = {
 	{ "seed", KEY_SEED, "N", 0, "seed of every random decision (default: 1)", 0 },
 	{ "placement", KEY_PLACEMENT, "os|compact|scatter", 0, "which N CPUs (default: os)", 0 },
 	{ "param", KEY_PARAM, "NAME=NUMBER", 0, "parameter of the experiment, may be repeated", 0 },
+	{ "pair", KEY_PAIR, "FROM,TO", 0, "use these two CPUs, instead of --cpus", 0 },
 	{ "list", KEY_LIST, NULL, 0, "print experiments, variants and parameters as JSON", 0 },
+	{ "pairs", KEY_PAIRS, NULL, 0, "print a pair of CPUs of every latency class as JSON", 0 },
+	{ "from", KEY_FROM, "CPU", 0, "with --pairs: this CPU with every other", 0 },
 	{ 0 },
 };
 
@@ -85,6 +93,20 @@ static void add_param(struct options *o, char *text)
 		fail("--param %s is '%s': give a number of at least 0", text, value);
 }
 
+static void set_pair(struct options *o, char *text)
+{
+	char *second = strchr(text, ',');
+
+	if (!second)
+		fail("--pair is '%s': give two CPU numbers, FROM,TO", text);
+	*second++ = '\0';
+	o->pair[0] = (uint32_t)whole_number(text, "the first CPU of --pair", MAX_CPU);
+	o->pair[1] = (uint32_t)whole_number(second, "the second CPU of --pair", MAX_CPU);
+	if (o->pair[0] == o->pair[1])
+		fail("--pair is CPU %u twice: give two different ones", o->pair[0]);
+	o->has_pair = true;
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct options *o = state->input;
@@ -97,7 +119,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		o->variant = arg;
 		return 0;
 	case KEY_CPUS:
-		o->cpus = (uint32_t)whole_number(arg, "--cpus", 1u << 20);
+		o->cpus = (uint32_t)whole_number(arg, "--cpus", MAX_CPU);
 		if (!o->cpus)
 			fail("--cpus is 0: give at least 1");
 		return 0;
@@ -125,6 +147,16 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_LIST:
 		o->list = true;
 		return 0;
+	case KEY_PAIR:
+		set_pair(o, arg);
+		return 0;
+	case KEY_PAIRS:
+		o->pairs = true;
+		return 0;
+	case KEY_FROM:
+		o->from = (uint32_t)whole_number(arg, "--from", MAX_CPU);
+		o->has_from = true;
+		return 0;
 	case ARGP_KEY_ARG:
 		if (o->experiment)
 			fail("'%s' is one argument too many: give one experiment", arg);
@@ -147,10 +179,16 @@ static void check(struct options *o)
 {
 	const struct experiment *e = o->experiment;
 
-	if (!e)
-		fail("no experiment given: --list names them");
 	if (!o->machine)
 		fail("no machine given: --machine FILE");
+	if (o->has_from && !o->pairs)
+		fail("--from is for --pairs: an experiment takes --pair FROM,TO");
+	if (o->pairs)
+		return;
+	if (!e)
+		fail("no experiment given: --list names them");
+	if (o->has_pair && o->cpus)
+		fail("--pair and --cpus exclude each other");
 	if (!o->variant)
 		fail("no variant of %s given: --variant NAME, --list names them", e->name);
 	if (!listed(e->variants, o->variant))

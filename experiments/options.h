@@ -7,13 +7,18 @@
 #include "placement.h"
 
 struct options {
-	const struct experiment *experiment; /* NULL with @list */
+	const struct experiment *experiment; /* NULL with @list or @pairs */
 	const char *variant, *machine;
 	uint32_t cpus; /* 0: all */
 	uint32_t cap;  /* most CPUs in a shard, 0: the plan's default */
 	uint64_t seed;
 	enum placement placement;
 	bool list;
+	bool pairs;    /* print pairs of CPUs, run nothing */
+	bool has_from; /* with @pairs: @from with every other CPU */
+	uint32_t from;
+	bool has_pair; /* simulate the CPUs of @pair, instead of @cpus by @placement */
+	uint32_t pair[2];
 	struct run_value param[RUN_MAX_METRICS];
 	uint32_t nr_params;
 };

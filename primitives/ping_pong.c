@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A word's parity says whose turn it is, and only that player raises it. So nobody's update is lost,
+ * A word's parity says whose turn it is, and only that player raises it. So no update is lost,
  * whether it is locked or not, and the word ends at the number of turns.
  */
 #include <string.h>

@@ -17,8 +17,8 @@
  * struct ping_pong - one way to take a turn
  * @name: as on the command line
  * @what: in a few words, for tables
- * @turns: wait until *@word is @turn and make it @turn + 1; then the same with @turn + 2, @turn + 4,
- *	..., @n times in all. The other player takes the turns between. @word has a line of its own.
+ * @turns: wait until *@word is @turn and make it @turn + 1; then the same with @turn + 2 and so on,
+ *	@n times in all. The other player takes the turns between. @word has a line of its own.
  */
 struct ping_pong {
 	const char *name, *what;

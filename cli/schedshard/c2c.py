@@ -14,7 +14,7 @@ from schedshard.dwarf import Layouts
 from schedshard.errors import UserError, unknown_name
 from schedshard.paths import is_elf, sim_binary
 from schedshard.provenance import sha256_file
-from schedshard.result import C2C, is_curve
+from schedshard.result import C2C, is_curve, is_pairs
 from schedshard.symbols import Frame, resolve
 
 
@@ -41,7 +41,10 @@ def of_all_variants(result: dict[str, Any], lines: int = 3) -> C2cRequest:
 
 
 def selected(request: C2cRequest) -> list[tuple[str, int, list[dict[str, Any]]]]:
-    """(variant, CPUs, lines) of what is to be shown; of a curve its point with most threads."""
+    """(variant, CPUs, lines) of what is to be shown; of a curve its point with most threads.
+
+    Of pairs the last one, which are the two CPUs farthest apart unless --from was given.
+    """
     result = request.result
     by_name = {variant["name"]: variant for variant in result["variants"]}
     wanted = request.variants
@@ -57,6 +60,8 @@ def selected(request: C2cRequest) -> list[tuple[str, int, list[dict[str, Any]]]]
         if is_curve(result):
             variant = max(variant["points"], key=lambda point: point["threads"])
             cpus = int(variant["threads"])
+        elif is_pairs(result):
+            variant, cpus = variant["points"][-1], 2
         shown.append((name, cpus, list(variant.get("lines", []))))
     return shown
 

@@ -99,6 +99,18 @@ def main(ctx: click.Context) -> None:
     "--variant", "variants", multiple=True, metavar="V", help="Only this one; repeatable."
 )
 @_UNCERTAINTY
+@click.option("--op", "ops", multiple=True, metavar="OP", help="Only this operation; repeatable.")
+@click.option("--threads", metavar="N,N...", help="Numbers of threads [1, 2, 4, ... all].")
+@click.option(
+    "--hold", "hold_ns", type=float, metavar="NS", help="Time between acquire and release [0]."
+)
+@click.option(
+    "--from",
+    "first",
+    type=click.IntRange(0),
+    metavar="CPU",
+    help="This CPU with every other [one pair a latency class].",
+)
 @_JSON
 @_OUT
 def run(
@@ -110,6 +122,10 @@ def run(
     cap: int | None,
     variants: tuple[str, ...],
     uncertainty: int | None,
+    ops: tuple[str, ...],
+    threads: str | None,
+    hold_ns: float | None,
+    first: int | None,
     as_json: bool,
     out: Path | None,
 ) -> None:
@@ -119,11 +135,10 @@ def run(
     With --uncertainty each has a median and a 90% interval of what the ranges in the machine file
     and the experiment file allow.
     """
-    from schedshard.experiment import load_experiment
     from schedshard.fields import layouts_of
-    from schedshard.presets import cpu_count, load_machine
     from schedshard.progress import ticking
-    from schedshard.run import RunRequest, execute, merge, plan_run
+    from schedshard.run import execute, merge, plan_run
+    from schedshard.run_options import RunOptions, make_request
     from schedshard.tables import run_tables
     from schedshard.uncertainty import check_samples, with_intervals
 
@@ -131,11 +146,12 @@ def run(
         check_writable(out)
     if uncertainty is not None:
         check_samples(uncertainty)
-    loaded = load_experiment(experiment)
-    model = load_machine(machine or loaded.machine)
-    request = RunRequest(loaded, model, cpu_count(model), cpus, seed, placement, variants, cap=cap)
+    options = RunOptions(
+        experiment, machine, cpus, seed, placement, cap, variants, ops, first, hold_ns, threads
+    )
+    request = make_request(options)
     plan = plan_run(request)
-    with ticking(f"{experiment} on {model.name}", len(plan.points)) as tick:
+    with ticking(f"{experiment} on {request.machine.name}", len(plan.points)) as tick:
         raws = execute(plan, tick)
     result = merge(plan, raws, layouts_of(raws))
     if uncertainty is not None:

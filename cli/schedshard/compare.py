@@ -18,7 +18,7 @@ from scipy import stats
 
 from schedshard.errors import UserError, unknown_name
 from schedshard.figures import is_figures
-from schedshard.result import RUN, is_curve, load_result
+from schedshard.result import RUN, is_curve, is_pairs, load_result
 from schedshard.sweep import FACTS, KEY, current
 from schedshard.sweep_file import is_parquet, read_rows
 
@@ -94,10 +94,14 @@ def result_rows(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         }
         rows: list[Mapping[str, Any]] = []
         for variant in result["variants"]:
-            points = variant["points"] if is_curve(dict(result)) else [variant]
+            pairs = is_pairs(result)
+            points = variant["points"] if pairs or is_curve(dict(result)) else [variant]
             for point in points:
-                cpus = point.get("threads", result["cpus"])
-                own = {"variant": variant["name"], "cpus": cpus}
+                cpus = 2 if pairs else point.get("threads", result["cpus"])
+                name = variant["name"]
+                if pairs:
+                    name = f"{name} {point['class']} {point['from']}-{point['to']}"
+                own = {"variant": name, "cpus": cpus}
                 figures = (
                     {m["name"]: point[m["name"]] for m in result["metrics"]}
                     if is_figures(result)

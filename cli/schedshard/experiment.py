@@ -61,7 +61,8 @@ class Variant:
     """One layout under test.
 
     ``published_metrics`` and ``accept_metrics``: by name of metric; the latter are the largest
-    absolute differences. ``calibrated``: metrics that a parameter was chosen on.
+    absolute differences. ``calibrated``: metrics that a parameter was chosen on. ``hold``: whether
+    there is a time between acquire and release, for --hold.
     """
 
     name: str
@@ -72,6 +73,8 @@ class Variant:
     accept: Band | None = None
     lacks: str | None = None
     params: tuple[tuple[str, float], ...] = ()
+    published_pairs: bool = False
+    hold: bool = False
     published_metrics: Mapping[str, float] = field(default_factory=dict)
     accept_metrics: Mapping[str, float] = field(default_factory=dict)
     calibrated: tuple[str, ...] = ()
@@ -114,6 +117,17 @@ class PublishedPoint:
 
 
 @dataclass(frozen=True)
+class PublishedPair:
+    """Published nanoseconds an operation of two CPUs of one latency class: median and spread."""
+
+    variant: str
+    latency_class: str
+    median: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
 class CurveBand:
     """Largest median and single error of a curve, from a number of threads on."""
 
@@ -135,7 +149,10 @@ class PublishedLine:
 
 @dataclass(frozen=True)
 class Published:
-    """What others measured: where, and whether the model was fitted to it."""
+    """What others measured on one machine, and whether the model was fitted to it.
+
+    ``pairs`` are of CPU ``from_cpu`` with others, and ``accept_pairs`` is the band of each.
+    """
 
     machine: str
     role: str
@@ -143,11 +160,19 @@ class Published:
     points: tuple[PublishedPoint, ...] = ()
     accept: CurveBand | None = None
     lines: tuple[PublishedLine, ...] = ()
+    pairs: tuple[PublishedPair, ...] = ()
+    from_cpu: int = 0
+    accept_pairs: Band | None = None
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """Everything about an experiment but its C body."""
+    """Everything about an experiment but its C body.
+
+    ``sweep``: "threads" makes a curve, "pairs" has points of two CPUs. ``published``: one entry a
+    machine, of this experiment or of ``published_from``. ``options``: those of `run` that not
+    every experiment has.
+    """
 
     name: str
     title: str
@@ -157,8 +182,14 @@ class Experiment:
     sweep: str | None
     variants: tuple[Variant, ...]
     params: tuple[Param, ...]
-    published: Published | None
+    published: tuple[Published, ...]
     metrics: tuple[Metric, ...] = ()
+    published_from: str | None = None
+    options: tuple[str, ...] = ()
+
+    def published_on(self, machine: str) -> Published | None:
+        """What others measured on a machine."""
+        return next((known for known in self.published if known.machine == machine), None)
 
     @property
     def calibrated(self) -> Param | None:
@@ -190,9 +221,11 @@ def load_experiment(name: str) -> Experiment:
 def protocol_calibration() -> str:
     """The published curves on which the simulator's own constants were chosen, with sources."""
     curves = [
-        f"{experiment.name} on {experiment.published.machine} ({experiment.published.source})"
+        f"{experiment.name} on {known.machine} ({known.source})"
         for experiment in map(load_experiment, experiment_names())
-        if experiment.published is not None and experiment.published.role == "calibration"
+        if experiment.published_from is None
+        for known in experiment.published
+        if known.role == "calibration"
     ]
     return "; ".join(curves) or "none"
 
@@ -223,15 +256,25 @@ def _experiment(path: Path, data: dict[str, Any]) -> Experiment:
     if baseline not in names:
         raise ValueError(f"baseline '{baseline}' is none of the variants")
     sweep = data.get("sweep")
-    if sweep not in (None, "threads"):
-        raise ValueError(f"sweep is '{sweep}', it can only be \"threads\"")
+    if sweep not in (None, "threads", "pairs"):
+        raise ValueError(f'sweep is \'{sweep}\', it can only be "threads" or "pairs"')
+    options = tuple(str(name) for name in data.get("options", ()))
+    if not set(options) <= OPTIONS:
+        raise ValueError(
+            f"options are {', '.join(options)}: known are {', '.join(sorted(OPTIONS))}"
+        )
     params = tuple(_param(entry) for entry in data.get("param", ()))
     metrics = tuple(_metric(entry) for entry in data.get("metric", ()))
-    published = _published(data["published"]) if "published" in data else None
+    published_from = data.get("published_from")
+    published = (
+        _published_list(data.get("published", ()))
+        if published_from is None
+        else load_experiment(str(published_from)).published
+    )
     _check_metrics(metrics, variants, published)
     _check_calibrations(params, variants, metrics)
     if metrics and sweep is not None:
-        raise ValueError("an experiment with [[metric]] cannot sweep threads")
+        raise ValueError("an experiment with [[metric]] cannot sweep threads or pairs")
     return Experiment(
         name=str(data["name"]),
         title=str(data["title"]),
@@ -243,7 +286,13 @@ def _experiment(path: Path, data: dict[str, Any]) -> Experiment:
         params=params,
         published=published,
         metrics=metrics,
+        published_from=None if published_from is None else str(published_from),
+        options=options,
     )
+
+
+# Options of `run` that only some experiments have.
+OPTIONS = frozenset(["op", "from", "hold", "threads"])
 
 
 def _param(entry: dict[str, Any]) -> Param:
@@ -325,7 +374,7 @@ RESERVED = frozenset(
 
 
 def _check_metrics(
-    metrics: tuple[Metric, ...], variants: tuple[Variant, ...], published: Published | None
+    metrics: tuple[Metric, ...], variants: tuple[Variant, ...], published: tuple[Published, ...]
 ) -> None:
     names = [metric.name for metric in metrics]
     if len(set(names)) != len(names):
@@ -337,9 +386,14 @@ def _check_metrics(
         given = {*variant.published_metrics, *variant.accept_metrics, *variant.calibrated}
         for name in sorted(given.difference(names)):
             raise ValueError(f"variant '{variant.name}' speaks of '{name}', which is no [[metric]]")
-    for line in published.lines if published is not None else ():
-        if line.variant not in {variant.name for variant in variants}:
-            raise ValueError(f"a published line is of '{line.variant}', which is no variant")
+    known = {variant.name for variant in variants}
+    for entry in published:
+        for line in entry.lines:
+            if line.variant not in known:
+                raise ValueError(f"a published line is of '{line.variant}', which is no variant")
+        for pair in entry.pairs:
+            if pair.variant not in known:
+                raise ValueError(f"a published pair is of '{pair.variant}', which is no variant")
 
 
 def _variant(entry: dict[str, Any]) -> Variant:
@@ -348,9 +402,11 @@ def _variant(entry: dict[str, Any]) -> Variant:
     return Variant(
         name=str(entry["name"]),
         title=str(entry["title"]),
-        published=None if published in (None, "points") else float(published),
+        published=None if published in (None, "points", "pairs") else float(published),
         published_var=_optional(entry.get("published_var")),
         published_points=published == "points",
+        published_pairs=published == "pairs",
+        hold=bool(entry.get("hold", False)),
         accept=None
         if accept is None
         else Band(_optional(accept.get("within")), _optional(accept.get("factor"))),
@@ -370,34 +426,58 @@ def _optional(value: Any) -> float | None:
     return None if value is None else float(value)
 
 
+def _published_list(entries: Any) -> tuple[Published, ...]:
+    """One [published] table, or a [[published]] a machine."""
+    found = tuple(map(_published, [entries] if isinstance(entries, dict) else entries))
+    machines = [known.machine for known in found]
+    if len(set(machines)) != len(machines):
+        raise ValueError("two [[published]] are of one machine")
+    return found
+
+
 def _published(entry: dict[str, Any]) -> Published:
     accept = entry.get("accept")
+    pairs = tuple(map(_pair, entry.get("pair", ())))
     return Published(
         machine=str(entry["machine"]),
         role=str(entry["role"]),
         source=str(entry["source"]),
-        points=tuple(
-            PublishedPoint(
-                int(point["threads"]),
-                float(point["ns"]["mean"]),
-                float(point["ns"]["min"]),
-                float(point["ns"]["max"]),
-            )
-            for point in entry.get("point", ())
-        ),
+        points=tuple(map(_point, entry.get("point", ()))),
         accept=None
-        if accept is None
+        if accept is None or pairs
         else CurveBand(
             float(accept["median"]), float(accept["worst"]), int(accept["from_threads"])
         ),
-        lines=tuple(
-            PublishedLine(
-                str(line["variant"]),
-                str(line["object"]),
-                int(line["line"]),
-                float(line["low"]),
-                float(line["high"]),
-            )
-            for line in entry.get("line", ())
-        ),
+        lines=tuple(map(_line, entry.get("line", ()))),
+        pairs=pairs,
+        from_cpu=int(entry.get("from", 0)),
+        accept_pairs=Band(within=float(accept["within"])) if accept and pairs else None,
+    )
+
+
+def _point(entry: dict[str, Any]) -> PublishedPoint:
+    ns = entry["ns"]
+    return PublishedPoint(
+        int(entry["threads"]), float(ns["mean"]), float(ns["min"]), float(ns["max"])
+    )
+
+
+def _pair(entry: dict[str, Any]) -> PublishedPair:
+    ns = entry["ns"]
+    return PublishedPair(
+        str(entry["variant"]),
+        str(entry["class"]),
+        float(ns["median"]),
+        float(ns["low"]),
+        float(ns["high"]),
+    )
+
+
+def _line(entry: dict[str, Any]) -> PublishedLine:
+    return PublishedLine(
+        str(entry["variant"]),
+        str(entry["object"]),
+        int(entry["line"]),
+        float(entry["low"]),
+        float(entry["high"]),
     )

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from schedshard.errors import UserError
-from schedshard.experiment import PERCENT, Experiment, Metric, Variant
+from schedshard.experiment import PERCENT, Experiment, Metric, Published, Variant
 
 
 def is_figures(result: Mapping[str, Any]) -> bool:
@@ -94,9 +94,8 @@ def described(experiment: Experiment) -> list[dict[str, Any]]:
     ]
 
 
-def published_lines(experiment: Experiment) -> list[dict[str, Any]]:
+def published_lines(published: Published) -> list[dict[str, Any]]:
     """Published cycles per load of cache lines."""
-    lines = experiment.published.lines if experiment.published is not None else ()
     return [
         {
             "variant": line.variant,
@@ -105,7 +104,7 @@ def published_lines(experiment: Experiment) -> list[dict[str, Any]]:
             "low": line.low,
             "high": line.high,
         }
-        for line in lines
+        for line in published.lines
     ]
 
 

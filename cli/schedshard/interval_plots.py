@@ -16,7 +16,7 @@ from schedshard.format import compact
 from schedshard.interval_tables import figure_label, figure_words, indices_of, telling
 from schedshard.intervals import found_interval, headlines
 from schedshard.plots import INK, PUBLISHED, QUIET, RC, blank_figure, style, variant_colour
-from schedshard.result import is_curve
+from schedshard.result import has_points
 
 PANELS = 3
 INPUTS = 14
@@ -42,7 +42,7 @@ def _axis(axes: Axes, low: float, high: float, percent: bool, along: str) -> Non
 
 def whiskers(result: Mapping[str, Any]) -> Figure | None:
     """Median and 90% interval of each variant beside the published figure, a panel a figure."""
-    if is_curve(dict(result)):
+    if has_points(result):
         return None
     several = is_figures(result)
     shown = [f for f in headlines(result) if several or f.name == "relative"]
@@ -121,7 +121,7 @@ def following(result: Mapping[str, Any]) -> Figure | None:
     shown = [f for f in telling(result, 2 * PANELS) if indices_of(result, f)][:PANELS]
     about = result["uncertainty"]
     inputs = {one["name"]: one for one in about["inputs"]}
-    values = {(e["variant"], e["threads"], e["figure"]): e["values"] for e in about["figures"]}
+    values = {(e["variant"], e["place"], e["figure"]): e["values"] for e in about["figures"]}
     shown = [figure for figure in shown if figure.key in values]
     if not shown:
         return None

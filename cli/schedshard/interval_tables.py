@@ -15,7 +15,7 @@ from schedshard.figure_tables import FigureCell, figure_text, head
 from schedshard.figures import is_figures
 from schedshard.format import percent, significant
 from schedshard.intervals import Predicted, found_interval, found_verdict, headlines, predicted
-from schedshard.result import is_curve
+from schedshard.result import has_points, is_curve
 from schedshard.sheet import Sheet
 
 _TABLE_WIDTH = 3  # figures; a published one counts as one and a half
@@ -61,7 +61,7 @@ def figure_words(result: Mapping[str, Any], name: str) -> tuple[str, Callable[[f
 
 
 def _columns(result: Mapping[str, Any]) -> list[_Column]:
-    if is_curve(dict(result)):
+    if has_points(result):
         return [
             _Column(f"{variant['name']} ns/op", significant, "ns_per_op", variant["name"])
             for variant in result["variants"]
@@ -106,7 +106,7 @@ def interval_tables(result: Mapping[str, Any]) -> list[IntervalTable]:
 
 
 def _label(figure: Predicted) -> str:
-    return figure.variant if figure.threads is None else str(figure.threads)
+    return figure.variant if figure.place is None else str(figure.place)
 
 
 def _table(
@@ -116,7 +116,9 @@ def _table(
     everything: list[Predicted],
     judged: set[str],
 ) -> IntervalTable:
-    heads = ["threads" if is_curve(dict(result)) else "variant"]
+    heads = ["variant"]
+    if has_points(result):
+        heads = ["threads" if is_curve(dict(result)) else "class, CPUs"]
     for column in columns:
         heads += [column.head, *(("published", "") if column.head in judged else ())]
     rows = []
@@ -225,7 +227,7 @@ def _lines(result: Mapping[str, Any]) -> list[str]:
 def indices_of(result: Mapping[str, Any], figure: Predicted) -> Mapping[str, float]:
     """The first-order indices of a figure; none when it was not analysed."""
     for entry in (result["uncertainty"]["sensitivity"] or {}).get("first_order", ()):
-        if (entry["variant"], entry["threads"], entry["figure"]) == figure.key:
+        if (entry["variant"], entry["place"], entry["figure"]) == figure.key:
             indices: Mapping[str, float] = entry["indices"]
             return indices
     return {}
@@ -234,7 +236,9 @@ def indices_of(result: Mapping[str, Any], figure: Predicted) -> Mapping[str, flo
 def figure_label(result: Mapping[str, Any], figure: Predicted) -> str:
     """A figure of a variant in words."""
     title, _ = figure_words(result, figure.name)
-    where = f" at {figure.threads} threads" if figure.threads is not None else ""
+    where = f" at {figure.place} threads" if isinstance(figure.place, int) else ""
+    if isinstance(figure.place, str):
+        where = f", {figure.place}"
     return f"{figure.variant}{where}, {title}"
 
 

@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 
 from schedshard.figures import is_figures
-from schedshard.result import is_curve
+from schedshard.result import has_points, is_curve
 
 LOW, HIGH = 5.0, 95.0
 _BARS = ("relative", "cycles_per_op", "ns_per_op", "cycles_per_read")
-_CURVE = ("ns_per_op", "cycles_per_op")
+_POINT = ("ns_per_op", "cycles_per_op")
 
-Key = tuple[str, int | None, str]
+# Variant, place and name; the place of a point is its number of threads or its pair.
+Key = tuple[str, int | str | None, str]
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Predicted:
 
     row: dict[str, Any]
     variant: str
-    threads: int | None
+    place: int | str | None
     name: str
     value: float | None
     published: float | None
@@ -43,15 +44,15 @@ class Predicted:
     @property
     def key(self) -> Key:
         """What identifies it among the figures of one result."""
-        return self.variant, self.threads, self.name
+        return self.variant, self.place, self.name
 
 
 def predicted(result: Mapping[str, Any]) -> Iterator[Predicted]:
     """Every predicted figure of a result, in the order of its tables."""
-    several, curve = is_figures(result), is_curve(dict(result))
+    several, points = is_figures(result), has_points(result)
     for variant in result["variants"]:
         name, base = variant["name"], variant["name"] == result["baseline"]
-        for row in variant["points"] if curve else (variant,):
+        for row in variant["points"] if points else (variant,):
             if several:
                 for metric in result["metrics"]:
                     figure = metric["name"]
@@ -60,17 +61,24 @@ def predicted(result: Mapping[str, Any]) -> Iterator[Predicted]:
                     published = variant["published"].get(figure)
                     yield Predicted(row, name, None, figure, row[figure], published, given)
                 continue
-            for figure in _CURVE if curve else _BARS:
+            for figure in _POINT if points else _BARS:
                 if figure in row:
-                    main = figure == _main(curve)
+                    main = figure == _main(points)
                     published = row.get("published") if main else None
                     given = base and figure == "relative"
-                    threads = row["threads"] if curve else None
-                    yield Predicted(row, name, threads, figure, row[figure], published, given)
+                    place = place_of(row) if points else None
+                    yield Predicted(row, name, place, figure, row[figure], published, given)
 
 
-def _main(curve: bool) -> str:
-    return (_CURVE if curve else _BARS)[0]
+def place_of(point: Mapping[str, Any]) -> int | str:
+    """What tells a point from the others of its variant."""
+    if "threads" in point:
+        return int(point["threads"])
+    return f"{point['class']} {point['from']}-{point['to']}"
+
+
+def _main(points: bool) -> str:
+    return (_POINT if points else _BARS)[0]
 
 
 def interval(values: Sequence[float]) -> dict[str, Any]:
@@ -87,7 +95,7 @@ def inside(found: Mapping[str, Any], published: float) -> bool:
 def attach(result: dict[str, Any], samples: Sequence[Mapping[Key, float | None]]) -> None:
     """Put intervals beside the figures of a result; ``samples``: the figures of each sample."""
     several = is_figures(result)
-    main = _main(is_curve(result))
+    main = _main(has_points(result))
     for figure in list(predicted(result)):
         values = [sample.get(figure.key) for sample in samples]
         known = [value for value in values if value is not None]
@@ -125,16 +133,21 @@ def headlines(result: Mapping[str, Any]) -> list[Predicted]:
     """The figures that a result is about.
 
     Those that were published for any variant, of all variants; otherwise the first one. Of the
-    baseline, which others are relative to, its cost. Of a curve, the point with most threads.
+    baseline, which others are relative to, its cost. Of a curve, the point with most threads; of
+    pairs, the first of each latency class.
     """
     everything = list(predicted(result))
     if is_figures(result):
         known = {f.name for f in everything if f.published is not None}
         names = known or {result["metrics"][0]["name"]}
         return [f for f in everything if f.name in names and f.value is not None and not f.given]
-    if is_curve(dict(result)):
-        most = {f.variant: f.threads for f in everything}
-        return [f for f in everything if f.name == _CURVE[0] and f.threads == most[f.variant]]
+    if has_points(result):
+        main = [f for f in everything if f.name == _POINT[0]]
+        if not is_curve(dict(result)):
+            first = {f.row["class"]: f.place for f in reversed(main)}
+            return [f for f in main if f.place == first[f.row["class"]]]
+        most = {f.variant: f.place for f in main}
+        return [f for f in main if f.place == most[f.variant]]
     return [
         f for f in everything if f.name == ("cycles_per_op" if _alone(f, result) else "relative")
     ]

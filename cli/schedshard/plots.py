@@ -188,7 +188,8 @@ def machine_dots(results: Sequence[dict[str, Any]]) -> Figure:
     return figure
 
 
-def _thread_axis(axes: Axes, largest: int) -> None:
+def thread_axis(axes: Axes, largest: int) -> None:
+    """Ticks at the powers of two."""
     ticks = [n for n in (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096) if n <= largest]
     axes.xaxis.set_major_locator(FixedLocator(ticks))
     axes.xaxis.set_minor_locator(NullLocator())
@@ -239,7 +240,7 @@ def curve(result: dict[str, Any]) -> Figure:
         axes.legend(loc="upper left", fontsize=8)
         style(axes, "both")
         if below is None:
-            _thread_axis(axes, largest)
+            thread_axis(axes, largest)
             axes.set_xlabel("threads (log scale)")
             return figure
         accept = result.get("published", {}).get("accept", {})
@@ -255,6 +256,6 @@ def curve(result: dict[str, Any]) -> Figure:
         below.set_xlabel("threads (log scale)")
         edge = max(45.0, *(abs(100 * p["error"]) * 1.1 for p in published))
         below.set_ylim(-edge, edge)
-        _thread_axis(below, largest)
+        thread_axis(below, largest)
         style(below, "y")
     return figure

@@ -16,10 +16,12 @@ from schedshard.format import nanoseconds, percent, signed_percent, significant
 from schedshard.kernel.c2cview import side_by_side, whole
 from schedshard.layout_picture import legend
 from schedshard.page import Cell, Grid, Section, grid, num
+from schedshard.primitive_tables import FEW_CURVES
 from schedshard.report_figures import figures_section
 from schedshard.report_intervals import add_intervals
+from schedshard.report_primitives import pairs_section, scaling_section
 from schedshard.report_sweep import sweep_sections
-from schedshard.result import BENCH, RUN, TOPO, is_curve
+from schedshard.result import BENCH, RUN, TOPO, is_curve, is_pairs
 from schedshard.sweep import Row
 from schedshard.tables import (
     BENCH_COLUMNS,
@@ -119,7 +121,13 @@ def _where(result: dict[str, Any]) -> str:
     machine = result["machine"]
     label = machine_label(machine)
     if result.get("published", {}).get("role") == "calibration":
-        label = "the calibration curve, no test of the model"
+        label = (
+            "the calibration curve, no test of the model"
+            if is_curve(result) and len(result["variants"]) <= FEW_CURVES
+            else "the published figures calibrated the model, and are no test of it"
+        )
+    if is_pairs(result):
+        return f"{machine['title']}, two CPUs at a time ({label})"
     return f"{machine['title']}, {result['cpus']} of {machine['cpus']} CPUs ({label})"
 
 
@@ -159,6 +167,15 @@ def _curve_section(result: dict[str, Any]) -> Section:
         lacks=lacking(result),
         notes=_notes(result),
     )
+
+
+def _points_section(result: dict[str, Any]) -> Section:
+    """Of a sweep of pairs, of many curves, or of few."""
+    if is_pairs(result):
+        return pairs_section(result, _where(result), _notes(result), lacking(result))
+    if len(result["variants"]) > FEW_CURVES:
+        return scaling_section(result, _where(result), _notes(result), lacking(result))
+    return _curve_section(result)
 
 
 def _comparison(results: list[dict[str, Any]]) -> Section:
@@ -321,7 +338,7 @@ def _sections(request: ReportRequest) -> list[Section]:
         if is_figures(result)
     ]
     for result in runs:
-        if not is_curve(result) and not is_figures(result):
+        if not is_curve(result) and not is_pairs(result) and not is_figures(result):
             bars.setdefault(result["experiment"], []).append(result)
     for group in bars.values():
         with_figures = [result for result in group if "published" in result]
@@ -331,9 +348,9 @@ def _sections(request: ReportRequest) -> list[Section]:
         sections += [add_intervals(_bars_section(result), result) for result in alone]
         if len(rest) > 1:
             sections.append(_comparison(rest))
-    sections += [
-        add_intervals(_curve_section(result), result) for result in runs if is_curve(result)
-    ]
+    for result in runs:
+        if is_pairs(result) or is_curve(result):
+            sections.append(add_intervals(_points_section(result), result))
     for name, rows in request.sweeps:
         sections += sweep_sections(rows, name)
     sections += [_c2c_section(report) for report in request.c2c]

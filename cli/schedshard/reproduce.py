@@ -81,7 +81,7 @@ def samples(request: ReproduceRequest, plan: RunPlan) -> int:
 def with_published_lines() -> list[Experiment]:
     """The experiments of which others published the cost of single cache lines."""
     found = map(load_experiment, experiment_names())
-    return [e for e in found if e.metrics and e.published is not None and e.published.lines]
+    return [e for e in found if e.metrics and any(known.lines for known in e.published)]
 
 
 def _with_lines(
@@ -105,7 +105,7 @@ def execute_all(plans: Sequence[RunPlan], tick: Ticker = silent) -> list[dict[st
 
     def on_done(index: int) -> None:
         plan, point = points[index]
-        tick(f"{plan.request.machine.name} {point.variant.name} on {point.cpus} CPUs")
+        tick(f"{plan.request.machine.name} {point.variant.name} on {point.where}")
 
     raws = run_many(
         [point_argv(plan, point) for plan, point in points],

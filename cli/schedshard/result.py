@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -54,3 +55,13 @@ def load_result(path: Path, wanted: tuple[str, ...] = (RUN,)) -> dict[str, Any]:
 def is_curve(result: dict[str, Any]) -> bool:
     """Whether a run swept the number of threads."""
     return result.get("sweep") == "threads"
+
+
+def has_points(result: Mapping[str, Any]) -> bool:
+    """Whether the variants of a run have points: by number of threads, or by pair of CPUs."""
+    return result.get("sweep") is not None
+
+
+def is_pairs(result: Mapping[str, Any]) -> bool:
+    """Whether a run has points of two CPUs each."""
+    return result.get("sweep") == "pairs"

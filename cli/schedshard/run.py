@@ -13,8 +13,15 @@ from typing import Any
 from schedshard import figures
 from schedshard.dwarf import Layouts
 from schedshard.errors import UserError
-from schedshard.experiment import Experiment, PublishedPoint, Variant, protocol_calibration
+from schedshard.experiment import (
+    Experiment,
+    Published,
+    PublishedPoint,
+    Variant,
+    protocol_calibration,
+)
 from schedshard.fields import layout_tables, numbered
+from schedshard.pairs import Pair, pair_variants
 from schedshard.paths import sim_binary
 from schedshard.presets import Machine
 from schedshard.progress import Ticker, silent
@@ -30,7 +37,8 @@ class RunRequest:
     """What the user asked for.
 
     ``cpus`` None is all, ``threads`` None is the default sweep, ``cap`` None the default shard
-    size; ``params`` go before the inputs that the experiment declares.
+    size; ``params`` go before the inputs that the experiment declares. ``hold_ns``: time between
+    acquire and release of the variants that have one. ``pairs``: where a sweep of pairs runs.
     """
 
     experiment: Experiment
@@ -43,14 +51,24 @@ class RunRequest:
     threads: tuple[int, ...] | None = None
     params: tuple[tuple[str, float], ...] = ()
     cap: int | None = None
+    hold_ns: float | None = None
+    pairs: tuple[Pair, ...] = ()
 
 
 @dataclass(frozen=True)
 class Point:
-    """One process of the simulator."""
+    """One process of the simulator; with ``pair`` its CPUs are those two."""
 
     variant: Variant
     cpus: int
+    pair: Pair | None = None
+
+    @property
+    def where(self) -> str:
+        """Its CPUs in words."""
+        if self.pair is not None:
+            return f"CPUs {self.pair.first} and {self.pair.second}"
+        return f"{self.cpus} CPUs"
 
 
 @dataclass(frozen=True)
@@ -85,14 +103,30 @@ def plan_run(request: RunRequest) -> RunPlan:
     for name in chosen:
         experiment.variant(name)
     variants = [v for v in experiment.variants if not chosen or v.name in chosen]
+    if experiment.sweep == "pairs":
+        if not request.pairs:
+            raise UserError(
+                f"{experiment.name} runs pairs of CPUs: './schedshard run {experiment.name}' does"
+            )
+        return RunPlan(
+            request, cpus, tuple(Point(v, 2, pair) for v in variants for pair in request.pairs)
+        )
     if experiment.sweep is None:
         counts: tuple[int, ...] = (cpus,)
     elif request.threads is not None:
         counts = tuple(n for n in request.threads if n <= cpus)
     else:
-        points = experiment.published.points if experiment.published else ()
-        counts = sweep_threads(points, cpus)
+        counts = sweep_threads(_published_points(request), cpus)
     return RunPlan(request, cpus, tuple(Point(v, n) for v in variants for n in counts))
+
+
+def _published_points(request: RunRequest) -> tuple[PublishedPoint, ...]:
+    """Those of the machine, or of another one; none when they are another experiment's."""
+    experiment = request.experiment
+    if experiment.published_from is not None or not experiment.published:
+        return ()
+    own = experiment.published_on(request.machine.name)
+    return (own or experiment.published[0]).points
 
 
 def point_params(request: RunRequest, variant: Variant) -> dict[str, float]:
@@ -100,6 +134,8 @@ def point_params(request: RunRequest, variant: Variant) -> dict[str, float]:
     params = {param.name: param.value for param in request.experiment.params}
     params.update(variant.params)
     params.update(request.params)
+    if request.hold_ns is not None and variant.hold:
+        params["hold_ns"] = request.hold_ns
     return params
 
 
@@ -107,8 +143,11 @@ def point_argv(plan: RunPlan, point: Point) -> list[str]:
     """The simulator's argument list for one point."""
     request = plan.request
     argv = [str(sim_binary()), request.experiment.name, "--machine", str(request.machine.path)]
-    argv += ["--variant", point.variant.name, "--cpus", str(point.cpus)]
-    argv += ["--seed", str(request.seed), "--placement", request.placement]
+    argv += ["--variant", point.variant.name, "--seed", str(request.seed)]
+    if point.pair is not None:
+        argv += ["--pair", f"{point.pair.first},{point.pair.second}"]
+    else:
+        argv += ["--cpus", str(point.cpus), "--placement", request.placement]
     if request.cap is not None:
         argv += ["--cap", str(request.cap)]
     for name, value in point_params(request, point.variant).items():
@@ -121,7 +160,7 @@ def execute(plan: RunPlan, tick: Ticker = silent) -> list[Any]:
 
     def on_done(index: int) -> None:
         point = plan.points[index]
-        tick(f"{plan.request.machine.name} {point.variant.name} on {point.cpus} CPUs")
+        tick(f"{plan.request.machine.name} {point.variant.name} on {point.where}")
 
     return run_many(
         [point_argv(plan, point) for point in plan.points],
@@ -164,17 +203,21 @@ def merge(plan: RunPlan, raws: Sequence[Any], layouts: Layouts | None = None) ->
     elif experiment.sweep is not None:
         result["sweep"] = experiment.sweep
     result["variants"] = variant_rows(plan, metrics, lines)
-    published = experiment.published
-    if published is not None and published.machine == machine.name and request.placement == "os":
+    if "hold" in experiment.options:
+        result["hold_ns"] = request.hold_ns or 0.0
+    published = _published(request)
+    if published is not None and _shown(result):
         result["published"] = {"source": published.source, "role": published.role}
         if published.lines and comparable(plan):
-            result["published"]["lines"] = figures.published_lines(experiment)
+            result["published"]["lines"] = figures.published_lines(published)
         if published.accept is not None:
             result["published"]["accept"] = {
                 "median": published.accept.median,
                 "worst": published.accept.worst,
                 "from_threads": published.accept.from_threads,
             }
+        if published.accept_pairs is not None:
+            result["published"]["accept"] = {"within": published.accept_pairs.within}
     result["params"] = raws[0].get("params", {}) if raws else {}
     points = [p for v in result["variants"] for p in v.get("points", (v,))]
     result["layouts"] = layout_tables(points, layouts)
@@ -205,8 +248,7 @@ def point_metrics(experiment: Experiment, point: Point, raw: Any) -> dict[str, f
         int(raw["simulator"]["events"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UserError(
-            f"schedshard-sim printed no metrics for {point.variant.name} on {point.cpus} CPUs: "
-            f"{error}",
+            f"schedshard-sim printed no metrics for {point.variant.name} on {point.where}: {error}",
             status=1,
         ) from error
     figures.reported(experiment, point.variant.name, metrics)
@@ -216,16 +258,33 @@ def point_metrics(experiment: Experiment, point: Point, raw: Any) -> dict[str, f
 Lines = list[dict[str, Any]]
 
 
+def _shown(result: dict[str, Any]) -> bool:
+    """Whether a published figure stands beside some point; always without points."""
+    points = [point for variant in result["variants"] for point in variant.get("points", ())]
+    return not points or any("published" in point for point in points)
+
+
+def _published(request: RunRequest) -> Published | None:
+    """The figures that were measured on this machine, when the CPUs come in the same order."""
+    if request.placement != "os":
+        return None
+    return request.experiment.published_on(request.machine.name)
+
+
 def comparable(plan: RunPlan) -> bool:
     """Whether the published figures were measured where this ran."""
     request = plan.request
-    published = request.experiment.published
-    return (
-        published is not None
-        and published.machine == request.machine.name
-        and plan.cpus == request.machine_cpus
-        and request.placement == "os"
-    )
+    return _published(request) is not None and plan.cpus == request.machine_cpus
+
+
+def _sweep(
+    plan: RunPlan, metrics: Sequence[dict[str, float]], lines: Sequence[Lines]
+) -> list[dict[str, Any]]:
+    """Variants with a point a number of threads, or a point a pair."""
+    pairs = [(point.variant, point.pair) for point in plan.points if point.pair is not None]
+    if not pairs:
+        return _curves(plan, metrics, lines)
+    return pair_variants(pairs, metrics, lines, _published(plan.request))
 
 
 def variant_rows(
@@ -235,7 +294,7 @@ def variant_rows(
     experiment = plan.request.experiment
     if experiment.metrics:
         return _figures(plan, metrics, lines)
-    return (_bars if experiment.sweep is None else _curves)(plan, metrics, lines)
+    return (_bars if experiment.sweep is None else _sweep)(plan, metrics, lines)
 
 
 def _figures(
@@ -300,15 +359,8 @@ def _curves(
     plan: RunPlan, metrics: Sequence[dict[str, float]], lines: Sequence[Lines]
 ) -> list[dict[str, Any]]:
     """Variants as curves over the number of threads."""
-    request = plan.request
-    published = request.experiment.published
-    figures: dict[int, PublishedPoint] = {}
-    if (
-        published is not None
-        and published.machine == request.machine.name
-        and request.placement == "os"
-    ):
-        figures = {point.threads: point for point in published.points}
+    published = _published(plan.request)
+    figures = {point.threads: point for point in published.points} if published else {}
     curves: dict[str, dict[str, Any]] = {}
     for point, values, seen in zip(plan.points, metrics, lines, strict=True):
         variant = point.variant
@@ -320,6 +372,8 @@ def _curves(
             "ns_per_op": values["ns_per_op"],
             "cycles_per_op": values["cycles_per_op"],
         }
+        if "ns_per_op_min" in values and "ns_per_op_max" in values:
+            row["min"], row["max"] = values["ns_per_op_min"], values["ns_per_op_max"]
         figure = figures.get(point.cpus) if variant.published_points else None
         if figure is not None:
             row["published"] = figure.mean

@@ -66,6 +66,12 @@ def prepare(options: SweepOptions, directory: Path) -> Prepared:
     check_writable(options.out)
     old = read_rows(options.out) if options.out.exists() else []
     experiments = tuple(load_experiment(name) for name in dict.fromkeys(options.experiments))
+    for experiment in experiments:
+        if experiment.sweep == "pairs":
+            raise UserError(
+                f"{experiment.name} runs pairs of CPUs, and a sweep all of them: "
+                f"use 'run {experiment.name} --out FILE'"
+            )
     names = options.machines or tuple(experiment.machine for experiment in experiments)
     caps = tuple(dict.fromkeys(options.caps)) or (DEFAULT_CAP,)
     whole = [load_machine(name) for name in dict.fromkeys(names)]

@@ -15,7 +15,8 @@ from schedshard.figure_tables import figure_misses, figure_tables
 from schedshard.figures import is_figures
 from schedshard.format import nanoseconds, percent, signed_percent, significant
 from schedshard.interval_tables import interval_notes, interval_view
-from schedshard.result import is_curve
+from schedshard.primitive_tables import FEW_CURVES, pairs_table, scaling_table
+from schedshard.result import is_curve, is_pairs
 from schedshard.sheet import Sheet
 from schedshard.topo import Group, plan_rows, plan_sentence, ranges, tree
 
@@ -32,8 +33,13 @@ def run_tables(result: dict[str, Any]) -> RenderableType:
     body: RenderableType
     if is_figures(result):
         body = figure_tables(result)
+    elif is_pairs(result):
+        body = pairs_table(result)
+    elif is_curve(result):
+        few = len(result["variants"]) <= FEW_CURVES
+        body = _curve(result) if few else scaling_table(result)
     else:
-        body = _curve(result) if is_curve(result) else _bars(result)
+        body = _bars(result)
     parts = [_heading(result), body]
     if "uncertainty" in result:
         parts.append(interval_view(result))
@@ -65,7 +71,11 @@ def notes_view(notes: list[tuple[str, str]]) -> Table:
 def _heading(result: dict[str, Any]) -> Text:
     machine = result["machine"]
     text = Text(result["title"], style="bold")
-    where = f"\n{machine['title']}, {result['cpus']} of {machine['cpus']} CPUs"
+    where = f"\n{machine['title']}"
+    if not is_pairs(result):
+        where += f", {result['cpus']} of {machine['cpus']} CPUs"
+    if result.get("hold_ns"):
+        where += f", held for {result['hold_ns']:g} ns"
     if result.get("cap") is not None:
         where += f", at most {result['cap']} CPUs a shard"
     return text.append(where, style="not bold")
@@ -141,7 +151,7 @@ def run_notes(result: dict[str, Any]) -> list[tuple[str, str]]:
         calibration = published["role"] == "calibration"
         notes.append(("published", published["source"]))
         notes.append(
-            ("calibration", "the model's constants were chosen on this very curve")
+            ("calibration", "the model's constants were chosen on these very figures")
             if calibration
             else ("prediction", _fitted(result))
         )
@@ -189,13 +199,16 @@ def _fitted(result: dict[str, Any]) -> str:
 def curve_verdict(result: dict[str, Any], variant: dict[str, Any]) -> str:
     """How near a predicted curve is to the published one."""
     accept = result.get("published", {}).get("accept")
+    holds = "inside" if variant.get("accepted") else "OUTSIDE"
+    if is_pairs(result):
+        said = f"{variant['name']}: worst {variant['worst_error']:.1%}"
+        return f"{said}, {holds} the band (each within {accept['within']:.0%})" if accept else said
     start = accept["from_threads"] if accept else 1
     said = (
         f"{variant['name']}, {start} threads and more: median {variant['median_error']:.1%}, "
         f"worst {variant['worst_error']:.1%}"
     )
     if accept:
-        holds = "inside" if variant.get("accepted") else "OUTSIDE"
         said += f", {holds} the band (median {accept['median']:.0%}, worst {accept['worst']:.0%})"
     return said
 

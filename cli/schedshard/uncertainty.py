@@ -145,8 +145,9 @@ def _with(plan: RunPlan, param: Param, value: float) -> RunPlan:
 
 def _thin(experiment: Experiment) -> Callable[[Any], Any]:
     """What is kept of a simulator's JSON: not its lines, but for those that were published."""
-    lines = experiment.published.lines if experiment.published is not None else ()
-    wanted = {(line.object, line.line - 1) for line in lines}
+    wanted = {
+        (line.object, line.line - 1) for known in experiment.published for line in known.lines
+    }
 
     def keep(raw: Any) -> Any:
         if not isinstance(raw, dict):
@@ -168,7 +169,7 @@ def run_plans(plans: Sequence[RunPlan], tick: Ticker = silent) -> list[list[Any]
 
     def on_done(index: int) -> None:
         plan, point = points[index]
-        tick(f"{plan.request.machine.name} {point.variant.name} on {point.cpus} CPUs")
+        tick(f"{plan.request.machine.name} {point.variant.name} on {point.where}")
 
     raws = iter(
         run_many(
@@ -222,7 +223,7 @@ def complete(result: dict[str, Any], study: Study, raws: Sequence[Sequence[Any]]
         "figures": [
             {
                 "variant": figure.variant,
-                "threads": figure.threads,
+                "place": figure.place,
                 "figure": figure.name,
                 "values": [sample.get(figure.key) for sample in samples],
             }
@@ -269,7 +270,7 @@ def _sensitivity(
         values = np.array([sample[figure.key] for sample in samples], dtype=float)
         indices = influence.first_order(list(drawn), table, values)
         if indices is not None:
-            own = {"variant": figure.variant, "threads": figure.threads, "figure": figure.name}
+            own = {"variant": figure.variant, "place": figure.place, "figure": figure.name}
             made["first_order"].append({**own, "indices": indices})
     return made
 

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What the user typed after `run`: checked against the experiment, and made a request."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from schedshard.errors import UserError, unknown_name
+from schedshard.experiment import Experiment, experiment_names, load_experiment
+from schedshard.pairs import load_pairs
+from schedshard.presets import cpu_count, load_machine
+from schedshard.run import RunRequest
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """None, and empty, is the default of each."""
+
+    experiment: str
+    machine: str | None = None
+    cpus: int | None = None
+    seed: int = 1
+    placement: str = "os"
+    cap: int | None = None
+    variants: tuple[str, ...] = ()
+    ops: tuple[str, ...] = ()
+    first: int | None = None
+    hold_ns: float | None = None
+    threads: str | None = None
+
+
+def make_request(options: RunOptions) -> RunRequest:
+    """Look everything up; an option that the experiment does not have is refused."""
+    experiment = load_experiment(options.experiment)
+    _check_known(options, experiment)
+    chosen = (*options.variants, *options.ops)
+    for name in options.ops:
+        if name not in {variant.name for variant in experiment.variants}:
+            known = [variant.name for variant in experiment.variants]
+            raise unknown_name(f"operation of {experiment.name}", name, known)
+    _check_hold(options, experiment, chosen)
+    machine = load_machine(options.machine or experiment.machine)
+    cpus = cpu_count(machine)
+    limit = cpus if options.cpus is None else options.cpus
+    return RunRequest(
+        experiment,
+        machine,
+        cpus,
+        options.cpus,
+        options.seed,
+        options.placement,
+        chosen,
+        threads=None if options.threads is None else thread_counts(options.threads, limit),
+        cap=options.cap,
+        hold_ns=options.hold_ns,
+        pairs=load_pairs(machine, options.first) if experiment.sweep == "pairs" else (),
+    )
+
+
+def _check_known(options: RunOptions, experiment: Experiment) -> None:
+    given = {
+        "op": bool(options.ops),
+        "from": options.first is not None,
+        "hold": options.hold_ns is not None,
+        "threads": options.threads is not None,
+    }
+    for name, is_given in given.items():
+        if is_given and name not in experiment.options:
+            having = [e for e in experiment_names() if name in load_experiment(e).options]
+            raise UserError(
+                f"{experiment.name} has no option --{name}: it is of {' and '.join(having)}"
+            )
+    if experiment.sweep != "pairs":
+        return
+    unused = {
+        "--cpus": options.cpus is not None,
+        "--placement": options.placement != "os",
+        "--cap": options.cap is not None,
+    }
+    for name, is_given in unused.items():
+        if is_given:
+            raise UserError(
+                f"{experiment.name} has no option {name}: it runs on two CPUs, "
+                "--from CPU chooses the first"
+            )
+
+
+def _check_hold(options: RunOptions, experiment: Experiment, chosen: tuple[str, ...]) -> None:
+    if options.hold_ns is None:
+        return
+    if not math.isfinite(options.hold_ns) or options.hold_ns < 0:
+        raise UserError(f"--hold {options.hold_ns:g}: give nanoseconds, 0 or more")
+    having = [variant.name for variant in experiment.variants if variant.hold]
+    if chosen and not set(chosen) & set(having):
+        raise UserError(
+            f"--hold: {' and '.join(chosen)} of {experiment.name} has no hold time; "
+            f"{', '.join(having)} have"
+        )
+
+
+def thread_counts(text: str, limit: int) -> tuple[int, ...]:
+    """A list as in ``1,2,64``: rising, each once."""
+    counts = set()
+    for word in text.split(","):
+        if not word.strip().isdecimal():
+            raise UserError(f"--threads {text}: give whole numbers with commas, as in 1,2,64")
+        counts.add(int(word))
+    for count in counts:
+        if not 1 <= count <= limit:
+            raise UserError(f"--threads {text}: {count} is not in 1 to {limit}, the CPUs to use")
+    return tuple(sorted(counts))

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * N threads, one a CPU, do one operation of primitives/ as fast as they can; atomic-inc is the same
+ * for two of them.
+ *
+ * Time for an operation is what each thread sees: threads x time of the measured window /
+ * operations in it. Counting by window and not by summing the operations' own times matters:
+ * an owner that gets several increments in a row makes many short operations, and would be
+ * counted as many times.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "arena.h"
+#include "experiment.h"
+#include "machine.h"
+#include "primitive.h"
+
+struct contest {
+	const struct model *model;
+	const struct primitive *primitive;
+	void *state;
+	u64 hold;	       /* picoseconds */
+	u64 warm_up, measured; /* operations of all threads */
+	u64 done, started_at, ended_at;
+	u64 *ops; /* by CPU, in the window */
+};
+
+static void hold(void *arg)
+{
+	sim_spend(*(const u64 *)arg);
+}
+
+static void body(u32 cpu, void *arg)
+{
+	struct contest *x = arg;
+	const struct primitive_thread me = { .number = cpu,
+					     .cpu = x->model->cpu[cpu].number,
+					     .hold = x->hold ? hold : NULL,
+					     .arg = &x->hold };
+
+	while (x->done < x->warm_up + x->measured) {
+		x->primitive->ops(x->state, &me, 1);
+		if (++x->done == x->warm_up) {
+			sim_measure_from_here();
+			x->started_at = sim_now();
+		} else if (x->done > x->warm_up) {
+			x->ops[cpu]++;
+			x->ended_at = sim_now();
+		}
+	}
+}
+
+static void report(struct run *run, const struct contest *x, u32 n)
+{
+	double window = (double)(x->ended_at - x->started_at), min = 0, max = 0;
+
+	for (u32 i = 0; i < n; i++) {
+		double mine = window / (x->ops[i] ? (double)x->ops[i] : 1);
+
+		if (!i || mine < min)
+			min = mine;
+		if (!i || mine > max)
+			max = mine;
+	}
+	run_report(run, "ns_per_op", window * n / (double)x->measured / 1000);
+	run_report(run, "ns_per_op_min", min / 1000);
+	run_report(run, "ns_per_op_max", max / 1000);
+	run_report(run, "cycles_per_op", run_cycles(run, window * n / (double)x->measured));
+	run_report(run, "ops_per_second", (double)x->measured / window * 1e12);
+	run_report(run, "ops", (double)x->measured);
+}
+
+static void *create(struct run *run, const struct primitive *primitive)
+{
+	const struct shard_plan_opts opts = { .cap = run->cap };
+	u32 n = run->model->nr_cpus;
+	struct primitive_place place = { .nr_threads = n };
+	int *node = calloc(n, sizeof(*node));
+	struct shard_plan *plan;
+	void *state;
+
+	arena_label("shard plan", NULL);
+	if (!node || shard_plan_build(&plan, &run->machine->topo, &opts)) {
+		free(node);
+		return NULL;
+	}
+	for (u32 i = 0; i < n; i++)
+		node[i] = (int)run->model->core[run->model->cpu[i].core].node;
+	place.node = node;
+	place.plan = plan;
+	primitive_label_hook = arena_label;
+	state = primitive->create(&place);
+	free(node);
+	return state;
+}
+
+static int contest(struct run *run, const struct primitive *primitive, double hold_ns)
+{
+	u32 n = run->model->nr_cpus;
+	struct contest x = { .model = run->model, .primitive = primitive };
+	bool consistent;
+
+	if (hold_ns > 0 && !primitive->holds)
+		return run_fail(run, "this operation has no hold time: hold_ns must be 0");
+	x.hold = (u64)(hold_ns * 1000);
+	x.warm_up = (u64)run_param(run, "warm_up_ops") * n;
+	x.measured = (u64)run_param(run, "measured_ops") * n;
+	if (!x.warm_up || !x.measured)
+		return run_fail(run, "warm_up_ops and measured_ops must be at least 1");
+	x.ops = calloc(n, sizeof(*x.ops));
+	x.state = create(run, primitive);
+	if (!x.ops || !x.state) {
+		free(x.ops);
+		return run_fail(run, "the machine has no shard plan, or memory is short");
+	}
+	for (u32 i = 0; i < n; i++)
+		sim_spawn(i, body, &x, i);
+	run->simulated = sim_run();
+	consistent = primitive->consistent(x.state, x.done);
+	if (consistent)
+		report(run, &x, n);
+	primitive->destroy(x.state);
+	free(x.ops);
+	return consistent ? 0 : run_fail(run, "an operation was lost");
+}
+
+static int execute(struct run *run)
+{
+	sim_relax_takes(model_cycles(run->model, run_param(run, "pause_cycles")));
+	return contest(run, primitive_find(run->variant), run_param(run, "hold_ns"));
+}
+
+static const char *const variants[] = {
+	"atomic-inc",		"plain-inc",  "refcount",	   "cas-loop",
+	"rwlock-read",		"rwsem-read", "rwlock-glibc-read", "list-refcount",
+	"list-refcount-packed", "spinlock",   "seqlock-read",	   "seqlock-read-written",
+	"sharded-counter",	NULL,
+};
+static const char *const params[] = { "warm_up_ops", "measured_ops", "hold_ns", "pause_cycles",
+				      NULL };
+
+extern const struct experiment primitives_experiment, atomic_inc;
+const struct experiment primitives_experiment = {
+	.name = "primitives",
+	.variants = variants,
+	.params = params,
+	.execute = execute,
+};
+
+static int execute_inc(struct run *run)
+{
+	bool sharded = !strcmp(run->variant, "sharded");
+
+	return contest(run, primitive_find(sharded ? "sharded-counter" : "atomic-inc"), 0);
+}
+
+static const char *const inc_variants[] = { "atomic", "sharded", NULL };
+static const char *const inc_params[] = { "warm_up_ops", "measured_ops", NULL };
+
+const struct experiment atomic_inc = {
+	.name = "atomic-inc",
+	.variants = inc_variants,
+	.params = inc_params,
+	.execute = execute_inc,
+};

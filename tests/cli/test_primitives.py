@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The experiments ping-pong and primitives: their JSON, options, tables, pages and errors."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import Cli, assert_user_error
+from schedshard.errors import UserError
+from schedshard.experiment import Band, PublishedPair, load_experiment, parse_experiment
+from schedshard.pairs import Pair, class_rows, pair_variants
+from schedshard.presets import load_machine, preset_names
+from schedshard.primitive_tables import scaling_columns, scaling_rows
+from schedshard.run import RunRequest, plan_run, point_argv
+from schedshard.run_options import thread_counts
+from test_report import assert_self_contained
+
+WAYS = ["cas", "read-cas", "read-inc", "read-store", "exchange"]
+PRIMITIVES = [
+    "atomic-inc", "plain-inc", "refcount", "cas-loop", "rwlock-read", "rwsem-read",
+    "rwlock-glibc-read", "list-refcount", "list-refcount-packed", "spinlock", "seqlock-read",
+    "seqlock-read-written", "sharded-counter",
+]  # fmt: skip
+
+
+def test_ping_pong_json_has_the_promised_shape(cli: Cli) -> None:
+    data = cli("run", "ping-pong", "--json").json
+    assert [variant["name"] for variant in data["variants"]] == WAYS
+    assert data["sweep"] == "pairs"
+    for variant in data["variants"]:
+        places = [(p["class"], p["from"], p["to"]) for p in variant["points"]]
+        assert places == [("smt", 0, 224), ("llc", 0, 1), ("board", 0, 28), ("remote", 0, 112)]
+        assert all(point["ns_per_op"] > 0 for point in variant["points"])
+        known = variant["name"] != "exchange"
+        assert all(("published" in point) == known for point in variant["points"])
+        assert ("accepted" in variant) == known
+    cas = data["variants"][0]["points"]
+    assert [round(point["published"], 1) for point in cas] == [7.2, 47.6, 150.8, 336.5]
+    for point in cas:
+        assert point["published_low"] <= point["published"] <= point["published_high"]
+        assert point["error"] == pytest.approx(point["ns_per_op"] / point["published"] - 1)
+    assert data["published"]["accept"] == {"within": 0.1}
+
+
+def test_from_has_a_point_for_every_other_cpu(cli: Cli) -> None:
+    data = cli("run", "ping-pong", "--from", "5", "--op", "cas", "--json").json
+    assert [variant["name"] for variant in data["variants"]] == ["cas"]
+    points = data["variants"][0]["points"]
+    assert [(p["from"], p["to"]) for p in points] == [(5, 6), (5, 7), (5, 8)]
+    # CPU 0 was measured, not CPU 5.
+    assert not any("published" in point for point in points)
+    assert "published" not in data
+    text = cli("run", "ping-pong", "--from", "5").out
+    assert "5 with 2" in text
+    assert "published" not in text
+
+
+def test_a_table_row_is_the_median_of_its_class() -> None:
+    variant = load_experiment("ping-pong").variant("cas")
+    places = [Pair("llc", 0, n) for n in (1, 2, 3)] + [Pair("remote", 0, 9)]
+    metrics = [{"ns_per_op": ns, "cycles_per_op": 2 * ns} for ns in (50.0, 40.0, 48.0, 300.0)]
+    published = load_experiment("ping-pong").published_on("xeon-8176-8s")
+    rows = pair_variants([(variant, p) for p in places], metrics, [[]] * 4, published)
+    near, far = class_rows({"variants": rows, "published": {"accept": {"within": 0.1}}})
+    assert (near.where, near.ns, near.low, near.high) == ("0 with 3", 48.0, 40.0, 50.0)
+    assert (far.where, far.ns) == ("0 and 9", 300.0)
+    assert near.accepted
+    assert far.accepted is False
+    assert rows[0]["accepted"] is False
+    assert rows[0]["worst_error"] == pytest.approx(1 - 40 / 47.5733)
+
+
+def test_a_band_of_pairs_is_kept_or_not() -> None:
+    experiment = load_experiment("ping-pong")
+    variant = experiment.variant("cas")
+    published = replace(
+        experiment.published[0],
+        pairs=(PublishedPair("cas", "llc", 100.0, 99.0, 101.0),),
+        accept_pairs=Band(within=0.1),
+    )
+    for ns, kept in ((109.0, True), (111.0, False), (91.0, True), (89.0, False)):
+        metrics = [{"ns_per_op": ns, "cycles_per_op": ns}]
+        (row,) = pair_variants([(variant, Pair("llc", 0, 1))], metrics, [[]], published)
+        assert row["accepted"] is kept
+
+
+def test_primitives_json_has_the_promised_shape(cli: Cli) -> None:
+    data = cli("run", "primitives", "--json").json
+    assert [variant["name"] for variant in data["variants"]] == PRIMITIVES
+    for variant in data["variants"]:
+        assert [p["threads"] for p in variant["points"]] == [1, 2, 4, 8, 16, 32, 64, 128, 256, 448]
+        for point in variant["points"]:
+            assert 0 < point["min"] <= point["ns_per_op"] <= point["max"]
+    atomic, *others = data["variants"]
+    # The figures of experiment atomic-inc, where the numbers of threads agree.
+    assert sum("published" in point for point in atomic["points"]) == 9
+    assert not any("published" in point for v in others for point in v["points"])
+    assert data["hold_ns"] == 0
+
+
+def test_threads_are_those_that_were_asked_for(cli: Cli) -> None:
+    data = cli("run", "primitives", "--threads", "7, 2,7", "--op", "refcount", "--json").json
+    assert [point["threads"] for point in data["variants"][0]["points"]] == [2, 7]
+    assert thread_counts("448,1", 448) == (1, 448)
+
+
+def test_hold_goes_to_the_operations_that_have_one() -> None:
+    experiment = load_experiment("primitives")
+    assert [v.name for v in experiment.variants if not v.hold] == [
+        "atomic-inc", "plain-inc", "cas-loop", "sharded-counter",
+    ]  # fmt: skip
+    request = RunRequest(experiment, load_machine("xeon-8176-8s"), 448, threads=(4,), hold_ns=12.5)
+    plan = plan_run(request)
+    for point in plan.points:
+        expected = "hold_ns=12.5" if point.variant.hold else "hold_ns=0"
+        assert expected in point_argv(plan, point)
+
+
+def test_a_pair_is_simulated_instead_of_a_number_of_cpus() -> None:
+    request = RunRequest(
+        load_experiment("ping-pong"), load_machine("xeon-8176-8s"), 448,
+        pairs=(Pair("llc", 3, 9),), variants=("cas",),
+    )  # fmt: skip
+    plan = plan_run(request)
+    argv = point_argv(plan, plan.points[0])
+    assert argv[argv.index("--pair") + 1] == "3,9"
+    assert "--cpus" not in argv
+    with pytest.raises(UserError, match="pairs of CPUs"):
+        plan_run(replace(request, pairs=()))
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("cpumask-yield", "--op", "cas"), ("no option --op", "ping-pong and primitives")),
+        (("cpumask-yield", "--threads", "1"), ("no option --threads", "atomic-inc")),
+        (("atomic-inc", "--hold", "5"), ("no option --hold", "primitives")),
+        (("primitives", "--from", "0"), ("no option --from", "ping-pong")),
+        (("ping-pong", "--op", "read-ca"), ("unknown operation of ping-pong", "'read-cas'")),
+        (("ping-pong", "--cpus", "2"), ("no option --cpus", "--from")),
+        (("ping-pong", "--placement", "compact"), ("no option --placement",)),
+        (("ping-pong", "--cap", "8"), ("no option --cap",)),
+        (("ping-pong", "--from", "-1"), ("--from",)),
+        (("primitives", "--hold", "-1"), ("--hold -1", "0 or more")),
+        (("primitives", "--hold", "nan"), ("--hold nan",)),
+        (("primitives", "--hold", "5", "--op", "cas-loop"), ("cas-loop", "no hold time", "refc")),
+        (("primitives", "--threads", "1,x"), ("--threads 1,x", "whole numbers")),
+        (("primitives", "--threads", "1,,2"), ("--threads 1,,2", "whole numbers")),
+        (("primitives", "--threads", "0"), ("--threads 0", "1 to 448")),
+        (("primitives", "--threads", "449"), ("--threads 449", "1 to 448")),
+        (("primitives", "--cpus", "8", "--threads", "9"), ("--threads 9", "1 to 8")),
+    ],
+)
+def test_wrong_options_end_in_one_line(
+    cli: Cli, args: tuple[str, ...], words: tuple[str, ...]
+) -> None:
+    assert_user_error(cli("run", *args), *words)
+
+
+def test_one_cpu_cannot_take_turns(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_SIM", "alone")
+    assert_user_error(cli("run", "ping-pong"), "has one CPU")
+
+
+def test_a_sweep_has_no_pairs(cli: Cli, tmp_path: Path) -> None:
+    out = tmp_path / "s.parquet"
+    outcome = cli("sweep", "--experiment", "ping-pong", "--out", out)
+    assert_user_error(outcome, "pairs of CPUs", "run ping-pong")
+    assert not out.exists()
+
+
+def test_tables_name_operations_and_growth(cli: Cli) -> None:
+    outcome = cli("run", "primitives", "--threads", "1,448", "--hold", "30")
+    assert "held for 30 ns" in outcome.out
+    assert "growth" in outcome.out
+    result = {
+        "variants": [
+            {
+                "name": "a",
+                "points": [
+                    {"threads": 1, "ns_per_op": 5.0},
+                    {"threads": 8, "ns_per_op": 60.0, "published": 50.0, "error": 0.2},
+                ],
+            },
+            {"name": "b", "points": [{"threads": 8, "ns_per_op": 2000.0}]},
+        ]
+    }
+    assert scaling_columns(result)[1:] == ["1", "8", "growth"]
+    assert scaling_rows(result) == [
+        ["a", "5.00", "60.0", "12x"],
+        ["  published", "", "50.0", ""],
+        ["  error", "", "+20.0%", ""],
+        ["b", "", "2,000", ""],
+    ]
+
+
+def test_the_page_has_both_and_c2c_and_compare_read_them(cli: Cli, tmp_path: Path) -> None:
+    pairs, curves, page = tmp_path / "a.json", tmp_path / "b.json", tmp_path / "p.html"
+    assert cli("run", "ping-pong", "--out", pairs).status == 0
+    assert cli("run", "primitives", "--threads", "1,2,64", "--out", curves).status == 0
+    assert cli("report", pairs, curves, "--out", page).status == 0
+    assert_self_contained(page)
+    text = page.read_text()
+    for words in ("take turns on one cache line", "rwlock-glibc-read", "two CPUs at a time"):
+        assert words in text
+    assert "mask" in cli("c2c", pairs).out
+    assert "mask" in cli("c2c", curves, "--variant", "spinlock").out
+    assert cli("compare", pairs, pairs, "--json").status == 0
+    assert "cas remote 0-112" in cli("compare", pairs, pairs).out
+
+
+def test_one_experiment_has_figures_of_two_machines(cli: Cli, tmp_path: Path) -> None:
+    experiment = load_experiment("atomic-inc")
+    machines = [published.machine for published in experiment.published]
+    assert machines == ["xeon-8176-8s", "epyc-zen4-vm-83"]
+    zen = experiment.published_on("epyc-zen4-vm-83")
+    assert zen is not None
+    assert zen.accept is not None
+    assert (zen.points[0].threads, zen.points[-1].threads, len(zen.points)) == (1, 160, 42)
+    assert experiment.published_on("xeon-480") is None
+    text = experiment.path.read_text()
+    wrong = tmp_path / "atomic-inc.toml"
+    wrong.write_text(text.replace('machine = "epyc-zen4-vm-83"', 'machine = "xeon-8176-8s"'))
+    with pytest.raises(UserError, match="of one machine"):
+        parse_experiment(wrong)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('sweep = "pairs"', 'sweep = "trios"', "sweep is 'trios'"),
+        ('options = ["op", "from"]', 'options = ["size"]', "options are size"),
+        ('variant = "read-inc"', 'variant = "read-ink"', "pair is of 'read-ink'"),
+    ],
+)
+def test_wrong_files_name_what_is_wrong(tmp_path: Path, old: str, new: str, words: str) -> None:
+    text = load_experiment("ping-pong").path.read_text()
+    assert old in text
+    path = tmp_path / "ping-pong.toml"
+    path.write_text(text.replace(old, new))
+    with pytest.raises(UserError, match=words):
+        parse_experiment(path)
+
+
+def run_real(cli: Cli, *args: str) -> Any:
+    outcome = cli("run", *args, "--json")
+    assert outcome.status == 0, outcome.err
+    return json.loads(outcome.out)
+
+
+def test_two_cpus_of_every_class_are_within_a_tenth(cli: Cli, real: Path) -> None:
+    for variant in run_real(cli, "ping-pong")["variants"][:4]:
+        assert variant["worst_error"] <= 0.10, variant["name"]
+        assert len(variant["points"]) == 4
+
+
+def test_every_machine_has_a_pair_of_each_class(cli: Cli, real: Path) -> None:
+    for name in preset_names():
+        data = run_real(cli, "ping-pong", "--machine", name, "--op", "exchange")
+        points = data["variants"][0]["points"]
+        assert points, name
+        assert len({point["class"] for point in points}) == len(points), name
+        assert all(point["from"] != point["to"] for point in points), name
+
+
+def test_pairs_of_a_cpu_are_all_others(cli: Cli, real: Path) -> None:
+    args = ("ping-pong", "--machine", "xeon-8358-2s", "--op", "cas", "--from", "3")
+    points = run_real(cli, *args)["variants"][0]["points"]
+    assert [point["to"] for point in points] == [n for n in range(128) if n != 3]
+    by_class = {name: {p["to"] for p in points if p["class"] == name} for name in ("smt", "llc")}
+    assert by_class == {"smt": {67}, "llc": {*range(32), *range(64, 96)} - {3, 67}}
+    outcome = cli("run", "ping-pong", "--machine", "xeon-8358-2s", "--from", "128")
+    assert_user_error(outcome, "CPU 128", "128 CPUs")
+
+
+def test_a_lock_is_held_by_one_and_a_read_lock_by_many(cli: Cli, real: Path) -> None:
+    """What a lock costs is at least the time that the others hold it."""
+    ops = ("--op", "spinlock", "--op", "rwlock-read", "--op", "seqlock-read")
+    result = run_real(cli, "primitives", "--threads", "8", "--hold", "2000", *ops)
+    variants = result["variants"]
+    ns = {v["name"]: v["points"][0]["ns_per_op"] for v in variants}
+    assert ns["spinlock"] >= 8 * 2000
+    assert 2000 <= ns["rwlock-read"] < 2 * 2000
+    assert 2000 <= ns["seqlock-read"] < 1.1 * 2000
+
+
+def test_atomic_inc_is_one_of_the_primitives(cli: Cli, real: Path) -> None:
+    alone = run_real(cli, "atomic-inc", "--threads", "1,64", "--variant", "atomic")
+    among = run_real(cli, "primitives", "--threads", "1,64", "--op", "atomic-inc")
+    a, b = ([p["ns_per_op"] for p in r["variants"][0]["points"]] for r in (alone, among))
+    assert a == pytest.approx(b, rel=0.1)

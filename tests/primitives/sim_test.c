@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Every primitive and every way of taking turns on the simulated toy machine, where CPUs meet at
+ * other moments than threads of a host do, and a store waits in its buffer.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "arena.h"
+#include "machine.h"
+#include "ping_pong.h"
+#include "primitive.h"
+#include "sim.h"
+#include "toy.h"
+
+#define NS    1000ull
+#define OPS   60u
+#define TURNS 50u
+
+struct meeting {
+	const struct primitive *primitive;
+	void *state;
+	u32 ops;
+	u64 hold;  /* picoseconds, in which others run */
+	u64 think; /* at random up to this, between two operations */
+	u32 inside, most_inside;
+	u64 holds, took;
+};
+
+static void hold(void *arg)
+{
+	struct meeting *m = arg;
+
+	m->holds++;
+	m->inside++;
+	if (m->inside > m->most_inside)
+		m->most_inside = m->inside;
+	sim_compute(m->hold);
+	m->inside--;
+}
+
+static void body(u32 cpu, void *arg)
+{
+	struct meeting *m = arg;
+	struct primitive_thread me = { cpu, toy_model()->cpu[cpu].number, hold, m };
+
+	for (u32 i = 0; i < m->ops; i++) {
+		sim_spend(sim_random() % (m->think + 1));
+		m->primitive->ops(m->state, &me, 1 + i % 2);
+	}
+}
+
+/* @n CPUs meet; returns how many operations they did. */
+static u64 meet(struct meeting *m, u32 n, u64 seed)
+{
+	u64 ops = (u64)n * (m->ops / 2 * 3 + m->ops % 2);
+	struct shard_plan *plan;
+	int node[16] = { 0 };
+	struct primitive_place place = { .nr_threads = n, .home = 0, .node = node };
+
+	toy_begin("", seed);
+	CHECK(!shard_plan_build(&plan, &toy_model()->machine->topo, NULL));
+	place.plan = plan;
+	m->state = m->primitive->create(&place);
+	CHECK(m->state);
+	CHECK(m->primitive->consistent(m->state, 0));
+	for (u32 i = 0; i < n; i++)
+		sim_spawn(i, body, m, 0);
+	m->took = sim_run();
+	if (!m->primitive->consistent(m->state, ops)) {
+		fprintf(stderr, "%s on %u CPUs, seed %llu, is not consistent\n", m->primitive->name,
+			n, (unsigned long long)seed);
+		exit(1);
+	}
+	CHECK_EQ(m->inside, 0);
+	return ops;
+}
+
+static void part(struct meeting *m)
+{
+	m->primitive->destroy(m->state);
+	toy_end();
+}
+
+/* Nothing is lost, whatever meets whatever when. */
+static void all_are_consistent(void)
+{
+	static const u64 thinks[] = { 0, 30 * NS, 2000 * NS };
+
+	for (const struct primitive *const *p = primitives; *p; p++) {
+		for (u64 seed = 0; seed < 12; seed++) {
+			static const u32 cpus[] = { 1, 2, 5, 16 };
+			struct meeting m = { .primitive = *p,
+					     .ops = OPS,
+					     .hold = seed % 2 ? 70 * NS : 0,
+					     .think = thinks[seed % 3] };
+			u64 ops = meet(&m, cpus[seed % 4], seed);
+
+			if (!(*p)->holds)
+				CHECK_EQ(m.holds, 0);
+			else
+				CHECK(m.holds >= ops); /* a seqlock's reader tries again */
+			part(&m);
+		}
+	}
+}
+
+static void a_lock_excludes_and_readers_do_not(void)
+{
+	for (const struct primitive *const *p = primitives; *p; p++) {
+		struct meeting m = { .primitive = *p, .ops = OPS, .hold = 5000 * NS };
+		u64 ops;
+
+		if (!(*p)->holds)
+			continue;
+		ops = meet(&m, 16, 1);
+		if (!strcmp((*p)->name, "spinlock")) {
+			CHECK_EQ(m.most_inside, 1);
+			CHECK(m.took >= ops * m.hold);
+		} else {
+			CHECK(m.most_inside >= 8);
+			CHECK(m.took < ops * m.hold / 4);
+		}
+		part(&m);
+	}
+}
+
+/* The first word of a counter is its count. */
+static void only_the_plain_counter_loses(void)
+{
+	static const char *const names[] = { "atomic-inc", "cas-loop", "plain-inc" };
+
+	for (u32 i = 0; i < 3; i++) {
+		struct meeting m = { .primitive = primitive_find(names[i]), .ops = OPS };
+		u64 ops = meet(&m, 2, 1), count = *(const u64 *)m.state;
+
+		CHECK(i < 2 ? count == ops : count < ops);
+		part(&m);
+	}
+}
+
+struct game {
+	const struct ping_pong *way;
+	u64 *word;
+	u64 think;
+};
+
+static void play(u32 player, void *arg)
+{
+	struct game *g = arg;
+
+	player = player ? 1 : 0;
+	for (u64 i = 0; i < TURNS; i++) {
+		sim_spend(sim_random() % (g->think + 1));
+		/* The word says whose turn it is: nobody is ahead. */
+		CHECK(*g->word <= 2 * i + player);
+		g->way->turns(g->word, 2 * i + player, 1);
+	}
+	g->way->turns(g->word, 2 * TURNS + player, TURNS);
+}
+
+static void turns_alternate(void)
+{
+	for (const struct ping_pong *way = ping_pongs; way->name; way++) {
+		for (u32 seed = 0; seed < 8; seed++) {
+			struct game g = { .way = way, .think = seed % 2 ? 1000 * NS : 0 };
+			/* sibling, same LLC, other LLC, other package */
+			static const u32 other[] = { 8, 1, 2, 4 };
+
+			toy_begin("", seed);
+			g.word = arena_alloc(64, 0, "word", NULL);
+			sim_spawn(0, play, &g, 0);
+			sim_spawn(other[seed % 4], play, &g, 0);
+			sim_run();
+			CHECK_EQ(*g.word, 4 * TURNS);
+			toy_end();
+		}
+	}
+}
+
+int main(void)
+{
+	static void (*const test[])(void) = {
+		all_are_consistent,
+		a_lock_excludes_and_readers_do_not,
+		only_the_plain_counter_loses,
+		turns_alternate,
+	};
+	unsigned int n = sizeof(test) / sizeof(test[0]);
+
+	for (unsigned int i = 0; i < n; i++)
+		test[i]();
+	printf("%u passed, 0 failed\n", n);
+	return 0;
+}
