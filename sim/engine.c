@@ -84,8 +84,8 @@ static struct {
 	struct cpu *running; /* NULL outside of sim_run(): accesses are free then */
 	uint32_t bodies;
 	uint64_t events, finished_at;
-	uint64_t relax;	   /* what cpu_relax() takes */
-	uint32_t delayed;  /* entries of all store buffers whose value is not in memory */
+	uint64_t relax;	  /* what cpu_relax() takes */
+	uint32_t delayed; /* entries of all store buffers whose value is not in memory */
 } sim;
 
 /* ---- values in store buffers ---- */
