@@ -99,17 +99,19 @@ def main(ctx: click.Context) -> None:
     "--variant", "variants", multiple=True, metavar="V", help="Only this one; repeatable."
 )
 @_UNCERTAINTY
-@click.option("--op", "ops", multiple=True, metavar="OP", help="Only this operation; repeatable.")
-@click.option("--threads", metavar="N,N...", help="Numbers of threads [1, 2, 4, ... all].")
 @click.option(
-    "--hold", "hold_ns", type=float, metavar="NS", help="Time between acquire and release [0]."
+    "--op", "ops", multiple=True, metavar="OP", help="ping-pong, primitives: only this; repeatable."
+)
+@click.option("--threads", metavar="N,N...", help="atomic-inc, primitives: [1,2,4,...,all].")
+@click.option(
+    "--hold", "hold_ns", type=float, metavar="NS", help="primitives: from acquire to release [0]."
 )
 @click.option(
     "--from",
     "first",
     type=click.IntRange(0),
     metavar="CPU",
-    help="This CPU with every other [one pair a latency class].",
+    help="ping-pong: this CPU with every other [one pair a latency class].",
 )
 @_JSON
 @_OUT
