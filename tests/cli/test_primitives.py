@@ -214,6 +214,20 @@ def test_the_page_has_both_and_c2c_and_compare_read_them(cli: Cli, tmp_path: Pat
     assert "cas remote 0-112" in cli("compare", pairs, pairs).out
 
 
+def test_pairs_have_intervals(cli: Cli) -> None:
+    args = ("run", "ping-pong", "--op", "cas", "--uncertainty", "20")
+    data = cli(*args, "--json").json
+    for point in data["variants"][0]["points"]:
+        found = point["intervals"]["ns_per_op"]
+        assert found["low"] <= found["median"] <= found["high"]
+        assert isinstance(point["published_inside"], bool)
+    places = [figure["place"] for figure in data["uncertainty"]["figures"]]
+    assert places == ["smt 0-224", "llc 0-1", "board 0-28", "remote 0-112"]
+    text = cli(*args).out
+    assert "class, CPUs" in text
+    assert "board 0-28" in text
+
+
 def test_one_experiment_has_figures_of_two_machines(cli: Cli, tmp_path: Path) -> None:
     experiment = load_experiment("atomic-inc")
     machines = [published.machine for published in experiment.published]
