@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * crew.h - threads that stay on one CPU each, and wait without spinning until they are wanted.
+ *
+ * One caller at a time: crew_begin() and crew_end() alternate.
+ */
+#ifndef BENCH_CREW_H
+#define BENCH_CREW_H
+
+#include "port.h"
+
+struct crew;
+
+/**
+ * crew_new() - start a thread on every CPU of a list
+ * @cpu: CPU numbers, all different
+ * @nr: how many, at least 1
+ * @error: receives a positive errno value on failure
+ * @at: receives the CPU on which it failed
+ *
+ * Return: the crew, or NULL: then no thread is left. EINVAL means that the CPU does not exist, is
+ * off line, or is not allowed for this process.
+ */
+struct crew *crew_new(const u32 *cpu, u32 nr, int *error, u32 *at);
+
+/** crew_free() - end the threads. NULL is allowed. */
+void crew_free(struct crew *crew);
+
+/**
+ * crew_begin() - let some members work
+ * @crew: the crew
+ * @member: their positions in the list of CPUs, all different; NULL: the first @nr
+ * @nr: how many, at least 1
+ * @work: called once by each of them, with its rank among them; starts at slightly different
+ *	times
+ * @arg: for @work
+ */
+void crew_begin(struct crew *crew, const u32 *member, u32 nr, void (*work)(u32 number, void *arg),
+		void *arg);
+
+/** crew_end() - wait until all of them are done. */
+void crew_end(struct crew *crew);
+
+/**
+ * crew_moved() - a CPU whose thread had to leave it, -1: none had
+ *
+ * The kernel moves a thread when its CPU goes off line. What was measured since is worth nothing.
+ */
+int crew_moved(const struct crew *crew);
+
+/* How long the calling thread was kept from running: wall time and its own processor time. */
+struct crew_watch {
+	double wall, cpu;
+};
+
+struct crew_watch crew_watch_start(void);
+
+/* Nanoseconds since @watch was started in which the calling thread did not run. */
+double crew_watch_lost(const struct crew_watch *watch);
+
+#endif

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * schedshard-live: what the operations of primitives/ cost on this host's own CPUs.
+ *
+ * Errors are one line on stderr and exit status 2 (what was asked for is wrong) or 1. JSON is
+ * written at the end, in one piece: after an error there is none.
+ */
+#include "live.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "live_options.h"
+#include "schedshard.h"
+
+/* Seconds beyond the limit after which a turn is taken for stuck. */
+#define PATIENCE 60u
+
+static bool shown;
+
+int live_complain(int status, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	fputs("schedshard-live: ", stderr);
+	vfprintf(stderr, fmt, args);
+	fputc('\n', stderr);
+	va_end(args);
+	return status;
+}
+
+static void print_progress(double share)
+{
+	static int last = -1;
+	int percent = (int)(share * 100);
+
+	if (!shown || percent <= last)
+		return;
+	last = percent;
+	fprintf(stderr, "progress %d 100\n", percent);
+	fflush(stderr);
+}
+
+static void stuck(int signal)
+{
+	static const char said[] = "schedshard-live: a turn did not end: this host is too busy, or "
+				   "a CPU went off line\n";
+	ssize_t ignored = write(STDERR_FILENO, said, sizeof(said) - 1);
+
+	(void)ignored;
+	_exit(1);
+}
+
+static u32 position(struct live_list *list, u32 value)
+{
+	for (u32 i = 0; i < list->nr; i++)
+		if (list->value[i] == value)
+			return i;
+	live_list_add(list, value);
+	return list->nr - 1;
+}
+
+/* Each CPU once: of --pairs as they come up, of --cpus in their order. */
+static struct live_list crew_cpus(const struct live_options *o)
+{
+	const struct live_list *from = o->ping_pong ? &o->pairs : &o->cpus;
+	struct live_list cpus = { 0 };
+
+	for (u32 i = 0; i < from->nr; i++)
+		position(&cpus, from->value[i]);
+	return cpus;
+}
+
+static void add_point(struct live *live, struct live_point point)
+{
+	struct live_point *grown =
+		realloc(live->point, (live->nr_points + 1) * sizeof(*live->point));
+
+	if (!grown)
+		exit(live_complain(1, "out of memory"));
+	live->point = grown;
+	live->point[live->nr_points++] = point;
+}
+
+static void add_points(const struct live_options *o, struct live *live, struct live_list *cpus)
+{
+	for (const struct ping_pong *w = ping_pongs; o->ping_pong && w->name; w++)
+		for (u32 i = 0; i < o->pairs.nr && live_chosen(o->ops, w->name); i += 2)
+			add_point(live,
+				  (struct live_point){
+					  .way = w,
+					  .nr = 2,
+					  .member = { position(cpus, o->pairs.value[i]),
+						      position(cpus, o->pairs.value[i + 1]) } });
+	for (const struct primitive *const *p = primitives; !o->ping_pong && *p; p++) {
+		if (!live_chosen(o->ops, (*p)->name) || (o->hold && !(*p)->holds))
+			continue;
+		for (u32 i = 0; i < o->threads.nr; i++)
+			add_point(live, (struct live_point){ .primitive = *p,
+							     .nr = o->threads.value[i] });
+	}
+}
+
+/* Six digits are more than any clock gives. */
+static json_t *ns(double value)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%.6g", value);
+	return json_real(strtod(text, NULL));
+}
+
+static const char *point_name(const struct live_point *p)
+{
+	return p->way ? p->way->name : p->primitive->name;
+}
+
+static json_t *point_json(const struct live *live, const struct live_point *p)
+{
+	struct live_summary s = live_summary(p);
+	json_t *json = json_object();
+
+	if (p->way) {
+		json_object_set_new(json, "from", json_integer(live->cpu[p->member[0]]));
+		json_object_set_new(json, "to", json_integer(live->cpu[p->member[1]]));
+	} else {
+		json_object_set_new(json, "threads", json_integer(p->nr));
+	}
+	json_object_set_new(json, "ns_per_op", ns(s.median.ns));
+	if (!p->way) {
+		json_object_set_new(json, "min", ns(s.median.min));
+		json_object_set_new(json, "max", ns(s.median.max));
+	}
+	json_object_set_new(json, "low", ns(s.low));
+	json_object_set_new(json, "high", ns(s.high));
+	json_object_set_new(json, "rounds", json_integer(s.rounds));
+	json_object_set_new(json, "disturbed", json_integer(s.disturbed));
+	json_object_set_new(json, "all_disturbed", json_boolean(s.median.disturbed));
+	return json;
+}
+
+static int print(json_t *json)
+{
+	int err = json_dumpf(json, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
+
+	json_decref(json);
+	if (err || putchar('\n') == EOF || fflush(stdout))
+		return live_complain(1, "cannot write to stdout: %s", strerror(errno));
+	return 0;
+}
+
+static int print_result(const struct live *live)
+{
+	json_t *variants = json_array(), *points = NULL;
+	const char *last = "";
+	u32 left_out = 0;
+
+	for (u32 i = 0; i < live->nr_points; i++) {
+		const struct live_point *p = &live->point[i];
+
+		if (strcmp(point_name(p), last)) {
+			last = point_name(p);
+			points = json_array();
+			json_array_append_new(variants,
+					      json_pack("{s:s, s:s, s:o}", "name", last, "title",
+							p->way ? p->way->what : p->primitive->what,
+							"points", points));
+		}
+		if (p->nr_samples)
+			json_array_append_new(points, point_json(live, p));
+		else
+			left_out++;
+	}
+	return print(json_pack("{s:i, s:s, s:o}", "left_out", (int)left_out, "compiler",
+			       __VERSION__, "variants", variants));
+}
+
+static int print_list(void)
+{
+	json_t *ways = json_array(), *ops = json_array();
+
+	for (const struct ping_pong *w = ping_pongs; w->name; w++)
+		json_array_append_new(ways,
+				      json_pack("{s:s, s:s}", "name", w->name, "what", w->what));
+	for (const struct primitive *const *p = primitives; *p; p++)
+		json_array_append_new(ops, json_pack("{s:s, s:s, s:b}", "name", (*p)->name, "what",
+						     (*p)->what, "holds", (*p)->holds));
+	return print(json_pack("{s:o, s:o}", "ping-pong", ways, "primitives", ops));
+}
+
+/* A thread may leave the affinity that it was started with; those who set it meant it. */
+static int check_allowed(const struct live *live)
+{
+	size_t size = CPU_ALLOC_SIZE(SHARD_MAX_CPUS);
+	cpu_set_t *set = CPU_ALLOC(SHARD_MAX_CPUS);
+	int ret = 0;
+
+	if (!set || sched_getaffinity(0, size, set))
+		ret = live_complain(1, "no affinity: %s", strerror(errno));
+	for (u32 i = 0; !ret && i < live->nr_cpus; i++)
+		if (!CPU_ISSET_S(live->cpu[i], size, set))
+			ret = live_complain(2, "CPU %u is off line, or this process may not use it",
+					    live->cpu[i]);
+	CPU_FREE(set);
+	return ret;
+}
+
+static int read_host(struct live *live, struct shard_topo **topo, struct shard_plan **plan)
+{
+	struct shard_err err;
+	enum shard_plan_err plan_err;
+
+	if (shard_topo_from_sysfs(topo, "/", &err))
+		return live_complain(1, "%s", err.text);
+	plan_err = shard_plan_build(plan, *topo, NULL);
+	if (plan_err)
+		return live_complain(1, "no shard plan: %s", shard_plan_strerror(plan_err));
+	live->plan = *plan;
+	for (u32 i = 0; i < live->nr_cpus; i++) {
+		u32 cpu = live->cpu[i];
+
+		if (cpu >= (*topo)->nr_cpus || !(*topo)->cpu[cpu].possible)
+			return live_complain(2, "this host has no CPU %u", cpu);
+		live->node[i] = (*topo)->cpu[cpu].node;
+	}
+	return 0;
+}
+
+static int start_crew(struct live *live)
+{
+	int error;
+	u32 at;
+
+	live->crew = crew_new(live->cpu, live->nr_cpus, &error, &at);
+	if (live->crew)
+		return 0;
+	if (error == EINVAL)
+		return live_complain(2, "CPU %u is off line, or this process may not use it", at);
+	return live_complain(1, "no thread on CPU %u: %s", at, strerror(error));
+}
+
+static int measure(const struct live_options *o)
+{
+	struct live_list cpus = crew_cpus(o);
+	struct live live = { .cpu = cpus.value,
+			     .nr_cpus = cpus.nr,
+			     .node = calloc(cpus.nr, sizeof(int)),
+			     .hold_ns = o->hold,
+			     .repeats = o->repeats,
+			     .limit_ns = o->limit * 1e9,
+			     .progress = print_progress };
+	struct shard_topo *topo = NULL;
+	struct shard_plan *plan = NULL;
+	int ret = live.node ? 0 : live_complain(1, "out of memory");
+
+	add_points(o, &live, &cpus);
+	if (!ret)
+		ret = read_host(&live, &topo, &plan);
+	if (!ret)
+		ret = check_allowed(&live);
+	if (!ret)
+		ret = start_crew(&live);
+	if (!ret)
+		ret = live_measure(&live);
+	alarm(0);
+	crew_free(live.crew);
+	if (!ret)
+		ret = print_result(&live);
+	for (u32 i = 0; i < live.nr_points; i++)
+		free(live.point[i].sample);
+	free(live.point);
+	free(live.node);
+	free(cpus.value);
+	shard_plan_free(plan);
+	shard_topo_free(topo);
+	return ret;
+}
+
+int main(int argc, char **argv)
+{
+	struct live_options o;
+	int ret;
+
+	live_options_parse(&o, argc, argv);
+	shown = o.progress;
+	if (!o.list) {
+		signal(SIGALRM, stuck);
+		alarm(o.limit + PATIENCE);
+	}
+	ret = o.list ? print_list() : measure(&o);
+	live_options_free(&o);
+	return ret;
+}

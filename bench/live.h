@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * The parts of schedshard-live and what they pass to each other.
+ *
+ *   live.c             topology, progress, JSON
+ *   live_options.c     arguments
+ *   live_rounds.c      how often what is measured, and what a point's rounds come to
+ *   live_primitives.c  one turn of N threads
+ *   live_ping_pong.c   one turn of two threads
+ *   crew.c             threads on CPUs
+ *
+ * Not thread safe: two measurements at once would measure each other.
+ */
+#ifndef BENCH_LIVE_H
+#define BENCH_LIVE_H
+
+#include "crew.h"
+#include "ping_pong.h"
+#include "primitive.h"
+
+/**
+ * struct live_sample - what one turn measured, in nanoseconds an operation
+ * @ns: as each thread sees it on average: threads / (operations of all in a nanosecond)
+ * @min: as the fastest thread saw it
+ * @max: as the slowest thread saw it
+ * @disturbed: a thread was kept from running by somebody else
+ */
+struct live_sample {
+	double ns, min, max;
+	bool disturbed;
+};
+
+/**
+ * struct live_point - one number of threads, or one pair of CPUs
+ * @primitive: what to measure, or NULL
+ * @way: what to measure instead
+ * @nr: threads
+ * @member: positions in the crew of a ping-pong's two threads
+ * @turns: of each player of a ping-pong in one game; 0 before the first one
+ * @window: nanoseconds of a primitive's turn; 0 before the first one
+ * @sample: of each turn
+ * @nr_samples: how many
+ */
+struct live_point {
+	const struct primitive *primitive;
+	const struct ping_pong *way;
+	u32 nr, member[2];
+	u64 turns;
+	double window;
+	struct live_sample *sample;
+	u32 nr_samples;
+};
+
+/**
+ * struct live - one measurement
+ * @crew: a thread for each CPU of @cpu
+ * @cpu: CPU numbers, in the order in which they are taken
+ * @node: their NUMA nodes
+ * @nr_cpus: how many
+ * @plan: the shard plan of this host
+ * @hold_ns: between acquire and release
+ * @repeats: undisturbed turns that each point should have
+ * @limit_ns: nothing begins later than that
+ * @progress: called with what share is done, 0 to 1, at least once a turn
+ * @point: what to measure
+ * @nr_points: how many
+ */
+struct live {
+	struct crew *crew;
+	const u32 *cpu;
+	int *node;
+	u32 nr_cpus;
+	const struct shard_plan *plan;
+	double hold_ns;
+	u32 repeats;
+	double limit_ns;
+	void (*progress)(double share);
+	struct live_point *point;
+	u32 nr_points;
+};
+
+/* A turn: 0, or a line on stderr and the exit status. @budget: how long it should take, in ns. */
+int live_primitive_turn(const struct live *live, struct live_point *point, double budget,
+			struct live_sample *sample);
+int live_ping_pong_turn(const struct live *live, struct live_point *point, double budget,
+			struct live_sample *sample);
+
+/**
+ * live_measure() - take turns until every point has enough of them, or the time is up
+ *
+ * Return: 0, or the exit status after a line on stderr. Points that were never reached have no
+ * samples.
+ */
+int live_measure(struct live *live);
+
+/**
+ * struct live_summary - what the turns of a point come to
+ * @median: of the turns that count, by itself in each member
+ * @low: tenth percentile of @median.ns
+ * @high: ninetieth
+ * @rounds: turns that count: the undisturbed ones, if there are at least three, or all of them
+ * @disturbed: turns in which a thread was kept from running
+ */
+struct live_summary {
+	struct live_sample median;
+	double low, high;
+	u32 rounds, disturbed;
+};
+
+struct live_summary live_summary(const struct live_point *point);
+
+/* One line on stderr; returns @status. */
+int live_complain(int status, const char *fmt, ...);
+
+#endif

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/* argp does the parsing; what is checked here is what it cannot know. */
+#include "live_options.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "live.h"
+#include "shard_plan.h"
+
+#define MAX_LIMIT   86400u
+#define MAX_REPEATS 1000u
+#define MAX_HOLD_NS 1000000u
+
+enum {
+	KEY_CPUS = 256,
+	KEY_PAIRS,
+	KEY_OP,
+	KEY_THREADS,
+	KEY_HOLD,
+	KEY_REPEATS,
+	KEY_LIMIT,
+	KEY_PROGRESS,
+	KEY_LIST
+};
+
+static const struct argp_option option[] = {
+	{ "cpus", KEY_CPUS, "A,B,...", 0, "primitives: CPUs in the order to take them", 0 },
+	{ "threads", KEY_THREADS, "N,...", 0, "primitives: numbers of threads (default: 1)", 0 },
+	{ "hold", KEY_HOLD, "NS", 0, "primitives: time between acquire and release", 0 },
+	{ "pairs", KEY_PAIRS, "A:B,...", 0, "ping-pong: pairs of CPUs", 0 },
+	{ "op", KEY_OP, "NAME,...", 0, "operations (default: all)", 0 },
+	{ "repeats", KEY_REPEATS, "N", 0, "turns of each point (default: 15)", 0 },
+	{ "limit", KEY_LIMIT, "SECONDS", 0, "begin no turn after that time (default: 50)", 0 },
+	{ "progress", KEY_PROGRESS, NULL, 0, "lines 'progress DONE TOTAL' on stderr", 0 },
+	{ "list", KEY_LIST, NULL, 0, "print the operations as JSON", 0 },
+	{ 0 },
+};
+
+/* A macro: what follows it is known not to be reached. */
+#define fail(...) exit(live_complain(2, __VA_ARGS__))
+
+static u32 number(const char *text, const char *what, u32 least, u32 most)
+{
+	char *end;
+	unsigned long v;
+
+	errno = 0;
+	v = strtoul(text, &end, 10);
+	if (errno || *end || strspn(text, "0123456789") != strlen(text) || !*text || v < least ||
+	    v > most)
+		fail("%s is '%.40s': give a whole number from %u to %u", what, text, least, most);
+	return (u32)v;
+}
+
+void live_list_add(struct live_list *list, u32 value)
+{
+	u32 *grown = realloc(list->value, (list->nr + 1) * sizeof(*grown));
+
+	if (!grown)
+		exit(live_complain(1, "out of memory"));
+	list->value = grown;
+	list->value[list->nr++] = value;
+}
+
+static void add_numbers(struct live_list *list, char *text, const char *what, u32 least, u32 most)
+{
+	char *rest = text, *part;
+
+	while ((part = strsep(&rest, ",")))
+		live_list_add(list, number(part, what, least, most));
+}
+
+static void add_pairs(struct live_list *list, char *text)
+{
+	char *rest = text, *part;
+
+	while ((part = strsep(&rest, ","))) {
+		char *second = strchr(part, ':');
+		u32 a, b;
+
+		if (!second)
+			fail("--pairs names '%.40s': give two CPUs as A:B", part);
+		*second++ = '\0';
+		a = number(part, "a CPU of --pairs", 0, SHARD_MAX_CPUS - 1);
+		b = number(second, "a CPU of --pairs", 0, SHARD_MAX_CPUS - 1);
+		if (a == b)
+			fail("--pairs names CPU %u twice in one pair: give two different ones", a);
+		live_list_add(list, a);
+		live_list_add(list, b);
+	}
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct live_options *o = state->input;
+
+	switch (key) {
+	case KEY_CPUS:
+		add_numbers(&o->cpus, arg, "a CPU of --cpus", 0, SHARD_MAX_CPUS - 1);
+		return 0;
+	case KEY_THREADS:
+		add_numbers(&o->threads, arg, "--threads", 1, SHARD_MAX_CPUS);
+		return 0;
+	case KEY_PAIRS:
+		add_pairs(&o->pairs, arg);
+		return 0;
+	case KEY_OP:
+		o->ops = arg;
+		return 0;
+	case KEY_HOLD:
+		o->hold = number(arg, "--hold", 0, MAX_HOLD_NS);
+		return 0;
+	case KEY_REPEATS:
+		o->repeats = number(arg, "--repeats", 1, MAX_REPEATS);
+		return 0;
+	case KEY_LIMIT:
+		o->limit = number(arg, "--limit", 1, MAX_LIMIT);
+		return 0;
+	case KEY_PROGRESS:
+		o->progress = true;
+		return 0;
+	case KEY_LIST:
+		o->list = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (o->what)
+			fail("'%.40s' is one argument too many", arg);
+		o->what = arg;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp argp = {
+	.options = option,
+	.parser = parse,
+	.args_doc = "primitives|ping-pong",
+	.doc = "Measure what operations on shared lines cost on this host's CPUs; print JSON.",
+};
+
+bool live_chosen(const char *ops, const char *name)
+{
+	size_t length = strlen(name);
+
+	for (const char *at = ops; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+		if (!strncmp(at, name, length) && (at[length] == ',' || !at[length]))
+			return true;
+	return !ops;
+}
+
+static bool known(const struct live_options *o, const char *name)
+{
+	return o->ping_pong ? ping_pong_find(name) != NULL : primitive_find(name) != NULL;
+}
+
+static void check_ops(const struct live_options *o)
+{
+	char *copy = o->ops ? strdup(o->ops) : NULL, *rest = copy, *name;
+
+	while (rest && (name = strsep(&rest, ",")))
+		if (!known(o, name))
+			fail("there is no operation '%.40s' of %s: --list names them", name,
+			     o->what);
+	free(copy);
+	for (const struct primitive *const *p = primitives; !o->ping_pong && *p; p++)
+		if (o->hold && !(*p)->holds && o->ops && live_chosen(o->ops, (*p)->name))
+			fail("%s has no hold time: leave --hold out", (*p)->name);
+}
+
+static void check(struct live_options *o)
+{
+	if (!o->what || (strcmp(o->what, "primitives") && strcmp(o->what, "ping-pong")))
+		fail("give 'primitives' or 'ping-pong' (see --help)");
+	o->ping_pong = !strcmp(o->what, "ping-pong");
+	if (o->ping_pong && (!o->pairs.nr || o->cpus.nr || o->threads.nr || o->hold))
+		fail("ping-pong takes --pairs, and no --cpus, --threads or --hold");
+	if (!o->ping_pong && (!o->cpus.nr || o->pairs.nr))
+		fail("primitives takes --cpus, and no --pairs");
+	if (!o->threads.nr)
+		live_list_add(&o->threads, 1);
+	for (u32 i = 0; i < o->threads.nr; i++)
+		if (!o->ping_pong && o->threads.value[i] > o->cpus.nr)
+			fail("--threads is %u, but --cpus names %u CPUs: one thread a CPU",
+			     o->threads.value[i], o->cpus.nr);
+	for (u32 i = 0; i < o->cpus.nr; i++)
+		for (u32 k = 0; k < i; k++)
+			if (o->cpus.value[i] == o->cpus.value[k])
+				fail("--cpus names CPU %u twice", o->cpus.value[i]);
+	check_ops(o);
+}
+
+void live_options_parse(struct live_options *o, int argc, char **argv)
+{
+	*o = (struct live_options){ .repeats = 15, .limit = 50 };
+	if (argp_parse(&argp, argc, argv, 0, NULL, o))
+		exit(2);
+	if (!o->list)
+		check(o);
+}
+
+void live_options_free(struct live_options *o)
+{
+	free(o->cpus.value);
+	free(o->threads.value);
+	free(o->pairs.value);
+}

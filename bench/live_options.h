@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/* live_options.h - the command line of schedshard-live. */
+#ifndef BENCH_LIVE_OPTIONS_H
+#define BENCH_LIVE_OPTIONS_H
+
+#include "port.h"
+
+struct live_list {
+	u32 *value;
+	u32 nr;
+};
+
+struct live_options {
+	bool list, progress, ping_pong;
+	const char *what;
+	char *ops;
+	struct live_list cpus, threads, pairs; /* pairs: two entries each */
+	u32 hold, repeats, limit;
+};
+
+/** live_options_parse - fill @o; on a mistake print one line and exit with 2. */
+void live_options_parse(struct live_options *o, int argc, char **argv);
+
+/** live_options_free - free the lists. */
+void live_options_free(struct live_options *o);
+
+/** live_list_add - append a value; exits with 1 when memory is short. */
+void live_list_add(struct live_list *list, u32 value);
+
+/** live_chosen - whether @name is one of @ops, a list with commas; NULL names all. */
+bool live_chosen(const char *ops, const char *name);
+
+#endif

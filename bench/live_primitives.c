@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * N pinned threads do one operation as fast as they can.
+ *
+ * A turn has a warm-up and a window. The caller sleeps through both and changes the phase; a thread
+ * looks at it after each batch of operations, and takes the time itself when it sees a change. So
+ * the clock is read twice a thread and not twice an operation, and each thread's own time belongs
+ * to its own operations. In the warm-up a thread doubles its batch until that takes a few
+ * microseconds: then the look at the phase, a hit in its own cache, is lost in it.
+ *
+ * A thread does at least one batch in the window, however long that takes. Threads leave the window
+ * one batch apart, which is little against a window of a thousand batches; live_rounds.c makes the
+ * window longer where operations are slow.
+ */
+#include "live.h"
+#include "sample.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define BATCH_NS     4000.0
+#define MAX_BATCH    4096u
+#define HOLD_SPINS   20000u /* some microseconds, to find out how long a spin takes */
+#define HOLD_SAMPLES 5u
+#define WARM_UP	     0.2 /* share of a turn */
+/* Ticks of the timer are the thread's own time; a switch to somebody else and back takes longer. */
+#define LOST_SHARE 0.01
+#define LOST_NS	   10e3
+
+enum phase { WAIT, WARM, COUNT, STOP };
+
+struct own {
+	u64 ops, all_ops; /* in the window, and altogether */
+	double ns, lost;
+} port_cacheline_aligned;
+
+struct turn {
+	u32 phase port_cacheline_aligned;
+	u32 ready port_cacheline_aligned;
+	const struct live *live;
+	const struct live_point *point;
+	void *state;
+	struct own *own;
+};
+
+/* One addition an iteration, each of which needs the result of the one before. */
+static void spin(u64 n)
+{
+	for (u64 i = 0; i < n; i++)
+		__asm__ volatile("" : "+r"(i));
+}
+
+static void hold(void *arg)
+{
+	spin(*(const u64 *)arg);
+}
+
+static u64 spins_for(double ns)
+{
+	double best = 0;
+
+	for (u32 i = 0; i < HOLD_SAMPLES; i++) {
+		double start = sample_now_ns(), took;
+
+		spin(HOLD_SPINS);
+		took = sample_now_ns() - start;
+		if (!i || took < best)
+			best = took;
+	}
+	return best > 0 ? (u64)(ns * HOLD_SPINS / best + 0.5) : 0;
+}
+
+static enum phase phase_of(const struct turn *t)
+{
+	return READ_ONCE(t->phase);
+}
+
+/* Give the CPU away now and then, in case a thread that is not here yet needs it. */
+static void wait_for_others(struct turn *t)
+{
+	if (__atomic_add_fetch(&t->ready, 1, __ATOMIC_ACQ_REL) == t->point->nr)
+		smp_store_release(&t->phase, WARM);
+	for (u32 spins = 1; phase_of(t) == WAIT; spins++) {
+		cpu_relax();
+		if (spins % 65536 == 0)
+			sched_yield();
+	}
+}
+
+static void work(u32 number, void *arg)
+{
+	struct turn *t = arg;
+	const struct primitive *p = t->point->primitive;
+	struct own *own = &t->own[number];
+	u64 spins = t->live->hold_ns > 0 ? spins_for(t->live->hold_ns) : 0;
+	const struct primitive_thread me = { .number = number,
+					     .cpu = t->live->cpu[number],
+					     .hold = spins ? hold : NULL,
+					     .arg = &spins };
+	struct crew_watch watch;
+	u64 ops = 0, begun;
+	u32 batch = 1;
+
+	wait_for_others(t);
+	while (phase_of(t) == WARM) {
+		double start = sample_now_ns();
+
+		p->ops(t->state, &me, batch);
+		ops += batch;
+		if (batch < MAX_BATCH && sample_now_ns() - start < BATCH_NS / 2)
+			batch *= 2;
+	}
+	begun = ops;
+	watch = crew_watch_start();
+	do {
+		p->ops(t->state, &me, batch);
+		ops += batch;
+	} while (phase_of(t) == COUNT);
+	own->ns = sample_now_ns() - watch.wall;
+	own->lost = crew_watch_lost(&watch);
+	own->ops = ops - begun;
+	own->all_ops = ops;
+}
+
+static void sleep_ns(double ns)
+{
+	struct timespec left = { .tv_sec = (time_t)(ns / 1e9) };
+
+	left.tv_nsec = (long)(ns - (double)left.tv_sec * 1e9);
+	while (nanosleep(&left, &left) && errno == EINTR)
+		;
+}
+
+static void run(struct turn *t, double budget)
+{
+	crew_begin(t->live->crew, NULL, t->point->nr, work, t);
+	while (phase_of(t) == WAIT)
+		sleep_ns(20e3);
+	sleep_ns(budget * WARM_UP);
+	smp_store_release(&t->phase, COUNT);
+	sleep_ns(budget * (1 - WARM_UP));
+	smp_store_release(&t->phase, STOP);
+	crew_end(t->live->crew);
+}
+
+static void sum_up(const struct turn *t, struct live_sample *sample)
+{
+	double rate = 0, fastest = 0, slowest = 0;
+
+	*sample = (struct live_sample){ 0 };
+	for (u32 i = 0; i < t->point->nr; i++) {
+		const struct own *own = &t->own[i];
+		double mine = (double)own->ops / own->ns;
+
+		rate += mine;
+		fastest = !i || mine > fastest ? mine : fastest;
+		slowest = !i || mine < slowest ? mine : slowest;
+		if (own->lost > own->ns * LOST_SHARE + LOST_NS)
+			sample->disturbed = true;
+	}
+	sample->ns = t->point->nr / rate;
+	sample->min = 1 / fastest;
+	sample->max = 1 / slowest;
+}
+
+int live_primitive_turn(const struct live *live, struct live_point *point, double budget,
+			struct live_sample *sample)
+{
+	const struct primitive *p = point->primitive;
+	const struct primitive_place place = { .nr_threads = point->nr,
+					       .home = live->node[0],
+					       .node = live->node,
+					       .plan = live->plan };
+	struct turn turn = { .live = live, .point = point };
+	bool consistent;
+	u64 ops = 0;
+
+	turn.own = aligned_alloc(PORT_CACHELINE, point->nr * sizeof(*turn.own));
+	turn.state = turn.own ? p->create(&place) : NULL;
+	if (!turn.state) {
+		free(turn.own);
+		return live_complain(1, "out of memory");
+	}
+	for (u32 i = 0; i < point->nr; i++)
+		turn.own[i] = (struct own){ 0 };
+	run(&turn, budget);
+	for (u32 i = 0; i < point->nr; i++)
+		ops += turn.own[i].all_ops;
+	consistent = ops && p->consistent(turn.state, ops);
+	p->destroy(turn.state);
+	if (consistent)
+		sum_up(&turn, sample);
+	free(turn.own);
+	if (consistent)
+		return 0;
+	return live_complain(1, "%s on %u CPUs: the result of %llu operations is wrong", p->name,
+			     point->nr, (unsigned long long)ops);
+}

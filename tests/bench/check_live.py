@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""schedshard-live as a program: its output's form, its errors, its limit. No time is judged."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import unittest
+from typing import Any, ClassVar
+
+QUICK = ("--repeats", "1", "--limit", "30")
+VALUES = {"ns_per_op", "low", "high", "rounds", "disturbed", "all_disturbed"}
+
+
+class Live(unittest.TestCase):
+    """Runs of the program on the CPUs that this process may use."""
+
+    binary: ClassVar[str]
+    cpus: ClassVar[list[int]]
+
+    def run_live(self, *args: str) -> subprocess.CompletedProcess[str]:
+        """Run it to its end."""
+        return subprocess.run([self.binary, *args], capture_output=True, text=True, check=False)
+
+    def result(self, *args: str) -> Any:
+        """What it prints when all is well."""
+        run = self.run_live(*args)
+        assert run.returncode == 0, run.stderr
+        return json.loads(run.stdout)
+
+    def refused(self, *args: str, status: int = 2) -> str:
+        """Its one line when something is not."""
+        run = self.run_live(*args)
+        assert (run.returncode, run.stdout) == (status, ""), run
+        assert run.stderr.count("\n") == 1, run.stderr
+        assert run.stderr.startswith("schedshard-live: ")
+        return run.stderr
+
+    def listed(self) -> Any:
+        """Operations by experiment."""
+        return self.result("--list")
+
+    def test_every_primitive(self) -> None:
+        """Each has a point for each number of threads; its own check passed, or it would fail."""
+        cpus = self.cpus[:2]
+        counts = list(range(1, len(cpus) + 1))
+        data = self.result(
+            "primitives", "--cpus", ",".join(map(str, reversed(cpus))), *QUICK,
+            "--threads", ",".join(map(str, counts)),
+        )  # fmt: skip
+        names = [entry["name"] for entry in self.listed()["primitives"]]
+        assert [variant["name"] for variant in data["variants"]] == names
+        assert data["left_out"] == 0
+        for variant in data["variants"]:
+            assert [point["threads"] for point in variant["points"]] == counts
+            for point in variant["points"]:
+                assert set(point) == VALUES | {"threads", "min", "max"}
+                assert 0 < point["min"] <= point["ns_per_op"] <= point["max"], point
+                assert point["low"] <= point["ns_per_op"] <= point["high"], point
+                assert 1 <= point["rounds"] <= 4
+
+    def test_every_way_to_take_turns(self) -> None:
+        """Both directions of a pair are points of their own."""
+        if len(self.cpus) < 2:
+            self.skipTest("one CPU: nobody to play with")
+        a, b = self.cpus[:2]
+        data = self.result("ping-pong", "--pairs", f"{a}:{b},{b}:{a}", *QUICK)
+        names = [entry["name"] for entry in self.listed()["ping-pong"]]
+        assert [variant["name"] for variant in data["variants"]] == names
+        for variant in data["variants"]:
+            assert [(p["from"], p["to"]) for p in variant["points"]] == [(a, b), (b, a)]
+            for point in variant["points"]:
+                assert set(point) == VALUES | {"from", "to"}
+                assert 0 < point["low"] <= point["ns_per_op"] <= point["high"], point
+
+    def test_hold_time_is_inside(self) -> None:
+        """An operation that holds for 2 us takes some of it; those without a hold time are gone."""
+        data = self.result("primitives", "--cpus", str(self.cpus[0]), "--hold", "2000", *QUICK)
+        having = [entry["name"] for entry in self.listed()["primitives"] if entry["holds"]]
+        assert [variant["name"] for variant in data["variants"]] == having
+        for variant in data["variants"]:
+            assert variant["points"][0]["ns_per_op"] > 500, variant
+
+    def test_progress_rises_to_its_end(self) -> None:
+        """Lines 'progress DONE TOTAL', and nothing else on stderr."""
+        run = self.run_live("primitives", "--cpus", str(self.cpus[0]), "--progress", *QUICK)
+        lines = [line.split() for line in run.stderr.splitlines()]
+        assert all(line[0] == "progress" and line[2] == "100" for line in lines)
+        done = [int(line[1]) for line in lines]
+        assert done == sorted(set(done))
+        assert done[-1] == 100
+
+    def test_what_the_limit_cuts_is_counted(self) -> None:
+        """A thousand turns of everything do not fit a second: rounds are fewer, and it ends."""
+        data = self.result(
+            "primitives", "--cpus", str(self.cpus[0]), "--repeats", "1000", "--limit", "1"
+        )
+        points = [point for variant in data["variants"] for point in variant["points"]]
+        assert len(points) + data["left_out"] == len(self.listed()["primitives"])
+        assert points
+        assert all(point["rounds"] < 1000 for point in points)
+
+    def test_one_operation(self) -> None:
+        """Names are whole: rwlock-read is not rwlock-glibc-read."""
+        data = self.result(
+            "primitives", "--cpus", str(self.cpus[0]), "--op", "rwlock-read,refcount", *QUICK
+        )
+        assert [variant["name"] for variant in data["variants"]] == ["refcount", "rwlock-read"]
+
+    def test_wrong_input(self) -> None:
+        """One line that names it."""
+        cpu = str(self.cpus[0])
+        for args, words in (
+            ((), "give 'primitives' or 'ping-pong'"),
+            (("primitive",), "give 'primitives' or 'ping-pong'"),
+            (("primitives",), "takes --cpus"),
+            (("primitives", "--cpus", "x"), "'x'"),
+            (("primitives", "--cpus", "0,"), "''"),
+            (("primitives", "--cpus", "-1"), "'-1'"),
+            (("primitives", "--cpus", f"{cpu},{cpu}"), "twice"),
+            (("primitives", "--cpus", cpu, "--threads", "2"), "--cpus names 1 CPUs"),
+            (("primitives", "--cpus", cpu, "--threads", "0"), "'0'"),
+            (("primitives", "--cpus", cpu, "--op", "nope"), "'nope'"),
+            (("primitives", "--cpus", cpu, "--op", "atomic"), "'atomic'"),
+            (("primitives", "--cpus", cpu, "--op", "atomic-inc", "--hold", "9"), "no hold time"),
+            (("primitives", "--cpus", cpu, "--pairs", "0:1"), "no --pairs"),
+            (("primitives", "--cpus", cpu, "--limit", "0"), "--limit"),
+            (("primitives", "--cpus", cpu, "--repeats", "1e3"), "--repeats"),
+            (("primitives", "--cpus", cpu, "more"), "'more'"),
+            (("primitives", "--cpus", "4000000"), "no CPU 4000000"),
+            (("ping-pong", "--pairs", "0"), "A:B"),
+            (("ping-pong", "--pairs", "0:0"), "twice in one pair"),
+            (("ping-pong", "--pairs", "0:1", "--hold", "3"), "no --cpus, --threads or --hold"),
+            (("ping-pong", "--cpus", "0,1"), "takes --pairs"),
+        ):
+            with self.subTest(args=args):
+                assert words in self.refused(*args)
+
+    def test_a_cpu_that_it_may_not_use(self) -> None:
+        """The affinity that it was started with is obeyed."""
+        if len(self.cpus) < 2:
+            self.skipTest("one CPU: all that there is is allowed")
+        a, b = self.cpus[:2]
+        try:
+            os.sched_setaffinity(0, {a})
+            said = self.refused("primitives", "--cpus", str(b), "--op", "refcount", *QUICK)
+        finally:
+            os.sched_setaffinity(0, self.cpus)
+        assert f"CPU {b} is off line, or this process may not use it" in said
+
+
+if __name__ == "__main__":
+    Live.binary = sys.argv.pop(1)
+    Live.cpus = sorted(os.sched_getaffinity(0))
+    unittest.main(verbosity=2)
