@@ -54,11 +54,11 @@ static uint32_t *chosen_cpus(const struct options *o, const struct machine *mach
 	*n = o->cpus ? o->cpus : machine->nr_cpus;
 	if (*n > machine->nr_cpus)
 		fail("--cpus is %u: machine %s has %u CPUs", *n, machine->name, machine->nr_cpus);
-	if (!o->has_pair || !cpus)
+	if (!o->on || !cpus)
 		return cpus;
-	for (*n = 0; *n < 2; ++*n) {
-		check_cpu(machine, o->pair[*n], "--pair");
-		cpus[*n] = o->pair[*n];
+	for (*n = 0; *n < o->nr_on; ++*n) {
+		check_cpu(machine, o->on[*n], o->is_pair ? "--pair" : "--on");
+		cpus[*n] = o->on[*n];
 	}
 	return cpus;
 }
@@ -87,7 +87,10 @@ static void run(const struct options *o, const struct machine *machine)
 	started = seconds();
 	if (o->experiment->execute(&r))
 		fail("%s %s: %s", o->experiment->name, o->variant, r.failure);
-	print(result_json(&r, o->seed, o->has_pair ? "pair" : placement[o->placement],
+	print(result_json(&r, o->seed,
+			  o->is_pair ? "pair"
+			  : o->on    ? "given"
+				     : placement[o->placement],
 			  seconds() - started));
 	sim_exit();
 	model_free(&model);

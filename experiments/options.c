@@ -24,6 +24,7 @@ enum {
 	KEY_PARAM,
 	KEY_LIST,
 	KEY_PAIR,
+	KEY_ON,
 	KEY_PAIRS,
 	KEY_FROM
 };
@@ -38,6 +39,7 @@ static const struct argp_option option[] = {
 	{ "param", KEY_PARAM, "NAME=NUMBER", 0, "parameter of the experiment, may be repeated", 0 },
 	{ "pair", KEY_PAIR, "FROM,TO", 0, "use these two CPUs, instead of --cpus", 0 },
 	{ "list", KEY_LIST, NULL, 0, "print experiments, variants and parameters as JSON", 0 },
+	{ "on", KEY_ON, "CPU,...", 0, "use these CPUs in this order, instead of --cpus", 0 },
 	{ "pairs", KEY_PAIRS, NULL, 0, "print a pair of CPUs of every latency class as JSON", 0 },
 	{ "from", KEY_FROM, "CPU", 0, "with --pairs: this CPU with every other", 0 },
 	{ 0 },
@@ -93,18 +95,30 @@ static void add_param(struct options *o, char *text)
 		fail("--param %s is '%s': give a number of at least 0", text, value);
 }
 
+static void set_on(struct options *o, char *text, const char *name)
+{
+	char *rest = text, *part;
+
+	free(o->on);
+	o->on = calloc(strlen(text) + 1, sizeof(*o->on)); /* more than there can be numbers */
+	if (!o->on)
+		fail("out of memory");
+	for (o->nr_on = 0; (part = strsep(&rest, ",")); o->nr_on++) {
+		uint32_t cpu = (uint32_t)whole_number(part, name, MAX_CPU);
+
+		for (uint32_t i = 0; i < o->nr_on; i++)
+			if (o->on[i] == cpu)
+				fail("%s names CPU %u twice: give different ones", name, cpu);
+		o->on[o->nr_on] = cpu;
+	}
+}
+
 static void set_pair(struct options *o, char *text)
 {
-	char *second = strchr(text, ',');
-
-	if (!second)
-		fail("--pair is '%s': give two CPU numbers, FROM,TO", text);
-	*second++ = '\0';
-	o->pair[0] = (uint32_t)whole_number(text, "the first CPU of --pair", MAX_CPU);
-	o->pair[1] = (uint32_t)whole_number(second, "the second CPU of --pair", MAX_CPU);
-	if (o->pair[0] == o->pair[1])
-		fail("--pair is CPU %u twice: give two different ones", o->pair[0]);
-	o->has_pair = true;
+	set_on(o, text, "--pair");
+	if (o->nr_on != 2)
+		fail("--pair names %u CPUs: give two, FROM,TO", o->nr_on);
+	o->is_pair = true;
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -150,6 +164,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_PAIR:
 		set_pair(o, arg);
 		return 0;
+	case KEY_ON:
+		set_on(o, arg, "--on");
+		return 0;
 	case KEY_PAIRS:
 		o->pairs = true;
 		return 0;
@@ -187,8 +204,8 @@ static void check(struct options *o)
 		return;
 	if (!e)
 		fail("no experiment given: --list names them");
-	if (o->has_pair && o->cpus)
-		fail("--pair and --cpus exclude each other");
+	if (o->on && o->cpus)
+		fail("%s and --cpus exclude each other", o->is_pair ? "--pair" : "--on");
 	if (!o->variant)
 		fail("no variant of %s given: --variant NAME, --list names them", e->name);
 	if (!listed(e->variants, o->variant))

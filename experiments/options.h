@@ -17,8 +17,9 @@ struct options {
 	bool pairs;    /* print pairs of CPUs, run nothing */
 	bool has_from; /* with @pairs: @from with every other CPU */
 	uint32_t from;
-	bool has_pair; /* simulate the CPUs of @pair, instead of @cpus by @placement */
-	uint32_t pair[2];
+	uint32_t *on; /* simulate these CPUs in this order, instead of @cpus by @placement */
+	uint32_t nr_on;
+	bool is_pair; /* @on was given as a pair */
 	struct run_value param[RUN_MAX_METRICS];
 	uint32_t nr_params;
 };
