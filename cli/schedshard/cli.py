@@ -7,69 +7,28 @@ and numeric libraries.
 
 from __future__ import annotations
 
-import shutil
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import click
-from rich.console import Console, RenderableType
 
 from schedshard import __version__
 from schedshard.errors import UserError
 from schedshard.groups import NamedGroup
 from schedshard.kernel.cli import kernel
-from schedshard.output import check_writable, to_json, write_atomic
+from schedshard.options import JSON as _JSON
+from schedshard.options import OUT as _OUT
+from schedshard.options import PLACEMENT as _PLACEMENT
+from schedshard.options import deliver, show
+from schedshard.output import check_writable, write_atomic
 
-_PLAIN_WIDTH = 140
-
-_OUT = click.option(
-    "--out", type=click.Path(path_type=Path), metavar="FILE", help="Save the result as JSON."
-)
-_PLACEMENT = click.option(
-    "--placement",
-    type=click.Choice(["os", "compact", "scatter"]),
-    default="os",
-    show_default=True,
-    help="Which CPUs come first: CPU numbers in order, neighbours, or far apart.",
-)
 _UNCERTAINTY = click.option(
     "--uncertainty",
     type=int,
     metavar="N",
     help="Print intervals of N samples of all inputs that are not known.",
 )
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
-
-
-def show(renderable: RenderableType) -> None:
-    """Print to stdout: as wide as the terminal, or as wide as a table likes in a file."""
-    width = None if sys.stdout.isatty() else _PLAIN_WIDTH
-    if sys.stdout.isatty() and shutil.get_terminal_size().columns < 60:
-        width = _PLAIN_WIDTH
-    console = Console(width=width, highlight=False)
-    if console.is_terminal:
-        console.print(renderable)
-        return
-    with console.capture() as captured:
-        console.print(renderable)
-    sys.stdout.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
-
-
-def deliver(
-    result: dict[str, Any], as_json: bool, out: Path | None, view: RenderableType | None
-) -> None:
-    """Save where asked, then print JSON or the view."""
-    text = to_json(result)
-    if out is not None:
-        write_atomic(out, text)
-    if as_json:
-        sys.stdout.write(text)
-    elif view is not None:
-        show(view)
-    if out is not None and not as_json:
-        print(f"saved {out}", file=sys.stderr)
 
 
 @click.group(

@@ -42,7 +42,7 @@ def test_rows_have_a_cell_for_each_column() -> None:
 def test_every_row_fits_80_columns(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, verb: tuple[str, ...]
 ) -> None:
-    monkeypatch.setattr("schedshard.cli._PLAIN_WIDTH", 80)
+    monkeypatch.setattr("schedshard.options._PLAIN_WIDTH", 80)
     outcome = cli(*verb)
     assert outcome.status == 0
     assert all(len(line) <= 80 for line in outcome.out.splitlines())

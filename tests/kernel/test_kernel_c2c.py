@@ -132,7 +132,7 @@ def _variant(name: str, remote: float, wakes: int, report: dict[str, Any]) -> di
 def test_kernels_side_by_side(
     report: dict[str, Any], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    from schedshard.cli import show
+    from schedshard.options import show
 
     kernels = {
         **report,
@@ -159,7 +159,7 @@ def test_kernels_side_by_side(
 
 
 def test_instructions_of_two_kernels(capsys: pytest.CaptureFixture[str]) -> None:
-    from schedshard.cli import show
+    from schedshard.options import show
 
     def row(calls: int, each: float, locked: float) -> dict[str, float]:
         return {

@@ -60,10 +60,10 @@ def count(
     out: Path | None,
 ) -> None:
     """Count instructions of the scheduler's hot functions in guests."""
-    from schedshard.cli import deliver
     from schedshard.kernel.count import CountRequest, count_table
     from schedshard.kernel.count import count as stage
     from schedshard.kernel.topology import usual_shape
+    from schedshard.options import deliver
 
     if out is not None:
         check_writable(out)
@@ -139,12 +139,12 @@ def c2c(
 
     The kernels run in the emulator; the machine's topology and latencies are the model's.
     """
-    from schedshard.cli import deliver
     from schedshard.errors import UserError
     from schedshard.kernel.c2c import C2cRequest, Kernel, built_kernels
     from schedshard.kernel.c2c import c2c as stage
     from schedshard.kernel.c2cview import c2c_view
     from schedshard.kernel.watch import shape_for
+    from schedshard.options import deliver
     from schedshard.presets import load_machine, machine_topology
     from schedshard.report import ReportRequest, render
 
@@ -192,12 +192,12 @@ def c2c(
 @_OUT
 def c2c_validate(variants: tuple[str, ...], config: str, as_json: bool, out: Path | None) -> None:
     """Compare what c2c says of guests with what is known or simulated."""
-    from schedshard.cli import deliver
     from schedshard.errors import UserError
     from schedshard.kernel.c2c import built_kernels
     from schedshard.kernel.validate import ValidateRequest
     from schedshard.kernel.validate import validate as stage
     from schedshard.kernel.validate_view import validate_view
+    from schedshard.options import deliver
     from schedshard.presets import load_machine
 
     if out is not None:
@@ -222,10 +222,10 @@ def replay(
     trace: Path, machines: tuple[str, ...], lines: int, as_json: bool, out: Path | None
 ) -> None:
     """Show what TRACE, which c2c --trace has kept, costs on other machines."""
-    from schedshard.cli import deliver
     from schedshard.kernel.replay import ReplayRequest
     from schedshard.kernel.replay import replay as stage
     from schedshard.kernel.replayview import replay_view
+    from schedshard.options import deliver
     from schedshard.presets import load_machine
 
     if out is not None:

@@ -140,10 +140,10 @@ def deb(variant: str, config: str, out: Path | None, try_install: bool, jobs: in
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def sizes(variants: tuple[str, ...], config: str, machine: str, as_json: bool) -> None:
     """Compare what a root domain takes: structures, and what is allocated for so many CPUs."""
-    from schedshard.cli import show
     from schedshard.kernel.sizes import plan_of
     from schedshard.kernel.sizes import sizes as stage
     from schedshard.kernel.sizes_view import sizes_table
+    from schedshard.options import show
     from schedshard.output import to_json
     from schedshard.presets import load_machine, machine_topology
 

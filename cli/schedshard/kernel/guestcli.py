@@ -127,12 +127,12 @@ def test(
     The exit status is 1 when anything went wrong in any of them; with --caught, for variants that
     are broken on purpose, when one was not found to be.
     """
-    from schedshard.cli import show
     from schedshard.kernel.boot import Emulation, kernel_has, kernel_image
     from schedshard.kernel.testplan import chosen, matrix
     from schedshard.kernel.testrun import TestRequest, as_data, run_matrix
     from schedshard.kernel.testview import faults, test_tables, uncaught
     from schedshard.kernel.topology import choose_shape
+    from schedshard.options import show
     from schedshard.progress import ticking
 
     if out is not None:

@@ -6,18 +6,15 @@ A host of more CPUs than a few dozen is sampled (sampling.py), within a minute.
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import tempfile
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
-from schedshard.errors import UserError, os_reason
+from schedshard.errors import UserError
+from schedshard.follow import run_followed
 from schedshard.machines.classes import Evidence, describe, weigh, weigh_sample
 from schedshard.machines.document import (
     Facts,
@@ -32,7 +29,6 @@ from schedshard.machines.numbers import Range
 from schedshard.machines.sampling import sample_pairs
 from schedshard.machines.topology import Topology, cpu_list, from_tool
 from schedshard.paths import build_dir, topo_binary
-from schedshard.progress import Ticker, silent, ticking
 from schedshard.tool import run_json
 
 # Pairs a package that are measured once more with the line's home in another package.
@@ -87,7 +83,7 @@ def measure_machine(request: MeasureRequest) -> Imported:
         pairs = sample_pairs(part)
         if pairs:
             argv += ["--pairs", ",".join(f"{a}:{b}" for a, b in pairs)]
-    return host_machine(topology, cpus, _run(argv), _processor())
+    return host_machine(topology, cpus, run_followed(argv, "measuring"), host_processor())
 
 
 def _usable(asked: list[int] | None, topology: Topology) -> list[int]:
@@ -123,71 +119,6 @@ def foreign_homes(part: Topology) -> list[tuple[int, int, int]]:
             home = others[k * len(others) // HOMES_PER_PACKAGE]
             found.append((part.cpus[a], part.cpus[b], part.cpus[home]))
     return found
-
-
-def _run(argv: Sequence[str]) -> Any:
-    """Run the tool, show its progress, return its JSON.
-
-    The JSON goes through a file: it is longer than what a pipe holds, and nobody would read that
-    pipe while progress is read from the other one.
-    """
-    if not Path(argv[0]).is_file():
-        raise UserError(f"{argv[0]} is missing: run 'make build'")
-    try:
-        with tempfile.TemporaryFile() as output:
-            child = subprocess.Popen(
-                argv, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.PIPE
-            )
-            said, status = _follow(child)
-            output.seek(0)
-            text = output.read()
-    except OSError as error:
-        raise UserError(f"cannot run {argv[0]}: {os_reason(error)}", status=1) from error
-    if status != 0:
-        what = said.removeprefix("schedshard-measure: ") or f"ended with status {status}"
-        raise UserError(f"schedshard-measure: {what}", status=2 if status == 2 else 1)
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        raise UserError(f"schedshard-measure printed no whole JSON: {error}", status=1) from error
-
-
-def _follow(child: subprocess.Popen[bytes]) -> tuple[str, int]:
-    """Show the tool's progress until it ends; its last other line (its error), its status."""
-    assert child.stderr is not None
-    try:
-        first = child.stderr.readline()
-        _, total = _progress(first)
-        if total:
-            with ticking("measuring", total) as tick:
-                said = _last(first, child.stderr, tick)
-        else:
-            said = _last(first, child.stderr, silent)
-        return said, child.wait()
-    except BaseException:
-        child.kill()
-        child.wait()
-        raise
-
-
-def _last(first: bytes, stream: IO[bytes], tick: Ticker) -> str:
-    said = ""
-    shown = 0
-    for line in [first, *stream]:
-        done, total = _progress(line)
-        if not total:
-            said = line.decode("utf-8", "replace").strip() or said
-        for _ in range(shown, done):
-            tick("")
-        shown = max(shown, done)
-    return said
-
-
-def _progress(line: bytes) -> tuple[int, int]:
-    words = line.split()
-    if len(words) == 3 and words[0] == b"progress" and words[1].isdigit() and words[2].isdigit():
-        return int(words[1]), int(words[2])
-    return 0, 0
 
 
 def host_machine(
@@ -286,7 +217,8 @@ def read_processor(cpuinfo: str) -> Processor:
     return Processor(model, virtual)
 
 
-def _processor() -> Processor:
+def host_processor() -> Processor:
+    """The processor of this host."""
     try:
         return read_processor(Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace"))
     except OSError:
