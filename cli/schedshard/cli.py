@@ -17,6 +17,7 @@ from schedshard import __version__
 from schedshard.errors import UserError
 from schedshard.groups import NamedGroup
 from schedshard.kernel.cli import kernel
+from schedshard.live.commands import ping_pong_command, primitives_command
 from schedshard.options import JSON as _JSON
 from schedshard.options import OUT as _OUT
 from schedshard.options import PLACEMENT as _PLACEMENT
@@ -350,15 +351,21 @@ def machine_show(name: str, as_json: bool) -> None:
     deliver(described, as_json, None, machine_view(described))
 
 
-@main.command()
+@main.group(cls=NamedGroup, invoke_without_command=True)
 @click.option("--quick", is_flag=True, help="Measure for a shorter time.")
 @_JSON
 @_OUT
-def bench(quick: bool, as_json: bool, out: Path | None) -> None:
-    """Measure the structures on this host's CPUs.
+@click.pass_context
+def bench(ctx: click.Context, quick: bool, as_json: bool, out: Path | None) -> None:
+    """Measure on this host's CPUs.
 
-    Every operation stands beside the same one on a plain bitmap, as a ratio of one run.
+    Without a command the structures are measured: every operation stands beside the same one on a
+    plain bitmap, as a ratio of one run.
     """
+    if ctx.invoked_subcommand is not None:
+        if quick or as_json or out is not None:
+            raise UserError(f"options of 'bench {ctx.invoked_subcommand}' stand behind its name")
+        return
     from schedshard.bench import BenchRequest
     from schedshard.bench import bench as measure
     from schedshard.progress import working
@@ -377,19 +384,19 @@ def bench(quick: bool, as_json: bool, out: Path | None) -> None:
 def report(results: tuple[Path, ...], out: Path) -> None:
     """Make one HTML page of saved RESULTS.
 
-    RESULTS are files of run, sweep, bench, topo, c2c and kernel c2c. The page needs no other file
-    and no network.
+    RESULTS are files of run, sweep, bench, validate, topo, c2c and kernel c2c. The page needs no
+    other file and no network.
     """
     from schedshard.c2c import c2c as make_c2c
     from schedshard.c2c import find_names, of_all_variants
     from schedshard.figures import is_figures
     from schedshard.report import ReportRequest, render
-    from schedshard.result import BENCH, C2C, RUN, TOPO, load_result
+    from schedshard.result import BENCH, C2C, LIVE, RUN, TOPO, VALIDATE, load_result
     from schedshard.sweep_file import is_parquet, read_rows
 
     check_writable(out)
     sweeps = tuple(path for path in results if is_parquet(path))
-    kinds = (RUN, BENCH, TOPO, C2C)
+    kinds = (RUN, BENCH, LIVE, VALIDATE, TOPO, C2C)
     read = [load_result(path, kinds) for path in results if path not in sweeps]
     loaded = tuple(result for result in read if result["format"] != C2C)
     saved = tuple(result for result in read if result["format"] == C2C)
@@ -417,4 +424,6 @@ def reproduce(out: Path | None, seed: int, quick: bool) -> None:
     reproduce_all(ReproduceRequest(seed, quick), out or ROOT / "out", show)
 
 
+bench.add_command(primitives_command)
+bench.add_command(ping_pong_command)
 main.add_command(kernel)

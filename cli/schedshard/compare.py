@@ -18,7 +18,7 @@ from scipy import stats
 
 from schedshard.errors import UserError, unknown_name
 from schedshard.figures import is_figures
-from schedshard.result import RUN, is_curve, is_pairs, load_result
+from schedshard.result import LIVE, RUN, is_curve, is_pairs, load_result
 from schedshard.sweep import FACTS, KEY, current
 from schedshard.sweep_file import is_parquet, read_rows
 
@@ -55,7 +55,7 @@ class CompareRequest:
 
 
 def load_side(spec: str) -> Side:
-    """FILE or FILE:VARIANT; FILE is a result of run or a sweep."""
+    """FILE or FILE:VARIANT; FILE is a result of run or of a measurement, or a sweep."""
     path, variant = Path(spec), None
     if not path.exists() and ":" in spec:
         name, _, chosen = spec.rpartition(":")
@@ -65,7 +65,7 @@ def load_side(spec: str) -> Side:
     if is_parquet(path):
         rows: Sequence[Mapping[str, Any]] = current(read_rows(path))
     else:
-        result = load_result(path, (RUN,))
+        result = load_result(path, (RUN, LIVE))
         rows = result_rows(result)
         if is_figures(result):
             again = frozenset(
@@ -90,7 +90,7 @@ def result_rows(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
             "machine": result["machine"]["name"],
             "cap": result.get("cap") or 64,
             "placement": result["placement"],
-            "seed": result["provenance"]["seed"],
+            "seed": result["provenance"].get("seed", 0),  # what was measured has none
         }
         rows: list[Mapping[str, Any]] = []
         for variant in result["variants"]:

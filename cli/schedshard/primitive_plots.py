@@ -37,6 +37,11 @@ def _line(index: int) -> dict[str, Any]:
     }
 
 
+def _label(result: Mapping[str, Any]) -> str:
+    """What the times are: a measurement says so."""
+    return str(result.get("label", "predicted"))
+
+
 def scaling(result: Mapping[str, Any]) -> Figure:
     """Time of every operation over the number of threads, both log; published means as rings.
 
@@ -67,7 +72,7 @@ def scaling(result: Mapping[str, Any]) -> Figure:
         axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: compact(y)))
         axes.yaxis.set_minor_formatter(NullFormatter())
         axes.set_xlabel("threads, one a CPU (log scale)")
-        axes.set_ylabel("predicted ns per operation (log)")
+        axes.set_ylabel(f"{_label(result)} ns per operation (log)")
         thread_axis(axes, largest)
         style(axes, "both")
         figure.legend(handles, labels, loc="outside right upper", fontsize=8)
@@ -124,7 +129,9 @@ def pair_dots(result: Mapping[str, Any]) -> Figure:
         axes.set_yticks(range(len(classes)), classes)
         axes.set_ylim(len(classes) - 0.5, -0.5)
         axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: compact(x)))
-        axes.set_xlabel("predicted ns per operation of two CPUs that take turns (log scale)")
+        axes.set_xlabel(
+            f"{_label(result)} ns per operation of two CPUs that take turns (log scale)"
+        )
         handles = [
             Line2D([], [], marker=_line(i)["marker"], linestyle="", markersize=7,
                    color=_line(i)["color"], label=name)

@@ -19,9 +19,18 @@ from schedshard.page import Cell, Grid, Section, grid, num
 from schedshard.primitive_tables import FEW_CURVES
 from schedshard.report_figures import figures_section
 from schedshard.report_intervals import add_intervals
+from schedshard.report_live import live_section, validate_section
 from schedshard.report_primitives import pairs_section, scaling_section
 from schedshard.report_sweep import sweep_sections
-from schedshard.result import BENCH, RUN, TOPO, is_curve, is_pairs
+from schedshard.result import (
+    BENCH,
+    LIVE,
+    RUN,
+    TOPO,
+    VALIDATE,
+    is_curve,
+    is_pairs,
+)
 from schedshard.sweep import Row
 from schedshard.tables import (
     BENCH_COLUMNS,
@@ -304,7 +313,11 @@ def _provenance(results: Sequence[dict[str, Any]]) -> Grid:
     rows = []
     for result in results:
         provenance = result.get("provenance", {})
-        names = {BENCH: "bench", TOPO: "topo"}
+        names = {
+            BENCH: "bench",
+            TOPO: "topo",
+            VALIDATE: "validate",
+        }
         what = names.get(result["format"]) or result["experiment"]
         rows.append(
             [
@@ -354,7 +367,12 @@ def _sections(request: ReportRequest) -> list[Section]:
     for name, rows in request.sweeps:
         sections += sweep_sections(rows, name)
     sections += [_c2c_section(report) for report in request.c2c]
-    makers = {TOPO: _topo_section, BENCH: _bench_section}
+    makers = {
+        LIVE: live_section,
+        VALIDATE: validate_section,
+        TOPO: _topo_section,
+        BENCH: _bench_section,
+    }
     for kind, make in makers.items():
         sections += [make(result) for result in request.results if result["format"] == kind]
     return sections

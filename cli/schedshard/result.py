@@ -14,6 +14,8 @@ RUN = "schedshard/run/2"
 BENCH = "schedshard/bench/1"
 TOPO = "schedshard/topo/1"
 C2C = "schedshard/c2c/1"
+LIVE = "schedshard/live/1"
+VALIDATE = "schedshard/validate/1"
 
 _NEEDS: dict[str, tuple[tuple[str, type], ...]] = {
     RUN: (
@@ -26,6 +28,14 @@ _NEEDS: dict[str, tuple[tuple[str, type], ...]] = {
     BENCH: (("rows", list), ("host", dict), ("provenance", dict)),
     TOPO: (("cpus", list), ("plan", dict)),
     C2C: (("variants", list), ("machine", dict), ("provenance", dict)),
+    LIVE: (
+        ("experiment", str),
+        ("machine", dict),
+        ("variants", list),
+        ("host", dict),
+        ("provenance", dict),
+    ),
+    VALIDATE: (("measured", list), ("host", dict), ("machine_file", str)),
 }
 
 
@@ -39,13 +49,15 @@ def load_result(path: Path, wanted: tuple[str, ...] = (RUN,)) -> dict[str, Any]:
             BENCH: "bench --out FILE",
             TOPO: "topo --out FILE",
             C2C: "kernel c2c --out FILE",
+            LIVE: "bench primitives --out FILE",
+            VALIDATE: "validate --out FILE",
         }
         ways = " or ".join(f"'./schedshard {makers[w]}'" for w in wanted if w in makers)
         raise UserError(f"{path} is no result to read here: {ways} makes one")
     for key, kind_of in _NEEDS[kind]:
         if not isinstance(data.get(key), kind_of):
             raise UserError(f"{path} is damaged: '{key}' is missing or no {kind_of.__name__}")
-    if kind in (RUN, C2C):
+    if kind in (RUN, C2C, LIVE):
         for index, variant in enumerate(data["variants"]):
             if not isinstance(variant, dict) or not isinstance(variant.get("name"), str):
                 raise UserError(f"{path} is damaged: variants[{index}] has no name")

@@ -57,11 +57,12 @@ class RunRequest:
 
 @dataclass(frozen=True)
 class Point:
-    """One process of the simulator; with ``pair`` its CPUs are those two."""
+    """One process of the simulator; its CPUs are those of ``pair`` or ``on``, if there are any."""
 
     variant: Variant
     cpus: int
     pair: Pair | None = None
+    on: tuple[int, ...] = ()
 
     @property
     def where(self) -> str:
@@ -146,6 +147,8 @@ def point_argv(plan: RunPlan, point: Point) -> list[str]:
     argv += ["--variant", point.variant.name, "--seed", str(request.seed)]
     if point.pair is not None:
         argv += ["--pair", f"{point.pair.first},{point.pair.second}"]
+    elif point.on:
+        argv += ["--on", ",".join(map(str, point.on))]
     else:
         argv += ["--cpus", str(point.cpus), "--placement", request.placement]
     if request.cap is not None:

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Which CPUs of this host may be measured, and in what order threads take them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from schedshard.errors import UserError
+from schedshard.machines.topology import Ids, Topology, cpu_list, parse_cpu_list, renumber
+
+CGROUPS = Path("/sys/fs/cgroup")
+OWN_CGROUPS = Path("/proc/self/cgroup")
+ONLINE = Path("/sys/devices/system/cpu/online")
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """The CPUs of this process, rising; ``most`` of them may be busy at a time, for that reason."""
+
+    cpus: tuple[int, ...]
+    most: int
+    reason: str
+
+
+def allowed_cpus(topology: Topology) -> Allowed:
+    """What affinity, cpusets and CPU quotas of control groups leave to this process."""
+    cpus = tuple(sorted(os.sched_getaffinity(0) & set(topology.cpus)))
+    if not cpus:
+        raise UserError("no CPU that this process may use is in the host's topology", status=1)
+    quota = cpu_quota()
+    # Threads that are stopped for a part of each period measure the quota and nothing else.
+    if quota is not None and int(quota) < len(cpus):
+        return Allowed(
+            cpus, max(1, int(quota)), f"a control group limits this process to {quota:g} CPUs"
+        )
+    if len(cpus) < len(topology.cpus):
+        return Allowed(cpus, len(cpus), f"this process may use {cpu_list(cpus)}")
+    return Allowed(cpus, len(cpus), f"this host has {_counted(len(cpus))}")
+
+
+def _counted(count: int) -> str:
+    return "1 CPU" if count == 1 else f"{count} CPUs"
+
+
+def cpu_quota() -> float | None:
+    """CPUs that the control groups of this process allow it on average; None: no limit."""
+    try:
+        lines = OWN_CGROUPS.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return None
+    found = [quota for line in lines for quota in _quotas(line)]
+    return min(found, default=None)
+
+
+def _quotas(line: str) -> Iterator[float]:
+    """The quotas of one line of /proc/self/cgroup, that of the group and of those above it."""
+    _, _, rest = line.partition(":")
+    controllers, _, path = rest.partition(":")
+    if controllers and "cpu" not in controllers.split(","):
+        return
+    top = CGROUPS / controllers if controllers else CGROUPS
+    group = top / path.lstrip("/")
+    for folder in (group, *group.parents):
+        if not folder.is_relative_to(top):
+            return
+        quota = _v1_quota(folder) if controllers else _v2_quota(folder)
+        if quota is not None:
+            yield quota
+
+
+def _words(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="ascii").split()
+    except (OSError, UnicodeDecodeError):
+        return []
+
+
+def _v2_quota(folder: Path) -> float | None:
+    return _ratio(_words(folder / "cpu.max"))
+
+
+def _v1_quota(folder: Path) -> float | None:
+    return _ratio(_words(folder / "cpu.cfs_quota_us") + _words(folder / "cpu.cfs_period_us"))
+
+
+def _ratio(words: Sequence[str]) -> float | None:
+    if len(words) != 2 or not all(word.isdigit() for word in words) or int(words[1]) == 0:
+        return None
+    return int(words[0]) / int(words[1])
+
+
+def check_cpu(cpu: int, option: str, allowed: Allowed, topology: Topology) -> None:
+    """Refuse a CPU that cannot be measured, and say which of the reasons it is."""
+    if cpu in allowed.cpus:
+        return
+    if cpu not in topology.cpus:
+        raise UserError(
+            f"{option} {cpu}: this host has no such CPU, it has {cpu_list(topology.cpus)}"
+        )
+    try:
+        online = parse_cpu_list(ONLINE.read_text(encoding="ascii").strip())
+    except (OSError, UnicodeDecodeError, UserError):
+        online = list(topology.cpus)
+    if cpu not in online:
+        raise UserError(f"{option} {cpu}: that CPU is off line; on line are {cpu_list(online)}")
+    raise UserError(
+        f"{option} {cpu}: this process may not use that CPU, it may use {cpu_list(allowed.cpus)}"
+    )
+
+
+def thread_counts(text: str | None, allowed: Allowed) -> tuple[int, ...]:
+    """A list as in ``1,2,64``, each once, rising; None is 1, 2, 4, ... and all."""
+    if text is None:
+        doubled = [1 << i for i in range(allowed.most.bit_length()) if 1 << i < allowed.most]
+        return (*doubled, allowed.most)
+    counts = set()
+    for word in text.split(","):
+        if not (word.strip().isascii() and word.strip().isdigit()):
+            raise UserError(f"--threads {text}: give whole numbers with commas, as in 1,2,64")
+        counts.add(int(word))
+    for count in counts:
+        if not 1 <= count <= allowed.most:
+            raise UserError(
+                f"--threads {text}: {count} is not in 1 to {allowed.most}: {allowed.reason}, and "
+                "each thread has one of its own"
+            )
+    return tuple(sorted(counts))
+
+
+def placed(allowed: Allowed, topology: Topology, placement: str) -> tuple[int, ...]:
+    """The CPUs in the order in which threads take them, as the simulator's placements do.
+
+    ``os``: CPU numbers in order. ``compact``: siblings, then the LLC, then the package.
+    ``scatter``: packages in turn, LLCs in turn, siblings last.
+    """
+    if placement == "os":
+        return allowed.cpus
+    part = topology.restrict(allowed.cpus)
+    cpus = np.array(part.cpus)
+    thread = _rank(cpus, part.core)
+    core = renumber(part.core, part.cpus)
+    # np.lexsort: the last key counts most
+    keys = [thread, core, part.llc, part.node, part.package]
+    if placement == "scatter":
+        keys = [part.package, _rank(part.llc, part.package), _rank(core, part.llc), thread]
+    return tuple(int(cpu) for cpu in cpus[np.lexsort([cpus, *keys])])
+
+
+def _rank(ids: Ids, groups: Ids) -> Ids:
+    """For each CPU how many smaller different ids its group has."""
+    ranks = np.zeros_like(ids)
+    for group in np.unique(groups):
+        mine = groups == group
+        ranks[mine] = np.unique(ids[mine], return_inverse=True)[1].reshape(-1)
+    return ranks

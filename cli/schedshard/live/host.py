@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The host: its topology, its machine file, and what a measurement of it should say about it.
+
+Nothing here tells who or where the host is: no name of a host, user or directory.
+"""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from schedshard.errors import UserError
+from schedshard.machines.document import (
+    Facts,
+    add_usual_cycles,
+    add_usual_latencies,
+    machine_toml,
+    validated,
+)
+from schedshard.machines.hostfile import host_path
+from schedshard.machines.measure import host_processor
+from schedshard.machines.topology import Topology, from_tool, same
+from schedshard.pairs import Pair, load_pairs
+from schedshard.paths import topo_binary
+from schedshard.presets import Machine, load_machine, machine_topology
+from schedshard.tool import run_json
+
+MEASURE = "./schedshard machine measure"
+# First CPUs whose pairs are looked through for classes that the first one does not have.
+FIRST_CPUS = 8
+UNKNOWN_CLOCK_GHZ = 1.0
+
+
+def live_topology() -> Topology:
+    """The CPUs of this host and where they are."""
+    return from_tool(run_json([str(topo_binary()), "--live"]))
+
+
+def known_machine(topology: Topology) -> Machine | None:
+    """The machine file of this host; None if there is none yet.
+
+    A file of another topology is refused: a guest was resized since, or a CPU went off line.
+    """
+    if not host_path().is_file():
+        return None
+    machine = load_machine("host")
+    if not same(from_tool(machine_topology(machine)), topology):
+        raise UserError(
+            f"{host_path()} describes another topology than this host has now: '{MEASURE}' makes "
+            "it anew"
+        )
+    return machine
+
+
+def estimated_machine(topology: Topology, folder: Path) -> Machine:
+    """A machine file in ``folder`` that knows the topology and guesses everything else."""
+    facts = Facts(
+        name="host",
+        title=f"This host: {host_facts()['cpu']}"[:200],
+        kind="estimate",
+        clock_ghz=UNKNOWN_CLOCK_GHZ,
+        topology=topology,
+        latency_ns={},
+        op_cycles={},
+        source={
+            "clock_ghz": "estimate: not measured",
+            "topology": "stated by the host (hwloc)",
+        },
+    )
+    add_usual_cycles(facts, "not measured")
+    add_usual_latencies(facts)
+    text = machine_toml(facts)
+    validated(text)
+    path = folder / "host.toml"
+    path.write_text(text, encoding="utf-8")
+    return load_machine(str(path))
+
+
+def host_facts() -> dict[str, Any]:
+    """What others need to know about the host that a result was measured on."""
+    processor = host_processor()
+    return {
+        "cpu": processor.model,
+        "virtual": processor.virtual,
+        "arch": platform.machine(),
+        "kernel": kernel_version(platform.release()),
+    }
+
+
+def kernel_version(release: str) -> str:
+    """The numbers of a kernel's release: the rest may be the name of who built it."""
+    found = re.match(r"\d+(\.\d+){1,2}", release)
+    return found.group() if found else "unknown"
+
+
+def pairs_by_class(machine: Machine, cpus: Sequence[int], each: int) -> tuple[Pair, ...]:
+    """Pairs of these CPUs: up to ``each`` of every latency class, from near to far."""
+    usable = set(cpus)
+    found: dict[str, list[Pair]] = {pair.latency_class: [] for pair in load_pairs(machine)}
+    step = max(1, len(cpus) // FIRST_CPUS)
+    for first in cpus[::step][:FIRST_CPUS]:
+        if all(len(pairs) >= each for pairs in found.values()):
+            break
+        by_class: dict[str, list[Pair]] = {}
+        for pair in load_pairs(machine, first):
+            if pair.second in usable:
+                by_class.setdefault(pair.latency_class, []).append(pair)
+        for name, pairs in by_class.items():
+            known = {frozenset((pair.first, pair.second)) for pair in found[name]}
+            new = [pair for pair in pairs if frozenset((pair.first, pair.second)) not in known]
+            found[name] += _spread(new, each - len(found[name]))
+    return tuple(pair for pairs in found.values() for pair in pairs)
+
+
+def _spread(pairs: Sequence[Pair], most: int) -> list[Pair]:
+    """The first, and others evenly over the rest."""
+    if len(pairs) <= most:
+        return list(pairs)
+    return [pairs[i * len(pairs) // most] for i in range(most)]
+
+
+def pairs_from(machine: Machine, first: int, cpus: Sequence[int]) -> tuple[Pair, ...]:
+    """One CPU with every other of these."""
+    usable = set(cpus)
+    return tuple(pair for pair in load_pairs(machine, first) if pair.second in usable)

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Operations that were measured on this host, for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from schedshard.format import significant
+from schedshard.primitive_tables import pairs_table, scaling_table
+from schedshard.result import is_pairs
+from schedshard.tables import notes_view
+
+
+def live_tables(result: dict[str, Any]) -> RenderableType:
+    """What was measured on this host."""
+    heading = Text(f"{result['title']}, on real CPUs", style="bold")
+    heading.append(f"\n{_where(result)}", style="not bold")
+    body = pairs_table(result) if is_pairs(result) else scaling_table(result)
+    return Group(heading, body, notes_view(live_notes(result)))
+
+
+def _where(result: Mapping[str, Any]) -> str:
+    said = str(result["machine"]["title"])
+    if not is_pairs(result):
+        said += f", {result['cpus']} of {result['machine']['cpus']} CPUs"
+        said += f", placement {result['placement']}"
+    if result.get("hold_ns"):
+        said += f", held for {result['hold_ns']:g} ns"
+    return said
+
+
+def live_notes(result: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What the word measured means here, and how far to trust it."""
+    points = [point for variant in result["variants"] for point in variant["points"]]
+    turns = sum(point["rounds"] for point in points) / len(points)
+    widest = max(points, key=lambda point: (point["high"] - point["low"]) / point["ns_per_op"])
+    notes = [("measured", f"on {host_words(result['host'])}")]
+    notes.append(
+        (
+            "spread",
+            f"median of {turns:.0f} turns a point; the widest point is "
+            f"{significant(widest['low'])} to {significant(widest['high'])} ns (10th and 90th "
+            "percentile)",
+        )
+    )
+    bad = sum(1 for point in points if point["all_disturbed"])
+    if bad:
+        notes.append(
+            (
+                "disturbed",
+                f"{bad} of {counted(len(points))}: this host was busy in nearly all turns",
+            )
+        )
+    if result["left_out"]:
+        notes.append(
+            ("left out", f"{counted(result['left_out'])}: time was up; --limit gives more of it")
+        )
+    return notes
+
+
+def counted(count: int) -> str:
+    """So many points, in words."""
+    return "1 point" if count == 1 else f"{count:,} points"
+
+
+def host_words(host: Mapping[str, Any]) -> str:
+    """The facts about a host in words."""
+    said = f"{host.get('cpu', 'unknown')}, Linux {host.get('kernel', 'unknown')}"
+    said += f", {host.get('arch', 'unknown')}"
+    return f"{said}, a virtual machine" if host.get("virtual") else said
