@@ -18,6 +18,7 @@ from schedshard.errors import UserError
 from schedshard.groups import NamedGroup
 from schedshard.kernel.cli import kernel
 from schedshard.live.commands import ping_pong_command, primitives_command
+from schedshard.live.validate_command import validate
 from schedshard.options import JSON as _JSON
 from schedshard.options import OUT as _OUT
 from schedshard.options import PLACEMENT as _PLACEMENT
@@ -426,4 +427,5 @@ def reproduce(out: Path | None, seed: int, quick: bool) -> None:
 
 bench.add_command(primitives_command)
 bench.add_command(ping_pong_command)
+main.add_command(validate)
 main.add_command(kernel)

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What a measurement of a host says, read from a file that anybody may have sent.
+
+Such a file is VALIDATE (written by `validate --out`: machine file, facts about the host, both
+experiments) or LIVE (written by `bench primitives --out` or `bench ping-pong --out`). Nothing in it
+is believed before it was checked: a wrong one ends in one line that names the place.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from schedshard.errors import UserError
+from schedshard.experiment import load_experiment
+from schedshard.result import VALIDATE
+
+EXPERIMENTS = ("ping-pong", "primitives")
+FACTS = ("cpu", "virtual", "arch", "kernel", "cpus_allowed", "compiler")
+MAX_POINTS = 100_000
+MAX_CPUS = 65536
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One figure: which CPUs, the median of the turns, and its 10th and 90th percentile in ns.
+
+    ``cpus`` in the order of the threads; ``latency_class`` of a ping-pong.
+    """
+
+    op: str
+    cpus: tuple[int, ...]
+    ns: float
+    low: float
+    high: float
+    disturbed: bool
+    latency_class: str | None = None
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One experiment on one host."""
+
+    experiment: str
+    hold_ns: float
+    points: tuple[Measured, ...]
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """One host: its machine file, what it says about itself, and what was measured there."""
+
+    source: str
+    machine_file: str
+    host: Mapping[str, Any]
+    measured: tuple[Measurement, ...]
+
+
+def make_bundle(data: Mapping[str, Any], source: str) -> Bundle:
+    """Check what a file holds, or what was measured right now; ``source`` names it in errors."""
+    try:
+        results = data["measured"] if data["format"] == VALIDATE else [data]
+        machine_file = data["machine_file"]
+        if machine_file is None:
+            raise UserError(
+                f"{source} has no machine file, since its host had none: there "
+                "'./schedshard validate --out FILE' makes a file that has"
+            )
+        if not isinstance(machine_file, str) or not machine_file:
+            raise ValueError("machine_file is no text")
+        host = _host(data["host"])
+        if not isinstance(results, list) or not 1 <= len(results) <= len(EXPERIMENTS):
+            raise ValueError("measured is no list of one or two results")
+        measured = tuple(_measurement(result) for result in results)
+        if len({one.experiment for one in measured}) != len(measured):
+            raise ValueError("an experiment was measured twice")
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        what = f"'{error.args[0]}' is missing" if isinstance(error, KeyError) else str(error)
+        raise UserError(f"{source} is damaged: {what}") from error
+    return Bundle(source, machine_file, host, measured)
+
+
+def _host(facts: Any) -> dict[str, Any]:
+    """The facts that we know; text is what a terminal can show, and short."""
+    return {key: _plain(facts[key]) for key in FACTS if key in facts}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bool | int):
+        return value
+    return "".join(c if c.isprintable() else "?" for c in str(value))[:200]
+
+
+def _measurement(result: Mapping[str, Any]) -> Measurement:
+    name = result["experiment"]
+    if name not in EXPERIMENTS:
+        raise ValueError(f"experiment is {_plain(name)!r}, which is none of {list(EXPERIMENTS)}")
+    experiment = load_experiment(name)
+    known = {variant.name: variant for variant in experiment.variants}
+    hold = _number(result.get("hold_ns", 0.0), "hold_ns", 0.0)
+    order = _cpus(result["order"]) if name == "primitives" else ()
+    points = []
+    for variant in result["variants"]:
+        op = variant["name"]
+        if op not in known:
+            raise ValueError(f"operation {_plain(op)!r} is none of {name}")
+        if hold and not known[op].hold:
+            raise ValueError(f"{op} has no hold time, but hold_ns is {hold:g}")
+        points += [_point(op, point, order) for point in variant["points"]]
+    if not 1 <= len(points) <= MAX_POINTS:
+        raise ValueError(f"{name} has {len(points)} points")
+    return Measurement(name, hold, tuple(points))
+
+
+def _point(op: str, point: Mapping[str, Any], order: tuple[int, ...]) -> Measured:
+    latency_class = None
+    if order:
+        threads = point["threads"]
+        if not isinstance(threads, int) or not 1 <= threads <= len(order):
+            raise ValueError(f"{op} has {_plain(threads)!r} threads, but order {len(order)} CPUs")
+        cpus = order[:threads]
+        where = f"{op} with {threads} threads"
+    else:
+        cpus = _cpus([point["from"], point["to"]])
+        latency_class = str(_plain(point["class"]))
+        where = f"{op} between CPUs {cpus[0]} and {cpus[1]}"
+    ns = _number(point["ns_per_op"], f"ns_per_op of {where}")
+    low = _number(point["low"], f"low of {where}")
+    high = _number(point["high"], f"high of {where}")
+    if not low <= ns <= high:
+        raise ValueError(f"{where}: {ns:g} ns is not between low {low:g} and high {high:g}")
+    return Measured(op, cpus, ns, low, high, point.get("all_disturbed") is True, latency_class)
+
+
+def _number(value: Any, what: str, least: float = 1e-6) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"{what} is no number")
+    if not math.isfinite(value) or not least <= value <= 1e12:
+        raise ValueError(f"{what} is {value:g}, which cannot be")
+    return float(value)
+
+
+def _cpus(value: Sequence[Any]) -> tuple[int, ...]:
+    cpus = tuple(value)
+    if not all(type(cpu) is int and 0 <= cpu < MAX_CPUS for cpu in cpus):
+        raise ValueError("CPU numbers are not whole numbers below 65536")
+    if not cpus or len(set(cpus)) != len(cpus):
+        raise ValueError("CPU numbers are missing, or not all different")
+    return cpus

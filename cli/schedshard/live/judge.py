@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Stage validate: predict what was measured, and say how far apart the two are.
+
+The simulator runs on the machine file of the measured host, with the very CPUs of each point. A
+figure is off by the factor between the prediction and the nearer end of what the turns of the
+measurement spread over: a measurement says no more than that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from schedshard.errors import UserError
+from schedshard.experiment import Experiment, load_experiment
+from schedshard.live.bundle import Bundle, Measured, Measurement
+from schedshard.machines.numbers import number_node, source_of, value_of
+from schedshard.pairs import Pair
+from schedshard.presets import Machine, cpu_count, load_machine, machine_topology
+from schedshard.progress import Ticker, silent
+from schedshard.run import Point, RunPlan, RunRequest, execute, point_metrics
+
+# The machine file's latencies are half a round trip of this very game on the same host.
+CALIBRATED_ON = ("ping-pong", "cas")
+AGREE, DISAGREE, CHANGED = "agree", "disagree", "host changed"
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Largest factors between predicted and measured that count as agreement.
+
+    ``control``: between what the machine file says and what was measured beside the rest.
+    """
+
+    median: float = 1.25
+    worst: float = 2.0
+    control: float = 1.25
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure, predicted beside measured.
+
+    ``file_ns``: what the machine file says of the very same figure, if it does. Such a row is no
+    prediction: it tells whether the host is still the one that the machine file describes.
+    """
+
+    experiment: str
+    measured: Measured
+    predicted: float
+    file_ns: float | None = None
+
+    @property
+    def error(self) -> float:
+        """Against the median of the turns."""
+        return self.predicted / self.measured.ns - 1.0
+
+    @property
+    def factor(self) -> float:
+        """At least 1; 1 when the prediction lies inside what the turns spread over."""
+        return _beyond(self.predicted, self.measured)
+
+    @property
+    def control(self) -> float | None:
+        """The same for the machine file's own figure."""
+        return None if self.file_ns is None else _beyond(self.file_ns, self.measured)
+
+    @property
+    def where(self) -> str:
+        """Which CPUs, in words."""
+        cpus = self.measured.cpus
+        if self.measured.latency_class is not None:
+            return f"CPUs {cpus[0]} and {cpus[1]} ({self.measured.latency_class})"
+        return "1 thread" if len(cpus) == 1 else f"{len(cpus)} threads"
+
+
+def _beyond(ns: float, measured: Measured) -> float:
+    if ns > measured.high:
+        return ns / measured.high
+    return max(1.0, measured.low / ns)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What all rows come to; ``worst`` and ``median`` are of those that are predictions.
+
+    ``control``: the row that is farthest from what the machine file says of it, if there is one.
+    """
+
+    rows: tuple[Row, ...]
+    bounds: Bounds
+    median: float
+    worst: Row
+    control: Row | None
+    outcome: str
+
+
+def predict(bundle: Bundle, tick: Ticker = silent) -> tuple[Row, ...]:
+    """Run the simulator on the bundle's machine file for every measured point."""
+    with TemporaryDirectory(prefix="schedshard-") as folder:
+        path = Path(folder) / "machine.toml"
+        path.write_text(bundle.machine_file, encoding="utf-8")
+        machine = _machine(path, bundle)
+        _check_cpus(bundle, machine)
+        rows: list[Row] = []
+        for measurement in bundle.measured:
+            plan = plan_points(measurement, machine, cpu_count(machine))
+            raws = execute(plan, tick)
+            for measured, point, raw in zip(measurement.points, plan.points, raws, strict=True):
+                metrics = point_metrics(plan.request.experiment, point, raw)
+                known = _file_ns(measurement.experiment, measured, machine)
+                rows.append(Row(measurement.experiment, measured, metrics["ns_per_op"], known))
+    return tuple(rows)
+
+
+def _machine(path: Path, bundle: Bundle) -> Machine:
+    try:
+        return load_machine(str(path))
+    except UserError as error:
+        said = str(error).replace(str(path), "its machine file")
+        raise UserError(f"{bundle.source}: {said}", status=error.status) from error
+
+
+def _check_cpus(bundle: Bundle, machine: Machine) -> None:
+    try:
+        topology = machine_topology(machine)
+    except UserError as error:
+        said = str(error).replace(str(machine.path), "its machine file")
+        raise UserError(f"{bundle.source}: {said}", status=error.status) from error
+    known = {int(cpu["cpu"]) for cpu in topology["cpus"]}
+    used = {cpu for one in bundle.measured for point in one.points for cpu in point.cpus}
+    if not used <= known:
+        raise UserError(
+            f"{bundle.source} is damaged: it measured CPU {min(used - known)}, which its machine "
+            "file does not have"
+        )
+
+
+def plan_points(measurement: Measurement, machine: Machine, cpus: int) -> RunPlan:
+    """One run of the simulator a measured point, on the same CPUs in the same order."""
+    experiment = load_experiment(measurement.experiment)
+    request = RunRequest(experiment, machine, cpus, hold_ns=measurement.hold_ns or None)
+    points = tuple(_sim_point(experiment, point) for point in measurement.points)
+    return RunPlan(request, cpus, points)
+
+
+def _sim_point(experiment: Experiment, point: Measured) -> Point:
+    variant = experiment.variant(point.op)
+    if point.latency_class is not None:
+        return Point(variant, 2, Pair(point.latency_class, point.cpus[0], point.cpus[1]))
+    return Point(variant, len(point.cpus), on=point.cpus)
+
+
+def _file_ns(experiment: str, point: Measured, machine: Machine) -> float | None:
+    """What the machine file says about this figure: the latency of its class or tier."""
+    if (experiment, point.op) != CALIBRATED_ON:
+        return None
+    key = f"latency_ns.{point.latency_class}"
+    node = number_node(machine.data, key)
+    if node is None:
+        key = f"tier.{point.latency_class}"
+        node = number_node(machine.data, key)
+    if node is None or source_of(key, machine.data.get("source", {})).startswith("estimate"):
+        return None
+    return value_of(node, key)
+
+
+def judge(rows: Sequence[Row], bounds: Bounds) -> Verdict:
+    """The median and the worst factor; no verdict on the model if the host has changed."""
+    judged = [row for row in rows if row.file_ns is None] or list(rows)
+    middle = float(median(row.factor for row in judged))
+    worst = max(judged, key=lambda row: (row.factor, abs(row.error)))
+    controls = [row for row in rows if row.control is not None]
+    control = max(controls, key=lambda row: row.control or 1.0, default=None)
+    if control is not None and (control.control or 1.0) > bounds.control:
+        outcome = CHANGED
+    elif middle <= bounds.median and worst.factor <= bounds.worst:
+        outcome = AGREE
+    else:
+        outcome = DISAGREE
+    return Verdict(tuple(rows), bounds, middle, worst, control, outcome)
+
+
+def row_json(row: Row) -> dict[str, Any]:
+    """A row as it stands in the file."""
+    point = row.measured
+    where: dict[str, Any] = {"threads": len(point.cpus)}
+    if point.latency_class is not None:
+        where = {"class": point.latency_class, "from": point.cpus[0], "to": point.cpus[1]}
+    return {
+        "experiment": row.experiment,
+        "op": point.op,
+        **where,
+        "measured": point.ns,
+        "low": point.low,
+        "high": point.high,
+        "predicted": row.predicted,
+        "error": row.error,
+        "factor": row.factor,
+        "machine_file_ns": row.file_ns,
+    }
+
+
+def verdict_json(verdict: Verdict) -> dict[str, Any]:
+    """What `validate --json` prints below the measurements."""
+    return {
+        "outcome": verdict.outcome,
+        "median_factor": verdict.median,
+        "worst_factor": verdict.worst.factor,
+        "control_factor": None if verdict.control is None else verdict.control.control,
+        "bounds": asdict(verdict.bounds),
+        "worst": row_json(verdict.worst),
+        "rows": [row_json(row) for row in verdict.rows],
+    }

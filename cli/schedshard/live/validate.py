@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Stage validate: measure this host, or take what somebody else measured, and make one file of it.
+
+docs/validate.md says what the file holds.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from schedshard.errors import UserError
+from schedshard.live.cpus import allowed_cpus
+from schedshard.live.host import known_machine, live_topology
+from schedshard.live.judge import Verdict, verdict_json
+from schedshard.live.measure import Host, LiveRequest, bench_ping_pong, bench_primitives
+from schedshard.machines.hostfile import host_path, make_parent
+from schedshard.machines.measure import MeasureRequest, measure_machine
+from schedshard.output import check_writable, write_atomic
+from schedshard.presets import load_machine
+from schedshard.provenance import tool_versions
+from schedshard.result import LIVE, VALIDATE
+
+PAIRS_A_CLASS = 3
+# The part of the time that is for ping-pong.
+PAIRS_SHARE = 4
+ONCE = ("format", "machine_file", "host", "provenance")
+
+
+def measure_host(limit: int) -> dict[str, Any]:
+    """Measure this host within ``limit`` seconds; its machine file first, if it has none yet."""
+    topology = live_topology()
+    machine = known_machine(topology)
+    if machine is None:
+        _make_machine_file()
+        machine = load_machine("host")
+    host = Host(topology, allowed_cpus(topology), machine, known=True)
+    for_pairs = max(1, limit // PAIRS_SHARE)
+    results = []
+    if host.allowed.most > 1:
+        request = LiveRequest(limit=for_pairs, pairs_a_class=PAIRS_A_CLASS)
+        results.append(bench_ping_pong(request, host))
+    else:
+        print(f"schedshard: no ping-pong, which needs two CPUs: {host.allowed.reason}",
+              file=sys.stderr)  # fmt: skip
+    results.append(bench_primitives(LiveRequest(limit=max(1, limit - for_pairs)), host))
+    return whole(results)
+
+
+def _make_machine_file() -> None:
+    path = host_path()
+    print(f"schedshard: {path} does not exist yet: it is measured first", file=sys.stderr)
+    make_parent(path)
+    check_writable(path)
+    write_atomic(path, measure_machine(MeasureRequest()).text)
+
+
+def whole(results: list[dict[str, Any]]) -> dict[str, Any]:
+    """The results of one host as one file's content; what they have in common stands once."""
+    first = results[0]
+    return {
+        "format": VALIDATE,
+        "host": first["host"],
+        "machine_file": first["machine_file"],
+        "measured": [_without(result, ONCE) for result in results],
+        "provenance": first["provenance"],
+    }
+
+
+def _without(result: Mapping[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:
+    return {key: value for key, value in result.items() if key not in keys}
+
+
+def judged(data: Mapping[str, Any], verdict: Verdict) -> dict[str, Any]:
+    """The content of a file of either format, with the verdict of this version of the model."""
+    if data["format"] == LIVE:
+        data = whole([dict(data)])
+    if data["format"] != VALIDATE:
+        raise UserError(f"format is {data['format']!r}, which cannot be judged", status=1)
+    return {
+        **_without(data, ("verdict", "judged_by")),
+        "verdict": verdict_json(verdict),
+        "judged_by": tool_versions(),
+    }

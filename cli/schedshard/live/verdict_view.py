@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Measured beside predicted, for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from schedshard.format import signed_percent, significant
+from schedshard.live.judge import AGREE, CHANGED, DISAGREE, Row, Verdict
+from schedshard.live.view import counted, host_words
+from schedshard.sheet import Sheet
+from schedshard.tables import notes_view
+
+
+def verdict_tables(verdict: Verdict, host: Mapping[str, Any], source: str) -> RenderableType:
+    """Measured beside predicted, and the worst disagreement."""
+    heading = Text("Predicted beside measured", style="bold")
+    heading.append(f"\n{source}: {host_words(host)}", style="not bold")
+    rows = {
+        name: [row for row in verdict.rows if row.experiment == name]
+        for name in dict.fromkeys(row.experiment for row in verdict.rows)
+    }
+    tables = [_table(name, some, verdict) for name, some in rows.items()]
+    return Group(heading, *tables, notes_view(_verdict_notes(verdict)))
+
+
+def _table(name: str, rows: list[Row], verdict: Verdict) -> Sheet:
+    numbers = ("measured ns", "10%-90%", "predicted ns", "error", "off by")
+    columns = ("operation", "CPUs", *numbers, "")
+    made = Sheet(name, *columns, right=numbers, rigid=("CPUs",), optional=("10%-90%",))
+    last = ""
+    for row in rows:
+        point = row.measured
+        is_control = row.file_ns is not None
+        bad = row.factor > verdict.bounds.worst and not is_control
+        remark = "control" if is_control else "disturbed" if point.disturbed else ""
+        made.add_row(
+            "" if point.op == last else point.op,
+            row.where,
+            significant(point.ns),
+            f"{significant(point.low)}-{significant(point.high)}",
+            significant(row.predicted),
+            signed_percent(row.error),
+            Text(f"{row.factor:.2f}x", style="bold red" if bad else ""),
+            "worst" if row is verdict.worst else remark,
+        )
+        last = point.op
+    return made
+
+
+def _verdict_notes(verdict: Verdict) -> list[tuple[str, str]]:
+    bounds, worst = verdict.bounds, verdict.worst
+    notes = [
+        ("off by", "predicted / measured or its inverse, from the nearer end of the spread"),
+    ]
+    disturbed = sum(1 for row in verdict.rows if row.measured.disturbed)
+    if disturbed:
+        notes.append(("disturbed", f"{counted(disturbed)}: other programs ran in nearly all turns"))
+    notes.append(
+        (
+            "worst",
+            _figure(worst),
+        )
+    )
+    shared = _worst_shared(verdict)
+    if shared is not None and shared is not worst:
+        notes.append(("worst shared", _figure(shared)))
+    notes += _control_notes(verdict)
+    said = f"median {verdict.median:.2f}x (at most {bounds.median:g}x), worst {worst.factor:.2f}x"
+    said += f" (at most {bounds.worst:g}x)"
+    outcome = {
+        AGREE: f"predicted and measured agree: {said}",
+        DISAGREE: f"predicted and measured DISAGREE: {said}",
+        CHANGED: f"none, since the host has changed; otherwise: {said}",
+    }
+    notes.append(("verdict", outcome[verdict.outcome]))
+    return notes
+
+
+def _figure(row: Row) -> str:
+    return (
+        f"{row.measured.op}, {row.where}: measured {significant(row.measured.ns)} ns, predicted "
+        f"{significant(row.predicted)} ns, off by {row.factor:.2f}x"
+    )
+
+
+def _worst_shared(verdict: Verdict) -> Row | None:
+    """The worst of those that tell about cache lines: one thread alone shares none."""
+    rows = [row for row in verdict.rows if len(row.measured.cpus) > 1 and row.file_ns is None]
+    return max(rows, key=lambda row: (row.factor, abs(row.error)), default=None)
+
+
+def _control_notes(verdict: Verdict) -> list[tuple[str, str]]:
+    row = verdict.control
+    if row is None or row.file_ns is None:
+        return []
+    said = (
+        "the machine file's latencies are the same game as cas. It took "
+        f"{significant(row.measured.ns)} ns now on {row.where}, {significant(row.file_ns)} ns when "
+        "the machine file was made"
+    )
+    if verdict.outcome == CHANGED:
+        said += (
+            ": THIS HOST HAS CHANGED, or was busy, or is virtual and its CPUs moved. Nothing "
+            "follows for the model; make the machine file anew, or repeat it when the host is idle"
+        )
+    return [("control", said)]

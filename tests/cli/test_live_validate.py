@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The verb validate, on results that were made up: no test depends on how fast this host is."""
+
+from __future__ import annotations
+
+import copy
+import json
+import platform
+import random
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import Cli, assert_user_error
+from schedshard.errors import UserError
+from schedshard.live.bundle import make_bundle
+from schedshard.live.host import known_machine, live_topology
+from schedshard.live.judge import Bounds, judge, predict
+from schedshard.machines.hostfile import host_path
+from schedshard.machines.measure import MeasureRequest
+from schedshard.output import to_json
+from schedshard.paths import MACHINES
+from schedshard.result import VALIDATE
+from test_report import assert_self_contained
+
+MACHINE = "epyc-7763-2s"
+PLACES = [("smt", 0, 128), ("llc", 0, 1), ("node", 0, 8), ("remote", 0, 64)]
+# Another order than that of CPU numbers, as a placement or an affinity may give.
+ORDER = [9, 3, 70, 128, 0]
+
+
+def point(where: dict[str, Any], ns: float = 10.0) -> dict[str, Any]:
+    return {
+        **where, "ns_per_op": ns, "min": ns, "max": ns, "low": ns * 0.98, "high": ns * 1.02,
+        "rounds": 15, "disturbed": 0, "all_disturbed": False, "metrics": {"ns_per_op": ns},
+    }  # fmt: skip
+
+
+def unmeasured() -> dict[str, Any]:
+    """A file of the right form whose times are nonsense."""
+    pairs = [
+        {"name": op, "points": [point({"class": c, "from": a, "to": b}) for c, a, b in PLACES]}
+        for op in ("cas", "read-inc")
+    ]
+    threads = [
+        {"name": op, "points": [point({"threads": n}) for n in (1, 2, 5)]}
+        for op in ("atomic-inc", "rwsem-read")
+    ]
+    return {
+        "format": VALIDATE,
+        "host": {
+            "cpu": "X", "virtual": False, "arch": "x86_64", "kernel": "6.1", "cpus_allowed": 256,
+            "compiler": "12",
+        },
+        "machine_file": (MACHINES / f"{MACHINE}.toml").read_text(encoding="utf-8"),
+        "measured": [
+            {"experiment": "ping-pong", "variants": pairs},
+            {"experiment": "primitives", "order": ORDER, "hold_ns": 0.0, "variants": threads},
+        ],
+        "provenance": {"version": "0", "commit": "unknown"},
+    }  # fmt: skip
+
+
+def points_of(data: dict[str, Any]) -> list[dict[str, Any]]:
+    return [p for m in data["measured"] for v in m["variants"] for p in v["points"]]
+
+
+def set_ns(entry: dict[str, Any], ns: float) -> None:
+    entry.update(point({}, ns))
+
+
+@pytest.fixture(scope="session")
+def _perfect() -> dict[str, Any]:
+    """Kept for the session: the predictions take a second."""
+    return {}
+
+
+@pytest.fixture
+def perfect(real: Path, _perfect: dict[str, Any]) -> dict[str, Any]:
+    """A file that was 'measured' on the very model: every time is what is predicted."""
+    if not _perfect:
+        made = unmeasured()
+        rows = predict(make_bundle(made, "made up"))
+        for entry, row in zip(points_of(made), rows, strict=True):
+            set_ns(entry, row.predicted)
+        _perfect.update(made)
+    return copy.deepcopy(_perfect)
+
+
+def save(data: dict[str, Any], path: Path) -> Path:
+    path.write_text(to_json(data), encoding="utf-8")
+    return path
+
+
+def test_what_is_as_predicted_agrees(cli: Cli, perfect: dict[str, Any], tmp_path: Path) -> None:
+    outcome = cli("validate", save(perfect, tmp_path / "r.json"))
+    assert outcome.status == 0
+    assert "predicted and measured agree: median 1.00x" in outcome.out
+    data = cli("validate", tmp_path / "r.json", "--json").json
+    assert data["verdict"]["outcome"] == "agree"
+    assert len(data["verdict"]["rows"]) == 14
+    assert data["measured"] == perfect["measured"]
+    assert [row["machine_file_ns"] for row in data["verdict"]["rows"][:4]] == pytest.approx(
+        [row["measured"] for row in data["verdict"]["rows"][:4]], rel=0.25
+    )
+
+
+def test_a_planted_disagreement_is_found_and_named(
+    cli: Cli, perfect: dict[str, Any], tmp_path: Path
+) -> None:
+    wrong = perfect["measured"][1]["variants"][1]["points"][2]
+    set_ns(wrong, wrong["ns_per_op"] / 3)
+    near = perfect["measured"][0]["variants"][1]["points"][0]
+    set_ns(near, near["ns_per_op"] * 1.5)
+    outcome = cli("validate", save(perfect, tmp_path / "r.json"), "--out", tmp_path / "o.json")
+    assert outcome.status == 4
+    assert "DISAGREE" in outcome.out
+    assert "rwsem-read, 5 threads" in outcome.out
+    verdict = json.loads((tmp_path / "o.json").read_text())["verdict"]
+    worst = verdict["worst"]
+    assert (worst["op"], worst["threads"]) == ("rwsem-read", 5)
+    assert worst["factor"] == pytest.approx(3 / 1.02)
+    assert worst["error"] == pytest.approx(2.0)
+    assert verdict["median_factor"] == 1.0
+    assert cli("validate", tmp_path / "o.json", "--worst", "3").status == 0
+
+
+def test_many_small_disagreements_are_one(
+    cli: Cli, perfect: dict[str, Any], tmp_path: Path
+) -> None:
+    for entry in points_of(perfect):
+        if entry.get("class") is None:
+            set_ns(entry, entry["ns_per_op"] * 1.6)
+    path = save(perfect, tmp_path / "r.json")
+    assert cli("validate", path).status == 4
+    assert cli("validate", path, "--median", "1.6").status == 0
+
+
+def test_a_spread_excuses_what_lies_inside(
+    cli: Cli, perfect: dict[str, Any], tmp_path: Path
+) -> None:
+    entry = perfect["measured"][1]["variants"][0]["points"][1]
+    predicted = entry["ns_per_op"]
+    set_ns(entry, predicted * 4)
+    entry["low"] = predicted * 0.9
+    entry["all_disturbed"] = True
+    outcome = cli("validate", save(perfect, tmp_path / "r.json"))
+    assert outcome.status == 0
+    assert "1 point: other programs ran" in outcome.out
+
+
+def test_another_host_than_in_the_machine_file_proves_nothing(
+    cli: Cli, perfect: dict[str, Any], tmp_path: Path
+) -> None:
+    for entry in points_of(perfect):
+        if entry.get("class") == "node":
+            set_ns(entry, entry["ns_per_op"] / 4)
+    outcome = cli("validate", save(perfect, tmp_path / "r.json"))
+    assert outcome.status == 5
+    assert "HAS CHANGED" in " ".join(outcome.out.split())
+    assert "CPUs 0 and 8 (node)" in outcome.out
+    assert "DISAGREE" not in outcome.out
+
+
+def test_estimated_latencies_are_no_control(perfect: dict[str, Any]) -> None:
+    perfect["machine_file"] = perfect["machine_file"].replace(
+        "[source]\n", '[source]\n"latency_ns.node" = "estimate: for this test"\n', 1
+    )
+    rows = predict(make_bundle(perfect, "made up"))
+    assert [row.file_ns is None for row in rows[:4]] == [False, False, True, False]
+    assert judge(rows, Bounds()).outcome == "agree"
+
+
+def test_one_experiment_is_enough(cli: Cli, perfect: dict[str, Any], tmp_path: Path) -> None:
+    part = perfect["measured"][1] | {
+        "format": "schedshard/live/1",
+        "host": perfect["host"],
+        "machine_file": perfect["machine_file"],
+        "machine": {"name": "host"},
+        "provenance": perfect["provenance"],
+    }
+    outcome = cli("validate", save(part, tmp_path / "r.json"), "--out", tmp_path / "o.json")
+    assert outcome.status == 0
+    again = json.loads((tmp_path / "o.json").read_text())
+    assert again["format"] == VALIDATE
+    assert "ping-pong" not in cli("validate", tmp_path / "o.json").out
+    save(part | {"machine_file": None}, tmp_path / "r.json")
+    assert_user_error(cli("validate", tmp_path / "r.json"), "has no machine file", "validate --out")
+
+
+def test_report_shows_it(cli: Cli, perfect: dict[str, Any], tmp_path: Path) -> None:
+    path, page = tmp_path / "o.json", tmp_path / "page.html"
+    wrong = points_of(perfect)[-1]
+    set_ns(wrong, wrong["ns_per_op"] * 9)
+    assert cli("validate", save(perfect, tmp_path / "r.json"), "--out", path).status == 4
+    assert cli("report", path, "--out", page).status == 0
+    assert_self_contained(page)
+    assert "outcome: disagree" in page.read_text(encoding="utf-8")
+
+
+Change = Callable[[dict[str, Any]], Any]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda d: d.pop("machine_file"), "'machine_file' is missing"),
+        (lambda d: d.update(machine_file="clock_ghz = ["), "is not TOML"),
+        (lambda d: d.update(machine_file="schema = 1"), "r.json: its machine file"),
+        (lambda d: d.update(measured=[]), "no list of one or two results"),
+        (lambda d: d["measured"].append(d["measured"][0]), "one or two results"),
+        (lambda d: d.update(measured=[d["measured"][0]] * 2), "measured twice"),
+        (lambda d: d["measured"][0].update(experiment="mutex"), "'mutex'"),
+        (lambda d: d["measured"][0]["variants"][0].update(name="cats"), "'cats' is none of"),
+        (lambda d: points_of(d)[0].update(to=0), "not all different"),
+        (lambda d: points_of(d)[0].update(to=9999), "measured CPU 9999"),
+        (lambda d: points_of(d)[0].update(to=True), "not whole numbers"),
+        (lambda d: points_of(d)[0].update(ns_per_op=-1.0), "which cannot be"),
+        (lambda d: points_of(d)[0].update(ns_per_op="1"), "is no number"),
+        (lambda d: points_of(d)[0].update(low=11.0), "is not between"),
+        (lambda d: points_of(d)[-1].update(threads=6), "6 threads, but order"),
+        (lambda d: points_of(d)[-1].update(threads=0), "0 threads, but order"),
+        (lambda d: points_of(d)[-1].pop("high"), "'high' is missing"),
+        (lambda d: d["measured"][1].update(order=[1, 1]), "not all different"),
+        (lambda d: d["measured"][1].pop("order"), "'order' is missing"),
+        (lambda d: d["measured"][1].update(hold_ns=5.0), "has no hold time"),
+        (lambda d: d.update(host=[]), "'host' is missing or no dict"),
+        (lambda d: d.update(format="schedshard/validate/9"), "validate --out FILE"),
+    ],
+)
+def test_damaged_files(cli: Cli, real: Path, tmp_path: Path, change: Change, words: str) -> None:
+    data = unmeasured()
+    change(data)
+    path = save(data, tmp_path / "r.json")
+    out = tmp_path / "o.json"
+    assert_user_error(cli("validate", path, "--out", out), "r.json", words)
+    assert not out.exists()
+
+
+def _nodes(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    children: list[tuple[Any, Any]] = []
+    if isinstance(value, dict):
+        children = list(value.items())
+    elif isinstance(value, list):
+        children = list(enumerate(value))
+    return [path, *(found for key, child in children for found in _nodes(child, (*path, key)))]
+
+
+def test_no_damage_is_more_than_one_line() -> None:
+    """Any value anywhere is replaced by any other: the reader accepts it or says one sentence."""
+    rng = random.Random(1)
+    junk: list[Any] = [None, True, 0, -1, 1e300, "", "x\n\x1b[1m", [], {}, [[]], {"name": 1}]
+    places = [path for path in _nodes(unmeasured()) if path]
+    refused = []
+    for _ in range(3000):
+        data = unmeasured()
+        path = rng.choice(places)
+        parent: Any = data
+        for key in path[:-1]:
+            parent = parent[key]
+        parent[path[-1]] = rng.choice(junk)
+        try:
+            bundle = make_bundle(data, "r.json")
+        except UserError as error:
+            refused.append(str(error))
+        else:
+            assert all(p.low <= p.ns <= p.high for m in bundle.measured for p in m.points)
+            assert "\x1b" not in f"{bundle.host} {bundle.measured}"
+    assert 500 < len(refused) < 3000
+    assert all(said.startswith("r.json ") for said in refused)
+
+
+def test_the_file_names_nobody(
+    cli: Cli, real: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The whole verb on this host, whose times may be anything, and then what it wrote."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "ann-home"))
+    monkeypatch.setattr("platform.release", lambda: "6.1.0-built-by-ann")
+    monkeypatch.setattr(
+        "schedshard.live.validate.MeasureRequest", partial(MeasureRequest, samples=2)
+    )
+    out = tmp_path / "mine.json"
+    first = cli("validate", "--limit", "4", "--out", out)
+    assert first.status in (0, 4, 5), first.err
+    assert "is measured first" in first.err
+    assert host_path().is_file()
+    text = out.read_text(encoding="utf-8")
+    assert "ann" not in text.replace("cannot", "").replace("planned", "")
+    assert len(platform.node()) < 3 or platform.node() not in text
+    data = json.loads(text)
+    assert data["host"]["kernel"] == "6.1.0"
+    assert data["machine_file"] == host_path().read_text(encoding="utf-8")
+    again = cli("validate", out, "--json")
+    assert again.status == first.status
+    assert again.json["verdict"] == data["verdict"]
+
+
+def test_a_machine_file_of_another_shape_is_refused(real: Path) -> None:
+    host_path().parent.mkdir(parents=True)
+    host_path().write_text((MACHINES / f"{MACHINE}.toml").read_text(encoding="utf-8"))
+    with pytest.raises(UserError, match="another topology than this host has now"):
+        known_machine(live_topology())
