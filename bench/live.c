@@ -252,18 +252,21 @@ static int measure(const struct live_options *o)
 	struct live_list cpus = crew_cpus(o);
 	struct live live = { .cpu = cpus.value,
 			     .nr_cpus = cpus.nr,
-			     .node = calloc(cpus.nr, sizeof(int)),
+			     .node = calloc(cpus.nr + 1, sizeof(int)),
 			     .hold_ns = o->hold,
 			     .repeats = o->repeats,
 			     .limit_ns = o->limit * 1e9,
 			     .progress = print_progress };
 	struct shard_topo *topo = NULL;
 	struct shard_plan *plan = NULL;
-	int ret = live.node ? 0 : live_complain(1, "out of memory");
+	int ret;
 
+	if (!live.node) {
+		free(cpus.value);
+		return live_complain(1, "out of memory");
+	}
 	add_points(o, &live, &cpus);
-	if (!ret)
-		ret = read_host(&live, &topo, &plan);
+	ret = read_host(&live, &topo, &plan);
 	if (!ret)
 		ret = check_allowed(&live);
 	if (!ret)
