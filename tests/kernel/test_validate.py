@@ -67,9 +67,12 @@ def test_a_machine_as_small_as_the_guest(tmp_path: Path) -> None:
     assert cpu_count(machine) == 16
     found = simulated(machine, 16)
     # One mask is contended, two are less, and plain stores of bytes find no line modified.
-    assert 0.9 < found["global"] <= 1.0
-    assert found["llc"] < found["global"]
-    assert found["llc-byte"] == 0.0
+    assert 0.8 < found["yield-global"] <= 1.0
+    assert found["yield-half"] < found["yield-global"]
+    assert found["yield-byte"] == 0.0
+    # Nearly each operation finds the line elsewhere; now and then an owner does two a visit.
+    assert 0.8 < found["share-true"] <= 1.0
+    assert 0.8 < found["share-false"] <= 1.0
     odd = tmp_path / "odd.toml"
     odd.write_text(machine.path.read_text().replace("llcs_per_node = 1", "llcs_per_node=1"))
     with pytest.raises(UserError, match="not one line 'llcs_per_node = N'"):
@@ -80,11 +83,9 @@ def run_with(
     found: dict[str, dict[str, Any]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> dict[str, Any]:
     """Validate two kernels; guests find what is given by workload, else what is expected."""
-    usual = {
-        "share-none": variant(0) | {"hitm_total": 0},
-        "yield-half": variant(0) | {"hitm_total": 820},
-        "yield-byte": variant(0) | {"hitm_total": 1},
-    }
+    small = machine_like(load_machine("epyc-7763-2s"), usual_shape(16), tmp_path)
+    expected = simulated(small, 16) | {"share-none": 0.0, "yield-byte": 0.001}
+    usual = {name: variant(0) | {"hitm_total": 1000 * share} for name, share in expected.items()}
 
     def one(layout: Layout, request: C2cRequest, kernel: Kernel, *_: object) -> dict[str, Any]:
         key = f"{kernel.name} {request.workload}"

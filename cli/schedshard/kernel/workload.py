@@ -73,7 +73,7 @@ def _ffmpeg(_: int, amount: int) -> Sequence[str]:
 
 # Instructions between two operations: few, so that the lines are contended; and as many as a yield
 # takes on the machine of the yield experiment (1,290 ns at 2.45 GHz).
-_SHORT, _YIELD = 200, 3160
+SHORT, YIELD = 200, 3160
 
 
 def _share(layout: str, think: int, title: str) -> Workload:
@@ -144,12 +144,12 @@ WORKLOADS: Mapping[str, Workload] = {
     "ffmpeg": _endless(
         "8 transcodes at FIFO 99", ("ffmpeg",), _ffmpeg, 3, 1, extra_mb=768, length_us=200_000
     ),
-    "share-none": _share("none", _SHORT, "a counter a CPU, each in a line of its own"),
-    "share-false": _share("false", _SHORT, "a counter a CPU, side by side"),
-    "share-true": _share("true", _SHORT, "one counter"),
-    "yield-global": _share("global", _YIELD, "the yield experiment, one mask"),
-    "yield-half": _share("half", _YIELD, "the yield experiment, a mask a half of the CPUs"),
-    "yield-byte": _share("byte", _YIELD, "the yield experiment, bytes, a line a half of the CPUs"),
+    "share-none": _share("none", SHORT, "a counter a CPU, each in a line of its own"),
+    "share-false": _share("false", SHORT, "a counter a CPU, side by side"),
+    "share-true": _share("true", SHORT, "one counter"),
+    "yield-global": _share("global", YIELD, "the yield experiment, one mask"),
+    "yield-half": _share("half", YIELD, "the yield experiment, a mask a half of the CPUs"),
+    "yield-byte": _share("byte", YIELD, "the yield experiment, bytes, a line a half of the CPUs"),
 }
 
 
