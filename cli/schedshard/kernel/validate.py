@@ -30,7 +30,7 @@ TOLERANCE = 0.2
 NOISE = 0.01
 # Workload: modified lines found elsewhere, an operation.
 _KNOWN = {"share-none": 0.0}
-# Workload: the simulator's variant of the same sharing, and the instructions between two operations.
+# Workload: the simulator's variant of the same sharing, and instructions between two operations.
 _SIMULATED = {
     "share-false": ("llc", SHORT),
     "share-true": ("global", SHORT),
