@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 import click
 
 from schedshard import __version__
+from schedshard.doctor.commands import doctor
 from schedshard.errors import UserError
 from schedshard.groups import NamedGroup
 from schedshard.kernel.cli import kernel
@@ -429,3 +430,4 @@ bench.add_command(primitives_command)
 bench.add_command(ping_pong_command)
 main.add_command(validate)
 main.add_command(kernel)
+main.add_command(doctor)
