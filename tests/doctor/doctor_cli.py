@@ -4,13 +4,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
 from schedshard.entry import run
+from schedshard.errors import UserError
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -45,3 +49,13 @@ def assert_refused(outcome: Outcome, *words: str) -> None:
     assert "internal error" not in lines[0]
     for word in words:
         assert word in lines[0], lines[0]
+
+
+def attempt(make: Callable[[], Result]) -> Result | str:
+    """Return what a call returns, or the one line with which it refuses (status 2)."""
+    try:
+        return make()
+    except UserError as error:
+        if error.status != 2:
+            raise
+        return str(error)

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Tar files of strangers: each is read whole, or refused in one line with nothing written."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from doctor_cli import attempt
+from doctor_tree import Machine, Task, build, collect
+from schedshard.doctor import archive
+from schedshard.doctor.archive import LISTS, read_host, read_tar
+from schedshard.errors import UserError
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A tar file of the collector."""
+    directory = tmp_path_factory.mktemp("made")
+    tree = build(directory / "root", Machine(cpus=8, tasks=[Task(50, "caf\u00e9")]))
+    assert collect(tree, "-o", directory / "host.tar").returncode == 0
+    return (directory / "host.tar").read_bytes()
+
+
+def lists_of(data: bytes) -> dict[str, bytes]:
+    with tarfile.open(fileobj=io.BytesIO(data)) as tar:
+        files = {member.name: tar.extractfile(member) for member in tar}
+        return {name: file.read() for name, file in files.items() if file is not None}
+
+
+def tar_of(files: dict[str, bytes], change: Callable[[tarfile.TarFile], None] | None) -> bytes:
+    held = io.BytesIO()
+    with tarfile.open(fileobj=held, mode="w") as tar:
+        for name, data in files.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
+        if change is not None:
+            change(tar)
+    return held.getvalue()
+
+
+def refused(tmp_path: Path, data: bytes, *words: str) -> None:
+    path = tmp_path / "host.tar"
+    path.write_bytes(data)
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(UserError) as caught:
+        read_tar(path)
+    assert caught.value.status == 2
+    for word in (*words, "host.tar"):
+        assert word in str(caught.value)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_plain_and_gzip_are_read(made: bytes, tmp_path: Path) -> None:
+    plain = tmp_path / "host.tar"
+    plain.write_bytes(made)
+    packed = tmp_path / "host.tar.gz"
+    packed.write_bytes(gzip.compress(made))
+    assert read_tar(plain) == read_tar(packed)
+    assert set(read_tar(plain)) == set(LISTS)
+    assert "caf\u00e9" in read_tar(plain)["threads"]
+
+
+def test_every_truncation_is_refused(made: bytes, tmp_path: Path) -> None:
+    whole = len(made.rstrip(b"\0")) + 511
+    for length in range(0, whole - whole % 512, 512):
+        refused(tmp_path, made[:length])
+    packed = gzip.compress(made)
+    for length in (2, 10, 40, len(packed) // 2, len(packed) - 1):
+        refused(tmp_path, packed[:length])
+
+
+def test_links_and_paths_that_lead_out(made: bytes, tmp_path: Path) -> None:
+    def member(name: str, kind: bytes, link: str = "") -> Callable[[tarfile.TarFile], None]:
+        def add(tar: tarfile.TarFile) -> None:
+            info = tarfile.TarInfo(name)
+            info.type = kind
+            info.linkname = link
+            tar.addfile(info)
+
+        return add
+
+    files = lists_of(made)
+    inside = "schedshard-doctor/cpus"
+    for kind in (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE):
+        refused(tmp_path, tar_of({}, member(inside, kind, "/etc/passwd")), "no regular file")
+    for name in ("../cpus", "/etc/cpus", "schedshard-doctor/../../x", "schedshard-doctor/a/b"):
+        refused(tmp_path, tar_of(files, member(name, tarfile.REGTYPE)), "does not write")
+    refused(tmp_path, tar_of(files, member(inside, tarfile.REGTYPE)), "twice")
+    refused(tmp_path, tar_of(files, member("schedshard-doctor/\x1b[2J", tarfile.REGTYPE)), "?[2J")
+
+
+def test_a_list_that_is_missing(made: bytes, tmp_path: Path) -> None:
+    for name in LISTS:
+        files = {key: text for key, text in lists_of(made).items() if not key.endswith(f"/{name}")}
+        refused(tmp_path, tar_of(files, None), f"lacks '{name}'")
+
+
+def test_other_formats_and_encodings(made: bytes, tmp_path: Path) -> None:
+    files = lists_of(made)
+    newer = {**files, "schedshard-doctor/format": b"schedshard-doctor 2\n"}
+    refused(tmp_path, tar_of(newer, None), "schedshard-doctor 2", "schedshard-doctor 1")
+    wide = {**files, "schedshard-doctor/threads": "1 1 1 1 1 1 a\n".encode("utf-16")}
+    refused(tmp_path, tar_of(wide, None), "'threads' is no text")
+    refused(tmp_path, b"PK\x03\x04" + bytes(2000))
+    refused(tmp_path, b"\xff\xfe" + "text".encode("utf-16-le"))
+
+
+def test_a_bomb_is_not_unpacked(
+    made: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archive, "TOTAL_LIMIT", 1 << 20)
+    monkeypatch.setattr(archive, "FILE_LIMIT", 1 << 20)
+    refused(tmp_path, gzip.compress(bytes(2 << 20)), "unpacks to more than 1 MiB")
+    refused(tmp_path, bytes((1 << 20) + 1), "larger than 1 MiB")
+
+
+def test_what_is_no_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for name, word in (
+        ("nothing", "no such file"),
+        (".", "is a directory"),
+        ("pipe", "no regular file"),
+    ):
+        with pytest.raises(UserError, match=word):
+            read_tar(tmp_path / name)
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_damage_is_read_or_refused(
+    made: bytes, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    broken = bytearray(made)
+    for _ in range(data.draw(st.integers(1, 8))):
+        broken[data.draw(st.integers(0, len(made) - 1))] = data.draw(st.integers(0, 255))
+    path = tmp_path_factory.getbasetemp() / "broken.tar"
+    path.write_bytes(broken)
+    read = attempt(lambda: read_tar(path))
+    assert set(read) == set(LISTS) if isinstance(read, dict) else "broken.tar" in read
+
+
+def test_the_live_host_is_read() -> None:
+    lists = read_host(0)
+    assert "sys/devices/system/cpu/online:" in lists["cpus"]

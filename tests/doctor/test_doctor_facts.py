@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Facts from the collector's lists: what was in the tree is what is read."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from doctor_cli import attempt
+from doctor_tree import DEADLINE, KTHREAD, Machine, Task, build, collect
+from schedshard.doctor.archive import LISTS, read_directory, read_host
+from schedshard.doctor.cpusets import read_cpusets
+from schedshard.doctor.facts import Facts, read_facts
+from schedshard.doctor.values import CPU_LIMIT, clean, cpu_list, release
+from schedshard.errors import UserError
+from schedshard.topo import ranges
+
+
+def lists_of(tmp_path: Path, first: Machine, second: Machine | None = None) -> dict[str, str]:
+    one = build(tmp_path / "1", first)
+    two = build(tmp_path / "2", second) if second is not None else None
+    here = tmp_path / "here"
+    here.mkdir()
+    done = collect(one, "-d", here, second=two)
+    assert (done.returncode, done.stderr) == (0, "")
+    return read_directory(here)
+
+
+def facts_of(tmp_path: Path, first: Machine, second: Machine | None = None) -> Facts:
+    return read_facts(lists_of(tmp_path, first, second), "host.tar")
+
+
+def test_a_machine_is_read_back(tmp_path: Path) -> None:
+    root = "/sys/fs/cgroup"
+
+    def machine(slept: int, uptime: float) -> Machine:
+        return Machine(
+            cmdline="isolcpus=12-15 nohz_full=12-15 secret=1",
+            isolated="12-15",
+            config=("CONFIG_SMP=y", "# CONFIG_RT_GROUP_SCHED is not set", "CONFIG_HZ=250"),
+            cgroups={
+                root: {"cpuset.cpus.effective": "0-3,8-15"},
+                f"{root}/a:cpus:b": {
+                    "cpuset.cpus": "4-7",
+                    "cpuset.cpus.effective": "4-7",
+                    "cpuset.cpus.partition": "root",
+                },
+                f"{root}/bad": {"cpuset.cpus.partition": "isolated invalid (Parent: no root)"},
+            },
+            tasks=(
+                Task(60, "sleeper", allowed="4-7", cgroup="/a:cpus:b/x", voluntary=slept),
+                Task(61, "dl\x1b[2J", DEADLINE, 0, tgid=60),
+                Task(62, "psimon", priority=1, flags=KTHREAD),
+            ),
+            uptime=uptime,
+            files={"proc/interrupts": f" IWI: {slept} {slept} IRQ work interrupts\n"},
+        )
+
+    facts = facts_of(tmp_path, machine(100, 50.0), machine(400, 52.0))
+    assert facts.version == (6, 12, 10)
+    assert facts.seconds == 2.0
+    assert facts.isolated == frozenset(range(12, 16))
+    assert facts.cmdline == ("isolcpus=12-15", "nohz_full=12-15")
+    assert facts.config == {"SMP": "y", "RT_GROUP_SCHED": "n", "HZ": "250"}
+    assert facts.interrupts == {"IWI": 600}
+    assert len(facts.llcs) == 4
+    assert facts.cpus[9].node == 1
+    assert facts.cpus[9].llc == frozenset(range(8, 12))
+    threads = {thread.tid: thread for thread in facts.threads}
+    assert threads[60].voluntary == 300
+    assert threads[60].allowed == frozenset(range(4, 8))
+    assert threads[60].cgroup == "/a:cpus:b/x"
+    assert (threads[61].tgid, threads[61].comm) == (60, "dl?[2J")
+    assert threads[62].kernel
+    assert threads[10].stopper
+    assert facts.sees_kernel_threads
+    assert facts.cpusets.version == 2
+    assert not facts.cpusets.part
+    inner = facts.cpusets.of("/a:cpus:b/x")
+    assert inner is not None
+    assert inner.root_partition
+    bad = facts.cpusets.sets["/bad"]
+    assert (bad.partition, bad.valid, bad.why) == ("isolated", False, "Parent: no root")
+
+
+def test_cgroups_of_version_1(tmp_path: Path) -> None:
+    machine = Machine(
+        mounts=("cgroup2 /sys/fs/cgroup/unified", "cgroup /sys/fs/cgroup/cpuset cpuset"),
+        cgroups={
+            "/sys/fs/cgroup/cpuset": {"cpuset.cpus": "0-15", "cpuset.sched_load_balance": "0",
+                                      "release_agent": ""},
+            "/sys/fs/cgroup/cpuset/rt": {"cpuset.cpus": "4-7", "cpuset.cpu_exclusive": "1"},
+        },
+        tasks=[Task(70, "v1", cgroup="/rt", controller="cpu,cpuset")],
+    )  # fmt: skip
+    facts = facts_of(tmp_path, machine)
+    assert facts.cpusets.version == 1
+    assert not facts.cpusets.part
+    assert facts.cpusets.sets["/"].load_balance is False
+    assert facts.cpusets.sets["/rt"].cpu_exclusive is True
+    assert {thread.cgroup for thread in facts.threads if thread.tid == 70} == {"/rt"}
+
+
+def test_a_container_sees_a_part(tmp_path: Path) -> None:
+    machine = Machine(
+        cgroups={"/sys/fs/cgroup": {"cpuset.cpus.effective": "0-3"}},
+        part=True,
+        kernel_threads=False,
+    )
+    facts = facts_of(tmp_path, machine)
+    assert facts.cpusets.part
+    assert not facts.sees_kernel_threads
+
+
+def test_this_host_is_read() -> None:
+    facts = read_facts(read_host(0), "this host")
+    assert facts.online
+    assert facts.version >= (3, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("cpus", "sys/devices/system/cpu/online:0-x\n", ("cpus:1", "'0-x'")),
+        ("cpus", "", ("online is missing",)),
+        ("cpus", "sys/devices/system/cpu/online:5-3\n", ("cpus:1",)),
+        ("cpus", "sys/devices/system/cpu/online:0-999999\n", ("cpus:1",)),
+        ("settings", "proc/sys/kernel/osrelease:plan9\n", ("'plan9'",)),
+        ("config", "hello\n", ("config:1",)),
+        ("mounts", "ext4 / /\n", ("mounts:1",)),
+        ("cgroups", "sys/fs/cgroup/cpuset.cpus:zero\n", ("cgroups:1", "'zero'")),
+        ("cgroups", "sys/fs/cgroup/a/cpuset.cpus.partition:rooted\n", ("cgroups:1", "'rooted'")),
+        ("cgroups", "somewhere/else/cpuset.cpus:0\n", ("below no mount",)),
+        ("threads", "1 2 1\n", ("threads:1",)),
+        ("threads", "1 2 0 5 0 0 fair\n", ("threads:1", "policy 0")),
+        ("threads", "1 2 x 5 0 0 fair\n", ("threads:1", "'x'")),
+        ("places", "elsewhere\n", ("places:1",)),
+        ("reading-2", "uptime:never 1\n", ("reading-2:1",)),
+        ("reading-1", "1/task/1/status:voluntary_ctxt_switches:\tno\n", ("reading-1:1", "'no'")),
+        ("affinities", "1 0 2\n", ("affinities:1",)),
+    ],
+)
+def test_what_is_wrong_is_named(
+    tmp_path: Path, name: str, text: str, words: tuple[str, ...]
+) -> None:
+    lists = lists_of(tmp_path, Machine(cpus=8))
+    with pytest.raises(UserError) as caught:
+        read_facts({**lists, name: text}, "host.tar")
+    assert caught.value.status == 2
+    for word in ("host.tar", *words):
+        assert word in str(caught.value)
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The lists of a machine with something in each."""
+    machine = Machine(
+        cpus=8,
+        cgroups={"/sys/fs/cgroup/a": {"cpuset.cpus": "0", "cpuset.cpus.partition": "root"}},
+        tasks=[Task(50, "a", voluntary=4)],
+        files={"proc/interrupts": " IWI: 1 2 IRQ work\n"},
+    )
+    return lists_of(tmp_path_factory.mktemp("sample"), machine)
+
+
+@settings(max_examples=300, deadline=None)
+@given(data=st.data())
+def test_damaged_lists_are_read_or_refused(sample: dict[str, str], data: st.DataObject) -> None:
+    name = data.draw(st.sampled_from(LISTS))
+    text = sample[name]
+    for _ in range(data.draw(st.integers(1, 6))):
+        at = data.draw(st.integers(0, len(text)))
+        cut = data.draw(st.integers(0, 12))
+        text = text[:at] + data.draw(st.text(max_size=8)) + text[at + cut :]
+    facts = attempt(lambda: read_facts({**sample, name: text}, "host.tar"))
+    if isinstance(facts, str):
+        assert facts.startswith("host.tar: ")
+    else:
+        assert facts.online
+        assert all(thread.comm.isprintable() for thread in facts.threads)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.sampled_from(("mounts", "cgroups")), st.text(max_size=200))
+def test_any_text_as_cgroups(name: str, text: str) -> None:
+    lists = {"mounts": "cgroup2 / /sys/fs/cgroup rw\n", "cgroups": ""}
+    lists[name] = text
+    with contextlib.suppress(ValueError):
+        assert read_cpusets(lists["mounts"], lists["cgroups"]).version in (0, 2)
+
+
+@given(st.frozensets(st.integers(0, 600), max_size=40))
+def test_lists_of_cpus(cpus: frozenset[int]) -> None:
+    assert cpu_list(ranges(sorted(cpus))) == cpus
+
+
+@given(st.text(max_size=60))
+def test_any_text_as_values(text: str) -> None:
+    with contextlib.suppress(ValueError):
+        assert all(0 <= cpu < CPU_LIMIT for cpu in cpu_list(text))
+    found = release(text)
+    assert found is None or len(found) == 3
+    assert clean(text).isprintable()
+
+
+def test_releases() -> None:
+    assert release("6.12.10-amd64") == (6, 12, 10)
+    assert release("7.3-rc4+") == (7, 3, 0)
+    assert release("6.18.44-fc-v669") == (6, 18, 44)
+    assert release("six") is None
