@@ -31,6 +31,7 @@ class Thread:
     policy: int
     priority: int
     kernel: bool
+    cpu: int = 0
     allowed: frozenset[int] | None = None
     cgroup: str | None = None
     voluntary: int | None = None
@@ -255,7 +256,7 @@ def _threads(
         words = line.split(" ", 6)
         if len(words) != 7:
             raise _WrongError(f"{place}: no thread")
-        tgid, tid, policy, priority, flags, _ = (_number(place, word) for word in words[:6])
+        tgid, tid, policy, priority, flags, cpu = (_number(place, word) for word in words[:6])
         if policy not in POLICIES:
             raise _WrongError(f"{place}: policy {policy} is neither real-time nor deadline")
         gone: list[int | None] = []
@@ -265,7 +266,7 @@ def _threads(
             gone.append(second - first if known else None)  # type: ignore[operator]
         threads.append(
             Thread(
-                tgid, tid, clean(words[6])[:32], policy, priority, bool(flags & _KTHREAD),
+                tgid, tid, clean(words[6])[:32], policy, priority, bool(flags & _KTHREAD), cpu,
                 allowed.get(tid), cgroups.get(tid), gone[0], gone[1],
             )
         )  # fmt: skip
