@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Profiles in each form that people have them, whole, cut, damaged, or of something else."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from doctor_cli import attempt
+from schedshard.doctor import perf_file
+from schedshard.doctor.perf_c2c import parse_c2c
+from schedshard.doctor.perf_file import parse_text, read_profile
+from schedshard.doctor.perf_lkp import parse_lkp
+from schedshard.doctor.perf_report import parse_report
+from schedshard.doctor.perf_script import parse_script
+from schedshard.doctor.profile import CacheLine, Profile, same
+
+DATA = Path(__file__).resolve().parent / "data"
+
+REPORT = """\
+# To display the perf.data header info, please use --header/--header-only options.
+#
+# Samples: 3  of event 'page-faults'
+# Overhead  Command  Shared Object      Symbol
+    50.00%  a        a                  [.] main
+# Samples: 8K of event 'cycles:k'
+# Event count (approx.): 2020500000
+#
+# Overhead  Command          Shared Object      Symbol
+# ........  ...............  .................  ......
+    34.43%  ffmpeg           [kernel.kallsyms]  [k] cpupri_set
+            |
+            ---cpupri_set
+               |--6.37%--enqueue_task_rt
+     3.34%  my comm [k] x    [kernel.kallsyms]  [k] pull_rt_task.isra.0
+     2.49%  python           python3.11         [.] 0x00000000000feedb
+     1.00%  python           libx.so            [.] std::vector<int>::size
+"""
+CHILDREN = """\
+# Samples: 4K of event 'cpu-clock'
+# Children      Self  Command  Shared Object      Symbol
+    99.00%     0.00%  a        [kernel.kallsyms]  [k] do_syscall_64
+    40.00%    30.00%  a        [kernel.kallsyms]  [k] cpupri_set
+"""
+SCRIPT = """\
+  my comm 21287 [000]  5646.285137:     250000 cycles:k:  ffffffff816e1f36 cpupri_set+0x56 ([kernel.kallsyms])
+  sim 27558/27559 [001]  5646.285185:     750000 cycles:k:      55a37f905664 work+0x54 (/tmp/a b/sim)
+  sim 27558 [001]  5646.285185:     1 page-faults:      55a37f905664 fault+0x54 (/tmp/sim)
+"""  # noqa: E501
+STACKS = """\
+ffmpeg 27558 [000]  5649.588683:     250000 cpu-clock:
+\tffffffff816e1f36 cpupri_set+0x54 ([kernel.kallsyms])
+\tffffffff816e1f37 enqueue_task_rt+0x54 ([kernel.kallsyms])
+\t    100000001900 [unknown] ([unknown])
+
+ffmpeg 27558 [000]  5649.588683:     250000 cpu-clock:
+\tffffffff816e1f36 main (/bin/a)
+
+"""
+
+
+def whole(lines: tuple[CacheLine, ...]) -> str:
+    """Lines as perf itself prints them, with all columns."""
+    out = ["=" * 49, "      Shared Cache Line Distribution Pareto      ", "=" * 49, "#"]
+    for number, line in enumerate(lines):
+        out.append("  " + "-" * 60)
+        out.append(
+            f"  {number:5} {line.remote:8} {line.local:8} {line.stores:8} 0 0  {line.address:#x}"
+        )
+        out.append("  " + "-" * 60)
+        for each in line.accesses:
+            cycles = int(each.load_cycles)
+            out.append(
+                f"    {each.remote:8.2%} {each.local:8.2%} {each.store:8.2%} 0.00% 0.00%   "
+                f"{each.offset:#x}     0       1  0xffffffff811a6b1c  {cycles}  0  {cycles // 2}  "
+                f"{each.records}   48  [k] {each.symbol}  [kernel.kallsyms]  cpupri.c:150   0  1"
+            )
+    return "\n".join(out) + "\n"
+
+
+def test_tables_of_a_mail() -> None:
+    lines = parse_c2c((DATA / "c2c-mail.txt").read_text())
+    assert lines is not None
+    assert [(hex(line.address), line.remote, line.local, line.stores) for line in lines] == [
+        ("0xff14d42c400e3880", 353, 44, 62),
+        ("0xff14d42c400e3800", 231, 43, 48),
+        ("0xff14d52c4682d800", 155, 39, 39),
+        ("0xff14d42c400e3ec0", 149, 43, 41),
+    ]
+    hottest = max(lines[0].accesses, key=lambda access: access.remote)
+    assert (hottest.symbol, hottest.offset) == ("cpupri_find_fitness", 0x38)
+    assert (hottest.remote, hottest.local) == (0.3456, 0.2955)
+    assert (hottest.load_cycles, hottest.records) == (25509, 527)
+    assert [len(line.accesses) for line in lines] == [26, 10, 34, 7]
+
+
+def test_quoted_and_repeated_tables() -> None:
+    text = (DATA / "c2c-mail.txt").read_text()
+    quoted = "\n".join(f"> > {line}" for line in text.splitlines())
+    assert parse_c2c(text + quoted) == parse_c2c(text)
+
+
+def test_tables_as_perf_prints_them() -> None:
+    lines = parse_c2c((DATA / "c2c-mail.txt").read_text())
+    assert lines is not None
+    again = parse_c2c(whole(lines))
+    assert again == lines
+
+
+def test_report_of_the_robot() -> None:
+    profile = read_profile(DATA / "robot-mail.txt")
+    assert profile.kind == "a report of the kernel test robot"
+    assert profile.functions["cpupri_set"] == pytest.approx(0.3202)
+    assert profile.functions["__cpupri_find"] == pytest.approx(0.1244)
+    assert profile.functions["_find_first_and_bit"] == pytest.approx(0.0145)
+
+
+def test_report() -> None:
+    found = parse_report(REPORT)
+    assert found is not None
+    event, functions = found
+    assert event == "cycles:k"
+    assert functions["cpupri_set"] == pytest.approx(0.3443)
+    assert functions["pull_rt_task"] == pytest.approx(0.0334)
+    assert "main" not in functions
+    assert parse_report(CHILDREN) == ("cpu-clock", {"do_syscall_64": 0.0, "cpupri_set": 0.3})
+
+
+def test_script() -> None:
+    assert parse_script(SCRIPT) == ("cycles:k", {"cpupri_set": 0.25, "work": 0.75})
+    assert parse_script(STACKS) == ("cpu-clock", {"cpupri_set": 0.5, "main": 0.5})
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [(REPORT, "perf report"), (SCRIPT, "perf script"), (STACKS, "perf script")],
+)
+def test_which_text_it_is(text: str, kind: str) -> None:
+    profile = parse_text(text, "x")
+    assert profile is not None
+    assert profile.kind == kind
+
+
+def test_symbols_that_reports_cut() -> None:
+    assert same("native_queued_spin_lock_sl", "native_queued_spin_lock_slowpath")
+    assert same("pull_rt_task.isra.0", "pull_rt_task")
+    assert not same("pull_rt", "pull_rt_task")
+
+
+@pytest.mark.parametrize(
+    ("data", "word"),
+    [
+        (b"", "none that is known"),
+        (b"hello\n" * 100, "none that is known"),
+        (REPORT.encode("utf-16"), "no text in UTF-8"),
+        (bytes(1000), "no text in UTF-8"),
+        ("\ufeffperf\u00e9".encode("latin-1", "replace"), "none that is known"),
+    ],
+)
+def test_what_is_no_profile(tmp_path: Path, data: bytes, word: str) -> None:
+    path = tmp_path / "p.txt"
+    path.write_bytes(data)
+    said = attempt(lambda: read_profile(path))
+    assert isinstance(said, str)
+    assert word in said
+    assert "\n" not in said
+
+
+def test_what_is_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for name, word in (("nothing", "no such file"), (".", "regular file"), ("pipe", "regular")):
+        assert word in str(attempt(lambda name=name: read_profile(tmp_path / name)))  # type: ignore[misc]
+    monkeypatch.setattr(perf_file, "TEXT_LIMIT", 1000)
+    (tmp_path / "huge").write_bytes(b"x" * 2000)
+    assert "larger than" in str(attempt(lambda: read_profile(tmp_path / "huge")))
+
+
+def test_perf_data_goes_through_perf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = tmp_path / "perf.data"
+    data.write_bytes(b"PERFILE2" + bytes(100))
+    lines = parse_c2c((DATA / "c2c-mail.txt").read_text())
+    assert lines is not None
+    (tmp_path / "c2c").write_text(whole(lines))
+    (tmp_path / "report").write_text(REPORT)
+    program = tmp_path / "perf"
+    program.write_text(
+        "#!/bin/sh\n"
+        "case $1 in evlist) echo cpu/mem-loads,ldlat=30/P ;;\n"
+        f'c2c) cat "{tmp_path}/c2c" ;; report) cat "{tmp_path}/report" ;; esac\n'
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    profile = read_profile(data)
+    assert profile.lines == lines
+    assert profile.functions["cpupri_set"] == pytest.approx(0.3443)
+    program.write_text("#!/bin/sh\necho 'incompatible file format' >&2\nexit 1\n")
+    assert "incompatible file format" in str(attempt(lambda: read_profile(data)))
+    monkeypatch.setenv("PATH", "/nonexistent")
+    assert "perf is not installed" in str(attempt(lambda: read_profile(data)))
+
+
+def test_perf_data_of_this_host(tmp_path: Path) -> None:
+    if shutil.which("perf") is None:
+        pytest.skip("perf is not installed")
+    data = tmp_path / "perf.data"
+    record = ["perf", "record", "-q", "-e", "cpu-clock", "-o", str(data), "--", "sh", "-c"]
+    done = subprocess.run([*record, "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"],
+                          capture_output=True)  # fmt: skip
+    if done.returncode != 0:
+        pytest.skip("perf may not record here")
+    profile = read_profile(data)
+    assert profile.event.startswith("cpu-clock")
+    assert 0.3 < sum(profile.functions.values()) <= 1.01
+    text = subprocess.run(
+        ["perf", "script", "-f", "-i", str(data)], capture_output=True, check=True
+    )
+    (tmp_path / "script").write_bytes(text.stdout)
+    assert read_profile(tmp_path / "script").kind == "perf script"
+
+
+TEXTS = (REPORT, CHILDREN, SCRIPT, STACKS, (DATA / "c2c-mail.txt").read_text(),
+         (DATA / "robot-mail.txt").read_text())  # fmt: skip
+
+
+def check(profile: Profile | None) -> None:
+    """Whatever was read, shares are shares."""
+    if profile is None:
+        return
+    assert all(share >= 0 for share in profile.functions.values())
+    for line in profile.lines:
+        assert line.accesses
+        assert all(0 <= each.remote <= 1 and 0 <= each.local <= 1 for each in line.accesses)
+
+
+@settings(max_examples=300, deadline=None)
+@given(data=st.data())
+def test_damaged_texts_are_read_or_refused(data: st.DataObject) -> None:
+    text = data.draw(st.sampled_from(TEXTS))
+    for _ in range(data.draw(st.integers(1, 6))):
+        at = data.draw(st.integers(0, len(text)))
+        cut = data.draw(st.integers(0, 40))
+        text = text[:at] + data.draw(st.text(max_size=10)) + text[at + cut :]
+    check(parse_text(text, "x"))
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(
+        st.one_of(
+            st.text(max_size=60),
+            st.from_regex(r"\s*\d{1,3}\.\d\d%  0x[0-9a-f]{1,3} .{0,30}"),
+            st.from_regex(r" *\d{1,3} +\d{1,3} +0x[0-9a-f]{8}"),
+        )
+    )
+)
+def test_any_text(parts: list[str]) -> None:
+    text = "\n".join(parts)
+    check(parse_text(text, "x"))
+    for parser in (parse_report, parse_script, parse_lkp):
+        found = parser(text)
+        assert found is None or found[1]
