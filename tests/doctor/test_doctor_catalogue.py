@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The catalogue is whole, and published profiles lead to the entries that they are about."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from doctor_cli import assert_refused, call
+from schedshard.doctor.catalogue import load_catalogue
+from schedshard.doctor.perf_file import read_profile
+from schedshard.doctor.profile import Access, CacheLine, Profile
+from schedshard.doctor.symptoms import hot_sets, known_lines
+from schedshard.doctor.values import release
+
+DATA = Path(__file__).resolve().parent / "data"
+
+
+def test_entries_are_whole() -> None:
+    catalogue = load_catalogue()
+    assert len(catalogue.entries) == 14
+    for entry in catalogue.entries.values():
+        assert re.fullmatch(r"[a-z0-9-]+", entry.id)
+        assert entry.functions
+        assert entry.source
+        assert 0 < entry.share <= 0.1
+        for text in (entry.title, entry.what, entry.hurts, entry.remedy, entry.checked):
+            assert len(text) > 10, entry.id
+        for version in (entry.since, entry.fixed_in):
+            assert version == "" or release(version) is not None
+        assert bool(entry.fixed_by) == bool(entry.fixed_in)
+        assert not set(entry.functions) & set(entry.helpers)
+
+
+def test_an_entry_that_is_not_verified_says_why() -> None:
+    open_ones = [each for each in load_catalogue().entries.values() if not each.verified]
+    assert {each.id for each in open_ones} == {"dl-bandwidth", "cpudl", "cache-scan"}
+    assert all(re.search(r"No (profile|report)|not seen", each.checked) for each in open_ones)
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "concerned"),
+    [
+        ("balance-running", (6, 18, 0), True),
+        ("balance-running", (6, 19, 0), False),
+        ("futex-hash", (6, 15, 9), False),
+        ("futex-hash", (6, 16, 2), True),
+        ("rd-shared", (7, 3, 0), True),
+        ("tg-load-avg", None, True),
+    ],
+)
+def test_versions(name: str, version: tuple[int, int, int] | None, concerned: bool) -> None:
+    assert load_catalogue().entries[name].concerns(version) is concerned
+
+
+def test_published_tables_are_the_root_domain() -> None:
+    profile = read_profile(DATA / "c2c-mail.txt")
+    found = known_lines(profile, load_catalogue())
+    assert [(hex(each.line.address), each.known.id) for each in found] == [
+        ("0xff14d42c400e3880", "rd-line-3"),
+        ("0xff14d42c400e3800", "rd-line-1"),
+        ("0xff14d52c4682d800", "cpupri-mask"),
+        ("0xff14d42c400e3ec0", "cpupri-line"),
+    ]
+    assert all(each.fit > 0.95 for each in found)
+    third = dict(found[0].fields)
+    assert set(third) == {
+        "rto_push_work", "rto_lock", "rto_loop, rto_cpu", "rto_loop_next", "rto_loop_start",
+        "rto_mask", "cpupri.pri_to_cpu[0].count",
+    }  # fmt: skip
+    assert max(third, key=lambda name: third[name]) == "cpupri.pri_to_cpu[0].count"
+    assert found[0].cycles == (10908, 59770)
+
+
+def test_published_profile_is_the_root_domain() -> None:
+    sets = hot_sets(read_profile(DATA / "robot-mail.txt"), load_catalogue())
+    assert [each.entry.id for each in sets] == ["rd-shared", "rd-isolated"]
+    assert sets[0].share == pytest.approx(0.3202 + 0.1490 + 0.1244 + 0.0354 + 0.0019)
+    name, share = sets[0].functions[0]
+    assert (name, round(share, 4)) == ("cpupri_set", 0.3202)
+    assert dict(sets[0].helpers)["_find_first_and_bit"] == pytest.approx(0.0145)
+
+
+def test_something_else_is_nothing() -> None:
+    catalogue = load_catalogue()
+    other = Profile("x", "perf report", "cycles", {"copy_page": 0.5, "__bitmap_and": 0.4})
+    assert hot_sets(other, catalogue) == []
+    accesses = tuple(
+        Access(offset, "vma_interval_tree_remove", 0.1, 0.1, 0, 300, 100) for offset in (0, 8, 56)
+    )
+    line = CacheLine(0xFF00, 10, 10, 10, accesses)
+    assert known_lines(Profile("x", "c2c", lines=(line,)), catalogue) == []
+    # Somebody else's bitmap: the search alone does not make it one of cpupri.
+    bits = tuple(Access(8 * n, "_find_first_and_bit", 0.1, 0.1, 0, 300, 100) for n in range(8))
+    line = CacheLine(0xFF00, 10, 10, 10, bits)
+    assert known_lines(Profile("x", "c2c", lines=(line,)), catalogue) == []
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 63),
+            st.sampled_from(("cpupri_set", "pull_rt_task", "foo", "enqueue_pushable_task")),
+            st.integers(0, 1000),
+        ),
+        min_size=1,
+    )
+)
+def test_any_line_is_a_known_one_or_none(rows: list[tuple[int, str, int]]) -> None:
+    accesses = tuple(Access(at, name, 0.1, 0.1, 0.1, 100, count) for at, name, count in rows)
+    profile = Profile("x", "c2c", lines=(CacheLine(64, 1, 1, 1, accesses),))
+    for found in known_lines(profile, load_catalogue()):
+        assert 0.6 <= found.fit <= 1.0
+        assert sum(share for _, share in found.fields) == pytest.approx(found.fit)
+
+
+def test_catalogue_and_explain(capsys: pytest.CaptureFixture[str]) -> None:
+    outcome = call(capsys, "doctor", "catalogue")
+    assert outcome.status == 0
+    for entry in load_catalogue().entries.values():
+        assert entry.id in outcome.out
+        shown = call(capsys, "doctor", "explain", entry.id)
+        assert shown.status == 0
+        assert entry.title in shown.out
+        assert ("not verified" in shown.out) is not entry.verified
+    listed = call(capsys, "doctor", "catalogue", "--json").json
+    assert [each["id"] for each in listed["entries"]] == list(load_catalogue().entries)
+    assert_refused(call(capsys, "doctor", "explain", "rd-share"), "did you mean 'rd-shared'?")
