@@ -4,17 +4,120 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import click
 
+from schedshard.errors import UserError
 from schedshard.groups import NamedGroup
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+_JUDGE = "judge"
 
 
-@click.group(cls=NamedGroup)
+class DoctorGroup(NamedGroup):
+    """A group whose unnamed command judges: doctor, doctor HOST.tar, doctor --perf FILE."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Send what names no command, and asks for no help, to the unnamed one."""
+        if args and args[0] in self.commands:
+            return super().parse_args(ctx, args)
+        if set(args) & set(ctx.help_option_names):
+            return super().parse_args(ctx, ["--help"])
+        return super().parse_args(ctx, [_JUDGE, *args])
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Name the commands that have a name."""
+        return [name for name in super().list_commands(ctx) if name != _JUDGE]
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """Show both forms."""
+        return ["[HOST.tar] [OPTIONS] | COMMAND"]
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Show the options of the unnamed command with the named ones."""
+        judge = self.commands[_JUDGE]
+        options = [each for each in judge.params if isinstance(each, click.Option)]
+        rows = [record for each in options if (record := each.get_help_record(ctx))]
+        with formatter.section("Options"):
+            formatter.write_dl(rows)
+        self.format_commands(ctx, formatter)
+
+
+@click.group(cls=DoctorGroup)
 def doctor() -> None:
-    """Look at the scheduler of a machine."""
+    """Tell what the scheduler's shared cache lines cost this machine, and what helps today.
+
+    Without arguments it looks at this host for some seconds; HOST.tar is what the script of 'doctor
+    collect' made on another one. It reads only, and applies nothing.
+
+    With --perf it judges a profile as well: the text of 'perf report --stdio', 'perf script' or
+    'perf c2c report --stdio', or perf.data where perf is installed. Without HOST.tar the profile is
+    judged alone; --live adds this host.
+
+    Exit status: 0 nothing found, 4 findings, 3 cannot tell, 2 bad usage or input.
+    """
+
+
+@doctor.command(_JUDGE)
+@click.argument("host", required=False, type=click.Path(path_type=Path), metavar="[HOST.tar]")
+@click.option(
+    "--perf",
+    "profiles",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="A profile; repeatable.",
+)
+@click.option("--live", is_flag=True, help="Look at this host although a profile is given.")
+@click.option(
+    "--seconds",
+    type=click.IntRange(1, 600),
+    default=3,
+    show_default=True,
+    metavar="N",
+    help="How long to look at this host.",
+)
+@_JSON
+@click.pass_context
+def judge(
+    ctx: click.Context,
+    host: Path | None,
+    profiles: tuple[Path, ...],
+    live: bool,
+    seconds: int,
+    as_json: bool,
+) -> None:
+    """Judge a host, a tar file of one, or profiles."""
+    from schedshard.doctor.archive import read_host, read_tar
+    from schedshard.doctor.facts import read_facts
+    from schedshard.doctor.judge import judge as make_verdict
+    from schedshard.doctor.perf_file import read_profile
+    from schedshard.doctor.print import show
+    from schedshard.doctor.verdict_data import verdict_data
+    from schedshard.doctor.verdict_view import verdict_parts
+    from schedshard.output import to_json
+
+    if host is not None and live:
+        raise UserError("--live looks at this host: leave it out, or HOST.tar")
+    if host is not None and not host.exists() and host.suffix == "":
+        known = ", ".join(doctor.list_commands(ctx))
+        raise UserError(f"no file '{host}', and no command of doctor: known are {known}")
+    read = [read_profile(path) for path in profiles]
+    facts, source = None, "profile only"
+    if host is not None:
+        source = str(host)
+        facts = read_facts(read_tar(host), source)
+    elif live or not profiles:
+        source = "this host"
+        print(f"looking at this host for {seconds} s", file=sys.stderr)
+        facts = read_facts(read_host(seconds), source)
+    verdict = make_verdict(source, facts, read)
+    if as_json:
+        sys.stdout.write(to_json(verdict_data(verdict)))
+    else:
+        show(verdict_parts(verdict))
+    ctx.exit(verdict.status)
 
 
 @doctor.command()

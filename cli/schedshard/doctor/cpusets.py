@@ -162,7 +162,7 @@ def read_cpusets(mounts: str, cgroups: str) -> Cpusets:
         if match["name"] == "cgroup.part":
             parts.add(place)
             continue
-        path = full[len(place) :] or "/"
+        path = clean(full[len(place) :]) or "/"
         held = sets[place].get(path, Cpuset(path))
         try:
             changed = _changes(match["name"], match["value"])
@@ -172,5 +172,7 @@ def read_cpusets(mounts: str, cgroups: str) -> Cpusets:
     for mount in found:
         if sets[mount.place]:
             version = 2 if mount.kind == "cgroup2" else 1
-            return Cpusets(version, f"/{mount.place}", mount.place in parts, sets[mount.place])
+            return Cpusets(
+                version, f"/{clean(mount.place)}", mount.place in parts, sets[mount.place]
+            )
     return Cpusets(0, "", False, {})

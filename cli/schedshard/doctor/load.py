@@ -11,12 +11,17 @@ from schedshard.doctor.facts import DEADLINE, Facts, Thread
 
 @dataclass(frozen=True)
 class Group:
-    """Threads whose CPUs overlap; threads of two groups never run on the same CPU."""
+    """Threads whose CPUs overlap; threads of two groups never run on the same CPU.
+
+    Kernel threads, and threads that may run on all CPUs of the root domain while others may not,
+    would tie all groups together. They make one group of their own that ``roams``.
+    """
 
     cpus: frozenset[int]
     threads: tuple[Thread, ...]
     wakeups: float
     cgroups: tuple[str, ...]
+    roams: bool = False
 
 
 @dataclass(frozen=True)
@@ -37,11 +42,14 @@ class DomainLoad:
     known: bool
 
     @property
-    def user_groups(self) -> tuple[Group, ...]:
-        """Return the groups with a thread that is no kernel thread."""
-        return tuple(
-            group for group in self.groups if any(not each.kernel for each in group.threads)
-        )
+    def apart(self) -> tuple[Group, ...]:
+        """Return the groups that share no CPU with each other."""
+        return tuple(group for group in self.groups if not group.roams)
+
+    @property
+    def user_threads(self) -> int:
+        """Return how many of the threads are no kernel threads."""
+        return sum(not each.kernel for group in self.groups for each in group.threads)
 
 
 def _rate(thread: Thread, seconds: float) -> float:
@@ -57,11 +65,23 @@ def _domain_of(thread: Thread, domains: Domains, facts: Facts) -> RootDomain | N
     return domains.of(thread.cpu) or (held[0] if held else None)
 
 
+def _group(
+    mask: frozenset[int], members: list[Thread], seconds: float, roams: bool = False
+) -> Group:
+    names = tuple(sorted({each.cgroup for each in members if each.cgroup is not None}))
+    return Group(mask, tuple(members), sum(_rate(each, seconds) for each in members), names, roams)
+
+
 def _groups(cpus: frozenset[int], threads: list[Thread], seconds: float) -> list[Group]:
     by_mask: dict[frozenset[int], list[Thread]] = {}
+    kernel = []
     for thread in threads:
         mask = thread.allowed & cpus if thread.allowed is not None else cpus
-        by_mask.setdefault(mask or cpus, []).append(thread)
+        if thread.kernel:
+            kernel.append(thread)
+        else:
+            by_mask.setdefault(mask or cpus, []).append(thread)
+    roaming = kernel + (by_mask.pop(cpus, []) if len(by_mask) > 1 else [])
     merged: list[tuple[frozenset[int], list[Thread]]] = []
     for mask, members in by_mask.items():
         apart = []
@@ -71,15 +91,8 @@ def _groups(cpus: frozenset[int], threads: list[Thread], seconds: float) -> list
             else:
                 apart.append((held, held_members))
         merged = [*apart, (mask, members)]
-    return [
-        Group(
-            mask,
-            tuple(members),
-            sum(_rate(each, seconds) for each in members),
-            tuple(sorted({each.cgroup for each in members if each.cgroup is not None})),
-        )
-        for mask, members in merged
-    ]
+    groups = [_group(mask, members, seconds) for mask, members in merged]
+    return groups + ([_group(cpus, roaming, seconds, roams=True)] if roaming else [])
 
 
 def _llcs(groups: list[Group], facts: Facts) -> int:
@@ -102,7 +115,7 @@ def domain_loads(facts: Facts, domains: Domains) -> list[DomainLoad]:
     loads = []
     for domain, members in threads.items():
         groups = _groups(domain.cpus, members, facts.seconds)
-        awake = [group for group in groups if group.wakeups > 0]
+        awake = [group for group in groups if group.wakeups > 0 and not group.roams]
         loads.append(
             DomainLoad(
                 domain,

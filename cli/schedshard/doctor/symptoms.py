@@ -48,7 +48,7 @@ def hot_sets(profile: Profile, catalogue: Catalogue) -> list[HotSet]:
     for entry in catalogue.entries.values():
         functions = _found(profile, entry.functions)
         share = sum(each[1] for each in functions)
-        if share >= entry.share:
+        if functions and share >= entry.share:
             sets.append(HotSet(entry, share, functions, _found(profile, entry.helpers)))
     return sorted(sets, key=lambda each: -each.share)
 

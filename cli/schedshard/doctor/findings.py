@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Findings: entries of the catalogue that this machine or this profile shows, with the evidence."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from schedshard.doctor.catalogue import Catalogue, Entry
+from schedshard.doctor.estimate import Busy, line_busy
+from schedshard.doctor.facts import Facts
+from schedshard.doctor.load import DomainLoad
+from schedshard.doctor.profile import Profile
+from schedshard.doctor.symptoms import HotSet, KnownHotLine, hot_sets, known_lines
+from schedshard.topo import ranges
+
+SEVERITIES = ("low", "medium", "high")
+# Interrupts of irq_work a second and CPU from which they are a storm. Usual rates are below 10.
+_STORM = 1000.0
+# How busy a line inside one cache may get before it is worth a word.
+_CROWDED = 0.5
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One thing that was seen: where (a file, a function, a line of a profile), and its value."""
+
+    where: str
+    value: str
+
+
+@dataclass
+class Finding:
+    """What is the matter, how bad, and what helps. ``busy`` is set where it was computed."""
+
+    entry: Entry
+    severity: str
+    summary: str
+    evidence: list[Evidence]
+    remedy: str
+    command: str
+    busy: Busy | None = None
+    cpus: frozenset[int] = field(default_factory=frozenset)
+
+    @property
+    def weight(self) -> int:
+        """Return a number that grows with the severity."""
+        return SEVERITIES.index(self.severity)
+
+
+def per_second(rate: float) -> str:
+    """Return a rate for people."""
+    return f"{rate:,.0f}" if rate >= 10 else f"{rate:.1f}"
+
+
+def _is_are(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _load_evidence(facts: Facts, load: DomainLoad, busy: Busy) -> list[Evidence]:
+    domain = load.domain
+    evidence = [
+        Evidence(
+            "root domain (computed)",
+            f"CPUs {domain.label}: {domain.because}"
+            + (", on def_root_domain" if domain.default else ""),
+        ),
+        Evidence(
+            "/proc/*/task/*/status",
+            f"{per_second(load.wakeups)} real-time wake-ups a second in {facts.seconds:.1f} s, "
+            f"in {_is_are(len(load.apart), 'group')} that share no CPU, "
+            f"{load.llcs or 'an unknown number of'} last-level caches",
+        ),
+    ]
+    for group in load.apart[:3]:
+        names = ", ".join(group.cgroups[:2]) or "cgroup unknown"
+        evidence.append(
+            Evidence(
+                f"CPUs {ranges(sorted(group.cpus))}",
+                f"{_is_are(len(group.threads), 'thread')}, {per_second(group.wakeups)} wake-ups a "
+                f"second, {names}",
+            )
+        )
+    if domain.default and domain.cpus & facts.isolated:
+        isolated = ranges(sorted(facts.isolated))
+        evidence.append(Evidence("/sys/devices/system/cpu/isolated", isolated))
+    evidence.append(
+        Evidence(
+            "estimate from the rate alone",
+            f"the hottest line is busy {busy.words} of the time; above 100% wake-ups wait",
+        )
+    )
+    return evidence
+
+
+def _of_load(facts: Facts, load: DomainLoad, catalogue: Catalogue) -> Finding | None:
+    busy = line_busy(load)
+    severity = busy.severity
+    if load.llcs == 1 and severity is not None:
+        # Nothing that can be done today makes a line cheaper that stays in one cache.
+        severity = "low" if busy.high >= _CROWDED else None
+    if severity is None or not load.user_threads or len(load.domain.cpus) < 2:
+        return None
+    entry = catalogue.entries["rd-isolated" if load.domain.default else "rd-shared"]
+    apart = len(load.apart) > 1
+    kind = "isolated CPUs" if load.domain.default else "CPUs"
+    summary = (
+        f"{len(load.domain.cpus)} {kind} share one root domain on which real-time threads wake up "
+        f"{per_second(load.wakeups)} times a second"
+    )
+    remedy, command = entry.remedy, entry.command
+    if not apart and load.llcs != 1:
+        remedy = (
+            "These threads may run on the same CPUs, so that partitions would divide nothing. Pin "
+            "them in groups first, each inside one last-level cache; then give each group a "
+            "partition of type root."
+        )
+        command = "taskset -cp LIST PID"
+    elif load.llcs == 1:
+        remedy = "The lines stay inside one last-level cache: fewer wake-ups help, or " + (
+            "a partition of type root for each group." if apart else "fewer CPUs for these threads."
+        )
+    if facts.cpusets.part:
+        remedy += (
+            " This was seen from inside a container: partitions are the business of whoever owns "
+            "the host."
+        )
+    evidence = _load_evidence(facts, load, busy)
+    return Finding(entry, severity, summary, evidence, remedy, command, busy, load.domain.cpus)
+
+
+def _invalid_partitions(
+    facts: Facts, loads: Iterable[DomainLoad], catalogue: Catalogue
+) -> list[Finding]:
+    entry = catalogue.entries["partition-invalid"]
+    used = {
+        cgroup for load in loads for group in load.groups for cgroup in group.cgroups
+    }  # fmt: skip
+    findings = []
+    for cpuset in facts.cpusets.preorder():
+        if cpuset.partition == "member" or cpuset.valid:
+            continue
+        inside = any(name == cpuset.path or name.startswith(f"{cpuset.path}/") for name in used)
+        file = f"{facts.cpusets.place}{cpuset.path}/cpuset.cpus.partition"
+        reason = f" ({cpuset.why})" if cpuset.why else ""
+        findings.append(
+            Finding(
+                entry,
+                "medium" if inside else "low",
+                f"The partition {cpuset.path} is not in force{reason}",
+                [Evidence(file, f"{cpuset.partition} invalid{reason}")],
+                entry.remedy,
+                f"cat {shlex.quote(file)}",
+            )
+        )
+    return findings
+
+
+def _push_storm(facts: Facts, catalogue: Catalogue) -> Finding | None:
+    entry = catalogue.entries["rt-push-ipi"]
+    count = facts.interrupts.get("IWI")
+    if count is None or facts.seconds <= 0 or not entry.concerns(facts.version):
+        return None
+    features = facts.features()
+    preempt_rt = facts.config.get("PREEMPT_RT") == "y" or (
+        facts.settings.get("sys/kernel/realtime") == "1"
+    )
+    on = "RT_PUSH_IPI" in features if features is not None else preempt_rt
+    rate = count / facts.seconds / len(facts.online)
+    if not on or rate < _STORM:
+        return None
+    state = "RT_PUSH_IPI is on" if features is not None else "PREEMPT_RT, where RT_PUSH_IPI is on"
+    where = "/sys/kernel/debug/sched/features" if features is not None else "configuration"
+    evidence = [
+        Evidence("/proc/interrupts: IWI", f"{per_second(rate)} a second and CPU"),
+        Evidence(where, state),
+    ]
+    monitors = [each for each in facts.threads if each.kernel and each.comm == "psimon"]
+    if monitors:
+        evidence.append(Evidence("/proc/*/comm", f"{_is_are(len(monitors), 'thread')} psimon"))
+    return Finding(
+        entry,
+        "high" if rate >= 10 * _STORM else "medium",
+        f"Each CPU gets {per_second(rate)} interrupts a second that look for real-time work",
+        evidence,
+        entry.remedy,
+        entry.command,
+    )
+
+
+def facts_findings(facts: Facts, loads: list[DomainLoad], catalogue: Catalogue) -> list[Finding]:
+    """Return what the machine's facts show."""
+    found = [_of_load(facts, load, catalogue) for load in loads]
+    found.append(_push_storm(facts, catalogue))
+    found += _invalid_partitions(facts, loads, catalogue)
+    return [finding for finding in found if finding is not None]
+
+
+def _share_severity(share: float) -> str:
+    return "high" if share >= 0.1 else "medium" if share >= 0.03 else "low"
+
+
+def _set_evidence(hot: HotSet, source: str) -> list[Evidence]:
+    evidence = [
+        Evidence(f"{source}: {name}", f"{share:.2%} of all samples")
+        for name, share in hot.functions[:6]
+    ]
+    if hot.helpers:
+        names = ", ".join(f"{name} {share:.2%}" for name, share in hot.helpers[:4])
+        evidence.append(Evidence(f"{source}: called by these and by others", names))
+    return evidence
+
+
+def _line_evidence(hot: KnownHotLine, source: str) -> Evidence:
+    fields = ", ".join(f"{name} {share:.0%}" for name, share in hot.fields[:4])
+    cycles = f"{hot.cycles[0]:,.0f} to {hot.cycles[1]:,.0f} cycles a load"
+    return Evidence(
+        f"{source}: line {hot.line.address:#x}",
+        f"{hot.known.title}; {hot.line.remote} remote and {hot.line.local} local HITM, {cycles}; "
+        f"records by field: {fields}",
+    )
+
+
+def _line_severity(hot: KnownHotLine) -> str:
+    return "high" if hot.cycles[1] >= 5000 else "medium" if hot.cycles[1] >= 1000 else "low"
+
+
+def _from_profile(profile: Profile, facts: Facts | None, catalogue: Catalogue) -> list[Finding]:
+    made: dict[str, Finding] = {}
+
+    def at(entry: Entry, severity: str, summary: str) -> Finding:
+        held = made.get(entry.id)
+        if held is None:
+            made[entry.id] = held = Finding(
+                entry, severity, summary, [], entry.remedy, entry.command
+            )
+        elif SEVERITIES.index(severity) > held.weight:
+            held.severity = severity
+        return held
+
+    for hot in hot_sets(profile, catalogue):
+        # The functions are the same; which of the two it is, the machine says and no profile.
+        if hot.entry.id != "rd-isolated":
+            summary = f"{hot.share:.1%} of all samples are in functions that wait for these lines"
+            at(hot.entry, _share_severity(hot.share), summary).evidence += _set_evidence(
+                hot, profile.source
+            )
+    lines = known_lines(profile, catalogue)
+    for known in lines:
+        entry = catalogue.entries[known.known.entry]
+        summary = f"{_is_are(len(lines), 'contended line')} of the root domain in perf c2c"
+        at(entry, _line_severity(known), summary).evidence.append(
+            _line_evidence(known, profile.source)
+        )
+    if facts is None and "rd-shared" in made:
+        made["rd-shared"].remedy += (
+            " On isolated CPUs (isolcpus, partitions of type isolated) it is rd-isolated: the "
+            "profile cannot tell, HOST.tar can."
+        )
+    if facts is not None:
+        for finding in made.values():
+            if not finding.entry.concerns(facts.version):
+                finding.severity = "low"
+                finding.evidence.append(
+                    Evidence(
+                        f"kernel {facts.release}",
+                        f"not among the versions that have this ({finding.entry.versions}): the "
+                        "cause may be another one",
+                    )
+                )
+    return list(made.values())
+
+
+def _join(held: list[Finding], more: Finding) -> None:
+    """Add what a profile shows to the finding that it confirms, or as a finding of its own."""
+    same = ("rd-shared", "rd-isolated")
+    ids = same if more.entry.id in same else (more.entry.id,)
+    confirmed = [finding for finding in held if finding.entry.id in ids]
+    if not confirmed:
+        held.append(more)
+        return
+    best = max(confirmed, key=lambda finding: (finding.weight, len(finding.cpus)))
+    best.evidence += more.evidence
+    best.summary += f"; {more.summary[0].lower()}{more.summary[1:]}"
+    best.severity = max(best.severity, more.severity, key=SEVERITIES.index)
+
+
+def all_findings(
+    facts: Facts | None, loads: list[DomainLoad], profiles: list[Profile], catalogue: Catalogue
+) -> list[Finding]:
+    """Return all findings, worst first; those of profiles join those of the machine."""
+    found = facts_findings(facts, loads, catalogue) if facts is not None else []
+    for profile in profiles:
+        for more in _from_profile(profile, facts, catalogue):
+            _join(found, more)
+    return sorted(found, key=lambda finding: -finding.weight)

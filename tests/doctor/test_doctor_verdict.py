@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The right verdict in each situation, from the collected tar file alone."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from doctor_cli import Outcome, assert_refused, call
+from doctor_tree import KTHREAD, OTHER, Machine, Task, build, collect
+from schedshard.doctor import commands
+
+DATA = Path(__file__).resolve().parent / "data"
+SCHEMA = json.loads(
+    (Path(commands.__file__).parent / "verdict.schema.json").read_text(encoding="utf-8")
+)
+Capture = pytest.CaptureFixture[str]
+ROOT = "/sys/fs/cgroup"
+
+
+def groups(rate: int, seconds: float = 2.0, cgroup: str = "/app") -> list[Task]:
+    """Three groups of four threads, each pinned to its four CPUs; all wake up rate times."""
+    each = int(rate * seconds / 12)
+    return [
+        Task(100 + n, f"rt{n}", allowed=f"{4 + n // 4 * 4}-{7 + n // 4 * 4}", voluntary=each,
+             cgroup=f"{cgroup}{n // 4}" if cgroup != "/" else "/")
+        for n in range(12)
+    ]  # fmt: skip
+
+
+def tar(tmp_path: Path, machine: Machine, seconds: float = 2.0, iwi: int = 0) -> Path:
+    """Collect a machine: at the first reading nobody has slept yet."""
+    early = replace(machine, tasks=[replace(task, voluntary=0) for task in machine.tasks])
+    late = replace(machine, uptime=machine.uptime + seconds)
+    if iwi:
+        early = replace(early, files={**early.files, "proc/interrupts": " IWI: 0 0 x\n"})
+        late = replace(late, files={**late.files, "proc/interrupts": f" IWI: {iwi} 0 x\n"})
+    first, second = build(tmp_path / "early", early), build(tmp_path / "late", late)
+    out = tmp_path / "host.tar"
+    done = collect(first, "-o", out, second=second)
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+def judged(capsys: Capture, *args: str | Path) -> Outcome:
+    """Judge with --json, check the schema, and that the text says the same."""
+    outcome = call(capsys, "doctor", *args, "--json")
+    data = outcome.json
+    jsonschema.Draft202012Validator(SCHEMA).validate(data)
+    assert data["exit_status"] == outcome.status
+    text = call(capsys, "doctor", *args)
+    assert text.status == outcome.status
+    first = " ".join(text.out.split())
+    assert first.startswith(" ".join(data["sentence"].split()))
+    for finding in data["findings"]:
+        assert f"[{finding['id']}]" in text.out
+    return outcome
+
+
+def ids(outcome: Outcome) -> list[tuple[str, str]]:
+    return [(each["id"], each["severity"]) for each in outcome.json["findings"]]
+
+
+def partitions(kind: str) -> dict[str, dict[str, str]]:
+    made = {ROOT: {"cpuset.cpus.effective": "0-3"}}
+    for n in range(3):
+        cpus = f"{4 + n * 4}-{7 + n * 4}"
+        made[f"{ROOT}/app{n}"] = {
+            "cpuset.cpus": cpus,
+            "cpuset.cpus.effective": cpus,
+            "cpuset.cpus.partition": kind,
+        }
+    return made
+
+
+def test_nothing_to_do(capsys: Capture, tmp_path: Path) -> None:
+    outcome = judged(capsys, tar(tmp_path, Machine(tasks=groups(500))))
+    assert (outcome.status, outcome.json["verdict"]) == (0, "nothing")
+    assert outcome.json["root_domains"][0]["wakeups_per_second"] == pytest.approx(500, rel=0.05)
+
+
+def test_pinned_groups_on_one_root_domain(capsys: Capture, tmp_path: Path) -> None:
+    outcome = judged(capsys, tar(tmp_path, Machine(tasks=groups(1_000_000))))
+    assert outcome.status == 4
+    assert ids(outcome) == [("rd-shared", "high")]
+    [finding] = outcome.json["findings"]
+    assert finding["cpus"] == "0-15"
+    assert "cpuset.cpus.partition" in finding["command"]
+    assert finding["line_busy"]["high"] == pytest.approx(0.56, rel=0.01)
+    [domain] = outcome.json["root_domains"]
+    assert [group["cpus"] for group in domain["groups"]] == ["4-7", "8-11", "12-15"]
+    assert any("3 groups that share no CPU" in each["value"] for each in finding["evidence"])
+
+
+def test_isolcpus(capsys: Capture, tmp_path: Path) -> None:
+    machine = Machine(
+        tasks=groups(1_000_000), isolated="4-15", cmdline="isolcpus=domain,managed_irq,4-15"
+    )
+    outcome = judged(capsys, tar(tmp_path, machine))
+    assert ids(outcome) == [("rd-isolated", "high")]
+    [finding] = outcome.json["findings"]
+    assert finding["cpus"] == "4-15"
+    assert {"where": "/sys/devices/system/cpu/isolated", "value": "4-15"} in finding["evidence"]
+
+
+def test_isolated_partitions(capsys: Capture, tmp_path: Path) -> None:
+    machine = Machine(tasks=groups(1_000_000), cgroups=partitions("isolated"))
+    outcome = judged(capsys, tar(tmp_path, machine))
+    assert ids(outcome) == [("rd-isolated", "high")]
+    domains = outcome.json["root_domains"]
+    assert [(each["cpus"], each["default"]) for each in domains] == [
+        ("4-15", True),
+        ("0-3", False),
+    ]
+
+
+def test_root_partitions(capsys: Capture, tmp_path: Path) -> None:
+    machine = Machine(tasks=groups(1_000_000), cgroups=partitions("root"))
+    outcome = judged(capsys, tar(tmp_path, machine))
+    assert outcome.status == 0
+    domains = outcome.json["root_domains"]
+    assert sorted(each["cpus"] for each in domains) == ["0-3", "12-15", "4-7", "8-11"]
+    assert not any(each["default"] for each in domains)
+
+
+def test_a_partition_that_is_not_in_force(capsys: Capture, tmp_path: Path) -> None:
+    cgroups = partitions("member")
+    cgroups[f"{ROOT}/app1"]["cpuset.cpus.partition"] = "root invalid (Parent is not a partition)"
+    outcome = judged(capsys, tar(tmp_path, Machine(tasks=groups(500), cgroups=cgroups)))
+    assert ids(outcome) == [("partition-invalid", "medium")]
+    [finding] = outcome.json["findings"]
+    assert finding["evidence"][0]["where"] == f"{ROOT}/app1/cpuset.cpus.partition"
+    assert "Parent is not a partition" in finding["summary"]
+
+
+def test_threads_that_may_run_everywhere(capsys: Capture, tmp_path: Path) -> None:
+    tasks = [Task(100 + n, "rt", voluntary=200_000) for n in range(10)]
+    outcome = judged(capsys, tar(tmp_path, Machine(tasks=tasks)))
+    assert ids(outcome) == [("rd-shared", "high")]
+    assert outcome.json["findings"][0]["remedy"].startswith("These threads may run on the same")
+
+
+def test_in_one_cache(capsys: Capture, tmp_path: Path) -> None:
+    machine = Machine(tasks=groups(1_000_000), llc_cpus=16, node_cpus=16)
+    assert judged(capsys, tar(tmp_path, machine)).status == 0
+
+
+def test_a_container(capsys: Capture, tmp_path: Path) -> None:
+    def machine(rate: int) -> Machine:
+        return Machine(
+            tasks=groups(rate), kernel_threads=False, part=True,
+            cgroups={ROOT: {"cpuset.cpus.effective": "4-15"}},
+        )  # fmt: skip
+
+    for name in ("quiet", "busy"):
+        (tmp_path / name).mkdir()
+    quiet = judged(capsys, tar(tmp_path / "quiet", machine(500)))
+    assert (quiet.status, quiet.json["verdict"]) == (3, "cannot-tell")
+    assert "container" in quiet.json["sentence"]
+    busy = judged(capsys, tar(tmp_path / "busy", machine(1_000_000)))
+    assert ids(busy) == [("rd-shared", "high")]
+    assert "whoever owns the host" in busy.json["findings"][0]["remedy"]
+    assert busy.json["doubts"]
+
+
+def test_a_storm_of_push_interrupts(capsys: Capture, tmp_path: Path) -> None:
+    machine = Machine(
+        tasks=[Task(60, "psimon", priority=1, flags=KTHREAD)],
+        files={"sys/kernel/debug/sched/features": "RT_PUSH_IPI TTWU_QUEUE\n"},
+    )
+    for name, release, on, status in (
+        ("on", "6.12.10", True, 4),
+        ("fixed", "7.0.1", True, 0),
+        ("off", "6.12.10", False, 0),
+    ):
+        (tmp_path / name).mkdir()
+        features = "RT_PUSH_IPI\n" if on else "NO_RT_PUSH_IPI\n"
+        changed = replace(
+            machine, release=release, files={"sys/kernel/debug/sched/features": features}
+        )
+        outcome = judged(capsys, tar(tmp_path / name, changed, iwi=16 * 2 * 5000))
+        assert outcome.status == status, name
+        if status == 4:
+            assert ids(outcome) == [("rt-push-ipi", "medium")]
+            values = [each["value"] for each in outcome.json["findings"][0]["evidence"]]
+            assert "1 thread psimon" in values
+
+
+def test_a_guest_without_caches(capsys: Capture, tmp_path: Path) -> None:
+    machine = Machine(tasks=groups(1_000_000), files={"proc/cpuinfo": "flags\t: a hypervisor b\n"})
+    build(tmp_path / "early", machine)
+    out = tar(tmp_path, machine)
+    outcome = judged(capsys, out)
+    assert outcome.json["machine"]["hypervisor"] == "proc/cpuinfo: hypervisor yes"
+    assert any("hypervisor says, true or not" in note for note in outcome.json["notes"])
+
+
+def test_one_reading_is_no_rate(capsys: Capture, tmp_path: Path) -> None:
+    outcome = judged(capsys, tar(tmp_path, Machine(tasks=groups(1_000_000)), seconds=0.0))
+    assert outcome.status == 3
+    assert "no rate is known" in outcome.json["sentence"]
+
+
+def test_profiles_alone(capsys: Capture) -> None:
+    mail, robot = DATA / "c2c-mail.txt", DATA / "robot-mail.txt"
+    for files in ((mail,), (robot,), (mail, robot)):
+        args = [str(part) for file in files for part in ("--perf", file)]
+        outcome = judged(capsys, *args)
+        assert ids(outcome) == [("rd-shared", "high")]
+        assert outcome.json["machine"] is None
+        assert outcome.json["source"] == "profile only"
+    titles = [each["value"] for each in outcome.json["findings"][0]["evidence"]]
+    for words in ("its third line", "its first line", "four neighbouring levels", "bits of a mask"):
+        assert sum(words in title for title in titles) == 1
+
+
+def test_a_profile_of_something_else(capsys: Capture, tmp_path: Path) -> None:
+    path = tmp_path / "report.txt"
+    path.write_text("# Samples: 8K of event 'cycles'\n    99.00%  a  [kernel]  [k] copy_page\n")
+    outcome = judged(capsys, "--perf", path)
+    assert outcome.status == 0
+    assert "no function and no line" in outcome.json["sentence"]
+
+
+def test_a_profile_confirms_the_machine(capsys: Capture, tmp_path: Path) -> None:
+    machine = Machine(tasks=groups(40_000), cgroups=partitions("isolated"))
+    host = tar(tmp_path, machine)
+    assert ids(judged(capsys, host)) == [("rd-isolated", "low")]
+    outcome = judged(capsys, host, "--perf", DATA / "robot-mail.txt")
+    assert ids(outcome) == [("rd-isolated", "high")]
+    assert "63.1%" in outcome.json["findings"][0]["summary"]
+
+
+def test_a_kernel_that_has_the_fix(capsys: Capture, tmp_path: Path) -> None:
+    report = tmp_path / "report.txt"
+    report.write_text("    20.00%  a  [kernel]  [k] update_cfs_group\n")
+    host = tar(tmp_path, Machine(tasks=groups(500)))
+    outcome = judged(capsys, host, "--perf", report)
+    assert ids(outcome) == [("tg-load-avg", "low")]
+    assert "not among the versions" in outcome.json["findings"][0]["evidence"][-1]["value"]
+    assert ids(judged(capsys, "--perf", report)) == [("tg-load-avg", "high")]
+
+
+def test_this_host(capsys: Capture) -> None:
+    outcome = call(capsys, "doctor", "--seconds", "1", "--json")
+    assert outcome.status in (0, 3, 4)
+    jsonschema.Draft202012Validator(SCHEMA).validate(outcome.json)
+    assert outcome.json["source"] == "this host"
+    assert outcome.err == "looking at this host for 1 s\n"
+
+
+def test_bad_input(capsys: Capture, tmp_path: Path) -> None:
+    good = tar(tmp_path, Machine(cpus=8))
+    packed = gzip.compress(good.read_bytes())
+    cut = tmp_path / "cut.tar.gz"
+    cut.write_bytes(packed[:300])
+    before = sorted(tmp_path.rglob("*"))
+    assert_refused(call(capsys, "doctor", cut), "cut.tar.gz is truncated")
+    assert_refused(call(capsys, "doctor", tmp_path / "no.tar"), "no such file")
+    assert_refused(call(capsys, "doctor", "colect"), "no command of doctor", "collect")
+    assert_refused(call(capsys, "doctor", DATA / "c2c-mail.txt"), "tar file")
+    assert_refused(call(capsys, "doctor", good, "--perf", good), "no text in UTF-8")
+    assert_refused(call(capsys, "doctor", good, "--live"), "--live")
+    assert_refused(call(capsys, "doctor", good, "more.tar"), "more.tar")
+    assert_refused(call(capsys, "doctor", "--seconds", "0"), "--seconds")
+    assert_refused(call(capsys, "doctor", "--perf", tmp_path), "regular file")
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_help_names_status_and_options(capsys: Capture) -> None:
+    outcome = call(capsys, "doctor", "--help")
+    assert outcome.status == 0
+    for words in ("0 nothing found", "--perf", "--live", "HOST.tar", "collect", "explain"):
+        assert words in " ".join(outcome.out.split())
+    assert "judge" not in outcome.out.replace("judged", "").replace("judges", "")
+    assert call(capsys, "doctor", "--live", "--help").out == outcome.out
+
+
+def test_names_cannot_steer_a_terminal(capsys: Capture, tmp_path: Path) -> None:
+    cgroups = {
+        f"{ROOT}/a\x1b[31m": {"cpuset.cpus": "4", "cpuset.cpus.partition": "root invalid (\x07)"}
+    }
+    tasks = [*groups(1_000_000), Task(90, "\x1b]0;x\x07", OTHER, 0), Task(91, "\x1b[2J")]
+    host = tar(tmp_path, Machine(tasks=tasks, cgroups=cgroups))
+    for args in ((), ("--json",)):
+        out = call(capsys, "doctor", host, *args).out
+        assert "\x1b" not in out
+        assert "\x07" not in out
+
+
+def test_no_colour_when_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from rich.console import Console
+
+    from schedshard.doctor.archive import read_tar
+    from schedshard.doctor.facts import read_facts
+    from schedshard.doctor.judge import judge
+    from schedshard.doctor.verdict_view import verdict_parts
+
+    host = tar(tmp_path, Machine(tasks=groups(1_000_000)))
+    verdict = judge("host", read_facts(read_tar(host), "host"), [])
+    printed = {}
+    for value in ("", "1"):
+        monkeypatch.setitem(os.environ, "NO_COLOR", value)
+        console = Console(force_terminal=True, width=100, color_system="standard")
+        with console.capture() as captured:
+            for part in verdict_parts(verdict):
+                console.print(part)
+        printed[value] = captured.get()
+    assert "\x1b[1;31m" in printed[""]
+    assert "\x1b[1;31m" not in printed["1"]
+    assert "HIGH" in printed["1"]
