@@ -184,6 +184,45 @@ def test_damaged_lists_are_read_or_refused(sample: dict[str, str], data: st.Data
         assert all(thread.comm.isprintable() for thread in facts.threads)
 
 
+NAMES = st.text(
+    st.characters(
+        codec="utf-8",
+        exclude_characters="\0/",
+        categories=("L", "M", "N", "P", "S", "Z", "Cc", "Cf"),
+    ),
+    min_size=1,
+    max_size=15,
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    comms=st.lists(st.one_of(NAMES, st.just(") S 1 2 ("), st.just("a\nb")), max_size=4),
+    cgroups=st.lists(NAMES.filter(lambda name: "\n" not in name and name not in (".", "..")),
+                     max_size=3, unique=True),
+)  # fmt: skip
+def test_any_names_of_threads_and_cgroups(
+    tmp_path_factory: pytest.TempPathFactory, comms: list[str], cgroups: list[str]
+) -> None:
+    machine = Machine(
+        cpus=2,
+        llc_cpus=2,
+        node_cpus=2,
+        cgroups={f"/sys/fs/cgroup/{name}": {"cpuset.cpus": "1"} for name in cgroups},
+        tasks=[Task(100 + n, comm, priority=n + 1) for n, comm in enumerate(comms)],
+    )
+    facts = facts_of(tmp_path_factory.mktemp("any"), machine)
+    found = {thread.tid: thread for thread in facts.threads if thread.tid >= 100}
+    assert {tid: thread.priority for tid, thread in found.items()} == {
+        100 + n: n + 1 for n in range(len(comms))
+    }
+    for thread, comm in zip((found[tid] for tid in sorted(found)), comms, strict=True):
+        # What stands before a newline in a name is lost.
+        assert thread.comm == clean(comm.rpartition("\n")[2])[:32]
+    sets = {path for path in facts.cpusets.sets if path != "/"}
+    assert sets == {f"/{clean(name)}" for name in cgroups}
+
+
 @settings(max_examples=200, deadline=None)
 @given(st.sampled_from(("mounts", "cgroups")), st.text(max_size=200))
 def test_any_text_as_cgroups(name: str, text: str) -> None:

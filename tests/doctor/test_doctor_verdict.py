@@ -146,6 +146,17 @@ def test_threads_that_may_run_everywhere(capsys: Capture, tmp_path: Path) -> Non
     assert outcome.json["findings"][0]["remedy"].startswith("These threads may run on the same")
 
 
+def test_interrupt_threads(capsys: Capture, tmp_path: Path) -> None:
+    tasks = [
+        Task(100 + n, f"irq/{n}-eth0", allowed=str(n), flags=KTHREAD, voluntary=200_000)
+        for n in range(10)
+    ]
+    outcome = judged(capsys, tar(tmp_path, Machine(tasks=tasks)))
+    assert ids(outcome) == [("rd-shared", "high")]
+    assert outcome.json["findings"][0]["command"] == "grep . /proc/irq/*/smp_affinity_list"
+    assert outcome.json["root_domains"][0]["kernel_wakeups_per_second"] == 1_000_000
+
+
 def test_in_one_cache(capsys: Capture, tmp_path: Path) -> None:
     machine = Machine(tasks=groups(1_000_000), llc_cpus=16, node_cpus=16)
     assert judged(capsys, tar(tmp_path, machine)).status == 0

@@ -237,7 +237,7 @@ walk() {
 	for name in $cpuset_files; do
 		[ ! -f "$1/$name" ] || add '' "$1/$name"
 	done
-	for child in "$1"/*/; do
+	for child in "$1"/*/ "$1"/.[!.]*/ "$1"/..?*/; do
 		[ ! -d "$child" ] || [ -h "${child%/}" ] || walk "${child%/}"
 	done
 }

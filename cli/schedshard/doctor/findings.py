@@ -73,7 +73,7 @@ def _load_evidence(facts: Facts, load: DomainLoad, busy: Busy) -> list[Evidence]
             f"{load.llcs or 'an unknown number of'} last-level caches",
         ),
     ]
-    for group in load.apart[:3]:
+    for group in load.apart[:3] or load.groups[:1]:
         names = ", ".join(group.cgroups[:2]) or "cgroup unknown"
         evidence.append(
             Evidence(
@@ -100,7 +100,7 @@ def _of_load(facts: Facts, load: DomainLoad, catalogue: Catalogue) -> Finding | 
     if load.llcs == 1 and severity is not None:
         # Nothing that can be done today makes a line cheaper that stays in one cache.
         severity = "low" if busy.high >= _CROWDED else None
-    if severity is None or not load.user_threads or len(load.domain.cpus) < 2:
+    if severity is None or len(load.domain.cpus) < 2:
         return None
     entry = catalogue.entries["rd-isolated" if load.domain.default else "rd-shared"]
     apart = len(load.apart) > 1
@@ -110,7 +110,13 @@ def _of_load(facts: Facts, load: DomainLoad, catalogue: Catalogue) -> Finding | 
         f"{per_second(load.wakeups)} times a second"
     )
     remedy, command = entry.remedy, entry.command
-    if not apart and load.llcs != 1:
+    if load.kernel > load.wakeups / 2:
+        remedy = (
+            "Most of these wake-ups are of kernel threads, with PREEMPT_RT those of interrupts. "
+            "Keep the interrupts of one device inside one last-level cache, and coalesce them."
+        )
+        command = "grep . /proc/irq/*/smp_affinity_list"
+    elif not apart and load.llcs != 1:
         remedy = (
             "These threads may run on the same CPUs, so that partitions would divide nothing. Pin "
             "them in groups first, each inside one last-level cache; then give each group a "

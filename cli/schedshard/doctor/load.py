@@ -116,6 +116,7 @@ def domain_loads(facts: Facts, domains: Domains) -> list[DomainLoad]:
     for domain, members in threads.items():
         groups = _groups(domain.cpus, members, facts.seconds)
         awake = [group for group in groups if group.wakeups > 0 and not group.roams]
+        asleep = [group for group in groups if not group.roams]
         loads.append(
             DomainLoad(
                 domain,
@@ -123,7 +124,7 @@ def domain_loads(facts: Facts, domains: Domains) -> list[DomainLoad]:
                 sum(_rate(each, facts.seconds) for each in members),
                 sum(_rate(each, facts.seconds) for each in members if each.kernel),
                 sum(_rate(each, facts.seconds) for each in members if each.policy == DEADLINE),
-                _llcs(awake or groups, facts),
+                _llcs(awake or asleep or groups, facts),
                 facts.seconds > 0 and any(each.voluntary is not None for each in members),
             )
         )
