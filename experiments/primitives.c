@@ -132,10 +132,10 @@ static int execute(struct run *run)
 }
 
 static const char *const variants[] = {
-	"atomic-inc",		"plain-inc",  "refcount",	   "cas-loop",
-	"rwlock-read",		"rwsem-read", "rwlock-glibc-read", "list-refcount",
-	"list-refcount-packed", "spinlock",   "seqlock-read",	   "seqlock-read-written",
-	"sharded-counter",	NULL,
+	"atomic-inc",	   "plain-inc",	 "refcount",	      "cas-loop",
+	"rwlock-read",	   "rwsem-read", "rwlock-glibc-read", "list-refcount-apart",
+	"list-refcount",   "spinlock",	 "seqlock-read",      "seqlock-read-written",
+	"sharded-counter", NULL,
 };
 static const char *const params[] = { "warm_up_ops", "measured_ops", "hold_ns", "pause_cycles",
 				      NULL };

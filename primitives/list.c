@@ -6,25 +6,18 @@
 
 extern const struct primitive primitive_atomic_inc, primitive_plain_inc, primitive_cas_loop,
 	primitive_refcount, primitive_rwlock_read, primitive_rwsem_read,
-	primitive_rwlock_glibc_read, primitive_list_refcount, primitive_list_refcount_packed,
+	primitive_rwlock_glibc_read, primitive_list_refcount_apart, primitive_list_refcount,
 	primitive_spinlock, primitive_seqlock_read, primitive_seqlock_read_written,
 	primitive_sharded_counter;
 
 const struct primitive *const primitives[] = {
-	&primitive_atomic_inc,
-	&primitive_plain_inc,
-	&primitive_refcount,
-	&primitive_cas_loop,
-	&primitive_rwlock_read,
-	&primitive_rwsem_read,
-	&primitive_rwlock_glibc_read,
-	&primitive_list_refcount,
-	&primitive_list_refcount_packed,
-	&primitive_spinlock,
-	&primitive_seqlock_read,
-	&primitive_seqlock_read_written,
-	&primitive_sharded_counter,
-	NULL,
+	&primitive_atomic_inc,	      &primitive_plain_inc,
+	&primitive_refcount,	      &primitive_cas_loop,
+	&primitive_rwlock_read,	      &primitive_rwsem_read,
+	&primitive_rwlock_glibc_read, &primitive_list_refcount_apart,
+	&primitive_list_refcount,     &primitive_spinlock,
+	&primitive_seqlock_read,      &primitive_seqlock_read_written,
+	&primitive_sharded_counter,   NULL,
 };
 
 void (*primitive_label_hook)(const char *name, const char *type);

@@ -6,9 +6,9 @@
  * other walker writes, too. The walk is for the key of the last of ten elements.
  *
  * Elements lie as a C library's malloc() places requests of equal size one after the other, each
- * behind its header, in a heap that begins on a line. For 48 bytes that is one every 64, and each
- * element has a line of its own: list-refcount. For 40 bytes it is one every 48, so that neighbours
- * share lines: list-refcount-packed.
+ * behind its header, in a heap that begins on a line. Requests of 40 bytes take 48 each, so that
+ * neighbours share lines: list-refcount. Requests of 48 bytes take 64 each, so that each element
+ * has a line of its own: list-refcount-apart.
  */
 #include "primitive.h"
 
@@ -142,8 +142,8 @@ static bool consistent(const void *state, u64 n)
 	return seen == ELEMENTS;
 }
 
-const struct primitive primitive_list_refcount = {
-	.name = "list-refcount",
+const struct primitive primitive_list_refcount_apart = {
+	.name = "list-refcount-apart",
 	.what = "walk a list of 10, hand over hand by reference counts",
 	.holds = true,
 	.create = create_apart,
@@ -152,8 +152,8 @@ const struct primitive primitive_list_refcount = {
 	.destroy = destroy_apart,
 };
 
-const struct primitive primitive_list_refcount_packed = {
-	.name = "list-refcount-packed",
+const struct primitive primitive_list_refcount = {
+	.name = "list-refcount",
 	.what = "the same, elements share cache lines",
 	.holds = true,
 	.create = create_packed,

@@ -23,7 +23,7 @@ from test_report import assert_self_contained
 WAYS = ["cas", "read-cas", "read-inc", "read-store", "exchange"]
 PRIMITIVES = [
     "atomic-inc", "plain-inc", "refcount", "cas-loop", "rwlock-read", "rwsem-read",
-    "rwlock-glibc-read", "list-refcount", "list-refcount-packed", "spinlock", "seqlock-read",
+    "rwlock-glibc-read", "list-refcount-apart", "list-refcount", "spinlock", "seqlock-read",
     "seqlock-read-written", "sharded-counter",
 ]  # fmt: skip
 
