@@ -73,7 +73,7 @@ def _ffmpeg(_: int, amount: int) -> Sequence[str]:
 
 # Instructions between two operations: few, so that the lines are contended; and as many as a yield
 # takes on the machine of the yield experiment (1,290 ns at 2.45 GHz).
-SHORT, YIELD = 200, 3160
+SHORT, YIELD = 400, 3160
 
 
 def _share(layout: str, think: int, title: str) -> Workload:
