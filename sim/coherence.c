@@ -39,11 +39,10 @@
  * SF/LLC and returning data Core2Core".) Two packages that take turns by a load and a locked
  * operation show it: three latencies a turn, where two cores of one package need two.
  *
- * SMT: one request a core and line. A second thread of that core parks on it, and tries again
- * when the first one has done its operation. To write what its sibling wrote last it sends a
- * request like everybody else: with other cores waiting it has its turn in a later visit of the
- * line, so that siblings do not double a visit, as the 8-socket measurement shows beyond 224
- * threads; alone with its sibling it waits for the latency between siblings.
+ * SMT: the threads of a core write by requests of their own. With other cores waiting a thread
+ * has its turn in a later visit of the line, so siblings do not double a visit. The 8-socket
+ * measurement shows that beyond 224 threads. Alone with its sibling, a thread waits for the
+ * latency between siblings. A load parks on its sibling's request (coherence_park()).
  *
  * Left out: capacity (a core remembers 4,096 lines, direct mapped; an LLC never evicts),
  * link and bank bandwidth, prefetchers, the owner state of MOESI (a dirty line that is read

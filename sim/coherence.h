@@ -77,11 +77,10 @@ void coherence_free(struct coherence *c);
 
 /**
  * coherence_park - is another miss of the same core under way for this line?
- * @cpu: who asks
+ * @cpu: the CPU that misses by a load; a write sends a request of its own
  *
- * A core has one outstanding request a line, whichever of its threads sent it. If there is one,
- * @cpu is resumed (EVENT_RESUME) right after its first operation, and has to try again:
- * with others waiting the line has left by then.
+ * If there is one, @cpu is resumed (EVENT_RESUME) right after the first operation of that
+ * request, and has to try again.
  */
 bool coherence_park(struct coherence *c, uint32_t cpu, uint32_t line);
 

@@ -11,9 +11,9 @@
  *   data     owner -> requester               share data_leg
  *
  * A *group* is the set of cores whose requests meet at one ordering point before they meet
- * at the line's home: the cores of an LLC where each LLC orders its own (AMD's core
- * complexes), the cores of a package where one slice of the mesh orders a line for all of
- * them (Intel, with sub-NUMA clusters too).
+ * at the line's home. Where each LLC orders its own, a group is the cores of an LLC (AMD's
+ * core complexes). Where one slice of the mesh orders a line for all cores of a package, a
+ * group is the package (Intel, with sub-NUMA clusters too).
  *
  * A leg that crosses packages costs R more; R is chosen such that a transfer between
  * packages whose home is at one end, i.e. with two crossings, takes exactly the latency of
