@@ -38,7 +38,9 @@
  * One block a shard. Blocks are put in and taken out by who holds "changing", which is tried for
  * and never waited for; who puts one in looks again, holding it, whether there is one. So no
  * shard has two, and no CPU is found twice. A reader sees a block complete, since its
- * address is stored with release, after all else.
+ * address is stored with release, after all else. A large table also has a bit for each shard with
+ * a block, which a scan reads first. The bit is stored before the address: a CPU that found the
+ * block by its address was counted behind the bit, and every later scan sees the bit.
  *
  * A CPU that found a block and was slow may write into one that is out of the table. It does no
  * harm until the memory serves something else, and that is after a grace period (visited.h).
@@ -291,14 +293,17 @@ static struct visited_block *put(struct visited *v, u32 cpu, u32 shard)
 	if (!b)
 		return NULL;
 	WRITE_ONCE(b->shard, shard);
-	/* After all that was written to the block; pairs with the acquires of readers. */
-	smp_store_release(place, b);
+	/*
+	 * The bit before the pointer. A second CPU of the shard finds the block by its pointer and
+	 * is counted; a scan that begins after that must see the bit, or it passes the block by.
+	 */
 	if (v->table != v->own) {
 		u64 *word = &present_of(v->table, v->pool->plan)[shard / 64];
 
-		/* After the pointer: pairs with the acquire in next_block(). */
-		smp_store_release(word, READ_ONCE(*word) | 1ull << shard % 64);
+		WRITE_ONCE(*word, READ_ONCE(*word) | 1ull << shard % 64);
 	}
+	/* After the bit and all that was written to the block; pairs with the acquires of readers. */
+	smp_store_release(place, b);
 	return b;
 }
 
@@ -440,14 +445,13 @@ bool visited_scan_begin(struct visited_scan *s, struct visited *v, u32 epoch, s3
 	return true;
 }
 
-/* First shard from @shard on that has a block in the large table; nr_shards: none. */
+/* First shard from @shard on whose bit in the large table is set; nr_shards: none. */
 static u32 next_present(const struct visited_scan *s, u32 shard)
 {
 	const u64 *present = present_of(s->table, s->plan);
 
 	while (shard < s->plan->nr_shards) {
-		/* Pairs with the release in put(): the pointer is there. */
-		u64 word = smp_load_acquire(&present[shard / 64]) & ~0ull << shard % 64;
+		u64 word = READ_ONCE(present[shard / 64]) & ~0ull << shard % 64;
 
 		if (word)
 			return shard - shard % 64 + port_ctz64(word);
@@ -458,20 +462,24 @@ static u32 next_present(const struct visited_scan *s, u32 shard)
 
 static struct visited_block *next_block(struct visited_scan *s)
 {
-	u32 place;
+	struct visited_block *b;
 
 	if (s->table == s->v->own) {
 		if (s->at == s->nr)
 			return NULL;
-		place = s->order[s->at++];
-	} else {
-		place = next_present(s, s->at);
+		/* Pairs with the release in put(). None but this scan takes blocks out. */
+		return smp_load_acquire(&s->table[s->order[s->at++]]);
+	}
+	do {
+		u32 place = next_present(s, s->at);
+
 		if (place == s->plan->nr_shards)
 			return NULL;
 		s->at = place + 1;
-	}
-	/* Pairs with the release in put(). None but this scan takes blocks out. */
-	return smp_load_acquire(&s->table[place]);
+		/* Pairs with the release in put(); NULL: only the bit is there so far. */
+		b = smp_load_acquire(&s->table[place]);
+	} while (!b);
+	return b;
 }
 
 static struct visited_block **place_of(const struct visited_scan *s, const struct visited_block *b)

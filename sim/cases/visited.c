@@ -55,6 +55,18 @@ static void setup_two(uint32_t nr_cpus)
 	make(1);
 }
 
+/* Nobody was there, and the process has a place for every shard of the machine. */
+static void setup_large(uint32_t nr_cpus)
+{
+	struct visited_scan s;
+
+	make(2);
+	v->want_table = 1;
+	if (!visited_scan_begin(&s, v, OLD + 1, TIMEOUT) || v->table == v->own)
+		abort();
+	visited_scan_end(&s);
+}
+
 /* CPU 0 was there, and has left the timeout behind: a scan takes its bit, and the block. */
 static void setup_old(uint32_t nr_cpus)
 {
@@ -296,6 +308,27 @@ static void insert_unlocked(uint32_t cpu)
 	explore_ghost_set(COUNTED_0 + cpu, NOW);
 }
 
+/* The pointer, then the bit of a large table that says it is there. */
+static void insert_pointer_first(uint32_t cpu)
+{
+	struct visited_block *b;
+
+	if (cpu == 2) {
+		scan_and_judge(NOW);
+		return;
+	}
+	if (!cpu) {
+		smp_store_release(&v->table[0], v->spare);
+		WRITE_ONCE(*(u64 *)(void *)(v->table + plan->nr_shards), 1);
+		return;
+	}
+	b = smp_load_acquire(&v->table[0]);
+	if (!b)
+		return;
+	store_and_join(b, 1, NOW);
+	explore_ghost_set(COUNTED_1, NOW);
+}
+
 /* The block serves another process as soon as it is out, without a grace period. */
 static struct visited *other;
 
@@ -367,6 +400,8 @@ const struct explore_case explore_visited_cases[] = {
 	     setup_empty, both_come, check_end),
 	CASE("visited-first-two", "two shards come at once: a block each", "core", 2, 3, setup_two,
 	     both_come, check_end),
+	CASE("visited-first-large", "two CPUs of a shard come first at once, to a large table",
+	     "core", 2, 3, setup_large, both_come, check_end),
 	CASE("visited-release", "two CPUs come while their shard's block is taken out", "core", 3,
 	     3, setup_old, both_while_scanned, check_end),
 	CASE("visited-next-epoch", "a CPU comes twice while its block is taken out", "core", 2, 2,
@@ -385,6 +420,8 @@ const struct explore_case explore_visited_cases[] = {
 	     "planted", 2, 2, setup_old, give_up_and_forget, check_end),
 	CASE("planted-visited-insert", "planted: blocks are put in without holding the table",
 	     "planted", 2, 2, setup_two_blocks, insert_unlocked, check_end),
+	CASE("planted-visited-present", "planted: a block is found before scans know of it",
+	     "planted", 3, 3, setup_large, insert_pointer_first, NULL),
 	CASE("planted-visited-reuse", "planted: a block serves again without a grace period",
 	     "planted", 2, 2, setup_other, reuse_at_once, check_other),
 	CASE("planted-visited-claim", "planted: the scan is claimed by a load and a store",
