@@ -302,7 +302,7 @@ static struct visited_block *put(struct visited *v, u32 cpu, u32 shard)
 
 		WRITE_ONCE(*word, READ_ONCE(*word) | 1ull << shard % 64);
 	}
-	/* After the bit and all that was written to the block; pairs with the acquires of readers. */
+	/* After the bit and all of the block; pairs with the acquires of readers. */
 	smp_store_release(place, b);
 	return b;
 }
