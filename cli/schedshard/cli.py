@@ -60,6 +60,13 @@ def main(ctx: click.Context) -> None:
 @click.option(
     "--variant", "variants", multiple=True, metavar="V", help="Only this one; repeatable."
 )
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Another value for an input of the experiment; repeatable.",
+)
 @_UNCERTAINTY
 @click.option(
     "--op", "ops", multiple=True, metavar="OP", help="ping-pong, primitives: only this; repeatable."
@@ -85,6 +92,7 @@ def run(
     placement: str,
     cap: int | None,
     variants: tuple[str, ...],
+    settings: tuple[str, ...],
     uncertainty: int | None,
     ops: tuple[str, ...],
     threads: str | None,
@@ -111,7 +119,18 @@ def run(
     if uncertainty is not None:
         check_samples(uncertainty)
     options = RunOptions(
-        experiment, machine, cpus, seed, placement, cap, variants, ops, first, hold_ns, threads
+        experiment,
+        machine,
+        cpus,
+        seed,
+        placement,
+        cap,
+        variants,
+        settings,
+        ops,
+        first,
+        hold_ns,
+        threads,
     )
     request = make_request(options)
     plan = plan_run(request)

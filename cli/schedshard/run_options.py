@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from schedshard.errors import UserError, unknown_name
-from schedshard.experiment import Experiment, experiment_names, load_experiment
+from schedshard.experiment import Experiment, Param, experiment_names, load_experiment
 from schedshard.pairs import load_pairs
 from schedshard.presets import cpu_count, load_machine
 from schedshard.run import RunRequest
@@ -24,6 +24,7 @@ class RunOptions:
     placement: str = "os"
     cap: int | None = None
     variants: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
     ops: tuple[str, ...] = ()
     first: int | None = None
     hold_ns: float | None = None
@@ -32,7 +33,7 @@ class RunOptions:
 
 def make_request(options: RunOptions) -> RunRequest:
     """Look everything up; an option that the experiment does not have is refused."""
-    experiment = load_experiment(options.experiment)
+    experiment = with_settings(load_experiment(options.experiment), options.settings)
     _check_known(options, experiment)
     chosen = (*options.variants, *options.ops)
     for name in options.ops:
@@ -56,6 +57,34 @@ def make_request(options: RunOptions) -> RunRequest:
         hold_ns=options.hold_ns,
         pairs=load_pairs(machine, options.first) if experiment.sweep == "pairs" else (),
     )
+
+
+def with_settings(experiment: Experiment, settings: tuple[str, ...]) -> Experiment:
+    """The experiment with other values of its inputs, each given as ``NAME=VALUE``.
+
+    An input that was set is known: it keeps no range and is calibrated on nothing.
+    """
+    params = {param.name: param for param in experiment.params}
+    for text in settings:
+        name, equals, number = text.partition("=")
+        if not equals:
+            raise UserError(f"--set {text}: give NAME=VALUE, as in --set {_example(experiment)}")
+        if name not in params:
+            raise unknown_name(f"input of {experiment.name}", name, params)
+        try:
+            value = float(number)
+        except ValueError:
+            value = math.nan
+        if not math.isfinite(value) or value < 0:
+            raise UserError(f"--set {text}: '{number}' is no number from 0 on")
+        unit, source = params[name].unit, f"--set; {params[name].value:g} in {experiment.path.name}"
+        params[name] = Param(name, value, unit, source)
+    return replace(experiment, params=tuple(params.values()))
+
+
+def _example(experiment: Experiment) -> str:
+    first = next(iter(experiment.params), None)
+    return "NAME=1" if first is None else f"{first.name}={first.value:g}"
 
 
 def _check_known(options: RunOptions, experiment: Experiment) -> None:
