@@ -16,13 +16,12 @@
 #include "machine.h"
 #include "report_types.h"
 
-const char *const rt_variants[] = { "stock",	  "pad",       "split",	 "relayout",
-				    "node-count", "node-mask", "series", "llc-count",
-				    "sbm-bits",	  "partition", "shard",	 NULL };
+#define GLOBAL                                                                                 \
+	"stock", "pad", "split", "relayout", "node-count", "node-mask", "series", "llc-count", \
+		"sbm-bits", "shard", "stock-waiting", "bytes", "bytes-waiting"
 
-const char *const rt_variants_global[] = { "stock",	 "pad",	      "split",	"relayout",
-					   "node-count", "node-mask", "series", "llc-count",
-					   "sbm-bits",	 "shard",     NULL };
+const char *const rt_variants[] = { GLOBAL, "partition", NULL };
+const char *const rt_variants_global[] = { GLOBAL, NULL };
 
 static u64 ns(const struct run *run, const char *name)
 {

@@ -10,6 +10,7 @@
  *   VEC_MASK(root, level)	the pointer to the mask (or masks) of a level
  *   MASKS			MASKS_ONE, MASKS_NODE or MASKS_SBM
  *   COUNTS			COUNTS_ONE (rto_count), COUNTS_NODE or COUNTS_LLC (rto_counts)
+ *   ONLY_WAITING		a CPU is overloaded only while a task really waits [false]
  *
  * so that there is one text, and each layout is compiled with its own offsets and
  * reported with its own field names. Allocation and the table of operations are here;
@@ -43,6 +44,10 @@ struct rd {
 	struct mask_slab *node_slab;
 	s32 home;
 };
+
+#ifndef ONLY_WAITING
+#define ONLY_WAITING false
+#endif
 
 #if MASKS == MASKS_ONE
 #include "linux_mask_one.h"
@@ -145,6 +150,7 @@ static struct rd *create(const struct shard_topo *topo, const struct shard_plan 
 const struct rd_ops RD_OPS(LAYOUT) = {
 	.name = RD_NAME,
 	.by_index = MASKS == MASKS_SBM,
+	.only_waiting = ONLY_WAITING,
 	.find_near = find,
 	RD_OPERATIONS,
 };

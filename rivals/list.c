@@ -3,10 +3,11 @@
 #include "rd.h"
 
 extern const struct rd_ops rd_stock, rd_pad, rd_split, rd_relayout, rd_node_count, rd_node_mask,
-	rd_series, rd_llc_count, rd_sbm_bits, rd_shard;
+	rd_series, rd_llc_count, rd_sbm_bits, rd_shard, rd_stock_waiting, rd_bytes,
+	rd_bytes_waiting;
 
 const struct rd_ops *const rd_layouts[] = {
-	&rd_stock,	&rd_pad,       &rd_split,  &rd_relayout,
-	&rd_node_count, &rd_node_mask, &rd_series, &rd_llc_count,
-	&rd_sbm_bits,	&rd_shard,     NULL
+	&rd_stock,	   &rd_pad,    &rd_split,	  &rd_relayout, &rd_node_count,
+	&rd_node_mask,	   &rd_series, &rd_llc_count,	  &rd_sbm_bits, &rd_shard,
+	&rd_stock_waiting, &rd_bytes,  &rd_bytes_waiting, NULL
 };

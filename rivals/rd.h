@@ -55,7 +55,7 @@ struct rd;
  *	one that is in it; Linux has no such search, its layouts do as @find
  * @only_waiting: the CPU shall be in the overload set only while a pushable task waits that does
  *	not outrank the running one: what outranks it will run here, and nobody may take it
- * @tells_wide: @overload_set wants to know @wide, and there are two walks
+ * @tells_wide: @overload_set wants to know @wide: there is a walk a shard, and one for the machine
  * @overload_set: the CPU has pushable RT tasks; @wide: one of them may run outside of the CPU's
  *	shard. Also called when only that changes
  * @overload_clear: it has none any more
@@ -105,7 +105,10 @@ struct rd_ops {
 	.overloaded = overloaded, .next = next, .tidy = tidy, .walk_request = walk_request, \
 	.walk_arrive = walk_arrive, .walk_next = walk_next, .flag = flag, .map_bytes = map_bytes
 
-/* stock, pad, split, relayout, node-count, node-mask, series, llc-count, sbm-bits, shard. */
+/*
+ * stock, pad, split, relayout, node-count, node-mask, series, llc-count, sbm-bits, shard, and the
+ * steps from stock to shard: stock-waiting, bytes, bytes-waiting.
+ */
 extern const struct rd_ops *const rd_layouts[]; /* NULL-terminated */
 
 /*

@@ -1,15 +1,23 @@
-// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Ours: levels and overload in one byte a CPU each, a line a shard (core/cpupri.c,
- * core/overload.c), and one word for each push walk (core/push_walk.c).
+ * shard_rd.h - our layout: levels and overload in one byte a CPU each, a line a shard
+ * (core/cpupri.c, core/overload.c), and one word for each push walk (core/push_walk.c). A layout's
+ * file defines, then includes this:
  *
- * There is a walk a shard, which visits the overloaded CPUs of the shard, and one for the machine,
- * which visits wide ones. A CPU that becomes free asks for those of the two that have
- * somebody to visit: pinned workloads of different shards do not share a walk.
+ *   LAYOUT		the part of its rd_ops' name after rd_
+ *   RD_NAME		its name in tables, a string
+ *   ONLY_WAITING	whether a CPU is overloaded only while a task really waits there
+ *   WALK_A_SHARD	whether each shard has a push walk; else the machine has one
+ *
+ * With a walk a shard there is one more, for the machine: the shard's visits the overloaded CPUs of
+ * the shard, the machine's visits wide ones. A CPU that becomes free asks for those of the two that
+ * have somebody to visit: pinned workloads of different shards do not share a walk. With one walk
+ * every overloaded CPU is wide.
  *
  * The root domain has what is only read on its first line, and every field that is written
  * apart from it. A walk takes no reference of it: see push_walk.h on who may free one.
  */
+#include "layouts_of_linux.h"
 #include "atomics.h"
 #include "cpupri.h"
 #include "overload.h"
@@ -149,7 +157,7 @@ static int find_near(struct rd *rd, int level, u32 home_cpu, const unsigned long
 
 static void overload_set_cpu(struct rd *rd, u32 cpu, bool wide)
 {
-	overload_set(rd->root.rto, cpu, wide);
+	overload_set(rd->root.rto, cpu, wide || !WALK_A_SHARD);
 }
 
 static void overload_clear_cpu(struct rd *rd, u32 cpu)
@@ -163,10 +171,16 @@ static u32 overloaded(const struct rd *rd, u32 this_cpu)
 
 	if (who == OVERLOAD_SELF)
 		return RD_ONLY_ME;
+	if (!WALK_A_SHARD)
+		return who ? RD_OTHERS : 0;
 	return (who & OVERLOAD_NEAR ? RD_OTHERS : 0) | (who & OVERLOAD_WIDE ? RD_FAR : 0);
 }
 
-enum { WALK_SHARD, WALK_WIDE };
+/* Is it the machine's walk? */
+static bool is_wide(u32 walk)
+{
+	return walk || !WALK_A_SHARD;
+}
 
 static u32 shard_of(const struct rd *rd, u32 cpu)
 {
@@ -175,8 +189,8 @@ static u32 shard_of(const struct rd *rd, u32 cpu)
 
 static s64 next(const struct rd *rd, u32 this_cpu, u32 walk, s64 cpu)
 {
-	return walk == WALK_WIDE ? overload_next_wide(rd->root.rto, cpu)
-				 : overload_next_near(rd->root.rto, shard_of(rd, this_cpu), cpu);
+	return is_wide(walk) ? overload_next_wide(rd->root.rto, cpu)
+			     : overload_next_near(rd->root.rto, shard_of(rd, this_cpu), cpu);
 }
 
 static void tidy(struct rd *rd, u32 cpu)
@@ -186,8 +200,7 @@ static void tidy(struct rd *rd, u32 cpu)
 
 static struct push_walk *walk_of(struct rd *rd, u32 this_cpu, u32 walk)
 {
-	return walk == WALK_WIDE ? &rd->root.wide_walk
-				 : rd->root.shard_walk[shard_of(rd, this_cpu)];
+	return is_wide(walk) ? &rd->root.wide_walk : rd->root.shard_walk[shard_of(rd, this_cpu)];
 }
 
 /* The next stop of a walk that the caller carries. */
@@ -238,11 +251,11 @@ static size_t map_bytes(const struct rd *rd)
 	       sizeof(*rd->root.rto) + map_size(rd->root.rto->map) + summary_size(rd->root.rto);
 }
 
-const struct rd_ops rd_shard = {
-	.name = "shard",
+const struct rd_ops RD_OPS(LAYOUT) = {
+	.name = RD_NAME,
 	.by_index = true,
-	.only_waiting = true,
-	.tells_wide = true,
+	.only_waiting = ONLY_WAITING,
+	.tells_wide = WALK_A_SHARD,
 	.find_near = find_near,
 	RD_OPERATIONS,
 };

@@ -62,7 +62,8 @@ class Variant:
 
     ``published_metrics`` and ``accept_metrics``: by name of metric; the latter are the largest
     absolute differences. ``calibrated``: metrics that a parameter was chosen on. ``hold``: whether
-    there is a time between acquire and release, for --hold.
+    there is a time between acquire and release, for --hold. ``on_request``: it runs only when it
+    is named.
     """
 
     name: str
@@ -78,6 +79,7 @@ class Variant:
     published_metrics: Mapping[str, float] = field(default_factory=dict)
     accept_metrics: Mapping[str, float] = field(default_factory=dict)
     calibrated: tuple[str, ...] = ()
+    on_request: bool = False
 
 
 @dataclass(frozen=True)
@@ -415,6 +417,7 @@ def _variant(entry: dict[str, Any]) -> Variant:
         published_metrics=_numbers(entry.get("published_metrics", {})),
         accept_metrics=_numbers(entry.get("accept_metrics", {})),
         calibrated=tuple(str(name) for name in entry.get("calibrated", ())),
+        on_request=bool(entry.get("on_request", False)),
     )
 
 

@@ -103,7 +103,9 @@ def plan_run(request: RunRequest) -> RunPlan:
     chosen = tuple(dict.fromkeys(request.variants))
     for name in chosen:
         experiment.variant(name)
-    variants = [v for v in experiment.variants if not chosen or v.name in chosen]
+    variants = [
+        v for v in experiment.variants if (v.name in chosen if chosen else not v.on_request)
+    ]
     if experiment.sweep == "pairs":
         if not request.pairs:
             raise UserError(
