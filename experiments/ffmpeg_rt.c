@@ -263,7 +263,7 @@ static int build(struct run *run, struct rt *rt, struct ffmpeg *f)
 static int execute(struct run *run)
 {
 	struct ffmpeg f = { .run = run, .phase = rt_run_phases(run) };
-	double seconds;
+	double seconds, extra_finds;
 	struct rt *rt;
 
 	f.rows = (u32)run_param(run, "rows");
@@ -272,15 +272,19 @@ static int execute(struct run *run)
 	f.row = run_param(run, "row_us") * 1e6;
 	f.row_spread = run_param(run, "row_spread");
 	f.frame_spread = run_param(run, "frame_spread");
+	extra_finds = run_param(run, "extra_finds");
 	f.main_work = (u64)(f.row * f.rows * run_param(run, "main_share"));
 	if (!f.rows || f.rows >> ROW_BITS || !f.threads || f.row < 1e6 || f.row_spread > 1 ||
-	    f.frame_spread > 1 || !f.main_work || run_param(run, "cpus_per_instance") < 1)
+	    f.frame_spread > 1 || !f.main_work || run_param(run, "cpus_per_instance") < 1 ||
+	    extra_finds > 100)
 		return run_fail(run,
 				"rows must be 1 to 1023, threads, row_us and cpus_per_instance "
-				"at least 1, main_share more than 0, spreads at most 1");
+				"at least 1, main_share more than 0, spreads at most 1, "
+				"extra_finds at most 100");
 	rt = rt_run_create(run);
 	if (!rt || build(run, rt, &f))
 		return -1;
+	rt_set_extra_finds(rt, (u32)(extra_finds * 1000));
 	run->simulated = rt_run(rt);
 	seconds = (double)(f.phase.end - f.phase.begin) * 1e-12;
 	run_report(run, "fps", (double)f.rows_done / f.rows / seconds);
@@ -289,10 +293,10 @@ static int execute(struct run *run)
 	return 0;
 }
 
-static const char *const params[] = { RT_PARAMS,    "cpus_per_instance", "threads",
-				      "rows",	    "lag_rows",		 "row_us",
-				      "row_spread", "frame_spread",	 "main_share",
-				      NULL };
+static const char *const params[] = {
+	RT_PARAMS,    "cpus_per_instance", "threads",	 "rows",	"lag_rows", "row_us",
+	"row_spread", "frame_spread",	   "main_share", "extra_finds", NULL
+};
 
 extern const struct experiment ffmpeg_rt;
 const struct experiment ffmpeg_rt = {

@@ -101,6 +101,11 @@ static int join(struct rt *rt, const unsigned long *span)
 	return 0;
 }
 
+void rt_set_extra_finds(struct rt *rt, u32 thousandths)
+{
+	rt->extra_finds = thousandths;
+}
+
 int rt_partition(struct rt *rt, const unsigned long *span)
 {
 	return join(rt, span);

@@ -137,6 +137,7 @@ struct rt_cpu {
 	struct rt_timer *timer;
 	u32 nr_timers, cap_timers;
 	u32 cursor, tick;
+	u32 extra_finds;		/* thousandths of one that are due */
 	unsigned long *lowest;		/* mask for find_lowest_rq() */
 	struct rt_stats stats, counted; /* counted: as of rt_stop() */
 };
@@ -155,6 +156,7 @@ struct rt {
 	bool push_ipi, stop;
 	enum rt_check check;
 	u32 in_kernel; /* CPUs */
+	u32 extra_finds;
 	u64 checks, misplaced;
 };
 

@@ -111,6 +111,13 @@ struct rt *rt_create(const struct model *model, const struct rd_ops *ops,
 		     const struct rt_costs *costs, u32 cap, bool push_ipi);
 void rt_free(struct rt *rt);
 
+/**
+ * rt_set_extra_finds - searches of the map at a wake-up beside those that the class does
+ * @thousandths: of one search, for each wake-up of an RT task that may migrate; the answers are
+ *	dropped
+ */
+void rt_set_extra_finds(struct rt *rt, u32 thousandths);
+
 /** rt_partition - a root domain of its own for the CPUs in @span. Returns 0 or -1. */
 int rt_partition(struct rt *rt, const unsigned long *span);
 

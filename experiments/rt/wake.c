@@ -118,12 +118,22 @@ static bool hand_over(struct rt_cpu *me, struct rt_task *p, u32 cpu)
 	return true;
 }
 
+static void find_in_vain(struct rt_cpu *me, struct rt_task *p)
+{
+	if (p->level < 1 || p->nr_allowed < 2)
+		return;
+	me->extra_finds += me->rt->extra_finds;
+	for (; me->extra_finds >= 1000; me->extra_finds -= 1000)
+		rt_find(me, p, me->lowest);
+}
+
 /* @p runs nowhere and is on no queue; its lock is held. */
 void rt_place(struct rt_cpu *me, struct rt_task *p)
 {
 	u32 cpu = rt_select(me, p);
 	struct rt_rq *rq = rt_rq_of(me, cpu);
 
+	find_in_vain(me, p);
 	if (cpu != p->cpu) {
 		WRITE_ONCE(p->cpu, cpu);
 		me->stats.migrations++;

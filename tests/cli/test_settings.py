@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""``run --set``, and variants that run only when they are named."""
+
+from __future__ import annotations
+
+import pytest
+
+from conftest import Cli
+from schedshard.errors import UserError
+from schedshard.experiment import load_experiment
+from schedshard.presets import load_machine
+from schedshard.run import RunRequest, plan_run
+from schedshard.run_options import with_settings
+
+STEPS = {"stock-waiting", "bytes", "bytes-waiting"}
+
+
+def test_an_input_that_was_set_is_known() -> None:
+    declared = load_experiment("ffmpeg-rt")
+    changed = with_settings(declared, ("row_us=42", "threads=18", "row_us=43.5"))
+    before = {param.name: param for param in declared.params}
+    after = {param.name: param for param in changed.params}
+    assert list(after) == list(before)
+    assert after["row_us"].value == 43.5
+    assert before["row_us"].low is not None
+    assert after["row_us"].low is None
+    assert changed.calibrated is None
+    assert after["threads"].source.startswith("--set; ")
+    assert after["rows"] == before["rows"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("row_us", "give NAME=VALUE, as in --set row_us=41"),
+        ("row_as=1", "did you mean 'row_us'?"),
+        ("row_us=", "'' is no number"),
+        ("row_us=nan", "'nan' is no number"),
+        ("row_us=-1", "'-1' is no number from 0 on"),
+    ],
+)
+def test_wrong_settings(text: str, words: str) -> None:
+    with pytest.raises(UserError) as error:
+        with_settings(load_experiment("ffmpeg-rt"), (text,))
+    assert words in str(error.value)
+
+
+def test_a_setting_reaches_the_simulator(cli: Cli) -> None:
+    data = cli(
+        "run", "cyclictest", "--cpus", "8", "--variant", "shard", "--json", "--set", "irq_ns=1600"
+    ).json
+    assert data["params"]["irq_ns"] == 1600
+    assert data["param_sources"]["irq_ns"]["source"] == "--set; 400 in cyclictest.toml"
+
+
+def test_steps_run_when_they_are_named() -> None:
+    experiment = load_experiment("ffmpeg-rt")
+    request = RunRequest(experiment, load_machine("xeon-480"), 480)
+    usual = {point.variant.name for point in plan_run(request).points}
+    assert usual
+    assert not usual & STEPS
+    assert {variant.name for variant in experiment.variants} >= STEPS
+    named = RunRequest(experiment, load_machine("xeon-480"), 480, variants=("bytes",))
+    assert [point.variant.name for point in plan_run(named).points] == ["bytes"]
