@@ -167,6 +167,11 @@ bool sbm_empty(const struct sbm *b)
 	return !sbm_chunk_next(b, 0).word;
 }
 
+bool sbm_seems_empty(const struct sbm *b)
+{
+	return shard_summary_next(b->summary, 0, b->nr_shards) == b->nr_shards;
+}
+
 u32 sbm_weight(const struct sbm *b)
 {
 	return sbm_weight_upto(b, ~0u);

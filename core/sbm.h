@@ -252,6 +252,19 @@ static inline void __sbm_clear(struct sbm *b, u32 cpu)
 bool sbm_empty(const struct sbm *b);
 
 /**
+ * sbm_seems_empty() - does the summary call every shard empty?
+ * @b: the bitmap, which has a summary
+ *
+ * For callers that ask all the time and lose little by a wrong "no". A line whose bits come and go
+ * is not read, so the caller shares nothing with the CPUs that write it.
+ *
+ * Return: true: each shard was empty at some moment of this call. False: a bit may be set, or one
+ * was set and nobody has searched its line since. Ordering: none. Lines touched: the summary's
+ * words, read.
+ */
+bool sbm_seems_empty(const struct sbm *b);
+
+/**
  * sbm_weight() - how many bits are set?
  * @b: the bitmap
  *

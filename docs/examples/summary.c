@@ -27,9 +27,11 @@ int main(int argc, char **argv)
 	/* clearing leaves the summary alone: it costs no more than without one ... */
 	sbm_clear(set, cpu);
 	printf("cleared: %u\n", occupied(set));
+	printf("seems empty: %d\n", sbm_seems_empty(set));
 	/* ... the next search that finds the line empty puts it right */
 	printf("empty: %d\n", sbm_empty(set));
 	printf("searched: %u\n", occupied(set));
+	printf("seems empty: %d\n", sbm_seems_empty(set));
 
 	sbm_free(set);
 	shard_plan_free(plan);

@@ -49,7 +49,7 @@ identifier nohz_balancer_kick = nohz_balancer_kick;
  {
  	<+...
 -	!atomic_read(&nohz.nr_cpus)
-+	sbm_empty(nohz.idle_cpus_mask)
++	sbm_seems_empty(nohz.idle_cpus_mask)
  	...+>
  }
 

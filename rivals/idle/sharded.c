@@ -13,7 +13,8 @@
  *                see
  *   shard-count  a sharded counter tells whether the set is empty
  *   kernel       what the series for Linux does, which changes the layout and nothing else: with a
- *                summary, flags written at every entry, the balancer is the first CPU of all
+ *                summary, which alone says whether somebody is idle, flags written at every entry,
+ *                the balancer is the first CPU of all
  *
  * Why nobody is missed: see core/sbm.h and core/shard_counter.h (paired use: a CPU counts for
  * itself); a CPU is counted after its bit is set, and its bit is cleared before it is taken out, as
@@ -198,6 +199,11 @@ static bool shard_summary_any(const struct idle_set *s, u32 this_cpu)
 	return !sbm_empty(sbm_of(s));
 }
 
+static bool kernel_any(const struct idle_set *s, u32 this_cpu)
+{
+	return !sbm_seems_empty(sbm_of(s));
+}
+
 static void shard_count_enter(struct idle_set *s, u32 cpu)
 {
 	sbm_set(sbm_of(s), cpu);
@@ -265,7 +271,7 @@ const struct idle_ops idle_kernel = {
 	.enter = prototype_enter,
 	.stay = idle_stay,
 	.exit = sharded_exit,
-	.any = shard_summary_any,
+	.any = kernel_any,
 	.test = sharded_test,
 	.pick = from_first,
 	.walk = shard_round,

@@ -153,7 +153,11 @@ static void check_weights(struct model *m)
 
 	CHECK_EQ(sbm_weight(m->b), weight);
 	CHECK_EQ(sbm_weight_upto(m->b, limit), weight < limit ? weight : limit);
+	if (m->b->summary)
+		CHECK(!weight || !sbm_seems_empty(m->b));
 	CHECK_EQ(sbm_empty(m->b), !weight);
+	if (m->b->summary) /* a search of all lines has just put the summary right */
+		CHECK_EQ(sbm_seems_empty(m->b), !weight);
 }
 
 static void check_to_mask(struct model *m)

@@ -89,6 +89,7 @@ static void set_and_search(u32 thread)
 		bool seen = false;
 
 		sbm_set(b, cpu);
+		CHECK(!sbm_seems_empty(b));
 		CHECK(!sbm_empty(b));
 		CHECK(sbm_weight_upto(b, 1) == 1);
 		sbm_for_each_cpu(other, it, b)
@@ -134,6 +135,7 @@ static void hand_over(u32 thread)
 				sbm_empty(b);
 				sched_yield();
 			}
+			CHECK(!sbm_seems_empty(b));
 			CHECK(!sbm_empty(b));
 			CHECK(sbm_first_cpu(b) >= 0);
 			CHECK_EQ(sbm_first_cpu_wrap(b, cpu), cpu);

@@ -273,9 +273,11 @@ static void shard_that_is_being_cleaned_counts_as_occupied(void)
 	__sbm_set(b, 6);
 	*word = shard_summary_cleaning(3);
 	CHECK(!sbm_empty(b));
+	CHECK(!sbm_seems_empty(b));
 	CHECK_EQ(sbm_first_cpu(b), 6);
 	__sbm_clear(b, 6);
 	CHECK(sbm_empty(b));
+	CHECK(!sbm_seems_empty(b));
 	/* Somebody else is at it: the second cleaner leaves everything as it is. */
 	CHECK_EQ(*word, shard_summary_cleaning(3));
 	*word |= shard_summary_occupied(3);

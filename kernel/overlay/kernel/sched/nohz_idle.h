@@ -8,9 +8,11 @@
  * balances walk it.
  *
  * Emptiness. The counter that used to answer it was written by every stopped and restarted tick
- * of the machine. The summary is written when the last CPU of a shard leaves and somebody looked,
- * and when the first one comes back; a tick that asks meanwhile may get either answer, as it
- * might have from the counter: it asks again a tick later.
+ * of the machine. A tick reads the summary only (sbm_seems_empty()): the lines, which idle CPUs
+ * write, are for those who balance. The summary is written when the first CPU of a shard comes, and
+ * when somebody searched after the last one left. A tick may take an empty set for an occupied one
+ * until then. It goes on to look at nohz.next_balance, as it does when a CPU is idle; the search
+ * for a balancer then finds nobody, and puts the summary right.
  *
  * The order of bit and flags. A CPU that goes idle sets its bit, then nohz.needs_update and
  * nohz.has_blocked; the balancer clears the flags, then reads the bits. A full barrier on each
