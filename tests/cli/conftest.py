@@ -3,37 +3,21 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from schedshard.entry import run
+from calling import Outcome as Outcome
+from calling import call
 from schedshard.paths import EXPERIMENTS, ROOT
 
 HERE = Path(__file__).resolve().parent
 DATA = HERE / "data"
 FAKES = HERE / "fakes"
 REAL_BUILD = Path(os.environ.get("SCHEDSHARD_BUILD") or ROOT / "build" / "release")
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What one call of the command line did."""
-
-    status: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        """What was printed, as JSON."""
-        return json.loads(self.out)
 
 
 Cli = Callable[..., Outcome]
@@ -51,12 +35,10 @@ def _environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
     """Call the command line in this process."""
 
-    def call(*args: str | Path) -> Outcome:
-        status = run([str(arg) for arg in args])
-        captured = capsys.readouterr()
-        return Outcome(status, captured.out, captured.err)
+    def made(*args: str | Path) -> Outcome:
+        return call(capsys, *args)
 
-    return call
+    return made
 
 
 @pytest.fixture

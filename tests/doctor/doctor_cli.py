@@ -1,42 +1,16 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Calls of the command line in this process."""
+"""What a refusal of the command line looks like."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
-import pytest
-
-from schedshard.entry import run
+from calling import Outcome as Outcome
+from calling import call as call
 from schedshard.errors import UserError
 
 Result = TypeVar("Result")
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What one call of the command line did."""
-
-    status: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        """What was printed, as JSON."""
-        return json.loads(self.out)
-
-
-def call(capsys: pytest.CaptureFixture[str], *args: str | Path) -> Outcome:
-    """Call the command line, and return its status and what it printed."""
-    capsys.readouterr()
-    status = run([str(arg) for arg in args])
-    captured = capsys.readouterr()
-    return Outcome(status, captured.out, captured.err)
 
 
 def assert_refused(outcome: Outcome, *words: str) -> None:
