@@ -10,7 +10,7 @@
 #   -R ROOT      take the second reading from another ROOT (both serve tests)
 #
 # The script runs as an ordinary user. It reads files below /proc and /sys, and /boot/config-RELEASE,
-# and changes nothing. It needs a shell, grep and the usual small tools (cat, dd, mkdir,
+# looks for systemd's directory and library, and changes nothing. It needs a shell, grep and the usual small tools (cat, dd, mkdir,
 # mktemp, rm, sleep, sort, uniq, wc), and gzip where the kernel's configuration is compressed.
 #
 # Kept: CPUs and caches, kernel release, options of the kernel that matter to the scheduler, cgroups
@@ -169,6 +169,18 @@ settings() {
 	if [ -e proc/pressure/cpu ]; then
 		echo 'proc/pressure:yes'
 	fi
+	# Whether systemd runs, and its version: a library has it in its name.
+	if [ -d run/systemd/system ]; then
+		echo 'systemd/running:yes'
+	fi
+	for file in usr/lib/systemd/libsystemd-shared-*.so usr/lib64/systemd/libsystemd-shared-*.so \
+		usr/lib/*/systemd/libsystemd-shared-*.so lib/systemd/libsystemd-shared-*.so; do
+		if [ -e "$file" ]; then
+			version=${file##*/libsystemd-shared-}
+			printf 'systemd/version:%s\n' "${version%.so}"
+			break
+		fi
+	done
 }
 
 # Only parameters that concern CPUs, scheduling and cgroups: others may hold names and secrets.

@@ -78,6 +78,12 @@ def doctor() -> None:
     metavar="N",
     help="How long to look at this host.",
 )
+@click.option(
+    "--plan",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write a plan of cpuset partitions into DIR, which must be empty or absent.",
+)
 @_JSON
 @click.pass_context
 def judge(
@@ -86,6 +92,7 @@ def judge(
     profiles: tuple[Path, ...],
     live: bool,
     seconds: int,
+    plan: Path | None,
     as_json: bool,
 ) -> None:
     """Judge a host, a tar file of one, or profiles."""
@@ -93,6 +100,7 @@ def judge(
     from schedshard.doctor.facts import read_facts
     from schedshard.doctor.judge import judge as make_verdict
     from schedshard.doctor.perf_file import read_profile
+    from schedshard.doctor.plan_files import check_directory, plan_of
     from schedshard.doctor.print import show
     from schedshard.doctor.verdict_data import verdict_data
     from schedshard.doctor.verdict_view import verdict_parts
@@ -103,6 +111,10 @@ def judge(
     if host is not None and not host.exists() and host.suffix == "":
         known = ", ".join(doctor.list_commands(ctx))
         raise UserError(f"no file '{host}', and no command of doctor: known are {known}")
+    if plan is not None:
+        check_directory(plan)
+        if host is None and profiles and not live:
+            raise UserError("--plan: a profile shows no groups: give HOST.tar, or --live")
     read = [read_profile(path) for path in profiles]
     facts, source = None, "profile only"
     if host is not None:
@@ -113,10 +125,13 @@ def judge(
         print(f"looking at this host for {seconds} s", file=sys.stderr)
         facts = read_facts(read_host(seconds), source)
     verdict = make_verdict(source, facts, read)
+    said = plan_of(verdict, plan) if plan is not None else None
     if as_json:
         sys.stdout.write(to_json(verdict_data(verdict)))
     else:
         show(verdict_parts(verdict))
+    if said is not None:
+        print(said, file=sys.stderr)
     ctx.exit(verdict.status)
 
 

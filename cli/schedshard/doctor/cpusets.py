@@ -35,6 +35,7 @@ class Cpuset:
     why: str = ""
     load_balance: bool | None = None
     cpu_exclusive: bool | None = None
+    mems: frozenset[int] | None = None
 
     @property
     def root_partition(self) -> bool:
@@ -110,6 +111,8 @@ def _changes(name: str, value: str) -> dict[str, object]:
         "cpuset.cpus.exclusive": "exclusive",
         "cpuset.cpus.exclusive.effective": "exclusive_effective",
         "cpuset.cpus.isolated": "isolated",
+        "cpuset.mems": "mems",
+        "mems": "mems",
     }
     if name in masks:
         return {masks[name]: cpu_list(value)}

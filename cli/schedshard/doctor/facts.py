@@ -86,6 +86,21 @@ class Facts:
         return None
 
     @property
+    def systemd(self) -> int | None:
+        """Return the version of the systemd that runs, 0 if it is unknown, None if none runs."""
+        if "systemd/running" not in self.settings:
+            return None
+        match = re.match(r"\d{1,5}", self.settings.get("systemd/version", ""))
+        return int(match[0]) if match else 0
+
+    @property
+    def boot_isolated(self) -> frozenset[int]:
+        """Return the CPUs of isolcpus=domain: later kernels list isolated partitions with them."""
+        if not any(word.startswith("isolcpus=") for word in self.cmdline):
+            return frozenset()
+        return self.isolated
+
+    @property
     def sees_kernel_threads(self) -> bool:
         """Whether the collector saw kernel threads; from inside a container it does not."""
         return any(thread.kernel for thread in self.threads)

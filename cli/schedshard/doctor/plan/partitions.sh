@@ -1,0 +1,283 @@
+#!/bin/sh
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+# Make, judge or undo the cpuset partitions of this plan; apply.sh, verify.sh and undo.sh call it.
+# The file 'partitions' beside it says what is planned, a line a fact, with tabs between the fields.
+# The file 'found' keeps what 'apply' changed, in order, for 'undo'.
+#
+#   sh partitions.sh apply|verify|undo [-r ROOT]
+#
+#   -r ROOT   work below ROOT instead of /, for tests; SYSTEMCTL names another systemctl
+set -eu
+LC_ALL=C
+export LC_ALL
+
+here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+plan=$here/partitions
+journal=$here/found
+systemctl=${SYSTEMCTL:-systemctl}
+tab=$(printf '\t')
+root=
+
+fail() {
+	echo "$action.sh: $*" >&2
+	exit 1
+}
+
+usage() {
+	echo "usage: sh partitions.sh apply|verify|undo [-r ROOT]" >&2
+	exit 2
+}
+
+action=${1-}
+case $action in
+apply | verify | undo) shift ;;
+*) usage ;;
+esac
+while getopts r: option; do
+	case $option in
+	r) root=$OPTARG ;;
+	*) usage ;;
+	esac
+done
+[ -r "$plan" ] || fail "$plan is missing: make the plan again"
+
+# planned KIND: the lines of one kind, without the kind.
+planned() {
+	sed -n "s/^$1$tab//p" "$plan"
+}
+
+cgroups=$root$(planned place)
+units=$root/etc/systemd/system
+manager=$(planned manager)
+
+# content FILE: its first line, empty if it cannot be read.
+content() {
+	line=
+	# shellcheck disable=SC2162 # a cgroup file has no backslashes that would matter
+	IFS= read line 2>/dev/null <"$1" || :
+	printf '%s\n' "$line"
+}
+
+# populated CGROUP: whether processes are in it or below it.
+populated() {
+	if [ -r "$1/cgroup.events" ]; then
+		grep -q '^populated 1' "$1/cgroup.events"
+	else
+		[ -n "$(content "$1/cgroup.procs")" ]
+	fi
+}
+
+remember() {
+	printf '%s\t%s\t%s\n' "$1" "$2" "$3" >>"$journal"
+}
+
+# put FILE VALUE: write a cgroup file, and remember what it held. A partition that is not in force
+# reads back with a reason, which cannot be written.
+put() {
+	[ -e "$1" ] || fail "$1 does not exist: the kernel or the cgroup above has no cpusets"
+	old=$(content "$1")
+	if [ "$old" = "$2" ]; then
+		return 0
+	fi
+	remember value "${1#"$root"}" "${old%% invalid*}"
+	printf '%s\n' "$2" >"$1" || fail "$1: the kernel refuses '$2'; run undo.sh"
+}
+
+check() {
+	[ -d "$cgroups" ] || fail "$cgroups is missing: cgroup v2 has to be mounted there"
+	planned boot | while IFS= read -r word; do
+		case " $(content "$root/proc/cmdline") " in
+		*" $word "*) fail "the kernel was booted with $word: change that first (README.txt)" ;;
+		esac
+	done
+	planned partition | while IFS=$tab read -r path _ _ state type; do
+		if [ "$state" = found ]; then
+			now=$(content "$cgroups$path/cpuset.cpus.partition")
+			now=${now%% invalid*}
+			if [ "$now" != "$type" ] && [ "$now" != root ]; then
+				fail "$cgroups$path is a partition of type '$now', not '$type': make the plan again"
+			fi
+		fi
+	done
+	planned unit | while IFS= read -r file; do
+		if [ -e "$units/$file" ] && ! cmp -s "$here/units/$file" "$units/$file"; then
+			fail "$units/$file exists and differs: nothing was changed"
+		fi
+	done
+}
+
+install_units() {
+	planned unit | while IFS= read -r file; do
+		[ ! -e "$units/$file" ] || continue
+		directory=$(dirname -- "$units/$file")
+		if [ ! -d "$directory" ]; then
+			mkdir -p -- "$directory"
+			remember directory "${directory#"$root"}" -
+		fi
+		remember file "${units#"$root"}/$file" -
+		cp -- "$here/units/$file" "$units/$file"
+	done
+	"$systemctl" daemon-reload
+	planned slice | while IFS= read -r slice; do
+		"$systemctl" start "$slice"
+	done
+	planned service | while IFS= read -r service; do
+		"$systemctl" enable "$service"
+	done
+}
+
+# The root cgroup hands cpusets down only when it is told to.
+enable_cpusets() {
+	case " $(content "$cgroups/cgroup.subtree_control") " in
+	*' cpuset '*) ;;
+	*)
+		remember cpusets "${cgroups#"$root"}/cgroup.subtree_control" -
+		echo +cpuset >"$cgroups/cgroup.subtree_control" ||
+			fail "$cgroups: the kernel does not hand cpusets down"
+		;;
+	esac
+}
+
+make_partitions() {
+	planned narrow | while IFS=$tab read -r path cpus; do
+		put "$cgroups$path/cpuset.cpus" "$cpus"
+	done
+	planned partition | while IFS=$tab read -r path cpus mems state _; do
+		cgroup=$cgroups$path
+		if [ ! -d "$cgroup" ]; then
+			[ "$manager" = none ] || fail "$cgroup is missing: systemctl start ${path##*/}"
+			mkdir -- "$cgroup"
+			remember made "${cgroup#"$root"}" -
+		fi
+		if [ "$state" = new ]; then
+			[ "$mems" = - ] || put "$cgroup/cpuset.mems" "$mems"
+			put "$cgroup/cpuset.cpus" "$cpus"
+		fi
+		put "$cgroup/cpuset.cpus.partition" root
+	done
+}
+
+judge() {
+	path=$1
+	cpus=$2
+	cgroup=$cgroups$path
+	if [ ! -d "$cgroup" ]; then
+		echo "wrong: $path does not exist"
+		return 0
+	fi
+	state=$(content "$cgroup/cpuset.cpus.partition")
+	effective=$(content "$cgroup/cpuset.cpus.effective")
+	if [ "$state" != root ]; then
+		echo "wrong: $path: partition reads '$state', not 'root'"
+	elif [ "$effective" != "$cpus" ]; then
+		echo "wrong: $path: its CPUs are '$effective', not '$cpus'"
+	elif [ "$3" != - ] && [ "$(content "$cgroup/cpuset.mems.effective")" != "$3" ]; then
+		echo "wrong: $path: its memory nodes are not '$3'"
+	elif populated "$cgroup"; then
+		echo "right: $path: a root domain of its own, CPUs $effective"
+	else
+		echo "right: $path: a root domain of its own, CPUs $effective; nothing runs in it yet"
+	fi
+}
+
+# Status 0: every partition is in force; 1: one is not.
+do_verify() {
+	said=$(
+		planned partition | while IFS=$tab read -r path cpus mems _; do
+			judge "$path" "$cpus" "$mems"
+		done
+		rest=$(content "$cgroups/cpuset.cpus.effective")
+		if [ "$rest" = "$(planned rest)" ]; then
+			echo "right: all other tasks: CPUs $rest"
+		else
+			echo "wrong: all other tasks: CPUs '$rest', not '$(planned rest)'"
+		fi
+	)
+	printf '%s\n' "$said"
+	case $said in
+	*wrong:*) exit 1 ;;
+	esac
+}
+
+# back KIND: the lines of one kind, FILE and VALUE, last first.
+back() {
+	printf '%s\n' "$backwards" | sed -n "s/^$1$tab//p"
+}
+
+# busy: what still runs in cgroups that have to go.
+busy() {
+	planned partition | while IFS=$tab read -r path _ _ state _; do
+		if [ "$state" = new ] && populated "$cgroups$path"; then
+			echo "$path"
+		fi
+	done
+}
+
+do_apply() {
+	# A pipe ends in a shell of its own, whose failure 'set -e' sees as that of the function.
+	check
+	if [ "$manager" = systemd ]; then
+		install_units
+	fi
+	enable_cpusets
+	make_partitions
+	planned service | while IFS= read -r service; do
+		"$systemctl" start "$service"
+	done
+	planned move | while IFS=$tab read -r what path; do
+		echo "to do: $what" "-> $path"
+	done
+	do_verify
+}
+
+# The last change first. Processes that were started in a partition have to leave it before: nothing
+# that runs is moved or stopped here.
+do_undo() {
+	if [ ! -e "$journal" ]; then
+		echo "nothing to undo: apply.sh has changed nothing"
+		exit 0
+	fi
+	# The last line first, without tac, which is not everywhere.
+	backwards=$(sed -n '1!G;h;$p' "$journal")
+	if [ "$manager" = systemd ]; then
+		planned service | while IFS= read -r service; do
+			if [ -e "$units/$service" ]; then
+				"$systemctl" disable --now "$service"
+			fi
+		done
+		back file | while IFS=$tab read -r file _; do
+			rm -f -- "$root$file"
+		done
+		back directory | while IFS=$tab read -r directory _; do
+			rmdir -- "$root$directory" 2>/dev/null || :
+		done
+		"$systemctl" daemon-reload
+	fi
+	still=$(busy)
+	if [ -n "$still" ]; then
+		echo "undo.sh: processes still run in $(echo "$still" | tr '\n' ' ')" >&2
+		planned move | while IFS=$tab read -r what _; do
+			echo "undo.sh: restart or stop: $what" >&2
+		done
+		fail "then run undo.sh again"
+	fi
+	printf '%s\n' "$backwards" | while IFS=$tab read -r kind file value; do
+		case $kind in
+		value)
+			[ ! -e "$root$file" ] || printf '%s\n' "$value" >"$root$file" ||
+				fail "$file: the kernel refuses '$value'"
+			;;
+		made) [ ! -d "$root$file" ] || rmdir -- "$root$file" ;;
+		cpusets) echo -cpuset >"$root$file" || fail "$file: the kernel keeps cpusets" ;;
+		esac
+	done
+	if [ "$manager" = systemd ]; then
+		planned slice | while IFS= read -r slice; do
+			"$systemctl" stop "$slice"
+		done
+	fi
+	rm -f -- "$journal"
+	echo "everything is as apply.sh found it"
+}
+
+"do_$action"

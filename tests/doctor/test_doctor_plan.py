@@ -1,0 +1,385 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Plans: which partitions, the files, and the scripts on a tree that behaves like cgroups."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from doctor_cli import Outcome, assert_refused, call
+from doctor_tree import Machine, Task, build, collect
+from fake_cgroups import FakeCgroups, fake_cgroups
+from schedshard.doctor.archive import read_directory
+from schedshard.doctor.domains import root_domains
+from schedshard.doctor.facts import Facts, Thread, read_facts
+from schedshard.doctor.load import domain_loads
+from schedshard.doctor.plan import Plan, make_plan
+from schedshard.doctor.plan_files import SCRIPTS, plan_files, write_plan
+
+Capture = pytest.CaptureFixture[str]
+ROOT = "/sys/fs/cgroup"
+SYSTEMD = {"run/systemd/system/x": "", "usr/lib/systemd/libsystemd-shared-252.so": ""}
+NEW_SYSTEMD = {"run/systemd/system/x": "", "usr/lib/systemd/libsystemd-shared-261.1-2.so": ""}
+MEMBER = {"cpuset.cpus.effective": "0-15"}
+
+
+def tasks(cgroup: str = "/", first: int = 4, groups: int = 3, rate: int = 80_000) -> list[Task]:
+    """Groups of four threads, each a process that is pinned to its four CPUs."""
+    return [
+        Task(
+            100 + n, f"rt{n}", allowed=f"{first + n // 4 * 4}-{first + n // 4 * 4 + 3}",
+            tgid=100 + n // 4 * 4, voluntary=rate * 2 + n // 4, cgroup=cgroup.format(n // 4),
+        )
+        for n in range(groups * 4)
+    ]  # fmt: skip
+
+
+def host(tmp_path: Path, machine: Machine) -> Path:
+    """Collect a machine on which nobody has slept at the first reading."""
+    early = replace(machine, tasks=[replace(task, voluntary=0) for task in machine.tasks])
+    build(tmp_path / "early", early)
+    build(tmp_path / "late", replace(machine, uptime=machine.uptime + 2))
+    out = tmp_path / "host.tar"
+    done = collect(tmp_path / "early", "-o", out, second=tmp_path / "late")
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+def facts_of(tmp_path: Path, machine: Machine) -> Facts:
+    root = build(tmp_path / "tree", machine)
+    lists = tmp_path / "lists"
+    lists.mkdir()
+    assert collect(root, "-d", lists, "-s", "0").returncode == 0
+    return read_facts(read_directory(lists), "host")
+
+
+def plan_for(facts: Facts) -> Plan:
+    domains = root_domains(facts)
+    return make_plan(facts, domains, domain_loads(facts, domains))
+
+
+def planned(capsys: Capture, tmp_path: Path, machine: Machine) -> tuple[Outcome, Path]:
+    """Make a plan from the collected tar file alone."""
+    plan = tmp_path / "plan"
+    return call(capsys, "doctor", host(tmp_path, machine), "--plan", plan), plan
+
+
+def partitions(plan: Path) -> dict[str, str]:
+    lines = (plan / "partitions").read_text().splitlines()
+    rows = [line.split("\t") for line in lines]
+    return {row[1]: row[2] for row in rows if row[0] == "partition"}
+
+
+def applied(tmp_path: Path, machine: Machine, plan: Path) -> tuple[FakeCgroups, Mapping[str, str]]:
+    fake = fake_cgroups(tmp_path / "live", machine)
+    before = fake.everything()
+    fake.run(plan / "apply.sh")
+    fake.settle()
+    return fake, before
+
+
+@pytest.mark.parametrize("shell", ["sh", "busybox sh", "bash --posix"])
+def test_without_systemd(capsys: Capture, tmp_path: Path, shell: str) -> None:
+    if shutil.which(shell.split()[0]) is None:
+        pytest.skip(f"no {shell}")
+    machine = Machine(
+        tasks=tasks(), cgroups={ROOT: MEMBER, f"{ROOT}/other": {"cpuset.cpus": "0-5"}}
+    )
+    outcome, plan = planned(capsys, tmp_path, machine)
+    assert outcome.status == 4
+    assert outcome.err == f"wrote the plan to {plan}: read {plan / 'README.txt'} first\n"
+    assert partitions(plan) == {
+        "/schedshard0": "4-7", "/schedshard1": "8-11", "/schedshard2": "12-15"
+    }  # fmt: skip
+    assert not (plan / "units").exists()
+    fake, before = applied(tmp_path, machine, plan)
+    assert fake.read("schedshard1/cpuset.cpus") == "8-11"
+    assert fake.read("other/cpuset.cpus") == "0-3"
+    done = fake.run(plan / "verify.sh", shell)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.count("right: ") == 4
+    assert "nothing runs in it yet" in done.stdout
+    undone = fake.run(plan / "undo.sh", shell if shell != "busybox sh" else "sh")
+    assert (undone.returncode, undone.stderr) == (0, "")
+    fake.settle()
+    assert fake.everything() == before
+    assert sorted(path.name for path in plan.iterdir()) == sorted(
+        ["README.txt", "partitions", *(path.name for path in SCRIPTS.glob("*.sh"))]
+    )
+
+
+def test_undo_waits_for_what_still_runs(capsys: Capture, tmp_path: Path) -> None:
+    machine = Machine(tasks=tasks(), cgroups={ROOT: MEMBER})
+    _, plan = planned(capsys, tmp_path, machine)
+    fake, before = applied(tmp_path, machine, plan)
+    procs = fake.cgroups / "schedshard1/cgroup.procs"
+    procs.write_text("100\n")
+    done = fake.run(plan / "undo.sh")
+    assert done.returncode == 1
+    assert "processes still run in /schedshard1" in done.stderr
+    assert fake.read("schedshard1/cpuset.cpus.partition") == "root"
+    procs.write_text("")
+    assert fake.run(plan / "undo.sh").returncode == 0
+    fake.settle()
+    assert fake.everything() == before
+    assert "nothing to undo" in fake.run(plan / "undo.sh").stdout
+
+
+def test_with_systemd(capsys: Capture, tmp_path: Path) -> None:
+    machine = Machine(
+        tasks=tasks("/system.slice/app@{}.service"), files=SYSTEMD,
+        cgroups={ROOT: MEMBER, f"{ROOT}/system.slice": {"cpuset.cpus": "0-15", "cpuset.mems": "1"}},
+    )  # fmt: skip
+    outcome, plan = planned(capsys, tmp_path, machine)
+    assert outcome.status == 4
+    units = plan / "units"
+    assert "AllowedMemoryNodes=1\n" in (units / "schedshard0.slice").read_text()
+    drop_in = "[Service]\nSlice=schedshard2.slice\n"
+    assert (units / "app@2.service.d/50-schedshard.conf").read_text() == drop_in
+    assert "systemctl restart app@2.service" in (plan / "README.txt").read_text()
+    fake, before = applied(tmp_path, machine, plan)
+    assert fake.read("system.slice/cpuset.cpus") == "0-3"
+    verified = fake.run(plan / "verify.sh")
+    assert verified.returncode == 0, verified.stdout
+    log = (fake.root / "systemctl.log").read_text().splitlines()
+    assert log[0] == "daemon-reload"
+    assert "enable schedshard-partitions.service" in log
+    assert not any("restart" in line for line in log)
+    assert fake.run(plan / "undo.sh").returncode == 0
+    fake.settle()
+    assert fake.everything() == before
+
+
+def test_units_are_valid(capsys: Capture, tmp_path: Path) -> None:
+    machine = Machine(
+        tasks=tasks("/system.slice/a\\x2db{}.service"), files=SYSTEMD, cgroups={ROOT: MEMBER}
+    )
+    _, plan = planned(capsys, tmp_path, machine)
+    units = sorted((plan / "units").glob("*.s*e"))
+    assert units[0].name == "schedshard-partitions.service"
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("no systemd-analyze")
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", *units], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_newer_systemd_makes_the_partitions(capsys: Capture, tmp_path: Path) -> None:
+    machine = Machine(tasks=tasks(), files=NEW_SYSTEMD, cgroups={ROOT: MEMBER})
+    _, plan = planned(capsys, tmp_path, machine)
+    assert (plan / "units/schedshard0.slice").read_text().endswith("CPUSetPartition=root\n")
+    assert not (plan / "units/schedshard-partitions.service").exists()
+
+
+def test_isolated_partitions_become_root_ones(capsys: Capture, tmp_path: Path) -> None:
+    isolated = {"cpuset.cpus.partition": "isolated"}
+    machine = Machine(
+        tasks=tasks("/app{}"),
+        cgroups={ROOT: {"cpuset.cpus.effective": "0-3"}} | {
+            f"{ROOT}/app{n}": {**isolated, "cpuset.cpus": f"{4 + n * 4}-{7 + n * 4}"}
+            for n in range(3)
+        },
+    )  # fmt: skip
+    _, plan = planned(capsys, tmp_path, machine)
+    assert partitions(plan) == {"/app0": "4-7", "/app1": "8-11", "/app2": "12-15"}
+    fake, before = applied(tmp_path, machine, plan)
+    assert fake.read("app1/cpuset.cpus.partition") == "root"
+    assert fake.run(plan / "verify.sh").returncode == 0
+    assert fake.run(plan / "undo.sh").returncode == 0
+    assert fake.everything() == before
+    assert fake.read("app1/cpuset.cpus.partition") == "isolated"
+
+
+def test_verify_tells_what_the_kernel_refused(capsys: Capture, tmp_path: Path) -> None:
+    machine = Machine(tasks=tasks(), cgroups={ROOT: MEMBER})
+    _, plan = planned(capsys, tmp_path, machine)
+    # Since the plan was made, somebody has taken a CPU of the second group.
+    machine = replace(machine, cgroups={**machine.cgroups, f"{ROOT}/new": {"cpuset.cpus": "3,8"}})
+    fake, _ = applied(tmp_path, machine, plan)
+    done = fake.run(plan / "verify.sh")
+    assert done.returncode == 1
+    assert "wrong: /schedshard1: partition reads 'root invalid (Cpu list" in done.stdout
+    assert "right: /schedshard0" in done.stdout
+
+
+def test_isolcpus_has_to_go_first(capsys: Capture, tmp_path: Path) -> None:
+    word = "isolcpus=domain,managed_irq,4-15"
+    machine = Machine(
+        tasks=tasks(), cgroups={ROOT: MEMBER}, isolated="4-15", cmdline=f"quiet {word}"
+    )
+    outcome, plan = planned(capsys, tmp_path, machine)
+    assert outcome.status == 4
+    assert "use isolcpus=managed_irq,4-15" in (plan / "README.txt").read_text()
+    fake = fake_cgroups(tmp_path / "live", machine)
+    before = fake.everything()
+    done = fake.run(plan / "apply.sh")
+    assert done.returncode == 1
+    assert f"booted with {word}" in done.stderr
+    assert fake.everything() == before
+
+
+def test_apply_overwrites_no_unit(capsys: Capture, tmp_path: Path) -> None:
+    machine = Machine(tasks=tasks(), files=SYSTEMD, cgroups={ROOT: MEMBER})
+    _, plan = planned(capsys, tmp_path, machine)
+    fake = fake_cgroups(tmp_path / "live", machine)
+    (fake.root / "etc/systemd/system/schedshard1.slice").write_text("mine\n")
+    before = fake.everything()
+    done = fake.run(plan / "apply.sh")
+    assert done.returncode == 1
+    assert "exists and differs: nothing was changed" in done.stderr
+    assert fake.everything() == before
+
+
+def test_two_runs_and_a_directory_of_somebody(capsys: Capture, tmp_path: Path) -> None:
+    machine = Machine(tasks=tasks(), files=SYSTEMD, cgroups={ROOT: MEMBER})
+    tar = host(tmp_path, machine)
+    one, two = tmp_path / "one", tmp_path / "two"
+    for plan in (one, two, one):
+        assert call(capsys, "doctor", tar, "--plan", plan).status == 4
+    files = {path.relative_to(one): path.read_bytes() for path in one.rglob("*") if path.is_file()}
+    assert files == {
+        path.relative_to(two): path.read_bytes() for path in two.rglob("*") if path.is_file()
+    }
+    (one / "README.txt").write_text("mine")
+    outcome = call(capsys, "doctor", tar, "--plan", one)
+    assert_refused(outcome, "holds other files")
+    assert (one / "README.txt").read_text() == "mine"
+    assert_refused(call(capsys, "doctor", tar, "--plan", tar), "is no directory")
+    assert_refused(call(capsys, "doctor", tar, "--plan", tmp_path / "no" / "x"), "no directory")
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_the_root_keeps_a_cpu(tmp_path: Path) -> None:
+    machine = Machine(tasks=tasks(first=0, groups=4), cgroups={ROOT: MEMBER})
+    plan = plan_for(facts_of(tmp_path, machine))
+    assert [sorted(each.cpus)[0] for each in plan.partitions] == [4, 8, 12]
+    assert plan.rest == frozenset(range(4))
+    assert "wakes up least" in plan.left[0]
+
+
+def test_a_sibling_that_may_use_these_cpus_only(tmp_path: Path) -> None:
+    cgroups = {ROOT: MEMBER, f"{ROOT}/vm": {"cpuset.cpus": "8-9"}}
+    plan = plan_for(facts_of(tmp_path, Machine(tasks=tasks(), cgroups=cgroups)))
+    assert [sorted(each.cpus)[0] for each in plan.partitions] == [4, 12]
+    assert "/vm" in plan.left[0]
+
+
+def test_where_no_plan_can_be_made(capsys: Capture, tmp_path: Path) -> None:
+    version_1 = Machine(
+        tasks=tasks(), mounts=("cgroup /sys/fs/cgroup/cpuset cpuset",),
+        cgroups={f"{ROOT}/cpuset": {"cpuset.cpus": "0-15", "release_agent": ""}},
+    )  # fmt: skip
+    cases = {
+        "v1": (version_1, ("cgroup v1", "unified_cgroup_hierarchy")),
+        "inside": (
+            Machine(tasks=tasks(), cgroups={ROOT: MEMBER}, part=True),
+            ("container's view",),
+        ),
+        "none": (Machine(tasks=tasks()), ("no cgroup tree",)),
+        "old": (
+            Machine(tasks=tasks(), cgroups={ROOT: MEMBER}, release="4.19.2"),
+            ("Linux 4.19.2",),
+        ),
+    }
+    for name, (machine, words) in cases.items():
+        (tmp_path / name).mkdir()
+        outcome, plan = planned(capsys, tmp_path / name, machine)
+        assert_refused(outcome, "no plan", *words)
+        assert not plan.exists()
+    profile = Path(__file__).parent / "data" / "robot-mail.txt"
+    outcome = call(capsys, "doctor", "--perf", profile, "--plan", tmp_path / "p")
+    assert_refused(outcome, "a profile shows no groups")
+
+
+def test_nothing_to_part(capsys: Capture, tmp_path: Path) -> None:
+    one_process = [replace(task, tgid=100) for task in tasks()]
+    for name, found, words in (
+        ("none", [], "no real-time threads"),
+        ("one", tasks(groups=1), "the only group"),
+        ("process", one_process, "one process"),
+    ):
+        (tmp_path / name).mkdir()
+        machine = Machine(tasks=found, cgroups={ROOT: MEMBER})
+        outcome, plan = planned(capsys, tmp_path / name, machine)
+        assert outcome.err.startswith("no plan: ")
+        assert words in outcome.err
+        assert not plan.exists()
+
+
+def test_what_others_have_to_set(capsys: Capture, tmp_path: Path) -> None:
+    guest = "/machine.slice/machine-qemu\\x2d{}\\x2drt.scope/libvirt/vcpu0"
+    for name, cgroup, words in (
+        ("libvirt", guest, ("<partition>/schedshard0</partition>", "emulatorpin cpuset='4-7'")),
+        ("pod", "/kubepods.slice/pod{}.slice/cri-x{}.scope", (
+            "echo 8-11 > 'kubepods.slice/pod1.slice/cpuset.cpus.exclusive'",
+            'reservedSystemCPUs: "0-3"', "cpu-load-balancing.crio.io")),
+        ("docker", "/system.slice/docker-{}.scope", ("--cgroup-parent=schedshard2.slice",)),
+        ("shell", "/user.slice/session-1.scope", ("systemd-run --scope --slice=schedshard0",)),
+    ):  # fmt: skip
+        (tmp_path / name).mkdir()
+        found = [replace(task, cgroup=cgroup.format(n // 4, n // 4)) for n, task in
+                 enumerate(tasks())]  # fmt: skip
+        machine = Machine(tasks=found, files=SYSTEMD, cgroups={ROOT: MEMBER})
+        outcome, plan = planned(capsys, tmp_path / name, machine)
+        assert outcome.status == 4, outcome
+        text = (plan / "README.txt").read_text()
+        for word in words:
+            assert word in " ".join(text.split()), (name, word)
+
+
+def pinned(facts: Facts, masks: list[frozenset[int]]) -> Facts:
+    threads = [
+        Thread(100 + n, 100 + n, "rt", 1, 50, False, min(mask), mask, "/", 1000 + n, 0)
+        for n, mask in enumerate(masks)
+    ]
+    return replace(facts, threads=tuple(threads), seconds=1.0)
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Facts:
+    cgroups = {
+        ROOT: MEMBER,
+        f"{ROOT}/a": {"cpuset.cpus": "0-9"},
+        f"{ROOT}/b": {"cpuset.cpus": "10-15"},
+    }
+    return facts_of(tmp_path_factory.mktemp("plain"), Machine(cgroups=cgroups))
+
+
+@settings(deadline=None)
+@given(st.lists(st.frozensets(st.integers(0, 15), min_size=1, max_size=5), min_size=1, max_size=12))
+def test_every_partition_is_valid(plain: Facts, masks: list[frozenset[int]]) -> None:
+    plan = plan_for(pinned(plain, masks))
+    taken: frozenset[int] = frozenset()
+    for each in plan.partitions:
+        assert each.cpus
+        assert not each.cpus & taken
+        taken |= each.cpus
+    assert plan.rest == plain.online - taken
+    assert plan.rest
+    narrowed = {each.found.path: each.cpus for each in plan.narrowed}
+    for sibling in plain.cpusets.children("/"):
+        cpus = narrowed.get(sibling.path, sibling.cpus or frozenset())
+        assert cpus
+        assert not cpus & taken
+
+
+def test_a_plan_is_whole_or_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    facts = facts_of(tmp_path, Machine(tasks=tasks(), cgroups={ROOT: MEMBER}))
+    files = plan_files(plan_for(facts))
+
+    def broken(self: Path, target: Path) -> Path:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", broken)
+    with pytest.raises(Exception, match="no space left"):
+        write_plan(tmp_path / "plan", files)
+    assert not (tmp_path / "plan").exists()
+    assert not list(tmp_path.glob(".plan*"))
