@@ -5,6 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from schedshard.layout_picture import Picture
 
@@ -77,3 +80,15 @@ def grid(columns: Sequence[str], rows: list[list[Cell]], caption: str = "") -> G
         for index, name in enumerate(columns)
     ]
     return Grid(heads, rows, caption)
+
+
+def rendered(template: str, **values: Any) -> str:
+    """A page as text; it needs nothing else, not even a network."""
+    environment = Environment(
+        loader=PackageLoader("schedshard"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template(template).render(values).lstrip()

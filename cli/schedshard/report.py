@@ -7,15 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from schedshard import plots
 from schedshard.errors import UserError
 from schedshard.figures import is_figures
 from schedshard.format import nanoseconds, percent, signed_percent, significant
 from schedshard.kernel.c2cview import side_by_side, whole
 from schedshard.layout_picture import legend
-from schedshard.page import Cell, Grid, Section, grid, num
+from schedshard.page import Cell, Grid, Section, grid, num, rendered
 from schedshard.primitive_tables import FEW_CURVES
 from schedshard.report_figures import figures_section
 from schedshard.report_intervals import add_intervals
@@ -380,20 +378,14 @@ def _sections(request: ReportRequest) -> list[Section]:
 
 def render(request: ReportRequest) -> str:
     """The page. A result that lacks a field is a user's error, never a half-drawn page."""
-    environment = Environment(
-        loader=PackageLoader("schedshard"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     try:
         sections = _sections(request)
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise UserError(f"a result is damaged, a report cannot be made of it: {error!r}") from error
     # What c2c makes of a run has that run's provenance; a guest's has its own.
     guests = [report for report in request.c2c if "guest" in report]
-    page = environment.get_template("report.html.j2").render(
+    return rendered(
+        "report.html.j2",
         title=request.title,
         sentence=request.sentence,
         sections=sections,
@@ -401,4 +393,3 @@ def render(request: ReportRequest) -> str:
         calibrations=_calibrations(request.results),
         legend=legend(),
     )
-    return page.lstrip()

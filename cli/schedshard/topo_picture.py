@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from schedshard.output import write_atomic
 from schedshard.plots import INK, PALETTE, QUIET, figure_bytes
 from schedshard.topo import plan_sentence, tree
 
+_HOT = "#a8241d"
 _PAD = 0.35
 _HEAD = 0.75
 
@@ -32,6 +34,7 @@ class _Box:
         self.height = 0.0
         self.columns = 1
         self.cores = 0
+        self.centres: dict[int, tuple[float, float]] = {}
 
     def layout(self) -> None:
         """Sizes from the inside out; one CPU is one unit."""
@@ -88,6 +91,7 @@ class _Box:
                 x = left + _PAD + index % self.columns
                 y = top - _HEAD - index // self.columns - 1
                 colour = PALETTE[shard % len(PALETTE)]
+                self.centres[cpu] = (x + 0.5, y + 0.5)
                 axes.add_patch(
                     Rectangle((x + 0.04, y + 0.04), 0.92, 0.92, facecolor=colour, linewidth=0)
                 )
@@ -102,12 +106,13 @@ class _Box:
         for index, child in enumerate(self.children):
             column, row = index % self.columns, index // self.columns
             child.draw(axes, left + _PAD + column * widest, top - _HEAD - row * tallest, size)
+            self.centres.update(child.centres)
 
 
-def _boxes(data: dict[str, Any]) -> _Box:
-    shard_of = {cpu: s["shard"] for s in data["plan"]["shards"] for cpu in s["cpus"]}
-    order = [cpu for s in data["plan"]["shards"] for cpu in s["cpus"]]
-    where = {int(cpu["cpu"]): cpu for cpu in data["cpus"]}
+def _boxes(
+    order: Iterable[int], cpus: Sequence[dict[str, Any]], colours: Mapping[int, int]
+) -> _Box:
+    where = {int(cpu["cpu"]): cpu for cpu in cpus}
     root = _Box("", 0)
     known: dict[tuple[int, ...], _Box] = {(): root}
     for cpu in order:
@@ -119,16 +124,27 @@ def _boxes(data: dict[str, Any]) -> _Box:
                 name = f"{key if key != 'llc' else 'LLC'} {path[-1] if path[-1] >= 0 else '?'}"
                 known[path] = _Box(name, level + 1)
                 parent.children.append(known[path])
-        known[path].cpus.append((cpu, shard_of[cpu]))
+        known[path].cpus.append((cpu, colours[cpu]))
         known[path].cores += int(where[cpu].get("thread", 0)) <= 0
     return root
 
 
-def picture(data: dict[str, Any]) -> Figure:
-    """The picture as a figure."""
-    root = _boxes(data)
+def drawn(
+    cpus: Sequence[dict[str, Any]],
+    order: Iterable[int],
+    colours: Mapping[int, int],
+    title: str,
+    caption: str,
+    shared: Iterable[Sequence[int]] = (),
+) -> Figure:
+    """Draw CPUs in the boxes of their caches, nodes and packages.
+
+    ``colours`` gives the number of each CPU's colour. The CPUs of each set in ``shared`` are tied
+    by lines: they share something.
+    """
+    root = _boxes(order, cpus, colours)
     root.layout()
-    root.label = tree(data).label
+    root.label = title
     # Inches a CPU: as large as the numbers need, as small as the widest machines demand.
     unit = min(0.42, max(0.17, 7.0 / root.width))
     unit = min(unit, 15.0 / root.width)
@@ -140,13 +156,37 @@ def picture(data: dict[str, Any]) -> Figure:
     axes.set_axis_off()
     small = max(2.5, min(8.0, unit * 72 * 0.36))
     root.draw(axes, 0.0, 0.0, small if unit >= 0.12 else None)
+    for members in shared:
+        _tie(axes, [root.centres[cpu] for cpu in members])
     axes.set_xlim(0.0, width)
     axes.set_ylim(-root.height - 1.0, 0.0)
     axes.text(
-        _PAD, -root.height - 0.5, f"one colour a shard: {plan_sentence(data)}",
+        _PAD, -root.height - 0.5, caption,
         fontsize=min(8.0, max(5.0, small * 1.4)), color=INK, va="center",
     )  # fmt: skip
     return figure
+
+
+def _tie(axes: Axes, places: list[tuple[float, float]]) -> None:
+    """Draw a line from each place to the middle of all."""
+    if len(places) < 2:
+        return
+    middle = (sum(x for x, _ in places) / len(places), sum(y for _, y in places) / len(places))
+    for x, y in places:
+        axes.plot((x, middle[0]), (y, middle[1]), color=_HOT, linewidth=0.7, alpha=0.6)
+    axes.plot(*middle, marker="o", markersize=4, color=_HOT)
+
+
+def picture(data: dict[str, Any]) -> Figure:
+    """The topology with a colour for each shard as a figure."""
+    shards = data["plan"]["shards"]
+    return drawn(
+        data["cpus"],
+        [cpu for shard in shards for cpu in shard["cpus"]],
+        {cpu: shard["shard"] for shard in shards for cpu in shard["cpus"]},
+        tree(data).label,
+        f"one colour a shard: {plan_sentence(data)}",
+    )
 
 
 def write_picture(data: dict[str, Any], path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -55,7 +56,9 @@ def doctor() -> None:
     'perf c2c report --stdio', or perf.data where perf is installed. Without HOST.tar the profile is
     judged alone; --live adds this host.
 
-    Exit status: 0 nothing found, 4 findings, 3 cannot tell, 2 bad usage or input.
+    Exit status: 0 nothing found, 4 findings, 3 cannot tell, 2 bad usage or input. With --batch
+    nagios those of a plugin: 0 nothing found, 1 findings, 2 findings of severity high, 3 cannot
+    tell or bad input. With --batch prometheus 0 once the file is written.
     """
 
 
@@ -84,55 +87,28 @@ def doctor() -> None:
     metavar="DIR",
     help="Write a plan of cpuset partitions into DIR, which must be empty or absent.",
 )
+@click.option(
+    "--html",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write one page with a picture of the machine.",
+)
+@click.option(
+    "--batch",
+    type=click.Choice(["nagios", "prometheus"]),
+    help="Speak as a Nagios plugin, or write metrics for Prometheus into the file of --out.",
+)
+@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="See --batch.")
 @_JSON
 @click.pass_context
-def judge(
-    ctx: click.Context,
-    host: Path | None,
-    profiles: tuple[Path, ...],
-    live: bool,
-    seconds: int,
-    plan: Path | None,
-    as_json: bool,
-) -> None:
+def judge(ctx: click.Context, /, host: Path | None, **options: Any) -> None:
     """Judge a host, a tar file of one, or profiles."""
-    from schedshard.doctor.archive import read_host, read_tar
-    from schedshard.doctor.facts import read_facts
-    from schedshard.doctor.judge import judge as make_verdict
-    from schedshard.doctor.perf_file import read_profile
-    from schedshard.doctor.plan_files import check_directory, plan_of
-    from schedshard.doctor.print import show
-    from schedshard.doctor.verdict_data import verdict_data
-    from schedshard.doctor.verdict_view import verdict_parts
-    from schedshard.output import to_json
+    from schedshard.doctor.perform import JudgeRequest, perform
 
-    if host is not None and live:
-        raise UserError("--live looks at this host: leave it out, or HOST.tar")
     if host is not None and not host.exists() and host.suffix == "":
         known = ", ".join(doctor.list_commands(ctx))
         raise UserError(f"no file '{host}', and no command of doctor: known are {known}")
-    if plan is not None:
-        check_directory(plan)
-        if host is None and profiles and not live:
-            raise UserError("--plan: a profile shows no groups: give HOST.tar, or --live")
-    read = [read_profile(path) for path in profiles]
-    facts, source = None, "profile only"
-    if host is not None:
-        source = str(host)
-        facts = read_facts(read_tar(host), source)
-    elif live or not profiles:
-        source = "this host"
-        print(f"looking at this host for {seconds} s", file=sys.stderr)
-        facts = read_facts(read_host(seconds), source)
-    verdict = make_verdict(source, facts, read)
-    said = plan_of(verdict, plan) if plan is not None else None
-    if as_json:
-        sys.stdout.write(to_json(verdict_data(verdict)))
-    else:
-        show(verdict_parts(verdict))
-    if said is not None:
-        print(said, file=sys.stderr)
-    ctx.exit(verdict.status)
+    ctx.exit(perform(JudgeRequest(host, **options)))
 
 
 @doctor.command()

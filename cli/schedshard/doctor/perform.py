@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What the verb doctor does when it judges: read, conclude, and let the verdict leave."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from schedshard.doctor import batch
+from schedshard.doctor.archive import read_host, read_tar
+from schedshard.doctor.facts import Facts, read_facts
+from schedshard.doctor.html import verdict_page
+from schedshard.doctor.judge import NOTHING, Verdict, judge
+from schedshard.doctor.perf_file import read_profile
+from schedshard.doctor.plan_files import check_directory, plan_of
+from schedshard.doctor.print import show
+from schedshard.doctor.verdict_data import verdict_data
+from schedshard.doctor.verdict_view import verdict_parts
+from schedshard.errors import UserError
+from schedshard.output import check_writable, to_json, write_atomic
+
+
+@dataclass(frozen=True)
+class JudgeRequest:
+    """The arguments of the command line. ``batch`` is nagios, prometheus or None."""
+
+    host: Path | None
+    profiles: tuple[Path, ...]
+    live: bool
+    seconds: int
+    plan: Path | None
+    html: Path | None
+    batch: str | None
+    out: Path | None
+    as_json: bool
+
+    @property
+    def machine(self) -> bool:
+        """Whether a machine is judged, and not profiles alone."""
+        return self.host is not None or self.live or not self.profiles
+
+
+def _check(request: JudgeRequest) -> None:
+    """Refuse what cannot be, before the long work."""
+    if request.host is not None and request.live:
+        raise UserError("--live looks at this host: leave it out, or HOST.tar")
+    if request.batch is not None and request.as_json:
+        raise UserError("--batch and --json exclude each other: both print the verdict")
+    if request.batch == "prometheus" and request.out is None:
+        raise UserError("--batch prometheus writes a file: name it with --out FILE")
+    if request.batch != "prometheus" and request.out is not None:
+        raise UserError("--out is the file of --batch prometheus: for a page there is --html FILE")
+    for path in (request.html, request.out):
+        if path is not None:
+            check_writable(path)
+    if request.plan is not None:
+        check_directory(request.plan)
+        if not request.machine:
+            raise UserError("--plan: a profile shows no groups: give HOST.tar, or --live")
+
+
+def _facts(request: JudgeRequest) -> tuple[Facts | None, str]:
+    if request.host is not None:
+        return read_facts(read_tar(request.host), str(request.host)), str(request.host)
+    if not request.machine:
+        return None, "profile only"
+    if request.batch is None:
+        print(f"looking at this host for {request.seconds} s", file=sys.stderr)
+    return read_facts(read_host(request.seconds), "this host"), "this host"
+
+
+def _leave(request: JudgeRequest, verdict: Verdict) -> int:
+    """Print the verdict or write it, and return the exit status."""
+    if request.batch == "nagios":
+        sys.stdout.write(batch.nagios(verdict))
+        return batch.nagios_status(verdict)
+    if request.batch == "prometheus" and request.out is not None:
+        write_atomic(request.out, batch.prometheus(verdict))
+        return NOTHING
+    if request.as_json:
+        sys.stdout.write(to_json(verdict_data(verdict)))
+    else:
+        show(verdict_parts(verdict))
+    return verdict.status
+
+
+def _perform(request: JudgeRequest) -> int:
+    _check(request)
+    read = [read_profile(path) for path in request.profiles]
+    facts, source = _facts(request)
+    verdict = judge(source, facts, read)
+    said = []
+    if request.plan is not None:
+        said.append(plan_of(verdict, request.plan))
+    if request.html is not None:
+        write_atomic(request.html, verdict_page(verdict))
+        said.append(f"wrote {request.html}")
+    status = _leave(request, verdict)
+    for line in said:
+        print(line, file=sys.stderr)
+    return status
+
+
+def perform(request: JudgeRequest) -> int:
+    """Judge as asked, and return the exit status. A Nagios plugin says 'unknown' to bad input."""
+    try:
+        return _perform(request)
+    except UserError as error:
+        if request.batch != "nagios":
+            raise
+        print(batch.nagios_line(batch.UNKNOWN, str(error)))
+        return batch.UNKNOWN

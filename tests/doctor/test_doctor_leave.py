@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The ways in which a verdict leaves: a page with a picture, Nagios, Prometheus."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from doctor_cli import assert_refused, call
+from doctor_tree import Machine, Task
+from test_doctor_verdict import DATA, ROOT, groups, partitions, tar
+
+Capture = pytest.CaptureFixture[str]
+
+
+class Tags(HTMLParser):
+    """Which tags a page has, each opened and closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note a tag; some need no end."""
+        self.seen.append(tag)
+        if tag not in ("meta", "br", "link"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        """An end belongs to the last tag that is open."""
+        assert self.open.pop() == tag
+
+
+def page(capsys: Capture, tmp_path: Path, *args: str | Path) -> str:
+    out = tmp_path / "page.html"
+    outcome = call(capsys, "doctor", *args, "--html", out)
+    assert outcome.status in (0, 3, 4)
+    assert outcome.err.endswith(f"wrote {out}\n")
+    text = out.read_text()
+    tags = Tags()
+    tags.feed(text)
+    assert tags.open == []
+    assert not re.search(r'(src|href)="(https?:|//)', text)
+    return text
+
+
+def test_page_shows_the_root_domains(capsys: Capture, tmp_path: Path) -> None:
+    machine = Machine(tasks=groups(1_000_000), cgroups=partitions("isolated"))
+    text = page(capsys, tmp_path, tar(tmp_path, machine))
+    assert text.count("<svg") == 1
+    for words in ("LLC 3", "node 1", "HIGH: Isolated CPUs", "def_root_domain", "what helps"):
+        assert words in text, words
+    # 12 CPUs of real-time threads, each with a line to the middle of all.
+    assert text.count("stroke: #a8241d") >= 12
+    again = tmp_path / "again"
+    again.mkdir()
+    assert page(capsys, again, tmp_path / "host.tar") == text
+
+
+def test_page_without_findings(capsys: Capture, tmp_path: Path) -> None:
+    machine = Machine(tasks=groups(1_000_000), cgroups=partitions("root"))
+    text = page(capsys, tmp_path, tar(tmp_path, machine))
+    assert "Nothing found" in text
+    assert "stroke: #a8241d" not in text
+    assert text.count("fill: #2f6db3") >= 4
+
+
+def test_page_of_a_profile(capsys: Capture, tmp_path: Path) -> None:
+    text = page(capsys, tmp_path, "--perf", DATA / "c2c-mail.txt")
+    assert "<svg" not in text
+    assert "its third line" in text
+
+
+def test_page_of_a_machine_without_caches(capsys: Capture, tmp_path: Path) -> None:
+    machine = Machine(cpus=6, node_cpus=2, tasks=groups(50))
+    host = tar(tmp_path, machine)
+    assert "<svg" in page(capsys, tmp_path, host)
+
+
+def test_nagios(capsys: Capture, tmp_path: Path) -> None:
+    cases = {
+        "ok": (Machine(tasks=groups(500)), 0, "SCHEDSHARD OK - Nothing found"),
+        "low": (Machine(tasks=groups(40_000)), 1, "SCHEDSHARD WARNING - "),
+        "high": (Machine(tasks=groups(1_000_000)), 2, "SCHEDSHARD CRITICAL - "),
+        "hidden": (Machine(tasks=groups(5), kernel_threads=False), 3, "SCHEDSHARD UNKNOWN - "),
+    }
+    for name, (machine, status, begins) in cases.items():
+        (tmp_path / name).mkdir()
+        outcome = call(capsys, "doctor", tar(tmp_path / name, machine), "--batch", "nagios")
+        assert (outcome.status, outcome.err) == (status, ""), name
+        first = outcome.out.splitlines()[0]
+        assert first.startswith(begins)
+        text, _, data = first.partition(" | ")
+        assert "|" not in text
+        values = dict(each.split("=") for each in data.split())
+        assert values["findings"] == ("0" if status in (0, 3) else "1")
+    bad = call(capsys, "doctor", tmp_path / "no.tar", "--batch", "nagios")
+    assert (bad.status, bad.err) == (3, "")
+    assert bad.out.startswith("SCHEDSHARD UNKNOWN - cannot read host file")
+
+
+def test_a_bar_in_a_name_begins_no_data(capsys: Capture, tmp_path: Path) -> None:
+    cgroups = {f"{ROOT}/a|b": {"cpuset.cpus": "4", "cpuset.cpus.partition": "root invalid (x|y=1)"}}
+    host = tar(tmp_path, Machine(tasks=[Task(90, "x")], cgroups=cgroups))
+    out = call(capsys, "doctor", host, "--batch", "nagios").out
+    assert out.count("|") == 1
+
+
+_SAMPLE = re.compile(
+    r'schedshard_doctor_[a-z_]+(\{([a-z]+="([^"\\\n]|\\["\\n])*",?)*\})? [0-9.e+]+'
+)
+
+
+def test_prometheus(capsys: Capture, tmp_path: Path) -> None:
+    out = tmp_path / "schedshard.prom"
+    machine = Machine(tasks=groups(1_000_000), cgroups=partitions("isolated"))
+    host = tar(tmp_path, machine)
+    args = ("doctor", host, "--batch", "prometheus", "--out", out)
+    outcome = call(capsys, *args)
+    assert (outcome.status, outcome.out, outcome.err) == (0, "", "")
+    lines = out.read_text().splitlines()
+    for line in lines:
+        assert line.startswith(("# HELP ", "# TYPE ")) or _SAMPLE.fullmatch(line), line
+    assert "schedshard_doctor_verdict 4" in lines
+    assert 'schedshard_doctor_severity{id="rd-isolated"} 3' in lines
+    assert 'schedshard_doctor_severity{id="rd-shared"} 0' in lines
+    rate = 'schedshard_doctor_rt_wakeups_per_second{cpus="4-15",default="1"} '
+    assert any(line.startswith(rate) for line in lines)
+    # A bad run leaves the old file, and nothing beside it.
+    before = sorted(tmp_path.iterdir())
+    old = out.read_text()
+    assert_refused(call(capsys, "doctor", tmp_path / "no.tar", *args[2:]), "no such file")
+    assert out.read_text() == old
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_options_that_exclude_each_other(capsys: Capture, tmp_path: Path) -> None:
+    host = tar(tmp_path, Machine())
+    for args, words in (
+        (("--batch", "prometheus"), ("--out FILE",)),
+        (("--out", tmp_path / "x"), ("--batch prometheus", "--html")),
+        (("--batch", "prometheus", "--out", tmp_path / "x", "--json"), ("exclude",)),
+        (("--html", tmp_path), ("is a directory",)),
+        (("--html", tmp_path / "no" / "x.html"), ("no directory",)),
+        (("--batch", "zabbix"), ("nagios",)),
+    ):
+        assert_refused(call(capsys, "doctor", host, *args), *words)
+    assert not (tmp_path / "x").exists()
