@@ -6,7 +6,7 @@
 #include "experiment.h"
 
 extern const struct experiment atomic_inc, cpumask_yield, cpumask_read, ffmpeg_rt, cyclic, pi,
-	mutex_rt, cyclictest, idle_mask, idle_counter, ping_pong, primitives_experiment;
+	mutex_rt, cyclictest, rt_groups, idle_mask, idle_counter, ping_pong, primitives_experiment;
 
 extern const struct experiment cache_scan, cache_scan_hackbench, cache_scan_threads,
 	cache_scan_migrate;
@@ -21,6 +21,7 @@ const struct experiment *const experiments[] = { &cpumask_yield,
 						 &pi,
 						 &mutex_rt,
 						 &cyclictest,
+						 &rt_groups,
 						 &idle_mask,
 						 &idle_counter,
 						 &cache_scan,

@@ -65,26 +65,68 @@ static int by_value(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
+/* The CPUs in the order of the groups, @size of them a group; without groups all are one. */
+static u32 *grouped(const struct sleepers *s, u32 *size, u32 *groups)
+{
+	u32 n = s->run->model->nr_cpus, *cpus;
+
+	*size = s->group;
+	if (s->group)
+		return rt_run_groups(s->run, size, groups);
+	cpus = calloc(n, sizeof(*cpus));
+	if (!cpus)
+		abort();
+	for (u32 i = 0; i < n; i++)
+		cpus[i] = s->run->model->cpu[i].number;
+	*size = n;
+	*groups = 1;
+	return cpus;
+}
+
+/* One thread for each CPU of full groups. */
+static int lie_down(struct bed *b, struct rt *rt, struct sleeper *sleeper)
+{
+	const struct sleepers *s = b->s;
+	u32 words = (s->run->machine->topo.nr_cpus + 63) / 64, size, groups;
+	u32 *cpus = grouped(s, &size, &groups);
+	unsigned long *allowed = calloc(words, sizeof(*allowed));
+	int failed = 0;
+
+	if (!allowed)
+		abort();
+	for (u32 g = 0; g < groups && !failed; g++) {
+		memset(allowed, 0, words * sizeof(*allowed));
+		for (u32 i = g * size; i < (g + 1) * size; i++)
+			allowed[cpus[i] / 64] |= 1ul << (cpus[i] % 64);
+		if (!strcmp(s->run->variant, "partition"))
+			failed = rt_partition(rt, allowed);
+		for (u32 i = g * size; i < (g + 1) * size; i++) {
+			int down = s->levels > 1 ? (int)(i % (u32)s->levels) : 0;
+
+			sleeper[i].bed = b;
+			rt_thread_new(rt, cpus[i], s->level - down, allowed, cycle, &sleeper[i]);
+		}
+	}
+	free(allowed);
+	free(cpus);
+	return failed;
+}
+
 int sleepers_run(const struct sleepers *s, struct sleepers_result *result)
 {
-	u32 n = s->run->model->nr_cpus, words = (s->run->machine->topo.nr_cpus + 63) / 64;
 	struct bed bed = { .s = s, .phase = rt_run_phases(s->run) };
 	struct rt *rt = rt_run_create(s->run);
 	struct sleeper *sleeper;
-	unsigned long *all;
 
 	if (!rt)
 		return -1;
-	sleeper = calloc(n, sizeof(*sleeper));
-	all = calloc(words, sizeof(*all));
-	if (!sleeper || !all)
+	sleeper = calloc(s->run->model->nr_cpus, sizeof(*sleeper));
+	if (!sleeper)
 		abort();
-	for (u32 i = 0; i < n; i++)
-		all[s->run->model->cpu[i].number / 64] |= 1ul
-							  << (s->run->model->cpu[i].number % 64);
-	for (u32 i = 0; i < n; i++) {
-		sleeper[i].bed = &bed;
-		rt_thread_new(rt, s->run->model->cpu[i].number, s->level, all, cycle, &sleeper[i]);
+	if (lie_down(&bed, rt, sleeper)) {
+		rt_free(rt);
+		free(sleeper);
+		return run_fail(s->run, "out of memory");
 	}
 	s->run->simulated = rt_run(rt);
 	qsort(bed.late, bed.n, sizeof(*bed.late), by_value);
@@ -97,6 +139,5 @@ int sleepers_run(const struct sleepers *s, struct sleepers_result *result)
 	rt_run_report(s->run, rt, &bed.phase);
 	rt_free(rt);
 	free(sleeper);
-	free(all);
 	return bed.n ? 0 : run_fail(s->run, "no cycle was measured: measured_us is too short");
 }

@@ -9,16 +9,20 @@
 #include "rt_run.h"
 
 /**
- * struct sleepers - one thread a simulated CPU, free to run anywhere
+ * struct sleepers - one thread a simulated CPU
  * @run: the run
- * @level: of all of them
+ * @level: the highest one
+ * @levels: how many levels follow each other downwards, thread after thread; 0 and 1: all have one
+ * @group: pinned in groups of so many CPUs, and with the variant "partition" each group is a root
+ *         domain of its own; 0: all are free to run anywhere
  * @interval: picoseconds of a sleep
  * @work: picoseconds of user time a cycle
  * @absolute: the next time is @interval after the last one that was aimed at, not after now
  */
 struct sleepers {
 	struct run *run;
-	int level;
+	int level, levels;
+	u32 group;
 	u64 interval, work;
 	bool absolute;
 };

@@ -99,6 +99,20 @@ def doctor() -> None:
     help="Speak as a Nagios plugin, or write metrics for Prometheus into the file of --out.",
 )
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="See --batch.")
+@click.option(
+    "--predict",
+    is_flag=True,
+    help="Predict what the observed shape costs, now and after each remedy, instead of quoting the "
+    "stored table.",
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(5, 86400),
+    default=120,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long --predict may take, about.",
+)
 @_JSON
 @click.pass_context
 def judge(ctx: click.Context, /, host: Path | None, **options: Any) -> None:

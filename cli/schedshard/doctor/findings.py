@@ -11,6 +11,7 @@ from schedshard.doctor.catalogue import Catalogue, Entry
 from schedshard.doctor.estimate import Busy, line_busy
 from schedshard.doctor.facts import Facts
 from schedshard.doctor.load import DomainLoad
+from schedshard.doctor.prediction import Prediction, Unpredicted
 from schedshard.doctor.profile import Profile
 from schedshard.doctor.symptoms import HotSet, KnownHotLine, hot_sets, known_lines
 from schedshard.topo import ranges
@@ -32,7 +33,10 @@ class Evidence:
 
 @dataclass
 class Finding:
-    """What is the matter, how bad, and what helps. ``busy`` is set where it was computed."""
+    """What is the matter, how bad, and what helps.
+
+    ``busy`` is set where it was computed, ``predicted`` where the load of a root domain is known.
+    """
 
     entry: Entry
     severity: str
@@ -42,6 +46,7 @@ class Finding:
     command: str
     busy: Busy | None = None
     cpus: frozenset[int] = field(default_factory=frozenset)
+    predicted: Prediction | Unpredicted | None = None
 
     @property
     def weight(self) -> int:

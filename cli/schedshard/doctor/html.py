@@ -10,6 +10,8 @@ from schedshard.doctor.facts import Facts
 from schedshard.doctor.findings import Finding, per_second
 from schedshard.doctor.judge import Verdict
 from schedshard.doctor.load import DomainLoad
+from schedshard.doctor.prediction import Prediction, Unpredicted
+from schedshard.doctor.predictions import prediction_words
 from schedshard.page import Cell, Section, code, grid, num, rendered
 from schedshard.plots import figure_bytes
 from schedshard.topo import ranges
@@ -96,6 +98,11 @@ def _finding_section(number: int, finding: Finding) -> Section:
     )
     rows = [[code(each.where), Cell(each.value)] for each in finding.evidence]
     section.tables.append(grid(("seen in", "what"), rows, "Evidence"))
+    if isinstance(finding.predicted, Prediction):
+        head, *said = prediction_words(finding.predicted)
+        section.tables.append(grid(("",), [[Cell(row)] for row in said], head))
+    elif isinstance(finding.predicted, Unpredicted):
+        section.notes.append(f"cannot tell what it costs here: {finding.predicted.why}")
     remedy = [[Cell("what helps"), Cell(finding.remedy)], [Cell("run"), code(finding.command)]]
     if entry.fixed_in:
         remedy.append([Cell("fixed"), Cell(f"Linux {entry.fixed_in}, commit {entry.fixed_by}")])

@@ -10,10 +10,10 @@ from pathlib import Path
 from schedshard.doctor import batch
 from schedshard.doctor.archive import read_host, read_tar
 from schedshard.doctor.facts import Facts, read_facts
-from schedshard.doctor.html import verdict_page
 from schedshard.doctor.judge import NOTHING, Verdict, judge
 from schedshard.doctor.perf_file import read_profile
 from schedshard.doctor.plan_files import check_directory, plan_of
+from schedshard.doctor.predictions import add_predictions
 from schedshard.doctor.print import show
 from schedshard.doctor.verdict_data import verdict_data
 from schedshard.doctor.verdict_view import verdict_parts
@@ -33,6 +33,8 @@ class JudgeRequest:
     html: Path | None
     batch: str | None
     out: Path | None
+    predict: bool
+    limit: int
     as_json: bool
 
     @property
@@ -51,6 +53,8 @@ def _check(request: JudgeRequest) -> None:
         raise UserError("--batch prometheus writes a file: name it with --out FILE")
     if request.batch != "prometheus" and request.out is not None:
         raise UserError("--out is the file of --batch prometheus: for a page there is --html FILE")
+    if request.predict and not request.machine:
+        raise UserError("--predict: a profile shows no groups: give HOST.tar, or --live")
     for path in (request.html, request.out):
         if path is not None:
             check_writable(path)
@@ -90,10 +94,14 @@ def _perform(request: JudgeRequest) -> int:
     read = [read_profile(path) for path in request.profiles]
     facts, source = _facts(request)
     verdict = judge(source, facts, read)
+    if facts is not None:
+        add_predictions(verdict, facts, request.host is None, request.predict, request.limit)
     said = []
     if request.plan is not None:
         said.append(plan_of(verdict, request.plan))
     if request.html is not None:
+        from schedshard.doctor.html import verdict_page
+
         write_atomic(request.html, verdict_page(verdict))
         said.append(f"wrote {request.html}")
     status = _leave(request, verdict)

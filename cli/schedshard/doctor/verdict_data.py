@@ -10,6 +10,8 @@ from schedshard.doctor.facts import Facts
 from schedshard.doctor.findings import Finding
 from schedshard.doctor.judge import CANNOT_TELL, FOUND, NOTHING, Verdict
 from schedshard.doctor.load import DomainLoad
+from schedshard.doctor.prediction import Prediction, Unpredicted
+from schedshard.doctor.predictions import prediction_data
 from schedshard.topo import ranges
 
 FORMAT = "schedshard-doctor/1"
@@ -56,7 +58,7 @@ def _load(load: DomainLoad) -> dict[str, Any]:
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
-    busy = finding.busy
+    busy, predicted = finding.busy, finding.predicted
     return {
         "id": finding.entry.id,
         "severity": finding.severity,
@@ -64,6 +66,8 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "summary": finding.summary,
         "cpus": ranges(sorted(finding.cpus)),
         "evidence": [{"where": each.where, "value": each.value} for each in finding.evidence],
+        "predicted": prediction_data(predicted) if isinstance(predicted, Prediction) else None,
+        "unpredicted": predicted.why if isinstance(predicted, Unpredicted) else None,
         "line_busy": None if busy is None else {"low": busy.low, "high": busy.high},
         "kernels": finding.entry.versions,
         "fixed_in": finding.entry.fixed_in or None,

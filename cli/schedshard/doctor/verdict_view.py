@@ -9,6 +9,8 @@ from rich.text import Text
 
 from schedshard.doctor.findings import Finding, per_second
 from schedshard.doctor.judge import Verdict
+from schedshard.doctor.prediction import Prediction, Unpredicted
+from schedshard.doctor.predictions import prediction_words
 from schedshard.sheet import Sheet
 from schedshard.topo import ranges
 
@@ -40,6 +42,7 @@ def _finding(number: int, finding: Finding) -> list[RenderableType]:
         line = Text(f"- {each.where}: ", style="dim")
         line.append(each.value, style="not dim")
         body.append(line)
+    body += _predicted(finding)
     entry = finding.entry
     if entry.fixed_in:
         body.append(Text(f"fixed: Linux {entry.fixed_in}, commit {entry.fixed_by}"))
@@ -51,6 +54,17 @@ def _finding(number: int, finding: Finding) -> list[RenderableType]:
     body.append(command)
     body.append(Text(f"more: ./schedshard doctor explain {entry.id}", style="dim"))
     return [Text(""), head, *(Padding(part, (0, 0, 0, 3)) for part in body)]
+
+
+def _predicted(finding: Finding) -> list[RenderableType]:
+    """Say what it costs now and after each remedy, or why nobody can tell."""
+    predicted = finding.predicted
+    if isinstance(predicted, Prediction):
+        head, *rows = prediction_words(predicted)
+        return [Text(head), *(Padding(Text(row), (0, 0, 0, 2)) for row in rows)]
+    if isinstance(predicted, Unpredicted):
+        return [Text(f"cannot tell what it costs here: {predicted.why}")]
+    return []
 
 
 def _domains(verdict: Verdict) -> RenderableType:
