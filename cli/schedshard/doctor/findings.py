@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from schedshard.doctor.catalogue import Catalogue, Entry
 from schedshard.doctor.estimate import Busy, line_busy
 from schedshard.doctor.facts import Facts
+from schedshard.doctor.guest_caches import false_caches
 from schedshard.doctor.load import DomainLoad
 from schedshard.doctor.prediction import Prediction, Unpredicted
 from schedshard.doctor.profile import Profile
@@ -200,10 +201,25 @@ def _push_storm(facts: Facts, catalogue: Catalogue) -> Finding | None:
     )
 
 
+def _guest_caches(facts: Facts, catalogue: Catalogue) -> Finding | None:
+    false = false_caches(facts)
+    if false is None:
+        return None
+    entry = catalogue.entries["vm-llc"]
+    evidence = [
+        Evidence(false.where, false.value),
+        Evidence("a virtual machine", str(facts.hypervisor)),
+    ]
+    model = facts.settings.get("proc/cpuinfo/model name")
+    if model is not None:
+        evidence.append(Evidence("/proc/cpuinfo: model name", model))
+    return Finding(entry, "low", false.summary, evidence, entry.remedy, entry.command)
+
+
 def facts_findings(facts: Facts, loads: list[DomainLoad], catalogue: Catalogue) -> list[Finding]:
     """Return what the machine's facts show."""
     found = [_of_load(facts, load, catalogue) for load in loads]
-    found.append(_push_storm(facts, catalogue))
+    found += [_push_storm(facts, catalogue), _guest_caches(facts, catalogue)]
     found += _invalid_partitions(facts, loads, catalogue)
     return [finding for finding in found if finding is not None]
 
