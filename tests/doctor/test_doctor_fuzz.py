@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Anything in /proc, /sys and the lists is read to the end, or refused in one line."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import jsonschema
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from doctor_cli import attempt
+from doctor_tree import Machine, build, collect
+from schedshard.doctor import batch
+from schedshard.doctor.archive import read_directory
+from schedshard.doctor.facts import Facts, read_facts
+from schedshard.doctor.html import verdict_page
+from schedshard.doctor.judge import Verdict, judge
+from schedshard.doctor.plan import make_plan
+from schedshard.doctor.plan_files import plan_files
+from schedshard.doctor.predictions import add_predictions
+from schedshard.doctor.print import show
+from schedshard.doctor.verdict_data import verdict_data
+from schedshard.doctor.verdict_view import verdict_parts
+from test_doctor_verdict import ROOT, SCHEMA, groups, partitions
+
+LISTS = (
+    "cpus", "settings", "cmdline", "config", "mounts", "cgroups", "threads", "reading-1", "places",
+    "affinities", "reading-2",
+)  # fmt: skip
+NOT_NUL = st.binary(max_size=60).map(lambda raw: raw.replace(b"\0", b"\n"))
+FILES = (
+    "proc/cpuinfo", "proc/cmdline", "proc/stat", "proc/uptime", "proc/interrupts",
+    "proc/self/mountinfo", "proc/sys/kernel/osrelease", "proc/100/task/100/stat",
+    "proc/100/task/100/status", "proc/100/task/100/cgroup", "sys/devices/system/cpu/online",
+    "sys/devices/system/cpu/isolated", "sys/devices/system/cpu/cpu0/cache/index2/level",
+    "sys/devices/system/cpu/cpu1/cache/index2/shared_cpu_list",
+    "sys/devices/system/node/node0/cpulist", "sys/fs/cgroup/app1/cpuset.cpus.partition",
+    "sys/fs/cgroup/app1/cpuset.cpus", "sys/fs/cgroup/app2/cpuset.mems", "boot/config-6.12.10",
+)  # fmt: skip
+Capture = pytest.CaptureFixture[str]
+
+
+def leaves_in_every_way(verdict: Verdict, facts: Facts) -> None:
+    """Every way out takes the verdict, whatever was read."""
+    add_predictions(verdict, facts, False, False, 1)
+    jsonschema.Draft202012Validator(SCHEMA).validate(verdict_data(verdict))
+    show(verdict_parts(verdict))
+    assert batch.nagios(verdict).startswith("SCHEDSHARD ")
+    assert batch.prometheus(verdict).endswith("\n")
+    assert verdict_page(verdict).startswith("<!DOCTYPE html>")
+    if verdict.domains is not None:
+        domains = verdict.domains
+        plan = attempt(lambda: make_plan(facts, domains, verdict.loads))
+        if not isinstance(plan, str):
+            assert plan.rest
+            for text in plan_files(plan).values():
+                assert "\0" not in text
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    base = tmp_path_factory.mktemp("sample")
+    tasks = groups(1_000_000)
+    early = Machine(
+        cpus=16, tasks=[replace(task, voluntary=0) for task in tasks],
+        cgroups=partitions("isolated"), isolated="4-7", cmdline="isolcpus=domain,4-7",
+        files={"run/systemd/system/x": "", "proc/cpuinfo": "flags\t: hypervisor x\n"},
+    )  # fmt: skip
+    first = build(base / "early", early)
+    second = build(base / "late", replace(early, tasks=tasks, uptime=102.0))
+    lists = base / "lists"
+    lists.mkdir()
+    assert collect(first, "-d", lists, second=second).returncode == 0
+    return read_directory(lists)
+
+
+@settings(deadline=None, max_examples=25)
+@given(data=st.data())
+def test_damaged_lists_are_judged_or_refused(sample: dict[str, str], data: st.DataObject) -> None:
+    lists = dict(sample)
+    for _ in range(data.draw(st.integers(0, 3))):
+        name = data.draw(st.sampled_from(LISTS))
+        lines = lists[name].split("\n")
+        where = data.draw(st.integers(0, len(lines) - 1))
+        kind = data.draw(st.sampled_from(("drop", "double", "cut", "number")))
+        if kind == "drop":
+            del lines[where]
+        elif kind == "double":
+            lines.insert(where, lines[where])
+        elif kind == "cut":
+            lines[where] = lines[where][: data.draw(st.integers(0, 30))]
+        else:
+            other = str(data.draw(st.integers(-2, 70000)))
+            lines[where] = re.sub(r"\d+", other, lines[where], count=1)
+        lists[name] = "\n".join(lines)
+    facts = attempt(lambda: read_facts(lists, "host"))
+    if not isinstance(facts, str):
+        leaves_in_every_way(judge("host", facts, []), facts)
+
+
+@settings(
+    deadline=None, max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.dictionaries(st.sampled_from(FILES), NOT_NUL, min_size=1, max_size=6))
+def test_any_files_are_collected(
+    tmp_path_factory: pytest.TempPathFactory, files: dict[str, bytes]
+) -> None:
+    base = tmp_path_factory.mktemp("any")
+    root = build(
+        base / "tree", Machine(cpus=4, llc_cpus=2, node_cpus=2, cgroups={
+            ROOT: {"cpuset.cpus.effective": "0-3"},
+            f"{ROOT}/app1": {"cpuset.cpus": "2"}, f"{ROOT}/app2": {"cpuset.cpus": "3"},
+        }),
+    )  # fmt: skip
+    for name, content in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(content)
+    lists = base / "lists"
+    lists.mkdir()
+    done = collect(root, "-d", lists)
+    assert done.returncode == 0, done.stderr
+    facts = attempt(lambda: read_facts(read_directory(lists), "host"))
+    assert isinstance(facts, str) or judge("host", facts, []).sentence
+
+
+def test_a_link_in_the_tree_is_not_followed_out(tmp_path: Path) -> None:
+    machine = Machine(cpus=4, cgroups={f"{ROOT}/app": {"cpuset.cpus": "1"}})
+    root = build(tmp_path / "tree", machine)
+    secret = tmp_path / "secret"
+    secret.mkdir()
+    (secret / "cpuset.cpus").write_text("hunter2\n")
+    (root / "sys/fs/cgroup/out").symlink_to(secret)
+    (root / "sys/fs/cgroup/loop").symlink_to(root / "sys/fs/cgroup")
+    lists = tmp_path / "lists"
+    lists.mkdir()
+    assert collect(root, "-d", lists).returncode == 0
+    text = (lists / "cgroups").read_text()
+    assert "hunter2" not in text
+    assert "/loop/" not in text
