@@ -39,6 +39,11 @@
  * Items counted before the attach may be taken off after it, at any CPU, in both
  * uses: is_zero and more_than allow for it.
  *
+ * "Complete" and "counted" mean: seen by the CPU that asks. Adds order nothing, and where an atomic
+ * operation without a result may be performed late (not x86) an add that has returned is not
+ * complete by itself. The caller orders an inc before its dec, and before whatever tells
+ * another CPU of it: by smp_mb__after_atomic(), a release, or a lock that is handed over.
+ *
  * Ordering: none, unless said. Context: attach may sleep; the rest runs anywhere,
  * interrupts included, and waits for nobody. CPU numbers must be those of possible
  * CPUs of the plan; they are not checked.

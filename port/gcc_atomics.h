@@ -12,6 +12,9 @@
  *   PORT_TSO   1 where a locked operation is a full barrier and loads are not
  *              passed by loads, nor stores by stores (x86, the simulated
  *              machine); 0 elsewhere.
+ *   PORT_ORDER_TOLD  1 where the accesses are told to a model of the machine, with their
+ *              order, and the model gives them the meaning that they have in the kernel (the
+ *              explorer); 0, and left out, where instructions have to bring it about.
  *
  * Every access that another thread can race with is an __atomic builtin, so
  * that -fsanitize=thread (the real one, and the simulated machine's own) sees
@@ -19,6 +22,10 @@
  */
 #ifndef PORT_GCC_ATOMICS_H
 #define PORT_GCC_ATOMICS_H
+
+#ifndef PORT_ORDER_TOLD
+#define PORT_ORDER_TOLD 0
+#endif
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -99,15 +106,21 @@ static port_always_inline void smp_mb__before_atomic(void)
 {
 	if (PORT_TSO)
 		port_compiler_barrier();
+	else if (PORT_ORDER_TOLD) /* apart from smp_mb(): nothing on x86 */
+		__atomic_thread_fence(__ATOMIC_ACQ_REL);
 	else
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
 static port_always_inline void smp_mb__after_atomic(void)
 {
-	if (PORT_TSO)
-		port_compiler_barrier();
-	else
+	smp_mb__before_atomic();
+}
+
+/* On either side of an atomic operation with a result. */
+static port_always_inline void port_full_order(void)
+{
+	if (!PORT_TSO && !PORT_ORDER_TOLD)
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
@@ -138,9 +151,9 @@ static port_always_inline void port_add64(u64 *p, u64 v)
  */
 #define PORT_FULL_ORDER(type, expr)       \
 	({                                \
-		smp_mb__before_atomic();  \
+		port_full_order();        \
 		type port_ret__ = (expr); \
-		smp_mb__after_atomic();   \
+		port_full_order();        \
 		port_ret__;               \
 	})
 
@@ -167,9 +180,9 @@ static port_always_inline u64 port_xchg64(u64 *p, u64 v)
 /* Returns what was there: @old when it was exchanged. Full barrier then; none when it fails. */
 static port_always_inline u64 port_cmpxchg64(u64 *p, u64 old, u64 val)
 {
-	smp_mb__before_atomic();
+	port_full_order();
 	__atomic_compare_exchange_n(p, &old, val, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
-	smp_mb__after_atomic();
+	port_full_order();
 	return old;
 }
 

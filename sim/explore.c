@@ -8,7 +8,8 @@
  *     access to shared memory is a step of the machine (explore_machine.c), because the
  *     compiler's thread-sanitizer instrumentation reports each.
  *  2. All that differs from run to run is the order of steps, a store buffer's flushes
- *     included; nothing else is nondeterministic.
+ *     included, and in the model weak which value a load returns; nothing else is
+ *     nondeterministic.
  *  3. Each order of steps is either run or equivalent to one that was run, in that each
  *     program sees the same values (explore_dpor.c), or goes through a state that was
  *     gone on from before (explore_states.c). The search says "complete": false if not.
@@ -17,10 +18,10 @@
  *     steps (explore_ghost_set() in explore_case.h).
  *
  * What it does not say: anything about more CPUs or longer programs than the case's;
- * about machines weaker than TSO, on which loads pass loads and stores pass stores
- * (whether smp_wmb(), smp_rmb(), acquire and release are where they must be is
- * not seen: they are nothing here, as on x86); about what the compiler makes of accesses that are
- * not atomic, other than that any data race through one is reported.
+ * about what the compiler makes of accesses that are not atomic, other than that any data race
+ * through one is reported; about stores that pass earlier loads of their CPU, in any model.
+ * Whether smp_wmb(), smp_rmb(), acquire and release are where they must be is seen under
+ * the model weak (explore_weak.c), and under no other: they are nothing on x86.
  *
  * Exit status: 0 no violation, 1 violation, 2 bad usage.
  */
@@ -40,8 +41,8 @@
 static void usage(FILE *to)
 {
 	fprintf(to,
-		"usage: schedshard-explore CASE [--cpus N] [--model tso|sc|posted] [--search "
-		"dpor|states|brute]\n"
+		"usage: schedshard-explore CASE [--cpus N] [--model tso|sc|posted|weak]\n"
+		"                               [--search dpor|states|brute]\n"
 		"                               [--preemptions N] [--executions N] [--text]\n"
 		"       schedshard-explore --list\n"
 		"\n"
@@ -50,12 +51,16 @@ static void usage(FILE *to)
 		"  --cpus N         simulated CPUs (default: the least the case is made for)\n"
 		"  --model M        tso: x86, each CPU with a store buffer; sc: without; posted: "
 		"tso, and\n"
-		"                   atomic operations without a result wait in the buffer too\n"
+		"                   atomic operations without a result wait in the buffer too;\n"
+		"                   weak: loads pass loads and stores, stores pass stores\n"
 		"                   (default: the case's own, else tso)\n"
-		"  --search S       dpor: one execution of each equivalence class (default);\n"
+		"  --search S       dpor: one execution of each equivalence class (default, not "
+		"for "
+		"weak);\n"
 		"                   states: each state once; brute: every execution\n"
 		"  --preemptions N  only executions with at most N preemptions (search states or "
-		"brute)\n"
+		"brute);\n"
+		"                   a load of an old value counts as one\n"
 		"  --executions N   stop after N executions\n"
 		"  --text           text instead of JSON\n"
 		"  --list           JSON list of all cases\n"
@@ -120,6 +125,11 @@ static const struct explore_case *find_case(const char *name)
 	BAD("no case is called '%s'; the nearest name is '%s' (--list shows all)", name, nearest);
 }
 
+static enum x_model own_model(const struct explore_case *c)
+{
+	return c->weak ? X_WEAK : c->posted ? X_POSTED : X_TSO;
+}
+
 static int list_cases(void)
 {
 	json_t *all = json_array();
@@ -131,7 +141,7 @@ static int list_cases(void)
 		json_object_set_new(j, "name", json_string(c->name));
 		json_object_set_new(j, "title", json_string(c->title));
 		json_object_set_new(j, "kind", json_string(c->kind));
-		json_object_set_new(j, "model", json_string(c->posted ? "posted" : "tso"));
+		json_object_set_new(j, "model", json_string(x_model_name(own_model(c))));
 		json_object_set_new(j, "min_cpus", json_integer(c->min_cpus));
 		json_object_set_new(j, "max_cpus", json_integer(c->max_cpus));
 		json_array_append_new(all, j);
@@ -227,8 +237,9 @@ static void parse(int argc, char **argv, struct x_run *run, bool *text)
 			model_given = true;
 			for (run->model = X_SC; strcmp(optarg, x_model_name(run->model));
 			     run->model++) {
-				if (run->model == X_POSTED)
-					BAD("--model: '%s' is none of 'tso', 'sc', 'posted'",
+				if (run->model == X_WEAK)
+					BAD("--model: '%s' is none of 'tso', 'sc', 'posted', "
+					    "'weak'",
 					    optarg);
 			}
 			break;
@@ -273,7 +284,11 @@ static void parse(int argc, char **argv, struct x_run *run, bool *text)
 	}
 	run->c = find_case(argv[optind]);
 	if (!model_given)
-		run->model = run->c->posted ? X_POSTED : X_TSO;
+		run->model = own_model(run->c);
+	if (run->model == X_WEAK && search_given && o->search == X_SEARCH_DPOR)
+		BAD("--model weak does not go with --search dpor, only with states or brute");
+	if (run->model == X_WEAK && !search_given)
+		o->search = X_SEARCH_STATES;
 	if (!run->nr_cpus)
 		run->nr_cpus = run->c->min_cpus;
 	if (run->nr_cpus < run->c->min_cpus || run->nr_cpus > run->c->max_cpus)

@@ -29,9 +29,11 @@
 struct explore_case {
 	const char *name;
 	const char *title; /* one line: what is claimed, or what is planted */
-	const char *kind;  /* "litmus", "core" or "planted" */
+	const char *kind;  /* "litmus", "litmus-weak", "core", "pattern" or "planted" */
 	uint8_t min_cpus, max_cpus;
-	bool posted; /* meant for the "posted" model, see explore_machine.h; else for x86-TSO */
+	/* The model that it is meant for, see explore_machine.h; neither: x86-TSO. */
+	bool posted;
+	bool weak;
 	void (*setup)(uint32_t nr_cpus);      /* once, on one CPU */
 	void (*body)(uint32_t cpu);	      /* on each CPU */
 	void (*check)(uint32_t nr_cpus);      /* after the last step of each execution, or NULL */

@@ -205,7 +205,7 @@ static void replay(uint32_t n, struct x_stats *s)
 	memset(taken, 0, sizeof(taken));
 	memset(entered, 0, sizeof(entered));
 	for (uint32_t i = 0; i < n; i++) {
-		x_step(frames[i].ev.proc, &frames[i].ev);
+		x_step(frames[i].ev.proc, 0, &frames[i].ev);
 		count_step(i);
 	}
 	s->transitions += n;
@@ -246,7 +246,7 @@ static uint32_t run_to_end(uint32_t n, int forced, struct x_stats *s)
 			f->backtrack = 1u << p;
 		}
 		frames[n + 1].sleep = still_asleep(f->sleep, p);
-		x_step(p, &f->ev);
+		x_step(p, 0, &f->ev);
 		s->transitions++;
 		place(n);
 	}

@@ -5,6 +5,7 @@
  *
  *   explore_machine.c   set-up, processes and steps
  *   explore_memory.c    memory, store buffers laid over it, and the state's hash
+ *   explore_weak*.c     the model weak: histories of words, and what each CPU knows of them
  *   explore_program.c   what programs call: accesses, allocation, results
  */
 #ifndef SIM_EXPLORE_INTERNAL_H
@@ -80,6 +81,25 @@ void *x_heap_alloc(size_t size);
 
 /* Forget all names given by explore_name(). */
 void x_forget_names(void);
+
+/* Put a value into a state's hash; the order matters. */
+void x_hash_add(struct x_hash *h, uint64_t val);
+
+/*
+ * The model weak. Before an operation is proposed: x_weak_address(). Barriers that are no
+ * steps: x_weak_barrier(). A plain store is taken into the history before the program performs it,
+ * and x_weak_plain_stored() when it has.
+ */
+void x_weak_init(void);
+void x_weak_reset(void);
+void x_weak_address(struct x_cpu *c, uint64_t addr);
+void x_weak_barrier(struct x_cpu *c, bool loads, bool stores);
+uint32_t x_weak_alternatives(const struct x_cpu *c);
+uint64_t x_weak_perform(struct x_cpu *c, const struct x_op *op, uint32_t alt, struct x_event *ev);
+void x_weak_plain_load(struct x_cpu *c, const struct x_op *op, uint64_t val);
+void x_weak_plain_store(struct x_cpu *c, const struct x_op *op);
+void x_weak_plain_stored(const struct x_op *op);
+void x_weak_hash(struct x_hash *h);
 
 static inline bool x_overlap(uint64_t a, uint32_t as, uint64_t b, uint32_t bs)
 {

@@ -46,6 +46,7 @@ void x_machine_init(const struct explore_case *c, uint32_t cpus_wanted, enum x_m
 			abort();
 	}
 	memset(xw.const_line, 0, X_MAX_LINES);
+	x_weak_init();
 	arena_port_alloc = x_heap_alloc;
 	arena_init();
 	xw.ghosts = arena_alloc(EXPLORE_GHOSTS * sizeof(*xw.ghosts), -1, "ghost", "uint64_t");
@@ -87,6 +88,7 @@ void x_machine_reset(void)
 	xw.memory_hash[1] = 0;
 	xw.failure.found = false;
 	xw.steps = 0;
+	x_weak_reset();
 	for (uint32_t i = 0; i < xw.nr_cpus; i++) {
 		struct x_cpu *c = &xw.cpus[i];
 
@@ -140,6 +142,11 @@ uint32_t x_enabled(void)
 	return mask;
 }
 
+uint32_t x_alternatives(unsigned int proc)
+{
+	return xw.model == X_WEAK ? x_weak_alternatives(&xw.cpus[X_CPU(proc)]) : 1;
+}
+
 uint32_t x_unfinished(void)
 {
 	uint32_t mask = 0;
@@ -163,6 +170,8 @@ enum x_touch x_op_touch(const struct x_op *op)
 	case X_CAS: /* also when it fails: then it counts as a write of what was there */
 	case X_FLUSH:
 		return X_TOUCH_WRITE;
+	case X_FENCE: /* full barriers know of each other in the model weak */
+		return xw.model == X_WEAK ? X_TOUCH_WRITE : X_TOUCH_NONE;
 	default:
 		return X_TOUCH_NONE;
 	}
@@ -208,6 +217,8 @@ static void step_plain_load(struct x_cpu *c, const struct x_op *op, struct x_eve
 	ev->val = words[0];
 	x_hash_seen(c, words[0]);
 	x_hash_seen(c, words[1]);
+	if (xw.model == X_WEAK)
+		x_weak_plain_load(c, op, words[0]);
 	memcpy(mem, seen, op->size);
 	run_on(c);
 	memcpy(mem, kept, op->size);
@@ -227,7 +238,11 @@ static void step_plain_store(struct x_cpu *c, const struct x_op *op, struct x_ev
 	 * which run_on() makes known, may have to wait for it; its value comes after. */
 	for (uint32_t i = 0; i < nr && op->buffered; i++)
 		enter_buffer(c, op, op->addr + 8 * i, op->size < 8 ? op->size : 8, 0);
+	if (xw.model == X_WEAK)
+		x_weak_plain_store(c, op);
 	run_on(c);
+	if (xw.model == X_WEAK)
+		x_weak_plain_stored(op);
 	for (uint32_t i = nr; i-- > 0;) {
 		ev->val = x_mem_read(op->addr + 8 * i, op->size < 8 ? op->size : 8);
 		if (op->buffered)
@@ -254,11 +269,13 @@ static uint64_t perform_rmw(const struct x_op *op, struct x_event *ev)
 	return ev->old;
 }
 
-static void step_atomic(struct x_cpu *c, const struct x_op *op, struct x_event *ev)
+static void step_atomic(struct x_cpu *c, const struct x_op *op, uint32_t alt, struct x_event *ev)
 {
 	c->answer = 0;
 	ev->val = op->val;
-	if (op->buffered) {
+	if (xw.model == X_WEAK) {
+		c->answer = x_weak_perform(c, op, alt, ev);
+	} else if (op->buffered) {
 		enter_buffer(c, op, op->addr, op->size, op->val);
 	} else if (op->kind == X_LOAD) {
 		c->answer = x_view(c, op->addr, op->size);
@@ -287,7 +304,7 @@ static void step_flush(struct x_cpu *c, const struct x_op *op, struct x_event *e
 	}
 }
 
-void x_step(unsigned int proc, struct x_event *ev)
+void x_step(unsigned int proc, uint32_t alt, struct x_event *ev)
 {
 	struct x_cpu *c = &xw.cpus[X_CPU(proc)];
 	struct x_op op = *x_pending(proc);
@@ -301,6 +318,7 @@ void x_step(unsigned int proc, struct x_event *ev)
 				.ghost = op.ghost,
 				.buffered = op.buffered,
 				.posted = op.posted,
+				.alt = (uint8_t)alt,
 				.after = op.after,
 				.touch = (uint8_t)x_op_touch(&op) };
 	xw.steps++;
@@ -311,7 +329,7 @@ void x_step(unsigned int proc, struct x_event *ev)
 	else if (op.plain)
 		step_plain_store(c, &op, ev);
 	else
-		step_atomic(c, &op, ev);
+		step_atomic(c, &op, alt, ev);
 }
 
 void x_final_check(void)

@@ -23,6 +23,9 @@
  * with far atomics, such as arm64's, do this. x86 does not, which is why
  * smp_mb__after_atomic() is nothing there; this model shows what it is for.
  *
+ * The fourth model, "weak", has no buffers: each load may return an old value, within what barriers
+ * and coherence leave, so that loads pass loads and stores, and stores pass stores; explore_weak.c.
+ *
  * A step runs one operation and then the program up to, not including, its next one,
  * so that between two steps the next operation of every process is known.
  */
@@ -43,7 +46,7 @@
 #define X_MAX_STEPS    2000 /* of one execution; more is reported as a loop without end */
 #define X_BUFFER_DEPTH 64   /* stores a CPU; x86 cores have 42 to 72, cases need 10 */
 
-enum x_model { X_SC, X_TSO, X_POSTED };
+enum x_model { X_SC, X_TSO, X_POSTED, X_WEAK };
 
 enum x_kind {
 	X_NONE, /* the process has nothing to do */
@@ -67,6 +70,7 @@ struct x_op {
 	uint8_t kind;	/* enum x_kind */
 	uint8_t size;	/* bytes */
 	uint8_t rmw;	/* enum sim_rmw_op */
+	uint8_t mo;	/* memory order, as the compiler passes it */
 	bool plain;	/* not atomic: the program touches memory by itself after the step */
 	bool ghost;	/* bookkeeping of the case, no real memory: never buffered */
 	bool buffered;	/* enters the store buffer */
@@ -88,6 +92,8 @@ struct x_event {
 	bool ghost;
 	bool buffered;
 	bool posted;
+	bool old_value; /* a load returned what was not the newest */
+	uint8_t alt;	/* which of the operation's x_alternatives() was taken */
 	uint32_t after; /* flushes of the own buffer that it had to wait for */
 };
 
@@ -121,15 +127,19 @@ uint32_t x_unfinished(void);
 /* The next operation of @proc, valid until it steps; kind X_NONE when there is none. */
 const struct x_op *x_pending(unsigned int proc);
 
+/* In how many ways can the next operation of an enabled process be done? 0 is the newest value. */
+uint32_t x_alternatives(unsigned int proc);
+
 /* What that operation would touch. Depends on the operation alone, not on the state. */
 enum x_touch x_op_touch(const struct x_op *op);
 
 /**
  * x_step - perform the next operation of an enabled process.
  * @proc: a process in x_enabled()
+ * @alt: below x_alternatives(@proc)
  * @ev: what happened
  */
-void x_step(unsigned int proc, struct x_event *ev);
+void x_step(unsigned int proc, uint32_t alt, struct x_event *ev);
 
 /* Run the case's final check; call when x_enabled() is 0 and all programs ended. */
 void x_final_check(void);

@@ -42,6 +42,12 @@ void x_hash_seen(struct x_cpu *c, uint64_t val)
 	c->seen[1] = mix(c->seen[1] ^ (val * 0x9e3779b97f4a7c15ull)) + 3;
 }
 
+void x_hash_add(struct x_hash *h, uint64_t val)
+{
+	h->lo = mix(h->lo + val) + 1;
+	h->hi = mix(h->hi ^ (val * 0x9e3779b97f4a7c15ull)) + 3;
+}
+
 struct x_hash x_state_hash(void)
 {
 	struct x_hash h = { mix(xw.memory_hash[0]), mix(xw.memory_hash[1] + 1) };
@@ -55,6 +61,8 @@ struct x_hash x_state_hash(void)
 		h.lo = mix(h.lo + c->seen[0] + buffered);
 		h.hi = mix((h.hi ^ c->seen[1]) + buffered);
 	}
+	if (xw.model == X_WEAK)
+		x_weak_hash(&h);
 	return h;
 }
 

@@ -18,6 +18,9 @@
 
 #define MAX_NAMES  64
 #define MO_RELAXED 0
+#define MO_ACQUIRE 2
+#define MO_RELEASE 3
+#define MO_ACQ_REL 4
 #define MO_SEQ_CST 5
 
 static struct {
@@ -136,7 +139,10 @@ static uint64_t propose(struct x_op op)
 
 	if (writes && xw.const_line[arena_line((void *)(uintptr_t)op.addr)])
 		explore_fail("store to an object that the case calls constant");
-	if (op.kind == X_LOAD)
+	if (xw.model == X_WEAK) {
+		if (op.kind != X_FENCE)
+			x_weak_address(c, op.addr);
+	} else if (op.kind == X_LOAD)
 		op.after = after_posted(c, op.addr, op.size);
 	else if (!op.buffered && !op.ghost)
 		op.after = c->flushed + c->tail - c->head;
@@ -156,6 +162,11 @@ static bool shared_load(const volatile void *addr)
 	return shared(addr) && !xw.const_line[arena_line(addr)];
 }
 
+static bool has_buffers(void)
+{
+	return xw.model == X_TSO || xw.model == X_POSTED;
+}
+
 static struct x_op make_op(enum x_kind kind, const volatile void *addr, unsigned int size,
 			   const void *pc)
 {
@@ -167,9 +178,12 @@ static struct x_op make_op(enum x_kind kind, const volatile void *addr, unsigned
 
 uint64_t sim_load(const volatile void *addr, unsigned int size, int mo, const void *pc)
 {
+	struct x_op op = make_op(X_LOAD, addr, size, pc);
+
 	if (!shared_load(addr))
 		return sim_raw_read(addr, size);
-	return propose(make_op(X_LOAD, addr, size, pc));
+	op.mo = (uint8_t)mo;
+	return propose(op);
 }
 
 void sim_store(volatile void *addr, unsigned int size, uint64_t val, int mo, const void *pc)
@@ -181,7 +195,8 @@ void sim_store(volatile void *addr, unsigned int size, uint64_t val, int mo, con
 		return;
 	}
 	/* A seq_cst store is xchg, or mov and mfence: nothing is left in the buffer behind it. */
-	op.buffered = xw.model != X_SC && mo != MO_SEQ_CST;
+	op.buffered = has_buffers() && mo != MO_SEQ_CST;
+	op.mo = (uint8_t)mo;
 	op.val = val;
 	propose(op);
 }
@@ -202,6 +217,7 @@ uint64_t sim_rmw(volatile void *addr, unsigned int size, enum sim_rmw_op rmw, ui
 	 * give one are seq_cst, those that give none are relaxed.
 	 */
 	op.buffered = xw.model == X_POSTED && mo == MO_RELAXED;
+	op.mo = (uint8_t)mo;
 	op.rmw = (uint8_t)rmw;
 	op.val = operand;
 	return propose(op);
@@ -213,6 +229,7 @@ bool sim_cas(volatile void *addr, unsigned int size, uint64_t *expected, uint64_
 	struct x_op op = make_op(X_CAS, addr, size, pc);
 	uint64_t found;
 
+	op.mo = (uint8_t)mo;
 	op.val = desired;
 	op.expected = *expected;
 	if (shared(addr)) {
@@ -226,15 +243,29 @@ bool sim_cas(volatile void *addr, unsigned int size, uint64_t *expected, uint64_
 	return found == op.expected;
 }
 
+void sim_index(void);
+
 void sim_relax(void)
 {
 }
 
+/* A position of a word's bits: what it is the index of is read after the word. */
+void sim_index(void)
+{
+	if (xw.running != X_NO_CPU && xw.model == X_WEAK)
+		x_weak_barrier(&xw.cpus[xw.running], true, false);
+}
+
 void sim_fence(int mo, const void *pc)
 {
-	/* Weaker fences order loads with loads and stores with stores, which TSO does by itself. */
-	if (xw.running != X_NO_CPU && xw.model != X_SC && mo == MO_SEQ_CST)
+	if (xw.running == X_NO_CPU || xw.model == X_SC)
+		return;
+	/* smp_mb(); and where atomic operations are no barriers, what makes them one. */
+	if (mo == MO_SEQ_CST || (mo == MO_ACQ_REL && xw.model != X_TSO))
 		propose(make_op(X_FENCE, NULL, 0, pc));
+	/* Loads with loads, stores with stores: TSO orders them by itself. */
+	else if (xw.model == X_WEAK)
+		x_weak_barrier(&xw.cpus[xw.running], mo == MO_ACQUIRE, mo == MO_RELEASE);
 }
 
 void sim_plain(const volatile void *addr, unsigned int size, bool write, const void *pc)
@@ -244,7 +275,7 @@ void sim_plain(const volatile void *addr, unsigned int size, bool write, const v
 	if (write ? !shared(addr) : !shared_load(addr))
 		return;
 	op.plain = true;
-	op.buffered = write && xw.model != X_SC;
+	op.buffered = write && has_buffers();
 	propose(op);
 }
 

@@ -14,7 +14,7 @@
 
 const char *x_model_name(enum x_model m)
 {
-	static const char *const names[] = { "sc", "tso", "posted" };
+	static const char *const names[] = { "sc", "tso", "posted", "weak" };
 
 	return names[m];
 }
@@ -30,6 +30,8 @@ static const char *operation(const struct x_event *ev)
 {
 	switch (ev->kind) {
 	case X_LOAD:
+		if (ev->old_value)
+			return "load of an old value";
 		return ev->ghost ? "look at" : ev->plain ? "plain load" : "load";
 	case X_STORE:
 		if (ev->ghost)

@@ -77,7 +77,7 @@ void x_note_end(struct x_stats *s, const struct x_event *events, uint32_t nr_eve
 /* An execution is given up as redundant; a data race found on the way is kept all the same. */
 void x_note_cut(struct x_stats *s, const struct x_event *events, uint32_t nr_events);
 
-/* Number of times that a CPU's program was left for another CPU's before it had ended. */
+/* How often a program was left for another CPU's before it had ended, or read an old value. */
 uint32_t x_count_preemptions(const struct x_event *events, uint32_t nr_events);
 
 /* May the order of these two operations of different CPUs matter? */

@@ -15,10 +15,13 @@
  *
  * Steps that touch nothing shared are taken at once, see explore_dpor.c.
  *
+ * Where an operation can be done in several ways, each is a step of its own.
+ *
  * With a bound, leaving a program that has not ended for another CPU's program costs one
- * preemption; flushes are free. What can be reached then also depends on which CPU moved last and
- * on what is left of the bound: the first joins the hash, the second is kept beside
- * it, and a state is gone on from again when it is reached with more left.
+ * preemption, and so does a load that returns an old value; flushes are free. What can be
+ * reached then also depends on which CPU moved last and on what is left of the bound: the first
+ * joins the hash, the second is kept beside it, and a state is gone on from again when it is
+ * reached with more left.
  */
 #include "explore_search.h"
 
@@ -32,6 +35,7 @@ struct frame {
 	uint32_t left; /* preemptions left */
 	uint8_t todo;  /* processes not yet tried */
 	uint8_t cpu;   /* whose program moved last, or NO_CPU */
+	uint8_t alt;   /* of the process being tried: its next way */
 };
 
 struct entry {
@@ -132,7 +136,7 @@ static uint32_t cost(unsigned int p, unsigned int cpu)
 }
 
 /* Take one step from frames[n] and fill in frames[n + 1] but for what is to be tried there. */
-static void take(uint32_t n, unsigned int p, struct x_stats *s)
+static void take(uint32_t n, unsigned int p, uint32_t alt, struct x_stats *s)
 {
 	struct frame *f = &frames[n], *next = &frames[n + 1];
 	bool local = x_op_touch(x_pending(p)) == X_TOUCH_NONE;
@@ -144,7 +148,10 @@ static void take(uint32_t n, unsigned int p, struct x_stats *s)
 			next->left -= cost(p, f->cpu);
 		next->cpu = (uint8_t)p;
 	}
-	x_step(p, &events[n]);
+	if (f->left != X_NO_BOUND)
+		next->left -= alt > 0;
+	next->alt = 0;
+	x_step(p, alt, &events[n]);
 	s->transitions++;
 }
 
@@ -196,6 +203,14 @@ static unsigned int pick(const struct frame *f)
 	return (unsigned int)__builtin_ctz(f->todo);
 }
 
+/* The next way of a process to try at @f. Return: false when that was its last one. */
+static bool next_way(struct frame *f, unsigned int p)
+{
+	if (++f->alt >= x_alternatives(p))
+		return false;
+	return f->left == X_NO_BOUND || (X_IS_BUFFER(p) ? 0 : cost(p, f->cpu)) + 1 <= f->left;
+}
+
 void x_search_states(const struct x_options *o, struct x_stats *s)
 {
 	uint32_t n = 0;
@@ -208,9 +223,13 @@ void x_search_states(const struct x_options *o, struct x_stats *s)
 		/* Down: to the end, or to a state seen before. */
 		while (frames[n].todo) {
 			unsigned int p = pick(&frames[n]);
+			uint32_t alt = frames[n].alt;
 
-			frames[n].todo &= (uint8_t) ~(1u << p);
-			take(n, p, s);
+			if (!next_way(&frames[n], p)) {
+				frames[n].todo &= (uint8_t) ~(1u << p);
+				frames[n].alt = 0;
+			}
+			take(n, p, alt, s);
 			n++;
 			frames[n].todo = choices(n, o, s);
 		}
@@ -226,7 +245,7 @@ void x_search_states(const struct x_options *o, struct x_stats *s)
 		}
 		x_machine_reset();
 		for (uint32_t i = 0; i < n; i++)
-			x_step(events[i].proc, &events[i]);
+			x_step(events[i].proc, events[i].alt, &events[i]);
 		s->transitions += n;
 	}
 	s->states = table_used;

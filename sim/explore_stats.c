@@ -30,6 +30,7 @@ uint32_t x_count_preemptions(const struct x_event *events, uint32_t nr_events)
 			continue;
 		if (cpu >= 0 && c != cpu && last_step[cpu] > i)
 			n++;
+		n += events[i].old_value;
 		cpu = c;
 	}
 	return n;

@@ -6,6 +6,7 @@
 
 const struct explore_case *const explore_all_cases[] = {
 	explore_litmus_cases,
+	explore_litmus_weak_cases,
 	explore_summary_cases,
 	explore_summary_posted_cases,
 	explore_sbm_cases,
@@ -23,5 +24,13 @@ const struct explore_case *const explore_all_cases[] = {
 	explore_bits_cases,
 	explore_summary_no_c3_cases,
 	explore_summary_no_s2_cases,
+	explore_order_scan_whole_cases,
+	explore_order_word_whole_cases,
+	explore_order_counter_whole_cases,
+	explore_order_scan_no_rmb_cases,
+	explore_order_word_no_rmb_cases,
+	explore_order_scan_no_wmb_cases,
+	explore_order_scan_no_release_cases,
+	explore_order_counter_no_release_cases,
 	NULL,
 };

@@ -8,6 +8,7 @@
 #include "../explore_case.h"
 
 extern const struct explore_case explore_litmus_cases[];
+extern const struct explore_case explore_litmus_weak_cases[];
 extern const struct explore_case explore_summary_cases[];
 extern const struct explore_case explore_sbm_cases[];
 extern const struct explore_case explore_bytemap_cases[];
@@ -27,5 +28,15 @@ extern const struct explore_case explore_bits_cases[];
 extern const struct explore_case explore_summary_posted_cases[];
 extern const struct explore_case explore_summary_no_c3_cases[];
 extern const struct explore_case explore_summary_no_s2_cases[];
+
+/* order_planted.c, see meson.build. */
+extern const struct explore_case explore_order_scan_whole_cases[];
+extern const struct explore_case explore_order_word_whole_cases[];
+extern const struct explore_case explore_order_counter_whole_cases[];
+extern const struct explore_case explore_order_scan_no_rmb_cases[];
+extern const struct explore_case explore_order_word_no_rmb_cases[];
+extern const struct explore_case explore_order_scan_no_wmb_cases[];
+extern const struct explore_case explore_order_scan_no_release_cases[];
+extern const struct explore_case explore_order_counter_no_release_cases[];
 
 #endif

@@ -45,6 +45,7 @@ static void is_zero(uint32_t cpu)
 
 	if (!cpu) {
 		shard_counter_inc(c, 0);
+		smp_mb__after_atomic(); /* the ghost is real time, see shard_counter.h */
 		explore_ghost_set(COUNTED, 1);
 		return;
 	}
@@ -114,6 +115,7 @@ static void attach(uint32_t cpu)
 	}
 	if (cpu == 1) {
 		shard_counter_inc(c, 0);
+		smp_mb__after_atomic(); /* it is counted before it is taken off */
 		shard_counter_dec(c, 0);
 		return;
 	}
@@ -136,6 +138,7 @@ static void attach_hand_over(uint32_t cpu)
 	}
 	if (cpu == 1) {
 		shard_counter_inc(c, 0);
+		smp_mb__after_atomic();
 		explore_ghost_set(COUNTED, 1);
 		shard_counter_dec(c, 3);
 		return;

@@ -6,7 +6,8 @@
  * Count and mask: a level has a count and a mask. Readers look at the count first and at the mask
  * only if it is not 0. Entering, the bit comes before the count, leaving, the count goes
  * before the bit: who sees the count sees a bit. All updates are locked operations, hence in
- * order on x86; between them Linux has smp_mb__before_atomic() for other machines.
+ * order on x86; between them Linux has smp_mb__before_atomic() for other machines. A search
+ * has a read barrier behind each count, and one behind each level.
  *
  * Level rise: a CPU moves from a low level to a higher one; a search goes through
  * the levels from the lowest. The CPU enters the new level before it leaves the old one, so
@@ -62,10 +63,15 @@ static void leave(u32 cpu, struct level *l)
 /* CPUs at the level. */
 static u64 find(const struct level *l)
 {
-	if (!READ_ONCE(l->count))
-		return 0;
+	u64 mask = 0;
+	bool any = READ_ONCE(l->count);
+
 	smp_rmb();
-	return READ_ONCE(l->mask);
+	if (any)
+		mask = READ_ONCE(l->mask);
+	/* The next level must not be read older than this one, on machines weaker than x86. */
+	smp_rmb();
+	return mask;
 }
 
 /* CPU 0 enters, the others look. */
@@ -113,8 +119,10 @@ static port_always_inline void rise(u32 cpu, bool old_first)
 		if (old_first)
 			leave(0, &level[0]);
 		enter(0, &level[1]);
-		if (!old_first)
+		if (!old_first) {
+			smp_mb__after_atomic(); /* the new count, then the old one */
 			leave(0, &level[0]);
+		}
 		return;
 	}
 	for (u32 i = 0; i < LEVELS && !found; i++)

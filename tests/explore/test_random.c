@@ -4,7 +4,8 @@
  * every state, and partial order reduction. All must find the same outcomes
  * and agree on whether there is a data race; with a bound on preemptions the two that can
  * have one are compared. The programs mix sizes and overlapping
- * accesses, plain ones, fences, locked and posted operations, and ghosts, under each model.
+ * accesses, plain ones, fences, locked and posted operations, and ghosts, under each model;
+ * the model weak, which knows no partial order reduction, in the two other ways.
  *
  * Usage: test_random PROGRAMS [SEED]. Prints the program that differs.
  */
@@ -31,13 +32,18 @@ enum kind {
 	PLAIN_STORE,
 	GHOST,
 	LOOK,
+	LOAD_ACQUIRE,
+	STORE_RELEASE,
+	READ_BARRIER,
+	WRITE_BARRIER,
 	KINDS
 };
 
-static const char *const kind_names[KINDS] = { "load",	       "store",	     "store seq_cst",
-					       "or (relaxed)", "add",	     "cas",
-					       "fence",	       "plain load", "plain store",
-					       "ghost set",    "ghost get" };
+static const char *const kind_names[KINDS] = { "load",		"store",      "store seq_cst",
+					       "or (relaxed)",	"add",	      "cas",
+					       "fence",		"plain load", "plain store",
+					       "ghost set",	"ghost get",  "load acquire",
+					       "store release", "rmb",	      "wmb" };
 
 struct instr {
 	enum kind kind;
@@ -73,7 +79,7 @@ static uint64_t run_instr(const struct instr *i)
 	case LOAD:
 		return sim_load(p, i->size, 0, NULL);
 	case STORE:
-		sim_store(p, i->size, val, 3, NULL);
+		sim_store(p, i->size, val, 0, NULL);
 		return 0;
 	case STORE_SC:
 		sim_store(p, i->size, val, 5, NULL);
@@ -97,6 +103,17 @@ static uint64_t run_instr(const struct instr *i)
 		return 0;
 	case GHOST:
 		explore_ghost_set(0, val);
+		return 0;
+	case LOAD_ACQUIRE:
+		return sim_load(p, i->size, 2, NULL);
+	case STORE_RELEASE:
+		sim_store(p, i->size, val, 3, NULL);
+		return 0;
+	case READ_BARRIER:
+		sim_fence(2, NULL);
+		return 0;
+	case WRITE_BARRIER:
+		sim_fence(3, NULL);
 		return 0;
 	default:
 		return explore_ghost_get(0);
@@ -209,8 +226,8 @@ int main(int argc, char **argv)
 	uint32_t incomplete = 0, racy = 0, outcomes = 0;
 
 	for (uint32_t n = 0; n < programs; n++) {
-		enum x_model model = (enum x_model)(n % 3);
-		uint32_t nr_cpus = 2 + n / 3 % 3;
+		enum x_model model = (enum x_model)(n % 4);
+		uint32_t nr_cpus = 2 + n / 4 % 3;
 		struct x_stats brute, states, dpor, bounded, few, few_brute;
 		uint32_t bound;
 		const char *wrong = NULL;
@@ -219,7 +236,8 @@ int main(int argc, char **argv)
 		make_program(nr_cpus);
 		explore(nr_cpus, model, X_SEARCH_BRUTE, X_NO_BOUND, &brute);
 		explore(nr_cpus, model, X_SEARCH_STATES, X_NO_BOUND, &states);
-		explore(nr_cpus, model, X_SEARCH_DPOR, X_NO_BOUND, &dpor);
+		explore(nr_cpus, model, model == X_WEAK ? X_SEARCH_STATES : X_SEARCH_DPOR,
+			X_NO_BOUND, &dpor);
 		explore(nr_cpus, model, X_SEARCH_STATES, LONGER_THAN_ANY_RUN, &bounded);
 		bound = below(3);
 		explore(nr_cpus, model, X_SEARCH_STATES, bound, &few);

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * core/visited.c and core/shard_counter.c with one kind of ordering taken away (meson.build says
+ * which, port_explore/port.h how), under the model weak. Compiled once for each.
+ */
+#include "port.h"
+
+#include <stdlib.h>
+
+#include "cases.h"
+#include "objects.h"
+#include "visited.h"
+
+#define EPOCH	20
+#define TIMEOUT 5
+
+extern const struct explore_case CASES[];
+
+static const struct shard_plan *plan;
+
+#ifdef COUNTER
+
+static struct shard_counter *c;
+
+static void setup(uint32_t nr_cpus)
+{
+	plan = case_plan(4, 2);
+	c = port_alloc(sizeof(*c), -1);
+	explore_name(c, sizeof(*c), "counter");
+}
+
+/* A CPU counts in the lines that another one has just attached. */
+static void body(uint32_t cpu)
+{
+	if (!cpu)
+		explore_check(shard_counter_attach(c, plan), "no memory");
+	else
+		shard_counter_inc(c, 1);
+}
+
+#else
+
+static struct visited *v;
+static u64 *queue;
+
+static void setup(uint32_t nr_cpus)
+{
+	struct visited_pool *pool;
+
+	plan = case_plan(4, 2);
+	pool = visited_pool_alloc(plan);
+	v = pool ? visited_alloc(pool, -1, EPOCH - 1) : NULL;
+	queue = port_alloc(PORT_CACHELINE, -1);
+	if (!v || !queue)
+		abort();
+	explore_const(pool, pool->bytes);
+	explore_const(v, offsetof(struct visited, own));
+	explore_name(queue, 8, "run queue");
+	explore_name(v->own, sizeof(v->own), "table");
+	explore_name(v->spare, sizeof(*v->spare), "spare block");
+}
+
+/* A CPU runs the process for the first time, and again; another one scans in one of two ways. */
+static void body(uint32_t cpu)
+{
+	struct visited_scan s;
+	u64 word, all;
+	u32 found;
+
+	if (!cpu) {
+		visited_account(v, queue, 0, EPOCH, 7);
+		visited_account(v, queue, 0, EPOCH, 7);
+		return;
+	}
+	if (SCAN) {
+		if (!visited_scan_begin(&s, v, EPOCH, TIMEOUT))
+			return;
+		while (visited_scan_next(&s, &found, &word)) {
+			all = READ_ONCE(*queue);
+			explore_check(occupancy_ns(all) >= occupancy_ns(word),
+				      "CPU 0 ran more of the process than it ran");
+		}
+		visited_scan_end(&s);
+		return;
+	}
+	word = visited_word(v, 0);
+	all = READ_ONCE(*queue);
+	explore_check(occupancy_ns(all) >= occupancy_ns(word),
+		      "CPU 0 ran more of the process than it ran");
+}
+
+#endif
+
+const struct explore_case CASES[] = {
+	{ .name = NAME,
+	  .title = TITLE,
+	  .kind = KIND,
+	  .min_cpus = 2,
+	  .max_cpus = 2,
+	  .weak = true,
+	  .setup = setup,
+	  .body = body },
+	{ 0 },
+};

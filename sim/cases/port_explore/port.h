@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * The port of core/ to the explorer: the simulated machine's, but every barrier is a call, so that
+ * the model chosen on the command line says what it orders; and the model is told of
+ * positions that a program makes of a word's bits, see explore_weak.c.
+ *
+ * For planted bugs one kind of ordering can be taken away: WITHOUT_RMB, WITHOUT_WMB,
+ * WITHOUT_RELEASE.
+ */
+#ifndef SIM_CASES_PORT_EXPLORE_H
+#define SIM_CASES_PORT_EXPLORE_H
+
+#define PORT_TSO	0
+#define PORT_ORDER_TOLD 1
+
+#include "../../../port/sim/port.h"
+
+/* An index was made of what was loaded: later addresses depend on it. */
+void sim_index(void);
+
+static port_always_inline unsigned int port_ctz64_told(u64 x)
+{
+	sim_index();
+	return port_ctz64(x);
+}
+
+#define port_ctz64 port_ctz64_told
+
+#ifdef WITHOUT_RMB
+#define smp_rmb() port_compiler_barrier()
+#endif
+#ifdef WITHOUT_WMB
+#define smp_wmb() port_compiler_barrier()
+#endif
+#ifdef WITHOUT_RELEASE
+#undef smp_store_release
+#define smp_store_release(p, v) WRITE_ONCE(*(p), v)
+#endif
+
+#endif
