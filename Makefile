@@ -10,11 +10,13 @@ PREFIX ?= /usr/local
 BOTH   := --variant stock --variant shard
 DEBUG  := lockdep kasan kcsan preempt-rt cache cache+kasan+lockdep
 CONFIG := package
+# Of make mutants: --group ordering, --file core/visited.c, --list.
+MUTANTS :=
 # Of the debug kernels, the one whose turn it is today; make kernel-check TODAY=kasan: that one.
 TODAY  := $(word $(shell expr $$(date -u +%s) / 86400 % $(words $(DEBUG)) + 1),$(DEBUG))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check lint build install clean kernel kernel-check kernel-debug kernel-soak \
+.PHONY: help demo check lint mutants build install clean kernel kernel-check kernel-debug kernel-soak \
 	kernel-deb
 
 help: ## this list
@@ -30,6 +32,11 @@ check: ## build with two compilers, run all tests, sanitizers and linters
 lint: ## only the linters of check
 	scripts/bootstrap demo check
 	python3 scripts/check.py lint
+
+mutants: ## change one thing in core/ at a time and see that a test notices; hours, goes on where it was
+	scripts/bootstrap demo check
+	cli/environment --dev
+	.venv/bin/python tests/mutants/mutants.py $(MUTANTS)
 
 build: ## compile the library, the simulator and the benchmark into build/release
 	scripts/bootstrap demo
