@@ -9,8 +9,7 @@
  *   S2  full barrier                 C2  clear "occupied"
  *   S3  load word                    C3  full barrier
  *   S4  occupied clear: set it       C4  load line; not 0: set "occupied"
- *                                    C5  full barrier
- *                                    C6  clear "cleaning"
+ *                                    C5  clear "cleaning"
  *
  * All changes are atomic operations on one 64-bit word, so they have one order, and a
  * later load never sees an earlier value than an earlier load did. Take the value that
@@ -20,21 +19,26 @@
  *  - "occupied" set: likewise only a later C2 can.
  *
  * So look at the first C2 after that value; by C1 it is between its own cleaner's C1 and
- * C6, and "cleaning" is set until C6. S3 (or S4) comes before C2 in the word's order,
+ * C5, and "cleaning" is set until C5. S3 (or S4) comes before C2 in the word's order,
  * that is: C2 was not yet performed when S3 loaded, or S4 was performed before C2. In
  * both cases the two barriers S2 and C3 make C4 see S1: were it not so, S3 would be
  * before C2 and C4 before S1, which a full barrier on each side rules out (the store
  * buffering pattern). C4 sees the bit, and sets "occupied" while "cleaning" is still
  * set. At every moment one of the two is set; and the same goes for each later C2, which
  * comes after S1 all the more. If C4 sees 0, the setter's bit was cleared by somebody after
- * S1, and there is nothing to promise. C5 keeps C6 from being
- * performed before C4: else "cleaning" could be gone while C4 is on its way.
+ * S1, and there is nothing to promise.
+ *
+ * No barrier is needed between C4 and C5, though C5 may then be performed before C4 loads. If C4 is
+ * to find a bit, the change of the word that follows from it comes before C5, both being changes of
+ * one word by one CPU; it cannot be performed before C4 has loaded, so neither can C5. If C4 is to
+ * find 0, it does so after C5 and C2, and nobody relies on this cleaner any more: a setter whose S1
+ * comes later sees C2's value, as above. The same goes for each word of a longer line.
  *
  * C1 lets in one cleaner at a time for each shard. With two, the one that saw an empty
  * line could drop "cleaning" while the other one's C2 had just taken "occupied" away.
  *
  * Why both bits are in ONE word. Let them be in two, and a reader load "occupied" first,
- * then "cleaning": it loads occupied = 0 between C2 and C4; C4 sets "occupied", C6 clears
+ * then "cleaning": it loads occupied = 0 between C2 and C4; C4 sets "occupied", C5 clears
  * "cleaning"; the reader loads cleaning = 0, and calls an occupied shard empty. Loading
  * them the other way round fails too: cleaning = 0 before C1, occupied = 0 after C2. A
  * single load sees both at one moment.
@@ -44,7 +48,7 @@
  * shard yet to come, can be missed together with that one; so it is with any mask of
  * more than one word.
  *
- * Progress: nobody waits. A cleaner that is interrupted between C1 and C6 leaves
+ * Progress: nobody waits. A cleaner that is interrupted between C1 and C5 leaves
  * "cleaning" set, that is: the shard's line is read by every search until it goes on.
  */
 #include "shard_summary.h"
@@ -111,9 +115,7 @@ void shard_summary_clean_words(struct shard_summary *s, u32 shard, const u64 *li
 			break;
 		}
 
-	/* C5: without it "cleaning" may be seen clear before C4 has judged the line. */
-	smp_mb__before_atomic();
-	port_and64(word, ~cleaning); /* C6 */
+	port_and64(word, ~cleaning); /* C5 */
 }
 
 u32 shard_summary_next(const struct shard_summary *s, u32 shard, u32 end)

@@ -7,9 +7,7 @@
  *   S2   shard_summary_note(): between setting the bit and reading the summary
  *
  * On x86 both are nothing, locked operations being full barriers, and nothing would be
- * missing; these cases are for the "posted" model. C5, the barrier before "cleaning" is
- * dropped, keeps a later atomic operation from overtaking a load. No model here lets stores
- * overtake earlier loads, so its removal would go unseen; it is for arm64.
+ * missing; these cases are for the "posted" model.
  */
 #include "port.h"
 
