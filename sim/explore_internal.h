@@ -99,6 +99,7 @@ uint64_t x_weak_perform(struct x_cpu *c, const struct x_op *op, uint32_t alt, st
 void x_weak_plain_load(struct x_cpu *c, const struct x_op *op, uint64_t val);
 void x_weak_plain_store(struct x_cpu *c, const struct x_op *op);
 void x_weak_plain_stored(const struct x_op *op);
+void x_weak_allocated(struct x_cpu *c, uint64_t addr, uint32_t size);
 void x_weak_hash(struct x_hash *h);
 
 static inline bool x_overlap(uint64_t a, uint32_t as, uint64_t b, uint32_t bs)

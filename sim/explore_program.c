@@ -85,6 +85,9 @@ void *x_heap_alloc(size_t size)
 		abort();
 	}
 	c->heap_used += bytes;
+	if (xw.model == X_WEAK)
+		x_weak_allocated(c, (uint64_t)(uintptr_t)(c->heap + c->heap_used - bytes),
+				 (uint32_t)bytes);
 	return c->heap + c->heap_used - bytes;
 }
 

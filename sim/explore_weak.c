@@ -57,6 +57,9 @@
  *    not there.
  *  - Eight aligned bytes are one word, whichever of them an access touches.
  *
+ * Memory from port_alloc() was something else before: a CPU that does not know that it was made
+ * zero must not look at it.
+ *
  * Data races: a plain load of bytes of which another CPU's store is not known, and a plain store
  * over one, are reported; besides, as in the other models, two accesses side by side.
  */
@@ -288,6 +291,8 @@ static uint64_t load(struct x_cpu *c, const struct x_op *op, uint32_t alt)
 				abort();
 			val = cut(value_of(w, store), op->addr, op->size);
 		}
+		if (!store && xk.words[w].allocated)
+			x_fail_at((int)(c - xw.cpus), "allocated memory is read before it is zero");
 		load_from(k, w, store, bytes_of(from, (uint32_t)(end - from)));
 	}
 	if (op->mo == MO_ACQUIRE || op->mo > MO_RELEASE)
@@ -426,6 +431,16 @@ uint64_t x_weak_perform(struct x_cpu *c, const struct x_op *op, uint32_t alt, st
 }
 
 /* ---- plain accesses ---- */
+
+/* What a body allocates was something else before; making it zero is a plain store. */
+void x_weak_allocated(struct x_cpu *c, uint64_t addr, uint32_t size)
+{
+	for (uint64_t at = addr; at < addr + size; at += 8) {
+		store_word(of(c), at, 8, false);
+		settle(at);
+		xk.words[word_of(at, false)].allocated = true;
+	}
+}
 
 /* Has another CPU stored to these bytes, and this one cannot know? */
 static void check_known(const struct weak_cpu *k, uint64_t addr, uint32_t size)

@@ -29,6 +29,7 @@ struct message {
 struct word {
 	uint64_t addr;
 	uint32_t newest;
+	bool allocated; /* its first store is the allocator's, which makes it zero */
 	uint64_t initial;
 	uint16_t message[MAX_STORES + 1];
 };

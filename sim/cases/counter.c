@@ -13,9 +13,9 @@ enum { COUNTED }; /* ghost: an item is counted, and stays */
 static struct shard_counter *c;
 static const struct shard_plan *plan;
 
-static void make_counter(void)
+static void make_counter(u32 per_shard)
 {
-	plan = case_plan(4, 2);
+	plan = case_plan(4, per_shard);
 	c = port_alloc(sizeof(*c), -1);
 	explore_name(c, offsetof(struct shard_counter, early), "counter.lines");
 	explore_name(&c->early, sizeof(c->early), "counter.early");
@@ -23,7 +23,7 @@ static void make_counter(void)
 
 static void setup_attached(uint32_t nr_cpus)
 {
-	make_counter();
+	make_counter(2);
 	shard_counter_attach(c, plan);
 	explore_const(c, sizeof(*c));
 	explore_const(c->lines, c->lines->bytes);
@@ -34,7 +34,14 @@ static void setup_attached(uint32_t nr_cpus)
 /* Not attached yet, with one item counted. */
 static void setup_early_item(uint32_t nr_cpus)
 {
-	make_counter();
+	make_counter(2);
+	shard_counter_inc(c, 3);
+}
+
+/* The same of one shard: nothing but the barrier is between its line and the early place. */
+static void setup_early_item_one_shard(uint32_t nr_cpus)
+{
+	make_counter(4);
 	shard_counter_inc(c, 3);
 }
 
@@ -124,6 +131,19 @@ static void attach(uint32_t cpu)
 	explore_check(!shard_counter_more_than(c, 2, 1), "more than the 2 items there can be");
 }
 
+/* The same, asked in both ways. */
+static void attach_and_ask(uint32_t cpu)
+{
+	if (cpu < 2)
+		attach(cpu);
+	else if (cpu == 2)
+		explore_check(!shard_counter_is_zero(c, 1),
+			      "an item is counted all the time, and the counter says zero");
+	else
+		explore_check(shard_counter_sum(c) >= 1,
+			      "an item is counted all the time, the sum is 0");
+}
+
 /*
  * The item of before the attach is taken off while the counter is being attached, after
  * CPU 1 has counted another one: at every moment 1 or 2 are counted.
@@ -167,6 +187,8 @@ const struct explore_case explore_counter_cases[] = {
 	     check_increments, NULL),
 	CORE("counter-attach", "attaching while others count and ask", 2, 4, setup_early_item,
 	     attach, check_one, NULL),
+	CORE("counter-attach-one", "the same with one shard", 3, 4, setup_early_item_one_shard,
+	     attach_and_ask, check_one, NULL),
 	CORE("counter-attach-hand-over", "the same while the early item is taken off", 2, 4,
 	     setup_early_item, attach_hand_over, check_one, "zero2", "zero3"),
 	{ 0 },

@@ -15,25 +15,25 @@
 #define TIMEOUT 5
 #define OLD	10 /* epoch of what was there before */
 #define NOW	20
+#define CPUS	10 /* of the largest plan */
 
 enum { COUNTED_0, COUNTED_1, COUNTED_2, SCANS }; /* ghosts */
 
 static const struct shard_plan *plan;
 static struct visited *v;
-static u64 *queue[4]; /* by CPU: its run queue's runtime */
+static u64 *queue[CPUS]; /* by CPU: its run queue's runtime */
 
-static void make(u32 per_shard)
+static void make_for(u32 nr, u32 per_shard)
 {
 	struct visited_pool *pool;
 
-	plan = case_plan(4, per_shard);
+	plan = case_plan(nr, per_shard);
 	pool = visited_pool_alloc(plan);
 	v = pool ? visited_alloc(pool, -1, OLD) : NULL;
 	if (!v)
 		abort();
 	explore_const(pool, pool->bytes);
-	explore_const(v, offsetof(struct visited, own));
-	for (u32 cpu = 0; cpu < 4; cpu++) {
+	for (u32 cpu = 0; cpu < nr; cpu++) {
 		queue[cpu] = port_alloc(PORT_CACHELINE, -1);
 		explore_name(queue[cpu], 8, "run queue");
 	}
@@ -41,6 +41,12 @@ static void make(u32 per_shard)
 	explore_name(&v->changing, 8, "changing");
 	explore_name(&v->scan, 8, "scan");
 	explore_name(v->spare, sizeof(*v->spare), "spare block");
+}
+
+static void make(u32 per_shard)
+{
+	make_for(4, per_shard);
+	explore_const(v, offsetof(struct visited, own));
 }
 
 /* Nobody was there: the first to come puts the block in. */
@@ -65,6 +71,14 @@ static void setup_large(uint32_t nr_cpus)
 	if (!visited_scan_begin(&s, v, OLD + 1, TIMEOUT) || v->table == v->own)
 		abort();
 	visited_scan_end(&s);
+}
+
+/* CPU 9 is there, and its process is about to get a place for every shard. */
+static void setup_grow(uint32_t nr_cpus)
+{
+	make_for(CPUS, 1);
+	visited_account(v, queue[9], 9, NOW, 100);
+	v->want_table = 1;
 }
 
 /* CPU 0 was there, and has left the timeout behind: a scan takes its bit, and the block. */
@@ -94,7 +108,7 @@ static bool scan(u32 epoch, u32 *found)
 	u64 word, all;
 	u32 cpu;
 
-	for (u32 i = 0; i < 4; i++)
+	for (u32 i = 0; i < CPUS; i++)
 		found[i] = 0;
 	if (!visited_scan_begin(&s, v, epoch, TIMEOUT))
 		return false;
@@ -112,7 +126,7 @@ static bool scan(u32 epoch, u32 *found)
 static void scan_and_judge(u32 epoch)
 {
 	u64 counted[3];
-	u32 found[4];
+	u32 found[CPUS];
 
 	for (u32 i = 0; i < 3; i++)
 		counted[i] = explore_ghost_get(COUNTED_0 + i);
@@ -173,6 +187,20 @@ static void both_while_scanned(uint32_t cpu)
 		scan_and_judge(NOW);
 	else
 		account(cpu ? 1 : 0, NOW);
+}
+
+/* CPU 9 accounts in the moment in which the table grows: its place is another one then. */
+static void account_while_growing(uint32_t cpu)
+{
+	u32 found[CPUS];
+
+	if (!cpu) {
+		explore_check(occupancy_ns(visited_word(v, 9)), "CPU 9 had run, and is not found");
+		account(9, NOW);
+		account(9, NOW);
+	} else if (scan(NOW, found)) {
+		explore_check(found[9] == 1, "CPU 9 is found %u times", found[9]);
+	}
 }
 
 /* Scans of one epoch: who claims it is alone. */
@@ -402,6 +430,8 @@ const struct explore_case explore_visited_cases[] = {
 	     both_come, check_end),
 	CASE("visited-first-large", "two CPUs of a shard come first at once, to a large table",
 	     "core", 2, 3, setup_large, both_come, check_end),
+	CASE("visited-grow", "a CPU accounts while the table grows", "core", 2, 2, setup_grow,
+	     account_while_growing, NULL),
 	CASE("visited-release", "two CPUs come while their shard's block is taken out", "core", 3,
 	     3, setup_old, both_while_scanned, check_end),
 	CASE("visited-next-epoch", "a CPU comes twice while its block is taken out", "core", 2, 2,
