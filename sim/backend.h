@@ -72,8 +72,56 @@ void sim_relax(void);
 void sim_plain(const volatile void *addr, unsigned int size, bool write, const void *pc);
 
 /* The value operations themselves, for backends: plain C, no simulation. */
-uint64_t sim_raw_read(const volatile void *addr, unsigned int size);
-void sim_raw_write(volatile void *addr, unsigned int size, uint64_t val);
-uint64_t sim_rmw_result(enum sim_rmw_op op, uint64_t old, uint64_t operand);
+static inline uint64_t sim_raw_read(const volatile void *addr, unsigned int size)
+{
+	switch (size) {
+	case 1:
+		return *(const volatile uint8_t *)addr;
+	case 2:
+		return *(const volatile uint16_t *)addr;
+	case 4:
+		return *(const volatile uint32_t *)addr;
+	default:
+		return *(const volatile uint64_t *)addr;
+	}
+}
+
+static inline void sim_raw_write(volatile void *addr, unsigned int size, uint64_t val)
+{
+	switch (size) {
+	case 1:
+		*(volatile uint8_t *)addr = (uint8_t)val;
+		break;
+	case 2:
+		*(volatile uint16_t *)addr = (uint16_t)val;
+		break;
+	case 4:
+		*(volatile uint32_t *)addr = (uint32_t)val;
+		break;
+	default:
+		*(volatile uint64_t *)addr = val;
+		break;
+	}
+}
+
+static inline uint64_t sim_rmw_result(enum sim_rmw_op op, uint64_t old, uint64_t operand)
+{
+	switch (op) {
+	case SIM_RMW_XCHG:
+		return operand;
+	case SIM_RMW_ADD:
+		return old + operand;
+	case SIM_RMW_SUB:
+		return old - operand;
+	case SIM_RMW_AND:
+		return old & operand;
+	case SIM_RMW_OR:
+		return old | operand;
+	case SIM_RMW_XOR:
+		return old ^ operand;
+	default:
+		return ~(old & operand);
+	}
+}
 
 #endif

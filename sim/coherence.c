@@ -65,25 +65,20 @@ int coherence_init(struct coherence *c, const struct model *model)
 	c->model = model;
 	events_init(&c->events);
 	c->req = calloc(2 * (size_t)model->nr_cpus, sizeof(*c->req));
-	c->lines = calloc(1, sizeof(*c->lines));
-	if (!c->req || !c->lines)
-		return -1;
-	c->lines->copy = calloc((size_t)model->nr_cores * COPY_SLOTS, sizeof(struct copy));
-	c->lines->copy_words = (model->nr_groups + 63) / 64;
-	return c->lines->copy ? 0 : -1;
+	c->reach = 2 * model->nearest;
+	c->lines.copy = calloc((size_t)model->nr_cores * COPY_SLOTS, sizeof(struct copy));
+	c->lines.copy_words = (model->nr_groups + 63) / 64;
+	return c->req && c->lines.copy ? 0 : -1;
 }
 
 void coherence_free(struct coherence *c)
 {
-	if (c->lines) {
-		for (uint32_t i = 0; i < c->lines->n; i++) {
-			line_queue_free(&c->lines->line[i]);
-			free(c->lines->line[i].copies);
-		}
-		free(c->lines->line);
-		free(c->lines->copy);
+	for (uint32_t i = 0; i < c->lines.n; i++) {
+		line_queue_free(&c->lines.line[i]);
+		free(c->lines.line[i].copies);
 	}
-	free(c->lines);
+	free(c->lines.line);
+	free(c->lines.copy);
 	free(c->req);
 	events_free(&c->events);
 	memset(c, 0, sizeof(*c));
@@ -91,7 +86,7 @@ void coherence_free(struct coherence *c)
 
 static void grow(struct coherence *c, uint32_t needed)
 {
-	uint32_t n = c->lines->n ? c->lines->n : 1024;
+	uint32_t n = c->lines.n ? c->lines.n : 1024;
 	struct line *line;
 
 	while (n <= needed)
@@ -99,12 +94,12 @@ static void grow(struct coherence *c, uint32_t needed)
 	line = aligned_alloc(_Alignof(struct line), n * sizeof(*line));
 	if (!line)
 		abort();
-	if (c->lines->n)
-		memcpy(line, c->lines->line, c->lines->n * sizeof(*line));
-	memset(line + c->lines->n, 0, (n - c->lines->n) * sizeof(*line));
-	free(c->lines->line);
-	c->lines->line = line;
-	c->lines->n = n;
+	if (c->lines.n)
+		memcpy(line, c->lines.line, c->lines.n * sizeof(*line));
+	memset(line + c->lines.n, 0, (n - c->lines.n) * sizeof(*line));
+	free(c->lines.line);
+	c->lines.line = line;
+	c->lines.n = n;
 }
 
 void coherence_first_touch(struct coherence *c, uint32_t line)
@@ -113,9 +108,9 @@ void coherence_first_touch(struct coherence *c, uint32_t line)
 	int node = arena_object_of(line)->node;
 	struct line *l;
 
-	if (line >= c->lines->n)
+	if (line >= c->lines.n)
 		grow(c, line);
-	l = &c->lines->line[line];
+	l = &c->lines.line[line];
 	if (node < 0 || (uint32_t)node >= m->nr_nodes)
 		node = (int)(line % m->nr_nodes);
 	l->home_package = (uint16_t)m->node_package[node];
@@ -201,7 +196,7 @@ static uint64_t spread(struct line *l, uint64_t mean)
 /* Do all copies of the line lie in this group? */
 static bool only_in(const struct coherence *c, const struct line *l, uint32_t group)
 {
-	for (uint32_t w = 0; w < c->lines->copy_words; w++)
+	for (uint32_t w = 0; w < c->lines.copy_words; w++)
 		if (l->copies[w] & ~(w == group / 64 ? 1ull << (group % 64) : 0))
 			return false;
 	return true;
@@ -271,7 +266,7 @@ static uint64_t copies_leg(const struct coherence *c, const struct line *l,
 	const struct model *m = c->model;
 	uint64_t best = farthest ? 0 : UINT64_MAX;
 
-	for (uint32_t w = 0; w < c->lines->copy_words; w++) {
+	for (uint32_t w = 0; w < c->lines.copy_words; w++) {
 		for (uint64_t bits = l->copies[w]; bits; bits &= bits - 1) {
 			uint32_t group = w * 64 + (uint32_t)__builtin_ctzll(bits);
 			uint32_t package = m->group_package[group];
@@ -295,7 +290,7 @@ static uint64_t copies_leg(const struct coherence *c, const struct line *l,
 static void make_copies(struct coherence *c, struct line *l)
 {
 	if (!l->copies)
-		l->copies = calloc(c->lines->copy_words, sizeof(*l->copies));
+		l->copies = calloc(c->lines.copy_words, sizeof(*l->copies));
 	if (!l->copies)
 		abort();
 }
@@ -447,7 +442,7 @@ void coherence_handover(struct coherence *c, struct line *l, uint32_t line)
 	if (r->write || (l->owner == NO_CORE && !l->shared)) {
 		/* Exclusive from now on: by a write, or as the first one to read. */
 		if (l->shared)
-			memset(l->copies, 0, c->lines->copy_words * sizeof(*l->copies));
+			memset(l->copies, 0, c->lines.copy_words * sizeof(*l->copies));
 		l->shared = false;
 		l->version++;
 		l->owner = me;

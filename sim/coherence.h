@@ -59,12 +59,26 @@ struct request {
 	uint8_t source; /* enum source */
 };
 
+struct line;
+
+struct copy {
+	uint32_t line, version;
+};
+
+struct line_table {
+	struct line *line;
+	uint32_t n;
+	uint32_t copy_words;
+	struct copy *copy; /* COPY_SLOTS a core */
+};
+
 struct coherence {
 	const struct model *model;
 	uint64_t seed;
-	struct events events;
+	uint64_t reach; /* who sends nothing before t takes nothing away before t + reach */
+	struct line_table lines;
 	struct request *req; /* 2 * nr_cpus */
-	struct line_table *lines;
+	struct events events;
 };
 
 static inline uint32_t request_of(uint32_t cpu, bool store_buffer)

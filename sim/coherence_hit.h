@@ -35,28 +35,18 @@ struct line {
 	bool known, dirty, shared;
 	bool siblings; /* two threads of one core have used it at the same time */
 	uint8_t seen;  /* threads of the owner that saw the last write; bit = index in the core */
-	uint16_t home_package;
+	uint32_t touched; /* for engine.c: the statistics' epoch */
 
 	uint64_t let_go;       /* of the current request: the handover */
 	uint64_t pick_at;      /* the next pick that is scheduled, or far away */
 	uint64_t first_done;   /* the owner has used it once */
 	uint64_t home_free_at; /* the home takes the next request of another group */
 	uint32_t random;
+	uint16_t home_package;
 	uint32_t gate_group, left_group;
 	uint32_t gate_package, left_package;
 	struct line_queue *queue; /* made when a second request waits */
 	uint64_t *copies;	  /* groups that have a copy; made when first shared */
-};
-
-struct copy {
-	uint32_t line, version;
-};
-
-struct line_table {
-	struct line *line;
-	uint32_t n;
-	struct copy *copy; /* COPY_SLOTS a core */
-	uint32_t copy_words;
 };
 
 /* The first access to a line: its state is made. Lines may move: pointers to others are void. */
@@ -73,14 +63,14 @@ static inline const struct model_core *core_of(const struct coherence *c, uint32
 
 static inline struct line *line_of(struct coherence *c, uint32_t line)
 {
-	if (__builtin_expect(line >= c->lines->n || !c->lines->line[line].known, false))
+	if (__builtin_expect(line >= c->lines.n || !c->lines.line[line].known, false))
 		coherence_first_touch(c, line);
-	return &c->lines->line[line];
+	return &c->lines.line[line];
 }
 
 static inline struct copy *copy_of(struct coherence *c, uint32_t core, uint32_t line)
 {
-	return &c->lines->copy[(size_t)core * COPY_SLOTS + line % COPY_SLOTS];
+	return &c->lines.copy[(size_t)core * COPY_SLOTS + line % COPY_SLOTS];
 }
 
 /* The owner, or the sharers, let go: what the current request was picked for happens. */
@@ -103,7 +93,7 @@ static inline uint64_t line_safe_until(const struct coherence *c, const struct l
 	if (l->siblings)
 		return known;
 	if (!l->pending)
-		return known + 2 * c->model->nearest;
+		return known + c->reach;
 	return (l->free_at > known ? l->free_at : known) + c->model->nearest;
 }
 
@@ -149,6 +139,40 @@ static inline bool coherence_hit(struct coherence *c, uint32_t cpu, uint32_t cor
 	}
 	if (!write && l->shared) {
 		struct copy *copy = copy_of(c, core, line);
+
+		return copy->line == line && copy->version == l->version;
+	}
+	return false;
+}
+
+/*
+ * The same for a hit that costs nothing more on a line of which nobody wants anything, with few
+ * questions. False: ask coherence_hit().
+ */
+static inline bool coherence_hit_alone(const struct coherence *c, struct line *l, uint32_t cpu,
+				       uint32_t core, uint32_t line, bool write, uint64_t op,
+				       uint64_t now, uint64_t known)
+{
+	if (l->current != NO_REQ || l->pending || l->siblings || now + op > known + c->reach)
+		return false;
+	if (l->owner == core) {
+		if (now < l->have_at)
+			return false;
+		if (l->writer != cpu) {
+			if (l->writer != NO_CPU)
+				return false;
+			if (write)
+				l->writer = cpu;
+		}
+		if (write) {
+			l->dirty = true;
+			l->seen = 0;
+		}
+		return true;
+	}
+	if (!write && l->shared) {
+		const struct copy *copy =
+			&c->lines.copy[(size_t)core * COPY_SLOTS + line % COPY_SLOTS];
 
 		return copy->line == line && copy->version == l->version;
 	}

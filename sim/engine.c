@@ -52,26 +52,27 @@ enum wait { WAIT_NOTHING, WAIT_EMPTY, WAIT_SLOT };
 /* What a fetch does when its CPU is resumed; see fetch_step(). */
 enum fetch_state { FETCH_NONE, FETCH_BEGIN, FETCH_CAUGHT_UP, FETCH_SENT };
 
+/* What accesses and switches look at comes first, in one cache line of the host. */
 struct cpu {
-	uint64_t clock;
+	_Alignas(64) uint64_t clock;
 	uint32_t number, core;
-	enum wait wait;
+	uint32_t sb_head, sb_n;
 	struct {
-		enum fetch_state state;
-		uint32_t line;
 		uint64_t op;
+		uint32_t line;
+		uint8_t state; /* enum fetch_state */
+		uint8_t source;
 		bool write;
-		enum source source;
 	} fetch;
+	struct fiber *fiber;
+	uint8_t wait; /* enum wait */
 	bool computing;
 	uint64_t timer_at; /* when computing ends; a timer event of another time is stale */
 	uint64_t irq_at;   /* when the interrupt comes that was not taken yet, or NEVER */
-	uint32_t sb_head, sb_n;
 	struct store *sb;
 	uint64_t random;
 	void (*body)(uint32_t cpu, void *arg);
 	void *arg;
-	struct fiber *fiber;
 };
 
 static struct {
@@ -154,12 +155,21 @@ static uint64_t mix(uint64_t x)
 	return x ^ (x >> 31);
 }
 
+static struct cpu *cpus_alloc(size_t n)
+{
+	struct cpu *cpu = aligned_alloc(_Alignof(struct cpu), n * sizeof(*cpu));
+
+	if (cpu)
+		memset(cpu, 0, n * sizeof(*cpu));
+	return cpu;
+}
+
 int sim_init(const struct model *model, uint64_t seed)
 {
 	memset(&sim, 0, sizeof(sim));
 	sim.model = model;
 	arena_init();
-	sim.cpu = calloc(model->nr_cpus, sizeof(*sim.cpu));
+	sim.cpu = cpus_alloc(model->nr_cpus);
 	sim.fibers = fiber_pool_alloc(model->nr_cpus, STACK_SIZE);
 	if (!sim.cpu || !sim.fibers || coherence_init(&sim.coherence, model) ||
 	    stats_init(&sim.stats, model->nr_cpus)) {
@@ -201,16 +211,17 @@ void sim_exit(void)
 /* ---- the event loop ---- */
 
 static void commit(struct cpu *c, uint64_t now);
-static bool fetch_step(struct cpu *c);
+static inline bool fetch_step(struct cpu *c);
 
 /* Run events until one lets a CPU run on; NULL when all bodies have returned. */
-static struct cpu *next_cpu(void)
+static noinline struct cpu *next_cpu(void)
 {
-	while (sim.bodies) {
+	while (likely(sim.bodies)) {
+		struct cpu *c;
 		struct event ev;
 		uint32_t id;
 
-		if (sim.coherence.events.first.time == UINT64_MAX) {
+		if (unlikely(sim.coherence.events.first.time == UINT64_MAX)) {
 			fprintf(stderr,
 				"schedshard: all simulated CPUs idle, nothing to wake them\n");
 			abort();
@@ -226,16 +237,18 @@ static struct cpu *next_cpu(void)
 			commit(&sim.cpu[id], ev.time);
 			break;
 		case EVENT_TIMER:
-			if (!sim.cpu[id].computing || sim.cpu[id].timer_at != ev.time)
+			c = &sim.cpu[id];
+			if (!c->computing || c->timer_at != ev.time)
 				break;
-			sim.cpu[id].clock = ev.time;
-			return &sim.cpu[id];
+			c->clock = ev.time;
+			return c;
 		case EVENT_RESUME:
-			if (ev.time > sim.cpu[id].clock)
-				sim.cpu[id].clock = ev.time;
+			c = &sim.cpu[id];
+			if (ev.time > c->clock)
+				c->clock = ev.time;
 			/* A fetch that waits on needs no switch to its fiber for that. */
-			if (!sim.cpu[id].fetch.state || fetch_step(&sim.cpu[id]))
-				return &sim.cpu[id];
+			if (!c->fetch.state || fetch_step(c))
+				return c;
 			break;
 		}
 	}
@@ -243,7 +256,7 @@ static struct cpu *next_cpu(void)
 }
 
 /* Give the processor away until an EVENT_RESUME of @c, which somebody must have arranged. */
-static void block(struct cpu *c)
+static inline void block(struct cpu *c)
 {
 	struct cpu *next = next_cpu();
 
@@ -251,7 +264,6 @@ static void block(struct cpu *c)
 		return;
 	sim.running = next;
 	fiber_switch(c->fiber, next->fiber);
-	sim.running = c;
 }
 
 /*
@@ -324,16 +336,37 @@ uint64_t sim_run(void)
 
 /* ---- accesses ---- */
 
-static inline void touch(uint32_t line)
+/* The first access to a line since the statistics began, or at all. */
+static noinline struct line *first_touch(uint32_t line)
 {
-	sim.events++;
+	struct line *l = line_of(&sim.coherence, line);
+
 	stats_touch(&sim.stats, line);
+	l->touched = sim.stats.epoch;
+	return l;
+}
+
+static inline struct line *touch(uint32_t line)
+{
+	struct line_table *t = &sim.coherence.lines;
+
+	sim.events++;
+	if (unlikely(line >= t->n || t->line[line].touched != sim.stats.epoch))
+		return first_touch(line);
+	return &t->line[line];
 }
 
 /*
  * Can this CPU access the line at once? Its buffer is empty, its core has the line, and what has
- * not happened yet comes too late to take it away (coherence_hit.h). If not, nothing has changed.
+ * not happened yet comes too late to take it away (coherence_hit.h). Most accesses end here. If
+ * not, nothing has changed, and there may be other reasons why it can: hits_at_once().
  */
+static inline bool hits(const struct cpu *c, struct line *l, uint32_t line, bool write, uint64_t op)
+{
+	return !c->sb_n && coherence_hit_alone(&sim.coherence, l, c->number, c->core, line, write,
+					       op, c->clock, sim.coherence.events.first.time);
+}
+
 static inline bool hits_at_once(struct cpu *c, uint32_t line, bool write, uint64_t op)
 {
 	uint64_t extra;
@@ -361,12 +394,12 @@ static bool hits_now(struct cpu *c, uint32_t line, bool write, uint64_t op)
  * One step of a fetch: as far as it gets without others. Returns true when the core may access
  * the line once; else somebody has arranged an EVENT_RESUME.
  */
-static bool fetch_step(struct cpu *c)
+static inline bool fetch_step(struct cpu *c)
 {
 	struct coherence *co = &sim.coherence;
 	uint32_t req = request_of(c->number, false);
 
-	switch (c->fetch.state) {
+	switch ((enum fetch_state)c->fetch.state) {
 	case FETCH_BEGIN:
 		c->fetch.state = FETCH_CAUGHT_UP;
 		if (must_wait(c))
@@ -384,7 +417,7 @@ static bool fetch_step(struct cpu *c)
 		return false;
 	case FETCH_SENT:
 		coherence_resume(co, req);
-		c->fetch.source = (enum source)co->req[req].source;
+		c->fetch.source = co->req[req].source;
 		break;
 	case FETCH_NONE:
 		break;
@@ -394,7 +427,7 @@ static bool fetch_step(struct cpu *c)
 }
 
 /* Wait for a line; returns where it was found. On return the core may access it once. */
-static enum source fetch(struct cpu *c, uint32_t line, bool write, uint64_t op)
+static inline enum source fetch(struct cpu *c, uint32_t line, bool write, uint64_t op)
 {
 	c->fetch.state = FETCH_BEGIN;
 	c->fetch.line = line;
@@ -403,7 +436,7 @@ static enum source fetch(struct cpu *c, uint32_t line, bool write, uint64_t op)
 	c->fetch.source = SOURCE_HIT;
 	if (!fetch_step(c))
 		block(c);
-	return c->fetch.source;
+	return (enum source)c->fetch.source;
 }
 
 static void wait_for_store_buffer(struct cpu *c, enum wait what)
@@ -465,16 +498,25 @@ static void commit(struct cpu *c, uint64_t now)
 	store_buffer_advance(c, now + sim.model->store);
 }
 
+static void store_hit(struct cpu *c, const volatile void *addr, uint32_t size, const void *pc)
+{
+	c->clock += sim.model->store;
+	stats_add(&sim.stats, c->number, addr, size, ACCESS_STORE, pc, 0, SOURCE_HIT);
+}
+
 /* True if @value, which is NULL for a plain store, is in the buffer and will be written. */
-static noinline bool slow_store(struct cpu *c, const volatile void *addr, uint32_t size,
-				const uint64_t *value, const void *pc)
+static inline bool slow_store(struct cpu *c, const volatile void *addr, uint32_t size,
+			      const uint64_t *value, const void *pc)
 {
 	struct store s = { .addr = (uint64_t)(uintptr_t)addr, .pc = pc, .size = size };
 
+	if (hits_at_once(c, arena_line(addr), true, sim.model->store)) {
+		store_hit(c, addr, size, pc);
+		return false;
+	}
 	catch_up(c);
 	if (!c->sb_n && hits_now(c, arena_line(addr), true, sim.model->store)) {
-		stats_add(&sim.stats, c->number, addr, size, ACCESS_STORE, pc, 0, SOURCE_HIT);
-		c->clock += sim.model->store;
+		store_hit(c, addr, size, pc);
 		return false;
 	}
 	if (c->sb_n == sim.model->store_buffer)
@@ -506,16 +548,16 @@ static bool forwarded(const struct cpu *c, const volatile void *addr)
 	return false;
 }
 
-/*
- * The three kinds of access. Each is a short function for what hits at once, which is most of
- * them, and a second one for all the rest. The address is in the arena.
- */
-static noinline void slow_load(struct cpu *c, const volatile void *addr, uint32_t size,
-			       const void *pc)
+static inline void slow_load(struct cpu *c, const volatile void *addr, uint32_t size,
+			     const void *pc)
 {
 	uint64_t issued = c->clock;
 	enum source source;
 
+	if (hits_at_once(c, arena_line(addr), false, sim.model->load_hit)) {
+		c->clock += sim.model->load_hit;
+		return;
+	}
 	if (c->sb_n && forwarded(c, addr)) {
 		/* Or who waits for another value spins here, and nobody else ever runs. */
 		catch_up(c);
@@ -529,55 +571,36 @@ static noinline void slow_load(struct cpu *c, const volatile void *addr, uint32_
 			  source);
 }
 
-static inline void load(struct cpu *c, const volatile void *addr, uint32_t size, const void *pc)
+static inline void slow_locked(struct cpu *c, const volatile void *addr, uint32_t size,
+			       const void *pc)
 {
-	uint32_t line = arena_line(addr);
-
-	touch(line);
-	if (likely(hits_at_once(c, line, false, sim.model->load_hit)))
-		c->clock += sim.model->load_hit;
-	else
-		slow_load(c, addr, size, pc);
-}
-
-/* As slow_store(). */
-static inline bool store(struct cpu *c, const volatile void *addr, uint32_t size,
-			 const uint64_t *value, const void *pc)
-{
-	uint32_t line = arena_line(addr);
-
-	touch(line);
-	if (unlikely(!hits_at_once(c, line, true, sim.model->store)))
-		return slow_store(c, addr, size, value, pc);
-	c->clock += sim.model->store;
-	stats_add(&sim.stats, c->number, addr, size, ACCESS_STORE, pc, 0, SOURCE_HIT);
-	return false;
-}
-
-static noinline void slow_rmw(struct cpu *c, const volatile void *addr, uint32_t size,
-			      const void *pc)
-{
-	uint64_t issued = c->clock;
+	uint64_t issued;
 	enum source source;
 
+	if (hits_at_once(c, arena_line(addr), true, sim.model->locked)) {
+		c->clock += sim.model->locked;
+		stats_add(&sim.stats, c->number, addr, size, ACCESS_RMW, pc, sim.model->locked,
+			  SOURCE_HIT);
+		return;
+	}
+	issued = c->clock;
 	drain(c);
 	source = fetch(c, arena_line(addr), true, sim.model->locked);
 	c->clock += sim.model->locked;
 	stats_add(&sim.stats, c->number, addr, size, ACCESS_RMW, pc, c->clock - issued, source);
 }
 
-static inline void rmw(struct cpu *c, const volatile void *addr, uint32_t size, const void *pc)
+/* Does the locked operation hit? If so, it is accounted for. */
+static inline bool locked_hits(struct cpu *c, const volatile void *addr, uint32_t size,
+			       const void *pc)
 {
 	uint32_t line = arena_line(addr);
 
-	touch(line);
-	if (likely(hits_at_once(c, line, true, sim.model->locked))) {
-		c->clock += sim.model->locked;
-		stats_add(&sim.stats, c->number, addr, size, ACCESS_RMW, pc, sim.model->locked,
-			  SOURCE_HIT);
-	} else {
-		slow_rmw(c, addr, size, pc);
-	}
+	if (!hits(c, touch(line), line, true, sim.model->locked))
+		return false;
+	c->clock += sim.model->locked;
+	stats_add(&sim.stats, c->number, addr, size, ACCESS_RMW, pc, sim.model->locked, SOURCE_HIT);
+	return true;
 }
 
 /* The CPU whose access is simulated; NULL outside of sim_run(), and outside of the arena. */
@@ -588,38 +611,92 @@ static inline struct cpu *simulated(const volatile void *addr)
 
 /* ---- backend.h ---- */
 
+/*
+ * Each kind of access is a short function for what hits at once, which is most of them, and one
+ * for all the rest, to which it jumps: after a switch of fibers the host predicts each return
+ * wrongly, and the stack of a fiber that waits has to be fetched into the host's caches.
+ */
+static noinline uint64_t load_and_read(struct cpu *c, const volatile void *addr, uint32_t size,
+				       const void *pc)
+{
+	slow_load(c, addr, size, pc);
+	return c->sb_n ? own_value(c, addr, size) : sim_raw_read(addr, size);
+}
+
 uint64_t sim_load(const volatile void *addr, unsigned int size, int mo, const void *pc)
 {
 	struct cpu *c = simulated(addr);
 
-	if (c)
-		load(c, addr, size, pc);
-	return c && c->sb_n ? own_value(c, addr, size) : sim_raw_read(addr, size);
+	if (c) {
+		uint32_t line = arena_line(addr);
+
+		if (!hits(c, touch(line), line, false, sim.model->load_hit))
+			return load_and_read(c, addr, size, pc);
+		c->clock += sim.model->load_hit;
+	}
+	return sim_raw_read(addr, size);
+}
+
+static noinline void store_and_write(struct cpu *c, volatile void *addr, uint32_t size,
+				     uint64_t val, const void *pc)
+{
+	if (!slow_store(c, addr, size, &val, pc))
+		sim_raw_write(addr, size, val);
+}
+
+static noinline void exchange(struct cpu *c, volatile void *addr, uint32_t size, uint64_t val,
+			      const void *pc)
+{
+	if (!locked_hits(c, addr, size, pc))
+		slow_locked(c, addr, size, pc);
+	sim_raw_write(addr, size, val);
 }
 
 void sim_store(volatile void *addr, unsigned int size, uint64_t val, int mo, const void *pc)
 {
 	struct cpu *c = simulated(addr);
 
-	/* A seq_cst store is an xchg on x86. */
-	if (c && mo == SEQ_CST)
-		rmw(c, addr, size, pc);
-	else if (c && store(c, addr, size, &val, pc))
-		return;
+	if (c) {
+		uint32_t line = arena_line(addr);
+
+		/* A seq_cst store is an xchg on x86. */
+		if (mo == SEQ_CST) {
+			exchange(c, addr, size, val, pc);
+			return;
+		}
+		if (!hits(c, touch(line), line, true, sim.model->store)) {
+			store_and_write(c, addr, size, val, pc);
+			return;
+		}
+		store_hit(c, addr, size, pc);
+	}
 	sim_raw_write(addr, size, val);
+}
+
+static inline uint64_t rmw_value(volatile void *addr, uint32_t size, enum sim_rmw_op op,
+				 uint64_t operand)
+{
+	uint64_t old = sim_raw_read(addr, size);
+
+	sim_raw_write(addr, size, sim_rmw_result(op, old, operand));
+	return old;
+}
+
+static noinline uint64_t slow_rmw(struct cpu *c, volatile void *addr, uint32_t size,
+				  enum sim_rmw_op op, uint64_t operand, const void *pc)
+{
+	slow_locked(c, addr, size, pc);
+	return rmw_value(addr, size, op, operand);
 }
 
 uint64_t sim_rmw(volatile void *addr, unsigned int size, enum sim_rmw_op op, uint64_t operand,
 		 int mo, const void *pc)
 {
 	struct cpu *c = simulated(addr);
-	uint64_t old;
 
-	if (c)
-		rmw(c, addr, size, pc);
-	old = sim_raw_read(addr, size);
-	sim_raw_write(addr, size, sim_rmw_result(op, old, operand));
-	return old;
+	if (c && !locked_hits(c, addr, size, pc))
+		return slow_rmw(c, addr, size, op, operand, pc);
+	return rmw_value(addr, size, op, operand);
 }
 
 bool sim_cas(volatile void *addr, unsigned int size, uint64_t *expected, uint64_t desired, int mo,
@@ -629,8 +706,8 @@ bool sim_cas(volatile void *addr, unsigned int size, uint64_t *expected, uint64_
 	uint64_t old;
 
 	/* A failing cmpxchg takes the line exclusively as well. */
-	if (c)
-		rmw(c, addr, size, pc);
+	if (c && !locked_hits(c, addr, size, pc))
+		slow_locked(c, addr, size, pc);
 	old = sim_raw_read(addr, size);
 	if (old != *expected) {
 		*expected = old;
@@ -656,19 +733,39 @@ void sim_relax(void)
 		sim.running->clock += sim.relax;
 }
 
+static noinline void slow_plain_load(struct cpu *c, const volatile void *addr, uint32_t size,
+				     const void *pc)
+{
+	slow_load(c, addr, size, pc);
+	/* The compiled code reads memory. */
+	if (c->sb_n && delayed_store(c, (uint64_t)(uintptr_t)addr, size))
+		write_values(c);
+}
+
+static noinline void slow_plain_store(struct cpu *c, const volatile void *addr, uint32_t size,
+				      const void *pc)
+{
+	slow_store(c, addr, size, NULL, pc);
+}
+
 void sim_plain(const volatile void *addr, unsigned int size, bool write, const void *pc)
 {
 	struct cpu *c = sim.running;
+	uint32_t line = arena_line(addr);
 
-	if (!c)
+	if (unlikely(!c))
 		return;
-	if (write)
-		store(c, addr, size, NULL, pc);
-	else
-		load(c, addr, size, pc);
-	/* The compiled code reads memory. */
-	if (!write && c->sb_n && delayed_store(c, (uint64_t)(uintptr_t)addr, size))
-		write_values(c);
+	if (write) {
+		if (likely(hits(c, touch(line), line, true, sim.model->store)))
+			store_hit(c, addr, size, pc);
+		else
+			slow_plain_store(c, addr, size, pc);
+	} else {
+		if (likely(hits(c, touch(line), line, false, sim.model->load_hit)))
+			c->clock += sim.model->load_hit;
+		else
+			slow_plain_load(c, addr, size, pc);
+	}
 }
 
 /* ---- sim.h ---- */

@@ -12,26 +12,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Boost.Context's C interface; its headers are C++, the symbols are plain C. */
-struct transfer {
-	void *fctx;
-	void *data;
-};
-struct transfer jump_fcontext(void *to, void *data);
-void *make_fcontext(void *stack_top, size_t size, void (*fn)(struct transfer t));
+void *make_fcontext(void *stack_top, size_t size, void (*fn)(struct fiber_transfer t));
 
-static struct fiber *starting; /* the fiber that a first jump is about to enter */
-
-static void arrived(struct transfer t)
+static void trampoline(struct fiber_transfer t)
 {
-	((struct fiber *)t.data)->ctx = t.fctx;
-}
+	struct fiber *from = t.data, *self = from->to;
 
-static void trampoline(struct transfer t)
-{
-	struct fiber *self = starting;
-
-	arrived(t);
+	from->ctx = t.ctx;
 	self->fn(self->arg);
 	self->done = true;
 	fiber_switch(self, self->return_to);
@@ -91,12 +78,4 @@ void fiber_start(struct fiber *f, void (*fn)(void *arg), void *arg, struct fiber
 	f->return_to = return_to;
 	f->done = false;
 	f->ctx = make_fcontext(f->stack_top, f->stack_size, trampoline);
-}
-
-void fiber_switch(struct fiber *from, struct fiber *to)
-{
-	void *ctx = to->ctx;
-
-	starting = to;
-	arrived(jump_fcontext(ctx, from));
 }

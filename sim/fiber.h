@@ -16,6 +16,7 @@ struct fiber {
 	void (*fn)(void *arg); /* body; runs once for each fiber_start() */
 	void *arg;
 	struct fiber *return_to; /* resumed when the body returns */
+	struct fiber *to;	 /* the one that it left for */
 	char *stack_top;
 	size_t stack_size;
 	bool done;
@@ -40,10 +41,26 @@ void fiber_pool_free(struct fiber *pool, size_t n);
  */
 void fiber_start(struct fiber *f, void (*fn)(void *arg), void *arg, struct fiber *return_to);
 
+/* Boost.Context's C interface; its headers are C++, the symbols are plain C. */
+struct fiber_transfer {
+	void *ctx;  /* of the side that jumped */
+	void *data; /* what it handed over: its struct fiber */
+};
+struct fiber_transfer jump_fcontext(void *to, void *data) __attribute__((noplt));
+
 /**
  * fiber_switch - leave @from, run @to until something switches back.
  * @from: the fiber running now; a zeroed struct fiber stands for the thread's own stack
+ *
+ * Inline: the host predicts a return wrongly after a switch, so there should be few of them.
  */
-void fiber_switch(struct fiber *from, struct fiber *to);
+static inline void fiber_switch(struct fiber *from, struct fiber *to)
+{
+	struct fiber_transfer t;
+
+	from->to = to;
+	t = jump_fcontext(to->ctx, from);
+	((struct fiber *)t.data)->ctx = t.ctx;
+}
 
 #endif
