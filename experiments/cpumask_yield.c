@@ -106,6 +106,16 @@ static void body(u32 cpu, void *arg)
 	y->left_set += !set;
 }
 
+/*
+ * Not where CPUs walk: a walk ends with such lines, and what is done after it, count_read(), asks
+ * how far the other CPUs have come.
+ */
+static void constant(const struct yield *y, const void *ptr, size_t size)
+{
+	if (!y->readers_every)
+		arena_constant(ptr, size);
+}
+
 static int build(struct run *run, struct yield *y)
 {
 	const char *v = run->variant;
@@ -123,16 +133,20 @@ static int build(struct run *run, struct yield *y)
 	else if (!strcmp(v, "llc-byte"))
 		y->group = group_mask_alloc(&run->machine->topo, GROUP_LLC, true);
 	if (y->group) {
+		constant(y, y->group, sizeof(*y->group));
+		constant(y, y->group->slot, run->machine->topo.nr_cpus * sizeof(*y->group->slot));
 		run_report(run, "bytes", (double)y->group->size);
 		return 0;
 	}
 	arena_label("shard plan", NULL);
 	if (shard_plan_build(&plan, &run->machine->topo, &opts))
 		return run_fail(run, "the machine has no shard plan");
+	constant(y, plan, plan->bytes);
 	arena_label(summary ? "sbm with summary" : "sbm", LAYOUT(sbm_line));
 	y->sbm = sbm_alloc(plan, summary ? SBM_SUMMARY : 0);
 	if (!y->sbm)
 		return run_fail(run, "out of memory");
+	constant(y, y->sbm, y->sbm->bytes);
 	run_report(run, "bytes", (double)plan->nr_shards * LINE_SIZE);
 	return 0;
 }

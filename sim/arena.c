@@ -15,6 +15,8 @@ static uint64_t used; /* bytes from ARENA_BASE */
 static struct arena_object *objects;
 static size_t nr_objects, cap_objects;
 static const char *label_name, *label_type;
+static uint64_t *constant; /* one bit a line */
+static size_t constant_words;
 
 void arena_init(void)
 {
@@ -31,6 +33,9 @@ void arena_init(void)
 	}
 	used = LINE_SIZE; /* line 0 stays unused, so that no object has offset 0 */
 	nr_objects = 0;
+	free(constant);
+	constant = NULL;
+	constant_words = 0;
 	label_name = "unnamed";
 	label_type = NULL;
 }
@@ -87,6 +92,27 @@ const struct arena_object *arena_object_of(uint32_t line)
 			hi = mid;
 	}
 	return &objects[lo];
+}
+
+void arena_constant(const void *ptr, size_t size)
+{
+	uint32_t first = arena_line(ptr), last = arena_line((const char *)ptr + size - 1);
+	size_t words = last / 64 + 1;
+
+	if (words > constant_words) {
+		constant = realloc(constant, words * sizeof(*constant));
+		if (!constant)
+			abort();
+		memset(constant + constant_words, 0, (words - constant_words) * sizeof(*constant));
+		constant_words = words;
+	}
+	for (uint32_t line = first; line <= last; line++)
+		constant[line / 64] |= 1ull << (line % 64);
+}
+
+bool arena_is_constant(uint32_t line)
+{
+	return line / 64 < constant_words && constant[line / 64] >> (line % 64) & 1;
 }
 
 void arena_label(const char *name, const char *type)

@@ -69,6 +69,18 @@ const struct arena_object *arena_object_of(uint32_t line);
  */
 void arena_label(const char *name, const char *type);
 
+/**
+ * arena_constant - no simulated CPU writes these lines from now on; one that does is a bug, and
+ * ends the program.
+ * @ptr: in the arena
+ * @size: bytes; lines count as a whole
+ *
+ * Once a core has a copy of such a line, what the other CPUs do can be left for later. So a loop
+ * that waits for somebody must look at something else as well.
+ */
+void arena_constant(const void *ptr, size_t size);
+bool arena_is_constant(uint32_t line);
+
 /*
  * Asked by port_alloc() first, when set: returns zeroed lines, or NULL for "take them from
  * the arena". The explorer runs the same program again and again and hands it the same lines

@@ -50,6 +50,7 @@
  */
 #include "coherence.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -123,7 +124,15 @@ void coherence_first_touch(struct coherence *c, uint32_t line)
 	l->gate_package = UINT32_MAX;
 	l->lose_at = NEVER;
 	l->pick_at = NEVER;
+	l->constant = arena_is_constant(line);
 	l->known = true;
+}
+
+void coherence_not_constant(uint32_t line)
+{
+	fprintf(stderr, "schedshard: a write to line %u of \"%s\", which is said to be constant\n",
+		line, arena_object_of(line)->name);
+	abort();
 }
 
 /* Bit of a CPU among the threads of its core. */
@@ -462,6 +471,7 @@ void coherence_handover(struct coherence *c, struct line *l, uint32_t line)
 			l->dirty = false;
 		}
 		l->shared = true;
+		l->settled = l->constant && arena_lines() <= COPY_SLOTS;
 		l->copies[group / 64] |= 1ull << (group % 64);
 	}
 	r->version = l->version;
@@ -498,6 +508,8 @@ void coherence_submit(struct coherence *c, uint32_t req, uint32_t line, bool wri
 	struct request *r = &c->req[req];
 	uint32_t core = c->model->cpu[req / 2].core;
 
+	if (write && l->constant)
+		coherence_not_constant(line);
 	coherence_settle(c, l, line, now);
 	r->line = line;
 	r->write = write;

@@ -8,6 +8,8 @@
  * request leg and a snoop leg, one that waits already needs a snoop leg after the ordering point
  * is free. An access that ends before that cannot be disturbed, so it may happen at once. Threads
  * of one core have no legs between them; a line that two of them use waits until all is known.
+ * What is constant (arena_constant()) and shared cannot be taken away at all, as long as no other
+ * line takes its place in the core.
  */
 #ifndef SIM_COHERENCE_HIT_H
 #define SIM_COHERENCE_HIT_H
@@ -34,6 +36,7 @@ struct line {
 	uint32_t solo;	  /* the only waiting request, while queue is NULL */
 	bool known, dirty, shared;
 	bool siblings; /* two threads of one core have used it at the same time */
+	bool settled;  /* constant and shared: whoever has a copy keeps it */
 	uint8_t seen;  /* threads of the owner that saw the last write; bit = index in the core */
 	uint32_t touched; /* for engine.c: the statistics' epoch */
 
@@ -43,6 +46,7 @@ struct line {
 	uint64_t home_free_at; /* the home takes the next request of another group */
 	uint32_t random;
 	uint16_t home_package;
+	bool constant; /* see arena_constant() */
 	uint32_t gate_group, left_group;
 	uint32_t gate_package, left_package;
 	struct line_queue *queue; /* made when a second request waits */
@@ -51,6 +55,9 @@ struct line {
 
 /* The first access to a line: its state is made. Lines may move: pointers to others are void. */
 void coherence_first_touch(struct coherence *c, uint32_t line);
+
+/* A write to a line that was said to be constant: ends the program. */
+_Noreturn void coherence_not_constant(uint32_t line);
 
 /* An access of a thread whose sibling wrote the owned line last. */
 bool coherence_sibling_hit(struct coherence *c, struct line *l, uint32_t cpu, bool write,
@@ -68,9 +75,17 @@ static inline struct line *line_of(struct coherence *c, uint32_t line)
 	return &c->lines.line[line];
 }
 
-static inline struct copy *copy_of(struct coherence *c, uint32_t core, uint32_t line)
+static inline struct copy *copy_of(const struct coherence *c, uint32_t core, uint32_t line)
 {
 	return &c->lines.copy[(size_t)core * COPY_SLOTS + line % COPY_SLOTS];
+}
+
+static inline bool has_copy(const struct coherence *c, const struct line *l, uint32_t core,
+			    uint32_t line)
+{
+	const struct copy *copy = copy_of(c, core, line);
+
+	return copy->line == line && copy->version == l->version;
 }
 
 /* The owner, or the sharers, let go: what the current request was picked for happens. */
@@ -128,8 +143,11 @@ static inline bool coherence_hit(struct coherence *c, uint32_t cpu, uint32_t cor
 		if (__builtin_expect(l->writer != cpu, false)) {
 			if (l->writer != NO_CPU)
 				return coherence_sibling_hit(c, l, cpu, write, extra);
-			if (write)
+			if (write) {
+				if (l->constant)
+					coherence_not_constant(line);
 				l->writer = cpu;
+			}
 		}
 		if (write) {
 			l->dirty = true;
@@ -137,12 +155,7 @@ static inline bool coherence_hit(struct coherence *c, uint32_t cpu, uint32_t cor
 		}
 		return true;
 	}
-	if (!write && l->shared) {
-		struct copy *copy = copy_of(c, core, line);
-
-		return copy->line == line && copy->version == l->version;
-	}
-	return false;
+	return !write && l->shared && has_copy(c, l, core, line);
 }
 
 /*
@@ -153,6 +166,8 @@ static inline bool coherence_hit_alone(const struct coherence *c, struct line *l
 				       uint32_t core, uint32_t line, bool write, uint64_t op,
 				       uint64_t now, uint64_t known)
 {
+	if (!write && l->settled)
+		return has_copy(c, l, core, line);
 	if (l->current != NO_REQ || l->pending || l->siblings || now + op > known + c->reach)
 		return false;
 	if (l->owner == core) {
@@ -161,8 +176,11 @@ static inline bool coherence_hit_alone(const struct coherence *c, struct line *l
 		if (l->writer != cpu) {
 			if (l->writer != NO_CPU)
 				return false;
-			if (write)
+			if (write) {
+				if (l->constant)
+					coherence_not_constant(line);
 				l->writer = cpu;
+			}
 		}
 		if (write) {
 			l->dirty = true;
@@ -170,13 +188,7 @@ static inline bool coherence_hit_alone(const struct coherence *c, struct line *l
 		}
 		return true;
 	}
-	if (!write && l->shared) {
-		const struct copy *copy =
-			&c->lines.copy[(size_t)core * COPY_SLOTS + line % COPY_SLOTS];
-
-		return copy->line == line && copy->version == l->version;
-	}
-	return false;
+	return !write && l->shared && has_copy(c, l, core, line);
 }
 
 #endif

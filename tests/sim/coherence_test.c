@@ -4,7 +4,10 @@
  * transfer takes what the machine file says, whoever is near is not charged for who is far,
  * and no queue starves anybody.
  */
+#include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "arena.h"
 #include "sim.h"
@@ -421,6 +424,66 @@ static void interrupts_end_computing(void)
 	toy_end();
 }
 
+#define ROUNDS 20
+
+/* Every CPU reads a table, then adds to a counter; returns what all of it took. */
+static uint64_t table_and_counter(bool constant)
+{
+	static struct step step[16][2 * ROUNDS];
+	struct script script[16];
+	uint64_t *table, *counter, took = 0;
+
+	toy_begin("", 1);
+	table = arena_alloc(sizeof(*table), 0, "table", NULL);
+	counter = arena_alloc(sizeof(*counter), 0, "counter", NULL);
+	if (constant)
+		arena_constant(table, sizeof(*table));
+	for (uint32_t cpu = 0; cpu < 16; cpu++) {
+		for (uint64_t i = 0; i < ROUNDS; i++) {
+			uint64_t at = FAR + (i * 331 + cpu * 17) * NS;
+
+			step[cpu][2 * i] = (struct step){ at, STEP_LOAD, .addr = table };
+			step[cpu][2 * i + 1] = (struct step){ at, STEP_ADD, .addr = counter };
+		}
+		script[cpu] = (struct script){ step[cpu], 2 * ROUNDS };
+		sim_spawn(cpu, toy_body, &script[cpu], 0);
+	}
+	took = sim_run();
+	for (uint32_t cpu = 0; cpu < 16; cpu++)
+		for (uint32_t i = 0; i < 2 * ROUNDS; i++)
+			took = took * 31 + step[cpu][i].took;
+	CHECK_EQ(*counter, 16 * ROUNDS);
+	toy_end();
+	return took;
+}
+
+static void what_is_constant_takes_as_long(void)
+{
+	CHECK_EQ(table_and_counter(true), table_and_counter(false));
+}
+
+static void writing_what_is_constant_ends_the_program(void)
+{
+	struct step s[] = { { .kind = STEP_LOAD }, { .kind = STEP_STORE, .at = FAR } };
+	struct script script = { s, 2 };
+	int status;
+	pid_t child;
+
+	fflush(NULL);
+	child = fork();
+	if (!child) {
+		fclose(stderr);
+		toy_begin("", 1);
+		s[0].addr = s[1].addr = arena_alloc(64, 0, "table", NULL);
+		arena_constant(s[0].addr, 64);
+		sim_spawn(0, toy_body, &script, 0);
+		sim_run();
+		_exit(0);
+	}
+	CHECK_EQ(waitpid(child, &status, 0), child);
+	CHECK_EQ(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT, true);
+}
+
 int main(void)
 {
 	static void (*const test[])(void) = {
@@ -439,6 +502,8 @@ int main(void)
 		siblings_gain_nothing,
 		statistics_tell_local_from_remote,
 		interrupts_end_computing,
+		what_is_constant_takes_as_long,
+		writing_what_is_constant_ends_the_program,
 	};
 	unsigned int n = sizeof(test) / sizeof(test[0]);
 
