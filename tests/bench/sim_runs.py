@@ -7,6 +7,7 @@ import json
 import subprocess
 import tomllib
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,13 @@ ROOT = Path(__file__).resolve().parents[2]
 def simulator(build: Path) -> Path:
     """Return the simulator of a build directory."""
     return build / "experiments" / "schedshard-sim"
+
+
+@cache
+def known(binary: Path, experiment: str) -> set[str]:
+    """Parameters of an experiment that this build knows; an older one may know fewer."""
+    listing = subprocess.run([str(binary), "--list"], check=True, capture_output=True, text=True)
+    return next(set(e["params"]) for e in json.loads(listing.stdout) if e["name"] == experiment)
 
 
 @dataclass(frozen=True)
@@ -39,6 +47,8 @@ class Run:
         if self.cpus:
             argv += ["--cpus", str(self.cpus)]
         for param in declared["param"]:
+            if param["name"] not in known(binary, self.experiment):
+                continue
             value = self.params.get(param["name"], param["value"])
             argv.append(f"--param={param['name']}={value}")
         return argv
@@ -61,10 +71,14 @@ def workloads(share: float) -> dict[str, Run]:
         "cpumask-yield sbm": Run(
             "cpumask-yield", "sbm", params={"measured_ops": round(8000 * share)}
         ),
-        # Most accesses are hits of a CPU's own lines.
+        # Most accesses are hits of a CPU's own lines. No extra searches: older builds have none.
         "ffmpeg-rt stock": Run(
             "ffmpeg-rt",
             "stock",
-            params={"warm_up_us": 10000 * share, "measured_us": 8000 * share},
+            params={
+                "warm_up_us": 10000 * share,
+                "measured_us": 8000 * share,
+                "extra_finds": 0.0,
+            },
         ),
     }
