@@ -82,7 +82,7 @@ static bool is_reported(const struct run *run, const struct access_record *r)
 static json_t *lines_json(const struct run *run, uint32_t *total)
 {
 	const struct stats *s = sim_stats();
-	struct access_record *rec = malloc((s->n + 1) * sizeof(*rec));
+	struct access_record *rec = stats_records(s->n + 1);
 	struct hot_line *hot = malloc((s->n + 1) * sizeof(*hot));
 	json_t *lines = json_array();
 	uint32_t n, records = 0;

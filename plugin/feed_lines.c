@@ -184,7 +184,7 @@ static json_t *line_json(const struct feed_lines *l, const struct model *m,
 void feed_lines_json(const struct feed_lines *l, const struct model *m, json_t *into)
 {
 	const struct stats *s = sim_stats();
-	struct access_record *rec = malloc((s->n + 1) * sizeof(*rec));
+	struct access_record *rec = stats_records(s->n + 1);
 	struct hot_line *hot = malloc((s->n + 1) * sizeof(*hot));
 	json_t *lines = json_array();
 	uint64_t local = 0, remote = 0;

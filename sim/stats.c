@@ -10,7 +10,6 @@
 
 #define BITMAPS 1024u /* bitmaps a block; records point into it, so that it never moves */
 #define SLOTS	8u    /* of a line, at first */
-#define AHEAD	32u   /* entries of the log between the first prefetch and the use */
 
 extern const char __executable_start; /* set by the linker: where the image was loaded */
 
@@ -19,6 +18,11 @@ static void *must(void *memory)
 	if (!memory)
 		abort();
 	return memory;
+}
+
+struct access_record *stats_records(size_t n)
+{
+	return aligned_alloc(_Alignof(struct access_record), n * sizeof(struct access_record));
 }
 
 int stats_init(struct stats *s, uint32_t nr_cpus)
@@ -76,8 +80,13 @@ static uint32_t new_record(struct stats *s, uint32_t line, uint32_t offset, cons
 	uint32_t i = s->n++;
 
 	if (i == s->cap) {
+		struct access_record *old = s->rec;
+
 		s->cap = s->cap ? 2 * s->cap : BITMAPS;
-		s->rec = must(realloc(s->rec, s->cap * sizeof(*s->rec)));
+		s->rec = must(stats_records(s->cap));
+		if (old)
+			memcpy(s->rec, old, i * sizeof(*old));
+		free(old);
 		s->bitmaps = must(realloc(s->bitmaps, s->cap / BITMAPS * sizeof(*s->bitmaps)));
 	}
 	if (i % BITMAPS == 0)
@@ -148,38 +157,42 @@ static struct stats_slot *find(const struct stats_line *l, const struct stats_en
 
 /* ---- the log ---- */
 
-static struct access_record *record_of(struct stats *s, const struct stats_entry *e)
+/* Beside the number of a record: who used it last was another CPU, or it is of another kind. */
+#define OTHER_CPU  0x80000000u
+#define OTHER_KIND 0x40000000u
+#define RECORD	   0x3fffffffu
+
+static uint32_t record_of(struct stats *s, const struct stats_entry *e)
 {
-	uint32_t line = arena_line(e->addr), cpu = e->who >> STATS_CPU_SHIFT;
+	uint32_t line = arena_line(e->addr), other;
 	struct stats_line *l = &s->line[line];
 	struct stats_slot *slot;
-	struct access_record *r;
 
 	if (!l->slot || 2 * l->n > l->mask)
 		grow_slots(l);
 	slot = find(l, e);
+	if (slot->who == e->who)
+		return slot->rec;
+	other = OTHER_CPU;
+	if (!slot->who || (slot->who ^ e->who) & ((1u << STATS_CPU_SHIFT) - 1))
+		other |= OTHER_KIND;
 	if (!slot->who) {
 		l->n++;
 		slot->pc = e->pc;
 		slot->rec = new_record(s, line, offset_of(e->who), e->pc);
 	}
-	r = &s->rec[slot->rec];
-	if (slot->who != e->who) {
-		slot->who = e->who;
-		bitmap_of(s, slot->rec)[cpu / 64] |= 1ull << (cpu % 64);
-		r->size = (uint8_t)size_of(e->who);
-		r->kind = (uint8_t)kind_of(e->who);
-	}
-	return r;
+	slot->who = e->who;
+	__builtin_prefetch(&bitmap_of(s, slot->rec)[e->who >> STATS_CPU_SHIFT >> 6], 1);
+	return slot->rec | other;
 }
 
-static void add(struct stats *s, const struct stats_entry *e)
+static inline void add(struct access_record *r, const struct stats_entry *e)
 {
-	struct access_record *r = record_of(s, e);
 	enum access_kind kind = kind_of(e->who);
 
 	r->records++;
-	r->stores += kind != ACCESS_LOAD;
+	if (kind != ACCESS_LOAD)
+		r->stores++;
 	if (kind == ACCESS_STORE)
 		return;
 	r->loads++;
@@ -190,38 +203,47 @@ static void add(struct stats *s, const struct stats_entry *e)
 	r->hitm_remote += e->source == SOURCE_HITM_REMOTE;
 }
 
-/* Where the entry's slot is, if it is the first one that find() looks at. */
-static inline const struct stats_slot *likely_slot(const struct stats *s,
-						   const struct stats_entry *e)
+static inline void add_cpu(uint64_t *cpus, const struct stats_entry *e)
 {
-	const struct stats_line *l = &s->line[arena_line(e->addr)];
+	uint32_t cpu = e->who >> STATS_CPU_SHIFT;
 
-	return l->slot ? &l->slot[stats_hash(e->addr, e->pc) & l->mask] : NULL;
+	cpus[cpu / 64] |= 1ull << (cpu % 64);
 }
 
-static void prefetch_record(struct stats *s, const struct stats_entry *e)
+/* What record_of() looks at, where the entry's slot is the first one that find() looks at. */
+static void prefetch_slots(const struct stats *s)
 {
-	const struct stats_slot *slot = likely_slot(s, e);
+	for (uint32_t i = 0; i < s->logged; i++)
+		__builtin_prefetch(&s->line[arena_line(s->log[i].addr)]);
+	for (uint32_t i = 0; i < s->logged; i++) {
+		const struct stats_entry *e = &s->log[i];
+		const struct stats_line *l = &s->line[arena_line(e->addr)];
 
-	if (!slot || slot->pc != e->pc)
-		return;
-	__builtin_prefetch(&s->rec[slot->rec], 1);
-	__builtin_prefetch(&s->rec[slot->rec].hitm_remote, 1);
-	if (slot->who != e->who)
-		__builtin_prefetch(&bitmap_of(s, slot->rec)[e->who >> STATS_CPU_SHIFT >> 6], 1);
+		__builtin_prefetch(&l->slot[stats_hash(e->addr, e->pc) & l->mask]);
+	}
 }
 
+/* In passes, each of which has fetched what the next one needs. */
 void stats_settle(struct stats *s)
 {
-	const struct stats_entry *log = s->log;
+	uint32_t rec[STATS_LOG], n = s->logged;
 
-	for (uint32_t i = 0; i < s->logged + AHEAD; i++) {
-		if (i < s->logged)
-			__builtin_prefetch(likely_slot(s, &log[i]));
-		if (i >= AHEAD / 2 && i < s->logged + AHEAD / 2)
-			prefetch_record(s, &log[i - AHEAD / 2]);
-		if (i >= AHEAD)
-			add(s, &log[i - AHEAD]);
+	prefetch_slots(s);
+	for (uint32_t i = 0; i < n; i++) {
+		rec[i] = record_of(s, &s->log[i]);
+		__builtin_prefetch(&s->rec[rec[i] & RECORD], 1);
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		const struct stats_entry *e = &s->log[i];
+		struct access_record *r = &s->rec[rec[i] & RECORD];
+
+		add(r, e);
+		if (rec[i] & OTHER_CPU)
+			add_cpu(bitmap_of(s, rec[i] & RECORD), e);
+		if (rec[i] & OTHER_KIND) {
+			r->size = (uint8_t)size_of(e->who);
+			r->kind = (uint8_t)kind_of(e->who);
+		}
 	}
 	s->logged = 0;
 }

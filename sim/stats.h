@@ -18,15 +18,17 @@
 
 enum access_kind { ACCESS_LOAD, ACCESS_STORE, ACCESS_RMW };
 
+/* What each access changes comes first, in one cache line of the host. */
 struct access_record {
+	_Alignas(64) uint64_t records;
+	uint64_t loads, stores;
+	uint64_t load_time, load_max; /* ps */
+	uint64_t hitm_local, hitm_remote;
+	uint64_t *cpus; /* bitmap */
 	uint32_t line;
 	uint16_t offset; /* bytes from the line's start */
 	uint8_t size, kind;
 	uint64_t pc; /* relative to the program's image */
-	uint64_t records, loads, stores;
-	uint64_t load_time, load_max; /* ps */
-	uint64_t *cpus;		      /* bitmap */
-	uint64_t hitm_local, hitm_remote;
 };
 
 #define STATS_LOG 256u
@@ -85,6 +87,9 @@ void stats_reset(struct stats *s);
 
 /* Take what is logged to the records: before anybody reads these. */
 void stats_settle(struct stats *s);
+
+/* Room for @n records, as they lie in struct stats; to be freed. */
+struct access_record *stats_records(size_t n);
 
 void stats_grow_lines(struct stats *s, uint32_t line);
 
