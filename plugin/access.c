@@ -22,7 +22,6 @@
 #include "vcpu.h"
 
 #define TABLE_BITS 22
-#define TABLE_SIZE (1u << TABLE_BITS)
 #define PROBES	   8u
 /* An entry: the line, the first CPU + 1, and these. */
 #define WRITTEN	   0x8000ull
@@ -40,11 +39,20 @@
 #define LOCKED_BIT (1ull << 62)
 
 static uint64_t *table;
+static uint32_t table_bits = TABLE_BITS;
+static bool (*new_page)(uint64_t place);
 
 int access_begin(void)
 {
-	table = calloc(TABLE_SIZE, sizeof(*table));
+	table = calloc(1ull << table_bits, sizeof(*table));
 	return table ? 0 : -1;
+}
+
+int access_begin_large(uint32_t bits, bool (*is_new_page)(uint64_t place))
+{
+	table_bits = bits;
+	new_page = is_new_page;
+	return access_begin();
 }
 
 void access_end(void)
@@ -53,19 +61,33 @@ void access_end(void)
 	table = NULL;
 }
 
+/* The page is the CPU's node's. */
+static void tell_home(uint64_t place, uint32_t cpu)
+{
+	struct vcpu *v = &plugin.vcpu[cpu];
+	struct item item = { .kind = ITEM_HOME, .instr = v->instr - v->base };
+
+	item.place = place;
+	item.pc = cpu;
+	stream_push(&v->stream, &item);
+}
+
 /* Is the line shared and written, now that @cpu accesses it? */
 static bool is_contended(uint64_t line, uint32_t cpu, bool write)
 {
 	uint64_t flags = write ? WRITTEN : 0, mine = line << 16 | flags | (cpu + 1);
-	uint64_t at = (line * 0x9e3779b97f4a7c15ull) >> (64 - TABLE_BITS);
+	uint64_t at = (line * 0x9e3779b97f4a7c15ull) >> (64 - table_bits);
 
 	for (uint32_t i = 0; i < PROBES; i++) {
-		uint64_t *slot = &table[(at + i) % TABLE_SIZE];
+		uint64_t *slot = &table[(at + i) & ((1u << table_bits) - 1)];
 		uint64_t seen = __atomic_load_n(slot, __ATOMIC_RELAXED);
 
 		if (!seen && __atomic_compare_exchange_n(slot, &seen, mine, false, __ATOMIC_RELAXED,
-							 __ATOMIC_RELAXED))
+							 __ATOMIC_RELAXED)) {
+			if (new_page && new_page(line << LINE_SHIFT))
+				tell_home(line << LINE_SHIFT, cpu);
 			return false;
+		}
 		if (seen >> 16 != line)
 			continue;
 		if ((seen & CPU_MASK) != cpu + 1)
@@ -75,6 +97,22 @@ static bool is_contended(uint64_t line, uint32_t cpu, bool write)
 		return (seen & (SHARED | WRITTEN)) == (SHARED | WRITTEN);
 	}
 	return true;
+}
+
+bool access_contended(uint64_t line)
+{
+	uint64_t at = (line * 0x9e3779b97f4a7c15ull) >> (64 - table_bits);
+
+	for (uint32_t i = 0; i < PROBES; i++) {
+		uint64_t seen = __atomic_load_n(&table[(at + i) & ((1u << table_bits) - 1)],
+						__ATOMIC_RELAXED);
+
+		if (seen >> 16 == line)
+			return (seen & (SHARED | WRITTEN)) == (SHARED | WRITTEN);
+		if (!seen)
+			return false;
+	}
+	return false;
 }
 
 /* Devices are no memory; returns false for them. */
@@ -96,30 +134,21 @@ static bool place_of(qemu_plugin_meminfo_t info, uint64_t vaddr, uint64_t *place
 	return true;
 }
 
-static void on_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
+void access_tell(uint32_t cpu, uint64_t place, uint64_t data, bool write, uint32_t shift)
 {
-	struct vcpu *v = &plugin.vcpu[vcpu];
-	uint64_t pc = (uint64_t)(uintptr_t)data, place;
+	struct vcpu *v = &plugin.vcpu[cpu];
 	/* Bits 62 and 63 of an address are the same. */
-	bool locked = (pc >> 62 ^ pc >> 63) & 1;
+	bool locked = (data >> 62 ^ data >> 63) & 1;
 	struct item item;
-	bool write;
 
-	if (!window_is_open())
-		return;
-	if (!place_of(info, vaddr, &place)) {
-		v->device_accesses++;
-		return;
-	}
-	write = qemu_plugin_mem_is_store(info);
-	if (!is_contended(place >> LINE_SHIFT, vcpu, write) && !locked) {
+	if (!is_contended(place >> LINE_SHIFT, cpu, write) && !locked) {
 		v->private_accesses++;
 		return;
 	}
 	item.place = place;
-	item.pc = pc & ITEM_PLACE_MASK;
+	item.pc = data & ITEM_PLACE_MASK;
 	item.instr = v->instr - v->base;
-	item.size = (uint8_t)(1u << qemu_plugin_mem_size_shift(info));
+	item.size = (uint8_t)(1u << shift);
 	if (locked)
 		item.kind = ITEM_LOCKED;
 	else
@@ -128,15 +157,35 @@ static void on_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t va
 	stream_push(&v->stream, &item);
 }
 
-void access_watch(struct qemu_plugin_insn *handle, const struct insn *insn, uint64_t pc)
+static void on_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
+{
+	uint64_t place;
+
+	if (!window_is_open())
+		return;
+	if (!place_of(info, vaddr, &place)) {
+		plugin.vcpu[vcpu].device_accesses++;
+		return;
+	}
+	access_tell(vcpu, place, (uint64_t)(uintptr_t)data, qemu_plugin_mem_is_store(info),
+		    qemu_plugin_mem_size_shift(info));
+}
+
+void access_watch_by(struct qemu_plugin_insn *handle, const struct insn *insn, uint64_t pc,
+		     api_mem_cb cb)
 {
 	uint64_t data = insn->locked ? pc ^ LOCKED_BIT : pc;
 
 	if (insn->stack)
 		return;
-	qemu_plugin_register_vcpu_mem_cb(handle, on_access, API_NO_REGS,
+	qemu_plugin_register_vcpu_mem_cb(handle, cb, API_NO_REGS,
 					 insn->locked ? API_MEM_W : API_MEM_RW,
 					 (void *)(uintptr_t)data);
+}
+
+void access_watch(struct qemu_plugin_insn *handle, const struct insn *insn, uint64_t pc)
+{
+	access_watch_by(handle, insn, pc, on_access);
 }
 
 void access_idle(unsigned int vcpu)

@@ -14,8 +14,29 @@
 int access_begin(void);
 void access_end(void);
 
+/**
+ * access_begin_large - the same with a table of @bits, for a program's threads
+ * @is_new_page: is this the first line of its page that is accessed? The page then belongs to the
+ *	node of the CPU that accesses it
+ */
+int access_begin_large(uint32_t bits, bool (*is_new_page)(uint64_t place));
+
+/** access_contended - has the line been accessed by several CPUs, and written? Any thread. */
+bool access_contended(uint64_t line);
+
 /** access_watch - have the accesses of an instruction reported while the window is open. */
 void access_watch(struct qemu_plugin_insn *handle, const struct insn *insn, uint64_t pc);
+
+/* The same, with a callback that ends in access_tell(). */
+void access_watch_by(struct qemu_plugin_insn *handle, const struct insn *insn, uint64_t pc,
+		     api_mem_cb cb);
+
+/**
+ * access_tell - one access while the window is open; in the CPU's thread.
+ * @data: what the callback is given
+ * @shift: log2 of its bytes
+ */
+void access_tell(uint32_t cpu, uint64_t place, uint64_t data, bool write, uint32_t shift);
 
 /** access_idle, access_resume - the vCPU halts, goes on; in its thread. */
 void access_idle(unsigned int vcpu);

@@ -50,12 +50,20 @@ typedef void (*api_udata_cb)(qemu_plugin_id_t id, void *data);
 typedef void (*api_exec_cb)(unsigned int vcpu, void *data);
 typedef void (*api_mem_cb)(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr,
 			   void *data);
+typedef void (*api_call_cb)(qemu_plugin_id_t id, unsigned int vcpu, int64_t number, uint64_t a1,
+			    uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5, uint64_t a6,
+			    uint64_t a7, uint64_t a8);
+typedef void (*api_call_end_cb)(qemu_plugin_id_t id, unsigned int vcpu, int64_t number,
+				int64_t result);
 typedef void (*api_tb_cb)(qemu_plugin_id_t id, struct qemu_plugin_tb *tb);
 
 void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, api_tb_cb cb);
 void qemu_plugin_register_vcpu_init_cb(qemu_plugin_id_t id, api_vcpu_cb cb);
 void qemu_plugin_register_vcpu_idle_cb(qemu_plugin_id_t id, api_vcpu_cb cb);
 void qemu_plugin_register_vcpu_resume_cb(qemu_plugin_id_t id, api_vcpu_cb cb);
+/* Of programs: before and after each of their system calls, in the thread that makes it. */
+void qemu_plugin_register_vcpu_syscall_cb(qemu_plugin_id_t id, api_call_cb cb);
+void qemu_plugin_register_vcpu_syscall_ret_cb(qemu_plugin_id_t id, api_call_end_cb cb);
 void qemu_plugin_register_atexit_cb(qemu_plugin_id_t id, api_udata_cb cb, void *data);
 
 void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb, api_exec_cb cb, int flags,

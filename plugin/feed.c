@@ -37,6 +37,7 @@ struct feed_cpu {
 	uint64_t done;	 /* instructions that the clock covers */
 	uint64_t offset; /* clock less those; read by any thread */
 	uint64_t clock;
+	uint64_t waited; /* part of the clock in which it was idle */
 	enum feed_state state;
 	uint64_t held_for; /* HELD: instruction of another CPU */
 	uint64_t idled;	   /* PARKED: see struct feed, when it resumes */
@@ -250,23 +251,38 @@ static void resume(struct feed *f, uint32_t n, const struct item *item)
 	/* Time does not go back: that one may itself not have come to where it resumes. */
 	if (since < f->now)
 		since = f->now;
-	if (since > sim_now())
+	if (since > sim_now()) {
+		c->waited += since - sim_now();
 		sim_spend(since - sim_now());
+	}
 	publish(f, c);
 }
 
 static void perform(struct feed *f, const struct item *item)
 {
-	uint32_t in_line = (uint32_t)item->place % LINE_SIZE, size = item->size;
+	uint32_t in_line = (uint32_t)item->place % LINE_SIZE, size = item->size, locked;
 	const void *pc = (const void *)((uintptr_t)&__executable_start + item->pc);
 	char *at = feed_lines_at(&f->lines, item->place);
 
 	if (size > LINE_SIZE - in_line)
 		size = LINE_SIZE - in_line; /* what crosses a line counts for the first one */
+	locked = size;
+	/* How large a locked operation is matters only to who asks which bytes are shared. */
+	if (!f->setup.detailed || size > 8 || size & (size - 1))
+		locked = 1;
 	if (item->kind == ITEM_LOCKED)
-		sim_rmw(at, 1, SIM_RMW_OR, 0, 0, pc);
+		sim_rmw(at, locked, SIM_RMW_OR, 0, 0, pc);
 	else
 		sim_plain(at, size, item->kind == ITEM_STORE, pc);
+}
+
+static void settle_home(struct feed *f, const struct item *item)
+{
+	const struct feed_setup *s = &f->setup;
+
+	if (item->pc < s->nr_cpus)
+		feed_lines_home(&f->lines, item->place,
+				(uint32_t)s->machine->topo.cpu[s->cpu[item->pc]].node);
 }
 
 static void body(uint32_t n, void *arg)
@@ -301,7 +317,9 @@ static void body(uint32_t n, void *arg)
 			sleep_until_woken(f, n);
 		} else if (item.kind == ITEM_RESUME) {
 			resume(f, n, &item);
-		} else {
+		} else if (item.kind == ITEM_HOME) {
+			settle_home(f, &item);
+		} else if (item.kind != ITEM_TIME) {
 			perform(f, &item);
 			publish(f, c);
 		}
@@ -370,6 +388,24 @@ uint64_t feed_instruction(const struct feed *f)
 	return f->ps;
 }
 
+/* Of each CPU that did anything: its number, instructions, picoseconds at work and idle. */
+static json_t *cpu_times_json(const struct feed *f)
+{
+	json_t *all = json_array();
+
+	for (uint32_t n = 0; n < f->setup.nr_cpus; n++) {
+		const struct feed_cpu *c = &f->cpu[n];
+
+		if (c->done)
+			json_array_append_new(all,
+					      json_pack("[I, I, I, I]", (json_int_t)f->setup.cpu[n],
+							(json_int_t)c->done,
+							(json_int_t)(c->clock - c->waited),
+							(json_int_t)c->waited));
+	}
+	return all;
+}
+
 void feed_json(const struct feed *f, json_t *into)
 {
 	const struct machine *m = f->setup.machine;
@@ -392,5 +428,7 @@ void feed_json(const struct feed *f, json_t *into)
 				      (json_int_t)f->items[ITEM_IDLE], "released",
 				      (json_int_t)f->released, "lines_touched",
 				      (json_int_t)sim_lines_touched()));
+	if (f->setup.detailed)
+		json_object_set_new(into, "cpu_times", cpu_times_json(f));
 	feed_lines_json(&f->lines, &f->model, into);
 }

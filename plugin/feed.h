@@ -19,8 +19,9 @@
 
 struct machine;
 
-#define FEED_MAX_CPUS  256u
+#define FEED_MAX_CPUS  1024u
 #define FEED_MAX_NODES 64u
+#define FEED_MAX_PADS  4096u
 
 enum feed_got {
 	FEED_ITEM,  /* here is one */
@@ -59,12 +60,19 @@ struct feed_node {
 	uint32_t node;
 };
 
+/* Bytes from @low on, below @high, that lie in lines of their own instead. */
+struct feed_pad {
+	uint64_t low, high;
+};
+
 /**
  * struct feed_setup - what the model needs to know
  * @machine: topology and latencies
  * @cpu: by guest CPU: the machine's CPU that it stands for
  * @nr_cpus: how many
  * @node: where memory is; a line in none of them belongs to all nodes in turn
+ * @pad: what is moved, in order, without overlaps
+ * @detailed: the result also says which CPUs made each access, and how long each was at work
  */
 struct feed_setup {
 	const struct machine *machine;
@@ -72,6 +80,9 @@ struct feed_setup {
 	uint32_t nr_cpus;
 	struct feed_node node[FEED_MAX_NODES];
 	uint32_t nr_nodes;
+	struct feed_pad *pad;
+	uint32_t nr_pads;
+	bool detailed;
 };
 
 struct feed;

@@ -24,6 +24,9 @@
 #define IMAGE_END      (0xffffffffa0000000ull & ITEM_PLACE_MASK)
 #define KERNEL	       (1ull << (ITEM_PLACE_BITS - 1))
 #define LINES_KEPT     1024u
+#define PAGE_SHIFT     12
+/* Where bytes go that are moved: no program has memory there, nor has a kernel. */
+#define MOVED (0x600000000000ull)
 
 int feed_lines_init(struct feed_lines *l, const struct feed_setup *setup)
 {
@@ -40,6 +43,7 @@ void feed_lines_free(struct feed_lines *l)
 	free(l->slot);
 	free(l->arena);
 	free(l->guest);
+	free(l->home);
 	memset(l, 0, sizeof(*l));
 }
 
@@ -90,9 +94,84 @@ static int node_of(const struct feed_lines *l, uint64_t place)
 	return -1;
 }
 
+/* ---- homes of a program's pages ---- */
+
+static uint32_t home_slot(const struct feed_lines *l, uint64_t page)
+{
+	uint32_t i = (uint32_t)((page * 0x9e3779b97f4a7c15ull) >> 32) & l->home_mask;
+
+	while (l->home[i].page && l->home[i].page != page + 1)
+		i = (i + 1) & l->home_mask;
+	return i;
+}
+
+static void grow_homes(struct feed_lines *l)
+{
+	struct feed_lines old = *l;
+
+	l->home_mask = old.home ? 2 * old.home_mask + 1 : 1023;
+	l->home = calloc(l->home_mask + 1, sizeof(*l->home));
+	if (!l->home)
+		abort();
+	for (uint32_t i = 0; old.home && i <= old.home_mask; i++)
+		if (old.home[i].page)
+			l->home[home_slot(l, old.home[i].page - 1)] = old.home[i];
+	free(old.home);
+}
+
+void feed_lines_home(struct feed_lines *l, uint64_t place, uint32_t node)
+{
+	uint64_t page = place >> PAGE_SHIFT;
+	uint32_t i;
+
+	if (!l->home || 2 * l->nr_homes > l->home_mask)
+		grow_homes(l);
+	i = home_slot(l, page);
+	if (!l->home[i].page)
+		l->nr_homes++;
+	l->home[i].page = page + 1;
+	l->home[i].node = node;
+}
+
+/* ---- bytes that are moved ---- */
+
+/* Where a byte lies: each range that is moved has a page of its own. */
+static uint64_t moved(const struct feed_lines *l, uint64_t place)
+{
+	const struct feed_setup *s = l->setup;
+	uint32_t lo = 0, hi = s->nr_pads;
+
+	while (lo < hi) {
+		uint32_t mid = (lo + hi) / 2;
+
+		if (place >= s->pad[mid].high)
+			lo = mid + 1;
+		else if (place < s->pad[mid].low)
+			hi = mid;
+		else
+			return MOVED + ((uint64_t)mid << PAGE_SHIFT) + place - s->pad[mid].low;
+	}
+	return place;
+}
+
+/* The node of a byte: of one that was moved, of where it was. */
+static int home(const struct feed_lines *l, uint64_t place)
+{
+	uint32_t i;
+
+	if (place >= MOVED && place - MOVED < (uint64_t)FEED_MAX_PADS << PAGE_SHIFT)
+		place = l->setup->pad[(place - MOVED) >> PAGE_SHIFT].low;
+	if (l->home) {
+		i = home_slot(l, place >> PAGE_SHIFT);
+		if (l->home[i].page)
+			return (int)l->home[i].node;
+	}
+	return node_of(l, place);
+}
+
 static uint32_t new_line(struct feed_lines *l, uint64_t line)
 {
-	void *at = arena_alloc(LINE_SIZE, node_of(l, line << LINE_SHIFT), "guest", NULL);
+	void *at = arena_alloc(LINE_SIZE, home(l, line << LINE_SHIFT), "guest", NULL);
 	uint32_t arena = arena_line(at);
 
 	if (arena >= l->cap) {
@@ -107,9 +186,13 @@ static uint32_t new_line(struct feed_lines *l, uint64_t line)
 
 char *feed_lines_at(struct feed_lines *l, uint64_t place)
 {
-	uint64_t line = place >> LINE_SHIFT;
-	uint32_t i = place_of(l, line);
+	uint64_t line;
+	uint32_t i;
 
+	if (l->setup->nr_pads)
+		place = moved(l, place);
+	line = place >> LINE_SHIFT;
+	i = place_of(l, line);
 	if (!l->slot[i]) {
 		if (2 * ++l->n > l->mask) {
 			grow(l);
@@ -164,14 +247,30 @@ static json_t *access_json(const struct model *m, const struct access_record *r,
 			 cycles(m, r->load_max, 1), "cpus", (int)hot_lines_cpus(r, words));
 }
 
+/* Which CPUs made an access: by the order of the watch file. */
+static json_t *cpus_json(const struct feed_setup *s, const struct access_record *r)
+{
+	json_t *cpus = json_array();
+
+	for (uint32_t n = 0; n < s->nr_cpus; n++)
+		if (r->cpus[n / 64] >> (n % 64) & 1)
+			json_array_append_new(cpus, json_integer((json_int_t)n));
+	return cpus;
+}
+
 static json_t *line_json(const struct feed_lines *l, const struct model *m,
 			 const struct hot_line *h, const struct access_record *rec, uint32_t n,
 			 uint32_t words)
 {
 	json_t *accesses = json_array();
 
-	for (uint32_t i = h->first; i < n && rec[i].line == h->line; i++)
-		json_array_append_new(accesses, access_json(m, &rec[i], words));
+	for (uint32_t i = h->first; i < n && rec[i].line == h->line; i++) {
+		json_t *access = access_json(m, &rec[i], words);
+
+		if (l->setup->detailed)
+			json_object_set_new(access, "by", cpus_json(l->setup, &rec[i]));
+		json_array_append_new(accesses, access);
+	}
 	return json_pack("{s:o, s:i, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:o}", "address",
 			 address_json(l->guest[h->line] << LINE_SHIFT), "home",
 			 arena_object_of(h->line)->node, "records", (json_int_t)h->records, "loads",

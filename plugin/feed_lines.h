@@ -20,9 +20,15 @@ struct model;
  * @arena: beside it: the simulated machine's line
  * @mask: places - 1
  * @guest: by line of the simulated machine: the guest's
+ * @home: hash table of pages whose node is known, page + 1
  */
 struct feed_lines {
 	const struct feed_setup *setup;
+	struct {
+		uint64_t page;
+		uint32_t node;
+	} * home;
+	uint32_t home_mask, nr_homes;
 	uint64_t *slot;
 	uint32_t *arena;
 	uint32_t mask, n;
@@ -38,6 +44,9 @@ void feed_lines_free(struct feed_lines *l);
  * feed_lines_at - the simulated byte of a guest's byte (struct item); its line is new, or known.
  */
 char *feed_lines_at(struct feed_lines *l, uint64_t place);
+
+/** feed_lines_home - the page of this byte is of that node, as far as its lines are new. */
+void feed_lines_home(struct feed_lines *l, uint64_t place, uint32_t node);
 
 /** feed_lines_json - set "nr_lines", "hitm" and "lines", the hottest ones first, in @into. */
 void feed_lines_json(const struct feed_lines *l, const struct model *m, json_t *into);

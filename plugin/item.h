@@ -14,6 +14,8 @@ enum item_kind {
 	ITEM_LOCKED, /* a locked operation: load and store in one */
 	ITEM_IDLE,   /* the CPU halts */
 	ITEM_RESUME, /* and goes on, after an instruction of another CPU, or after all were idle */
+	ITEM_HOME,   /* a page belongs to the node of a CPU; programs only */
+	ITEM_TIME,   /* nothing, but the CPU has come so far; programs only */
 	ITEM_KINDS,
 };
 
@@ -29,9 +31,9 @@ enum item_kind {
  * struct item - what happened
  * @place: of an access: which byte. Of ITEM_RESUME: the instruction (see @instr) of the other CPU;
  *	when there is none, the picoseconds for which all CPUs have been idle since the window
- *	opened
+ *	opened. Of ITEM_HOME: a byte of the page
  * @pc: of an access: the instruction's address, 48 bits. Of ITEM_RESUME: the other CPU, or
- *	ITEM_NO_CPU
+ *	ITEM_NO_CPU. Of ITEM_HOME: the CPU
  * @instr: instructions that this CPU had executed
  * @kind: enum item_kind
  * @size: of an access: bytes, at most 64
@@ -43,6 +45,12 @@ struct item {
 	uint8_t kind;
 	uint8_t size;
 };
+
+/* Does it say no more than how far the CPU has come? */
+static inline bool item_is_bare(const struct item *item)
+{
+	return item->kind == ITEM_IDLE || item->kind == ITEM_TIME;
+}
 
 static inline bool item_is_access(const struct item *item)
 {

@@ -20,6 +20,16 @@
 static struct stream stream[TRACE_MAX_CPUS];
 static uint32_t nr_streams;
 
+/*
+ * Of a program, whose trace may be far larger than memory: items are read when a CPU needs its
+ * next one, and those of others wait in their streams. An idle CPU is woken when its next item has
+ * been read (feed_source.news).
+ */
+static struct trace_reader *reader;
+static struct trace_error reader_err;
+static bool reader_ended, reader_failed, reader_cut;
+static uint64_t news;
+
 static int refuse(const char *why)
 {
 	fprintf(stderr, "schedshard: %s\n", why);
@@ -49,6 +59,47 @@ static enum feed_got get(void *arg, uint32_t cpu, struct item *item)
 static bool ready(void *arg, uint32_t cpu)
 {
 	return true;
+}
+
+/* Return: false at the end of the trace. */
+static bool read_one(void)
+{
+	struct item item;
+	uint32_t cpu;
+	int got;
+
+	if (reader_ended)
+		return false;
+	got = trace_next(reader, &cpu, &item, &reader_cut);
+	if (got > 0) {
+		/* A CPU that has nothing to do may be waiting for this. */
+		if (stream_empty(&stream[cpu]))
+			news++;
+		stream_push(&stream[cpu], &item);
+		return true;
+	}
+	reader_ended = true;
+	reader_failed = got < 0;
+	news++;
+	return false;
+}
+
+static enum feed_got get_read(void *arg, uint32_t cpu, struct item *item)
+{
+	while (!stream_pop(&stream[cpu], item))
+		if (!read_one())
+			return FEED_END;
+	return item->kind == ITEM_TIME ? FEED_TIME : FEED_ITEM;
+}
+
+static bool ready_read(void *arg, uint32_t cpu)
+{
+	return reader_ended || !stream_empty(&stream[cpu]);
+}
+
+static void wait_read(void *arg)
+{
+	read_one();
 }
 
 /* Everything is there from the start. */
@@ -81,8 +132,11 @@ static int check(const struct watch *w, const struct machine *machine)
 
 static int replay(struct watch *w, bool cut)
 {
-	static const struct feed_source source = { .get = get, .ready = ready, .wait = wait };
-	struct feed *f = feed_new(&w->setup, &source);
+	static const struct feed_source all_there = { .get = get, .ready = ready, .wait = wait };
+	static const struct feed_source read_on = {
+		.get = get_read, .ready = ready_read, .wait = wait_read, .news = &news
+	};
+	struct feed *f = feed_new(&w->setup, w->program ? &read_on : &all_there);
 	json_t *all =
 		json_pack("{s:s, s:b, s:i, s:I, s:[], s:{}}", "format", "schedshard/c2c-raw/1",
 			  "partial", (int)cut, "guest_cpus", (int)nr_streams, "operations",
@@ -92,6 +146,10 @@ static int replay(struct watch *w, bool cut)
 	if (!f || !all)
 		return refuse("no memory");
 	feed_run(f);
+	if (reader_failed)
+		return refuse(reader_err.text);
+	if (reader_cut)
+		json_object_set_new(all, "partial", json_true());
 	feed_json(f, all);
 	failed = json_dump_file(all, w->result, JSON_COMPACT | JSON_REAL_PRECISION(12));
 	json_decref(all);
@@ -118,13 +176,24 @@ int main(int argc, char **argv)
 	if (machine_load(&machine, w.machine, &err))
 		return refuse(err.text);
 	w.setup.machine = machine;
-	if (trace_read(argv[2], begin, take, NULL, &cut, &trace_err))
+	cut = false;
+	if (w.program) {
+		uint32_t n = 0;
+
+		reader = trace_open(argv[2], &n, &reader_err);
+		if (!reader)
+			return refuse(reader_err.text);
+		if (begin(NULL, n))
+			return refuse("no memory");
+	} else if (trace_read(argv[2], begin, take, NULL, &cut, &trace_err)) {
 		return refuse(trace_err.text);
+	}
 	status = check(&w, machine);
 	if (!status)
 		status = replay(&w, cut);
 	for (uint32_t i = 0; i < nr_streams; i++)
 		stream_free(&stream[i]);
+	trace_shut(reader);
 	machine_free(machine);
 	watch_free(&w);
 	return status;

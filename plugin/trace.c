@@ -81,7 +81,7 @@ void trace_write(struct trace_writer *w, uint32_t cpu, const struct item *item)
 	n += put_number(data + n, cpu);
 	data[n++] = (uint8_t)(item->kind | (item->size ? __builtin_ctz(item->size) : 0) << 3);
 	n += put_number(data + n, item->instr - last->instr);
-	if (item->kind != ITEM_IDLE) {
+	if (!item_is_bare(item)) {
 		n += put_number(data + n, folded(item->place, last->place));
 		n += put_number(data + n, folded(item->pc, last->pc));
 		last->place = item->place;
@@ -183,7 +183,7 @@ static int read_item(struct reader *r, struct last *all, uint32_t nr_cpus, uint3
 			*cut = i > 0;
 			return 0;
 		}
-		if (i == 1 && (value[1] & 7) != ITEM_IDLE)
+		if (i == 1 && (value[1] & 7) != ITEM_IDLE && (value[1] & 7) != ITEM_TIME)
 			n = 5;
 	}
 	if (value[0] >= nr_cpus)
@@ -196,7 +196,7 @@ static int read_item(struct reader *r, struct last *all, uint32_t nr_cpus, uint3
 	*cpu = (uint32_t)value[0];
 	*item = (struct item){ .kind = value[1] & 7, .size = (uint8_t)(1u << (value[1] >> 3)) };
 	item->instr = last->instr += value[2];
-	if (item->kind == ITEM_IDLE)
+	if (item_is_bare(item))
 		return 1;
 	item->place = last->place = unfolded(value[3], last->place);
 	item->pc = last->pc = unfolded(value[4], last->pc);
@@ -205,6 +205,22 @@ static int read_item(struct reader *r, struct last *all, uint32_t nr_cpus, uint3
 	if (!item_is_access(item) && item->place >= MAX_INSTR)
 		return bad(r, "too many instructions of another CPU");
 	return 1;
+}
+
+static int read_header(struct reader *r, uint64_t *nr_cpus)
+{
+	for (uint32_t i = 0; i < MAGIC_SIZE; i++) {
+		if (next(r) != MAGIC[i]) {
+			snprintf(r->err->text, sizeof(r->err->text), "%s is no trace", r->name);
+			return -1;
+		}
+	}
+	if (number(r, nr_cpus) != GOT || !*nr_cpus || *nr_cpus > TRACE_MAX_CPUS) {
+		snprintf(r->err->text, sizeof(r->err->text), "%s: not of 1 to %u CPUs", r->name,
+			 TRACE_MAX_CPUS);
+		return -1;
+	}
+	return 0;
 }
 
 static int read_all(struct reader *r, int (*begin)(void *arg, uint32_t nr_cpus),
@@ -218,17 +234,8 @@ static int read_all(struct reader *r, int (*begin)(void *arg, uint32_t nr_cpus),
 	int got;
 
 	*cut = false;
-	for (uint32_t i = 0; i < MAGIC_SIZE; i++) {
-		if (next(r) != MAGIC[i]) {
-			snprintf(r->err->text, sizeof(r->err->text), "%s is no trace", r->name);
-			return -1;
-		}
-	}
-	if (number(r, &nr_cpus) != GOT || !nr_cpus || nr_cpus > TRACE_MAX_CPUS) {
-		snprintf(r->err->text, sizeof(r->err->text), "%s: not of 1 to %u CPUs", r->name,
-			 TRACE_MAX_CPUS);
+	if (read_header(r, &nr_cpus))
 		return -1;
-	}
 	if (begin(arg, (uint32_t)nr_cpus))
 		return bad(r, "no memory");
 	while ((got = read_item(r, last, (uint32_t)nr_cpus, &cpu, &item, cut)) > 0) {
@@ -273,4 +280,62 @@ int trace_read(const char *path, int (*begin)(void *arg, uint32_t nr_cpus),
 	if (r.file)
 		gzclose(r.file);
 	return failed;
+}
+
+/* ---- one item after the other ---- */
+
+struct trace_reader {
+	struct reader r;
+	char *name;
+	uint32_t nr_cpus;
+	struct last last[TRACE_MAX_CPUS];
+};
+
+struct trace_reader *trace_open(const char *path, uint32_t *nr_cpus, struct trace_error *err)
+{
+	struct trace_reader *t = calloc(1, sizeof(*t));
+	uint64_t n = 0;
+
+	if (t) {
+		t->name = strdup(path);
+		t->r = (struct reader){ .name = t->name, .err = err };
+		t->r.file = gzopen(path, "rbe");
+		t->r.buffer = malloc(BUFFER);
+	}
+	if (!t || !t->name || !t->r.file || !t->r.buffer) {
+		snprintf(err->text, sizeof(err->text), "cannot open %s", path);
+		trace_shut(t);
+		return NULL;
+	}
+	gzbuffer(t->r.file, BUFFER);
+	if (read_header(&t->r, &n)) {
+		trace_shut(t);
+		return NULL;
+	}
+	t->nr_cpus = *nr_cpus = (uint32_t)n;
+	return t;
+}
+
+int trace_next(struct trace_reader *t, uint32_t *cpu, struct item *item, bool *cut)
+{
+	int got = read_item(&t->r, t->last, t->nr_cpus, cpu, item, cut), code;
+
+	t->r.items++;
+	if (got)
+		return got;
+	gzerror(t->r.file, &code);
+	if (code == Z_BUF_ERROR)
+		*cut = true;
+	return 0;
+}
+
+void trace_shut(struct trace_reader *t)
+{
+	if (!t)
+		return;
+	if (t->r.file)
+		gzclose(t->r.file);
+	free(t->r.buffer);
+	free(t->name);
+	free(t);
 }

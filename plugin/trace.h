@@ -10,7 +10,7 @@
  *	kind (enum item_kind) + 8 * log2 of the size
  *	instructions since this CPU's last item
  *	place  \ less that of this CPU's last item, doubled, and inverted when negative;
- *	pc     / not there for ITEM_IDLE
+ *	pc     / not there for ITEM_IDLE and ITEM_TIME
  *
  * Items of different CPUs stand in the order in which the model came to them. A file that was cut
  * short is good up to the cut.
@@ -24,7 +24,7 @@
 
 #include "item.h"
 
-#define TRACE_MAX_CPUS 256u
+#define TRACE_MAX_CPUS 1024u
 
 struct trace_error {
 	char text[256];
@@ -53,6 +53,18 @@ int trace_close(struct trace_writer *w);
 int trace_read(const char *path, int (*begin)(void *arg, uint32_t nr_cpus),
 	       int (*item)(void *arg, uint32_t cpu, const struct item *item), void *arg, bool *cut,
 	       struct trace_error *err);
+
+struct trace_reader;
+
+/**
+ * trace_open, trace_next, trace_shut - the same, one item after the other
+ *
+ * trace_open() returns NULL with one line in @err; @err must live until trace_shut(). trace_next()
+ * returns 1 with an item, 0 at the end, -1 with one line in @err.
+ */
+struct trace_reader *trace_open(const char *path, uint32_t *nr_cpus, struct trace_error *err);
+int trace_next(struct trace_reader *t, uint32_t *cpu, struct item *item, bool *cut);
+void trace_shut(struct trace_reader *t);
 
 /** trace_parse - the same of an unpacked trace in memory; @name is what errors call it. */
 int trace_parse(const void *data, size_t size, const char *name,

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #define MAX_FILE (16u << 20)
+#define MAX_PAD	 4096u
 
 struct reader {
 	struct watch *watch;
@@ -186,6 +187,28 @@ static int read_node(struct reader *r)
 	return 0;
 }
 
+static int read_pad(struct reader *r)
+{
+	struct feed_setup *s = &r->watch->setup;
+	struct watch_range where = { 0 };
+	void *grown;
+
+	if (s->nr_pads == FEED_MAX_PADS)
+		return bad(r, "more than %u ranges are moved", FEED_MAX_PADS);
+	if (range(r, &where))
+		return -1;
+	if (where.high - where.low > MAX_PAD)
+		return bad(r, "a range of more than %u bytes is moved", MAX_PAD);
+	if (s->nr_pads && where.low < s->pad[s->nr_pads - 1].high)
+		return bad(r, "ranges that are moved are not in order");
+	grown = one_more(s->pad, s->nr_pads, sizeof(*s->pad));
+	if (!grown)
+		return bad(r, "no memory");
+	s->pad = grown;
+	s->pad[s->nr_pads++] = (struct feed_pad){ where.low, where.high };
+	return 0;
+}
+
 static int read_path(struct reader *r, char **path)
 {
 	/* The rest of the line: paths may have spaces. */
@@ -226,6 +249,10 @@ static int read_line(struct reader *r)
 		failed = read_path(r, &r->watch->result);
 	else if (!strcmp(key, "trace"))
 		failed = read_path(r, &r->watch->trace);
+	else if (!strcmp(key, "pad"))
+		failed = read_pad(r);
+	else if (!strcmp(key, "program"))
+		failed = !(r->watch->program = r->watch->setup.detailed = true);
 	else if (!strcmp(key, "stop"))
 		failed = !(r->watch->stop = true);
 	else
@@ -316,6 +343,7 @@ void watch_free(struct watch *w)
 		free(w->function[i]);
 	free(w->text);
 	free(w->part);
+	free(w->setup.pad);
 	free(w->machine);
 	free(w->result);
 	free(w->trace);

@@ -20,6 +20,10 @@
  *   result PATH               where the result is written
  *   trace PATH                where what happened is kept, for replaying
  *   stop                      end the emulator once the result is written
+ *   pad LOW HIGH              replay: bytes from LOW on, below HIGH, at most a page, lie in lines
+ *                             of their own; in order
+ *   program                   replay: the trace is that of a program's threads: it is read no
+ *                             further than the model has come, and the result is detailed
  *
  * Numbers are hexadecimal with 0x, else decimal. Lines that begin with # and empty lines are
  * nothing.
@@ -64,7 +68,7 @@ struct watch {
 	struct feed_setup setup; /* without its machine */
 	char *machine, *result, *trace;
 	uint64_t quantum;
-	bool stop;
+	bool stop, program;
 };
 
 struct watch_error {

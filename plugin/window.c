@@ -35,6 +35,7 @@
 #include "vcpu.h"
 
 #define GRACE_MS   2000
+#define FINISH_MS  60000
 #define NAP_NS	   20000
 #define SETTLED_NS 300000
 #define YIELDS	   200
@@ -52,10 +53,30 @@ static uint64_t settling; /* since when all CPUs are idle and time stands; 0: it
 
 /* ---- the model's source ---- */
 
+/* How far each CPU is known to have come by what the trace says; and how far it may lag. */
+static uint64_t *traced, trace_every;
+
 static void keep(uint32_t cpu, const struct item *item)
 {
-	if (trace)
-		trace_write(trace, cpu, item);
+	if (!trace)
+		return;
+	if (traced)
+		traced[cpu] = item->instr;
+	trace_write(trace, cpu, item);
+}
+
+static void keep_time(uint32_t cpu, uint64_t instr)
+{
+	struct item item = { .kind = ITEM_TIME, .instr = instr };
+
+	if (traced && instr - traced[cpu] > trace_every)
+		keep(cpu, &item);
+}
+
+void window_trace_time(uint64_t instructions)
+{
+	traced = calloc(plugin.nr_vcpus, sizeof(*traced));
+	trace_every = instructions;
 }
 
 static enum feed_got get(void *arg, uint32_t cpu, struct item *item)
@@ -87,6 +108,7 @@ static enum feed_got get(void *arg, uint32_t cpu, struct item *item)
 	if (instr > feed_done(plugin.feed, cpu)) {
 		yields = 0;
 		item->instr = instr;
+		keep_time(cpu, instr);
 		return FEED_TIME;
 	}
 	return FEED_EMPTY;
@@ -201,6 +223,19 @@ void window_prepare(void)
 	check_all();
 }
 
+/* Signals are for the guest's threads. */
+static int start_model(void)
+{
+	sigset_t all, old;
+	int failed;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	failed = pthread_create(&model_thread, NULL, run_model, NULL);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return failed;
+}
+
 void window_open(void)
 {
 	static struct feed_source source = {
@@ -246,7 +281,7 @@ void window_open(void)
 	__atomic_store_n(&plugin.open, true, __ATOMIC_SEQ_CST);
 	check_all();
 	if (plugin.feed)
-		model_running = !pthread_create(&model_thread, NULL, run_model, NULL);
+		model_running = !start_model();
 	if (plugin.feed && !model_running) {
 		fprintf(stderr, "schedshard: cannot start the model's thread\n");
 		exit(1);
@@ -267,20 +302,37 @@ void window_close(void)
 	written = true;
 }
 
-void window_end(void)
+static void wait_for_result(int ms)
 {
-	if (plugin.open) {
-		partial = true;
-		window_close();
-		for (int i = 0; i < GRACE_MS && !__atomic_load_n(&model_done, __ATOMIC_ACQUIRE);
-		     i++)
-			step_sleep(1000000);
-		__atomic_store_n(&abandoned, true, __ATOMIC_RELAXED);
-	}
+	for (int i = 0; i < ms && !__atomic_load_n(&model_done, __ATOMIC_ACQUIRE); i++)
+		step_sleep(1000000);
+	__atomic_store_n(&abandoned, true, __ATOMIC_RELAXED);
+}
+
+static void join_model(void)
+{
 	if (!written)
 		return; /* the guest never opened the window: there is nothing to tell */
 	if (model_running)
 		pthread_join(model_thread, NULL);
 	/* The model is not freed: a vCPU that has not noticed may still look at its clocks. */
 	model_running = false;
+}
+
+void window_end(void)
+{
+	if (plugin.open) {
+		partial = true;
+		window_close();
+		wait_for_result(GRACE_MS);
+	}
+	join_model();
+}
+
+void window_finish(void)
+{
+	window_close();
+	if (model_running)
+		wait_for_result(FINISH_MS);
+	join_model();
 }

@@ -69,7 +69,7 @@ static void write_file(const char *path, struct seen *told)
 		if (item->kind == ITEM_RESUME) {
 			item->pc = random64() % 2 ? random64() % CPUS : ITEM_NO_CPU;
 			item->place = random64() % 2 ? instr[0] : 0;
-		} else if (item->kind != ITEM_IDLE) {
+		} else if (!item_is_bare(item)) {
 			item->place = random64() & ITEM_PLACE_MASK;
 			item->pc = random64() & ITEM_PLACE_MASK;
 		}
@@ -179,7 +179,7 @@ int main(int argc, char **argv)
 	damage(data, size);
 	refused("SCHSHTR2\1", 9, "t is no trace");
 	refused("", 0, "t is no trace");
-	refused("SCHSHTR1\0", 9, "t: not of 1 to 256 CPUs");
+	refused("SCHSHTR1\0", 9, "t: not of 1 to 1024 CPUs");
 	refused("SCHSHTR1\2\2\0\0\0\0", 14, "t: item 1: CPU 2 of 2");
 	refused("SCHSHTR1\2\1\7\0\0\0", 14, "t: item 1: kind and size are 0x7");
 	refused("SCHSHTR1\2\1\3\377\377\377\377\377\377\377\377\377\377", 21,

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * System calls: which may wait, what they tell about memory and threads, and what they cost.
+ *
+ * The emulator leaves the program's system calls to the host's kernel, so a thread that waits in
+ * one executes nothing. The model takes it for idle, and it comes back at the clock of the CPU that
+ * is furthest behind. Calls that never wait leave the thread running. The kernel's own work is not
+ * seen; each call costs CALL_CYCLES.
+ *
+ * A sleep of at most LONG_SLEEP_NS lasts as long in the model: the thread comes back when the
+ * clocks of the others have come so far, or, when all are idle, the clocks go on to its end.
+ * Longer ones last as long as the host's clock says, which is the clock that the program reads.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "host_time.h"
+#include "protocol.h"
+#include "step.h"
+#include "user.h"
+
+#define CALL_CYCLES   300u
+#define LONG_SLEEP_NS 10000000ull
+#define MOST_EXTRA_NS 1000000000ull /* of the host, for one sleep */
+#define NAP_NS	      50000
+#define STANDS_NS     20000000ull
+#define MASK_WORDS    64u
+
+#define CLONE_FLAG_THREAD 0x10000u
+#define MAP_FLAG_SHARED	  1u
+#define MAP_FLAG_ANON	  0x20u
+
+#define REGIONS 16384u
+#define STACKS	USER_THREADS
+
+struct region {
+	uint64_t at, size, flags;
+};
+
+struct stack {
+	uint64_t pointer;
+	pid_t tid;
+};
+
+struct named {
+	uint32_t number, cpu;
+	pid_t tid;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct region region[REGIONS];
+static uint64_t nr_regions; /* ever; the last REGIONS are kept */
+static struct stack stack[STACKS];
+static uint32_t nr_stacks;
+static struct named named[STACKS];
+static uint32_t nr_named;
+
+/* What the call of a thread that is in one was given. */
+static struct {
+	uint64_t arg[6];
+} in_call[USER_THREADS];
+
+void calls_thread(const struct user_thread *t)
+{
+	pthread_mutex_lock(&lock);
+	if (nr_named < STACKS)
+		named[nr_named++] = (struct named){ t->number, t->cpu, t->tid };
+	pthread_mutex_unlock(&lock);
+}
+
+/* ---- which calls wait ---- */
+
+static bool futex_waits(uint64_t op)
+{
+	switch (op & 0x7f) {
+	case 0:	 /* FUTEX_WAIT */
+	case 6:	 /* FUTEX_LOCK_PI */
+	case 9:	 /* FUTEX_WAIT_BITSET */
+	case 11: /* FUTEX_WAIT_REQUEUE_PI */
+	case 13: /* FUTEX_LOCK_PI2 */
+		return true;
+	}
+	return false;
+}
+
+/* Calls that end without waiting for anybody; all others may wait. */
+static bool may_wait(int64_t number, const uint64_t *arg)
+{
+	switch (number) {
+	case SYS_futex:
+		return futex_waits(arg[1]);
+	case SYS_mmap:
+	case SYS_munmap:
+	case SYS_mprotect:
+	case SYS_madvise:
+	case SYS_mremap:
+	case SYS_brk:
+	case SYS_rt_sigaction:
+	case SYS_rt_sigprocmask:
+	case SYS_rt_sigreturn:
+	case SYS_sigaltstack:
+	case SYS_clock_gettime:
+	case SYS_gettimeofday:
+	case SYS_time:
+	case SYS_getpid:
+	case SYS_gettid:
+	case SYS_getppid:
+	case SYS_getuid:
+	case SYS_geteuid:
+	case SYS_getgid:
+	case SYS_getegid:
+	case SYS_getcpu:
+	case SYS_getrandom:
+	case SYS_getrusage:
+	case SYS_sched_yield:
+	case SYS_sched_getaffinity:
+	case SYS_sched_setaffinity:
+	case SYS_set_robust_list:
+	case SYS_set_tid_address:
+	case SYS_rseq:
+	case SYS_prctl:
+	case SYS_arch_prctl:
+	case SYS_prlimit64:
+	case SYS_membarrier:
+	case SYS_clone:
+	case SYS_clone3:
+	case SYS_kill:
+	case SYS_tkill:
+	case SYS_tgkill:
+	case SYS_epoll_ctl:
+	case SYS_fcntl:
+	case SYS_lseek:
+	case SYS_newfstatat:
+	case SYS_fstat:
+		return false;
+	}
+	return true;
+}
+
+/* ---- what the library inside the program says ---- */
+
+static void bind_cpus(struct user_thread *self, uint64_t tid, uint64_t mask_at, uint64_t bytes)
+{
+	uint64_t mask[MASK_WORDS] = { 0 };
+
+	if (bytes > sizeof(mask))
+		bytes = sizeof(mask);
+	if (!user_read(mask, mask_at, bytes))
+		return;
+	if (!tid || tid == (uint64_t)self->tid) {
+		cpus_bind(self, mask, MASK_WORDS);
+		return;
+	}
+	for (uint32_t i = 0; i < USER_THREADS; i++)
+		if (user.thread[i].begun && (uint64_t)user.thread[i].tid == tid)
+			cpus_bind(&user.thread[i], mask, MASK_WORDS);
+}
+
+static void told(struct user_thread *t, const uint64_t *arg)
+{
+	uint64_t frame[PROTOCOL_FRAMES], word;
+
+	switch ((enum protocol)arg[0]) {
+	case PROTOCOL_HELLO:
+		user.readable = true;
+		user.readable = user_read(&word, arg[1], sizeof(word)) && word == arg[2];
+		break;
+	case PROTOCOL_HIDE:
+		t->hidden = arg[1];
+		break;
+	case PROTOCOL_SITE:
+		if (arg[3] <= PROTOCOL_FRAMES && user_read(frame, arg[2], arg[3] * sizeof(*frame)))
+			heap_site(arg[1], frame, (uint32_t)arg[3]);
+		break;
+	case PROTOCOL_ALLOC:
+		heap_alloc(arg[1], arg[2], arg[3], arg[4]);
+		break;
+	case PROTOCOL_FREE:
+		heap_free(arg[1]);
+		break;
+	case PROTOCOL_AFFINITY:
+		bind_cpus(t, arg[1], arg[2], arg[3]);
+		break;
+	}
+}
+
+/* ---- sleeps ---- */
+
+static uint64_t sleep_of(int64_t number, const uint64_t *arg)
+{
+	struct timespec time;
+	uint64_t at = arg[0];
+
+	if (number == SYS_clock_nanosleep) {
+		if (arg[1])
+			return 0; /* until a time of the host */
+		at = arg[2];
+	} else if (number != SYS_nanosleep) {
+		return 0;
+	}
+	if (!user_read(&time, at, sizeof(time)) || time.tv_sec)
+		return 0;
+	return (uint64_t)time.tv_nsec <= LONG_SLEEP_NS ? (uint64_t)time.tv_nsec : 0;
+}
+
+/* All CPUs are idle: their clocks go on to the end of this sleep. */
+static void pass_time(uint64_t until)
+{
+	uint64_t now;
+
+	pthread_mutex_lock(&lock);
+	now = __atomic_load_n(feed_clock(plugin.feed), __ATOMIC_ACQUIRE);
+	if (until > now)
+		__atomic_fetch_add(&plugin.idled, until - now, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&lock);
+}
+
+static void sleep_on(uint64_t until)
+{
+	uint64_t began = host_now(), stood = began, last = 0;
+
+	while (window_is_open() && !user.dead) {
+		uint64_t model = __atomic_load_n(feed_clock(plugin.feed), __ATOMIC_ACQUIRE);
+		uint64_t now = host_now();
+
+		if (model >= until || now - began > MOST_EXTRA_NS)
+			return;
+		if (model != last)
+			stood = now;
+		last = model;
+		if (step_slowest(ITEM_NO_CPU) == ITEM_NO_CPU) {
+			pass_time(until);
+			return;
+		}
+		if (now - stood > STANDS_NS)
+			return;
+		step_sleep(NAP_NS);
+	}
+}
+
+/* ---- calls ---- */
+
+static bool will_exec(uint64_t path_at)
+{
+	char path[4096];
+	size_t n = 0;
+
+	do {
+		if (n == sizeof(path) || !user_read(&path[n], path_at + n, 1))
+			return false;
+	} while (path[n++]);
+	return !access(path, X_OK);
+}
+
+void calls_begin(struct user_thread *t, int64_t number, const uint64_t *arg)
+{
+	uint64_t ns;
+
+	if (number == PROTOCOL_CALL) {
+		told(t, arg);
+		return;
+	}
+	if (t->v)
+		__atomic_store_n(&t->v->instr, t->v->instr + CALL_CYCLES, __ATOMIC_RELEASE);
+	memcpy(in_call[t - user.thread].arg, arg, sizeof(in_call[0].arg));
+	switch (number) {
+	case SYS_exit_group:
+		user_finish(NULL);
+		return;
+	case SYS_execve:
+		if (will_exec(arg[0]))
+			user_finish("the program executes another one");
+		return;
+	case SYS_sched_setaffinity:
+		bind_cpus(t, arg[0], arg[2], arg[1]);
+		return;
+	case SYS_exit:
+		cpus_leave(t);
+		cpus_forget(t);
+		return;
+	}
+	if (!may_wait(number, arg))
+		return;
+	ns = window_is_open() && plugin.feed ? sleep_of(number, arg) : 0;
+	t->sleep_until = ns ? *feed_clock(plugin.feed) + ns * 1000 : 0;
+	cpus_leave(t);
+	t->waits = true;
+}
+
+static void keep_region(uint64_t at, const uint64_t *arg)
+{
+	pthread_mutex_lock(&lock);
+	region[nr_regions++ % REGIONS] = (struct region){ at, arg[1], arg[3] };
+	pthread_mutex_unlock(&lock);
+}
+
+void calls_end(struct user_thread *t, int64_t number, int64_t result)
+{
+	const uint64_t *arg = in_call[t - user.thread].arg;
+
+	if (number == PROTOCOL_CALL)
+		return;
+	if (number == SYS_mmap && result > 0 && arg[3] & (MAP_FLAG_ANON | MAP_FLAG_SHARED)) {
+		keep_region((uint64_t)result, arg);
+	} else if (number == SYS_clone && result > 0 && arg[0] & CLONE_FLAG_THREAD) {
+		pthread_mutex_lock(&lock);
+		if (nr_stacks < STACKS)
+			stack[nr_stacks++] = (struct stack){ arg[1], (pid_t)result };
+		pthread_mutex_unlock(&lock);
+	}
+	if (!t->waits)
+		return;
+	if (t->sleep_until && !result)
+		sleep_on(t->sleep_until);
+	cpus_enter(t);
+}
+
+void calls_json(json_t *into)
+{
+	json_t *regions = json_array(), *stacks = json_array(), *threads = json_array();
+
+	pthread_mutex_lock(&lock);
+	for (uint64_t i = nr_regions > REGIONS ? nr_regions - REGIONS : 0; i < nr_regions; i++) {
+		const struct region *r = &region[i % REGIONS];
+
+		json_array_append_new(regions,
+				      json_pack("[I, I, b]", (json_int_t)r->at, (json_int_t)r->size,
+						(int)(r->flags & MAP_FLAG_SHARED)));
+	}
+	for (uint32_t i = 0; i < nr_stacks; i++)
+		json_array_append_new(
+			stacks, json_pack("[i, I]", stack[i].tid, (json_int_t)stack[i].pointer));
+	for (uint32_t i = 0; i < nr_named; i++)
+		json_array_append_new(threads, json_pack("[i, i, i]", (int)named[i].number,
+							 named[i].tid, (int)named[i].cpu));
+	pthread_mutex_unlock(&lock);
+	json_object_set_new(into, "regions", regions);
+	json_object_set_new(into, "stacks", stacks);
+	json_object_set_new(into, "threads", threads);
+}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * What the program allocated, and where in the code.
+ *
+ * A program allocates millions of objects, of which a few are contended; the table of lines
+ * (access.c) knows which lines are. So an object that is freed is kept only when one of its lines
+ * is, and of what still lives at the end the same is asked. Places are given numbers by the library
+ * inside the program.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "access.h"
+#include "protocol.h"
+#include "user.h"
+
+#define KEPT	   65536u /* objects that were freed */
+#define LINES_SEEN 4096u  /* of one object */
+#define LINE	   64u
+
+struct object {
+	uint64_t at, size; /* at 0: a free place */
+	uint32_t site, element;
+};
+
+struct site {
+	uint64_t frame[PROTOCOL_FRAMES];
+	uint32_t n;
+	uint64_t objects, bytes;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct object *live; /* open addressing */
+static uint64_t mask, nr_live;
+static struct object *kept;
+static uint32_t nr_kept;
+static uint64_t dropped;
+static struct site *sites;
+static uint32_t nr_sites;
+
+static uint64_t hash(uint64_t at)
+{
+	return (at >> 4) * 0x9e3779b97f4a7c15ull >> 20;
+}
+
+static uint64_t find(uint64_t at)
+{
+	uint64_t i = hash(at) & mask;
+
+	while (live[i].at && live[i].at != at)
+		i = (i + 1) & mask;
+	return i;
+}
+
+static bool grow(void)
+{
+	uint64_t n = live ? 2 * (mask + 1) : 4096;
+	struct object *old = live, *new = calloc(n, sizeof(*new));
+	uint64_t old_n = live ? mask + 1 : 0;
+
+	if (!new)
+		return false;
+	live = new;
+	mask = n - 1;
+	for (uint64_t i = 0; i < old_n; i++)
+		if (old[i].at)
+			live[find(old[i].at)] = old[i];
+	free(old);
+	return true;
+}
+
+/* The place becomes free; those behind it that would not be found any more move up. */
+static void take_out(uint64_t i)
+{
+	uint64_t k = i;
+
+	for (;;) {
+		uint64_t home;
+
+		k = (k + 1) & mask;
+		if (!live[k].at)
+			break;
+		home = hash(live[k].at) & mask;
+		if (((k - home) & mask) < ((k - i) & mask))
+			continue;
+		live[i] = live[k];
+		i = k;
+	}
+	live[i].at = 0;
+	nr_live--;
+}
+
+static bool is_contended(const struct object *o)
+{
+	uint64_t first = o->at / LINE, last = (o->at + (o->size ? o->size - 1 : 0)) / LINE;
+
+	for (uint64_t line = first; line <= last && line - first < LINES_SEEN; line++)
+		if (access_contended(line))
+			return true;
+	return false;
+}
+
+static void retire(const struct object *o)
+{
+	if (!is_contended(o))
+		return;
+	if (!kept)
+		kept = malloc(KEPT * sizeof(*kept));
+	if (!kept || nr_kept == KEPT)
+		dropped++;
+	else
+		kept[nr_kept++] = *o;
+}
+
+void heap_site(uint64_t number, const uint64_t *frame, uint32_t n)
+{
+	struct site *s;
+
+	pthread_mutex_lock(&lock);
+	if (number < 1u << 20 && number >= nr_sites) {
+		uint32_t grown = (uint32_t)number + 64;
+
+		s = realloc(sites, grown * sizeof(*sites));
+		if (!s) {
+			pthread_mutex_unlock(&lock);
+			return;
+		}
+		sites = s;
+		memset(sites + nr_sites, 0, (grown - nr_sites) * sizeof(*sites));
+		nr_sites = grown;
+	}
+	if (number < nr_sites) {
+		s = &sites[number];
+		s->n = n < PROTOCOL_FRAMES ? n : PROTOCOL_FRAMES;
+		memcpy(s->frame, frame, s->n * sizeof(*frame));
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void heap_alloc(uint64_t at, uint64_t size, uint64_t site, uint64_t element)
+{
+	uint64_t i;
+
+	pthread_mutex_lock(&lock);
+	if ((live && 2 * nr_live < mask) || grow()) {
+		i = find(at);
+		if (!live[i].at)
+			nr_live++;
+		live[i] = (struct object){ at, size, (uint32_t)site, (uint32_t)element };
+		if (site < nr_sites) {
+			sites[site].objects++;
+			sites[site].bytes += size;
+		}
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void heap_free(uint64_t at)
+{
+	pthread_mutex_lock(&lock);
+	if (live) {
+		uint64_t i = find(at);
+
+		if (live[i].at) {
+			retire(&live[i]);
+			take_out(i);
+		}
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+static json_t *object_json(const struct object *o, bool freed)
+{
+	return json_pack("[I, I, I, I, b]", (json_int_t)o->at, (json_int_t)o->size,
+			 (json_int_t)o->site, (json_int_t)o->element, (int)freed);
+}
+
+void heap_json(json_t *into)
+{
+	json_t *objects = json_array(), *places = json_array();
+
+	pthread_mutex_lock(&lock);
+	for (uint32_t i = 0; i < nr_kept; i++)
+		json_array_append_new(objects, object_json(&kept[i], true));
+	for (uint64_t i = 0; live && i <= mask; i++)
+		if (live[i].at && is_contended(&live[i]))
+			json_array_append_new(objects, object_json(&live[i], false));
+	for (uint32_t i = 0; i < nr_sites; i++) {
+		json_t *frames;
+
+		if (!sites[i].n)
+			continue;
+		frames = json_array();
+		for (uint32_t k = 0; k < sites[i].n; k++)
+			json_array_append_new(frames, json_integer((json_int_t)sites[i].frame[k]));
+		json_array_append_new(places,
+				      json_pack("{s:i, s:o, s:I, s:I}", "site", (int)i, "frames",
+						frames, "objects", (json_int_t)sites[i].objects,
+						"bytes", (json_int_t)sites[i].bytes));
+	}
+	json_object_set_new(into, "objects", objects);
+	json_object_set_new(into, "objects_dropped", json_integer((json_int_t)dropped));
+	json_object_set_new(into, "sites", places);
+	pthread_mutex_unlock(&lock);
+}

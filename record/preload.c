@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * libschedshard-record.so: loaded into the program that is recorded, before its other libraries.
+ *
+ * It tells the recorder (protocol.h) what is allocated where, and on which CPUs threads want to
+ * run. The program sees the simulated machine's number of CPUs. Nothing else is changed: each
+ * function does what the next one of its name does. A program that runs without the emulator may
+ * have it loaded as well; a child does.
+ *
+ * Where in the code: the return addresses of the stack, found once for each pair of a return
+ * address and a stack pointer, since looking takes far longer than allocating. Two ways to one
+ * place whose stacks are equally deep are taken for one.
+ */
+/* Both names of mmap() are defined here; the compiler must not make one of them the other. */
+#undef _FILE_OFFSET_BITS
+#include <dlfcn.h>
+#include <errno.h>
+#include <execinfo.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include "protocol.h"
+
+#define API __attribute__((visibility("default")))
+
+#define SITES	  8192u
+#define PROBES	  16u
+#define BOOTSTRAP 16384u
+/* This file's own frames, which are the innermost ones. */
+#define OWN_FRAMES 2
+
+static void *(*next_malloc)(size_t);
+static void *(*next_calloc)(size_t, size_t);
+static void *(*next_realloc)(void *, size_t);
+static void (*next_free)(void *);
+static int (*next_posix_memalign)(void **, size_t, size_t);
+static void *(*next_aligned_alloc)(size_t, size_t);
+static void *(*next_mmap)(void *, size_t, int, int, int, off_t);
+static int (*next_munmap)(void *, size_t);
+static long (*next_sysconf)(int);
+
+static long nr_cpus; /* 0: the host's */
+static bool ready;
+static _Thread_local bool inside __attribute__((tls_model("initial-exec")));
+
+/* Before the C library's functions are known: memory that is never given back. */
+static char bootstrap[BOOTSTRAP] __attribute__((aligned(16)));
+static size_t bootstrapped;
+
+static void *early(size_t size)
+{
+	size_t at = __atomic_fetch_add(&bootstrapped, (size + 15) & ~(size_t)15, __ATOMIC_RELAXED);
+
+	return at + size <= BOOTSTRAP ? bootstrap + at : NULL;
+}
+
+static bool is_early(const void *at)
+{
+	return (const char *)at >= bootstrap && (const char *)at < bootstrap + BOOTSTRAP;
+}
+
+static void tell(long code, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+{
+	int before = errno;
+
+	syscall(PROTOCOL_CALL, code, a, b, c, d);
+	errno = before;
+}
+
+static void find_all(void)
+{
+	if (next_malloc)
+		return;
+	next_calloc = dlsym(RTLD_NEXT, "calloc");
+	next_realloc = dlsym(RTLD_NEXT, "realloc");
+	next_free = dlsym(RTLD_NEXT, "free");
+	next_posix_memalign = dlsym(RTLD_NEXT, "posix_memalign");
+	next_aligned_alloc = dlsym(RTLD_NEXT, "aligned_alloc");
+	next_mmap = dlsym(RTLD_NEXT, "mmap");
+	next_munmap = dlsym(RTLD_NEXT, "munmap");
+	next_sysconf = dlsym(RTLD_NEXT, "sysconf");
+	next_malloc = dlsym(RTLD_NEXT, "malloc");
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+	static volatile uint64_t word = 0x5c4ed5ca9d000000ull;
+	const char *cpus = getenv(PROTOCOL_CPUS);
+	void *frames[4];
+
+	find_all();
+	nr_cpus = cpus ? strtol(cpus, NULL, 10) : 0;
+	inside = true;
+	tell(PROTOCOL_HIDE, 1, 0, 0, 0);
+	backtrace(frames, 4); /* loads what it needs */
+	tell(PROTOCOL_HIDE, 0, 0, 0, 0);
+	inside = false;
+	tell(PROTOCOL_HELLO, (uint64_t)(uintptr_t)&word, word, 0, 0);
+	ready = true;
+}
+
+/* ---- places ---- */
+
+struct site {
+	uint64_t back, stack;
+	uint32_t known;
+};
+
+static struct site sites[SITES];
+
+static void describe(uint32_t number)
+{
+	void *found[PROTOCOL_FRAMES + OWN_FRAMES + 1];
+	uint64_t frame[PROTOCOL_FRAMES];
+	int n;
+
+	tell(PROTOCOL_HIDE, 1, 0, 0, 0);
+	n = backtrace(found, PROTOCOL_FRAMES + OWN_FRAMES + 1) - OWN_FRAMES - 1;
+	for (int i = 0; i < n; i++)
+		frame[i] = (uint64_t)(uintptr_t)found[i + OWN_FRAMES + 1];
+	if (n > 0)
+		tell(PROTOCOL_SITE, number, (uint64_t)(uintptr_t)frame, (uint64_t)n, 0);
+	tell(PROTOCOL_HIDE, 0, 0, 0, 0);
+}
+
+/* Called by a function that the program calls: frames are describe, this, that, the program. */
+static __attribute__((noinline)) uint32_t site_of(void *back, void *stack)
+{
+	uint64_t a = (uint64_t)(uintptr_t)back, b = (uint64_t)(uintptr_t)stack;
+	uint64_t key = (a ^ b << 17) * 0x9e3779b97f4a7c15ull >> 40;
+
+	/* Stacks of threads differ in their upper bits. */
+	b &= 0xffff;
+	key = (a * 31 + b) * 0x9e3779b97f4a7c15ull >> 40;
+	for (uint32_t i = 0; i < PROBES; i++) {
+		uint32_t number = (uint32_t)(key + i) % SITES;
+		struct site *s = &sites[number];
+		uint64_t none = 0;
+
+		if (__atomic_compare_exchange_n(&s->back, &none, a, false, __ATOMIC_RELAXED,
+						__ATOMIC_RELAXED)) {
+			s->stack = b;
+			describe(number + 1);
+			__atomic_store_n(&s->known, 1, __ATOMIC_RELEASE);
+			return number + 1;
+		}
+		if (none == a && (!__atomic_load_n(&s->known, __ATOMIC_ACQUIRE) || s->stack == b))
+			return number + 1;
+	}
+	return 0;
+}
+
+static inline __attribute__((always_inline)) void allocated(void *at, size_t size, size_t element,
+							    void *back, void *stack)
+{
+	if (!at || !ready || inside)
+		return;
+	inside = true;
+	tell(PROTOCOL_ALLOC, (uint64_t)(uintptr_t)at, size, site_of(back, stack), element);
+	inside = false;
+}
+
+static void freed(void *at)
+{
+	if (at && ready && !inside)
+		tell(PROTOCOL_FREE, (uint64_t)(uintptr_t)at, 0, 0, 0);
+}
+
+#define HERE __builtin_return_address(0), __builtin_frame_address(0)
+
+/* ---- memory ---- */
+
+API void *malloc(size_t size)
+{
+	void *at;
+
+	if (!next_malloc)
+		return early(size);
+	at = next_malloc(size);
+	allocated(at, size, 0, HERE);
+	return at;
+}
+
+API void *calloc(size_t n, size_t size)
+{
+	void *at;
+
+	if (!next_calloc)
+		return size && n > SIZE_MAX / size ? NULL : early(n * size);
+	at = next_calloc(n, size);
+	allocated(at, n * size, size, HERE);
+	return at;
+}
+
+API void free(void *at)
+{
+	if (is_early(at) || !next_free)
+		return;
+	freed(at);
+	next_free(at);
+}
+
+API void *realloc(void *old, size_t size)
+{
+	void *at;
+
+	if (is_early(old) || !next_realloc) {
+		size_t most = old ? (size_t)(bootstrap + BOOTSTRAP - (char *)old) : 0;
+
+		at = next_malloc ? next_malloc(size) : early(size);
+		if (at && old)
+			memcpy(at, old, size < most ? size : most);
+		return at;
+	}
+	freed(old);
+	at = next_realloc(old, size);
+	allocated(at, size, 0, HERE);
+	return at;
+}
+
+API int posix_memalign(void **at, size_t alignment, size_t size)
+{
+	int failed;
+
+	find_all();
+	failed = next_posix_memalign(at, alignment, size);
+	if (!failed)
+		allocated(*at, size, 0, HERE);
+	return failed;
+}
+
+API void *aligned_alloc(size_t alignment, size_t size)
+{
+	void *at;
+
+	find_all();
+	at = next_aligned_alloc(alignment, size);
+	allocated(at, size, 0, HERE);
+	return at;
+}
+
+API void *memalign(size_t alignment, size_t size)
+{
+	void *at;
+
+	find_all();
+	at = next_aligned_alloc(alignment, size);
+	allocated(at, size, 0, HERE);
+	return at;
+}
+
+API void *mmap(void *where, size_t size, int rights, int flags, int file, off_t offset)
+{
+	void *at;
+
+	find_all();
+	at = next_mmap(where, size, rights, flags, file, offset);
+	if (at != MAP_FAILED && flags & (MAP_ANONYMOUS | MAP_SHARED))
+		allocated(at, size, 0, HERE);
+	return at;
+}
+
+API void *mmap64(void *where, size_t size, int rights, int flags, int file, off_t offset)
+	__attribute__((alias("mmap")));
+
+API int munmap(void *at, size_t size)
+{
+	find_all();
+	freed(at);
+	return next_munmap(at, size);
+}
+
+/* ---- CPUs ---- */
+
+static int all_cpus(size_t size, cpu_set_t *set)
+{
+	if (size * 8 < (size_t)nr_cpus)
+		return EINVAL;
+	memset(set, 0, size);
+	for (long i = 0; i < nr_cpus; i++)
+		CPU_SET_S((size_t)i, size, set);
+	return 0;
+}
+
+/* The last mask that a thread set is not kept: a program that asks is told of all CPUs. */
+API int sched_getaffinity(pid_t thread, size_t size, cpu_set_t *set)
+{
+	if (!nr_cpus) {
+		long n = syscall(SYS_sched_getaffinity, thread, size, set);
+
+		if (n > 0 && (size_t)n < size)
+			memset((char *)set + n, 0, size - (size_t)n);
+		return n < 0 ? -1 : 0;
+	}
+	errno = all_cpus(size, set);
+	return errno ? -1 : 0;
+}
+
+API int pthread_getaffinity_np(pthread_t thread, size_t size, cpu_set_t *set)
+{
+	return nr_cpus ? all_cpus(size, set) : sched_getaffinity(0, size, set) ? errno : 0;
+}
+
+static bool any_cpu(size_t size, const cpu_set_t *set)
+{
+	for (long i = 0; i < nr_cpus && (size_t)i < size * 8; i++)
+		if (CPU_ISSET_S((size_t)i, size, set))
+			return true;
+	return false;
+}
+
+API int sched_setaffinity(pid_t thread, size_t size, const cpu_set_t *set)
+{
+	if (!nr_cpus)
+		return (int)syscall(SYS_sched_setaffinity, thread, size, set);
+	if (!any_cpu(size, set)) {
+		errno = EINVAL;
+		return -1;
+	}
+	tell(PROTOCOL_AFFINITY, (uint64_t)thread, (uint64_t)(uintptr_t)set, size, 0);
+	return 0;
+}
+
+/* The C library keeps a thread's number where no program may look; its own function finds it. */
+API int pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_set_t *set)
+{
+	clockid_t clock;
+
+	if (!nr_cpus) {
+		int (*next)(pthread_t, size_t, const cpu_set_t *) =
+			dlsym(RTLD_NEXT, "pthread_setaffinity_np");
+
+		return next(thread, size, set);
+	}
+	if (!any_cpu(size, set))
+		return EINVAL;
+	if (pthread_equal(thread, pthread_self()))
+		return sched_setaffinity(0, size, set) ? errno : 0;
+	/* A thread's CPU clock has its number in the upper bits, inverted. */
+	if (pthread_getcpuclockid(thread, &clock))
+		return ESRCH;
+	return sched_setaffinity(~(clock >> 3), size, set) ? errno : 0;
+}
+
+API long sysconf(int name)
+{
+	find_all();
+	if (nr_cpus && (name == _SC_NPROCESSORS_ONLN || name == _SC_NPROCESSORS_CONF))
+		return nr_cpus;
+	return next_sysconf(name);
+}
+
+API int get_nprocs(void)
+{
+	return (int)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+API int get_nprocs_conf(void)
+{
+	return (int)sysconf(_SC_NPROCESSORS_CONF);
+}
