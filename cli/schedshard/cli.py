@@ -10,8 +10,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import click
+from rich.console import RenderableType
 
 from schedshard import __version__
 from schedshard.doctor.commands import doctor
@@ -25,6 +27,7 @@ from schedshard.options import OUT as _OUT
 from schedshard.options import PLACEMENT as _PLACEMENT
 from schedshard.options import deliver, show
 from schedshard.output import check_writable, write_atomic
+from schedshard.record.commands import diff_command, record_command, replay_command
 
 _UNCERTAINTY = click.option(
     "--uncertainty",
@@ -254,26 +257,70 @@ def compare(a: str, b: str, metrics: tuple[str, ...], as_json: bool) -> None:
     deliver(data, as_json, None, compare_view(data))
 
 
-@main.command()
+class C2cGroup(NamedGroup):
+    """The verbs of c2c; what is none of them is a result to show."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Show is the verb that need not be named."""
+        if args and self.get_command(ctx, args[0]) is None:
+            args = ["show", *args]
+        return super().resolve_command(ctx, args)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Options before the result are those of show."""
+        if args and args[0].startswith("-") and args[0] not in ("-h", "--help"):
+            args = ["show", *args]
+        return super().parse_args(ctx, args)
+
+
+@main.group(cls=C2cGroup)
+def c2c() -> None:
+    """Contended cache lines: of a RESULT, or of a program of yours.
+
+    'c2c RESULT' shows the lines of what 'run --out RESULT' or 'c2c record --out RESULT' saved, as
+    perf c2c report does. 'c2c record' runs a program.
+    """
+
+
+@c2c.command("show")
 @click.argument("result", type=click.Path(path_type=Path))
 @click.option("--lines", type=click.IntRange(min=1), default=5, show_default=True, metavar="N")
 @click.option(
     "--variant", "variants", multiple=True, metavar="V", help="Repeatable [the baseline]."
 )
 @_JSON
-def c2c(result: Path, lines: int, variants: tuple[str, ...], as_json: bool) -> None:
+def c2c_show(result: Path, lines: int, variants: tuple[str, ...], as_json: bool) -> None:
     """Show the contended cache lines of RESULT.
 
     RESULT is what 'run --out RESULT' saved; the tables are those of perf c2c report.
     """
     from schedshard.c2c import C2cRequest, find_names
     from schedshard.c2c import c2c as make_report
-    from schedshard.result import load_result
+    from schedshard.result import C2C, RUN, load_result
     from schedshard.tables import c2c_tables
 
-    request = C2cRequest(load_result(result), variants, lines)
+    loaded = load_result(result, (RUN, C2C))
+    if loaded["format"] == C2C:
+        deliver(loaded, as_json, None, _saved_view(loaded))
+        return
+    request = C2cRequest(loaded, variants, lines)
     report = make_report(request, find_names(request))
     deliver(report, as_json, None, c2c_tables(report))
+
+
+def _saved_view(report: dict[str, Any]) -> RenderableType:
+    """What was saved with its names: of a program, of a kernel, or of its replay."""
+    from schedshard.kernel.c2cview import c2c_view
+    from schedshard.kernel.replayview import replay_view
+    from schedshard.record.view import record_view
+
+    if "program" in report:
+        return record_view(report)
+    if all("hitm_a_wake_up" in variant for variant in report["variants"]):
+        return c2c_view(report)
+    return replay_view(report)
 
 
 @main.command()
@@ -447,6 +494,9 @@ def reproduce(out: Path | None, seed: int, quick: bool) -> None:
 
 bench.add_command(primitives_command)
 bench.add_command(ping_pong_command)
+c2c.add_command(record_command)
+c2c.add_command(replay_command)
+c2c.add_command(diff_command)
 main.add_command(validate)
 main.add_command(kernel)
 main.add_command(doctor)

@@ -158,6 +158,11 @@ def _path(die: DIE, offset: int) -> str:
     return ""
 
 
+def member_path(die: DIE, offset: int) -> str:
+    """The member at a byte of a type: '.word', '[3].word', '' for a type without members."""
+    return _path(die, offset)
+
+
 class Layouts:
     """Structures of one binary by name; the debug information is read once, on first use."""
 

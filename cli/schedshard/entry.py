@@ -54,9 +54,6 @@ def run(argv: Sequence[str] | None = None) -> int:
     try:
         # Not main.main(): that prints a newline at Ctrl-C and exits by itself on a closed pipe.
         arguments = list(sys.argv[1:] if argv is None else argv)
-        # A trace of 'kernel c2c' is replayed by 'kernel replay', and sought beside 'c2c' as well.
-        if arguments[:2] == ["c2c", "replay"] and len(arguments) > 2:
-            arguments[0] = "kernel"
         with main.make_context("schedshard", arguments) as context:
             main.invoke(context)
         sys.stdout.flush()

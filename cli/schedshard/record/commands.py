@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The verbs: c2c record, c2c replay, c2c diff."""
+
+from __future__ import annotations
+
+import io
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from schedshard.errors import UserError
+from schedshard.options import JSON, OUT, PLACEMENT, deliver
+from schedshard.output import check_writable, read_json, to_json, write_atomic
+
+_LINES = click.option(
+    "--lines", type=click.IntRange(min=1), default=10, show_default=True, metavar="N"
+)
+_HTML = click.option(
+    "--html", type=click.Path(path_type=Path), metavar="FILE", help="Write a page as well."
+)
+_ADVICE = click.option(
+    "--advice/--no-advice", default=True, help="Replay with what shares lines falsely set apart."
+)
+_MACHINES = click.option(
+    "--machine", "machines", multiple=True, metavar="M", help="Repeatable.", required=True
+)
+
+
+@click.command(
+    "record", context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False}
+)
+@_MACHINES
+@PLACEMENT
+@click.option("--cpus", type=click.IntRange(min=1), metavar="N", help="Use the first N CPUs [all].")
+@click.option(
+    "--after",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    metavar="SECONDS",
+    help="Record from then.",
+)
+@click.option(
+    "--for", "lasts", type=click.FloatRange(min=0.01), metavar="SECONDS", help="Record so long."
+)
+@click.option("--marks", is_flag=True, help="Record between the marks of the program.")
+@click.option(
+    "--quantum",
+    type=click.IntRange(100, 1_000_000),
+    default=1000,
+    show_default=True,
+    metavar="N",
+    help="Instructions that a thread may be ahead of the slowest.",
+)
+@click.option(
+    "--trace", type=click.Path(path_type=Path), metavar="FILE", help="Keep what happened."
+)
+@_LINES
+@_ADVICE
+@_HTML
+@JSON
+@OUT
+@click.argument("program", nargs=-1, type=click.UNPROCESSED)
+def record_command(
+    machines: tuple[str, ...],
+    placement: str,
+    cpus: int | None,
+    after: float,
+    lasts: float | None,
+    marks: bool,
+    quantum: int,
+    trace: Path | None,
+    lines: int,
+    advice: bool,
+    html: Path | None,
+    as_json: bool,
+    out: Path | None,
+    program: tuple[str, ...],
+) -> None:
+    """Run PROGRAM, and show which lines its threads contend on, on each machine.
+
+    A thread is a CPU of the machine, in order of creation. PROGRAM has its input, output and exit
+    status; the report goes to standard error. With --json the report is what goes to standard
+    output, and the program's output goes to standard error.
+    """
+    from schedshard.record.emulate import Window
+    from schedshard.record.record import RecordRequest, record
+
+    for path in (trace, html, out):
+        if path is not None:
+            check_writable(path)
+    if marks and (after or lasts is not None):
+        raise UserError("--marks is the program's own window: leave --after and --for out")
+    with tempfile.TemporaryDirectory(prefix="schedshard-") as folder:
+        request = RecordRequest(
+            program, machines, placement, cpus, Window(after, lasts, marks), quantum, lines, advice,
+            as_json,
+        )  # fmt: skip
+        report = record(request, trace or Path(folder) / "trace", Path(folder), keep=bool(trace))
+    _give(report, as_json, out, html, stderr=True)
+    if report["program"]["status"]:
+        raise click.exceptions.Exit(report["program"]["status"])
+
+
+def _give(
+    report: dict[str, Any], as_json: bool, out: Path | None, html: Path | None, *, stderr: bool
+) -> None:
+    from schedshard.record.view import record_view
+
+    if html is not None:
+        from schedshard.report import ReportRequest, render
+
+        write_atomic(html, render(ReportRequest((), c2c=(report,))))
+    if as_json or not stderr:
+        deliver(report, as_json, out, record_view(report))
+        return
+    if out is not None:
+        write_atomic(out, to_json(report))
+    text = io.StringIO()
+    wide = sys.stderr.isatty()
+    Console(file=text, width=None if wide else 160, highlight=False).print(record_view(report))
+    sys.stderr.write("".join(f"{line.rstrip()}\n" for line in text.getvalue().splitlines()))
+    for path in (out, html):
+        if path is not None:
+            print(f"saved {path}", file=sys.stderr)
+
+
+@click.command("replay")
+@click.argument("trace", type=click.Path(path_type=Path))
+@_MACHINES
+@_LINES
+@_ADVICE
+@_HTML
+@JSON
+@OUT
+@click.pass_context
+def replay_command(
+    ctx: click.Context,
+    trace: Path,
+    machines: tuple[str, ...],
+    lines: int,
+    advice: bool,
+    html: Path | None,
+    as_json: bool,
+    out: Path | None,
+) -> None:
+    """Show what TRACE would have been on other machines.
+
+    TRACE is what 'c2c record --trace TRACE' kept of a program, or 'kernel c2c --trace TRACE' of a
+    kernel.
+    """
+    from schedshard.kernel.replay import names_path
+    from schedshard.presets import load_machine
+    from schedshard.record.report import NAMES, Recorded, make_report
+
+    for path in (html, out):
+        if path is not None:
+            check_writable(path)
+    if not trace.is_file():
+        raise UserError(
+            f"no trace {trace}: './schedshard c2c record --trace FILE -- PROGRAM' makes one"
+        )
+    data = read_json(names_path(trace), "names of a trace")
+    if isinstance(data, dict) and data.get("format") != NAMES:
+        from schedshard.kernel.cli import kernel
+
+        command = kernel.get_command(ctx, "replay")
+        if command is None:
+            raise UserError("this build replays no kernels", status=1)
+        ctx.invoke(command, trace=trace, machines=machines, lines=lines, as_json=as_json, out=out)
+        return
+    if not isinstance(data, dict):
+        raise UserError(f"{names_path(trace)} does not hold the names of a trace")
+    recorded = Recorded.from_json(data, names_path(trace))
+    found = tuple(load_machine(name) for name in machines)
+    report = make_report(recorded, trace, found, lines=lines, advise=advice)
+    _give(report, as_json, out, html, stderr=False)
+
+
+@click.command("diff")
+@click.argument("a", type=click.Path(path_type=Path))
+@click.argument("b", type=click.Path(path_type=Path))
+@JSON
+def diff_command(a: Path, b: Path, as_json: bool) -> None:
+    """Compare two recordings of a program, before and after a change.
+
+    A and B are what 'c2c record --out FILE' saved; lines are matched by object and field.
+    """
+    from schedshard.record.diff import diff, diff_view
+    from schedshard.result import C2C, load_result
+
+    data = diff(load_result(a, (C2C,)), load_result(b, (C2C,)), str(a), str(b))
+    deliver(data, as_json, None, diff_view(data))

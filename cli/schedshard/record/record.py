@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Stage record: a program in the emulator, then its accesses on each machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from schedshard.errors import UserError
+from schedshard.kernel.replay import names_path
+from schedshard.output import to_json, write_atomic
+from schedshard.presets import load_machine, machine_topology
+from schedshard.provenance import sha256_file
+from schedshard.record.emulate import Window, emulate
+from schedshard.record.placing import order
+from schedshard.record.program import find_emulator, find_program
+from schedshard.record.report import Recorded, make_report
+
+
+@dataclass(frozen=True)
+class RecordRequest:
+    """What to run, where, and what to show."""
+
+    program: tuple[str, ...]
+    machines: tuple[str, ...]
+    placement: str
+    cpus: int | None
+    window: Window
+    quantum: int
+    lines: int
+    advise: bool
+    output_to_stderr: bool
+
+
+def record(request: RecordRequest, trace: Path, folder: Path, *, keep: bool) -> dict[str, Any]:
+    """Run, replay, report; the names are kept beside a trace that is to stay."""
+    machines = tuple(load_machine(name) for name in request.machines)
+    orders = [order(machine_topology(machine), request.placement) for machine in machines]
+    program = find_program(request.program)
+    find_emulator()
+    count = min(map(len, orders))
+    if request.cpus is not None and request.cpus > count:
+        smallest = min(zip(orders, machines, strict=True), key=lambda each: len(each[0]))[1]
+        raise UserError(f"--cpus {request.cpus}: {smallest.name} has {count}")
+    cpus = orders[0][: request.cpus or count]
+    done = emulate(
+        program,
+        machines[0],
+        cpus,
+        trace,
+        folder,
+        quantum=request.quantum,
+        window=request.window,
+        output_to_stderr=request.output_to_stderr,
+    )
+    if not done.raw:
+        what = "the marks never came" if request.window.marks else "it ended before --after"
+        raise UserError(f"nothing of {program.path.name} was recorded: {what}", status=1)
+    recorded = Recorded(
+        words=program.words,
+        status=done.status,
+        signal=done.signal,
+        placement=request.placement,
+        cpus=len(cpus),
+        operations=int(done.raw["operations"]),
+        partial=bool(done.raw["partial"]),
+        program_sha256=sha256_file(program.path),
+        path=str(program.path),
+        dynamic=program.dynamic,
+        debug=program.debug,
+        meta=done.meta,
+        stepping=done.raw["stepping"],
+    )
+    if keep:
+        write_atomic(names_path(trace), to_json(recorded.to_json()))
+    return make_report(recorded, trace, machines, lines=request.lines, advise=request.advise)

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Recorded accesses, once more: on a machine, as they were or with some bytes moved."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from schedshard.errors import UserError, os_reason
+from schedshard.output import read_json
+from schedshard.paths import build_dir
+from schedshard.presets import Machine
+
+Range = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A machine, the CPUs on which the threads were, and the bytes that lie elsewhere."""
+
+    machine: Machine
+    cpus: tuple[int, ...]
+    moved: tuple[Range, ...] = ()
+
+
+def _watch(job: Job, result: Path) -> str:
+    said = ["program", f"machine {job.machine.path.resolve()}"]
+    said += [f"cpu {cpu}" for cpu in job.cpus]
+    said += [f"pad {low:#x} {high:#x}" for low, high in sorted(job.moved)]
+    said.append(f"result {result}")
+    return "".join(f"{line}\n" for line in said)
+
+
+def _one(trace: Path, job: Job) -> dict[str, Any]:
+    tool = build_dir() / "plugin" / "schedshard-replay"
+    if not tool.is_file():
+        raise UserError(f"{tool} is missing: run 'make build'")
+    with tempfile.TemporaryDirectory(prefix="schedshard-") as folder:
+        result, watch = Path(folder) / "result.json", Path(folder) / "watch"
+        watch.write_text(_watch(job, result), encoding="utf-8")
+        try:
+            done = subprocess.run(
+                [str(tool), str(watch), str(trace)],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+        except OSError as error:
+            raise UserError(f"cannot run {tool}: {os_reason(error)}", status=1) from error
+        if done.returncode:
+            said = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
+            raise UserError(said[-1].removeprefix("schedshard: "))
+        return dict(read_json(result, "result"))
+
+
+def replay_all(trace: Path, jobs: Sequence[Job]) -> list[dict[str, Any]]:
+    """Each job's result, in order; as many at once as there are CPUs."""
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        return list(pool.map(lambda job: _one(trace, job), jobs))
+
+
+def work_cycles(raw: dict[str, Any]) -> float:
+    """Cycles in which any CPU was at work, waits for lines among them."""
+    clock = float(raw["machine"]["clock_ghz"])
+    return sum(float(entry[2]) for entry in raw["cpu_times"]) / 1000 * clock

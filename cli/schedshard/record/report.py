@@ -1,0 +1,312 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""A recorded program as data: the lines on each machine, what they are, and what would help."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from schedshard.errors import UserError
+from schedshard.presets import Machine, machine_topology
+from schedshard.provenance import sha256_file, tool_versions
+from schedshard.record.modules import Modules
+from schedshard.record.objects import Objects, Thing
+from schedshard.record.placing import order
+from schedshard.record.program import package_of
+from schedshard.record.replaying import Job, replay_all, work_cycles
+from schedshard.record.sharing import (
+    Move,
+    hitm,
+    hitm_of_false_sharing,
+    kind_of,
+    moves,
+    shares_truly,
+)
+from schedshard.result import C2C
+from schedshard.symbols import Frame
+
+NAMES = "schedshard/record-names/1"
+LIMITS = (
+    "predicted, not measured: read the ranking first, cycles second",
+    "modelled: which core has a line, how far it is away, and queues at lines",
+    "not modelled: the capacity of caches, prefetchers, the width of links, page walks, the kernel",
+    "an instruction takes one cycle, a system call 300 and what it waits for",
+    "other machines than the first repeat what was recorded: waiting loops turn as often",
+)
+# A gain below this share of the cycles is not worth a sentence.
+_WORTH = 0.005
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What a recording consists of besides the trace; kept beside one that is to stay."""
+
+    words: str
+    status: int
+    signal: str | None
+    placement: str
+    cpus: int
+    operations: int
+    partial: bool
+    program_sha256: str
+    path: str
+    dynamic: bool
+    debug: bool
+    meta: Mapping[str, Any]
+    stepping: Mapping[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        """The file of names."""
+        return {"format": NAMES, **self.__dict__}
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any], path: Path) -> Recorded:
+        """The same, read again."""
+        try:
+            return Recorded(**{key: value for key, value in data.items() if key != "format"})
+        except TypeError as error:
+            raise UserError(f"{path} is damaged: {error}") from error
+
+
+def places(recorded: Recorded, machines: Sequence[Machine]) -> list[tuple[int, ...]]:
+    """The CPUs of each machine that the recording's CPUs stand for."""
+    used = max((int(thread[2]) + 1 for thread in recorded.meta["threads"]), default=1)
+    found = []
+    for machine in machines:
+        cpus = order(machine_topology(machine), recorded.placement)
+        if len(cpus) < used:
+            raise UserError(
+                f"the threads ran on {used} CPUs, {machine.name} has {len(cpus)}: "
+                f"record with --cpus {len(cpus)}"
+            )
+        # The trace has places for more CPUs than were used; they stay idle.
+        if len(cpus) < recorded.cpus:
+            raise UserError(
+                f"the trace has {recorded.cpus} CPUs, {machine.name} has {len(cpus)}: "
+                f"record with --cpus {len(cpus)}"
+            )
+        found.append(tuple(cpus[: recorded.cpus]))
+    return found
+
+
+def _threads_of(recorded: Recorded) -> dict[int, list[int]]:
+    """Which threads were on each CPU."""
+    found: dict[int, list[int]] = {}
+    for number, _, cpu in recorded.meta["threads"]:
+        found.setdefault(int(cpu), []).append(int(number))
+    return found
+
+
+def _share(part: float, whole: float) -> float:
+    return part / whole if whole else 0.0
+
+
+@dataclass(frozen=True)
+class _Context:
+    """What the lines of one machine are made with."""
+
+    frames: Mapping[int, tuple[Frame, ...]]
+    threads: Mapping[int, list[int]]
+    cpus: Sequence[int]
+
+
+def _access(
+    access: Mapping[str, Any], line: Mapping[str, Any], thing: Thing | None, context: _Context
+) -> dict[str, Any]:
+    frames = context.frames.get(int(access["pc"], 16), ())
+    address = int(line["address"], 16) + int(access["offset"])
+    stores = sum(a["stores"] for a in line["accesses"])
+    kept = {key: value for key, value in access.items() if key != "by"}
+    return {
+        **kept,
+        "hitm_remote_share": _share(access["hitm_remote"], line["hitm_remote"]),
+        "hitm_local_share": _share(access["hitm_local"], line["hitm_local"]),
+        "store_share": _share(access["stores"], stores),
+        "on_cpus": [context.cpus[n] for n in access["by"]],
+        "threads": sorted({t for n in access["by"] for t in context.threads.get(n, [])}),
+        "shared_truly": shares_truly(access, line["accesses"]),
+        "symbol": " < ".join(f.function for f in frames) or access["pc"],
+        "source": frames[0].source if frames else "?",
+        "frames": [{"function": f.function, "source": f.source} for f in frames],
+        "field": thing.field(address - thing.address) if thing is not None else "",
+    }
+
+
+def _line(
+    line: Mapping[str, Any], total: int, work: float, thing: Thing | None, context: _Context
+) -> dict[str, Any]:
+    address = int(line["address"], 16)
+    offset = address - thing.address if thing is not None else 0
+    accesses = [_access(a, line, thing, context) for a in line["accesses"]]
+    accesses.sort(key=lambda a: (-hitm(a), -a["records"], a["offset"], a["pc"]))
+    cycles = line["avg_load_cycles"] * line["loads"]
+    return {
+        **{key: value for key, value in line.items() if key != "accesses"},
+        "object": thing.name if thing is not None else line["address"],
+        "kind": thing.kind if thing is not None else "unknown",
+        "type": thing.type if thing is not None else "",
+        "offset": offset,
+        "line": offset // 64,
+        "hitm_share": _share(hitm(line), total),
+        "sharing": kind_of(line),
+        "hitm_false": hitm_of_false_sharing(line),
+        "locked": sum(a["records"] for a in line["accesses"] if a["kind"] == "rmw"),
+        "cycles": cycles,
+        "cycle_share": _share(cycles, work),
+        "threads": sorted({t for a in accesses for t in a["threads"]}),
+        "allocated": [
+            {"function": f.function, "source": f.source}
+            for f in (thing.frames if thing is not None else ())
+        ],
+        "accesses": accesses,
+    }
+
+
+def _notes(recorded: Recorded, modules: Modules, lines: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What is missing, and who has it."""
+    said = []
+    if not recorded.dynamic:
+        said.append(
+            "the program is static: what it allocates is not known, nor is what its threads ask for"
+        )
+    pcs = {int(a["pc"], 16) for line in lines[:10] for a in line["accesses"]}
+    for module in modules.modules:
+        if module.debug is not None or not any(module.low <= pc < module.high for pc in pcs):
+            continue
+        names = "addresses only" if not module.functions else "functions, no source lines"
+        package = package_of(module.path)
+        hint = f": the package {package}-dbgsym may have it" if package else ": compile with -g"
+        said.append(f"no debug information for {module.path.name} ({names}){hint}")
+    if recorded.meta.get("unseen_blocks"):
+        said.append(
+            f"{recorded.meta['unseen_blocks']:,} blocks of threads that shared a CPU were not seen"
+        )
+    return said
+
+
+def _gains(
+    trace: Path,
+    machines: Sequence[Machine],
+    cpus: Sequence[tuple[int, ...]],
+    found: Sequence[Move],
+    base: Sequence[Mapping[str, Any]],
+) -> list[dict[str, Any]]:
+    """What each move gains on each machine: the trace replayed with the bytes elsewhere."""
+    jobs = [
+        Job(machine, where, move.ranges)
+        for move in found
+        for machine, where in zip(machines, cpus, strict=True)
+    ]
+    after = iter(replay_all(trace, jobs))
+    advice = []
+    for move in found:
+        gains = {}
+        for machine, raw in zip(machines, base, strict=True):
+            moved = next(after)
+            before = work_cycles(dict(raw))
+            gains[machine.name] = {
+                "cycles_before": before,
+                "cycles_after": work_cycles(moved),
+                "fewer": _share(before - work_cycles(moved), before),
+                "hitm_before": raw["hitm_remote"] + raw["hitm_local"],
+                "hitm_after": moved["hitm_remote"] + moved["hitm_local"],
+            }
+        if any(gain["fewer"] >= _WORTH for gain in gains.values()):
+            advice.append(
+                {
+                    "object": move.name,
+                    "words": move.words,
+                    "bytes_moved": sum(high - low for low, high in move.ranges),
+                    "machines": gains,
+                }
+            )
+    return advice
+
+
+def make_report(
+    recorded: Recorded, trace: Path, machines: Sequence[Machine], *, lines: int, advise: bool
+) -> dict[str, Any]:
+    """Everything: a machine takes the place that a variant has elsewhere."""
+    cpus = places(recorded, machines)
+    base = replay_all(trace, [Job(m, c) for m, c in zip(machines, cpus, strict=True)])
+    modules = Modules(recorded.meta["maps"])
+    hot = [raw["lines"] for raw in base]
+    pcs = {int(a["pc"], 16) for found in hot for line in found[:lines] for a in line["accesses"]}
+    frames = modules.frames(pcs)
+    objects = Objects(recorded.meta, modules)
+    try:
+        objects.learn(sorted({_hottest(line) for found in hot for line in found if hitm(line)}))
+        things = [[objects.at(_hottest(line)) for line in found] for found in hot]
+        advice = []
+        if advise:
+            worst = max(range(len(base)), key=lambda i: sum(map(hitm, hot[i])))
+            found = moves(list(zip(hot[worst], things[worst], strict=True)))
+            advice = _gains(trace, machines, cpus, found, base)
+        variants = []
+        for index, machine in enumerate(machines):
+            context = _Context(frames, _threads_of(recorded), cpus[index])
+            named = zip(hot[index][:lines], things[index], strict=False)
+            variants.append(_variant(machine, base[index], list(named), context))
+    finally:
+        objects.close()
+    partial = recorded.partial or any(raw["partial"] for raw in base)
+    return {
+        "format": C2C,
+        "experiment": recorded.words,
+        "machine": {
+            "name": machines[0].name if len(machines) == 1 else "each machine",
+            "cpus": recorded.cpus,
+            "clock_ghz": machines[0].clock_ghz,
+        },
+        "guest": f"{recorded.meta['nr_threads']} threads",
+        "names_resolved": True,
+        "partial": partial,
+        "program": {
+            "status": recorded.status,
+            "signal": recorded.signal,
+            "threads": recorded.meta["nr_threads"],
+            "placement": recorded.placement,
+            "operations": recorded.operations,
+        },
+        "recording": dict(recorded.stepping),
+        "notes": _notes(recorded, modules, hot[0]),
+        "limits": list(LIMITS),
+        "advice": advice,
+        "variants": variants,
+        "provenance": {
+            **tool_versions(),
+            "program_sha256": recorded.program_sha256,
+            "trace_sha256": sha256_file(trace),
+        },
+    }
+
+
+def _hottest(line: Mapping[str, Any]) -> int:
+    """The byte of a line that makes it hot: small objects share lines."""
+    access = max(line["accesses"], key=lambda a: (hitm(a), a["records"]), default={"offset": 0})
+    return int(line["address"], 16) + int(access["offset"])
+
+
+def _variant(
+    machine: Machine,
+    raw: Mapping[str, Any],
+    named: Sequence[tuple[Mapping[str, Any], Thing | None]],
+    context: _Context,
+) -> dict[str, Any]:
+    total = raw["hitm_remote"] + raw["hitm_local"]
+    work = work_cycles(dict(raw))
+    return {
+        "name": machine.name,
+        "cpus": len(raw["cpu_times"]),
+        "lines_total": raw["nr_lines"],
+        "hitm_total": total,
+        "hitm_remote": raw["hitm_remote"],
+        "hitm_local": raw["hitm_local"],
+        "work_cycles": work,
+        "partial": bool(raw["partial"]),
+        "model": raw["model"],
+        "lines": [_line(line, total, work, thing, context) for line, thing in named],
+        "machine_sha256": sha256_file(machine.path),
+    }

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Types of variables and of what functions allocate, from the debug information.
+
+Only compilation units are looked at that may matter, and for at most BUDGET seconds: the debug
+information of a large program takes minutes to read, and a name without a field is still a name.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from elftools.common.exceptions import DWARFError, ELFError
+from elftools.dwarf.die import DIE
+from elftools.elf.elffile import ELFFile
+
+from schedshard.dwarf import die_name, die_size, member_path
+from schedshard.errors import UserError, os_reason
+
+BUDGET = 20.0
+_DW_OP_ADDR = 0x03
+_WORDS = {
+    "DW_TAG_structure_type": "struct ",
+    "DW_TAG_union_type": "union ",
+    "DW_TAG_enumeration_type": "enum ",
+}
+_WALKED = {
+    "DW_TAG_namespace",
+    "DW_TAG_subprogram",
+    "DW_TAG_lexical_block",
+    "DW_TAG_class_type",
+    "DW_TAG_structure_type",
+}
+_PLAIN = {"DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type", "DW_TAG_atomic_type"}
+
+
+def target(die: DIE) -> DIE | None:
+    """What a type, a variable or a member is of."""
+    if "DW_AT_type" not in die.attributes:
+        return None
+    return die.get_DIE_from_attribute("DW_AT_type")
+
+
+def type_name(die: DIE | None, cplusplus: bool = False) -> str:
+    """A type as the program writes it."""
+    if die is None:
+        return "void"
+    if die.tag == "DW_TAG_array_type":
+        return f"{type_name(target(die), cplusplus)}[]"
+    if die.tag in ("DW_TAG_pointer_type", "DW_TAG_reference_type"):
+        return f"{type_name(target(die), cplusplus)} *"
+    if die.tag in ("DW_TAG_const_type", "DW_TAG_volatile_type", "DW_TAG_atomic_type"):
+        return type_name(target(die), cplusplus)
+    name = die_name(die)
+    if not name:
+        return "struct {}" if die.tag == "DW_TAG_structure_type" else "?"
+    return name if cplusplus else f"{_WORDS.get(str(die.tag), '')}{name}"
+
+
+def bare(die: DIE | None) -> DIE | None:
+    """A type without names and qualifiers."""
+    while die is not None and die.tag in _PLAIN:
+        die = target(die)
+    return die
+
+
+class Typed:
+    """A type and where it was found; fields by offset."""
+
+    def __init__(self, die: DIE, name: str) -> None:
+        self.die = die
+        self.name = name
+
+    @property
+    def size(self) -> int | None:
+        """Bytes."""
+        return die_size(self.die)
+
+    @property
+    def element(self) -> tuple[str, int] | None:
+        """Of an array: what it is made of, and its bytes."""
+        inner = bare(self.die)
+        if inner is None or inner.tag != "DW_TAG_array_type":
+            return None
+        of = target(inner)
+        size = die_size(of) if of is not None else None
+        return (self.name.removesuffix("[]"), size) if size else None
+
+    def field(self, offset: int) -> str:
+        """The path of the member at a byte."""
+        with suppress(DWARFError, ELFError, KeyError):
+            size = self.size
+            if size and offset >= size:
+                index, rest = divmod(offset, size)
+                return f"[{index}]{member_path(self.die, rest)}"
+            return member_path(self.die, offset)
+        return ""
+
+
+class DebugInfo:
+    """The debug information of one file, open."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._file = path.open("rb")
+            self._elf = ELFFile(self._file)
+            self._dwarf = self._elf.get_dwarf_info()
+        except OSError as error:
+            raise UserError(f"cannot read {path}: {os_reason(error)}") from error
+
+    def close(self) -> None:
+        """Give the file back; no field can be asked for afterwards."""
+        self._file.close()
+
+    def _units(self) -> Iterator[tuple[DIE, bool]]:
+        began = time.monotonic()
+        for unit in self._dwarf.iter_CUs():
+            if time.monotonic() - began > BUDGET:
+                return
+            top = unit.get_top_DIE()
+            language = top.attributes.get("DW_AT_language")
+            # C++ in its versions, and Rust.
+            yield top, language is not None and language.value in (4, 26, 33, 43, 28)
+
+    def variables(self, addresses: Iterable[int]) -> dict[int, Typed]:
+        """The types of the variables that begin at these addresses of the file."""
+        missing = set(addresses)
+        found: dict[int, Typed] = {}
+        for top, cplusplus in self._units():
+            if not missing:
+                break
+            with suppress(DWARFError, ELFError, KeyError):
+                self._walk(top, cplusplus, missing, found)
+        return found
+
+    def _walk(self, die: DIE, cplusplus: bool, missing: set[int], found: dict[int, Typed]) -> None:
+        for child in die.iter_children():
+            if child.tag == "DW_TAG_variable":
+                place = child.attributes.get("DW_AT_location")
+                if place is None or not isinstance(place.value, list) or len(place.value) != 9:
+                    continue
+                if place.value[0] != _DW_OP_ADDR:
+                    continue
+                address = int.from_bytes(bytes(place.value[1:9]), "little")
+                described = target(_declared(child))
+                if address in missing and described is not None:
+                    found[address] = Typed(described, type_name(described, cplusplus))
+                    missing.discard(address)
+            elif child.tag in _WALKED and child.has_children:
+                self._walk(child, cplusplus, missing, found)
+
+    def allocated(self, places: Iterable[tuple[str, int]]) -> dict[tuple[str, int], Typed]:
+        """What the pointers point to that are declared in these source lines: (file name, line)."""
+        missing = set(places)
+        found: dict[tuple[str, int], Typed] = {}
+        files = {name for name, _ in missing}
+        for top, cplusplus in self._units():
+            if not missing:
+                break
+            with suppress(DWARFError, ELFError, KeyError):
+                if Path(die_name(top)).name in files or cplusplus:
+                    self._walk_pointers(top, cplusplus, missing, found)
+        return found
+
+    def _walk_pointers(
+        self,
+        die: DIE,
+        cplusplus: bool,
+        missing: set[tuple[str, int]],
+        found: dict[tuple[str, int], Typed],
+    ) -> None:
+        lines = {line for _, line in missing}
+        for child in die.iter_children():
+            if child.tag == "DW_TAG_variable":
+                declared = child.attributes.get("DW_AT_decl_line")
+                if declared is None or declared.value not in lines:
+                    continue
+                of = bare(target(child))
+                if of is None or of.tag != "DW_TAG_pointer_type":
+                    continue
+                pointee = target(of)
+                if pointee is None:
+                    continue
+                for place in [p for p in missing if p[1] == declared.value]:
+                    found[place] = Typed(pointee, type_name(pointee, cplusplus))
+                    missing.discard(place)
+            elif child.tag in _WALKED and child.has_children:
+                self._walk_pointers(child, cplusplus, missing, found)
+
+
+def _declared(die: DIE) -> DIE:
+    """Of a definition that only adds the place: the declaration."""
+    for name in ("DW_AT_specification", "DW_AT_abstract_origin"):
+        if "DW_AT_type" not in die.attributes and name in die.attributes:
+            return die.get_DIE_from_attribute(name)
+    return die
