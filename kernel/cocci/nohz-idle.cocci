@@ -1,57 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// kernel/sched/fair.c: the CPUs whose tick is stopped are a sharded bitmap with a summary,
-// which also answers whether there are any: the counter beside the mask goes.
+// kernel/sched/fair.c: the CPUs whose tick is stopped are a sharded bitmap with a summary.
+// What differs by version is in linux-*/nohz-idle.cocci.
 
 @@
 @@
  #include "autogroup.h"
 +#include "nohz_idle.h"
-
-// The pointer gets a line that nobody writes: what follows is written at every idle entry.
-@@
-attribute name ____cacheline_aligned;
-typedef cpumask_var_t, atomic_t;
-identifier state;
-@@
- static struct {
--	cpumask_var_t idle_cpus_mask;
--	atomic_t nr_cpus;
--	int has_blocked;
-+	struct sbm *idle_cpus_mask;
-+	int has_blocked ____cacheline_aligned;
- 	...
- } state;
-
-@@
-identifier find_new_ilb = find_new_ilb;
-iterator name for_each_cpu_and;
-iterator name sbm_for_each_cpu_and;
-expression cpu, mask;
-statement S;
-@@
- find_new_ilb(...)
- {
- 	...
-+	/*
-+	 * From the first one on, not from here: CPUs that kick in the same tick must meet in
-+	 * one CPU, whose flags then tell all but the first that it has been kicked.
-+	 */
--	for_each_cpu_and(cpu, nohz.idle_cpus_mask, mask)
-+	sbm_for_each_cpu_and(cpu, it, nohz.idle_cpus_mask, cpumask_bits(mask))
- 	S
- 	...
- }
-
-@@
-identifier nohz_balancer_kick = nohz_balancer_kick;
-@@
- nohz_balancer_kick(...)
- {
- 	<+...
--	!atomic_read(&nohz.nr_cpus)
-+	sbm_seems_empty(nohz.idle_cpus_mask)
- 	...+>
- }
 
 @@
 identifier nohz_balancer_kick = nohz_balancer_kick;
@@ -77,7 +31,6 @@ identifier rq;
  {
  	...
 -	cpumask_clear_cpu(rq->cpu, nohz.idle_cpus_mask);
--	atomic_dec(&nohz.nr_cpus);
 +	sbm_clear_at(&rq->nohz_place);
  	...
  }
@@ -95,8 +48,8 @@ expression cpu;
 +	 * it was clear leaves the flags set.
 +	 */
 -	cpumask_set_cpu(cpu, nohz.idle_cpus_mask);
--	atomic_inc(&nohz.nr_cpus);
 +	sbm_set_at(&rq->nohz_place);
+ 	...
 -	smp_mb__after_atomic();
  	...
  }

@@ -61,5 +61,5 @@ typedef bool, u8;
 
 @@
 @@
- #include "ext.h"
+ #include "stats.h"
 +#include "rt_overload.h"

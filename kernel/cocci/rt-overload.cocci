@@ -29,7 +29,7 @@ identifier rq, p;
 -		rq->rt.overloaded = 1;
 -	}
 +	rt_wide_enter(rq, p);
-+	rt_overload_update(rq, rq->curr);
++	rt_overload_update(rq, rq->donor);
  }
 
 @@
@@ -49,7 +49,7 @@ identifier rq, p;
 -			rq->rt.overloaded = 0;
 -		}
  	}
-+	rt_overload_ease(rq, rq->curr);
++	rt_overload_ease(rq, rq->donor);
  }
 
 // The loop over all CPUs goes, and the comment on it.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * linux-faults SECONDS deadline|dying: shows that a fault which the tests excuse is one of Linux
- * 6.12 itself.
+ * linux-faults SECONDS deadline|dying|cpuset: shows that a fault which the tests excuse is one of
+ * Linux itself.
  *
  * deadline. A deadline task that has used up its runtime is throttled until its replenishment timer
  * fires. When it leaves the class meanwhile, the timer fires and is ignored (dl_task_timer() looks
@@ -19,6 +19,12 @@
  * CPUs. That takes long when they print to a serial line, which cannot be preempted: hence one
  * writer to the kernel log on each of them.
  *
+ * cpuset. What a task asked for by sched_setaffinity() is kept while it sleeps, also when all of
+ * these CPUs go off line. When it moves to the root cpuset meanwhile, cpuset_attach_task() asks for
+ * all possible CPUs, the scheduler keeps those that the task asked for, finds none of them on line,
+ * and refuses, which cpuset_attach_task() does not expect. So: a task asks for the last CPU and
+ * sleeps, the CPU goes off line, and the task goes to a cpuset with another CPU and back.
+ *
  * Exit status 0: the fault was seen. 1: it was not; then its excuse must go. 4, skip: one CPU.
  */
 #define _GNU_SOURCE
@@ -31,6 +37,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -187,6 +194,52 @@ static bool counts_the_server(const struct cpu_list *cpus, uint64_t end)
 	return seen;
 }
 
+#define PLAY "/sys/fs/cgroup/linux-faults"
+
+/* A record of the kernel log tells whether the move of a task that asked for @cpu was refused. */
+static bool refuses_mask(int cpu, uint64_t end)
+{
+	int fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK);
+	char path[80], who[16];
+	cpu_set_t set;
+	bool seen = false;
+	pid_t pid;
+
+	if (fd < 0) {
+		printf("cannot read the kernel log: %s\n", strerror(errno));
+		return false;
+	}
+	lseek(fd, 0, SEEK_END);
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", cpu);
+	write_text("/sys/fs/cgroup/cgroup.subtree_control", "+cpuset");
+	mkdir(PLAY, 0755);
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	pid = fork();
+	if (!pid) {
+		sched_setaffinity(0, sizeof(set), &set);
+		for (;;)
+			pause();
+	}
+	snprintf(who, sizeof(who), "%d", pid);
+	sleep_ns(200 * MSEC);
+	if (write_text(path, "0") < 0 || write_text(PLAY "/cpuset.cpus", "0") < 0)
+		printf("not tried: %s\n", strerror(errno));
+	while (!seen && now_ns() < end) {
+		if (write_text(PLAY "/cgroup.procs", who) < 0)
+			printf("the task stays where it is: %s\n", strerror(errno));
+		write_text("/sys/fs/cgroup/cgroup.procs", who);
+		seen = log_has(fd, "cpuset_attach_task");
+		sleep_ns(100 * MSEC);
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	write_text(path, "1");
+	rmdir(PLAY);
+	close(fd);
+	return seen;
+}
+
 int main(int argc, char **argv)
 {
 	unsigned int seconds = parse_seconds("linux-faults", argc > 1 ? argv[1] : NULL);
@@ -195,12 +248,14 @@ int main(int argc, char **argv)
 	bool seen;
 
 	if (online_cpus(&cpus) < 0 || cpus.nr < 2) {
-		printf("one CPU: neither can happen\n");
+		printf("one CPU: none of them can happen\n");
 		return SKIP;
 	}
 	make_fifo(0, 95);
 	if (argc > 2 && !strcmp(argv[2], "dying"))
 		seen = counts_the_server(&cpus, end);
+	else if (argc > 2 && !strcmp(argv[2], "cpuset"))
+		seen = refuses_mask(cpus.cpu[cpus.nr - 1], end);
 	else
 		seen = forgets_deadline_task(end);
 	if (!seen)

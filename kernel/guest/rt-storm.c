@@ -9,7 +9,7 @@
  * time is left, all sleeps become longer. Without that, how hard the storm blows would depend on
  * the host.
  *
- * With "deadline", workers are deadline tasks now and then. That is apart, because Linux 6.12
+ * With "deadline", workers are deadline tasks now and then. That is apart, because Linux
  * itself warns of wrong deadline bandwidth (__sub_running_bw) when root domains are rebuilt
  * meanwhile.
  *

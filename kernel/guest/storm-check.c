@@ -149,7 +149,7 @@ void storm_describe(struct storm *storm, unsigned int who, const char *what)
 }
 
 /*
- * A deadline task that waits for ever, with every CPU idle: Linux 6.12 does that without any change
+ * A deadline task that waits for ever, with every CPU idle: Linux does that without any change
  * of ours, once in some hundred deadline rounds; how, is in linux-faults.c. Taking it out of the
  * class makes it run, so that the storm goes on; it is counted.
  */

@@ -15,7 +15,8 @@ from schedshard.kernel import base as base_module
 from schedshard.kernel.base import fetch
 from schedshard.kernel.layout import Layout
 
-VERSION = "1.0-1"
+LINUX = "1.0"
+VERSION = "1.0.4-1"
 DATA = Path(__file__).resolve().parent / "data"
 
 RT_C = """\
@@ -46,6 +47,9 @@ void online(struct rq *rq)
 # As much of a kernel's make as the stages call. Like the real one it drops options that it does
 # not know, and says in short lines what it makes.
 MAKEFILE = """\
+VERSION = 1
+PATCHLEVEL = 0
+SUBLEVEL = 4
 tinyconfig:
 	@echo CONFIG_TINY=y > $(O)/.config
 olddefconfig:
@@ -154,6 +158,7 @@ def make_project(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Layout:
         if shutil.which(name) is None:
             fake_program(programs, name, "exit 1")
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    monkeypatch.setattr(base_module, "INSTALLED", folder)
     # What a real kernel needs, the fake one does not: how full this disk is must not matter.
     monkeypatch.setattr(base_module, "free_mb", lambda path: 1 << 20)
     return layout
@@ -164,9 +169,20 @@ def write_base(layout: Layout, tarball: Path, sha256: str | None = None) -> None
     digest = sha256 or hashlib.sha256(tarball.read_bytes()).hexdigest()
     write(
         layout.inputs / "base.toml",
-        f'schema = 1\npackage = "linux-fake"\nversion = "{VERSION}"\ntarball = "{tarball}"\n'
-        f'sha256 = "{digest}"\ntop = "linux-fake"\nunpacked_mb = 1\n',
+        f'schema = 2\ndefault = "{LINUX}"\n[[linux]]\nseries = "{LINUX}"\n'
+        'package = "linux-fake"\narchive = "debian"\nsuites = ["first", "second"]\n'
+        f'unpacked_mb = 1\ntested = [{{ version = "{VERSION}", sha256 = "{digest}" }}]\n',
     )
+
+
+def write_other_base(layout: Layout, linux: str = "2.1", hide: str = "[]") -> None:
+    """Add a second series of Linux to kernel/base.toml."""
+    path = layout.inputs / "base.toml"
+    more = (
+        f'[[linux]]\nseries = "{linux}"\npackage = "linux-other"\narchive = "debian"\n'
+        f'suites = ["third"]\nunpacked_mb = 1\nhide = {hide}\n'
+    )
+    path.write_text(path.read_text(encoding="utf-8") + more, encoding="utf-8")
 
 
 def make_fetched(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Layout:

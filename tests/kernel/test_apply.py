@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from fake_kernel import (
     BASE_FILES,
+    LINUX,
     RULE,
     STEP,
     VARIANTS,
@@ -283,3 +284,63 @@ def test_edits_of_a_variant_alone(layout: Layout) -> None:
         if BASE.get(path) != text
     }
     assert set(changed) == {"kernel/sched/rt.c"}
+
+
+def hidden(layout: Layout, texts: str) -> None:
+    """Let texts of rt.c be hidden from spatch."""
+    path = layout.inputs / "base.toml"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(f"{text}hide = [{texts}]\n", encoding="utf-8")
+
+
+@needs_spatch
+def test_what_spatch_cannot_parse_is_hidden_and_stays(layout: Layout) -> None:
+    rule = "@@\n@@\n struct rq {\n \t...\n-\tint wide;\n+\tlong wide;\n \t...\n };\n"
+    declared = "struct rq {\n\tint\todd;\n\tint wide;\n\tend_of_fields\n} __one __two;\n"
+    write(layout.inputs / "overlay/kernel/sched/odd.h", declared)
+    write(layout.inputs / "cocci/odd.cocci", rule)
+    step = STEP.replace("lib/schedshard/Makefile", "kernel/sched/odd.h")
+    write_series(layout, step + edit(1, "odd.cocci", "kernel/sched/odd.h"))
+    refused(layout, r"changes 0 places, 1 expected|odd\.cocci on kernel/sched/odd\.h: ")
+    file = '{ file = "kernel/sched/odd.h", text = "%s" }'
+    hidden(layout, f"{file % 'end_of_fields'}, {file % '__one'}, {file % '__two'}")
+    apply(layout, "shard")
+    text = (layout.source("shard") / "kernel/sched/odd.h").read_text(encoding="utf-8")
+    assert text == declared.replace("int wide", "long wide")
+
+
+@needs_spatch
+def test_a_rule_must_leave_what_is_hidden(layout: Layout) -> None:
+    write(layout.inputs / "cocci/set.cocci", "@@\n@@\n-static void set_overload(...) { ... }\n")
+    write_series(layout, STEP + edit(1))
+    hidden(layout, '{ file = "kernel/sched/rt.c", text = "atomic_inc(&rq->rd->rto_count);" }')
+    refused(layout, r"the rule removes 'atomic_inc\(.*', which is hidden from spatch")
+
+
+def replacing(file: str, sites: int) -> str:
+    """Tables that replace a text for a series of Linux."""
+    return (
+        f'[[step.on]]\nlinux = "{LINUX}"\n'
+        f'replace = [{{ file = "{file}", text = "sbm", by = "abc", sites = {sites} }}]\n'
+    )
+
+
+def test_a_text_of_ours_is_another_one(layout: Layout) -> None:
+    write_series(layout, STEP + replacing("lib/schedshard/Makefile", 1))
+    apply(layout, "shard")
+    made = layout.source("shard") / "lib/schedshard/Makefile"
+    assert made.read_text(encoding="ascii") == "obj-y += abc.o\n"
+
+
+@pytest.mark.parametrize(
+    ("file", "sites", "words"),
+    [
+        ("lib/schedshard/Makefile", 2, "has 'sbm' 1 times, 2 expected"),
+        ("kernel/sched/rt.c", 1, r"rt\.c is of the base: changes of it are semantic patches"),
+        ("kernel/sched/none.c", 1, r"replaces 'sbm' in kernel/sched/none\.c, which does not exist"),
+    ],
+)
+def test_texts_that_are_not_replaced(layout: Layout, file: str, sites: int, words: str) -> None:
+    apply(layout, "shard")
+    write_series(layout, STEP + replacing(file, sites))
+    refused(layout, words)

@@ -15,7 +15,7 @@ VERBS = (
 )  # fmt: skip
 
 # Of every Debian, or of the group demo.
-ALWAYS = {"binutils", "diffutils", "dpkg", "gcc", "git", "make", "perl", "tar"}
+ALWAYS = {"apt", "binutils", "diffutils", "dpkg", "gcc", "git", "make", "perl", "tar"}
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -31,6 +31,10 @@ def test_help(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["biuld"], "unknown command of 'schedshard kernel' 'biuld': did you mean 'build'?"),
         (["apply", "--variant", "shart"], "unknown kernel variant 'shart': did you mean 'shard'?"),
+        (
+            ["--linux", "7.33", "apply", "--variant", "shard"],
+            "unknown series of Linux '7.33': did you mean '7.3'?",
+        ),
         (["build"], "Missing option '--variant' (see './schedshard kernel build --help')"),
         (
             ["build", "--variant", "stock", "--config", "lap"],

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from fake_kernel import make_fetched, write
+from fake_kernel import LINUX, make_fetched, write
 
 from schedshard.errors import UserError
 from schedshard.kernel.apply import apply
@@ -53,6 +53,13 @@ def test_order_of_fragments(layout: Layout) -> None:
     assert names("lab") == ["lab", "shard"]
     assert names("kasan") == ["lab", "shard", "kasan"]
     assert names("lab+kasan+no-numa") == ["lab", "shard", "kasan", "no-numa"]
+
+
+def test_a_series_of_linux_has_options_of_its_own(layout: Layout) -> None:
+    old = write(layout.inputs / f"config/linux-{LINUX}/lab.config", "CONFIG_OLD=y\n")
+    write(layout.inputs / "config/linux-2.1/lab.config", "CONFIG_NEW=y\n")
+    assert resolve(layout, "lab").fragments == (layout.inputs / "config/lab.config", old)
+    assert fragment_names(layout) == ["lab"]
 
 
 def test_unknown_configuration(layout: Layout) -> None:

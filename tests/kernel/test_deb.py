@@ -61,9 +61,9 @@ def test_version_is_the_bases() -> None:
 
 def test_packages_go_to_their_folder(layout: Layout, tmp_path: Path) -> None:
     made = deb(layout, DebRequest("shard", "lab", tmp_path / "out"))
-    assert made.image == tmp_path / "out/linux-image-1-schedshard_1.0-1_amd64.deb"
-    assert made.headers == tmp_path / "out/linux-headers-1-schedshard_1.0-1_amd64.deb"
-    assert [path.name for path in made.others] == ["linux-libc-dev_1.0-1_amd64.deb"]
+    assert made.image == tmp_path / "out/linux-image-1-schedshard_1.0.4-1_amd64.deb"
+    assert made.headers == tmp_path / "out/linux-headers-1-schedshard_1.0.4-1_amd64.deb"
+    assert [path.name for path in made.others] == ["linux-libc-dev_1.0.4-1_amd64.deb"]
     # Nothing stays in the source, which would no longer be what the series makes.
     assert not list(layout.source("shard-deb").glob("linux-*"))
     assert not layout.source("shard").exists()

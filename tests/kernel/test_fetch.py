@@ -1,18 +1,40 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The base: one version, byte for byte, whole or absent."""
+"""The base: from the package, the mirror or a path; whole or absent."""
 
 from __future__ import annotations
 
-import re
+import hashlib
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
-from fake_kernel import BASE_FILES, contents, make_fetched, make_project, say_version, write_base
+from click.testing import CliRunner
+from fake_kernel import (
+    BASE_FILES,
+    RULE,
+    STEP,
+    VERSION,
+    contents,
+    fake_program,
+    make_fetched,
+    make_project,
+    needs_spatch,
+    say_version,
+    write,
+    write_base,
+    write_other_base,
+    write_series,
+)
 
 from schedshard.errors import UserError
+from schedshard.kernel import archive
 from schedshard.kernel import base as base_module
-from schedshard.kernel.base import fetch, require_base
+from schedshard.kernel.base import Fetched, fetch, layout_for, load_base, require_base
+from schedshard.kernel.cli import kernel
 from schedshard.kernel.layout import Layout
+
+TREE = {name: text.encode() for name, text in BASE_FILES.items()}
 
 
 @pytest.fixture
@@ -20,10 +42,10 @@ def layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Layout:
     return make_project(tmp_path, monkeypatch)
 
 
-def refused(layout: Layout, pattern: str) -> None:
+def refused(layout: Layout, pattern: str, path: Path | None = None) -> None:
     """The stage fails with these words and leaves nothing that could pass for a base."""
     with pytest.raises(UserError, match=pattern) as caught:
-        fetch(layout)
+        fetch(layout, path)
     assert caught.value.status == 2
     assert "\n" not in str(caught.value)
     sources = layout.work / "src"
@@ -32,35 +54,44 @@ def refused(layout: Layout, pattern: str) -> None:
         require_base(layout)
 
 
+def other_tarball(layout: Layout, folder: Path) -> Path:
+    """The same source in a tarball with another hash."""
+    tarball = folder / "linux-fake.tar.xz"
+    tarball.write_bytes(tarball.read_bytes() + b"\0" * 4)  # padding that xz allows
+    return tarball
+
+
+def package(folder: Path, version: str, tarball: Path) -> Path:
+    """A Debian package with the tarball where Debian puts it."""
+    tree = folder / "deb"
+    control = f"Package: linux-fake\nVersion: {version}\nArchitecture: all\n"
+    write(tree / "DEBIAN/control", f"{control}Maintainer: A <a@b>\nDescription: no\n")
+    (tree / "usr/src").mkdir(parents=True)
+    shutil.copy(tarball, tree / "usr/src/linux-fake.tar.xz")
+    path = folder / f"linux-fake_{version}_all.deb"
+    subprocess.run(["dpkg-deb", "-b", tree, path], check=True, capture_output=True)
+    return path
+
+
 def test_unpacks_once(layout: Layout) -> None:
-    assert fetch(layout)
-    assert contents(layout.base) == {name: text.encode() for name, text in BASE_FILES.items()}
-    assert not fetch(layout)
+    sha256 = hashlib.sha256((layout.work.parent / "linux-fake.tar.xz").read_bytes()).hexdigest()
+    assert fetch(layout) == (Fetched(VERSION, sha256, tested=True), True)
+    assert contents(layout.base) == TREE
+    assert fetch(layout) == (Fetched(VERSION, sha256, tested=True), False)
 
 
-def test_package_of_another_version(layout: Layout, tmp_path: Path) -> None:
-    say_version(tmp_path / "bin", version="1.0-2")
-    refused(layout, r"linux-fake is version 1\.0-2, the series is for 1\.0-1")
-
-
-def test_package_that_was_removed(layout: Layout, tmp_path: Path) -> None:
-    say_version(tmp_path / "bin", status="config-files")
-    refused(layout, "linux-fake is not installed")
-
-
-def test_package_that_dpkg_does_not_know(layout: Layout, tmp_path: Path) -> None:
-    (tmp_path / "bin/dpkg-query").write_text("#!/bin/sh\nexit 1\n", encoding="ascii")
-    refused(layout, "linux-fake is not installed")
+def test_a_newer_package_is_taken(layout: Layout, tmp_path: Path) -> None:
+    other_tarball(layout, tmp_path)
+    say_version(tmp_path / "bin", version="1.0.5-1")
+    found, fresh = fetch(layout)
+    assert (found.version, found.tested, fresh) == ("1.0.5-1", False, True)
+    again, fresh = fetch(layout)
+    assert (again, fresh) == (found, False)
 
 
 def test_tarball_with_another_hash(layout: Layout, tmp_path: Path) -> None:
     write_base(layout, tmp_path / "linux-fake.tar.xz", sha256="0" * 64)
-    refused(layout, r"has sha256 [0-9a-f]{16}\.\.\., expected 0000000000000000\.\.\.")
-
-
-def test_tarball_that_is_missing(layout: Layout, tmp_path: Path) -> None:
-    (tmp_path / "linux-fake.tar.xz").unlink()
-    refused(layout, r"cannot read .*linux-fake\.tar\.xz: no such file")
+    refused(layout, rf"has sha256 [0-9a-f]{{16}}\.\.\., and is not what was tested as .*{VERSION}")
 
 
 def test_tarball_that_is_cut_off(layout: Layout, tmp_path: Path) -> None:
@@ -70,43 +101,206 @@ def test_tarball_that_is_cut_off(layout: Layout, tmp_path: Path) -> None:
     refused(layout, r"unpacking .*linux-fake\.tar\.xz: ")
 
 
-def test_tarball_of_something_else(layout: Layout, tmp_path: Path) -> None:
-    path = layout.inputs / "base.toml"
-    path.write_text(
-        re.sub('top = ".*"', 'top = "other"', path.read_text(encoding="ascii")), encoding="ascii"
-    )
-    refused(layout, "has no other/Makefile")
-
-
 def test_no_disk_space(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(base_module, "free_mb", lambda path: 1)
     refused(layout, "no room to unpack the kernel: 1 MB free in .*, 2 MB needed")
 
 
 def test_no_xz(layout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("tar", "find"):
+    for name in ("tar", "find", "rm"):
         (tmp_path / "bin" / name).symlink_to(f"/usr/bin/{name}")
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     refused(layout, r"xz not found: run 'scripts/bootstrap kernel' \(Debian's xz-utils\)")
 
 
+# From a path that the user gives.
+
+
+def test_a_tarball_of_the_users(layout: Layout, tmp_path: Path) -> None:
+    other_tarball(layout, tmp_path)
+    say_version(tmp_path / "bin", status="not-installed")
+    found, fresh = fetch(layout, tmp_path / "linux-fake.tar.xz")
+    assert (found.version, found.tested, fresh) == ("1.0.4", False, True)
+    assert contents(layout.base) == TREE
+
+
+def test_a_tested_tarball_has_its_version(layout: Layout, tmp_path: Path) -> None:
+    found, _ = fetch(layout, tmp_path / "linux-fake.tar.xz")
+    assert (found.version, found.tested) == (VERSION, True)
+
+
+def test_a_tree_of_the_users(layout: Layout, tmp_path: Path) -> None:
+    tree = tmp_path / "tarball/linux-fake"
+    write(tree / ".git/config", "[core]\n")
+    found, _ = fetch(layout, tree)
+    assert (found.version, found.tested) == ("1.0.4", False)
+    assert contents(layout.base) == TREE
+    assert (tree / ".git/config").is_file()
+    write(tree / "kernel/sched/rt.c", "int other;\n")
+    other, _ = fetch(layout, tree)
+    assert other.sha256 != found.sha256
+    assert contents(layout.base)["kernel/sched/rt.c"] == b"int other;\n"
+
+
+@pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="needs dpkg-deb")
+def test_a_package_of_the_users(layout: Layout, tmp_path: Path) -> None:
+    path = package(tmp_path, "1.0.9-2", other_tarball(layout, tmp_path))
+    found, _ = fetch(layout, path)
+    assert (found.version, found.tested) == ("1.0.9-2", False)
+    assert contents(layout.base) == TREE
+
+
+def test_a_tree_of_another_series(layout: Layout, tmp_path: Path) -> None:
+    tree = tmp_path / "tarball/linux-fake"
+    write(tree / "Makefile", "VERSION = 1\nPATCHLEVEL = 01\nSUBLEVEL = 2\n")
+    refused(layout, r"linux-fake is Linux 1\.01\.2, and a 1\.0 is wanted", tree)
+
+
+def test_paths_that_are_no_source(layout: Layout, tmp_path: Path) -> None:
+    refused(layout, "there is no such file or folder", tmp_path / "none")
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    refused(layout, "has no Makefile: it is no kernel source", empty)
+    write(empty / "Makefile", "all:\n")
+    refused(layout, "Makefile names no version: it is no kernel source", empty)
+    tarball = tmp_path / "two.tar.xz"
+    subprocess.run(["tar", "-C", tmp_path, "-cJf", tarball, "empty", "bin"], check=True)
+    refused(layout, "is no kernel source: one folder with a Makefile is expected", tarball)
+
+
+# From the mirror.
+
+INDEX = "echo http://mirror/extra; echo http://mirror/debian/"
+
+
+def fake_apt(folder: Path, has: str, deb: Path) -> None:
+    """An apt that knows the package in one suite, and notes what it is asked."""
+    said = f"""sources=$(sed -n 's/.*SourceList "\\(.*\\)";/\\1/p' "$2")
+echo "$@" >> {folder}/asked
+cat "$sources" >> {folder}/asked
+"""
+    listing = f'case "$(cat "$sources")" in *" {has} main") {{}};; esac'
+    fake_program(
+        folder / "bin",
+        "apt-get",
+        f'if [ "$1" = indextargets ]; then {INDEX}; exit; fi\n{said}'
+        + listing.format(f'[ "$4" = update ] || cp {deb} .'),
+    )
+    lines = "\n".join(
+        f" linux-fake | {version} | http://mirror/debian second/main amd64 Packages"
+        for version in ("1.0.9-2", "1.0.8-1")
+    )
+    fake_program(folder / "bin", "apt-cache", said + listing.format(f"echo '{lines}'"))
+
+
+@pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="needs dpkg-deb")
+def test_the_newest_of_the_mirror(
+    layout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    say_version(tmp_path / "bin", status="not-installed")
+    monkeypatch.setattr(archive, "KEYRING", write(tmp_path / "keys.gpg", ""))
+    fake_apt(tmp_path, "second", package(tmp_path, "1.0.9-2", other_tarball(layout, tmp_path)))
+    found, _ = fetch(layout)
+    assert (found.version, found.tested) == ("1.0.9-2", False)
+    assert contents(layout.base) == TREE
+    asked = (tmp_path / "asked").read_text(encoding="utf-8")
+    keys = f"[signed-by={tmp_path}/keys.gpg]"
+    assert f"deb {keys} http://mirror/debian first main" in asked
+    assert f"deb {keys} http://mirror/debian second main" in asked
+    assert "download linux-fake=1.0.9-2" in asked
+
+
+def test_a_mirror_without_the_package(
+    layout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    say_version(tmp_path / "bin", status="not-installed")
+    monkeypatch.setattr(archive, "KEYRING", write(tmp_path / "keys.gpg", ""))
+    fake_apt(tmp_path, "third", tmp_path / "none")
+    refused(layout, "http://mirror/debian has no linux-fake in first, second: give .* --base")
+
+
+def test_no_mirror_and_no_keys(
+    layout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    say_version(tmp_path / "bin", status="not-installed")
+    monkeypatch.setattr(archive, "KEYRING", tmp_path / "none.gpg")
+    fake_apt(tmp_path, "second", tmp_path / "none")
+    refused(layout, "no .*none.gpg: install Debian's debian-archive-keyring")
+    monkeypatch.setattr(archive, "KEYRING", write(tmp_path / "keys.gpg", ""))
+    fake_program(tmp_path / "bin", "apt-get", "echo http://mirror/other")
+    refused(layout, "name no mirror of Debian's archive 'debian': give .* --base")
+
+
+def test_the_newest_of_a_listing() -> None:
+    text = " a | 2-1 | http://m trixie/main amd64 Packages\n a | 1-1 | http://m sid/main Sources\n"
+    assert archive.newest(text, "a") == "2-1"
+    assert archive.newest(text, "b") is None
+    assert archive.newest(" a | 3-1 | http://m trixie/main Sources\n" + text, "a") == "2-1"
+    assert archive.newest("N: nothing\n", "a") is None
+
+
+# Series of Linux.
+
+
+def test_another_series_has_its_own_work(layout: Layout) -> None:
+    write_other_base(layout)
+    assert layout_for("1.0", layout) == layout == layout_for(None, layout)
+    other = layout_for("2.1", layout)
+    assert other.work == layout.work.with_name("work-2.1")
+    assert (load_base(other).package, load_base(layout).package) == ("linux-other", "linux-fake")
+    with pytest.raises(UserError, match=r"unknown series of Linux '2\.2': did you mean '2\.1'"):
+        layout_for("2.2", layout)
+    with pytest.raises(UserError, match=r"kernel --linux 2\.1 fetch"):
+        require_base(other)
+
+
+@needs_spatch
+def test_edits_are_tried_on_what_was_not_tested(
+    layout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(base_module, "Layout", lambda: layout)
+    write(layout.inputs / "cocci/set.cocci", RULE)
+    edit = '[[step.edit]]\ncocci = "set.cocci"\nfile = "kernel/sched/rt.c"\nsites = {}\n'
+    write_series(layout, STEP + edit.format(1))
+    ran = CliRunner().invoke(kernel, ["fetch"])
+    assert (ran.exit_code, ran.stdout) == (0, f"{layout.base}: {VERSION}, unpacked\n")
+    tree = tmp_path / "tarball/linux-fake"
+    ran = CliRunner().invoke(kernel, ["fetch", "--base", str(tree)])
+    assert ran.exit_code == 0
+    assert "not tested with this version, 1 of 1 edits apply" in ran.stdout
+    write_series(layout, STEP + edit.format(2))
+    ran = CliRunner().invoke(kernel, ["fetch"])
+    assert isinstance(ran.exception, UserError)
+    assert "changes 1 places, 2 expected: the rule matches too little" in str(ran.exception)
+
+
+# base.toml.
+
+
 @pytest.mark.parametrize(
-    ("line", "words"),
+    ("old", "new", "words"),
     [
-        ("schema = 2", "schema 2, known is 1"),
-        ("unpacked_mb = true", "'unpacked_mb' must be given, as int"),
-        ('unpacked_mb = "1"', "'unpacked_mb' must be given, as int"),
-        ("sha256 = 3", "'sha256' must be given, as str"),
-        ("colour = 1", "unknown key 'colour'"),
-        ("package = ", "is no TOML"),
+        ("schema = 2", "schema = 1", "schema 1, known is 2"),
+        ('default = "1.0"', 'default = "1.1"', r"the default is '1\.1', which is none of 1\.0"),
+        ('default = "1.0"', "", "'default' must be given, as str"),
+        ("unpacked_mb = 1", "unpacked_mb = true", "'unpacked_mb' must be given, as int"),
+        ("unpacked_mb = 1", 'unpacked_mb = "1"', "'unpacked_mb' must be given, as int"),
+        ("unpacked_mb = 1", "unpacked_mb = 1\ncolour = 1", r"linux 1\.0: unknown key 'colour'"),
+        ('["first", "second"]', "[]", "'suites' must be a list of texts"),
+        ('["first", "second"]', "[1]", "'suites' must be a list of texts"),
+        ('archive = "debian"', "archive = 1", "'archive' must be given, as str"),
+        ("tested = [{ version", "tested = [{ versions", "must be tables of version and sha256"),
+        ("tested = [", "hide = [1]\ntested = [", "must be tables of file and text"),
+        ("tested = [", "hide = 1\ntested = [", "'hide' must be a list of tables"),
+        ("[[linux]]", "[linux]", "'linux' must be given, as list"),
+        ("package = ", "package = =", "is no TOML"),
     ],
 )
-def test_broken_base_toml(layout: Layout, line: str, words: str) -> None:
+def test_broken_base_toml(layout: Layout, old: str, new: str, words: str) -> None:
     path = layout.inputs / "base.toml"
-    key = line.split(" ", maxsplit=1)[0]
-    old = path.read_text(encoding="ascii").splitlines()
-    kept = [one for one in old if not one.startswith(key)]
-    path.write_text("\n".join([*kept, line, ""]), encoding="ascii")
+    text = path.read_text(encoding="ascii")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="ascii")
     with pytest.raises(UserError, match=words):
         fetch(layout)
     assert not layout.work.joinpath("src").exists()
@@ -119,12 +313,11 @@ def test_base_that_somebody_wrote_to(tmp_path: Path, monkeypatch: pytest.MonkeyP
         require_base(layout)
 
 
-def test_another_version_replaces_the_base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_series_replaces_the_base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     layout = make_fetched(tmp_path, monkeypatch)
-    tarball = tmp_path / "linux-fake.tar.xz"
-    tarball.write_bytes(tarball.read_bytes() + b"\0" * 4)  # padding that xz allows
-    write_base(layout, tarball)
+    path = layout.inputs / "base.toml"
+    path.write_text(path.read_text(encoding="ascii").replace('"1.0"', '"1.0.4"'), encoding="ascii")
     with pytest.raises(UserError, match="kernel fetch"):
         require_base(layout)
-    assert fetch(layout)
-    assert not fetch(layout)
+    assert fetch(layout)[1]
+    assert not fetch(layout)[1]

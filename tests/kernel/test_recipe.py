@@ -3,21 +3,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fake_kernel import STEP, VARIANTS, write_series
+from fake_kernel import STEP, VARIANTS, write, write_base, write_other_base, write_series
 
 from schedshard.errors import UserError
+from schedshard.kernel.base import layout_for, load_bases
 from schedshard.kernel.layout import Layout
-from schedshard.kernel.recipe import Append, load_recipe
+from schedshard.kernel.recipe import Append, Replace, load_recipe
 
 EDIT = '[[step.edit]]\ncocci = "a.cocci"\nfile = "a.c"\nsites = 2\n'
 
 
 @pytest.fixture
 def layout(tmp_path: Path) -> Layout:
-    return Layout(tmp_path / "project", tmp_path / "work")
+    made = Layout(tmp_path / "project", tmp_path / "work")
+    write_base(made, write(tmp_path / "linux-fake.tar.xz", ""))
+    return made
 
 
 def test_reads_steps_and_variants(layout: Layout) -> None:
@@ -84,6 +88,54 @@ def test_mistakes(layout: Layout, steps: str, variants: str, words: str) -> None
         load_recipe(layout)
     assert "\n" not in str(caught.value)
     assert "series.toml" in str(caught.value) or "variant 'a'" in str(caught.value)
+
+
+def test_what_is_for_one_series_of_linux(layout: Layout) -> None:
+    write_other_base(layout)
+    only = STEP.replace("01-shard", "02-only") + 'linux = "2.1"\n'
+    edits = EDIT.replace("sites = 2", 'sites = { "1.0" = 2, "2.1" = 3 }')
+    edits += '[[step.edit]]\nlinux = "2.1"\ncocci = "b.cocci"\nfile = "a.c"\nsites = 1\n'
+    first = STEP.replace('lines = ["', 'linux = "1.0", lines = ["') + edits
+    on = """[[step.on]]
+linux = "{}"
+overlay = ["more.h"]
+append = [{{ file = "Kconfig", lines = ["x"] }}]
+edit = [{{ cocci = "c.cocci", file = "c.c", sites = 1 }}]
+replace = [{{ file = "more.h", text = "old", by = "new", sites = 4 }}]
+"""
+    write_series(layout, first + on.format("2.1") + only)
+    (old,) = load_recipe(layout).steps
+    assert [(edit.cocci, edit.sites) for edit in old.edits] == [("a.cocci", 2)]
+    assert ([add.file for add in old.append], old.replace) == (["kernel/sched/Makefile"], ())
+    new, last = load_recipe(replace(layout, linux="2.1")).steps
+    found = [(edit.cocci, edit.sites) for edit in new.edits]
+    assert found == [("a.cocci", 3), ("b.cocci", 1), ("c.cocci", 1)]
+    assert ([add.file for add in new.append], new.overlay[-1]) == (["Kconfig"], "more.h")
+    assert new.replace == (Replace("more.h", "old", "new", 4),)
+    assert last.name == "02-only"
+
+
+@pytest.mark.parametrize(
+    ("steps", "words"),
+    [
+        (STEP + 'linux = "1.1"\n', r"unknown series of Linux .*'1\.1': did you mean '1\.0'"),
+        (STEP + "[[step.on]]\noverlay = []\n", "on: 'linux' must be given, as text"),
+        (STEP + '[[step.on]]\nlinux = "1.0"\nx = 1\n', "on: unknown key 'x'"),
+        (STEP + EDIT.replace("2", '{ "2.1" = 2 }'), r"a number from 1 on, for Linux 1\.0"),
+    ],
+)
+def test_mistakes_about_series_of_linux(layout: Layout, steps: str, words: str) -> None:
+    write_series(layout, steps)
+    with pytest.raises(UserError, match=words):
+        load_recipe(layout)
+
+
+def test_the_projects_own_series_has_the_same_variants_on_every_linux() -> None:
+    default, bases = load_bases(Layout())
+    assert default in bases
+    for linux in bases:
+        recipe = load_recipe(layout_for(linux))
+        assert {"stock", "shard", "broken-store"} <= {one.name for one in recipe.variants}
 
 
 def test_other_schema(layout: Layout) -> None:

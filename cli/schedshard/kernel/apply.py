@@ -44,6 +44,17 @@ def apply_steps(layout: Layout, name: str, steps: Sequence[Step]) -> Applied:
     return Applied(name, len(delta), changed, digest_of(delta))
 
 
+def try_edits(layout: Layout) -> tuple[int, int]:
+    """How many edits of the series apply to the base, of how many.
+
+    The first one that does not is an error, and says so itself.
+    """
+    steps = load_recipe(layout).steps
+    deltas(layout, steps)
+    count = sum(len(step.edits) for step in steps)
+    return count, count
+
+
 def apply(layout: Layout, variant: str) -> Applied:
     """Make or update the source tree of a variant; unchanged files keep their times."""
     recipe = load_recipe(layout)

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import click
 
-from schedshard.kernel.group import CONFIG, VARIANT, kernel, variant_option
-from schedshard.kernel.layout import Layout
+from schedshard.kernel.group import CONFIG, VARIANT, kernel, the_layout, variant_option
 from schedshard.output import check_writable, to_json, write_atomic
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
@@ -67,7 +66,7 @@ def count(
 
     if out is not None:
         check_writable(out)
-    layout = Layout()
+    layout = the_layout()
     shapes = tuple(usual_shape(cpus) for cpus in sizes or (1, 16, 64))
     result = stage(layout, CountRequest(variants, config, shapes, workload, amount), _heard)
     saved = layout.make_folder(layout.work / "results") / f"count-{workload}-{config}.json"
@@ -151,7 +150,7 @@ def c2c(
     for path in (out, html, trace):
         if path is not None:
             check_writable(path)
-    layout = Layout()
+    layout = the_layout()
     kernels = built_kernels(layout, variants, config)
     if (vmlinux is None) != (bzimage is None):
         raise UserError("another kernel needs both --vmlinux and --bzimage")
@@ -202,7 +201,7 @@ def c2c_validate(variants: tuple[str, ...], config: str, as_json: bool, out: Pat
 
     if out is not None:
         check_writable(out)
-    layout = Layout()
+    layout = the_layout()
     kernels = built_kernels(layout, variants, config)
     report = stage(layout, ValidateRequest(kernels, load_machine("epyc-7763-2s")), _heard)
     deliver(report, as_json, out, validate_view(report))

@@ -8,20 +8,34 @@ from pathlib import Path
 import click
 
 from schedshard.kernel import c2ccli, guestcli
-from schedshard.kernel.group import CONFIG, JOBS, VARIANT, kernel
-from schedshard.kernel.layout import Layout
+from schedshard.kernel.group import CONFIG, JOBS, VARIANT, kernel, the_layout
 
 __all__ = ["c2ccli", "guestcli", "kernel"]
 
 
 @kernel.command()
-def fetch() -> None:
-    """Unpack Debian's kernel source, after checking version and hash."""
+@click.option(
+    "--base",
+    "path",
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="A source tree, a tarball of one, or Debian's package; not from the mirror.",
+)
+def fetch(path: Path | None) -> None:
+    """Unpack Debian's kernel source: the installed package, else the mirror's newest.
+
+    A version that was not tested works when every edit of the series applies, which is tried here.
+    """
+    from schedshard.kernel.apply import try_edits
     from schedshard.kernel.base import fetch as stage
 
-    layout = Layout()
-    how = "unpacked" if stage(layout) else "already there"
-    click.echo(f"{layout.shown(layout.base)}: {how}")
+    layout = the_layout()
+    found, fresh = stage(layout, path)
+    how = "unpacked" if fresh else "already there"
+    click.echo(f"{layout.shown(layout.base)}: {found.version}, {how}")
+    if not found.tested:
+        made, all_edits = try_edits(layout)
+        click.echo(f"not tested with this version, {made} of {all_edits} edits apply")
 
 
 @kernel.command()
@@ -30,7 +44,7 @@ def apply(variants: tuple[str, ...]) -> None:
     """Make or update the source tree of a variant."""
     from schedshard.kernel.apply import apply as stage
 
-    layout = Layout()
+    layout = the_layout()
     for variant in variants:
         done = stage(layout, variant)
         click.echo(
@@ -48,7 +62,7 @@ def config(variants: tuple[str, ...], config: str) -> None:
     from schedshard.kernel.config import configure, resolve
     from schedshard.kernel.recipe import load_recipe
 
-    layout = Layout()
+    layout = the_layout()
     recipe = load_recipe(layout)
     for variant in variants:
         chosen = recipe.variant(variant)
@@ -68,7 +82,7 @@ def build(variants: tuple[str, ...], config: str, jobs: int) -> None:
     from schedshard.kernel.build import BuildRequest
     from schedshard.kernel.build import build as stage
 
-    layout = Layout()
+    layout = the_layout()
     for variant in variants:
         built = stage(layout, BuildRequest(variant, config, jobs))
         made = built.made
@@ -91,7 +105,7 @@ def series(out: Path | None, check: bool, check_steps: bool, config: str, jobs: 
     from schedshard.kernel.series import check_steps as build_steps
     from schedshard.kernel.series_view import print_judged, print_steps
 
-    layout = Layout()
+    layout = the_layout()
     made = write_series(layout, out)
     folder = layout.shown(made.patches[0].parent)
     click.echo(f"{folder}: {len(made.patches)} patches")
@@ -121,7 +135,7 @@ def deb(variant: str, config: str, out: Path | None, try_install: bool, jobs: in
     from schedshard.kernel.deb import deb as stage
     from schedshard.kernel.deb_try import try_install as trial
 
-    layout = Layout()
+    layout = the_layout()
     packages = stage(layout, DebRequest(variant, config, out, jobs))
     for path in (packages.image, packages.headers, *packages.others):
         if path is not None:
@@ -148,7 +162,7 @@ def sizes(variants: tuple[str, ...], config: str, machine: str, as_json: bool) -
     from schedshard.presets import load_machine, machine_topology
 
     plan = plan_of(machine_topology(load_machine(machine))["plan"])
-    result = stage(Layout(), variants, config, plan)
+    result = stage(the_layout(), variants, config, plan)
     if as_json:
         click.echo(to_json(result), nl=False)
     else:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from schedshard.errors import UserError, os_reason, unknown_name
+from schedshard.kernel.base import load_base
 from schedshard.kernel.layout import Layout
 from schedshard.kernel.make import TOOLS, Make, run_make
 from schedshard.kernel.tools import call, require
@@ -38,11 +40,16 @@ def fragment_names(layout: Layout) -> list[str]:
     return sorted(path.stem for path in (layout.inputs / "config").glob("*.config"))
 
 
-def _fragment(layout: Layout, name: str) -> Path:
-    path = layout.inputs / "config" / f"{name}.config"
+def _fragments(layout: Layout, name: str) -> Iterator[Path]:
+    """The fragment of a name, then what only the layout's series of Linux needs of it."""
+    folder = layout.inputs / "config"
+    path = folder / f"{name}.config"
     if not path.is_file():
         raise unknown_name("kernel configuration", name, fragment_names(layout))
-    return path
+    yield path
+    own = folder / f"linux-{load_base(layout).linux}" / path.name
+    if own.is_file():
+        yield own
 
 
 def resolve(layout: Layout, text: str, of_variant: Sequence[str] = ()) -> Configuration:
@@ -59,7 +66,7 @@ def resolve(layout: Layout, text: str, of_variant: Sequence[str] = ()) -> Config
         return Configuration(f"user-{name}", user_file=path.resolve())
     more = [name for name in text.split("+") if name != LAB]
     names = [LAB, *of_variant, *more]
-    return Configuration(text, tuple(_fragment(layout, name) for name in names))
+    return Configuration(text, tuple(chain(*(_fragments(layout, name) for name in names))))
 
 
 def options(text: str) -> dict[str, str]:

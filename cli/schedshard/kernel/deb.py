@@ -13,7 +13,7 @@ from pathlib import Path
 
 from schedshard.errors import UserError, os_reason
 from schedshard.kernel.apply import apply_steps
-from schedshard.kernel.base import check_space, load_base
+from schedshard.kernel.base import check_space, require_fetched
 from schedshard.kernel.config import configure, resolve
 from schedshard.kernel.layout import Layout
 from schedshard.kernel.make import Make, run_make
@@ -100,7 +100,7 @@ def deb(layout: Layout, request: DebRequest) -> Packages:
         needed = _USER_NEEDED_MB if configuration.user_file else _NEEDED_MB
         check_space(layout, needed, f"package {variant.name}")
     apply_steps(layout, tree, recipe.steps_of(variant))
-    version = package_version(load_base(layout).version)
+    version = package_version(require_fetched(layout).version)
     with layout.locked(tree):
         with working(f"configuring {name}"):
             configure(layout, tree, configuration)

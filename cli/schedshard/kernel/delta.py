@@ -11,7 +11,7 @@ from pathlib import Path
 
 from schedshard.errors import UserError, os_reason
 from schedshard.kernel.layout import Layout
-from schedshard.kernel.recipe import Step
+from schedshard.kernel.recipe import Replace, Step
 from schedshard.kernel.spatch import edit
 
 Delta = dict[str, bytes | None]
@@ -72,6 +72,15 @@ def _add_core(tree: _Tree, name: str) -> None:
         tree.add(source, f"{_SOURCES}/{name}.c")
 
 
+def _replaced(tree: _Tree, swap: Replace) -> bytes:
+    if (tree.layout.base / swap.file).exists():
+        raise tree.fail(f"{swap.file} is of the base: changes of it are semantic patches")
+    text = tree.read(swap.file, f"replaces '{swap.text}' in")
+    if (count := text.count(swap.text.encode())) != swap.sites:
+        raise tree.fail(f"{swap.file} has '{swap.text}' {count} times, {swap.sites} expected")
+    return text.replace(swap.text.encode(), swap.by.encode())
+
+
 def apply_step(layout: Layout, step: Step, before: Mapping[str, bytes | None]) -> Delta:
     """The changes after one more step."""
     tree = _Tree(layout, step, before)
@@ -90,6 +99,8 @@ def apply_step(layout: Layout, step: Step, before: Mapping[str, bytes | None]) -
         if lines in text:
             raise tree.fail(f"{append.file} has the lines already that are appended to it")
         tree.delta[append.file] = text + (b"" if text.endswith(b"\n") else b"\n") + lines
+    for swap in step.replace:
+        tree.delta[swap.file] = _replaced(tree, swap)
     for change in step.edits:
         text = tree.read(change.file, f"{change.cocci} edits")
         tree.delta[change.file] = edit(layout, change, text, step.name)

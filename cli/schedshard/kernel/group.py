@@ -9,16 +9,34 @@ from typing import Any, TypeVar
 import click
 
 from schedshard.groups import NamedGroup
+from schedshard.kernel.layout import Layout
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 
 
 @click.group("kernel", cls=NamedGroup)
-def kernel() -> None:
+@click.option(
+    "--linux",
+    metavar="V",
+    envvar="SCHEDSHARD_LINUX",
+    show_envvar=True,
+    help="Series of Linux, one of kernel/base.toml [the default there].",
+)
+@click.pass_context
+def kernel(context: click.Context, linux: str | None) -> None:
     """Linux with sharded scheduler state: fetch, build, test, series, packages.
 
-    Work lies in build/kernel; every verb goes on where an earlier one stopped.
+    Work lies in build/kernel; every verb goes on where an earlier one stopped. A series of Linux
+    that is not the default one has its own, build/kernel-V.
     """
+    context.obj = linux
+
+
+def the_layout() -> Layout:
+    """Where things are for the series of Linux that the user chose."""
+    from schedshard.kernel.base import layout_for
+
+    return layout_for(click.get_current_context().find_object(str))
 
 
 def _split_commas(

@@ -9,8 +9,7 @@ from pathlib import Path
 import click
 
 from schedshard.errors import UserError
-from schedshard.kernel.group import CONFIG, VARIANT, kernel
-from schedshard.kernel.layout import Layout
+from schedshard.kernel.group import CONFIG, VARIANT, kernel, the_layout
 from schedshard.output import check_writable, to_json, write_atomic
 
 _CPUS = click.option(
@@ -63,7 +62,7 @@ def boot(
     from schedshard.kernel.testview import faults
     from schedshard.kernel.topology import choose_shape
 
-    layout = Layout()
+    layout = the_layout()
     shape = choose_shape(machine, cpus, split_llc)
     plan = guest_plan(shape, [], 1, 1)
     request = TestRequest(variants, config, (plan,), "boot", 1, parameters, Emulation(emulation))
@@ -137,7 +136,7 @@ def test(
 
     if out is not None:
         check_writable(out)
-    layout = Layout()
+    layout = the_layout()
     given = (machine, cpus, split_llc) != (None, None, None)
     shapes = [choose_shape(machine, cpus, split_llc)] if given else []
     for variant in variants:

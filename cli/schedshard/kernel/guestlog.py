@@ -52,8 +52,9 @@ _HARMLESS = re.compile(
     r"WARNING: (?:Spectre|L1TF|unable to determine|hardware|PCI)|"
     r"Warning: unable to open an initial console"
 )
-# Faults of Linux 6.12 itself: (where, what). They are shown, and fail no test; only what is found
-# in the stock variant may be here.
+# Faults of Linux itself: (where, what). They are shown, and fail no test; only what is found in the
+# stock variant may be here. 6.12 says "WARNING: CPU: 3 PID: 60 at FILE:LINE FUNCTION+0x1/0x2", 7.3
+# "WARNING: FILE:LINE at FUNCTION+0x1/0x2, CPU#3: ...": what was seen in both matches both.
 _KNOWN: Sequence[tuple[re.Pattern[str], str]] = (
     (
         re.compile(
@@ -61,11 +62,13 @@ _KNOWN: Sequence[tuple[re.Pattern[str], str]] = (
             r"task_non_contending|task_contending|dequeue_dl_entity|migrate_task_rq_dl|"
             r"(?:__)?sub_running_bw)\b"
         ),
-        "Linux 6.12 miscounts deadline bandwidth (running_bw) when root domains are rebuilt",
+        "Linux miscounts deadline bandwidth (running_bw) when root domains are rebuilt",
     ),
     (
-        re.compile(r"WARNING: .* at kernel/cgroup/cpuset\.c:\d+ cpuset_attach_task\b"),
-        "Linux 6.12 finds no CPU for a task that changes cpusets while CPUs go off line",
+        re.compile(
+            r"WARNING: (?:CPU: .* at )?kernel/cgroup/cpuset\.c:\d+ (?:at )?cpuset_attach_task\b"
+        ),
+        "Linux finds no CPU for a task that changes cpusets while all it asked for are off line",
     ),
 )
 # sched_cpu_dying() counts the fair class's deadline server as a task while the server is queued,
@@ -149,7 +152,7 @@ def complaint_in(text: str) -> str | None:
 
 # A data race is ours when one of the innermost functions of either access is of a file of ours, or
 # of a class or a subject that the series changes; functions that are inlined do not show. Linux
-# 6.12 has many others, which it lives with.
+# itself has many others, which it lives with.
 _RACE = re.compile(r"BUG: KCSAN: ")
 _RACE_END = "=" * 10
 _RACE_LINES = 100
@@ -161,7 +164,7 @@ _OURS = re.compile(
     r"(?<!tick_)nohz_|_ilb|root_?domain|(?:^|_)rt(?:$|_(?!mutex|spin|read|write|lock))|lowest_rq|"
     r"sched_cache|(?:^|_)cache_(?:account|scan|tick)"
 )
-_RACE_WHY = "Linux 6.12 has data races of its own, in functions that the series does not touch"
+_RACE_WHY = "Linux has data races of its own, in functions that the series does not touch"
 
 
 def _race_of_others(after: Sequence[str]) -> bool:
@@ -195,7 +198,7 @@ def _only_the_server_left(after: Sequence[str]) -> bool:
 
 
 def known_fault(text: str, after: Sequence[str] = ()) -> str:
-    """Why a complaint is one of Linux 6.12 itself, by it and what follows; empty: it is none."""
+    """Why a complaint is one of Linux itself, by it and what follows; empty: it is none."""
     if _DYING.search(text):
         return _DYING_WHY if _only_the_server_left(after[:_DYING_LINES]) else ""
     if _RACE.search(text):
@@ -225,7 +228,7 @@ def _of_section(section: Section, number: int, text: str) -> None:
     elif (match := _OUTPUT.match(text)) and match[1] == section.name:
         section.output.append(match[2])
         if _FORGOTTEN.match(text):
-            why = "Linux 6.12 forgets deadline tasks that were throttled when they left the class"
+            why = "Linux forgets deadline tasks that were throttled when they left the class"
             section.complaints.append(Complaint("forgotten", match[2], number, why))
 
 

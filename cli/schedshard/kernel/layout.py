@@ -20,6 +20,7 @@ class Layout:
 
     project: Path = ROOT
     work: Path = ROOT / "build" / "kernel"
+    linux: str | None = None  # the series; None: the default one of kernel/base.toml
 
     @property
     def inputs(self) -> Path:

@@ -7,12 +7,12 @@ A mistake in it is found here, before any work; what the tables mean is in kerne
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
 
 from schedshard.errors import UserError, unknown_name
-from schedshard.kernel.base import read_toml
+from schedshard.kernel.base import load_bases, read_toml
 from schedshard.kernel.layout import Layout
 
 # Trees beside those of the variants: the untouched source, and two for checks of the series; a
@@ -38,6 +38,16 @@ class Append:
 
 
 @dataclass(frozen=True)
+class Replace:
+    """A text in a file of ours that is another one for a series of Linux; how often it is there."""
+
+    file: str
+    text: str
+    by: str
+    sites: int
+
+
+@dataclass(frozen=True)
 class Step:
     """One patch of the series; also the changes that a variant makes on its own."""
 
@@ -49,6 +59,7 @@ class Step:
     remove: tuple[str, ...] = ()
     append: tuple[Append, ...] = ()
     edits: tuple[Edit, ...] = ()
+    replace: tuple[Replace, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -83,6 +94,14 @@ class Recipe:
         return (*chosen, own) if any(changes) else chosen
 
 
+@dataclass(frozen=True)
+class Series:
+    """The series of Linux that the recipe is read for, and all that there are."""
+
+    name: str
+    known: tuple[str, ...]
+
+
 class _Table:
     """A table of the file, whose keys are taken one by one; what is left over is unknown."""
 
@@ -98,11 +117,25 @@ class _Table:
             raise UserError(f"{self.where}: '{key}' must be given, as text")
         return value
 
-    def count(self, key: str) -> int:
+    def count(self, key: str, linux: str) -> int:
+        """A number, or one for each series of Linux."""
         value = self.data.pop(key, None)
+        if isinstance(value, dict):
+            value = value.get(linux)
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise UserError(f"{self.where}: '{key}' must be given, as a number from 1 on")
+            raise UserError(
+                f"{self.where}: '{key}' must be given, as a number from 1 on, for Linux {linux}"
+            )
         return value
+
+    def is_for(self, linux: Series) -> bool:
+        """Whether the table is for the series; one without the key 'linux' is for all."""
+        value = self.data.pop("linux", None)
+        if value is None:
+            return True
+        if value not in linux.known:
+            raise unknown_name(f"series of Linux ({self.where})", str(value), linux.known)
+        return bool(value == linux.name)
 
     def texts(self, key: str) -> tuple[str, ...]:
         value = self.data.pop(key, [])
@@ -139,47 +172,84 @@ def _inside(path: str, where: str) -> str:
     return path
 
 
-def _edits(tables: Sequence[_Table]) -> tuple[Edit, ...]:
+def _edits(tables: Sequence[_Table], linux: Series) -> tuple[Edit, ...]:
     edits = []
     for table in tables:
         cocci, file = table.text("cocci"), table.text("file")
         table.where = f"{table.where} {cocci}"
-        edits.append(
-            Edit(_inside(cocci, table.where), _inside(file, table.where), table.count("sites"))
-        )
+        wanted = table.is_for(linux)
+        sites = table.count("sites", linux.name) if wanted else table.data.pop("sites", 0)
         table.end()
+        if wanted:
+            edits.append(Edit(_inside(cocci, table.where), _inside(file, table.where), sites))
     return tuple(edits)
 
 
-def _append(tables: Sequence[_Table]) -> tuple[Append, ...]:
+def _append(tables: Sequence[_Table], linux: Series) -> tuple[Append, ...]:
     found = []
     for table in tables:
         file, lines = _inside(table.text("file"), table.where), table.texts("lines")
+        wanted = table.is_for(linux)
         table.end()
         if not lines or any("\n" in line for line in lines):
             raise UserError(f"{table.where}: 'lines' for {file} must be single lines, one at least")
-        found.append(Append(file, lines))
+        if wanted:
+            found.append(Append(file, lines))
     return tuple(found)
 
 
-def _changes(table: _Table, name: str, changelog: str, edit_key: str) -> Step:
-    return Step(
+def _changes(table: _Table, name: str, changelog: str, edit_key: str, linux: Series) -> Step:
+    step = Step(
         name,
         changelog,
         table.texts("core"),
         table.pairs("copy"),
         table.paths("overlay"),
         table.paths("remove"),
-        _append(table.tables("append")),
-        _edits(table.tables(edit_key)),
+        _append(table.tables("append"), linux),
+        _edits(table.tables(edit_key), linux),
+    )
+    for more in table.tables("on"):
+        if "linux" not in more.data:
+            raise UserError(f"{more.where}: 'linux' must be given, as text")
+        wanted = more.is_for(linux)
+        extra = replace(
+            _changes(more, name, changelog, edit_key, linux),
+            replace=tuple(_replace(one, linux) for one in more.tables("replace")),
+        )
+        more.end()
+        if wanted:
+            step = _joined(step, extra)
+    return step
+
+
+def _replace(table: _Table, linux: Series) -> Replace:
+    file = _inside(table.text("file"), table.where)
+    found = Replace(file, table.text("text"), table.text("by"), table.count("sites", linux.name))
+    table.end()
+    return found
+
+
+def _joined(step: Step, extra: Step) -> Step:
+    return replace(
+        step,
+        core=step.core + extra.core,
+        copy=step.copy + extra.copy,
+        overlay=step.overlay + extra.overlay,
+        remove=step.remove + extra.remove,
+        append=step.append + extra.append,
+        edits=step.edits + extra.edits,
+        replace=step.replace + extra.replace,
     )
 
 
-def _step(table: _Table) -> Step:
+def _step(table: _Table, linux: Series) -> Step | None:
+    """A step; None when it is for another series of Linux."""
     name = _name(table)
-    step = _changes(table, name, _inside(table.text("changelog"), table.where), "edit")
+    wanted = table.is_for(linux)
+    step = _changes(table, name, _inside(table.text("changelog"), table.where), "edit", linux)
     table.end()
-    return step
+    return step if wanted else None
 
 
 def _name(table: _Table) -> str:
@@ -190,7 +260,7 @@ def _name(table: _Table) -> str:
     return name
 
 
-def _variant(table: _Table, known: Sequence[str]) -> Variant:
+def _variant(table: _Table, known: Sequence[str], linux: Series) -> Variant:
     name = _name(table)
     if name in _RESERVED or name.endswith("-deb"):
         raise UserError(f"{table.where}: the name is taken by a tree of our own")
@@ -203,7 +273,7 @@ def _variant(table: _Table, known: Sequence[str]) -> Variant:
             if step not in known:
                 raise unknown_name(f"step of variant '{name}'", step, known)
     config = table.texts("config")
-    own = _changes(table, f"variant {name}", "", "edits")
+    own = _changes(table, f"variant {name}", "", "edits", linux)
     table.end()
     return Variant(name, steps, own, config)
 
@@ -215,16 +285,19 @@ def _no_duplicates(names: Sequence[str], where: str) -> None:
 
 
 def load_recipe(layout: Layout) -> Recipe:
-    """Read kernel/series.toml."""
+    """Read kernel/series.toml, for the layout's series of Linux."""
+    default, bases = load_bases(layout)
+    linux = Series(layout.linux or default, tuple(bases))
     path = layout.inputs / "series.toml"
     shown = layout.shown(path)
     top = _Table(read_toml(path), shown)
     if (schema := top.data.pop("schema", None)) != 1:
         raise UserError(f"{shown}: schema {schema}, known is 1")
-    steps = tuple(_step(table) for table in top.tables("step"))
+    found = [_step(table, linux) for table in top.tables("step")]
+    steps = tuple(step for step in found if step is not None)
     names = [step.name for step in steps]
     _no_duplicates(names, f"{shown}: steps")
-    variants = tuple(_variant(table, names) for table in top.tables("variant"))
+    variants = tuple(_variant(table, names, linux) for table in top.tables("variant"))
     _no_duplicates([variant.name for variant in variants], f"{shown}: variants")
     top.end()
     return Recipe(steps, variants)

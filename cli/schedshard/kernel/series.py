@@ -17,7 +17,7 @@ from pathlib import Path
 
 from schedshard.errors import UserError, os_reason
 from schedshard.kernel.apply import apply_steps
-from schedshard.kernel.base import load_base, require_base
+from schedshard.kernel.base import load_base, require_base, require_fetched
 from schedshard.kernel.build import build_tree
 from schedshard.kernel.changelog import load_message
 from schedshard.kernel.config import resolve
@@ -70,7 +70,7 @@ def _base_commit(layout: Layout, base_hash: str) -> tuple[Repository, str]:
         tree = Repository(git_dir, layout.base)
         # -f: files that the base's own .gitignore names are part of it.
         tree.run("add", "-A", "-f", ".", what="adding the base")
-        message = f"{base.package} {base.version}\n"
+        message = f"{base.package} {require_fetched(layout).version}\n"
         written = tree.run("write-tree", what="adding the base")
         commit = repository.commit(written, message, None, 0)
     write_atomic(stamp, to_json({"sha256": base_hash, "commit": commit}))

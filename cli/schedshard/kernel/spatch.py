@@ -11,9 +11,11 @@ import functools
 import hashlib
 import re
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from schedshard.errors import UserError
+from schedshard.kernel.base import load_base
 from schedshard.kernel.layout import Layout
 from schedshard.kernel.recipe import Edit
 from schedshard.kernel.tools import call, require
@@ -40,6 +42,25 @@ def sites(before: bytes, after: bytes) -> int:
     return len(_HUNK.findall(said))
 
 
+# Stands for a text that spatch cannot parse; a comment is kept where it is.
+_HIDDEN = "/*hidden-%d*/"
+
+
+def _hide(text: bytes, hidden: Sequence[str]) -> bytes:
+    for number, part in enumerate(hidden):
+        text = text.replace(part.encode(), (_HIDDEN % number).encode())
+    return text
+
+
+def _restore(before: bytes, after: bytes, hidden: Sequence[str], what: str) -> bytes:
+    for number, part in enumerate(hidden):
+        mark = (_HIDDEN % number).encode()
+        if before.count(mark) != after.count(mark):
+            raise UserError(f"{what}: the rule removes '{part}', which is hidden from spatch")
+        after = after.replace(mark, part.encode())
+    return after
+
+
 def _run(rule: Path, name: str, text: bytes, what: str) -> bytes:
     with tempfile.TemporaryDirectory(prefix="schedshard-") as folder:
         path = Path(folder) / name
@@ -59,15 +80,18 @@ def edit(layout: Layout, change: Edit, text: bytes, step: str) -> bytes:
     what = f"step {step}: {shown} on {change.file}"
     if not rule.is_file():
         raise UserError(f"step {step}: {shown} does not exist")
+    hidden = [part for file, part in load_base(layout).hide if file == change.file]
     key = hashlib.sha256()
     for part in (_version(), " ".join(_OPTIONS).encode(), change.file.encode(), rule.read_bytes()):
         key.update(len(part).to_bytes(8, "little") + part)
+    key.update("\0".join(hidden).encode() + b"\0")
     key.update(text)
     cached = layout.make_folder(layout.work / "cache" / "spatch") / key.hexdigest()
     if cached.is_file():
         after = cached.read_bytes()
     else:
-        after = _run(rule, change.file, text, what)
+        plain = _hide(text, hidden)
+        after = _restore(plain, _run(rule, change.file, plain, what), hidden, what)
         write_atomic(cached, after)
     count = sites(text, after)
     if count != change.sites:

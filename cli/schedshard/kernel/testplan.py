@@ -32,7 +32,7 @@ def _stress(*options: str) -> Callable[[int, int, int], Sequence[str]]:
 
 # In the order in which they run. The deadline storm comes first and the one that takes CPUs off
 # line last: a task that has left the deadline class has a timer under way until its 0-lag time,
-# seconds later, and when its CPU is off line by then, Linux 6.12 itself divides by 0
+# seconds later, and when its CPU is off line by then, Linux itself divides by 0
 # (inactive_task_timer() in a root domain without CPUs). Deadline bandwidth is miscounted, too,
 # once root domains were rebuilt.
 PROGRAMS: Mapping[str, Program] = {
@@ -77,6 +77,9 @@ PROGRAMS: Mapping[str, Program] = {
     # Not of our kernel: they fail once Linux needs no excuse any more.
     "linux-dying": Program(
         (), lambda s, *_: ("/bin/linux-faults", str(s), "dying"), 1, least=90, usual=False
+    ),
+    "linux-cpuset": Program(
+        (), lambda s, *_: ("/bin/linux-faults", str(s), "cpuset"), 1, least=10, usual=False
     ),
     "linux-deadline": Program(
         (), lambda s, *_: ("/bin/linux-faults", str(s), "deadline"), 1, least=10, usual=False

@@ -15,6 +15,8 @@ from schedshard.errors import UserError, os_reason
 
 # Debian's package of every program that a stage starts and that may be missing.
 PACKAGE_OF = {
+    "apt-cache": "apt",
+    "apt-get": "apt",
     "ar": "binutils",
     "bc": "bc",
     "bison": "bison",

@@ -13,7 +13,7 @@ typedef atomic_t;
 
 @@
 @@
- #include "ext.h"
+ #include "stats.h"
 +#include "rivals/rto_counts.h"
 
 @@

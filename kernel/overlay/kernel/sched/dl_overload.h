@@ -10,8 +10,6 @@
 #ifndef _KERNEL_SCHED_DL_OVERLOAD_H
 #define _KERNEL_SCHED_DL_OVERLOAD_H
 
-#ifdef CONFIG_SMP
-
 #include <linux/schedshard/overload.h>
 
 /* Are there deadline tasks to pull? Full barrier before; see overload_query(). */
@@ -24,5 +22,4 @@ static inline bool dl_overloaded(struct rq *rq)
 	for (cpu = overload_next_wide((rq)->rd->dlo, -1); cpu >= 0; \
 	     cpu = overload_next_wide((rq)->rd->dlo, cpu))
 
-#endif /* CONFIG_SMP */
 #endif /* _KERNEL_SCHED_DL_OVERLOAD_H */

@@ -6,8 +6,6 @@
 #ifndef _KERNEL_SCHED_LEVELS_H
 #define _KERNEL_SCHED_LEVELS_H
 
-#ifdef CONFIG_SMP
 #include <linux/schedshard/cpupri.h>
-#endif
 
 #endif /* _KERNEL_SCHED_LEVELS_H */

@@ -25,7 +25,7 @@
 #ifndef _KERNEL_SCHED_NOHZ_IDLE_H
 #define _KERNEL_SCHED_NOHZ_IDLE_H
 
-#if defined(CONFIG_SMP) && defined(CONFIG_NO_HZ_COMMON)
+#ifdef CONFIG_NO_HZ_COMMON
 
 #include <linux/schedshard/machine.h>
 #include <linux/schedshard/sbm.h>
@@ -61,5 +61,5 @@ static inline u32 nohz_idle_after(const struct sbm *set, u32 cpu)
 #define for_each_nohz_idle_after(cpu, it, set, this) \
 	sbm_for_each_cpu_wrap(cpu, it, set, nohz_idle_after(set, this))
 
-#endif /* CONFIG_SMP && CONFIG_NO_HZ_COMMON */
+#endif /* CONFIG_NO_HZ_COMMON */
 #endif /* _KERNEL_SCHED_NOHZ_IDLE_H */

@@ -18,7 +18,7 @@
  * @online: those of them that are on line
  * @refcount: run queues, and whoever builds the domain; freed by RCU at 0
  * @rcu: for that
- * @visit_gen: has dl_bw been looked at in this round? Rises for ever
+ * @visit_cookie: has dl_bw been looked at in this round? Rises for ever
  * @dl_bw: bandwidth of deadline tasks, with its lock
  * @cpudl: CPUs by deadline, with its lock
  * @overloaded: some CPU has load to pull: more than one runnable task, or a misfit one
@@ -38,13 +38,13 @@ struct root_domain {
 	struct overload *dlo;
 
 	/*
-	 * Written when domains are rebuilt and CPUs go on or off line, or (visit_gen) by who
+	 * Written when domains are rebuilt and CPUs go on or off line, or (visit_cookie) by who
 	 * admits a deadline task. Read by fair wake-ups (pd) and by who admits.
 	 */
 	struct perf_domain __rcu *pd;
 	cpumask_var_t span;
 	cpumask_var_t online;
-	u64 visit_gen;
+	u64 visit_cookie;
 	struct rcu_head rcu;
 	atomic_t refcount;
 

@@ -19,8 +19,6 @@
 #ifndef _KERNEL_SCHED_RT_LEVEL_H
 #define _KERNEL_SCHED_RT_LEVEL_H
 
-#ifdef CONFIG_SMP
-
 #include <linux/schedshard/cpupri.h>
 
 /**
@@ -96,5 +94,4 @@ static inline bool rt_find_lowest(struct task_struct *p, struct cpumask *lowest_
 				cpumask_bits(lowest_mask), fits, p);
 }
 
-#endif /* CONFIG_SMP */
 #endif /* _KERNEL_SCHED_RT_LEVEL_H */

@@ -17,7 +17,7 @@
  * query in between that misses it misses nothing that it could have had. That is to be judged
  * again when
  *
- *  - the list changes: enqueue_pushable_task(), dequeue_pushable_task(), against rq->curr;
+ *  - the list changes: enqueue_pushable_task(), dequeue_pushable_task(), against rq->donor;
  *  - another task runs: set_next_task_rt(), and those of the two classes above, which RT tasks wait
  *    behind too. All RT tasks outrank a task of the classes below; put_prev_task_rt() sees one
  *    coming (the fair server's);
@@ -26,7 +26,11 @@
  *    sched_move_task()), and so come by set_next_task_*(). When it falls below RT, the set may go
  *    on naming the CPU until the reschedule that follows: harmless, as any CPU named in vain.
  *
- * What waits unseen is about to run: whoever outranks rq->curr has had resched_curr() called
+ * Who runs is rq->donor, whose turn it is, and not rq->curr: under proxy execution the owner of a
+ * mutex may run in the place of a donor that waits for it, and pushing and pulling compare with the
+ * donor.
+ *
+ * What waits unseen is about to run: whoever outranks rq->donor has had resched_curr() called
  * (wakeup_preempt_rt(), prio_changed_rt(), switched_to_rt(), pull and push), or belongs to a
  * throttled group, which nobody may take either.
  *
@@ -36,8 +40,6 @@
  */
 #ifndef _KERNEL_SCHED_RT_OVERLOAD_H
 #define _KERNEL_SCHED_RT_OVERLOAD_H
-
-#ifdef CONFIG_SMP
 
 #include <linux/schedshard/machine.h>
 #include <linux/schedshard/overload.h>
@@ -199,11 +201,12 @@ static inline void rt_overload_tick(struct rq *rq)
 	overload_tidy(READ_ONCE(rq->rd)->rto, rq->cpu);
 }
 
-#else /* !CONFIG_SMP */
+#ifndef HAVE_RT_PUSH_IPI
+static inline void rt_walks_free(struct root_domain *rd) { }
+static inline bool rt_walks_ended(struct root_domain *rd)
+{
+	return true;
+}
+#endif
 
-static inline void rt_overload_update(struct rq *rq, const struct task_struct *runner) { }
-static inline void rt_overload_ease(struct rq *rq, const struct task_struct *runner) { }
-static inline void rt_overload_tick(struct rq *rq) { }
-
-#endif /* CONFIG_SMP */
 #endif /* _KERNEL_SCHED_RT_OVERLOAD_H */

@@ -8,9 +8,9 @@
  *  - on line: the level is rq_level(); off line it is CPUPRI_INVALID;
  *  - on line: the bytes in the overload sets are what rq->rt.overloaded and rq->dl.overloaded say;
  *    off line they are 0;
- *  - rq->rt.overloaded: if a task waits behind rq->curr it is not 0 (else somebody waits for
+ *  - rq->rt.overloaded: if a task waits behind rq->donor it is not 0 (else somebody waits for
  *    ever); if there is no pushable task it is 0 (else it is in vain for ever). In between, with
- *    nobody but tasks that outrank rq->curr, it may be either for as long as a
+ *    nobody but tasks that outrank rq->donor, it may be either for as long as a
  *    reschedule takes; see rt_overload.h;
  *  - rq->rt.nr_wide counts the pushable tasks that are wide, which all say so themselves;
  *  - a queue that is wide finds its shard named in the set's summary: overload_set() has
@@ -159,26 +159,26 @@ void __shard_debug_rq(struct rq *rq)
 	check_published(rq);
 }
 
-/* Of a queue's pushable tasks: those that wait behind @curr, are wide, are counted as wide. */
+/* Of a queue's pushable tasks: those that wait behind the donor, are wide, are counted as wide. */
 struct counts {
 	int waiting, wide, counted;
 };
 
-static void count_task(struct counts *c, const struct rq *rq, struct task_struct *p, int curr_prio)
+static void count_task(struct counts *c, const struct rq *rq, struct task_struct *p, int donor_prio)
 {
-	c->waiting += p->prio >= curr_prio;
+	c->waiting += p->prio >= donor_prio;
 	c->wide += rt_task_is_wide(rq, p);
 	c->counted += p->sched_rt_wide;
 }
 
 static void check_tasks(struct rq *rq)
 {
-	int curr_prio = rcu_dereference_protected(rq->curr, true)->prio;
+	int donor_prio = rq->donor->prio;
 	struct counts c = {};
 	struct task_struct *p;
 
 	plist_for_each_entry(p, &rq->rt.pushable_tasks, pushable_tasks)
-		count_task(&c, rq, p, curr_prio);
+		count_task(&c, rq, p, donor_prio);
 	if (c.waiting)
 		expect(RT_MISSED, rq->cpu, !rq->rt.overloaded, false);
 	if (plist_head_empty(&rq->rt.pushable_tasks))
@@ -204,8 +204,7 @@ static atomic_long_t stranded_longest; /* jiffies */
 
 static bool is_stranded(struct rq *rq, struct task_struct *p)
 {
-	return p->prio >= rcu_dereference_protected(rq->curr, true)->prio &&
-	       !is_migration_disabled(p) && rt_find_lower(rq, p);
+	return p->prio >= rq->donor->prio && !is_migration_disabled(p) && rt_find_lower(rq, p);
 }
 
 static void check_stranded(struct rq *rq)

@@ -27,7 +27,7 @@ struct root_domain {
 	atomic_t rto_loop_start;
 #endif
 	cpumask_var_t dlo_mask;
-	u64 visit_gen;
+	u64 visit_cookie;
 
 	struct cpupri cpupri ____cacheline_aligned;
 

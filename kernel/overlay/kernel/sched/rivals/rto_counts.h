@@ -6,8 +6,6 @@
 #ifndef _KERNEL_SCHED_RIVALS_RTO_COUNTS_H
 #define _KERNEL_SCHED_RIVALS_RTO_COUNTS_H
 
-#ifdef CONFIG_SMP
-
 /* A line each. */
 struct rto_count {
 	atomic_t n;
@@ -48,5 +46,4 @@ static inline struct rto_count **rto_counts_alloc(void)
 	return counts;
 }
 
-#endif /* CONFIG_SMP */
 #endif /* _KERNEL_SCHED_RIVALS_RTO_COUNTS_H */

@@ -19,7 +19,7 @@
 #include <linux/schedshard/machine.h>
 #include <asm/apic.h>
 #include <asm/apicdef.h>
-#include <asm/cpuid.h>
+#include <asm/cpuid/api.h>
 #include <asm/numa.h>
 
 #define UNKNOWN (-1)
