@@ -6,9 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from fake_kernel import DATA, write
+from fake_kernel import DATA, write, write_base, write_other_base
 
 from schedshard.errors import UserError
+from schedshard.kernel.base import layout_for
 from schedshard.kernel.checkpatch import Allowed, judge, load_allowed, parse
 from schedshard.kernel.layout import Layout
 from schedshard.kernel.series_view import print_judged
@@ -70,6 +71,7 @@ def test_stale_explanation() -> None:
 )
 def test_every_explanation_has_its_reason(tmp_path: Path, entry: str) -> None:
     layout = Layout(tmp_path, tmp_path / "work")
+    write_base(layout, write(tmp_path / "linux-fake.tar.xz", ""))
     write(layout.inputs / "checkpatch.toml", f"[[allow]]\n{entry}\n")
     with pytest.raises(UserError, match="allow 1 needs type, file and reason"):
         load_allowed(layout)
@@ -77,3 +79,14 @@ def test_every_explanation_has_its_reason(tmp_path: Path, entry: str) -> None:
 
 def test_the_projects_own_list() -> None:
     assert load_allowed(Layout())
+
+
+def test_findings_of_one_series_of_linux(tmp_path: Path) -> None:
+    layout = Layout(tmp_path, tmp_path / "work")
+    write_base(layout, write(tmp_path / "linux-fake.tar.xz", ""))
+    write_other_base(layout)
+    entry = '[[allow]]\ntype = "{}"\nfile = "*"\nreason = "because"\n'
+    only = entry.format("LINES") + 'linux = "2.1"\n'
+    write(layout.inputs / "checkpatch.toml", entry.format("SPACING") + only)
+    assert [one.type for one in load_allowed(layout)] == ["SPACING"]
+    assert [one.type for one in load_allowed(layout_for("2.1", layout))] == ["SPACING", "LINES"]

@@ -160,7 +160,7 @@ def command_line(request: BootRequest, tsc_khz: int | None) -> str:
     if tsc_khz is not None:
         words.append(f"tsc_early_khz={tsc_khz}")
     if request.shape.split_llc:
-        words.append(f"split_llc={request.shape.split_llc}")
+        words.append(f"shard_split={request.shape.split_llc}")
     return " ".join((*words, *request.parameters))
 
 

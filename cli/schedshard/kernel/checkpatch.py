@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from schedshard.errors import UserError
-from schedshard.kernel.base import read_toml
+from schedshard.kernel.base import load_base, read_toml
 from schedshard.kernel.layout import Layout
 from schedshard.kernel.tools import call, require
 
@@ -74,18 +74,20 @@ def parse(text: str, patch: str) -> list[Finding]:
 
 
 def load_allowed(layout: Layout) -> tuple[Allowed, ...]:
-    """Read kernel/checkpatch.toml; every entry needs its reason."""
+    """Read kernel/checkpatch.toml; every entry needs its reason, and may be for one Linux only."""
     path = layout.inputs / "checkpatch.toml"
     if not path.is_file():
         return ()
     entries = read_toml(path).get("allow", [])
+    linux = load_base(layout).linux
     found = []
     for number, entry in enumerate(entries, 1):
-        if set(entry) != {"type", "file", "reason"} or not all(
+        if set(entry) - {"linux"} != {"type", "file", "reason"} or not all(
             isinstance(value, str) and value for value in entry.values()
         ):
             raise UserError(f"{layout.shown(path)}: allow {number} needs type, file and reason")
-        found.append(Allowed(entry["type"], entry["file"], entry["reason"]))
+        if entry.get("linux", linux) == linux:
+            found.append(Allowed(entry["type"], entry["file"], entry["reason"]))
     return tuple(found)
 
 

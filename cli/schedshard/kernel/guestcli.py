@@ -19,7 +19,7 @@ _MACHINE = click.option(
     "--machine", metavar="M", help="A machine file, scaled down: preset name or path."
 )
 _SPLIT = click.option(
-    "--split-llc", type=click.IntRange(min=1), metavar="N", help="Boot with split_llc=N."
+    "--split-llc", type=click.IntRange(min=1), metavar="N", help="Boot with shard_split=N."
 )
 _PARAMETERS = click.option(
     "--append", "parameters", multiple=True, metavar="P", help="A kernel parameter; repeatable."
@@ -122,7 +122,7 @@ def test(
 ) -> None:
     """Run the tests in guests, and compare the variants.
 
-    The guests have 16 CPUs on 2 sockets, 64 CPUs with split_llc=4, and 1 CPU, unless one is given.
+    The guests have 16 CPUs on 2 sockets, 64 CPUs with shard_split=4, and 1, unless one is given.
     The exit status is 1 when anything went wrong in any of them; with --caught, for variants that
     are broken on purpose, when one was not found to be.
     """

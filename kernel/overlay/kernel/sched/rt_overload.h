@@ -26,9 +26,8 @@
  *    sched_move_task()), and so come by set_next_task_*(). When it falls below RT, the set may go
  *    on naming the CPU until the reschedule that follows: harmless, as any CPU named in vain.
  *
- * Who runs is rq->donor, whose turn it is, and not rq->curr: under proxy execution the owner of a
- * mutex may run in the place of a donor that waits for it, and pushing and pulling compare with the
- * donor.
+ * Who runs is rq->donor: under proxy execution the owner of a mutex may run in the place of a task
+ * that waits for it, and pushing and pulling compare with the one that waits, whose turn it is.
  *
  * What waits unseen is about to run: whoever outranks rq->donor has had resched_curr() called
  * (wakeup_preempt_rt(), prio_changed_rt(), switched_to_rt(), pull and push), or belongs to a

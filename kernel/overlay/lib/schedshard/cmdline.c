@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * split_llc= and shard_cap=: the plan of a machine that one does not have.
+ * shard_split= and shard_cap=: the plan of a machine that one does not have.
  *
  * A bad value is reported and ignored: whoever mistypes an option must still get a machine that
  * boots.
@@ -25,11 +25,11 @@ static int __init parse_number(const char *name, const char *text, u32 max, u32 
 	return 0;
 }
 
-static int __init parse_split_llc(char *text)
+static int __init parse_shard_split(char *text)
 {
-	return parse_number("split_llc", text, SHARD_MAX_CPUS, &schedshard_opts.split_llc);
+	return parse_number("shard_split", text, SHARD_MAX_CPUS, &schedshard_opts.split_llc);
 }
-early_param("split_llc", parse_split_llc);
+early_param("shard_split", parse_shard_split);
 
 static int __init parse_shard_cap(char *text)
 {

@@ -3,7 +3,7 @@
  * Was the early plan right? Cache information of all CPUs exists after device_initcall(), from
  * the CPUs themselves. "Shares a cache" is transitive, so that comparing each CPU with the first
  * one of its LLC, and these first ones with each other, says as much as comparing all pairs. The
- * plan may be finer than the caches, not only by split_llc=: it cuts a cache at the
+ * plan may be finer than the caches, not only by shard_split=: it cuts a cache at the
  * boundaries of NUMA nodes.
  *
  * The maps are asked, not the ids of caches, which virtual machines make up.

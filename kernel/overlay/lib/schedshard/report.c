@@ -28,7 +28,7 @@ static int __init print_plan(void)
 		plan->nr_possible, plan->nr_shards, least, most, plan->nr_llcs, schedshard_source,
 		plan->nr_nodes, plan->nr_packages);
 	if (plan->split_llc)
-		pr_info("split_llc=%u: LLCs are counted after the split\n", plan->split_llc);
+		pr_info("shard_split=%u: LLCs are counted after the split\n", plan->split_llc);
 	if (plan->cap != SHARD_MAX_CAP)
 		pr_info("shard_cap=%u\n", plan->cap);
 	return 0;
