@@ -8,7 +8,8 @@
  * later; the order of accesses to one location needs no barrier on any machine.
  *
  * After overload_set() returned nobody calls the set empty: its barrier lets it return only
- * when the store has left the store buffer, and each query reads the byte itself.
+ * when the store has left the store buffer. A query of the same shard reads the byte itself; one
+ * of another shard reads the summary first.
  *
  * The summary keeps that promise: it is the one of the sharded bitmap, whose argument is in
  * shard_summary.c: store (S1), full barrier (S2), look at the occupied bit (S3) and set it

@@ -15,12 +15,18 @@
  * for a balancer then finds nobody, and puts the summary right.
  *
  * The order of bit and flags. A CPU that goes idle sets its bit, then nohz.needs_update and
- * nohz.has_blocked; the balancer clears the flags, then reads the bits. A full barrier on each
- * side makes sure that the balancer sees the bit, or the flag is 1 when both are done. The
- * balancer's is its smp_mb(). The other side's is in sbm_set_at(): shard_summary_note_bit(), which
- * every setting of a bit in a set with a summary ends with, is a barrier between the bit and all
- * that follows. No smp_mb__after_atomic() is left in fair.c that would need an atomic operation
- * next to it.
+ * the flag of blocked load; the balancer clears the flags, then reads the set. A full barrier on
+ * each side makes sure that the balancer sees the bit, or the flag is 1 when both are done. The
+ * balancer's is its smp_mb(). The other side's is in sbm_set_at(): shard_summary_note_bit() has it
+ * between the bit and all that follows. No smp_mb__after_atomic() is left in fair.c that would need
+ * an atomic operation next to it.
+ *
+ * The balancer reads the summary before the bit. A setter that finds its shard clear in the summary
+ * marks it, and shard_summary_mark() has a barrier before the flags. A setter that finds it marked
+ * has none: on arm64 its flags may be seen before its look at the summary. The balancer may then
+ * take those flags, and pass the shard while the summary calls it empty. In that case another
+ * setter marked the shard afterwards, or there was nothing to find; that setter raises the flags
+ * behind its mark, and the next balance sees both bits.
  */
 #ifndef _KERNEL_SCHED_NOHZ_IDLE_H
 #define _KERNEL_SCHED_NOHZ_IDLE_H

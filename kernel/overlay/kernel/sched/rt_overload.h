@@ -29,9 +29,11 @@
  * Who runs is rq->donor: under proxy execution the owner of a mutex may run in the place of a task
  * that waits for it, and pushing and pulling compare with the one that waits, whose turn it is.
  *
- * What waits unseen is about to run: whoever outranks rq->donor has had resched_curr() called
- * (wakeup_preempt_rt(), prio_changed_rt(), switched_to_rt(), pull and push), or belongs to a
- * throttled group, which nobody may take either.
+ * What waits unseen outranks rq->donor. It is about to run: resched_curr() has been called
+ * (wakeup_preempt_rt(), prio_changed_rt(), switched_to_rt(), pull and push). There are two
+ * exceptions, in which pull and push of stock Linux pass it over as well. It belongs to a throttled
+ * group, which nobody may take. Or the fair server has its turn: then it waits for the server's
+ * runtime to end.
  *
  * Wide. rq->rt.nr_wide counts pushable tasks that CPUs of another shard must know about. Whether
  * a task is counted is remembered in the task (p->sched_rt_wide), not computed again when it
