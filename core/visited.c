@@ -526,7 +526,8 @@ static bool leave(struct visited_scan *s, struct visited_block *b, u32 pos, u64 
 	*word = READ_ONCE(*visited_record(b, pos)); /* C3 */
 	if (occupancy_is_old(*word, s->epoch, s->timeout))
 		return true;
-	port_fetch_or64(&b->cpus, 1ull << pos);
+	/* Not ordered: this scan sees its own bit, the next one is behind visited_scan_end(). */
+	port_or64(&b->cpus, 1ull << pos);
 	return false;
 }
 
