@@ -203,6 +203,27 @@ static void account_while_growing(uint32_t cpu)
 	}
 }
 
+/* A scan an epoch, of a set whose only block goes. */
+static void scan_after_scan(uint32_t cpu)
+{
+	struct visited_scan s;
+	u64 word;
+	u32 n;
+
+	if (!visited_scan_begin(&s, v, NOW + cpu, TIMEOUT))
+		return;
+	while (visited_scan_next(&s, &n, &word))
+		;
+	explore_result(cpu, visited_scan_end(&s) != NULL);
+}
+
+static void check_given_back_once(uint32_t nr_cpus)
+{
+	uint64_t times = explore_result_of(0) + explore_result_of(1) + explore_result_of(2);
+
+	explore_check(times == 1, "a block is given back %u times", (u32)times);
+}
+
 /* Scans of one epoch: who claims it is alone. */
 static void claim(uint32_t cpu)
 {
@@ -436,6 +457,8 @@ const struct explore_case explore_visited_cases[] = {
 	     3, setup_old, both_while_scanned, check_end),
 	CASE("visited-next-epoch", "a CPU comes twice while its block is taken out", "core", 2, 2,
 	     setup_old, next_epoch, check_end),
+	CASE("visited-scans", "scan after scan: a block is given back once", "core", 2, 3,
+	     setup_old, scan_after_scan, check_given_back_once),
 	CASE("visited-claim", "one scans at a time, and once an epoch", "core", 2, 3, setup_old,
 	     claim, NULL),
 	CASE("planted-visited-enter", "planted: the bit is looked at before the runtime is there",

@@ -79,6 +79,7 @@ TABLE: list[tuple[str, list[int], bool, tuple[str, ...]]] = [
     ("visited-grow", [2], False, ()),
     ("visited-release", [3], False, ()),
     ("visited-next-epoch", [2], False, ()),
+    ("visited-scans", [2, 3], False, ()),
     ("visited-claim", [2, 3], False, ()),
     ("idle-told-stock", [2, 3], False, ()),
     ("idle-told", [2, 3], False, ()),
