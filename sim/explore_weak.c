@@ -31,8 +31,9 @@
  * What it allows: store buffering, message passing with either barrier left out, IRIW and its like
  * without full barriers; and the value of a failed compare-and-exchange may be old.
  *
- * What it forbids, of all that Linux's memory model (tools/memory-model) forbids, is all; that
- * a "find" is a fault counts for more than that each fault is found. The argument: a cycle
+ * What Linux's memory model (tools/memory-model) forbids it forbids as well: that a "find" is a
+ * fault counts for more than that each fault is found. tests/explore/test_axioms.c holds random
+ * programs against the memory model's axioms. The argument: a cycle
  * that the memory model rules out has an edge against the order in which this machine performed
  * its accesses. The only such edge leads from a load to a store S that it did not see though
  * S was performed. Along the rest of the cycle S is handed on in views: from S to
