@@ -12,12 +12,14 @@ DEBUG  := lockdep kasan kcsan preempt-rt cache cache+kasan+lockdep
 CONFIG := package
 # Of make mutants: --group ordering, --file core/visited.c, --list.
 MUTANTS :=
+# The series of Linux that make kernel-next is for.
+NEXT   := 7.3
 # Of the debug kernels, the one whose turn it is today; make kernel-check TODAY=kasan: that one.
 TODAY  := $(word $(shell expr $$(date -u +%s) / 86400 % $(words $(DEBUG)) + 1),$(DEBUG))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check lint mutants build install clean kernel kernel-check kernel-debug kernel-soak \
-	kernel-deb
+.PHONY: help demo check lint mutants build install clean kernel kernel-next kernel-check \
+	kernel-debug kernel-soak kernel-deb
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -56,6 +58,17 @@ kernel: ## build Linux with and without the series, boot, test and compare both,
 	./schedshard kernel sizes $(BOTH)
 	./schedshard kernel build --variant shard --config cache
 	./schedshard kernel test --variant shard --config cache --set short --cpus 64 --test cache
+	./schedshard kernel series --check
+
+kernel-next: export SCHEDSHARD_LINUX := $(NEXT)
+kernel-next: ## the same with a later Linux, and a broken kernel caught (NEXT=7.3, a series of kernel/base.toml)
+	scripts/bootstrap demo kernel
+	./schedshard kernel fetch
+	./schedshard kernel build $(BOTH)
+	./schedshard kernel test $(BOTH)
+	./schedshard kernel sizes $(BOTH)
+	./schedshard kernel build --variant broken-store
+	./schedshard kernel test --variant broken-store --set short --cpus 16 --test storm --caught
 	./schedshard kernel series --check
 
 kernel-check: ## our kernel tested, profiled and packaged, a debug kernel in turn, a broken one caught

@@ -9,6 +9,11 @@
  * moment's change is allowed, is no accident of sampling: a push, a pull or a tick must have come
  * by in between.
  *
+ * A worker naps in interruptible sleeps. One that is late and sleeps in another way (D) waits for a
+ * lock in the kernel, and does so by right for as long as the holder takes: since Linux has
+ * cache-aware scheduling, a thread may look for its cache on the way out of the kernel, and waits
+ * there until a CPU has gone off line. It is told where that is, and is no fault.
+ *
  * Only RT tasks are judged as waiting. A normal task has no claim while RT tasks run, and a
  * deadline task out of runtime waits by right; both are judged when they sleep too long.
  */
@@ -32,7 +37,7 @@ struct task_view {
 };
 
 struct verdict {
-	unsigned int asleep, starved;
+	unsigned int asleep, blocked, starved;
 	int cpu, running; /* of the last sample that accuses: where, and what ran there */
 };
 
@@ -110,7 +115,8 @@ static void sample(const struct storm_worker *worker, struct verdict *verdict)
 	struct cpu_list allowed;
 
 	if (view.state == 'S' || view.state == 'D') {
-		verdict->asleep++;
+		verdict->asleep += view.state == 'S';
+		verdict->blocked += view.state == 'D';
 		return;
 	}
 	if (view.state != 'R' || view.priority > PRIO_RT || view.priority <= PRIO_DEADLINE)
@@ -166,6 +172,15 @@ static bool rescue_deadline(struct storm *storm, const struct storm_worker *work
 	return true;
 }
 
+static void say_blocked(int tid)
+{
+	char path[64], where[128];
+
+	snprintf(path, sizeof(path), "/proc/%d/wchan", tid);
+	if (read_text(path, where, sizeof(where)) > 0)
+		printf("task %d is late: it waits in %s() for a second\n", tid, where);
+}
+
 /* A late worker is late still: find out whether anybody is to blame. */
 static bool at_fault(struct storm *storm, unsigned int who)
 {
@@ -184,6 +199,10 @@ static bool at_fault(struct storm *storm, unsigned int who)
 		return false;
 	if (rescue_deadline(storm, worker))
 		return false;
+	if (verdict.blocked == SAMPLES) {
+		say_blocked(atomic_load(&worker->tid));
+		return false;
+	}
 	/* Whoever waits for a lock sleeps by right while its holder waits for a CPU. */
 	if (verdict.asleep == SAMPLES && atomic_load(&worker->state) == STORM_SLEEPS)
 		what = "sleeps on";
