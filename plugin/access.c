@@ -72,6 +72,92 @@ static void tell_home(uint64_t place, uint32_t cpu)
 	stream_push(&v->stream, &item);
 }
 
+/*
+ * Who wrote a line last: a tag of the line, the CPU, its instruction. A tag that is that of two
+ * lines makes a CPU come after a store that it did not see: that did happen before, and it is a
+ * little late.
+ */
+#define WRITERS_BITS 16
+#define SEEN_BITS    8
+#define LOADS	     4u
+#define WRITER_INSTR ((1ull << 42) - 1)
+
+/* The last loads that a CPU told of. */
+struct loads {
+	struct {
+		uint64_t place, pc;
+	} load[LOADS];
+	uint32_t n;
+};
+
+static uint64_t *writers, *seen_writers; /* the latter by CPU */
+static struct loads *loads;
+
+int access_writers(void)
+{
+	writers = calloc(1u << WRITERS_BITS, sizeof(*writers));
+	seen_writers = calloc((size_t)plugin.nr_vcpus << SEEN_BITS, sizeof(*seen_writers));
+	loads = calloc(plugin.nr_vcpus, sizeof(*loads));
+	return writers && seen_writers && loads ? 0 : -1;
+}
+
+static uint64_t *writer_of(uint64_t line, uint64_t *tag)
+{
+	uint64_t hash = line * 0x9e3779b97f4a7c15ull;
+
+	*tag = (hash >> 8 & 0xfff) << 52;
+	return &writers[hash >> (64 - WRITERS_BITS)];
+}
+
+/* After a store that is told, and before a load that is. */
+static void note_writer(struct vcpu *v, uint32_t cpu, uint64_t line)
+{
+	uint64_t tag, *slot = writer_of(line, &tag);
+
+	__atomic_store_n(slot, tag | (uint64_t)cpu << 42 | ((v->instr - v->base) & WRITER_INSTR),
+			 __ATOMIC_RELAXED);
+}
+
+static void tell_writer(struct vcpu *v, uint32_t cpu, uint64_t line)
+{
+	uint64_t tag, *slot = writer_of(line, &tag), now = __atomic_load_n(slot, __ATOMIC_RELAXED);
+	uint64_t *seen = &seen_writers[((size_t)cpu << SEEN_BITS) + line % (1u << SEEN_BITS)];
+	struct item item = { .kind = ITEM_AFTER, .instr = v->instr - v->base };
+
+	if (*seen == now || now >> 52 != tag >> 52)
+		return;
+	*seen = now;
+	item.pc = now >> 42 & 0x3ff;
+	item.place = now & WRITER_INSTR;
+	if (item.pc != cpu)
+		stream_push(&v->stream, &item);
+}
+
+/*
+ * Does this load wait for another CPU's store? It does when the same instruction has loaded the
+ * same byte before, and the CPU has told of no store since. Other accesses meet in the order of the
+ * clocks, not in that in which the emulator happens to execute them: it lets each thread do many
+ * in a row.
+ */
+static void tell_waiting(struct vcpu *v, uint32_t cpu, uint64_t place, uint64_t pc, bool writes)
+{
+	struct loads *l = &loads[cpu];
+
+	if (writes) {
+		l->n = 0;
+		note_writer(v, cpu, place >> LINE_SHIFT);
+		return;
+	}
+	for (uint32_t i = 0; i < l->n && i < LOADS; i++) {
+		if (l->load[i].place == place && l->load[i].pc == pc) {
+			tell_writer(v, cpu, place >> LINE_SHIFT);
+			return;
+		}
+	}
+	l->load[l->n++ % LOADS].place = place;
+	l->load[(l->n - 1) % LOADS].pc = pc;
+}
+
 /* Is the line shared and written, now that @cpu accesses it? */
 static bool is_contended(uint64_t line, uint32_t cpu, bool write)
 {
@@ -145,6 +231,8 @@ void access_tell(uint32_t cpu, uint64_t place, uint64_t data, bool write, uint32
 		v->private_accesses++;
 		return;
 	}
+	if (writers)
+		tell_waiting(v, cpu, place, data, locked || write);
 	item.place = place;
 	item.pc = data & ITEM_PLACE_MASK;
 	item.instr = v->instr - v->base;

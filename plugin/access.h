@@ -21,6 +21,14 @@ void access_end(void);
  */
 int access_begin_large(uint32_t bits, bool (*is_new_page)(uint64_t place));
 
+/**
+ * access_writers - from now on, tell the model whose store an access sees. Before the window
+ * opens; programs only.
+ *
+ * Return: 0, or -1 when memory is short.
+ */
+int access_writers(void);
+
 /** access_contended - has the line been accessed by several CPUs, and written? Any thread. */
 bool access_contended(uint64_t line);
 

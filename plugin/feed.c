@@ -28,8 +28,10 @@
 /* The simulator reports program counters relative to the image; ours are relative to this. */
 const char __executable_start;
 
-#define NO_WAITER UINT32_MAX
-#define EVER	  UINT64_MAX
+#define NO_WAITER    UINT32_MAX
+#define AFTER_CYCLES 16u
+#define AFTER_STEPS  256u
+#define EVER	     UINT64_MAX
 
 enum feed_state { RUNNING, IDLE, HELD, PARKED, ENDED };
 
@@ -41,8 +43,11 @@ struct feed_cpu {
 	enum feed_state state;
 	uint64_t held_for; /* HELD: instruction of another CPU */
 	uint64_t idled;	   /* PARKED: see struct feed, when it resumes */
-	uint32_t next;	   /* next that is held by the same one */
-	uint32_t waiters;  /* first that is held by this one */
+	uint64_t after;	   /* instruction of another CPU that the next access sees */
+	uint32_t after_cpu;
+	bool is_after;
+	uint32_t next;	  /* next that is held by the same one */
+	uint32_t waiters; /* first that is held by this one */
 	uint64_t first_held;
 };
 
@@ -258,12 +263,39 @@ static void resume(struct feed *f, uint32_t n, const struct item *item)
 	publish(f, c);
 }
 
-static void perform(struct feed *f, const struct item *item)
+/*
+ * The emulator let this CPU see what another one wrote: in the clocks as well it comes after the
+ * other's store, and after that has left the store buffer. CPUs are only kept within a quantum of
+ * each other: without this a CPU that waits for a word would see it in time, but have its line
+ * still from before, and the transfer would be lost.
+ */
+static void come_after(struct feed *f, uint32_t n, const char *at)
+{
+	struct feed_cpu *c = &f->cpu[n], *x = &f->cpu[c->after_cpu];
+	const struct feed_writer *w;
+
+	c->is_after = false;
+	if (c->after_cpu == n)
+		return;
+	if (x->state != ENDED && x->done < c->after)
+		hold(f, n, c->after_cpu, c->after);
+	for (uint32_t i = 0; i < AFTER_STEPS; i++) {
+		w = &f->lines.writer[arena_line(at)];
+		if ((w->cpu != c->after_cpu || w->instr >= c->after) &&
+		    !sim_store_waits(c->after_cpu, at))
+			return;
+		sim_compute(AFTER_CYCLES * f->ps);
+	}
+}
+
+static void perform(struct feed *f, uint32_t n, const struct item *item)
 {
 	uint32_t in_line = (uint32_t)item->place % LINE_SIZE, size = item->size, locked;
 	const void *pc = (const void *)((uintptr_t)&__executable_start + item->pc);
 	char *at = feed_lines_at(&f->lines, item->place);
 
+	if (f->cpu[n].is_after)
+		come_after(f, n, at);
 	if (size > LINE_SIZE - in_line)
 		size = LINE_SIZE - in_line; /* what crosses a line counts for the first one */
 	locked = size;
@@ -274,6 +306,8 @@ static void perform(struct feed *f, const struct item *item)
 		sim_rmw(at, locked, SIM_RMW_OR, 0, 0, pc);
 	else
 		sim_plain(at, size, item->kind == ITEM_STORE, pc);
+	if (item->kind != ITEM_LOAD)
+		f->lines.writer[arena_line(at)] = (struct feed_writer){ item->instr, n };
 }
 
 static void settle_home(struct feed *f, const struct item *item)
@@ -319,8 +353,12 @@ static void body(uint32_t n, void *arg)
 			resume(f, n, &item);
 		} else if (item.kind == ITEM_HOME) {
 			settle_home(f, &item);
+		} else if (item.kind == ITEM_AFTER) {
+			c->is_after = item.pc < f->setup.nr_cpus;
+			c->after_cpu = (uint32_t)item.pc;
+			c->after = item.place;
 		} else if (item.kind != ITEM_TIME) {
-			perform(f, &item);
+			perform(f, n, &item);
 			publish(f, c);
 		}
 	}

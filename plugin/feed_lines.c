@@ -43,6 +43,7 @@ void feed_lines_free(struct feed_lines *l)
 	free(l->slot);
 	free(l->arena);
 	free(l->guest);
+	free(l->writer);
 	free(l->home);
 	memset(l, 0, sizeof(*l));
 }
@@ -177,9 +178,11 @@ static uint32_t new_line(struct feed_lines *l, uint64_t line)
 	if (arena >= l->cap) {
 		l->cap = l->cap ? 2 * l->cap : 1u << 16;
 		l->guest = realloc(l->guest, l->cap * sizeof(*l->guest));
-		if (!l->guest)
+		l->writer = realloc(l->writer, l->cap * sizeof(*l->writer));
+		if (!l->guest || !l->writer)
 			abort();
 	}
+	l->writer[arena] = (struct feed_writer){ .cpu = UINT32_MAX };
 	l->guest[arena] = line;
 	return arena;
 }

@@ -20,6 +20,7 @@ struct model;
  * @arena: beside it: the simulated machine's line
  * @mask: places - 1
  * @guest: by line of the simulated machine: the guest's
+ * @writer: beside it: who wrote it last, and by which instruction
  * @home: hash table of pages whose node is known, page + 1
  */
 struct feed_lines {
@@ -33,6 +34,10 @@ struct feed_lines {
 	uint32_t *arena;
 	uint32_t mask, n;
 	uint64_t *guest;
+	struct feed_writer {
+		uint64_t instr;
+		uint32_t cpu;
+	} * writer;
 	uint32_t cap;
 };
 

@@ -16,6 +16,7 @@ enum item_kind {
 	ITEM_RESUME, /* and goes on, after an instruction of another CPU, or after all were idle */
 	ITEM_HOME,   /* a page belongs to the node of a CPU; programs only */
 	ITEM_TIME,   /* nothing, but the CPU has come so far; programs only */
+	ITEM_AFTER,  /* the next access sees what another CPU wrote; programs only */
 	ITEM_KINDS,
 };
 
@@ -31,9 +32,9 @@ enum item_kind {
  * struct item - what happened
  * @place: of an access: which byte. Of ITEM_RESUME: the instruction (see @instr) of the other CPU;
  *	when there is none, the picoseconds for which all CPUs have been idle since the window
- *	opened. Of ITEM_HOME: a byte of the page
+ *	opened. Of ITEM_HOME: a byte of the page. Of ITEM_AFTER: as of ITEM_RESUME
  * @pc: of an access: the instruction's address, 48 bits. Of ITEM_RESUME: the other CPU, or
- *	ITEM_NO_CPU. Of ITEM_HOME: the CPU
+ *	ITEM_NO_CPU. Of ITEM_HOME and ITEM_AFTER: the CPU
  * @instr: instructions that this CPU had executed
  * @kind: enum item_kind
  * @size: of an access: bytes, at most 64

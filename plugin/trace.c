@@ -188,7 +188,7 @@ static int read_item(struct reader *r, struct last *all, uint32_t nr_cpus, uint3
 	}
 	if (value[0] >= nr_cpus)
 		return bad(r, "CPU %llu of %u", (unsigned long long)value[0], nr_cpus);
-	if ((value[1] & 7) >= ITEM_KINDS || value[1] >> 3 > 6)
+	if (value[1] >> 3 > 6)
 		return bad(r, "kind and size are %#llx", (unsigned long long)value[1]);
 	last = &all[value[0]];
 	if (value[2] >= MAX_INSTR || last->instr + value[2] >= MAX_INSTR)

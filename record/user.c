@@ -317,7 +317,8 @@ static int make_cpus(void)
 	for (uint32_t i = 0; i < USER_THREADS; i++)
 		user.thread[i].cpu = USER_NO_CPU;
 	window_trace_time(TIME_EVERY);
-	return pages_init() || cpus_init() || access_begin_large(LINE_TABLE_BITS, pages_is_new);
+	return pages_init() || cpus_init() || access_writers() ||
+	       access_begin_large(LINE_TABLE_BITS, pages_is_new);
 }
 
 static int read_arguments(int argc, char **argv)

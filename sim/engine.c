@@ -548,6 +548,16 @@ static bool forwarded(const struct cpu *c, const volatile void *addr)
 	return false;
 }
 
+bool sim_store_waits(uint32_t cpu, const volatile void *addr)
+{
+	const struct cpu *c = &sim.cpu[cpu];
+
+	for (uint32_t i = 0; i < c->sb_n; i++)
+		if (arena_line((void *)entry(c, i)->addr) == arena_line(addr))
+			return true;
+	return false;
+}
+
 static inline void slow_load(struct cpu *c, const volatile void *addr, uint32_t size,
 			     const void *pc)
 {

@@ -66,6 +66,9 @@ uint64_t sim_compute(uint64_t ps);
  */
 void sim_interrupt(uint32_t cpu, uint64_t delay);
 
+/** sim_store_waits - is a store of @cpu to the line of @addr still in its store buffer? */
+bool sim_store_waits(uint32_t cpu, const volatile void *addr);
+
 /** sim_random - next number of this CPU's own generator: CPUs do not disturb each other. */
 uint64_t sim_random(void);
 

@@ -66,7 +66,7 @@ static void write_file(const char *path, struct seen *told)
 		item->kind = (uint8_t)(random64() % ITEM_KINDS);
 		item->instr = instr[cpu];
 		item->size = item_is_access(item) ? (uint8_t)(1u << random64() % 7) : 1;
-		if (item->kind == ITEM_RESUME) {
+		if (item->kind == ITEM_RESUME || item->kind == ITEM_AFTER) {
 			item->pc = random64() % 2 ? random64() % CPUS : ITEM_NO_CPU;
 			item->place = random64() % 2 ? instr[0] : 0;
 		} else if (!item_is_bare(item)) {
@@ -181,7 +181,7 @@ int main(int argc, char **argv)
 	refused("", 0, "t is no trace");
 	refused("SCHSHTR1\0", 9, "t: not of 1 to 1024 CPUs");
 	refused("SCHSHTR1\2\2\0\0\0\0", 14, "t: item 1: CPU 2 of 2");
-	refused("SCHSHTR1\2\1\7\0\0\0", 14, "t: item 1: kind and size are 0x7");
+	refused("SCHSHTR1\2\1\77\0\0\0", 14, "t: item 1: kind and size are 0x3f");
 	refused("SCHSHTR1\2\1\3\377\377\377\377\377\377\377\377\377\377", 21,
 		"t: item 1: a number does not end");
 	CHECK(trace_read("/nonexistent", begin, take, &seen, &cut, &err) == -1);

@@ -109,7 +109,7 @@ def _load(path: Path, low: int, offset: int) -> Module | None:
                 bias + max(s["p_vaddr"] + s["p_memsz"] for s in loads),
             )
             _read_symbols(elf, module)
-            if elf.has_dwarf_info():
+            if elf.has_dwarf_info(strict=True):
                 module.debug = path
                 return module
             build = _build_id(elf)

@@ -33,7 +33,7 @@ class Thing:
     """An object: what it is called, where it begins, and its fields."""
 
     name: str
-    kind: str  # variable, heap, stack, mapped, unknown
+    kind: str  # variable, file, heap, stack, mapped, unknown
     address: int
     size: int
     type: str = ""
@@ -203,7 +203,7 @@ class Objects:
             return None
         found = module.variable(address)
         if found is None:
-            return Thing(module.path.name, "variable", module.bias, module.high - module.low)
+            return Thing(module.path.name, "file", module.bias, module.high - module.low)
         typed = self._type_of(module, found.address)
         return Thing(
             found.name,

@@ -76,7 +76,7 @@ def _look(path: Path, argv: tuple[str, ...]) -> Program:
                 dynamic=any(s["p_type"] == "PT_INTERP" for s in elf.iter_segments()),
                 symbols=elf.get_section_by_name(".symtab") is not None
                 or elf.get_section_by_name(".dynsym") is not None,
-                debug=elf.has_dwarf_info(),
+                debug=elf.has_dwarf_info(strict=True),
             )
     except OSError as error:
         raise UserError(f"cannot read {path}: {os_reason(error)}") from error

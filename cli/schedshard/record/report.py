@@ -110,10 +110,21 @@ class _Context:
     frames: Mapping[int, tuple[Frame, ...]]
     threads: Mapping[int, list[int]]
     cpus: Sequence[int]
+    objects: Objects
+
+
+def _field(thing: Thing | None, address: int) -> str:
+    """The variable and its member, or the member of an object of the heap."""
+    if thing is None or thing.kind not in ("variable", "heap"):
+        return ""
+    member = thing.field(address - thing.address)
+    if thing.kind == "heap":
+        return member.removeprefix(".")
+    return f"{thing.name}{member}" if thing.size else ""
 
 
 def _access(
-    access: Mapping[str, Any], line: Mapping[str, Any], thing: Thing | None, context: _Context
+    access: Mapping[str, Any], line: Mapping[str, Any], context: _Context
 ) -> dict[str, Any]:
     frames = context.frames.get(int(access["pc"], 16), ())
     address = int(line["address"], 16) + int(access["offset"])
@@ -130,7 +141,7 @@ def _access(
         "symbol": " < ".join(f.function for f in frames) or access["pc"],
         "source": frames[0].source if frames else "?",
         "frames": [{"function": f.function, "source": f.source} for f in frames],
-        "field": thing.field(address - thing.address) if thing is not None else "",
+        "field": _field(context.objects.at(address), address),
     }
 
 
@@ -139,7 +150,7 @@ def _line(
 ) -> dict[str, Any]:
     address = int(line["address"], 16)
     offset = address - thing.address if thing is not None else 0
-    accesses = [_access(a, line, thing, context) for a in line["accesses"]]
+    accesses = [_access(a, line, context) for a in line["accesses"]]
     accesses.sort(key=lambda a: (-hitm(a), -a["records"], a["offset"], a["pc"]))
     cycles = line["avg_load_cycles"] * line["loads"]
     return {
@@ -246,7 +257,7 @@ def make_report(
             advice = _gains(trace, machines, cpus, found, base)
         variants = []
         for index, machine in enumerate(machines):
-            context = _Context(frames, _threads_of(recorded), cpus[index])
+            context = _Context(frames, _threads_of(recorded), cpus[index], objects)
             named = zip(hot[index][:lines], things[index], strict=False)
             variants.append(_variant(machine, base[index], list(named), context))
     finally:
