@@ -33,6 +33,8 @@
 #define MASK_WORDS    64u
 
 #define CLONE_FLAG_THREAD 0x10000u
+#define CLONE_FLAG_VM	  0x100u
+#define CLONE_FLAG_VFORK  0x4000u
 #define MAP_FLAG_SHARED	  1u
 #define MAP_FLAG_ANON	  0x20u
 
@@ -269,6 +271,10 @@ void calls_begin(struct user_thread *t, int64_t number, const uint64_t *arg)
 	if (t->v)
 		__atomic_store_n(&t->v->instr, t->v->instr + CALL_CYCLES, __ATOMIC_RELEASE);
 	memcpy(in_call[t - user.thread].arg, arg, sizeof(in_call[0].arg));
+	/* The emulator makes a fork of what asks for its parent's memory for a while. */
+	if (number == SYS_fork || number == SYS_vfork ||
+	    (number == SYS_clone && (arg[0] & CLONE_FLAG_VFORK || !(arg[0] & CLONE_FLAG_VM))))
+		__atomic_fetch_add(&user.children, 1, __ATOMIC_RELAXED);
 	switch (number) {
 	case SYS_exit_group:
 		user_finish(NULL);

@@ -177,8 +177,9 @@ static json_t *maps_json(void)
 
 static void write_meta(const char *why)
 {
-	json_t *all = json_pack("{s:s, s:i, s:b, s:I, s:o}", "format", "schedshard/record-meta/1",
-				"nr_threads", (int)user.begun, "readable", (int)user.readable,
+	json_t *all = json_pack("{s:s, s:i, s:b, s:i, s:I, s:o}", "format",
+				"schedshard/record-meta/1", "nr_threads", (int)user.begun,
+				"readable", (int)user.readable, "children", (int)user.children,
 				"unseen_blocks", (json_int_t)user.unseen, "maps", maps_json());
 	char temp[4096];
 

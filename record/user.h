@@ -48,6 +48,7 @@ struct user_thread {
  * @begun: threads so far; any
  * @dead: this process is a child that is not recorded, or nothing is recorded any more; any
  * @readable: the program's addresses are the emulator's
+ * @children: processes that were forked; any
  * @unseen: blocks that were executed while a thread had no CPU; any
  */
 struct user {
@@ -55,6 +56,7 @@ struct user {
 	uint32_t begun;
 	bool dead, readable;
 	uint64_t unseen;
+	uint32_t children;
 };
 
 extern struct user user;

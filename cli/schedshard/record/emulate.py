@@ -112,7 +112,12 @@ def emulate(
             )
         except OSError as error:
             raise UserError(f"cannot run {command[0]}: {os_reason(error)}") from error
-        code = child.wait()
+        try:
+            code = child.wait()
+        except BaseException:
+            child.terminate()
+            child.wait()
+            raise
     if not meta.is_file():
         raise UserError(
             f"the emulator ended with status {code} before anything was recorded"

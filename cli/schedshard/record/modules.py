@@ -7,6 +7,7 @@ debug file that distributions put into /usr/lib/debug under the build id.
 
 from __future__ import annotations
 
+import subprocess
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ from schedshard.symbols import Frame, resolve
 
 DEBUG_ROOT = Path("/usr/lib/debug/.build-id")
 _PAGE = 4096
+_MARKS = ("_Z", "_R")
 
 
 @dataclass(frozen=True, order=True)
@@ -161,7 +163,42 @@ class Modules:
                 by_module.setdefault(self.modules.index(module), set()).add(address)
         for index, wanted in by_module.items():
             found.update(_frames_of(self.modules[index], wanted))
+        return _readable(found)
+
+
+def _short(name: str) -> str:
+    """A function without what its templates are made of."""
+    depth, kept = 0, []
+    for at, letter in enumerate(name):
+        if letter == "<" and "operator" not in name[max(0, at - 9) : at]:
+            depth += 1
+        if not depth:
+            kept.append(letter)
+        if letter == ">" and depth and name[at - 1] != "-":
+            depth -= 1
+    return "".join(kept)
+
+
+def _readable(found: dict[int, tuple[Frame, ...]]) -> dict[int, tuple[Frame, ...]]:
+    """Names as they stand in the source, where the binary has them mangled."""
+    mangled = sorted({f.function for fs in found.values() for f in fs if f.function[:2] in _MARKS})
+    if not mangled:
         return found
+    try:
+        done = subprocess.run(
+            ["c++filt", "-p"],
+            input="".join(f"{name}\n" for name in mangled),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except OSError:
+        return found
+    plain = dict(zip(mangled, map(_short, done.stdout.splitlines()), strict=False))
+    return {
+        pc: tuple(Frame(plain.get(f.function, f.function), f.source) for f in frames)
+        for pc, frames in found.items()
+    }
 
 
 def _frames_of(module: Module, wanted: set[int]) -> dict[int, tuple[Frame, ...]]:

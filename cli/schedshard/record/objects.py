@@ -22,8 +22,8 @@ LINE = 64
 # Functions between the program and the allocator, which nobody asks for.
 _ALLOCATORS = re.compile(
     r"^(_?_?(malloc|calloc|realloc|memalign|aligned_alloc|posix_memalign|mmap)"
-    r"|operator new.*|_Zn[wa].*"
-    r"|__gnu_cxx::.*|std::.*(allocat|_M_).*|_ZNSt.*|_ZN9__gnu_cxx.*|x?[mc]alloc|x?realloc"
+    r"|operator new.*|(.* )?(std|__gnu_cxx)::.*"
+    r"|x?[mc]alloc|x?realloc|[zn]?[mc]alloc|z(re)?alloc"
     r"|x?strdup|allocate_stack|__libc_.*)$"
 )
 

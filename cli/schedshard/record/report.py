@@ -182,6 +182,9 @@ def _notes(recorded: Recorded, modules: Modules, lines: Sequence[Mapping[str, An
         said.append(
             "the program is static: what it allocates is not known, nor is what its threads ask for"
         )
+    if recorded.meta.get("children"):
+        count = recorded.meta["children"]
+        said.append(f"{count} child process{'es' if count > 1 else ''} ran without being recorded")
     pcs = {int(a["pc"], 16) for line in lines[:10] for a in line["accesses"]}
     for module in modules.modules:
         if module.debug is not None or not any(module.low <= pc < module.high for pc in pcs):
