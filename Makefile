@@ -18,7 +18,7 @@ NEXT   := 7.3
 TODAY  := $(word $(shell expr $$(date -u +%s) / 86400 % $(words $(DEBUG)) + 1),$(DEBUG))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check lint mutants build install clean kernel kernel-next kernel-check \
+.PHONY: help demo check lint mutants build install deb wheel clean kernel kernel-next kernel-check \
 	kernel-debug kernel-soak kernel-deb
 
 help: ## this list
@@ -44,10 +44,12 @@ build: ## compile the library, the simulator and the benchmark into build/releas
 	scripts/bootstrap demo
 	scripts/build $(BUILD)
 
-install: ## install the library and its header under PREFIX (/usr/local)
+install: ## install the library, its header and the command under PREFIX (/usr/local)
 	scripts/bootstrap demo
-	scripts/build $(BUILD) --prefix=$(PREFIX) --libdir=lib
+	scripts/build $(BUILD) --prefix=$(PREFIX) --libdir=lib -Dcommand=true \
+		-Dcommand_dir=lib/schedshard
 	meson install -C $(BUILD) --no-rebuild
+	scripts/install_command $(BUILD) $(PREFIX)
 	@test -n "$(DESTDIR)" || ldconfig || echo "as root: ldconfig, then programs find the library"
 
 kernel: ## build Linux with and without the series, boot, test and compare both, write the series
@@ -103,6 +105,14 @@ kernel-deb: ## Debian packages, tried in a small Debian (CONFIG=/boot/config-...
 	scripts/bootstrap demo kernel
 	./schedshard kernel fetch
 	./schedshard kernel deb --config $(CONFIG) --try-install
+
+deb: ## the command as a Debian package, in build/deb
+	scripts/bootstrap demo package
+	scripts/command_deb
+
+wheel: ## the command as a Python wheel, in build/wheel
+	scripts/bootstrap demo
+	scripts/command_wheel
 
 clean: ## remove everything that was built or downloaded into this directory
 	rm -rf build out .venv .venv.lock .venv.tmp .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -476,7 +476,12 @@ def report(results: tuple[Path, ...], out: Path) -> None:
 
 
 @main.command()
-@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="[out at the root]")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="[out at the root]",
+)
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=1, show_default=True)
 @click.option("--quick", is_flag=True, help="Fewer machines and fewer points of the curve.")
 def reproduce(out: Path | None, seed: int, quick: bool) -> None:
@@ -485,11 +490,12 @@ def reproduce(out: Path | None, seed: int, quick: bool) -> None:
     Predicts the published experiments, measures this host, prints the tables and writes
     report.html and one JSON file a result.
     """
-    from schedshard.paths import ROOT
+    from schedshard.paths import INSTALLED, ROOT
     from schedshard.reproduce import ReproduceRequest
     from schedshard.reproduce_view import reproduce_all
 
-    reproduce_all(ReproduceRequest(seed, quick), out or ROOT / "out", show)
+    default = Path("out") if INSTALLED else ROOT / "out"
+    reproduce_all(ReproduceRequest(seed, quick), out or default, show)
 
 
 bench.add_command(primitives_command)

@@ -11,10 +11,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
+from click.shell_completion import shell_complete
 
 from schedshard.cli import main
 from schedshard.errors import UserError, os_reason
 
+# What the completion scripts of Click set.
+COMPLETE = "_SCHEDSHARD_COMPLETE"
 _INTERRUPTED = 130
 _TERMINATED = 143
 _PIPE_CLOSED = 141
@@ -52,6 +55,9 @@ def terminated(number: int, frame: object) -> None:
 def run(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status and never raises."""
     try:
+        asked = os.environ.get(COMPLETE)
+        if asked is not None:
+            return shell_complete(main, {}, "schedshard", COMPLETE, asked)
         # Not main.main(): that prints a newline at Ctrl-C and exits by itself on a closed pipe.
         arguments = list(sys.argv[1:] if argv is None else argv)
         with main.make_context("schedshard", arguments) as context:

@@ -6,7 +6,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+_PACKAGE = Path(__file__).resolve().parent
+# An installed package has what it needs of the project inside, in the folders of a checkout.
+INSIDE = _PACKAGE / "installed"
+INSTALLED = INSIDE.is_dir()
+ROOT = INSIDE if INSTALLED else _PACKAGE.parent.parent
 EXPERIMENTS = ROOT / "experiments"
 MACHINES = ROOT / "machines"
 VERSION = (ROOT / "VERSION").read_text(encoding="ascii").strip()

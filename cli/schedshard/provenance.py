@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from schedshard.errors import UserError, os_reason
-from schedshard.paths import ROOT, VERSION, shown
+from schedshard.paths import INSTALLED, ROOT, VERSION, shown
 
 
 def sha256_file(path: Path) -> str:
@@ -36,6 +36,8 @@ def _git(*args: str) -> str | None:
 
 def commit() -> str:
     """The commit of this checkout, '-dirty' when tracked files differ, 'unknown' outside one."""
+    if INSTALLED:
+        return "unknown"
     top = _git("rev-parse", "--show-toplevel")
     if top is None or Path(top).resolve() != ROOT:
         return "unknown"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from schedshard.errors import UserError
 from schedshard.groups import NamedGroup
@@ -21,15 +22,31 @@ class DoctorGroup(NamedGroup):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Send what names no command, and asks for no help, to the unnamed one."""
-        if args and args[0] in self.commands:
+        # Completion asks with what stands before the word: it may become a command.
+        if (args and args[0] in self.commands) or (ctx.resilient_parsing and not args):
             return super().parse_args(ctx, args)
         if set(args) & set(ctx.help_option_names):
             return super().parse_args(ctx, ["--help"])
         return super().parse_args(ctx, [_JUDGE, *args])
 
+    @property
+    def unnamed(self) -> click.Command:
+        """Return the command that runs without a name."""
+        return self.commands[_JUDGE]
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Name the commands that have a name."""
         return [name for name in super().list_commands(ctx) if name != _JUDGE]
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete commands, and options and the file of the unnamed one."""
+        found = super().shell_complete(ctx, incomplete) + self.unnamed.shell_complete(
+            ctx, incomplete
+        )
+        if not incomplete.startswith("-"):
+            found = [each for each in found if each.value != _JUDGE]
+            found.append(CompletionItem(incomplete, type="file"))
+        return found
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
         """Show both forms."""
@@ -37,8 +54,7 @@ class DoctorGroup(NamedGroup):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Show the options of the unnamed command with the named ones."""
-        judge = self.commands[_JUDGE]
-        options = [each for each in judge.params if isinstance(each, click.Option)]
+        options = [each for each in self.unnamed.params if isinstance(each, click.Option)]
         rows = [record for each in options if (record := each.get_help_record(ctx))]
         with formatter.section("Options"):
             formatter.write_dl(rows)

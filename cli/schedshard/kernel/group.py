@@ -8,8 +8,10 @@ from typing import Any, TypeVar
 
 import click
 
+from schedshard.errors import UserError
 from schedshard.groups import NamedGroup
 from schedshard.kernel.layout import Layout
+from schedshard.paths import INSTALLED
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 
@@ -27,8 +29,11 @@ def kernel(context: click.Context, linux: str | None) -> None:
     """Linux with sharded scheduler state: fetch, build, test, series, packages.
 
     Work lies in build/kernel; every verb goes on where an earlier one stopped. A series of Linux
-    that is not the default one has its own, build/kernel-V.
+    that is not the default one has its own, build/kernel-V. These verbs need a checkout of the
+    project: run ./schedshard there.
     """
+    if INSTALLED:
+        raise UserError("'kernel' needs a checkout of the project: run ./schedshard kernel there")
     context.obj = linux
 
 
