@@ -323,6 +323,20 @@ def _saved_view(report: dict[str, Any]) -> RenderableType:
     return replay_view(report)
 
 
+def _advise(machine: str | None, rate: float, as_json: bool, out: Path | None) -> None:
+    from schedshard.advise import advice_data, advise
+    from schedshard.advise_view import advice_view
+    from schedshard.presets import HOST, load_machine
+    from schedshard.progress import working
+
+    if out is not None:
+        check_writable(out)
+    loaded = load_machine(machine or HOST)
+    with working(f"predicting on {loaded.name}"):
+        found = advise(loaded, rate)
+    deliver(advice_data(found), as_json, out, advice_view(found))
+
+
 @main.command()
 @click.option("--machine", metavar="M", help="A machine file: preset name or path.")
 @click.option(
@@ -334,6 +348,13 @@ def _saved_view(report: dict[str, Any]) -> RenderableType:
 @click.option(
     "--picture", type=click.Path(path_type=Path), metavar="FILE", help="Draw .svg or .png."
 )
+@click.option("--advise", is_flag=True, help="Predict how many CPUs should share a line or a lock.")
+@click.option(
+    "--rate",
+    type=click.FloatRange(1, 1e8),
+    metavar="N",
+    help="Lock operations a second and CPU that --advise plans for [10000].",
+)
 @_JSON
 @_OUT
 def topo(
@@ -343,13 +364,27 @@ def topo(
     split_llc: int | None,
     cap: int | None,
     picture: Path | None,
+    advise: bool,
+    rate: float | None,
     as_json: bool,
     out: Path | None,
 ) -> None:
     """Show a topology and its shard plan.
 
-    It is that of this host unless a machine, a sysfs tree or an hwloc file is given.
+    It is that of this host unless a machine, a sysfs tree or an hwloc file is given. With --advise
+    the costs of all shard sizes are predicted instead, on a machine file or on that which 'machine
+    measure' made of this host.
     """
+    if advise:
+        others = {"--sysfs": sysfs, "--hwloc-xml": hwloc_xml, "--split-llc": split_llc,
+                  "--cap": cap, "--picture": picture}  # fmt: skip
+        for name, value in others.items():
+            if value is not None:
+                raise UserError(f"--advise and {name} exclude each other: it tries all sizes")
+        _advise(machine, 10_000.0 if rate is None else rate, as_json, out)
+        return
+    if rate is not None:
+        raise UserError("--rate belongs to --advise: give both")
     from schedshard.presets import machine_path
     from schedshard.tables import topo_view
     from schedshard.topo import TopoRequest

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""How many CPUs should share a line: every size of a small machine, by the real simulator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conftest import Cli, assert_user_error
+
+
+@pytest.mark.usefixtures("real")
+def test_every_size_has_its_costs(cli: Cli) -> None:
+    outcome = cli("topo", "--advise", "--machine", "epyc-7763-2s", "--json")
+    assert outcome.status == 0
+    data = outcome.json
+    sizes = data["sizes"]
+    assert [each["cpus"] for each in sizes] == [2, 4, 8, 16, 32, 64]
+    inside = [each for each in sizes if each["set_cycles"] is not None]
+    assert [each["cpus"] for each in inside] == [2, 4, 8, 16]
+    searches = [each["search_cycles"] for each in inside]
+    assert searches == sorted(searches, reverse=True)
+    locks = [each["lock_ns"] for each in sizes]
+    assert locks == sorted(locks)
+    best = min(inside, key=lambda each: float(each["cycles_per_use"]))
+    assert data["shard_cpus"] == best["cpus"]
+    assert {"what": "schedshard's shards", "flag": f"--cap {best['cpus']}"} in data["flags"]
+    assert data["pod_cpus"] <= 16
+
+
+@pytest.mark.usefixtures("real")
+def test_a_higher_rate_asks_for_smaller_pods(cli: Cli) -> None:
+    text = cli("topo", "--advise", "--machine", "epyc-7763-2s", "--rate", "200000").out
+    assert "workqueue.cache_shard_size=" in text
+    size = int(text.split("workqueue.cache_shard_size=")[1].split()[0])
+    assert size < 8
+    assert f"--virt-llc {size}-{size}" in text
+
+
+def test_refuses_what_it_cannot_use(cli: Cli, tmp_path: Path) -> None:
+    args = ("topo", "--advise", "--machine", "epyc-7763-2s")
+    assert_user_error(cli(*args, "--cap", "4"), "--advise and --cap")
+    assert_user_error(cli(*args, "--out", tmp_path / "no" / "x"), "no directory")
+    assert_user_error(cli("topo", "--rate", "5"), "--rate belongs to --advise")
+    assert_user_error(cli("topo", "--advise"), "machine measure")
