@@ -21,10 +21,11 @@
  */
 struct sleepers {
 	struct run *run;
-	int level, levels;
-	u32 group;
+	int level;
 	u64 interval, work;
 	bool absolute;
+	int levels;
+	u32 group;
 };
 
 /**
