@@ -300,6 +300,24 @@ static void cleaner_puts_the_bit_back(void)
 	shard_plan_free(plan);
 }
 
+/* What lies behind the words of a line is another's: it keeps no bit up. */
+static void cleaner_looks_at_its_words_only(void)
+{
+	struct shard_plan *plan = shape_plan(&small_leaves);
+	struct shard_summary *s = shard_summary_alloc(plan);
+	const u64 line[3] = { 0, 0, 1 };
+
+	CHECK(s);
+	shard_summary_note(s, 3);
+	shard_summary_clean_words(s, 3, line, 2, ~0ull);
+	CHECK(!shard_summary_test(s, 3));
+	shard_summary_note(s, 3);
+	shard_summary_clean_words(s, 3, line, 3, ~0ull);
+	CHECK(shard_summary_test(s, 3));
+	shard_summary_free(s);
+	shard_plan_free(plan);
+}
+
 static void nearest_cpu(struct sbm *b)
 {
 	unsigned long allowed[8] = { 0 };
@@ -390,6 +408,7 @@ static void no_memory_leaves_nothing_behind(void)
 	TEST(summary_is_cleaned_by_searches)                 \
 	TEST(shard_that_is_being_cleaned_counts_as_occupied) \
 	TEST(cleaner_puts_the_bit_back)                      \
+	TEST(cleaner_looks_at_its_words_only)                \
 	TEST(near_cpu_prefers_the_own_shard)                 \
 	TEST(holes_in_masks_are_ignored)                     \
 	TEST(lines_are_apart_and_aligned)                    \
