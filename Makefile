@@ -8,15 +8,12 @@ BUILD  := build/release
 # pkg-config look.
 PREFIX ?= /usr/local
 BOTH   := --variant stock --variant shard
-DEBUG  := lockdep kasan kcsan preempt-rt cache cache+kasan+lockdep
+DEBUG  := lockdep kasan kasan+lockdep kcsan preempt-rt cache cache+kasan+lockdep
 CONFIG := package
 # Of make mutants: --group ordering, --file core/visited.c, --list.
 MUTANTS :=
 # The series of Linux that make kernel-next is for.
 NEXT   := 7.3
-# Of the debug kernels, the one whose turn it is today; make kernel-check TODAY=kasan: that one.
-TODAY  := $(word $(shell expr $$(date -u +%s) / 86400 % $(words $(DEBUG)) + 1),$(DEBUG))
-
 .DEFAULT_GOAL := help
 .PHONY: help demo check lint mutants build install deb wheel clean kernel kernel-next kernel-check \
 	kernel-debug kernel-soak kernel-deb
@@ -73,9 +70,8 @@ kernel-next: ## the same with a later Linux, and a broken kernel caught (NEXT=7.
 	./schedshard kernel test --variant broken-store --set short --cpus 16 --test storm --caught
 	./schedshard kernel series --check
 
-kernel-check: ## our kernel tested, profiled and packaged, a debug kernel in turn, a broken one caught
+kernel-check: ## our kernel tested, profiled and packaged, one with KASAN and lockdep, a broken one caught
 	scripts/bootstrap demo kernel
-	@echo "debug kernel of the day: $(TODAY)"
 	./schedshard kernel fetch
 	./schedshard kernel build --variant shard
 	./schedshard kernel test --variant shard --set ci
@@ -83,9 +79,9 @@ kernel-check: ## our kernel tested, profiled and packaged, a debug kernel in tur
 	./schedshard kernel build --variant broken-store
 	./schedshard kernel test --variant broken-store --set short --cpus 16 --test storm --caught
 	./schedshard kernel deb --try-install
-	./schedshard kernel build --variant shard --config $(TODAY)
-	./schedshard kernel test --variant shard --config $(TODAY) --set short --cpus 16 \
-		--test storm-deadline --test storm $(if $(findstring cache,$(TODAY)),--test cache)
+	./schedshard kernel build --variant shard --config kasan+lockdep
+	./schedshard kernel test --variant shard --config kasan+lockdep --set short --cpus 16 \
+		--test storm-deadline --test storm
 
 kernel-debug: ## the same tests under lockdep, KASAN, KCSAN and PREEMPT_RT (DEBUG="lockdep": only that)
 	scripts/bootstrap demo kernel

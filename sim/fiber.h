@@ -46,7 +46,12 @@ struct fiber_transfer {
 	void *ctx;  /* of the side that jumped */
 	void *data; /* what it handed over: its struct fiber */
 };
-struct fiber_transfer jump_fcontext(void *to, void *data) __attribute__((noplt));
+#if __has_attribute(noplt) /* GCC's; without it each switch makes one jump more */
+#define FIBER_NO_PLT __attribute__((noplt))
+#else
+#define FIBER_NO_PLT
+#endif
+struct fiber_transfer jump_fcontext(void *to, void *data) FIBER_NO_PLT;
 
 /**
  * fiber_switch - leave @from, run @to until something switches back.
