@@ -12,6 +12,7 @@ static int execute(struct run *run)
 {
 	struct sleepers s = { .run = run };
 	struct sleepers_result r;
+	u64 p99;
 
 	s.group = (u32)run_param(run, "cpus_per_group");
 	s.level = (int)run_param(run, "level");
@@ -25,7 +26,8 @@ static int execute(struct run *run)
 	if (sleepers_run(&s, &r))
 		return -1;
 	run_report(run, "latency_mean_ns", r.mean / 1000);
-	run_report(run, "latency_p99_ns", (double)r.late[r.cycles * 99 / 100] / 1000);
+	p99 = r.late[r.cycles * 99 / 100];
+	run_report(run, "latency_p99_ns", (double)p99 / 1000);
 	free(r.late);
 	return 0;
 }

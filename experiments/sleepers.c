@@ -129,7 +129,8 @@ int sleepers_run(const struct sleepers *s, struct sleepers_result *result)
 		return run_fail(s->run, "out of memory");
 	}
 	s->run->simulated = rt_run(rt);
-	qsort(bed.late, bed.n, sizeof(*bed.late), by_value);
+	if (bed.n)
+		qsort(bed.late, bed.n, sizeof(*bed.late), by_value);
 	*result = (struct sleepers_result){
 		.cycles = bed.n,
 		.late = bed.late,

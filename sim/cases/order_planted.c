@@ -51,7 +51,7 @@ static void setup(uint32_t nr_cpus)
 	pool = visited_pool_alloc(plan);
 	v = pool ? visited_alloc(pool, -1, EPOCH - 1) : NULL;
 	queue = port_alloc(PORT_CACHELINE, -1);
-	if (!v || !queue)
+	if (!pool || !v || !queue)
 		abort();
 	explore_const(pool, pool->bytes);
 	explore_const(v, offsetof(struct visited, own));

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A layout that is right because it is one array under one lock: what the scheduler's own tests
- * run on, so that a failure there is the scheduler's.
+ * A layout that is right because it is one array, written under one lock: what the scheduler's own
+ * tests run on, so that a failure there is the scheduler's. A search takes no lock: the tests also
+ * search from outside of simulated time, where nobody runs who could let go of it. A level is one
+ * word, so a search sees an old or a new one.
  */
 #include "one_lock.h"
 
@@ -43,7 +45,7 @@ static void destroy(struct rd *rd)
 static void set_level(struct rd *rd, u32 cpu, int level)
 {
 	rt_lock(&rd->lock);
-	rd->level[cpu] = level;
+	WRITE_ONCE(rd->level[cpu], level);
 	rt_unlock(&rd->lock);
 }
 
@@ -53,18 +55,19 @@ static int find(struct rd *rd, int level, u32 this_cpu, const unsigned long *all
 	unsigned long mask = 0;
 	int best = level;
 
-	rt_lock(&rd->lock);
+	smp_mb(); /* what the caller made known before: pairs with the lock in set_level() */
 	for (u32 i = 0; i < CPUS; i++) {
-		if (!(rd->span & *allowed & 1ul << i) || rd->level[i] < 0 || rd->level[i] > best)
+		int is = READ_ONCE(rd->level[i]);
+
+		if (!(rd->span & *allowed & 1ul << i) || is < 0 || is > best)
 			continue;
-		if (rd->level[i] < best) {
-			best = rd->level[i];
+		if (is < best) {
+			best = is;
 			mask = 0;
 		}
 		if (best < level)
 			mask |= 1ul << i;
 	}
-	rt_unlock(&rd->lock);
 	if (found)
 		*found = mask;
 	return mask ? best + 1 : 0;
