@@ -16,12 +16,13 @@
 #include "machine.h"
 #include "report_types.h"
 
-#define GLOBAL                                                                                 \
+#define PUBLISHED                                                                              \
 	"stock", "pad", "split", "relayout", "node-count", "node-mask", "series", "llc-count", \
-		"sbm-bits", "shard", "stock-waiting", "bytes", "bytes-waiting"
+		"sbm-bits"
+#define STEPS "stock-waiting", "bytes", "bytes-waiting"
 
-const char *const rt_variants[] = { GLOBAL, "partition", NULL };
-const char *const rt_variants_global[] = { GLOBAL, NULL };
+const char *const rt_variants[] = { PUBLISHED, "partition", "shard", STEPS, NULL };
+const char *const rt_variants_global[] = { PUBLISHED, "shard", STEPS, NULL };
 
 static u64 ns(const struct run *run, const char *name)
 {

@@ -424,7 +424,11 @@ def test_a_missing_emulator_is_named_with_its_package() -> None:
         capture_output=True,
         text=True,
         check=False,
-        env={"PATH": "/nonexistent", "PYTHONPATH": str(ROOT / "cli")},
+        env={
+            "PATH": "/nonexistent",
+            "PYTHONPATH": str(ROOT / "cli"),
+            **{name: os.environ[name] for name in ("SCHEDSHARD_BUILD",) if name in os.environ},
+        },
     )
     assert done.returncode == 2
     assert done.stderr == "schedshard: qemu-x86_64 is missing: install the package qemu-user\n"
