@@ -8,21 +8,19 @@ gone; a line that was cold when it was recorded has none.
 
 from __future__ import annotations
 
-import subprocess
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from schedshard.c2c import Names
-from schedshard.errors import UserError, os_reason
+from schedshard.errors import UserError
 from schedshard.kernel.topology import Shape
 from schedshard.kernel.watch import Watch, map_cpus, map_nodes
 from schedshard.output import read_json
-from schedshard.paths import build_dir
 from schedshard.presets import Machine, machine_topology
 from schedshard.provenance import sha256_file, tool_versions
+from schedshard.replay_tool import replay_trace
 from schedshard.result import C2C as REPORT
 
 TRACE_NAMES = "schedshard/trace-names/1"
@@ -110,33 +108,11 @@ def _line(line: Mapping[str, Any], total: int, data: Mapping[str, Any]) -> dict[
 def _run(request: ReplayRequest, machine: Machine, shape: Shape, extra_mb: int) -> dict[str, Any]:
     topology = machine_topology(machine)
     cpus = map_cpus(shape, topology, machine.name)
-    tool = build_dir() / "plugin" / "schedshard-replay"
-    if not tool.is_file():
-        raise UserError(f"{tool} is missing: run 'make build'")
-    with tempfile.TemporaryDirectory(prefix="schedshard-") as folder:
-        result = Path(folder) / "result.json"
-        watch = Watch(
-            result,
-            machine=machine.path,
-            cpus=cpus,
-            nodes=map_nodes(shape, extra_mb, cpus, topology),
-        )
-        file = Path(folder) / "watch"
-        file.write_text(watch.lines(), encoding="utf-8")
-        try:
-            done = subprocess.run(
-                [str(tool), str(file), str(request.trace)],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-        except OSError as error:
-            raise UserError(f"cannot run {tool}: {os_reason(error)}", status=1) from error
-        if done.returncode:
-            said = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
-            raise UserError(said[-1].removeprefix("schedshard: "))
-        return dict(read_json(result, "result"))
+    nodes = map_nodes(shape, extra_mb, cpus, topology)
+    return replay_trace(
+        request.trace,
+        lambda result: Watch(result, machine=machine.path, cpus=cpus, nodes=nodes).lines(),
+    )
 
 
 def replay(request: ReplayRequest) -> dict[str, Any]:

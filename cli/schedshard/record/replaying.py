@@ -4,18 +4,14 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from schedshard.errors import UserError, os_reason
-from schedshard.output import read_json
-from schedshard.paths import build_dir
 from schedshard.presets import Machine
+from schedshard.replay_tool import replay_trace
 
 Range = tuple[int, int]
 
@@ -38,26 +34,7 @@ def _watch(job: Job, result: Path) -> str:
 
 
 def _one(trace: Path, job: Job) -> dict[str, Any]:
-    tool = build_dir() / "plugin" / "schedshard-replay"
-    if not tool.is_file():
-        raise UserError(f"{tool} is missing: run 'make build'")
-    with tempfile.TemporaryDirectory(prefix="schedshard-") as folder:
-        result, watch = Path(folder) / "result.json", Path(folder) / "watch"
-        watch.write_text(_watch(job, result), encoding="utf-8")
-        try:
-            done = subprocess.run(
-                [str(tool), str(watch), str(trace)],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-        except OSError as error:
-            raise UserError(f"cannot run {tool}: {os_reason(error)}", status=1) from error
-        if done.returncode:
-            said = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
-            raise UserError(said[-1].removeprefix("schedshard: "))
-        return dict(read_json(result, "result"))
+    return replay_trace(trace, lambda result: _watch(job, result))
 
 
 def replay_all(trace: Path, jobs: Sequence[Job]) -> list[dict[str, Any]]:
