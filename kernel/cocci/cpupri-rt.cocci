@@ -2,6 +2,11 @@
 // kernel/sched/rt.c: levels of CPUs from lib/schedshard/cpupri.c.
 
 @@
+identifier rq_level_prio = rq_level_prio;
+@@
+-static int rq_level_prio(...) { ... }
+
+@@
 identifier inc_rt_prio_smp = {inc_rt_prio_smp, dec_rt_prio_smp};
 expression rq, prio;
 @@
@@ -22,7 +27,7 @@ expression rq;
  rq_online_rt(...)
  {
  	...
--	cpupri_set(&rq->rd->cpupri, rq->cpu, rq->rt.highest_prio.curr);
+-	cpupri_set(&rq->rd->cpupri, rq->cpu, rq_level_prio(rq));
 +	rq_level_update(rq);
  }
 

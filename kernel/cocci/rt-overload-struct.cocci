@@ -63,3 +63,8 @@ typedef bool, u8;
 @@
  #include "stats.h"
 +#include "rt_overload.h"
+
+@@
+identifier rt_overload_update = rt_overload_update;
+@@
+-extern void rt_overload_update(...);

@@ -17,6 +17,18 @@ identifier rt_clear_overload = rt_clear_overload;
 @@
 -static inline void rt_clear_overload(...) { ... }
 
+// Of rt_overload.h now.
+
+@@
+identifier rt_overload_update = rt_overload_update;
+@@
+-void rt_overload_update(...) { ... }
+
+@@
+identifier rt_overload_ease = rt_overload_ease;
+@@
+-static void rt_overload_ease(...) { ... }
+
 @@
 identifier enqueue_pushable_task = enqueue_pushable_task;
 identifier rq, p;
@@ -24,12 +36,8 @@ identifier rq, p;
  enqueue_pushable_task(struct rq *rq, struct task_struct *p)
  {
  	...
--	if (!rq->rt.overloaded) {
--		rt_set_overload(rq);
--		rq->rt.overloaded = 1;
--	}
 +	rt_wide_enter(rq, p);
-+	rt_overload_update(rq, rq->donor);
+ 	rt_overload_update(...);
  }
 
 @@
@@ -40,16 +48,7 @@ identifier rq, p;
  {
  	plist_del(...);
 +	rt_wide_leave(rq, p);
- 	if (has_pushable_tasks(rq)) {
- 		...
- 	} else {
- 		...
--		if (rq->rt.overloaded) {
--			rt_clear_overload(rq);
--			rq->rt.overloaded = 0;
--		}
- 	}
-+	rt_overload_ease(rq, rq->donor);
+ 	...
  }
 
 // The loop over all CPUs goes, and the comment on it.
@@ -158,54 +157,3 @@ identifier rq;
 +	overload_clear(rq->rd->rto, rq->cpu);
  	...>
  }
-
-// Who runs decides whether anybody waits.
-
-@@
-identifier set_next_task_rt = set_next_task_rt;
-identifier rq, p;
-@@
- set_next_task_rt(struct rq *rq, struct task_struct *p, ...)
- {
- 	...
- 	dequeue_pushable_task(rq, p);
-+	/* Those that are left may wait behind it now. */
-+	rt_overload_update(rq, p);
- 	...
- }
-
-@@
-identifier put_prev_task_rt = put_prev_task_rt;
-identifier rq, p, next;
-@@
- put_prev_task_rt(struct rq *rq, struct task_struct *p, struct task_struct *next)
- {
- 	...
--	if (on_rt_rq(&p->rt) && p->nr_cpus_allowed > 1)
--		enqueue_pushable_task(rq, p);
-+	if (on_rt_rq(&p->rt) && p->nr_cpus_allowed > 1)
-+		enqueue_pushable_task(rq, p);
-+
-+	/* A task of a lower class (the fair server's) is outranked by all of ours. */
-+	if (next)
-+		rt_overload_ease(rq, next);
- }
-
-// A task that outranks the running one must still end in resched_curr().
-@@
-identifier push_rt_task = push_rt_task;
-identifier rq;
-@@
- push_rt_task(struct rq *rq, ...)
- {
- 	...
--	if (!rq->rt.overloaded)
--		return 0;
- 	...
- }
-
-@@
-expression rq, p;
-@@
--p->nr_cpus_allowed > 1 && rq->rt.overloaded
-+p->nr_cpus_allowed > 1

@@ -22,6 +22,7 @@ PROGRAMS = {
     "churn": ("churn.c", "guest.c"),
     "alloc-fail": ("alloc-fail.c", "guest.c"),
     "linux-faults": ("linux-faults.c", "guest.c"),
+    "linux-walk": ("linux-walk.c", "guest.c"),
     "c2c-run": ("c2c-run.c",),
     "c2c-share": ("c2c-share.c", "guest.c"),
     "cache-storm": ("cache-storm.c", "guest.c"),

@@ -5,8 +5,6 @@
 #ifndef _KERNEL_SCHED_NO_SMP_H
 #define _KERNEL_SCHED_NO_SMP_H
 
-static inline void rt_overload_update(struct rq *rq, const struct task_struct *runner) { }
-static inline void rt_overload_ease(struct rq *rq, const struct task_struct *runner) { }
 static inline void rt_overload_tick(struct rq *rq) { }
 
 #endif /* _KERNEL_SCHED_NO_SMP_H */

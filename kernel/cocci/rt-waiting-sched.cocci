@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// kernel/sched/sched.h: the other classes tell the RT class who runs.
+
+@@
+@@
++extern void rt_overload_update(struct rq *rq, const struct task_struct *donor);
+ extern void init_sched_rt_class(void);

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// kernel/sched/rt.c: a queue is overloaded only while a pushable task waits behind the donor.
+
+@@
+identifier enqueue_pushable_task = enqueue_pushable_task;
+identifier rq, p;
+typedef bool;
+@@
++/*
++ * The list of pushable tasks has changed, or @donor runs next. A task that outranks @donor can
++ * neither be pulled nor pushed: pull_rt_task() skips it, and push_rt_task() reschedules instead.
++ * So a queue with no other pushable task is not overloaded. The last one has the lowest priority.
++ */
++void rt_overload_update(struct rq *rq, const struct task_struct *donor)
++{
++	const struct plist_head *tasks = &rq->rt.pushable_tasks;
++	bool waits = !plist_head_empty(tasks) && plist_last(tasks)->prio >= donor->prio;
++
++	if (likely(waits == rq->rt.overloaded))
++		return;
++	rq->rt.overloaded = waits;
++	if (waits)
++		rt_set_overload(rq);
++	else
++		rt_clear_overload(rq);
++}
++
+ static void enqueue_pushable_task(struct rq *rq, struct task_struct *p)
+ {
+ 	...
+-	if (!rq->rt.overloaded) {
+-		rt_set_overload(rq);
+-		rq->rt.overloaded = 1;
+-	}
++	rt_overload_update(rq, rq->donor);
+ }
+
+@@
+identifier dequeue_pushable_task = dequeue_pushable_task;
+identifier rq, p;
+@@
++static void rt_overload_ease(struct rq *rq, struct task_struct *donor)
++{
++	/* After a change by which the queue can only stop being overloaded. */
++	if (unlikely(rq->rt.overloaded))
++		rt_overload_update(rq, donor);
++}
++
+ static void dequeue_pushable_task(struct rq *rq, struct task_struct *p)
+ {
+ 	plist_del(...);
+ 	if (has_pushable_tasks(rq)) {
+ 		...
+ 	} else {
+ 		...
+-		if (rq->rt.overloaded) {
+-			rt_clear_overload(rq);
+-			rq->rt.overloaded = 0;
+-		}
+ 	}
++	rt_overload_ease(rq, rq->donor);
+ }
+
+@@
+identifier set_next_task_rt = set_next_task_rt;
+identifier rq, p;
+@@
+ set_next_task_rt(struct rq *rq, struct task_struct *p, ...)
+ {
+ 	...
+ 	dequeue_pushable_task(rq, p);
++	/* Tasks that are left may wait behind @p now. */
++	rt_overload_update(rq, p);
+ 	...
+ }
+
+@@
+identifier put_prev_task_rt = put_prev_task_rt;
+identifier rq, p, next;
+@@
+ put_prev_task_rt(struct rq *rq, struct task_struct *p, struct task_struct *next)
+ {
+ 	...
+-	if (on_rt_rq(&p->rt) && p->nr_cpus_allowed > 1)
+-		enqueue_pushable_task(rq, p);
++	if (on_rt_rq(&p->rt) && p->nr_cpus_allowed > 1)
++		enqueue_pushable_task(rq, p);
++
++	/* All RT tasks outrank a task of a lower class: the fair server's. */
++	if (next)
++		rt_overload_ease(rq, next);
+ }
+
+// A task that outranks the donor must still end in resched_curr().
+@@
+identifier push_rt_task = push_rt_task;
+identifier rq;
+@@
+ push_rt_task(struct rq *rq, ...)
+ {
+ 	...
+-	if (!rq->rt.overloaded)
+-		return 0;
+ 	...
+ }
+
+@@
+expression rq, p;
+@@
+-p->nr_cpus_allowed > 1 && rq->rt.overloaded
++p->nr_cpus_allowed > 1

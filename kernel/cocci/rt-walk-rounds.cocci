@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// kernel/sched/rt.c: the request that starts a push walk is served by its first round.
+
+@@
+identifier tell_cpu_to_push = tell_cpu_to_push;
+expression rq;
+@@
+ tell_cpu_to_push(...)
+ {
+ 	...
+-	if (rq->rd->rto_cpu < 0)
++	if (rq->rd->rto_cpu < 0) {
++		/* Acquire as in rto_next_cpu(): the first round serves the requests up to here. */
++		rq->rd->rto_loop = atomic_read_acquire(&rq->rd->rto_loop_next);
+ 		cpu = rto_next_cpu(rq->rd);
++	}
+ 	...
+ }

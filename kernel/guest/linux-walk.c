@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * linux-walk SECONDS: shows that a push walk of Linux loses a request which arrives while the walk
+ * visits the only overloaded CPU.
+ *
+ * A runner (FIFO 50) keeps CPU X busy. A waiter (FIFO 40) may run on X and Y; it is pinned to X
+ * until an occupant (FIFO 60) runs on Y, so that it waits on X. Another occupant runs on Z. Both
+ * occupants then sleep within a few microseconds of each other. Z's request makes X look for a
+ * lower CPU, and X finds none if Y is still busy. Y's request leaves the rest to the walk that is
+ * under way, and the walk passes over X because it stands on X. The waiter then waits while Y is
+ * idle, until some CPU lowers its level again. So nothing else of the test is an RT task.
+ *
+ * A waiter without progress for 100 ms counts as forgotten. Its pull is certain afterwards: the
+ * next round begins with both occupants.
+ *
+ * The race needs CPUs that run at the same time (--emulation multi).
+ *
+ * Exit status 0: a waiter was forgotten. 1: none was. 4, skip: fewer than four CPUs.
+ */
+#define _GNU_SOURCE
+#include "guest.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define USEC 1000ull
+#define MSEC 1000000ull
+#define SKIP 4
+#define LATE (100 * MSEC)
+
+struct occupant {
+	int cpu;
+	sem_t start;
+	_Atomic bool runs;
+	_Atomic uint64_t until; /* when it sleeps; 0: not known yet */
+};
+
+static _Atomic uint64_t steps; /* of the waiter */
+static int runner_cpu;
+static struct occupant y, z;
+
+static void pin(pthread_t thread, int cpu, int other)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	CPU_SET(other, &set);
+	errno = pthread_setaffinity_np(thread, sizeof(set), &set);
+	if (errno) {
+		printf("cannot pin a thread to CPUs %d, %d: %s\n", cpu, other, strerror(errno));
+		exit(2);
+	}
+}
+
+static void *run(void *unused)
+{
+	(void)unused;
+	pin(pthread_self(), runner_cpu, runner_cpu);
+	for (;;)
+		__builtin_ia32_pause();
+	return NULL;
+}
+
+static void *wait_for_turn(void *unused)
+{
+	(void)unused;
+	for (;;)
+		atomic_fetch_add_explicit(&steps, 1, memory_order_relaxed);
+	return NULL;
+}
+
+static void *occupy(void *arg)
+{
+	struct occupant *o = arg;
+
+	pin(pthread_self(), o->cpu, o->cpu);
+	for (;;) {
+		uint64_t until;
+
+		while (sem_wait(&o->start))
+			;
+		atomic_store(&o->runs, true);
+		do
+			until = atomic_load(&o->until);
+		while (!until || now_ns() < until);
+		atomic_store(&o->until, 0);
+		atomic_store(&o->runs, false);
+	}
+	return NULL;
+}
+
+static pthread_t start(void *(*body)(void *), void *arg, int priority)
+{
+	const struct sched_param param = { .sched_priority = priority };
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
+	pthread_attr_setschedpolicy(&attr, SCHED_FIFO);
+	pthread_attr_setschedparam(&attr, &param);
+	errno = pthread_create(&thread, &attr, body, arg);
+	if (errno) {
+		printf("no thread: %s\n", strerror(errno));
+		exit(2);
+	}
+	pthread_attr_destroy(&attr);
+	return thread;
+}
+
+static void begin(struct occupant *o)
+{
+	sem_post(&o->start);
+	while (!atomic_load(&o->runs))
+		sleep_ns(MSEC / 10);
+}
+
+/* Return: whether the waiter was forgotten. */
+static bool try_once(pthread_t waiter, uint64_t *seed)
+{
+	uint64_t sleeps, before, end;
+
+	begin(&y);
+	begin(&z);
+	pin(waiter, runner_cpu, runner_cpu);
+	pin(waiter, runner_cpu, y.cpu);
+	before = atomic_load(&steps);
+	sleeps = now_ns() + MSEC;
+	atomic_store(&z.until, sleeps);
+	atomic_store(&y.until, sleeps + rng_below(seed, 60) * USEC);
+	while (atomic_load(&y.runs) || atomic_load(&z.runs))
+		sleep_ns(MSEC / 10);
+	for (end = now_ns() + LATE; now_ns() < end; sleep_ns(MSEC / 5))
+		if (atomic_load(&steps) != before)
+			return false;
+	return true;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned int seconds = parse_seconds("linux-walk", argc > 1 ? argv[1] : NULL);
+	uint64_t end = now_ns() + seconds * 1000 * MSEC, seed = 1;
+	unsigned int rounds = 0, forgotten = 0;
+	struct cpu_list cpus;
+	pthread_t waiter;
+
+	if (online_cpus(&cpus) < 0 || cpus.nr < 4) {
+		printf("fewer than four CPUs: nothing to race\n");
+		return SKIP;
+	}
+	pin(pthread_self(), cpus.cpu[0], cpus.cpu[0]);
+	runner_cpu = cpus.cpu[1];
+	y.cpu = cpus.cpu[2];
+	z.cpu = cpus.cpu[3];
+	sem_init(&y.start, 0, 0);
+	sem_init(&z.start, 0, 0);
+	start(occupy, &y, 60);
+	start(occupy, &z, 60);
+	start(run, NULL, 50);
+	waiter = start(wait_for_turn, NULL, 40);
+	for (; now_ns() < end; rounds++)
+		forgotten += try_once(waiter, &seed);
+	printf("%u of %u waiters were forgotten for 100 ms beside an idle CPU\n", forgotten,
+	       rounds);
+	return forgotten ? 0 : 1;
+}
