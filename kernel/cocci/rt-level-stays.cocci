@@ -13,10 +13,10 @@ expression R, prio;
 +
  static void inc_rt_prio_smp(...)
  {
- 	<...
+ 	<+...
 -	cpupri_set(&R->rd->cpupri, R->cpu, prio);
 +	cpupri_set(&R->rd->cpupri, R->cpu, rq_level_prio(R));
- 	...>
+ 	...+>
  }
 
 @@
