@@ -73,6 +73,18 @@ void explore_result(uint32_t slot, uint64_t val);
 /* What explore_result() was given in this execution, 0 if it was not. Final check only. */
 uint64_t explore_result_of(uint32_t slot);
 
+/* The CPU whose body runs; EXPLORE_MAX_CPUS in set-up and final check. */
+uint32_t explore_cpu(void);
+
+/**
+ * explore_give_up - the body ends here, and the execution counts for nothing.
+ *
+ * For a body that would have to wait for a lock. In another execution it asks when the lock is free;
+ * so those in which nobody waits are all there are. The final check asks explore_gave_up().
+ */
+void explore_give_up(void);
+bool explore_gave_up(void);
+
 /**
  * explore_check - the property: a violation when @cond is false.
  *

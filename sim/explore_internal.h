@@ -54,6 +54,7 @@ struct x_world {
 	uint32_t steps; /* since the start of the execution */
 	enum x_model model;
 	bool hashing;
+	bool gave_up; /* explore_give_up() in this execution */
 	uint64_t results[EXPLORE_RESULTS];
 	struct x_failure failure;
 };

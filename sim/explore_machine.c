@@ -87,6 +87,7 @@ void x_machine_reset(void)
 	xw.memory_hash[0] = 0;
 	xw.memory_hash[1] = 0;
 	xw.failure.found = false;
+	xw.gave_up = false;
 	xw.steps = 0;
 	x_weak_reset();
 	for (uint32_t i = 0; i < xw.nr_cpus; i++) {

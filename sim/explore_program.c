@@ -112,6 +112,25 @@ void explore_fail(const char *fmt, ...)
 	x_fail_at(xw.running, text);
 }
 
+uint32_t explore_cpu(void)
+{
+	return xw.running == X_NO_CPU ? EXPLORE_MAX_CPUS : (uint32_t)xw.running;
+}
+
+void explore_give_up(void)
+{
+	xw.gave_up = true;
+	if (xw.running == X_NO_CPU)
+		abort();
+	xw.fibers[xw.running].done = true;
+	fiber_switch(&xw.fibers[xw.running], &xw.scheduler);
+}
+
+bool explore_gave_up(void)
+{
+	return xw.gave_up;
+}
+
 void explore_result(uint32_t slot, uint64_t val)
 {
 	xw.results[slot] = val;

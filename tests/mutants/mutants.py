@@ -17,7 +17,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from pathlib import Path
+from pathlib import Path, PurePath
 from queue import SimpleQueue
 
 from results import Results, Verdict, report
@@ -25,7 +25,7 @@ from settings import BadSettingsError, Settings, read_settings
 from sites import Mutant, find
 from worker import TestsFailError, Worker, fingerprint, make_worker
 
-GROUPS = ("ordering", "logic")
+GROUPS = ("ordering", "sequence", "logic")
 
 
 def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -41,17 +41,26 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
+def find_in(path: Path, name: str, settings: Settings) -> list[Mutant]:
+    """Return a file's mutants: of calls that order accesses, or of the scheduler's."""
+    if not any(PurePath(name).match(pattern) for pattern in settings.sequences):
+        return find(name, path.read_bytes(), settings.always, settings.unused)
+    found = find(name, path.read_bytes(), settings.sequence, {}, "sequence")
+    return [m for m in found if m.group == "sequence" or not name.startswith("tests/")]
+
+
 def wanted(root: Path, settings: Settings, group: str | None, files: Sequence[str]) -> list[Mutant]:
     """Return the mutants that were asked for: ordering first, then in the order of the source."""
-    paths = sorted({p for pattern in settings.sources for p in root.glob(pattern)})
+    patterns = (*settings.sources, *settings.sequences)
+    paths = sorted({p for pattern in patterns for p in root.glob(pattern)})
     names = [str(path.relative_to(root)) for path in paths]
     for name in files:
         if name not in names:
-            raise BadSettingsError(f"--file {name}: not one of {', '.join(settings.sources)}")
+            raise BadSettingsError(f"--file {name}: not one of {', '.join(patterns)}")
     found: list[Mutant] = []
     for path, name in zip(paths, names, strict=True):
         if not files or name in files:
-            found += find(name, path.read_bytes(), settings.always, settings.unused)
+            found += find_in(path, name, settings)
     found = [mutant for mutant in found if group in (None, mutant.group)]
     return sorted(found, key=lambda mutant: GROUPS.index(mutant.group))
 
@@ -78,10 +87,11 @@ def run_all(
     if todo:
         for number in range(min(jobs, len(todo))):
             idle.put(make_worker(root, where / f"worker-{number}", settings))
-        if not results.sound:
+        groups = sorted({mutant.group for mutant in todo} - results.sound)
+        if groups:
             worker = idle.get()
-            worker.check_unchanged()
-            results.keep_sound()
+            worker.check_unchanged(groups)
+            results.keep_sound(groups)
             idle.put(worker)
     with ThreadPoolExecutor(jobs) as pool:
         running = {pool.submit(judge, mutant): mutant for mutant in todo}

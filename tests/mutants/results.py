@@ -29,7 +29,7 @@ class Results:
 
     def __init__(self, path: Path, state: str) -> None:
         self.path = path
-        self.sound = False  # the tests pass without a mutant
+        self.sound: set[str] = set()  # groups whose tests pass without a mutant
         self.verdicts: dict[str, Verdict] = {}
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
         if not lines or lines[0] != state:
@@ -41,7 +41,7 @@ class Results:
             except json.JSONDecodeError:
                 break  # the last one, when a run was cut off
             if entry["kind"] == "sound":
-                self.sound = True
+                self.sound.add(entry["group"])
             else:
                 self.verdicts[entry["mutant"]] = Verdict(entry["kind"], entry["how"])
 
@@ -49,10 +49,11 @@ class Results:
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(entry) + "\n")
 
-    def keep_sound(self) -> None:
-        """Remember that the tests pass without a mutant."""
-        self.sound = True
-        self._append({"kind": "sound"})
+    def keep_sound(self, groups: Sequence[str]) -> None:
+        """Remember that the tests of some groups pass without a mutant."""
+        self.sound.update(groups)
+        for group in groups:
+            self._append({"kind": "sound", "group": group})
 
     def keep(self, name: str, verdict: Verdict) -> None:
         """Remember one."""

@@ -11,17 +11,24 @@ from pathlib import Path
 from typing import Any
 
 
+KINDS = ("@near", "@far")
+
+
 class BadSettingsError(Exception):
     """The file, or the command line, is wrong: one line says where."""
 
 
 @dataclass(frozen=True)
 class Stage:
-    """Tests that are run together: arguments of `meson test`, and the longest time."""
+    """Tests that are run together: arguments of `meson test`, and the longest time.
+
+    Of "@near" and "@far" each file has its own, see Settings.tests_of().
+    """
 
     name: str
     tests: tuple[str, ...]
     seconds: float
+    options: tuple[str, ...] = ()  # of a build tree of its own
 
 
 @dataclass(frozen=True)
@@ -35,16 +42,40 @@ class Survivor:
 
 
 @dataclass(frozen=True)
+class Touching:
+    """Tests that run the code of some files: quick ones, and the others."""
+
+    paths: tuple[str, ...]
+    near: tuple[str, ...]
+    far: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Settings:
     """All of it; stages by group, the quickest to notice first."""
 
     sources: tuple[str, ...]
+    sequences: tuple[str, ...]
     options: tuple[str, ...]
     stages: Mapping[str, tuple[Stage, ...]]
     always: Mapping[str, tuple[str, ...]]
     unused: Mapping[str, tuple[str, ...]]
+    sequence: Mapping[str, tuple[str, ...]]
     survivors: tuple[Survivor, ...]
+    touching: tuple[Touching, ...]
     jobs: int
+
+    def tests_of(self, stage: Stage, path: str | None) -> tuple[str, ...]:
+        """Return a stage's arguments for a mutant of one file; of all files without one."""
+        found: list[str] = []
+        for argument in stage.tests:
+            if argument not in KINDS:
+                found.append(argument)
+                continue
+            for entry in self.touching:
+                if path is None or path in entry.paths:
+                    found += entry.near if argument == "@near" else entry.far
+        return tuple(dict.fromkeys(found))
 
 
 def strings(where: str, value: Any) -> tuple[str, ...]:
@@ -64,7 +95,12 @@ def read_stage(where: str, table: Any) -> Stage:
     for key, kind in known.items():
         if not isinstance(table.get(key), kind):
             raise BadSettingsError(f"{where}: a stage needs {', '.join(known)}; {key} is missing")
-    return Stage(table["name"], strings(f"{where}: tests", table["tests"]), float(table["seconds"]))
+    return Stage(
+        table["name"],
+        strings(f"{where}: tests", table["tests"]),
+        float(table["seconds"]),
+        strings(f"{where}: options", table.get("options", [])),
+    )
 
 
 def read_survivor(where: str, table: Any) -> Survivor:
@@ -80,6 +116,12 @@ def read_survivor(where: str, table: Any) -> Survivor:
     )
 
 
+def read_touching(where: str, table: Any) -> Touching:
+    """Return one [[touching]]."""
+    lists = [strings(f"{where}: {key}", table.get(key)) for key in ("files", "near", "far")]
+    return Touching(*lists)
+
+
 def read_settings(path: Path) -> Settings:
     """Read the file."""
     try:
@@ -90,7 +132,9 @@ def read_settings(path: Path) -> Settings:
         raise BadSettingsError(f"{path}: {error}") from error
     stages = {s.name: s for s in (read_stage(str(path), t) for t in data.get("stage", []))}
     order = {}
-    for group in ("ordering", "logic"):
+    for group in ("ordering", "sequence", "logic"):
+        if group == "sequence" and not data.get("sequences"):
+            continue
         names = strings(f"{path}: order.{group}", data.get("order", {}).get(group))
         for name in names:
             if name not in stages:
@@ -99,14 +143,19 @@ def read_settings(path: Path) -> Settings:
     calls = data.get("calls", {})
     tables = [
         {key: strings(f"{path}: {name}.{key}", value) for key, value in calls.get(name, {}).items()}
-        for name in ("always", "unused")
+        for name in ("always", "unused", "sequence")
     ]
     return Settings(
         sources=strings(f"{path}: sources", data.get("sources")),
+        sequences=strings(f"{path}: sequences", data.get("sequences", [])),
         options=strings(f"{path}: options", data.get("options", [])),
         stages=order,
         always=tables[0],
         unused=tables[1],
+        sequence=tables[2],
         survivors=tuple(read_survivor(str(path), t) for t in data.get("survivor", [])),
+        touching=tuple(
+            read_touching(f"{path}: touching", table) for table in data.get("touching", [])
+        ),
         jobs=os.cpu_count() or 1,
     )

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Where a C file can be changed by a little, and into what: the mutants of make mutants.
 
-Two groups. "ordering": a barrier is left out or becomes a weaker one, an acquire or a release
-becomes a plain access; which calls these are is said by the settings. "logic": a comparison
-changes by one (< and <=, > and >=) or into its opposite (== and !=).
+Three groups. "ordering": a barrier is left out or becomes a weaker one, an acquire or a release
+becomes a plain access; which calls these are is said by the settings. "sequence": a call of the
+scheduler's is left out or does less. "logic": a comparison changes by one (< and <=, > and >=) or
+into its opposite (== and !=).
 """
 
 from __future__ import annotations
@@ -89,12 +90,13 @@ def find(
     source: bytes,
     always: Mapping[str, Sequence[str]],
     unused: Mapping[str, Sequence[str]],
+    calls: str = "ordering",
 ) -> list[Mutant]:
-    """Return the mutants of one file, in the order of the source."""
+    """Return the mutants of one file, in the order of the source; @calls: the group of calls."""
     found: list[Mutant] = []
     parser = Parser(Language(tree_sitter_c.language()))
     for node in walk(parser.parse(source).root_node):
-        changed, group, changes = node, "ordering", list[str]()
+        changed, group, changes = node, calls, list[str]()
         if node.type == "call_expression":
             changes = call_changes(node, always, unused)
         elif node.type == "binary_expression":
@@ -113,7 +115,7 @@ def find(
                 line=changed.start_point[0] + 1,
                 start=changed.start_byte,
                 end=changed.end_byte,
-                before=shown if group == "ordering" else f"{shown}: {text(changed)}",
+                before=shown if group == calls else f"{shown}: {text(changed)}",
                 after=after,
             )
             for after in changes

@@ -54,9 +54,17 @@ class Worker:
     build: Path
     settings: Settings
 
-    def run(self, stage: Stage) -> Verdict | None:
-        """Run one stage; None: nothing was noticed."""
-        command = ["meson", "test", "-C", str(self.build), "--maxfail", "1", *stage.tests]
+    def run(self, stage: Stage, path: str | None = None) -> Verdict | None:
+        """Run one stage for a mutant of a file, or all of it; None: nothing was noticed."""
+        tests = self.settings.tests_of(stage, path)
+        if not tests:
+            return None
+        build = self.build
+        if stage.options:
+            build = build.with_name(f"build-{stage.name}")
+            if not (build / "build.ninja").exists():
+                configure(self.source, build, (*self.settings.options, *stage.options))
+        command = ["meson", "test", "-C", str(build), "--maxfail", "1", *tests]
         process = subprocess.Popen(
             command,
             stdout=subprocess.PIPE,
@@ -67,18 +75,28 @@ class Worker:
         try:
             output, _ = process.communicate(timeout=stage.seconds)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
+            self.end(process)
             return Verdict("killed", f"{stage.name}: no end after {stage.seconds:.0f} s")
         if process.returncode == 0:
             return None
         if NOT_REBUILT in output:
             return Verdict("unbuilt", "does not compile")
-        return Verdict("killed", f"{stage.name}: {self.failed_test()}")
+        return Verdict("killed", f"{stage.name}: {self.failed_test(build)}")
 
-    def failed_test(self) -> str:
+    @staticmethod
+    def end(process: subprocess.Popen[str]) -> None:
+        """End meson, which ends its tests: each of them has a session of its own."""
+        process.terminate()
+        try:
+            process.communicate(timeout=30)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+
+    @staticmethod
+    def failed_test(build: Path) -> str:
         """Return the first test that failed, from meson's log."""
-        log = self.build / "meson-logs" / "testlog.json"
+        log = build / "meson-logs" / "testlog.json"
         for line in log.read_text(encoding="utf-8").splitlines():
             test = json.loads(line)
             if test["result"] not in ("OK", "SKIP", "EXPECTEDFAIL"):
@@ -92,16 +110,16 @@ class Worker:
         try:
             path.write_bytes(mutant.apply(original))
             for stage in self.settings.stages[mutant.group]:
-                verdict = self.run(stage)
+                verdict = self.run(stage, mutant.path)
                 if verdict:
                     return verdict
             return Verdict("survived", "")
         finally:
             path.write_bytes(original)
 
-    def check_unchanged(self) -> None:
+    def check_unchanged(self, groups: Sequence[str]) -> None:
         """All stages pass without a mutant, or no verdict would mean anything."""
-        stages = {s.name: s for group in self.settings.stages.values() for s in group}
+        stages = {s.name: s for group in groups for s in self.settings.stages[group]}
         for stage in stages.values():
             verdict = self.run(stage)
             if verdict:

@@ -288,6 +288,35 @@ static void shards_that_share_a_place(void)
 	end();
 }
 
+/*
+ * Its bit for a scan goes as well; a small table has none. The place of a ninth shard's bit behind
+ * the small table would be the word of the last scan's epoch.
+ */
+static void who_leaves_a_table_leaves_nothing(void)
+{
+	static const struct shape nine = { .name = "9 LLCs of 2", 1, 1, 9, 2, 1, 1 };
+	u32 epoch = 63;
+
+	begin(&nine);
+	for (u32 shard = 0; shard < 6; shard++)
+		CHECK(ran(v, cpu_of(shard, 0), 1, 1));
+	scan(epoch);
+	CHECK_EQ(seen.released, 6);
+	CHECK_EQ((u32)v->scan, epoch);
+	for (u32 shard = 0; shard < 9; shard++) { /* by and by: the large table */
+		while (!ran(v, cpu_of(shard, 0), epoch, 1)) {
+			CHECK(visited_pool_fill(pool, cpu_of(shard, 0)));
+			scan(++epoch);
+		}
+	}
+	CHECK(v->table != v->own);
+	epoch += TIMEOUT + 1;
+	scan(epoch);
+	CHECK_EQ(seen.nr, 0);
+	CHECK_EQ(((u64 *)(void *)&v->table[plan->nr_shards])[0], 0);
+	end();
+}
+
 static void an_empty_reserve_drops_the_runtime(void)
 {
 	struct visited *other[VISITED_RESERVE];
@@ -302,6 +331,8 @@ static void an_empty_reserve_drops_the_runtime(void)
 		CHECK(other[i]);
 		CHECK(ran(other[i], home, 1, 1));
 		CHECK(ran(other[i], cpu, 1, 1));
+		/* Half of it is not less than half. */
+		CHECK_EQ(visited_pool_low(pool, cpu), i + 1 > VISITED_RESERVE / 2);
 	}
 	CHECK(visited_pool_low(pool, cpu));
 	CHECK(!visited_pool_low(pool, home));
@@ -402,6 +433,7 @@ static void a_scan_that_ends_early(void)
 	TEST(memory_follows_the_shards)            \
 	TEST(more_shards_than_the_small_table_has) \
 	TEST(shards_that_share_a_place)            \
+	TEST(who_leaves_a_table_leaves_nothing)    \
 	TEST(an_empty_reserve_drops_the_runtime)   \
 	TEST(siblings_share_a_line_of_runtimes)    \
 	TEST(without_memory)                       \

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * The RT class around the overlay's files: what wakes, blocks, pushes, pulls and moves tasks, in the
+ * order of calls that kernel/cocci/ gives Linux's rt.c, and no more of it than that order.
+ */
+#ifndef OVERLAY_RT_CLASS_H
+#define OVERLAY_RT_CLASS_H
+
+#include "sched.h"
+
+/* A task that runs instead of RT tasks: nothing outranks it less. */
+#define PRIO_IDLE 120
+
+/* Somebody wakes @p on @rq; pushes from there what has to wait. */
+void rt_wake(struct rq *rq, struct task_struct *p);
+
+/* The task that runs on @rq sleeps: pull, choose, push. Return: the task, NULL: an idle CPU. */
+struct task_struct *rt_block(struct rq *rq);
+
+/* @rq was told to choose again. */
+void rt_resched(struct rq *rq);
+
+/* The tick: the summary forgets shards. */
+void rt_tick(struct rq *rq);
+
+/* @p may use other CPUs from now on. It waits on @rq. */
+void rt_allow(struct rq *rq, struct task_struct *p, unsigned long cpus);
+
+void rt_online(struct rq *rq);
+void rt_offline(struct rq *rq);
+
+/* Interrupts that are on their way to @rq run; false: there were none. */
+bool rt_interrupts(struct rq *rq);
+
+/* A deadline task becomes runnable behind another one; the one that runs ends, and the CPU pulls. */
+void dl_wait(struct rq *rq);
+void dl_finish(struct rq *rq);
+
+/* Before anything runs: @p is runnable on @rq, and runs or waits there. */
+void rt_place(struct rq *rq, struct task_struct *p);
+void rt_settle(struct rq *rq);
+
+/* Make four CPUs in two shards, and tasks; see rt_class.c. */
+bool rt_machine(const struct shard_plan *plan);
+
+/* What a case does wrong on purpose. Set-up only. */
+enum rt_wrong {
+	RT_RIGHT,
+	RT_PULL_FIRST, /* asks who waits before its level falls */
+	RT_PUSH_FIRST, /* looks for a CPU before it is said that somebody waits */
+	RT_NOT_ROUND,  /* an interrupt does not go on */
+};
+
+extern enum rt_wrong rt_wrong;
+extern struct root_domain *rt_rd;
+extern struct task_struct *rt_idle;
+
+#endif
