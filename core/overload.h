@@ -27,9 +27,11 @@
  * hide both, as in any set of more than one word.
  *
  * A summary says which shards have had a wide CPU since they were last tidied, so that a query
- * reads those lines only, besides its own. It is set by overload_set() and cleared by
- * overload_tidy() alone, which is called now and then: a set whose CPUs come and go all the time
- * leaves the summary alone.
+ * reads those lines only, besides its own. It is set by overload_set(), and cleared now and then: by
+ * overload_tidy(), from a tick, or by the query that looked in vain, overload_query_tidy(). A set
+ * whose CPUs come and go all the time leaves the summary alone. Ticks can be stopped: a shard
+ * whose CPUs have none is then named for ever, and every query elsewhere reads its line. A query
+ * that tidies needs nobody's tick.
  *
  * Context: alloc and free may sleep; the rest runs anywhere, interrupts included, and
  * waits for nobody. CPU numbers must be those of possible CPUs; they are not checked.
@@ -57,14 +59,16 @@
  * @summary: by shard: it may have a wide CPU; NULL for a single shard
  * @slot: the plan's table by CPU number
  * @words: words of the longest line
+ * @tidied: by shard: the period in which a query tidied it last; NULL for a single shard
  * @alone: the machine has one CPU
  *
- * All of it but the lines of @map and @summary is read-only.
+ * All of it but the lines of @map, @summary and @tidied is read-only.
  */
 struct overload {
 	struct bytemap *map;
 	struct shard_summary *summary;
 	const struct shard_slot *slot;
+	u64 *tidied;
 	u32 words;
 	bool alone;
 };
@@ -139,6 +143,22 @@ static inline bool overload_test(const struct overload *o, u32 cpu)
  * one with a wide CPU.
  */
 u32 overload_query(const struct overload *o, u32 this_cpu);
+
+/**
+ * overload_query_tidy() - overload_query(), after which the summary names fewer shards in vain
+ * @o: the set
+ * @this_cpu: CPU number of who asks
+ * @period: which period it is, by a clock of the caller's: jiffies divided by a quarter of a
+ *	second, say. Where CPUs' clocks differ a shard is tidied more often
+ *
+ * A shard that the summary names, and in which nobody is wide, is taken out of the summary by the
+ * first query that sees it so in a period. Each shard costs the summary at most one write a period,
+ * and one more when it is marked again, however many CPUs ask; no CPU needs a tick for that.
+ *
+ * Return, ordering: as overload_query(). Lines touched: as there; for a shard named in vain also
+ * that of @tidied, read, and once a period written, as the summary's.
+ */
+u32 overload_query_tidy(struct overload *o, u32 this_cpu, u64 period);
 
 /**
  * overload_next_near() - the overloaded CPU of a shard that follows

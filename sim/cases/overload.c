@@ -32,6 +32,7 @@ static void setup(uint32_t nr_cpus)
 	explore_const(o->summary, offsetof(struct shard_summary, word));
 	explore_name(o->map->line[0], PORT_CACHELINE, "line 0");
 	explore_name(o->map->line[1], PORT_CACHELINE, "line 1");
+	explore_name(o->tidied, 2 * sizeof(u64), "tidied");
 	explore_name(o->summary->word, sizeof(u64), "summary");
 }
 
@@ -41,10 +42,10 @@ static void setup_neighbours(uint32_t nr_cpus)
 	passers_by = true;
 }
 
-static void judge(void)
+static void judge_as(bool tidies)
 {
 	bool returned = explore_ghost_get(RETURNED);
-	u32 state = overload_query(o, 3);
+	u32 state = tidies ? overload_query_tidy(o, 3, 1) : overload_query(o, 3);
 
 	explore_check(!returned || state == OVERLOAD_WIDE,
 		      "overload_set() had returned, and a query says %u", state);
@@ -52,6 +53,32 @@ static void judge(void)
 	if (state == OVERLOAD_WIDE && (returned || !passers_by))
 		explore_check(overload_next_wide(o, -1) == 0,
 			      "a wide CPU is told of, and CPU 0 is not found");
+}
+
+static void judge(void)
+{
+	judge_as(false);
+}
+
+/* CPU 0 becomes overloaded, and all others ask, and tidy what they looked at in vain. */
+static void set_query_tidy(uint32_t cpu)
+{
+	if (cpu) {
+		judge_as(true);
+	} else {
+		overload_set(o, 0, true);
+		explore_ghost_set(RETURNED, 1);
+	}
+}
+
+/* The same where it was overloaded before, and comes back. */
+static void reset_query_tidy(uint32_t cpu)
+{
+	if (!cpu) {
+		overload_set(o, 0, true);
+		overload_clear(o, 0);
+	}
+	set_query_tidy(cpu);
 }
 
 /* CPU 0 becomes overloaded, 1 tidies its shard, 2 asks from the other shard, 3 tidies as well. */
@@ -168,6 +195,10 @@ static void no_barrier(uint32_t cpu)
 const struct explore_case explore_overload_cases[] = {
 	CASE("overload-emptiness", "once set() returned the set is not empty, and the CPU is found",
 	     "core", 3, 4, setup, set_tidy_query, check_named),
+	CASE("overload-query-tidy", "the same while queries tidy", "core", 2, 4, setup,
+	     set_query_tidy, check_named),
+	CASE("overload-query-tidy-back", "the same where the CPU comes, goes and comes back",
+	     "core", 2, 3, setup_neighbours, reset_query_tidy, check_named),
 	CASE("overload-neighbours", "the same while a neighbour in the line comes and goes", "core",
 	     3, 3, setup_neighbours, neighbours, check_named),
 	CASE("overload-only-me", "nobody, and only me, are exact while others tidy", "core", 2, 3,

@@ -64,6 +64,9 @@ TABLE: list[tuple[str, list[int], bool, tuple[str, ...]]] = [
     ("cpupri-near", [3], False, ()),
     ("cpupri-pull-or-push", [2, 3], False, ()),
     ("overload-emptiness", [3, 4], False, ()),
+    ("overload-query-tidy", [2, 3], False, ()),
+    ("overload-query-tidy", [4], False, BOUNDED),
+    ("overload-query-tidy-back", [2, 3], False, ()),
     ("overload-neighbours", [3], False, ()),
     ("overload-only-me", [2, 3], False, ()),
     ("overload-widens", [3, 4], False, ()),
@@ -348,4 +351,5 @@ def main() -> None:
             check_bound(explorer, name, cpus[0])
 
 
-main()
+if __name__ == "__main__":
+    main()

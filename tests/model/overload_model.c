@@ -66,6 +66,7 @@ static void check_query(struct model *m)
 			expect |= OVERLOAD_WIDE;
 	}
 	CHECK_EQ(overload_query(m->set, m->plan->idx_to_cpu[me]), expect);
+	CHECK_EQ(overload_query_tidy(m->set, m->plan->idx_to_cpu[me], test_state.step / 4), expect);
 	CHECK_EQ(overload_test(m->set, m->plan->idx_to_cpu[me]), m->state[me] != CALM);
 }
 
