@@ -16,6 +16,10 @@
  * performed while the level still waits in the store buffer: the round looks, and the
  * requester is passed over; sim/cases/push_walk.c finds that.
  *
+ * R2 need not be here: any full barrier between R1 and R3 is one. overload_query() begins with one, so
+ * that who asks it behind its lower level, and then for a walk, has been through R2:
+ * push_walk_join().
+ *
  * Linux raises a counter for every request, which makes every CPU that becomes free write one
  * line. Here a request that finds AGAIN only reads: with many requests in each round, the line is
  * written four times a round (ROUND, AGAIN, ROUND, IDLE at most) and else shared.
@@ -32,10 +36,15 @@
 
 bool push_walk_request(struct push_walk *w)
 {
-	u64 state, seen;
-
 	/* R2: the caller's lower level before the state. */
 	smp_mb();
+	return push_walk_join(w);
+}
+
+bool push_walk_join(struct push_walk *w)
+{
+	u64 state, seen;
+
 	for (state = READ_ONCE(w->state); state != PUSH_WALK_AGAIN; state = seen) {
 		seen = port_cmpxchg64(&w->state, state, state + 1);
 		if (seen == state)

@@ -67,6 +67,16 @@ static inline void push_walk_init(struct push_walk *w)
 bool push_walk_request(struct push_walk *w);
 
 /**
+ * push_walk_join() - push_walk_request() of who had a full barrier behind its lower level already
+ * @w: the walk
+ *
+ * Return: as push_walk_request(). Ordering: none before the request: the caller has executed a full
+ * barrier since it stored its lower level; overload_query() begins with one. Lines touched: as
+ * push_walk_request().
+ */
+bool push_walk_join(struct push_walk *w);
+
+/**
  * push_walk_again() - a round is at its end: another one?
  * @w: the walk, carried by the caller
  *

@@ -99,6 +99,15 @@ static void ask(uint32_t cpu)
 		carry();
 }
 
+/* The barrier is the caller's, as where a query comes in between. */
+static void ask_behind_barrier(uint32_t cpu)
+{
+	WRITE_ONCE(s->low[cpu], 1);
+	smp_mb();
+	if (push_walk_join(&s->walk))
+		carry();
+}
+
 /* Planted: looks at the state before its level is visible. */
 static void ask_without_barrier(uint32_t cpu)
 {
@@ -249,6 +258,8 @@ static void check_last(uint32_t nr_cpus)
 const struct explore_case explore_push_walk_cases[] = {
 	CASE("walk-request", "every request is served by a look that comes after it", "core", 2, 3,
 	     ask),
+	CASE("walk-join", "the same where the caller has had the barrier", "core", 2, 3,
+	     ask_behind_barrier),
 	CASE("walk-linux",
 	     "the same of Linux's walk with two patches, as long as nobody waits for its lock",
 	     "core", 2, 2, ask_linux),

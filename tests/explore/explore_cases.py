@@ -71,6 +71,7 @@ TABLE: list[tuple[str, list[int], bool, tuple[str, ...]]] = [
     ("overload-only-me", [2, 3], False, ()),
     ("overload-widens", [3, 4], False, ()),
     ("walk-request", [2, 3], False, ()),
+    ("walk-join", [2, 3], False, ()),
     ("walk-linux", [2], False, ()),
     ("stock-rise", [2, 3], False, ()),
     ("stock-overload", [2, 3], False, ()),
