@@ -20,6 +20,24 @@
  * value changes counts with its old or its new value, never with both, never with
  * neither. Values of different words are read at different moments.
  *
+ * Accesses of two sizes. Bytes are stored, words of eight are loaded. The kernel's memory model
+ * (tools/memory-model) has no accesses that overlap without being the same; what is relied on
+ * is what the architectures say of them:
+ *
+ *  - An aligned word is loaded, and a byte stored, in one access: x86 (Intel SDM vol. 3,
+ *    "Guaranteed Atomic Operations"; AMD APM vol. 2, "Access Atomicity"), arm64 (Arm ARM,
+ *    "Requirements for single-copy atomicity"), RISC-V (RVWMO, "Memory operations" of aligned
+ *    accesses up to XLEN), POWER (Book II, "Single-Copy Atomicity"). So each byte of a word is what
+ *    one store left there.
+ *  - Coherence holds byte by byte, whatever the sizes: who saw a byte's new value in a word does
+ *    not see an older one later, in a word or alone. RVWMO's load value axiom and Arm's
+ *    coherence order are stated for each byte; x86 has one order of stores.
+ *  - A full barrier orders accesses of all sizes.
+ *
+ * Not relied on: that a CPU's own byte store is in the word that it loads next together with
+ * newer bytes of others (x86 may take the one from its store buffer and the others from the
+ * line), nor any order of two bytes of one word.
+ *
  * Context: alloc and free may sleep; the rest runs anywhere, interrupts included.
  * CPU numbers must be those of possible CPUs; they are not checked, nor are values.
  *

@@ -18,10 +18,10 @@
  *
  * Who may tidy. Any CPU, at any time, any number at once: C1 lets in one, and C4 looks again. So a
  * query that looked at a shard in vain may as well be the one that takes it out of the summary, as
- * in the sharded bitmap. What it must not do is so at every query: see the figures below. It does so
- * in the first query of a period that saw the shard empty, and which query that is, a compare and
- * exchange of the shard's period decides. Nothing hangs on that word but how often: who loses, or
- * sees an old value, leaves the shard in the summary, which is always right.
+ * in the sharded bitmap. What it must not do is so at every query: see the figures below. It does
+ * so in the first query of a period that saw the shard empty, and which query that is, a compare
+ * and exchange of the shard's period decides. Nothing hangs on that word but how often: who loses,
+ * or sees an old value, leaves the shard in the summary, which is always right.
  *
  * overload_next_wide() does not ask the summary: a query may see a byte whose setter has not come
  * to mark the summary yet (it was named there when the query looked, and tidied since), and a walk

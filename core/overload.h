@@ -27,11 +27,13 @@
  * hide both, as in any set of more than one word.
  *
  * A summary says which shards have had a wide CPU since they were last tidied, so that a query
- * reads those lines only, besides its own. It is set by overload_set(), and cleared now and then: by
- * overload_tidy(), from a tick, or by the query that looked in vain, overload_query_tidy(). A set
- * whose CPUs come and go all the time leaves the summary alone. Ticks can be stopped: a shard
- * whose CPUs have none is then named for ever, and every query elsewhere reads its line. A query
- * that tidies needs nobody's tick.
+ * reads those lines only, besides its own. It is set by overload_set(), and cleared now and
+ * then: by overload_tidy(), from a tick, or by the query that looked in vain,
+ * overload_query_tidy(). A set whose CPUs come and go all the time leaves the summary alone.
+ * Ticks can be stopped: a shard whose CPUs have none is then named for ever, and every query
+ * elsewhere reads its line. A query that tidies needs nobody's tick.
+ *
+ * Bytes are stored, words are loaded: bytemap.h says what makes that right.
  *
  * Context: alloc and free may sleep; the rest runs anywhere, interrupts included, and
  * waits for nobody. CPU numbers must be those of possible CPUs; they are not checked.

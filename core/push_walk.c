@@ -16,8 +16,8 @@
  * performed while the level still waits in the store buffer: the round looks, and the
  * requester is passed over; sim/cases/push_walk.c finds that.
  *
- * R2 need not be here: any full barrier between R1 and R3 is one. overload_query() begins with one, so
- * that who asks it behind its lower level, and then for a walk, has been through R2:
+ * R2 need not be here: any full barrier between R1 and R3 is one. overload_query() begins with
+ * one, so that who asks it behind its lower level, and then for a walk, has been through R2:
  * push_walk_join().
  *
  * Linux raises a counter for every request, which makes every CPU that becomes free write one

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Locks of the explorer's machine, acquire and release and no more: what a spin lock of arm64 orders.
- * Who finds one taken gives the execution up. On x86 taking one is a locked operation.
+ * Locks of the explorer's machine, acquire and release and no more: what a spin lock of arm64
+ * orders. Who finds one taken gives the execution up. On x86 taking one is a locked operation.
  */
 #include "host.h"
 

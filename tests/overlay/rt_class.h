@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * The RT class around the overlay's files: what wakes, blocks, pushes, pulls and moves tasks, in the
- * order of calls that kernel/cocci/ gives Linux's rt.c, and no more of it than that order.
+ * The RT class around the overlay's files: what wakes, blocks, pushes, pulls and moves tasks, in
+ * the order of calls that kernel/cocci/ gives Linux's rt.c, and no more of it than that order.
  */
 #ifndef OVERLAY_RT_CLASS_H
 #define OVERLAY_RT_CLASS_H
@@ -32,7 +32,7 @@ void rt_offline(struct rq *rq);
 /* Interrupts that are on their way to @rq run; false: there were none. */
 bool rt_interrupts(struct rq *rq);
 
-/* A deadline task becomes runnable behind another one; the one that runs ends, and the CPU pulls. */
+/* A deadline task becomes runnable behind another; the one that runs ends, and the CPU pulls. */
 void dl_wait(struct rq *rq);
 void dl_finish(struct rq *rq);
 

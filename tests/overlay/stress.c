@@ -200,17 +200,24 @@ static void the_next_cpu_around_the_machine(void)
 	shard_plan_free(plan);
 }
 
-/* A thread is a CPU and its interrupts. Task t belongs to who found it asleep. */
+/*
+ * A thread is now one CPU, now another: @taken says which are. On a busy host threads run one after
+ * the other, and this way something happens all the same. Task t belongs to who found it asleep.
+ */
+static u64 taken[SHIM_CPUS];
 static u64 awake[SHIM_TASKS];
 static u64 interrupts;
 
-static void one_cpu(u32 cpu)
+static void many_cpus(u32 thread)
 {
-	u64 random = 1 + cpu;
-	struct rq *rq = cpu_rq(cpu);
+	u64 random = 1 + thread;
 
 	for (u32 i = 0; i < ROUNDS; i++) {
-		u32 t = test_below(&random, SHIM_TASKS);
+		u32 t = test_below(&random, SHIM_TASKS), cpu = test_below(&random, SHIM_CPUS);
+		struct rq *rq = cpu_rq(cpu);
+
+		if (!host_trylock(&taken[cpu]))
+			continue;
 
 		if (rt_interrupts(rq))
 			port_fetch_add64(&interrupts, 1);
@@ -235,6 +242,7 @@ static void one_cpu(u32 cpu)
 		}
 		}
 		rt_resched(rq);
+		host_unlock(&taken[cpu]);
 	}
 }
 
@@ -257,7 +265,7 @@ static void threads(void)
 
 	for (u32 cpu = 0; cpu < SHIM_CPUS; cpu++)
 		rt_settle(cpu_rq(cpu));
-	run_threads(one_cpu);
+	run_threads(many_cpus);
 	for (u32 rounds = 0; more; rounds++) {
 		CHECK(rounds < MOST_ROUNDS);
 		more = false;

@@ -327,7 +327,49 @@ static void no_memory_leaves_nothing_behind(void)
 	shard_plan_free(NULL);
 }
 
+/*
+ * A hybrid machine: 6 cores of two threads and 8 small ones share an L3; two low-power cores have none,
+ * and what they share last is their L2. They are a shard of their own, next to the other one. Where
+ * nobody tells what they share, the caches of all count as unknown, and all CPUs are one shard.
+ */
+static void low_power_cores_without_an_l3(void)
+{
+	struct shard_cpu cpu[22];
+	const struct shard_topo topo = { 22, cpu };
+	struct shard_plan *plan;
+
+	for (u32 i = 0; i < 22; i++) {
+		u32 core = i < 12 ? i / 2 : i - 6;
+
+		cpu[i] = (struct shard_cpu){ .package = 0,
+					     .node = 0,
+					     .llc = i < 20 ? 0 : 1,
+					     .l2 = (s32)(core < 6 ? core : 6 + (core - 6) / 4),
+					     .core = (s32)core,
+					     .thread = i < 12 ? (s32)(i % 2) : 0,
+					     .possible = true };
+		if (i >= 20)
+			cpu[i].l2 = 8;
+	}
+	CHECK_EQ(shard_plan_build(&plan, &topo, NULL), SHARD_PLAN_OK);
+	CHECK_EQ(plan->nr_shards, 2);
+	CHECK_EQ(plan->shard[0].nr_cpus, 20);
+	CHECK_EQ(plan->shard[1].nr_cpus, 2);
+	CHECK_EQ(plan->slot[20].shard, 1);
+	CHECK_EQ(plan->slot[21].shard, 1);
+	CHECK_EQ(plan->shard[1].near[plan->shard[1].nr_near - 1].first, 0);
+	shard_plan_free(plan);
+
+	cpu[20].llc = -1;
+	cpu[21].llc = -1;
+	CHECK_EQ(shard_plan_build(&plan, &topo, NULL), SHARD_PLAN_OK);
+	CHECK_EQ(plan->nr_shards, 1);
+	CHECK_EQ(plan->shard[0].nr_cpus, 22);
+	shard_plan_free(plan);
+}
+
 #define TESTS(TEST)                                            \
+	TEST(low_power_cores_without_an_l3)                    \
 	TEST(large_llcs_are_cut_evenly)                        \
 	TEST(cores_larger_than_the_cap_are_cut_into_threads)   \
 	TEST(split_llc_cuts_between_cores)                     \
