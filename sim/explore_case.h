@@ -79,8 +79,8 @@ uint32_t explore_cpu(void);
 /**
  * explore_give_up - the body ends here, and the execution counts for nothing.
  *
- * For a body that would have to wait for a lock. In another execution it asks when the lock is free;
- * so those in which nobody waits are all there are. The final check asks explore_gave_up().
+ * For a body that would have to wait for a lock. In another execution it asks when the lock is
+ * free; so those in which nobody waits are all there are. The final check asks explore_gave_up().
  */
 void explore_give_up(void);
 bool explore_gave_up(void);

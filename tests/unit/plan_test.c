@@ -328,9 +328,10 @@ static void no_memory_leaves_nothing_behind(void)
 }
 
 /*
- * A hybrid machine: 6 cores of two threads and 8 small ones share an L3; two low-power cores have none,
- * and what they share last is their L2. They are a shard of their own, next to the other one. Where
- * nobody tells what they share, the caches of all count as unknown, and all CPUs are one shard.
+ * A hybrid machine: 6 cores of two threads and 8 small ones share an L3; two low-power cores have
+ * none, and what they share last is their L2. They are a shard of their own, next to the other
+ * one. Where nobody tells what they share, the caches of all count as unknown, and all CPUs
+ * are one shard.
  */
 static void low_power_cores_without_an_l3(void)
 {
