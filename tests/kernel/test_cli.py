@@ -41,6 +41,10 @@ def test_help(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
             "unknown kernel configuration 'lap': did you mean 'lab'?",
         ),
         (
+            ["test", "--variant", "stock", "--shape", "holes", "--cpus", "4"],
+            "--shape is a whole machine: no --machine, --cpus or --split-llc with it",
+        ),
+        (
             ["deb", "--config", "/nowhere/config"],
             "no configuration file /nowhere/config",
         ),

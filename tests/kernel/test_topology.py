@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schedshard.errors import UserError
+from schedshard.kernel.shapes import SHAPES, named_shapes
 from schedshard.kernel.topology import (
     MOST_CPUS,
     Shape,
@@ -105,3 +106,41 @@ def test_nodes_share_all_cpus_and_all_memory(shape: Shape) -> None:
     ]
     if covered:
         assert [cpu for part in covered for cpu in part] == list(range(shape.cpus))
+
+
+def test_named_shapes_keep_the_order_of_the_table() -> None:
+    assert [shape.name for shape in named_shapes(["two", "one"])] == ["one", "two"]
+    assert named_shapes(["all"]) == list(SHAPES.values())
+    assert named_shapes([]) == []
+    with pytest.raises(UserError, match=r"unknown shape 'hole': did you mean 'holes'\?"):
+        named_shapes(["hole"])
+
+
+def numa(argv: list[str]) -> list[str]:
+    return [arg for arg in argv if arg.startswith("node,")]
+
+
+def test_odd_shapes_are_what_their_names_say() -> None:
+    assert SHAPES["holes"].cpus == 8
+    assert "16,sockets=2,dies=1,cores=4,threads=2" in qemu_topology(SHAPES["holes"])
+    assert SHAPES["uneven"].cpus == 11
+    assert "11,maxcpus=16,sockets=2,dies=1,cores=4,threads=2" in qemu_topology(SHAPES["uneven"])
+    assert numa(qemu_topology(SHAPES["memory-node"])) == [
+        "node,nodeid=0,cpus=0-3,memdev=m0",
+        "node,nodeid=1,cpus=4-7,memdev=m1",
+        "node,nodeid=2,memdev=m2",
+    ]
+    assert numa(qemu_topology(SHAPES["bare-node"])) == [
+        "node,nodeid=0,cpus=0-3,memdev=m0",
+        "node,nodeid=1,cpus=4-7,memdev=m1",
+        "node,nodeid=2,cpus=8-11",
+    ]
+
+
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+def test_all_memory_of_an_odd_shape_belongs_to_nodes(shape: Shape) -> None:
+    argv = qemu_topology(shape)
+    sizes = [int(arg.rpartition("=")[2][:-1]) for arg in argv if arg.startswith("memory-backend")]
+    assert not sizes or sum(sizes) == memory_mb(shape)
+    assert 1 <= shape.cpus <= MOST_CPUS
+    assert f"{shape.cpus} CPU" in shape.words

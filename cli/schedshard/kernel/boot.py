@@ -161,6 +161,8 @@ def command_line(request: BootRequest, tsc_khz: int | None) -> str:
         words.append(f"tsc_early_khz={tsc_khz}")
     if request.shape.split_llc:
         words.append(f"shard_split={request.shape.split_llc}")
+    if request.shape.one_thread:
+        words.append("nosmt=force")
     return " ".join((*words, *request.parameters))
 
 

@@ -44,7 +44,7 @@ def the_layout() -> Layout:
     return layout_for(click.get_current_context().find_object(str))
 
 
-def _split_commas(
+def split_commas(
     context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
 ) -> tuple[str, ...]:
     """``--variant stock,shard`` is ``--variant stock --variant shard``."""
@@ -59,7 +59,7 @@ def variant_option(words: str, *, required: bool) -> Callable[[Verb], Verb]:
         multiple=True,
         required=required,
         metavar="V",
-        callback=_split_commas,
+        callback=split_commas,
         help=f"{words}; repeatable, or with commas.",
     )
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from schedshard.errors import UserError
-from schedshard.kernel.group import CONFIG, VARIANT, kernel, the_layout
+from schedshard.kernel.group import CONFIG, VARIANT, kernel, split_commas, the_layout
 from schedshard.output import check_writable, to_json, write_atomic
 
 _CPUS = click.option(
@@ -20,6 +20,14 @@ _MACHINE = click.option(
 )
 _SPLIT = click.option(
     "--split-llc", type=click.IntRange(min=1), metavar="N", help="Boot with shard_split=N."
+)
+_SHAPES = click.option(
+    "--shape",
+    "named",
+    multiple=True,
+    metavar="S",
+    callback=split_commas,
+    help="A small or odd machine (kernel/guest/README.md), or all of them; repeatable.",
 )
 _PARAMETERS = click.option(
     "--append", "parameters", multiple=True, metavar="P", help="A kernel parameter; repeatable."
@@ -94,6 +102,7 @@ def boot(
     help="How long: 30 s, 90 s, 5 minutes or an hour of guest time a variant.",
 )
 @click.option("--test", "names", multiple=True, metavar="T", help="Only this one; repeatable.")
+@_SHAPES
 @_MACHINE
 @_CPUS
 @_SPLIT
@@ -110,6 +119,7 @@ def test(
     config: str,
     which: str,
     names: tuple[str, ...],
+    named: tuple[str, ...],
     machine: str | None,
     cpus: int | None,
     split_llc: int | None,
@@ -127,6 +137,7 @@ def test(
     are broken on purpose, when one was not found to be.
     """
     from schedshard.kernel.boot import Emulation, kernel_has, kernel_image
+    from schedshard.kernel.shapes import named_shapes
     from schedshard.kernel.testplan import chosen, matrix
     from schedshard.kernel.testrun import TestRequest, as_data, run_matrix
     from schedshard.kernel.testview import faults, test_tables, uncaught
@@ -138,7 +149,9 @@ def test(
         check_writable(out)
     layout = the_layout()
     given = (machine, cpus, split_llc) != (None, None, None)
-    shapes = [choose_shape(machine, cpus, split_llc)] if given else []
+    if given and named:
+        raise UserError("--shape is a whole machine: no --machine, --cpus or --split-llc with it")
+    shapes = [choose_shape(machine, cpus, split_llc)] if given else named_shapes(named)
     for variant in variants:
         kernel_image(layout, variant, config)
 

@@ -61,6 +61,7 @@ class GuestResult:
     boot_seconds: float | None = None
     cpus: int = 0
     llcs: int = 0
+    nodes: int = 0
     faults: list[str] = field(default_factory=list)  # that belong to no test
     known: list[str] = field(default_factory=list)  # faults of Linux itself that showed
     kunit: dict[str, int] = field(default_factory=dict)
@@ -175,6 +176,7 @@ def judge(
         log.boot_seconds,
         log.cpus,
         log.llcs,
+        log.nodes,
         kunit=counts,
         kunit_failed=failed,
         known=log.known,

@@ -33,7 +33,9 @@ def _boot_cell(result: GuestResult) -> Text:
     if result.faults:
         return Text("FAULT", "bold red")
     clock = f" {result.boot_seconds:.1f} s" if result.boot_seconds is not None else ""
-    return Text(f"ok{clock}, {result.llcs} LLC{'s' if result.llcs != 1 else ''}", "green")
+    llcs = f"{result.llcs} LLC{'s' if result.llcs != 1 else ''}"
+    nodes = f"{result.nodes} node{'s' if result.nodes != 1 else ''}"
+    return Text(f"ok{clock}, {llcs}, {nodes}", "green")
 
 
 def _kunit_cell(result: GuestResult) -> Text:

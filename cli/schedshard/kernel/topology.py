@@ -35,18 +35,30 @@ class Shape:
     cores: int = 1  # a last-level cache
     threads: int = 1
     split_llc: int = 0
+    # What only the shapes of shapes.py have.
+    label: str = ""
+    empty: int = 0  # of the places, the last ones: without a CPU
+    one_thread: bool = False  # a core runs one thread: holes in the numbers on line
+    memory_nodes: int = 0  # more nodes, without CPUs
+    bare_nodes: int = 0  # of the nodes, the last ones: CPUs without memory
 
     @property
-    def cpus(self) -> int:
-        """How many CPUs there are."""
+    def places(self) -> int:
+        """How many CPUs the machine has room for."""
         return self.packages * self.nodes * self.llcs * self.cores * self.threads
 
     @property
+    def cpus(self) -> int:
+        """How many CPUs are on line after the boot."""
+        there = self.places - self.empty
+        return there // self.threads if self.one_thread else there
+
+    @property
     def name(self) -> str:
-        """A name for files: 16cpu-2x1x1x4x2, 64cpu-2x1x1x16x2-split4."""
+        """A name for files: 16cpu-2x1x1x4x2, 64cpu-2x1x1x16x2-split4, holes."""
         levels = (self.packages, self.nodes, self.llcs, self.cores, self.threads)
         split = f"-split{self.split_llc}" if self.split_llc else ""
-        return f"{self.cpus}cpu-{'x'.join(map(str, levels))}{split}"
+        return (self.label or f"{self.cpus}cpu-{'x'.join(map(str, levels))}") + split
 
     @property
     def words(self) -> str:
@@ -62,7 +74,19 @@ class Shape:
         return (
             f"{cpus}: {counts}, {self.threads} thread{'s' if self.threads > 1 else ''} a core"
             + (split)
+            + "".join(f", {words}" for words in self._odd())
         )
+
+    def _odd(self) -> Iterator[str]:
+        """What is unusual about it, for people."""
+        if self.one_thread:
+            yield "one of them on line"
+        if self.empty:
+            yield f"{self.empty} places without a CPU"
+        if self.memory_nodes:
+            yield f"{self.memory_nodes} more node{'s' * (self.memory_nodes > 1)} without CPUs"
+        if self.bare_nodes:
+            yield f"{self.bare_nodes} of the nodes without memory"
 
 
 # The machines of the tests: two sockets; two sockets of eight caches in all; nothing to share.
@@ -173,7 +197,7 @@ def choose_shape(machine: str | None, cpus: int | None, split_llc: int | None) -
 
 def memory_mb(shape: Shape, extra_mb: int = 0) -> int:
     """Memory of the guest, a multiple of what its nodes share out."""
-    unit = _NODE_MB * shape.packages * shape.nodes
+    unit = _NODE_MB * (shape.packages * shape.nodes - shape.bare_nodes + shape.memory_nodes)
     wanted = MEMORY_MB + MEMORY_PER_CPU_MB * shape.cpus + extra_mb
     return -(-wanted // unit) * unit
 
@@ -192,25 +216,27 @@ def qemu_topology(shape: Shape, extra_mb: int = 0, folder: Path | None = None) -
     """
     dies = shape.nodes * shape.llcs
     memory = memory_mb(shape, extra_mb)
+    most = f",maxcpus={shape.places}" if shape.empty else ""
     argv = [
         "-smp",
-        f"{shape.cpus},sockets={shape.packages},dies={dies},cores={shape.cores},"
-        f"threads={shape.threads}",
+        f"{shape.places - shape.empty}{most},sockets={shape.packages},dies={dies},"
+        f"cores={shape.cores},threads={shape.threads}",
         "-m",
         str(memory),
     ]
     nodes = shape.packages * shape.nodes
-    if nodes == 1:
+    if nodes + shape.memory_nodes == 1:
         if folder is not None:
             argv += ["-object", _backend(0, memory, folder), "-machine", "memory-backend=m0"]
         return argv
-    each = shape.cpus // nodes
-    for node in range(nodes):
-        first, last = node * each, (node + 1) * each - 1
-        argv += [
-            "-object",
-            _backend(node, memory // nodes, folder),
-            "-numa",
-            f"node,nodeid={node},cpus={first}-{last},memdev=m{node}",
-        ]
+    each, full = shape.places // nodes, nodes - shape.bare_nodes
+    share = memory // (full + shape.memory_nodes)
+    for node in range(nodes + shape.memory_nodes):
+        words = [f"node,nodeid={node}"]
+        if node < nodes:
+            words.append(f"cpus={node * each}-{(node + 1) * each - 1}")
+        if node < full or node >= nodes:
+            argv += ["-object", _backend(node, share, folder)]
+            words.append(f"memdev=m{node}")
+        argv += ["-numa", ",".join(words)]
     return argv
