@@ -41,7 +41,7 @@
 #include <unistd.h>
 
 #define SECOND	  1000000000ull
-#define MAX_TESTS 64
+#define MAX_TESTS 128
 #define MAX_ARGS  32
 #define CHECK	  "/sys/kernel/debug/schedshard/check"
 /* A record of /dev/kmsg may have 1,024 bytes with its prefix; longer writes are refused. */
@@ -413,7 +413,7 @@ static int read_plan(char *text, struct test *tests)
 
 int main(void)
 {
-	static char plan[16384];
+	static char plan[32768];
 	static struct test tests[MAX_TESTS];
 	int nr = 0;
 

@@ -304,7 +304,7 @@ def test_damaged_logs_are_judged(junk: bytes, start: int, end: int) -> None:
 
 @pytest.mark.parametrize("which", SETS)
 def test_the_matrix_shares_the_time_out(which: str) -> None:
-    guests = matrix(which, chosen([]), [], 7)
+    guests = matrix(SETS[which], chosen([]), [], 7)
     assert [plan.shape.cpus for plan in guests] == [16, 64, 1]
     assert guests[1].shape.split_llc == 4
     for plan in guests:

@@ -31,7 +31,7 @@ PROGRAMS = {
 # Of the host, beside them.
 TSC_KHZ = "tsc-khz"
 _HOST_PROGRAMS = {TSC_KHZ: ("tsc-khz.c", "guest.c")}
-SCRIPTS = ("storm.sh", "hackbench.sh", "ffmpeg.sh", "redis.sh", "cache.sh")
+SCRIPTS = ("storm.sh", "hackbench.sh", "ffmpeg.sh", "redis.sh", "cache.sh", "selftest.sh")
 _KEPT = 20  # builds, the newest ones
 
 

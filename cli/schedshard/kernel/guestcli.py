@@ -96,10 +96,14 @@ def boot(
 @click.option(
     "--set",
     "which",
-    type=click.Choice(["short", "quick", "ci", "soak"]),
+    type=click.Choice(["short", "quick", "ci", "soak", "foreign"]),
     default="quick",
     show_default=True,
-    help="How long: 30 s, 90 s, 5 minutes or an hour of guest time a variant.",
+    help="How long: 30 s, 90 s, 5 minutes or an hour of guest time a variant. foreign: the tests "
+    "that others wrote, which must end alike in all variants.",
+)
+@click.option(
+    "--seconds", type=click.IntRange(1, 86400), metavar="N", help="Guest time, not that of --set."
 )
 @click.option("--test", "names", multiple=True, metavar="T", help="Only this one; repeatable.")
 @_SHAPES
@@ -118,6 +122,7 @@ def test(
     variants: tuple[str, ...],
     config: str,
     which: str,
+    seconds: int | None,
     names: tuple[str, ...],
     named: tuple[str, ...],
     machine: str | None,
@@ -138,15 +143,17 @@ def test(
     """
     from schedshard.kernel.boot import Emulation, kernel_has, kernel_image
     from schedshard.kernel.shapes import named_shapes
-    from schedshard.kernel.testplan import chosen, matrix
+    from schedshard.kernel.testplan import OTHERS, SETS, chosen, foreign_plan, matrix
     from schedshard.kernel.testrun import TestRequest, as_data, run_matrix
-    from schedshard.kernel.testview import faults, test_tables, uncaught
+    from schedshard.kernel.testview import differences, faults, test_tables, uncaught
     from schedshard.kernel.topology import choose_shape
     from schedshard.options import show
     from schedshard.progress import ticking
 
     if out is not None:
         check_writable(out)
+    if which == OTHERS and (seconds is not None or len(set(variants)) < 2 or caught):
+        raise UserError("--set foreign compares variants: give two or more, no --seconds, --caught")
     layout = the_layout()
     given = (machine, cpus, split_llc) != (None, None, None)
     if given and named:
@@ -158,7 +165,10 @@ def test(
     def has(option: str) -> bool:
         return all(kernel_has(layout, variant, config, option) for variant in variants)
 
-    guests = matrix(which, chosen(names, has), shapes, seed)
+    if which == OTHERS:
+        guests = [foreign_plan(shape, names) for shape in shapes or [choose_shape(None, None, None)]]
+    else:
+        guests = matrix(seconds or SETS[which], chosen(names, has), shapes, seed)
     request = TestRequest(
         variants, config, tuple(guests), which, seed, parameters, Emulation(emulation)
     )
@@ -173,13 +183,17 @@ def test(
     data = as_data(request, results)
     saved = out or layout.make_folder(layout.work / "results") / f"test-{which}-{config}.json"
     write_atomic(saved, to_json(data))
+    wrong = [reason for result in results for reason in faults(result)]
+    if which == OTHERS:
+        wrong = differences(results)
+        data["passed"] = not wrong
     if as_json:
         click.echo(to_json(data), nl=False)
     else:
-        show(test_tables(results))
+        show(test_tables(results, wrong))
     print(f"saved {layout.shown(saved)}", file=sys.stderr)
-    reasons = uncaught if caught else faults
-    wrong = [reason for result in results for reason in reasons(result)]
+    if caught:
+        wrong = [reason for result in results for reason in uncaught(result)]
     if wrong:
         raise UserError(_first(wrong), status=1)
 

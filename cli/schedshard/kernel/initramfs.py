@@ -19,6 +19,7 @@ from pathlib import Path
 
 from schedshard.errors import UserError, os_reason
 from schedshard.kernel.cpio import Entry, archive, character_device, content, link, plain
+from schedshard.kernel.foreign import SELFTESTS, selftest_files
 from schedshard.kernel.guest import build_guest
 from schedshard.kernel.layout import Layout
 from schedshard.kernel.tools import call
@@ -27,6 +28,15 @@ from schedshard.kernel.tools import call
 PARTS: Mapping[str, Mapping[str, str]] = {
     "base": {"busybox": "busybox-static", "chrt": "util-linux"},
     "rt-tests": {"cyclictest": "rt-tests", "pi_stress": "rt-tests", "hackbench": "rt-tests"},
+    "rt-more": {
+        name: "rt-tests"
+        for name in (
+            "cyclicdeadline", "cyclictest", "pi_stress", "pip_stress", "pmqtest", "ptsematest",
+            "rt-migrate-test", "signaltest", "sigwaittest", "ssdd", "svsematest",
+        )  # fmt: skip
+    },
+    # What the scripts among them call, where busybox does it otherwise.
+    SELFTESTS: {"bash": "bash", "lscpu": "util-linux", "mount": "mount", "taskset": "util-linux"},
     "stress-ng": {"stress-ng": "stress-ng"},
     "redis": {
         "redis-server": "redis-server",
@@ -91,6 +101,8 @@ def contents(layout: Layout, parts: Iterable[str]) -> dict[str, Entry]:
     wanted = ["base", *(part for part in parts if part != "base")]
     for part in wanted:
         files |= _part(part)
+        if part == SELFTESTS:
+            files |= selftest_files(layout)
     for applet in _applets(_find("busybox", "busybox-static")):
         # The real programs of rt-tests and util-linux win over busybox's.
         files.setdefault(f"/bin/{applet}", link("/bin/busybox"))

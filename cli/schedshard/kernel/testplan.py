@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from schedshard.errors import unknown_name
 from schedshard.kernel.boot import Step
+from schedshard.kernel.foreign import FOREIGN, argv_of
 from schedshard.kernel.topology import USUAL, Shape
 
 
@@ -91,6 +92,8 @@ PROGRAMS: Mapping[str, Program] = {
 }
 # Seconds of guest time in all guests of a variant together.
 SETS: Mapping[str, int] = {"short": 30, "quick": 90, "ci": 300, "soak": 3600}
+# The tests of others, which take as long as they do.
+OTHERS = "foreign"
 # The shares of the guests by their CPUs.
 _GUESTS: Mapping[int, int] = {16: 5, 64: 4, 1: 1}
 # ffmpeg's libraries are unpacked into memory.
@@ -151,9 +154,23 @@ def guest_plan(shape: Shape, names: Sequence[str], seconds: int, seed: int) -> G
     return GuestPlan(shape, tuple(steps), tuple(parts), seconds)
 
 
-def matrix(which: str, names: Sequence[str], shapes: Sequence[Shape], seed: int) -> list[GuestPlan]:
-    """The guests of a set, or only these ones."""
-    seconds = SETS[which]
+def foreign_plan(shape: Shape, names: Sequence[str]) -> GuestPlan:
+    """The tests of others in one guest."""
+    for name in names:
+        if name not in FOREIGN:
+            raise unknown_name("test", name, FOREIGN)
+    tests = {name: test for name, test in FOREIGN.items() if not names or name in names}
+    steps = tuple(
+        Step(name, tuple(argv_of(test)), timeout(test.seconds)) for name, test in tests.items()
+    )
+    parts = tuple(sorted({part for test in tests.values() for part in test.parts}))
+    return GuestPlan(shape, steps, parts, sum(test.seconds for test in tests.values()))
+
+
+def matrix(
+    seconds: int, names: Sequence[str], shapes: Sequence[Shape], seed: int
+) -> list[GuestPlan]:
+    """The guests that share so many seconds, or only these ones."""
     if shapes:
         return [guest_plan(s, names, max(1, seconds // len(shapes)), seed) for s in shapes]
     shares = sum(_GUESTS.values())

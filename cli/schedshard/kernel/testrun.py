@@ -45,6 +45,7 @@ class Verdict:
     checks: int | None = None
     check_errors: int | None = None
     output: tuple[str, ...] = ()
+    own: bool = False  # the program itself said that it failed, and nothing else is wrong
 
 
 @dataclass
@@ -127,9 +128,10 @@ def verdict(step: Step, test: Test | None, section: Section | None, ended: str) 
         reason = f"the kernel's check found {section.check_errors} errors"
         return Verdict(step.name, Status.FAILED, reason, *details)
     reason = test.reason
-    if test.status is Status.FAILED and section.output:
+    failed = test.status is Status.FAILED
+    if failed and section.output:
         reason = f"{reason}: {section.output[-1]}" if reason else section.output[-1]
-    return Verdict(step.name, test.status, reason, *details)
+    return Verdict(step.name, test.status, reason, *details, own=failed)
 
 
 def _kunit(reports: Sequence[Report]) -> tuple[dict[str, int], list[str]]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -74,6 +75,23 @@ def faults(result: GuestResult) -> list[str]:
     return said
 
 
+def differences(results: Sequence[GuestResult]) -> list[str]:
+    """What is wrong in tests of others: other ends in other variants, and what is the kernel's."""
+    said = []
+    for result in results:
+        tests = [test for test in result.tests if not test.own]
+        said += faults(replace(result, tests=tests))
+    for machine in dict.fromkeys(result.machine for result in results):
+        here = [result for result in results if result.machine == machine]
+        for name in dict.fromkeys(test.name for result in here for test in result.tests):
+            ends = {r.variant: t for r in here for t in r.tests if t.name == name}
+            if len({test.status for test in ends.values()}) > 1:
+                words = ", ".join(f"{v} {t.status.value}" for v, t in ends.items())
+                why = next((t.reason for t in ends.values() if t.reason), "no reason given")
+                said.append(f"{machine}: {name}: {words} ({why})")
+    return said
+
+
 def uncaught(result: GuestResult) -> list[str]:
     """Why a variant that is broken on purpose was not found to be; empty when it was."""
     if result.caught:
@@ -82,7 +100,7 @@ def uncaught(result: GuestResult) -> list[str]:
     return [f"{why} (log {result.log})"]
 
 
-def test_tables(results: Sequence[GuestResult]) -> RenderableType:
+def test_tables(results: Sequence[GuestResult], wrong: Sequence[str]) -> RenderableType:
     """All results: a table a machine, then what went wrong."""
     machines = list(dict.fromkeys(result.machine for result in results))
     parts: list[RenderableType] = []
@@ -90,7 +108,7 @@ def test_tables(results: Sequence[GuestResult]) -> RenderableType:
         parts.append(_machine_table(machine, [r for r in results if r.machine == machine]))
     known = [f"{r.variant}, {r.machine}: known: {why}" for r in results for why in r.known]
     parts += [Text(line, "yellow") for line in known]
-    parts += [Text(line, "red") for result in results for line in faults(result)]
+    parts += [Text(line, "red") for line in wrong]
     return Group(*parts)
 
 

@@ -1,0 +1,14 @@
+#!/bin/sh
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+# selftest.sh FOLDER PROGRAM [ARG...]: one of the kernel's own tests, in the folder where it lies.
+# 4, skip: this series of Linux does not have it.
+set -u
+cd "/selftests/$1" || exit 4
+shift
+[ -e "$1" ] || exit 4
+# Some write to the console, in the middle of the report's lines.
+mount --bind /dev/null /dev/console || exit 1
+"$@"
+status=$?
+umount /dev/console
+exit "$status"
