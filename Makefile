@@ -8,15 +8,19 @@ BUILD  := build/release
 # pkg-config look.
 PREFIX ?= /usr/local
 BOTH   := --variant stock --variant shard
-DEBUG  := lockdep kasan kasan+lockdep kcsan preempt-rt cache cache+kasan+lockdep
+LINUX  = $(or $(SCHEDSHARD_LINUX),$(shell sed -n 's/^default = "\(.*\)"/\1/p' kernel/base.toml))
+DEBUG  = lockdep kasan kasan+lockdep kcsan preempt-rt $(DEBUG_$(LINUX))
+# What only one series of Linux or of the steps has.
+DEBUG_7.3  := classes sched-ext
+DEBUG_6.12 := cache cache+kasan+lockdep
 CONFIG := package
 # Of make mutants: --group ordering, --file core/visited.c, --list.
 MUTANTS :=
-# The series of Linux that make kernel-next is for.
-NEXT   := 7.3
+# The series of Linux before the default one of kernel/base.toml.
+OLD    := 6.12
 .DEFAULT_GOAL := help
-.PHONY: help demo check lint mutants build install deb wheel clean kernel kernel-next kernel-check \
-	kernel-debug kernel-soak kernel-deb
+.PHONY: help demo check lint mutants build install deb wheel clean kernel kernel-old kernel-check \
+	kernel-debug kernel-foreign kernel-shapes kernel-soak kernel-deb
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -55,33 +59,36 @@ kernel: ## build Linux with and without the series, boot, test and compare both,
 	./schedshard kernel build $(BOTH)
 	./schedshard kernel test $(BOTH)
 	./schedshard kernel sizes $(BOTH)
+	./schedshard kernel test --variant shard --emulation multi --cpus 4 --set short \
+		--test storm-deadline --test storm
+	./schedshard kernel series --check
+	$(MAKE) kernel-old
+
+kernel-old: export SCHEDSHARD_LINUX := $(OLD)
+kernel-old: ## the series before (OLD=6.12): built, booted with the storms, and cache-aware scheduling
+	scripts/bootstrap demo kernel
+	./schedshard kernel fetch
+	./schedshard kernel build --variant shard
+	./schedshard kernel test --variant shard --set short --test storm-deadline --test storm
 	./schedshard kernel build --variant shard --config cache
 	./schedshard kernel test --variant shard --config cache --set short --cpus 64 --test cache
 	./schedshard kernel series --check
 
-kernel-next: export SCHEDSHARD_LINUX := $(NEXT)
-kernel-next: ## the same with a later Linux, and a broken kernel caught (NEXT=7.3, a series of kernel/base.toml)
+kernel-check: ## our kernel tested, profiled and packaged, one with KASAN and lockdep, a broken one caught
+	scripts/bootstrap demo kernel
+	OLD=$(OLD) scripts/kernel_check
+
+kernel-foreign: ## tests that others wrote, on the stock kernel and ours: they must end alike
 	scripts/bootstrap demo kernel
 	./schedshard kernel fetch
 	./schedshard kernel build $(BOTH)
-	./schedshard kernel test $(BOTH)
-	./schedshard kernel sizes $(BOTH)
-	./schedshard kernel build --variant broken-store
-	./schedshard kernel test --variant broken-store --set short --cpus 16 --test storm --caught
-	./schedshard kernel series --check
+	./schedshard kernel test $(BOTH) --set foreign
 
-kernel-check: ## our kernel tested, profiled and packaged, one with KASAN and lockdep, a broken one caught
+kernel-shapes: ## the storms on small and odd machines
 	scripts/bootstrap demo kernel
 	./schedshard kernel fetch
 	./schedshard kernel build --variant shard
-	./schedshard kernel test --variant shard --set ci
-	./schedshard kernel c2c-validate --variant shard
-	./schedshard kernel build --variant broken-store
-	./schedshard kernel test --variant broken-store --set short --cpus 16 --test storm --caught
-	./schedshard kernel deb --try-install
-	./schedshard kernel build --variant shard --config kasan+lockdep
-	./schedshard kernel test --variant shard --config kasan+lockdep --set short --cpus 16 \
-		--test storm-deadline --test storm
+	./schedshard kernel test --variant shard --shape all --set ci --test storm-deadline --test storm
 
 kernel-debug: ## the same tests under lockdep, KASAN, KCSAN and PREEMPT_RT (DEBUG="lockdep": only that)
 	scripts/bootstrap demo kernel

@@ -45,6 +45,10 @@ def test_help(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
             "--shape is a whole machine: no --machine, --cpus or --split-llc with it",
         ),
         (
+            ["test", "--variant", "stock", "--set", "foreign"],
+            "--set foreign compares variants: give two or more, no --seconds, --caught",
+        ),
+        (
             ["deb", "--config", "/nowhere/config"],
             "no configuration file /nowhere/config",
         ),

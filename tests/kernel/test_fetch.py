@@ -30,7 +30,7 @@ from fake_kernel import (
 from schedshard.errors import UserError
 from schedshard.kernel import archive
 from schedshard.kernel import base as base_module
-from schedshard.kernel.base import Fetched, fetch, layout_for, load_base, require_base
+from schedshard.kernel.base import Fetched, fetch, fetch_any, layout_for, load_base, require_base
 from schedshard.kernel.cli import kernel
 from schedshard.kernel.layout import Layout
 
@@ -217,6 +217,50 @@ def test_a_mirror_without_the_package(
     monkeypatch.setattr(archive, "KEYRING", write(tmp_path / "keys.gpg", ""))
     fake_apt(tmp_path, "third", tmp_path / "none")
     refused(layout, "http://mirror/debian has no linux-fake in first, second: give .* --base")
+
+
+@pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="needs dpkg-deb")
+def test_any_takes_the_next_series_when_the_mirror_dropped_the_first(
+    layout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    say_version(tmp_path / "bin", status="not-installed")
+    monkeypatch.setattr(archive, "KEYRING", write(tmp_path / "keys.gpg", ""))
+    write_other_base(layout, "1.0.4")
+    bases = layout.inputs / "base.toml"
+    bases.write_text(bases.read_text(encoding="utf-8").replace("linux-other", "linux-fake"))
+    # The suite of the second series alone has it.
+    deb = package(tmp_path, "1.0.9-2", other_tarball(layout, tmp_path))
+    fake_apt(tmp_path, "third", deb)
+    said: list[str] = []
+    dropped = "http://mirror/debian has no linux-fake in first, second: give the kernel source "
+    taken, found = fetch_any(layout, said.append)
+    assert (load_base(taken).linux, found.version) == ("1.0.4", "1.0.9-2")
+    assert said == [f"{dropped}with --base; taking Linux 1.0.4"]
+    assert contents(taken.base) == TREE
+    assert not layout.base.exists()
+
+
+@pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="needs dpkg-deb")
+def test_any_takes_the_default_series_where_it_is(
+    layout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    say_version(tmp_path / "bin", status="not-installed")
+    monkeypatch.setattr(archive, "KEYRING", write(tmp_path / "keys.gpg", ""))
+    write_other_base(layout)
+    said: list[str] = []
+    fake_apt(tmp_path, "nowhere", tmp_path / "none")
+    with pytest.raises(UserError, match="has no linux-other in third"):
+        fetch_any(layout, said.append)
+    fake_apt(tmp_path, "second", package(tmp_path, "1.0.9-2", other_tarball(layout, tmp_path)))
+    said.clear()
+    taken, found = fetch_any(layout, said.append)
+    assert (load_base(taken).linux, found.version, said) == ("1.0", "1.0.9-2", [])
+
+
+def test_any_is_the_only_choice() -> None:
+    done = CliRunner().invoke(kernel, ["--linux", "6.12", "fetch", "--any"])
+    assert isinstance(done.exception, UserError)
+    assert "--any chooses the series" in str(done.exception)
 
 
 def test_no_mirror_and_no_keys(

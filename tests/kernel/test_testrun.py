@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 
 from schedshard.errors import UserError
 from schedshard.kernel.boot import Booted, Ending, Step
+from schedshard.kernel.foreign import FOREIGN
 from schedshard.kernel.guestlog import complaint_in, read_log
 from schedshard.kernel.ktap import Status
 from schedshard.kernel.layout import Layout
-from schedshard.kernel.testplan import SETS, GuestPlan, chosen, matrix
+from schedshard.kernel.testplan import SETS, GuestPlan, chosen, foreign_plan, matrix
 from schedshard.kernel.testrun import GuestResult, TestRequest, as_data, judge, run_matrix
-from schedshard.kernel.testview import faults, uncaught
+from schedshard.kernel.testview import differences, faults, uncaught
 from schedshard.kernel.topology import Shape
 from schedshard.output import to_json
 
@@ -360,3 +361,36 @@ def test_a_guest_that_cannot_run_ends_the_matrix(
     request, _ = matrix_of_four
     with pytest.raises(UserError, match="no emulator"):
         run_matrix(Layout(), replace(request, variants=("bad", "stock")), lambda _: None)
+
+
+FAILS = "[    9.000001] not ok 1 storm # exit status 2\n[    9.000002] # guest done\n"
+
+
+def test_tests_of_others_must_end_alike_and_may_fail() -> None:
+    bad = judged(HEAD + FAILS, "storm")
+    assert faults(bad) != []
+    assert differences([bad, replace(bad, variant="stock")]) == []
+    good = replace(judged(HEAD + TAIL, "storm"), variant="stock")
+    assert differences([bad, good]) == [
+        "2cpu-1x1x1x2x1: storm: shard failed, stock passed (exit status 2)"
+    ]
+
+
+def test_a_complaint_counts_in_tests_of_others_too() -> None:
+    text = HEAD + "[    5.000000] BUG: scheduling while atomic: a/1/0x2\n" + FAILS
+    bad = judged(text, "storm")
+    said = differences([bad, replace(bad, variant="stock")])
+    assert len(said) == 2
+    assert all("scheduling while atomic" in line for line in said)
+
+
+def test_the_plan_of_tests_of_others() -> None:
+    plan = foreign_plan(Shape(cores=8), ["ng-yield", "self-hotplug"])
+    assert [step.name for step in plan.steps] == ["ng-yield", "self-hotplug"]
+    assert plan.steps[0].argv[-2:] == ("-t", "2")
+    assert plan.parts == ("selftests", "stress-ng")
+    # As many as kernel/guest/init.c takes.
+    whole = foreign_plan(Shape(cores=8), [])
+    assert len(whole.steps) == len(FOREIGN) <= 128
+    with pytest.raises(UserError, match=r"unknown test 'ng-yeld': did you mean 'ng-yield'\?"):
+        foreign_plan(Shape(), ["ng-yeld"])

@@ -29,6 +29,10 @@ class Wanted:
     suites: tuple[str, ...]
 
 
+class NotThereError(UserError):
+    """The mirror has no such package, or no longer."""
+
+
 def mirror(archive: str) -> str:
     """The address of an archive ("debian") on the mirror that the system's sources name."""
     require("apt-get")
@@ -108,7 +112,7 @@ def download(wanted: Wanted, out: Path) -> Path:
             found = _download(wanted, suite, address, Path(folder), out)
         if found is not None:
             return found
-    raise UserError(
+    raise NotThereError(
         f"{address} has no {wanted.package} in {', '.join(wanted.suites)}: give the kernel source "
         "with --base"
     )

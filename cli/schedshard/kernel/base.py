@@ -19,14 +19,14 @@ import shutil
 import subprocess
 import tempfile
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from schedshard.errors import UserError, os_reason, unknown_name
-from schedshard.kernel.archive import Wanted, download
+from schedshard.kernel.archive import NotThereError, Wanted, download
 from schedshard.kernel.layout import Layout
 from schedshard.kernel.tools import call, require
 from schedshard.output import read_json, to_json, write_atomic
@@ -378,6 +378,24 @@ def fetch(layout: Layout, path: Path | None = None) -> tuple[Fetched, bool]:
         stamp = {"linux": base.linux, "version": found.version, "sha256": found.sha256}
         write_atomic(layout.state("base.json"), to_json(stamp))
     return found, True
+
+
+def fetch_any(
+    project: Layout | None = None, tell: Callable[[str], None] = lambda line: None
+) -> tuple[Layout, Fetched]:
+    """The base of the default series, else of the next one that the mirror still has."""
+    default, bases = load_bases(project or Layout())
+    missing: NotThereError | None = None
+    for name in (default, *(linux for linux in bases if linux != default)):
+        layout = layout_for(name, project)
+        if missing is not None:
+            tell(f"{missing}; taking Linux {name}")
+        try:
+            return layout, fetch(layout)[0]
+        except NotThereError as error:
+            missing = error
+    assert missing is not None
+    raise missing
 
 
 def require_fetched(layout: Layout) -> Fetched:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from schedshard.errors import UserError
 from schedshard.kernel import c2ccli, guestcli
 from schedshard.kernel.group import CONFIG, JOBS, VARIANT, kernel, the_layout
 
@@ -21,21 +22,38 @@ __all__ = ["c2ccli", "guestcli", "kernel"]
     metavar="PATH",
     help="A source tree, a tarball of one, or Debian's package; not from the mirror.",
 )
-def fetch(path: Path | None) -> None:
+@click.option(
+    "--any",
+    "any_series",
+    is_flag=True,
+    help="When the mirror has dropped the default series, the next of kernel/base.toml; prints it.",
+)
+def fetch(path: Path | None, any_series: bool) -> None:
     """Unpack Debian's kernel source: the installed package, else the mirror's newest.
 
     A version that was not tested works when every edit of the series applies, which is tried here.
     """
     from schedshard.kernel.apply import try_edits
     from schedshard.kernel.base import fetch as stage
+    from schedshard.kernel.base import fetch_any, load_base
 
-    layout = the_layout()
-    found, fresh = stage(layout, path)
-    how = "unpacked" if fresh else "already there"
-    click.echo(f"{layout.shown(layout.base)}: {found.version}, {how}")
+    chosen = click.get_current_context().find_object(str)
+    if any_series and (path is not None or chosen is not None):
+        raise UserError("--any chooses the series: no --base, --linux or SCHEDSHARD_LINUX with it")
+    if any_series:
+        layout, found = fetch_any(tell=lambda line: click.echo(f"schedshard: {line}", err=True))
+        how = "is there"
+    else:
+        layout = the_layout()
+        found, fresh = stage(layout, path)
+        how = "unpacked" if fresh else "already there"
+    click.echo(f"{layout.shown(layout.base)}: {found.version}, {how}", err=any_series)
     if not found.tested:
         made, all_edits = try_edits(layout)
-        click.echo(f"not tested with this version, {made} of {all_edits} edits apply")
+        words = f"not tested with this version, {made} of {all_edits} edits apply"
+        click.echo(words, err=any_series)
+    if any_series:
+        click.echo(load_base(layout).linux)
 
 
 @kernel.command()

@@ -166,7 +166,9 @@ def test(
         return all(kernel_has(layout, variant, config, option) for variant in variants)
 
     if which == OTHERS:
-        guests = [foreign_plan(shape, names) for shape in shapes or [choose_shape(None, None, None)]]
+        guests = [
+            foreign_plan(shape, names) for shape in shapes or [choose_shape(None, None, None)]
+        ]
     else:
         guests = matrix(seconds or SETS[which], chosen(names, has), shapes, seed)
     request = TestRequest(

@@ -24,17 +24,15 @@ from schedshard.kernel.guest import build_guest
 from schedshard.kernel.layout import Layout
 from schedshard.kernel.tools import call
 
+_RT_MORE = (
+    "cyclicdeadline", "cyclictest", "pi_stress", "pip_stress", "pmqtest", "ptsematest",
+    "rt-migrate-test", "signaltest", "sigwaittest", "ssdd", "svsematest",
+)  # fmt: skip
 # Programs of each part and the Debian package that has them.
 PARTS: Mapping[str, Mapping[str, str]] = {
     "base": {"busybox": "busybox-static", "chrt": "util-linux"},
     "rt-tests": {"cyclictest": "rt-tests", "pi_stress": "rt-tests", "hackbench": "rt-tests"},
-    "rt-more": {
-        name: "rt-tests"
-        for name in (
-            "cyclicdeadline", "cyclictest", "pi_stress", "pip_stress", "pmqtest", "ptsematest",
-            "rt-migrate-test", "signaltest", "sigwaittest", "ssdd", "svsematest",
-        )  # fmt: skip
-    },
+    "rt-more": dict.fromkeys(_RT_MORE, "rt-tests"),
     # What the scripts among them call, where busybox does it otherwise.
     SELFTESTS: {"bash": "bash", "lscpu": "util-linux", "mount": "mount", "taskset": "util-linux"},
     "stress-ng": {"stress-ng": "stress-ng"},
