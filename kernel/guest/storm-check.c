@@ -34,6 +34,7 @@ enum { PRIO_RT = -2, PRIO_DEADLINE = -101, PRIO_IDLE = 1000 };
 struct task_view {
 	char state; /* as in /proc: R, S, D; 0: it is gone */
 	int priority;
+	int cpu; /* on whose run queue it is */
 };
 
 struct verdict {
@@ -45,7 +46,7 @@ static struct task_view look(int tid)
 {
 	struct task_view view = { 0 };
 	char path[64], text[1024], *field;
-	int priority;
+	int priority, cpu;
 	char state;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", tid);
@@ -53,11 +54,14 @@ static struct task_view look(int tid)
 		return view;
 	/* The name, in parentheses, may hold anything. */
 	field = strrchr(text, ')');
-	if (field &&
-	    sscanf(field, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %d", &state,
-		   &priority) == 2) {
+	if (field && sscanf(field,
+			    ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %d"
+			    " %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+			    "%*s %*s %*s %d",
+			    &state, &priority, &cpu) == 3) {
 		view.state = state;
 		view.priority = priority;
+		view.cpu = cpu;
 	}
 	return view;
 }
@@ -148,9 +152,9 @@ void storm_describe(struct storm *storm, unsigned int who, const char *what)
 
 	allowed_cpus(tid, &allowed);
 	printf("thread %u (tid %d) %s: %llu ms late, state %c, priority %d, in state %d, "
-	       "%u CPUs from %d on\n",
+	       "on CPU %d, %u CPUs from %d on\n",
 	       who, tid, what, (unsigned long long)(now > due ? (now - due) / MSEC : 0),
-	       view.state ? view.state : '-', view.priority, atomic_load(&worker->state),
+	       view.state ? view.state : '-', view.priority, atomic_load(&worker->state), view.cpu,
 	       allowed.nr, allowed.nr ? allowed.cpu[0] : -1);
 }
 

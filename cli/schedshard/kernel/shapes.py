@@ -21,7 +21,7 @@ SHAPES: Mapping[str, Shape] = {
         Shape(packages=2, cores=4, threads=2, empty=5, label="uneven"),
         Shape(packages=2, cores=4, memory_nodes=1, label="memory-node"),
         Shape(packages=3, cores=4, bare_nodes=1, label="bare-node"),
-        Shape(packages=2, llcs=5, cores=12, threads=2, label="most"),
+        Shape(packages=2, llcs=2, cores=30, threads=2, label="most"),
     )
 }
 ALL = "all"
