@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// kernel/sched/sched.h, rt_overload.h: the set in the root domain, and its share of the tick.
+// kernel/sched/sched.h: the set in the root domain.
 
 @@
 typedef cpumask_var_t, atomic_t;
@@ -17,9 +17,3 @@ typedef cpumask_var_t, atomic_t;
 @@
  #include "rt_overload.h"
 +#include "dl_overload.h"
-
-@@
-expression rd, cpu;
-@@
- overload_tidy(rd->rto, cpu);
-+overload_tidy(rd->dlo, cpu);

@@ -86,7 +86,7 @@ expression rq;
 typedef u32;
 @@
 -	int count = rt_overloaded(rq);
-+	u32 who = overload_query(rq->rd->rto, rq->cpu);
++	u32 who = overload_query_now(rq->rd->rto, rq->cpu);
 
 @@
 identifier pull_rt_task = pull_rt_task;

@@ -207,10 +207,10 @@ static void wake_and_fall(uint32_t cpu)
 		break;
 	case 2:
 		rt_interrupts(cpu_rq(0));
-		rt_tick(cpu_rq(0));
+		rt_look(cpu_rq(FAR), 1);
 		break;
 	default:
-		rt_tick(cpu_rq(0));
+		rt_look(cpu_rq(FAR), 1);
 	}
 }
 
@@ -321,7 +321,7 @@ static void widen(uint32_t cpu)
 		fall_if_returned();
 		break;
 	default:
-		rt_tick(cpu_rq(0));
+		rt_look(cpu_rq(FAR), 1);
 	}
 }
 
@@ -355,7 +355,7 @@ static void plug(uint32_t cpu)
 		fall_if_returned();
 		break;
 	default:
-		rt_tick(cpu_rq(0));
+		rt_look(cpu_rq(FAR), 1);
 	}
 }
 
@@ -404,7 +404,7 @@ static void dl(uint32_t cpu)
 		dl_finish(cpu_rq(FAR));
 		break;
 	default:
-		overload_tidy(rt_rd->dlo, 0);
+		overload_query_tidy(rt_rd->dlo, FAR, 1);
 	}
 }
 

@@ -172,7 +172,7 @@ static void push_rt_tasks(struct rq *rq)
 
 static void pull_rt_task(struct rq *rq)
 {
-	u32 who = overload_query(rq->rd->rto, rq->cpu);
+	u32 who = overload_query_now(rq->rd->rto, rq->cpu);
 
 	if (!(who & ~OVERLOAD_SELF))
 		return;
@@ -250,9 +250,9 @@ void rt_resched(struct rq *rq)
 	raw_spin_rq_unlock(rq);
 }
 
-void rt_tick(struct rq *rq)
+void rt_look(struct rq *rq, u64 period)
 {
-	rt_overload_tick(rq);
+	overload_query_tidy(rq->rd->rto, rq->cpu, period);
 }
 
 void rt_allow(struct rq *rq, struct task_struct *p, unsigned long cpus)

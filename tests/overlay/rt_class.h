@@ -20,8 +20,8 @@ struct task_struct *rt_block(struct rq *rq);
 /* @rq was told to choose again. */
 void rt_resched(struct rq *rq);
 
-/* The tick: the summary forgets shards. */
-void rt_tick(struct rq *rq);
+/* @rq's CPU asks who waits in other shards: the summary forgets shards, once a @period. */
+void rt_look(struct rq *rq, u64 period);
 
 /* @p may use other CPUs from now on. It waits on @rq. */
 void rt_allow(struct rq *rq, struct task_struct *p, unsigned long cpus);

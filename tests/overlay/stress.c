@@ -148,18 +148,21 @@ static void whom_a_pull_visits(void)
 	end(plan);
 }
 
-/* CPUs of a shard take turns at tidying it. */
-static void turns_of_ticks(void)
+/* A shard is forgotten by the first query of a period that finds nobody wide there. */
+static void queries_tidy(void)
 {
 	struct shard_plan *plan = begin();
 
-	for (jiffies = 0; jiffies < 8; jiffies++) {
+	for (u64 period = 1; period < 8; period++) {
 		overload_set(rt_rd->rto, 2, true);
 		overload_clear(rt_rd->rto, 2);
-		rt_tick(cpu_rq(2 + !(jiffies % 2)));
 		CHECK(shard_summary_test(rt_rd->rto->summary, 1));
-		rt_tick(cpu_rq(2 + jiffies % 2));
+		rt_look(cpu_rq(0), period);
 		CHECK(!shard_summary_test(rt_rd->rto->summary, 1));
+		overload_set(rt_rd->rto, 2, true);
+		overload_clear(rt_rd->rto, 2);
+		rt_look(cpu_rq(0), period);
+		CHECK(shard_summary_test(rt_rd->rto->summary, 1));
 	}
 	end(plan);
 }
@@ -231,7 +234,7 @@ static void many_cpus(u32 thread)
 			rt_online(rq);
 			break;
 		case 1:
-			rt_tick(rq);
+			rt_look(rq, test_below(&random, 4));
 			break;
 		case 2:
 		case 3: {
@@ -292,7 +295,7 @@ static void threads(void)
 	TEST(levels_of_priorities)            \
 	TEST(wide_by_mask)                    \
 	TEST(whom_a_pull_visits)              \
-	TEST(turns_of_ticks)                  \
+	TEST(queries_tidy)                    \
 	TEST(walks_end)                       \
 	TEST(the_next_cpu_around_the_machine) \
 	TEST(threads)

@@ -6,8 +6,6 @@
 @@
 +#ifdef CONFIG_SMP
  #include "rt_overload.h"
-+#else
-+#include "no_smp.h"
 +#endif
 
 @@

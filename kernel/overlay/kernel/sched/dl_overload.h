@@ -12,10 +12,10 @@
 
 #include <linux/schedshard/overload.h>
 
-/* Are there deadline tasks to pull? Full barrier before; see overload_query(). */
+/* Are there deadline tasks to pull? Full barrier before; see overload_query_tidy(). */
 static inline bool dl_overloaded(struct rq *rq)
 {
-	return overload_query(rq->rd->dlo, rq->cpu) & ~OVERLOAD_SELF;
+	return overload_query_now(rq->rd->dlo, rq->cpu) & ~OVERLOAD_SELF;
 }
 
 #define for_each_dl_overloaded(cpu, rq)                             \

@@ -11,8 +11,8 @@
  * Order. A level is a byte, which is written by one store; a rising CPU is seen at its old or new
  * level, never at neither, and no barrier is needed for that. What has to be in order is: a level
  * falls, full barrier, who waits? And on the other side: I wait, full barrier, who is lower? The
- * first barrier is in overload_query(), with which pull_rt_task() begins, and in
- * push_walk_request(); the second one in overload_set(). So the map itself has none: a CPU that
+ * first barrier is in overload_query_tidy(), with which pull_rt_task() begins; the second
+ * one in overload_set(). So the map itself has none: a CPU that
  * falls stores its level (dec_rt_prio_smp(), dec_dl_deadline()) before balance_rt() or a callback
  * queued by prio_changed_rt() or switched_from_rt() lets it pull.
  */

@@ -148,9 +148,19 @@ static inline void rt_overload_ease(struct rq *rq, const struct task_struct *run
 }
 
 /**
+ * overload_query_now() - overload_query_tidy() with a period of a quarter of a second
+ * @set: an overload set
+ * @cpu: who asks
+ */
+static inline u32 overload_query_now(struct overload *set, int cpu)
+{
+	return overload_query_tidy(set, cpu, jiffies / (HZ / 4));
+}
+
+/**
  * rt_overload_next() - the next CPU that another one may pull from
  * @rq: the queue that wants to pull; its lock is held, but may have been dropped meanwhile
- * @who: what overload_query() said
+ * @who: what overload_query_now() said
  * @cpu: where the walk stands, -1 at the start
  *
  * First the CPUs of the own shard, then wide ones of the others.
@@ -180,27 +190,6 @@ static inline int rt_overload_next(const struct rq *rq, u32 who, int cpu)
 
 #define for_each_rt_overloaded(cpu, rq, who) \
 	for (cpu = rt_overload_next(rq, who, -1); cpu >= 0; cpu = rt_overload_next(rq, who, cpu))
-
-/**
- * rt_overload_tick() - let the set's summary forget the shard if nobody in it is wide any more
- * @rq: this CPU's queue
- *
- * From every tick. Four times a second the CPUs of a shard take turns; one that sleeps misses
- * its turn, and the next one comes 250 ms later. rq->rd is read without the lock: an
- * interrupt is an RCU reader, and a root domain is freed by RCU.
- */
-static inline void rt_overload_tick(struct rq *rq)
-{
-	const struct shard_slot *slot;
-	unsigned long turn = jiffies / (HZ / 4);
-
-	if (jiffies % (HZ / 4))
-		return;
-	slot = &schedshard_plan->slot[rq->cpu];
-	if (turn % schedshard_plan->shard[slot->shard].nr_cpus != slot->pos)
-		return;
-	overload_tidy(READ_ONCE(rq->rd)->rto, rq->cpu);
-}
 
 #ifndef HAVE_RT_PUSH_IPI
 static inline void rt_walks_free(struct root_domain *rd) { }

@@ -53,13 +53,13 @@ static void rt_walk_go(struct rt_walk *w, int cpu)
 
 static void rt_walk_start(struct rt_walk *w, int this_cpu)
 {
-	if (push_walk_request(&w->state))
+	if (push_walk_join(&w->state))
 		rt_walk_go(w, rt_walk_next(w, -1, this_cpu));
 }
 
 /*
- * Let CPUs with waiting tasks push. @who: what overload_query() found; rq->lock is held. The lower
- * level was stored before; push_walk_request() has the barrier.
+ * Let CPUs with waiting tasks push. @who: what overload_query_now() found; rq->lock is held. The
+ * lower level was stored before that query, which begins with the barrier.
  */
 static void rt_walks_request(struct rq *rq, u32 who)
 {
