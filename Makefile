@@ -60,7 +60,7 @@ kernel: ## build Linux with and without the series, boot, test and compare both,
 	./schedshard kernel test $(BOTH)
 	./schedshard kernel sizes $(BOTH)
 	./schedshard kernel test --variant shard --emulation multi --cpus 4 --set short \
-		--test storm-deadline --test storm
+		--test storm-deadline
 	./schedshard kernel series --check
 	$(MAKE) kernel-old
 

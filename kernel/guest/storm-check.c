@@ -111,6 +111,21 @@ static int priority_of(int pid)
 	return view.state ? view.priority : PRIO_DEADLINE;
 }
 
+/*
+ * A CPU that is coming on line runs its idle task for as long as that takes, seconds on a busy
+ * host, and takes no task before its last step.
+ */
+static bool is_up(int cpu)
+{
+	char path[80], state[32], full[32];
+
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/hotplug/state", cpu);
+	if (read_text("/sys/devices/system/cpu/cpu0/hotplug/state", full, sizeof(full)) <= 0 ||
+	    read_text(path, state, sizeof(state)) <= 0)
+		return true;
+	return !strcmp(state, full);
+}
+
 static void sample(const struct storm_worker *worker, struct verdict *verdict)
 {
 	static int running[GUEST_CPUS];
@@ -133,7 +148,7 @@ static void sample(const struct storm_worker *worker, struct verdict *verdict)
 
 		/* Larger is less urgent. */
 		if (running[cpu] < 0 || running[cpu] == tid ||
-		    priority_of(running[cpu]) <= view.priority)
+		    priority_of(running[cpu]) <= view.priority || !is_up(cpu))
 			continue;
 		verdict->starved++;
 		verdict->cpu = cpu;

@@ -57,15 +57,15 @@ def _stressor(name: str, seconds: int = 2) -> Foreign:
     return Foreign(("stress-ng",), argv, seconds)
 
 
+# Not sigwaittest and cyclicdeadline: on a busy host they failed in stock and passed in ours, by
+# their timing.
 FOREIGN: Mapping[str, Foreign] = {
     "rt-migrate-test": _rt("rt-migrate-test", "-q", "-l", "20"),
     "rt-ptsematest": _rt("ptsematest", "-q", "-S", "-p", "80", "-D", "{s}"),
     "rt-svsematest": _rt("svsematest", "-q", "-S", "-p", "80", "-D", "{s}"),
-    "rt-sigwaittest": _rt("sigwaittest", "-q", "-t", "-p", "80", "-D", "{s}"),
     "rt-signaltest": _rt("signaltest", "-q", "-t", "4", "-p", "80", "-D", "{s}"),
     "rt-pmqtest": _rt("pmqtest", "-q", "-S", "-p", "80", "-D", "{s}"),
     "rt-cyclictest": _rt("cyclictest", "-q", "-S", "-p", "80", "-D", "{s}"),
-    "rt-cyclicdeadline": _rt("cyclicdeadline", "-q", "-t", "4", "-i", "20000", "-D", "{s}"),
     "rt-pi_stress": _rt("pi_stress", "-q", "-g", "4", "-D", "{s}"),
     "rt-pip_stress": _rt("pip_stress"),
     "rt-ssdd": _rt("ssdd", "-q", "-i", "50"),

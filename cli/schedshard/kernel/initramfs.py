@@ -25,8 +25,8 @@ from schedshard.kernel.layout import Layout
 from schedshard.kernel.tools import call
 
 _RT_MORE = (
-    "cyclicdeadline", "cyclictest", "pi_stress", "pip_stress", "pmqtest", "ptsematest",
-    "rt-migrate-test", "signaltest", "sigwaittest", "ssdd", "svsematest",
+    "cyclictest", "pi_stress", "pip_stress", "pmqtest", "ptsematest", "rt-migrate-test",
+    "signaltest", "ssdd", "svsematest",
 )  # fmt: skip
 # Programs of each part and the Debian package that has them.
 PARTS: Mapping[str, Mapping[str, str]] = {
@@ -34,7 +34,13 @@ PARTS: Mapping[str, Mapping[str, str]] = {
     "rt-tests": {"cyclictest": "rt-tests", "pi_stress": "rt-tests", "hackbench": "rt-tests"},
     "rt-more": dict.fromkeys(_RT_MORE, "rt-tests"),
     # What the scripts among them call, where busybox does it otherwise.
-    SELFTESTS: {"bash": "bash", "lscpu": "util-linux", "mount": "mount", "taskset": "util-linux"},
+    SELFTESTS: {
+        "bash": "bash",
+        "fmt": "coreutils",
+        "lscpu": "util-linux",
+        "mount": "mount",
+        "taskset": "util-linux",
+    },
     "stress-ng": {"stress-ng": "stress-ng"},
     "redis": {
         "redis-server": "redis-server",
