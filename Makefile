@@ -16,10 +16,10 @@ DEBUG_6.12 := cache cache+kasan+lockdep
 CONFIG := package
 # Of make mutants: --group ordering, --file core/visited.c, --list.
 MUTANTS :=
-# The series of Linux before the default one of kernel/base.toml.
-OLD    := 6.12
+# The series of Linux that make kernel-next is for.
+NEXT   := 7.3
 .DEFAULT_GOAL := help
-.PHONY: help demo check lint mutants build install deb wheel clean kernel kernel-old kernel-check \
+.PHONY: help demo check lint mutants build install deb wheel clean kernel kernel-next kernel-check \
 	kernel-debug kernel-foreign kernel-shapes kernel-soak kernel-deb
 
 help: ## this list
@@ -59,24 +59,33 @@ kernel: ## build Linux with and without the series, boot, test and compare both,
 	./schedshard kernel build $(BOTH)
 	./schedshard kernel test $(BOTH)
 	./schedshard kernel sizes $(BOTH)
-	./schedshard kernel test --variant shard --emulation multi --cpus 4 --set short \
-		--test storm-deadline
-	./schedshard kernel series --check
-	$(MAKE) kernel-old
-
-kernel-old: export SCHEDSHARD_LINUX := $(OLD)
-kernel-old: ## the series before (OLD=6.12): built, booted with the storms, and cache-aware scheduling
-	scripts/bootstrap demo kernel
-	./schedshard kernel fetch
-	./schedshard kernel build --variant shard
-	./schedshard kernel test --variant shard --set short --test storm-deadline --test storm
 	./schedshard kernel build --variant shard --config cache
 	./schedshard kernel test --variant shard --config cache --set short --cpus 64 --test cache
 	./schedshard kernel series --check
 
+kernel-next: export SCHEDSHARD_LINUX := $(NEXT)
+kernel-next: ## the same with a later Linux, and a broken kernel caught (NEXT=7.3, a series of kernel/base.toml)
+	scripts/bootstrap demo kernel
+	./schedshard kernel fetch
+	./schedshard kernel build $(BOTH)
+	./schedshard kernel test $(BOTH)
+	./schedshard kernel sizes $(BOTH)
+	./schedshard kernel build --variant broken-store
+	./schedshard kernel test --variant broken-store --set short --cpus 16 --test storm --caught
+	./schedshard kernel series --check
+
 kernel-check: ## our kernel tested, profiled and packaged, one with KASAN and lockdep, a broken one caught
 	scripts/bootstrap demo kernel
-	OLD=$(OLD) scripts/kernel_check
+	./schedshard kernel fetch
+	./schedshard kernel build --variant shard
+	./schedshard kernel test --variant shard --set ci
+	./schedshard kernel c2c-validate --variant shard
+	./schedshard kernel build --variant broken-store
+	./schedshard kernel test --variant broken-store --set short --cpus 16 --test storm --caught
+	./schedshard kernel deb --try-install
+	./schedshard kernel build --variant shard --config kasan+lockdep
+	./schedshard kernel test --variant shard --config kasan+lockdep --set short --cpus 16 \
+		--test storm-deadline --test storm
 
 kernel-foreign: ## tests that others wrote, on the stock kernel and ours: they must end alike
 	scripts/bootstrap demo kernel
