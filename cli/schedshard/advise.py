@@ -5,17 +5,28 @@ Two costs are opposed. Of the CPUs that share a line each write waits for the ot
 are, the dearer. And who searches all lines reads one a shard: the smaller the shards, the dearer.
 The locks of workqueue pods and of sched_ext's queues have the first cost only; there the advice is
 the largest size whose lock is busy for a tenth of the time at most, at a given rate.
+
+Intervals come from samples of all inputs that are not known. A sample has one machine for all
+sizes, so that each sample has a choice of its own, and the advice says in how many it is the same.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from schedshard.draws import make_samples
 from schedshard.errors import UserError
-from schedshard.experiment import load_experiment
+from schedshard.experiment import Experiment, load_experiment
+from schedshard.inputs import Input, experiment_inputs, machine_inputs
+from schedshard.intervals import interval
 from schedshard.presets import Machine, machine_topology
-from schedshard.run import RunRequest, execute, plan_run, point_metrics
+from schedshard.progress import Ticker, silent
+from schedshard.run import RunPlan, RunRequest, plan_run, point_metrics
+from schedshard.uncertainty import LEAST, Ticking, run_plans
 
 # More CPUs than a shard can have; locks may be shared by more.
 _MOST = 64
@@ -23,13 +34,19 @@ BUSY = 0.1
 # How often a CPU searches the whole mask for each time that it sets its bit: newly idle CPUs and
 # balancing look at the mask; most wake-ups do not.
 SEARCHES = 0.01
+# As few samples as an interval can have: a size costs several runs a sample.
+SAMPLES = LEAST
+_SET, _SEARCH, _LOCK = "cpumask-yield", "cpumask-read", "primitives"
+_METRICS = {_SET: "cycles_per_op", _SEARCH: "cycles_per_read", _LOCK: "ns_per_op"}
+FIGURES = ("set_cycles", "search_cycles", "cycles_per_use", "lock_ns", "lock_busy")
 
 
 @dataclass(frozen=True)
 class Size:
     """One size: ``cpus`` on ``cores``; cycles of a set and of a search, ns of a lock operation.
 
-    What a size cannot have is None. ``per_use`` is a set and its share of a search.
+    What a size cannot have is None. ``per_use`` is a set and its share of a search. ``spread`` has
+    the interval of each of FIGURES, and the keys are absent where there are no samples.
     """
 
     cpus: int
@@ -37,6 +54,7 @@ class Size:
     set_cycles: float | None
     search_cycles: float | None
     lock_ns: float
+    spread: Mapping[str, Mapping[str, float]]
 
     @property
     def per_use(self) -> float | None:
@@ -52,10 +70,18 @@ class Size:
         """
         return min(1.0, rate * self.lock_ns * 1e-9)
 
+    def figures(self, rate: float) -> dict[str, float | None]:
+        """Return the costs by their names in FIGURES."""
+        costs = (self.set_cycles, self.search_cycles, self.per_use, self.lock_ns, self.busy(rate))
+        return dict(zip(FIGURES, costs, strict=True))
+
 
 @dataclass(frozen=True)
 class Advice:
-    """The sizes, and of each kind of sharing the one to take."""
+    """The sizes, and of each kind of sharing the one to take.
+
+    ``samples`` were drawn; ``shard_same`` and ``lock_same`` of them lead to the same sizes.
+    """
 
     machine: Machine
     rate: float
@@ -63,6 +89,9 @@ class Advice:
     shard: Size
     lock: Size
     llc_cores: int
+    samples: int = 0
+    shard_same: int = 0
+    lock_same: int = 0
 
 
 def _shape(topology: dict[str, Any]) -> tuple[int, int, int]:
@@ -85,51 +114,136 @@ def _sizes(llc_cpus: int, threads: int, cpus: int) -> list[int]:
     return [*found, llc_cpus, *(n * llc_cpus for n in (2, 4) if n * llc_cpus <= cpus)]
 
 
-def _metric(machine: Machine, cpus: int, name: str, cap: int, metric: str) -> float:
-    request = RunRequest(load_experiment(name), machine, cpus, variants=("sbm",), cap=cap)
-    plan = plan_run(request)
-    return point_metrics(request.experiment, plan.points[0], execute(plan)[0])[metric]
-
-
-def _locks(machine: Machine, cpus: int, sizes: list[int]) -> dict[int, float]:
-    request = RunRequest(
-        load_experiment("primitives"), machine, cpus, placement="compact",
-        variants=("spinlock",), threads=tuple(sizes),
+def _requests(machine: Machine, cpus: int, sizes: Sequence[int], own: int) -> list[RunRequest]:
+    """Return what has to be run: for each size up to ``own`` a set and a search, and all locks."""
+    masks = [
+        RunRequest(load_experiment(name), machine, cpus, variants=("sbm",), cap=size)
+        for size in sizes if size <= own for name in (_SET, _SEARCH)
+    ]  # fmt: skip
+    locks = RunRequest(
+        load_experiment(_LOCK), machine, cpus, placement="compact", variants=("spinlock",),
+        threads=tuple(sizes),
     )  # fmt: skip
-    plan = plan_run(request)
-    return {
-        point.cpus: point_metrics(request.experiment, point, raw)["ns_per_op"]
-        for point, raw in zip(plan.points, execute(plan), strict=True)
-    }
+    return [*masks, locks]
 
 
-def advise(machine: Machine, rate: float) -> Advice:
-    """Predict every size on a machine, and choose."""
+def _inputs(machine: Machine) -> list[Input]:
+    """Return the inputs of the machine and of all three experiments, each once."""
+    names = (_SET, _SEARCH, _LOCK)
+    found = [each for name in names for each in experiment_inputs(load_experiment(name))]
+    return list({each.name: each for each in (*machine_inputs(machine), *found)}.values())
+
+
+def _sampled(requests: list[RunRequest], count: int, folder: Path) -> list[list[RunRequest]]:
+    """Return the requests again for each sample; the same inputs give the same machine to all."""
+    machine, inputs = requests[0].machine, _inputs(requests[0].machine)
+
+    def drawn(experiment: Experiment) -> list[tuple[Experiment, Machine, int]]:
+        stem = folder / experiment.name
+        made = make_samples(machine, experiment, inputs, count, requests[0].seed, stem)
+        return [(each.experiment, each.machine, each.seed) for each in made]
+
+    by_name = {each.experiment.name: each.experiment for each in requests}
+    samples = {name: drawn(experiment) for name, experiment in by_name.items()}
+    made = []
+    for index in range(count):
+        own = []
+        for request in requests:
+            experiment, sample, seed = samples[request.experiment.name][index]
+            own.append(replace(request, experiment=experiment, machine=sample, seed=seed))
+        made.append(own)
+    return made
+
+
+def _size_costs(plans: Sequence[RunPlan], raws: Sequence[Any]) -> dict[tuple[str, int], float]:
+    """Return the cost by experiment and size."""
+    found = {}
+    for plan, own in zip(plans, raws, strict=True):
+        name = plan.request.experiment.name
+        for point, raw in zip(plan.points, own, strict=True):
+            size = point.cpus if name == _LOCK else plan.request.cap
+            if size is None:
+                raise ValueError(f"{name} was planned without a size")
+            metrics = point_metrics(plan.request.experiment, point, raw)
+            found[name, size] = metrics[_METRICS[name]]
+    return found
+
+
+def _as_sizes(costs: dict[tuple[str, int], float], sizes: list[int], threads: int) -> list[Size]:
+    return [
+        Size(
+            size, size // threads, costs.get((_SET, size)), costs.get((_SEARCH, size)),
+            costs[_LOCK, size], {},
+        )
+        for size in sizes
+    ]  # fmt: skip
+
+
+def _choose(sizes: Sequence[Size], rate: float, llc_cpus: int) -> tuple[Size, Size]:
+    """Return the size of a shard, and that of a pod."""
+    shards = [each for each in sizes if each.per_use is not None]
+    best = min(shards, key=lambda each: each.per_use or 0.0)
+    inside = [each for each in sizes if each.cpus <= llc_cpus]
+    calm = [each for each in inside if each.busy(rate) <= BUSY]
+    return best, max(calm or inside[:1], key=lambda each: each.cpus)
+
+
+def _spread(rate: float, samples: Sequence[Size]) -> dict[str, Mapping[str, float]]:
+    found: dict[str, Mapping[str, float]] = {}
+    for figure in FIGURES:
+        values = [each.figures(rate)[figure] for each in samples]
+        known = [value for value in values if value is not None]
+        if known:
+            found[figure] = interval(known)
+    return found
+
+
+def advise(
+    machine: Machine, rate: float, count: int = SAMPLES, ticking: Ticking | None = None
+) -> Advice:
+    """Predict every size on a machine, with intervals of ``count`` samples or, at 0, without."""
     topology = machine_topology(machine)
     cpus = len(topology["cpus"])
     llc_cpus, llc_cores, threads = _shape(topology)
     if cpus < 2 or llc_cpus < 2:
         raise UserError(f"--advise: on {machine.name} no two CPUs share a last-level cache")
     wanted = _sizes(llc_cpus, threads, cpus)
-    locks = _locks(machine, cpus, wanted)
-    sizes = []
-    for size in wanted:
-        own = size <= min(llc_cpus, _MOST)
-        sizes.append(
-            Size(
-                size,
-                size // threads,
-                _metric(machine, cpus, "cpumask-yield", size, "cycles_per_op") if own else None,
-                _metric(machine, cpus, "cpumask-read", size, "cycles_per_read") if own else None,
-                locks[size],
-            )
-        )
-    shards = [each for each in sizes if each.per_use is not None]
-    best = min(shards, key=lambda each: each.per_use or 0.0)
-    inside = [each for each in sizes if each.cpus <= llc_cpus]
-    calm = [each for each in inside if each.busy(rate) <= BUSY]
-    return Advice(machine, rate, tuple(sizes), best, max(calm or inside[:1], key=lambda x: x.cpus),
-                  llc_cores)  # fmt: skip
+    requests = _requests(machine, cpus, wanted, min(llc_cpus, _MOST))
+    with TemporaryDirectory(prefix="schedshard-") as folder:
+        runs = [requests, *(_sampled(requests, count, Path(folder)) if count else ())]
+        plans = [[plan_run(request) for request in own] for own in runs]
+        raws = _run(plans, ticking)
+    costs = [_size_costs(own, found) for own, found in zip(plans, raws, strict=True)]
+    sizes, *samples = [_as_sizes(each, wanted, threads) for each in costs]
+    if samples:
+        sizes = [
+            replace(each, spread=_spread(rate, [sample[index] for sample in samples]))
+            for index, each in enumerate(sizes)
+        ]
+    shard, lock = _choose(sizes, rate, llc_cpus)
+    choices = [_choose(sample, rate, llc_cpus) for sample in samples]
+    return Advice(
+        machine, rate, tuple(sizes), shard, lock, llc_cores, count,
+        sum(each.cpus == shard.cpus for each, _ in choices),
+        sum(each.cpus == lock.cpus for _, each in choices),
+    )  # fmt: skip
+
+
+def _run(plans: list[list[RunPlan]], ticking: Ticking | None) -> list[list[list[Any]]]:
+    """Run all plans through one pool, and return the results in the same order."""
+    flat = [plan for own in plans for plan in own]
+
+    def run(tick: Ticker) -> list[list[Any]]:
+        return run_plans(flat, tick)
+
+    if ticking is None:
+        found = run(silent)
+    else:
+        name = flat[0].request.machine.name
+        with ticking(f"predicting on {name}", sum(len(plan.points) for plan in flat)) as tick:
+            found = run(tick)
+    results = iter(found)
+    return [[next(results) for _ in own] for own in plans]
 
 
 def flags(advice: Advice) -> list[tuple[str, str]]:
@@ -164,10 +278,14 @@ def advice_data(advice: Advice) -> dict[str, Any]:
                 "cycles_per_use": each.per_use,
                 "lock_ns": each.lock_ns,
                 "lock_busy": each.busy(advice.rate),
+                "intervals": {name: dict(found) for name, found in each.spread.items()} or None,
             }
             for each in advice.sizes
         ],
         "shard_cpus": advice.shard.cpus,
         "pod_cpus": advice.lock.cpus,
+        "samples": advice.samples,
+        "samples_with_shard_cpus": advice.shard_same,
+        "samples_with_pod_cpus": advice.lock_same,
         "flags": [{"what": what, "flag": flag} for what, flag in flags(advice)],
     }

@@ -323,17 +323,22 @@ def _saved_view(report: dict[str, Any]) -> RenderableType:
     return replay_view(report)
 
 
-def _advise(machine: str | None, rate: float, as_json: bool, out: Path | None) -> None:
-    from schedshard.advise import advice_data, advise
+def _advise(
+    machine: str | None, rate: float, count: int | None, as_json: bool, out: Path | None
+) -> None:
+    from schedshard.advise import SAMPLES, advice_data, advise
     from schedshard.advise_view import advice_view
     from schedshard.presets import HOST, load_machine
-    from schedshard.progress import working
+    from schedshard.progress import ticking
+    from schedshard.uncertainty import check_samples
 
     if out is not None:
         check_writable(out)
+    samples = SAMPLES if count is None else count
+    if samples != 0:
+        check_samples(samples)
     loaded = load_machine(machine or HOST)
-    with working(f"predicting on {loaded.name}"):
-        found = advise(loaded, rate)
+    found = advise(loaded, rate, samples, ticking)
     deliver(advice_data(found), as_json, out, advice_view(found))
 
 
@@ -355,6 +360,12 @@ def _advise(machine: str | None, rate: float, as_json: bool, out: Path | None) -
     metavar="N",
     help="Lock operations a second and CPU that --advise plans for [10000].",
 )
+@click.option(
+    "--uncertainty",
+    type=int,
+    metavar="N",
+    help="Of how many samples --advise makes its intervals; 0: one run and no intervals [20].",
+)
 @_JSON
 @_OUT
 def topo(
@@ -366,6 +377,7 @@ def topo(
     picture: Path | None,
     advise: bool,
     rate: float | None,
+    uncertainty: int | None,
     as_json: bool,
     out: Path | None,
 ) -> None:
@@ -381,10 +393,11 @@ def topo(
         for name, value in others.items():
             if value is not None:
                 raise UserError(f"--advise and {name} exclude each other: it tries all sizes")
-        _advise(machine, 10_000.0 if rate is None else rate, as_json, out)
+        _advise(machine, 10_000.0 if rate is None else rate, uncertainty, as_json, out)
         return
-    if rate is not None:
-        raise UserError("--rate belongs to --advise: give both")
+    for name, number in (("--rate", rate), ("--uncertainty", uncertainty)):
+        if number is not None:
+            raise UserError(f"{name} belongs to --advise: give both")
     from schedshard.presets import machine_path
     from schedshard.tables import topo_view
     from schedshard.topo import TopoRequest

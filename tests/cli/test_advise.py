@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from conftest import Cli, assert_user_error
+from schedshard.advise import FIGURES
 
 
 @pytest.mark.usefixtures("real")
@@ -27,11 +28,26 @@ def test_every_size_has_its_costs(cli: Cli) -> None:
     assert data["shard_cpus"] == best["cpus"]
     assert {"what": "schedshard's shards", "flag": f"--cap {best['cpus']}"} in data["flags"]
     assert data["pod_cpus"] <= 16
+    assert data["samples"] == 20
+    for each in sizes:
+        found = each["intervals"]
+        known = {name for name in FIGURES if each[name] is not None}
+        assert set(found) == known
+        assert all(found[name]["low"] <= found[name]["median"] <= found[name]["high"]
+                   for name in known)  # fmt: skip
+        assert found["lock_ns"]["low"] < found["lock_ns"]["high"]
+        # Cycles a use are those of a set and a part of a search in each sample alike.
+        if "cycles_per_use" in known:
+            assert found["cycles_per_use"]["low"] > found["set_cycles"]["low"]
+    assert 0 < data["samples_with_shard_cpus"] <= 20
+    assert 0 < data["samples_with_pod_cpus"] <= 20
 
 
 @pytest.mark.usefixtures("real")
 def test_a_higher_rate_asks_for_smaller_pods(cli: Cli) -> None:
-    text = cli("topo", "--advise", "--machine", "epyc-7763-2s", "--rate", "200000").out
+    args = ("topo", "--advise", "--machine", "epyc-7763-2s", "--uncertainty", "0")
+    text = cli(*args, "--rate", "200000").out
+    assert "without intervals" in text
     assert "workqueue.cache_shard_size=" in text
     size = int(text.split("workqueue.cache_shard_size=")[1].split()[0])
     assert size < 8
@@ -43,4 +59,6 @@ def test_refuses_what_it_cannot_use(cli: Cli, tmp_path: Path) -> None:
     assert_user_error(cli(*args, "--cap", "4"), "--advise and --cap")
     assert_user_error(cli(*args, "--out", tmp_path / "no" / "x"), "no directory")
     assert_user_error(cli("topo", "--rate", "5"), "--rate belongs to --advise")
+    assert_user_error(cli("topo", "--uncertainty", "20"), "--uncertainty belongs to --advise")
+    assert_user_error(cli(*args, "--uncertainty", "5"), "20 to 10,000 samples")
     assert_user_error(cli("topo", "--advise"), "machine measure")

@@ -57,6 +57,10 @@ stop,*.slice) rm -r -- "$cgroups/$last" ;;
 disable,*) sed -n 's/^ExecStop=//p' "$units/$last" >/dev/null ;;
 esac
 """,
+    "taskset": """
+[ "$1,$2" = "-p,-c" ] || exit 2
+printf 'Cpus_allowed_list:\\t%s\\n' "$3" >"$FAKE/proc/$4/task/$4/status"
+""",
 }
 
 
@@ -75,9 +79,32 @@ class FakeCgroups:
     def run(self, script: Path, shell: str = "sh") -> subprocess.CompletedProcess[str]:
         """Run a script of a plan on the tree."""
         env = {**os.environ, "PATH": f"{self.tools}:{os.environ['PATH']}", "FAKE": str(self.root),
-               "SYSTEMCTL": str(self.tools / "systemctl")}  # fmt: skip
+               "SYSTEMCTL": str(self.tools / "systemctl"),
+               "TASKSET": str(self.tools / "taskset")}  # fmt: skip
         argv = [*shell.split(), str(script), "-r", str(self.root)]
         return subprocess.run(argv, env=env, capture_output=True, text=True, timeout=60)
+
+    def boot(self, name: str) -> None:
+        """Give the machine another boot's name."""
+        file = self.root / "proc/sys/kernel/random/boot_id"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"{name}\n")
+
+    def thread(self, number: int, name: str, cpus: str, cgroup: str = "/", **more: int) -> None:
+        """Let a process run, or give it other CPUs. ``start`` and ``flags`` are those of stat."""
+        task = self.root / f"proc/{number}/task/{number}"
+        task.mkdir(parents=True, exist_ok=True)
+        start, flags = more.get("start", 1000 + number), more.get("flags", 0x400000)
+        fields = [0] * 5 + [flags] + [0] * 12 + [start, 0, 0]
+        words = " ".join(map(str, fields))
+        (task / "stat").write_text(f"{number} ({name}) S {words}\n")
+        (task / "cgroup").write_text(f"0::{cgroup}\n")
+        (task / "status").write_text(f"Name:\t{name}\nCpus_allowed_list:\t{cpus}\n")
+
+    def cpus_of(self, number: int) -> str:
+        """Return the CPUs that a process may use."""
+        status = self.root / f"proc/{number}/task/{number}/status"
+        return status.read_text().rpartition("\t")[2].strip()
 
     def read(self, path: str) -> str:
         """Return what a file below the cgroups holds."""

@@ -132,6 +132,83 @@ def test_undo_waits_for_what_still_runs(capsys: Capture, tmp_path: Path) -> None
     assert "nothing to undo" in fake.run(plan / "undo.sh").stdout
 
 
+NO_SETAFFINITY = 0x4000000
+
+
+def test_threads_get_their_cpus_back(capsys: Capture, tmp_path: Path) -> None:
+    machine = Machine(tasks=tasks(), cgroups={ROOT: MEMBER})
+    _, plan = planned(capsys, tmp_path, machine)
+    fake = fake_cgroups(tmp_path / "live", machine)
+    fake.boot("first")
+    fake.thread(7, "kswapd0", "0-7")
+    fake.thread(8, "a) S (b", "2-5,9", "/system.slice/pinned.service")
+    fake.thread(9, "gone", "2")
+    fake.thread(10, "kworker/0:1", "0", flags=NO_SETAFFINITY)
+    fake.thread(11, "everywhere", "0-15")
+    assert fake.run(plan / "apply.sh").returncode == 1  # not settled yet
+    fake.settle()
+    # The kernel takes their CPUs away, and gives them all when the partitions go.
+    for number, name in ((7, "kswapd0"), (10, "kworker/0:1"), (11, "everywhere")):
+        fake.thread(number, name, "0-15", flags=NO_SETAFFINITY if number == 10 else 0)
+    fake.thread(8, "a) S (b", "0-15", "/system.slice/pinned.service")
+    fake.thread(9, "another", "0-15", start=99999)
+    undone = fake.run(plan / "undo.sh")
+    assert (undone.returncode, undone.stderr) == (0, "")
+    assert undone.stdout.startswith("everything is as")
+    found = {number: fake.cpus_of(number) for number in (7, 8, 9, 10, 11)}
+    assert found == {7: "0-7", 8: "2-5,9", 9: "0-15", 10: "0-15", 11: "0-15"}
+    assert not (plan / "affinities").exists()
+
+
+def test_after_a_boot_threads_are_known_by_name_and_cgroup(capsys: Capture, tmp_path: Path) -> None:
+    machine = Machine(
+        tasks=tasks("/system.slice/app@{}.service"), files=SYSTEMD, cgroups={ROOT: MEMBER}
+    )
+    _, plan = planned(capsys, tmp_path, machine)
+    fake = fake_cgroups(tmp_path / "live", machine)
+    fake.boot("first")
+    fake.thread(7, "kswapd0", "0-7")
+    fake.thread(8, "pinned", "2-5,9", "/a.service")
+    fake.thread(9, "chose", "4", "/b.service")
+    fake.thread(20, "pool", "1", "/c.service")
+    fake.thread(21, "pool", "2", "/c.service")
+    fake.run(plan / "apply.sh")
+    for cgroup in fake.cgroups.glob("*.slice"):  # what systemd does at the next boot
+        (cgroup / "cpuset.cpus.partition").write_text("root\n")
+    fake.settle()
+    fake.boot("second")
+    fake.thread(7, "another", "0-15", "/a.service")
+    fake.thread(107, "kswapd0", "0-15")
+    fake.thread(108, "pinned", "0-15", "/a.service")
+    fake.thread(109, "chose", "12", "/b.service")
+    fake.thread(120, "pool", "0-15", "/c.service")
+    # To apply again does not forget what was before.
+    fake.run(plan / "apply.sh")
+    for cgroup in fake.cgroups.glob("*.slice"):
+        (cgroup / "cpuset.cpus.partition").write_text("member\n")
+    fake.settle()
+    undone = fake.run(plan / "undo.sh")
+    assert undone.returncode == 0
+    assert undone.stderr == (
+        "undo.sh: /c.service: restart it: its threads 'pool' were pinned, and may run anywhere\n"
+    )
+    assert undone.stdout.endswith("everything else is as apply.sh found it\n")
+    found = {number: fake.cpus_of(number) for number in (7, 107, 108, 109, 120)}
+    assert found == {7: "0-15", 107: "0-7", 108: "2-5,9", 109: "12", 120: "0-15"}
+
+
+def test_nothing_is_applied_without_taskset(capsys: Capture, tmp_path: Path) -> None:
+    machine = Machine(tasks=tasks(), cgroups={ROOT: MEMBER})
+    _, plan = planned(capsys, tmp_path, machine)
+    fake = fake_cgroups(tmp_path / "live", machine)
+    (fake.tools / "taskset").unlink()
+    before = fake.everything()
+    done = fake.run(plan / "apply.sh")
+    assert done.returncode == 1
+    assert "taskset is missing" in done.stderr
+    assert fake.everything() == before
+
+
 def test_with_systemd(capsys: Capture, tmp_path: Path) -> None:
     machine = Machine(
         tasks=tasks("/system.slice/app@{}.service"), files=SYSTEMD,

@@ -12,7 +12,8 @@ from schedshard.doctor.plan_text import readme
 from schedshard.errors import UserError, os_reason
 
 SCRIPTS = Path(__file__).resolve().parent / "plan"
-_JOURNAL = "found"
+# What apply.sh writes.
+_WRITTEN = ("found", "affinities")
 ONESHOT = "schedshard-partitions.service"
 _DROP_IN = "50-schedshard.conf"
 
@@ -149,7 +150,8 @@ def _same(directory: Path, files: dict[str, str]) -> bool:
         for path in directory.rglob("*")
         if path.is_symlink() or not path.is_dir()
     }
-    there.pop(_JOURNAL, None)
+    for name in _WRITTEN:
+        there.pop(name, None)
     return set(there) == set(files) and all(
         path.is_file() and path.read_bytes() == files[name].encode("utf-8")
         for name, path in there.items()

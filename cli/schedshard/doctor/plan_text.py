@@ -190,6 +190,10 @@ def _warnings(plan: Plan) -> list[str]:
                 f"CPUs {label(plan.rest)}, unless they are in the partition's cgroup."
             )
     lines += _item("No other task runs on the CPUs of a partition any more, also when they idle.")
+    lines += _item(
+        "Threads that are pinned, and are in no group, run on the CPUs that are left to them: on "
+        f"CPUs {label(plan.rest)} if all of theirs are taken. undo.sh pins them again."
+    )
     lines += _item("Tasks inside a partition are balanced among its CPUs: pin what must not move.")
     if plan.left:
         lines += _head("Left as it is")

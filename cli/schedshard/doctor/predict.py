@@ -95,8 +95,8 @@ def _rows(
     )
 
 
-def predict_on(shape: Shape, name: str, why: str, limit: float) -> Prediction:
-    """Predict a shape on a machine file, in about ``limit`` seconds.
+def predict_on(shape: Shape, name: str, why: str, limit: float | None) -> Prediction:
+    """Predict a shape on a machine file, in about ``limit`` seconds; None: however long it takes.
 
     Where that is too short for an interval, fewer wake-ups are counted; below some thousand of
     them there is one run, and no interval.
@@ -108,7 +108,8 @@ def predict_on(shape: Shape, name: str, why: str, limit: float) -> Prediction:
     with ticking(f"predicting on {name}", len(plan.points)) as tick:
         once = _figures(plan, execute(plan, tick))
     took = time.monotonic() - began
-    counted = min(counted, counted * limit / (took * LEAST))
+    if limit is not None:
+        counted = min(counted, counted * limit / (took * LEAST))
     samples: list[dict[str, dict[str, float]]] = []
     if counted >= _LEAST_COUNTED:
         request, fitting = _request(shape, name, counted)

@@ -114,6 +114,14 @@ class BootRequest:
     memory: Path | None = None  # a folder in which the guest's memory is kept, a file a node
 
 
+@dataclass(frozen=True)
+class Limits:
+    """Seconds after which a guest is ended: without a word from it, and in all."""
+
+    silence: float = SILENCE_SECONDS
+    total: float = 600.0
+
+
 @dataclass
 class Booted:
     """A guest that has ended."""
@@ -166,19 +174,32 @@ def command_line(request: BootRequest, tsc_khz: int | None) -> str:
     return " ".join((*words, *request.parameters))
 
 
-def qemu_argv(
-    request: BootRequest, initrd: Path, log: Path, tsc_khz: int | None = None
+def machine_argv(
+    shape: Shape,
+    log: Path,
+    emulation: Emulation = Emulation.SINGLE,
+    extra_mb: int = 0,
+    memory: Path | None = None,
 ) -> list[str]:
-    """The emulator's argument list."""
+    """The emulator with a machine whose serial line is a log, and no kernel yet."""
     return [
         QEMU,
         *_NOTHING_ELSE,
         *_MACHINE,
         "-accel",
-        f"tcg,thread={request.emulation.value}",
-        *qemu_topology(request.shape, request.extra_mb, request.memory),
+        f"tcg,thread={emulation.value}",
+        *qemu_topology(shape, extra_mb, memory),
         "-serial",
         f"file:{log}",
+    ]
+
+
+def qemu_argv(
+    request: BootRequest, initrd: Path, log: Path, tsc_khz: int | None = None
+) -> list[str]:
+    """The emulator's argument list."""
+    return [
+        *machine_argv(request.shape, log, request.emulation, request.extra_mb, request.memory),
         "-kernel",
         str(request.kernel),
         "-initrd",
@@ -254,7 +275,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 def _watch(
     process: subprocess.Popen[bytes],
     follower: _Follower,
-    request: BootRequest,
+    limits: Limits,
     on_line: Callable[[str], None],
     stop: threading.Event,
 ) -> Ending:
@@ -271,9 +292,9 @@ def _watch(
             raise KeyboardInterrupt
         if ended:
             return Ending.OFF if process.returncode == 0 else Ending.FAILED
-        if now - heard > request.silence:
+        if now - heard > limits.silence:
             return Ending.SILENT
-        if now - started > request.total:
+        if now - started > limits.total:
             return Ending.LATE
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(_POLL_SECONDS)
@@ -302,29 +323,44 @@ def boot(
     """
     require(QEMU)
     log = layout.log(request.name)
-    layout.make_folder(log.parent)
-    complaints = log.with_suffix(".qemu")
     tsc_khz = host_tsc_khz(layout)
     if tsc_khz is not None:
         tsc_khz *= request.slow
     with layout.locked(f"guest-{request.name}"), _initrd(layout, request) as initrd:
-        log.write_bytes(b"")
-        follower = _Follower(log)
-        started = time.monotonic()
-        with complaints.open("wb") as stderr:
-            process = subprocess.Popen(
-                qemu_argv(request, initrd, log, tsc_khz),
-                stdin=subprocess.DEVNULL,
-                stdout=stderr,
-                stderr=stderr,
-                env={**os.environ, **request.environment},
-            )
-            try:
-                ending = _watch(process, follower, request, on_line, stop or threading.Event())
-            finally:
-                _end(process)
-        seconds = time.monotonic() - started
-        booted = Booted(log, ending, seconds, _said(complaints), follower.finish())
+        argv = qemu_argv(request, initrd, log, tsc_khz)
+        limits = Limits(request.silence, request.total)
+        return emulate(layout, log, argv, limits, request.environment, on_line, stop)
+
+
+def emulate(
+    layout: Layout,
+    log: Path,
+    argv: Sequence[str],
+    limits: Limits,
+    environment: Mapping[str, str] | None = None,
+    on_line: Callable[[str], None] = lambda line: None,
+    stop: threading.Event | None = None,
+) -> Booted:
+    """Run an emulator whose serial line is ``log`` to its end, as boot() does."""
+    layout.make_folder(log.parent)
+    complaints = log.with_suffix(".qemu")
+    log.write_bytes(b"")
+    follower = _Follower(log)
+    started = time.monotonic()
+    with complaints.open("wb") as stderr:
+        process = subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=stderr,
+            stderr=stderr,
+            env={**os.environ, **(environment or {})},
+        )
+        try:
+            ending = _watch(process, follower, limits, on_line, stop or threading.Event())
+        finally:
+            _end(process)
+    seconds = time.monotonic() - started
+    booted = Booted(log, ending, seconds, _said(complaints), follower.finish())
     if ending is Ending.FAILED:
         code = process.returncode
         why = booted.said or (

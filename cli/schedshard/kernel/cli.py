@@ -8,10 +8,10 @@ from pathlib import Path
 import click
 
 from schedshard.errors import UserError
-from schedshard.kernel import c2ccli, guestcli
+from schedshard.kernel import c2ccli, guestcli, plancli
 from schedshard.kernel.group import CONFIG, JOBS, VARIANT, kernel, the_layout
 
-__all__ = ["c2ccli", "guestcli", "kernel"]
+__all__ = ["c2ccli", "guestcli", "kernel", "plancli"]
 
 
 @kernel.command()

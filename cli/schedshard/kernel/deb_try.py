@@ -62,7 +62,8 @@ def mirror_of(targets: str) -> str | None:
     return None
 
 
-def _host_mirror() -> list[str]:
+def host_mirror() -> list[str]:
+    """The mirror of this host as an argument of debootstrap, or nothing for its default."""
     form = "$(SITE) $(CODENAME) $(COMPONENT) $(CREATED_BY)"
     if shutil.which("apt-get") is None:
         return []
@@ -81,7 +82,7 @@ def _make_root(layout: Layout) -> Path:
         temp.chmod(0o755)
         with working(f"debootstrap of {SUITE} (once, a minute or two)"):
             argv: list[str | Path] = ["debootstrap", "--variant=minbase", SUITE, temp]
-            call([*argv, *_host_mirror()], what=f"debootstrap of {SUITE}")
+            call([*argv, *host_mirror()], what=f"debootstrap of {SUITE}")
         temp.rename(root)
     except OSError as error:
         raise UserError(f"cannot make {layout.shown(root)}: {os_reason(error)}") from error
@@ -90,7 +91,8 @@ def _make_root(layout: Layout) -> Path:
     return root
 
 
-def _chroot(root: Path, argv: Sequence[str], what: str) -> str:
+def chroot_call(root: Path, argv: Sequence[str], what: str) -> str:
+    """Run a program in a root file system, and return what it says."""
     clean = ["env", "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C", "PATH=/usr/sbin:/usr/bin"]
     said = call(["chroot", root, *clean, *argv], what=what)
     return said.decode("utf-8", "replace")
@@ -113,14 +115,14 @@ def try_install(layout: Layout, packages: Packages) -> Tried:
             shutil.copy(path, trial / "tmp" / path.name)
         with working("installing the packages in a small Debian"):
             inside = [f"/tmp/{path.name}" for path in files]
-            _chroot(trial, ["dpkg", "-i", *inside], "installing the packages")
+            chroot_call(trial, ["dpkg", "-i", *inside], "installing the packages")
             seen = expected_files(release, headers=packages.headers is not None)
             for name in seen:
                 if not (trial / name).is_file():
                     raise UserError(f"after the packages were installed there is no /{name}")
-            if audit := _chroot(trial, ["dpkg", "--audit"], "dpkg --audit").strip():
+            if audit := chroot_call(trial, ["dpkg", "--audit"], "dpkg --audit").strip():
                 raise UserError(f"dpkg --audit after the installation: {audit}")
-            _chroot(trial, ["dpkg", "--purge", *names], "removing the packages")
+            chroot_call(trial, ["dpkg", "--purge", *names], "removing the packages")
         for name in seen:
             if (trial / name).exists():
                 raise UserError(f"after the packages were removed there still is /{name}")

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 # Make, judge or undo the cpuset partitions of this plan; apply.sh, verify.sh and undo.sh call it.
 # The file 'partitions' beside it says what is planned, a line a fact, with tabs between the fields.
-# The file 'found' keeps what 'apply' changed, in order, for 'undo'.
+# The file 'found' keeps what 'apply' changed, in order, for 'undo'; the file 'affinities' has the CPUs
+# that each thread could use before.
 #
 #   sh partitions.sh apply|verify|undo [-r ROOT]
 #
-#   -r ROOT   work below ROOT instead of /, for tests; SYSTEMCTL names another systemctl
+#   -r ROOT   work below ROOT instead of /, for tests; SYSTEMCTL and TASKSET name other programs
 set -eu
 LC_ALL=C
 export LC_ALL
@@ -14,7 +15,9 @@ export LC_ALL
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 plan=$here/partitions
 journal=$here/found
+affinities=$here/affinities
 systemctl=${SYSTEMCTL:-systemctl}
+taskset=${TASKSET:-taskset}
 tab=$(printf '\t')
 root=
 
@@ -83,8 +86,91 @@ put() {
 	printf '%s\n' "$2" >"$1" || fail "$1: the kernel refuses '$2'; run undo.sh"
 }
 
+# threads: a line for each thread that may be moved: number, start, name, CPUs, cgroup.
+threads() {
+	(
+		cd "$root/proc"
+		printf '%s\n' [0-9]*/task/[0-9]*/stat | xargs grep -s -H '' || :
+		printf '%s\n' [0-9]*/task/[0-9]*/cgroup | xargs grep -s -H '^0::' || :
+		printf '%s\n' [0-9]*/task/[0-9]*/status | xargs grep -s -H '^Cpus_allowed_list:' || :
+	) | awk -v OFS='\t' '
+		!match($0, "/task/[0-9]+/") { next }
+		{
+			thread = substr($0, RSTART + 6, RLENGTH - 7)
+			file = substr($0, RSTART + RLENGTH)
+			sub(/:.*/, "", file)
+		}
+		file == "stat" {
+			comm = fields = $0
+			sub(/^[^(]*\(/, "", comm)
+			sub(/\) [A-Za-z] [-0-9 ]*$/, "", comm)
+			gsub(/\t/, " ", comm)
+			sub(/.*\) /, "", fields)
+			split(fields, field, " ")
+			# PF_NO_SETAFFINITY: the kernel gives these their CPUs itself.
+			if (int(field[7] / 67108864) % 2)
+				next
+			start[thread] = field[20]
+			name[thread] = comm
+		}
+		file == "cgroup" {
+			sub(/^[^:]*:0::/, "")
+			gsub(/\t/, " ")
+			cgroup[thread] = $0
+		}
+		file == "status" && thread in start {
+			print thread, start[thread], name[thread], $NF, cgroup[thread]
+		}'
+}
+
+boot_id() {
+	content "$root/proc/sys/kernel/random/boot_id"
+}
+
+# Partitions take their CPUs from all other threads, and the kernel does not give every one of them
+# back what it had: in Linux 6.1 threads that were pinned, and kswapd, may run anywhere afterwards.
+remember_affinities() {
+	if [ -e "$affinities" ] && { [ "$manager" = systemd ] ||
+		[ "$(sed -n "s/^boot$tab//p" "$affinities")" = "$(boot_id)" ]; }; then
+		# Where systemd makes partitions at boot, threads have lost their CPUs already.
+		return 0
+	fi
+	{
+		printf 'boot\t%s\n' "$(boot_id)"
+		threads
+	} >"$affinities.new"
+	mv -- "$affinities.new" "$affinities"
+}
+
+# Threads that have other CPUs than before get theirs again. After another boot a thread is known by
+# its name and cgroup, and gets its CPUs only if it may run anywhere now: else it chose new ones.
+restore_affinities() {
+	[ -e "$affinities" ] || return 0
+	threads | awk -F '\t' -v OFS='\t' -v boot="$(boot_id)" \
+		-v all="$(content "$cgroups/cpuset.cpus.effective")" '
+		NR == 1 { same = $2 == boot; next }
+		{ key = same ? $1 FS $2 : $3 FS $5 }
+		NR == FNR {
+			if (key in cpus && cpus[key] != $4)
+				cpus[key] = "several"
+			else
+				cpus[key] = $4
+			next
+		}
+		key in cpus && cpus[key] != $4 && (same || $4 == all) {
+			print $1, cpus[key], $3, $5
+		}' "$affinities" - | while IFS=$tab read -r thread list name cgroup; do
+		if [ "$list" = several ]; then
+			echo "undo.sh: $cgroup: restart it: its threads '$name' were pinned, and may run anywhere"
+		elif ! "$taskset" -p -c "$list" "$thread" >/dev/null 2>&1 && [ -d "$root/proc/$thread" ]; then
+			echo "undo.sh: $cgroup: taskset cannot pin its thread $thread ($name) to $list again"
+		fi
+	done
+}
+
 check() {
 	[ -d "$cgroups" ] || fail "$cgroups is missing: cgroup v2 has to be mounted there"
+	command -v "$taskset" >/dev/null || fail "taskset is missing, and undo.sh needs it: see util-linux"
 	planned boot | while IFS= read -r word; do
 		case " $(content "$root/proc/cmdline") " in
 		*" $word "*) fail "the kernel was booted with $word: change that first (README.txt)" ;;
@@ -216,6 +302,7 @@ busy() {
 do_apply() {
 	# A pipe ends in a shell of its own, whose failure 'set -e' sees as that of the function.
 	check
+	remember_affinities
 	if [ "$manager" = systemd ]; then
 		install_units
 	fi
@@ -276,8 +363,14 @@ do_undo() {
 			"$systemctl" stop "$slice"
 		done
 	fi
-	rm -f -- "$journal"
-	echo "everything is as apply.sh found it"
+	unsettled=$(restore_affinities | sort -u)
+	rm -f -- "$journal" "$affinities"
+	if [ -n "$unsettled" ]; then
+		printf '%s\n' "$unsettled" >&2
+		echo "everything else is as apply.sh found it"
+	else
+		echo "everything is as apply.sh found it"
+	fi
 }
 
 "do_$action"

@@ -1,0 +1,204 @@
+#!/bin/sh
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+# Try a plan of doctor in this guest, one phase a boot; `schedshard kernel plan` starts it.
+#
+#   collect   run collect.sh on the groups of real-time threads, and hand its file to the host
+#   apply     take the plan from the host: apply, move, verify; undo, compare; apply again
+#   kept      after a boot: verify; collect again; undo, compare with what was before the plan
+#
+# /dev/vdb carries a tar file from and to the host. Lines for the host begin with "trial: "; a line
+# "trial: wrong: ..." is a fault. Under systemd services are moved by restarts, else processes by
+# their number.
+set -u
+LC_ALL=C
+export LC_ALL
+
+home=/var/lib/trial
+plan=$home/plan
+exchange=/dev/vdb
+cgroups=/sys/fs/cgroup
+tab=$(printf '\t')
+systemd=
+[ ! -d /run/systemd/system ] || systemd=yes
+
+say() {
+	echo "trial: $*"
+}
+
+wrong() {
+	say "wrong: $*"
+}
+
+# run LABEL COMMAND...: run it, show what it says, and its status at last.
+run() {
+	label=$1
+	shift
+	"$@" 2>&1 </dev/null | sed "s/^/trial: $label: /"
+}
+
+# expect STATUS LABEL COMMAND...: the same, and it is wrong when it ends with another status.
+expect() {
+	wanted=$1
+	shift
+	status=$home/status
+	{
+		label=$1
+		shift
+		"$@" 2>&1 </dev/null
+		echo $? >"$status"
+	} | sed "s/^/trial: $1: /"
+	read -r got <"$status"
+	[ "$got" = "$wanted" ] || wrong "$1 ended with status $got, not $wanted"
+}
+
+# Everything that a plan may change: cgroups, units, and which CPUs and nodes each thread may use.
+# Threads of this script come and go; those of work queues change their CPUs by themselves.
+snapshot() {
+	find $cgroups -type d | sort
+	find $cgroups \( -name 'cpuset.*' -o -name cgroup.subtree_control -o -name cgroup.type \) \
+		-exec grep -H '' {} + 2>/dev/null | sort
+	for directory in /etc/systemd /run/systemd/system /run/systemd/transient \
+		/run/systemd/system.control /run/systemd/generator; do
+		[ -d $directory ] || continue
+		find $directory -type d | sort
+		find $directory -type f -exec sha256sum {} + | sort
+		find $directory -type l -exec ls -l {} + | sed 's/.* \(\/.*\)/\1/' | sort
+	done
+	grep -H -E '^(Name|Cpus_allowed_list|Mems_allowed_list):' /proc/[0-9]*/task/*/status \
+		2>/dev/null | awk '
+		{ file = $1; sub(/:.*/, "", file); words[file] = words[file] " " $NF }
+		END { for (file in words) print "thread" words[file] }' |
+		grep -v -E '^thread (kworker|mm_percpu_wq|trial|awk|grep|sort|sh|sed|find|\(udev-worker|systemd-udevd)' |
+		sort | uniq -c
+}
+
+# Where the workloads are, and which CPUs and nodes they may use.
+places() {
+	for process in /proc/[0-9]*; do
+		read -r name 2>/dev/null <"$process/comm" || continue
+		[ "$name" = cyclictest ] || continue
+		cpus=$(sed -n 's/^Cpus_allowed_list:.//p' "$process/status")
+		mems=$(sed -n 's/^Mems_allowed_list:.//p' "$process/status")
+		say "workload: $(cut -d: -f3- "$process/cgroup") CPUs $cpus nodes $mems"
+	done | sort
+}
+
+# The kernel's own words for the root domains that it made since the last call.
+told=0
+domains() {
+	dmesg | grep 'root domain span' >$home/dmesg || :
+	tail -n +$((told + 1)) $home/dmesg | sed 's/.*\(root domain span\)/trial: kernel: \1/'
+	told=$(wc -l <$home/dmesg)
+}
+
+# Do what apply.sh names under "to do", or take the workloads out again.
+move() {
+	sed -n "s/^move$tab//p" $plan/partitions | while IFS=$tab read -r what path; do
+		say "moving: $what"
+		case $what in
+		'systemctl restart '*) systemctl restart "${what##* }" ;;
+		*) wrong "the plan cannot move '$what'" ;;
+		esac
+	done
+	settle
+}
+
+# to CGROUP [CPUS]: without systemd, hand the workloads that may use these CPUs to a cgroup.
+to() {
+	for process in /proc/[0-9]*; do
+		read -r name 2>/dev/null <"$process/comm" || continue
+		[ "$name" = cyclictest ] || continue
+		[ $# -lt 2 ] || [ "$(cat "$home/cpus-${process##*/}")" = "$2" ] || continue
+		echo "${process##*/}" >"$cgroups$1/cgroup.procs" || wrong "cannot move to $1"
+	done
+}
+
+enter() {
+	if [ -n "$systemd" ]; then
+		move
+	else
+		sed -n "s/^partition$tab//p" $plan/partitions | while IFS=$tab read -r path cpus _; do
+			to "$path" "$cpus"
+		done
+	fi
+}
+
+leave() {
+	if [ -n "$systemd" ]; then
+		move
+	else
+		to ""
+	fi
+}
+
+settle() {
+	sleep 3
+}
+
+compare() {
+	snapshot >$home/after
+	if diff $home/before $home/after >$home/differences; then
+		say "undone: no difference in $(wc -l <$home/before) lines"
+	else
+		sed 's/^/trial: difference: /' $home/differences
+		wrong "undo.sh left differences"
+	fi
+}
+
+apply() {
+	expect 0 apply.sh sh $plan/apply.sh
+	enter
+	expect 0 verify.sh sh $plan/verify.sh
+	places
+	domains
+}
+
+undo() {
+	expect 1 'undo.sh, too early' sh $plan/undo.sh
+	leave
+	expect 0 undo.sh sh $plan/undo.sh
+	settle
+	domains
+	compare
+}
+
+hand_over() {
+	rm -f $home/host.tar
+	run collect.sh sh /usr/local/share/trial/collect.sh -o $home/host.tar -s 5
+	tar -cf $exchange -C $home host.tar
+	sync
+}
+
+mkdir -p $home
+say "phase $1 on Linux $(uname -r)${systemd:+, $(systemctl --version | sed -n 1p)}"
+settle
+domains
+case $1 in
+collect)
+	places
+	hand_over
+	;;
+apply)
+	rm -rf $plan
+	tar -xf $exchange -C $home
+	snapshot >$home/before
+	apply
+	expect 0 'apply.sh again' sh $plan/apply.sh
+	undo
+	apply
+	;;
+kept)
+	if [ -n "$systemd" ]; then
+		expect 0 verify.sh sh $plan/verify.sh
+		places
+	else
+		# Nothing makes the partitions at boot: what apply.sh remembers is of the last boot.
+		expect 1 'verify.sh after a boot' sh $plan/verify.sh
+		apply
+	fi
+	hand_over
+	undo
+	;;
+*) wrong "no phase '$1'" ;;
+esac
+say "end of phase $1"
