@@ -141,3 +141,31 @@ def test_a_link_in_the_tree_is_not_followed_out(tmp_path: Path) -> None:
     text = (lists / "cgroups").read_text()
     assert "hunter2" not in text
     assert "/loop/" not in text
+
+
+HALVES = ("cpuset.cpus", "cpuset.cpus.effective", "cpuset.cpus.partition")
+
+
+@pytest.mark.parametrize("gone", [*HALVES, "root", "all"])
+def test_half_a_cgroup_tree(sample: dict[str, str], gone: str) -> None:
+    """Files that the kernel does not have, or that nobody may read, are no crash and no plan."""
+    lists = dict(sample)
+    lines = lists["cgroups"].split("\n")
+    if gone == "all":
+        kept = []
+    elif gone == "root":
+        kept = [line for line in lines if "/app" in line]
+    else:
+        kept = [line for line in lines if f"/{gone}:" not in line]
+    assert len(kept) < len(lines)
+    lists["cgroups"] = "\n".join([*kept, ""])
+    facts = attempt(lambda: read_facts(lists, "host"))
+    assert not isinstance(facts, str)
+    verdict = judge("host", facts, [])
+    leaves_in_every_way(verdict, facts)
+    if gone == "all":
+        assert verdict.domains is not None
+        domains = verdict.domains
+        refused = attempt(lambda: make_plan(facts, domains, verdict.loads))
+        assert isinstance(refused, str)
+        assert "no cgroup tree" in refused

@@ -28,6 +28,7 @@ from schedshard.kernel.boot import (
     kernel_image,
     machine_argv,
 )
+from schedshard.kernel.guest import host_tsc_khz
 from schedshard.kernel.layout import Layout
 from schedshard.kernel.plan_debian import Disk, debian_kernel, make_disk, small_debian
 from schedshard.kernel.tools import call, require
@@ -129,6 +130,9 @@ def _kernel(layout: Layout, trial: Trial, debian: Path) -> list[str]:
 
 def _argv(layout: Layout, trial: Trial, debian: Path, disk: Disk, phase: str) -> list[str]:
     parameters = [*_PARAMETERS, f"trial={phase}"]
+    # Measured by the guest while this host is busy, it can be wrong by any factor.
+    if (khz := host_tsc_khz(layout)) is not None:
+        parameters.append(f"tsc_early_khz={khz}")
     if not trial.systemd:
         parameters.append("init=/usr/local/share/trial/init.sh")
     drives = []
