@@ -25,7 +25,6 @@ from schedshard.kernel.boot import (
     Ending,
     Limits,
     emulate,
-    kernel_image,
     machine_argv,
 )
 from schedshard.kernel.guest import host_tsc_khz
@@ -36,7 +35,6 @@ from schedshard.kernel.topology import USUAL
 from schedshard.topo import ranges
 
 PHASES = ("collect", "apply", "kept")
-CONFIG = "systemd"
 _CPUS = 16
 _EXTRA_MB = 1024
 _LIMITS = Limits(silence=600.0, total=1800.0)
@@ -61,17 +59,17 @@ _SPAN = re.compile(r"kernel: root domain span: ([0-9,-]+)")
 
 @dataclass(frozen=True)
 class Trial:
-    """What is tried: a suite of Debian, with systemd or without, Debian's kernel or a variant."""
+    """What is tried: a suite of Debian with its own kernel, with systemd or without."""
 
     suite: str
     systemd: bool
-    variant: str | None = None
+    slow: int = 1  # how many times slower than the host's the guest's clock runs
 
     @property
     def name(self) -> str:
         """Of its logs."""
         manager = "systemd" if self.systemd else "plain"
-        return f"plan-{self.suite}-{manager}-{self.variant or 'debian'}"
+        return f"plan-{self.suite}-{manager}"
 
 
 @dataclass
@@ -121,27 +119,24 @@ def planned_cpus(plan: Path) -> list[str]:
     return [*parts, *(row[1] for row in rows if row[0] == "rest")]
 
 
-def _kernel(layout: Layout, trial: Trial, debian: Path) -> list[str]:
-    if trial.variant is not None:
-        return ["-kernel", str(kernel_image(layout, trial.variant, CONFIG))]
-    kernel, initrd = debian_kernel(debian)
-    return ["-kernel", str(kernel), "-initrd", str(initrd)]
-
-
 def _argv(layout: Layout, trial: Trial, debian: Path, disk: Disk, phase: str) -> list[str]:
     parameters = [*_PARAMETERS, f"trial={phase}"]
     # Measured by the guest while this host is busy, it can be wrong by any factor.
     if (khz := host_tsc_khz(layout)) is not None:
-        parameters.append(f"tsc_early_khz={khz}")
+        parameters.append(f"tsc_early_khz={khz * trial.slow}")
     if not trial.systemd:
         parameters.append("init=/usr/local/share/trial/init.sh")
     drives = []
     for path in (disk.root, disk.exchange):
         drives += ["-drive", f"file={path},format=raw,if=virtio,cache=unsafe"]
     log = layout.log(f"{trial.name}-{phase}")
+    kernel, initrd = debian_kernel(debian)
     return [
         *machine_argv(USUAL[_CPUS], log, extra_mb=_EXTRA_MB),
-        *_kernel(layout, trial, debian),
+        "-kernel",
+        str(kernel),
+        "-initrd",
+        str(initrd),
         *drives,
         "-append",
         " ".join(parameters),

@@ -27,12 +27,15 @@ from schedshard.kernel.group import kernel, the_layout
     help="The guest's first process: systemd, or a script.",
 )
 @click.option(
-    "--variant",
-    metavar="V",
-    help="A variant built with --config systemd, instead of Debian's own kernel.",
+    "--slow",
+    type=click.IntRange(1, 50),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Let the guest's clock run N times slower, for a busy host: its services time out less.",
 )
 @click.option("--verbose", "-v", is_flag=True, help="Print what the guest said.")
-def plan(suite: str, init: str, variant: str | None, verbose: bool) -> None:
+def plan(suite: str, init: str, slow: int, verbose: bool) -> None:
     """Try a plan of doctor in a small Debian: make, apply, verify, undo, and boot in between.
 
     The guest has 16 CPUs and three groups of real-time threads. Needs root on first use, for
@@ -48,7 +51,7 @@ def plan(suite: str, init: str, variant: str | None, verbose: bool) -> None:
     def on_phase(phase: str) -> None:
         print(f"boot: {phase} (some minutes)", file=sys.stderr, flush=True)
 
-    tried = try_plan(layout, Trial(suite, init == "systemd", variant), on_phase)
+    tried = try_plan(layout, Trial(suite, init == "systemd", slow), on_phase)
     if verbose:
         for phase, lines in tried.said.items():
             for line in lines:
