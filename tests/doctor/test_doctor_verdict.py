@@ -91,7 +91,7 @@ def test_pinned_groups_on_one_root_domain(capsys: Capture, tmp_path: Path) -> No
     assert ids(outcome) == [("rd-shared", "high")]
     [finding] = outcome.json["findings"]
     assert finding["cpus"] == "0-15"
-    assert "cpuset.cpus.partition" in finding["command"]
+    assert "--plan" in finding["command"]
     assert finding["line_busy"]["high"] == pytest.approx(0.56, rel=0.01)
     [domain] = outcome.json["root_domains"]
     assert [group["cpus"] for group in domain["groups"]] == ["4-7", "8-11", "12-15"]

@@ -24,10 +24,10 @@ def _machine(verdict: Verdict) -> RenderableType:
         kinds = ", ".join(f"{each.kind} ({each.source})" for each in verdict.profiles)
         return Text(f"judged: {kinds}; no machine", style="dim")
     threads = sum(not thread.stopper for thread in facts.threads)
+    caches = f"{len(facts.llcs)} last-level cache{'' if len(facts.llcs) == 1 else 's'}"
     return Text(
-        f"{verdict.source}: Linux {facts.release}, {len(facts.online)} CPUs, {len(facts.llcs)} "
-        f"last-level caches, {threads} real-time and deadline threads, read for "
-        f"{facts.seconds:.1f} s",
+        f"{verdict.source}: Linux {facts.release}, {len(facts.online)} CPUs, {caches}, "
+        f"{threads} real-time and deadline threads, read for {facts.seconds:.1f} s",
         style="dim",
     )
 

@@ -8,6 +8,8 @@ mountpoint -q /proc || mount -t proc proc /proc
 mountpoint -q /sys || mount -t sysfs sysfs /sys
 mountpoint -q /dev || mount -t devtmpfs devtmpfs /dev
 mountpoint -q /run || mount -t tmpfs tmpfs /run
+mkdir -p /dev/shm
+mountpoint -q /dev/shm || mount -t tmpfs tmpfs /dev/shm
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
 exec </dev/null >/dev/console 2>&1
 
