@@ -3,7 +3,7 @@
 
 PYTHONPATH=cli .venv/bin/python scripts/doctor_predictions.py
 
-It takes ten minutes of a CPU. The same program and machine files give the same table on any host.
+It takes five minutes of a CPU. The same program and machine files give the same table on any host.
 """
 
 from __future__ import annotations
