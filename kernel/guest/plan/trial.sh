@@ -52,7 +52,7 @@ expect() {
 }
 
 # Everything that a plan may change: cgroups, units, and which CPUs and nodes each thread may use.
-# Threads of this script come and go; those of work queues change their CPUs by themselves.
+# Threads of this script come and go.
 snapshot() {
 	find $cgroups -type d | sort
 	find $cgroups \( -name 'cpuset.*' -o -name cgroup.subtree_control -o -name cgroup.type \) \
@@ -64,11 +64,23 @@ snapshot() {
 		find $directory -type f -exec sha256sum {} + | sort
 		find $directory -type l -exec ls -l {} + | sed 's/.* \(\/.*\)/\1/' | sort
 	done
-	grep -H -E '^(Name|Cpus_allowed_list|Mems_allowed_list):' /proc/[0-9]*/task/*/status \
-		2>/dev/null | awk '
-		{ file = $1; sub(/:.*/, "", file); words[file] = words[file] " " $NF }
-		END { for (file in words) print "thread" words[file] }' |
-		grep -v -E '^thread (kworker|mm_percpu_wq|trial|awk|grep|sort|sh|sed|find|\(udev-worker|systemd-udevd)' |
+	{
+		grep -s -H '' /proc/[0-9]*/task/*/stat
+		grep -s -H -E '^(Name|Cpus_allowed_list|Mems_allowed_list):' /proc/[0-9]*/task/*/status
+	} | awk '
+		{ thread = $0; sub(/\/stat.*/, "", thread) }
+		/^[^:]*\/stat:/ {
+			fields = $0
+			sub(/.*\) /, "", fields)
+			split(fields, field, " ")
+			# PF_NO_SETAFFINITY: the kernel gives these their CPUs itself, others from time to time.
+			if (int(field[7] / 67108864) % 2)
+				skip[thread] = 1
+			next
+		}
+		!(thread in skip) { words[thread] = words[thread] " " $NF }
+		END { for (thread in words) print "thread" words[thread] }' |
+		grep -v -E '^thread (trial|awk|grep|sort|sh|sed|find|\(udev-worker|systemd-udevd)' |
 		sort | uniq -c
 }
 
