@@ -210,7 +210,7 @@ def one_kernel(
             Emulation.MULTI,
             slow=request.slow,
             extra_mb=workload.extra_mb,
-            parameters=request.parameters,
+            parameters=(*workload.parameters(shape.cpus), *request.parameters),
         )
         done = probe(
             layout,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -20,11 +21,23 @@ _WORKLOAD = click.option(
     default="cyclic",
     show_default=True,
     metavar="W",
-    help="cyclic, cyclic-dense, pi, hackbench, rt-storm or ffmpeg.",
+    help="cyclic, cyclic-dense, pi, hackbench, rt-storm, ffmpeg, isolation-none or another way.",
 )
 _AMOUNT = click.option(
     "--amount", type=click.IntRange(min=1), metavar="N", help="Operations [the workload's own]."
 )
+_SLOW = click.option(
+    "--slow",
+    type=click.IntRange(1, 1000),
+    metavar="N",
+    help="Run the guest's clock at 1/N until the window opens [10, with more than 16 CPUs 40].",
+)
+
+
+def _slow_for(cpus: int, given: int | None) -> int:
+    if given is not None:
+        return given
+    return 10 if cpus <= 16 else 40
 
 
 def _heard(line: str) -> None:
@@ -99,12 +112,7 @@ def count(
     metavar="N",
     help="Instructions that a CPU may be ahead of the slowest; 0: any number.",
 )
-@click.option(
-    "--slow",
-    type=click.IntRange(1, 1000),
-    metavar="N",
-    help="Run the guest's clock at 1/N until the window opens [10, with more than 16 CPUs 40].",
-)
+@_SLOW
 @click.option("--lines", type=click.IntRange(min=1), default=10, show_default=True, metavar="N")
 @click.option(
     "--append", "parameters", multiple=True, metavar="P", help="A kernel parameter; repeatable."
@@ -168,7 +176,7 @@ def c2c(
         workload,
         amount,
         quantum,
-        (10 if cpus <= 16 else 40) if slow is None else slow,
+        _slow_for(cpus, slow),
         lines,
         objects,
         parameters,
@@ -232,3 +240,61 @@ def replay(
     loaded = tuple(load_machine(machine) for machine in machines)
     report = stage(ReplayRequest(trace, loaded, lines))
     deliver(report, as_json, out, replay_view(report))
+
+
+@kernel.command()
+@VARIANT
+@CONFIG
+@click.option("--machine", default="epyc-7763-2s", show_default=True, metavar="M")
+@click.option("--cpus", type=click.IntRange(min=12), default=16, show_default=True, metavar="N")
+@click.option("--mode", "modes", multiple=True, metavar="W", help="Only this way; repeatable.")
+@click.option("--repeat", type=click.IntRange(1, 100), default=3, show_default=True, metavar="N")
+@_SLOW
+@_JSON
+@_OUT
+def isolation(
+    variants: tuple[str, ...],
+    config: str,
+    machine: str,
+    cpus: int,
+    modes: tuple[str, ...],
+    repeat: int,
+    slow: int | None,
+    as_json: bool,
+    out: Path | None,
+) -> None:
+    """Compare ways to isolate CPUs: what wake-ups of pinned FIFO threads cost in each.
+
+    The ways are none, isolcpus, and cpuset partitions of type isolated or root. --out has the runs
+    so far when it is interrupted.
+    """
+    from schedshard.errors import UserError, unknown_name
+    from schedshard.kernel.c2c import built_kernels
+    from schedshard.kernel.isolation import IsolationRequest
+    from schedshard.kernel.isolation import isolation as stage
+    from schedshard.kernel.isolation_view import isolation_view
+    from schedshard.kernel.watch import shape_for
+    from schedshard.kernel.workload import ISOLATION
+    from schedshard.options import deliver
+    from schedshard.presets import load_machine, machine_topology
+
+    for mode in modes:
+        if mode not in ISOLATION:
+            raise unknown_name("way to isolate", mode, ISOLATION)
+    if out is not None:
+        check_writable(out)
+    layout = the_layout()
+    kernels = built_kernels(layout, variants, config)
+    loaded = load_machine(machine)
+    shape = shape_for(machine_topology(loaded), loaded.name, cpus)
+    chosen = tuple(mode for mode in ISOLATION if mode in modes) or tuple(ISOLATION)
+    request = IsolationRequest(kernels, shape, loaded, chosen, repeat, _slow_for(cpus, slow))
+
+    def keep(so_far: dict[str, Any]) -> None:
+        if out is not None:
+            write_atomic(out, to_json(so_far))
+
+    report = stage(layout, request, _heard, keep)
+    deliver(report, as_json, out, isolation_view(report))
+    if report["partial"]:
+        raise UserError("the run was cut short: the result is partial", status=1)

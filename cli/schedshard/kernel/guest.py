@@ -10,6 +10,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from schedshard.doctor.script import SCRIPT as COLLECTOR
 from schedshard.errors import UserError, os_reason
 from schedshard.kernel.layout import Layout
 from schedshard.kernel.tools import call, require
@@ -25,13 +26,23 @@ PROGRAMS = {
     "linux-walk": ("linux-walk.c", "guest.c"),
     "c2c-run": ("c2c-run.c",),
     "c2c-share": ("c2c-share.c", "guest.c"),
+    "rt-groups": ("rt-groups.c", "guest.c"),
     "cache-storm": ("cache-storm.c", "guest.c"),
     "cache-scans": ("cache-scans.c", "guest.c"),
 }
 # Of the host, beside them.
 TSC_KHZ = "tsc-khz"
 _HOST_PROGRAMS = {TSC_KHZ: ("tsc-khz.c", "guest.c")}
-SCRIPTS = ("storm.sh", "hackbench.sh", "ffmpeg.sh", "redis.sh", "cache.sh", "selftest.sh")
+SCRIPTS = (
+    "storm.sh",
+    "hackbench.sh",
+    "ffmpeg.sh",
+    "redis.sh",
+    "cache.sh",
+    "isolation.sh",
+    "host.sh",
+    "selftest.sh",
+)
 _KEPT = 20  # builds, the newest ones
 
 
@@ -60,7 +71,8 @@ def build_guest(layout: Layout) -> dict[str, Path]:
     """Compile what has changed; returns the programs and scripts by their names in the guest."""
     built = _built(layout)
     programs = {name: built / name for name in PROGRAMS}
-    return programs | {name: layout.inputs / "guest" / name for name in SCRIPTS}
+    scripts = {name: layout.inputs / "guest" / name for name in SCRIPTS}
+    return programs | scripts | {COLLECTOR.name: COLLECTOR}
 
 
 def host_tsc_khz(layout: Layout) -> int | None:

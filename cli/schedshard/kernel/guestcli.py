@@ -207,3 +207,76 @@ def _quiet(line: str) -> None:
 def _first(faults: list[str]) -> str:
     more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
     return f"{faults[0]}{more}"
+
+
+@kernel.command()
+@VARIANT
+@CONFIG
+@click.option("--cpus", type=click.IntRange(12, 240), default=16, show_default=True, metavar="N")
+@click.option(
+    "--set",
+    "which",
+    type=click.Choice(["root-domains", "verdicts"]),
+    default="root-domains",
+    show_default=True,
+    help="Ways to come to root domains, or hosts that doctor is to judge.",
+)
+@click.option("--case", "names", multiple=True, metavar="C", help="Only this one; repeatable.")
+@click.option(
+    "--keep", type=click.Path(path_type=Path), metavar="DIR", help="Keep the tar files there."
+)
+@click.option(
+    "--slow",
+    type=click.IntRange(1, 1000),
+    metavar="N",
+    help="Run the guest's clock at 1/N of the host's [1; for verdicts 10].",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="FILE", help="Save the result as JSON."
+)
+def hosts(
+    variants: tuple[str, ...],
+    config: str,
+    cpus: int,
+    which: str,
+    names: tuple[str, ...],
+    keep: Path | None,
+    slow: int | None,
+    as_json: bool,
+    out: Path | None,
+) -> None:
+    """Make guests into hosts of many kinds, and compare doctor's root domains with the kernel's.
+
+    Doctor's collector runs in the guest; the kernel's root domains are read from its memory. The
+    exit status is 1 when they differ. --keep keeps the collector's tar files, CASE.tar.gz.
+    """
+    from schedshard.errors import unknown_name
+    from schedshard.kernel.hostcases import ROOT_DOMAINS, VERDICTS
+    from schedshard.kernel.hosts import HostsRequest
+    from schedshard.kernel.hosts import hosts as stage
+    from schedshard.kernel.hosts_view import hosts_view
+    from schedshard.kernel.topology import usual_shape
+    from schedshard.options import deliver
+
+    known = ROOT_DOMAINS if which == "root-domains" else VERDICTS
+    for name in names:
+        if name not in known:
+            raise unknown_name("case", name, known)
+    if out is not None:
+        check_writable(out)
+    if keep is not None and not keep.is_dir():
+        raise UserError(f"--keep {keep}: no such directory")
+    if len(variants) > 1 and (keep is not None or out is not None):
+        raise UserError("--keep and --out hold one variant: give one")
+    cases = {name: case for name, case in known.items() if not names or name in names}
+    clock = slow or (10 if which == "verdicts" else 1)
+    layout = the_layout()
+    wrong = []
+    for variant in variants:
+        request = HostsRequest(variant, config, cases, usual_shape(cpus), slow=clock, keep=keep)
+        report = stage(layout, request, lambda name: print(f"guest: {name}", file=sys.stderr))
+        deliver(report, as_json, out, hosts_view(report))
+        wrong += [f"{variant}: {row['case']}" for row in report["cases"] if not row["equal"]]
+    if wrong:
+        raise UserError(f"{wrong[0]}: doctor's root domains are not the kernel's", status=1)

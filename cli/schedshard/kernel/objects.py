@@ -41,6 +41,9 @@ _VARIABLES = ("def_root_domain", "nohz", "root_task_group")
 _MOST_ELEMENTS = 512
 _MOST_OBJECTS = 20_000
 _LARGEST = 1 << 16  # bytes of one object
+# Where per-CPU variables are not numbered from 0 (Linux 6.15 and later), what is added to reach a
+# CPU's own goes round.
+_WRAP = (1 << 64) - 1
 _WRAPPERS = {"DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type", "DW_TAG_atomic_type"}
 
 
@@ -136,10 +139,9 @@ class Objects:
             return symbol.name, symbol.address, None
         low, high = self._per_cpu
         for cpu, offset in enumerate(self._offsets):
-            if low <= address - offset < high and (
-                symbol := self._image.variable_at(address - offset)
-            ):
-                return symbol.name, symbol.address + offset, cpu
+            plain = (address - offset) & _WRAP
+            if low <= plain < high and (symbol := self._image.variable_at(plain)):
+                return symbol.name, (symbol.address + offset) & _WRAP, cpu
         return "", 0, None
 
     # ---- allocated objects ----
@@ -151,7 +153,8 @@ class Objects:
         rq = self.layouts.die("rq")
         if runqueues is not None and rq is not None:
             for cpu, offset in enumerate(self._offsets):
-                queue.append((runqueues.address + offset, rq, f"runqueues[{cpu}]", "runqueues"))
+                address = (runqueues.address + offset) & _WRAP
+                queue.append((address, rq, f"runqueues[{cpu}]", "runqueues"))
         for name in _VARIABLES:
             symbol, die = self._image.find(name), _strip(self.layouts.die(f"variable {name}"))
             if symbol is not None and die is not None:

@@ -33,6 +33,7 @@ class Workload:
     length_us: int = 0  # and closes so long after that, of the guest; 0: when it ends
     program: str = ""  # a program of ours that opens the window itself, and ...
     watched: tuple[str, ...] = ()  # ... whose functions are watched instead of the kernel
+    parameters: Callable[[int], tuple[str, ...]] = lambda _: ()  # of CPUs; for the kernel
 
 
 # What stress-ng --cyclic sleeps for, and the CPUs of the machine whose figures were published.
@@ -69,6 +70,44 @@ def _storm(cpus: int, amount: int) -> Sequence[str]:
 
 def _ffmpeg(_: int, amount: int) -> Sequence[str]:
     return ("/bin/ffmpeg.sh", str(amount))
+
+
+# A quarter of the usual window: nothing starts or ends in it, and many runs are compared.
+_ISOLATION_US = 5_000
+# Ways to isolate groups of CPUs: without, by a boot option, by partitions of either type.
+ISOLATION: Mapping[str, str] = {
+    "none": "nothing isolated",
+    "isolcpus": "isolcpus=domain",
+    "isolated": "a partition of type isolated for each group",
+    "root": "a partition of type root for each group",
+}
+
+
+def isolated_groups(cpus: int) -> tuple[str, ...]:
+    """The groups of CPUs, as the kernel lists them; as many CPUs as one of them do other things."""
+    size = 4 if cpus < 32 else 8
+    return tuple(f"{first}-{first + size - 1}" for first in range(size, cpus - size + 1, size))
+
+
+def _isolation(mode: str) -> Workload:
+    def argv(cpus: int, amount: int) -> Sequence[str]:
+        asleep = amount * cpus // _PUBLISHED_CPUS
+        return ("/bin/isolation.sh", mode, str(asleep), *isolated_groups(cpus))
+
+    def parameters(cpus: int) -> tuple[str, ...]:
+        first = isolated_groups(cpus)[0].partition("-")[0]
+        return (f"isolcpus=domain,{first}-{cpus - 1}",) if mode == "isolcpus" else ()
+
+    return Workload(
+        f"FIFO threads pinned in groups, {ISOLATION[mode]}",
+        (),
+        argv,
+        _CYCLIC_NS,
+        "ns asleep with 480 CPUs, with fewer as many times less",
+        made=0.75,
+        length_us=_ISOLATION_US,
+        parameters=parameters,
+    )
 
 
 # Instructions between two operations: few, so that the lines are contended; and as many as a yield
@@ -144,6 +183,7 @@ WORKLOADS: Mapping[str, Workload] = {
     "ffmpeg": _endless(
         "8 transcodes at FIFO 99", ("ffmpeg",), _ffmpeg, 3, 1, extra_mb=768, length_us=200_000
     ),
+    **{f"isolation-{mode}": _isolation(mode) for mode in ISOLATION},
     "share-none": _share("none", SHORT, "a counter a CPU, each in a line of its own"),
     "share-false": _share("false", SHORT, "a counter a CPU, side by side"),
     "share-true": _share("true", SHORT, "one counter"),

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Stage isolation: what a wake-up costs on CPUs that are isolated in different ways.
+
+FIFO threads pinned in groups of CPUs run on each kernel without isolation, with isolcpus, and with
+cpuset partitions of both types, several times; the runs are those of c2c.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from schedshard.errors import UserError
+from schedshard.kernel.c2c import C2cRequest, Kernel, one_kernel
+from schedshard.kernel.layout import Layout
+from schedshard.kernel.topology import Shape
+from schedshard.kernel.workload import ISOLATION, isolated_groups
+from schedshard.presets import Machine, machine_topology
+from schedshard.provenance import tool_versions
+
+FORMAT = "schedshard/isolation/1"
+_GROUP = "root domain"
+# Cycles of busy CPUs for each instruction, waiting for lines included; 5 on 16 CPUs. Beyond that
+# the clocks went on while a busy host let the guest stand still, and the run says nothing.
+_CYCLES = 60.0
+_TRIES = 5
+
+
+@dataclass(frozen=True)
+class IsolationRequest:
+    """Which kernels, on which guest; every mode runs so many times."""
+
+    kernels: tuple[Kernel, ...]
+    shape: Shape
+    machine: Machine
+    modes: tuple[str, ...] = tuple(ISOLATION)
+    repeat: int = 3
+    slow: int = 10
+
+
+def run_of(found: Mapping[str, Any]) -> dict[str, float]:
+    """What is kept of one run of c2c."""
+    lines = found["hitm_a_wake_up"].get(_GROUP, {"hitm_remote": 0.0, "hitm_local": 0.0})
+    waits = found["stepping"]["waits"]
+    return {
+        "wake_ups_a_virtual_ms": found["wake_ups_a_virtual_ms"],
+        "root_domain_remote": lines["hitm_remote"],
+        "root_domain_local": lines["hitm_local"],
+        "all_remote": found["hitm_a_wake_up"]["all"]["hitm_remote"],
+        "wake_ups": found["wake_ups"],
+        "virtual_ms": found["model"]["virtual_ns"] / 1e6,
+        "timed_out": found["stepping"]["timeouts"] / waits if waits else 0.0,
+    }
+
+
+def middle(runs: Sequence[Mapping[str, float]], key: str) -> tuple[float, float, float]:
+    """Median, least and most of one value."""
+    values = [run[key] for run in runs]
+    return median(values), min(values), max(values)
+
+
+def stood_still(found: Mapping[str, Any], clock_ghz: float) -> bool:
+    """Whether time went on in the model without instructions."""
+    model = found["model"]
+    return bool(model["busy_ns"] * clock_ghz > _CYCLES * model["instructions"])
+
+
+def isolation(
+    layout: Layout,
+    request: IsolationRequest,
+    on_line: Callable[[str], None],
+    on_part: Callable[[dict[str, Any]], None],
+) -> dict[str, Any]:
+    """Run everything; ``on_part`` gets the result so far after each run."""
+    topology = machine_topology(request.machine)
+    rows: list[dict[str, Any]] = [
+        {"kernel": kernel.name, "mode": mode, "runs": []}
+        for kernel in request.kernels
+        for mode in request.modes
+    ]
+    result: dict[str, Any] = {
+        "format": FORMAT,
+        "machine": request.machine.name,
+        "guest": request.shape.words,
+        "groups": list(isolated_groups(request.shape.cpus)),
+        "partial": True,
+        "discarded": 0,
+        "rows": rows,
+        "provenance": tool_versions(),
+    }
+    kernels = {kernel.name: kernel for kernel in request.kernels}
+    # A round of everything after the other: what the host does meanwhile meets all of them.
+    for _ in range(request.repeat):
+        for row in rows:
+            kernel = kernels[row["kernel"]]
+            plan = C2cRequest(
+                (kernel,), request.shape, request.machine, f"isolation-{row['mode']}",
+                slow=request.slow,
+            )  # fmt: skip
+            for left in reversed(range(_TRIES)):
+                found = one_kernel(layout, plan, kernel, topology, on_line)
+                if found["partial"]:
+                    return result
+                if not stood_still(found, request.machine.clock_ghz):
+                    break
+                result["discarded"] += 1
+                print("the guest stood still in its window: once more", file=sys.stderr)
+                if not left:
+                    raise UserError(
+                        f"the guest stood still in its window {_TRIES} times: the host is too busy",
+                        status=1,
+                    )
+            row["runs"].append(run_of(found))
+            on_part(result)
+    result["partial"] = False
+    return result

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * rt-groups SLEEP_NS GROUP...: a process for each group of CPUs, with one FIFO thread for each CPU of
+ * the group, which sleeps, wakes up and sleeps again until it is ended.
+ *
+ *   GROUP   CPUS[:CGROUP[:PRIORITY]]   CPUs as the kernel lists them without commas (4-7); where
+ *           the process moves to; the threads' priority, 50 unless it is given
+ *
+ * All threads of a group may run on all of its CPUs and on no other. The threads begin when all of
+ * them are made, so that a program that waits for their number finds them at work.
+ *
+ * Exit status: 1 when a process cannot get to its group; otherwise it is ended by a signal.
+ */
+#define _GNU_SOURCE
+#include "guest.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PRIORITY    50
+#define STACK_BYTES (64 * 1024)
+
+static uint64_t sleep_for;
+static pthread_barrier_t made;
+
+static int give_up(const char *group, const char *what, int error)
+{
+	fprintf(stderr, "rt-groups: %s: %s: %s\n", group, what, strerror(error));
+	return 1;
+}
+
+static void *wake_up(void *unused)
+{
+	(void)unused;
+	pthread_barrier_wait(&made);
+	for (;;)
+		sleep_ns(sleep_for);
+	return NULL;
+}
+
+/* Into the cgroup first: it decides which CPUs may be asked for. */
+static int move(const char *group, const char *cgroup)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/cgroup.procs", cgroup);
+	if (write_text(path, "0") < 0)
+		return give_up(group, path, errno);
+	return 0;
+}
+
+static int start_threads(const char *group, unsigned int nr, int priority)
+{
+	struct sched_param param = { .sched_priority = priority };
+	pthread_attr_t attr;
+	int error;
+
+	pthread_barrier_init(&made, NULL, nr);
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
+	pthread_attr_setschedpolicy(&attr, SCHED_FIFO);
+	pthread_attr_setschedparam(&attr, &param);
+	for (unsigned int i = 0; i < nr; i++) {
+		pthread_t thread;
+
+		error = pthread_create(&thread, &attr, wake_up, NULL);
+		if (error)
+			return give_up(group, "making a thread", error);
+	}
+	return 0;
+}
+
+static int run_group(char *group)
+{
+	char *state, *cpus = strtok_r(group, ":", &state), *cgroup = strtok_r(NULL, ":", &state);
+	char *priority = strtok_r(NULL, ":", &state);
+	struct cpu_list list;
+	cpu_set_t mask;
+
+	if (cgroup && move(cpus, cgroup))
+		return 1;
+	parse_cpu_list(cpus, &list);
+	CPU_ZERO(&mask);
+	for (unsigned int i = 0; i < list.nr; i++)
+		CPU_SET(list.cpu[i], &mask);
+	if (sched_setaffinity(0, sizeof(mask), &mask) < 0)
+		return give_up(cpus, "affinity", errno);
+	if (start_threads(cpus, list.nr, priority ? atoi(priority) : PRIORITY))
+		return 1;
+	for (;;)
+		pause();
+}
+
+int main(int argc, char **argv)
+{
+	int status = 0;
+
+	if (argc < 3 || (sleep_for = strtoull(argv[1], NULL, 10)) == 0) {
+		fprintf(stderr, "usage: rt-groups SLEEP_NS CPUS[:CGROUP[:PRIORITY]]...\n");
+		return 2;
+	}
+	for (int i = 2; i < argc; i++) {
+		pid_t pid = fork();
+
+		if (!pid) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			return run_group(argv[i]);
+		}
+		if (pid < 0)
+			return give_up(argv[i], "fork", errno);
+	}
+	wait(&status);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
