@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-# host SETUP LOAD SLEEP_NS [GROUP...]: makes the guest a host of some kind, runs doctor's collector on
+# host SETUP LOAD [GROUP...]: makes the guest a host of some kind, runs doctor's collector on
 # it, and prints the tar file, coded by base64, between "begin" and "end".
 #
 #   SETUP   a function below whose name begins with host_; its groups of CPUs are 4-7, 8-11, ...
@@ -10,8 +10,7 @@
 set -eu
 setup=$1
 load=$2
-sleep_ns=$3
-shift 3
+shift 2
 top=/sys/fs/cgroup
 cpu=/sys/devices/system/cpu
 collector="exec /bin/sh /bin/collect.sh -s 1 -o /tmp/host.tar.gz"
@@ -193,7 +192,7 @@ if [ "$load" != no ]; then
 		esac
 	done
 	# shellcheck disable=SC2086 # words
-	/bin/rt-groups "$sleep_ns" $groups &
+	/bin/rt-groups 0 $groups &
 fi
 sleep 1
 echo ready

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * rt-groups SLEEP_NS GROUP...: a process for each group of CPUs, with one FIFO thread for each CPU of
- * the group, which sleeps, wakes up and sleeps again until it is ended.
+ * the group, which sleeps, wakes up and sleeps again until it is ended. With 0 they pass a token
+ * round, and each sleeps until it comes: an emulator has many more wake-ups without timers.
  *
  *   GROUP   CPUS[:CGROUP[:PRIORITY]]   CPUs as the kernel lists them without commas (4-7); where
  *           the process moves to; the threads' priority, 50 unless it is given
@@ -29,8 +30,13 @@
 #define PRIORITY    50
 #define STACK_BYTES (64 * 1024)
 
+struct member {
+	int from, to; /* pipes: where the token comes from, and where it goes to */
+};
+
 static uint64_t sleep_for;
 static pthread_barrier_t made;
+static struct member members[GUEST_CPUS];
 
 static int give_up(const char *group, const char *what, int error)
 {
@@ -38,13 +44,33 @@ static int give_up(const char *group, const char *what, int error)
 	return 1;
 }
 
-static void *wake_up(void *unused)
+static void *wake_up(void *arg)
 {
-	(void)unused;
+	const struct member *own = arg;
+	char token = 0;
+
 	pthread_barrier_wait(&made);
-	for (;;)
+	while (sleep_for)
 		sleep_ns(sleep_for);
+	/* The first one has the token at the beginning. */
+	if (own == &members[0] && write(own->to, &token, 1) != 1)
+		return NULL;
+	while (read(own->from, &token, 1) == 1 && write(own->to, &token, 1) == 1)
+		;
 	return NULL;
+}
+
+static int make_ring(unsigned int nr)
+{
+	for (unsigned int i = 0; i < nr; i++) {
+		int ends[2];
+
+		if (pipe(ends) < 0)
+			return -1;
+		members[i].to = ends[1];
+		members[(i + 1) % nr].from = ends[0];
+	}
+	return 0;
 }
 
 /* Into the cgroup first: it decides which CPUs may be asked for. */
@@ -64,6 +90,8 @@ static int start_threads(const char *group, unsigned int nr, int priority)
 	pthread_attr_t attr;
 	int error;
 
+	if (make_ring(nr) < 0)
+		return give_up(group, "pipe", errno);
 	pthread_barrier_init(&made, NULL, nr);
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK_BYTES);
@@ -73,7 +101,7 @@ static int start_threads(const char *group, unsigned int nr, int priority)
 	for (unsigned int i = 0; i < nr; i++) {
 		pthread_t thread;
 
-		error = pthread_create(&thread, &attr, wake_up, NULL);
+		error = pthread_create(&thread, &attr, wake_up, &members[i]);
 		if (error)
 			return give_up(group, "making a thread", error);
 	}
@@ -105,10 +133,11 @@ int main(int argc, char **argv)
 {
 	int status = 0;
 
-	if (argc < 3 || (sleep_for = strtoull(argv[1], NULL, 10)) == 0) {
+	if (argc < 3) {
 		fprintf(stderr, "usage: rt-groups SLEEP_NS CPUS[:CGROUP[:PRIORITY]]...\n");
 		return 2;
 	}
+	sleep_for = strtoull(argv[1], NULL, 10);
 	for (int i = 2; i < argc; i++) {
 		pid_t pid = fork();
 

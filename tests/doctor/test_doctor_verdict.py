@@ -107,6 +107,11 @@ def test_isolcpus(capsys: Capture, tmp_path: Path) -> None:
     [finding] = outcome.json["findings"]
     assert finding["cpus"] == "4-15"
     assert {"where": "/sys/devices/system/cpu/isolated", "value": "4-15"} in finding["evidence"]
+    said = {each["where"]: each["value"] for each in finding["evidence"]}
+    assert "root partitions (predicted)" in said["emulated guests"]
+    assert "on def_root_domain" in said["root domain (computed)"]
+    for word in ("Partitions of type root", "What is lost", "workqueue/cpumask"):
+        assert word in finding["remedy"]
 
 
 def test_isolated_partitions(capsys: Capture, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from schedshard.options import show
 from schedshard.presets import load_machine
 
 
-def found(rate: float, remote: float, instructions: int = 31_000_000) -> dict[str, Any]:
+def found(rate: float, remote: float, busy_ns: float = 65e6) -> dict[str, Any]:
     lines = {"hitm_remote": remote, "hitm_local": 2 * remote}
     return {
         "partial": False,
@@ -29,7 +29,8 @@ def found(rate: float, remote: float, instructions: int = 31_000_000) -> dict[st
         "wake_ups_a_virtual_ms": rate,
         "wake_ups": 5000,
         "stepping": {"waits": 100, "timeouts": 2},
-        "model": {"virtual_ns": 5e6, "busy_ns": 65e6, "instructions": instructions},
+        "model": {"virtual_ns": 5e6, "busy_ns": busy_ns, "instructions": 30_000_000},
+        "load_cycles": 90e6,
     }
 
 
@@ -90,16 +91,16 @@ def test_a_run_cut_short_ends_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 def test_a_guest_that_stood_still_runs_again(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    runs = iter([found(34.0, 4.5, 1_000_000), found(930.0, 4.5)])
+    runs = iter([found(34.0, 4.5, 120e6), found(930.0, 4.5)])
     monkeypatch.setattr(module, "one_kernel", lambda *_: next(runs))
     kernel = Kernel("stock", tmp_path, tmp_path)
     machine = load_machine("epyc-7763-2s")
     plan = IsolationRequest((kernel,), usual_shape(16), machine, ("none",), repeat=1)
     report = isolation(Layout(), plan, lambda _: None, lambda _: None)
-    assert report["discarded"] == 1
+    assert [round(run["accounted"], 2) for run in report["discarded"]] == [0.55]
     assert [run["wake_ups_a_virtual_ms"] for run in report["rows"][0]["runs"]] == [930.0]
 
-    monkeypatch.setattr(module, "one_kernel", lambda *_: found(34.0, 4.5, 1_000_000))
+    monkeypatch.setattr(module, "one_kernel", lambda *_: found(34.0, 4.5, 120e6))
     with pytest.raises(UserError, match="the host is too busy"):
         isolation(Layout(), plan, lambda _: None, lambda _: None)
 
@@ -112,11 +113,11 @@ def test_the_table_compares_with_no_isolation(capsys: pytest.CaptureFixture[str]
         {"kernel": "stock", "mode": "root", "runs": root},
         {"kernel": "shard", "mode": "root", "runs": []},
     ]
-    report = {"rows": rows, "partial": False, "discarded": 0, "machine": "m", "guest": "g"}
+    report = {"rows": rows, "partial": False, "discarded": [{}], "machine": "m", "guest": "g"}
     show(isolation_view({**report, "groups": ["4-7"]}))
     said = capsys.readouterr().out
     # The middle of two, against the middle of three.
-    for word in ("1,950", "1.95 x", "4.500", "9.000", "2.0%"):
+    for word in ("1,950", "1.95 x", "4.500", "9.000", "2.0%", "without 1 runs"):
         assert word in said
     assert "shard" not in said
 

@@ -22,6 +22,11 @@ SEVERITIES = ("low", "medium", "high")
 _STORM = 1000.0
 # How busy a line inside one cache may get before it is worth a word.
 _CROWDED = 0.5
+# docs/doctor.md has the table.
+_ISOLATION = (
+    "pinned FIFO threads on 16 CPUs of Linux 7.3 woke up 2% more often with isolcpus or isolated "
+    "partitions than without isolation, and 2.1 times as often with root partitions (predicted)"
+)
 
 
 @dataclass(frozen=True)
@@ -91,6 +96,8 @@ def _load_evidence(facts: Facts, load: DomainLoad, busy: Busy) -> list[Evidence]
     if domain.default and domain.cpus & facts.isolated:
         isolated = ranges(sorted(facts.isolated))
         evidence.append(Evidence("/sys/devices/system/cpu/isolated", isolated))
+    if domain.default:
+        evidence.append(Evidence("emulated guests", _ISOLATION))
     evidence.append(
         Evidence(
             "estimate from the rate alone",

@@ -248,6 +248,7 @@ def one_kernel(
         **wake,
         "wake_ups_a_virtual_ms": wake["wake_ups"] / virtual * 1e6 if virtual else 0.0,
         "operations": raw["operations"],
+        "load_cycles": sum(line["loads"] * line["avg_load_cycles"] for line in raw["lines"]),
         "model": model,
         "stepping": stepping,
         "functions": raw["functions"],

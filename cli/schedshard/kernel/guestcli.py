@@ -229,7 +229,7 @@ def _first(faults: list[str]) -> str:
     "--slow",
     type=click.IntRange(1, 1000),
     metavar="N",
-    help="Run the guest's clock at 1/N of the host's [1; for verdicts 10].",
+    help="Run the guest's clock at 1/N of the host's [1; for verdicts 50].",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 @click.option(
@@ -270,7 +270,7 @@ def hosts(
     if len(variants) > 1 and (keep is not None or out is not None):
         raise UserError("--keep and --out hold one variant: give one")
     cases = {name: case for name, case in known.items() if not names or name in names}
-    clock = slow or (10 if which == "verdicts" else 1)
+    clock = slow or (50 if which == "verdicts" else 1)
     layout = the_layout()
     wrong = []
     for variant in variants:

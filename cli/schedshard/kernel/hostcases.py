@@ -67,9 +67,9 @@ ROOT_DOMAINS: Mapping[str, Case] = {
 VERDICTS: Mapping[str, Case] = {
     "idle": Case("plain"),
     "pinned": Case("members", load="cgroups"),
-    "isolcpus": Case("plain", _ISOLCPUS, load="cpus"),
     "isolated": Case("isolated", load="cgroups"),
     "root": Case("root", load="cgroups"),
     "container": Case("container", load="cgroups"),
+    "isolcpus": Case("plain", _ISOLCPUS, load="cpus"),
     "false-caches": Case("members", load="cgroups", apart=True),
 }

@@ -52,7 +52,6 @@ class HostsRequest:
     config: str
     cases: Mapping[str, Case]
     shape: Shape
-    sleep_ns: int = 200_000
     slow: int = 1
     keep: Path | None = None
 
@@ -127,9 +126,9 @@ def computed(path: Path) -> tuple[list[Domain], frozenset[int]]:
     return sorted((domain.label, domain.default) for domain in found), facts.online
 
 
-def _step(name: str, case: Case, request: HostsRequest, cpus: int) -> Step:
+def _step(name: str, case: Case, cpus: int) -> Step:
     groups = isolated_groups(cpus)
-    return Step(name, ("/bin/host.sh", case.setup, case.load, str(request.sleep_ns), *groups), 600)
+    return Step(name, ("/bin/host.sh", case.setup, case.load, *groups), 600)
 
 
 def _boot(
@@ -162,7 +161,7 @@ def _boot(
             kernel=kernel_image(layout, request.variant, request.config),
             name=name,
             shape=shape,
-            steps=tuple(_step(n, c, request, shape.cpus) for n, c in cases.items()),
+            steps=tuple(_step(n, c, shape.cpus) for n, c in cases.items()),
             # Addresses are those of the image.
             parameters=("nokaslr", *first.parameters(shape.cpus)),
             total=600.0 + 300.0 * len(cases),
@@ -221,6 +220,8 @@ def hosts(layout: Layout, request: HostsRequest, on_case: Callable[[str], None])
                     "too busy",
                     status=1,
                 )
+    order = list(request.cases)
+    rows.sort(key=lambda row: order.index(str(row["case"])))
     return {
         "format": FORMAT,
         "variant": request.variant,

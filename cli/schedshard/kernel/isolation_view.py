@@ -41,6 +41,6 @@ def isolation_view(report: Mapping[str, Any]) -> RenderableType:
             f"{middle(runs, 'root_domain_local')[0]:.3f}",
             f"{middle(runs, 'timed_out')[0]:.1%}",
         )  # fmt: skip
-    if report["discarded"]:
-        sheet.caption = f"{report['discarded']} runs in which the guest stood still are left out"
+    if left_out := len(report["discarded"]):
+        sheet.caption = f"without {left_out} runs in which the guest stood still"
     return sheet

@@ -89,10 +89,15 @@ def isolated_groups(cpus: int) -> tuple[str, ...]:
     return tuple(f"{first}-{first + size - 1}" for first in range(size, cpus - size + 1, size))
 
 
+def asleep_ns(cpus: int, whole: int = _CYCLIC_NS) -> int:
+    """How long each thread sleeps: all together as often as those of the published machine."""
+    return whole * cpus // _PUBLISHED_CPUS
+
+
 def _isolation(mode: str) -> Workload:
     def argv(cpus: int, amount: int) -> Sequence[str]:
-        asleep = amount * cpus // _PUBLISHED_CPUS
-        return ("/bin/isolation.sh", mode, str(asleep), *isolated_groups(cpus))
+        asleep = str(asleep_ns(cpus, amount))
+        return ("/bin/isolation.sh", mode, asleep, *isolated_groups(cpus))
 
     def parameters(cpus: int) -> tuple[str, ...]:
         first = isolated_groups(cpus)[0].partition("-")[0]
