@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * rt-groups SLEEP_NS GROUP...: a process for each group of CPUs, with one FIFO thread for each CPU of
- * the group, which sleeps, wakes up and sleeps again until it is ended. With 0 they pass a token
+ * rt-groups SLEEP_NS GROUP...: a process for each group of CPUs, with one FIFO thread for each CPU
+ * of the group, which sleeps, wakes up and sleeps again until it is ended. With 0 they pass a token
  * round, and each sleeps until it comes: an emulator has many more wake-ups without timers.
  *
  *   GROUP   CPUS[:CGROUP[:PRIORITY]]   CPUs as the kernel lists them without commas (4-7); where
