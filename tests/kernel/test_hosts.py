@@ -13,12 +13,13 @@ import pytest
 from schedshard.entry import run
 from schedshard.errors import UserError
 from schedshard.kernel.hostcases import ROOT_DOMAINS, VERDICTS, Case
-from schedshard.kernel.hosts import RunQueues, said_by, tar_of
+from schedshard.kernel.hosts import RunQueues, computed, said_by, tar_of
 from schedshard.kernel.hosts_view import words
 from schedshard.kernel.ram import DIRECT_MAP, KERNEL_IMAGE, Ram
 from schedshard.kernel.topology import usual_shape
 from schedshard.paths import ROOT
 
+TARS = ROOT / "tests/doctor/data/guests"
 SETUPS = (ROOT / "kernel/guest/host.sh").read_text(encoding="utf-8")
 
 
@@ -80,6 +81,12 @@ def test_boot_options_fit_the_guest() -> None:
     assert VERDICTS["isolcpus"].parameters(64) == ("isolcpus=domain,8-63",)
     assert ROOT_DOMAINS["isolcpus-short"].parameters(16) == ("isolcpus=8-15",)
     assert VERDICTS["false-caches"].shape(usual_shape(16)).packages == 16
+
+
+def test_the_other_side_is_doctors_own() -> None:
+    domains, online = computed(TARS / "16" / "isolated.tar.gz")
+    assert domains == [("0-3", False), ("4-15", True)]
+    assert online == frozenset(range(16))
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,7 @@ def _version_2(facts: Facts) -> tuple[list[RootDomain], list[str]]:
         others -= domain.cpus
     if others:
         built.insert(
-            0, RootDomain(others, False, "the CPUs of no partition" if own else "all CPUs")
+            0, RootDomain(others, False, "the CPUs of no partition" if taken else "all CPUs")
         )
     return built, unsure
 
