@@ -24,8 +24,8 @@ _STORM = 1000.0
 _CROWDED = 0.5
 # docs/doctor.md has the table.
 _ISOLATION = (
-    "pinned FIFO threads on 16 CPUs of Linux 7.3 woke up 2% more often with isolcpus or isolated "
-    "partitions than without isolation, and 2.1 times as often with root partitions (predicted)"
+    "pinned FIFO threads on 16 CPUs of Linux 7.3 woke up as often with isolcpus or isolated "
+    "partitions as without isolation, and 2.1 times as often with root partitions (predicted)"
 )
 
 
