@@ -10,14 +10,12 @@
  * The table is shared by all vCPUs. An entry is made by compare-and-exchange; after that bits are
  * only added to it, by an atomic or, so that no vCPU undoes what another one has found. A
  * line that finds no place within a few steps is taken as shared and written.
- *
- * A locked instruction is one access, whichever way the emulator does it (one read-modify-write
- * with a thread a vCPU, a load and a store without): only its store is asked for.
  */
 #include "access.h"
 
 #include <stdlib.h>
 
+#include "memory.h"
 #include "step.h"
 #include "vcpu.h"
 
@@ -29,36 +27,26 @@
 #define CPU_MASK   0x3fffull
 #define LINE_SHIFT 6
 
-#define KERNEL_HALF 0xffff800000000000ull
-/* Direct map, vmalloc, vmemmap: what lies above is the image, and then fixed mappings. */
-#define VMALLOC 0xffffc90000000000ull
-#define IMAGE	0xffffffff80000000ull
-#define FIXED	0xffffffffff000000ull
-
-/* A program counter's bit that says that its instruction is a locked one: not canonical. */
-#define LOCKED_BIT (1ull << 62)
-
-static uint64_t *table;
-static uint32_t table_bits = TABLE_BITS;
+static struct access_tables tables = { .bits = TABLE_BITS };
 static bool (*new_page)(uint64_t place);
 
 int access_begin(void)
 {
-	table = calloc(1ull << table_bits, sizeof(*table));
-	return table ? 0 : -1;
+	tables.lines = memory.zeroed(sizeof(*tables.lines) << tables.bits);
+	return tables.lines ? 0 : -1;
 }
 
 int access_begin_large(uint32_t bits, bool (*is_new_page)(uint64_t place))
 {
-	table_bits = bits;
+	tables.bits = bits;
 	new_page = is_new_page;
 	return access_begin();
 }
 
 void access_end(void)
 {
-	free(table);
-	table = NULL;
+	free(tables.lines);
+	tables.lines = NULL;
 }
 
 /* The page is the CPU's node's. */
@@ -83,22 +71,30 @@ static void tell_home(uint64_t place, uint32_t cpu)
 #define WRITER_INSTR ((1ull << 42) - 1)
 
 /* The last loads that a CPU told of. */
-struct loads {
+struct access_loads {
 	struct {
 		uint64_t place, pc;
 	} load[LOADS];
 	uint32_t n;
 };
 
-static uint64_t *writers, *seen_writers; /* the latter by CPU */
-static struct loads *loads;
-
 int access_writers(void)
 {
-	writers = calloc(1u << WRITERS_BITS, sizeof(*writers));
-	seen_writers = calloc((size_t)plugin.nr_vcpus << SEEN_BITS, sizeof(*seen_writers));
-	loads = calloc(plugin.nr_vcpus, sizeof(*loads));
-	return writers && seen_writers && loads ? 0 : -1;
+	tables.writers = memory.zeroed(sizeof(*tables.writers) << WRITERS_BITS);
+	tables.seen = memory.zeroed(plugin.nr_vcpus * sizeof(*tables.seen) << SEEN_BITS);
+	tables.loads = memory.zeroed(plugin.nr_vcpus * sizeof(*tables.loads));
+	return tables.writers && tables.seen && tables.loads ? 0 : -1;
+}
+
+struct access_tables access_tables(void)
+{
+	return tables;
+}
+
+void access_attach(const struct access_tables *t, bool (*is_new_page)(uint64_t place))
+{
+	tables = *t;
+	new_page = is_new_page;
 }
 
 static uint64_t *writer_of(uint64_t line, uint64_t *tag)
@@ -106,7 +102,7 @@ static uint64_t *writer_of(uint64_t line, uint64_t *tag)
 	uint64_t hash = line * 0x9e3779b97f4a7c15ull;
 
 	*tag = (hash >> 8 & 0xfff) << 52;
-	return &writers[hash >> (64 - WRITERS_BITS)];
+	return &tables.writers[hash >> (64 - WRITERS_BITS)];
 }
 
 /* After a store that is told, and before a load that is. */
@@ -121,7 +117,7 @@ static void note_writer(struct vcpu *v, uint32_t cpu, uint64_t line)
 static void tell_writer(struct vcpu *v, uint32_t cpu, uint64_t line)
 {
 	uint64_t tag, *slot = writer_of(line, &tag), now = __atomic_load_n(slot, __ATOMIC_RELAXED);
-	uint64_t *seen = &seen_writers[((size_t)cpu << SEEN_BITS) + line % (1u << SEEN_BITS)];
+	uint64_t *seen = &tables.seen[((size_t)cpu << SEEN_BITS) + line % (1u << SEEN_BITS)];
 	struct item item = { .kind = ITEM_AFTER, .instr = v->instr - v->base };
 
 	if (*seen == now || now >> 52 != tag >> 52)
@@ -141,7 +137,7 @@ static void tell_writer(struct vcpu *v, uint32_t cpu, uint64_t line)
  */
 static void tell_waiting(struct vcpu *v, uint32_t cpu, uint64_t place, uint64_t pc, bool writes)
 {
-	struct loads *l = &loads[cpu];
+	struct access_loads *l = &tables.loads[cpu];
 
 	if (writes) {
 		l->n = 0;
@@ -162,10 +158,10 @@ static void tell_waiting(struct vcpu *v, uint32_t cpu, uint64_t place, uint64_t 
 static bool is_contended(uint64_t line, uint32_t cpu, bool write)
 {
 	uint64_t flags = write ? WRITTEN : 0, mine = line << 16 | flags | (cpu + 1);
-	uint64_t at = (line * 0x9e3779b97f4a7c15ull) >> (64 - table_bits);
+	uint64_t at = (line * 0x9e3779b97f4a7c15ull) >> (64 - tables.bits);
 
 	for (uint32_t i = 0; i < PROBES; i++) {
-		uint64_t *slot = &table[(at + i) & ((1u << table_bits) - 1)];
+		uint64_t *slot = &tables.lines[(at + i) & ((1u << tables.bits) - 1)];
 		uint64_t seen = __atomic_load_n(slot, __ATOMIC_RELAXED);
 
 		if (!seen && __atomic_compare_exchange_n(slot, &seen, mine, false, __ATOMIC_RELAXED,
@@ -187,10 +183,10 @@ static bool is_contended(uint64_t line, uint32_t cpu, bool write)
 
 bool access_contended(uint64_t line)
 {
-	uint64_t at = (line * 0x9e3779b97f4a7c15ull) >> (64 - table_bits);
+	uint64_t at = (line * 0x9e3779b97f4a7c15ull) >> (64 - tables.bits);
 
 	for (uint32_t i = 0; i < PROBES; i++) {
-		uint64_t seen = __atomic_load_n(&table[(at + i) & ((1u << table_bits) - 1)],
+		uint64_t seen = __atomic_load_n(&tables.lines[(at + i) & ((1u << tables.bits) - 1)],
 						__ATOMIC_RELAXED);
 
 		if (seen >> 16 == line)
@@ -201,37 +197,17 @@ bool access_contended(uint64_t line)
 	return false;
 }
 
-/* Devices are no memory; returns false for them. */
-static bool place_of(qemu_plugin_meminfo_t info, uint64_t vaddr, uint64_t *place)
-{
-	struct qemu_plugin_hwaddr *where;
-
-	*place = vaddr & ITEM_PLACE_MASK;
-	if (vaddr >= KERNEL_HALF && (vaddr < VMALLOC || (vaddr >= IMAGE && vaddr < FIXED)))
-		return true;
-	if (vaddr >= FIXED)
-		return false;
-	where = qemu_plugin_get_hwaddr(info, vaddr);
-	if (where && qemu_plugin_hwaddr_is_io(where))
-		return false;
-	/* Programs share memory at different addresses: theirs is known by the physical one. */
-	if (vaddr < KERNEL_HALF && where)
-		*place = qemu_plugin_hwaddr_phys_addr(where) & (ITEM_PLACE_MASK >> 1);
-	return true;
-}
-
 void access_tell(uint32_t cpu, uint64_t place, uint64_t data, bool write, uint32_t shift)
 {
 	struct vcpu *v = &plugin.vcpu[cpu];
-	/* Bits 62 and 63 of an address are the same. */
-	bool locked = (data >> 62 ^ data >> 63) & 1;
+	bool locked = access_is_locked(data);
 	struct item item;
 
 	if (!is_contended(place >> LINE_SHIFT, cpu, write) && !locked) {
 		v->private_accesses++;
 		return;
 	}
-	if (writers)
+	if (tables.writers)
 		tell_waiting(v, cpu, place, data, locked || write);
 	item.place = place;
 	item.pc = data & ITEM_PLACE_MASK;
@@ -243,37 +219,6 @@ void access_tell(uint32_t cpu, uint64_t place, uint64_t data, bool write, uint32
 		item.kind = write ? ITEM_STORE : ITEM_LOAD;
 	v->reported++;
 	stream_push(&v->stream, &item);
-}
-
-static void on_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
-{
-	uint64_t place;
-
-	if (!window_is_open())
-		return;
-	if (!place_of(info, vaddr, &place)) {
-		plugin.vcpu[vcpu].device_accesses++;
-		return;
-	}
-	access_tell(vcpu, place, (uint64_t)(uintptr_t)data, qemu_plugin_mem_is_store(info),
-		    qemu_plugin_mem_size_shift(info));
-}
-
-void access_watch_by(struct qemu_plugin_insn *handle, const struct insn *insn, uint64_t pc,
-		     api_mem_cb cb)
-{
-	uint64_t data = insn->locked ? pc ^ LOCKED_BIT : pc;
-
-	if (insn->stack)
-		return;
-	qemu_plugin_register_vcpu_mem_cb(handle, cb, API_NO_REGS,
-					 insn->locked ? API_MEM_W : API_MEM_RW,
-					 (void *)(uintptr_t)data);
-}
-
-void access_watch(struct qemu_plugin_insn *handle, const struct insn *insn, uint64_t pc)
-{
-	access_watch_by(handle, insn, pc, on_access);
 }
 
 void access_idle(unsigned int vcpu)
@@ -303,12 +248,12 @@ void access_resume(unsigned int vcpu)
 
 			item.place = __atomic_load_n(&x->instr, __ATOMIC_RELAXED) - x->base;
 		} else {
-			item.place = __atomic_load_n(&plugin.idled, __ATOMIC_ACQUIRE);
+			item.place = __atomic_load_n(&plugin.state->idled, __ATOMIC_ACQUIRE);
 		}
 		stream_push(&v->stream, &item);
 		__atomic_store_n(&v->idle, false, __ATOMIC_RELEASE);
 		/* Pairs with the acquire of who looks for news: he finds the item. */
-		__atomic_fetch_add(&plugin.news, 1, __ATOMIC_RELEASE);
+		__atomic_fetch_add(&plugin.state->news, 1, __ATOMIC_RELEASE);
 	} else {
 		__atomic_store_n(&v->idle, false, __ATOMIC_RELEASE);
 	}

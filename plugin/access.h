@@ -11,6 +11,23 @@
 #include "api.h"
 #include "insn.h"
 
+/* A program counter's bit that says that its instruction is a locked one: not canonical. */
+#define ACCESS_LOCKED (1ull << 62)
+
+/* Bits 62 and 63 of an address are the same. */
+static inline bool access_is_locked(uint64_t data)
+{
+	return (data >> 62 ^ data >> 63) & 1;
+}
+
+/* Which lines are contended, and by whom, for all processes that are recorded together. */
+struct access_tables {
+	uint64_t *lines;
+	uint32_t bits;
+	uint64_t *writers, *seen; /* the latter by CPU */
+	struct access_loads *loads;
+};
+
 int access_begin(void);
 void access_end(void);
 
@@ -28,6 +45,10 @@ int access_begin_large(uint32_t bits, bool (*is_new_page)(uint64_t place));
  * Return: 0, or -1 when memory is short.
  */
 int access_writers(void);
+
+/** access_tables, access_attach - what access_begin_large() made, for other processes. */
+struct access_tables access_tables(void);
+void access_attach(const struct access_tables *t, bool (*is_new_page)(uint64_t place));
 
 /** access_contended - has the line been accessed by several CPUs, and written? Any thread. */
 bool access_contended(uint64_t line);

@@ -73,6 +73,9 @@ void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, api_e
 void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn, api_mem_cb cb, int flags,
 				      int rw, void *data);
 
+/* The program that is emulated; NULL when it is a kernel. */
+const char *qemu_plugin_path_to_binary(void);
+
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t index);
 const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *insn);

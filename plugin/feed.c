@@ -23,6 +23,7 @@
 #include "backend.h"
 #include "feed_lines.h"
 #include "machine.h"
+#include "memory.h"
 #include "sim.h"
 
 /* The simulator reports program counters relative to the image; ours are relative to this. */
@@ -368,7 +369,7 @@ static void body(uint32_t n, void *arg)
 
 struct feed *feed_new(const struct feed_setup *setup, const struct feed_source *source)
 {
-	struct feed *f = calloc(1, sizeof(*f));
+	struct feed *f = memory.zeroed(sizeof(*f));
 
 	if (!f)
 		return NULL;

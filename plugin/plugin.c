@@ -27,7 +27,8 @@
 
 int qemu_plugin_version = API_VERSION;
 
-struct plugin plugin;
+static struct plugin_state state;
+struct plugin plugin = { .state = &state };
 static struct machine *machine;
 
 static inline void count_block(struct vcpu *v, uint32_t instr, uint32_t locked)
@@ -81,7 +82,7 @@ static void on_mark(unsigned int vcpu, void *data)
 		break;
 	case MARK_OPERATION:
 		if (window_is_open())
-			__atomic_fetch_add(&plugin.operations, 1, __ATOMIC_RELAXED);
+			__atomic_fetch_add(&plugin.state->operations, 1, __ATOMIC_RELAXED);
 		break;
 	}
 }

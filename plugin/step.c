@@ -87,7 +87,7 @@ static bool wait_for_model(struct vcpu *v, uint32_t self)
 	 */
 	__atomic_store_n(&v->waiting, 1, __ATOMIC_SEQ_CST);
 	if (is_ahead(self, plugin.watch.quantum))
-		syscall(SYS_futex, &v->waiting, FUTEX_WAIT_PRIVATE, 1, &patience, NULL, 0);
+		syscall(SYS_futex, &v->waiting, FUTEX_WAIT, 1, &patience, NULL, 0);
 	return !__atomic_exchange_n(&v->waiting, 0, __ATOMIC_RELAXED) ||
 	       come_to != __atomic_load_n(feed_clock(plugin.feed), __ATOMIC_RELAXED);
 }
@@ -109,7 +109,7 @@ void step_check(struct vcpu *v)
 	/* Before the looks at what has come: who changes that sets this to 0 afterwards. */
 	__atomic_store_n(&v->check_at, UINT64_MAX, __ATOMIC_SEQ_CST);
 	if (!v->follows && guest_clock_thread && plugin.watch.machine &&
-	    __atomic_load_n(&plugin.soon, __ATOMIC_RELAXED)) {
+	    __atomic_load_n(&plugin.state->soon, __ATOMIC_RELAXED)) {
 		v->follows = true;
 		follow_guest_clock();
 	}
@@ -132,7 +132,7 @@ void step_check(struct vcpu *v)
 static void wake(struct vcpu *v)
 {
 	__atomic_store_n(&v->waiting, 0, __ATOMIC_SEQ_CST);
-	syscall(SYS_futex, &v->waiting, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	syscall(SYS_futex, &v->waiting, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
 void step_progress(uint32_t cpu)

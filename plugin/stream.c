@@ -3,25 +3,32 @@
  * A list of chunks. The chunk that an item goes to is linked before @pushed covers the item, so
  * that who sees the count finds the chunk. Who pops frees a chunk when he needs its successor,
  * and there is one then: the item that he needs it for lies in it.
+ *
+ * A process that pushes may be killed at any instruction, and another one goes on: a chunk that was
+ * linked for the next item and has none yet is found by its number.
  */
 #include "stream.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static struct stream_chunk *new_chunk(void)
-{
-	struct stream_chunk *chunk = malloc(sizeof(*chunk));
+#include "memory.h"
 
-	if (chunk)
+static struct stream_chunk *new_chunk(uint64_t first)
+{
+	struct stream_chunk *chunk = memory.chunk(sizeof(*chunk));
+
+	if (chunk) {
 		chunk->next = NULL;
+		chunk->first = first;
+	}
 	return chunk;
 }
 
 int stream_init(struct stream *s)
 {
 	memset(s, 0, sizeof(*s));
-	s->head = s->tail = new_chunk();
+	s->head = s->tail = new_chunk(0);
 	return s->head ? 0 : -1;
 }
 
@@ -30,7 +37,7 @@ void stream_free(struct stream *s)
 	while (s->head) {
 		struct stream_chunk *next = s->head->next;
 
-		free(s->head);
+		memory.drop(s->head);
 		s->head = next;
 	}
 	s->tail = NULL;
@@ -40,8 +47,9 @@ void stream_push(struct stream *s, const struct item *item)
 {
 	uint64_t n = s->pushed;
 
-	if (n && n % STREAM_CHUNK == 0) {
-		s->tail->next = new_chunk();
+	if (n % STREAM_CHUNK == 0 && s->tail->first != n) {
+		if (!s->tail->next)
+			s->tail->next = new_chunk(n);
 		if (!s->tail->next)
 			abort();
 		s->tail = s->tail->next;
@@ -60,7 +68,7 @@ bool stream_pop(struct stream *s, struct item *item)
 	if (n && n % STREAM_CHUNK == 0) {
 		struct stream_chunk *next = s->head->next;
 
-		free(s->head);
+		memory.drop(s->head);
 		s->head = next;
 	}
 	*item = s->head->item[n % STREAM_CHUNK];

@@ -21,6 +21,7 @@
 
 struct stream_chunk {
 	struct stream_chunk *next;
+	uint64_t first; /* number of its first item */
 	struct item item[STREAM_CHUNK];
 };
 

@@ -57,11 +57,7 @@ struct vcpu {
 };
 
 /**
- * struct plugin - all there is
- * @watch: what to do
- * @feed: the model; NULL when only functions are counted
- * @vcpu: by number
- * @nr_vcpus: how many
+ * struct plugin_state - what all threads change, of whichever process
  * @soon: the window is open, or will be soon; any
  * @open: the window is; any
  * @closed: it was, and nothing comes any more; any
@@ -69,20 +65,32 @@ struct vcpu {
  * @idled: picoseconds for which all CPUs have been idle; any
  * @operations: marks of operations that were seen
  */
+struct plugin_state {
+	bool soon, open, closed;
+	uint64_t news, idled, operations;
+};
+
+/**
+ * struct plugin - all there is
+ * @watch: what to do
+ * @feed: the model; NULL when only functions are counted
+ * @vcpu: by number
+ * @nr_vcpus: how many
+ * @state: what changes; processes that are recorded together share it
+ */
 struct plugin {
 	struct watch watch;
 	struct feed *feed;
 	struct vcpu *vcpu;
 	uint32_t nr_vcpus;
-	bool soon, open, closed;
-	uint64_t news, idled, operations;
+	struct plugin_state *state;
 };
 
 extern struct plugin plugin;
 
 static inline bool window_is_open(void)
 {
-	return __atomic_load_n(&plugin.open, __ATOMIC_RELAXED);
+	return __atomic_load_n(&plugin.state->open, __ATOMIC_RELAXED);
 }
 
 #endif

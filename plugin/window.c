@@ -96,7 +96,7 @@ static enum feed_got get(void *arg, uint32_t cpu, struct item *item)
 		keep(cpu, item);
 		return FEED_ITEM;
 	}
-	if (__atomic_load_n(&plugin.closed, __ATOMIC_ACQUIRE) && stream_empty(&v->stream))
+	if (__atomic_load_n(&plugin.state->closed, __ATOMIC_ACQUIRE) && stream_empty(&v->stream))
 		return FEED_END;
 	if (!v->idle_told && __atomic_load_n(&v->idle, __ATOMIC_ACQUIRE) &&
 	    stream_empty(&v->stream)) {
@@ -117,7 +117,7 @@ static enum feed_got get(void *arg, uint32_t cpu, struct item *item)
 static bool ready(void *arg, uint32_t cpu)
 {
 	return !stream_empty(&plugin.vcpu[cpu].stream) ||
-	       __atomic_load_n(&plugin.closed, __ATOMIC_ACQUIRE);
+	       __atomic_load_n(&plugin.state->closed, __ATOMIC_ACQUIRE);
 }
 
 /* A sleep takes longer than what most CPUs need for what they are waited for. */
@@ -137,11 +137,11 @@ static uint64_t idle(void *arg)
 	if (!settling)
 		settling = host_now();
 	if (next == GUEST_CLOCK_NEVER || next <= now || host_now() - settling < SETTLED_NS)
-		return plugin.idled;
+		return plugin.state->idled;
 	settling = 0;
 	/* Before the alarm: the CPU that it wakes says how long all were idle. */
-	__atomic_store_n(&plugin.idled, plugin.idled + next - now, __ATOMIC_RELEASE);
-	return plugin.idled;
+	__atomic_store_n(&plugin.state->idled, plugin.state->idled + next - now, __ATOMIC_RELEASE);
+	return plugin.state->idled;
 }
 
 static void timer_due(void *arg)
@@ -181,7 +181,7 @@ static void write_result(void)
 	const char *path = plugin.watch.result;
 	json_t *all = json_pack("{s:s, s:b, s:i, s:I, s:o, s:o}", "format", "schedshard/c2c-raw/1",
 				"partial", (int)partial, "guest_cpus", (int)plugin.nr_vcpus,
-				"operations", (json_int_t)plugin.operations, "stepping",
+				"operations", (json_int_t)plugin.state->operations, "stepping",
 				stepping_json(), "functions", counts_json());
 	char temp[4096];
 
@@ -218,7 +218,7 @@ static void check_all(void)
 
 void window_prepare(void)
 {
-	if (__atomic_exchange_n(&plugin.soon, true, __ATOMIC_SEQ_CST))
+	if (__atomic_exchange_n(&plugin.state->soon, true, __ATOMIC_SEQ_CST))
 		return;
 	check_all();
 }
@@ -236,34 +236,41 @@ static int start_model(void)
 	return failed;
 }
 
-void window_open(void)
+void window_model(void)
 {
-	static struct feed_source source = {
+	struct feed_source source = {
 		.get = get,
 		.ready = ready,
 		.wait = nap,
 		.idle = idle,
-		.news = &plugin.news,
+		.news = &plugin.state->news,
 		.alarm = timer_due,
 	};
+
+	if (plugin.feed)
+		return;
+	if (guest_clock_due)
+		source.due = due = guest_clock_due();
+	plugin.feed = feed_new(&plugin.watch.setup, &source);
+	if (!plugin.feed) {
+		fprintf(stderr, "schedshard: no memory for the model\n");
+		exit(1);
+	}
+}
+
+void window_open(void)
+{
 	struct trace_error err;
 
-	if (plugin.open || plugin.closed)
+	if (plugin.state->open || plugin.state->closed)
 		return;
 	for (uint32_t i = 0; i < plugin.nr_vcpus; i++) {
 		struct vcpu *v = &plugin.vcpu[i];
 
 		v->base = __atomic_load_n(&v->instr, __ATOMIC_RELAXED);
 	}
-	if (plugin.watch.machine) {
-		if (guest_clock_due)
-			source.due = due = guest_clock_due();
-		plugin.feed = feed_new(&plugin.watch.setup, &source);
-		if (!plugin.feed) {
-			fprintf(stderr, "schedshard: no memory for the model\n");
-			exit(1);
-		}
-	}
+	if (plugin.watch.machine)
+		window_model();
 	if (plugin.feed && plugin.watch.trace) {
 		trace = trace_create(plugin.watch.trace, plugin.nr_vcpus, &err);
 		if (!trace) {
@@ -278,7 +285,7 @@ void window_open(void)
 			strerror(errno));
 		exit(1);
 	}
-	__atomic_store_n(&plugin.open, true, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&plugin.state->open, true, __ATOMIC_SEQ_CST);
 	check_all();
 	if (plugin.feed)
 		model_running = !start_model();
@@ -290,12 +297,12 @@ void window_open(void)
 
 void window_close(void)
 {
-	if (!plugin.open)
+	if (!plugin.state->open)
 		return;
 	closed_ns = host_now();
-	__atomic_store_n(&plugin.open, false, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&plugin.closed, true, __ATOMIC_RELEASE);
-	__atomic_fetch_add(&plugin.news, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&plugin.state->open, false, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&plugin.state->closed, true, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&plugin.state->news, 1, __ATOMIC_RELEASE);
 	step_end();
 	if (!plugin.feed)
 		write_result();
@@ -321,7 +328,7 @@ static void join_model(void)
 
 void window_end(void)
 {
-	if (plugin.open) {
+	if (plugin.state->open) {
 		partial = true;
 		window_close();
 		wait_for_result(GRACE_MS);

@@ -16,6 +16,8 @@
 #include <stdint.h>
 
 void window_prepare(void);
+/* The model, which the window needs: window_open() makes it when nobody has. */
+void window_model(void);
 void window_open(void);
 void window_close(void);
 void window_end(void);

@@ -22,6 +22,7 @@
 
 #include "host_time.h"
 #include "protocol.h"
+#include "shared.h"
 #include "step.h"
 #include "user.h"
 
@@ -33,8 +34,6 @@
 #define MASK_WORDS    64u
 
 #define CLONE_FLAG_THREAD 0x10000u
-#define CLONE_FLAG_VM	  0x100u
-#define CLONE_FLAG_VFORK  0x4000u
 #define MAP_FLAG_SHARED	  1u
 #define MAP_FLAG_ANON	  0x20u
 
@@ -140,6 +139,8 @@ static bool may_wait(int64_t number, const uint64_t *arg)
 	case SYS_lseek:
 	case SYS_newfstatat:
 	case SYS_fstat:
+	case SYS_fork:
+	case SYS_vfork:
 		return false;
 	}
 	return true;
@@ -216,11 +217,11 @@ static void pass_time(uint64_t until)
 {
 	uint64_t now;
 
-	pthread_mutex_lock(&lock);
+	shared_lock();
 	now = __atomic_load_n(feed_clock(plugin.feed), __ATOMIC_ACQUIRE);
 	if (until > now)
-		__atomic_fetch_add(&plugin.idled, until - now, __ATOMIC_RELEASE);
-	pthread_mutex_unlock(&lock);
+		__atomic_fetch_add(&plugin.state->idled, until - now, __ATOMIC_RELEASE);
+	shared_unlock();
 }
 
 static void sleep_on(uint64_t until)
@@ -271,17 +272,17 @@ void calls_begin(struct user_thread *t, int64_t number, const uint64_t *arg)
 	if (t->v)
 		__atomic_store_n(&t->v->instr, t->v->instr + CALL_CYCLES, __ATOMIC_RELEASE);
 	memcpy(in_call[t - user.thread].arg, arg, sizeof(in_call[0].arg));
-	/* The emulator makes a fork of what asks for its parent's memory for a while. */
-	if (number == SYS_fork || number == SYS_vfork ||
-	    (number == SYS_clone && (arg[0] & CLONE_FLAG_VFORK || !(arg[0] & CLONE_FLAG_VM))))
-		__atomic_fetch_add(&user.children, 1, __ATOMIC_RELAXED);
 	switch (number) {
 	case SYS_exit_group:
 		user_finish(NULL);
+		cpus_leave(t);
 		return;
 	case SYS_execve:
-		if (will_exec(arg[0]))
-			user_finish("the program executes another one");
+	case SYS_execveat:
+		if (user.follow)
+			exec_follow(t, number, arg);
+		else if (number == SYS_execve && will_exec(arg[0]))
+			user_leave(t);
 		return;
 	case SYS_sched_setaffinity:
 		bind_cpus(t, arg[0], arg[2], arg[1]);
@@ -299,6 +300,24 @@ void calls_begin(struct user_thread *t, int64_t number, const uint64_t *arg)
 	t->waits = true;
 }
 
+/* What is mapped differently from now on. */
+static void look_at_memory(int64_t number, const uint64_t *arg, uint64_t result)
+{
+	switch (number) {
+	case SYS_mmap:
+		pages_changed(result, arg[1], arg[3] & MAP_FLAG_SHARED);
+		break;
+	case SYS_munmap:
+	case SYS_mremap:
+		pages_changed(arg[0], arg[1], number == SYS_mremap);
+		break;
+	case SYS_shmat:
+	case SYS_shmdt:
+		pages_changed(0, 0, true);
+		break;
+	}
+}
+
 static void keep_region(uint64_t at, const uint64_t *arg)
 {
 	pthread_mutex_lock(&lock);
@@ -312,6 +331,11 @@ void calls_end(struct user_thread *t, int64_t number, int64_t result)
 
 	if (number == PROTOCOL_CALL)
 		return;
+	user_forked(result);
+	if ((number == SYS_execve || number == SYS_execveat) && result < 0)
+		user_stay();
+	if (result >= 0)
+		look_at_memory(number, arg, (uint64_t)result);
 	if (number == SYS_mmap && result > 0 && arg[3] & (MAP_FLAG_ANON | MAP_FLAG_SHARED)) {
 		keep_region((uint64_t)result, arg);
 	} else if (number == SYS_clone && result > 0 && arg[0] & CLONE_FLAG_THREAD) {
@@ -325,6 +349,18 @@ void calls_end(struct user_thread *t, int64_t number, int64_t result)
 	if (t->sleep_until && !result)
 		sleep_on(t->sleep_until);
 	cpus_enter(t);
+}
+
+void calls_before_fork(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void calls_after_fork(bool in_child)
+{
+	if (in_child)
+		nr_named = 0;
+	pthread_mutex_unlock(&lock);
 }
 
 void calls_json(json_t *into)

@@ -5,7 +5,10 @@
  * A thread gets the first free CPU, in the order of the watch file's 'cpu' lines, and keeps it
  * until it ends. Without a free one it shares that with the fewest threads. Threads of one CPU take
  * turns: whoever waits in the kernel gives it back, and whoever has had it for TURN instructions
- * gives it to one that waits.
+ * gives it to one that waits. That holds for threads of all processes that are recorded.
+ *
+ * Who holds a CPU stands in the word by which it is taken, so that a process that is killed leaves
+ * no CPU that is nobody's: the model's process gives back what a dead one held (cpus_bury()).
  *
  * Nobody waits here for ever: the emulator stops all threads now and then on behalf of one (fork,
  * the end), and a thread that sleeps in the plugin would keep it from that. A thread that has
@@ -20,35 +23,13 @@
 #include <unistd.h>
 
 #include "access.h"
+#include "shared.h"
 #include "user.h"
 
 #define PATIENCE_NS 20000000
 #define TURN	    2000000u
 
-/**
- * struct cpu - one CPU of the model
- * @held: by a thread; 2: and others wait; a futex
- * @threads: whose own it is
- */
-struct cpu {
-	uint32_t held __attribute__((aligned(64)));
-	uint32_t threads;
-};
-
-static struct cpu *cpus;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
-int cpus_init(void)
-{
-	cpus = aligned_alloc(64, plugin.nr_vcpus * sizeof(*cpus));
-	if (!cpus)
-		return -1;
-	for (uint32_t i = 0; i < plugin.nr_vcpus; i++) {
-		cpus[i] = (struct cpu){ 0 };
-		plugin.vcpu[i].idle = true;
-	}
-	return 0;
-}
+#define WAITED 1u /* of struct shared_cpu.held */
 
 static bool allowed(uint32_t cpu, const uint64_t *mask, uint32_t words)
 {
@@ -64,46 +45,69 @@ static uint32_t choose(const uint64_t *mask, uint32_t words)
 
 	for (uint32_t i = 0; i < plugin.nr_vcpus; i++) {
 		if (allowed(i, mask, words) &&
-		    (best == USER_NO_CPU || cpus[i].threads < cpus[best].threads))
+		    (best == USER_NO_CPU || shared->cpu[i].threads < shared->cpu[best].threads))
 			best = i;
 	}
 	return best;
 }
 
+/* Under the lock. */
+static void disown(struct user_thread *t)
+{
+	if (t->cpu == USER_NO_CPU)
+		return;
+	shared->cpu[t->cpu].threads--;
+	--*shared_owned(user.image, t->cpu);
+}
+
 static void own(struct user_thread *t, uint32_t cpu)
 {
-	if (t->cpu != USER_NO_CPU)
-		cpus[t->cpu].threads--;
+	disown(t);
 	__atomic_store_n(&t->cpu, cpu, __ATOMIC_RELAXED);
-	cpus[cpu].threads++;
+	shared->cpu[cpu].threads++;
+	++*shared_owned(user.image, cpu);
 }
 
 static void begin(struct user_thread *t)
 {
 	t->begun = true;
 	t->tid = (pid_t)syscall(SYS_gettid);
-	pthread_mutex_lock(&lock);
-	t->number = user.begun++;
+	shared_lock();
+	t->number = shared->threads++;
 	if (t->cpu == USER_NO_CPU)
 		own(t, choose(NULL, 0));
-	pthread_mutex_unlock(&lock);
+	shared_unlock();
 	calls_thread(t);
 }
 
-static bool take(struct cpu *c)
+static bool take(struct shared_cpu *c)
 {
 	const struct timespec patience = { 0, PATIENCE_NS };
-	uint32_t seen = 0;
+	uint32_t seen = 0, mine = (user.image + 1) << 1;
 
-	if (__atomic_compare_exchange_n(&c->held, &seen, 1, false, __ATOMIC_ACQUIRE,
-					__ATOMIC_RELAXED))
-		return true;
-	while (__atomic_exchange_n(&c->held, 2, __ATOMIC_ACQUIRE)) {
-		if (syscall(SYS_futex, &c->held, FUTEX_WAIT_PRIVATE, 2, &patience, NULL, 0) &&
+	for (;;) {
+		if (!seen && __atomic_compare_exchange_n(&c->held, &seen, mine, false,
+							 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			return true;
+		if (!seen)
+			continue;
+		/* Others may wait as well: who comes after a wait says that somebody may. */
+		mine |= WAITED;
+		if (!(seen & WAITED) &&
+		    !__atomic_compare_exchange_n(&c->held, &seen, seen | WAITED, false,
+						 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			continue;
+		if (syscall(SYS_futex, &c->held, FUTEX_WAIT, seen | WAITED, &patience, NULL, 0) &&
 		    errno == ETIMEDOUT)
 			return false;
+		seen = __atomic_load_n(&c->held, __ATOMIC_RELAXED);
 	}
-	return true;
+}
+
+static void give_back(struct shared_cpu *c)
+{
+	if (__atomic_exchange_n(&c->held, 0, __ATOMIC_RELEASE) & WAITED)
+		syscall(SYS_futex, &c->held, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
 bool cpus_enter(struct user_thread *t)
@@ -115,8 +119,8 @@ bool cpus_enter(struct user_thread *t)
 	t->waits = false;
 	cpu = __atomic_load_n(&t->cpu, __ATOMIC_RELAXED);
 	__atomic_store_n(&t->moved, false, __ATOMIC_RELAXED);
-	if (!take(&cpus[cpu])) {
-		__atomic_fetch_add(&user.unseen, 1, __ATOMIC_RELAXED);
+	if (!take(&shared->cpu[cpu])) {
+		__atomic_fetch_add(&shared->unseen, 1, __ATOMIC_RELAXED);
 		return false;
 	}
 	t->v = &plugin.vcpu[cpu];
@@ -134,8 +138,7 @@ void cpus_leave(struct user_thread *t)
 	cpu = (uint32_t)(t->v - plugin.vcpu);
 	t->v = NULL;
 	access_idle(cpu);
-	if (__atomic_exchange_n(&cpus[cpu].held, 0, __ATOMIC_RELEASE) == 2)
-		syscall(SYS_futex, &cpus[cpu].held, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	give_back(&shared->cpu[cpu]);
 }
 
 void cpus_take_turns(struct user_thread *t)
@@ -144,7 +147,7 @@ void cpus_take_turns(struct user_thread *t)
 	bool moved = __atomic_load_n(&t->moved, __ATOMIC_RELAXED);
 
 	t->turn = t->v->instr + TURN;
-	if (!moved && __atomic_load_n(&cpus[cpu].held, __ATOMIC_RELAXED) != 2)
+	if (!moved && !(__atomic_load_n(&shared->cpu[cpu].held, __ATOMIC_RELAXED) & WAITED))
 		return;
 	cpus_leave(t);
 	/* Who was woken has it before this thread asks again. */
@@ -155,18 +158,26 @@ void cpus_take_turns(struct user_thread *t)
 
 void cpus_forget(struct user_thread *t)
 {
-	pthread_mutex_lock(&lock);
-	if (t->cpu != USER_NO_CPU)
-		cpus[t->cpu].threads--;
+	shared_lock();
+	disown(t);
 	*t = (struct user_thread){ .cpu = USER_NO_CPU };
-	pthread_mutex_unlock(&lock);
+	shared_unlock();
+}
+
+void cpus_fork(void)
+{
+	for (uint32_t i = 0; i < USER_THREADS; i++) {
+		bool hidden = user.thread[i].hidden;
+
+		user.thread[i] = (struct user_thread){ .cpu = USER_NO_CPU, .hidden = hidden };
+	}
 }
 
 void cpus_bind(struct user_thread *t, const uint64_t *mask, uint32_t words)
 {
 	uint32_t cpu;
 
-	pthread_mutex_lock(&lock);
+	shared_lock();
 	if (t->cpu == USER_NO_CPU || !allowed(t->cpu, mask, words)) {
 		cpu = choose(mask, words);
 		if (cpu != USER_NO_CPU) {
@@ -174,5 +185,5 @@ void cpus_bind(struct user_thread *t, const uint64_t *mask, uint32_t words)
 			__atomic_store_n(&t->moved, true, __ATOMIC_RELAXED);
 		}
 	}
-	pthread_mutex_unlock(&lock);
+	shared_unlock();
 }

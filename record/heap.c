@@ -96,7 +96,7 @@ static bool is_contended(const struct object *o)
 	uint64_t first = o->at / LINE, last = (o->at + (o->size ? o->size - 1 : 0)) / LINE;
 
 	for (uint64_t line = first; line <= last && line - first < LINES_SEEN; line++)
-		if (access_contended(line))
+		if (access_contended(pages_find(line * LINE) / LINE))
 			return true;
 	return false;
 }
@@ -174,6 +174,16 @@ static json_t *object_json(const struct object *o, bool freed)
 {
 	return json_pack("[I, I, I, I, b]", (json_int_t)o->at, (json_int_t)o->size,
 			 (json_int_t)o->site, (json_int_t)o->element, (int)freed);
+}
+
+void heap_before_fork(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void heap_after_fork(void)
+{
+	pthread_mutex_unlock(&lock);
 }
 
 void heap_json(json_t *into)

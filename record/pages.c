@@ -1,32 +1,77 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * An open table without locks, as that of lines (access.c): an entry is made once, by
- * compare-and-exchange. A page that finds no place is never new: the model then takes all nodes in
+ * compare-and-exchange, and is what the page is: of shared memory the object and the page of it, of
+ * private memory the image and its page. Its place in the table is the page's number, so that the
+ * table says both what is where and what a number is of.
+ *
+ * Why private memory is nobody else's: after a fork both sides have the same addresses, and each
+ * gets a copy of a page with its first store to it. Here they have pages of their own from the
+ * fork on. What is lost is that the child's first loads find what the parent wrote before.
+ *
+ * What is shared is asked of the kernel: the device, the inode and the offset of each shared
+ * mapping in /proc/self/maps, which anonymous memory, memfd and System V segments have as well. It
+ * is read again after each system call that changes it.
+ *
+ * A page that finds no place in the table of homes is never new: the model then takes all nodes in
  * turn for its lines.
  */
 #include "pages.h"
 
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+
+#include "access.h"
+#include "memory.h"
+#include "shared.h"
 
 #define PAGE_SHIFT 12
-#define TABLE_BITS 20
+#define PAGE_MASK  ((1ull << PAGE_SHIFT) - 1)
+#define LINE_SHIFT 6
+#define HOMES_BITS 20
+#define TABLE_BITS 22
 #define PROBES	   16u
+/* Bytes of the table's first page: see MOVED of feed_lines.c, which is below. */
+#define FIRST	   0x610000000000ull
+#define REGIONS	   4096u
+/* Of more pages only those are named that have contended lines. */
+#define NAMED	   65536u
+/* An entry: what it is of, the image, program or object, the page. */
+#define KIND_SHIFT 60
+#define ID_SHIFT   36
 
-static uint64_t *table;
+enum kind { PRIVATE = 1, SHARED, CODE };
+
+struct region {
+	uint64_t low, high, first; /* page of the object */
+	uint32_t object;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct region region[REGIONS];
+static uint32_t nr_regions;
+static bool stale;
+static uint32_t generation = 1;
+static uint32_t image, program;
+static bool follows;
 
 int pages_init(void)
 {
-	table = calloc(1u << TABLE_BITS, sizeof(*table));
-	return table ? 0 : -1;
+	shared->homes = memory.zeroed(sizeof(*shared->homes) << HOMES_BITS);
+	shared->pages = memory.zeroed(sizeof(*shared->pages) << TABLE_BITS);
+	return shared->homes && shared->pages ? 0 : -1;
 }
 
 bool pages_is_new(uint64_t place)
 {
 	uint64_t page = place >> PAGE_SHIFT;
-	uint64_t at = page * 0x9e3779b97f4a7c15ull >> (64 - TABLE_BITS);
+	uint64_t at = page * 0x9e3779b97f4a7c15ull >> (64 - HOMES_BITS);
 
 	for (uint32_t i = 0; i < PROBES; i++) {
-		uint64_t *slot = &table[(at + i) & ((1u << TABLE_BITS) - 1)];
+		uint64_t *slot = &shared->homes[(at + i) & ((1u << HOMES_BITS) - 1)];
 		uint64_t seen = __atomic_load_n(slot, __ATOMIC_RELAXED);
 
 		if (!seen && __atomic_compare_exchange_n(slot, &seen, page + 1, false,
@@ -36,4 +81,207 @@ bool pages_is_new(uint64_t place)
 			return false;
 	}
 	return false;
+}
+
+/* ---- the table ---- */
+
+/* Return: the first byte of the page with that number, or 0. */
+static uint64_t number_of(enum kind kind, uint32_t id, uint64_t page, bool make)
+{
+	uint64_t key = (uint64_t)kind << KIND_SHIFT | (uint64_t)id << ID_SHIFT | page;
+	uint64_t at = key * 0x9e3779b97f4a7c15ull >> (64 - TABLE_BITS);
+
+	for (uint32_t i = 0; i < PROBES; i++) {
+		uint64_t n = (at + i) & ((1u << TABLE_BITS) - 1), *slot = &shared->pages[n];
+		uint64_t seen = __atomic_load_n(slot, __ATOMIC_RELAXED);
+
+		if (!seen && !make)
+			return 0;
+		if (!seen)
+			__atomic_compare_exchange_n(slot, &seen, key, false, __ATOMIC_RELAXED,
+						    __ATOMIC_RELAXED);
+		if (!seen || seen == key)
+			return FIRST + (n << PAGE_SHIFT);
+	}
+	return 0;
+}
+
+/* ---- what is shared ---- */
+
+/* Under the lock. */
+static void read_maps(void)
+{
+	FILE *file = fopen("/proc/self/maps", "re");
+	char line[4352];
+
+	nr_regions = 0;
+	while (file && fgets(line, sizeof(line), file)) {
+		unsigned long long low, high, offset, inode;
+		unsigned int major, minor;
+		char rights[8];
+
+		if (sscanf(line, "%llx-%llx %7s %llx %x:%x %llu", &low, &high, rights, &offset,
+			   &major, &minor, &inode) != 7 ||
+		    rights[3] != 's' || low == (uint64_t)(uintptr_t)shared || nr_regions == REGIONS)
+			continue;
+		region[nr_regions] = (struct region){
+			low, high, offset >> PAGE_SHIFT,
+			shared_object(makedev(major, minor), inode),
+		};
+		nr_regions += region[nr_regions].object != SHARED_NONE;
+	}
+	if (file)
+		fclose(file);
+	stale = false;
+}
+
+/* Under the lock. */
+static const struct region *region_of(uint64_t address)
+{
+	if (stale)
+		read_maps();
+	for (uint32_t i = 0; i < nr_regions; i++)
+		if (address >= region[i].low && address < region[i].high)
+			return &region[i];
+	return NULL;
+}
+
+static uint64_t look_up(uint64_t address, bool make)
+{
+	const struct region *r;
+	uint64_t at;
+
+	pthread_mutex_lock(&lock);
+	r = region_of(address);
+	if (r)
+		at = number_of(SHARED, r->object, r->first + ((address - r->low) >> PAGE_SHIFT),
+			       make);
+	else if (!image)
+		at = address & ~PAGE_MASK;
+	else
+		at = number_of(PRIVATE, image, address >> PAGE_SHIFT, make);
+	pthread_mutex_unlock(&lock);
+	return at;
+}
+
+uint64_t pages_place(struct pages_tlb *tlb, uint64_t address)
+{
+	uint64_t page = address >> PAGE_SHIFT, slot = page % PAGES_TLB;
+	uint32_t now = __atomic_load_n(&generation, __ATOMIC_RELAXED);
+
+	if (!follows)
+		return address;
+	if (tlb->generation != now) {
+		memset(tlb, 0, sizeof(*tlb));
+		tlb->generation = now;
+	}
+	if (tlb->entry[slot].page != page + 1) {
+		uint64_t at = look_up(address, true);
+
+		if (!at) {
+			__atomic_fetch_add(&shared->lost, 1, __ATOMIC_RELAXED);
+			return 0;
+		}
+		tlb->entry[slot].page = page + 1;
+		tlb->entry[slot].at = at;
+	}
+	return tlb->entry[slot].at + (address & PAGE_MASK);
+}
+
+uint64_t pages_find(uint64_t address)
+{
+	uint64_t at = follows ? look_up(address, false) : address & ~PAGE_MASK;
+
+	return at ? at + (address & PAGE_MASK) : 0;
+}
+
+uint64_t pages_code(uint64_t pc)
+{
+	uint64_t at;
+
+	if (!follows || !program)
+		return pc;
+	at = number_of(CODE, program, pc >> PAGE_SHIFT, true);
+	return at ? at + (pc & PAGE_MASK) : pc;
+}
+
+/* ---- changes ---- */
+
+void pages_follow(uint32_t new_image, uint32_t new_program)
+{
+	follows = true;
+	image = new_image;
+	program = new_program;
+	stale = true;
+	__atomic_fetch_add(&generation, 1, __ATOMIC_RELAXED);
+}
+
+void pages_changed(uint64_t at, uint64_t size, bool is_shared)
+{
+	if (!follows)
+		return;
+	pthread_mutex_lock(&lock);
+	for (uint32_t i = 0; i < nr_regions && !is_shared; i++)
+		is_shared = at < region[i].high && at + size > region[i].low;
+	if (is_shared) {
+		stale = true;
+		__atomic_fetch_add(&generation, 1, __ATOMIC_RELAXED);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void pages_before_fork(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void pages_after_fork(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+/* ---- what the numbers are of ---- */
+
+void pages_regions(json_t *into)
+{
+	json_t *all = json_array();
+
+	pthread_mutex_lock(&lock);
+	if (follows && stale)
+		read_maps();
+	for (uint32_t i = 0; i < nr_regions; i++)
+		json_array_append_new(all, json_pack("[I, I, I, i]", (json_int_t)region[i].low,
+						     (json_int_t)region[i].high,
+						     (json_int_t)region[i].first,
+						     (int)region[i].object));
+	pthread_mutex_unlock(&lock);
+	json_object_set_new(into, "shared", all);
+}
+
+static bool is_contended(uint64_t page)
+{
+	for (uint64_t line = 0; line < 1u << (PAGE_SHIFT - LINE_SHIFT); line++)
+		if (access_contended((page >> LINE_SHIFT) + line))
+			return true;
+	return false;
+}
+
+void pages_json(json_t *into)
+{
+	json_t *all = json_array();
+	uint64_t used = 0;
+
+	for (uint64_t n = 0; n < 1u << TABLE_BITS; n++)
+		used += shared->pages[n] != 0;
+	for (uint64_t n = 0; n < 1u << TABLE_BITS; n++) {
+		uint64_t key = shared->pages[n], at = FIRST + (n << PAGE_SHIFT);
+
+		if (!key || (used > NAMED && key >> KIND_SHIFT != CODE && !is_contended(at)))
+			continue;
+		json_array_append_new(
+			all, json_pack("[I, i, i, I]", (json_int_t)at, (int)(key >> KIND_SHIFT),
+				       (int)(key >> ID_SHIFT & 0xffffff),
+				       (json_int_t)(key & ((1ull << ID_SHIFT) - 1))));
+	}
+	json_object_set_new(into, "pages", all);
 }

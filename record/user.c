@@ -2,10 +2,11 @@
 /*
  * libschedshard-qemu-user.so: the plugin for programs that QEMU emulates without a kernel.
  *
- *   -plugin PATH,watch=FILE,meta=FILE[,after=MS][,for=MS][,marks=on]
+ *   -plugin PATH,watch=FILE,meta=FILE,shared=FILE[,follow=on][,marks=on][,arrives=on]
  *
- * The watch file (watch.h) has a 'cpu' line for each CPU on which threads may run. What the program
- * consists of is written to the meta file at the end: what is mapped where, its threads, and the
+ * The watch file (watch.h) has a 'cpu' line for each CPU on which threads may run. The model runs in
+ * a process of its own (model.c), which has made the shared memory. What this process consists of
+ * is written to META.N at its end, N being its number: what is mapped where, its threads, and the
  * objects that were contended.
  *
  * The end. The emulator stops all threads before it tells a plugin of the end, and tells nothing
@@ -13,9 +14,12 @@
  * and the function kill() of the C library, by which the emulator ends itself after a fatal
  * signal and which this library, being preloaded, has in its place.
  *
- * Children: a process that is forked is not recorded; it goes on emulated until it executes another
- * program.
+ * Children. A fork copies the emulator with this library and all it knows, and shares what is
+ * shared; all that is left to do is to be somebody else: a new image, whose threads have no CPUs and
+ * whose private memory has numbers of its own. An exec is done here instead of by the emulator
+ * (exec.c). Without follow=on a child goes on emulated, unseen, until it executes another program.
  */
+#include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -28,18 +32,18 @@
 #include "access.h"
 #include "api.h"
 #include "insn.h"
-#include "machine.h"
 #include "pages.h"
+#include "shared.h"
 #include "step.h"
 #include "user.h"
-#include "window.h"
 
-#define LINE_TABLE_BITS 24
-#define TIME_EVERY	100000u
 /* Where the emulator itself lies; the program is below. */
 #define EMULATOR 0x500000000000ull
 /* Instructions of a block and locked ones, packed into a pointer. */
 #define LOCKED_SHIFT 32
+/* How long the model's process is waited for, and how often. */
+#define ASK_NS	  10000000
+#define ASK_TURNS 300u
 
 __attribute__((visibility("default"))) int kill(pid_t pid, int sig);
 
@@ -47,10 +51,9 @@ int qemu_plugin_version = API_VERSION;
 
 struct plugin plugin;
 struct user user;
-static struct machine *machine;
 static const char *meta_path;
-static uint64_t after_ms, for_ms;
-static bool by_marks;
+static bool by_marks, told;
+static _Thread_local bool forks;
 
 bool user_read(void *into, uint64_t from, size_t size)
 {
@@ -69,6 +72,10 @@ static void on_block(unsigned int vcpu, void *data)
 
 	if (user.dead)
 		return;
+	if (__atomic_load_n(&plugin.state->closed, __ATOMIC_RELAXED)) {
+		user_finish(NULL);
+		return;
+	}
 	if (!t->v && !cpus_enter(t))
 		return;
 	if (t->hidden)
@@ -85,12 +92,30 @@ static void on_block(unsigned int vcpu, void *data)
 static void on_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
 {
 	struct user_thread *t = &user.thread[vcpu];
+	uint64_t place;
 
 	if (!window_is_open() || !t->v || t->hidden)
 		return;
-	access_tell((uint32_t)(t->v - plugin.vcpu), vaddr & (ITEM_PLACE_MASK >> 1),
-		    (uint64_t)(uintptr_t)data, qemu_plugin_mem_is_store(info),
-		    qemu_plugin_mem_size_shift(info));
+	place = pages_place(&t->tlb, vaddr & (ITEM_PLACE_MASK >> 1));
+	if (place)
+		access_tell((uint32_t)(t->v - plugin.vcpu), place, (uint64_t)(uintptr_t)data,
+			    qemu_plugin_mem_is_store(info), qemu_plugin_mem_size_shift(info));
+}
+
+/* The model's process opens and closes the window; not waited for longer than it may take. */
+static void ask(enum shared_window wanted)
+{
+	const struct timespec patience = { 0, ASK_NS };
+	uint32_t is;
+
+	__atomic_store_n(&shared->wanted, wanted, __ATOMIC_SEQ_CST);
+	syscall(SYS_futex, &shared->wanted, FUTEX_WAKE, 1, NULL, NULL, 0);
+	for (uint32_t i = 0; i < ASK_TURNS; i++) {
+		is = __atomic_load_n(&shared->is, __ATOMIC_SEQ_CST);
+		if (is >= wanted)
+			return;
+		syscall(SYS_futex, &shared->is, FUTEX_WAIT, is, &patience, NULL, 0);
+	}
 }
 
 static void on_mark(unsigned int vcpu, void *data)
@@ -100,11 +125,11 @@ static void on_mark(unsigned int vcpu, void *data)
 	if (user.dead)
 		return;
 	if (mark == MARK_OPEN && by_marks)
-		window_open();
+		ask(SHARED_OPEN);
 	else if (mark == MARK_CLOSE && by_marks)
-		window_close();
+		ask(SHARED_CLOSED);
 	else if (mark == MARK_OPERATION && window_is_open())
-		__atomic_fetch_add(&plugin.operations, 1, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&plugin.state->operations, 1, __ATOMIC_RELAXED);
 }
 
 static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
@@ -123,7 +148,7 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 			qemu_plugin_register_vcpu_insn_exec_cb(handle, on_mark, API_NO_REGS,
 							       (void *)(uintptr_t)insn.mark);
 		else
-			access_watch_by(handle, &insn, pc, on_access);
+			access_watch_by(handle, &insn, pages_code(pc), on_access);
 	}
 	qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, API_NO_REGS,
 					     (void *)(uintptr_t)(n | locked << LOCKED_SHIFT));
@@ -177,31 +202,53 @@ static json_t *maps_json(void)
 
 static void write_meta(const char *why)
 {
-	json_t *all = json_pack("{s:s, s:i, s:b, s:i, s:I, s:o}", "format",
-				"schedshard/record-meta/1", "nr_threads", (int)user.begun,
-				"readable", (int)user.readable, "children", (int)user.children,
-				"unseen_blocks", (json_int_t)user.unseen, "maps", maps_json());
-	char temp[4096];
+	const struct shared_image *i = &shared->image[user.image];
+	json_t *all = json_pack("{s:s, s:i, s:i, s:i, s:s?, s:b, s:o}", "format",
+				"schedshard/record-image/1", "image", (int)user.image, "program",
+				(int)i->program, "pid", (int)i->pid, "path",
+				qemu_plugin_path_to_binary(), "readable", (int)user.readable,
+				"maps", maps_json());
+	char path[4096], temp[4096];
 
 	if (why)
 		json_object_set_new(all, "ended_by", json_string(why));
 	calls_json(all);
 	heap_json(all);
-	if ((size_t)snprintf(temp, sizeof(temp), "%s.tmp", meta_path) >= sizeof(temp) ||
-	    json_dump_file(all, temp, JSON_COMPACT) || rename(temp, meta_path))
+	pages_regions(all);
+	if ((size_t)snprintf(path, sizeof(path), "%s.%u", meta_path, user.image) >= sizeof(path) ||
+	    (size_t)snprintf(temp, sizeof(temp), "%s.tmp", path) >= sizeof(temp) ||
+	    json_dump_file(all, temp, JSON_COMPACT) || rename(temp, path))
 		fprintf(stderr, "schedshard: cannot write %s\n", meta_path);
 	json_decref(all);
+	__atomic_store_n(&shared->image[user.image].told, true, __ATOMIC_RELEASE);
+}
+
+/* Once, unless the process goes on after all. */
+static bool tell(const char *why)
+{
+	if (user.dead || __atomic_exchange_n(&told, true, __ATOMIC_SEQ_CST))
+		return false;
+	write_meta(why);
+	return true;
 }
 
 void user_finish(const char *why)
 {
-	static bool begun;
+	if (tell(why))
+		__atomic_store_n(&user.dead, true, __ATOMIC_SEQ_CST);
+}
 
-	if (user.dead || __atomic_exchange_n(&begun, true, __ATOMIC_SEQ_CST))
-		return;
-	window_finish();
-	write_meta(why);
-	__atomic_store_n(&user.dead, true, __ATOMIC_SEQ_CST);
+void user_leave(struct user_thread *t)
+{
+	tell(NULL);
+	cpus_leave(t);
+	__atomic_store_n(&shared->image[user.image].left, true, __ATOMIC_RELEASE);
+}
+
+void user_stay(void)
+{
+	__atomic_store_n(&shared->image[user.image].left, false, __ATOMIC_RELEASE);
+	__atomic_store_n(&told, false, __ATOMIC_SEQ_CST);
 }
 
 static void on_end(qemu_plugin_id_t id, void *data)
@@ -213,70 +260,64 @@ int kill(pid_t pid, int sig)
 {
 	char why[64];
 
-	if (meta_path && pid == getpid() && sig) {
+	if (meta_path && shared && pid == getpid() && sig) {
 		snprintf(why, sizeof(why), "signal %d", sig);
 		user_finish(why);
 	}
 	return (int)syscall(SYS_kill, pid, sig);
 }
 
+/* ---- forks ---- */
+
+static void before_fork(void)
+{
+	forks = !user.dead;
+	if (forks)
+		__atomic_fetch_add(user.follow ? &shared->coming : &shared->children, 1,
+				   __ATOMIC_SEQ_CST);
+	calls_before_fork();
+	heap_before_fork();
+	pages_before_fork();
+}
+
+static void after_fork(bool in_child)
+{
+	pages_after_fork();
+	heap_after_fork();
+	calls_after_fork(in_child);
+}
+
+static void in_parent(void)
+{
+	after_fork(false);
+}
+
 static void in_child(void)
 {
-	user.dead = true;
-	plugin.open = false;
-	plugin.closed = true;
-}
+	uint32_t parent = user.image;
 
-/* ---- the window ---- */
-
-static void *watch_time(void *arg)
-{
-	const uint64_t nap_ms = 10;
-
-	for (uint64_t ms = 0; ms < after_ms; ms += nap_ms)
-		step_sleep((long)nap_ms * 1000000);
-	if (!user.dead)
-		window_open();
-	for (uint64_t ms = 0; ms < for_ms && !user.dead; ms += nap_ms)
-		step_sleep((long)nap_ms * 1000000);
-	if (for_ms && !user.dead)
-		window_close();
-	return NULL;
-}
-
-static int start_watch(void)
-{
-	sigset_t all, old;
-	pthread_t thread;
-	int failed;
-
-	if (by_marks || (!after_ms && !for_ms))
-		return 0;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	failed = pthread_create(&thread, NULL, watch_time, NULL);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return failed;
-}
-
-/* The emulator has forked into the background of nothing yet: threads can be made. */
-static void on_thread(qemu_plugin_id_t id, unsigned int vcpu)
-{
-	static bool first = true;
-
-	if (vcpu >= USER_THREADS) {
-		fprintf(stderr, "schedshard: the program has more than %u threads\n", USER_THREADS);
-		exit(1);
-	}
-	if (!first)
+	after_fork(true);
+	cpus_fork();
+	if (user.dead || !user.follow) {
+		user.dead = true;
 		return;
-	first = false;
-	if (!by_marks && !after_ms)
-		window_open();
-	if (start_watch()) {
-		fprintf(stderr, "schedshard: cannot start a thread\n");
-		exit(1);
 	}
+	forks = false;
+	told = false;
+	user.image = shared_image(getpid(), parent, shared->image[parent].program);
+	if (user.image == SHARED_NONE)
+		user.dead = true;
+	else
+		pages_follow(user.image, shared->image[parent].program);
+	__atomic_fetch_sub(&shared->coming, 1, __ATOMIC_SEQ_CST);
+}
+
+void user_forked(int64_t result)
+{
+	if (forks && result < 0)
+		__atomic_fetch_sub(user.follow ? &shared->coming : &shared->children, 1,
+				   __ATOMIC_SEQ_CST);
+	forks = false;
 }
 
 /* ---- the beginning ---- */
@@ -287,42 +328,43 @@ static int refuse(const char *why)
 	return -1;
 }
 
-static int check_machine(void)
+static void on_thread(qemu_plugin_id_t id, unsigned int vcpu)
 {
-	struct feed_setup *s = &plugin.watch.setup;
-	struct shard_err err;
-
-	if (!plugin.watch.machine || !plugin.watch.trace)
-		return refuse("the watch file names no machine, or no trace");
-	if (machine_load(&machine, plugin.watch.machine, &err))
-		return refuse(err.text);
-	s->machine = machine;
-	for (uint32_t i = 0; i < s->nr_cpus; i++)
-		if (s->cpu[i] >= machine->topo.nr_cpus || !machine->topo.cpu[s->cpu[i]].possible)
-			return refuse("the machine lacks a CPU that a 'cpu' line names");
-	plugin.nr_vcpus = s->nr_cpus;
-	return 0;
+	if (vcpu < USER_THREADS)
+		return;
+	fprintf(stderr, "schedshard: the program has more than %u threads\n", USER_THREADS);
+	exit(1);
 }
 
-static int make_cpus(void)
+/* The file that the model's process has made. Return: false when that has ended: nothing is seen. */
+static bool attach(const char *path, bool arrives)
 {
-	plugin.vcpu = aligned_alloc(128, plugin.nr_vcpus * sizeof(*plugin.vcpu));
-	if (!plugin.vcpu)
-		return -1;
-	memset(plugin.vcpu, 0, plugin.nr_vcpus * sizeof(*plugin.vcpu));
-	for (uint32_t i = 0; i < plugin.nr_vcpus; i++) {
-		plugin.vcpu[i].check_at = UINT64_MAX;
-		if (stream_init(&plugin.vcpu[i].stream))
-			return -1;
-	}
+	uint32_t parent = SHARED_NONE, program;
+
+	if (shared_attach(path))
+		return false;
+	plugin.state = &shared->state;
+	plugin.feed = shared->feed;
+	plugin.vcpu = shared->vcpu;
+	plugin.nr_vcpus = shared->nr_cpus;
+	access_attach(&shared->tables, pages_is_new);
 	for (uint32_t i = 0; i < USER_THREADS; i++)
 		user.thread[i].cpu = USER_NO_CPU;
-	window_trace_time(TIME_EVERY);
-	return pages_init() || cpus_init() || access_writers() ||
-	       access_begin_large(LINE_TABLE_BITS, pages_is_new);
+	for (uint32_t i = 0; arrives && i < shared->images && i < SHARED_IMAGES; i++)
+		if (shared->image[i].pid == getpid())
+			parent = i;
+	program = __atomic_fetch_add(&shared->programs, 1, __ATOMIC_RELAXED);
+	user.image = shared_image(getpid(), parent, program);
+	if (arrives)
+		__atomic_fetch_sub(&shared->coming, 1, __ATOMIC_SEQ_CST);
+	if (user.image == SHARED_NONE)
+		return false;
+	if (user.follow)
+		pages_follow(user.image, program);
+	return true;
 }
 
-static int read_arguments(int argc, char **argv)
+static int read_arguments(int argc, char **argv, const char **file, bool *arrives)
 {
 	struct watch_error err;
 	const char *watch = NULL;
@@ -332,22 +374,31 @@ static int read_arguments(int argc, char **argv)
 			watch = argv[i] + 6;
 		else if (!strncmp(argv[i], "meta=", 5))
 			meta_path = strdup(argv[i] + 5);
-		else if (!strncmp(argv[i], "after=", 6))
-			after_ms = strtoull(argv[i] + 6, NULL, 10);
-		else if (!strncmp(argv[i], "for=", 4))
-			for_ms = strtoull(argv[i] + 4, NULL, 10);
+		else if (!strncmp(argv[i], "shared=", 7))
+			*file = argv[i] + 7;
 		else if (!strcmp(argv[i], "marks=on"))
 			by_marks = true;
+		else if (!strcmp(argv[i], "follow=on"))
+			user.follow = true;
+		else if (!strcmp(argv[i], "arrives=on"))
+			*arrives = true;
 		else
-			return refuse("arguments are watch=, meta=, after=, for= and marks=on");
+			return refuse("arguments are watch=, meta=, shared=, follow=on, marks=on "
+				      "and arrives=on");
 	}
-	if (!watch || !meta_path)
-		return refuse("watch=FILE or meta=FILE is missing");
+	if (!watch || !meta_path || !*file)
+		return refuse("watch=FILE, meta=FILE or shared=FILE is missing");
+	if (user.follow)
+		exec_init(watch, meta_path, *file, by_marks);
+	if (*arrives && access(watch, R_OK))
+		return 0; /* the recording has ended */
 	return watch_read(&plugin.watch, watch, &err) ? refuse(err.text) : 0;
 }
 
 int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int argc, char **argv)
 {
+	const char *file = NULL;
+	bool arrives = false;
 	char why[128];
 
 	if (info->version.cur != API_VERSION) {
@@ -359,9 +410,15 @@ int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int a
 	}
 	if (info->system_emulation || strcmp(info->target_name, "x86_64"))
 		return refuse("the plugin is for qemu-x86_64");
-	if (read_arguments(argc, argv) || check_machine())
+	if (read_arguments(argc, argv, &file, &arrives))
 		return -1;
-	if (make_cpus() || pthread_atfork(NULL, NULL, in_child))
+	if (!attach(file, arrives)) {
+		/* A program must not fail for being recorded too late. */
+		if (arrives)
+			return 0;
+		return refuse("cannot share memory with the model's process");
+	}
+	if (pthread_atfork(before_fork, in_parent, in_child))
 		return refuse("cannot start");
 	user.readable = true;
 	qemu_plugin_register_vcpu_init_cb(id, on_thread);

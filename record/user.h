@@ -17,6 +17,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "pages.h"
 #include "vcpu.h"
 
 #define USER_THREADS 4096u
@@ -33,6 +34,7 @@
  * @number: in order of creation, from 0
  * @turn: instructions of its CPU at which another thread may have it
  * @sleep_until: of a sleep: the model's time at which it ends; 0: it is none
+ * @tlb: where its last pages are
  */
 struct user_thread {
 	struct vcpu *v;
@@ -40,30 +42,26 @@ struct user_thread {
 	pid_t tid;
 	bool begun, hidden, waits, moved;
 	uint64_t turn, sleep_until;
+	struct pages_tlb tlb;
 };
 
 /**
- * struct user - the whole program
+ * struct user - this process
  * @thread: by the emulator's number
- * @begun: threads so far; any
- * @dead: this process is a child that is not recorded, or nothing is recorded any more; any
+ * @image: its number (shared.h); a child that is forked has one of its own
+ * @dead: it is a child that is not recorded, or nothing is recorded any more; any
  * @readable: the program's addresses are the emulator's
- * @children: processes that were forked; any
- * @unseen: blocks that were executed while a thread had no CPU; any
+ * @follow: children are recorded too
  */
 struct user {
 	struct user_thread thread[USER_THREADS];
-	uint32_t begun;
-	bool dead, readable;
-	uint64_t unseen;
-	uint32_t children;
+	uint32_t image;
+	bool dead, readable, follow;
 };
 
 extern struct user user;
 
 /* ---- cpus.c ---- */
-
-int cpus_init(void);
 
 /** cpus_enter - have the thread hold its CPU; waits for it, but not for ever. */
 bool cpus_enter(struct user_thread *t);
@@ -77,6 +75,9 @@ void cpus_take_turns(struct user_thread *t);
 /** cpus_forget - the thread has ended: its CPU is free for a new one. */
 void cpus_forget(struct user_thread *t);
 
+/** cpus_fork - the process is a new one, whose threads have no CPUs yet. */
+void cpus_fork(void);
+
 /** cpus_bind - the CPUs of the machine on which a thread may run from now on. */
 void cpus_bind(struct user_thread *t, const uint64_t *mask, uint32_t words);
 
@@ -88,8 +89,12 @@ void calls_end(struct user_thread *t, int64_t number, int64_t result);
 /** calls_json - set "stacks" and "regions" in @into. */
 void calls_json(json_t *into);
 
-/** calls_thread_json - tell of a thread, while it lives. */
+/** calls_thread - tell of a thread, while it lives. */
 void calls_thread(const struct user_thread *t);
+
+/* Around a fork; in the child the threads of its parent are gone. */
+void calls_before_fork(void);
+void calls_after_fork(bool in_child);
 
 /* ---- heap.c ---- */
 
@@ -97,13 +102,37 @@ void heap_site(uint64_t number, const uint64_t *frame, uint32_t n);
 void heap_alloc(uint64_t at, uint64_t size, uint64_t site, uint64_t element);
 void heap_free(uint64_t at);
 
+void heap_before_fork(void);
+void heap_after_fork(void);
+
 /** heap_json - set "sites" and "objects" in @into: objects with lines that were contended. */
 void heap_json(json_t *into);
 
 /* ---- user.c ---- */
 
-/** user_finish - nothing is recorded any more: write what there is. Any thread; once. */
+/** user_finish - the process ends: write what there is. Any thread; once. */
 void user_finish(const char *why);
+
+/**
+ * user_leave, user_stay - the process executes another program, or cannot after all. In the thread
+ * that does.
+ */
+void user_leave(struct user_thread *t);
+void user_stay(void);
+
+/** user_forked - a system call ends: if it was a fork, did it succeed? In the thread that made it. */
+void user_forked(int64_t result);
+
+/* ---- exec.c ---- */
+
+/** exec_init - what the next emulator is told, to go on with the recording. */
+void exec_init(const char *watch, const char *meta, const char *file, bool by_marks);
+
+/**
+ * exec_follow - execute a program in an emulator of its own. Returns when that is not possible:
+ * then the kernel may try.
+ */
+void exec_follow(struct user_thread *t, int64_t number, const uint64_t *arg);
 
 /** user_read - copy from the program's memory. Return: false when it is not there. */
 bool user_read(void *into, uint64_t from, size_t size);

@@ -58,6 +58,7 @@ _MACHINES = click.option(
 @click.option(
     "--trace", type=click.Path(path_type=Path), metavar="FILE", help="Keep what happened."
 )
+@click.option("--follow", is_flag=True, help="Record the processes that PROGRAM starts as well.")
 @_LINES
 @_ADVICE
 @_HTML
@@ -73,6 +74,7 @@ def record_command(
     marks: bool,
     quantum: int,
     trace: Path | None,
+    follow: bool,
     lines: int,
     advice: bool,
     html: Path | None,
@@ -96,8 +98,8 @@ def record_command(
         raise UserError("--marks is the program's own window: leave --after and --for out")
     with tempfile.TemporaryDirectory(prefix="schedshard-") as folder:
         request = RecordRequest(
-            program, machines, placement, cpus, Window(after, lasts, marks), quantum, lines, advice,
-            as_json,
+            program, machines, placement, cpus, Window(after, lasts, marks), quantum, follow, lines,
+            advice, as_json,
         )  # fmt: skip
         report = record(request, trace or Path(folder) / "trace", Path(folder), keep=bool(trace))
     _give(report, as_json, out, html, stderr=True)

@@ -20,8 +20,9 @@ from schedshard.paths import build_dir
 from schedshard.presets import Machine
 from schedshard.record.program import Program, find_emulator
 
-META = "schedshard/record-meta/1"
+META = "schedshard/record-meta/2"
 CPUS = "SCHEDSHARD_CPUS"
+_PATIENCE = 5.0  # seconds, before somebody is told what is waited for
 
 
 @dataclass(frozen=True)
@@ -43,10 +44,14 @@ class Emulated:
     meta: dict[str, Any]
 
 
-def plugin_paths() -> tuple[Path, Path]:
-    """The plugin, and the library for the program."""
+def plugin_paths() -> tuple[Path, Path, Path]:
+    """The plugin, the library for the program, and the model."""
     folder = build_dir() / "record"
-    found = folder / "libschedshard-qemu-user.so", folder / "libschedshard-record.so"
+    found = (
+        folder / "libschedshard-qemu-user.so",
+        folder / "libschedshard-record.so",
+        folder / "schedshard-record-model",
+    )
     for path in found:
         if not path.is_file():
             raise UserError(f"{path} is missing: run 'make build'")
@@ -64,14 +69,12 @@ def _signals_are_the_programs() -> Iterator[None]:
 
 
 def _command(
-    program: Program, watch: Path, meta: Path, window: Window, cpus: int
+    program: Program, watch: Path, meta: Path, shared: str, window: Window, cpus: int, follow: bool
 ) -> tuple[list[str], dict[str, str]]:
-    plugin, library = plugin_paths()
-    arguments = [f"{plugin}", f"watch={watch}", f"meta={meta}"]
-    if window.after:
-        arguments.append(f"after={round(window.after * 1000)}")
-    if window.lasts is not None:
-        arguments.append(f"for={max(10, round(window.lasts * 1000))}")
+    plugin, library, _ = plugin_paths()
+    arguments = [f"{plugin}", f"watch={watch}", f"meta={meta}", f"shared={shared}"]
+    if follow:
+        arguments.append("follow=on")
     if window.marks:
         arguments.append("marks=on")
     own = os.environ.get("LD_PRELOAD", "")
@@ -92,33 +95,36 @@ def emulate(
     *,
     quantum: int,
     window: Window,
+    follow: bool,
     output_to_stderr: bool,
 ) -> Emulated:
-    """Run the program to its end."""
+    """Run the program to its end, and with @follow all that it has started."""
     result, meta = folder / "result.json", folder / "meta.json"
     watch = Watch(result, machine=machine.path, cpus=cpus, quantum=quantum, trace=trace)
     file = folder / "watch"
     file.write_text(watch.lines(), encoding="utf-8")
     if "," in f"{folder}{build_dir()}":
         raise UserError(f"{folder} or {build_dir()} has a comma in its name: the emulator has none")
-    command, environment = _command(program, file, meta, window, len(cpus))
-    with _signals_are_the_programs():
-        try:
-            child = subprocess.Popen(
-                command,
-                env=environment,
-                stdout=sys.stderr if output_to_stderr else None,
-                preexec_fn=_default_signals,
-            )
-        except OSError as error:
-            raise UserError(f"cannot run {command[0]}: {os_reason(error)}") from error
-        try:
-            code = child.wait()
-        except BaseException:
-            child.terminate()
-            child.wait()
-            raise
-    if not meta.is_file():
+    with _model(file, meta, window) as (model, shared):
+        command, environment = _command(program, file, meta, shared, window, len(cpus), follow)
+        with _signals_are_the_programs():
+            try:
+                child = subprocess.Popen(
+                    command,
+                    env=environment,
+                    stdout=sys.stderr if output_to_stderr else None,
+                    preexec_fn=_default_signals,
+                )
+            except OSError as error:
+                raise UserError(f"cannot run {command[0]}: {os_reason(error)}") from error
+            try:
+                code = child.wait()
+            except BaseException:
+                child.terminate()
+                child.wait()
+                raise
+        _wait_for_the_others(model, follow)
+    if not meta.is_file() or not meta.with_name(f"{meta.name}.0").is_file():
         raise UserError(
             f"the emulator ended with status {code} before anything was recorded"
             if code >= 0
@@ -126,9 +132,65 @@ def emulate(
             status=1,
         )
     told = dict(read_json(meta, "what the recorder wrote"))
+    told["processes"] = [
+        read_json(path, "what the recorder wrote")
+        for number in range(len(told["images"]))
+        if (path := meta.with_name(f"{meta.name}.{number}")).is_file()
+    ]
     raw = dict(read_json(result, "what the recorder wrote")) if result.is_file() else {}
     name = signal.Signals(-code).name if code < 0 else None
     return Emulated(128 - code if code < 0 else code, name, raw, told)
+
+
+@contextlib.contextmanager
+def _model(watch: Path, meta: Path, window: Window) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The model's process, and the memory that it shares."""
+    command = [str(plugin_paths()[2]), str(watch), str(meta)]
+    if window.after:
+        command.append(f"after={round(window.after * 1000)}")
+    if window.lasts is not None:
+        command.append(f"for={max(10, round(window.lasts * 1000))}")
+    if window.marks:
+        command.append("marks=on")
+    try:
+        model = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+        )
+    except OSError as error:
+        raise UserError(f"cannot run {command[0]}: {os_reason(error)}") from error
+    assert model.stdin is not None and model.stdout is not None
+    try:
+        word, _, shared = model.stdout.readline().strip().partition(" ")
+        if word != "ready":
+            raise UserError("the model cannot be made", status=1)
+        yield model, shared
+    finally:
+        if model.poll() is None:
+            model.kill()
+        model.wait()
+        model.stdout.close()
+        with contextlib.suppress(OSError):
+            model.stdin.close()
+
+
+def _wait_for_the_others(model: subprocess.Popen[str], follow: bool) -> None:
+    """The program has ended; processes that it left behind may not have."""
+    assert model.stdin is not None
+    with contextlib.suppress(OSError):
+        model.stdin.close()
+    try:
+        model.wait(_PATIENCE if follow else None)
+    except subprocess.TimeoutExpired:
+        print(
+            "schedshard: the program has ended, processes that it started have not: Ctrl-C ends "
+            "the recording",
+            file=sys.stderr,
+        )
+        try:
+            model.wait()
+        except KeyboardInterrupt:
+            model.send_signal(signal.SIGTERM)
+            model.wait()
 
 
 def _default_signals() -> None:

@@ -28,6 +28,7 @@ class RecordRequest:
     cpus: int | None
     window: Window
     quantum: int
+    follow: bool
     lines: int
     advise: bool
     output_to_stderr: bool
@@ -52,6 +53,7 @@ def record(request: RecordRequest, trace: Path, folder: Path, *, keep: bool) -> 
         folder,
         quantum=request.quantum,
         window=request.window,
+        follow=request.follow,
         output_to_stderr=request.output_to_stderr,
     )
     if not done.raw:

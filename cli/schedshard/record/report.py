@@ -11,8 +11,8 @@ from typing import Any
 from schedshard.errors import UserError
 from schedshard.presets import Machine, machine_topology
 from schedshard.provenance import sha256_file, tool_versions
-from schedshard.record.modules import Modules
-from schedshard.record.objects import Objects, Thing
+from schedshard.record.memory import Memory
+from schedshard.record.objects import Thing
 from schedshard.record.placing import order
 from schedshard.record.program import package_of
 from schedshard.record.replaying import Job, replay_all, work_cycles
@@ -70,9 +70,14 @@ class Recorded:
             raise UserError(f"{path} is damaged: {error}") from error
 
 
+def _threads(recorded: Recorded) -> list[list[int]]:
+    """Number, kernel's number and CPU of each thread of each process."""
+    return [thread for each in recorded.meta["processes"] for thread in each["threads"]]
+
+
 def places(recorded: Recorded, machines: Sequence[Machine]) -> list[tuple[int, ...]]:
     """The CPUs of each machine that the recording's CPUs stand for."""
-    used = max((int(thread[2]) + 1 for thread in recorded.meta["threads"]), default=1)
+    used = max((int(thread[2]) + 1 for thread in _threads(recorded)), default=1)
     found = []
     for machine in machines:
         cpus = order(machine_topology(machine), recorded.placement)
@@ -94,7 +99,7 @@ def places(recorded: Recorded, machines: Sequence[Machine]) -> list[tuple[int, .
 def _threads_of(recorded: Recorded) -> dict[int, list[int]]:
     """Which threads were on each CPU."""
     found: dict[int, list[int]] = {}
-    for number, _, cpu in recorded.meta["threads"]:
+    for number, _, cpu in _threads(recorded):
         found.setdefault(int(cpu), []).append(int(number))
     return found
 
@@ -110,15 +115,15 @@ class _Context:
     frames: Mapping[int, tuple[Frame, ...]]
     threads: Mapping[int, list[int]]
     cpus: Sequence[int]
-    objects: Objects
+    objects: Memory
 
 
 def _field(thing: Thing | None, address: int) -> str:
     """The variable and its member, or the member of an object of the heap."""
-    if thing is None or thing.kind not in ("variable", "heap"):
+    if thing is None or thing.kind not in ("variable", "heap", "shared"):
         return ""
     member = thing.field(address - thing.address)
-    if thing.kind == "heap":
+    if thing.kind != "variable":
         return member.removeprefix(".")
     return f"{thing.name}{member}" if thing.size else ""
 
@@ -159,6 +164,7 @@ def _line(
         "kind": thing.kind if thing is not None else "unknown",
         "type": thing.type if thing is not None else "",
         "offset": offset,
+        "process": context.objects.process(address),
         "line": offset // 64,
         "hitm_share": _share(hitm(line), total),
         "sharing": kind_of(line),
@@ -175,7 +181,7 @@ def _line(
     }
 
 
-def _notes(recorded: Recorded, modules: Modules, lines: Sequence[Mapping[str, Any]]) -> list[str]:
+def _notes(recorded: Recorded, memory: Memory, lines: Sequence[Mapping[str, Any]]) -> list[str]:
     """What is missing, and who has it."""
     said = []
     if not recorded.dynamic:
@@ -185,9 +191,14 @@ def _notes(recorded: Recorded, modules: Modules, lines: Sequence[Mapping[str, An
     if recorded.meta.get("children"):
         count = recorded.meta["children"]
         said.append(f"{count} child process{'es' if count > 1 else ''} ran without being recorded")
+    silent = sum(not told for _, _, _, told in recorded.meta["images"])
+    if silent:
+        said.append(f"{silent} process{'es' if silent > 1 else ''} could not say what its memory was")
+    if recorded.meta["lost_accesses"]:
+        said.append(f"{recorded.meta['lost_accesses']:,} accesses to too many pages were not seen")
     pcs = {int(a["pc"], 16) for line in lines[:10] for a in line["accesses"]}
-    for module in modules.modules:
-        if module.debug is not None or not any(module.low <= pc < module.high for pc in pcs):
+    for module in memory.modules_at(pcs):
+        if module.debug is not None:
             continue
         names = "addresses only" if not module.functions else "functions, no source lines"
         package = package_of(module.path)
@@ -239,17 +250,22 @@ def _gains(
     return advice
 
 
+def _guest(recorded: Recorded) -> str:
+    threads, processes = recorded.meta["nr_threads"], {pid for pid, *_ in recorded.meta["images"]}
+    many = f" of {len(processes)} processes" if len(processes) > 1 else ""
+    return f"{threads} thread{'s' if threads != 1 else ''}{many}"
+
+
 def make_report(
     recorded: Recorded, trace: Path, machines: Sequence[Machine], *, lines: int, advise: bool
 ) -> dict[str, Any]:
     """Everything: a machine takes the place that a variant has elsewhere."""
     cpus = places(recorded, machines)
     base = replay_all(trace, [Job(m, c) for m, c in zip(machines, cpus, strict=True)])
-    modules = Modules(recorded.meta["maps"])
+    objects = Memory(recorded.meta)
     hot = [raw["lines"] for raw in base]
     pcs = {int(a["pc"], 16) for found in hot for line in found[:lines] for a in line["accesses"]}
-    frames = modules.frames(pcs)
-    objects = Objects(recorded.meta, modules)
+    frames = objects.frames(pcs)
     try:
         objects.learn(sorted({_hottest(line) for found in hot for line in found if hitm(line)}))
         things = [[objects.at(_hottest(line)) for line in found] for found in hot]
@@ -274,18 +290,19 @@ def make_report(
             "cpus": recorded.cpus,
             "clock_ghz": machines[0].clock_ghz,
         },
-        "guest": f"{recorded.meta['nr_threads']} threads",
+        "guest": _guest(recorded),
         "names_resolved": True,
         "partial": partial,
         "program": {
             "status": recorded.status,
             "signal": recorded.signal,
             "threads": recorded.meta["nr_threads"],
+            "processes": len({pid for pid, *_ in recorded.meta["images"]}),
             "placement": recorded.placement,
             "operations": recorded.operations,
         },
         "recording": dict(recorded.stepping),
-        "notes": _notes(recorded, modules, hot[0]),
+        "notes": _notes(recorded, objects, hot[0]),
         "limits": list(LIMITS),
         "advice": advice,
         "variants": variants,

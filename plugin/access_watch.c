@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Which accesses the emulator is asked to report, and where in memory they are.
+ *
+ * A locked instruction is one access, whichever way the emulator does it (one read-modify-write
+ * with a thread a vCPU, a load and a store without): only its store is asked for.
+ */
+#include "access.h"
+#include "vcpu.h"
+
+#define KERNEL_HALF 0xffff800000000000ull
+/* Direct map, vmalloc, vmemmap: what lies above is the image, and then fixed mappings. */
+#define VMALLOC 0xffffc90000000000ull
+#define IMAGE	0xffffffff80000000ull
+#define FIXED	0xffffffffff000000ull
+
+/* Devices are no memory; returns false for them. */
+static bool place_of(qemu_plugin_meminfo_t info, uint64_t vaddr, uint64_t *place)
+{
+	struct qemu_plugin_hwaddr *where;
+
+	*place = vaddr & ITEM_PLACE_MASK;
+	if (vaddr >= KERNEL_HALF && (vaddr < VMALLOC || (vaddr >= IMAGE && vaddr < FIXED)))
+		return true;
+	if (vaddr >= FIXED)
+		return false;
+	where = qemu_plugin_get_hwaddr(info, vaddr);
+	if (where && qemu_plugin_hwaddr_is_io(where))
+		return false;
+	/* Programs share memory at different addresses: theirs is known by the physical one. */
+	if (vaddr < KERNEL_HALF && where)
+		*place = qemu_plugin_hwaddr_phys_addr(where) & (ITEM_PLACE_MASK >> 1);
+	return true;
+}
+
+static void on_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
+{
+	uint64_t place;
+
+	if (!window_is_open())
+		return;
+	if (!place_of(info, vaddr, &place)) {
+		plugin.vcpu[vcpu].device_accesses++;
+		return;
+	}
+	access_tell(vcpu, place, (uint64_t)(uintptr_t)data, qemu_plugin_mem_is_store(info),
+		    qemu_plugin_mem_size_shift(info));
+}
+
+void access_watch_by(struct qemu_plugin_insn *handle, const struct insn *insn, uint64_t pc,
+		     api_mem_cb cb)
+{
+	uint64_t data = insn->locked ? pc ^ ACCESS_LOCKED : pc;
+
+	if (insn->stack)
+		return;
+	qemu_plugin_register_vcpu_mem_cb(handle, cb, API_NO_REGS,
+					 insn->locked ? API_MEM_W : API_MEM_RW,
+					 (void *)(uintptr_t)data);
+}
+
+void access_watch(struct qemu_plugin_insn *handle, const struct insn *insn, uint64_t pc)
+{
+	access_watch_by(handle, insn, pc, on_access);
+}

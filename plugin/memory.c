@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/* The C library's allocator. */
+#include "memory.h"
+
+#include <stdlib.h>
+
+static void *zeroed(size_t size)
+{
+	return calloc(1, size);
+}
+
+struct memory memory = { .zeroed = zeroed, .chunk = malloc, .drop = free };

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * A recorded program executes another one.
+ *
+ * The emulator would have the kernel do it, and what is executed then would run on the host without
+ * anybody seeing it. It shows each system call to the plugin before it makes it. So the plugin
+ * makes this one itself, for an emulator with the same plugin that runs the program: it does not
+ * matter through which function, or from which language, the program makes the call, nor that
+ * glibc's posix_spawn() and vfork() share memory with the parent (the emulator forks for them).
+ * Interposing the functions of the C library would miss those calls that it makes inside.
+ *
+ * What cannot be executed this way is left to the kernel: what is no x86-64 program, what changes
+ * the user, and everything that is wrong, so that errors are the kernel's.
+ *
+ * The program's environment is its own, but for LD_PRELOAD and the number of CPUs, which recorded
+ * programs have. Scripts are taken apart here as the kernel does.
+ */
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "api.h"
+#include "protocol.h"
+#include "shared.h"
+#include "user.h"
+
+#define PATH	4096u
+#define STRINGS 1048576u /* of argv, of envp */
+#define SCRIPTS 4
+#define HEAD	256
+#define EXTRA	20u
+
+static char emulator[PATH], plugin_path[PATH], library[PATH + 32], arguments[4 * PATH];
+
+void exec_init(const char *watch, const char *meta, const char *file, bool by_marks)
+{
+	ssize_t n = readlink("/proc/self/exe", emulator, sizeof(emulator) - 1);
+	Dl_info info;
+	char *slash;
+
+	emulator[n > 0 ? n : 0] = '\0';
+	if (!dladdr(emulator, &info) || !info.dli_fname ||
+	    strlen(info.dli_fname) >= sizeof(plugin_path)) {
+		emulator[0] = '\0';
+		return;
+	}
+	strcpy(plugin_path, info.dli_fname);
+	slash = strrchr(plugin_path, '/');
+	snprintf(library, sizeof(library), "%.*s/libschedshard-record.so",
+		 slash ? (int)(slash - plugin_path) : 1, slash ? plugin_path : ".");
+	snprintf(arguments, sizeof(arguments),
+		 "%s,watch=%s,meta=%s,shared=%s,follow=on,arrives=on%s", plugin_path, watch, meta,
+		 file, by_marks ? ",marks=on" : "");
+}
+
+/* ---- what is executed ---- */
+
+static bool read_string(char *into, uint64_t from, size_t size)
+{
+	for (size_t n = 0; n < size; n++) {
+		if (!user_read(&into[n], from + n, 1))
+			return false;
+		if (!into[n])
+			return true;
+	}
+	return false;
+}
+
+/* The file that the call names, as a path that means the same here. */
+static bool name_of(char *path, int64_t number, const uint64_t *arg)
+{
+	char name[PATH];
+	int n;
+
+	if (!read_string(name, number == SYS_execveat ? arg[1] : arg[0], sizeof(name)))
+		return false;
+	if (number == SYS_execveat && name[0] != '/' && (int)arg[0] != AT_FDCWD)
+		n = snprintf(path, PATH, "/proc/self/fd/%d%s%s", (int)arg[0], name[0] ? "/" : "",
+			     name);
+	else if (!strcmp(name, "/proc/self/exe") || !strcmp(name, "/proc/thread-self/exe"))
+		n = snprintf(path, PATH, "%s", qemu_plugin_path_to_binary());
+	else
+		n = snprintf(path, PATH, "%s", name);
+	return n > 0 && (size_t)n < PATH;
+}
+
+enum what { NOT_OURS, PROGRAM, SCRIPT };
+
+/* Of a script, @head is its first line without the mark. */
+static enum what look(const char *path, char *head)
+{
+	int file = open(path, O_RDONLY | O_CLOEXEC);
+	enum what found = NOT_OURS;
+	Elf64_Ehdr elf;
+	struct stat st;
+	ssize_t n;
+
+	if (file < 0)
+		return NOT_OURS;
+	n = read(file, head, HEAD - 1);
+	head[n > 0 ? n : 0] = '\0';
+	if (n >= (ssize_t)sizeof(elf))
+		memcpy(&elf, head, sizeof(elf));
+	if (n < 2 || fstat(file, &st) || !S_ISREG(st.st_mode) || access(path, X_OK) ||
+	    ((st.st_mode & S_ISUID) && st.st_uid != geteuid()) ||
+	    ((st.st_mode & S_ISGID) && st.st_gid != getegid())) {
+		found = NOT_OURS;
+	} else if (head[0] == '#' && head[1] == '!') {
+		head[strcspn(head, "\n")] = '\0';
+		memmove(head, head + 2, strlen(head + 2) + 1);
+		found = SCRIPT;
+	} else if (n >= (ssize_t)sizeof(elf) && !memcmp(elf.e_ident, ELFMAG, SELFMAG) &&
+		   elf.e_ident[EI_CLASS] == ELFCLASS64 && elf.e_machine == EM_X86_64) {
+		found = PROGRAM;
+	}
+	close(file);
+	return found;
+}
+
+/* An interpreter and the rest of the line, as one argument; NULL: there is none. */
+static char *split(char *line, char **rest)
+{
+	char *end;
+
+	line += strspn(line, " \t");
+	end = line + strlen(line);
+	while (end > line && (end[-1] == ' ' || end[-1] == '\t'))
+		*--end = '\0';
+	*rest = NULL;
+	end = line + strcspn(line, " \t");
+	if (*end) {
+		*end++ = '\0';
+		*rest = end + strspn(end, " \t");
+	}
+	return *line ? line : NULL;
+}
+
+/* ---- how ---- */
+
+/* A vector of the program. Return: how many there are, or -1. */
+static long count(uint64_t at)
+{
+	uint64_t word = 0;
+
+	for (long n = 0; at && n < STRINGS; n++) {
+		if (!user_read(&word, at + 8 * (uint64_t)n, sizeof(word)))
+			return -1;
+		if (!word)
+			return n;
+	}
+	return at ? -1 : 0;
+}
+
+static bool is_set(const char *text, const char *name)
+{
+	size_t n = strlen(name);
+
+	return !strncmp(text, name, n) && text[n] == '=';
+}
+
+/* The emulator's environment, and what it has to tell the program of it. */
+static char **environment(char **old, long n, const char **preload, bool *has_cpus)
+{
+	char **new = calloc((size_t)n + 2, sizeof(*new));
+	long kept = 0;
+
+	*preload = NULL;
+	*has_cpus = false;
+	for (long i = 0; new && i < n; i++) {
+		*has_cpus |= is_set(old[i], PROTOCOL_CPUS);
+		if (is_set(old[i], "LD_PRELOAD"))
+			*preload = old[i] + strlen("LD_PRELOAD=");
+		else
+			new[kept++] = old[i];
+	}
+	if (new && asprintf(&new[kept], "LD_PRELOAD=%s", plugin_path) < 0)
+		return NULL;
+	return new;
+}
+
+/* Return: the same, or what stands in for it. */
+static char *inside(const char *preload)
+{
+	char *text = NULL;
+	bool has = preload && strstr(preload, library);
+	int n;
+
+	if (has)
+		n = asprintf(&text, "LD_PRELOAD=%s", preload);
+	else
+		n = asprintf(&text, "LD_PRELOAD=%s%s%s", library, preload && *preload ? ":" : "",
+			     preload ? preload : "");
+	return n < 0 ? NULL : text;
+}
+
+void exec_follow(struct user_thread *t, int64_t number, const uint64_t *arg)
+{
+	uint64_t argv_at = number == SYS_execveat ? arg[2] : arg[1];
+	uint64_t envp_at = number == SYS_execveat ? arg[3] : arg[2];
+	char path[SCRIPTS + 1][PATH], head[SCRIPTS + 1][HEAD], cpus[64], *text, **new, **env;
+	long n = 0, argc = count(argv_at), envc = count(envp_at);
+	char **argv = (char **)(uintptr_t)argv_at;
+	const char *preload;
+	bool has_cpus;
+	int depth = 0;
+
+	if (!emulator[0] || argc < 0 || envc < 0 || !name_of(path[0], number, arg))
+		return;
+	while (look(path[depth], head[depth]) == SCRIPT) {
+		char line[HEAD], *rest, *first;
+
+		strcpy(line, head[depth]);
+		first = split(line, &rest);
+		if (!first || depth == SCRIPTS)
+			return;
+		strcpy(path[++depth], first);
+	}
+	if (look(path[depth], head[depth]) != PROGRAM) {
+		if (!access(path[0], X_OK)) {
+			__atomic_fetch_add(&shared->children, 1, __ATOMIC_RELAXED);
+			user_leave(t);
+		}
+		return;
+	}
+	new = calloc((size_t)argc + EXTRA + 2 * SCRIPTS, sizeof(*new));
+	env = environment((char **)(uintptr_t)envp_at, envc, &preload, &has_cpus);
+	text = inside(preload);
+	if (!new || !env || !text)
+		return;
+	new[n++] = emulator;
+	new[n++] = (char *)"-U";
+	new[n++] = (char *)"LD_PRELOAD";
+	new[n++] = (char *)"-E";
+	new[n++] = text;
+	snprintf(cpus, sizeof(cpus), PROTOCOL_CPUS "=%u", plugin.nr_vcpus);
+	if (!has_cpus) {
+		new[n++] = (char *)"-E";
+		new[n++] = cpus;
+	}
+	new[n++] = (char *)"-0";
+	new[n++] = depth ? path[depth] : argc ? argv[0] : path[0];
+	new[n++] = (char *)"-plugin";
+	new[n++] = arguments;
+	new[n++] = path[depth];
+	/* The innermost interpreter first, each with its script. */
+	for (int i = depth; i > 0; i--) {
+		char *rest;
+
+		split(head[i - 1], &rest);
+		if (rest)
+			new[n++] = rest;
+		new[n++] = path[i - 1];
+	}
+	for (long i = 1; i < argc; i++)
+		new[n++] = argv[i];
+	__atomic_fetch_add(&shared->coming, 1, __ATOMIC_SEQ_CST);
+	user_leave(t);
+	execve(emulator, new, env);
+	__atomic_fetch_sub(&shared->coming, 1, __ATOMIC_SEQ_CST);
+	free(new);
+	free(env);
+	free(text);
+}

@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * schedshard-record-model WATCH META [after=MS] [for=MS]: the model of a recording, in a process of
+ * its own.
+ *
+ * Why one model: processes that share memory wait for each other's lines, as threads do, so that
+ * their accesses must meet in the order of their clocks while they run. Recording each process by
+ * itself and merging what was seen afterwards would be simpler, but nobody could be held back then:
+ * a lock would be taken by the process that the host happened to run. Why a process: a recorded one
+ * may end at any time, and none of them is sure to outlive the others.
+ *
+ * It says "ready PATH" on its standard output when programs may begin; PATH is the shared memory.
+ * Its standard input ends when the first program has. The recording ends when the window has
+ * closed, which SIGTERM does as well, or when the first program and all others have ended. It then
+ * writes the result (window.c), and to META who was there.
+ *
+ * A process that has ended, in whichever way, gives back what it held: the kernel tells of its end
+ * by a descriptor that stands for it. A process that executes another program says so itself, and
+ * what its other threads held is taken from them BURY_TURNS later, when they surely are no more.
+ */
+#include <errno.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "host_time.h"
+#include "machine.h"
+#include "memory.h"
+#include "pages.h"
+#include "shared.h"
+#include "step.h"
+#include "window.h"
+
+#define LINE_TABLE_BITS 24
+#define TIME_EVERY	100000u
+#define TURN_NS		1000000
+#define BURY_TURNS	5u
+#define COMING_NS	3000000000ull /* a process that is on its way and never comes */
+#define TOLD_NS		500000000ull  /* that processes have for their names */
+
+struct plugin plugin;
+
+static const char *meta_path;
+static uint64_t after_ms, for_ms;
+static volatile sig_atomic_t stop;
+
+/* Of each image: what stands for its process, and since when it has left it. */
+static struct {
+	int process;
+	uint32_t left;
+	bool known, buried;
+} image[SHARED_IMAGES];
+
+static int refuse(const char *why)
+{
+	fprintf(stderr, "schedshard: %s\n", why);
+	return 1;
+}
+
+/* ---- who is there ---- */
+
+static void bury(uint32_t n)
+{
+	image[n].buried = true;
+	shared_lock();
+	for (uint32_t i = 0; i < shared->nr_cpus; i++) {
+		struct shared_cpu *c = &shared->cpu[i];
+
+		c->threads -= *shared_owned(n, i);
+		*shared_owned(n, i) = 0;
+		if (shared_holder(c) != n)
+			continue;
+		__atomic_store_n(&shared->vcpu[i].idle, true, __ATOMIC_RELEASE);
+		if (__atomic_exchange_n(&c->held, 0, __ATOMIC_RELEASE) & 1)
+			syscall(SYS_futex, &c->held, FUTEX_WAKE, 1, NULL, NULL, 0);
+	}
+	shared_unlock();
+	if (image[n].process >= 0)
+		close(image[n].process);
+	image[n].process = -1;
+	__atomic_store_n(&shared->image[n].gone, true, __ATOMIC_RELEASE);
+}
+
+static bool has_ended(uint32_t n)
+{
+	struct pollfd end = { .fd = image[n].process, .events = POLLIN };
+
+	if (image[n].process < 0)
+		return kill(shared->image[n].pid, 0) && errno == ESRCH;
+	return poll(&end, 1, 0) > 0;
+}
+
+/* Return: how many live. */
+static uint32_t look_after(void)
+{
+	uint32_t n = __atomic_load_n(&shared->images, __ATOMIC_ACQUIRE), live = 0;
+
+	if (n > SHARED_IMAGES)
+		n = SHARED_IMAGES;
+	for (uint32_t i = 0; i < n; i++) {
+		pid_t pid = __atomic_load_n(&shared->image[i].pid, __ATOMIC_ACQUIRE);
+
+		if (image[i].buried)
+			continue;
+		if (!pid) {
+			live++; /* it is just beginning */
+			continue;
+		}
+		if (!image[i].known) {
+			image[i].known = true;
+			image[i].process = (int)syscall(SYS_pidfd_open, pid, 0);
+		}
+		if (!__atomic_load_n(&shared->image[i].left, __ATOMIC_ACQUIRE))
+			image[i].left = 0;
+		else
+			image[i].left++;
+		if (has_ended(i) || image[i].left > BURY_TURNS)
+			bury(i);
+		else
+			live += !image[i].left;
+	}
+	return live;
+}
+
+/* ---- the window ---- */
+
+static void tell_window(enum shared_window is)
+{
+	__atomic_store_n(&shared->is, is, __ATOMIC_SEQ_CST);
+	syscall(SYS_futex, &shared->is, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
+
+static void open_window(void)
+{
+	if (shared->is != SHARED_SHUT)
+		return;
+	window_open();
+	tell_window(SHARED_OPEN);
+}
+
+static void close_window(void)
+{
+	if (shared->is != SHARED_OPEN)
+		return;
+	window_close();
+	tell_window(SHARED_CLOSED);
+}
+
+static void on_stop(int number)
+{
+	stop = 1;
+}
+
+/* Has the first program ended? */
+static bool first_has_ended(void)
+{
+	struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
+
+	return poll(&input, 1, 0) > 0;
+}
+
+static void take_a_turn(void)
+{
+	const struct timespec turn = { 0, TURN_NS };
+
+	/* What the marks ask for is not kept waiting. */
+	syscall(SYS_futex, &shared->wanted, FUTEX_WAIT, shared->is, &turn, NULL, 0);
+}
+
+static void record(void)
+{
+	uint64_t began = host_now(), changed = began, opened = 0;
+	uint32_t coming = 0;
+
+	while (shared->is != SHARED_CLOSED) {
+		uint32_t live = look_after(), come = shared->coming;
+		bool ended = first_has_ended();
+		uint64_t now = host_now();
+
+		if (come != coming)
+			changed = now;
+		coming = come;
+		if (stop)
+			break;
+		if (!live && ended && (!come || now - changed > COMING_NS))
+			break;
+		if ((after_ms && now - began >= after_ms * 1000000) ||
+		    shared->wanted >= SHARED_OPEN)
+			open_window();
+		if (shared->is == SHARED_OPEN && !opened)
+			opened = now;
+		if ((for_ms && opened && now - opened >= for_ms * 1000000) ||
+		    shared->wanted == SHARED_CLOSED)
+			close_window();
+		take_a_turn();
+	}
+	close_window();
+}
+
+/* Those that live and run write their names when they notice that the window has closed. */
+static void wait_for_names(void)
+{
+	uint64_t since = host_now();
+	bool all = false;
+
+	while (!all && host_now() - since < TOLD_NS) {
+		all = true;
+		look_after();
+		for (uint32_t i = 0; i < shared->images && i < SHARED_IMAGES; i++)
+			all &= shared->image[i].told || image[i].buried;
+		if (!all)
+			step_sleep(TURN_NS);
+	}
+}
+
+/* ---- who was there ---- */
+
+static void images_json(json_t *into)
+{
+	json_t *all = json_array();
+
+	for (uint32_t i = 0; i < shared->images && i < SHARED_IMAGES; i++) {
+		const struct shared_image *s = &shared->image[i];
+
+		json_array_append_new(all, json_pack("[i, i, i, b]", (int)s->pid, (int)s->program,
+						     (int)s->parent, (int)s->told));
+	}
+	json_object_set_new(into, "images", all);
+}
+
+static int write_meta(void)
+{
+	json_t *all = json_pack("{s:s, s:i, s:i, s:I, s:I}", "format", "schedshard/record-meta/2",
+				"nr_threads", (int)shared->threads, "children",
+				(int)shared->children, "unseen_blocks", (json_int_t)shared->unseen,
+				"lost_accesses", (json_int_t)shared->lost);
+	char temp[4096];
+	int failed;
+
+	images_json(all);
+	pages_json(all);
+	failed = (size_t)snprintf(temp, sizeof(temp), "%s.tmp", meta_path) >= sizeof(temp) ||
+		 json_dump_file(all, temp, JSON_COMPACT) || rename(temp, meta_path);
+	json_decref(all);
+	return failed ? refuse("cannot write the names") : 0;
+}
+
+/* ---- the beginning ---- */
+
+static int check_machine(void)
+{
+	struct feed_setup *s = &plugin.watch.setup;
+	struct machine *machine;
+	struct shard_err err;
+
+	if (!plugin.watch.machine || !plugin.watch.trace)
+		return refuse("the watch file names no machine, or no trace");
+	if (machine_load(&machine, plugin.watch.machine, &err))
+		return refuse(err.text);
+	s->machine = machine;
+	for (uint32_t i = 0; i < s->nr_cpus; i++)
+		if (s->cpu[i] >= machine->topo.nr_cpus || !machine->topo.cpu[s->cpu[i]].possible)
+			return refuse("the machine lacks a CPU that a 'cpu' line names");
+	return 0;
+}
+
+static int make_shared(int *file)
+{
+	*file = shared_create(plugin.watch.setup.nr_cpus);
+	if (*file < 0)
+		return refuse("cannot make shared memory");
+	plugin.state = &shared->state;
+	plugin.nr_vcpus = shared->nr_cpus;
+	plugin.vcpu = shared->vcpu;
+	for (uint32_t i = 0; i < plugin.nr_vcpus; i++) {
+		plugin.vcpu[i].check_at = UINT64_MAX;
+		plugin.vcpu[i].idle = true;
+		if (stream_init(&plugin.vcpu[i].stream))
+			return refuse("no memory");
+	}
+	if (access_writers() || access_begin_large(LINE_TABLE_BITS, pages_is_new))
+		return refuse("no memory");
+	window_trace_time(TIME_EVERY);
+	window_model();
+	shared->tables = access_tables();
+	shared->feed = plugin.feed;
+	return 0;
+}
+
+static int read_arguments(int argc, char **argv)
+{
+	struct watch_error err;
+
+	if (argc < 3)
+		return refuse("usage: schedshard-record-model WATCH META [after=MS] [for=MS]");
+	meta_path = argv[2];
+	for (int i = 3; i < argc; i++) {
+		if (!strncmp(argv[i], "after=", 6))
+			after_ms = strtoull(argv[i] + 6, NULL, 10);
+		else if (!strncmp(argv[i], "for=", 4))
+			for_ms = strtoull(argv[i] + 4, NULL, 10);
+		else if (strcmp(argv[i], "marks=on") != 0)
+			return refuse("arguments are after=, for= and marks=on");
+		else
+			after_ms = UINT64_MAX / 1000000;
+	}
+	return watch_read(&plugin.watch, argv[1], &err) ? refuse(err.text) : 0;
+}
+
+int main(int argc, char **argv)
+{
+	int file = -1;
+
+	/* Ctrl-C is for the programs. */
+	signal(SIGINT, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	signal(SIGTERM, on_stop);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (read_arguments(argc, argv) || check_machine() || make_shared(&file))
+		return 1;
+	if (!after_ms)
+		open_window();
+	printf("ready /proc/%d/fd/%d\n", (int)getpid(), file);
+	fflush(stdout);
+	record();
+	window_finish();
+	wait_for_names();
+	return write_meta();
+}

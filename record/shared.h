@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * shared.h - what all processes of a recording look at, with the model's process (model.c).
+ *
+ * It lies at one address in all of them, so that pointers into it mean the same everywhere: the
+ * clocks, the streams of items, the tables of lines, the CPUs, and who is there.
+ *
+ *   shared_create()    the model's process, first
+ *   shared_attach()    every other one; a child that is forked has it already
+ *
+ * Concurrency: a process may be killed between any two instructions, and the others must go on. So
+ * tables are filled by compare-and-exchange alone, a CPU's holder is told by the word that is taken
+ * (cpus.c), and the one lock is robust.
+ */
+#ifndef RECORD_SHARED_H
+#define RECORD_SHARED_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "access.h"
+#include "vcpu.h"
+
+#define SHARED_IMAGES  16383u
+#define SHARED_OBJECTS 16383u
+#define SHARED_NONE    UINT32_MAX
+
+/* What a program asks the model's process for, and how far that is. */
+enum shared_window { SHARED_SHUT, SHARED_OPEN, SHARED_CLOSED };
+
+/**
+ * struct shared_image - a program in a process: a fork makes one, and so does an exec
+ * @pid: 0: not there yet; any
+ * @program: children that were forked have that of their parent
+ * @parent: SHARED_NONE: the first one
+ * @left: it executes another program; any
+ * @gone: its process, or it alone, has ended; written by the model's process
+ * @told: its file of names is written
+ */
+struct shared_image {
+	pid_t pid;
+	uint32_t program, parent;
+	bool left, gone, told;
+};
+
+/* A file, or what the kernel shows as one: memory that processes share. */
+struct shared_object {
+	uint64_t device, inode;
+	uint32_t state; /* 0: free, 1: being made, 2: there */
+};
+
+/**
+ * struct shared_cpu - one CPU of the model
+ * @held: by a thread of an image: its number + 1, doubled; bit 0: others wait; a futex
+ * @threads: whose own it is
+ */
+struct shared_cpu {
+	uint32_t held __attribute__((aligned(64)));
+	uint32_t threads;
+};
+
+/**
+ * struct shared - the beginning of it
+ * @wanted: what the program's marks ask for; a futex
+ * @is: what has become of it; a futex
+ * @coming: processes that are on their way: a fork or an exec has begun
+ * @threads: so far
+ * @unseen: blocks that were executed while a thread had no CPU
+ * @children: processes that are not recorded
+ * @lost: accesses to pages that found no place in the table of pages
+ * @owned: by image and CPU: threads
+ */
+struct shared {
+	uint64_t used, chunks;
+	struct plugin_state state;
+	struct feed *feed;
+	struct vcpu *vcpu;
+	struct shared_cpu *cpu;
+	struct access_tables tables;
+	uint64_t *homes, *pages;
+	uint16_t *owned;
+	uint32_t nr_cpus;
+	pthread_mutex_t lock;
+	uint32_t wanted, is;
+	uint32_t coming, threads, images, programs, objects, children;
+	uint64_t unseen, lost;
+	struct shared_image image[SHARED_IMAGES];
+	struct shared_object object[SHARED_OBJECTS];
+};
+
+extern struct shared *shared;
+
+/**
+ * shared_create - Return: the file's descriptor, or -1 with errno set. From then on memory.h's
+ * functions give memory of it.
+ */
+int shared_create(uint32_t nr_cpus);
+
+/** shared_attach - Return: 0, or -1 with errno set. */
+int shared_attach(const char *path);
+
+void shared_lock(void);
+void shared_unlock(void);
+
+/** shared_image - a new one. Return: its number, or SHARED_NONE when there are too many. */
+uint32_t shared_image(pid_t pid, uint32_t parent, uint32_t program);
+
+/** shared_object - the number of a file. Return: SHARED_NONE when there are too many. */
+uint32_t shared_object(uint64_t device, uint64_t inode);
+
+/* Of a CPU: whose thread holds it; SHARED_NONE: nobody's. */
+static inline uint32_t shared_holder(const struct shared_cpu *c)
+{
+	return (__atomic_load_n(&c->held, __ATOMIC_ACQUIRE) >> 1) - 1;
+}
+
+static inline uint16_t *shared_owned(uint32_t image, uint32_t cpu)
+{
+	return &shared->owned[(size_t)image * shared->nr_cpus + cpu];
+}
+
+#endif
