@@ -73,7 +73,15 @@ static void begin(struct user_thread *t)
 	t->begun = true;
 	t->tid = (pid_t)syscall(SYS_gettid);
 	shared_lock();
-	t->number = shared->threads++;
+	if (user.arrived.cpu != USER_NO_CPU) {
+		/* It is the thread that executed this program. */
+		t->number = user.arrived.number;
+		t->cpu = user.arrived.cpu;
+		++*shared_owned(user.image, t->cpu);
+		user.arrived.cpu = USER_NO_CPU;
+	} else {
+		t->number = shared->threads++;
+	}
 	if (t->cpu == USER_NO_CPU)
 		own(t, choose(NULL, 0));
 	shared_unlock();
@@ -161,6 +169,16 @@ void cpus_forget(struct user_thread *t)
 	shared_lock();
 	disown(t);
 	*t = (struct user_thread){ .cpu = USER_NO_CPU };
+	shared_unlock();
+}
+
+void cpus_carry(const struct user_thread *t, bool over)
+{
+	shared_lock();
+	if (over)
+		--*shared_owned(user.image, t->cpu);
+	else
+		++*shared_owned(user.image, t->cpu);
 	shared_unlock();
 }
 

@@ -37,7 +37,7 @@
 #define HEAD	256
 #define EXTRA	20u
 
-static char emulator[PATH], plugin_path[PATH], library[PATH + 32], arguments[4 * PATH];
+static char emulator[PATH], plugin_path[PATH], library[PATH + 32], common[4 * PATH];
 
 void exec_init(const char *watch, const char *meta, const char *file, bool by_marks)
 {
@@ -55,8 +55,8 @@ void exec_init(const char *watch, const char *meta, const char *file, bool by_ma
 	slash = strrchr(plugin_path, '/');
 	snprintf(library, sizeof(library), "%.*s/libschedshard-record.so",
 		 slash ? (int)(slash - plugin_path) : 1, slash ? plugin_path : ".");
-	snprintf(arguments, sizeof(arguments),
-		 "%s,watch=%s,meta=%s,shared=%s,follow=on,arrives=on%s", plugin_path, watch, meta,
+	snprintf(common, sizeof(common),
+		 "%s,watch=%s,meta=%s,shared=%s,follow=on%s", plugin_path, watch, meta,
 		 file, by_marks ? ",marks=on" : "");
 }
 
@@ -204,7 +204,8 @@ void exec_follow(struct user_thread *t, int64_t number, const uint64_t *arg)
 {
 	uint64_t argv_at = number == SYS_execveat ? arg[2] : arg[1];
 	uint64_t envp_at = number == SYS_execveat ? arg[3] : arg[2];
-	char path[SCRIPTS + 1][PATH], head[SCRIPTS + 1][HEAD], cpus[64], *text, **new, **env;
+	char path[SCRIPTS + 1][PATH], head[SCRIPTS + 1][HEAD], arguments[sizeof(common) + 64];
+	char cpus[64], *text, **new, **env;
 	long n = 0, argc = count(argv_at), envc = count(envp_at);
 	char **argv = (char **)(uintptr_t)argv_at;
 	const char *preload;
@@ -247,6 +248,7 @@ void exec_follow(struct user_thread *t, int64_t number, const uint64_t *arg)
 	new[n++] = (char *)"-0";
 	new[n++] = depth ? path[depth] : argc ? argv[0] : path[0];
 	new[n++] = (char *)"-plugin";
+	snprintf(arguments, sizeof(arguments), "%s,arrives=%u.%u", common, t->number, t->cpu);
 	new[n++] = arguments;
 	new[n++] = path[depth];
 	/* The innermost interpreter first, each with its script. */
@@ -262,7 +264,9 @@ void exec_follow(struct user_thread *t, int64_t number, const uint64_t *arg)
 		new[n++] = argv[i];
 	__atomic_fetch_add(&shared->coming, 1, __ATOMIC_SEQ_CST);
 	user_leave(t);
+	cpus_carry(t, true);
 	execve(emulator, new, env);
+	cpus_carry(t, false);
 	__atomic_fetch_sub(&shared->coming, 1, __ATOMIC_SEQ_CST);
 	free(new);
 	free(env);

@@ -165,12 +165,12 @@ static bool first_has_ended(void)
 	return poll(&input, 1, 0) > 0;
 }
 
-static void take_a_turn(void)
+static void take_a_turn(uint32_t wanted)
 {
 	const struct timespec turn = { 0, TURN_NS };
 
 	/* What the marks ask for is not kept waiting. */
-	syscall(SYS_futex, &shared->wanted, FUTEX_WAIT, shared->is, &turn, NULL, 0);
+	syscall(SYS_futex, &shared->wanted, FUTEX_WAIT, wanted, &turn, NULL, 0);
 }
 
 static void record(void)
@@ -179,6 +179,7 @@ static void record(void)
 	uint32_t coming = 0;
 
 	while (shared->is != SHARED_CLOSED) {
+		uint32_t wanted = __atomic_load_n(&shared->wanted, __ATOMIC_SEQ_CST);
 		uint32_t live = look_after(), come = shared->coming;
 		bool ended = first_has_ended();
 		uint64_t now = host_now();
@@ -191,14 +192,14 @@ static void record(void)
 		if (!live && ended && (!come || now - changed > COMING_NS))
 			break;
 		if ((after_ms && now - began >= after_ms * 1000000) ||
-		    shared->wanted >= SHARED_OPEN)
+		    wanted >= SHARED_OPEN)
 			open_window();
 		if (shared->is == SHARED_OPEN && !opened)
 			opened = now;
 		if ((for_ms && opened && now - opened >= for_ms * 1000000) ||
-		    shared->wanted == SHARED_CLOSED)
+		    wanted == SHARED_CLOSED)
 			close_window();
-		take_a_turn();
+		take_a_turn(wanted);
 	}
 	close_window();
 }

@@ -2,7 +2,8 @@
 /*
  * libschedshard-qemu-user.so: the plugin for programs that QEMU emulates without a kernel.
  *
- *   -plugin PATH,watch=FILE,meta=FILE,shared=FILE[,follow=on][,marks=on][,arrives=on]
+ *   -plugin PATH,watch=FILE,meta=FILE,shared=FILE[,follow=on][,marks=on]
+ *	[,arrives=THREAD.CPU]
  *
  * The watch file (watch.h) has a 'cpu' line for each CPU on which threads may run. The model runs in
  * a process of its own (model.c), which has made the shared memory. What this process consists of
@@ -380,11 +381,12 @@ static int read_arguments(int argc, char **argv, const char **file, bool *arrive
 			by_marks = true;
 		else if (!strcmp(argv[i], "follow=on"))
 			user.follow = true;
-		else if (!strcmp(argv[i], "arrives=on"))
+		else if (sscanf(argv[i], "arrives=%u.%u", &user.arrived.number,
+				&user.arrived.cpu) == 2)
 			*arrives = true;
 		else
 			return refuse("arguments are watch=, meta=, shared=, follow=on, marks=on "
-				      "and arrives=on");
+				      "and arrives=THREAD.CPU");
 	}
 	if (!watch || !meta_path || !*file)
 		return refuse("watch=FILE, meta=FILE or shared=FILE is missing");
@@ -400,6 +402,8 @@ int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int a
 	const char *file = NULL;
 	bool arrives = false;
 	char why[128];
+
+	user.arrived.cpu = USER_NO_CPU;
 
 	if (info->version.cur != API_VERSION) {
 		snprintf(why, sizeof(why),

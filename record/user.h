@@ -52,11 +52,16 @@ struct user_thread {
  * @dead: it is a child that is not recorded, or nothing is recorded any more; any
  * @readable: the program's addresses are the emulator's
  * @follow: children are recorded too
+ * @arrived: its first thread has executed this program, and keeps its number and CPU; no CPU: it
+ *	has not, or that is done
  */
 struct user {
 	struct user_thread thread[USER_THREADS];
 	uint32_t image;
 	bool dead, readable, follow;
+	struct {
+		uint32_t number, cpu;
+	} arrived;
 };
 
 extern struct user user;
@@ -74,6 +79,12 @@ void cpus_take_turns(struct user_thread *t);
 
 /** cpus_forget - the thread has ended: its CPU is free for a new one. */
 void cpus_forget(struct user_thread *t);
+
+/**
+ * cpus_carry - the thread executes a program that will have its CPU: it stays somebody's until then
+ * @over: false: it does not after all
+ */
+void cpus_carry(const struct user_thread *t, bool over);
 
 /** cpus_fork - the process is a new one, whose threads have no CPUs yet. */
 void cpus_fork(void);

@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,22 @@ def record(*arguments: str, machines: tuple[str, ...] = (MACHINE,)) -> dict[str,
     return report
 
 
+def quiet(make: Callable[[], dict[str, Any]], holds: Callable[[dict[str, Any]], bool]) -> None:
+    """It holds; once more where the host was so busy that threads went on without each other."""
+    for _ in range(4):
+        report = make()
+        if holds(report):
+            return
+        timeouts = report["recording"]["timeouts"]
+        found = [(line["object"], hitm_of(line)) for line in report["variants"][0]["lines"][:4]]
+        assert timeouts > BUSY, found
+    pytest.skip(f"the host is too busy: {timeouts} waits timed out, found {found}")
+
+
+def hitm_of(line: dict[str, Any]) -> int:
+    return int(line["hitm_remote"]) + int(line["hitm_local"])
+
+
 def known(case: str, threads: int, operations: int, think: int, *options: str) -> dict[str, Any]:
     """A case; once more where the host was so busy that threads went on without each other."""
     program = str(PROGRAMS / "record-known")
@@ -87,10 +104,15 @@ def test_messages_in_one_line_move_it_at_most_once_for_each_side() -> None:
 def test_exact_cases(
     case: str, threads: int, each: int, think: int, operations: int, expected: float
 ) -> None:
-    report = known(case, threads, each, think, "--no-advice")
-    assert hitm(report) / operations == pytest.approx(expected, rel=0.05)
-    assert not report["partial"]
-    assert report["program"]["threads"] == threads + 1
+    program = str(PROGRAMS / "record-known")
+    words = ("--no-advice", "--", program, case, str(threads), str(each), str(think))
+
+    def holds(report: dict[str, Any]) -> bool:
+        assert not report["partial"]
+        assert report["program"]["threads"] == threads + 1
+        return bool(hitm(report) / operations == pytest.approx(expected, rel=0.05))
+
+    quiet(lambda: record(*words), holds)
 
 
 def test_lines_apart_are_not_contended() -> None:

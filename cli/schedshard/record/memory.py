@@ -84,6 +84,12 @@ class Memory:
                 found[wanted[address]] = frames
         return found
 
+    def instruction(self, pc: int) -> tuple[str, int]:
+        """The file and the address in it: the same for two programs of one file."""
+        program, address = self._code(pc)
+        module = self.modules(program).at(address)
+        return (str(module.path), address - module.bias) if module is not None else ("", pc)
+
     # ---- data ----
 
     def where(self, place: int) -> list[Where]:

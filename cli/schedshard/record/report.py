@@ -20,6 +20,7 @@ from schedshard.record.sharing import (
     Move,
     hitm,
     hitm_of_false_sharing,
+    joined,
     kind_of,
     moves,
     shares_truly,
@@ -155,6 +156,7 @@ def _line(
 ) -> dict[str, Any]:
     address = int(line["address"], 16)
     offset = address - thing.address if thing is not None else 0
+    line = {**line, "accesses": joined(line["accesses"], context.objects.instruction)}
     accesses = [_access(a, line, context) for a in line["accesses"]]
     accesses.sort(key=lambda a: (-hitm(a), -a["records"], a["offset"], a["pc"]))
     cycles = line["avg_load_cycles"] * line["loads"]

@@ -8,7 +8,7 @@ it writes. All other accesses of a contended line meet only because they lie in 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,6 +58,28 @@ class Part:
     high: int
     by: frozenset[int]
     written: bool
+
+
+def joined(
+    accesses: Sequence[Mapping[str, Any]], instruction: Callable[[int], object]
+) -> list[dict[str, Any]]:
+    """Accesses by one instruction of a file, which several programs executed, as one."""
+    found: dict[tuple[object, ...], dict[str, Any]] = {}
+    for access in accesses:
+        key = (access["offset"], access["size"], access["kind"], instruction(int(access["pc"], 16)))
+        if key not in found:
+            found[key] = dict(access)
+            continue
+        one = found[key]
+        loads = one["loads"] + access["loads"]
+        waited = sum(a["avg_load_cycles"] * a["loads"] for a in (one, access))
+        for name in ("records", "loads", "stores", "hitm_remote", "hitm_local"):
+            one[name] += access[name]
+        one["avg_load_cycles"] = waited / loads if loads else 0.0
+        one["max_load_cycles"] = max(one["max_load_cycles"], access["max_load_cycles"])
+        one["by"] = sorted({*one["by"], *access["by"]})
+        one["cpus"] = len(one["by"])
+    return list(found.values())
 
 
 def parts(line: Mapping[str, Any]) -> list[Part]:
