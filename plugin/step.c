@@ -118,6 +118,9 @@ void step_check(struct vcpu *v)
 	__atomic_store_n(&v->check_at, v->instr + quantum / 4 + 1, __ATOMIC_RELAXED);
 	if (!is_ahead(self, quantum))
 		return;
+	if (plugin.alone && !is_ahead(self, quantum * plugin.alone) &&
+	    step_slowest(self) == ITEM_NO_CPU)
+		return;
 	v->waits++;
 	since = host_now();
 	while (is_ahead(self, quantum)) {

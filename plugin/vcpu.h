@@ -76,13 +76,14 @@ struct plugin_state {
  * @feed: the model; NULL when only functions are counted
  * @vcpu: by number
  * @nr_vcpus: how many
+ * @alone: a vCPU that alone runs may be so many quanta ahead; 0: one
  * @state: what changes; processes that are recorded together share it
  */
 struct plugin {
 	struct watch watch;
 	struct feed *feed;
 	struct vcpu *vcpu;
-	uint32_t nr_vcpus;
+	uint32_t nr_vcpus, alone;
 	struct plugin_state *state;
 };
 

@@ -55,9 +55,8 @@ void exec_init(const char *watch, const char *meta, const char *file, bool by_ma
 	slash = strrchr(plugin_path, '/');
 	snprintf(library, sizeof(library), "%.*s/libschedshard-record.so",
 		 slash ? (int)(slash - plugin_path) : 1, slash ? plugin_path : ".");
-	snprintf(common, sizeof(common),
-		 "%s,watch=%s,meta=%s,shared=%s,follow=on%s", plugin_path, watch, meta,
-		 file, by_marks ? ",marks=on" : "");
+	snprintf(common, sizeof(common), "%s,watch=%s,meta=%s,shared=%s,follow=on%s", plugin_path,
+		 watch, meta, file, by_marks ? ",marks=on" : "");
 }
 
 /* ---- what is executed ---- */
@@ -173,14 +172,14 @@ static char **environment(char **old, long n, const char **preload, bool *has_cp
 
 	*preload = NULL;
 	*has_cpus = false;
-	for (long i = 0; new && i < n; i++) {
+	for (long i = 0; new &&i < n; i++) {
 		*has_cpus |= is_set(old[i], PROTOCOL_CPUS);
 		if (is_set(old[i], "LD_PRELOAD"))
 			*preload = old[i] + strlen("LD_PRELOAD=");
 		else
 			new[kept++] = old[i];
 	}
-	if (new && asprintf(&new[kept], "LD_PRELOAD=%s", plugin_path) < 0)
+	if (new &&asprintf(&new[kept], "LD_PRELOAD=%s", plugin_path) < 0)
 		return NULL;
 	return new;
 }

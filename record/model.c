@@ -191,8 +191,7 @@ static void record(void)
 			break;
 		if (!live && ended && (!come || now - changed > COMING_NS))
 			break;
-		if ((after_ms && now - began >= after_ms * 1000000) ||
-		    wanted >= SHARED_OPEN)
+		if ((after_ms && now - began >= after_ms * 1000000) || wanted >= SHARED_OPEN)
 			open_window();
 		if (shared->is == SHARED_OPEN && !opened)
 			opened = now;

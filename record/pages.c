@@ -35,10 +35,10 @@
 #define TABLE_BITS 22
 #define PROBES	   16u
 /* Bytes of the table's first page: see MOVED of feed_lines.c, which is below. */
-#define FIRST	   0x610000000000ull
-#define REGIONS	   4096u
+#define FIRST	0x610000000000ull
+#define REGIONS 4096u
 /* Of more pages only those are named that have contended lines. */
-#define NAMED	   65536u
+#define NAMED 65536u
 /* An entry: what it is of, the image, program or object, the page. */
 #define KIND_SHIFT 60
 #define ID_SHIFT   36
@@ -125,7 +125,9 @@ static void read_maps(void)
 		    rights[3] != 's' || low == (uint64_t)(uintptr_t)shared || nr_regions == REGIONS)
 			continue;
 		region[nr_regions] = (struct region){
-			low, high, offset >> PAGE_SHIFT,
+			low,
+			high,
+			offset >> PAGE_SHIFT,
 			shared_object(makedev(major, minor), inode),
 		};
 		nr_regions += region[nr_regions].object != SHARED_NONE;
@@ -278,10 +280,10 @@ void pages_json(json_t *into)
 
 		if (!key || (used > NAMED && key >> KIND_SHIFT != CODE && !is_contended(at)))
 			continue;
-		json_array_append_new(
-			all, json_pack("[I, i, i, I]", (json_int_t)at, (int)(key >> KIND_SHIFT),
-				       (int)(key >> ID_SHIFT & 0xffffff),
-				       (json_int_t)(key & ((1ull << ID_SHIFT) - 1))));
+		json_array_append_new(all, json_pack("[I, i, i, I]", (json_int_t)at,
+						     (int)(key >> KIND_SHIFT),
+						     (int)(key >> ID_SHIFT & 0xffffff),
+						     (json_int_t)(key & ((1ull << ID_SHIFT) - 1))));
 	}
 	json_object_set_new(into, "pages", all);
 }

@@ -42,6 +42,8 @@
 #define EMULATOR 0x500000000000ull
 /* Instructions of a block and locked ones, packed into a pointer. */
 #define LOCKED_SHIFT 32
+/* Who resumes beside a thread that ran alone does so where that has come to: nothing is missed. */
+#define ALONE 32u
 /* How long the model's process is waited for, and how often. */
 #define ASK_NS	  10000000
 #define ASK_TURNS 300u
@@ -204,11 +206,10 @@ static json_t *maps_json(void)
 static void write_meta(const char *why)
 {
 	const struct shared_image *i = &shared->image[user.image];
-	json_t *all = json_pack("{s:s, s:i, s:i, s:i, s:s?, s:b, s:o}", "format",
-				"schedshard/record-image/1", "image", (int)user.image, "program",
-				(int)i->program, "pid", (int)i->pid, "path",
-				qemu_plugin_path_to_binary(), "readable", (int)user.readable,
-				"maps", maps_json());
+	json_t *all = json_pack(
+		"{s:s, s:i, s:i, s:i, s:s?, s:b, s:o}", "format", "schedshard/record-image/1",
+		"image", (int)user.image, "program", (int)i->program, "pid", (int)i->pid, "path",
+		qemu_plugin_path_to_binary(), "readable", (int)user.readable, "maps", maps_json());
 	char path[4096], temp[4096];
 
 	if (why)
@@ -348,6 +349,7 @@ static bool attach(const char *path, bool arrives)
 	plugin.feed = shared->feed;
 	plugin.vcpu = shared->vcpu;
 	plugin.nr_vcpus = shared->nr_cpus;
+	plugin.alone = ALONE;
 	access_attach(&shared->tables, pages_is_new);
 	for (uint32_t i = 0; i < USER_THREADS; i++)
 		user.thread[i].cpu = USER_NO_CPU;

@@ -130,11 +130,11 @@ static int child(struct common *c, unsigned long i)
 	if (!strcmp(name, "daemon"))
 		usleep(300000);
 	__atomic_fetch_add(&c->done, 1, __ATOMIC_SEQ_CST);
-	return own == (!strcmp(name, "private") ? operations :
-		       !strcmp(name, "threads") ? 2 * operations :
-						  0) ?
-		       0 :
-		       1;
+	return own == (!strcmp(name, "private")	  ? operations
+		       : !strcmp(name, "threads") ? 2 * operations
+						  : 0)
+		       ? 0
+		       : 1;
 }
 
 static void begin(struct common *c, unsigned long i, char **argv)

@@ -22,9 +22,7 @@ MACHINE = "epyc-7763-2s"
 BUSY = 2  # waits that timed out
 
 pytestmark = pytest.mark.skipif(
-    platform.machine() != "x86_64"
-    or shutil.which("qemu-x86_64") is None
-    or not FAMILY.is_file(),
+    platform.machine() != "x86_64" or shutil.which("qemu-x86_64") is None or not FAMILY.is_file(),
     reason="needs qemu-user and a build of x86-64",
 )
 
@@ -33,7 +31,7 @@ def run(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [
             *(sys.executable, "-m", "schedshard", "c2c", "record", "--follow", "--no-advice"),
-            *("--machine", MACHINE, *arguments),
+            *("--machine", MACHINE, "--uncertainty", "0", *arguments),
         ],
         input=stdin,
         capture_output=True,
@@ -119,7 +117,7 @@ def test_a_pipeline_is_as_it_is_without_us(tmp_path: Path) -> None:
     script.write_text(
         "#!/bin/sh -u\n"
         "printf 'b\\na\\n' | sort | tr a-z A-Z\n"
-        'sh -c \'kill -9 $$\' || echo "ended by $?"\n'
+        "sh -c 'kill -9 $$' || echo \"ended by $?\"\n"
         './nowhere || echo "not there $?"\n'
         "cat\n"
         'exec env -i X="$1" /bin/sh -c \'echo "$X"; exit 7\'\n',
@@ -145,7 +143,16 @@ def test_without_follow_children_are_counted(tmp_path: Path) -> None:
     done = subprocess.run(
         [
             *(sys.executable, "-m", "schedshard", "c2c", "record", "--machine", MACHINE),
-            *("--json", "--no-advice", "--", "sh", "-c", "true | true | true; exit 5"),
+            *(
+                "--json",
+                "--no-advice",
+                "--uncertainty",
+                "0",
+                "--",
+                "sh",
+                "-c",
+                "true | true | true; exit 5",
+            ),
         ],
         capture_output=True,
         text=True,

@@ -45,7 +45,7 @@ def run(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
 def record(*arguments: str, machines: tuple[str, ...] = (MACHINE,)) -> dict[str, Any]:
     """The report of a program that ends well."""
     named = [word for machine in machines for word in ("--machine", machine)]
-    done = run("record", *named, "--marks", "--json", *arguments)
+    done = run("record", *named, "--marks", "--json", "--uncertainty", "0", *arguments)
     assert done.returncode == 0, done.stderr
     report: dict[str, Any] = json.loads(done.stdout)
     return report

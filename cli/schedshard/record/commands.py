@@ -25,6 +25,13 @@ _HTML = click.option(
 _ADVICE = click.option(
     "--advice/--no-advice", default=True, help="Replay with what shares lines falsely set apart."
 )
+_UNCERTAINTY = click.option(
+    "--uncertainty",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Replay with N draws of the machine's ranged numbers, for 90% intervals; 0: none "
+    "[20, or none where more than 100,000 accesses were recorded].",
+)
 _MACHINES = click.option(
     "--machine", "machines", multiple=True, metavar="M", help="Repeatable.", required=True
 )
@@ -61,6 +68,7 @@ _MACHINES = click.option(
 @click.option("--follow", is_flag=True, help="Record the processes that PROGRAM starts as well.")
 @_LINES
 @_ADVICE
+@_UNCERTAINTY
 @_HTML
 @JSON
 @OUT
@@ -77,6 +85,7 @@ def record_command(
     follow: bool,
     lines: int,
     advice: bool,
+    uncertainty: int | None,
     html: Path | None,
     as_json: bool,
     out: Path | None,
@@ -91,6 +100,7 @@ def record_command(
     from schedshard.record.emulate import Window
     from schedshard.record.record import RecordRequest, record
 
+    _check_uncertainty(uncertainty)
     for path in (trace, html, out):
         if path is not None:
             check_writable(path)
@@ -99,12 +109,19 @@ def record_command(
     with tempfile.TemporaryDirectory(prefix="schedshard-") as folder:
         request = RecordRequest(
             program, machines, placement, cpus, Window(after, lasts, marks), quantum, follow, lines,
-            advice, as_json,
+            advice, as_json, uncertainty,
         )  # fmt: skip
         report = record(request, trace or Path(folder) / "trace", Path(folder), keep=bool(trace))
     _give(report, as_json, out, html, stderr=True)
     if report["program"]["status"]:
         raise click.exceptions.Exit(report["program"]["status"])
+
+
+def _check_uncertainty(count: int | None) -> None:
+    from schedshard.uncertainty import check_samples
+
+    if count:
+        check_samples(count)
 
 
 def _give(
@@ -135,6 +152,7 @@ def _give(
 @_MACHINES
 @_LINES
 @_ADVICE
+@_UNCERTAINTY
 @_HTML
 @JSON
 @OUT
@@ -145,6 +163,7 @@ def replay_command(
     machines: tuple[str, ...],
     lines: int,
     advice: bool,
+    uncertainty: int | None,
     html: Path | None,
     as_json: bool,
     out: Path | None,
@@ -158,6 +177,7 @@ def replay_command(
     from schedshard.presets import load_machine
     from schedshard.record.report import NAMES, Recorded, make_report
 
+    _check_uncertainty(uncertainty)
     for path in (html, out):
         if path is not None:
             check_writable(path)
@@ -178,7 +198,9 @@ def replay_command(
         raise UserError(f"{names_path(trace)} does not hold the names of a trace")
     recorded = Recorded.from_json(data, names_path(trace))
     found = tuple(load_machine(name) for name in machines)
-    report = make_report(recorded, trace, found, lines=lines, advise=advice)
+    report = make_report(
+        recorded, trace, found, lines=lines, advise=advice, uncertainty=uncertainty
+    )
     _give(report, as_json, out, html, stderr=False)
 
 

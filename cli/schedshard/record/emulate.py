@@ -154,11 +154,16 @@ def _model(watch: Path, meta: Path, window: Window) -> Iterator[tuple[subprocess
         command.append("marks=on")
     try:
         model = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
         )
     except OSError as error:
         raise UserError(f"cannot run {command[0]}: {os_reason(error)}") from error
-    assert model.stdin is not None and model.stdout is not None
+    assert model.stdin is not None
+    assert model.stdout is not None
     try:
         word, _, shared = model.stdout.readline().strip().partition(" ")
         if word != "ready":

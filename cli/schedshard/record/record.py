@@ -32,6 +32,7 @@ class RecordRequest:
     lines: int
     advise: bool
     output_to_stderr: bool
+    uncertainty: int | None = None
 
 
 def record(request: RecordRequest, trace: Path, folder: Path, *, keep: bool) -> dict[str, Any]:
@@ -76,4 +77,11 @@ def record(request: RecordRequest, trace: Path, folder: Path, *, keep: bool) -> 
     )
     if keep:
         write_atomic(names_path(trace), to_json(recorded.to_json()))
-    return make_report(recorded, trace, machines, lines=request.lines, advise=request.advise)
+    return make_report(
+        recorded,
+        trace,
+        machines,
+        lines=request.lines,
+        advise=request.advise,
+        uncertainty=request.uncertainty,
+    )

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from schedshard.errors import UserError
+from schedshard.inputs import machine_inputs
 from schedshard.presets import Machine, machine_topology
 from schedshard.provenance import sha256_file, tool_versions
 from schedshard.record.memory import Memory
@@ -25,6 +27,15 @@ from schedshard.record.sharing import (
     moves,
     shares_truly,
 )
+from schedshard.record.uncertain import (
+    SEED,
+    Draws,
+    draws_of,
+    gain_interval,
+    line_interval,
+    replay_draws,
+    totals,
+)
 from schedshard.result import C2C
 from schedshard.symbols import Frame
 
@@ -33,6 +44,7 @@ LIMITS = (
     "predicted, not measured: read the ranking first, cycles second",
     "modelled: which core has a line, how far it is away, and queues at lines",
     "not modelled: the capacity of caches, prefetchers, the width of links, page walks, the kernel",
+    "intervals: 90%, of the ranged numbers in the machine's file, not of what is not modelled",
     "an instruction takes one cycle, a system call 300 and what it waits for",
     "other machines than the first repeat what was recorded: waiting loops turn as often",
 )
@@ -195,7 +207,9 @@ def _notes(recorded: Recorded, memory: Memory, lines: Sequence[Mapping[str, Any]
         said.append(f"{count} child process{'es' if count > 1 else ''} ran without being recorded")
     silent = sum(not told for _, _, _, told in recorded.meta["images"])
     if silent:
-        said.append(f"{silent} process{'es' if silent > 1 else ''} could not say what its memory was")
+        said.append(
+            f"{silent} process{'es' if silent > 1 else ''} could not say what its memory was"
+        )
     if recorded.meta["lost_accesses"]:
         said.append(f"{recorded.meta['lost_accesses']:,} accesses to too many pages were not seen")
     pcs = {int(a["pc"], 16) for line in lines[:10] for a in line["accesses"]}
@@ -219,6 +233,7 @@ def _gains(
     cpus: Sequence[tuple[int, ...]],
     found: Sequence[Move],
     base: Sequence[Mapping[str, Any]],
+    draws: Sequence[Sequence[Draws]],
 ) -> list[dict[str, Any]]:
     """What each move gains on each machine: the trace replayed with the bytes elsewhere."""
     jobs = [
@@ -228,15 +243,16 @@ def _gains(
     ]
     after = iter(replay_all(trace, jobs))
     advice = []
-    for move in found:
+    for number, move in enumerate(found, 1):
         gains = {}
-        for machine, raw in zip(machines, base, strict=True):
+        for machine, raw, drawn in zip(machines, base, draws, strict=True):
             moved = next(after)
             before = work_cycles(dict(raw))
             gains[machine.name] = {
                 "cycles_before": before,
                 "cycles_after": work_cycles(moved),
                 "fewer": _share(before - work_cycles(moved), before),
+                "interval": gain_interval(drawn[0], drawn[number]),
                 "hitm_before": raw["hitm_remote"] + raw["hitm_local"],
                 "hitm_after": moved["hitm_remote"] + moved["hitm_local"],
             }
@@ -252,6 +268,16 @@ def _gains(
     return advice
 
 
+def _without_intervals(machines: Sequence[Machine], count: int) -> list[str]:
+    if not count:
+        return ["no intervals: --uncertainty 20 or more replays the trace so many times for them"]
+    return [
+        f"no intervals on {machine.name}: no number of its file has a range"
+        for machine in machines
+        if not machine_inputs(machine)
+    ]
+
+
 def _guest(recorded: Recorded) -> str:
     threads, processes = recorded.meta["nr_threads"], {pid for pid, *_ in recorded.meta["images"]}
     many = f" of {len(processes)} processes" if len(processes) > 1 else ""
@@ -259,9 +285,18 @@ def _guest(recorded: Recorded) -> str:
 
 
 def make_report(
-    recorded: Recorded, trace: Path, machines: Sequence[Machine], *, lines: int, advise: bool
+    recorded: Recorded,
+    trace: Path,
+    machines: Sequence[Machine],
+    *,
+    lines: int,
+    advise: bool,
+    uncertainty: int | None,
 ) -> dict[str, Any]:
-    """Everything: a machine takes the place that a variant has elsewhere."""
+    """Everything: a machine takes the place that a variant has elsewhere.
+
+    ``uncertainty``: draws of the machine's ranged numbers; None: where that is cheap.
+    """
     cpus = places(recorded, machines)
     base = replay_all(trace, [Job(m, c) for m, c in zip(machines, cpus, strict=True)])
     objects = Memory(recorded.meta)
@@ -271,16 +306,20 @@ def make_report(
     try:
         objects.learn(sorted({_hottest(line) for found in hot for line in found if hitm(line)}))
         things = [[objects.at(_hottest(line)) for line in found] for found in hot]
-        advice = []
+        found: list[Move] = []
         if advise:
             worst = max(range(len(base)), key=lambda i: sum(map(hitm, hot[i])))
             found = moves(list(zip(hot[worst], things[worst], strict=True)))
-            advice = _gains(trace, machines, cpus, found, base)
+        count = draws_of(uncertainty, int(recorded.stepping["accesses_reported"]))
+        with tempfile.TemporaryDirectory(prefix="schedshard-") as folder:
+            moved = [move.ranges for move in found]
+            draws = replay_draws(trace, machines, cpus, moved, count, Path(folder))
+        advice = _gains(trace, machines, cpus, found, base, draws)
         variants = []
         for index, machine in enumerate(machines):
             context = _Context(frames, _threads_of(recorded), cpus[index], objects)
             named = zip(hot[index][:lines], things[index], strict=False)
-            variants.append(_variant(machine, base[index], list(named), context))
+            variants.append(_variant(machine, base[index], list(named), context, draws[index][0]))
     finally:
         objects.close()
     partial = recorded.partial or any(raw["partial"] for raw in base)
@@ -304,7 +343,8 @@ def make_report(
             "operations": recorded.operations,
         },
         "recording": dict(recorded.stepping),
-        "notes": _notes(recorded, objects, hot[0]),
+        "uncertainty": {"samples": count, "seed": SEED} if count else None,
+        "notes": [*_notes(recorded, objects, hot[0]), *_without_intervals(machines, count)],
         "limits": list(LIMITS),
         "advice": advice,
         "variants": variants,
@@ -327,6 +367,7 @@ def _variant(
     raw: Mapping[str, Any],
     named: Sequence[tuple[Mapping[str, Any], Thing | None]],
     context: _Context,
+    draws: Draws,
 ) -> dict[str, Any]:
     total = raw["hitm_remote"] + raw["hitm_local"]
     work = work_cycles(dict(raw))
@@ -340,6 +381,10 @@ def _variant(
         "work_cycles": work,
         "partial": bool(raw["partial"]),
         "model": raw["model"],
-        "lines": [_line(line, total, work, thing, context) for line, thing in named],
+        "interval": totals(draws),
+        "lines": [
+            {**_line(line, total, work, thing, context), "interval": line_interval(line, draws)}
+            for line, thing in named
+        ],
         "machine_sha256": sha256_file(machine.path),
     }

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -39,9 +39,16 @@ def _machines(report: Mapping[str, Any]) -> Sheet:
     return made
 
 
+def _between(interval: Mapping[str, Any] | None, write: Callable[[float], str]) -> str:
+    if interval is None:
+        return "-"
+    return f"{write(interval['low'])} to {write(interval['high'])}"
+
+
 def _lines(variant: Mapping[str, Any]) -> Sheet:
     numbers = (
-        "#", "HITM", "far", "near", "loads", "stores", "locked", "cycles/load", "of all", "threads",
+        "#", "HITM", "far", "near", "loads", "stores", "locked", "cycles/load", "90%", "of all",
+        "threads",
     )  # fmt: skip
     made = Sheet(
         f"Contended lines on {variant['name']} ({len(variant['lines'])} of "
@@ -58,6 +65,7 @@ def _lines(variant: Mapping[str, Any]) -> Sheet:
             *(f"{line[key]:,}" for key in ("hitm_remote", "hitm_local")),
             *(f"{line[key]:,}" for key in ("loads", "stores", "locked")),
             significant(line["avg_load_cycles"]),
+            _between(line.get("interval"), significant),
             percent(line["cycle_share"]),
             str(len(line["threads"])),
         )
@@ -106,7 +114,13 @@ def advice_lines(report: Mapping[str, Any]) -> list[str]:
         gains = []
         for name, gain in advice["machines"].items():
             word = "fewer" if gain["fewer"] >= 0 else "more"
-            gains.append(f"{abs(gain['fewer']):.0%} {word} cycles on {name}")
+            sign = 1 if gain["fewer"] >= 0 else -1
+            found = gain.get("interval")
+            sure = ""
+            if found is not None:
+                ends = sorted((sign * found["low"], sign * found["high"]))
+                sure = f" (90%: {ends[0]:.1%} to {ends[1]:.1%})"
+            gains.append(f"{abs(gain['fewer']):.1%}{sure} {word} cycles on {name}")
         said.append(f"{advice['words']}: {', '.join(gains)}")
     return said
 

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""How far a recording's figures depend on numbers of the machine that nobody knows exactly.
+
+The trace is replayed on machines whose ranged numbers were drawn together, as those of
+``run --uncertainty`` are. What advice gains is compared within a draw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from schedshard import intervals
+from schedshard.draws import draw, sampled_machine
+from schedshard.inputs import machine_inputs
+from schedshard.presets import Machine
+from schedshard.record.replaying import Job, Range, replay_all, work_cycles
+from schedshard.uncertainty import LEAST
+
+# Without being asked: as many draws as an interval needs, of traces whose replays are short.
+DEFAULT = LEAST
+MOST_ACCESSES = 100_000
+SEED = 1
+
+Draws = list[dict[str, Any]]
+
+
+def draws_of(asked: int | None, accesses: int) -> int:
+    """How many: what was asked for, or the default where that is cheap."""
+    if asked is not None:
+        return asked
+    return DEFAULT if accesses <= MOST_ACCESSES else 0
+
+
+def _sampled(machine: Machine, count: int, folder: Path) -> list[Machine]:
+    inputs = machine_inputs(machine)
+    if not inputs:
+        return []
+    drawn = draw(inputs, machine.data, count, SEED)
+    return [
+        sampled_machine(machine, values, folder / f"{machine.name}-{number}.toml")
+        for number, values in enumerate(drawn)
+    ]
+
+
+def replay_draws(
+    trace: Path,
+    machines: Sequence[Machine],
+    cpus: Sequence[tuple[int, ...]],
+    moved: Sequence[Sequence[Range]],
+    count: int,
+    folder: Path,
+) -> list[list[Draws]]:
+    """By machine: the draws with nothing moved, then those with each of ``moved``.
+
+    A machine that has no number with a range has no draws.
+    """
+    every = [_sampled(machine, count, folder) for machine in machines]
+    jobs = [
+        Job(one, where, tuple(ranges))
+        for sampled, where in zip(every, cpus, strict=True)
+        for ranges in ((), *moved)
+        for one in sampled
+    ]
+    raws = iter(replay_all(trace, jobs))
+    return [[[next(raws) for _ in sampled] for _ in ((), *moved)] for sampled in every]
+
+
+def line_interval(line: Mapping[str, Any], draws: Draws) -> dict[str, Any] | None:
+    """Cycles of a load of one line."""
+    found = [
+        float(seen["avg_load_cycles"])
+        for raw in draws
+        for seen in raw["lines"]
+        if seen["address"] == line["address"]
+    ]
+    return intervals.interval(found) if found and len(found) == len(draws) else None
+
+
+def gain_interval(before: Draws, after: Draws) -> dict[str, Any] | None:
+    """The share of all cycles that a move saves."""
+    found = [
+        1 - work_cycles(moved) / work_cycles(raw)
+        for raw, moved in zip(before, after, strict=True)
+        if work_cycles(raw)
+    ]
+    return intervals.interval(found) if found else None
+
+
+def totals(draws: Draws) -> dict[str, Any] | None:
+    """Modified lines found elsewhere, and all cycles."""
+    if not draws:
+        return None
+    return {
+        "hitm_total": intervals.interval([r["hitm_remote"] + r["hitm_local"] for r in draws]),
+        "work_cycles": intervals.interval([work_cycles(raw) for raw in draws]),
+    }
