@@ -25,6 +25,13 @@ _HTML = click.option(
 _ADVICE = click.option(
     "--advice/--no-advice", default=True, help="Replay with what shares lines falsely set apart."
 )
+_FLAMEGRAPH = click.option(
+    "--flamegraph",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write cycles waited for as folded stacks, which flamegraph.pl, inferno and speedscope "
+    "read.",
+)
 _UNCERTAINTY = click.option(
     "--uncertainty",
     type=click.IntRange(min=0),
@@ -70,6 +77,7 @@ _MACHINES = click.option(
 @_ADVICE
 @_UNCERTAINTY
 @_HTML
+@_FLAMEGRAPH
 @JSON
 @OUT
 @click.argument("program", nargs=-1, type=click.UNPROCESSED)
@@ -87,6 +95,7 @@ def record_command(
     advice: bool,
     uncertainty: int | None,
     html: Path | None,
+    flamegraph: Path | None,
     as_json: bool,
     out: Path | None,
     program: tuple[str, ...],
@@ -101,7 +110,7 @@ def record_command(
     from schedshard.record.record import RecordRequest, record
 
     _check_uncertainty(uncertainty)
-    for path in (trace, html, out):
+    for path in (trace, html, flamegraph, out):
         if path is not None:
             check_writable(path)
     if marks and (after or lasts is not None):
@@ -109,10 +118,10 @@ def record_command(
     with tempfile.TemporaryDirectory(prefix="schedshard-") as folder:
         request = RecordRequest(
             program, machines, placement, cpus, Window(after, lasts, marks), quantum, follow, lines,
-            advice, as_json, uncertainty,
+            advice, as_json, uncertainty, flamegraph is not None,
         )  # fmt: skip
         report = record(request, trace or Path(folder) / "trace", Path(folder), keep=bool(trace))
-    _give(report, as_json, out, html, stderr=True)
+    _give(report, as_json, out, html, flamegraph, stderr=True)
     if report["program"]["status"]:
         raise click.exceptions.Exit(report["program"]["status"])
 
@@ -125,7 +134,13 @@ def _check_uncertainty(count: int | None) -> None:
 
 
 def _give(
-    report: dict[str, Any], as_json: bool, out: Path | None, html: Path | None, *, stderr: bool
+    report: dict[str, Any],
+    as_json: bool,
+    out: Path | None,
+    html: Path | None,
+    flamegraph: Path | None,
+    *,
+    stderr: bool,
 ) -> None:
     from schedshard.record.view import record_view
 
@@ -133,6 +148,10 @@ def _give(
         from schedshard.report import ReportRequest, render
 
         write_atomic(html, render(ReportRequest((), c2c=(report,))))
+    if flamegraph is not None:
+        from schedshard.record.flame import write_flamegraph
+
+        write_flamegraph(report, flamegraph)
     if as_json or not stderr:
         deliver(report, as_json, out, record_view(report))
         return
@@ -142,7 +161,7 @@ def _give(
     wide = sys.stderr.isatty()
     Console(file=text, width=None if wide else 160, highlight=False).print(record_view(report))
     sys.stderr.write("".join(f"{line.rstrip()}\n" for line in text.getvalue().splitlines()))
-    for path in (out, html):
+    for path in (out, html, flamegraph):
         if path is not None:
             print(f"saved {path}", file=sys.stderr)
 
@@ -154,6 +173,7 @@ def _give(
 @_ADVICE
 @_UNCERTAINTY
 @_HTML
+@_FLAMEGRAPH
 @JSON
 @OUT
 @click.pass_context
@@ -165,6 +185,7 @@ def replay_command(
     advice: bool,
     uncertainty: int | None,
     html: Path | None,
+    flamegraph: Path | None,
     as_json: bool,
     out: Path | None,
 ) -> None:
@@ -178,7 +199,7 @@ def replay_command(
     from schedshard.record.report import NAMES, Recorded, make_report
 
     _check_uncertainty(uncertainty)
-    for path in (html, out):
+    for path in (html, flamegraph, out):
         if path is not None:
             check_writable(path)
     if not trace.is_file():
@@ -199,9 +220,10 @@ def replay_command(
     recorded = Recorded.from_json(data, names_path(trace))
     found = tuple(load_machine(name) for name in machines)
     report = make_report(
-        recorded, trace, found, lines=lines, advise=advice, uncertainty=uncertainty
-    )
-    _give(report, as_json, out, html, stderr=False)
+        recorded, trace, found, lines=lines, advise=advice, uncertainty=uncertainty,
+        flame=flamegraph is not None,
+    )  # fmt: skip
+    _give(report, as_json, out, html, flamegraph, stderr=False)
 
 
 @click.command("diff")

@@ -33,6 +33,7 @@ class RecordRequest:
     advise: bool
     output_to_stderr: bool
     uncertainty: int | None = None
+    flame: bool = False
 
 
 def record(request: RecordRequest, trace: Path, folder: Path, *, keep: bool) -> dict[str, Any]:
@@ -84,4 +85,5 @@ def record(request: RecordRequest, trace: Path, folder: Path, *, keep: bool) -> 
         lines=request.lines,
         advise=request.advise,
         uncertainty=request.uncertainty,
+        flame=request.flame,
     )

@@ -13,6 +13,7 @@ from schedshard.errors import UserError
 from schedshard.inputs import machine_inputs
 from schedshard.presets import Machine, machine_topology
 from schedshard.provenance import sha256_file, tool_versions
+from schedshard.record.flame import instructions, stacks
 from schedshard.record.memory import Memory
 from schedshard.record.objects import Thing
 from schedshard.record.placing import order
@@ -207,9 +208,8 @@ def _notes(recorded: Recorded, memory: Memory, lines: Sequence[Mapping[str, Any]
         said.append(f"{count} child process{'es' if count > 1 else ''} ran without being recorded")
     silent = sum(not told for _, _, _, told in recorded.meta["images"])
     if silent:
-        said.append(
-            f"{silent} process{'es' if silent > 1 else ''} could not say what its memory was"
-        )
+        whole = len(recorded.meta["images"])
+        said.append(f"{silent} of {whole} processes were killed before they told their names")
     if recorded.meta["lost_accesses"]:
         said.append(f"{recorded.meta['lost_accesses']:,} accesses to too many pages were not seen")
     pcs = {int(a["pc"], 16) for line in lines[:10] for a in line["accesses"]}
@@ -292,16 +292,20 @@ def make_report(
     lines: int,
     advise: bool,
     uncertainty: int | None,
+    flame: bool = False,
 ) -> dict[str, Any]:
     """Everything: a machine takes the place that a variant has elsewhere.
 
     ``uncertainty``: draws of the machine's ranged numbers; None: where that is cheap.
+    ``flame``: with "stacks", for a flame graph.
     """
     cpus = places(recorded, machines)
     base = replay_all(trace, [Job(m, c) for m, c in zip(machines, cpus, strict=True)])
     objects = Memory(recorded.meta)
     hot = [raw["lines"] for raw in base]
     pcs = {int(a["pc"], 16) for found in hot for line in found[:lines] for a in line["accesses"]}
+    if flame:
+        pcs.update(*map(instructions, hot))
     frames = objects.frames(pcs)
     try:
         objects.learn(sorted({_hottest(line) for found in hot for line in found if hitm(line)}))
@@ -320,6 +324,8 @@ def make_report(
             context = _Context(frames, _threads_of(recorded), cpus[index], objects)
             named = zip(hot[index][:lines], things[index], strict=False)
             variants.append(_variant(machine, base[index], list(named), context, draws[index][0]))
+            if flame:
+                variants[-1]["stacks"] = stacks(hot[index], frames, objects)
     finally:
         objects.close()
     partial = recorded.partial or any(raw["partial"] for raw in base)
