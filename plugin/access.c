@@ -15,6 +15,7 @@
 
 #include <stdlib.h>
 
+#include "host_time.h"
 #include "memory.h"
 #include "step.h"
 #include "vcpu.h"
@@ -230,6 +231,8 @@ void access_idle(unsigned int vcpu)
 
 		stream_push(&v->stream, &item);
 	}
+	if (plugin.alone)
+		__atomic_store_n(&plugin.state->resting, host_now(), __ATOMIC_RELAXED);
 	/* After the item: who sees that the CPU is idle finds the item, if there is one. */
 	__atomic_store_n(&v->idle, true, __ATOMIC_RELEASE);
 }
@@ -238,6 +241,8 @@ void access_resume(unsigned int vcpu)
 {
 	struct vcpu *v = &plugin.vcpu[vcpu];
 
+	if (plugin.alone)
+		__atomic_store_n(&plugin.state->resting, host_now(), __ATOMIC_RELAXED);
 	if (plugin.feed && window_is_open()) {
 		uint32_t other = step_slowest(vcpu);
 		struct item item = { .kind = ITEM_RESUME, .instr = v->instr - v->base };

@@ -101,6 +101,16 @@ static void follow_guest_clock(void)
 	exit(1);
 }
 
+/*
+ * All others have been idle for a while. Those that have just been woken are idle until the host lets
+ * them run: who went ahead meanwhile would not meet them.
+ */
+static bool is_alone(uint32_t self)
+{
+	return step_slowest(self) == ITEM_NO_CPU &&
+	       host_now() - __atomic_load_n(&plugin.state->resting, __ATOMIC_RELAXED) > PATIENCE_NS;
+}
+
 void step_check(struct vcpu *v)
 {
 	uint32_t self = (uint32_t)(v - plugin.vcpu);
@@ -118,8 +128,7 @@ void step_check(struct vcpu *v)
 	__atomic_store_n(&v->check_at, v->instr + quantum / 4 + 1, __ATOMIC_RELAXED);
 	if (!is_ahead(self, quantum))
 		return;
-	if (plugin.alone && !is_ahead(self, quantum * plugin.alone) &&
-	    step_slowest(self) == ITEM_NO_CPU)
+	if (plugin.alone && !is_ahead(self, quantum * plugin.alone) && is_alone(self))
 		return;
 	v->waits++;
 	since = host_now();

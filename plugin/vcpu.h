@@ -64,10 +64,11 @@ struct vcpu {
  * @news: see struct feed_source
  * @idled: picoseconds for which all CPUs have been idle; any
  * @operations: marks of operations that were seen
+ * @resting: host's time at which a vCPU halted or went on last; any
  */
 struct plugin_state {
 	bool soon, open, closed;
-	uint64_t news, idled, operations;
+	uint64_t news, idled, operations, resting;
 };
 
 /**
