@@ -179,6 +179,33 @@ def test_loops_agree_with_the_experiment(operation: str) -> None:
     assert found == pytest.approx(simulated, rel=0.2)
 
 
+def check_stacks(text: str, waited: list[Any]) -> None:
+    """Machine, functions, source line and object; the cycles that the report has."""
+    first = text.splitlines()[0]
+    frames, _, cycles = first.rpartition(" ")
+    machine, *functions, source, thing = frames.split(";")
+    assert (machine, functions[-1], thing) == (MACHINE, "add", "side")
+    assert source.startswith("tests/record/known.c:")
+    assert [[*functions, source, thing], int(cycles)] == waited[0]
+    assert {line.split(";")[0] for line in text.splitlines()} == {MACHINE, "xeon-480"}
+
+
+def check_intervals(report: dict[str, Any]) -> None:
+    """Of cycles a load, of all cycles, and of what advice gains."""
+    assert report["uncertainty"]["samples"] == 20
+    for variant in report["variants"]:
+        line = variant["lines"][0]
+        assert line["interval"]["samples"] == 20
+        assert line["interval"]["low"] < line["interval"]["high"]
+        assert line["interval"]["low"] * 0.8 < line["avg_load_cycles"]
+        assert line["avg_load_cycles"] < line["interval"]["high"] * 1.2
+        work = variant["interval"]["work_cycles"]
+        assert work["low"] <= work["median"] <= work["high"]
+        gain = report["advice"][0]["machines"][variant["name"]]
+        assert 0 < gain["interval"]["low"] <= gain["interval"]["high"] < 1
+        assert gain["interval"]["low"] * 0.8 < gain["fewer"] < gain["interval"]["high"] * 1.2
+
+
 def test_a_trace_is_replayed_and_compared(tmp_path: Path) -> None:
     trace, saved = tmp_path / "trace", tmp_path / "a.json"
     program = [str(PROGRAMS / "record-known"), "side", "4", "500", "400"]
@@ -193,11 +220,18 @@ def test_a_trace_is_replayed_and_compared(tmp_path: Path) -> None:
     first = json.loads(saved.read_text(encoding="utf-8"))
     # Far apart: half of the four are in the other socket.
     assert first["variants"][0]["hitm_remote"] > 0
-    again = run("replay", str(trace), "--machine", MACHINE, "--machine", "xeon-480", "--json")
+    stacks = tmp_path / "stacks"
+    again = run(
+        "replay", str(trace), "--machine", MACHINE, "--machine", "xeon-480", "--json",
+        "--flamegraph", str(stacks),
+    )  # fmt: skip
     assert again.returncode == 0, again.stderr
     replayed = json.loads(again.stdout)
     assert [variant["name"] for variant in replayed["variants"]] == [MACHINE, "xeon-480"]
+    waited = replayed["variants"][0].pop("stacks")
     assert replayed["variants"][0] == first["variants"][0]
+    check_stacks(stacks.read_text(encoding="utf-8"), waited)
+    check_intervals(replayed)
     other = tmp_path / "b.json"
     other.write_text(again.stdout, encoding="utf-8")
     compared = json.loads(run("diff", str(saved), str(other), "--json").stdout)
@@ -408,6 +442,11 @@ int main(void)
             "leave --after and --for",
         ),
         (("--machine", MACHINE, "--out", "/nowhere/x", "--", "true"), "no directory /nowhere"),
+        (
+            ("--machine", MACHINE, "--flamegraph", "/nowhere/x", "--", "true"),
+            "no directory /nowhere",
+        ),
+        (("--machine", MACHINE, "--uncertainty", "5", "--", "true"), "needs 20 to 10,000 samples"),
     ],
 )
 def test_refusals(arguments: tuple[str, ...], words: str) -> None:
