@@ -102,8 +102,8 @@ static void follow_guest_clock(void)
 }
 
 /*
- * All others have been idle for a while. Those that have just been woken are idle until the host lets
- * them run: who went ahead meanwhile would not meet them.
+ * All others have been idle for a while. Those that have just been woken are idle until the host
+ * lets them run: who went ahead meanwhile would not meet them.
  */
 static bool is_alone(uint32_t self)
 {

@@ -5,10 +5,10 @@
  *   -plugin PATH,watch=FILE,meta=FILE,shared=FILE[,follow=on][,marks=on]
  *	[,arrives=THREAD.CPU]
  *
- * The watch file (watch.h) has a 'cpu' line for each CPU on which threads may run. The model runs in
- * a process of its own (model.c), which has made the shared memory. What this process consists of
- * is written to META.N at its end, N being its number: what is mapped where, its threads, and the
- * objects that were contended.
+ * The watch file (watch.h) has a 'cpu' line for each CPU on which threads may run. The model runs
+ * in a process of its own (model.c), which has made the shared memory. What this process consists
+ * of is written to META.N at its end, N being its number: what is mapped where, its threads, and
+ * the objects that were contended.
  *
  * The end. The emulator stops all threads before it tells a plugin of the end, and tells nothing
  * when a signal ends the program. So the end is seen where it begins: the system call exit_group,
@@ -16,8 +16,8 @@
  * signal and which this library, being preloaded, has in its place.
  *
  * Children. A fork copies the emulator with this library and all it knows, and shares what is
- * shared; all that is left to do is to be somebody else: a new image, whose threads have no CPUs and
- * whose private memory has numbers of its own. An exec is done here instead of by the emulator
+ * shared; all that is left to do is to be somebody else: a new image, whose threads have no CPUs
+ * and whose private memory has numbers of its own. An exec is done here instead of by the emulator
  * (exec.c). Without follow=on a child goes on emulated, unseen, until it executes another program.
  */
 #include <linux/futex.h>
@@ -338,7 +338,7 @@ static void on_thread(qemu_plugin_id_t id, unsigned int vcpu)
 	exit(1);
 }
 
-/* The file that the model's process has made. Return: false when that has ended: nothing is seen. */
+/* The file that the model's process has made. Return: false when that has ended. */
 static bool attach(const char *path, bool arrives)
 {
 	uint32_t parent = SHARED_NONE, program;

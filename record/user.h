@@ -131,7 +131,7 @@ void user_finish(const char *why);
 void user_leave(struct user_thread *t);
 void user_stay(void);
 
-/** user_forked - a system call ends: if it was a fork, did it succeed? In the thread that made it. */
+/** user_forked - a system call ends: was it a fork that failed? In the thread that made it. */
 void user_forked(int64_t result);
 
 /* ---- exec.c ---- */
