@@ -37,7 +37,8 @@
 #define HEAD	256
 #define EXTRA	20u
 
-static char emulator[PATH], plugin_path[PATH], library[PATH + 32], common[4 * PATH];
+static char emulator[PATH], plugin_path[PATH], own_preload[PATH + 16], library[PATH + 32],
+	common[4 * PATH];
 
 void exec_init(const char *watch, const char *meta, const char *file, bool by_marks)
 {
@@ -52,6 +53,7 @@ void exec_init(const char *watch, const char *meta, const char *file, bool by_ma
 		return;
 	}
 	strcpy(plugin_path, info.dli_fname);
+	snprintf(own_preload, sizeof(own_preload), "LD_PRELOAD=%s", plugin_path);
 	slash = strrchr(plugin_path, '/');
 	snprintf(library, sizeof(library), "%.*s/libschedshard-record.so",
 		 slash ? (int)(slash - plugin_path) : 1, slash ? plugin_path : ".");
@@ -179,8 +181,8 @@ static char **environment(char **old, long n, const char **preload, bool *has_cp
 		else
 			new[kept++] = old[i];
 	}
-	if (new &&asprintf(&new[kept], "LD_PRELOAD=%s", plugin_path) < 0)
-		return NULL;
+	if (new)
+		new[kept] = own_preload;
 	return new;
 }
 
@@ -233,7 +235,7 @@ void exec_follow(struct user_thread *t, int64_t number, const uint64_t *arg)
 	env = environment((char **)(uintptr_t)envp_at, envc, &preload, &has_cpus);
 	text = inside(preload);
 	if (!new || !env || !text)
-		return;
+		goto out;
 	new[n++] = emulator;
 	new[n++] = (char *)"-U";
 	new[n++] = (char *)"LD_PRELOAD";
@@ -267,6 +269,7 @@ void exec_follow(struct user_thread *t, int64_t number, const uint64_t *arg)
 	execve(emulator, new, env);
 	cpus_carry(t, false);
 	__atomic_fetch_sub(&shared->coming, 1, __ATOMIC_SEQ_CST);
+out:
 	free(new);
 	free(env);
 	free(text);
