@@ -4,10 +4,10 @@
  * level after it was lowered. Every CPU does so; whoever carries the walk does on its way
  * what the overloaded CPU would do, which is always the same one: look at all levels.
  *
- * Beside it Linux's walk (loop_next, loop_start, a lock), as in rivals/linux_walk.h. A CPU that would
- * have to wait for the lock gives the execution up, which leaves those in which nobody waits. One
- * CPU is overloaded all the time. Linux 7.3 and 6.12.117 lose a request there: the walk stands on
- * that CPU, which has looked; a request comes and leaves it to the walk; the round for it skips
+ * Beside it Linux's walk (loop_next, loop_start, a lock), as in rivals/linux_walk.h. A CPU that
+ * would have to wait for the lock gives the execution up, which leaves those in which nobody waits.
+ * One CPU is overloaded all the time. Linux 7.3 and 6.12.117 lose a request there: the walk stands
+ * on that CPU, which has looked; a request comes and leaves it to the walk; the round for it skips
  * the CPU that the walk stands on. With patches 03 and 04 of the series no request is lost.
  *
  * Where the set becomes empty and full again one is lost still: who took loop_start saw a walk

@@ -86,9 +86,7 @@ PROGRAMS: Mapping[str, Program] = {
         (), lambda s, *_: ("/bin/linux-faults", str(s), "deadline"), 1, least=10, usual=False
     ),
     # With CPUs that run at the same time; patch 04 mends it.
-    "linux-walk": Program(
-        (), lambda s, *_: ("/bin/linux-walk", str(s)), 1, least=10, usual=False
-    ),
+    "linux-walk": Program((), lambda s, *_: ("/bin/linux-walk", str(s)), 1, least=10, usual=False),
 }
 # Seconds of guest time in all guests of a variant together.
 SETS: Mapping[str, int] = {"short": 30, "quick": 90, "ci": 300, "soak": 3600}
