@@ -7,6 +7,8 @@
  * scans / (time of scans and accounting + kernel_share x time that threads ran). cycles_per_scan is
  * the time from the claim of the scan to its end, with every wait for a line in it.
  *
+ * cycles_per_fork is what fork and exec do for it, without allocating; 0 where there are none.
+ *
  * agreement: of all scans, those whose preference is the judge's. Where they differ,
  * worst_margin is the largest distance of the judge's own decision from the other one, worst_missed
  * the largest part of a process's occupancy that the scan did not see, worst_missed_runtime that
@@ -42,6 +44,7 @@ static int read_params(struct cs *cs, struct run *run)
 	cs->end = cs->begin + us(run, "measured_us");
 	cs->timeout = (s32)run_param(run, "timeout_epochs");
 	cs->elsewhere = run_param(run, "wake_elsewhere");
+	cs->forks = run_param(run, "forks_per_tick");
 	if (!cs->epoch_ps || !cs->tick_ps || !cs->slice_ps || cs->end == cs->begin)
 		return run_fail(run, "epoch_us, tick_us, slice_us and measured_us must be more "
 				     "than 0");
@@ -111,7 +114,8 @@ static s32 home_of(const struct cs *cs, const struct cs_process *p)
 static int create_scans(struct cs *cs)
 {
 	rd_label_hook = arena_label;
-	cs->machine = cs->ops->create(cs->plan, cs->online, cs->nr_processes);
+	cs->machine = cs->ops->create(cs->plan, cs->online,
+				      cs->nr_processes + (cs->forks > 0 ? cs->nr_cpus : 0));
 	if (!cs->machine)
 		return run_fail(cs->run, "out of memory");
 	for (u32 i = 0; i < cs->nr_processes; i++) {
@@ -119,6 +123,14 @@ static int create_scans(struct cs *cs)
 
 		p->scan = cs->ops->process(cs->machine, home_of(cs, p), cs_epoch(cs, 0));
 		if (!p->scan)
+			return run_fail(cs->run, "out of memory");
+	}
+	cs->forked = calloc(cs->nr_cpus, sizeof(*cs->forked));
+	if (!cs->forked)
+		return run_fail(cs->run, "out of memory");
+	for (u32 i = 0; cs->forks > 0 && i < cs->nr_cpus; i++) {
+		cs->forked[i] = cs->ops->process(cs->machine, -1, cs_epoch(cs, 0));
+		if (!cs->forked[i])
 			return run_fail(cs->run, "out of memory");
 	}
 	cs->judge = cs_judge_new(cs);
@@ -168,6 +180,9 @@ static int report(struct cs *cs)
 	run_report(run, "account_share", ratio((double)n->account_time, kernel));
 	run_report(run, "cycles_per_account",
 		   run_cycles(run, ratio((double)n->account_time, (double)n->accounts)));
+	run_report(run, "cycles_per_fork",
+		   run_cycles(run, ratio((double)n->fork_time, (double)n->forks)));
+	run_report(run, "forks", (double)n->forks);
 	run_report(run, "agreement", (double)n->agreed / (double)n->scans);
 	run_report(run, "agreement_fresh", (double)n->agreed_fresh / (double)n->scans);
 	run_report(run, "worst_margin", n->worst_margin);
@@ -188,6 +203,7 @@ static void clean_up(struct cs *cs)
 	cs_judge_free(cs->judge);
 	for (u32 i = 0; cs->cpu && i < cs->nr_cpus; i++)
 		free((void *)cs->cpu[i].timer);
+	free((void *)cs->forked);
 	free(cs->counts.lengths);
 	free(cs->thread);
 	free(cs->process);
@@ -241,12 +257,13 @@ static int execute_migrate(struct run *run)
 	return execute(run, cs_load_migrate);
 }
 
-static const char *const variants[] = { "full", "node", "visited", NULL };
-static const char *const params[] = {
-	"processes",	  "threads",	"run_us",      "peer_run_us",	 "pause_us", "stay_us",
-	"wake_elsewhere", "home_known", "epoch_us",    "tick_us",	 "slice_us", "wake_us",
-	"kernel_share",	  "warm_up_us", "measured_us", "timeout_epochs", NULL
-};
+static const char *const variants[] = { "full", "node", "linux73", "visited", NULL };
+static const char *const params[] = { "processes",	"threads",	  "run_us",
+				      "peer_run_us",	"pause_us",	  "stay_us",
+				      "wake_elsewhere", "home_known",	  "epoch_us",
+				      "tick_us",	"slice_us",	  "wake_us",
+				      "kernel_share",	"warm_up_us",	  "measured_us",
+				      "timeout_epochs", "forks_per_tick", NULL };
 
 #define EXPERIMENT(name_, execute_)                                                         \
 	{                                                                                   \

@@ -93,8 +93,8 @@ struct cs_cpu {
 
 /* Of all CPUs, inside of the measured window. */
 struct cs_counts {
-	u64 busy, account_time, scan_time; /* picoseconds */
-	u64 accounts, dropped, scans, agreed, agreed_fresh;
+	u64 busy, account_time, scan_time, fork_time; /* picoseconds */
+	u64 forks, accounts, dropped, scans, agreed, agreed_fresh;
 	u32 *lengths; /* of all scans */
 	u32 lengths_cap;
 	double worst_margin, worst_missed, worst_missed_runtime;
@@ -113,6 +113,8 @@ struct cs_judge;
  * @llc_cpus: simulated CPUs, LLC by LLC: of one @llc_first[llc] to @llc_first[llc + 1] - 1
  * @begin: of the measured window, picoseconds
  * @end: of it, and of the run
+ * @forked: by simulated CPU: the process that it makes again and again
+ * @forks: how often a CPU makes one at a tick
  * @elsewhere: how likely a thread wakes on another CPU of its cache though its own is idle
  */
 struct cs {
@@ -129,7 +131,8 @@ struct cs {
 	u64 epoch_ps, tick_ps, slice_ps, wake_ps;
 	u64 begin, end;
 	s32 timeout;
-	double elsewhere;
+	struct scan_process **forked;
+	double elsewhere, forks;
 	struct cs_counts counts;
 	struct cs_judge *judge;
 	u64 run_ps, peer_run_ps, pause_ps, stay_ps; /* of the workload */

@@ -229,6 +229,21 @@ static void tick(struct cs *cs, u32 cpu, const struct cs_thread *t)
 		note(&cs->counts, &j.result, &j.verdict, time);
 }
 
+/* The running thread makes a process, whose memory another one had before. */
+static void fork_one(struct cs *cs, u32 cpu)
+{
+	u64 began = sim_now();
+
+	if (!chance(cs->forks))
+		return;
+	if (cs->ops->fork)
+		cs->ops->fork(cs->forked[cpu], cs->run->model->cpu[cpu].number);
+	if (!cs_measured(cs, began))
+		return;
+	cs->counts.forks++;
+	cs->counts.fork_time += sim_now() - began;
+}
+
 static void fire_timers(struct cs *cs, u32 cpu)
 {
 	struct cs_cpu *c = &cs->cpu[cpu];
@@ -249,6 +264,9 @@ static void run_thread(struct cs *cs, u32 cpu, struct cs_thread *t)
 	u64 slice_end = sim_now() + cs->slice_ps;
 
 	c->busy = true;
+	/* A switch, which the scheduler does anyway: not counted. */
+	if (cs->ops->run)
+		cs->ops->run(t->process->scan, cs->run->model->cpu[cpu].number);
 	while (t->left && !(c->head && sim_now() >= slice_end)) {
 		u64 began = sim_now();
 		u64 stop = earlier(began + t->left, earlier(c->next_tick, timer_next(c)));
@@ -269,6 +287,7 @@ static void run_thread(struct cs *cs, u32 cpu, struct cs_thread *t)
 		if (sim_now() >= c->next_tick) {
 			c->next_tick += cs->tick_ps;
 			tick(cs, cpu, t);
+			fork_one(cs, cpu);
 		}
 	}
 	c->busy = false;

@@ -13,6 +13,7 @@
  *   full      Linux since 2026: every CPU that is online, each under a lock of its run queue
  *   node      the same, limited to the NUMA nodes of the process's memory, of the cache that it
  *	       prefers and of the CPU that scans; all nodes for a process without a home
+ *   linux73   Linux 7.3: node, and of each CPU also who runs there, to count running threads
  *   visited   ours: core/visited.c
  */
 #ifndef RIVALS_SCAN_H
@@ -48,6 +49,8 @@ struct scan_result {
  * @process: a new process, which prefers nothing; @home: NUMA node of its memory, -1: unknown;
  *	@epoch: now. NULL when memory is short
  * @end: the process is gone
+ * @fork: @cpu makes another process, @p's memory begins anew; NULL: that touches nothing by CPU
+ * @run: @cpu runs a thread of the process from now on; NULL: the scan does not look at that
  * @account: @cpu ran the process for @ns nanoseconds; false: it is not counted
  * @due: has nobody scanned in @epoch?
  * @scan: @cpu scans; false when somebody else does, or has in this epoch
@@ -60,6 +63,8 @@ struct scan_ops {
 	void (*destroy)(struct scan_machine *m);
 	struct scan_process *(*process)(struct scan_machine *m, s32 home, u32 epoch);
 	void (*end)(struct scan_process *p);
+	void (*fork)(struct scan_process *p, u32 cpu);
+	void (*run)(struct scan_process *p, u32 cpu);
 	bool (*account)(struct scan_process *p, u32 cpu, u32 epoch, u64 ns);
 	bool (*due)(const struct scan_process *p, u32 epoch);
 	bool (*scan)(struct scan_process *p, u32 cpu, u32 epoch, s32 timeout,
@@ -67,7 +72,7 @@ struct scan_ops {
 	size_t (*bytes)(const struct scan_process *p);
 };
 
-extern const struct scan_ops scan_full, scan_node, scan_visited;
+extern const struct scan_ops scan_full, scan_node, scan_linux73, scan_visited;
 extern const struct scan_ops *const scan_ways[]; /* NULL-terminated */
 
 #endif

@@ -6,6 +6,12 @@
  * run queue. A scan takes that of every CPU in turn, brings run queue and record up to date, and
  * so writes both lines of every CPU; that, and not the sums, is what it costs.
  *
+ * Linux 7.3 also looks at who runs on each CPU, which is on another line of the run queue. That of
+ * the running thread, which it looks at then, is not in it.
+ *
+ * A fork or exec takes a record from the memory of every possible CPU: it is zeroed, then gets the
+ * epoch of that CPU's run queue.
+ *
  * Both words under the lock are read and written by its holder only; no other order is needed.
  */
 #include "rd.h"
@@ -19,6 +25,11 @@ struct scan_rq {
 	u64 epoch;
 } port_cacheline_aligned;
 
+/* Another line of struct rq, written when the running thread changes. */
+struct scan_curr {
+	u64 process; /* number + 1 */
+} port_cacheline_aligned;
+
 /* A process on a CPU. */
 struct scan_record {
 	u64 runtime;
@@ -29,12 +40,14 @@ struct scan_record {
 struct scan_mm {
 	u64 next_scan; /* first epoch in which a scan is due */
 	u64 preferred; /* LLC + 1 */
+	u64 running;   /* threads, of Linux 7.3 */
 } port_cacheline_aligned;
 
 struct scan_machine {
 	const struct shard_plan *plan;
 	const unsigned long *online;
 	struct scan_rq **rq;	     /* by CPU number */
+	struct scan_curr **curr;     /* by CPU number */
 	struct scan_record **record; /* by CPU number: of all processes */
 	u32 processes, used;
 };
@@ -45,6 +58,7 @@ struct scan_process {
 	u32 number;
 	s32 home;
 	bool by_node;
+	bool counts_running;
 };
 
 static bool is_online(const struct scan_machine *m, u32 cpu)
@@ -69,10 +83,13 @@ static void destroy(struct scan_machine *m)
 	for (u32 cpu = 0; cpu < n; cpu++) {
 		if (m->rq)
 			port_free(m->rq[cpu], sizeof(struct scan_rq));
+		if (m->curr)
+			port_free(m->curr[cpu], sizeof(struct scan_curr));
 		if (m->record)
 			port_free(m->record[cpu], m->processes * sizeof(struct scan_record));
 	}
 	port_free((void *)m->rq, n * sizeof(*m->rq));
+	port_free((void *)m->curr, n * sizeof(*m->curr));
 	port_free((void *)m->record, n * sizeof(*m->record));
 	port_free(m, sizeof(*m));
 }
@@ -84,7 +101,8 @@ static bool fill(struct scan_machine *m)
 	rd_label("tables by CPU", NULL);
 	m->rq = (struct scan_rq **)port_alloc(n * sizeof(*m->rq), -1);
 	m->record = (struct scan_record **)port_alloc(n * sizeof(*m->record), -1);
-	if (!m->rq || !m->record)
+	m->curr = (struct scan_curr **)port_alloc(n * sizeof(*m->curr), -1);
+	if (!m->rq || !m->record || !m->curr)
 		return false;
 	for (u32 cpu = 0; cpu < n; cpu++) {
 		if (!m->plan->slot[cpu].possible)
@@ -94,7 +112,9 @@ static bool fill(struct scan_machine *m)
 		rd_label("records of a CPU", "struct scan_record");
 		m->record[cpu] =
 			port_alloc(m->processes * sizeof(struct scan_record), node_of(m, cpu));
-		if (!m->rq[cpu] || !m->record[cpu])
+		rd_label("run queue, running thread", "struct scan_curr");
+		m->curr[cpu] = port_alloc(sizeof(struct scan_curr), node_of(m, cpu));
+		if (!m->rq[cpu] || !m->record[cpu] || !m->curr[cpu])
 			return false;
 	}
 	return true;
@@ -138,6 +158,15 @@ static struct scan_process *process(struct scan_machine *m, s32 home, u32 epoch,
 	p->by_node = by_node;
 	p->number = m->used++;
 	p->mm->next_scan = epoch + 1;
+	return p;
+}
+
+static struct scan_process *process_linux73(struct scan_machine *m, s32 home, u32 epoch)
+{
+	struct scan_process *p = process(m, home, epoch, true);
+
+	if (p)
+		p->counts_running = true;
 	return p;
 }
 
@@ -191,6 +220,12 @@ static void update(struct scan_rq *rq, struct scan_record *r, u32 epoch)
 	}
 }
 
+static void run(struct scan_process *p, u32 cpu)
+{
+	if (p->counts_running && READ_ONCE(p->machine->curr[cpu]->process) != p->number + 1)
+		WRITE_ONCE(p->machine->curr[cpu]->process, p->number + 1);
+}
+
 static bool account(struct scan_process *p, u32 cpu, u32 epoch, u64 ns)
 {
 	struct scan_rq *rq = p->machine->rq[cpu];
@@ -217,6 +252,27 @@ static u64 share(const struct scan_process *p, u32 cpu, u32 epoch, u64 *runtime)
 	unlock(rq);
 	*runtime += mine;
 	return mine * OCCUPANCY_SCALE / (all + 1);
+}
+
+/* Without the group's own memory, which any process has. */
+static void fork_process(struct scan_process *p, u32 cpu)
+{
+	const struct scan_machine *m = p->machine;
+
+	(void)cpu;
+	for (u32 i = 0; i < m->plan->nr_possible; i++) {
+		struct scan_record *r = &m->record[m->plan->idx_to_cpu[i]][p->number];
+
+		WRITE_ONCE(r->runtime, 0);
+		WRITE_ONCE(r->epoch, 0);
+	}
+	for (u32 i = 0; i < m->plan->nr_possible; i++) {
+		u32 at = m->plan->idx_to_cpu[i];
+		struct scan_record *r = &m->record[at][p->number];
+
+		WRITE_ONCE(r->runtime, 0);
+		WRITE_ONCE(r->epoch, READ_ONCE(m->rq[at]->epoch));
+	}
 }
 
 static bool due(const struct scan_process *p, u32 epoch)
@@ -247,6 +303,7 @@ static bool scan(struct scan_process *p, u32 cpu, u32 epoch, s32 timeout,
 	const struct scan_machine *m = p->machine;
 	u64 next = READ_ONCE(p->mm->next_scan);
 	s32 present, preferred_node;
+	u32 running = 0;
 
 	if ((s32)(epoch - (u32)next) < 0 ||
 	    port_cmpxchg64(&p->mm->next_scan, next, (u32)(epoch + 1)) != next)
@@ -263,7 +320,11 @@ static bool scan(struct scan_process *p, u32 cpu, u32 epoch, s32 timeout,
 			continue;
 		result->length++;
 		occupancy_cpu(&result->sums, llc_of(m, at), share(p, at, epoch, &result->runtime));
+		if (p->counts_running)
+			running += READ_ONCE(m->curr[at]->process) == p->number + 1;
 	}
+	if (p->counts_running)
+		WRITE_ONCE(p->mm->running, running);
 	result->preferred = occupancy_end(&result->sums);
 	if (result->preferred != present)
 		WRITE_ONCE(p->mm->preferred, (u32)(result->preferred + 1));
@@ -275,13 +336,16 @@ static size_t bytes(const struct scan_process *p)
 	return sizeof(struct scan_mm) + p->machine->plan->nr_possible * sizeof(struct scan_record);
 }
 
-#define SCAN_OPS(name_, process_)                                                         \
-	{                                                                                 \
-		.name = name_, .create = create, .destroy = destroy, .process = process_, \
-		.end = end, .account = account, .due = due, .scan = scan, .bytes = bytes, \
+#define SCAN_OPS(name_, process_)                                                             \
+	{                                                                                     \
+		.name = name_, .create = create, .destroy = destroy, .process = process_,     \
+		.end = end, .fork = fork_process, .run = run, .account = account, .due = due, \
+		.scan = scan, .bytes = bytes,                                                 \
 	}
 
 const struct scan_ops scan_full = SCAN_OPS("full", process_full);
 const struct scan_ops scan_node = SCAN_OPS("node", process_node);
+const struct scan_ops scan_linux73 = SCAN_OPS("linux73", process_linux73);
 
-const struct scan_ops *const scan_ways[] = { &scan_full, &scan_node, &scan_visited, NULL };
+const struct scan_ops *const scan_ways[] = { &scan_full, &scan_node, &scan_linux73, &scan_visited,
+					     NULL };

@@ -66,6 +66,13 @@ def redis(sim: Simulator) -> None:
     assert visited["cycles_per_account"] < full["cycles_per_account"]
     assert visited["bytes_per_process"] <= 1024
     agrees(visited)
+    # What Linux 7.3 does: the scan of nodes, that also looks at who runs; and a fork by CPU.
+    linux = sim.run("cache-scan", "linux73", forks_per_tick=0.02)
+    assert linux["scan_length_p99"] == node["scan_length_p99"]
+    assert linux["cycles_per_scan"] > node["cycles_per_scan"]
+    assert linux["forks"] > 0
+    assert linux["cycles_per_fork"] > 384 * 100
+    assert sim.run("cache-scan", "visited", forks_per_tick=0.02)["cycles_per_fork"] == 0
     assert sim.run("cache-scan", "visited") == visited
     agrees(sim.run("cache-scan", "visited", seed=2))
 

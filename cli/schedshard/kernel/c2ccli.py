@@ -58,6 +58,7 @@ def _heard(line: str) -> None:
     metavar="N",
     help="CPUs of a guest; repeatable [1, 16, 64].",
 )
+@click.option("--machine", metavar="M", help="A machine file, scaled down: preset name or path.")
 @_WORKLOAD
 @_AMOUNT
 @_JSON
@@ -66,6 +67,7 @@ def count(
     variants: tuple[str, ...],
     config: str,
     sizes: tuple[int, ...],
+    machine: str | None,
     workload: str,
     amount: int | None,
     as_json: bool,
@@ -74,13 +76,13 @@ def count(
     """Count instructions of the scheduler's hot functions in guests."""
     from schedshard.kernel.count import CountRequest, count_table
     from schedshard.kernel.count import count as stage
-    from schedshard.kernel.topology import usual_shape
+    from schedshard.kernel.topology import choose_shape
     from schedshard.options import deliver
 
     if out is not None:
         check_writable(out)
     layout = the_layout()
-    shapes = tuple(usual_shape(cpus) for cpus in sizes or (1, 16, 64))
+    shapes = tuple(choose_shape(machine, cpus, None) for cpus in sizes or (1, 16, 64))
     result = stage(layout, CountRequest(variants, config, shapes, workload, amount), _heard)
     saved = layout.make_folder(layout.work / "results") / f"count-{workload}-{config}.json"
     write_atomic(saved, to_json(result))

@@ -44,6 +44,19 @@ WHOLE: Mapping[str, Sequence[str]] = {
     "whole wake-up": ("try_to_wake_up",),
     "whole switch": ("__schedule",),
 }  # fmt: skip
+# Of cache-aware scheduling, with the workloads that it costs most.
+CACHE: Mapping[str, Sequence[str]] = {
+    "fork": ("copy_process",),
+    "exec": ("bprm_execve",),
+    "mm made": ("mm_init",),
+    "of it cache group": ("mm_init_sched",),
+    "mm freed": ("__mmdrop",),
+    "cache group freed": ("sched_cache_group_free_rcu",),
+    "runtime update": ("update_se",),
+    "tick": ("task_tick_fair",),
+    "cache scan": ("task_cache_work",),
+}
+CACHE_WORKLOADS = ("forks", "threads")
 # The same for functions that the compiler put into others: only their own instructions.
 INLINED: Mapping[str, str] = {
     "cpupri_set": "level set",
@@ -104,7 +117,8 @@ def count(layout: Layout, request: CountRequest, on_line: Callable[[str], None])
     folder = layout.make_folder(layout.work / "results")
     for variant, kernel in kernels.items():
         with Image(kernel.parents[3] / "vmlinux") as image:
-            groups = {name.replace(" ", "_"): members for name, members in WHOLE.items()}
+            rows = {**WHOLE, **CACHE} if request.workload in CACHE_WORKLOADS else WHOLE
+            groups = {name.replace(" ", "_"): members for name, members in rows.items()}
             functions = functions_named(image, groups)
             places = [
                 Inlined(INLINED[place.name].replace(" ", "_"), place.entry, place.ranges)

@@ -29,6 +29,7 @@ PROGRAMS = {
     "rt-groups": ("rt-groups.c", "guest.c"),
     "cache-storm": ("cache-storm.c", "guest.c"),
     "cache-scans": ("cache-scans.c", "guest.c"),
+    "cache-work": ("cache-work.c", "guest.c"),
 }
 # Of the host, beside them.
 TSC_KHZ = "tsc-khz"
@@ -39,6 +40,7 @@ SCRIPTS = (
     "ffmpeg.sh",
     "redis.sh",
     "cache.sh",
+    "cache-group.sh",
     "isolation.sh",
     "host.sh",
     "selftest.sh",

@@ -75,6 +75,13 @@ PROGRAMS: Mapping[str, Program] = {
         least=60,
         option="CONFIG_FAILSLAB",
     ),
+    "cache-group": Program(
+        (),
+        lambda s, seed, _: ("/bin/cache-group.sh", str(s), str(seed)),
+        2,
+        least=5,
+        usual=False,
+    ),
     # Not of our kernel: they fail once Linux needs no excuse any more.
     "linux-dying": Program(
         (), lambda s, *_: ("/bin/linux-faults", str(s), "dying"), 1, least=90, usual=False

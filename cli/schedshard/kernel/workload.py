@@ -115,6 +115,19 @@ def _isolation(mode: str) -> Workload:
     )
 
 
+def _forks(_: int, amount: int) -> Sequence[str]:
+    return ("/bin/cache-work", "forks", str(amount))
+
+
+def _hold(_: int, amount: int) -> Sequence[str]:
+    return ("/bin/cache-work", "hold", str(amount))
+
+
+# So few threads a process that Linux lets it prefer a cache of 8 CPUs.
+def _threads(cpus: int, amount: int) -> Sequence[str]:
+    return ("/bin/cache-work", "threads", str(max(1, cpus // 8)), "3", str(amount))
+
+
 # Instructions between two operations: few, so that the lines are contended; and as many as a yield
 # takes on the machine of the yield experiment (1,290 ns at 2.45 GHz).
 SHORT, YIELD = 400, 3160
@@ -189,6 +202,9 @@ WORKLOADS: Mapping[str, Workload] = {
         "8 transcodes at FIFO 99", ("ffmpeg",), _ffmpeg, 3, 1, extra_mb=768, length_us=200_000
     ),
     **{f"isolation-{mode}": _isolation(mode) for mode in ISOLATION},
+    "forks": Workload("processes that end at once, some after exec", (), _forks, 300, "forks"),
+    "hold": Workload("processes that sleep, for their memory", (), _hold, 2048, "processes"),
+    "threads": Workload("3 threads a process that run", (), _threads, 2, "seconds"),
     "share-none": _share("none", SHORT, "a counter a CPU, each in a line of its own"),
     "share-false": _share("false", SHORT, "a counter a CPU, side by side"),
     "share-true": _share("true", SHORT, "one counter"),

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A process's cache group, as it is made: without memory of any CPU. What a CPU ran comes when the
+ * process has two threads, see kernel/sched/cache_group.h.
+ */
+#ifndef _LINUX_SCHED_CACHE_GROUP_H
+#define _LINUX_SCHED_CACHE_GROUP_H
+
+#include <linux/mm_types.h>
+
+#ifdef CONFIG_SCHED_CACHE
+static inline int mm_alloc_cache_group(struct mm_struct *mm)
+{
+	return mm_init_sched(mm, NULL);
+}
+#else
+static inline int mm_alloc_cache_group(struct mm_struct *mm)
+{
+	return 0;
+}
+#endif
+
+#endif /* _LINUX_SCHED_CACHE_GROUP_H */

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A mask of visited CPUs behind each cache group, as was published for Linux, but that a CPU leaves
+ * when nothing of its runtime is left, not after a timeout: that would take a third word a CPU.
+ *
+ * A CPU that accounts while a scan takes its bit away may be missing until it accounts again.
+ */
+#ifndef _KERNEL_SCHED_RIVALS_VISITED_MASK_H
+#define _KERNEL_SCHED_RIVALS_VISITED_MASK_H
+
+static inline size_t visited_mask_room(void)
+{
+	return sizeof(struct sched_cache_group) + cpumask_size();
+}
+
+static inline struct cpumask *visited_mask(struct sched_cache_group *grp)
+{
+	return to_cpumask((unsigned long *)(grp + 1));
+}
+
+static inline void visited_mask_enter(struct sched_cache_group *grp, int cpu)
+{
+	if (!cpumask_test_cpu(cpu, visited_mask(grp)))
+		cpumask_set_cpu(cpu, visited_mask(grp));
+}
+
+static inline void visited_mask_leave(struct sched_cache_group *grp, int cpu)
+{
+	cpumask_clear_cpu(cpu, visited_mask(grp));
+}
+
+#endif /* _KERNEL_SCHED_RIVALS_VISITED_MASK_H */
