@@ -14,6 +14,24 @@
 #define IMAGE	0xffffffff80000000ull
 #define FIXED	0xffffffffff000000ull
 
+/*
+ * The physical address of a program's byte. The emulator adds the place of a node's memory to an
+ * address that has it already (QEMU 7.2, nodes with memory of their own): what lies in node memory
+ * from LOW on is told as 2 LOW and more. No two nodes overlap there.
+ */
+static uint64_t physical(uint64_t told)
+{
+	const struct feed_setup *s = &plugin.watch.setup;
+
+	for (uint32_t i = 0; i < s->nr_nodes; i++) {
+		uint64_t low = s->node[i].low;
+
+		if (told - 2 * low < s->node[i].high - low)
+			return told - low;
+	}
+	return told;
+}
+
 /* Devices are no memory; returns false for them. */
 static bool place_of(qemu_plugin_meminfo_t info, uint64_t vaddr, uint64_t *place)
 {
@@ -29,7 +47,7 @@ static bool place_of(qemu_plugin_meminfo_t info, uint64_t vaddr, uint64_t *place
 		return false;
 	/* Programs share memory at different addresses: theirs is known by the physical one. */
 	if (vaddr < KERNEL_HALF && where)
-		*place = qemu_plugin_hwaddr_phys_addr(where) & (ITEM_PLACE_MASK >> 1);
+		*place = physical(qemu_plugin_hwaddr_phys_addr(where)) & (ITEM_PLACE_MASK >> 1);
 	return true;
 }
 

@@ -41,6 +41,7 @@ struct feed_cpu {
 	uint64_t offset; /* clock less those; read by any thread */
 	uint64_t clock;
 	uint64_t waited; /* part of the clock in which it was idle */
+	uint64_t slept;	 /* the same since the clock was published */
 	enum feed_state state;
 	uint64_t held_for; /* HELD: instruction of another CPU */
 	uint64_t idled;	   /* PARKED: see struct feed, when it resumes */
@@ -174,9 +175,20 @@ static void sleep_until_woken(struct feed *f, uint32_t n)
 		sim_compute(EVER);
 }
 
+/* The same of a CPU that is idle meanwhile: who wakes it may be further on in time. */
+static void idle_until_woken(struct feed *f, uint32_t n)
+{
+	uint64_t began = sim_now();
+
+	sleep_until_woken(f, n);
+	f->cpu[n].slept += sim_now() - began;
+}
+
 static void publish(struct feed *f, struct feed_cpu *c)
 {
 	c->clock = sim_now();
+	c->waited += c->slept;
+	c->slept = 0;
 	if (c->clock > f->latest)
 		f->latest = c->clock;
 	__atomic_store_n(&c->offset, c->clock - c->done * f->ps, __ATOMIC_RELAXED);
@@ -239,14 +251,18 @@ static void resume(struct feed *f, uint32_t n, const struct item *item)
 
 	if (other != ITEM_NO_CPU && other != n) {
 		x = &f->cpu[other];
-		if (x->state != ENDED && x->done < item->place)
+		if (x->state != ENDED && x->done < item->place) {
+			uint64_t began = sim_now();
+
 			hold(f, n, other, item->place);
+			c->slept += sim_now() - began;
+		}
 		since = x->clock;
 	} else if (other == ITEM_NO_CPU) {
 		if (!f->source.idle) {
 			c->idled = item->place;
 			leave_running(f, n, PARKED);
-			sleep_until_woken(f, n);
+			idle_until_woken(f, n);
 		}
 		if (item->place > f->idled) {
 			f->idle_until = f->latest + item->place - f->idled;
@@ -349,7 +365,7 @@ static void body(uint32_t n, void *arg)
 			if (f->source.ready(f->source.arg, n))
 				continue;
 			leave_running(f, n, IDLE);
-			sleep_until_woken(f, n);
+			idle_until_woken(f, n);
 		} else if (item.kind == ITEM_RESUME) {
 			resume(f, n, &item);
 		} else if (item.kind == ITEM_HOME) {

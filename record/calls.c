@@ -173,6 +173,8 @@ static void told(struct user_thread *t, const uint64_t *arg)
 	case PROTOCOL_HELLO:
 		user.readable = true;
 		user.readable = user_read(&word, arg[1], sizeof(word)) && word == arg[2];
+		__atomic_store_n(&user.own_low, arg[3], __ATOMIC_RELAXED);
+		__atomic_store_n(&user.own_high, arg[4], __ATOMIC_RELAXED);
 		break;
 	case PROTOCOL_HIDE:
 		t->hidden = arg[1];

@@ -53,7 +53,7 @@ static long nr_cpus; /* 0: the host's */
 static bool ready;
 static _Thread_local bool inside __attribute__((tls_model("initial-exec")));
 
-/* Before the C library's functions are known: memory that is never given back. */
+/* While the C library's functions are looked for: memory that is never given back. */
 static char bootstrap[BOOTSTRAP] __attribute__((aligned(16)));
 static size_t bootstrapped;
 
@@ -77,9 +77,19 @@ static void tell(long code, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
 	errno = before;
 }
 
+/* Of the linker: where this library's code begins and ends. */
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char etext[] __attribute__((visibility("hidden")));
+
+/*
+ * At the first call: constructors of all other libraries run before this one's. Looking may
+ * allocate, and finds the early memory then.
+ */
 static void find_all(void)
 {
-	if (next_malloc)
+	static bool begun;
+
+	if (next_malloc || __atomic_exchange_n(&begun, true, __ATOMIC_ACQ_REL))
 		return;
 	next_calloc = dlsym(RTLD_NEXT, "calloc");
 	next_realloc = dlsym(RTLD_NEXT, "realloc");
@@ -105,7 +115,8 @@ __attribute__((constructor)) static void begin(void)
 	backtrace(frames, 4); /* loads what it needs */
 	tell(PROTOCOL_HIDE, 0, 0, 0, 0);
 	inside = false;
-	tell(PROTOCOL_HELLO, (uint64_t)(uintptr_t)&word, word, 0, 0);
+	tell(PROTOCOL_HELLO, (uint64_t)(uintptr_t)&word, word, (uint64_t)(uintptr_t)__ehdr_start,
+	     (uint64_t)(uintptr_t)etext);
 	ready = true;
 }
 
@@ -184,6 +195,7 @@ API void *malloc(size_t size)
 {
 	void *at;
 
+	find_all();
 	if (!next_malloc)
 		return early(size);
 	at = next_malloc(size);
@@ -195,6 +207,7 @@ API void *calloc(size_t n, size_t size)
 {
 	void *at;
 
+	find_all();
 	if (!next_calloc)
 		return size && n > SIZE_MAX / size ? NULL : early(n * size);
 	at = next_calloc(n, size);
@@ -214,6 +227,7 @@ API void *realloc(void *old, size_t size)
 {
 	void *at;
 
+	find_all();
 	if (is_early(old) || !next_realloc) {
 		size_t most = old ? (size_t)(bootstrap + BOOTSTRAP - (char *)old) : 0;
 

@@ -16,7 +16,10 @@
 #define PROTOCOL_CPUS "SCHEDSHARD_CPUS"
 
 enum protocol {
-	/* (where, what): the library is there; the word at @where of the program is @what. */
+	/*
+	 * (where, what, from, to): the library is there; the word at @where of the program is
+	 * @what; its own code is from @from to @to.
+	 */
 	PROTOCOL_HELLO = 1,
 	/* (on): what this thread executes is none of the program's, until it is off again. */
 	PROTOCOL_HIDE,

@@ -20,9 +20,11 @@
  * and whose private memory has numbers of its own. An exec is done here instead of by the emulator
  * (exec.c). Without follow=on a child goes on emulated, unseen, until it executes another program.
  */
+#include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,6 +51,7 @@
 #define ASK_TURNS 300u
 
 __attribute__((visibility("default"))) int kill(pid_t pid, int sig);
+__attribute__((visibility("default"))) long syscall(long number, ...);
 
 int qemu_plugin_version = API_VERSION;
 
@@ -135,10 +138,19 @@ static void on_mark(unsigned int vcpu, void *data)
 		__atomic_fetch_add(&plugin.state->operations, 1, __ATOMIC_RELAXED);
 }
 
+static bool is_own(uint64_t pc)
+{
+	return pc >= __atomic_load_n(&user.own_low, __ATOMIC_RELAXED) &&
+	       pc < __atomic_load_n(&user.own_high, __ATOMIC_RELAXED);
+}
+
 static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
 	size_t n = qemu_plugin_tb_n_insns(tb);
 	uint64_t locked = 0;
+
+	if (is_own(qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, 0))))
+		return;
 
 	for (size_t i = 0; i < n; i++) {
 		struct qemu_plugin_insn *handle = qemu_plugin_tb_get_insn(tb, i);
@@ -267,6 +279,54 @@ int kill(pid_t pid, int sig)
 		user_finish(why);
 	}
 	return (int)syscall(SYS_kill, pid, sig);
+}
+
+/*
+ * The emulator asks its own kernel for a thread's CPUs by this function of the C library, which
+ * this library, being preloaded, has in its place. A program that is linked statically, or asks the
+ * kernel itself as Go's runtime does, is so told of the machine's CPUs; on which it may run is seen
+ * where the call begins (calls.c).
+ */
+static long affinity(bool set, size_t size, unsigned char *mask)
+{
+	size_t bytes = (plugin.nr_vcpus + 63) / 64 * 8;
+
+	if (set)
+		return 0;
+	if (size < bytes) {
+		errno = EINVAL;
+		return -1;
+	}
+	memset(mask, 0, bytes);
+	for (uint32_t i = 0; i < plugin.nr_vcpus; i++)
+		mask[i / 8] |= (unsigned char)(1u << i % 8);
+	return (long)bytes;
+}
+
+long syscall(long number, ...)
+{
+	long a[6], result;
+	va_list list;
+
+	va_start(list, number);
+	for (unsigned int i = 0; i < 6; i++)
+		a[i] = va_arg(list, long);
+	va_end(list);
+	if (plugin.nr_vcpus && (number == SYS_sched_getaffinity || number == SYS_sched_setaffinity))
+		return affinity(number == SYS_sched_setaffinity, (size_t)a[1],
+				(unsigned char *)(uintptr_t)a[2]);
+	register long r10 __asm__("r10") = a[3];
+	register long r8 __asm__("r8") = a[4];
+	register long r9 __asm__("r9") = a[5];
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "0"(number), "D"(a[0]), "S"(a[1]), "d"(a[2]), "r"(r10), "r"(r8), "r"(r9)
+			 : "rcx", "r11", "memory");
+	if (result < 0 && result > -4096) {
+		errno = (int)-result;
+		return -1;
+	}
+	return result;
 }
 
 /* ---- forks ---- */

@@ -52,6 +52,8 @@ struct user_thread {
  * @dead: it is a child that is not recorded, or nothing is recorded any more; any
  * @readable: the program's addresses are the emulator's
  * @follow: children are recorded too
+ * @own_low: where the library inside the program (preload.c) has its code, which is not looked at
+ * @own_high: where that ends; any
  * @arrived: its first thread has executed this program, and keeps its number and CPU; no CPU: it
  *	has not, or that is done
  */
@@ -59,6 +61,7 @@ struct user {
 	struct user_thread thread[USER_THREADS];
 	uint32_t image;
 	bool dead, readable, follow;
+	uint64_t own_low, own_high;
 	struct {
 		uint32_t number, cpu;
 	} arrived;

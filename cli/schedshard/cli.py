@@ -28,6 +28,7 @@ from schedshard.options import PLACEMENT as _PLACEMENT
 from schedshard.options import deliver, show
 from schedshard.output import check_writable, write_atomic
 from schedshard.record.commands import diff_command, record_command, replay_command
+from schedshard.record.cost_command import cost_command
 
 _UNCERTAINTY = click.option(
     "--uncertainty",
@@ -548,6 +549,7 @@ def reproduce(out: Path | None, seed: int, quick: bool) -> None:
 
 bench.add_command(primitives_command)
 bench.add_command(ping_pong_command)
+bench.add_command(cost_command)
 c2c.add_command(record_command)
 c2c.add_command(replay_command)
 c2c.add_command(diff_command)

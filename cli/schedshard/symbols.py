@@ -56,22 +56,24 @@ def parse_addr2line(text: str) -> dict[int, tuple[Frame, ...]]:
     return frames
 
 
-def resolve(binary: Path, addresses: Iterable[int]) -> dict[int, tuple[Frame, ...]]:
-    """Frames of every address of a binary."""
+def resolve(
+    binary: Path, addresses: Iterable[int], tool: str = "addr2line"
+) -> dict[int, tuple[Frame, ...]]:
+    """Frames of every address of a binary; ``tool`` is addr2line or one with its options."""
     wanted = sorted(set(addresses))
     if not wanted:
         return {}
     try:
         done = subprocess.run(
-            ["addr2line", "-a", "-f", "-i", "-e", str(binary)],
+            [tool, "-a", "-f", "-i", "-e", str(binary)],
             input="".join(f"{address:#x}\n" for address in wanted),
             capture_output=True,
             text=True,
             check=False,
         )
     except OSError as error:
-        raise UserError(f"cannot run addr2line: {os_reason(error)}; install binutils") from error
+        raise UserError(f"cannot run {tool}: {os_reason(error)}; install binutils") from error
     if done.returncode != 0:
         said = done.stderr.strip().splitlines()
-        raise UserError(said[-1] if said else f"addr2line failed on {binary}", status=1)
+        raise UserError(said[-1] if said else f"{tool} failed on {binary}", status=1)
     return parse_addr2line(done.stdout)

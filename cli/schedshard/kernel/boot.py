@@ -112,6 +112,7 @@ class BootRequest:
     slow: int = 1  # how many times slower than the host's the emulator's clock is made to run
     environment: Mapping[str, str] = field(default_factory=dict)  # more, for the emulator
     memory: Path | None = None  # a folder in which the guest's memory is kept, a file a node
+    files: Mapping[str, Entry] = field(default_factory=dict)  # more, by their paths in the guest
 
 
 @dataclass(frozen=True)
@@ -214,7 +215,7 @@ def qemu_argv(
 def _initrd(layout: Layout, request: BootRequest) -> Iterator[Path]:
     """The cached archive with the plan after it, for as long as the guest runs."""
     base = make_initramfs(layout, request.parts).path
-    plan: dict[str, Entry] = {"/etc/plan": plain(plan_text(request.steps).encode())}
+    plan = {**request.files, "/etc/plan": plain(plan_text(request.steps).encode())}
     try:
         fd, name = tempfile.mkstemp(prefix=".running.", dir=base.parent)
         path = Path(name)

@@ -143,6 +143,13 @@ def _look(
     seen.known = known_names(seen.lines, seen.names)
 
 
+def look(image: Image, cpus: int, ram: Ram, raw: Mapping[str, Any]) -> dict[str, Any]:
+    """What the lines and the code of a kernel are called, to be kept without its memory."""
+    seen = _Seen()
+    _look(image, None, cpus, seen, ram, raw)
+    return seen.known
+
+
 def _group(line: Mapping[str, Any]) -> str:
     kind = str(line["kind"])
     for name, prefixes in GROUPS.items():

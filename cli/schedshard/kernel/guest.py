@@ -25,6 +25,7 @@ PROGRAMS = {
     "linux-faults": ("linux-faults.c", "guest.c"),
     "linux-walk": ("linux-walk.c", "guest.c"),
     "c2c-run": ("c2c-run.c",),
+    "record-run": ("record-run.c",),
     "c2c-share": ("c2c-share.c", "guest.c"),
     "rt-groups": ("rt-groups.c", "guest.c"),
     "cache-storm": ("cache-storm.c", "guest.c"),

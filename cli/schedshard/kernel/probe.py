@@ -7,13 +7,14 @@ import json
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from schedshard.errors import UserError, os_reason
 from schedshard.kernel.boot import Booted, BootRequest, Emulation, Ending, Step, boot
+from schedshard.kernel.cpio import Entry
 from schedshard.kernel.layout import Layout
 from schedshard.kernel.ram import Ram
 from schedshard.kernel.topology import Shape, memory_mb
@@ -46,6 +47,8 @@ class Probe:
     extra_mb: int = 0
     parameters: tuple[str, ...] = ()
     total: float = 3600.0
+    files: Mapping[str, Entry] = field(default_factory=dict)
+    qemu: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -126,7 +129,8 @@ def probe(
             steps=(request.step,),
             # Without address randomisation: addresses are those of the image.
             parameters=("nokaslr", *request.parameters),
-            qemu=("-plugin", f"{plugin_library()},watch={file}"),
+            qemu=("-plugin", f"{plugin_library()},watch={file}", *request.qemu),
+            files=request.files,
             emulation=request.emulation,
             extra_mb=request.extra_mb,
             silence=120.0 * max(1, request.slow),

@@ -7,14 +7,18 @@ import io
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 from rich.console import Console
 
 from schedshard.errors import UserError
 from schedshard.options import JSON, OUT, PLACEMENT, deliver
 from schedshard.output import check_writable, read_json, to_json, write_atomic
+
+if TYPE_CHECKING:
+    from schedshard.record.guest import GuestRequest
 
 _LINES = click.option(
     "--lines", type=click.IntRange(min=1), default=10, show_default=True, metavar="N"
@@ -73,6 +77,26 @@ _MACHINES = click.option(
     "--trace", type=click.Path(path_type=Path), metavar="FILE", help="Keep what happened."
 )
 @click.option("--follow", is_flag=True, help="Record the processes that PROGRAM starts as well.")
+@click.option("--guest", is_flag=True, help="Run it in a booted kernel, and see that as well.")
+@click.option("--variant", metavar="V", help="With --guest: a built kernel (kernel/series.toml),")
+@click.option(
+    "--config", default="lab", show_default=True, metavar="C", help="in this configuration;"
+)
+@click.option(
+    "--vmlinux", type=click.Path(path_type=Path), metavar="FILE", help="or another: its symbols,"
+)
+@click.option("--bzimage", type=click.Path(path_type=Path), metavar="FILE", help="and its image.")
+@click.option(
+    "--append", "parameters", multiple=True, metavar="P", help="A kernel parameter; repeatable."
+)
+@click.option(
+    "--guest-file",
+    "files",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    metavar="FILE",
+    help="The guest has it, at the same path; repeatable.",
+)
 @_LINES
 @_ADVICE
 @_UNCERTAINTY
@@ -81,7 +105,9 @@ _MACHINES = click.option(
 @JSON
 @OUT
 @click.argument("program", nargs=-1, type=click.UNPROCESSED)
+@click.pass_context
 def record_command(
+    ctx: click.Context,
     machines: tuple[str, ...],
     placement: str,
     cpus: int | None,
@@ -91,6 +117,13 @@ def record_command(
     quantum: int,
     trace: Path | None,
     follow: bool,
+    guest: bool,
+    variant: str | None,
+    config: str,
+    vmlinux: Path | None,
+    bzimage: Path | None,
+    parameters: tuple[str, ...],
+    files: tuple[Path, ...],
     lines: int,
     advice: bool,
     uncertainty: int | None,
@@ -105,6 +138,9 @@ def record_command(
     A thread is a CPU of the machine, in order of creation. PROGRAM has its input, output and exit
     status; the report goes to standard error. With --json the report is what goes to standard
     output, and the program's output goes to standard error.
+
+    With --guest PROGRAM runs in a booted kernel with the libraries that it needs; it has no input,
+    and of this host's files only what --guest-file names. The kernel's lines are shown as well.
     """
     from schedshard.record.emulate import Window
     from schedshard.record.record import RecordRequest, record
@@ -115,10 +151,24 @@ def record_command(
             check_writable(path)
     if marks and (after or lasts is not None):
         raise UserError("--marks is the program's own window: leave --after and --for out")
+    asked = None
+    if guest:
+        if ctx.get_parameter_source("placement") is ParameterSource.COMMANDLINE:
+            raise UserError("--placement: in a guest the kernel places threads; leave it out")
+        if follow:
+            raise UserError("--follow: a guest's processes are all recorded; leave it out")
+        asked = _guest(machines[0], cpus, variant, config, vmlinux, bzimage, parameters, files)
+    else:
+        for given, word in (
+            (variant, "--variant"), (vmlinux, "--vmlinux"), (bzimage, "--bzimage"),
+            (parameters, "--append"), (files, "--guest-file"),
+        ):  # fmt: skip
+            if given:
+                raise UserError(f"{word} is of a guest: add --guest")
     with tempfile.TemporaryDirectory(prefix="schedshard-") as folder:
         request = RecordRequest(
             program, machines, placement, cpus, Window(after, lasts, marks), quantum, follow, lines,
-            advice, as_json, uncertainty, flamegraph is not None,
+            advice, as_json, uncertainty, flamegraph is not None, asked,
         )  # fmt: skip
         report = record(request, trace or Path(folder) / "trace", Path(folder), keep=bool(trace))
     _give(report, as_json, out, html, flamegraph, stderr=True)
@@ -131,6 +181,50 @@ def _check_uncertainty(count: int | None) -> None:
 
     if count:
         check_samples(count)
+
+
+def _guest(
+    machine: str,
+    cpus: int | None,
+    variant: str | None,
+    config: str,
+    vmlinux: Path | None,
+    bzimage: Path | None,
+    parameters: tuple[str, ...],
+    files: tuple[Path, ...],
+) -> GuestRequest:
+    """The guest that the options ask for."""
+    from schedshard.kernel.c2c import Kernel, built_kernels
+    from schedshard.kernel.group import the_layout
+    from schedshard.kernel.watch import shape_for
+    from schedshard.paths import INSTALLED
+    from schedshard.presets import load_machine, machine_topology
+    from schedshard.record.guest import GuestRequest
+
+    if INSTALLED:
+        raise UserError("--guest needs a checkout of the project: run ./schedshard there")
+    if (vmlinux is None) != (bzimage is None):
+        raise UserError("another kernel needs both --vmlinux and --bzimage")
+    if (vmlinux is None) == (variant is None):
+        raise UserError("--guest needs one kernel: --variant, or --vmlinux and --bzimage")
+    for path in (vmlinux, bzimage):
+        if path is not None and not path.is_file():
+            raise UserError(f"no file {path}")
+    loaded = load_machine(machine)
+    layout = the_layout()
+    if vmlinux is not None and bzimage is not None:
+        kernel = Kernel(bzimage.stem, bzimage, vmlinux)
+    else:
+        kernel = built_kernels(layout, (str(variant),), config)[0]
+    count = cpus or 16
+    return GuestRequest(
+        layout,
+        kernel,
+        shape_for(machine_topology(loaded), loaded.name, count),
+        files,
+        parameters,
+        10 if count <= 16 else 40,
+    )
 
 
 def _give(

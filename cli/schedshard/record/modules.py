@@ -7,6 +7,8 @@ debug file that distributions put into /usr/lib/debug under the build id.
 
 from __future__ import annotations
 
+import re
+import shutil
 import subprocess
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +25,10 @@ from schedshard.symbols import Frame, resolve
 
 DEBUG_ROOT = Path("/usr/lib/debug/.build-id")
 _PAGE = 4096
+_OTHER = "llvm-addr2line"
 _MARKS = ("_Z", "_R")
+# What Rust adds so that names differ: a hash at the end, and one behind the crate's name.
+_HASH = re.compile(r"::h[0-9a-f]{16}$|\[[0-9a-f]{8,16}\]")
 
 
 @dataclass(frozen=True, order=True)
@@ -166,9 +171,18 @@ class Modules:
         return _readable(found)
 
 
+def _depth(text: str) -> int:
+    """How many of its brackets are open."""
+    return text.count("<") - text.count(">") + text.count("->")
+
+
 def _short(name: str) -> str:
-    """A function without what its templates are made of."""
+    """A function without what its templates are made of; of '<T as Trait>::f' is kept 'T::f'."""
     depth, kept = 0, []
+    if name.startswith("<"):
+        end = next((i for i in range(len(name)) if _depth(name[: i + 1]) == 0), None)
+        if end is not None:
+            return _short(name[1:end].split(" as ")[0]) + _short(name[end + 1 :])
     for at, letter in enumerate(name):
         if letter == "<" and "operator" not in name[max(0, at - 9) : at]:
             depth += 1
@@ -176,7 +190,7 @@ def _short(name: str) -> str:
             kept.append(letter)
         if letter == ">" and depth and name[at - 1] != "-":
             depth -= 1
-    return "".join(kept)
+    return _HASH.sub("", "".join(kept))
 
 
 def _readable(found: dict[int, tuple[Frame, ...]]) -> dict[int, tuple[Frame, ...]]:
@@ -201,11 +215,20 @@ def _readable(found: dict[int, tuple[Frame, ...]]) -> dict[int, tuple[Frame, ...
     }
 
 
+def _resolve(debug: Path, wanted: set[int]) -> dict[int, tuple[Frame, ...]]:
+    """Functions and lines; by LLVM's tool where binutils' has no lines, as of Go's DWARF 5."""
+    found = resolve(debug, wanted)
+    lines = [frame.source for frames in found.values() for frame in frames]
+    if shutil.which(_OTHER) and not any(line.rpartition(":")[2].isdigit() for line in lines):
+        return resolve(debug, wanted, _OTHER)
+    return found
+
+
 def _frames_of(module: Module, wanted: set[int]) -> dict[int, tuple[Frame, ...]]:
     told: dict[int, tuple[Frame, ...]] = {}
     if module.debug is not None:
         try:
-            told = resolve(module.debug, {address - module.bias for address in wanted})
+            told = _resolve(module.debug, {address - module.bias for address in wanted})
         except UserError:
             told = {}  # no addr2line, or it does not understand the file: symbols are left
     found = {}

@@ -8,7 +8,7 @@ of a file, other memory that was mapped.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,12 +19,16 @@ from schedshard.record.variables import DebugInfo, Typed
 from schedshard.symbols import Frame
 
 LINE = 64
+_LARGEST_STACK = 64 << 20  # of a thread: 8 MiB are usual
 # Functions between the program and the allocator, which nobody asks for.
 _ALLOCATORS = re.compile(
     r"^(_?_?(malloc|calloc|realloc|memalign|aligned_alloc|posix_memalign|mmap)"
     r"|operator new.*|(.* )?(std|__gnu_cxx)::.*"
     r"|x?[mc]alloc|x?realloc|[zn]?[mc]alloc|z(re)?alloc"
-    r"|x?strdup|allocate_stack|__libc_.*)$"
+    r"|x?strdup|allocate_stack|__libc_.*"
+    # Rust: a global allocator, and what the library puts between it and a program.
+    r"|__rustc?::.*|__rust_.*|__r(dl|g)_.*|alloc::.*|std::(sys::)?alloc::.*"
+    r"|hashbrown::.*|core::.*)$"
 )
 
 
@@ -67,6 +71,7 @@ class Objects:
         self._regions = [tuple(region) for region in meta["regions"]]
         numbers = {tid: number for number, tid, _ in meta["threads"]}
         self._stacks = [(pointer, numbers.get(tid)) for tid, pointer in meta["stacks"]]
+        self._pointers = sorted(pointer for pointer, _ in self._stacks)
         self._info: dict[str, DebugInfo | None] = {}
         self._types: dict[tuple[str, int], Typed | None] = {}
         self._allocated: dict[int, Typed | None] = {}
@@ -117,10 +122,12 @@ class Objects:
         """Where the program allocates: the file with debug information, source file and line."""
         for pc in self._sites.get(site, ()):
             frames = self._frames.get(pc - 1, ())
-            if not frames or _ALLOCATORS.match(frames[0].function):
+            # The allocator's functions may be inlined into the program's.
+            own = [frame for frame in frames if not _ALLOCATORS.match(frame.function)]
+            if not own:
                 continue
             module = self._modules.at(pc - 1)
-            name, _, line = frames[0].source.rpartition(":")
+            name, _, line = own[0].source.rpartition(":")
             if module is None or module.debug is None or not line.isdigit():
                 return None
             return str(module.debug), (name.rpartition("/")[2], int(line))
@@ -145,7 +152,12 @@ class Objects:
         return self._stack(address) or self._variable(address) or self._mapped(address)
 
     def _is_stack(self, each: _Object) -> bool:
-        return any(each.at <= pointer <= each.at + each.size for pointer, _ in self._stacks)
+        return self._holds_a_stack(each.at, each.size)
+
+    def _holds_a_stack(self, at: int, size: int) -> bool:
+        """Whether it is one thread's stack. A runtime's memory, Go's, has those of many."""
+        count = bisect_right(self._pointers, at + size) - bisect_left(self._pointers, at)
+        return count == 1 and size <= _LARGEST_STACK
 
     def _heap_thing(self, found: Sequence[_Object]) -> Thing:
         # What still lived at the end, or the place that allocated most of them.
@@ -188,6 +200,8 @@ class Objects:
     def _stack(self, address: int) -> Thing | None:
         for at, size, _ in reversed(self._regions):
             if at <= address < at + size:
+                if not self._holds_a_stack(at, size):
+                    return None
                 for pointer, number in self._stacks:
                     if at <= pointer <= at + size:
                         who = "?" if number is None else number

@@ -3,16 +3,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import signal
+import sys
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from schedshard.errors import UserError
 from schedshard.kernel.replay import names_path
 from schedshard.output import to_json, write_atomic
-from schedshard.presets import load_machine, machine_topology
+from schedshard.presets import Machine, load_machine, machine_topology
 from schedshard.provenance import sha256_file
 from schedshard.record.emulate import Window, emulate
+from schedshard.record.guest import GuestRequest, run_in_guest
+from schedshard.record.guest_names import guest_places
 from schedshard.record.placing import order
 from schedshard.record.program import find_emulator, find_program
 from schedshard.record.report import Recorded, make_report
@@ -34,11 +38,14 @@ class RecordRequest:
     output_to_stderr: bool
     uncertainty: int | None = None
     flame: bool = False
+    guest: GuestRequest | None = None
 
 
 def record(request: RecordRequest, trace: Path, folder: Path, *, keep: bool) -> dict[str, Any]:
     """Run, replay, report; the names are kept beside a trace that is to stay."""
     machines = tuple(load_machine(name) for name in request.machines)
+    if request.guest is not None:
+        return _record_in_guest(request, request.guest, machines, trace, folder, keep)
     orders = [order(machine_topology(machine), request.placement) for machine in machines]
     program = find_program(request.program)
     find_emulator()
@@ -78,6 +85,12 @@ def record(request: RecordRequest, trace: Path, folder: Path, *, keep: bool) -> 
     )
     if keep:
         write_atomic(names_path(trace), to_json(recorded.to_json()))
+    return _report(request, recorded, trace, machines)
+
+
+def _report(
+    request: RecordRequest, recorded: Recorded, trace: Path, machines: tuple[Machine, ...]
+) -> dict[str, Any]:
     return make_report(
         recorded,
         trace,
@@ -87,3 +100,43 @@ def record(request: RecordRequest, trace: Path, folder: Path, *, keep: bool) -> 
         uncertainty=request.uncertainty,
         flame=request.flame,
     )
+
+
+def _record_in_guest(
+    request: RecordRequest,
+    guest: GuestRequest,
+    machines: tuple[Machine, ...],
+    trace: Path,
+    folder: Path,
+    keep: bool,
+) -> dict[str, Any]:
+    """The same inside a booted kernel; what the program said is said again."""
+    program = find_program(request.program)
+    guest_places({"shape": asdict(guest.shape)}, machines)
+    done = run_in_guest(
+        guest.layout, guest, program, machines[0], trace, folder,
+        quantum=request.quantum, window=request.window,
+    )  # fmt: skip
+    out = sys.stderr if request.output_to_stderr else sys.stdout
+    out.buffer.write(done.told.out)
+    out.flush()
+    sys.stderr.buffer.write(done.told.err)
+    sys.stderr.flush()
+    recorded = Recorded(
+        words=f"{program.words}, in a guest of {guest.kernel.name}",
+        status=done.told.code,
+        signal=signal.Signals(done.told.signal).name if done.told.signal else None,
+        placement="guest",
+        cpus=guest.shape.cpus,
+        operations=int(done.raw["operations"]),
+        partial=bool(done.raw["partial"]),
+        program_sha256=sha256_file(program.path),
+        path=str(program.path),
+        dynamic=program.dynamic,
+        debug=program.debug,
+        meta=done.meta,
+        stepping=done.raw["stepping"],
+    )
+    if keep:
+        write_atomic(names_path(trace), to_json(recorded.to_json()))
+    return _report(request, recorded, trace, machines)

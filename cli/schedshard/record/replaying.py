@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from schedshard.kernel.watch import Node
 from schedshard.presets import Machine
 from schedshard.replay_tool import replay_trace
 
@@ -23,11 +24,13 @@ class Job:
     machine: Machine
     cpus: tuple[int, ...]
     moved: tuple[Range, ...] = ()
+    nodes: tuple[Node, ...] = ()  # of a guest, whose memory is known by its physical addresses
 
 
 def _watch(job: Job, result: Path) -> str:
     said = ["program", f"machine {job.machine.path.resolve()}"]
     said += [f"cpu {cpu}" for cpu in job.cpus]
+    said += [f"node {node.low:#x} {node.high:#x} {node.node}" for node in job.nodes]
     said += [f"pad {low:#x} {high:#x}" for low, high in sorted(job.moved)]
     said.append(f"result {result}")
     return "".join(f"{line}\n" for line in said)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from schedshard.inputs import machine_inputs
 from schedshard.presets import Machine, machine_topology
 from schedshard.provenance import sha256_file, tool_versions
 from schedshard.record.flame import instructions, stacks
+from schedshard.record.guest_names import GuestMemory, guest_nodes, guest_places, guest_words
 from schedshard.record.memory import Memory
 from schedshard.record.objects import Thing
 from schedshard.record.placing import order
@@ -44,11 +45,12 @@ NAMES = "schedshard/record-names/1"
 LIMITS = (
     "predicted, not measured: read the ranking first, cycles second",
     "modelled: which core has a line, how far it is away, and queues at lines",
-    "not modelled: the capacity of caches, prefetchers, the width of links, page walks, the kernel",
+    "not modelled: the capacity of caches, prefetchers, the width of links, page walks",
     "intervals: 90%, of the ranged numbers in the machine's file, not of what is not modelled",
-    "an instruction takes one cycle, a system call 300 and what it waits for",
+    "an instruction takes one cycle",
     "other machines than the first repeat what was recorded: waiting loops turn as often",
 )
+WITHOUT_GUEST = "the kernel is not modelled: a system call takes 300 cycles and what it waits for"
 # A gain below this share of the cycles is not worth a sentence.
 _WORTH = 0.005
 
@@ -91,6 +93,8 @@ def _threads(recorded: Recorded) -> list[list[int]]:
 
 def places(recorded: Recorded, machines: Sequence[Machine]) -> list[tuple[int, ...]]:
     """The CPUs of each machine that the recording's CPUs stand for."""
+    if "guest" in recorded.meta:
+        return guest_places(recorded.meta["guest"], machines)
     used = max((int(thread[2]) + 1 for thread in _threads(recorded)), default=1)
     found = []
     for machine in machines:
@@ -134,7 +138,7 @@ class _Context:
 
 def _field(thing: Thing | None, address: int) -> str:
     """The variable and its member, or the member of an object of the heap."""
-    if thing is None or thing.kind not in ("variable", "heap", "shared"):
+    if thing is None or thing.kind not in ("variable", "heap", "shared", "kernel"):
         return ""
     member = thing.field(address - thing.address)
     if thing.kind != "variable":
@@ -200,9 +204,7 @@ def _notes(recorded: Recorded, memory: Memory, lines: Sequence[Mapping[str, Any]
     """What is missing, and who has it."""
     said = []
     if not recorded.dynamic:
-        said.append(
-            "the program is static: what it allocates is not known, nor is what its threads ask for"
-        )
+        said.append("the program is static: what it allocates is not known")
     if recorded.meta.get("children"):
         count = recorded.meta["children"]
         said.append(f"{count} child process{'es' if count > 1 else ''} ran without being recorded")
@@ -229,32 +231,27 @@ def _notes(recorded: Recorded, memory: Memory, lines: Sequence[Mapping[str, Any]
 
 def _gains(
     trace: Path,
-    machines: Sequence[Machine],
-    cpus: Sequence[tuple[int, ...]],
+    jobs: Sequence[Job],
     found: Sequence[Move],
     base: Sequence[Mapping[str, Any]],
     draws: Sequence[Sequence[Draws]],
 ) -> list[dict[str, Any]]:
     """What each move gains on each machine: the trace replayed with the bytes elsewhere."""
-    jobs = [
-        Job(machine, where, move.ranges)
-        for move in found
-        for machine, where in zip(machines, cpus, strict=True)
-    ]
-    after = iter(replay_all(trace, jobs))
+    moved = [replace(job, moved=move.ranges) for move in found for job in jobs]
+    after = iter(replay_all(trace, moved))
     advice = []
     for number, move in enumerate(found, 1):
         gains = {}
-        for machine, raw, drawn in zip(machines, base, draws, strict=True):
-            moved = next(after)
+        for job, raw, drawn in zip(jobs, base, draws, strict=True):
+            apart = next(after)
             before = work_cycles(dict(raw))
-            gains[machine.name] = {
+            gains[job.machine.name] = {
                 "cycles_before": before,
-                "cycles_after": work_cycles(moved),
-                "fewer": _share(before - work_cycles(moved), before),
+                "cycles_after": work_cycles(apart),
+                "fewer": _share(before - work_cycles(apart), before),
                 "interval": gain_interval(drawn[0], drawn[number]),
                 "hitm_before": raw["hitm_remote"] + raw["hitm_local"],
-                "hitm_after": moved["hitm_remote"] + moved["hitm_local"],
+                "hitm_after": apart["hitm_remote"] + apart["hitm_local"],
             }
         if any(gain["fewer"] >= _WORTH for gain in gains.values()):
             advice.append(
@@ -279,6 +276,9 @@ def _without_intervals(machines: Sequence[Machine], count: int) -> list[str]:
 
 
 def _guest(recorded: Recorded) -> str:
+    """The guest's shape, or how many threads there were."""
+    if "guest" in recorded.meta:
+        return guest_words(recorded.meta["guest"])
     threads, processes = recorded.meta["nr_threads"], {pid for pid, *_ in recorded.meta["images"]}
     many = f" of {len(processes)} processes" if len(processes) > 1 else ""
     return f"{threads} thread{'s' if threads != 1 else ''}{many}"
@@ -300,8 +300,10 @@ def make_report(
     ``flame``: with "stacks", for a flame graph.
     """
     cpus = places(recorded, machines)
-    base = replay_all(trace, [Job(m, c) for m, c in zip(machines, cpus, strict=True)])
-    objects = Memory(recorded.meta)
+    homes = guest_nodes(recorded.meta.get("guest"), machines, cpus)
+    jobs = [Job(m, c, nodes=n) for m, c, n in zip(machines, cpus, homes, strict=True)]
+    base = replay_all(trace, jobs)
+    objects = (GuestMemory if "guest" in recorded.meta else Memory)(recorded.meta)
     hot = [raw["lines"] for raw in base]
     pcs = {int(a["pc"], 16) for found in hot for line in found[:lines] for a in line["accesses"]}
     if flame:
@@ -317,8 +319,8 @@ def make_report(
         count = draws_of(uncertainty, int(recorded.stepping["accesses_reported"]))
         with tempfile.TemporaryDirectory(prefix="schedshard-") as folder:
             moved = [move.ranges for move in found]
-            draws = replay_draws(trace, machines, cpus, moved, count, Path(folder))
-        advice = _gains(trace, machines, cpus, found, base, draws)
+            draws = replay_draws(trace, jobs, moved, count, Path(folder))
+        advice = _gains(trace, jobs, found, base, draws)
         variants = []
         for index, machine in enumerate(machines):
             context = _Context(frames, _threads_of(recorded), cpus[index], objects)
@@ -351,7 +353,7 @@ def make_report(
         "recording": dict(recorded.stepping),
         "uncertainty": {"samples": count, "seed": SEED} if count else None,
         "notes": [*_notes(recorded, objects, hot[0]), *_without_intervals(machines, count)],
-        "limits": list(LIMITS),
+        "limits": [*LIMITS, *(() if "guest" in recorded.meta else (WITHOUT_GUEST,))],
         "advice": advice,
         "variants": variants,
         "provenance": {

@@ -38,9 +38,35 @@ def shares_truly(access: Mapping[str, Any], accesses: Sequence[Mapping[str, Any]
     )
 
 
+def _foreign(access: Mapping[str, Any], writer: Mapping[str, Any]) -> float:
+    """How many of a writer's stores were by other CPUs, seen from a CPU that makes the access."""
+    mine, its = {*access["by"]}, {*writer["by"]}
+    if not mine or not its:
+        return 0.0
+    return float(writer["stores"]) * (1 - len(mine & its) / (len(mine) * len(its)))
+
+
+def _false_part(access: Mapping[str, Any], accesses: Sequence[Mapping[str, Any]]) -> float:
+    """The share of an access's HITM that bytes caused which it does not touch.
+
+    Whose store it was that took the line away is not recorded: each CPU's part of the others'
+    stores stands for it.
+    """
+    if not shares_truly(access, accesses):
+        return 1.0
+    true = sum(_foreign(access, w) for w in accesses if _overlap(access, w))
+    beside = sum(
+        _foreign(access, w)
+        for w in accesses
+        # What the same CPUs do with other bytes of theirs comes with the bytes that they share.
+        if not _overlap(access, w) and {*w["by"]}.isdisjoint(access["by"])
+    )
+    return beside / (true + beside) if true + beside else 0.0
+
+
 def hitm_of_false_sharing(line: Mapping[str, Any]) -> int:
-    """Modified lines that were fetched for bytes that nobody else touches."""
-    return sum(hitm(a) for a in line["accesses"] if not shares_truly(a, line["accesses"]))
+    """Modified lines that were fetched for bytes that others do not touch."""
+    return round(sum(hitm(a) * _false_part(a, line["accesses"]) for a in line["accesses"]))
 
 
 def kind_of(line: Mapping[str, Any]) -> str:

@@ -8,6 +8,7 @@ The trace is replayed on machines whose ranged numbers were drawn together, as t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -46,20 +47,19 @@ def _sampled(machine: Machine, count: int, folder: Path) -> list[Machine]:
 
 def replay_draws(
     trace: Path,
-    machines: Sequence[Machine],
-    cpus: Sequence[tuple[int, ...]],
+    base: Sequence[Job],
     moved: Sequence[Sequence[Range]],
     count: int,
     folder: Path,
 ) -> list[list[Draws]]:
-    """By machine: the draws with nothing moved, then those with each of ``moved``.
+    """By machine of ``base``: the draws with nothing moved, then those with each of ``moved``.
 
     A machine that has no number with a range has no draws.
     """
-    every = [_sampled(machine, count, folder) for machine in machines]
+    every = [_sampled(job.machine, count, folder) for job in base]
     jobs = [
-        Job(one, where, tuple(ranges))
-        for sampled, where in zip(every, cpus, strict=True)
+        replace(job, machine=one, moved=tuple(ranges))
+        for sampled, job in zip(every, base, strict=True)
         for ranges in ((), *moved)
         for one in sampled
     ]

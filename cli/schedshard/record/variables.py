@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from elftools.common.exceptions import DWARFError, ELFError
+from elftools.dwarf.compileunit import CompileUnit
 from elftools.dwarf.die import DIE
 from elftools.elf.elffile import ELFFile
 
@@ -21,6 +22,8 @@ from schedshard.errors import UserError, os_reason
 
 BUDGET = 20.0
 _DW_OP_ADDR = 0x03
+# A longer name of a type stands without what its template is made of.
+_LONGEST = 48
 _WORDS = {
     "DW_TAG_structure_type": "struct ",
     "DW_TAG_union_type": "union ",
@@ -56,7 +59,9 @@ def type_name(die: DIE | None, cplusplus: bool = False) -> str:
     name = die_name(die)
     if not name:
         return "struct {}" if die.tag == "DW_TAG_structure_type" else "?"
-    return name if cplusplus else f"{_WORDS.get(str(die.tag), '')}{name}"
+    if cplusplus:
+        return name if len(name) <= _LONGEST else name.partition("<")[0]
+    return f"{_WORDS.get(str(die.tag), '')}{name}"
 
 
 def bare(die: DIE | None) -> DIE | None:
@@ -64,6 +69,23 @@ def bare(die: DIE | None) -> DIE | None:
     while die is not None and die.tag in _PLAIN:
         die = target(die)
     return die
+
+
+# What owns memory in which nothing but these is: in that of an Arc counts come first.
+_OWNERS = ("Vec<", "VecDeque<", "Box<", "vector<", "unique_ptr<")
+
+
+def _owned(die: DIE) -> DIE | None:
+    """What a pointer points to, or what a vector or a box is of."""
+    if die.tag == "DW_TAG_pointer_type":
+        return target(die)
+    if die.tag not in ("DW_TAG_structure_type", "DW_TAG_class_type"):
+        return None
+    if not die_name(die).startswith(_OWNERS):
+        return None
+    params = (c for c in die.iter_children() if c.tag == "DW_TAG_template_type_param")
+    first = next(params, None)
+    return target(first) if first is not None else None
 
 
 class Typed:
@@ -104,6 +126,7 @@ class DebugInfo:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._files: list[str] = []
         try:
             self._file = path.open("rb")
             self._elf = ELFFile(self._file)
@@ -161,9 +184,28 @@ class DebugInfo:
             if not missing:
                 break
             with suppress(DWARFError, ELFError, KeyError):
-                if Path(die_name(top)).name in files or cplusplus:
+                self._files = [Path(name).name for name in self._files_of(top)]
+                if not files.isdisjoint(self._files):
                     self._walk_pointers(top, cplusplus, missing, found)
         return found
+
+    def _files_of(self, top: DIE) -> list[str]:
+        """The names of a unit's source files, by their numbers."""
+        program = (
+            self._dwarf.line_program_for_CU(top.cu) if isinstance(top.cu, CompileUnit) else None
+        )
+        if program is None:
+            return []
+        names = [entry.name.decode("utf-8", "replace") for entry in program["file_entry"]]
+        # Numbers begin with 1 before DWARF 5.
+        return names if top.cu["version"] >= 5 else ["", *names]
+
+    def _file_of(self, die: DIE) -> str:
+        """The source file that declares something, without its folder."""
+        number = die.attributes.get("DW_AT_decl_file")
+        if number is None or number.value >= len(self._files):
+            return ""
+        return self._files[int(number.value)]
 
     def _walk_pointers(
         self,
@@ -178,15 +220,13 @@ class DebugInfo:
                 declared = child.attributes.get("DW_AT_decl_line")
                 if declared is None or declared.value not in lines:
                     continue
+                place = (self._file_of(child), declared.value)
                 of = bare(target(child))
-                if of is None or of.tag != "DW_TAG_pointer_type":
-                    continue
-                pointee = target(of)
+                pointee = _owned(of) if of is not None and place in missing else None
                 if pointee is None:
                     continue
-                for place in [p for p in missing if p[1] == declared.value]:
-                    found[place] = Typed(pointee, type_name(pointee, cplusplus))
-                    missing.discard(place)
+                found[place] = Typed(pointee, type_name(pointee, cplusplus))
+                missing.discard(place)
             elif child.tag in _WALKED and child.has_children:
                 self._walk_pointers(child, cplusplus, missing, found)
 
