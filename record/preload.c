@@ -148,7 +148,7 @@ static void describe(uint32_t number)
 static __attribute__((noinline)) uint32_t site_of(void *back, void *stack)
 {
 	uint64_t a = (uint64_t)(uintptr_t)back, b = (uint64_t)(uintptr_t)stack;
-	uint64_t key = (a ^ b << 17) * 0x9e3779b97f4a7c15ull >> 40;
+	uint64_t key;
 
 	/* Stacks of threads differ in their upper bits. */
 	b &= 0xffff;

@@ -67,14 +67,16 @@ def hottest(report: dict[str, Any]) -> dict[str, Any]:
 
 
 def quiet(make: Callable[[], dict[str, Any]], holds: Callable[[dict[str, Any]], bool]) -> None:
-    """It holds; once more where the host was so busy that processes went on without each other."""
+    """It holds in one of four runs: a busy host lets processes go on without each other."""
+    seen = []
     for _ in range(4):
         report = make()
         if holds(report):
             return
         found = [(line["object"], hitm(line)) for line in report["variants"][0]["lines"][:4]]
-        assert report["recording"]["timeouts"] > BUSY, found
-    pytest.skip(f"the host is too busy: {report['recording']['timeouts']} waits, found {found}")
+        seen.append((report["recording"]["timeouts"], found))
+    assert all(timeouts > BUSY for timeouts, _ in seen), seen
+    pytest.skip(f"the host is too busy: waits and what was found {seen}")
 
 
 @pytest.mark.parametrize("case", ["shared", "file", "segment", "exec", "crash", "daemon"])
@@ -86,8 +88,8 @@ def test_processes_meet_at_the_memory_that_they_share(case: str, tmp_path: Path)
         assert line["object"].startswith("shared memory: ")
         assert (line["kind"], line["sharing"], line["process"]) == ("shared", "true", None)
         assert line["accesses"][0]["symbol"] == "add"
-        assert len(line["accesses"][0]["threads"]) == 4
-        return bool(hitm(line) / 1200 == pytest.approx(1.0, rel=0.05))
+        everybody = len(line["accesses"][0]["threads"]) == 4
+        return everybody and bool(hitm(line) / 1200 == pytest.approx(1.0, rel=0.05))
 
     quiet(lambda: family(tmp_path, case, 4, 300), holds)
 

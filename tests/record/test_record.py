@@ -52,15 +52,16 @@ def record(*arguments: str, machines: tuple[str, ...] = (MACHINE,)) -> dict[str,
 
 
 def quiet(make: Callable[[], dict[str, Any]], holds: Callable[[dict[str, Any]], bool]) -> None:
-    """It holds; once more where the host was so busy that threads went on without each other."""
+    """It holds in one of four runs: a busy host lets threads go on without each other."""
+    seen = []
     for _ in range(4):
         report = make()
         if holds(report):
             return
-        timeouts = report["recording"]["timeouts"]
         found = [(line["object"], hitm_of(line)) for line in report["variants"][0]["lines"][:4]]
-        assert timeouts > BUSY, found
-    pytest.skip(f"the host is too busy: {timeouts} waits timed out, found {found}")
+        seen.append((report["recording"]["timeouts"], found))
+    assert all(timeouts > BUSY for timeouts, _ in seen), seen
+    pytest.skip(f"the host is too busy: waits and what was found {seen}")
 
 
 def hitm_of(line: dict[str, Any]) -> int:
