@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import signal
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from schedshard.record.emulate import Window, emulate
 from schedshard.record.guest import GuestRequest, run_in_guest
 from schedshard.record.guest_names import guest_places
 from schedshard.record.placing import order
-from schedshard.record.program import find_emulator, find_program
+from schedshard.record.program import Program, find_emulator, find_program
 from schedshard.record.report import Recorded, make_report
 
 
@@ -68,29 +69,37 @@ def record(request: RecordRequest, trace: Path, folder: Path, *, keep: bool) -> 
     if not done.raw:
         what = "the marks never came" if request.window.marks else "it ended before --after"
         raise UserError(f"nothing of {program.path.name} was recorded: {what}", status=1)
+    return _report(
+        request, machines, trace, keep, program, done.raw, done.meta,
+        words=program.words, status=done.status, signal=done.signal,
+        placement=request.placement, cpus=len(cpus),
+    )  # fmt: skip
+
+
+def _report(
+    request: RecordRequest,
+    machines: tuple[Machine, ...],
+    trace: Path,
+    keep: bool,
+    program: Program,
+    raw: Mapping[str, Any],
+    meta: dict[str, Any],
+    **ended: Any,
+) -> dict[str, Any]:
+    """What was recorded, judged. ``ended``: the fields of Recorded that a guest has otherwise."""
     recorded = Recorded(
-        words=program.words,
-        status=done.status,
-        signal=done.signal,
-        placement=request.placement,
-        cpus=len(cpus),
-        operations=int(done.raw["operations"]),
-        partial=bool(done.raw["partial"]),
+        operations=int(raw["operations"]),
+        partial=bool(raw["partial"]),
         program_sha256=sha256_file(program.path),
         path=str(program.path),
         dynamic=program.dynamic,
         debug=program.debug,
-        meta=done.meta,
-        stepping=done.raw["stepping"],
+        meta=meta,
+        stepping=raw["stepping"],
+        **ended,
     )
     if keep:
         write_atomic(names_path(trace), to_json(recorded.to_json()))
-    return _report(request, recorded, trace, machines)
-
-
-def _report(
-    request: RecordRequest, recorded: Recorded, trace: Path, machines: tuple[Machine, ...]
-) -> dict[str, Any]:
     return make_report(
         recorded,
         trace,
@@ -122,21 +131,11 @@ def _record_in_guest(
     out.flush()
     sys.stderr.buffer.write(done.told.err)
     sys.stderr.flush()
-    recorded = Recorded(
+    return _report(
+        request, machines, trace, keep, program, done.raw, done.meta,
         words=f"{program.words}, in a guest of {guest.kernel.name}",
         status=done.told.code,
         signal=signal.Signals(done.told.signal).name if done.told.signal else None,
         placement="guest",
         cpus=guest.shape.cpus,
-        operations=int(done.raw["operations"]),
-        partial=bool(done.raw["partial"]),
-        program_sha256=sha256_file(program.path),
-        path=str(program.path),
-        dynamic=program.dynamic,
-        debug=program.debug,
-        meta=done.meta,
-        stepping=done.raw["stepping"],
-    )
-    if keep:
-        write_atomic(names_path(trace), to_json(recorded.to_json()))
-    return _report(request, recorded, trace, machines)
+    )  # fmt: skip
