@@ -10,9 +10,9 @@
  * on that CPU, which has looked; a request comes and leaves it to the walk; the round for it skips
  * the CPU that the walk stands on. With patches 03 and 04 of the series no request is lost.
  *
- * Where the set becomes empty and full again one is lost still: who took loop_start saw a walk
- * under way and left the lock, but has not given loop_start back; meanwhile the walk finds the set
- * empty and is over; a request that comes now finds loop_start taken and leaves. The window is a
+ * Where the set becomes empty and full again one is lost still. A CPU took loop_start, saw a walk
+ * under way and left the lock, but has not given loop_start back. Meanwhile the walk finds the set
+ * empty and is over. A request that comes now finds loop_start taken and leaves. The window is a
  * few instructions wide. The CPU that has become overloaded has looked before the request, and
  * does not again.
  */
