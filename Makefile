@@ -1,26 +1,25 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 #
-# The commands a person types; what they do is in scripts/ and in meson. Every target installs what it
-# needs from the distribution first (scripts/packages.txt), which costs nothing when it is there.
+# The commands for users; scripts/ and meson do the work. Every target first installs what it needs from the
+# distribution (scripts/packages.txt), which costs nothing when it is installed already.
 
 BUILD  := build/release
-# lib, not what meson guesses: without dpkg-dev it takes lib64, where neither Debian's linker nor its
-# pkg-config look.
+# lib, not meson's guess: without dpkg-dev it takes lib64, where neither Debian's linker nor its pkg-config look.
 PREFIX ?= /usr/local
 BOTH   := --variant stock --variant shard
 LINUX  = $(or $(SCHEDSHARD_LINUX),$(shell sed -n 's/^default = "\(.*\)"/\1/p' kernel/base.toml))
 DEBUG  = lockdep kasan kasan+lockdep kcsan preempt-rt $(DEBUG_$(LINUX))
-# What only one series of Linux or of the steps has.
+# Parts that only one series of Linux or of the steps has.
 DEBUG_7.3  := classes sched-ext
 DEBUG_6.12 := cache cache+kasan+lockdep
 CONFIG := package
 # Of make mutants: --group ordering, --file core/visited.c, --list.
 MUTANTS :=
-# The series of Linux that make kernel-next is for.
-NEXT   := 7.3
+# The series of Linux before the default one of kernel/base.toml.
+OLD    := 6.12
 .DEFAULT_GOAL := help
-.PHONY: help demo check lint mutants build install deb wheel clean kernel kernel-next kernel-check \
-	kernel-debug kernel-foreign kernel-shapes kernel-soak kernel-deb
+.PHONY: help demo check quick lint mutants docs results build install deb wheel clean kernel kernel-old kernel-check \
+	kernel-arm64 kernel-debug kernel-foreign kernel-shapes kernel-soak kernel-deb
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -32,6 +31,10 @@ check: ## build with two compilers, run all tests, sanitizers and linters
 	scripts/bootstrap demo check
 	python3 scripts/check.py
 
+quick: ## what an edit usually breaks; a minute and a half once the tree is built
+	scripts/bootstrap demo check
+	python3 scripts/check.py quick
+
 lint: ## only the linters of check
 	scripts/bootstrap demo check
 	python3 scripts/check.py lint
@@ -40,6 +43,16 @@ mutants: ## change one thing in core/ at a time and see that a test notices; hou
 	scripts/bootstrap demo check
 	cli/environment --dev
 	.venv/bin/python tests/mutants/mutants.py $(MUTANTS)
+
+docs: ## the site of all pages, in build/site; it opens without a network
+	scripts/bootstrap demo
+	cli/environment --dev
+	PYTHONPATH=cli NO_MKDOCS_2_WARNING=1 .venv/bin/python -m mkdocs build --strict --quiet
+	@echo "the site: build/site/index.html"
+
+results: build ## make the tables of docs/ anew that come from the simulation (docs/results/tables.toml)
+	cli/environment
+	.venv/bin/python scripts/result_tables.py
 
 build: ## compile the library, the simulator and the benchmark into build/release
 	scripts/bootstrap demo
@@ -59,33 +72,30 @@ kernel: ## build Linux with and without the series, boot, test and compare both,
 	./schedshard kernel build $(BOTH)
 	./schedshard kernel test $(BOTH)
 	./schedshard kernel sizes $(BOTH)
+	./schedshard kernel test --variant shard --emulation multi --cpus 4 --set short \
+		--test storm-deadline
+	./schedshard kernel series --check
+	$(MAKE) kernel-old
+
+kernel-old: export SCHEDSHARD_LINUX := $(OLD)
+kernel-old: ## the series before (OLD=6.12): built, booted with the storms, and cache-aware scheduling
+	scripts/bootstrap demo kernel
+	./schedshard kernel fetch
+	./schedshard kernel build --variant shard
+	./schedshard kernel test --variant shard --set short --test storm-deadline --test storm
 	./schedshard kernel build --variant shard --config cache
 	./schedshard kernel test --variant shard --config cache --set short --cpus 64 --test cache
 	./schedshard kernel series --check
 
-kernel-next: export SCHEDSHARD_LINUX := $(NEXT)
-kernel-next: ## the same with a later Linux, and a broken kernel caught (NEXT=7.3, a series of kernel/base.toml)
-	scripts/bootstrap demo kernel
-	./schedshard kernel fetch
-	./schedshard kernel build $(BOTH)
-	./schedshard kernel test $(BOTH)
-	./schedshard kernel sizes $(BOTH)
-	./schedshard kernel build --variant broken-store
-	./schedshard kernel test --variant broken-store --set short --cpus 16 --test storm --caught
-	./schedshard kernel series --check
-
 kernel-check: ## our kernel tested, profiled and packaged, one with KASAN and lockdep, a broken one caught
 	scripts/bootstrap demo kernel
+	OLD=$(OLD) BUILD=$(BUILD) scripts/kernel_check
+
+kernel-arm64: ## build ours for arm64, and boot it with the storms
+	scripts/bootstrap demo kernel arm64
 	./schedshard kernel fetch
-	./schedshard kernel build --variant shard
-	./schedshard kernel test --variant shard --set ci
-	./schedshard kernel c2c-validate --variant shard
-	./schedshard kernel build --variant broken-store
-	./schedshard kernel test --variant broken-store --set short --cpus 16 --test storm --caught
-	./schedshard kernel deb --try-install
-	./schedshard kernel build --variant shard --config kasan+lockdep
-	./schedshard kernel test --variant shard --config kasan+lockdep --set short --cpus 16 \
-		--test storm-deadline --test storm
+	./schedshard kernel --arch arm64 build --variant shard
+	./schedshard kernel --arch arm64 test --variant shard --cpus 16 --set short
 
 kernel-foreign: ## tests that others wrote, on the stock kernel and ours: they must end alike
 	scripts/bootstrap demo kernel

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * What the sharded structures are measured against: the simplest thing that does the same job.
+ * The references for the sharded structures: the simplest code that does the same.
  *
- * All of it is indexed by CPU number, without any notion of topology, and is written with the same
- * port.h operations as core, so that a difference between the two is a difference of layout and
- * algorithm and never one of a better atomic.
+ * CPU numbers index all of it, without topology. It uses the same port.h operations as core. So a
+ * difference between the two is one of layout and algorithm, never one of a better atomic.
  *
  * | object        | concurrent writers                 | readers        |
  * |---------------|------------------------------------|----------------|
@@ -44,9 +43,7 @@ static inline bool plain_bitmap_test(const struct plain_bitmap *b, u32 cpu)
 	return READ_ONCE(b->word[cpu >> 6]) >> (cpu & 63) & 1;
 }
 
-/*
- * The first set bit from @cpu on, or @b->nr: what a for_each loop over a CPU mask calls each time.
- */
+/* The first set bit from @cpu on, or @b->nr: the step of a for_each loop over a CPU mask. */
 static inline u32 plain_bitmap_next(const struct plain_bitmap *b, u32 cpu)
 {
 	u32 i = cpu >> 6;
@@ -88,7 +85,7 @@ static inline u8 plain_bytes_get(const struct plain_bytes *m, u32 cpu)
 }
 
 /**
- * struct plain_counter - one count for everybody, alone on its line
+ * struct plain_counter - one count for all, alone on its line
  * @count: the count
  */
 struct plain_counter {

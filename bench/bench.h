@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * The parts of schedshard-bench and what they pass to each other.
+ * The parts of schedshard-bench and their interfaces.
  *
- *   plans.c         the machines that the structures are made for, written down here
- *   kernels.c       the loops that are measured
- *   bouts.c         who is compared with whom, on what, and with what in it
- *   verify.c        that all variants compute the same
+ *   plans.c         the machines of the structures, written down here
+ *   kernels.c       the measured loops
+ *   bouts.c         comparisons: variants, plans and fillings
+ *   verify.c        checks that all variants compute the same
  *   timing.c        nanoseconds and ratios; contend.c: the same with two threads
  *   instructions.c  instructions, counted by valgrind
  *   report.c        JSON
@@ -28,12 +28,12 @@ struct bench_plan {
 	struct shard_plan *plan;
 };
 
-/* bench_plans_get() builds all plans: NULL after a line on stderr when that fails. */
+/* bench_plans_get() builds all plans. Return: NULL after a line on stderr when that fails. */
 const struct bench_plan *bench_plans_get(u32 *nr);
 void bench_plans_put(void);
 
 /**
- * struct bench_time - what the clock says about one entry
+ * struct bench_time - one entry's time
  * @ns: median nanoseconds an operation
  * @ratio: median over all rounds of (its time / the reference's time in the same round)
  * @low: 10th percentile of these ratios
@@ -49,9 +49,9 @@ struct bench_time {
 /**
  * struct bench_entry - one variant in a comparison
  * @variant: its name
- * @object: what the kernel works on
+ * @object: the kernel's object
  * @kernel: the measured function
- * @destroy: gives @object back
+ * @destroy: frees @object
  * @timed: @time is valid
  * @time: result of timing.c or contend.c
  * @counted: @instructions is valid
@@ -74,7 +74,7 @@ struct bench_entry {
  * @group: which structure: loop, set, find, counter, contended
  * @op: which operation
  * @plan: name of the plan
- * @density: how full the set is, BENCH_NO_DENSITY where that plays no part
+ * @density: how full the set is, BENCH_NO_DENSITY where that does not matter
  * @cpu: CPU numbers for the kernels
  * @n: how many
  * @ops: operations in one call of a kernel
@@ -95,12 +95,12 @@ struct bench_bout {
 };
 
 /**
- * bench_for_each_bout() - set up every bout in turn, and take it down again
+ * bench_for_each_bout() - set up every bout in turn, and remove it again
  * @work: called with each; a negative result ends the walk
- * @context: handed to @work
+ * @context: for @work
  *
- * Return: 0, or what @work returned, or -ENOMEM. The order never changes, so that two processes can
- * talk about bouts by number.
+ * Return: 0, the result of @work, or -ENOMEM. The order never changes, so that two processes can
+ * name a bout by its number.
  */
 int bench_for_each_bout(int (*work)(struct bench_bout *bout, void *context), void *context);
 
@@ -111,8 +111,8 @@ int bench_for_each_contended_bout(int (*work)(struct bench_bout *bout, void *con
 
 /**
  * struct bench_effort - how long to measure
- * @rounds: how often each entry of a bout takes its turn
- * @turn_ns: how long a turn should last
+ * @rounds: turns of each entry of a bout
+ * @turn_ns: length of a turn
  */
 struct bench_effort {
 	u32 rounds;
@@ -127,19 +127,22 @@ struct bench_density {
 extern const struct bench_density bench_densities[];
 extern const u32 bench_nr_densities;
 
-/* All variants give the same answers: 0, or -1 after a line on stderr that says which does not. */
+/*
+ * All variants give the same answers. Return: 0, or -1 after a line on stderr that names the wrong
+ * one.
+ */
 int bench_verify(void);
 
 int bench_time_bout(struct bench_bout *bout, const struct bench_effort *effort);
 
-/* A turn of timing.c: run @calls calls, tell how long they took. */
+/* A turn of timing.c: run @calls calls. Return: their time. */
 typedef double (*bench_turn)(const struct bench_bout *bout, const struct bench_entry *entry,
 			     u64 calls);
 int bench_time_turns(struct bench_bout *bout, const struct bench_effort *effort, bench_turn turn);
 
 /**
  * struct bench_pair - two host CPUs to run threads on
- * @cpu: their numbers; -1 for the second one when this process may only use one
+ * @cpu: their numbers; -1 for the second one when this process may use only one
  */
 struct bench_pair {
 	int cpu[2];
@@ -154,7 +157,7 @@ struct bench_counts;
 struct bench_counts *bench_counts_get(void);
 void bench_counts_free(struct bench_counts *counts);
 void bench_counts_apply(const struct bench_counts *counts, struct bench_bout *bout);
-/* The other side: what the copy of this program that runs under valgrind does. */
+/* The other side: runs in the copy of this program under valgrind. */
 int bench_counts_run(void);
 
 /* report.c */

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Who is compared with whom, on what.
+ * Which variants are compared, on what.
  *
  * A bout is one operation on one plan, with one filling where that matters, by all variants that
- * have the operation. Each variant gets an object of its own, filled by its own operations with the
- * same CPUs. The CPUs are worked through in one pseudo-random order that never changes: the order
- * of CPU numbers would let the hardware guess the next address for some layouts and not for others.
+ * have the operation. Each variant gets its own object, filled by its own operations with the same
+ * CPUs. The kernels take the CPUs in one fixed pseudo-random order: in the order of CPU numbers the
+ * hardware could guess the next address for some layouts and not for others.
  */
 #include "bench.h"
 
@@ -45,11 +45,11 @@ const u32 bench_nr_densities = sizeof(bench_densities) / sizeof(bench_densities[
 
 enum { EMPTY, FULL = 4, HALF = 3 };
 
-/* What goes with one plan while its bouts run. */
+/* State of one plan while its bouts run. */
 struct scene {
 	const struct bench_plan *plan;
 	u32 *shuffled; /* all CPUs */
-	u32 *member;   /* those of the density at hand */
+	u32 *member;   /* those of the current density */
 	u32 nr_members;
 	u32 next_number;
 	int (*work)(struct bench_bout *bout, void *context);
@@ -99,7 +99,7 @@ static struct bench_bout new_bout(struct scene *scene, const char *group, const 
 	};
 }
 
-/* Add an entry whose object was made right now; false when there is none. */
+/* Add an entry with a new object; false: there is none. */
 static bool enter(struct bench_bout *bout, const char *variant, void *object,
 		  void (*destroy)(void *object), bench_kernel kernel)
 {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Two threads on two CPUs of this host, each doing the same operation on a CPU number of its own:
- * the first and the last of the plan. In one-shard-64 these share a word of every bitmap and a line
- * of every structure, in epyc-256 they are in different shards and in different words of one line
- * of the plain bitmap.
+ * Two threads on two CPUs of this host, each with the same operation on its own CPU number: the
+ * first and the last of the plan. In one-shard-64 these share a word of every bitmap and a line of
+ * every structure. In epyc-256 they are in different shards, and in different words of one line of
+ * the plain bitmap.
  *
- * Both threads are pinned and spin to a common start, then each takes its own time for the same
+ * Both threads are pinned and spin to a common start. Then each measures its own time for the same
  * number of calls; a turn's time is the mean of both. Start and end differ by well under a
- * microsecond against a turn of a tenth of a millisecond or more, so nearly all of it is contended.
- * A turn in which one of the two was scheduled away is an outlier that the median of many rounds
- * drops.
+ * microsecond, and a turn takes a tenth of a millisecond or more, so nearly all of it is contended.
+ * A turn in which the host took one of the two off its CPU is an outlier, and the median of many
+ * rounds drops it.
  */
 #include "bench.h"
 #include "sample.h"
@@ -21,13 +21,13 @@
 #include <string.h>
 
 /**
- * struct contest - what both threads see
+ * struct contest - state that both threads share
  * @turn: rises when a turn begins; the helper starts then; 0 before the first
  * @done: the last turn that the helper finished
- * @entry: whose turn it is; NULL tells the helper to end
- * @calls: how often to call its kernel
- * @helper_ns: how long the helper took
- * @helper_cpu: where the helper runs
+ * @entry: the current entry; NULL ends the helper
+ * @calls: calls of its kernel
+ * @helper_ns: the helper's time
+ * @helper_cpu: the helper's CPU
  * @cpu: the lists of the two threads
  */
 struct contest {
@@ -52,7 +52,7 @@ static double run_calls(const struct bench_entry *entry, u64 calls, const u32 *c
 	return sample_now_ns() - start;
 }
 
-/* Wait until *@p is @value; give the CPU away now and then in case the other thread needs it. */
+/* Wait until *@p is @value; sometimes yield the CPU in case the other thread needs it. */
 static void wait_for(const u64 *p, u64 value)
 {
 	for (u32 spins = 1; smp_load_acquire(p) != value; spins++) {
@@ -110,7 +110,7 @@ int bench_contend_bout(struct bench_bout *bout, const struct bench_effort *effor
 	int err;
 
 	if (pair.cpu[1] < 0)
-		return 0; /* The entries stay untimed: there is nobody to contend with. */
+		return 0; /* The entries stay untimed: there is no second CPU. */
 	contest = (struct contest){ .helper_cpu = pair.cpu[1] };
 	for (u32 i = 0; i < BENCH_CONTENDED_OPS; i++)
 		contest.cpu[1][i] = bout->n - 1;

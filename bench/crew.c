@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Each member waits for a semaphore of its own, so that members who take no part sleep: a thread
- * that spins takes cycles from its sibling, and clock frequency from everybody.
+ * Each member waits for its own semaphore, so that members without work sleep: a thread that spins
+ * takes cycles from its sibling, and clock frequency from all CPUs.
  *
- * The semaphores order everything else: what crew_begin() stores is seen by the members, and what
- * they store is seen after crew_end().
+ * The semaphores order everything else: members see the stores before crew_begin(), and the caller
+ * sees theirs after crew_end().
  */
 #include "crew.h"
 #include "sample.h"
@@ -28,7 +28,7 @@ struct member {
 struct crew {
 	u32 nr, working;
 	sem_t done;
-	void (*work)(u32 number, void *arg); /* NULL: go home */
+	void (*work)(u32 number, void *arg); /* NULL: the thread ends */
 	void *arg;
 	struct member member[];
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * crew.h - threads that stay on one CPU each, and wait without spinning until they are wanted.
+ * crew.h - threads that stay on one CPU each, and wait for work without spinning.
  *
  * One caller at a time: crew_begin() and crew_end() alternate.
  */
@@ -18,8 +18,8 @@ struct crew;
  * @error: receives a positive errno value on failure
  * @at: receives the CPU on which it failed
  *
- * Return: the crew, or NULL: then no thread is left. EINVAL means that the CPU does not exist, is
- * off line, or is not allowed for this process.
+ * Return: the crew, or NULL: then no thread is left. EINVAL: the CPU does not exist, is offline, or
+ * is not allowed for this process.
  */
 struct crew *crew_new(const u32 *cpu, u32 nr, int *error, u32 *at);
 
@@ -31,7 +31,7 @@ void crew_free(struct crew *crew);
  * @crew: the crew
  * @member: their positions in the list of CPUs, all different; NULL: the first @nr
  * @nr: how many, at least 1
- * @work: called once by each of them, with its rank among them; starts at slightly different
+ * @work: each of them calls it once, with its rank among them; they start at slightly different
  *	times
  * @arg: for @work
  */
@@ -42,20 +42,20 @@ void crew_begin(struct crew *crew, const u32 *member, u32 nr, void (*work)(u32 n
 void crew_end(struct crew *crew);
 
 /**
- * crew_moved() - a CPU whose thread had to leave it, -1: none had
+ * crew_moved() - a CPU whose thread had to leave it; -1: none had to
  *
- * The kernel moves a thread when its CPU goes off line. What was measured since is worth nothing.
+ * The kernel moves a thread when its CPU goes offline. Measurements since then are invalid.
  */
 int crew_moved(const struct crew *crew);
 
-/* How long the calling thread was kept from running: wall time and its own processor time. */
+/* Time in which the calling thread could not run: wall time less its own processor time. */
 struct crew_watch {
 	double wall, cpu;
 };
 
 struct crew_watch crew_watch_start(void);
 
-/* Nanoseconds since @watch was started in which the calling thread did not run. */
+/* Nanoseconds since the start of @watch in which the calling thread did not run. */
 double crew_watch_lost(const struct crew_watch *watch);
 
 #endif

@@ -2,16 +2,15 @@
 /*
  * Exact instruction counts: the same binary, run once more under valgrind's callgrind.
  *
- * callgrind counts executed instructions and can be told by function names when to: here only
- * inside functions whose name starts with bench_k_ (and what these call), that is, inside the
- * kernels. The copy of this program goes through the bouts in the same order as this one; around
- * each kernel it calls bench_count_begin() and bench_count_end(), at which callgrind zeroes its
- * counts and writes them to a file of their own. So a count holds one call of one kernel: its loop,
- * its operations, its prologue, and nothing of callgrind, of the setting up, or of this machine's
- * noise; it is the same in every run. The empty loop is a row like the others and is subtracted
- * from none.
+ * callgrind counts executed instructions, here only inside functions whose name starts with
+ * bench_k_ and their callees, that is, inside the kernels. The copy of this program runs the bouts
+ * in the same order as this one. Around each kernel it calls bench_count_begin() and
+ * bench_count_end(), at which callgrind clears its counts and writes them to a file. So a count
+ * holds one call of one kernel: its loop, its operations, its prologue. It has nothing of
+ * callgrind, of the set-up, or of this machine's noise, and is the same in every run. The empty
+ * loop is a row like the others; no row has it subtracted.
  *
- * The copy prints, for each file in the order of writing, which bout and entry it belongs to.
+ * The copy prints the bout and entry of each file, in the order of writing.
  */
 #include "bench.h"
 
@@ -36,8 +35,8 @@ struct bench_counts {
 };
 
 /*
- * The copy under valgrind. Found by name: they may not be inlined, nor left out for being empty,
- * nor be made one function for being the same, which is why the two assembler comments differ.
+ * The copy under valgrind finds them by name. The compiler must not inline them, drop them as
+ * empty, or merge them as equal: hence the two different assembler comments.
  */
 
 __attribute__((noinline)) static void bench_count_begin(void)
@@ -55,7 +54,7 @@ static int count_bout(struct bench_bout *bout, void *unused)
 	for (u32 i = 0; i < bout->nr; i++) {
 		struct bench_entry *entry = &bout->entry[i];
 
-		/* The first call may pay for what later ones find done, as in a summary. */
+		/* The first call may pay for work that later ones find done, as in a summary. */
 		entry->kernel(entry->object, bout->cpu, bout->n);
 		bench_count_begin();
 		entry->kernel(entry->object, bout->cpu, bout->n);
@@ -90,7 +89,7 @@ static void remove_tree(const char *dir)
 	rmdir(dir);
 }
 
-/* Show what valgrind said: its last words explain a failure better than its exit status. */
+/* Show valgrind's output: its last words explain a failure better than its exit status. */
 static void show_file(const char *path)
 {
 	char line[512];
@@ -132,7 +131,7 @@ static int run_valgrind(const char *dir)
 	posix_spawn_file_actions_init(&files);
 	posix_spawn_file_actions_addopen(&files, 1, list_path, O_WRONLY | O_CREAT | O_EXCL, 0600);
 	posix_spawn_file_actions_addopen(&files, 2, err_path, O_WRONLY | O_CREAT | O_EXCL, 0600);
-	/* The cast is what POSIX asks for: it promises not to write to the strings. */
+	/* POSIX requires the cast: posix_spawnp() does not write to the strings. */
 	err = posix_spawnp(&pid, argv[0], &files, NULL, (char *const *)argv, environ);
 	posix_spawn_file_actions_destroy(&files);
 	if (err == ENOENT) {
@@ -154,7 +153,7 @@ static int run_valgrind(const char *dir)
 	return 0;
 }
 
-/* The instructions in one of callgrind's files, which ends with a line "totals: N". */
+/* The instruction count of one of callgrind's files, which ends with a line "totals: N". */
 static double read_total(const char *path)
 {
 	unsigned long long total;

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Every loop that is measured. That nobody is favoured rests on three things: the loops of an
- * operation come from one text; the operations are the ones that users get, inlined from the
- * headers where the header inlines them and called where it does not; and objects come from
- * port_alloc(), on a cache line of their own. What is compared is then what a caller pays,
- * including the loop, whose own cost is a row of the output (bench_empty_loop).
+ * Every measured loop. The comparison is fair for three reasons. All loops of an operation come
+ * from one text. The operations are those of users, inlined if the header inlines them and called
+ * otherwise. Objects come from port_alloc(), on their own cache line. So the time is what a caller
+ * pays, with the loop, whose own cost is a row of the output (bench_empty_loop).
  */
 #include "kernels.h"
 
 #include "baselines.h"
-#include "bytemap.h"
-#include "sbm.h"
+#include "bytemap_find.h"
+#include "sbm_more.h"
 #include "shard_counter.h"
 
 #include <ck_bitmap.h>
@@ -137,10 +136,7 @@ static void bytemap_destroy(void *object)
 	bytemap_free(object);
 }
 
-/*
- * Both again as maps that are searched; a search writes its result to a mask that goes with the
- * map.
- */
+/* Both again as maps for searches; a search writes its result to a mask beside the map. */
 
 /**
  * struct searched - a byte map and the result of a search
@@ -300,7 +296,7 @@ BENCH_KERNEL bench_k_atomic_inc(void *object, const u32 *cpu, u32 n)
 {
 	struct plain_counter *c = object;
 
-	/* The CPU's number is of no use to one counter, and still loaded: the loop is the same. */
+	/* One counter does not need the CPU's number and still loads it: the loop is the same. */
 	BENCH_NOT_UNROLLED
 	for (u32 i = 0; i < n; i++) {
 		READ_ONCE(cpu[i]);

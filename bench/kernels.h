@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * The code that is measured, and who owns it.
+ * The measured code.
  *
- * A kernel is one function with one loop around one operation. All kernels of an operation are made
- * from the same text (set_kernels.inc), differing only in the operation's name, so that no variant
- * is unrolled, hoisted or inlined in a way that another is not. None is inlined into its caller,
- * and the name of each starts with bench_k_: that prefix is how the instruction counter knows what
- * to count.
+ * A kernel is one function with one loop around one operation. One text (set_kernels.inc) makes all
+ * kernels of an operation, which differ only in the operation's name. So the compiler cannot
+ * unroll, hoist or inline for one variant alone. None is inlined into its caller. The name of each
+ * starts with bench_k_: by that prefix the instruction counter finds them.
  */
 #ifndef BENCH_KERNELS_H
 #define BENCH_KERNELS_H
 
 #include "port.h"
-#include "shard_plan.h"
+#include "shard_topo.h"
 
 #define BENCH_KERNEL_PREFIX "bench_k_"
 #define BENCH_KERNEL	    static __attribute__((noinline)) u64
 
-/* Before each loop: whether a compiler unrolls must not depend on the operation in the loop. */
+/* Before each loop: the decision to unroll must not depend on the operation in the loop. */
 #ifdef __clang__
 #define BENCH_NOT_UNROLLED _Pragma("clang loop unroll(disable)")
 #else
@@ -26,26 +25,26 @@
 
 /**
  * typedef bench_kernel - one operation on each CPU of a list, or one walk
- * @object: what the variant's make() returned
- * @cpu: CPU numbers to work on, in this order; not used by a walk
+ * @object: from the variant's make()
+ * @cpu: CPU numbers, in this order; a walk ignores them
  * @n: how many
  *
- * Return: something that depends on every result, so that no work can be left out.
+ * Return: a value that depends on every result, so that the compiler can drop no work.
  */
 typedef u64 (*bench_kernel)(void *object, const u32 *cpu, u32 n);
 
 /**
  * struct bench_set - one way to keep a set of CPUs
  * @name: as in the output
- * @make: an empty set for the CPUs of a plan, NULL when there is no memory
- * @destroy: give it back
+ * @make: an empty set for the CPUs of a plan; NULL: no memory
+ * @destroy: free it
  * @set: add each CPU
  * @clear: remove each CPU
  * @set_clear: add, then remove, each CPU
  * @test: how many of the CPUs are in the set
  * @walk: visit the set's CPUs; sum of (CPU + 1); NULL when the variant has no such operation
- * @visit: the same loop again, which stores the CPUs while there is room; returns how many; NULL
- *	with @walk
+ * @visit: the same loop, which stores the CPUs while there is room; returns how many; NULL with
+ *	@walk
  */
 struct bench_set {
 	const char *name;
@@ -63,7 +62,7 @@ struct bench_set {
  * struct bench_find - one way to find the CPUs of a value among one byte a CPU
  * @name: as in the output
  * @make: all bytes 0
- * @destroy: give it back
+ * @destroy: free it
  * @put: store BENCH_WANTED for each CPU
  * @find: find the CPUs that have it; returns their number
  * @found: ordinary mask that the last @find wrote
@@ -83,7 +82,7 @@ struct bench_find {
  * struct bench_counter - one way to count
  * @name: as in the output
  * @make: a count of 0
- * @destroy: give it back
+ * @destroy: free it
  * @inc: add one on behalf of each CPU
  * @sum: the count
  */
@@ -95,7 +94,7 @@ struct bench_counter {
 	bench_kernel sum;
 };
 
-/* The first of each table is the reference that the others are divided by. */
+/* The first of each table is the reference, by which the others are divided. */
 extern const struct bench_set bench_sets[];
 extern const u32 bench_nr_sets;
 extern const struct bench_find bench_finds[];
@@ -103,7 +102,7 @@ extern const u32 bench_nr_finds;
 extern const struct bench_counter bench_counters[];
 extern const u32 bench_nr_counters;
 
-/* The loop alone: what every kernel over a list of CPUs costs without its operation. */
+/* The loop alone: the cost of every kernel over a list of CPUs without its operation. */
 extern const bench_kernel bench_empty_loop;
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * schedshard-live: what the operations of primitives/ cost on this host's own CPUs.
  *
- * Errors are one line on stderr and exit status 2 (what was asked for is wrong) or 1. JSON is
- * written at the end, in one piece: after an error there is none.
+ * Errors are one line on stderr and exit status 2 (wrong request) or 1. The program writes JSON at
+ * the end, in one piece: after an error there is none.
  */
 #include "live.h"
 
@@ -20,7 +20,7 @@
 #include "live_options.h"
 #include "schedshard.h"
 
-/* Seconds beyond the limit after which a turn is taken for stuck. */
+/* Seconds beyond the limit after which a turn counts as stuck. */
 #define PATIENCE 60u
 
 static bool shown;
@@ -68,7 +68,7 @@ static u32 position(struct live_list *list, u32 value)
 	return list->nr - 1;
 }
 
-/* Each CPU once: of --pairs as they come up, of --cpus in their order. */
+/* Each CPU once: of --pairs in the order of appearance, of --cpus in their order. */
 static struct live_list crew_cpus(const struct live_options *o)
 {
 	const struct live_list *from = o->ping_pong ? &o->pairs : &o->cpus;
@@ -109,7 +109,7 @@ static void add_points(const struct live_options *o, struct live *live, struct l
 	}
 }
 
-/* Six digits are more than any clock gives. */
+/* Six digits are more than any clock measures. */
 static json_t *ns(double value)
 {
 	char text[32];
@@ -196,7 +196,7 @@ static int print_list(void)
 	return print(json_pack("{s:o, s:o}", "ping-pong", ways, "primitives", ops));
 }
 
-/* A thread may leave the affinity that it was started with; those who set it meant it. */
+/* A thread could leave the affinity that the program was started with, but must respect it. */
 static int check_allowed(const struct live *live)
 {
 	size_t size = CPU_ALLOC_SIZE(SHARD_MAX_CPUS);

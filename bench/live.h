@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * The parts of schedshard-live and what they pass to each other.
+ * The parts of schedshard-live and their interfaces.
  *
  *   live.c             topology, progress, JSON
  *   live_options.c     arguments
- *   live_rounds.c      how often what is measured, and what a point's rounds come to
+ *   live_rounds.c      order and number of turns, and the summary of a point's turns
  *   live_primitives.c  one turn of N threads
  *   live_ping_pong.c   one turn of two threads
  *   crew.c             threads on CPUs
  *
- * Not thread safe: two measurements at once would measure each other.
+ * Not thread safe: two measurements at once would disturb each other.
  */
 #ifndef BENCH_LIVE_H
 #define BENCH_LIVE_H
@@ -19,11 +19,11 @@
 #include "primitive.h"
 
 /**
- * struct live_sample - what one turn measured, in nanoseconds an operation
+ * struct live_sample - the result of one turn, in nanoseconds an operation
  * @ns: as each thread sees it on average: threads / (operations of all in a nanosecond)
- * @min: as the fastest thread saw it
- * @max: as the slowest thread saw it
- * @disturbed: a thread was kept from running by somebody else
+ * @min: for the fastest thread
+ * @max: for the slowest thread
+ * @disturbed: another task kept a thread from running
  */
 struct live_sample {
 	double ns, min, max;
@@ -32,8 +32,8 @@ struct live_sample {
 
 /**
  * struct live_point - one number of threads, or one pair of CPUs
- * @primitive: what to measure, or NULL
- * @way: what to measure instead
+ * @primitive: the operation to measure, or NULL
+ * @way: the ping-pong to measure instead
  * @nr: threads
  * @member: positions in the crew of a ping-pong's two threads
  * @turns: of each player of a ping-pong in one game; 0 before the first one
@@ -54,15 +54,15 @@ struct live_point {
 /**
  * struct live - one measurement
  * @crew: a thread for each CPU of @cpu
- * @cpu: CPU numbers, in the order in which they are taken
+ * @cpu: CPU numbers, in the order of use
  * @node: their NUMA nodes
  * @nr_cpus: how many
  * @plan: the shard plan of this host
  * @hold_ns: between acquire and release
- * @repeats: undisturbed turns that each point should have
- * @limit_ns: nothing begins later than that
- * @progress: called with what share is done, 0 to 1, at least once a turn
- * @point: what to measure
+ * @repeats: undisturbed turns wanted for each point
+ * @limit_ns: no turn begins later than that
+ * @progress: called with the share of work done, 0 to 1, at least once a turn
+ * @point: the points to measure
  * @nr_points: how many
  */
 struct live {
@@ -79,7 +79,7 @@ struct live {
 	u32 nr_points;
 };
 
-/* A turn: 0, or a line on stderr and the exit status. @budget: how long it should take, in ns. */
+/* A turn. Return: 0, or the exit status after a line on stderr. @budget: its length, in ns. */
 int live_primitive_turn(const struct live *live, struct live_point *point, double budget,
 			struct live_sample *sample);
 int live_ping_pong_turn(const struct live *live, struct live_point *point, double budget,
@@ -88,18 +88,17 @@ int live_ping_pong_turn(const struct live *live, struct live_point *point, doubl
 /**
  * live_measure() - take turns until every point has enough of them, or the time is up
  *
- * Return: 0, or the exit status after a line on stderr. Points that were never reached have no
- * samples.
+ * Return: 0, or the exit status after a line on stderr. Points without a turn have no samples.
  */
 int live_measure(struct live *live);
 
 /**
- * struct live_summary - what the turns of a point come to
- * @median: of the turns that count, by itself in each member
+ * struct live_summary - the summary of a point's turns
+ * @median: of the turns that count, separately for each member
  * @low: tenth percentile of @median.ns
  * @high: ninetieth
  * @rounds: turns that count: the undisturbed ones, if there are at least three, or all of them
- * @disturbed: turns in which a thread was kept from running
+ * @disturbed: turns in which another task kept a thread from running
  */
 struct live_summary {
 	struct live_sample median;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* argp does the parsing; what is checked here is what it cannot know. */
+/* argp parses; this file checks what argp cannot know. */
 #include "live_options.h"
 
 #include <argp.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "live.h"
-#include "shard_plan.h"
+#include "shard_topo.h"
 
 #define MAX_LIMIT   86400u
 #define MAX_REPEATS 1000u
@@ -39,7 +39,7 @@ static const struct argp_option option[] = {
 	{ 0 },
 };
 
-/* A macro: what follows it is known not to be reached. */
+/* A macro: the compiler knows that it does not return. */
 #define fail(...) exit(live_complain(2, __VA_ARGS__))
 
 static u32 number(const char *text, const char *what, u32 least, u32 most)

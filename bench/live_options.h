@@ -24,10 +24,14 @@ void live_options_parse(struct live_options *o, int argc, char **argv);
 /** live_options_free - free the lists. */
 void live_options_free(struct live_options *o);
 
-/** live_list_add - append a value; exits with 1 when memory is short. */
+/**
+ * live_list_add - append a value; exits with 1: no memory.
+ */
 void live_list_add(struct live_list *list, u32 value);
 
-/** live_chosen - whether @name is one of @ops, a list with commas; NULL names all. */
+/**
+ * live_chosen - is @name one of @ops, a list with commas? NULL names all.
+ */
 bool live_chosen(const char *ops, const char *name);
 
 #endif

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Two pinned threads take turns on one word.
+ * Two pinned threads alternate on one word.
  *
  * Neither can get ahead of the other, so one clock is enough. It runs between two ends of the first
- * player's own turns: as many turns of the other one lie between them, and what a store buffer
- * delays is not counted once too much or too little.
+ * player's own turns. As many turns of the other player lie between them, so that a store that a
+ * store buffer delays counts exactly once.
  *
- * The first game of a pair is short; from its time follows how many turns fill the budget. Players
- * agree on the number before they begin, so neither is left spinning.
+ * The first game of a pair is short; its time tells how many turns fill the budget. Players agree
+ * on the number before they begin, so that neither waits for ever.
  */
 #include "live.h"
 #include "sample.h"
@@ -70,7 +70,7 @@ int live_ping_pong_turn(const struct live *live, struct live_point *point, doubl
 		if (g.lost[i] > g.ns * LOST_SHARE + LOST_NS)
 			sample->disturbed = true;
 	want = (u64)(budget / (2 * (ns > 0.1 ? ns : 0.1)));
-	/* A disturbed game looks slow; the next one may be longer again, but never by too much. */
+	/* A disturbed game looks slow; the next one may be longer, but never by too much. */
 	want = want > 8 * turns ? 8 * turns : want;
 	point->turns = want < FIRST_TURNS ? FIRST_TURNS : want > MAX_TURNS ? MAX_TURNS : want;
 	return 0;

@@ -2,14 +2,14 @@
 /*
  * N pinned threads do one operation as fast as they can.
  *
- * A turn has a warm-up and a window. The caller sleeps through both and changes the phase; a thread
- * looks at it after each batch of operations, and takes the time itself when it sees a change. So
- * the clock is read twice a thread and not twice an operation, and each thread's own time belongs
- * to its own operations. In the warm-up a thread doubles its batch until that takes a few
- * microseconds: then the look at the phase, a hit in its own cache, is lost in it.
+ * A turn has a warm-up and a window. The caller sleeps through both and changes the phase. A thread
+ * reads the phase after each batch of operations, and takes the time itself when it sees a change.
+ * So the clock is read twice a thread and not twice an operation, and each thread's own time
+ * belongs to its own operations. In the warm-up a thread doubles its batch until a batch takes a
+ * few microseconds: then the read of the phase, a hit in its own cache, is negligible.
  *
  * A thread does at least one batch in the window, however long that takes. Threads leave the window
- * one batch apart, which is little against a window of a thousand batches; live_rounds.c makes the
+ * one batch apart, which is little against a window of a thousand batches. live_rounds.c makes the
  * window longer where operations are slow.
  */
 #include "live.h"
@@ -22,10 +22,13 @@
 
 #define BATCH_NS     4000.0
 #define MAX_BATCH    4096u
-#define HOLD_SPINS   20000u /* some microseconds, to find out how long a spin takes */
+#define HOLD_SPINS   20000u /* some microseconds, to measure the length of a spin */
 #define HOLD_SAMPLES 5u
 #define WARM_UP	     0.2 /* share of a turn */
-/* Ticks of the timer are the thread's own time; a switch to somebody else and back takes longer. */
+/*
+ * Ticks of the timer count as the thread's own time; a switch to another task and back takes
+ * longer.
+ */
 #define LOST_SHARE 0.01
 #define LOST_NS	   10e3
 
@@ -77,7 +80,7 @@ static enum phase phase_of(const struct turn *t)
 	return READ_ONCE(t->phase);
 }
 
-/* Give the CPU away now and then, in case a thread that is not here yet needs it. */
+/* Sometimes yield the CPU, in case a thread that has not arrived needs it. */
 static void wait_for_others(struct turn *t)
 {
 	if (__atomic_add_fetch(&t->ready, 1, __ATOMIC_ACQ_REL) == t->point->nr)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * In every round each point has one turn, so that a slow phase of the host spoils one turn of many
- * points and not all turns of one. Rounds go on until each point has as many undisturbed turns as
- * asked for; where the host never lets them run undisturbed, until there are MOST_ROUNDS times as
- * many. Then the limit may still end it.
+ * points and not all turns of one. Rounds continue until each point has enough undisturbed turns.
+ * If the host never lets them run undisturbed, rounds end after MOST_ROUNDS times as many. The
+ * limit may end them earlier.
  *
- * The median of the turns counts. What keeps a thread from running makes two players slower, but
- * may make contended operations faster, so neither a minimum nor a lower quartile would be right.
+ * The median of the turns counts. A disturbance makes two players slower, but may make contended
+ * operations faster. So neither a minimum nor a lower quartile would be right.
  */
 #include "live.h"
 #include "sample.h"
@@ -31,7 +31,7 @@ static u32 undisturbed(const struct live_point *p)
 	return n;
 }
 
-/* Turns get shorter, up to a point, where the limit leaves less than they would like to have. */
+/* Turns get shorter, up to a point, when the limit leaves less than their usual length. */
 static double shorter(const struct live *live, double usual)
 {
 	double share = live->limit_ns / ((double)live->nr_points * live->repeats) / (1.5 * usual);
@@ -46,7 +46,7 @@ static int turn(const struct live *live, struct live_point *p)
 
 	if (p->way) {
 		ret = live_ping_pong_turn(live, p, shorter(live, GAME_NS), sample);
-		/* The first game only finds out how long one is. */
+		/* The first game only measures the length of a game. */
 		if (!ret && !p->nr_samples && p->window == 0) {
 			p->window = GAME_NS;
 			ret = live_ping_pong_turn(live, p, shorter(live, GAME_NS), sample);

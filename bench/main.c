@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * schedshard-bench: what the sharded structures cost on this host's own CPUs, beside the plain
- * ones.
+ * schedshard-bench: what the sharded structures cost on this host's CPUs, beside the plain ones.
  *
- * Everything is compared inside one process and one run, and all variants are checked to compute
- * the same before the first of them is timed.
+ * All comparisons run inside one process and one run. Before the first measurement, a check shows
+ * that all variants compute the same.
  */
 #include "bench.h"
 
@@ -87,7 +86,7 @@ int main(int argc, char **argv)
 	struct options options = { .effort = { .rounds = 101, .turn_ns = 400e3 } };
 	int result;
 
-	/* How instructions.c calls its copy; for nobody else. */
+	/* instructions.c calls its copy this way; private. */
 	if (argc == 2 && !strcmp(argv[1], "--count-kernels")) {
 		result = bench_counts_run();
 		bench_plans_put();

@@ -2,10 +2,9 @@
 /*
  * schedshard-measure: latencies between CPUs and operation costs of this host.
  *
- * Output is JSON on stdout, and nothing but numbers is in it, so that printf()
- * writes it: there is no text that would need escaping. It is written at the
- * end, in one piece: after an error there is none. Errors are one line on
- * stderr and exit status 2 (what was asked for is wrong) or 1.
+ * Output is JSON on stdout with numbers only, so that printf() writes it: no text needs escaping.
+ * The program writes it at the end, in one piece: after an error there is none. Errors are one line
+ * on stderr and exit status 2 (wrong request) or 1.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -48,7 +47,7 @@ static int complain(int status, const char *fmt, ...)
 	return status;
 }
 
-/* One more measurement is done: at most ten lines a second, and the last one always. */
+/* Report progress after a measurement: at most ten lines a second, and always the last one. */
 static void step(void)
 {
 	double now = sample_now_ns();
@@ -155,13 +154,13 @@ static int print_all(const struct jobs *pairs, const struct jobs *homes,
 	return 0;
 }
 
-/* EINVAL is what placing a thread on a CPU that is not there returns. */
+/* EINVAL: the CPU on which to place the thread does not exist. */
 static const char *reason(int error)
 {
 	return error == EINVAL ? "no such CPU, or this process may not use it" : strerror(error);
 }
 
-/* Measures one after the other; when the time is up the rest are no jobs any more. */
+/* Measures one after the other; when the time is up it drops the rest. */
 static int run_jobs(struct jobs *jobs, u32 samples, double deadline)
 {
 	for (u32 i = 0; i < jobs->nr; i++) {
@@ -196,7 +195,7 @@ static int all_pairs(const struct cpulist *cpus, struct jobs *pairs)
 	return 0;
 }
 
-/* Operations come first, and pairs with a far home before the others: there are few of them. */
+/* Operations first, then pairs with a far home, which are few, then the others. */
 static int measure(u32 cpu, u32 samples, double limit, struct jobs *pairs, struct jobs *homes)
 {
 	double deadline = limit > 0 ? sample_now_ns() + limit : 0;

@@ -6,8 +6,7 @@
  *   measure_pair.c   one-way latency between two CPUs
  *   measure_ops.c    what an operation costs that stays inside one core
  *
- * Not thread safe: one caller at a time, since two measurements at once would
- * measure each other.
+ * Not thread safe: one caller at a time, since two measurements at once would disturb each other.
  */
 #ifndef BENCH_MEASURE_H
 #define BENCH_MEASURE_H
@@ -19,10 +18,10 @@
  * struct measure_ops - nanoseconds an operation, on one CPU
  * @cycle: an addition that needs the result of the one before: one core cycle
  * @load_hit: load whose address is the result of the one before, L1 hit
- * @store: plain store to a line that is held
- * @locked: locked OR of a line that is held
+ * @store: plain store to a line that the core holds
+ * @locked: locked OR of a line that the core holds
  * @fence: full barrier, as the kernel's smp_mb() on this architecture
- * @timestamp: reading the time-stamp counter
+ * @timestamp: read of the time-stamp counter
  * @memory: load that misses every cache
  * @yield_switch: sched_yield() from one thread to another of the same CPU; 0 when it never
  *	switched
@@ -32,8 +31,8 @@ struct measure_ops {
 };
 
 /*
- * Lower quartile of @nr values; sorts them. What else runs on the host only ever adds time, so
- * that the median of a busy host is too high. The minimum would be one value and no average.
+ * Lower quartile of @nr values; sorts them. Other load on the host only adds time, so that the
+ * median of a busy host is too high. The minimum would be one value and no average.
  */
 double measure_quartile(double *value, u32 nr);
 
@@ -42,10 +41,10 @@ double measure_quartile(double *value, u32 nr);
  * @a: one CPU
  * @b: the other one
  * @home: CPU that touches the line's page first, which places the page on its node
- * @samples: how often to measure, at least 1
+ * @samples: number of samples, at least 1
  * @deadline: take no further sample after this time of sample_now_ns(); 0: take all
- * @ns: receives the one-way latency, lower quartile of all samples, of which one is taken
- *	whatever the time is
+ * @ns: receives the one-way latency, lower quartile of all samples; the first sample is always
+ *	taken
  *
  * Return: 0 or a positive errno value.
  */
@@ -53,9 +52,9 @@ int measure_pair(u32 a, u32 b, u32 home, u32 samples, double deadline, double *n
 
 /**
  * measure_ops() - measure operation costs
- * @cpu: where; the calling thread is pinned to it
- * @samples: how often to measure each, at least 1
- * @limit: about how long, in nanoseconds, all of them together may be sampled; 0: no limit
+ * @cpu: where; the function pins the calling thread to it
+ * @samples: samples of each, at least 1
+ * @limit: about how long, in nanoseconds, to sample all of them together; 0: no limit
  * @ops: receives the lower quartiles
  * @step: called after each of %MEASURE_OPS measurements
  *

@@ -2,17 +2,15 @@
 /*
  * Operation costs on one CPU.
  *
- * Why the loops measure what they say: each holds eight copies of the operation
- * written as assembly that the compiler may not merge or drop, so that the loop
- * around them costs less than a cycle an operation and is hidden by it. Where
- * latency is asked for (cycle, load), each copy needs the result of the one
- * before; a locked operation and a fence wait for the one before by themselves.
+ * Why the loops measure the operation: each holds eight copies of it as assembly, which the
+ * compiler may not merge or drop. The loop around them then costs less than a cycle an operation,
+ * and the copies hide it. For a latency (cycle, load) each copy needs the result of the one before.
+ * A locked operation and a fence wait for the one before by themselves.
  *
- * An addition of two registers takes one cycle on every core of the last twenty
- * years (an addition of a constant does not: some cores do it while renaming),
- * so that the clock follows from it, whatever the frequency is at the moment.
- * Each operation is measured between two samples of the clock and divided by
- * their mean: turbo may come and go during the run.
+ * An addition of two registers takes one cycle on every core of the last twenty years, so that the
+ * clock follows from it, whatever the frequency is at the moment. (An addition of a constant does
+ * not: some cores do it while renaming.) Each operation is measured between two samples of the
+ * clock and divided by their mean: turbo may come and go during the run.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -30,7 +28,7 @@
 
 #if defined(__x86_64__)
 #define LOCKED_OP(word) __asm__ volatile("lock; orq $1, %0" : "+m"(*(word)) : : "cc")
-/* what the kernel's smp_mb() is: cheaper than MFENCE */
+/* as the kernel's smp_mb(): cheaper than MFENCE */
 #define FENCE_OP()     __asm__ volatile("lock; addl $0, -4(%%rsp)" : : : "memory", "cc")
 #define TIMESTAMP_OP() __asm__ volatile("rdtsc" : : : "rax", "rdx")
 #elif defined(__aarch64__)
@@ -64,7 +62,7 @@ struct line {
 	void *self;
 } __attribute__((aligned(64)));
 
-/* How often to measure an operation, and for how long: @share in ns, 0 without a limit. */
+/* How often to measure an operation, and for how long: @share in ns, 0: no limit. */
 struct pace {
 	u32 samples;
 	double share, begun;
@@ -78,7 +76,7 @@ static struct pace begin(const struct pace *pace)
 	return begun;
 }
 
-/* Whether one more sample follows; the first one always does. */
+/* Does one more sample follow? The first one always does. */
 static bool more(const struct pace *pace, u32 taken)
 {
 	if (!taken)
@@ -144,8 +142,8 @@ static double ns_per_op(void (*loop)(struct line *line), struct line *line)
 }
 
 /*
- * Every operation in nanoseconds at the clock of @cycle_ns, which is that of all
- * operations: so that cost / cycle is right in cycles even if the clock moved in between.
+ * Every operation in nanoseconds at the clock of @cycle_ns, the same for all: so cost / cycle is
+ * right in cycles even if the clock changed in between.
  */
 static void in_core(struct measure_ops *ops, const struct pace *asked, double *value, double *cycle,
 		    void (*step)(void))
@@ -207,7 +205,7 @@ static int in_memory(struct measure_ops *ops, const struct pace *asked, double *
 	line = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (line == MAP_FAILED)
 		return errno;
-	/* Without huge pages the walk would measure the page tables as well. */
+	/* Without huge pages the walk would also measure the page tables. */
 	madvise(line, size, MADV_HUGEPAGE);
 	for (u64 i = 0; i < nr; i++)
 		line[i].word = i;
@@ -267,8 +265,8 @@ static void *yield_side(void *arg)
 }
 
 /*
- * Two threads on one CPU yield to each other. A yield need not switch, so switches are counted,
- * not yields; a handful among thousands of yields is no measurement.
+ * Two threads on one CPU yield to each other. A yield need not switch, so the code counts switches,
+ * not yields; a few among thousands of yields are no measurement.
  */
 static int yields(struct measure_ops *ops, u32 cpu, const struct pace *asked, double *value)
 {

@@ -2,17 +2,15 @@
 /*
  * One-way latency between two CPUs.
  *
- * Why half a round trip is the latency of a transfer: the word is 0 or 1, one
- * thread turns 0 into 1, the other 1 into 0, each by compare-and-swap. Neither
- * can get ahead of the other, so a round holds exactly two transfers of the
- * line in modified state, and nothing else takes long. It is the method behind
- * the published core-to-core tables, so that both kinds of machine files may
- * be compared.
+ * Why half a round trip is the latency of a transfer: the word is 0 or 1; one thread turns 0 into
+ * 1, the other 1 into 0, each by compare-and-swap. Neither can get ahead of the other, so a round
+ * holds exactly two transfers of the line in modified state, and nothing else takes long. The
+ * published core-to-core tables use this method, so that both kinds of machine files are
+ * comparable.
  *
- * Why no thread can be left spinning: whatever may fail (placing a thread)
- * happens before the barrier, and both look at the outcome after it. When the time is
- * up the first thread writes a third value in its own turn, which the second thread
- * sees where it waits for its turn.
+ * Why no thread waits for ever: placing a thread may fail, before the barrier, and both threads
+ * check that after it. When the time is up the first thread writes a third value in its own turn.
+ * The second thread sees it where it waits for its turn.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -40,7 +38,7 @@ struct side {
 	int which;
 };
 
-/* Wait until the word is @from and make it @to; false when the word says that this was all. */
+/* Wait until the word is @from and make it @to; false: the word says that this was the last. */
 static bool turn(u32 *word, u32 from, u32 to)
 {
 	u32 seen = from;
@@ -100,7 +98,7 @@ static int run_pair(struct pair *pair)
 	size_t size = CPU_ALLOC_SIZE(CPU_SETSIZE * 8);
 	int ret;
 
-	/* The caller is the first side: it comes back to where it was allowed to run. */
+	/* The caller is the first side: it returns to its former affinity. */
 	before = CPU_ALLOC(CPU_SETSIZE * 8);
 	if (!before)
 		return ENOMEM;

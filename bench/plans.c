@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Two machines, written down instead of discovered, so that every host measures the same code
- * paths: this host may have two CPUs, and the CPU numbers given to the structures name nothing of
- * it.
+ * Two fixed machines, instead of the host's own, so that every host measures the same code paths.
+ * This host may have two CPUs, and the CPU numbers in the structures are not its own.
  *
  * one-shard-64 is one cache of 32 cores with two threads each: all CPUs in one shard, where a
- * sharded structure has no advantage to pay for what it costs. epyc-256 is 2 sockets x 8 caches x 8
- * cores x 2 threads: 16 shards. Both number the second threads after all first ones, as most x86
- * machines do.
+ * sharded structure has costs and no advantage. epyc-256 is 2 sockets x 8 caches x 8 cores x 2
+ * threads: 16 shards. Both number the second threads after all first ones, as most x86 machines do.
  */
 #include "bench.h"
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The clock is CLOCK_MONOTONIC: it costs some 20 ns without a system call, against turns of 100 us
- * and more, and unlike a time-stamp counter it means the same on every architecture and in every
- * guest.
+ * The clock is CLOCK_MONOTONIC. It costs some 20 ns without a system call, against turns of 100 us
+ * and more. Unlike a time-stamp counter it means the same on every architecture and in every guest.
  */
 #include "sample.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* What every measurement of this host needs: the time, one CPU to stay on, order in the values. */
+/* Shared by all measurements of this host: the time, one CPU to stay on, order in the values. */
 #ifndef BENCH_SAMPLE_H
 #define BENCH_SAMPLE_H
 

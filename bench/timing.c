@@ -3,12 +3,12 @@
  * Ratios that survive a busy machine.
  *
  * A time alone says little on a host whose clock frequency, neighbours and interrupts change from
- * one millisecond to the next. So the entries of a bout take turns: in every round each runs for
- * about a tenth of a millisecond or more, right after the other, and its time is divided by the
- * reference's time of the same round. What slows a whole round cancels out; what hits a single turn
- * spoils one ratio of many, which the median does not notice and which the printed spread (10th to
- * 90th percentile) shows. The entry that begins rotates from round to round, so that none always
- * runs in another's wake.
+ * one millisecond to the next. So the entries of a bout take turns. In every round each runs for
+ * about a tenth of a millisecond or more, right after the other. Its time is divided by the
+ * reference's time of the same round. A disturbance of a whole round cancels out. One of a single
+ * turn spoils one ratio of many: the median ignores it, and the printed spread (10th to 90th
+ * percentile) shows it. The entry that begins rotates from round to round, so that none always
+ * follows the same other one.
  */
 #include "bench.h"
 #include "sample.h"
@@ -22,7 +22,7 @@ static double percentile(const double *sorted, u32 n, double share)
 	return sorted[(u32)(share * (n - 1) + 0.5)];
 }
 
-/* How many calls make a turn of about @turn_ns; the calls made to find out also warm the caches. */
+/* The number of calls in a turn of about @turn_ns; the calls to find it also warm the caches. */
 static u64 calls_for(const struct bench_bout *bout, const struct bench_entry *entry, double turn_ns,
 		     bench_turn turn)
 {
@@ -63,8 +63,8 @@ int bench_time_turns(struct bench_bout *bout, const struct bench_effort *effort,
 		}
 	}
 	/*
-	 * Backwards, because sorting an entry's times for their median loses which round they are
-	 * of.
+	 * Backwards: the sort of an entry's times for their median loses which round each belongs
+	 * to.
 	 */
 	for (u32 e = bout->nr; e-- > 0;) {
 		struct bench_time *time = &bout->entry[e].time;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A benchmark of code that computes something else is worth nothing. Before anything is measured,
- * every variant goes through its own measured kernels at every density and is compared with what
- * the density says should come out; then half is taken away again and compared once more.
+ * A benchmark of code that computes something else is worthless. Before any measurement, every
+ * variant runs its own measured kernels at every density, and the check compares the result with
+ * that of the density. Then it removes half and compares again.
  */
 #include "bench.h"
 
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a variant is tested with. */
+/* The input of a test. */
 struct trial {
 	const struct bench_plan *plan;
 	const char *variant;
@@ -41,7 +41,7 @@ static u32 list_members(const struct trial *t, bool in)
 	return n;
 }
 
-/* The CPUs of a walk: each member once, nothing else, whatever the order. */
+/* The CPUs of a walk: each member once, no other, in any order. */
 static int check_visits(const struct trial *t, u32 nr_seen, u32 want)
 {
 	if (nr_seen != want)
@@ -180,7 +180,7 @@ int bench_verify(void)
 			.n = n,
 			.cpu = calloc(n, sizeof(u32)),
 			.list = calloc(n, sizeof(u32)),
-			/* One more, so that a walk which visits too many is seen to. */
+			/* One more, so that the check notices a walk that visits too many. */
 			.seen = calloc(n + 1, sizeof(u32)),
 			.in = calloc(n, sizeof(bool)),
 		};

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Making byte maps. bytemap_find.c searches them.
- *
- * Every possible CPU has one byte, at its position in its shard's line; positions are
- * less than 64 and a line has at least 64 bytes. Bytes of positions that are no CPU keep
- * the first value; searches mask them out.
+ * Allocation of byte maps; bytemap_find.c searches them. Positions are below 64, and a line has 64
+ * bytes or more. Bytes of holes keep the first value; searches mask them out.
  */
 #include "bytemap.h"
 #include "shard_lines.h"

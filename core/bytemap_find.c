@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Searching a byte map, eight CPUs a load; bytemap_match.h has the compare.
+ * Searches of a byte map, eight CPUs a load; bytemap_match.h has the compare.
  *
- * One read a byte. Each word of a line is loaded once in a search, and everything that is
- * said about its CPUs comes from that load. So a CPU whose value changes is judged by its
- * old or by its new value. bytemap_find_min() looks for the lowest value and for the CPUs at
- * it in the same pass: whenever a word has a value below the best so far, it forgets the
- * CPUs found so far (they were read at a higher value) and goes on from the same loaded word.
- * Looking for the value first and for its CPUs in a second pass would find none if the
- * value rose in between, and lose a CPU that is at neither when it is looked at.
+ * A search loads each word of a line once, and takes everything about its CPUs from that load. So
+ * it judges a CPU whose value changes by its old or its new value. bytemap_find_min() looks for the
+ * lowest value and for the CPUs at it in one pass. On a word with a value below the best so far it
+ * drops the CPUs found before. It read those at a higher value. It continues with the same loaded
+ * word. A second pass for the CPUs would find none if the value rose in between. It would also lose
+ * a CPU that is at neither value when read.
  */
-#include "bytemap.h"
+#include "bytemap_find.h"
 #include "bytemap_match.h"
 #include "shard_mask.h"
+#include "shard_topo.h"
 #include "shard_walk.h"
 
 /* Positions among @allowed that match. */
@@ -79,8 +79,8 @@ u32 bytemap_find_below(const struct bytemap *m, u8 limit, const unsigned long *a
 }
 
 /*
- * Positions among @allowed at the lowest value below *@limit, which then becomes that
- * value, and *@lower true; if there is none, those at *@best. One load a word.
+ * Positions among @allowed at the lowest value below *@limit. *@limit becomes that value and
+ * *@lower true. If there is none, those at *@best. One load a word.
  */
 static u64 lowest_of_line(const u64 *line, u64 allowed, u32 *limit, s64 *best, bool *lower)
 {

@@ -1,22 +1,18 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Eight bytes of a byte map compared at once. Private to core/.
+ * Compares eight bytes of a byte map at once. Private to core/. Context: any. Ordering: none.
  *
- * The compare. All values are 0..127, so in a word of eight of them every byte has bit 7
- * clear, and a byte c of 127..255 minus a value never borrows from the byte above it:
- * eight subtractions are one. Bit 7 of c - x, for x in 0..127:
+ * Values are 0..127. A byte c of 127..255 minus a value never borrows from the byte above it, so
+ * that one subtraction does eight. Bit 7 of c - x, for x in 0..127:
  *
  *   equal to v:  c = 128 with x XOR v for x: set only if x XOR v = 0, as 128 - 0 = 128 and
- *		  128 - (1..127) < 128
- *   below l:	  c = 127 + l, l in 0..128: set if 127 + l - x >= 128, that is x < l
+ *	       128 - (1..127) < 128
+ *   below l:     c = 127 + l, l in 0..128: set if 127 + l - x >= 128, that is x < l
  *
- * The eight bits 7 are then brought together by one multiplication: bit 8i, times
- * 2^(56 - 7i), lands on bit 56 + i; no two of the 64 products share a bit, so nothing
- * carries.
+ * One multiplication collects the eight bits 7: bit 8i, times 2^(56 - 7i), lands on bit 56 + i. No
+ * two of the 64 products share a bit, so that nothing carries.
  *
- * Byte order: port_le64() puts the byte of position 8g + i into bits 8i..8i+7 everywhere.
- *
- * Concurrency: on loaded words only. Ordering: none. Context: any.
+ * port_le64() puts the byte of position 8g + i into bits 8i..8i+7 in either byte order.
  */
 #ifndef BYTEMAP_MATCH_H
 #define BYTEMAP_MATCH_H
@@ -26,7 +22,7 @@
 #define BYTES_ALL(x) (0x0101010101010101ull * (x))
 #define BYTES_HIGH   BYTES_ALL(0x80ull)
 
-/* What to compare with, made ready for a whole word. */
+/* The operand of a compare, for a whole word. */
 struct byte_match {
 	u64 flip; /* XORed to each value */
 	u64 from; /* minus that */
@@ -46,16 +42,22 @@ static inline struct byte_match byte_match_below(u32 limit)
 	return m;
 }
 
-/* Bit 8i + 7: byte i of @word matches; quicker than byte_match_word() to tell whether any does. */
+/* Bit 8i + 7: byte i of @word matches. Quicker than byte_match_word() for whether any does. */
 static inline u64 byte_match_any(struct byte_match m, u64 word)
 {
 	return (m.from - (word ^ m.flip)) & BYTES_HIGH;
 }
 
+/* Bit i: byte i of @ones is 1; the others are 0. */
+static inline u64 byte_bits(u64 ones)
+{
+	return ones * 0x0102040810204080ull >> 56;
+}
+
 /* Bit i: byte i of @word matches. */
 static inline u64 byte_match_word(struct byte_match m, u64 word)
 {
-	return (byte_match_any(m, word) >> 7) * 0x0102040810204080ull >> 56;
+	return byte_bits(byte_match_any(m, word) >> 7);
 }
 
 static inline u64 byte_load_word(const u64 *line, u32 group)

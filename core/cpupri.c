@@ -1,58 +1,39 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Why a search is right beside sets that run at the same time.
+ * Why a search is right while other CPUs set levels. A CPU's level is one byte, which one store
+ * writes and a search reads once, in a word of eight.
  *
- * Each CPU's level is one byte, written by one store and read once in a search, in a word of
- * eight; all that is said about the CPU comes from that load. So:
- *
- *  - A CPU that rises is seen at the old or at the new level. It is never missed at both, as it
- *    can be where a level is a bit in one of 101 masks: there the bit must be set at the
- *    new level before it is cleared at the old one, and a counter must not promise a bit that is
- *    not there, which takes two full barriers in a set and one for each level in a search.
- *    A byte has nothing to be in order with itself: no barrier here, on no machine.
- *  - Seen too low (the rise is not visible yet): the caller locks the run queue, sees the
- *    truth there, and searches again, as it does in Linux. The map is a hint by nature.
- *  - Seen too high (the fall is not visible yet): the CPU is missed. Harmless, as long as
- *    the CPU that fell comes looking for work by itself, and sees whoever missed it:
+ *  - A CPU that rises is seen at its old or its new level, never at neither, without a barrier.
+ *  - A search may see a CPU too low, as the rise is not visible yet. The caller locks the run
+ *    queue, sees the true level, and searches again, as in Linux.
+ *  - A search may see a CPU too high, as the fall is not visible yet, and miss it. The CPU then
+ *    finds the task itself:
  *
  *      CPU falls:   F1 store level       A queue keeps a task that it could not place:
  *                   F2 full barrier        P1 store "overloaded"
  *                   F3 look for            P2 full barrier
  *                      overloaded queues   P3 search the map
  *
- *    With both barriers, F3 sees P1 or P3 sees F1 (store buffering): the task is pulled or
- *    pushed. F2 is in overload_query() and in push_walk_request(), P2 in overload_set(). Without
- *    either, both may look before the other's store is visible, on x86 too, and the task waits
- *    while the CPU idles; sim/cases/cpupri.c finds it.
+ *    By both barriers F3 sees P1 or P3 sees F1 (store buffering): a CPU pulls or pushes the task.
+ *    F2 is in overload_query() and push_walk_request(), P2 in overload_set(). Without either, both
+ *    may look too early, on x86 too, and the task waits while the CPU idles: sim/cases/cpupri.c.
  *
- * Three ways through the map, one meaning: first, for who takes any CPU or rather a near one, is
- * there one at CPUPRI_NORMAL in the own shard? Else few allowed CPUs are looked up one by one;
- * more, shard by shard, nearest first.
+ * A search tries up to three ways. First, if any CPU or a near one will do: a CPU at CPUPRI_NORMAL
+ * in the own shard. Then few allowed CPUs one by one, or many shard by shard, nearest first.
  *
- * One pass. The lowest level is not known in advance. Whenever a word has a CPU below
- * the best level so far, the CPUs found before are forgotten, and the search goes on from
- * the same loaded word. Two passes, for the level and then for its CPUs, could
- * find none: the CPU may have risen in between.
+ * A search is one pass. On a word with a CPU below the best level so far it drops the CPUs found
+ * before, and continues with the same loaded word. A second pass, for the CPUs at a level, could
+ * find none: they may have risen.
  *
- * Several levels are not read at one moment: while a search is on its way, CPU A may fall to a
- * lower level in a line already read, and CPU B rise in one yet to come. The result is then not
- * the lowest there ever was at one moment; each CPU in it was at that level when it was read.
- * Linux's search reads 101 counters one after the other and promises no more.
- *
- * No summary of saturated shards. It could say "no CPU of this shard is at CPUPRI_NORMAL", but a
- * search for a task of level 99 would have to read the shard all the same, for levels 1 to 98; and
- * each fall to CPUPRI_NORMAL would pay a barrier and a look at the summary. A line of a shard whose
- * levels do not change is not written, and reading it is eight hits; one whose levels
- * change is not saturated.
+ * A search does not read all levels at one moment. CPU A may fall in a line already read, and CPU B
+ * rise in a line yet to come. Each CPU found was at its level when the search read it, which is all
+ * that Linux's search promises.
  */
 #include "cpupri.h"
 #include "bytemap_match.h"
 #include "shard_mask.h"
 
-/*
- * Up to so many allowed CPUs, and twice the number of shards, are looked up one by one: two loads
- * each. Going through a shard costs as much as two or three of them.
- */
+/* Up to so many CPUs one by one, at most twice the shards. A shard costs as much as 2 or 3 CPUs. */
 #define SPARSE 20u
 
 bool cpupri_init(struct cpupri *cp, const struct shard_plan *plan)
@@ -71,10 +52,7 @@ void cpupri_cleanup(struct cpupri *cp)
 	cp->map = NULL;
 }
 
-/*
- * A search under way. @best: the highest level that is good enough: first the one below the
- * task's, then that of the CPUs found.
- */
+/* A search. @best: the highest level that counts: first below the task's, then of those found. */
 struct search {
 	const struct cpupri *cp;
 	const unsigned long *allowed;
@@ -99,10 +77,7 @@ static u64 fitting(const struct search *s, const u32 *cpus, u64 allowed)
 	return fit;
 }
 
-/*
- * The best positions of a line among @allowed. 0: none is good enough. Each word is loaded once,
- * and its lowest level and who is at it are taken from that.
- */
+/* The best positions of a line among @allowed. It loads each word once. 0: none is good enough. */
 static port_always_inline u64 search_line(u32 *best_so_far, const u64 *line, u64 allowed)
 {
 	struct byte_match good = byte_match_below(*best_so_far + 1);
@@ -148,7 +123,7 @@ static port_always_inline u64 gather(const struct shard_run *run, const struct s
 	return positions;
 }
 
-/* Of a word or two on most machines: not worth a call. */
+/* A mask has a word or two on most machines: not worth a call. */
 static port_always_inline void zero_words(unsigned long *mask, u32 words)
 {
 	u32 i = 0;
@@ -158,10 +133,7 @@ static port_always_inline void zero_words(unsigned long *mask, u32 words)
 	} while (++i < words);
 }
 
-/*
- * Few CPUs: each is looked up; false: they are not few. What was found in words before is in
- * @found already.
- */
+/* Look up few CPUs one by one; false: too many. @found has the hits of earlier words. */
 static bool search_sparse(struct search *s)
 {
 	const unsigned long *allowed = s->allowed, *active = s->active;
@@ -181,7 +153,7 @@ static bool search_sparse(struct search *s)
 			left &= shard_mask_word(active, i, nr_cpus);
 		}
 		for (; left; left &= left - 1) {
-			u32 cpu = i * 64 + port_ctz64(left);
+			u32 cpu = i * SHARD_MASK_BITS + port_ctz64(left);
 			const u8 *byte = map->byte[cpu];
 			u32 level = byte ? READ_ONCE(*byte) : BYTEMAP_MAX; /* a hole */
 
@@ -207,7 +179,7 @@ out:
 	return true;
 }
 
-/* Look at one shard. Returns true when the search may end. */
+/* Look at one shard. Return: true when the search may end. */
 static port_always_inline bool search_shard(struct search *s, const struct shard_plan *plan,
 					    u32 shard)
 {
@@ -270,10 +242,7 @@ static port_always_inline int search(const struct cpupri *cp, int level, u32 fro
 	}
 }
 
-/*
- * The whole searches. Apart from the quick answers, which then have few registers to save; with
- * the arguments of their callers, which then need not come back.
- */
+/* The whole searches, not inlined: the quick answer then saves few registers. */
 static port_noinline int search_all(const struct cpupri *cp, int level, u32 from_cpu,
 				    const unsigned long *allowed, const unsigned long *active,
 				    unsigned long *found, bool (*fits)(u32 cpu, void *arg),
@@ -291,58 +260,14 @@ static port_noinline int search_near(const struct cpupri *cp, int level, u32 fro
 }
 
 /*
- * Quick answers for who takes any CPU, or rather a near one: there is one at CPUPRI_NORMAL in
- * their own shard, and nothing is lower. The line comes first, which is near, and who is allowed
- * is asked of the CPUs that it names only. (Bytes that are no CPU's are never at CPUPRI_NORMAL.)
- * That is for tasks that may use the shard: of one that may use few CPUs the line would name
- * others.
+ * The quick answer for any or a near CPU: one at CPUPRI_NORMAL in the own shard; no level is lower.
+ * It reads the line, then checks that the CPUs there are allowed. It serves tasks that may use the
+ * shard's first run of CPUs: else the line may name others. Bytes of holes are never at this level.
+ * @all: @found is to have all such CPUs; else one is enough.
  */
-static port_always_inline bool may_use(const struct shard *own, const unsigned long *allowed)
-{
-	return !(own->run->positions &
-		 ~shard_run_positions(own->run, READ_ONCE(allowed[own->run->word])));
-}
-
-static port_always_inline u64 normal_of_word(const u64 *line, u32 at)
-{
-	return byte_match_word(byte_match_equal(CPUPRI_NORMAL), byte_load_word(line, at / 8)) << at;
-}
-
-/* The bits of a run's CPUs that are in @positions, allowed and active, in its word of a mask. */
-static port_always_inline u64 run_usable(const struct shard_run *run, u64 positions,
-					 const unsigned long *allowed, const unsigned long *active)
-{
-	return shard_run_bits(run, positions) & READ_ONCE(allowed[run->word]) &
-	       READ_ONCE(active[run->word]);
-}
-
-/* Is there one? Asked of the first that the line names, and of those next to them. */
-static port_always_inline bool own_has_normal(const struct cpupri *cp, u32 from_cpu,
-					      const unsigned long *allowed,
-					      const unsigned long *active)
-{
-	u32 shard = cp->plan->slot[from_cpu].shard, at = 0;
-	const struct shard *own = &cp->plan->shard[shard];
-	const u64 *line = cp->map->line[shard];
-	u64 normal;
-
-	if (!may_use(own, allowed))
-		return false;
-	do {
-		normal = normal_of_word(line, at);
-	} while (!normal && (at += 8) < own->nr_cpus);
-	if (!normal)
-		return false;
-	for (const struct shard_run *run = own->run; run < own->end_run; run++)
-		if (run_usable(run, normal, allowed, active))
-			return true;
-	return false;
-}
-
-/* All of them. */
 static port_always_inline bool own_normal(const struct cpupri *cp, u32 from_cpu,
 					  const unsigned long *allowed, const unsigned long *active,
-					  unsigned long *found)
+					  unsigned long *found, bool all)
 {
 	u32 shard = cp->plan->slot[from_cpu].shard, at = 0;
 	const struct shard *own = &cp->plan->shard[shard];
@@ -350,19 +275,26 @@ static port_always_inline bool own_normal(const struct cpupri *cp, u32 from_cpu,
 	const u64 *line = cp->map->line[shard];
 	u64 normal = 0, any = 0;
 
-	if (!may_use(own, allowed))
+	if (run->positions & ~shard_run_positions(run, READ_ONCE(allowed[run->word])))
 		return false;
 	do {
-		normal |= normal_of_word(line, at);
-	} while ((at += 8) < own->nr_cpus);
+		u64 word = byte_load_word(line, at / 8);
+
+		normal |= byte_match_word(byte_match_equal(CPUPRI_NORMAL), word) << at;
+	} while ((all || !normal) && (at += 8) < own->nr_cpus);
 	if (!normal)
 		return false;
-	zero_words(found, cp->words);
+	if (all)
+		zero_words(found, cp->words);
 	do {
-		u64 bits = run_usable(run, normal, allowed, active);
+		u64 bits = shard_run_bits(run, normal) & READ_ONCE(allowed[run->word]) &
+			   READ_ONCE(active[run->word]);
 
 		any |= bits;
-		found[run->word] |= bits;
+		if (all)
+			found[run->word] |= bits;
+		else if (any)
+			break;
 	} while (++run < own->end_run);
 	return any;
 }
@@ -373,7 +305,7 @@ int cpupri_find_fitness(const struct cpupri *cp, int level, u32 from_cpu,
 {
 	if (level <= CPUPRI_NORMAL)
 		return 0;
-	if (!lowest_mask && own_has_normal(cp, from_cpu, allowed, active))
+	if (!lowest_mask && own_normal(cp, from_cpu, allowed, active, NULL, false))
 		return CPUPRI_NORMAL + 1;
 	return search_all(cp, level, from_cpu, allowed, active, lowest_mask, fits, arg);
 }
@@ -384,7 +316,7 @@ int cpupri_find_near(const struct cpupri *cp, int level, u32 from_cpu, const uns
 {
 	if (level <= CPUPRI_NORMAL)
 		return 0;
-	if (!fits && own_normal(cp, from_cpu, allowed, active, lowest_mask))
+	if (!fits && own_normal(cp, from_cpu, allowed, active, lowest_mask, true))
 		return CPUPRI_NORMAL + 1;
 	return search_near(cp, level, from_cpu, allowed, active, lowest_mask, fits, arg);
 }

@@ -2,29 +2,29 @@
 /*
  * Why the numbers hold.
  *
- * Decay may be late. Halving n times, rounding down each time, is a shift by n: nothing depends on
- * when a word is decayed, only on its epoch. So readers decay what they loaded and write
- * nothing back: a scan leaves the lines of the CPUs that it looks at as they were.
+ * Decay may be late. Halving n times, with rounding down each time, is a shift by n. So a word's
+ * decay depends on its epoch alone, not on when a reader decays it. Readers decay what they loaded
+ * and write nothing back: a scan leaves the lines that it reads unchanged.
  *
- * A share is at most the whole. Let q be a run queue's runtime and p_i those of the processes
- * that ran there. Whatever is added to a p_i is added to q first, at the same epoch, and
+ * A share is at most the whole. Let q be a run queue's runtime and p_i those of the processes that
+ * ran there. A CPU adds to q first, then to p_i, at the same epoch, and
  *
  *   sum of floor(p_i / 2) <= floor(q / 2)	when sum of p_i <= q,
  *
- * so that sum of p_i <= q at any epoch, and p_i * S / (q + 1) < S. Who reads p_i before q
- * sees a q that has all of p_i in it. Of two words with different epochs both are decayed
- * to the later one: q's epoch is not before p_i's, but may be ahead of the reader's, and q
- * has been halved then while p_i was not. When q has hit its ceiling p_i is cut down to it.
+ * so that sum of p_i <= q at any epoch, and p_i * S / (q + 1) < S. A reader that loads p_i before q
+ * sees a q that has all of p_i in it. It decays two words of different epochs to the later one. q's
+ * epoch is not before p_i's, but may be ahead of the reader's: then q is halved and p_i is not yet.
+ * When q has hit its ceiling, the reader limits p_i to q.
  *
  * Preference. The sums of two LLCs add shares, each of 0..2^20, of at most 2^22 CPUs: no overflow.
- * best_sum is the largest sum, present_sum belongs to it or is not larger; best_sum > 2 *
+ * best_sum is the largest sum; present_sum belongs to it or is not larger. best_sum > 2 *
  * present_sum implies that best is another LLC than the present one, or that there is none.
  */
 #include "occupancy.h"
 
 u64 occupancy_add(u64 word, u32 now, u64 ns)
 {
-	/* Behind its own CPU's past: the word is so old that the count has wrapped. */
+	/* A word ahead of its own CPU's epoch: it is so old that the count has wrapped. */
 	u64 sum = occupancy_age(word, now) < 0 ? 0 : occupancy_decayed(word, now);
 
 	sum = ns < ~0ull - sum ? sum + ns : ~0ull;
@@ -42,7 +42,7 @@ u64 occupancy_share(u64 word, u64 queue, u32 now)
 	all = occupancy_decayed(queue, now);
 	if (mine > all)
 		mine = all;
-	return mine * OCCUPANCY_SCALE / (all + 1);
+	return port_div64(mine * OCCUPANCY_SCALE, all + 1);
 }
 
 void occupancy_begin(struct occupancy *o, s32 present)
@@ -50,7 +50,7 @@ void occupancy_begin(struct occupancy *o, s32 present)
 	*o = (struct occupancy){ .present = present, .llc = -1, .best = -1 };
 }
 
-/* The LLC under way is complete. */
+/* The current LLC is complete. */
 static void close_llc(struct occupancy *o)
 {
 	if (o->sum > o->best_sum) {
@@ -88,8 +88,8 @@ bool occupancy_may_prefer(const struct occupancy_process *p, const struct occupa
 		return true;
 	if ((u64)p->running * c->smt > (u64)c->cpus * tolerance)
 		return false;
-	/* By division: sizes are any 64 bits. */
-	return !c->bytes || !p->footprint || (p->footprint - 1) / tolerance < c->bytes;
+	/* By division: sizes may be any 64-bit number. */
+	return !c->bytes || !p->footprint || port_div64(p->footprint - 1, tolerance) < c->bytes;
 }
 
 static bool is_full(u64 util, u64 capacity, const struct occupancy_limits *limits)

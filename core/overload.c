@@ -2,43 +2,26 @@
 /*
  * Why the answers hold.
  *
- * Linux keeps a count and a mask, and has to order them (mask before count when set, barrier
- * between reading count and mask), so that who sees the count sees the bit. Here is one
- * location a CPU: whoever saw the byte at 1 and reads it again sees 1, or what was stored
- * later; the order of accesses to one location needs no barrier on any machine.
+ * A CPU is one location. A reader that saw its byte set and reads it again sees that value or a
+ * later one, without a barrier. Linux has a count and a mask, and must order them. bytemap.h says
+ * why CPUs may store bytes and load words.
  *
- * After overload_set() returned nobody calls the set empty: its barrier lets it return only
- * when the store has left the store buffer. A query of the same shard reads the byte itself; one
- * of another shard reads the summary first.
+ * After overload_set() returned no query that the CPU concerns finds the set empty: its barrier
+ * returns only when the store has left the store buffer. A query of the same shard reads the byte.
+ * A query of another shard first reads the summary (proof in shard_summary.c): store (S1), full
+ * barrier (S2), load (S3) and set (S4) the occupied bit. Its C4 reads each word of the line after
+ * the barrier C3, and so sees a byte stored before S2.
  *
- * The summary keeps that promise: it is the one of the sharded bitmap, whose argument is in
- * shard_summary.c: store (S1), full barrier (S2), look at the occupied bit (S3) and set it
- * (S4). A line is eight words here instead of one; it is called empty when each was read
- * as 0 after the barrier C3, so that a byte stored before S2 is seen in its word.
+ * Any number of CPUs may tidy at any time: C1 admits one, and C4 reads the line again. A compare
+ * and exchange of the shard's period picks the query that tidies, so that few queries do. A query
+ * that loses, or sees an old period, leaves the shard named, which is always right.
  *
- * Who may tidy. Any CPU, at any time, any number at once: C1 lets in one, and C4 looks again. So a
- * query that looked at a shard in vain may as well be the one that takes it out of the summary, as
- * in the sharded bitmap. What it must not do is so at every query: see the figures below. It does
- * so in the first query of a period that saw the shard empty, and which query that is, a compare
- * and exchange of the shard's period decides. Nothing hangs on that word but how often: who loses,
- * or sees an old value, leaves the shard in the summary, which is always right.
+ * overload_next_wide() does not read the summary. A query may see the byte of a CPU that has not
+ * marked the summary yet, in a shard named before and tidied since. The walk must find that CPU.
  *
- * overload_next_wide() does not ask the summary: a query may see a byte whose setter has not come
- * to mark the summary yet (it was named there when the query looked, and tidied since), and a walk
- * that believed the summary would not find the CPU that the query spoke of.
- *
- * Who is not told, and why that is right: a CPU of another shard does not learn of a CPU that is
- * overloaded and not wide. None of that CPU's waiting tasks may run outside its shard, so the one
- * that asks could not take any. When such a task is allowed more CPUs, its queue says so
- * by another overload_set(), as if it had just become overloaded.
- *
- * Against the lost wake-up (a CPU lowers its level and sees nobody overloaded, another becomes
- * overloaded and sees no lower CPU) there is a full barrier on both sides; cpupri.c.
- *
- * Bytes and not bits: a clear is a store that nobody waits for, 13 to 16 cycles instead of 160 to
- * 200 for a locked operation on a line that neighbours write. Tidied now and then and not by every
- * search: 384 CPUs in 24 LLCs, each overloaded for a moment at every wake-up, pay 3,500
- * cycles a wake-up, and 9,700 with a summary that every search cleans and every set marks again.
+ * No CPU outside of the shard learns of a CPU that is not wide, and none there could take its
+ * tasks. When such a task may use more CPUs, its queue calls overload_set() again. cpupri.c has the
+ * proof against the lost wake-up.
  */
 #include "overload.h"
 #include "bytemap_match.h"
@@ -118,8 +101,8 @@ static bool line_has_other(const u64 *line, u32 words, u32 but)
 	return false;
 }
 
-/* The shard is named, and nobody in it is wide: take it out, once a period. */
-static port_noinline void tidy_in_period(struct overload *o, u32 shard, u64 period)
+/* The shard is named, but none of its CPUs is wide: take it out, once a period. */
+static void tidy_in_period(struct overload *o, u32 shard, u64 period)
 {
 	u64 last = READ_ONCE(o->tidied[shard]);
 
@@ -128,9 +111,8 @@ static port_noinline void tidy_in_period(struct overload *o, u32 shard, u64 peri
 					  WIDE_BITS);
 }
 
-/* Is any CPU of another shard wide? Nearest first. @tidy: NULL, or @o, for who tidies. */
-static port_always_inline bool look_elsewhere(const struct overload *o, u32 this_cpu,
-					      struct overload *tidy, u64 period)
+/* Is a CPU of another shard wide? Not inlined, so that a query seldom saves registers. */
+static port_noinline bool other_shard_has_wide(struct overload *o, u32 this_cpu, u64 period)
 {
 	const struct shard_plan *plan = o->map->plan;
 	struct shard_near_iter it;
@@ -142,75 +124,44 @@ static port_always_inline bool look_elsewhere(const struct overload *o, u32 this
 			continue;
 		if (line_has_wide(o->map->line[shard], o->words))
 			return true;
-		if (tidy)
-			tidy_in_period(tidy, shard, period);
+		tidy_in_period(o, shard, period);
 	}
 	return false;
 }
 
-/* Not inlined, either of them: a query that finds nobody named would save their registers. */
-static port_noinline bool other_shard_has_wide(const struct overload *o, u32 this_cpu)
-{
-	return look_elsewhere(o, this_cpu, NULL, 0);
-}
-
-static port_noinline bool other_shard_has_wide_tidy(struct overload *o, u32 this_cpu, u64 period)
-{
-	return look_elsewhere(o, this_cpu, o, period);
-}
-
-/* What a query knows without the lines of other shards. @named: whether it has to look at those. */
-static port_always_inline u32 query_here(const struct overload *o, u32 this_cpu, bool *named)
+u32 overload_query(struct overload *o, u32 this_cpu, u64 period)
 {
 	const u8 *byte = o->map->byte[this_cpu];
 	u32 pos = (u32)((size_t)byte % SHARD_MAX_CAP); /* lines are aligned */
 	u32 state = 0;
 
-	*named = false;
-	if (o->alone) /* and no need for a barrier against nobody */
+	if (o->alone) /* no other CPU, no barrier */
 		return READ_ONCE(*byte) ? OVERLOAD_SELF : 0;
-	/*
-	 * The caller's lower level is visible before the bytes are read; pairs with the
-	 * barrier in overload_set(). Without it both sides may look too early, see cpupri.c.
-	 */
+	/* F2: pairs with P2 in overload_set(). Else a task may wait while this CPU idles. */
 	smp_mb();
 	if (line_has_other((const u64 *)(byte - pos), o->words, pos))
 		state |= OVERLOAD_NEAR;
 	if (READ_ONCE(*byte))
 		state |= OVERLOAD_SELF;
-	/* Most of the time nobody else is named. */
-	*named = o->summary && shard_summary_names_other(o->summary, o->slot[this_cpu].shard);
-	return state;
-}
-
-u32 overload_query(const struct overload *o, u32 this_cpu)
-{
-	bool named;
-	u32 state = query_here(o, this_cpu, &named);
-
-	if (named && other_shard_has_wide(o, this_cpu))
+	if (o->summary && shard_summary_names_other(o->summary, o->slot[this_cpu].shard) &&
+	    other_shard_has_wide(o, this_cpu, period))
 		state |= OVERLOAD_WIDE;
 	return state;
 }
 
-u32 overload_query_tidy(struct overload *o, u32 this_cpu, u64 period)
+u64 overload_members(const struct overload *o, u32 shard, bool wide)
 {
-	bool named;
-	u32 state = query_here(o, this_cpu, &named);
+	const u64 *line = o->map->line[shard];
+	u64 members = 0;
+	u32 i = 0;
 
-	if (named && other_shard_has_wide_tidy(o, this_cpu, period))
-		state |= OVERLOAD_WIDE;
-	return state;
-}
+	do {
+		u64 word = byte_load_word(line, i);
 
-void overload_tidy(struct overload *o, u32 cpu)
-{
-	u32 shard = o->slot[cpu].shard;
-
-	if (o->summary && shard_summary_test(o->summary, shard) &&
-	    !line_has_wide(o->map->line[shard], o->words))
-		shard_summary_clean_words(o->summary, shard, o->map->line[shard], o->words,
-					  WIDE_BITS);
+		if (word)
+			members |= byte_bits(word >> wide & ANY_BITS) << i * 8;
+	} while (++i < o->words);
+	return members;
 }
 
 /* First position from @pos on whose byte has one of @bits; SHARD_MAX_CAP: none. */

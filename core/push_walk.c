@@ -1,42 +1,30 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Why no request is lost. One word has three values, all changes but one are atomic operations
- * with full order on it, and each request either
+ * Why no request is lost. The state is one word, which only fully ordered atomics change. A request
+ * does one of these:
  *
  *   IDLE -> ROUND    carries a new walk, whose first round begins after the request;
- *   ROUND -> AGAIN   the walker cannot end without taking AGAIN back (AGAIN -> ROUND), and
- *		      begins a round after that;
- *   AGAIN seen	      the same: that round is still to begin. The load that saw AGAIN comes before
- *		      the exchange that takes it back, in the order of this word.
+ *   ROUND -> AGAIN   makes the walker take AGAIN back (AGAIN -> ROUND) and begin a round;
+ *   AGAIN seen       relies on that same round: the load of AGAIN comes, in this word's order,
+ *                    before the exchange that takes AGAIN back.
  *
- * So a round begins after the request in the word's order. What is left is that the round sees
- * what the requester stored before it: R1 store level, R2 full barrier, R3 load (or change) the
- * state; walker: W1 take AGAIN back, W2 full barrier (the exchange is one), W3 look at levels.
- * R3 comes before W1, so by R2 and W2 W3 sees R1. Without R2 the load of AGAIN may be
- * performed while the level still waits in the store buffer: the round looks, and the
- * requester is passed over; sim/cases/push_walk.c finds that.
+ * So a round begins after the request in the word's order. It also sees what the requester stored.
+ * Requester: R1 store the level, R2 full barrier, R3 load or change the state. Walker: W1 take
+ * AGAIN back, W2 full barrier (the exchange), W3 look at levels. R3 comes before W1, so that W3
+ * sees R1. Without R2 the level may wait in the store buffer during the round;
+ * sim/cases/push_walk.c finds that. R2 may be any full barrier between R1 and R3: push_walk_join()
+ * relies on F2 in overload_query().
  *
- * R2 need not be here: any full barrier between R1 and R3 is one. overload_query() begins with
- * one, so that who asks it behind its lower level, and then for a walk, has been through R2:
- * push_walk_join().
- *
- * Linux raises a counter for every request, which makes every CPU that becomes free write one
- * line. Here a request that finds AGAIN only reads: with many requests in each round, the line is
- * written four times a round (ROUND, AGAIN, ROUND, IDLE at most) and else shared.
- *
- * Only the walker leaves ROUND for IDLE, and only from ROUND, by compare and exchange; when that
- * fails the state is AGAIN, and nobody else changes AGAIN, so that a plain exchange takes it back.
- * Whoever carries the walk is one CPU at a time: the interrupt hands it over, and orders
- * what the sender did before what the receiver does.
- *
- * A CPU that is passed in a round and becomes overloaded behind the walker: it looks at the map
- * itself after it said so (overload_set()), sees the requester's lower level, and pushes.
+ * Only the walker changes ROUND to IDLE, by compare and exchange. If that fails the state is AGAIN,
+ * which no other CPU changes. The interrupt hands the walk to the next CPU, and orders the sender's
+ * accesses before the receiver's. A CPU that becomes overloaded behind the walker calls
+ * overload_set(), searches the map, sees the requester's lower level, and pushes.
  */
 #include "push_walk.h"
 
 bool push_walk_request(struct push_walk *w)
 {
-	/* R2: the caller's lower level before the state. */
+	/* R2: pairs with W2 in push_walk_again() and P2 in overload_set(). */
 	smp_mb();
 	return push_walk_join(w);
 }
@@ -57,6 +45,6 @@ bool push_walk_again(struct push_walk *w)
 {
 	if (port_cmpxchg64(&w->state, PUSH_WALK_ROUND, PUSH_WALK_IDLE) == PUSH_WALK_ROUND)
 		return false;
-	port_xchg64(&w->state, PUSH_WALK_ROUND); /* W1, W2 */
+	port_xchg64(&w->state, PUSH_WALK_ROUND); /* W1; W2: pairs with R2, else W3 misses R1 */
 	return true;
 }

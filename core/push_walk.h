@@ -1,55 +1,37 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * The state of a push walk: a CPU that has become free lets an interrupt travel from one
- * overloaded CPU to the next, each of which pushes what it has. One interrupt at a time; a
- * request that comes while it is under way makes it go round once more. A user of the overload
- * set has a walk for each shard, over overload_next_near(), and one for the machine, over
- * overload_next_wide().
+ * The state of a push walk. A CPU that has become free sends an interrupt, which travels from one
+ * overloaded CPU to the next; each pushes its tasks. A request during a walk adds one more round. A
+ * user of the overload set has one walk for each shard and one for the machine.
  *
- * Concurrency of operations on one walk:
+ * Concurrency: requests may overlap with everything but init. Only the carrier of the walk calls
+ * push_walk_again(): the CPU whose request started it, then each CPU that the interrupt reaches.
  *
- *               | request | again         | init
- *   request     | ok      | ok            | -
- *   again       | ok      | one walker    | -
- *   init        | -       | -             | -  caller excludes
+ * A user frees a walk after no new request can come, then the state was PUSH_WALK_IDLE, then the
+ * last carrier left push_walk_again(). In Linux an RCU grace period ensures the last step.
  *
- * "One walker": only whoever carries the walk may call it: the CPU whose request started
- * it, then the CPU that it sent the interrupt to, and so on.
- *
- * Who frees a walk first makes sure that nobody can request it any more, then that its state is
- * PUSH_WALK_IDLE, then that whoever brought it there is out of push_walk_again() (in Linux
- * an RCU grace period later, the interrupt's handler being a reader). So a walk needs no
- * reference count of what it belongs to, which every walk of the machine would write twice.
- *
- * Context: runs anywhere, interrupts included, lock-free. Lines touched: the walk's own.
- * Where the walk stands is not kept: it stands on the CPU that the interrupt runs on.
+ * Context: any. Lines touched: the walk's own.
  */
 #ifndef SCHEDSHARD_PUSH_WALK_H
 #define SCHEDSHARD_PUSH_WALK_H
 
 #include "port.h"
 
-/* In this order a request only ever raises the state. */
+/* The order ensures that a request only ever raises the state. */
 enum push_walk_state {
-	PUSH_WALK_IDLE,	 /* nobody walks */
-	PUSH_WALK_ROUND, /* a round is under way */
+	PUSH_WALK_IDLE,	 /* no CPU walks */
+	PUSH_WALK_ROUND, /* a CPU makes a round */
 	PUSH_WALK_AGAIN, /* and another one follows it */
 };
 
-/**
- * struct push_walk - the walk
- * @state: enum push_walk_state; alone on its line, as every CPU that becomes free reads it
- */
+/* A walk: its enum push_walk_state. Every CPU that becomes free reads it. */
 struct push_walk {
 	u64 state __aligned(PORT_CACHELINE);
 };
 
 static_assert(sizeof(struct push_walk) == PORT_CACHELINE, "a line of its own");
 
-/**
- * push_walk_init() - nobody walks
- * @w: the walk
- */
+/* No CPU walks. */
 static inline void push_walk_init(struct push_walk *w)
 {
 	w->state = PUSH_WALK_IDLE;
@@ -59,30 +41,21 @@ static inline void push_walk_init(struct push_walk *w)
  * push_walk_request() - let every overloaded CPU push once more
  * @w: the walk
  *
- * Return: true: the caller carries the walk now and begins a round; false: a round that begins
- * after this call is certain. Ordering: full barrier before the request: what the caller
- * stored before (its lower level) is seen by everything in the round that serves it.
- * Lines touched: the walk's, read; written at most twice in a round by all CPUs together.
+ * Return: true: the caller carries the walk now and begins a round; false: a round is certain to
+ * begin after this call. Ordering: a full barrier first: that round sees the caller's earlier
+ * stores, its lower level among them. All CPUs together write the line at most twice a round here.
  */
 bool push_walk_request(struct push_walk *w);
 
-/**
- * push_walk_join() - push_walk_request() of who had a full barrier behind its lower level already
- * @w: the walk
- *
- * Return: as push_walk_request(). Ordering: none before the request: the caller has executed a full
- * barrier since it stored its lower level; overload_query() begins with one. Lines touched: as
- * push_walk_request().
- */
+/* The same after a full barrier since the caller stored its level, as in overload_query(). */
 bool push_walk_join(struct push_walk *w);
 
 /**
- * push_walk_again() - a round is at its end: another one?
+ * push_walk_again() - a round has ended: does another follow?
  * @w: the walk, carried by the caller
  *
- * Return: true: begin another round; false: the walk is over, and no longer the caller's.
- * Ordering: full barrier before what follows when true; after what came before when false.
- * Lines touched: the walk's, written.
+ * Return: true: begin another round; false: the walk is over, and the caller no longer carries it.
+ * Ordering: a full barrier before what follows if true, after what came before if false.
  */
 bool push_walk_again(struct push_walk *w);
 

@@ -2,27 +2,24 @@
 /*
  * Why the sums are what the header promises.
  *
- * Every add goes to one place: its shard's line, or, if it began before the counter was
- * attached, the early place. Nothing is ever moved from place to place, so no sum can meet
- * an add twice or miss it because it moved; attaching changes only where later adds go.
- * The early place is therefore part of every sum for ever, which costs nothing: it shares
- * a line with the pointer that a sum must read anyway.
+ * Every add goes to one place: its shard's line, or, if it began before the attach, the early
+ * place. Nothing moves from place to place, so a sum meets no add twice and misses none. An attach
+ * changes only where later adds go. So the early place is part of every sum for ever. This costs
+ * nothing, as it shares a line with the pointer that a sum must read anyway.
  *
- * A sum that finds no lines reads the early place only. That is enough: an add to a line
- * that was complete before the sum began had seen the pointer, so the sum, whose load of
- * the pointer is later, sees it too.
+ * A sum that finds no lines reads the early place only. That is enough. An add to a line, complete
+ * before the sum began, had seen the pointer; the sum loads the pointer later and sees it too.
  *
- * Paired use. Let g be the number of items that a shard counts for its own adds, d how
- * many early items were taken off there: the line reads g - d, the early place E is at
- * least the sum of all d. With g >= 0:
+ * Paired use. Let g be the number of items that a shard counts for its own adds. Let d be the
+ * number of early items whose dec came there. The line reads g - d. The early place E is at least
+ * the sum of all d. With g >= 0:
  *
  *   total = (E - sum of d) + sum of g >= sum of g over any shards >= sum of their lines
  *
- * so the lines read so far are a lower bound of the total, and more_than() may stop at
- * it. E itself is no lower bound, early items may be gone, so it comes into the
- * count only at the end, with all lines. It is read after them: an early item's dec that
- * was seen in a line must not be met by an E that is older than its inc, or one item
- * would be missing.
+ * So the lines read so far are a lower bound of the total, and more_than() may stop at it. E itself
+ * is no lower bound, as early items may be gone: it counts only at the end, with all lines.
+ * more_than() reads it after them. If a line has an early item's dec, E must not be older than the
+ * item's inc, or one item would be missing.
  */
 #include "shard_counter.h"
 #include "shard_lines.h"
@@ -44,7 +41,7 @@ bool shard_counter_attach(struct shard_counter *c, const struct shard_plan *plan
 	l->slot = plan->slot;
 	l->plan = plan;
 	l->bytes = bytes;
-	/* Pairs with the acquire in adds and sums: without it they could see lines unset. */
+	/* Pairs with the acquire in adds and sums: without it they could see unset lines. */
 	smp_store_release(&c->lines, l);
 	return true;
 }
@@ -70,7 +67,10 @@ s64 shard_counter_sum(const struct shard_counter *c)
 	if (l) {
 		for (u32 shard = 0; shard < l->plan->nr_shards; shard++)
 			sum += READ_ONCE(*l->line[shard]);
-		/* Lines first: see above. Pairs with the caller's order of inc and dec. */
+		/*
+		 * Lines first: see above. Pairs with the caller's order of inc and dec; else an
+		 * item is lost.
+		 */
 		smp_rmb();
 	}
 	return (s64)(sum + READ_ONCE(c->early));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * The sharded counter: one count a shard, each on a line of its own on the shard's
- * node, summed on demand. Works before the plan is known: a statically
- * initialised counter counts in one place of its own until it is attached.
+ * The sharded counter: one count a shard, each on a line of its own on the shard's home node,
+ * summed on demand. It works before the plan is known: a statically initialised counter counts in
+ * one place of its own until a caller attaches it.
  *
  * Concurrency of operations on one counter ("ok": any threads, any CPUs, at once):
  *
@@ -14,39 +14,36 @@
  *
  *   -  the caller excludes
  *
- * What a sum guarantees. Each add goes to exactly one place and stays there (attach
- * moves nothing), places are read one after the other, so:
+ * Guarantees of a sum. Each add goes to exactly one place and stays there (attach moves nothing). A
+ * sum reads the places one after the other, so:
  *
- *   1. With no add running the sum is exact, before, during and after an attach.
- *   2. With adds running it holds every add that was complete when it began, and
- *      some subset of those that run meanwhile.
+ *   1. With no concurrent add the sum is exact, before, during and after an attach.
+ *   2. With concurrent adds it holds every add complete when it began, and a subset of the others.
  *
- * Of 2 follows less than one may think: an item that moves (dec for one CPU, inc
- * for another, in whatever order) may be seen at both, at either, or at neither,
- * and a sum of 0 does not mean that there was a moment with none. What holds:
+ * Guarantee 2 is weak. The sum may count an item that moves (dec for one CPU, inc for another, in
+ * any order) at both, at either, or at neither. A sum of 0 does not mean that there was a moment
+ * with none. What holds:
  *
- *   3. Paired use: each dec names a CPU of the same shard as its inc did (an item
- *      belongs to a CPU, and whoever counts it names that CPU). Then every place
- *      counts the items of its own, and the sum is at least the number of items
- *      counted all through the call, at most the number of items counted at any
- *      moment of it. So shard_counter_is_zero() is never true while an item stays
- *      counted from before the call to its end, and shard_counter_more_than(n) is
- *      never false while n + 1 items do.
- *   4. Unpaired use (an inc on one CPU, its dec wherever the thread runs by then):
- *      places may be negative. Only shard_counter_sum() and only guarantee 1 are for
- *      this; is_zero and more_than stop early and would be wrong.
+ *   3. Paired use: each dec names a CPU of the same shard as its inc did (an item belongs to a
+ *      CPU, and every caller names that CPU). Then every place counts its own items. The sum is
+ *      at least the number of items counted all through the call, at most the number of items
+ *      counted at any moment of it. So shard_counter_is_zero() is never true while an item stays
+ *      counted from before the call to its end. shard_counter_more_than(n) is never false while
+ *      n + 1 items do.
+ *   4. Unpaired use (an inc on one CPU, its dec wherever the thread then runs): places may be
+ *      negative. Use shard_counter_sum() only, for guarantee 1 only; is_zero and more_than stop
+ *      early and would be wrong.
  *
- * Items counted before the attach may be taken off after it, at any CPU, in both
- * uses: is_zero and more_than allow for it.
+ * A caller may take early items off after the attach, at any CPU, in both uses: is_zero and
+ * more_than allow for it.
  *
- * "Complete" and "counted" mean: seen by the CPU that asks. Adds order nothing, and where an atomic
- * operation without a result may be performed late (not x86) an add that has returned is not
- * complete by itself. The caller orders an inc before its dec, and before whatever tells
- * another CPU of it: by smp_mb__after_atomic(), a release, or a lock that is handed over.
+ * "Complete" and "counted" mean: visible to the CPU that sums. Adds order nothing. A CPU may
+ * perform an atomic operation without a result late (not on x86): an add that has returned is not
+ * complete by itself. The caller orders an inc before its dec, and before any message about it to
+ * another CPU. For that it uses smp_mb__after_atomic(), a release, or the handover of a lock.
  *
- * Ordering: none, unless said. Context: attach may sleep; the rest runs anywhere,
- * interrupts included, and waits for nobody. CPU numbers must be those of possible
- * CPUs of the plan; they are not checked.
+ * Ordering: none, unless said. Context: attach may sleep; the rest runs anywhere, interrupts
+ * included, and never waits. CPU numbers are of possible CPUs of the plan; no function checks them.
  */
 #ifndef SHARD_COUNTER_H
 #define SHARD_COUNTER_H
@@ -71,8 +68,8 @@ struct shard_counter_lines {
 /**
  * struct shard_counter - a sharded counter
  * @lines: NULL until attached
- * @early: the count of before, two's complement. Shares a line with @lines: it is
- *	   written only before the attach, and a sum reads both.
+ * @early: the count before the attach, two's complement. Shares a line with @lines: adds write it
+ *	only before the attach, and a sum reads both
  *
  * Public so that it can be a static object; a zeroed one is ready too.
  */
@@ -93,11 +90,11 @@ static_assert(sizeof(struct shard_counter) == PORT_CACHELINE, "one line before t
  * @c: the counter, not attached
  * @plan: the plan; must outlive the attachment
  *
- * Adds and sums may go on meanwhile: those that started before it count in the
- * early place, which stays part of every sum, later ones in their shard's.
+ * Adds and sums may overlap. Adds that started before count in the early place, which stays part of
+ * every sum, later ones in their shard's.
  *
- * Return: false when there is no memory; the counter then works as before.
- * Context: may sleep. Ordering: releases the new lines to later adds and sums.
+ * Return: false: no memory; the counter then works as before. Context: may sleep. Ordering:
+ * releases the new lines to later adds and sums.
  */
 bool shard_counter_attach(struct shard_counter *c, const struct shard_plan *plan);
 
@@ -105,46 +102,34 @@ bool shard_counter_attach(struct shard_counter *c, const struct shard_plan *plan
  * shard_counter_detach() - the opposite; also frees what attach allocated
  * @c: the counter, attached or not
  *
- * The caller excludes everything else. The count is kept.
+ * The caller excludes everything else. The counter keeps its count.
  */
 void shard_counter_detach(struct shard_counter *c);
 
 /**
  * shard_counter_add() - add to the count
  * @c: the counter
- * @cpu: CPU number that it is counted for: its own in unpaired use
+ * @cpu: CPU number to count for: the caller's own in unpaired use
  * @n: how much, negative to subtract
  *
- * Atomic. Ordering: none. Lines touched: the counter's own, read (written while it
- * is not attached); the shard's line, written.
+ * Atomic. Ordering: none. Lines touched: the counter's own, read (written before the attach); the
+ * shard's line, written.
  */
 static inline void shard_counter_add(struct shard_counter *c, u32 cpu, s64 n)
 {
-	/* Pairs with the release in shard_counter_attach(): a new line is seen zeroed. */
+	/* Pairs with the release in shard_counter_attach(): else a line may lack its zeroes. */
 	struct shard_counter_lines *l = smp_load_acquire(&c->lines);
 
 	port_add64(likely(l) ? l->line[l->slot[cpu].shard] : &c->early, (u64)n);
 }
 
-/**
- * shard_counter_inc() - count one more
- * @c: the counter
- * @cpu: CPU number that it is counted for
- *
- * As shard_counter_add().
- */
+/* Count one more. As shard_counter_add(). */
 static inline void shard_counter_inc(struct shard_counter *c, u32 cpu)
 {
 	shard_counter_add(c, cpu, 1);
 }
 
-/**
- * shard_counter_dec() - count one less
- * @c: the counter
- * @cpu: CPU number that it was counted for
- *
- * As shard_counter_add().
- */
+/* Count one less; @cpu is as in the inc. As shard_counter_add(). */
 static inline void shard_counter_dec(struct shard_counter *c, u32 cpu)
 {
 	shard_counter_add(c, cpu, -1);
@@ -154,8 +139,8 @@ static inline void shard_counter_dec(struct shard_counter *c, u32 cpu)
  * shard_counter_sum() - the count
  * @c: the counter
  *
- * Return: see guarantees 1 and 2 above; in paired use 3. May be negative for a moment
- * in unpaired use. Ordering: none. Lines touched: all shards' lines, read.
+ * Return: see guarantees 1 and 2 above; in paired use 3. May be negative for a moment in unpaired
+ * use. Ordering: none. Lines touched: all shards' lines, read.
  */
 s64 shard_counter_sum(const struct shard_counter *c);
 
@@ -163,22 +148,14 @@ s64 shard_counter_sum(const struct shard_counter *c);
  * shard_counter_more_than() - is the count greater than a number?
  * @c: the counter, in paired use
  * @n: the number, 0 or more
- * @from_cpu: CPU number whose shard is read first, then nearest first
+ * @from_cpu: CPU number whose shard comes first; the nearest follow
  *
- * Return: true as soon as more than @n items were seen. Ordering: none. Lines
- * touched: shards' lines, nearest first, until the answer is known: all of them
- * when it is false.
+ * Return: true as soon as the sum exceeds @n. Ordering: none. Lines touched: shards' lines, nearest
+ * first, until the answer is known: all of them when it is false.
  */
 bool shard_counter_more_than(const struct shard_counter *c, s64 n, u32 from_cpu);
 
-/**
- * shard_counter_is_zero() - is nothing counted?
- * @c: the counter, in paired use
- * @from_cpu: CPU number whose shard is read first, then nearest first
- *
- * Return: false as soon as an item was seen. Ordering and lines touched: as
- * shard_counter_more_than().
- */
+/* Is the count 0? Arguments, ordering and lines touched: as shard_counter_more_than(). */
 static inline bool shard_counter_is_zero(const struct shard_counter *c, u32 from_cpu)
 {
 	return !shard_counter_more_than(c, 0, from_cpu);

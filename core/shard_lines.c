@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * One allocation for each run of shards of one node, not one a shard: an allocator
- * that binds memory to a node works in pages, and 64 bytes a page would be waste.
- * Shards stand in topology order, so that the shards of a node are neighbours (in each
- * package); hence a block is found again, for freeing, by the same walk that made it:
- * it starts where the node changes, and depends on the plan alone.
+ * One allocation for each run of neighbouring shards of one node, as an allocator binds pages to a
+ * node. A block starts where the node changes. That depends on the plan alone, so that the same
+ * walk finds the blocks again to free them.
  *
- * Lines of neighbouring shards are 64 bytes apart, not 128, though some CPUs fetch lines in pairs.
- * Two CPUs, each with a line that it writes by locked operations: 12.2 to 12.8 cycles an operation
- * at 64 bytes, 12.1 to 12.6 at 128, 12.2 to 12.5 at 4,096, 33 to 36 on one line; by byte stores
- * 0.65 to 1.01, 0.67 to 1.22, 0.68 to 0.92, and 3.0 to 3.9 (measured: five runs on two CPUs of an
- * AMD EPYC in a virtual machine, both of one L3). CPUs of Intel were not measured.
+ * Lines of neighbouring shards are 64 bytes apart: DESIGN.md has a measurement against 128.
  */
 #include "shard_lines.h"
 

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Ordinary masks: arrays of unsigned long, one bit a CPU number. Private to core/.
+ * Cpumasks: arrays of unsigned long, one bit a CPU number. Private to core/. Context: any.
+ * Ordering: none. A mask may change during a read, word by word; the caller owns a result.
  *
- * Concurrency: words are read once each, so that a mask may change meanwhile; they
- * are written plainly, so that a result must be the caller's own.
- * Ordering: none. Context: any.
+ * Words of 32 bits are in the low half of a u64. A run (struct shard_run) is of one word: a
+ * rotation of the u64 brings its bits to their positions, and back into the low half.
  */
 #ifndef SHARD_MASK_H
 #define SHARD_MASK_H
 
 #include "port.h"
 #include "shard_plan.h"
+
+#define SHARD_MASK_BITS ((u32)(8 * sizeof(unsigned long))) /* CPUs a word of a mask */
 
 static inline u64 shard_low_bits(u32 n)
 {
@@ -19,15 +21,16 @@ static inline u64 shard_low_bits(u32 n)
 
 static inline u32 shard_mask_words(u32 nr_cpus)
 {
-	return (nr_cpus + 63) / 64;
+	return (nr_cpus + SHARD_MASK_BITS - 1) / SHARD_MASK_BITS;
 }
 
-/* Word @i of a mask of @nr_cpus bits; what lies beyond them in the last word is hidden. */
+/* Word @i of a mask of @nr_cpus bits, without the bits of the last word beyond them. */
 static inline u64 shard_mask_word(const unsigned long *mask, u32 i, u32 nr_cpus)
 {
+	u32 left = nr_cpus - i * SHARD_MASK_BITS;
 	u64 word = READ_ONCE(mask[i]);
 
-	return nr_cpus - i * 64 < 64 ? word & shard_low_bits(nr_cpus - i * 64) : word;
+	return left < SHARD_MASK_BITS ? word & shard_low_bits(left) : word;
 }
 
 static inline void shard_mask_zero(unsigned long *mask, u32 nr_cpus)
@@ -45,7 +48,7 @@ static inline u64 shard_turn_left(u64 x, u32 bits)
 	return x << bits % 64 | x >> (0 - bits) % 64;
 }
 
-/* The bits of a mask's word @word that are of the run, at their positions. */
+/* The bits of a mask's word @word that belong to the run, at their positions. */
 static inline u64 shard_run_positions(const struct shard_run *run, u64 word)
 {
 	return shard_turn_right(word, run->turn) & run->positions;
@@ -63,7 +66,7 @@ static port_always_inline void shard_runs_scatter(const struct shard_run *run,
 						  unsigned long *mask)
 {
 	for (; run < end; run++)
-		mask[run->word] |= shard_run_bits(run, word);
+		mask[run->word] |= (unsigned long)shard_run_bits(run, word);
 }
 
 #endif /* SHARD_MASK_H */

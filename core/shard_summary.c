@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Why emptiness can be relied on: once shard_summary_note() returned, every load of
- * the shard's two summary bits sees one of them set until the line is empty.
+ * Why callers can rely on emptiness: once shard_summary_note() returned, every load of the shard's
+ * two summary bits sees one of them set until the line is empty.
  *
- * A setter:                        A cleaner, which read the line as 0:
+ *   A setter:                        A cleaner, which read the line as 0:
  *
  *   S1  set bit in line              C1  set "cleaning"; if it was set: leave
  *   S2  full barrier                 C2  clear "occupied"
@@ -11,45 +11,35 @@
  *   S4  occupied clear: set it       C4  load line; not 0: set "occupied"
  *                                    C5  clear "cleaning"
  *
- * All changes are atomic operations on one 64-bit word, so they have one order, and a
- * later load never sees an earlier value than an earlier load did. Take the value that
- * S3 sees:
+ * Atomic operations on one 64-bit word make all changes. So the changes have one order, and a later
+ * load never sees an earlier value. If S3 sees "occupied" clear, S4 sets it. In both cases only a
+ * later C2 can clear it.
  *
- *  - "occupied" clear: S4 sets it. Only a C2 that comes later can take it away.
- *  - "occupied" set: likewise only a later C2 can.
+ * Take the first C2 after that value. By C1 "cleaning" is set from before this C2 until its
+ * cleaner's C5. S3 (or S4) comes before C2 in the word's order. So S2 and C3 make C4 see S1: else
+ * S3 would be before C2 and C4 before S1, which a full barrier on each side rules out (store
+ * buffering). C4 sees the bit, and sets "occupied" while "cleaning" is still set. So at every
+ * moment one of the two is set. The same holds for each later C2, which also comes after S1. If C4
+ * sees 0, another CPU cleared the setter's bit after S1, and the promise has ended.
  *
- * So look at the first C2 after that value; by C1 it is between its own cleaner's C1 and
- * C5, and "cleaning" is set until C5. S3 (or S4) comes before C2 in the word's order,
- * that is: C2 was not yet performed when S3 loaded, or S4 was performed before C2. In
- * both cases the two barriers S2 and C3 make C4 see S1: were it not so, S3 would be
- * before C2 and C4 before S1, which a full barrier on each side rules out (the store
- * buffering pattern). C4 sees the bit, and sets "occupied" while "cleaning" is still
- * set. At every moment one of the two is set; and the same goes for each later C2, which
- * comes after S1 all the more. If C4 sees 0, the setter's bit was cleared by somebody after
- * S1, and there is nothing to promise.
+ * C4 and C5 need no barrier, though the CPU may perform C5 before C4 loads. If C4 finds a bit, its
+ * change of the word comes before C5, as one CPU makes both on one word. That change follows C4's
+ * load, and so does C5. If C4 finds 0 after C5 and C2, no setter relies on this cleaner: a setter
+ * with a later S1 sees C2's value, as above. The same holds for each word of a longer line.
  *
- * No barrier is needed between C4 and C5, though C5 may then be performed before C4 loads. If C4 is
- * to find a bit, the change of the word that follows from it comes before C5, both being changes of
- * one word by one CPU; it cannot be performed before C4 has loaded, so neither can C5. If C4 is to
- * find 0, it does so after C5 and C2, and nobody relies on this cleaner any more: a setter whose S1
- * comes later sees C2's value, as above. The same goes for each word of a longer line.
+ * C1 admits one cleaner of a shard at a time. Of two, the one that saw an empty line could clear
+ * "cleaning" just after the other one's C2 cleared "occupied".
  *
- * C1 lets in one cleaner at a time for each shard. With two, the one that saw an empty
- * line could drop "cleaning" while the other one's C2 had just taken "occupied" away.
+ * Both bits must be in ONE word. If a reader loads "occupied" first, from another word, it may see
+ * 0 between C2 and C4. C4 then sets "occupied", C5 clears "cleaning", and the reader sees that as 0
+ * too. The reverse order fails as well: cleaning = 0 before C1, occupied = 0 after C2.
  *
- * Why both bits are in ONE word. Let them be in two, and a reader load "occupied" first,
- * then "cleaning": it loads occupied = 0 between C2 and C4; C4 sets "occupied", C5 clears
- * "cleaning"; the reader loads cleaning = 0, and calls an occupied shard empty. Loading
- * them the other way round fails too: cleaning = 0 before C1, occupied = 0 after C2. A
- * single load sees both at one moment.
+ * A search does not judge several shards at one moment. It may miss a pair: one bit set in a shard
+ * that it passed, one cleared later in a shard yet to come. So may a search of any mask of more
+ * than one word.
  *
- * What it does not promise: emptiness of several shards is not judged at one moment. A
- * bit that is set in a shard that was passed already, before another one is cleared in a
- * shard yet to come, can be missed together with that one; so it is with any mask of
- * more than one word.
- *
- * Progress: nobody waits. A cleaner that is interrupted between C1 and C5 leaves
- * "cleaning" set, that is: the shard's line is read by every search until it goes on.
+ * No CPU waits. A cleaner interrupted between C1 and C5 leaves "cleaning" set: until it continues,
+ * every search reads the shard's line.
  */
 #include "shard_summary.h"
 
@@ -82,8 +72,8 @@ void shard_summary_mark(u64 *word, u64 occupied)
 {
 	port_or64(word, occupied);
 	/*
-	 * Where an atomic without a result may be performed after the function returned (arm64's
-	 * far atomics), a search that starts in between would miss the bit. Nothing on x86.
+	 * The CPU may perform an atomic without a result after the function returned (arm64's far
+	 * atomics). A search that starts in between would miss the bit. No instruction on x86.
 	 */
 	smp_mb__after_atomic();
 }
@@ -95,7 +85,7 @@ void shard_summary_clean_words(struct shard_summary *s, u32 shard, const u64 *li
 	u64 occupied = shard_summary_occupied(shard);
 	u64 cleaning = shard_summary_cleaning(shard);
 
-	/* Nothing to take away, or somebody is at it: spare the line a write. */
+	/* Nothing to clear, or another CPU is cleaning: spare the line a write. */
 	if ((READ_ONCE(*word) & (occupied | cleaning)) != occupied)
 		return;
 
@@ -104,9 +94,8 @@ void shard_summary_clean_words(struct shard_summary *s, u32 shard, const u64 *li
 	port_and64(word, ~occupied); /* C2 */
 
 	/*
-	 * C3, pairs with the one in shard_summary_note(): without it C4 may be served
-	 * before C2 is visible, read 0, and a setter that comes in between sees
-	 * "occupied" still set and leaves it to us.
+	 * C3: pairs with S2 in shard_summary_note_bit(). Without it C4 may read 0 before C2 is
+	 * visible, while a setter sees "occupied" still set and leaves it.
 	 */
 	smp_mb__after_atomic();
 	for (u32 i = 0; i < words; i++)
@@ -121,7 +110,7 @@ void shard_summary_clean_words(struct shard_summary *s, u32 shard, const u64 *li
 u32 shard_summary_next(const struct shard_summary *s, u32 shard, u32 end)
 {
 	while (shard < end) {
-		u64 word = READ_ONCE(s->word[shard / SHARD_SUMMARY_SHARDS]);
+		u64 word = port_read64(&s->word[shard / SHARD_SUMMARY_SHARDS]);
 		u32 both = (u32)(word | word >> SHARD_SUMMARY_SHARDS);
 
 		both >>= shard % SHARD_SUMMARY_SHARDS;

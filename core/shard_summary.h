@@ -1,26 +1,17 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * The summary of a sharded structure: a read-mostly bit per shard that says
- * whether the shard's line may hold anything, so that a search of an empty
- * machine costs one shared load for 32 shards instead of a miss for each.
+ * The summary of a sharded structure: a read-mostly bit per shard that says whether the shard's
+ * line may hold anything. A search of an empty machine then costs one shared load for 32 shards.
  *
- * Set eagerly by those who fill a line, cleared lazily by those who search and
- * find a line empty. Emptiness can be relied on: after a setter's
- * shard_summary_note() returned, and until its line becomes empty, no
- * shard_summary_test() that starts later is false.
+ * A CPU that fills a line sets the bit. A searcher that finds the line empty clears it. After
+ * shard_summary_note() returned, and until the line becomes empty, no shard_summary_test() that
+ * starts later is false.
  *
- * Concurrency, all of one summary, any threads, any shards:
+ * Concurrency: shard_summary_alloc() and shard_summary_free() exclude everything else. All other
+ * calls may overlap.
  *
- *                        | note | test, next | clean | alloc, free
- *   shard_summary_note   |  ok  |     ok     |  ok   |     -
- *   _test, _next         |  ok  |     ok     |  ok   |     -
- *   _clean               |  ok  |     ok     |  ok   |     -
- *   _alloc, _free        |  -   |     -      |   -   |     -     caller excludes
- *
- * Ordering: see each function. Context: alloc and free may sleep, the rest runs
- * anywhere, interrupts included, waits for nobody. Lines touched: one line for
- * every 256 shards; it is written when a line goes from empty to occupied after
- * somebody searched it, and by that search; else only read.
+ * For all functions: context: any, unless said. Ordering: none, unless said. Lines touched: one for
+ * every 256 shards, read, and written when a shard's bit changes.
  */
 #ifndef SHARD_SUMMARY_H
 #define SHARD_SUMMARY_H
@@ -34,9 +25,8 @@
  * struct shard_summary - one bit pair a shard
  * @nr_shards: shards that it covers
  * @bytes: its memory
- * @word: 32 shards each: low half "occupied", high half "somebody is cleaning".
- *	  One word, so that one load sees both: see shard_summary.c. Starts a line of
- *	  its own, so that setters on other CPUs do not disturb readers of @nr_shards.
+ * @word: 32 shards each: low half "occupied", high half "cleaning", both for one load
+ *	(shard_summary.c). On lines apart from @nr_shards, which every CPU reads
  */
 struct shard_summary {
 	u32 nr_shards;
@@ -54,18 +44,10 @@ static inline u64 shard_summary_cleaning(u32 shard)
 	return shard_summary_occupied(shard) << SHARD_SUMMARY_SHARDS;
 }
 
-/**
- * shard_summary_alloc() - make a summary with every bit clear
- * @plan: the plan; only its number of shards matters
- *
- * Return: the summary, NULL when there is no memory. Context: may sleep.
- */
+/* Make a summary for the plan's shards, every bit clear. NULL: no memory. May sleep. */
 struct shard_summary *shard_summary_alloc(const struct shard_plan *plan);
 
-/**
- * shard_summary_free() - give a summary back
- * @s: the summary, or NULL
- */
+/* Free a summary, or NULL. May sleep. */
 void shard_summary_free(struct shard_summary *s);
 
 static port_always_inline u64 *shard_summary_word(struct shard_summary *s, u32 shard)
@@ -76,13 +58,9 @@ static port_always_inline u64 *shard_summary_word(struct shard_summary *s, u32 s
 /* The slow half of shard_summary_ensure(): sets the shard's bit @occupied in its word. */
 void shard_summary_mark(u64 *word, u64 occupied);
 
-/**
- * shard_summary_ensure() - the shard's bit is set in its word, by us if need be
- * @word: shard_summary_word()
- * @occupied: shard_summary_occupied()
- *
- * For a setter that had its own full barrier; else shard_summary_note(). Not satisfied by a bit
- * that is being cleaned away: that one must be set again. Ordering: none.
+/*
+ * Ensure that the shard's bit is set in its word, also while a cleaner clears it. For a setter with
+ * a full barrier of its own; others call shard_summary_note().
  */
 static port_always_inline void shard_summary_ensure(u64 *word, u64 occupied)
 {
@@ -90,71 +68,45 @@ static port_always_inline void shard_summary_ensure(u64 *word, u64 occupied)
 		shard_summary_mark(word, occupied);
 }
 
-/* shard_summary_note() for who knows the shard's word, and its bit there. */
+/* shard_summary_note() for a caller that knows the shard's word, and its bit there. */
 static port_always_inline void shard_summary_note_bit(u64 *word, u64 occupied)
 {
-	smp_mb__after_atomic(); /* the caller's bit, then the summary: see shard_summary_note() */
+	smp_mb__after_atomic(); /* S2: pairs with C3 in shard_summary_clean_words() */
 	shard_summary_ensure(word, occupied);
 }
 
 /**
- * shard_summary_note() - a bit in the shard's line was just set
+ * shard_summary_note() - an atomic operation has just set a bit in the shard's line
  * @s: the summary
  * @shard: the shard
  *
- * The caller set the bit with an atomic operation right before.
- *
- * Ordering: full barrier between that operation and the load of the summary;
- * without it the load could be served before the bit is visible, see an occupied
- * bit that a cleaner is about to take away, and the cleaner would not see the
- * bit: pairs with the barrier in shard_summary_clean(). The summary's bit is set
- * when the function returns, for whoever starts a search later by any clock.
- * Lines touched: one of the summary; written only when its bit was clear.
+ * Ordering: a full barrier (S2) between that operation and the load of the summary: pairs with C3
+ * in shard_summary_clean_words(). Without it the load may see an occupied bit that a cleaner, which
+ * has not seen the caller's bit, clears. When the function returns the summary's bit is set, for
+ * any later search by any clock. Line touched: written when its bit was clear.
  */
 static port_always_inline void shard_summary_note(struct shard_summary *s, u32 shard)
 {
 	shard_summary_note_bit(shard_summary_word(s, shard), shard_summary_occupied(shard));
 }
 
-/**
- * shard_summary_test() - may the shard's line hold anything?
- * @s: the summary
- * @shard: the shard
- *
- * Return: false: the line was empty at some moment of this call, true: look at it.
- * Ordering: none. Lines touched: one of the summary, read.
- */
+/* May the shard's line hold anything? False: it was empty at some moment of this call. */
 static port_always_inline bool shard_summary_test(const struct shard_summary *s, u32 shard)
 {
-	return READ_ONCE(s->word[shard / SHARD_SUMMARY_SHARDS]) &
+	return port_read64(&s->word[shard / SHARD_SUMMARY_SHARDS]) &
 	       (shard_summary_occupied(shard) | shard_summary_cleaning(shard));
 }
 
-/**
- * shard_summary_next() - first shard at or after one whose line may hold anything
- * @s: the summary
- * @shard: where to start
- * @end: where to stop; at most nr_shards
- *
- * Return: the shard, @end when there is none. Ordering: none. Lines touched: the
- * summary's words in between, one load each.
- */
+/* First shard in [@shard, @end) whose line may hold anything, else @end; at most nr_shards. */
 u32 shard_summary_next(const struct shard_summary *s, u32 shard, u32 end);
 
-/**
- * shard_summary_names_other() - may any other shard's line hold anything?
- * @s: the summary
- * @shard: the one that does not count
- *
- * Return: false: none did when its word was read. Ordering: none. Lines touched: the summary's
- * words, one load each, up to one that names another.
- */
+/* May the line of any shard but @shard hold anything? False: none did when its word was read. */
 static inline bool shard_summary_names_other(const struct shard_summary *s, u32 shard)
 {
 	u32 own = shard / SHARD_SUMMARY_SHARDS;
 
 	for (u32 i = 0; i * SHARD_SUMMARY_SHARDS < s->nr_shards; i++) {
-		u64 word = READ_ONCE(s->word[i]);
+		u64 word = port_read64(&s->word[i]);
 
 		if (i == own)
 			word &= ~(shard_summary_occupied(shard) | shard_summary_cleaning(shard));
@@ -168,26 +120,20 @@ static inline bool shard_summary_names_other(const struct shard_summary *s, u32 
  * shard_summary_clean_words() - a searcher read the shard's line as empty
  * @s: the summary
  * @shard: the shard
- * @line: the words that it read as empty
+ * @line: the words that the searcher read as empty
  * @words: how many
  * @bits: of each word, those that count; the same in either byte order
  *
- * Takes the shard's occupied bit away if the line is still empty and nobody else
- * is at it; else changes nothing in the end.
+ * Clears the shard's occupied bit if the line is still empty and no other CPU is cleaning it.
  *
- * Ordering: a full barrier between taking the bit and reading the line again,
- * pairs with shard_summary_note(). Lines touched: one of the summary, written;
- * the shard's line, read. Nothing is written when the bit is clear already.
+ * Ordering: a full barrier (C3) between clearing the bit and reading the line again: pairs with S2
+ * in shard_summary_note() and with that of shard_summary_ensure()'s callers. Lines touched: the
+ * summary's, written unless the bit is clear or another CPU cleans; the shard's, read.
  */
 void shard_summary_clean_words(struct shard_summary *s, u32 shard, const u64 *line, u32 words,
 			       u64 bits);
 
-/**
- * shard_summary_clean() - the same for a line of one word
- * @s: the summary
- * @shard: the shard
- * @line: the word that it read as 0
- */
+/* The same for a line of one word. */
 static inline void shard_summary_clean(struct shard_summary *s, u32 shard, const u64 *line)
 {
 	shard_summary_clean_words(s, shard, line, 1, ~0ull);

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Two ways to the same walk. Dense: go from shard to shard as shard_near_next() says and
- * gather the mask's bits of each. That costs a few shifts for every run of every shard,
- * however few CPUs are allowed. Sparse: look at each allowed CPU, collect the shards with
- * their words, keep them sorted by shard_near_rank(), which counts the same order. That
- * costs a few more instructions, for every allowed CPU only.
+ * Two ways to the same walk. Dense: go from shard to shard with shard_near_next() and gather the
+ * mask's bits of each. That costs a few shifts for every run of every shard, however few CPUs are
+ * allowed. Sparse: look at each allowed CPU, collect the shards with their words, and sort them by
+ * shard_near_rank(), which counts the same order. That costs a few more instructions, for every
+ * allowed CPU only.
  *
- * Both give every allowed possible CPU exactly once: dense because each CPU is in one run
- * of one shard, sparse because each is one bit of one word of the mask, read once. The
- * mask is read once to count and once more to collect; if it grew in between, what does
- * not fit @stop would be lost, so then the walk becomes dense instead.
+ * Both give every allowed possible CPU exactly once. Dense: each CPU is in one run of one shard.
+ * Sparse: each is one bit of one word of the mask, read once. The walk reads the mask once to count
+ * and once more to collect. If the mask grew in between, @stop may be too small; the walk then
+ * becomes dense, and loses no CPU.
  */
 #include "shard_walk.h"
 #include "shard_mask.h"
+#include "shard_topo.h"
 
 /* Are there so few CPUs in the mask that looking at each is cheaper? */
 static bool is_sparse(const struct shard_plan *plan, const unsigned long *allowed)
@@ -27,7 +28,7 @@ static bool is_sparse(const struct shard_plan *plan, const unsigned long *allowe
 	return n <= most;
 }
 
-/* Add one CPU. Returns false when there is no room. */
+/* Add one CPU. Return: false when there is no room. */
 static bool add_cpu(struct shard_walk *w, u32 cpu)
 {
 	const struct shard_slot *slot = &w->plan->slot[cpu];
@@ -58,7 +59,7 @@ static bool collect(struct shard_walk *w)
 		u64 word = shard_mask_word(w->allowed, i, plan->nr_cpus);
 
 		for (; word; word &= word - 1) {
-			u32 cpu = i * 64 + port_ctz64(word);
+			u32 cpu = i * SHARD_MASK_BITS + port_ctz64(word);
 
 			if (plan->slot[cpu].possible && !add_cpu(w, cpu))
 				return false;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * A walk over the shards that hold an allowed CPU, nearest first, with the positions that
- * are allowed in each. Private to core/.
+ * A walk over the shards that hold an allowed CPU, nearest first, with the positions allowed in
+ * each. Private to core/.
  *
- * Concurrency: a walk belongs to its caller; the mask may change meanwhile, each of its
- * words is then seen as it was or as it is. Ordering: none. Context: any; a walk takes
- * about 300 bytes of stack. Lines touched: the plan's and the mask's.
+ * Concurrency: a walk belongs to its caller. The mask may change meanwhile: the walk sees each of
+ * its words at its old or its new value. Ordering: none. Context: any; a walk takes about 300 bytes
+ * of stack. Lines touched: the plan's and the mask's.
  */
 #ifndef SHARD_WALK_H
 #define SHARD_WALK_H
@@ -13,7 +13,7 @@
 #include "port.h"
 #include "shard_plan.h"
 
-#define SHARD_WALK_SPARSE 16u /* most CPUs in a mask that is walked CPU by CPU */
+#define SHARD_WALK_SPARSE 16u /* most CPUs in a mask for a walk CPU by CPU */
 
 /**
  * struct shard_stop - a shard and what is allowed there
@@ -30,11 +30,11 @@ struct shard_stop {
 /**
  * struct shard_walk - the walk
  * @plan: the plan
- * @allowed: ordinary mask, or NULL
+ * @allowed: cpumask, or NULL
  * @near: dense: all shards, nearest first
  * @begun: dense: the own shard is done
- * @sparse: @stop holds all there is to visit
- * @own: sparse: shard that the walk starts from
+ * @sparse: @stop holds all shards to visit
+ * @own: sparse: shard at which the walk starts
  * @next: sparse: next of @stop
  * @nr: sparse: how many
  * @stop: sparse: sorted by rank
@@ -57,8 +57,8 @@ struct shard_walk {
  * shard_walk_begin() - start a walk
  * @w: the walk
  * @plan: the plan
- * @allowed: ordinary mask of plan->nr_cpus bits by CPU number, or NULL: all
- * @from_cpu: CPU number that "near" is meant from
+ * @allowed: cpumask of plan->nr_cpus bits by CPU number, or NULL: all
+ * @from_cpu: CPU number that the walk starts near
  */
 void shard_walk_begin(struct shard_walk *w, const struct shard_plan *plan,
 		      const unsigned long *allowed, u32 from_cpu);
@@ -69,7 +69,7 @@ void shard_walk_begin(struct shard_walk *w, const struct shard_plan *plan,
  * @shard: where to store it
  * @word: where to store its allowed positions, never 0
  *
- * Return: false at the end. Each shard is visited at most once.
+ * Return: false at the end. The walk visits each shard at most once.
  */
 bool shard_walk_next(struct shard_walk *w, u32 *shard, u64 *word);
 

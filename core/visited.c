@@ -1,53 +1,48 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Why no CPU is missed. Three things lie on top of each other: a CPU's runtime (with its epoch),
- * its bit in the block, the block in the table. Each lower one is written before the upper one
- * is looked at; who takes an upper one away looks at the lower one again after it.
+ * Why a scan misses no CPU. There are three layers: a CPU's runtime (with its epoch), its bit in
+ * the block, the block in the table. A CPU writes the lower layer before it reads the upper one. A
+ * scanner that removes an upper layer reads the lower one again afterwards.
  *
- *   A CPU, first in an epoch:		A scanner, at a CPU whose runtime R is too old:
+ *   A CPU, first in an epoch:		A scanner, at a CPU whose runtime is too old:
  *
  *   E1  store runtime			C1  clear bit
  *   E2  full barrier			C2  full barrier
  *   E3  bit clear: set it		C3  load runtime; not old any more: set bit
- *   E4  full barrier
- *   E5  load unlinked; set: give up	and at a block without bits, "changing" held:
- *
- *					R1  set unlinked
+ *   E4  full barrier			then at a block without bits, "changing" held:
+ *   E5  load unlinked; set: give up	R1  set unlinked
  *					R2  full barrier
  *					R3  load bits; any: clear unlinked, else
  *					R4  take the block out of the table
  *
- * Let E be through with E5 having seen unlinked clear. If E3 saw the bit clear, or C1 was before
- * E3, the bit is set behind C1. If E3 saw it set and C1 comes after, then by E2 and C2, C3 sees the
- * runtime of E1 and puts the bit back (both looking too early is what a full barrier on each side
- * rules out). So the bit is set, and stays until a scanner finds that runtime too old. In the same
- * way E4 and R2: either R3 sees the bit, or E5 sees unlinked set. (Where E3 found the bit set there
- * is no E4, and none is needed: it was set before E2, and C3 puts it back before the same
- * scanner comes to R1.) Both may happen, then the CPU gives up in vain: it has dropped one
- * runtime, and the block remains, with what the CPU ran before: that may have been counted, an
- * epoch ago, when R1 was yet to come. So whoever gives up puts the earlier runtime back.
+ * Assume that E5 sees unlinked clear. If E3 saw the bit clear, or C1 was before E3, the bit is set
+ * after C1. If E3 saw it set and C1 comes after, E2 and C2 make C3 see E1's runtime and restore the
+ * bit (store buffering). So the bit is set until a scanner finds that runtime too old. In the same
+ * way, by E4 and R2, R3 sees the bit or E5 sees unlinked set. A CPU whose E3 found the bit set
+ * needs no E4: the bit was set before E2, and C3 restores it before that scanner's R1.
  *
- * While a bit is between C1 and C3 it is missing; nobody else looks, as one scan runs at a time,
- * and this one finds the CPU at C3.
+ * If R3 sees the bit and E5 sees unlinked set, the CPU drops one runtime without need, and the
+ * block stays. visited_account() may have counted the CPU's earlier runtime, an epoch ago, before
+ * R1: the CPU restores it. Between C1 and C3 the bit is missing. One scan runs at a time, and this
+ * one finds the CPU at C3.
  *
- * Later in its epoch a CPU stores its runtime and looks at nothing. That its runtime has this epoch
- * says that it went through E1 to E5 in it: who gives up puts back the runtime of an earlier one,
- * or none. And nobody has taken its bit since, but a scanner whose epoch is more than the
- * timeout ahead, for which the CPU is not in the set.
+ * Later in its epoch a CPU stores its runtime and reads neither bit nor unlinked. A runtime of this
+ * epoch says that the CPU went through E1 to E5 in it: a CPU that gives up restores an older one,
+ * or none. Since then only a scanner whose epoch is more than the timeout ahead has taken the bit.
+ * For that scanner the CPU is not in the set.
  *
- * One block a shard. Blocks are put in and taken out by who holds "changing", which is tried for
- * and never waited for; who puts one in looks again, holding it, whether there is one. So no
- * shard has two, and no CPU is found twice. A reader sees a block complete, since its
- * address is stored with release, after all else. A large table also has a bit for each shard with
- * a block, which a scan reads first. The bit is stored before the address: a CPU that found the
- * block by its address was counted behind the bit, and every later scan sees the bit.
+ * One block a shard. Only the holder of "changing" puts blocks in and takes them out. CPUs try for
+ * it and never wait. insert() looks for a block again as the holder. So no shard has two blocks,
+ * and no scan finds a CPU twice. A reader sees a complete block: put() stores its address last,
+ * with release. A large table also has a bit for each shard with a block, which a scan reads first.
+ * put() stores the bit before the address. A CPU that found the block by its address was counted
+ * after the bit, and every later scan sees the bit.
  *
- * A CPU that found a block and was slow may write into one that is out of the table. It does no
- * harm until the memory serves something else, and that is after a grace period (visited.h).
- * For the same reason it may still read the small table when there is a large one.
- *
- * Older copies. A large table begins as a copy of the small one, made while "changing" is held; a
- * CPU that does not find its shard in the small one looks again in the current one (insert()).
+ * A slow CPU may write into a block that is out of the table. This is harmless until the memory has
+ * another use, after a grace period (visited.h). For the same reason it may still read the small
+ * table when a large one exists. The large one begins as a copy of the small one, which grow()
+ * makes while it holds "changing". A CPU that misses its shard in the small table looks again in
+ * the current one (insert()).
  */
 #include "visited.h"
 #include "shard_lines.h"
@@ -80,7 +75,7 @@ static bool fill(u64 *reserve, s32 node)
 		if (!b)
 			return false;
 		if (port_cmpxchg64(&reserve[i], 0, (u64)(unsigned long)b))
-			block_free(b); /* somebody else filled it */
+			block_free(b); /* another CPU filled it */
 	}
 	return true;
 }
@@ -90,7 +85,7 @@ static struct visited_block *take(u64 *reserve)
 	for (u32 i = 0; i < VISITED_RESERVE; i++) {
 		u64 b = READ_ONCE(reserve[i]);
 
-		/* Full order: pairs with that of fill(), which published the block. */
+		/* Pairs with port_cmpxchg64() in fill(): else the block may lack its zeroes. */
 		if (b)
 			b = port_xchg64(&reserve[i], 0);
 		if (b)
@@ -172,16 +167,21 @@ struct visited *visited_alloc(struct visited_pool *pool, s32 node, u32 epoch)
 
 /* ---- the table ---- */
 
+/* Words that the pointers of a large table take; two a word on a 32-bit machine. */
+static size_t pointer_words(const struct shard_plan *plan)
+{
+	return (plan->nr_shards * sizeof(struct visited_block *) + sizeof(u64) - 1) / sizeof(u64);
+}
+
 /* Behind the pointers of a large table: a bit for each shard that has a block. */
 static u64 *present_of(struct visited_block **table, const struct shard_plan *plan)
 {
-	return (u64 *)(void *)&table[plan->nr_shards];
+	return (u64 *)(void *)table + pointer_words(plan);
 }
 
 static size_t table_bytes(const struct shard_plan *plan)
 {
-	return plan->nr_shards * sizeof(struct visited_block *) +
-	       ((size_t)plan->nr_shards + 63) / 64 * sizeof(u64);
+	return (pointer_words(plan) + ((size_t)plan->nr_shards + 63) / 64) * sizeof(u64);
 }
 
 static u32 places(const struct visited *v, struct visited_block *const *table)
@@ -203,7 +203,7 @@ void visited_free(struct visited *v)
 
 size_t visited_bytes(const struct visited *v)
 {
-	/* Pairs with the release in grow(). */
+	/* Pairs with the release in grow(): without it a large table may lack its pointers. */
 	struct visited_block *const *table = smp_load_acquire(&v->table);
 	size_t bytes = sizeof(*v);
 
@@ -218,14 +218,14 @@ size_t visited_bytes(const struct visited *v)
 /* The block of a shard, NULL when there is none. */
 static struct visited_block *find(struct visited *v, u32 shard)
 {
-	/* Pairs with the releases in grow() and put(): what they point to is set up. */
+	/* Pairs with grow(): without it a large table's pointers may be unset. */
 	struct visited_block **table = smp_load_acquire(&v->table);
 	struct visited_block *b;
 
 	if (table != v->own)
-		return smp_load_acquire(&table[shard]); /* put() set it up before */
+		return smp_load_acquire(&table[shard]); /* pairs with put() */
 	for (u32 i = 0; i < VISITED_OWN; i++) {
-		/* put() set it up before. */
+		/* Pairs with put(): without it the block may be unset. */
 		b = smp_load_acquire(&table[(shard + i) % VISITED_OWN]);
 		if (b && b->shard == shard)
 			return b;
@@ -237,9 +237,9 @@ u64 visited_word(struct visited *v, u32 cpu)
 {
 	struct shard_slot slot = v->slot[cpu];
 	struct visited_block *b = find(v, slot.shard);
-	u64 word = b ? READ_ONCE(*visited_record(b, slot.pos)) : 0;
+	u64 word = b ? port_read64(visited_record(b, slot.pos)) : 0;
 
-	/* The runtime, then the run queue's, which the caller reads: see occupancy.h. */
+	/* Pairs with smp_wmb() in visited_account() and visited_enter(); the queue is read next. */
 	smp_rmb();
 	return word;
 }
@@ -251,8 +251,8 @@ static bool try_change(struct visited *v)
 
 static void changed(struct visited *v)
 {
-	/* What was changed is seen by whoever takes "changing" next. */
-	smp_store_release(&v->changing, 0);
+	/* Pairs with port_xchg64() in try_change(): the next holder sees this change. */
+	port_release64(&v->changing, 0);
 }
 
 /* A free place for a shard; NULL: none. "changing" is held. */
@@ -293,26 +293,23 @@ static struct visited_block *put(struct visited *v, u32 cpu, u32 shard)
 	if (!b)
 		return NULL;
 	WRITE_ONCE(b->shard, shard);
-	/*
-	 * The bit before the pointer. A second CPU of the shard finds the block by its pointer and
-	 * is counted; a scan that begins after that must see the bit, or it passes the block by.
-	 */
+	/* The bit before the pointer: else a scan misses a block that CPUs find (see above). */
 	if (v->table != v->own) {
 		u64 *word = &present_of(v->table, v->pool->plan)[shard / 64];
 
 		WRITE_ONCE(*word, READ_ONCE(*word) | 1ull << shard % 64);
 	}
-	/* After the bit and all of the block; pairs with the acquires of readers. */
+	/* After bit and block: pairs with visited_account(), find() and the scan. */
 	smp_store_release(place, b);
 	return b;
 }
 
-/* The shard's block: one that was put in meanwhile, else a new one; NULL: none to be had. */
+/* The shard's block: one that another CPU has put in, else a new one. NULL: none available. */
 static struct visited_block *insert(struct visited *v, u32 cpu, u32 shard)
 {
 	struct visited_block *b;
 
-	/* Until a scan has made room: or all that come would fight for "changing", in vain. */
+	/* Until a scan has made room, every CPU would contend for "changing" without success. */
 	if (READ_ONCE(v->want_table) || !try_change(v))
 		return NULL;
 	b = find(v, shard);
@@ -329,8 +326,8 @@ bool visited_enter(struct visited *v, u64 *queue, u32 cpu, u32 epoch, u64 ns)
 	u64 bit = 1ull << slot.pos, old;
 	u64 *record;
 
-	WRITE_ONCE(*queue, occupancy_add(READ_ONCE(*queue), epoch, ns));
-	/* Pairs with the load barrier in visited_scan_next(); occupancy.c needs it. */
+	port_write64(queue, occupancy_add(READ_ONCE(*queue), epoch, ns));
+	/* Pairs with smp_rmb() in visited_scan_next() and visited_word(); occupancy.c needs it. */
 	smp_wmb();
 	if (!b)
 		b = insert(v, cpu, slot.shard);
@@ -338,29 +335,26 @@ bool visited_enter(struct visited *v, u64 *queue, u32 cpu, u32 epoch, u64 ns)
 		return false;
 	record = visited_record(b, slot.pos);
 	old = READ_ONCE(*record);
-	WRITE_ONCE(*record, occupancy_add(old, epoch, ns)); /* E1 */
+	port_write64(record, occupancy_add(old, epoch, ns)); /* E1 */
 	if (occupancy_epoch(old) == epoch && occupancy_ns(old))
-		return true; /* not its first in this epoch, in a block that is not at home */
+		return true; /* E1 to E5 are done in this epoch */
 	/*
-	 * E2: pairs with C2. Without it the bit may be looked at while the runtime still waits in
-	 * the store buffer: a scanner that takes the bit reads the old one, and the CPU is lost.
+	 * E2: pairs with C2 in leave(). Without it the CPU may read the bit while the runtime is in
+	 * the store buffer. A scanner takes the bit, reads the old runtime, and the CPU is lost.
 	 */
 	smp_mb();
 	if (!(READ_ONCE(b->cpus) & bit))
 		port_fetch_or64(&b->cpus, bit); /* E3, E4: pairs with R2 */
 	if (likely(!READ_ONCE(b->unlinked)))	/* E5 */
 		return true;
-	/*
-	 * Or the next one in this epoch would be taken for a CPU that is in the set. What it was
-	 * goes back: it may have been counted, and the block may stay.
-	 */
-	WRITE_ONCE(*record, old);
+	/* Else the CPU's next call in this epoch counts it as in the set (see above). */
+	port_write64(record, old);
 	return false;
 }
 
 /* ---- the scan ---- */
 
-/* Give a process that visits many shards a place for every one. */
+/* Give a process that visits many shards a table with a place for each. */
 static void grow(struct visited *v)
 {
 	const struct shard_plan *plan = v->pool->plan;
@@ -369,7 +363,7 @@ static void grow(struct visited *v)
 	table = (struct visited_block **)port_alloc(table_bytes(plan), plan->shard[0].node);
 	if (!table) {
 		WRITE_ONCE(v->want_table,
-			   0); /* places may become free; the next to find none asks again */
+			   0); /* places may become free; a CPU that finds none sets it again */
 		return;
 	}
 	if (!try_change(v)) {
@@ -386,24 +380,25 @@ static void grow(struct visited *v)
 	}
 	WRITE_ONCE(v->want_table, 0);
 	/*
-	 * The table, then its mask; visited_account() loads the mask first. So the large mask is
-	 * never used with the small table; the small one with the large table is: the place
-	 * is empty, or another shard's, and visited_enter() looks properly. Pairs with find() also.
+	 * The table, then its mask: pairs with the acquires in visited_account() and find(). The
+	 * former loads the mask first, and so never uses the large mask with the small table. With
+	 * the small mask the place in the large table is empty or another shard's, and
+	 * visited_enter() searches.
 	 */
 	smp_store_release(&v->table, table);
-	/* Behind the table, as said. */
+	/* After the table: pairs with the acquire of the mask in visited_account(). */
 	smp_store_release(&v->mask, ~0u);
 	changed(v);
 }
 
-/* Places of the small table that have a block, in order of shards. */
+/* Sort the small table's places that have a block by shard. */
 static void sort_own(struct visited_scan *s)
 {
 	u32 shard[VISITED_OWN];
 
 	s->nr = 0;
 	for (u32 i = 0; i < VISITED_OWN; i++) {
-		/* Pairs with the release in put(). */
+		/* Pairs with the release in put(): without it the shard's number may be missing. */
 		struct visited_block *b = smp_load_acquire(&s->table[i]);
 		u32 k;
 
@@ -424,7 +419,7 @@ bool visited_scan_begin(struct visited_scan *s, struct visited *v, u32 epoch, s3
 
 	if (last & VISITED_SCANNING || (s32)(epoch - (u32)last) <= 0)
 		return false;
-	/* Only one gets from "not scanning" to "scanning", and it alone leads back. */
+	/* One CPU changes "not scanning" to "scanning", and it alone changes it back. */
 	if (port_cmpxchg64(&v->scan, last, last | VISITED_SCANNING) != last)
 		return false;
 	if (READ_ONCE(v->want_table))
@@ -467,7 +462,7 @@ static struct visited_block *next_block(struct visited_scan *s)
 	if (s->table == s->v->own) {
 		if (s->at == s->nr)
 			return NULL;
-		/* Pairs with the release in put(). None but this scan takes blocks out. */
+		/* Pairs with the release in put(). Only this scan takes blocks out. */
 		return smp_load_acquire(&s->table[s->order[s->at++]]);
 	}
 	do {
@@ -476,7 +471,7 @@ static struct visited_block *next_block(struct visited_scan *s)
 		if (place == s->plan->nr_shards)
 			return NULL;
 		s->at = place + 1;
-		/* Pairs with the release in put(); NULL: only the bit is there so far. */
+		/* Pairs with the release in put(); NULL: the bit is there, the pointer not yet. */
 		b = smp_load_acquire(&s->table[place]);
 	} while (!b);
 	return b;
@@ -489,15 +484,15 @@ static struct visited_block **place_of(const struct visited_scan *s, const struc
 	return &s->table[s->order[s->at - 1]];
 }
 
-/* The block has no bits: take it out, unless somebody is coming. */
+/* The block has no bits: take it out, unless a CPU enters. */
 static void release(struct visited_scan *s, struct visited_block *b)
 {
 	if (!try_change(s->v))
 		return;
 	WRITE_ONCE(b->unlinked, 1); /* R1 */
 	/*
-	 * R2, pairs with E4: without it the bits may be read before a CPU that enters can see that
-	 * it must not; the CPU would be in a block that is in no table.
+	 * R2: pairs with E4 in visited_enter(). Without it R3 may come before an entering CPU can
+	 * see "unlinked": that CPU would be in a block that is in no table.
 	 */
 	smp_mb();
 	if (READ_ONCE(b->cpus)) { /* R3 */
@@ -515,18 +510,18 @@ static void release(struct visited_scan *s, struct visited_block *b)
 	changed(s->v);
 }
 
-/* The CPU is too old: take its bit. Return: false when it came back meanwhile. */
+/* The CPU's runtime is too old: take its bit. Return: false when the CPU came back meanwhile. */
 static bool leave(struct visited_scan *s, struct visited_block *b, u32 pos, u64 *word)
 {
 	/*
-	 * C1 and C2, a full barrier; pairs with E2: without it the runtime may be read before the
-	 * bit is gone, and a CPU that stores a new one in between sees its bit still set.
+	 * C1 and C2, a full barrier: pairs with E2 in visited_enter(). Without it C3 may come
+	 * before C1: a CPU that stores a new runtime in between sees its bit set.
 	 */
 	port_fetch_and64(&b->cpus, ~(1ull << pos));
-	*word = READ_ONCE(*visited_record(b, pos)); /* C3 */
+	*word = port_read64(visited_record(b, pos)); /* C3 */
 	if (occupancy_is_old(*word, s->epoch, s->timeout))
 		return true;
-	/* Not ordered: this scan sees its own bit, the next one is behind visited_scan_end(). */
+	/* Needs no order: this scan sees its own bit, and visited_scan_end() orders the next. */
 	port_or64(&b->cpus, 1ull << pos);
 	return false;
 }
@@ -549,11 +544,11 @@ bool visited_scan_next(struct visited_scan *s, u32 *cpu, u64 *word)
 		pos = port_ctz64(s->left);
 		s->left &= s->left - 1;
 		s->looked++;
-		*word = READ_ONCE(*visited_record(b, pos));
+		*word = port_read64(visited_record(b, pos));
 		if (occupancy_is_old(*word, s->epoch, s->timeout) && leave(s, b, pos, word))
 			continue;
 		*cpu = s->plan->shard_cpus[b->shard][pos];
-		/* The runtime, then the run queue's, which the caller reads: see occupancy.h. */
+		/* Pairs with smp_wmb() in visited_account() and visited_enter() (occupancy.c). */
 		smp_rmb();
 		return true;
 	}
@@ -561,8 +556,8 @@ bool visited_scan_next(struct visited_scan *s, u32 *cpu, u64 *word)
 
 struct visited_block *visited_scan_end(struct visited_scan *s)
 {
-	/* The next scanner sees all that this one did. */
-	smp_store_release(&s->v->scan, (u64)s->epoch);
+	/* Pairs with visited_scan_begin(): the next scanner sees what this one did. */
+	port_release64(&s->v->scan, (u64)s->epoch);
 	return s->released;
 }
 

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Cache-aware scheduling's scan for the cache in which a process runs most: how many CPUs it looks
- * at, what it costs, and whether it comes to the same preference as a full scan of exact runtimes.
+ * Cache-aware scheduling's scan for the cache in which a process runs most: how many CPUs it reads,
+ * what it costs, and whether it finds the same preference as a full scan of exact runtimes.
  *
- * cycle_share is of the cycles in the kernel, as `perf top -e cycles:k` counts them: time of
- * scans / (time of scans and accounting + kernel_share x time that threads ran). cycles_per_scan is
- * the time from the claim of the scan to its end, with every wait for a line in it.
+ *   cycle_share           time of scans / (time of scans and accounting + kernel_share x run time
+ *                         of threads): cycles in the kernel, as `perf top -e cycles:k` counts them
+ *   cycles_per_scan       from the claim of the scan to its end, with every wait for a line
+ *   cycles_per_fork       work of fork and exec for it, without allocation; 0: no forks
+ *   agreement             share of scans with the judge's preference
+ *   agreement_fresh       the same with a judge that drops runtimes older than the timeout
+ *   worst_margin          largest distance of the judge's own decision from the other one, of the
+ *                         scans that differ from the judge
+ *   worst_missed          of these, the largest part of a process's occupancy that the scan missed
+ *   worst_missed_runtime  the same of its runtime
  *
- * cycles_per_fork is what fork and exec do for it, without allocating; 0 where there are none.
- *
- * agreement: of all scans, those whose preference is the judge's. Where they differ,
- * worst_margin is the largest distance of the judge's own decision from the other one, worst_missed
- * the largest part of a process's occupancy that the scan did not see, worst_missed_runtime that
- * of its runtime. The two differ: a share is of what a CPU ran, and of a CPU that has idled
- * since, both runtimes are halved alike, so that the share stays what it was. agreement_fresh: the
- * same with a judge that forgets what is older than the timeout.
+ * The last two differ: an occupancy is a share of what a CPU ran. A CPU that has idled since halves
+ * both runtimes alike, so that the share stays.
+ * Simulated CPUs by LLC, LLCs in topology order.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +55,7 @@ static int read_params(struct cs *cs, struct run *run)
 	return 0;
 }
 
-/* Simulated CPUs by LLC, LLCs in order of topology. */
+/* Simulated CPUs by LLC, LLCs in topology order. */
 static void group(struct cs *cs)
 {
 	const struct model *model = cs->run->model;
@@ -101,7 +103,7 @@ static int create(struct cs *cs, struct run *run)
 	return 0;
 }
 
-/* The node of a process's first thread, where it touched its memory first. */
+/* The node of a process's first thread, on which it touched its memory first. */
 static s32 home_of(const struct cs *cs, const struct cs_process *p)
 {
 	u32 number = cs->run->model->cpu[p->first->cpu].number;

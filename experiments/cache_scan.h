@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * cache_scan.h - processes whose threads run, sleep and wake each other on the simulated machine,
- * while every CPU accounts their runtime and its tick lets them scan for their preferred cache.
+ * cache_scan.h - processes whose threads run, sleep and wake each other on the simulated machine.
+ * Every CPU accounts their runtime, and its tick lets them scan for their preferred cache.
  *
  *   cache_scan_sched.c   threads on CPUs: first come, first served, woken where they ran
  *   cache_scan_load.c    what the threads do: one function a workload
- *   cache_scan_judge.c   what a full scan of exact runtimes would have said
+ *   cache_scan_judge.c   the result of a full scan of exact runtimes
  *   cache_scan.c         the experiments: set-up, figures
  *
  * Only what the scans themselves touch lies in simulated memory. Queues, timers and the judge's
- * books are the experiment's own and cost nothing: the scheduler around a scan is not what is
- * measured here.
+ * records are private to the experiment and cost nothing: it does not measure the scheduler around
+ * a scan.
  */
 #ifndef EXPERIMENTS_CACHE_SCAN_H
 #define EXPERIMENTS_CACHE_SCAN_H
@@ -23,8 +23,8 @@ struct cs_thread;
 
 /**
  * struct cs_load - what a thread does
- * @begin: it was woken, or has one more job: for how long will it run? Picoseconds, not 0
- * @end: its run is over: whom does it wake, when will it wake up itself?
+ * @begin: the thread was woken, or has one more job: how long will it run? Picoseconds, not 0
+ * @end: its run is over: which threads does it wake, and when does it wake itself?
  */
 struct cs_load {
 	u64 (*begin)(struct cs *cs, struct cs_thread *t);
@@ -33,13 +33,13 @@ struct cs_load {
 
 /**
  * struct cs_process - one process
- * @scan: what the way under test keeps of it
+ * @scan: its state in the implementation under test
  * @first_llc: it runs in this LLC
- * @nr_llcs: or in the next ones, so many in all
- * @cache: LLC to which its threads go when they wake, CS_ANY: where each was
+ * @nr_llcs: and the next ones, this many in all
+ * @cache: LLC to which its threads go on a wake-up, CS_ANY: the one where each was
  * @home: NUMA node of its memory, -1: unknown
- * @number: in the judge's books
- * @move_at: when it moves to another one of its LLCs, CS_NEVER: not at all
+ * @number: in the judge's records
+ * @move_at: when it moves to another one of its LLCs, CS_NEVER: never
  * @first: its first thread
  * @threads: how many
  */
@@ -55,14 +55,14 @@ struct cs_process {
 
 /**
  * struct cs_thread - one thread
- * @process: whose
+ * @process: its process
  * @load: what it does
  * @next: in a CPU's queue
- * @peer: for @load: whom it talks to
+ * @peer: for @load: its partner
  * @cpu: simulated CPU where it is or was
- * @left: picoseconds that it still wants to run
+ * @left: picoseconds left of its run
  * @due: when its timer wakes it, CS_NEVER: none
- * @jobs: runs that are asked of it beyond the one under way
+ * @jobs: runs requested beyond the one under way
  * @runnable: in a queue, or running
  * @state: for @load
  */
@@ -91,7 +91,7 @@ struct cs_cpu {
 	bool busy;
 };
 
-/* Of all CPUs, inside of the measured window. */
+/* Of all CPUs, in the measured window. */
 struct cs_counts {
 	u64 busy, account_time, scan_time, fork_time; /* picoseconds */
 	u64 forks, accounts, dropped, scans, agreed, agreed_fresh;
@@ -105,17 +105,17 @@ struct cs_judge;
 /**
  * struct cs - one run
  * @run: parameters and report
- * @ops: the way under test
- * @machine: what it keeps
+ * @ops: the implementation under test
+ * @machine: its state
  * @plan: the plan
  * @online: by CPU number: it is simulated
  * @llc: by simulated CPU; LLCs without a simulated CPU do not count
  * @llc_cpus: simulated CPUs, LLC by LLC: of one @llc_first[llc] to @llc_first[llc + 1] - 1
  * @begin: of the measured window, picoseconds
  * @end: of it, and of the run
- * @forked: by simulated CPU: the process that it makes again and again
- * @forks: how often a CPU makes one at a tick
- * @elsewhere: how likely a thread wakes on another CPU of its cache though its own is idle
+ * @forked: by simulated CPU: the process that it forks repeatedly
+ * @forks: forks of a CPU at each tick
+ * @elsewhere: probability that a thread wakes on another CPU of its cache although its own is idle
  */
 struct cs {
 	struct run *run;
@@ -153,7 +153,9 @@ static inline bool cs_measured(const struct cs *cs, u64 now)
 /** cs_sched_body - the body of a simulated CPU: runs threads until the window ends. */
 void cs_sched_body(uint32_t cpu, void *arg);
 
-/** cs_sched_wake - simulated CPU @from gives @t one more run to do. */
+/**
+ * cs_sched_wake - simulated CPU @from gives @t one more job.
+ */
 void cs_sched_wake(struct cs *cs, u32 from, struct cs_thread *t);
 
 /** cs_sched_start - before the run: @t sleeps on @cpu until @at. */
@@ -177,10 +179,10 @@ void cs_judge_account(struct cs_judge *j, u32 process, u32 cpu_number, u32 epoch
 
 /**
  * struct cs_verdict - a scan beside that of the judge, from the same preference
- * @agrees: both would prefer the same cache
- * @agrees_fresh: they would if the judge forgot what is older than the timeout
- * @margin: how far the judge's decision was from the other way, of the process's occupancy
- * @missed: of the process's occupancy, what the scan did not see
+ * @agrees: both prefer the same cache
+ * @agrees_fresh: both would if the judge dropped runtimes older than the timeout
+ * @margin: distance of the judge's decision from the other one, of the process's occupancy
+ * @missed: part of the process's occupancy that the scan did not see
  * @missed_runtime: the same of its decayed runtime
  */
 struct cs_verdict {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The judge keeps every runtime of every process on every CPU in 64 bits, never forgets a CPU, and
- * adds up all of them: what a full scan would say if it took no time. It decides from the
- * preference that the scan under test began with, so that one difference is counted once and
- * does not make all later ones.
+ * The judge keeps every runtime of every process on every CPU in 64 bits, never drops a CPU, and
+ * adds up all of them: the result of a full scan in no time. It starts from the same preference as
+ * the scan under test, so that one difference counts once and does not cause later ones.
  */
 #include <stdlib.h>
 

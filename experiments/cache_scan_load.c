@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The workloads. Lengths vary by half either way, evenly, so that nothing marches in step.
+ * The workloads. Lengths vary evenly by half either way, so that threads do not synchronise.
  *
  *   redis      a server and a client a pair, servers on the first half of the NUMA nodes, clients
  *	       on the others, one request under way: the client sends, the server answers, the
  *	       client reads and pauses
- *   hackbench  processes whose threads hand messages to each other: a thread runs shortly, wakes
- *	       another one, and sleeps until it is woken; half as many messages as threads
- *   threads    one process, a thousand threads, each runs and sleeps by itself
- *   migrate    the same with processes of a few threads, which move to another cache now and then
+ *   hackbench  processes whose threads pass messages to each other: a thread runs briefly, wakes
+ *	       another one, and sleeps until woken; half as many messages as threads
+ *   threads    one process with a thousand threads, each runs and sleeps by itself
+ *   migrate    the same with processes of a few threads, which move to another cache sometimes
  */
 #include <stdlib.h>
 
@@ -31,7 +31,7 @@ static u64 begin_peer_run(struct cs *cs, struct cs_thread *t)
 	return about(cs->peer_run_ps) + 1;
 }
 
-/* Once in a while the process moves on, and each thread with it when it wakes next. */
+/* Sometimes the process moves, and each of its threads with its next wake-up. */
 static void maybe_move(struct cs *cs, struct cs_process *p)
 {
 	if (sim_now() < p->move_at)
@@ -81,7 +81,7 @@ static const struct cs_load client = { begin_run, end_client };
 static const struct cs_load messenger = { begin_run, end_message };
 static const struct cs_load alone = { begin_run, end_alone };
 
-/* ---- making them ---- */
+/* ---- set-up ---- */
 
 static u64 setup_random(u64 *state)
 {
@@ -112,8 +112,8 @@ static int make(struct cs *cs, u32 processes, u32 threads)
 }
 
 /*
- * The process begins in @cache, its threads on CPUs of it in turn; @awake of them begin by
- * themselves.
+ * The process begins in @cache, its threads on the CPUs of it in turn; @awake of them start
+ * running.
  */
 static void settle(struct cs *cs, struct cs_process *p, u32 cache, u32 awake, u64 *random)
 {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Threads on CPUs. A CPU runs its queue in order, each thread until its run is over, but no
- * longer than a slice while others wait. Whenever a thread stops, and at each tick, its
- * runtime is accounted, as Linux's fair class does. At a tick of a running thread, if its process
- * has not scanned in this epoch, the thread scans on its way back to user space.
+ * Threads on CPUs. A CPU runs its queue in order, each thread until its run is over, but no longer
+ * than a slice while others wait. When a thread stops, and at each tick, the CPU accounts its
+ * runtime, as Linux's fair class does. A tick of a running thread whose process has not scanned in
+ * this epoch makes the thread scan on its way back to user space.
  *
- * A thread that wakes goes to where it ran, if nobody runs there; else, or by chance (interrupts
- * and kernel threads have that CPU, a balancer moved it), to an idle CPU of the same cache; if
- * there is none, it waits where it ran. When its process moves to another cache, it wakes there.
+ * A thread wakes where it ran, if that CPU is idle. Otherwise, or by chance (interrupts and kernel
+ * threads use that CPU, a balancer moved it), it wakes on an idle CPU of the same cache. If there
+ * is none, it waits where it ran. After its process has moved to another cache, it wakes there.
  *
- * A fiber changes the queues of other CPUs only between two calls that may switch, at its own
- * time; an idle CPU is interrupted, a busy one looks when its thread stops.
+ * A fiber changes the queues of other CPUs only between two calls that may switch, at its own time.
+ * It interrupts an idle CPU; a busy one looks when its thread stops.
  */
 #include <stdlib.h>
 
@@ -92,7 +92,7 @@ static bool is_idle(const struct cs_cpu *c)
 	return !c->busy && !c->head;
 }
 
-/* An idle CPU of the cache, from a random one on; @otherwise when there is none. */
+/* An idle CPU of the cache, searched from a random one on; @otherwise: there is none. */
 static u32 idle_of(const struct cs *cs, u32 llc, u32 otherwise)
 {
 	u32 first = cs->llc_first[llc], n = cs->llc_first[llc + 1] - first;
@@ -205,7 +205,7 @@ struct judged {
 	struct cs_verdict verdict;
 };
 
-/* Outside of simulated time: the judge reads the plan, which is simulated memory. */
+/* Outside of simulated time: the judge reads the plan, which lies in simulated memory. */
 static void judge(void *arg)
 {
 	struct judged *j = arg;
@@ -229,7 +229,7 @@ static void tick(struct cs *cs, u32 cpu, const struct cs_thread *t)
 		note(&cs->counts, &j.result, &j.verdict, time);
 }
 
-/* The running thread makes a process, whose memory another one had before. */
+/* The running thread forks a process, in memory that another one had before. */
 static void fork_one(struct cs *cs, u32 cpu)
 {
 	u64 began = sim_now();
@@ -264,7 +264,7 @@ static void run_thread(struct cs *cs, u32 cpu, struct cs_thread *t)
 	u64 slice_end = sim_now() + cs->slice_ps;
 
 	c->busy = true;
-	/* A switch, which the scheduler does anyway: not counted. */
+	/* A context switch, which the scheduler does anyway: not counted. */
 	if (cs->ops->run)
 		cs->ops->run(t->process->scan, cs->run->model->cpu[cpu].number);
 	while (t->left && !(c->head && sim_now() >= slice_end)) {
@@ -274,9 +274,12 @@ static void run_thread(struct cs *cs, u32 cpu, struct cs_thread *t)
 
 		if (slice_end > began)
 			stop = earlier(stop, slice_end);
-		if (stop < began) /* a timer that ran out while this CPU scanned */
+		if (stop < began) /* a timer expired while this CPU scanned */
 			stop = began;
-		/* An interrupt is no news to a CPU that is busy: it looks when the thread stops. */
+		/*
+		 * An interrupt does not change what a busy CPU does: it looks when the thread
+		 * stops.
+		 */
 		for (u64 left = stop - began; left;)
 			left = sim_compute(left);
 		ran = earlier(sim_now() - began, t->left);
@@ -293,7 +296,7 @@ static void run_thread(struct cs *cs, u32 cpu, struct cs_thread *t)
 	c->busy = false;
 }
 
-/* The run is over: another one, or sleep. */
+/* The run is over: start the next job, or sleep. */
 static void run_ends(struct cs *cs, struct cs_cpu *c, struct cs_thread *t)
 {
 	t->load->end(cs, t);
@@ -313,7 +316,7 @@ void cs_sched_body(u32 cpu, void *arg)
 	struct cs *cs = arg;
 	struct cs_cpu *c = &cs->cpu[cpu];
 
-	/* Ticks of CPUs do not fall together: they would all scan at once. */
+	/* The CPUs' ticks come at different times: otherwise all would scan at once. */
 	c->next_tick = sim_random() % cs->tick_ps;
 	while (sim_now() < cs->end) {
 		struct cs_thread *t;
@@ -325,7 +328,7 @@ void cs_sched_body(u32 cpu, void *arg)
 			sim_compute(earlier(timer_next(c), cs->end) - now);
 			continue;
 		}
-		while (c->next_tick <= sim_now()) /* there was none while it was idle */
+		while (c->next_tick <= sim_now()) /* no ticks came while it was idle */
 			c->next_tick += cs->tick_ps;
 		t = dequeue(c);
 		run_thread(cs, cpu, t);

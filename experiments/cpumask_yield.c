@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * On every CPU two threads yield to each other; one sets its CPU in a mask, the other clears
- * it. Counted is the time inside the mask operations, taken as a kernel would take it: from
- * one reading of the time-stamp counter to the next, so that it contains one such reading.
+ * On every CPU two threads yield to each other; one sets its CPU in a mask, the other clears it.
+ * The experiment counts the time inside the mask operations as a kernel would: from one reading of
+ * the time-stamp counter to the next, so that it contains one such reading.
  *
- * What lies between two operations, the yield with its context switch, is one parameter: it
- * was not published, and the costs of contended layouts depend on it (latency = CPUs x
- * service - think time). It varies at random by a tenth either way, so that CPUs do not
- * march in step.
+ * One parameter is the time between two operations, the yield with its context switch. It was not
+ * published, and the costs of contended layouts depend on it (latency = CPUs x service - think
+ * time). It varies at random by a tenth either way, so that CPUs do not synchronise.
  *
- * The read side (readers_every > 0): one CPU in so many walks the whole set at tick rate, as
+ * The read side (readers_every > 0): one CPU in readers_every walks the whole set at tick rate, as
  * idle load balancing does.
  */
 #include <stdlib.h>
@@ -21,7 +20,7 @@
 #include "layouts.h"
 #include "machine.h"
 #include "port.h"
-#include "sbm.h"
+#include "sbm_more.h"
 
 struct yield {
 	const struct model *model;
@@ -31,11 +30,11 @@ struct yield {
 	u32 readers_every;
 	u64 warm_up, measured, done; /* operations of all CPUs */
 	u64 op_time, ops, read_time, reads, seen;
-	u32 left_set; /* CPUs whose last operation was to set */
+	u32 left_set; /* CPUs whose last operation was a set */
 	u64 started_at, ended_at;
 };
 
-/* One visit of every CPU in the set, as a balancer would make; returns how many. */
+/* Visit every CPU in the set once, as a balancer would. Return: how many there were. */
 static u32 walk(const struct yield *y)
 {
 	u32 cpu, n = 0;
@@ -107,8 +106,8 @@ static void body(u32 cpu, void *arg)
 }
 
 /*
- * Not where CPUs walk: a walk ends with such lines, and what is done after it, count_read(), asks
- * how far the other CPUs have come.
+ * Not if CPUs walk. The next access after a walk is count_read()'s, which depends on how far the
+ * other CPUs have come.
  */
 static void constant(const struct yield *y, const void *ptr, size_t size)
 {
@@ -151,7 +150,7 @@ static int build(struct run *run, struct yield *y)
 	return 0;
 }
 
-/* Every CPU's bit is where its last operation left it: nothing was lost. */
+/* Every CPU's bit is as its last operation left it: no update was lost. */
 static bool consistent(const struct yield *y)
 {
 	return walk(y) == y->left_set;
@@ -183,7 +182,7 @@ static int execute(struct run *run)
 	run_report(run, "ops", (double)y.ops);
 	run_report(run, "ops_per_second",
 		   (double)y.ops / (double)(y.ended_at - y.started_at) * 1e12);
-	/* Share of all CPUs' time that went into mask operations. */
+	/* Part of all CPUs' time that mask operations took. */
 	run_report(run, "share", (double)y.op_time / (double)(y.ended_at - y.started_at) / n);
 	if (y.reads) {
 		run_report(run, "cycles_per_read",
@@ -206,7 +205,7 @@ const struct experiment cpumask_yield = {
 	.params = params,
 	.execute = execute,
 };
-/* The same with readers; a name of its own because its declarative inputs differ. */
+/* The same with readers; it has its own name because its declarative inputs differ. */
 const struct experiment cpumask_read = {
 	.name = "cpumask-read",
 	.variants = variants,

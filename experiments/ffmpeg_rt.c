@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * FFmpeg as it was measured: one instance on every 8 CPUs (4 cores), pinned there, its encoder
- * threads at FIFO 99. The threads are those of a frame-threaded encoder (x264): each encodes one
- * frame, row after row; a row may begin when the frame before is some rows further on, since motion
- * vectors point there. Who has to wait sleeps on the frame's condition; who finishes a row tells
- * its frame's waiters. A cheap frame behind a dear one catches up and then waits for every row;
- * that is where the wake-ups come from. A main thread of the normal class takes finished frames in
- * order and hands out the next ones; it runs when an RT thread leaves it a CPU.
+ * FFmpeg as published: one instance on every 8 CPUs (4 cores), pinned there, its encoder threads at
+ * FIFO 99. The threads are those of a frame-threaded encoder (x264): each encodes one frame, row
+ * after row. A row may begin when the frame before is some rows further on, since motion vectors
+ * point there. A thread that must wait sleeps on the frame's condition. A thread that finishes a
+ * row wakes its frame's waiters. A cheap frame behind an expensive one catches up and then waits
+ * for every row, which causes the wake-ups. A main thread of the normal class takes finished frames
+ * in order and starts the next ones. It runs when an RT thread leaves it a CPU.
  *
- * Work of a row: row_us on average, the one calibrated number; it varies at random, from frame to
- * frame and from row to row, and is the same in all variants with the same seed.
+ * The work of a row is row_us on average, the one calibrated number. It varies at random, from
+ * frame to frame and from row to row, and is the same in all variants with the same seed.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,10 +19,10 @@
 #include "rt_run.h"
 
 #define LEVEL	 99
-#define ROW_BITS 10 /* a frame's progress: frame << ROW_BITS | rows that are done */
+#define ROW_BITS 10 /* a frame's progress: frame << ROW_BITS | finished rows */
 
 /**
- * struct cond - a number that rises, and who waits for it; all three of a frame share a line
+ * struct cond - a number that rises, and its waiters; all three of a frame share a line
  * @value: the number
  * @waiters: threads that sleep until it changes, or are about to
  */
@@ -31,10 +31,10 @@ struct cond {
 };
 
 /**
- * struct frame - what the threads of an instance know of one frame under way
- * @progress: frame << ROW_BITS | rows that are done; rises from frame to frame of this slot
- * @started: frame + 1 that may be encoded in this slot
- * @done: frame + 1 that was encoded
+ * struct frame - what the threads of an instance share about one frame under way
+ * @progress: frame << ROW_BITS | finished rows; rises from frame to frame of this slot
+ * @started: frame + 1 that a thread may encode in this slot
+ * @done: frame + 1 that is encoded
  */
 struct frame {
 	struct cond progress, started, done;
@@ -75,7 +75,7 @@ static u64 mix(u64 x)
 	return x ^ (x >> 31);
 }
 
-/* Evenly from 1 - spread to 1 + spread. */
+/* Evenly from 1 - @spread to 1 + @spread. */
 static double vary(u64 x, double spread)
 {
 	return 1 + spread * (2 * ((double)(mix(x) >> 11) * 0x1p-53) - 1);
@@ -92,8 +92,8 @@ static u64 work_of(const struct rt *rt, const struct worker *w)
 }
 
 /*
- * pthread_cond_wait() until the value is at least @need. @waits: the caller's, kept over the
- * sleep. Returns false when it sleeps: the program returns, and asks again when it runs.
+ * pthread_cond_wait() until the value is at least @need. @waits: the caller keeps it over the
+ * sleep. Return: false: the thread sleeps; the program returns, and calls again when it runs.
  */
 static bool cond_wait(struct rt_cpu *me, struct cond *c, struct rt_futex *futex, u32 need,
 		      bool *waits)
@@ -114,7 +114,7 @@ static bool cond_wait(struct rt_cpu *me, struct cond *c, struct rt_futex *futex,
 	}
 }
 
-/* pthread_cond_broadcast(), which asks the kernel only when somebody waits. */
+/* pthread_cond_broadcast(), which calls the kernel only if a thread waits. */
 static void cond_raise(struct rt_cpu *me, struct cond *c, struct rt_futex *futex, u32 value)
 {
 	__atomic_exchange_n(&c->value, value, __ATOMIC_SEQ_CST);
@@ -127,7 +127,7 @@ static struct slot *slot_of(const struct instance *in, u32 frame)
 	return &in->slot[frame % in->f->threads];
 }
 
-/* Is the frame before far enough? Sleeps if not. */
+/* Is the previous frame far enough? Sleeps if not. */
 static bool may_begin(struct rt_cpu *me, struct worker *w)
 {
 	const struct ffmpeg *f = w->in->f;
@@ -188,7 +188,7 @@ static void encode(struct rt_cpu *me, struct rt_thread *t)
 	}
 }
 
-/* The main thread: frames come out in order, each makes room for another one. */
+/* The main thread: takes frames in order; each makes room for another one. */
 static void hand_out(struct rt_cpu *me, struct rt_thread *t)
 {
 	struct instance *in = t->arg;
@@ -242,14 +242,15 @@ static int build(struct run *run, struct rt *rt, struct ffmpeg *f)
 	u32 *cpus = rt_run_groups(run, &size, &n);
 	u32 words = (run->machine->topo.nr_cpus + 63) / 64;
 	unsigned long *allowed = calloc(words, sizeof(*allowed));
+	bool pinned = run_param(run, "pinned") > 0 || !strcmp(run->variant, "partition");
 	int failed = 0;
 
 	if (!allowed)
 		abort();
 	for (u32 i = 0; i < n && !failed; i++) {
 		memset(allowed, 0, words * sizeof(*allowed));
-		for (u32 k = 0; k < size; k++)
-			allowed[cpus[i * size + k] / 64] |= 1ul << (cpus[i * size + k] % 64);
+		for (u32 k = pinned ? i * size : 0; k < (pinned ? i + 1 : n) * size; k++)
+			allowed[cpus[k] / 64] |= 1ul << (cpus[k] % 64);
 		if (!strcmp(run->variant, "partition"))
 			failed = rt_partition(rt, allowed);
 		make_instance(rt, f, &cpus[i * size], size, allowed);
@@ -294,8 +295,8 @@ static int execute(struct run *run)
 }
 
 static const char *const params[] = {
-	RT_PARAMS,    "cpus_per_instance", "threads",	 "rows",	"lag_rows", "row_us",
-	"row_spread", "frame_spread",	   "main_share", "extra_finds", NULL
+	RT_PARAMS, "cpus_per_instance", "pinned",	"threads",    "rows",	     "lag_rows",
+	"row_us",  "row_spread",	"frame_spread", "main_share", "extra_finds", NULL
 };
 
 extern const struct experiment ffmpeg_rt;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Each receiver has a socket of its own into which all senders of its group write. A thread makes
- * one system call at a time; one that had to wait is made again.
+ * Each receiver has its own socket, into which all senders of its group write. A thread makes one
+ * system call at a time, and repeats one that had to wait.
  *
- * hackbench ends after a number of messages; this one goes on until it is told, so that every
- * variant is measured over the same time.
+ * hackbench ends after a number of messages. This one runs until @over, so that every variant is
+ * measured over the same time.
  */
 #include "hackbench.h"
 
@@ -25,13 +25,13 @@ struct hack_thread {
 	u32 next; /* receiver */
 };
 
-/* The user time of a message varies by a tenth either way, so that threads do not march in step. */
+/* The user time of a message varies by a tenth either way, so that threads do not synchronise. */
 static u64 some_work(const struct hackbench *h)
 {
 	return h->work * 9 / 10 + sim_random() % (h->work / 5 + 1) + 1;
 }
 
-/* Returns whether the thread goes on. */
+/* Return: does the thread continue? */
 static bool begin(struct fair_cpu *me, struct hackbench *h)
 {
 	h->step(me, h->arg);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * hackbench.h - the load that hackbench makes: groups of senders and receivers, every sender of a
- * group sends one message after the other to each of its receivers in turn.
+ * hackbench.h - the load of hackbench: groups of senders and receivers. Every sender sends one
+ * message after the other to each receiver of its group in turn.
  */
 #ifndef EXPERIMENTS_HACKBENCH_H
 #define EXPERIMENTS_HACKBENCH_H
@@ -9,11 +9,11 @@
 #include "fair/fair.h"
 
 /**
- * struct hackbench - one run of it
+ * struct hackbench - one run
  * @received: messages
  * @on: count them
  * @over: senders and receivers end
- * @step: called by its threads, often
+ * @step: its threads call it often
  * @arg: for @step
  */
 struct hackbench {
@@ -22,7 +22,7 @@ struct hackbench {
 	void (*step)(struct fair_cpu *me, void *arg);
 	void *arg;
 
-	/* Its own. */
+	/* Private. */
 	struct hack_group *group;
 	struct hack_thread *thread;
 	u32 nr_groups, nr_threads;
@@ -30,7 +30,7 @@ struct hackbench {
 };
 
 /**
- * hackbench_new - make its threads; they start when they are forked.
+ * hackbench_new - make its threads; they start with fair_fork().
  * @tasks: senders and receivers of all groups, at least 2
  * @pairs: senders, and receivers, of a full group
  * @capacity: messages that a receiver's socket holds
@@ -45,7 +45,9 @@ void hackbench_free(struct hackbench *h);
  */
 struct fair_thread *hackbench_thread(const struct hackbench *h, u32 i);
 
-/** hackbench_llcs - last-level caches on which the tasks of a group are, on average. */
+/**
+ * hackbench_llcs - number of last-level caches that the tasks of a group use, on average.
+ */
 double hackbench_llcs(const struct hackbench *h, const struct model *model);
 
 #endif

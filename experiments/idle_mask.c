@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The nohz idle set under hackbench: what it costs to enter and leave it, who is picked to balance
- * for the others, how far its walk goes, and what all that does to hackbench's throughput; first
- * with fewer tasks than CPUs, then, after a pause, with more.
+ * The nohz idle set under hackbench: what entry and exit cost, which CPU is picked as the balancer,
+ * how far its walk goes, and the effect on hackbench's throughput. First there are fewer tasks than
+ * CPUs, then, after a pause, more.
  *
- * What differs between variants is the layout of the set and the order in which it is searched
- * (rivals/idle/), nothing else. Where tasks run follows from the scheduler's own rules (fair/), and
- * what it costs that sender and receiver are far from each other from the lines that they share.
+ * Variants differ only in the layout of the set and the order in which it is searched
+ * (rivals/idle/). The scheduler's own rules (fair/) decide where tasks run. The lines that a sender
+ * and a receiver share set the cost of their distance.
  *
  * Shares are of the cycles that are not spent halted, as a profiler counts.
  *
- * idle-counter is the same with other inputs: the load on which Linux 7.0's removal of the counter
- * was measured.
+ * idle-counter is the same with other inputs: the load with which the removal of the counter in
+ * Linux 7.0 was measured.
  */
 #include <string.h>
 
@@ -19,7 +19,7 @@
 #include "hackbench.h"
 #include "machine.h"
 
-/* One load: hackbench is started, warms up, is measured, and ends. */
+/* One load: hackbench starts, warms up, is measured, and ends. */
 struct load {
 	struct idle_run *run;
 	struct hackbench bench;
@@ -36,7 +36,7 @@ struct idle_run {
 	struct fair *fair;
 	struct load load[2];
 	u32 at, forked;
-	bool measured; /* some load was: statistics of lines are of this time on */
+	bool measured; /* some load was measured: statistics of lines start there */
 	u64 pause;
 };
 
@@ -190,7 +190,7 @@ static struct fair *create(struct run *run)
 	return NULL;
 }
 
-/* When each load starts, and with how many tasks. */
+/* Set when each load starts, and with how many tasks. */
 static void plan(struct idle_run *x, struct load *l, u64 start, const char *const *param)
 {
 	struct run *run = x->run;
@@ -282,7 +282,7 @@ static const char *const params[] = { "under_tasks_per_cpu",
 				      "migration_cost_us",
 				      NULL };
 
-/* The idle set and what is beside it; hackbench's sockets and tasks have far more lines. */
+/* The idle set and its neighbours; hackbench's sockets and tasks have far more lines. */
 static const char *const objects[] = { "nohz",
 				       "idle_cpus_mask",
 				       "idle group",

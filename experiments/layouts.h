@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * layouts.h - what lies on lines that the code under test allocates without a type: declared
- * for reports only, which find the fields in the debug information.
+ * layouts.h - the contents of lines that the code under test allocates without a type. Reports find
+ * the fields in the debug information; nothing else uses these types.
  */
 #ifndef EXPERIMENTS_LAYOUTS_H
 #define EXPERIMENTS_LAYOUTS_H
@@ -18,7 +18,7 @@ struct byte_line {
 	u8 cpu[64];
 };
 
-/* A shard's line in an sbm: one word, the rest is left free. */
+/* A shard's line in an sbm: one word, the rest is unused. */
 struct sbm_line {
 	u64 cpus;
 	u8 unused[56];

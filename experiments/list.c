@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* All experiments, and what they call of the runner. */
+/* All experiments, and the functions of the runner that they call. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,7 +35,7 @@ double run_param(const struct run *run, const char *name)
 	for (uint32_t i = 0; i < run->nr_params; i++)
 		if (!strcmp(run->param[i].name, name))
 			return run->param[i].value;
-	abort(); /* the experiment asks for what it did not list */
+	abort(); /* the experiment reads a parameter that it did not list */
 }
 
 void run_report(struct run *run, const char *name, double value)

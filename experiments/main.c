@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * schedshard-sim: one process runs one variant of one experiment on one machine once. Sweeps
- * are many processes; nothing is shared between two runs, so that each repeats by itself.
+ * schedshard-sim: one process runs one variant of one experiment on one machine once. A sweep is
+ * many processes. Two runs share nothing, so that each repeats alone.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "pairs.h"
 #include "result.h"
 
-/* Processor time: what the run cost, whatever else the host was doing. */
+/* Processor time: the cost of the run, whatever else the host does. */
 static double seconds(void)
 {
 	struct timespec t;
@@ -46,7 +46,7 @@ static json_t *pairs(const struct options *o, const struct machine *machine)
 	return pairs_from(machine, o->from);
 }
 
-/* The CPUs to simulate, in an array to be freed, and how many; NULL when memory is short. */
+/* The CPUs to simulate, in an array that the caller frees, and their number; NULL: no memory. */
 static uint32_t *chosen_cpus(const struct options *o, const struct machine *machine, uint32_t *n)
 {
 	uint32_t *cpus = placement_cpus(machine, o->placement);

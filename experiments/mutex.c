@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * stress-ng --mutex: every instance has a few threads that fight for one mutex of their own. A
- * thread raises itself to the highest FIFO priority (pthread_setschedparam()), locks, falls to a
- * random lower one, unlocks: one bogo operation. Not pinned.
+ * stress-ng --mutex: every instance has a few threads that contend for its own mutex. A thread
+ * raises itself to the highest FIFO priority (pthread_setschedparam()), locks, falls to a random
+ * lower one, unlocks: one bogo operation. Not pinned.
  *
- * The mutex is glibc's: 0 free, 1 locked, 2 locked and somebody may wait; the kernel is
- * asked only when there is contention.
+ * The mutex is glibc's: 0 free, 1 locked, 2 locked and perhaps with waiters. A thread calls the
+ * kernel only under contention.
  */
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* argp does the parsing; what is checked here is what it cannot know. */
+/* argp parses; this file checks what argp cannot know. */
 #include "options.h"
 
 #include <argp.h>
@@ -100,7 +100,7 @@ static void set_on(struct options *o, char *text, const char *name)
 	char *rest = text, *part;
 
 	free(o->on);
-	o->on = calloc(strlen(text) + 1, sizeof(*o->on)); /* more than there can be numbers */
+	o->on = calloc(strlen(text) + 1, sizeof(*o->on)); /* more than the text can have numbers */
 	if (!o->on)
 		fail("out of memory");
 	for (o->nr_on = 0; (part = strsep(&rest, ",")); o->nr_on++) {

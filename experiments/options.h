@@ -15,16 +15,18 @@ struct options {
 	enum placement placement;
 	bool list;
 	bool pairs;    /* print pairs of CPUs, run nothing */
-	bool has_from; /* with @pairs: @from with every other CPU */
+	bool has_from; /* with @pairs: pair @from with every other CPU */
 	uint32_t from;
 	uint32_t *on; /* simulate these CPUs in this order, instead of @cpus by @placement */
 	uint32_t nr_on;
-	bool is_pair; /* @on was given as a pair */
+	bool is_pair; /* @on came from a pair */
 	struct run_value param[RUN_MAX_METRICS];
 	uint32_t nr_params;
 };
 
-/** options_parse - fill @o; on a mistake print one line and exit with 2. */
+/**
+ * options_parse - fill @o; on a mistake print one line and exit with 2.
+ */
 void options_parse(struct options *o, int argc, char **argv);
 
 /** fail - print "schedshard-sim: ..." and exit with 2. */

@@ -9,13 +9,15 @@
 
 struct machine;
 
-/** pairs_has_cpu - whether the machine has a CPU of that number. */
+/**
+ * pairs_has_cpu - does the machine have a CPU of that number?
+ */
 bool pairs_has_cpu(const struct machine *machine, uint64_t cpu);
 
 /**
  * pairs_by_class - one pair of each class that occurs, as JSON: class, from, to.
  *
- * The pair with the lowest first CPU, then the lowest second one; classes from near to far.
+ * The pair with the lowest first CPU, then the lowest second one; nearest classes first.
  */
 json_t *pairs_by_class(const struct machine *machine);
 

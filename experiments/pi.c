@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * pi_stress -g N/2: groups of three threads of rising FIFO priority on one CPU each, and one mutex
- * with priority inheritance. One round, one inversion:
+ * with priority inheritance. One round is one inversion:
  *
  *	low	start, lock, "locked", (boosted by high:) unlock, finish
- *	med	start, finish: would keep low from running for ever, were it not boosted
+ *	med	start, finish: without the boost it would keep low from running for ever
  *	high	start, "locked", lock (sleeps; lends its priority to low), unlock, finish
  *
- * start and finish are barriers of all three, "locked" of low and high. Barriers are those of
- * glibc: a counter, and a futex for who comes before the last one.
+ * start and finish are barriers of all three, "locked" of low and high. Barriers are glibc's: a
+ * counter, and a futex for threads that come before the last one.
  *
- * Threads may run on one CPU only: nothing is pushed or pulled, no CPU is ever in the overload
- * set. What remains are the changes of each queue's level, a dozen in every round.
+ * Threads may run on one CPU only: nothing is pushed or pulled, and no CPU is ever in the overload
+ * set. Only changes of each queue's level remain, a dozen in every round.
  */
 #include <stdlib.h>
 
@@ -24,7 +24,7 @@ struct barrier {
 	u32 round, here;
 };
 
-/* What a group shares, in simulated memory; the futexes have lines of their own. */
+/* State that a group shares, in simulated memory; the futexes have their own lines. */
 struct shared {
 	struct barrier start, locked, finish;
 	u32 wait_lock; /* of the mutex, as in the kernel */
@@ -61,7 +61,7 @@ static int level_of(enum role role)
 	return 1 + (int)role;
 }
 
-/* True: everybody is here. False: sleeps; asked again when woken. */
+/* True: all threads are here. False: the thread sleeps, and calls again when woken. */
 static bool meet(struct rt_cpu *me, struct player *p, struct barrier *b, struct rt_futex *f, u32 n)
 {
 	if (!p->waits) {
@@ -81,7 +81,7 @@ static bool meet(struct rt_cpu *me, struct player *p, struct barrier *b, struct 
 	return true;
 }
 
-/* True: it is ours, at once or because the owner handed it over. */
+/* True: the thread owns it, at once or because the owner passed it on. */
 static bool lock_pi(struct rt_cpu *me, struct player *p)
 {
 	struct group *g = p->g;
@@ -102,7 +102,7 @@ static bool lock_pi(struct rt_cpu *me, struct player *p)
 		rt_syscall_end(me);
 		return true;
 	}
-	WRITE_ONCE(g->s->owned, 2); /* with a waiter: the owner must ask the kernel */
+	WRITE_ONCE(g->s->owned, 2); /* has a waiter: the owner must call the kernel */
 	g->waiter = p->thread;
 	p->waits = true;
 	rt_set_level(me, g->player[LOW].thread->task, level_of(p->role));
@@ -124,7 +124,7 @@ static void unlock_pi(struct rt_cpu *me, struct player *p)
 	rt_lock(&g->s->wait_lock);
 	next = g->waiter;
 	g->waiter = NULL;
-	WRITE_ONCE(g->s->owned, 1); /* the waiter's */
+	WRITE_ONCE(g->s->owned, 1); /* the waiter owns it */
 	rt_set_level(me, p->thread->task, level_of(p->role));
 	rt_unlock(&g->s->wait_lock);
 	rt_wake(me, next->task);

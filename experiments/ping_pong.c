@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Two CPUs take turns on one line, see primitives/ping_pong.h. The first CPU's node is the line's
+ * Two CPUs alternate on one line, see primitives/ping_pong.h. The first CPU's node is the line's
  * home.
  *
- * The window is between two ends of the first CPU's own turns. As many turns of the other CPU lie
- * in it, so that what a store buffer delays is not counted once too often or once too little.
+ * The window lies between two ends of the first CPU's own turns. It contains as many turns of the
+ * other CPU. So a store that a store buffer delays is counted exactly once.
  */
 #include "ping_pong.h"
 #include "arena.h"
@@ -18,7 +18,7 @@ struct game {
 	u64 started_at, ended_at;
 };
 
-/* The line that they play on, for reports. */
+/* The line that they share, for reports. */
 struct ping_pong_line {
 	u64 turn;
 	u8 unused[PORT_CACHELINE - sizeof(u64)];

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * N threads, one a CPU, do one operation of primitives/ as fast as they can; atomic-inc is the same
- * for two of them.
+ * for one operation.
  *
- * Time for an operation is what each thread sees: threads x time of the measured window /
- * operations in it. Counting by window and not by summing the operations' own times matters:
- * an owner that gets several increments in a row makes many short operations, and would be
- * counted as many times.
+ * The time of an operation is what each thread sees: threads x time of the measured window /
+ * operations in it. A sum of the operations' own times would be wrong: an owner that gets several
+ * increments in a row does many short operations, and would count as many times.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* result.h - a finished run as JSON; the format is described in docs/reports.md. */
+/* result.h - a finished run as JSON; docs/reports.md describes the format. */
 #ifndef EXPERIMENTS_RESULT_H
 #define EXPERIMENTS_RESULT_H
 

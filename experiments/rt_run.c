@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Kernel share: time in the kernel / (kernel + user). A profiler that counts cycles counts none
- * while a CPU is halted, so that idle time is in neither. The share of all time is
- * reported beside it.
+ * while a CPU is halted, so that idle time is in neither. The share of all time is another figure.
  *
- * Cycles per wake-up: all time inside the layout's operations, whoever called them, by wake-ups;
- * so it counts how often a layout needs them, as well as what each costs.
+ * Cycles per wake-up: all time inside the layout's operations, divided by wake-ups. So it covers
+ * both how often a layout needs an operation and what each costs.
  */
 #include "rt_run.h"
 
@@ -19,7 +18,7 @@
 #define PUBLISHED                                                                              \
 	"stock", "pad", "split", "relayout", "node-count", "node-mask", "series", "llc-count", \
 		"sbm-bits"
-#define STEPS "stock-waiting", "bytes", "bytes-waiting"
+#define STEPS "stock-waiting", "bytes", "bytes-waiting", "told-all", "no-summary", "in-order"
 
 const char *const rt_variants[] = { PUBLISHED, "partition", "shard", STEPS, NULL };
 const char *const rt_variants_global[] = { PUBLISHED, "shard", STEPS, NULL };
@@ -90,7 +89,7 @@ static double ratio(double a, double b)
 	return b > 0 ? a / b : 0;
 }
 
-/* Modified lines found in other caches, of all lines: the totals of perf c2c. */
+/* Modified lines found in other caches, summed over all lines: the totals of perf c2c. */
 static void report_hitm(struct run *run)
 {
 	const struct stats *s = sim_stats();
@@ -143,6 +142,8 @@ void rt_run_report(struct run *run, const struct rt *rt, const struct rt_phase *
 	run_report(run, "pulled_per_second", ratio((double)s.pulled, seconds));
 	run_report(run, "ipis_per_second", ratio((double)s.ipis, seconds));
 	run_report(run, "migrations_per_second", ratio((double)s.migrations, seconds));
+	run_report(run, "migrations_far_share",
+		   ratio((double)s.migrations_far, (double)s.migrations));
 	run_report(run, "switches_per_second", ratio((double)s.switches, seconds));
 	report_hitm(run);
 }
@@ -183,7 +184,7 @@ u32 *rt_run_groups(const struct run *run, u32 *size, u32 *n)
 	qsort(p, nr, sizeof(*p), by_place);
 	if (*size > nr)
 		*size = nr;
-	/* Full groups of each LLC first; what is left over stays in order behind them. */
+	/* Full groups of each LLC first; the remaining CPUs follow in order. */
 	for (u32 i = 0; i < nr;) {
 		u32 end = i, take;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * rt_run.h - what the experiments on the RT class have in common: costs out of parameters, a
- * layout out of the variant's name, figures out of the scheduler's counts.
+ * rt_run.h - what the experiments on the RT class share. It turns parameters into costs, a
+ * variant's name into a layout, and the scheduler's counts into figures.
  */
 #ifndef EXPERIMENTS_RT_RUN_H
 #define EXPERIMENTS_RT_RUN_H
@@ -9,18 +9,18 @@
 #include "experiment.h"
 #include "rt/rt.h"
 
-/* Every layout, and stock in one root domain an instance. */
+/* Every layout, and stock with one root domain an instance. */
 extern const char *const rt_variants[];
 extern const char *const rt_variants_global[]; /* without partition: nothing is pinned */
 
-/* Parameters that all of them take; each adds its own and a NULL. */
+/* Parameters of all of them; each adds its own and a NULL. */
 #define RT_PARAMS                                                                               \
 	"syscall_ns", "futex_ns", "schedule_ns", "context_switch_ns", "queue_ns", "wake_ns",    \
 		"ipi_send_ns", "ipi_travel_ns", "irq_ns", "idle_exit_ns", "tick_ns", "tick_us", \
 		"push_ipi", "warm_up_us", "measured_us"
 
 /**
- * rt_run_create - a scheduler as the run's variant and parameters ask.
+ * rt_run_create - a scheduler for the run's variant and parameters.
  *
  * Return: NULL after run_fail().
  */
@@ -32,10 +32,10 @@ static inline u64 rt_run_ps(const struct run *run, const char *us)
 }
 
 /**
- * rt_run_phase - from a program, often: starts the measurement after the warm-up, stops everything
- * at the end.
+ * rt_run_phase - start the measurement after the warm-up, stop everything at the end. Programs call
+ * it often.
  *
- * Return: true while the measurement is on.
+ * Return: true during the measurement.
  */
 struct rt_phase {
 	u64 begin, end; /* picoseconds */
@@ -45,15 +45,17 @@ struct rt_phase {
 struct rt_phase rt_run_phases(const struct run *run);
 bool rt_run_phase(struct rt_cpu *me, struct rt_phase *phase);
 
-/** rt_run_report - the figures that all of them have; @rt has run. */
+/**
+ * rt_run_report - the figures of all of them; @rt has run.
+ */
 void rt_run_report(struct run *run, const struct rt *rt, const struct rt_phase *phase);
 
 /**
- * rt_run_groups - the simulated CPUs, cut into groups of @size that share a package and, where it
- * has enough CPUs, an LLC; whole cores, where they have as many threads simulated.
+ * rt_run_groups - cut the simulated CPUs into groups of @size that share a package and, if an LLC
+ * has enough CPUs, an LLC. A group has whole cores, if all their threads are simulated.
  *
- * Return: array of CPU numbers, group after group, to be freed; *@n groups, at least 1. When there
- * are fewer CPUs than @size, *@size becomes their number.
+ * Return: array of CPU numbers, group after group, which the caller frees; *@n groups, at least 1.
+ * If there are fewer CPUs than @size, *@size becomes their number.
  */
 u32 *rt_run_groups(const struct run *run, u32 *size, u32 *n);
 

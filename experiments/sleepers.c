@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Threads start at random moments of the first interval, as those of a real program are
- * created one after the other. A timer belongs to the CPU on which its thread went to
- * sleep; the wake-up starts there.
+ * Threads start at random moments of the first interval, like those of a real program that creates
+ * one after the other. A timer belongs to the CPU on which its thread went to sleep; the wake-up
+ * starts there.
  */
 #include "sleepers.h"
 
@@ -14,7 +14,7 @@
 struct bed {
 	const struct sleepers *s;
 	struct rt_phase phase;
-	u64 *late, n, cap, sum;
+	u64 *late, n, cap, sum, turns;
 };
 
 struct sleeper {
@@ -58,6 +58,17 @@ static void cycle(struct rt_cpu *me, struct rt_thread *t)
 	rt_sleep_until(me, self->due);
 }
 
+#define TURN 2000000 /* 2 us */
+
+static void spin(struct rt_cpu *me, struct rt_thread *t)
+{
+	struct bed *b = t->arg;
+
+	if (rt_run_phase(me, &b->phase))
+		b->turns++;
+	t->left = TURN;
+}
+
 static int by_value(const void *a, const void *b)
 {
 	const u64 *x = a, *y = b;
@@ -65,7 +76,7 @@ static int by_value(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* The CPUs in the order of the groups, @size of them a group; without groups all are one. */
+/* The CPUs in the order of the groups, @size of them a group; without groups all are one group. */
 static u32 *grouped(const struct sleepers *s, u32 *size, u32 *groups)
 {
 	u32 n = s->run->model->nr_cpus, *cpus;
@@ -107,6 +118,11 @@ static int lie_down(struct bed *b, struct rt *rt, struct sleeper *sleeper)
 			rt_thread_new(rt, cpus[i], s->level - down, allowed, cycle, &sleeper[i]);
 		}
 	}
+	memset(allowed, 0, words * sizeof(*allowed));
+	for (u32 i = 0; i < 2; i++)
+		allowed[cpus[i] / 64] |= 1ul << (cpus[i] % 64);
+	for (u32 i = 0; i < s->spinners && !failed; i++)
+		rt_thread_new(rt, cpus[i % 2], 1, allowed, spin, b);
 	free(allowed);
 	free(cpus);
 	return failed;
@@ -136,6 +152,7 @@ int sleepers_run(const struct sleepers *s, struct sleepers_result *result)
 		.late = bed.late,
 		.seconds = (double)(bed.phase.end - bed.phase.begin) * 1e-12,
 		.mean = bed.n ? (double)bed.sum / (double)bed.n : 0,
+		.spun = (double)bed.turns * TURN / 2 / (double)(bed.phase.end - bed.phase.begin),
 	};
 	rt_run_report(s->run, rt, &bed.phase);
 	rt_free(rt);

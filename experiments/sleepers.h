@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * sleepers.h - threads that sleep until a time, see how late they are, do a little, and sleep
- * again: what stress-ng --cyclic and cyclictest have in common.
+ * sleepers.h - threads that sleep until a time, measure how late they are, do a little, and sleep
+ * again. stress-ng --cyclic and cyclictest have that in common.
  */
 #ifndef EXPERIMENTS_SLEEPERS_H
 #define EXPERIMENTS_SLEEPERS_H
@@ -12,12 +12,13 @@
  * struct sleepers - one thread a simulated CPU
  * @run: the run
  * @level: the highest one
- * @levels: how many levels follow each other downwards, thread after thread; 0 and 1: all have one
- * @group: pinned in groups of so many CPUs, and with the variant "partition" each group is a root
- *         domain of its own; 0: all are free to run anywhere
+ * @levels: number of levels, descending from thread to thread; 0 and 1: all have one
+ * @group: pinned in groups of this many CPUs; with the variant "partition" each group is a root
+ *	domain of its own; 0: all may run anywhere
  * @interval: picoseconds of a sleep
  * @work: picoseconds of user time a cycle
- * @absolute: the next time is @interval after the last one that was aimed at, not after now
+ * @spinners: threads that never sleep, of the lowest level, pinned to the first two CPUs
+ * @absolute: the next time is @interval after the last target time, not after now
  */
 struct sleepers {
 	struct run *run;
@@ -26,21 +27,24 @@ struct sleepers {
 	bool absolute;
 	int levels;
 	u32 group;
+	u32 spinners;
 };
 
 /**
- * struct sleepers_result - latencies in picoseconds, from the time aimed at
- * @cycles: how many were measured
+ * struct sleepers_result - latencies in picoseconds, from the target time
+ * @cycles: number of measured ones
  * @late: all measured latencies, sorted
+ * @spun: the spinners' share of the time of their two CPUs
  */
 struct sleepers_result {
 	u64 cycles;
 	u64 *late;
-	double seconds, mean;
+	double seconds, mean, spun;
 };
 
 /**
- * sleepers_run - run; reports what every RT experiment reports. Returns 0, or -1 after run_fail().
+ * sleepers_run - run, and report the figures of every RT experiment. Returns 0, or -1 after
+ * run_fail().
  */
 int sleepers_run(const struct sleepers *s, struct sleepers_result *result);
 

@@ -2,25 +2,24 @@
 /*
  * port_alloc() and port_free(): cache lines on NUMA nodes.
  *
- * A sharded structure asks for one or a few lines on each of several nodes. The kernel
- * places whole pages, so one page an object would waste 63 of 64 lines; therefore
- * lines are cut out of chunks, and a chunk belongs to one node.
+ * A sharded structure requests one or a few lines on each of several nodes. The kernel places whole
+ * pages, so that a page for each object would waste 63 of 64 lines. Therefore the allocator cuts
+ * lines out of chunks, and a chunk belongs to one node.
  *
- *  - A chunk is 64 KiB and aligned to 64 KiB: port_free() finds the chunk of a line by
- *    masking its address. Its first lines hold its header: a bit per line, set when used.
- *  - An object takes the first gap that is long enough; the search is short, because
- *    objects are few and small. Objects of more than a quarter of a chunk get a
- *    mapping of their own; both functions decide that by the size, which callers give
- *    both times.
- *  - A chunk whose last object is freed is unmapped.
- *  - One lock for everything: allocation is no fast path.
+ *  - A chunk is 64 KiB, aligned to 64 KiB: port_free() finds the chunk of a line by masking its
+ *    address. Its first lines hold its header: a bit per line, set when used.
+ *  - An object takes the first gap that is long enough; the search is short, because objects are
+ *    few and small. Objects of more than a quarter of a chunk get their own mapping. Both functions
+ *    decide that by the size, which callers give both times.
+ *  - port_free() unmaps a chunk with its last object.
+ *  - One lock protects everything: allocation is no fast path.
  *
- * The placement is asked for before any page is touched, and memory is zeroed after
- * that, so the node is right whichever CPU the caller runs on.
+ * The node is set before any code touches the page, and memory is zeroed after that. So the node is
+ * right whichever CPU the caller runs on.
  *
- * On a machine with one node, and without hwloc, this is aligned_alloc() alone. So it is
- * under the address sanitizer, which could not see an overrun inside a chunk. Which
- * of the two it is never changes in a process, so that port_free() needs no mark.
+ * On a machine with one node, and without hwloc, this is aligned_alloc() alone. So it is under the
+ * address sanitizer, which could not see an overrun inside a chunk. A process never changes between
+ * the two, so that port_free() needs no mark.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -33,7 +32,7 @@
 #define CHUNK_LINES (CHUNK_SIZE / PORT_CACHELINE)
 #define MAX_LINES   (CHUNK_LINES / 4) /* longer objects have their own mapping */
 
-/* A test of the chunks themselves defines it as false. */
+/* A test of the chunks defines it as false. */
 #ifndef PLAIN_MALLOC
 #if defined(__SANITIZE_ADDRESS__)
 #define PLAIN_MALLOC true
@@ -50,7 +49,7 @@
 /**
  * struct chunk - header of a chunk, in its first lines
  * @next: the next chunk, of any node
- * @node: where it is, -1: where it was touched first
+ * @node: its NUMA node, -1: by first touch
  * @used: lines in use, without the header's
  * @map: a bit per line
  */
@@ -115,7 +114,7 @@ static u32 find_gap(const struct chunk *chunk, u32 count)
 
 static struct chunk *chunk_new(int node)
 {
-	/* twice the size surely holds one that is aligned */
+	/* twice the size contains an aligned chunk */
 	char *mem = map_on_node(2 * CHUNK_SIZE, node), *start;
 	struct chunk *chunk;
 
@@ -182,7 +181,7 @@ void *port_alloc(size_t size, int node)
 	if (use_malloc()) {
 		ptr = aligned_alloc(PORT_CACHELINE, rounded);
 	} else if (rounded > MAX_LINES * PORT_CACHELINE) {
-		/* pages of a mapping are zero and stay untouched until they are used */
+		/* pages of a mapping are zero and stay untouched until their first use */
 		return map_on_node(rounded, node < 0 ? -1 : node);
 	} else {
 		pthread_mutex_lock(&lock);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * List format of the kernel.
+ * The kernel's list format.
  *
- * A number is refused as soon as it passes the limit, so no value overflows and
- * no range takes longer than the set is large, whatever the text says.
+ * The parser refuses a number as soon as it passes the limit. So no value overflows, and no range
+ * takes longer than the set is large, whatever the text says.
  */
 #include <string.h>
 #include "cpulist.h"

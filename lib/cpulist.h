@@ -2,9 +2,9 @@
 /*
  * cpulist.h - the kernel's list format for sets of numbers, "0-3,8,10-11".
  *
- * Used for sysfs files (shared_cpu_list, possible, cpulist) and for the cpus,
- * cores and l2 keys of machine files. A set has a fixed size of 1 KiB, so it
- * lives on the stack and nothing has to be freed on the way out of an error.
+ * Used for sysfs files (shared_cpu_list, possible, cpulist) and for the cpus, cores and l2 keys of
+ * machine files. A set has a fixed size of 1 KiB, so that it lives on the stack and error paths
+ * free nothing.
  */
 #ifndef SCHEDSHARD_CPULIST_H
 #define SCHEDSHARD_CPULIST_H
@@ -29,7 +29,7 @@ struct cpulist {
  * @text: the list; white space at the end is allowed, an empty text is the empty set
  * @len: bytes of @text
  *
- * Return: NULL, or what is wrong as half a sentence that fits behind "the value".
+ * Return: NULL, or a description that continues "the value ...".
  */
 const char *shard_cpulist_parse(struct cpulist *list, const char *text, size_t len);
 

@@ -2,10 +2,9 @@
 /*
  * Error text and whole-file reading.
  *
- * The promise is "one line": file names, keys and values of broken input end up
- * in the text, so every control character is replaced after formatting, and not
- * at each of the places that format. A text that does not fit is cut visibly, in
- * front of a whole character: half a UTF-8 sequence would not be printable.
+ * The promise is "one line". File names, keys and values of broken input end up in the text. So the
+ * code replaces every control character after formatting, in one place. It cuts a text that does
+ * not fit visibly, before a whole character: half a UTF-8 sequence would not be printable.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +24,7 @@ int shard_err_set(struct shard_err *err, int code, const char *fmt, ...)
 	if (!err)
 		return code;
 	va_start(ap, fmt);
-	/* clang-tidy 14 does not see that va_start() initialises */
+	/* clang-tidy 14 does not see that va_start() initialises it */
 	len = vsnprintf(err->text, size, fmt, ap); /* NOLINT(clang-analyzer-valist.Uninitialized) */
 	va_end(ap);
 	if (len < 0) {
@@ -95,7 +94,7 @@ int shard_read_file(const char *path, size_t max, char **buf, size_t *len, struc
 	struct stat st;
 	int fd, ret;
 
-	/* O_NONBLOCK: opening a pipe would wait for a writer before fstat() refuses it */
+	/* O_NONBLOCK: otherwise opening a pipe waits for a writer before fstat() can refuse it */
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0) {
 		ret = -errno;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * internal.h - what the files of lib/ share and nobody else sees.
+ * internal.h - shared by the files of lib/, private to them.
  *
- * Symbols of the shared library are hidden unless SHARD_API marks them, so
- * nothing here can be called by, or clash with, a program that links it.
+ * The shared library exports only what schedshard.map names. So a program that links it can neither
+ * call these functions nor clash with their names.
  */
 #ifndef SCHEDSHARD_INTERNAL_H
 #define SCHEDSHARD_INTERNAL_H
@@ -17,16 +17,16 @@
 extern "C" {
 #endif
 
-/* Linux' own limit (NR_CPUS of the largest configuration), also for CPU numbers. */
+/* Linux's own limit (NR_CPUS of the largest configuration), also for CPU numbers. */
 #define SHARD_LIB_MAX_CPUS 8192
 
 /**
  * shard_err_set() - describe a failure
- * @err: where, NULL when the caller does not want to know
+ * @err: where, or NULL: the caller needs no description
  * @code: the negative errno value that the failing function returns
  * @fmt: printf format of one line, without a newline
  *
- * Return: @code, so that a failure is reported and returned in one statement.
+ * Return: @code, so that one statement reports and returns a failure.
  */
 __attribute__((format(printf, 3, 4))) int shard_err_set(struct shard_err *err, int code,
 							const char *fmt, ...);
@@ -34,13 +34,13 @@ __attribute__((format(printf, 3, 4))) int shard_err_set(struct shard_err *err, i
 /**
  * shard_read_file() - read a whole regular file
  * @path: its path, named in the error
- * @max: most bytes that such a file may sensibly have
+ * @max: most bytes that such a file can sensibly have
  * @buf: receives a malloc'ed, NUL-terminated copy; not written on failure
  * @len: receives its length without the NUL
  * @err: describes a failure, or NULL
  *
- * Return: 0, or a negative errno value: what open() or read() said, -EINVAL for
- * what is no regular file, -EFBIG beyond @max, -ENOMEM.
+ * Return: 0, or a negative errno value: the error of open() or read(), -EINVAL for a file that is
+ * not regular, -EFBIG beyond @max, -ENOMEM.
  */
 int shard_read_file(const char *path, size_t max, char **buf, size_t *len, struct shard_err *err);
 

@@ -2,9 +2,8 @@
 /*
  * Keys, types and ranges of a machine file.
  *
- * Why every number is inside its range: a value leaves number() only after two
- * comparisons that a NaN fails, and count() converts it to an integer after that,
- * so no conversion is out of range.
+ * Why every number is inside its range: a value leaves number() only after two comparisons that a
+ * NaN fails. count() converts it to an integer after that, so that no conversion is out of range.
  */
 #include <algorithm>
 #include <cerrno>
@@ -118,8 +117,8 @@ bool Loader::number(const toml::node &node, const std::string &name, const Range
 }
 
 /*
- * A number of the machine: alone, or with the range in which the true one may lie. It needs a
- * source either way.
+ * A number of the machine: alone, or with the range in which the true one may lie. Both need a
+ * source.
  */
 bool Loader::uncertain(const toml::node &node, const std::string &name, const Range &range,
 		       bool whole, double *out)

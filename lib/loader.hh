@@ -4,15 +4,14 @@
  * loader.cc (keys, types, ranges), machine_topology.cc ([topology]), machine_tiers.cc
  * ([[tier]]), machine.cc (the rest).
  *
- * Why nothing escapes and nothing leaks: toml++ is compiled without exceptions
- * and returns its errors; the containers' bad_alloc is caught at the one C entry
- * point; what is built lives in one object whose destructor frees it all.
+ * Why no exception escapes and no memory leaks: toml++ is compiled without exceptions and returns
+ * its errors. The one C entry point catches the containers' bad_alloc. One object holds everything,
+ * and its destructor frees it.
  *
- * Why whatever passes is complete: keys are read from tables of known keys, in
- * which each is either required or has a rule when it may be absent, and any key
- * outside of them is an error, so a misspelt key cannot silently leave a default
- * behind. The latencies that must be present follow from the topology's records,
- * which are therefore built first.
+ * Why an accepted file is complete: the loader reads keys from tables of known keys. Each is
+ * required or has a rule for its absence, and any other key is an error. So a misspelt key cannot
+ * leave a default behind. The required latencies follow from the topology's records, which the
+ * loader therefore builds first.
  */
 #ifndef SCHEDSHARD_LOADER_HH
 #define SCHEDSHARD_LOADER_HH
@@ -26,14 +25,14 @@
 
 namespace schedshard
 {
-/* Something that toml++ takes for impossible was in a file. */
+/* A file broke an assumption of toml++. */
 struct ParserBug {
 };
 
 /*
- * toml++ 3.3 asserts what a file can break ("[ =" ends the process), and without assertions
- * assumes it, which is worse. Its assertions therefore throw, to the one C entry point;
- * but for the one that the parser itself looks at again, and describes with its line.
+ * toml++ 3.3 asserts what a file can break ("[ =" ends the process). Without assertions it relies
+ * on it, which is worse. Its assertions therefore throw, to the one C entry point. One does not:
+ * the parser itself checks it again, and describes it with its line.
  */
 constexpr void toml_assert(bool holds, std::string_view what)
 {
@@ -76,11 +75,11 @@ struct OwnedMachine : machine {
 
 using Names = std::vector<std::string_view>;
 
-/* What a number may be. */
+/* The values that a number may have. */
 struct Range {
 	double min, max;
-	bool above;	   /* min itself is refused */
-	const char *right; /* what would be right, for the message */
+	bool above;	   /* min itself is an error */
+	const char *right; /* a valid example, for the message */
 };
 
 inline constexpr Range positive_ns = { 0, 1e6, true,
@@ -109,15 +108,15 @@ std::string dotted(std::string_view table, std::string_view key);
 /* Whether @text is 1 to @max characters, all of them @good. */
 bool matches(std::string_view text, bool (*good)(char), size_t max);
 
-/* As much of what a file says as a message can carry. */
+/* The part of a file's text that a message can carry. */
 inline std::string_view shown(std::string_view text)
 {
 	return text.substr(0, 60);
 }
 
 /*
- * Reads one file. Every member function returns false after having described
- * what is wrong; the caller only passes that on.
+ * Reads one file. Every member function that fails has described the error and returns false; the
+ * caller passes that on.
  */
 class Loader
 {
@@ -137,7 +136,7 @@ class Loader
 	const char *file;
 	shard_err *err;
 	std::unique_ptr<OwnedMachine> result;
-	/* every number that needs a source, with the line it stands on */
+	/* every number that needs a source, with its line */
 	std::vector<std::pair<std::string, toml::source_index>> numbers;
 
 	bool fail(toml::source_index line, const std::string &what);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Everything of a machine file but its topology, and the C interface.
+ * The machine file except its topology, and the C interface.
  *
- * Why machine_free() may delete what the caller hands it: a struct machine leaves
- * this file only as the base of an OwnedMachine, never by itself.
+ * Why machine_free() may delete its argument: a struct machine leaves this file only as the base of
+ * an OwnedMachine.
  */
 #include <algorithm>
 #include <cerrno>
@@ -62,7 +62,7 @@ bool Loader::identity(const toml::table &root)
 
 bool Loader::latencies(const toml::table &root)
 {
-	/* which levels have more than one element somewhere below the level above */
+	/* which levels have several elements below one element of the level above */
 	std::set<std::pair<s32, s32>> node_llc, package_llc, package_node;
 	const toml::table *table = subtable(root, "latency_ns", true);
 	machine_latency &lat = result->latency_ns;
@@ -172,7 +172,7 @@ bool Loader::protocol(const toml::table &root)
 	table = subtable(root, "protocol", true);
 	if (!table)
 		return false;
-	/* the table is sorted by key, and so is what machine_protocol() searches */
+	/* the table is sorted by key; machine_protocol() relies on that */
 	for (auto &&[key, value] : *table) {
 		std::string name = dotted("protocol", shown(key.str()));
 		double constant_value;
@@ -189,7 +189,7 @@ bool Loader::protocol(const toml::table &root)
 	return true;
 }
 
-/* Whether a [source] entry speaks about a number: its name or a table above it. */
+/* Does a [source] entry cover a number: by its name or by a table above it? */
 static bool covers(std::string_view entry, std::string_view name)
 {
 	return name.substr(0, entry.size()) == entry &&
@@ -237,8 +237,8 @@ bool Loader::load(std::string_view text)
 	auto foreign = std::find_if(text.begin(), text.end(), [](char c) { return c & 0x80; });
 
 	/*
-	 * toml++ 3.3 takes U+00A1 to U+0499 outside of quotes for impossible, which the
-	 * compiler believes (unreachable code); nothing in a machine file needs such characters
+	 * toml++ 3.3 declares U+00A1 to U+0499 outside of quotes impossible, and the compiler
+	 * relies on that (unreachable code); no machine file needs such characters
 	 */
 	if (foreign != text.end())
 		return fail((toml::source_index)std::count(text.begin(), foreign, '\n') + 1,

@@ -9,10 +9,10 @@
 extern "C" {
 #endif
 
-#include "shard_plan.h"
+#include "shard_topo.h"
 
 /**
- * struct machine_shape - how a regular machine is built
+ * struct machine_shape - the counts of a regular machine
  * @packages: packages
  * @nodes_per_package: NUMA nodes of each, equal numbers of its cores in order
  * @llcs_per_package: LLCs of each, over all of its nodes
@@ -29,7 +29,7 @@ struct machine_shape {
 };
 
 /**
- * machine_shape_cpus() - how many CPUs a shape has
+ * machine_shape_cpus() - the number of CPUs of a shape
  * @shape: every count at least 1 and at most %SHARD_LIB_MAX_CPUS
  *
  * Return: the number, or 0 when it is above %SHARD_LIB_MAX_CPUS.

@@ -2,10 +2,10 @@
 /*
  * The [[tier]] tables of a machine file.
  *
- * Why two CPUs in one group of a tier also share everything that lies above it: a group holds
- * units of one parent only, and the parents of the topology lie inside each other. Why a CPU has
- * one smallest group that it shares with another CPU: of two tiers of one unit, each group of the
- * larger tier holds whole groups of the smaller one.
+ * Why two CPUs in one group of a tier also share everything above it: a group holds units of one
+ * parent only, and the parents of the topology are nested. Why one smallest group holds two given
+ * CPUs: of two tiers of one unit, each group of the larger tier holds whole groups of the smaller
+ * one.
  */
 #include <algorithm>
 #include <map>
@@ -19,7 +19,7 @@ namespace schedshard
 static const Names tier_keys = { "name", "cores", "llcs", "nodes", "packages", "ns" };
 static const Names unit_keys = { "cores", "llcs", "nodes", "packages" };
 
-/* Whether some LLC lies in several nodes (sub-NUMA clusters of one cache). */
+/* Does some LLC lie in several nodes (sub-NUMA clusters of one cache)? */
 static bool llc_spans_nodes(const std::vector<shard_cpu> &cpus)
 {
 	std::map<s32, s32> node_of;
@@ -30,7 +30,7 @@ static bool llc_spans_nodes(const std::vector<shard_cpu> &cpus)
 	});
 }
 
-/* Puts units into groups by their rank inside @parent; returns the units of the largest parent. */
+/* Groups units by their rank inside @parent; returns the units of the largest parent. */
 u32 Loader::tier_groups(machine_tier *tier, s32 shard_cpu::*parent)
 {
 	static s32 shard_cpu::*const unit_of[] = { &shard_cpu::core, &shard_cpu::llc,
@@ -59,7 +59,7 @@ u32 Loader::tier_groups(machine_tier *tier, s32 shard_cpu::*parent)
 	return most;
 }
 
-/* Which unit a tier joins, and how many of it. */
+/* Reads which unit a tier joins, and how many of it. */
 bool Loader::tier_unit(const toml::table &table, const std::string &name, machine_tier *tier)
 {
 	static const char right[] = "exactly one of cores, llcs, nodes and packages";
@@ -81,7 +81,7 @@ bool Loader::tier_unit(const toml::table &table, const std::string &name, machin
 	return count(table, name, given, tier_count, &tier->count);
 }
 
-/* What is wrong with a tier beside another one; empty if nothing is. */
+/* The conflict between two tiers; empty if there is none. */
 static std::string conflict(const std::string &name, const machine_tier &tier,
 			    const machine_tier &other)
 {
@@ -99,7 +99,7 @@ static std::string conflict(const std::string &name, const machine_tier &tier,
 	return "";
 }
 
-/* Whether a tier fits the tiers before it in the file. */
+/* Does a tier fit the tiers before it in the file? */
 bool Loader::tier_fits(const toml::node &at, const std::string &name, const machine_tier &tier)
 {
 	for (const machine_tier &other : result->tiers) {

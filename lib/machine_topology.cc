@@ -2,11 +2,10 @@
 /*
  * The [topology] table: one record a CPU number.
  *
- * A regular machine is checked as counts and then expanded. An irregular one is
- * checked while it is written down: a CPU gets its LLC, core and L2 at most once
- * (a second time is an error), a core and an L2 are looked up inside one LLC only,
- * so neither can span two, and a node remembers its package. What is left then is
- * a tree, whatever the file says.
+ * The loader checks a regular machine as counts and then expands it. It checks an irregular one
+ * while it fills the records. A CPU gets its LLC, core and L2 at most once (a second time is an
+ * error). A core and an L2 are looked up inside one LLC only, so that neither can span two. A node
+ * remembers its package. So the result is always a tree.
  */
 #include <algorithm>
 #include <map>
@@ -65,7 +64,10 @@ bool Loader::regular(const toml::table &topology)
 		shape.llcs_per_package = per_node * shape.nodes_per_package;
 	shape.threads_adjacent =
 		topology.get("numbering")->as_string()->get() == "threads-adjacent";
-	/* a product above the limit of one count: machine_shape_cpus() multiplies small numbers */
+	/*
+	 * the product may be above the limit of one count: machine_shape_cpus() multiplies small
+	 * numbers
+	 */
 	nr = shape.llcs_per_package > SHARD_LIB_MAX_CPUS ? 0 : machine_shape_cpus(&shape);
 	if (!nr)
 		return fail(topology, "[topology] describes more than the 8192 CPUs that are "
@@ -90,8 +92,8 @@ bool Loader::regular(const toml::table &topology)
 }
 
 /*
- * Groups of an LLC's CPUs (its cores, its L2 clusters): each of them inside the
- * LLC, no CPU in two, all of them covered. Without the key nothing is numbered.
+ * Groups of an LLC's CPUs (its cores, its L2 clusters): each inside the LLC, no CPU in two, all
+ * CPUs covered. Without the key there are no numbers.
  */
 bool Loader::groups(const toml::table &table, std::string_view key, const cpulist &llc_cpus,
 		    s32 shard_cpu::*member, u32 *next)
@@ -172,7 +174,7 @@ bool Loader::llc(const toml::table &table, s32 nr, u32 *cores, u32 *l2s)
 	if (!groups(table, "cores", set, &shard_cpu::core, cores) ||
 	    !groups(table, "l2", set, &shard_cpu::l2, l2s))
 		return false;
-	/* the defaults: a CPU is a core of its own, a core has an L2 of its own */
+	/* the defaults: a CPU is its own core, a core has its own L2 */
 	std::map<s32, s32> l2_of;
 
 	cpulist_for_each(cpu, &set)
@@ -193,7 +195,7 @@ bool Loader::llc(const toml::table &table, s32 nr, u32 *cores, u32 *l2s)
 	return true;
 }
 
-/* A machine whose LLCs are written out one by one, with their CPU numbers. */
+/* A machine that lists its LLCs one by one, with their CPU numbers. */
 bool Loader::irregular(const toml::table &topology)
 {
 	static const char right[] = "topology.llc must be tables: [[topology.llc]]";
@@ -218,7 +220,7 @@ bool Loader::irregular(const toml::table &topology)
 	return contained(*list);
 }
 
-/* Numbers of nodes and packages have no holes, and no node is in two packages. */
+/* Checks that numbers of nodes and packages have no holes, and that no node is in two packages. */
 bool Loader::contained(const toml::node &at)
 {
 	std::map<s32, s32> package_of;
@@ -249,7 +251,7 @@ bool Loader::contained(const toml::node &at)
 	return true;
 }
 
-/* Everything that follows from the records: thread ranks and what there is how often. */
+/* Everything that follows from the records: thread ranks, and the count of each element. */
 void Loader::finish()
 {
 	std::set<s32> packages, nodes, llcs;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * What a build without hwloc has in its place: an honest refusal, and memory that is
- * alike everywhere. Nodes then come out by first touch, as with any allocator.
+ * The replacement for hwloc: it refuses to read topologies, and calls all memory alike. First touch
+ * then chooses nodes, as with any allocator.
  */
 #include <errno.h>
 #include "internal.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* numa.h - where memory comes from: hwloc (numa_hwloc.c), or nowhere special (no_hwloc.c). */
+/* numa.h - placement of memory: by hwloc (numa_hwloc.c), or none (no_hwloc.c). */
 #ifndef SCHEDSHARD_NUMA_H
 #define SCHEDSHARD_NUMA_H
 
@@ -7,22 +7,22 @@
 #include <stddef.h>
 
 /**
- * shard_numa_many() - does it matter where memory comes from?
+ * shard_numa_many() - does the placement of memory matter?
  *
- * The answer is found at the first call and stays the same.
+ * The first call finds the answer, which stays the same.
  *
  * Return: true when this machine has several NUMA nodes. Context: any thread.
  */
 bool shard_numa_many(void);
 
 /**
- * shard_numa_place() - choose the node of pages that nobody has touched
+ * shard_numa_place() - choose the node of untouched pages
  * @ptr: start of a page
  * @size: bytes
  * @node: number of a node; one that does not exist changes nothing
  *
- * The node is preferred, not forced: where it is full, another one serves. Failure
- * changes nothing either, it costs speed only. Context: any thread.
+ * The node is preferred, not forced: if it is full, the kernel takes another one. A failure changes
+ * nothing and costs speed only. Context: any thread.
  */
 void shard_numa_place(void *ptr, size_t size, int node);
 

@@ -2,9 +2,9 @@
 /*
  * NUMA placement through hwloc.
  *
- * The topology is loaded once, with nothing in it but nodes and CPUs, and never freed:
- * memory may be allocated until the process ends, in destructors too. It is constant
- * after pthread_once(), so that threads read it without a lock; hwloc allows that.
+ * pthread_once() loads the topology, with only nodes and CPUs in it. It is never freed: memory may
+ * be allocated until the process ends, in destructors too. After pthread_once() it is constant, so
+ * that threads read it without a lock; hwloc allows that.
  */
 #include <hwloc.h>
 #include <pthread.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * What all sources of topology have in common.
+ * Shared by all sources of topology.
  *
- * Why shard_topo_fill() cannot make a topology that the plan refuses: a made-up LLC holds
- * CPUs of one package and node only, and a made-up package (node) belongs to a node
- * (package) of which no CPU knows the counterpart. Everything else is copied from one
- * other CPU, so that the pair of package and node exists already.
+ * Why the plan accepts each topology of shard_topo_fill(): a made-up LLC holds CPUs of one package
+ * and node only. A made-up package (node) belongs to a node (package) for which no CPU knows the
+ * counterpart. All other values come from one other CPU, so that the pair of package and node
+ * exists already.
  */
 #include <stdlib.h>
 #include "topo_build.h"
@@ -115,7 +115,7 @@ void shard_topo_fill(struct shard_cpu *cpu, u32 nr_cpus)
 	bool has_package = max_id(cpu, nr_cpus, package) >= 0;
 	bool has_node = max_id(cpu, nr_cpus, node) >= 0;
 
-	/* a level that nobody knows is one element while the others are filled */
+	/* a level unknown for all CPUs counts as one element while the others are filled */
 	if (!has_package)
 		set_all(cpu, nr_cpus, package, 0);
 	if (!has_node)

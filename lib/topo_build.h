@@ -5,37 +5,37 @@
 
 #include "port.h"
 #include "internal.h"
-#include "shard_plan.h"
+#include "shard_topo.h"
 
 /**
  * shard_topo_alloc() - allocate a topology with every CPU unknown and not possible
  * @nr_cpus: CPU numbers are 0..nr_cpus-1, 1 to %SHARD_LIB_MAX_CPUS
- * @cpu: receives the records, writable until the topology is handed out
+ * @cpu: receives the records, writable until the topology is returned to the user
  *
- * Return: the topology, for shard_topo_free(); NULL without memory.
+ * Return: the topology, for shard_topo_free(); NULL: no memory.
  */
 struct shard_topo *shard_topo_alloc(u32 nr_cpus, struct shard_cpu **cpu);
 
 /**
- * shard_topo_fill() - give every possible CPU what the plan needs of it
+ * shard_topo_fill() - complete the record of every possible CPU for the plan
  * @cpu: records, written
  * @nr_cpus: how many
  *
- * The plan takes a level as unknown for all CPUs when it is unknown for one. So a
- * CPU about which the source says nothing is put where it does no harm: package and
- * node as the first CPU that shares the one of them that is known (a new one when there
- * is none), or as the first CPU that has both; an LLC shared with the unknown CPUs of the
- * same package and node. A level that is unknown for all CPUs stays unknown.
+ * The plan takes a level as unknown for all CPUs when it is unknown for one. So a CPU without
+ * information goes where it does no harm. If it knows its package or its node, it gets the other
+ * one from the first CPU that shares that (or a new one). Else it gets both from the first CPU that
+ * has both. It shares an LLC with the unknown CPUs of the same package and node. A level that is
+ * unknown for all CPUs stays unknown.
  */
 void shard_topo_fill(struct shard_cpu *cpu, u32 nr_cpus);
 
 /**
- * shard_topo_number() - renumber llc, l2 and core from 0 without holes, keeping their order
+ * shard_topo_number() - renumber llc, l2 and core from 0 without holes, in the same order
  * @cpu: records
  * @nr_cpus: how many
  * @ids: all of them are below this number
  *
- * Return: false without memory.
+ * Return: false: no memory.
  */
 bool shard_topo_number(struct shard_cpu *cpu, u32 nr_cpus, u32 ids);
 

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Topology out of hwloc: this machine, or an XML file.
+ * Topology from hwloc: this machine, or an XML file.
  *
- * hwloc builds a tree from XML as the file says, without checking that an object's set of
- * CPUs agrees with its children. Therefore every number is checked against the set of
- * possible CPUs where it is used as an index, and an object is identified by the lowest CPU
- * of its set as in topo_sysfs.c, so that what follows does not depend on which of hwloc's
- * numberings a file has right.
+ * hwloc builds a tree from XML as written. It does not check that an object's set of CPUs agrees
+ * with its children. So this file checks every number against the set of possible CPUs before it is
+ * an index. The lowest CPU of its set identifies an object, as in topo_sysfs.c. So the result does
+ * not depend on which of hwloc's numberings a file has right.
  *
- * CPUs that are offline have no object; they are in the complete set of CPUs only.
+ * Offline CPUs have no object; only the complete set of CPUs has them.
  */
 #include <errno.h>
 #include <hwloc.h>
@@ -41,7 +40,7 @@ static struct cpu_place {
 	return place;
 }
 
-/* The lowest CPU of an object, -1 without an object; -2 when it is no possible CPU. */
+/* The lowest CPU of an object; -1: no object; -2: it is no possible CPU. */
 static s32 first_cpu(hwloc_obj_t obj, u32 nr_cpus)
 {
 	int first;
@@ -143,7 +142,7 @@ static int load(struct shard_topo **topo, const char *xml, size_t len, const cha
 
 	if (hwloc_topology_init(&hwloc) < 0)
 		return shard_err_set(err, -ENOMEM, "%s: hwloc is out of memory", name);
-	/* CPUs that a cgroup withholds from this process exist all the same */
+	/* CPUs that a cgroup withholds from this process still exist */
 	hwloc_topology_set_flags(hwloc, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
 	if (xml && hwloc_topology_set_xmlbuffer(hwloc, xml, (int)len) < 0) {
 		ret = shard_err_set(err, -EINVAL, "%s: hwloc does not take it for XML of lstopo",

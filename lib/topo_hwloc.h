@@ -5,14 +5,14 @@
 
 #include "port.h"
 #include "internal.h"
-#include "shard_plan.h"
+#include "shard_topo.h"
 
 /**
- * shard_topo_from_xml_text() - shard_topo_from_hwloc_xml() for a file that is in memory
+ * shard_topo_from_xml_text() - shard_topo_from_hwloc_xml() for a file in memory
  * @topo: receives the topology; not written on failure
- * @text: the XML, with a NUL behind it
+ * @text: the XML, NUL-terminated
  * @len: its bytes without the NUL
- * @name: what the error calls it
+ * @name: the file's name in errors
  * @err: describes a failure, or NULL
  *
  * Return: 0, -EINVAL or -ENOMEM.

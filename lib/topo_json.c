@@ -2,10 +2,9 @@
 /*
  * JSON of schedshard-topo.
  *
- * jansson's functions take a NULL that another one returned for want of memory and
- * return an error then, which json_pack() and "o" pass upwards as NULL: so it is
- * enough to look at the last value. Lists are filled in loops, whose results are looked
- * at one by one.
+ * If a jansson function gets a NULL from another one that had no memory, it returns an error.
+ * json_pack() and "o" pass that upwards as NULL. So the code checks only the last value. Loops fill
+ * lists, and check each result.
  */
 #include <jansson.h>
 #include "topo_json.h"

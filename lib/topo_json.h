@@ -9,12 +9,12 @@
 /**
  * topo_write_json() - print everything as one JSON object
  * @out: where to
- * @source: where the topology is from: "machine", "sysfs", "hwloc-xml" or "live"
+ * @source: the topology's source: "machine", "sysfs", "hwloc-xml" or "live"
  * @topo: the topology
  * @plan: a plan of it
- * @machine: the machine file that it is from, or NULL
+ * @machine: the machine file of the topology, or NULL
  *
- * Return: false when there was no memory or @out refused to be written.
+ * Return: false: no memory, or a write to @out failed.
  */
 bool topo_write_json(FILE *out, const char *source, const struct shard_topo *topo,
 		     const struct shard_plan *plan, const struct machine *machine);

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Topology out of /sys/devices/system/cpu and .../node, live or captured.
+ * Topology from /sys/devices/system/cpu and .../node, live or captured.
  *
- * Why the result is a partition at every level: sysfs describes a cache (a core, an L2) by
- * a list of CPUs in each of its CPUs' directories. A list is identified by its lowest CPU.
- * It must name the CPU that it was read from; a second list with the same lowest CPU
- * must be equal; and in the end each CPU is put into the list that names it, where a
- * second list that names it is an error. So lists are disjoint, and a CPU without a
- * directory of its own (offline, or lost in the capture) still gets what others say of it.
+ * Why the result is a partition at every level: sysfs describes a cache (a core, an L2) by a list
+ * of CPUs in each of its CPUs' directories. Its lowest CPU identifies a list. The list must contain
+ * the CPU in whose directory it is. A second list with the same lowest CPU must be equal. In the
+ * end each CPU joins the list that contains it; a second such list is an error. So lists are
+ * disjoint. A CPU without its own directory (offline, or missing in the capture) still gets what
+ * other CPUs' lists say.
  *
- * Files that are missing mean "unknown"; files that say something that no kernel writes are
- * errors, because a plan made from half-understood input would be silently slow.
+ * A missing file means "unknown". A file with contents that no kernel writes is an error: a plan
+ * from misread input would be slow, and nobody would notice.
  *
- * Files are opened relative to the descriptor of sys/devices/system: what follows is short,
- * whatever the root is called, and fits a fixed buffer.
+ * Files are opened relative to the descriptor of sys/devices/system. So their paths are short,
+ * however long the root's is, and fit a fixed buffer.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -28,7 +28,7 @@
 #include "topo_build.h"
 #include "topology.h"
 
-#define MAX_INDEX 16 /* cache directories looked for in each CPU; x86 has 4, arm64 up to 6 */
+#define MAX_INDEX 16 /* cache directories to try for each CPU; x86 has 4, arm64 up to 6 */
 
 /* A kind of group of CPUs. */
 enum group_kind { GROUP_LLC, GROUP_L2, GROUP_CORE, GROUP_KINDS };
@@ -37,15 +37,15 @@ static const char *const group_name[] = { "last-level cache", "L2", "core" };
 
 /**
  * struct reader - one tree being read
- * @root: what the caller named it
+ * @root: the caller's name of it
  * @fd: its sys/devices/system directory
  * @err: the caller's
  * @possible: CPU numbers that exist
  * @by_first: the lists of each kind, by their lowest CPU; NULL: none
  * @cpu: the records
  * @nr_cpus: how many
- * @text: contents of the file read last, NUL-terminated, white space at the end removed;
- *	a list of 8,192 CPUs without two neighbours has 19,000 characters
+ * @text: contents of the last file, NUL-terminated, without white space at the end; a list of 8,192
+ *	CPUs without two neighbours has 19,000 characters
  * @len: their number
  * @path: of that file, below sys/devices/system
  */
@@ -62,7 +62,7 @@ struct reader {
 	char text[32768];
 };
 
-/* What is wrong with the file read last; returns -EINVAL. */
+/* Describes the error of the last file; returns -EINVAL. */
 #define bad_file(r, fmt, ...)                                                                    \
 	shard_err_set((r)->err, -EINVAL, "%s/sys/devices/system/%s: " fmt, (r)->root, (r)->path, \
 		      ##__VA_ARGS__)
@@ -87,7 +87,7 @@ static int read_path(struct reader *r)
 	ret = fd < 0 || got < 0 ? -errno : 1;
 	if (fd >= 0)
 		close(fd);
-	/* a CPU that went offline meanwhile: its files are as good as missing */
+	/* the CPU went offline meanwhile: treat its files as missing */
 	if (ret == -ENODEV || ret == -ENXIO)
 		return 0;
 	if (ret < 0)
@@ -101,7 +101,7 @@ static int read_path(struct reader *r)
 	return 1;
 }
 
-/* A CPU that was never online has no directory, one that is offline none for its caches. */
+/* A CPU that was never online has no directory, an offline one none for its caches. */
 static bool has_dir(struct reader *r, u32 cpu, const char *dir)
 {
 	char path[64];
@@ -110,7 +110,7 @@ static bool has_dir(struct reader *r, u32 cpu, const char *dir)
 	return !faccessat(r->fd, path, F_OK, 0);
 }
 
-/* What read_file() read, as a number from @min to @max. */
+/* The contents of the last file as a number from @min to @max. */
 static int parse_int(struct reader *r, s32 min, s32 max, s32 *value)
 {
 	char *end;
@@ -132,7 +132,7 @@ static int parse_list(struct reader *r, struct cpulist *list)
 	return why ? bad_file(r, "\"%.40s\" %s", r->text, why) : 0;
 }
 
-/* The numbers N of directories called <prefix>N; a directory that is missing has none. */
+/* The numbers N of directories <prefix>N; a missing directory has none. */
 static int list_numbered(struct reader *r, const char *dir, const char *prefix,
 			 struct cpulist *list)
 {
@@ -168,7 +168,7 @@ static int list_numbered(struct reader *r, const char *dir, const char *prefix,
 	return 0;
 }
 
-/* Which CPUs exist: as the kernel says, or, in a capture without that file, what there is. */
+/* Which CPUs exist: as the kernel says or, in a capture without that file, by directories. */
 static int read_possible(struct reader *r)
 {
 	int ret = read_file(r, "cpu/possible");
@@ -193,7 +193,7 @@ static int read_possible(struct reader *r)
 	return 0;
 }
 
-/* Files that CPU's list of one kind; @list was read from the file that read_file() read. */
+/* Adds a CPU's list of one kind; @list comes from the last file. */
 static int add_group(struct reader *r, enum group_kind kind, u32 cpu, const struct cpulist *list)
 {
 	u32 first = shard_cpulist_next(list, 0);
@@ -248,8 +248,8 @@ static int read_sharers(struct reader *r, u32 cpu, u32 index, bool llc, bool l2)
 }
 
 /*
- * The caches of a CPU. Level 1 is no last-level cache even where nothing else is known:
- * it is private to a core everywhere, and a shard a core would help nobody.
+ * The caches of a CPU. Level 1 is never a last-level cache, even if no other is known: it is
+ * private to a core, and a shard a core has no use.
  */
 static int read_caches(struct reader *r, u32 cpu)
 {
@@ -282,11 +282,11 @@ static int read_topology(struct reader *r, u32 cpu)
 
 	ret = read_file(r, "cpu/cpu%u/topology/physical_package_id", cpu);
 	if (ret > 0)
-		/* -1 where the firmware does not tell */
+		/* -1: the firmware does not say */
 		ret = parse_int(r, -1, 1000000000, &r->cpu[cpu].package) ?: 1;
 	if (ret < 0)
 		return ret;
-	/* the name since Linux 5.3, then the one before; core_id is unique in a package only */
+	/* the name since Linux 5.3, then the older one; core_id is unique in a package only */
 	ret = read_file(r, "cpu/cpu%u/topology/core_cpus_list", cpu);
 	if (!ret)
 		ret = read_file(r, "cpu/cpu%u/topology/thread_siblings_list", cpu);
@@ -295,7 +295,7 @@ static int read_topology(struct reader *r, u32 cpu)
 	return parse_list(r, &list) ?: add_group(r, GROUP_CORE, cpu, &list);
 }
 
-/* Nodes by their lists of CPUs, and, for offline CPUs, by the link in the CPU's directory. */
+/* Nodes by their lists of CPUs; for offline CPUs by the link in the CPU's directory. */
 static int read_nodes(struct reader *r)
 {
 	struct cpulist nodes, cpus;
@@ -340,7 +340,7 @@ static int read_nodes(struct reader *r)
 	return 0;
 }
 
-/* Puts every CPU into the lists that name it. */
+/* Puts every CPU into the lists that contain it. */
 static int assign_groups(struct reader *r)
 {
 	for (u32 kind = 0; kind < GROUP_KINDS; kind++) {
@@ -399,7 +399,7 @@ static int read_tree(struct reader *r, struct shard_topo **topo)
 	if (ret)
 		goto fail;
 	shard_topo_fill(r->cpu, r->nr_cpus);
-	/* ids are CPU numbers, and up to as many made-up LLCs above them */
+	/* ids are CPU numbers; up to as many made-up LLCs follow */
 	if (!shard_topo_number(r->cpu, r->nr_cpus, 2 * r->nr_cpus)) {
 		ret = shard_err_set(r->err, -ENOMEM, "%s: out of memory", r->root);
 		goto fail;
@@ -411,7 +411,7 @@ fail:
 	return ret;
 }
 
-/* Opens ROOT/sys/devices/system; a negative errno value, described, when it is not there. */
+/* Opens ROOT/sys/devices/system; on failure describes it and returns a negative errno value. */
 static int open_tree(const char *root, struct shard_err *err)
 {
 	struct stat st;

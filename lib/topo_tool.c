@@ -2,8 +2,8 @@
 /*
  * schedshard-topo: a topology and its shard plan, as JSON.
  *
- * Nothing is printed before everything has succeeded, so that what reads the output gets
- * all of it or none. Wrong input: one line on standard error, exit status 2.
+ * The tool prints only after everything has succeeded, so that a reader gets all output or none.
+ * Wrong input: one line on standard error, exit status 2.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -115,8 +115,8 @@ static struct request parse_arguments(int argc, char **argv)
 }
 
 /*
- * hwloc trusts XML: version 2.9 crashes on an object that has a cpuset but no
- * complete_cpuset, for one. So a child reads the file first; what kills it is refused.
+ * hwloc trusts XML: version 2.9 crashes on an object that has a cpuset but no complete_cpuset, for
+ * one. So a child reads the file first; the tool refuses a file that kills it.
  */
 static void try_hwloc_xml(const char *path)
 {
@@ -125,7 +125,7 @@ static void try_hwloc_xml(const char *path)
 	int status = 0;
 
 	if (!child) {
-		/* hwloc's assertions write to standard error, where one line is ours */
+		/* hwloc's assertions write to standard error, on which only our line may appear */
 		fclose(stderr);
 		alarm(60);
 		shard_topo_from_hwloc_xml(&topo, path, NULL);
@@ -138,7 +138,7 @@ static void try_hwloc_xml(const char *path)
 		     strsignal(WTERMSIG(status)));
 }
 
-/* Fills either @machine or @topo, whichever the source has. */
+/* Fills @machine or @topo, whichever the source has. */
 static void load(const struct request *request, struct machine **machine, struct shard_topo **topo)
 {
 	struct shard_err err = { "" };
@@ -168,7 +168,7 @@ int main(int argc, char **argv)
 	struct shard_plan *plan;
 	u32 bad_cpu = UINT32_MAX;
 
-	/* hwloc explains broken input in boxes of stars; one line is ours to say */
+	/* hwloc explains broken input in boxes of stars; only our line may appear */
 	setenv("HWLOC_HIDE_ERRORS", "2", 1);
 	load(&request, &machine, &topo);
 	records = machine ? &machine->topo : topo;

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Most lines are only ever accessed by one CPU, stacks above all, and most of the others are never
- * written; they cannot be contended, and the model would only confirm it. So a table says for each
- * line whether one CPU was the only one so far, and whether it was written. Accesses go no further
- * than here until a line is both shared and written; from then on all do. What is lost is the
- * line's history before that: a transfer to each CPU. Locked operations always go to the model,
- * since they cost time and empty the store buffer wherever they go.
+ * Most lines have only one CPU's accesses, stacks above all, and most others are never written.
+ * They cannot be contended, so the model need not see them. A table says for each line whether one
+ * CPU was the only one so far, and whether it was written. The model sees accesses of a line only
+ * once it is both shared and written. It misses the line's earlier history: one transfer to each
+ * CPU. Locked operations always go to the model, since they take time and drain the store buffer
+ * everywhere.
  *
- * The table is shared by all vCPUs. An entry is made by compare-and-exchange; after that bits are
- * only added to it, by an atomic or, so that no vCPU undoes what another one has found. A
- * line that finds no place within a few steps is taken as shared and written.
+ * A program's line is contended once it is written while it is shared. Some lines are written by
+ * one thread before others only read them, such as the linker's tables, and every call of a library
+ * reads those.
+ *
+ * All vCPUs share the table. A compare-and-exchange makes an entry. After that an atomic or only
+ * adds bits to it, so that no vCPU undoes what another one has found. A line that finds no place
+ * within a few steps counts as shared and written.
  */
 #include "access.h"
 
@@ -22,10 +26,12 @@
 
 #define TABLE_BITS 22
 #define PROBES	   8u
+#define GROUP	   8u
 /* An entry: the line, the first CPU + 1, and these. */
 #define WRITTEN	   0x8000ull
 #define SHARED	   0x4000ull
-#define CPU_MASK   0x3fffull
+#define CONTENDED  0x2000ull /* written while it was shared */
+#define CPU_MASK   0x1fffull
 #define LINE_SHIFT 6
 
 static struct access_tables tables = { .bits = TABLE_BITS };
@@ -50,7 +56,7 @@ void access_end(void)
 	tables.lines = NULL;
 }
 
-/* The page is the CPU's node's. */
+/* Report that the page belongs to the CPU's node. */
 static void tell_home(uint64_t place, uint32_t cpu)
 {
 	struct vcpu *v = &plugin.vcpu[cpu];
@@ -62,16 +68,16 @@ static void tell_home(uint64_t place, uint32_t cpu)
 }
 
 /*
- * Who wrote a line last: a tag of the line, the CPU, its instruction. A tag that is that of two
- * lines makes a CPU come after a store that it did not see: that did happen before, and it is a
- * little late.
+ * The last writer of a line: a tag of the line, the CPU, its instruction. Two lines can have one
+ * tag. Then a CPU comes after a store that it did not see. That store did happen before; the CPU is
+ * a little late.
  */
 #define WRITERS_BITS 16
 #define SEEN_BITS    8
 #define LOADS	     4u
 #define WRITER_INSTR ((1ull << 42) - 1)
 
-/* The last loads that a CPU told of. */
+/* The last loads that a CPU has reported. */
 struct access_loads {
 	struct {
 		uint64_t place, pc;
@@ -106,7 +112,7 @@ static uint64_t *writer_of(uint64_t line, uint64_t *tag)
 	return &tables.writers[hash >> (64 - WRITERS_BITS)];
 }
 
-/* After a store that is told, and before a load that is. */
+/* After a store that is reported, and before a load that is. */
 static void note_writer(struct vcpu *v, uint32_t cpu, uint64_t line)
 {
 	uint64_t tag, *slot = writer_of(line, &tag);
@@ -132,8 +138,8 @@ static void tell_writer(struct vcpu *v, uint32_t cpu, uint64_t line)
 
 /*
  * Does this load wait for another CPU's store? It does when the same instruction has loaded the
- * same byte before, and the CPU has told of no store since. Other accesses meet in the order of the
- * clocks, not in that in which the emulator happens to execute them: it lets each thread do many
+ * same byte before, and the CPU has reported no store since. Other accesses meet in the order of
+ * the clocks. The order in which the emulator executes them is no guide: each thread executes many
  * in a row.
  */
 static void tell_waiting(struct vcpu *v, uint32_t cpu, uint64_t place, uint64_t pc, bool writes)
@@ -155,14 +161,29 @@ static void tell_waiting(struct vcpu *v, uint32_t cpu, uint64_t place, uint64_t 
 	l->load[(l->n - 1) % LOADS].pc = pc;
 }
 
-/* Is the line shared and written, now that @cpu accesses it? */
+/* Neighbouring lines have neighbouring entries: one line of the host holds a group. */
+static uint64_t place_of(uint64_t line)
+{
+	uint64_t group = (line / GROUP * 0x9e3779b97f4a7c15ull) >> (64 - tables.bits);
+
+	return (group & ~(GROUP - 1ull)) | line % GROUP;
+}
+
+static bool tells(uint64_t entry)
+{
+	uint64_t both = SHARED | WRITTEN;
+
+	return tables.writers ? entry & CONTENDED : (entry & both) == both;
+}
+
+/* Is the line contended after this access of @cpu? */
 static bool is_contended(uint64_t line, uint32_t cpu, bool write)
 {
 	uint64_t flags = write ? WRITTEN : 0, mine = line << 16 | flags | (cpu + 1);
-	uint64_t at = (line * 0x9e3779b97f4a7c15ull) >> (64 - tables.bits);
+	uint64_t at = place_of(line);
 
 	for (uint32_t i = 0; i < PROBES; i++) {
-		uint64_t *slot = &tables.lines[(at + i) & ((1u << tables.bits) - 1)];
+		uint64_t *slot = &tables.lines[(at + i * GROUP) & ((1u << tables.bits) - 1)];
 		uint64_t seen = __atomic_load_n(slot, __ATOMIC_RELAXED);
 
 		if (!seen && __atomic_compare_exchange_n(slot, &seen, mine, false, __ATOMIC_RELAXED,
@@ -175,39 +196,44 @@ static bool is_contended(uint64_t line, uint32_t cpu, bool write)
 			continue;
 		if ((seen & CPU_MASK) != cpu + 1)
 			flags |= SHARED;
+		if (write && (seen | flags) & SHARED)
+			flags |= CONTENDED;
 		if ((seen & flags) != flags)
 			seen |= __atomic_fetch_or(slot, flags, __ATOMIC_RELAXED) | flags;
-		return (seen & (SHARED | WRITTEN)) == (SHARED | WRITTEN);
+		return tells(seen);
 	}
 	return true;
 }
 
 bool access_contended(uint64_t line)
 {
-	uint64_t at = (line * 0x9e3779b97f4a7c15ull) >> (64 - tables.bits);
+	uint64_t at = place_of(line);
 
 	for (uint32_t i = 0; i < PROBES; i++) {
-		uint64_t seen = __atomic_load_n(&tables.lines[(at + i) & ((1u << tables.bits) - 1)],
-						__ATOMIC_RELAXED);
+		uint64_t n = (at + i * GROUP) & ((1u << tables.bits) - 1);
+		uint64_t seen = __atomic_load_n(&tables.lines[n], __ATOMIC_RELAXED);
 
 		if (seen >> 16 == line)
-			return (seen & (SHARED | WRITTEN)) == (SHARED | WRITTEN);
+			return tells(seen);
 		if (!seen)
 			return false;
 	}
 	return false;
 }
 
-void access_tell(uint32_t cpu, uint64_t place, uint64_t data, bool write, uint32_t shift)
+bool access_tell(uint32_t cpu, uint64_t place, uint64_t data, bool write, uint32_t shift)
 {
 	struct vcpu *v = &plugin.vcpu[cpu];
-	bool locked = access_is_locked(data);
+	bool locked = access_is_locked(data), contended;
 	struct item item;
 
-	if (!is_contended(place >> LINE_SHIFT, cpu, write) && !locked) {
+	contended = is_contended(place >> LINE_SHIFT, cpu, write);
+	if (!contended && !locked) {
 		v->private_accesses++;
-		return;
+		return false;
 	}
+	if (contended)
+		step_meet(v);
 	if (tables.writers)
 		tell_waiting(v, cpu, place, data, locked || write);
 	item.place = place;
@@ -220,6 +246,7 @@ void access_tell(uint32_t cpu, uint64_t place, uint64_t data, bool write, uint32
 		item.kind = write ? ITEM_STORE : ITEM_LOAD;
 	v->reported++;
 	stream_push(&v->stream, &item);
+	return contended;
 }
 
 void access_idle(unsigned int vcpu)
@@ -233,7 +260,10 @@ void access_idle(unsigned int vcpu)
 	}
 	if (plugin.alone)
 		__atomic_store_n(&plugin.state->resting, host_now(), __ATOMIC_RELAXED);
-	/* After the item: who sees that the CPU is idle finds the item, if there is one. */
+	/*
+	 * After the item: pairs with the acquire in get() of window.c. A reader that sees the idle
+	 * CPU finds the item, if there is one.
+	 */
 	__atomic_store_n(&v->idle, true, __ATOMIC_RELEASE);
 }
 
@@ -243,6 +273,7 @@ void access_resume(unsigned int vcpu)
 
 	if (plugin.alone)
 		__atomic_store_n(&plugin.state->resting, host_now(), __ATOMIC_RELAXED);
+	step_meet(v);
 	if (plugin.feed && window_is_open()) {
 		uint32_t other = step_slowest(vcpu);
 		struct item item = { .kind = ITEM_RESUME, .instr = v->instr - v->base };
@@ -257,7 +288,7 @@ void access_resume(unsigned int vcpu)
 		}
 		stream_push(&v->stream, &item);
 		__atomic_store_n(&v->idle, false, __ATOMIC_RELEASE);
-		/* Pairs with the acquire of who looks for news: he finds the item. */
+		/* Pairs with the acquire in look_for_news(), whose caller then finds the item. */
 		__atomic_fetch_add(&plugin.state->news, 1, __ATOMIC_RELEASE);
 	} else {
 		__atomic_store_n(&v->idle, false, __ATOMIC_RELEASE);

@@ -11,7 +11,7 @@
 #include "api.h"
 #include "insn.h"
 
-/* A program counter's bit that says that its instruction is a locked one: not canonical. */
+/* Bit of a program counter whose instruction is locked; such an address is not canonical. */
 #define ACCESS_LOCKED (1ull << 62)
 
 /* Bits 62 and 63 of an address are the same. */
@@ -20,7 +20,7 @@ static inline bool access_is_locked(uint64_t data)
 	return (data >> 62 ^ data >> 63) & 1;
 }
 
-/* Which lines are contended, and by whom, for all processes that are recorded together. */
+/* Which lines are contended, and between which CPUs, for all processes of a recording. */
 struct access_tables {
 	uint64_t *lines;
 	uint32_t bits;
@@ -32,28 +32,32 @@ int access_begin(void);
 void access_end(void);
 
 /**
- * access_begin_large - the same with a table of @bits, for a program's threads
- * @is_new_page: is this the first line of its page that is accessed? The page then belongs to the
- *	node of the CPU that accesses it
+ * @is_new_page: is this the first access to the page? The page then belongs to the node of that CPU
  */
 int access_begin_large(uint32_t bits, bool (*is_new_page)(uint64_t place));
 
 /**
- * access_writers - from now on, tell the model whose store an access sees. Before the window
- * opens; programs only.
+ * access_writers - from now on, tell the model whose store an access sees. Before the window opens;
+ * programs only.
  *
- * Return: 0, or -1 when memory is short.
+ * Return: 0, or -1: no memory.
  */
 int access_writers(void);
 
-/** access_tables, access_attach - what access_begin_large() made, for other processes. */
+/**
+ * access_tables, access_attach - the tables of access_begin_large(), for other processes.
+ */
 struct access_tables access_tables(void);
 void access_attach(const struct access_tables *t, bool (*is_new_page)(uint64_t place));
 
-/** access_contended - has the line been accessed by several CPUs, and written? Any thread. */
+/**
+ * access_contended - have several CPUs accessed the line, and written it? Any thread.
+ */
 bool access_contended(uint64_t line);
 
-/** access_watch - have the accesses of an instruction reported while the window is open. */
+/**
+ * access_watch - report the accesses of an instruction while the window is open.
+ */
 void access_watch(struct qemu_plugin_insn *handle, const struct insn *insn, uint64_t pc);
 
 /* The same, with a callback that ends in access_tell(). */
@@ -63,11 +67,15 @@ void access_watch_by(struct qemu_plugin_insn *handle, const struct insn *insn, u
 /**
  * access_tell - one access while the window is open; in the CPU's thread.
  * @data: what the callback is given
- * @shift: log2 of its bytes
+ * @data: argument of the callback
+ *
+ * Return: is the line contended?
  */
-void access_tell(uint32_t cpu, uint64_t place, uint64_t data, bool write, uint32_t shift);
+bool access_tell(uint32_t cpu, uint64_t place, uint64_t data, bool write, uint32_t shift);
 
-/** access_idle, access_resume - the vCPU halts, goes on; in its thread. */
+/**
+ * access_idle, access_resume - the vCPU halts, resumes; in its thread.
+ */
 void access_idle(unsigned int vcpu);
 void access_resume(unsigned int vcpu);
 

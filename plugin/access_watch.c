@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Which accesses the emulator is asked to report, and where in memory they are.
+ * The accesses that the emulator reports, and their places in memory.
  *
- * A locked instruction is one access, whichever way the emulator does it (one read-modify-write
- * with a thread a vCPU, a load and a store without): only its store is asked for.
+ * A locked instruction is one access, whichever way the emulator performs it (one read-modify-write
+ * with a thread a vCPU, a load and a store without): the plugin requests only its store.
  */
 #include "access.h"
 #include "vcpu.h"
 
 #define KERNEL_HALF 0xffff800000000000ull
-/* Direct map, vmalloc, vmemmap: what lies above is the image, and then fixed mappings. */
+/* Direct map, vmalloc, vmemmap; above them are the image and fixed mappings. */
 #define VMALLOC 0xffffc90000000000ull
 #define IMAGE	0xffffffff80000000ull
 #define FIXED	0xffffffffff000000ull
 
 /*
- * The physical address of a program's byte. The emulator adds the place of a node's memory to an
- * address that has it already (QEMU 7.2, nodes with memory of their own): what lies in node memory
- * from LOW on is told as 2 LOW and more. No two nodes overlap there.
+ * The physical address of a program's byte. QEMU 7.2 with memory by node adds the start of a node's
+ * memory to an address that already has it. So it reports node memory from LOW on as 2 LOW and
+ * more. No two nodes overlap there.
  */
 static uint64_t physical(uint64_t told)
 {
@@ -32,7 +32,7 @@ static uint64_t physical(uint64_t told)
 	return told;
 }
 
-/* Devices are no memory; returns false for them. */
+/* Devices are no memory. Return: false for them. */
 static bool place_of(qemu_plugin_meminfo_t info, uint64_t vaddr, uint64_t *place)
 {
 	struct qemu_plugin_hwaddr *where;
@@ -45,7 +45,7 @@ static bool place_of(qemu_plugin_meminfo_t info, uint64_t vaddr, uint64_t *place
 	where = qemu_plugin_get_hwaddr(info, vaddr);
 	if (where && qemu_plugin_hwaddr_is_io(where))
 		return false;
-	/* Programs share memory at different addresses: theirs is known by the physical one. */
+	/* Programs share memory at different addresses: its physical address identifies it. */
 	if (vaddr < KERNEL_HALF && where)
 		*place = physical(qemu_plugin_hwaddr_phys_addr(where)) & (ITEM_PLACE_MASK >> 1);
 	return true;

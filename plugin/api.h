@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * api.h - the part of QEMU's plugin interface, version 1, that is used here.
+ * api.h - the part of QEMU's plugin interface, version 1, that the plugin uses.
  *
- * Debian ships the emulator without its header. What stands below is declared from what the
- * binary exports (nm -D) and from the interface's documentation; an emulator with another
- * version of it is refused by plugin.c before anything is called.
+ * Debian ships the emulator without its header. These declarations come from the binary's exports
+ * (nm -D) and from the interface's documentation. plugin.c refuses an emulator with another version
+ * before it calls anything.
  *
- * Concurrency: with a thread a vCPU, callbacks that name a vCPU run in that vCPU's thread, those
- * of different vCPUs at once. Translation runs in the thread of the vCPU that needs the code, and
- * several at once. Idle and resume callbacks run under the emulator's global lock: waiting in them
+ * Concurrency: with a thread a vCPU, callbacks that name a vCPU run in that vCPU's thread, those of
+ * different vCPUs at once. Translation runs in the thread of the vCPU that needs the code, and
+ * several at once. Idle and resume callbacks run under the emulator's global lock: a wait in them
  * stops the machine.
  */
 #ifndef PLUGIN_API_H
@@ -40,7 +40,7 @@ struct qemu_info {
 	} system;
 };
 
-/* May a callback look at registers? Ours do not. */
+/* May a callback read registers? Ours do not. */
 enum { API_NO_REGS, API_R_REGS, API_RW_REGS };
 /* Which accesses of an instruction a callback is for. */
 enum { API_MEM_R = 1, API_MEM_W, API_MEM_RW };
@@ -61,7 +61,7 @@ void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, api_tb_cb cb);
 void qemu_plugin_register_vcpu_init_cb(qemu_plugin_id_t id, api_vcpu_cb cb);
 void qemu_plugin_register_vcpu_idle_cb(qemu_plugin_id_t id, api_vcpu_cb cb);
 void qemu_plugin_register_vcpu_resume_cb(qemu_plugin_id_t id, api_vcpu_cb cb);
-/* Of programs: before and after each of their system calls, in the thread that makes it. */
+/* For programs: before and after each of their system calls, in the thread that makes it. */
 void qemu_plugin_register_vcpu_syscall_cb(qemu_plugin_id_t id, api_call_cb cb);
 void qemu_plugin_register_vcpu_syscall_ret_cb(qemu_plugin_id_t id, api_call_end_cb cb);
 void qemu_plugin_register_atexit_cb(qemu_plugin_id_t id, api_udata_cb cb, void *data);
@@ -73,7 +73,7 @@ void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, api_e
 void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn, api_mem_cb cb, int flags,
 				      int rw, void *data);
 
-/* The program that is emulated; NULL when it is a kernel. */
+/* The program that QEMU emulates; NULL when it is a kernel. */
 const char *qemu_plugin_path_to_binary(void);
 
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
@@ -88,7 +88,7 @@ struct qemu_plugin_hwaddr *qemu_plugin_get_hwaddr(qemu_plugin_meminfo_t info, ui
 bool qemu_plugin_hwaddr_is_io(const struct qemu_plugin_hwaddr *addr);
 uint64_t qemu_plugin_hwaddr_phys_addr(const struct qemu_plugin_hwaddr *addr);
 
-/* What the emulator looks up in a plugin. */
+/* The emulator looks these up in a plugin. */
 extern API_EXPORT int qemu_plugin_version;
 API_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int argc,
 				   char **argv);

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Why counting blocks is exact: a block is entered at its first instruction only and, but for
- * exceptions, left at its last; a call, a return and a jump end one. So a function is entered at
- * the beginning of a block, since it is reached by a call or a jump, and left at the end of one.
+ * Why the count of blocks is exact: control enters a block at its first instruction only and,
+ * except for exceptions, leaves it at its last. A call, a return and a jump end a block. So control
+ * enters a function, by a call or a jump, at the beginning of a block, and leaves it at the end of
+ * one.
  *
- * What a function calls counts for it, until its return; what interrupts it, too, if interrupts are
- * on. Where the compiler turned a last call into a jump the function ends at the jump. Where a
- * function was inlined only its own instructions count, not what it calls, and the compiler mixes
- * them with its surroundings: debug information says which are whose, and is believed.
+ * Functions that a counted function calls count for it, until its return. So does an interrupt, if
+ * interrupts are on. If the compiler turned a last call into a jump, the function ends at the jump.
+ * An inlined function counts only its own instructions, not its callees'. The compiler mixes them
+ * with their surroundings, and debug information says which are whose.
  *
- * A call whose end is missed (a switch to a task that never called, a return by an exception) is
- * dropped when a frame below it ends, or when the function is entered again, which none of them
- * is from itself; it is counted as lost.
+ * The counter can miss the end of a call (a switch to a task that never called, a return by an
+ * exception). It drops such a call, as lost, when a frame below it ends or when the function is
+ * entered again: no counted function calls itself.
  */
 #include "counts.h"
 
@@ -62,7 +63,7 @@ void counts_add(struct block *b, const struct watch *w, const struct insn *insn,
 	}
 }
 
-/* Forget the frames from @at on: the ends of these calls were missed. */
+/* Drop the frames from @at on: the counter missed the ends of these calls. */
 static void lose(struct vcpu *v, uint32_t at)
 {
 	while (v->depth > at)
@@ -73,7 +74,7 @@ void counts_before(struct vcpu *v, const struct block *b)
 {
 	if (b->enters == NO_FUNCTION)
 		return;
-	/* None of the functions calls itself: entered again, it was left before. */
+	/* None of the functions calls itself: if it is entered again, it has ended. */
 	for (uint32_t i = 0; i < v->depth; i++)
 		if (v->frame[i].entry == b->entry)
 			lose(v, i);

@@ -3,7 +3,7 @@
  * counts.h - instructions of each call of chosen functions.
  *
  * Concurrency: counts_of_block() in any thread; counts_block() in the vCPU's own; counts_json()
- * when no vCPU runs any more, or when the window is closed.
+ * when no vCPU runs any more, or the window is closed.
  */
 #ifndef PLUGIN_COUNTS_H
 #define PLUGIN_COUNTS_H
@@ -16,7 +16,7 @@
 #define NO_FUNCTION UINT32_MAX
 
 /**
- * struct block - a stretch of code that is always executed from its beginning
+ * struct block - code that always executes from its beginning
  * @instr: its instructions
  * @locked: locked ones among them
  * @entry: address of its first instruction
@@ -42,16 +42,19 @@ void counts_begin(struct block *b, const struct watch *w, uint64_t pc);
 /** counts_add - the block's next instruction. */
 void counts_add(struct block *b, const struct watch *w, const struct insn *insn, uint64_t pc);
 
-/** counts_wanted - is there anything to count but the instructions of the block? */
+/**
+ * counts_wanted - does the block need more than a count of its instructions?
+ */
 static inline bool counts_wanted(const struct block *b)
 {
 	return b->nr_parts || b->enters != NO_FUNCTION || b->leaves != NO_FUNCTION;
 }
 
 /**
- * counts_before, counts_after - the block is executed
+ * counts_before, counts_after - the block executes
  *
- * The first one before, the second one after its instructions were added to the vCPU's counters.
+ * Call the first one before, the second one after its instructions were added to the vCPU's
+ * counters.
  */
 void counts_before(struct vcpu *v, const struct block *b);
 void counts_after(struct vcpu *v, const struct block *b);

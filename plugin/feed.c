@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Why it comes to an end. A CPU is running, idle (its next item is not there yet), parked (see
- * below), held (it resumes after an instruction of another CPU that the model has not come to), or
- * has ended. The simulated machine stops only when nobody runs; so nobody stops running while he is
- * the last one, unless he has woken another before: an idle one whose next item has come, or, when
- * there is none and nothing more can come, one that is held. The last happens only in a damaged
- * trace: what a CPU is held for was executed before it resumed, and therefore stands in the other's
- * items, before anything that could hold that one in turn.
+ * Why the feed ends. A CPU is in one of five states:
  *
- * A CPU that resumes takes over the clock of the one that was furthest behind. When all were idle,
- * that is the latest of all clocks, and the time for which they were, which the item says: it is
- * the source that knows what they were waiting for. Where all items are there from the start, such
- * a CPU is parked until nobody runs, that is, until all have come to that idle time; who resumed
- * first then goes on first.
+ *   running
+ *   idle      its next item has not arrived
+ *   parked    see below
+ *   held      it resumes after an instruction of another CPU that the model has not reached
+ *   ended
+ *
+ * The simulated machine stops only when no CPU runs. So the last running CPU first wakes another
+ * one before it stops: an idle one whose next item has arrived or, if there is none and no more can
+ * come, a held one. The latter happens only in a damaged trace. What a CPU is held for executed
+ * before it resumed. So it precedes in the other's items anything that could hold that CPU in turn.
+ *
+ * A CPU that resumes takes over the clock of the one furthest behind. If all were idle, it takes
+ * the latest of all clocks plus the idle time in the item: the source knows what they waited for.
+ * If all items are there from the start, such a CPU is parked until no CPU runs, that is, until all
+ * have reached that idle time. The first to resume then continues first.
  */
 #include "feed.h"
 
@@ -26,7 +30,7 @@
 #include "memory.h"
 #include "sim.h"
 
-/* The simulator reports program counters relative to the image; ours are relative to this. */
+/* The simulator reports program counters relative to the image, that is, to this symbol. */
 const char __executable_start;
 
 #define NO_WAITER    UINT32_MAX
@@ -38,18 +42,18 @@ enum feed_state { RUNNING, IDLE, HELD, PARKED, ENDED };
 
 struct feed_cpu {
 	uint64_t done;	 /* instructions that the clock covers */
-	uint64_t offset; /* clock less those; read by any thread */
+	uint64_t offset; /* clock less those; any thread reads it */
 	uint64_t clock;
-	uint64_t waited; /* part of the clock in which it was idle */
-	uint64_t slept;	 /* the same since the clock was published */
+	uint64_t waited; /* part of the clock in which the CPU was idle */
+	uint64_t slept;	 /* the same since the clock's last publication */
 	enum feed_state state;
 	uint64_t held_for; /* HELD: instruction of another CPU */
 	uint64_t idled;	   /* PARKED: see struct feed, when it resumes */
-	uint64_t after;	   /* instruction of another CPU that the next access sees */
+	uint64_t after;	   /* instruction of another CPU whose store the next access sees */
 	uint32_t after_cpu;
 	bool is_after;
-	uint32_t next;	  /* next that is held by the same one */
-	uint32_t waiters; /* first that is held by this one */
+	uint32_t next;	  /* next one held by the same CPU */
+	uint32_t waiters; /* first one that this CPU holds */
 	uint64_t first_held;
 };
 
@@ -62,9 +66,9 @@ struct feed {
 	uint32_t nr[ENDED + 1];
 	uint64_t news_seen;
 	uint64_t items[ITEM_KINDS];
-	uint64_t released; /* that were held for what never came */
+	uint64_t released; /* held for an instruction that never came */
 	uint64_t latest;   /* highest clock of any CPU */
-	uint64_t idled;	   /* what all idle times together have lasted, in the clocks */
+	uint64_t idled;	   /* sum of all idle times, in the clocks */
 	uint64_t idle_until;
 	uint64_t now; /* see feed_clock() */
 	uint64_t finished;
@@ -98,7 +102,7 @@ static bool wake_ready(struct feed *f)
 	return any;
 }
 
-/* Time has come to this; it does not go back when a CPU resumes a little late. */
+/* Time advances to @now; it does not go back when a CPU resumes a little late. */
 static void come_to(struct feed *f, uint64_t now)
 {
 	const struct feed_source *s = &f->source;
@@ -115,7 +119,7 @@ static void look_for_news(struct feed *f)
 
 	if (!f->source.news)
 		return;
-	/* Pairs with the release of who changes it: the item that it is about is seen. */
+	/* Pairs with the release in access_resume(): the item is visible. */
 	news = __atomic_load_n(f->source.news, __ATOMIC_ACQUIRE);
 	if (news == f->news_seen)
 		return;
@@ -140,7 +144,7 @@ static bool release_one(struct feed *f)
 	return false;
 }
 
-/* Those that resumed first after all had been idle. */
+/* Resume the CPUs that resumed first after all had been idle. */
 static bool unpark(struct feed *f)
 {
 	uint64_t first = EVER;
@@ -154,7 +158,7 @@ static bool unpark(struct feed *f)
 	return first != EVER;
 }
 
-/* This CPU does not run any more; see the opening comment. It may be the one that is woken. */
+/* This CPU stops running; see the opening comment. It may itself be the one to wake. */
 static void leave_running(struct feed *f, uint32_t n, enum feed_state state)
 {
 	set_state(f, n, state);
@@ -175,7 +179,7 @@ static void sleep_until_woken(struct feed *f, uint32_t n)
 		sim_compute(EVER);
 }
 
-/* The same of a CPU that is idle meanwhile: who wakes it may be further on in time. */
+/* The same for a CPU that is idle meanwhile: the CPU that wakes it may be later in time. */
 static void idle_until_woken(struct feed *f, uint32_t n)
 {
 	uint64_t began = sim_now();
@@ -194,7 +198,7 @@ static void publish(struct feed *f, struct feed_cpu *c)
 	__atomic_store_n(&c->offset, c->clock - c->done * f->ps, __ATOMIC_RELAXED);
 }
 
-/* Those that were held until this CPU came so far. */
+/* Release the CPUs that were held until this one came so far. */
 static void release(struct feed *f, struct feed_cpu *c, uint64_t done)
 {
 	uint32_t *link = &c->waiters;
@@ -221,7 +225,7 @@ static void advance(struct feed *f, struct feed_cpu *c, uint64_t instr)
 
 	if (instr <= c->done)
 		return;
-	/* In one go: others run on while this CPU computes. */
+	/* In one step: others continue while this CPU computes. */
 	for (left = (instr - c->done) * f->ps; left;)
 		left = sim_compute(left);
 	__atomic_store_n(&c->done, instr, __ATOMIC_RELAXED);
@@ -270,7 +274,7 @@ static void resume(struct feed *f, uint32_t n, const struct item *item)
 		}
 		since = f->idle_until;
 	}
-	/* Time does not go back: that one may itself not have come to where it resumes. */
+	/* Time does not go back: that CPU may not have reached the point where it resumes. */
 	if (since < f->now)
 		since = f->now;
 	if (since > sim_now()) {
@@ -281,10 +285,10 @@ static void resume(struct feed *f, uint32_t n, const struct item *item)
 }
 
 /*
- * The emulator let this CPU see what another one wrote: in the clocks as well it comes after the
- * other's store, and after that has left the store buffer. CPUs are only kept within a quantum of
- * each other: without this a CPU that waits for a word would see it in time, but have its line
- * still from before, and the transfer would be lost.
+ * The emulator let this CPU see what another one wrote. In the clocks, too, it comes after that
+ * store, and after the store has left the store buffer. CPUs are only kept within a quantum of each
+ * other. Without this a CPU that waits for a word would see it in time, but still have the line
+ * from before, and the transfer would be lost.
  */
 static void come_after(struct feed *f, uint32_t n, const char *at)
 {
@@ -314,9 +318,9 @@ static void perform(struct feed *f, uint32_t n, const struct item *item)
 	if (f->cpu[n].is_after)
 		come_after(f, n, at);
 	if (size > LINE_SIZE - in_line)
-		size = LINE_SIZE - in_line; /* what crosses a line counts for the first one */
+		size = LINE_SIZE - in_line; /* an access across lines counts for the first one */
 	locked = size;
-	/* How large a locked operation is matters only to who asks which bytes are shared. */
+	/* Only a report of shared bytes needs the size of a locked operation. */
 	if (!f->setup.detailed || size > 8 || size & (size - 1))
 		locked = 1;
 	if (item->kind == ITEM_LOCKED)
@@ -443,7 +447,7 @@ uint64_t feed_instruction(const struct feed *f)
 	return f->ps;
 }
 
-/* Of each CPU that did anything: its number, instructions, picoseconds at work and idle. */
+/* For each CPU that did anything: its number, instructions, picoseconds at work and idle. */
 static json_t *cpu_times_json(const struct feed *f)
 {
 	json_t *all = json_array();

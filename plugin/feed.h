@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * feed.h - the simulated machine, fed with what guest CPUs did instead of with programs.
+ * feed.h - the simulated machine, driven by what guest CPUs did instead of by programs.
  *
- * A CPU's clock moves by one cycle an instruction and by what the coherence model says for each
- * access that it is told of. The CPU that is furthest behind goes on, as always in the simulated
- * machine, so that accesses of different CPUs meet in the order of their clocks, whatever the order
- * in which the emulator happened to execute them.
+ * A CPU's clock advances by one cycle an instruction, and by the coherence model's time for each
+ * access in its items. As always in the simulated machine, the CPU furthest behind continues. So
+ * accesses of different CPUs meet in the order of their clocks, whatever the order in which the
+ * emulator executed them.
  *
  *   feed_run()                  in one thread; one at a time in a process (the machine is one)
  *   feed_offset(), feed_done()  any thread, at any time while the feed lives
@@ -25,23 +25,22 @@ struct machine;
 
 enum feed_got {
 	FEED_ITEM,  /* here is one */
-	FEED_TIME,  /* none, but the CPU has executed instructions: item->instr says how many */
+	FEED_TIME,  /* none, but the CPU has executed item->instr instructions */
 	FEED_EMPTY, /* none yet */
 	FEED_END,   /* none will come */
 };
 
 /**
- * struct feed_source - where items come from
+ * struct feed_source - the source of items
  * @get: the next item of a CPU
  * @ready: would @get return anything but FEED_EMPTY and FEED_TIME?
- * @wait: called when nothing can be done until somebody has more
- * @idle: called, before @wait, while all CPUs are idle. Returns the picoseconds that all idle times
- *	have lasted
- *	until now, together, besides those that it was told of by ITEM_RESUME. NULL: what those say
- * @news: changes whenever a CPU that was idle may have become ready; NULL: everything is ready
- *	from the start
- * @due: when the clock that feed_clock() is about has come to this, @alarm is called; NULL: never
- * @alarm: what is to be done then
+ * @wait: called when no CPU can do anything until more items come
+ * @idle: called, before @wait, while all CPUs are idle. Returns the picoseconds of all idle times
+ *	until now, together, besides those of ITEM_RESUME. NULL: only those
+ * @news: changes whenever an idle CPU may have become ready; NULL: all items are there from the
+ *	start
+ * @due: when feed_clock() reaches this, the feed calls @alarm; NULL: never
+ * @alarm: see @due
  */
 struct feed_source {
 	enum feed_got (*get)(void *arg, uint32_t cpu, struct item *item);
@@ -60,18 +59,18 @@ struct feed_node {
 	uint32_t node;
 };
 
-/* Bytes from @low on, below @high, that lie in lines of their own instead. */
+/* Bytes from @low on, below @high, moved to separate lines. */
 struct feed_pad {
 	uint64_t low, high;
 };
 
 /**
- * struct feed_setup - what the model needs to know
+ * struct feed_setup - the model's inputs
  * @machine: topology and latencies
  * @cpu: by guest CPU: the machine's CPU that it stands for
  * @nr_cpus: how many
  * @node: where memory is; a line in none of them belongs to all nodes in turn
- * @pad: what is moved, in order, without overlaps
+ * @pad: the moved bytes, in order, without overlaps
  * @detailed: the result also says which CPUs made each access, and how long each was at work
  */
 struct feed_setup {
@@ -87,11 +86,15 @@ struct feed_setup {
 
 struct feed;
 
-/** feed_new - NULL when memory is short, or when two guest CPUs stand for the same one. */
+/**
+ * feed_new - NULL: no memory, or two guest CPUs stand for the same one.
+ */
 struct feed *feed_new(const struct feed_setup *setup, const struct feed_source *source);
 void feed_free(struct feed *f);
 
-/** feed_run - until every CPU has come to its end. */
+/**
+ * feed_run - run until every CPU has ended.
+ */
 void feed_run(struct feed *f);
 
 /**
@@ -101,14 +104,16 @@ void feed_run(struct feed *f);
  */
 uint64_t feed_offset(const struct feed *f, uint32_t cpu);
 
-/** feed_done - how many of a CPU's instructions the model has been told of. */
+/**
+ * feed_done - how many of a CPU's instructions the model has processed.
+ */
 uint64_t feed_done(const struct feed *f, uint32_t cpu);
 
 /**
- * feed_clock - how far all CPUs have come: the clock of the one that is furthest behind, or, while
- * all are idle, the latest of all and what @idle said.
+ * feed_clock - the time that all CPUs have reached: the clock of the one furthest behind or, while
+ * all are idle, the latest of all plus @idle's time.
  *
- * Return: picoseconds that never decrease, written by the thread in feed_run(), read by any.
+ * Return: picoseconds that never decrease; the thread in feed_run() writes them, any thread reads.
  */
 const uint64_t *feed_clock(const struct feed *f);
 
@@ -116,7 +121,7 @@ const uint64_t *feed_clock(const struct feed *f);
 uint64_t feed_instruction(const struct feed *f);
 
 /**
- * feed_json - what was found: "machine", "model" and "lines" are set in @into. After feed_run().
+ * feed_json - set "machine", "model" and "lines" in @into, the results. After feed_run().
  */
 void feed_json(const struct feed *f, json_t *into);
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Every line that a guest touches gets the next line of the simulated machine, so that its tables
- * are as large as what was touched, not as the guest's memory. Its home is the node of the machine
- * that the guest's memory there stands for: a kernel's virtual address tells the physical one in
- * the two places where a kernel without address randomisation has it, the direct map and the
- * image; others (vmalloc) belong to all nodes in turn.
+ * Every line that a guest touches gets the next line of the simulated machine. So the machine's
+ * tables are as large as the touched memory, not as the guest's. The line's home is the machine's
+ * node that the guest's memory there stands for. Without address randomisation a kernel's virtual
+ * address gives the physical one in two places, the direct map and the image. Other lines (vmalloc)
+ * belong to all nodes in turn.
  */
 #include "feed_lines.h"
 
@@ -25,7 +25,7 @@
 #define KERNEL	       (1ull << (ITEM_PLACE_BITS - 1))
 #define LINES_KEPT     1024u
 #define PAGE_SHIFT     12
-/* Where bytes go that are moved: no program has memory there, nor has a kernel. */
+/* The place of moved bytes, where neither a program nor a kernel has memory. */
 #define MOVED (0x600000000000ull)
 
 int feed_lines_init(struct feed_lines *l, const struct feed_setup *setup)
@@ -134,9 +134,9 @@ void feed_lines_home(struct feed_lines *l, uint64_t place, uint32_t node)
 	l->home[i].node = node;
 }
 
-/* ---- bytes that are moved ---- */
+/* ---- moved bytes ---- */
 
-/* Where a byte lies: each range that is moved has a page of its own. */
+/* The place of a byte: each moved range has its own page. */
 static uint64_t moved(const struct feed_lines *l, uint64_t place)
 {
 	const struct feed_setup *s = l->setup;
@@ -155,7 +155,7 @@ static uint64_t moved(const struct feed_lines *l, uint64_t place)
 	return place;
 }
 
-/* The node of a byte: of one that was moved, of where it was. */
+/* The node of a byte; for a moved byte the node of its old place. */
 static int home(const struct feed_lines *l, uint64_t place)
 {
 	uint32_t i;
@@ -250,7 +250,7 @@ static json_t *access_json(const struct model *m, const struct access_record *r,
 			 cycles(m, r->load_max, 1), "cpus", (int)hot_lines_cpus(r, words));
 }
 
-/* Which CPUs made an access: by the order of the watch file. */
+/* Which CPUs made an access, in the order of the watch file. */
 static json_t *cpus_json(const struct feed_setup *s, const struct access_record *r)
 {
 	json_t *cpus = json_array();

@@ -14,13 +14,13 @@ struct feed_setup;
 struct model;
 
 /**
- * struct feed_lines - which is which
+ * struct feed_lines - guest lines and simulated lines
  * @setup: where the guest's memory is
  * @slot: hash table: number of the guest's line + 1, 0 for a free place
  * @arena: beside it: the simulated machine's line
  * @mask: places - 1
  * @guest: by line of the simulated machine: the guest's
- * @writer: beside it: who wrote it last, and by which instruction
+ * @writer: beside it: the CPU that wrote it last, and its instruction
  * @home: hash table of pages whose node is known, page + 1
  */
 struct feed_lines {
@@ -41,7 +41,7 @@ struct feed_lines {
 	uint32_t cap;
 };
 
-/* After sim_init(). Return: 0, or -1 when memory is short. */
+/* After sim_init(). Return: 0, or -1: no memory. */
 int feed_lines_init(struct feed_lines *l, const struct feed_setup *setup);
 void feed_lines_free(struct feed_lines *l);
 
@@ -50,7 +50,9 @@ void feed_lines_free(struct feed_lines *l);
  */
 char *feed_lines_at(struct feed_lines *l, uint64_t place);
 
-/** feed_lines_home - the page of this byte is of that node, as far as its lines are new. */
+/**
+ * feed_lines_home - give the page's lines that are still new this node as their home.
+ */
 void feed_lines_home(struct feed_lines *l, uint64_t place, uint32_t node);
 
 /** feed_lines_json - set "nr_lines", "hitm" and "lines", the hottest ones first, in @into. */

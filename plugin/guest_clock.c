@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Why these functions of the C library are enough. The emulator takes the guest's time from
- * clock_gettime(CLOCK_MONOTONIC) alone. It sleeps in one place until a timer is due, its main
- * loop's ppoll(), whose time-out is the guest's time until then: it is the deadline that the model
- * is told of, and the sleep ends when the model has come there. The time stamp counter is read by
- * the instruction itself: while the model's time counts, it is made to fault (PR_SET_TSC) and
- * answered here. So it is for a while before already: a thread that the host had put aside in the
- * block in which it reads the counter would read the host's when it goes on, and, since the
- * emulator lets the counter never go back, the guest would be that far ahead for all of the window:
- * 2 of its 20 ms were seen. Not from the start, since a fault takes far longer than the
- * instruction, and a kernel that boots asks for the time all the while. gettimeofday() goes to the
- * kernel, since the quick way of the C library reads that counter as well.
+ * clock_gettime(CLOCK_MONOTONIC) alone. It sleeps until a timer is due in one place, its main
+ * loop's ppoll(), whose time-out is the guest's time until then. The model gets that deadline, and
+ * the sleep ends when the model reaches it.
  *
- * Phases: which time counts is in one of three structures, published by a pointer, so that
- * nobody sees half of a change.
+ * The instruction itself reads the time stamp counter. While the model's time counts, that faults
+ * (PR_SET_TSC) and this file answers it. The faults begin some time before the window. Otherwise
+ * the host could take a thread off its CPU inside the block that reads the counter. The thread
+ * would then read the host's counter inside the window. The emulator never lets the counter go
+ * back, so the guest would be that far ahead for the whole window: in one run by 2 of its 20 ms.
+ * The faults do not begin at the start: a fault takes far longer than the instruction, and a
+ * booting kernel reads the time constantly. gettimeofday() goes to the kernel, since the C
+ * library's fast path also reads that counter.
+ *
+ * Phases: one of three structures, published by a pointer, says which time counts. So no thread
+ * sees half of a change.
  */
 #include "guest_clock.h"
 
@@ -34,16 +36,14 @@
 
 #include "host_time.h"
 
-/* The main loop is looked after at least so often, whatever the model does. */
+/* The main loop runs at least this often, whatever the model does. */
 #define LONGEST_NS  10000000
 #define ALARM_NS    2000000
 #define MAX_WATCHED 64
 
 #define EXPORTED __attribute__((visibility("default")))
 
-/*
- * Guest time is @guest, in picoseconds, when the host's clock says @host, and goes on from there.
- */
+/* Guest time is @guest, in picoseconds, when the host's clock is @host, and advances from there. */
 struct phase {
 	const uint64_t *ps; /* the model's; NULL: the host's */
 	uint64_t host, guest;
@@ -57,10 +57,10 @@ static uint64_t tsc_begun, tsc_followed;
 static double tsc_a_ps; /* of guest time */
 
 static uint64_t deadline = GUEST_CLOCK_NEVER;
-static uint32_t looked; /* how often the main loop has */
+static uint32_t looked; /* number of looks of the main loop */
 static int bell = -1;
 
-/* The host's, whatever this thread is told. */
+/* The host's counter, whatever this thread reads otherwise. */
 static uint64_t host_tsc(void)
 {
 	uint32_t low, high;
@@ -81,10 +81,7 @@ static uint64_t guest_ps(void)
 	const struct phase *p, *now = __atomic_load_n(&phase, __ATOMIC_ACQUIRE);
 	uint64_t ps;
 
-	/*
-	 * Again, if this thread was put aside over a change: the host's clock has gone on
-	 * meanwhile.
-	 */
+	/* Again, if a change came while this thread was off its CPU: host time has advanced. */
 	do {
 		p = now;
 		ps = p->guest + (p->ps ? __atomic_load_n(p->ps, __ATOMIC_ACQUIRE)
@@ -100,7 +97,7 @@ static uint64_t guest_tsc(void)
 
 	if (__atomic_load_n(&phase, __ATOMIC_ACQUIRE) == &phases[0]) {
 		tsc = host_tsc();
-		/* And not after the window opened, see above. */
+		/* And not after the window opened, see the opening comment. */
 		if (__atomic_load_n(&phase, __ATOMIC_ACQUIRE) == &phases[0])
 			return tsc;
 	}
@@ -117,7 +114,7 @@ __attribute__((constructor)) static void begin(void)
 	tsc_begun = host_tsc();
 }
 
-/* ---- what the emulator calls ---- */
+/* ---- functions that the emulator calls ---- */
 
 EXPORTED int clock_gettime(clockid_t clock, struct timespec *time)
 {
@@ -139,7 +136,7 @@ EXPORTED int gettimeofday(struct timeval *restrict time, void *restrict zone)
 static int host_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
 		      const sigset_t *mask)
 {
-	/* The kernel writes to the time, and wants its own size of the mask. */
+	/* The kernel writes the remaining time, and expects its own size of the mask. */
 	struct timespec left = { 0 };
 
 	if (timeout)
@@ -147,7 +144,7 @@ static int host_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeo
 	return (int)syscall(SYS_ppoll, fds, n, timeout ? &left : NULL, mask, 8);
 }
 
-/* Until something happens, or the bell is rung. */
+/* Wait until an event comes, or the bell rings. */
 static int poll_with_bell(struct pollfd *fds, nfds_t n, const sigset_t *mask)
 {
 	const struct timespec longest = { 0, LONGEST_NS };
@@ -213,7 +210,10 @@ EXPORTED int guest_clock_thread(void)
 	struct sigaction ours = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO };
 	sigset_t fault;
 
-	/* They are many, and took the host's CPUs from the main loop and from each other. */
+	/*
+	 * There are many of them, and they took the host's CPUs from the main loop and from each
+	 * other.
+	 */
 	sched_setscheduler(0, SCHED_BATCH, &none);
 	sigemptyset(&fault);
 	sigaddset(&fault, SIGSEGV);
@@ -221,7 +221,7 @@ EXPORTED int guest_clock_thread(void)
 	return sigaction(SIGSEGV, &ours, NULL) || prctl(PR_SET_TSC, PR_TSC_SIGSEGV) ? -1 : 0;
 }
 
-/* ---- what the model calls ---- */
+/* ---- functions that the model calls ---- */
 
 EXPORTED int guest_clock_follow(const uint64_t *ps)
 {
@@ -249,7 +249,7 @@ static void ring(void)
 	const uint64_t once = 1;
 
 	if (write(bell, &once, sizeof(once)) < 0 && errno != EAGAIN)
-		abort(); /* a bell that cannot be rung would stop time without a word */
+		abort(); /* a bell that fails would stop time without a message */
 }
 
 EXPORTED void guest_clock_leave(void)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * host_time.h - the host's monotonic clock, whatever the emulator's is made to say.
+ * host_time.h - the host's monotonic clock, whatever clock the emulator reads.
  *
- * Past the C library, whose clock_gettime() is guest_clock.c's.
+ * It bypasses the C library, whose clock_gettime() is guest_clock.c's.
  */
 #ifndef PLUGIN_HOST_TIME_H
 #define PLUGIN_HOST_TIME_H

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Why no disassembler: all that is asked stands in the prefixes and the first opcode byte (and
- * ModRM for two of them). Prefixes come in any order, a REX prefix last; a byte that is not a
- * prefix is the opcode. An instruction that is cut short is never read beyond its end.
+ * Why no disassembler: the prefixes and the first opcode byte answer all questions (with ModRM for
+ * two of them). Prefixes come in any order, a REX prefix last; a byte that is not a prefix is the
+ * opcode. The code never reads beyond the end of an instruction that is cut short.
  */
 #include "insn.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * insn.h - the few things about an x86-64 instruction that the plugin must know.
+ * insn.h - the few properties of an x86-64 instruction that the plugin needs.
  *
  * Concurrency: pure functions of their arguments.
  */
@@ -12,9 +12,9 @@
 #include <stdint.h>
 
 /*
- * A guest prepares, opens and closes the window by a no-operation that compilers never emit:
- * nopl INSN_MARK | code (%rax). It needs no privilege, does nothing without the plugin, and is
- * seen when the code is translated, so that no other instruction costs anything.
+ * A guest prepares, opens and closes the window by a no-operation that compilers never emit: nopl
+ * INSN_MARK | code (%rax). It needs no privilege and does nothing without the plugin. The plugin
+ * finds it at translation, so that no other instruction costs anything.
  */
 #define INSN_MARK 0x53c2c000u
 
@@ -28,7 +28,7 @@ enum insn_mark {
 };
 
 /**
- * struct insn - what was found
+ * struct insn - the properties
  * @locked: it has a LOCK prefix, or is an exchange with memory, which needs none
  * @stack: it accesses nothing but its own stack (push, pop, call, return)
  * @ret: it returns from a function
@@ -45,7 +45,7 @@ struct insn {
  * insn_look() - look at one instruction
  * @insn: filled in
  * @code: its bytes
- * @size: how many, 1 to 15; fewer than the instruction has are taken as they are
+ * @size: how many, 1 to 15; a shorter buffer than the instruction is examined as it is
  * @pc: its address
  */
 void insn_look(struct insn *insn, const uint8_t *code, size_t size, uint64_t pc);

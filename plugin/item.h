@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * item.h - one thing that a guest CPU did, as the model is told of it and as a trace keeps it.
+ * item.h - one action of a guest CPU, for the model and for a trace.
  */
 #ifndef PLUGIN_ITEM_H
 #define PLUGIN_ITEM_H
@@ -13,26 +13,26 @@ enum item_kind {
 	ITEM_STORE,
 	ITEM_LOCKED, /* a locked operation: load and store in one */
 	ITEM_IDLE,   /* the CPU halts */
-	ITEM_RESUME, /* and goes on, after an instruction of another CPU, or after all were idle */
+	ITEM_RESUME, /* and resumes, after an instruction of another CPU, or after all were idle */
 	ITEM_HOME,   /* a page belongs to the node of a CPU; programs only */
-	ITEM_TIME,   /* nothing, but the CPU has come so far; programs only */
-	ITEM_AFTER,  /* the next access sees what another CPU wrote; programs only */
+	ITEM_TIME,   /* no action, but the CPU has come so far; programs only */
+	ITEM_AFTER,  /* the next access sees another CPU's store; programs only */
 	ITEM_KINDS,
 };
 
 #define ITEM_NO_CPU UINT32_MAX
 
-/* Bytes of memory have a number of 48 bits: a kernel's virtual address, whose bit 47 is set,
- * without its upper bits; or a physical address, for what user programs access.
+/*
+ * A byte of memory has a number of 48 bits. It is a kernel's virtual address, whose bit 47 is set,
+ * without its upper bits; or a physical address, for accesses of user programs.
  */
 #define ITEM_PLACE_BITS 48
 #define ITEM_PLACE_MASK ((1ull << ITEM_PLACE_BITS) - 1)
 
 /**
- * struct item - what happened
- * @place: of an access: which byte. Of ITEM_RESUME: the instruction (see @instr) of the other CPU;
- *	when there is none, the picoseconds for which all CPUs have been idle since the window
- *	opened. Of ITEM_HOME: a byte of the page. Of ITEM_AFTER: as of ITEM_RESUME
+ * @place: of an access: the byte. Of ITEM_RESUME: the instruction (see @instr) of the other CPU; if
+ *	there is none, the picoseconds for which all CPUs have been idle since the window opened. Of
+ *	ITEM_HOME: a byte of the page. Of ITEM_AFTER: as of ITEM_RESUME
  * @pc: of an access: the instruction's address, 48 bits. Of ITEM_RESUME: the other CPU, or
  *	ITEM_NO_CPU. Of ITEM_HOME and ITEM_AFTER: the CPU
  * @instr: instructions that this CPU had executed
@@ -47,7 +47,7 @@ struct item {
 	uint8_t size;
 };
 
-/* Does it say no more than how far the CPU has come? */
+/* Does it only say how far the CPU has come? */
 static inline bool item_is_bare(const struct item *item)
 {
 	return item->kind == ITEM_IDLE || item->kind == ITEM_TIME;

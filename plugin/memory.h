@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * memory.h - where what several processes look at is allocated: in the process's own memory, unless
- * somebody sets this before the first use.
+ * memory.h - allocation of what several processes share. It is the process's own memory, unless a
+ * caller sets this before the first use.
  */
 #ifndef PLUGIN_MEMORY_H
 #define PLUGIN_MEMORY_H
@@ -9,10 +9,10 @@
 #include <stddef.h>
 
 /**
- * struct memory - NULL when memory is short
- * @zeroed: for ever
- * @chunk: of a stream; all are of one size
- * @drop: give such a one back
+ * struct memory - each function returns NULL: no memory
+ * @zeroed: never freed
+ * @chunk: of a stream; all have one size
+ * @drop: free a chunk
  */
 struct memory {
 	void *(*zeroed)(size_t size);

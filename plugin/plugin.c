@@ -4,9 +4,9 @@
  *
  *   -plugin PATH,watch=FILE      (watch.h)
  *
- * Every block of guest code that is translated gets one callback, which counts its instructions,
- * and each watched instruction that accesses memory one for the access. Nothing in the guest
- * is changed, and nothing but the marks (insn.h) is expected of it.
+ * Every translated block of guest code gets one callback, which counts its instructions. Each
+ * watched instruction that accesses memory gets one for the access. The plugin changes nothing in
+ * the guest and needs nothing of it, except for the marks (insn.h).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -117,7 +117,7 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 						     (void *)(uintptr_t)packed);
 		return;
 	}
-	/* Kept for ever: the emulator does not tell when it drops a translation. */
+	/* Kept for ever: the emulator does not say when it drops a translation. */
 	kept = malloc(sizeof(*kept));
 	if (!kept)
 		abort();

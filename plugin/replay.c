@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * schedshard-replay WATCH TRACE: what guest CPUs did, once more, on the machine that WATCH names
+ * schedshard-replay WATCH TRACE: repeats what guest CPUs did on the machine that WATCH names
  * (watch.h: its lines machine, cpu, node and result count).
  *
- * The same trace, machine and program give the same result, byte for byte. It differs from the
- * run that was recorded in what the CPUs did: there a CPU that waited for a line fell behind and
- * did less, here it does the same later.
+ * The same trace, machine and program give the same result, byte for byte. The recorded run differs
+ * in what the CPUs did: there a CPU that waited for a line fell behind and did less; here it does
+ * the same later.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,13 +21,14 @@ static struct stream stream[TRACE_MAX_CPUS];
 static uint32_t nr_streams;
 
 /*
- * Of a program, whose trace may be far larger than memory: items are read when a CPU needs its
- * next one, and those of others wait in their streams. An idle CPU is woken when its next item has
+ * A program's trace may be far larger than memory. So the replay reads items when a CPU needs its
+ * next one, and other CPUs' items wait in their streams. An idle CPU wakes when its next item has
  * been read (feed_source.news).
  */
 static struct trace_reader *reader;
 static struct trace_error reader_err;
 static bool reader_ended, reader_failed, reader_cut;
+static bool rests[TRACE_MAX_CPUS]; /* its last item says that it is idle */
 static uint64_t news;
 
 static int refuse(const char *why)
@@ -72,8 +73,11 @@ static bool read_one(void)
 		return false;
 	got = trace_next(reader, &cpu, &item, &reader_cut);
 	if (got > 0) {
-		/* A CPU that has nothing to do may be waiting for this. */
-		if (stream_empty(&stream[cpu]))
+		/*
+		 * Only an idle CPU waits for this: a look at all CPUs for each item would take
+		 * long.
+		 */
+		if (rests[cpu] && stream_empty(&stream[cpu]))
 			news++;
 		stream_push(&stream[cpu], &item);
 		return true;
@@ -89,6 +93,7 @@ static enum feed_got get_read(void *arg, uint32_t cpu, struct item *item)
 	while (!stream_pop(&stream[cpu], item))
 		if (!read_one())
 			return FEED_END;
+	rests[cpu] = item->kind == ITEM_IDLE;
 	return item->kind == ITEM_TIME ? FEED_TIME : FEED_ITEM;
 }
 
@@ -102,7 +107,7 @@ static void wait_read(void *arg)
 	read_one();
 }
 
-/* Everything is there from the start. */
+/* All items are there from the start. */
 static void wait(void *arg)
 {
 }

@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The model goes no further than the CPU that is furthest behind has come; a CPU that is more than
- * a quantum of instructions ahead of what the model knows of it is therefore that much ahead of the
- * slowest one. Clocks are the model's, so that a CPU that waits for a line falls behind and others
- * wait for it. Whom the model is waiting for is never held back here: the model knows all of it.
+ * The model goes no further than the CPU furthest behind has come. So a CPU that is more than a
+ * quantum of instructions ahead of the model's knowledge of it is that much ahead of the slowest
+ * one. Clocks are the model's: a CPU that waits for a line falls behind, and others wait for it. A
+ * CPU for which the model waits is never held back here: the model knows all of it.
+ *
+ * A program's thread that has met no other one for long may be further ahead: by a share of the
+ * time since it last accessed a contended line, up to many quanta. When it meets another thread
+ * again, it first waits (step_meet()). A locked instruction may be such a meeting; then it waits
+ * before the instruction (step_before()), so that it holds no lock meanwhile.
  *
  * A CPU that is ahead sleeps until the model has come to within half a quantum of it, so that the
- * host's CPUs are left to those that are behind.
+ * host's CPUs are free for those that are behind.
  *
- * Why it cannot stop the machine: the wait is bounded. Where the model has come no further in all
- * of PATIENCE_NS, the CPU goes on whatever has become of the others. It must: the emulator stops
- * all vCPUs now and then on behalf of one, and the one that is waited for may be that one. How
+ * Why the wait cannot stop the machine: it is bounded. If the model has not advanced in all of
+ * PATIENCE_NS, the CPU continues, whatever the others do. It must: sometimes the emulator stops all
+ * vCPUs on behalf of one, and the model may wait for that one. The result says how often that
+ * happened, as a measure of trust in the quantum.
  * often that happened is told, since it is how far the quantum may be trusted.
  */
 #include "step.h"
@@ -29,16 +35,18 @@
 #include "host_time.h"
 
 #define PATIENCE_NS 20000000
+/* The share of the instructions since its last meeting by which a CPU may be ahead. */
+#define APART_PART 16u
 
 void step_sleep(long ns)
 {
 	static _Thread_local bool exact;
 	struct timespec time = { 0, ns };
 
-	/* Linux adds 50 us to every sleep of a thread that does not object. */
+	/* Linux adds 50 us to every sleep of a thread, unless the thread sets its timer slack. */
 	if (!exact)
 		exact = !prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
-	/* Not nanosleep(): the clock that the emulator is given may be a slow one. */
+	/* Not nanosleep(): the emulator's clock may be a slow one. */
 	syscall(SYS_nanosleep, &time, NULL);
 }
 
@@ -66,13 +74,29 @@ uint32_t step_slowest(uint32_t except)
 	return found;
 }
 
-/* Is it more than so many instructions ahead of what the model knows of it? */
+/* Is it more than @by instructions ahead of the model's knowledge of it? */
 static bool is_ahead(uint32_t cpu, uint64_t by)
 {
 	const struct vcpu *v = &plugin.vcpu[cpu];
 
 	return window_is_open() && __atomic_load_n(&v->instr, __ATOMIC_RELAXED) - v->base >
 					   feed_done(plugin.feed, cpu) + by;
+}
+
+static uint64_t allowed(const struct vcpu *v)
+{
+	uint64_t ahead = __atomic_load_n(&v->ahead, __ATOMIC_RELAXED);
+
+	return ahead > plugin.watch.quantum ? ahead : plugin.watch.quantum;
+}
+
+void step_meet(struct vcpu *v)
+{
+	v->told = v->instr;
+	if (!v->ahead)
+		return;
+	__atomic_store_n(&v->ahead, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&v->check_at, 0, __ATOMIC_RELAXED);
 }
 
 /* Return: false when the model stood still meanwhile. */
@@ -82,11 +106,11 @@ static bool wait_for_model(struct vcpu *v, uint32_t self)
 	uint64_t come_to = __atomic_load_n(feed_clock(plugin.feed), __ATOMIC_RELAXED);
 
 	/*
-	 * Before the look at what the model has done: who has done enough finds that it is waited
-	 * for.
+	 * Before the read of the model's progress: pairs with the fence in step_progress(), which
+	 * then sees the waiting CPU.
 	 */
 	__atomic_store_n(&v->waiting, 1, __ATOMIC_SEQ_CST);
-	if (is_ahead(self, plugin.watch.quantum))
+	if (is_ahead(self, allowed(v)))
 		syscall(SYS_futex, &v->waiting, FUTEX_WAIT, 1, &patience, NULL, 0);
 	return !__atomic_exchange_n(&v->waiting, 0, __ATOMIC_RELAXED) ||
 	       come_to != __atomic_load_n(feed_clock(plugin.feed), __ATOMIC_RELAXED);
@@ -102,8 +126,8 @@ static void follow_guest_clock(void)
 }
 
 /*
- * All others have been idle for a while. Those that have just been woken are idle until the host
- * lets them run: who went ahead meanwhile would not meet them.
+ * All others have been idle for a while. A CPU that was just woken is idle until the host lets it
+ * run: a CPU that went ahead meanwhile would not meet it.
  */
 static bool is_alone(uint32_t self)
 {
@@ -111,12 +135,48 @@ static bool is_alone(uint32_t self)
 	       host_now() - __atomic_load_n(&plugin.state->resting, __ATOMIC_RELAXED) > PATIENCE_NS;
 }
 
+/* It has met no other CPU since; how far may it continue? */
+static void go_apart(struct vcpu *v)
+{
+	uint64_t quantum = plugin.watch.quantum, most = quantum * plugin.apart;
+	uint64_t since = v->told > v->base ? v->told : v->base;
+	uint64_t ahead = (v->instr - since) / APART_PART;
+
+	if (ahead > most)
+		ahead = most;
+	__atomic_store_n(&v->ahead, ahead > quantum ? ahead : 0, __ATOMIC_RELAXED);
+}
+
+static void keep_back(struct vcpu *v, uint32_t self)
+{
+	uint64_t since = host_now();
+
+	v->waits++;
+	while (is_ahead(self, allowed(v))) {
+		if (!wait_for_model(v, self)) {
+			v->timeouts++;
+			break;
+		}
+	}
+	v->waited_ns += host_now() - since;
+}
+
+void step_before(struct vcpu *v)
+{
+	uint32_t self = (uint32_t)(v - plugin.vcpu);
+
+	if (!v->ahead || !plugin.feed || !is_ahead(self, plugin.watch.quantum))
+		return;
+	__atomic_store_n(&v->ahead, 0, __ATOMIC_RELAXED);
+	keep_back(v, self);
+}
+
 void step_check(struct vcpu *v)
 {
 	uint32_t self = (uint32_t)(v - plugin.vcpu);
-	uint64_t quantum = plugin.watch.quantum, since;
+	uint64_t quantum = plugin.watch.quantum;
 
-	/* Before the looks at what has come: who changes that sets this to 0 afterwards. */
+	/* Before the reads of what has changed: a writer sets this to 0 after its change. */
 	__atomic_store_n(&v->check_at, UINT64_MAX, __ATOMIC_SEQ_CST);
 	if (!v->follows && guest_clock_thread && plugin.watch.machine &&
 	    __atomic_load_n(&plugin.state->soon, __ATOMIC_RELAXED)) {
@@ -125,20 +185,13 @@ void step_check(struct vcpu *v)
 	}
 	if (!window_is_open() || !plugin.feed || !quantum)
 		return;
-	__atomic_store_n(&v->check_at, v->instr + quantum / 4 + 1, __ATOMIC_RELAXED);
-	if (!is_ahead(self, quantum))
+	go_apart(v);
+	__atomic_store_n(&v->check_at, v->instr + allowed(v) / 4 + 1, __ATOMIC_RELAXED);
+	if (!is_ahead(self, allowed(v)))
 		return;
 	if (plugin.alone && !is_ahead(self, quantum * plugin.alone) && is_alone(self))
 		return;
-	v->waits++;
-	since = host_now();
-	while (is_ahead(self, quantum)) {
-		if (!wait_for_model(v, self)) {
-			v->timeouts++;
-			break;
-		}
-	}
-	v->waited_ns += host_now() - since;
+	keep_back(v, self);
 }
 
 static void wake(struct vcpu *v)
@@ -152,12 +205,11 @@ void step_progress(uint32_t cpu)
 	struct vcpu *v = &plugin.vcpu[cpu];
 
 	/*
-	 * Pairs with the store in wait_for_model(): what the model has done stands before this
+	 * Pairs with the store in wait_for_model(): the model's progress is visible before this
 	 * load.
 	 */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&v->waiting, __ATOMIC_RELAXED) &&
-	    !is_ahead(cpu, plugin.watch.quantum / 2))
+	if (__atomic_load_n(&v->waiting, __ATOMIC_ACQUIRE) && !is_ahead(cpu, allowed(v) / 2))
 		wake(v);
 }
 

@@ -8,24 +8,38 @@
 #include "vcpu.h"
 
 /**
- * step_check - the vCPU has come to @check_at: wait a little if it is ahead
+ * step_check - the vCPU has reached @check_at: wait a little if it is ahead
  *
- * In its thread, whose clock is set up when that is first called for.
+ * Called in its thread; the first call for the window sets up the thread's clock.
  */
 void step_check(struct vcpu *v);
 
+/** step_meet - the vCPU accesses a line that others access as well. In its thread. */
+void step_meet(struct vcpu *v);
+
 /**
- * step_progress - the model has come further with this CPU: it may go on. In the model's thread.
+ * step_before - it may be about to do so: wait a little if it is ahead. In its thread.
+ */
+void step_before(struct vcpu *v);
+
+/**
+ * step_progress - the model has advanced this CPU: it may continue. In the model's thread.
  */
 void step_progress(uint32_t cpu);
 
-/** step_end - the window has closed: nobody waits any more. Any thread. */
+/**
+ * step_end - the window has closed: no CPU waits any more. Any thread.
+ */
 void step_end(void);
 
-/** step_slowest - the running vCPU with the lowest clock but @except; ITEM_NO_CPU: none runs. */
+/**
+ * step_slowest - the running vCPU with the lowest clock except @except; ITEM_NO_CPU: none runs.
+ */
 uint32_t step_slowest(uint32_t except);
 
-/** step_sleep - nanoseconds of the host, whatever its clock is made to say. */
+/**
+ * step_sleep - sleep for nanoseconds of the host's clock.
+ */
 void step_sleep(long ns);
 
 #endif

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A list of chunks. The chunk that an item goes to is linked before @pushed covers the item, so
- * that who sees the count finds the chunk. Who pops frees a chunk when he needs its successor,
- * and there is one then: the item that he needs it for lies in it.
+ * A list of chunks. The pushing thread links the chunk of an item before @pushed covers the item,
+ * so that a reader of the count finds the chunk. The popping thread frees a chunk when it needs its
+ * successor, which then exists: it holds the next item.
  *
- * A process that pushes may be killed at any instruction, and another one goes on: a chunk that was
- * linked for the next item and has none yet is found by its number.
+ * A pushing process may be killed at any instruction, and another one continues. It finds a chunk
+ * that was linked for the next item, and has none yet, by its number.
  */
 #include "stream.h"
 
@@ -55,7 +55,7 @@ void stream_push(struct stream *s, const struct item *item)
 		s->tail = s->tail->next;
 	}
 	s->tail->item[n % STREAM_CHUNK] = *item;
-	/* Pairs with the acquire in stream_empty(): without it the item might not be there yet. */
+	/* Pairs with the acquire in stream_empty(): without it the item may be incomplete. */
 	__atomic_store_n(&s->pushed, n + 1, __ATOMIC_RELEASE);
 }
 

@@ -8,9 +8,9 @@
  *
  *  (1) one thread pushes: the vCPU's. (2) one thread pops: the model's.
  *
- * Pushing never waits: the emulator must be able to stop a vCPU's thread at any time, and one that
- * waited here for the model, which waits for another vCPU, which the emulator has stopped for this
- * one's sake, would wait for ever.
+ * stream_push() never waits: the emulator must be able to stop a vCPU's thread at any time.
+ * Otherwise a thread could wait here for the model, the model for another vCPU, and the emulator
+ * could have stopped that one on behalf of this thread: a deadlock.
  */
 #ifndef PLUGIN_STREAM_H
 #define PLUGIN_STREAM_H
@@ -26,10 +26,10 @@ struct stream_chunk {
 };
 
 struct stream {
-	/* The pushing thread's. */
+	/* Of the pushing thread. */
 	struct stream_chunk *tail __attribute__((aligned(64)));
-	uint64_t pushed; /* written by it, read by both */
-	/* The popping thread's. */
+	uint64_t pushed; /* it writes, both read */
+	/* Of the popping thread. */
 	struct stream_chunk *head __attribute__((aligned(64)));
 	uint64_t popped;
 };
@@ -37,7 +37,9 @@ struct stream {
 int stream_init(struct stream *s);
 void stream_free(struct stream *s);
 
-/** stream_push - append. Ordering: what was done before is seen by who pops it. */
+/**
+ * stream_push - append. Ordering: the popping thread sees what came before.
+ */
 void stream_push(struct stream *s, const struct item *item);
 
 /** stream_pop - take the oldest item. Return: false when there is none. */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A reader trusts nothing: numbers end within ten bytes, CPUs, kinds and sizes are those that there
- * are, places stay below 48 bits and counts of instructions below 62, so that nothing that is
- * computed from them overflows. What it hands on may still make no sense (a CPU that resumes for
- * one that never comes so far); the model copes with that.
+ * The reader trusts nothing. Numbers end within ten bytes; CPUs, kinds and sizes exist; places stay
+ * below 48 bits and counts of instructions below 62. So no computation with them overflows. The
+ * items may still make no sense (a CPU that resumes for one that never comes so far); the model
+ * handles that.
  */
 #include "trace.h"
 
@@ -125,7 +125,7 @@ __attribute__((format(printf, 2, 3))) static int bad(struct reader *r, const cha
 	return -1;
 }
 
-/* The next byte, or -1 at the end: an error of the compression is one as well. */
+/* The next byte, or -1: the end, or an error of the compression. */
 static int next(struct reader *r)
 {
 	int n;
@@ -166,7 +166,7 @@ static uint64_t unfolded(uint64_t value, uint64_t last)
 	return last + (value & 1 ? ~(value >> 1) : value >> 1);
 }
 
-/* Return: 1 when there is an item, 0 at the end (@cut: within one), -1 when it is damaged. */
+/* Return: 1: there is an item; 0: the end (@cut: within an item); -1: damaged. */
 static int read_item(struct reader *r, struct last *all, uint32_t nr_cpus, uint32_t *cpu,
 		     struct item *item, bool *cut)
 {
@@ -272,7 +272,7 @@ int trace_read(const char *path, int (*begin)(void *arg, uint32_t nr_cpus),
 		gzbuffer(r.file, BUFFER);
 		failed = read_all(&r, begin, item, arg, cut);
 		gzerror(r.file, &code);
-		/* Cut short by whoever ended the emulator: what came before is good. */
+		/* Cut short with the emulator: what came before is good. */
 		if (!failed && code == Z_BUF_ERROR)
 			*cut = true;
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * trace.h - what guest CPUs did, in a file.
+ * trace.h - actions of guest CPUs in a file.
  *
  * The file is gzip of: 8 bytes "SCHSHTR1", the number of CPUs, then items until the end. Numbers
  * are of variable length: 7 bits a byte, lowest first, bit 7 of a byte says that another follows;
@@ -12,7 +12,7 @@
  *	place  \ less that of this CPU's last item, doubled, and inverted when negative;
  *	pc     / not there for ITEM_IDLE and ITEM_TIME
  *
- * Items of different CPUs stand in the order in which the model came to them. A file that was cut
+ * Items of different CPUs have the order in which the model processed them. A file that was cut
  * short is good up to the cut.
  *
  * Concurrency: one thread a file.
@@ -35,20 +35,23 @@ struct trace_writer;
 /** trace_create - Return: a new file, or NULL with one line in @err. */
 struct trace_writer *trace_create(const char *path, uint32_t nr_cpus, struct trace_error *err);
 
-/** trace_write - append an item of @cpu; a failure is told by trace_close(). */
+/**
+ * trace_write - append an item of @cpu; trace_close() reports a failure.
+ */
 void trace_write(struct trace_writer *w, uint32_t cpu, const struct item *item);
 
-/** trace_close - Return: 0, or -1 when not everything was written. */
+/**
+ * trace_close - Return: 0, or -1: not everything was written.
+ */
 int trace_close(struct trace_writer *w);
 
 /**
- * trace_read - hand every item of a file to a function
- * @begin: told the number of CPUs; returns 0 to go on
- * @item: told every item; returns 0 to go on
- * @cut: whether the file ended within an item
+ * trace_read - call a function for every item of a file
+ * @begin: receives the number of CPUs; returns 0 to continue
+ * @item: receives every item; returns 0 to continue
+ * @cut: receives: did the file end within an item?
  *
- * Return: 0; -1 with one line in @err when the file is none of ours, damaged, or a function
- * refused.
+ * Return: 0; -1 with one line in @err: the file is no trace, damaged, or a function refused.
  */
 int trace_read(const char *path, int (*begin)(void *arg, uint32_t nr_cpus),
 	       int (*item)(void *arg, uint32_t cpu, const struct item *item), void *arg, bool *cut,
@@ -66,7 +69,9 @@ struct trace_reader *trace_open(const char *path, uint32_t *nr_cpus, struct trac
 int trace_next(struct trace_reader *t, uint32_t *cpu, struct item *item, bool *cut);
 void trace_shut(struct trace_reader *t);
 
-/** trace_parse - the same of an unpacked trace in memory; @name is what errors call it. */
+/**
+ * trace_parse - the same for an unpacked trace in memory; @name is its name in errors.
+ */
 int trace_parse(const void *data, size_t size, const char *name,
 		int (*begin)(void *arg, uint32_t nr_cpus),
 		int (*item)(void *arg, uint32_t cpu, const struct item *item), void *arg, bool *cut,

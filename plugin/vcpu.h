@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * vcpu.h - what the plugin knows of each guest CPU.
+ * vcpu.h - the plugin's state of each guest CPU.
  *
- * Written by the vCPU's own thread, with plain stores where only it reads; what other threads read
- * (marked "any") is loaded and stored relaxed: each value is of use by itself, and a little old is
- * good enough.
+ * The vCPU's own thread writes it, with plain stores where only it reads. Loads and stores of what
+ * other threads read (marked "any") are relaxed: each value is useful alone, and may be a little
+ * old.
  */
 #ifndef PLUGIN_VCPU_H
 #define PLUGIN_VCPU_H
@@ -18,17 +18,17 @@
 
 #define VCPU_DEPTH 16u
 
-/* A counted function that is being executed. */
+/* A counted function that is executing. */
 struct vcpu_frame {
 	uint32_t function;
 	uint64_t entry;
-	uint64_t instr, locked; /* when it was entered */
+	uint64_t instr, locked; /* at its entry */
 };
 
 struct vcpu_count {
 	uint64_t calls, instr, locked;
 	uint64_t least, most; /* instructions of one call; functions that are not inlined */
-	uint64_t lost;	      /* calls whose end was not seen */
+	uint64_t lost;	      /* calls whose end the counter missed */
 	uint64_t locking_calls, locking_instr; /* calls with a locked instruction; not inlined */
 };
 
@@ -36,16 +36,18 @@ struct vcpu_count {
  * struct vcpu - one guest CPU
  * @instr: instructions executed, whole blocks; any
  * @locked: locked instructions among them
- * @check_at: instructions at which step_check() is called; any
+ * @check_at: instructions at which it calls step_check(); any
  * @idle: halted; any
- * @idle_told: the model knows that it is
+ * @idle_told: the model knows that it is idle
  * @follows: its thread reads the guest's time
- * @waiting: it sleeps until the model has come further; a futex; any
+ * @waiting: it sleeps until the model has advanced; a futex; any
  * @base: instructions when the window opened; the model counts from there
+ * @told: instructions at its last access to a contended line
+ * @ahead: how many instructions it may be ahead of the model's knowledge of it; 0: a quantum; any
  */
 struct vcpu {
 	uint64_t instr __attribute__((aligned(128)));
-	uint64_t locked, check_at, base;
+	uint64_t locked, check_at, base, told, ahead;
 	bool idle, idle_told, follows;
 	uint32_t waiting;
 	uint64_t private_accesses, device_accesses, reported;
@@ -57,14 +59,14 @@ struct vcpu {
 };
 
 /**
- * struct plugin_state - what all threads change, of whichever process
+ * struct plugin_state - state that all threads change, of every process
  * @soon: the window is open, or will be soon; any
  * @open: the window is; any
- * @closed: it was, and nothing comes any more; any
+ * @closed: it was, and no more items come; any
  * @news: see struct feed_source
  * @idled: picoseconds for which all CPUs have been idle; any
- * @operations: marks of operations that were seen
- * @resting: host's time at which a vCPU halted or went on last; any
+ * @operations: number of marks of operations
+ * @resting: host's time at which a vCPU halted or resumed last; any
  */
 struct plugin_state {
 	bool soon, open, closed;
@@ -72,19 +74,20 @@ struct plugin_state {
 };
 
 /**
- * struct plugin - all there is
+ * struct plugin - all state
  * @watch: what to do
  * @feed: the model; NULL when only functions are counted
  * @vcpu: by number
  * @nr_vcpus: how many
- * @alone: a vCPU that alone runs may be so many quanta ahead; 0: one
- * @state: what changes; processes that are recorded together share it
+ * @alone: quanta that the only running vCPU may be ahead; 0: one
+ * @apart: the same for one that has met no other for long; 0: one
+ * @state: the part that changes; processes of one recording share it
  */
 struct plugin {
 	struct watch watch;
 	struct feed *feed;
 	struct vcpu *vcpu;
-	uint32_t nr_vcpus, alone;
+	uint32_t nr_vcpus, alone, apart;
 	struct plugin_state *state;
 };
 

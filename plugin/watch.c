@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The file is written by our own command line, but may be written by hand: every line is checked,
- * and nothing is guessed. Ranges of text are sorted once, so that each instruction that is
- * translated costs a binary search.
+ * Our own command line writes the file, but a user may write it by hand: the reader checks every
+ * line and guesses nothing. It sorts ranges of text once, so that each translated instruction costs
+ * a binary search.
  */
 #include "watch.h"
 
@@ -72,7 +72,7 @@ static int range(struct reader *r, struct watch_range *range)
 	return 0;
 }
 
-/* Room for one more of an array that grows by doubling. */
+/* Room for one more element of an array that grows by doubling. */
 static void *one_more(void *array, uint32_t n, size_t size)
 {
 	if (n & (n - 1))

@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * watch.h - what the plugin is told to watch: a small text file, a word and its values a line.
+ * watch.h - what the plugin shall watch: a small text file, a word and its values a line.
  *
  *   text LOW HIGH             report the accesses of instructions from LOW on, below HIGH
  *   function NAME LOW HIGH    count calls of NAME, from its first instruction to its return, with
- *                             what it calls; several functions may have one name, and of those that
+ *                             its callees; several functions may have one name, and of those that
  *                             call each other only the outer one counts
- *   cold NAME LOW HIGH        a part of it elsewhere, which is not where it begins
+ *   cold NAME LOW HIGH        another part of it, at which it does not begin
  *   inline NAME ENTRY LOW HIGH [LOW HIGH]...
  *                             count executions of NAME where it was inlined: only instructions
  *                             of these ranges
- *   machine PATH              the machine file whose topology and latencies the model gets; without
- *                             it functions are counted and no access is looked at
+ *   machine PATH              the machine file with topology and latencies of the model; without
+ *                             it the plugin counts functions and ignores accesses
  *   cpu N                     the machine's CPU that the next guest CPU stands for, once each
  *   node LOW HIGH N           guest-physical memory from LOW on, below HIGH, is the machine's
  *                             node N
  *   quantum N                 a CPU waits when it is more than N instructions ahead of the slowest;
  *                             0: it never waits
- *   result PATH               where the result is written
- *   trace PATH                where what happened is kept, for replaying
+ *   result PATH               file for the result
+ *   trace PATH                file for a trace, for a replay
  *   stop                      end the emulator once the result is written
- *   pad LOW HIGH              replay: bytes from LOW on, below HIGH, at most a page, lie in lines
- *                             of their own; in order
- *   program                   replay: the trace is that of a program's threads: it is read no
- *                             further than the model has come, and the result is detailed
+ *   pad LOW HIGH              replay: move bytes from LOW on, below HIGH, at most a page, to
+ *                             separate lines; in order
+ *   program                   replay: the trace is that of a program's threads: the replay reads it
+ *                             as the model advances, and the result is detailed
  *
  * Numbers are hexadecimal with 0x, else decimal. Lines that begin with # and empty lines are
- * nothing.
+ * ignored.
  *
  * Concurrency: constant once read.
  */
@@ -46,8 +46,8 @@ struct watch_range {
 };
 
 /**
- * struct watch_part - one place of a counted function
- * @entry: its first instruction, 0 for a part that is only jumped to
+ * struct watch_part - one range of a counted function
+ * @entry: its first instruction, 0 for a part that only jumps reach
  * @function: index of its name
  * @inlined: it is part of another function
  */
@@ -77,14 +77,16 @@ struct watch_error {
 
 /** watch_read - Return: 0, or -1 with one line in @err. */
 int watch_read(struct watch *w, const char *path, struct watch_error *err);
-/* The same of a text in memory, which is changed. */
+/* The same for a text in memory, which it changes. */
 int watch_parse(struct watch *w, char *text, const char *name, struct watch_error *err);
 void watch_free(struct watch *w);
 
 /** watch_text - are accesses of the instruction at @pc reported? */
 bool watch_text(const struct watch *w, uint64_t pc);
 
-/** watch_in_function - does any range of a function that is no inlined one contain @pc? */
+/**
+ * watch_in_function - does any range of a function, other than an inlined one, contain @pc?
+ */
 bool watch_in_function(const struct watch *w, uint32_t function, uint64_t pc);
 
 #endif

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The model runs in a thread of its own, from the opening of the window until it has used up what
- * came until the closing. The result is written once, under a name of its own until it is whole.
+ * The model runs in its own thread, from the opening of the window until it has processed all items
+ * up to the closing. The result is written once, under a temporary name until it is complete.
  *
- * A run that is cut short (the emulator was told to end, or the guest died) has a result as well:
- * the window is closed then, the model gets GRACE_MS to use up the rest, and the result
- * says that it is partial.
+ * A run that is cut short (the emulator was told to end, or the guest died) has a result too. The
+ * window closes then, the model gets GRACE_MS to process the rest, and the result says that it is
+ * partial.
  *
- * While the window is open the guest's time is the model's (guest_clock.h). It must not stand still
- * while all CPUs are idle: it then goes on to the next timer, when nothing has happened for
- * SETTLED_NS. For a timer that has just been due, and the interrupt that it sends, take time of the
- * host, not the guest's.
+ * While the window is open the guest's time is the model's (guest_clock.h). It must not stop while
+ * all CPUs are idle. So it advances to the next timer when nothing has happened for SETTLED_NS: a
+ * timer that was just due, and its interrupt, take time of the host, not the guest's.
  *
- * A CPU that was idle when the window opened has no item that says so: it is told to the model
- * when it asks for that CPU's first item and finds none.
+ * A CPU that was idle when the window opened has no item that says so. The model learns it when it
+ * requests that CPU's first item and finds none.
  */
 #include "window.h"
 
@@ -34,26 +33,25 @@
 #include "trace.h"
 #include "vcpu.h"
 
-#define GRACE_MS   2000
-#define FINISH_MS  60000
-#define NAP_NS	   20000
-#define SETTLED_NS 300000
-#define YIELDS	   200
+#define GRACE_MS    2000
+#define FINISH_MS   60000
+#define NAP_NS	    20000
+#define LONG_NAP_NS 100000
+#define SETTLED_NS  300000
+#define YIELDS	    200
 
 static pthread_t model_thread;
 static bool model_running, partial, abandoned, model_done, written;
 static uint64_t opened_ns, closed_ns;
 static struct trace_writer *trace;
-/*
- * When the next timer of the guest is due, on the model's clock; NULL: its time is not the model's.
- */
+/* When the guest's next timer is due, on the model's clock; NULL: guest time is not the model's. */
 static const uint64_t *due;
-static uint32_t yields;	  /* since somebody had something */
-static uint64_t settling; /* since when all CPUs are idle and time stands; 0: it does not */
+static uint32_t yields;	  /* since the last item */
+static uint64_t settling; /* since when all CPUs are idle and time stands still; 0: it does not */
 
 /* ---- the model's source ---- */
 
-/* How far each CPU is known to have come by what the trace says; and how far it may lag. */
+/* How far each CPU has come according to the trace, and how far that may lag. */
 static uint64_t *traced, trace_every;
 
 static void keep(uint32_t cpu, const struct item *item)
@@ -88,7 +86,10 @@ static enum feed_got get(void *arg, uint32_t cpu, struct item *item)
 	step_progress(cpu);
 	if (__atomic_load_n(&abandoned, __ATOMIC_RELAXED))
 		return FEED_END;
-	/* Before the look at the stream: what it covers is in there, but for the last block. */
+	/*
+	 * Before the read of the stream: it has all items of these instructions, except the last
+	 * block's.
+	 */
 	instr = __atomic_load_n(&v->instr, __ATOMIC_ACQUIRE) - v->base;
 	if (stream_pop(&v->stream, item)) {
 		yields = 0;
@@ -106,7 +107,9 @@ static enum feed_got get(void *arg, uint32_t cpu, struct item *item)
 		return FEED_ITEM;
 	}
 	if (instr > feed_done(plugin.feed, cpu)) {
-		yields = 0;
+		/* Threads that may be far apart are not followed step by step. */
+		if (!plugin.apart)
+			yields = 0;
 		item->instr = instr;
 		keep_time(cpu, instr);
 		return FEED_TIME;
@@ -120,13 +123,13 @@ static bool ready(void *arg, uint32_t cpu)
 	       __atomic_load_n(&plugin.state->closed, __ATOMIC_ACQUIRE);
 }
 
-/* A sleep takes longer than what most CPUs need for what they are waited for. */
+/* A sleep takes longer than most CPUs need to produce their next item. */
 static void nap(void *arg)
 {
 	if (yields++ < YIELDS)
 		sched_yield();
 	else
-		step_sleep(NAP_NS);
+		step_sleep(plugin.apart && yields > 2 * YIELDS ? LONG_NAP_NS : NAP_NS);
 }
 
 static uint64_t idle(void *arg)
@@ -139,7 +142,10 @@ static uint64_t idle(void *arg)
 	if (next == GUEST_CLOCK_NEVER || next <= now || host_now() - settling < SETTLED_NS)
 		return plugin.state->idled;
 	settling = 0;
-	/* Before the alarm: the CPU that it wakes says how long all were idle. */
+	/*
+	 * Before the alarm: the CPU that it wakes reports how long all were idle. Pairs with the
+	 * acquire in access_resume().
+	 */
 	__atomic_store_n(&plugin.state->idled, plugin.state->idled + next - now, __ATOMIC_RELEASE);
 	return plugin.state->idled;
 }
@@ -191,7 +197,7 @@ static void write_result(void)
 	    json_dump_file(all, temp, JSON_COMPACT | JSON_REAL_PRECISION(12)) || rename(temp, path))
 		fprintf(stderr, "schedshard: cannot write %s\n", path);
 	json_decref(all);
-	/* What ends it from outside as well: it lets the devices go, and comes by window_end(). */
+	/* The same as an end from outside: it stops the devices, and calls window_end(). */
 	if (plugin.watch.stop && !partial)
 		kill(getpid(), SIGTERM);
 }
@@ -223,7 +229,7 @@ void window_prepare(void)
 	check_all();
 }
 
-/* Signals are for the guest's threads. */
+/* Signals go to the guest's threads only. */
 static int start_model(void)
 {
 	sigset_t all, old;
@@ -319,10 +325,10 @@ static void wait_for_result(int ms)
 static void join_model(void)
 {
 	if (!written)
-		return; /* the guest never opened the window: there is nothing to tell */
+		return; /* the guest never opened the window: there is no result */
 	if (model_running)
 		pthread_join(model_thread, NULL);
-	/* The model is not freed: a vCPU that has not noticed may still look at its clocks. */
+	/* The model is not freed: a vCPU that has not noticed may still read its clocks. */
 	model_running = false;
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * window.h - what is measured begins and ends where the guest says so.
+ * window.h - the guest says where the measurement begins and ends.
  *
  *   window_prepare()   each vCPU's thread sets up its clock, at its next block (guest_clock.c says
- *                      why not at the opening, which calls this if nobody has)
+ *                      why before the opening, which calls this if no guest has)
  *   window_open(), window_close()
  *   window_end()       when the emulator ends, whatever was open then
- *   window_finish()    the same of a program: what it did until now is whole; once
+ *   window_finish()    the same for a program: all until now is complete; once
  *
  * All but the last two in the thread of the vCPU that executed the mark.
  */
@@ -16,14 +16,16 @@
 #include <stdint.h>
 
 void window_prepare(void);
-/* The model, which the window needs: window_open() makes it when nobody has. */
+/* The model of the window: window_open() makes it if no caller has. */
 void window_model(void);
 void window_open(void);
 void window_close(void);
 void window_end(void);
 void window_finish(void);
 
-/** window_trace_time - have the trace say at least so often how far each CPU has come. */
+/**
+ * window_trace_time - have the trace record how far each CPU has come, at least this often.
+ */
 void window_trace_time(uint64_t instructions);
 
 #endif

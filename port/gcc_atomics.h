@@ -1,24 +1,22 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * The part of port.h that user space and the simulated machine share: types,
- * single accesses, atomics, barriers and bit work on gcc and clang builtins.
+ * The part of port.h that user space and the simulated machine share: types, single accesses,
+ * atomics, barriers and bit operations on gcc and clang builtins.
  *
- * Never included by core/ directly: core/ includes "port.h", which is found by
- * include path (port/user, port/sim or port/kernel). port/README.md lists what
- * core/ needs from it.
+ * core/ never includes it directly: core/ includes "port.h", found by include path (port/user,
+ * port/sim or port/kernel). port/README.md lists what core/ needs from it.
  *
- * Before including this file a port defines
+ * Before it includes this file a port defines
  *
  *   PORT_TSO   1 where a locked operation is a full barrier and loads are not
  *              passed by loads, nor stores by stores (x86, the simulated
  *              machine); 0 elsewhere.
- *   PORT_ORDER_TOLD  1 where the accesses are told to a model of the machine, with their
- *              order, and the model gives them the meaning that they have in the kernel (the
- *              explorer); 0, and left out, where instructions have to bring it about.
+ *   PORT_ORDER_TOLD  1 where a model of the machine (the explorer) receives each access with
+ *              its order, and gives it the meaning that it has in the kernel; 0, or undefined,
+ *              where instructions must do so.
  *
- * Every access that another thread can race with is an __atomic builtin, so
- * that -fsanitize=thread (the real one, and the simulated machine's own) sees
- * it as an atomic access and is handed its value.
+ * Every access that can race with another thread is an __atomic builtin. So -fsanitize=thread (the
+ * real one, and the simulated machine's own) sees it as an atomic access and receives its value.
  */
 #ifndef PORT_GCC_ATOMICS_H
 #define PORT_GCC_ATOMICS_H
@@ -43,9 +41,6 @@ typedef int64_t s64;
 #define static_assert _Static_assert
 #endif
 
-/* Ordinary masks are arrays of unsigned long; core/ handles 64 CPUs a word. */
-static_assert(sizeof(unsigned long) == 8, "schedshard needs 64-bit longs");
-
 #define PORT_CACHELINE	       64
 #define port_cacheline_aligned __attribute__((aligned(PORT_CACHELINE)))
 /* For members of public structures: the one spelling that kernel-doc understands. */
@@ -64,15 +59,19 @@ static_assert(sizeof(unsigned long) == 8, "schedshard needs 64-bit longs");
 #define READ_ONCE(x)	 __atomic_load_n(&(x), __ATOMIC_RELAXED)
 #define WRITE_ONCE(x, v) __atomic_store_n(&(x), (v), __ATOMIC_RELAXED)
 
+/* All 64 bits of one moment, also on 32-bit machines. */
+#define port_read64(p)	   READ_ONCE(*(p))
+#define port_write64(p, v) WRITE_ONCE(*(p), v)
+
 #define smp_load_acquire(p)	__atomic_load_n((p), __ATOMIC_ACQUIRE)
 #define smp_store_release(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
+#define port_release64(p, v)	smp_store_release(p, v)
 
 #define port_compiler_barrier() __asm__ __volatile__("" ::: "memory")
 
 /*
- * gcc warns that thread sanitizer does not model fences. Nothing in core/ relies
- * on a fence to order plain accesses, which is all that the sanitizer could get
- * wrong by not modelling them; the simulated machine does model them.
+ * gcc warns that thread sanitizer does not model fences. That affects only fences that order plain
+ * accesses, and core/ has none. The simulated machine does model fences.
  */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push
@@ -101,12 +100,12 @@ static port_always_inline void smp_wmb(void)
 		__atomic_thread_fence(__ATOMIC_RELEASE);
 }
 
-/* Full barrier when put next to an atomic operation that gives none itself. */
+/* Full barrier beside an atomic operation that gives none itself. */
 static port_always_inline void smp_mb__before_atomic(void)
 {
 	if (PORT_TSO)
 		port_compiler_barrier();
-	else if (PORT_ORDER_TOLD) /* apart from smp_mb(): nothing on x86 */
+	else if (PORT_ORDER_TOLD) /* different from smp_mb(): nothing on x86 */
 		__atomic_thread_fence(__ATOMIC_ACQ_REL);
 	else
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -145,9 +144,8 @@ static port_always_inline void port_add64(u64 *p, u64 v)
 }
 
 /*
- * A return value: full barrier on both sides, as in the kernel. C11's seq_cst
- * alone does not order earlier relaxed accesses against later ones on arm64,
- * hence the fences there.
+ * A return value: full barrier on both sides, as in the kernel. C11's seq_cst alone does not order
+ * earlier relaxed accesses against later ones on arm64, hence the fences there.
  */
 #define PORT_FULL_ORDER(type, expr)       \
 	({                                \
@@ -177,7 +175,7 @@ static port_always_inline u64 port_xchg64(u64 *p, u64 v)
 	return PORT_FULL_ORDER(u64, __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST));
 }
 
-/* Returns what was there: @old when it was exchanged. Full barrier then; none when it fails. */
+/* Return: the old value; @old: exchanged, and a full barrier; otherwise no ordering. */
 static port_always_inline u64 port_cmpxchg64(u64 *p, u64 old, u64 val)
 {
 	port_full_order();
@@ -197,7 +195,13 @@ static port_always_inline unsigned int port_popcount64(u64 x)
 	return (unsigned int)__builtin_popcountll(x);
 }
 
-/* Eight bytes loaded as one word -> byte i of memory in bits 8i..8i+7. */
+/* @by must not be 0. */
+static port_always_inline u64 port_div64(u64 x, u64 by)
+{
+	return x / by;
+}
+
+/* Eight bytes loaded as one word: byte i of memory becomes bits 8i..8i+7. */
 static port_always_inline u64 port_le64(u64 x)
 {
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__

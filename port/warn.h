@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * PORT_WARN_ON() of user space and of the simulated machine: a caller's programming error is said
- * and stops the program; the kernel's port only says so. Included by a port.h, behind
+ * PORT_WARN_ON() of user space and of the simulated machine: it prints a caller's programming error
+ * and stops the program; the kernel's port only prints it. A port.h includes this file after
  * gcc_atomics.h.
  */
 #ifndef PORT_WARN_H

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * One counter that all threads increment: by a locked instruction, by load, add and plain store,
- * and by compare-and-swap. The plain variant loses increments when two threads meet; that is what
- * it is for: it shows what a store costs that waits in the store buffer and locks nothing.
+ * and by compare-and-swap. The plain variant loses increments when two threads meet. It shows the
+ * cost of a store that waits in the store buffer and locks nothing.
  */
 #include "primitive.h"
 

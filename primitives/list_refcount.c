@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Walk a linked list hand over hand: read the pointer to the next element, take a reference of it
- * by compare-and-swap, unless its count is 0, and only then drop the one of the element before. So
- * no element is freed under the walker, and each costs two locked operations on a line that every
- * other walker writes, too. The walk is for the key of the last of ten elements.
+ * Walk a linked list hand over hand. Read the pointer to the next element and take a reference of
+ * it by compare-and-swap, unless its count is 0. Only then drop the reference of the element
+ * before. So no element is freed under the walker. Each element costs two locked operations on a
+ * line that every other walker writes too. The walk is for the key of the last of ten elements.
  *
- * Elements lie as a C library's malloc() places requests of equal size one after the other, each
- * behind its header, in a heap that begins on a line. Requests of 40 bytes take 48 each, so that
- * neighbours share lines: list-refcount. Requests of 48 bytes take 64 each, so that each element
- * has a line of its own: list-refcount-apart.
+ * Elements lie as a C library's malloc() places equal requests one after the other, each behind its
+ * header, in a heap that begins on a line. Requests of 40 bytes take 48 each, so that neighbours
+ * share lines: list-refcount. Requests of 48 bytes take 64 each, so that each element has its own
+ * line: list-refcount-apart.
  */
 #include "primitive.h"
 
@@ -95,7 +95,7 @@ static bool try_get(struct list_element *e)
 static void put(struct list_element *e)
 {
 	if (__atomic_fetch_sub(&e->count, 1, __ATOMIC_RELEASE) == 1)
-		WRITE_ONCE(e->freed, 1); /* never: the list keeps its own */
+		WRITE_ONCE(e->freed, 1); /* never: the list keeps its own reference */
 }
 
 static struct list_element *find(struct list_element *list, u64 key)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A word's parity says whose turn it is, and only that player raises it. So no update is lost,
- * whether it is locked or not, and the word ends at the number of turns.
+ * A word's parity says which player has the turn, and only that player increments it. So no update
+ * is lost, locked or not, and the word ends at the number of turns.
  */
 #include <string.h>
 
@@ -13,7 +13,7 @@ static port_always_inline void await(const u64 *word, u64 turn)
 		port_compiler_barrier();
 }
 
-/* Compare-and-swap alone: also the tries that fail take the line exclusively. */
+/* Compare-and-swap alone: failed tries also take the line exclusively. */
 static void cas(u64 *word, u64 turn, u64 n)
 {
 	for (; n--; turn += 2)

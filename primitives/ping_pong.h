@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * ping_pong.h - two players take turns on one word: whoever finds it at its turn raises it by one.
+ * ping_pong.h - two players alternate on one word: the player that finds it at its turn increments
+ * it.
  *
- * Compiled twice, as primitive.h says. Each player runs ping_pong.turns() on a CPU of its own; one
- * begins at turn 0, the other at turn 1. The time of an operation is the time of the game divided
- * by the turns of both.
+ * Compiled twice, as primitive.h says. Each player runs ping_pong.turns() on its own CPU; one
+ * begins at turn 0, the other at turn 1. The time of an operation is the total time divided by the
+ * turns of both.
  *
- * Nobody pauses while waiting: a pause instruction takes longer than a transfer.
+ * A player does not pause while it waits: a pause instruction takes longer than a transfer.
  */
 #ifndef PRIMITIVES_PING_PONG_H
 #define PRIMITIVES_PING_PONG_H
@@ -27,7 +28,9 @@ struct ping_pong {
 
 extern const struct ping_pong ping_pongs[]; /* the last one has no name; in the order of tables */
 
-/** ping_pong_find - the way of that name, or NULL. */
+/**
+ * ping_pong_find - the entry of that name, or NULL.
+ */
 const struct ping_pong *ping_pong_find(const char *name);
 
 #endif

@@ -3,12 +3,12 @@
  * primitive.h - the operations that the experiment `primitives` and `bench primitives` time.
  *
  * Each file of this folder is one operation, written over port.h and compiled twice: against
- * port/sim for the simulated machine, against port/user for the host. What is predicted is what
- * is measured.
+ * port/sim for the simulated machine, against port/user for the host. So prediction and measurement
+ * run the same code.
  *
- * Memory that threads share comes from port_alloc(), in lines of its own; on the simulated machine
- * an access to it takes time. The state itself may be private memory: then create() fills it, and
- * later only one thread writes what is its own.
+ * Memory that threads share comes from port_alloc(), in separate lines; on the simulated machine an
+ * access to it takes time. The state itself may be private memory. Then create() fills it, and each
+ * thread later writes only its own part.
  *
  * Concurrency of one state:
  *
@@ -16,7 +16,7 @@
  *   ops            | (1)  | -          | -
  *   consistent     | -    | ok         | -
  *
- *   ok: at once;  -: the caller excludes;  (1): any number, each with a thread number of its own.
+ *   ok: at once;  -: the caller excludes;  (1): any number, each with its own thread number.
  */
 #ifndef PRIMITIVES_PRIMITIVE_H
 #define PRIMITIVES_PRIMITIVE_H
@@ -40,14 +40,14 @@ struct primitive_place {
 };
 
 /**
- * struct primitive_thread - who calls
+ * struct primitive_thread - the caller
  * @number: 0 to nr_threads - 1
  * @cpu: CPU number in the plan
  * @hold: called inside the operation, between acquire and release; NULL: no hold time
  * @arg: for @hold
  *
- * The simulated machine lets @hold spend simulated time, a benchmark lets it spin, a test looks
- * who else is inside. Operations without a hold time do not call it.
+ * The simulated machine's @hold spends simulated time, a benchmark's spins, a test's checks that no
+ * other thread is inside. Operations without a hold time do not call it.
  */
 struct primitive_thread {
 	u32 number, cpu;
@@ -60,11 +60,10 @@ struct primitive_thread {
  * @name: as on the command line
  * @what: in a few words, for tables
  * @holds: whether ops() calls primitive_thread.hold
- * @create: a fresh state; NULL when memory is short
+ * @create: a fresh state; NULL: no memory
  * @ops: do the operation @n times in a row: one operation is a whole acquire and release, or
  *	increment and decrement
- * @consistent: after @ops operations of all threads together, with none running: whether the state
- *	is what they should have left
+ * @consistent: with no @ops running: is the state right after @ops operations of all threads?
  * @destroy: free a state, or NULL
  */
 struct primitive {
@@ -81,10 +80,7 @@ extern const struct primitive *const primitives[]; /* NULL-terminated, in the or
 /** primitive_find - the primitive of that name, or NULL. */
 const struct primitive *primitive_find(const char *name);
 
-/*
- * Called before each port_alloc() with what the memory is, for reports: a name and its C type.
- * NULL: nobody wants to know.
- */
+/* Called before each port_alloc() with the object's name and C type; for reports, or NULL. */
 extern void (*primitive_label_hook)(const char *name, const char *type);
 
 static inline void *primitive_alloc(size_t size, int node, const char *name, const char *type)

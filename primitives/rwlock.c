@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * The reader's side of Linux's queued rwlock: one word counts the readers from bit 9 on, the bits
- * below belong to writers. A reader adds itself and looks at what it got; it leaves by subtracting.
+ * below belong to writers. A reader adds itself and checks the result; it leaves by subtracting.
  *
- * There are no writers: what is timed is the way of a reader that nobody stops. Its branch for
- * writers is there, since it needs the value that the addition returned.
+ * There are no writers: the operation is a reader that does not wait. The branch for writers stays,
+ * since it needs the value that the addition returned.
  */
 #include "primitive.h"
 

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The reader's side of glibc's pthread_rwlock_t (2.25 and later, default attributes). To lock:
- * load the writer's thread number (is it us?), load the flags (are writers preferred?), add a
- * reader, look whether a writer's phase was on. To unlock: load the writer's number again, load
- * whether the lock is shared between processes, load the readers, and compare-and-swap them down
- * until it succeeds. All of these words are on one line, which other readers write meanwhile: each
- * of the loads can miss.
+ * The reader's side of glibc's pthread_rwlock_t (2.25 and later, default attributes). Its steps:
  *
- * There are no writers: what is timed is the way of a reader that nobody stops.
+ *   lock    load the writer's thread number (is it this thread?); load the flags (are
+ *           writers preferred?); add a reader; check for a writer's phase
+ *   unlock  load the writer's number again; load whether processes share the lock; load the
+ *           readers; compare-and-swap them down until it succeeds
+ *
+ * All of these words are on one line, which other readers write meanwhile: each load can miss.
+ *
+ * There are no writers: the operation is a reader that does not wait.
  */
 #include "primitive.h"
 
@@ -72,7 +74,7 @@ static void read_unlock(struct glibc_rwlock *lock, s32 me)
 		}
 	} while (!__atomic_compare_exchange_n(&lock->readers, &readers, left, true,
 					      __ATOMIC_RELEASE, __ATOMIC_RELAXED));
-	/* A waiting writer would be woken, through a futex that is shared or private. */
+	/* This would wake a waiting writer, through a shared or private futex. */
 	PORT_WARN_ON(shared || left & (WRITE_PHASE | READER_WAITS));
 }
 

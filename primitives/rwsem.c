@@ -4,7 +4,7 @@
  * semaphore as owned by readers: it loads the owner word, keeps one flag of it, and stores the rest
  * anew. Count and owner are neighbours, so that the store meets the next reader's addition.
  *
- * There are no writers and nobody waits: what is timed is the way of a reader that nobody stops.
+ * There are no writers and no waiters: the operation is a reader that does not wait.
  */
 #include "primitive.h"
 
@@ -39,7 +39,7 @@ static void destroy(void *state)
 static void ops(void *state, const struct primitive_thread *thread, u64 n)
 {
 	struct rw_semaphore *sem = state;
-	u64 task = ((u64)thread->number + 1) << 6; /* an address has its low bits free */
+	u64 task = ((u64)thread->number + 1) << 6; /* an address has free low bits */
 
 	while (n--) {
 		u64 count = __atomic_add_fetch(&sem->count, READER, __ATOMIC_ACQUIRE);

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Readers of a sequence lock read two words that belong together, and write nothing: as long as
- * nobody writes, all have the line in their caches. seqlock-read has no writer. In
- * seqlock-read-written thread 0 also writes, once in so many of its operations, and then every
- * reader loses the line.
+ * Readers of a sequence lock read two words that belong together, and write nothing. Without a
+ * writer all have the line in their caches. seqlock-read has no writer. In seqlock-read-written
+ * thread 0 also writes in some of its operations, and then every reader loses the line.
  *
- * A reader that would take words of two different writes for a pair stops the program: the words
- * are each other's complement.
+ * The words are each other's complement. A reader that would accept words of two different writes
+ * stops the program.
  */
 #include <stdlib.h>
 
@@ -15,11 +14,11 @@
 #define WRITE_EVERY 100
 
 struct seqlock_pair {
-	u32 sequence; /* odd while somebody writes */
+	u32 sequence; /* odd during a write */
 	u64 value, complement;
 } port_cacheline_aligned;
 
-/* @reads is thread 0's own, and far enough from what others read not to share a line. */
+/* @reads is thread 0's own, far enough from the others' words not to share a line. */
 struct seqlock {
 	struct seqlock_pair *pair;
 	bool written;
@@ -68,10 +67,10 @@ static void write_pair(struct seqlock_pair *p)
 	u64 value = READ_ONCE(p->value) + 1;
 
 	WRITE_ONCE(p->sequence, READ_ONCE(p->sequence) + 1);
-	smp_wmb(); /* pairs with the second smp_rmb() of read_pair(): who saw a new word retries */
+	smp_wmb(); /* pairs with the second smp_rmb() in read_pair(): its reader retries */
 	WRITE_ONCE(p->value, value);
 	WRITE_ONCE(p->complement, ~value);
-	smp_wmb(); /* pairs with the first: who saw the new sequence sees both words */
+	smp_wmb(); /* pairs with the first: a reader of the new sequence sees both words */
 	WRITE_ONCE(p->sequence, READ_ONCE(p->sequence) + 1);
 }
 
@@ -83,11 +82,11 @@ static void read_pair(const struct seqlock_pair *p, const struct primitive_threa
 	do {
 		while ((sequence = READ_ONCE(p->sequence)) & 1)
 			cpu_relax();
-		smp_rmb();
+		smp_rmb(); /* pairs with the second smp_wmb() in write_pair() */
 		value = READ_ONCE(p->value);
 		complement = READ_ONCE(p->complement);
 		primitive_hold(thread);
-		smp_rmb();
+		smp_rmb(); /* pairs with the first smp_wmb() in write_pair() */
 	} while (READ_ONCE(p->sequence) != sequence);
 	PORT_WARN_ON(value != ~complement);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* The sharded counter of core/: a locked increment of the line of the caller's own shard. */
+/* The sharded counter of core/: a locked increment on the line of the caller's shard. */
 #include "primitive.h"
 #include "shard_counter.h"
 

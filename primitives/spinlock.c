@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Linux's queued spinlock. One word holds whether the lock is taken, whether one CPU waits for it
- * directly (pending), and the last CPU of a queue. Who waits in the queue spins on a line of its
- * own, until the CPU before it, which took the lock, passes on the place at the queue's head.
+ * Linux's queued spinlock. One word says whether the lock is taken, whether one CPU waits for it
+ * directly (pending), and which CPU is the last of a queue. A CPU in the queue spins on its own
+ * line, until the CPU before it has the lock and passes on the head of the queue.
  *
- * Why only one is inside: the locked byte goes from 0 to 1 by a compare-and-swap of the whole word
- * from 0, or by the pending CPU, of which there is one, or by the queue's head, of which there is
- * one, and which waits until nobody is pending. Nobody becomes pending while somebody queues, since
- * the fetch_or that would make it so sees the queue's tail, and undoes itself.
+ * Why only one CPU holds it: the locked byte goes from 0 to 1 in three ways. A compare-and-swap
+ * changes the whole word from 0. Or the pending CPU sets the byte, and there is one. Or the queue's
+ * head sets it, and there is one, which waits until no CPU is pending. No CPU becomes pending while
+ * others queue: its fetch_or sees the queue's tail, and it undoes itself.
  *
  * The queue's tail is a thread number + 1 in 16 bits; Linux's is a CPU and one of four contexts.
  */
@@ -101,12 +101,12 @@ static bool try_from_0(struct queued_spinlock *lock)
 					   __ATOMIC_RELAXED);
 }
 
-/* Wait as the only one behind the owner. False: others wait already, so queue up. */
+/* Wait as the only one behind the owner. False: others wait already, so join the queue. */
 static bool lock_as_pending(struct queued_spinlock *lock)
 {
 	u32 word = READ_ONCE(lock->word);
 
-	if (word == PENDING) /* one is just being handed the lock: look once more */
+	if (word == PENDING) /* the pending CPU takes the lock at this moment: read once more */
 		word = READ_ONCE(lock->word);
 	if (word & ~LOCKED_MASK)
 		return false;
@@ -134,8 +134,9 @@ static void lock_in_queue(const struct spinlock *s, u32 me)
 	if (!READ_ONCE(lock->word) && try_from_0(lock))
 		return;
 	/*
-	 * The node is ready before it is linked; orders against the exchange and against the store
-	 * to next, after which the CPU before may grant. Or its grant would be overwritten.
+	 * Pairs with the address dependency of the previous CPU's load of next, before its store to
+	 * granted. Orders the node's initialisation before the exchange and before the store to
+	 * next. Otherwise the initialisation could overwrite that grant.
 	 */
 	smp_wmb();
 	before = __atomic_exchange_n(&lock->tail, (u16)tail, __ATOMIC_RELAXED);

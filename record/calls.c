@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * System calls: which may wait, what they tell about memory and threads, and what they cost.
+ * System calls: which may wait, what they say about memory and threads, and what they cost.
  *
  * The emulator leaves the program's system calls to the host's kernel, so a thread that waits in
- * one executes nothing. The model takes it for idle, and it comes back at the clock of the CPU that
- * is furthest behind. Calls that never wait leave the thread running. The kernel's own work is not
- * seen; each call costs CALL_CYCLES.
+ * one executes nothing. The model treats it as idle; it resumes at the clock of the CPU furthest
+ * behind. Calls that never wait leave the thread running. The kernel's own work is invisible; each
+ * call costs CALL_CYCLES.
  *
- * A sleep of at most LONG_SLEEP_NS lasts as long in the model: the thread comes back when the
- * clocks of the others have come so far, or, when all are idle, the clocks go on to its end.
- * Longer ones last as long as the host's clock says, which is the clock that the program reads.
+ * A sleep of at most LONG_SLEEP_NS takes that long in the model: the thread resumes when the clocks
+ * of the others have advanced so far. If all are idle, the clocks advance to its end. A longer
+ * sleep follows the host's clock, which is the clock that the program reads.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -56,13 +56,13 @@ struct named {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct region region[REGIONS];
-static uint64_t nr_regions; /* ever; the last REGIONS are kept */
+static uint64_t nr_regions; /* since the start; the last REGIONS are kept */
 static struct stack stack[STACKS];
 static uint32_t nr_stacks;
 static struct named named[STACKS];
 static uint32_t nr_named;
 
-/* What the call of a thread that is in one was given. */
+/* The arguments of each thread's current call. */
 static struct {
 	uint64_t arg[6];
 } in_call[USER_THREADS];
@@ -90,7 +90,7 @@ static bool futex_waits(uint64_t op)
 	return false;
 }
 
-/* Calls that end without waiting for anybody; all others may wait. */
+/* Calls that end without waiting; all others may wait. */
 static bool may_wait(int64_t number, const uint64_t *arg)
 {
 	switch (number) {
@@ -146,7 +146,7 @@ static bool may_wait(int64_t number, const uint64_t *arg)
 	return true;
 }
 
-/* ---- what the library inside the program says ---- */
+/* ---- messages of the library inside the program ---- */
 
 static void bind_cpus(struct user_thread *self, uint64_t tid, uint64_t mask_at, uint64_t bytes)
 {
@@ -214,7 +214,7 @@ static uint64_t sleep_of(int64_t number, const uint64_t *arg)
 	return (uint64_t)time.tv_nsec <= LONG_SLEEP_NS ? (uint64_t)time.tv_nsec : 0;
 }
 
-/* All CPUs are idle: their clocks go on to the end of this sleep. */
+/* All CPUs are idle: their clocks advance to the end of this sleep. */
 static void pass_time(uint64_t until)
 {
 	uint64_t now;
@@ -302,7 +302,7 @@ void calls_begin(struct user_thread *t, int64_t number, const uint64_t *arg)
 	t->waits = true;
 }
 
-/* What is mapped differently from now on. */
+/* Update the memory map after a call that changed it. */
 static void look_at_memory(int64_t number, const uint64_t *arg, uint64_t result)
 {
 	switch (number) {

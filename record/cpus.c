@@ -3,16 +3,16 @@
  * Which thread runs on which CPU of the model.
  *
  * A thread gets the first free CPU, in the order of the watch file's 'cpu' lines, and keeps it
- * until it ends. Without a free one it shares that with the fewest threads. Threads of one CPU take
- * turns: whoever waits in the kernel gives it back, and whoever has had it for TURN instructions
- * gives it to one that waits. That holds for threads of all processes that are recorded.
+ * until it ends. If none is free, it shares the CPU with the fewest threads. Threads of one CPU
+ * take turns: a thread releases the CPU when it waits in the kernel or, after TURN instructions,
+ * when another one waits for it. That holds for threads of all recorded processes.
  *
- * Who holds a CPU stands in the word by which it is taken, so that a process that is killed leaves
- * no CPU that is nobody's: the model's process gives back what a dead one held (cpus_bury()).
+ * The word that takes a CPU names its holder. So a killed process leaves no CPU without an owner:
+ * the model's process releases what a dead one held (cpus_bury()).
  *
- * Nobody waits here for ever: the emulator stops all threads now and then on behalf of one (fork,
- * the end), and a thread that sleeps in the plugin would keep it from that. A thread that has
- * waited for PATIENCE_NS executes one block that is not seen, and comes back.
+ * No thread waits here for ever: sometimes the emulator stops all threads on behalf of one (fork,
+ * the end), and a thread that sleeps in the plugin would block that. A thread that has waited for
+ * PATIENCE_NS executes one block that the model does not see, and comes back.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -74,7 +74,7 @@ static void begin(struct user_thread *t)
 	t->tid = (pid_t)syscall(SYS_gettid);
 	shared_lock();
 	if (user.arrived.cpu != USER_NO_CPU) {
-		/* It is the thread that executed this program. */
+		/* This is the thread that executed this program. */
 		t->number = user.arrived.number;
 		t->cpu = user.arrived.cpu;
 		++*shared_owned(user.image, t->cpu);
@@ -99,7 +99,7 @@ static bool take(struct shared_cpu *c)
 			return true;
 		if (!seen)
 			continue;
-		/* Others may wait as well: who comes after a wait says that somebody may. */
+		/* Others may wait as well: a thread that has waited sets the bit for them. */
 		mine |= WAITED;
 		if (!(seen & WAITED) &&
 		    !__atomic_compare_exchange_n(&c->held, &seen, seen | WAITED, false,
@@ -158,7 +158,7 @@ void cpus_take_turns(struct user_thread *t)
 	if (!moved && !(__atomic_load_n(&shared->cpu[cpu].held, __ATOMIC_RELAXED) & WAITED))
 		return;
 	cpus_leave(t);
-	/* Who was woken has it before this thread asks again. */
+	/* The woken thread gets it before this one tries again. */
 	if (!moved)
 		sched_yield();
 	cpus_enter(t);

@@ -2,18 +2,18 @@
 /*
  * A recorded program executes another one.
  *
- * The emulator would have the kernel do it, and what is executed then would run on the host without
- * anybody seeing it. It shows each system call to the plugin before it makes it. So the plugin
- * makes this one itself, for an emulator with the same plugin that runs the program: it does not
- * matter through which function, or from which language, the program makes the call, nor that
- * glibc's posix_spawn() and vfork() share memory with the parent (the emulator forks for them).
- * Interposing the functions of the C library would miss those calls that it makes inside.
+ * The emulator would leave that to the kernel, and the new program would run on the host,
+ * unrecorded. The emulator shows each system call to the plugin before it makes the call. So the
+ * plugin makes this one itself, for an emulator with the same plugin that runs the program. It does
+ * not matter through which function or from which language the program makes the call. Nor does it
+ * matter that glibc's posix_spawn() and vfork() share memory with the parent (the emulator forks
+ * for them). An interposed C library function would miss the library's internal calls.
  *
- * What cannot be executed this way is left to the kernel: what is no x86-64 program, what changes
- * the user, and everything that is wrong, so that errors are the kernel's.
+ * The kernel gets what cannot be executed this way: programs that are not x86-64, those that change
+ * the user, and all errors, so that error codes are the kernel's.
  *
- * The program's environment is its own, but for LD_PRELOAD and the number of CPUs, which recorded
- * programs have. Scripts are taken apart here as the kernel does.
+ * The program's environment is its own, except for LD_PRELOAD and the number of CPUs, which
+ * recorded programs have. This file interprets scripts as the kernel does.
  */
 
 #include <dlfcn.h>
@@ -61,7 +61,7 @@ void exec_init(const char *watch, const char *meta, const char *file, bool by_ma
 		 watch, meta, file, by_marks ? ",marks=on" : "");
 }
 
-/* ---- what is executed ---- */
+/* ---- what to execute ---- */
 
 static bool read_string(char *into, uint64_t from, size_t size)
 {
@@ -74,7 +74,7 @@ static bool read_string(char *into, uint64_t from, size_t size)
 	return false;
 }
 
-/* The file that the call names, as a path that means the same here. */
+/* The file of the call, as a path that is valid here. */
 static bool name_of(char *path, int64_t number, const uint64_t *arg)
 {
 	char name[PATH];
@@ -94,7 +94,7 @@ static bool name_of(char *path, int64_t number, const uint64_t *arg)
 
 enum what { NOT_OURS, PROGRAM, SCRIPT };
 
-/* Of a script, @head is its first line without the mark. */
+/* @head receives a script's first line without the mark. */
 static enum what look(const char *path, char *head)
 {
 	int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -145,7 +145,7 @@ static char *split(char *line, char **rest)
 
 /* ---- how ---- */
 
-/* A vector of the program. Return: how many there are, or -1. */
+/* A vector of the program. Return: its length, or -1. */
 static long count(uint64_t at)
 {
 	uint64_t word = 0;
@@ -166,7 +166,7 @@ static bool is_set(const char *text, const char *name)
 	return !strncmp(text, name, n) && text[n] == '=';
 }
 
-/* The emulator's environment, and what it has to tell the program of it. */
+/* The emulator's environment, with its settings for the program's. */
 static char **environment(char **old, long n, const char **preload, bool *has_cpus)
 {
 	char **new = calloc((size_t)n + 2, sizeof(*new));
@@ -186,7 +186,7 @@ static char **environment(char **old, long n, const char **preload, bool *has_cp
 	return new;
 }
 
-/* Return: the same, or what stands in for it. */
+/* Return: the same, or its replacement. */
 static char *inside(const char *preload)
 {
 	char *text = NULL;

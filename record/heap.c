@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * What the program allocated, and where in the code.
+ * The program's allocations, and where in the code each was made.
  *
- * A program allocates millions of objects, of which a few are contended; the table of lines
- * (access.c) knows which lines are. So an object that is freed is kept only when one of its lines
- * is, and of what still lives at the end the same is asked. Places are given numbers by the library
+ * A program allocates millions of objects, of which a few are contended. The table of lines
+ * (access.c) knows which lines are. So a freed object is kept only if one of its lines is
+ * contended; at the end the same applies to live objects. The library inside the program numbers
+ * the places.
  * inside the program.
  */
 #include <pthread.h>
@@ -15,7 +16,7 @@
 #include "protocol.h"
 #include "user.h"
 
-#define KEPT	   65536u /* objects that were freed */
+#define KEPT	   65536u /* freed objects */
 #define LINES_SEEN 4096u  /* of one object */
 #define LINE	   64u
 
@@ -70,7 +71,7 @@ static bool grow(void)
 	return true;
 }
 
-/* The place becomes free; those behind it that would not be found any more move up. */
+/* The place becomes free; entries behind it that a search would no longer find move up. */
 static void take_out(uint64_t i)
 {
 	uint64_t k = i;

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * schedshard-record-model WATCH META [after=MS] [for=MS]: the model of a recording, in a process of
- * its own.
+ * schedshard-record-model WATCH META [after=MS] [for=MS]: the model of a recording, in its own
+ * process.
  *
- * Why one model: processes that share memory wait for each other's lines, as threads do, so that
- * their accesses must meet in the order of their clocks while they run. Recording each process by
- * itself and merging what was seen afterwards would be simpler, but nobody could be held back then:
- * a lock would be taken by the process that the host happened to run. Why a process: a recorded one
- * may end at any time, and none of them is sure to outlive the others.
+ * Why one model: processes that share memory wait for each other's lines, as threads do. So their
+ * accesses must meet in the order of their clocks while they run. Separate recordings, merged
+ * afterwards, would be simpler, but could hold no process back. The process that the host happened
+ * to run would then take a lock. Why a process: a recorded one may end at any time, and none is
+ * sure to outlive the others.
  *
- * It says "ready PATH" on its standard output when programs may begin; PATH is the shared memory.
- * Its standard input ends when the first program has. The recording ends when the window has
- * closed, which SIGTERM does as well, or when the first program and all others have ended. It then
- * writes the result (window.c), and to META who was there.
+ * It prints "ready PATH" when programs may begin; PATH is the shared memory. Its standard input
+ * ends with the first program. The recording ends when the window has closed, which SIGTERM also
+ * does, or when the first program and all others have ended. Then it writes the result (window.c)
+ * and, to META, the list of processes.
  *
- * A process that has ended, in whichever way, gives back what it held: the kernel tells of its end
- * by a descriptor that stands for it. A process that executes another program says so itself, and
- * what its other threads held is taken from them BURY_TURNS later, when they surely are no more.
+ * However a process ends, the model's process releases what it held: a descriptor of the process
+ * signals its end. A process that executes another program reports that itself. BURY_TURNS later,
+ * when its other threads are surely gone, the model's process releases what they held.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -41,8 +41,8 @@
 #define TIME_EVERY	100000u
 #define TURN_NS		1000000
 #define BURY_TURNS	5u
-#define COMING_NS	3000000000ull /* a process that is on its way and never comes */
-#define TOLD_NS		500000000ull  /* that processes have for their names */
+#define COMING_NS	3000000000ull /* wait for a process that was announced */
+#define TOLD_NS		500000000ull  /* time for processes to write their names */
 
 struct plugin plugin;
 
@@ -50,7 +50,7 @@ static const char *meta_path;
 static uint64_t after_ms, for_ms;
 static volatile sig_atomic_t stop;
 
-/* Of each image: what stands for its process, and since when it has left it. */
+/* For each image: the descriptor of its process, and since when it has left the process. */
 static struct {
 	int process;
 	uint32_t left;
@@ -63,7 +63,7 @@ static int refuse(const char *why)
 	return 1;
 }
 
-/* ---- who is there ---- */
+/* ---- processes ---- */
 
 static void bury(uint32_t n)
 {
@@ -96,7 +96,7 @@ static bool has_ended(uint32_t n)
 	return poll(&end, 1, 0) > 0;
 }
 
-/* Return: how many live. */
+/* Return: the number of live ones. */
 static uint32_t look_after(void)
 {
 	uint32_t n = __atomic_load_n(&shared->images, __ATOMIC_ACQUIRE), live = 0;
@@ -109,7 +109,7 @@ static uint32_t look_after(void)
 		if (image[i].buried)
 			continue;
 		if (!pid) {
-			live++; /* it is just beginning */
+			live++; /* it is just starting */
 			continue;
 		}
 		if (!image[i].known) {
@@ -169,7 +169,7 @@ static void take_a_turn(uint32_t wanted)
 {
 	const struct timespec turn = { 0, TURN_NS };
 
-	/* What the marks ask for is not kept waiting. */
+	/* Requests of marks do not wait for a turn's end. */
 	syscall(SYS_futex, &shared->wanted, FUTEX_WAIT, wanted, &turn, NULL, 0);
 }
 
@@ -203,7 +203,7 @@ static void record(void)
 	close_window();
 }
 
-/* Those that live and run write their names when they notice that the window has closed. */
+/* Live processes that run write their names when they notice that the window has closed. */
 static void wait_for_names(void)
 {
 	uint64_t since = host_now();
@@ -219,7 +219,7 @@ static void wait_for_names(void)
 	}
 }
 
-/* ---- who was there ---- */
+/* ---- the list of processes ---- */
 
 static void images_json(json_t *into)
 {
@@ -251,7 +251,7 @@ static int write_meta(void)
 	return failed ? refuse("cannot write the names") : 0;
 }
 
-/* ---- the beginning ---- */
+/* ---- start ---- */
 
 static int check_machine(void)
 {
@@ -278,6 +278,7 @@ static int make_shared(int *file)
 	plugin.state = &shared->state;
 	plugin.nr_vcpus = shared->nr_cpus;
 	plugin.vcpu = shared->vcpu;
+	plugin.apart = SHARED_APART;
 	for (uint32_t i = 0; i < plugin.nr_vcpus; i++) {
 		plugin.vcpu[i].check_at = UINT64_MAX;
 		plugin.vcpu[i].idle = true;

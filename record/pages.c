@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * An open table without locks, as that of lines (access.c): an entry is made once, by
- * compare-and-exchange, and is what the page is: of shared memory the object and the page of it, of
- * private memory the image and its page. Its place in the table is the page's number, so that the
- * table says both what is where and what a number is of.
+ * An open table without locks, like that of lines (access.c). A compare-and-exchange makes an entry
+ * once. The entry identifies the page: the object and page of shared memory, or the image and page
+ * of private memory. Its place in the table is the page's number, so that the table translates in
+ * both directions.
  *
- * Why private memory is nobody else's: after a fork both sides have the same addresses, and each
- * gets a copy of a page with its first store to it. Here they have pages of their own from the
- * fork on. What is lost is that the child's first loads find what the parent wrote before.
+ * Why private memory belongs to one process: after a fork both sides have the same addresses, and
+ * each gets a copy of a page with its first store to it. Here they have separate pages from the
+ * fork on. So the child's first loads do not find what the parent wrote before.
  *
- * What is shared is asked of the kernel: the device, the inode and the offset of each shared
- * mapping in /proc/self/maps, which anonymous memory, memfd and System V segments have as well. It
- * is read again after each system call that changes it.
+ * The kernel says what is shared: the device, the inode and the offset of each shared mapping in
+ * /proc/self/maps. Anonymous memory, memfd and System V segments have these too. The file is read
+ * again after each system call that changes it.
  *
- * A page that finds no place in the table of homes is never new: the model then takes all nodes in
- * turn for its lines.
+ * A page that finds no place in the table of homes is never new: the model then spreads its lines
+ * over all nodes in turn.
  */
 #include "pages.h"
 
@@ -34,12 +34,12 @@
 #define HOMES_BITS 20
 #define TABLE_BITS 22
 #define PROBES	   16u
-/* Bytes of the table's first page: see MOVED of feed_lines.c, which is below. */
+/* Bytes of the table's first page: beyond MOVED of feed_lines.c. */
 #define FIRST	0x610000000000ull
 #define REGIONS 4096u
-/* Of more pages only those are named that have contended lines. */
+/* With more pages, only those with contended lines are named. */
 #define NAMED 65536u
-/* An entry: what it is of, the image, program or object, the page. */
+/* An entry: its kind, the image, program or object, the page. */
 #define KIND_SHIFT 60
 #define ID_SHIFT   36
 
@@ -106,7 +106,7 @@ static uint64_t number_of(enum kind kind, uint32_t id, uint64_t page, bool make)
 	return 0;
 }
 
-/* ---- what is shared ---- */
+/* ---- shared memory ---- */
 
 /* Under the lock. */
 static void read_maps(void)
@@ -242,7 +242,7 @@ void pages_after_fork(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* ---- what the numbers are of ---- */
+/* ---- translation of numbers ---- */
 
 void pages_regions(json_t *into)
 {

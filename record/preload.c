@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * libschedshard-record.so: loaded into the program that is recorded, before its other libraries.
+ * libschedshard-record.so: loaded into the recorded program, before its other libraries.
  *
- * It tells the recorder (protocol.h) what is allocated where, and on which CPUs threads want to
- * run. The program sees the simulated machine's number of CPUs. Nothing else is changed: each
- * function does what the next one of its name does. A program that runs without the emulator may
- * have it loaded as well; a child does.
+ * It reports to the recorder (protocol.h) what is allocated where, and on which CPUs threads want
+ * to run. The program sees the simulated machine's number of CPUs. Nothing else changes: each
+ * function calls the next one of its name. A program may have it loaded without the emulator; a
+ * child does.
  *
- * Where in the code: the return addresses of the stack, found once for each pair of a return
- * address and a stack pointer, since looking takes far longer than allocating. Two ways to one
- * place whose stacks are equally deep are taken for one.
+ * A place in the code is the list of return addresses on the stack. It is computed once for each
+ * pair of a return address and a stack pointer, since that takes far longer than the allocation.
+ * Two paths to one place with equally deep stacks count as one.
  */
-/* Both names of mmap() are defined here; the compiler must not make one of them the other. */
+/* This file defines both names of mmap(); the compiler must not make one of them the other. */
 #undef _FILE_OFFSET_BITS
 #include <dlfcn.h>
 #include <errno.h>
@@ -53,7 +53,7 @@ static long nr_cpus; /* 0: the host's */
 static bool ready;
 static _Thread_local bool inside __attribute__((tls_model("initial-exec")));
 
-/* While the C library's functions are looked for: memory that is never given back. */
+/* Memory for allocations during the search for the C library's functions; never freed. */
 static char bootstrap[BOOTSTRAP] __attribute__((aligned(16)));
 static size_t bootstrapped;
 
@@ -77,13 +77,13 @@ static void tell(long code, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
 	errno = before;
 }
 
-/* Of the linker: where this library's code begins and ends. */
+/* From the linker: begin and end of this library's code. */
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char etext[] __attribute__((visibility("hidden")));
 
 /*
- * At the first call: constructors of all other libraries run before this one's. Looking may
- * allocate, and finds the early memory then.
+ * At the first call: constructors of all other libraries run before this one's. The search may
+ * allocate, and then uses the early memory.
  */
 static void find_all(void)
 {
@@ -112,7 +112,7 @@ __attribute__((constructor)) static void begin(void)
 	nr_cpus = cpus ? strtol(cpus, NULL, 10) : 0;
 	inside = true;
 	tell(PROTOCOL_HIDE, 1, 0, 0, 0);
-	backtrace(frames, 4); /* loads what it needs */
+	backtrace(frames, 4); /* loads the libraries that it needs */
 	tell(PROTOCOL_HIDE, 0, 0, 0, 0);
 	inside = false;
 	tell(PROTOCOL_HELLO, (uint64_t)(uintptr_t)&word, word, (uint64_t)(uintptr_t)__ehdr_start,
@@ -144,7 +144,7 @@ static void describe(uint32_t number)
 	tell(PROTOCOL_HIDE, 0, 0, 0, 0);
 }
 
-/* Called by a function that the program calls: frames are describe, this, that, the program. */
+/* The program calls a function that calls this: frames are describe, this, that, the program. */
 static __attribute__((noinline)) uint32_t site_of(void *back, void *stack)
 {
 	uint64_t a = (uint64_t)(uintptr_t)back, b = (uint64_t)(uintptr_t)stack;
@@ -306,7 +306,7 @@ static int all_cpus(size_t size, cpu_set_t *set)
 	return 0;
 }
 
-/* The last mask that a thread set is not kept: a program that asks is told of all CPUs. */
+/* A thread's own mask is not stored: a program that asks sees all CPUs. */
 API int sched_getaffinity(pid_t thread, size_t size, cpu_set_t *set)
 {
 	if (!nr_cpus) {
@@ -345,7 +345,7 @@ API int sched_setaffinity(pid_t thread, size_t size, const cpu_set_t *set)
 	return 0;
 }
 
-/* The C library keeps a thread's number where no program may look; its own function finds it. */
+/* The C library hides a thread's number; its own function finds it. */
 API int pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_set_t *set)
 {
 	clockid_t clock;

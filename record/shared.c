@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A file without a name, mapped far from where programs and libraries are. It is as large as
- * addresses go round, and takes memory where it is used. Memory is handed out from its front for
- * ever, except for chunks of streams: those go to a stack whose head counts its changes, so that
- * nobody takes a chunk that was taken and given back while he looked.
+ * A file without a name, mapped far from programs and libraries. It is as large as the region's
+ * addresses, and takes memory only where it is used. Allocation from its front is for ever, except
+ * for chunks of streams. Those go to a stack whose head counts its changes. So a
+ * compare-and-exchange fails if another thread took and freed the chunk in between.
  */
 #include "shared.h"
 
@@ -73,7 +73,7 @@ static int map(int file)
 		errno = EEXIST;
 		return -1;
 	}
-	/* A program that dumps core would take minutes over it. */
+	/* A program that dumps core would take minutes to write it. */
 	madvise(at, SIZE, MADV_DONTDUMP);
 	shared = at;
 	memory = (struct memory){ .zeroed = zeroed, .chunk = chunk, .drop = drop };
@@ -119,7 +119,7 @@ int shared_attach(const char *path)
 
 void shared_lock(void)
 {
-	/* Who was killed under it has left numbers of threads a little wrong, no more. */
+	/* A process killed inside it leaves the numbers of threads slightly wrong, no more. */
 	if (pthread_mutex_lock(&shared->lock) == EOWNERDEAD)
 		pthread_mutex_consistent(&shared->lock);
 }
@@ -156,7 +156,7 @@ uint32_t shared_object(uint64_t device, uint64_t inode)
 			__atomic_store_n(&o->state, 2, __ATOMIC_RELEASE);
 			return i;
 		}
-		/* Bounded: who makes it may have been killed. */
+		/* Bounded: its maker may have been killed. */
 		for (uint32_t turns = 0; none == 1 && turns < 1000000; turns++)
 			none = __atomic_load_n(&o->state, __ATOMIC_ACQUIRE);
 		if (none == 2 && o->device == device && o->inode == inode)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * shared.h - what all processes of a recording look at, with the model's process (model.c).
+ * shared.h - memory that all processes of a recording share with the model's process (model.c).
  *
- * It lies at one address in all of them, so that pointers into it mean the same everywhere: the
- * clocks, the streams of items, the tables of lines, the CPUs, and who is there.
+ * It lies at one address in all of them, so that pointers into it are valid everywhere. It has the
+ * clocks, the streams of items, the tables of lines, the CPUs, and the list of processes.
  *
  *   shared_create()    the model's process, first
- *   shared_attach()    every other one; a child that is forked has it already
+ *   shared_attach()    every other one; a forked child has it already
  *
- * Concurrency: a process may be killed between any two instructions, and the others must go on. So
- * tables are filled by compare-and-exchange alone, a CPU's holder is told by the word that is taken
- * (cpus.c), and the one lock is robust.
+ * Concurrency: a process may be killed between any two instructions, and the others must continue.
+ * So only compare-and-exchange fills tables, the word that takes a CPU names its holder (cpus.c),
+ * and the one lock is robust.
  */
 #ifndef RECORD_SHARED_H
 #define RECORD_SHARED_H
@@ -26,17 +26,19 @@
 #define SHARED_IMAGES  16383u
 #define SHARED_OBJECTS 16383u
 #define SHARED_NONE    UINT32_MAX
+/* Quanta that a thread may be ahead if it has met no other for long. */
+#define SHARED_APART 64u
 
-/* What a program asks the model's process for, and how far that is. */
+/* The window: what a program requests of the model's process, and what that has done. */
 enum shared_window { SHARED_SHUT, SHARED_OPEN, SHARED_CLOSED };
 
 /**
- * struct shared_image - a program in a process: a fork makes one, and so does an exec
+ * struct shared_image - a program in a process: a fork or an exec makes one
  * @pid: 0: not there yet; any
- * @program: children that were forked have that of their parent
+ * @program: a forked child has that of its parent
  * @parent: SHARED_NONE: the first one
  * @left: it executes another program; any
- * @gone: its process, or it alone, has ended; written by the model's process
+ * @gone: its process, or it alone, has ended; the model's process writes it
  * @told: its file of names is written
  */
 struct shared_image {
@@ -54,7 +56,7 @@ struct shared_object {
 /**
  * struct shared_cpu - one CPU of the model
  * @held: by a thread of an image: its number + 1, doubled; bit 0: others wait; a futex
- * @threads: whose own it is
+ * @threads: number of threads assigned to it
  */
 struct shared_cpu {
 	uint32_t held __attribute__((aligned(64)));
@@ -62,12 +64,12 @@ struct shared_cpu {
 };
 
 /**
- * struct shared - the beginning of it
- * @wanted: what the program's marks ask for; a futex
- * @is: what has become of it; a futex
- * @coming: processes that are on their way: a fork or an exec has begun
+ * struct shared - the beginning of the shared memory
+ * @wanted: state of the window that the program's marks request; a futex
+ * @is: its actual state; a futex
+ * @coming: announced processes: a fork or an exec has begun
  * @threads: so far
- * @unseen: blocks that were executed while a thread had no CPU
+ * @unseen: blocks that executed while a thread had no CPU
  * @children: processes that are not recorded
  * @lost: accesses to pages that found no place in the table of pages
  * @owned: by image and CPU: threads
@@ -93,8 +95,8 @@ struct shared {
 extern struct shared *shared;
 
 /**
- * shared_create - Return: the file's descriptor, or -1 with errno set. From then on memory.h's
- * functions give memory of it.
+ * shared_create - Return: the file's descriptor, or -1 with errno set. After it memory.h's
+ * functions allocate from the shared memory.
  */
 int shared_create(uint32_t nr_cpus);
 
@@ -104,13 +106,17 @@ int shared_attach(const char *path);
 void shared_lock(void);
 void shared_unlock(void);
 
-/** shared_image - a new one. Return: its number, or SHARED_NONE when there are too many. */
+/**
+ * shared_image - a new one. Return: its number, or SHARED_NONE: there are too many.
+ */
 uint32_t shared_image(pid_t pid, uint32_t parent, uint32_t program);
 
-/** shared_object - the number of a file. Return: SHARED_NONE when there are too many. */
+/**
+ * shared_object - the number of a file. Return: SHARED_NONE: there are too many.
+ */
 uint32_t shared_object(uint64_t device, uint64_t inode);
 
-/* Of a CPU: whose thread holds it; SHARED_NONE: nobody's. */
+/* The image whose thread holds a CPU; SHARED_NONE: none does. */
 static inline uint32_t shared_holder(const struct shared_cpu *c)
 {
 	return (__atomic_load_n(&c->held, __ATOMIC_ACQUIRE) >> 1) - 1;

@@ -6,19 +6,18 @@
  *	[,arrives=THREAD.CPU]
  *
  * The watch file (watch.h) has a 'cpu' line for each CPU on which threads may run. The model runs
- * in a process of its own (model.c), which has made the shared memory. What this process consists
- * of is written to META.N at its end, N being its number: what is mapped where, its threads, and
- * the objects that were contended.
+ * in its own process (model.c), which has made the shared memory. At its end this process writes
+ * its mappings, its threads, and the contended objects to META.N; N is its number.
  *
- * The end. The emulator stops all threads before it tells a plugin of the end, and tells nothing
- * when a signal ends the program. So the end is seen where it begins: the system call exit_group,
- * and the function kill() of the C library, by which the emulator ends itself after a fatal
- * signal and which this library, being preloaded, has in its place.
+ * The end. The emulator stops all threads before it reports the end to a plugin, and reports
+ * nothing when a signal ends the program. So the plugin detects the end at its start. That is the
+ * system call exit_group, or the C library function kill(), by which the emulator ends itself after
+ * a fatal signal. This library is preloaded and replaces kill().
  *
- * Children. A fork copies the emulator with this library and all it knows, and shares what is
- * shared; all that is left to do is to be somebody else: a new image, whose threads have no CPUs
- * and whose private memory has numbers of its own. An exec is done here instead of by the emulator
- * (exec.c). Without follow=on a child goes on emulated, unseen, until it executes another program.
+ * Children. A fork copies the emulator with this library and its private state, and shares the
+ * rest. The child only becomes a new image, whose threads have no CPUs and whose private memory has
+ * its own numbers. This library does an exec instead of the emulator (exec.c). Without follow=on a
+ * child continues emulated, unrecorded, until it executes another program.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -40,13 +39,15 @@
 #include "step.h"
 #include "user.h"
 
-/* Where the emulator itself lies; the program is below. */
+/* Where the emulator itself lies; the program is below it. */
 #define EMULATOR 0x500000000000ull
 /* Instructions of a block and locked ones, packed into a pointer. */
 #define LOCKED_SHIFT 32
-/* Who resumes beside a thread that ran alone does so where that has come to: nothing is missed. */
+/* Quanta that a lone thread may be ahead: one that resumes beside it takes over its clock. */
 #define ALONE 32u
-/* How long the model's process is waited for, and how often. */
+/* Places in a table of instructions that accessed lines of other threads. */
+#define MEETS 4096u
+/* Interval and number of looks while waiting for the model's process. */
 #define ASK_NS	  10000000
 #define ASK_TURNS 300u
 
@@ -68,7 +69,7 @@ bool user_read(void *into, uint64_t from, size_t size)
 	return user.readable && process_vm_readv(getpid(), &here, 1, &there, 1, 0) == (ssize_t)size;
 }
 
-/* ---- what is executed ---- */
+/* ---- executed code ---- */
 
 static void on_block(unsigned int vcpu, void *data)
 {
@@ -95,6 +96,14 @@ static void on_block(unsigned int vcpu, void *data)
 		cpus_take_turns(t);
 }
 
+/* Has an instruction accessed a line that others access? A wrong answer does no harm. */
+static bool *meets_at(uint64_t pc)
+{
+	static bool meets[MEETS];
+
+	return &meets[(pc ^ pc / MEETS) % MEETS];
+}
+
 static void on_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
 {
 	struct user_thread *t = &user.thread[vcpu];
@@ -103,12 +112,22 @@ static void on_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t va
 	if (!window_is_open() || !t->v || t->hidden)
 		return;
 	place = pages_place(&t->tlb, vaddr & (ITEM_PLACE_MASK >> 1));
-	if (place)
-		access_tell((uint32_t)(t->v - plugin.vcpu), place, (uint64_t)(uintptr_t)data,
-			    qemu_plugin_mem_is_store(info), qemu_plugin_mem_size_shift(info));
+	if (place && access_tell((uint32_t)(t->v - plugin.vcpu), place, (uint64_t)(uintptr_t)data,
+				 qemu_plugin_mem_is_store(info), qemu_plugin_mem_size_shift(info)))
+		__atomic_store_n(meets_at((uint64_t)(uintptr_t)data), true, __ATOMIC_RELAXED);
 }
 
-/* The model's process opens and closes the window; not waited for longer than it may take. */
+/* Before a locked instruction, which may be a thread's first meeting with others for long. */
+static void on_locked(unsigned int vcpu, void *data)
+{
+	struct user_thread *t = &user.thread[vcpu];
+
+	if (window_is_open() && t->v && !t->hidden &&
+	    __atomic_load_n(meets_at((uint64_t)(uintptr_t)data), __ATOMIC_RELAXED))
+		step_before(t->v);
+}
+
+/* The model's process opens and closes the window; the wait for it is bounded. */
 static void ask(enum shared_window wanted)
 {
 	const struct timespec patience = { 0, ASK_NS };
@@ -144,6 +163,14 @@ static bool is_own(uint64_t pc)
 	       pc < __atomic_load_n(&user.own_high, __ATOMIC_RELAXED);
 }
 
+static void watch(struct qemu_plugin_insn *handle, const struct insn *insn, uint64_t pc)
+{
+	if (insn->locked)
+		qemu_plugin_register_vcpu_insn_exec_cb(handle, on_locked, API_NO_REGS,
+						       (void *)(uintptr_t)(pc ^ ACCESS_LOCKED));
+	access_watch_by(handle, insn, pc, on_access);
+}
+
 static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
 	size_t n = qemu_plugin_tb_n_insns(tb);
@@ -163,7 +190,7 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 			qemu_plugin_register_vcpu_insn_exec_cb(handle, on_mark, API_NO_REGS,
 							       (void *)(uintptr_t)insn.mark);
 		else
-			access_watch_by(handle, &insn, pages_code(pc), on_access);
+			watch(handle, &insn, pages_code(pc));
 	}
 	qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, API_NO_REGS,
 					     (void *)(uintptr_t)(n | locked << LOCKED_SHIFT));
@@ -189,7 +216,7 @@ static void on_call_end(qemu_plugin_id_t id, unsigned int vcpu, int64_t number, 
 
 /* ---- the end ---- */
 
-/* The files that the program has mapped. */
+/* The program's mapped files. */
 static json_t *maps_json(void)
 {
 	FILE *file = fopen("/proc/self/maps", "re");
@@ -237,7 +264,7 @@ static void write_meta(const char *why)
 	__atomic_store_n(&shared->image[user.image].told, true, __ATOMIC_RELEASE);
 }
 
-/* Once, unless the process goes on after all. */
+/* Once, unless the process continues after all. */
 static bool tell(const char *why)
 {
 	if (user.dead || __atomic_exchange_n(&told, true, __ATOMIC_SEQ_CST))
@@ -283,9 +310,9 @@ int kill(pid_t pid, int sig)
 
 /*
  * The emulator asks its own kernel for a thread's CPUs by this function of the C library, which
- * this library, being preloaded, has in its place. A program that is linked statically, or asks the
- * kernel itself as Go's runtime does, is so told of the machine's CPUs; on which it may run is seen
- * where the call begins (calls.c).
+ * this preloaded library replaces. So a static program, or one that asks the kernel itself as Go's
+ * runtime does, sees the machine's CPUs. calls.c handles the CPUs on which a thread may run, at the
+ * start of the call.
  */
 static long affinity(bool set, size_t size, unsigned char *mask)
 {
@@ -382,7 +409,7 @@ void user_forked(int64_t result)
 	forks = false;
 }
 
-/* ---- the beginning ---- */
+/* ---- start ---- */
 
 static int refuse(const char *why)
 {
@@ -398,7 +425,7 @@ static void on_thread(qemu_plugin_id_t id, unsigned int vcpu)
 	exit(1);
 }
 
-/* The file that the model's process has made. Return: false when that has ended. */
+/* The file that the model's process has made. Return: false: that process has ended. */
 static bool attach(const char *path, bool arrives)
 {
 	uint32_t parent = SHARED_NONE, program;
@@ -410,6 +437,7 @@ static bool attach(const char *path, bool arrives)
 	plugin.vcpu = shared->vcpu;
 	plugin.nr_vcpus = shared->nr_cpus;
 	plugin.alone = ALONE;
+	plugin.apart = SHARED_APART;
 	access_attach(&shared->tables, pages_is_new);
 	for (uint32_t i = 0; i < USER_THREADS; i++)
 		user.thread[i].cpu = USER_NO_CPU;
@@ -479,7 +507,7 @@ int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int a
 	if (read_arguments(argc, argv, &file, &arrives))
 		return -1;
 	if (!attach(file, arrives)) {
-		/* A program must not fail for being recorded too late. */
+		/* A program must not fail because its recording started too late. */
 		if (arrives)
 			return 0;
 		return refuse("cannot share memory with the model's process");

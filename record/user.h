@@ -3,11 +3,11 @@
  * user.h - threads of a program, and the CPUs of the model that they run on.
  *
  * A guest CPU of the plugin (vcpu.h) is a place for threads here: its instructions, its stream and
- * its clock are those of whoever holds it. A thread holds its CPU while it executes, and gives it
- * back while it waits in the kernel, so that threads that share one take turns.
+ * its clock are those of its holder. A thread holds its CPU while it executes, and releases it
+ * while it waits in the kernel. So threads that share one take turns.
  *
- * Concurrency: a thread's own fields are used by itself; those marked "any" by any thread, with
- * atomics; the tables of calls.c and heap.c have a lock each.
+ * Concurrency: only the thread uses its own fields; any thread uses those marked "any", with
+ * atomics. The tables of calls.c and heap.c have a lock each.
  */
 #ifndef RECORD_USER_H
 #define RECORD_USER_H
@@ -25,16 +25,16 @@
 
 /**
  * struct user_thread - one thread of the program
- * @v: the CPU that it holds; NULL: it holds none, and what it does is not seen
- * @cpu: the CPU that is its own, USER_NO_CPU before its first instruction; any
- * @begun: it has executed something
+ * @v: the CPU that it holds; NULL: none, and its actions are not recorded
+ * @cpu: the CPU assigned to it, USER_NO_CPU before its first instruction; any
+ * @begun: it has executed an instruction
  * @hidden: it is in the recorder's library
  * @waits: it is in a system call that may wait
- * @moved: its CPU has changed since it took one; any
+ * @moved: its assigned CPU has changed since it took one; any
  * @number: in order of creation, from 0
  * @turn: instructions of its CPU at which another thread may have it
- * @sleep_until: of a sleep: the model's time at which it ends; 0: it is none
- * @tlb: where its last pages are
+ * @sleep_until: the model's time at which its sleep ends; 0: it does not sleep
+ * @tlb: its last pages
  */
 struct user_thread {
 	struct vcpu *v;
@@ -48,12 +48,12 @@ struct user_thread {
 /**
  * struct user - this process
  * @thread: by the emulator's number
- * @image: its number (shared.h); a child that is forked has one of its own
- * @dead: it is a child that is not recorded, or nothing is recorded any more; any
+ * @image: its number (shared.h); a forked child has its own
+ * @dead: it is an unrecorded child, or the recording has ended; any
  * @readable: the program's addresses are the emulator's
- * @follow: children are recorded too
- * @own_low: where the library inside the program (preload.c) has its code, which is not looked at
- * @own_high: where that ends; any
+ * @follow: record children too
+ * @own_low: begin of the code of the library inside the program (preload.c), which is ignored
+ * @own_high: its end; any
  * @arrived: its first thread has executed this program, and keeps its number and CPU; no CPU: it
  *	has not, or that is done
  */
@@ -71,7 +71,9 @@ extern struct user user;
 
 /* ---- cpus.c ---- */
 
-/** cpus_enter - have the thread hold its CPU; waits for it, but not for ever. */
+/**
+ * cpus_enter - have the thread hold its CPU; the wait for it is bounded.
+ */
 bool cpus_enter(struct user_thread *t);
 
 /** cpus_leave - the thread waits in the kernel, or ends. */
@@ -80,16 +82,20 @@ void cpus_leave(struct user_thread *t);
 /** cpus_take_turns - let another thread have the CPU, if one has waited long enough. */
 void cpus_take_turns(struct user_thread *t);
 
-/** cpus_forget - the thread has ended: its CPU is free for a new one. */
+/**
+ * cpus_forget - the thread has ended: a new one may have its CPU.
+ */
 void cpus_forget(struct user_thread *t);
 
 /**
- * cpus_carry - the thread executes a program that will have its CPU: it stays somebody's until then
- * @over: false: it does not after all
+ * cpus_carry - the thread executes a program that keeps its CPU
+ * @over: true: hand its CPU over to the new program; false: that failed, take it back
  */
 void cpus_carry(const struct user_thread *t, bool over);
 
-/** cpus_fork - the process is a new one, whose threads have no CPUs yet. */
+/**
+ * cpus_fork - the process is new, and its threads have no CPUs yet.
+ */
 void cpus_fork(void);
 
 /** cpus_bind - the CPUs of the machine on which a thread may run from now on. */
@@ -103,10 +109,12 @@ void calls_end(struct user_thread *t, int64_t number, int64_t result);
 /** calls_json - set "stacks" and "regions" in @into. */
 void calls_json(json_t *into);
 
-/** calls_thread - tell of a thread, while it lives. */
+/**
+ * calls_thread - record a thread, while it lives.
+ */
 void calls_thread(const struct user_thread *t);
 
-/* Around a fork; in the child the threads of its parent are gone. */
+/* Around a fork; the child does not have its parent's other threads. */
 void calls_before_fork(void);
 void calls_after_fork(bool in_child);
 
@@ -119,12 +127,16 @@ void heap_free(uint64_t at);
 void heap_before_fork(void);
 void heap_after_fork(void);
 
-/** heap_json - set "sites" and "objects" in @into: objects with lines that were contended. */
+/**
+ * heap_json - set "sites" and "objects" in @into: objects with contended lines.
+ */
 void heap_json(json_t *into);
 
 /* ---- user.c ---- */
 
-/** user_finish - the process ends: write what there is. Any thread; once. */
+/**
+ * user_finish - the process ends: write its files. Any thread; once.
+ */
 void user_finish(const char *why);
 
 /**
@@ -139,12 +151,14 @@ void user_forked(int64_t result);
 
 /* ---- exec.c ---- */
 
-/** exec_init - what the next emulator is told, to go on with the recording. */
+/**
+ * exec_init - the arguments for the next emulator, which continues the recording.
+ */
 void exec_init(const char *watch, const char *meta, const char *file, bool by_marks);
 
 /**
- * exec_follow - execute a program in an emulator of its own. Returns when that is not possible:
- * then the kernel may try.
+ * exec_follow - execute a program in a new emulator. Returns only if that is impossible: then the
+ * kernel may try.
  */
 void exec_follow(struct user_thread *t, int64_t number, const uint64_t *arg);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * atomics.h - Linux's 32-bit atomics, spinlock and irq_work on plain objects, for the layouts
- * that have them. Rivals run in user space and on the simulated machine only, hence the
- * builtins. port.h has the barriers.
+ * atomics.h - Linux's 32-bit atomics, spinlock and irq_work on plain objects, for the layouts that
+ * have them. Rivals run in user space and on the simulated machine only, hence the builtins. port.h
+ * has the barriers.
  *
- * Ordering: an operation without a result orders nothing (put it next to
- * smp_mb__before_atomic() or smp_mb__after_atomic()), one with a result is a full barrier.
+ * Ordering: an operation without a result orders nothing by itself (smp_mb__before_atomic() and
+ * smp_mb__after_atomic() do); one with a result is a full barrier.
  */
 #ifndef RIVALS_ATOMICS_H
 #define RIVALS_ATOMICS_H
@@ -27,13 +27,13 @@ static port_always_inline u32 atomic_or32(u32 *p, u32 bits)
 	return PORT_FULL_ORDER(u32, __atomic_fetch_or(p, bits, __ATOMIC_SEQ_CST));
 }
 
-/* Only if it was @old; returns whether it was. Acquires when it was. */
+/* Sets @val if *@p is @old. Return: did it? Acquires if so. */
 static port_always_inline bool atomic_try32(u32 *p, u32 old, u32 val)
 {
 	return __atomic_compare_exchange_n(p, &old, val, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
-/* A lock word: waits by reading, so that waiters share the line until it is free. */
+/* A lock word: waiters read, so that they share the line until the lock is free. */
 static inline void lock32(u32 *lock)
 {
 	while (READ_ONCE(*lock) || !atomic_try32(lock, 0, 1))
@@ -42,7 +42,7 @@ static inline void lock32(u32 *lock)
 
 static inline void unlock32(u32 *lock)
 {
-	smp_store_release(lock, 0);
+	smp_store_release(lock, 0); /* pairs with the acquire of atomic_try32() in lock32() */
 }
 
 #endif

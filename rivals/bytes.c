@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* A step towards ours: its bytes, with one walk, told of everything that Linux is told of. */
+/* A step towards ours: its bytes with one walk; the overload set has every CPU that Linux's has. */
 #define LAYOUT	     bytes
 #define RD_NAME	     "bytes"
 #define ONLY_WAITING false

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A group's number is that of its node or LLC; groups without a CPU have no lines.
- * Bytes: positions are given in order of CPU numbers within the group, so that two CPUs never
- * share a byte, and a plain store is enough: only its own CPU writes it.
+ * A group's number is that of its node or LLC; groups without a CPU have no lines. Bytes: positions
+ * follow CPU numbers within the group, so that two CPUs never share a byte. A plain store is
+ * enough: only its own CPU writes it.
  */
 #include "group_mask.h"
 
@@ -29,7 +29,7 @@ static u32 count_groups(const struct shard_topo *topo, enum group_by by)
 	return n;
 }
 
-/* Lines for the group of @cpu, which is its first one. */
+/* Allocate lines for the group of @cpu, its first CPU. */
 static bool add_group(struct group_mask *m, const struct shard_topo *topo, enum group_by by,
 		      u32 cpu)
 {

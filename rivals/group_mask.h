@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * group_mask.h - CPU masks as others lay them out: one for all CPUs, one a NUMA node, one an
- * LLC; bits with a locked instruction, or bytes with a plain store.
+ * group_mask.h - published layouts of CPU masks: one for all CPUs, one a NUMA node, one an LLC;
+ * bits with a locked instruction, or bytes with a plain store.
  *
- * The masks of the yield experiment (see experiments/cpumask-yield.toml): each group has lines
- * of its own on its first CPU's node. Bits are numbered by CPU number, as in a cpumask;
- * bytes by position in the group.
+ * The masks of the yield experiment (see experiments/cpumask-yield.toml). Each group has its own
+ * lines, on its first CPU's node. Bits have CPU numbers, as in a cpumask; bytes have positions in
+ * the group.
  *
  *              | set, clear          | iterate
  *  set, clear  | ok; bytes: one      | ok, snapshot a word
@@ -17,19 +17,19 @@
 #define RIVALS_GROUP_MASK_H
 
 #include "port.h"
-#include "shard_plan.h"
+#include "shard_topo.h"
 
 enum group_by { GROUP_ALL, GROUP_NODE, GROUP_LLC };
 
 struct group_mask_slot {
-	u64 *word; /* the CPU's word, or the word its byte lies in */
+	u64 *word; /* the CPU's word, or the word that contains its byte */
 	u64 bit;   /* its bit there; bytes: unused */
 	u8 *byte;
 };
 
 /**
  * struct group_mask - the mask
- * @slot: by CPU number: what a set or clear needs, one line for two CPUs
+ * @slot: by CPU number: the input of a set or clear, one line for two CPUs
  * @mask: by group
  * @words: by group
  */
@@ -47,7 +47,7 @@ struct group_mask {
  * @by: what makes a group
  * @bytes: one byte a CPU instead of one bit
  *
- * Return: the mask, or NULL when memory is short.
+ * Return: the mask, or NULL: no memory.
  */
 struct group_mask *group_mask_alloc(const struct shard_topo *topo, enum group_by by, bool bytes);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * groups.h - CPUs by NUMA node or by LLC, numbered from 0 in order of their first CPU, whatever
- * ids the machine has. Read-only once made. Context: making it may sleep.
+ * groups.h - CPUs by NUMA node or by LLC, numbered from 0 in the order of their first CPU, whatever
+ * ids the machine has. Read-only once made. Context: cpu_groups_init() may sleep.
  */
 #ifndef RIVALS_GROUPS_H
 #define RIVALS_GROUPS_H
 
 #include "port.h"
-#include "shard_plan.h"
+#include "shard_topo.h"
 
 enum groups_by { GROUPS_NODE, GROUPS_LLC };
 
@@ -24,7 +24,9 @@ struct cpu_groups {
 	unsigned long **mask;
 };
 
-/** cpu_groups_init - false when memory is short; nothing is left allocated then. */
+/**
+ * cpu_groups_init - false: no memory, and nothing is allocated.
+ */
 bool cpu_groups_init(struct cpu_groups *g, const struct shard_topo *topo, enum groups_by by);
 void cpu_groups_free(struct cpu_groups *g);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Names of what is allocated, handed on to whoever makes reports. */
+/* Passes the names of allocations on to the hook for reports. */
 #include "rd.h"
 #include "report_types.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* layouts_of_linux.h - names of layouts, and what they choose between; see linux_rd.h. */
+/* layouts_of_linux.h - names of layouts, and the choices between them; see linux_rd.h. */
 #ifndef RIVALS_LAYOUTS_OF_LINUX_H
 #define RIVALS_LAYOUTS_OF_LINUX_H
 
@@ -8,7 +8,7 @@
 #define MASKS_NODE 2
 #define MASKS_SBM  3
 
-/* Overloaded CPUs are counted in one place, per NUMA node, per LLC. */
+/* Overloaded CPUs are counted in one place, per NUMA node, or per LLC. */
 #define COUNTS_ONE  1
 #define COUNTS_NODE 2
 #define COUNTS_LLC  3

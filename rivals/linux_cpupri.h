@@ -2,9 +2,9 @@
 /*
  * linux_cpupri.h - the priority map of Linux 6.12: for each level a counter and a mask.
  *
- * Why a CPU that rises is not missed: it is in the mask of its new level before it leaves the
- * old one's, and a search goes from low levels to high ones. A counter says whether the mask is
- * worth a look, so that it must never promise too little:
+ * Why a search does not miss a CPU that rises: the CPU is in the mask of its new level before it
+ * leaves the old one's, and a search goes from low levels to high ones. A counter says whether to
+ * read the mask, so that it must not be 0 too early or too long:
  *
  *   set:   A  set bit at new level     search, each level:   read counter
  *	    B  full barrier				       read barrier
@@ -14,9 +14,9 @@
  *	    F  full barrier
  *	    G  clear bit at old level
  *
- * A search that still sees the old counter not zero reads the old mask or an empty one; one that
- * sees it at zero (E) sees C and A when it comes to the new level, by D and its own read
- * barriers. Counters may be off for a moment, masks never promise what is not there for long.
+ * A search that sees the old counter not zero reads the old mask, or an empty one. A search that
+ * sees it at zero (E) sees C and A when it reaches the new level, by D and its own read barriers.
+ * For a moment counters may be wrong, and masks may name a CPU that has left.
  */
 
 static void set_level(struct rd *rd, u32 cpu, int level)
@@ -28,14 +28,17 @@ static void set_level(struct rd *rd, u32 cpu, int level)
 		return;
 	if (likely(level != CPUPRI_INVALID)) {
 		vec_set(rd, (u32)level, cpu);
-		smp_mb__before_atomic(); /* B: the bit before the counter that tells of it */
+		/* B: the bit before the counter: pairs with smp_rmb() in find_at(). */
+		smp_mb__before_atomic();
 		atomic_inc32(&VEC_COUNT(rd->root, (u32)level));
 	}
 	if (likely(old != CPUPRI_INVALID)) {
 		if (level != CPUPRI_INVALID)
-			smp_mb__after_atomic(); /* D: in at the new level before out at the old */
+			/* D: new level before old one: pairs with smp_rmb() in find_at() */
+			smp_mb__after_atomic();
 		atomic_dec32(&VEC_COUNT(rd->root, (u32)old));
-		smp_mb__after_atomic(); /* F: the counter before the bit */
+		/* F: the counter before the bit: pairs with smp_rmb() in find_at(). */
+		smp_mb__after_atomic();
 		vec_clear(rd, (u32)old, cpu);
 	}
 	*current = level;
@@ -55,7 +58,11 @@ static port_always_inline bool find_at(struct rd *rd, u32 level, u32 this_cpu,
 {
 	bool nobody = !READ_ONCE(VEC_COUNT(rd->root, level));
 
-	smp_rmb(); /* the counter before the mask, and before the next level's counter */
+	/*
+	 * The counter before the mask: pairs with B and F in set_level(). This counter before the
+	 * next level's: pairs with D.
+	 */
+	smp_rmb();
 	if (nobody || !vec_has(rd, level, this_cpu, allowed))
 		return false;
 	if (!found)
@@ -63,7 +70,7 @@ static port_always_inline bool find_at(struct rd *rd, u32 level, u32 this_cpu,
 	vec_and(rd, level, allowed, found);
 	for (u32 i = 0; i < rd->words; i++)
 		found[i] &= READ_ONCE(rd->active[i]);
-	/* They may all have left since vec_has() looked. */
+	/* They may all have left since vec_has() read the mask. */
 	return !mask_empty(found, rd->words);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * linux_mask_node.h - patch 4: a mask a level and NUMA node, on the node. Bits of the other
+ * linux_mask_node.h - patch 4: a mask for each level and NUMA node, on the node. The bits of other
  * nodes' CPUs are all set in it, so that the AND of all nodes' masks is the level's set.
  */
 

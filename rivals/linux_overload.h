@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * linux_overload.h - who has RT tasks to push: a mask, and a counter (or several) that spares most
- * readers the mask.
+ * linux_overload.h - the CPUs with RT tasks to push: a mask, and a counter (or several) that spares
+ * most readers the mask.
  *
- * The bit is set before the counter is raised, and a reader reads the counter before the mask:
- * who sees the counter sees the bit. When a CPU leaves, the order does not matter.
+ * A CPU sets its bit before it raises the counter, and a reader reads the counter before the mask.
+ * So a reader that sees the counter sees the bit. When a CPU leaves, the order does not matter.
  */
 
 #if MASKS == MASKS_SBM
@@ -154,7 +154,7 @@ static port_always_inline u32 *overload_count(const struct rd *rd, u32 cpu)
 	return rd->root->rto_counts[rd->counted.of[cpu]];
 }
 
-/* Only whether it is 0, 1 or more matters: no further than that. Own group first. */
+/* Only 0, 1 or more matters, so the sum stops there. Own group first. */
 static port_always_inline u32 overload_sum(const struct rd *rd, u32 this_cpu)
 {
 	u32 nr = rd->counted.nr, own = rd->counted.of[this_cpu], sum = 0;
@@ -175,7 +175,7 @@ static size_t overload_bytes(const struct rd *rd)
 static void overload_set_cpu(struct rd *rd, u32 cpu, bool wide)
 {
 	overload_mark(rd, cpu, true);
-	smp_wmb(); /* pairs with the read barrier in overloaded() */
+	smp_wmb(); /* pairs with smp_rmb() in overloaded(), the acquire in next_stop() */
 	atomic_inc32(overload_count(rd, cpu));
 }
 
@@ -185,23 +185,18 @@ static void overload_clear_cpu(struct rd *rd, u32 cpu)
 	overload_mark(rd, cpu, false);
 }
 
-static u32 overloaded(const struct rd *rd, u32 this_cpu)
+static u32 overloaded(struct rd *rd, u32 this_cpu, u64 period)
 {
 	u32 count = overload_sum(rd, this_cpu);
 
 	if (!count)
 		return 0;
-	smp_rmb(); /* who saw the counter sees the bit; pairs with overload_set_cpu() */
+	smp_rmb(); /* sees the bit of the counter; pairs with smp_wmb() in overload_set_cpu() */
 	return count == 1 && overload_has(rd, this_cpu) ? RD_ONLY_ME : RD_OTHERS;
 }
 
-/* There is one walk, which visits everybody. */
+/* There is one walk, which visits all overloaded CPUs. */
 static s64 next(const struct rd *rd, u32 this_cpu, u32 walk, s64 cpu)
 {
 	return next_overloaded(rd, cpu);
-}
-
-/* Nothing to tidy. */
-static void tidy(struct rd *rd, u32 cpu)
-{
 }

@@ -10,11 +10,11 @@
  *   VEC_MASK(root, level)	the pointer to the mask (or masks) of a level
  *   MASKS			MASKS_ONE, MASKS_NODE or MASKS_SBM
  *   COUNTS			COUNTS_ONE (rto_count), COUNTS_NODE or COUNTS_LLC (rto_counts)
- *   ONLY_WAITING		a CPU is overloaded only while a task really waits [false]
+ *   ONLY_WAITING		overloaded only while a pushable task cannot run at once [false]
  *
- * so that there is one text, and each layout is compiled with its own offsets and
- * reported with its own field names. Allocation and the table of operations are here;
- * linux_cpupri.h, linux_overload.h, linux_walk.h and the headers of masks do the work.
+ * So there is one text, and each layout is compiled with its own offsets and reported with its own
+ * field names. This file has allocation and the table of operations; linux_cpupri.h,
+ * linux_overload.h, linux_walk.h and the headers of masks do the work.
  */
 #include "atomics.h"
 #include "groups.h"
@@ -25,11 +25,11 @@
 #include "slab.h"
 
 /**
- * struct rd - what stands for rq->rd and for Linux's globals; read-only once made
+ * struct rd - stands for rq->rd and for Linux's globals; read-only once made
  * @root: the root domain
  * @active: cpu_active_mask
- * @nodes: CPUs by NUMA node, as cpu_to_node() and cpumask_of_node() know them
- * @counted: by node or by LLC: who counts where
+ * @nodes: CPUs by NUMA node, as in cpu_to_node() and cpumask_of_node()
+ * @counted: by node or by LLC: the counter of each CPU
  * @slab: the root domain's own masks
  * @node_slab: by node: masks of levels, MASKS_NODE
  * @arrays: the arrays of pointers to these
@@ -94,7 +94,7 @@ static s32 first_node(const struct shard_topo *topo, const unsigned long *span)
 	return -1;
 }
 
-/* In the order in which Linux allocates: masks of the root domain, of levels, cpu_to_pri. */
+/* In Linux's order of allocation: masks of the root domain, of levels, cpu_to_pri. */
 static bool fill(struct rd *rd, const struct shard_topo *topo, const unsigned long *span)
 {
 	ROOT_DOMAIN *root;

@@ -2,11 +2,11 @@
 /*
  * linux_walk.h - the push-IPI walk of Linux 6.12 with its fields in the root domain.
  *
- * Every request raises rto_loop_next. Then either it starts the walk, or somebody else is at that
- * (rto_loop_start), or one is under way (rto_cpu is a CPU): a walk that comes to its end compares
- * rto_loop_next with what it saw last (rto_loop), and goes round again when it differs.
+ * Every request raises rto_loop_next. Then it starts the walk, unless another CPU is starting one
+ * (rto_loop_start) or one is under way (rto_cpu is a CPU). At its end a walk compares rto_loop_next
+ * with the value it saw last (rto_loop), and starts another round if they differ.
  *
- * Written by every requester: rto_loop_next, rto_loop_start. Under rto_lock: rto_loop, rto_cpu.
+ * Every requester writes rto_loop_next and rto_loop_start. Under rto_lock: rto_loop, rto_cpu.
  */
 
 #define IRQ_WORK_PENDING 1u
@@ -24,7 +24,7 @@ static s64 next_stop(struct rd *rd)
 		root->rto_cpu = (s32)cpu;
 		if (cpu >= 0)
 			return cpu;
-		/* Acquire: a requester's own overloaded CPUs are seen in the next round. */
+		/* Pairs with smp_wmb() in overload_set_cpu(): sees CPUs set before the request. */
 		wanted = smp_load_acquire(&root->rto_loop_next);
 		if (root->rto_loop == (s32)wanted)
 			return -1;
@@ -32,7 +32,7 @@ static s64 next_stop(struct rd *rd)
 	}
 }
 
-/* The one work item of the root domain is queued on the next CPU. */
+/* Queue the one work item of the root domain on the next CPU. */
 static void send_work(ROOT_DOMAIN *root)
 {
 	if (!(atomic_or32(&root->rto_push_work.flags, IRQ_WORK_PENDING | IRQ_WORK_BUSY) &
@@ -64,10 +64,10 @@ static void walk_arrive(struct rd *rd, u32 this_cpu, u32 walk)
 {
 	struct irq_work *work = &rd->root->rto_push_work;
 
-	/* Off the queue, then free to be queued again from the handler. */
+	/* Take it off the queue; from here on its handler may queue it again. */
 	(void)READ_ONCE(work->next);
 	WRITE_ONCE(work->flags, READ_ONCE(work->flags) & ~IRQ_WORK_PENDING);
-	smp_mb();
+	smp_mb(); /* pairs with atomic_or32() in send_work() */
 }
 
 static s64 walk_next(struct rd *rd, u32 this_cpu, u32 walk)
@@ -82,7 +82,7 @@ static s64 walk_next(struct rd *rd, u32 this_cpu, u32 walk)
 		send_work(root);
 	else
 		atomic_dec32(&root->refcount);
-	/* Not busy any more, unless it is pending again. */
+	/* No longer busy, unless it is pending again. */
 	atomic_try32(&root->rto_push_work.flags, IRQ_WORK_BUSY, 0);
 	return cpu;
 }

@@ -2,7 +2,7 @@
 /*
  * rd.h - one interface for every layout of the RT scheduler's global state: priority map, overload
  * tracking, and the state of the push-IPI walk. The simulated RT class (experiments/rt/) calls
- * nothing else; the semantic tests run every layout through it.
+ * nothing else. The semantic tests run every layout through it.
  *
  * Levels are cpupri's: CPUPRI_INVALID -1, CPUPRI_NORMAL 0, 1-99 for RT priorities, CPUPRI_HIGHER
  * 100. CPU masks are ordinary ones, by CPU number.
@@ -13,24 +13,24 @@
  *  walk_*       | ok           | ok            | ok                 | ok
  *
  * "other CPUs": the caller holds the run-queue lock of the CPU it sets, as Linux does.
- * walk_request: any CPU. walk_arrive, walk_next: only the CPU that the walk was sent to.
+ * walk_request: any CPU. walk_arrive, walk_next: only the CPU to which the walk was sent.
  *
- * Ordering that the scheduler relies on, whatever the layout (on x86; where locked operations are
- * no barriers, Linux's layouts promise less): a level that was lowered is visible before a later
- * overloaded() or walk_request() of the same CPU looks, and overload_set() is visible
- * before a later find() of the same CPU looks: else a task waits while a CPU that could
- * run it idles, each having looked before the other had said so.
+ * The scheduler relies on two orders, whatever the layout (on x86; if locked operations are no
+ * barriers, Linux's layouts promise less). A lowered level is visible before a later overloaded()
+ * or walk_request() of the same CPU reads. overload_set() is visible before a later find() of the
+ * same CPU reads. Otherwise both may read too early, and a task waits while a CPU that could run it
+ * idles.
  */
 #ifndef RIVALS_RD_H
 #define RIVALS_RD_H
 
 #include "port.h"
 #include "cpupri.h"
-#include "shard_plan.h"
+#include "shard_topo.h"
 
-/* Who has pushable RT tasks, as the pull side asks: an OR of these, 0 for nobody. */
+/* The CPUs with pushable RT tasks, as a pull sees them: an OR of these, 0: none. */
 enum rd_overload {
-	RD_ONLY_ME = 1, /* the caller's CPU, and nobody else that it should know of */
+	RD_ONLY_ME = 1, /* the caller's CPU, and no other that matters to it */
 	RD_OTHERS = 2,	/* CPUs that walk 0 visits */
 	RD_FAR = 4,	/* CPUs that walk 1 visits, for a layout that has two */
 };
@@ -40,43 +40,44 @@ struct rd;
 /**
  * struct rd_ops - one layout
  * @name: as in every table
- * @by_index: @next goes in order of topology, not of CPU numbers
- * @create: a root domain for the CPUs in @span, all at CPUPRI_INVALID; NULL when memory is short
+ * @by_index: @next follows topology order, not CPU numbers
+ * @create: a root domain for the CPUs in @span, all at CPUPRI_INVALID; NULL: no memory
  * @set_level: the CPU's highest runnable level is now @level
- * @destroy: gives all of it back; nothing may be running
- * @find: lowest level below @level at which a CPU of @allowed is that @fits accepts (NULL: all
- *	do; if it accepts none at any level, as if NULL); its CPUs, of @span and @allowed, into
- *	@found, whose contents are undefined when there is none. NULL: not wanted; then @fits is not
- *	asked, nor who is active, as in Linux, and the level returned may be that of any CPU that
- *	counts. Returns the level + 1, or 0 when there is none. A CPU whose level rises meanwhile is
- *	seen at the old or the new level, never at neither
- * @find_near: the same for a caller that takes one CPU, rather near @home_cpu, where the task ran
- *	last. Where the level is CPUPRI_NORMAL, @found (not NULL) may lack CPUs farther away than
- *	one that is in it; Linux has no such search, its layouts do as @find
+ * @destroy: frees all of it; no other function runs
+ * @find: lowest level below @level with a CPU of @allowed that @fits accepts (NULL: all fit; if it
+ *	accepts none at any level, as if NULL). Its CPUs, of @span and @allowed, go into @found,
+ *	which is undefined when there are none. @found NULL: as in Linux, ignores @fits and the
+ *	active CPUs, and may return the level of any CPU that counts. Returns the level + 1, or 0:
+ *	none. A CPU whose level rises meanwhile is seen at the old or the new level, never at
+ *	neither
+ * @find_near: the same for a caller that takes one CPU, preferably near @home_cpu, where the task
+ *	ran last. At CPUPRI_NORMAL, @found (not NULL) may lack CPUs farther away than one that is in
+ *	it. Linux has no such search: its layouts do as @find
  * @only_waiting: the CPU shall be in the overload set only while a pushable task waits that does
- *	not outrank the running one: what outranks it will run here, and nobody may take it
- * @tells_wide: @overload_set wants to know @wide: there is a walk a shard, and one for the machine
+ *	not outrank the running one. A task that outranks it will run here, and no CPU may take it
+ * @walk_a_shard: there is a walk for each shard, 0, and one for the machine, 1
+ * @tells_wide: @overload_set uses @wide: walk 1 is for such CPUs only
  * @overload_set: the CPU has pushable RT tasks; @wide: one of them may run outside of the CPU's
  *	shard. Also called when only that changes
  * @overload_clear: it has none any more
- * @overloaded: is anybody? An OR of enum rd_overload; what made it so is visible to @next
- * @next: first CPU after @cpu (-1: from the start) that a walk of @this_cpu's visits: in number
- *	order, or in that of topology for a layout that says so in @by_index; -1: none. @walk: 0 or,
- *	after RD_FAR, 1
- * @tidy: called from the tick of each CPU a few times a second
- * @walk_request: @this_cpu wants the CPUs that a walk visits to push. Returns the CPU to interrupt,
- *	on which walk_arrive() and, when it has pushed, walk_next() are then called, or -1: a walk
- *	that starts over after this call is under way, or there is nobody to visit
+ * @overloaded: are there such CPUs? An OR of enum rd_overload; @next then sees them. @period rises
+ *	a few times a second: a layout with a hint may correct it once in each
+ * @next: first CPU after @cpu (-1: from the start) that a walk of @this_cpu's visits, in the order
+ *	of CPU numbers or, with @by_index, of topology; -1: none. @walk: 0 or, after RD_FAR, 1
+ * @walk_request: @this_cpu wants the CPUs of a walk to push. Returns the CPU to interrupt, which
+ *	then calls walk_arrive() and, after its push, walk_next(). -1: a walk under way starts over
+ *	after this call, or there is no CPU to visit
  * @walk_arrive: the interrupt has come
  * @walk_next: the CPU to interrupt next, or -1: the walk is over
- * @flag: address of the `overloaded` byte that the fair class reads at every newly idle
- *	balance and enqueue paths write when it changes
- * @map_bytes: bytes of priority map and overload tracking, with what they allocate
+ * @flag: address of the `overloaded` byte, which the fair class reads at every newly idle balance,
+ *	and enqueue paths write when it changes
+ * @map_bytes: bytes of priority map and overload tracking, with their allocations
  */
 struct rd_ops {
 	const char *name;
 	bool by_index;
 	bool only_waiting;
+	bool walk_a_shard;
 	bool tells_wide;
 	struct rd *(*create)(const struct shard_topo *topo, const struct shard_plan *plan,
 			     const unsigned long *span);
@@ -88,9 +89,8 @@ struct rd_ops {
 			 unsigned long *found, bool (*fits)(u32 cpu, void *arg), void *arg);
 	void (*overload_set)(struct rd *rd, u32 cpu, bool wide);
 	void (*overload_clear)(struct rd *rd, u32 cpu);
-	u32 (*overloaded)(const struct rd *rd, u32 this_cpu);
+	u32 (*overloaded)(struct rd *rd, u32 this_cpu, u64 period);
 	s64 (*next)(const struct rd *rd, u32 this_cpu, u32 walk, s64 cpu);
-	void (*tidy)(struct rd *rd, u32 cpu);
 	s64 (*walk_request)(struct rd *rd, u32 this_cpu, u32 walk);
 	void (*walk_arrive)(struct rd *rd, u32 this_cpu, u32 walk);
 	s64 (*walk_next)(struct rd *rd, u32 this_cpu, u32 walk);
@@ -98,21 +98,22 @@ struct rd_ops {
 	size_t (*map_bytes)(const struct rd *rd);
 };
 
-/* The functions of a layout that is one file, by the names that they have in each. */
-#define RD_OPERATIONS                                                                       \
-	.create = create, .destroy = destroy, .set_level = set_level, .find = find,         \
-	.overload_set = overload_set_cpu, .overload_clear = overload_clear_cpu,             \
-	.overloaded = overloaded, .next = next, .tidy = tidy, .walk_request = walk_request, \
+/* The functions of a layout in one file, by the names that they have in each. */
+#define RD_OPERATIONS                                                               \
+	.create = create, .destroy = destroy, .set_level = set_level, .find = find, \
+	.overload_set = overload_set_cpu, .overload_clear = overload_clear_cpu,     \
+	.overloaded = overloaded, .next = next, .walk_request = walk_request,       \
 	.walk_arrive = walk_arrive, .walk_next = walk_next, .flag = flag, .map_bytes = map_bytes
 
 /*
- * stock, pad, split, relayout, node-count, node-mask, series, llc-count, sbm-bits, shard, and the
- * steps from stock to shard: stock-waiting, bytes, bytes-waiting.
+ * stock, pad, split, relayout, node-count, node-mask, series, llc-count, sbm-bits, shard.
+ * Steps from stock to shard: stock-waiting, bytes, bytes-waiting.
+ * shard without one of its parts: told-all, no-summary, in-order.
  */
 extern const struct rd_ops *const rd_layouts[]; /* NULL-terminated */
 
 /*
- * Told what is allocated next: object and C type, for reports. NULL: nobody wants to know.
+ * Called with the object's name and C type before each allocation, for reports. NULL: no reports.
  * The simulator sets it to arena_label().
  */
 extern void (*rd_label_hook)(const char *name, const char *type);

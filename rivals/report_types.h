@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * report_types.h - what lies on lines that are allocated without a type of their own: for
- * reports, which look the fields up in the debug information by the names given here.
+ * report_types.h - the contents of lines that are allocated without a type, for reports. These look
+ * the fields up in the debug information by the names of these types.
  */
 #ifndef RIVALS_REPORT_TYPES_H
 #define RIVALS_REPORT_TYPES_H
@@ -41,7 +41,9 @@ static_assert(sizeof(struct rd_count_line) == PORT_CACHELINE, "a line");
 static_assert(sizeof(struct rd_pri_line) == PORT_CACHELINE, "a line");
 static_assert(sizeof(struct rd_byte_line) == PORT_CACHELINE, "a line");
 
-/** rd_label - say what is allocated next. */
+/**
+ * rd_label - name the next allocation.
+ */
 void rd_label(const char *name, const char *type);
 
 #endif

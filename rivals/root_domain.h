@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * root_domain.h - struct root_domain and struct cpupri of Linux 6.12 on x86-64, as published and
- * as the published patches change them, field by field; what no simulated code uses is there
- * to keep offsets right. Source of sizes and offsets: pahole listings and cover letter of
- * "[PATCH v2 0/4] sched/rt: mitigate root_domain cache line contention" (linux-kernel,
- * 2025-07-21), and the alternative discussed there in 2026-03. The lists number lines from 1.
+ * root_domain.h - struct root_domain and struct cpupri of Linux 6.12 on x86-64, field by field, as
+ * published and as the published patches change them. Fields that no simulated code uses keep the
+ * offsets right. Source of sizes and offsets: pahole listings and cover letter of "[PATCH v2 0/4]
+ * sched/rt: mitigate root_domain cache line contention" (linux-kernel, 2025-07-21), and the
+ * alternative discussed there in 2026-03. The lists number lines from 1.
  *
  * atomic_t and raw_spinlock_t are u32, cpumask_var_t is unsigned long *.
  */
@@ -13,7 +13,7 @@
 
 #include "port.h"
 #include "cpupri.h"
-#include "sbm.h"
+#include "sbm_more.h"
 
 #define RD_LEVELS 101 /* CPUPRI_NORMAL to CPUPRI_HIGHER */
 
@@ -30,7 +30,7 @@ struct cpupri_vec_pad {
 	unsigned long *mask port_cacheline_aligned;
 };
 
-/* Patch 4 on stock: a mask a NUMA node. */
+/* Patch 4 on stock: a mask for each NUMA node. */
 struct cpupri_vec_node_mask {
 	u32 count;
 	unsigned long **masks;
@@ -136,8 +136,8 @@ struct perf_domain;
 	u32 rto_loop_start
 
 /*
- * The order of stock. @count: rto_count, or nothing. @counts: rto_counts where patch 3 puts
- * it, behind dlo_count, or nothing.
+ * The order of stock. @count: rto_count, or nothing. @counts: rto_counts where patch 3 puts it,
+ * behind dlo_count, or nothing.
  */
 #define ROOT_DOMAIN_STOCK(count, counts, cpupri_type, overload_mask) \
 	{                                                            \

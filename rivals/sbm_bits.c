@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Masks on a bitmap indexed by topology, as proposed in answer to patch 4; counters as they are. */
+/* Masks as bitmaps indexed by topology, as proposed in answer to patch 4; counters as in stock. */
 #define LAYOUT		       sbm_bits
 #define RD_NAME		       "sbm-bits"
 #define ROOT_DOMAIN	       struct root_domain_sbm

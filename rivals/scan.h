@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * scan.h - one interface for every way to find the last-level cache in which a process runs
- * most. The simulation (experiments/cache_scan.c) calls nothing else; the semantic tests run all
- * of them through it.
+ * scan.h - one interface for every way to find the last-level cache in which a process runs most.
+ * The simulation (experiments/cache_scan.c) calls nothing else. The semantic tests run all of them
+ * through it.
  *
  *               | account       | scan              | due | process, create, destroy
  *  account      | other CPUs    | ok                | ok  | -
@@ -10,10 +10,10 @@
  *
  * "other CPUs": the caller holds the run-queue lock of the CPU it accounts for.
  *
- *   full      Linux since 2026: every CPU that is online, each under a lock of its run queue
- *   node      the same, limited to the NUMA nodes of the process's memory, of the cache that it
- *	       prefers and of the CPU that scans; all nodes for a process without a home
- *   linux73   Linux 7.3: node, and of each CPU also who runs there, to count running threads
+ *   full      Linux since 2026: every online CPU, each under a lock of its run queue
+ *   node      the same, limited to the NUMA nodes of the process's memory, of its preferred cache
+ *	       and of the CPU that scans; all nodes for a process without a home
+ *   linux73   Linux 7.3: node, and also which thread runs on each CPU, to count running threads
  *   visited   ours: core/visited.c
  */
 #ifndef RIVALS_SCAN_H
@@ -21,15 +21,15 @@
 
 #include "port.h"
 #include "occupancy.h"
-#include "shard_plan.h"
+#include "shard_topo.h"
 
 struct scan_machine;
 struct scan_process;
 
 /**
- * struct scan_result - what a scan found
- * @length: CPUs whose runtime was read
- * @runtime: sum of the decayed runtimes that were read, nanoseconds
+ * struct scan_result - the result of a scan
+ * @length: number of CPUs whose runtime it read
+ * @runtime: sum of the decayed runtimes that it read, nanoseconds
  * @sums: its sums of shares, complete
  * @preferred: number of the LLC to prefer from now on, -1: none
  */
@@ -43,17 +43,17 @@ struct scan_result {
 /**
  * struct scan_ops - one way
  * @name: as in every table
- * @create: what is there once; @online by CPU number; @processes: most that will be. NULL when
- *	memory is short
- * @destroy: gives it back; no process is left
+ * @create: the state of the machine; @online by CPU number; @processes: most at a time. NULL: no
+ *	memory
+ * @destroy: frees it; no process is left
  * @process: a new process, which prefers nothing; @home: NUMA node of its memory, -1: unknown;
- *	@epoch: now. NULL when memory is short
+ *	@epoch: now. NULL: no memory
  * @end: the process is gone
- * @fork: @cpu makes another process, @p's memory begins anew; NULL: that touches nothing by CPU
- * @run: @cpu runs a thread of the process from now on; NULL: the scan does not look at that
- * @account: @cpu ran the process for @ns nanoseconds; false: it is not counted
- * @due: has nobody scanned in @epoch?
- * @scan: @cpu scans; false when somebody else does, or has in this epoch
+ * @fork: @cpu forks a process, and @p's memory starts anew; NULL: that touches nothing by CPU
+ * @run: @cpu runs a thread of the process from now on; NULL: the scan does not use that
+ * @account: @cpu ran the process for @ns nanoseconds; false: not counted
+ * @due: has no CPU scanned in @epoch?
+ * @scan: @cpu scans; false: another CPU scans, or has in this epoch
  * @bytes: memory of the process
  */
 struct scan_ops {

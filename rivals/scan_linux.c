@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * What Linux does since 2026, written from its behaviour: a run queue has a runtime, an epoch and
- * a lock for the two; a process has a runtime and an epoch for each possible CPU, in per-CPU
- * memory, where records of the same CPU lie side by side. Accounting takes the lock of the own
- * run queue. A scan takes that of every CPU in turn, brings run queue and record up to date, and
- * so writes both lines of every CPU; that, and not the sums, is what it costs.
+ * Linux's scan since 2026, written from its behaviour. A run queue has a runtime, an epoch and a
+ * lock for the two. A process has a runtime and an epoch for each possible CPU, in per-CPU memory,
+ * where records of the same CPU lie side by side. Accounting takes the lock of the own run queue. A
+ * scan takes that of every CPU in turn, updates run queue and record, and so writes both lines of
+ * every CPU. That, not the sums, is its cost.
  *
- * Linux 7.3 also looks at who runs on each CPU, which is on another line of the run queue. That of
- * the running thread, which it looks at then, is not in it.
+ * Linux 7.3 also reads which thread runs on each CPU, on another line of the run queue. Its read of
+ * that thread's own line is not simulated.
  *
- * A fork or exec takes a record from the memory of every possible CPU: it is zeroed, then gets the
- * epoch of that CPU's run queue.
+ * A fork or exec takes a record from the memory of every possible CPU: it zeroes the record and
+ * stores the epoch of that CPU's run queue.
  *
- * Both words under the lock are read and written by its holder only; no other order is needed.
+ * Only the lock's holder reads and writes both words; no other order is needed.
  */
 #include "rd.h"
 #include "report_types.h"
@@ -36,7 +36,7 @@ struct scan_record {
 	u64 epoch;
 };
 
-/* Of a process, what all of its CPUs use. */
+/* The part of a process that all of its CPUs use. */
 struct scan_mm {
 	u64 next_scan; /* first epoch in which a scan is due */
 	u64 preferred; /* LLC + 1 */
@@ -195,7 +195,7 @@ static void lock(struct scan_rq *rq)
 
 static void unlock(struct scan_rq *rq)
 {
-	smp_store_release(&rq->lock, 0);
+	smp_store_release(&rq->lock, 0); /* pairs with port_cmpxchg64() in lock() */
 }
 
 static u64 halved(u64 runtime, u64 times)
@@ -203,7 +203,7 @@ static u64 halved(u64 runtime, u64 times)
 	return times < 64 ? runtime >> times : 0;
 }
 
-/* Under the lock: bring both to @epoch. Nothing is written that is up to date. */
+/* Under the lock: bring both to @epoch. Writes nothing that is up to date. */
 static void update(struct scan_rq *rq, struct scan_record *r, u32 epoch)
 {
 	s32 passed = (s32)(epoch - (u32)rq->epoch);
@@ -254,7 +254,7 @@ static u64 share(const struct scan_process *p, u32 cpu, u32 epoch, u64 *runtime)
 	return mine * OCCUPANCY_SCALE / (all + 1);
 }
 
-/* Without the group's own memory, which any process has. */
+/* Without the group's own memory, which every process has. */
 static void fork_process(struct scan_process *p, u32 cpu)
 {
 	const struct scan_machine *m = p->machine;
@@ -280,7 +280,7 @@ static bool due(const struct scan_process *p, u32 epoch)
 	return (s32)(epoch - (u32)READ_ONCE(p->mm->next_scan)) >= 0;
 }
 
-/* Is the CPU of a node that the scan is limited to? */
+/* Is the CPU on a node to which the scan is limited? */
 static bool in_reach(const struct scan_process *p, u32 cpu, u32 from_cpu, s32 preferred_node)
 {
 	s32 node = node_of(p->machine, cpu);

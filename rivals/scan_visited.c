@@ -2,9 +2,9 @@
 /*
  * Ours: core/visited.c for the process, one word for each run queue, no lock.
  *
- * Blocks that a scan took out are kept until the next scan of the process, an epoch later at
- * least: no accounting takes that long, which is the grace period here. Where that
- * cannot be said (a kernel under a hypervisor) RCU has to say it.
+ * Blocks that a scan took out stay until the next scan of the process, at least an epoch later. No
+ * accounting takes that long, which is the grace period here. A kernel under a hypervisor cannot
+ * rely on that, and needs RCU.
  */
 #include "rd.h"
 #include "report_types.h"

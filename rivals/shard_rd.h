@@ -6,16 +6,21 @@
  *
  *   LAYOUT		the part of its rd_ops' name after rd_
  *   RD_NAME		its name in tables, a string
- *   ONLY_WAITING	whether a CPU is overloaded only while a task really waits there
- *   WALK_A_SHARD	whether each shard has a push walk; else the machine has one
+ *   ONLY_WAITING	a CPU is overloaded only while a pushable task cannot run at once
+ *   WALK_A_SHARD	each shard has a push walk; else the machine has one
+ *   TELLS_WIDE		only wide CPUs are visible outside of their shard; default: WALK_A_SHARD
+ *   SUMMARY		keep the overload set's summary; else it names every shard for ever, and a
+ *			query reads the lines of all. Default: true
+ *   NEAREST		searches visit the nearest shard first; else in the order of the shards'
+ *			numbers, from the own one on. Default: true
  *
- * With a walk a shard there is one more, for the machine: the shard's visits the overloaded CPUs of
- * the shard, the machine's visits wide ones. A CPU that becomes free asks for those of the two that
- * have somebody to visit: pinned workloads of different shards do not share a walk. With one walk
- * every overloaded CPU is wide.
+ * With a walk a shard there is one more, for the machine. The shard's walk visits the overloaded
+ * CPUs of the shard, the machine's visits wide ones. A CPU that becomes free requests those of the
+ * two that have a CPU to visit: pinned workloads of different shards do not share a walk. With one
+ * walk, or without TELLS_WIDE, every overloaded CPU is wide.
  *
- * The root domain has what is only read on its first line, and every field that is written
- * apart from it. A walk takes no reference of it: see push_walk.h on who may free one.
+ * The root domain's first line has what CPUs only read, apart from every field that they write. A
+ * walk takes no reference of the root domain: push_walk.h says when it may be freed.
  */
 #include "layouts_of_linux.h"
 #include "atomics.h"
@@ -27,13 +32,23 @@
 #include "root_domain.h"
 #include "slab.h"
 
+#ifndef TELLS_WIDE
+#define TELLS_WIDE WALK_A_SHARD
+#endif
+#ifndef SUMMARY
+#define SUMMARY true
+#endif
+#ifndef NEAREST
+#define NEAREST true
+#endif
+
 struct root_domain_shard {
-	/* Read by everyone, never written once made. */
+	/* All CPUs read it, and none writes it once made. */
 	struct cpupri cpupri;
 	struct overload *rto;
 	struct push_walk **shard_walk; /* by shard */
 
-	/* Deadline tasks, the domain's life, and what is seldom asked for. */
+	/* Deadline tasks, the domain's life, and fields that are seldom read. */
 	u32 refcount port_cacheline_aligned;
 	u32 dlo_count;
 	SPAN_FIELDS;
@@ -58,9 +73,10 @@ struct rd {
 	struct root_domain_shard root;
 	unsigned long *active; /* Linux: a global */
 	struct mask_slab slab;
+	struct shard_plan *flat; /* !NEAREST: a copy, with copies of its shards behind it */
 };
 
-/* A line a shard, on its node, as it is requested by that shard's CPUs only. */
+/* A line a shard, on its node, as only that shard's CPUs request its walk. */
 static bool make_walks(struct rd *rd, const struct shard_plan *plan)
 {
 	push_walk_init(&rd->root.wide_walk);
@@ -89,6 +105,11 @@ static void free_walks(struct rd *rd)
 	port_free(rd->root.shard_walk, nr * sizeof(*rd->root.shard_walk));
 }
 
+static size_t flat_bytes(const struct shard_plan *plan)
+{
+	return sizeof(*plan) + plan->nr_shards * sizeof(*plan->shard);
+}
+
 static void destroy(struct rd *rd)
 {
 	free_walks(rd);
@@ -96,12 +117,41 @@ static void destroy(struct rd *rd)
 		cpupri_cleanup(&rd->root.cpupri);
 	overload_free(rd->root.rto);
 	mask_slab_free(&rd->slab);
+	if (rd->flat)
+		port_free(rd->flat, flat_bytes(rd->flat));
 	port_free(rd, sizeof(*rd));
+}
+
+/* All other shards form one ring: searches visit them in the order of their numbers. */
+static const struct shard_plan *flatten(struct rd *rd, const struct shard_plan *plan)
+{
+	struct shard *s;
+
+	rd->flat = port_alloc(flat_bytes(plan), -1);
+	if (!rd->flat)
+		return NULL;
+	s = (struct shard *)(rd->flat + 1);
+	memcpy(rd->flat, plan, sizeof(*plan));
+	memcpy(s, plan->shard, plan->nr_shards * sizeof(*s));
+	rd->flat->shard = s;
+	for (u32 i = 0; i < plan->nr_shards; i++) {
+		if (!s[i].nr_near)
+			continue;
+		s[i].near[0] = s[i].near[s[i].nr_near - 1];
+		s[i].nr_near = 1;
+	}
+	return rd->flat;
 }
 
 static bool fill(struct rd *rd, u32 nr_cpus, const struct shard_plan *plan,
 		 const unsigned long *span)
 {
+	if (!NEAREST) {
+		rd_label("plan", NULL);
+		plan = flatten(rd, plan);
+		if (!plan)
+			return false;
+	}
 	rd_label("span and active", "struct rd_mask_line");
 	if (!mask_slab_init(&rd->slab, nr_cpus, 5, -1))
 		return false;
@@ -118,7 +168,12 @@ static bool fill(struct rd *rd, u32 nr_cpus, const struct shard_plan *plan,
 		return false;
 	rd_label("overload set", "struct rd_byte_line");
 	rd->root.rto = overload_alloc(plan);
-	return rd->root.rto && make_walks(rd, plan);
+	if (!rd->root.rto)
+		return false;
+	for (u32 i = 0; !SUMMARY && rd->root.rto->summary && i < plan->nr_shards; i++)
+		shard_summary_mark(shard_summary_word(rd->root.rto->summary, i),
+				   shard_summary_occupied(i));
+	return make_walks(rd, plan);
 }
 
 static struct rd *create(const struct shard_topo *topo, const struct shard_plan *plan,
@@ -157,7 +212,7 @@ static int find_near(struct rd *rd, int level, u32 home_cpu, const unsigned long
 
 static void overload_set_cpu(struct rd *rd, u32 cpu, bool wide)
 {
-	overload_set(rd->root.rto, cpu, wide || !WALK_A_SHARD);
+	overload_set(rd->root.rto, cpu, wide || !TELLS_WIDE);
 }
 
 static void overload_clear_cpu(struct rd *rd, u32 cpu)
@@ -165,9 +220,9 @@ static void overload_clear_cpu(struct rd *rd, u32 cpu)
 	overload_clear(rd->root.rto, cpu);
 }
 
-static u32 overloaded(const struct rd *rd, u32 this_cpu)
+static u32 overloaded(struct rd *rd, u32 this_cpu, u64 period)
 {
-	u32 who = overload_query(rd->root.rto, this_cpu);
+	u32 who = overload_query(rd->root.rto, this_cpu, SUMMARY ? period : 0);
 
 	if (who == OVERLOAD_SELF)
 		return RD_ONLY_ME;
@@ -191,11 +246,6 @@ static s64 next(const struct rd *rd, u32 this_cpu, u32 walk, s64 cpu)
 {
 	return is_wide(walk) ? overload_next_wide(rd->root.rto, cpu)
 			     : overload_next_near(rd->root.rto, shard_of(rd, this_cpu), cpu);
-}
-
-static void tidy(struct rd *rd, u32 cpu)
-{
-	overload_tidy(rd->root.rto, cpu);
 }
 
 static struct push_walk *walk_of(struct rd *rd, u32 this_cpu, u32 walk)
@@ -224,7 +274,7 @@ static void walk_arrive(struct rd *rd, u32 this_cpu, u32 walk)
 {
 }
 
-/* The walk stands where the interrupt runs. */
+/* The walk stands on the CPU that runs the interrupt. */
 static s64 walk_next(struct rd *rd, u32 this_cpu, u32 walk)
 {
 	return next_stop(rd, this_cpu, walk, this_cpu);
@@ -255,7 +305,8 @@ const struct rd_ops RD_OPS(LAYOUT) = {
 	.name = RD_NAME,
 	.by_index = true,
 	.only_waiting = ONLY_WAITING,
-	.tells_wide = WALK_A_SHARD,
+	.walk_a_shard = WALK_A_SHARD,
+	.tells_wide = TELLS_WIDE,
 	.find_near = find_near,
 	RD_OPERATIONS,
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * slab.h - CPU masks as Linux's allocator would place them: one after the other, each as
- * large as the smallest kmalloc size that holds it. On 480 CPUs a mask has a line of
- * its own; on 16 CPUs eight masks share one, which a layout that is compared there must suffer.
+ * slab.h - CPU masks as Linux's allocator would place them: one after the other, each as large as
+ * the smallest kmalloc size that holds it. On 480 CPUs a mask has its own line. On 16 CPUs eight
+ * masks share one, in every layout.
  *
  * Context: may sleep, not concurrent.
  */
@@ -17,7 +17,7 @@
  * @stride: bytes from one to the next
  * @words: 64-bit words a mask
  * @bytes: of @base
- * @used: masks handed out
+ * @used: masks in use
  */
 struct mask_slab {
 	u8 *base;
@@ -27,7 +27,9 @@ struct mask_slab {
 	u32 used;
 };
 
-/** mask_slab_init - make room; false when memory is short. */
+/**
+ * mask_slab_init - allocate room; false: no memory.
+ */
 bool mask_slab_init(struct mask_slab *s, u32 nr_cpus, u32 nr_masks, int node);
 void mask_slab_free(struct mask_slab *s);
 

@@ -3,6 +3,7 @@
 
 check.py             everything
 check.py NAME...     only the stages or groups with these names (lint, build)
+check.py quick       what an edit usually breaks, in a minute and a half once things are built
 
 Each stage keeps its build tree in build/check-NAME and its log in build/check-logs.
 """
@@ -23,6 +24,14 @@ from runner import Command, Stage, count_junit, count_meson, run_stages
 BUILD = Path("build")
 LOGS = BUILD / "check-logs"
 JOBS = str(os.cpu_count() or 1)
+# A file's tests share what they make.
+AT_ONCE = ("-n", JOBS, "--dist", "loadfile")
+# Their programs' threads run at once on the host's CPUs, and must not wait for other tests there.
+ALONE = ("tests/record",)
+# Of "quick": linters that take seconds, the core's suites, and tests that are not marked slow.
+QUICK_LINTERS = ("environment", "hygiene", "clang-format", "ruff", "mypy", "structure", "sparse")
+QUICK_SUITES = ("unit", "model", "lib", "plugin", "rd")
+QUICK_FOLDERS = ("tests/cli", "tests/doctor", "tests/machines")
 PYTHON = ".venv/bin/python"
 
 CLANG = {"CC": "clang", "CXX": "clang++"}
@@ -83,7 +92,7 @@ def build_and_test(
     commands = setup(directory, ["-Dwerror=true", *options], env or {})
     if build_all:
         commands.append(Command(["ninja", "-C", str(directory)]))
-    # Without build_all, meson builds just what the selected tests need.
+    # Without build_all, meson builds only what the selected tests need.
     test = ["meson", "test", "-C", str(directory), "--print-errorlogs", "--num-processes", JOBS]
     commands.append(Command([*test, *tests], SANITIZER_ENV))
     results = [(directory / "meson-logs" / "testlog.json", count_meson)]
@@ -95,7 +104,7 @@ def lint_stages() -> list[Stage]:
     c_files = tracked("*.c", "*.h", "*.cc", "*.hh", "*.inc")
     core = tracked("core/*.c")
     python = [PYTHON, "-m"]
-    # Scripts import what lies beside them, the package is found by pyproject.toml.
+    # Scripts import their neighbours; pyproject.toml finds the package.
     typed = tracked("*.py")
     beside = {str(Path(name).parent) for name in typed if not name.startswith("cli/")}
     mypy = Command([*python, "mypy", *typed], {"MYPYPATH": ":".join(sorted(beside))})
@@ -123,6 +132,16 @@ def lint_stages() -> list[Stage]:
             ],
         ),
         Stage("mypy", "lint", [mypy]),
+        Stage(
+            "structure",
+            "lint",
+            [
+                Command([sys.executable, "scripts/structure.py"]),
+                Command(
+                    [".venv/bin/lint-imports", "--no-cache", "--no-logo"], {"PYTHONPATH": "cli"}
+                ),
+            ],
+        ),
         Stage("sparse", "lint", [Command([*sparse, *core])]),
         tidy_stage(),
     ]
@@ -144,15 +163,18 @@ def tidy_stage() -> Stage:
 
 
 def clang_stage() -> Stage:
-    """Return the stage of the second compiler; libFuzzer comes with it."""
-    return build_and_test("clang", [], env=CLANG)
+    """Return the stage of the second compiler; libFuzzer comes with it.
+
+    Neither the explorer's answers nor the figures depend on the compiler: gcc's stage has both.
+    """
+    skipped = ["--no-suite", "explore", "--no-suite", "bench"]
+    return build_and_test("clang", [], env=CLANG, tests=skipped)
 
 
 def test_stages() -> list[Stage]:
     """Return the stages that build and run."""
-    report = BUILD / "check-pytest.xml"
     folders = sorted({str(Path(name).parent) for name in tracked("tests/*/test_*.py")})
-    pytest = [PYTHON, "-m", "pytest", f"--junitxml={report}", *folders]
+    together = [name for name in folders if name not in ALONE]
     return [
         build_and_test("gcc", []),
         clang_stage(),
@@ -174,11 +196,27 @@ def test_stages() -> list[Stage]:
             ["--cross-file", "cross/aarch64-linux-gnu.ini"],
             tests=["--timeout-multiplier", "4"],
         ),
-        Stage(
-            "pytest",
-            "build",
-            [Command(pytest, {"SCHEDSHARD_BUILD": str((BUILD / "check-gcc").resolve())})],
-            [(report, count_junit)],
+        pytest_stage("pytest", [*AT_ONCE, *together]),
+        pytest_stage("pytest-record", ALONE),
+    ]
+
+
+def pytest_stage(name: str, arguments: Sequence[str]) -> Stage:
+    """Return a stage of tests in Python, of what gcc has compiled."""
+    report = BUILD / f"check-{name}.xml"
+    command = [PYTHON, "-m", "pytest", f"--junitxml={report}", *arguments]
+    env = {"SCHEDSHARD_BUILD": str((BUILD / "check-gcc").resolve())}
+    return Stage(name, "build", [Command(command, env)], [(report, count_junit)])
+
+
+def quick_stages() -> list[Stage]:
+    """Return what finds most mistakes in little time; `make check` has all of it, and more."""
+    suites = [word for suite in QUICK_SUITES for word in ("--suite", suite)]
+    return [
+        *(stage for stage in lint_stages() if stage.name in QUICK_LINTERS),
+        build_and_test("gcc", [], tests=suites),
+        pytest_stage(
+            "pytest", ["-n", JOBS, "--dist", "loadfile", "-m", "not slow", *QUICK_FOLDERS]
         ),
     ]
 
@@ -186,6 +224,8 @@ def test_stages() -> list[Stage]:
 def main(names: Sequence[str]) -> int:
     """Run the stages with these names, all without any; return the exit status."""
     os.chdir(Path(__file__).resolve().parent.parent)
+    if list(names) == ["quick"]:
+        return run_stages(quick_stages(), LOGS)
     stages = [*lint_stages(), *test_stages()]
     known = {stage.name for stage in stages} | {stage.group for stage in stages}
     for name in names:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Write the table of predictions that 'doctor' quotes: cli/schedshard/doctor/predictions.toml.
+"""Write the predictions that 'doctor' quotes: cli/schedshard/doctor/predict/predictions.toml.
 
 PYTHONPATH=cli .venv/bin/python scripts/doctor_predictions.py
 
@@ -8,11 +8,11 @@ It takes five minutes of a CPU. The same program and machine files give the same
 
 from __future__ import annotations
 
-from schedshard.doctor.predict import predict_on
-from schedshard.doctor.prediction import Shape
-from schedshard.doctor.stored import FILE, GROUP, MACHINES, RATES, row_of
-from schedshard.machine_list import list_machines
-from schedshard.output import write_atomic
+from schedshard.common.output import write_atomic
+from schedshard.doctor.predict.predict import predict_on
+from schedshard.doctor.predict.prediction import Shape
+from schedshard.doctor.predict.stored import FILE, GROUP, MACHINES, RATES, row_of
+from schedshard.machines.machine_list import list_machines
 
 _HEAD = """\
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)

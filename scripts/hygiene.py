@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Three rules that no other linter knows, over every file that git tracks or would track.
 
-Every source file names its licence in its first lines, no file names a path that exists only where
-somebody happened to work, and C has 100 columns (the formatter leaves comments alone).
+Every source file names its licence in its first lines. No file names a path that exists only on one
+developer's machine. C has 100 columns (the formatter ignores comments).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ SUFFIXES = re.compile(
     r"\.(build|c|cc|cocci|cpp|css|h|hh|hpp|in|inc|ini|j2|js|py|sh|supp|toml|txt|ya?ml)$"
 )
 NAMES = frozenset(("Makefile", ".clang-format", ".clang-tidy", ".editorconfig"))
-# Test inputs are data: they are what a program or a machine wrote, byte for byte.
+# Test inputs are data: output of a program or a machine, byte for byte.
 DATA = re.compile(r"(^|/)(data|corpus|captures|golden)/")
 EXEMPT = re.compile(r"^LICENSES/")
 C_SUFFIXES = frozenset((".c", ".h", ".inc"))
@@ -31,7 +31,7 @@ def is_source(path: Path, text: bytes) -> bool:
 
 
 def faults(path: Path) -> list[str]:
-    """Return what is wrong with one file, one line each."""
+    """Return the errors of one file, one line each."""
     text = path.read_bytes()
     found = []
     if is_source(path, text) and not DATA.search(str(path)):

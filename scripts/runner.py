@@ -34,12 +34,14 @@ class Count:
     passed: int = 0
     failed: int = 0
     skipped: int = 0
+    bad: list[str] = field(default_factory=list)  # names of tests that failed
 
     def add(self, other: Count) -> None:
         """Add the results of one more run."""
         self.passed += other.passed
         self.failed += other.failed
         self.skipped += other.skipped
+        self.bad += other.bad
 
     def __str__(self) -> str:
         text = f"{self.passed} passed, {self.failed} failed"
@@ -50,13 +52,15 @@ def count_meson(log: Path) -> Count:
     """Count the results in a meson test log (one JSON object a line)."""
     count = Count()
     for line in log.read_text(encoding="utf-8").splitlines():
-        result = json.loads(line)["result"]
+        test = json.loads(line)
+        result = test["result"]
         if result in ("OK", "EXPECTEDFAIL"):
             count.passed += 1
         elif result == "SKIP":
             count.skipped += 1
         else:
             count.failed += 1
+            count.bad.append(test["name"])
     return count
 
 
@@ -70,6 +74,11 @@ def count_junit(report: Path) -> Count:
         count.failed += failures + errors
         count.skipped += skipped
         count.passed += total - failures - errors - skipped
+        count.bad += [
+            f"{case.get('classname')}::{case.get('name')}"
+            for case in suite.iter("testcase")
+            if case.find("failure") is not None or case.find("error") is not None
+        ]
     return count
 
 
@@ -92,7 +101,7 @@ class Stage:
 
 
 class Screen:
-    """What the person sees. On a terminal a sign of life overwrites the one before it."""
+    """The user's view. On a terminal a sign of life overwrites the one before it."""
 
     def __init__(self, out: TextIO) -> None:
         self.out = out
@@ -180,6 +189,8 @@ def run_stage(stage: Stage, position: str, logs: Path, screen: Screen, total: Co
     if not good:
         for line in log_path.read_text(encoding="utf-8").splitlines()[-SHOWN_ON_FAILURE:]:
             screen.line(f"    | {line[:200]}")
+        for name in count.bad:
+            screen.line(f"    failed: {name}")
     tests = f", {count}" if stage.results else ""
     verdict = "ok" if good else f"FAILED (whole log: {log_path})"
     screen.line(f"        {time.monotonic() - started:4.0f} s  {verdict}{tests}")

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A bump allocator over one fixed mapping. Nothing is ever reused while a simulation lives:
- * a line that changed its owner would mix two objects' statistics. Objects are appended in
- * address order, so that finding one by line is a binary search.
+ * A bump allocator over one fixed mapping. No simulation reuses a line: two objects on one line
+ * would mix their statistics. Objects lie in the order of their addresses, so that a binary search
+ * finds the object of a line.
  */
 #include "arena.h"
 
@@ -24,7 +24,7 @@ void arena_init(void)
 	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 
 	if (used)
-		flags |= MAP_FIXED; /* ours already: fresh zero pages in its place */
+		flags |= MAP_FIXED; /* already mapped: fresh zero pages replace the old ones */
 	else
 		flags |= MAP_FIXED_NOREPLACE;
 	if (mmap(want, ARENA_SIZE, PROT_READ | PROT_WRITE, flags, -1, 0) != want) {
@@ -121,7 +121,7 @@ void arena_label(const char *name, const char *type)
 	label_type = type;
 }
 
-/* What core/ asks port/sim for; see port/sim/port.h. */
+/* What core/ needs of port/sim; see port/sim/port.h. */
 void *port_alloc(size_t size, int node);
 void port_free(void *ptr, size_t size);
 
@@ -138,7 +138,7 @@ void *port_alloc(size_t size, int node)
 
 void port_free(void *ptr, size_t size)
 {
-	/* Lines are not reused within a simulation, see above; arena_init() frees them all. */
+	/* A simulation does not reuse lines; arena_init() frees all of them. */
 	(void)ptr;
 	(void)size;
 }

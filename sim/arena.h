@@ -2,10 +2,9 @@
 /*
  * arena.h - the memory that simulated CPUs share.
  *
- * Only memory allocated here is simulated: every cache line of it has a number and a home
- * node. Stacks, globals and ordinary heap of the process are private and free.
- * The arena lies at a fixed address, so that a run's addresses, and therefore its
- * results, repeat byte for byte.
+ * Only memory allocated here is simulated: each of its cache lines has a number and a home node.
+ * Stacks, globals and the ordinary heap of the process are private and cost nothing. The arena lies
+ * at a fixed address, so that addresses and results repeat byte for byte.
  */
 #ifndef SIM_ARENA_H
 #define SIM_ARENA_H
@@ -19,7 +18,7 @@
 #define LINE_SHIFT 6
 #define LINE_SIZE  (1u << LINE_SHIFT)
 
-/* One allocation: what reports call it. */
+/* One allocation, as reports name it. */
 struct arena_object {
 	const char *name; /* e.g. "global mask" */
 	const char *type; /* C type of one element, e.g. "struct sbm_line", or NULL */
@@ -48,15 +47,15 @@ void arena_init(void);
  * @name: shown in reports; not copied
  * @type: C type for field names, or NULL; not copied
  *
- * Aborts when the arena is full: a simulation that needs 64 GiB is a bug.
+ * Aborts when the arena is full: a simulation that needs 64 GiB has a bug.
  */
 void *arena_alloc(size_t size, int node, const char *name, const char *type);
 
-/* Lines handed out so far: line numbers are 0..arena_lines()-1. */
+/* Lines allocated so far; their numbers are 0..arena_lines()-1. */
 uint32_t arena_lines(void);
 size_t arena_bytes(void);
 
-/* The object that @line belongs to (binary search), never NULL for an allocated line. */
+/* The object that contains @line (binary search); never NULL for an allocated line. */
 const struct arena_object *arena_object_of(uint32_t line);
 
 /**
@@ -64,27 +63,25 @@ const struct arena_object *arena_object_of(uint32_t line);
  * @name: object name for reports, not copied
  * @type: C type, or NULL, not copied
  *
- * core/ allocates through port_alloc() and knows nothing of reports; the experiment
- * that calls it says what it is building.
+ * core/ allocates through port_alloc() and does not know of reports. The experiment that calls
+ * core/ names the object that it builds.
  */
 void arena_label(const char *name, const char *type);
 
 /**
- * arena_constant - no simulated CPU writes these lines from now on; one that does is a bug, and
- * ends the program.
+ * arena_constant - no simulated CPU writes these lines from now on.
  * @ptr: in the arena
  * @size: bytes; lines count as a whole
  *
- * Once a core has a copy of such a line, what the other CPUs do can be left for later. So a loop
- * that waits for somebody must look at something else as well.
+ * A CPU that does write one ends the program. A core that has a copy of such a line may read it
+ * before other CPUs catch up. So a loop that waits for another CPU must also read another line.
  */
 void arena_constant(const void *ptr, size_t size);
 bool arena_is_constant(uint32_t line);
 
 /*
- * Asked by port_alloc() first, when set: returns zeroed lines, or NULL for "take them from
- * the arena". The explorer runs the same program again and again and hands it the same lines
- * every time.
+ * If it is set, port_alloc() calls it first. It returns zeroed lines, or NULL: allocate from the
+ * arena. The explorer runs one program many times and returns the same lines each time.
  */
 extern void *(*arena_port_alloc)(size_t size);
 

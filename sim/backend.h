@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * backend.h - what the instrumented code's memory accesses are turned into.
+ * backend.h - what each memory access of the instrumented code calls.
  *
- * Code under simulation is compiled with -fsanitize=thread. The compiler then calls a
- * __tsan_* function for every access; tsan_hooks.c, linked in place of the
- * sanitizer's runtime, turns these calls into the few functions below. Two
- * backends implement them, and the linker chooses:
+ * Code under simulation is compiled with -fsanitize=thread. The compiler then calls a __tsan_*
+ * function for every access. tsan_hooks.c replaces the sanitizer's runtime and turns these calls
+ * into the few functions below. Two backends implement them, and the linker chooses one:
  *
- *   engine.c    the timing simulator: every access costs what the coherence model
- *               says, and an atomic store is seen by others when it leaves the buffer
- *   explore.c   the explorer: no time, but every interleaving, with x86-TSO
+ *  engine.c    the timing simulator: the coherence model gives the cost of every access.
+ *              Other CPUs see an atomic store when it leaves the store buffer
+ *   explore/    the explorer: no time, but every interleaving, with x86-TSO
  *               store buffers
  *
- * Context: a backend function may switch to another fiber before it returns;
- * the access it stands for happens, for every other simulated CPU, at the moment it
- * returns, a store maybe later. Outside of a run (set-up and checking code on the
- * main stack) the backends perform the access at once and charge nothing.
+ * Context: a backend function may switch to another fiber before it returns. For every other CPU
+ * the access happens when the function returns, and a store maybe later. Outside of a run (set-up
+ * and final checks on the main stack) a backend performs the access at once and charges nothing.
  *
  * sim_plain() is called for memory of the arena only (arena.h); the others for any.
  *
@@ -60,14 +58,16 @@ bool sim_cas(volatile void *addr, unsigned int size, uint64_t *expected, uint64_
 /** sim_fence - a full fence when @mo is seq_cst; weaker fences order nothing more on x86. */
 void sim_fence(int mo, const void *pc);
 
-/** sim_relax - cpu_relax() of port/sim: this CPU waits for somebody. */
+/**
+ * sim_relax - cpu_relax() of port/sim: this CPU waits for another one.
+ */
 void sim_relax(void);
 
 /**
  * sim_plain - a non-atomic access is about to happen.
  *
- * The instrumented code performs the access itself right after the call, so that
- * the backend sees neither the value read nor the value written.
+ * The instrumented code performs the access right after the call. So the backend sees neither the
+ * value read nor the value written.
  */
 void sim_plain(const volatile void *addr, unsigned int size, bool write, const void *pc);
 

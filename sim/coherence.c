@@ -1,52 +1,50 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * What a line does, why this is a fair picture of the hardware, and where it is not.
+ * How a line behaves, why this is a fair picture of the hardware, and where it is not.
  *
- * A line is in one of three states. Owned: one core has it exclusively, modified or not.
- * Shared: any number of cores have unmodified copies. Uncached. A copy is a pair (line,
- * version) in the core's table, and is valid while the line's version is the same: a write
- * raises the version, which invalidates all copies at once without visiting 4,096 cores.
+ * A line is in one of three states. Owned: one core has it exclusively, modified or not. Shared:
+ * any number of cores have unmodified copies. Uncached. A copy is a pair (line, version) in the
+ * core's table. It is valid while the line has the same version. A write raises the version, which
+ * invalidates all copies without a visit to each core.
  *
- * A transaction blocks its line until it is complete. The ordering point picks a request at
- * g; the owner lets go at
+ * A transaction blocks its line until it is complete. The ordering point picks a request at time g.
+ * The owner gives the line up at
  *
- *	y = max(g + snoop, the owner's first operation is done)
+ *	y = max(g + snoop, the end of the owner's first operation)
  *
- * the data arrives at x = y + data, and the ordering point picks again when it heard of that,
- * at x + acknowledgement. So two cores that take turns need request + snoop + data for each
- * turn, the latency of the machine file. Until the next snoop arrives the new owner keeps the
- * line, for acknowledgement + snoop, and does as many operations as fit: that, and not the
- * latency, is what a counter shows that many cores increment. An owner is never robbed before
- * it used the line once, or nobody would ever make progress. The acknowledgement varies
- * evenly between nothing and twice its mean: requests that were turned away come again when
- * they come again, and a fixed time resonates with the length of an operation. (Intel's
- * uncore guides count such requests: "PA_MATCH".)
+ * The data arrives at x = y + data. The ordering point receives the acknowledgement at x +
+ * acknowledgement, and picks again. So two cores that alternate need request + snoop + data for
+ * each transfer, the latency of the machine file. The new owner keeps the line for acknowledgement
+ * + snoop, until the next snoop arrives. It does as many operations as fit. That time, not the
+ * latency, limits a counter that many cores increment. An owner always completes one operation, or
+ * no core would make progress. The acknowledgement varies evenly between nothing and twice its
+ * mean. Rejected requests come again at irregular times, and a fixed time would resonate with the
+ * length of an operation. (Intel's uncore guides count such requests: "PA_MATCH".)
  *
- * Groups (model.h) and the home. The cores of a group that has the line are served by the
- * group's own ordering point, for which the home need not be asked. A request of another
- * group goes to the home; the home handles one at a time as well, and its snoop waits at the
- * group for its turn.
+ * Groups (model.h) and the home. While a group has the line, its own ordering point serves its
+ * cores, and the home takes no part. A request of another group goes to the home. The home handles
+ * one request at a time, and its snoop queues at the group.
  *
- * Who is next: line_queue.c.
+ * line_queue.c chooses the next request.
  *
- * Retries: the line changes groups the later, the more requests wait at the home, which are
- * turned away and come again (retry_ns a request). Seen in the counters of 8 sockets and of
- * one large virtual machine; 0 elsewhere.
+ * Retries: the home rejects requests while it is busy, and they come again. The more of them wait
+ * at the home, the longer a move of the line to another group takes (retry_ns a request). The
+ * counters of 8 sockets and of one large virtual machine show it; elsewhere it is 0.
  *
- * The directory: when a core reads a line that a core of another package modified, the home
- * also writes its directory, in memory, and takes the next request after that. (Intel's
- * uncore guides: directory updates "which are the result of remote transaction hitting the
- * SF/LLC and returning data Core2Core".) Two packages that take turns by a load and a locked
- * operation show it: three latencies a turn, where two cores of one package need two.
+ * The directory: a core reads a line that a core of another package modified. The home then also
+ * writes its directory, in memory, before it takes the next request. (Intel's uncore guides:
+ * directory updates "which are the result of remote transaction hitting the SF/LLC and returning
+ * data Core2Core".) Two packages that alternate by a load and a locked operation show it: three
+ * latencies a turn, where two cores of one package need two.
  *
- * SMT: the threads of a core write by requests of their own. With other cores waiting a thread
- * has its turn in a later visit of the line, so siblings do not double a visit. The 8-socket
- * measurement shows that beyond 224 threads. Alone with its sibling, a thread waits for the
- * latency between siblings. A load parks on its sibling's request (coherence_park()).
+ * SMT: each thread of a core sends its own write requests. If other cores wait, a thread has its
+ * turn in a later visit of the line, so that siblings do not double a visit. The 8-socket
+ * measurement shows that beyond 224 threads. If only its sibling waits, a thread waits for the
+ * latency between siblings. A load waits for its sibling's request (coherence_park()).
  *
- * Left out: capacity (a core remembers 4,096 lines, direct mapped; an LLC never evicts),
- * link and bank bandwidth, prefetchers, the owner state of MOESI (a dirty line that is read
- * is written back for free inside a package).
+ * Not modelled: capacity (a core remembers 4,096 lines, direct mapped; an LLC never evicts),
+ * bandwidth of links and banks, prefetchers, the owner state of MOESI (a dirty line that another
+ * core of the package reads is written back at no cost).
  */
 #include "coherence.h"
 
@@ -181,7 +179,7 @@ bool coherence_park(struct coherence *c, uint32_t cpu, uint32_t line)
 
 /* ---- legs ---- */
 
-/* What a leg between two packages costs more; @home_only: both ends of the transfer share one. */
+/* Extra time of a leg between packages. @home_only: both ends of the transfer share one. */
 static inline uint64_t crossing(const struct model *m, uint32_t a, uint32_t b, bool home_only)
 {
 	size_t at = (size_t)a * m->nr_packages + b;
@@ -306,20 +304,20 @@ static void make_copies(struct coherence *c, struct line *l)
 
 /* What the pick of a request decides. */
 struct grant {
-	uint64_t let_go; /* everybody else has let go of what they must */
-	uint64_t data;	 /* the data is there */
+	uint64_t let_go; /* all other cores have given up what they must */
+	uint64_t data;	 /* the data arrives */
 	uint64_t done;	 /* the ordering point takes the next request */
 	uint64_t home_done;
 	enum source source;
 };
 
-/* What requests that wait outside of @group, and come again and again, cost the home. */
+/* Time that the home spends on requests outside of @group, which it rejects again and again. */
 static uint64_t retries(const struct coherence *c, const struct line *l, uint32_t group)
 {
 	return (l->pending - line_queue_writes(l, group)) * c->model->retry;
 }
 
-/* From another core, which owns the line. */
+/* The transfer from the core that owns the line. */
 static void from_owner(struct coherence *c, struct line *l, const struct request *r, uint32_t me,
 		       uint64_t now, struct grant *g)
 {
@@ -331,7 +329,7 @@ static void from_owner(struct coherence *c, struct line *l, const struct request
 	if (near) {
 		g->let_go = now + t->snoop;
 	} else {
-		/* The home's snoop came to the group while that served its own. */
+		/* The home's snoop reached the group while the group served its own cores. */
 		uint64_t since = r->arrival > l->home_free_at ? r->arrival : l->home_free_at;
 		uint64_t there = since + snoop_leg(c, l, l->owner, me);
 
@@ -365,7 +363,7 @@ static void from_owner(struct coherence *c, struct line *l, const struct request
 					    2 * crossing(m, owner->package, core->package, false)));
 }
 
-/* Not owned: others may have unmodified copies. */
+/* The transfer of a line without an owner; other cores may have unmodified copies. */
 static void from_copies(struct coherence *c, struct line *l, const struct request *r,
 			const struct model_core *core, uint64_t now, struct grant *g)
 {
@@ -392,8 +390,8 @@ static void from_copies(struct coherence *c, struct line *l, const struct reques
 }
 
 /*
- * Serve @req, which was picked at @now: when does everybody else let go, when is the
- * data there? The state itself changes at the handover: coherence_settle().
+ * Serve @req, picked at @now: compute when all other cores give the line up, and when the data
+ * arrives. The state changes at the handover, in coherence_settle().
  */
 static void serve(struct coherence *c, struct line *l, uint32_t line, uint32_t req, uint64_t now)
 {
@@ -404,7 +402,7 @@ static void serve(struct coherence *c, struct line *l, uint32_t line, uint32_t r
 	struct grant g = { 0 };
 
 	if (l->owner == me) {
-		/* A sibling has it, or the CPU's other request brought it meanwhile. */
+		/* A sibling has it, or the CPU's other request has fetched it meanwhile. */
 		g.let_go = now > l->first_done ? now : l->first_done;
 		g.data = g.let_go;
 		if (l->writer != req / 2 && m->smt > r->op)
@@ -433,7 +431,7 @@ static void serve(struct coherence *c, struct line *l, uint32_t line, uint32_t r
 	events_push(&c->events, g.data, req & 1 ? EVENT_COMMIT : EVENT_RESUME, req / 2);
 }
 
-/* Let the ordering point look at the queue at @at, unless it does before that. */
+/* Let the ordering point look at the queue at @at, unless an earlier look is scheduled. */
 static void schedule_pick(struct coherence *c, struct line *l, uint32_t line, uint64_t at)
 {
 	if (at >= l->pick_at)
@@ -449,7 +447,7 @@ void coherence_handover(struct coherence *c, struct line *l, uint32_t line)
 	uint32_t group = c->model->core[me].group;
 
 	if (r->write || (l->owner == NO_CORE && !l->shared)) {
-		/* Exclusive from now on: by a write, or as the first one to read. */
+		/* Exclusive from now on: after a write, or for the first reader. */
 		if (l->shared)
 			memset(l->copies, 0, c->lines.copy_words * sizeof(*l->copies));
 		l->shared = false;
@@ -485,7 +483,7 @@ void coherence_pick(struct coherence *c, uint32_t line, uint64_t now)
 	uint64_t earliest;
 	uint32_t req;
 
-	/* It was scheduled anew, for an earlier moment. */
+	/* A later schedule_pick() chose an earlier moment. */
 	if (now != l->pick_at)
 		return;
 	l->pick_at = NEVER;
@@ -532,9 +530,8 @@ void coherence_resume(struct coherence *c, uint32_t req)
 		*copy_of(c, c->model->cpu[req / 2].core, r->line) =
 			(struct copy){ r->line, r->version };
 	/*
-	 * A moment before the operation is done: the sibling asks next, and the thread that
-	 * had the line parks on it. At the same time the lower-numbered one would win for
-	 * ever.
+	 * One picosecond before the operation ends: the sibling asks next, and the thread that had
+	 * the line waits for it. At the same moment the lower-numbered thread would always win.
 	 */
 	for (uint32_t t = 0; t < core->nr_cpus; t++)
 		if (r->parked >> t & 1)

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * coherence.h - who has a cache line, who waits for it, and when each of them gets it.
+ * coherence.h - which core has a cache line, which cores wait for it, and when each gets it.
  *
  * One state machine a line:
  *
  *   submit    a core misses; its request travels to the line's ordering point
  *   pick      the ordering point is free and chooses the next request (EVENT_PICK)
- *   handover  the owner (or the sharers) let go; the data is on its way
- *   resume    the data is there (EVENT_RESUME, EVENT_COMMIT)
+ *   handover  the owner (or the sharers) give the line up; the data leaves
+ *   resume    the data arrives (EVENT_RESUME, EVENT_COMMIT)
  *
- * Between pick and handover the old owner goes on hitting; between handover and
- * the arrival of the data nobody hits. The next pick waits until the transaction is complete:
- * the data has arrived, and the ordering point has heard of that. A handover is no event: its
- * time is known from the pick on, and whoever looks at the line after that brings it about.
+ * Between pick and handover the old owner's accesses hit. Between handover and the arrival of the
+ * data no core's do. The next pick waits until the transaction is complete: the data has arrived,
+ * and the ordering point has its acknowledgement. A handover is no event: its time is known from
+ * the pick on, and the next access after it performs it (coherence_settle()).
  */
 #ifndef SIM_COHERENCE_H
 #define SIM_COHERENCE_H
@@ -27,7 +27,7 @@
 #define NO_REQ	UINT32_MAX
 #define NO_CPU	UINT32_MAX
 
-/* Where a miss found the line; what perf c2c tells apart. */
+/* Where a miss found the line, as perf c2c distinguishes it. */
 enum source {
 	SOURCE_HIT,
 	SOURCE_MEMORY,
@@ -37,13 +37,13 @@ enum source {
 };
 
 /**
- * struct request - one miss on its way; two a CPU: [0] of the instruction that waits,
- * [1] of the store buffer's oldest entry
+ * struct request - one miss under way; two a CPU: [0] of the instruction that waits, [1] of the
+ * store buffer's oldest entry
  * @next: next in the same LLC's queue
  * @line: which line
  * @arrival: when it reaches the ordering point
- * @granted: when the data is there; valid from the pick on
- * @op: time the first operation takes once the data is there: the line is not given up before
+ * @granted: when the data arrives; valid from the pick on
+ * @op: time of the first operation after that; the core keeps the line until it ends
  * @version: of the line when the copy was made, see coherence_resume()
  * @parked: threads of the same core (bit = index in model_core.cpu) that wait for it
  * @write: needs the line exclusively
@@ -75,7 +75,7 @@ struct line_table {
 struct coherence {
 	const struct model *model;
 	uint64_t seed;
-	uint64_t reach; /* who sends nothing before t takes nothing away before t + reach */
+	uint64_t reach; /* a CPU that sends no request before t takes no line before t + reach */
 	struct line_table lines;
 	struct request *req; /* 2 * nr_cpus */
 	struct events events;
@@ -93,8 +93,8 @@ void coherence_free(struct coherence *c);
  * coherence_park - is another miss of the same core under way for this line?
  * @cpu: the CPU that misses by a load; a write sends a request of its own
  *
- * If there is one, @cpu is resumed (EVENT_RESUME) right after the first operation of that
- * request, and has to try again.
+ * If there is one, EVENT_RESUME comes for @cpu right after the first operation of that request.
+ * @cpu must then try again.
  */
 bool coherence_park(struct coherence *c, uint32_t cpu, uint32_t line);
 
@@ -103,13 +103,13 @@ bool coherence_park(struct coherence *c, uint32_t cpu, uint32_t line);
  * @req: request_of(); not active
  * @op: see struct request
  *
- * EVENT_RESUME (or EVENT_COMMIT for the store buffer's) comes at the time the data is there;
- * then coherence_resume() must be called once.
+ * EVENT_RESUME (or EVENT_COMMIT for the store buffer's) comes when the data arrives. Then the
+ * caller calls coherence_resume() once.
  */
 void coherence_submit(struct coherence *c, uint32_t req, uint32_t line, bool write, uint64_t op,
 		      uint64_t now);
 
-/* The data is there: the core has its copy (if nobody took it meanwhile), siblings run on. */
+/* The data is there: the core has its copy (unless another core took it), its siblings run on. */
 void coherence_resume(struct coherence *c, uint32_t req);
 
 void coherence_pick(struct coherence *c, uint32_t line, uint64_t now);

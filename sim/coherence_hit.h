@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * coherence_hit.h - the part of coherence.c that most accesses end in, inline for engine.c: the
+ * coherence_hit.h - the part of coherence.c in which most accesses end, inline for engine.c: the
  * state of a line, and whether a CPU can access it without leaving its core.
  *
- * How far a CPU may run ahead of the others. All events before some time are *known*. What is not
- * known yet can take a line away, but needs time for that: a request that nobody has sent needs a
- * request leg and a snoop leg, one that waits already needs a snoop leg after the ordering point
- * is free. An access that ends before that cannot be disturbed, so it may happen at once. Threads
- * of one core have no legs between them; a line that two of them use waits until all is known.
- * What is constant (arena_constant()) and shared cannot be taken away at all, as long as no other
- * line takes its place in the core.
+ * How far may a CPU run ahead of the others? All events before some time are *known*. A later
+ * request can take a line away, but not at once. A request that no CPU has sent yet needs a request
+ * leg and a snoop leg. A request that waits needs a snoop leg after the ordering point is free. An
+ * access that ends before that cannot be disturbed, so it may happen at once. Threads of one core
+ * have no legs between them: a line that two of them use waits until all is known. A line that is
+ * constant (arena_constant()) and shared leaves a core only when another line takes its place in
+ * the core's table.
  */
 #ifndef SIM_COHERENCE_HIT_H
 #define SIM_COHERENCE_HIT_H
@@ -21,12 +21,12 @@
 struct line_queue;
 
 /*
- * What a hit looks at comes first, so that it touches one cache line of the host; fields that
- * only transactions need go to the end.
+ * The fields that a hit reads come first, in one cache line of the host. Fields that only
+ * transactions need come last.
  */
 struct line {
 	_Alignas(64) uint64_t have_at; /* the owner has the data from then on */
-	uint64_t lose_at;	       /* and lets go then; NEVER while nobody was picked */
+	uint64_t lose_at;	       /* the owner gives it up then; NEVER before a pick */
 	uint64_t free_at;	       /* the ordering point takes the next request */
 	uint32_t owner;		       /* core, or NO_CORE */
 	uint32_t version;
@@ -36,12 +36,12 @@ struct line {
 	uint32_t solo;	  /* the only waiting request, while queue is NULL */
 	bool known, dirty, shared;
 	bool siblings; /* two threads of one core have used it at the same time */
-	bool settled;  /* constant and shared: whoever has a copy keeps it */
+	bool settled;  /* constant and shared: each core with a copy keeps it */
 	uint8_t seen;  /* threads of the owner that saw the last write; bit = index in the core */
 	uint32_t touched; /* for engine.c: the statistics' epoch */
 
 	uint64_t let_go;       /* of the current request: the handover */
-	uint64_t pick_at;      /* the next pick that is scheduled, or far away */
+	uint64_t pick_at;      /* the next pick that is scheduled, or NEVER */
 	uint64_t first_done;   /* the owner has used it once */
 	uint64_t home_free_at; /* the home takes the next request of another group */
 	uint32_t random;
@@ -53,10 +53,10 @@ struct line {
 	uint64_t *copies;	  /* groups that have a copy; made when first shared */
 };
 
-/* The first access to a line: its state is made. Lines may move: pointers to others are void. */
+/* Make a line's state at the first access to it. Lines may move: pointers to others are void. */
 void coherence_first_touch(struct coherence *c, uint32_t line);
 
-/* A write to a line that was said to be constant: ends the program. */
+/* Ends the program, after a write to a constant line. */
 _Noreturn void coherence_not_constant(uint32_t line);
 
 /* An access of a thread whose sibling wrote the owned line last. */
@@ -88,7 +88,7 @@ static inline bool has_copy(const struct coherence *c, const struct line *l, uin
 	return copy->line == line && copy->version == l->version;
 }
 
-/* The owner, or the sharers, let go: what the current request was picked for happens. */
+/* The owner, or the sharers, give the line up: apply the current request. */
 void coherence_handover(struct coherence *c, struct line *l, uint32_t line);
 
 /* Bring the line to its state at @now; all events before that must have happened. */
@@ -99,7 +99,7 @@ static inline void coherence_settle(struct coherence *c, struct line *l, uint32_
 		coherence_handover(c, l, line);
 }
 
-/* Before this time nobody can take the line away, as far as events before @known tell. */
+/* No CPU can take the line away before this time, judged by the events before @known. */
 static inline uint64_t line_safe_until(const struct coherence *c, const struct line *l,
 				       uint64_t known)
 {
@@ -114,15 +114,15 @@ static inline uint64_t line_safe_until(const struct coherence *c, const struct l
 
 /**
  * coherence_hit - can this CPU access the line without leaving its core?
- * @cpu: who
+ * @cpu: the CPU
  * @core: its core
- * @write: exclusively
- * @op: picoseconds the access takes; it must be done before the line has to go
+ * @write: it needs the line exclusively
+ * @op: picoseconds the access takes; the core must have the line until its end
  * @now: picoseconds
  * @known: all events before this time have happened; later than @now: the answer is final
- * @extra: receives what the access costs more, picoseconds: a sibling wrote the line
+ * @extra: receives the extra picoseconds of a line that a sibling wrote
  *
- * Return: true, and the access has happened; false when it cannot, or when that is not known yet.
+ * Return: true, and the access has happened; false when it cannot happen, or that is not known yet.
  */
 static inline bool coherence_hit(struct coherence *c, uint32_t cpu, uint32_t core, uint32_t line,
 				 bool write, uint64_t op, uint64_t now, uint64_t known,
@@ -159,8 +159,8 @@ static inline bool coherence_hit(struct coherence *c, uint32_t cpu, uint32_t cor
 }
 
 /*
- * The same for a hit that costs nothing more on a line of which nobody wants anything, with few
- * questions. False: ask coherence_hit().
+ * A short path for a hit without extra cost, on a line without waiting requests. False: call
+ * coherence_hit().
  */
 static inline bool coherence_hit_alone(const struct coherence *c, struct line *l, uint32_t cpu,
 				       uint32_t core, uint32_t line, bool write, uint64_t op,

@@ -2,22 +2,22 @@
 /*
  * The timing backend: runs bodies in the order of their clocks and charges each access.
  *
- * Why the order is right: a CPU acts on shared state only when no event and no other CPU lies
- * further back than its clock, or when it accesses a line that its core has and nobody can take
- * away before the access ends (coherence_hit.h). A miss waits until its CPU is the last one.
+ * Why the order is right: a CPU acts on shared state in two cases. Either no event and no other CPU
+ * lies further back than its clock. Or its core has the line, and no CPU can take the line away
+ * before the access ends (coherence_hit.h). A miss waits until its CPU is the last one.
  *
- * Values: a load and a locked operation take effect, for all, when their hooks return; two hooks
- * never overlap. An atomic store takes effect for its own CPU when its hook returns, for all others
- * when it leaves the store buffer: who spins on a word sees it change only once the writer owns
- * the line. The compiled code itself performs plain stores, so these are seen at once; that is no
- * difference to a program that orders them by locks. Where an atomic and a plain access of one CPU
- * meet in its buffer, the buffer's values are written early. explore.c has x86-TSO in full.
+ * Values: a load and a locked operation take effect, for all CPUs, when their hooks return; two
+ * hooks never overlap. An atomic store takes effect for its own CPU when its hook returns. For all
+ * others it takes effect when it leaves the store buffer, so a CPU that spins on a word sees it
+ * change only once the writer owns the line. The compiled code performs plain stores itself, so all
+ * CPUs see these at once. A program that orders its plain accesses by locks cannot tell. If an
+ * atomic and a plain access of one CPU meet in its buffer, the engine writes the buffer's values
+ * early. explore/explore.c has x86-TSO in full.
  *
- * Store buffer: a store to a line that the core does not own enters the buffer and costs its
- * CPU one store; entries become visible in order, one miss after the other (real cores
- * prefetch ownership for later entries: we are pessimistic about long runs of remote
- * stores). Locked operations and fences wait until it is empty, a store waits while it is
- * full.
+ * Store buffer: a store to a line that the core does not own enters the buffer and costs its CPU
+ * one store. Entries become visible in order, one miss after the other. (Real cores prefetch
+ * ownership for later entries: the model is pessimistic about long runs of remote stores.) Locked
+ * operations and fences wait until the buffer is empty; a store waits while it is full.
  */
 #include "sim.h"
 
@@ -49,10 +49,10 @@ struct store {
 
 enum wait { WAIT_NOTHING, WAIT_EMPTY, WAIT_SLOT };
 
-/* What a fetch does when its CPU is resumed; see fetch_step(). */
+/* What a fetch does when its CPU resumes; see fetch_step(). */
 enum fetch_state { FETCH_NONE, FETCH_BEGIN, FETCH_CAUGHT_UP, FETCH_SENT };
 
-/* What accesses and switches look at comes first, in one cache line of the host. */
+/* The fields that accesses and switches read come first, in one cache line of the host. */
 struct cpu {
 	_Alignas(64) uint64_t clock;
 	uint32_t number, core;
@@ -68,7 +68,7 @@ struct cpu {
 	uint8_t wait; /* enum wait */
 	bool computing;
 	uint64_t timer_at; /* when computing ends; a timer event of another time is stale */
-	uint64_t irq_at;   /* when the interrupt comes that was not taken yet, or NEVER */
+	uint64_t irq_at;   /* when the interrupt that is still pending comes, or NEVER */
 	struct store *sb;
 	uint64_t random;
 	void (*body)(uint32_t cpu, void *arg);
@@ -82,7 +82,7 @@ static struct {
 	struct cpu *cpu;
 	struct fiber *fibers;
 	struct fiber main;
-	struct cpu *running; /* NULL outside of sim_run(): accesses are free then */
+	struct cpu *running; /* NULL outside of sim_run(), where accesses are free */
 	uint32_t bodies;
 	uint64_t events, finished_at;
 	uint64_t relax;	  /* what cpu_relax() takes */
@@ -116,7 +116,7 @@ static inline bool overlaps(const struct store *s, uint64_t addr, uint32_t size)
 	return s->addr < addr + size && addr < s->addr + s->size;
 }
 
-/* The youngest entry whose value @c would not find in memory at @addr; NULL if there is none. */
+/* The youngest entry whose value is not in memory for @c at @addr; NULL if there is none. */
 static struct store *delayed_store(const struct cpu *c, uint64_t addr, uint32_t size)
 {
 	for (uint32_t i = c->sb_n; i--;) {
@@ -128,7 +128,7 @@ static struct store *delayed_store(const struct cpu *c, uint64_t addr, uint32_t 
 	return NULL;
 }
 
-/* What @c itself reads: memory, with its own stores before they are written. */
+/* What @c itself reads: memory, with its own buffered stores laid over it. */
 static uint64_t own_value(struct cpu *c, const volatile void *ptr, uint32_t size)
 {
 	uint64_t addr = (uint64_t)(uintptr_t)ptr;
@@ -138,7 +138,7 @@ static uint64_t own_value(struct cpu *c, const volatile void *ptr, uint32_t size
 	if (!s)
 		return sim_raw_read(ptr, size);
 	if (addr < s->addr || addr + size > s->addr + s->size) {
-		write_values(c); /* of several entries, or of an entry and memory */
+		write_values(c); /* bytes of several entries, or of an entry and memory */
 		return sim_raw_read(ptr, size);
 	}
 	sim_raw_write(bytes, s->size, s->value);
@@ -149,7 +149,7 @@ static uint64_t own_value(struct cpu *c, const volatile void *ptr, uint32_t size
 
 static uint64_t mix(uint64_t x)
 {
-	/* SplitMix64's finaliser (Steele, Lea, Flood 2014): neighbouring seeds become unrelated. */
+	/* SplitMix64's finaliser (Steele, Lea, Flood 2014): makes neighbouring seeds unrelated. */
 	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
 	x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
 	return x ^ (x >> 31);
@@ -213,7 +213,7 @@ void sim_exit(void)
 static void commit(struct cpu *c, uint64_t now);
 static inline bool fetch_step(struct cpu *c);
 
-/* Run events until one lets a CPU run on; NULL when all bodies have returned. */
+/* Process events until one resumes a CPU; NULL when all bodies have returned. */
 static noinline struct cpu *next_cpu(void)
 {
 	while (likely(sim.bodies)) {
@@ -246,7 +246,7 @@ static noinline struct cpu *next_cpu(void)
 			c = &sim.cpu[id];
 			if (ev.time > c->clock)
 				c->clock = ev.time;
-			/* A fetch that waits on needs no switch to its fiber for that. */
+			/* A fetch that must wait again needs no switch to its fiber. */
 			if (!c->fetch.state || fetch_step(c))
 				return c;
 			break;
@@ -255,7 +255,7 @@ static noinline struct cpu *next_cpu(void)
 	return NULL;
 }
 
-/* Give the processor away until an EVENT_RESUME of @c, which somebody must have arranged. */
+/* Switch away until an EVENT_RESUME of @c, which the caller or another CPU has arranged. */
 static inline void block(struct cpu *c)
 {
 	struct cpu *next = next_cpu();
@@ -267,9 +267,8 @@ static inline void block(struct cpu *c)
 }
 
 /*
- * Must others catch up to this CPU's clock? Of what happens at the very same time, the events of
- * lines come first (see enum event_kind), then CPUs by number. If so, this CPU is resumed
- * when they have.
+ * Must others catch up to this CPU's clock? At equal times events of lines come first (see enum
+ * event_kind), then CPUs by number. If so, an EVENT_RESUME comes for this CPU when they have.
  */
 static inline bool must_wait(struct cpu *c)
 {
@@ -328,7 +327,7 @@ uint64_t sim_run(void)
 		fiber_switch(&sim.main, first->fiber);
 	}
 	sim.running = NULL;
-	/* Of bodies that returned with stores in their buffers. */
+	/* Stores of bodies that returned with entries in their buffers. */
 	for (uint32_t i = 0; i < sim.model->nr_cpus; i++)
 		write_values(&sim.cpu[i]);
 	return sim.finished_at;
@@ -357,9 +356,9 @@ static inline struct line *touch(uint32_t line)
 }
 
 /*
- * Can this CPU access the line at once? Its buffer is empty, its core has the line, and what has
- * not happened yet comes too late to take it away (coherence_hit.h). Most accesses end here. If
- * not, nothing has changed, and there may be other reasons why it can: hits_at_once().
+ * Can this CPU access the line at once? Its buffer is empty, its core has the line, and no later
+ * event takes it away in time (coherence_hit.h). Most accesses end here. If the answer is no,
+ * nothing has changed, and hits_at_once() tries the other ways.
  */
 static inline bool hits(const struct cpu *c, struct line *l, uint32_t line, bool write, uint64_t op)
 {
@@ -378,7 +377,7 @@ static inline bool hits_at_once(struct cpu *c, uint32_t line, bool write, uint64
 	return true;
 }
 
-/* The same once all that comes before this moment has happened. */
+/* The same once all events before this moment have happened. */
 static bool hits_now(struct cpu *c, uint32_t line, bool write, uint64_t op)
 {
 	uint64_t extra;
@@ -391,8 +390,8 @@ static bool hits_now(struct cpu *c, uint32_t line, bool write, uint64_t op)
 }
 
 /*
- * One step of a fetch: as far as it gets without others. Returns true when the core may access
- * the line once; else somebody has arranged an EVENT_RESUME.
+ * One step of a fetch, as far as it gets without other CPUs. Return: true when the core may access
+ * the line once; else an EVENT_RESUME will come.
  */
 static inline bool fetch_step(struct cpu *c)
 {
@@ -426,7 +425,7 @@ static inline bool fetch_step(struct cpu *c)
 	return true;
 }
 
-/* Wait for a line; returns where it was found. On return the core may access it once. */
+/* Wait for a line. Return: where the miss found it. The core may then access it once. */
 static inline enum source fetch(struct cpu *c, uint32_t line, bool write, uint64_t op)
 {
 	c->fetch.state = FETCH_BEGIN;
@@ -464,8 +463,8 @@ static void store_buffer_pop(struct cpu *c)
 }
 
 /*
- * Commit from the oldest on while the core owns the lines; ask for the first that it does
- * not own.
+ * Commit from the oldest entry on while the core owns the lines. Request the first line that it
+ * does not own.
  */
 static void store_buffer_advance(struct cpu *c, uint64_t now)
 {
@@ -504,7 +503,7 @@ static void store_hit(struct cpu *c, const volatile void *addr, uint32_t size, c
 	stats_add(&sim.stats, c->number, addr, size, ACCESS_STORE, pc, 0, SOURCE_HIT);
 }
 
-/* True if @value, which is NULL for a plain store, is in the buffer and will be written. */
+/* True if @value is in the buffer and will be written later. It is NULL for a plain store. */
 static inline bool slow_store(struct cpu *c, const volatile void *addr, uint32_t size,
 			      const uint64_t *value, const void *pc)
 {
@@ -527,7 +526,7 @@ static inline bool slow_store(struct cpu *c, const volatile void *addr, uint32_t
 		s.value = *value;
 		sim.delayed++;
 	} else if (delayed_store(c, s.addr, size)) {
-		write_values(c); /* or they would overwrite this one */
+		write_values(c); /* a delayed value would overwrite this one later */
 	}
 	*entry(c, c->sb_n++) = s;
 	if (c->sb_n == 1)
@@ -569,7 +568,7 @@ static inline void slow_load(struct cpu *c, const volatile void *addr, uint32_t 
 		return;
 	}
 	if (c->sb_n && forwarded(c, addr)) {
-		/* Or who waits for another value spins here, and nobody else ever runs. */
+		/* A CPU that spins here for another value would keep all others from running. */
 		catch_up(c);
 		c->clock += sim.model->load_hit;
 		return;
@@ -600,7 +599,7 @@ static inline void slow_locked(struct cpu *c, const volatile void *addr, uint32_
 	stats_add(&sim.stats, c->number, addr, size, ACCESS_RMW, pc, c->clock - issued, source);
 }
 
-/* Does the locked operation hit? If so, it is accounted for. */
+/* Does the locked operation hit? If so, account for it. */
 static inline bool locked_hits(struct cpu *c, const volatile void *addr, uint32_t size,
 			       const void *pc)
 {
@@ -622,9 +621,9 @@ static inline struct cpu *simulated(const volatile void *addr)
 /* ---- backend.h ---- */
 
 /*
- * Each kind of access is a short function for what hits at once, which is most of them, and one
- * for all the rest, to which it jumps: after a switch of fibers the host predicts each return
- * wrongly, and the stack of a fiber that waits has to be fetched into the host's caches.
+ * Each kind of access has a short function for hits, which most accesses are. It jumps to a second
+ * function for all the rest. After a switch of fibers the host mispredicts each return, and must
+ * fetch the stack of a waiting fiber into its caches: so there are few returns.
  */
 static noinline uint64_t load_and_read(struct cpu *c, const volatile void *addr, uint32_t size,
 				       const void *pc)
@@ -715,7 +714,7 @@ bool sim_cas(volatile void *addr, unsigned int size, uint64_t *expected, uint64_
 	struct cpu *c = simulated(addr);
 	uint64_t old;
 
-	/* A failing cmpxchg takes the line exclusively as well. */
+	/* A failing cmpxchg also takes the line exclusively. */
 	if (c && !locked_hits(c, addr, size, pc))
 		slow_locked(c, addr, size, pc);
 	old = sim_raw_read(addr, size);
@@ -795,7 +794,7 @@ uint64_t sim_compute(uint64_t ps)
 	struct cpu *c = sim.running;
 	uint64_t end = ps < NEVER - c->clock ? c->clock + ps : NEVER;
 
-	catch_up(c); /* or an interrupt that was sent before would be missed */
+	catch_up(c); /* otherwise the CPU would miss an interrupt that was sent before */
 	if (c->irq_at > c->clock) {
 		c->timer_at = c->irq_at < end ? c->irq_at : end;
 		c->computing = true;
@@ -815,8 +814,8 @@ void sim_interrupt(uint32_t cpu, uint64_t delay)
 	struct cpu *c = &sim.cpu[cpu];
 	uint64_t at = sim.running->clock + delay;
 
-	write_values(sim.running); /* Linux drains the buffer: who is interrupted sees them */
-	catch_up(sim.running);	   /* or it would merge with one that is taken before */
+	write_values(sim.running); /* as Linux drains the buffer: the receiver sees the stores */
+	catch_up(sim.running);	   /* otherwise it could merge with one that is taken before */
 	if (at >= c->irq_at)
 		return;
 	c->irq_at = at;
@@ -839,7 +838,7 @@ void sim_measure_from_here(void)
 	stats_reset(&sim.stats);
 }
 
-/* Write the values of all store buffers; returns what was in memory before, to be freed. */
+/* Write the values of all store buffers. Return: what was in memory before, to be freed. */
 static uint64_t *write_all_values(void)
 {
 	uint64_t *before = malloc(sim.delayed * sizeof(*before)), n = 0;
@@ -858,7 +857,7 @@ static uint64_t *write_all_values(void)
 	return before;
 }
 
-/* The opposite. */
+/* Undo write_all_values(). */
 static void take_back_values(const uint64_t *before)
 {
 	uint64_t n = sim.delayed;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Why slots never mix two rounds of the wheel: an event enters the wheel only if its slot
- * number is less than WHEEL_SLOTS ahead of that of the event popped last, and none lies
- * before that one; so all events in the wheel have different slot numbers modulo WHEEL_SLOTS
- * or the same slot number.
+ * Why slots never mix two rounds of the wheel: an event enters the wheel only if its slot number is
+ * less than WHEEL_SLOTS ahead of the slot of the event popped last. No event lies before that one.
+ * So two events of the wheel have the same slot number, or different ones modulo WHEEL_SLOTS.
  */
 #include "events.h"
 

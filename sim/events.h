@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * events.h - what happens next: a timing wheel of (time, what).
+ * events.h - the events to come: a timing wheel of (time, what).
  *
- * Nearly all events lie within a few microseconds of simulated time, a slot of the wheel seldom
- * holds more than one, and finding the next is a search for a bit; a heap spent 40% of
- * the simulator's time in mispredicted comparisons. What lies beyond the wheel waits in a
- * heap and is compared with the wheel's first at every step.
+ * Nearly all events lie within a few microseconds of simulated time. A slot of the wheel seldom
+ * holds more than one, and a search for a bit finds the next. (A heap spent 40% of the simulator's
+ * time in mispredicted comparisons.) Events beyond the wheel wait in a heap; each pop compares its
+ * first with the wheel's.
  *
  * No event may lie before the one that was popped last: time does not run backwards.
  *
- * Ties are broken by what, so that a run repeats exactly.
+ * Events at one time come in the order of @what, so that a run repeats exactly.
  */
 #ifndef SIM_EVENTS_H
 #define SIM_EVENTS_H
@@ -24,8 +24,8 @@
 enum event_kind {
 	EVENT_PICK,   /* a line's ordering point looks at its queue */
 	EVENT_COMMIT, /* the oldest entry of a CPU's store buffer has its line */
-	EVENT_TIMER,  /* a computing CPU is done, or interrupted */
-	EVENT_RESUME, /* a CPU runs on */
+	EVENT_TIMER,  /* a CPU has computed enough, or takes an interrupt */
+	EVENT_RESUME, /* a CPU continues */
 };
 
 struct event {
@@ -39,7 +39,7 @@ struct event_node {
 };
 
 /**
- * struct events - all events that are to come
+ * struct events - all events to come
  * @first: the next one; time UINT64_MAX when there is none
  * @now: slot number (time >> WHEEL_SLOT_SHIFT) of the event popped last
  * @used: one bit a slot that is not empty
@@ -68,7 +68,7 @@ static inline bool event_before(const struct event *a, const struct event *b)
 	return a->time != b->time ? a->time < b->time : a->what < b->what;
 }
 
-/* For the two below: what they seldom need. */
+/* The rare cases of the two functions below. */
 void events_more_nodes(struct events *e);
 void events_push_far(struct events *e, struct event ev);
 void events_pop_far(struct events *e);
@@ -103,7 +103,7 @@ static inline void events_push(struct events *e, uint64_t time, enum event_kind 
 		e->first = ev;
 }
 
-/* First slot in use behind @from, which is empty, going round; the wheel is not empty. */
+/* The first slot in use after @from, which is empty, with wrap-around; the wheel is not empty. */
 static inline uint32_t events_next_slot(const struct events *e, uint32_t from)
 {
 	uint32_t w = from / 64;
@@ -112,7 +112,7 @@ static inline uint32_t events_next_slot(const struct events *e, uint32_t from)
 	if (!bits) {
 		words = w == 63 ? 0 : e->used_words & ~0ull << (w + 1);
 		if (!words)
-			words = e->used_words; /* round: may come back to the low bits of word w */
+			words = e->used_words; /* wrap: may return to the low bits of word w */
 		w = (uint32_t)__builtin_ctzll(words);
 		bits = e->used[w];
 	}

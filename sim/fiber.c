@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Why this is right: a context is saved by whoever was left, not by whoever
- * leaves. jump_fcontext() hands the arriving side a handle on the side that
- * jumped, so each arrival first stores that handle into the fiber it came from;
- * until then that fiber cannot be resumed, and nobody can try, since only one
- * thread runs. The fiber a jump came from travels as the jump's data pointer.
+ * Why this is right: the side that arrives saves the context of the side that jumped.
+ * jump_fcontext() gives the arriving side a handle on the other one. Each arrival first stores that
+ * handle into the fiber that jumped. Until then that fiber cannot be resumed, and no code tries,
+ * since only one thread runs. The jump's data pointer names the fiber that jumped.
  */
 #include "fiber.h"
 
@@ -26,8 +25,8 @@ static void trampoline(struct fiber_transfer t)
 }
 
 /*
- * Stacks that begin at the same offset in a page fight for the same few sets of the host's L1
- * cache, and with hundreds of fibers each switch misses. Start them at different lines.
+ * Stacks that begin at the same offset in a page compete for the same few sets of the host's L1
+ * cache: with hundreds of fibers each switch misses. So they start at different lines.
  */
 static size_t colour(size_t i)
 {
@@ -50,8 +49,10 @@ struct fiber *fiber_pool_alloc(size_t n, size_t stack_size)
 		return NULL;
 	}
 	for (size_t i = 0; i < n; i++) {
-		/* The guard page turns a stack overflow into a fault instead of a
-		 * silent write into the neighbour's stack. */
+		/*
+		 * The guard page turns a stack overflow into a fault. Without it the fiber would
+		 * overwrite its neighbour's stack.
+		 */
 		mprotect(stacks + i * stride, page, PROT_NONE);
 		pool[i].stack_top = stacks + (i + 1) * stride - colour(i);
 		pool[i].stack_size = stack_size - colour(i);
@@ -65,7 +66,7 @@ void fiber_pool_free(struct fiber *pool, size_t n)
 
 	if (!pool)
 		return;
-	/* Fiber 0 has colour 0: its stack's size is the one asked for. */
+	/* Fiber 0 has colour 0: its stack has the size that the caller asked for. */
 	stride = pool[0].stack_size + (size_t)sysconf(_SC_PAGESIZE);
 	munmap(pool[0].stack_top - stride, n * stride);
 	free(pool);

@@ -15,8 +15,8 @@ struct fiber {
 	void *ctx;	       /* saved context while the fiber is not running */
 	void (*fn)(void *arg); /* body; runs once for each fiber_start() */
 	void *arg;
-	struct fiber *return_to; /* resumed when the body returns */
-	struct fiber *to;	 /* the one that it left for */
+	struct fiber *return_to; /* runs on when the body returns */
+	struct fiber *to;	 /* the fiber that it switched to last */
 	char *stack_top;
 	size_t stack_size;
 	bool done;
@@ -34,7 +34,7 @@ void fiber_pool_free(struct fiber *pool, size_t n);
 
 /**
  * fiber_start - prepare a fiber to run @fn(@arg) from the beginning.
- * @f: a fiber of a pool, not running; whatever it did before is forgotten
+ * @f: a fiber of a pool, not running; its earlier state is lost
  * @return_to: the fiber that runs on when @fn returns
  *
  * Nothing runs until the first fiber_switch() to @f.
@@ -44,9 +44,9 @@ void fiber_start(struct fiber *f, void (*fn)(void *arg), void *arg, struct fiber
 /* Boost.Context's C interface; its headers are C++, the symbols are plain C. */
 struct fiber_transfer {
 	void *ctx;  /* of the side that jumped */
-	void *data; /* what it handed over: its struct fiber */
+	void *data; /* what that side passed: its struct fiber */
 };
-#if __has_attribute(noplt) /* GCC's; without it each switch makes one jump more */
+#if __has_attribute(noplt) /* GCC's; without it each switch makes one more jump */
 #define FIBER_NO_PLT __attribute__((noplt))
 #else
 #define FIBER_NO_PLT
@@ -57,7 +57,7 @@ struct fiber_transfer jump_fcontext(void *to, void *data) FIBER_NO_PLT;
  * fiber_switch - leave @from, run @to until something switches back.
  * @from: the fiber running now; a zeroed struct fiber stands for the thread's own stack
  *
- * Inline: the host predicts a return wrongly after a switch, so there should be few of them.
+ * Inline: the host mispredicts a return after a switch, so there should be few of them.
  */
 static inline void fiber_switch(struct fiber *from, struct fiber *to)
 {

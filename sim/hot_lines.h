@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* hot_lines.h - records of accesses, added up by cache line: what a report is made of. */
+/* hot_lines.h - records of accesses, summed by cache line, for reports. */
 #ifndef SIM_HOT_LINES_H
 #define SIM_HOT_LINES_H
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Who is next for a line, and why this is a fair picture of the hardware.
+ * Which request gets a line next, and why this is a fair picture of the hardware.
  *
- * Near first, with a bound: when the line enters a group, those of the group who wait at that
- * moment may have it before anybody else (near_rounds of them), the same one level up for
- * packages. Who comes later waits for the next round, so that a far request waits at most
- * for one round of each group before it: bounded unfairness without a tuned number. This
- * holds for writes. A load takes nothing away from the group, and is served in the order of
- * arrival; after it the line is shared, and the next write has to ask the home again. So a
- * line that some write and others read costs far more than one that all write.
+ * Near first, with a bound. When the line enters a group, the writes of the group that wait at that
+ * moment come first (near_rounds of them). Packages do the same one level up. Later requests wait
+ * for the next round, so that a far request waits for at most one round of each group before it:
+ * bounded unfairness without a tuned number. A load does not move the line to another group, and is
+ * served in the order of arrival. After it the line is shared, and the next write must go to the
+ * home again. So a line that some CPUs write and others read costs far more than one that all
+ * write.
  */
 #include "line_queue.h"
 
@@ -120,12 +120,12 @@ static uint64_t arrival(const struct coherence *c, const struct fifo *f)
 	return f->n ? c->req[f->head].arrival : UINT64_MAX;
 }
 
-/* Groups whose oldest write has arrived; each UINT32_MAX if there is none. */
+/* For each: the group whose oldest write arrived first; UINT32_MAX if there is none. */
 struct heads {
-	uint32_t any;	   /* the oldest one */
+	uint32_t any;	   /* of all groups */
 	uint32_t near;	   /* of the gate's package, but not the gate itself */
 	uint32_t far;	   /* of other packages */
-	uint64_t earliest; /* when the first one arrives, of all */
+	uint64_t earliest; /* when the first write of all arrives */
 };
 
 static struct heads look(const struct coherence *c, const struct line *l, uint64_t now)
@@ -187,7 +187,7 @@ static void count_down(uint32_t *left)
 		--*left;
 }
 
-/* The line enters @group: those who wait there now have their round. */
+/* The line enters @group: the writes that wait there now have their round. */
 static void enter(const struct coherence *c, struct line *l, uint32_t group, bool package_too)
 {
 	if (package_too) {
@@ -242,7 +242,7 @@ uint32_t line_queue_take(struct coherence *c, struct line *l, uint64_t now, uint
 		return NO_REQ;
 	if (l->left_package && h.near != UINT32_MAX)
 		enter(c, l, h.near, false);
-	else /* the package had its round: others first, if there are any */
+	else /* the package had its round: other packages first, if any wait */
 		enter(c, l, c->model->near_rounds > 0 && h.far != UINT32_MAX ? h.far : h.any, true);
 	count_down(&l->left_group);
 	count_down(&l->left_package);

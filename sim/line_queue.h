@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * line_queue.h - the requests that wait for a line, and who of them is next.
+ * line_queue.h - the requests that wait for a line, and which of them is next.
  */
 #ifndef SIM_LINE_QUEUE_H
 #define SIM_LINE_QUEUE_H
@@ -13,13 +13,13 @@ void line_queue_add(struct coherence *c, struct line *l, uint32_t req);
 /**
  * line_queue_take - take out the next request.
  * @now: requests that arrive later cannot be chosen
- * @earliest: receives when the first one arrives, if none has
+ * @earliest: receives when the first one arrives, if none has arrived
  *
  * Return: the request; NO_REQ if none has arrived.
  */
 uint32_t line_queue_take(struct coherence *c, struct line *l, uint64_t now, uint64_t *earliest);
 
-/* How many writes of a group wait. */
+/* The number of writes of a group that wait. */
 uint32_t line_queue_writes(const struct line *l, uint32_t group);
 
 void line_queue_free(struct line *l);

@@ -11,8 +11,8 @@
 #include "machine.h"
 
 /*
- * Share of a transfer that is the data leg. What is left is how long a new owner keeps the
- * line when others wait: see coherence.c.
+ * The data leg's share of a transfer. The rest is how long a new owner keeps the line when others
+ * wait: see coherence.c.
  */
 #define DATA_LEG 0.62
 /*
@@ -22,15 +22,15 @@
 #define READ_OCCUPANCY_NS 2.0
 /* Estimate where the file has none: between AMD's 46 cycles (Zen 3) and Intel's 70 (Skylake-SP). */
 #define L3_HIT_CYCLES 60.0
-/* One round: a group hands the line on once everybody who waited when it came has had it. */
+/* One round: a group passes the line on once every request that waited on its arrival had it. */
 #define NEAR_ROUNDS 1.0
 /* An LLC orders the requests of its own cores. */
 #define LLC_ORDERS 1.0
-/* A modified line that another package reads is written back beside the transfer. */
+/* The home updates its directory while the transfer runs, which costs no time. */
 #define DIRECTORY 0.0
-/* What a request that waits at the home costs each move of the line between groups. */
+/* Time that each request waiting at the home adds to a move of the line between groups. */
 #define RETRY_NS 0.0
-/* What the first load costs more after the sibling wrote the line. */
+/* Extra time of the first load after the sibling wrote the line. */
 #define SMT_READ_NS 0.0
 
 static void costs(struct model *m)
@@ -54,7 +54,7 @@ static void costs(struct model *m)
 	m->smt_read = model_ns(machine_protocol(mc, "smt_read_ns", SMT_READ_NS));
 }
 
-/* Where everything is, of cores without a simulated CPU too. */
+/* The places of all cores, also of those without a simulated CPU. */
 static void places(struct model *m)
 {
 	bool llc_orders = machine_protocol(m->machine, "llc_orders", LLC_ORDERS) > 0;

@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * model.h - a machine file turned into what the coherence protocol asks for:
- * which caches a CPU has, and how long each leg of a transfer takes.
+ * model.h - a machine file turned into what the coherence protocol needs: the caches of each CPU,
+ * and the time of each leg of a transfer.
  *
- * A published core-to-core latency is one number for a whole transfer. Here it has three
- * legs, so that a home node far away, and a queue at the line, can be told apart:
+ * A published core-to-core latency is one number for a whole transfer. Here it has three legs. They
+ * separate a distant home node from a queue at the line:
  *
  *   request  requester -> ordering point    \ share 1 - data_leg of the latency,
  *   snoop    ordering point -> owner        / half each
  *   data     owner -> requester               share data_leg
  *
- * A *group* is the set of cores whose requests meet at one ordering point before they meet
- * at the line's home. Where each LLC orders its own, a group is the cores of an LLC (AMD's
- * core complexes). Where one slice of the mesh orders a line for all cores of a package, a
- * group is the package (Intel, with sub-NUMA clusters too).
+ * A *group* is a set of cores whose requests meet at one ordering point before they reach the
+ * line's home. If each LLC orders its own requests, a group is the cores of an LLC (AMD's core
+ * complexes). If one slice of the mesh orders a line for all cores of a package, a group is the
+ * package (Intel, also with sub-NUMA clusters).
  *
- * A leg that crosses packages costs R more; R is chosen such that a transfer between
- * packages whose home is at one end, i.e. with two crossings, takes exactly the latency of
- * the machine file. A transfer between two groups of one package whose home is in another
- * package also has two crossings (request and snoop): the published measurements show that
- * it costs as much as a transfer between packages.
+ * A leg that crosses packages costs R more. A transfer between packages with its home at one end
+ * has two crossings. R makes it take exactly the latency of the machine file. A transfer between
+ * two groups of one package, with its home in another package, also has two crossings (request and
+ * snoop). Published measurements show that it costs as much as a transfer between packages.
  *
  * All times are picoseconds in u64: integers add up the same way on every host.
  */
@@ -69,9 +68,9 @@ struct model_tier {
  *	with itself the slowest tier inside it
  * @node_package: package of a node
  * @ps_per_cycle: picoseconds a core cycle
- * @crossing: what one leg between two packages costs more, [a * nr_packages + b]
+ * @crossing: extra time of one leg between two packages, [a * nr_packages + b]
  * @home_crossing: the same for a transfer whose two ends share a package, but not its home
- * @nearest: shortest snoop leg between two cores: news cannot travel faster
+ * @nearest: shortest snoop leg between two cores; no core can lose a line faster
  * @memory: load from local DRAM
  * @l3_hit: load of a line that the LLC holds and no core of it has modified
  * @load_hit: load of a line that the core holds
@@ -79,16 +78,16 @@ struct model_tier {
  * @locked: locked operation on such a line
  * @fence: full fence with an empty store buffer
  * @timestamp: reading the time-stamp counter
- * @smt: locked operation on a line that the sibling wrote last; protocol.smt_locked_ns where
- *	it differs from the latency between siblings
- * @smt_read: what the first load of a line costs more after the sibling wrote it
+ * @smt: locked operation on a line that the sibling wrote last; protocol.smt_locked_ns where it
+ *	differs from the latency between siblings
+ * @smt_read: extra time of the first load of a line after the sibling wrote it
  * @read_occupancy: how long a read of an unmodified line keeps the ordering point busy
  * @store_buffer: entries
- * @near_rounds: requests of one group (then of one package) that are served in a row, as a
- *	multiple of those that waited when the line entered; 0: first come, first served
- * @retry: what each request that waits at the home costs a move between groups
- * @directory: how long the home stays busy after a package read what another one had modified,
- *	as a share of the latency between the two
+ * @near_rounds: requests of one group (then of one package) that are served in a row, as a multiple
+ *	of those that waited when the line entered; 0: first come, first served
+ * @retry: time that each request waiting at the home adds to a move between groups
+ * @directory: how long the home stays busy after a package read a line that another one had
+ *	modified, as a share of the latency between the two
  */
 struct model {
 	const struct machine *machine;
@@ -115,7 +114,7 @@ struct model {
  * @cpu: CPU numbers of the machine to simulate, in the order of simulated CPUs
  * @nr_cpus: how many
  *
- * Return: 0; -1 when memory is short, or a core has more than MODEL_MAX_THREADS threads.
+ * Return: 0; -1: no memory, or a core has more than MODEL_MAX_THREADS threads.
  */
 int model_build(struct model *m, const struct machine *machine, const uint32_t *cpu,
 		uint32_t nr_cpus);
@@ -126,7 +125,7 @@ void model_free(struct model *m);
  * @m: @core, @node_package and the sizes are there
  * @data_leg: share of a transfer that is the data leg
  *
- * Return: 0; -1 when memory is short or the machine has too many tiers.
+ * Return: 0; -1: no memory, or the machine has too many tiers.
  */
 int model_tiers(struct model *m, double data_leg);
 

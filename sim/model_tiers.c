@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Latencies of pairs of cores, and what is derived from them.
+ * Latencies of pairs of cores, and what follows from them.
  *
- * A tier is a latency that occurs between cores of one package. A pair in two packages has the
- * tier of the longest way inside one, and a crossing for each leg that leaves its package.
+ * A tier is a latency that occurs between cores of one package. A pair in two packages has the tier
+ * of the longest latency inside one package, plus a crossing for each leg between packages.
  */
 #include <stdlib.h>
 
@@ -14,10 +14,10 @@ struct builder {
 	struct model *m;
 	double ns[MODEL_MAX_TIERS];
 	uint32_t *cpu; /* some CPU of each core */
-	double far;    /* longest way inside a package */
+	double far;    /* longest latency inside a package */
 };
 
-/* The tier of this latency, a new one if it is new; MODEL_MAX_TIERS when there are too many. */
+/* The tier of this latency, a new one if necessary; MODEL_MAX_TIERS when there are too many. */
 static uint32_t tier_of(struct builder *b, double ns)
 {
 	for (uint32_t t = 1; t < b->m->nr_tiers; t++)
@@ -29,7 +29,7 @@ static uint32_t tier_of(struct builder *b, double ns)
 	return b->m->nr_tiers++;
 }
 
-/* Pairs of one package; the others are left at 0 and get the longest of these later. */
+/* Pairs of one package; all others stay at 0, and get the longest of these later. */
 static int near_pairs(struct builder *b)
 {
 	struct model *m = b->m;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * sim.h - what runs on the simulated machine: one body a CPU, and what a body may ask.
+ * sim.h - programs of the simulated machine: one body a CPU, and the functions that bodies may
+ * call.
  *
- * A body is ordinary C compiled with -fsanitize=thread. Its accesses to memory of the arena
- * take simulated time; everything else takes none, unless it says so with sim_spend().
- * Exactly one body runs at a time, always the one that is furthest behind (up to the time
- * that news needs to travel between two cores).
+ * A body is ordinary C compiled with -fsanitize=thread. Its accesses to memory of the arena take
+ * simulated time. Its other work takes none, except for sim_spend(). Exactly one body runs at a
+ * time, always the one with the earliest clock (up to the shortest time in which one core can
+ * affect another).
  *
- * Same machine, same seed, same program: same result, byte for byte.
+ * The same machine, seed and program give the same result, byte for byte.
  */
 #ifndef SIM_SIM_H
 #define SIM_SIM_H
@@ -23,7 +24,7 @@
  * @model: must live until sim_exit()
  * @seed: of every random decision
  *
- * Return: 0, or -1 when memory is short.
+ * Return: 0, or -1: no memory.
  */
 int sim_init(const struct model *model, uint64_t seed);
 void sim_exit(void);
@@ -31,7 +32,7 @@ void sim_exit(void);
 /**
  * sim_relax_takes - let each cpu_relax() take @ps picoseconds; 0 unless called after sim_init().
  *
- * A pause instruction in a waiting loop: it delays the next look at what is waited for.
+ * A pause instruction in a waiting loop delays the loop's next load.
  */
 void sim_relax_takes(uint64_t ps);
 
@@ -50,19 +51,19 @@ uint64_t sim_now(void);
 void sim_spend(uint64_t ps);
 
 /**
- * sim_compute - compute, interruptibly.
+ * sim_compute - compute until done or interrupted.
  * @ps: picoseconds without touching shared memory; UINT64_MAX: idle until interrupted
  *
- * Return: what is left of @ps: 0 when it is done, else an interrupt came first. An
- * interrupt that came while the CPU was not computing ends the next call at once.
+ * Return: what is left of @ps: 0 when all is done, else an interrupt came first. An interrupt that
+ * arrived while the CPU did not compute ends the next call at once.
  */
 uint64_t sim_compute(uint64_t ps);
 
 /**
  * sim_interrupt - interrupt @cpu after @delay picoseconds of the caller's clock.
  *
- * The receiver sees what the sender stored before. Interrupts that have not been taken yet are
- * one: what they are for is for sender and receiver to keep. May be sent to oneself.
+ * The receiver sees what the sender stored before. Pending interrupts merge into one: sender and
+ * receiver keep its purpose elsewhere. A CPU may interrupt itself.
  */
 void sim_interrupt(uint32_t cpu, uint64_t delay);
 
@@ -78,7 +79,7 @@ void sim_measure_from_here(void);
 /**
  * sim_observe - call @look(arg) now, outside of simulated time: its accesses are free.
  *
- * It sees all stores, also those that wait in a store buffer, and must not write to the arena.
+ * @look sees all stores, also those that wait in a store buffer, and must not write to the arena.
  */
 void sim_observe(void (*look)(void *arg), void *arg);
 

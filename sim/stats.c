@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Records live in one array in order of first appearance, which is deterministic; the tables of
- * the lines only find them.
+ * Records lie in one array in the order of their first access, which is deterministic. The tables
+ * of the lines only index them.
  */
 #include "stats.h"
 
@@ -124,7 +124,7 @@ static void grow_slots(struct stats_line *l)
 	size_t n = old.slot ? 2 * (old.mask + 1u) : SLOTS;
 
 	if (n > UINT16_MAX + 1u)
-		abort(); /* 32,768 places in the code that access one line */
+		abort(); /* 32,768 places in the code access one line */
 	l->slot = must(calloc(n, sizeof(*l->slot)));
 	l->mask = (uint16_t)(n - 1);
 	for (uint32_t i = 0; old.slot && i <= old.mask; i++) {
@@ -157,7 +157,7 @@ static struct stats_slot *find(const struct stats_line *l, const struct stats_en
 
 /* ---- the log ---- */
 
-/* Beside the number of a record: who used it last was another CPU, or it is of another kind. */
+/* Beside the number of a record: another CPU used it last, or the access is of another kind. */
 #define OTHER_CPU  0x80000000u
 #define OTHER_KIND 0x40000000u
 #define RECORD	   0x3fffffffu
@@ -210,7 +210,7 @@ static inline void add_cpu(uint64_t *cpus, const struct stats_entry *e)
 	cpus[cpu / 64] |= 1ull << (cpu % 64);
 }
 
-/* What record_of() looks at, where the entry's slot is the first one that find() looks at. */
+/* Prefetch what record_of() reads, if the entry's slot is the first one that find() tries. */
 static void prefetch_slots(const struct stats *s)
 {
 	for (uint32_t i = 0; i < s->logged; i++)
@@ -223,7 +223,7 @@ static void prefetch_slots(const struct stats *s)
 	}
 }
 
-/* In passes, each of which has fetched what the next one needs. */
+/* In passes, each of which prefetches what the next one needs. */
 void stats_settle(struct stats *s)
 {
 	uint32_t rec[STATS_LOG], n = s->logged;

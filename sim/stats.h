@@ -2,10 +2,9 @@
 /*
  * stats.h - what `perf c2c` would have sampled, but complete.
  *
- * One record for each (line, offset, instruction). Loads that hit in the core's own
- * cache are not recorded, as perf's load sampling with a latency threshold does not show them
- * either; stores and locked operations are recorded always. A locked operation counts as
- * load and as store.
+ * One record for each (line, offset, instruction). Loads that hit in the core's own cache are not
+ * recorded: perf's load sampling with a latency threshold does not show them either. All stores and
+ * locked operations are recorded. A locked operation counts as a load and as a store.
  */
 #ifndef SIM_STATS_H
 #define SIM_STATS_H
@@ -18,7 +17,7 @@
 
 enum access_kind { ACCESS_LOAD, ACCESS_STORE, ACCESS_RMW };
 
-/* What each access changes comes first, in one cache line of the host. */
+/* The fields that each access changes come first, in one cache line of the host. */
 struct access_record {
 	_Alignas(64) uint64_t records;
 	uint64_t loads, stores;
@@ -33,7 +32,7 @@ struct access_record {
 
 #define STATS_LOG 256u
 
-/* One access, as stats_add() is given it; @who: stats_who(). */
+/* One access as passed to stats_add(); @who: stats_who(). */
 struct stats_entry {
 	const volatile void *addr;
 	const void *pc;
@@ -43,8 +42,8 @@ struct stats_entry {
 
 /**
  * struct stats_slot - finds one record of a line
- * @pc: as stats_add() is given it
- * @who: stats_who() of the access that used the slot last; 0: a free slot
+ * @pc: as passed to stats_add()
+ * @who: stats_who() of the last access that used the slot; 0: a free slot
  * @rec: which record
  */
 struct stats_slot {
@@ -57,7 +56,7 @@ struct stats_slot {
  * @slot: open addressing by offset and program counter
  * @mask: slots - 1
  * @n: slots in use
- * @touched: measurement epoch in which the line was touched last
+ * @touched: measurement epoch of the last access
  */
 struct stats_line {
 	struct stats_slot *slot;
@@ -66,8 +65,8 @@ struct stats_line {
 };
 
 /*
- * Accesses are logged, and taken to their records many at a time: all records together do not
- * fit the host's caches, and a program that knows what it will touch next need not wait for it.
+ * A log collects accesses, and stats_settle() adds many at a time to their records. All records
+ * together do not fit the host's caches. With a log, prefetches hide the misses.
  */
 struct stats {
 	struct access_record *rec;
@@ -85,10 +84,10 @@ int stats_init(struct stats *s, uint32_t nr_cpus);
 void stats_free(struct stats *s);
 void stats_reset(struct stats *s);
 
-/* Take what is logged to the records: before anybody reads these. */
+/* Add the logged accesses to their records; call it before reading these. */
 void stats_settle(struct stats *s);
 
-/* Room for @n records, as they lie in struct stats; to be freed. */
+/* Room for @n records, as in struct stats; the caller frees it. */
 struct access_record *stats_records(size_t n);
 
 void stats_grow_lines(struct stats *s, uint32_t line);
@@ -113,7 +112,7 @@ static inline uint32_t stats_who(uint32_t cpu, const volatile void *addr, uint32
 	return cpu << STATS_CPU_SHIFT | ((uint32_t)(uintptr_t)addr & 63) << 7 | size << 2 | kind;
 }
 
-/* Code that is executed together has slots that lie together. */
+/* Instructions that run together have slots that lie together. */
 static inline uint32_t stats_hash(const volatile void *addr, const void *pc)
 {
 	return (uint32_t)((uintptr_t)pc >> 3) ^ ((uint32_t)(uintptr_t)addr & 63) >> 2;

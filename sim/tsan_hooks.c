@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The functions that gcc's and clang's -fsanitize=thread instrumentation calls, each a few
- * lines over backend.h. The list is that of the compilers' ABI; names and
- * signatures are theirs, there is no header for it.
+ * The functions that gcc's and clang's -fsanitize=thread instrumentation calls, each a few lines
+ * over backend.h. The compilers' ABI sets the list, the names and the signatures; no header
+ * declares them.
  *
  * This file itself is compiled without instrumentation.
  */
@@ -12,8 +12,8 @@
 #define PC __builtin_return_address(0)
 
 /*
- * Nine of ten accesses are to the body's own stack and heap. They end here, in a few
- * instructions without a stack frame: no backend simulates them.
+ * Nine of ten accesses go to the body's own stack and heap. They end here, in a few instructions
+ * without a stack frame: no backend simulates them.
  */
 static inline void plain(void *addr, unsigned int size, bool write, const void *pc)
 {
@@ -77,7 +77,7 @@ void __tsan_read_range(void *a, unsigned long size);
 void __tsan_write_range(void *a, unsigned long size);
 void __tsan_vptr_update(void **vptr, void *val);
 
-/* A range touches its lines one by one, as the copy loop it stands for would. */
+/* An access to a range touches its lines one by one, like the copy loop that it stands for. */
 static void range(char *a, unsigned long size, bool write, const void *pc)
 {
 	if (!arena_contains(a))

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Entry point of `python -m schedshard`."""
 
-from __future__ import annotations
-
 import signal
 import sys
 

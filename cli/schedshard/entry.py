@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Running the command line: every way to fail becomes one line and an exit status."""
 
-from __future__ import annotations
-
 import errno
 import os
 import sys
@@ -13,10 +11,10 @@ from pathlib import Path
 import click
 from click.shell_completion import shell_complete
 
-from schedshard.cli import main
-from schedshard.errors import UserError, os_reason
+from schedshard.commands.main import main
+from schedshard.common.errors import UserError, os_reason
 
-# What the completion scripts of Click set.
+# Variables that Click's completion scripts set.
 COMPLETE = "_SCHEDSHARD_COMPLETE"
 _INTERRUPTED = 130
 _TERMINATED = 143
@@ -43,7 +41,7 @@ def _defect(error: Exception) -> int:
 
 
 def _drop_stdout() -> None:
-    """What is still buffered cannot be written; Python would complain again at exit."""
+    """Drop buffered output that cannot be written; Python would complain again at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

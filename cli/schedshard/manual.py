@@ -7,8 +7,6 @@ Both get the folders that a system has: man1; bash-completion/completions, zsh/s
 fish/vendor_completions.d.
 """
 
-from __future__ import annotations
-
 import inspect
 import re
 import sys
@@ -19,7 +17,7 @@ import click
 from click.shell_completion import FishComplete, ShellComplete, ZshComplete
 
 from schedshard import __version__
-from schedshard.cli import main
+from schedshard.commands.main import main
 from schedshard.entry import COMPLETE
 
 NAME = "schedshard"
@@ -74,7 +72,8 @@ def _options(command: click.Command, context: click.Context) -> list[str]:
     return lines
 
 
-def _visible(command: click.Command, context: click.Context) -> list[tuple[str, click.Command]]:
+def visible(command: click.Command, context: click.Context) -> list[tuple[str, click.Command]]:
+    """Return the verbs below a command that are not hidden, by name."""
     if not isinstance(command, click.Group):
         return []
     found = [(name, command.get_command(context, name)) for name in command.list_commands(context)]
@@ -101,7 +100,7 @@ def page(names: Sequence[str], command: click.Command, context: click.Context) -
     options = _options(shown, context)
     if options:
         lines += [".SH OPTIONS", *options]
-    below = _visible(command, context)
+    below = visible(command, context)
     if below:
         lines.append(".SH COMMANDS")
         for name, each in below:
@@ -116,18 +115,24 @@ def page(names: Sequence[str], command: click.Command, context: click.Context) -
     return "\n".join(lines) + "\n"
 
 
-def pages() -> Iterator[tuple[str, str]]:
-    """Yield the name of each page's file and its text, for every verb that is not hidden."""
+def verbs() -> Iterator[tuple[tuple[str, ...], click.Command, click.Context]]:
+    """Yield the words, the command and its context of every verb that is not hidden."""
 
     def below(
         names: tuple[str, ...], command: click.Command, parent: click.Context | None
-    ) -> Iterator[tuple[str, str]]:
+    ) -> Iterator[tuple[tuple[str, ...], click.Command, click.Context]]:
         context = click.Context(command, info_name=names[-1], parent=parent)
-        yield f"{'-'.join(names)}.1", page(names, command, context)
-        for name, each in _visible(command, context):
+        yield names, command, context
+        for name, each in visible(command, context):
             yield from below((*names, name), each, context)
 
     return below((NAME,), main, None)
+
+
+def pages() -> Iterator[tuple[str, str]]:
+    """Yield the name of each page's file and its text."""
+    for names, command, context in verbs():
+        yield f"{'-'.join(names)}.1", page(names, command, context)
 
 
 def completions() -> dict[str, str]:

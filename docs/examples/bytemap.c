@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A byte a CPU: here the priority that each CPU runs at, 0 idle to 100. Setting one is a
- * plain store; the caller sees to it that a CPU's own byte has one writer at a time.
+ * A byte a CPU: here the priority that each CPU runs at, 0 idle to 100. A set is a plain store; the
+ * caller ensures that a CPU's byte has one writer at a time.
  */
 #include "example.h"
 
@@ -19,15 +19,15 @@ int main(int argc, char **argv)
 	bytemap_set(prio, far_cpu, 10);
 	printf("CPU %u runs at %u\n", here, bytemap_get(prio, here));
 
-	/* who is below 60? the nearest one will do, and the search stops there */
+	/* which CPU is below 60? the nearest one will do, and the search stops there */
 	if (bytemap_find_below(prio, 60, NULL, here, NULL, &cpu))
 		printf("below 60, nearest: CPU %lld\n", (long long)cpu);
 
-	/* everybody at the lowest priority, if that is below 60 */
+	/* all CPUs at the lowest priority, if that is below 60 */
 	lowest = bytemap_find_min(prio, 60, NULL, here, found, &cpu);
 	printf("lowest: %d, at CPU %lld\n", lowest, (long long)cpu);
 
-	/* a task that may use few CPUs costs the lines of those only */
+	/* a task that may use few CPUs costs only the lines of those */
 	example_mask_set(allowed, here);
 	printf("allowed CPUs at 90: %u\n",
 	       bytemap_find_equal(prio, 90, allowed, here, found, NULL));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A count in a line a shard: here of items that belong to CPUs, each counted and taken off
+ * A count in a line a shard: here of items that belong to CPUs. Each item is added and removed
  * under the number of its CPU ("paired use"), so that is-zero and more-than are exact.
  */
 #include "example.h"
 
-/* counts from the start of the program on, in one place as long as no plan is known */
+/* counts from the start of the program on, in one place until there is a plan */
 static struct shard_counter items = SHARD_COUNTER_INIT;
 
 int main(int argc, char **argv)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * example.h - how every example gets its machine and ends on an error.
+ * example.h - how every example gets its machine, and ends on an error.
  *
- * An example runs on the machine file that it is given, or without one on this machine:
+ * An example runs on the machine file of its argument, or without one on this machine:
  *
  *   plan machines/epyc-7763-2s.toml
  *   plan
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <schedshard/schedshard.h>
 
-/* Ends the program when something cannot be had. */
+/* Ends the program when a resource is missing. */
 static inline void example_need(bool have, const char *what)
 {
 	if (have)
@@ -35,7 +35,7 @@ static inline struct shard_topo *example_topo(int argc, char **argv)
 	return topo;
 }
 
-/* Its shard plan. A plan does not need the topology any more. */
+/* Its shard plan, which no longer needs the topology. */
 static inline struct shard_plan *example_plan(int argc, char **argv)
 {
 	struct shard_topo *topo = example_topo(argc, argv);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* What a machine file knows besides the topology: how long a line takes from CPU to CPU. */
+/* A machine file's data besides the topology: the time of a line from CPU to CPU. */
 #include "example.h"
 
 static void print_transfer(const struct machine *machine, u32 from, u32 to)

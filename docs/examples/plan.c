@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* From a topology to a shard plan, and what a plan knows: CPU <-> (shard, position) <-> index. */
+/* From a topology to a shard plan, and its tables: CPU <-> (shard, position) <-> index. */
 #include "example.h"
 
 int main(int argc, char **argv)
@@ -26,7 +26,7 @@ int main(int argc, char **argv)
 	printf("%u CPUs in %u shards of %u LLCs\n", plan->nr_possible, plan->nr_shards,
 	       plan->nr_llcs);
 
-	/* where a CPU is */
+	/* the place of a CPU */
 	cpu = plan->nr_cpus - 1;
 	printf("CPU %u: shard %u, position %u, index %u\n", cpu, plan->slot[cpu].shard,
 	       plan->slot[cpu].pos, plan->slot[cpu].idx);

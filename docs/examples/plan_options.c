@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Smaller shards than the caches ask for: a cap, and LLCs that are pretended to be several. */
+/* Smaller shards than the caches allow: a cap, and LLCs cut into several. */
 #include "example.h"
 
 static void print_plan(const struct shard_topo *topo, u32 cap, u32 split_llc)
@@ -26,7 +26,7 @@ int main(int argc, char **argv)
 	print_plan(topo, 8, 0);
 	/* a large machine's plan on a small machine, for tests */
 	print_plan(topo, 0, 2);
-	/* 64 bits are in a word: more is refused */
+	/* a word has 64 bits: more is refused */
 	print_plan(topo, 65, 0);
 	shard_topo_free(topo);
 	return 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * What a real-time scheduler asks: where can a task of this priority run at once, and who has
- * a task too many? Setting a level or an overload bit is a plain byte store, under the lock of
- * that CPU's run queue.
+ * A real-time scheduler's two questions: where can a task of this priority run at once, and which
+ * CPU has a task too many? A change of a level or of overload is a plain byte store, under the lock
+ * of that CPU's run queue.
  */
 #include "example.h"
 
@@ -19,10 +19,10 @@ static void print_lowest(const struct cpupri *pri, int level, u32 from,
 		printf("level %d: no CPU\n", level);
 }
 
-/* Whom could the CPU take tasks from? */
-static const char *told(const struct overload *overload, u32 cpu)
+/* From which CPUs could this CPU take tasks? */
+static const char *told(struct overload *overload, u32 cpu)
 {
-	u32 who = overload_query(overload, cpu);
+	u32 who = overload_query(overload, cpu, 0);
 
 	if (who & OVERLOAD_NEAR)
 		return "a neighbour";
@@ -40,7 +40,7 @@ int main(int argc, char **argv)
 	struct cpupri pri;
 
 	example_need(overload && cpupri_init(&pri, plan), "out of memory");
-	/* a task that is pinned to two CPUs: a search reads the lines of those only */
+	/* a task pinned to two CPUs: a search reads only the lines of those */
 	example_mask_set(allowed, a);
 	example_mask_set(allowed, b);
 	cpupri_set(&pri, a, 50);
@@ -50,7 +50,7 @@ int main(int argc, char **argv)
 	print_lowest(&pri, 80, a, allowed, lowest);
 	print_lowest(&pri, 50, a, allowed, lowest);
 
-	/* CPU a got a second task that it cannot run; it may run on any CPU */
+	/* CPU a gets a second task that it cannot run; the task may run on any CPU */
 	overload_set(overload, a, true);
 	printf("CPU %u: %s, CPU %u: %s\n", a, told(overload, a), b, told(overload, b));
 	printf("first to pull from: CPU %lld\n", (long long)overload_next_wide(overload, -1));

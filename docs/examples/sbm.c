@@ -22,7 +22,7 @@ int main(int argc, char **argv)
 	sbm_clear(set, last);
 	printf("CPU %u: %d\n", last, sbm_test(set, last));
 
-	/* ... and these are full barriers: of several threads that try, one gets it */
+	/* ... and these are full barriers: one of several competing threads gets it */
 	printf("got it: %d\n", sbm_test_and_clear(set, cpu));
 	printf("got it again: %d\n", sbm_test_and_clear(set, cpu));
 	printf("was set before: %d\n", sbm_test_and_set(set, cpu));

@@ -32,7 +32,7 @@ int main(int argc, char **argv)
 	sbm_for_each_cpu_and_wrap(cpu, it, set, allowed, start)
 		printf(" %u", cpu);
 
-	/* a walk that is kept between calls, for a step now and then */
+	/* a walk that keeps its state between calls, for one step at a time */
 	printf("\nstep by step:");
 	for (next = sbm_first_cpu_wrap(set, start); next >= 0;
 	     next = sbm_next_cpu_wrap(set, (u32)next, start))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* The four places that a topology comes from, and what a refusal looks like. */
+/* The four sources of a topology, and the form of a refusal. */
 #include <string.h>
 #include "example.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Where did a process run lately, and which cache should it prefer? Each CPU accounts what it ran;
- * a scan, once an epoch, looks only at CPUs that did, and forgets those that did not for five
+ * Where did a process run lately, and which cache should it prefer? Each CPU accounts its runtime.
+ * A scan, once an epoch, reads only CPUs that accounted, and removes those that did not for five
  * epochs.
  */
 #include "example.h"
@@ -9,7 +9,7 @@
 #define TIMEOUT 5 /* epochs of 10 ms */
 #define MS	1000000u
 
-static u64 *queue; /* by CPU number: what its run queue ran, of all processes */
+static u64 *queue; /* by CPU number: runtime of its run queue, of all processes */
 static s32 preferred = -1;
 
 static void scan(const struct shard_plan *plan, struct visited *v, u32 epoch)
@@ -19,7 +19,7 @@ static void scan(const struct shard_plan *plan, struct visited *v, u32 epoch)
 	u64 runtime;
 	u32 cpu;
 
-	/* false: somebody else scans, or has in this epoch */
+	/* false: another thread scans, or has in this epoch */
 	example_need(visited_scan_begin(&s, v, epoch, TIMEOUT), "not due");
 	occupancy_begin(&sums, preferred);
 	while (visited_scan_next(&s, &cpu, &runtime)) {
@@ -30,7 +30,7 @@ static void scan(const struct shard_plan *plan, struct visited *v, u32 epoch)
 	preferred = occupancy_end(&sums);
 	printf("epoch %u: %u CPUs looked at, cache %d preferred, %zu bytes\n", epoch, s.looked,
 	       preferred, visited_bytes(v));
-	/* one thread: nobody can be using these any more; a kernel waits for a grace period */
+	/* one thread: no reader can be using these any more; a kernel waits for a grace period */
 	visited_blocks_free(visited_scan_end(&s));
 }
 
@@ -49,7 +49,7 @@ int main(int argc, char **argv)
 		visited_account(v, &queue[epoch < 3 ? a : far], epoch < 3 ? a : far, epoch, 8 * MS);
 		if (epoch < 3)
 			visited_account(v, &queue[b], b, epoch, 4 * MS);
-		/* others run there, too */
+		/* other processes run there, too */
 		queue[a] = occupancy_add(queue[a], epoch, 2 * MS);
 		queue[b] = occupancy_add(queue[b], epoch, 2 * MS);
 		scan(plan, v, epoch);

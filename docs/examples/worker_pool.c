@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The idle set of a worker pool: every worker stands for a CPU and sets its bit when it
- * waits for work; whoever has a task looks for an idle worker near the task's data.
+ * The idle set of a worker pool: every worker stands for a CPU and sets its bit when it waits for
+ * work. A thread with a task searches for an idle worker near the task's data.
  *
- * A bit means "this worker's slot is empty and it is waiting, or about to". Clearing it with
- * sbm_test_and_clear() is the right to fill the slot: of several dispatchers that found
- * the same worker one gets it. A worker sets its bit after it emptied its slot; the barrier
- * of sbm_test_and_clear() and the slot's lock keep the next task behind that.
+ * A bit means "this worker's slot is empty and it is waiting, or about to". sbm_test_and_clear() on
+ * the bit is the right to fill the slot: of several dispatchers that found the same worker one gets
+ * it. A worker sets its bit after it emptied its slot. The barrier of sbm_test_and_clear() and the
+ * slot's lock keep the next task after that.
  *
- * There are as many workers as the plan has CPUs of the first two LLCs, whatever machine this
- * really runs on.
+ * There are as many workers as the plan has CPUs of the first two LLCs, on any machine.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -41,9 +40,9 @@ static void *work(void *arg)
 		u32 task;
 
 		/*
-		 * The slot is empty, tell everybody. sbm_set() orders nothing: without the
-		 * barrier the bit could be seen before what the last task wrote. Pairs with
-		 * the one in wait_for_all().
+		 * The slot is empty: announce it. sbm_set() orders nothing: without the barrier the
+		 * bit could be visible before the last task's stores. Pairs with smp_mb() in
+		 * wait_for_all().
 		 */
 		smp_mb__before_atomic();
 		sbm_set(idle, self->cpu);
@@ -90,12 +89,12 @@ static u32 dispatch(u32 task, u32 home)
 	return (u32)cpu;
 }
 
-/* Waits until all workers are idle; then whatever they wrote is visible. */
+/* Waits until all workers are idle; then all their stores are visible. */
 static void wait_for_all(void)
 {
 	while (sbm_weight(idle) < nr_workers)
 		sched_yield();
-	smp_mb();
+	smp_mb(); /* pairs with smp_mb__before_atomic() in work() */
 }
 
 static void start_workers(const struct shard_plan *plan)
@@ -124,7 +123,7 @@ int main(int argc, char **argv)
 	start_workers(plan);
 	wait_for_all();
 
-	/* all are idle: a task goes to the LLC that its data are in */
+	/* all are idle: a task goes to the LLC of its data */
 	last = workers[nr_workers - 1].cpu;
 	same_llc = dispatch(0, last);
 	printf("%u workers; a task of CPU %u went to a worker of %s\n", nr_workers, last,

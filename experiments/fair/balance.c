@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Moving tasks to a CPU that should have more of them: from time to time for every CPU (by itself
- * at its tick, or by the idle load balancer for those without a tick), and when a CPU runs out of
- * tasks.
+ * Move tasks to a CPU that should have more of them. Every CPU balances from time to time (itself
+ * at its tick, or the idle load balancer for CPUs without a tick), and when it runs out of tasks.
  *
- * Why a task is never on two queues, nor lost: it is taken off its queue under that queue's lock,
- * belongs to nobody but this function, and is put on the other queue under that one's. In between
- * it is runnable, so that no waker touches it.
+ * Why a task is never on two queues, nor lost: this function takes it off its queue under that
+ * queue's lock, and puts it on the other queue under that one's lock. In between no queue has it.
+ * It is runnable then, so that no waker touches it.
  *
- * The running task of a queue is not taken. When only such ones would make things even, and that
- * has been so for several rounds, its own CPU is asked to send it (active balancing).
+ * A balance does not take the running task of a queue. If only running tasks could even things out,
+ * and that lasts for several rounds, the balancer asks their CPU to send one (active balancing).
  */
 #include "fair_rq.h"
 
 #define MAX_MOVED   32 /* tasks at a time, as Linux */
-#define BUSY_FACTOR 16 /* a busy CPU balances so much more rarely */
+#define BUSY_FACTOR 16 /* factor between intervals of busy and of idle CPUs */
 #define MS	    1000000000ull
 
 static bool cache_hot(const struct fair_cpu *me, const struct fair_domain *d,
@@ -42,7 +41,11 @@ static u32 take_tasks(struct fair_cpu *me, u32 cpu, const struct fair_domain *d,
 		struct fair_task *p = rt_list_item(l, struct fair_task, run_node);
 
 		l = l->next;
-		if (cache_hot(me, d, sd, p))
+		/*
+		 * Still running here: it slept, and a waker woke it before its CPU had switched
+		 * away.
+		 */
+		if (p == rq->curr || cache_hot(me, d, sd, p))
 			continue;
 		fair_dequeue(me, rq, p);
 		taken[n++] = p;
@@ -93,7 +96,7 @@ static void count_moved(struct fair_cpu *me, u32 from, u32 to, u32 n, enum fair_
 		me->stats.far_pulls += n;
 }
 
-/* Is it for @dst to balance this domain? For the first idle CPU of its group, of an idle core. */
+/* Should @dst balance this domain? Yes for the first idle CPU of its group, of an idle core. */
 static bool should_balance(struct fair_cpu *me, u32 dst, u32 level)
 {
 	const struct fair_cpu *to = &me->fair->cpu[dst];
@@ -127,7 +130,7 @@ static void found_balanced(struct fair_sd *sd, const struct fair_domain *d, enum
 		WRITE_ONCE(sd->interval, 2 * d->nr);
 }
 
-/* Balance one domain for @dst; returns how many tasks came. */
+/* Balance one domain for @dst. Return: the number of tasks moved. */
 static u32 balance(struct fair_cpu *me, u32 dst, u32 level, enum fair_why why)
 {
 	const struct fair_domain *d = me->fair->cpu[dst].domain[level];
@@ -141,7 +144,7 @@ static u32 balance(struct fair_cpu *me, u32 dst, u32 level, enum fair_why why)
 		return 0;
 	}
 	if (why == FAIR_NEWIDLE)
-		most = 1; /* it waits for it */
+		most = 1; /* the CPU waits for it */
 	if (READ_ONCE(fair_rq_of(me, (u32)m.cpu)->nr_running) > 1)
 		n = take_tasks(me, (u32)m.cpu, d, sd, most, taken);
 	if (n) {
@@ -162,7 +165,7 @@ static u32 balance(struct fair_cpu *me, u32 dst, u32 level, enum fair_why why)
 	return 0;
 }
 
-/* Jiffies between two balances of a domain; a busy CPU's are no multiples of each other. */
+/* Jiffies between two balances of a domain; those of a busy CPU are no multiples of each other. */
 static u64 interval_of(const struct fair_cpu *me, const struct fair_sd *sd, bool idle)
 {
 	u64 ms = READ_ONCE(sd->interval), most = (u64)me->fair->nr_cpus * 100, jiffies;
@@ -186,7 +189,7 @@ void fair_balance_domains(struct fair_cpu *me, u32 dst, bool idle)
 		u64 due;
 
 		if (now >= READ_ONCE(sd->last_balance) + interval_of(me, sd, idle)) {
-			/* If not, another CPU of the group balances for all of it. */
+			/* If not, another CPU of the group balances for the whole group. */
 			go_on = should_balance(me, dst, level);
 			if (go_on && balance(me, dst, level, idle ? FAIR_IDLE : FAIR_BUSY))
 				idle = fair_is_idle(me, dst);
@@ -198,7 +201,7 @@ void fair_balance_domains(struct fair_cpu *me, u32 dst, bool idle)
 	WRITE_ONCE(to->rq->next_balance, next);
 }
 
-/* The domain is due earlier for a CPU that idles than for one that was busy. */
+/* The domain is due earlier for an idle CPU than for a busy one. */
 static void due_when_idle(struct fair_cpu *me, const struct fair_sd *sd)
 {
 	u64 due = READ_ONCE(sd->last_balance) + interval_of(me, sd, true);
@@ -218,7 +221,7 @@ bool fair_newidle(struct fair_cpu *me)
 		u64 took;
 
 		due_when_idle(me, sd);
-		/* Nobody has two tasks, or it will not be idle for long enough. */
+		/* No queue has two tasks, or the CPU will not idle for long enough. */
 		if (!search || rq->avg_idle < spent + sd->max_cost)
 			break;
 		came = balance(me, me->index, level, FAIR_NEWIDLE);

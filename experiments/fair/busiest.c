@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Which queue of a domain has tasks that another CPU should have, and how many. All tasks have the
- * same weight, so that load is the number of tasks, and a CPU's utilisation is whether it runs one.
+ * same weight: load is the number of tasks, and a CPU's utilisation is whether it runs one.
  *
- * A group of CPUs has spare capacity, is fully busy, or overloaded. Tasks go
+ * A group of CPUs has spare capacity, is fully busy, or overloaded. Tasks move
  *
  *   from an overloaded group to one with spare capacity: as many as it has idle CPUs;
- *   between groups with spare capacity, where tasks are to be spread: until they have the same
- *	number of tasks a core; else until they have the same number of idle CPUs;
+ *   between groups with spare capacity, in a domain that spreads tasks: until they have the
+ *	same number of tasks a core; else until they have the same number of idle CPUs;
  *   between loaded groups: until the busier one has the domain's average, never below.
  *
- * Why that settles: half the difference is moved, and no group is made to give what would turn the
- * difference round.
+ * Why that converges: a balance moves half the difference, and takes from no group so many that the
+ * difference would change its sign.
  *
- * Counts are read without locks and may be old: the mover looks again under the queue's lock.
+ * Reads of counts take no locks and may be old: the mover reads again under the queue's lock.
  */
 #include "fair_rq.h"
 
@@ -69,7 +69,7 @@ static bool busier(const struct sum *a, const struct sum *b)
 	return a->idle != b->idle ? a->idle < b->idle : a->running > b->running;
 }
 
-/* By how many tasks the busiest has more than its share of the two groups' tasks. */
+/* The number of tasks that the busiest has beyond its share of the two groups' tasks. */
 static u32 uneven(const struct sum *local, const struct sum *busiest)
 {
 	u64 a, b;
@@ -99,7 +99,7 @@ static u32 to_spare(const struct fair_domain *d, const struct sum *local, const 
 	return tasks / 2;
 }
 
-/* The busiest group is no busier than it should be, from where @local stands. */
+/* The busiest group is no busier than it should be, compared with @local. */
 static bool balanced(const struct fair_domain *d, const struct sum *local,
 		     const struct sum *busiest, const struct sum *all, enum fair_why why)
 {
@@ -134,7 +134,7 @@ static struct fair_imbalance imbalance(const struct fair_domain *d, const struct
 		m.tasks = to_spare(d, local, busiest, why);
 		return m;
 	}
-	/* In tasks: what the groups have more and less than the average. */
+	/* In tasks: the groups' distances from the average. */
 	if (!denser(busiest, local) || !denser(all, local))
 		return m;
 	average = (u64)all->running * busiest->nr / all->nr;
@@ -145,7 +145,7 @@ static struct fair_imbalance imbalance(const struct fair_domain *d, const struct
 	return m;
 }
 
-/* How many CPUs are worth looking at for a woken task: fewer the busier the LLC. */
+/* How many CPUs a wake-up should search: fewer the busier the LLC. */
 static void update_scan(struct fair_cpu *me, const struct fair_domain *d, const struct sum *all)
 {
 	struct fair_llc *llc = me->shared;
@@ -199,7 +199,7 @@ struct fair_imbalance fair_busiest(struct fair_cpu *me, u32 dst, u32 level, enum
 	}
 	if (why == FAIR_NEWIDLE && d->share_llc && !d->siblings && to == me)
 		update_scan(me, d, &all);
-	/* The last domain sees the whole machine: it knows whether any queue has two tasks. */
+	/* The last domain covers the whole machine: it shows whether any queue has two tasks. */
 	if (level + 1 == to->nr_domains) {
 		u32 two = all.running > all.nr - all.idle;
 

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A stream of messages, as a UNIX socket is one in Linux: senders count what is in flight, fill
- * buffers of their own and link them to the receiver's queue; the receiver unlinks, copies, and
- * lets the senders know when little enough is in flight (a quarter of the capacity).
+ * A stream of messages, as a UNIX socket is one in Linux. Senders count what is in flight, fill
+ * their own buffers and link them to the receiver's queue. The receiver unlinks and copies a
+ * message. It wakes the senders when little enough is in flight (a quarter of the capacity).
  *
- * Why no wake-up is lost: who has to wait says so first (state, list of waiters, under the list's
- * lock), then looks again; who makes room or sends does that first and then looks at the list, with
- * a full barrier in between on both sides (taking a lock is one on the simulated machine).
+ * Why no wake-up is lost: a thread that must wait first stores its state and joins the list of
+ * waiters, under the list's lock, then checks again. A thread that makes room or sends does that
+ * first, and then reads the list. Both have a full barrier in between (taking a lock is one on the
+ * simulated machine).
  *
- * A message is two lines of bookkeeping and two of data, as 100 bytes and their sk_buff. Which
- * buffer a message gets is not simulated (it is the allocator's business, and per CPU there): the
- * one that was freed last, whose lines are in the receiver's cache.
+ * A message is two lines of bookkeeping and two of data, as 100 bytes and their sk_buff. The choice
+ * of a buffer is not simulated (in Linux it is the allocator's, and per CPU). A message gets the
+ * buffer freed last, whose lines are in the receiver's cache.
  */
 #include "fair_rq.h"
 
@@ -28,11 +29,11 @@ struct message {
  * struct channel - the shared half
  * @lock: protects @queued, @head
  * @queued: messages that the receiver has not taken
- * @head: of a list, in Linux: written by both sides
- * @in_flight: messages from the senders' count of it to the receiver's
+ * @head: of a list in Linux: both sides write it
+ * @in_flight: messages that senders have counted and the receiver has not
  * @wait_lock: protects both lists
- * @receivers: who waits for a message: at most one
- * @senders: who wait for room
+ * @receivers: threads that wait for a message: at most one
+ * @senders: threads that wait for room
  */
 struct channel {
 	u32 lock, queued;
@@ -48,11 +49,11 @@ struct channel {
  * struct fair_channel - the private half: costs no simulated time
  * @c: the shared half
  * @message: buffers
- * @nr: how many; never short: one for each sender more than the capacity
- * @unused: stack of them
+ * @nr: how many; always enough: one for each sender more than the capacity
+ * @unused: stack of unused buffers
  * @nr_unused: how many
- * @order: ring of those that were sent
- * @sent, @received: counts; places in the ring
+ * @order: ring of those sent
+ * @sent, @received: counts; positions in the ring
  */
 struct fair_channel {
 	struct channel *c;
@@ -104,7 +105,8 @@ static void start_waiting(struct fair_cpu *me, struct channel *c, struct rt_list
 	}
 	WRITE_ONCE(p->state, FAIR_ASLEEP);
 	rt_unlock(&c->wait_lock);
-	smp_mb(); /* on the list before it looks again */
+	/* Joins the list before it checks again. Pairs with smp_mb() in wake_all(). */
+	smp_mb();
 }
 
 static void stop_waiting(struct fair_cpu *me, struct channel *c)
@@ -122,7 +124,8 @@ static void stop_waiting(struct fair_cpu *me, struct channel *c)
 
 static void wake_all(struct fair_cpu *me, struct channel *c, struct rt_list *list)
 {
-	smp_mb(); /* what they wait for is there before the list is looked at */
+	/* Message or room before the list is read. Pairs with smp_mb() in start_waiting(). */
+	smp_mb();
 	if (READ_ONCE(list->next) == list)
 		return;
 	rt_lock(&c->wait_lock);
@@ -179,7 +182,7 @@ bool fair_send(struct fair_cpu *me, struct fair_channel *x)
 	return true;
 }
 
-/* Returns a buffer, or -1: there is no message. */
+/* Return: a buffer, or -1: there is no message. */
 static s64 take(struct fair_channel *x)
 {
 	struct channel *c = x->c;

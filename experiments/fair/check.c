@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * What must hold whenever no CPU is inside the kernel and nothing is under way to one:
+ * What must hold while no CPU is inside the kernel and no interrupt is on its way:
  *
- * 1. every task is on exactly one queue when it is runnable, on none when it sleeps, and on the
- *    queue of the CPU that it says it is on;
- * 2. the queue's counts are what its list says, the waiting tasks are in order;
- * 3. a CPU that idles has no task, one that has tasks runs one of them;
- * 4. the idle set has exactly the CPUs that say they are in it, and among these is every CPU
- *    that idles without a tick; each LLC's count of busy CPUs is of those that are not;
- * 5. any() says whether somebody is in it; pick() and walk() give each of them once, and nobody
- * else;
- * 6. an idle load balancer is found exactly when another CPU of the set idles.
+ * 1. a runnable task is on exactly one queue, a sleeping one on none; the task's own CPU
+ *    number is that of its queue;
+ * 2. the queue's counts agree with its list, and the waiting tasks are in order;
+ * 3. an idle CPU has no task, and a CPU with tasks runs one of them;
+ * 4. the idle set has exactly the CPUs that say so; every CPU that idles without a tick is
+ *    in it; each LLC's count of busy CPUs counts the others;
+ * 5. any() says whether the set has a CPU; pick() and walk() return each CPU of it once, and
+ *    no other;
+ * 6. pick() finds an idle load balancer exactly when another CPU of the set idles.
  *
- * The walk and the search of 5 and 6 start at the CPU that looks.
+ * The walk and the search of 5 and 6 start at the CPU that checks.
  *
- * Looking changes nothing: it is outside of simulated time (sim_observe()), and what of the set a
- * search puts right (a summary) is written by searches of the scheduler as well.
+ * The check changes nothing that costs time: it runs outside of simulated time (sim_observe()). A
+ * search may correct a summary of the set, as searches of the scheduler do.
  */
 #include "fair_rq.h"
 
@@ -25,8 +25,8 @@
 
 struct look {
 	struct fair_cpu *me;
-	u8 *task; /* by thread: how often seen on queues */
-	u8 *cpu;  /* by index: how often seen in a walk */
+	u8 *task; /* by thread: how often it is on queues */
+	u8 *cpu;  /* by index: how often a walk returned it */
 };
 
 static void same(u32 cpu, const char *what, long long is, long long should)
@@ -109,7 +109,7 @@ static void check_busy_counts(const struct fair *f)
 
 typedef s64 (*order)(const struct idle_set *, u32, s64);
 
-/* Returns how many CPUs it gave. */
+/* Return: the number of CPUs that @next returned. */
 static u32 check_order(struct look *l, order next, const char *what)
 {
 	const struct fair *f = l->me->fair;

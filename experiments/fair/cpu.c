@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * One CPU: runs its current thread's program until something wants the kernel, then does what is
- * wanted, then goes on.
+ * One CPU: it runs its current thread's program until the kernel has work, does that work, and
+ * continues.
  *
- * Why no interrupt is lost: whoever interrupts writes first (wake_list, nohz_flags, resched) and
- * sends then. What arrives while this CPU is in the kernel ends its next sim_compute() at
- * once, and the words are looked at before every sim_compute(). Interrupts that arrive together
- * are one; a second look at empty words does nothing.
+ * Why no interrupt is lost: a sender writes first (wake_list, nohz_flags, resched) and then sends.
+ * An interrupt that arrives while this CPU is in the kernel ends its next sim_compute() at once,
+ * and the CPU reads the words before every sim_compute(). Interrupts that arrive together merge
+ * into one; a second look at empty words does nothing.
  *
- * Time: from fair_enter() to fair_enter(). Waiting for a cache line in the kernel is kernel time,
- * as a profiler counts it; an idle CPU is halted, and its cycles are not counted at all.
+ * Time is counted from fair_enter() to fair_enter(). A wait for a cache line in the kernel is
+ * kernel time, as in a profiler. An idle CPU is halted, and its cycles do not count.
  *
  * Ticks come at multiples of the period on all CPUs at once, as Linux's do (without skew_tick=1).
  */
@@ -21,7 +21,7 @@ void fair_enter(struct fair_cpu *me, enum fair_mode mode)
 {
 	u64 now = sim_now();
 
-	if (now > me->since) { /* not so shortly after fair_count_from_here() */
+	if (now > me->since) { /* false right after fair_count_from_here() */
 		me->stats.time[me->mode] += now - me->since;
 		me->since = now;
 	}
@@ -168,7 +168,7 @@ static void idle(struct fair_cpu *me)
 	sim_spend(me->fair->costs.irq);
 }
 
-/* The tick goes on where it would be if it had not been stopped. */
+/* The tick continues at the times at which it would have come without the stop. */
 static void restart_tick(struct fair_cpu *me)
 {
 	u64 period = me->fair->costs.tick_period;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Everything that is shared is allocated here, each CPU's on its own node's memory. */
+/* Allocates all shared objects, those of each CPU on the memory of its own node. */
 #include "fair_rq.h"
 
 #include <stdlib.h>
@@ -59,7 +59,7 @@ static void cpu_init(struct fair *f, u32 index)
 					     "sched_domain_shared", "struct fair_llc");
 	c->shared = f->llc[c->llc];
 	c->shared->nr_busy++;
-	c->shared->scan = UINT32_MAX - 1; /* until a balance knows better: all */
+	c->shared->scan = UINT32_MAX - 1; /* all, until a balance computes a better number */
 	f->by_number[c->number] = index;
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Scheduler domains: core, LLC, node, package, machine; a level that joins nothing is left out, as
- * Linux does. Parameters of a level are those of Linux 6.12.
+ * Scheduler domains: core, LLC, node, package, machine. As in Linux, a level that joins nothing is
+ * left out. The parameters of a level are those of Linux 6.12.
  *
- * Why all CPUs of a domain agree on it: CPUs are taken in order of their numbers, groups in order
- * of their first CPU, and each set of CPUs is built once.
+ * Why all CPUs of a domain agree on it: the builder takes CPUs in the order of their numbers and
+ * groups in the order of their first CPU, and builds each set of CPUs once.
  */
 #include "fair_rq.h"
 
@@ -40,7 +40,7 @@ static u32 id_of(const struct fair_cpu *c, int level)
 	return 0;
 }
 
-/* CPUs that share @level with @cpu, in order of CPU numbers; returns how many. */
+/* The CPUs that share @level with @cpu, in the order of CPU numbers. Return: how many. */
 static u32 members(const struct fair *f, u32 cpu, int level, u32 *out)
 {
 	u32 n = 0, id = id_of(&f->cpu[cpu], level);
@@ -76,7 +76,7 @@ static void add_groups(struct fair *f, struct fair_domain *d, int child)
 		while (child >= 0 && id_of(&f->cpu[d->cpu[k]], child) != id)
 			k++;
 		if (child >= 0 && k < i)
-			continue; /* an earlier one's group */
+			continue; /* in the group of an earlier one */
 		g->cpu = zalloc(d->nr, sizeof(*g->cpu));
 		for (k = i; k < d->nr; k++)
 			if (k == i || (child >= 0 && id_of(&f->cpu[d->cpu[k]], child) == id))
@@ -169,7 +169,7 @@ void fair_domains_build(struct fair *f)
 {
 	u32 *scratch = zalloc(f->nr_cpus, sizeof(*scratch));
 
-	/* A core, an LLC and so on at most for every CPU. */
+	/* At most one core, LLC and so on for every CPU. */
 	f->domain = zalloc((size_t)f->nr_cpus * FAIR_LEVELS, sizeof(*f->domain));
 	for (u32 i = 0; i < f->nr_cpus; i++)
 		add_domains(f, &f->cpu[i], scratch);

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * fair.h - a scheduler with the fair class of Linux 6.12, as an experiment sees it: enough of it
- * that CPUs go idle, are woken and are balanced as the kernel does it with the nohz idle set.
+ * fair.h - a scheduler with the fair class of Linux 6.12, as an experiment sees it. It has what the
+ * nohz idle set needs: CPUs go idle, wake up and are balanced as in the kernel.
  *
  * Shared state (run queues, task structs, scheduler domains, the idle set, channels) is simulated
- * memory and is accessed as the kernel accesses it; instructions between these accesses are
- * the estimates of struct fair_costs. A thread is a program: a function that is called, in user
- * mode, whenever the thread has nothing left to compute, and that says what it does next:
+ * memory, and the code accesses it as the kernel does. struct fair_costs estimates the instructions
+ * between these accesses. A thread is a program: a function that runs, in user mode, whenever the
+ * thread has nothing left to compute. It chooses what the thread does next:
  *
  *	t->left = ps;				compute for so long, then call again
  *	a call that returned false, fair_sleep_until(), fair_exit()	then return at once
  *
- * All tasks have the same weight and may run anywhere. CPUs are numbered as the simulator counts
- * them; only the idle set knows CPU numbers.
+ * All tasks have the same weight and may run anywhere. CPUs have the simulator's numbers; only the
+ * idle set knows CPU numbers.
  *
- * Context: all functions but those of "building" run on the simulated machine; @me is the CPU
+ * Context: all functions except those of "building" run on the simulated machine; @me is the CPU
  * that executes. Programs never hold a scheduler lock.
  */
 #ifndef EXPERIMENTS_FAIR_FAIR_H
@@ -33,46 +33,46 @@ struct model;
 /**
  * struct fair_costs - time of the instructions between accesses to shared state, picoseconds
  * @syscall: into the kernel and back
- * @message: sending or receiving one, without syscall, locks, wake-ups and the data itself
- * @schedule: picking the next task
+ * @message: send or receive one, without syscall, locks, wake-ups and the data itself
+ * @schedule: pick the next task
  * @context_switch: to another thread
- * @queue: putting a task on a run queue or taking it off
- * @wake: a wake-up, without what it does to queues
+ * @queue: put a task on a run queue or take it off
+ * @wake: a wake-up, without changes of queues
  * @fork: a new thread
- * @look: looking at one CPU, in a search for an idle or a busy one
- * @ipi_send: what sending an interrupt costs the sender
- * @ipi_travel: until it arrives
+ * @look: a look at one CPU, in a search for an idle or a busy one
+ * @ipi_send: what an interrupt costs its sender
+ * @ipi_travel: until the interrupt arrives
  * @irq: entry and exit of an interrupt
  * @idle_exit: until an interrupted idle CPU runs
  * @tick: the timer tick's work
  * @tick_period: between two ticks, which come at the same time on all CPUs
- * @slice: what a task may run before another one's turn
- * @migration: a task that ran so lately is cache hot; an idle time so short is not worth a search
+ * @slice: a task's run time before another one's turn
+ * @migration: a task that ran more recently is cache hot; a shorter idle time is not worth a search
  */
 struct fair_costs {
 	u64 syscall, message, schedule, context_switch, queue, wake, fork, look, ipi_send,
 		ipi_travel, irq, idle_exit, tick, tick_period, slice, migration;
 };
 
-/* What a CPU's time goes into. */
+/* What a CPU spends its time on. */
 enum fair_mode { FAIR_USER, FAIR_KERNEL, FAIR_HALTED, FAIR_MODES };
 
 /**
- * struct fair_stats - what happened, on one CPU or on all
+ * struct fair_stats - events, on one CPU or on all
  * @time: by mode, picoseconds
  * @enters, @enter_time: CPUs that stopped their tick and entered the idle set
- * @stays: CPUs that went idle and were in it still
+ * @stays: CPUs that went idle and were still in it
  * @exits, @exit_time: first busy ticks
- * @ticks, @kick_time: busy ticks, and what they spent on asking for a balancer
- * @kicks: balancers asked for; @near: of these, in the same LLC
+ * @ticks, @kick_time: busy ticks, and the time in which they asked for a balancer
+ * @kicks: requests for a balancer; @near: of these, in the same LLC
  * @balances: walks of a balancer; @looks: walks that balance nothing: for new CPUs, decaying load
  * @walked: CPUs that walks visited; @cut: walks that ended since the balancer got work
- * @idle_pulls, @newidle_pulls, @busy_pulls: tasks moved by balancers, by CPUs that ran out
- *	of tasks, by CPUs that had some; @active: running tasks moved
+ * @idle_pulls, @newidle_pulls, @busy_pulls: tasks moved by balancers, by CPUs that ran out of
+ *	tasks, by CPUs that had some; @active: running tasks moved
  * @far_pulls: of all these, to another LLC
  * @idles: CPUs that went idle
  * @wakeups: tasks woken; @far_wakeups: of these, to another LLC than they ran on before
- * @scanned: CPUs looked at for a woken task
+ * @scanned: CPUs that searches for a woken task read
  */
 struct fair_stats {
 	u64 time[FAIR_MODES];
@@ -86,7 +86,7 @@ struct fair_stats {
  * struct fair_thread - the private half of a task: costs no simulated time
  * @task: the simulated half
  * @run: the program
- * @arg: its own
+ * @arg: its argument
  * @left: picoseconds to compute before @run is called again
  * @id: in order of creation
  * @blocked: sleeps, or is about to
@@ -108,25 +108,29 @@ struct fair_thread {
  * @ops: layout of the idle set
  * @cap: most CPUs in a shard, 0: the plan's default
  *
- * Return: NULL when the layout could not be made.
+ * Return: NULL when the layout cannot be made.
  */
 struct fair *fair_create(const struct model *model, const struct idle_ops *ops,
 			 const struct fair_costs *costs, u32 cap);
 void fair_free(struct fair *f);
 
-/** fair_thread_new - a thread that does not exist for the scheduler before it is forked. */
+/**
+ * fair_thread_new - a thread that the scheduler does not know before fair_fork().
+ */
 struct fair_thread *
 fair_thread_new(struct fair *f, void (*run)(struct fair_cpu *, struct fair_thread *), void *arg);
 
 /**
- * fair_run - let it run until fair_stop(). Returns simulated picoseconds.
+ * fair_run - run until fair_stop(). Returns simulated picoseconds.
  * @first: runnable from the start, on CPU 0
  */
 u64 fair_run(struct fair *f, struct fair_thread *first);
 
 /* ---- programs ---- */
 
-/** fair_fork - @t becomes runnable, in the domains that have most room for it. */
+/**
+ * fair_fork - make @t runnable, in the domains with most room for it.
+ */
 void fair_fork(struct fair_cpu *me, struct fair_thread *t);
 
 /** fair_sleep_until - sleep until a time; the program returns now. */
@@ -137,13 +141,17 @@ void fair_exit(struct fair_cpu *me);
 /** fair_stop - all bodies return as soon as they can. */
 void fair_stop(struct fair_cpu *me);
 
-/** fair_count_from_here - forget everything counted so far. */
+/**
+ * fair_count_from_here - drop all counts so far.
+ */
 void fair_count_from_here(struct fair_cpu *me);
 
 /** fair_stats - the sum over all CPUs since fair_count_from_here(). */
 struct fair_stats fair_stats(struct fair_cpu *me);
 
-/** fair_most_picked - how often the CPU that was picked most as a balancer was. */
+/**
+ * fair_most_picked - picks of the CPU that was picked most often as a balancer.
+ */
 u64 fair_most_picked(const struct fair *f);
 
 size_t fair_idle_bytes(const struct fair *f);
@@ -152,30 +160,30 @@ size_t fair_idle_bytes(const struct fair *f);
 
 /**
  * fair_channel_new - a stream of messages with one receiver and any number of senders.
- * @cpu: its lines lie on the node of this CPU
+ * @cpu: its lines lie on this CPU's node
  * @capacity: messages that it holds before senders wait
- * @senders: how many there are
+ * @senders: how many
  *
  * Before sim_run().
  */
 struct fair_channel *fair_channel_new(struct fair *f, u32 cpu, u32 capacity, u32 senders);
 void fair_channel_free(struct fair_channel *x);
 
-/* Both return false when the thread has to wait: the program returns, and calls again later. */
+/* Both return false when the thread must wait: the program returns, and calls again later. */
 bool fair_send(struct fair_cpu *me, struct fair_channel *x);
 bool fair_receive(struct fair_cpu *me, struct fair_channel *x);
 
 /* ---- tests ---- */
 
 /**
- * fair_check - look at everything whenever no CPU is inside the kernel, and no interrupt under way.
+ * fair_check - check everything whenever no CPU is inside the kernel and no interrupt on its way.
  *
- * A violation is reported on stderr and aborts. See check.c.
+ * Prints a violation on stderr and aborts. See check.c.
  */
 void fair_check(struct fair *f);
 u64 fair_checks_made(const struct fair *f);
 
-/* For a test's eyes, outside of simulated time. */
+/* For tests, outside of simulated time. */
 u32 fair_task_cpu(const struct fair_thread *t);
 const struct fair_thread *fair_running(const struct fair *f, u32 cpu);
 

@@ -3,12 +3,16 @@
  * fair_rq.h - run queues, tasks, domains, CPUs: what the files of this directory share.
  *
  * Locks, in the order in which they nest: a channel's, a task's lock (pi_lock), one run queue. No
- * two queues are ever locked at once: who moves tasks takes them off one queue, then puts them
- * on the other. A queue's lock protects the queue, which task runs, on_rq of its tasks.
+ * CPU ever locks two queues at once: it takes tasks off one queue, then puts them on the other. A
+ * queue's lock protects the queue, which task runs, on_rq of its tasks.
  *
- *  who reads without a lock: curr, nr_running and pending (wake-ups, balancing), on_cpu
- *  (wake-ups wait for it), resched, wake_list, nohz_flags (the queue's own CPU), next_balance
- *  (balancers), what tells an LLC's idle cores, busy CPUs and idle CPUs worth a search
+ * These are read without a lock:
+ *
+ *   curr, nr_running, pending            wake-ups, balancing
+ *   on_cpu                               wake-ups, which wait for it
+ *   resched, wake_list, nohz_flags       the queue's own CPU
+ *   next_balance                         balancers
+ *   idle_cores, nr_busy, scan of an LLC  wake-ups, ticks
  */
 #ifndef EXPERIMENTS_FAIR_FAIR_RQ_H
 #define EXPERIMENTS_FAIR_FAIR_RQ_H
@@ -34,13 +38,13 @@ enum fair_state { FAIR_RUNNABLE, FAIR_ASLEEP, FAIR_WAKING };
  * @wake_next: next on a CPU's wake list
  * @thread: the private half
  * @flips: how often @last_wakee changed, halved every second
- * @flips_at: when it was halved last
- * @last_wakee: whom it woke last
+ * @flips_at: time of the last halving
+ * @last_wakee: the task it woke last
  * @run_node: on its queue's list, unless it runs
  * @vruntime: picoseconds it ran, relative to the others of its queue
  * @lag: asleep: its vruntime ahead of the queue's least
  * @exec_start: when its run time was counted last
- * @slice_end: of its run time: others' turn
+ * @slice_end: run time at which its slice ends
  * @wait_node: on a channel's list of waiters
  * @waiting: is on it
  */
@@ -63,21 +67,21 @@ struct fair_task {
  * @lock: protects it
  * @nr_running: runnable tasks
  * @pending: others woke tasks for this CPU
- * @cpu: whose
+ * @cpu: its CPU
  * @tick_stopped: is in the idle set
  * @has_blocked: load of tasks that left may have to decay
- * @blocked_at: jiffy in which that was looked at last
+ * @blocked_at: jiffy of the last look at that load
  * @blocked_until: when it will have decayed, picoseconds
  * @curr: the running task
  * @min_vruntime: of the tasks here
  * @queue: those that wait, smallest vruntime first
  * @wake_list: tasks that other CPUs woke for this one
- * @resched: the running task is to be switched away from
- * @nohz_flags: what a balancer is asked to do
+ * @resched: switch away from the running task
+ * @nohz_flags: requests to this CPU as a balancer
  * @next_balance: jiffy in which a domain of this CPU is due
- * @avg_idle: how long it idles, moving average, picoseconds
- * @max_idle_cost: what a search for tasks took at most
- * @idle_since: went idle, and was not woken since; 0: else
+ * @avg_idle: idle time, moving average, picoseconds
+ * @max_idle_cost: longest time of a search for tasks
+ * @idle_since: when it went idle, if no task woke since; else 0
  */
 struct fair_rq {
 	u32 lock, nr_running, pending, cpu;
@@ -96,21 +100,21 @@ struct fair_rq {
 };
 
 /**
- * struct fair_llc - what the CPUs of an LLC share (Linux: sched_domain_shared)
+ * struct fair_llc - state that the CPUs of an LLC share (Linux: sched_domain_shared)
  * @nr_busy: CPUs with a tick
- * @idle_cores: there may be a core of which all threads are idle
- * @scan: how many CPUs to look at for an idle one
+ * @idle_cores: there may be a core with all threads idle
+ * @scan: how many CPUs a search for an idle one reads
  */
 struct fair_llc {
 	u32 nr_busy, idle_cores, scan;
 } port_cacheline_aligned;
 
 /**
- * struct fair_sd - a CPU's scheduler domain: what changes of it
+ * struct fair_sd - a CPU's scheduler domain: the part that changes
  * @last_balance: jiffy
  * @interval: jiffies between two balances of an idle CPU
  * @failed: balances that found an imbalance and could not move a task
- * @max_cost: what a search by a CPU that ran out of tasks took at most
+ * @max_cost: longest time of a search by a CPU that ran out of tasks
  */
 struct fair_sd {
 	u64 last_balance;
@@ -124,18 +128,18 @@ struct fair_group {
 };
 
 /**
- * struct fair_domain - CPUs that are balanced with each other; the same for all of them
+ * struct fair_domain - CPUs that balance with each other; all of them use one struct
  * @cpu: its CPUs
  * @nr: how many
- * @group: of these the child domains, at least two
+ * @group: the child domains, at least two
  * @nr_groups: how many
  * @share_llc: all of them share an LLC
- * @siblings: are threads of one core
+ * @siblings: they are threads of one core
  * @numa: joins NUMA nodes
- * @spread: tasks are to be spread evenly over the groups (Linux: the child prefers siblings)
+ * @spread: spread tasks evenly over the groups (Linux: the child prefers siblings)
  * @percent: by how much a group must be busier
- * @nice_tries: failed balances before cache hot tasks are moved
- * @numa_spare: NUMA: so few tasks may be uneven
+ * @nice_tries: failed balances before cache hot tasks move
+ * @numa_spare: NUMA: imbalance, in tasks, that is acceptable
  */
 struct fair_domain {
 	u32 *cpu, nr;
@@ -155,18 +159,18 @@ struct fair_timer {
 
 /**
  * struct fair_cpu - one CPU's private state; costs no simulated time
- * @index: as the simulator counts
+ * @index: number in the simulator
  * @number: CPU number
  * @domain: smallest first
  * @group: which of the domain's groups it is in
  * @sd: by level, in simulated memory
- * @mode: what its time goes into since @since
+ * @mode: what it has spent its time on since @since
  * @tick_off: idle, with its tick stopped
  * @evict_to: move the running task there, or -1
- * @leaving: was switched away from, goes to @leave_to
- * @idle_for: how long it idled the last times, microseconds
+ * @leaving: the CPU switched away from it; it goes to @leave_to
+ * @idle_for: its latest idle times, microseconds
  * @idle_at: next of these
- * @idle_begin: when it was halted
+ * @idle_begin: when it halted
  * @picked: how often as a balancer
  * @in_kernel: not computing: the checker waits
  */
@@ -222,7 +226,7 @@ static inline u64 fair_jiffies(const struct fair_cpu *me)
 	return sim_now() / me->fair->costs.tick_period;
 }
 
-/* Runs nothing and nothing is on its way to it: two lines are read. */
+/* Runs nothing, and no task is on its way to it: reads two lines. */
 static inline bool fair_is_idle(const struct fair_cpu *me, u32 cpu)
 {
 	const struct fair_rq *rq = fair_rq_of(me, cpu);
@@ -241,15 +245,15 @@ void fair_domains_build(struct fair *f);
 void fair_domains_free(struct fair *f);
 
 /* cpu.c */
-void fair_enter(struct fair_cpu *me, enum fair_mode mode); /* from now on time goes into @mode */
-void fair_wait(struct fair_cpu *me); /* the running thread sleeps, unless it is woken before */
+void fair_enter(struct fair_cpu *me, enum fair_mode mode); /* from now on time counts as @mode */
+void fair_wait(struct fair_cpu *me); /* the running thread sleeps, unless woken before */
 void fair_syscall_begin(struct fair_cpu *me);
 void fair_syscall_end(struct fair_cpu *me);
 
 /* queue.c: the caller holds the queue's lock */
 void fair_enqueue(struct fair_cpu *me, struct fair_rq *rq, struct fair_task *p);
 void fair_dequeue(struct fair_cpu *me, struct fair_rq *rq, struct fair_task *p);
-void fair_requeue(struct fair_rq *rq, struct fair_task *p); /* @p ran and goes on waiting */
+void fair_requeue(struct fair_rq *rq, struct fair_task *p);	      /* @p ran and now waits */
 struct fair_task *fair_pick(struct fair_cpu *me, struct fair_rq *rq); /* NULL: nothing to run */
 void fair_count_run(struct fair_rq *rq, struct fair_task *p);	      /* up to now */
 
@@ -273,7 +277,7 @@ void fair_schedule(struct fair_cpu *me);
 enum fair_why { FAIR_BUSY, FAIR_IDLE, FAIR_NEWIDLE };
 
 struct fair_imbalance {
-	s64 cpu;   /* whose tasks, -1: balanced */
+	s64 cpu;   /* the CPU to take from, -1: balanced */
 	u32 tasks; /* how many */
 };
 

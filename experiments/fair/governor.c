@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Is it worth stopping the tick? As Linux's "menu" governor guesses: from the last eight idle
- * times, without the longest ones as long as these are outliers. A CPU that is expected to idle for
- * less than a tick keeps it, and does not enter the idle set.
+ * Is it worth stopping the tick? A guess as by Linux's "menu" governor: from the last eight idle
+ * times, without the longest ones while these are outliers. A CPU that expects to idle for less
+ * than a tick keeps it, and does not enter the idle set.
  *
- * A CPU that kept its tick and is woken by it was wrong: its idle time counts as long, so that it
- * stops the tick the sooner the next time.
+ * If the tick wakes a CPU that kept it, the guess was wrong. Its idle time then counts as long, so
+ * that it stops the tick sooner the next time.
  */
 #include "fair_rq.h"
 

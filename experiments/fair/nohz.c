@@ -4,16 +4,16 @@
  *
  *   a CPU that stops its tick enters the set; its first busy tick takes it out again
  *   a busy tick that finds work for others asks an idle CPU to balance, at most once a jiffy
- *   that one walks the set and balances for each CPU that is due, until it has work itself
+ *   that CPU walks the set and balances for each CPU that is due, until it has work itself
  *
- * Why no idle CPU is forgotten while others have too much: it is in the set from before it halts
- * until it is busy, and every busy tick looks again. Why the balancer's flags are not lost: see
- * rivals/idle/idle_set.h, and a flag that was cleared for a walk that is cut short is raised again.
+ * Why no idle CPU is missed while others have too much: it is in the set from before it halts until
+ * it is busy, and every busy tick looks again. rivals/idle/idle_set.h says why the balancer's flags
+ * are not lost. If work ends a walk early, the balancer sets the flags of that walk again.
  */
 #include "fair_rq.h"
 
 #define DECAYED (345 * 1000000000ull) /* a sleeper's load is nothing after 345 ms */
-#define STATS	(32 * 1000000000ull)  /* decaying load is looked at so often */
+#define STATS	(32 * 1000000000ull)  /* time between two looks at decaying load */
 #define KICKED	(NOHZ_BALANCE | NOHZ_STATS | NOHZ_NEXT)
 
 static struct nohz *nohz_of(const struct fair_cpu *me)
@@ -26,7 +26,7 @@ static u64 in_jiffies(const struct fair_cpu *me, u64 ps)
 	return ps / me->fair->costs.tick_period;
 }
 
-/* ---- in and out ---- */
+/* ---- enter and exit ---- */
 
 void fair_nohz_enter(struct fair_cpu *me)
 {
@@ -60,7 +60,7 @@ static void leave(struct fair_cpu *me)
 	me->stats.exit_time += sim_now() - begin;
 }
 
-/* ---- asking for a balancer ---- */
+/* ---- requests for a balancer ---- */
 
 s64 fair_find_ilb(struct fair_cpu *me)
 {
@@ -87,20 +87,20 @@ static void ask(struct fair_cpu *me, u32 flags)
 	if ((READ_ONCE(*flags_of) & flags) == flags)
 		return;
 	if (__atomic_fetch_or(flags_of, flags, __ATOMIC_SEQ_CST) & KICKED)
-		return; /* somebody else asks it */
+		return; /* another CPU has requested it */
 	me->stats.kicks++;
 	me->stats.near += fair_share_cache(me, me->index, (u32)cpu);
 	me->fair->cpu[cpu].picked++;
 	fair_kick(me, (u32)cpu);
 }
 
-/* There is work that an idle CPU could take: here, or on another CPU of this cache. */
+/* An idle CPU could take work from here, or from another CPU of this cache. */
 static bool has_work_for_others(const struct fair_cpu *me)
 {
 	return READ_ONCE(me->rq->nr_running) >= 2 || READ_ONCE(me->shared->nr_busy) > 1;
 }
 
-/* A balance is asked for once a jiffy. */
+/* A balance may be requested once a jiffy. */
 static bool may_balance(struct fair_cpu *me, u64 now, u64 due)
 {
 	const struct fair *f = me->fair;
@@ -113,7 +113,7 @@ static bool may_balance(struct fair_cpu *me, u64 now, u64 due)
 	return true;
 }
 
-/* The same for walks that are for the flags only. */
+/* The same for walks that only look at the flags. */
 static bool may_look(struct fair_cpu *me, u64 now)
 {
 	const struct fair *f = me->fair;
@@ -181,7 +181,7 @@ static bool still_decays(struct fair_cpu *me, u32 cpu)
 
 static bool got_work(struct fair_cpu *me)
 {
-	if (READ_ONCE(me->rq->wake_list)) /* an interrupt, while this one is served */
+	if (READ_ONCE(me->rq->wake_list)) /* an interrupt came while the CPU served this one */
 		fair_take_woken(me);
 	return !fair_is_idle(me, me->index) && READ_ONCE(me->rq->resched);
 }
@@ -192,7 +192,7 @@ struct walk {
 	bool update, blocked;
 };
 
-/* Returns false when the walk ends here, since there is work for this CPU. */
+/* Return: false: the walk ends here, since this CPU has work. */
 static bool visit(struct fair_cpu *me, u32 cpu, struct walk *w)
 {
 	struct fair_rq *rq = fair_rq_of(me, cpu);
@@ -205,7 +205,7 @@ static bool visit(struct fair_cpu *me, u32 cpu, struct walk *w)
 	if (w->flags & NOHZ_STATS)
 		w->blocked |= still_decays(me, cpu);
 	if (fair_jiffies(me) >= READ_ONCE(rq->next_balance)) {
-		rt_lock(&rq->lock); /* its clock is brought up to date */
+		rt_lock(&rq->lock); /* updates its clock */
 		sim_spend(me->fair->costs.look);
 		rt_unlock(&rq->lock);
 		if (w->flags & NOHZ_BALANCE)
@@ -230,7 +230,7 @@ static void walk(struct fair_cpu *me, u32 flags)
 		WRITE_ONCE(nohz->has_blocked, 0);
 	if (flags & NOHZ_NEXT)
 		WRITE_ONCE(nohz->needs_update, 0);
-	smp_mb(); /* the flags are down before the set is read; pairs with enter() and stay() */
+	smp_mb(); /* clears the flags before it reads the set; pairs with enter() and stay() */
 	for (s64 n = f->ops->walk(f->idle, me->number, -1); n >= 0 && whole;
 	     n = whole ? f->ops->walk(f->idle, me->number, n) : n)
 		whole = visit(me, f->by_number[n], &w);
@@ -263,7 +263,7 @@ void fair_nohz_kicked(struct fair_cpu *me)
 	walk(me, flags);
 }
 
-/* A CPU that will idle for a while looks after decaying load itself, before it halts. */
+/* A CPU that will idle for a while updates decaying load itself, before it halts. */
 void fair_nohz_newidle(struct fair_cpu *me)
 {
 	struct nohz *nohz = nohz_of(me);
@@ -281,7 +281,7 @@ void fair_nohz_before_idle(struct fair_cpu *me)
 	if (!(READ_ONCE(me->rq->nohz_flags) & NOHZ_NEWILB))
 		return;
 	flags = __atomic_fetch_and(&me->rq->nohz_flags, ~(u32)NOHZ_NEWILB, __ATOMIC_SEQ_CST);
-	/* Asked by another CPU as well: then its balance does that, too. */
+	/* If another CPU asked too, that balance does this as well. */
 	if (flags == NOHZ_NEWILB && !READ_ONCE(me->rq->resched)) {
 		me->stats.looks++;
 		walk(me, NOHZ_STATS);

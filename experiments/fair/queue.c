@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Who runs next: of the waiting tasks the one with the least vruntime. All have the same weight
- * and the same slice, so that Linux's earliest virtual deadline is the least vruntime, too; and a
- * running task is left alone until its slice is over or it sleeps (RUN_TO_PARITY).
+ * Which task runs next: the waiting task with the least vruntime. All have the same weight and the
+ * same slice, so that Linux's earliest virtual deadline is the least vruntime too. A running task
+ * runs until its slice ends or it sleeps (RUN_TO_PARITY).
  *
- * Why nobody starves: vruntime only grows by running, a task that comes is placed at the queue's
- * least vruntime or behind it, and the least one runs. A sleeper keeps how far it was ahead of the
- * others (at most a slice), or sleeping for a moment would be a way to run more.
+ * Why no task starves: vruntime only grows by running, a new task starts at the queue's least
+ * vruntime or behind it, and the least one runs. A sleeper keeps its distance from the others (at
+ * most a slice). Otherwise a short sleep would be a way to run more.
  *
  * The running task is on no list; it counts in nr_running.
  */
@@ -38,7 +38,7 @@ void fair_count_run(struct fair_rq *rq, struct fair_task *p)
 	raise_min(rq);
 }
 
-/* Behind all that have run no more: those that came last are looked at first. */
+/* Behind all with a lower or equal vruntime; the search starts at the end of the list. */
 static void link(struct fair_rq *rq, struct fair_task *p)
 {
 	struct rt_list *at = &rq->queue;

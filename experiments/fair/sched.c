@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The switch. Order matters: the task that sleeps leaves its queue first, then a CPU without tasks
- * looks for some elsewhere (with its queue's lock released, so that others may send it one
- * meanwhile), then it picks. The one that is switched away from may run elsewhere only when
- * on_cpu says that its registers are saved.
+ * The switch. Order matters. The task that sleeps leaves its queue first. Then a CPU without tasks
+ * looks for some elsewhere, with its queue's lock released, so that others may send it one
+ * meanwhile. Then it picks. The previous task may run elsewhere only when on_cpu says that its
+ * registers are saved.
  */
 #include "fair_rq.h"
 
@@ -31,7 +31,7 @@ static void switch_to(struct fair_cpu *me, struct fair_rq *rq, struct fair_task 
 	me->curr = next;
 	me->stats.switches++;
 	sim_spend(me->fair->costs.context_switch);
-	smp_store_release(&prev->on_cpu, 0);
+	smp_store_release(&prev->on_cpu, 0); /* pairs with the acquire in fair_wake() */
 }
 
 static void go_idle(struct fair_cpu *me)
@@ -40,7 +40,7 @@ static void go_idle(struct fair_cpu *me)
 	fair_core_went_idle(me);
 }
 
-/* Between two tasks, with no lock held: what a CPU without tasks does about it. */
+/* Between two tasks, with no lock held: a CPU without tasks looks for some. */
 static void ran_out(struct fair_cpu *me, struct fair_rq *rq)
 {
 	rq->idle_since = sim_now();

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Where a task should run. Why a wrong answer does no harm: queues change while they are looked
- * at, without locks; whoever acts on the answer puts the task on that queue all the same, and
- * balancing puts it right.
+ * Where a task should run. Why a wrong answer does no harm: the search reads queues without locks
+ * while they change. The caller puts the task on the chosen queue all the same, and balancing
+ * corrects the choice.
  *
- * A woken task stays in the cache of the CPU where it ran, or goes to that of its waker when the
- * waker is about to sleep, or is less loaded; not when many wake each other in all directions
- * (too_many_partners()). In that cache it takes an idle CPU: the one aimed at, its previous one,
- * the one before, an idle core's, any; the search goes round the LLC from the CPU aimed at and
- * gives up after as many CPUs as the last balance of the LLC thought worth it.
+ * A woken task stays in the cache of the CPU where it ran. It goes to its waker's cache if the
+ * waker is about to sleep or has less load, unless both wake many others (too_many_partners()). In
+ * that cache it takes an idle CPU: the target, its previous one, the one before, one of an idle
+ * core, any. The search goes round the LLC from the target. It gives up after the number of CPUs
+ * that the last balance of the LLC set.
  */
 #include "fair_rq.h"
 
@@ -37,7 +37,7 @@ static void note_wakee(struct fair_task *waker, struct fair_task *p)
 	WRITE_ONCE(waker->flips, flips_of(waker) + 1);
 }
 
-/* One wakes many of them, and these wake many, too: more than a cache has CPUs. */
+/* One wakes many of them, and these wake many too: more than a cache has CPUs. */
 static bool too_many_partners(const struct fair_cpu *me, struct fair_task *p)
 {
 	u64 a = READ_ONCE(me->curr->flips), b = READ_ONCE(p->flips), llc = 1;
@@ -66,7 +66,7 @@ static u32 affine(struct fair_cpu *me, u32 prev, bool sync)
 		return me->index;
 	if (fair_is_idle(me, prev))
 		return prev;
-	/* Load in tasks; a sleeping wakee's load is in its CPU's until it decays. */
+	/* Load in tasks; a sleeping wakee's load counts on its CPU until it decays. */
 	here = sync && running ? running - 1 : running;
 	here = (here + 1) * 200;
 	there = (u64)READ_ONCE(fair_rq_of(me, prev)->nr_running) * (200 + 17);
@@ -92,7 +92,7 @@ void fair_core_went_idle(struct fair_cpu *me)
 		WRITE_ONCE(me->shared->idle_cores, 1);
 }
 
-/* The domain of the LLC of @cpu; NULL when it is alone in it. */
+/* The domain of @cpu's LLC; NULL: @cpu is alone in it. */
 static const struct fair_domain *llc_domain(const struct fair_cpu *me, u32 cpu)
 {
 	const struct fair_cpu *c = &me->fair->cpu[cpu];
@@ -193,7 +193,7 @@ struct room {
 	u32 idle, running;
 };
 
-/* Looked at outside of simulated time: a program starts once, and is not what is measured. */
+/* Outside of simulated time: a program starts once, and the experiment does not measure it. */
 static struct room room_in(const struct fair *f, const struct fair_group *g)
 {
 	struct room r = { 0 };
@@ -217,7 +217,7 @@ struct fork {
 	u32 cpu;
 };
 
-/* The group of @d with most room; @own when it is as good, or nearly as good on another node. */
+/* The group of @d with most room; @own: it is as good, or nearly as good on another node. */
 static u32 roomiest(const struct fair *f, const struct fair_domain *d, u32 own)
 {
 	struct room here = room_in(f, &d->group[own]), most = here;
@@ -236,7 +236,7 @@ static u32 roomiest(const struct fair *f, const struct fair_domain *d, u32 own)
 	return best;
 }
 
-/* From the machine down to a CPU. */
+/* From the machine down to one CPU. */
 static void find_room(void *arg)
 {
 	struct fork *fork = arg;

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Why no wake-up is lost: a sleeper says ASLEEP before it lets go of what it waits for; a waker
- * changes that under the task's lock, so that of two wakers one does the work. If the
- * sleeper has not left its queue yet, that queue's lock decides: either the waker finds it
- * still there and makes it runnable, or it has left, and the waker waits until its CPU has
- * switched away, since a task must not run on two.
+ * Why no wake-up is lost: a sleeper stores ASLEEP before it releases what it waits for. A waker
+ * changes that under the task's lock, so that one of two wakers does the work. If the sleeper has
+ * not left its queue yet, that queue's lock decides. Either the waker finds it still there and
+ * makes it runnable. Or it has left, and the waker waits until its CPU has switched away, since a
+ * task must not run on two.
  *
- * A task for a CPU that is idle or has another cache is put on that CPU's list, and the CPU
- * does the rest itself; p->state is WAKING until then, which keeps others from waking it. The CPU
- * counts as busy from then on (pending): or every waker would send it tasks.
+ * A waker puts a task for an idle CPU, or a CPU of another cache, on that CPU's list, and that CPU
+ * does the rest. Until then p->state is WAKING, which stops other wakers. The CPU counts as busy
+ * from then on (pending): otherwise every waker would send it tasks.
  */
 #include "fair_rq.h"
 
-#define SPIN 20000 /* ps between two looks at on_cpu */
+#define SPIN 20000 /* ps between two reads of on_cpu */
 
 void fair_kick(struct fair_cpu *me, u32 cpu)
 {
 	const struct fair_cpu *other = &me->fair->cpu[cpu];
 
-	/* An idle CPU waits for a store to its line: nobody needs to send anything. */
+	/* An idle CPU monitors its line: a store there wakes it, without an interrupt. */
 	if (other->mode != FAIR_HALTED) {
 		sim_spend(me->fair->costs.ipi_send);
 		me->stats.ipis++;
@@ -35,7 +35,7 @@ void fair_resched(struct fair_cpu *me, struct fair_rq *rq)
 		fair_kick(me, rq->cpu);
 }
 
-/* How long this CPU was idle tells how long it will be, next time: at most twice its cost. */
+/* The idle time that just ended predicts the next one, up to twice the cost of a search. */
 static void end_idle_time(struct fair_rq *rq)
 {
 	u64 since = rq->idle_since, now = sim_now(), most = 2 * rq->max_idle_cost, idle;
@@ -52,7 +52,7 @@ static void end_idle_time(struct fair_rq *rq)
 	rq->idle_since = 0;
 }
 
-/* Put a task on a queue, whose lock is held. Only an idle CPU has to change what it does. */
+/* Put a task on a queue whose lock is held. Only an idle CPU must switch. */
 void fair_activate(struct fair_cpu *me, struct fair_rq *rq, struct fair_task *p)
 {
 	fair_enqueue(me, rq, p);
@@ -90,7 +90,7 @@ static struct fair_rq *lock_queue_of(struct fair_cpu *me, struct fair_task *p)
 	}
 }
 
-/* The task has not left its queue: it just goes on. */
+/* The task has not left its queue: it continues. */
 static bool wake_queued(struct fair_cpu *me, struct fair_task *p)
 {
 	struct fair_rq *rq = lock_queue_of(me, p);
@@ -102,7 +102,7 @@ static bool wake_queued(struct fair_cpu *me, struct fair_task *p)
 	return queued;
 }
 
-/* Leave the rest to the CPU itself, if that is better. */
+/* Leave the rest to the CPU itself, where that is better. */
 static bool hand_over(struct fair_cpu *me, struct fair_task *p, u32 cpu)
 {
 	struct fair_rq *rq = fair_rq_of(me, cpu);
@@ -161,7 +161,7 @@ bool fair_wake(struct fair_cpu *me, struct fair_task *p, bool sync)
 	return true;
 }
 
-/* What other CPUs woke for this one. */
+/* Activate the tasks that other CPUs woke for this one. */
 void fair_take_woken(struct fair_cpu *me)
 {
 	struct fair_rq *rq = me->rq;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Changes of a task that may be queued or running: it leaves the queue as the old one and comes
- * back as the new one, under the queue's lock, so that map and overload set follow by
- * themselves; afterwards it may be the wrong task that runs, or there is room for others.
- * As in Linux the map sees both steps: a running task that changes its level is absent in
- * between.
+ * Changes of a task that may be queued or running. Under the queue's lock the task leaves the queue
+ * with its old properties and returns with the new ones, so that map and overload set follow. Then
+ * another task may have to run, or there is room for others. As in Linux the map sees both steps: a
+ * running task that changes its level is absent in between.
  */
 #include "rq.h"
 
@@ -83,7 +82,7 @@ void rt_set_affinity(struct rt_cpu *me, struct rt_task *p, const unsigned long *
 		else if (p->pushable)
 			me->push = true;
 	} else {
-		/* Waits on a queue that it must leave: as if it were woken. */
+		/* It waits on a queue that it must leave: treat it as woken. */
 		rt_unlock(&rq->lock);
 		WRITE_ONCE(p->state, RT_WAKING);
 		rt_place(me, p);

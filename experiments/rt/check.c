@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * What must hold whenever no CPU is inside the kernel and nothing is under way to one:
+ * What must hold while no CPU is inside the kernel and no interrupt is on its way:
  *
- * 1. every task is on exactly one queue when it is runnable, on none when it sleeps, and on the
- *    queue of the CPU that it says it is on, which it may use;
- * 2. the queue's counts, level and bitmap are what its lists say; the map says the same level;
+ * 1. a runnable task is on exactly one queue, a sleeping one on none; the task's own CPU
+ *    number is that of its queue, and the task may use that CPU;
+ * 2. the queue's counts, level and bitmap agree with its lists; the map has the same level;
  * 3. the running task is the highest of its queue;
- * 4. pushable are exactly the RT tasks that wait and may run elsewhere, in order; the CPU is in
- *    the overload set exactly when there is one;
+ * 4. pushable are exactly the RT tasks that wait and may run elsewhere, in order; the CPU is
+ *    in the overload set exactly if there is one;
  * 5. no CPU that the first pushable task of a queue may use is at a lower level.
  *
- * Rule 5 is the RT class's purpose, but Linux does not keep it always, and neither does this copy
- * of its behaviour: a task whose push met a CPU that had just become busy is not tried elsewhere;
- * of tasks with different affinities only the highest one of a queue is tried; a waiting task that
- * is raised, but not above the running one, is not tried at all. It then waits for the next pull.
- * So rule 5 aborts only when asked for (RT_CHECK_PLACEMENT); else breaches are counted.
+ * Rule 5 is the RT class's purpose, but neither Linux nor this copy of its behaviour always keeps
+ * it. A task whose push met a CPU that had just become busy is not tried elsewhere. Of tasks with
+ * different affinities only the highest one of a queue is tried. A waiting task that is raised, but
+ * not above the running one, is not tried at all. It then waits for the next pull. So a breach of
+ * rule 5 is counted, and aborts only with RT_CHECK_PLACEMENT.
  *
- * Runs outside of simulated time (sim_observe()), so that looking changes nothing.
+ * Runs outside of simulated time (sim_observe()), so that the check changes nothing.
  */
 #include "rq.h"
 
@@ -154,7 +154,7 @@ static void check_pushable(const struct rt *rt, const struct rt_rq *rq)
 	same(rq, "level of the first pushable task", rq->next_level, rt_first_pushable(rq)->level);
 }
 
-/* How many tasks break rule 5. */
+/* The number of queues that break rule 5. */
 static u32 misplaced(const struct rt *rt)
 {
 	u32 n = 0;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * One CPU: runs its current thread's program until something wants the kernel, then does what is
- * wanted, then goes on.
+ * One CPU: it runs its current thread's program until the kernel has work, does that work, and
+ * continues.
  *
- * Why no interrupt is lost: whoever interrupts writes first (wake_list, irq_work, resched) and
- * sends then. What arrives while this CPU is in the kernel ends its next sim_compute() at
- * once, and the words are looked at before every sim_compute(). Interrupts that arrive together
- * are one; a second look at empty words does nothing.
+ * Why no interrupt is lost: a sender writes first (wake_list, irq_work, resched) and then sends. An
+ * interrupt that arrives while this CPU is in the kernel ends its next sim_compute() at once, and
+ * the CPU reads the words before every sim_compute(). Interrupts that arrive together merge into
+ * one; a second look at empty words does nothing.
  *
- * Time: from rt_enter() to rt_enter(). Waiting for a cache line in the kernel is kernel time, as
- * a profiler counts it; an idle CPU is halted, and its cycles are not counted at all.
+ * Time is counted from rt_enter() to rt_enter(). A wait for a cache line in the kernel is kernel
+ * time, as in a profiler. An idle CPU is halted, and its cycles do not count.
  */
 #include "rq.h"
 
@@ -19,11 +19,22 @@ void rt_enter(struct rt_cpu *me, enum rt_mode mode)
 {
 	u64 now = sim_now();
 
-	if (now > me->since) { /* not so shortly after rt_measure_from_here() */
+	if (now > me->since) { /* false right after rt_measure_from_here() */
 		me->stats.time[me->mode] += now - me->since;
 		me->since = now;
 	}
 	me->mode = mode;
+}
+
+void rt_syscall_begin(struct rt_cpu *me)
+{
+	rt_enter(me, RT_KERNEL);
+	sim_spend(me->rt->costs.syscall);
+}
+
+void rt_syscall_end(struct rt_cpu *me)
+{
+	rt_enter(me, RT_USER);
 }
 
 /* ---- timers ---- */
@@ -79,9 +90,6 @@ void rt_yield(struct rt_cpu *me)
 
 /* ---- interrupts ---- */
 
-/* Each CPU once in so many ticks, so that a shard's are spread over the seconds. */
-#define TICKS_A_TIDY 256
-
 static void tick(struct rt_cpu *me)
 {
 	sim_spend(me->rt->costs.tick);
@@ -91,8 +99,6 @@ static void tick(struct rt_cpu *me)
 	rt_unlock(&me->rq->lock);
 	while (me->next_tick <= sim_now())
 		me->next_tick += me->rt->costs.tick_period;
-	if (!(++me->tick % TICKS_A_TIDY))
-		me->rt->ops->tidy(me->rq->rd, me->number);
 	me->stats.ticks++;
 }
 
@@ -133,7 +139,7 @@ static void idle(struct rt_cpu *me)
 	sim_spend(me->rt->costs.idle_exit);
 	rt_enter(me, RT_KERNEL);
 	sim_spend(me->rt->costs.irq);
-	while (me->next_tick <= sim_now()) /* it was off */
+	while (me->next_tick <= sim_now()) /* the tick was off */
 		me->next_tick += me->rt->costs.tick_period;
 }
 
@@ -143,7 +149,7 @@ static void user(struct rt_cpu *me)
 	u64 when, now, slice, left;
 
 	if (!t)
-		abort(); /* the idle task was sent to run a program */
+		abort(); /* the idle task was to run a program */
 	rt_enter(me, RT_USER);
 	if (!t->left && !t->exited)
 		t->run(me, t);
@@ -151,7 +157,7 @@ static void user(struct rt_cpu *me)
 		rt_enter(me, RT_KERNEL);
 		return;
 	}
-	rt_enter(me, RT_USER); /* the program may have asked the kernel to reschedule */
+	rt_enter(me, RT_USER); /* the program may have requested a reschedule */
 	when = next_timer(me) < me->next_tick ? next_timer(me) : me->next_tick;
 	now = sim_now();
 	slice = when > now ? when - now : 0;
@@ -183,12 +189,11 @@ void rt_body(u32 index, void *arg)
 	struct rt_cpu *me = &rt->cpus[index];
 
 	me->salt = sim_random();
-	me->tick = (u32)(me->salt >> 32);
 	me->next_tick = sim_now() + me->salt % rt->costs.tick_period;
 	me->in_kernel = true;
 	rt->in_kernel++;
 	rt_enter(me, RT_KERNEL);
-	sim_spend(1000000); /* all salts are drawn before anybody asks */
+	sim_spend(1000000); /* all CPUs draw their salts before any CPU reads one */
 	start_threads(me);
 	while (!rt->stop) {
 		struct rt_thread *t = me->curr->thread;
@@ -241,6 +246,7 @@ void rt_measure_from_here(struct rt_cpu *me)
 		rt->cpus[i].stats = (struct rt_stats){ 0 };
 		rt->cpus[i].since = sim_now();
 	}
+	rt->period++; /* a new period tidies the summary of what the start marked in vain */
 	sim_measure_from_here();
 }
 

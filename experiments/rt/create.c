@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Everything that is shared is allocated here, each CPU's queue on its own node's memory, each
- * thread's task on that of the CPU where it starts.
+ * Allocates all shared objects: each CPU's queue on the memory of its own node, each thread's task
+ * on the node of the CPU where it starts.
  */
 #include "rq.h"
 
@@ -123,6 +123,7 @@ struct rt *rt_create(const struct model *model, const struct rd_ops *ops,
 	rt->ops = ops;
 	rt->costs = *costs;
 	rt->push_ipi = push_ipi;
+	rt->period = 1;
 	rt->nr_cpus = model->nr_cpus;
 	rt->nr_numbers = model->machine->topo.nr_cpus;
 	rt->mask_words = (rt->nr_numbers + 63) / 64;
@@ -184,7 +185,7 @@ size_t rt_map_bytes(const struct rt *rt)
 {
 	size_t sum = 0;
 
-	/* The domain of all CPUs stays, and is empty, when every CPU has one of its own. */
+	/* If every CPU has a domain of its own, the domain of all CPUs stays, and is empty. */
 	for (u32 i = rt->nr_domains > 1; i < rt->nr_domains; i++)
 		sum += rt->ops->map_bytes(rt->domain[i]);
 	return sum;

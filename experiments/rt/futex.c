@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Why no wake-up is lost: a waiter compares the word, queues itself and says that it is asleep
- * under the bucket's lock; a waker changes the word first and takes the lock then. Either the
- * waiter sees the new word, or the waker sees the waiter. Waiters are taken off under the
- * lock and woken after it, so that the lock is held for a few accesses only.
+ * Why no wake-up is lost: a waiter compares the word, queues itself and stores its sleeping state
+ * under the bucket's lock. A waker changes the word first and then takes the lock. Either the
+ * waiter sees the new word, or the waker sees the waiter. The waker takes waiters off under the
+ * lock and wakes them after it, so that it holds the lock for a few accesses only.
  */
 #include "arena.h"
 #include "rq.h"
@@ -21,17 +21,6 @@ struct rt_futex *rt_futex_new(int node)
 
 	rt_list_init(&f->waiters);
 	return f;
-}
-
-void rt_syscall_begin(struct rt_cpu *me)
-{
-	rt_enter(me, RT_KERNEL);
-	sim_spend(me->rt->costs.syscall);
-}
-
-void rt_syscall_end(struct rt_cpu *me)
-{
-	rt_enter(me, RT_USER);
 }
 
 bool rt_futex_wait(struct rt_cpu *me, struct rt_futex *f, const u32 *word, u32 expected)

@@ -20,7 +20,7 @@ static inline bool rt_list_empty(const struct rt_list *l)
 	return l->next == l;
 }
 
-/* @item becomes the one before @at: the last one, when @at is the head. */
+/* Insert @item before @at: as the last one, when @at is the head. */
 static inline void rt_list_add_before(struct rt_list *item, struct rt_list *at)
 {
 	struct rt_list *prev = at->prev;

@@ -7,13 +7,13 @@
  *  trylock   | ok              | one succeeds     | ok
  *  unlock    | ok              | ok               | never: one owner
  *
- * One word of simulated memory: low half the ticket that is served, high half the next one to
- * be drawn. Who waits looks again after a time in proportion to the waiters before it: a
- * kernel's waiter spins on a line of its own, which costs the lock's line nothing; looking at
- * the lock's line all the time would make it busier than it is there, and would flood the
- * simulator with events.
+ * One word of simulated memory: the low half is the ticket being served, the high half the next
+ * ticket. A waiter reads again after a time in proportion to the waiters before it. A kernel's
+ * waiter spins on its own line, which costs the lock's line nothing. If a waiter read the lock's
+ * line all the time, that line would be busier than in the kernel, and the simulator would process
+ * far more events.
  *
- * Ordering: lock acquires, unlock releases. Lines touched: the lock's own.
+ * Ordering: lock acquires, unlock releases. Line touched: the lock's own.
  */
 #ifndef EXPERIMENTS_RT_LOCK_H
 #define EXPERIMENTS_RT_LOCK_H
@@ -46,7 +46,7 @@ static inline bool rt_trylock(u32 *lock)
 
 static inline void rt_unlock(u32 *lock)
 {
-	u16 *served = (u16 *)lock; /* little endian, as the simulated machine */
+	u16 *served = (u16 *)lock; /* little endian, like the simulated machine */
 
 	smp_store_release(served, (u16)(*served + 1));
 }

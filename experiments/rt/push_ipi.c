@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Pull by a walk of interrupts: instead of taking the locks of all overloaded queues, who wants
- * tasks lets one interrupt travel from overloaded CPU to overloaded CPU; each pushes what it
- * has.
+ * Pull by a walk of interrupts. A CPU that wants tasks does not lock all overloaded queues. It
+ * sends one interrupt, which travels from overloaded CPU to overloaded CPU; each pushes its tasks.
  *
- * Why a request is never lost is for the layout to say, which keeps the walk's state: either the
- * request starts a walk, or one that is under way begins another round after it. Here: there is one
- * interrupt a walk, and a CPU is visited by its shard's walk and the machine's only, so that a bit
- * of one word a CPU (irq_work) for each of these two can say that it has arrived.
+ * The layout keeps the walk's state, and says why no request is lost: a request starts a walk, or
+ * makes one under way begin another round after it. Here, each walk is one interrupt, and a CPU is
+ * visited only by its shard's walk and the machine's. So one word a CPU (irq_work) has a bit for
+ * each of the two that says that it has arrived.
  */
 #include "rq.h"
 
@@ -30,7 +29,7 @@ void rt_tell_to_push(struct rt_cpu *me, struct rt_rq *rq, u32 walk)
 	send(me, walk, (u32)cpu);
 }
 
-/* A walk has arrived on this CPU, or two. */
+/* One or two walks have arrived on this CPU. */
 void rt_push_work(struct rt_cpu *me)
 {
 	struct rt_rq *rq = me->rq;

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Why the root domain's state follows the queue: it is changed here only, under the queue's
- * lock, in the same step as the queue.
+ * Why the root domain's state follows the queue: only this file changes it, under the queue's lock,
+ * in the same step as the queue.
  *
- * - level: the queue's highest RT level, running task included. When it changes, and only
- *   then, the map is told (set_level): rises in enqueue, falls in dequeue.
- * - pushable: RT tasks that are queued, do not run, and may run elsewhere. In Linux the CPU is
- *   in the overload set from the first one on until the last one is gone. A task that is woken on
- *   an idle CPU is pushable for the short time until it runs there: every wake-up of a task that
- *   may migrate thus sets and clears its CPU's overload, which is half of what makes the
- *   overload count hot. A layout may ask for CPUs where one really waits, see update_overload().
- * - the flag `overloaded`: read when the queue comes to have two or more tasks, written when
- *   it was not set. The RT class takes all its tasks out of the count and puts them back at
- *   each change, so that it reads the flag at every change that leaves two.
+ * - level: the queue's highest RT level, running task included. Only a change of it reaches the map
+ *   (set_level): rises in enqueue, falls in dequeue.
+ * - pushable: RT tasks that are queued, do not run, and may run elsewhere. In Linux the CPU is in
+ *   the overload set while there is one. A task woken on an idle CPU is pushable for the short time
+ *   until it runs there. So every wake-up of a task that may migrate sets and clears its CPU's
+ *   overload, which is half of the contention of the overload count. A layout may want only CPUs
+ *   where a task really waits, see update_overload().
+ * - the flag `overloaded`: read when the queue comes to have two or more tasks, written if it was
+ *   not set. At each change the RT class takes all its tasks out of the count and puts them back.
+ *   So it reads the flag at every change that leaves two.
  */
 #include "rq.h"
 
@@ -39,10 +39,9 @@ static void set_overload(struct rt_cpu *me, struct rt_rq *rq, u32 overloaded)
 }
 
 /*
- * Tell the overload set if it must know, with @running the level of the running task. A layout that
- * wants waiting tasks only is not told of tasks that outrank the running one: they are about
- * to run here, so that a pull passes them over and a push reschedules instead. When the
- * running task changes this is asked again.
+ * Update the overload set if necessary; @running: the level of the running task. A layout with
+ * only_waiting ignores tasks that outrank the running one. They run here in a moment: a pull passes
+ * them over, and a push reschedules instead. Called again when the running task changes.
  */
 static void update_overload(struct rt_cpu *me, struct rt_rq *rq, s32 running)
 {
@@ -56,7 +55,7 @@ static void update_overload(struct rt_cpu *me, struct rt_rq *rq, s32 running)
 		set_overload(me, rq, overloaded);
 }
 
-/* There are two or more tasks, and there were fewer, as the RT class counts. */
+/* The queue has two or more tasks, and had fewer, as the RT class counts. */
 static void two_running(struct rt_cpu *me, struct rt_rq *rq)
 {
 	u8 *flag = me->rt->ops->flag(rq->rd);
@@ -82,7 +81,7 @@ struct rt_task *rt_first_pushable(const struct rt_rq *rq)
 	return rt_list_item(rq->pushable.next, struct rt_task, push_node);
 }
 
-/* May the task run outside of the shard of the CPU that it is on? */
+/* May the task run outside of its CPU's shard? */
 static bool is_wide(const struct rt_cpu *me, const struct rt_rq *rq, const struct rt_task *p)
 {
 	const struct shard_plan *plan = me->rt->plan;
@@ -224,7 +223,7 @@ struct rt_task *rt_pick(const struct rt_rq *rq)
 	return NULL;
 }
 
-/* The task that ran waits from now on, if it is runnable. */
+/* The previous task waits from now on, if it is runnable. */
 void rt_put_prev(struct rt_cpu *me, struct rt_rq *rq, struct rt_task *p)
 {
 	if (p->level < 1 || !p->on_rq)
@@ -234,7 +233,7 @@ void rt_put_prev(struct rt_cpu *me, struct rt_rq *rq, struct rt_task *p)
 		enqueue_pushable(me, rq, p);
 }
 
-/* The task that runs next cannot be pushed; those that still wait can be. */
+/* The next task cannot be pushed; those that still wait can. */
 void rt_set_next(struct rt_cpu *me, struct rt_rq *rq, struct rt_task *p)
 {
 	if (p->level < 1)
@@ -243,10 +242,18 @@ void rt_set_next(struct rt_cpu *me, struct rt_rq *rq, struct rt_task *p)
 	me->push |= !rt_list_empty(&rq->pushable);
 }
 
+void rt_note_migration(struct rt_cpu *me, u32 from, u32 to)
+{
+	struct rt_cpu *const *by_number = me->rt->by_number;
+
+	me->stats.migrations++;
+	me->stats.migrations_far += by_number[from]->package != by_number[to]->package;
+}
+
 void rt_move(struct rt_cpu *me, struct rt_rq *from, struct rt_rq *to, struct rt_task *p)
 {
 	rt_dequeue(me, from, p);
 	WRITE_ONCE(p->cpu, to->cpu);
 	rt_enqueue(me, to, p, false);
-	me->stats.migrations++;
+	rt_note_migration(me, from->cpu, to->cpu);
 }

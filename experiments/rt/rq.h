@@ -3,13 +3,16 @@
  * rq.h - run queues, tasks, CPUs: what the files of this directory share.
  *
  * Locks, in the order in which they nest: a task's lock (pi_lock), then run queues, of two the
- * lower-numbered one first. A queue's lock protects the queue, which task runs, on_rq of its
- * tasks; a task's lock makes its wake-ups and changes one at a time. A futex's lock is taken
- * with none of them held.
+ * lower-numbered one first. A queue's lock protects the queue, which task runs, on_rq of its tasks.
+ * A task's lock serialises its wake-ups and changes. The code takes a futex's lock with none of
+ * them held.
  *
- *  who reads without a lock: curr and its level (wake-ups), nr_running (wake-ups), level and
- *  next_level (push, pull), on_cpu (wake-ups wait for it), resched, wake_list, irq_work (the
- *  queue's own CPU)
+ * These are read without a lock:
+ *
+ *   curr and its level, nr_running  wake-ups
+ *   level, next_level               push, pull
+ *   on_cpu                          wake-ups, which wait for it
+ *   resched, wake_list, irq_work    the queue's own CPU
  */
 #ifndef EXPERIMENTS_RT_RQ_H
 #define EXPERIMENTS_RT_RQ_H
@@ -34,7 +37,7 @@ enum rt_state { RT_RUNNABLE, RT_ASLEEP, RT_WAKING };
  * @cpu: queue it is on, or was on last
  * @level: 1-99 RT, RT_NORMAL, RT_IDLE
  * @nr_allowed: CPUs in @allowed
- * @moving: its CPU is no longer allowed: must leave it
+ * @moving: it may no longer use its CPU, and must leave it
  * @wake_next: next on a CPU's wake list
  * @thread: the private half
  * @run_node: on its level's list
@@ -42,7 +45,7 @@ enum rt_state { RT_RUNNABLE, RT_ASLEEP, RT_WAKING };
  * @pushable: is on it
  * @wide: is counted in its queue's nr_wide
  * @wait_node: on a futex's list of waiters
- * @allowed: ordinary mask, as long as the machine's CPU numbers ask
+ * @allowed: ordinary mask, long enough for the machine's CPU numbers
  */
 struct rt_task {
 	u32 lock, state, on_rq, on_cpu, cpu;
@@ -63,18 +66,18 @@ struct rt_task {
  * struct rt_rq - one CPU's run queue, on lines of its own
  * @lock: protects it
  * @nr_running: runnable tasks of all classes
- * @cpu: whose
+ * @cpu: its CPU
  * @rd: its root domain
  * @curr: the running task
  * @wake_list: tasks that other CPUs woke for this one
  * @irq_work: a bit for each push-IPI walk that has arrived here
- * @resched: the running task is to be switched away from
+ * @resched: switch away from the running task
  * @level: highest RT level that is queued or running; 0: none
  * @next_level: highest level of a pushable task; 0: none
  * @nr_rt: RT tasks, queued or running
  * @nr_normal: normal tasks, queued or running
- * @nr_wide: pushable tasks that may run outside of the CPU's shard, if the layout asks
- * @overloaded: its CPU is in the root domain's overload set: enum rt_overload
+ * @nr_wide: pushable tasks that may run outside of the CPU's shard, if the layout wants them
+ * @overloaded: the CPU's state in the root domain's overload set: enum rt_overload
  * @used: levels with tasks
  * @pushable: tasks that could run elsewhere, highest level first
  * @normal: normal tasks
@@ -100,7 +103,7 @@ struct rt_rq {
 	struct rt_list queue[RT_LEVELS];
 };
 
-/* What the overload set was told of a queue. */
+/* A queue's state in the overload set. */
 enum rt_overload { RT_NOT_OVERLOADED, RT_OVERLOADED, RT_OVERLOADED_WIDE };
 
 struct rt_timer {
@@ -110,20 +113,19 @@ struct rt_timer {
 
 /**
  * struct rt_cpu - one CPU's private state; costs no simulated time
- * @index: as the simulator counts
+ * @index: number in the simulator
  * @number: CPU number
  * @curr: the running task
  * @idle: its idle task
- * @mode: what its time goes into since @since
+ * @mode: what it has spent its time on since @since
  * @push: after the switch, push the waiting tasks (balance callback)
  * @pull: after the change, pull (balance callback)
  * @requeue: the running task yields
- * @leaving: was switched away from, and may no longer be here
+ * @leaving: the CPU switched away from it, and it may have to leave
  * @timer: sorted by time, the next one last
- * @cursor: CPU that the last even choice among equals fell on
+ * @cursor: last CPU chosen among equals, which are chosen in turn
  * @salt: see rt_salt()
  * @in_kernel: not computing: the checker waits
- * @tick: ticks so far, from a random number on
  */
 struct rt_cpu {
 	struct rt *rt;
@@ -136,7 +138,7 @@ struct rt_cpu {
 	bool push, pull, requeue, in_kernel;
 	struct rt_timer *timer;
 	u32 nr_timers, cap_timers;
-	u32 cursor, tick;
+	u32 cursor;
 	u32 extra_finds;		/* thousandths of one that are due */
 	unsigned long *lowest;		/* mask for find_lowest_rq() */
 	struct rt_stats stats, counted; /* counted: as of rt_stop() */
@@ -158,6 +160,7 @@ struct rt {
 	u32 in_kernel; /* CPUs */
 	u32 extra_finds;
 	u64 checks, misplaced;
+	u64 period; /* of rd_ops.overloaded(): a real one of 250 ms is longer than any run */
 };
 
 static inline struct rt_rq *rt_rq_of(const struct rt_cpu *me, u32 cpu)
@@ -175,10 +178,10 @@ static inline bool rt_may_run(const struct rt_task *p, u32 cpu)
 	return rt_mask_test(p->allowed, cpu);
 }
 
-/* Interrupts wait while a CPU is in the kernel; they are taken in cpu.c's loop only. */
+/* Interrupts wait while a CPU is in the kernel; only the loop of cpu.c takes them. */
 
 /* cpu.c */
-void rt_enter(struct rt_cpu *me, enum rt_mode mode); /* from now on time goes into @mode */
+void rt_enter(struct rt_cpu *me, enum rt_mode mode); /* from now on time counts as @mode */
 void rt_body(u32 index, void *rt);
 
 /* queue.c: the caller holds the queue's lock */
@@ -192,13 +195,20 @@ struct rt_task *rt_first_pushable(const struct rt_rq *rq);
 /* Move a queued task that does not run; the caller holds both locks. */
 void rt_move(struct rt_cpu *me, struct rt_rq *from, struct rt_rq *to, struct rt_task *p);
 
+/* queue.c */
+void rt_note_migration(struct rt_cpu *me, u32 from, u32 to);
+
 /* select.c */
 int rt_find(struct rt_cpu *me, struct rt_task *p, unsigned long *found);
 s64 rt_find_lowest(struct rt_cpu *me, struct rt_task *p);
 u32 rt_select(struct rt_cpu *me, struct rt_task *p);
 bool rt_share_cache(const struct rt_cpu *me, u32 cpu);
 
-/* balance.c: the caller holds the lock of its queue; it may be dropped meanwhile */
+/* kick.c */
+void rt_kick(struct rt_cpu *me, u32 cpu); /* interrupt a CPU */
+void rt_resched(struct rt_cpu *me, struct rt_rq *rq);
+
+/* push.c, pull.c: the caller holds the lock of its queue; the function may drop it for a while */
 bool rt_push_one(struct rt_cpu *me, struct rt_rq *rq);
 void rt_push_all(struct rt_cpu *me, struct rt_rq *rq);
 void rt_pull(struct rt_cpu *me, struct rt_rq *rq);
@@ -209,12 +219,10 @@ void rt_tell_to_push(struct rt_cpu *me, struct rt_rq *rq, u32 walk);
 void rt_push_work(struct rt_cpu *me);
 
 /* wake.c */
-void rt_kick(struct rt_cpu *me, u32 cpu); /* interrupt a CPU */
-void rt_resched(struct rt_cpu *me, struct rt_rq *rq);
 void rt_activate(struct rt_cpu *me, struct rt_rq *rq, struct rt_task *p);
 void rt_place(struct rt_cpu *me, struct rt_task *p); /* its lock is held; it is on no queue */
 struct rt_rq *rt_lock_queue_of(struct rt_cpu *me, struct rt_task *p);
-void rt_leave(struct rt_cpu *me); /* without locks: where does me->leaving go? */
+void rt_leave(struct rt_cpu *me); /* without locks: moves me->leaving elsewhere */
 void rt_take_woken(struct rt_cpu *me);
 
 /* sched.c */

@@ -2,17 +2,17 @@
 /*
  * rt.h - a scheduler with the RT class of Linux 6.12, as an experiment sees it.
  *
- * Its shared state (run queues, task structs, root domains) is simulated memory and is
- * accessed as the kernel accesses it; instructions between these accesses are the estimates
- * of struct rt_costs. A thread is a program: a function that is called, in user mode, whenever
- * the thread has nothing left to compute, and that says what it does next:
+ * Its shared state (run queues, task structs, root domains) is simulated memory, and the code
+ * accesses it as the kernel does. struct rt_costs estimates the instructions between these
+ * accesses. A thread is a program: a function that runs, in user mode, whenever the thread has
+ * nothing left to compute. It chooses what the thread does next:
  *
  *	t->left = ps;			compute for so long, then call again
  *	rt_futex_wait(), rt_sleep_until(), rt_exit()	then return at once
  *
- * Everything else here may be called from a program any number of times before that.
+ * Before that a program may call all other functions here any number of times.
  *
- * Context: all functions but those of "building" run on the simulated machine; @me is the CPU
+ * Context: all functions except those of "building" run on the simulated machine; @me is the CPU
  * that executes. Programs never hold a scheduler lock.
  */
 #ifndef EXPERIMENTS_RT_RT_H
@@ -37,12 +37,12 @@ struct rt_thread;
  * struct rt_costs - time of the instructions between accesses to shared state, picoseconds
  * @syscall: into the kernel and back
  * @futex: a futex operation, without syscall, locks and wake-ups
- * @schedule: picking the next task
+ * @schedule: pick the next task
  * @context_switch: to another thread
- * @queue: putting a task on a run queue or taking it off
- * @wake: a wake-up, without what it does to queues
- * @ipi_send: what sending an interrupt costs the sender
- * @ipi_travel: until it arrives
+ * @queue: put a task on a run queue or take it off
+ * @wake: a wake-up, without changes of queues
+ * @ipi_send: what an interrupt costs its sender
+ * @ipi_travel: until the interrupt arrives
  * @irq: entry and exit of an interrupt
  * @idle_exit: until an interrupted idle CPU runs
  * @tick: the timer tick's work
@@ -53,39 +53,41 @@ struct rt_costs {
 		idle_exit, tick, tick_period;
 };
 
-/* What a CPU's time goes into. */
+/* What a CPU spends its time on. */
 enum rt_mode { RT_USER, RT_KERNEL, RT_HALTED, RT_MODES };
 
 /**
- * struct rt_stats - what happened, on one CPU or on all
+ * struct rt_stats - events, on one CPU or on all
  * @time: by mode, picoseconds
- * @set_time: inside set_level, and so on
- * @pulls: pull_rt_task() calls; @pulls_asked: those that found others overloaded; @pull_time: in
- *	finding that out
+ * @set_time: in set_level(), and so on
+ * @pulls: pull_rt_task() calls; @pulls_asked: those that found others overloaded; @pull_time: time
+ *	to find that out
  * @push_tries: attempts to push a task; @pushes: those that moved one
- * @walks: push-IPI walks started; @steps: CPUs that they visited; @walk_time: in asking for a walk
- *	and in finding its next CPU
+ * @walks: push-IPI walks started; @steps: CPUs that they visited; @walk_time: time to request a
+ *	walk and to find its next CPU
  * @newidle: CPUs that ran out of tasks
  * @wakeups: tasks woken; @preempted: RT tasks that lost the CPU while runnable
  * @overloads: a queue got its first pushable task
- * @stacked: enqueue that left two or more tasks on the queue
+ * @migrations_far: migrations to another package
+ * @stacked: enqueues that left two or more tasks on the queue
  */
 struct rt_stats {
 	u64 time[RT_MODES];
 	u64 sets, set_time, finds, find_time, found;
 	u64 overloads, overload_time, stacked;
 	u64 pulls, pull_time, pulls_asked, pulled, push_tries, pushes, walks, steps, walk_time;
-	u64 wakeups, remote_wakeups, migrations, switches, preempted, newidle, ipis, ticks;
+	u64 wakeups, remote_wakeups, migrations, migrations_far, switches, preempted, newidle, ipis,
+		ticks;
 };
 
 /**
  * struct rt_thread - the private half of a task: costs no simulated time
  * @task: the simulated half
  * @run: the program
- * @arg: its own
+ * @arg: its argument
  * @left: picoseconds to compute before @run is called again
- * @woken_at: when the last wake-up began
- * @latency: from there until it ran, of the last wake-up
+ * @woken_at: start of the last wake-up
+ * @latency: from there until it ran
  * @exited: never runs again
  */
 struct rt_thread {
@@ -103,18 +105,18 @@ struct rt_thread {
  * rt_create - a scheduler for all simulated CPUs, in one root domain.
  * @ops: layout of the root domain
  * @cap: most CPUs in a shard, 0: the plan's default
- * @push_ipi: pull by a walk of interrupts (RT_PUSH_IPI) instead of going round oneself
+ * @push_ipi: pull by a walk of interrupts (RT_PUSH_IPI) instead of from the pulling CPU
  *
- * Return: NULL when the layout could not be made.
+ * Return: NULL when the layout cannot be made.
  */
 struct rt *rt_create(const struct model *model, const struct rd_ops *ops,
 		     const struct rt_costs *costs, u32 cap, bool push_ipi);
 void rt_free(struct rt *rt);
 
 /**
- * rt_set_extra_finds - searches of the map at a wake-up beside those that the class does
- * @thousandths: of one search, for each wake-up of an RT task that may migrate; the answers are
- *	dropped
+ * rt_set_extra_finds - add searches of the map at wake-ups to those of the class
+ * @thousandths: of one search, for each wake-up of an RT task that may migrate; the scheduler drops
+ *	the answers
  */
 void rt_set_extra_finds(struct rt *rt, u32 thousandths);
 
@@ -130,10 +132,14 @@ int rt_partition(struct rt *rt, const unsigned long *span);
 struct rt_thread *rt_thread_new(struct rt *rt, u32 cpu, int level, const unsigned long *allowed,
 				void (*run)(struct rt_cpu *, struct rt_thread *), void *arg);
 
-/** rt_futex_new - a futex's hash bucket, its line on @node. */
+/**
+ * rt_futex_new - a futex's hash bucket with its line on @node.
+ */
 struct rt_futex *rt_futex_new(int node);
 
-/** rt_run - let it run until rt_stop(). Returns simulated picoseconds. */
+/**
+ * rt_run - run until rt_stop(). Returns simulated picoseconds.
+ */
 u64 rt_run(struct rt *rt);
 
 /* ---- programs ---- */
@@ -151,7 +157,9 @@ u32 rt_futex_wake(struct rt_cpu *me, struct rt_futex *f, u32 n);
 /** rt_sleep_until - sleep until a time; the program returns now. Past times: a tick later. */
 void rt_sleep_until(struct rt_cpu *me, u64 when);
 
-/** rt_yield - let an equal one run; the program returns now or after setting @left. */
+/**
+ * rt_yield - let an equal task run; the program returns now or after setting @left.
+ */
 void rt_yield(struct rt_cpu *me);
 
 void rt_exit(struct rt_cpu *me);
@@ -159,10 +167,14 @@ void rt_exit(struct rt_cpu *me);
 /** rt_set_level - change the level of a task, as sched_setscheduler() and boosting do. */
 void rt_set_level(struct rt_cpu *me, struct rt_task *p, int level);
 
-/** rt_set_affinity - allow other CPUs; at least one that is simulated. */
+/**
+ * rt_set_affinity - allow other CPUs; at least one of them is simulated.
+ */
 void rt_set_affinity(struct rt_cpu *me, struct rt_task *p, const unsigned long *allowed);
 
-/** rt_wake - wake a task that waits for something of its own. Returns whether it slept. */
+/**
+ * rt_wake - wake a task that waits for an event of its program. Returns whether it slept.
+ */
 bool rt_wake(struct rt_cpu *me, struct rt_task *p);
 
 /** rt_block - the running thread sleeps until rt_wake(); the program returns now. */
@@ -174,12 +186,14 @@ void rt_syscall_end(struct rt_cpu *me);
 struct rt *rt_of(const struct rt_cpu *me);
 struct rt_thread *rt_current(const struct rt_cpu *me);
 u32 rt_cpu_number(const struct rt_cpu *me);
-u64 rt_salt(const struct rt *rt, u32 cpu); /* random, from the seed, the same all through the run */
+u64 rt_salt(const struct rt *rt, u32 cpu); /* random, from the seed, constant during the run */
 
 /** rt_stop - all bodies return as soon as they can. */
 void rt_stop(struct rt_cpu *me);
 
-/** rt_measure_from_here - forget everything counted so far. */
+/**
+ * rt_measure_from_here - drop all counts so far.
+ */
 void rt_measure_from_here(struct rt_cpu *me);
 
 /* ---- results ---- */
@@ -193,17 +207,17 @@ size_t rt_map_bytes(const struct rt *rt);
 enum rt_check { RT_CHECK_NOTHING, RT_CHECK_STATE, RT_CHECK_PLACEMENT };
 
 /**
- * rt_check - look at everything whenever no CPU is inside the kernel, and no interrupt under way.
- * @what: RT_CHECK_STATE: that queues, map and overload set agree, and count when a task waits that
- *	could run; RT_CHECK_PLACEMENT: such a task is a violation, too. See check.c.
+ * rt_check - check everything whenever no CPU is inside the kernel and no interrupt on its way.
+ * @what: RT_CHECK_STATE: queues, map and overload set agree; count checks in which a task waits
+ *	that could run. RT_CHECK_PLACEMENT: such a task is a violation too. See check.c.
  *
- * A violation is reported on stderr and aborts.
+ * Prints a violation on stderr and aborts.
  */
 void rt_check(struct rt *rt, enum rt_check what);
 u64 rt_checks_made(const struct rt *rt);
 u64 rt_checks_misplaced(const struct rt *rt); /* of these: a task waited that could have run */
 
-/* For a test's eyes, outside of simulated time. */
+/* For tests, outside of simulated time. */
 u32 rt_task_cpu(const struct rt_thread *t);
 const struct rt_thread *rt_running(const struct rt *rt, u32 cpu);
 

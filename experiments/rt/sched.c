@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The switch. Order matters: the task that sleeps leaves its queue first (which tells the map),
- * then the CPU pulls if its level fell, then it picks. The one that is switched away from may
- * run elsewhere only when on_cpu says that its registers are saved; the tasks that wait are
- * pushed last, when the new one already runs.
+ * The switch. Order matters. The task that sleeps leaves its queue first, which updates the map.
+ * Then the CPU pulls if its level fell, then it picks. The previous task may run elsewhere only
+ * when on_cpu says that its registers are saved. The CPU pushes the waiting tasks last, when the
+ * new one already runs.
  */
 #include "rq.h"
 
@@ -13,8 +13,8 @@ struct search {
 };
 
 /*
- * A normal task that waits behind an RT task and may run here. Not instrumented: it looks at all
- * threads outside of simulated time, and calls for each access would come to nothing.
+ * A normal task that waits behind an RT task and may run here. Not instrumented: it reads all
+ * threads outside of simulated time, where calls for each access would do nothing.
  */
 __attribute__((no_sanitize("thread"))) static void find_waiting(void *arg)
 {
@@ -32,9 +32,9 @@ __attribute__((no_sanitize("thread"))) static void find_waiting(void *arg)
 }
 
 /*
- * The fair class's newly idle balancing. What it reads of the root domain and that it moves
- * a task are simulated; its search is not, so that it finds a task at once: normal tasks
- * are few here, and must not wait behind RT tasks for longer than they would in Linux.
+ * The fair class's newly idle balancing. Simulated are its reads of the root domain and the move of
+ * a task. Its search is not simulated, so that it finds a task at once. Normal tasks are few here,
+ * and must not wait behind RT tasks for longer than in Linux.
  */
 static void newly_idle(struct rt_cpu *me, struct rt_rq *rq)
 {
@@ -100,7 +100,7 @@ static void switch_to(struct rt_cpu *me, struct rt_rq *rq, struct rt_task *prev,
 		t->latency = sim_now() - t->woken_at;
 		t->woken_at = 0;
 	}
-	smp_store_release(&prev->on_cpu, 0);
+	smp_store_release(&prev->on_cpu, 0); /* pairs with the acquire in rt_wake() */
 }
 
 void rt_schedule(struct rt_cpu *me)

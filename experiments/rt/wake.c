@@ -1,42 +1,21 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Why no wake-up is lost: a sleeper says ASLEEP before it lets go of what it waits for; a waker
- * changes that under the task's lock, so that of two wakers one does the work. If the
- * sleeper has not left its queue yet, that queue's lock decides: either the waker finds it
- * still there and makes it runnable, or it has left, and the waker waits until its CPU has
- * switched away, since a task must not run on two.
+ * Why no wake-up is lost: a sleeper stores ASLEEP before it releases what it waits for. A waker
+ * changes that under the task's lock, so that one of two wakers does the work. If the sleeper has
+ * not left its queue yet, that queue's lock decides. Either the waker finds it still there and
+ * makes it runnable. Or it has left, and the waker waits until its CPU has switched away, since a
+ * task must not run on two.
  *
- * A task for a CPU that is idle or has another cache is put on that CPU's list, and the CPU
- * does the rest itself; p->state is WAKING until then, which keeps others from waking it.
+ * A waker puts a task for an idle CPU, or a CPU of another cache, on that CPU's list, and that CPU
+ * does the rest. Until then p->state is WAKING, which stops other wakers.
  */
 #include "rq.h"
 
-#define SPIN 20000 /* ps between two looks at on_cpu */
-
-void rt_kick(struct rt_cpu *me, u32 cpu)
-{
-	const struct rt_cpu *other = me->rt->by_number[cpu];
-
-	/* An idle CPU waits for a store to its line: nobody needs to send anything. */
-	if (other->mode != RT_HALTED) {
-		sim_spend(me->rt->costs.ipi_send);
-		me->stats.ipis++;
-	}
-	sim_interrupt(other->index, me->rt->costs.ipi_travel);
-}
-
-void rt_resched(struct rt_cpu *me, struct rt_rq *rq)
-{
-	if (READ_ONCE(rq->resched))
-		return;
-	WRITE_ONCE(rq->resched, 1);
-	if (rq->cpu != me->number)
-		rt_kick(me, rq->cpu);
-}
+#define SPIN 20000 /* ps between two reads of on_cpu */
 
 /*
- * @p is as high as the running task. If that one could move and @p could not, let them change
- * places: the other one will be pushed.
+ * @p has the level of the running task. If that one could move and @p could not, swap them: the
+ *	other one will be pushed.
  */
 static void preempt_equal(struct rt_cpu *me, struct rt_rq *rq, struct rt_task *p)
 {
@@ -58,7 +37,7 @@ static void preempt(struct rt_cpu *me, struct rt_rq *rq, struct rt_task *p)
 		preempt_equal(me, rq, p);
 }
 
-/* Put a woken task on a queue, whose lock is held. */
+/* Put a woken task on a queue whose lock is held. */
 void rt_activate(struct rt_cpu *me, struct rt_rq *rq, struct rt_task *p)
 {
 	rt_enqueue(me, rq, p, false);
@@ -82,7 +61,7 @@ struct rt_rq *rt_lock_queue_of(struct rt_cpu *me, struct rt_task *p)
 	}
 }
 
-/* The task has not left its queue: it just goes on. */
+/* The task has not left its queue: it continues. */
 static bool wake_queued(struct rt_cpu *me, struct rt_task *p)
 {
 	struct rt_rq *rq = rt_lock_queue_of(me, p);
@@ -97,7 +76,7 @@ static bool wake_queued(struct rt_cpu *me, struct rt_task *p)
 	return queued;
 }
 
-/* Leave the rest to the CPU itself, if that is better. */
+/* Leave the rest to the CPU itself, where that is better. */
 static bool hand_over(struct rt_cpu *me, struct rt_task *p, u32 cpu)
 {
 	struct rt_rq *rq = rt_rq_of(me, cpu);
@@ -135,8 +114,8 @@ void rt_place(struct rt_cpu *me, struct rt_task *p)
 
 	find_in_vain(me, p);
 	if (cpu != p->cpu) {
+		rt_note_migration(me, p->cpu, cpu);
 		WRITE_ONCE(p->cpu, cpu);
-		me->stats.migrations++;
 	}
 	if (READ_ONCE(p->moving))
 		WRITE_ONCE(p->moving, 0);
@@ -171,7 +150,7 @@ bool rt_wake(struct rt_cpu *me, struct rt_task *p)
 	return true;
 }
 
-/* A task that lost its CPU to a change of affinity goes to another one. */
+/* A task that may no longer use its CPU goes to another one. */
 static void relocate(struct rt_cpu *me, struct rt_task *p)
 {
 	rt_lock(&p->lock);
@@ -189,7 +168,7 @@ void rt_leave(struct rt_cpu *me)
 		relocate(me, p);
 }
 
-/* What other CPUs woke for this one. */
+/* Activate the tasks that other CPUs woke for this one. */
 void rt_take_woken(struct rt_cpu *me)
 {
 	struct rt_rq *rq = me->rq;

@@ -116,12 +116,18 @@ expression grp, cpus, p;
 -		guard(rcu)();
 -
 -		get_scan_cpumasks(cpus, p, grp);
+-
 +	scoped_guard (rcu) {
-+		full = cache_group_check_begin(grp, cpus);
-+		if (full)
-+			get_scan_cpumasks(full, p, grp);
  		...
  	}
+
+@@
+identifier f = get_scan_cpumasks;
+@@
+-static void f(...)
+-{
+-	...
+-}
 
 @@
 iterator name scoped_guard, for_each_cpu, for_each_cpu_and;
@@ -134,16 +140,3 @@ expression i, sd, occ, grp;
  		...
  	}
 
-@@
-@@
--	unsigned long curr_m_a_occ = 0;
-+	unsigned long curr_m_a_occ = 0;
-+	struct cpumask *full;
-
-@@
-expression best, present;
-@@
-+	cache_group_check_end(grp, full, m_a_cpu, best, present);
- 	if (best > (2 * present)) {
- 		...
- 	}

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * alloc-fail SECONDS: makes a cpuset partition again and again, and lets another allocation in the
- * making fail each time, until each has failed or the time is over. A partition is a root domain:
- * its priority map, overload set and walks are among what cannot be had then. Whatever fails, the
- * machine must go on, the next attempt with memory must succeed, and nothing may be left behind:
- * that is what kmemleak is asked at the end.
+ * alloc-fail SECONDS: makes a cpuset partition repeatedly, and lets another of its allocations fail
+ * each time, until each has failed or the time is over. A partition is a root domain: its priority
+ * map, overload set and walks are among these allocations. Whatever fails, the machine must go on.
+ * The next attempt with memory must succeed, and nothing may leak: kmemleak checks that at the end.
  *
  * Needs CONFIG_FAILSLAB with its files in debugfs. Exit status 4, skip: the kernel has none, or
  * there are fewer than 4 CPUs. The partition's own CPUs are 1 and 2.
@@ -26,7 +25,7 @@
 #define KMEMLEAK "/sys/kernel/debug/kmemleak"
 #define SECOND	 1000000000ull
 #define SKIP	 4
-#define MOST	 5000 /* allocations in one making; a few hundred are to be expected */
+#define MOST	 5000 /* allocations in one partition; a few hundred are usual */
 
 static int set_countdown(int fd, unsigned int n)
 {
@@ -52,9 +51,9 @@ static bool is_partition(void)
 }
 
 /*
- * Make the partition with the @n-th allocation failing and take it back. Returns how many more
- * allocations it would have taken to fail, 0: one did; -1 when something went wrong. @refused: it
- * was not made.
+ * Make the partition while its @n-th allocation fails, and remove it. Return: how many more
+ * allocations the failure needed, 0: one failed; -1: an error. @refused: counts partitions that
+ * were not made.
  */
 static long make_with_failure(int fd, unsigned int n, unsigned int *refused)
 {
@@ -80,7 +79,7 @@ static unsigned int common_divisor(unsigned int a, unsigned int b)
 	return b ? common_divisor(b, a % b) : a;
 }
 
-/* Returns how many allocations were made to fail, -1 when something else went wrong. */
+/* Return: the number of failed allocations, -1: another error. */
 static int walk_allocations(int fd, uint64_t end)
 {
 	unsigned int refused = 0, total, step, nr;
@@ -91,7 +90,7 @@ static int walk_allocations(int fd, uint64_t end)
 		return -1;
 	}
 	total = MOST - (unsigned int)left;
-	/* All of them, but not in order: when the time is over some of every kind have failed. */
+	/* All of them, but not in order: if the time ends early, some of every kind have failed. */
 	for (step = total * 5 / 8 + 1; common_divisor(step, total) > 1; step++)
 		;
 	for (nr = 0; nr < total && now_ns() < end; nr++) {
@@ -103,13 +102,13 @@ static int walk_allocations(int fd, uint64_t end)
 	return (int)nr;
 }
 
-/* What kmemleak thinks is lost and was allocated for a root domain or by us. */
+/* Objects that kmemleak reports as leaks, allocated for a root domain or by us. */
 static unsigned int leaks(void)
 {
 	static char text[1 << 20];
 	unsigned int found = 0;
 
-	/* Objects count when they are 5 seconds old, and are reported when a second scan agrees. */
+	/* kmemleak reports objects older than 5 seconds that a second scan confirms. */
 	for (int i = 0; i < 2; i++) {
 		sleep_ns(6 * SECOND);
 		if (write_text(KMEMLEAK, "scan") < 0) {
@@ -149,7 +148,7 @@ int main(int argc, char **argv)
 		printf("fewer than 4 CPUs: no partition\n");
 		return SKIP;
 	}
-	/* Else each failure prints where it was, hundreds of times. */
+	/* Otherwise each failure prints its stack, hundreds of times. */
 	write_text(FAILSLAB "/verbose", "0");
 	if (write_text(CGROUP "/cgroup.subtree_control", "+cpuset") < 0 ||
 	    (mkdir(GROUP, 0755) < 0 && errno != EEXIST) ||

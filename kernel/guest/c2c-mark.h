@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * c2c-mark.h - what a program tells the emulator's plugin: where the measured window begins and
- * ends.
+ * c2c-mark.h - marks of a program for the emulator's plugin: begin and end of the measured window.
  *
  * Each is a no-operation whose address operand has a value that no compiler emits (plugin/insn.h).
  * Without the plugin they do nothing.
@@ -9,10 +8,7 @@
 #ifndef C2C_MARK_H
 #define C2C_MARK_H
 
-/*
- * The window opens soon: to be told C2C_PREPARE_US before, so that all CPUs have come to know of
- * it.
- */
+/* The window opens soon. Call it C2C_PREPARE_US before, so that all CPUs notice it in time. */
 #define C2C_PREPARE_US 20000
 
 static inline void c2c_prepare(void)
@@ -26,7 +22,7 @@ static inline void c2c_open(void)
 	__asm__ volatile("nopl 0x53c2c001(%%rax)" ::: "memory");
 }
 
-/* And closes. */
+/* The window closes here. */
 static inline void c2c_close(void)
 {
 	__asm__ volatile("nopl 0x53c2c002(%%rax)" ::: "memory");

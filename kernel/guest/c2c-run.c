@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * c2c-run MADE LENGTH PROGRAM [ARGUMENT...]: runs the program, and opens the measured window when
- * so many processes and threads have been made since and the machine is busy (BUSY), that is, when
- * the program has started what it starts and that has got to work; 0: at once. The window closes
- * LENGTH microseconds later or, when that is 0, when the program ends. A program that ends earlier
+ * c2c-run MADE LENGTH PROGRAM [ARGUMENT...]: runs the program and opens the measured window. It
+ * opens when MADE processes and threads have been created since and the machine is busy (BUSY):
+ * then the program has started its threads, and they work. MADE 0: at once. The window closes
+ * LENGTH microseconds later or, if that is 0, when the program ends. A program that ends earlier
  * ends the window; one that ends before it opens has an empty one.
  *
- * The window is opened by a task of the highest priority, so that it opens in time however busy the
+ * A task of the highest priority opens the window, so that it opens in time however busy the
  * machine is.
  *
- * Exit status: that of the program; 126 when it was killed, 127 when it cannot be run.
+ * Exit status: that of the program; 126: it was killed, 127: it cannot be run.
  */
 #define _GNU_SOURCE
 #include "c2c-mark.h"
@@ -30,15 +30,14 @@
 #define RT_RUNTIME "/proc/sys/kernel/sched_rt_runtime_us"
 #define POLL_US	   20000
 /*
- * Busy: STEADY times one after the other so many switches a CPU in POLL_US. Without that, windows
- * were seen to open while all that had been made still slept, as stress-ng's RT children do for a
- * while.
+ * Busy: BUSY context switches a CPU in POLL_US, STEADY times in a row. Without that, windows opened
+ * while all new threads still slept, as stress-ng's RT children do for a while.
  */
 #define BUSY   8
 #define STEADY 3
-#define POLLS  50 /* and then it opens all the same, and that is told */
+#define POLLS  50 /* then it opens all the same, with a message */
 
-/* Tell the kernel something, if it has the file. */
+/* Write to a file of the kernel, if it exists. */
 static void tell(const char *path, const char *value)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -51,7 +50,7 @@ static void tell(const char *path, const char *value)
 	close(fd);
 }
 
-/* What the kernel says, without the end of the line; "" when it says nothing. */
+/* Read a file of the kernel, without the end of the line; "" when there is none. */
 static void ask(const char *path, char *value, size_t size)
 {
 	FILE *file = fopen(path, "re");
@@ -63,7 +62,7 @@ static void ask(const char *path, char *value, size_t size)
 		fclose(file);
 }
 
-/* A count since the boot: "processes" made (threads as well), or "ctxt", switches. */
+/* A count since the boot: "processes" (threads as well), or "ctxt", context switches. */
 static unsigned long long counted(const char *what)
 {
 	unsigned long long n = 0;
@@ -82,7 +81,7 @@ static unsigned long long counted(const char *what)
 	return n;
 }
 
-/* Wait for the program to end, at most so many microseconds; 0: it has ended. */
+/* Wait for the program to end, at most @us microseconds; 0: it has ended. */
 static int wait_for(sigset_t *child, pid_t pid, int *status, long us)
 {
 	struct timespec time = { us / 1000000, us % 1000000 * 1000 };
@@ -91,12 +90,12 @@ static int wait_for(sigset_t *child, pid_t pid, int *status, long us)
 		return 0;
 	if (!us)
 		return 1;
-	/* Other children do not exist, so that the signal says that this one has ended. */
+	/* There are no other children, so the signal says that this one has ended. */
 	sigtimedwait(child, NULL, &time);
 	return waitpid(pid, status, WNOHANG) != pid;
 }
 
-/* Until the machine is busy; 0: the program has ended. */
+/* Wait until the machine is busy; 0: the program has ended. */
 static int wait_until_busy(sigset_t *child, pid_t pid, int *status)
 {
 	unsigned long long enough = BUSY * (unsigned long long)sysconf(_SC_NPROCESSORS_ONLN);
@@ -114,7 +113,8 @@ static int wait_until_busy(sigset_t *child, pid_t pid, int *status)
 	}
 	if (steady < STEADY) {
 		/*
-		 * By the kernel: who writes down what this program says may not run before the end.
+		 * Through the kernel: the reader of this program's output may not run before the
+		 * end.
 		 */
 		snprintf(text, sizeof(text),
 			 "# c2c-run: not busy when the window opens: %llu switches in %d ms\n",
@@ -140,12 +140,12 @@ int main(int argc, char **argv)
 	}
 	wanted = strtoull(argv[1], NULL, 10);
 	length = strtol(argv[2], NULL, 10);
-	/* What is measured is not a kernel that checks its sharded state at every change. */
+	/* The measured kernel does not check its sharded state at every change. */
 	tell(CHECK, "0");
 	/*
-	 * Until the window opens all CPUs are slow against the guest's clock, so that RT tasks seem
-	 * to use up what they may have of each second. The rest of it, when none of them runs, was
-	 * the window once.
+	 * Until the window opens all CPUs are slow against the guest's clock. So RT tasks seem to
+	 * use up their share of each second. Once, the rest of a second, in which none of them
+	 * runs, was the window.
 	 */
 	ask(RT_RUNTIME, rt_runtime, sizeof(rt_runtime));
 	tell(RT_RUNTIME, "-1");

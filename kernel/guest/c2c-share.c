@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * c2c-share LAYOUT OPERATIONS THINK: a thread on every CPU, each doing so many operations, with
- * THINK instructions or so between two of them, on memory whose sharing is known:
+ * c2c-share LAYOUT OPERATIONS THINK: a thread on every CPU, each with OPERATIONS operations and
+ * about THINK instructions between two of them, on memory with known sharing:
  *
  *   none    add to a counter in a line of its own
  *   false   add to a counter of its own; all of them in the same lines
@@ -10,10 +10,10 @@
  *   half    the same with a mask for each half of the CPUs
  *   byte    the same with a byte a CPU, written by a plain store, in a line for each half
  *
- * The window is open from when all threads are ready until all have ended, and every operation is
- * marked. Only operate() is to be watched: nothing else of the program is what it is about.
+ * The window is open from when all threads are ready until all have ended, and a mark follows every
+ * operation. Watch only operate(): the rest of the program does not matter.
  *
- * Exit status: 0; 1 when the memory does not hold what it must in the end.
+ * Exit status: 0; 1: the memory has a wrong value at the end.
  */
 #define _GNU_SOURCE
 #include "c2c-mark.h"
@@ -78,10 +78,7 @@ void operate(unsigned int i, int set)
 	}
 }
 
-/*
- * About so many instructions that access nothing, a tenth more or less so that CPUs do not march in
- * step.
- */
+/* About @n instructions without an access, a tenth more or less so that CPUs do not synchronise. */
 static void wait_a_little(uint32_t *random)
 {
 	unsigned long n;
@@ -114,7 +111,7 @@ static void *body(void *arg)
 	return NULL;
 }
 
-/* What all operations together must have left. */
+/* Is the memory as all operations together must leave it? */
 static int is_right(void)
 {
 	uint64_t total = 0, bits = 0;
@@ -150,7 +147,10 @@ int main(int argc, char **argv)
 		if (pthread_create(&thread[i], NULL, body, (void *)(uintptr_t)i))
 			return 2;
 	pthread_barrier_wait(&ready);
-	/* Not prepared: nothing here asks for the time, and in a sleep other tasks would come. */
+	/*
+	 * Without the preparation: no thread here reads the time, and in a sleep other tasks would
+	 * run.
+	 */
 	c2c_open();
 	go = 1;
 	for (unsigned int i = 0; i < cpus.nr; i++)

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-# cache-group SECONDS SEED: visited CPUs in the cache groups of Linux 7.3. Processes come and go while
-# CPUs go off line and partitions are made; then some with three threads each run undisturbed. The
-# kernel compares every scan with what Linux would have preferred.
+# cache-group SECONDS SEED: visited CPUs in the cache groups of Linux 7.3. Processes come and go while CPUs go offline
+# and partitions are made; then some with three threads each run undisturbed. The kernel compares every scan with the
+# preference that Linux would have computed.
 set -u
 knobs=/sys/kernel/debug/sched/llc_balancing
 check=/sys/kernel/debug/sched_cache_check
@@ -12,9 +12,9 @@ if [ ! -e "$check" ]; then
 	echo "no check of cache groups in this kernel"
 	exit 4
 fi
-# Emulated CPUs take turns on the host's: an epoch of 50 ms, as in cache.sh (HZ is 100).
+# Emulated CPUs share the host's: an epoch of 50 ms, as in cache.sh (HZ is 100).
 echo 5 >"$knobs/epoch_period" || exit 1
-# Whatever a process is like, it may prefer a cache: there is most to do.
+# Every process may prefer a cache, so that there is most work.
 echo 100 >"$knobs/aggr_tolerance" || exit 1
 echo 1 >"$check"
 /bin/churn "$1" cache-storm &

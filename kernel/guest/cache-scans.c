@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * cache-scans FILE [COMM]: what the scans of cache-aware scheduling in a trace looked at. Reads the
- * lines of the event sched_cache_scan, all or those of one command name, and prints in one line how
- * many there were, the median, the 99th percentile and the largest number of CPUs looked at, their
- * mean time in the clock of the guest, and how many preferred a cache.
+ * cache-scans FILE [COMM]: summarises the scans of cache-aware scheduling in a trace. It reads the
+ * lines of the event sched_cache_scan, all or those of one command name. In one line it prints
+ * their number, the number of CPUs read (median, 99th percentile, most), their mean time in the
+ * guest's clock, and how many preferred a cache.
  *
- * Exit status 0, also when there was none.
+ * Exit status 0, also without scans.
  */
 #define _GNU_SOURCE
 #include "guest.h"
@@ -51,7 +51,7 @@ static bool read_event(const char *line, const char *comm, struct tally *tally)
 	return true;
 }
 
-/* The shortest length that so many in 100 scans do not exceed. */
+/* The shortest length that @percent of the scans do not exceed. */
 static unsigned int percentile(const struct tally *tally, unsigned int percent)
 {
 	unsigned long seen = 0;

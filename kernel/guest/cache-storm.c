@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * cache-storm SECONDS [SEED]: processes with a few threads that run for some ticks and end in every
- * way there is, again and again, so that what the kernel keeps of a process (where it ran, for
- * cache-aware scheduling) is made, scanned, replaced and freed while other CPUs look at it.
+ * cache-storm SECONDS [SEED]: processes with a few threads run for some ticks and end in every way,
+ * again and again. The kernel keeps where each process ran, for cache-aware scheduling. So it
+ * makes, scans, replaces and frees that state while other CPUs read it.
  *
  * A process ends by _exit() or by exec while its threads run, by the last thread after the main one
- * is gone, by a signal, or in good order; its program may begin by fork or vfork. Threads spin, so
- * that ticks find them, and yield and sleep now and then, so that they move.
+ * is gone, by a signal, or normally. Its program may begin by fork or vfork. Threads spin, so that
+ * ticks find them; sometimes they yield and sleep, so that they move.
  *
- * Exit status 0: every process ended as it should have. 1: one did not, which is described. The
- * same seed makes the same choices, not the same interleaving.
+ * Exit status 0: every process ended as expected. 1: one did not, and is described. The same seed
+ * makes the same choices, not the same interleaving.
  */
 #define _GNU_SOURCE
 #include "guest.h"
@@ -64,7 +64,7 @@ static void *spin(void *argument)
 	return NULL;
 }
 
-/* Start threads that spin for so long; returns how many there are. */
+/* Start threads that spin for @msecs. Return: their number. */
 static unsigned int start(pthread_t *thread, uint64_t *rng, unsigned int msecs)
 {
 	static struct work work[MAX_THREADS];
@@ -123,7 +123,7 @@ static bool ended_well(enum ending how, int status)
 	return WEXITSTATUS(status) == (how == BY_EXEC || how == BY_VFORK ? LEAF_STATUS : 0);
 }
 
-/* Apart, as its frame is the child's too until that has begun its program. */
+/* A separate function: until the child has begun its program, it uses this stack frame too. */
 static pid_t begin_by_vfork(unsigned int msecs)
 {
 	pid_t pid = vfork();
@@ -144,7 +144,7 @@ static pid_t begin_by_fork(enum ending how, uint64_t seed)
 	return pid;
 }
 
-/* One of the processes that make others until the time is over; returns its exit status. */
+/* A process that creates others until the time is over. Return: its exit status. */
 static int parent(uint64_t end, uint64_t rng, unsigned int number)
 {
 	unsigned int done[ENDINGS] = { 0 }, faults = 0;

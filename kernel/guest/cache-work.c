@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * cache-work forks COUNT: so many times a child that ends at once, then one that executes this
- *	program, which ends at once. Nobody has a second thread.
- * cache-work hold COUNT: so many children that sleep, all at a time, and what the kernel's per-CPU
- *	memory and its slabs grew by for each of them.
- * cache-work threads PROCESSES THREADS SECONDS: processes whose threads all run, so that they are
+ * cache-work forks COUNT: COUNT times a child that ends at once, then one that executes this
+ *	program, which ends at once. No process has a second thread.
+ * cache-work hold COUNT: COUNT children that sleep, all at a time, and the growth of the kernel's
+ *	per-CPU memory and its slabs for each of them.
+ * cache-work threads PROCESSES THREADS SECONDS: processes whose threads all run, so that each is
  *	scanned in every epoch.
  *
- * What the scheduler's state of a process costs: kernel count looks at it from outside.
+ * The cost of the scheduler's state of a process: kernel count measures it from outside.
  */
 #define _GNU_SOURCE
 #include "guest.h"
@@ -74,7 +74,7 @@ static void forks(unsigned long count)
 	}
 }
 
-/* Kilobytes of a line of /proc/meminfo. */
+/* The kilobytes in a line of /proc/meminfo. */
 static long meminfo(const char *name)
 {
 	char text[8192], *at;

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-# cache SECONDS SEED: cache-aware scheduling. Processes come and go while CPUs go off line and
-# partitions are made; then redis and hackbench run with scans of visited CPUs and with full scans, and
-# the trace tells how many CPUs the scans looked at. The kernel compares every scan with a full one.
+# cache SECONDS SEED: cache-aware scheduling. Processes come and go while CPUs go offline and partitions are made. Then
+# redis and hackbench run with scans of visited CPUs and with full scans, and the trace shows how many CPUs the scans
+# read. The kernel compares every scan with a full one.
 set -u
 seconds=$1
 dir=/sys/kernel/debug/sched/cache
@@ -18,11 +18,11 @@ mkdir -p $trace
 mount -t tracefs tracefs $trace || exit 1
 echo 256 >$trace/buffer_size_kb
 [ ! -e "$dir/check" ] || echo 1 >"$dir/check"
-# Emulated CPUs take turns on the host's: in 10 ms one of many gets what a real one does in a fraction
-# of a millisecond, and threads that never sleep look as if they had been away for the timeout.
+# Emulated CPUs share the host's: in 10 ms one of many runs as much as a real one in a fraction of a millisecond.
+# Threads that never sleep then look as if they had not run within the timeout.
 echo 50 >"$dir/epoch_ms" || exit 1
 
-# look WAY FEATURES COMM COMMAND...: prints what the scans of COMM looked at meanwhile.
+# look WAY FEATURES COMM COMMAND...: runs the command, and prints what the scans of COMM read meanwhile.
 look() {
 	way=$1
 	for feature in $2; do
@@ -47,7 +47,7 @@ median() {
 	[ $# -gt 1 ] && echo "$2" || echo 0
 }
 
-# Whatever a process is like, it may prefer a cache: placement has most to do.
+# Every process may prefer a cache, so that placement has most work.
 echo 100 >"$dir/tolerance"
 echo 1 >$event
 /bin/churn "$seconds" cache-storm &
@@ -80,7 +80,7 @@ for load in redis-server hackbench; do
 		esac
 	done
 	echo "$load: median $visited of $full CPUs, with CACHE_NODE $node"
-	# All were scanned, the visited ones are fewer, and a few nodes not more than all.
+	# Each kind scanned; scans of visited CPUs read fewer, and those of a few nodes not more than all.
 	[ "$visited" -gt 0 ] && [ "$visited" -lt "$full" ] && [ "$node" -gt 0 ] &&
 		[ "$node" -le "$full" ] || failed=1
 done

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * churn SECONDS [COMMAND-NAME]: takes CPUs off line and back, and makes and destroys cpuset
- * partitions, moving the processes of that name in and out, until the time is over; then puts
- * everything back.
+ * churn SECONDS [COMMAND-NAME]: takes CPUs offline and back, and makes and destroys cpuset
+ * partitions, until the time is over. It moves the processes of that name in and out. Then it
+ * restores everything.
  *
- * A partition is a root domain of its own: its making takes CPUs out of one cpupri map and overload
- * set and puts them into another while RT tasks run there. Both threads work on overlapping CPUs on
- * purpose: a CPU that goes off line may be the last one of a partition, which then becomes invalid.
+ * A partition is its own root domain. A new one takes CPUs out of one cpupri map and overload set
+ * and puts them into another while RT tasks run there. Both threads work on overlapping CPUs on
+ * purpose. A CPU that goes offline may be the last one of a partition, which then becomes invalid.
  *
- * Single requests may be refused (a deadline task needs the CPU, another one owns it) and are
- * counted. Exit status 1: all of one kind were refused, or the machine was not as before at the
+ * The kernel may refuse single requests (a deadline task needs the CPU, another one owns it); churn
+ * counts them. Exit status 1: it refused all of one kind, or the machine was not as before at the
  * end. 4, skip: there is one CPU.
  */
 #define _GNU_SOURCE
@@ -94,7 +94,7 @@ static int write_group(unsigned int part, const char *file, const char *text)
 	return write_text(path, text);
 }
 
-/* The processes of that name, found afresh: they come and go. */
+/* The processes of that name, searched again each time: they come and go. */
 static unsigned int find_processes(pid_t *found, unsigned int most)
 {
 	DIR *proc = opendir("/proc");
@@ -118,7 +118,7 @@ static unsigned int find_processes(pid_t *found, unsigned int most)
 	return nr;
 }
 
-/* A partition needs its own CPUs; part p of PARTS takes a random run inside of its third. */
+/* A partition needs its own CPUs; part p of PARTS takes a random range within its third. */
 static void choose_range(unsigned int part, uint64_t *rng, char *text, size_t size)
 {
 	unsigned int width = (cpus.nr - 1) / PARTS ? (cpus.nr - 1) / PARTS : 1;
@@ -163,7 +163,7 @@ static void make_partition(unsigned int part, uint64_t *rng, struct tally *tally
 	write_group(part, "cgroup.procs", pid);
 }
 
-/* Back to the root group, and away with it. Returns false when the group is still there. */
+/* Move all back to the root group and remove the group. Return: false: it still exists. */
 static bool drop_partition(unsigned int part)
 {
 	char path[64], procs[64], text[4096];
@@ -203,7 +203,7 @@ static void *partition_thread(void *argument)
 	return NULL;
 }
 
-/* As it was before: all CPUs on line, no group left. */
+/* Restore: all CPUs online, no group left. */
 static unsigned int restore(void)
 {
 	struct cpu_list now;
@@ -232,7 +232,7 @@ int main(int argc, char **argv)
 	const struct sched_param above = { .sched_priority = 91 };
 	pthread_t plugger, partitioner;
 
-	/* Above the storm, or it would hardly get to do anything. */
+	/* Above the storm: otherwise it would hardly run. */
 	if (sched_setscheduler(0, SCHED_FIFO, &above) < 0) {
 		printf("cannot become an RT task: %s\n", strerror(errno));
 		return 1;

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-# ffmpeg SECONDS: eight transcodes at FIFO 99 side by side, again and again until the time is over.
-# The film is a test picture of ffmpeg's own, small because an emulated CPU decodes slowly.
+# ffmpeg SECONDS: eight transcodes at FIFO 99 side by side, repeated until the time is over. The film is a test picture
+# of ffmpeg's own, small because an emulated CPU decodes slowly.
 set -u
 end=$(($(date +%s) + $1))
 film=/tmp/film.mpg

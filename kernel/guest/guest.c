@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Helpers of the guest programs. Nothing here holds state: every function works on its arguments,
- * so that threads may call all of them at once.
+ * Helpers of the guest programs. No function holds state: each works on its arguments, so that
+ * threads may call all of them at once.
  */
 #include "guest.h"
 
@@ -86,7 +86,7 @@ int write_text(const char *path, const char *text)
 		return -1;
 	while (text[length])
 		length++;
-	/* One write: sysfs and cgroup files take each write as a value of its own. */
+	/* One write: sysfs and cgroup files take each write as a separate value. */
 	put = write(fd, text, length);
 	error = put < 0 ? errno : EIO;
 	close(fd);
@@ -127,7 +127,7 @@ int online_cpus(struct cpu_list *list)
 
 int set_deadline(int tid, uint64_t runtime_ns)
 {
-	/* The kernel's struct sched_attr as far as deadlines need it; glibc 2.36 has none. */
+	/* The part of the kernel's struct sched_attr that deadlines need; glibc 2.36 has none. */
 	const struct {
 		uint32_t size, policy;
 		uint64_t flags;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * What the programs of the guest have in common: time, random numbers, small files of /proc and
- * sysfs, and lists of CPUs as the kernel writes them. The programs are linked statically and run as
- * root in a machine that is thrown away afterwards; they say what went wrong on stderr, in one
- * line.
+ * Shared by the programs of the guest: time, random numbers, small files of /proc and sysfs, and
+ * lists of CPUs in the kernel's format. The programs are linked statically and run as root in a
+ * disposable machine. They report an error on stderr, in one line.
  */
 #ifndef GUEST_H
 #define GUEST_H
@@ -13,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The largest CPU number plus one that any test has; the kernel of the lab has NR_CPUS=512. */
+/* The largest CPU number plus one of any test; the kernel of the lab has NR_CPUS=512. */
 #define GUEST_CPUS 512
 
 struct cpu_list {
@@ -29,7 +28,7 @@ struct cpu_list {
 uint64_t now_ns(void);
 
 /**
- * sleep_ns() - sleep, and go on sleeping after a signal
+ * sleep_ns() - sleep, and continue after a signal
  * @ns: how long
  */
 void sleep_ns(uint64_t ns);
@@ -72,13 +71,13 @@ int write_text(const char *path, const char *text);
 
 /**
  * parse_cpu_list() - CPUs of a list like 0-3,8
- * @text: the list, as sysfs has it; ends at the first character that cannot belong to it
- * @list: result, in the order of the text; CPUs from GUEST_CPUS on are left out
+ * @text: the list, as in sysfs; ends at the first character that cannot belong to it
+ * @list: result, in the order of the text, without CPUs from GUEST_CPUS on
  */
 void parse_cpu_list(const char *text, struct cpu_list *list);
 
 /**
- * online_cpus() - the CPUs that are on line now
+ * online_cpus() - the CPUs that are online now
  * @list: result
  *
  * Return: 0, or -1 with errno set when sysfs does not say.
@@ -88,7 +87,7 @@ int online_cpus(struct cpu_list *list);
 /**
  * set_deadline() - make a thread a deadline task: every 100 ms, within 50 ms
  * @tid: the thread, 0: the caller
- * @runtime_ns: what it may run in each period
+ * @runtime_ns: its runtime in each period
  *
  * Return: 0, or -1 with errno set.
  */

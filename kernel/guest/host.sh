@@ -15,6 +15,9 @@ top=/sys/fs/cgroup
 cpu=/sys/devices/system/cpu
 collector="exec /bin/sh /bin/collect.sh -s 1 -o /tmp/host.tar.gz"
 container=
+inside=
+of_threads=
+load_groups=$*
 
 # The tree as it was before the last setup.
 clean() {
@@ -36,7 +39,7 @@ cpuset() {
 	echo +cpuset >"$top$parent/cgroup.subtree_control"
 	mkdir "$top$1"
 	[ -z "${2-}" ] || echo "$2" >"$top$1/cpuset.cpus"
-	# An invalid one is among what is wanted.
+	# Some cases want an invalid one.
 	[ -z "${3-}" ] || echo "$3" >"$top$1/cpuset.cpus.partition" || :
 }
 
@@ -50,7 +53,7 @@ v1() {
 
 v1_tree() {
 	mkdir -p /tmp/v1
-	# Cgroups that are gone keep the controller for a while.
+	# A removed cgroup keeps the controller for a while.
 	tries=0
 	until mount -t cgroup -o cpuset none /tmp/v1 2>/dev/null; do
 		tries=$((tries + 1))
@@ -60,7 +63,7 @@ v1_tree() {
 	echo "$1" >/tmp/v1/cpuset.sched_load_balance
 }
 
-# remote TYPE: a partition below a cgroup that is none.
+# remote TYPE: a partition below a cgroup that is no partition.
 remote() {
 	cpuset /m 4-11
 	echo 4-7 >$top/m/cpuset.cpus.exclusive
@@ -116,7 +119,7 @@ host_invalid() {
 	cpuset /m/p 4-7 root
 }
 
-# A sibling asks for the same CPUs.
+# A sibling requests the same CPUs.
 host_overlap() {
 	cpuset /a 4-7
 	cpuset /b 6-9 root
@@ -143,10 +146,11 @@ host_online_again() {
 }
 
 # A partition that loses all of its CPUs.
+# Linux 6.12 keeps the last CPU of a partition: device or resource busy.
 host_offline_all() {
 	cpuset /a 4-5 root
 	echo 0 >$cpu/cpu4/online
-	echo 0 >$cpu/cpu5/online
+	echo 0 >$cpu/cpu5/online || :
 }
 
 host_v1() { v1_tree 1; }
@@ -164,12 +168,38 @@ host_v1_overlap() {
 	v1 b 8-11 1
 }
 
-# The threads are another's; the collector is in a container, which has a cgroup of its own, the
-# host's processes (the lab's kernel has no namespace for these), and no right to make partitions.
+# The threads belong to another cgroup. The collector is in a container, which has its own cgroup, the host's processes
+# and no right to make partitions.
 host_container() {
 	host_members "$@"
 	container=/container
 	mkdir $top$container
+}
+
+# The threads are in the container with the collector, which sees no process outside of it. The lab's
+# kernel has no such namespace.
+host_container_of_threads() {
+	container=/container
+	cpuset $container
+	inside="mount -t proc proc /proc; /bin/rt-groups 0 $* & sleep 1;"
+	of_threads="-p -f --kill-child"
+}
+
+# A trigger of pressure in each group's cgroup: the kernel makes a thread psimon for each of them. On the first group's
+# CPUs real-time threads wait, and a thread that leaves the real-time class asks for them.
+host_monitors() {
+	host_members "$@"
+	echo RT_PUSH_IPI >/sys/kernel/debug/sched/features
+	for cpus in "$@"; do
+		(
+			exec 3<>"$top/group-$cpus/cpu.pressure"
+			echo "some 50000 500000" >&3
+			exec sleep 1000
+		) &
+	done
+	/bin/rt-groups spin "$1:$top/group-$1" "$1:$top/group-$1" &
+	shift
+	load_groups=$*
 }
 
 collect() {
@@ -178,14 +208,16 @@ collect() {
 		return
 	fi
 	echo 0 >"$top$container/cgroup.procs"
-	/bin/unshare -C -m /bin/sh -c "umount $top; mount -t cgroup2 -o ro cgroup2 $top; $collector"
+	# shellcheck disable=SC2086 # words
+	/bin/unshare -C -m $of_threads /bin/sh -c \
+		"umount $top; mount -t cgroup2 -o ro cgroup2 $top; $inside $collector"
 }
 
 clean
 "host_$setup" "$@"
 if [ "$load" != no ]; then
 	groups=
-	for cpus in "$@"; do
+	for cpus in $load_groups; do
 		case $load in
 		cgroups) groups="$groups $cpus:$top/group-$cpus" ;;
 		*) groups="$groups $cpus" ;;
@@ -194,8 +226,10 @@ if [ "$load" != no ]; then
 	# shellcheck disable=SC2086 # words
 	/bin/rt-groups 0 $groups &
 fi
-sleep 1
+sleep 0.3
 echo ready
+# The reader of this guest's memory may be late on a busy host. Under a load, time is expensive here.
+[ "$load" != no ] || sleep 4
 (collect)
 echo begin
 base64 -w 300 /tmp/host.tar.gz

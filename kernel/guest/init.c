@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The first and only process that the guest starts by itself: mounts what the tests need, runs the
- * tests of /etc/plan one after the other, reports in KTAP, powers off.
+ * The first process of the guest: mounts what the tests need, runs the tests of /etc/plan one after
+ * the other, reports in KTAP, powers off.
  *
- * Everything is said through /dev/kmsg, one record a line, and nothing through the console device:
- * a record is printed whole, so that a test's output, the report and the kernel's own messages
- * share the serial line without cutting each other in the middle, and their order is that in which
- * they happened. Whoever reads the log can therefore tell during which test a kernel complained;
- * nothing is searched for here.
+ * All output goes through /dev/kmsg, one record a line, and nothing through the console device. The
+ * kernel prints a record as a whole. So a test's output, the report and the kernel's own messages
+ * share the serial line without cutting each other, in the order in which they came. A reader of
+ * the log can therefore tell during which test a kernel complained; this program searches for
+ * nothing.
  *
- * A test ends when its first process has ended, or is ended when its time is over; then every
- * process that is left is killed (kill(-1) of process 1 reaches all of them and not itself) and
- * reaped, so that no test runs into the next one. Only a process that the kernel has forgotten
- * survives that, asleep or waiting for a CPU: it is described, and no other test is run.
+ * A test ends when its first process has ended, or when its time is over. Then init kills and reaps
+ * every process that is left, so that no test runs into the next one. (kill(-1) of process 1
+ * reaches all of them and not itself.) Only a process that the kernel has forgotten survives that,
+ * asleep or waiting for a CPU. init then describes it, and runs no other test.
  *
- * The plan has one test a line: name, seconds until it is killed, and the arguments, separated by
- * tabs.
+ * The plan has one test a line: name, time limit in seconds, and the arguments, separated by tabs.
  */
 #define _GNU_SOURCE
 #include "guest.h"
@@ -44,9 +43,9 @@
 #define MAX_TESTS 128
 #define MAX_ARGS  32
 #define CHECK	  "/sys/kernel/debug/schedshard/check"
-/* A record of /dev/kmsg may have 1,024 bytes with its prefix; longer writes are refused. */
+/* A record of /dev/kmsg may have 1,024 bytes with its prefix; the kernel refuses longer writes. */
 #define LINE 800
-/* Says that the guest lives, to those who watch the log. */
+/* Interval of a sign of life, for readers of the log. */
 #define HEARTBEAT (20 * SECOND)
 
 struct test {
@@ -55,7 +54,7 @@ struct test {
 	char *argv[MAX_ARGS + 1];
 };
 
-/* Counters of the kernel's own check of its sharded state, when it was built with it. */
+/* Counters of the kernel's own check of its sharded state, if the kernel has it. */
 struct check {
 	bool there;
 	unsigned long long errors, checks;
@@ -123,7 +122,7 @@ static void prepare(void)
 		dup2(null, STDIN_FILENO);
 }
 
-/* Number of different last-level caches among the CPUs on line; 0: sysfs shows no L3. */
+/* Number of different last-level caches among the online CPUs; 0: sysfs shows no L3. */
 static unsigned int count_llcs(const struct cpu_list *cpus)
 {
 	static char seen[GUEST_CPUS][64];
@@ -172,14 +171,14 @@ static struct check read_check(void)
 	return check;
 }
 
-/* From now on the kernel checks by itself, ten times a second and at every update. */
+/* From now on the kernel itself checks, ten times a second and at every update. */
 static void start_checks(void)
 {
 	if (access(CHECK, W_OK) == 0 && write_text(CHECK, "1") < 0)
 		say("# no checks: %s", strerror(errno));
 }
 
-/* What the check found, all of it: only the first of each kind is in the kernel's log. */
+/* All findings of the check: only the first of each kind is in the kernel's log. */
 static void report_check(const struct test *test)
 {
 	char text[4096], *state = NULL;
@@ -190,7 +189,7 @@ static void report_check(const struct test *test)
 		say("# %s: check: %s", test->name, line);
 }
 
-/* Pass on whole lines of a test's output; what is left of the last one stays in the buffer. */
+/* Print whole lines of a test's output; an incomplete last line stays in the buffer. */
 static size_t pass_on(const char *name, char *text, size_t used, bool all)
 {
 	size_t start = 0;
@@ -234,7 +233,7 @@ static pid_t start_test(const struct test *test, int *output)
 	return pid;
 }
 
-/* Who is still there: what it is, its state, and where it may run. */
+/* Processes that are left: what each is, its state, and where it may run. */
 static void report_left(const struct test *test)
 {
 	static const char *const keys[] = { "State:", "Cpus_allowed_list:" };
@@ -264,7 +263,7 @@ static void report_left(const struct test *test)
 		closedir(proc);
 }
 
-/* End everything but this process. Returns false when something would not go within 10 s. */
+/* End all other processes. Return: false: one did not end within 10 s. */
 static bool kill_all(const struct test *test)
 {
 	uint64_t until = now_ns() + 10 * SECOND;
@@ -340,7 +339,7 @@ static void report_result(const struct test *test, unsigned int number, int stat
 	else if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		say("ok %u %s", number, test->name);
 	else if (WIFEXITED(status) && WEXITSTATUS(status) == 4)
-		/* As everywhere in the kernel's own tests: this machine cannot run it. */
+		/* As in the kernel's own tests: this machine cannot run it. */
 		say("ok %u %s # SKIP", number, test->name);
 	else if (WIFEXITED(status))
 		say("not ok %u %s # exit status %d", number, test->name, WEXITSTATUS(status));
@@ -348,7 +347,7 @@ static void report_result(const struct test *test, unsigned int number, int stat
 		say("not ok %u %s # %s", number, test->name, strsignal(WTERMSIG(status)));
 }
 
-/* Returns false when the machine is no longer fit for another test. */
+/* Return: false: the machine is no longer fit for another test. */
 static bool run_test(const struct test *test, unsigned int number)
 {
 	struct check before = read_check(), after;
@@ -383,7 +382,7 @@ static bool run_test(const struct test *test, unsigned int number)
 	return clean;
 }
 
-/* Cut the plan into tests, in place. Returns their number, or -1 with the fault said. */
+/* Cut the plan into tests, in place. Return: their number, or -1 after a message. */
 static int read_plan(char *text, struct test *tests)
 {
 	char *line_state, *field_state;
@@ -438,7 +437,7 @@ int main(void)
 	}
 	sync();
 	reboot(RB_POWER_OFF);
-	/* Without ACPI's power-off; the machine is run so that a reboot ends it as well. */
+	/* Without ACPI's power-off; the emulator's options make a reboot end the machine too. */
 	reboot(RB_AUTOBOOT);
 	for (;;)
 		pause();

@@ -4,22 +4,41 @@
 #
 #   none, isolcpus    no partition; the threads have their affinity (isolcpus is a boot option)
 #   isolated, root    a cpuset partition of that type for each group
+#
+# isolation plan CPUS... -- COMMAND: a cgroup /group-CPUS for each group, and the partitions of doctor's plan in /plan;
+# then the command.
 set -eu
 mode=$1
-sleep_ns=$2
-shift 2
+shift
 top=/sys/fs/cgroup
 
+# cgroup CPUS: a cgroup for a group, its path in $group.
+cgroup() {
+	group=$top/group-$1
+	mkdir "$group"
+	echo "$1" >"$group/cpuset.cpus"
+}
+
+[ "$mode" = none ] || [ "$mode" = isolcpus ] || echo +cpuset >$top/cgroup.subtree_control
 case $mode in
-none | isolcpus) exec /bin/rt-groups "$sleep_ns" "$@" ;;
+none | isolcpus) exec /bin/rt-groups "$@" ;;
+plan)
+	while [ "$1" != -- ]; do
+		cgroup "$1"
+		shift
+	done
+	shift
+	sh /plan/apply.sh
+	sh /plan/verify.sh
+	exec "$@"
+	;;
 esac
 
-echo +cpuset >$top/cgroup.subtree_control
+sleep_ns=$1
+shift
 groups=
 for cpus in "$@"; do
-	group=$top/group-$cpus
-	mkdir "$group"
-	echo "$cpus" >"$group/cpuset.cpus"
+	cgroup "$cpus"
 	echo "$mode" >"$group/cpuset.cpus.partition"
 	read -r state <"$group/cpuset.cpus.partition"
 	if [ "$state" != "$mode" ]; then

@@ -4,28 +4,28 @@
  * Linux itself.
  *
  * deadline. A deadline task that has used up its runtime is throttled until its replenishment timer
- * fires. When it leaves the class meanwhile, the timer fires and is ignored (dl_task_timer() looks
- * at deadline tasks only), and the task stays marked as throttled. When it comes back before its
- * 0-lag time, at which the mark would be taken away, it is enqueued as throttled, with no timer
- * under way: it never runs again, though every CPU is idle. So: a thread spins, is made a deadline
- * task with 0.1 ms in every 100 ms, overruns that by a tick (hence a 0-lag time that is seconds
- * away), is a FIFO task for 200 ms, and a deadline task again. With nothing else running, a second
- * without a step of it is no accident.
+ * fires. If it leaves the class meanwhile, the kernel ignores the timer (dl_task_timer() handles
+ * deadline tasks only), and the task stays marked as throttled. The kernel would clear the mark at
+ * the task's 0-lag time. If the task comes back earlier, it is enqueued as throttled, without a
+ * timer: it never runs again, though every CPU is idle. So a thread spins and becomes a deadline
+ * task with 0.1 ms in every 100 ms. It overruns that by a tick, so that its 0-lag time is seconds
+ * away. It is a FIFO task for 200 ms, and a deadline task again. Nothing else runs then, so that a
+ * second without a step of it is no accident.
  *
- * dying. sched_cpu_dying() warns when more than the stopper is counted on the CPU. The fair class's
- * deadline server is counted while it is queued, which its timer does a second after it was started
- * (by the hot-plug thread at the latest), whether or not there is a fair task; and it is stopped
- * only after the warning. So the timer must fire while the stopper waits for those of all other
- * CPUs. That takes long when they print to a serial line, which cannot be preempted: hence one
- * writer to the kernel log on each of them.
+ * dying. sched_cpu_dying() warns when the CPU counts more tasks than the stopper. The fair class's
+ * deadline server counts while it is queued, whether or not there is a fair task. Its timer queues
+ * it a second after its start (by the hot-plug thread at the latest), and the kernel stops it only
+ * after the warning. So the timer must fire while the stopper waits for those of all other CPUs.
+ * That takes long when they print to a serial line, which cannot be preempted: hence one writer to
+ * the kernel log on each of them.
  *
- * cpuset. What a task asked for by sched_setaffinity() is kept while it sleeps, also when all of
- * these CPUs go off line. When it moves to the root cpuset meanwhile, cpuset_attach_task() asks for
- * all possible CPUs, the scheduler keeps those that the task asked for, finds none of them on line,
- * and refuses, which cpuset_attach_task() does not expect. So: a task asks for the last CPU and
- * sleeps, the CPU goes off line, and the task goes to a cpuset with another CPU and back.
+ * cpuset. The kernel keeps the CPUs that a task requested by sched_setaffinity() while it sleeps,
+ * also when all of them go offline. If the task then moves to the root cpuset, cpuset_attach_task()
+ * requests all possible CPUs. The scheduler reduces these to the task's own request, finds none of
+ * them online, and refuses, which cpuset_attach_task() does not expect. So a task requests the last
+ * CPU and sleeps, the CPU goes offline, and the task goes to a cpuset with another CPU and back.
  *
- * Exit status 0: the fault was seen. 1: it was not; then its excuse must go. 4, skip: one CPU.
+ * Exit status 0: the fault occurred. 1: it did not; then its excuse must go. 4, skip: one CPU.
  */
 #define _GNU_SOURCE
 #include "guest.h"
@@ -80,7 +80,7 @@ static uint64_t steps_in(uint64_t ns)
 	return atomic_load(&steps) - before;
 }
 
-/* Returns 1: forgotten; 0: not; -1: could not be tried. */
+/* Return: 1: forgotten; 0: not; -1: the test could not run. */
 static int try_once(void)
 {
 	uint64_t later, outside;
@@ -92,7 +92,7 @@ static int try_once(void)
 	sleep_ns(200 * MSEC);
 	if (!make_deadline())
 		return -1;
-	/* It may run on until somebody else is picked. */
+	/* It may run on until the scheduler picks another task. */
 	sleep_ns(200 * MSEC);
 	later = steps_in(1000 * MSEC);
 	make_fifo(atomic_load(&tid), 1);
@@ -116,7 +116,7 @@ static bool forgets_deadline_task(uint64_t end)
 		sleep_ns(MSEC);
 	do {
 		forgotten = try_once();
-		/* Past the 0-lag time, with all marks taken away. */
+		/* After the 0-lag time, with all marks cleared. */
 		sleep_ns(1000 * MSEC);
 	} while (!forgotten && now_ns() < end);
 	return forgotten > 0;
@@ -144,7 +144,7 @@ static pid_t start_writer(int cpu)
 	}
 }
 
-/* Is there a record with this in it among the new ones? All of them are read. */
+/* Does a new record contain this text? Reads all of them. */
 static bool log_has(int fd, const char *what)
 {
 	char record[2048];
@@ -153,7 +153,7 @@ static bool log_has(int fd, const char *what)
 	for (;;) {
 		ssize_t got = read(fd, record, sizeof(record) - 1);
 
-		/* EPIPE: some were overwritten before they could be read. */
+		/* EPIPE: the kernel overwrote some before this read. */
 		if (got < 0 && errno != EPIPE)
 			return found;
 		record[got > 0 ? got : 0] = '\0';
@@ -196,7 +196,7 @@ static bool counts_the_server(const struct cpu_list *cpus, uint64_t end)
 
 #define PLAY "/sys/fs/cgroup/linux-faults"
 
-/* A record of the kernel log tells whether the move of a task that asked for @cpu was refused. */
+/* Does the kernel log say that it refused to move a task that requested @cpu? */
 static bool refuses_mask(int cpu, uint64_t end)
 {
 	int fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK);

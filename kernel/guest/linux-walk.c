@@ -41,7 +41,7 @@ struct occupant {
 	_Atomic uint64_t until; /* when it sleeps; 0: not known yet */
 };
 
-static _Atomic uint64_t steps, runner_steps, lower_steps; /* of the waiter, of who is on X, Y */
+static _Atomic uint64_t steps, runner_steps, lower_steps; /* of the waiter, the tasks on X and Y */
 static int runner_cpu;
 static struct occupant y, z;
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * record-run AFTER LENGTH MARKS: runs a program for c2c record --guest, and tells the host what it
- * said, how it ended, and where its memory is.
+ * record-run AFTER LENGTH MARKS: runs a program for c2c record --guest. It reports to the host the
+ * program's output, how it ended, and where its memory is.
  *
- * The program's arguments are in ARGV, each with a 0 behind it. The window opens AFTER microseconds
- * after the program began, and closes LENGTH microseconds later or, when that is 0, when the
- * program ends. With MARKS 1 the program opens and closes it by itself.
+ * ARGV has the program's arguments, each with a 0 behind it. The window opens AFTER microseconds
+ * after the program began. It closes LENGTH microseconds later or, if that is 0, when the program
+ * ends. With MARKS 1 the program opens and closes it itself.
  *
- * The program is traced for two moments: the first, before it has executed anything, and the last,
- * in which its memory is still there. What it writes goes to files while it runs, so that the
- * console is no part of what is measured, and to the second serial line afterwards, in sections:
- * a name, a length, the bytes.
+ * The program is traced at two moments: before its first instruction, and at its end, while its
+ * memory still exists. Its output goes to files while it runs, so that the console is no part of
+ * the measurement. Afterwards it goes to the second serial line, in sections: a name, a length, the
+ * bytes.
  */
 #define _GNU_SOURCE
 #include "c2c-mark.h"
@@ -31,7 +31,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A test of the host has other places. */
+/* A test on the host uses other paths. */
 #ifndef ARGV
 #define ARGV "/etc/record-argv"
 #define LINE "/dev/ttyS1"
@@ -42,7 +42,7 @@
 #define MAX_BYTES (1u << 20)
 #define MAX_PAGES 16384u
 #define PAGE	  4096ull
-/* Of /proc/PID/pagemap: the frame, and whether there is one. */
+/* Of /proc/PID/pagemap: the frame, and whether the page has one. */
 #define FRAME	((1ull << 55) - 1)
 #define PRESENT (1ull << 63)
 
@@ -92,7 +92,7 @@ static uint64_t now_us(void)
 
 /* ---- the program's memory ---- */
 
-/* Which frames the pages from @low on, below @high, are. */
+/* Add the frames of the pages from @low on, below @high. */
 static void add_pages(int pagemap, uint64_t low, uint64_t high, unsigned int *left)
 {
 	for (uint64_t at = low; at < high && *left; at += PAGE) {
@@ -127,7 +127,7 @@ static void look(pid_t pid)
 		char rights[8];
 
 		add(&maps, line, strlen(line));
-		/* What nobody writes is not contended. */
+		/* A mapping that no thread can write is not contended. */
 		if (sscanf(line, "%llx-%llx %7s", &low, &high, rights) == 3 && rights[1] == 'w')
 			add_pages(pagemap, low, high, &left);
 	}
@@ -153,7 +153,7 @@ static void run(char **argv)
 	_exit(127);
 }
 
-/* Wait for news of the program until a time, 0: for ever. Returns false when the time has come. */
+/* Wait for a change of the program until a time, 0: for ever. Return: false: the time is over. */
 static bool wait_until(sigset_t *child, pid_t pid, int *status, uint64_t until)
 {
 	for (;;) {
@@ -172,7 +172,7 @@ static bool wait_until(sigset_t *child, pid_t pid, int *status, uint64_t until)
 	}
 }
 
-/* What a program that is traced stopped for; returns the signal that it is to have. */
+/* Why did the traced program stop? Return: the signal to deliver. */
 static int stopped(pid_t pid, int status)
 {
 	if (status >> 8 == (SIGTRAP | PTRACE_EVENT_EXIT << 8)) {
@@ -214,7 +214,7 @@ static int follow(sigset_t *child, pid_t pid, uint64_t after, uint64_t length, b
 	}
 }
 
-/* ---- what the host is told ---- */
+/* ---- the report to the host ---- */
 
 static void send(int line, const char *bytes, size_t n)
 {

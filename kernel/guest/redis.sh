@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-# redis SECONDS: a server and its benchmark on the loopback, again and again until the time is over.
+# redis SECONDS: a server and its benchmark on the loopback, repeated until the time is over.
 set -u
 end=$(($(date +%s) + $1))
 socket=/tmp/redis.sock

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * rt-groups SLEEP_NS GROUP...: a process for each group of CPUs, with one FIFO thread for each CPU
- * of the group, which sleeps, wakes up and sleeps again until it is ended. With 0 they pass a token
- * round, and each sleeps until it comes: an emulator has many more wake-ups without timers.
+ * rt-groups SLEEP_NS|spin GROUP...: a process for each group of CPUs, with one FIFO thread for each
+ * CPU of the group. A thread sleeps, wakes up and sleeps again until a signal ends it. With 0 the
+ * threads pass a token round, and each sleeps until it comes: an emulator has many more wake-ups
+ * without timers. With "spin" they never sleep: a group named twice has a waiting thread for each
+ * CPU.
  *
- *   GROUP   CPUS[:CGROUP[:PRIORITY]]   CPUs as the kernel lists them without commas (4-7); where
- *           the process moves to; the threads' priority, 50 unless it is given
+ *   GROUP   CPUS[:CGROUP[:PRIORITY]]   CPUs as the kernel lists them without commas (4-7); the
+ *           cgroup of the process; the threads' priority, default 50
  *
  * All threads of a group may run on all of its CPUs and on no other. The threads begin when all of
- * them are made, so that a program that waits for their number finds them at work.
+ * them exist, so that a program that waits for their number finds them at work.
  *
- * Exit status: 1 when a process cannot get to its group; otherwise it is ended by a signal.
+ * Exit status: 1: a process cannot enter its cgroup; otherwise a signal ends it.
  */
 #define _GNU_SOURCE
 #include "guest.h"
@@ -31,12 +33,22 @@
 #define STACK_BYTES (64 * 1024)
 
 struct member {
-	int from, to; /* pipes: where the token comes from, and where it goes to */
+	int from, to; /* pipes: the token's source and destination */
 };
 
 static uint64_t sleep_for;
+static bool spin;
 static pthread_barrier_t made;
 static struct member members[GUEST_CPUS];
+
+static void cpu_pause(void)
+{
+#ifdef __x86_64__
+	__builtin_ia32_pause();
+#else
+	__asm__ volatile("" ::: "memory");
+#endif
+}
 
 static int give_up(const char *group, const char *what, int error)
 {
@@ -50,9 +62,12 @@ static void *wake_up(void *arg)
 	char token = 0;
 
 	pthread_barrier_wait(&made);
+	/* If all CPUs share one thread of the host, a CPU that pauses passes its turn on. */
+	while (spin)
+		cpu_pause();
 	while (sleep_for)
 		sleep_ns(sleep_for);
-	/* The first one has the token at the beginning. */
+	/* The first one has the token at the start. */
 	if (own == &members[0] && write(own->to, &token, 1) != 1)
 		return NULL;
 	while (read(own->from, &token, 1) == 1 && write(own->to, &token, 1) == 1)
@@ -73,7 +88,7 @@ static int make_ring(unsigned int nr)
 	return 0;
 }
 
-/* Into the cgroup first: it decides which CPUs may be asked for. */
+/* The cgroup first: it decides which CPUs sched_setaffinity() accepts. */
 static int move(const char *group, const char *cgroup)
 {
 	char path[PATH_MAX];
@@ -134,9 +149,10 @@ int main(int argc, char **argv)
 	int status = 0;
 
 	if (argc < 3) {
-		fprintf(stderr, "usage: rt-groups SLEEP_NS CPUS[:CGROUP[:PRIORITY]]...\n");
+		fprintf(stderr, "usage: rt-groups SLEEP_NS|spin CPUS[:CGROUP[:PRIORITY]]...\n");
 		return 2;
 	}
+	spin = !strcmp(argv[1], "spin");
 	sleep_for = strtoull(argv[1], NULL, 10);
 	for (int i = 2; i < argc; i++) {
 		pid_t pid = fork();

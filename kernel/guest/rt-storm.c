@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * rt-storm SECONDS [THREADS [SEED [deadline]]]: hundreds of RT threads that wake, move and
- * re-prioritise each other at random (storm-work.c), watched by a monitor that finds those which
- * the scheduler forgot (storm-check.c). Made to run while `churn` takes CPUs and cpusets away.
+ * rt-storm SECONDS [THREADS [SEED [deadline]]]: hundreds of RT threads wake, move and re-prioritise
+ * each other at random (storm-work.c). A monitor finds those that the scheduler forgot
+ * (storm-check.c). Made to run while `churn` takes CPUs and cpusets away.
  *
- * The main thread is the driver: it wakes a quarter of all workers at once, so that more RT tasks
- * become runnable than there are CPUs, and it keeps the machine from drowning: when little idle
- * time is left, all sleeps become longer. Without that, how hard the storm blows would depend on
- * the host.
+ * The main thread is the driver. It wakes a quarter of all workers at once, so that more RT tasks
+ * become runnable than there are CPUs. When little idle time is left, it makes all sleeps longer.
+ * Without that the load would depend on the host.
  *
- * With "deadline", workers are deadline tasks now and then. That is apart, because Linux
+ * With "deadline", workers are sometimes deadline tasks. That is a separate mode, because Linux
  * itself warns of wrong deadline bandwidth (__sub_running_bw) when root domains are rebuilt
  * meanwhile.
  *
- * Exit status 0: every worker kept coming round and ended when told to. 1: at least one did not;
- * what was seen is on stdout. The same seed makes the same choices, not the same interleaving.
+ * Exit status 0: every worker made progress and ended on request. 1: at least one did not; stdout
+ * has the findings. The same seed makes the same choices, not the same interleaving.
  */
 #define _GNU_SOURCE
 #include "storm.h"
@@ -104,7 +103,7 @@ static void *worker_thread(void *argument)
 	return NULL;
 }
 
-/* One process of workers: number p has every nr_procs-th of them. */
+/* One process of workers: process number p has every nr_procs-th of them. */
 static void run_process(struct storm *storm, unsigned int process)
 {
 	static struct context context[STORM_THREADS];
@@ -140,7 +139,7 @@ static void *monitor_thread(void *argument)
 	return NULL;
 }
 
-/* Share of time that all CPUs together were idle since the last call, in percent. */
+/* Idle share of all CPUs' time since the last call, in percent. */
 static unsigned int idle_percent(void)
 {
 	static unsigned long long last_idle, last_all;
@@ -211,7 +210,7 @@ static void drive(struct storm *storm, unsigned int seconds)
 	}
 }
 
-/* All workers end by themselves now: nothing new is asked of any CPU. */
+/* All workers end by themselves now: no CPU gets new work. */
 static void finish(struct storm *storm)
 {
 	uint64_t until;
@@ -265,7 +264,7 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	make_fifo(95);
 	for (unsigned int i = 0; i < storm->nr_procs; i++) {
-		/* Not stored by the child: the memory is the parent's as well. */
+		/* The child does not store it: the memory is the parent's as well. */
 		pid_t pid = fork();
 
 		if (pid < 0)
@@ -295,7 +294,7 @@ int main(int argc, char **argv)
 		printf("%llu of %llu deadline rounds forgotten\n",
 		       (unsigned long long)atomic_load(&storm->forgotten),
 		       (unsigned long long)atomic_load(&storm->deadlines));
-	/* Linux does it now and then; more often is our doing. */
+	/* Linux forgets one sometimes; more are our fault. */
 	if (atomic_load(&storm->forgotten) > 5 + atomic_load(&storm->deadlines) / 10)
 		atomic_fetch_add(&faults, 1);
 	if (atomic_load(&faults))

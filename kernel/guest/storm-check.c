@@ -2,20 +2,20 @@
 /*
  * The monitor of the RT storm: which late workers did the scheduler forget?
  *
- * Late alone proves nothing: a worker of low priority that is bound to one CPU rightly waits for as
- * long as others run there, and an emulated machine stands still whenever its host does. So a late
- * worker is sampled ten times in a second, from what the kernel itself says: state and allowed CPUs
- * in /proc, and what each run queue executes in debugfs. All ten samples agreeing, or eight where a
- * moment's change is allowed, is no accident of sampling: a push, a pull or a tick must have come
- * by in between.
+ * Late alone proves nothing. A worker of low priority that is bound to one CPU rightly waits for as
+ * long as others run there. An emulated machine stands still whenever its host does. So the monitor
+ * samples a late worker ten times in a second, from the kernel's own reports: state and allowed
+ * CPUs in /proc, and what each run queue executes in debugfs. If all ten samples agree, or eight
+ * where a moment's change is allowed, it is no accident of sampling: in between there was time for
+ * a push, a pull or a tick.
  *
- * A worker naps in interruptible sleeps. One that is late and sleeps in another way (D) waits for a
- * lock in the kernel, and does so by right for as long as the holder takes: since Linux has
- * cache-aware scheduling, a thread may look for its cache on the way out of the kernel, and waits
- * there until a CPU has gone off line. It is told where that is, and is no fault.
+ * A worker naps in interruptible sleeps. A late one that sleeps in another way (D) waits for a lock
+ * in the kernel, and may do so for as long as the holder takes. Since Linux has cache-aware
+ * scheduling, a thread may look for its cache on the way out of the kernel. It waits there until a
+ * CPU has gone offline. The monitor reports the place, and no fault.
  *
- * Only RT tasks are judged as waiting. A normal task has no claim while RT tasks run, and a
- * deadline task out of runtime waits by right; both are judged when they sleep too long.
+ * The monitor judges only waiting RT tasks. A normal task has no claim while RT tasks run, and a
+ * deadline task out of runtime waits rightly; both are judged when they sleep too long.
  */
 #define _GNU_SOURCE
 #include "storm.h"
@@ -39,7 +39,7 @@ struct task_view {
 
 struct verdict {
 	unsigned int asleep, blocked, starved;
-	int cpu, running; /* of the last sample that accuses: where, and what ran there */
+	int cpu, running; /* of the last sample that accuses: the CPU, and what ran there */
 };
 
 static struct task_view look(int tid)
@@ -77,7 +77,7 @@ static void allowed_cpus(int tid, struct cpu_list *list)
 		parse_cpu_list(line + strlen(key), list);
 }
 
-/* What each CPU runs: its pid, 0 idle, -1 off line or unknown. */
+/* What each CPU runs: its pid, 0 idle, -1 offline or unknown. */
 static bool running_tasks(int running[GUEST_CPUS])
 {
 	static char line[4096];
@@ -107,13 +107,13 @@ static int priority_of(int pid)
 	if (pid == 0)
 		return PRIO_IDLE;
 	view = look(pid);
-	/* It ended meanwhile: nothing is known, so it accuses nobody. */
+	/* It ended meanwhile: its state is unknown, so it accuses no CPU. */
 	return view.state ? view.priority : PRIO_DEADLINE;
 }
 
 /*
- * A CPU that is coming on line runs its idle task for as long as that takes, seconds on a busy
- * host, and takes no task before its last step.
+ * A CPU that comes online runs its idle task meanwhile, for seconds on a busy host, and takes no
+ * task before its last step.
  */
 static bool is_up(int cpu)
 {
@@ -174,9 +174,9 @@ void storm_describe(struct storm *storm, unsigned int who, const char *what)
 }
 
 /*
- * A deadline task that waits for ever, with every CPU idle: Linux does that without any change
- * of ours, once in some hundred deadline rounds; how, is in linux-faults.c. Taking it out of the
- * class makes it run, so that the storm goes on; it is counted.
+ * A deadline task that waits for ever, with every CPU idle. Linux does that without any change of
+ * ours, once in some hundred deadline rounds; linux-faults.c says how. Taking it out of the class
+ * makes it run, so that the storm continues; the monitor counts it.
  */
 static bool rescue_deadline(struct storm *storm, const struct storm_worker *worker)
 {
@@ -200,7 +200,7 @@ static void say_blocked(int tid)
 		printf("task %d is late: it waits in %s() for a second\n", tid, where);
 }
 
-/* A late worker is late still: find out whether anybody is to blame. */
+/* The worker is still late: is the kernel to blame? */
 static bool at_fault(struct storm *storm, unsigned int who)
 {
 	struct storm_worker *worker = &storm->worker[who];
@@ -222,7 +222,7 @@ static bool at_fault(struct storm *storm, unsigned int who)
 		say_blocked(atomic_load(&worker->tid));
 		return false;
 	}
-	/* Whoever waits for a lock sleeps by right while its holder waits for a CPU. */
+	/* A worker that waits for a lock sleeps rightly while the lock's holder waits for a CPU. */
 	if (verdict.asleep == SAMPLES && atomic_load(&worker->state) == STORM_SLEEPS)
 		what = "sleeps on";
 	else if (verdict.starved >= NEARLY)
@@ -248,7 +248,7 @@ unsigned int storm_check(struct storm *storm, uint64_t limit)
 		    atomic_load(&worker->state) == STORM_ENDED)
 			continue;
 		if (at_fault(storm, i)) {
-			/* Said once for each time that it is late. */
+			/* One message each time that it is late. */
 			atomic_store(&worker->last_due, due);
 			faults++;
 		}

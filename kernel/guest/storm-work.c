@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * What a worker of the RT storm does: it sleeps until somebody wakes it, works for a moment, wakes
- * others, and now and then changes policy, priority or affinity of itself or of another. Every path
- * of the scheduler's RT class is taken by that: enqueue and dequeue at any level, push, pull, the
+ * A worker of the RT storm: it sleeps until another one wakes it, works for a moment, and wakes
+ * others. Sometimes it changes policy, priority or affinity of itself or of another worker. That
+ * takes every path of the scheduler's RT class: enqueue and dequeue at any level, push, pull, the
  * push walk, changes of a queued task, priority inheritance.
  *
- * Every sleep has a timeout, so that a worker always comes round by itself, and `due` says when at
- * the latest. It is written before the worker gives up its CPU; the monitor compares it with the
- * clock. A worker thus cannot be forgotten without being late.
+ * Every sleep has a timeout, so that a worker always completes its round, and `due` says when at
+ * the latest. The worker writes it before it gives up its CPU; the monitor compares it with the
+ * clock. So the kernel cannot forget a worker without making it late.
  *
- * Refused changes are normal and only counted: an affinity may lie off line or outside of the
- * cpuset, a deadline task may find no bandwidth.
+ * Refused changes are normal and only counted: an affinity may be offline or outside of the cpuset,
+ * a deadline task may find no bandwidth.
  */
 #define _GNU_SOURCE
 #include "storm.h"
@@ -35,7 +35,7 @@ void storm_wake(struct storm *storm, unsigned int who, bool by_pipe)
 	struct storm_worker *worker = &storm->worker[who];
 
 	if (by_pipe) {
-		/* A full pipe has woken its reader already. */
+		/* A full pipe has already woken its reader. */
 		if (write(worker->pipes[1], "", 1) < 0 && errno != EAGAIN)
 			atomic_fetch_add(&storm->refused, 1);
 	} else {
@@ -112,7 +112,7 @@ static void change_level(struct storm *storm, int tid, uint64_t *rng)
 
 	if (rng_below(rng, 8)) {
 		policy = rng_below(rng, 4) ? SCHED_FIFO : SCHED_RR;
-		/* 90 and up are the driver's and the monitor's. */
+		/* 90 and up are for the driver and the monitor. */
 		param.sched_priority = 1 + (int)rng_below(rng, 80);
 	}
 	if (sched_setscheduler(tid, policy, &param) < 0)
@@ -123,7 +123,7 @@ static void change_level(struct storm *storm, int tid, uint64_t *rng)
 
 /*
  * A deadline task for one round: it must be allowed everywhere in its root domain. An overrun by
- * one tick puts off its 0-lag time by ten; see linux-faults.c why it should not be too late.
+ * one tick delays its 0-lag time by ten; linux-faults.c says why that must not be too late.
  */
 static void deadline_round(struct storm *storm, struct storm_worker *me, uint64_t *rng)
 {
@@ -148,7 +148,7 @@ static void use_lock(struct storm *storm, struct storm_worker *me, uint64_t *rng
 	pthread_mutex_t *lock = &storm->lock[rng_below(rng, STORM_LOCKS)];
 	struct timespec until;
 
-	/* The lock's clock is the wall clock, which nobody sets here. */
+	/* The lock's clock is the wall clock, which is never set here. */
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += 1;
 	atomic_store(&me->due, now_ns() + SEC);
@@ -180,7 +180,7 @@ void storm_worker_run(struct storm *storm, unsigned int self)
 	change_level(storm, 0, &rng);
 	move(storm, 0, &rng);
 	atomic_fetch_add(&storm->started, 1);
-	/* Nobody begins before all are there, or the first ones would keep the last ones out. */
+	/* All start together: otherwise the first ones would keep the last ones from starting. */
 	while (!atomic_load(&storm->go))
 		syscall(SYS_futex, &storm->go, FUTEX_WAIT, 0, NULL, NULL, 0);
 	atomic_store(&me->due, now_ns());

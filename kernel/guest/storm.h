@@ -5,11 +5,11 @@
  *  field of a worker   written by                     read by
  *  ------------------  -----------------------------  -----------------------------------
  *  rounds, due, state  the worker itself              the monitor, the driver
- *  wake                whoever wakes the worker       the worker (futex)
- *  tid, process        the worker, before its start   everybody, after tid is set
+ *  wake                its wakers                     the worker (futex)
+ *  tid, process        the worker, before its start   all, after tid is set
  *
- * All of it lies in memory shared by several processes, so that whole processes can be moved
- * between cpusets while their threads go on waking each other.
+ * Several processes share this memory, so that whole processes can move between cpusets while their
+ * threads still wake each other.
  */
 #ifndef STORM_H
 #define STORM_H
@@ -28,12 +28,12 @@
 enum storm_state { STORM_STARTING, STORM_SLEEPS, STORM_WORKS, STORM_WAITS_LOCK, STORM_ENDED };
 
 struct storm_worker {
-	_Atomic uint64_t rounds; /* how often it came round its loop */
-	_Atomic uint64_t due;	 /* when it will have come round if it gets a CPU, ns */
+	_Atomic uint64_t rounds; /* completed rounds of its loop */
+	_Atomic uint64_t due;	 /* when it will complete a round if it gets a CPU, ns */
 	_Atomic int state;
 	_Atomic uint32_t wake;	   /* futex: raised by each waker */
 	_Atomic int tid;	   /* 0: not started yet */
-	_Atomic uint64_t last_due; /* monitor's: `due` that it has dealt with already */
+	_Atomic uint64_t last_due; /* monitor's: the last `due` that it has judged */
 	int process;		   /* index into storm.pid */
 	int pipes[2];		   /* the other way to be woken */
 } __attribute__((aligned(64)));
@@ -42,7 +42,7 @@ struct storm {
 	unsigned int nr_threads, nr_procs, nr_cpus;
 	uint64_t seed;
 	bool with_deadlines; /* some rounds as SCHED_DEADLINE */
-	int cpu[GUEST_CPUS]; /* CPUs that were on line at the start */
+	int cpu[GUEST_CPUS]; /* CPUs that were online at the start */
 	_Atomic bool stop;
 	_Atomic uint32_t go; /* futex: raised when all workers are there */
 	_Atomic unsigned int started;
@@ -73,22 +73,23 @@ void storm_wake(struct storm *storm, unsigned int who, bool by_pipe);
 /**
  * storm_check() - look for workers that did not run though they could have
  * @storm: shared by all
- * @limit: how late a worker must be before it is looked at, ns
+ * @limit: how late a worker must be before it is sampled, ns
  *
- * A worker that is late is watched for a second. It is a fault of the kernel when it sleeps on past
- * the end of its timeout, and when it waits for a CPU as an RT task while CPUs that it may use run
- * something of lower priority in nearly every sample. It is none when everything that it may use
- * was busy with its equals and betters: the storm may well ask for more than there is.
+ * The monitor watches a late worker for a second. It is a fault of the kernel when the worker
+ * sleeps past the end of its timeout. It is also one when the worker waits as an RT task while CPUs
+ * that it may use run something of lower priority in nearly every sample. It is none when tasks of
+ * its priority or higher kept all these CPUs busy: the storm may have more work than the machine
+ * can do.
  *
- * Return: faults found, each said on stdout with what was seen.
+ * Return: the number of faults, each printed on stdout with what was seen.
  */
 unsigned int storm_check(struct storm *storm, uint64_t limit);
 
 /**
- * storm_describe() - say what the kernel says of a worker
+ * storm_describe() - print the kernel's reports about a worker
  * @storm: shared by all
  * @who: the worker
- * @what: what is wrong with it
+ * @what: its fault
  */
 void storm_describe(struct storm *storm, unsigned int who, const char *what);
 

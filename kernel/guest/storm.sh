@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-# storm SECONDS SEED: the RT storm while CPUs go off and on line and partitions come and go.
+# storm SECONDS SEED: the RT storm while CPUs go offline and online and partitions come and go.
 set -u
 seconds=$1
 
@@ -10,6 +10,6 @@ churn=$!
 storm=$?
 wait "$churn"
 churned=$?
-# 4: one CPU, nothing to take away; the storm has run all the same.
+# 4: one CPU, nothing to take away; the storm itself has run.
 [ "$churned" -eq 4 ] && churned=0
 [ "$storm" -eq 0 ] && [ "$churned" -eq 0 ]

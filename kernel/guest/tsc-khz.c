@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * tsc-khz: how fast this host's time stamp counter runs, in kHz, on stdout; runs on the host.
+ * tsc-khz: prints the frequency of this host's time stamp counter, in kHz; runs on the host.
  *
- * The emulated counter is the host's, and a guest that measures it against its timer while the host
- * runs something else finds a wrong frequency: its seconds then were seen to last a third of one,
- * and its watchdogs cried. So the guest is told.
+ * The emulated counter is the host's. A guest that measures it against its timer while the host
+ * runs something else finds a wrong frequency. In one case its seconds were a third of a second
+ * long, and its watchdogs fired. So the guest gets the frequency as an option.
  *
- * Each end of the interval is read between two readings of the clock; of many tries the one counts
- * that was interrupted least, so that a busy host does not matter here either.
+ * Each end of the interval is read between two readings of the clock. Of many tries the one with
+ * the least interruption counts, so that a busy host does not matter here either.
  */
 #include "guest.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * The port of core/ to Linux 6.12, 64-bit. Types, READ_ONCE(), WRITE_ONCE(),
- * smp_*(), likely(), static_assert(), memset(), memcpy() and cpu_relax() are the
- * kernel's own.
+ * The port of core/ to Linux. Types, READ_ONCE(), WRITE_ONCE(), smp_*(), likely(), static_assert(),
+ * memset(), memcpy() and cpu_relax() are the kernel's own.
  *
- * core/ keeps its words as plain u64 objects. atomic64_t is { s64 counter } with
- * the alignment of 8 that every u64 has on a 64-bit machine, hence the casts.
+ * core/ keeps its words as plain u64 objects, aligned to 8 bytes, and atomic64_t is a struct of one
+ * s64, hence the casts. On a 32-bit machine READ_ONCE() of a u64 is two loads. If all bits must be
+ * of one moment, core/ uses port_read64() and port_write64().
  */
 #ifndef SCHEDSHARD_PORT_H
 #define SCHEDSHARD_PORT_H
@@ -16,15 +16,15 @@
 #include <linux/build_bug.h>
 #include <linux/cache.h>
 #include <linux/compiler.h>
+#include <linux/math64.h>
 #include <linux/processor.h>
 #include <linux/string.h>
 #include <linux/types.h>
 #include <asm/byteorder.h>
 
-static_assert(sizeof(unsigned long) == 8, "schedshard needs 64-bit longs");
 static_assert(sizeof(atomic64_t) == sizeof(u64));
 
-/* A shard's 64 positions of one byte must fit a line, however short lines are. */
+/* A shard's 64 positions of one byte must fit a line, even where lines are shorter. */
 #define PORT_CACHELINE (SMP_CACHE_BYTES > 64 ? SMP_CACHE_BYTES : 64)
 
 /* Not ____cacheline_aligned: that is empty without CONFIG_SMP, and layouts are asserted. */
@@ -32,80 +32,27 @@ static_assert(sizeof(atomic64_t) == sizeof(u64));
 #define port_always_inline     __always_inline
 #define port_noinline	       noinline
 
-#define port_compiler_barrier() barrier()
+#define port_read64(p)	       ((u64)atomic64_read((const atomic64_t *)(p)))
+#define port_write64(p, v)     atomic64_set((atomic64_t *)(p), (s64)(v))
+#define port_release64(p, v)   atomic64_set_release((atomic64_t *)(p), (s64)(v))
+#define port_or64(p, v)	       atomic64_or((s64)(v), (atomic64_t *)(p))
+#define port_and64(p, v)       atomic64_and((s64)(v), (atomic64_t *)(p))
+#define port_fetch_or64(p, v)  ((u64)atomic64_fetch_or((s64)(v), (atomic64_t *)(p)))
+#define port_fetch_and64(p, v) ((u64)atomic64_fetch_and((s64)(v), (atomic64_t *)(p)))
+#define port_xchg64(p, v)      ((u64)atomic64_xchg((atomic64_t *)(p), (s64)(v)))
+#define port_cmpxchg64(p, old, val) \
+	((u64)atomic64_cmpxchg((atomic64_t *)(p), (s64)(old), (s64)(val)))
 
-static port_always_inline void port_or64(u64 *p, u64 v)
-{
-	atomic64_or((s64)v, (atomic64_t *)p);
-}
+#define port_ctz64(x)	   ((unsigned int)__ffs64(x))
+#define port_popcount64(x) ((unsigned int)hweight64(x))
+#define port_le64(x)	   le64_to_cpu((__force __le64)(x))
+#define port_div64(x, by)  div64_u64(x, by)
 
-static port_always_inline void port_and64(u64 *p, u64 v)
-{
-	atomic64_and((s64)v, (atomic64_t *)p);
-}
+/* lib/schedshard/alloc.c has their contract. */
+#define port_alloc(size, node) schedshard_alloc(size, node)
+#define port_free(ptr, size)   schedshard_free(ptr, size)
 
-static port_always_inline void port_add64(u64 *p, u64 v)
-{
-	atomic64_add((s64)v, (atomic64_t *)p);
-}
-
-static port_always_inline u64 port_fetch_or64(u64 *p, u64 v)
-{
-	return (u64)atomic64_fetch_or((s64)v, (atomic64_t *)p);
-}
-
-static port_always_inline u64 port_fetch_and64(u64 *p, u64 v)
-{
-	return (u64)atomic64_fetch_and((s64)v, (atomic64_t *)p);
-}
-
-static port_always_inline u64 port_fetch_add64(u64 *p, u64 v)
-{
-	return (u64)atomic64_fetch_add((s64)v, (atomic64_t *)p);
-}
-
-static port_always_inline u64 port_xchg64(u64 *p, u64 v)
-{
-	return (u64)atomic64_xchg((atomic64_t *)p, (s64)v);
-}
-
-static port_always_inline u64 port_cmpxchg64(u64 *p, u64 old, u64 val)
-{
-	return (u64)atomic64_cmpxchg((atomic64_t *)p, (s64)old, (s64)val);
-}
-
-static port_always_inline unsigned int port_ctz64(u64 x)
-{
-	return (unsigned int)__ffs64(x);
-}
-
-static port_always_inline unsigned int port_popcount64(u64 x)
-{
-	return (unsigned int)hweight64(x);
-}
-
-static port_always_inline u64 port_le64(u64 x)
-{
-	return le64_to_cpu((__force __le64)x);
-}
-
-/*
- * lib/schedshard/alloc.c says what they promise. Under names of their own: a symbol called
- * port_alloc would say nothing to a reader of System.map.
- */
 void *schedshard_alloc(size_t size, int node);
 void schedshard_free(void *ptr, size_t size);
-
-static inline void *port_alloc(size_t size, int node)
-{
-	return schedshard_alloc(size, node);
-}
-
-static inline void port_free(void *ptr, size_t size)
-{
-	schedshard_free(ptr, size);
-}
-
-#define PORT_WARN_ON(cond) WARN_ON_ONCE(cond)
 
 #endif /* SCHEDSHARD_PORT_H */

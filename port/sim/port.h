@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * The port of core/ to the simulated machine. Compiled with -fsanitize=thread,
- * so that every access becomes a call of the simulated machine's __tsan_*
- * functions.
+ * The port of core/ to the simulated machine. The compiler option -fsanitize=thread turns every
+ * access into a call of the simulated machine's __tsan_* functions.
  *
- * The simulated machine is a TSO one like x86, whatever the host is: a locked
- * operation drains the store buffer and is a full barrier, so that
- * smp_mb__before_atomic() and smp_mb__after_atomic() cost nothing, smp_rmb() and
- * smp_wmb() neither; smp_mb() becomes __tsan_atomic_thread_fence().
+ * The simulated machine is TSO like x86, whatever the host is. A locked operation drains the store
+ * buffer and is a full barrier, so that smp_mb__before_atomic() and smp_mb__after_atomic() cost
+ * nothing. Nor do smp_rmb() and smp_wmb(). smp_mb() becomes __tsan_atomic_thread_fence().
  */
 #ifndef SCHEDSHARD_PORT_H
 #define SCHEDSHARD_PORT_H
@@ -20,11 +18,11 @@
 #include "../gcc_atomics.h"
 #include "../warn.h"
 
-/* As in port/user/port.h; implemented by sim/arena.c: @node is a simulated node. */
+/* As in port/user/port.h. sim/arena.c implements it: @node is a simulated node. */
 void *port_alloc(size_t size, int node);
 void port_free(void *ptr, size_t size);
 
-/* What a CPU does in a waiting loop: nothing, for as long as the program said (sim.h). */
+/* A CPU's pause in a waiting loop; it takes as long as sim_relax_takes() says (sim.h). */
 void sim_relax(void);
 
 static port_always_inline void cpu_relax(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* The port of core/ to user space: gcc or clang, a 64-bit machine, POSIX threads. */
+/* The port of core/ to user space: gcc or clang, POSIX threads. */
 #ifndef SCHEDSHARD_PORT_H
 #define SCHEDSHARD_PORT_H
 
@@ -15,12 +15,12 @@
 /**
  * port_alloc() - zeroed memory that starts on a cache line
  * @size: bytes, more than 0
- * @node: NUMA node that it should come from, -1: any
+ * @node: preferred NUMA node, -1: any
  *
  * Implemented by lib/alloc.c, and by a small stand-in in tests/unit.
  *
- * Return: the memory, or NULL when there is none. Another node than @node may
- * serve when that one is full or unknown. Context: may sleep.
+ * Return: the memory, or NULL: no memory. If @node is full or unknown, the memory may be on another
+ * node. Context: may sleep.
  */
 #ifdef __cplusplus
 extern "C" {
@@ -28,9 +28,9 @@ extern "C" {
 void *port_alloc(size_t size, int node);
 
 /**
- * port_free() - give memory of port_alloc() back
- * @ptr: what port_alloc() returned, or NULL
- * @size: the size that port_alloc() was asked for
+ * port_free() - free memory of port_alloc()
+ * @ptr: from port_alloc(), or NULL
+ * @size: the size passed to port_alloc()
  */
 void port_free(void *ptr, size_t size);
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* What several layouts of the idle set need, and the list of all. */
+/* Functions that several layouts of the idle set share, and the list of all layouts. */
 #include "idle_set.h"
 
 #include "report_types.h"

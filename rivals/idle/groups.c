@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Mask and counter once a NUMA node, or once an LLC, on the node's memory; flags and times stay in
- * one place. Nobody has published this for the idle set; it is what the published series does to
+ * One mask and counter for each NUMA node, or each LLC, on the node's memory; flags and times stay
+ * in one place. It is not published for the idle set; the published series does the same to
  * rto_count and to the masks of cpupri.
  *
- * Why nobody is missed: a CPU's bit and count are in its own group only, and any(), pick() and
- * walk() go through all groups. Order: groups from the lowest, CPU numbers inside; a walk begins
- * behind the balancer in its own group, goes round the others and ends with it.
+ * Why no CPU is missed: a CPU's bit and count are in its own group only, and any(), pick() and
+ * walk() visit all groups. Order: groups from the lowest, CPU numbers inside. A walk begins behind
+ * the balancer in its own group, visits the others and ends with the balancer.
  */
 #include "idle_set.h"
 
 #include "groups.h"
 #include "report_types.h"
 
-/* A group's: on a line of its own, as a kernel would allocate it. */
+/* A group's state: on its own line, as a kernel would allocate it. */
 struct idle_group {
 	unsigned long *idle_cpus_mask;
 	u32 nr_cpus;
@@ -108,7 +108,7 @@ static void grouped_exit(struct idle_set *s, u32 cpu)
 	__atomic_fetch_sub(&g->nr_cpus, 1, __ATOMIC_RELAXED);
 }
 
-/* Own group first: it is the cheapest to ask. */
+/* Own group first: its line is the cheapest. */
 static bool grouped_any(const struct idle_set *s, u32 this_cpu)
 {
 	const struct grouped *x = grouped_of(s);
@@ -154,7 +154,7 @@ static s64 grouped_walk(const struct idle_set *s, u32 this_cpu, s64 after)
 	u32 own = x->groups.of[this_cpu], g = after < 0 ? own : x->groups.of[after];
 	u32 from = (after < 0 ? this_cpu : (u32)after) + 1;
 
-	/* Back in the own group, on the way to the balancer itself. */
+	/* Back in the own group, before the balancer itself. */
 	if (g == own && after >= 0 && after <= (s64)this_cpu)
 		return next_in(x, own, from, this_cpu + 1);
 	do {

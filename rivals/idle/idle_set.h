@@ -1,39 +1,39 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * idle_set.h - one interface for every layout of the set of CPUs whose tick is stopped, and of the
- * flags and times beside it: Linux's `nohz`. The simulated fair class (experiments/fair/) calls
- * nothing else; the semantic tests run every layout through it.
+ * idle_set.h - one interface for every layout of the set of CPUs whose tick is stopped, and of its
+ * flags and times: Linux's `nohz`. The simulated fair class (experiments/fair/) calls nothing else.
+ * The semantic tests run every layout through it.
  *
  *               | enter, exit, stay | any, test, pick, walk | times
  *  enter, exit  | other CPUs        | ok, see below         | ok
  *  any to walk  |                   | ok                    | ok
  *  times        |                   |                       | ok: single words, no order
  *
- * "other CPUs": only the CPU itself enters and leaves, once each in turn.
+ * "other CPUs": only the CPU itself enters and leaves, in turn.
  *
- * What the scheduler relies on, whatever the layout:
+ * The scheduler relies on these, whatever the layout:
  *
- *  - a CPU that entered and did not leave is found by every walk and pick that starts later, once;
+ *  - every walk and pick that starts later finds a CPU that entered and did not leave, once;
  *  - any() is then true;
- *  - enter() makes the CPU visible before it raises the flags. A balancer clears a flag, executes a
- *    full barrier and walks: either the walk sees the CPU, or the flag stays up for the next one.
- *    stay() the same for a CPU that is in the set already.
+ *  - enter() makes the CPU visible before it sets the flags. A balancer clears a flag, executes a
+ *    full barrier and walks. Either the walk sees the CPU, or the flag stays set for the next one.
+ *    stay() does the same for a CPU that is in the set already.
  */
 #ifndef RIVALS_IDLE_SET_H
 #define RIVALS_IDLE_SET_H
 
 #include "port.h"
-#include "shard_plan.h"
+#include "shard_topo.h"
 
 /**
- * struct nohz - Linux 6.12's, 64 bits, CPUMASK_OFFSTACK=y; layouts that lack a field leave it 0
+ * struct nohz - Linux 6.12's, 64 bits, CPUMASK_OFFSTACK=y; a field that a layout lacks stays 0
  * @idle_cpus_mask: the set
  * @nr_cpus: CPUs in it
  * @has_blocked: one of them may have load that decays
  * @needs_update: one of them is new, next_balance may be too late for it
- * @next_balance: jiffy from which a busy CPU may ask for a balance
- * @next_blocked: jiffy from which it may ask for an update of decaying load
- * @asked: not in Linux: jiffy in which somebody asked because of the flags last
+ * @next_balance: jiffy from which a busy CPU may request a balance
+ * @next_blocked: jiffy from which it may request an update of decaying load
+ * @asked: not in Linux: last jiffy with a request because of the flags
  */
 struct nohz {
 	void *idle_cpus_mask;
@@ -49,7 +49,7 @@ static_assert(sizeof(struct nohz) == PORT_CACHELINE, "one line, as in Linux");
 static_assert(offsetof(struct nohz, nr_cpus) == 8, "beside the pointer, as in Linux");
 static_assert(offsetof(struct nohz, next_balance) == 24, "as in Linux");
 
-/* What all layouts have in common; each puts more behind it. */
+/* The part that all layouts share; each appends its own. */
 struct idle_set {
 	struct nohz *nohz;
 };
@@ -57,20 +57,20 @@ struct idle_set {
 /**
  * struct idle_ops - one layout
  * @name: as in every table
- * @time_first: a busy tick asks whether a balance is due before it asks any(), as Linux 7.0 does
- * @create: an empty set for all possible CPUs; NULL when memory is short
- * @destroy: gives all of it back; nothing may be running. NULL is allowed
+ * @time_first: a busy tick checks whether a balance is due before it calls any(), as Linux 7.0 does
+ * @create: an empty set for all possible CPUs; NULL: no memory
+ * @destroy: frees all of it, or NULL; no other function runs
  * @enter: @cpu stops its tick
- * @claim_balance: of the CPUs that would ask for a balance in jiffy @now, having read @due as
- *	next_balance, is it this one? Who is refused has nothing to do: another one asks. NULL: all
- *	ask; that all pick the same balancer keeps it from being interrupted more than once
+ * @claim_balance: several CPUs may want to request a balance in jiffy @now, after they read @due as
+ *	next_balance. True: this CPU makes the request; the others need not. NULL: all make it; they
+ *	pick the same balancer, which keeps it from being interrupted more than once
  * @claim_flags: the same for a walk that is only for the flags
  * @stay: a CPU in the set goes idle again
  * @exit: @cpu takes its first busy tick
- * @any: may there be somebody? @this_cpu asks
+ * @any: may the set have a CPU? @this_cpu asks
  * @test: is @cpu in it?
  * @pick: candidates for the idle load balancer, one after the other, each once: the first (@after
- *	-1), or the one that follows @after. @this_cpu asks, and may be among them. -1: no more
+ *	-1), or the one that follows @after. @this_cpu asks, and may be one of them. -1: no more
  * @walk: the CPUs that the balancer on @this_cpu balances for, in that order, as @pick
  * @bytes: of the set, without struct nohz
  */
@@ -101,9 +101,10 @@ extern const struct idle_ops idle_stock, idle_no_count, idle_node, idle_llc, idl
 struct idle_set *idle_alloc(size_t size);
 void idle_free(struct idle_set *s, size_t size);
 
-/* As Linux does at the end of nohz_balance_enter_idle(); what came before was atomic. */
+/* As at the end of Linux's nohz_balance_enter_idle(), after an atomic operation. */
 static inline void idle_raise_flags(struct nohz *nohz)
 {
+	/* Pairs with the balancer's smp_mb() between clearing a flag and its walk. */
 	smp_mb__after_atomic();
 	WRITE_ONCE(nohz->needs_update, 1);
 	WRITE_ONCE(nohz->has_blocked, 1);

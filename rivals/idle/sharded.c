@@ -2,40 +2,38 @@
 /*
  * The idle set as a sharded bitmap: the published prototype in its two forms, and ours in four.
  *
- *   sbm-first    no counter, nobody asks whether the set is empty, the balancer is the first CPU in
- *                topology order, and its walk begins there, too: with itself
- *   sbm-wrap     the same; the walk begins behind the balancer and ends with it
- *   shard        the balancer is the next CPU in topology order from the one that asks, the walk
- *                begins behind the balancer; whether somebody is there is asked in the same order.
- *                Nobody idle means nobody writes: all lines are then shared, and the answer costs
- *                no miss
- *   shard-summary  a summary tells whether the set is empty, and which shards a search need not
- *                see
- *   shard-count  a sharded counter tells whether the set is empty
- *   kernel       what the series for Linux does, which changes the layout and nothing else: with a
- *                summary, which alone says whether somebody is idle, flags written at every entry,
- *                the balancer is the first CPU of all
+ *   sbm-first      no counter; a tick does not check whether the set is empty. The balancer is
+ *                  the first CPU in topology order, and its walk begins there, with itself
+ *   sbm-wrap       the same; the walk begins behind the balancer and ends with it
+ *   shard          the balancer is the next CPU in topology order from the asking one; the walk
+ *                  begins behind the balancer. any() searches in the same order: while no CPU
+ *                  is idle, none writes, all lines are shared, and the answer costs no miss
+ *   shard-summary  a summary says whether the set is empty, and which shards a search can skip
+ *   shard-count    a sharded counter says whether the set is empty
+ *   kernel         the series for Linux, which changes the layout only: with a summary, which
+ *                  alone answers any(). Every entry writes the flags; the balancer is the first
+ *                  CPU of all
  *
- * Why nobody is missed: see core/sbm.h and core/shard_counter.h (paired use: a CPU counts for
- * itself); a CPU is counted after its bit is set, and its bit is cleared before it is taken out, as
- * in stock.c.
+ * Why no CPU is missed: see core/sbm.h and core/shard_counter.h (paired use: a CPU counts for
+ * itself). As in stock.c, a CPU raises the count after it sets its bit, and clears its bit before
+ * it lowers the count.
  *
- * In the first three of ours each busy CPU would pick a balancer near itself, and there would be as
- * many as there are busy caches. Whoever wins the compare-and-exchange of next_balance asks for all
- * (or of `asked`, when it is only for the flags). Why nobody's need is lost: next_balance is then
- * the next jiffy, in which every busy CPU looks again, as in Linux; a flag stays up until a
- * balancer takes it down.
+ * In the first three of ours each busy CPU would pick a balancer near itself, so that there would
+ * be as many as busy caches. The CPU that wins the compare-and-exchange of next_balance makes the
+ * request for all (or of `asked`, if it is only for the flags). Why no need is lost: next_balance
+ * is then the next jiffy, in which every busy CPU looks again, as in Linux. A flag stays set until
+ * a balancer clears it.
  *
- * Why they need not write a flag that is up, which keeps the line of flags and times shared:
- * enter() and stay() read the flag behind a full barrier behind the bit. If they read 1, the
- * balancer that clears it does so later, and its barrier and walk come later still: the walk sees
- * the bit. In stay() the bit is set since long, but what it promises is that the *load* of this CPU
- * is looked at after this moment; the same argument, with the barrier of its own.
+ * Why these three need not write a flag that is set, which keeps the line of flags and times
+ * shared: enter() and stay() read the flag after a full barrier after the bit. If they read 1, the
+ * balancer clears the flag later. Its barrier and walk come later still, and see the bit. In stay()
+ * the bit has long been set; its promise is that a balancer later looks at this CPU's *load*. The
+ * same argument holds, with its own barrier.
  */
 #include "idle_set.h"
 
 #include "report_types.h"
-#include "sbm.h"
+#include "sbm_more.h"
 #include "shard_counter.h"
 
 struct sharded {
@@ -141,7 +139,7 @@ static s64 round_from(const struct idle_set *s, u32 start, s64 after)
 			 : sbm_next_cpu_wrap(sbm_of(s), (u32)after, start);
 }
 
-/* From the next CPU number on, in topology order: where that number stands. */
+/* From the next CPU number on, in topology order from that number's position. */
 static s64 wrap_walk(const struct idle_set *s, u32 this_cpu, s64 after)
 {
 	const struct shard_plan *plan = sharded_of(s)->plan;
@@ -164,6 +162,7 @@ static void raise_if_down(u32 *flag)
 static void shard_enter(struct idle_set *s, u32 cpu)
 {
 	sbm_set(sbm_of(s), cpu);
+	/* Pairs with the balancer's smp_mb() between clearing a flag and its walk. */
 	smp_mb__after_atomic();
 	raise_if_down(&s->nohz->needs_update);
 	raise_if_down(&s->nohz->has_blocked);
@@ -171,6 +170,7 @@ static void shard_enter(struct idle_set *s, u32 cpu)
 
 static void shard_stay(struct idle_set *s)
 {
+	/* Pairs with the balancer's smp_mb(): the load before the flag is read. */
 	smp_mb();
 	raise_if_down(&s->nohz->has_blocked);
 }
@@ -208,7 +208,7 @@ static void shard_count_enter(struct idle_set *s, u32 cpu)
 {
 	sbm_set(sbm_of(s), cpu);
 	shard_counter_inc(&sharded_of(s)->count, cpu);
-	smp_mb__after_atomic();
+	smp_mb__after_atomic(); /* as in shard_enter() */
 	raise_if_down(&s->nohz->needs_update);
 	raise_if_down(&s->nohz->has_blocked);
 }

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Small broken relatives of the real bitmap and summary, each beside the same thing done right.
+ * Small broken variants of the real bitmap and summary, each beside its correct form.
  *
- * Plain updates: __sbm_set() on a shard that another CPU updates too, which sbm.h forbids:
- * the read-modify-write of one CPU undoes the other's.
+ * Plain updates: __sbm_set() on a shard that another CPU updates too, which sbm.h forbids: the
+ * read-modify-write of one CPU undoes the other's.
  *
- * Separate bits: a summary whose occupied and cleaning bits are in two words. A reader loads them
- * one after the other, and a cleaner can put one back and take the other away in between
- * (core/shard_summary.c tells how). The cleaner is the real one but for that.
+ * Separate bits: a summary whose occupied and cleaning bits are in two words. A reader loads one
+ * after the other. In between a cleaner can set one and clear the other, and the reader misses both
+ * (core/shard_summary.c). The rest of the cleaner is the real one.
  *
- * Byte summary: occupied and cleaning are two bytes of one word, which a single cleaner writes
- * with plain stores. They wait in its store buffer while it reads the line again, so that
- * the barrier between is needed on x86 too; and a setter must not return before its own
- * store is out. With several cleaners at once it would not do; the real one takes "cleaning"
- * with a locked operation.
+ * Byte summary: occupied and cleaning are two bytes of one word, which a single cleaner writes with
+ * plain stores. They wait in its store buffer while it reads the line again, so that x86 too needs
+ * the barrier between. A setter must not return before its own store is visible. This does not work
+ * for several cleaners: the real one sets "cleaning" with a locked operation.
  */
 #include "port.h"
 
@@ -64,7 +63,7 @@ static void setup_stale(uint32_t nr_cpus)
 static void separate_set(void)
 {
 	port_or64(&s->line, 1);
-	smp_mb__after_atomic();
+	smp_mb__after_atomic(); /* pairs with the one in separate_clean() */
 	if (!(READ_ONCE(s->occupied) & 1))
 		port_or64(&s->occupied, 1);
 }
@@ -74,7 +73,7 @@ static void separate_clean(void)
 	if (!(READ_ONCE(s->occupied) & 1) || (port_fetch_or64(&s->cleaning, 1) & 1))
 		return;
 	port_and64(&s->occupied, ~1ull);
-	smp_mb__after_atomic();
+	smp_mb__after_atomic(); /* pairs with the one in separate_set() */
 	if (READ_ONCE(s->line))
 		port_or64(&s->occupied, 1);
 	smp_mb__before_atomic();
@@ -122,7 +121,7 @@ static u32 both_bytes(void)
 static void byte_set(void)
 {
 	port_or64(&s->line, 1);
-	smp_mb__after_atomic();
+	smp_mb__after_atomic(); /* pairs with smp_mb() in byte_clean() */
 	if (!(both_bytes() & 0xff)) {
 		WRITE_ONCE(s->bytes[0], 1);
 		smp_mb();
@@ -135,8 +134,10 @@ static port_always_inline void byte_clean(bool barrier)
 		return;
 	WRITE_ONCE(s->bytes[1], 1);
 	WRITE_ONCE(s->bytes[0], 0);
-	/* Without it the line is read before "occupied" is seen to be gone: a setter that
-	 * comes in between still sees it and relies on it. */
+	/*
+	 * Without it the cleaner reads the line before its clear of "occupied" is visible: a setter
+	 * in between still sees "occupied" and relies on it. Pairs with the barrier in byte_set().
+	 */
 	if (barrier)
 		smp_mb();
 	if (READ_ONCE(s->line))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The real byte map: plain byte stores beside each other, and searches that read eight
- * bytes at once while levels rise and fall. Its stores wait in store buffers, so that
- * a search may see a level late; late is allowed, neither old nor new is not.
+ * The real byte map: neighbouring byte stores, and searches that read eight bytes at once while
+ * levels rise and fall. Stores wait in store buffers, so that a search may see a level late. It
+ * must see the old level or the new one.
  */
 #include "port.h"
 
@@ -46,7 +46,7 @@ static void setup_levels(uint32_t nr_cpus)
 	bytemap_set(m, 0, 2);
 }
 
-/* In one execution every search of this sees CPU 0 at its old or at its new level. */
+/* In one execution every search from here sees CPU 0 at its old or at its new level. */
 static void rise(uint32_t cpu)
 {
 	unsigned long found = 0;
@@ -64,7 +64,7 @@ static void rise(uint32_t cpu)
 		      "the lowest level is %d at CPUs %#lx, nearest %d", lowest, found, (int)first);
 }
 
-/* The same with a search by limit: CPU 0 is below 7 at either level. */
+/* The same with a search by limit: both levels of CPU 0 are below 7. */
 static void rise_below(uint32_t cpu)
 {
 	unsigned long found = 0;
@@ -82,7 +82,7 @@ static void rise_below(uint32_t cpu)
 	explore_check(nr <= 1 && found == nr, "%u CPUs found below 3, %#lx", nr, found);
 }
 
-/* One after the other, a reader that saw the new level does not see the old one again. */
+/* A reader that saw the new level does not see the old one in a later search. */
 static void rise_order(uint32_t cpu)
 {
 	u32 old, then;
@@ -98,7 +98,7 @@ static void rise_order(uint32_t cpu)
 	explore_check(old == 2 || !then, "a level of %u was seen, and 2 after it", old);
 }
 
-/* CPU 0 rises while CPU 1 falls, searched with a mask of only these two. */
+/* CPU 0 rises while CPU 1 falls; the search's mask has only these two. */
 static void rise_and_fall(uint32_t cpu)
 {
 	const unsigned long allowed = 0x3;

@@ -5,7 +5,7 @@
 #ifndef SIM_CASES_H
 #define SIM_CASES_H
 
-#include "../explore_case.h"
+#include "../explore/explore_case.h"
 
 extern const struct explore_case explore_litmus_cases[];
 extern const struct explore_case explore_litmus_weak_cases[];
@@ -24,7 +24,7 @@ extern const struct explore_case explore_wakeup_cases[];
 extern const struct explore_case explore_order_cases[];
 extern const struct explore_case explore_bits_cases[];
 
-/* summary.c in other versions, see meson.build. */
+/* Versions of summary.c, see meson.build. */
 extern const struct explore_case explore_summary_posted_cases[];
 extern const struct explore_case explore_summary_no_c3_cases[];
 extern const struct explore_case explore_summary_no_s2_cases[];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The real sharded counter: the guarantees of shard_counter.h in paired use, and
- * attaching while others count.
+ * The real sharded counter: the guarantees of shard_counter.h in paired use, and an attach while
+ * other CPUs count.
  */
 #include "port.h"
 
@@ -38,14 +38,14 @@ static void setup_early_item(uint32_t nr_cpus)
 	shard_counter_inc(c, 3);
 }
 
-/* The same of one shard: nothing but the barrier is between its line and the early place. */
+/* The same with one shard: only the barrier orders its line and the early place. */
 static void setup_early_item_one_shard(uint32_t nr_cpus)
 {
 	make_counter(4);
 	shard_counter_inc(c, 3);
 }
 
-/* While CPU 0's item stays counted no search says that there is none. */
+/* While CPU 0's item is counted, no search reports zero. */
 static void is_zero(uint32_t cpu)
 {
 	bool counted, zero;
@@ -75,7 +75,7 @@ static void check_one(uint32_t nr_cpus)
 		      "is_zero and more_than do not agree with the sum");
 }
 
-/* Never more items are seen than are counted at any moment of the call. */
+/* A sum never exceeds the number of items counted at any moment of the call. */
 static void more_than(uint32_t cpu)
 {
 	s64 sum;
@@ -97,7 +97,7 @@ static void check_zero(uint32_t nr_cpus)
 		      "the count is %d in the end, not 0", (int)shard_counter_sum(c));
 }
 
-/* All count on one shard: no increment gets lost. */
+/* All CPUs count on one shard, and no increment is lost. */
 static void increments(uint32_t cpu)
 {
 	shard_counter_inc(c, cpu % 2);
@@ -111,7 +111,7 @@ static void check_increments(uint32_t nr_cpus)
 		      (int)shard_counter_sum(c));
 }
 
-/* CPU 0 attaches while CPU 1 counts an item and takes it off, wherever each of these ends up. */
+/* CPU 0 attaches while CPU 1 adds an item and removes it, at whichever place. */
 static void attach(uint32_t cpu)
 {
 	bool zero;
@@ -122,7 +122,7 @@ static void attach(uint32_t cpu)
 	}
 	if (cpu == 1) {
 		shard_counter_inc(c, 0);
-		smp_mb__after_atomic(); /* it is counted before it is taken off */
+		smp_mb__after_atomic(); /* it is added before it is removed */
 		shard_counter_dec(c, 0);
 		return;
 	}
@@ -131,7 +131,7 @@ static void attach(uint32_t cpu)
 	explore_check(!shard_counter_more_than(c, 2, 1), "more than the 2 items there can be");
 }
 
-/* The same, asked in both ways. */
+/* The same; CPU 2 calls is_zero(), CPU 3 sum(). */
 static void attach_and_ask(uint32_t cpu)
 {
 	if (cpu < 2)
@@ -145,8 +145,8 @@ static void attach_and_ask(uint32_t cpu)
 }
 
 /*
- * The item of before the attach is taken off while the counter is being attached, after
- * CPU 1 has counted another one: at every moment 1 or 2 are counted.
+ * During the attach CPU 1 adds an item, then removes the item from before: at every moment 1 or 2
+ * items are counted.
  */
 static void attach_hand_over(uint32_t cpu)
 {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The real priority map, with the real overload set where a CPU that becomes free meets a queue
- * that becomes overloaded:
+ * The real priority map, and the real overload set where a CPU that falls meets a queue that
+ * becomes overloaded:
  *
- *   F1  lower own level          P1  say "overloaded"
+ *   F1  lower own level          P1  store "overloaded"
  *   F2  full barrier             P2  full barrier
  *   F3  look for overloaded CPUs P3  look for CPUs of lower level
  *
- * F3 sees P1 or P3 sees F1: the task is pulled or pushed. Each barrier is tried without.
+ * F3 sees P1 or P3 sees F1: a CPU pulls or pushes the task. Planted cases leave out each barrier.
  */
 #include "port.h"
 
@@ -18,13 +18,13 @@
 #include "cpupri.h"
 #include "overload.h"
 
-#define CPUS 24u /* of the plan: more than are looked up one by one */
+#define CPUS 24u /* of the plan: more than a search looks up one by one */
 
 static struct cpupri *cp;
 static struct overload *rto;
 static const unsigned long everyone = (1ul << CPUS) - 1;
 
-/* All at level 4 but for CPU 0, at 2. */
+/* All CPUs at level 4, except CPU 0 at 2. */
 static void setup_map(u32 nr, u32 per_shard)
 {
 	cp = port_alloc(sizeof(*cp), -1);
@@ -69,7 +69,7 @@ static void rise(uint32_t cpu)
 		      "the lowest level is %d at CPUs %#lx", level, found);
 }
 
-/* The same with CPU 0 alone allowed: at 2 or at 6, never nowhere. */
+/* The same with CPU 0 alone allowed: the search finds it at 2 or at 6. */
 static void rise_alone(uint32_t cpu)
 {
 	const unsigned long allowed = 1;
@@ -87,7 +87,7 @@ static void rise_alone(uint32_t cpu)
 		      "CPU 0 rose from 2 to 6 and is at no level");
 }
 
-/* CPU 0 falls to CPUPRI_NORMAL while CPU 1 rises; a near search from another shard. */
+/* CPU 0 falls to CPUPRI_NORMAL while CPU 1 rises; a CPU of another shard does a near search. */
 static void fall_and_rise(uint32_t cpu)
 {
 	unsigned long found = 0;
@@ -114,7 +114,7 @@ static void setup_both(uint32_t nr_cpus)
 	rto = overload_alloc(cp->map->plan);
 	if (!rto)
 		abort();
-	/* The summary names both shards, as it does after a while. */
+	/* The summary has both shards, as it does after a while. */
 	for (u32 cpu = 0; cpu < 4; cpu++) {
 		overload_set(rto, cpu, true);
 		overload_clear(rto, cpu);
@@ -126,12 +126,12 @@ static void setup_both(uint32_t nr_cpus)
 	explore_name(rto->summary->word, sizeof(u64), "summary");
 }
 
-/* Result of CPU 0: it saw somebody to pull from. Of another: it saw CPU 0 free. */
+/* Result of CPU 0: it saw a CPU to pull from. Of another CPU: it saw CPU 0 free. */
 static port_always_inline void fall(bool barrier)
 {
 	cpupri_set(cp, 0, CPUPRI_NORMAL);
 	if (barrier)
-		explore_result(0, overload_query(rto, 0) != 0);
+		explore_result(0, overload_query(rto, 0, 0) != 0);
 	else
 		explore_result(0, bytemap_get(rto->map, 2) || bytemap_get(rto->map, 3));
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The real layouts of the nohz idle set: a CPU that entered is found by everybody who was told so,
- * and a balancer that takes a flag down either sees what the flag was raised for, or leaves it up.
- * The second is what lets our layout not write a flag that is up already. CPU 0 is the CPU that
- * idles, the last one the balancer; a third one comes and goes in the same shard.
+ * The real layouts of the nohz idle set. Once a CPU has entered, any() and the walk find it. A
+ * balancer that clears a flag sees what the flag was raised for, or the flag stays up. That is why
+ * our layout need not write a flag that is up. CPU 0 goes idle, and the last CPU is the balancer. A
+ * third CPU enters and exits in the same shard.
  */
 #include "port.h"
 
@@ -17,7 +17,7 @@ enum { TOLD }; /* ghost */
 
 static const struct idle_ops *ops;
 static struct idle_set *set;
-static u64 *load; /* what CPU 0 leaves behind when it goes idle again */
+static u64 *load; /* what CPU 0 stores before it goes idle again */
 static uint32_t last;
 
 static void make(const struct idle_ops *layout, uint32_t nr_cpus)
@@ -70,7 +70,7 @@ static void setup_in(uint32_t nr_cpus)
 	ops->enter(set, 0);
 }
 
-/* Linux writes the flag whatever it is: that alone orders it behind the load. */
+/* Linux writes the flag always: that alone orders it after the load. */
 static void setup_in_stock(uint32_t nr_cpus)
 {
 	make(&idle_stock, nr_cpus);
@@ -107,7 +107,7 @@ static void told(uint32_t cpu)
 	}
 }
 
-/* The balancer of a flag; results: what it saw. */
+/* The balancer of a flag; results: what the balancer saw. */
 static void enter_and_clear(uint32_t cpu)
 {
 	if (!cpu) {
@@ -167,7 +167,7 @@ static void check_stay(uint32_t nr_cpus)
 		      "the balancer saw no load, and the flag is down");
 }
 
-/* All ask in one jiffy, having read the same next_balance. */
+/* All CPUs ask in one jiffy, after reading the same next_balance. */
 static void ask(uint32_t cpu)
 {
 	explore_result(cpu, ops->claim_balance(set, 5, 0));

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Litmus tests: small programs of which everybody knows what x86-TSO and sequential
- * consistency allow. They test the explorer itself: the sets of outcomes are known
- * (tests/explore/), whatever the search. None has a property to violate.
+ * Litmus tests: small programs whose outcomes under x86-TSO and sequential consistency are known.
+ * They test the explorer itself: tests/explore/ compares the sets of outcomes of each search. None
+ * has a property to violate.
  *
  * All locations start at 0; rN are the values loaded.
  */
 #include "port.h"
 
-#include "../explore_case.h"
+#include "../explore/explore_case.h"
 #include "cases.h"
 
 struct locations {
@@ -27,7 +27,7 @@ static void setup(uint32_t nr_cpus)
 	explore_name(&s->bytes, 8, "bytes");
 }
 
-/* What is in x and y in the end, as results 0 and 1. */
+/* The final x and y, as results 0 and 1. */
 static void check_memory(uint32_t nr_cpus)
 {
 	explore_result(0, READ_ONCE(s->x));
@@ -69,7 +69,7 @@ static void sb_locked(uint32_t cpu)
 	explore_result(cpu, READ_ONCE(*other));
 }
 
-/* SB with each CPU first reading its own store back: forwarding, still 0 and 0. */
+/* SB in which each CPU first reads its own store: forwarding, still 0 and 0. */
 static void sb_forward(uint32_t cpu)
 {
 	u64 *mine = cpu ? &s->y : &s->x, *other = cpu ? &s->x : &s->y;
@@ -154,7 +154,7 @@ static void s_shape(uint32_t cpu)
 	}
 }
 
-/* WRC: a write passed on by a second CPU is seen by a third. */
+/* WRC: a third CPU sees a write that a second CPU passed on. */
 static void wrc(uint32_t cpu)
 {
 	switch (cpu) {
@@ -172,7 +172,7 @@ static void wrc(uint32_t cpu)
 	}
 }
 
-/* Two stores to one place and two readers of it: both see one order of the stores. */
+/* Two stores to one location and two readers: both readers see one order of the stores. */
 static void coherence(uint32_t cpu)
 {
 	if (cpu < 2) {
@@ -183,7 +183,7 @@ static void coherence(uint32_t cpu)
 	explore_result(2 * cpu - 1, READ_ONCE(s->x));
 }
 
-/* Locked additions never get lost. */
+/* No locked addition is lost. */
 static void increments(uint32_t cpu)
 {
 	port_add64(&s->x, 1);
@@ -196,14 +196,14 @@ static void elect(uint32_t cpu)
 	explore_result(2 + cpu, port_cmpxchg64(&s->x, 0, cpu + 1));
 }
 
-/* Byte stores beside each other, read as a word: any subset, then all. */
+/* Neighbouring byte stores, read as a word: any subset, then all. */
 static void bytes(uint32_t cpu)
 {
 	WRITE_ONCE(s->bytes[cpu], 1);
 	explore_result(cpu, port_le64(READ_ONCE(*(u64 *)s->bytes)));
 }
 
-/* A plain access that another CPU's atomic one meets: a data race, in all searches. */
+/* A plain access against another CPU's atomic one: every search reports a data race. */
 static void race(uint32_t cpu)
 {
 	if (cpu)

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Litmus tests of the model weak. Each has one result that nobody expects at first sight; what
- * Linux's memory model says of it, and what this one does: tests/explore/explore_weak_litmus.py.
- * The shapes and their names are those of the literature (MP, SB, WRC ...); what is between
- * the two accesses of a CPU makes the variant.
+ * Litmus tests of the model weak. Each has one result that seems impossible at first sight.
+ * tests/explore/explore_weak_litmus.py says whether Linux's memory model and this model allow it.
+ * The shapes and their names are those of the literature (MP, SB, WRC ...). A variant is named
+ * after what stands between a CPU's two accesses.
  *
- * All locations start at 0; rN are the values loaded in the order of the CPUs; x, y, z the values
- * in the end.
+ * All locations start at 0; rN are the values loaded in the order of the CPUs; x, y, z the final
+ * values.
  */
 #include "port.h"
 
-#include "../explore_case.h"
+#include "../explore/explore_case.h"
 #include "cases.h"
 
-/* What is done to order two accesses of a CPU. */
+/* What orders two accesses of a CPU. */
 enum order {
 	NOTHING,
 	RMB,
@@ -21,7 +21,7 @@ enum order {
 	MB,
 	RELEASE,      /* the second one is a store-release */
 	ACQUIRE,      /* the first one is a load-acquire */
-	CONTROL,      /* the second one is done in a branch on the first one's value */
+	CONTROL,      /* the second one is in a branch on the first one's value */
 	ADDRESS,      /* the first one loads the pointer for the second one */
 	INDEX,	      /* the first one loads the bit whose number is the second one's index */
 	ATOMIC,	      /* the first one is an atomic operation without a result */
@@ -37,7 +37,7 @@ static u64 **pointer;
 
 static void setup(uint32_t nr_cpus)
 {
-	/* Objects of their own: what a pointer leads to is one object, see explore_weak.c. */
+	/* Separate allocations: a loaded pointer leads to one allocation, see explore_weak.c. */
 	array = port_alloc(ARRAY * sizeof(u64), -1);
 	x = &array[ARRAY - 1];
 	y = port_alloc(sizeof(u64), -1);
@@ -255,7 +255,7 @@ static port_always_inline void two_plus_two_w(u32 cpu, enum order o)
 	two_stores(cpu ? y : x, 1, o, cpu ? x : y, 2);
 }
 
-/* Z6.0: the last CPU takes no part in the chain of releases. */
+/* Z6.0: the last CPU is not in the chain of releases. */
 static port_always_inline void z6_0(u32 cpu, enum order o, enum order last)
 {
 	if (!cpu) {
@@ -269,8 +269,8 @@ static port_always_inline void z6_0(u32 cpu, enum order o, enum order last)
 }
 
 /*
- * CPU 3 does not see x though CPU 0 stored it before a full barrier, by way of an old value:
- * CPU 2 has learnt of the newer y, and then loads the older one.
+ * CPU 3 misses x, although CPU 0 stored x before a full barrier. The way leads over an old value:
+ * CPU 2 knows the newer y, and then loads the older one.
  */
 static void by_way_of_old(uint32_t cpu)
 {
@@ -317,7 +317,7 @@ static void coww(uint32_t cpu)
 		two_stores(x, 1, NOTHING, x, 2);
 }
 
-/* A lock of an exchange and a release; who has it second sees the first one's store. */
+/* A lock of an exchange and a release; its second holder sees the first one's store. */
 static void lock(uint32_t cpu)
 {
 	if (port_xchg64(y, 1))
@@ -327,7 +327,7 @@ static void lock(uint32_t cpu)
 	smp_store_release(y, 0);
 }
 
-/* A plain store is handed on by a pointer, with a release or without. */
+/* A pointer publishes a plain store, with a release or without. */
 static port_always_inline void publish(u32 cpu, enum order o)
 {
 	u64 *p;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Headers and tables are const for the explorer only after core/ has filled them in;
- * a structure's own header lines hold nothing that changes later (lines and summary
- * words start lines of their own), and if one did the explorer would report the store.
+ * Headers and tables are const for the explorer only after core/ has filled them in. A structure's
+ * header lines hold nothing that changes later: lines and summary words start lines of their own.
+ * Otherwise the explorer would report the store.
  */
 #include "objects.h"
 

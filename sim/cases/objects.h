@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * objects.h - core/'s structures, made for a case: with names for schedules, and
- * with what never changes declared constant. Set-up only.
+ * objects.h - core/'s structures made for a case: with names for schedules, and with constant parts
+ * declared constant. Set-up only.
  */
 #ifndef SIM_CASES_OBJECTS_H
 #define SIM_CASES_OBJECTS_H
 
 #include "port.h"
-#include "bytemap.h"
-#include "sbm.h"
+#include "bytemap_find.h"
+#include "sbm_more.h"
 #include "shard_counter.h"
-#include "shard_plan.h"
+#include "shard_topo.h"
 
-#include "../explore_case.h"
+#include "../explore/explore_case.h"
 
 /**
  * case_plan - a plan of one package, one CPU a core
- * @nr_cpus: CPUs of the plan, at most 32 in 8 shards; nothing to do with those that run
- * @per_shard: CPUs an LLC, hence a shard
+ * @nr_cpus: CPUs of the plan, at most 32 in 8 shards; the CPUs that run are another number
+ * @per_shard: CPUs of each LLC, and so of each shard
  */
 const struct shard_plan *case_plan(u32 nr_cpus, u32 per_shard);
 

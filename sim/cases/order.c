@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The order of two updates, as in the scheduler's priority map with counters and masks, each
- * pattern right and wrong.
+ * The order of two updates, as in a priority map with counters and masks. Each pattern has a right
+ * and a wrong form.
  *
- * Count and mask: a level has a count and a mask. Readers look at the count first and at the mask
- * only if it is not 0. Entering, the bit comes before the count, leaving, the count goes
- * before the bit: who sees the count sees a bit. All updates are locked operations, hence in
- * order on x86; between them Linux has smp_mb__before_atomic() for other machines. A search
- * has a read barrier behind each count, and one behind each level.
+ * Count and mask: a level has a count and a mask. Readers load the count first, and the mask only
+ * if the count is not 0. A CPU that enters sets its bit before it raises the count. A CPU that
+ * leaves lowers the count before it clears its bit. So a reader that sees the count sees a bit. All
+ * updates are locked operations, hence in order on x86; between them Linux has
+ * smp_mb__before_atomic() for other machines. A search has a read barrier after each count, and one
+ * after each level.
  *
- * Level rise: a CPU moves from a low level to a higher one; a search goes through
- * the levels from the lowest. The CPU enters the new level before it leaves the old one, so
- * that a search that no longer finds it below finds it further up.
+ * Level rise: a CPU moves from a low level to a higher one, while a search reads the levels from
+ * the lowest. The CPU enters the new level before it leaves the old one. So a search that misses it
+ * at the old level finds it at the new one.
  */
 #include "port.h"
 
@@ -60,7 +61,7 @@ static void leave(u32 cpu, struct level *l)
 	port_and64(&l->mask, ~(1ull << cpu));
 }
 
-/* CPUs at the level. */
+/* The CPUs of the level. */
 static u64 find(const struct level *l)
 {
 	u64 mask = 0;
@@ -69,7 +70,10 @@ static u64 find(const struct level *l)
 	smp_rmb();
 	if (any)
 		mask = READ_ONCE(l->mask);
-	/* The next level must not be read older than this one, on machines weaker than x86. */
+	/*
+	 * Weaker machines than x86 could otherwise read the next level earlier than this one. Pairs
+	 * with smp_mb__after_atomic() in rise().
+	 */
 	smp_rmb();
 	return mask;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * core/visited.c and core/shard_counter.c with one kind of ordering taken away (meson.build says
- * which, port_explore/port.h how), under the model weak. Compiled once for each.
+ * core/visited.c and core/shard_counter.c without one kind of ordering, under the model weak.
+ * meson.build names the kind, port_explore/port.h removes it. Compiled once for each kind.
  */
 #include "port.h"
 
@@ -29,7 +29,7 @@ static void setup(uint32_t nr_cpus)
 	explore_name(c, sizeof(*c), "counter");
 }
 
-/* A CPU counts in the lines that another one has just attached. */
+/* A CPU counts in the lines that another CPU has just attached. */
 static void body(uint32_t cpu)
 {
 	if (!cpu)
@@ -60,7 +60,7 @@ static void setup(uint32_t nr_cpus)
 	explore_name(v->spare, sizeof(*v->spare), "spare block");
 }
 
-/* A CPU runs the process for the first time, and again; another one scans in one of two ways. */
+/* A CPU runs the process for the first time, and again. Another CPU scans in one of two ways. */
 static void body(uint32_t cpu)
 {
 	struct visited_scan s;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The real overload set: once set() returned nobody calls it empty, though somebody may be
- * tidying the summary; and who is told of another CPU finds it.
+ * The real overload set. Once overload_set() has returned, no query reports the set empty, even
+ * while another CPU tidies the summary. A query that reports another CPU is followed by a walk that
+ * finds one.
  */
 #include "port.h"
 
@@ -14,9 +15,9 @@
 enum { RETURNED }; /* ghost: overload_set() is done */
 
 static struct overload *o;
-static bool passers_by; /* others than CPU 0 come and go */
+static bool passers_by; /* CPUs other than CPU 0 come and go */
 
-/* Two shards; both were overloaded once, so that the summary names them, and are not now. */
+/* Two shards. All CPUs were overloaded, so that the summary has both shards; none is now. */
 static void setup(uint32_t nr_cpus)
 {
 	passers_by = false;
@@ -42,36 +43,43 @@ static void setup_neighbours(uint32_t nr_cpus)
 	passers_by = true;
 }
 
-static void judge_as(bool tidies)
+static void judge_in(u64 period)
 {
 	bool returned = explore_ghost_get(RETURNED);
-	u32 state = tidies ? overload_query_tidy(o, 3, 1) : overload_query(o, 3);
+	u32 state = overload_query(o, 3, period);
 
 	explore_check(!returned || state == OVERLOAD_WIDE,
 		      "overload_set() had returned, and a query says %u", state);
-	/* A passer-by may have been who was meant, and be gone. */
+	/* Otherwise the query may have meant a passer-by, which is gone. */
 	if (state == OVERLOAD_WIDE && (returned || !passers_by))
 		explore_check(overload_next_wide(o, -1) == 0,
 			      "a wide CPU is told of, and CPU 0 is not found");
 }
 
+/* A period in which all shards count as tidied: so this query tidies nothing. */
 static void judge(void)
 {
-	judge_as(false);
+	judge_in(0);
 }
 
-/* CPU 0 becomes overloaded, and all others ask, and tidy what they looked at in vain. */
+/* Query, and tidy a shard that the query found empty. */
+static void tidy(void)
+{
+	overload_query(o, 3, 1);
+}
+
+/* CPU 0 becomes overloaded. All other CPUs query, and tidy the shards that they found empty. */
 static void set_query_tidy(uint32_t cpu)
 {
 	if (cpu) {
-		judge_as(true);
+		judge_in(1);
 	} else {
 		overload_set(o, 0, true);
 		explore_ghost_set(RETURNED, 1);
 	}
 }
 
-/* The same where it was overloaded before, and comes back. */
+/* The same for a CPU 0 that was overloaded before. */
 static void reset_query_tidy(uint32_t cpu)
 {
 	if (!cpu) {
@@ -81,7 +89,7 @@ static void reset_query_tidy(uint32_t cpu)
 	set_query_tidy(cpu);
 }
 
-/* CPU 0 becomes overloaded, 1 tidies its shard, 2 asks from the other shard, 3 tidies as well. */
+/* CPU 0 becomes overloaded, 1 tidies its shard, 2 queries from the other one, 3 tidies. */
 static void set_tidy_query(uint32_t cpu)
 {
 	switch (cpu) {
@@ -93,17 +101,17 @@ static void set_tidy_query(uint32_t cpu)
 		judge();
 		break;
 	default:
-		overload_tidy(o, 0);
+		tidy();
 	}
 }
 
 static void check_named(uint32_t nr_cpus)
 {
-	explore_check(overload_query(o, 3) == OVERLOAD_WIDE && overload_next_wide(o, -1) == 0,
+	explore_check(overload_query(o, 3, 0) == OVERLOAD_WIDE && overload_next_wide(o, -1) == 0,
 		      "CPU 0 is overloaded, and called nobody for ever");
 }
 
-/* Two CPUs of one shard come and go; who stays is seen. */
+/* Two CPUs of one shard come and go; queries see the one that stays. */
 static void neighbours(uint32_t cpu)
 {
 	switch (cpu) {
@@ -120,26 +128,27 @@ static void neighbours(uint32_t cpu)
 	}
 }
 
-/* Only me: nobody else ever was. */
+/* Only this CPU is ever overloaded. */
 static void only_me(uint32_t cpu)
 {
 	u32 state;
 
 	if (cpu) {
-		overload_tidy(o, 0);
+		tidy();
 		return;
 	}
 	overload_set(o, 0, true);
-	state = overload_query(o, 0);
+	state = overload_query(o, 0, 0);
 	explore_check(state == OVERLOAD_SELF, "alone, and told %u", state);
 	overload_clear(o, 0);
-	state = overload_query(o, 0);
+	state = overload_query(o, 0, 0);
 	explore_check(!state, "nobody is, and told %u", state);
 }
 
 /*
- * CPU 0 is overloaded with tasks of its shard, then with one that may leave it: 1, of the same
- * shard, sees it throughout, 2, of the other one, once the second call returned; 3 tidies.
+ * CPU 0 is overloaded with tasks of its shard, then with one that may leave it. CPU 1, of the same
+ * shard, sees it throughout. CPU 2, of the other shard, sees it once the second call has returned.
+ * CPU 3 tidies.
  */
 static void widens(uint32_t cpu)
 {
@@ -152,7 +161,7 @@ static void widens(uint32_t cpu)
 		break;
 	case 1: {
 		bool returned = explore_ghost_get(RETURNED);
-		u32 state = overload_query(o, 1);
+		u32 state = overload_query(o, 1, 0);
 
 		explore_check(!returned || state == OVERLOAD_NEAR,
 			      "a neighbour is overloaded, and a query says %u", state);
@@ -162,7 +171,7 @@ static void widens(uint32_t cpu)
 	}
 	case 2: {
 		bool returned = explore_ghost_get(RETURNED) == 2;
-		u32 state = overload_query(o, 2);
+		u32 state = overload_query(o, 2, 0);
 
 		explore_check(!returned || state == OVERLOAD_WIDE,
 			      "CPU 0 is wide, and a query says %u", state);
@@ -171,11 +180,11 @@ static void widens(uint32_t cpu)
 		break;
 	}
 	default:
-		overload_tidy(o, 0);
+		tidy();
 	}
 }
 
-/* Planted: the byte is left in the store buffer. */
+/* Planted: the byte stays in the store buffer. */
 static void no_barrier(uint32_t cpu)
 {
 	if (!cpu) {

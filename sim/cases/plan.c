@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Publishing what core/ builds once and everybody reads without locks: a plan, as
- * shard_plan.h asks its caller to ("the pointer to a new plan reaches other threads by a
- * release store"). The plan's header is filled in with plain stores by one CPU and read with
- * plain loads by others; the explorer reports a data race if nothing orders them.
+ * One CPU publishes a plan that core/ built, and others read it without locks. shard_plan.h
+ * requires of its caller: "the pointer to a new plan reaches other threads by a release store". The
+ * writer fills in the plan's header with plain stores, and the others read it with plain loads. The
+ * explorer reports a data race if nothing orders them.
  *
- * Of the order of the stores TSO keeps what the program says; that the release keeps it on
- * weaker machines, and keeps the compiler from changing it, is not seen here.
+ * TSO keeps stores in program order. So these cases do not show that the release orders them on
+ * weaker machines, or for the compiler.
  */
 #include "port.h"
 
@@ -17,7 +17,7 @@ struct published {
 	struct shard_plan *plan;
 };
 
-static const struct shard_plan *built; /* by set-up; its tables are shared by the copies */
+static const struct shard_plan *built; /* set-up makes it; the copies share its tables */
 static struct published *p;
 
 static void setup(uint32_t nr_cpus)
@@ -61,7 +61,7 @@ static void publish(uint32_t cpu)
 	smp_store_release(&p->plan, copy);
 }
 
-/* Planted: the pointer goes out before what it points to is complete. */
+/* Planted: the pointer becomes visible before its target is complete. */
 static void publish_early(uint32_t cpu)
 {
 	struct shard_plan *copy;

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The real push walk: a CPU lowers its level and asks for a walk; somebody must look at that
- * level after it was lowered. Every CPU does so; whoever carries the walk does on its way
- * what the overloaded CPU would do, which is always the same one: look at all levels.
+ * The real push walk. Every CPU lowers its level and requests a walk. A CPU must read that level
+ * after it was lowered. The CPU that carries the walk does what the overloaded CPU would do: it
+ * reads all levels. The same CPU stays overloaded.
  *
  * Beside it Linux's walk (loop_next, loop_start, a lock), as in rivals/linux_walk.h. A CPU that
- * would have to wait for the lock gives the execution up, which leaves those in which nobody waits.
- * One CPU is overloaded all the time. Linux 7.3 and 6.12.117 lose a request there: the walk stands
- * on that CPU, which has looked; a request comes and leaves it to the walk; the round for it skips
- * the CPU that the walk stands on. With patches 03 and 04 of the series no request is lost.
+ * would have to wait for the lock gives the execution up; the other executions remain. One CPU
+ * stays overloaded. Linux 7.3 and 6.12.117 lose a request there. The walk stands on that CPU, which
+ * has read all levels. A request comes and leaves its work to the walk. The round for it skips the
+ * CPU on which the walk stands. With patches 03 and 04 of the series no request is lost.
  *
- * Where the set becomes empty and full again one is lost still. A CPU took loop_start, saw a walk
- * under way and left the lock, but has not given loop_start back. Meanwhile the walk finds the set
- * empty and is over. A request that comes now finds loop_start taken and leaves. The window is a
- * few instructions wide. The CPU that has become overloaded has looked before the request, and
- * does not again.
+ * If the set becomes empty and full again, one request is still lost. A CPU took loop_start, saw a
+ * walk under way and released the lock, but has not released loop_start yet. Meanwhile the walk
+ * finds the set empty and ends. A new request finds loop_start taken and returns. The window is a
+ * few instructions wide. The newly overloaded CPU read the levels before that request, and does not
+ * read them again.
  */
 #include "port.h"
 
@@ -33,7 +33,7 @@ struct linux_walk {
 };
 
 struct state {
-	u64 low[CPUS] port_cacheline_aligned; /* 1: the CPU's level is lowered */
+	u64 low[CPUS] port_cacheline_aligned; /* 1: the CPU has lowered its level */
 	u64 seen[CPUS] port_cacheline_aligned;
 	struct push_walk walk;
 	struct linux_walk linux_walk port_cacheline_aligned;
@@ -41,7 +41,7 @@ struct state {
 
 static struct state *s;
 static u32 cpus;
-static bool empties; /* the overloaded CPU has nothing left when it has pushed */
+static bool empties; /* the overloaded CPU has nothing left after its push */
 static bool mended;  /* with patches 03 and 04 */
 
 static void setup(uint32_t nr_cpus)
@@ -71,7 +71,7 @@ static void setup_stock(uint32_t nr_cpus)
 	mended = false;
 }
 
-/* The overloaded CPU looks at all levels. */
+/* The overloaded CPU reads all levels. */
 static void look(void)
 {
 	for (u32 c = 0; c < cpus; c++)
@@ -99,7 +99,7 @@ static void ask(uint32_t cpu)
 		carry();
 }
 
-/* The barrier is the caller's, as where a query comes in between. */
+/* The caller has the barrier, as where a query comes in between. */
 static void ask_behind_barrier(uint32_t cpu)
 {
 	WRITE_ONCE(s->low[cpu], 1);
@@ -108,7 +108,7 @@ static void ask_behind_barrier(uint32_t cpu)
 		carry();
 }
 
-/* Planted: looks at the state before its level is visible. */
+/* Planted: reads the state before its level is visible. */
 static void ask_without_barrier(uint32_t cpu)
 {
 	WRITE_ONCE(s->low[cpu], 1);
@@ -116,7 +116,7 @@ static void ask_without_barrier(uint32_t cpu)
 		carry();
 }
 
-/* Planted: a walk that is under way is taken to be enough. */
+/* Planted: takes a walk under way to be enough. */
 static void ask_once(uint32_t cpu)
 {
 	WRITE_ONCE(s->low[cpu], 1);
@@ -138,8 +138,8 @@ static void unlock(void)
 }
 
 /*
- * Under the lock: the walk goes on to the overloaded CPU, or ends. @stands: it stands on that CPU,
- * which has served the requests up to @served.
+ * Under the lock: the walk continues to the overloaded CPU, or ends. @stands: it stands on that
+ * CPU, which has served the requests up to @served.
  */
 static bool next_stop(bool stands, u64 served)
 {
@@ -149,7 +149,7 @@ static bool next_stop(bool stands, u64 served)
 	for (;;) {
 		u64 wanted;
 
-		/* From nowhere to the one overloaded CPU, and behind it. */
+		/* From no CPU to the one overloaded CPU, and past it. */
 		w->cpu = !w->cpu && !READ_ONCE(w->nobody);
 		if (w->cpu && !skip)
 			return true;
@@ -164,7 +164,7 @@ static bool next_stop(bool stands, u64 served)
 	}
 }
 
-/* Under the lock: nobody walks. */
+/* Under the lock, while no CPU walks. */
 static bool first_stop(void)
 {
 	struct linux_walk *w = &s->linux_walk;
@@ -211,8 +211,8 @@ static void ask_linux(uint32_t cpu)
 }
 
 /*
- * CPU 0 pushes all there is when it is asked to. CPU 2 stands for two: a queue that
- * becomes overloaded, looks for lower CPUs, finds none and waits; then a CPU that becomes free.
+ * CPU 0 pushes all its tasks when a walk reaches it. CPU 2 plays two parts. First it is a queue
+ * that becomes overloaded, finds no lower CPU and waits; then a CPU that becomes free.
  */
 static void ask_linux_refilled(uint32_t cpu)
 {
@@ -239,7 +239,7 @@ static void check(uint32_t nr_cpus)
 		      "the walk is under way, and nobody carries it");
 }
 
-/* Only the last CPU knows that somebody was overloaded when it asked. */
+/* Only the last CPU knows that a CPU was overloaded at its request. */
 static void check_last(uint32_t nr_cpus)
 {
 	explore_check(explore_result_of(0) || !READ_ONCE(s->low[2]) || READ_ONCE(s->seen[2]) ||

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The real bitmap: atomic bits, exclusive test-and-set, and walks under change.
- * The simulated CPUs that run and the CPU numbers of the plan are different
- * things: a plan of 4 CPUs in 2 shards is walked while 1 to 3 others change it.
+ * The real bitmap: atomic bits, exclusive test-and-set, and walks under change. The simulated CPUs
+ * and the CPU numbers of the plan differ: one CPU walks a plan of 4 CPUs in 2 shards while 1 to 3
+ * others change it.
  */
 #include "port.h"
 
@@ -24,7 +24,7 @@ static void setup_summary(uint32_t nr_cpus)
 	b = case_sbm(plan, SBM_SUMMARY);
 }
 
-/* Exactly one of all that want the bit gets it. */
+/* Exactly one of the competing CPUs gets the bit. */
 static void claim(uint32_t cpu)
 {
 	explore_result(cpu, !sbm_test_and_set(b, 0));
@@ -99,7 +99,7 @@ static void setup_walk_summary(uint32_t nr_cpus)
 	sbm_set(b, 3);
 }
 
-/* Shard 0 is empty but for what the writers set, and the summary does not know it yet. */
+/* Shard 0 has no bits except the writers', but its summary bit is still set. */
 static void setup_walk_stale(uint32_t nr_cpus)
 {
 	setup_walk_summary(nr_cpus);
@@ -172,7 +172,7 @@ static void walk_and_wrap(uint32_t cpu)
 	explore_check(!(visited & 4), "a walk leaves its mask");
 }
 
-/* The walk that is kept between calls, one search a step. */
+/* The walk that keeps its state between calls, one search a step. */
 static void walk_next(uint32_t cpu)
 {
 	u32 visited = 0, twice = 0, steps = 0;

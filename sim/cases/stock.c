@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The real layout of Linux 6.12 (rivals/), compiled here once more so that its parts can be put
- * together in a wrong order: a CPU must be in at its new level before it is out at
- * its old one, and its bit in the overload mask before the count that tells of it.
+ * The real layout of Linux 6.12 (rivals/), compiled here again so that a case can call its parts in
+ * a wrong order. A CPU must enter its new level before it leaves its old one. It must set its bit
+ * in the overload mask before it raises the count.
  */
 #include "port.h"
 
@@ -47,7 +47,7 @@ static void setup(uint32_t nr_cpus)
 	explore_name(rd->root->cpupri.cpu_to_pri, 3 * sizeof(s32), "cpu_to_pri");
 }
 
-/* CPU 0 alone, and with CPU 1: at its old or at its new level. */
+/* CPU 0 alone, and with CPU 1: found at its old or at its new level. */
 static void search(void)
 {
 	const unsigned long alone = 1;
@@ -69,7 +69,7 @@ static void rise(uint32_t cpu)
 		search();
 }
 
-/* Planted: out at the old level first. */
+/* Planted: leaves the old level first. */
 static void rise_out_first(uint32_t cpu)
 {
 	if (cpu) {
@@ -82,7 +82,7 @@ static void rise_out_first(uint32_t cpu)
 	atomic_inc32(&VEC_COUNT(rd->root, 4));
 }
 
-/* Planted: the count at the new level is there before the bit, and the old level is left then. */
+/* Planted: raises the count at the new level before the bit is set, then leaves the old level. */
 static void rise_count_first(uint32_t cpu)
 {
 	if (cpu) {
@@ -95,10 +95,10 @@ static void rise_count_first(uint32_t cpu)
 	vec_set(rd, 4, 0);
 }
 
-/* Who is told of others finds one; CPU 0's overload stays. */
+/* A query that reports other CPUs leads to one; CPU 0 stays overloaded. */
 static void told(void)
 {
-	u32 state = overloaded(rd, 2);
+	u32 state = overloaded(rd, 2, 0);
 
 	explore_check(!state || next(rd, 2, 0, -1) == 0,
 		      "others are overloaded, and none is found");

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The real summary (core/shard_summary.c) under the real bitmap: after sbm_set()
- * returned, no search that starts later reports empty, whatever other searches are
- * cleaning up meanwhile, and at the end the summary covers every bit that is set.
+ * The real summary (core/shard_summary.c) under the real bitmap. Once sbm_set() has returned, no
+ * later search reports empty, whatever other searches clean meanwhile. At the end the summary
+ * covers every bit that is set.
  *
- * This file is compiled twice (sim/cases/meson.build), each time with all of core/:
+ * sim/cases/meson.build compiles this file twice, each time with all of core/:
  *
  *   as on x86   smp_mb__after_atomic() is nothing, atomic operations are full barriers
  *   POSTED      with real barriers, for the model in which atomic operations without a
- *               result wait in the store buffer: there the barriers are all there is
+ *               result wait in the store buffer: only the barriers order them there
  *
- * "Returned" is a moment in real time on x86: a ghost. In the posted model the setter
- * says so through memory, with a release store: shard_summary_mark() has no barrier at its end,
- * so that its bit may still be in the buffer when it returns, but whoever learns of the return
- * from the setter sees the bit. The last case shows the difference.
+ * "Returned" is a moment in real time on x86: a ghost. In the posted model the setter reports its
+ * return through memory, with a release store. shard_summary_mark() ends without a barrier, so that
+ * its bit may still be in the buffer when it returns. A CPU that reads the setter's report sees the
+ * bit. The last case shows the difference.
  */
 #include "port.h"
 
@@ -34,10 +34,10 @@ extern const struct explore_case CASES[];
 
 enum { RETURNED }; /* ghost: sbm_set() has returned */
 
-static u64 *told; /* the same, told by the setter */
+static u64 *told; /* the same, stored by the setter */
 static struct sbm *b;
 
-/* Every shard's line is empty, and its summary bit still set: the first search will clean. */
+/* Every shard's line is empty, and its summary bit still set: the first search cleans. */
 static void stale(u32 nr_plan_cpus, u32 per_shard)
 {
 	told = port_alloc(sizeof(*told), -1);
@@ -65,7 +65,7 @@ static void setup_occupied(uint32_t nr_cpus)
 	sbm_set(b, 0);
 }
 
-/* The bit is there, and has to be found from when this returns. */
+/* Set the bit; searches must find it once this has returned. */
 static port_always_inline void set_and_tell(u32 cpu, bool realtime)
 {
 	sbm_set(b, cpu);
@@ -90,8 +90,10 @@ static void check_found(uint32_t nr_cpus)
 	explore_check(!sbm_empty(b), "the bit is set, and the set is called empty for ever");
 }
 
-/* One setter, all others search and clean. With 3 and more CPUs one of them is in
- * another one's cleaning window. */
+/*
+ * One setter; all other CPUs search and clean. With 3 and more CPUs one of them is in another one's
+ * cleaning window.
+ */
 static void set_search(uint32_t cpu)
 {
 	if (!cpu)
@@ -109,7 +111,7 @@ static void set_search_realtime(uint32_t cpu)
 		search(true);
 }
 
-/* The set goes empty and occupied again under the searches' eyes. */
+/* The set becomes empty and occupied again during the searches. */
 static void clear_set_search(uint32_t cpu)
 {
 	if (cpu) {
@@ -129,7 +131,7 @@ static void two_set(uint32_t cpu)
 		set_search(cpu);
 }
 
-/* Setters of two shards: cleaning one shard does not disturb the other one's bits. */
+/* Setters of two shards: a clean of one shard does not disturb the other one's bits. */
 static void two_shards(uint32_t cpu)
 {
 	if (cpu == 1) {
@@ -147,10 +149,9 @@ static void check_both(uint32_t nr_cpus)
 }
 
 /*
- * What is not promised: while sbm_set() has not returned, a search that is already past the
- * summary may find the bit in the line, and a later one, which the summary sends
- * away, may not. (Linearisable in the strict sense would rule that out.) It takes a third
- * CPU, which has cleaned in between.
+ * Not promised: before sbm_set() has returned, a search that has already read the summary may find
+ * the bit in the line. A later search may read the summary as empty, and miss the bit. (Strict
+ * linearisability would rule that out.) It takes a third CPU, which cleaned in between.
  */
 static void set_search_twice(uint32_t cpu)
 {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The real summary with one barrier missing. What is missing is not in core/ but in the port.h
- * that part of core/ is compiled against (port_nobarrier/, see meson.build):
+ * The real summary with one barrier missing. core/ is unchanged: the barrier is missing in the
+ * port.h that part of core/ is compiled against (port_nobarrier/, see meson.build):
  *
- *   C3   shard_summary_clean(): between taking "occupied" away and reading the line again
+ *   C3   shard_summary_clean(): between clearing "occupied" and reading the line again
  *   S2   shard_summary_note(): between setting the bit and reading the summary
  *
- * On x86 both are nothing, locked operations being full barriers, and nothing would be
- * missing; these cases are for the "posted" model.
+ * On x86 both are nothing, as locked operations are full barriers. So these cases are for the
+ * "posted" model.
  */
 #include "port.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The real set of visited CPUs: a CPU whose accounting returned true is found by every scan that
- * begins later, once; while it comes, goes, or its block does. Bodies 0 and 1 account for CPUs 0
- * and 1 of one shard or, where said, of two; the last body scans.
+ * The real set of visited CPUs. Every later scan finds a CPU whose accounting returned true,
+ * exactly once, while CPUs and blocks come and go. Bodies 0 and 1 account for CPUs 0 and 1, of one
+ * shard or, where said, of two. The last body scans.
  */
 #include "port.h"
 
@@ -13,7 +13,7 @@
 #include "visited.h"
 
 #define TIMEOUT 5
-#define OLD	10 /* epoch of what was there before */
+#define OLD	10 /* epoch of earlier runtime */
 #define NOW	20
 #define CPUS	10 /* of the largest plan */
 
@@ -49,19 +49,19 @@ static void make(u32 per_shard)
 	explore_const(v, offsetof(struct visited, own));
 }
 
-/* Nobody was there: the first to come puts the block in. */
+/* An empty set: the first CPU inserts the block. */
 static void setup_empty(uint32_t nr_cpus)
 {
 	make(2);
 }
 
-/* Two shards of which one CPU each comes. */
+/* Two shards; one CPU of each enters. */
 static void setup_two(uint32_t nr_cpus)
 {
 	make(1);
 }
 
-/* Nobody was there, and the process has a place for every shard of the machine. */
+/* An empty set with a place for every shard of the machine. */
 static void setup_large(uint32_t nr_cpus)
 {
 	struct visited_scan s;
@@ -73,7 +73,7 @@ static void setup_large(uint32_t nr_cpus)
 	visited_scan_end(&s);
 }
 
-/* CPU 9 is there, and its process is about to get a place for every shard. */
+/* CPU 9 is in the set, and its process is about to get a place for every shard. */
 static void setup_grow(uint32_t nr_cpus)
 {
 	make_for(CPUS, 1);
@@ -81,14 +81,14 @@ static void setup_grow(uint32_t nr_cpus)
 	v->want_table = 1;
 }
 
-/* CPU 0 was there, and has left the timeout behind: a scan takes its bit, and the block. */
+/* CPU 0's runtime is older than the timeout: a scan takes its bit, and the block. */
 static void setup_old(uint32_t nr_cpus)
 {
 	make(2);
 	visited_account(v, queue[0], 0, OLD, 100);
 }
 
-/* The same with a neighbour who keeps the block. */
+/* The same with a neighbour that keeps the block. */
 static void setup_kept(uint32_t nr_cpus)
 {
 	setup_old(nr_cpus);
@@ -101,7 +101,7 @@ static void account(u32 cpu, u32 epoch)
 		explore_ghost_set(COUNTED_0 + cpu, epoch);
 }
 
-/* How often each CPU is found; @claim: whether this scan was the one that may. */
+/* Count how often a scan finds each CPU. Return: false: another CPU had claimed the scan. */
 static bool scan(u32 epoch, u32 *found)
 {
 	struct visited_scan s;
@@ -140,13 +140,13 @@ static void scan_and_judge(u32 epoch)
 	}
 }
 
-/* In the end: whoever was counted is there, whoever was not counted at all is not. */
+/* A scan at the end finds each CPU that was counted, once. */
 static void check_end(uint32_t nr_cpus)
 {
 	scan_and_judge(NOW + 4);
 }
 
-/* CPU 0 accounts twice in its epoch, the second time without a look at anything. */
+/* CPU 0 accounts twice in its epoch, the second time on the short path. */
 static void come_and_scan(uint32_t cpu)
 {
 	if (!cpu) {
@@ -154,11 +154,11 @@ static void come_and_scan(uint32_t cpu)
 		account(0, NOW);
 		return;
 	}
-	/* of two scanners one may be turned away, or come after the other */
+	/* of two scanners one may fail to claim, or scan after the other */
 	scan_and_judge(NOW + cpu - 1);
 }
 
-/* CPU 0 comes back in the moment in which its block is taken out, and again an epoch later. */
+/* CPU 0 comes back while a scan takes its block out, and accounts again an epoch later. */
 static void next_epoch(uint32_t cpu)
 {
 	if (cpu) {
@@ -169,7 +169,7 @@ static void next_epoch(uint32_t cpu)
 	account(0, NOW + 1);
 }
 
-/* CPUs 0 and 1 come; then, with a third, somebody scans. */
+/* CPUs 0 and 1 enter; another CPU, the third if there are three, scans. */
 static void both_come(uint32_t cpu)
 {
 	if (cpu < 2)
@@ -178,9 +178,7 @@ static void both_come(uint32_t cpu)
 		scan_and_judge(NOW);
 }
 
-/*
- * CPU 0 comes back in the moment in which its block is taken out, CPU 1 comes for the first time.
- */
+/* CPU 0 comes back while a scan takes its block out; CPU 1 enters for the first time. */
 static void both_while_scanned(uint32_t cpu)
 {
 	if (cpu == 1)
@@ -189,7 +187,7 @@ static void both_while_scanned(uint32_t cpu)
 		account(cpu ? 1 : 0, NOW);
 }
 
-/* CPU 9 accounts in the moment in which the table grows: its place is another one then. */
+/* CPU 9 accounts while the table grows, which changes its place. */
 static void account_while_growing(uint32_t cpu)
 {
 	u32 found[CPUS];
@@ -203,7 +201,7 @@ static void account_while_growing(uint32_t cpu)
 	}
 }
 
-/* A scan an epoch, of a set whose only block goes. */
+/* A scan in each epoch, of a set whose only block goes. */
 static void scan_after_scan(uint32_t cpu)
 {
 	struct visited_scan s;
@@ -224,7 +222,7 @@ static void check_given_back_once(uint32_t nr_cpus)
 	explore_check(times == 1, "a block is given back %u times", (u32)times);
 }
 
-/* Scans of one epoch: who claims it is alone. */
+/* Scans of one epoch: the one that claims it is alone. */
 static void claim(uint32_t cpu)
 {
 	struct visited_scan s;
@@ -236,7 +234,7 @@ static void claim(uint32_t cpu)
 	visited_scan_end(&s);
 }
 
-/* ---- planted: steps of visited.c by hand, one of them left out ---- */
+/* ---- planted: steps of visited.c by hand, without one of them ---- */
 
 static struct visited_block *block(void)
 {
@@ -317,7 +315,7 @@ static void enter_no_look(uint32_t cpu)
 	explore_ghost_set(COUNTED_0, NOW);
 }
 
-/* The second time in a block that is about to go, or not: E5 with nothing put back. */
+/* The second call, while a scan may take the block out: E5 drops the old runtime. */
 static void give_up_and_forget(uint32_t cpu)
 {
 	struct visited_block *b;
@@ -335,7 +333,7 @@ static void give_up_and_forget(uint32_t cpu)
 		WRITE_ONCE(*visited_record(b, 0), 0);
 }
 
-/* A block each, put in where there was room, without "changing". */
+/* Each CPU inserts a block where it saw room, without "changing". */
 static struct visited_block *two[2];
 
 static void setup_two_blocks(uint32_t nr_cpus)
@@ -357,7 +355,7 @@ static void insert_unlocked(uint32_t cpu)
 	explore_ghost_set(COUNTED_0 + cpu, NOW);
 }
 
-/* The pointer, then the bit of a large table that says it is there. */
+/* The pointer first, then the bit of a large table. */
 static void insert_pointer_first(uint32_t cpu)
 {
 	struct visited_block *b;
@@ -421,7 +419,7 @@ static void check_other(uint32_t nr_cpus)
 	explore_check(!b || !b->cpus, "CPU 0 never ran the other process, and is in its set");
 }
 
-/* The claim as a load and a store. */
+/* The claim by a load and a store. */
 static void claim_plain(uint32_t cpu)
 {
 	u64 last = READ_ONCE(v->scan);

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The idle set of a worker pool. A worker with nothing to do and a CPU that has work for it:
+ * The idle set of a worker pool. A worker without work meets a CPU that has work for it:
  *
  *   W1  set own bit in the idle set      K1  publish the work
  *   W2  full barrier                     K2  full barrier
  *   W3  look for work; none: sleep       K3  look for an idle worker; found: wake it
  *
- * One of the two sees the other: work is not left lying while a worker sleeps that
- * nobody woke. It is the store buffering pattern again, and needs both barriers.
- * K1 is a plain store, on x86 too, so that K2 is an mfence. W1 in a bitmap is a
- * locked operation, which makes W2 nothing on x86; in a byte map it is a plain store,
- * and W2 is needed. Both are tried without.
+ * W3 sees K1 or K3 sees W1, so that no work waits while a worker sleeps. It is store buffering, and
+ *    needs both barriers. K1 is a plain store, so that K2 is an mfence on x86. W1 in a bitmap is a
+ *    locked operation, which makes W2 nothing on x86. In a byte map W1 is a plain store, and W2 is
+ *    needed. Planted cases leave out each.
  */
 #include "port.h"
 
@@ -140,7 +139,7 @@ static void byte_pool_no_worker_barrier(uint32_t cpu)
 		byte_waker();
 }
 
-/* Planted: looks for work first and calls itself idle then. */
+/* Planted: looks for work before it enters the idle set. */
 static void pool_check_first(uint32_t cpu)
 {
 	if (cpu < nr_workers) {

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What the sharded structures may cost in instructions, beside the plain bitmap.
+"""Bounds of the sharded structures' instructions, beside the plain bitmap.
 
-Counts are exact and the same in every run, so they are compared without any tolerance. A byte
-map's promise is one of time (a store takes a twentieth of a locked operation); what can be held
-to deterministically is that it needs at most half the instructions, the loop's own taken off.
+Counts are exact and the same in every run, so the comparison has no tolerance. A byte map promises
+time (a store takes a twentieth of a locked operation). The deterministic form of that promise is at
+most half the instructions, without the loop's own.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Instructions(unittest.TestCase):
             assert ratio <= 1.3, (density, ratio)
 
     def test_empty_set_with_summary(self) -> None:
-        """With a summary an empty set of 16 shards costs what one of a single shard does."""
+        """With a summary an empty set of 16 shards costs as much as one of a single shard."""
         one = self.count(ONE_SHARD, "iterate", "sbm-summary", "empty")
         assert self.count(BIG, "iterate", "sbm-summary", "empty") <= one + 4
 

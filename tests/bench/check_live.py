@@ -26,7 +26,7 @@ class Live(unittest.TestCase):
         return subprocess.run([self.binary, *args], capture_output=True, text=True, check=False)
 
     def result(self, *args: str) -> Any:
-        """What it prints when all is well."""
+        """Its output without an error."""
         run = self.run_live(*args)
         assert run.returncode == 0, run.stderr
         return json.loads(run.stdout)
@@ -63,7 +63,7 @@ class Live(unittest.TestCase):
                 assert 1 <= point["rounds"] <= 4
 
     def test_every_way_to_take_turns(self) -> None:
-        """Both directions of a pair are points of their own."""
+        """Both directions of a pair are separate points."""
         if len(self.cpus) < 2:
             self.skipTest("one CPU: nobody to play with")
         a, b = self.cpus[:2]

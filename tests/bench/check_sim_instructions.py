@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What the simulator may cost: instructions an access, start and report included.
+"""Bounds of the simulator's cost: instructions an access, start and report included.
 
-Counts repeat exactly with one compiler; the bounds leave a tenth, of counts with the memory that
-meson has malloc() fill: up to 140 more. With an older model, before
-hits and waiting fetches had short paths and copies of constant lines were read at once, these were
-582, 782 and 1,115 without that.
+Counts repeat exactly with one compiler. The bounds leave a tenth above counts with the memory that
+meson has malloc() fill: up to 140 more. Before hits and waiting fetches had short paths, and before
+copies of constant lines were read at once, these were 582, 782 and 1,115 without that.
 """
 
 from __future__ import annotations

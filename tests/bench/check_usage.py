@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""schedshard-bench as a program: its output's form, its errors, what it does without valgrind."""
+"""schedshard-bench as a program: its output's form, its errors, its behaviour without valgrind."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Usage(unittest.TestCase):
         assert run.stderr == "schedshard-bench: unknown option '--shrt' (see --help)\n"
 
     def test_instructions_without_valgrind(self) -> None:
-        """Asked for counts alone, it says in one line what is missing."""
+        """Without valgrind a request for counts alone ends in one line that names it."""
         run = self.run_bench("--instructions")
         assert (run.returncode, run.stdout) == (2, "")
         assert run.stderr.count("\n") == 1

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Whether two builds of the simulator print the same, over all experiments and variants.
 
-The seconds that a run took may differ. Program counters may differ where the compiler placed code
-elsewhere: then they must stand for the same functions, by addr2line.
+The seconds of a run may differ. Program counters may differ if the compiler placed code elsewhere:
+then they must stand for the same functions, by addr2line.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def by_function(result: dict[str, Any], binary: Path) -> dict[str, Any]:
 
 
 def printed(run: Run, binary: Path) -> dict[str, Any] | str:
-    """What a run prints, without the seconds; or the words with which it failed."""
+    """A run's output without the seconds, or its error."""
     try:
         result = run.result(binary)
     except subprocess.CalledProcessError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Runs of schedshard-sim with the parameters of experiments/*.toml, for those who measure it."""
+"""Runs of schedshard-sim with the parameters of experiments/*.toml, for measurements of it."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Run:
         return argv
 
     def result(self, binary: Path) -> dict[str, Any]:
-        """Run it and return what it printed."""
+        """Run it and return its output."""
         done = subprocess.run(self.argv(binary), check=True, capture_output=True, text=True)
         result = json.loads(done.stdout)
         assert isinstance(result, dict), done.stdout

@@ -4,10 +4,10 @@
 
 tests/bench/sim_speed.py BUILD [BASE]
 
-With BASE, the build directory of another version, the two take turns, so that what else the host
-does meets both, and the ratio of the medians is printed. --instructions counts instructions with
-valgrind instead, on shorter runs: these repeat exactly. --results compares what the two print for
-every experiment and variant.
+With BASE, the build directory of another version, the two take turns, so that other load of the
+host affects both. The program prints the ratio of the medians. --instructions counts instructions
+with valgrind instead, on shorter runs: these repeat exactly. --results compares the output of the
+two for every experiment and variant.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def count(binaries: list[Path]) -> None:
 
 
 def main() -> int:
-    """Do what the command line asks for."""
+    """Run the request of the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("build", type=Path, help="build directory")
     parser.add_argument("base", type=Path, nargs="?", help="build directory to compare with")

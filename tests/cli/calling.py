@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Calls of the command line in this process, and what came of them."""
+"""Calls of the command line in this process, and their results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from schedshard.entry import run
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one call of the command line did."""
+    """The result of one call of the command line."""
 
     status: int
     out: str
@@ -23,12 +23,12 @@ class Outcome:
 
     @property
     def json(self) -> Any:
-        """What was printed, as JSON."""
+        """The output, as JSON."""
         return json.loads(self.out)
 
 
 def call(capsys: pytest.CaptureFixture[str], *args: str | Path) -> Outcome:
-    """Call the command line, and return its status and what it printed since then."""
+    """Call the command line, and return its status and its output since then."""
     capsys.readouterr()
     status = run([str(arg) for arg in args])
     captured = capsys.readouterr()

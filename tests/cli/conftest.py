@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The command line against stand-ins for the C tools, and where they are, against the real ones."""
+"""The command line against stand-ins for the C tools and, if they are built, the real ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from calling import Outcome as Outcome
 from calling import call
-from schedshard.paths import EXPERIMENTS, ROOT
+from schedshard.common.paths import EXPERIMENTS, ROOT
 
 HERE = Path(__file__).resolve().parent
 DATA = HERE / "data"
@@ -96,5 +96,5 @@ def figures(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """The experiments, and one with several figures beside them; returns its file."""
     directory = tmp_path / "experiments"
     shutil.copytree(EXPERIMENTS, directory, ignore=shutil.ignore_patterns("*.c", "*.h", "rt"))
-    monkeypatch.setattr("schedshard.experiment.EXPERIMENTS", directory)
+    monkeypatch.setattr("schedshard.experiments.experiment.EXPERIMENTS", directory)
     return Path(shutil.copy(DATA / "figures.toml", directory))

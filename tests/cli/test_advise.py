@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from conftest import Cli, assert_user_error
-from schedshard.advise import FIGURES
+from schedshard.experiments.advise import FIGURES
 
 
+@pytest.mark.slow(reason="each size of a shard is simulated")
 @pytest.mark.usefixtures("real")
 def test_every_size_has_its_costs(cli: Cli) -> None:
     outcome = cli("topo", "--advise", "--machine", "epyc-7763-2s", "--json")

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from conftest import DATA, Cli, assert_user_error
-from schedshard import symbols
-from schedshard.c2c import C2cRequest, Names, c2c, find_names
-from schedshard.dwarf import Layouts
-from schedshard.errors import UserError
-from schedshard.provenance import sha256_file
-from schedshard.symbols import Frame, parse_addr2line, resolve
+from schedshard.common.errors import UserError
+from schedshard.common.provenance import sha256_file
+from schedshard.lines import symbols
+from schedshard.lines.c2c import C2cRequest, Names, c2c, find_names
+from schedshard.lines.dwarf import Layouts
+from schedshard.lines.symbols import Frame, parse_addr2line, resolve
 
 
 @pytest.fixture(scope="module")
@@ -183,7 +183,7 @@ def test_the_port_layer_is_left_out_of_symbols() -> None:
 def test_names_only_from_the_binary_that_made_the_result(
     binary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("schedshard.c2c.sim_binary", lambda: binary)
+    monkeypatch.setattr("schedshard.lines.c2c.sim_binary", lambda: binary)
     pc = hex(address_of(binary, " T count") + 2)
     data = result([line([access(pc=pc, offset=16)], line=2)])
     assert find_names(C2cRequest(data)).layouts is None

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from conftest import Cli, assert_user_error
-from schedshard.compare import CompareRequest, Side, compare, probability, summary
-from schedshard.errors import UserError
-from schedshard.sweep_file import parquet
+from schedshard.common.errors import UserError
+from schedshard.experiments.sweep.compare import CompareRequest, Side, compare, probability, summary
+from schedshard.experiments.sweep.file import parquet
 from test_sweep import request, rows_of
 
 
@@ -77,7 +77,7 @@ def test_what_cannot_be_compared() -> None:
 @pytest.fixture
 def sweep_file(tmp_path: Path) -> Path:
     """Variants global and sbm on 4 and 16 CPUs, 3 seeds."""
-    from schedshard.sweep import plan_sweep
+    from schedshard.experiments.sweep.sweep import plan_sweep
 
     path = tmp_path / "s.parquet"
     path.write_bytes(parquet(rows_of(plan_sweep(request(cpus=(4, 16), seeds=3))[0])))

@@ -11,14 +11,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from schedshard.draws import draw, make_samples, ordered_keys, seeds, spread
-from schedshard.errors import UserError
-from schedshard.experiment import experiment_names, load_experiment, parse_experiment
-from schedshard.inputs import Input, distance_order, experiment_inputs, machine_inputs
-from schedshard.paths import topo_binary
-from schedshard.presets import Machine, load_machine, preset_names
-from schedshard.run import RunRequest, plan_run, point_argv, point_params
-from schedshard.tool import run_json
+from schedshard.common.errors import UserError
+from schedshard.common.paths import topo_binary
+from schedshard.common.tool import run_json
+from schedshard.experiments.experiment import experiment_names, load_experiment, parse_experiment
+from schedshard.experiments.run import RunRequest, plan_run, point_argv, point_params
+from schedshard.experiments.uncertain.draws import draw, make_samples, ordered_keys, seeds, spread
+from schedshard.experiments.uncertain.inputs import (
+    Input,
+    distance_order,
+    experiment_inputs,
+    machine_inputs,
+)
+from schedshard.machines.presets import Machine, load_machine, preset_names
 
 YIELD = Input("param.yield_ns", 1290, 600, 2200, "")
 

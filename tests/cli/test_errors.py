@@ -247,7 +247,7 @@ def test_a_defect_of_ours_is_one_line_too(cli: Cli, monkeypatch: pytest.MonkeyPa
     def broken(*args: object) -> None:
         raise RuntimeError("two\nlines")
 
-    monkeypatch.setattr("schedshard.machine_list.list_machines", broken)
+    monkeypatch.setattr("schedshard.machines.machine_list.list_machines", broken)
     outcome = cli("machines")
     assert_user_error(outcome, "internal error", "two lines", "test_errors.py:", status=1)
 

@@ -6,10 +6,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from conftest import Cli
-from schedshard.experiment import load_experiment
-from schedshard.sweep_file import read_rows
+from schedshard.experiments.experiment import load_experiment
+from schedshard.experiments.sweep.file import read_rows
 from test_report import assert_self_contained
+
+pytestmark = pytest.mark.slow(reason="the simulation of a whole machine")
 
 SMALL = ("--machine", "epyc-7763-2s", "--cpus", "16")
 STOCK_AND_OURS = ("--variant", "stock", "--variant", "shard")

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from conftest import DATA, Cli
-from schedshard.dwarf import Layouts
-from schedshard.fields import layout_tables, numbered
-from schedshard.layout_picture import colour, heat, legend, pictures
+from schedshard.lines.dwarf import Layouts
+from schedshard.lines.fields import layout_tables, numbered
+from schedshard.show.layout_picture import colour, heat, legend, pictures
 from test_report import assert_self_contained
 
 

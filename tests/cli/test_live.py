@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 
 from conftest import Cli, assert_user_error
-from schedshard.errors import UserError
-from schedshard.experiment import load_experiment
+from schedshard.common.errors import UserError
+from schedshard.common.tool import run_json
+from schedshard.experiments.experiment import load_experiment
+from schedshard.experiments.run import Point, RunPlan, RunRequest, execute
 from schedshard.live import cpus as live_cpus
 from schedshard.live.cpus import Allowed, allowed_cpus, check_cpu, cpu_quota, placed, thread_counts
 from schedshard.live.host import kernel_version, pairs_by_class
-from schedshard.machines.topology import Topology, from_tool
-from schedshard.presets import load_machine, machine_topology
-from schedshard.run import Point, RunPlan, RunRequest, execute
-from schedshard.tool import run_json
+from schedshard.machines.making.topology import Topology, from_tool
+from schedshard.machines.presets import load_machine, machine_topology
 from synthetic import shape
 from test_report import assert_self_contained
 
@@ -300,7 +300,7 @@ def test_operations_are_those_of_the_tool(real: Path) -> None:
 
 
 def test_this_host(cli: Cli, real: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the times are is the host's business; that they are there, ours."""
+    """The values of the times are the host's business; their presence is ours."""
     monkeypatch.undo()
     monkeypatch.setenv("SCHEDSHARD_BUILD", str(real))
     monkeypatch.setenv("XDG_DATA_HOME", "/nonexistent")

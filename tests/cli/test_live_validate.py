@@ -15,15 +15,15 @@ from typing import Any
 import pytest
 
 from conftest import Cli, assert_user_error
-from schedshard.errors import UserError
+from schedshard.common.errors import UserError
+from schedshard.common.output import to_json
+from schedshard.common.paths import MACHINES
+from schedshard.common.result import VALIDATE
 from schedshard.live.bundle import make_bundle
 from schedshard.live.host import known_machine, live_topology
 from schedshard.live.judge import Bounds, judge, predict
 from schedshard.machines.hostfile import host_path
-from schedshard.machines.measure import MeasureRequest
-from schedshard.output import to_json
-from schedshard.paths import MACHINES
-from schedshard.result import VALIDATE
+from schedshard.machines.making.measure import MeasureRequest
 from test_report import assert_self_contained
 
 MACHINE = "epyc-7763-2s"
@@ -80,7 +80,7 @@ def _perfect() -> dict[str, Any]:
 
 @pytest.fixture
 def perfect(real: Path, _perfect: dict[str, Any]) -> dict[str, Any]:
-    """A file that was 'measured' on the very model: every time is what is predicted."""
+    """A file that was 'measured' on the very model: every time is the predicted one."""
     if not _perfect:
         made = unmeasured()
         rows = predict(make_bundle(made, "made up"))
@@ -249,6 +249,7 @@ def _nodes(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return [path, *(found for key, child in children for found in _nodes(child, (*path, key)))]
 
 
+@pytest.mark.slow(reason="each key of the file is damaged in turn")
 def test_no_damage_is_more_than_one_line() -> None:
     """Any value anywhere is replaced by any other: the reader accepts it or says one sentence."""
     rng = random.Random(1)
@@ -273,6 +274,7 @@ def test_no_damage_is_more_than_one_line() -> None:
     assert all(said.startswith("r.json ") for said in refused)
 
 
+@pytest.mark.slow(reason="it measures this host")
 def test_the_file_names_nobody(
     cli: Cli, real: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

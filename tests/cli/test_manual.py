@@ -13,9 +13,9 @@ import click
 import pytest
 
 from calling import call
-from schedshard.cli import main
+from schedshard.commands.main import main
+from schedshard.common.paths import ROOT
 from schedshard.manual import completions, pages, write
-from schedshard.paths import ROOT
 
 
 def verbs(command: click.Command, names: tuple[str, ...]) -> Iterator[tuple[str, click.Command]]:

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from conftest import Cli, assert_user_error
-from schedshard.errors import UserError
-from schedshard.experiment import Band, PublishedPair, load_experiment, parse_experiment
-from schedshard.pairs import Pair, class_rows, pair_variants
-from schedshard.presets import load_machine, preset_names
-from schedshard.primitive_tables import scaling_columns, scaling_rows
-from schedshard.run import RunRequest, plan_run, point_argv
-from schedshard.run_options import thread_counts
+from schedshard.common.errors import UserError
+from schedshard.experiments.experiment import Band, PublishedPair, load_experiment, parse_experiment
+from schedshard.experiments.pairs import Pair, class_rows, pair_variants
+from schedshard.experiments.run import RunRequest, plan_run, point_argv
+from schedshard.experiments.run_options import thread_counts
+from schedshard.machines.presets import load_machine, preset_names
+from schedshard.tables.primitives import scaling_columns, scaling_rows
 from test_report import assert_self_contained
 
 WAYS = ["cas", "read-cas", "read-inc", "read-store", "exchange"]
@@ -89,6 +89,7 @@ def test_a_band_of_pairs_is_kept_or_not() -> None:
         assert row["accepted"] is kept
 
 
+@pytest.mark.slow(reason="every primitive is simulated")
 def test_primitives_json_has_the_promised_shape(cli: Cli) -> None:
     data = cli("run", "primitives", "--json").json
     assert [variant["name"] for variant in data["variants"]] == PRIMITIVES
@@ -199,6 +200,7 @@ def test_tables_name_operations_and_growth(cli: Cli) -> None:
     ]
 
 
+@pytest.mark.slow(reason="every primitive is simulated")
 def test_the_page_has_both_and_c2c_and_compare_read_them(cli: Cli, tmp_path: Path) -> None:
     pairs, curves, page = tmp_path / "a.json", tmp_path / "b.json", tmp_path / "p.html"
     assert cli("run", "ping-pong", "--out", pairs).status == 0
@@ -214,6 +216,7 @@ def test_the_page_has_both_and_c2c_and_compare_read_them(cli: Cli, tmp_path: Pat
     assert "cas remote 0-112" in cli("compare", pairs, pairs).out
 
 
+@pytest.mark.slow(reason="20 samples")
 def test_pairs_have_intervals(cli: Cli) -> None:
     args = ("run", "ping-pong", "--op", "cas", "--uncertainty", "20")
     data = cli(*args, "--json").json
@@ -273,6 +276,7 @@ def test_two_cpus_of_every_class_are_within_a_tenth(cli: Cli, real: Path) -> Non
         assert len(variant["points"]) == 4
 
 
+@pytest.mark.slow(reason="every machine is simulated")
 def test_every_machine_has_a_pair_of_each_class(cli: Cli, real: Path) -> None:
     for name in preset_names():
         data = run_real(cli, "ping-pong", "--machine", name, "--op", "exchange")
@@ -293,7 +297,7 @@ def test_pairs_of_a_cpu_are_all_others(cli: Cli, real: Path) -> None:
 
 
 def test_a_lock_is_held_by_one_and_a_read_lock_by_many(cli: Cli, real: Path) -> None:
-    """What a lock costs is at least the time that the others hold it."""
+    """A lock costs at least the time for which the others hold it."""
     ops = ("--op", "spinlock", "--op", "rwlock-read", "--op", "seqlock-read")
     result = run_real(cli, "primitives", "--threads", "8", "--hold", "2000", *ops)
     variants = result["variants"]

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from conftest import Cli, assert_user_error
-from schedshard.experiment import experiment_names, load_experiment
-from schedshard.paths import ROOT
-from schedshard.presets import load_machine, preset_names
-from schedshard.run import RunRequest, plan_run, point_argv
-from schedshard.sweep_file import read_rows
-from schedshard.tool import run_json
+from schedshard.common.paths import ROOT
+from schedshard.common.tool import run_json
+from schedshard.experiments.experiment import experiment_names, load_experiment
+from schedshard.experiments.run import RunRequest, plan_run, point_argv
+from schedshard.experiments.sweep.file import read_rows
+from schedshard.machines.presets import load_machine, preset_names
 from test_report import assert_self_contained
 
 
@@ -31,6 +31,7 @@ def test_experiment_files_agree_with_the_simulator(real: Path) -> None:
         assert {param.name for param in experiment.params} == set(entry["params"])
 
 
+@pytest.mark.slow(reason="each experiment runs twice")
 @pytest.mark.parametrize("experiment", ["cpumask-yield", "cpumask-read", "atomic-inc"])
 def test_same_seed_same_result(cli: Cli, real: Path, experiment: str) -> None:
     args = ("run", experiment, "--json", "--cpus", "12", "--machine", "epyc-9454-2s")

@@ -3,17 +3,20 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
 from conftest import Cli, assert_user_error
-from schedshard.format import compact, nanoseconds, percent, signed_percent, significant, times
-from schedshard.tables import bench_headlines, bench_rows
+from schedshard.show.format import compact, nanoseconds, percent, signed_percent, significant, times
+from schedshard.tables.results import bench_headlines, bench_rows
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}
 SVG_VOID = {"path", "use", "rect", "line", "circle"}
@@ -62,7 +65,7 @@ def assert_self_contained(path: Path) -> Page:
     assert not re.search(r"https?:|//[a-z]|@import|<script|<iframe|<link", text)
     assert not re.search(r"url\((?!#)", text)
     page = parse(path)
-    assert all(link.startswith("#") for link in page.links)
+    assert all(link.startswith(("#", "data:text/csv;charset=utf-8,")) for link in page.links)
     return page
 
 
@@ -108,6 +111,29 @@ def test_page_says_what_is_outside_its_band(cli: Cli, yield_result: Path, tmp_pa
     assert "No &lt;prefetcher&gt; in the model." in text
     assert "not within 20%" in text
     assert_self_contained(page)
+
+
+def test_page_begins_with_the_answer(cli: Cli, yield_result: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    assert cli("report", yield_result, "--out", page).status == 0
+    text = page.read_text(encoding="utf-8")
+    head = text[: text.index("<section")]
+    assert "what does each layout cost on 2 x AMD EPYC 7763" in head
+    assert "Predicted: &#39;llc-byte&#39; costs 0.525% of &#39;global&#39;" in head
+    assert "(published: 0.493%), 85.7 ns an operation" in head
+    assert "none: one run; &#39;run --uncertainty N&#39; draws" in head
+
+
+def test_plots_have_their_numbers(cli: Cli, yield_result: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    assert cli("report", yield_result, "--out", page).status == 0
+    [link] = [link for link in parse(page).links if link.startswith("data:")]
+    rows = list(csv.reader(io.StringIO(unquote(link.partition(",")[2]))))
+    variants = json.loads(yield_result.read_text())["variants"]
+    assert rows[0] == ["variant", "predicted_relative", "published_relative"]
+    assert rows[1:] == [
+        [v["name"], str(v["relative"]), str(v.get("published") or "")] for v in variants
+    ]
 
 
 def test_same_results_same_page(cli: Cli, yield_result: Path, tmp_path: Path) -> None:
@@ -161,6 +187,7 @@ def test_bench_headlines() -> None:
     assert bench_headlines(rows[:1]) == rows[:1]
 
 
+@pytest.mark.slow(reason="all experiments")
 def test_reproduce_quick(cli: Cli, tmp_path: Path) -> None:
     out = tmp_path / "new" / "out"
     outcome = cli("reproduce", "--quick", "--out", out)
@@ -178,11 +205,14 @@ def test_reproduce_quick(cli: Cli, tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.slow(reason="20 samples of all experiments")
 def test_reproduce_shows_intervals(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("schedshard.reproduce.preset_names", lambda: ["epyc-7763-2s", "xeon-480"])
-    monkeypatch.setattr("schedshard.reproduce.SAMPLES", {"cpumask-yield": 20})
+    monkeypatch.setattr(
+        "schedshard.reports.reproduce.preset_names", lambda: ["epyc-7763-2s", "xeon-480"]
+    )
+    monkeypatch.setattr("schedshard.reports.reproduce.SAMPLES", {"cpumask-yield": 20})
     outcome = cli("reproduce", "--out", tmp_path)
     assert outcome.status == 0, outcome.err
     assert "The RT scheduler's global state" in outcome.out

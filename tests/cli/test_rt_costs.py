@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from schedshard.experiment import load_experiment
-from schedshard.presets import cpu_count, load_machine
-from schedshard.run import RunRequest, execute, plan_run
+from schedshard.experiments.experiment import load_experiment
+from schedshard.experiments.run import RunRequest, execute, plan_run
+from schedshard.machines.presets import cpu_count, load_machine
 
 MOST = 1.05  # times stock's
 SHORT = {"warm_up_us": 500.0, "measured_us": 1000.0}
@@ -64,8 +64,8 @@ def costs(
     scale = 2.0 if experiment == "ffmpeg-rt" else 1.0
     params = tuple((name, scale * value) for name, value in SHORT.items())
     if experiment == "ffmpeg-rt":
-        # The searches of the RT class alone. An added one nearly always finds nobody, which on one
-        # LLC of 16 CPUs costs 1.08 times stock's.
+        # The searches of the RT class alone. An added search nearly always finds no CPU; on one LLC
+        # of 16 CPUs it then costs 1.08 times stock's.
         params += (("extra_finds", 0.0),)
     request = RunRequest(
         load_experiment(experiment), place, cpu_count(place), cpus, variants=variants, params=params

@@ -14,11 +14,10 @@ from typing import Any
 import pytest
 
 from conftest import DATA, Cli
-from schedshard.errors import UserError
-from schedshard.experiment import Band, Experiment, PublishedPoint, load_experiment
-from schedshard.presets import load_machine
-from schedshard.provenance import commit, sha256_file
-from schedshard.run import (
+from schedshard.common.errors import UserError
+from schedshard.common.provenance import commit, sha256_file
+from schedshard.experiments.experiment import Band, Experiment, PublishedPoint, load_experiment
+from schedshard.experiments.run import (
     RunRequest,
     curve_errors,
     merge,
@@ -26,6 +25,7 @@ from schedshard.run import (
     point_argv,
     sweep_threads,
 )
+from schedshard.machines.presets import load_machine
 
 YIELD = ("global", "node", "llc", "llc-byte", "sbm", "sbm-summary")
 
@@ -39,7 +39,7 @@ def request(experiment: str = "cpumask-yield", **changes: Any) -> RunRequest:
 
 
 def raw(cycles: float, **more: Any) -> dict[str, Any]:
-    """What the simulator prints, as far as merging looks at it."""
+    """The simulator's output, as far as the merge reads it."""
     return {
         "params": {},
         "metrics": {"cycles_per_op": cycles, "ns_per_op": cycles / 2.5, **more},
@@ -87,7 +87,7 @@ def test_provenance_names_everything(cli: Cli) -> None:
 
 def test_commit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert re.fullmatch(r"unknown|[0-9a-f]{40}(-dirty)?", commit())
-    monkeypatch.setattr("schedshard.provenance.ROOT", tmp_path)
+    monkeypatch.setattr("schedshard.common.provenance.ROOT", tmp_path)
     assert commit() == "unknown"
     for args in (("init", "-q"), ("-c", "user.name=n", "-c", "user.email=e", "commit", "-q",
                                   "--allow-empty", "-m", "m")):  # fmt: skip
@@ -126,7 +126,9 @@ def strip_seconds(text: str) -> str:
 
 @pytest.mark.parametrize("experiment", ["cpumask-yield", "atomic-inc"])
 def test_same_seed_same_bytes(cli: Cli, monkeypatch: pytest.MonkeyPatch, experiment: str) -> None:
-    monkeypatch.setattr("schedshard.provenance.commit", lambda: "c")  # somebody may commit now
+    monkeypatch.setattr(
+        "schedshard.common.provenance.commit", lambda: "c"
+    )  # somebody may commit now
     args = ("run", experiment, "--json", "--cpus", "12")
     first, second = cli(*args).out, cli(*args).out
     assert strip_seconds(first) == strip_seconds(second)
@@ -324,7 +326,7 @@ def write_experiment(path: Path, text: str) -> Path:
     ],
 )
 def test_wrong_experiment_files(tmp_path: Path, change: tuple[str, str], words: str) -> None:
-    from schedshard.experiment import parse_experiment
+    from schedshard.experiments.experiment import parse_experiment
 
     good = load_experiment("cpumask-yield").path.read_text()
     assert change[0] in good

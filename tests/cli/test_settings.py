@@ -6,11 +6,11 @@ from __future__ import annotations
 import pytest
 
 from conftest import Cli
-from schedshard.errors import UserError
-from schedshard.experiment import load_experiment
-from schedshard.presets import load_machine
-from schedshard.run import RunRequest, plan_run
-from schedshard.run_options import with_settings
+from schedshard.common.errors import UserError
+from schedshard.experiments.experiment import load_experiment
+from schedshard.experiments.run import RunRequest, plan_run
+from schedshard.experiments.run_options import with_settings
+from schedshard.machines.presets import load_machine
 
 STEPS = {"stock-waiting", "bytes", "bytes-waiting"}
 

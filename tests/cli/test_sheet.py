@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from conftest import Cli
-from schedshard.sheet import Sheet
+from schedshard.show.sheet import Sheet
 
 
 def drawn(sheet: Sheet, width: int) -> str:
@@ -42,7 +42,7 @@ def test_rows_have_a_cell_for_each_column() -> None:
 def test_every_row_fits_80_columns(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, verb: tuple[str, ...]
 ) -> None:
-    monkeypatch.setattr("schedshard.options._PLAIN_WIDTH", 80)
+    monkeypatch.setattr("schedshard.commands.options._PLAIN_WIDTH", 80)
     outcome = cli(*verb)
     assert outcome.status == 0
     assert all(len(line) <= 80 for line in outcome.out.splitlines())

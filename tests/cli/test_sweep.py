@@ -19,13 +19,13 @@ import pytest
 from distributed import LocalCluster
 
 from conftest import FAKES, Cli, assert_refused, assert_user_error
-from schedshard.errors import UserError
-from schedshard.experiment import load_experiment
-from schedshard.llc_split import split_llcs, whole_name
-from schedshard.paths import ROOT
-from schedshard.presets import load_machine, machine_topology
-from schedshard.run import point_argv
-from schedshard.sweep import (
+from schedshard.common.errors import UserError
+from schedshard.common.paths import ROOT
+from schedshard.experiments.experiment import load_experiment
+from schedshard.experiments.run import point_argv
+from schedshard.experiments.sweep.file import add_rows, is_parquet, parquet, read_rows
+from schedshard.experiments.sweep.run import local_cluster
+from schedshard.experiments.sweep.sweep import (
     Row,
     SweepMachine,
     SweepRequest,
@@ -36,9 +36,9 @@ from schedshard.sweep import (
     plan_sweep,
     united,
 )
-from schedshard.sweep_file import add_rows, is_parquet, parquet, read_rows
-from schedshard.sweep_run import local_cluster
-from schedshard.sweep_view import swept
+from schedshard.machines.llc_split import split_llcs, whole_name
+from schedshard.machines.presets import load_machine, machine_topology
+from schedshard.tables.sweep import swept
 from test_process import children_of
 from test_report import assert_self_contained
 
@@ -346,6 +346,7 @@ def test_relative_figures_are_of_the_same_point_and_seed(figures: Path) -> None:
     assert alone.frame["figure fps_relative"].isna().all()
 
 
+@pytest.mark.slow(reason="plots of a whole sweep")
 def test_page_of_a_sweep(cli: Cli, tmp_path: Path, yield_result: Path) -> None:
     path, page = tmp_path / "s.parquet", tmp_path / "p.html"
     args = ["--cpus", "8", "--cpus", "64", "--cap", "8", "--cap", "64", "--seeds", "2"]
@@ -412,7 +413,7 @@ def test_a_cluster_gives_the_same_file(cli: Cli, cluster: LocalCluster, tmp_path
 def test_a_worker_with_another_simulator(
     cli: Cli, cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("schedshard.sweep_prepare.sha256_file", lambda path: "0" * 64)
+    monkeypatch.setattr("schedshard.experiments.sweep.prepare.sha256_file", lambda path: "0" * 64)
     out = tmp_path / "s.parquet"
     outcome = cli(
         "sweep", *SMALL, "--cpus", "16", "--out", out, "--scheduler", cluster.scheduler_address
@@ -449,7 +450,7 @@ def test_an_error_of_the_simulator_on_a_worker(
 def test_schedulers_that_do_not_answer(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, address: str, words: str
 ) -> None:
-    monkeypatch.setattr("schedshard.sweep_run.CONNECT_SECONDS", 1)
+    monkeypatch.setattr("schedshard.experiments.sweep.run.CONNECT_SECONDS", 1)
     out = tmp_path / "s.parquet"
     outcome = cli("sweep", *SMALL, "--cpus", "8", "--out", out, "--scheduler", address)
     assert_user_error(outcome, f"--scheduler {address}", words, "tcp://HOST:8786")
@@ -459,7 +460,7 @@ def test_schedulers_that_do_not_answer(
 def test_a_scheduler_without_workers(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("schedshard.sweep_run.CONNECT_SECONDS", 1)
+    monkeypatch.setattr("schedshard.experiments.sweep.run.CONNECT_SECONDS", 1)
     with LocalCluster(
         n_workers=0, processes=False, protocol="tcp://", dashboard_address=":0"
     ) as empty:
@@ -488,7 +489,7 @@ def test_interruption_keeps_what_is_done(tmp_path: Path, number: signal.Signals)
         "FAKE_SIM": "slow-llc",
     }
     code = (
-        "import sys, schedshard.sweep_run as s, schedshard.progress as p\n"
+        "import sys, schedshard.experiments.sweep.run as s, schedshard.common.progress as p\n"
         "s.SAVE_EVERY_SECONDS, p.LINE_EVERY_SECONDS = 1e9, 0\n"
         "from schedshard.__main__ import start; sys.exit(start())"
     )
@@ -499,7 +500,7 @@ def test_interruption_keeps_what_is_done(tmp_path: Path, number: signal.Signals)
     )  # fmt: skip
     assert process.stderr is not None
     for line in process.stderr:
-        if "2/3" in line:  # what is left is variant llc, which sleeps
+        if "2/3" in line:  # variant llc is left, which sleeps
             break
     children = children_of(process.pid)
     process.send_signal(number)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Sweeps over samples of uncertain inputs: their rows, what is shown of them, what is compared."""
+"""Sweeps over samples of uncertain inputs: their rows, their display, their comparison."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 
 from conftest import Cli, assert_user_error
-from schedshard.compare import CompareRequest, Side, compare, probability
-from schedshard.sweep import KEY, current, sample_set
-from schedshard.sweep_file import parquet, read_rows
+from schedshard.experiments.sweep.compare import CompareRequest, Side, compare, probability
+from schedshard.experiments.sweep.file import parquet, read_rows
+from schedshard.experiments.sweep.sweep import KEY, current, sample_set
 from test_report import assert_self_contained
+
+pytestmark = pytest.mark.slow(reason="samples of each point of a sweep")
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +38,7 @@ def test_a_sweep_of_samples(cli: Cli, tmp_path: Path) -> None:
     assert len(rows) == 40
     assert {sample_set(row) for row in rows} == {"20, seed 1"}
     assert len({row["sample"] for row in rows}) == 20
-    assert len({row["machine_sha256"] for row in rows}) == 1  # the file that samples are made of
+    assert len({row["machine_sha256"] for row in rows}) == 1  # the file from which samples are made
     by_sample: dict[str, dict[str, Any]] = {}
     for row in rows:
         by_sample.setdefault(row["sample"], {})[row["variant"]] = row
@@ -84,8 +86,8 @@ def test_a_sweep_file_of_an_earlier_version(
     assert cli(*SWEEP, "--out", path).status == 0
     rows = read_rows(path)
     key = {name: kind for name, kind in KEY.items() if name != "sample"}
-    monkeypatch.setattr("schedshard.sweep_file.KEY", key)
-    monkeypatch.setattr("schedshard.sweep_file.FORMAT", "schedshard/sweep/1")
+    monkeypatch.setattr("schedshard.experiments.sweep.file.KEY", key)
+    monkeypatch.setattr("schedshard.experiments.sweep.file.FORMAT", "schedshard/sweep/1")
     path.write_bytes(parquet([{k: v for k, v in row.items() if k != "sample"} for row in rows]))
     monkeypatch.undo()
     monkeypatch.setenv("FAKE_SIM", "inputs")

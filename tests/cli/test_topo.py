@@ -11,10 +11,10 @@ import pytest
 
 from conftest import DATA, Cli
 from schedshard.machines.numbers import source_of
-from schedshard.plots import inline
-from schedshard.presets import preset_names
-from schedshard.topo import TopoRequest, plan_rows, plan_sentence, ranges, topo_argv, tree
-from schedshard.topo_picture import picture
+from schedshard.machines.presets import preset_names
+from schedshard.machines.topo import TopoRequest, plan_rows, plan_sentence, ranges, topo_argv, tree
+from schedshard.machines.topo_picture import picture
+from schedshard.show.plots import inline
 
 
 @pytest.fixture
@@ -132,7 +132,7 @@ def test_picture(cli: Cli, tmp_path: Path, suffix: str, magic: bytes) -> None:
 
 
 def test_picture_has_every_cpu_and_no_address(captured: dict[str, Any]) -> None:
-    svg = inline(picture(captured), "a & b")
+    svg = inline(picture(captured).figure, "a & b")
     assert "http" not in svg
     assert 'aria-label="a &amp; b"' in svg
     for number in range(128):
@@ -151,7 +151,7 @@ def test_a_broken_machine_file_is_a_row_of_the_list(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "bad.toml").write_text("x = [")
-    monkeypatch.setattr("schedshard.presets.MACHINES", tmp_path)
+    monkeypatch.setattr("schedshard.machines.presets.MACHINES", tmp_path)
     outcome = cli("machines")
     assert outcome.status == 0
     assert "broken" in outcome.out

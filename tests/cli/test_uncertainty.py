@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Predictions with intervals: percentiles, what is inside, calibration again, sensitivities."""
+"""Predictions with intervals: percentiles, containment, calibration again, sensitivities."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ import numpy as np
 import pytest
 
 from conftest import Cli, assert_refused, assert_user_error
-from schedshard import influence
-from schedshard.calibrate import ROUNDS, Search
-from schedshard.experiment import load_experiment
-from schedshard.inputs import experiment_inputs, machine_inputs
-from schedshard.intervals import inside, interval
-from schedshard.presets import load_machine
+from schedshard.experiments.experiment import load_experiment
+from schedshard.experiments.uncertain import influence
+from schedshard.experiments.uncertain.calibrate import ROUNDS, Search
+from schedshard.experiments.uncertain.inputs import experiment_inputs, machine_inputs
+from schedshard.experiments.uncertain.intervals import inside, interval
+from schedshard.machines.presets import load_machine
 from test_report import assert_self_contained
 from test_run import strip_seconds
+
+pytestmark = pytest.mark.slow(reason="each test draws 20 samples or more")
 
 RUN = ("run", "cpumask-yield", "--json", "--uncertainty")
 
@@ -30,7 +32,7 @@ RUN = ("run", "cpumask-yield", "--json", "--uncertainty")
 def _inputs(monkeypatch: pytest.MonkeyPatch) -> None:
     """The stand-in's times follow the inputs, and the version does not change meanwhile."""
     monkeypatch.setenv("FAKE_SIM", "inputs")
-    monkeypatch.setattr("schedshard.provenance.commit", lambda: "c")
+    monkeypatch.setattr("schedshard.common.provenance.commit", lambda: "c")
 
 
 def naive(values: list[float], percent: float) -> float:
@@ -72,7 +74,7 @@ def test_variants_are_compared_within_a_sample(cli: Cli) -> None:
     rows = {variant["name"]: variant for variant in data["variants"]}
     costs = rows["global"]["intervals"]["cycles_per_op"]
     assert costs["low"] < costs["median"] < costs["high"]  # follows latency_ns.memory
-    # All but llc follow it alike: what they cost relative to each other does not vary.
+    # All but llc follow it alike: their costs relative to each other do not vary.
     for name in ("node", "llc-byte", "sbm"):
         found = rows[name]["interval"]
         assert found["high"] - found["low"] < 1e-4 * found["median"]
@@ -132,7 +134,7 @@ def test_several_figures_have_intervals_by_name(cli: Cli, figures: Path) -> None
     assert set(pad["interval"]) == {"fps_relative", "kernel_share", "map_bytes", "cycles_per_set"}
     assert set(pad["published_inside"]) == {"fps_relative", "kernel_share", "cycles_per_set"}
     assert pad["published_inside"]["cycles_per_set"] is False  # 300 always, 400 published
-    # What is 1 by definition, or chosen on, says nothing.
+    # A figure that is 1 by definition, or chosen on, says nothing.
     assert "published_inside" not in stock
     assert "published_inside" not in shard
     (line,) = data["published"]["lines"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What a refusal of the command line looks like."""
+"""The form of a refusal by the command line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from calling import Outcome as Outcome
 from calling import call as call
-from schedshard.errors import UserError
+from schedshard.common.errors import UserError
 
 Result = TypeVar("Result")
 
@@ -26,7 +26,7 @@ def assert_refused(outcome: Outcome, *words: str) -> None:
 
 
 def attempt(make: Callable[[], Result]) -> Result | str:
-    """Return what a call returns, or the one line with which it refuses (status 2)."""
+    """Return a call's output, or the one line of its refusal (status 2)."""
     try:
         return make()
     except UserError as error:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from schedshard.doctor.script import SCRIPT
+from schedshard.doctor.facts.script import SCRIPT
 
 FIFO, RR, DEADLINE, OTHER = 1, 2, 6, 0
 KTHREAD = 0x00200000
@@ -16,7 +16,7 @@ KTHREAD = 0x00200000
 
 @dataclass(frozen=True)
 class Task:
-    """A thread: who it is, how it is scheduled, where it may run, how often it has slept."""
+    """A thread: its name, its scheduling, its allowed CPUs, its number of sleeps."""
 
     tid: int
     comm: str
@@ -43,7 +43,7 @@ class Task:
 
 @dataclass
 class Machine:
-    """What a tree is made of; files are paths below the root with their content."""
+    """The contents of a tree; files are paths below the root with their content."""
 
     cpus: int = 16
     llc_cpus: int = 4
@@ -53,7 +53,8 @@ class Machine:
     cmdline: str = "root=/dev/sda1 quiet"
     config: Iterable[str] = ("CONFIG_SMP=y", "CONFIG_CPUSETS=y")
     mounts: Iterable[str] = ("cgroup2 /sys/fs/cgroup",)
-    cgroups: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    # None: the root of version 2, as the kernel has it without partitions.
+    cgroups: Mapping[str, Mapping[str, str]] | None = None
     tasks: Iterable[Task] = ()
     uptime: float = 100.0
     kernel_threads: bool = True
@@ -135,7 +136,8 @@ def build(root: Path, machine: Machine) -> Path:
         )
         (root / place.lstrip("/")).mkdir(parents=True, exist_ok=True)
     _write(root / "proc/self/mountinfo", "\n".join(lines) + "\n")
-    for path, files in machine.cgroups.items():
+    whole = {"/sys/fs/cgroup": {"cpuset.cpus.effective": ranges(0, machine.cpus)}}
+    for path, files in (whole if machine.cgroups is None else machine.cgroups).items():
         for name, value in files.items():
             _write(root / path.lstrip("/") / name, f"{value}\n")
     if machine.part:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """A directory that behaves like a tree of cgroup v2 with cpusets, for the scripts of a plan.
 
-New cgroups get their files from stand-ins for mkdir, rmdir and systemctl. ``settle`` is the kernel:
-it accepts or refuses partitions, and says which CPUs each cgroup has.
+Stand-ins for mkdir, rmdir and systemctl give new cgroups their files. ``settle`` is the kernel: it
+accepts or refuses partitions, and assigns CPUs to each cgroup.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from doctor_tree import Machine
-from schedshard.doctor.values import cpu_list
-from schedshard.topo import ranges
+from schedshard.doctor.facts.values import cpu_list
+from schedshard.machines.topo import ranges
 
 FILES = {
     "cpuset.cpus": "",
@@ -55,6 +55,8 @@ start,*.slice)
 	;;
 stop,*.slice) rm -r -- "$cgroups/$last" ;;
 disable,*) sed -n 's/^ExecStop=//p' "$units/$last" >/dev/null ;;
+--plain,list-units) sed 's/ .*/ loaded failed failed a service/' "$FAKE/failed" 2>/dev/null || : ;;
+show,*) sed -n "s/^$last /ExecMainStatus=/p" "$FAKE/failed" ;;
 esac
 """,
     "taskset": """
@@ -107,11 +109,11 @@ class FakeCgroups:
         return status.read_text().rpartition("\t")[2].strip()
 
     def read(self, path: str) -> str:
-        """Return what a file below the cgroups holds."""
+        """Return the contents of a file below the cgroups."""
         return (self.cgroups / path).read_text().strip()
 
     def everything(self) -> dict[str, str]:
-        """Return all files with their content, but for the log of the stand-in."""
+        """Return all files with their contents, except for the log of the stand-in."""
         return {
             str(path.relative_to(self.root)): path.read_text()
             for path in sorted(self.root.rglob("*"))
@@ -160,7 +162,7 @@ def fake_cgroups(root: Path, machine: Machine) -> FakeCgroups:
     (root / "proc").mkdir()
     (root / "proc/cmdline").write_text(f"{machine.cmdline}\n")
     (made.cgroups / "cgroup.subtree_control").write_text("cpu cpuset memory\n")
-    for path, files in machine.cgroups.items():
+    for path, files in (machine.cgroups or {}).items():
         place = root / path.lstrip("/")
         place.mkdir(parents=True, exist_ok=True)
         for name, value in ({} if place == made.cgroups else FILES).items():

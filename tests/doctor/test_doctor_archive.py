@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from doctor_cli import attempt
 from doctor_tree import Machine, Task, build, collect
-from schedshard.doctor import archive
-from schedshard.doctor.archive import LISTS, read_host, read_tar
-from schedshard.errors import UserError
+from schedshard.common.errors import UserError
+from schedshard.doctor.facts import archive
+from schedshard.doctor.facts.archive import LISTS, read_host, read_tar
 
 
 @pytest.fixture(scope="module")

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from doctor_cli import assert_refused, call
-from schedshard.doctor.catalogue import load_catalogue
-from schedshard.doctor.perf_file import read_profile
-from schedshard.doctor.profile import Access, CacheLine, Profile
-from schedshard.doctor.symptoms import hot_sets, known_lines
-from schedshard.doctor.values import release
+from schedshard.doctor.facts.values import release, stable_release
+from schedshard.doctor.judge.catalogue import load_catalogue
+from schedshard.doctor.judge.symptoms import hot_sets, known_lines
+from schedshard.doctor.profiles.perf_file import read_profile
+from schedshard.doctor.profiles.profile import Access, CacheLine, Profile
 
 DATA = Path(__file__).resolve().parent / "data"
 
@@ -31,6 +31,10 @@ def test_entries_are_whole() -> None:
             assert len(text) > 10, entry.id
         for version in (entry.since, entry.fixed_in):
             assert version == "" or release(version) is not None
+        for version in entry.backports:
+            assert re.fullmatch(r"\d+\.\d+\.\d+", version)
+            assert entry.fixed_in
+        assert not entry.remains or entry.fixed_in
         assert bool(entry.fixed_by) == bool(entry.fixed_in)
         assert not set(entry.functions) & set(entry.helpers)
 
@@ -44,16 +48,51 @@ def test_an_entry_that_is_not_verified_says_why() -> None:
 @pytest.mark.parametrize(
     ("name", "version", "concerned"),
     [
-        ("balance-running", (6, 18, 0), True),
+        ("balance-running", (6, 18, 9), True),
+        ("balance-running", (6, 18, 10), False),
+        ("balance-running", (6, 17, 13), True),
         ("balance-running", (6, 19, 0), False),
         ("scx-idle", (6, 11, 9), False),
         ("scx-idle", (6, 12, 0), True),
         ("rd-shared", (7, 3, 0), True),
         ("tg-load-avg", None, True),
+        ("rt-push-ipi", (4, 14, 3), False),
+        ("rt-push-ipi", (4, 15, 0), True),
+        ("rt-push-ipi", (7, 3, 4), True),  # the fix does not cover it
     ],
 )
 def test_versions(name: str, version: tuple[int, int, int] | None, concerned: bool) -> None:
     assert load_catalogue().entries[name].concerns(version) is concerned
+
+
+def test_the_fix_of_push_interrupts_is_in_stable_releases() -> None:
+    """As the kernel's record of CVE-2026-45919 has it."""
+    entry = load_catalogue().entries["rt-push-ipi"]
+    first = [(5, 10, 252), (5, 15, 202), (6, 1, 165), (6, 6, 128), (6, 12, 75), (6, 18, 14)]
+    for series, minor, patch in [*first, (6, 19, 4), (7, 0, 0)]:
+        assert entry.fixed((series, minor, patch))
+        assert patch == 0 or not entry.fixed((series, minor, patch - 1))
+    assert not entry.fixed((6, 17, 13))
+    assert not entry.fixed((6, 13, 80))
+    assert entry.versions == "4.15 and later"
+    assert "Linux 7.0 and 5.10.252, " in entry.fix
+    assert "each request still restarts the walk" in entry.fix
+
+
+@pytest.mark.parametrize(
+    ("name", "build", "version"),
+    [
+        ("6.1.0-50-amd64", "#1 SMP Debian 6.1.176-1 (2026-07-02)", (6, 1, 176)),
+        ("6.12.86+deb13-amd64", "#1 SMP Debian 6.12.86-1", (6, 12, 86)),
+        ("6.8.0-31-generic", "#31-Ubuntu SMP", (6, 8, 0)),
+        ("7.3.4", "#1 SMP built with Debian 6.1.176", (7, 3, 4)),
+        ("x", "Debian 6.1.176", None),
+    ],
+)
+def test_a_name_may_hide_the_stable_release(
+    name: str, build: str, version: tuple[int, int, int] | None
+) -> None:
+    assert stable_release(name, build) == version
 
 
 def test_published_tables_are_the_root_domain() -> None:
@@ -93,7 +132,7 @@ def test_something_else_is_nothing() -> None:
     )
     line = CacheLine(0xFF00, 10, 10, 10, accesses)
     assert known_lines(Profile("x", "c2c", lines=(line,)), catalogue) == []
-    # Somebody else's bitmap: the search alone does not make it one of cpupri.
+    # Another bitmap: the search alone does not make it one of cpupri.
     bits = tuple(Access(8 * n, "_find_first_and_bit", 0.1, 0.1, 0, 300, 100) for n in range(8))
     line = CacheLine(0xFF00, 10, 10, 10, bits)
     assert known_lines(Profile("x", "c2c", lines=(line,)), catalogue) == []

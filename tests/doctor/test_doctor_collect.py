@@ -13,7 +13,7 @@ import pytest
 
 from doctor_cli import call
 from doctor_tree import DEADLINE, KTHREAD, OTHER, RR, Machine, Task, build, collect
-from schedshard.doctor.script import SCRIPT
+from schedshard.doctor.facts.script import SCRIPT
 
 SHELLS = [
     shell

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schedshard.doctor.cpusets import Cpuset, Cpusets
-from schedshard.doctor.domains import Domains, root_domains
-from schedshard.doctor.facts import FIFO, Cpu, Facts, Thread
-from schedshard.doctor.load import domain_loads
-from schedshard.doctor.values import cpu_list
+from schedshard.doctor.facts.cpusets import Cpuset, Cpusets
+from schedshard.doctor.facts.domains import Domains, root_domains
+from schedshard.doctor.facts.facts import FIFO, Cpu, Facts, Thread
+from schedshard.doctor.facts.load import domain_loads
+from schedshard.doctor.facts.values import cpu_list
 
 
 def facts(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Facts from the collector's lists: what was in the tree is what is read."""
+"""Facts from the collector's lists agree with the tree."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from doctor_cli import attempt
 from doctor_tree import DEADLINE, KTHREAD, Machine, Task, build, collect
-from schedshard.doctor.archive import LISTS, read_directory, read_host
-from schedshard.doctor.cpusets import read_cpusets
-from schedshard.doctor.facts import Facts, read_facts
-from schedshard.doctor.values import CPU_LIMIT, clean, cpu_list, release
-from schedshard.errors import UserError
-from schedshard.topo import ranges
+from schedshard.common.errors import UserError
+from schedshard.doctor.facts.archive import LISTS, read_directory, read_host
+from schedshard.doctor.facts.cpusets import read_cpusets
+from schedshard.doctor.facts.facts import Facts, read_facts
+from schedshard.doctor.facts.values import CPU_LIMIT, clean, cpu_list, release
+from schedshard.machines.topo import ranges
 
 
 def lists_of(tmp_path: Path, first: Machine, second: Machine | None = None) -> dict[str, str]:
@@ -217,7 +217,7 @@ def test_any_names_of_threads_and_cgroups(
         100 + n: n + 1 for n in range(len(comms))
     }
     for thread, comm in zip((found[tid] for tid in sorted(found)), comms, strict=True):
-        # What stands before a newline in a name is lost.
+        # The part of a name before a newline is lost.
         assert thread.comm == clean(comm.rpartition("\n")[2])[:32]
     sets = {path for path in facts.cpusets.sets if path != "/"}
     assert sets == {f"/{clean(name)}" for name in cgroups}

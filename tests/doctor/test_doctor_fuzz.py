@@ -14,17 +14,17 @@ from hypothesis import strategies as st
 
 from doctor_cli import attempt
 from doctor_tree import Machine, build, collect
-from schedshard.doctor import batch
-from schedshard.doctor.archive import read_directory
-from schedshard.doctor.facts import Facts, read_facts
-from schedshard.doctor.html import verdict_page
-from schedshard.doctor.judge import Verdict, judge
-from schedshard.doctor.plan import make_plan
-from schedshard.doctor.plan_files import plan_files
-from schedshard.doctor.predictions import add_predictions
-from schedshard.doctor.print import show
-from schedshard.doctor.verdict_data import verdict_data
-from schedshard.doctor.verdict_view import verdict_parts
+from schedshard.doctor.facts.archive import read_directory
+from schedshard.doctor.facts.facts import Facts, read_facts
+from schedshard.doctor.judge.judge import Verdict, judge
+from schedshard.doctor.judge.predictions import add_predictions
+from schedshard.doctor.plan.files import plan_files
+from schedshard.doctor.plan.plan import make_plan
+from schedshard.doctor.verdict import batch
+from schedshard.doctor.verdict.data import verdict_data
+from schedshard.doctor.verdict.html import verdict_page
+from schedshard.doctor.verdict.view import verdict_parts
+from schedshard.show.terminal import show
 from test_doctor_verdict import ROOT, SCHEMA, groups, partitions
 
 LISTS = (
@@ -45,7 +45,7 @@ Capture = pytest.CaptureFixture[str]
 
 
 def leaves_in_every_way(verdict: Verdict, facts: Facts) -> None:
-    """Every way out takes the verdict, whatever was read."""
+    """Every output accepts the verdict, whatever the input was."""
     add_predictions(verdict, facts, False, False, 1)
     jsonschema.Draft202012Validator(SCHEMA).validate(verdict_data(verdict))
     show(verdict_parts(verdict))
@@ -148,7 +148,7 @@ HALVES = ("cpuset.cpus", "cpuset.cpus.effective", "cpuset.cpus.partition")
 
 @pytest.mark.parametrize("gone", [*HALVES, "root", "all"])
 def test_half_a_cgroup_tree(sample: dict[str, str], gone: str) -> None:
-    """Files that the kernel does not have, or that nobody may read, are no crash and no plan."""
+    """Missing or unreadable files cause no crash and no plan."""
     lists = dict(sample)
     lines = lists["cgroups"].split("\n")
     if gone == "all":

@@ -55,7 +55,7 @@ def test_page_shows_the_root_domains(capsys: Capture, tmp_path: Path) -> None:
     for words in ("LLC 3", "node 1", "HIGH: Isolated CPUs", "def_root_domain", "what helps"):
         assert words in text, words
     # 12 CPUs of real-time threads, each with a line to the middle of all.
-    assert text.count("stroke: #a8241d") >= 12
+    assert text.count("stroke: var(--pa8241d)") >= 12
     again = tmp_path / "again"
     again.mkdir()
     assert page(capsys, again, tmp_path / "host.tar") == text
@@ -65,8 +65,8 @@ def test_page_without_findings(capsys: Capture, tmp_path: Path) -> None:
     machine = Machine(tasks=groups(1_000_000), cgroups=partitions("root"))
     text = page(capsys, tmp_path, tar(tmp_path, machine))
     assert "Nothing found" in text
-    assert "stroke: #a8241d" not in text
-    assert text.count("fill: #2f6db3") >= 4
+    assert "stroke: var(--pa8241d)" not in text
+    assert text.count("fill: var(--p2f6db3)") >= 4
 
 
 def test_page_of_a_profile(capsys: Capture, tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_prometheus(capsys: Capture, tmp_path: Path) -> None:
     assert 'schedshard_doctor_severity{id="rd-shared"} 0' in lines
     rate = 'schedshard_doctor_rt_wakeups_per_second{cpus="4-15",default="1"} '
     assert any(line.startswith(rate) for line in lines)
-    # A bad run leaves the old file, and nothing beside it.
+    # A failed run leaves the old file, and nothing beside it.
     before = sorted(tmp_path.iterdir())
     old = out.read_text()
     assert_refused(call(capsys, "doctor", tmp_path / "no.tar", *args[2:]), "no such file")

@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from doctor_cli import attempt
-from schedshard.doctor import perf_file
-from schedshard.doctor.perf_c2c import parse_c2c
-from schedshard.doctor.perf_file import parse_text, read_profile
-from schedshard.doctor.perf_lkp import parse_lkp
-from schedshard.doctor.perf_report import parse_report
-from schedshard.doctor.perf_script import parse_script
-from schedshard.doctor.profile import CacheLine, Profile, same
+from schedshard.doctor.profiles import perf_file
+from schedshard.doctor.profiles.perf_c2c import parse_c2c
+from schedshard.doctor.profiles.perf_file import parse_text, read_profile
+from schedshard.doctor.profiles.perf_lkp import parse_lkp
+from schedshard.doctor.profiles.perf_report import parse_report
+from schedshard.doctor.profiles.perf_script import parse_script
+from schedshard.doctor.profiles.profile import CacheLine, Profile, same
 
 DATA = Path(__file__).resolve().parent / "data"
 
@@ -229,7 +229,7 @@ TEXTS = (REPORT, CHILDREN, SCRIPT, STACKS, (DATA / "c2c-mail.txt").read_text(),
 
 
 def check(profile: Profile | None) -> None:
-    """Whatever was read, shares are shares."""
+    """Shares are between 0 and 1, whatever the input was."""
     if profile is None:
         return
     assert all(share >= 0 for share in profile.functions.values())

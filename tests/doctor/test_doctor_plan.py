@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from doctor_cli import Outcome, assert_refused, call
 from doctor_tree import Machine, Task, build, collect
 from fake_cgroups import FakeCgroups, fake_cgroups
-from schedshard.doctor.archive import read_directory
-from schedshard.doctor.domains import root_domains
-from schedshard.doctor.facts import Facts, Thread, read_facts
-from schedshard.doctor.load import domain_loads
-from schedshard.doctor.plan import Plan, make_plan
-from schedshard.doctor.plan_files import SCRIPTS, plan_files, write_plan
+from schedshard.doctor.facts.archive import read_directory
+from schedshard.doctor.facts.domains import root_domains
+from schedshard.doctor.facts.facts import Facts, Thread, read_facts
+from schedshard.doctor.facts.load import domain_loads
+from schedshard.doctor.plan.files import SCRIPTS, plan_files, write_plan
+from schedshard.doctor.plan.plan import Plan, make_plan
 
 Capture = pytest.CaptureFixture[str]
 ROOT = "/sys/fs/cgroup"
@@ -42,7 +42,7 @@ def tasks(cgroup: str = "/", first: int = 4, groups: int = 3, rate: int = 80_000
 
 
 def host(tmp_path: Path, machine: Machine) -> Path:
-    """Collect a machine on which nobody has slept at the first reading."""
+    """Collect a machine on which no thread has slept at the first reading."""
     early = replace(machine, tasks=[replace(task, voluntary=0) for task in machine.tasks])
     build(tmp_path / "early", early)
     build(tmp_path / "late", replace(machine, uptime=machine.uptime + 2))
@@ -124,7 +124,9 @@ def test_undo_waits_for_what_still_runs(capsys: Capture, tmp_path: Path) -> None
     done = fake.run(plan / "undo.sh")
     assert done.returncode == 1
     assert "processes still run in /schedshard1" in done.stderr
-    assert fake.read("schedshard1/cpuset.cpus.partition") == "root"
+    # A restart may request its CPUs, which no partition has any more.
+    assert fake.read("schedshard1/cpuset.cpus.partition") == "member"
+    assert fake.read("schedshard1/cpuset.cpus") == "8-11"
     procs.write_text("")
     assert fake.run(plan / "undo.sh").returncode == 0
     fake.settle()
@@ -182,7 +184,7 @@ def test_after_a_boot_threads_are_known_by_name_and_cgroup(capsys: Capture, tmp_
     fake.thread(108, "pinned", "0-15", "/a.service")
     fake.thread(109, "chose", "12", "/b.service")
     fake.thread(120, "pool", "0-15", "/c.service")
-    # To apply again does not forget what was before.
+    # A second apply does not forget the original state.
     fake.run(plan / "apply.sh")
     for cgroup in fake.cgroups.glob("*.slice"):
         (cgroup / "cpuset.cpus.partition").write_text("member\n")
@@ -234,6 +236,36 @@ def test_with_systemd(capsys: Capture, tmp_path: Path) -> None:
     assert fake.everything() == before
 
 
+def test_services_that_the_plan_keeps_from_starting_are_named(
+    capsys: Capture, tmp_path: Path
+) -> None:
+    """Linux 7.2 refuses CPUs of a partition to tasks outside; systemd then ends with status 215."""
+    machine = Machine(
+        tasks=tasks("/system.slice/app@{}.service"), files=SYSTEMD, cgroups={ROOT: MEMBER}
+    )
+    _, plan = planned(capsys, tmp_path, machine)
+    assert "does not start while they are in force" in " ".join(
+        (plan / "README.txt").read_text().split()
+    )
+    fake, before = applied(tmp_path, machine, plan)
+    (fake.root / "failed").write_text("pinned.service 215\nbroken.service 1\n")
+    verified = fake.run(plan / "verify.sh")
+    assert verified.returncode == 0
+    notes = [line for line in verified.stdout.splitlines() if line.startswith("note: ")]
+    assert notes == [
+        "note: pinned.service did not start: let its CPUAffinity= name some of CPUs 0-3"
+    ]
+    undone = fake.run(plan / "undo.sh")
+    assert undone.returncode == 0
+    assert undone.stderr.splitlines() == [
+        "undo.sh: it did not start while its CPUs were apart: systemctl start pinned.service"
+    ]
+    assert undone.stdout.splitlines()[-1] == "everything else is as apply.sh found it"
+    (fake.root / "failed").unlink()
+    fake.settle()
+    assert fake.everything() == before
+
+
 def test_units_are_valid(capsys: Capture, tmp_path: Path) -> None:
     machine = Machine(
         tasks=tasks("/system.slice/a\\x2db{}.service"), files=SYSTEMD, cgroups={ROOT: MEMBER}
@@ -278,8 +310,10 @@ def test_isolated_partitions_become_root_ones(capsys: Capture, tmp_path: Path) -
 def test_verify_tells_what_the_kernel_refused(capsys: Capture, tmp_path: Path) -> None:
     machine = Machine(tasks=tasks(), cgroups={ROOT: MEMBER})
     _, plan = planned(capsys, tmp_path, machine)
-    # Since the plan was made, somebody has taken a CPU of the second group.
-    machine = replace(machine, cgroups={**machine.cgroups, f"{ROOT}/new": {"cpuset.cpus": "3,8"}})
+    # Since the plan was made, another cgroup has taken a CPU of the second group.
+    machine = replace(
+        machine, cgroups={**(machine.cgroups or {}), f"{ROOT}/new": {"cpuset.cpus": "3,8"}}
+    )
     fake, _ = applied(tmp_path, machine, plan)
     done = fake.run(plan / "verify.sh")
     assert done.returncode == 1
@@ -360,7 +394,7 @@ def test_where_no_plan_can_be_made(capsys: Capture, tmp_path: Path) -> None:
             Machine(tasks=tasks(), cgroups={ROOT: MEMBER}, part=True),
             ("container's view",),
         ),
-        "none": (Machine(tasks=tasks()), ("no cgroup tree",)),
+        "none": (Machine(tasks=tasks(), cgroups={}), ("no cgroup tree",)),
         "old": (
             Machine(tasks=tasks(), cgroups={ROOT: MEMBER}, release="4.19.2"),
             ("Linux 4.19.2",),

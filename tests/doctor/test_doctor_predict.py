@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What a finding costs: the shape that was observed, the machine file that stands for it."""
+"""The cost of a finding: the observed shape, and the machine file that stands for it."""
 
 from __future__ import annotations
 
@@ -10,16 +10,18 @@ import pytest
 
 from doctor_cli import assert_refused, call
 from doctor_tree import Machine, Task
-from schedshard.doctor.archive import read_tar
-from schedshard.doctor.domains import root_domains
-from schedshard.doctor.facts import Facts, read_facts
-from schedshard.doctor.load import domain_loads
-from schedshard.doctor.nearest import distance, nearest
-from schedshard.doctor.predict import predict_on
-from schedshard.doctor.prediction import Prediction, Shape, Unpredicted, shape_of
-from schedshard.doctor.stored import RATES, load_stored, stored
-from schedshard.paths import sim_binary
+from schedshard.common.paths import sim_binary
+from schedshard.doctor.facts.archive import read_tar
+from schedshard.doctor.facts.domains import root_domains
+from schedshard.doctor.facts.facts import Facts, read_facts
+from schedshard.doctor.facts.load import domain_loads
+from schedshard.doctor.predict.nearest import distance, nearest
+from schedshard.doctor.predict.predict import predict_on
+from schedshard.doctor.predict.prediction import Prediction, Shape, Unpredicted, shape_of
+from schedshard.doctor.predict.stored import RATES, load_stored, stored
 from test_doctor_verdict import DATA, groups, judged, tar
+
+pytestmark = pytest.mark.slow(reason="predictions for whole machines")
 
 Capture = pytest.CaptureFixture[str]
 needs_sim = pytest.mark.skipif(not sim_binary().is_file(), reason="the simulator is not built")

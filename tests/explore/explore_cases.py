@@ -3,8 +3,8 @@
 """schedshard-explore on all its cases: verdicts, schedules, and that the figures repeat.
 
 Usage: explore_cases.py EXPLORER GROUP. A group is the part of the cases' names before the first
-dash; "coverage" checks that every case there is, at every number of CPUs, stands in the table;
-"weak" runs all of them under the model weak.
+dash. "coverage" checks that the table has every case, at every number of CPUs. "weak" runs all of
+them under the model weak.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ BOUNDED = ("--preemptions", "2")
 
 REPEATED = 10_000_000  # transitions: longer cases are run once only
 
-# name, CPUs, whether a violation is there, further options. Litmus tests are in explore_litmus.py.
-# Bounded: too many interleavings; those with at most so many preemptions are run.
+# name, CPUs, is there a violation, further options. explore_litmus.py has the litmus tests.
+# Bounded: too many interleavings; the test runs those with at most this many preemptions.
 TABLE: list[tuple[str, list[int], bool, tuple[str, ...]]] = [
     ("summary-set-search", [2, 3, 4], False, ()),
     ("summary-realtime", [2, 3, 4], False, ()),
@@ -174,15 +174,15 @@ NEEDS_BUFFERS = [
     "planted-order-counter-release",
 ]
 
-# What the schedule of a planted bug must tell, to be of use: the file it is in, and the message.
-# (Of functions inlined into each other addr2line cannot always tell the right one in clang's code.)
+# A useful schedule of a planted bug has this file and this message. (Of functions inlined into each
+# other addr2line cannot always name the right one in clang's code.)
 TELLS = {
     "planted-wakeup-waker": ("wakeup.c", "lost wake-up"),
     "planted-wakeup-worker": ("bytemap.h", "lost wake-up"),
     "planted-wakeup-order": ("wakeup.c", "lost wake-up"),
     "planted-count-mask": ("order.c", "the mask is empty"),
     "planted-level-rise": ("order.c", "at no level"),
-    "planted-plain-rmw": ("sbm.h", "bits are left"),
+    "planted-plain-rmw": ("sbm_more.h", "bits are left"),
     "planted-separate-bits": ("bits.c", "found the set empty"),
     "planted-byte-summary": ("bits.c", "empty"),
     "planted-summary-clean": ("shard_summary.c", "empty"),
@@ -239,7 +239,7 @@ class Explorer:
 
 
 def check_schedule(name: str, violation: dict[str, Any]) -> None:
-    """A failing schedule is complete and says where each step comes from."""
+    """A failing schedule is complete and has the origin of each step."""
     steps = violation["schedule"]
     assert steps, f"{name}: a violation without a schedule"
     assert [s["step"] for s in steps] == list(range(1, len(steps) + 1))
@@ -281,7 +281,7 @@ def check_case(explorer: Explorer, name: str, cpus: int, bad: bool, extra: tuple
 
 
 def check_other_search(explorer: Explorer, name: str, cpus: int, bad: bool) -> None:
-    """The search over states comes to the same verdict and the same outcomes."""
+    """The search over states has the same verdict and the same outcomes."""
     dpor, _ = explorer.run(name, "--cpus", str(cpus))
     states, _ = explorer.run(name, "--cpus", str(cpus), "--search", "states")
     assert states["verdict"] == ("violation" if bad else "clean"), name

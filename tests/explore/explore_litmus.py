@@ -94,7 +94,7 @@ def check(explorer: str, name: str, model: str) -> None:
     ), f"{name} {model}"
     assert 1 < dpor_executions <= brute_executions
     if model == "posted":
-        # What is locked on x86 waits in the buffer here: SB is back.
+        # Operations that are locked on x86 wait in the buffer here: SB occurs again.
         if name == "sb-locked":
             assert brute == ALL_PAIRS
         return

@@ -59,7 +59,7 @@ def check_limit(explorer: str) -> None:
 
 
 def check_bound_counts(explorer: str) -> None:
-    """More preemptions, more executions, until there are no more to allow."""
+    """More preemptions, more executions, until all are allowed."""
     counts = []
     for bound in range(7):
         done = run(explorer, "litmus-iriw", "--search", "brute", "--preemptions", str(bound))
@@ -73,7 +73,7 @@ def check_bound_counts(explorer: str) -> None:
 
 
 def check_text(explorer: str) -> None:
-    """The text says what the JSON says."""
+    """The text agrees with the JSON."""
     report = json.loads(run(explorer, "planted-count-mask").stdout)
     done = run(explorer, "planted-count-mask", "--text")
     assert done.returncode == 1

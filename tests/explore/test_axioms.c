@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The model weak against Linux's memory model, on random small programs: each outcome that the
- * machine shows must be allowed by the axioms. The axioms are those of tools/memory-model for
- * marked accesses, written down here a second time: coherence, atomicity, happens-before,
- * propagation. The machine and the axioms have nothing in common.
+ * The model weak against Linux's memory model, on random small programs: the axioms must allow each
+ * outcome of the machine. They are those of tools/memory-model for marked accesses, written here a
+ * second time: coherence, atomicity, happens-before, propagation. The machine and the axioms share
+ * nothing.
  *
- * An outcome is the value of every load and what is in memory in the end. Each store has a value
- * of its own, so that loads say which store they read; what order the stores of a location
- * had is tried in all ways. No program has a dependency.
+ * An outcome is the value of every load and the final memory. Each store has its own value, so that
+ * a load shows which store it read. The test tries all orders of the stores of a location. No
+ * program has a dependency.
  *
- * Usage: test_axioms PROGRAMS [SEED]. Prints the program and the outcome that is forbidden.
+ * Usage: test_axioms PROGRAMS [SEED]. Prints a program and its forbidden outcome.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -178,7 +178,7 @@ static bool acyclic(const struct relation *a)
 	return true;
 }
 
-/* The part within one CPU, or between two; initial values are nobody's. */
+/* The part within one CPU, or between two; initial values belong to no CPU. */
 static struct relation part(const struct relation *a, bool internal)
 {
 	struct relation r = { 0 };
@@ -200,7 +200,7 @@ static uint32_t add_event(const struct event *e)
 	return nr_events++;
 }
 
-/* Events and what follows from the program alone. @seen: by CPU, a byte an instruction. */
+/* Events, and what follows from the program alone. @seen: by CPU, a byte an instruction. */
 static void build(const uint64_t *seen)
 {
 	nr_events = 0;
@@ -243,7 +243,7 @@ static bool has_between(const struct event *a, const struct event *b, enum kind 
 	return false;
 }
 
-/* Is there a full barrier: one that is written, or one beside an atomic operation? */
+/* Is there a full barrier: an explicit one, or one beside an atomic operation? */
 static bool has_full(const struct event *a, const struct event *b)
 {
 	return a->op != b->op &&
@@ -275,7 +275,7 @@ static void order_program(void)
 	}
 }
 
-/* With @co chosen: which store each load reads, and all axioms. */
+/* For the chosen @co: which store each load reads, and all axioms. */
 static bool consistent(void)
 {
 	struct relation fr = { 0 }, po_loc = { 0 }, acq_po = { 0 }, po_rel = { 0 };
@@ -288,7 +288,10 @@ static bool consistent(void)
 
 			if (!event[w].write || event[w].location != event[r].location)
 				continue;
-			/* Unseen: what it overwrote, its neighbour in the order of stores. */
+			/*
+			 * Unseen: the value that it overwrote, its neighbour in the order of
+			 * stores.
+			 */
 			if (event[r].silent) {
 				uint64_t own = rmw.to[r];
 
@@ -375,7 +378,7 @@ static void swap(uint32_t *a, uint32_t *b)
 	*b = kept;
 }
 
-/* All orders of the stores of location @l and those behind it that end as memory ended. */
+/* All orders of the stores of location @l and the later ones that end with the final memory. */
 static bool some_order(uint32_t l, const uint64_t *final)
 {
 	uint32_t store[MAX_EVENTS], n = 0, at[MAX_EVENTS] = { 0 };
@@ -386,7 +389,7 @@ static bool some_order(uint32_t l, const uint64_t *final)
 		if (event[i].write && event[i].location == l)
 			store[n++] = i;
 	}
-	/* Heap's way through the permutations. */
+	/* Heap's algorithm for permutations. */
 	for (uint32_t i = 0;;) {
 		if (!n || event[store[n - 1]].val == final[l]) {
 			for (uint32_t a = 0; a < n; a++) {
@@ -418,7 +421,7 @@ static bool allowed(const uint64_t *results)
 	return some_order(0, &results[EXPLORE_MAX_CPUS]);
 }
 
-/* An access, then mostly a barrier and another access: what the rules are about. */
+/* An access, then mostly a barrier and another access: the subject of the rules. */
 static void make_program(void)
 {
 	uint8_t val = 1;
@@ -486,5 +489,5 @@ int main(int argc, char **argv)
 	}
 	printf("%u programs, %u outcomes, all allowed; %u programs with more than TSO has\n",
 	       programs, outcomes, strange);
-	return strange < programs / 20; /* or it would prove nothing */
+	return strange < programs / 20; /* otherwise it proves nothing */
 }

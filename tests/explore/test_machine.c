@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * What the explorer says of cases that break its rules, and the parts of the machine that
- * cases seldom meet: a loop without end, a store to what was called constant, an
- * allocation in a body, accesses wider than a word and across two words.
+ * The explorer's reports on cases that break its rules, and parts of the machine that cases seldom
+ * use: a loop without end, a store to a constant, an allocation in a body, accesses wider than a
+ * word and across two words.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static void setup_const(uint32_t nr_cpus)
 	explore_const(mem, 64);
 }
 
-/* All searches of one case under one model; the results of the last are left in @s. */
+/* All searches of one case under one model; @s gets the results of the last one. */
 static void explore(const struct explore_case *c, enum x_model model, struct x_stats *s)
 {
 	static const enum x_search all[] = { X_SEARCH_BRUTE, X_SEARCH_STATES, X_SEARCH_DPOR };
@@ -131,7 +131,7 @@ static void test_allocation(void)
 	x_stats_free(&s);
 }
 
-/* 16 bytes stored plainly enter the buffer as two words, and are forwarded from there. */
+/* A plain store of 16 bytes enters the buffer as two words, which supply later loads. */
 static void wide(uint32_t cpu)
 {
 	uint64_t seen[2];
@@ -147,7 +147,7 @@ static void wide(uint32_t cpu)
 	sim_plain(mem + 2, 16, false, NULL);
 	memcpy(seen, mem + 2, sizeof(seen));
 	explore_check(seen[0] == 3 && seen[1] == 4, "own bytes are not forwarded");
-	/* Across two words, so that the hash has both to see to. */
+	/* Across two words, so that the hash must handle both. */
 	sim_store((char *)mem + 4, 8, 0x200000001ull, 0, NULL);
 	sim_store(mem + 1, 4, 7, 0, NULL);
 	explore_check(sim_load((char *)mem + 4, 8, 0, NULL) == 0x700000001ull,
@@ -170,7 +170,7 @@ static void test_wide(void)
 	for (enum x_model m = X_SC; m <= X_WEAK; m++) {
 		explore(&c, m, &s);
 		CHECK(!s.failing);
-		/* Loaded before, between and after the two stores; weak: each word by itself. */
+		/* Loaded before, between and after the two stores; weak: each word separately. */
 		CHECK(s.nr_outcomes == (m == X_WEAK ? 6 : 5));
 		x_stats_free(&s);
 	}

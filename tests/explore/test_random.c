@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Random small programs, explored in three ways that share little: every execution,
- * every state, and partial order reduction. All must find the same outcomes
- * and agree on whether there is a data race; with a bound on preemptions the two that can
- * have one are compared. The programs mix sizes and overlapping
- * accesses, plain ones, fences, locked and posted operations, and ghosts, under each model;
- * the model weak, which knows no partial order reduction, in the two other ways.
+ * Random small programs, explored in three ways that share little: every execution, every state,
+ * and partial order reduction. All must find the same outcomes and agree on data races. With a
+ * bound on preemptions the test compares the two that can have one. The programs mix sizes and
+ * overlapping accesses, plain ones, fences, locked and posted operations, and ghosts, under each
+ * model. The model weak has no partial order reduction, so it runs in the two other ways.
  *
  * Usage: test_random PROGRAMS [SEED]. Prints the program that differs.
  */
@@ -141,7 +140,7 @@ static const struct explore_case random_case = {
 
 static void make_program(uint32_t nr_cpus)
 {
-	/* Plain accesses nearly always race; most programs are to be without. */
+	/* Plain accesses nearly always race; most programs shall have none. */
 	bool plain = !below(6);
 
 	memset(program, 0, sizeof(program));
@@ -207,7 +206,7 @@ static bool same(const struct x_stats *a, const struct x_stats *b)
 	return true;
 }
 
-/* Everything that @a found was found by @b, too. */
+/* Did @b find everything that @a found? */
 static bool subset(const struct x_stats *a, const struct x_stats *b)
 {
 	for (uint32_t i = 0; i < a->nr_outcomes; i++) {
@@ -284,6 +283,6 @@ int main(int argc, char **argv)
 	       "executions: brute force %llu, dpor %llu\n",
 	       programs, outcomes, racy, incomplete, (unsigned long long)brute_executions,
 	       (unsigned long long)dpor_executions);
-	/* Programs without anything to find would prove nothing. */
+	/* Programs without findings would prove nothing. */
 	return outcomes < 2 * programs || !racy || incomplete * 2 > programs;
 }

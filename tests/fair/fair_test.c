@@ -20,7 +20,8 @@ static const play plays[] = { idle_cpus_enter_the_set,
 			      new_tasks_spread,
 			      messages_arrive,
 			      balancer_empties_an_overloaded_cache,
-			      who_runs_out_of_tasks_takes_one };
+			      who_runs_out_of_tasks_takes_one,
+			      who_still_runs_is_not_taken };
 
 static struct storm_result one_storm(const struct idle_ops *ops, u32 threads, u64 us, u64 seed)
 {
@@ -65,7 +66,7 @@ static void all(const struct idle_ops *ops)
 	repeats(ops);
 }
 
-/* In a process of its own, which the checker ends. */
+/* In a separate process, which the checker ends. */
 static void is_found(const struct idle_ops *ops)
 {
 	pid_t child = fork();

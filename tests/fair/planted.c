@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Layouts of the idle set that are wrong in one way each: the checker has to see it. */
+/* Layouts of the idle set with one fault each: the checker must find it. */
 #include "cases.h"
 
 static void enter_nothing(struct idle_set *s, u32 cpu)
@@ -21,7 +21,7 @@ static s64 walk_but_one(const struct idle_set *s, u32 this_cpu, s64 after)
 	return cpu == 5 ? idle_stock.walk(s, this_cpu, cpu) : cpu;
 }
 
-/* Ends at the last CPU number instead of going round. */
+/* Ends at the last CPU number instead of wrapping around. */
 static s64 walk_half(const struct idle_set *s, u32 this_cpu, s64 after)
 {
 	s64 cpu = idle_stock.walk(s, this_cpu, after);
@@ -94,7 +94,7 @@ static s64 walk(const struct idle_set *s, u32 this_cpu, s64 after)
 	return idle_stock.walk(s, this_cpu, after);
 }
 
-/* What follows a field given here replaces it. */
+/* A field given after this replaces it. */
 #define RIGHT                                                                                   \
 	.create = create, .destroy = destroy, .enter = enter, .stay = idle_stay, .exit = leave, \
 	.any = any, .test = test, .pick = pick, .walk = walk

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Small plays: each thread follows its lines, notes when and where it was at some of them, and
- * the notes are what the fair class must have done. The checker is on. All times are far enough
- * apart for the costs of the toy and of any layout, some 20 us with cold caches.
+ * Small plays: each thread follows its lines, and records time and CPU at some of them. The records
+ * must be what the fair class does. The checker is on. All times are far enough apart for the costs
+ * of the toy and of any layout, some 20 us with cold caches.
  *
  * The toy's tick comes every 100 us, its CPU = 8 * thread + core, an LLC has two cores.
  */
@@ -120,7 +120,7 @@ static u32 add(struct play *p, const struct line *script)
 	return p->n++;
 }
 
-/* Actor 0 is there from the start. */
+/* Actor 0 exists from the start. */
 static void perform(struct play *p)
 {
 	fair_run(p->fair, p->actor[0].thread);
@@ -199,17 +199,17 @@ void tasks_share_a_cpu(const struct model *model, const struct idle_ops *ops)
 	perform(&p);
 	for (u32 i = 1; i < 23; i++) {
 		CHECK_EQ(p.actor[i].note.times, 1);
-		/* Not all by itself; not after two others. */
+		/* Not alone all the time; not after two others. */
 		CHECK(p.actor[i].note.us >= 4000);
 		CHECK(p.actor[i].note.us <= 9500);
 		sum += p.actor[i].note.us;
 	}
-	/* 22 x 4 ms on 16 CPUs that all work until the last ones end. */
+	/* 22 x 4 ms on 16 CPUs that all work until the last tasks end. */
 	CHECK(sum / 22 < 8000);
 	close_play(&p);
 }
 
-/* Four tasks on an idle machine: one in each LLC (but the boss's), on cores of their own. */
+/* Four tasks on an idle machine: one in each LLC (except the boss's), on separate cores. */
 void new_tasks_spread(const struct model *model, const struct idle_ops *ops)
 {
 	static const struct line boss[] = { { FORK, 1, 0 }, { FORK, 2, 0 },	 { FORK, 3, 0 },
@@ -261,9 +261,9 @@ void messages_arrive(const struct model *model, const struct idle_ops *ops)
 }
 
 /*
- * One sender wakes ten receivers, one after the other and alone on its CPU, so that all come to its
- * LLC, which has four CPUs. They compute; the other 12 CPUs have no tick. Nobody runs out of
- * tasks, so that only a balancer can help: all end when two rounds would have.
+ * One sender wakes ten receivers, one after the other and alone on its CPU, so that all run in its
+ * LLC, which has four CPUs. They compute; the other 12 CPUs have no tick. No CPU runs out of tasks,
+ * so that only a balancer can help: all end when two rounds would have.
  */
 void balancer_empties_an_overloaded_cache(const struct model *model, const struct idle_ops *ops)
 {
@@ -300,7 +300,7 @@ void balancer_empties_an_overloaded_cache(const struct model *model, const struc
 	close_play(&p);
 }
 
-/* 16 CPUs, 17 short tasks and 6 long ones: whoever is done takes a waiting one at once. */
+/* 16 CPUs, 17 short tasks and 6 long ones: a CPU that is done takes a waiting one at once. */
 void who_runs_out_of_tasks_takes_one(const struct model *model, const struct idle_ops *ops)
 {
 	static const struct line boss[] = { { FORK, 1, 0 },  { FORK, 2, 0 },	   { FORK, 3, 0 },

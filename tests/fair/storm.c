@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Random operations. Right is what the checker does not object to; that the checker looked is part
- * of the result. A thread has a channel of its own and sends to others'; it waits for a message
- * only when another one is about to send it, and sends only where few wait, or the storm would die
- * down.
+ * Random operations. The checker decides what is right, and the result shows that it ran. A thread
+ * has its own channel and sends to others'. It waits for a message only when another one is about
+ * to send it, and sends only where few wait. Otherwise the storm would die down.
  */
 #include "cases.h"
 
@@ -46,8 +45,8 @@ struct gust {
 	struct weather *w;
 	struct fair_thread *thread;
 	struct fair_channel *in;
-	u64 owed;   /* messages that were sent to it */
-	s64 to;	    /* whom it is sending to, -1: nobody */
+	u64 owed;   /* messages sent to it */
+	s64 to;	    /* the receiver of its current message, -1: none */
 	bool waits; /* for a message */
 };
 
@@ -80,7 +79,7 @@ static void blow(struct fair_cpu *me, struct fair_thread *t)
 {
 	struct gust *g = t->arg;
 	struct weather *w = g->w;
-	/* Now much is to be done, now little. */
+	/* Sometimes much work, sometimes little. */
 	u64 calm = sim_now() / (2000 * US) % 2 ? 40 : 1;
 
 	note(w, t->id);

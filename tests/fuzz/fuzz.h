@@ -14,7 +14,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Ends the program as a crash does when a property does not hold. */
+/* Ends the program like a crash when a property does not hold. */
 #define FUZZ_CHECK(cond)                                                                     \
 	do {                                                                                 \
 		if (!(cond)) {                                                               \
@@ -23,12 +23,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 		}                                                                            \
 	} while (0)
 
-/* A refusal must be described, in one printable line. */
+/* A refusal must have a description, in one printable line. */
 void fuzz_check_refusal(int ret, const struct shard_err *err);
 
 /*
- * An accepted topology must be one that a plan can be asked for: ids in range, and each CPU
- * of the plan where its record says. Returns what shard_plan_build() did.
+ * An accepted topology must be valid input for a plan: ids in range, and each CPU of the plan where
+ * its record says. Returns the result of shard_plan_build().
  */
 enum shard_plan_err fuzz_check_topo(const struct shard_topo *topo);
 

@@ -3,8 +3,8 @@
 
     python tests/fuzz/fuzz_csv.py -runs=20000 NEW_CORPUS tests/fuzz/csv
 
-What is read goes all the way to the text of a machine file, so that clustering meets odd tables,
-too; only tables of few CPUs, since what is slow there is numpy, which is not under test.
+The input goes all the way to the text of a machine file, so that clustering meets odd tables, too.
+Tables have few CPUs only: with more, numpy is slow, and numpy is not under test.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ import atheris  # type: ignore[import-untyped]
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "cli"))
 
 with atheris.instrument_imports(include=["schedshard.machines"]):
-    from schedshard.errors import UserError
-    from schedshard.machines.classes import weigh
-    from schedshard.machines.document import (
+    from schedshard.common.errors import UserError
+    from schedshard.machines.making.classes import weigh
+    from schedshard.machines.making.document import (
         Facts,
         add_usual_cycles,
         add_usual_latencies,
         machine_toml,
     )
-    from schedshard.machines.importer import add_latencies
-    from schedshard.machines.infer import infer_topology
-    from schedshard.machines.latencycsv import parse_latency_csv
+    from schedshard.machines.making.importer import add_latencies
+    from schedshard.machines.making.infer import infer_topology
+    from schedshard.machines.making.latencycsv import parse_latency_csv
     from schedshard.machines.numbers import number_nodes, range_of, value_of
 
 FEW_CPUS = 24
 
 
 def test_one_input(data: bytes) -> None:
-    """Read, cluster, write; only a UserError of one line may come out."""
+    """Read, cluster, write; only a UserError of one line may result."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Topologies in hwloc's XML. hwloc itself is not instrumented, and crashes on some input:
- * what is searched here is what the library makes of the trees that hwloc lets through. So
- * a child reads the input first, and input that kills it inside of hwloc is passed over.
+ * Topologies in hwloc's XML. hwloc itself is not instrumented, and crashes on some input. The
+ * target is the library's handling of the trees that hwloc accepts. So a child reads the input
+ * first, and the target skips input that kills the child inside of hwloc.
  */
 #include <errno.h>
 #include <hwloc.h>
@@ -22,7 +22,7 @@ const char *__lsan_default_suppressions(void)
 	return "leak:libhwloc\n";
 }
 
-/* Whether hwloc loads it without crashing; the same calls as in lib/topo_hwloc.c. */
+/* Does hwloc load it without crashing? The same calls as in lib/topo_hwloc.c. */
 static bool hwloc_survives(const char *text, size_t size)
 {
 	pid_t child = fork();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Machine files. What the loader accepts is complete: a plan can be made of it, and each
- * distance that occurs has a latency.
+ * Machine files. A file that the loader accepts is complete: it has a plan, and each distance that
+ * occurs has a latency.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Runs a fuzz target on every file of a directory: the committed corpus, without clang. An
- * empty or missing directory is a failure, it would be a test that tests nothing.
+ * Runs a fuzz target on every file of a directory: the committed corpus, without clang. An empty or
+ * missing directory is a failure: the test would test nothing.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ static int replay(const char *path)
 		size += got;
 	} while (got);
 	fclose(file);
-	/* an allocation of the exact size, so that reading beyond its end is seen */
+	/* an allocation of the exact size, so that a sanitizer sees reads beyond its end */
 	data = realloc(data, size ? size : 1);
 	fprintf(stderr, "%s\n", path);
 	LLVMFuzzerTestOneInput(data, size);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Threads on every layout of the idle set. What must hold whatever they do: who entered is found by
- * everybody who is told of it, and a balancer that takes the flags down either sees the CPU that
- * raises them, or leaves them up for the next one.
+ * Threads on every layout of the idle set. These must hold whatever they do: a CPU that learns of a
+ * CPU in the set finds it. A balancer that clears the flags either sees the CPU that sets them, or
+ * leaves them set for the next one.
  */
 #include "../rd/machines.h"
 #include "../stress/threads.h"
@@ -41,7 +41,7 @@ static bool contains(s64 (*next)(const struct idle_set *, u32, s64), u32 me, u32
 
 static u64 told[2], looked[2];
 
-/* Threads 0 and 1 are CPUs that idle, 2 and 3 those who are told. */
+/* Threads 0 and 1 are CPUs that idle, 2 and 3 learn of them. */
 static void tell_and_look(u32 thread)
 {
 	u32 pair = thread & 1, cpu = pair ? 70 : 3;
@@ -56,7 +56,7 @@ static void tell_and_look(u32 thread)
 			continue;
 		}
 		while (smp_load_acquire(&told[pair]) < round) {
-			ops->any(set, 10); /* puts a summary right, again and again */
+			ops->any(set, 10); /* corrects a summary repeatedly */
 			sched_yield();
 		}
 		CHECK(ops->any(set, 10));
@@ -78,7 +78,7 @@ static void who_entered_is_found(void)
 
 static u32 arrived;
 
-/* All threads, before any goes on. */
+/* Wait for all threads. */
 static void meet(u32 time)
 {
 	__atomic_fetch_add(&arrived, 1, __ATOMIC_SEQ_CST);
@@ -86,11 +86,11 @@ static void meet(u32 time)
 		sched_yield();
 }
 
-static u64 load; /* what the CPU of thread 1 leaves behind when it goes idle again */
+static u64 load; /* what the CPU of thread 1 stores before it goes idle again */
 
 /*
- * In odd rounds thread 0 enters, in even ones thread 1, which is in it, goes idle again; 2
- * balances, 3 looks, which moves the lines about.
+ * In odd rounds thread 0 enters, in even ones thread 1, which is in the set, goes idle again.
+ * Thread 2 balances, 3 reads, which moves the lines between caches.
  */
 static void raise_and_clear(u32 thread)
 {
@@ -132,7 +132,7 @@ static void no_flag_is_lost(void)
 
 static u64 winners;
 
-/* All ask in each jiffy, with what next_balance was before. */
+/* All ask in each jiffy, with the old next_balance. */
 static void ask(u32 thread)
 {
 	for (u32 now = 1; now <= ROUNDS / 4; now++) {

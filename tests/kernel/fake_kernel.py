@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from schedshard.kernel import base as base_module
-from schedshard.kernel.base import fetch
 from schedshard.kernel.layout import Layout
+from schedshard.kernel.source import base as base_module
+from schedshard.kernel.source.base import fetch
 
 LINUX = "1.0"
 VERSION = "1.0.4-1"
@@ -44,8 +44,8 @@ void online(struct rq *rq)
 }
 """
 
-# As much of a kernel's make as the stages call. Like the real one it drops options that it does
-# not know, and says in short lines what it makes.
+# The part of a kernel's make that the stages call. Like the real one it drops unknown options, and
+# prints in short lines what it makes.
 MAKEFILE = """\
 VERSION = 1
 PATCHLEVEL = 0
@@ -140,7 +140,7 @@ def make_project(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Layout:
         write(tops / "linux-fake" / name, text)
     for name in ("run.sh", "kconfig/merge_config.sh"):
         (tops / "linux-fake/scripts" / name).chmod(0o755)
-    # As in a real tarball: every file is older than what is made from it.
+    # As in a real tarball: every file is older than the files made from it.
     for path in tops.rglob("*"):
         os.utime(path, (1_600_000_000, 1_600_000_000))
     tarball = folder / "linux-fake.tar.xz"
@@ -159,7 +159,7 @@ def make_project(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Layout:
             fake_program(programs, name, "exit 1")
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
     monkeypatch.setattr(base_module, "INSTALLED", folder)
-    # What a real kernel needs, the fake one does not: how full this disk is must not matter.
+    # The fake one does not need a real kernel's space: a full disk must not matter.
     monkeypatch.setattr(base_module, "free_mb", lambda path: 1 << 20)
     return layout
 

@@ -20,10 +20,10 @@ from fake_kernel import (
     write_series,
 )
 
-from schedshard.errors import UserError
-from schedshard.kernel import tree as tree_module
-from schedshard.kernel.apply import apply
+from schedshard.common.errors import UserError
 from schedshard.kernel.layout import Layout
+from schedshard.kernel.source import tree as tree_module
+from schedshard.kernel.source.apply import apply
 
 BASE = {name: text.encode() for name, text in BASE_FILES.items()}
 
@@ -144,7 +144,7 @@ def test_an_interrupted_update_is_finished(layout: Layout, monkeypatch: pytest.M
     with pytest.raises(KeyboardInterrupt):
         apply(layout, "shard")
     monkeypatch.setattr(tree_module, "_replace", real)
-    # Another series comes before the finished one: what the kill left must not stay in the tree.
+    # Another series runs before the finished one: the tree must not keep the killed run's files.
     write_series(layout, "", VARIANTS)
     apply(layout, "shard")
     assert contents(layout.source("shard")) == BASE
@@ -262,7 +262,7 @@ def test_outcome_of_a_rule_is_remembered_by_content(layout: Layout) -> None:
 
 
 def test_without_spatch(layout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from schedshard.kernel import spatch
+    from schedshard.kernel.source import spatch
 
     spatch._version.cache_clear()
     write(layout.inputs / "cocci/set.cocci", RULE)

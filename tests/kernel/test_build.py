@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Builds: what make said, counted and kept; what went wrong, in one line."""
+"""Builds: make's output, counted and kept; errors, in one line."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 from fake_kernel import DATA, fake_program, make_fetched, write, write_series
 
-from schedshard.errors import UserError
-from schedshard.kernel import base as base_module
-from schedshard.kernel import build as build_module
-from schedshard.kernel.build import BuildRequest, build
+from schedshard.common.errors import UserError
+from schedshard.kernel.build.build import BuildRequest, build
+from schedshard.kernel.build.make import cache_counts, first_error, made_file
 from schedshard.kernel.layout import Layout
-from schedshard.kernel.make import cache_counts, first_error, made_file
+from schedshard.kernel.source import base as base_module
 
 
 @pytest.fixture
@@ -102,4 +101,4 @@ def test_no_disk_space(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UserError, match="no room to build stock: 5 MB free"):
         build(layout, BuildRequest("stock"))
     assert not layout.source("stock").exists()
-    assert build_module.KERNEL == "arch/x86/boot/bzImage"
+    assert layout.arch.image == "arch/x86/boot/bzImage"

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from fake_kernel import DATA, write, write_base, write_other_base
 
-from schedshard.errors import UserError
-from schedshard.kernel.base import layout_for
-from schedshard.kernel.checkpatch import Allowed, judge, load_allowed, parse
+from schedshard.common.errors import UserError
 from schedshard.kernel.layout import Layout
-from schedshard.kernel.series_view import print_judged
+from schedshard.kernel.series.checkpatch import Allowed, judge, load_allowed, parse
+from schedshard.kernel.series.series_view import print_judged
+from schedshard.kernel.source.base import layout_for
 
 FINDINGS = parse((DATA / "checkpatch-terse.txt").read_text(encoding="utf-8"), "0001-lib.patch")
 ALL = (

@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from fake_kernel import LINUX, make_fetched, write
 
-from schedshard.errors import UserError
-from schedshard.kernel.apply import apply
-from schedshard.kernel.config import (
+from schedshard.common.errors import UserError
+from schedshard.kernel.arch import ARM64
+from schedshard.kernel.build.config import (
     configure,
     fragment_names,
     ineffective,
@@ -19,6 +20,7 @@ from schedshard.kernel.config import (
     resolve,
 )
 from schedshard.kernel.layout import Layout
+from schedshard.kernel.source.apply import apply
 
 
 @pytest.fixture
@@ -60,6 +62,14 @@ def test_a_series_of_linux_has_options_of_its_own(layout: Layout) -> None:
     write(layout.inputs / "config/linux-2.1/lab.config", "CONFIG_NEW=y\n")
     assert resolve(layout, "lab").fragments == (layout.inputs / "config/lab.config", old)
     assert fragment_names(layout) == ["lab"]
+
+
+def test_an_architecture_has_options_and_build_trees_of_its_own(layout: Layout) -> None:
+    write(layout.inputs / "config/x86/lab.config", "CONFIG_X86=y\n")
+    own = write(layout.inputs / "config/arm64/lab.config", "CONFIG_ARM=y\n")
+    found = resolve(replace(layout, arch=ARM64), "lab")
+    assert found.fragments == (layout.inputs / "config/lab.config", own)
+    assert (found.name, resolve(layout, "lab").name) == ("lab-arm64", "lab")
 
 
 def test_unknown_configuration(layout: Layout) -> None:

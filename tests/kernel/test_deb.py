@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 from fake_kernel import BASE_FILES, MAKEFILE, fake_program, make_fetched, write
 
-from schedshard.errors import UserError
-from schedshard.kernel import deb as deb_module
-from schedshard.kernel.deb import DebRequest, Packages, deb, package_version, sort_packages
-from schedshard.kernel.deb_try import expected_files, mirror_of, package_name, try_install
+from schedshard.common.errors import UserError
+from schedshard.kernel.build import deb as deb_module
+from schedshard.kernel.build.deb import DebRequest, Packages, deb, package_version, sort_packages
+from schedshard.kernel.build.deb_try import expected_files, mirror_of, package_name, try_install
 from schedshard.kernel.layout import Layout
 
 IMAGE = Path("linux-image-6.12.117-schedshard_6.12.117-1_amd64.deb")
 HEADERS = Path("linux-headers-6.12.117-schedshard_6.12.117-1_amd64.deb")
 LIBC = Path("linux-libc-dev_6.12.117-1_amd64.deb")
 
-# Like the kernel's packaging: files beside the build folder, and what was built in them.
+# Like the kernel's packaging: files beside the build folder, with the built contents.
 BINDEB = """\
 bindeb-pkg:
 	@echo "  CC      a.o"
@@ -64,7 +64,7 @@ def test_packages_go_to_their_folder(layout: Layout, tmp_path: Path) -> None:
     assert made.image == tmp_path / "out/linux-image-1-schedshard_1.0.4-1_amd64.deb"
     assert made.headers == tmp_path / "out/linux-headers-1-schedshard_1.0.4-1_amd64.deb"
     assert [path.name for path in made.others] == ["linux-libc-dev_1.0.4-1_amd64.deb"]
-    # Nothing stays in the source, which would no longer be what the series makes.
+    # Nothing stays in the source, which would no longer be the series' tree.
     assert not list(layout.source("shard-deb").glob("linux-*"))
     assert not layout.source("shard").exists()
 

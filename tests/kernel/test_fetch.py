@@ -27,12 +27,19 @@ from fake_kernel import (
     write_series,
 )
 
-from schedshard.errors import UserError
-from schedshard.kernel import archive
-from schedshard.kernel import base as base_module
-from schedshard.kernel.base import Fetched, fetch, fetch_any, layout_for, load_base, require_base
-from schedshard.kernel.cli import kernel
+from schedshard.commands.kernel.host import kernel
+from schedshard.common.errors import UserError
 from schedshard.kernel.layout import Layout
+from schedshard.kernel.source import archive
+from schedshard.kernel.source import base as base_module
+from schedshard.kernel.source.base import (
+    Fetched,
+    fetch,
+    fetch_any,
+    layout_for,
+    load_base,
+    require_base,
+)
 
 TREE = {name: text.encode() for name, text in BASE_FILES.items()}
 
@@ -174,7 +181,7 @@ INDEX = "echo http://mirror/extra; echo http://mirror/debian/"
 
 
 def fake_apt(folder: Path, has: str, deb: Path) -> None:
-    """An apt that knows the package in one suite, and notes what it is asked."""
+    """An apt that knows the package in one suite, and records its requests."""
     said = f"""sources=$(sed -n 's/.*SourceList "\\(.*\\)";/\\1/p' "$2")
 echo "$@" >> {folder}/asked
 cat "$sources" >> {folder}/asked

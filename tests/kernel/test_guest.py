@@ -8,19 +8,20 @@ import shutil
 import stat
 import subprocess
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from schedshard.errors import UserError
-from schedshard.kernel import boot as boot_module
-from schedshard.kernel import guest as guest_module
-from schedshard.kernel.boot import BootRequest, Ending, Step, boot, plan_text, qemu_argv
-from schedshard.kernel.cpio import Entry, archive, character_device, link, plain
-from schedshard.kernel.guest import build_guest, host_tsc_khz
-from schedshard.kernel.initramfs import Initramfs, libraries, make_initramfs
+from schedshard.common.errors import UserError
+from schedshard.kernel.guest import boot as boot_module
+from schedshard.kernel.guest import programs as guest_module
+from schedshard.kernel.guest.boot import BootRequest, Ending, Step, boot, plan_text, qemu_argv
+from schedshard.kernel.guest.cpio import Entry, archive, character_device, link, plain
+from schedshard.kernel.guest.initramfs import Initramfs, libraries, make_initramfs
+from schedshard.kernel.guest.programs import build_guest, host_tsc_khz
+from schedshard.kernel.guest.topology import Shape
 from schedshard.kernel.layout import Layout
-from schedshard.kernel.topology import Shape
 
 
 def test_cpio_reads_what_was_written(tmp_path: Path) -> None:
@@ -160,7 +161,7 @@ def layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Layout:
 
 
 def emulator(layout: Layout, body: str) -> None:
-    """A stand-in that finds its log as the real one does, in $log, and its archive in $initrd."""
+    """A stand-in with its log, like the real one, in $log, and its archive in $initrd."""
     path = layout.project / "bin" / "qemu-system-x86_64"
     head = (
         "#!/bin/sh\n"
@@ -259,3 +260,6 @@ def test_the_emulators_arguments() -> None:
     assert {"shard_split=4", "a=1", "oops=panic", "tsc_early_khz=2500000"} < set(words)
     assert argv[-2:] == ["-plugin", "p.so"]
     assert "-no-reboot" in argv
+    assert "-icount" not in argv
+    argv = qemu_argv(replace(wanted, counted=True), Path("/i"), Path("/l"), 1000000)
+    assert argv[argv.index("-icount") + 1] == "shift=0,sleep=off"

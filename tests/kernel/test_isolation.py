@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Ways to isolate CPUs: their groups and boot options, and what is kept of several runs."""
+"""Ways to isolate CPUs: their groups and boot options, and the kept part of several runs."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
+from schedshard.commands.options import show
+from schedshard.common.errors import UserError
 from schedshard.entry import run
-from schedshard.errors import UserError
-from schedshard.kernel import isolation as module
-from schedshard.kernel.c2c import Kernel
-from schedshard.kernel.isolation import IsolationRequest, isolation, run_of
-from schedshard.kernel.isolation_view import isolation_view
+from schedshard.kernel.guest.topology import usual_shape
+from schedshard.kernel.guest.workload import ISOLATION, find_workload, isolated_groups, step
 from schedshard.kernel.layout import Layout
-from schedshard.kernel.topology import usual_shape
-from schedshard.kernel.workload import ISOLATION, find_workload, isolated_groups, step
-from schedshard.options import show
-from schedshard.presets import load_machine
+from schedshard.kernel.profile import isolation as module
+from schedshard.kernel.profile.c2c import Kernel
+from schedshard.kernel.profile.isolation import IsolationRequest, isolation, plan_files, run_of
+from schedshard.kernel.profile.isolation_view import isolation_view
+from schedshard.machines.presets import load_machine
 
 
 def found(rate: float, remote: float, busy_ns: float = 65e6) -> dict[str, Any]:
@@ -49,6 +49,28 @@ def test_only_one_way_needs_a_boot_option() -> None:
         "isolated": (),
         "root": (),
     }
+
+
+def test_a_plan_is_made_before_the_window() -> None:
+    argv = step("isolation-plan", usual_shape(16), None, 60).argv
+    assert argv[:6] == ("/bin/isolation.sh", "plan", *isolated_groups(16), "--")
+    assert argv[6] == "/bin/c2c-run"
+    group = "4-7:/sys/fs/cgroup/group-4-7"
+    assert argv[argv.index("/bin/rt-groups") + 1 :][:2] == ("3333", group)
+
+
+def test_what_a_guest_gets_of_a_plan(tmp_path: Path) -> None:
+    for name in ("apply.sh", "verify.sh", "partitions.sh"):
+        (tmp_path / name).write_text(name)
+    with pytest.raises(UserError, match="is no plan of doctor: it has no partitions"):
+        plan_files(tmp_path)
+    (tmp_path / "partitions").write_text("rest\t0-3\n")
+    assert sorted(plan_files(tmp_path)) == [
+        "/plan/apply.sh",
+        "/plan/partitions",
+        "/plan/partitions.sh",
+        "/plan/verify.sh",
+    ]
 
 
 def test_all_cpus_together_wake_up_as_often_as_480() -> None:
@@ -127,6 +149,7 @@ def test_the_table_compares_with_no_isolation(capsys: pytest.CaptureFixture[str]
     [
         (["--mode", "pinned"], "unknown way to isolate 'pinned'"),
         (["--out", "/nowhere/x.json"], "no directory /nowhere"),
+        (["--plan", "/nowhere"], "/nowhere is no plan of doctor"),
     ],
 )
 def test_wrong_use(args: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:

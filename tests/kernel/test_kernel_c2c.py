@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
+from schedshard.common.errors import UserError
+from schedshard.common.paths import ROOT
 from schedshard.entry import run
-from schedshard.errors import UserError
-from schedshard.kernel.c2cview import c2c_view
-from schedshard.kernel.count import CLASS, ENQUEUES, count_table, rows_of
-from schedshard.kernel.probe import read_raw
-from schedshard.kernel.replay import ReplayRequest, names_path, replay
-from schedshard.kernel.topology import usual_shape
-from schedshard.kernel.workload import WORKLOADS, step
-from schedshard.paths import ROOT
-from schedshard.presets import load_machine
+from schedshard.kernel.guest.topology import usual_shape
+from schedshard.kernel.guest.workload import WORKLOADS, step
+from schedshard.kernel.probe.probe import read_raw
+from schedshard.kernel.profile.c2c_view import c2c_view
+from schedshard.kernel.profile.count import CLASS, ENQUEUES, VISITS, count_table, rows_of
+from schedshard.kernel.profile.replay import ReplayRequest, names_path, replay
+from schedshard.machines.presets import load_machine
 
 TRACE = ROOT / "tests/plugin/data/stock-16cpu.trace"
 HOT = {"root_domain.rto_mask", "root_domain", "root_domain.cpupri.pri_to_cpu[99].mask"}
@@ -132,7 +132,7 @@ def _variant(name: str, remote: float, wakes: int, report: dict[str, Any]) -> di
 def test_kernels_side_by_side(
     report: dict[str, Any], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    from schedshard.options import show
+    from schedshard.commands.options import show
 
     kernels = {
         **report,
@@ -159,7 +159,7 @@ def test_kernels_side_by_side(
 
 
 def test_instructions_of_two_kernels(capsys: pytest.CaptureFixture[str]) -> None:
-    from schedshard.options import show
+    from schedshard.commands.options import show
 
     def row(calls: int, each: float, locked: float) -> dict[str, float]:
         return {
@@ -168,8 +168,9 @@ def test_instructions_of_two_kernels(capsys: pytest.CaptureFixture[str]) -> None
         }  # fmt: skip
 
     rows = {"level set": row(50, 36.5, 4.0), CLASS: row(400, 100.0, 2.0), ENQUEUES: row(100, 0, 0)}
+    visited = rows | {VISITS: row(25, 300.0, 9.0)}
     guests = [
-        {"variant": "stock", "cpus": 16, "functions": rows},
+        {"variant": "stock", "cpus": 16, "functions": visited},
         {"variant": "shard", "cpus": 16, "functions": rows | {"level set": row(50, 6.5, 0.0)}},
     ]
     show(count_table({"guests": guests, "workload": "cyclic"}))
@@ -180,6 +181,10 @@ def test_instructions_of_two_kernels(capsys: pytest.CaptureFixture[str]) -> None
     # The whole class for each task that was put on a queue: 400 calls of 100 for 100 tasks.
     assert next(word for word in printed.splitlines() if "RT class" in word).split()[-3:] == [
         "100", "400", "8.00",
+    ]  # fmt: skip
+    # 25 interrupts for 100 tasks; a kernel that has no such function sends none.
+    assert next(line for line in printed.splitlines() if "interrupts" in line).split()[-2:] == [
+        "0.2500", "0.0000",
     ]  # fmt: skip
 
 
@@ -195,10 +200,21 @@ def test_calls_that_had_nothing_to_do_are_told_apart() -> None:
     assert list(rows) == ["idle enter", "idle enter, of a CPU not yet in the set", "level set"]
 
 
+def test_the_class_is_the_sum_of_its_functions() -> None:
+    function = {
+        "calls": 10, "instructions": 400, "locked": 5, "least": 1, "most": 90, "lost": 0,
+    }  # fmt: skip
+    names = ("enqueue_task_rt", "balance_rt", "pull")
+    rows = rows_of({"functions": [function | {"name": name} for name in names]})
+    whole = rows[CLASS]
+    assert (whole["calls"], whole["all_instructions"], whole["all_locked"]) == (20, 800, 10)
+    assert rows["pull"]["instructions"] == 40.0
+
+
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_every_workload_can_be_planned(name: str) -> None:
     planned = step(name, usual_shape(16), None, 60)
-    assert planned.argv[0] in ("/bin/c2c-run", "/bin/c2c-share")
+    assert planned.argv[0] in ("/bin/c2c-run", "/bin/c2c-share", "/bin/isolation.sh")
     assert all(word and "\t" not in word for word in planned.argv)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The trial of a plan: what the guest says, and what is wrong with it. The guests run elsewhere."""
+"""The trial of a plan: the guest's output, and its errors. The guests run elsewhere."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from schedshard.errors import UserError
-from schedshard.kernel.boot import Ending
-from schedshard.kernel.plan_debian import Disk
-from schedshard.kernel.plan_trial import judge_phase, missing_domains, planned_cpus, words
+from schedshard.common.errors import UserError
+from schedshard.kernel.guest.boot import Ending
+from schedshard.kernel.hosts.plan_debian import Disk
+from schedshard.kernel.hosts.plan_trial import judge_phase, missing_domains, planned_cpus, words
 
 CONSOLE = [
     "[   12.345678] systemd[1]: Started trial.service",

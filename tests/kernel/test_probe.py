@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""One guest with the plugin: what it is started with, and when it is started again."""
+"""One guest with the plugin: the arguments of its start, and the reasons for a second one."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import Any
 
 import pytest
 
-from schedshard.errors import UserError
-from schedshard.kernel import probe as probe_module
-from schedshard.kernel.boot import Booted, BootRequest, Emulation, Ending, Step
+from schedshard.common.errors import UserError
+from schedshard.kernel.guest.boot import Booted, BootRequest, Emulation, Ending, Step
+from schedshard.kernel.guest.topology import usual_shape
 from schedshard.kernel.layout import Layout
-from schedshard.kernel.probe import FORMAT, Probe, memory_folder, probe
-from schedshard.kernel.topology import usual_shape
-from schedshard.kernel.watch import Watch
+from schedshard.kernel.probe import probe as probe_module
+from schedshard.kernel.probe.probe import FORMAT, memory_folder, probe
+from schedshard.kernel.probe.watch import Watch
 
 IDLE = "[    1.5] # cyclic: c2c-run: not busy when the window opens: 31 switches in 20 ms"
 STALE = "[    0.251342] Oops: int3: 0000 [#1] PREEMPT SMP"
 
 
 class Guest:
-    """Boots as it is told to: lines of its log, and whether the window was opened."""
+    """A stand-in for boots: lines of its log, and whether the window opened."""
 
     def __init__(self, result: Path, *boots: tuple[str, bool]) -> None:
         self._result, self._boots = result, list(boots)
@@ -48,9 +48,9 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]
         result = tmp_path / "raw.json"
         guest = Guest(result, *boots)
         monkeypatch.setattr(probe_module, "boot", guest)
-        plan = Probe(
-            tmp_path / "bzImage", "guest", usual_shape(16), (), Step("a", ("/bin/a",), 9),
-            Emulation.MULTI, slow=slow,
+        plan = BootRequest(
+            tmp_path / "bzImage", "guest", usual_shape(16), (), (Step("a", ("/bin/a",), 9),),
+            emulation=Emulation.MULTI, slow=slow,
         )  # fmt: skip
         done = probe(Layout(work=tmp_path), plan, Watch(result, machine=machine), lambda line: None)
         return guest, done
@@ -84,7 +84,7 @@ def test_an_idle_guest_is_booted_again(
     with pytest.raises(UserError, match=r"\(31 switches in 20 ms\), 3 times") as caught:
         start((IDLE, True), (IDLE, True), (IDLE, True))
     assert caught.value.status == 1
-    # What it has measured is nothing.
+    # Its measurement does not count.
     assert not (tmp_path / "raw.json").exists()
 
 

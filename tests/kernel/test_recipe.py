@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from fake_kernel import STEP, VARIANTS, write, write_base, write_other_base, write_series
 
-from schedshard.errors import UserError
-from schedshard.kernel.base import layout_for, load_bases
+from schedshard.common.errors import UserError
 from schedshard.kernel.layout import Layout
-from schedshard.kernel.recipe import Append, Replace, load_recipe
+from schedshard.kernel.source.base import layout_for, load_bases
+from schedshard.kernel.source.recipe import Append, Replace, load_recipe
 
 EDIT = '[[step.edit]]\ncocci = "a.cocci"\nfile = "a.c"\nsites = 2\n'
 
@@ -44,6 +44,15 @@ def test_steps_of_a_variant_keep_the_order_of_the_series(layout: Layout) -> None
     recipe = load_recipe(layout)
     names = [step.name for step in recipe.steps_of(recipe.variant("some"))]
     assert names == ["01-shard", "03-most"]
+
+
+def test_a_variant_has_all_steps_up_to_one_and_those_of_its_list(layout: Layout) -> None:
+    steps = "".join(STEP.replace("01-shard", f"0{number}-step") for number in range(1, 5))
+    variant = '[[variant]]\nname = "some"\nup_to = "02-step"\nsteps = ["04-step"]\n'
+    write_series(layout, steps, variant)
+    recipe = load_recipe(layout)
+    names = [step.name for step in recipe.steps_of(recipe.variant("some"))]
+    assert names == ["01-step", "02-step", "04-step"]
 
 
 def test_own_changes_come_last(layout: Layout) -> None:
@@ -78,6 +87,7 @@ def test_own_changes_come_last(layout: Layout) -> None:
         (STEP, '[[variant]]\nname = "a/b"\n', "a name has letters"),
         (STEP, '[[variant]]\nname = ".a"\n', "a name has letters"),
         (STEP, '[[variant]]\nname = "a"\nsteps = ["01-shart"]\n', "did you mean '01-shard'"),
+        (STEP, '[[variant]]\nname = "a"\nup_to = "01-shart"\n', "did you mean '01-shard'"),
         (STEP, '[[variant]]\nname = "a"\nedit = []\n', "unknown key 'edit'"),
         ("step = 1\n", "", "'step' must be a list of tables"),
     ],

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from fake_kernel import BASE_FILES, STEP, make_fetched, write, write_series
 
-from schedshard.errors import UserError
-from schedshard.kernel import series as series_module
-from schedshard.kernel.apply import apply
-from schedshard.kernel.changelog import message_of
-from schedshard.kernel.git import Person
+from schedshard.common.errors import UserError
 from schedshard.kernel.layout import Layout
-from schedshard.kernel.series import Series, check_am, check_steps
-from schedshard.kernel.series import write_series as write_patches
+from schedshard.kernel.series import series as series_module
+from schedshard.kernel.series.changelog import message_of
+from schedshard.kernel.series.git import Person
+from schedshard.kernel.series.series import Series, check_am, check_lines, check_steps, count_lines
+from schedshard.kernel.series.series import write_series as write_patches
+from schedshard.kernel.source.apply import apply
 
 SECOND = """
 [[step]]
@@ -61,7 +61,7 @@ def test_same_bytes_in_another_work_folder(
     write(tmp_path / "home/.gitconfig", "[diff]\nnoprefix = true\n[format]\nsignature = hello\n")
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     other = Layout(layout.project, tmp_path / "other")
-    from schedshard.kernel.base import fetch
+    from schedshard.kernel.source.base import fetch
 
     fetch(other)
     assert patches(write_patches(other)) == first
@@ -172,3 +172,72 @@ def test_patches_that_are_no_longer_there_go(layout: Layout, tmp_path: Path) -> 
 def test_messages_that_are_refused(text: str, words: str) -> None:
     with pytest.raises(UserError, match=re.escape(words)):
         message_of(text, "changelog/x.txt", "A <a@example>")
+
+
+TEST_STEP = """
+[[step]]
+name = "03-checks"
+test = true
+changelog = "changelog/03.txt"
+append = [{ file = "scripts/run.sh", lines = ["exit 1", "exit 2"] }]
+"""
+
+
+def test_steps_for_tests_come_after_the_series(layout: Layout) -> None:
+    write(layout.inputs / "changelog/03.txt", "sched: checks\n\nWhy.\n")
+    write_series(layout, STEP + SECOND + TEST_STEP)
+    made = write_patches(layout)
+    assert [path.name for path in made.test_patches] == ["0001-sched-checks.patch"]
+    assert made.test_patches[0].parent.name == "series-test"
+    assert len(made.patches) == 2
+    apply(layout, "shard")
+    assert check_am(layout, made) == len(BASE_FILES) + 3 - 1
+    write_series(layout, STEP + SECOND)
+    assert write_patches(layout).test_patches == ()
+    write_series(layout, STEP + TEST_STEP + SECOND)
+    with pytest.raises(UserError, match="step 02-more of the series follows one for tests"):
+        write_patches(layout)
+
+
+def test_letter_before_the_patches(layout: Layout) -> None:
+    text = "# a comment\nsched: Shards\n\nWhy: \u00b5s.\n\n  table  1\n"
+    write(layout.inputs / "changelog/cover.txt", text)
+    write_series(layout, 'cover = "changelog/cover.txt"\n' + STEP + SECOND)
+    made = write_patches(layout)
+    letter = (layout.work / "series/0000-cover-letter.patch").read_text(encoding="utf-8")
+    assert "Subject: [PATCH 0/2] sched: Shards\n" in letter
+    assert "\nWhy: \u00b5s.\n\n  table  1\n" in letter
+    assert "A. Uthor (2):\n  lib: add shard\n  sched: more\n" in letter
+    assert "a comment" not in letter
+    # It is no patch, and has the same contents at any time.
+    assert list(patches(made)) == ["0001-lib-add-shard.patch", "0002-sched-more.patch"]
+    apply(layout, "shard")
+    check_am(layout, made)
+    write_patches(layout)
+    assert (layout.work / "series/0000-cover-letter.patch").read_text("utf-8") == letter
+    write(layout.inputs / "changelog/cover.txt", "sched: Shards\n")
+    with pytest.raises(UserError, match="needs a subject, an empty line and a reason"):
+        write_patches(layout)
+
+
+def test_lines_are_counted_and_limited(layout: Layout) -> None:
+    write(layout.inputs / "changelog/03.txt", "sched: checks\n\n-- no line\n+ nor this\n")
+    write_series(
+        layout,
+        "[most_lines]\nsched = 1\n"
+        + (STEP + SECOND).replace("changelog =", 'part = "sched"\nchangelog =')
+        + TEST_STEP,
+    )
+    lines = count_lines(write_patches(layout))
+    more, checks = lines[1:]
+    old = len(BASE_FILES["kernel/sched/cpupri.c"].splitlines())
+    assert (more.step.name, more.added, more.removed) == ("02-more", 1, old)
+    assert (checks.step.test, checks.added, checks.removed) == (True, 2, 0)
+    added = lines[0].added + 1
+    with pytest.raises(
+        UserError, match=f"part 'sched' of the series adds {added} lines, at most 1"
+    ):
+        check_lines(layout, lines)
+    write_series(layout, "[most_lines]\nsched = 99\n" + STEP)
+    with pytest.raises(UserError, match="'most_lines' has no part ''"):
+        write_patches(layout)

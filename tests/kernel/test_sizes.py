@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Sizes: what pahole says, how the kernel rounds, and what it comes to."""
+"""Sizes: pahole's output, the kernel's rounding, and the sums."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from fake_kernel import DATA, fake_program, write
 
-from schedshard.errors import UserError
-from schedshard.kernel.layout import Layout
-from schedshard.kernel.sizes import (
+from schedshard.common.errors import UserError
+from schedshard.kernel.build.sizes import (
     Row,
     Shards,
     cpumask,
@@ -21,6 +20,7 @@ from schedshard.kernel.sizes import (
     rows_of,
     sizes,
 )
+from schedshard.kernel.layout import Layout
 
 XEON = Shards(480, (4, 4))
 

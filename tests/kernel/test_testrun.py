@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Verdicts on captured guests: what the guest says of itself is not enough for a pass."""
+"""Verdicts on captured guests: the guest's own report is not enough for a pass."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schedshard.errors import UserError
-from schedshard.kernel.boot import Booted, Ending, Step
-from schedshard.kernel.foreign import FOREIGN
-from schedshard.kernel.guestlog import complaint_in, read_log
-from schedshard.kernel.ktap import Status
+from schedshard.common.errors import UserError
+from schedshard.common.output import to_json
+from schedshard.kernel.guest.boot import Booted, Ending, Step
+from schedshard.kernel.guest.foreign import FOREIGN
+from schedshard.kernel.guest.topology import Shape
 from schedshard.kernel.layout import Layout
-from schedshard.kernel.testplan import SETS, GuestPlan, chosen, foreign_plan, matrix
-from schedshard.kernel.testrun import GuestResult, TestRequest, as_data, judge, run_matrix
-from schedshard.kernel.testview import differences, faults, uncaught
-from schedshard.kernel.topology import Shape
-from schedshard.output import to_json
+from schedshard.kernel.testing.guestlog import complaint_in, read_log
+from schedshard.kernel.testing.ktap import Status
+from schedshard.kernel.testing.plan import SETS, GuestPlan, chosen, foreign_plan, matrix
+from schedshard.kernel.testing.run import GuestResult, TestRequest, as_data, judge, run_matrix
+from schedshard.kernel.testing.view import differences, faults, uncaught
 
 DATA = Path(__file__).resolve().parent / "data"
 HEAD = """\
@@ -339,7 +339,7 @@ def matrix_of_four(monkeypatch: pytest.MonkeyPatch) -> tuple[TestRequest, list[s
             raise UserError("no emulator")
         return GuestResult(variant, "lab", plan.shape.name, "log", "powered off", 1.0)
 
-    monkeypatch.setattr("schedshard.kernel.testrun.run_guest", guest)
+    monkeypatch.setattr("schedshard.kernel.testing.run.run_guest", guest)
     return TestRequest(("stock", "shard"), "lab", tuple(plans), "quick"), ran
 
 

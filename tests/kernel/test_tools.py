@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from fake_kernel import fake_program
 
-from schedshard.errors import UserError
+from schedshard.common.errors import UserError
 from schedshard.kernel.tools import call, reason
 
 TAR = """\

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schedshard.errors import UserError
-from schedshard.kernel.shapes import SHAPES, named_shapes
-from schedshard.kernel.topology import (
+from schedshard.common.errors import UserError
+from schedshard.kernel.guest.shapes import SHAPES, named_shapes
+from schedshard.kernel.guest.topology import (
     MOST_CPUS,
     Shape,
     memory_mb,
@@ -68,7 +68,7 @@ def test_the_shape_of_a_topology_is_the_usual_one() -> None:
         for n in range(16)
     ]
     assert shape_of({"cpus": cpus}) == Shape(packages=2, llcs=2, cores=2, threads=2)
-    # One cache has lost a core; the others say what the machine is.
+    # One cache has lost a core; the others give the machine's size.
     assert shape_of({"cpus": cpus[2:]}) == Shape(packages=2, llcs=2, cores=2, threads=2)
 
 

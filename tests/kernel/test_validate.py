@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What c2c-validate takes for good, and what it does not."""
+"""Results that c2c-validate accepts, and results that it does not."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from schedshard.common.errors import UserError
 from schedshard.entry import run
-from schedshard.errors import UserError
-from schedshard.kernel import validate as module
-from schedshard.kernel.c2c import C2cRequest, Kernel
+from schedshard.kernel.guest.topology import usual_shape
 from schedshard.kernel.layout import Layout
-from schedshard.kernel.topology import usual_shape
-from schedshard.kernel.validate import (
+from schedshard.kernel.profile import validate as module
+from schedshard.kernel.profile.c2c import C2cRequest, Kernel
+from schedshard.kernel.profile.validate import (
     ValidateRequest,
     each,
     machine_like,
@@ -23,7 +23,7 @@ from schedshard.kernel.validate import (
     validate,
     wake_checks,
 )
-from schedshard.presets import cpu_count, load_machine
+from schedshard.machines.presets import cpu_count, load_machine
 
 
 def variant(remote: float, wakes: int = 3000, field: str = "rto_mask") -> dict[str, Any]:
@@ -70,7 +70,7 @@ def test_a_machine_as_small_as_the_guest(tmp_path: Path) -> None:
     assert 0.8 < found["yield-global"] <= 1.0
     assert found["yield-half"] < found["yield-global"]
     assert found["yield-byte"] == 0.0
-    # Nearly each operation finds the line elsewhere; now and then an owner does two a visit.
+    # Nearly each operation finds the line elsewhere; sometimes an owner does two a visit.
     assert 0.8 < found["share-true"] <= 1.0
     assert 0.8 < found["share-false"] <= 1.0
     odd = tmp_path / "odd.toml"
@@ -82,7 +82,7 @@ def test_a_machine_as_small_as_the_guest(tmp_path: Path) -> None:
 def run_with(
     found: dict[str, dict[str, Any]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> dict[str, Any]:
-    """Validate two kernels; guests find what is given by workload, else what is expected."""
+    """Validate two kernels; guests find the given figures by workload, else the expected ones."""
     small = machine_like(load_machine("epyc-7763-2s"), usual_shape(16), tmp_path)
     expected = simulated(small, 16) | {"share-none": 0.0, "yield-byte": 0.001}
     usual = {name: variant(0) | {"hitm_total": 1000 * share} for name, share in expected.items()}
@@ -113,7 +113,7 @@ def test_all_of_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def test_as_typed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from schedshard.kernel import c2c
+    from schedshard.kernel.profile import c2c
 
     report = run_with({"shard cyclic": variant(1.0)}, monkeypatch, tmp_path)
     monkeypatch.setattr(c2c, "built_kernels", lambda *_: ())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What the emulator's plugin is told: its file, and which CPUs guest CPUs stand for."""
+"""The watch file of the emulator's plugin, and the CPUs that guest CPUs stand for."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schedshard.errors import UserError
-from schedshard.kernel.image import Inlined
-from schedshard.kernel.topology import Shape, memory_mb, usual_shape
-from schedshard.kernel.watch import Function, Node, Watch, map_cpus, map_nodes, shape_for
+from schedshard.common.errors import UserError
+from schedshard.kernel.guest.topology import Shape, memory_mb, usual_shape
+from schedshard.kernel.probe.image import Inlined
+from schedshard.kernel.probe.watch import Function, Node, Watch, map_cpus, map_nodes, shape_for
 
 
 def machine(packages: int = 2, llcs: int = 8, cores: int = 8, threads: int = 2) -> dict[str, Any]:

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The line allocator against a list of what is out: blocks must be aligned, zero, on a
- * chunk of their node, and must not overlap.
+ * The line allocator against a list of its blocks: they must be aligned, zero, on a chunk of their
+ * node, and must not overlap.
  *
- * lib/alloc.c is compiled into this test under other names (the harness has a port_alloc()
- * of its own), with this machine of four nodes below it instead of hwloc, and with
- * PLAIN_MALLOC off, so that the sanitizers watch the chunks, too.
+ * This test compiles lib/alloc.c under other names (the harness has its own port_alloc()), above a
+ * stand-in for hwloc with four nodes. PLAIN_MALLOC is off, so that the sanitizers watch the chunks,
+ * too.
  */
 #include <pthread.h>
 #include <string.h>
@@ -17,7 +17,7 @@ void lib_port_free(void *ptr, size_t size);
 
 #define CHUNK (64u << 10)
 
-/* Where numa_place() was asked to put what. */
+/* The requested placements. */
 static struct placed {
 	char *start;
 	size_t size;
@@ -89,7 +89,7 @@ static void nodes_share_nothing(void)
 
 static void large_blocks(void)
 {
-	/* around a quarter of a chunk, where blocks begin to have mappings of their own */
+	/* around a quarter of a chunk, where blocks begin to have their own mappings */
 	for (size_t size = CHUNK / 4 - 65; size <= CHUNK / 4 + 65; size++) {
 		char *ptr = lib_port_alloc(size, 1);
 
@@ -115,9 +115,7 @@ struct block {
 	char fill;
 };
 
-/*
- * Random sizes, nodes and lifetimes; each block is filled with a byte of its own and must keep it.
- */
+/* Random sizes, nodes and lifetimes; each block is filled with its own byte and must keep it. */
 static void random_blocks(u64 seed, u32 steps)
 {
 	struct block blocks[300] = { { NULL, 0, 0, 0 } };

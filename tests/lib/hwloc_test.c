@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Topology through hwloc: machines that hwloc makes up from a description are written as
- * XML, read by the library, and compared with the description; and this machine, where
- * hwloc and the kernel's files must agree.
+ * Topology through hwloc. hwloc makes machines from descriptions and writes them as XML; the
+ * library reads the XML, and the test compares it with the description. On this machine hwloc and
+ * the kernel's files must agree.
  */
 #include <errno.h>
 #include <hwloc.h>

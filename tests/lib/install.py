@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The installed library, as a stranger uses it: headers, pkg-config, shared and static, C and C++.
+"""The installed library, as a new user sees it: headers, pkg-config, shared and static, C and C++.
 
-usage: install.py BUILD_DIR PROGRAM CC CXX
+usage: install.py BUILD_DIR CC CXX PROGRAM EXAMPLE...
 
-Installs into a temporary directory, compiles one program as C and as C++ against it with
-nothing but what pkg-config says, runs it, and compares the symbols that the shared library
-shows with the functions that the public headers declare.
+Installs into a temporary directory. Compiles one program as C and as C++ against it with only
+pkg-config's flags, and runs it. Compares the symbols that the shared library exports with the
+functions that the public headers declare. The manual pages are those of these functions, and troff
+finds no fault in them. Examples are compiled and run as well.
 """
 
 from __future__ import annotations
@@ -18,6 +19,17 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+# Functions that the headers' macros and inline functions call.
+WITHOUT_PAGE = {
+    *("sbm_chunk", "sbm_chunk_next", "sbm_iter_begin", "sbm_iter_begin_wrap", "sbm_iter_load"),
+    *("sbm_iter_next", "sbm_iter_next_all", "sbm_iter_take", "sbm_read_shard"),
+    *("shard_near_wider", "shard_summary_mark", "visited_enter"),
+    *("shard_summary_cleaning", "shard_summary_occupied", "shard_summary_word"),
+    *("occupancy_epoch", "occupancy_ns"),
+    # port.h: types and atomics, which Linux documents
+    "cpu_relax",
+}
 
 
 def call(argv: list[str], env: dict[str, str] | None = None) -> str:
@@ -40,17 +52,22 @@ def pkg_config(root: Path, libdir: Path, *args: str) -> list[str]:
 
 
 def compile_and_run(
-    compiler: list[str], source: Path, flags: list[str], libs: list[str], libdir: Path
+    compiler: list[str],
+    source: Path,
+    flags: list[str],
+    libs: list[str],
+    libdir: Path,
+    printed: str = r"\d+ CPUs\n",
 ) -> None:
     """Compile one program with warnings as errors, and run it."""
     binary = source.with_suffix(".bin")
     warnings = ["-Wall", "-Wextra", "-Werror"]
     call([*compiler, *warnings, *flags, str(source), *libs, "-o", str(binary)])
     output = call([str(binary)], {"LD_LIBRARY_PATH": str(libdir)})
-    if not re.fullmatch(r"\d+ CPUs\n", output):
+    if not re.fullmatch(printed, output, re.S):
         sys.exit(f"{source}: printed {output!r}")
     linked = "statically" if "-lstdc++" in libs else "shared"
-    print(f"{source.name} {linked}: {output.strip()}")
+    print(f"{source.name} {linked}: {output.splitlines()[-1]}")
 
 
 def declared(headers: Path) -> set[str]:
@@ -64,8 +81,46 @@ def declared(headers: Path) -> set[str]:
     return names
 
 
+def inlined(headers: Path) -> set[str]:
+    """Functions and macros with arguments that the headers define, port.h's primitives apart."""
+    names = set()
+    for header in headers.glob("*.h"):
+        if header.name not in ("gcc_atomics.h", "warn.h"):
+            text = header.read_text()
+            names |= set(re.findall(r"^static [\w \n*]*?\b(\w+)\([^{};]*\)\n\{", text, re.M))
+            names |= set(re.findall(r"^#define (\w*for_each\w*)\(", text, re.M))
+    return names
+
+
+def check_pages(pages: Path, headers: Path) -> None:
+    """Every function has a page, which names its arguments; troff warns of nothing."""
+    written = {page.stem for page in pages.glob("*.3")}
+    functions = declared(headers) | inlined(headers)
+    if functions - written != WITHOUT_PAGE:
+        sys.exit(f"without a page: {sorted((functions - written) ^ WITHOUT_PAGE)}")
+    overviews = {"schedshard"} | {f"schedshard-{header.stem}" for header in headers.glob("*.h")}
+    if written - functions - overviews:
+        sys.exit(f"a page of nothing: {sorted(written - functions - overviews)}")
+    text = (pages / "sbm_near_cpu.3").read_text()
+    for part in (
+        ".SH NAME\n",
+        "\\fIallowed\\fR\nCpumask that",
+        ".SH RETURN VALUE\nIts CPU number",
+    ):
+        if part not in text:
+            sys.exit(f"sbm_near_cpu.3 has no {part!r}:\n{text}")
+    if shutil.which("groff"):
+        paths = [str(page) for page in sorted(pages.glob("*.3"))]
+        said = subprocess.run(
+            ["groff", "-man", "-Tutf8", "-ww", "-z", *paths], capture_output=True, check=False
+        )
+        if said.stderr or said.returncode:
+            sys.exit(f"groff: {said.stderr.decode()}")
+    print(f"man3: {len(written)} pages")
+
+
 def check_symbols(library: Path, headers: Path) -> None:
-    """The shared library shows what the headers declare, no more and no less."""
+    """The shared library exports what the headers declare, no more and no less."""
     lines = call(["nm", "-D", "--defined-only", str(library)]).splitlines()
     shown = {line.split()[-1].split("@")[0] for line in lines if " T " in line}
     expected = declared(headers)
@@ -82,7 +137,7 @@ def check_symbols(library: Path, headers: Path) -> None:
 
 def main() -> None:
     """Install, compile, run."""
-    build, program, c_compiler, cpp_compiler = sys.argv[1:5]
+    build, c_compiler, cpp_compiler, program, *examples = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "root"
         # everything that is built is installed: no rebuild, which could race with meson test
@@ -98,6 +153,7 @@ def main() -> None:
         assert prefix is not None
         headers = root / prefix[1].lstrip("/") / "include" / "schedshard"
         check_symbols(next(libdir.glob("libschedshard.so.*.*")), headers)
+        check_pages(headers.parent.parent / "share" / "man" / "man3", headers)
         flags = pkg_config(root, libdir, "--cflags")
         shared = pkg_config(root, libdir, "--libs")
         static = pkg_config(root, libdir, "--static", "--libs")
@@ -107,6 +163,10 @@ def main() -> None:
         for name, compiler in compilers.items():
             shutil.copyfile(program, Path(folder) / name)
             compile_and_run(compiler, Path(folder) / name, flags, shared, libdir)
+        for example in map(Path, examples):
+            copy = Path(shutil.copy(example, folder))
+            compiler = compilers["use.cc" if example.suffix == ".cc" else "use.c"]
+            compile_and_run(compiler, copy, flags, shared, libdir, r".+\n")
         for library in list(libdir.glob("libschedshard.so*")):
             library.unlink()
         for name, compiler in compilers.items():

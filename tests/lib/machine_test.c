@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The loader of machine files: every preset loads, and each rule of the format is broken
- * once, on a file that is right otherwise, and must be named with its line.
+ * The loader of machine files: every preset loads. The test breaks each rule of the format once, on
+ * a file that is right otherwise; the error must name the rule and the line.
  */
 #include <errno.h>
 #include <string.h>
@@ -67,7 +67,7 @@ static void check_refused(const char *text, const char *said)
 	CHECK(!machine);
 	if (!strstr(err.text, said) || strncmp(err.text, "file:", 5) || strchr(err.text, '\n'))
 		test_fail(__FILE__, __LINE__, "said \"%s\", must say \"%s\"", err.text, said);
-	/* nobody wants to know */
+	/* no description wanted */
 	CHECK_EQ(machine_parse(&machine, text, strlen(text), "file", NULL), -EINVAL);
 }
 
@@ -160,7 +160,7 @@ static void irregular(void)
 	CHECK_EQ(m->topo.cpu[8].thread, 1);
 	CHECK_EQ(m->topo.cpu[9].l2, m->topo.cpu[0].l2);
 	CHECK(m->topo.cpu[2].l2 != m->topo.cpu[0].l2);
-	/* neither cores nor l2 are given: one each a CPU, numbered on */
+	/* neither cores nor l2 are given: one of each for each CPU */
 	CHECK_EQ(m->topo.cpu[4].core, 4);
 	CHECK_EQ(m->topo.cpu[6].core, 5);
 	CHECK_EQ(m->topo.cpu[4].l2, 2);
@@ -207,7 +207,7 @@ static void distances(void)
 #define TIERED \
 	TOP MANY_LEVELS LATENCY TIERS OPS PROTOCOL SOURCE "tier = \"f\"\n\"tier.board\" = \"g\"\n"
 
-/* CPUs that a group at each level has, and what a line takes inside of it. */
+/* CPUs of a group at each level, and the latency inside it. */
 static const struct {
 	u32 cpus;
 	double ns;
@@ -219,7 +219,7 @@ static const struct {
 	{ 512, 150, "board" }, { 1024, 200, "remote" },
 };
 
-/* The rule in other words: the parts of a CPU's place that are the same for both. */
+/* The rule in other words: the parts of the place that two CPUs share. */
 static u32 level_of(u32 a, u32 b)
 {
 	u32 i = 0;
@@ -350,7 +350,7 @@ static void protocol(void)
 	machine_free(m);
 }
 
-/* What may be left out because it does not occur on the machine. */
+/* Parts that may be absent because they do not occur on the machine. */
 static void absent(void)
 {
 	char *small = edit(WHOLE, "packages = 2", "packages = 1");
@@ -522,7 +522,7 @@ static void refused(void)
 	test_state.shape = NULL;
 }
 
-/* A file that was cut anywhere is refused, or, if only words of the last source are gone, whole. */
+/* A file cut anywhere is refused, or complete, if only words of the last source are gone. */
 static void truncated(void)
 {
 	size_t whole = strlen(WHOLE);
@@ -548,7 +548,7 @@ static void not_files(void)
 	machine_free(NULL);
 }
 
-/* What a file says is quoted, cut and cleaned: one printable line whatever it is. */
+/* A message quotes, cuts and cleans what a file says: always one printable line. */
 static void long_and_dirty(void)
 {
 	struct shard_err err = { "" };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * port_alloc() of the library as it is, on this machine and, started with HWLOC_SYNTHETIC, on
- * a machine of two nodes that hwloc makes up: all of the way down to the system call that
- * then has no effect. Without the test harness, whose port_alloc() would take its place.
+ * The library's own port_alloc(), on this machine and, started with HWLOC_SYNTHETIC, on a machine
+ * of two nodes that hwloc makes up. It runs the whole path down to the system call, which then has
+ * no effect. The test harness is not linked, since its port_alloc() would replace this one.
  */
 #include <stdio.h>
 #include <string.h>

@@ -2,9 +2,9 @@
 /*
  * Topology from trees of /sys and from machine files.
  *
- * The main test is a round trip: records of many machines are written as a tree by code
- * that knows nothing of the reader, read back, and compared as partitions, because the
- * reader chooses ids of its own.
+ * The main test is a round trip. Code that shares nothing with the reader writes the records of
+ * many machines as a tree. The test reads them back and compares partitions, because the reader
+ * chooses its own ids.
  */
 #include <errno.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static s32 member_of(const struct shard_cpu *cpu, size_t member)
 	return *(const s32 *)((const char *)cpu + member);
 }
 
-/* Both divide the CPUs into the same groups at a level, or both do not know it. */
+/* Both divide the CPUs into the same groups at a level, or neither knows it. */
 static void check_level(const char *level, size_t member, const struct shard_cpu *want,
 			const struct shard_topo *got)
 {
@@ -279,7 +279,7 @@ static void missing_trees(void)
 	CHECK(strstr(err.text, "/nonexistent"));
 	CHECK_EQ(shard_topo_from_sysfs(&topo, "/usr", &err), -ENOENT);
 	CHECK(strstr(err.text, "must be / or the root of a captured tree"));
-	/* nobody wants to know */
+	/* no description wanted */
 	CHECK_EQ(shard_topo_from_sysfs(&topo, "/usr", NULL), -ENOENT);
 }
 

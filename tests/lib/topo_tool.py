@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""schedshard-topo from outside: what it prints, and how it refuses what is wrong.
+"""schedshard-topo from outside: its output, and its refusals of bad input.
 
 usage: topo_tool.py TOOL CRASHING_XML MACHINE...
 """
@@ -25,7 +25,7 @@ def run(*args: str) -> subprocess.CompletedProcess[str]:
 
 
 class Output(unittest.TestCase):
-    """What is right is printed as one JSON object."""
+    """Good input gives one JSON object."""
 
     def topology(self, *args: str) -> dict[str, Any]:
         """Run the tool, which must succeed, and check what holds for every topology."""
@@ -79,7 +79,7 @@ class Output(unittest.TestCase):
 
 
 class Refusal(unittest.TestCase):
-    """What is wrong gets one line and status 2."""
+    """Bad input gives one line and status 2."""
 
     def refused(self, said: str, *args: str) -> None:
         """Run the tool, which must print nothing and say @said in one line."""
@@ -122,7 +122,7 @@ class Refusal(unittest.TestCase):
         assert done.stderr.count("\n") == (1 if done.returncode else 0), done
 
     def test_impossible_plan(self) -> None:
-        """A tree that no plan can be made of: one LLC in two packages."""
+        """A tree that has no plan: one LLC in two packages."""
         with tempfile.TemporaryDirectory() as folder:
             cpus = Path(folder) / "sys/devices/system/cpu"
             for cpu in range(2):

@@ -2,8 +2,8 @@
 /*
  * Trees of /sys from text.
  *
- * The text may come from a fuzzer. What keeps a tree inside of its root directory: a path
- * holds letters, digits, "_" and "/" only, so that it has no ".." and is no link.
+ * The text may come from a fuzzer. A tree stays inside of its root directory because a path has
+ * letters, digits, "_" and "/" only. So it has no ".." and is no link.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -19,7 +19,7 @@
 bool tree_make(char *root)
 {
 	static const char *const dirs[] = { "sys", "sys/devices", "sys/devices/system" };
-	/* in memory where there is such a place: a tree has thousands of files */
+	/* in memory if possible: a tree has thousands of files */
 	const char *parent = access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm";
 	char path[128];
 

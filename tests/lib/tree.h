@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * tree.h - captured trees of /sys, written down in few lines and expanded for a test.
+ * tree.h - captured trees of /sys, written in few lines and expanded for a test.
  *
  * One line a file, path below sys/devices/system, "=", contents:
  *
@@ -17,7 +17,7 @@
 
 #include <stdio.h>
 #include "port.h"
-#include "shard_plan.h"
+#include "shard_topo.h"
 
 /**
  * tree_make() - make an empty root directory
@@ -35,16 +35,16 @@ void tree_remove(const char *root);
  * @root: from tree_make()
  * @text: the lines
  * @len: bytes
- * @max_files: no more files than that are written
+ * @max_files: write no more files than that
  *
- * Lines that are no such lines are passed over, so that any text is one.
+ * Ignores lines of another form, so that any text is one.
  *
  * Return: files and directories written.
  */
 u32 tree_write(const char *root, const char *text, size_t len, u32 max_files);
 
 /**
- * tree_print_records() - write a topology down as the text of a tree
+ * tree_print_records() - write a topology as the text of a tree
  * @out: where to
  * @cpu: records with package, node, llc, l2 and core known or -1
  * @nr_cpus: how many

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * A stranger's program, in the common subset of C and C++: touches every public header, and
- * both inline functions and such of the library. install.py compiles it as each of them.
+ * A user's program, in the common subset of C and C++: it uses every public header, and both inline
+ * functions and functions of the library. install.py compiles it as each of them.
  */
 #include <stdio.h>
 #include <schedshard/schedshard.h>
@@ -16,9 +16,26 @@ int main(void)
 	struct bytemap *map;
 	struct overload *overload;
 	struct cpupri pri;
-	struct sbm *set;
+	struct sbm *set, *here = sbm_create();
+	struct bytemap *map_here = bytemap_create(9);
+	struct shard_counter *counted = shard_counter_create();
 	u32 cpu, seen = 0;
 
+	/* first use */
+	if (!here || !map_here || !counted)
+		return 1;
+	cpu = shard_this_cpu();
+	sbm_set(here, cpu);
+	bytemap_set(map_here, cpu, 1);
+	sbm_for_each_cpu(cpu, it, here)
+		shard_counter_add(counted, cpu, bytemap_get(map_here, cpu));
+	if (shard_counter_sum(counted) != 1)
+		return 1;
+	shard_counter_destroy(counted);
+	bytemap_destroy(map_here);
+	sbm_destroy(here);
+
+	/* the parts behind it */
 	if (machine_load(&machine, "/nonexistent", &err) == 0 || !err.text[0])
 		return 1;
 	if (shard_topo_from_sysfs(&topo, "/", &err)) {

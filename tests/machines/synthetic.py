@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Machines that do not exist: latency tables made from a known topology, with noise."""
+"""Machines that do not exist: latency tables of a known topology, with noise."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from schedshard.machines.classes import CLASSES, pair_kinds
-from schedshard.machines.latencycsv import Matrix
-from schedshard.machines.topology import Regular, Topology, make_topology
+from schedshard.machines.making.classes import CLASSES, pair_kinds
+from schedshard.machines.making.latencycsv import Matrix
+from schedshard.machines.making.topology import Regular, Topology, make_topology
 
 # Medians as published machines have them: core complexes, meshes, meshes cut into clusters.
 COMPLEX_NS = {"smt": 10.0, "llc": 25.0, "node": 105.0, "package": 105.0, "remote": 200.0}

@@ -7,10 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 FUZZ = Path(__file__).resolve().parents[1] / "fuzz"
 RUNS = 8000
 
 
+@pytest.mark.slow(reason="the fuzzer runs")
 def test_short_fuzz_run(tmp_path: Path) -> None:
     corpus = FUZZ / "csv"
     assert len(list(corpus.iterdir())) >= 10

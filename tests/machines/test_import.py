@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""`machine import` from file to file: what it writes is the machine that the table came from."""
+"""`machine import` from file to file: the written machine is the one of the table."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from click.testing import CliRunner, Result
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from schedshard.errors import UserError
-from schedshard.machines.commands import import_command
-from schedshard.machines.document import machine_name, machine_toml, validated
-from schedshard.machines.importer import Imported, ImportRequest, import_machine
+from schedshard.commands.machine import import_command
+from schedshard.common.errors import UserError
+from schedshard.common.paths import topo_binary
+from schedshard.common.tool import run_json
+from schedshard.machines.making.document import machine_name, machine_toml, validated
+from schedshard.machines.making.importer import Imported, ImportRequest, import_machine
+from schedshard.machines.making.topology import Topology, from_tool, make_topology, same
 from schedshard.machines.numbers import number_nodes, range_of, source_of, value_of
-from schedshard.machines.topology import Topology, from_tool, make_topology, same
-from schedshard.paths import topo_binary
-from schedshard.tool import run_json
 from synthetic import COMPLEX_NS, MESH_NS, latencies, renumbered, shape, to_csv, to_hwloc_xml
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What is read as a latency table, and what the user is told when it is none."""
+"""Texts that are latency tables, and the messages about those that are not."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schedshard.errors import UserError
-from schedshard.machines.latencycsv import LatencyTable, parse_latency_csv
+from schedshard.common.errors import UserError
+from schedshard.machines.making.latencycsv import LatencyTable, parse_latency_csv
 from synthetic import COMPLEX_NS, latencies, shape, to_csv
 
 SMALL = latencies(shape(2, 2, 2).expand(), COMPLEX_NS, 0.03, 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""`machine measure`: on this host for real, on larger ones from what the tool would print."""
+"""`machine measure`: on this host for real, on larger ones from a stand-in's output."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from schedshard.errors import UserError
-from schedshard.machines.classes import CLASSES, kinds_of
-from schedshard.machines.commands import measure_command
-from schedshard.machines.document import validated
+from schedshard.commands.machine import measure_command
+from schedshard.common.errors import UserError
+from schedshard.common.paths import topo_binary
+from schedshard.common.tool import run_json
 from schedshard.machines.hostfile import host_path
-from schedshard.machines.latencycsv import Matrix
-from schedshard.machines.measure import (
+from schedshard.machines.making.classes import CLASSES, kinds_of
+from schedshard.machines.making.document import validated
+from schedshard.machines.making.latencycsv import Matrix
+from schedshard.machines.making.measure import (
     Processor,
     foreign_homes,
     host_machine,
     measure_binary,
     read_processor,
 )
+from schedshard.machines.making.sampling import PAIRS_PER_CLASS, distances, sample_pairs, spread
+from schedshard.machines.making.topology import Regular, Topology, cpu_list, from_tool, same
 from schedshard.machines.numbers import range_of, value_of
-from schedshard.machines.sampling import PAIRS_PER_CLASS, distances, sample_pairs, spread
-from schedshard.machines.topology import Regular, Topology, cpu_list, from_tool, same
-from schedshard.paths import topo_binary
-from schedshard.tool import run_json
 from synthetic import COMPLEX_NS, latencies, shape
 
 OPS_NS = {
@@ -64,6 +64,7 @@ def printed(topology: Topology, homes: list[float] | None = None) -> dict[str, A
     return {"cpu": 0, "samples": 5, "ops_ns": OPS_NS, "pairs": pairs, "homes": found}
 
 
+@pytest.mark.slow(reason="it measures this host")
 def test_this_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     cpus = sorted(os.sched_getaffinity(0))[:2]
@@ -74,7 +75,7 @@ def test_this_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = tomllib.loads(out.read_text(encoding="utf-8"))
     assert machine["name"] == "host"
     assert machine["kind"] == ("measured" if len(cpus) == 2 else "estimate")
-    # How they compare is the host's business: with two samples beside other work anything goes.
+    # Their order is the host's business: with two samples beside other work any order occurs.
     assert all(machine["op_cycles"][op] > 0 for op in ("load_hit", "store", "locked", "fence"))
     assert machine["latency_ns"]["memory"] > 0
     live = from_tool(run_json([str(topo_binary()), "--live"]))

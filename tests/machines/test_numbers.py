@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 import tomlkit
 
-from schedshard.draws import sampled_machine
-from schedshard.errors import UserError
-from schedshard.llc_split import split_llcs
-from schedshard.machine_list import describe
-from schedshard.machines.document import validated
+from schedshard.common.errors import UserError
+from schedshard.experiments.uncertain.draws import sampled_machine
+from schedshard.machines.llc_split import split_llcs
+from schedshard.machines.machine_list import describe
+from schedshard.machines.making.document import validated
 from schedshard.machines.numbers import (
     Range,
     number_node,
@@ -25,7 +25,7 @@ from schedshard.machines.numbers import (
     uncertain,
     value_of,
 )
-from schedshard.presets import load_machine
+from schedshard.machines.presets import load_machine
 
 MACHINE = """
 schema = 1

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from schedshard.common.paths import MACHINES, topo_binary
+from schedshard.common.tool import run_json
+from schedshard.machines.making.topology import Regular, cpu_list, from_tool, regular_form
 from schedshard.machines.numbers import number_nodes, range_of, source_of, value_of
-from schedshard.machines.topology import Regular, cpu_list, from_tool, regular_form
-from schedshard.paths import MACHINES, topo_binary
-from schedshard.tool import run_json
 
 PRESETS = sorted(path.stem for path in MACHINES.glob("*.toml"))
 
@@ -45,8 +45,8 @@ SHAPES = {
     "xeon-8592-2s": ((256, 2, 2, 2, 128), "llc", "0-63,128-191"),
 }
 
-# Medians published with the tables that these machines come from, in ns: smt, LLC, other LLC of
-# the package, other package.
+# Medians published with the tables of these machines, in ns: smt, LLC, other LLC of the package,
+# other package.
 PUBLISHED: dict[str, dict[str, int | tuple[int, int]]] = {
     "epyc-7742-2s": {"smt": 8, "llc": 25, "node": 132, "remote": 267, "home_remote": 267},
     "epyc-7763-2s": {"smt": 10, "llc": 25, "node": (120, 127), "remote": 304},
@@ -146,7 +146,7 @@ def test_a_guess_has_a_range_that_its_source_names(name: str) -> None:
             assert limits.low <= value_of(node, key) <= limits.high
 
 
-# Groups that one tier makes of a machine's CPUs, and what a line takes inside of one.
+# Groups of a machine's CPUs in one tier, and the latency of a line inside one.
 TIERS = {
     "altra-max-2s": {"dsu": (128, 2, 83.0)},
     "epyc-9654-2s": {"quadrant": (8, 48, 90.2)},

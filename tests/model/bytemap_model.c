@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /* The byte map against an array of bytes by CPU number, for every shape. */
-#include "bytemap.h"
+#include "bytemap_find.h"
 #include "shapes.h"
 #include "test.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The counter against one integer, for every shape: in paired use against an array that
- * says for each CPU how many items it counts, so that no more are taken off than were
- * counted there or early; in unpaired use with any additions.
+ * The counter against one integer, for every shape. In paired use an array has each CPU's number of
+ * items, so that no CPU removes more than were counted there or early. In unpaired use any
+ * additions occur.
  */
 #include "shapes.h"
 #include "shard_counter.h"

@@ -24,7 +24,7 @@ static u32 any_cpu(struct model *m)
 	return m->plan->idx_to_cpu[test_below(&m->random, m->plan->nr_possible)];
 }
 
-/* Few CPUs, few neighbours, half, all; what lies beyond the last CPU at random. */
+/* Few CPUs, few neighbours, half, all; bits beyond the last CPU at random. */
 static void random_mask(struct model *m, unsigned long *mask)
 {
 	u32 nr = m->plan->nr_cpus, kind = test_below(&m->random, 4);

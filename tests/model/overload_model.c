@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The overload set and the push walk against an array that says for each CPU whether it is
- * overloaded and wide, for every shape. One caller at a time: races are the explorer's.
+ * The overload set and the push walk against an array with each CPU's state, overloaded or wide,
+ * for every shape. One caller at a time: races are the explorer's.
  */
 #include "overload.h"
 #include "push_walk.h"
@@ -48,7 +48,6 @@ static void change(struct model *m)
 		for (u32 idx = 0; idx < m->plan->nr_possible; idx++)
 			if (m->state[idx] != CALM && (!keep || !keep--))
 				set_state(m, idx, CALM);
-	overload_tidy(m->set, m->plan->idx_to_cpu[any_idx(m)]);
 }
 
 static void check_query(struct model *m)
@@ -65,8 +64,7 @@ static void check_query(struct model *m)
 		else if (m->state[idx] == WIDE)
 			expect |= OVERLOAD_WIDE;
 	}
-	CHECK_EQ(overload_query(m->set, m->plan->idx_to_cpu[me]), expect);
-	CHECK_EQ(overload_query_tidy(m->set, m->plan->idx_to_cpu[me], test_state.step / 4), expect);
+	CHECK_EQ(overload_query(m->set, m->plan->idx_to_cpu[me], test_state.step / 4), expect);
 	CHECK_EQ(overload_test(m->set, m->plan->idx_to_cpu[me]), m->state[me] != CALM);
 }
 
@@ -82,6 +80,20 @@ static s64 model_next(const struct model *m, u32 idx, u32 end, u8 least)
 static s64 cpu_at(const struct model *m, s64 idx)
 {
 	return idx < 0 ? -1 : (s64)m->plan->idx_to_cpu[idx];
+}
+
+static void check_members(struct model *m)
+{
+	u32 shard = shard_of_idx(m, any_idx(m));
+	u32 first = m->plan->shard[shard].first_idx, nr = m->plan->shard[shard].nr_cpus;
+	u64 any = 0, wide = 0;
+
+	for (u32 pos = 0; pos < nr; pos++) {
+		any |= (u64)(m->state[first + pos] >= NARROW) << pos;
+		wide |= (u64)(m->state[first + pos] >= WIDE) << pos;
+	}
+	CHECK_EQ(overload_members(m->set, shard, false), any);
+	CHECK_EQ(overload_members(m->set, shard, true), wide);
 }
 
 static void check_near_walk(struct model *m)
@@ -126,6 +138,7 @@ static void run(const struct shape *shape)
 	for (test_state.step = 0; test_state.step < steps; test_state.step++) {
 		change(&m);
 		check_query(&m);
+		check_members(&m);
 		if (test_below(&m.random, 2))
 			check_near_walk(&m);
 		else
@@ -141,7 +154,7 @@ static void every_shape(void)
 		run(&shapes[i]);
 }
 
-/* The summary is taken away by the tick of any CPU of the shard, and only when that is calm. */
+/* A query of another shard removes a shard from the summary, and only when no CPU of it is wide. */
 static void tidying_hides_nobody(void)
 {
 	static const struct shape shape = { .name = "4 x 4", 1, 1, 4, 2, 2, 1, .adjacent = true };
@@ -151,24 +164,21 @@ static void tidying_hides_nobody(void)
 	CHECK(set);
 	overload_set(set, 5, true);
 	overload_set(set, 6, false);
-	overload_tidy(set, 4);
+	CHECK_EQ(overload_query(set, 0, 1), OVERLOAD_WIDE);
 	CHECK(shard_summary_test(set->summary, 1));
-	CHECK_EQ(overload_query(set, 0), OVERLOAD_WIDE);
 	overload_clear(set, 5);
+	CHECK_EQ(overload_query(set, 7, 1), OVERLOAD_NEAR);
 	CHECK(shard_summary_test(set->summary, 1));
-	CHECK_EQ(overload_query(set, 0), 0);
-	overload_tidy(set, 0);
-	CHECK(shard_summary_test(set->summary, 1));
-	overload_tidy(set, 7);
+	CHECK_EQ(overload_query(set, 0, 1), 0);
 	CHECK(!shard_summary_test(set->summary, 1));
-	CHECK_EQ(overload_query(set, 7), OVERLOAD_NEAR);
+	CHECK_EQ(overload_query(set, 7, 2), OVERLOAD_NEAR);
 	overload_set(set, 6, true);
-	CHECK_EQ(overload_query(set, 15), OVERLOAD_WIDE);
+	CHECK_EQ(overload_query(set, 15, 2), OVERLOAD_WIDE);
 	overload_free(set);
 	shard_plan_free(plan);
 }
 
-/* A request is served by a round that begins after it, however many come. */
+/* A round that begins after a request serves it, however many come. */
 static void requests_under_way_make_one_more_round(void)
 {
 	static struct push_walk walk;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * What every plan must keep, checked CPU by CPU against the topology that it was made from,
- * for all shapes and for random machines, the impossible ones included: those must be
- * refused for a reason that a look at all pairs of CPUs confirms.
+ * The properties of every plan, checked CPU by CPU against its topology, for all shapes and for
+ * random machines, also for impossible ones. The plan must refuse those for a reason that a look at
+ * all pairs of CPUs confirms.
  */
 #include "shapes.h"
 #include "test.h"
@@ -12,7 +12,7 @@ static bool same_core(const struct shard_cpu *a, const struct shard_cpu *b)
 	return a->core >= 0 && a->core == b->core;
 }
 
-/* Slots, indices, positions and shards say the same about every CPU. */
+/* Slots, indices, positions and shards agree about every CPU. */
 static void check_maps(const struct shard_plan *plan, const struct shard_cpu *cpu)
 {
 	u32 possible = 0, idx = 0;
@@ -99,7 +99,7 @@ static void check_masks(const struct shard_plan *plan, u64 *random)
 	memset(mask, 0, sizeof(mask));
 	memset(back, 0, sizeof(back));
 	memset(expect, 0, sizeof(expect));
-	for (u32 c = 0; c < plan->nr_cpus; c++) /* holes too: they are to be ignored */
+	for (u32 c = 0; c < plan->nr_cpus; c++) /* holes too: to be ignored */
 		if (density == 3 || test_below(random, 4) < density)
 			test_set_bit(mask, c);
 	for (u32 s = 0; s < plan->nr_shards; s++) {
@@ -190,7 +190,7 @@ static void every_shape(void)
 	test_state.shape = NULL;
 }
 
-/* A machine put together at random; mostly contradictory when @levels are independent. */
+/* A random machine; mostly contradictory when @levels are independent. */
 static void random_cpus(struct shard_cpu *cpu, u32 nr_cpus, u64 *random)
 {
 	u32 per_core = 1 + test_below(random, 3), per_l2 = per_core * (1 + test_below(random, 4));

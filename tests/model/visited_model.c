@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The visited CPUs against two arrays by CPU number, an epoch and a runtime that is halved in
- * steps, and a third one that says whether it is in the set; and the preference of a scan against
- * sums over all CPUs, in which whoever has left counts nothing.
+ * The visited CPUs against three arrays by CPU number: an epoch, a runtime that is halved in steps,
+ * and whether the CPU is in the set. The preference of a scan is compared with sums over all CPUs;
+ * a CPU that has left counts nothing.
  */
 #include "shapes.h"
 #include "test.h"
@@ -63,7 +63,7 @@ static void advance(u32 *epoch, u64 *ns, u32 now)
 	*epoch = now;
 }
 
-/* Blocks that there are: of shards with a CPU in the set (the last scan took the others out). */
+/* The number of blocks: of shards with a CPU in the set (the last scan removed the others). */
 static u32 blocks(const struct naive *m)
 {
 	u32 n = 0;
@@ -95,7 +95,7 @@ static void account(struct naive *m, struct visited *v, u32 cpu, u32 now, u64 ns
 	m->ns[cpu] += ns;
 }
 
-/* What the whole machine says, LLC by LLC, in order. */
+/* The result for the whole machine, LLC by LLC, in order. */
 static s32 naive_preference(const struct naive *m, u32 now, s32 present)
 {
 	s32 llc = -1, best = -1;
@@ -125,7 +125,7 @@ static s32 naive_preference(const struct naive *m, u32 now, s32 present)
 		epoch = m->queue_epoch[cpu];
 		queue_ns = m->queue_ns[cpu];
 		advance(&epoch, &queue_ns, now);
-		sum += ns * OCCUPANCY_SCALE / (queue_ns + 1);
+		sum += port_div64(ns * OCCUPANCY_SCALE, queue_ns + 1);
 	}
 	return best_sum > 2 * present_sum ? best : present;
 }
@@ -171,7 +171,8 @@ static s32 scan(struct naive *m, struct visited *v, u32 now, s32 present)
 
 static void check_bytes(const struct naive *m, const struct visited *v, bool spare)
 {
-	size_t table = m->plan->nr_shards * 8 + (m->plan->nr_shards + 63) / 64 * 8;
+	size_t table = (m->plan->nr_shards * sizeof(void *) + 7) / 8 * 8 +
+		       (m->plan->nr_shards + 63) / 64 * 8;
 
 	CHECK_EQ(visited_bytes(v), sizeof(*v) + (m->grown ? table : 0) +
 					   (blocks(m) + spare) * sizeof(struct visited_block));

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """make mutants: change one thing in the code, build, and see whether a test notices.
 
-Every worker has a copy of the project and a build tree of its own below build/mutants; the
-project's files stay as they are. What is changed, by which tests it is judged and which
-survivors are known is in mutants.toml. Results are kept: a second run goes on where the first
-one ended, and starts over when any file has changed.
+Every worker has its own copy of the project and its own build tree below build/mutants; the
+project's files stay unchanged. mutants.toml has the changes, the tests that judge them, and the
+known survivors. Results are kept: a second run continues where the first one ended, and starts over
+when any file has changed.
 
 Exit status: 0 every survivor has its reason, 1 one has none, 2 bad usage or a test that fails
 without a mutant.
@@ -50,7 +50,7 @@ def find_in(path: Path, name: str, settings: Settings) -> list[Mutant]:
 
 
 def wanted(root: Path, settings: Settings, group: str | None, files: Sequence[str]) -> list[Mutant]:
-    """Return the mutants that were asked for: ordering first, then in the order of the source."""
+    """Return the requested mutants: ordering first, then in the order of the source."""
     patterns = (*settings.sources, *settings.sequences)
     paths = sorted({p for pattern in patterns for p in root.glob(pattern)})
     names = [str(path.relative_to(root)) for path in paths]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""mutants.toml: what is changed into what, the tests that judge, and the survivors with reasons."""
+"""mutants.toml: changes and their results, the tests that judge, and survivors with reasons."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Stage:
     name: str
     tests: tuple[str, ...]
     seconds: float
-    options: tuple[str, ...] = ()  # of a build tree of its own
+    options: tuple[str, ...] = ()  # of a separate build tree
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Where a C file can be changed by a little, and into what: the mutants of make mutants.
+"""Small changes of a C file, by place: the mutants of make mutants.
 
-Three groups. "ordering": a barrier is left out or becomes a weaker one, an acquire or a release
-becomes a plain access; which calls these are is said by the settings. "sequence": a call of the
-scheduler's is left out or does less. "logic": a comparison changes by one (< and <=, > and >=) or
-into its opposite (== and !=).
+Three groups. "ordering": a barrier is removed or becomes a weaker one, an acquire or a release
+becomes a plain access; the settings name these calls. "sequence": a call of the scheduler's is
+removed or does less. "logic": a comparison changes by one (< and <=, > and >=) or into its opposite
+(== and !=).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Mutant:
 
     @property
     def change(self) -> str:
-        """What is changed, the same for all like it in a function."""
+        """The change, the same for all like it in a function."""
         return f"{self.before} -> {self.after}"
 
     @property
@@ -74,7 +74,7 @@ def walk(node: Node) -> Iterator[Node]:
 def call_changes(
     node: Node, always: Mapping[str, Sequence[str]], unused: Mapping[str, Sequence[str]]
 ) -> list[str]:
-    """Return what a call can become; {0} and {1} of a setting are its arguments."""
+    """Return a call's replacements; {0} and {1} of a setting are its arguments."""
     called, arguments = (node.child_by_field_name(name) for name in ("function", "arguments"))
     if called is None or arguments is None:
         return []

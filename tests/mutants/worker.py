@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A copy of the project with a build tree of its own, in which mutants are built and judged."""
+"""A copy of the project with its own build tree, in which mutants are built and judged."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Worker:
 
     @staticmethod
     def end(process: subprocess.Popen[str]) -> None:
-        """End meson, which ends its tests: each of them has a session of its own."""
+        """End meson, which ends its tests: each of them has its own session."""
         process.terminate()
         try:
             process.communicate(timeout=30)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Idle load balancing over the overlay's nohz_idle.h. CPU 1 goes idle, CPU 0 is idle and is kicked,
- * CPU 2 is busy and kicks. When all interrupts have arrived, whoever is in the set was looked at or
- * the flags are still up; and the next busy tick finds an idle CPU.
+ * CPU 2 is busy and kicks. When all interrupts have arrived, the balancer has visited each CPU in
+ * the set, or the flags are still set. The next busy tick finds an idle CPU.
  */
 #include "nohz.h"
 
@@ -81,7 +81,7 @@ static void leave_and_kick(uint32_t cpu)
 	}
 }
 
-/* CPU 1 goes off line: it leaves the set, and does not come back. */
+/* CPU 1 goes offline: it leaves the set, and does not come back. */
 static void unplug_and_kick(uint32_t cpu)
 {
 	if (cpu) {

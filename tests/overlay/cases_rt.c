@@ -3,8 +3,8 @@
  * The RT class over the overlay's files, in every interleaving. Four CPUs in two shards, 0 and 1, 2
  * and 3. Task 0 runs on CPU 0, task 1 on the CPU that falls; the others wait, wake or move.
  *
- * What must hold when all interrupts have arrived and all queues have chosen again: no task waits
- * on a queue while a CPU that it may use runs something lower. And the interrupts come to an end.
+ * When all interrupts have arrived and all queues have chosen again, no task may wait on a queue
+ * while a CPU that it may use runs something lower. The interrupts must come to an end.
  */
 #include "rt_class.h"
 
@@ -359,7 +359,7 @@ static void plug(uint32_t cpu)
 	}
 }
 
-/* Who falls before that, or meanwhile, need not see the task, as in Linux. */
+/* A CPU that falls before that, or meanwhile, need not see the task, as in Linux. */
 static void check_who_came_later(uint32_t nr_cpus)
 {
 	if (explore_result_of(0))
@@ -368,7 +368,7 @@ static void check_who_came_later(uint32_t nr_cpus)
 		arrive();
 }
 
-/* A task wakes on a queue that is off line. */
+/* A task wakes on an offline queue. */
 static void wake_off_line(uint32_t cpu)
 {
 	switch (cpu) {
@@ -404,7 +404,7 @@ static void dl(uint32_t cpu)
 		dl_finish(cpu_rq(FAR));
 		break;
 	default:
-		overload_query_tidy(rt_rd->dlo, FAR, 1);
+		overload_query(rt_rd->dlo, FAR, 1);
 	}
 }
 

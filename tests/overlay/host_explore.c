@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Locks of the explorer's machine, acquire and release and no more: what a spin lock of arm64
- * orders. Who finds one taken gives the execution up. On x86 taking one is a locked operation.
+ * Locks of the explorer's machine: only acquire and release, which is what a spin lock of arm64
+ * orders. A CPU that finds one taken gives the execution up. On x86 taking one is a locked
+ * operation.
  */
 #include "host.h"
 
-#include "../../sim/explore_case.h"
+#include "../../sim/explore/explore_case.h"
 
 static u32 on_cpu[EXPLORE_MAX_CPUS + 1];
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Left out of Linux's: times, energy and asymmetric capacities, the new-idle balance, and what a
- * balancer does with load. A CPU that is balanced for is told to who asked for it.
+ * Not in this copy of Linux's: times, energy and asymmetric capacities, the new-idle balance, and
+ * the balancer's work on load. The balancer reports each CPU that it balances for.
  */
 #include "nohz.h"
 
@@ -42,6 +42,7 @@ void nohz_enter(struct rq *rq)
 	if (!rq->online)
 		return;
 	WRITE_ONCE(rq->has_blocked_load, 1);
+	smp_wmb();
 	if (!rq->nohz_tick_stopped) {
 		rq->nohz_tick_stopped = 1;
 		sbm_set_at(&rq->nohz_place);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Linux's idle load balancing around the overlay's nohz_idle.h: who enters and leaves the set, who
- * kicks and who balances, in the order of accesses that fair.c has with kernel/cocci/, and no more
- * of it than that order. Every time is due.
+ * Linux's idle load balancing around the overlay's nohz_idle.h: entry and exit of CPUs, kicks and
+ * balances, with only the order of accesses that fair.c has with kernel/cocci/. Every time is due.
  */
 #ifndef OVERLAY_NOHZ_H
 #define OVERLAY_NOHZ_H
@@ -25,10 +24,10 @@ bool nohz_machine(const struct shard_plan *plan);
 void nohz_enter(struct rq *rq);
 void nohz_exit(struct rq *rq);
 
-/* A busy CPU's tick. Return: whom it sent an interrupt to, -1: nobody. */
+/* A busy CPU's tick. Return: the CPU that it sent an interrupt to, -1: none. */
 s32 nohz_kick(struct rq *rq);
 
-/* The interrupt; @looked is told of each CPU that is balanced for. */
+/* The interrupt; calls @looked for each CPU that it balances for. */
 void nohz_kicked(struct rq *rq, void (*looked)(struct rq *rq));
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * Tasks are numbered by priority: task 0 is the highest. Every CPU has the idle task besides.
  *
- * What is left out of Linux's class: throttling, groups, proxy execution, time, migrate_disable()
- * beyond refusing, and pulling without interrupts (RT_PUSH_IPI off).
+ * Not in this copy of Linux's class: throttling, groups, proxy execution, time, migrate_disable()
+ * beyond refusing, and pulls without interrupts (RT_PUSH_IPI off).
  */
 #include "rt_class.h"
 
@@ -58,7 +58,7 @@ static struct task_struct *highest(const struct rq *rq)
 	return rq->rt.queued ? shim_tasks[__builtin_ctzll(rq->rt.queued)] : rt_idle;
 }
 
-/* Linux stores the level only when the highest priority is another one now. */
+/* Linux stores the level only when the highest priority has changed. */
 static void level_follows(struct rq *rq)
 {
 	int prio = rq->rt.queued ? highest(rq)->prio : MAX_RT_PRIO - 1;
@@ -92,7 +92,7 @@ static void resched_curr(struct rq *rq)
 
 /* -------- push -------- */
 
-/* Linux unlocks the own queue when the other one is not to be had at once. */
+/* Linux unlocks the own queue when it cannot get the other one at once. */
 static bool double_lock_balance(struct rq *rq, struct rq *other)
 {
 	if (host_trylock(&other->lock))
@@ -252,7 +252,7 @@ void rt_resched(struct rq *rq)
 
 void rt_look(struct rq *rq, u64 period)
 {
-	overload_query_tidy(rq->rd->rto, rq->cpu, period);
+	overload_query(rq->rd->rto, rq->cpu, period);
 }
 
 void rt_allow(struct rq *rq, struct task_struct *p, unsigned long cpus)
@@ -314,8 +314,8 @@ static void dl_move(struct rq *from, struct rq *to)
 }
 
 /*
- * Deadline tasks are counted only: one runs, others wait. A level of 1 says that one runs; who
- * looks for a CPU looks for 0. Linux has a heap of deadlines for that, which is not ours.
+ * Deadline tasks are only counted: one runs, others wait. A level of 1 says that one runs; a search
+ * for a CPU looks for 0. Linux has a heap of deadlines for that, which is not ours.
  */
 void dl_wait(struct rq *rq)
 {
@@ -364,7 +364,7 @@ void rt_place(struct rq *rq, struct task_struct *p)
 	rq->rt.queued |= 1ull << p->number;
 }
 
-/* The highest of those that were placed runs, the others wait, and everybody is told. */
+/* The highest of the placed tasks runs, the others wait, and all state is published. */
 void rt_settle(struct rq *rq)
 {
 	u64 queued = rq->rt.queued;

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * The RT class around the overlay's files: what wakes, blocks, pushes, pulls and moves tasks, in
- * the order of calls that kernel/cocci/ gives Linux's rt.c, and no more of it than that order.
+ * The RT class around the overlay's files: it wakes, blocks, pushes, pulls and moves tasks, with
+ * only the order of calls that kernel/cocci/ gives Linux's rt.c.
  */
 #ifndef OVERLAY_RT_CLASS_H
 #define OVERLAY_RT_CLASS_H
 
 #include "sched.h"
 
-/* A task that runs instead of RT tasks: nothing outranks it less. */
+/* A task that runs instead of RT tasks, with the lowest priority. */
 #define PRIO_IDLE 120
 
-/* Somebody wakes @p on @rq; pushes from there what has to wait. */
+/* A CPU wakes @p on @rq, and pushes what must wait there. */
 void rt_wake(struct rq *rq, struct task_struct *p);
 
 /* The task that runs on @rq sleeps: pull, choose, push. Return: the task, NULL: an idle CPU. */
 struct task_struct *rt_block(struct rq *rq);
 
-/* @rq was told to choose again. */
+/* @rq has to choose again. */
 void rt_resched(struct rq *rq);
 
-/* @rq's CPU asks who waits in other shards: the summary forgets shards, once a @period. */
+/* @rq's CPU queries for waiting tasks of other shards, which tidies the summary once a @period. */
 void rt_look(struct rq *rq, u64 period);
 
 /* @p may use other CPUs from now on. It waits on @rq. */
@@ -43,11 +43,11 @@ void rt_settle(struct rq *rq);
 /* Make four CPUs in two shards, and tasks; see rt_class.c. */
 bool rt_machine(const struct shard_plan *plan);
 
-/* What a case does wrong on purpose. Set-up only. */
+/* Deliberate errors of a case. Set-up only. */
 enum rt_wrong {
 	RT_RIGHT,
-	RT_PULL_FIRST, /* asks who waits before its level falls */
-	RT_PUSH_FIRST, /* looks for a CPU before it is said that somebody waits */
+	RT_PULL_FIRST, /* queries for waiting tasks before its level falls */
+	RT_PUSH_FIRST, /* searches for a CPU before it joins the overload set */
 	RT_NOT_ROUND,  /* an interrupt does not go on */
 };
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The overlay's files without the explorer: what its small functions answer, for all that can be
- * asked; and threads that wake, block, move and unplug at random, for the thread sanitizer. When
- * they are done and all interrupts have arrived, every byte and every level says what is there.
+ * The overlay's files without the explorer. The test calls its small functions with all possible
+ * arguments. Then threads wake, block, move and unplug at random, for the thread sanitizer. When
+ * they are done and all interrupts have arrived, every byte and every level is right.
  */
 #include "../stress/threads.h"
 #include "nohz.h"
 #include "rt_class.h"
+#include "shard_topo.h"
 
 #define ROUNDS	    200000u
 #define MOST_ROUNDS 64u
@@ -129,26 +130,23 @@ static void whom_a_pull_visits(void)
 				overload_clear(rt_rd->rto, cpu);
 		}
 		for (u32 me = 0; me < SHIM_CPUS; me++) {
-			u32 who = overload_query(rt_rd->rto, me), near = me ^ 1;
-			int cpu = -1;
+			u32 who = overload_query(rt_rd->rto, me, 0), near = me ^ 1;
+			struct rt_pull pull = rt_pull_begin(cpu_rq(me), who);
 
-			if (state[near]) {
-				cpu = rt_overload_next(cpu_rq(me), who, cpu);
-				CHECK_EQ(cpu, (int)near);
-			}
+			if (state[near])
+				CHECK_EQ(rt_pull_next(cpu_rq(me), who, &pull), (int)near);
 			for (u32 far = 0; far < SHIM_CPUS; far++) {
 				if (far / 2 == me / 2 || state[far] != 2)
 					continue;
-				cpu = rt_overload_next(cpu_rq(me), who, cpu);
-				CHECK_EQ(cpu, (int)far);
+				CHECK_EQ(rt_pull_next(cpu_rq(me), who, &pull), (int)far);
 			}
-			CHECK_EQ(rt_overload_next(cpu_rq(me), who, cpu), -1);
+			CHECK_EQ(rt_pull_next(cpu_rq(me), who, &pull), -1);
 		}
 	}
 	end(plan);
 }
 
-/* A shard is forgotten by the first query of a period that finds nobody wide there. */
+/* The first query of a period that finds no wide CPU in a shard removes the shard. */
 static void queries_tidy(void)
 {
 	struct shard_plan *plan = begin();
@@ -167,7 +165,7 @@ static void queries_tidy(void)
 	end(plan);
 }
 
-/* A root domain goes when every walk was seen idle, a grace period ago. */
+/* A root domain is freed when every walk was idle, a grace period ago. */
 static void walks_end(void)
 {
 	struct shard_plan *plan = begin();
@@ -204,8 +202,9 @@ static void the_next_cpu_around_the_machine(void)
 }
 
 /*
- * A thread is now one CPU, now another: @taken says which are. On a busy host threads run one after
- * the other, and this way something happens all the same. Task t belongs to who found it asleep.
+ * A thread plays different CPUs in turn; @taken has those in use. On a busy host threads run one
+ * after the other, and this way they still interact. Task t belongs to the thread that found it
+ * asleep.
  */
 static u64 taken[SHIM_CPUS];
 static u64 awake[SHIM_TASKS];
@@ -285,7 +284,7 @@ static void threads(void)
 	for (u32 t = 0; t < SHIM_TASKS; t++)
 		woken |= awake[t] << t;
 	CHECK_EQ(found, woken);
-	CHECK(interrupts); /* or nothing was pulled */
+	CHECK(interrupts); /* otherwise no pull happened */
 	for (u32 i = 0; i <= rt_rd->rto_walks->nr; i++)
 		CHECK_EQ(rt_rd->rto_walks->walk[i]->state.state, PUSH_WALK_IDLE);
 	end(plan);

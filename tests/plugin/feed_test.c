@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Guests whose sharing is known, told to the model: nobody shares, all write one line, all write
- * one place; CPUs that idle and resume; time that passes while all are idle; items that make no
- * sense.
+ * Guests with known sharing as input of the model: no sharing, all write one line, all write one
+ * place. CPUs idle and resume, time passes while all are idle, and some items make no sense.
  *
  * feed_test MACHINE: machines/epyc-7763-2s.toml
  */
@@ -97,7 +96,10 @@ static void sharing(const struct feed_setup *setup)
 
 	CHECK(hitm(none) == 0);
 	CHECK(number(none, "nr_lines") == 4);
-	/* Which bytes of the line it is makes no difference, and all of them are told apart. */
+	/*
+	 * The choice of bytes in the line makes no difference, and the report separates all of
+	 * them.
+	 */
 	CHECK(hitm(false_sharing) == hitm(same));
 	CHECK(number(false_sharing, "virtual_ns") == number(same, "virtual_ns"));
 	/* An owner adds a few times until the line leaves it, and at least once. */
@@ -107,14 +109,14 @@ static void sharing(const struct feed_setup *setup)
 	CHECK(json_array_size(json_object_get(line, "accesses")) == CPUS);
 	CHECK(json_integer_value(json_object_get(line, "records")) == 4000);
 	CHECK(!strcmp(json_string_value(json_object_get(line, "address")), "0xffff888010000000"));
-	/* The setup says that this memory is node 1's. */
+	/* The setup puts this memory on node 1. */
 	CHECK(json_integer_value(json_object_get(line, "home")) == 1);
 	json_decref(none);
 	json_decref(false_sharing);
 	json_decref(same);
 }
 
-/* Loads of a line that nobody writes: each core asks once. */
+/* Loads of a line that no CPU writes: each core misses once. */
 static void reading(const struct feed_setup *setup)
 {
 	json_t *all;
@@ -175,8 +177,8 @@ static void all_idle(const struct feed_setup *setup)
 }
 
 /*
- * A guest that is still running: all its CPUs are idle, and a timer of it is due after 50 us.
- * Nothing comes before time has gone on to that; then CPU 0 resumes.
+ * A running guest: all its CPUs are idle, and a timer is due after 50 us. No item comes before time
+ * has advanced to that; then CPU 0 resumes.
  */
 static const uint64_t timer_ps = 50000000;
 static uint64_t live_due, live_news;
@@ -202,7 +204,7 @@ static void live_wait(void *arg)
 
 static uint64_t live_idle(void *arg)
 {
-	/* Time stands until somebody knows better. */
+	/* Time stands still at first. */
 	return live_waits < 3 ? 0 : timer_ps;
 }
 
@@ -248,7 +250,7 @@ static void timers(const struct feed_setup *setup)
 		stream_free(&stream[i]);
 }
 
-/* Each waits for the other, one for itself, one for what never comes: it ends all the same. */
+/* Each waits for the other, one for itself, one for what never comes: the feed still ends. */
 static void nonsense(const struct feed_setup *setup)
 {
 	json_t *all;

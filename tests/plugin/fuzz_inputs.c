@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Traces and watch files, whatever bytes they are: read, or refused with one line. The first byte
- * says which of the two it is.
+ * Traces and watch files of any bytes: accepted, or refused with one line. The first byte chooses
+ * between the two.
  */
 #include "../sim/check.h"
 

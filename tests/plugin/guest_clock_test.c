@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The guest's clock in its three phases, with this program in the emulator's place: what it says is
- * compared with the host's clock by inequalities that hold however busy the host is.
+ * The guest's clock in its three phases, with this program in the emulator's place. The test
+ * compares its times with the host's clock by inequalities that hold however busy the host is.
  *
  * SCHEDSHARD_SLOW is SLOW in the environment.
  */
@@ -71,7 +71,7 @@ static void slow(void)
 	CHECK(after - before + 1 >= inner / SLOW);
 }
 
-/* Before the window opens: the host's counter, as the threads see it that have not asked. */
+/* Before the window opens: the host's counter, for threads that have not asked for another. */
 static void *early_thread(void *arg)
 {
 	uint64_t *last = arg;
@@ -119,7 +119,7 @@ static void *guest_thread(void *arg)
 	return NULL;
 }
 
-/* In a thread of its own: this one does not ask for another counter. */
+/* In a separate thread: this one does not ask for another counter. */
 static void counter(void *(*play)(void *), void *arg)
 {
 	pthread_t thread;
@@ -166,7 +166,7 @@ static void *main_loop(void *arg)
 		CHECK(found == 0 || found == 1);
 		if (found)
 			break;
-		/* Looked after now and then, but no timer is due before its time. */
+		/* The loop runs sometimes, but no timer is due before its time. */
 		if (guest() - since < 10000)
 			continue;
 		since = guest();
@@ -188,12 +188,12 @@ static void timers(void)
 	for (uint64_t round = 0; round < 100; round++) {
 		uint64_t at;
 
-		/* It says what it waits for, ... */
+		/* The loop publishes its deadline ... */
 		while ((at = __atomic_load_n(due, __ATOMIC_SEQ_CST)) == GUEST_CLOCK_NEVER)
 			host_sleep(10000);
 		CHECK(at > ps && at <= ps + 10000 * 1000);
 		CHECK(__atomic_load_n(&l.rounds, __ATOMIC_SEQ_CST) == round);
-		/* ... and looks when it has come. */
+		/* ... and runs when it has come. */
 		tell(at - ps);
 		while (__atomic_load_n(&l.rounds, __ATOMIC_SEQ_CST) == round)
 			guest_clock_alarm();

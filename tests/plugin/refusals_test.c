@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * refusals PLUGIN: what the plugin says to emulators that it was not made for, and to arguments
- * that make no sense. It is loaded as the emulator would, which then is not asked for anything: the
- * symbols that it has to bring stay unresolved.
+ * refusals PLUGIN: the plugin's errors for emulators of other versions, and for wrong arguments.
+ * The test loads it as the emulator would. The plugin then calls nothing of the emulator: its
+ * symbols stay unresolved.
  */
 #include <dlfcn.h>
 #include <string.h>
@@ -15,7 +15,7 @@ typedef int (*install_fn)(qemu_plugin_id_t id, const struct qemu_info *info, int
 
 static install_fn install;
 
-/* Does the plugin refuse, with one line that has @words in it? */
+/* Does the plugin refuse, with one line that contains @words? */
 static bool refused(const struct qemu_info *info, const char *argument, const char *words)
 {
 	char argument_copy[128], said[512];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Traces: what is written is read, a file that is cut or changed anywhere never does harm.
+ * Traces: the reader returns what was written; a file cut or changed anywhere does no harm.
  *
- * trace_test FOLDER: where files may be made.
+ * trace_test FOLDER: the folder for its files.
  */
 #include "../sim/check.h"
 
@@ -102,7 +102,7 @@ static size_t unpack(const char *path, uint8_t *data, size_t size)
 	return (size_t)n;
 }
 
-/* A file that the emulator was stopped in the middle of. */
+/* A file whose emulator was stopped in the middle of a write. */
 static void cut_file(const char *path, const char *cut_path, const struct seen *told)
 {
 	static uint8_t data[1 << 20];

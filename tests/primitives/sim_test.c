@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Every primitive and every way of taking turns on the simulated toy machine, where CPUs meet at
+ * Every primitive and every kind of ping-pong on the simulated toy machine, where CPUs meet at
  * other moments than threads of a host do, and a store waits in its buffer.
  */
 #include <stdlib.h>
@@ -50,7 +50,7 @@ static void body(u32 cpu, void *arg)
 	}
 }
 
-/* @n CPUs meet; returns how many operations they did. */
+/* @n CPUs run; returns the number of their operations. */
 static u64 meet(struct meeting *m, u32 n, u64 seed)
 {
 	u64 ops = (u64)n * (m->ops / 2 * 3 + m->ops % 2);
@@ -82,7 +82,7 @@ static void part(struct meeting *m)
 	toy_end();
 }
 
-/* Nothing is lost, whatever meets whatever when. */
+/* No update is lost, at any meeting of operations. */
 static void all_are_consistent(void)
 {
 	static const u64 thinks[] = { 0, 30 * NS, 2000 * NS };
@@ -152,7 +152,7 @@ static void play(u32 player, void *arg)
 	player = player ? 1 : 0;
 	for (u64 i = 0; i < TURNS; i++) {
 		sim_spend(sim_random() % (g->think + 1));
-		/* The word says whose turn it is: nobody is ahead. */
+		/* The word gives the turn: no player is ahead. */
 		CHECK(*g->word <= 2 * i + player);
 		g->way->turns(g->word, 2 * i + player, 1);
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Every primitive and every way of taking turns, on real threads. Few operations: a waiter of a
- * queued lock spins without giving its CPU away, and the threads may be more than the CPUs.
+ * Every primitive and every kind of ping-pong, on real threads. Few operations: a waiter of a
+ * queued lock spins without yielding its CPU, and there may be more threads than CPUs.
  */
 #include "../stress/threads.h"
 #include "ping_pong.h"
@@ -68,7 +68,7 @@ static void nothing_is_lost(void)
 	tear_down();
 }
 
-/* Not atomic: two at once lose one, and the thread sanitizer tells. */
+/* Not atomic: two at once lose one, and the thread sanitizer reports it. */
 static u64 inside, entered;
 
 static void only_me(void *arg)

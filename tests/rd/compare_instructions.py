@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What our RT state costs in instructions beside Linux's layout, where nobody else is about.
+"""Instructions of our RT state beside those of Linux's layout, without contention.
 
-The simulator counts cycles that CPUs wait for lines; this is the rest: a machine that is not
-contended must not pay for one that is. Counts are exact. A search is compared where most of them
-end, at a CPU of level 0, and where Linux goes through all levels.
+The simulator counts cycles of waits for lines; this is the rest: a machine without contention must
+not pay for one with it. Counts are exact. A search is compared in the most common case, a CPU of
+level 0, and in the case in which Linux visits all levels.
 """
 
 from __future__ import annotations

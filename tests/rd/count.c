@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * count LAYOUT SHAPE OPERATION N: N times an operation of one CPU on a root domain that nobody else
- * touches. Counted by valgrind, see compare_instructions.py; the difference between two N is the
+ * count LAYOUT SHAPE OPERATION N: N times an operation of one CPU on a root domain without other
+ * users. valgrind counts, see compare_instructions.py; the difference between two N is the
  * operations' alone.
  */
 #include <string.h>
@@ -20,7 +20,7 @@ static struct rd_machine machine;
 static const struct rd_ops *ops;
 static struct rd *rd;
 
-/* Everybody else at @level or, with @spread, at that and the levels above it. */
+/* All other CPUs at @level or, with @spread, at that and the levels above it. */
 static void others_at(int level, int spread)
 {
 	for (u32 cpu = 1; cpu < machine.topo.nr_cpus; cpu++)
@@ -59,7 +59,7 @@ static unsigned long repeat(const char *operation, unsigned long n)
 			ops->overload_set(rd, 0, true);
 			ops->overload_clear(rd, 0);
 		} else if (ask) {
-			sum += ops->overloaded(rd, 0);
+			sum += ops->overloaded(rd, 0, 1);
 		} else {
 			sum += (unsigned long)find(allowed, !any);
 		}

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * For every layout: the bugs that reviewers found in the published prototypes, where they can
- * occur in the overload set; memory that runs out; the walk's promise when nobody races.
+ * For every layout: the bugs that reviewers found in the published prototypes, if they can occur in
+ * the overload set; failed allocations; the walk's promise without races.
  */
 #include "machines.h"
 #include "rd.h"
 
 static const struct rd_ops *ops;
-static u32 everybody; /* which walk visits everybody */
+static u32 everybody; /* number of the walk that visits all CPUs */
 static struct rd_machine machine;
 static struct rd *rd;
 
@@ -23,7 +23,7 @@ static void set_up(const char *shape)
 	CHECK(rd != NULL);
 }
 
-/* The next one, for a walk that visits everybody. */
+/* The next CPU, for a walk that visits all. */
 static s64 next(s64 cpu)
 {
 	return ops->next(rd, 0, everybody, cpu);
@@ -46,8 +46,8 @@ static void endless_next_bit_loop(void)
 	ops->overload_set(rd, last, true);
 	CHECK_EQ(next(-1), last);
 	CHECK_EQ(next(last), -1);
-	CHECK_EQ(ops->overloaded(rd, 0), everybody ? RD_FAR : RD_OTHERS);
-	CHECK_EQ(ops->overloaded(rd, last), RD_ONLY_ME);
+	CHECK_EQ(ops->overloaded(rd, 0, 1), everybody ? RD_FAR : RD_OTHERS);
+	CHECK_EQ(ops->overloaded(rd, last, 1), RD_ONLY_ME);
 	tear_down();
 }
 
@@ -64,7 +64,7 @@ static void more_than_64_cpus_a_leaf(void)
 	}
 	for (u32 cpu = 0; cpu < machine.topo.nr_cpus; cpu += 2)
 		ops->overload_clear(rd, cpu);
-	CHECK_EQ(ops->overloaded(rd, 0), 0);
+	CHECK_EQ(ops->overloaded(rd, 0, 1), 0);
 	CHECK_EQ(next(-1), -1);
 	tear_down();
 }
@@ -82,9 +82,9 @@ static void shift_off_by_one(void)
 			ops->overload_set(rd, cpu, true);
 			CHECK_EQ(next(-1), cpu);
 			CHECK_EQ(next(cpu), -1);
-			CHECK_EQ(ops->overloaded(rd, cpu), RD_ONLY_ME);
+			CHECK_EQ(ops->overloaded(rd, cpu, 1), RD_ONLY_ME);
 			ops->overload_clear(rd, cpu);
-			CHECK_EQ(ops->overloaded(rd, cpu), 0);
+			CHECK_EQ(ops->overloaded(rd, cpu, 1), 0);
 
 			test_set_bit(expect, cpu);
 			ops->set_level(rd, cpu, 42);
@@ -109,7 +109,7 @@ static void unwrapped_walk(void)
 		ops->overload_set(rd, cpus[i], true);
 	cpu = ops->walk_request(rd, 7, everybody);
 	CHECK(cpu >= 0);
-	/* Asked for again where the walk has passed the first CPUs already: all once more. */
+	/* A second request after the walk has passed the first CPUs: all once more. */
 	for (u32 i = 0; i < 2; i++) {
 		visits[cpu]++;
 		ops->walk_arrive(rd, (u32)cpu, everybody);
@@ -129,7 +129,7 @@ static void unwrapped_walk(void)
 	tear_down();
 }
 
-/* Nobody to visit: the walk is over at once, and can be asked for again. */
+/* No CPU to visit: the walk ends at once, and a new request works. */
 static void walk_of_nobody(void)
 {
 	set_up("16 CPUs");
@@ -196,7 +196,7 @@ int main(void)
 {
 	for (u32 i = 0; rd_layouts[i]; i++) {
 		ops = rd_layouts[i];
-		everybody = ops->tells_wide;
+		everybody = ops->walk_a_shard;
 		printf("%s\n", ops->name);
 		RUN(endless_next_bit_loop);
 		RUN(more_than_64_cpus_a_leaf);

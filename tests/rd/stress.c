@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Threads on every layout. A CPU is changed by one thread only, as if it held the run
- * queue's lock. What must hold whatever they do: a CPU that rises is found at its old or new
- * level; who was set is seen by everybody who is told of it; every request for a walk is served by
- * a look that comes after it.
+ * Threads on every layout. Only one thread changes a CPU, as if it held the run queue's lock. These
+ * must hold whatever they do. A search finds a CPU that rises at its old or new level. A query that
+ * reports a CPU is followed by a walk that finds it. A look after each request for a walk serves
+ * it.
  */
 #include "../stress/threads.h"
 #include "machines.h"
@@ -12,7 +12,7 @@
 #define ROUNDS 20000u
 
 static const struct rd_ops *ops;
-static u32 everybody; /* which walk visits everybody */
+static u32 everybody; /* number of the walk that visits all CPUs */
 static struct rd_machine machine;
 static struct rd *rd;
 
@@ -90,7 +90,7 @@ static void a_cpu_that_rises_is_never_missed(void)
 
 static u64 told[2], looked[2];
 
-/* Threads 0 and 1 are overloaded CPUs, 2 and 3 those who are told. */
+/* Threads 0 and 1 are overloaded CPUs, 2 and 3 query. */
 static void tell_and_look(u32 thread)
 {
 	u32 pair = thread & 1, cpu = pair ? 70 : 3;
@@ -105,12 +105,11 @@ static void tell_and_look(u32 thread)
 			continue;
 		}
 		while (smp_load_acquire(&told[pair]) < round) {
-			ops->tidy(rd, cpu);
+			ops->overloaded(rd, 10, 2 * round);
 			sched_yield();
 		}
-		ops->tidy(rd, cpu);
-		CHECK(ops->overloaded(rd, 10) & (RD_OTHERS | RD_FAR));
-		CHECK(ops->overloaded(rd, cpu) != 0);
+		CHECK(ops->overloaded(rd, 10, 2 * round + 1) & (RD_OTHERS | RD_FAR));
+		CHECK(ops->overloaded(rd, cpu, 2 * round + 1) != 0);
 		CHECK(ops->next(rd, 10, everybody, -1) >= 0);
 		CHECK_EQ(ops->next(rd, 10, everybody, (s64)cpu - 1), cpu);
 		smp_store_release(&looked[pair], round);
@@ -129,7 +128,7 @@ static void who_is_set_is_seen(void)
 
 static u64 asked[NR_THREADS], served[NR_THREADS];
 
-/* What an overloaded CPU does in a walk: look at everybody's level. */
+/* The part of an overloaded CPU in a walk: read all levels. */
 static void look(void)
 {
 	for (u32 i = 0; i < NR_THREADS; i++) {
@@ -145,7 +144,7 @@ static void look(void)
 	}
 }
 
-/* Says what it wants, asks for a walk, carries it if it is the one; then it has been served. */
+/* Stores its request, requests a walk, carries it if necessary; then it has been served. */
 static void ask(u32 thread)
 {
 	for (u64 round = 1; round <= ROUNDS / 4; round++) {
@@ -180,7 +179,7 @@ int main(void)
 {
 	for (u32 i = 0; rd_layouts[i]; i++) {
 		ops = rd_layouts[i];
-		everybody = ops->tells_wide;
+		everybody = ops->walk_a_shard;
 		printf("%s\n", ops->name);
 		RUN(a_cpu_that_rises_is_never_missed);
 		RUN(who_is_set_is_seen);

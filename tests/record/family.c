@@ -7,6 +7,7 @@
  *   private  add to a counter of its own, all at one address
  *   file     each opens and maps a file by itself, and adds to the counter in it
  *   segment  the same with a System V segment
+ *   memfd    the same with a file without a name, which they inherit
  *   exec     each executes this program again, which does as 'file'
  *   threads  two processes: in each two threads add to one counter at the same address
  *   crash    the children end by a fault, having added to the shared counter
@@ -47,7 +48,7 @@ static uint64_t own __attribute__((aligned(LINE)));
 static const char *name, *path;
 static char *self;
 static unsigned long nr, operations, pause_for;
-static int segment;
+static int segment, unnamed;
 
 static void think(unsigned long n)
 {
@@ -118,6 +119,8 @@ static int child(struct common *c, unsigned long i)
 		c = map_file();
 	else if (!strcmp(name, "segment"))
 		c = shmat(segment, NULL, 0);
+	else if (!strcmp(name, "memfd"))
+		c = map(unnamed, MAP_SHARED);
 	meet(c);
 	if (!strcmp(name, "private"))
 		add(&own, i);
@@ -170,6 +173,12 @@ static struct common *make(void)
 {
 	if (!strcmp(name, "file") || !strcmp(name, "exec") || !strcmp(name, "daemon"))
 		return map_file();
+	if (!strcmp(name, "memfd")) {
+		unnamed = memfd_create("family", 0);
+		if (unnamed < 0 || ftruncate(unnamed, sizeof(struct common)))
+			exit(3);
+		return map(unnamed, MAP_SHARED);
+	}
 	if (strcmp(name, "segment") != 0)
 		return map(-1, MAP_SHARED | MAP_ANONYMOUS);
 	segment = shmget(IPC_PRIVATE, sizeof(struct common), IPC_CREAT | 0600);

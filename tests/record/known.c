@@ -11,6 +11,8 @@
  *   ring     two threads hand over messages, one at a time; indices and message have a line each
  *   packed   the same; all of it in one line
  *   heap     add to a counter of its own; the counters are allocated at once
+ *   store    load the one word and store to it, plainly
+ *   meet     as 'queue', but THINK outside it: the lock is free when it is taken
  *
  * The window is open from when all threads are ready until all have ended.
  *
@@ -132,10 +134,14 @@ static void operate(unsigned long i)
 		add(&apart[i].worker);
 	} else if (!strcmp(name, "heap")) {
 		add(&on_heap[i]);
-	} else if (!strcmp(name, "queue")) {
+	} else if (!strcmp(name, "store")) {
+		sums[i][0] += __atomic_load_n(&one.worker.other, __ATOMIC_RELAXED);
+		__atomic_store_n(&one.worker.other, i, __ATOMIC_RELAXED);
+	} else if (!strcmp(name, "queue") || !strcmp(name, "meet")) {
 		queue_lock(&node[i]);
 		protected++;
-		think(pause_for);
+		if (!strcmp(name, "queue"))
+			think(pause_for);
 		queue_unlock(&node[i]);
 	} else {
 		__atomic_fetch_add(&readers, 1, __ATOMIC_ACQUIRE);
@@ -179,6 +185,8 @@ static bool is_right(void)
 {
 	if (!strcmp(name, "ring") || !strcmp(name, "packed"))
 		return sums[1][0] == operations * (operations - 1) / 2;
+	if (!strcmp(name, "store"))
+		return one.worker.other < nr;
 	return !strcmp(name, "readers") ? !readers : found() == nr * operations;
 }
 

@@ -1,51 +1,30 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""c2c record --follow: processes that share memory or do not, and programs made of several."""
+"""c2c record --follow: processes that share memory or do not, and programs of several processes."""
 
 from __future__ import annotations
 
 import json
-import os
-import platform
-import shutil
 import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from recording import MACHINE, PROGRAMS, hitm_of, needs, quiet, run
 
-from schedshard.paths import ROOT, build_dir
+FAMILY = PROGRAMS / "record-family"
 
-FAMILY = build_dir() / "tests" / "record" / "record-family"
-MACHINE = "epyc-7763-2s"
-BUSY = 2  # waits that timed out
-
-pytestmark = pytest.mark.skipif(
-    platform.machine() != "x86_64" or shutil.which("qemu-x86_64") is None or not FAMILY.is_file(),
-    reason="needs qemu-user and a build of x86-64",
-)
+pytestmark = needs(FAMILY)
 
 
-def run(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [
-            *(sys.executable, "-m", "schedshard", "c2c", "record", "--follow", "--no-advice"),
-            *("--machine", MACHINE, "--uncertainty", "0", *arguments),
-        ],
-        input=stdin,
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "cli")},
-    )
+def follow(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    options = ("--machine", MACHINE, "--uncertainty", "0", "--no-advice")
+    return run("record", "--follow", *options, *arguments, stdin=stdin)
 
 
 def family(folder: Path, case: str, processes: int, operations: int) -> dict[str, Any]:
     file = folder / "file"
     file.unlink(missing_ok=True)
-    done = run(
+    done = follow(
         "--marks", "--json", "--", str(FAMILY), case, str(processes), str(operations), "400",
         str(file),
     )  # fmt: skip
@@ -57,29 +36,12 @@ def family(folder: Path, case: str, processes: int, operations: int) -> dict[str
     return report
 
 
-def hitm(line: dict[str, Any]) -> int:
-    return int(line["hitm_remote"]) + int(line["hitm_local"])
-
-
 def hottest(report: dict[str, Any]) -> dict[str, Any]:
     line: dict[str, Any] = report["variants"][0]["lines"][0]
     return line
 
 
-def quiet(make: Callable[[], dict[str, Any]], holds: Callable[[dict[str, Any]], bool]) -> None:
-    """It holds in one of four runs: a busy host lets processes go on without each other."""
-    seen = []
-    for _ in range(4):
-        report = make()
-        if holds(report):
-            return
-        found = [(line["object"], hitm(line)) for line in report["variants"][0]["lines"][:4]]
-        seen.append((report["recording"]["timeouts"], found))
-    assert all(timeouts > BUSY for timeouts, _ in seen), seen
-    pytest.skip(f"the host is too busy: waits and what was found {seen}")
-
-
-@pytest.mark.parametrize("case", ["shared", "file", "segment", "exec", "crash", "daemon"])
+@pytest.mark.parametrize("case", ["shared", "file", "segment", "memfd", "exec", "crash", "daemon"])
 def test_processes_meet_at_the_memory_that_they_share(case: str, tmp_path: Path) -> None:
     """One modified line found elsewhere, an operation."""
 
@@ -89,7 +51,7 @@ def test_processes_meet_at_the_memory_that_they_share(case: str, tmp_path: Path)
         assert (line["kind"], line["sharing"], line["process"]) == ("shared", "true", None)
         assert line["accesses"][0]["symbol"] == "add"
         everybody = len(line["accesses"][0]["threads"]) == 4
-        return everybody and bool(hitm(line) / 1200 == pytest.approx(1.0, rel=0.05))
+        return everybody and bool(hitm_of(line) / 1200 == pytest.approx(1.0, rel=0.05))
 
     quiet(lambda: family(tmp_path, case, 4, 300), holds)
 
@@ -97,15 +59,15 @@ def test_processes_meet_at_the_memory_that_they_share(case: str, tmp_path: Path)
 def test_sixty_four_processes_meet(tmp_path: Path) -> None:
     quiet(
         lambda: family(tmp_path, "shared", 64, 30),
-        lambda report: bool(hitm(hottest(report)) / 1920 == pytest.approx(1.0, rel=0.05)),
+        lambda report: bool(hitm_of(hottest(report)) / 1920 == pytest.approx(1.0, rel=0.05)),
     )
 
 
 def test_private_memory_of_two_processes_is_never_one_line(tmp_path: Path) -> None:
     report = family(tmp_path, "private", 4, 100)
     lines = report["variants"][0]["lines"]
-    assert sum(map(hitm, lines)) < 0.05 * 400
-    assert sum(hitm(line) for line in lines if line["process"] is not None) == 0
+    assert sum(map(hitm_of, lines)) < 0.05 * 400
+    assert sum(hitm_of(line) for line in lines if line["process"] is not None) == 0
     # Threads of a process do meet there, at the same address in each.
     report = family(tmp_path, "threads", 2, 50)
     own = [line for line in report["variants"][0]["lines"] if line["object"] == "own"]
@@ -133,7 +95,7 @@ def test_a_pipeline_is_as_it_is_without_us(tmp_path: Path) -> None:
     assert alone.returncode == 7
     assert alone.stdout.splitlines()[0] == "A"
     out = tmp_path / "out.json"
-    done = run("--out", str(out), "--", *words, stdin="in\n")
+    done = follow("--out", str(out), "--", *words, stdin="in\n")
     assert (done.returncode, done.stdout) == (alone.returncode, alone.stdout)
     report = json.loads(out.read_text(encoding="utf-8"))
     # The shell, the script, its pipeline's three, those that kill themselves and are not there.
@@ -141,27 +103,9 @@ def test_a_pipeline_is_as_it_is_without_us(tmp_path: Path) -> None:
     assert not any("without being recorded" in note for note in report["notes"])
 
 
-def test_without_follow_children_are_counted(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "schedshard", "c2c", "record", "--machine", MACHINE),
-            *(
-                "--json",
-                "--no-advice",
-                "--uncertainty",
-                "0",
-                "--",
-                "sh",
-                "-c",
-                "true | true | true; exit 5",
-            ),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "cli")},
-    )
+def test_without_follow_children_are_counted() -> None:
+    options = ("--machine", MACHINE, "--json", "--no-advice", "--uncertainty", "0")
+    done = run("record", *options, "--", "sh", "-c", "true | true | true; exit 5")
     assert done.returncode == 5
     report = json.loads(done.stdout)
     assert report["program"]["processes"] == 1

@@ -1,32 +1,24 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""c2c record: what programs of distributions and of other languages have asked of it."""
+"""c2c record: what programs of distributions and of other languages require of it."""
 
 from __future__ import annotations
 
 import json
 import os
-import platform
-import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from recording import MACHINE, PROGRAMS, hitm_of, needs, run
 
-from schedshard.paths import ROOT, build_dir
-from schedshard.record.modules import _short
-from schedshard.record.objects import _ALLOCATORS
-from schedshard.record.sharing import hitm_of_false_sharing, kind_of
+from schedshard.c2c.naming.modules import _short
+from schedshard.c2c.naming.objects import _ALLOCATORS
+from schedshard.c2c.report.report import bytes_named
+from schedshard.c2c.report.sharing import hitm_of_false_sharing, kind_of
+from schedshard.common.paths import build_dir
 
-MACHINE = "epyc-7763-2s"
-
-pytestmark = pytest.mark.skipif(
-    platform.machine() != "x86_64"
-    or shutil.which("qemu-x86_64") is None
-    or not (build_dir() / "record" / "libschedshard-record.so").is_file(),
-    reason="needs qemu-user and a build of x86-64",
-)
+pytestmark = needs(build_dir() / "record" / "libschedshard-record.so")
 
 
 def compile_c(folder: Path, name: str, source: str, *flags: str) -> Path:
@@ -39,19 +31,12 @@ def compile_c(folder: Path, name: str, source: str, *flags: str) -> Path:
     return path
 
 
-def record(program: Path, out: Path, *options: str) -> tuple[str, dict[str, Any]]:
-    """What the program said, and the report."""
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "schedshard", "c2c", "record", "--machine", MACHINE),
-            *("--out", str(out), *options, "--", str(program)),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "cli")},
-    )
+def record(
+    program: Path, out: Path, *options: str, words: tuple[str, ...] = ()
+) -> tuple[str, dict[str, Any]]:
+    """The program's output, and the report."""
+    before = ("--machine", MACHINE, "--out", str(out), *options)
+    done = run("record", *before, "--", str(program), *words)
     assert done.returncode == 0, done.stderr
     report: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
     return done.stdout, report
@@ -100,7 +85,7 @@ __attribute__((constructor)) static void begin(void)
 
 @pytest.mark.parametrize("flags", [(), ("-static",)])
 def test_the_kernel_tells_of_the_machines_cpus(tmp_path: Path, flags: tuple[str, ...]) -> None:
-    """Go's runtime asks it, not the C library; so does what is linked statically."""
+    """Go's runtime asks the kernel, not the C library; so does a static program."""
     program = compile_c(
         tmp_path,
         "asks",
@@ -130,6 +115,43 @@ int main(void)
     )
     said, _ = record(program, tmp_path / "out.json", "--no-advice", "--cpus", "72")
     assert said == "72 -1\n0\n"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes somebody else")
+def test_a_program_may_become_another_user(tmp_path: Path) -> None:
+    """As servers do: its names are written at its end."""
+    program = compile_c(
+        tmp_path,
+        "leaves",
+        r"""
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+static unsigned long count;
+static void *work(void *none)
+{
+	for (int i = 0; i < 2000; i++)
+		__atomic_fetch_add(&count, 1, __ATOMIC_RELAXED);
+	return none;
+}
+int main(void)
+{
+	pthread_t t[2];
+
+	if (setgid(65534) || setuid(65534))
+		return 1;
+	for (int i = 0; i < 2; i++)
+		pthread_create(&t[i], NULL, work, NULL);
+	for (int i = 0; i < 2; i++)
+		pthread_join(t[i], NULL);
+	printf("%lu %u\n", count, geteuid());
+	return 0;
+}
+""",
+    )
+    said, report = record(program, tmp_path / "out.json", "--no-advice")
+    assert said == "4000 65534\n"
+    assert report["variants"][0]["lines"][0]["object"] == "count"
 
 
 PAIRS = r"""
@@ -177,7 +199,7 @@ def test_two_groups_of_threads_share_a_line_falsely(tmp_path: Path) -> None:
     assert line["hitm_false"] / (line["hitm_remote"] + line["hitm_local"]) == pytest.approx(
         2 / 3, abs=0.05
     )
-    # What the recorder does for itself in the program is not the program's.
+    # The recorder's own work in the program is not the program's.
     assert not [each for each in variant["lines"] if each["object"].startswith("sites")]
     assert not [
         access
@@ -185,6 +207,52 @@ def test_two_groups_of_threads_share_a_line_falsely(tmp_path: Path) -> None:
         for access in each["accesses"]
         if "libschedshard" in access["source"] or "preload.c" in access["source"]
     ]
+
+
+def test_false_sharing_that_cannot_be_ended_is_said(tmp_path: Path) -> None:
+    """A byte for each thread, and sometimes a load of all of them."""
+    program = compile_c(
+        tmp_path,
+        "bytes",
+        r"""
+#include <pthread.h>
+static union {
+	unsigned char byte[8];
+	unsigned long all;
+} shared __attribute__((aligned(64)));
+static unsigned long sum;
+static void *work(void *arg)
+{
+	unsigned long seen = 0;
+
+	for (int i = 0; i < 2000; i++) {
+		__atomic_fetch_add(&shared.byte[(long)arg], 1, __ATOMIC_RELAXED);
+		if (i % 500 == 0)
+			seen += __atomic_load_n(&shared.all, __ATOMIC_RELAXED);
+	}
+	__atomic_fetch_add(&sum, seen, __ATOMIC_RELAXED);
+	return NULL;
+}
+int main(void)
+{
+	pthread_t t[4];
+
+	for (long i = 0; i < 4; i++)
+		pthread_create(&t[i], NULL, work, (void *)i);
+	for (int i = 0; i < 4; i++)
+		pthread_join(t[i], NULL);
+	return 0;
+}
+""",
+    )
+    options = ("--machine", MACHINE, "--uncertainty", "0")
+    done = run("record", *options, "--out", str(tmp_path / "out.json"), "--", str(program))
+    report = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
+    line = report["variants"][0]["lines"][0]
+    assert (line["object"], line["sharing"], report["advice"]) == ("shared", "false", [])
+    assert "false sharing was found, but nothing to set apart that would gain" in done.stderr
+    done = run("record", *options, "--no-advice", "--", str(program))
+    assert "false sharing" not in done.stderr.split("Contended lines")[0]
 
 
 def test_who_sleeps_is_not_at_work(tmp_path: Path) -> None:
@@ -219,6 +287,58 @@ int main(void)
     assert variant["work_cycles"] < 10e6
 
 
+def test_what_is_only_read_once_it_is_shared_is_not_contended(tmp_path: Path) -> None:
+    """Eight threads read 1,000 words that were written before they began."""
+    program = compile_c(
+        tmp_path,
+        "reads",
+        r"""
+#include <pthread.h>
+static unsigned long word[1000];
+static void *work(void *none)
+{
+	volatile unsigned long sum = 0;
+
+	for (int k = 0; k < 10; k++)
+		for (int i = 0; i < 1000; i++)
+			sum += word[i];
+	return sum == 4995000 ? none : &word;
+}
+int main(void)
+{
+	void *failed = NULL, *one;
+	pthread_t t[8];
+
+	for (int i = 0; i < 1000; i++)
+		word[i] = i;
+	for (int i = 0; i < 8; i++)
+		pthread_create(&t[i], NULL, work, NULL);
+	for (int i = 0; i < 8; i++)
+		if (!pthread_join(t[i], &one) && one)
+			failed = one;
+	return !!failed;
+}
+""",
+    )
+    _, report = record(program, tmp_path / "out.json", "--no-advice")
+    assert report["recording"]["accesses_private"] > 80_000
+    assert report["recording"]["accesses_reported"] < 8_000
+    assert not [line for line in report["variants"][0]["lines"] if line["object"] == "word"]
+
+
+def test_threads_that_seldom_meet_are_seldom_held_back(tmp_path: Path) -> None:
+    """record-little adds to one sum after each 2 million instructions."""
+    little = PROGRAMS / "record-little"
+    said, report = record(little, tmp_path / "out.json", "--no-advice", words=("4", "2"))
+    alone = subprocess.run([little, "4", "2"], capture_output=True, text=True, check=True)
+    assert said == alone.stdout
+    recording = report["recording"]
+    assert recording["waits"] * 4 * recording["quantum"] < recording["instructions"]
+    total = [hitm_of(line) for line in report["variants"][0]["lines"] if line["object"] == "sum"]
+    assert len(total) == 1
+    assert 4 <= total[0] <= 8
+
+
 def access(offset: int, by: list[int], hitm: int, stores: int) -> dict[str, Any]:
     return {
         "offset": offset, "size": 8, "by": by, "hitm_remote": hitm, "hitm_local": 0,
@@ -240,6 +360,24 @@ def test_false_sharing_is_what_others_stores_beside_cause() -> None:
     assert hitm_of_false_sharing(lock) == 0
     groups = line(access(0, [1, 2], 60, 100), access(8, [3, 4], 60, 100))
     assert hitm_of_false_sharing(groups) == 80
+
+
+def test_names_do_not_depend_on_which_machines_are_asked_for() -> None:
+    """The hottest byte of a line differs between machines: every byte shown gets a name."""
+
+    def line(address: str, *hitm: int) -> dict[str, Any]:
+        return {
+            "address": address,
+            "hitm_remote": sum(hitm),
+            "hitm_local": 0,
+            "accesses": [access(16 + 8 * n, [n], each, 1) for n, each in enumerate(hitm)],
+        }
+
+    here = [line("0x1000", 2, 1), line("0x2000", 1), line("0x3000", 0)]
+    there = [line("0x1000", 1, 2), line("0x2000", 1), line("0x3000", 0)]
+    assert bytes_named(here, 1) == {0x1000, 0x1010, 0x1018, 0x2000, 0x2010}
+    assert bytes_named(here, 1) == bytes_named(there, 1)
+    assert bytes_named(here, 3) - bytes_named(here, 1) == {0x3000, 0x3010}
 
 
 @pytest.mark.parametrize(

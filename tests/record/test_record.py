@@ -1,45 +1,25 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""c2c record: programs whose sharing is known, programs that do what is hard, and refusals."""
+"""c2c record: programs with known sharing, programs that are hard to record, and refusals."""
 
 from __future__ import annotations
 
 import json
 import os
-import platform
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from recording import BUSY, MACHINE, PROGRAMS, hitm_of, needs, quiet, run
 
-from schedshard.paths import ROOT, build_dir
+from calling import call
+from schedshard.c2c.program.program import debug_package_of, package_of
+from schedshard.common.paths import ROOT
 
-PROGRAMS = build_dir() / "tests" / "record"
-MACHINE = "epyc-7763-2s"
-BUSY = 2  # waits that timed out
-
-pytestmark = pytest.mark.skipif(
-    platform.machine() != "x86_64"
-    or shutil.which("qemu-x86_64") is None
-    or not (PROGRAMS / "record-known").is_file(),
-    reason="needs qemu-user and a build of x86-64",
-)
-
-
-def run(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "schedshard", "c2c", *arguments],
-        input=stdin,
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "cli")},
-    )
+pytestmark = needs(PROGRAMS / "record-known")
 
 
 def record(*arguments: str, machines: tuple[str, ...] = (MACHINE,)) -> dict[str, Any]:
@@ -49,23 +29,6 @@ def record(*arguments: str, machines: tuple[str, ...] = (MACHINE,)) -> dict[str,
     assert done.returncode == 0, done.stderr
     report: dict[str, Any] = json.loads(done.stdout)
     return report
-
-
-def quiet(make: Callable[[], dict[str, Any]], holds: Callable[[dict[str, Any]], bool]) -> None:
-    """It holds in one of four runs: a busy host lets threads go on without each other."""
-    seen = []
-    for _ in range(4):
-        report = make()
-        if holds(report):
-            return
-        found = [(line["object"], hitm_of(line)) for line in report["variants"][0]["lines"][:4]]
-        seen.append((report["recording"]["timeouts"], found))
-    assert all(timeouts > BUSY for timeouts, _ in seen), seen
-    pytest.skip(f"the host is too busy: waits and what was found {seen}")
-
-
-def hitm_of(line: dict[str, Any]) -> int:
-    return int(line["hitm_remote"]) + int(line["hitm_local"])
 
 
 def known(case: str, threads: int, operations: int, think: int, *options: str) -> dict[str, Any]:
@@ -84,8 +47,8 @@ def hitm(report: dict[str, Any]) -> int:
 
 
 # Modified lines found elsewhere, an operation. The queue lock: its tail, the node when the next one
-# in the queue links itself to it, the node again when the lock is handed over, and the counter.
-# Readers enter and leave. A message: both indices and itself.
+# in the queue links itself to it, the node again when its owner passes the lock on, and the
+# counter. Readers enter and leave. A message: both indices and itself.
 EXACT = [
     ("one", 6, 1000, 400, 6000, 1.0),
     ("side", 6, 1000, 400, 6000, 1.0),
@@ -114,6 +77,24 @@ def test_exact_cases(
         return bool(hitm(report) / operations == pytest.approx(expected, rel=0.05))
 
     quiet(lambda: record(*words), holds)
+
+
+# Operations 50,000 instructions apart: threads that work alone are let further ahead meanwhile.
+SELDOM = [("store", {"one": 1}), ("one", {"one": 1}), ("meet", {"tail": 1, "protected": 1})]
+
+
+@pytest.mark.parametrize(("case", "expected"), SELDOM)
+def test_threads_that_seldom_meet_are_found_where_they_do(
+    case: str, expected: dict[str, int]
+) -> None:
+    def holds(report: dict[str, Any]) -> bool:
+        lines = report["variants"][0]["lines"]
+        shown = [line for line in lines if line["object"] in expected]
+        found = {line["object"]: hitm_of(line) / 240 for line in shown}
+        return bool(found == pytest.approx(expected, rel=0.05))
+
+    program = str(PROGRAMS / "record-known")
+    quiet(lambda: record("--no-advice", "--", program, case, "6", "40", "17000"), holds)
 
 
 def test_lines_apart_are_not_contended() -> None:
@@ -170,14 +151,14 @@ def test_loops_agree_with_the_experiment(operation: str) -> None:
     point = json.loads(done.stdout)["variants"][0]["points"][0]
     simulated = sum(line["hitm_remote"] + line["hitm_local"] for line in point["lines"])
     simulated /= point["metrics"]["ops"]
-    program = str(PROGRAMS / "record-loops")
-    report = record("--no-advice", "--", program, operation, str(threads), str(times))
-    found = sum(
-        line["hitm_remote"] + line["hitm_local"]
-        for line in report["variants"][0]["lines"]
-        if line["hitm_share"] > 0.02
-    ) / (threads * times)
-    assert found == pytest.approx(simulated, rel=0.2)
+    words = ("--no-advice", "--", str(PROGRAMS / "record-loops"), operation)
+
+    def holds(report: dict[str, Any]) -> bool:
+        lines = report["variants"][0]["lines"]
+        hot = sum(hitm_of(line) for line in lines if line["hitm_share"] > 0.02)
+        return bool(hot / (threads * times) == pytest.approx(simulated, rel=0.2))
+
+    quiet(lambda: record(*words, str(threads), str(times)), holds)
 
 
 def check_stacks(text: str, waited: list[Any]) -> None:
@@ -207,7 +188,9 @@ def check_intervals(report: dict[str, Any]) -> None:
         assert gain["interval"]["low"] * 0.8 < gain["fewer"] < gain["interval"]["high"] * 1.2
 
 
-def test_a_trace_is_replayed_and_compared(tmp_path: Path) -> None:
+def test_a_trace_is_replayed_and_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     trace, saved = tmp_path / "trace", tmp_path / "a.json"
     program = [str(PROGRAMS / "record-known"), "side", "4", "500", "400"]
     done = run(
@@ -237,6 +220,11 @@ def test_a_trace_is_replayed_and_compared(tmp_path: Path) -> None:
     other.write_text(again.stdout, encoding="utf-8")
     compared = json.loads(run("diff", str(saved), str(other), "--json").stdout)
     assert compared["machines"][0]["hitm"]["a"] == compared["machines"][0]["hitm"]["b"]
+    too = call(capsys, "compare", saved, other, "--json")
+    assert (too.status, too.json) == (0, compared)
+    refused = call(capsys, "compare", saved, other, "--metric", "x")
+    assert refused.status == 2
+    assert "--metric: recordings of programs are compared by object" in refused.err
     shown = run(str(saved))
     assert shown.returncode == 0
     assert "Contended lines" in shown.stdout
@@ -246,7 +234,7 @@ def test_a_trace_is_replayed_and_compared(tmp_path: Path) -> None:
     assert json.loads(cut.stdout)["partial"]
 
 
-# What threads wait with, and what the emulator may not hold up.
+# Waits of threads, which the emulator must not block.
 HARD = r"""
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -460,15 +448,20 @@ def test_refusals(arguments: tuple[str, ...], words: str) -> None:
 
 def test_files_that_are_no_programs_are_refused(tmp_path: Path) -> None:
     script, text, foreign = tmp_path / "script", tmp_path / "text", tmp_path / "foreign"
+    cut, far = tmp_path / "cut", tmp_path / "far"
     script.write_text("#!/bin/sh\nexit 0\n", encoding="ascii")
     text.write_text("nothing\n", encoding="ascii")
     elf = bytearray((PROGRAMS / "record-known").read_bytes())
+    cut.write_bytes(elf[:100])
+    far.write_bytes(elf[:40] + b"\xff" * 8 + elf[48:])  # the section headers
     elf[18] = 183  # EM_AARCH64
     foreign.write_bytes(bytes(elf))
     for path, words in (
         (script, "is a script: record what it starts, or '/bin/sh "),
         (text, "is not an x86-64 ELF program: it is no ELF file at all"),
         (foreign, "is not an x86-64 ELF program: it is for AArch64"),
+        (cut, "is not an x86-64 ELF program: its headers are cut short or damaged"),
+        (far, "is not an x86-64 ELF program: its headers are cut short or damaged"),
     ):
         path.chmod(0o755)
         done = run("record", "--machine", MACHINE, "--", str(path))
@@ -508,3 +501,14 @@ def test_a_static_program_works_and_says_what_is_missing(tmp_path: Path) -> None
     assert hitm(report) / 2000 == pytest.approx(1.0, rel=0.05)
     assert any("the program is static" in note for note in report["notes"])
     assert any("addresses only" in note for note in report["notes"])
+
+
+@pytest.mark.skipif(shutil.which("dpkg-query") is None, reason="asks Debian's packages")
+def test_a_file_without_debug_information_says_which_package_has_it(tmp_path: Path) -> None:
+    wanted = {"coreutils": "coreutils-dbgsym (Debian's archive debian-debug)", "libc6": "libc6-dbg"}
+    for file in ("/bin/ls", "/lib/x86_64-linux-gnu/libc.so.6"):
+        package = package_of(Path(file))
+        if package not in wanted:
+            pytest.skip(f"{file} is not of the package that Debian has it in, but of {package}")
+        assert debug_package_of(Path(file)) == wanted[package]
+    assert debug_package_of(tmp_path / "mine") is None

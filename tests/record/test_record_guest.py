@@ -7,23 +7,22 @@ import os
 import platform
 import pty
 import subprocess
-import sys
 import threading
 from pathlib import Path
 
 import pytest
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
+from recording import MACHINE, run
 
-from schedshard.errors import UserError
-from schedshard.paths import ROOT, build_dir
-from schedshard.record.guest import ARGV, Told, parse_told, program_files
-from schedshard.record.guest_names import GuestMemory
-from schedshard.record.program import find_program
+from schedshard.c2c.naming.guest_names import GuestMemory
+from schedshard.c2c.program.guest import ARGV, Told, parse_told, program_files
+from schedshard.c2c.program.program import find_program
+from schedshard.common.errors import UserError
+from schedshard.common.paths import ROOT, build_dir
 
 SOURCE = ROOT / "kernel" / "guest" / "record-run.c"
 KNOWN = build_dir() / "tests" / "record" / "record-known"
-MACHINE = "epyc-7763-2s"
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="of x86-64 only")
 
@@ -95,7 +94,7 @@ def runner(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run_here(folder: Path, *words: str) -> Told:
-    """What record-run says of a program on this host: a terminal stands for the serial line."""
+    """record-run's report of a program on this host: a terminal stands for the serial line."""
     (folder / "argv").write_bytes(b"".join(word.encode() + b"\0" for word in words))
     master, slave = pty.openpty()
     (folder / "line").unlink(missing_ok=True)
@@ -218,17 +217,7 @@ def test_lines_of_the_program_and_of_the_kernel_have_names() -> None:
     ],
 )
 def test_refusals(arguments: tuple[str, ...], words: str) -> None:
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "schedshard", "c2c", "record", "--machine", MACHINE),
-            *arguments,
-            *("--", "/bin/true"),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "cli")},
-    )
+    done = run("record", "--machine", MACHINE, *arguments, "--", "/bin/true")
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert words in done.stderr

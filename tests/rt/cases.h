@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* cases.h - what rt_test.c runs, each on a fresh simulated toy (tests/sim/toy.h). */
+/* cases.h - the cases of rt_test.c, each on a fresh simulated toy (tests/sim/toy.h). */
 #ifndef TESTS_RT_CASES_H
 #define TESTS_RT_CASES_H
 
 #include "rt.h"
 
-/* Round figures, in picoseconds: what happens when is then easy to say. */
+/* Round figures, in picoseconds, so that times are easy to compute. */
 extern const struct rt_costs toy_costs;
 
 struct storm_result {
-	u64 hash;   /* of all that happened */
-	u64 checks; /* times that everything was looked at */
+	u64 hash;   /* of all events */
+	u64 checks; /* runs of the checker */
 	u64 misplaced;
 	struct rt_stats stats;
 };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A layout that is right because it is one array, written under one lock: what the scheduler's own
- * tests run on, so that a failure there is the scheduler's. A search takes no lock: the tests also
- * search from outside of simulated time, where nobody runs who could let go of it. A level is one
- * word, so a search sees an old or a new one.
+ * A layout that is right because it is one array, written under one lock. The scheduler's own tests
+ * use it, so that a failure there is the scheduler's. A search takes no lock: the tests also search
+ * outside of simulated time, when no CPU runs that could release it. A level is one word, so a
+ * search sees an old or a new one.
  */
 #include "one_lock.h"
 
@@ -103,11 +103,7 @@ static s64 next(const struct rd *rd, u32 this_cpu, u32 walk, s64 cpu)
 	return next_overloaded(rd, cpu);
 }
 
-static void tidy(struct rd *rd, u32 cpu)
-{
-}
-
-static u32 overloaded(const struct rd *rd, u32 this_cpu)
+static u32 overloaded(struct rd *rd, u32 this_cpu, u64 period)
 {
 	s64 first = next_overloaded(rd, -1);
 
@@ -174,7 +170,6 @@ const struct rd_ops one_lock = {
 	.overload_clear = overload_clear,
 	.overloaded = overloaded,
 	.next = next,
-	.tidy = tidy,
 	.walk_request = walk_request,
 	.walk_arrive = walk_arrive,
 	.walk_next = walk_next,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Small plays: each thread follows its lines, notes when and where it was at some of them, and
- * the notes are what the RT class must have done. The checker is on. All times are far enough
- * apart for the costs of the toy and of any layout, some 20 us with cold caches.
+ * Small plays: each thread follows its lines, and records time and CPU at some of them. The records
+ * must be what the RT class does. The checker is on. All times are far enough apart for the costs
+ * of the toy and of any layout, some 20 us with cold caches.
  */
 #include "cases.h"
 
@@ -152,7 +152,7 @@ void equal_waits(const struct model *model, const struct rd_ops *ops, bool push_
 	rt_free(p.rt);
 }
 
-/* Two busy CPUs of 16, two tasks that may use only these: nobody helps them. */
+/* Two busy CPUs of 16, two tasks that may use only these: no other CPU helps them. */
 void affinity_is_kept(const struct model *model, const struct rd_ops *ops, bool push_ipi)
 {
 	static const struct line busy[] = { { COMPUTE, 300, 0 }, { BLOCK, 0, 0 } };
@@ -217,7 +217,7 @@ void fall_pulls(const struct model *model, const struct rd_ops *ops, bool push_i
 	rt_free(p.rt);
 }
 
-/* The checker compares overload set and queues; here: that there was something to compare. */
+/* The checker compares overload set and queues; this test shows that they were not empty. */
 void overload_comes_and_goes(const struct model *model, const struct rd_ops *ops, bool push_ipi)
 {
 	static const struct line busy[] = { { COMPUTE, 100, 0 }, { BLOCK, 0, 0 } };

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Random operations. Right is what the checker does not object to; that the checker looked is
- * part of the result.
+ * Random operations. The checker decides what is right, and the result shows that it ran.
  */
 #include "cases.h"
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What the scan of visited CPUs must show on the simulated machine, in figures that repeat.
+"""Figures of the scan of visited CPUs on the simulated machine; all repeat exactly.
 
 Usage: figures.py SIMULATOR ROOT. Inputs are those of experiments/cache-scan*.toml, with a shorter
-window where the figures allow it.
+window if the figures allow it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Simulator:
 
 
 def agrees(found: dict[str, Any], missed: float = 0.03) -> None:
-    """The preference is the full scan's, and where it is not, what was not seen was little."""
+    """The preference is the full scan's; if it is not, the scan missed little runtime."""
     assert found["agreement"] >= 0.99, found
     assert found["worst_missed_runtime"] < missed, found
     assert found["dropped_share"] < 0.001, found
@@ -66,7 +66,7 @@ def redis(sim: Simulator) -> None:
     assert visited["cycles_per_account"] < full["cycles_per_account"]
     assert visited["bytes_per_process"] <= 1024
     agrees(visited)
-    # What Linux 7.3 does: the scan of nodes, that also looks at who runs; and a fork by CPU.
+    # Linux 7.3: the scan of nodes, which also reads the running threads; and a fork by CPU.
     linux = sim.run("cache-scan", "linux73", forks_per_tick=0.02)
     assert linux["scan_length_p99"] == node["scan_length_p99"]
     assert linux["cycles_per_scan"] > node["cycles_per_scan"]
@@ -89,16 +89,17 @@ def hackbench(sim: Simulator) -> None:
 
 
 def migrate(sim: Simulator) -> None:
-    """Processes that move are followed, and what they left behind is forgotten."""
+    """The scan follows processes that move, and forgets what they left behind."""
     for seed in (1, 2):
         visited = sim.run("cache-scan-migrate", "visited", seed=seed)
-        # A CPU that left has 1/64 of what it had; there may be more of them than in the new cache.
+        # A CPU that left has 1/64 of its runtime; there may be more such CPUs than in the new
+        # cache.
         agrees(visited, missed=0.06)
         assert visited["agreement_fresh"] >= 0.999, visited
         assert visited["scan_length_p50"] <= 48
         assert visited["bytes_per_process"] <= 192 + 6 * 576
-    # On an emptier machine a full scan holds on to a cache that a process left, see DESIGN.md; what
-    # it holds on to is next to nothing of what the process ran, and older than the timeout.
+    # On an emptier machine a full scan still prefers a cache that a process left, see DESIGN.md.
+    # The runtime there is a tiny part of the process's, and older than the timeout.
     idle = sim.run("cache-scan-migrate", "visited", processes=24)
     assert idle["worst_missed_runtime"] < 0.05, idle
     assert idle["agreement"] >= 0.9, idle
@@ -106,7 +107,7 @@ def migrate(sim: Simulator) -> None:
 
 
 def threads(sim: Simulator) -> None:
-    """A process that is everywhere: all CPUs are looked at, for no more than a full scan's cost."""
+    """A process on all CPUs: the scan reads all CPUs, for no more than a full scan's cost."""
     full = sim.run("cache-scan-threads", "full", measured_us=100000)
     visited = sim.run("cache-scan-threads", "visited", measured_us=100000)
     assert full["scan_length_p50"] == visited["scan_length_p50"] == 384
@@ -131,7 +132,7 @@ def flat(sim: Simulator) -> None:
         assert found["scan_length_p50"] == found["scan_length_p99"] == 16
         assert found["bytes_per_process"] <= 1024
         costs[cpus] = found["cycles_per_scan"]
-    # With all 2,048 some of the 16 are second threads, which changes who shares a line with whom.
+    # With all 2,048 some of the 16 are second threads, which changes the sharing of lines.
     assert max(costs.values()) <= 1.15 * min(costs.values()), costs
 
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What accounting costs in instructions: visited CPUs beside Linux's record for every CPU.
+"""Instructions of accounting: visited CPUs beside Linux's record for every CPU.
 
 Both add to a run queue's runtime and to the process's, later in an epoch. Linux finds its record by
-the CPU's number and takes a lock; a set of visited CPUs has to find the shard's block, and takes
-none. The difference is what the set adds to the fair class's update, whatever else that
-does: 14 instructions are 2% of one of 700. Counts are exact.
+the CPU's number and takes a lock. A set of visited CPUs must find the shard's block, and takes no
+lock. The difference is what the set adds to the fair class's update, whatever else that does: 14
+instructions are 2% of one of 700. Counts are exact.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Every way to scan against sums over an array of all CPUs, each limited to the CPUs that it is
- * meant to look at: all, those of some nodes, those that ran the process within the timeout. Three
- * processes share the CPUs, so that shares are parts of a whole.
+ * Every kind of scan against sums over an array of all CPUs, each limited to the CPUs that it shall
+ * read: all, those of some nodes, those that ran the process within the timeout. Three processes
+ * share the CPUs, so that shares are parts of a whole.
  */
 #include "scan.h"
 #include "shapes.h"
@@ -54,7 +54,7 @@ static bool in_node_of_llc(const struct shard_plan *plan, u32 cpu, s32 llc)
 	return false;
 }
 
-/* Does the way look at the CPU? */
+/* Does the scan read the CPU? */
 static bool looks(const struct naive *m, const struct scan_ops *ops, u32 p, s32 home, u32 from,
 		  u32 cpu, u32 epoch)
 {

@@ -2,7 +2,7 @@
 #include "sim.h"
 #include "toy.h"
 
-/* Takes turns with another CPU: each raises the value by 1, from even or from odd numbers. */
+/* Alternates with another CPU: each raises the value by 1, from even or from odd numbers. */
 static void turns(struct step *s, bool load_first)
 {
 	for (uint64_t i = 0; i < s->n; i++) {

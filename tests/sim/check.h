@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* A check that says what was wrong and ends the program; for tests of what does not use core/. */
+/* A check that prints the failed condition and ends the program; for tests without core/. */
 #ifndef TESTS_SIM_CHECK_H
 #define TESTS_SIM_CHECK_H
 

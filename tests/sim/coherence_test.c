@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The model against what can be worked out by hand on the toy machine (times in ns): a
- * transfer takes what the machine file says, whoever is near is not charged for who is far,
- * and no queue starves anybody.
+ * The model against times computed by hand on the toy machine (in ns). A transfer takes the machine
+ * file's time, near CPUs do not pay for far ones, and no queue starves a CPU.
  */
 #include <signal.h>
 #include <string.h>
@@ -14,7 +13,7 @@
 #include "toy.h"
 
 #define NS  1000ull
-#define FAR 1000000ull /* a time by which everything before has settled */
+#define FAR 1000000ull /* a time by which all earlier transfers have ended */
 
 /* CPU @owner modifies a line whose home is node @home, later @other adds to it: how long? */
 static uint64_t transfer(uint32_t owner, uint32_t other, int home, enum step_kind kind)
@@ -118,7 +117,7 @@ static void plain_stores_do_not_wait_but_fences_do(void)
 	toy_end();
 }
 
-/* CPUs 4 and 5 have copies. CPU 0 stores; what do it and CPU 5 read before these are gone? */
+/* CPUs 4 and 5 have copies. CPU 0 stores; what do it and CPU 5 read until the copies are gone? */
 static void stores_are_seen_when_they_leave_the_buffer(void)
 {
 	struct step own[] = { { .kind = STEP_ADD } };
@@ -157,7 +156,7 @@ static void stores_are_seen_when_they_leave_the_buffer(void)
 	CHECK_EQ(r[1].n, 7); /* its copy of before */
 	CHECK_EQ(r[1].took, 4 * NS);
 	CHECK_EQ(r[2].n, 1); /* an observer sees everything */
-	CHECK_EQ(r[3].n, 7); /* and looking has changed nothing */
+	CHECK_EQ(r[3].n, 7); /* and the observation has changed nothing */
 	CHECK_EQ(r[4].n, 1);
 	CHECK_EQ(*line, 1);
 	toy_end();
@@ -285,7 +284,7 @@ static void same_seed_same_result(void)
 	CHECK(a.total != other.total); /* the acknowledgements are spread by the seed */
 }
 
-/* CPUs @a and @b take turns on a line: by adding when it is their turn, or after loading it. */
+/* CPUs @a and @b alternate on a line: by an add at their turn, or after a load. */
 static uint64_t turn(const char *protocol, uint32_t a, uint32_t b, bool load_first)
 {
 	struct step s[2] = { { .kind = load_first ? STEP_TURNS_LOAD : STEP_TURNS, .n = 200 } };
@@ -309,12 +308,12 @@ static bool within(uint64_t value, uint64_t expected, uint64_t percent)
 	       value * 100 <= expected * (100 + percent);
 }
 
-/* A turn takes the latency of the machine file: nothing of the next overlaps with it. */
+/* A turn takes the latency of the machine file: it does not overlap with the next one. */
 static void turns_take_the_latency(void)
 {
 	CHECK(within(turn("", 0, 2, false), 100 * NS, 10));
 	CHECK(within(turn("", 0, 4, false), 300 * NS, 10));
-	/* To load it first is one more transfer, and the invalidation of the copy. */
+	/* A load before it is one more transfer, and the invalidation of the copy. */
 	CHECK(within(turn("", 0, 2, true), 200 * NS, 15));
 	CHECK(within(turn("", 0, 4, true), 600 * NS, 15));
 	/* With a directory in memory the home is busy after each load from the other package. */
@@ -426,7 +425,7 @@ static void interrupts_end_computing(void)
 
 #define ROUNDS 20
 
-/* Every CPU reads a table, then adds to a counter; returns what all of it took. */
+/* Every CPU reads a table, then adds to a counter. Return: the time of all of it. */
 static uint64_t table_and_counter(bool constant)
 {
 	static struct step step[16][2 * ROUNDS];

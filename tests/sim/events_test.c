@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The timing wheel against an unsorted array that is searched for its least element, with
- * delays from nothing to many turns of the wheel.
+ * The timing wheel against an unsorted array with a search for its least element, with delays from
+ * nothing to many turns of the wheel.
  */
 #include <stdio.h>
 #include <stdlib.h>

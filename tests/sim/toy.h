@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * toy.h - a machine small enough to predict by hand, and what the tests do on it.
+ * toy.h - a machine small enough to predict by hand, and the tests' steps on it.
  *
  * 2 packages x 2 LLCs x 2 cores x 2 threads at 1 GHz; CPU = 8 * thread + core:
  *
@@ -27,7 +27,7 @@
 		}                                                                            \
 	} while (0)
 
-/* What one CPU does: a list of steps, each at a given time. */
+/* The steps of one CPU: a list, each at a given time. */
 enum step_kind {
 	STEP_LOAD, /* n is the value */
 	STEP_STORE,
@@ -47,7 +47,7 @@ struct step {
 	uint64_t at; /* picoseconds; the CPU waits until then */
 	enum step_kind kind;
 	uint64_t *addr;
-	uint64_t n;    /* how often: STEP_LOOP_ADD, STEP_TURNS; what a load saw */
+	uint64_t n;    /* how often: STEP_LOOP_ADD, STEP_TURNS; the value of a load */
 	bool odd;      /* STEP_TURNS: the second of the two */
 	uint64_t took; /* result: picoseconds */
 };

@@ -3,7 +3,7 @@
  * Threads on one byte map: plain stores to neighbouring bytes do not disturb each other, and
  * a search sees each CPU at its old or its new value.
  */
-#include "bytemap.h"
+#include "bytemap_find.h"
 #include "shapes.h"
 #include "threads.h"
 
@@ -44,7 +44,7 @@ static void neighbours_are_never_disturbed(void)
 #define MIDDLE 50u
 #define HIGH   90u
 
-/* What a search of the whole map may find while CPU 5 goes from LOW to HIGH and back. */
+/* Results of a search of the whole map while CPU 5 goes from LOW to HIGH and back. */
 static void check_min(void)
 {
 	unsigned long found, all = ~0ul, flipping = 1ul << 5, expect;

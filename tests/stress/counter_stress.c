@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Threads on one counter while it is attached: the end is exact, and an item that stays
- * counted is seen by every sum.
+ * Threads on one counter while it is attached: the final count is exact, and every sum has an item
+ * that stays counted.
  */
 #include "shapes.h"
 #include "shard_counter.h"
@@ -14,7 +14,7 @@ static struct shard_plan *plan;
 static struct shard_counter counter;
 static u64 expected;
 
-/* Unpaired: what it adds for one CPU it takes off for another. */
+/* Unpaired: it adds for one CPU and subtracts for another. */
 static void add_anything(u32 thread)
 {
 	u64 random = 11 + thread;
@@ -44,9 +44,9 @@ static void end_is_exact(void)
 }
 
 /*
- * Paired: every CPU named here counts one item all the time, inced before the attach, and a
- * second one now and then. So while a thread holds its second one, any sum is more than
- * NR_THREADS, and never more than twice that.
+ * Paired: every CPU named here counts one item all the time, added before the attach, and sometimes
+ * a second one. So while a thread holds its second one, any sum is more than NR_THREADS, and never
+ * more than twice that.
  */
 static void count_own_item(u32 thread)
 {

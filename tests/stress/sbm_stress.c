@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Threads on one sharded bitmap. What must hold whatever they do: nobody's bit is lost, and
- * once sbm_set() returned nobody finds the bitmap empty.
+ * Threads on one sharded bitmap. These must hold whatever they do: no bit is lost, and once
+ * sbm_set() has returned no search finds the bitmap empty.
  *
- * Real threads prove nothing about orderings that the hardware at hand does not show; the
- * simulated machine walks through all interleavings of the summary. This is for what only
- * shows at speed, and for the sanitizers.
+ * Real threads prove nothing about orderings that this hardware does not show; the explorer runs
+ * all interleavings of the summary. This test is for faults that only occur at speed, and for the
+ * sanitizers.
  */
-#include "sbm.h"
+#include "sbm_more.h"
 #include "shapes.h"
 #include "threads.h"
 
@@ -77,8 +77,8 @@ static void no_bit_is_lost(void)
 }
 
 /*
- * Sets its bit and searches at once, in the window in which others, whose bits are going,
- * clean the summary. Each search must find at least the searcher's own bit.
+ * Sets its bit and searches at once, while others clear their bits and clean the summary. Each
+ * search must find at least the searcher's own bit.
  */
 static void set_and_search(u32 thread)
 {
@@ -115,8 +115,8 @@ static void set_bit_is_never_missed_by_its_setter(void)
 }
 
 /*
- * Threads 0 and 1 set a bit, tell their round, and leave it set until the searcher says
- * that it has looked; 2 and 3 are their searchers, and clean up between the rounds.
+ * Threads 0 and 1 set a bit, publish their round, and leave the bit set until the searcher has
+ * searched. Threads 2 and 3 are their searchers, and clean between the rounds.
  */
 static void hand_over(u32 thread)
 {
@@ -154,7 +154,7 @@ static void set_bit_is_never_missed_by_others(void)
 	tear_down();
 }
 
-/* Bits that stay set are found by every walk, and each CPU at most once, in all the noise. */
+/* Every walk finds bits that stay set, and each CPU at most once, while others change. */
 static void walk_in_noise(u32 thread)
 {
 	u64 random = 55 + thread;

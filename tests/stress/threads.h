@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* Starting a few threads on one function and waiting for all of them. */
+/* Starts a few threads on one function and waits for all of them. */
 #ifndef STRESS_THREADS_H
 #define STRESS_THREADS_H
 
@@ -24,7 +24,7 @@ static void *stress_start(void *arg)
 {
 	struct stress_thread *t = arg;
 
-	/* All at once, or the first is done before the last starts. */
+	/* All at once: otherwise the first is done before the last starts. */
 	__atomic_fetch_add(&stress_ready, 1, __ATOMIC_RELAXED);
 	while (READ_ONCE(stress_ready) < NR_THREADS)
 		sched_yield();

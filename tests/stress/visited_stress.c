@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Threads that account for CPUs of their own while all of them try to scan: epochs pass, CPUs and
- * blocks come and go, tables grow. Whoever was counted is found by a scan that begins later;
- * nobody is found twice; in the end no block is lost.
+ * Threads account for their own CPUs while all of them try to scan: epochs pass, CPUs and blocks
+ * come and go, tables grow. A scan that begins later finds each counted CPU, and none twice. In the
+ * end no block is lost.
  *
- * A read-side section here is one call of visited_account(). Sections are counted, and blocks that
- * a scan took out are given back by that scanner once all that were open have been closed.
+ * A read-side section here is one call of visited_account(). The test counts sections. A scanner
+ * frees the blocks that its scan took out once all sections then open have ended.
  */
 #include "shapes.h"
 #include "test.h"
@@ -26,7 +26,7 @@ static struct {
 	u64 count port_cacheline_aligned;
 } section[NR_THREADS];
 
-/* By CPU number: the epoch in which it was counted last, as whoever scans may rely on it. */
+/* By CPU number: the last epoch in which it was counted, as scanners may rely on it. */
 static u64 counted[TEST_MAX_CPUS];
 static u64 queue[TEST_MAX_CPUS];
 static u64 found_in_all, counted_in_all;
@@ -81,7 +81,7 @@ static void scan(u64 *before, u8 *seen)
 		if (before[i] && (s32)(epoch - (u32)before[i]) <= TIMEOUT)
 			CHECK(seen[i]);
 	if (list) {
-		smp_mb(); /* the blocks are out before sections are looked at */
+		smp_mb(); /* the blocks are out before the sections are read */
 		wait_for_sections();
 		visited_blocks_free(list);
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* What happens to a caller that breaks a contract: in user space it is told so, and stopped. */
+/* A caller that breaks a contract: in user space it gets a message, and is stopped. */
 #include "shapes.h"
 #include "shard_counter.h"
 #include "test.h"

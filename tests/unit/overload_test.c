@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* The overload set by hand: what the random machines of tests/model seldom have. */
+/* The overload set by hand: cases that are rare on the random machines of tests/model. */
 #include "overload.h"
 #include "shapes.h"
 #include "test.h"
@@ -25,7 +25,7 @@ static u32 cpu_of(u32 shard, u32 pos)
 	return plan->shard_cpus[shard][pos];
 }
 
-/* A walk in order of topology does not begin anew where it comes to CPU 0. */
+/* A walk in topology order does not start over at CPU 0. */
 static void cpu_0_in_a_later_shard(void)
 {
 	static const struct shard_cpu cpu[4] = {
@@ -62,9 +62,10 @@ static void a_shard_of_the_same_bit(void)
 		u32 other = (shard + SHARD_SUMMARY_SHARDS) % 64;
 
 		overload_set(set, cpu_of(other, 1), true);
-		CHECK_EQ(overload_query(set, cpu_of(shard, 0)), OVERLOAD_WIDE);
+		CHECK_EQ(overload_query(set, cpu_of(shard, 0), 1), OVERLOAD_WIDE);
 		overload_clear(set, cpu_of(other, 1));
-		overload_tidy(set, cpu_of(other, 0));
+		CHECK_EQ(overload_query(set, cpu_of(shard, 0), 1), 0);
+		CHECK(!shard_summary_names_other(set->summary, shard));
 	}
 	end();
 }
@@ -87,7 +88,7 @@ static void as_many_shards_as_bits(void)
 	end();
 }
 
-/* A query takes a shard that it looked at in vain out of the summary, once a period. */
+/* A query removes a shard that it found empty from the summary, once a period. */
 static void a_query_tidies_once_a_period(void)
 {
 	static const struct shape shape = { .name = "4 LLCs of 2", 1, 1, 4, 2, 1, 1 };
@@ -97,34 +98,34 @@ static void a_query_tidies_once_a_period(void)
 	asks = cpu_of(0, 0);
 	far = cpu_of(2, 1);
 	overload_set(set, far, true);
-	CHECK_EQ(overload_query_tidy(set, asks, 7), OVERLOAD_WIDE);
+	CHECK_EQ(overload_query(set, asks, 7), OVERLOAD_WIDE);
 	CHECK(shard_summary_test(set->summary, 2));
 	overload_clear(set, far);
-	CHECK_EQ(overload_query(set, asks), 0);
+	CHECK_EQ(overload_query(set, asks, 0), 0);
 	CHECK(shard_summary_test(set->summary, 2));
-	CHECK_EQ(overload_query_tidy(set, asks, 7), 0);
+	CHECK_EQ(overload_query(set, asks, 7), 0);
 	CHECK(!shard_summary_test(set->summary, 2));
 	/* Again in the same period: it stays; in another one it goes. */
 	overload_set(set, far, true);
-	CHECK_EQ(overload_query_tidy(set, asks, 7), OVERLOAD_WIDE);
+	CHECK_EQ(overload_query(set, asks, 7), OVERLOAD_WIDE);
 	overload_clear(set, far);
-	CHECK_EQ(overload_query_tidy(set, asks, 7), 0);
+	CHECK_EQ(overload_query(set, asks, 7), 0);
 	CHECK(shard_summary_test(set->summary, 2));
-	CHECK_EQ(overload_query_tidy(set, cpu_of(2, 0), 8), 0); /* not its own */
+	CHECK_EQ(overload_query(set, cpu_of(2, 0), 8), 0); /* not its own */
 	CHECK(shard_summary_test(set->summary, 2));
-	CHECK_EQ(overload_query_tidy(set, asks, 8), 0);
+	CHECK_EQ(overload_query(set, asks, 8), 0);
 	CHECK(!shard_summary_test(set->summary, 2));
 	/* Of two the empty one goes, though the other one ends the search. */
 	overload_set(set, far, true);
 	overload_set(set, cpu_of(3, 0), true);
 	overload_clear(set, far);
-	CHECK_EQ(overload_query_tidy(set, asks, 9), OVERLOAD_WIDE);
+	CHECK_EQ(overload_query(set, asks, 9), OVERLOAD_WIDE);
 	CHECK(!shard_summary_test(set->summary, 2));
 	CHECK(shard_summary_test(set->summary, 3));
 	end();
 }
 
-/* Whatever is not to be had, nothing is left. */
+/* Whichever allocation fails, nothing leaks. */
 static void no_memory(void)
 {
 	static const struct shape shape = { .name = "4 LLCs of 2", 1, 1, 4, 2, 1, 1 };
@@ -151,7 +152,7 @@ static void no_summary_of_one_shard(void)
 	begin(&shape);
 	CHECK(!set->summary);
 	overload_set(set, cpu_of(0, 63), true);
-	CHECK_EQ(overload_query(set, cpu_of(0, 0)), OVERLOAD_NEAR);
+	CHECK_EQ(overload_query(set, cpu_of(0, 0), 1), OVERLOAD_NEAR);
 	CHECK_EQ(overload_next_near(set, 0, -1), cpu_of(0, 63));
 	CHECK_EQ(overload_next_near(set, 0, cpu_of(0, 63)), -1);
 	end();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* What a plan is for machines that one can work out by hand, and what it refuses. */
+/* Plans of machines that are easy to compute by hand, and refusals. */
 #include "shapes.h"
-#include "shard_plan.h"
+#include "shard_topo.h"
 #include "test.h"
 
 static enum shard_plan_err build(struct shard_plan **plan, const struct shard_cpu *cpu, u32 nr_cpus,
@@ -328,10 +328,9 @@ static void no_memory_leaves_nothing_behind(void)
 }
 
 /*
- * A hybrid machine: 6 cores of two threads and 8 small ones share an L3; two low-power cores have
- * none, and what they share last is their L2. They are a shard of their own, next to the other
- * one. Where nobody tells what they share, the caches of all count as unknown, and all CPUs
- * are one shard.
+ * A hybrid machine: 6 cores of two threads and 8 small ones share an L3. Two low-power cores have
+ * none; their last shared cache is their L2. They are a separate shard, next to the other one. If
+ * their caches are unknown, the caches of all count as unknown, and all CPUs are one shard.
  */
 static void low_power_cores_without_an_l3(void)
 {

@@ -3,9 +3,9 @@
 #ifndef SHAPES_H
 #define SHAPES_H
 
-#include "shard_plan.h"
+#include "shard_topo.h"
 
-/* What a shape does not know. */
+/* Levels that a shape does not know. */
 enum {
 	NO_LLC = 1,
 	NO_NODE = 2,
@@ -19,7 +19,7 @@ enum {
  * @name: printed with a failure
  * @packages: packages
  * @nodes: nodes a package
- * @llcs: LLCs a node; with @llc_nodes more than 1: LLCs for every so many nodes
+ * @llcs: LLCs a node; with @llc_nodes more than 1: LLCs for every @llc_nodes nodes
  * @cores: cores an LLC
  * @threads: threads a core
  * @l2_cores: cores an L2

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The harness, and a stand-in for port_alloc() and port_free() that is stricter than any
- * real one: it knows every block's size and refuses to take it back under another, counts
- * what is out, and fails on demand, so that every out-of-memory path is walked.
+ * The harness, and a stand-in for port_alloc() and port_free() that is stricter than any real one.
+ * It knows every block's size and refuses to free it under another, counts allocated bytes, and
+ * fails on demand, so that tests cover every out-of-memory path.
  */
 #include "test.h"
 

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * The whole test harness: checks that print both sides and their difference, a counter of
- * passed tests, a random number generator. A test is a function without arguments. A file
- * lists its tests and ends with TEST_MAIN(), or has a main() that calls RUN(name) for each and
- * returns test_done().
+ * The whole test harness: checks that print both sides and their difference, a counter of passed
+ * tests, a random number generator. A test is a function without arguments. A file lists its tests
+ * and ends with TEST_MAIN(), or has a main() that calls RUN(name) for each and returns test_done().
  *
- * The first failed check ends the program with status 1: what follows a broken invariant
- * tells nothing.
+ * The first failed check ends the program with status 1: later checks would say nothing after a
+ * broken invariant.
  *
- * Files with TEST_MAIN() are compiled into the kernel as well, against a header of this name there
- * that makes KUnit tests of them. They include nothing but headers of core/, "shapes.h" and this
- * one, have no large objects on the stack, and count long loops with TEST_STEPS().
+ * The kernel also compiles files with TEST_MAIN(), against its own header of this name, which makes
+ * KUnit tests of them. They include only headers of core/, "shapes.h" and this one, have no large
+ * objects on the stack, and count long loops with TEST_STEPS().
  */
 #ifndef TEST_H
 #define TEST_H
@@ -78,7 +77,7 @@ int test_done(void);
 void test_check_mask(const char *file, int line, const char *a_name, const unsigned long *a,
 		     const char *b_name, const unsigned long *b, u32 nr_cpus);
 
-/* Memory of port_alloc() that was not given back yet. */
+/* Bytes of port_alloc() that are not freed yet. */
 size_t test_bytes_allocated(void);
 
 /* The @n-th port_alloc() from now on fails, 1: the next; 0: none does. */
@@ -102,25 +101,27 @@ static inline u32 test_below(u64 *state, u32 n)
 /* Seed of the command line, or a fixed one; never 0. */
 u64 test_seed(int argc, char **argv);
 
+#define TEST_WORD ((u32)(8 * sizeof(unsigned long))) /* CPUs a word of a mask */
+
 static inline bool test_bit(const unsigned long *mask, u32 cpu)
 {
-	return mask[cpu / 64] >> cpu % 64 & 1;
+	return mask[cpu / TEST_WORD] >> cpu % TEST_WORD & 1;
 }
 
 static inline void test_set_bit(unsigned long *mask, u32 cpu)
 {
-	mask[cpu / 64] |= 1ul << cpu % 64;
+	mask[cpu / TEST_WORD] |= 1ul << cpu % TEST_WORD;
 }
 
-/* Set what lies beyond @nr_cpus in the last word of a mask: nobody may look at it. */
+/* Set the bits beyond @nr_cpus in the last word of a mask, which no function may use. */
 static inline void test_set_tail(unsigned long *mask, u32 nr_cpus)
 {
-	if (nr_cpus % 64)
-		mask[nr_cpus / 64] |= ~0ul << nr_cpus % 64;
+	if (nr_cpus % TEST_WORD)
+		mask[nr_cpus / TEST_WORD] |= ~0ul << nr_cpus % TEST_WORD;
 }
 
 /* Most CPU numbers in any shape; masks on the stack have this many bits. */
 #define TEST_MAX_CPUS  8192
-#define TEST_MAX_WORDS (TEST_MAX_CPUS / 64)
+#define TEST_MAX_WORDS (TEST_MAX_CPUS / TEST_WORD)
 
 #endif /* TEST_H */

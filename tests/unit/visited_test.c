@@ -144,7 +144,7 @@ static void comes_back_with_what_is_left(void)
 	CHECK(ran(v, cpu_of(2, 1), 15, 1));
 	scan(16);
 	CHECK_EQ(seen.nr, 1);
-	/* its block was kept by a neighbour, and so was its runtime */
+	/* its block, kept by a neighbour, has its runtime */
 	CHECK(ran(v, cpu_of(2, 0), 17, 0));
 	scan(17);
 	CHECK_EQ(seen.nr, 2);
@@ -205,7 +205,7 @@ static void one_scan_an_epoch(void)
 	CHECK(!visited_scan_begin(&s, v, 0, TIMEOUT));
 	CHECK(visited_scan_begin(&s, v, 3, TIMEOUT));
 	CHECK_EQ(s.idle, 3);
-	/* not even in the next epoch while the first is at it */
+	/* not even in the next epoch while the first scan runs */
 	CHECK(!visited_scan_due(v, 4));
 	CHECK(!visited_scan_begin(&other, v, 4, TIMEOUT));
 	CHECK(!visited_scan_end(&s));
@@ -388,7 +388,7 @@ static void without_memory(void)
 	}
 	v = visited_alloc(pool, 0, 0);
 	CHECK(v);
-	/* without a larger table the scan goes on with the small one */
+	/* without a larger table the scan continues with the small one */
 	for (u32 shard = 0; shard < 9; shard++)
 		CHECK_EQ(ran(v, cpu_of(shard, 0), 1, 1), shard < VISITED_OWN);
 	test_fail_alloc(1);

@@ -1,24 +1,22 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What the verb doctor does when it judges: read, conclude, and let the verdict leave."""
-
-from __future__ import annotations
+"""The steps of the verb doctor: read, conclude, and output the verdict."""
 
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from schedshard.doctor import batch
-from schedshard.doctor.archive import read_host, read_tar
-from schedshard.doctor.facts import Facts, read_facts
-from schedshard.doctor.judge import NOTHING, Verdict, judge
-from schedshard.doctor.perf_file import read_profile
-from schedshard.doctor.plan_files import check_directory, plan_of
-from schedshard.doctor.predictions import add_predictions
-from schedshard.doctor.print import show
-from schedshard.doctor.verdict_data import verdict_data
-from schedshard.doctor.verdict_view import verdict_parts
-from schedshard.errors import UserError
-from schedshard.output import check_writable, to_json, write_atomic
+from schedshard.common.errors import UserError
+from schedshard.common.output import check_writable, to_json, write_atomic
+from schedshard.doctor.facts.archive import read_host, read_tar
+from schedshard.doctor.facts.facts import Facts, read_facts
+from schedshard.doctor.judge.judge import NOTHING, Verdict, judge
+from schedshard.doctor.judge.predictions import add_predictions
+from schedshard.doctor.plan.files import check_directory, plan_of
+from schedshard.doctor.profiles.perf_file import read_profile
+from schedshard.doctor.verdict import batch
+from schedshard.doctor.verdict.data import verdict_data
+from schedshard.doctor.verdict.view import verdict_parts
+from schedshard.show.terminal import show
 
 
 @dataclass(frozen=True)
@@ -100,7 +98,7 @@ def _perform(request: JudgeRequest) -> int:
     if request.plan is not None:
         said.append(plan_of(verdict, request.plan))
     if request.html is not None:
-        from schedshard.doctor.html import verdict_page
+        from schedshard.doctor.verdict.html import verdict_page
 
         write_atomic(request.html, verdict_page(verdict))
         said.append(f"wrote {request.html}")
@@ -111,7 +109,7 @@ def _perform(request: JudgeRequest) -> int:
 
 
 def perform(request: JudgeRequest) -> int:
-    """Judge as asked, and return the exit status. A Nagios plugin says 'unknown' to bad input."""
+    """Judge, and return the exit status. A Nagios plugin reports bad input as 'unknown'."""
     try:
         return _perform(request)
     except UserError as error:

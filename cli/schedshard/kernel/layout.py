@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Where the kernel's inputs and work trees are."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 from collections.abc import Iterator
@@ -10,8 +8,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from schedshard.errors import UserError, os_reason
-from schedshard.paths import ROOT
+from schedshard.common.errors import telling
+from schedshard.common.paths import ROOT
+from schedshard.kernel.arch import X86, Arch
+
+# Debian's, from which guests and trials take programs.
+SUITE = "bookworm"
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,7 @@ class Layout:
     project: Path = ROOT
     work: Path = ROOT / "build" / "kernel"
     linux: str | None = None  # the series; None: the default one of kernel/base.toml
+    arch: Arch = X86
 
     @property
     def inputs(self) -> Path:
@@ -39,9 +42,9 @@ class Layout:
     def objects(self, variant: str, config: str) -> Path:
         """The build tree of a variant in a configuration.
 
-        It lies in the source tree, because only then does the kernel's make call the source ".."
-        instead of an absolute path, and only then can ccache give one variant's objects to
-        another. work/obj/VARIANT-CONFIG is a link to it.
+        It lies in the source tree. Only then does the kernel's make call the source ".." instead of
+        an absolute path, and only then can ccache give one variant's objects to another.
+        work/obj/VARIANT-CONFIG is a link to it.
         """
         return self.source(variant) / f"build-{config}"
 
@@ -66,10 +69,8 @@ class Layout:
 
     def make_folder(self, path: Path) -> Path:
         """Create a folder of the work area, or say why not."""
-        try:
+        with telling(f"cannot make {self.shown(path)}"):
             path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise UserError(f"cannot make {self.shown(path)}: {os_reason(error)}") from error
         return path
 
     @contextmanager

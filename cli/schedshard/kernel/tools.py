@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Programs of the system: whether they are there, and one call of one of them."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -11,10 +9,12 @@ from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
-from schedshard.errors import UserError, os_reason
+from schedshard.common.errors import UserError, telling
 
 # Debian's package of every program that a stage starts and that may be missing.
 PACKAGE_OF = {
+    "aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu",
+    "aarch64-linux-gnu-ld": "binutils-aarch64-linux-gnu",
     "apt-cache": "apt",
     "apt-get": "apt",
     "ar": "binutils",
@@ -30,6 +30,7 @@ PACKAGE_OF = {
     "dpkg-buildpackage": "dpkg-dev",
     "dpkg-deb": "dpkg",
     "dpkg-query": "dpkg",
+    "dtc": "device-tree-compiler",
     "fakeroot": "fakeroot",
     "flex": "flex",
     "gcc": "gcc",
@@ -42,6 +43,7 @@ PACKAGE_OF = {
     "mke2fs": "e2fsprogs",
     "pahole": "dwarves",
     "perl": "perl",
+    "qemu-system-aarch64": "qemu-system-arm",
     "qemu-system-x86_64": "qemu-system-x86",
     "rsync": "rsync",
     "spatch": "coccinelle",
@@ -50,6 +52,13 @@ PACKAGE_OF = {
     "zstd": "zstd",
 }
 
+# What only kernels of another architecture need.
+_ARM64 = {
+    "binutils-aarch64-linux-gnu",
+    "device-tree-compiler",
+    "gcc-aarch64-linux-gnu",
+    "qemu-system-arm",
+}
 _WHY = re.compile(r"\b(?:error|fatal|cannot|invalid|failed|no space)\b", re.IGNORECASE)
 
 
@@ -58,17 +67,18 @@ def require(*names: str) -> None:
     missing = [name for name in names if shutil.which(name) is None]
     if missing:
         packages = sorted({PACKAGE_OF[name] for name in missing})
+        group = "kernel arm64" if _ARM64.intersection(packages) else "kernel"
         raise UserError(
-            f"{', '.join(missing)} not found: run 'scripts/bootstrap kernel' "
+            f"{', '.join(missing)} not found: run 'scripts/bootstrap {group}' "
             f"(Debian's {', '.join(packages)})"
         )
 
 
 def reason(said: str) -> str:
-    """The line of a failed program's output that says why: the first that names an error.
+    """The line of a failed program's output that gives the reason: the first that names an error.
 
-    Many programs go on after that, and end with a line that only says that they failed. A line
-    that ends in a colon is told with the one after it.
+    Many programs continue after that, and end with a line that only says that they failed. A line
+    that ends in a colon comes with the one after it.
     """
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     for line, after in zip_longest(lines, lines[1:], fillvalue=""):
@@ -86,12 +96,12 @@ def call(
     good: Sequence[int] = (0,),
     what: str,
 ) -> bytes:
-    """Run a program to its end and return what it printed.
+    """Run a program to its end and return its output.
 
-    When its status is not one of ``good``, the reason that it gives becomes the error, after
-    ``what``: the sentence says what failed, the program why.
+    If its status is not one of ``good``, its own reason becomes the error, after ``what``: the
+    sentence says what failed, the program why.
     """
-    try:
+    with telling(f"{what}: cannot run {argv[0]}"):
         done = subprocess.run(
             [str(arg) for arg in argv],
             cwd=cwd,
@@ -100,8 +110,6 @@ def call(
             capture_output=True,
             check=False,
         )
-    except OSError as error:
-        raise UserError(f"{what}: cannot run {argv[0]}: {os_reason(error)}") from error
     if done.returncode not in good:
         said = (done.stderr or done.stdout).decode("utf-8", "replace")
         raise UserError(f"{what}: {reason(said) or f'exit status {done.returncode}'}")

@@ -1,21 +1,19 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What a measurement of a host says, read from a file that anybody may have sent.
+"""A measurement of a host, read from a file that may come from anywhere.
 
 Such a file is VALIDATE (written by `validate --out`: machine file, facts about the host, both
-experiments) or LIVE (written by `bench primitives --out` or `bench ping-pong --out`). Nothing in it
-is believed before it was checked: a wrong one ends in one line that names the place.
+experiments) or LIVE (written by `bench primitives --out` or `bench ping-pong --out`). Everything in
+it is checked before use: an error ends in one line that names the place.
 """
-
-from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from schedshard.errors import UserError
-from schedshard.experiment import load_experiment
-from schedshard.result import VALIDATE
+from schedshard.common.errors import UserError
+from schedshard.common.result import VALIDATE
+from schedshard.experiments.experiment import load_experiment
 
 EXPERIMENTS = ("ping-pong", "primitives")
 FACTS = ("cpu", "virtual", "arch", "kernel", "cpus_allowed", "compiler")
@@ -50,7 +48,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Bundle:
-    """One host: its machine file, what it says about itself, and what was measured there."""
+    """One host: its machine file, its facts, and its measurements."""
 
     source: str
     machine_file: str
@@ -59,7 +57,7 @@ class Bundle:
 
 
 def make_bundle(data: Mapping[str, Any], source: str) -> Bundle:
-    """Check what a file holds, or what was measured right now; ``source`` names it in errors."""
+    """Check the contents of a file, or a new measurement; ``source`` names it in errors."""
     try:
         results = data["measured"] if data["format"] == VALIDATE else [data]
         machine_file = data["machine_file"]
@@ -83,7 +81,7 @@ def make_bundle(data: Mapping[str, Any], source: str) -> Bundle:
 
 
 def _host(facts: Any) -> dict[str, Any]:
-    """The facts that we know; text is what a terminal can show, and short."""
+    """The facts that we know, as short text that a terminal can show."""
     return {key: _plain(facts[key]) for key in FACTS if key in facts}
 
 

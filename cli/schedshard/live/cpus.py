@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Which CPUs of this host may be measured, and in what order threads take them."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from schedshard.errors import UserError
-from schedshard.machines.topology import Ids, Topology, cpu_list, parse_cpu_list, renumber
+from schedshard.common.errors import UserError
+from schedshard.machines.making.topology import Ids, Topology, cpu_list, parse_cpu_list, renumber
 
 CGROUPS = Path("/sys/fs/cgroup")
 OWN_CGROUPS = Path("/proc/self/cgroup")

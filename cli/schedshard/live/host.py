@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The host: its topology, its machine file, and what a measurement of it should say about it.
+"""The host: its topology, its machine file, and the facts that belong to a measurement of it.
 
-Nothing here tells who or where the host is: no name of a host, user or directory.
+None of these identifies the host: there is no name of a host, user or directory.
 """
-
-from __future__ import annotations
 
 import platform
 import re
@@ -12,21 +10,21 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from schedshard.errors import UserError
-from schedshard.machines.document import (
+from schedshard.common.errors import UserError
+from schedshard.common.paths import topo_binary
+from schedshard.common.tool import run_json
+from schedshard.experiments.pairs import Pair, load_pairs
+from schedshard.machines.hostfile import host_path
+from schedshard.machines.making.document import (
     Facts,
     add_usual_cycles,
     add_usual_latencies,
     machine_toml,
     validated,
 )
-from schedshard.machines.hostfile import host_path
-from schedshard.machines.measure import host_processor
-from schedshard.machines.topology import Topology, from_tool, same
-from schedshard.pairs import Pair, load_pairs
-from schedshard.paths import topo_binary
-from schedshard.presets import Machine, load_machine, machine_topology
-from schedshard.tool import run_json
+from schedshard.machines.making.measure import host_processor
+from schedshard.machines.making.topology import Topology, from_tool, same
+from schedshard.machines.presets import Machine, load_machine, machine_topology
 
 MEASURE = "./schedshard machine measure"
 # First CPUs whose pairs are looked through for classes that the first one does not have.
@@ -42,7 +40,7 @@ def live_topology() -> Topology:
 def known_machine(topology: Topology) -> Machine | None:
     """The machine file of this host; None if there is none yet.
 
-    A file of another topology is refused: a guest was resized since, or a CPU went off line.
+    A file of another topology is an error: a guest was resized since, or a CPU went offline.
     """
     if not host_path().is_file():
         return None
@@ -65,10 +63,7 @@ def estimated_machine(topology: Topology, folder: Path) -> Machine:
         topology=topology,
         latency_ns={},
         op_cycles={},
-        source={
-            "clock_ghz": "estimate: not measured",
-            "topology": "stated by the host (hwloc)",
-        },
+        source={"clock_ghz": "estimate: not measured", "topology": "stated by the host (hwloc)"},
     )
     add_usual_cycles(facts, "not measured")
     add_usual_latencies(facts)
@@ -91,7 +86,7 @@ def host_facts() -> dict[str, Any]:
 
 
 def kernel_version(release: str) -> str:
-    """The numbers of a kernel's release: the rest may be the name of who built it."""
+    """The numbers of a kernel's release: the rest may contain the name of its builder."""
     found = re.match(r"\d+(\.\d+){1,2}", release)
     return found.group() if found else "unknown"
 

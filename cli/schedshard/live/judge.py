@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Stage validate: predict what was measured, and say how far apart the two are.
+"""Stage validate: predict the measured figures, and compare the two.
 
 The simulator runs on the machine file of the measured host, with the very CPUs of each point. A
-figure is off by the factor between the prediction and the nearer end of what the turns of the
-measurement spread over: a measurement says no more than that.
+figure is off by the factor between the prediction and the nearer end of the spread of the
+measurement's turns: a measurement says no more than that.
 """
-
-from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -15,14 +13,14 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from schedshard.errors import UserError
-from schedshard.experiment import Experiment, load_experiment
+from schedshard.common.errors import UserError
+from schedshard.common.progress import Ticker, silent
+from schedshard.experiments.experiment import Experiment, load_experiment
+from schedshard.experiments.pairs import Pair
+from schedshard.experiments.run import Point, RunPlan, RunRequest, execute, point_metrics
 from schedshard.live.bundle import Bundle, Measured, Measurement
 from schedshard.machines.numbers import number_node, source_of, value_of
-from schedshard.pairs import Pair
-from schedshard.presets import Machine, cpu_count, load_machine, machine_topology
-from schedshard.progress import Ticker, silent
-from schedshard.run import Point, RunPlan, RunRequest, execute, point_metrics
+from schedshard.machines.presets import Machine, cpu_count, load_machine, machine_topology
 
 # The machine file's latencies are half a round trip of this very game on the same host.
 CALIBRATED_ON = ("ping-pong", "cas")
@@ -33,7 +31,7 @@ AGREE, DISAGREE, CHANGED = "agree", "disagree", "host changed"
 class Bounds:
     """Largest factors between predicted and measured that count as agreement.
 
-    ``control``: between what the machine file says and what was measured beside the rest.
+    ``control``: between the machine file's figure and the same one measured with the others.
     """
 
     median: float = 1.25
@@ -45,8 +43,8 @@ class Bounds:
 class Row:
     """One figure, predicted beside measured.
 
-    ``file_ns``: what the machine file says of the very same figure, if it does. Such a row is no
-    prediction: it tells whether the host is still the one that the machine file describes.
+    ``file_ns``: the machine file's value of the very same figure, if it has one. Such a row is no
+    prediction: it shows whether the host is still the one that the machine file describes.
     """
 
     experiment: str
@@ -61,7 +59,7 @@ class Row:
 
     @property
     def factor(self) -> float:
-        """At least 1; 1 when the prediction lies inside what the turns spread over."""
+        """At least 1; 1 when the prediction lies inside the spread of the turns."""
         return _beyond(self.predicted, self.measured)
 
     @property
@@ -86,9 +84,9 @@ def _beyond(ns: float, measured: Measured) -> float:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What all rows come to; ``worst`` and ``median`` are of those that are predictions.
+    """The summary of all rows; ``worst`` and ``median`` are of those that are predictions.
 
-    ``control``: the row that is farthest from what the machine file says of it, if there is one.
+    ``control``: the row that is farthest from the machine file's value, if there is one.
     """
 
     rows: tuple[Row, ...]
@@ -156,7 +154,7 @@ def _sim_point(experiment: Experiment, point: Measured) -> Point:
 
 
 def _file_ns(experiment: str, point: Measured, machine: Machine) -> float | None:
-    """What the machine file says about this figure: the latency of its class or tier."""
+    """The machine file's value of this figure: the latency of its class or tier."""
     if (experiment, point.op) != CALIBRATED_ON:
         return None
     key = f"latency_ns.{point.latency_class}"
@@ -186,7 +184,7 @@ def judge(rows: Sequence[Row], bounds: Bounds) -> Verdict:
 
 
 def row_json(row: Row) -> dict[str, Any]:
-    """A row as it stands in the file."""
+    """A row as in the file."""
     point = row.measured
     where: dict[str, Any] = {"threads": len(point.cpus)}
     if point.latency_class is not None:

@@ -4,17 +4,19 @@
 A result has the form of the simulated one, so that tables, compare and report take both.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from schedshard.errors import UserError, unknown_name
-from schedshard.experiment import Experiment, load_experiment
-from schedshard.follow import run_followed
+from schedshard.common.errors import UserError, check_names
+from schedshard.common.follow import run_followed
+from schedshard.common.paths import build_dir
+from schedshard.common.provenance import tool_versions
+from schedshard.common.result import LIVE
+from schedshard.experiments.experiment import Experiment, load_experiment
+from schedshard.experiments.pairs import Pair
 from schedshard.live.cpus import Allowed, allowed_cpus, check_cpu, placed, thread_counts
 from schedshard.live.host import (
     estimated_machine,
@@ -24,12 +26,8 @@ from schedshard.live.host import (
     pairs_by_class,
     pairs_from,
 )
-from schedshard.machines.topology import Topology
-from schedshard.pairs import Pair
-from schedshard.paths import build_dir
-from schedshard.presets import Machine
-from schedshard.provenance import tool_versions
-from schedshard.result import LIVE
+from schedshard.machines.making.topology import Topology
+from schedshard.machines.presets import Machine
 
 LIMIT_SECONDS = 50
 MAX_HOLD_NS = 1_000_000
@@ -51,7 +49,7 @@ class LiveRequest:
 
 @dataclass(frozen=True)
 class Host:
-    """What is measured. ``known``: the machine file was measured and is no guess."""
+    """The points to measure. ``known``: the machine file was measured and is no guess."""
 
     topology: Topology
     allowed: Allowed
@@ -75,9 +73,7 @@ def find_host(folder: Path) -> Host:
 
 def _chosen(experiment: Experiment, ops: tuple[str, ...]) -> list[str]:
     names = [variant.name for variant in experiment.variants]
-    for name in ops:
-        if name not in names:
-            raise unknown_name(f"operation of {experiment.name}", name, names)
+    check_names(f"operation of {experiment.name}", ops, names)
     return [name for name in names if not ops or name in ops]
 
 
@@ -127,7 +123,7 @@ def bench_primitives(request: LiveRequest, host: Host | None = None) -> dict[str
 
 
 def bench_ping_pong(request: LiveRequest, host: Host | None = None) -> dict[str, Any]:
-    """Two CPUs take turns: a point for each latency class, or for each other CPU."""
+    """Two CPUs alternate: a point for each latency class, or for each other CPU."""
     experiment = load_experiment("ping-pong")
     ops = _chosen(experiment, request.ops)
     with TemporaryDirectory(prefix="schedshard-") as folder:
@@ -194,12 +190,9 @@ def _garbled(error: Exception) -> UserError:
 
 
 def _variants(
-    experiment: Experiment,
-    raw: Any,
-    place: tuple[str, ...],
-    classes: dict[tuple[int, int], str],
+    experiment: Experiment, raw: Any, place: tuple[str, ...], classes: dict[tuple[int, int], str]
 ) -> list[dict[str, Any]]:
-    """The variants of a result; points say where, then what was measured there."""
+    """The variants of a result; each point has its place, then its measurement."""
     found = []
     try:
         for variant in raw["variants"]:

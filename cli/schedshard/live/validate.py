@@ -1,26 +1,24 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Stage validate: measure this host, or take what somebody else measured, and make one file of it.
+"""Stage validate: measure this host, or take another host's measurement, and make one file of it.
 
-docs/validate.md says what the file holds.
+docs/validate.md describes the file.
 """
-
-from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
 from typing import Any
 
-from schedshard.errors import UserError
+from schedshard.common.errors import UserError
+from schedshard.common.output import check_writable, write_atomic
+from schedshard.common.provenance import tool_versions
+from schedshard.common.result import LIVE, VALIDATE
 from schedshard.live.cpus import allowed_cpus
 from schedshard.live.host import known_machine, live_topology
 from schedshard.live.judge import Verdict, verdict_json
 from schedshard.live.measure import Host, LiveRequest, bench_ping_pong, bench_primitives
 from schedshard.machines.hostfile import host_path, make_parent
-from schedshard.machines.measure import MeasureRequest, measure_machine
-from schedshard.output import check_writable, write_atomic
-from schedshard.presets import load_machine
-from schedshard.provenance import tool_versions
-from schedshard.result import LIVE, VALIDATE
+from schedshard.machines.making.measure import MeasureRequest, measure_machine
+from schedshard.machines.presets import load_machine
 
 PAIRS_A_CLASS = 3
 # The part of the time that is for ping-pong.
@@ -57,7 +55,7 @@ def _make_machine_file() -> None:
 
 
 def whole(results: list[dict[str, Any]]) -> dict[str, Any]:
-    """The results of one host as one file's content; what they have in common stands once."""
+    """The results of one host as one file's content; their common part appears once."""
     first = results[0]
     return {
         "format": VALIDATE,

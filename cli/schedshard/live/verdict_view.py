@@ -1,19 +1,17 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Measured beside predicted, for a terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from schedshard.format import signed_percent, significant
 from schedshard.live.judge import AGREE, CHANGED, DISAGREE, Row, Verdict
 from schedshard.live.view import counted, host_words
-from schedshard.sheet import Sheet
-from schedshard.tables import notes_view
+from schedshard.show.format import signed_percent, significant
+from schedshard.show.sheet import Sheet
+from schedshard.tables.results import notes_view
 
 
 def verdict_tables(verdict: Verdict, host: Mapping[str, Any], source: str) -> RenderableType:
@@ -39,33 +37,22 @@ def _table(name: str, rows: list[Row], verdict: Verdict) -> Sheet:
         bad = row.factor > verdict.bounds.worst and not is_control
         remark = "control" if is_control else "disturbed" if point.disturbed else ""
         made.add_row(
-            "" if point.op == last else point.op,
-            row.where,
-            significant(point.ns),
-            f"{significant(point.low)}-{significant(point.high)}",
-            significant(row.predicted),
-            signed_percent(row.error),
-            Text(f"{row.factor:.2f}x", style="bold red" if bad else ""),
+            "" if point.op == last else point.op, row.where, significant(point.ns),
+            f"{significant(point.low)}-{significant(point.high)}", significant(row.predicted),
+            signed_percent(row.error), Text(f"{row.factor:.2f}x", style="bold red" if bad else ""),
             "worst" if row is verdict.worst else remark,
-        )
+        )  # fmt: skip
         last = point.op
     return made
 
 
 def _verdict_notes(verdict: Verdict) -> list[tuple[str, str]]:
     bounds, worst = verdict.bounds, verdict.worst
-    notes = [
-        ("off by", "predicted / measured or its inverse, from the nearer end of the spread"),
-    ]
+    notes = [("off by", "predicted / measured or its inverse, from the nearer end of the spread")]
     disturbed = sum(1 for row in verdict.rows if row.measured.disturbed)
     if disturbed:
         notes.append(("disturbed", f"{counted(disturbed)}: other programs ran in nearly all turns"))
-    notes.append(
-        (
-            "worst",
-            _figure(worst),
-        )
-    )
+    notes.append(("worst", _figure(worst)))
     shared = _worst_shared(verdict)
     if shared is not None and shared is not worst:
         notes.append(("worst shared", _figure(shared)))

@@ -1,22 +1,20 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Operations that were measured on this host, for a terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from schedshard.format import significant
-from schedshard.primitive_tables import pairs_table, scaling_table
-from schedshard.result import is_pairs
-from schedshard.tables import notes_view
+from schedshard.common.result import is_pairs
+from schedshard.show.format import significant
+from schedshard.tables.primitives import pairs_table, scaling_table
+from schedshard.tables.results import notes_view
 
 
 def live_tables(result: dict[str, Any]) -> RenderableType:
-    """What was measured on this host."""
+    """The measurements of this host."""
     heading = Text(f"{result['title']}, on real CPUs", style="bold")
     heading.append(f"\n{_where(result)}", style="not bold")
     body = pairs_table(result) if is_pairs(result) else scaling_table(result)
@@ -34,7 +32,7 @@ def _where(result: Mapping[str, Any]) -> str:
 
 
 def live_notes(result: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What the word measured means here, and how far to trust it."""
+    """The meaning of the word measured here, and how far to trust it."""
     points = [point for variant in result["variants"] for point in variant["points"]]
     turns = sum(point["rounds"] for point in points) / len(points)
     widest = max(points, key=lambda point: (point["high"] - point["low"]) / point["ns_per_op"])
@@ -63,7 +61,7 @@ def live_notes(result: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def counted(count: int) -> str:
-    """So many points, in words."""
+    """The number of points, in words."""
     return "1 point" if count == 1 else f"{count:,} points"
 
 

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Where the measured machine file of this host lies: with the user, not in the project."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 
-from schedshard.errors import UserError, os_reason
+from schedshard.common.errors import UserError, os_reason
 
 
 def host_path() -> Path:

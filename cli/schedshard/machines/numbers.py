@@ -3,16 +3,14 @@
 
 A number is ``70.0`` or ``{ value = 70.0, low = 55.0, high = 90.0 }``. Its key is dotted:
 ``clock_ghz``, ``latency_ns.llc``, ``op_cycles.locked``, ``protocol.data_leg``, and ``tier.NAME``
-for the ``ns`` of a ``[[tier]]``. lib/loader.cc is the judge of what is right; here a file is read
-that it accepts, and anything else ends in one line.
+for the ``ns`` of a ``[[tier]]``. lib/loader.cc defines the format. This module reads files that it
+accepts, and anything else ends in one line.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from schedshard.errors import UserError
+from schedshard.common.errors import UserError
 
 TABLES = ("latency_ns", "op_cycles", "protocol")
 TIER_UNITS = ("cores", "llcs", "nodes", "packages")
@@ -28,12 +26,12 @@ class Range(NamedTuple):
 
 
 def value_of(node: Any, key: str = "a number") -> float:
-    """The value that the simulator uses; ``key`` is what the error calls it."""
+    """The value that the simulator uses; ``key`` is its name in errors."""
     return _float(node["value"] if _is_uncertain(node, key) else node, key)
 
 
 def range_of(node: Any, key: str = "a number") -> Range | None:
-    """The range of an uncertain number; None for one that stands alone."""
+    """The range of an uncertain number; None: it has none."""
     if not _is_uncertain(node, key):
         return None
     return Range(_float(node["low"], key), _float(node["high"], key))

@@ -29,14 +29,14 @@ wrong() {
 	say "wrong: $*"
 }
 
-# run LABEL COMMAND...: run it, show what it says, and its status at last.
+# run LABEL COMMAND...: run it, print its output, and last its status.
 run() {
 	label=$1
 	shift
 	"$@" 2>&1 </dev/null | sed "s/^/trial: $label: /"
 }
 
-# expect STATUS LABEL COMMAND...: the same, and it is wrong when it ends with another status.
+# expect STATUS LABEL COMMAND...: the same, and another status is an error.
 expect() {
 	wanted=$1
 	shift
@@ -46,7 +46,7 @@ expect() {
 		shift
 		"$@" 2>&1 </dev/null
 		echo $? >"$status"
-	} | sed "s/^/trial: $1: /"
+	} | tee $home/said | sed "s/^/trial: $1: /"
 	read -r got <"$status"
 	[ "$got" = "$wanted" ] || wrong "$1 ended with status $got, not $wanted"
 }
@@ -84,7 +84,7 @@ snapshot() {
 		sort | uniq -c
 }
 
-# Where the workloads are, and which CPUs and nodes they may use.
+# The cgroups of the workloads, and the CPUs and nodes that they may use.
 places() {
 	for process in /proc/[0-9]*; do
 		read -r name 2>/dev/null <"$process/comm" || continue
@@ -95,7 +95,7 @@ places() {
 	done | sort
 }
 
-# The kernel's own words for the root domains that it made since the last call.
+# The kernel's own messages about the root domains that it made since the last call.
 told=0
 domains() {
 	dmesg | grep 'root domain span' >$home/dmesg || :
@@ -103,7 +103,7 @@ domains() {
 	told=$(wc -l <$home/dmesg)
 }
 
-# Do what apply.sh names under "to do", or take the workloads out again.
+# Do the steps that apply.sh lists under "to do", or take the workloads out again.
 move() {
 	sed -n "s/^move$tab//p" $plan/partitions | while IFS=$tab read -r what path; do
 		say "moving: $what"
@@ -115,7 +115,7 @@ move() {
 	settle
 }
 
-# to CGROUP [CPUS]: without systemd, hand the workloads that may use these CPUs to a cgroup.
+# to CGROUP [CPUS]: without systemd, move the workloads that may use these CPUs to a cgroup.
 to() {
 	for process in /proc/[0-9]*; do
 		read -r name 2>/dev/null <"$process/comm" || continue
@@ -165,10 +165,28 @@ apply() {
 	domains
 }
 
+# Services that are not at work, and why: their state, and the status with which they ended.
+failed_units() {
+	for service in /etc/systemd/system/trial-*.service; do
+		service=${service##*/}
+		systemctl is-active --quiet "$service" ||
+			say "$service: $(systemctl show -p ActiveState,Result,ExecMainStatus "$service" | tr '\n' ' ')"
+	done
+}
+
+# What undo.sh says that could not start while the plan was in force.
+start_again() {
+	sed -n 's/.*: \(systemctl start [^ ]*\)$/\1/p' $home/said | while read -r _ _ service; do
+		say "starting: $service"
+		systemctl start "$service"
+	done
+}
+
 undo() {
 	expect 1 'undo.sh, too early' sh $plan/undo.sh
 	leave
 	expect 0 undo.sh sh $plan/undo.sh
+	start_again
 	settle
 	domains
 	compare
@@ -203,8 +221,9 @@ kept)
 	if [ -n "$systemd" ]; then
 		expect 0 verify.sh sh $plan/verify.sh
 		places
+		failed_units
 	else
-		# Nothing makes the partitions at boot: what apply.sh remembers is of the last boot.
+		# Nothing makes the partitions at boot: the files of apply.sh are of the last boot.
 		expect 1 'verify.sh after a boot' sh $plan/verify.sh
 		apply
 	fi

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * machine.h - a machine as written in machines/NAME.toml: which CPU is where,
- * how long a cache line takes between two of them, what an operation costs.
+ * machine.h - a machine as written in machines/NAME.toml: the place of each CPU, the time of a
+ * cache line's transfer between two of them, the cost of an operation.
  *
- * This loader is the one authority on the format. Whatever it accepts is
- * complete and consistent: every CPU has a package, node, LLC, L2, core and
- * thread, every distance that occurs on the machine has a latency, every number
- * has a source. Whatever it refuses it refuses with one line that names the
- * file, the line, the key, what is wrong and what would be right.
+ * This loader is the one authority on the format. A file that it accepts is complete and
+ * consistent: every CPU has a package, node, LLC, L2, core and thread, every distance that occurs
+ * on the machine has a latency, every number has a source. It refuses any other file with one line:
+ * the file, the line, the key, what is wrong and what would be right.
  *
  * A number of clock_ghz, [latency_ns], [op_cycles], [protocol] and a tier's ns is
  * written in one of two ways:
@@ -15,8 +14,8 @@
  *	llc = 70.0
  *	llc = { value = 70.0, low = 55.0, high = 90.0 }
  *
- * The simulator uses the value. The range says where the true number may lie, and is
- * kept for tools that draw from it. low <= value <= high.
+ * The simulator uses the value. The range says where the true number may lie; tools draw from it.
+ * low <= value <= high.
  *
  * Latency may have more tiers than the levels of the topology:
  *
@@ -28,11 +27,10 @@
  *	[source]
  *	"tier.board" = "where the 150 ns come from"
  *
- * A tier joins that many consecutive ones of its unit, in topology order: cores of one
- * LLC, LLCs of one node, nodes of one package, packages of the machine. (LLCs of one
- * package where an LLC spans several nodes.) A last group may be smaller. A tier has at
- * least 2 and fewer than its parent has; of two tiers of one unit, the larger one holds
- * whole groups of the smaller one.
+ * A tier joins that many consecutive elements of its unit, in topology order: cores of one LLC,
+ * LLCs of one node, nodes of one package, packages of the machine. (LLCs of one package where an
+ * LLC spans several nodes.) A last group may be smaller. A tier has at least 2 and fewer than its
+ * parent has; of two tiers of one unit, the larger one holds whole groups of the smaller one.
  *
  * Concurrency:
  *
@@ -42,7 +40,7 @@
  *  machine_free       any(1)        any(1)      no         no
  *
  *  any: at the same time without a lock. (1) of another machine.
- *  A machine is constant from when it was loaded until it is freed.
+ *  A machine is constant from its load until it is freed.
  */
 #ifndef SCHEDSHARD_MACHINE_H
 #define SCHEDSHARD_MACHINE_H
@@ -54,12 +52,14 @@
 extern "C" {
 #endif
 
-#include "shard_plan.h"
+#include "shard_topo.h"
 
-/** enum machine_kind - how far the numbers of a machine file may be trusted */
+/**
+ * enum machine_kind - how far to trust the numbers of a machine file
+ */
 enum machine_kind {
-	MACHINE_MEASURED,     /* taken on such a machine */
-	MACHINE_ESTIMATE,     /* the machine exists, some of its numbers are guessed */
+	MACHINE_MEASURED,     /* measured on such a machine */
+	MACHINE_ESTIMATE,     /* the machine exists, some of its numbers are guesses */
 	MACHINE_HYPOTHETICAL, /* no such machine exists */
 };
 
@@ -85,12 +85,12 @@ enum machine_distance {
  * @node: to another LLC of the same node
  * @package: to another node of the same package
  * @remote: to another package
- * @home_remote: between two LLCs of one package while the line's home is in
- *	another package; equals @remote when the file does not say
+ * @home_remote: between two LLCs of one package while the line's home is in another package; equals
+ *	@remote when the file does not say
  * @memory: load from local DRAM
  *
- * 0 for a distance that does not occur on the machine and that the file leaves
- * out; never 0 for one that occurs.
+ * 0 for a distance that does not occur on the machine and that the file leaves out; never 0 for one
+ * that occurs.
  */
 struct machine_latency {
 	double smt, llc, node, package, remote, home_remote, memory;
@@ -98,11 +98,11 @@ struct machine_latency {
 
 /**
  * struct machine_ops - cost of operations that stay inside the core
- * @load_hit: load of a line that is held, core cycles
- * @store: store to a line that is held, core cycles
+ * @load_hit: load of a line that the core holds, core cycles
+ * @store: store to a line that the core holds, core cycles
  * @locked: locked operation on a line held exclusively, core cycles
  * @fence: full barrier with an empty store buffer, core cycles
- * @timestamp: reading the time-stamp counter, core cycles
+ * @timestamp: read of the time-stamp counter, core cycles
  * @store_buffer: entries of the store buffer
  */
 struct machine_ops {
@@ -134,8 +134,8 @@ enum machine_unit {
  * @unit: what it joins
  * @count: how many of them, at least 2
  * @ns: one-way transfer of a modified line between two units of one group
- * @group: group of each unit, by the unit's number over the whole machine; groups are
- *	numbered over the whole machine from 0
+ * @group: group of each unit, by the unit's number over the whole machine; groups are numbered over
+ *	the whole machine from 0
  */
 struct machine_tier {
 	const char *name;
@@ -175,7 +175,7 @@ struct machine_range {
  * @tier: the [[tier]] tables, from the smallest group to the largest
  * @nr_ranges: entries of @range
  * @range: the numbers that have a range, sorted by key
- * @kind: how far the numbers may be trusted
+ * @kind: how far to trust the numbers
  * @name: name of the preset
  * @title: the machine's name in words
  */
@@ -203,8 +203,8 @@ struct machine {
  * @err: describes a failure in one line, or NULL
  *
  * Context: any thread; allocates memory, reads one file.
- * Return: 0; -EINVAL when the file breaks a rule of the format, -ENOMEM, or what
- * opening or reading the file returned (-ENOENT, -EACCES, -EFBIG, ...).
+ * Return: 0; -EINVAL when the file breaks a rule of the format, -ENOMEM, or the error of opening or
+ * reading the file (-ENOENT, -EACCES, -EFBIG, ...).
  */
 int machine_load(struct machine **machine, const char *path, struct shard_err *err);
 
@@ -213,7 +213,7 @@ int machine_load(struct machine **machine, const char *path, struct shard_err *e
  * @machine: receives the machine; not written on failure
  * @text: contents of the file, need not be NUL-terminated
  * @len: bytes of @text
- * @name: what the error calls the file
+ * @name: the file's name in errors
  * @err: describes a failure in one line, or NULL
  *
  * Context: any thread; allocates memory.
@@ -226,8 +226,8 @@ int machine_parse(struct machine **machine, const char *text, size_t len, const 
  * machine_free() - free a machine
  * @machine: from machine_load() or machine_parse(), or NULL
  *
- * Context: any thread; nobody else may use @machine any more, and neither may a
- * struct shard_plan that is still being built from its records.
+ * Context: any thread; no thread may use @machine any more, nor build a struct shard_plan from its
+ * records.
  */
 void machine_free(struct machine *machine);
 
@@ -235,7 +235,7 @@ void machine_free(struct machine *machine);
  * machine_protocol() - look up a constant of the [protocol] table
  * @machine: the machine
  * @key: the key
- * @absent: what to return when the file does not have it
+ * @absent: the value to return when the file does not have the key
  *
  * Return: the value, in the unit that the key's user defines.
  */
@@ -323,9 +323,9 @@ static inline u32 machine_pair_tier(const struct machine *machine, u32 a, u32 b)
  * @a: a CPU number that exists
  * @b: a CPU number that exists
  *
- * The latency of the smallest group that holds both: core, tiers of cores, LLC, tiers
- * of LLCs, node, tiers of nodes, package, tiers of packages, machine. The line's home is
- * taken to be in the requester's package. Symmetric.
+ * The latency of the smallest group that holds both: core, tiers of cores, LLC, tiers of LLCs,
+ * node, tiers of nodes, package, tiers of packages, machine. Assumes the line's home in the
+ * requester's package. Symmetric.
  *
  * Return: nanoseconds; 0 if @a is @b, above 0 otherwise.
  */
@@ -354,7 +354,7 @@ static inline double machine_pair_ns(const struct machine *machine, u32 a, u32 b
 }
 
 /**
- * machine_pair_class() - what the distance between two CPUs is called
+ * machine_pair_class() - the name of the distance between two CPUs
  * @machine: the machine
  * @a: a CPU number that exists
  * @b: a CPU number that exists

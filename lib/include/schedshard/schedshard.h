@@ -5,8 +5,9 @@
  *   #include <schedshard/schedshard.h>
  *   cc ... $(pkg-config --cflags --libs schedshard)
  *
- * What is in it:
+ * Contents; beginners need the first one only:
  *
+ *   create.h         a set, a byte map, a counter for this machine, in one call
  *   topology.h       which CPU is where: sysfs, hwloc, machine files
  *   machine.h        machine files with their latencies
  *   shard_plan.h     CPUs to shards (a cache line each) and back
@@ -17,15 +18,17 @@
  *   cpupri.h         for schedulers: which CPU runs at which priority
  *   overload.h       for schedulers: which CPUs have more tasks than they can run
  *   push_walk.h      for schedulers: one walk over them for any number of requests
- *   occupancy.h      for schedulers: where a process runs most, what it may prefer
+ *   occupancy.h      for schedulers: where a process runs most, and which LLC it prefers
  *   visited.h        for schedulers: where a process ran lately, aged
  *   port.h           types, atomics and barriers of the inline functions; the memory
- *                    that lines are made of: port_alloc(), port_free()
+ *                    of lines: port_alloc(), port_free()
  *
- * Each opens with its own table of what may run at the same time as what.
+ * schedshard.hh is create.h for C++, with std::unique_ptr.
  *
- * port.h defines short names as the kernel does (u64, READ_ONCE, likely, smp_mb):
- * include this header in the files that need it, not in headers of your own.
+ * Each opens with a table of which operations may run at the same time.
+ *
+ * port.h defines short names as the kernel does (u64, READ_ONCE, likely, smp_mb): include this
+ * header in the files that need it, not in headers of your own.
  */
 #ifndef SCHEDSHARD_SCHEDSHARD_H
 #define SCHEDSHARD_SCHEDSHARD_H
@@ -33,6 +36,7 @@
 /* outside of extern "C": it includes headers of the C library, which C++ replaces */
 #include "port.h"
 
+#include "create.h"
 #include "machine.h"
 #include "topology.h"
 
@@ -41,14 +45,17 @@ extern "C" {
 #endif
 
 #include "bytemap.h"
+#include "bytemap_find.h"
 #include "cpupri.h"
 #include "occupancy.h"
 #include "overload.h"
 #include "push_walk.h"
 #include "sbm.h"
+#include "sbm_more.h"
 #include "shard_counter.h"
 #include "shard_plan.h"
 #include "shard_summary.h"
+#include "shard_topo.h"
 #include "visited.h"
 
 #ifdef __cplusplus

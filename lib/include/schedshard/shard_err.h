@@ -2,9 +2,9 @@
 /*
  * shard_err.h - why a call failed, as one line for a person.
  *
- * Functions of the library that read what others wrote (machine files, sysfs
- * trees, hwloc XML) return 0 or a negative errno value, and describe a failure
- * in a struct shard_err: what is wrong, where, what would be right.
+ * Functions of the library that read foreign input (machine files, sysfs trees, hwloc XML) return 0
+ * or a negative errno value. They describe a failure in a struct shard_err: what is wrong, where,
+ * what would be right.
  *
  * Concurrency: a struct shard_err belongs to its caller; nothing is shared.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * topology.h - which CPU is where, from the places that know it.
+ * topology.h - the place of each CPU, from several sources.
  *
  * Each function fills a struct shard_topo, the input of shard_plan_build():
  *
@@ -9,18 +9,17 @@
  *   shard_topo_from_hwloc_xml  another machine, written by lstopo
  *   shard_topo_from_machine    a machine file
  *
- * The last-level cache (LLC) of a CPU is its data or unified cache of the highest
- * level, at least level 2, whatever die, tile or cluster it is said to be in. A
- * CPU whose caches are unknown while others' are known (it is offline: the kernel
- * then shows nothing of it) shares one made-up LLC with others of its node of which
- * the same is true, so that it does not cost all others their LLCs. If no CPU's
- * caches are known, none has an LLC, and the plan falls back to nodes or packages.
+ * The last-level cache (LLC) of a CPU is its data or unified cache of the highest level, at least
+ * level 2. The die, tile or cluster that contains it does not matter. The kernel shows no caches of
+ * an offline CPU. If other CPUs' caches are known, such CPUs of one node share one made-up LLC, so
+ * that all others keep their LLCs. If no CPU's caches are known, none has an LLC, and the plan
+ * falls back to nodes or packages.
  *
  * Numbers in the records: package and node as the source numbers them; llc, l2 and
  * core from 0 without holes in topology order; thread within its core. -1: unknown.
  *
- * Concurrency: the functions share nothing, any of them may run at the same time as
- * any other; a topology is constant from when it was returned until it is freed.
+ * Concurrency: the functions share nothing; any of them may run at the same time as any other. A
+ * topology is constant from its return until it is freed.
  */
 #ifndef SCHEDSHARD_TOPOLOGY_H
 #define SCHEDSHARD_TOPOLOGY_H
@@ -32,7 +31,7 @@
 extern "C" {
 #endif
 
-#include "shard_plan.h"
+#include "shard_topo.h"
 
 /**
  * shard_topo_from_sysfs() - read a tree of /sys
@@ -40,26 +39,24 @@ extern "C" {
  * @root: directory that has sys/devices/system/cpu below it; "/" for this machine
  * @err: describes a failure in one line, or NULL
  *
- * Covers all possible CPUs. A cache directory that is missing is no error; files
- * that contradict each other (CPU 3 claims to share a cache with CPU 4, which does
- * not know of it) are.
+ * Covers all possible CPUs. A missing cache directory is no error. Files that contradict each other
+ * are (CPU 3 claims to share a cache with CPU 4, and CPU 4 does not).
  *
  * Context: any thread; allocates memory and reads about 20 small files a CPU.
- * Return: 0; -EINVAL when the tree is no such tree or contradicts itself, -ENOMEM, or
- * what opening or reading returned.
+ * Return: 0; -EINVAL when the tree is no such tree or contradicts itself, -ENOMEM, or the error of
+ * opening or reading.
  */
 int shard_topo_from_sysfs(struct shard_topo **topo, const char *root, struct shard_err *err);
 
 /**
- * shard_topo_from_hwloc() - ask hwloc about this machine
+ * shard_topo_from_hwloc() - this machine's topology from hwloc
  * @topo: receives the topology; not written on failure
  * @err: describes a failure in one line, or NULL
  *
  * hwloc obeys its own environment variables (HWLOC_XMLFILE, HWLOC_SYNTHETIC, ...).
  *
  * Context: any thread; allocates memory, reads /sys and /proc.
- * Return: 0; -ENOSYS when the library was built without hwloc, -ENOMEM, or what
- * hwloc returned.
+ * Return: 0; -ENOSYS when the library was built without hwloc, -ENOMEM, or hwloc's error.
  */
 int shard_topo_from_hwloc(struct shard_topo **topo, struct shard_err *err);
 
@@ -73,13 +70,13 @@ int shard_topo_from_hwloc(struct shard_topo **topo, struct shard_err *err);
  * schedshard-topo therefore lets a child process read the file first.
  *
  * Context: any thread; allocates memory, reads one file.
- * Return: 0; -EINVAL when hwloc cannot load it or it has no CPU that the library
- * can number, -ENOSYS, -ENOMEM, or what opening or reading returned.
+ * Return: 0; -EINVAL when hwloc cannot load it or it has no CPU that the library can number,
+ * -ENOSYS, -ENOMEM, or the error of opening or reading.
  */
 int shard_topo_from_hwloc_xml(struct shard_topo **topo, const char *path, struct shard_err *err);
 
 /**
- * shard_topo_from_machine() - take the topology out of a machine file
+ * shard_topo_from_machine() - the topology of a machine file
  * @topo: receives the topology; not written on failure
  * @path: machine file, see machine.h
  * @err: describes a failure in one line, or NULL
@@ -93,7 +90,7 @@ int shard_topo_from_machine(struct shard_topo **topo, const char *path, struct s
  * shard_topo_free() - free a topology
  * @topo: from one of the functions above, or NULL
  *
- * A plan that was built from it stays valid.
+ * A plan built from it stays valid.
  */
 void shard_topo_free(struct shard_topo *topo);
 

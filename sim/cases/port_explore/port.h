@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * The port of core/ to the explorer: the simulated machine's, but every barrier is a call, so that
- * the model chosen on the command line says what it orders; and the model is told of
- * positions that a program makes of a word's bits, see explore_weak.c.
+ * The port of core/ to the explorer. It is the simulated machine's, but every barrier is a call, so
+ * that the model chosen on the command line decides what the barrier orders. The model also learns
+ * of each index made from a word's bits, see explore_weak.c.
  *
- * For planted bugs one kind of ordering can be taken away: WITHOUT_RMB, WITHOUT_WMB,
- * WITHOUT_RELEASE.
+ * For planted bugs WITHOUT_RMB, WITHOUT_WMB or WITHOUT_RELEASE removes one kind of ordering.
  */
 #ifndef SIM_CASES_PORT_EXPLORE_H
 #define SIM_CASES_PORT_EXPLORE_H
@@ -15,7 +14,7 @@
 
 #include "../../../port/sim/port.h"
 
-/* An index was made of what was loaded: later addresses depend on it. */
+/* The program made an index from a loaded value: later addresses depend on it. */
 void sim_index(void);
 
 static port_always_inline unsigned int port_ctz64_told(u64 x)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * What the explorer (host_explore.c) and threads (stress.c) do differently.
+ * The differences between the explorer (host_explore.c) and threads (stress.c).
  */
 #ifndef SHIM_HOST_H
 #define SHIM_HOST_H
@@ -12,7 +12,7 @@ void host_lock(u64 *lock);
 bool host_trylock(u64 *lock);
 void host_unlock(u64 *lock);
 
-/* The simulated CPU that the caller is on: set by host_on() before code that asks. */
+/* The simulated CPU of the caller; host_on() sets it before code that needs it. */
 u32 host_cpu(void);
 void host_on(u32 cpu);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * The part of Linux's kernel/sched/sched.h that the overlay's files use, over port.h, so that the
- * same files run in the explorer and on threads. Who waits for a lock, and on which CPU the caller
- * runs, is the host's business: host.h.
+ * same files run in the explorer and on threads. host.h has the wait for a lock and the caller's
+ * CPU.
  *
  * A list of pushable tasks is a word of bits. Task numbers are in the order of priorities, so that
  * the first bit is the highest task. has_pushable_tasks() is one load, as in Linux.
@@ -25,6 +25,7 @@
 #define CONFIG_NO_HZ_COMMON 1
 #define HAVE_RT_PUSH_IPI    1
 #define HZ		    4 /* every jiffy is one in which shards are tidied */
+#define ilog2(n)	    (31 - __builtin_clz(n))
 #define MAX_RT_PRIO	    100
 #define MAX_DL_PRIO	    0
 #define NUMA_NO_NODE	    (-1)
@@ -78,7 +79,7 @@ struct root_domain {
 	struct overload *dlo;
 };
 
-/* What never changes (but for @rd, in hot-plug); what the lock protects; what others set. */
+/* Constant fields (except @rd, in hot-plug); fields under the lock; fields that others set. */
 struct rq {
 	u32 cpu;
 	struct root_domain *rd;
@@ -133,7 +134,7 @@ static inline struct rq *this_rq(void)
 	return cpu_rq(host_cpu());
 }
 
-/* Of those that wait, who the class knows to be on @rq. */
+/* Of the waiting tasks, those that the class knows to be on @rq. */
 static inline bool plist_head_empty(const struct plist_head *head)
 {
 	return !READ_ONCE(head->tasks);
@@ -171,7 +172,7 @@ static inline void raw_spin_rq_unlock(struct rq *rq)
 
 #define lockdep_assert_rq_held(rq) ((void)(rq)) /* accesses without it are data races */
 
-/* The real one refuses a work that is on its way; the walks say that they never try. */
+/* The real one refuses work that is on its way; the walks promise never to try. */
 static inline void irq_work_queue_on(struct irq_work *work, s64 cpu)
 {
 	u64 bit = 1ull << work->number;

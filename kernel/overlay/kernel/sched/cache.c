@@ -3,20 +3,19 @@
  * Cache-aware scheduling: where a process runs, so that its threads can be kept in one last-level
  * cache. This file accounts and decides when to scan; cache_scan.c scans.
  *
- * Who may look at a process's struct sched_cache. It belongs to the signal_struct, which is there
- * as long as any thread is, also one that has exited and is still switching away; so a thread on
- * a run queue always has one. (A mm would not do: exec replaces it, and kernel threads borrow
- * it.) exec takes the struct away while other CPUs may account to it or judge a migration by it:
- * they load the pointer under RCU, under a run queue's lock at the least, and it is freed a grace
- * period later. A scan sleeps, and holds a reference. In the end free_signal_struct() drops what
- * is there.
+ * Lifetime. A process's struct sched_cache belongs to the signal_struct, which lives as long as any
+ * thread, even one that has exited and is still switching away. So a thread on a run queue always
+ * has one. (An mm would not do: exec replaces it, and kernel threads borrow it.) exec removes the
+ * struct while other CPUs may account to it or judge a migration by it. They load the pointer under
+ * RCU, at least under a run queue's lock, and RCU frees the struct a grace period later. A scan
+ * sleeps, and holds a reference. In the end free_signal_struct() drops the struct.
  *
- * When it is made. By the first scan of a process that has two threads: one with a single thread
- * runs in one cache anyway, and what lives shorter than to its second tick costs nothing.
+ * Creation. The first scan of a process with two threads makes the struct. A single thread runs in
+ * one cache anyway, and a process that ends before its second tick costs nothing.
  *
- * Epochs are counted from one clock for all CPUs, sched_clock_cpu(), so that they need no message
- * to agree; CPUs differ by what their clocks do. Each queue has a copy, renewed under its lock
- * when it is used, which never goes back.
+ * Epochs. All CPUs count epochs from one clock, sched_clock_cpu(), so that they agree without a
+ * message, up to the difference of their clocks. Each queue has a copy, which a user renews under
+ * its lock, and which never goes back.
  */
 #include <linux/math64.h>
 #include <linux/sched/clock.h>
@@ -30,7 +29,7 @@ DEFINE_STATIC_KEY_FALSE(sched_cache_on);
 
 /* ---- epochs ---- */
 
-/* From @ns on, when epoch @number began, each epoch takes @period. */
+/* From @ns on, when epoch @number began, each epoch lasts @period. */
 static struct {
 	u64 ns;
 	u64 period;
@@ -69,7 +68,7 @@ u32 sched_cache_epoch_at(u64 now, u64 *next)
 }
 
 /**
- * sched_cache_set_period() - change how long an epoch takes, from now on
+ * sched_cache_set_period() - change the length of an epoch, from now on
  * @ns: more than 0
  */
 void sched_cache_set_period(u64 ns)
@@ -105,8 +104,8 @@ static void renew_epoch(struct rq *rq)
 /* ---- accounting ---- */
 
 /*
- * A thread that was not accounted for so long was not accounted at all: the feature was off. It
- * starts now. (The tick of a CPU that does without comes every second.)
+ * If a thread was not accounted for this long, the feature was off. Accounting starts now. (A tick
+ * of a CPU with its tick stopped comes every second.)
  */
 #define MOST (2 * NSEC_PER_SEC)
 
@@ -135,9 +134,9 @@ void __sched_cache_account(struct rq *rq, struct task_struct *p)
 	before = q->runtime;
 	if (unlikely(!account(c, &q->runtime, cpu_of(rq), q->epoch, ns))) {
 		/*
-		 * No block yet for this shard: the next time counts it, wherever that is. The queue
-		 * must not have it twice. Who reads it in between sees that others ran less here;
-		 * what they themselves ran is still in it.
+		 * No block yet for this shard: the next call counts the time, on whichever CPU. The
+		 * queue must not count it twice. A reader in between sees less runtime of others
+		 * here, and all of its own.
 		 */
 		WRITE_ONCE(q->runtime, before);
 		p->sched_cache.mark -= ns;
@@ -183,9 +182,9 @@ static void make(struct signal_struct *sig)
 	}
 	c->preferred = -1;
 	refcount_set(&c->refs, 1);
-	/* Full order: who finds it finds it set up. */
+	/* Full order: pairs with the readers' rcu_dereference(), which find the struct set up. */
 	if (cmpxchg((struct sched_cache __force **)&sig->sched_cache.cache, NULL, c))
-		sched_cache_put(c); /* another thread was first */
+		sched_cache_put(c); /* another thread did it first */
 }
 
 static struct sched_cache *get(struct signal_struct *sig)
@@ -213,7 +212,7 @@ static void scan_work(struct callback_head *work)
 	sched_cache_put(c);
 }
 
-/* ---- the lives of threads and processes ---- */
+/* ---- fork, exec and exit ---- */
 
 static void free_cache(struct rcu_head *rcu)
 {
@@ -225,7 +224,7 @@ static void free_cache(struct rcu_head *rcu)
 
 void sched_cache_put(struct sched_cache *c)
 {
-	/* A CPU that found it may be accounting. */
+	/* A CPU that found it may still account to it. */
 	if (refcount_dec_and_test(&c->refs))
 		call_rcu(&c->rcu, free_cache);
 }

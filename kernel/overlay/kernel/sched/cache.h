@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Cache-aware scheduling at the places of the fair class that it is called from: patched out while
- * it is off, and for ever on a machine with one last-level cache.
+ * The calls of cache-aware scheduling in the fair class: patched out while it is off, and always on
+ * a machine with one last-level cache.
  */
 #ifndef _KERNEL_SCHED_CACHE_H
 #define _KERNEL_SCHED_CACHE_H
@@ -11,10 +11,10 @@
 DECLARE_STATIC_KEY_FALSE(sched_cache_on);
 
 /*
- * What a thread runs is accounted in ticks and when it stops running, and then only when 65 us or
- * more have come together: a thread that sleeps and wakes more often costs a comparison each time.
- * Where it migrates, less than that of each stay goes to the wrong CPU, as often to one as to
- * another. update_curr(), which runs several times as often, is left alone.
+ * A thread's runtime is accounted at ticks and when it stops running, and only in pieces of 65 us
+ * or more. A thread that sleeps and wakes more often costs a comparison each time. At a migration
+ * less than one piece of each stay goes to the wrong CPU, equally often in both directions.
+ * update_curr(), which runs several times as often, is not changed.
  */
 #define SCHED_CACHE_PIECE BIT_ULL(16)
 
@@ -23,7 +23,7 @@ void __sched_cache_tick(struct rq *rq, struct task_struct *p);
 
 /**
  * sched_cache_account() - a thread stops running
- * @rq: its queue; locked, and its clock is up to date, as is @p's sum_exec_runtime
+ * @rq: its queue, locked; its clock and @p's sum_exec_runtime are up to date
  * @p: the thread
  */
 static __always_inline void sched_cache_account(struct rq *rq, struct task_struct *p)

@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The set of visited CPUs, and what follows from it, against the whole machine.
+ * Compare the set of visited CPUs, and the preference from it, with the whole machine.
  *
- * While this is switched on, each process whose state is made gets a shadow too: for every CPU a
- * runtime that is added to as the one in the set is, and that nobody takes away. A scan reads all
- * of them first. Then
+ * While the check is on, each process with new state gets a shadow too: for every CPU a runtime
+ * that grows like the one in the set, and that no scan removes. A scan reads all of them first.
+ * Then
  *
- *  - each CPU that was counted within the timeout by then must be found by the scan, if it walks
- *    the set: visited.h promises that, with no exception for bad timing, so that one that is
- *    missing is an error;
- *  - the LLC that a full scan of the shadow prefers is compared with the scan's. They may differ,
- *    since the full scan goes on counting what is older than the timeout: those are counted
- *    apart in which a full scan of what is not would agree. How much of the runtime lay on CPUs
- *    that were not found in the others is reported.
+ *  - a scan that walks the set must find each CPU that was counted within the timeout by then.
+ *    visited.h promises that without exception, so that a missing CPU is an error;
+ *  - the check compares the LLC that a full scan of the shadow prefers with the scan's. They may
+ *    differ, since the full scan still counts runtimes older than the timeout. The check counts
+ *    separately the cases in which a full scan of newer runtimes agrees. For the others it reports
+ *    the share of the runtime on CPUs that the scan did not find.
  *
- * Runtime that was put off for lack of a block (visited_account() returned false) is in neither;
- * how often that was is reported.
+ * Neither has the runtime that was put off for lack of a block (visited_account() returned false).
+ * The check reports how often that happened.
  *
- * Concurrency: a CPU's part of a shadow is written by that CPU, under its run queue's lock. The
- * shadow lives and dies with the struct sched_cache. A check belongs to the scan that began it.
+ * Concurrency: a CPU writes its own part of a shadow, under its run queue's lock. The shadow has
+ * the lifetime of the struct sched_cache. A check belongs to the scan that began it.
  */
 #define pr_fmt(fmt) "sched/cache: " fmt
 
@@ -31,7 +30,7 @@
 #include "cache_internal.h"
 
 /**
- * struct sched_cache_shadow - of a process on a CPU
+ * struct sched_cache_shadow - a process's shadow on a CPU
  * @word: its runtime there, as occupancy_add() leaves it
  * @counted: epoch in which visited_account() last returned true, with a runtime of 1; 0: never
  */
@@ -41,12 +40,12 @@ struct sched_cache_shadow {
 };
 
 /**
- * struct sched_cache_check - one scan
- * @full: what a full scan adds up
- * @fresh: the same of what is not too old
- * @walks_set: the scan walks visited CPUs, and nothing else
+ * struct sched_cache_check - the check of one scan
+ * @full: sums of a full scan
+ * @fresh: the same of runtimes that are not too old
+ * @walks_set: the scan walks visited CPUs only
  * @total: all runtime, decayed
- * @cpu: by CPU number: its runtime, decayed, and whether it must be, and was, found
+ * @cpu: by CPU number: its runtime, decayed; must the scan find it, and did it?
  */
 struct sched_cache_check {
 	struct occupancy full;
@@ -63,7 +62,7 @@ struct sched_cache_check {
 static bool checking;
 static atomic_long_t nr_checks, nr_missed, nr_put_off;
 static atomic_long_t nr_same, nr_aged, nr_different;
-/* Thousandths of the runtime that were not looked at, where the preferences differed: at most. */
+/* The largest share of runtime, in thousandths, not read by a scan with another preference. */
 static atomic_long_t unseen_most;
 
 struct sched_cache_shadow *sched_cache_debug_alloc(void)
@@ -83,7 +82,7 @@ void __sched_cache_debug_account(struct sched_cache_shadow *shadow, int cpu, u32
 		return;
 	}
 	WRITE_ONCE(mine->word, occupancy_add(mine->word, epoch, ns));
-	/* After visited_account(): who reads it begins a scan later. */
+	/* After visited_account(). Pairs with sched_cache_debug_begin(): its scan begins later. */
 	smp_store_release(&mine->counted, occupancy_pack(epoch, 1));
 }
 
@@ -103,7 +102,7 @@ struct sched_cache_check *sched_cache_debug_begin(struct sched_cache_shadow *sha
 	occupancy_begin(&check->fresh, present);
 	for (i = 0; i < plan->nr_possible; i++) {
 		u32 cpu = plan->idx_to_cpu[i];
-		/* Pairs with __sched_cache_debug_account(). */
+		/* Pairs with the release in __sched_cache_debug_account(). */
 		u64 counted = smp_load_acquire(&shadow[cpu].counted);
 		u64 word = READ_ONCE(shadow[cpu].word), share;
 
@@ -113,7 +112,10 @@ struct sched_cache_check *sched_cache_debug_begin(struct sched_cache_shadow *sha
 			occupancy_ns(counted) && !occupancy_is_old(counted, epoch, timeout);
 		if (!cpu_online(cpu))
 			continue;
-		/* The runtime, then the run queue's, as in a scan. */
+		/*
+		 * Pairs with smp_wmb() in visited_account(): read the queue's runtime after the
+		 * process's.
+		 */
 		smp_rmb();
 		share = occupancy_share(word, READ_ONCE(cpu_rq(cpu)->cache.runtime), epoch);
 		occupancy_cpu(&check->full, sched_cache_llc_of(cpu), share);
@@ -159,7 +161,7 @@ static void compare(struct sched_cache_check *check, const struct occupancy *o)
 			pr_err("%s: CPU %u was visited, and the scan did not find it\n",
 			       current->comm, cpu);
 	}
-	/* Another scan came in between and had another effect: nothing to compare. */
+	/* Another scan in between changed the preference: there is nothing to compare. */
 	if (present != o->present)
 		return;
 	if (full == best) {

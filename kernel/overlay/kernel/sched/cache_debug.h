@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Is what a scan of visited CPUs says what a full scan would have said? cache_debug.c.
+ * Does a scan of visited CPUs find what a full scan would? See cache_debug.c.
  */
 #ifndef _KERNEL_SCHED_CACHE_DEBUG_H
 #define _KERNEL_SCHED_CACHE_DEBUG_H
@@ -11,18 +11,18 @@ struct sched_cache_shadow;
 
 #ifdef CONFIG_SCHED_SHARD_DEBUG
 
-/* Runtimes of a process by CPU number that nobody takes away; NULL while nothing is checked. */
+/* A process's shadow by CPU number; NULL while no check is on. */
 struct sched_cache_shadow *sched_cache_debug_alloc(void);
 void __sched_cache_debug_account(struct sched_cache_shadow *shadow, int cpu, u32 epoch, u64 ns,
 				 bool counted);
 
 /**
- * sched_cache_debug_account() - runtime was accounted
+ * sched_cache_debug_account() - a CPU has accounted runtime
  * @shadow: of the process, or NULL
- * @cpu: where; its run queue is locked
+ * @cpu: the CPU; its run queue is locked
  * @epoch: of that CPU
- * @ns: for how long
- * @counted: what visited_account() said
+ * @ns: the runtime
+ * @counted: the result of visited_account()
  */
 static inline void sched_cache_debug_account(struct sched_cache_shadow *shadow, int cpu, u32 epoch,
 					     u64 ns, bool counted)
@@ -32,24 +32,24 @@ static inline void sched_cache_debug_account(struct sched_cache_shadow *shadow, 
 }
 
 /**
- * sched_cache_debug_begin() - a scan is about to begin: see what it must find
+ * sched_cache_debug_begin() - a scan is about to begin: record what it must find
  * @shadow: of the process, or NULL
  * @epoch: of the scan
  * @timeout: of the scan
- * @present: the LLC that is preferred before it, -1: none
+ * @present: the LLC preferred so far, -1: none
  *
- * Return: what to hand to the others, or NULL. Context: may sleep.
+ * Return: the check for the functions below, or NULL. Context: may sleep.
  */
 struct sched_cache_check *sched_cache_debug_begin(struct sched_cache_shadow *shadow, u32 epoch,
 						  s32 timeout, s32 present);
 
-/* It walks the visited CPUs, and must find all that were not too old. */
+/* The scan walks the visited CPUs, and must find all that were not too old. */
 void sched_cache_debug_visited(struct sched_cache_check *check);
 
-/* It found a CPU. */
+/* The scan found a CPU. */
 void sched_cache_debug_found(struct sched_cache_check *check, int cpu);
 
-/* It is over; @o: what it added up, NULL: another thread scanned. */
+/* The scan has ended; @o: its sums, NULL: another thread scanned. */
 void sched_cache_debug_end(struct sched_cache_check *check, const struct occupancy *o);
 
 #else

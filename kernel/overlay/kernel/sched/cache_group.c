@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Where a process ran. Who may look at a struct cache_group: those who may look at its
- * sched_cache_group, under RCU (a run queue's lock at the least) or with a reference. It is freed,
- * with its set, a grace period after the last reference. Blocks that a scan takes out of a set are
- * freed after another one, so that a CPU that found one may write into it.
+ * The CPUs that a process visited. A reader of a struct cache_group needs what a reader of its
+ * sched_cache_group needs: RCU (at least a run queue's lock) or a reference. RCU frees it, with its
+ * set, a grace period after the last reference. A further grace period delays the free of blocks
+ * that a scan removed, so that a CPU that found one may write into it.
  */
 #include <linux/init.h>
 #include <linux/schedshard/machine.h>
@@ -11,20 +11,20 @@
 #include <linux/topology.h>
 #include "cache_group.h"
 
-/* NULL until it is made at boot, or when there was no memory for it: nobody has a set then. */
+/* NULL before boot makes it, or without memory for it: then no process has a set. */
 static struct visited_pool *pool __ro_after_init;
 
 /* ---- epochs ---- */
 
 static DEFINE_RAW_SPINLOCK(epoch_lock);
-static unsigned long epoch_number, epoch_end; /* both written under epoch_lock */
+static unsigned long epoch_number, epoch_end; /* epoch_lock protects writes of both */
 
 static void next_epoch(unsigned long now)
 {
 	unsigned long period = max(READ_ONCE(llc_epoch_period), 1U);
 	unsigned long late;
 
-	/* Whoever has it does the same. In an interrupt that may be who was interrupted. */
+	/* The holder does the same. In an interrupt the interrupted code may be the holder. */
 	if (!raw_spin_trylock(&epoch_lock))
 		return;
 	late = now - epoch_end;
@@ -32,7 +32,7 @@ static void next_epoch(unsigned long now)
 		unsigned long n = DIV_ROUND_UP(late, period);
 
 		WRITE_ONCE(epoch_number, epoch_number + n);
-		/* Pairs with cache_group_epoch(): who sees the new end sees the number. */
+		/* Pairs with the acquire in cache_group_epoch(): the new end implies the number. */
 		smp_store_release(&epoch_end, epoch_end + n * period);
 	}
 	raw_spin_unlock(&epoch_lock);
@@ -62,19 +62,16 @@ struct sched_cache_group *cache_group_alloc(void)
 	return group ? &group->common : NULL;
 }
 
-/* After a grace period; from an RCU callback. */
+/* An RCU callback, after a grace period. */
 void cache_group_free(struct sched_cache_group *common)
 {
 	struct cache_group *group = to_cache_group(common);
 
 	visited_free(group->visited);
-#ifdef CONFIG_SCHED_SHARD_DEBUG
-	kvfree(group->shadow);
-#endif
 	kfree(group);
 }
 
-/* The first scan: what is accounted from now on is kept. */
+/* At the first scan: the set keeps later runtimes. */
 static void make(struct cache_group *group)
 {
 	struct visited *v;
@@ -84,12 +81,7 @@ static void make(struct cache_group *group)
 	v = visited_alloc(pool, numa_mem_id(), cache_group_epoch());
 	if (!v)
 		return;
-#ifdef CONFIG_SCHED_SHARD_DEBUG
-	/* One scan at a time, which Linux sees to. */
-	if (!group->shadow)
-		group->shadow = cache_group_shadow_alloc();
-#endif
-	/* Full order: who finds it finds it set up. */
+	/* Full order, pairs with visited_of(): a CPU that finds it finds it set up. */
 	if (cmpxchg(&group->visited, NULL, v))
 		visited_free(v);
 }
@@ -103,12 +95,12 @@ static struct visited *visited_of(struct cache_group *group)
 /* ---- accounting ---- */
 
 /**
- * cache_group_account() - the running thread of a CPU ran on
+ * cache_group_account() - account runtime of a CPU's running thread
  * @rq: its queue, locked
  * @common: its process's group; loaded under RCU
- * @delta: for how long, nanoseconds, more than 0
+ * @delta: runtime in nanoseconds, more than 0
  *
- * The first runtimes on a shard may be dropped for lack of a block; the queue keeps its share.
+ * Without a free block the set drops the first runtimes on a shard; the queue keeps its share.
  *
  * Return: the epoch.
  */
@@ -117,17 +109,12 @@ unsigned long cache_group_account(struct rq *rq, struct sched_cache_group *commo
 	struct cache_group *group = to_cache_group(common);
 	struct visited *v = visited_of(group);
 	unsigned long epoch = cache_group_epoch();
-	bool counted;
 
 	if (!v) {
-		WRITE_ONCE(rq->cpu_runtime, occupancy_add(rq->cpu_runtime, (u32)epoch, delta));
+		port_write64(&rq->cpu_runtime, occupancy_add(rq->cpu_runtime, (u32)epoch, delta));
 		return epoch;
 	}
-	counted = visited_account(v, &rq->cpu_runtime, cpu_of(rq), (u32)epoch, delta);
-#ifdef CONFIG_SCHED_SHARD_DEBUG
-	if (unlikely(group->shadow))
-		cache_group_shadow_account(group, cpu_of(rq), (u32)epoch, delta, counted);
-#endif
+	visited_account(v, &rq->cpu_runtime, cpu_of(rq), (u32)epoch, delta);
 	return epoch;
 }
 
@@ -137,7 +124,7 @@ static bool next_visited(struct visited_scan *s, u32 *cpu)
 {
 	u64 word;
 
-	/* While a CPU or a block is taken out, others must not wait for us to come back. */
+	/* Preempted during a removal of a CPU or a block, this task would make other CPUs wait. */
 	guard(preempt)();
 	return visited_scan_next(s, cpu, &word);
 }
@@ -153,12 +140,11 @@ static void free_blocks(struct visited_block *list)
 }
 
 /**
- * cache_group_walk() - where has a process been within the timeout?
+ * cache_group_walk() - find the CPUs that a process visited within the timeout
  * @common: its group, with a reference
- * @cpus: these CPUs, an empty mask to begin with
+ * @cpus: gets these CPUs; empty on entry
  *
- * Context: may sleep.
- * Return: false when there is nothing to scan: its first scan, or another one in this epoch.
+ * Context: may sleep. Return: false: nothing to scan: its first scan, or another in this epoch.
  */
 bool cache_group_walk(struct sched_cache_group *common, struct cpumask *cpus)
 {
@@ -183,7 +169,7 @@ bool cache_group_walk(struct sched_cache_group *common, struct cpumask *cpus)
 }
 
 /**
- * cache_group_share() - how much of a CPU a process had
+ * cache_group_share() - a process's share of a CPU
  * @common: its group; in an RCU read-side section
  * @cpu: the CPU
  *
@@ -191,19 +177,22 @@ bool cache_group_walk(struct sched_cache_group *common, struct cpumask *cpus)
  */
 unsigned long cache_group_share(struct sched_cache_group *common, int cpu)
 {
-	/* A load barrier is behind the word, as occupancy_share() needs it. */
+	/* visited_word() ends with the load barrier that occupancy_share() needs. */
 	u64 word = visited_word(to_cache_group(common)->visited, cpu);
+	u64 queue = port_read64(&cpu_rq(cpu)->cpu_runtime);
 
-	return occupancy_share(word, READ_ONCE(cpu_rq(cpu)->cpu_runtime), (u32)cache_group_epoch());
+	/* On 32-bit machines NICE_0_LOAD is smaller, and sums have 32 bits. */
+	return occupancy_share(word, queue, (u32)cache_group_epoch()) /
+	       (OCCUPANCY_SCALE / (u32)NICE_0_LOAD);
 }
 
 static int __init cache_group_init(void)
 {
-	BUILD_BUG_ON(OCCUPANCY_SCALE != NICE_0_LOAD);
+	BUILD_BUG_ON(OCCUPANCY_SCALE % NICE_0_LOAD);
 	BUILD_BUG_ON(offsetof(struct cache_group, common)); /* where Linux frees it */
 	pool = visited_pool_alloc(schedshard_plan);
 	return pool ? 0 : -ENOMEM;
 }
 
-/* Behind the slab cache of blocks, ahead of the first process that has two threads. */
+/* After the slab cache of blocks, before the first process with two threads. */
 subsys_initcall(cache_group_init);

@@ -2,19 +2,19 @@
 /*
  * Cache groups: the scan of visited CPUs against Linux's own computation.
  *
- * While this is switched on, each process whose set of visited CPUs is made gets a shadow too: for
- * every CPU a runtime that is never taken out, written when visited_account() has returned true.
- * With each scan
+ * While the check is on, a process whose set of visited CPUs is new gets a shadow too: a runtime of
+ * every CPU that no scan removes. A CPU writes it when visited_account() returns true. With each
+ * scan
  *
- *  - each CPU that was counted within the timeout by then must be found by the walk: visited.h
- *    promises that, so that one that is missing is an error;
- *  - the LLC that Linux would prefer, from the shadow, on the CPUs that it would scan (all on
- *    line, or those of some nodes), each LLC's span whole, is compared with that of the walk.
- *    They may differ, as Linux goes on counting what is older than the timeout, and passes nodes
- *    by: in which all CPUs on line that are not too old agree is counted apart.
+ *  - the walk must find each CPU that was counted within the timeout by then: visited.h promises
+ *    that, so a missing one is an error;
+ *  - the check compares the walk's LLC with Linux's preference from the shadow. That counts the
+ *    CPUs that Linux would scan (all online, or those of some nodes), with each LLC's whole span.
+ *    The two may differ, as Linux counts runtimes older than the timeout, and skips nodes. The
+ *    check counts separately the cases in which all online CPUs that are not too old agree.
  *
- * A CPU's part of a shadow is written by that CPU, under its run queue's lock. One scan at a time
- * is looked at; others pass.
+ * A CPU writes its part of a shadow under its run queue's lock. The check looks at one scan at a
+ * time; others pass.
  */
 #define pr_fmt(fmt) "sched/cache: " fmt
 
@@ -24,7 +24,7 @@
 #include <linux/printk.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
-#include "cache_group.h"
+#include "cache_group_debug.h"
 
 /**
  * struct cache_group_shadow - of a process on a CPU
@@ -33,44 +33,48 @@
  */
 struct cache_group_shadow {
 	u64 word;
-	u64 counted;
+	atomic64_t counted;
 };
 
-/* What a scan adds up, as Linux does. */
+/* A scan's sums, as Linux's. */
 struct sums {
 	u64 best, present;
 	int best_cpu;
 };
 
 static bool checking;
-static unsigned long busy; /* bit 0: a scan is looked at, and owns full_mask */
+static unsigned long busy; /* bit 0: a checked scan owns full_mask */
 static struct cpumask full_mask;
 static atomic_long_t nr_checks, nr_missed, nr_put_off;
 static atomic_long_t nr_same, nr_fresh, nr_different;
 
-struct cache_group_shadow *cache_group_shadow_alloc(void)
+void cache_group_shadow_make(struct cache_group *group)
 {
-	if (!READ_ONCE(checking))
-		return NULL;
-	return kvcalloc(nr_cpu_ids, sizeof(struct cache_group_shadow), GFP_KERNEL);
+	if (READ_ONCE(checking) && !group->shadow)
+		group->shadow = kvcalloc(nr_cpu_ids, sizeof(*group->shadow), GFP_KERNEL);
 }
 
-void cache_group_shadow_account(struct cache_group *group, int cpu, u32 epoch, u64 ns, bool counted)
+void cache_group_shadow_put_off(struct cache_group *group)
 {
-	struct cache_group_shadow *mine = &group->shadow[cpu];
-
-	if (!counted) {
+	if (unlikely(group->shadow))
 		atomic_long_inc(&nr_put_off);
+}
+
+void cache_group_shadow_account(struct cache_group *group, int cpu, unsigned long epoch, s64 ns)
+{
+	struct cache_group_shadow *mine;
+
+	if (likely(!group->shadow))
 		return;
-	}
-	WRITE_ONCE(mine->word, occupancy_add(mine->word, epoch, ns));
-	/* After visited_account(): who reads it begins a scan later. */
-	smp_store_release(&mine->counted, occupancy_pack(epoch, 1));
+	mine = &group->shadow[cpu];
+	port_write64(&mine->word, occupancy_add(mine->word, (u32)epoch, ns));
+	/* After visited_account(). Pairs with find_missed(), whose next scan must find the CPU. */
+	atomic64_set_release(&mine->counted, (s64)occupancy_pack((u32)epoch, 1));
 }
 
 /*
- * The walk was in epoch @epoch. A CPU that was counted in that or the one before may have come when
- * the walk had passed its place; for it the next one is there.
+ * The walk was in epoch @epoch. A CPU that was counted in that or the previous epoch may have
+ * entered behind the walk; the next walk finds it.
  */
 static void find_missed(const struct cache_group_shadow *shadow, const struct cpumask *cpus,
 			u32 epoch)
@@ -79,8 +83,8 @@ static void find_missed(const struct cache_group_shadow *shadow, const struct cp
 	int cpu;
 
 	for_each_possible_cpu(cpu) {
-		/* Pairs with cache_group_shadow_account(). */
-		u64 counted = smp_load_acquire(&shadow[cpu].counted);
+		/* Pairs with the release in cache_group_shadow_account(). */
+		u64 counted = (u64)atomic64_read_acquire(&shadow[cpu].counted);
 
 		if (!occupancy_ns(counted) || occupancy_is_old(counted, epoch, timeout) ||
 		    occupancy_age(counted, epoch) < 2 || cpumask_test_cpu(cpu, cpus))
@@ -91,17 +95,33 @@ static void find_missed(const struct cache_group_shadow *shadow, const struct cp
 	}
 }
 
-struct cpumask *cache_group_check_begin(struct sched_cache_group *common,
-					const struct cpumask *cpus)
+/* The CPUs that Linux would scan for the running thread: these nodes, or all online CPUs. */
+static void linux_scans(struct cpumask *cpus, const struct sched_cache_group *common)
+{
+#ifdef CONFIG_NUMA_BALANCING
+	int cpu = READ_ONCE(common->cpu), node = current->numa_preferred_nid;
+
+	if (static_branch_likely(&sched_numa_balancing) && node != NUMA_NO_NODE) {
+		cpumask_copy(cpus, cpumask_of_node(node));
+		cpumask_or(cpus, cpus, cpumask_of_node(cpu_to_node(task_cpu(current))));
+		if (cpu >= 0)
+			cpumask_or(cpus, cpus, cpumask_of_node(cpu_to_node(cpu)));
+		return;
+	}
+#endif
+	cpumask_copy(cpus, cpu_online_mask);
+}
+
+bool cache_group_check_begin(struct sched_cache_group *common, const struct cpumask *cpus)
 {
 	struct cache_group *group = to_cache_group(common);
 
-	/* Acquire: what the last one did with the mask is over. */
+	/* Acquire, pairs with cache_group_check_end(): the last user is done with full_mask. */
 	if (likely(!group->shadow) || test_and_set_bit_lock(0, &busy))
-		return NULL;
-	find_missed(group->shadow, cpus, (u32)READ_ONCE(group->visited->scan));
-	cpumask_clear(&full_mask);
-	return &full_mask;
+		return false;
+	find_missed(group->shadow, cpus, (u32)port_read64(&group->visited->scan));
+	linux_scans(&full_mask, common);
+	return true;
 }
 
 static void add_llc(struct sums *sums, struct sched_domain *sd, int present_llc,
@@ -111,13 +131,13 @@ static void add_llc(struct sums *sums, struct sched_domain *sd, int present_llc,
 	u64 sum = 0, most = 0;
 
 	for_each_cpu(i, sched_domain_span(sd)) {
-		u64 word = READ_ONCE(shadow[i].word), share;
+		u64 word = port_read64(&shadow[i].word), share;
 
 		if (timeout >= 0 && occupancy_is_old(word, epoch, timeout))
 			continue;
-		/* The runtime, then the run queue's, as in a scan. */
+		/* Pairs with smp_wmb() in visited_account(): read the queue's runtime second. */
 		smp_rmb();
-		share = occupancy_share(word, READ_ONCE(cpu_rq(i)->cpu_runtime), epoch);
+		share = occupancy_share(word, port_read64(&cpu_rq(i)->cpu_runtime), epoch);
 		sum += share;
 		if (share > most) {
 			most = share;
@@ -142,7 +162,7 @@ static int decide(const struct sums *sums, int present_llc)
 	return sums->best > 2 * sums->present ? llc_of(sums->best_cpu) : present_llc;
 }
 
-/* The LLC that a scan of @cpus, which it empties, prefers; @timeout -1: however old. */
+/* The preferred LLC of a scan of @cpus, which the scan empties; @timeout -1: of any age. */
 static int prefer(struct cpumask *cpus, const struct cache_group_shadow *shadow, int present_llc,
 		  u32 epoch, s32 timeout)
 {
@@ -160,7 +180,7 @@ static int prefer(struct cpumask *cpus, const struct cache_group_shadow *shadow,
 	return decide(&sums, present_llc);
 }
 
-void cache_group_check_end(struct sched_cache_group *common, const struct cpumask *full, int cpu,
+void cache_group_check_end(struct sched_cache_group *common, bool looked, int cpu,
 			   unsigned long best, unsigned long present)
 {
 	struct cache_group_shadow *shadow = to_cache_group(common)->shadow;
@@ -168,7 +188,7 @@ void cache_group_check_end(struct sched_cache_group *common, const struct cpumas
 	struct sums walked = { best, present, cpu };
 	int present_llc, mine;
 
-	if (likely(!full))
+	if (likely(!looked))
 		return;
 	rcu_read_lock();
 	present_llc = llc_of(READ_ONCE(common->cpu));

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * What the files of cache-aware scheduling share.
- */
+/* Shared by the files of cache-aware scheduling. */
 #ifndef _KERNEL_SCHED_CACHE_INTERNAL_H
 #define _KERNEL_SCHED_CACHE_INTERNAL_H
 
@@ -18,9 +16,9 @@ struct dentry;
 /**
  * struct sched_cache - where a process ran lately, and the cache that it prefers
  * @visited: CPUs and runtimes
- * @preferred: number of the LLC, -1: none; written by the scan, read by anybody
- * @home: NUMA node on which it was when this was made
- * @refs: one of the process, one of a scan
+ * @preferred: number of the LLC, -1: none; the scan writes it, any CPU reads it
+ * @home: the process's NUMA node when the scan made this
+ * @refs: the process has one, and a running scan
  * @rcu: frees it
  */
 struct sched_cache {
@@ -43,14 +41,14 @@ struct sched_cache_llc {
 	u64 bytes;
 };
 
-/* Made once, before the static key is enabled for the first time. */
+/* Made once, before the static key is first enabled. */
 extern struct visited_pool *sched_cache_pool;
 extern struct sched_cache_llc *sched_cache_llcs;
 
-/* Of the knobs; NULL with one last-level cache. */
+/* The knobs' directory; NULL with one last-level cache. */
 extern struct dentry *sched_cache_dir;
 
-/* Knobs: each a number of its own, read as it is needed. */
+/* Knobs: independent numbers, read on use. */
 extern u32 sched_cache_tolerance, sched_cache_timeout;
 
 /* kernel/sched/cache.c: */

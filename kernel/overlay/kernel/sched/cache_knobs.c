@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Turning cache-aware scheduling on, and its knobs in /sys/kernel/debug/sched/cache/.
+ * The switch of cache-aware scheduling, and its knobs in /sys/kernel/debug/sched/cache/.
  *
- * It stays off, and there are no knobs, on a machine whose plan has one last-level cache.
+ * On a machine whose plan has one last-level cache it stays off and has no knobs.
  */
 #define pr_fmt(fmt) "sched/cache: " fmt
 
@@ -77,7 +77,7 @@ static int epoch_set(void *unused, u64 value)
 }
 DEFINE_DEBUGFS_ATTRIBUTE(epoch_fops, epoch_get, epoch_set, "%llu\n");
 
-/* How large is the CPU's LLC? Its part, when the plan pretends that there are several in it. */
+/* Store the size of the CPU's LLC, or of its part if shard_split= cuts it. */
 static int cpu_comes(unsigned int cpu)
 {
 	struct cpu_cacheinfo *info = get_cpu_cacheinfo(cpu);
@@ -129,7 +129,7 @@ static int __init sched_cache_init(void)
 	}
 	if (!make_tables(plan))
 		return -ENOMEM;
-	/* The caches of all CPUs that are there, and of those that come. */
+	/* The caches of all CPUs that are online, and of those that come online. */
 	err = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "sched/cache:online", cpu_comes, NULL);
 	if (err < 0)
 		pr_warn("sizes of caches are not known: %d\n", err);

@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Which migrations bring the threads of a process together, and which tear them apart?
+ * Keep the threads of a process together when load balancing migrates them.
  *
- * Between two last-level caches one of which the process prefers, occupancy_verdict() decides,
- * from how full the two are. That is added up once a pass of the balancer, over the CPUs that are
- * in use and in the root domain of the destination: in a partition only its own part of a cache
- * can be filled.
+ * Between two last-level caches, one of which the process prefers, occupancy_verdict() decides from
+ * their fill. A pass of the balancer adds up the fill once, over the CPUs in use in the
+ * destination's root domain: a partition can fill only its own part of a cache.
  *
- * Balancing acts on imbalance, and threads that are apart are none. So a CPU says in its tick which
- * cache the thread that it runs prefers, if not its own; an idle CPU of that cache that balances,
- * and finds nothing to balance, takes one such thread. The note is a hint, written by its CPU only;
- * what is found by it is asked again what it prefers, and moved under the lock of its queue.
+ * Balancing acts on imbalance, and does not see separated threads as one. So a CPU notes in its
+ * tick which cache its running thread prefers, if not its own. An idle CPU of that cache that finds
+ * no imbalance takes one such thread. The note is a hint, which only its CPU writes. The idle CPU
+ * reads the thread's preference again, and moves the thread under the lock of its queue.
  *
- * A thread that may not use all of its cache is not kept there: its CPU may be the only one of
- * them that it has, however empty the others are. Domains of CPUs that differ are left to
- * the rules that they have.
+ * Placement does not keep a thread that may not use all of its cache: its CPU may be the only one
+ * of the cache that it may use. Domains of unequal CPUs keep their own rules.
  */
 #include <linux/debugfs.h>
 #include <linux/init.h>
@@ -68,7 +66,7 @@ static u64 util_of(struct task_struct *p)
 	return READ_ONCE(p->se.avg.util_avg);
 }
 
-/* May the thread use every CPU of the cache that it is in? */
+/* May the thread use every CPU of its cache? */
 static bool may_use_cache(struct task_struct *p, int cpu)
 {
 	struct sched_domain *sd = rcu_dereference(per_cpu(sd_llc, cpu));
@@ -98,7 +96,7 @@ bool __sched_cache_refuses(struct sched_cache_pass *pass, struct sched_domain *s
 {
 	enum occupancy_verdict verdict = judge(pass, sd, p, src_cpu, dst_cpu);
 
-	/* Where nothing is out of balance nobody else goes. */
+	/* Without imbalance no other thread moves. */
 	return pass->stray ? verdict != OCCUPANCY_FAVOUR : verdict == OCCUPANCY_REFUSE;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Cache-aware scheduling in load balancing: what cache_place.c says about a migration, at the
- * places of fair.c that ask. Wake-ups are not asked about.
+ * Cache-aware scheduling in load balancing: fair.c calls these functions of cache_place.c for
+ * migrations, but not for wake-ups.
  */
 #ifndef _KERNEL_SCHED_CACHE_PLACE_H
 #define _KERNEL_SCHED_CACHE_PLACE_H
@@ -11,12 +11,12 @@
 #include <linux/schedshard/occupancy.h>
 
 /**
- * struct sched_cache_pass - of one pass of the balancer between two CPUs, in its struct lb_env
- * @stray: the queue to take a thread from, though nothing is out of balance; NULL: as usual
- * @src_llc: number of the LLC that @src is about, plus 1; 0: not looked at yet
+ * struct sched_cache_pass - one pass of the balancer between two CPUs, in its struct lb_env
+ * @stray: the queue to take a thread from without an imbalance; NULL: none
+ * @src_llc: number of @src's LLC, plus 1; 0: not read yet
  * @dst_llc: the same for @dst
- * @src: how full the LLC is that threads leave
- * @dst: how full the other one is
+ * @src: the fill of the LLC that threads leave
+ * @dst: the fill of the other one
  */
 struct sched_cache_pass {
 	struct rq *stray;
@@ -39,16 +39,16 @@ void __sched_cache_note_stray(struct rq *rq, struct task_struct *p);
 
 /**
  * sched_cache_refuses() - must load balancing leave a thread where it is?
- * @env: the pass's struct lb_env; what is looked at is kept there
+ * @env: the pass's struct lb_env; it keeps the fill
  * @p: the thread
  *
- * Macros, as struct lb_env is known to fair.c only. Context: RCU read side.
+ * Macros, as only fair.c knows struct lb_env. Context: RCU read side.
  */
 #define sched_cache_refuses(env, p)               \
 	(static_branch_likely(&sched_cache_on) && \
 	 __sched_cache_refuses(&(env)->cache, (env)->sd, p, (env)->src_cpu, (env)->dst_cpu))
 
-/* Is a thread wanted where it would go? As sched_cache_refuses(). */
+/* Does the thread prefer the destination? Arguments as of sched_cache_refuses(). */
 #define sched_cache_favours(env, p)               \
 	(static_branch_likely(&sched_cache_on) && \
 	 __sched_cache_favours(&(env)->cache, (env)->sd, p, (env)->src_cpu, (env)->dst_cpu))
@@ -62,10 +62,10 @@ static inline void sched_cache_begin(struct sched_cache_pass *pass)
 /**
  * sched_cache_find_group() - a group with a thread that prefers this CPU's LLC, and may go there
  * @pass: of this pass
- * @sd: the domain, in which nothing is out of balance
- * @cpus: those to look at
- * @dst_cpu: where it would go
- * @idle: state of that CPU; unless it is idle, and not just about to be, none is looked for
+ * @sd: the domain, which has no imbalance
+ * @cpus: the CPUs to search
+ * @dst_cpu: the thread's destination
+ * @idle: state of that CPU; the search needs CPU_IDLE, not CPU_NEWLY_IDLE
  *
  * Return: the group, and the queue in @pass; NULL: none. Context: RCU read side.
  */
@@ -79,13 +79,13 @@ static inline struct sched_group *sched_cache_find_group(struct sched_cache_pass
 	return __sched_cache_find_group(pass, sd, cpus, dst_cpu);
 }
 
-/* The queue that sched_cache_find_group() found in this pass, NULL: none. */
+/* The queue that sched_cache_find_group() found in this pass; NULL: none. */
 static inline struct rq *sched_cache_stray(const struct sched_cache_pass *pass)
 {
 	return pass->stray;
 }
 
-/* Would it be in vain to push away what runs on a queue's CPU? As sched_cache_refuses(). */
+/* Is a push of the running thread of a queue useless? As sched_cache_refuses(). */
 static inline bool sched_cache_keeps(struct sched_cache_pass *pass, struct sched_domain *sd,
 				     struct rq *src_rq, int dst_cpu)
 {
@@ -93,14 +93,14 @@ static inline bool sched_cache_keeps(struct sched_cache_pass *pass, struct sched
 	       __sched_cache_keeps(pass, sd, src_rq, dst_cpu);
 }
 
-/* A thread leaves the one LLC for the other. */
+/* A thread moves from one LLC to the other. */
 static inline void sched_cache_moved(struct sched_cache_pass *pass, struct task_struct *p)
 {
 	if (static_branch_likely(&sched_cache_on))
 		__sched_cache_moved(pass, p);
 }
 
-/* A tick found the thread running: is it where it belongs? The queue is locked. */
+/* A tick found the thread running: does it run in its preferred cache? The queue is locked. */
 static inline void sched_cache_note_stray(struct rq *rq, struct task_struct *p)
 {
 	if (static_branch_likely(&sched_cache_on))
@@ -112,7 +112,7 @@ static inline void sched_cache_note_stray(struct rq *rq, struct task_struct *p)
 struct sched_cache_pass {
 };
 
-/* Constants, so that the compiler makes what it made without them. */
+/* Constants: without the option the compiler generates the same code as before. */
 #define sched_cache_refuses(env, p) false
 #define sched_cache_favours(env, p) false
 

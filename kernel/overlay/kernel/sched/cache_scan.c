@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Which last-level cache does a process run in most?
+ * Find the last-level cache that a process runs in most.
  *
- * The scan walks the CPUs that the process visited within the timeout (lib/schedshard/visited.c
- * keeps them), LLC by LLC, and adds up what share of each CPU the process had. Of LLCs that it did
- * not visit it touches nothing. Two others can be had for comparison, by scheduler features: all
- * CPUs that are on line (NO_CACHE_VISITED), or those of them that are in the nodes of the
- * process's memory, of the cache that it prefers and of who scans (CACHE_NODE).
+ * The scan walks the CPUs that the process visited within the timeout (lib/schedshard/visited.c),
+ * LLC by LLC, and adds up the process's share of each. It touches nothing of other LLCs. Scheduler
+ * features offer two scans for comparison: all online CPUs (NO_CACHE_VISITED), or those in the
+ * nodes of the process's memory, of its preferred cache and of the scanning thread (CACHE_NODE).
  *
- * How many threads run is not counted, which would take a look at every queue, but computed from
- * what they ran: a CPU that is used all the time comes to twice an epoch (occupancy.h).
+ * The scan computes the number of running threads from their runtime, as a count would read every
+ * queue: a CPU that is always in use comes to twice an epoch (occupancy.h).
  *
- * CPUs that are off line account nothing, and leave the set with the timeout; a preference for an
- * LLC without a CPU on line ends with the next scan, as no process fits it.
+ * Offline CPUs account nothing, and leave the set with the timeout. A preference for an LLC without
+ * an online CPU ends with the next scan, as no process fits it.
  */
 #include <linux/mm.h>
 #include <linux/sched/clock.h>
@@ -24,11 +23,11 @@
 #include <trace/events/sched_cache.h>
 
 /**
- * struct sums - what a scan adds up
+ * struct sums - the sums of a scan
  * @o: shares by LLC
  * @epoch: of the scan
  * @ran: runtimes, decayed, nanoseconds
- * @looked: CPUs whose runtime was read
+ * @looked: the number of CPUs that the scan read
  */
 struct sums {
 	struct occupancy o;
@@ -48,7 +47,7 @@ static void add(struct sums *sums, int cpu, u64 word)
 
 static bool next_visited(struct visited_scan *s, u32 *cpu, u64 *word)
 {
-	/* While a CPU or a block is taken out, others must not wait for us to come back. */
+	/* Preempted during a removal of a CPU or a block, this task would make other CPUs wait. */
 	guard(preempt)();
 	return visited_scan_next(s, cpu, word);
 }
@@ -97,7 +96,7 @@ static void sum_all(struct sums *sums, struct sched_cache *c, bool by_node)
 	}
 }
 
-/* CPUs that are on line count: the others cannot be filled. */
+/* Online CPUs count: load cannot fill the others. */
 static void describe_cache(s32 llc, struct occupancy_cache *cache)
 {
 	const struct shard_plan *plan = schedshard_plan;
@@ -154,7 +153,7 @@ static void free_blocks(struct visited_block *list)
 	}
 }
 
-/* Return: false when another thread is at it, or was in this epoch. */
+/* Return: false when another thread scans, or has scanned in this epoch. */
 static bool scan(struct sched_cache *c, struct sums *sums, s32 timeout)
 {
 	u64 start = local_clock();

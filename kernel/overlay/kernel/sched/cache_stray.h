@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Cache-aware scheduling: what placement adds to a run queue, see cache_place.c.
- */
+/* Cache-aware scheduling: placement's part of a run queue, see cache_place.c. */
 #ifndef _KERNEL_SCHED_CACHE_STRAY_H
 #define _KERNEL_SCHED_CACHE_STRAY_H
 
 #ifdef CONFIG_SCHED_CACHE_SHARD
 
 /**
- * struct sched_cache_stray - of a run queue
- * @llc: which LLC the thread that the last tick found prefers, if not this one, plus 1; 0: none.
- *	 Written under rq->lock, when it changes; read by balancing CPUs. Not on the line of
- *	 struct sched_cache_rq, which is written all the time
+ * struct sched_cache_stray - the part in a run queue
+ * @llc: LLC that the thread of the last tick prefers, if not this one, plus 1; 0: none. Written on
+ *	change, under rq->lock; balancing CPUs read it. Not on the line of struct sched_cache_rq,
+ *	which its CPU writes often
  */
 struct sched_cache_stray {
 	s32 llc;

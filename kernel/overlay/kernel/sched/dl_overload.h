@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Which CPUs have deadline tasks that wait: the root domain's second overload set.
- *
- * As for RT tasks: a byte a CPU, written under rq->lock and only on line, one barrier between
- * joining the set and whatever search follows, one before who pulls looks. Every CPU in it is
- * wide: a deadline task may run on all CPUs of its root domain (__sched_setscheduler() and
- * cpuset_can_attach() insist), so that there is nothing to tell apart.
+ * The root domain's second overload set: CPUs with waiting deadline tasks. It works as that of RT
+ * tasks (rt_overload.h), with the same barriers. Every CPU in it is wide: a deadline task may run
+ * on all CPUs of its root domain, as __sched_setscheduler() and cpuset_can_attach() ensure.
  */
 #ifndef _KERNEL_SCHED_DL_OVERLOAD_H
 #define _KERNEL_SCHED_DL_OVERLOAD_H
 
 #include <linux/schedshard/overload.h>
 
-/* Are there deadline tasks to pull? Full barrier before; see overload_query_tidy(). */
+/* Could @rq pull deadline tasks? Full barrier first, F2: pairs with P2 in overload_set(). */
 static inline bool dl_overloaded(struct rq *rq)
 {
 	return overload_query_now(rq->rd->dlo, rq->cpu) & ~OVERLOAD_SELF;

@@ -1,32 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The CPUs whose tick is stopped: one bit a CPU, in the line of its shard.
+ * The CPUs with a stopped tick: one bit a CPU, in the line of its shard.
  *
- * Who writes: a CPU when it stops its tick in the idle loop, and at its first busy tick after
- * that (or when it is taken off line): its own bit, interrupts off, no lock. Who reads: every busy
- * CPU in its tick asks whether the set is empty, which is a load of the summary; who kicks and who
- * balances walk it.
+ * Writers: a CPU sets its own bit when it stops its tick in the idle loop, and clears it at its
+ * first busy tick, both with interrupts off. sched_cpu_deactivate() clears it with interrupts on.
+ * No lock. Readers: every busy CPU's tick asks the summary whether the set is empty. Kicks and
+ * balancers walk the set.
  *
- * Emptiness. The counter that used to answer it was written by every stopped and restarted tick
- * of the machine. A tick reads the summary only (sbm_seems_empty()): the lines, which idle CPUs
- * write, are for those who balance. The summary is written when the first CPU of a shard comes, and
- * when somebody searched after the last one left. A tick may take an empty set for an occupied one
- * until then. It goes on to look at nohz.next_balance, as it does when a CPU is idle; the search
- * for a balancer then finds nobody, and puts the summary right.
+ * Emptiness. A tick reads the summary only (sbm_seems_empty()); only balancers read the lines,
+ * which idle CPUs write. The first CPU of a shard to join writes the summary, and so does the first
+ * search after the last one left. Until that search a tick may take an empty set for an occupied
+ * one. It then looks at nohz.next_balance, as it does when a CPU is idle; the search for a balancer
+ * finds no CPU, and corrects the summary.
  *
- * The order of bit and flags. A CPU that goes idle sets its bit, then nohz.needs_update and
- * the flag of blocked load; the balancer clears the flags, then reads the set. A full barrier on
- * each side makes sure that the balancer sees the bit, or the flag is 1 when both are done. The
- * balancer's is its smp_mb(). The other side's is in sbm_set_at(): shard_summary_note_bit() has it
- * between the bit and all that follows. No smp_mb__after_atomic() is left in fair.c that would need
- * an atomic operation next to it.
+ * The order of bit and flags. A CPU that goes idle sets its bit, then nohz.needs_update and the
+ * flag of blocked load. The balancer clears the flags, then reads the set. With a full barrier on
+ * each side, the balancer sees the bit or the flag ends as 1. The balancer's is its smp_mb(). The
+ * idle CPU's is in sbm_set_at(): shard_summary_note_bit() has it after the bit, before the flags.
  *
  * The balancer reads the summary before the bit. A setter that finds its shard clear in the summary
- * marks it, and shard_summary_mark() has a barrier before the flags. A setter that finds it marked
- * has none: on arm64 its flags may be seen before its look at the summary. The balancer may then
- * take those flags, and pass the shard while the summary calls it empty. In that case another
- * setter marked the shard afterwards, or there was nothing to find; that setter raises the flags
- * behind its mark, and the next balance sees both bits.
+ * marks it; shard_summary_mark() has a barrier before the flags. A setter that finds it marked has
+ * none: on arm64 its flags may become visible before it reads the summary. The balancer may then
+ * take those flags, and skip the shard while the summary calls it empty. In that case another
+ * setter marked the shard afterwards, or the set had nothing to find. That setter raises the flags
+ * after its mark, and the next balance sees both bits.
+ *
+ * A CPU whose bit is set already, with its tick stopped, notes its load and raises the flag of
+ * blocked load. A write barrier lies between the two, which Linux lacks. Without it a balancer on
+ * arm64 may take the flag, and see no load. It costs nothing on x86. PowerPC would need a full one;
+ * there the load of this one idle period may wait for the next.
  */
 #ifndef _KERNEL_SCHED_NOHZ_IDLE_H
 #define _KERNEL_SCHED_NOHZ_IDLE_H
@@ -37,9 +39,9 @@
 #include <linux/schedshard/sbm.h>
 
 /**
- * nohz_idle_alloc() - make the set, empty, and let each run queue know its place there
+ * nohz_idle_alloc() - make an empty set, and tell each run queue its place there
  *
- * Context: sched_init(). Panics without memory: this early nothing else could be done.
+ * Context: sched_init(). Panics without memory: no fallback exists this early.
  * Return: the set, which has a summary.
  */
 static inline struct sbm *__init nohz_idle_alloc(void)
@@ -54,7 +56,7 @@ static inline struct sbm *__init nohz_idle_alloc(void)
 	return set;
 }
 
-/* The CPU that follows in order of topology, around the machine. */
+/* The next CPU in order of topology; the first CPU follows the last. */
 static inline u32 nohz_idle_after(const struct sbm *set, u32 cpu)
 {
 	const struct shard_plan *plan = set->plan;

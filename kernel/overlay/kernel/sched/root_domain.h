@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * struct root_domain, by heat. What is only read is on lines that stay in every cache; what is
- * written has lines of its own, by who writes it; what one CPU writes and another one reads at
- * every wake-up is not here at all, but in lines of its shard, which the first group points to.
+ * struct root_domain, by heat. Read-only fields share lines; each group of writers has lines of its
+ * own. Lines of shards have the state that other CPUs read at every wake-up.
  */
 #ifndef _KERNEL_SCHED_ROOT_DOMAIN_H
 #define _KERNEL_SCHED_ROOT_DOMAIN_H
 
 /**
- * struct root_domain - run queues that balance with each other, and what they publish
+ * struct root_domain - run queues that balance with each other, and their published state
  * @cpupri: levels
- * @rto: who has RT tasks that wait
+ * @rto: CPUs with waiting RT tasks
  * @rto_walks: the interrupts that let them push
- * @dlo: who has deadline tasks that wait
+ * @dlo: CPUs with waiting deadline tasks
  * @pd: NULL-terminated list of performance domains that intersect with the CPUs; RCU
  * @span: the CPUs
- * @online: those of them that are on line
- * @refcount: run queues, and whoever builds the domain; freed by RCU at 0
+ * @online: the online CPUs of @span
+ * @refcount: run queues, and the builder of the domain; RCU frees it at 0
  * @rcu: for that
- * @visit_cookie: has dl_bw been looked at in this round? Rises for ever
+ * @visit_cookie: has this round visited dl_bw? Only ever rises
  * @dl_bw: bandwidth of deadline tasks, with its lock
  * @cpudl: CPUs by deadline, with its lock
  * @overloaded: some CPU has load to pull: more than one runnable task, or a misfit one
@@ -26,9 +25,9 @@
  */
 struct root_domain {
 	/*
-	 * Never written once the domain is made. Read by every CPU at every change of level
-	 * (cpupri), whenever its list of pushable tasks changes in a way that others must know
-	 * (rto, dlo), and when its level falls (rto, rto_walks, dlo). First the RT class: one line.
+	 * Read-only after setup. CPUs read them at every change of level (cpupri), at changes of
+	 * pushable tasks that others must know (rto, dlo), and when a level falls (rto, rto_walks,
+	 * dlo). The RT class's fields share the first line.
 	 */
 	struct cpupri cpupri;
 	struct overload *rto;
@@ -38,8 +37,8 @@ struct root_domain {
 	struct overload *dlo;
 
 	/*
-	 * Written when domains are rebuilt and CPUs go on or off line, or (visit_cookie) by who
-	 * admits a deadline task. Read by fair wake-ups (pd) and by who admits.
+	 * A rebuild of domains and CPU hotplug write them. Admission of a deadline task reads them,
+	 * and writes visit_cookie. Fair wake-ups read pd.
 	 */
 	struct perf_domain __rcu *pd;
 	cpumask_var_t span;
@@ -50,16 +49,15 @@ struct root_domain {
 
 	/*
 	 * Written under their own locks: dl_bw when a deadline task comes, goes or changes, cpudl
-	 * when one starts or stops to be its queue's earliest. Read by the same, and cpudl by who
-	 * looks for a CPU for a deadline task.
+	 * when a queue's earliest deadline task changes. The writers read them; a search for a CPU
+	 * for a deadline task also reads cpudl.
 	 */
 	struct dl_bw dl_bw ____cacheline_aligned;
 	struct cpudl cpudl;
 
 	/*
-	 * Read at every newly idle balance, and (overutilized) at every fair wake-up; written
-	 * only when it changes. Alone, as it is read by far more CPUs than anything else that is
-	 * written.
+	 * Every newly idle balance reads them, and every fair wake-up overutilized. CPUs write them
+	 * only on change. They have a line of their own: of all written lines, most CPUs read this.
 	 */
 	bool overloaded ____cacheline_aligned;
 	bool overutilized;

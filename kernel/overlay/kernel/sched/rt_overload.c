@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Joining and leaving the overload set: the part of rt_overload.h that is not worth a copy at each
- * of the places where the state may change.
- *
- * Nothing here needs a barrier of its own. overload_set() ends with the one that comes before a
- * search for a lower CPU; a byte that is cleared late costs somebody a look at a queue that has
- * nothing to give, which the lock of that queue then tells.
+ * A queue joins or leaves the overload set. This file needs no barrier of its own: overload_set()
+ * has the one before a search for a lower CPU. A CPU that sees a cleared byte late looks at a queue
+ * in vain.
  */
 #include <linux/mmu_context.h>
 #include "sched.h"

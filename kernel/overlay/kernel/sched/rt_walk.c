@@ -1,31 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Pushing by travelling interrupts. Part of rt.c.
+ * Push walks; part of rt.c. lib/schedshard/push_walk.c has the state, and the proof that no request
+ * is lost.
  *
- * When a CPU lowers its level and other CPUs have RT tasks that wait, one of these tasks may be for
- * it. To lock the run queues of those CPUs would make a crowd of all CPUs that become free at
- * once; an interrupt to each of them would make a storm. So one interrupt goes from one to the
- * next. Who asks while it is under way makes it go round once more.
+ * A CPU that lowers its level may suit RT tasks that wait elsewhere. If it locked their run queues,
+ * all CPUs that become free at once would contend there. An interrupt to each queue's CPU would be
+ * a storm. So one interrupt goes from one CPU to the next.
  *
- * Who carries a walk. The CPU whose request found it idle, then the CPU that it sent the
- * interrupt to, and so on, each until it has queued the interrupt on the next. Nobody but the
- * carrier touches @work, so that irq_work_queue_on() never finds it pending.
+ * Only the CPU that carries a walk touches @work, until it has queued the interrupt on the next
+ * CPU. So irq_work_queue_on() never finds it pending.
  *
- * Its own CPU. In the round that a CPU begins for its own request it is passed over: it is about to
- * choose the best of its own tasks. In any later round it is not: that round is for somebody else,
- * who may want just these tasks, and who came after this CPU pushed. (Linux passes it over
- * in every round.) It is then visited by an interrupt to itself, not by a loop, so that
- * other interrupts get their turn.
+ * The round that a CPU begins for its own request skips that CPU, which is about to choose the best
+ * of its own tasks. Any later round serves another CPU, which may want these tasks, and visits it.
+ * An interrupt to itself, unlike a loop, lets other interrupts run.
  *
- * The end. push_walk_again() returning false is the last access to the state; after that only
- * irq_work_single() touches the walk, when the handler has returned. A handler is an RCU reader
- * (hard interrupt, also on PREEMPT_RT), and a request is one (rq->lock). When a root domain has no
- * references no rq->rd points to it, and a grace period later nobody is left who read one before:
- * the walks get no requests any more, and what is idle stays so. A walk that is seen idle then may
- * still have its last handler running; another grace period later it has not.
+ * The end. A push_walk_again() that returns false is the last access to the state. After it only
+ * irq_work_single() touches the walk, once the handler has returned. A handler is an RCU reader
+ * (hard interrupt, also on PREEMPT_RT), and so is a request (rq->lock). A grace period after the
+ * root domain's last reference, no reader of an rq->rd uses it any more, and idle walks stay idle.
+ * The last handler of such a walk may still run; it ends within another grace period.
  */
 
-/* Where a walk goes from @cpu (-1: its start), passing over @skip; -1 when it is over. */
+/* The next CPU of a walk after @cpu (-1: from its start), except @skip; -1: the walk is over. */
 static int rt_walk_next(struct rt_walk *w, int cpu, int skip)
 {
 	const struct overload *set = w->rd->rto;
@@ -57,10 +53,7 @@ static void rt_walk_start(struct rt_walk *w, int this_cpu)
 		rt_walk_go(w, rt_walk_next(w, -1, this_cpu));
 }
 
-/*
- * Let CPUs with waiting tasks push. @who: what overload_query_now() found; rq->lock is held. The
- * lower level was stored before that query, which begins with the barrier.
- */
+/* Let the CPUs that @who names push, with rq->lock held. The query that gave @who has R2. */
 static void rt_walks_request(struct rq *rq, u32 who)
 {
 	struct rt_walks *walks = rq->rd->rto_walks;
@@ -71,15 +64,15 @@ static void rt_walks_request(struct rq *rq, u32 who)
 		rt_walk_start(walks->walk[walks->nr], rq->cpu);
 }
 
-/* Hard interrupt on a CPU that a walk has come to. */
+/* Hard interrupt on the CPU that a walk visits. */
 static void rt_walk_visit(struct irq_work *work)
 {
 	struct rt_walk *w = container_of(work, struct rt_walk, work);
 	struct rq *rq = this_rq();
 
 	/*
-	 * No lock to look at the list: a task that joins it behind our back is followed by a look
-	 * for a CPU, which sees the level of the CPU that we walk for.
+	 * This check needs no lock. A CPU that adds a task to the list meanwhile then searches for
+	 * a CPU, and sees the level of the CPU that this walk serves.
 	 */
 	if (has_pushable_tasks(rq)) {
 		raw_spin_rq_lock(rq);

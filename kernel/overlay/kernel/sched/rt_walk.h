@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The interrupts that travel from one overloaded CPU to the next and let each push its waiting RT
- * tasks: one walk for each shard, which visits the overloaded CPUs of the shard, and one for the
- * machine, which visits the wide ones. A CPU that lowers its level asks for those of the two that
- * have somebody to visit, so that workloads pinned to different shards never share a walk, nor a
- * line.
+ * Interrupts that travel from one overloaded CPU to the next; each CPU pushes its waiting RT tasks.
+ * Each shard has a walk, which visits its overloaded CPUs. The machine has one, which visits the
+ * wide CPUs. A CPU that lowers its level requests each of these two that has a CPU to visit.
  *
- * State, and why no request is lost: lib/schedshard/push_walk.c.
- *
- * A walk takes no reference to its root domain: every walk of the machine would write that
- * counter twice. Instead the root domain is not freed before its walks have ended:
- * rt_walks_ended().
+ * A walk takes no reference to its root domain; rt_walks_ended() delays the free until it ended.
  */
 #ifndef _KERNEL_SCHED_RT_WALK_H
 #define _KERNEL_SCHED_RT_WALK_H
@@ -18,24 +12,18 @@
 #include <linux/irq_work.h>
 #include <linux/schedshard/push_walk.h>
 
-/**
- * struct rt_walk - one walk
- * @state: read by every CPU that asks for it; a line of its own
- * @work: the interrupt; queued only by who carries the walk, one CPU at a time
- * @rd: the root domain
- * @shard: whose CPUs it visits, -1: all wide ones
- */
+/* One walk. */
 struct rt_walk {
-	struct push_walk state;
-	struct irq_work work;
-	struct root_domain *rd;
-	int shard;
+	struct push_walk state; /* every requesting CPU reads it; on a line of its own */
+	struct irq_work work;	/* the interrupt; only the CPU that carries the walk queues it */
+	struct root_domain *rd; /* the root domain */
+	int shard;		/* the walk visits its CPUs; -1: all wide CPUs */
 };
 
 /**
  * struct rt_walks - the walks of a root domain
  * @nr: shards; walk[nr] is the machine's
- * @seen_idle: when the root domain is about to be freed: no walk was under way
+ * @seen_idle: the last rt_walks_ended() saw every walk idle
  * @walk: each on its own lines, on the node of its shard
  */
 struct rt_walks {
@@ -44,25 +32,15 @@ struct rt_walks {
 	struct rt_walk *walk[];
 };
 
-/**
- * rt_walks_alloc() - make the walks of a root domain
- * @rd: the root domain, with rto_walks NULL
- *
- * Context: may sleep. Return: false without memory; what was made is in rto_walks all the same.
- */
+/* Make the walks of @rd. False: no memory; rd->rto_walks may then be incomplete. May sleep. */
 bool rt_walks_alloc(struct root_domain *rd);
 
-/**
- * rt_walks_free() - give them back
- * @rd: the root domain; rto_walks may be NULL or incomplete
- */
+/* Free the walks; rd->rto_walks may be NULL or incomplete. */
 void rt_walks_free(struct root_domain *rd);
 
-/**
- * rt_walks_ended() - may the root domain be freed?
- * @rd: a root domain without references, an RCU grace period after it lost the last one
- *
- * Return: false: ask again an RCU grace period later, and do not free it.
+/*
+ * May the caller free @rd? An RCU grace period has passed since @rd lost its last reference. False:
+ * no; ask again a grace period later.
  */
 bool rt_walks_ended(struct root_domain *rd);
 

@@ -1,32 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Is what CPUs have published about themselves true?
+ * Compare the state that CPUs have published with their run queues.
  *
- * Levels and overload sets are written under the lock of the queue that they are about. So
- * under that lock they must agree with the queue exactly, at any moment, on whichever CPU:
+ * The scheduler writes levels and overload sets under the lock of their queue. So under that lock
+ * they must agree with the queue exactly, on any CPU:
  *
- *  - on line: the level is rq_level(); off line it is CPUPRI_INVALID;
- *  - on line: the bytes in the overload sets are what rq->rt.overloaded and rq->dl.overloaded say;
- *    off line they are 0;
- *  - rq->rt.overloaded: if a task waits behind rq->donor it is not 0 (else somebody waits for
- *    ever); if there is no pushable task it is 0 (else it is in vain for ever). In between, with
- *    nobody but tasks that outrank rq->donor, it may be either for as long as a
- *    reschedule takes; see rt_overload.h;
- *  - rq->rt.nr_wide counts the pushable tasks that are wide, which all say so themselves;
- *  - a queue that is wide finds its shard named in the set's summary: overload_set() has
- *    returned, and promises that.
+ *  - the level of an online queue is rq_level(), that of an offline one CPUPRI_INVALID;
+ *  - the bytes of an online queue in the overload sets agree with rq->rt.overloaded and
+ *    rq->dl.overloaded; those of an offline one are 0;
+ *  - rq->rt.overloaded is not 0 if a task waits behind rq->donor (else the task waits for ever). It
+ *    is 0 without pushable tasks (else CPUs look in vain for ever). If all pushable tasks outrank
+ *    rq->donor, it may be either until the next reschedule; see rt_overload.h;
+ *  - rq->rt.nr_wide counts the wide pushable tasks, and each has its own flag set;
+ *  - the set's summary names the shard of a wide queue, as overload_set() promises on return.
  *
- * The idle set is written by its CPU with interrupts off, with one exception: a CPU that is
- * taken off line leaves with interrupts on. So it is looked at from an interrupt on that CPU, and
- * two differences in a row make an error.
+ * A CPU writes its bit in the idle set with interrupts off, except when it goes offline. So an
+ * interrupt on that CPU checks the bit, and two differences in a row make an error.
  *
- * What no comparison of copies can see is a task that waits on one CPU while another one, which
- * it may use, runs something lower: each is told to look, but did anybody? The longest that the
- * best waiting task of a CPU was found so at each look in a row is reported, in milliseconds, and
- * is no error by itself: a CPU of an emulator may stand still for long.
+ * No comparison of copies sees a task that waits while another CPU, which it may use, runs
+ * something lower. The check reports the longest time, in milliseconds, for which every look in a
+ * row found a CPU's best waiting task so. That is no error by itself: a CPU of an emulator may
+ * stand still for long.
  *
- * Nothing is printed under a lock of the scheduler, as printing may wake somebody: the first
- * error of each kind is kept, and printed by who asked, or by the work that checks.
+ * No check prints under a lock of the scheduler, as printing may wake a task. The check keeps the
+ * first error of each kind; the reader of the file prints it, or the work that checks.
  */
 #define pr_fmt(fmt) "schedshard: " fmt
 
@@ -85,7 +82,7 @@ static const char *const what[KINDS] = {
 /* Errors of one kind, and the first of them. */
 struct findings {
 	atomic_long_t errors;
-	atomic_t claimed; /* whoever raises it from 0 fills in the rest */
+	atomic_t claimed; /* the CPU that raises it from 0 fills in the rest */
 	int cpu;
 	int found;
 	int expected;
@@ -116,7 +113,7 @@ static void expect(enum kind kind, int cpu, int found, int expected)
 	f->cpu = cpu;
 	f->found = found;
 	f->expected = expected;
-	/* Pairs with print_new(): who sees it ready sees the rest. */
+	/* Pairs with the acquire in print_new(), which else may print fields not yet written. */
 	smp_store_release(&f->ready, true);
 }
 
@@ -138,7 +135,7 @@ static void check_overload(struct rq *rq, const struct overload *set, int state,
 		expect_named(summary, set->summary, rq->cpu);
 }
 
-/* What one queue published; its lock is held, which keeps its root domain too. */
+/* Check one queue's published state. Its lock, which the caller holds, keeps its root domain. */
 static void check_published(struct rq *rq)
 {
 	struct root_domain *rd = rq->rd;
@@ -159,7 +156,7 @@ void __shard_debug_rq(struct rq *rq)
 	check_published(rq);
 }
 
-/* Of a queue's pushable tasks: those that wait behind the donor, are wide, are counted as wide. */
+/* Numbers of a queue's pushable tasks that wait behind the donor, are wide, are counted as wide. */
 struct counts {
 	int waiting, wide, counted;
 };
@@ -190,8 +187,8 @@ static void check_tasks(struct rq *rq)
 }
 
 /*
- * The best task that waits on a CPU though another CPU would run it at once. Seen once it means
- * little: somebody is about to push or pull it. @ran tells whether it ran in between.
+ * The best task that waits on a CPU although another CPU would run it at once. One sighting means
+ * little, as a CPU may be about to push or pull it. @ran tells whether it ran in between.
  */
 struct stranded {
 	pid_t pid;
@@ -257,7 +254,7 @@ static void check_this_cpu(void *unused)
 	rq_unlock_irqrestore(rq, &rf);
 }
 
-/* Queues without a running CPU hold nothing but must have said so. */
+/* The queue of an offline CPU is empty, and must have published that. */
 static void check_absent(int cpu)
 {
 	struct rq *rq = cpu_rq(cpu);
@@ -289,7 +286,7 @@ static void print_new(void)
 	for (kind = 0; kind < KINDS; kind++) {
 		struct findings *f = &findings[kind];
 
-		/* Pairs with expect(). */
+		/* Pairs with the release in expect(). */
 		if (!smp_load_acquire(&f->ready) || f->printed)
 			continue;
 		f->printed = true;
@@ -297,7 +294,7 @@ static void print_new(void)
 	}
 }
 
-/* Keeps what follows from running twice at once, and the switch from being turned meanwhile. */
+/* Serialises the checks below with each other and with changes of the switch. */
 static DEFINE_MUTEX(shard_debug_mutex);
 
 static void check_and_print(void)
@@ -348,7 +345,7 @@ static ssize_t check_write(struct file *file, const char __user *from, size_t le
 		static_branch_enable(&shard_debug_on);
 		schedule_delayed_work(&shard_debug_work, 0);
 	} else {
-		/* The work sees it, and does not come again. */
+		/* The work sees it, and does not requeue itself. */
 		static_branch_disable(&shard_debug_on);
 	}
 	return len;
@@ -365,5 +362,5 @@ static int __init shard_debug_init(void)
 	return 0;
 }
 
-/* After the directory was made. */
+/* After report.c made the directory. */
 late_initcall(shard_debug_init);

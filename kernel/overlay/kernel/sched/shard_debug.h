@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Checks of sharded scheduler state at the places where it is written; shard_debug.c.
- */
+/* Checks of sharded scheduler state where the scheduler writes it; shard_debug.c. */
 #ifndef _KERNEL_SCHED_SHARD_DEBUG_H
 #define _KERNEL_SCHED_SHARD_DEBUG_H
 
@@ -18,10 +16,10 @@ void __shard_debug_rq(struct rq *rq);
 void shard_debug_idle(struct sbm *set);
 
 /**
- * shard_debug_rq() - what a queue has published is right
- * @rq: the queue; its lock is held
+ * shard_debug_rq() - check the state that a queue has published
+ * @rq: the queue; the caller holds its lock
  *
- * A branch that is patched out until somebody asks for checks.
+ * A static branch, which is off until a write to debugfs turns checks on.
  */
 static inline void shard_debug_rq(struct rq *rq)
 {

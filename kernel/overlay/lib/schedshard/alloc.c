@@ -2,19 +2,16 @@
 /*
  * Memory for sharded structures: zeroed, starting on a cache line, on a NUMA node.
  *
- * Alignment. kmalloc() aligns a block to its size when that is a power of two, and
- * vmalloc() and the page allocator give whole pages. So a size up to a page is rounded up
- * to a power of two that is no smaller than a line, and a larger one to whole pages:
- * whichever of them serves, the block starts on a line, and nothing else shares its last.
+ * Alignment. kmalloc() aligns a block to its size when that is a power of two; vmalloc() and the
+ * page allocator give whole pages. whole_lines() rounds sizes up to a page to a power of two of a
+ * line or more, and larger ones to whole pages. So a block shares no line.
  *
- * Contexts. The first calls come from sched_init(): interrupts are off, one CPU runs, slab
- * and vmalloc() work, and what could sleep does not (system_state is SYSTEM_BOOTING and
- * gfp_allowed_mask takes the waiting out of GFP_KERNEL). Later ones come from whoever makes
- * a root domain, under sched_domains_mutex. Freeing happens in an RCU callback: kvfree()
- * may be called there, since vfree() defers itself in an interrupt.
+ * Contexts. sched_init() makes the first calls: slab and vmalloc() work, and gfp_allowed_mask
+ * removes the waiting from GFP_KERNEL. Later calls make a root domain, under sched_domains_mutex.
+ * RCU callbacks free: there vfree() in kvfree() defers itself.
  *
- * Nodes. A plan knows nodes of CPUs that are not there yet. Such a node may be offline,
- * and the page allocator must not be asked for one; then any node serves.
+ * Nodes. A plan knows nodes of CPUs that are not present. For an offline node, any node serves: the
+ * page allocator does not accept an offline one.
  */
 #include <linux/error-injection.h>
 #include <linux/export.h>
@@ -43,11 +40,9 @@ static int usable_node(int node)
 /**
  * schedshard_alloc() - zeroed memory that starts on a cache line
  * @size: bytes, more than 0
- * @node: NUMA node that it should come from, -1: any
+ * @node: preferred NUMA node; a full or offline one gives way to others; -1: any
  *
- * Context: may sleep, except before the scheduler runs.
- * Return: the memory, or NULL when there is none. Another node than @node may serve
- * when that one is full or offline.
+ * Context: may sleep, except before the scheduler runs. Return: NULL when there is no memory.
  */
 void *schedshard_alloc(size_t size, int node)
 {
@@ -58,13 +53,7 @@ void *schedshard_alloc(size_t size, int node)
 /* For tests that let it fail: CONFIG_FAIL_FUNCTION. */
 ALLOW_ERROR_INJECTION(schedshard_alloc, NULL);
 
-/**
- * schedshard_free() - give memory of schedshard_alloc() back
- * @ptr: what schedshard_alloc() returned, or NULL
- * @size: the size that schedshard_alloc() was asked for
- *
- * Context: anywhere but NMI.
- */
+/* Free memory of schedshard_alloc(), or NULL; @size as there. Context: anywhere but NMI. */
 void schedshard_free(void *ptr, size_t size)
 {
 	KUNIT_STATIC_STUB_REDIRECT(schedshard_free, ptr, size);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Written once at boot, before there is a second task. */
+/* A core_initcall() writes the pointer once, at boot. */
 #include <linux/cache.h>
 #include <linux/init.h>
 #include "blocks.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A slab cache for the blocks of visited CPUs: of their 576 bytes a power of two would waste 448,
- * for every process and last-level cache that it runs in.
+ * A slab cache for the blocks of visited CPUs, of 576 bytes. Rounding up to a power of two would
+ * waste 448 bytes for every process and last-level cache that it runs in.
  */
 #ifndef _SCHEDSHARD_BLOCKS_H
 #define _SCHEDSHARD_BLOCKS_H
@@ -9,7 +9,7 @@
 #include <linux/slab.h>
 #include <linux/schedshard/visited.h>
 
-/* NULL until it is made, long before the first process needs one. Blocks are freed by kvfree(). */
+/* NULL until boot makes it, long before the first process needs a block. kvfree() frees blocks. */
 extern struct kmem_cache *schedshard_blocks;
 
 static inline bool schedshard_is_block(size_t size)

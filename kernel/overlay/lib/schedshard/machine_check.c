@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Was the early plan right? Cache information of all CPUs exists after device_initcall(), from
- * the CPUs themselves. "Shares a cache" is transitive, so that comparing each CPU with the first
- * one of its LLC, and these first ones with each other, says as much as comparing all pairs. The
- * plan may be finer than the caches, not only by shard_split=: it cuts a cache at the
- * boundaries of NUMA nodes.
- *
- * The maps are asked, not the ids of caches, which virtual machines make up.
+ * Check the early plan. After device_initcall() the CPUs themselves have reported their caches.
+ * "Shares a cache" is transitive. So it is enough to compare each CPU with the first one of its
+ * LLC, and these first ones with each other. The plan may be finer than the caches: shard_split=
+ * cuts them, and so do boundaries of NUMA nodes. The check reads the maps, as virtual machines make
+ * up the ids of caches.
  */
 #define pr_fmt(fmt) "schedshard: " fmt
 
@@ -16,9 +14,10 @@
 #include <linux/errno.h>
 #include <linux/init.h>
 #include <linux/printk.h>
-#include <linux/schedshard/machine.h>
+#include <linux/smp.h>
+#include "options.h"
 
-/* CPUs that are on line and share @cpu's last-level cache; NULL: not known. */
+/* Online CPUs that share @cpu's last-level cache; NULL: unknown. */
 static const struct cpumask *cache_mates(unsigned int cpu)
 {
 	const struct cpu_cacheinfo *info = get_cpu_cacheinfo(cpu);
@@ -28,7 +27,7 @@ static const struct cpumask *cache_mates(unsigned int cpu)
 	return &info->info_list[info->num_leaves - 1].shared_cpu_map;
 }
 
-/* First CPU of shard @s whose cache is known; nr_cpu_ids: none. */
+/* First CPU of shard @s with a known cache; nr_cpu_ids: none. */
 static unsigned int first_known(const struct shard_plan *plan, u32 s)
 {
 	u32 i;
@@ -39,7 +38,7 @@ static unsigned int first_known(const struct shard_plan *plan, u32 s)
 	return nr_cpu_ids;
 }
 
-/* Is a CPU of shard @s in another cache than CPU @a, which is of the same LLC? */
+/* Does a CPU of shard @s have another cache than CPU @a of the same LLC? */
 static bool is_torn(const struct shard_plan *plan, u32 s, unsigned int a, unsigned int *b)
 {
 	u32 i;
@@ -52,7 +51,17 @@ static bool is_torn(const struct shard_plan *plan, u32 s, unsigned int a, unsign
 	return false;
 }
 
-/* Is a cache of shard @s's node cut although nobody asked for it? */
+/* Linux's own split_llc= cuts the scheduler's view of a cache, not the cache's maps. */
+static bool scheduler_cuts(unsigned int a, unsigned int b)
+{
+#if defined(CONFIG_X86) && defined(CONFIG_SMP)
+	return !cpumask_test_cpu(b, cpu_llc_shared_mask(a));
+#else
+	return false;
+#endif
+}
+
+/* Does the plan cut a cache of shard @s's node without an option that asks for it? */
 static bool is_cut(const struct shard_plan *plan, u32 s, unsigned int a, unsigned int *b)
 {
 	u32 other;
@@ -66,7 +75,8 @@ static bool is_cut(const struct shard_plan *plan, u32 s, unsigned int a, unsigne
 		if (plan->shard[other].llc == plan->shard[s].llc)
 			continue;
 		*b = first_known(plan, other);
-		if (*b < nr_cpu_ids && cpumask_test_cpu(*b, cache_mates(a)))
+		if (*b < nr_cpu_ids && cpumask_test_cpu(*b, cache_mates(a)) &&
+		    !scheduler_cuts(a, *b))
 			return true;
 	}
 	return false;
@@ -79,7 +89,7 @@ static int check_shards(const struct shard_plan *plan, unsigned int *a, unsigned
 
 	*a = nr_cpu_ids;
 	for (s = 0; s < plan->nr_shards; s++) {
-		/* All shards of an LLC are compared with one CPU of it. */
+		/* Compare all shards of an LLC with one CPU of it. */
 		if (!s || plan->shard[s].llc != plan->shard[s - 1].llc || *a == nr_cpu_ids)
 			*a = first_known(plan, s);
 		if (*a == nr_cpu_ids)
@@ -97,8 +107,6 @@ int schedshard_check(unsigned int *a, unsigned int *b)
 {
 	int ret = -ENODATA;
 
-	if (schedshard_plan->level != SHARD_LEVEL_LLC)
-		return ret;
 	cpus_read_lock();
 	ret = check_shards(schedshard_plan, a, b);
 	cpus_read_unlock();

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A process's cache group, as it is made: without memory of any CPU. What a CPU ran comes when the
- * process has two threads, see kernel/sched/cache_group.h.
+ * Creation of a process's cache group, without memory for any CPU: kernel/sched/cache_group.h.
  */
 #ifndef _LINUX_SCHED_CACHE_GROUP_H
 #define _LINUX_SCHED_CACHE_GROUP_H

@@ -11,7 +11,7 @@
 /* The macros are a language of their own. */
 /* clang-format off */
 
-/* A scan of where a process ran: CPUs that were looked at, the LLC that it prefers then. */
+/* A scan of the CPUs of a process: the number of scanned CPUs, the preferred LLC. */
 TRACE_EVENT(sched_cache_scan,
 
 	TP_PROTO(struct task_struct *p, unsigned int scan, int preferred, u64 ns),

@@ -53,7 +53,7 @@ static inline bool cpupri_nodes_alloc(struct cpupri_vec *vec)
 
 	vec->masks = kcalloc(nr_node_ids, sizeof(*vec->masks), GFP_KERNEL);
 	for (node = 0; vec->masks && node < nr_node_ids; node++) {
-		/* No memory is asked of a node that has none yet. */
+		/* An offline node has no memory yet. */
 		if (!zalloc_cpumask_var_node(&vec->masks[node], GFP_KERNEL,
 					     node_online(node) ? node : NUMA_NO_NODE)) {
 			cpupri_nodes_free(vec);

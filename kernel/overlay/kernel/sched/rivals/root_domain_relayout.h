@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Rival "relayout": the fields of stock Linux, regrouped as published (Pan Deng, linux-kernel,
- * 2025-07-21, patch 2 of 4): the RT count keeps the first line; the push work and the loop of the
- * interrupt have lines of their own; levels start on a line; pd and the RT mask share one; the
- * two flags are last.
+ * 2025-07-21, patch 2 of 4). The RT count keeps the first line. The push work and the interrupt's
+ * loop have lines of their own. Levels start on a line. pd and the RT mask share one. The two flags
+ * are last.
  */
 #ifndef _KERNEL_SCHED_RIVALS_ROOT_DOMAIN_RELAYOUT_H
 #define _KERNEL_SCHED_RIVALS_ROOT_DOMAIN_RELAYOUT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Rival "node-count": the number of overloaded CPUs as a count for each NUMA node, on the node. Who
- * asks starts with its own node and stops at two: stock Linux tells none, one and more apart.
+ * Rival "node-count": the number of overloaded CPUs as a count for each NUMA node, on the node. A
+ * reader starts with its own node and stops at two: stock Linux tells none, one and more apart.
  */
 #ifndef _KERNEL_SCHED_RIVALS_RTO_COUNTS_H
 #define _KERNEL_SCHED_RIVALS_RTO_COUNTS_H
@@ -35,7 +35,7 @@ static inline struct rto_count **rto_counts_alloc(void)
 	int node;
 
 	for (node = 0; counts && node < nr_node_ids; node++) {
-		/* No memory is asked of a node that has none yet. */
+		/* An offline node has no memory yet. */
 		counts[node] = kzalloc_node(sizeof(**counts), GFP_KERNEL,
 					    node_online(node) ? node : NUMA_NO_NODE);
 		if (!counts[node]) {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The harness, and what stands in for schedshard_alloc() and schedshard_free() in a test: it
- * knows each block's size and refuses to take it back under another one, counts what is out,
- * and fails on demand, so that every out-of-memory path is walked. It replaces them only for the
- * task that runs the test (static stubs): root domains made meanwhile are not disturbed.
+ * The harness, with stubs of schedshard_alloc() and schedshard_free(). They check the size of each
+ * freed block, count allocated bytes, and fail on demand, so that tests cover every out-of-memory
+ * path. As static stubs they serve only the test's task; other tasks can make root domains.
  *
  * KUnit calls test_end() in another task than test_begin(), hence a semaphore and not a mutex.
  */
@@ -114,7 +113,7 @@ void test_end(struct kunit *test)
 {
 	struct block *block, *next;
 
-	/* Whatever a test that failed half-way did not come to free. */
+	/* A failed test may leave blocks behind. */
 	if (test->status == KUNIT_SUCCESS)
 		KUNIT_EXPECT_EQ(test, allocated, 0);
 	list_for_each_entry_safe(block, next, &blocks, list) {

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Makes KUnit tests of the tests of the user-space library, which are compiled here unchanged.
+ * Turns the unchanged tests of the user-space library into KUnit tests: the kernel's version of
+ * their header. A file with TEST_MAIN() is a suite, each of its functions a test. A failed check
+ * ends the test; test_end() frees its memory all the same, so that the next one starts clean.
  *
- * They are written against a header of this name and these macros, of which this is the kernel's
- * version. A file with TEST_MAIN() is a suite, each of its functions a test. A failed check ends
- * the test; what was allocated is freed all the same, so that the next one starts clean.
- *
- * One test at a time (test_lock in test.c): the files keep state in static objects, as
- * their masks are too large for a kernel stack.
+ * One test runs at a time (test_lock in test.c): the files keep state in static objects, as their
+ * masks are too large for a kernel stack.
  */
 #ifndef _SCHEDSHARD_TEST_H
 #define _SCHEDSHARD_TEST_H
@@ -25,11 +23,11 @@
 /**
  * struct test_state - the test that runs
  * @name: its name
- * @shape: machine that it is at, printed with a failure when set
- * @start: the seed that randomised tests start from
- * @seed: the one that this one started from, printed when not 0
+ * @shape: its current machine; failures print it when set
+ * @start: the seed of randomised tests
+ * @seed: this test's seed; failures print it when not 0
  * @step: of a randomised test
- * @checks: how many were passed
+ * @checks: the number of passed checks
  */
 struct test_state {
 	const char *name;
@@ -76,7 +74,7 @@ __printf(3, 4) void test_say_failed(const char *file, int line, const char *fmt,
 		__kunit_abort(kunit_get_current_test());  \
 	} while (0)
 
-/* Counts a check; now and then lets others run, where the kernel does not preempt. */
+/* Counts a check; every 4096 it lets other tasks run, where the kernel does not preempt. */
 static inline void test_checked(void)
 {
 	if (!(++test_state.checks % 4096))
@@ -103,7 +101,7 @@ static inline void test_checked(void)
 void test_check_mask(const char *file, int line, const char *a_name, const unsigned long *a,
 		     const char *b_name, const unsigned long *b, u32 nr_cpus);
 
-/* Bytes of schedshard_alloc() in this test that were not given back yet. */
+/* Bytes that this test has allocated by schedshard_alloc() and not freed yet. */
 size_t test_bytes_allocated(void);
 
 /* The @n-th schedshard_alloc() of this test from now on fails, 1: the next; 0: none does. */
@@ -124,29 +122,31 @@ static inline u32 test_below(u64 *state, u32 n)
 	return (u32)((test_random(state) >> 32) * n >> 32);
 }
 
-/* The tests' order of arguments; the kernel's test_bit() is not used in them. */
+/* The tests' order of arguments; they do not use the kernel's test_bit(). */
 #undef test_bit
 #define test_bit(mask, cpu) test_mask_bit(mask, cpu)
 
+#define TEST_WORD ((u32)(8 * sizeof(unsigned long))) /* CPUs a word of a mask */
+
 static inline bool test_mask_bit(const unsigned long *mask, u32 cpu)
 {
-	return mask[cpu / 64] >> cpu % 64 & 1;
+	return mask[cpu / TEST_WORD] >> cpu % TEST_WORD & 1;
 }
 
 static inline void test_set_bit(unsigned long *mask, u32 cpu)
 {
-	mask[cpu / 64] |= 1ul << cpu % 64;
+	mask[cpu / TEST_WORD] |= 1ul << cpu % TEST_WORD;
 }
 
-/* Set what lies beyond @nr_cpus in the last word of a mask: nobody may look at it. */
+/* Set the bits beyond @nr_cpus in the last word of a mask, which no function may use. */
 static inline void test_set_tail(unsigned long *mask, u32 nr_cpus)
 {
-	if (nr_cpus % 64)
-		mask[nr_cpus / 64] |= ~0ul << nr_cpus % 64;
+	if (nr_cpus % TEST_WORD)
+		mask[nr_cpus / TEST_WORD] |= ~0ul << nr_cpus % TEST_WORD;
 }
 
 #define TEST_MAX_CPUS  8192
-#define TEST_MAX_WORDS (TEST_MAX_CPUS / 64)
+#define TEST_MAX_WORDS (TEST_MAX_CPUS / TEST_WORD)
 
 #define calloc(n, size) kvcalloc(n, size, GFP_KERNEL)
 #define free(ptr)	kvfree(ptr)

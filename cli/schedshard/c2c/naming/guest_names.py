@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""A guest's lines and code: the kernel's by its memory, the program's by its page frames.
+
+The physical address identifies memory of programs, as several may share it. program/guest.py knows
+the frames of one program's pages, and so its virtual addresses, which have names.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from schedshard.c2c.naming.memory import Memory
+from schedshard.c2c.naming.modules import Modules
+from schedshard.c2c.naming.objects import Objects, Thing
+from schedshard.kernel.guest.topology import Shape
+from schedshard.kernel.probe.watch import Node, map_cpus, map_nodes
+from schedshard.lines.symbols import Frame
+from schedshard.machines.presets import Machine, machine_topology
+
+KERNEL = 0xFFFF_8000_0000_0000
+_PAGE = 4096
+
+
+def guest_words(guest: Mapping[str, Any]) -> str:
+    """How many CPUs the guest had, and of what shape."""
+    return f"{Shape(**guest['shape']).words} (guest)"
+
+
+def guest_places(guest: Mapping[str, Any], machines: Sequence[Machine]) -> list[tuple[int, ...]]:
+    """The CPUs of each machine that the guest's CPUs stand for."""
+    shape = Shape(**guest["shape"])
+    return [tuple(map_cpus(shape, machine_topology(m), m.name)) for m in machines]
+
+
+def guest_nodes(
+    guest: Mapping[str, Any] | None, machines: Sequence[Machine], cpus: Sequence[tuple[int, ...]]
+) -> list[tuple[Node, ...]]:
+    """The nodes of each machine that the guest's memory stands for; none without a guest."""
+    if guest is None:
+        return [() for _ in machines]
+    shape, extra = Shape(**guest["shape"]), int(guest["extra_mb"])
+    return [
+        tuple(map_nodes(shape, extra, where, machine_topology(m)))
+        for m, where in zip(machines, cpus, strict=True)
+    ]
+
+
+class GuestObjects(Objects):
+    """The object of the kernel or of the program that a line belongs to."""
+
+    def __init__(self, meta: Mapping[str, Any], modules: Modules) -> None:
+        super().__init__(meta, modules)
+        guest = meta["guest"]
+        self._kernel_lines: Mapping[str, Any] = guest["lines"]
+        self._areas = [(int(low), int(high), str(name)) for low, high, name in guest["areas"]]
+        self._virtual = {int(physical): int(virtual) for virtual, physical in guest["pages"]}
+
+    def _translate(self, address: int) -> int | None:
+        page = self._virtual.get(address - address % _PAGE)
+        return None if page is None else page + address % _PAGE
+
+    def has(self, address: int) -> bool:
+        """Whether it is the program's."""
+        return self._translate(address) is not None
+
+    def learn(self, addresses: Sequence[int]) -> None:
+        """As of a program, of the program's."""
+        found = [self._translate(each) for each in addresses if each < KERNEL]
+        super().learn([each for each in found if each is not None])
+
+    def at(self, address: int) -> Thing | None:
+        """The object that has this byte."""
+        if address >= KERNEL:
+            return self._of_kernel(address)
+        virtual = self._translate(address)
+        if virtual is None:
+            # Of another process, or of a page that the program has freed.
+            return Thing("memory of programs", "unknown", address - address % _PAGE, _PAGE)
+        thing = super().at(virtual)
+        for low, high, name in self._areas:
+            if low <= virtual < high:
+                thing = Thing(name.strip("[]"), "mapped", low, high - low)
+        if thing is None:
+            return None
+        moved = thing.address - virtual + address
+        return Thing(
+            thing.name, thing.kind, moved, thing.size, thing.type, thing.field, thing.element
+        )
+
+    def _of_kernel(self, address: int) -> Thing | None:
+        line = address - address % 64
+        kept = self._kernel_lines.get(f"{line:#x}")
+        if kept is None or not kept["kind"]:
+            return Thing(f"kernel memory at {line:#x}", "unknown", line, 64)
+        fields = kept["fields"]
+        start = line - int(kept["offset"])
+        return Thing(
+            f"kernel: {kept['object']}", "kernel", start, 0, kept["type"],
+            lambda offset: fields.get(str(offset - (line - start)), ""),
+        )  # fmt: skip
+
+
+class GuestMemory(Memory):
+    """Names of everything in a guest: it has one program whose addresses are known."""
+
+    def __init__(self, meta: Mapping[str, Any]) -> None:
+        super().__init__(meta)
+        self._guest = GuestObjects(
+            {**meta["processes"][0], "guest": meta["guest"]}, self.modules(0)
+        )
+        self._code_of_kernel: Mapping[str, Any] = meta["guest"]["code"]
+
+    def close(self) -> None:
+        """Close all files."""
+        self._guest.close()
+        super().close()
+
+    def frames(self, pcs: Iterable[int]) -> dict[int, tuple[Frame, ...]]:
+        """Functions and lines: the kernel's as they were kept, the program's from its files."""
+        wanted = set(pcs)
+        found = super().frames({pc for pc in wanted if pc < KERNEL})
+        for pc in wanted - set(found):
+            kept = self._code_of_kernel.get(f"{pc:#x}", [])
+            found[pc] = tuple(Frame(name, source) for name, source in kept)
+        return found
+
+    def learn(self, places: Iterable[int]) -> None:
+        """Read the debug information of all of these at once."""
+        self._guest.learn(sorted(places))
+
+    def at(self, place: int) -> Thing | None:
+        """The object that has this byte."""
+        return self._guest.at(place)
+
+    def process(self, place: int) -> int | None:
+        """Whose memory it is: the program's is known, that of others and the kernel's is not."""
+        return 0 if place < KERNEL and self._guest.has(place) else None

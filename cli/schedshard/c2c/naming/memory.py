@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The meaning of numbers of bytes and of instructions: process, address, object.
+
+Addresses of the first program are their own numbers. Other memory and code has separate pages
+(record/pages.c); the recording lists their owners.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from schedshard.c2c.naming.modules import Module, Modules
+from schedshard.c2c.naming.objects import Objects, Thing
+from schedshard.lines.symbols import Frame
+
+_PAGE = 4096
+_PRIVATE, _SHARED, _CODE = 1, 2, 3
+_ANONYMOUS = "/dev/zero"
+_FIRST = 0x610000000000  # as in record/pages.c
+
+
+@dataclass(frozen=True)
+class Where:
+    """A byte: the process and the address there; whether others have it as well."""
+
+    image: int
+    address: int
+    low: int  # where this part of the memory begins there
+    shared: bool
+
+
+class Memory:
+    """Names of everything that all processes of a recording had."""
+
+    def __init__(self, meta: Mapping[str, Any]) -> None:
+        self._pages = {at: (kind, of, page) for at, kind, of, page in meta["pages"]}
+        self._told = {int(each["image"]): each for each in meta["processes"]}
+        self._programs = [int(program) for _, program, _, _ in meta["images"]]
+        maps: dict[int, list[Sequence[Any]]] = {}
+        for each in meta["processes"]:
+            maps.setdefault(int(each["program"]), []).extend(each["maps"])
+        self._modules = {program: Modules(found) for program, found in maps.items()}
+        self._none = Modules(())
+        self._objects: dict[int, Objects] = {}
+
+    def close(self) -> None:
+        """Close all files."""
+        for objects in self._objects.values():
+            objects.close()
+
+    # ---- code ----
+
+    def _code(self, pc: int) -> tuple[int, int]:
+        page = self._pages.get(pc // _PAGE * _PAGE)
+        if page is None or page[0] != _CODE:
+            return 0, pc
+        return page[1], page[2] * _PAGE + pc % _PAGE
+
+    def modules(self, program: int) -> Modules:
+        """The files of a program."""
+        return self._modules.get(program, self._none)
+
+    def modules_at(self, pcs: Iterable[int]) -> list[Module]:
+        """The files that have these instructions."""
+        found: dict[str, Module] = {}
+        for pc in pcs:
+            program, address = self._code(pc)
+            module = self.modules(program).at(address)
+            if module is not None:
+                found.setdefault(str(module.path), module)
+        return list(found.values())
+
+    def frames(self, pcs: Iterable[int]) -> dict[int, tuple[Frame, ...]]:
+        """Functions and source lines, by the number of the instruction."""
+        by_program: dict[int, dict[int, int]] = {}
+        for pc in pcs:
+            program, address = self._code(pc)
+            by_program.setdefault(program, {})[address] = pc
+        found: dict[int, tuple[Frame, ...]] = {}
+        for program, wanted in by_program.items():
+            for address, frames in self.modules(program).frames(wanted).items():
+                found[wanted[address]] = frames
+        return found
+
+    def instruction(self, pc: int) -> tuple[str, int]:
+        """The file and the address in it: the same for two programs of one file."""
+        program, address = self._code(pc)
+        module = self.modules(program).at(address)
+        return (str(module.path), address - module.bias) if module is not None else ("", pc)
+
+    # ---- data ----
+
+    def where(self, place: int) -> list[Where]:
+        """The processes that have a byte, and its address there."""
+        page = self._pages.get(place // _PAGE * _PAGE)
+        if page is None:
+            known = self._told and place < _FIRST
+            return [Where(self._witness(0), place, 0, False)] if known else []
+        kind, of, number = page
+        if kind == _PRIVATE:
+            return [Where(of, number * _PAGE + place % _PAGE, 0, False)]
+        return [
+            Where(image, low + (number - first) * _PAGE + place % _PAGE, low, True)
+            for image, told in sorted(self._told.items())
+            for low, high, first, thing in told["shared"]
+            if thing == of and first <= number < first + (high - low) // _PAGE
+        ]
+
+    def _witness(self, image: int) -> int:
+        """A process that says what this one had: itself, or one that ran the same program."""
+        if image in self._told or image >= len(self._programs):
+            return image
+        same = [n for n in self._told if self._programs[n] == self._programs[image]]
+        return min(same, default=image)
+
+    def _objects_of(self, image: int) -> Objects | None:
+        witness = self._witness(image)
+        if witness not in self._told:
+            return None
+        if witness not in self._objects:
+            modules = self.modules(self._programs[witness])
+            self._objects[witness] = Objects(self._told[witness], modules)
+        return self._objects[witness]
+
+    def learn(self, places: Iterable[int]) -> None:
+        """Read the debug information of all of these at once."""
+        wanted: dict[int, set[int]] = {}
+        for place in places:
+            for where in self.where(place)[:1]:
+                wanted.setdefault(self._witness(where.image), set()).add(where.address)
+        for image, addresses in wanted.items():
+            objects = self._objects_of(image)
+            if objects is not None:
+                objects.learn(sorted(addresses))
+
+    def at(self, place: int) -> Thing | None:
+        """The object that has this byte, at the number that it has."""
+        for where in self.where(place)[:1]:
+            objects = self._objects_of(where.image)
+            thing = objects.at(where.address) if objects is not None else None
+            if thing is None and where.shared:
+                thing = Thing("shared memory", "shared", where.low, 0)
+            if thing is not None:
+                moved = replace(thing, address=thing.address - where.address + place)
+                return self._shared(moved, where) if where.shared else moved
+        return None
+
+    def process(self, place: int) -> int | None:
+        """Whose memory it is; None: of several."""
+        found = self.where(place)
+        return found[0].image if len(found) == 1 and not found[0].shared else None
+
+    def _shared(self, thing: Thing, where: Where) -> Thing:
+        if thing.kind == "heap":
+            name = thing.name.replace("heap", "shared memory", 1)
+            return replace(thing, name=name, kind="shared")
+        for low, high, _, path in self._told[where.image]["maps"]:
+            if low <= where.address < high and not str(path).startswith(_ANONYMOUS):
+                name = f"shared memory: {str(path).removesuffix(' (deleted)')}"
+                return replace(thing, name=name, kind="shared")
+        return replace(thing, kind="shared")

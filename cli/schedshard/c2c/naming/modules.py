@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""A program's mappings: the file of an address, and its name there.
+
+Names come from the symbols and the debug information of the file itself, or from the separate debug
+file that distributions put into /usr/lib/debug under the build id.
+"""
+
+import re
+import shutil
+import subprocess
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from elftools.common.exceptions import DWARFError, ELFError
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import NoteSection, SymbolTableSection
+
+from schedshard.common.errors import UserError
+from schedshard.lines.symbols import Frame, resolve
+
+DEBUG_ROOT = Path("/usr/lib/debug/.build-id")
+_PAGE = 4096
+_OTHER = "llvm-addr2line"
+_MARKS = ("_Z", "_R")
+# What Rust adds so that names differ: a hash at the end, and one behind the crate's name.
+_HASH = re.compile(r"::h[0-9a-f]{16}$|\[[0-9a-f]{8,16}\]")
+
+
+@dataclass(frozen=True, order=True)
+class Named:
+    """A symbol: an address of the file, not of the process."""
+
+    address: int
+    size: int
+    name: str
+
+
+@dataclass
+class Module:
+    """One file of the process: ``bias`` is added to the file's addresses."""
+
+    path: Path
+    bias: int
+    low: int
+    high: int
+    debug: Path | None = None  # the file with debug information, perhaps itself
+    functions: list[Named] = field(default_factory=list)
+    objects: list[Named] = field(default_factory=list)
+
+    def function(self, address: int) -> str | None:
+        """The function around an address of the process."""
+        found = _around(self.functions, address - self.bias)
+        return found.name if found is not None else None
+
+    def variable(self, address: int) -> Named | None:
+        """The variable around an address of the process."""
+        return _around(self.objects, address - self.bias)
+
+
+def _around(symbols: Sequence[Named], address: int) -> Named | None:
+    at = bisect_right(symbols, address, key=lambda s: s.address) - 1
+    # Of several at one address the largest; a smaller one may lie inside a larger.
+    while at >= 0 and at > bisect_right(symbols, address, key=lambda s: s.address) - 8:
+        if symbols[at].address <= address < symbols[at].address + max(symbols[at].size, 1):
+            return symbols[at]
+        at -= 1
+    return None
+
+
+def _build_id(elf: ELFFile) -> str | None:
+    for section in elf.iter_sections():
+        if isinstance(section, NoteSection):
+            for note in section.iter_notes():
+                if note["n_type"] == "NT_GNU_BUILD_ID":
+                    return str(note["n_desc"])
+    return None
+
+
+def _read_symbols(elf: ELFFile, module: Module) -> None:
+    for name in (".symtab", ".dynsym"):
+        table = elf.get_section_by_name(name)
+        if not isinstance(table, SymbolTableSection):
+            continue
+        for entry in table.iter_symbols():
+            kind, where = entry["st_info"]["type"], entry["st_shndx"]
+            if not entry.name or where == "SHN_UNDEF":
+                continue
+            known = Named(entry["st_value"], entry["st_size"], entry.name.split("@")[0])
+            if kind in ("STT_FUNC", "STT_GNU_IFUNC"):
+                module.functions.append(known)
+            elif kind == "STT_OBJECT":
+                module.objects.append(known)
+    module.functions = sorted(set(module.functions))
+    module.objects = sorted(set(module.objects))
+
+
+def _load(path: Path, low: int, offset: int) -> Module | None:
+    """The file that is mapped at ``low`` from ``offset`` on; None when it is no ELF file."""
+    try:
+        with path.open("rb") as file:
+            if file.read(4) != b"\x7fELF":
+                return None
+            elf = ELFFile(file)
+            loads = [s for s in elf.iter_segments() if s["p_type"] == "PT_LOAD"]
+            first = next((s for s in loads if s["p_offset"] // _PAGE * _PAGE == offset), loads[0])
+            bias = low - first["p_vaddr"] // _PAGE * _PAGE
+            module = Module(
+                path,
+                bias,
+                bias + min(s["p_vaddr"] for s in loads) // _PAGE * _PAGE,
+                bias + max(s["p_vaddr"] + s["p_memsz"] for s in loads),
+            )
+            _read_symbols(elf, module)
+            if elf.has_dwarf_info(strict=True):
+                module.debug = path
+                return module
+            build = _build_id(elf)
+    except (OSError, ELFError, DWARFError, IndexError):
+        return None
+    separate = DEBUG_ROOT / build[:2] / f"{build[2:]}.debug" if build else None
+    if separate is not None and separate.is_file():
+        module.debug = separate
+        try:
+            with separate.open("rb") as file:
+                _read_symbols(ELFFile(file), module)
+        except (OSError, ELFError):
+            module.debug = None
+    return module
+
+
+class Modules:
+    """All files of the process."""
+
+    def __init__(self, maps: Iterable[Sequence[Any]]) -> None:
+        self.modules: list[Module] = []
+        first: dict[str, tuple[int, int]] = {}
+        for low, _, offset, path in maps:
+            name = str(path).removesuffix(" (deleted)")
+            if name not in first or int(low) < first[name][0]:
+                first[name] = (int(low), int(offset))
+        for name, (low, offset) in first.items():
+            module = _load(Path(name), low, offset)
+            if module is not None:
+                self.modules.append(module)
+        self.modules.sort(key=lambda module: module.low)
+
+    def at(self, address: int) -> Module | None:
+        """The file that an address belongs to."""
+        for module in self.modules:
+            if module.low <= address < module.high:
+                return module
+        return None
+
+    def frames(self, addresses: Iterable[int]) -> Mapping[int, tuple[Frame, ...]]:
+        """Functions and source lines of places in the code; inlined ones first."""
+        by_module: dict[int, set[int]] = {}
+        found: dict[int, tuple[Frame, ...]] = {}
+        for address in set(addresses):
+            module = self.at(address)
+            if module is None:
+                found[address] = (Frame(f"{address:#x}", "?"),)
+            else:
+                by_module.setdefault(self.modules.index(module), set()).add(address)
+        for index, wanted in by_module.items():
+            found.update(_frames_of(self.modules[index], wanted))
+        return _readable(found)
+
+
+def _depth(text: str) -> int:
+    """How many of its brackets are open."""
+    return text.count("<") - text.count(">") + text.count("->")
+
+
+def _short(name: str) -> str:
+    """A function without its template arguments; '<T as Trait>::f' becomes 'T::f'."""
+    depth, kept = 0, []
+    if name.startswith("<"):
+        end = next((i for i in range(len(name)) if _depth(name[: i + 1]) == 0), None)
+        if end is not None:
+            return _short(name[1:end].split(" as ")[0]) + _short(name[end + 1 :])
+    for at, letter in enumerate(name):
+        if letter == "<" and "operator" not in name[max(0, at - 9) : at]:
+            depth += 1
+        if not depth:
+            kept.append(letter)
+        if letter == ">" and depth and name[at - 1] != "-":
+            depth -= 1
+    return _HASH.sub("", "".join(kept))
+
+
+def _readable(found: dict[int, tuple[Frame, ...]]) -> dict[int, tuple[Frame, ...]]:
+    """Names as in the source, for mangled ones of the binary."""
+    mangled = sorted({f.function for fs in found.values() for f in fs if f.function[:2] in _MARKS})
+    if not mangled:
+        return found
+    try:
+        done = subprocess.run(
+            ["c++filt", "-p"],
+            input="".join(f"{name}\n" for name in mangled),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except OSError:
+        return found
+    plain = dict(zip(mangled, map(_short, done.stdout.splitlines()), strict=False))
+    return {
+        pc: tuple(Frame(plain.get(f.function, f.function), f.source) for f in frames)
+        for pc, frames in found.items()
+    }
+
+
+def _resolve(debug: Path, wanted: set[int]) -> dict[int, tuple[Frame, ...]]:
+    """Functions and lines; by LLVM's tool where binutils' has no lines, as of Go's DWARF 5."""
+    found = resolve(debug, wanted)
+    lines = [frame.source for frames in found.values() for frame in frames]
+    if shutil.which(_OTHER) and not any(line.rpartition(":")[2].isdigit() for line in lines):
+        return resolve(debug, wanted, _OTHER)
+    return found
+
+
+def _frames_of(module: Module, wanted: set[int]) -> dict[int, tuple[Frame, ...]]:
+    told: dict[int, tuple[Frame, ...]] = {}
+    if module.debug is not None:
+        try:
+            told = _resolve(module.debug, {address - module.bias for address in wanted})
+        except UserError:
+            told = {}  # no addr2line, or it does not understand the file: symbols are left
+    found = {}
+    for address in wanted:
+        frames = told.get(address - module.bias, ())
+        if not frames or frames[0].function == "?":
+            name = module.function(address)
+            known = name if name is not None else f"{address - module.bias:#x}"
+            frames = (Frame(known, module.path.name),)
+        found[address] = frames
+    return found

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The owner of a line of a program's memory.
+
+In this order: an object of the heap by the place that allocated it, a thread's stack, a variable of
+a file, other mapped memory.
+"""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from schedshard.c2c.naming.modules import Module, Modules
+from schedshard.c2c.naming.variables import DebugInfo, Typed
+from schedshard.lines.symbols import Frame
+
+LINE = 64
+_LARGEST_STACK = 64 << 20  # of a thread: 8 MiB are usual
+# Functions between the program and the allocator, which no reader needs.
+_ALLOCATORS = re.compile(
+    r"^(_?_?(malloc|calloc|realloc|memalign|aligned_alloc|posix_memalign|mmap)"
+    r"|operator new.*|(.* )?(std|__gnu_cxx)::.*"
+    r"|x?[mc]alloc|x?realloc|[zn]?[mc]alloc|z(re)?alloc"
+    r"|x?strdup|allocate_stack|__libc_.*"
+    # Rust: a global allocator, and the library's functions between it and a program.
+    r"|__rustc?::.*|__rust_.*|__r(dl|g)_.*|alloc::.*|std::(sys::)?alloc::.*"
+    r"|hashbrown::.*|core::.*)$"
+)
+
+
+@dataclass(frozen=True)
+class Thing:
+    """An object: its name, its begin, and its fields."""
+
+    name: str
+    kind: str  # variable, file, heap, stack, mapped, unknown
+    address: int
+    size: int
+    type: str = ""
+    field: Callable[[int], str] = lambda _: ""
+    element: tuple[str, int] | None = None
+    frames: tuple[Frame, ...] = ()
+    others: int = 0  # objects of the heap that lay at the same place at other times
+
+
+@dataclass(frozen=True)
+class _Object:
+    at: int
+    size: int
+    site: int
+    element: int
+    freed: bool
+
+
+class Objects:
+    """Everything that the recorder knows of the program's memory."""
+
+    def __init__(self, meta: Mapping[str, Any], modules: Modules) -> None:
+        self._modules = modules
+        self._heap = sorted((_Object(*each) for each in meta["objects"]), key=lambda o: o.at)
+        self._starts = [each.at for each in self._heap]
+        self._longest = max((each.size for each in self._heap), default=0)
+        self._sites = {int(site["site"]): site["frames"] for site in meta["sites"]}
+        # An address behind a call: the call itself is before it.
+        frames = {pc - 1 for found in self._sites.values() for pc in found}
+        self._frames = modules.frames(frames)
+        self._regions = [tuple(region) for region in meta["regions"]]
+        numbers = {tid: number for number, tid, _ in meta["threads"]}
+        self._stacks = [(pointer, numbers.get(tid)) for tid, pointer in meta["stacks"]]
+        self._pointers = sorted(pointer for pointer, _ in self._stacks)
+        self._info: dict[str, DebugInfo | None] = {}
+        self._types: dict[tuple[str, int], Typed | None] = {}
+        self._allocated: dict[int, Typed | None] = {}
+
+    def close(self) -> None:
+        """Close all files."""
+        for info in self._info.values():
+            if info is not None:
+                info.close()
+
+    def learn(self, addresses: Sequence[int]) -> None:
+        """Read the debug information of all of these at once: it is read from its beginning."""
+        wanted: dict[str, set[int]] = {}
+        sites: dict[str, set[tuple[str, int]]] = {}
+        for address in addresses:
+            module = self._modules.at(address)
+            variable = module.variable(address) if module is not None else None
+            if module is not None and module.debug is not None and variable is not None:
+                wanted.setdefault(str(module.debug), set()).add(variable.address)
+            for each in self._covering(address):
+                place = self._place(each.site)
+                if place is not None:
+                    sites.setdefault(place[0], set()).add(place[1])
+        for path, starts in wanted.items():
+            info = self._open(path)
+            found = info.variables(starts) if info is not None else {}
+            for start in starts:
+                self._types[path, start] = found.get(start)
+        self._learn_sites(sites)
+
+    def _learn_sites(self, sites: Mapping[str, set[tuple[str, int]]]) -> None:
+        told: dict[tuple[str, int], Typed] = {}
+        for path, places in sites.items():
+            info = self._open(path)
+            if info is not None:
+                told.update(info.allocated(places))
+        for site in self._sites:
+            place = self._place(site)
+            self._allocated[site] = told.get(place[1]) if place is not None else None
+
+    def _open(self, path: str) -> DebugInfo | None:
+        if path not in self._info:
+            modules = [m for m in self._modules.modules if str(m.debug) == path]
+            self._info[path] = DebugInfo(modules[0].debug) if modules and modules[0].debug else None
+        return self._info[path]
+
+    def _place(self, site: int) -> tuple[str, tuple[str, int]] | None:
+        """Where the program allocates: the file with debug information, source file and line."""
+        for pc in self._sites.get(site, ()):
+            frames = self._frames.get(pc - 1, ())
+            # The allocator's functions may be inlined into the program's.
+            own = [frame for frame in frames if not _ALLOCATORS.match(frame.function)]
+            if not own:
+                continue
+            module = self._modules.at(pc - 1)
+            name, _, line = own[0].source.rpartition(":")
+            if module is None or module.debug is None or not line.isdigit():
+                return None
+            return str(module.debug), (name.rpartition("/")[2], int(line))
+        return None
+
+    def _covering(self, address: int) -> list[_Object]:
+        """Objects that had this byte, at one time or another."""
+        found: list[_Object] = []
+        at = bisect_right(self._starts, address) - 1
+        while at >= 0 and self._heap[at].at > address - self._longest - 1 and len(found) < 64:
+            if self._heap[at].at + self._heap[at].size > address:
+                found.append(self._heap[at])
+            at -= 1
+        return found
+
+    def at(self, address: int) -> Thing | None:
+        """The object that has this byte."""
+        covering = self._covering(address)
+        small = [each for each in covering if not self._is_stack(each)]
+        if small:
+            return self._heap_thing(small)
+        return self._stack(address) or self._variable(address) or self._mapped(address)
+
+    def _is_stack(self, each: _Object) -> bool:
+        return self._holds_a_stack(each.at, each.size)
+
+    def _holds_a_stack(self, at: int, size: int) -> bool:
+        """Whether it is one thread's stack. A runtime's memory, Go's, has those of many."""
+        count = bisect_right(self._pointers, at + size) - bisect_left(self._pointers, at)
+        return count == 1 and size <= _LARGEST_STACK
+
+    def _heap_thing(self, found: Sequence[_Object]) -> Thing:
+        # What still lived at the end, or the place that allocated most of them.
+        living = [each for each in found if not each.freed]
+        often = Counter(each.site for each in found).most_common(1)[0][0]
+        chosen = min(
+            living or [each for each in found if each.site == often], key=lambda each: each.size
+        )
+        frames = self.site_frames(chosen.site)
+        typed = self._allocated.get(chosen.site)
+        size = typed.size if typed is not None else None
+        if size is not None and (size < 1 or chosen.size % size):
+            typed = None  # the pointer was declared there for something else
+        where = frames[0] if frames else None
+        name = f"heap: {where.function} ({where.source})" if where else "heap"
+        element = None
+        if typed is not None and typed.size and chosen.size > typed.size:
+            element = (typed.name, typed.size)
+        elif typed is None and chosen.element and chosen.size > chosen.element:
+            element = ("element", chosen.element)
+        return Thing(
+            name, "heap", chosen.at, chosen.size, typed.name if typed is not None else "",
+            _fields_of_heap(typed, chosen), element, frames, len(found) - 1,
+        )  # fmt: skip
+
+    def site_frames(self, site: int) -> tuple[Frame, ...]:
+        """The program's own functions that led to an allocation, the innermost first."""
+        frames = [f for pc in self._sites.get(site, ()) for f in self._frames.get(pc - 1, ())]
+        while len(frames) > 1 and _ALLOCATORS.match(frames[0].function):
+            frames.pop(0)
+        return tuple(frames)
+
+    def _stack(self, address: int) -> Thing | None:
+        for at, size, _ in reversed(self._regions):
+            if at <= address < at + size:
+                if not self._holds_a_stack(at, size):
+                    return None
+                for pointer, number in self._stacks:
+                    if at <= pointer <= at + size:
+                        who = "?" if number is None else number
+                        # Thread-local variables lie above the first frame.
+                        part = "thread-local memory" if address >= pointer else "stack"
+                        return Thing(f"{part} of thread {who}", "stack", at, size)
+                return None
+        return None
+
+    def _variable(self, address: int) -> Thing | None:
+        module = self._modules.at(address)
+        if module is None:
+            return None
+        found = module.variable(address)
+        if found is None:
+            return Thing(module.path.name, "file", module.bias, module.high - module.low)
+        typed = self._type_of(module, found.address)
+        return Thing(
+            found.name, "variable", module.bias + found.address, found.size,
+            typed.name if typed is not None else "",
+            typed.field if typed is not None else _no_field,
+            typed.element if typed is not None else None,
+        )  # fmt: skip
+
+    def _type_of(self, module: Module, start: int) -> Typed | None:
+        return self._types.get((str(module.debug), start))
+
+    def _mapped(self, address: int) -> Thing | None:
+        for at, size, shared in reversed(self._regions):
+            if at <= address < at + size:
+                kind = "shared memory" if shared else "mapped memory"
+                return Thing(f"{kind} at {at:#x}", "mapped", at, size)
+        return None
+
+
+def _no_field(offset: int) -> str:
+    return ""
+
+
+def _fields_of_heap(typed: Typed | None, chosen: _Object) -> Callable[[int], str]:
+    """Fields of one object, or of each element of several that were allocated at once."""
+    if typed is not None:
+        size = typed.size
+        if size and chosen.size > size:
+            return lambda offset: f"[{offset // size}]{typed.field(offset % size)}"
+        return typed.field
+    element = chosen.element
+    if element and chosen.size > element:
+        return lambda offset: f"[{offset // element}]+{offset % element:#x}"
+    return _no_field

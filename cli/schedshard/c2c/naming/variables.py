@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Types of variables and of functions' allocations, from the debug information.
+
+Only compilation units that may matter are read, and at most MOST_BYTES of them. The debug
+information of a large program takes minutes to read, and a name without a field is still a name.
+The bound counts bytes, not seconds, so that a busy host gives the same names.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from elftools.common.exceptions import DWARFError, ELFError
+from elftools.dwarf.compileunit import CompileUnit
+from elftools.dwarf.die import DIE
+from elftools.elf.elffile import ELFFile
+
+from schedshard.common.errors import telling
+from schedshard.lines.dwarf import die_name, die_size, member_path
+
+# About 20 seconds: a CPU of 3 GHz reads 1 to 2 MB of debug information in a second.
+MOST_BYTES = 24 << 20
+_DW_OP_ADDR = 0x03
+# A type with a longer name is shown without its template arguments.
+_LONGEST = 48
+_WORDS = {
+    "DW_TAG_structure_type": "struct ",
+    "DW_TAG_union_type": "union ",
+    "DW_TAG_enumeration_type": "enum ",
+}
+_WALKED = {
+    "DW_TAG_namespace", "DW_TAG_subprogram", "DW_TAG_lexical_block", "DW_TAG_class_type",
+    "DW_TAG_structure_type",
+}  # fmt: skip
+_PLAIN = {"DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type", "DW_TAG_atomic_type"}
+
+
+def target(die: DIE) -> DIE | None:
+    """The type of a type definition, a variable or a member."""
+    if "DW_AT_type" not in die.attributes:
+        return None
+    return die.get_DIE_from_attribute("DW_AT_type")
+
+
+def type_name(die: DIE | None, cplusplus: bool = False) -> str:
+    """A type as the program writes it."""
+    if die is None:
+        return "void"
+    if die.tag == "DW_TAG_array_type":
+        return f"{type_name(target(die), cplusplus)}[]"
+    if die.tag in ("DW_TAG_pointer_type", "DW_TAG_reference_type"):
+        return f"{type_name(target(die), cplusplus)} *"
+    if die.tag in ("DW_TAG_const_type", "DW_TAG_volatile_type", "DW_TAG_atomic_type"):
+        return type_name(target(die), cplusplus)
+    name = die_name(die)
+    if not name:
+        return "struct {}" if die.tag == "DW_TAG_structure_type" else "?"
+    if cplusplus:
+        return name if len(name) <= _LONGEST else name.partition("<")[0]
+    return f"{_WORDS.get(str(die.tag), '')}{name}"
+
+
+def bare(die: DIE | None) -> DIE | None:
+    """A type without names and qualifiers."""
+    while die is not None and die.tag in _PLAIN:
+        die = target(die)
+    return die
+
+
+# What owns memory in which nothing but these is: in that of an Arc counts come first.
+_OWNERS = ("Vec<", "VecDeque<", "Box<", "vector<", "unique_ptr<")
+
+
+def _owned(die: DIE) -> DIE | None:
+    """The target of a pointer, or the element of a vector or a box."""
+    if die.tag == "DW_TAG_pointer_type":
+        return target(die)
+    if die.tag not in ("DW_TAG_structure_type", "DW_TAG_class_type"):
+        return None
+    if not die_name(die).startswith(_OWNERS):
+        return None
+    params = (c for c in die.iter_children() if c.tag == "DW_TAG_template_type_param")
+    first = next(params, None)
+    return target(first) if first is not None else None
+
+
+class Typed:
+    """A type and where it was found; fields by offset."""
+
+    def __init__(self, die: DIE, name: str) -> None:
+        self.die = die
+        self.name = name
+
+    @property
+    def size(self) -> int | None:
+        """Bytes."""
+        return die_size(self.die)
+
+    @property
+    def element(self) -> tuple[str, int] | None:
+        """Of an array: its element, and its bytes."""
+        inner = bare(self.die)
+        if inner is None or inner.tag != "DW_TAG_array_type":
+            return None
+        of = target(inner)
+        size = die_size(of) if of is not None else None
+        return (self.name.removesuffix("[]"), size) if size else None
+
+    def field(self, offset: int) -> str:
+        """The path of the member at a byte."""
+        with suppress(DWARFError, ELFError, KeyError):
+            size = self.size
+            if size and offset >= size:
+                index, rest = divmod(offset, size)
+                return f"[{index}]{member_path(self.die, rest)}"
+            return member_path(self.die, offset)
+        return ""
+
+
+class DebugInfo:
+    """The debug information of one file, open."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._files: list[str] = []
+        with telling(f"cannot read {path}"):
+            self._file = path.open("rb")
+            self._elf = ELFFile(self._file)
+            self._dwarf = self._elf.get_dwarf_info()
+
+    def close(self) -> None:
+        """Close the file; no field is available afterwards."""
+        self._file.close()
+
+    def _units(self) -> Iterator[tuple[DIE, bool]]:
+        for unit in self._dwarf.iter_CUs():
+            top = unit.get_top_DIE()
+            language = top.attributes.get("DW_AT_language")
+            # C++ in its versions, and Rust.
+            yield top, language is not None and language.value in (4, 26, 33, 43, 28)
+
+    def variables(self, addresses: Iterable[int]) -> dict[int, Typed]:
+        """The types of the variables that begin at these addresses of the file."""
+        missing = set(addresses)
+        found: dict[int, Typed] = {}
+        read = 0
+        for top, cplusplus in self._units():
+            if not missing or read > MOST_BYTES:
+                break
+            read += top.cu.size
+            with suppress(DWARFError, ELFError, KeyError):
+                self._walk(top, cplusplus, missing, found)
+        return found
+
+    def _walk(self, die: DIE, cplusplus: bool, missing: set[int], found: dict[int, Typed]) -> None:
+        for child in die.iter_children():
+            if child.tag == "DW_TAG_variable":
+                place = child.attributes.get("DW_AT_location")
+                if place is None or not isinstance(place.value, list) or len(place.value) != 9:
+                    continue
+                if place.value[0] != _DW_OP_ADDR:
+                    continue
+                address = int.from_bytes(bytes(place.value[1:9]), "little")
+                described = target(_declared(child))
+                if address in missing and described is not None:
+                    found[address] = Typed(described, type_name(described, cplusplus))
+                    missing.discard(address)
+            elif child.tag in _WALKED and child.has_children:
+                self._walk(child, cplusplus, missing, found)
+
+    def allocated(self, places: Iterable[tuple[str, int]]) -> dict[tuple[str, int], Typed]:
+        """The targets of the pointers declared in these source lines: (file name, line)."""
+        missing = set(places)
+        found: dict[tuple[str, int], Typed] = {}
+        files = {name for name, _ in missing}
+        read = 0
+        for top, cplusplus in self._units():
+            if not missing or read > MOST_BYTES:
+                break
+            with suppress(DWARFError, ELFError, KeyError):
+                self._files = [Path(name).name for name in self._files_of(top)]
+                if not files.isdisjoint(self._files):
+                    read += top.cu.size
+                    self._walk_pointers(top, cplusplus, missing, found)
+        return found
+
+    def _files_of(self, top: DIE) -> list[str]:
+        """The names of a unit's source files, by their numbers."""
+        program = (
+            self._dwarf.line_program_for_CU(top.cu) if isinstance(top.cu, CompileUnit) else None
+        )
+        if program is None:
+            return []
+        names = [entry.name.decode("utf-8", "replace") for entry in program["file_entry"]]
+        # Numbers begin with 1 before DWARF 5.
+        return names if top.cu["version"] >= 5 else ["", *names]
+
+    def _file_of(self, die: DIE) -> str:
+        """The source file that declares something, without its folder."""
+        number = die.attributes.get("DW_AT_decl_file")
+        if number is None or number.value >= len(self._files):
+            return ""
+        return self._files[int(number.value)]
+
+    def _walk_pointers(
+        self,
+        die: DIE,
+        cplusplus: bool,
+        missing: set[tuple[str, int]],
+        found: dict[tuple[str, int], Typed],
+    ) -> None:
+        lines = {line for _, line in missing}
+        for child in die.iter_children():
+            if child.tag == "DW_TAG_variable":
+                declared = child.attributes.get("DW_AT_decl_line")
+                if declared is None or declared.value not in lines:
+                    continue
+                place = (self._file_of(child), declared.value)
+                of = bare(target(child))
+                pointee = _owned(of) if of is not None and place in missing else None
+                if pointee is None:
+                    continue
+                found[place] = Typed(pointee, type_name(pointee, cplusplus))
+                missing.discard(place)
+            elif child.tag in _WALKED and child.has_children:
+                self._walk_pointers(child, cplusplus, missing, found)
+
+
+def _declared(die: DIE) -> DIE:
+    """Of a definition that only adds the place: the declaration."""
+    for name in ("DW_AT_specification", "DW_AT_abstract_origin"):
+        if "DW_AT_type" not in die.attributes and name in die.attributes:
+            return die.get_DIE_from_attribute(name)
+    return die

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What recording costs: one program natively, emulated, under drd and recorded, in turn.
+
+A host is never twice as busy. So everything is done once a repeat, one after the other, and the
+ratios are those of one repeat; of all repeats the middle one, the least and the most are shown.
+CPU time is what tells on a busy host; the time on the clock is shown as well.
+"""
+
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from schedshard.c2c.program.program import EMULATOR, find_emulator
+from schedshard.common.errors import UserError
+from schedshard.common.paths import ROOT, build_dir
+from schedshard.common.provenance import tool_versions
+from schedshard.show.format import significant
+from schedshard.show.sheet import Sheet
+
+COST = "schedshard/record-cost/1"
+PROGRAM = "record-little"
+QUANTA = (1000, 10_000)
+
+
+@dataclass(frozen=True)
+class CostRequest:
+    """How often, how long, how many threads."""
+
+    threads: int = 16
+    rounds: int = 200
+    repeats: int = 5
+    machine: str = "epyc-9654-2s"
+
+
+@dataclass(frozen=True)
+class Took:
+    """One run."""
+
+    wall: float
+    cpu: float
+    rss_mb: float
+    said: bytes
+
+
+def _run(words: Sequence[str]) -> Took:
+    """Run something to its end; its memory is that of the largest process among its children."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        environment = {**os.environ, "PYTHONPATH": str(ROOT / "cli")}
+        began = time.monotonic()
+        pid = os.posix_spawnp(
+            words[0], list(words), environment,
+            file_actions=[
+                (os.POSIX_SPAWN_DUP2, out.fileno(), 1), (os.POSIX_SPAWN_DUP2, err.fileno(), 2),
+            ],
+        )  # fmt: skip
+        _, status, used = os.wait4(pid, 0)
+        wall = time.monotonic() - began
+        out.seek(0)
+        err.seek(0)
+        if status:
+            last = err.read().decode("utf-8", "replace").strip().splitlines() or ["nothing"]
+            raise UserError(f"{words[0]} failed; it said: {last[-1]}", status=1)
+        return Took(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, out.read())
+
+
+def commands(request: CostRequest, rounds: int, trace: Path) -> dict[str, list[str]]:
+    """The compared runs, by name."""
+    program = build_dir() / "tests" / "record" / PROGRAM
+    if not program.is_file():
+        raise UserError(f"{program} is missing: run 'make build'")
+    alone = [str(program), str(request.threads), str(rounds)]
+    found = {"native": alone, "emulated": [find_emulator(), *alone]}
+    if shutil.which("valgrind") is not None:
+        found["drd"] = ["valgrind", "--tool=drd", "--quiet", *alone]
+    for quantum in QUANTA:
+        found[f"recorded, {quantum:,}"] = [
+            *(sys.executable, "-m", "schedshard", "c2c", "record", "--machine", request.machine),
+            *("--quantum", str(quantum), "--no-advice", "--trace", str(trace), "--", *alone),
+        ]
+    return found
+
+
+def _measured(runs: Mapping[str, Sequence[Took]], base: str, key: str, name: str) -> dict[str, Any]:
+    ratios = [
+        getattr(run, key) / getattr(first, key)
+        for run, first in zip(runs[name], runs[base], strict=True)
+        if getattr(first, key)
+    ]
+    if not ratios:
+        raise UserError("the program was too short to be measured: give more --rounds", status=1)
+    return {"median": statistics.median(ratios), "min": min(ratios), "max": max(ratios)}
+
+
+def cost(request: CostRequest) -> dict[str, Any]:
+    """Measure; memory and trace also at a quarter and half of the length."""
+    with tempfile.TemporaryDirectory(prefix="schedshard-") as folder:
+        trace = Path(folder) / "trace"
+        runs: dict[str, list[Took]] = {}
+        for _ in range(request.repeats):
+            for name, words in commands(request, request.rounds, trace).items():
+                runs.setdefault(name, []).append(_run(words))
+        for name, found in runs.items():
+            if {run.said for run in found} != {runs["native"][0].said}:
+                raise UserError(f"{name}: the program did not say what it says natively", status=1)
+        bases = [name for name in ("native", "drd") if name in runs]
+        rows = [
+            {
+                "name": name,
+                "cpu_seconds": statistics.median(run.cpu for run in found),
+                "wall_seconds": statistics.median(run.wall for run in found),
+                "against": {
+                    base: {key: _measured(runs, base, key, name) for key in ("cpu", "wall")}
+                    for base in bases
+                },
+            }
+            for name, found in runs.items()
+        ]
+        lengths = []
+        for part in (4, 2, 1):
+            rounds = max(1, request.rounds // part)
+            words = list(commands(request, rounds, trace).values())[-2]
+            took = _run(words)
+            lengths.append(
+                {
+                    "rounds": rounds,
+                    "peak_mb": took.rss_mb,
+                    "trace_mb": trace.stat().st_size / (1 << 20),
+                }
+            )
+    return {
+        "format": COST,
+        "program": f"{PROGRAM} {request.threads} {request.rounds}",
+        "machine": request.machine,
+        "emulator": EMULATOR,
+        "repeats": request.repeats,
+        "host_cpus": len(os.sched_getaffinity(0)),
+        "rows": rows,
+        "lengths": lengths,
+        "provenance": tool_versions(),
+    }
+
+
+def _range(value: Mapping[str, float]) -> str:
+    low, high = significant(value["min"]), significant(value["max"])
+    return f"{significant(value['median'])} ({low} to {high})"
+
+
+def cost_tables(data: Mapping[str, Any]) -> list[Sheet]:
+    """Ratios, then memory by length."""
+    bases = list(data["rows"][0]["against"])
+    columns = ["CPU s", "wall s"]
+    columns += ["CPU / native", "wall / native", *("CPU / drd" for base in bases[1:])]
+    ratios = Sheet(
+        f"{data['program']}: measured on this host, {data['host_cpus']} CPUs, {data['repeats']} "
+        "repeats; median (least to most)",
+        "", *columns, right=columns,
+    )  # fmt: skip
+    for row in data["rows"]:
+        cells = [significant(row["cpu_seconds"]), significant(row["wall_seconds"])]
+        cells += [_range(row["against"]["native"][key]) for key in ("cpu", "wall")]
+        cells += [_range(row["against"][base]["cpu"]) for base in bases[1:]]
+        ratios.add_row(row["name"], *cells)
+    numbers = ("peak memory, MiB", "trace, MiB")
+    memory = Sheet("Recorded, by length of the run", "rounds", *numbers, right=numbers)
+    for each in data["lengths"]:
+        memory.add_row(
+            str(each["rounds"]), significant(each["peak_mb"]), significant(each["trace_mb"])
+        )
+    return [ratios, memory]

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The program in the emulator: its input, output and exit status are its own."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from schedshard.c2c.program.program import Program, find_emulator
+from schedshard.common.errors import UserError, telling
+from schedshard.common.output import read_json
+from schedshard.common.paths import build_dir
+from schedshard.kernel.probe.watch import Watch
+from schedshard.machines.presets import Machine
+
+META = "schedshard/record-meta/2"
+CPUS = "SCHEDSHARD_CPUS"
+_PATIENCE = 5.0  # seconds, before a message says what the recorder waits for
+
+
+@dataclass(frozen=True)
+class Window:
+    """Which part of the run is recorded, in seconds of the host."""
+
+    after: float = 0.0
+    lasts: float | None = None
+    marks: bool = False
+
+
+@dataclass(frozen=True)
+class Emulated:
+    """The emulator's output."""
+
+    status: int  # as the shell has it: 128 and more after a signal
+    signal: str | None
+    raw: dict[str, Any]
+    meta: dict[str, Any]
+
+
+def plugin_paths() -> tuple[Path, Path, Path]:
+    """The plugin, the library for the program, and the model."""
+    folder = build_dir() / "record"
+    found = (
+        folder / "libschedshard-qemu-user.so",
+        folder / "libschedshard-record.so",
+        folder / "schedshard-record-model",
+    )
+    for path in found:
+        if not path.is_file():
+            raise UserError(f"{path} is missing: run 'make build'")
+    return found
+
+
+@contextlib.contextmanager
+def _signals_are_the_programs() -> Iterator[None]:
+    """Ctrl-C reaches the program as well, and its reaction is recorded."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _command(
+    program: Program, watch: Path, meta: Path, shared: str, window: Window, cpus: int, follow: bool
+) -> tuple[list[str], dict[str, str]]:
+    plugin, library, _ = plugin_paths()
+    arguments = [f"{plugin}", f"watch={watch}", f"meta={meta}", f"shared={shared}"]
+    if follow:
+        arguments.append("follow=on")
+    if window.marks:
+        arguments.append("marks=on")
+    own = os.environ.get("LD_PRELOAD", "")
+    inside = f"{library}:{own}" if own else f"{library}"
+    command = [find_emulator(), "-U", "LD_PRELOAD"]
+    if program.dynamic:
+        command += ["-E", f"LD_PRELOAD={inside}", "-E", f"{CPUS}={cpus}"]
+    command += ["-0", program.argv[0], "-plugin", ",".join(arguments), str(program.path)]
+    return [*command, *program.argv[1:]], {**os.environ, "LD_PRELOAD": str(plugin)}
+
+
+def _names_folder(folder: Path) -> Path:
+    """Each process writes its names there at its end; root's may be another user by then."""
+    names = folder / "names"
+    names.mkdir()
+    if os.geteuid() == 0:
+        folder.chmod(0o711)
+        names.chmod(0o1733)
+    return names
+
+
+def emulate(
+    program: Program,
+    machine: Machine,
+    cpus: Sequence[int],
+    trace: Path,
+    folder: Path,
+    *,
+    quantum: int,
+    window: Window,
+    follow: bool,
+    output_to_stderr: bool,
+) -> Emulated:
+    """Run the program to its end, and with @follow all that it has started."""
+    result, meta = folder / "result.json", _names_folder(folder) / "meta.json"
+    watch = Watch(result, machine=machine.path, cpus=cpus, quantum=quantum, trace=trace)
+    file = folder / "watch"
+    file.write_text(watch.lines(), encoding="utf-8")
+    if "," in f"{folder}{build_dir()}":
+        raise UserError(f"{folder} or {build_dir()} has a comma in its name: the emulator has none")
+    with _model(file, meta, window) as (model, shared):
+        command, environment = _command(program, file, meta, shared, window, len(cpus), follow)
+        with _signals_are_the_programs():
+            with telling(f"cannot run {command[0]}"):
+                child = subprocess.Popen(
+                    command,
+                    env=environment,
+                    stdout=sys.stderr if output_to_stderr else None,
+                    preexec_fn=_default_signals,
+                )
+            try:
+                code = child.wait()
+            except BaseException:
+                child.terminate()
+                child.wait()
+                raise
+        _wait_for_the_others(model, follow)
+    if not meta.is_file() or not meta.with_name(f"{meta.name}.0").is_file():
+        raise UserError(
+            f"the emulator ended with status {code} before anything was recorded"
+            if code >= 0
+            else f"the emulator was ended by {signal.Signals(-code).name}: nothing was kept",
+            status=1,
+        )
+    told = dict(read_json(meta, "what the recorder wrote"))
+    told["processes"] = [
+        read_json(path, "what the recorder wrote")
+        for number in range(len(told["images"]))
+        if (path := meta.with_name(f"{meta.name}.{number}")).is_file()
+    ]
+    raw = dict(read_json(result, "what the recorder wrote")) if result.is_file() else {}
+    name = signal.Signals(-code).name if code < 0 else None
+    return Emulated(128 - code if code < 0 else code, name, raw, told)
+
+
+@contextlib.contextmanager
+def _model(watch: Path, meta: Path, window: Window) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The model's process, and the memory that it shares."""
+    command = [str(plugin_paths()[2]), str(watch), str(meta)]
+    if window.after:
+        command.append(f"after={round(window.after * 1000)}")
+    if window.lasts is not None:
+        command.append(f"for={max(10, round(window.lasts * 1000))}")
+    if window.marks:
+        command.append("marks=on")
+    with telling(f"cannot run {command[0]}"):
+        model = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+    assert model.stdin is not None
+    assert model.stdout is not None
+    try:
+        word, _, shared = model.stdout.readline().strip().partition(" ")
+        if word != "ready":
+            raise UserError("the model cannot be made", status=1)
+        yield model, shared
+    finally:
+        if model.poll() is None:
+            model.kill()
+        model.wait()
+        model.stdout.close()
+        with contextlib.suppress(OSError):
+            model.stdin.close()
+
+
+def _wait_for_the_others(model: subprocess.Popen[str], follow: bool) -> None:
+    """The program has ended; processes that it left behind may not have."""
+    assert model.stdin is not None
+    with contextlib.suppress(OSError):
+        model.stdin.close()
+    try:
+        model.wait(_PATIENCE if follow else None)
+    except subprocess.TimeoutExpired:
+        print(
+            "schedshard: the program has ended, processes that it started have not: Ctrl-C ends "
+            "the recording",
+            file=sys.stderr,
+        )
+        try:
+            model.wait()
+        except KeyboardInterrupt:
+            model.send_signal(signal.SIGTERM)
+            model.wait()
+
+
+def _default_signals() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)

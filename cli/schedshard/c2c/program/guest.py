@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""A program inside a booted kernel: its lines and the kernel's.
+
+The guest's root file system gets the program, its libraries and its other files. The program runs
+under kernel/guest/record-run, which opens and closes the window. Over the second serial line
+record-run reports the program's output, how it ended, and the frames of its pages.
+"""
+
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from schedshard.c2c.program.emulate import META, Window
+from schedshard.c2c.program.program import Program
+from schedshard.common.errors import UserError
+from schedshard.kernel.guest.boot import BootRequest, Emulation, Step
+from schedshard.kernel.guest.cpio import Entry, plain
+from schedshard.kernel.guest.initramfs import libraries
+from schedshard.kernel.guest.ram import Ram
+from schedshard.kernel.guest.topology import Shape
+from schedshard.kernel.layout import Layout
+from schedshard.kernel.probe.image import Image
+from schedshard.kernel.probe.probe import probe
+from schedshard.kernel.probe.watch import Watch, map_cpus, map_nodes
+from schedshard.kernel.profile.c2c import Kernel, look
+from schedshard.machines.presets import Machine, machine_topology
+
+ARGV = "/etc/record-argv"
+# The guest kills a program after this much of its own time.
+LIMIT_S = 3600
+# All addresses of programs.
+_USER = (0x1000, 0x7FFF_FFFF_F000)
+_SECTIONS = ("maps", "pages", "out", "err", "status")
+_HEAD = re.compile(rb"([a-z]+) (\d{1,9})\n")
+_MAP = re.compile(r"([0-9a-f]+)-([0-9a-f]+) (\S{4}) ([0-9a-f]+) \S+ \S+ *(.*)", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Told:
+    """The guest's report about the program."""
+
+    out: bytes
+    err: bytes
+    status: int  # of wait()
+    maps: tuple[tuple[int, int, str, int, str], ...]  # low, high, rights, offset, file
+    pages: Mapping[int, int]  # virtual to physical
+
+    @property
+    def code(self) -> int:
+        """The exit status as a shell has it."""
+        return (
+            os.waitstatus_to_exitcode(self.status) % 256 if not self.signal else (128 + self.signal)
+        )
+
+    @property
+    def signal(self) -> int:
+        """The signal that ended it, 0: it ended by itself."""
+        return self.status & 0x7F
+
+
+def parse_told(data: bytes) -> Told:
+    """The output of the serial line."""
+    parts: dict[str, bytes] = {}
+    at = 0
+    for name in _SECTIONS:
+        head = _HEAD.match(data, at)
+        if head is None or head[1].decode() != name:
+            raise UserError(f"the guest did not say the program's {name}", status=1)
+        at = head.end() + int(head[2])
+        if at > len(data):
+            raise UserError(f"the guest did not say all of the program's {name}", status=1)
+        parts[name] = data[head.end() : at]
+    maps = [_MAP.match(line) for line in parts["maps"].decode("utf-8", "replace").splitlines()]
+    pages = [line.split() for line in parts["pages"].decode("ascii").splitlines()]
+    return Told(
+        parts["out"], parts["err"], int(parts["status"]),
+        tuple((int(m[1], 16), int(m[2], 16), m[3], int(m[4], 16), m[5]) for m in maps if m),
+        {int(virtual, 16): int(physical, 16) for virtual, physical in pages},
+    )  # fmt: skip
+
+
+def program_files(program: Program, more: Sequence[Path]) -> dict[str, Entry]:
+    """The files that the guest needs to run the program, by their paths on this host."""
+    path = program.path.absolute()
+    # Not where the guest's own programs and their links are found first.
+    files = {str(path): plain(path, executable=True)}
+    for library in libraries(path) if program.dynamic else ():
+        files[str(library)] = plain(library, executable=True)
+    for each in more:
+        if not each.is_file():
+            raise UserError(f"--guest-file {each}: no such file")
+        files[str(each.absolute())] = plain(each.absolute(), executable=os.access(each, os.X_OK))
+    words = (str(path), *program.argv[1:])
+    if any("\0" in word for word in words):
+        raise UserError("an argument has a 0 in it: no program can be given that")
+    files[ARGV] = plain(b"".join(os.fsencode(word) + b"\0" for word in words))
+    return files
+
+
+def extra_mb(files: Mapping[str, Entry]) -> int:
+    """Memory for the files, which the guest holds twice while it unpacks them, and for running."""
+    size = sum(
+        len(entry.data) if isinstance(entry.data, bytes) else entry.data.stat().st_size
+        for entry in files.values()
+    )
+    return 256 + 128 * (3 * size // (128 << 20) + 1)
+
+
+@dataclass(frozen=True)
+class GuestRequest:
+    """The kernel, the machine that the guest stands for, and the plugin's settings."""
+
+    layout: Layout
+    kernel: Kernel
+    shape: Shape
+    files: tuple[Path, ...] = ()
+    parameters: tuple[str, ...] = ()
+    slow: int = 10
+
+
+@dataclass(frozen=True)
+class Guested:
+    """The files of a run in a guest."""
+
+    told: Told
+    raw: dict[str, Any]
+    meta: dict[str, Any]
+
+
+def _arguments(window: Window) -> tuple[str, str, str]:
+    after = round(window.after * 1e6)
+    lasts = max(1, round(window.lasts * 1e6)) if window.lasts is not None else 0
+    return str(after), str(lasts), str(int(window.marks))
+
+
+def run_in_guest(
+    layout: Layout,
+    request: GuestRequest,
+    program: Program,
+    machine: Machine,
+    trace: Path,
+    folder: Path,
+    *,
+    quantum: int,
+    window: Window,
+    on_line: Callable[[str], None] = lambda line: None,
+) -> Guested:
+    """Boot, run the program, and read what there is."""
+    topology = machine_topology(machine)
+    cpus = map_cpus(request.shape, topology, machine.name)
+    files = program_files(program, request.files)
+    more = extra_mb(files)
+    line = folder / "line"
+    known: dict[str, Any] = {}
+    with Image(request.kernel.vmlinux) as image:
+        watch = Watch(
+            folder / "result.json",
+            text=[_USER, image.text()],
+            machine=machine.path,
+            cpus=cpus,
+            nodes=map_nodes(request.shape, more, cpus, topology),
+            quantum=quantum,
+            trace=trace,
+        )
+        plan = BootRequest(
+            request.kernel.bzimage,
+            f"record-{request.kernel.name}-{request.shape.name}",
+            request.shape,
+            steps=(Step("record", ("/bin/record-run", *_arguments(window)), LIMIT_S),),
+            emulation=Emulation.MULTI,
+            slow=request.slow,
+            extra_mb=more,
+            # Without address randomisation, programs' either.
+            parameters=("norandmaps", *request.parameters),
+            files=files,
+            qemu=("-serial", f"file:{line}"),
+        )
+
+        def see(ram: Ram, raw: Mapping[str, Any]) -> None:
+            known.update(look(image, request.shape.cpus, ram, raw))
+
+        done = probe(layout, plan, watch, on_line, see)
+    if not line.is_file():
+        raise UserError(f"the guest said nothing of the program, log {done.booted.log}", status=1)
+    told = parse_told(line.read_bytes())
+    return Guested(told, done.raw, _meta(request, told, more, known))
+
+
+def _process(told: Told, cpus: int) -> dict[str, Any]:
+    """The program, as the recorder of this host's programs tells of one."""
+    files = [each for each in told.maps if each[4].startswith("/")]
+    others = [each for each in told.maps if not each[4] or each[4].startswith("[")]
+    return {
+        "image": 0,
+        "program": 0,
+        "readable": True,
+        "maps": [[low, high, offset, name] for low, high, _, offset, name in files],
+        "regions": [[low, high - low, False] for low, high, *_ in others],
+        "shared": [],
+        "stacks": [],
+        "threads": [[cpu, cpu, cpu] for cpu in range(cpus)],
+        "objects": [],
+        "sites": [],
+    }
+
+
+def _meta(request: GuestRequest, told: Told, more: int, known: Mapping[str, Any]) -> dict[str, Any]:
+    """What the recorder of this host's programs writes, and what only a guest has."""
+    areas = [[low, high, name] for low, high, _, _, name in told.maps if name.startswith("[")]
+    return {
+        "format": META,
+        "nr_threads": request.shape.cpus,
+        "children": 0,
+        "unseen_blocks": 0,
+        "lost_accesses": 0,
+        # One process: its number in the guest is not known.
+        "images": [[0, 0, 0, True]],
+        "processes": [_process(told, request.shape.cpus)],
+        "pages": [],
+        "guest": {
+            "kernel": request.kernel.name,
+            "shape": asdict(request.shape),
+            "extra_mb": more,
+            "pages": [[virtual, physical] for virtual, physical in told.pages.items()],
+            "areas": areas,
+            **known,
+        },
+    }

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Stage record: a program in the emulator, then its accesses on each machine."""
+
+import signal
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from schedshard.c2c.naming.guest_names import guest_places
+from schedshard.c2c.program.emulate import Window, emulate
+from schedshard.c2c.program.guest import GuestRequest, run_in_guest
+from schedshard.c2c.program.placing import order
+from schedshard.c2c.program.program import Program, find_emulator, find_program
+from schedshard.c2c.report.report import Recorded, make_report
+from schedshard.common.errors import UserError
+from schedshard.common.output import to_json, write_atomic
+from schedshard.common.provenance import sha256_file
+from schedshard.kernel.profile.replay import names_path
+from schedshard.machines.presets import Machine, load_machine, machine_topology
+
+
+@dataclass(frozen=True)
+class RecordRequest:
+    """What to run, where, and what to show."""
+
+    program: tuple[str, ...]
+    machines: tuple[str, ...]
+    placement: str
+    cpus: int | None
+    window: Window
+    quantum: int
+    follow: bool
+    lines: int
+    advise: bool
+    output_to_stderr: bool
+    uncertainty: int | None = None
+    flame: bool = False
+    guest: GuestRequest | None = None
+
+
+def record(request: RecordRequest, trace: Path, folder: Path, *, keep: bool) -> dict[str, Any]:
+    """Run, replay, report; if the user keeps the trace, its names lie beside it."""
+    machines = tuple(load_machine(name) for name in request.machines)
+    if request.guest is not None:
+        return _record_in_guest(request, request.guest, machines, trace, folder, keep)
+    orders = [order(machine_topology(machine), request.placement) for machine in machines]
+    program = find_program(request.program)
+    find_emulator()
+    count = min(map(len, orders))
+    if request.cpus is not None and request.cpus > count:
+        smallest = min(zip(orders, machines, strict=True), key=lambda each: len(each[0]))[1]
+        raise UserError(f"--cpus {request.cpus}: {smallest.name} has {count}")
+    cpus = orders[0][: request.cpus or count]
+    done = emulate(
+        program,
+        machines[0],
+        cpus,
+        trace,
+        folder,
+        quantum=request.quantum,
+        window=request.window,
+        follow=request.follow,
+        output_to_stderr=request.output_to_stderr,
+    )
+    if not done.raw:
+        what = "the marks never came" if request.window.marks else "it ended before --after"
+        raise UserError(f"nothing of {program.path.name} was recorded: {what}", status=1)
+    return _report(
+        request, machines, trace, keep, program, done.raw, done.meta,
+        words=program.words, status=done.status, signal=done.signal,
+        placement=request.placement, cpus=len(cpus),
+    )  # fmt: skip
+
+
+def _report(
+    request: RecordRequest,
+    machines: tuple[Machine, ...],
+    trace: Path,
+    keep: bool,
+    program: Program,
+    raw: Mapping[str, Any],
+    meta: dict[str, Any],
+    **ended: Any,
+) -> dict[str, Any]:
+    """The judged recording. ``ended``: the fields of Recorded that differ for a guest."""
+    recorded = Recorded(
+        operations=int(raw["operations"]),
+        partial=bool(raw["partial"]),
+        program_sha256=sha256_file(program.path),
+        path=str(program.path),
+        dynamic=program.dynamic,
+        debug=program.debug,
+        meta=meta,
+        stepping=raw["stepping"],
+        **ended,
+    )
+    if keep:
+        write_atomic(names_path(trace), to_json(recorded.to_json()))
+    return make_report(
+        recorded,
+        trace,
+        machines,
+        lines=request.lines,
+        advise=request.advise,
+        uncertainty=request.uncertainty,
+        flame=request.flame,
+    )
+
+
+def _record_in_guest(
+    request: RecordRequest,
+    guest: GuestRequest,
+    machines: tuple[Machine, ...],
+    trace: Path,
+    folder: Path,
+    keep: bool,
+) -> dict[str, Any]:
+    """The same inside a booted kernel; prints the program's output."""
+    program = find_program(request.program)
+    guest_places({"shape": asdict(guest.shape)}, machines)
+    done = run_in_guest(
+        guest.layout, guest, program, machines[0], trace, folder,
+        quantum=request.quantum, window=request.window,
+    )  # fmt: skip
+    out = sys.stderr if request.output_to_stderr else sys.stdout
+    out.buffer.write(done.told.out)
+    out.flush()
+    sys.stderr.buffer.write(done.told.err)
+    sys.stderr.flush()
+    return _report(
+        request, machines, trace, keep, program, done.raw, done.meta,
+        words=f"{program.words}, in a guest of {guest.kernel.name}",
+        status=done.told.code,
+        signal=signal.Signals(done.told.signal).name if done.told.signal else None,
+        placement="guest",
+        cpus=guest.shape.cpus,
+    )  # fmt: skip

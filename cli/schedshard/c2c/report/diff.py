@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Two recordings of a program: which lines became hotter, colder, new or gone."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.console import Group, RenderableType
+
+from schedshard.c2c.report.sharing import hitm
+from schedshard.common.errors import UserError
+from schedshard.common.output import read_json
+from schedshard.common.result import C2C, load_result
+from schedshard.show.format import significant
+from schedshard.show.sheet import Sheet
+
+DIFF = "schedshard/c2c-diff/1"
+
+
+def _objects(variant: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+    """By object: what its kept lines cost, all together."""
+    found: dict[str, dict[str, float]] = {}
+    for line in variant["lines"]:
+        entry = found.setdefault(str(line["object"]), {"hitm": 0.0, "cycles": 0.0, "lines": 0.0})
+        entry["hitm"] += hitm(line)
+        entry["cycles"] += line["cycles"]
+        entry["lines"] += 1
+    return found
+
+
+def is_recording(name: str) -> bool:
+    """Whether a file is what 'c2c record --out' saved; what cannot be read is not."""
+    try:
+        data = read_json(Path(name), "result")
+    except UserError:
+        return False
+    return isinstance(data, dict) and data.get("format") == C2C and "program" in data
+
+
+def diff(a: Mapping[str, Any], b: Mapping[str, Any], a_name: str, b_name: str) -> dict[str, Any]:
+    """The machines that both have, and the objects that either has."""
+    for name, each in ((a_name, a), (b_name, b)):
+        if "program" not in each:
+            raise UserError(f"{name} is not of a program: './schedshard c2c record --out FILE'")
+    of_b = {variant["name"]: variant for variant in b["variants"]}
+    machines = []
+    for before in a["variants"]:
+        after = of_b.get(before["name"])
+        if after is None:
+            continue
+        x, y = _objects(before), _objects(after)
+        nothing = {"hitm": 0.0, "cycles": 0.0, "lines": 0.0}
+        rows: list[dict[str, Any]] = [
+            {"object": name, "a": x.get(name, nothing), "b": y.get(name, nothing)}
+            for name in dict.fromkeys([*x, *y])
+        ]
+        rows.sort(key=lambda row: -abs(row["b"]["cycles"] - row["a"]["cycles"]))
+        machines.append(
+            {
+                "machine": before["name"],
+                "work_cycles": {"a": before["work_cycles"], "b": after["work_cycles"]},
+                "hitm": {"a": before["hitm_total"], "b": after["hitm_total"]},
+                "objects": rows,
+            }
+        )
+    if not machines:
+        raise UserError(f"{a_name} and {b_name} have no machine in common")
+    return {"format": DIFF, "a": a_name, "b": b_name, "machines": machines}
+
+
+def diff_files(a: Path, b: Path) -> dict[str, Any]:
+    """The same of saved files."""
+    return diff(load_result(a, (C2C,)), load_result(b, (C2C,)), str(a), str(b))
+
+
+def _change(a: float, b: float) -> str:
+    return f"{(b - a) / a:+.1%}" if a else ("new" if b else "-")
+
+
+def diff_view(data: Mapping[str, Any]) -> RenderableType:
+    """A table a machine."""
+    sheets = []
+    for each in data["machines"]:
+        numbers = ("HITM A", "HITM B", "cycles A", "cycles B", "change")
+        made = Sheet(
+            f"{each['machine']}: A {data['a']}, B {data['b']}", "object", *numbers, right=numbers
+        )
+        work = each["work_cycles"]
+        made.add_row(
+            "all of the program", f"{each['hitm']['a']:,}", f"{each['hitm']['b']:,}",
+            significant(work["a"]), significant(work["b"]), _change(work["a"], work["b"]),
+        )  # fmt: skip
+        for row in each["objects"]:
+            a, b = row["a"], row["b"]
+            made.add_row(
+                row["object"], f"{a['hitm']:,.0f}", f"{b['hitm']:,.0f}", significant(a["cycles"]),
+                significant(b["cycles"]), _change(a["cycles"], b["cycles"]),
+            )  # fmt: skip
+        sheets.append(made)
+    return Group(*sheets)

@@ -1,0 +1,425 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""A recorded program as data: the lines on each machine, their owners, and remedies."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from schedshard.c2c.naming.guest_names import GuestMemory, guest_nodes, guest_places, guest_words
+from schedshard.c2c.naming.memory import Memory
+from schedshard.c2c.naming.objects import Thing
+from schedshard.c2c.program.placing import order
+from schedshard.c2c.program.program import debug_package_of
+from schedshard.c2c.report.flame import instructions, stacks
+from schedshard.c2c.report.replaying import Job, replay_all, work_cycles
+from schedshard.c2c.report.sharing import (
+    Move,
+    hitm,
+    hitm_of_false_sharing,
+    joined,
+    kind_of,
+    moves,
+    shares_truly,
+)
+from schedshard.c2c.report.uncertain import (
+    SEED,
+    Draws,
+    draws_of,
+    gain_interval,
+    line_interval,
+    replay_draws,
+    totals,
+)
+from schedshard.common.errors import UserError
+from schedshard.common.provenance import sha256_file, tool_versions
+from schedshard.common.result import C2C
+from schedshard.experiments.uncertain.inputs import machine_inputs
+from schedshard.lines.symbols import Frame
+from schedshard.machines.presets import Machine, machine_topology
+
+NAMES = "schedshard/record-names/1"
+LIMITS = (
+    "predicted, not measured: read the ranking first, cycles second",
+    "modelled: which core has a line, how far it is away, and queues at lines",
+    "not modelled: the capacity of caches, prefetchers, the width of links, page walks",
+    "intervals: 90%, of the ranged numbers in the machine's file, not of what is not modelled",
+    "an instruction takes one cycle",
+    "other machines than the first repeat what was recorded: waiting loops turn as often",
+)
+WITHOUT_GUEST = "the kernel is not modelled: a system call takes 300 cycles and what it waits for"
+# A gain below this share of the cycles is not worth a sentence.
+_WORTH = 0.005
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """The parts of a recording besides the trace; kept beside a trace that the user keeps."""
+
+    words: str
+    status: int
+    signal: str | None
+    placement: str
+    cpus: int
+    operations: int
+    partial: bool
+    program_sha256: str
+    path: str
+    dynamic: bool
+    debug: bool
+    meta: Mapping[str, Any]
+    stepping: Mapping[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        """The file of names."""
+        return {"format": NAMES, **self.__dict__}
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any], path: Path) -> Recorded:
+        """The same, read again."""
+        try:
+            return Recorded(**{key: value for key, value in data.items() if key != "format"})
+        except TypeError as error:
+            raise UserError(f"{path} is damaged: {error}") from error
+
+
+def _threads(recorded: Recorded) -> list[list[int]]:
+    """Number, kernel's number and CPU of each thread of each process."""
+    return [thread for each in recorded.meta["processes"] for thread in each["threads"]]
+
+
+def places(recorded: Recorded, machines: Sequence[Machine]) -> list[tuple[int, ...]]:
+    """The CPUs of each machine that the recording's CPUs stand for."""
+    if "guest" in recorded.meta:
+        return guest_places(recorded.meta["guest"], machines)
+    used = max((int(thread[2]) + 1 for thread in _threads(recorded)), default=1)
+    found = []
+    for machine in machines:
+        cpus = order(machine_topology(machine), recorded.placement)
+        if len(cpus) < used:
+            raise UserError(
+                f"the threads ran on {used} CPUs, {machine.name} has {len(cpus)}: "
+                f"record with --cpus {len(cpus)}"
+            )
+        # The trace has places for more CPUs than were used; they stay idle.
+        if len(cpus) < recorded.cpus:
+            raise UserError(
+                f"the trace has {recorded.cpus} CPUs, {machine.name} has {len(cpus)}: "
+                f"record with --cpus {len(cpus)}"
+            )
+        found.append(tuple(cpus[: recorded.cpus]))
+    return found
+
+
+def _threads_of(recorded: Recorded) -> dict[int, list[int]]:
+    """Which threads were on each CPU."""
+    found: dict[int, list[int]] = {}
+    for number, _, cpu in _threads(recorded):
+        found.setdefault(int(cpu), []).append(int(number))
+    return found
+
+
+def _share(part: float, whole: float) -> float:
+    return part / whole if whole else 0.0
+
+
+@dataclass(frozen=True)
+class _Context:
+    """The inputs for the lines of one machine."""
+
+    frames: Mapping[int, tuple[Frame, ...]]
+    threads: Mapping[int, list[int]]
+    cpus: Sequence[int]
+    objects: Memory
+
+
+def _field(thing: Thing | None, address: int) -> str:
+    """The variable and its member, or the member of an object of the heap."""
+    if thing is None or thing.kind not in ("variable", "heap", "shared", "kernel"):
+        return ""
+    member = thing.field(address - thing.address)
+    if thing.kind != "variable":
+        return member.removeprefix(".")
+    return f"{thing.name}{member}" if thing.size else ""
+
+
+def _access(
+    access: Mapping[str, Any], line: Mapping[str, Any], context: _Context
+) -> dict[str, Any]:
+    frames = context.frames.get(int(access["pc"], 16), ())
+    address = int(line["address"], 16) + int(access["offset"])
+    stores = sum(a["stores"] for a in line["accesses"])
+    kept = {key: value for key, value in access.items() if key != "by"}
+    return {
+        **kept,
+        "hitm_remote_share": _share(access["hitm_remote"], line["hitm_remote"]),
+        "hitm_local_share": _share(access["hitm_local"], line["hitm_local"]),
+        "store_share": _share(access["stores"], stores),
+        "on_cpus": [context.cpus[n] for n in access["by"]],
+        "threads": sorted({t for n in access["by"] for t in context.threads.get(n, [])}),
+        "shared_truly": shares_truly(access, line["accesses"]),
+        "symbol": " < ".join(f.function for f in frames) or access["pc"],
+        "source": frames[0].source if frames else "?",
+        "frames": [{"function": f.function, "source": f.source} for f in frames],
+        "field": _field(context.objects.at(address), address),
+    }
+
+
+def _line(
+    line: Mapping[str, Any], total: int, work: float, thing: Thing | None, context: _Context
+) -> dict[str, Any]:
+    address = int(line["address"], 16)
+    offset = address - thing.address if thing is not None else 0
+    line = {**line, "accesses": joined(line["accesses"], context.objects.instruction)}
+    accesses = [_access(a, line, context) for a in line["accesses"]]
+    accesses.sort(key=lambda a: (-hitm(a), -a["records"], a["offset"], a["pc"]))
+    cycles = line["avg_load_cycles"] * line["loads"]
+    return {
+        **{key: value for key, value in line.items() if key != "accesses"},
+        "object": thing.name if thing is not None else line["address"],
+        "kind": thing.kind if thing is not None else "unknown",
+        "type": thing.type if thing is not None else "",
+        "offset": offset,
+        "process": context.objects.process(address),
+        "line": offset // 64,
+        "hitm_share": _share(hitm(line), total),
+        "sharing": kind_of(line),
+        "hitm_false": hitm_of_false_sharing(line),
+        "locked": sum(a["records"] for a in line["accesses"] if a["kind"] == "rmw"),
+        "cycles": cycles,
+        "cycle_share": _share(cycles, work),
+        "threads": sorted({t for a in accesses for t in a["threads"]}),
+        "allocated": [
+            {"function": f.function, "source": f.source}
+            for f in (thing.frames if thing is not None else ())
+        ],
+        "accesses": accesses,
+    }
+
+
+def _notes(recorded: Recorded, memory: Memory, lines: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The missing parts, and the places that have them."""
+    said = []
+    if not recorded.dynamic:
+        said.append("the program is static: what it allocates is not known")
+    if recorded.meta.get("children"):
+        count = recorded.meta["children"]
+        said.append(f"{count} child process{'es' if count > 1 else ''} ran without being recorded")
+    silent = sum(not told for _, _, _, told in recorded.meta["images"])
+    if silent:
+        whole = len(recorded.meta["images"])
+        said.append(f"{silent} of {whole} processes were killed before they told their names")
+    if recorded.meta["lost_accesses"]:
+        said.append(f"{recorded.meta['lost_accesses']:,} accesses to too many pages were not seen")
+    pcs = {int(a["pc"], 16) for line in lines[:10] for a in line["accesses"]}
+    for module in memory.modules_at(pcs):
+        if module.debug is not None:
+            continue
+        names = "addresses only" if not module.functions else "functions, no source lines"
+        package = debug_package_of(module.path)
+        hint = f": the package {package} may have it" if package else ": compile with -g"
+        said.append(f"no debug information for {module.path.name} ({names}){hint}")
+    if recorded.meta.get("unseen_blocks"):
+        said.append(
+            f"{recorded.meta['unseen_blocks']:,} blocks of threads that shared a CPU were not seen"
+        )
+    return said
+
+
+def _gains(
+    trace: Path,
+    jobs: Sequence[Job],
+    found: Sequence[Move],
+    base: Sequence[Mapping[str, Any]],
+    draws: Sequence[Sequence[Draws]],
+) -> list[dict[str, Any]]:
+    """The gain of each move on each machine: a replay of the trace with the bytes elsewhere."""
+    moved = [replace(job, moved=move.ranges) for move in found for job in jobs]
+    after = iter(replay_all(trace, moved))
+    advice = []
+    for number, move in enumerate(found, 1):
+        gains = {}
+        for job, raw, drawn in zip(jobs, base, draws, strict=True):
+            apart = next(after)
+            before = work_cycles(dict(raw))
+            gains[job.machine.name] = {
+                "cycles_before": before,
+                "cycles_after": work_cycles(apart),
+                "fewer": _share(before - work_cycles(apart), before),
+                "interval": gain_interval(drawn[0], drawn[number]),
+                "hitm_before": raw["hitm_remote"] + raw["hitm_local"],
+                "hitm_after": apart["hitm_remote"] + apart["hitm_local"],
+            }
+        if any(gain["fewer"] >= _WORTH for gain in gains.values()):
+            advice.append(
+                {
+                    "object": move.name,
+                    "words": move.words,
+                    "bytes_moved": sum(high - low for low, high in move.ranges),
+                    "machines": gains,
+                }
+            )
+    return advice
+
+
+def _without_intervals(machines: Sequence[Machine], count: int) -> list[str]:
+    if not count:
+        return ["no intervals: --uncertainty 20 or more replays the trace so many times for them"]
+    return [
+        f"no intervals on {machine.name}: no number of its file has a range"
+        for machine in machines
+        if not machine_inputs(machine)
+    ]
+
+
+def _guest(recorded: Recorded) -> str:
+    """The guest's shape, or how many threads there were."""
+    if "guest" in recorded.meta:
+        return guest_words(recorded.meta["guest"])
+    threads, processes = recorded.meta["nr_threads"], {pid for pid, *_ in recorded.meta["images"]}
+    many = f" of {len(processes)} processes" if len(processes) > 1 else ""
+    return f"{threads} thread{'s' if threads != 1 else ''}{many}"
+
+
+def make_report(
+    recorded: Recorded,
+    trace: Path,
+    machines: Sequence[Machine],
+    *,
+    lines: int,
+    advise: bool,
+    uncertainty: int | None,
+    flame: bool = False,
+) -> dict[str, Any]:
+    """Everything: a machine takes the place that a variant has elsewhere.
+
+    ``uncertainty``: draws of the machine's ranged numbers; None: where that is cheap.
+    ``flame``: with "stacks", for a flame graph.
+    """
+    cpus = places(recorded, machines)
+    homes = guest_nodes(recorded.meta.get("guest"), machines, cpus)
+    jobs = [Job(m, c, nodes=n) for m, c, n in zip(machines, cpus, homes, strict=True)]
+    base = replay_all(trace, jobs)
+    objects = (GuestMemory if "guest" in recorded.meta else Memory)(recorded.meta)
+    hot = [raw["lines"] for raw in base]
+    pcs = set().union(*(instructions(found if flame else found[:lines]) for found in hot))
+    frames = objects.frames(pcs)
+    try:
+        asked = (bytes_named(found, lines) for found in hot)
+        objects.learn(sorted(set().union(*asked)))
+        things = [[objects.at(_hottest(line)) for line in found] for found in hot]
+        found = _moves(hot, things) if advise else []
+        count = draws_of(uncertainty, int(recorded.stepping["accesses_reported"]))
+        moved = [move.ranges for move in found]
+        with tempfile.TemporaryDirectory(prefix="schedshard-") as folder:
+            draws = replay_draws(trace, jobs, moved, count, Path(folder))
+        advice = _gains(trace, jobs, found, base, draws)
+        variants = []
+        for index, machine in enumerate(machines):
+            context = _Context(frames, _threads_of(recorded), cpus[index], objects)
+            named = zip(hot[index][:lines], things[index], strict=False)
+            variants.append(_variant(machine, base[index], list(named), context, draws[index][0]))
+            if flame:
+                variants[-1]["stacks"] = stacks(hot[index], frames, objects)
+    finally:
+        objects.close()
+    return {
+        **_head(recorded, machines),
+        "partial": recorded.partial or any(raw["partial"] for raw in base),
+        "program": _program(recorded),
+        "recording": dict(recorded.stepping),
+        "uncertainty": {"samples": count, "seed": SEED} if count else None,
+        "notes": [*_notes(recorded, objects, hot[0]), *_without_intervals(machines, count)],
+        "limits": [*LIMITS, *(() if "guest" in recorded.meta else (WITHOUT_GUEST,))],
+        "advised": advise,
+        "advice": advice,
+        "variants": variants,
+        "provenance": {
+            **tool_versions(),
+            "program_sha256": recorded.program_sha256,
+            "trace_sha256": sha256_file(trace),
+        },
+    }
+
+
+def _head(recorded: Recorded, machines: Sequence[Machine]) -> dict[str, Any]:
+    """What was recorded, and for which machine."""
+    return {
+        "format": C2C,
+        "experiment": recorded.words,
+        "machine": {
+            "name": machines[0].name if len(machines) == 1 else "each machine",
+            "cpus": recorded.cpus,
+            "clock_ghz": machines[0].clock_ghz,
+        },
+        "guest": _guest(recorded),
+        "names_resolved": True,
+    }
+
+
+def _program(recorded: Recorded) -> dict[str, Any]:
+    return {
+        "status": recorded.status,
+        "signal": recorded.signal,
+        "threads": recorded.meta["nr_threads"],
+        "processes": len({pid for pid, *_ in recorded.meta["images"]}),
+        "placement": recorded.placement,
+        "operations": recorded.operations,
+    }
+
+
+def _moves(hot: Sequence[Any], things: Sequence[Sequence[Thing | None]]) -> list[Move]:
+    """What to set apart, on the machine that it costs most."""
+    worst = max(range(len(hot)), key=lambda i: sum(map(hitm, hot[i])))
+    return moves(list(zip(hot[worst], things[worst], strict=True)))
+
+
+def bytes_named(found: Sequence[Mapping[str, Any]], lines: int) -> set[int]:
+    """Every byte whose name one machine's report shows.
+
+    The hottest byte of a line can differ between machines. If only that byte had a name, one
+    machine's report would name a field or not, depending on the other machines of the request.
+    """
+    return {
+        int(line["address"], 16) + int(access["offset"])
+        for number, line in enumerate(found)
+        if number < lines or hitm(line)
+        for access in (*line["accesses"], {"offset": 0})
+    }
+
+
+def _hottest(line: Mapping[str, Any]) -> int:
+    """The byte of a line that makes it hot: small objects share lines."""
+    access = max(line["accesses"], key=lambda a: (hitm(a), a["records"]), default={"offset": 0})
+    return int(line["address"], 16) + int(access["offset"])
+
+
+def _variant(
+    machine: Machine,
+    raw: Mapping[str, Any],
+    named: Sequence[tuple[Mapping[str, Any], Thing | None]],
+    context: _Context,
+    draws: Draws,
+) -> dict[str, Any]:
+    total = raw["hitm_remote"] + raw["hitm_local"]
+    work = work_cycles(dict(raw))
+    return {
+        "name": machine.name,
+        "cpus": len(raw["cpu_times"]),
+        "lines_total": raw["nr_lines"],
+        "hitm_total": total,
+        "hitm_remote": raw["hitm_remote"],
+        "hitm_local": raw["hitm_local"],
+        "work_cycles": work,
+        "partial": bool(raw["partial"]),
+        "model": raw["model"],
+        "interval": totals(draws),
+        "lines": [
+            {**_line(line, total, work, thing, context), "interval": line_interval(line, draws)}
+            for line, thing in named
+        ],
+        "machine_sha256": sha256_file(machine.path),
+    }

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""How a recording's figures depend on uncertain numbers of the machine.
+
+Replays run on machines whose ranged numbers were drawn together, as for ``run --uncertainty``. The
+gain of advice is compared within a draw.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from schedshard.c2c.report.replaying import Job, Range, replay_all, work_cycles
+from schedshard.experiments.uncertain import intervals
+from schedshard.experiments.uncertain.draws import draw, sampled_machine
+from schedshard.experiments.uncertain.inputs import machine_inputs
+from schedshard.experiments.uncertain.uncertainty import LEAST
+from schedshard.machines.presets import Machine
+
+# The default: as many draws as an interval needs, if the trace's replays are short.
+DEFAULT = LEAST
+MOST_ACCESSES = 100_000
+SEED = 1
+
+Draws = list[dict[str, Any]]
+
+
+def draws_of(asked: int | None, accesses: int) -> int:
+    """The number of draws: that of the request, or the default where it is cheap."""
+    if asked is not None:
+        return asked
+    return DEFAULT if accesses <= MOST_ACCESSES else 0
+
+
+def _sampled(machine: Machine, count: int, folder: Path) -> list[Machine]:
+    inputs = machine_inputs(machine)
+    if not inputs:
+        return []
+    drawn = draw(inputs, machine.data, count, SEED)
+    return [
+        sampled_machine(machine, values, folder / f"{machine.name}-{number}.toml")
+        for number, values in enumerate(drawn)
+    ]
+
+
+def replay_draws(
+    trace: Path, base: Sequence[Job], moved: Sequence[Sequence[Range]], count: int, folder: Path
+) -> list[list[Draws]]:
+    """By machine of ``base``: the draws with nothing moved, then those with each of ``moved``.
+
+    A machine that has no number with a range has no draws.
+    """
+    every = [_sampled(job.machine, count, folder) for job in base]
+    jobs = [
+        replace(job, machine=one, moved=tuple(ranges))
+        for sampled, job in zip(every, base, strict=True)
+        for ranges in ((), *moved)
+        for one in sampled
+    ]
+    raws = iter(replay_all(trace, jobs))
+    return [[[next(raws) for _ in sampled] for _ in ((), *moved)] for sampled in every]
+
+
+def line_interval(line: Mapping[str, Any], draws: Draws) -> dict[str, Any] | None:
+    """Cycles of a load of one line."""
+    found = [
+        float(seen["avg_load_cycles"])
+        for raw in draws
+        for seen in raw["lines"]
+        if seen["address"] == line["address"]
+    ]
+    return intervals.interval(found) if found and len(found) == len(draws) else None
+
+
+def gain_interval(before: Draws, after: Draws) -> dict[str, Any] | None:
+    """The share of all cycles that a move saves."""
+    found = [
+        1 - work_cycles(moved) / work_cycles(raw)
+        for raw, moved in zip(before, after, strict=True)
+        if work_cycles(raw)
+    ]
+    return intervals.interval(found) if found else None
+
+
+def totals(draws: Draws) -> dict[str, Any] | None:
+    """Modified lines found elsewhere, and all cycles."""
+    if not draws:
+        return None
+    return {
+        "hitm_total": intervals.interval([r["hitm_remote"] + r["hitm_local"] for r in draws]),
+        "work_cycles": intervals.interval([work_cycles(raw) for raw in draws]),
+    }

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""A recorded program on the terminal: machines, what would help, the lines, the limits."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from schedshard.c2c.report.sharing import FALSE, hitm
+from schedshard.show.format import percent, significant
+from schedshard.show.sheet import Sheet
+
+_ACCESSES = 8
+# Accesses are shown of the worst lines, and of others that have this share of all HITM.
+_ALWAYS, _HOT = 2, 0.01
+
+
+def _machines(report: Mapping[str, Any]) -> Sheet:
+    numbers = ("far HITM", "near HITM", "lines", "cycles", "in loads", "virtual ms")
+    partial = " (PARTIAL)" if report["partial"] else ""
+    made = Sheet(
+        f"{report['experiment']}: {report['guest']}, predicted{partial}",
+        "machine", *numbers, right=numbers,
+    )  # fmt: skip
+    for variant in report["variants"]:
+        waited = sum(line["cycles"] for line in variant["lines"])
+        made.add_row(
+            variant["name"], f"{variant['hitm_remote']:,}", f"{variant['hitm_local']:,}",
+            f"{variant['lines_total']:,}", significant(variant["work_cycles"]),
+            percent(waited / variant["work_cycles"]) if variant["work_cycles"] else "-",
+            significant(variant["model"]["virtual_ns"] / 1e6),
+        )  # fmt: skip
+    return made
+
+
+def _between(interval: Mapping[str, Any] | None, write: Callable[[float], str]) -> str:
+    if interval is None:
+        return "-"
+    return f"{write(interval['low'])} to {write(interval['high'])}"
+
+
+def _lines(variant: Mapping[str, Any]) -> Sheet:
+    numbers = (
+        "#", "HITM", "far", "near", "loads", "stores", "locked", "cycles/load", "90%", "of all",
+        "threads",
+    )  # fmt: skip
+    made = Sheet(
+        f"Contended lines on {variant['name']} ({len(variant['lines'])} of "
+        f"{variant['lines_total']} lines that were shared and written)",
+        numbers[0], "object", "sharing", *numbers[1:], right=numbers,
+        rigid=("sharing", *numbers), optional=("loads", "stores", "locked"),
+    )  # fmt: skip
+    for index, line in enumerate(variant["lines"]):
+        made.add_row(
+            str(index),
+            f"{line['object']}{line['offset']:+#x}",
+            line["sharing"],
+            percent(line["hitm_share"]),
+            *(f"{line[key]:,}" for key in ("hitm_remote", "hitm_local")),
+            *(f"{line[key]:,}" for key in ("loads", "stores", "locked")),
+            significant(line["avg_load_cycles"]),
+            _between(line.get("interval"), significant),
+            percent(line["cycle_share"]),
+            str(len(line["threads"])),
+        )
+    return made
+
+
+def _accesses(number: int, line: Mapping[str, Any]) -> RenderableType:
+    numbers = ("HITM", "store", "offset", "cycles", "records", "threads")
+    made = Sheet(
+        f"line {number}: {line['object']}{line['offset']:+#x}, "
+        f"{line['type'] or 'type not known'}, {line['sharing']} sharing",
+        *numbers[:3], "field", "kind", *numbers[3:], "function", "source", right=numbers,
+        rigid=("field", "kind", "source"), optional=("kind", "records"),
+    )  # fmt: skip
+    total = hitm(line) or 1
+    for access in line["accesses"][:_ACCESSES]:
+        made.add_row(
+            f"{hitm(access) / total:.1%}",
+            f"{access['store_share']:.1%}",
+            f"{access['offset']:#x}",
+            access["field"] or "-",
+            f"{access['kind']} {access['size']}",
+            significant(access["avg_load_cycles"]),
+            f"{access['records']:,}",
+            _some(access["threads"]),
+            access["symbol"],
+            access["source"],
+        )
+    if not line["allocated"]:
+        return made
+    way = " < ".join(f"{f['function']} ({f['source']})" for f in line["allocated"][:5])
+    return Group(made, Text(f"  allocated by {way}\n"))
+
+
+def _some(threads: list[int]) -> str:
+    """A few numbers, or how many."""
+    if len(threads) <= 4:
+        return ",".join(map(str, threads))
+    return f"{len(threads)}: {threads[0]}..{threads[-1]}"
+
+
+def advice_lines(report: Mapping[str, Any]) -> list[str]:
+    """What would help, in sentences."""
+    said = []
+    for advice in report["advice"]:
+        gains = []
+        for name, gain in advice["machines"].items():
+            word = "fewer" if gain["fewer"] >= 0 else "more"
+            sign = 1 if gain["fewer"] >= 0 else -1
+            found = gain.get("interval")
+            sure = ""
+            if found is not None:
+                ends = sorted((sign * found["low"], sign * found["high"]))
+                sure = f" (90%: {ends[0]:.1%} to {ends[1]:.1%})"
+            gains.append(f"{abs(gain['fewer']):.1%}{sure} {word} cycles on {name}")
+        said.append(f"{advice['words']}: {', '.join(gains)}")
+    return said
+
+
+def _nothing_gained(report: Mapping[str, Any]) -> str:
+    """Why no sentence says what would help."""
+    hot = [line for v in report["variants"] for line in v["lines"] if line["hitm_share"] >= _HOT]
+    if any(line["sharing"] == FALSE for line in hot):
+        return (
+            "false sharing was found, but nothing to set apart that would gain; bytes that one "
+            "access covers stay together"
+        )
+    return "no false sharing whose end would gain anything was found"
+
+
+def record_view(report: Mapping[str, Any]) -> RenderableType:
+    """All of it."""
+    program = report["program"]
+    shown: list[RenderableType] = [_machines(report)]
+    if program["signal"]:
+        shown.append(
+            Text(f"the program was ended by {program['signal']}: shown is what came before")
+        )
+    shown += [Text(sentence) for sentence in advice_lines(report)]
+    if not report["advice"] and report.get("advised", True):
+        shown.append(Text(_nothing_gained(report)))
+    for index, variant in enumerate(report["variants"]):
+        shown.append(Text(""))
+        shown.append(_lines(variant))
+        # The accesses of each CPU are the same on all machines.
+        for number, line in enumerate(variant["lines"] if index == 0 else ()):
+            if hitm(line) and (number < _ALWAYS or line["hitm_share"] >= _HOT):
+                shown.append(_accesses(number, line))
+    shown += [Text(f"note: {note}") for note in report["notes"]]
+    shown.append(Text(f"limits: {'; '.join(report['limits'])}."))
+    return Group(*shown)

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The group of `schedshard kernel`, its own module so that several files can add verbs to it."""
+
+from dataclasses import dataclass
+
+import click
+
+from schedshard.commands.groups import NamedGroup
+from schedshard.commands.options import Decorator, many_option, number_option
+from schedshard.common.errors import UserError
+from schedshard.common.paths import INSTALLED
+from schedshard.kernel.arch import X86, Arch, find_arch
+from schedshard.kernel.layout import Layout
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What the options of the group say."""
+
+    linux: str | None
+    arch: Arch
+
+
+@click.group("kernel", cls=NamedGroup)
+@click.option(
+    "--linux",
+    metavar="V",
+    envvar="SCHEDSHARD_LINUX",
+    show_envvar=True,
+    help="Series of Linux, one of kernel/base.toml [the default there].",
+)
+@click.option(
+    "--arch",
+    metavar="A",
+    envvar="SCHEDSHARD_ARCH",
+    show_envvar=True,
+    default="x86",
+    show_default=True,
+    help="Processor: x86, or arm64 for build, boot and test.",
+)
+@click.pass_context
+def kernel(context: click.Context, linux: str | None, arch: str) -> None:
+    """Linux with sharded scheduler state: fetch, build, test, series, packages.
+
+    Work lies in build/kernel; every verb goes on where an earlier one stopped. A series of Linux
+    that is not the default one has its own, build/kernel-V. These verbs need a checkout of the
+    project: run ./schedshard there.
+    """
+    if INSTALLED:
+        raise UserError("'kernel' needs a checkout of the project: run ./schedshard kernel there")
+    context.obj = Chosen(linux, find_arch(arch))
+
+
+def the_layout(*, any_arch: bool = False) -> Layout:
+    """Where things are for the series of Linux and the processor that the user chose."""
+    from schedshard.kernel.source.base import layout_for
+
+    context = click.get_current_context()
+    chosen = context.find_object(Chosen) or Chosen(None, X86)
+    if chosen.arch is not X86 and not any_arch:
+        raise UserError(
+            f"'kernel {context.info_name}' is for x86 only: leave out --arch {chosen.arch.name}"
+        )
+    return layout_for(chosen.linux, arch=chosen.arch)
+
+
+def split_commas(
+    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> tuple[str, ...]:
+    """``--variant stock,shard`` is ``--variant stock --variant shard``."""
+    return tuple(word for value in values for word in value.split(","))
+
+
+def variant_option(words: str, *, required: bool) -> Decorator:
+    """--variant of a verb, which gets ``variants``."""
+    words = f"{words}; repeatable, or with commas."
+    return many_option(
+        "--variant", "variants", required=required, metavar="V", callback=split_commas, help=words
+    )
+
+
+VARIANTS = "stock, shard, ... (kernel/series.toml)"
+VARIANT = variant_option(VARIANTS, required=True)
+CONFIG = click.option(
+    "--config",
+    default="lab",
+    show_default=True,
+    metavar="C",
+    help="A name of kernel/config, several joined by '+', or a file.",
+)
+JOBS = number_option(
+    "-j",
+    "--jobs",
+    low=0,
+    default=0,
+    metavar=None,
+    show_default=False,
+    help="Jobs of make [one a CPU].",
+)
+MACHINE = click.option(
+    "--machine", metavar="M", help="A machine file, scaled down: preset name or path."
+)

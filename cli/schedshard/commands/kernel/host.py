@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Verbs of `schedshard kernel` on the host's side; stages are imported inside the verbs."""
+
+from pathlib import Path
+
+import click
+
+from schedshard.commands.kernel import guest, plan, profile
+from schedshard.commands.kernel.group import CONFIG, JOBS, VARIANT, Chosen, kernel, the_layout
+from schedshard.commands.options import JSON_OR_TABLE, deliver, path_option
+from schedshard.common.errors import UserError
+
+__all__ = ["guest", "kernel", "plan", "profile"]
+
+
+@kernel.command()
+@path_option(
+    "--base",
+    "path",
+    metavar="PATH",
+    help="A source tree, a tarball of one, or Debian's package; not from the mirror.",
+)
+@click.option(
+    "--any",
+    "any_series",
+    is_flag=True,
+    help="When the mirror has dropped the default series, the next of kernel/base.toml; prints it.",
+)
+def fetch(path: Path | None, any_series: bool) -> None:
+    """Unpack Debian's kernel source: the installed package, else the mirror's newest.
+
+    A version that was not tested works when every edit of the series applies, which is tried here.
+    """
+    from schedshard.kernel.source.apply import try_edits
+    from schedshard.kernel.source.base import fetch as stage
+    from schedshard.kernel.source.base import fetch_any, load_base
+
+    chosen = click.get_current_context().find_object(Chosen)
+    named = chosen is not None and chosen.linux is not None
+    if any_series and (path is not None or named):
+        raise UserError("--any chooses the series: no --base, --linux or SCHEDSHARD_LINUX with it")
+    if any_series:
+        layout, found = fetch_any(tell=lambda line: click.echo(f"schedshard: {line}", err=True))
+        how = "is there"
+    else:
+        layout = the_layout(any_arch=True)
+        found, fresh = stage(layout, path)
+        how = "unpacked" if fresh else "already there"
+    click.echo(f"{layout.shown(layout.base)}: {found.version}, {how}", err=any_series)
+    if not found.tested:
+        made, all_edits = try_edits(layout)
+        words = f"not tested with this version, {made} of {all_edits} edits apply"
+        click.echo(words, err=any_series)
+    if any_series:
+        click.echo(load_base(layout).linux)
+
+
+@kernel.command()
+@VARIANT
+def apply(variants: tuple[str, ...]) -> None:
+    """Make or update the source tree of a variant."""
+    from schedshard.kernel.source.apply import apply as stage
+
+    layout = the_layout(any_arch=True)
+    for variant in variants:
+        done = stage(layout, variant)
+        click.echo(
+            f"{layout.shown(layout.source(variant))}: {done.differing} files differ from the base, "
+            f"{done.changed} of them changed now"
+        )
+
+
+@kernel.command()
+@VARIANT
+@CONFIG
+def config(variants: tuple[str, ...], config: str) -> None:
+    """Merge the configuration of a variant and check that it took effect."""
+    from schedshard.kernel.build.config import configure, resolve
+    from schedshard.kernel.source.apply import apply as apply_stage
+    from schedshard.kernel.source.recipe import load_recipe
+
+    layout = the_layout(any_arch=True)
+    recipe = load_recipe(layout)
+    for variant in variants:
+        chosen = recipe.variant(variant)
+        configuration = resolve(layout, config, chosen.config)
+        apply_stage(layout, variant)
+        with layout.locked(variant):
+            path = configure(layout, variant, configuration)
+        click.echo(layout.shown(path))
+
+
+@kernel.command()
+@VARIANT
+@CONFIG
+@JOBS
+def build(variants: tuple[str, ...], config: str, jobs: int) -> None:
+    """Compile a variant: bzImage, and vmlinux with its types."""
+    from schedshard.kernel.build.build import BuildRequest
+    from schedshard.kernel.build.build import build as stage
+
+    layout = the_layout(any_arch=True)
+    for variant in variants:
+        built = stage(layout, BuildRequest(variant, config, jobs))
+        made = built.made
+        click.echo(
+            f"{layout.shown(built.kernel)}: {made.seconds:.0f} s, {made.files} files made, "
+            f"ccache {made.hits} of {made.hits + made.misses} ({made.hit_rate:.0%})"
+        )
+
+
+@kernel.command()
+@path_option("--out", metavar="DIR", help="[build/kernel/series]")
+@click.option("--check", is_flag=True, help="git am on an untouched tree, and checkpatch --strict.")
+@click.option("--check-steps", is_flag=True, help="Compile the tree after every step.")
+@CONFIG
+@JOBS
+def series(out: Path | None, check: bool, check_steps: bool, config: str, jobs: int) -> None:
+    """Write the steps as a git format-patch series."""
+    from schedshard.kernel.series.checkpatch import checkpatch
+    from schedshard.kernel.series.series import check_am, check_lines, count_lines, write_series
+    from schedshard.kernel.series.series import check_steps as build_steps
+    from schedshard.kernel.series.series_view import print_judged, print_lines, print_steps
+
+    layout = the_layout()
+    made = write_series(layout, out)
+    folder = layout.shown(made.patches[0].parent)
+    click.echo(f"{folder}: {len(made.patches)} patches")
+    if made.test_patches:
+        folder = layout.shown(made.test_patches[0].parent)
+        click.echo(f"{folder}: {len(made.test_patches)} patches for tests, after them")
+    lines = count_lines(made)
+    print_lines(lines)
+    check_lines(layout, lines)
+    if check:
+        files = check_am(layout, made)
+        click.echo(f"git am on an untouched tree: {files} files as in the built tree")
+        print_judged(checkpatch(layout, (*made.patches, *made.test_patches)))
+    if check_steps:
+        print_steps(build_steps(layout, config, jobs))
+
+
+@kernel.command()
+@click.option("--variant", default="shard", show_default=True, metavar="V")
+@click.option(
+    "--config",
+    default="package",
+    show_default=True,
+    metavar="C",
+    help="As of build; for a copy of the running Debian kernel's: /boot/config-$(uname -r).",
+)
+@path_option("--out", metavar="DIR", help="[build/kernel/deb]")
+@click.option("--try-install", is_flag=True, help="Install and remove them in a debootstrap root.")
+@JOBS
+def deb(variant: str, config: str, out: Path | None, try_install: bool, jobs: int) -> None:
+    """Build Debian packages of the kernel and of its headers."""
+    from schedshard.kernel.build.deb import DebRequest
+    from schedshard.kernel.build.deb import deb as stage
+    from schedshard.kernel.build.deb_try import try_install as trial
+
+    layout = the_layout()
+    packages = stage(layout, DebRequest(variant, config, out, jobs))
+    for path in (packages.image, packages.headers, *packages.others):
+        if path is not None:
+            click.echo(f"{layout.shown(path)}: {path.stat().st_size / 1e6:.1f} MB")
+    if packages.headers is None:
+        click.echo("no package of headers: this configuration has no modules")
+    if try_install:
+        tried = trial(layout, packages)
+        click.echo(f"{tried.release}: installed and removed in a small Debian, as it should be")
+
+
+@kernel.command()
+@VARIANT
+@CONFIG
+@click.option("--machine", default="xeon-480", show_default=True, metavar="M")
+@JSON_OR_TABLE
+def sizes(variants: tuple[str, ...], config: str, machine: str, as_json: bool) -> None:
+    """Compare what a root domain takes: structures, and what is allocated for so many CPUs."""
+    from schedshard.kernel.build.sizes import plan_of
+    from schedshard.kernel.build.sizes import sizes as stage
+    from schedshard.kernel.build.sizes_view import sizes_table
+    from schedshard.machines.presets import load_machine, machine_topology
+
+    plan = plan_of(machine_topology(load_machine(machine))["plan"])
+    result = stage(the_layout(), variants, config, plan)
+    deliver(result, as_json, None, sizes_table(result))

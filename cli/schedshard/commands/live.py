@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The verbs `bench primitives` and `bench ping-pong`."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from schedshard.commands.options import (
+    JSON,
+    LIMIT,
+    OUT,
+    PLACEMENT,
+    deliver,
+    many_option,
+    number_option,
+)
+
+_OP = many_option("--op", "ops", metavar="OP", help="Only this one; repeatable.")
+
+
+@click.command(name="primitives")
+@_OP
+@click.option(
+    "--threads", metavar="N,...", help="Numbers of threads, as in 1,2,64 [1, 2, 4, ... and all]."
+)
+@click.option(
+    "--hold", "hold_ns", type=float, metavar="NS", help="Time between acquire and release."
+)
+@PLACEMENT
+@LIMIT
+@JSON
+@OUT
+def primitives_command(as_json: bool, out: Path | None, **options: Any) -> None:
+    """Measure locks and counters on this host: N CPUs do one operation in a loop.
+
+    'run primitives' predicts the same operations, from the same source files. Uses no CPU that this
+    process may not use, and no more than a control group allows.
+    """
+    from schedshard.live.measure import LiveRequest, bench_primitives
+    from schedshard.live.view import live_tables
+
+    result = bench_primitives(LiveRequest(**options))
+    deliver(result, as_json, out, live_tables(result))
+
+
+@click.command(name="ping-pong")
+@_OP
+@number_option(
+    "--from",
+    "first",
+    low=0,
+    metavar="CPU",
+    help="This CPU with every other [one pair of each latency class].",
+)
+@LIMIT
+@JSON
+@OUT
+def ping_pong_command(as_json: bool, out: Path | None, **options: Any) -> None:
+    """Measure how two CPUs of this host take turns on one cache line.
+
+    'run ping-pong' predicts the same.
+    """
+    from schedshard.live.measure import LiveRequest, bench_ping_pong
+    from schedshard.live.view import live_tables
+
+    result = bench_ping_pong(LiveRequest(**options))
+    deliver(result, as_json, out, live_tables(result))

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The verbs `machine import` and `machine measure`."""
+
+import sys
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from schedshard.commands.options import number_option, path_option, target_option
+from schedshard.common.errors import UserError
+from schedshard.common.output import check_writable, write_atomic
+from schedshard.machines.hostfile import host_path, make_parent
+from schedshard.machines.making.classes import CLASSES, Evidence
+from schedshard.machines.making.document import Facts, validated
+from schedshard.machines.making.importer import ImportRequest, import_machine
+from schedshard.machines.making.measure import MeasureRequest, measure_machine
+from schedshard.machines.making.topology import parse_cpu_list
+
+CLOCK_LIMITS = (0.05, 20.0)
+
+
+def _finish(
+    facts: Facts, text: str, evidence: Evidence | None, notes: list[str], out: Path | None
+) -> None:
+    """Validate, write and report; without a file the machine goes to stdout, the rest to stderr."""
+    validated(text)
+    console = Console(file=sys.stderr if out is None else sys.stdout, highlight=False)
+    if out is None:
+        click.echo(text, nl=False)
+    else:
+        write_atomic(out, text)
+    topology = facts.topology
+    levels = {"package": "package", "node": "node", "llc": "LLC", "core": "core"}
+    counts = ", ".join(_counted(topology.count(level), word) for level, word in levels.items())
+    cpus = _counted(len(topology.cpus), "CPU")
+    console.print(f"{facts.name}: {cpus}, {counts}", markup=False, soft_wrap=True)
+    _print_evidence(console, facts, evidence)
+    for note in notes:
+        console.print(f"note: {note}", markup=False, soft_wrap=True)
+    if out is not None:
+        console.print(f"written: {out}", markup=False, soft_wrap=True)
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
+
+
+def _print_evidence(console: Console, facts: Facts, evidence: Evidence | None) -> None:
+    table = Table("distance", box=None)
+    for heading in ("pairs", "median ns", "5%-95% ns"):
+        table.add_column(heading, justify="right")
+    for tier in evidence.tiers if evidence is not None else ():
+        spread = f"{tier.low:.1f}-{tier.high:.1f}"
+        words = f"{tier.count} {tier.unit}"
+        table.add_row(words, f"{tier.pairs:,}", f"{tier.median:.1f}", spread)
+    for name in (*CLASSES, "memory"):
+        item = evidence.classes.get(name) if evidence is not None else None
+        if item is not None:
+            spread = f"{item.low:.1f}-{item.high:.1f}"
+            table.add_row(name, f"{item.pairs:,}", f"{item.median:.1f}", spread)
+        elif name in facts.latency_ns:
+            said = facts.source.get(f"latency_ns.{name}", "")
+            how = "estimate" if said.startswith("estimate") else "measured"
+            table.add_row(name, "-", f"{facts.latency_ns[name]:.1f}", how)
+    console.print(table)
+    if evidence is None or not evidence.levels:
+        return
+    sure = Table("grouping", "how sure", box=None)
+    for heading in ("groups", "silhouette", "separation", "pairs that fit"):
+        sure.add_column(heading, justify="right")
+    for level in evidence.levels:
+        score = "-" if level.silhouette is None else f"{level.silhouette:.2f}"
+        numbers = (f"{level.groups:,}", score, f"{level.separation:.2f}", f"{level.fit:.1%}")
+        sure.add_row(level.name, level.sure, *numbers)
+    console.print(sure)
+
+
+@click.command(name="import")
+@click.argument("csv", type=click.Path(path_type=Path))
+@path_option(
+    "--hwloc-xml",
+    metavar=None,
+    help="Take the topology from this file ('lstopo FILE.xml'), latencies from CSV.",
+)
+@click.option("--name", help="Name of the machine; default: from the file's name.")
+@click.option("--clock-ghz", type=float, help="Core clock in which cycles are counted.")
+@target_option("--out", metavar=None, help="Write the machine file here, not to stdout.")
+def import_command(
+    csv: Path, hwloc_xml: Path | None, name: str | None, clock_ghz: float | None, out: Path | None
+) -> None:
+    """Make a machine file of a core-to-core latency table.
+
+    CSV has a row per writing CPU and a column per responding CPU, nanoseconds one way; the upper
+    triangle may be empty. LLCs and packages are told apart by clustering; how sure that is stands
+    in the output and in the file, and so do tiers of latency between them that are clear.
+    """
+    if clock_ghz is not None and not CLOCK_LIMITS[0] <= clock_ghz <= CLOCK_LIMITS[1]:
+        raise UserError(
+            f"--clock-ghz {clock_ghz:g} is no clock: give {CLOCK_LIMITS[0]:g} to "
+            f"{CLOCK_LIMITS[1]:g} GHz"
+        )
+    made = import_machine(ImportRequest(csv, hwloc_xml, name, clock_ghz))
+    _finish(made.facts, made.text, made.evidence, made.notes, out)
+
+
+@click.command(name="measure")
+@path_option(
+    "--out",
+    metavar=None,
+    help="Write the machine file here; default: where '--machine host' looks.",
+)
+@click.option("--cpus", metavar="LIST", help="Measure between these CPUs only, such as 0-3,8.")
+@number_option(
+    "--samples",
+    high=10000,
+    default=50,
+    metavar=None,
+    help="Runs of each measurement, of which the lower quartile counts.",
+)
+@click.option(
+    "--all-pairs",
+    is_flag=True,
+    help="Measure every pair of CPUs, however long that takes (480 CPUs: a quarter of an hour).",
+)
+def measure_command(out: Path | None, cpus: str | None, samples: int, all_pairs: bool) -> None:
+    """Measure this host and write its machine file, which is then '--machine host'.
+
+    Takes a minute at most: on a host of more than 64 CPUs a few hundred pairs of each distance.
+    """
+    request = MeasureRequest(parse_cpu_list(cpus) if cpus is not None else None, samples, all_pairs)
+    target = out if out is not None else host_path()
+    if out is None:
+        make_parent(target)
+    check_writable(target)
+    made = measure_machine(request)
+    _finish(made.facts, made.text, made.evidence, made.notes, target)

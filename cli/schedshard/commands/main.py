@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The verbs: options to typed requests, requests to stages, results to the terminal or a file.
+
+Stages are imported inside the verbs, so that --help and small verbs do not wait for the plotting
+and numeric libraries.
+"""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import RenderableType
+
+from schedshard import __version__
+from schedshard.commands.doctor import doctor
+from schedshard.commands.groups import NamedGroup
+from schedshard.commands.kernel.host import kernel
+from schedshard.commands.live import ping_pong_command, primitives_command
+from schedshard.commands.options import (
+    JSON,
+    OUT,
+    SEED,
+    deliver,
+    many_option,
+    number_option,
+    path_option,
+    show,
+    target_option,
+)
+from schedshard.commands.record import diff_command, record_command, replay_command
+from schedshard.commands.record_cost import cost_command
+from schedshard.commands.run import compare, run, sweep
+from schedshard.commands.topology import machine, machines, topo
+from schedshard.commands.validate import validate
+from schedshard.common.errors import UserError
+from schedshard.common.output import write_atomic
+
+
+@click.group(
+    cls=NamedGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    invoke_without_command=True,
+)
+@click.version_option(__version__, message="schedshard %(version)s")
+@click.pass_context
+def main(ctx: click.Context) -> None:
+    """Sharded CPU sets, and what a layout of shared state costs on machines big and small.
+
+    Start with 'schedshard reproduce'. Every verb explains itself with --help.
+    """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+class C2cGroup(NamedGroup):
+    """The verbs of c2c; what is none of them is a result to show."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Show is the verb that need not be named."""
+        if args and self.get_command(ctx, args[0]) is None:
+            args = ["show", *args]
+        return super().resolve_command(ctx, args)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Options before the result are those of show."""
+        if args and args[0].startswith("-") and args[0] not in ("-h", "--help"):
+            args = ["show", *args]
+        return super().parse_args(ctx, args)
+
+
+@main.group(cls=C2cGroup)
+def c2c() -> None:
+    """Contended cache lines: of a RESULT, or of a program of yours.
+
+    'c2c RESULT' shows the lines of what 'run --out RESULT' or 'c2c record --out RESULT' saved, as
+    perf c2c report does. 'c2c record' runs a program.
+    """
+
+
+@c2c.command("show")
+@click.argument("result", type=click.Path(path_type=Path))
+@number_option("--lines", default=5)
+@many_option("--variant", "variants", metavar="V", help="Repeatable [the baseline].")
+@JSON
+def c2c_show(result: Path, lines: int, variants: tuple[str, ...], as_json: bool) -> None:
+    """Show the contended cache lines of RESULT.
+
+    RESULT is what 'run --out RESULT' saved; the tables are those of perf c2c report.
+    """
+    from schedshard.common.result import C2C, RUN, load_result
+    from schedshard.lines.c2c import C2cRequest, find_names
+    from schedshard.lines.c2c import c2c as make_report
+    from schedshard.tables.results import c2c_tables
+
+    loaded = load_result(result, (RUN, C2C))
+    if loaded["format"] == C2C:
+        deliver(loaded, as_json, None, _saved_view(loaded))
+        return
+    request = C2cRequest(loaded, variants, lines)
+    report = make_report(request, find_names(request))
+    deliver(report, as_json, None, c2c_tables(report))
+
+
+def _saved_view(report: dict[str, Any]) -> RenderableType:
+    """What was saved with its names: of a program, of a kernel, or of its replay."""
+    from schedshard.c2c.report.view import record_view
+    from schedshard.kernel.profile.c2c_view import c2c_view
+    from schedshard.kernel.profile.replay_view import replay_view
+
+    if "program" in report:
+        return record_view(report)
+    if all("hitm_a_wake_up" in variant for variant in report["variants"]):
+        return c2c_view(report)
+    return replay_view(report)
+
+
+@main.group(cls=NamedGroup, invoke_without_command=True)
+@click.option("--quick", is_flag=True, help="Measure for a shorter time.")
+@JSON
+@OUT
+@click.pass_context
+def bench(ctx: click.Context, quick: bool, as_json: bool, out: Path | None) -> None:
+    """Measure on this host's CPUs.
+
+    Without a command the structures are measured: every operation stands beside the same one on a
+    plain bitmap, as a ratio of one run.
+    """
+    if ctx.invoked_subcommand is not None:
+        if quick or as_json or out is not None:
+            raise UserError(f"options of 'bench {ctx.invoked_subcommand}' stand behind its name")
+        return
+    from schedshard.common.progress import working
+    from schedshard.experiments.bench import BenchRequest
+    from schedshard.experiments.bench import bench as measure
+    from schedshard.tables.results import bench_tables
+
+    with working("measuring on this host's CPUs"):
+        data = measure(BenchRequest(quick))
+    deliver(data, as_json, out, bench_tables(data))
+
+
+@main.command()
+@click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path))
+@target_option("--out", required=True, metavar="FILE.html")
+def report(results: tuple[Path, ...], out: Path) -> None:
+    """Make one HTML page of saved RESULTS.
+
+    RESULTS are files of run, sweep, bench, validate, topo, c2c and kernel c2c. The page needs no
+    other file and no network.
+    """
+    from schedshard.common.result import BENCH, C2C, LIVE, RUN, TOPO, VALIDATE, load_result
+    from schedshard.experiments.figures import is_figures
+    from schedshard.experiments.sweep.file import is_parquet, read_rows
+    from schedshard.lines.c2c import c2c as make_c2c
+    from schedshard.lines.c2c import find_names, of_all_variants
+    from schedshard.reports.report import ReportRequest, render
+
+    sweeps = tuple(path for path in results if is_parquet(path))
+    kinds = (RUN, BENCH, LIVE, VALIDATE, TOPO, C2C)
+    read = [load_result(path, kinds) for path in results if path not in sweeps]
+    loaded = tuple(result for result in read if result["format"] != C2C)
+    saved = tuple(result for result in read if result["format"] == C2C)
+    rows = tuple((path.name, read_rows(path)) for path in sweeps)
+    requests = [of_all_variants(result) for result in loaded if is_figures(result)]
+    lines = tuple(make_c2c(request, find_names(request)) for request in requests)
+    write_atomic(out, render(ReportRequest(loaded, c2c=saved + lines, sweeps=rows)))
+    print(f"saved {out}", file=sys.stderr)
+
+
+@main.command()
+@path_option("--out", metavar="DIR", help="[out at the root]")
+@SEED
+@click.option("--quick", is_flag=True, help="Fewer machines and fewer points of the curve.")
+def reproduce(out: Path | None, seed: int, quick: bool) -> None:
+    """Predict, measure and report: the main job.
+
+    Predicts the published experiments, measures this host, prints the tables and writes
+    report.html and one JSON file a result.
+    """
+    from schedshard.common.paths import INSTALLED, ROOT
+    from schedshard.reports.reproduce import ReproduceRequest
+    from schedshard.reports.reproduce_view import reproduce_all
+
+    default = Path("out") if INSTALLED else ROOT / "out"
+    reproduce_all(ReproduceRequest(seed, quick), out or default, show)
+
+
+for verb in (primitives_command, ping_pong_command, cost_command):
+    bench.add_command(verb)
+for verb in (record_command, replay_command, diff_command):
+    c2c.add_command(verb)
+for verb in (run, sweep, compare, topo, machines, machine, validate, kernel, doctor):
+    main.add_command(verb)

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Options that several verbs have, and how a result leaves."""
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import click
+from rich.console import RenderableType
+
+from schedshard.common.output import check_writable, to_json, write_atomic
+from schedshard.show import terminal
+
+_PLAIN_WIDTH = 140
+_NARROWEST = 60
+
+Verb = TypeVar("Verb", bound=Callable[..., Any])
+
+
+class Decorator(Protocol):
+    """What makes a verb with an option of a verb without it."""
+
+    def __call__(self, verb: Verb, /) -> Verb:
+        """The verb, with the option."""
+
+
+def _writable(context: click.Context, _: click.Parameter, path: Path | None) -> Path | None:
+    """Refuse a file that cannot be written, before the long work."""
+    if path is not None and not context.resilient_parsing:
+        check_writable(path)
+    return path
+
+
+def path_option(*names: str, metavar: str | None = "FILE", **more: Any) -> Decorator:
+    """An option that is a path."""
+    return click.option(*names, type=click.Path(path_type=Path), metavar=metavar, **more)
+
+
+def target_option(*names: str, metavar: str | None = "FILE", **more: Any) -> Decorator:
+    """An option that names a file to write, which must be possible."""
+    return path_option(*names, metavar=metavar, callback=_writable, **more)
+
+
+def number_option(
+    *names: str,
+    low: int | None = 1,
+    high: int | None = None,
+    metavar: str | None = "N",
+    **more: Any,
+) -> Decorator:
+    """An option that is a whole number from ``low`` on; a default is shown."""
+    limits = click.IntRange(low, high)
+    return click.option(*names, type=limits, metavar=metavar, **{"show_default": True, **more})
+
+
+def choice_option(*names: str, choices: Sequence[str], help: str) -> Decorator:
+    """An option with some values, of which the first one is the default."""
+    kind = click.Choice(choices)
+    return click.option(*names, type=kind, default=choices[0], show_default=True, help=help)
+
+
+def many_option(*names: str, metavar: str, help: str, **more: Any) -> Decorator:
+    """An option that may be given several times."""
+    return click.option(*names, multiple=True, metavar=metavar, help=help, **more)
+
+
+OUT = target_option("--out", help="Save the result as JSON.")
+PLACEMENT = choice_option(
+    "--placement",
+    choices=["os", "compact", "scatter"],
+    help="Which CPUs come first: CPU numbers in order, neighbours, or far apart.",
+)
+LIMIT = number_option(
+    "--limit",
+    high=86400,
+    default=50,
+    metavar="SECONDS",
+    help="Start no measurement after that time.",
+)
+JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+JSON_OR_TABLE = click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON instead of a table."
+)
+SEED = number_option("--seed", low=0, high=2**32 - 1, metavar=None, default=1)
+CAP = number_option("--cap", high=64, help="At most N CPUs a shard [64].")
+PARAMETERS = many_option(
+    "--append", "parameters", metavar="P", help="A kernel parameter; repeatable."
+)
+BZIMAGE = path_option("--bzimage", help="and its image.")
+
+
+def show(renderable: RenderableType) -> None:
+    """Print to stdout: as wide as the terminal, or as wide as a table likes in a file."""
+    terminal.show([renderable], _PLAIN_WIDTH, _NARROWEST)
+
+
+def deliver(
+    result: dict[str, Any], as_json: bool, out: Path | None, view: RenderableType | None
+) -> None:
+    """Save where asked, then print JSON or the view."""
+    text = to_json(result)
+    if out is not None:
+        write_atomic(out, text)
+    if as_json:
+        sys.stdout.write(text)
+    elif view is not None:
+        show(view)
+    if out is not None and not as_json:
+        print(f"saved {out}", file=sys.stderr)

@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The verbs: c2c record, c2c replay, c2c diff."""
+
+from __future__ import annotations
+
+import io
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+from rich.console import Console
+
+from schedshard.commands.options import (
+    BZIMAGE,
+    JSON,
+    OUT,
+    PARAMETERS,
+    PLACEMENT,
+    Verb,
+    deliver,
+    many_option,
+    number_option,
+    path_option,
+    target_option,
+)
+from schedshard.common.errors import UserError
+from schedshard.common.output import read_json, to_json, write_atomic
+
+if TYPE_CHECKING:
+    from schedshard.c2c.program.guest import GuestRequest
+
+# Options of a guest, and what is told where there is none.
+_OF_GUEST = {
+    "variant": "--variant",
+    "vmlinux": "--vmlinux",
+    "bzimage": "--bzimage",
+    "parameters": "--append",
+    "files": "--guest-file",
+}
+_MACHINES = many_option("--machine", "machines", metavar="M", help="Repeatable.", required=True)
+_REPORT = (
+    number_option("--lines", default=10),
+    click.option(
+        "--advice/--no-advice",
+        "advise",
+        default=True,
+        help="Replay with what shares lines falsely set apart.",
+    ),
+    number_option(
+        "--uncertainty",
+        low=0,
+        help="Replay with N draws of the machine's ranged numbers, for 90% intervals; 0: none "
+        "[20, or none where more than 100,000 accesses were recorded].",
+    ),
+    target_option("--html", help="Write a page as well."),
+    target_option(
+        "--flamegraph",
+        help="Write cycles waited for as folded stacks, which flamegraph.pl, inferno and "
+        "speedscope read.",
+    ),
+    JSON,
+    OUT,
+)
+
+
+def _report_options(verb: Verb) -> Verb:
+    """What a report shows, and where it goes."""
+    for option in reversed(_REPORT):
+        verb = option(verb)
+    return verb
+
+
+@click.command(
+    "record", context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False}
+)
+@_MACHINES
+@PLACEMENT
+@number_option("--cpus", help="Use the first N CPUs [all].")
+@click.option(
+    "--after",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    metavar="SECONDS",
+    help="Record from then.",
+)
+@click.option(
+    "--for", "lasts", type=click.FloatRange(min=0.01), metavar="SECONDS", help="Record so long."
+)
+@click.option("--marks", is_flag=True, help="Record between the marks of the program.")
+@number_option(
+    "--quantum",
+    low=100,
+    high=1_000_000,
+    default=1000,
+    help="Instructions that a thread may be ahead of the slowest.",
+)
+@target_option("--trace", help="Keep what happened.")
+@click.option("--follow", is_flag=True, help="Record the processes that PROGRAM starts as well.")
+@click.option("--guest", is_flag=True, help="Run it in a booted kernel, and see that as well.")
+@click.option("--variant", metavar="V", help="With --guest: a built kernel (kernel/series.toml),")
+@click.option(
+    "--config", default="lab", show_default=True, metavar="C", help="in this configuration;"
+)
+@click.option(
+    "--linux",
+    metavar="V",
+    envvar="SCHEDSHARD_LINUX",
+    show_envvar=True,
+    help="of this series of Linux [the default of kernel/base.toml];",
+)
+@path_option("--vmlinux", help="or another: its symbols,")
+@BZIMAGE
+@PARAMETERS
+@path_option(
+    "--guest-file",
+    "files",
+    multiple=True,
+    help="The guest has it, at the same path; repeatable.",
+)
+@_report_options
+@click.argument("program", nargs=-1, type=click.UNPROCESSED)
+@click.pass_context
+def record_command(
+    ctx: click.Context,
+    /,
+    machines: tuple[str, ...],
+    cpus: int | None,
+    after: float,
+    lasts: float | None,
+    marks: bool,
+    trace: Path | None,
+    guest: bool,
+    config: str,
+    linux: str | None,
+    html: Path | None,
+    flamegraph: Path | None,
+    as_json: bool,
+    out: Path | None,
+    **options: Any,
+) -> None:
+    """Run PROGRAM, and show which lines its threads contend on, on each machine.
+
+    A thread is a CPU of the machine, in order of creation. PROGRAM has its input, output and exit
+    status; the report goes to standard error. With --json the report is what goes to standard
+    output, and the program's output goes to standard error.
+
+    With --guest PROGRAM runs in a booted kernel with the libraries that it needs; it has no input,
+    and of this host's files only what --guest-file names. The kernel's lines are shown as well.
+    """
+    from schedshard.c2c.program.emulate import Window
+    from schedshard.c2c.record import RecordRequest, record
+
+    _check_uncertainty(options["uncertainty"])
+    if marks and (after or lasts is not None):
+        raise UserError("--marks is the program's own window: leave --after and --for out")
+    of_guest = {name: options.pop(name) for name in _OF_GUEST}
+    placed = ctx.get_parameter_source("placement") is ParameterSource.COMMANDLINE
+    _check_guest(guest, placed, options["follow"], of_guest)
+    asked = _guest(machines[0], cpus, config, linux, **of_guest) if guest else None
+    with tempfile.TemporaryDirectory(prefix="schedshard-") as folder:
+        request = RecordRequest(
+            machines=machines,
+            cpus=cpus,
+            window=Window(after, lasts, marks),
+            output_to_stderr=as_json,
+            flame=flamegraph is not None,
+            guest=asked,
+            **options,
+        )
+        report = record(request, trace or Path(folder) / "trace", Path(folder), keep=bool(trace))
+    if as_json:
+        _give(report, True, out, html, flamegraph)
+    else:
+        _give_to_stderr(report, out, html, flamegraph)
+    if report["program"]["status"]:
+        raise click.exceptions.Exit(report["program"]["status"])
+
+
+def _check_guest(guest: bool, placed: bool, follow: bool, of_guest: dict[str, Any]) -> None:
+    """Refuse options that a guest has not, or that only a guest has."""
+    if guest and placed:
+        raise UserError("--placement: in a guest the kernel places threads; leave it out")
+    if guest and follow:
+        raise UserError("--follow: a guest's processes are all recorded; leave it out")
+    for name, word in _OF_GUEST.items():
+        if of_guest[name] and not guest:
+            raise UserError(f"{word} is of a guest: add --guest")
+
+
+def _check_uncertainty(count: int | None) -> None:
+    from schedshard.experiments.uncertain.uncertainty import check_samples
+
+    if count:
+        check_samples(count)
+
+
+def _guest(
+    machine: str,
+    cpus: int | None,
+    config: str,
+    linux: str | None,
+    *,
+    variant: str | None,
+    vmlinux: Path | None,
+    bzimage: Path | None,
+    parameters: Sequence[str],
+    files: Sequence[Path],
+) -> GuestRequest:
+    """The guest that the options ask for."""
+    from schedshard.c2c.program.guest import GuestRequest
+    from schedshard.common.paths import INSTALLED
+    from schedshard.kernel.probe.watch import shape_for
+    from schedshard.kernel.profile.c2c import Kernel, built_kernels
+    from schedshard.kernel.source.base import layout_for
+    from schedshard.machines.presets import load_machine, machine_topology
+
+    if INSTALLED:
+        raise UserError("--guest needs a checkout of the project: run ./schedshard there")
+    if (vmlinux is None) != (bzimage is None):
+        raise UserError("another kernel needs both --vmlinux and --bzimage")
+    if (vmlinux is None) == (variant is None):
+        raise UserError("--guest needs one kernel: --variant, or --vmlinux and --bzimage")
+    for path in (vmlinux, bzimage):
+        if path is not None and not path.is_file():
+            raise UserError(f"no file {path}")
+    loaded = load_machine(machine)
+    layout = layout_for(linux)
+    if vmlinux is not None and bzimage is not None:
+        kernel = Kernel(bzimage.stem, bzimage, vmlinux)
+    else:
+        kernel = built_kernels(layout, (str(variant),), config)[0]
+    count = cpus or 16
+    shape = shape_for(machine_topology(loaded), loaded.name, count)
+    slow = 10 if count <= 16 else 40
+    return GuestRequest(layout, kernel, shape, tuple(files), tuple(parameters), slow)
+
+
+def _save(report: dict[str, Any], html: Path | None, flamegraph: Path | None) -> None:
+    if html is not None:
+        from schedshard.reports.report import ReportRequest, render
+
+        write_atomic(html, render(ReportRequest((), c2c=(report,))))
+    if flamegraph is not None:
+        from schedshard.c2c.report.flame import write_flamegraph
+
+        write_flamegraph(report, flamegraph)
+
+
+def _give(
+    report: dict[str, Any],
+    as_json: bool,
+    out: Path | None,
+    html: Path | None,
+    flamegraph: Path | None,
+) -> None:
+    from schedshard.c2c.report.view import record_view
+
+    _save(report, html, flamegraph)
+    deliver(report, as_json, out, record_view(report))
+
+
+def _give_to_stderr(
+    report: dict[str, Any], out: Path | None, html: Path | None, flamegraph: Path | None
+) -> None:
+    """Standard output is the program's."""
+    from schedshard.c2c.report.view import record_view
+
+    _save(report, html, flamegraph)
+    if out is not None:
+        write_atomic(out, to_json(report))
+    text = io.StringIO()
+    wide = sys.stderr.isatty()
+    Console(file=text, width=None if wide else 160, highlight=False).print(record_view(report))
+    sys.stderr.write("".join(f"{line.rstrip()}\n" for line in text.getvalue().splitlines()))
+    for path in (out, html, flamegraph):
+        if path is not None:
+            print(f"saved {path}", file=sys.stderr)
+
+
+@click.command("replay")
+@click.argument("trace", type=click.Path(path_type=Path))
+@_MACHINES
+@_report_options
+@click.pass_context
+def replay_command(
+    ctx: click.Context,
+    /,
+    trace: Path,
+    machines: tuple[str, ...],
+    html: Path | None,
+    flamegraph: Path | None,
+    as_json: bool,
+    out: Path | None,
+    **shown: Any,
+) -> None:
+    """Show what TRACE would have been on other machines.
+
+    TRACE is what 'c2c record --trace TRACE' kept of a program, or 'kernel c2c --trace TRACE' of a
+    kernel.
+    """
+    from schedshard.c2c.report.report import NAMES, Recorded, make_report
+    from schedshard.kernel.profile.replay import names_path
+    from schedshard.machines.presets import load_machine
+
+    _check_uncertainty(shown["uncertainty"])
+    if not trace.is_file():
+        raise UserError(
+            f"no trace {trace}: './schedshard c2c record --trace FILE -- PROGRAM' makes one"
+        )
+    data = read_json(names_path(trace), "names of a trace")
+    if isinstance(data, dict) and data.get("format") != NAMES:
+        from schedshard.commands.kernel.profile import replay
+
+        lines = shown["lines"]
+        ctx.invoke(replay, trace=trace, machines=machines, lines=lines, as_json=as_json, out=out)
+        return
+    if not isinstance(data, dict):
+        raise UserError(f"{names_path(trace)} does not hold the names of a trace")
+    recorded = Recorded.from_json(data, names_path(trace))
+    found = tuple(load_machine(name) for name in machines)
+    report = make_report(recorded, trace, found, flame=flamegraph is not None, **shown)
+    _give(report, as_json, out, html, flamegraph)
+
+
+@click.command("diff")
+@click.argument("a", type=click.Path(path_type=Path))
+@click.argument("b", type=click.Path(path_type=Path))
+@JSON
+def diff_command(a: Path, b: Path, as_json: bool) -> None:
+    """Compare two recordings of a program, before and after a change.
+
+    A and B are what 'c2c record --out FILE' saved; lines are matched by object and field.
+    """
+    from schedshard.c2c.report.diff import diff_files, diff_view
+
+    data = diff_files(a, b)
+    deliver(data, as_json, None, diff_view(data))

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The verbs run, sweep and compare: experiments on simulated machines."""
+
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import click
+
+from schedshard.commands.options import (
+    CAP,
+    JSON,
+    OUT,
+    PLACEMENT,
+    SEED,
+    deliver,
+    many_option,
+    number_option,
+    path_option,
+    show,
+)
+from schedshard.common.errors import UserError
+
+_UNCERTAINTY = click.option(
+    "--uncertainty",
+    type=int,
+    metavar="N",
+    help="Print intervals of N samples of all inputs that are not known.",
+)
+
+
+@click.command()
+@click.argument("experiment")
+@click.option("--machine", metavar="M", help="Preset name or a .toml file [the experiment's own].")
+@number_option("--cpus", metavar=None, help="Use the first N CPUs [all].")
+@SEED
+@PLACEMENT
+@CAP
+@many_option("--variant", "variants", metavar="V", help="Only this one; repeatable.")
+@many_option(
+    "--set",
+    "settings",
+    metavar="NAME=VALUE",
+    help="Another value for an input of the experiment; repeatable.",
+)
+@_UNCERTAINTY
+@many_option("--op", "ops", metavar="OP", help="ping-pong, primitives: only this; repeatable.")
+@click.option("--threads", metavar="N,N...", help="atomic-inc, primitives: [1,2,4,...,all].")
+@click.option(
+    "--hold", "hold_ns", type=float, metavar="NS", help="primitives: from acquire to release [0]."
+)
+@number_option(
+    "--from",
+    "first",
+    low=0,
+    metavar="CPU",
+    help="ping-pong: this CPU with every other [one pair a latency class].",
+)
+@JSON
+@OUT
+def run(uncertainty: int | None, as_json: bool, out: Path | None, **options: Any) -> None:
+    """Run EXPERIMENT on a simulated machine.
+
+    Predicted figures stand beside published ones where somebody has measured the same machine.
+    With --uncertainty each has a median and a 90% interval of what the ranges in the machine file
+    and the experiment file allow.
+    """
+    from schedshard.common.progress import ticking
+    from schedshard.experiments.run import execute, merge, plan_run
+    from schedshard.experiments.run_options import RunOptions, make_request
+    from schedshard.experiments.uncertain.uncertainty import check_samples, with_intervals
+    from schedshard.lines.fields import layouts_of
+    from schedshard.tables.results import run_tables
+
+    if uncertainty is not None:
+        check_samples(uncertainty)
+    request = make_request(RunOptions(**options))
+    plan = plan_run(request)
+    title = f"{request.experiment.name} on {request.machine.name}"
+    with ticking(title, len(plan.points)) as tick:
+        raws = execute(plan, tick)
+    result = merge(plan, raws, layouts_of(raws))
+    if uncertainty is not None:
+        with TemporaryDirectory(prefix="schedshard-") as directory:
+            with_intervals(request, result, uncertainty, Path(directory), ticking)
+    deliver(result, as_json, out, run_tables(result))
+
+
+@click.command()
+@many_option("--experiment", "experiments", required=True, metavar="E", help="Repeatable.")
+@many_option("--machine", "machines", metavar="M", help="Repeatable [the experiment's own].")
+@many_option("--variant", "variants", metavar="V", help="Repeatable [all].")
+@number_option(
+    "--cap", "caps", multiple=True, high=64, help="At most N CPUs a shard; repeatable [64]."
+)
+@number_option("--cpus", multiple=True, help="Use the first N CPUs; repeatable [all].")
+@PLACEMENT
+@number_option(
+    "--split-llc",
+    "splits",
+    multiple=True,
+    high=1024,
+    help="Cut every last-level cache in N smaller ones; repeatable [1].",
+)
+@number_option("--seeds", high=1000, default=1, help="Run seeds 1 to N of every point.")
+@_UNCERTAINTY
+@number_option(
+    "--seed",
+    low=0,
+    high=2**32 - 1,
+    metavar=None,
+    help="Of the samples that --uncertainty draws [1].",
+)
+@path_option("--out", required=True, metavar="FILE.parquet")
+@click.option("--scheduler", metavar="ADDRESS", help="A Dask scheduler [this host's CPUs].")
+def sweep(out: Path, scheduler: str | None, **options: Any) -> None:
+    """Run every combination, and keep the results in one Parquet file.
+
+    Points that FILE has already are not run again, so that an interrupted sweep goes on where it
+    was, and a larger one adds to a smaller one. A new simulator or machine file makes new points.
+    """
+    from schedshard.common.progress import ticking
+    from schedshard.experiments.sweep.prepare import SweepOptions, prepare
+    from schedshard.experiments.sweep.run import execute
+    from schedshard.tables.sweep import sweep_tables
+
+    with TemporaryDirectory(prefix="schedshard-") as directory:
+        prepared = prepare(SweepOptions(out=out, **options), Path(directory))
+        for said in prepared.left_out:
+            print(f"schedshard: {said}", file=sys.stderr)
+        there = len(prepared.points) - len(prepared.todo)
+        if there:
+            print(f"{there} of {len(prepared.points)} points are in {out}", file=sys.stderr)
+        rows = list(prepared.rows)
+        if prepared.todo:
+            with ticking("sweep", len(prepared.todo)) as tick:
+                rows += execute(prepared.todo, out, scheduler, tick)
+    show(sweep_tables(rows))
+    print(f"saved {out}", file=sys.stderr)
+
+
+@click.command()
+@click.argument("a", metavar="A")
+@click.argument("b", metavar="B")
+@many_option("--metric", "metrics", metavar="M", help="Repeatable [all].")
+@JSON
+def compare(a: str, b: str, metrics: tuple[str, ...], as_json: bool) -> None:
+    """Compare A and B over their seeds: mean, %stddev and %change.
+
+    Each is FILE or FILE:VARIANT, where FILE was made by sweep or by 'run --out'. With variants,
+    these are compared with each other at every point that both have; without, every variant of A
+    with the same one of B. Two recordings of a program ('c2c record --out') are compared as
+    'c2c diff' does.
+    """
+    from schedshard.c2c.report.diff import diff_files, diff_view, is_recording
+    from schedshard.experiments.sweep.compare import CompareRequest, load_side
+    from schedshard.experiments.sweep.compare import compare as make_comparison
+    from schedshard.tables.compare import compare_view
+
+    if is_recording(a) or is_recording(b):
+        if metrics:
+            raise UserError("--metric: recordings of programs are compared by object; leave it out")
+        data = diff_files(Path(a), Path(b))
+        deliver(data, as_json, None, diff_view(data))
+        return
+    data = make_comparison(CompareRequest(load_side(a), load_side(b), metrics))
+    deliver(data, as_json, None, compare_view(data))

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The verbs topo, machines and machine: what a machine is, and what its file says."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from schedshard.commands.groups import NamedGroup
+from schedshard.commands.options import (
+    CAP,
+    JSON,
+    OUT,
+    deliver,
+    number_option,
+    path_option,
+    target_option,
+)
+from schedshard.common.errors import UserError
+
+
+def _advise(
+    machine: str | None, rate: float, count: int | None, as_json: bool, out: Path | None
+) -> None:
+    from schedshard.common.progress import ticking
+    from schedshard.experiments.advise import SAMPLES, advice_data, advise
+    from schedshard.experiments.uncertain.uncertainty import check_samples
+    from schedshard.machines.presets import HOST, load_machine
+    from schedshard.tables.advise import advice_view
+
+    samples = SAMPLES if count is None else count
+    if samples != 0:
+        check_samples(samples)
+    loaded = load_machine(machine or HOST)
+    found = advise(loaded, rate, samples, ticking)
+    deliver(advice_data(found), as_json, out, advice_view(found))
+
+
+@click.command()
+@click.option("--machine", metavar="M", help="A machine file: preset name or path.")
+@path_option("--sysfs", metavar="DIR", help="A root holding sys/.")
+@path_option("--hwloc-xml", help="hwloc's XML.")
+@number_option("--split-llc", help="Cut every LLC in N.")
+@CAP
+@target_option("--picture", help="Draw .svg or .png.")
+@click.option("--advise", is_flag=True, help="Predict how many CPUs should share a line or a lock.")
+@click.option(
+    "--rate",
+    type=click.FloatRange(1, 1e8),
+    metavar="N",
+    help="Lock operations a second and CPU that --advise plans for [10000].",
+)
+@click.option(
+    "--uncertainty",
+    type=int,
+    metavar="N",
+    help="Of how many samples --advise makes its intervals; 0: one run and no intervals [20].",
+)
+@JSON
+@OUT
+def topo(
+    machine: str | None,
+    sysfs: Path | None,
+    hwloc_xml: Path | None,
+    split_llc: int | None,
+    cap: int | None,
+    picture: Path | None,
+    advise: bool,
+    rate: float | None,
+    uncertainty: int | None,
+    as_json: bool,
+    out: Path | None,
+) -> None:
+    """Show a topology and its shard plan.
+
+    It is that of this host unless a machine, a sysfs tree or an hwloc file is given. With --advise
+    the costs of all shard sizes are predicted instead, on a machine file or on that which 'machine
+    measure' made of this host.
+    """
+    if advise:
+        others = {"--sysfs": sysfs, "--hwloc-xml": hwloc_xml, "--split-llc": split_llc,
+                  "--cap": cap, "--picture": picture}  # fmt: skip
+        for name, value in others.items():
+            if value is not None:
+                raise UserError(f"--advise and {name} exclude each other: it tries all sizes")
+        _advise(machine, 10_000.0 if rate is None else rate, uncertainty, as_json, out)
+        return
+    for name, number in (("--rate", rate), ("--uncertainty", uncertainty)):
+        if number is not None:
+            raise UserError(f"{name} belongs to --advise: give both")
+    from schedshard.machines.presets import machine_path
+    from schedshard.machines.topo import TopoRequest
+    from schedshard.machines.topo import topo as read_topology
+    from schedshard.tables.results import topo_view
+
+    if picture is not None and picture.suffix.lower() not in (".svg", ".png"):
+        raise UserError(f"--picture {picture}: the file name must end in .svg or .png")
+    source = machine_path(machine) if machine is not None else None
+    data = read_topology(TopoRequest(source, sysfs, hwloc_xml, split_llc, cap))
+    if picture is not None:
+        from schedshard.machines.topo_picture import write_picture
+
+        write_picture(data, picture)
+    deliver(data, as_json, out, topo_view(data))
+    if picture is not None:
+        print(f"saved {picture}", file=sys.stderr)
+
+
+@click.command()
+@JSON
+def machines(as_json: bool) -> None:
+    """List the machine files."""
+    from schedshard.machines.machine_list import list_machines
+    from schedshard.tables.results import machines_table
+
+    rows = list_machines()
+    deliver({"machines": rows}, as_json, None, machines_table(rows))
+
+
+class MachineGroup(NamedGroup):
+    """The machine verbs; import and measure come from a package that needs numeric libraries."""
+
+    _LAZY = ("import", "measure")
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names of the commands, those not loaded yet among them."""
+        return sorted({*super().list_commands(ctx), *self._LAZY})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Load the package on the first use of one of its commands."""
+        if cmd_name in self._LAZY and cmd_name not in self.commands:
+            from schedshard.commands.machine import import_command, measure_command
+
+            self.add_command(import_command)
+            self.add_command(measure_command)
+        return super().get_command(ctx, cmd_name)
+
+
+@click.group(cls=MachineGroup)
+def machine() -> None:
+    """Look at machine files, and make new ones."""
+
+
+@machine.command("show")
+@click.argument("name")
+@JSON
+def machine_show(name: str, as_json: bool) -> None:
+    """Show a machine file: every number and where it comes from."""
+    from schedshard.machines.machine_list import describe
+    from schedshard.machines.presets import load_machine
+    from schedshard.tables.results import machine_view
+
+    described = describe(load_machine(name))
+    deliver(described, as_json, None, machine_view(described))

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The verb `validate`."""
+
+from pathlib import Path
+
+import click
+
+from schedshard.commands.options import JSON, LIMIT, OUT, Decorator, deliver
+
+# Exit statuses of validate by outcome.
+STATUS = {"agree": 0, "disagree": 4, "host changed": 5}
+
+
+def _factor(name: str, default: float, words: str) -> Decorator:
+    kind = click.FloatRange(min=1)
+    target = f"{name.strip('-')}_bound"
+    return click.option(
+        name, target, type=kind, default=default, show_default=True, metavar="FACTOR", help=words
+    )
+
+
+@click.command()
+@click.argument("result", required=False, type=click.Path(path_type=Path))
+@_factor(
+    "--median", 1.25, "Largest median factor between predicted and measured that is agreement."
+)
+@_factor("--worst", 2.0, "Largest factor of a single figure that is agreement.")
+@LIMIT
+@JSON
+@OUT
+@click.pass_context
+def validate(
+    ctx: click.Context,
+    result: Path | None,
+    median_bound: float,
+    worst_bound: float,
+    limit: int,
+    as_json: bool,
+    out: Path | None,
+) -> None:
+    """Measure this host, predict the same, and name the worst disagreement.
+
+    RESULT is what somebody saved with 'validate --out', or with --out of 'bench primitives' or
+    'bench ping-pong' on a host with a machine file: it is judged, and nothing is measured. Without
+    RESULT this host is measured, its machine file first if there is none yet; each of the two takes
+    a minute at most.
+
+    A figure is off by the factor between the prediction and the nearer end of the spread of its
+    measurement (10th to 90th percentile of the turns). Exit status: 0 if the median and the worst
+    factor are within their bounds, 4 if not; 5 if the host is no longer as its machine file says,
+    which proves nothing; 2 for bad input, 1 if a measurement failed.
+
+    The file that --out writes tells the processor's name, the kernel's version, the topology and
+    the measurements, and no name of a host or user: docs/validate.md.
+    """
+    from schedshard.common.progress import ticking
+    from schedshard.common.result import LIVE, VALIDATE, load_result
+    from schedshard.live.bundle import make_bundle
+    from schedshard.live.judge import Bounds, judge, predict
+    from schedshard.live.validate import judged, measure_host
+    from schedshard.live.verdict_view import verdict_tables
+
+    data = load_result(result, (VALIDATE, LIVE)) if result is not None else measure_host(limit)
+    bundle = make_bundle(data, str(result) if result is not None else "this host")
+    points = sum(len(one.points) for one in bundle.measured)
+    with ticking("predicting", points) as tick:
+        rows = predict(bundle, tick)
+    verdict = judge(rows, Bounds(median_bound, worst_bound))
+    deliver(
+        judged(data, verdict), as_json, out, verdict_tables(verdict, bundle.host, bundle.source)
+    )
+    ctx.exit(STATUS[verdict.outcome])

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Files that are whole or absent, and JSON that is the same bytes for the same content."""
+
+import contextlib
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from schedshard.common.errors import UserError, os_reason
+
+
+def to_json(value: Any) -> str:
+    """JSON text as every verb prints and saves it: two spaces, keys in the order of creation."""
+    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def check_writable(path: Path) -> None:
+    """Refuse an output path before the long work, not after it."""
+    if path.is_dir():
+        raise UserError(f"cannot write {path}: it is a directory, give a file name")
+    parent = path.parent
+    if not parent.is_dir():
+        raise UserError(f"cannot write {path}: no directory {parent}")
+    if not os.access(parent, os.W_OK | os.X_OK):
+        raise UserError(f"cannot write {path}: permission denied in {parent}")
+
+
+def write_atomic(path: Path, data: str | bytes) -> None:
+    """Write through a temporary file in the same directory and rename it over the target.
+
+    A reader sees the old file or the new one; after an error or a kill the old one stays.
+    """
+    check_writable(path)
+    raw = data.encode("utf-8") if isinstance(data, str) else data
+    temp: str | None = None
+    try:
+        fd, temp = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        with os.fdopen(fd, "wb") as file:
+            file.write(raw)
+            os.fchmod(file.fileno(), 0o666 & ~_umask())
+        os.replace(temp, path)
+        temp = None
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {os_reason(error)}") from error
+    finally:
+        if temp is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(temp)
+
+
+def _umask() -> int:
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
+
+
+def read_json(path: Path, what: str) -> Any:
+    """Read a JSON file of ours, or say where it stops being one."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"cannot read {what} {path}: {os_reason(error)}") from error
+    except UnicodeDecodeError as error:
+        raise UserError(f"{what} {path} is not text: byte {error.start} is no UTF-8") from error
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise UserError(
+            f"{what} {path} is not whole JSON: line {error.lineno}, column {error.colno}: "
+            f"{error.msg.lower()}; make it again with --json or --out"
+        ) from error
+    except RecursionError as error:
+        raise UserError(f"{what} {path} is nested too deeply to be one of ours") from error

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Progress of long work on stderr: a bar on a terminal, otherwise sometimes a line."""
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+LINE_EVERY_SECONDS = 5.0
+
+
+class Ticker(Protocol):
+    """A stage calls this as its work advances."""
+
+    def __call__(self, what: str) -> None:
+        """One piece of work is done; ``what`` names it."""
+
+
+def silent(what: str) -> None:
+    """A ticker for callers that show nothing."""
+
+
+@contextmanager
+def ticking(title: str, total: int) -> Iterator[Ticker]:
+    """Show ``total`` pieces of work being done; yields what to call after each."""
+    if sys.stderr.isatty():
+        with Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=32),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("[dim]{task.fields[what]}"),
+            console=Console(stderr=True),
+            transient=True,
+        ) as progress:
+            task = progress.add_task(title, total=total, what="")
+            yield lambda what: progress.update(task, advance=1, what=what)
+        return
+
+    done = 0
+    started = last = time.monotonic()
+
+    def line(what: str) -> None:
+        nonlocal done, last
+        done += 1
+        now = time.monotonic()
+        if now - last >= LINE_EVERY_SECONDS and done < total:
+            last = now
+            print(f"{title}: {done}/{total}, {now - started:.0f} s", file=sys.stderr, flush=True)
+
+    yield line
+
+
+@contextmanager
+def working(title: str) -> Iterator[None]:
+    """Report the progress of one long step."""
+    if sys.stderr.isatty():
+        with Console(stderr=True).status(title):
+            yield
+        return
+    print(f"{title} ...", file=sys.stderr, flush=True)
+    yield

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The origin of a result: enough to produce the same bytes again."""
+
+import hashlib
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from schedshard.common.errors import telling
+from schedshard.common.paths import INSTALLED, ROOT, VERSION, shown
+
+
+def sha256_file(path: Path) -> str:
+    """Hex SHA-256 of a file's bytes."""
+    with telling(f"cannot read {path}"):
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _git(*args: str) -> str | None:
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(ROOT), *args],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=20,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.decode("utf-8", "replace").strip() if done.returncode == 0 else None
+
+
+def commit() -> str:
+    """The commit of this checkout, '-dirty' when tracked files differ, 'unknown' outside one."""
+    if INSTALLED:
+        return "unknown"
+    top = _git("rev-parse", "--show-toplevel")
+    if top is None or Path(top).resolve() != ROOT:
+        return "unknown"
+    head = _git("rev-parse", "HEAD")
+    if head is None:
+        return "unknown"
+    changed = _git("status", "--porcelain", "--untracked-files=no")
+    return f"{head}-dirty" if changed else head
+
+
+def tool_versions() -> dict[str, str]:
+    """The part of every provenance that does not depend on the input."""
+    return {"version": VERSION, "commit": commit()}
+
+
+def machine_provenance(
+    path: Path, data: dict[str, Any], protocol_calibration: str
+) -> dict[str, str]:
+    """The machine file's identity, and the calibration of every number predicted on it.
+
+    ``data`` is the parsed file. Its [source] entries for latencies and protocol constants give
+    their origin. Constants that it omits are the simulator's own; ``protocol_calibration`` names
+    the data for their choice.
+    """
+    source = data.get("source", {})
+    parts = [f"protocol constants: {protocol_calibration}"]
+    parts += [
+        f"{key}: {text}"
+        for key, text in (source.items() if isinstance(source, dict) else ())
+        if key.split(".")[0] in ("latency_ns", "tier", "protocol")
+    ]
+    return {
+        "machine_file": shown(path),
+        "machine_sha256": sha256_file(path),
+        "calibration": "; ".join(parts),
+    }

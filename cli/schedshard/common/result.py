@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Reading saved results: what `run --out` and `bench --out` wrote, checked before it is used."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from schedshard.common.errors import UserError
+from schedshard.common.output import read_json
+
+RUN = "schedshard/run/2"
+BENCH = "schedshard/bench/1"
+TOPO = "schedshard/topo/1"
+C2C = "schedshard/c2c/1"
+LIVE = "schedshard/live/1"
+VALIDATE = "schedshard/validate/1"
+
+_NEEDS: dict[str, tuple[tuple[str, type], ...]] = {
+    RUN: (
+        ("experiment", str),
+        ("machine", dict),
+        ("variants", list),
+        ("simulator", dict),
+        ("provenance", dict),
+    ),
+    BENCH: (("rows", list), ("host", dict), ("provenance", dict)),
+    TOPO: (("cpus", list), ("plan", dict)),
+    C2C: (("variants", list), ("machine", dict), ("provenance", dict)),
+    LIVE: (
+        ("experiment", str),
+        ("machine", dict),
+        ("variants", list),
+        ("host", dict),
+        ("provenance", dict),
+    ),
+    VALIDATE: (("measured", list), ("host", dict), ("machine_file", str)),
+}
+
+
+def load_result(path: Path, wanted: tuple[str, ...] = (RUN,)) -> dict[str, Any]:
+    """Read a saved result of one of the wanted formats; otherwise say what the file is."""
+    data = read_json(path, "result")
+    kind = data.get("format") if isinstance(data, dict) else None
+    if kind not in wanted:
+        makers = {
+            RUN: "run EXPERIMENT --out FILE",
+            BENCH: "bench --out FILE",
+            TOPO: "topo --out FILE",
+            C2C: "kernel c2c --out FILE",
+            LIVE: "bench primitives --out FILE",
+            VALIDATE: "validate --out FILE",
+        }
+        ways = " or ".join(f"'./schedshard {makers[w]}'" for w in wanted if w in makers)
+        raise UserError(f"{path} is no result to read here: {ways} makes one")
+    for key, kind_of in _NEEDS[kind]:
+        if not isinstance(data.get(key), kind_of):
+            raise UserError(f"{path} is damaged: '{key}' is missing or no {kind_of.__name__}")
+    if kind in (RUN, C2C, LIVE):
+        for index, variant in enumerate(data["variants"]):
+            if not isinstance(variant, dict) or not isinstance(variant.get("name"), str):
+                raise UserError(f"{path} is damaged: variants[{index}] has no name")
+    return dict(data)
+
+
+def is_curve(result: dict[str, Any]) -> bool:
+    """Whether a run swept the number of threads."""
+    return result.get("sweep") == "threads"
+
+
+def has_points(result: Mapping[str, Any]) -> bool:
+    """Whether the variants of a run have points: by number of threads, or by pair of CPUs."""
+    return result.get("sweep") is not None
+
+
+def is_pairs(result: Mapping[str, Any]) -> bool:
+    """Whether a run has points of two CPUs each."""
+    return result.get("sweep") == "pairs"

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The cpusets of a machine, from the lists 'mounts' and 'cgroups'."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from schedshard.doctor.facts.values import clean, cpu_list
+
+_LEAF = re.compile(
+    r"(?P<path>.*)/(?P<name>cpuset\.[a-z_.]+|cgroup\.part|cpus|effective_cpus|cpu_exclusive|"
+    r"sched_load_balance|mems):(?P<value>.*)"
+)
+_PARTITION = re.compile(r"(member|root|isolated)( invalid)?( \((?P<why>.*)\))?")
+
+
+@dataclass(frozen=True)
+class Cpuset:
+    """One cgroup with cpuset files. None: the file does not exist.
+
+    ``path`` is relative to the mount and starts with /. ``partition`` is member, root or isolated.
+    ``valid``: does the kernel accept it? ``why`` is the kernel's reason if not.
+    """
+
+    path: str
+    cpus: frozenset[int] | None = None
+    effective: frozenset[int] | None = None
+    exclusive: frozenset[int] | None = None
+    exclusive_effective: frozenset[int] | None = None
+    isolated: frozenset[int] | None = None
+    partition: str = "member"
+    valid: bool = True
+    why: str = ""
+    load_balance: bool | None = None
+    cpu_exclusive: bool | None = None
+    mems: frozenset[int] | None = None
+
+    @property
+    def root_partition(self) -> bool:
+        """Whether the kernel gives this cpuset its own scheduling domains (cgroup v2)."""
+        return self.partition == "root" and self.valid
+
+    @property
+    def isolated_partition(self) -> bool:
+        """Whether this is a valid partition without load balancing (cgroup v2)."""
+        return self.partition == "isolated" and self.valid
+
+
+@dataclass(frozen=True)
+class Cpusets:
+    """The tree of cpusets; ``version`` is 1, 2, or 0 when no mounted tree has any.
+
+    ``part`` tells that only a part of the tree was seen, as from inside a container.
+    ``place`` is where the tree is mounted. ``bare``: there is a whole tree of version 2, and no
+    tree has a file of a cpuset.
+    """
+
+    version: int
+    place: str
+    part: bool
+    sets: dict[str, Cpuset]
+    bare: bool = False
+
+    def children(self, path: str) -> list[Cpuset]:
+        """Return the cpusets directly below one, by name."""
+        found = []
+        for other in self.sets.values():
+            parent = other.path.rpartition("/")[0] or "/"
+            if other.path != "/" and parent == path:
+                found.append(other)
+        return sorted(found, key=lambda each: each.path)
+
+    def preorder(self) -> list[Cpuset]:
+        """Return all cpusets, each before those below it."""
+        return [self.sets[path] for path in sorted(self.sets, key=lambda path: path.split("/"))]
+
+    def of(self, cgroup: str) -> Cpuset | None:
+        """Return the cpuset of a cgroup: its own, or that of the nearest cgroup above it."""
+        while cgroup:
+            if cgroup in self.sets:
+                return self.sets[cgroup]
+            cgroup = cgroup.rpartition("/")[0]
+        return self.sets.get("/")
+
+
+def _flag(value: str) -> bool:
+    if value.strip() not in ("0", "1"):
+        raise ValueError(f"'{clean(value[:40])}' is neither 0 nor 1")
+    return value.strip() == "1"
+
+
+def _partition(value: str) -> dict[str, object]:
+    match = _PARTITION.fullmatch(value.strip())
+    if match is None:
+        raise ValueError(f"'{clean(value[:60])}' is no state of a partition")
+    return {"partition": match[1], "valid": match[2] is None, "why": clean(match["why"] or "")}
+
+
+def _changes(name: str, value: str) -> dict[str, object]:
+    """Return the fields that one file sets."""
+    masks = {
+        "cpuset.cpus": "cpus",
+        "cpus": "cpus",
+        "cpuset.cpus.effective": "effective",
+        "cpuset.effective_cpus": "effective",
+        "effective_cpus": "effective",
+        "cpuset.cpus.exclusive": "exclusive",
+        "cpuset.cpus.exclusive.effective": "exclusive_effective",
+        "cpuset.cpus.isolated": "isolated",
+        "cpuset.mems": "mems",
+        "mems": "mems",
+    }
+    if name in masks:
+        return {masks[name]: cpu_list(value)}
+    if name == "cpuset.cpus.partition":
+        return _partition(value)
+    if name in ("cpuset.sched_load_balance", "sched_load_balance"):
+        return {"load_balance": _flag(value)}
+    if name in ("cpuset.cpu_exclusive", "cpu_exclusive"):
+        return {"cpu_exclusive": _flag(value)}
+    return {}
+
+
+@dataclass(frozen=True)
+class _Mount:
+    kind: str
+    place: str
+    part: bool
+
+
+def _mounts(text: str) -> Iterable[_Mount]:
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line:
+            continue
+        words = line.split()
+        if len(words) != 4 or words[0] not in ("cgroup", "cgroup2", "cpuset"):
+            raise ValueError(f"mounts:{number}: no mount of cgroups")
+        yield _Mount(words[0], words[2].strip("/"), words[1] != "/")
+
+
+def read_cpusets(mounts: str, cgroups: str) -> Cpusets:
+    """Return the tree of cpusets. A ValueError names the list, the line and the error.
+
+    A tree of version 1 with the cpuset controller has priority over one of version 2, since a
+    controller belongs to one tree only.
+    """
+    found = sorted(_mounts(mounts), key=lambda mount: mount.kind == "cgroup2")
+    sets: dict[str, dict[str, Cpuset]] = {mount.place: {} for mount in found}
+    parts = {mount.place for mount in found if mount.part}
+    for number, line in enumerate(cgroups.split("\n"), 1):
+        if not line:
+            continue
+        match = _LEAF.fullmatch(line)
+        if match is None:
+            raise ValueError(f"cgroups:{number}: no file of a cpuset")
+        full = match["path"].strip("/")
+        places = [place for place in sets if full == place or full.startswith(f"{place}/")]
+        if not places:
+            raise ValueError(f"cgroups:{number}: '{clean(full[:60])}' is below no mount")
+        place = max(places, key=len)
+        if match["name"] == "cgroup.part":
+            parts.add(place)
+            continue
+        path = clean(full[len(place) :]) or "/"
+        held = sets[place].get(path, Cpuset(path))
+        try:
+            changed = _changes(match["name"], match["value"])
+        except ValueError as error:
+            raise ValueError(f"cgroups:{number}: {error}") from error
+        sets[place][path] = replace(held, **changed)  # type: ignore[arg-type]
+    for mount in found:
+        if sets[mount.place]:
+            version = 2 if mount.kind == "cgroup2" else 1
+            return Cpusets(
+                version, f"/{clean(mount.place)}", mount.place in parts, sets[mount.place]
+            )
+    bare = any(mount.kind == "cgroup2" and mount.place not in parts for mount in found)
+    return Cpusets(0, "", False, {}, bare)

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Whether the last-level caches of a guest can be those of a machine."""
+
+from dataclasses import dataclass
+
+from schedshard.doctor.facts.facts import Facts
+from schedshard.machines.topo import ranges
+
+# Guests of fewer CPUs fit into one cache, and each may have one.
+_LEAST_CPUS = 4
+# Zen 4c and 5c: 16 cores of 2 threads at one L3, which is the most of any EPYC.
+_MOST_OF_AMD = 32
+
+
+@dataclass(frozen=True)
+class FalseCaches:
+    """What the hypervisor does with caches, and the source of that."""
+
+    summary: str
+    where: str
+    value: str
+
+
+def _shown(cpus: frozenset[int]) -> str:
+    return ranges(sorted(cpus))
+
+
+def false_caches(facts: Facts) -> FalseCaches | None:
+    """Tell what cannot be true of a guest's caches, None if nothing is known to be false."""
+    if facts.hypervisor is None or len(facts.online) < _LEAST_CPUS:
+        return None
+    where = "/sys/devices/system/cpu/cpu*/cache/index*"
+    seen = [facts.cpus[cpu] for cpu in sorted(facts.online) if cpu in facts.cpus]
+    levels = [cpu.llc_level for cpu in seen if cpu.llc_level is not None]
+    if not levels:
+        summary = "The hypervisor hides all caches from this guest"
+        return FalseCaches(summary, where, f"none for {len(facts.online)} CPUs")
+    amd = facts.settings.get("proc/cpuinfo/vendor_id") == "AuthenticAMD"
+    intel = facts.settings.get("proc/cpuinfo/vendor_id") == "GenuineIntel"
+    if max(levels) < 3 and (amd or intel):
+        summary = "The hypervisor hides the last-level caches from this guest"
+        return FalseCaches(summary, where, f"no level 3; the last one is level {max(levels)}")
+    caches = facts.llcs
+    if len(caches) == len(facts.online):
+        summary = "The hypervisor gives each virtual CPU a last-level cache of its own"
+        return FalseCaches(summary, where, f"{len(caches)} caches for {len(facts.online)} CPUs")
+    largest = max(caches, key=len)
+    if amd and len(largest) > _MOST_OF_AMD:
+        summary = f"The hypervisor makes one last-level cache of {len(largest)} CPUs"
+        value = f"CPUs {_shown(largest)} share one; an EPYC has {_MOST_OF_AMD} CPUs a cache at most"
+        return FalseCaches(summary, where, value)
+    for cache in caches:
+        packages = {facts.cpus[cpu].package for cpu in cache if cpu in facts.cpus}
+        if len(packages - {None}) > 1:
+            summary = "The hypervisor lets a last-level cache span packages"
+            value = f"CPUs {_shown(cache)} share one, and are in {len(packages)} packages"
+            return FalseCaches(summary, where, value)
+    return None

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The load of each root domain: real-time threads in groups of CPUs, and their wake-ups."""
+
+from dataclasses import dataclass
+
+from schedshard.doctor.facts.domains import Domains, RootDomain
+from schedshard.doctor.facts.facts import DEADLINE, Facts, Thread
+
+
+@dataclass(frozen=True)
+class Group:
+    """Threads whose CPUs overlap; threads of two groups never run on the same CPU.
+
+    Two kinds of threads would connect all groups: kernel threads, and threads that may run on all
+    CPUs of the root domain while others may not. They form a separate group that ``roams``.
+    """
+
+    cpus: frozenset[int]
+    threads: tuple[Thread, ...]
+    wakeups: float
+    cgroups: tuple[str, ...]
+    roams: bool = False
+
+
+@dataclass(frozen=True)
+class DomainLoad:
+    """One root domain and its real-time threads; rates are wake-ups a second.
+
+    ``kernel`` is the part of kernel threads, ``deadline`` that of deadline threads. ``llcs`` counts
+    the last-level caches of the CPUs that these threads may use. ``known`` is False when no
+    thread's rate was measured.
+    """
+
+    domain: RootDomain
+    groups: tuple[Group, ...]
+    wakeups: float
+    kernel: float
+    deadline: float
+    llcs: int
+    known: bool
+
+    @property
+    def apart(self) -> tuple[Group, ...]:
+        """Return the groups that share no CPU with each other."""
+        return tuple(group for group in self.groups if not group.roams)
+
+    @property
+    def user_threads(self) -> int:
+        """Return how many of the threads are no kernel threads."""
+        return sum(not each.kernel for group in self.groups for each in group.threads)
+
+
+def _rate(thread: Thread, seconds: float) -> float:
+    return thread.voluntary / seconds if thread.voluntary and seconds > 0 else 0.0
+
+
+def _domain_of(thread: Thread, domains: Domains, facts: Facts) -> RootDomain | None:
+    """Return where a thread runs: where all of its CPUs are, or where it was seen last."""
+    allowed = thread.allowed & facts.online if thread.allowed is not None else facts.online
+    held = [domain for domain in domains.domains if domain.cpus & allowed]
+    if len(held) == 1:
+        return held[0]
+    return domains.of(thread.cpu) or (held[0] if held else None)
+
+
+def _group(
+    mask: frozenset[int], members: list[Thread], seconds: float, roams: bool = False
+) -> Group:
+    names = tuple(sorted({each.cgroup for each in members if each.cgroup is not None}))
+    return Group(mask, tuple(members), sum(_rate(each, seconds) for each in members), names, roams)
+
+
+def _groups(cpus: frozenset[int], threads: list[Thread], seconds: float) -> list[Group]:
+    by_mask: dict[frozenset[int], list[Thread]] = {}
+    kernel = []
+    for thread in threads:
+        mask = thread.allowed & cpus if thread.allowed is not None else cpus
+        if thread.kernel:
+            kernel.append(thread)
+        else:
+            by_mask.setdefault(mask or cpus, []).append(thread)
+    roaming = kernel + (by_mask.pop(cpus, []) if len(by_mask) > 1 else [])
+    merged: list[tuple[frozenset[int], list[Thread]]] = []
+    for mask, members in by_mask.items():
+        apart = []
+        for held, held_members in merged:
+            if held & mask:
+                mask, members = mask | held, held_members + members
+            else:
+                apart.append((held, held_members))
+        merged = [*apart, (mask, members)]
+    groups = [_group(mask, members, seconds) for mask, members in merged]
+    return groups + ([_group(cpus, roaming, seconds, roams=True)] if roaming else [])
+
+
+def _llcs(groups: list[Group], facts: Facts) -> int:
+    used = frozenset[int]().union(*(group.cpus for group in groups)) if groups else frozenset()
+    caches = {facts.cpus[cpu].llc for cpu in used if cpu in facts.cpus}
+    return len(caches - {None})
+
+
+def domain_loads(facts: Facts, domains: Domains) -> list[DomainLoad]:
+    """Return the load of each root domain, in the order of the domains.
+
+    Stoppers (migration/N) read back as FIFO 99 but belong to another class; they do not count.
+    """
+    threads: dict[RootDomain, list[Thread]] = {domain: [] for domain in domains.domains}
+    for thread in facts.threads:
+        where = None if thread.stopper else _domain_of(thread, domains, facts)
+        if where is not None:
+            threads[where].append(thread)
+    loads = []
+    for domain, members in threads.items():
+        groups = _groups(domain.cpus, members, facts.seconds)
+        awake = [group for group in groups if group.wakeups > 0 and not group.roams]
+        asleep = [group for group in groups if not group.roams]
+        loads.append(
+            DomainLoad(
+                domain,
+                tuple(sorted(groups, key=lambda group: -group.wakeups)),
+                sum(_rate(each, facts.seconds) for each in members),
+                sum(_rate(each, facts.seconds) for each in members if each.kernel),
+                sum(_rate(each, facts.seconds) for each in members if each.policy == DEADLINE),
+                _llcs(awake or asleep or groups, facts),
+                facts.seconds > 0 and any(each.voluntary is not None for each in members),
+            )
+        )
+    return loads

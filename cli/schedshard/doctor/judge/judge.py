@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The verdict: from facts and profiles to findings, a sentence and an exit status."""
+
+from dataclasses import dataclass
+
+from schedshard.doctor.facts.domains import Domains, root_domains
+from schedshard.doctor.facts.facts import Facts
+from schedshard.doctor.facts.load import DomainLoad, domain_loads
+from schedshard.doctor.judge.catalogue import load_catalogue
+from schedshard.doctor.judge.findings import Finding, all_findings, per_second
+from schedshard.doctor.profiles.profile import Profile
+
+NOTHING, USAGE, CANNOT_TELL, FOUND = 0, 2, 3, 4
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """All that was concluded. ``doubts`` are reasons why something may have been missed.
+
+    ``facts`` and ``domains`` are None when only profiles were judged.
+    """
+
+    source: str
+    facts: Facts | None
+    domains: Domains | None
+    loads: tuple[DomainLoad, ...]
+    profiles: tuple[Profile, ...]
+    findings: tuple[Finding, ...]
+    doubts: tuple[str, ...]
+    notes: tuple[str, ...]
+    status: int
+    sentence: str
+
+
+def _doubts(facts: Facts, domains: Domains, loads: list[DomainLoad]) -> list[str]:
+    doubts = []
+    if not facts.sees_kernel_threads:
+        doubts.append(
+            "no kernel thread was seen: this is a container's view, and others' threads are hidden"
+        )
+    if facts.seconds <= 0:
+        doubts.append("the two readings are of the same time, so that no rate is known")
+    elif any(load.user_threads and not load.known for load in loads):
+        doubts.append("context switches of the real-time threads could not be read")
+    if any(load.user_threads for load in loads):
+        doubts += domains.unsure
+    return doubts
+
+
+def _notes(facts: Facts | None, profiles: list[Profile]) -> list[str]:
+    notes = []
+    if facts is not None and facts.hypervisor is not None:
+        notes.append(
+            f"a virtual machine ({facts.hypervisor}): caches and nodes are what the hypervisor "
+            "says, true or not"
+        )
+    if facts is not None and not facts.llcs:
+        notes.append("the kernel knows no caches here: lines are taken to cross caches")
+    if facts is not None and any(profile.lines or profile.functions for profile in profiles):
+        notes.append("that the profile is of this machine is taken on trust")
+    if not profiles:
+        notes.append(
+            "without a profile only root domains, push interrupts and partitions are judged; for "
+            "the other lines that doctor knows: perf record -a -- sleep 10, then --perf perf.data"
+        )
+    return notes
+
+
+def _sentence(findings: list[Finding], doubts: list[str], loads: list[DomainLoad]) -> str:
+    if findings:
+        more = len(findings) - 1
+        rest = f" (and {more} more finding{'s' if more > 1 else ''})" if more else ""
+        return f"{findings[0].summary}{rest}."
+    if doubts:
+        return f"Cannot tell: {doubts[0]}."
+    rate = sum(load.wakeups for load in loads)
+    if loads and rate < 1:
+        return "Nothing found: real-time threads hardly ever wake up here."
+    if loads:
+        return (
+            f"Nothing found: {per_second(rate)} real-time wake-ups a second on {len(loads)} root "
+            f"domain{'s' if len(loads) > 1 else ''} are no load for their lines."
+        )
+    return "Nothing found: no function and no line of the catalogue is hot in this profile."
+
+
+def judge(source: str, facts: Facts | None, profiles: list[Profile]) -> Verdict:
+    """Judge a machine, profiles, or both."""
+    catalogue = load_catalogue()
+    domains = root_domains(facts) if facts is not None else None
+    loads: list[DomainLoad] = []
+    doubts: list[str] = []
+    if facts is not None and domains is not None:
+        loads = domain_loads(facts, domains)
+        doubts = _doubts(facts, domains, loads)
+    findings = all_findings(facts, loads, profiles, catalogue)
+    status = FOUND if findings else CANNOT_TELL if doubts else NOTHING
+    return Verdict(
+        source, facts, domains, tuple(loads), tuple(profiles), tuple(findings), tuple(doubts),
+        tuple(_notes(facts, profiles)), status, _sentence(findings, doubts, loads),
+    )  # fmt: skip

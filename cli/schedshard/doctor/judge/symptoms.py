@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Entries of the catalogue in a profile: hot functions, and lines known by their offsets."""
+
+from dataclasses import dataclass
+
+from schedshard.doctor.judge.catalogue import Catalogue, Entry, KnownField, KnownLine
+from schedshard.doctor.profiles.profile import Access, CacheLine, Profile, same
+
+# This share of a line's records must fit a known line, in two functions or fields at least.
+_FIT = 0.6
+
+
+@dataclass(frozen=True)
+class HotSet:
+    """The functions of an entry in a profile; shares are of all samples, 0 to 1."""
+
+    entry: Entry
+    share: float
+    functions: tuple[tuple[str, float], ...]
+    helpers: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True)
+class KnownHotLine:
+    """A contended line that is a known one; ``fields`` are shares of its records by field."""
+
+    known: KnownLine
+    line: CacheLine
+    fit: float
+    fields: tuple[tuple[str, float], ...]
+    cycles: tuple[float, float]
+
+
+def _found(profile: Profile, names: tuple[str, ...]) -> tuple[tuple[str, float], ...]:
+    found = []
+    for name in names:
+        share = sum(held for symbol, held in profile.functions.items() if same(symbol, name))
+        if share > 0:
+            found.append((name, share))
+    return tuple(sorted(found, key=lambda each: -each[1]))
+
+
+def hot_sets(profile: Profile, catalogue: Catalogue) -> list[HotSet]:
+    """Return the entries whose functions take at least their entry's share, hottest first."""
+    sets = []
+    for entry in catalogue.entries.values():
+        functions = _found(profile, entry.functions)
+        share = sum(each[1] for each in functions)
+        if functions and share >= entry.share:
+            sets.append(HotSet(entry, share, functions, _found(profile, entry.helpers)))
+    return sorted(sets, key=lambda each: -each.share)
+
+
+def _field(known: KnownLine, access: Access) -> KnownField | None:
+    for field in known.fields:
+        if access.offset in field.offsets and any(
+            same(access.symbol, function) for function in field.functions
+        ):
+            return field
+    return None
+
+
+def _fitting(known: KnownLine, line: CacheLine) -> KnownHotLine | None:
+    total = sum(each.records for each in line.accesses)
+    weights: dict[str, int] = {}
+    kinds = set()
+    touched = [access.symbol for access in line.accesses]
+    for access in line.accesses:
+        field = _field(known, access)
+        if field is None:
+            continue
+        weights[field.name] = weights.get(field.name, 0) + access.records
+        kinds.add((field.name, access.symbol))
+    fit = sum(weights.values()) / total if total else 0.0
+    required = all(
+        any(same(symbol, function) for symbol in touched for function in group)
+        for group in known.require
+    )
+    if not required or fit < _FIT or len(kinds) < 2:
+        return None
+    cycles = [each.load_cycles for each in line.accesses if each.load_cycles > 0] or [0.0]
+    shares = sorted(((name, held / total) for name, held in weights.items()), key=lambda x: -x[1])
+    return KnownHotLine(known, line, fit, tuple(shares), (min(cycles), max(cycles)))
+
+
+def known_lines(profile: Profile, catalogue: Catalogue) -> list[KnownHotLine]:
+    """Return the lines of a profile that are known ones, each as the one that fits best.
+
+    Of two that fit alike, the one with fewer places where an access could be is the better one.
+    """
+    found = []
+    for line in profile.lines:
+        fitting = [fit for known in catalogue.lines if (fit := _fitting(known, line)) is not None]
+        if fitting:
+            found.append(
+                max(
+                    fitting,
+                    key=lambda each: (
+                        round(each.fit, 2),
+                        -sum(len(field.functions) for field in each.known.fields),
+                    ),
+                )
+            )
+    return found

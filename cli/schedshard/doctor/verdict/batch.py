@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""A verdict for programs that watch: a Nagios plugin's lines, a file of Prometheus metrics."""
+
+from schedshard.doctor.judge.catalogue import load_catalogue
+from schedshard.doctor.judge.findings import SEVERITIES
+from schedshard.doctor.judge.judge import CANNOT_TELL, Verdict
+from schedshard.machines.topo import ranges
+
+# The statuses of Nagios plugins.
+OK, WARNING, CRITICAL, UNKNOWN = 0, 1, 2, 3
+_WORDS = {OK: "OK", WARNING: "WARNING", CRITICAL: "CRITICAL", UNKNOWN: "UNKNOWN"}
+
+
+def nagios_status(verdict: Verdict) -> int:
+    """Return a plugin's status: a finding of severity high is critical, others are a warning."""
+    if verdict.findings:
+        return CRITICAL if verdict.findings[0].severity == "high" else WARNING
+    return UNKNOWN if verdict.status == CANNOT_TELL else OK
+
+
+def nagios_line(status: int, text: str) -> str:
+    """Return the first line of a plugin; a bar would begin the performance data."""
+    return f"SCHEDSHARD {_WORDS[status]} - {text.replace('|', '/')}"
+
+
+def nagios(verdict: Verdict) -> str:
+    """Return a plugin's output: the sentence, performance data, then a line a finding."""
+    counts = [
+        f"{name}={sum(finding.severity == name for finding in verdict.findings)}"
+        for name in reversed(SEVERITIES)
+    ]
+    rate = sum(load.wakeups for load in verdict.loads)
+    data = [f"findings={len(verdict.findings)}", *counts, f"rt_wakeups={rate:.0f}"]
+    busy = [finding.busy.high for finding in verdict.findings if finding.busy is not None]
+    if busy:
+        data.append(f"line_busy={max(busy) * 100:.1f}%")
+    lines = [f"{nagios_line(nagios_status(verdict), verdict.sentence)} | {' '.join(data)}"]
+    for finding in verdict.findings:
+        text = f"{finding.severity}: {finding.summary} [{finding.entry.id}]"
+        lines.append(text.replace("|", "/"))
+    return "\n".join(lines) + "\n"
+
+
+def _labels(**values: str) -> str:
+    said = []
+    for name, value in values.items():
+        escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+        said.append(f'{name}="{escaped}"')
+    return "{" + ",".join(said) + "}"
+
+
+def _metric(name: str, text: str, rows: list[tuple[str, float]]) -> list[str]:
+    full = f"schedshard_doctor_{name}"
+    head = [f"# HELP {full} {text}", f"# TYPE {full} gauge"] if rows else []
+    return head + [f"{full}{labels} {value:.10g}" for labels, value in rows]
+
+
+def prometheus(verdict: Verdict) -> str:
+    """Return metrics in the text format of Prometheus, as a textfile collector reads them."""
+    worst = dict.fromkeys(load_catalogue().entries, 0)
+    for finding in verdict.findings:
+        worst[finding.entry.id] = max(worst[finding.entry.id], finding.weight + 1)
+    busy = [
+        (_labels(id=finding.entry.id, cpus=ranges(sorted(finding.cpus)), bound=bound), value)
+        for finding in verdict.findings if finding.busy is not None
+        for bound, value in (("low", finding.busy.low), ("high", finding.busy.high))
+    ]  # fmt: skip
+    rates = [
+        (_labels(cpus=load.domain.label, default=str(int(load.domain.default))), load.wakeups)
+        for load in verdict.loads if load.known or not load.groups
+    ]  # fmt: skip
+    lines = _metric("verdict", "0 nothing found, 3 cannot tell, 4 findings", [("", verdict.status)])
+    lines += _metric(
+        "severity", "Worst finding by entry of the catalogue: 0 none, 1 low, 2 medium, 3 high",
+        [(_labels(id=name), value) for name, value in worst.items()],
+    )  # fmt: skip
+    lines += _metric(
+        "line_busy_ratio", "Estimated part of the time in which the hottest line is busy", busy
+    )
+    lines += _metric("rt_wakeups_per_second", "Real-time wake-ups a second by root domain", rates)
+    return "\n".join(lines) + "\n"

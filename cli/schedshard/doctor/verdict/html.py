@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""A verdict as one HTML page, with a picture of the machine and its root domains."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from schedshard.doctor.facts.domains import Domains
+from schedshard.doctor.facts.facts import Facts
+from schedshard.doctor.facts.load import DomainLoad
+from schedshard.doctor.judge.findings import Finding, per_second
+from schedshard.doctor.judge.judge import Verdict
+from schedshard.doctor.judge.predictions import prediction_words
+from schedshard.doctor.predict.prediction import Prediction, Unpredicted
+from schedshard.machines.topo import ranges
+from schedshard.machines.topo_picture import drawn
+from schedshard.show.page import Cell, Lead, Section, code, grid, num, rendered
+from schedshard.show.plots import Plot, shown
+
+
+def _cpus(facts: Facts) -> list[dict[str, Any]]:
+    """Return the online CPUs; each cache has its own number."""
+    caches = {cache: number for number, cache in enumerate(sorted(facts.llcs, key=min))}
+    unknown = -1
+    return [
+        {
+            "cpu": cpu.number,
+            "package": unknown if cpu.package is None else cpu.package,
+            "node": unknown if cpu.node is None else cpu.node,
+            "llc": unknown if cpu.llc is None else caches[cpu.llc & facts.online],
+        }
+        for cpu in sorted(facts.cpus.values(), key=lambda each: each.number)
+        if cpu.number in facts.online
+    ]
+
+
+def _tied(verdict: Verdict) -> list[list[int]]:
+    """Return the CPUs that share a hot line: those of real-time threads of a busy root domain."""
+    hot = [finding.cpus for finding in verdict.findings if finding.busy is not None]
+    tied = []
+    for load in verdict.loads:
+        if load.domain.cpus in hot:
+            groups = load.apart or load.groups
+            members = frozenset[int]().union(*(group.cpus for group in groups))
+            tied.append(sorted(members & load.domain.cpus))
+    return tied
+
+
+def picture(facts: Facts, domains: Domains, tied: list[list[int]]) -> Plot:
+    """Return the picture: boxes for caches and nodes, a colour for each root domain."""
+    colours = {
+        cpu: number for number, domain in enumerate(domains.domains) for cpu in domain.cpus
+    }  # fmt: skip
+    cpus = [cpu for cpu in _cpus(facts) if cpu["cpu"] in colours]
+    said = "one colour a root domain"
+    if tied:
+        said += "; lines tie the CPUs of real-time threads that share its hottest line"
+    title = f"Linux {facts.release}: {len(facts.online)} CPUs, {len(facts.llcs)} LLCs"
+    order = [int(cpu["cpu"]) for cpu in cpus]
+    return drawn(cpus, order, colours, title, said, tied, "root_domain")
+
+
+def _domain_row(load: DomainLoad) -> list[Cell]:
+    known = load.known or not load.groups
+    return [
+        code(ranges(sorted(load.domain.cpus))),
+        num(str(len(load.domain.cpus))),
+        num(per_second(load.wakeups) if known else "?"),
+        num(str(len(load.apart))),
+        num(str(load.llcs)),
+        Cell(("def_root_domain: " if load.domain.default else "") + load.domain.because),
+    ]
+
+
+def _machine_section(verdict: Verdict) -> Section:
+    facts, domains = verdict.facts, verdict.domains
+    if facts is None or domains is None:
+        kinds = ", ".join(f"{each.kind} ({each.source})" for each in verdict.profiles)
+        return Section("machine", "What was judged", f"{kinds}; no machine")
+    section = Section(
+        "machine",
+        "Root domains",
+        f"{verdict.source}: computed by the rules of Linux {facts.release}, read for "
+        f"{facts.seconds:.1f} s",
+    )
+    section.figures.append(
+        shown(picture(facts, domains, _tied(verdict)), "CPUs in their caches, by root domain")
+    )
+    columns = ("CPU numbers", "CPUs", "RT wake-ups/s", "groups", "LLCs", "why")
+    section.tables.append(grid(columns, [_domain_row(load) for load in verdict.loads]))
+    return section
+
+
+def _finding_section(number: int, finding: Finding) -> Section:
+    entry = finding.entry
+    section = Section(
+        f"finding-{number}",
+        f"{number}. {finding.severity.upper()}: {entry.title}",
+        f"{finding.summary}. [{entry.id}]",
+    )
+    rows = [[code(each.where), Cell(each.value)] for each in finding.evidence]
+    section.folded.append(grid(("seen in", "what"), rows))
+    section.folded_title = "evidence"
+    if isinstance(finding.predicted, Prediction):
+        head, *said = prediction_words(finding.predicted)
+        section.tables.append(grid(("",), [[Cell(row)] for row in said], head))
+    elif isinstance(finding.predicted, Unpredicted):
+        section.notes.append(f"cannot tell what it costs here: {finding.predicted.why}")
+    remedy = [[Cell("what helps"), Cell(finding.remedy)], [Cell("run"), code(finding.command)]]
+    if entry.fix:
+        remedy.append([Cell("fixed"), Cell(entry.fix)])
+    section.tables.append(grid(("", ""), remedy, "Remedy"))
+    if not entry.verified:
+        section.lacks.append("Not verified: nobody was found who has measured this.")
+    return section
+
+
+def _lead(verdict: Verdict) -> Lead:
+    said = []
+    for finding in verdict.findings:
+        if finding.busy is not None:
+            words = finding.busy.words
+            said.append(f"the hottest line of '{finding.entry.id}' is busy {words} of the time")
+        if isinstance(finding.predicted, Prediction) and finding.predicted.samples:
+            said += prediction_words(finding.predicted)[1:2]
+    return Lead(
+        f"Does {verdict.source} lose time on lines of the scheduler that many CPUs write?",
+        verdict.sentence,
+        "; ".join(said) if said else "none: nothing was predicted",
+    )
+
+
+def verdict_page(verdict: Verdict) -> str:
+    """Return the page."""
+    sections = [_machine_section(verdict)]
+    sections += [_finding_section(n, each) for n, each in enumerate(verdict.findings, 1)]
+    if verdict.doubts or verdict.notes:
+        said = Section("notes", "Doubts and notes", "")
+        said.lacks += verdict.doubts
+        said.notes += verdict.notes
+        sections.append(said)
+    return rendered(
+        "page.html.j2",
+        title=f"schedshard doctor: {verdict.source}",
+        leads=(_lead(verdict),),
+        more_leads=(),
+        sections=sections,
+        legend=(),
+    )

@@ -1,0 +1,442 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""experiments/NAME.toml: the declarative half of an experiment."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar, get_type_hints
+
+from schedshard.common.errors import UserError, check_names, os_reason
+from schedshard.common.paths import EXPERIMENTS
+
+
+@dataclass(frozen=True)
+class Band:
+    """How near to the published figure a prediction must come.
+
+    ``within``: |predicted - published| / published at most this.
+    ``factor``: predicted / published between 1 / factor and factor.
+    """
+
+    within: float | None = None
+    factor: float | None = None
+
+    def holds(self, predicted: float, published: float) -> bool:
+        """Whether the prediction is inside the band."""
+        ratio = predicted / published
+        if self.within is not None and abs(ratio - 1.0) > self.within:
+            return False
+        return self.factor is None or 1.0 / self.factor <= ratio <= self.factor
+
+    def words(self) -> str:
+        """The band for a table."""
+        if self.within is not None:
+            return f"within {self.within:.0%}"
+        return f"within a factor of {self.factor:g}"
+
+
+PERCENT = "percent"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One figure of an experiment that has several.
+
+    ``reported`` is its name in the simulator's output. With ``relative`` it is divided by the
+    baseline's. In the unit "percent" it is a fraction, and its errors are differences in points.
+    """
+
+    name: str
+    title: str
+    unit: str
+    reported: str
+    relative: bool = False
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One layout under test.
+
+    ``published_metrics`` and ``accept_metrics``: by name of metric; the latter are the largest
+    absolute differences. ``calibrated``: metrics that a parameter was chosen on. ``hold``: whether
+    there is a time between acquire and release, for --hold. ``on_request``: it runs only when it
+    is named.
+    """
+
+    name: str
+    title: str
+    published: float | None = None
+    published_var: float | None = None
+    published_points: bool = False
+    accept: Band | None = None
+    lacks: str | None = None
+    params: tuple[tuple[str, float], ...] = ()
+    published_pairs: bool = False
+    hold: bool = False
+    published_metrics: Mapping[str, float] = field(default_factory=dict)
+    accept_metrics: Mapping[str, float] = field(default_factory=dict)
+    calibrated: tuple[str, ...] = ()
+    on_request: bool = False
+
+
+@dataclass(frozen=True)
+class CalibratedOn:
+    """The published figure that a parameter is chosen on: a metric of a variant."""
+
+    variant: str
+    metric: str
+
+
+@dataclass(frozen=True)
+class Param:
+    """One input of the body, with its source.
+
+    ``low`` and ``high``: where the true value may lie; both None for a design choice. ``whole``:
+    all three are whole numbers.
+    """
+
+    name: str
+    value: float
+    unit: str
+    source: str
+    low: float | None = None
+    high: float | None = None
+    whole: bool = False
+    calibrated_on: CalibratedOn | None = None
+
+
+@dataclass(frozen=True)
+class PublishedPoint:
+    """A published figure at a number of threads, in nanoseconds an operation."""
+
+    threads: int
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class PublishedPair:
+    """Published nanoseconds an operation of two CPUs of one latency class: median and spread."""
+
+    variant: str
+    latency_class: str
+    median: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class CurveBand:
+    """Largest median and single error of a curve, from a number of threads on."""
+
+    median: float
+    worst: float
+    from_threads: int
+
+
+@dataclass(frozen=True)
+class PublishedLine:
+    """Cycles a load of one line of an object, lowest and highest; lines count from 1."""
+
+    variant: str
+    object: str
+    line: int
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Published:
+    """What others measured on one machine, and whether the model was fitted to it.
+
+    ``pairs`` are of CPU ``from_cpu`` with others, and ``accept_pairs`` is the band of each.
+    """
+
+    machine: str
+    role: str
+    source: str
+    points: tuple[PublishedPoint, ...] = ()
+    accept: CurveBand | None = None
+    lines: tuple[PublishedLine, ...] = ()
+    pairs: tuple[PublishedPair, ...] = ()
+    from_cpu: int = 0
+    accept_pairs: Band | None = None
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Everything about an experiment but its C body.
+
+    ``sweep``: "threads" makes a curve, "pairs" has points of two CPUs. ``published``: one entry a
+    machine, of this experiment or of ``published_from``. ``options``: those of `run` that not
+    every experiment has.
+    """
+
+    name: str
+    title: str
+    path: Path
+    machine: str
+    baseline: str
+    sweep: str | None
+    variants: tuple[Variant, ...]
+    params: tuple[Param, ...]
+    published: tuple[Published, ...]
+    metrics: tuple[Metric, ...] = ()
+    published_from: str | None = None
+    options: tuple[str, ...] = ()
+
+    def published_on(self, machine: str) -> Published | None:
+        """What others measured on a machine."""
+        return next((known for known in self.published if known.machine == machine), None)
+
+    @property
+    def calibrated(self) -> Param | None:
+        """The parameter that is chosen on a published figure."""
+        return next((param for param in self.params if param.calibrated_on is not None), None)
+
+    def variant(self, name: str) -> Variant:
+        """The variant of that name; an unknown one is a user's error."""
+        by_name = {variant.name: variant for variant in self.variants}
+        check_names(f"variant of {self.name}", [name], by_name)
+        return by_name[name]
+
+
+def experiment_names() -> list[str]:
+    """Names of the experiments that come with the project."""
+    return sorted(path.stem for path in EXPERIMENTS.glob("*.toml"))
+
+
+def load_experiment(name: str) -> Experiment:
+    """Read experiments/NAME.toml."""
+    check_names("experiment", [name], experiment_names())
+    return parse_experiment(EXPERIMENTS / f"{name}.toml")
+
+
+def protocol_calibration() -> str:
+    """The published curves on which the simulator's own constants were chosen, with sources."""
+    curves = [
+        f"{experiment.name} on {known.machine} ({known.source})"
+        for experiment in map(load_experiment, experiment_names())
+        if experiment.published_from is None
+        for known in experiment.published
+        if known.role == "calibration"
+    ]
+    return "; ".join(curves) or "none"
+
+
+def parse_experiment(path: Path) -> Experiment:
+    """Read one file of declarative inputs; a wrong one is named with the key that is wrong."""
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {os_reason(error)}") from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UserError(f"{path} is not TOML: {error}") from error
+    try:
+        return _experiment(path, data)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        what = f"key {error} is missing" if isinstance(error, KeyError) else str(error)
+        raise UserError(f"{path}: {what}") from error
+
+
+def _experiment(path: Path, data: dict[str, Any]) -> Experiment:
+    if data["schema"] != 1:
+        raise ValueError(f"schema is {data['schema']}, this version reads schema 1")
+    variants = tuple(_variant(entry) for entry in data["variant"])
+    names = [variant.name for variant in variants]
+    if not names or len(set(names)) != len(names):
+        raise ValueError("variants must exist and have different names")
+    baseline = str(data.get("baseline", names[0]))
+    if baseline not in names:
+        raise ValueError(f"baseline '{baseline}' is none of the variants")
+    sweep = data.get("sweep")
+    if sweep not in (None, "threads", "pairs"):
+        raise ValueError(f'sweep is \'{sweep}\', it can only be "threads" or "pairs"')
+    options = tuple(str(name) for name in data.get("options", ()))
+    if not set(options) <= OPTIONS:
+        known = ", ".join(sorted(OPTIONS))
+        raise ValueError(f"options are {', '.join(options)}: known are {known}")
+    params = tuple(_param(entry) for entry in data.get("param", ()))
+    metrics = tuple(_metric(entry) for entry in data.get("metric", ()))
+    published_from = data.get("published_from")
+    published = (
+        _published_list(data.get("published", ()))
+        if published_from is None
+        else load_experiment(str(published_from)).published
+    )
+    _check_metrics(metrics, variants, published)
+    _check_calibrations(params, variants, metrics)
+    if metrics and sweep is not None:
+        raise ValueError("an experiment with [[metric]] cannot sweep threads or pairs")
+    return Experiment(
+        name=str(data["name"]),
+        title=str(data["title"]),
+        path=path,
+        machine=str(data["machine"]),
+        baseline=baseline,
+        sweep=sweep,
+        variants=variants,
+        params=params,
+        published=published,
+        metrics=metrics,
+        published_from=None if published_from is None else str(published_from),
+        options=options,
+    )
+
+
+# Options of `run` that only some experiments have.
+OPTIONS = frozenset(["op", "from", "hold", "threads"])
+
+
+def _param(entry: dict[str, Any]) -> Param:
+    name = str(entry["name"])
+    given = [key for key in ("low", "high") if key in entry]
+    if len(given) == 1:
+        raise ValueError(f"param '{name}' has '{given[0]}' alone: a range has low and high")
+    value, low, high = (_optional(entry.get(key)) for key in ("value", "low", "high"))
+    if value is None:
+        raise KeyError("value")
+    if low is not None and high is not None and not low <= value <= high:
+        raise ValueError(
+            f"param '{name}' is {value:g} with the range {low:g} to {high:g}: "
+            "give low <= value <= high"
+        )
+    chosen = entry.get("calibrated_on")
+    return Param(
+        name=name,
+        value=value,
+        unit=str(entry.get("unit", "")),
+        source=str(entry["source"]),
+        low=low,
+        high=high,
+        whole=all(isinstance(entry.get(key, 0), int) for key in ("value", "low", "high")),
+        calibrated_on=_made(CalibratedOn, chosen) if chosen is not None else None,
+    )
+
+
+def _check_calibrations(
+    params: tuple[Param, ...], variants: tuple[Variant, ...], metrics: tuple[Metric, ...]
+) -> None:
+    chosen = [param for param in params if param.calibrated_on is not None]
+    if len(chosen) > 1:
+        raise ValueError("only one param can have calibrated_on")
+    absolute = {metric.name for metric in metrics if not metric.relative}
+    for param in chosen:
+        on = param.calibrated_on
+        known = {v.name: v.published_metrics for v in variants}
+        if on is not None and on.metric not in absolute.intersection(known.get(on.variant, ())):
+            raise ValueError(
+                f"param '{param.name}' is calibrated on '{on.metric}' of '{on.variant}': "
+                "name a published metric that is not relative"
+            )
+        if param.low is None or param.low <= 0:
+            raise ValueError(f"param '{param.name}' is calibrated: give low > 0 and high")
+
+
+def _metric(entry: dict[str, Any]) -> Metric:
+    name, title, unit = (str(entry[key]) for key in ("name", "title", "unit"))
+    relative = bool(entry.get("relative_to_baseline", False))
+    return Metric(name, title, unit, str(entry.get("from", name)), relative)
+
+
+# Keys of a variant in the JSON of a run: a metric of that name would hide one of them.
+RESERVED = frozenset([
+    "name", "title", "published", "error", "accept", "accepted", "calibrated", "lacks", "metrics",
+    "lines", "interval", "intervals", "published_inside",
+])  # fmt: skip
+
+
+def _check_metrics(
+    metrics: tuple[Metric, ...], variants: tuple[Variant, ...], published: tuple[Published, ...]
+) -> None:
+    names = [metric.name for metric in metrics]
+    if len(set(names)) != len(names):
+        raise ValueError("metrics must have different names")
+    for name in names:
+        if name in RESERVED:
+            raise ValueError(f"a metric cannot be called '{name}'")
+    for variant in variants:
+        given = {*variant.published_metrics, *variant.accept_metrics, *variant.calibrated}
+        for name in sorted(given.difference(names)):
+            raise ValueError(f"variant '{variant.name}' speaks of '{name}', which is no [[metric]]")
+    known = {variant.name for variant in variants}
+    for entry in published:
+        of = [("line", line.variant) for line in entry.lines]
+        of += [("pair", pair.variant) for pair in entry.pairs]
+        for what, name in of:
+            if name not in known:
+                raise ValueError(f"a published {what} is of '{name}', which is no variant")
+
+
+def _variant(entry: dict[str, Any]) -> Variant:
+    published = entry.get("published")
+    accept = entry.get("accept")
+    return Variant(
+        name=str(entry["name"]),
+        title=str(entry["title"]),
+        published=None if published in (None, "points", "pairs") else float(published),
+        published_var=_optional(entry.get("published_var")),
+        published_points=published == "points",
+        published_pairs=published == "pairs",
+        hold=bool(entry.get("hold", False)),
+        accept=None if accept is None else Band(*(_optional(accept.get(key)) for key in _BAND)),
+        lacks=str(entry["lacks"]) if "lacks" in entry else None,
+        params=tuple((str(k), float(v)) for k, v in entry.get("params", {}).items()),
+        published_metrics=_numbers(entry.get("published_metrics", {})),
+        accept_metrics=_numbers(entry.get("accept_metrics", {})),
+        calibrated=tuple(str(name) for name in entry.get("calibrated", ())),
+        on_request=bool(entry.get("on_request", False)),
+    )
+
+
+_BAND = ("within", "factor")
+# What is published of some threads, in nanoseconds.
+_SPREAD = ("mean", "min", "max")
+Made = TypeVar("Made")
+
+
+def _numbers(entry: dict[str, Any]) -> dict[str, float]:
+    return {str(name): float(value) for name, value in entry.items()}
+
+
+def _optional(value: Any) -> float | None:
+    return None if value is None else float(value)
+
+
+def _published_list(entries: Any) -> tuple[Published, ...]:
+    """One [published] table, or a [[published]] a machine."""
+    found = tuple(map(_published, [entries] if isinstance(entries, dict) else entries))
+    machines = [known.machine for known in found]
+    if len(set(machines)) != len(machines):
+        raise ValueError("two [[published]] are of one machine")
+    return found
+
+
+def _published(entry: dict[str, Any]) -> Published:
+    accept = entry.get("accept")
+    pairs = tuple(
+        _made(PublishedPair, {**each, **each["ns"], "latency_class": each["class"]})
+        for each in entry.get("pair", ())
+    )
+    points = tuple(
+        PublishedPoint(int(each["threads"]), *(float(each["ns"][key]) for key in _SPREAD))
+        for each in entry.get("point", ())
+    )
+    return Published(
+        machine=str(entry["machine"]),
+        role=str(entry["role"]),
+        source=str(entry["source"]),
+        points=points,
+        accept=_made(CurveBand, accept) if accept is not None and not pairs else None,
+        lines=tuple(_made(PublishedLine, each) for each in entry.get("line", ())),
+        pairs=pairs,
+        from_cpu=int(entry.get("from", 0)),
+        accept_pairs=Band(within=float(accept["within"])) if accept and pairs else None,
+    )
+
+
+def _made(kind: type[Made], entry: Mapping[str, Any]) -> Made:
+    """A record of the values that an entry has for its fields, of the types that these have."""
+    return kind(**{name: type_(entry[name]) for name, type_ in get_type_hints(kind).items()})

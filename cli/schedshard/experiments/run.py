@@ -1,0 +1,403 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Stage run: from a request to points, from points to processes, from their JSON to one result.
+
+``plan_run`` and ``merge`` are pure; ``execute`` is the only part that starts processes.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from statistics import median
+from typing import Any
+
+from schedshard.common.errors import UserError
+from schedshard.common.paths import sim_binary
+from schedshard.common.progress import Ticker, silent
+from schedshard.common.provenance import machine_provenance, sha256_file, tool_versions
+from schedshard.common.result import RUN
+from schedshard.common.tool import run_many
+from schedshard.experiments import figures
+from schedshard.experiments.experiment import (
+    Experiment,
+    Published,
+    PublishedPoint,
+    Variant,
+    protocol_calibration,
+)
+from schedshard.experiments.pairs import Pair, pair_variants
+from schedshard.lines.dwarf import Layouts
+from schedshard.lines.fields import layout_tables, numbered
+from schedshard.machines.presets import Machine
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """The user's request.
+
+    ``cpus`` None is all, ``threads`` None is the default sweep, ``cap`` None the default shard
+    size; ``params`` go before the inputs that the experiment declares. ``hold_ns``: time between
+    acquire and release of the variants that have one. ``pairs``: where a sweep of pairs runs.
+    """
+
+    experiment: Experiment
+    machine: Machine
+    machine_cpus: int
+    cpus: int | None = None
+    seed: int = 1
+    placement: str = "os"
+    variants: tuple[str, ...] = ()
+    threads: tuple[int, ...] | None = None
+    params: tuple[tuple[str, float], ...] = ()
+    cap: int | None = None
+    hold_ns: float | None = None
+    pairs: tuple[Pair, ...] = ()
+
+
+@dataclass(frozen=True)
+class Point:
+    """One process of the simulator; its CPUs are those of ``pair`` or ``on``, if there are any."""
+
+    variant: Variant
+    cpus: int
+    pair: Pair | None = None
+    on: tuple[int, ...] = ()
+
+    @property
+    def where(self) -> str:
+        """Its CPUs in words."""
+        if self.pair is not None:
+            return f"CPUs {self.pair.first} and {self.pair.second}"
+        return f"{self.cpus} CPUs"
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """A request with its points, in the order of the tables."""
+
+    request: RunRequest
+    cpus: int
+    points: tuple[Point, ...]
+
+
+def sweep_threads(published: Sequence[PublishedPoint], cpus: int) -> tuple[int, ...]:
+    """Thread counts of a curve: the published ones that fit, then doublings up to all CPUs."""
+    counts = [point.threads for point in published if point.threads <= cpus] or [1]
+    while counts[-1] * 2 < cpus:
+        counts.append(counts[-1] * 2)
+    if counts[-1] < cpus:
+        counts.append(cpus)
+    return tuple(counts)
+
+
+def plan_run(request: RunRequest) -> RunPlan:
+    """The processes to run; refuses what the machine or the experiment does not have."""
+    experiment = request.experiment
+    cpus = request.machine_cpus if request.cpus is None else request.cpus
+    if not 1 <= cpus <= request.machine_cpus:
+        raise UserError(
+            f"--cpus {cpus} is outside machine {request.machine.name}: "
+            f"it has {request.machine_cpus} CPUs, give 1 to {request.machine_cpus}"
+        )
+    chosen = tuple(dict.fromkeys(request.variants))
+    for name in chosen:
+        experiment.variant(name)
+    variants = [
+        v for v in experiment.variants if (v.name in chosen if chosen else not v.on_request)
+    ]
+    if experiment.sweep == "pairs":
+        if not request.pairs:
+            raise UserError(
+                f"{experiment.name} runs pairs of CPUs: './schedshard run {experiment.name}' does"
+            )
+        return RunPlan(
+            request, cpus, tuple(Point(v, 2, pair) for v in variants for pair in request.pairs)
+        )
+    if experiment.sweep is None:
+        counts: tuple[int, ...] = (cpus,)
+    elif request.threads is not None:
+        counts = tuple(n for n in request.threads if n <= cpus)
+    else:
+        counts = sweep_threads(_published_points(request), cpus)
+    return RunPlan(request, cpus, tuple(Point(v, n) for v in variants for n in counts))
+
+
+def _published_points(request: RunRequest) -> tuple[PublishedPoint, ...]:
+    """Those of the machine, or of another one; none when they are another experiment's."""
+    experiment = request.experiment
+    if experiment.published_from is not None or not experiment.published:
+        return ()
+    own = experiment.published_on(request.machine.name)
+    return (own or experiment.published[0]).points
+
+
+def point_params(request: RunRequest, variant: Variant) -> dict[str, float]:
+    """The body's inputs: the experiment's, then the variant's, then the request's."""
+    params = {param.name: param.value for param in request.experiment.params}
+    params.update(variant.params)
+    params.update(request.params)
+    if request.hold_ns is not None and variant.hold:
+        params["hold_ns"] = request.hold_ns
+    return params
+
+
+def point_argv(plan: RunPlan, point: Point) -> list[str]:
+    """The simulator's argument list for one point."""
+    request = plan.request
+    argv = [str(sim_binary()), request.experiment.name, "--machine", str(request.machine.path)]
+    argv += ["--variant", point.variant.name, "--seed", str(request.seed)]
+    if point.pair is not None:
+        argv += ["--pair", f"{point.pair.first},{point.pair.second}"]
+    elif point.on:
+        argv += ["--on", ",".join(map(str, point.on))]
+    else:
+        argv += ["--cpus", str(point.cpus), "--placement", request.placement]
+    if request.cap is not None:
+        argv += ["--cap", str(request.cap)]
+    for name, value in point_params(request, point.variant).items():
+        argv += ["--param", f"{name}={value:.12g}"]
+    return argv
+
+
+def execute(plan: RunPlan, tick: Ticker = silent) -> list[Any]:
+    """Run every point, side by side; the simulator's JSON in the order of the points."""
+
+    def on_done(index: int) -> None:
+        point = plan.points[index]
+        tick(f"{plan.request.machine.name} {point.variant.name} on {point.where}")
+
+    return run_many(
+        [point_argv(plan, point) for point in plan.points],
+        weights=[float(point.cpus) for point in plan.points],
+        on_done=on_done,
+    )
+
+
+def merge(plan: RunPlan, raws: Sequence[Any], layouts: Layouts | None = None) -> dict[str, Any]:
+    """One result of all points: what `run --json` prints; fields have names with ``layouts``.
+
+    Everything but simulator.seconds is a function of the machine file, the experiment file, the
+    seed and the simulator.
+    """
+    request = plan.request
+    experiment, machine = request.experiment, request.machine
+    metrics = [point_metrics(experiment, p, raw) for p, raw in zip(plan.points, raws, strict=True)]
+    try:
+        lines = [numbered(raw.get("lines", []), layouts) for raw in raws]
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UserError(f"schedshard-sim printed a line without {error}", status=1) from error
+    result: dict[str, Any] = {
+        "format": RUN,
+        "experiment": experiment.name,
+        "title": experiment.title,
+        "machine": {
+            "name": machine.name,
+            "title": machine.title,
+            "kind": machine.kind,
+            "cpus": request.machine_cpus,
+            "clock_ghz": machine.clock_ghz,
+        },
+        "cpus": plan.cpus,
+        "placement": request.placement,
+        "cap": request.cap,
+        "baseline": experiment.baseline,
+    }
+    if experiment.metrics:
+        result["metrics"] = figures.described(experiment)
+    elif experiment.sweep is not None:
+        result["sweep"] = experiment.sweep
+    result["variants"] = variant_rows(plan, metrics, lines)
+    if "hold" in experiment.options:
+        result["hold_ns"] = request.hold_ns or 0.0
+    published = _published(request)
+    if published is not None and _shown(result):
+        result["published"] = _published_data(plan, published)
+    result["params"] = raws[0].get("params", {}) if raws else {}
+    points = [p for v in result["variants"] for p in v.get("points", (v,))]
+    result["layouts"] = layout_tables(points, layouts)
+    result["param_sources"] = {
+        param.name: {"unit": param.unit, "source": param.source} for param in experiment.params
+    }
+    result["simulator"] = {
+        "events": sum(int(raw["simulator"]["events"]) for raw in raws),
+        "seconds": round(sum(float(raw["simulator"]["seconds"]) for raw in raws), 3),
+    }
+    result["provenance"] = {
+        **tool_versions(),
+        "seed": request.seed,
+        **machine_provenance(machine.path, machine.data, protocol_calibration()),
+        "experiment_sha256": sha256_file(experiment.path),
+        "simulator_sha256": sha256_file(sim_binary()),
+    }
+    return result
+
+
+def _published_data(plan: RunPlan, published: Published) -> dict[str, Any]:
+    data: dict[str, Any] = {"source": published.source, "role": published.role}
+    if published.lines and comparable(plan):
+        data["lines"] = [asdict(line) for line in published.lines]
+    if published.accept is not None:
+        data["accept"] = asdict(published.accept)
+    if published.accept_pairs is not None:
+        data["accept"] = {"within": published.accept_pairs.within}
+    return data
+
+
+def point_metrics(experiment: Experiment, point: Point, raw: Any) -> dict[str, float]:
+    """The simulator's output, checked."""
+    try:
+        metrics = {str(name): float(value) for name, value in raw["metrics"].items()}
+        if not experiment.metrics and min(metrics["cycles_per_op"], metrics["ns_per_op"]) <= 0:
+            raise ValueError("an operation took no time")
+        float(raw["simulator"]["seconds"])
+        int(raw["simulator"]["events"])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UserError(
+            f"schedshard-sim printed no metrics for {point.variant.name} on {point.where}: {error}",
+            status=1,
+        ) from error
+    figures.reported(experiment, point.variant.name, metrics)
+    return metrics
+
+
+Lines = list[dict[str, Any]]
+
+
+def _shown(result: dict[str, Any]) -> bool:
+    """Does some point have a published figure? Always true without points."""
+    points = [point for variant in result["variants"] for point in variant.get("points", ())]
+    return not points or any("published" in point for point in points)
+
+
+def _published(request: RunRequest) -> Published | None:
+    """The figures that were measured on this machine, when the CPUs come in the same order."""
+    if request.placement != "os":
+        return None
+    return request.experiment.published_on(request.machine.name)
+
+
+def comparable(plan: RunPlan) -> bool:
+    """Whether the published figures were measured where this ran."""
+    request = plan.request
+    return _published(request) is not None and plan.cpus == request.machine_cpus
+
+
+def _sweep(
+    plan: RunPlan, metrics: Sequence[dict[str, float]], lines: Sequence[Lines]
+) -> list[dict[str, Any]]:
+    """Variants with a point a number of threads, or a point a pair."""
+    pairs = [(point.variant, point.pair) for point in plan.points if point.pair is not None]
+    if not pairs:
+        return _curves(plan, metrics, lines)
+    return pair_variants(pairs, metrics, lines, _published(plan.request))
+
+
+def variant_rows(
+    plan: RunPlan, metrics: Sequence[dict[str, float]], lines: Sequence[Lines]
+) -> list[dict[str, Any]]:
+    """The variants of a result from the metrics and lines of each point."""
+    experiment = plan.request.experiment
+    if experiment.metrics:
+        return _figures(plan, metrics, lines)
+    return (_bars if experiment.sweep is None else _sweep)(plan, metrics, lines)
+
+
+def _figures(
+    plan: RunPlan, metrics: Sequence[dict[str, float]], lines: Sequence[Lines]
+) -> list[dict[str, Any]]:
+    """Variants side by side, each with every figure of the experiment."""
+    experiment = plan.request.experiment
+    by_name = {point.variant.name: metrics[i] for i, point in enumerate(plan.points)}
+    baseline = by_name.get(experiment.baseline)
+    published_here = comparable(plan)
+    rows = []
+    for point, found, seen in zip(plan.points, metrics, lines, strict=True):
+        values = figures.values(experiment, found, baseline)
+        row = figures.figure_row(experiment, point.variant, values, published_here)
+        rows.append({**row, "metrics": found, "lines": seen})
+    return rows
+
+
+def _bars(
+    plan: RunPlan, metrics: Sequence[dict[str, float]], lines: Sequence[Lines]
+) -> list[dict[str, Any]]:
+    """Variants side by side, each relative to the baseline."""
+    experiment = plan.request.experiment
+    base = next(
+        (
+            metrics[i]["cycles_per_op"]
+            for i, point in enumerate(plan.points)
+            if point.variant.name == experiment.baseline
+        ),
+        None,
+    )
+    published_here = comparable(plan)
+    rows: list[dict[str, Any]] = []
+    for point, values, seen in zip(plan.points, metrics, lines, strict=True):
+        variant = point.variant
+        relative = None if base is None else values["cycles_per_op"] / base
+        row: dict[str, Any] = {
+            "name": variant.name,
+            "title": variant.title,
+            "cycles_per_op": values["cycles_per_op"],
+            "ns_per_op": values["ns_per_op"],
+            "relative": relative,
+            "published": variant.published if published_here else None,
+        }
+        if published_here and variant.published is not None:
+            row["published_var"] = variant.published_var
+            row["error"] = None if relative is None else relative / variant.published - 1.0
+            if variant.accept is not None and relative is not None:
+                row["accept"] = variant.accept.words()
+                row["accepted"] = variant.accept.holds(relative, variant.published)
+                if not row["accepted"] and variant.lacks:
+                    row["lacks"] = variant.lacks
+        if "cycles_per_read" in values:
+            row["cycles_per_read"] = values["cycles_per_read"]
+        row["metrics"] = values
+        row["lines"] = seen
+        rows.append(row)
+    return rows
+
+
+def _curves(
+    plan: RunPlan, metrics: Sequence[dict[str, float]], lines: Sequence[Lines]
+) -> list[dict[str, Any]]:
+    """Variants as curves over the number of threads."""
+    published = _published(plan.request)
+    figures = {point.threads: point for point in published.points} if published else {}
+    curves: dict[str, dict[str, Any]] = {}
+    for point, values, seen in zip(plan.points, metrics, lines, strict=True):
+        variant = point.variant
+        curve = curves.setdefault(
+            variant.name, {"name": variant.name, "title": variant.title, "points": []}
+        )
+        row: dict[str, Any] = {
+            "threads": point.cpus,
+            "ns_per_op": values["ns_per_op"],
+            "cycles_per_op": values["cycles_per_op"],
+        }
+        if "ns_per_op_min" in values and "ns_per_op_max" in values:
+            row["min"], row["max"] = values["ns_per_op_min"], values["ns_per_op_max"]
+        figure = figures.get(point.cpus) if variant.published_points else None
+        if figure is not None:
+            row["published"] = figure.mean
+            row["published_low"] = figure.low
+            row["published_high"] = figure.high
+            row["error"] = values["ns_per_op"] / figure.mean - 1.0
+        row["metrics"] = values
+        row["lines"] = seen
+        curve["points"].append(row)
+    band = published.accept if published is not None else None
+    for curve in curves.values():
+        errors = curve_errors(curve, band.from_threads if band is not None else 1)
+        if errors is not None:
+            curve["median_error"], curve["worst_error"] = errors
+            if band is not None:
+                curve["accepted"] = errors[0] <= band.median and errors[1] <= band.worst
+    return list(curves.values())
+
+
+def curve_errors(curve: dict[str, Any], from_threads: int) -> tuple[float, float] | None:
+    """Median and largest absolute error of the points that have a published figure."""
+    known = [point for point in curve["points"] if "error" in point]
+    errors = [abs(point["error"]) for point in known if point["threads"] >= from_threads]
+    return (float(median(errors)), float(max(errors))) if errors else None

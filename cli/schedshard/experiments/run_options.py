@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The arguments of `run`: checked against the experiment, and turned into a request."""
+
+import math
+from dataclasses import dataclass, replace
+
+from schedshard.common.errors import UserError, check_names
+from schedshard.experiments.experiment import Experiment, Param, experiment_names, load_experiment
+from schedshard.experiments.pairs import load_pairs
+from schedshard.experiments.run import RunRequest
+from schedshard.machines.presets import cpu_count, load_machine
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """None, and empty, is the default of each."""
+
+    experiment: str
+    machine: str | None = None
+    cpus: int | None = None
+    seed: int = 1
+    placement: str = "os"
+    cap: int | None = None
+    variants: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
+    ops: tuple[str, ...] = ()
+    first: int | None = None
+    hold_ns: float | None = None
+    threads: str | None = None
+
+
+def make_request(options: RunOptions) -> RunRequest:
+    """Look everything up; an option that the experiment does not have is refused."""
+    experiment = with_settings(load_experiment(options.experiment), options.settings)
+    _check_known(options, experiment)
+    chosen = (*options.variants, *options.ops)
+    known = [variant.name for variant in experiment.variants]
+    check_names(f"operation of {experiment.name}", options.ops, known)
+    _check_hold(options, experiment, chosen)
+    machine = load_machine(options.machine or experiment.machine)
+    cpus = cpu_count(machine)
+    limit = cpus if options.cpus is None else options.cpus
+    return RunRequest(
+        experiment, machine, cpus, options.cpus, options.seed, options.placement, chosen,
+        threads=None if options.threads is None else thread_counts(options.threads, limit),
+        cap=options.cap,
+        hold_ns=options.hold_ns,
+        pairs=load_pairs(machine, options.first) if experiment.sweep == "pairs" else (),
+    )  # fmt: skip
+
+
+def with_settings(experiment: Experiment, settings: tuple[str, ...]) -> Experiment:
+    """The experiment with other values of its inputs, each given as ``NAME=VALUE``.
+
+    An input that was set is known: it keeps no range and is calibrated on nothing.
+    """
+    params = {param.name: param for param in experiment.params}
+    for text in settings:
+        name, equals, number = text.partition("=")
+        if not equals:
+            raise UserError(f"--set {text}: give NAME=VALUE, as in --set {_example(experiment)}")
+        check_names(f"input of {experiment.name}", [name], params)
+        try:
+            value = float(number)
+        except ValueError:
+            value = math.nan
+        if not math.isfinite(value) or value < 0:
+            raise UserError(f"--set {text}: '{number}' is no number from 0 on")
+        unit, source = params[name].unit, f"--set; {params[name].value:g} in {experiment.path.name}"
+        params[name] = Param(name, value, unit, source)
+    return replace(experiment, params=tuple(params.values()))
+
+
+def _example(experiment: Experiment) -> str:
+    first = next(iter(experiment.params), None)
+    return "NAME=1" if first is None else f"{first.name}={first.value:g}"
+
+
+def _check_known(options: RunOptions, experiment: Experiment) -> None:
+    given = {
+        "op": bool(options.ops),
+        "from": options.first is not None,
+        "hold": options.hold_ns is not None,
+        "threads": options.threads is not None,
+    }
+    for name, is_given in given.items():
+        if is_given and name not in experiment.options:
+            having = [e for e in experiment_names() if name in load_experiment(e).options]
+            raise UserError(
+                f"{experiment.name} has no option --{name}: it is of {' and '.join(having)}"
+            )
+    if experiment.sweep != "pairs":
+        return
+    unused = {
+        "--cpus": options.cpus is not None,
+        "--placement": options.placement != "os",
+        "--cap": options.cap is not None,
+    }
+    for name, is_given in unused.items():
+        if is_given:
+            why = "it runs on two CPUs, --from CPU chooses the first"
+            raise UserError(f"{experiment.name} has no option {name}: {why}")
+
+
+def _check_hold(options: RunOptions, experiment: Experiment, chosen: tuple[str, ...]) -> None:
+    if options.hold_ns is None:
+        return
+    if not math.isfinite(options.hold_ns) or options.hold_ns < 0:
+        raise UserError(f"--hold {options.hold_ns:g}: give nanoseconds, 0 or more")
+    having = [variant.name for variant in experiment.variants if variant.hold]
+    if chosen and not set(chosen) & set(having):
+        raise UserError(
+            f"--hold: {' and '.join(chosen)} of {experiment.name} has no hold time; "
+            f"{', '.join(having)} have"
+        )
+
+
+def thread_counts(text: str, limit: int) -> tuple[int, ...]:
+    """A list as in ``1,2,64``: rising, each once."""
+    counts = set()
+    for word in text.split(","):
+        if not word.strip().isdecimal():
+            raise UserError(f"--threads {text}: give whole numbers with commas, as in 1,2,64")
+        counts.add(int(word))
+    for count in counts:
+        if not 1 <= count <= limit:
+            raise UserError(f"--threads {text}: {count} is not in 1 to {limit}, the CPUs to use")
+    return tuple(sorted(counts))

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""A sweep's rows in one Parquet file: read, added to, and never seen half-written."""
+
+import fcntl
+import io
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from schedshard.common.errors import UserError, telling
+from schedshard.common.output import write_atomic
+from schedshard.experiments.sweep.sweep import FACTS, KEY, Row, metric_names, united
+
+FORMAT = "schedshard/sweep/2"
+# Files of earlier versions, and their missing columns.
+_EARLIER = {"schedshard/sweep/1": {"sample": ""}}
+_MAGIC = b"PAR1"
+_TYPES: dict[type, pa.DataType] = {str: pa.string(), int: pa.int64(), float: pa.float64()}
+
+
+def is_parquet(path: Path) -> bool:
+    """Whether a file begins as Parquet files do; whether it is whole shows when it is read."""
+    try:
+        with path.open("rb") as file:
+            return file.read(4) == _MAGIC
+    except OSError:
+        return False
+
+
+def read_rows(path: Path) -> list[Row]:
+    """The rows of a sweep; anything else than a whole file of ours is refused."""
+    with telling(f"cannot read sweep {path}"):
+        data = path.read_bytes()
+    try:
+        table = pq.read_table(io.BytesIO(data))
+    except (pa.ArrowException, OSError, ValueError) as error:
+        said = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise UserError(f"{path} is no whole Parquet file: {said}") from error
+    metadata = table.schema.metadata or {}
+    form = metadata.get(b"format", b"").decode("utf-8", "replace")
+    if form != FORMAT and form not in _EARLIER:
+        raise UserError(f"{path} is no sweep: './schedshard sweep --out FILE.parquet' makes one")
+    added = _EARLIER.get(form, {})
+    for name, kind in {**KEY, **FACTS}.items():
+        if name in added:
+            continue
+        if name not in table.column_names or table.schema.field(name).type != _TYPES[kind]:
+            raise UserError(f"{path} is damaged: column '{name}' is missing or of another type")
+    rows: list[Row] = [
+        {**added, **{name: value for name, value in row.items() if value is not None}}
+        for row in table.to_pylist()
+    ]
+    for index, row in enumerate(rows):
+        lost = [name for name in (*KEY, *FACTS) if name not in row]
+        if lost:
+            raise UserError(f"{path} is damaged: row {index} has no '{lost[0]}'")
+    return rows
+
+
+def parquet(rows: Sequence[Row]) -> bytes:
+    """The file of some rows; the same bytes for the same rows."""
+    columns = [(name, _TYPES[kind]) for name, kind in {**KEY, **FACTS}.items()]
+    columns += [(name, pa.float64()) for name in metric_names(rows)]
+    schema = pa.schema(columns, metadata={"format": FORMAT})
+    buffer = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(list(rows), schema=schema), buffer, compression="zstd")
+    return buffer.getvalue()
+
+
+@contextmanager
+def _alone(directory: Path) -> Iterator[None]:
+    """One writer at a time among those that write into a directory."""
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def add_rows(path: Path, rows: Sequence[Row]) -> list[Row]:
+    """Add rows to a file, which another sweep may have changed since; returns all of them."""
+    with _alone(path.parent):
+        old = read_rows(path) if path.exists() else []
+        everything = united(old, rows)
+        write_atomic(path, parquet(everything))
+    return everything

@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Stage sweep: machine x experiment x variant x shard size x CPUs x seed, as points and rows.
+
+Pure: points to run, contents of rows, rows that exist already. ``sweep_run`` starts processes,
+``sweep_file`` keeps the rows.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from schedshard.common.errors import UserError, check_names
+from schedshard.experiments.experiment import Experiment
+from schedshard.experiments.run import (
+    Point,
+    RunPlan,
+    RunRequest,
+    plan_run,
+    point_metrics,
+    point_params,
+)
+from schedshard.experiments.uncertain.draws import Sample
+from schedshard.machines.presets import Machine
+
+DEFAULT_CAP = 64
+
+# The identity of a point. Rows that agree in all of it are one: the simulator is deterministic.
+KEY: dict[str, type] = {
+    "experiment": str,
+    "machine": str,
+    "variant": str,
+    "cap": int,
+    "cpus": int,
+    "seed": int,
+    "placement": str,
+    "params": str,
+    "machine_sha256": str,
+    "simulator_sha256": str,
+    "sample": str,
+}
+# Known about a point without a run: when it ran (the first sweep that wrote into the file is 1),
+# its sources, and its cost.
+FACTS: dict[str, type] = {
+    "added": int,
+    "commit": str,
+    "llcs": int,
+    "llc_cpus": int,
+    "nodes": int,
+    "packages": int,
+    "shards": int,
+    "events": int,
+    "seconds": float,
+}
+
+Row = dict[str, Any]
+Key = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class SweepMachine:
+    """A machine with the plan's inputs; topologies are by shard size."""
+
+    machine: Machine
+    sha256: str
+    topologies: Mapping[int, Mapping[str, Any]]
+
+    @property
+    def cpus(self) -> int:
+        """How many CPUs it has."""
+        return len(next(iter(self.topologies.values()))["cpus"])
+
+
+@dataclass(frozen=True)
+class SweepRequest:
+    """Every combination of these is a point; no ``variants`` or ``cpus`` means all of them.
+
+    ``drawn``: samples by the names of machine and experiment, for the place of seeds 1 to
+    ``seeds`` where there are any.
+    """
+
+    machines: tuple[SweepMachine, ...]
+    experiments: tuple[Experiment, ...]
+    variants: tuple[str, ...]
+    caps: tuple[int, ...]
+    cpus: tuple[int, ...]
+    seeds: int
+    simulator_sha256: str
+    commit: str = "unknown"
+    added: int = 1
+    placement: str = "os"
+    drawn: Mapping[tuple[str, str], Sequence[Sample]] = field(default_factory=dict)
+
+    def samples(self, machine: Machine, experiment: Experiment) -> Sequence[Sample]:
+        """The runs of one machine and experiment: samples, or all seeds."""
+        found = self.drawn.get((machine.name, experiment.name))
+        return found or [
+            Sample("", {}, machine, experiment, seed) for seed in range(1, self.seeds + 1)
+        ]
+
+
+@dataclass(frozen=True)
+class SweepPoint:
+    """One process of the simulator, and the part of its row that is known before."""
+
+    plan: RunPlan
+    point: Point
+    known: Mapping[str, Any]
+
+    @property
+    def key(self) -> Key:
+        """What identifies its row."""
+        return row_key(self.known)
+
+
+def row_key(row: Mapping[str, Any]) -> Key:
+    """What identifies a row."""
+    return tuple(row[name] for name in KEY)
+
+
+def metric_names(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The columns that the simulator reported, those that any row has."""
+    return sorted({name for row in rows for name in row} - set(KEY) - set(FACTS))
+
+
+def _in_order(cpus: Sequence[Mapping[str, int]], placement: str) -> list[Mapping[str, int]]:
+    """All CPUs in the order in which the simulator uses them for a placement."""
+    first_core: dict[int, int] = {}
+    first_llc: dict[int, int] = {}
+    for cpu in cpus:
+        llc, package = cpu["llc"], cpu["package"]
+        first_core[llc] = min(cpu["core"], first_core.get(llc, cpu["core"]))
+        first_llc[package] = min(llc, first_llc.get(package, llc))
+
+    def place(cpu: Mapping[str, int]) -> tuple[int, ...]:
+        llc, package = cpu["llc"], cpu["package"]
+        if placement == "compact":
+            return (cpu["core"], cpu["thread"])
+        if placement == "scatter":
+            core = cpu["core"] - first_core[llc]
+            return (cpu["thread"], core, llc - first_llc[package], package)
+        return (cpu["cpu"],)
+
+    return sorted(cpus, key=place)
+
+
+def cpu_facts(topology: Mapping[str, Any], cpus: int, placement: str = "os") -> dict[str, int]:
+    """The properties of the CPUs that a placement uses first."""
+    used = _in_order(topology["cpus"], placement)[:cpus]
+    numbers = {cpu["cpu"] for cpu in used}
+    llcs: dict[tuple[int, ...], int] = {}
+    for cpu in used:
+        llc = (cpu["package"], cpu["node"], cpu["llc"])
+        llcs[llc] = llcs.get(llc, 0) + 1
+    return {
+        "llcs": len(llcs),
+        "llc_cpus": max(llcs.values()),
+        "nodes": len({llc[:2] for llc in llcs}),
+        "packages": len({llc[0] for llc in llcs}),
+        "shards": sum(
+            1 for shard in topology["plan"]["shards"] if not numbers.isdisjoint(shard["cpus"])
+        ),
+    }
+
+
+def plan_sweep(request: SweepRequest) -> tuple[list[SweepPoint], list[str]]:
+    """All points, and those that were dropped because a machine is too small for them."""
+    _check_variants(request)
+    points: list[SweepPoint] = []
+    left_out: list[str] = []
+    for place in request.machines:
+        counts = [n for n in request.cpus if n <= place.cpus] if request.cpus else [place.cpus]
+        too_many = sorted(set(request.cpus) - set(counts))
+        if too_many:
+            left_out.append(
+                f"{place.machine.name} has {place.cpus} CPUs: left out "
+                f"{', '.join(map(str, too_many))}"
+            )
+        for experiment in request.experiments:
+            names = {variant.name for variant in experiment.variants}
+            wanted = tuple(name for name in request.variants if name in names)
+            if request.variants and not wanted:
+                continue
+            for cap in request.caps:
+                for cpus in counts:
+                    facts = cpu_facts(place.topologies[cap], cpus, request.placement)
+                    for one in request.samples(place.machine, experiment):
+                        run = RunRequest(
+                            one.experiment, one.machine, place.cpus, cpus, one.seed,
+                            request.placement, wanted, (cpus,), cap=cap,
+                        )  # fmt: skip
+                        points += _points(request, place, run, {**facts, "sample": one.label})
+    if not points:
+        raise UserError(f"nothing to run: {'; '.join(left_out)}")
+    return points, left_out
+
+
+def _check_variants(request: SweepRequest) -> None:
+    known = {v.name for experiment in request.experiments for v in experiment.variants}
+    names = " or ".join(experiment.name for experiment in request.experiments)
+    check_names(f"variant of {names}", request.variants, known)
+
+
+def _points(
+    request: SweepRequest, place: SweepMachine, run: RunRequest, facts: Mapping[str, int | str]
+) -> list[SweepPoint]:
+    plan = plan_run(run)
+    return [
+        SweepPoint(
+            plan,
+            point,
+            {
+                "experiment": run.experiment.name,
+                "machine": place.machine.name,
+                "variant": point.variant.name,
+                "cap": run.cap,
+                "cpus": point.cpus,
+                "seed": run.seed,
+                "placement": run.placement,
+                "params": json.dumps(point_params(run, point.variant), sort_keys=True),
+                "machine_sha256": place.sha256,
+                "simulator_sha256": request.simulator_sha256,
+                "added": request.added,
+                "commit": request.commit,
+                **facts,
+            },
+        )
+        for point in plan.points
+    ]
+
+
+def missing(points: Sequence[SweepPoint], rows: Iterable[Mapping[str, Any]]) -> list[SweepPoint]:
+    """The points that have no row yet, those on many CPUs first: they take longest."""
+    there = {row_key(row) for row in rows}
+    todo = [point for point in points if point.key not in there]
+    return sorted(todo, key=lambda point: -point.point.cpus)
+
+
+def make_row(point: SweepPoint, raw: Any) -> Row:
+    """The row of a point that was run: its key, facts and metrics."""
+    metrics = point_metrics(point.plan.request.experiment, point.point, raw)
+    taken = sorted(set(metrics) & {*KEY, *FACTS})
+    if taken:
+        raise UserError(f"schedshard-sim reports a metric '{taken[0]}': the name is taken", 1)
+    simulator = raw["simulator"]
+    return {
+        **point.known,
+        "events": int(simulator["events"]),
+        "seconds": float(simulator["seconds"]),
+        **metrics,
+    }
+
+
+def current(rows: Sequence[Row]) -> list[Row]:
+    """Without the rows of older simulators and machine files: newer ones are for their place.
+
+    What counts is the newest row of each experiment on each machine. So do its samples: rows of
+    others, or of none, are not mixed with them.
+    """
+    newest: dict[tuple[str, str], Row] = {}
+    for row in rows:
+        place = (row["experiment"], row["machine"])
+        if place not in newest or row["added"] > newest[place]["added"]:
+            newest[place] = row
+    same = ("machine_sha256", "simulator_sha256")
+    return [
+        row
+        for row in rows
+        if all(row[key] == newest[row["experiment"], row["machine"]][key] for key in same)
+        and sample_set(row) == sample_set(newest[row["experiment"], row["machine"]])
+    ]
+
+
+def sample_set(row: Mapping[str, Any]) -> str:
+    """Which samples a row is one of: how many, and the seed they were drawn with; "" for none."""
+    return str(row["sample"]).partition("/")[2]
+
+
+def united(old: Iterable[Row], new: Iterable[Row]) -> list[Row]:
+    """Rows of both, one for each key, in the order of a file."""
+    rows = {row_key(row): row for row in [*old, *new]}
+    return sorted(rows.values(), key=row_key)

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Search for the value of a parameter at which a figure is the published one.
+
+The search proposes a value, gets the figure there, and ends when that is near enough. It works on
+logarithms of both, between the ends of the parameter's range. It knows only that the figure is
+smooth: the parameter may raise or lower it.
+"""
+
+import math
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+NEAR = 0.02  # of the published figure
+ROUNDS = 10
+_FIRST_SLOPE = -1.5  # of the first step, as of a share of time over the time that the rest takes
+_LONGEST_STEP = math.log(4.0)
+_TINY = 1e-9
+
+
+@dataclass
+class Search:
+    """One search for ``target`` with values between ``low`` and ``high``."""
+
+    start: float
+    low: float
+    high: float
+    target: float
+    seen: list[tuple[float, float]] = field(default_factory=list)
+
+    def tell(self, value: float, figure: float) -> None:
+        """The figure at a proposed value."""
+        self.seen.append((value, figure))
+
+    def _miss(self, figure: float) -> float:
+        return math.log(max(figure, _TINY) / self.target)
+
+    @property
+    def best(self) -> float:
+        """The value with the figure nearest to the target so far."""
+        return min(self.seen, key=lambda one: abs(self._miss(one[1])))[0]
+
+    @property
+    def reached(self) -> bool:
+        """Whether a value with the published figure was found."""
+        return any(abs(figure / self.target - 1.0) <= NEAR for _, figure in self.seen)
+
+    def propose(self) -> float | None:
+        """The next value to try; None: no better one exists."""
+        if not self.seen:
+            return self.start
+        if self.reached or len(self.seen) >= ROUNDS:
+            return None
+        points = sorted((math.log(value), self._miss(figure)) for value, figure in self.seen)
+        for (x, miss), (right, other) in pairwise(points):
+            if (miss < 0) != (other < 0):
+                # Every other time the middle: a straight line may stay at one end for long.
+                part = miss / (miss - other) if len(self.seen) % 2 == 0 else 0.5
+                return math.exp(x + part * (right - x))
+        near = sorted(points, key=lambda point: abs(point[1]))[:2]
+        x, miss = near[0]
+        slope = _FIRST_SLOPE
+        if len(near) > 1 and near[1][1] != miss:
+            slope = (near[1][1] - miss) / (near[1][0] - x)
+        step = max(-_LONGEST_STEP, min(_LONGEST_STEP, -miss / slope))
+        value = min(self.high, max(self.low, math.exp(x + step)))
+        return None if any(math.isclose(value, old) for old, _ in self.seen) else value

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The inputs that cause the spread of a figure: first-order indices of given samples.
+
+An index is the share of a figure's variance that one input explains alone. The rest to 1 comes from
+inputs together, from the seeds, and from the error of the method.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+METHOD = "RBD-FAST"
+HARMONICS = 4
+# With this many samples the error of an index is 0.07; with half as many it is 0.16.
+LEAST_SAMPLES = 64
+
+Samples = np.ndarray[Any, np.dtype[np.float64]]
+
+
+def noise(samples: int) -> float:
+    """Standard error of the index of an input without any influence.
+
+    The variance has samples / 2 equal parts. HARMONICS of them count as the input's, less the mean
+    of what chance contributes.
+    """
+    mean = 2.0 * HARMONICS / samples
+    return mean / math.sqrt(HARMONICS) / (1.0 - mean)
+
+
+def first_order(names: Sequence[str], drawn: Samples, figure: Samples) -> dict[str, float] | None:
+    """An index for each input; None when the figure does not vary. A row of ``drawn`` a sample."""
+    from SALib.analyze import rbd_fast
+
+    if math.isclose(float(np.ptp(figure)), 0.0):
+        return None
+    problem = {
+        "num_vars": len(names),
+        "names": list(names),
+        "bounds": [[float(low), float(high)] for low, high in zip(drawn.min(0), drawn.max(0),
+                                                                  strict=True)],
+    }  # fmt: skip
+    # Its own confidence, from resamples with repeated points, is far wider than the error.
+    found = rbd_fast.analyze(problem, drawn, figure, M=HARMONICS, num_resamples=2, seed=0)
+    flat = np.ptp(drawn, axis=0) == 0
+    return {
+        name: 0.0 if flat[index] else min(1.0, max(0.0, float(found["S1"][index])))
+        for index, name in enumerate(names)
+    }

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The kernel's own make: one call, its output in a log, its objects counted as they appear."""
+
+import os
+import re
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from schedshard.common.errors import UserError, telling
+from schedshard.kernel.arch import X86, Arch
+from schedshard.kernel.layout import Layout
+from schedshard.kernel.tools import require
+
+# "  CC      kernel/sched/rt.o": the line of a quiet build for every file that it makes.
+_MADE = re.compile(r"^  (?:\[M\] )?([A-Z][A-Z0-9_+]*)(?: \[M\])? +(\S+)")
+_ERROR = re.compile(r"(?:error|Error|undefined reference|multiple definition)\b|\*\*\* ")
+_MAKE_ERROR = re.compile(r"^make(?:\[\d+\])?: ")
+_HITS = ("direct_cache_hit", "preprocessed_cache_hit")
+
+TOOLS = ("make", "gcc", "ld", "bc", "flex", "bison", "perl", "ccache")
+
+
+def tools(arch: Arch) -> tuple[str, ...]:
+    """Programs of a build for an architecture; the host's compiler makes programs of the build."""
+    return (*TOOLS, *({arch.compiler, f"{arch.cross}ld"} - {*TOOLS}))
+
+
+@dataclass(frozen=True)
+class Made:
+    """The result of one call of make; hits and misses are of ccache, compilations only."""
+
+    seconds: float
+    files: int
+    hits: int
+    misses: int
+
+    @property
+    def hit_rate(self) -> float:
+        """Share of the compilations that ccache answered; 0 when there was none."""
+        total = self.hits + self.misses
+        return self.hits / total if total else 0.0
+
+
+def made_file(line: str) -> str | None:
+    """The file that a line of the build says is being made."""
+    match = _MADE.match(line)
+    return match[2] if match else None
+
+
+def first_error(lines: Sequence[str]) -> str:
+    """The line that says why a build failed: the first error that is not make's own."""
+    errors = [line.strip() for line in lines if _ERROR.search(line)]
+    own = [line for line in errors if not _MAKE_ERROR.match(line)]
+    if own:
+        return own[0]
+    if errors:
+        return errors[0]
+    said = [line.strip() for line in lines if line.strip()]
+    return said[-1] if said else "it said nothing"
+
+
+def cache_counts(text: str) -> tuple[int, int]:
+    """Hits and misses in a statistics log of ccache."""
+    results = [line for line in text.splitlines() if line and not line.startswith("#")]
+    hits = sum(line in _HITS for line in results)
+    return hits, sum(line == "cache_miss" for line in results)
+
+
+def _environment(layout: Layout, stats: Path) -> dict[str, str]:
+    """Everything that would make two builds of one source differ is given a fixed value."""
+    cache = os.environ.get("CCACHE_DIR") or str(layout.work / "ccache")
+    return {
+        **os.environ,
+        "CCACHE_DIR": cache,
+        # The folder of a build is in its debug information, and would keep variants apart.
+        "CCACHE_NOHASHDIR": "1",
+        "CCACHE_MAXSIZE": os.environ.get("CCACHE_MAXSIZE") or "5G",
+        "CCACHE_STATSLOG": str(stats),
+        "KBUILD_BUILD_TIMESTAMP": "2026-01-01",
+        "KBUILD_BUILD_USER": "schedshard",
+        "KBUILD_BUILD_HOST": "schedshard",
+        "KBUILD_BUILD_VERSION": "1",
+        "LC_ALL": "C",
+    }
+
+
+@dataclass(frozen=True)
+class Make:
+    """A call of make: where, what, and under which name its log is kept."""
+
+    source: Path
+    objects: Path
+    log: str
+    jobs: int = 0  # 0: as many as there are CPUs
+    variables: tuple[str, ...] = ()
+    arch: Arch = X86
+
+    def argv(self, targets: Sequence[str]) -> list[str]:
+        """The command line."""
+        jobs = self.jobs or os.cpu_count() or 1
+        where = ["-C", str(self.source), f"O={self.objects}", f"-j{jobs}"]
+        # One argument for the compiler with its cache: make passes it to a shell.
+        which = [f"CC=ccache {self.arch.compiler}"]
+        if self.arch.cross:
+            which += [f"ARCH={self.arch.name}", f"CROSS_COMPILE={self.arch.cross}"]
+        return ["make", *where, *which, *self.variables, *targets]
+
+
+def run_make(
+    layout: Layout,
+    call: Make,
+    targets: Sequence[str],
+    on_file: Callable[[str], None] = lambda file: None,
+    *,
+    append: bool = False,
+) -> Made:
+    """Run make; ``on_file`` is called with the name of every file that it makes."""
+    require(*tools(call.arch))
+    log = layout.log(call.log)
+    layout.make_folder(log.parent)
+    stats = layout.make_folder(layout.work / "state") / f"{call.log}.ccache"
+    stats.unlink(missing_ok=True)
+    started = time.monotonic()
+    lines: list[str] = []
+    files = 0
+    with (
+        telling(f"cannot run make for {call.log}"),
+        log.open("a" if append else "w", encoding="utf-8", buffering=1) as kept,
+    ):
+        argv = call.argv(targets)
+        kept.write(f"$ {' '.join(argv)}\n")
+        child = subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=_environment(layout, stats),
+            text=True,
+            errors="replace",
+        )
+        try:
+            assert child.stdout is not None
+            for line in child.stdout:
+                kept.write(line)
+                if (file := made_file(line)) is not None:
+                    files += 1
+                    on_file(file)
+                else:
+                    lines.append(line)
+            status = child.wait()
+        except BaseException:
+            # make ends its own children on SIGTERM, not when it is killed.
+            child.terminate()
+            child.wait()
+            raise
+    if status != 0:
+        raise UserError(
+            f"building {call.log} failed: {first_error(lines)} (whole log: {layout.shown(log)})",
+            status=1,
+        )
+    counts = stats.read_text(encoding="utf-8") if stats.is_file() else ""
+    return Made(time.monotonic() - started, files, *cache_counts(counts))

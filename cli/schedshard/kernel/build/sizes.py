@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Stage sizes: the memory of a root domain, by variant, on a machine that need not exist.
+
+The sizes of structures are measured: pahole reads them from the debugging types of the built
+kernels. The allocations for a number of CPUs are computed from these sizes and the shard plan of a
+machine file, with the rounding of the kernel's allocator. The sums mirror cpupri_init() and
+init_rootdomain() of the base, and the *_alloc() functions of core/.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from schedshard.common.errors import UserError
+from schedshard.kernel.layout import Layout
+from schedshard.kernel.tools import call, require
+
+# A root domain's own structures, and those that ours hang on it.
+STRUCTS = (
+    "root_domain", "cpupri", "cpudl_item", "bytemap", "overload", "shard_summary", "rt_walks",
+    "rt_walk",
+)  # fmt: skip
+_CACHES = (8, 16, 32, 64, 96, 128, 192, 256, 512, 1024, 2048, 4096, 8192)
+_PAGE = 4096
+_LINE = 64
+_PRIORITIES = 101  # struct cpupri of the base has a mask for each
+_SUMMARY_SHARDS = 32
+
+
+@dataclass(frozen=True)
+class Shards:
+    """The part of a shard plan that determines sizes: shards of each node in index order."""
+
+    cpus: int
+    nodes: tuple[int, ...]
+
+    @property
+    def shards(self) -> int:
+        """How many shards there are."""
+        return sum(self.nodes)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table: a number of bytes, and how often it is there."""
+
+    what: str
+    how: str
+    bytes: int
+
+
+def parse_pahole(text: str) -> dict[str, int]:
+    """Sizes of our structures in the list of all, one "name, size, holes" a line."""
+    found: dict[str, int] = {}
+    for line in text.splitlines():
+        name, _, rest = line.partition("\t")
+        if name in STRUCTS:
+            found[name] = int(rest.partition("\t")[0])
+    return found
+
+
+def read_structs(vmlinux: Path) -> dict[str, int]:
+    """The structures in a build's debugging types, in bytes."""
+    require("pahole")
+    said = call(["pahole", "--sizes", vmlinux], what=f"reading the types of {vmlinux}")
+    found = parse_pahole(said.decode("utf-8", "replace"))
+    if "root_domain" not in found:
+        raise UserError(f"{vmlinux} has no struct root_domain: was it built with DEBUG_INFO?")
+    return found
+
+
+def plan_of(plan: Mapping[str, Any]) -> Shards:
+    """The plan as schedshard-topo prints it."""
+    runs = groupby(shard["node"] for shard in plan["shards"])
+    return Shards(int(plan["nr_cpus"]), tuple(len(list(run)) for _, run in runs))
+
+
+def kmalloc(size: int) -> int:
+    """The memory that the kernel's allocator uses for a block."""
+    return next((cache for cache in _CACHES if size <= cache), -(-size // _PAGE) * _PAGE)
+
+
+def lines_alloc(size: int) -> int:
+    """What schedshard_alloc() takes: whole lines, powers of two up to a page, then pages."""
+    size = max(size, _LINE)
+    if size > _PAGE:
+        return -(-size // _PAGE) * _PAGE
+    return 1 << (size - 1).bit_length()
+
+
+def cpumask(cpus: int) -> int:
+    """A cpumask off the stack."""
+    return kmalloc(-(-cpus // 64) * 8)
+
+
+def _bytemap(structs: Mapping[str, int], plan: Shards) -> int:
+    head = structs["bytemap"] + 8 * plan.cpus + 8 * plan.shards
+    return lines_alloc(head) + sum(lines_alloc(_LINE * count) for count in plan.nodes)
+
+
+def _overload(structs: Mapping[str, int], plan: Shards) -> int:
+    words = -(-plan.shards // _SUMMARY_SHARDS)
+    summary = lines_alloc(structs["shard_summary"] + 8 * words) if plan.shards > 1 else 0
+    return lines_alloc(structs["overload"]) + _bytemap(structs, plan) + summary
+
+
+def _walks(structs: Mapping[str, int], plan: Shards) -> int:
+    table = lines_alloc(structs["rt_walks"] + 8 * (plan.shards + 1))
+    return table + (plan.shards + 1) * lines_alloc(structs["rt_walk"])
+
+
+def rows_of(structs: Mapping[str, int], plan: Shards) -> list[Row]:
+    """The memory of one root domain: the allocations of the base's design, or of ours."""
+    mask = cpumask(plan.cpus)
+    rows = [
+        Row("struct root_domain", "measured", structs["root_domain"]),
+        Row("of it struct cpupri", "measured", structs["cpupri"]),
+    ]
+    domain = kmalloc(structs["root_domain"])
+    if "bytemap" in structs:
+        levels, deadline = _bytemap(structs, plan), _overload(structs, plan)
+        overload = deadline + _walks(structs, plan)
+    else:
+        levels, overload, deadline = _PRIORITIES * mask + kmalloc(4 * plan.cpus), mask, mask
+    parts = {
+        "RT levels": levels,
+        "RT overload": overload,
+        "deadline overload": deadline,
+        "masks of CPUs": 2 * mask,
+        "deadline heap": kmalloc(plan.cpus * structs["cpudl_item"]) + mask,
+    }
+    rows.append(Row("block of the root domain", "computed", domain))
+    rows += [Row(f"{what}, allocated", "computed", size) for what, size in parts.items()]
+    rows.append(Row("a root domain in all", "computed", domain + sum(parts.values())))
+    return rows
+
+
+def sizes(layout: Layout, variants: Sequence[str], config: str, plan: Shards) -> dict[str, Any]:
+    """The table: rows by content, a column a variant."""
+    columns: dict[str, list[Row]] = {}
+    for variant in variants:
+        vmlinux = layout.objects(variant, config) / "vmlinux"
+        if not vmlinux.is_file():
+            raise UserError(
+                f"{variant} is not built: run './schedshard kernel build --variant {variant}'"
+            )
+        columns[variant] = rows_of(read_structs(vmlinux), plan)
+    rows = [
+        {"what": row.what, "how": row.how, "bytes": {v: c[at].bytes for v, c in columns.items()}}
+        for at, row in enumerate(columns[variants[0]])
+    ]
+    return {"schema": 1, "cpus": plan.cpus, "shards": plan.shards, "rows": rows}

@@ -1,0 +1,353 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Stage boot: one guest under QEMU's software emulation, from start to power-off.
+
+The guest's serial line goes into a log file, which stays. Its output is the watchdog: a guest that
+is silent for too long, or runs for too long, is ended. A panic ends it, since the emulator does not
+reboot.
+"""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+
+from schedshard.common.errors import UserError, telling
+from schedshard.kernel.arch import X86, Arch
+from schedshard.kernel.build.config import resolve
+from schedshard.kernel.guest.cpio import Entry, archive, plain
+from schedshard.kernel.guest.devicetree import tree_with_caches
+from schedshard.kernel.guest.initramfs import make_initramfs
+from schedshard.kernel.guest.programs import host_tsc_khz
+from schedshard.kernel.guest.topology import Shape, qemu_topology
+from schedshard.kernel.layout import Layout
+from schedshard.kernel.source.recipe import load_recipe
+from schedshard.kernel.tools import require
+
+_NOTHING_ELSE = ("-nodefaults", "-no-user-config", "-display", "none", "-no-reboot")
+_PARAMETERS = (
+    "rdinit=/init",
+    "panic=-1",  # reboot at once, which ends the emulator
+    "oops=panic",
+    "hung_task_panic=0",
+    "printk.devkmsg=on",  # the report goes through it, and must not be rate-limited
+    "log_buf_len=4M",
+    # Two minutes for what a machine may do in half of one: this one shares its host.
+    "watchdog_thresh=60",
+    "rcupdate.rcu_cpu_stall_timeout=120",
+)
+# The guest's clock is the number of instructions that all of its CPUs have executed together, at a
+# nanosecond each, and idle time is skipped. So the guest's progress in a second of its own does not
+# depend on the load of the host.
+_COUNTED = ("-icount", "shift=0,sleep=off")
+_COUNTED_KHZ = 1_000_000
+_POLL_SECONDS = 0.2
+_KILL_SECONDS = 5.0
+# On a busy host a guest that boots was silent for two minutes.
+SILENCE_SECONDS = 300.0
+
+
+class Emulation(Enum):
+    """How the guest's CPUs take turns.
+
+    SINGLE: in one thread of the host, which continues with the next CPU when one halts, waits in a
+    spin loop or interrupts another. MULTI: a thread each. Then spinning takes the host's time from
+    the CPU that it waits for. With more CPUs than the host has, 200 RT threads on 16 CPUs took more
+    than a minute to start, where SINGLE took 12 s with their storm.
+    """
+
+    SINGLE = "single"
+    MULTI = "multi"
+
+
+class Ending(Enum):
+    """How a guest ended."""
+
+    OFF = "powered off"
+    SILENT = "silent"
+    LATE = "out of time"
+    FAILED = "emulator failed"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One line of the guest's plan: a program, and when it is killed."""
+
+    name: str
+    argv: Sequence[str]
+    timeout: int
+
+
+@dataclass(frozen=True)
+class BootRequest:
+    """A kernel, a machine, and what runs in it."""
+
+    kernel: Path
+    name: str  # of the log
+    shape: Shape
+    parts: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()
+    parameters: tuple[str, ...] = ()  # for the kernel's command line
+    qemu: tuple[str, ...] = ()  # more arguments of the emulator
+    emulation: Emulation = Emulation.SINGLE
+    extra_mb: int = 0
+    silence: float = SILENCE_SECONDS
+    total: float = 600.0
+    slow: int = 1  # how many times slower than the host's the emulator's clock is made to run
+    counted: bool = False  # time is counted in instructions: _COUNTED
+    environment: Mapping[str, str] = field(default_factory=dict)  # more, for the emulator
+    memory: Path | None = None  # a folder in which the guest's memory is kept, a file a node
+    files: Mapping[str, Entry] = field(default_factory=dict)  # more, by their paths in the guest
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Seconds after which a guest is ended: without a word from it, and in all."""
+
+    silence: float = SILENCE_SECONDS
+    total: float = 600.0
+
+
+@dataclass
+class Booted:
+    """A guest that has ended."""
+
+    log: Path
+    ending: Ending
+    seconds: float
+    said: str = ""  # by the emulator itself
+    lines: list[str] = field(default_factory=list)
+
+
+def kernel_image(layout: Layout, variant: str, config: str) -> Path:
+    """The built kernel of a variant, or the command that builds it."""
+    load_recipe(layout).variant(variant)
+    path = layout.objects(variant, resolve(layout, config).name) / layout.arch.image
+    if not path.is_file():
+        raise UserError(
+            f"variant '{variant}' is not built in configuration '{config}': run "
+            f"'./schedshard kernel build --variant {variant} --config {config}'"
+        )
+    return path
+
+
+def kernel_has(layout: Layout, variant: str, config: str, option: str) -> bool:
+    """Whether a built kernel has an option, as CONFIG_X."""
+    path = layout.objects(variant, resolve(layout, config).name) / ".config"
+    return path.is_file() and f"{option}=y" in path.read_text(encoding="utf-8").splitlines()
+
+
+def plan_text(steps: Sequence[Step]) -> str:
+    """/etc/plan of the guest, the format of kernel/guest/init.c."""
+    lines = []
+    for step in steps:
+        fields = [step.name, str(step.timeout), *step.argv]
+        if any("\t" in field or "\n" in field or not field for field in fields):
+            raise ValueError(f"a field of {step} cannot be written in the plan")
+        lines.append("\t".join(fields) + "\n")
+    return "".join(lines)
+
+
+def command_line(request: BootRequest, tsc_khz: int | None, arch: Arch = X86) -> str:
+    """The kernel's parameters."""
+    words = [*arch.parameters, *_PARAMETERS]
+    if tsc_khz is not None:
+        words.append(f"tsc_early_khz={tsc_khz}")
+    if request.shape.split_llc:
+        words.append(f"shard_split={request.shape.split_llc}")
+    if request.shape.one_thread:
+        words.append("nosmt=force")
+    return " ".join((*words, *request.parameters))
+
+
+def machine_argv(
+    shape: Shape,
+    log: Path,
+    emulation: Emulation = Emulation.SINGLE,
+    extra_mb: int = 0,
+    memory: Path | None = None,
+    arch: Arch = X86,
+) -> list[str]:
+    """The emulator with a machine whose serial line is a log, and no kernel yet."""
+    topology = qemu_topology(shape, extra_mb, memory, arch)
+    accel, serial = ("-accel", f"tcg,thread={emulation.value}"), ("-serial", f"file:{log}")
+    return [arch.qemu, *_NOTHING_ELSE, *arch.machine, *accel, *topology, *serial]
+
+
+def qemu_argv(
+    request: BootRequest, initrd: Path, log: Path, tsc_khz: int | None = None, arch: Arch = X86
+) -> list[str]:
+    """The emulator's argument list."""
+    shape, emulation = request.shape, request.emulation
+    machine = machine_argv(shape, log, emulation, request.extra_mb, request.memory, arch)
+    files = ("-kernel", str(request.kernel), "-initrd", str(initrd))
+    counted = _COUNTED if request.counted else ()
+    append = ("-append", command_line(request, tsc_khz, arch))
+    return [*machine, *files, *append, *counted, *request.qemu]
+
+
+@contextlib.contextmanager
+def _initrd(layout: Layout, request: BootRequest) -> Iterator[Path]:
+    """The cached archive with the plan after it, for as long as the guest runs."""
+    base = make_initramfs(layout, request.parts).path
+    plan = {**request.files, "/etc/plan": plain(plan_text(request.steps).encode())}
+    with telling("cannot write the guest's files"):
+        fd, name = tempfile.mkstemp(prefix=".running.", dir=base.parent)
+        path = Path(name)
+        try:
+            with os.fdopen(fd, "wb") as out, base.open("rb") as source:
+                left = os.fstat(source.fileno()).st_size
+                while left > 0:
+                    left -= os.copy_file_range(source.fileno(), out.fileno(), left)
+                out.seek(0, os.SEEK_END)
+                out.writelines(archive(plan))
+            yield path
+        finally:
+            path.unlink(missing_ok=True)
+
+
+class _Follower:
+    """Whole new lines of a growing file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._offset = 0
+        self._rest = b""
+        self.lines: list[str] = []
+
+    def read(self) -> list[str]:
+        """The new output since the last call; the last line may be incomplete."""
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._offset)
+                data = file.read()
+        except FileNotFoundError:
+            return []
+        self._offset += len(data)
+        *whole, self._rest = (self._rest + data).split(b"\n")
+        new = [line.decode("utf-8", "replace").rstrip("\r") for line in whole]
+        self.lines += new
+        return new
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is not None:
+        return
+    process.terminate()
+    try:
+        process.wait(_KILL_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _watch(
+    process: subprocess.Popen[bytes],
+    follower: _Follower,
+    limits: Limits,
+    on_line: Callable[[str], None],
+    stop: threading.Event,
+) -> Ending:
+    started = heard = time.monotonic()
+    while True:
+        ended = process.poll() is not None
+        new = follower.read()
+        now = time.monotonic()
+        if new:
+            heard = now
+            for line in new:
+                on_line(line)
+        if stop.is_set():
+            raise KeyboardInterrupt
+        if ended:
+            return Ending.OFF if process.returncode == 0 else Ending.FAILED
+        if now - heard > limits.silence:
+            return Ending.SILENT
+        if now - started > limits.total:
+            return Ending.LATE
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_POLL_SECONDS)
+
+
+def _said(path: Path) -> str:
+    """The emulator's last words, without its name."""
+    lines = path.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    told = [line for line in lines if "warning: " not in line and "terminating on" not in line]
+    # An error of our plugin is the reason for the emulator's messages after it.
+    own = [line for line in told if line.startswith("schedshard: ")]
+    said = own[0] if own else told[-1] if told else ""
+    return re.sub(r"^(?:schedshard|qemu-system-\w+): ", "", said)
+
+
+def boot(
+    layout: Layout,
+    request: BootRequest,
+    on_line: Callable[[str], None] = lambda line: None,
+    stop: threading.Event | None = None,
+) -> Booted:
+    """Run a guest to its end, whatever that is; the log stays.
+
+    Raises only if the emulator itself fails, and KeyboardInterrupt if the thread that got one set
+    ``stop`` meanwhile.
+    """
+    arch = layout.arch
+    require(arch.qemu)
+    log = layout.log(request.name)
+    tsc_khz = None
+    if arch is X86:
+        tsc_khz = _COUNTED_KHZ if request.counted else host_tsc_khz(layout)
+    if tsc_khz is not None:
+        tsc_khz *= request.slow
+    with layout.locked(f"guest-{request.name}"), _initrd(layout, request) as initrd:
+        argv = qemu_argv(request, initrd, log, tsc_khz, arch)
+        if arch.device_tree:
+            argv += ["-dtb", str(tree_with_caches(layout, request.name, request.shape, argv))]
+        limits = Limits(request.silence, request.total)
+        return emulate(layout, log, argv, limits, request.environment, on_line, stop)
+
+
+def emulate(
+    layout: Layout,
+    log: Path,
+    argv: Sequence[str],
+    limits: Limits,
+    environment: Mapping[str, str] | None = None,
+    on_line: Callable[[str], None] = lambda line: None,
+    stop: threading.Event | None = None,
+) -> Booted:
+    """Run an emulator whose serial line is ``log`` to its end, as boot() does."""
+    layout.make_folder(log.parent)
+    complaints = log.with_suffix(".qemu")
+    log.write_bytes(b"")
+    follower = _Follower(log)
+    started = time.monotonic()
+    with complaints.open("wb") as stderr:
+        process = subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=stderr,
+            stderr=stderr,
+            env={**os.environ, **(environment or {})},
+        )
+        try:
+            ending = _watch(process, follower, limits, on_line, stop or threading.Event())
+        finally:
+            _end(process)
+    seconds = time.monotonic() - started
+    # A line without an end is left: it may say "ok 1" and have been about to say "ok 12".
+    follower.read()
+    booted = Booted(log, ending, seconds, _said(complaints), follower.lines)
+    if ending is Ending.FAILED:
+        code = process.returncode
+        why = booted.said or (
+            f"ended by {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
+        )
+        raise UserError(f"{argv[0]}: {why} (its messages: {layout.shown(complaints)})", status=1)
+    return booted

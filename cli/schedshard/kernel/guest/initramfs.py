@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The guest's root file system: Debian's programs of this host, their libraries, and ours.
+
+It consists of parts, and a boot takes only the parts that its tests need. ffmpeg alone has 200
+libraries, and to unpack them takes an emulated machine longer than to boot. Archives are kept under
+the hash of their contents.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from schedshard.common.errors import UserError, telling
+from schedshard.common.progress import working
+from schedshard.kernel.guest.cpio import Entry, archive, character_device, content, link, plain
+from schedshard.kernel.guest.foreign import SELFTESTS, selftest_files
+from schedshard.kernel.guest.programs import build_guest
+from schedshard.kernel.layout import SUITE, Layout
+from schedshard.kernel.source.archive import Wanted, download
+from schedshard.kernel.tools import call
+
+_RT_MORE = (
+    "cyclictest", "pi_stress", "pip_stress", "pmqtest", "ptsematest", "rt-migrate-test",
+    "signaltest", "ssdd", "svsematest",
+)  # fmt: skip
+# Programs of each part and the Debian package that has them.
+PARTS: Mapping[str, Mapping[str, str]] = {
+    "base": {"busybox": "busybox-static", "chrt": "util-linux", "unshare": "util-linux"},
+    "rt-tests": {"cyclictest": "rt-tests", "pi_stress": "rt-tests", "hackbench": "rt-tests"},
+    "rt-more": dict.fromkeys(_RT_MORE, "rt-tests"),
+    # Programs that the scripts among them call, if busybox's version differs.
+    SELFTESTS: {
+        "bash": "bash",
+        "fmt": "coreutils",
+        "lscpu": "util-linux",
+        "mount": "mount",
+        "taskset": "util-linux",
+    },
+    "stress-ng": {"stress-ng": "stress-ng"},
+    "redis": {
+        "redis-server": "redis-server",
+        "redis-cli": "redis-tools",
+        "redis-benchmark": "redis-tools",
+    },
+    "ffmpeg": {"ffmpeg": "ffmpeg"},
+}
+_SHARED = re.compile(rb"^\s*(?:\S+ => )?(/\S+) \(0x[0-9a-f]+\)$", re.MULTILINE)
+_MISSING = re.compile(rb"^\s*(\S+) => not found$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Initramfs:
+    """An archive in the cache."""
+
+    path: Path
+    files: int
+
+
+def _find(program: str, package: str) -> Path:
+    found = shutil.which(program)
+    if found is None:
+        raise UserError(
+            f"{program} is not on this host, and the guest's tests need it: "
+            f"run 'scripts/bootstrap kernel' (Debian's {package})"
+        )
+    return Path(found)
+
+
+def libraries(program: Path) -> list[Path]:
+    """The shared libraries that a program loads, its loader among them; none when it is static."""
+    said = call(
+        ["ldd", program.resolve()],
+        good=(0, 1),  # 1: not a dynamic executable
+        what=f"looking for the libraries of {program}",
+    )
+    if missing := _MISSING.search(said):
+        raise UserError(f"{program} needs {missing[1].decode()}, which is not on this host")
+    return [Path(os.fsdecode(match[1])) for match in _SHARED.finditer(said)]
+
+
+def _part(name: str) -> dict[str, Entry]:
+    files: dict[str, Entry] = {}
+    for program, package in PARTS[name].items():
+        path = _find(program, package)
+        files[f"/bin/{program}"] = plain(path, executable=True)
+        # At the paths of the host: that is where the loader and the run paths look.
+        for library in libraries(path):
+            files[str(library)] = plain(library, executable=True)
+    return files
+
+
+def _applets(busybox: Path) -> list[str]:
+    said = call([busybox, "--list"], what=f"asking {busybox} for its applets")
+    return said.decode("ascii", "replace").split()
+
+
+def _foreign_base(layout: Layout) -> dict[str, Entry]:
+    """Debian's part for a guest of another architecture: the one static program."""
+    package = PARTS["base"]["busybox"]
+    folder = layout.make_folder(layout.work / "foreign") / f"{package}-{layout.arch.debian}"
+    program = folder / "bin" / "busybox"
+    with layout.locked(folder.name):
+        if not program.is_file():
+            with tempfile.TemporaryDirectory(prefix=".deb.", dir=folder.parent) as temp:
+                wanted = Wanted(package, "debian", (SUITE,), layout.arch.debian)
+                with working(f"downloading {package} for {layout.arch.name}"):
+                    found = download(wanted, Path(temp))
+                call(["dpkg-deb", "-x", found, folder], what=f"unpacking {found.name}")
+    return {"/bin/busybox": plain(program, executable=True)}
+
+
+def contents(layout: Layout, parts: Iterable[str]) -> dict[str, Entry]:
+    """The files of a guest with these parts, by their paths in the guest."""
+    files: dict[str, Entry] = {"/dev/console": character_device(5, 1)}
+    wanted = ["base", *(part for part in parts if part != "base")]
+    if not layout.arch.own_programs:
+        if others := wanted[1:]:
+            raise UserError(f"guests of {layout.arch.name} have no {', '.join(others)}")
+        files |= _foreign_base(layout)
+        wanted = []
+    for part in wanted:
+        files |= _part(part)
+        if part == SELFTESTS:
+            files |= selftest_files(layout)
+    for applet in _applets(_find("busybox", "busybox-static")):
+        # Those of another architecture are the same. The real programs win over them.
+        files.setdefault(f"/bin/{applet}", link("/bin/busybox"))
+    for name, path in build_guest(layout).items():
+        files["/init" if name == "init" else f"/bin/{name}"] = plain(path, executable=True)
+    return files
+
+
+def _digest(files: Mapping[str, Entry]) -> str:
+    digest = hashlib.sha256()
+    for path, entry in sorted(files.items()):
+        digest.update(f"{path}\0{entry.mode:o}\0{entry.device}\0".encode())
+        digest.update(hashlib.sha256(content(entry)).digest())
+    return digest.hexdigest()
+
+
+def make_initramfs(layout: Layout, parts: Iterable[str]) -> Initramfs:
+    """The archive with these parts, from the cache when its content is the same."""
+    names = sorted(set(parts) | {"base"})
+    files = contents(layout, names)
+    folder = layout.make_folder(layout.work / "initramfs")
+    suffix = "" if layout.arch.own_programs else f"+{layout.arch.name}"
+    path = folder / f"{'+'.join(names)}{suffix}-{_digest(files)[:16]}.cpio"
+    with layout.locked("initramfs"):
+        if not path.is_file():
+            _write(layout, path, files)
+    return Initramfs(path, len(files))
+
+
+def _write(layout: Layout, path: Path, files: Mapping[str, Entry]) -> None:
+    """Make the archive, and drop those of the same parts with other contents."""
+    old = list(path.parent.glob(f"{path.name.rpartition('-')[0]}-*.cpio"))
+    with telling(f"cannot write {layout.shown(path)}"):
+        fd, temp = tempfile.mkstemp(prefix=".making.", dir=path.parent)
+        try:
+            with os.fdopen(fd, "wb") as out:
+                out.writelines(archive(files))
+            os.replace(temp, path)
+        finally:
+            Path(temp).unlink(missing_ok=True)
+        for other in old:
+            other.unlink(missing_ok=True)

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""A guest's memory after it has ended: the files that the emulator kept it in.
+
+Good for kernels whose addresses are not randomised: physical addresses are those of the direct map
+and of the image, less where these begin.
+"""
+
+import mmap
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from schedshard.common.errors import UserError, os_reason
+
+DIRECT_MAP = 0xFFFF888000000000
+DIRECT_MAP_END = 0xFFFFC88000000000
+KERNEL_IMAGE = 0xFFFFFFFF80000000
+KERNEL_IMAGE_END = 0xFFFFFFFFA0000000
+
+
+class Ram:
+    """Memory of all nodes one after the other; a context manager."""
+
+    def __init__(self, folder: Path) -> None:
+        self._maps: list[tuple[int, int, mmap.mmap]] = []
+        base = 0
+        try:
+            for path in sorted(folder.glob("node*"), key=lambda p: int(p.name[4:])):
+                with path.open("rb") as file:
+                    area = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+                self._maps.append((base, base + len(area), area))
+                base += len(area)
+        except (OSError, ValueError) as error:
+            reason = os_reason(error) if isinstance(error, OSError) else str(error)
+            raise UserError(f"cannot read the guest's memory: {reason}") from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for _, _, area in self._maps:
+            area.close()
+
+    def read(self, address: int, size: int) -> bytes | None:
+        """Bytes at a kernel's virtual address; None where they are not in memory."""
+        if DIRECT_MAP <= address < DIRECT_MAP_END:
+            physical = address - DIRECT_MAP
+        elif KERNEL_IMAGE <= address < KERNEL_IMAGE_END:
+            physical = address - KERNEL_IMAGE
+        else:
+            return None
+        for low, high, area in self._maps:
+            if low <= physical and physical + size <= high:
+                return area[physical - low : physical - low + size]
+        return None
+
+    def word(self, address: int) -> int | None:
+        """Eight bytes as a number."""
+        data = self.read(address, 8)
+        return int.from_bytes(data, "little") if data is not None else None

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Small and odd machines by name, for `kernel test --shape`."""
+
+from collections.abc import Mapping, Sequence
+
+from schedshard.common.errors import check_names
+from schedshard.kernel.guest.topology import Shape
+
+SHAPES: Mapping[str, Shape] = {
+    shape.label: shape
+    for shape in (
+        Shape(label="one"),
+        Shape(cores=2, label="two"),
+        Shape(cores=4, threads=2, label="one-llc"),
+        Shape(packages=2, llcs=4, threads=2, label="llc-a-core"),
+        # Three is no power of two: APIC ids have holes.
+        Shape(packages=1, llcs=3, cores=3, label="threes"),
+        Shape(packages=2, cores=4, threads=2, one_thread=True, label="holes"),
+        Shape(packages=2, cores=4, threads=2, empty=5, label="uneven"),
+        Shape(packages=2, cores=4, memory_nodes=1, label="memory-node"),
+        Shape(packages=3, cores=4, bare_nodes=1, label="bare-node"),
+        Shape(packages=2, llcs=2, cores=30, threads=2, label="most"),
+    )
+}
+ALL = "all"
+
+
+def named_shapes(names: Sequence[str]) -> list[Shape]:
+    """The shapes of these names, in the order of the table; "all" is every one."""
+    check_names("shape", names, (*SHAPES, ALL))
+    return [shape for name, shape in SHAPES.items() if ALL in names or name in names]

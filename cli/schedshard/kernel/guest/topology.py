@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The shape of a guest: one of the usual ones, or a machine file scaled down.
+
+An emulated machine can have any number of sockets, nodes, caches, cores and threads, but on a small
+host only some dozens of CPUs. Scaling keeps what matters to the scheduler (several sockets, several
+caches in each, sibling threads) and shrinks sizes first.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from schedshard.common.errors import UserError
+from schedshard.kernel.arch import X86, Arch
+from schedshard.machines.presets import load_machine, machine_topology
+
+# The emulated interrupt controller has 8-bit numbers, one of them for all CPUs.
+MOST_CPUS = 240
+MEMORY_MB = 768
+MEMORY_PER_CPU_MB = 8
+_NODE_MB = 64
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A regular machine, and the boot parameter that cuts its caches."""
+
+    packages: int = 1
+    nodes: int = 1  # a package
+    llcs: int = 1  # a node
+    cores: int = 1  # a last-level cache
+    threads: int = 1
+    split_llc: int = 0
+    # What only the shapes of shapes.py have.
+    label: str = ""
+    empty: int = 0  # of the places, the last ones: without a CPU
+    one_thread: bool = False  # a core runs one thread: holes in the numbers on line
+    memory_nodes: int = 0  # more nodes, without CPUs
+    bare_nodes: int = 0  # of the nodes, the last ones: CPUs without memory
+
+    @property
+    def levels(self) -> tuple[int, ...]:
+        """How many there are of each level in the one above it."""
+        return self.packages, self.nodes, self.llcs, self.cores, self.threads
+
+    @property
+    def places(self) -> int:
+        """How many CPUs the machine has room for."""
+        return math.prod(self.levels)
+
+    @property
+    def cpus(self) -> int:
+        """How many CPUs are on line after the boot."""
+        there = self.places - self.empty
+        return there // self.threads if self.one_thread else there
+
+    @property
+    def name(self) -> str:
+        """A name for files: 16cpu-2x1x1x4x2, 64cpu-2x1x1x16x2-split4, holes."""
+        split = f"-split{self.split_llc}" if self.split_llc else ""
+        return (self.label or f"{self.cpus}cpu-{'x'.join(map(str, self.levels))}") + split
+
+    @property
+    def words(self) -> str:
+        """The shape for people."""
+        levels = (
+            (self.packages, "socket"),
+            (self.packages * self.nodes, "node"),
+            (self.packages * self.nodes * self.llcs, "LLC"),
+        )
+        counts = ", ".join(f"{n} {what}{'s' if n > 1 else ''}" for n, what in levels)
+        split = f", split_llc={self.split_llc}" if self.split_llc else ""
+        cpus = f"{self.cpus} CPU{'s' if self.cpus > 1 else ''}"
+        return (
+            f"{cpus}: {counts}, {self.threads} thread{'s' if self.threads > 1 else ''} a core"
+            + (split)
+            + "".join(f", {words}" for words in self._odd())
+        )
+
+    def _odd(self) -> Iterator[str]:
+        """Its unusual property, for people."""
+        if self.one_thread:
+            yield "one of them on line"
+        if self.empty:
+            yield f"{self.empty} places without a CPU"
+        if self.memory_nodes:
+            yield f"{self.memory_nodes} more node{'s' * (self.memory_nodes > 1)} without CPUs"
+        if self.bare_nodes:
+            yield f"{self.bare_nodes} of the nodes without memory"
+
+
+# The machines of the tests: two sockets; two sockets of eight caches in all; nothing to share.
+USUAL: Mapping[int, Shape] = {
+    1: Shape(),
+    16: Shape(packages=2, cores=4, threads=2),
+    64: Shape(packages=2, cores=16, threads=2, split_llc=4),
+}
+
+
+def usual_shape(cpus: int) -> Shape:
+    """The machine of the tests with this many CPUs, with two sockets if the number allows it."""
+    if cpus in USUAL:
+        return USUAL[cpus]
+    if not 1 <= cpus <= MOST_CPUS:
+        raise UserError(f"--cpus {cpus}: an emulated machine has 1 to {MOST_CPUS} CPUs")
+    if cpus % 4 == 0:
+        return Shape(packages=2, cores=cpus // 4, threads=2)
+    return Shape(cores=cpus)
+
+
+def _most_common(counts: Iterable[int]) -> int:
+    return Counter(counts).most_common(1)[0][0]
+
+
+def _members(cpus: list[dict[str, int]], outer: tuple[str, ...], inner: str) -> int:
+    """How many different ``inner`` there are in the usual ``outer``."""
+    groups: dict[tuple[int, ...], set[int]] = {}
+    for cpu in cpus:
+        groups.setdefault(tuple(cpu[key] for key in outer), set()).add(cpu[inner])
+    return _most_common(len(group) for group in groups.values())
+
+
+def shape_of(topology: Mapping[str, Any]) -> Shape:
+    """The regular machine that a topology is most like, from what schedshard-topo printed."""
+    cpus = [cpu for cpu in topology["cpus"] if cpu.get("possible", True)]
+    return Shape(
+        packages=len({cpu["package"] for cpu in cpus}),
+        nodes=_members(cpus, ("package",), "node"),
+        llcs=_members(cpus, ("package", "node"), "llc"),
+        cores=_members(cpus, ("package", "node", "llc"), "core"),
+        threads=_members(cpus, ("package", "node", "llc", "core"), "cpu"),
+    )
+
+
+def _divisors(number: int) -> list[int]:
+    return [n for n in range(1, number + 1) if number % n == 0]
+
+
+def _smaller(full: Shape, cpus: int) -> Iterator[Shape]:
+    """All machines with exactly this many CPUs that are nowhere larger than ``full``."""
+    for packages in _divisors(cpus):
+        left = cpus // packages
+        for nodes in _divisors(left):
+            for llcs in _divisors(left // nodes):
+                for cores in _divisors(left // nodes // llcs):
+                    shape = Shape(packages, nodes, llcs, cores, left // nodes // llcs // cores)
+                    if all(a <= b for a, b in zip(shape.levels, full.levels, strict=True)):
+                        yield shape
+
+
+def _likeness(full: Shape, shape: Shape) -> tuple[float, ...]:
+    """Larger is more like the full machine: sockets, threads, nodes, then caches against cores."""
+    cores = math.log(full.cores / shape.cores)
+    llcs = math.log(full.llcs / shape.llcs)
+    several = min(full.packages, 2), min(full.threads, 2)
+    return (
+        min(shape.packages, several[0]), min(shape.threads, several[1]), min(shape.cores, 2),
+        shape.packages, shape.nodes, -abs(cores - llcs),
+    )  # fmt: skip
+
+
+def scale(full: Shape, cpus: int, name: str) -> Shape:
+    """The machine with this many CPUs that is most like ``full``."""
+    most = min(full.cpus, MOST_CPUS)
+    if not 1 <= cpus <= most:
+        raise UserError(f"--cpus {cpus}: {name} as a guest has 1 to {most} CPUs")
+    shapes = list(_smaller(full, cpus))
+    if not shapes:
+        near = (n for d in range(1, most) for n in (cpus - d, cpus + d) if 1 <= n <= most)
+        found = next(n for n in near if any(_smaller(full, n)))
+        raise UserError(f"--cpus {cpus}: {name} cannot be scaled to that, but to {found}")
+    return max(shapes, key=lambda shape: _likeness(full, shape))
+
+
+def choose_shape(machine: str | None, cpus: int | None, split_llc: int | None) -> Shape:
+    """The guest that the options ask for: 16 CPUs when they ask for nothing."""
+    if machine is None:
+        shape = usual_shape(16 if cpus is None else cpus)
+    else:
+        loaded = load_machine(machine)
+        full = shape_of(machine_topology(loaded))
+        if cpus is None:
+            cpus = next(n for n in range(min(full.cpus, 64), 0, -1) if any(_smaller(full, n)))
+        shape = scale(full, cpus, loaded.name)
+    return shape if split_llc is None else replace(shape, split_llc=split_llc)
+
+
+def memory_mb(shape: Shape, extra_mb: int = 0) -> int:
+    """Memory of the guest, a multiple of what its nodes share out."""
+    unit = _NODE_MB * (shape.packages * shape.nodes - shape.bare_nodes + shape.memory_nodes)
+    wanted = MEMORY_MB + MEMORY_PER_CPU_MB * shape.cpus + extra_mb
+    return -(-wanted // unit) * unit
+
+
+def _backend(node: int, size_mb: int, folder: Path | None) -> str:
+    if folder is None:
+        return f"memory-backend-ram,id=m{node},size={size_mb}M"
+    return f"memory-backend-file,id=m{node},size={size_mb}M,mem-path={folder}/node{node},share=on"
+
+
+def qemu_topology(
+    shape: Shape, extra_mb: int = 0, folder: Path | None = None, arch: Arch = X86
+) -> list[str]:
+    """The emulator's arguments for CPUs, memory and nodes.
+
+    A die of the emulator has its own last-level cache in CPUID leaf 4, which is what makes it one
+    to Linux. An Arm cluster has one in the device tree. With ``folder`` the memory of node N is its
+    file nodeN.
+    """
+    dies = shape.nodes * shape.llcs
+    memory = memory_mb(shape, extra_mb)
+    most = f",maxcpus={shape.places}" if shape.empty else ""
+    argv = [
+        "-smp",
+        f"{shape.places - shape.empty}{most},sockets={shape.packages},{arch.die}={dies},"
+        f"cores={shape.cores},threads={shape.threads}",
+        "-m",
+        str(memory),
+    ]
+    nodes = shape.packages * shape.nodes
+    if nodes + shape.memory_nodes == 1:
+        if folder is not None:
+            argv += ["-object", _backend(0, memory, folder), "-machine", "memory-backend=m0"]
+        return argv
+    each, full = shape.places // nodes, nodes - shape.bare_nodes
+    share = memory // (full + shape.memory_nodes)
+    for node in range(nodes + shape.memory_nodes):
+        words = [f"node,nodeid={node}"]
+        if node < nodes:
+            words.append(f"cpus={node * each}-{(node + 1) * each - 1}")
+        if node < full or node >= nodes:
+            argv += ["-object", _backend(node, share, folder)]
+            words.append(f"memdev=m{node}")
+        argv += ["-numa", ",".join(words)]
+    return argv

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The programs that run in a guest under observation, and one operation of each.
+
+Amounts are operations, not seconds, if the program allows it: the emulator determines the length of
+a guest's seconds.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from schedshard.common.errors import check_names
+from schedshard.kernel.guest.boot import Step
+from schedshard.kernel.guest.topology import Shape
+
+# The window is open while this runs what follows.
+_RUN = "/bin/c2c-run"
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A program; ``amount`` is its default amount, a CPU."""
+
+    title: str
+    parts: tuple[str, ...]
+    argv: Callable[[int, int], Sequence[str]]  # of CPUs and amount
+    amount: int
+    unit: str
+    extra_mb: int = 0
+    made: float = 0  # the window opens after this many processes and threads, a CPU
+    whole_amount: int = 0  # instead of amount, when the window is open all the time
+    length_us: int = 0  # and closes so long after that, of the guest; 0: when it ends
+    program: str = ""  # a program of ours that opens the window itself, and ...
+    watched: tuple[str, ...] = ()  # ... whose functions are watched instead of the kernel
+    parameters: Callable[[int], tuple[str, ...]] = lambda _: ()  # of CPUs; for the kernel
+    before: Callable[[int], tuple[str, ...]] = lambda _: ()  # of CPUs; what starts all this
+
+
+# What stress-ng --cyclic sleeps for, and the CPUs of the machine whose figures were published.
+_CYCLIC_NS, _PUBLISHED_CPUS = 100_000, 480
+
+
+def _cyclic(cpus: int, amount: int) -> Sequence[str]:
+    # Without the lock of its messages: a process that finds it taken sleeps for 100 ms. Of 64 that
+    # start at once, every fifth time, some waited for it for seconds, and all others for those.
+    return (
+        "/bin/stress-ng", "--log-lockless", "--cyclic", str(cpus), "--cyclic-policy", "fifo",
+        "-t", str(amount), "--metrics-brief",
+    )  # fmt: skip
+
+
+def _dense(cpus: int, amount: int) -> Sequence[str]:
+    return (*_cyclic(cpus, amount), "--cyclic-sleep", str(_CYCLIC_NS * cpus // _PUBLISHED_CPUS))
+
+
+def _pi(cpus: int, amount: int) -> Sequence[str]:
+    return ("/bin/pi_stress", "-q", "-g", str(max(1, cpus // 2)), "-D", str(amount))
+
+
+def _hackbench(cpus: int, amount: int) -> Sequence[str]:
+    groups = str(max(1, cpus // 8))
+    return (
+        "/bin/chrt", "-f", "50", "/bin/hackbench", "-T", "-g", groups, "-f", "4", "-l", str(amount)
+    )  # fmt: skip
+
+
+def _storm(cpus: int, amount: int) -> Sequence[str]:
+    return ("/bin/rt-storm", str(amount), str(4 * cpus), "1")
+
+
+def _ffmpeg(_: int, amount: int) -> Sequence[str]:
+    return ("/bin/ffmpeg.sh", str(amount))
+
+
+# A quarter of the usual window: nothing starts or ends in it, and many runs are compared.
+_ISOLATION_US = 5_000
+# Ways to isolate groups of CPUs: without, by a boot option, by partitions of either type.
+ISOLATION: Mapping[str, str] = {
+    "none": "nothing isolated",
+    "isolcpus": "isolcpus=domain",
+    "isolated": "a partition of type isolated for each group",
+    "root": "a partition of type root for each group",
+}
+# And by the scripts of a plan of doctor, which are brought along in this folder of the guest.
+PLAN, PLAN_FOLDER = "plan", "/plan"
+
+
+def isolated_groups(cpus: int) -> tuple[str, ...]:
+    """The groups of CPUs, as the kernel lists them; as many CPUs as one of them do other things."""
+    size = 4 if cpus < 32 else 8
+    return tuple(f"{first}-{first + size - 1}" for first in range(size, cpus - size + 1, size))
+
+
+def asleep_ns(cpus: int, whole: int = _CYCLIC_NS) -> int:
+    """How long each thread sleeps: all together as often as those of the published machine."""
+    return whole * cpus // _PUBLISHED_CPUS
+
+
+def _isolation(mode: str) -> Workload:
+    def argv(cpus: int, amount: int) -> Sequence[str]:
+        asleep = str(asleep_ns(cpus, amount))
+        if mode == PLAN:
+            groups = (f"{each}:/sys/fs/cgroup/group-{each}" for each in isolated_groups(cpus))
+            return ("/bin/rt-groups", asleep, *groups)
+        return ("/bin/isolation.sh", mode, asleep, *isolated_groups(cpus))
+
+    def parameters(cpus: int) -> tuple[str, ...]:
+        first = isolated_groups(cpus)[0].partition("-")[0]
+        return (f"isolcpus=domain,{first}-{cpus - 1}",) if mode == "isolcpus" else ()
+
+    def before(cpus: int) -> tuple[str, ...]:
+        # The window opens by what was made since: not by the processes of these scripts.
+        return ("/bin/isolation.sh", PLAN, *isolated_groups(cpus), "--") if mode == PLAN else ()
+
+    return Workload(
+        f"FIFO threads pinned in groups, {ISOLATION.get(mode, 'by the scripts of a plan')}",
+        (),
+        argv,
+        _CYCLIC_NS,
+        "ns asleep with 480 CPUs, with fewer as many times less",
+        made=0.75,
+        length_us=_ISOLATION_US,
+        parameters=parameters,
+        before=before,
+    )
+
+
+def _forks(_: int, amount: int) -> Sequence[str]:
+    return ("/bin/cache-work", "forks", str(amount))
+
+
+def _hold(_: int, amount: int) -> Sequence[str]:
+    return ("/bin/cache-work", "hold", str(amount))
+
+
+# So few threads a process that Linux lets it prefer a cache of 8 CPUs.
+def _threads(cpus: int, amount: int) -> Sequence[str]:
+    return ("/bin/cache-work", "threads", str(max(1, cpus // 8)), "3", str(amount))
+
+
+# Instructions between two operations: few, so that the lines are contended; and as many as a yield
+# takes on the machine of the yield experiment (1,290 ns at 2.45 GHz).
+SHORT, YIELD = 400, 3160
+
+
+def _share(layout: str, think: int, title: str) -> Workload:
+    return Workload(
+        title, (), lambda _, amount: ("/bin/c2c-share", layout, str(amount), str(think)), 3000,
+        "operations of each CPU", program="c2c-share", watched=("operate",),
+    )  # fmt: skip
+
+
+# The window, in guest time, of a program that runs until it is ended; it never reaches its own
+# limit.
+_WINDOW_US, _ENDLESS = 20_000, 3600
+
+
+def _endless(
+    title: str,
+    parts: tuple[str, ...],
+    argv: Callable[[int, int], Sequence[str]],
+    made: float,
+    whole: int,
+    extra_mb: int = 0,
+    length_us: int = _WINDOW_US,
+) -> Workload:
+    return Workload(
+        title,
+        parts,
+        argv,
+        _ENDLESS,
+        "seconds",
+        extra_mb=extra_mb,
+        made=made,
+        whole_amount=whole,
+        length_us=length_us,
+    )
+
+
+WORKLOADS: Mapping[str, Workload] = {
+    # Seconds: its own limit of operations ends the waker, and the waiter then waits for ever.
+    "cyclic": _endless(
+        "stress-ng --cyclic, FIFO, one a CPU", ("stress-ng",), _cyclic, 2, 1, extra_mb=128
+    ),
+    "cyclic-dense": _endless(
+        "the same, all CPUs together as often as 480", ("stress-ng",), _dense, 2, 1, extra_mb=128
+    ),
+    "pi": _endless("pi_stress, a group for two CPUs", ("rt-tests",), _pi, 1.5, 1),
+    "hackbench": Workload(
+        "hackbench, threads, FIFO",
+        ("rt-tests",),
+        _hackbench,
+        100_000,
+        "messages of each sender",
+        made=1,
+        whole_amount=40,
+        length_us=_WINDOW_US,
+    ),
+    # Its threads sleep for milliseconds.
+    "rt-storm": _endless("rt-storm, 4 threads a CPU", (), _storm, 4, 2, length_us=400_000),
+    "ffmpeg": _endless(
+        "8 transcodes at FIFO 99", ("ffmpeg",), _ffmpeg, 3, 1, extra_mb=768, length_us=200_000
+    ),
+    **{f"isolation-{mode}": _isolation(mode) for mode in (*ISOLATION, PLAN)},
+    "forks": Workload("processes that end at once, some after exec", (), _forks, 300, "forks"),
+    "hold": Workload("processes that sleep, for their memory", (), _hold, 2048, "processes"),
+    "threads": Workload("3 threads a process that run", (), _threads, 2, "seconds"),
+    "share-none": _share("none", SHORT, "a counter a CPU, each in a line of its own"),
+    "share-false": _share("false", SHORT, "a counter a CPU, side by side"),
+    "share-true": _share("true", SHORT, "one counter"),
+    "yield-global": _share("global", YIELD, "the yield experiment, one mask"),
+    "yield-half": _share("half", YIELD, "the yield experiment, a mask a half of the CPUs"),
+    "yield-byte": _share("byte", YIELD, "the yield experiment, bytes, a line a half of the CPUs"),
+}
+
+
+def find_workload(name: str) -> Workload:
+    """The workload of a name."""
+    check_names("workload", [name], WORKLOADS)
+    return WORKLOADS[name]
+
+
+def step(name: str, shape: Shape, amount: int | None, seconds: int, *, whole: bool = False) -> Step:
+    """The guest's plan: the workload in the window, killed after this many seconds of the guest.
+
+    ``whole``: the window is open from its beginning to its end.
+    """
+    workload = find_workload(name)
+    usual = workload.whole_amount if whole and workload.whole_amount else workload.amount
+    argv = workload.argv(shape.cpus, usual if amount is None else amount)
+    if workload.program:
+        return Step(name, argv, seconds)
+    window = (str(int(workload.made * shape.cpus)), str(workload.length_us))
+    if whole:
+        window = ("0", "0")
+    return Step(name, (*workload.before(shape.cpus), _RUN, *window, *argv), seconds)

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Hosts that guests are made into: setups of kernel/guest/host.sh, boot options, load."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from schedshard.kernel.guest.topology import Shape
+from schedshard.kernel.guest.workload import isolated_groups
+
+
+@dataclass(frozen=True)
+class Case:
+    """One host. Cases of the same boot options and processor run in one guest, one after the other.
+
+    ``load`` is that of host.sh; ``apart`` gives each CPU its own package, and so its own cache.
+    """
+
+    setup: str
+    boot: str = ""  # {first}-{last} are the CPUs of the groups
+    load: str = "no"
+    apart: bool = False
+
+    def parameters(self, cpus: int) -> tuple[str, ...]:
+        """For the kernel's command line."""
+        first = isolated_groups(cpus)[0].partition("-")[0]
+        return (self.boot.format(first=first, half=cpus // 2, last=cpus - 1),) if self.boot else ()
+
+    def shape(self, usual: Shape) -> Shape:
+        """The guest."""
+        return Shape(packages=usual.cpus) if self.apart else usual
+
+
+_ISOLCPUS, _HALF = "isolcpus=domain,{first}-{last}", "{half}-{last}"
+
+# How CPUs get their root domains, on 16 CPUs. Those of cgroup v1 come last in their guest.
+ROOT_DOMAINS: Mapping[str, Case] = {
+    "plain": Case("plain"),
+    "members": Case("members"),
+    "root": Case("root"),
+    "isolated": Case("isolated"),
+    "mixed": Case("mixed"),
+    "nested": Case("nested"),
+    "nested-isolated": Case("nested_isolated"),
+    "nested-all": Case("nested_all"),
+    "invalid": Case("invalid"),
+    "overlap": Case("overlap"),
+    "remote": Case("remote"),
+    "remote-isolated": Case("remote_isolated"),
+    "offline": Case("offline"),
+    "online-again": Case("online_again"),
+    "offline-all": Case("offline_all"),
+    "v1": Case("v1"),
+    "v1-two": Case("v1_two"),
+    "v1-overlap": Case("v1_overlap"),
+    "isolcpus": Case("plain", f"isolcpus=domain,{_HALF}"),
+    "isolcpus-root": Case("root", f"isolcpus=domain,{_HALF}"),
+    "isolcpus-isolated": Case("isolated", f"isolcpus=domain,{_HALF}"),
+    "isolcpus-offline": Case("offline", f"isolcpus=domain,{_HALF}"),
+    "isolcpus-v1-two": Case("v1_two", f"isolcpus=domain,{_HALF}"),
+    "isolcpus-short": Case("root", f"isolcpus={_HALF}"),
+    "isolcpus-managed": Case("root", f"isolcpus=managed_irq,{_HALF}"),
+}
+
+# What doctor is to judge, on any number of CPUs.
+VERDICTS: Mapping[str, Case] = {
+    "idle": Case("plain"),
+    "pinned": Case("members", load="cgroups"),
+    "isolated": Case("isolated", load="cgroups"),
+    "root": Case("root", load="cgroups"),
+    "container": Case("container", load="cgroups"),
+    "isolcpus": Case("plain", _ISOLCPUS, load="cpus"),
+    "false-caches": Case("members", load="cgroups", apart=True),
+    # These need a kernel with PSI and namespaces, such as Debian's own (--bzimage). Counting
+    # instructions, Debian's 6.1 was seen to bring up no second CPU in minutes: --slow.
+    "psimon": Case("monitors", load="cgroups"),
+    "container-threads": Case("container_of_threads"),
+}

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""A trial of a doctor plan: a small Debian with groups of real-time threads, three boots.
+
+The guest collects; doctor makes the plan here. The guest applies it, undoes it, and compares the
+state with the one before. It applies it again, boots, verifies it, and undoes it again.
+kernel/guest/plan/trial.sh is the guest's side.
+"""
+
+import json
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from schedshard.common.errors import UserError
+from schedshard.doctor.facts.script import script_text
+from schedshard.doctor.facts.values import cpu_list
+from schedshard.kernel.arch import X86
+from schedshard.kernel.guest.boot import Booted, Ending, Limits, emulate, machine_argv
+from schedshard.kernel.guest.programs import host_tsc_khz
+from schedshard.kernel.guest.topology import USUAL
+from schedshard.kernel.hosts.plan_debian import Disk, debian_kernel, make_disk, small_debian
+from schedshard.kernel.layout import Layout
+from schedshard.kernel.tools import call, require
+from schedshard.machines.topo import ranges
+
+PHASES = ("collect", "apply", "kept")
+_CPUS = 16
+_EXTRA_MB = 1024
+_LIMITS = Limits(silence=600.0, total=1800.0)
+_PARAMETERS = (
+    "console=ttyS0",
+    "root=/dev/vda",
+    "rw",
+    "panic=-1",
+    "sched_verbose",  # the kernel names each root domain that it makes
+    "log_buf_len=4M",
+    "clocksource=tsc",
+    "tsc=reliable",
+    "no_timer_check",
+    "mitigations=off",
+    "systemd.show_status=0",
+    "systemd.mask=serial-getty@ttyS0.service",  # it would take the line away
+    "loglevel=4",  # the rest would take the serial line minutes; dmesg has it
+)
+_SAID = "trial: "
+_SPAN = re.compile(r"kernel: root domain span: ([0-9,-]+)")
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The system of a trial: a suite of Debian with its own kernel, with systemd or without."""
+
+    suite: str
+    systemd: bool
+    slow: int = 1  # how many times slower than the host's the guest's clock runs
+
+    @property
+    def name(self) -> str:
+        """Of its logs."""
+        manager = "systemd" if self.systemd else "plain"
+        return f"plan-{self.suite}-{manager}"
+
+
+@dataclass
+class Tried:
+    """The guest's output by phase, and its errors."""
+
+    trial: Trial
+    said: dict[str, list[str]] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    logs: list[Path] = field(default_factory=list)
+    planned: list[str] = field(default_factory=list)  # CPUs of each partition, then the rest
+    wrong: list[str] = field(default_factory=list)
+
+
+def words(lines: Iterable[str]) -> list[str]:
+    """The output of the guest's script; a line may begin with the console's own words."""
+    return [line.partition(_SAID)[2] for line in lines if _SAID in line]
+
+
+def judge_phase(phase: str, said: Iterable[str], ending: Ending) -> list[str]:
+    """The errors of a phase."""
+    lines = list(said)
+    wrong = [line.removeprefix("wrong: ") for line in lines if line.startswith("wrong: ")]
+    if f"end of phase {phase}" not in lines:
+        last = f"; it last said '{lines[-1]}'" if lines else ""
+        wrong.append(f"the guest did not end ({ending.value}){last}")
+    return [f"{phase}: {each}" for each in wrong]
+
+
+def spans(said: Iterable[str]) -> set[str]:
+    """The CPUs of each root domain that the kernel says it made."""
+    return {ranges(sorted(cpu_list(m[1]))) for line in said if (m := _SPAN.match(line))}
+
+
+def missing_domains(planned: Iterable[str], said: Iterable[str]) -> list[str]:
+    """Root domains of the plan of which the kernel says nothing."""
+    made = spans(said)
+    return [
+        f"the kernel made no root domain of CPUs {cpus}" for cpus in planned if cpus not in made
+    ]
+
+
+def planned_cpus(plan: Path) -> list[str]:
+    """The CPUs of the partitions in a plan, and at last those that are left for all others."""
+    rows = [line.split("\t") for line in (plan / "partitions").read_text().splitlines()]
+    parts = [row[2] for row in rows if row[0] == "partition"]
+    return [*parts, *(row[1] for row in rows if row[0] == "rest")]
+
+
+def _argv(layout: Layout, trial: Trial, debian: Path, disk: Disk, phase: str) -> list[str]:
+    parameters = [*_PARAMETERS, f"trial={phase}"]
+    # Measured by the guest while this host is busy, it can be wrong by any factor.
+    if (khz := host_tsc_khz(layout)) is not None:
+        parameters.append(f"tsc_early_khz={khz * trial.slow}")
+    if not trial.systemd:
+        parameters.append("init=/usr/local/share/trial/init.sh")
+    drives = []
+    for path in (disk.root, disk.exchange):
+        drives += ["-drive", f"file={path},format=raw,if=virtio,cache=unsafe"]
+    log = layout.log(f"{trial.name}-{phase}")
+    kernel, initrd = debian_kernel(debian)
+    files = ("-kernel", str(kernel), "-initrd", str(initrd), *drives)
+    machine = machine_argv(USUAL[_CPUS], log, extra_mb=_EXTRA_MB)
+    return [*machine, *files, "-append", " ".join(parameters)]
+
+
+def _doctor(*arguments: str | Path) -> bytes:
+    """Call doctor as a user does."""
+    argv = [sys.executable, "-m", "schedshard", "doctor", *arguments]
+    return call(argv, good=(0, 3, 4), what="doctor")
+
+
+def _domains_after(host: Path) -> list[str]:
+    """The root domains that doctor finds with the plan in force."""
+    loads = json.loads(_doctor(host, "--json"))["root_domains"]
+    return [ranges(sorted(cpu_list(load["cpus"]))) for load in loads]
+
+
+def _run(layout: Layout, tried: Tried, argv: list[str], phase: str) -> None:
+    log = layout.log(f"{tried.trial.name}-{phase}")
+    booted: Booted = emulate(layout, log, argv, _LIMITS)
+    tried.logs.append(log)
+    tried.seconds[phase] = booted.seconds
+    tried.said[phase] = words(booted.lines)
+    tried.wrong += judge_phase(phase, tried.said[phase], booted.ending)
+
+
+def _files(layout: Layout, folder: Path) -> list[Path]:
+    collect = folder / "collect.sh"
+    collect.write_text(script_text(), encoding="utf-8")
+    return [collect, *sorted((layout.inputs / "guest" / "plan").iterdir())]
+
+
+def try_plan(layout: Layout, trial: Trial, on_phase: Callable[[str], None]) -> Tried:
+    """Run the phases until one goes wrong."""
+    require(X86.qemu)
+    debian = small_debian(layout, trial.suite)
+    tried = Tried(trial)
+    with tempfile.TemporaryDirectory(prefix=".trial.", dir=layout.work) as name:
+        folder = Path(name)
+        disk = make_disk(debian, folder, _files(layout, folder))
+        plan, host = folder / "plan", folder / "host.tar"
+        for phase in PHASES:
+            on_phase(phase)
+            if phase == "apply":
+                disk.take("host.tar", host)
+                _doctor(host, "--plan", plan)
+                if not plan.is_dir():
+                    raise UserError("doctor made no plan for the guest", status=1)
+                tried.planned = planned_cpus(plan)
+                disk.give(plan)
+            _run(layout, tried, _argv(layout, trial, debian, disk, phase), phase)
+            if tried.wrong:
+                break
+            if phase != "collect":
+                tried.wrong += missing_domains(tried.planned, tried.said[phase])
+        else:
+            disk.take("host.tar", host)
+            seen = _domains_after(host)
+            if sorted(seen) != sorted(tried.planned):
+                tried.wrong.append(f"doctor sees the root domains {', '.join(seen)} in the end")
+    return tried

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""A kernel image with symbols: addresses of functions and variables, and of inlined functions.
+
+Read with pyelftools. A kernel's debug information is large, so that the reader looks only at the
+requested compilation units.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from elftools.common.exceptions import DWARFError, ELFError
+from elftools.dwarf.compileunit import CompileUnit
+from elftools.dwarf.die import DIE
+from elftools.dwarf.dwarfinfo import DWARFInfo
+from elftools.dwarf.ranges import BaseAddressEntry
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
+
+from schedshard.common.errors import UserError, os_reason
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A name in the image; ``size`` is 0 when the image does not say."""
+
+    name: str
+    address: int
+    size: int
+    kind: str  # STT_FUNC, STT_OBJECT, STT_NOTYPE
+
+
+@dataclass(frozen=True)
+class Inlined:
+    """One place where a function was inlined: its first instruction, and its ranges."""
+
+    name: str
+    entry: int
+    ranges: tuple[tuple[int, int], ...]
+
+
+def _outermost(places: list[Inlined]) -> list[Inlined]:
+    """Without those that lie in another place of the same function, which the compiler split."""
+
+    def inside(small: Inlined, large: Inlined) -> bool:
+        return all(
+            any(low <= begin and end <= high for low, high in large.ranges)
+            for begin, end in small.ranges
+        )
+
+    kept: list[Inlined] = []
+    for place in places:
+        same = [other for other in kept if other.name == place.name]
+        if not any(inside(place, other) for other in same):
+            kept = [o for o in kept if o.name != place.name or not inside(o, place)] + [place]
+    return kept
+
+
+class Image:
+    """An image that is open; a context manager."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._file = path.open("rb")
+            self._elf = ELFFile(self._file)
+            self._symbols = list(self._read_symbols())
+        except OSError as error:
+            raise UserError(f"cannot read {path}: {os_reason(error)}") from error
+        except ELFError as error:
+            raise UserError(f"{path} is no ELF image: {error}") from error
+        if not self._symbols:
+            raise UserError(f"{path} has no symbols: take the vmlinux that the image was made of")
+        self._by_name: dict[str, list[Symbol]] = {}
+        for symbol in self._symbols:
+            self._by_name.setdefault(symbol.name, []).append(symbol)
+        self._placed = sorted(
+            (s for s in self._symbols if s.size and s.kind == "STT_OBJECT"), key=lambda s: s.address
+        )
+        self._starts = [symbol.address for symbol in self._placed]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _read_symbols(self) -> Iterator[Symbol]:
+        table = self._elf.get_section_by_name(".symtab")
+        if not isinstance(table, SymbolTableSection):
+            return
+        for entry in table.iter_symbols():
+            kind = entry["st_info"]["type"]
+            if entry.name and kind in ("STT_FUNC", "STT_OBJECT", "STT_NOTYPE"):
+                yield Symbol(entry.name, entry["st_value"], entry["st_size"], kind)
+
+    def find(self, name: str) -> Symbol | None:
+        """The symbol of a name; of several the largest."""
+        return max(self._by_name.get(name, ()), key=lambda s: s.size, default=None)
+
+    def address(self, name: str) -> int:
+        """Where a symbol is, which the image must have."""
+        symbol = self.find(name)
+        if symbol is None:
+            raise UserError(f"{self.path} has no symbol '{name}'")
+        return symbol.address
+
+    def function(self, name: str) -> list[tuple[int, int]]:
+        """The ranges of a function, its main one first; empty when it has no code of its own."""
+        names = (name, f"{name}.cold", f"{name}.isra.0", f"{name}.constprop.0", f"{name}.part.0")
+        found = [self.find(each) for each in names]
+        return [(s.address, s.address + s.size) for s in found if s and s.size]
+
+    def text(self) -> tuple[int, int]:
+        """The kernel's own code."""
+        return self.address("_stext"), self.address("_etext")
+
+    def variable_at(self, address: int) -> Symbol | None:
+        """The variable that an address lies in."""
+        index = bisect_right(self._starts, address) - 1
+        if index < 0:
+            return None
+        symbol = self._placed[index]
+        return symbol if address < symbol.address + symbol.size else None
+
+    def per_cpu(self) -> tuple[int, int]:
+        """The addresses of per-CPU variables, before a CPU's offset is added."""
+        return self.address("__per_cpu_start"), self.address("__per_cpu_end")
+
+    # ---- debug information ----
+
+    def dwarf(self) -> DWARFInfo:
+        """The debug information, which the image must have."""
+        if not self._elf.has_dwarf_info():
+            raise UserError(f"{self.path} has no debug information: set CONFIG_DEBUG_INFO_DWARF5")
+        return self._elf.get_dwarf_info()
+
+    def units(self, parts: Sequence[str]) -> Iterator[CompileUnit]:
+        """Compilation units whose source file's path contains one of the parts."""
+        for unit in self.dwarf().iter_CUs():
+            name = unit.get_top_DIE().attributes.get("DW_AT_name")
+            path = name.value.decode("utf-8", "replace") if name is not None else ""
+            if any(part in path for part in parts):
+                yield unit
+
+    def inlined(self, wanted: Iterable[str], parts: Sequence[str]) -> list[Inlined]:
+        """Every place in these units where a wanted function was inlined."""
+        names = set(wanted)
+        found = []
+        try:
+            for unit in self.units(parts):
+                origins: dict[int, str] = {}
+                for die in unit.iter_DIEs():
+                    if die.tag == "DW_TAG_subprogram" and "DW_AT_name" in die.attributes:
+                        name = die.attributes["DW_AT_name"].value.decode("utf-8", "replace")
+                        if name in names:
+                            origins[die.offset] = name
+                if not origins:
+                    continue
+                for die in unit.iter_DIEs():
+                    if die.tag != "DW_TAG_inlined_subroutine":
+                        continue
+                    origin = die.attributes["DW_AT_abstract_origin"]
+                    place = origin.value + (unit.cu_offset if origin.form == "DW_FORM_ref4" else 0)
+                    if place in origins:
+                        found += self._place(unit, die, origins[place])
+        except DWARFError as error:
+            raise UserError(f"the debug information of {self.path} is damaged: {error}") from error
+        return _outermost(found)
+
+    def _place(self, unit: CompileUnit, die: DIE, name: str) -> list[Inlined]:
+        ranges = sorted(self._ranges(unit, die))
+        if not ranges:
+            return []
+        entry = ranges[0][0]
+        attribute = die.attributes.get("DW_AT_entry_pc")
+        if attribute is not None and attribute.form == "DW_FORM_addr":
+            # It may lie before all ranges: then the code that follows it there is executed.
+            entry = min((low for low, high in ranges if attribute.value < high), default=entry)
+            if any(low <= attribute.value < high for low, high in ranges):
+                entry = attribute.value
+        return [Inlined(name, entry, tuple(ranges))]
+
+    def _ranges(self, unit: CompileUnit, die: DIE) -> Iterator[tuple[int, int]]:
+        low, high = die.attributes.get("DW_AT_low_pc"), die.attributes.get("DW_AT_high_pc")
+        if low is not None and high is not None:
+            end = high.value if high.form == "DW_FORM_addr" else low.value + high.value
+            if low.value < end:
+                yield low.value, end
+            return
+        attribute = die.attributes.get("DW_AT_ranges")
+        lists = self.dwarf().range_lists()
+        if attribute is None or lists is None:
+            return
+        top = unit.get_top_DIE().attributes.get("DW_AT_low_pc")
+        base = top.value if top is not None else 0
+        for entry in lists.get_range_list_at_offset(attribute.value, cu=unit):
+            if isinstance(entry, BaseAddressEntry):
+                base = entry.base_address
+            elif entry.begin_offset < entry.end_offset:
+                offset = 0 if entry.is_absolute else base
+                yield offset + entry.begin_offset, offset + entry.end_offset

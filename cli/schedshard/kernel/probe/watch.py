@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The watch file of the emulator's plugin; plugin/watch.h has its format."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from schedshard.common.errors import UserError
+from schedshard.kernel.guest.topology import Shape, memory_mb, scale, shape_of, usual_shape
+from schedshard.kernel.probe.image import Image, Inlined
+
+_MB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Node:
+    """Guest-physical memory that is a node's of the machine."""
+
+    low: int
+    high: int
+    node: int
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function to be counted under a name: its entries, each with its cold parts behind it."""
+
+    name: str
+    ranges: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class Watch:
+    """All settings of the plugin."""
+
+    result: Path
+    text: Sequence[tuple[int, int]] = ()
+    functions: Sequence[Function] = ()
+    inlined: Sequence[Inlined] = ()
+    machine: Path | None = None
+    cpus: Sequence[int] = ()
+    nodes: Sequence[Node] = ()
+    quantum: int = 0
+    trace: Path | None = None
+    stop: bool = False  # end the emulator once the result is written
+
+    def lines(self) -> str:
+        """The file."""
+        said = [f"text {low:#x} {high:#x}" for low, high in self.text]
+        for function in self.functions:
+            for index, (low, high) in enumerate(function.ranges):
+                word = "cold" if index else "function"
+                said.append(f"{word} {function.name} {low:#x} {high:#x}")
+        for place in self.inlined:
+            ranges = " ".join(f"{low:#x} {high:#x}" for low, high in place.ranges)
+            said.append(f"inline {place.name} {place.entry:#x} {ranges}")
+        if self.machine is not None:
+            said.append(f"machine {self.machine.resolve()}")
+            said += [f"cpu {cpu}" for cpu in self.cpus]
+            said += [f"node {node.low:#x} {node.high:#x} {node.node}" for node in self.nodes]
+            said.append(f"quantum {self.quantum}")
+        if self.trace is not None:
+            said.append(f"trace {self.trace.resolve()}")
+        if self.stop:
+            said.append("stop")
+        said.append(f"result {self.result.resolve()}")
+        return "".join(f"{line}\n" for line in said)
+
+
+def functions_named(image: Image, groups: Mapping[str, Sequence[str]]) -> list[Function]:
+    """The functions of the image that are counted under each name; those that it lacks are not."""
+    return [
+        Function(name, tuple(ranges))
+        for name, members in groups.items()
+        for member in members
+        if (ranges := image.function(member))
+    ]
+
+
+Tree = dict[int, dict[int, dict[int, list[int]]]]
+
+
+def _tree(topology: Mapping[str, Any]) -> Tree:
+    """CPU numbers of a machine by package, last-level cache and core, threads in order."""
+    tree: Tree = {}
+    for cpu in sorted(topology["cpus"], key=lambda c: (c["thread"], c["cpu"])):
+        if cpu.get("possible", True):
+            llcs = tree.setdefault(cpu["package"], {})
+            llcs.setdefault(cpu["llc"], {}).setdefault(cpu["core"], []).append(cpu["cpu"])
+    return tree
+
+
+def _spread(items: Sequence[Any], wanted: int) -> list[Any]:
+    """``wanted`` of the items, as far apart as possible."""
+    return [items[index * len(items) // wanted] for index in range(wanted)]
+
+
+def map_cpus(shape: Shape, topology: Mapping[str, Any], name: str) -> list[int]:
+    """The machine's CPU that each guest CPU stands for.
+
+    Guest CPUs are numbered package by package, cache by cache, siblings side by side. A cache that
+    split_llc cuts stands for several of the machine's.
+    """
+    split = shape.split_llc or 1
+    llcs, cores = shape.nodes * shape.llcs * split, -(-shape.cores // split)
+    tree = _tree(topology)
+    lacking = f"{name} cannot stand for {shape.words}: it has too few"
+    if len(tree) < shape.packages:
+        raise UserError(f"{lacking} sockets")
+    found = []
+    for package in list(tree)[: shape.packages]:
+        if len(tree[package]) < llcs:
+            raise UserError(f"{lacking} last-level caches a socket ({len(tree[package])})")
+        for llc in _spread(list(tree[package].values()), llcs):
+            if len(llc) < cores:
+                raise UserError(f"{lacking} cores a cache ({len(llc)})")
+            for core in _spread(list(llc.values()), cores):
+                if len(core) < shape.threads:
+                    raise UserError(f"{lacking} threads a core ({len(core)})")
+                found += core[: shape.threads]
+    return found
+
+
+def shape_for(topology: Mapping[str, Any], name: str, cpus: int) -> Shape:
+    """The guest with this many CPUs that stands for a machine: the usual one, if that fits."""
+    shape = usual_shape(cpus)
+    try:
+        map_cpus(shape, topology, name)
+    except UserError:
+        return scale(shape_of(topology), cpus, name)
+    return shape
+
+
+def map_nodes(
+    shape: Shape, extra_mb: int, cpus: Sequence[int], topology: Mapping[str, Any]
+) -> list[Node]:
+    """The machine's node that each part of the guest's memory stands for: that of its CPUs."""
+    node_of = {cpu["cpu"]: int(cpu["node"]) for cpu in topology["cpus"]}
+    nodes = shape.packages * shape.nodes
+    each = memory_mb(shape, extra_mb) // nodes * _MB
+    return [
+        Node(index * each, (index + 1) * each, node_of[cpus[index * len(cpus) // nodes]])
+        for index in range(nodes)
+    ]

@@ -1,0 +1,310 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Stage c2c: which cache lines a real kernel's CPUs take from each other, on a machine of choice.
+
+The kernel runs in the emulator; every access of its code goes to the coherence model of the
+simulated machine, with the topology and the latencies of a machine file. The report is that of the
+simulator's c2c, and says of each kernel how often a wake-up found a modified line elsewhere.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from schedshard.common.errors import UserError
+from schedshard.common.output import to_json, write_atomic
+from schedshard.common.provenance import sha256_file, tool_versions
+from schedshard.common.result import C2C as REPORT
+from schedshard.kernel.guest.boot import BootRequest, Emulation, kernel_image
+from schedshard.kernel.guest.cpio import Entry
+from schedshard.kernel.guest.programs import build_guest
+from schedshard.kernel.guest.ram import Ram
+from schedshard.kernel.guest.topology import Shape
+from schedshard.kernel.guest.workload import PLAN, find_workload, step
+from schedshard.kernel.layout import Layout
+from schedshard.kernel.probe.image import Image
+from schedshard.kernel.probe.objects import Objects
+from schedshard.kernel.probe.probe import probe
+from schedshard.kernel.probe.watch import Watch, functions_named, map_cpus, map_nodes
+from schedshard.kernel.profile.replay import TRACE_NAMES, known_names, names_path
+from schedshard.lines.c2c import Names, variant_report
+from schedshard.lines.symbols import Frame, resolve
+from schedshard.machines.presets import Machine, machine_topology
+
+WAKE_UPS = "wake_ups"
+# Headers of the kernel; of one that was built elsewhere only the file's name is known.
+_HELPER = re.compile(r"include/|^[^/]*\.h:\d+$|^\?$")
+# Where our own builds have their source.
+_TREE = re.compile(r"^build/kernel/src/[^/]+/")
+_COUNTED: Mapping[str, Sequence[str]] = {
+    WAKE_UPS: ("ttwu_do_activate",),
+    "level_set": ("cpupri_set",),
+    "switches": ("finish_task_switch",),
+    "messages": ("unix_stream_sendmsg",),  # of hackbench
+}
+# Objects that CPUs share in the scheduler, by kind.
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "root domain": ("root_domain", "def_root_domain", "runqueues.rd"),
+    "idle CPUs": ("nohz",),
+    "RT bandwidth": ("root_task_group", "def_rt_bandwidth"),
+    "run queues": ("runqueues",),
+}
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel to look at: the image to boot, and the one with symbols."""
+
+    name: str
+    bzimage: Path
+    vmlinux: Path
+
+
+@dataclass(frozen=True)
+class C2cRequest:
+    """The workload, the kernels, and the machine that they stand for."""
+
+    kernels: tuple[Kernel, ...]
+    shape: Shape
+    machine: Machine
+    workload: str
+    amount: int | None = None
+    quantum: int = 1000
+    slow: int = 10
+    lines: int = 10
+    objects: tuple[str, ...] = ()
+    parameters: tuple[str, ...] = ()
+    trace: Path | None = None
+    files: Mapping[str, Entry] = field(default_factory=dict)  # more, by their paths in the guest
+
+
+@dataclass
+class _Seen:
+    """Data read from the guest's memory while it existed."""
+
+    lines: list[dict[str, Any]] = field(default_factory=list)
+    names: Names = field(default_factory=lambda: Names({}, None))
+    known: dict[str, Any] = field(default_factory=dict)
+
+
+def built_kernels(layout: Layout, variants: Sequence[str], config: str) -> tuple[Kernel, ...]:
+    """The built variants."""
+    images = {variant: kernel_image(layout, variant, config) for variant in variants}
+    return tuple(Kernel(v, image, image.parents[3] / "vmlinux") for v, image in images.items())
+
+
+def _named(line: Mapping[str, Any], objects: Objects) -> dict[str, Any]:
+    address = int(line["address"], 16)
+    hottest = max(
+        line["accesses"],
+        key=lambda a: (a["hitm_remote"] + a["hitm_local"], a["records"]),
+        default={"offset": 0},
+    )
+    # Small objects share a line: it is named after the one that makes it hot.
+    thing = objects.at(address + hottest["offset"])
+    if thing is None:
+        return {**line, "object": line["address"], "kind": "", "type": "", "offset": 0, "line": 0}
+    offset = address - thing.address
+    type_ = thing.type if objects.layouts.die(thing.type) is not None else ""
+    where = {"object": thing.name, "kind": thing.kind, "type": type_, "offset": offset}
+    return {**line, **where, "line": offset // 64}
+
+
+def _own(frames: tuple[Frame, ...]) -> tuple[Frame, ...]:
+    """Paths inside the kernel's tree; without the helpers of headers that were inlined."""
+    shown = [Frame(frame.function, _TREE.sub("", frame.source)) for frame in frames]
+    while len(shown) > 1 and _HELPER.search(shown[0].source):
+        shown.pop(0)
+    return tuple(shown)
+
+
+def _look(
+    image: Image, program: Path | None, cpus: int, seen: _Seen, ram: Ram, raw: Mapping[str, Any]
+) -> None:
+    addresses = [int(line["address"], 16) for line in raw["lines"]]
+    objects = Objects(image, ram, cpus, addresses)
+    seen.lines = [_named(line, objects) for line in raw["lines"]]
+    pcs = {int(access["pc"], 16) for line in raw["lines"] for access in line["accesses"]}
+    frames = {pc - 1: _own(found) for pc, found in resolve(program or image.path, pcs).items()}
+    seen.names = Names(frames, objects.layouts)
+    seen.known = known_names(seen.lines, seen.names)
+
+
+def look(image: Image, cpus: int, ram: Ram, raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Names of a kernel's lines and code, kept without its memory."""
+    seen = _Seen()
+    _look(image, None, cpus, seen, ram, raw)
+    return seen.known
+
+
+def _group(line: Mapping[str, Any]) -> str:
+    kind = str(line["kind"])
+    for name, prefixes in GROUPS.items():
+        if any(kind == prefix or kind.startswith(f"{prefix}.") for prefix in prefixes):
+            return name
+    return "other"
+
+
+def _per_wake(raw: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Modified lines found elsewhere, a wake-up, by the owner of the line."""
+    counts = {function["name"]: function["calls"] for function in raw["functions"]}
+    wakes = int(counts.get(WAKE_UPS, 0))
+    groups: dict[str, dict[str, float]] = {}
+    named = {"hitm_remote": 0, "hitm_local": 0}
+    for line in lines:
+        entry = groups.setdefault(_group(line), {"hitm_remote": 0.0, "hitm_local": 0.0})
+        for key in named:
+            entry[key] += line[key]
+            named[key] += line[key]
+    rest = {key: raw[key] - named[key] for key in named}
+    groups["lines not kept"] = {key: float(value) for key, value in rest.items()}
+    groups["all"] = {key: float(raw[key]) for key in named}
+    if wakes:
+        groups = {name: {k: v / wakes for k, v in g.items()} for name, g in groups.items()}
+    return {"wake_ups": wakes, "hitm_a_wake_up": groups}
+
+
+def _watch(
+    layout: Layout,
+    request: C2cRequest,
+    name: str,
+    image: Image,
+    program: Path | None,
+    topology: Mapping[str, Any],
+) -> Watch:
+    """What the plugin counts: the kernel's code, or that of a program of ours."""
+    workload = find_workload(request.workload)
+    cpus = map_cpus(request.shape, topology, request.machine.name)
+    text = [image.text()]
+    if program is not None:
+        with Image(program) as own:
+            text = [each for watched in workload.watched for each in own.function(watched)]
+    return Watch(
+        layout.make_folder(layout.work / "results") / f"{name}.raw.json",
+        text=text,
+        functions=functions_named(image, _COUNTED),
+        machine=request.machine.path,
+        cpus=cpus,
+        nodes=map_nodes(request.shape, workload.extra_mb, cpus, topology),
+        quantum=request.quantum,
+        trace=request.trace,
+        # What comes after the window is of no interest, and its clock is slow.
+        stop=workload.length_us > 0,
+    )
+
+
+def _boot_request(request: C2cRequest, kernel: Kernel, name: str) -> BootRequest:
+    shape, workload = request.shape, find_workload(request.workload)
+    return BootRequest(
+        kernel.bzimage,
+        name,
+        shape,
+        workload.parts,
+        (step(request.workload, shape, request.amount, 600),),
+        emulation=Emulation.MULTI,
+        slow=request.slow,
+        extra_mb=workload.extra_mb,
+        parameters=(*workload.parameters(shape.cpus), *request.parameters),
+        files=request.files,
+    )
+
+
+def _keep_names(
+    path: Path, request: C2cRequest, kernel: Kernel, raw: Mapping[str, Any], seen: _Seen
+) -> None:
+    """Put the names of a trace beside it, for replay."""
+    beside = {
+        "format": TRACE_NAMES,
+        "variant": kernel.name,
+        "workload": request.workload,
+        "shape": asdict(request.shape),
+        "extra_mb": find_workload(request.workload).extra_mb,
+        "partial": raw["partial"],
+        "functions": raw["functions"],
+        **seen.known,
+    }
+    write_atomic(names_path(path), to_json(beside))
+
+
+def one_kernel(
+    layout: Layout,
+    request: C2cRequest,
+    kernel: Kernel,
+    topology: Mapping[str, Any],
+    on_line: Callable[[str], None],
+) -> dict[str, Any]:
+    """Boot one kernel, run the workload, and report."""
+    shape, workload = request.shape, find_workload(request.workload)
+    if request.workload == f"isolation-{PLAN}" and not request.files:
+        raise UserError(f"{request.workload} needs a plan: kernel isolation --plan DIR")
+    name = f"c2c-{kernel.name}-{request.workload}-{shape.name}"
+    seen = _Seen()
+    program = build_guest(layout)[workload.program] if workload.program else None
+    with Image(kernel.vmlinux) as image:
+        watch = _watch(layout, request, name, image, program, topology)
+
+        def see(ram: Ram, raw: Mapping[str, Any]) -> None:
+            _look(image, program, shape.cpus, seen, ram, raw)
+
+        done = probe(layout, _boot_request(request, kernel, name), watch, on_line, see)
+        wanted = set(request.objects)
+        lines = [
+            line for line in seen.lines if not wanted or line["kind"].partition(".")[0] in wanted
+        ]
+        variant = variant_report(kernel.name, shape.cpus, lines, request.lines, seen.names)
+    raw = done.raw
+    if request.trace is not None:
+        _keep_names(request.trace, request, kernel, raw, seen)
+    wake = _per_wake(raw, seen.lines)
+    virtual = float(raw["model"]["virtual_ns"])
+    return {
+        **variant,
+        "lines_total": raw["nr_lines"],
+        "hitm_total": raw["hitm_remote"] + raw["hitm_local"],
+        "partial": raw["partial"] or not done.booted.lines,
+        **wake,
+        "wake_ups_a_virtual_ms": wake["wake_ups"] / virtual * 1e6 if virtual else 0.0,
+        "operations": raw["operations"],
+        "load_cycles": sum(line["loads"] * line["avg_load_cycles"] for line in raw["lines"]),
+        "model": raw["model"],
+        "stepping": raw["stepping"],
+        "functions": raw["functions"],
+        "vmlinux_sha256": sha256_file(kernel.vmlinux),
+        "log": layout.shown(done.booted.log),
+    }
+
+
+def c2c(layout: Layout, request: C2cRequest, on_line: Callable[[str], None]) -> dict[str, Any]:
+    """Every kernel in turn; when interrupted, those that there are."""
+    if request.trace is not None and len(request.kernels) > 1:
+        raise UserError("--trace keeps one run: give one kernel")
+    topology = machine_topology(request.machine)
+    variants: list[dict[str, Any]] = []
+    partial = False
+    for kernel in request.kernels:
+        try:
+            variants.append(one_kernel(layout, request, kernel, topology, on_line))
+        except KeyboardInterrupt:
+            partial = True
+        if partial or variants[-1]["partial"]:
+            partial = True
+            break
+    if not variants:
+        raise KeyboardInterrupt
+    return {
+        "format": REPORT,
+        "experiment": f"{request.workload} in the guest",
+        "machine": {
+            "name": request.machine.name,
+            "cpus": len(topology["cpus"]),
+            "clock_ghz": request.machine.clock_ghz,
+        },
+        "guest": request.shape.words,
+        "names_resolved": True,
+        "partial": partial,
+        "quantum": request.quantum,
+        "slow": request.slow,
+        "variants": variants,
+        "provenance": {**tool_versions(), "machine_sha256": sha256_file(request.machine.path)},
+    }

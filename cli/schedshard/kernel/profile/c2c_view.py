@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Kernels side by side: the lines that each wake-up takes from other CPUs' caches."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Group, RenderableType
+
+from schedshard.show.sheet import Sheet
+from schedshard.tables.results import c2c_tables
+
+
+def _ratio(first: float, value: float) -> str:
+    if not first:
+        return "-"
+    return f"{value / first:.2f} x" if value else "0 x"
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A table, for the terminal or for a page; the first column has words, the others numbers."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    def sheet(self) -> Sheet:
+        """For the terminal."""
+        made = Sheet(self.title, *self.columns, right=self.columns[1:])
+        for row in self.rows:
+            made.add_row(*row)
+        return made
+
+
+def side_by_side(report: Mapping[str, Any]) -> Rows:
+    """A row a group of objects."""
+    variants = report["variants"]
+    names = [variant["name"] for variant in variants]
+    partial = " (PARTIAL: the run was cut short)" if report["partial"] else ""
+    rows = []
+    for group in dict.fromkeys(g for v in variants for g in v["hitm_a_wake_up"]):
+        cells = []
+        for variant in variants:
+            found = variant["hitm_a_wake_up"].get(group, {"hitm_remote": 0.0, "hitm_local": 0.0})
+            cells += [f"{found['hitm_remote']:.3f}", f"{found['hitm_local']:.3f}"]
+        rows.append((group, *cells))
+    return Rows(
+        "Modified lines found in another cache, a wake-up: predicted for "
+        f"{report['machine']['name']}; {report['experiment']}, {report['guest']}{partial}",
+        ("lines of", *(title for name in names for title in (name, f"{name} local"))),
+        tuple(rows),
+    )
+
+
+def whole(report: Mapping[str, Any]) -> Rows:
+    """The model's figures for each kernel as a whole, and how far to trust them."""
+    variants = report["variants"]
+    first = variants[0]["wake_ups_a_virtual_ms"]
+    rows: list[tuple[str, Callable[[Mapping[str, Any]], str]]] = []
+    if any(variant["operations"] for variant in variants):
+        rows += [
+            ("operations", lambda v: f"{v['operations']:,}"),
+            ("modified lines found elsewhere, an operation", _each),
+        ]
+    rows += [
+        ("wake-ups in the window", lambda v: f"{v['wake_ups']:,}"),
+        ("wake-ups a virtual ms, predicted", lambda v: f"{v['wake_ups_a_virtual_ms']:.1f}"),
+        ("against the first", lambda v: _ratio(first, v["wake_ups_a_virtual_ms"])),
+        ("messages a virtual ms, predicted", _messages),
+        ("virtual ms", lambda v: f"{v['model']['virtual_ns'] / 1e6:.1f}"),
+        ("instructions, million", lambda v: f"{v['model']['instructions'] / 1e6:.0f}"),
+        (
+            "accesses told to the model, million",
+            lambda v: f"{v['stepping']['accesses_reported'] / 1e6:.1f}",
+        ),
+        (
+            "waits that timed out",
+            lambda v: f"{v['stepping']['timeouts']:,} of {v['stepping']['waits']:,}",
+        ),
+        ("host seconds of the window", lambda v: f"{v['stepping']['window_seconds']:.1f}"),
+    ]
+    return Rows(
+        f"Each kernel; quantum {report['quantum']:,} instructions",
+        ("", *(variant["name"] for variant in variants)),
+        tuple((title, *(cell(variant) for variant in variants)) for title, cell in rows),
+    )
+
+
+def _messages(variant: Mapping[str, Any]) -> str:
+    """Of hackbench, whose wake-ups are no measure of its work."""
+    sent = sum(f["calls"] for f in variant.get("functions", ()) if f["name"] == "messages")
+    return f"{sent / variant['model']['virtual_ns'] * 1e6:,.0f}" if sent else "-"
+
+
+def _each(variant: Mapping[str, Any]) -> str:
+    return f"{variant['hitm_total'] / variant['operations']:.3f}" if variant["operations"] else "-"
+
+
+def c2c_view(report: dict[str, Any]) -> RenderableType:
+    """Everything on the terminal: side by side first, then the lines of each kernel."""
+    return Group(side_by_side(report).sheet(), whole(report).sheet(), c2c_tables(report))

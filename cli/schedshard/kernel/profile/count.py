@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Stage count: instructions and locked instructions of the scheduler's hot functions, a call each.
+
+The emulator's plugin counts in the guest, exactly: no sampling, no probe in the kernel. Two
+variants are comparable in rows with one meaning for both. Such rows are a change of a CPU's level,
+and a CPU that joins or leaves the overload set or goes idle. Another is the RT class as a whole,
+for each task that it enqueues.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import RenderableType
+
+from schedshard.common.provenance import tool_versions
+from schedshard.kernel.guest.boot import BootRequest, kernel_image
+from schedshard.kernel.guest.topology import Shape
+from schedshard.kernel.guest.workload import find_workload, step
+from schedshard.kernel.layout import Layout
+from schedshard.kernel.probe.image import Image, Inlined
+from schedshard.kernel.probe.probe import probe
+from schedshard.kernel.probe.watch import Watch, functions_named
+from schedshard.show.sheet import Sheet
+
+FORMAT = "schedshard/kernel-count/1"
+ENQUEUES = "RT enqueues"
+CLASS = "RT class"
+VISITS = "push visit"
+# A row's name, and the functions that it adds up; those that a kernel lacks are not in its sum.
+WHOLE: Mapping[str, Sequence[str]] = {
+    "level set": ("cpupri_set",),
+    "level search": ("cpupri_find_fitness", "cpupri_find_near"),
+    "overload change": ("rt_overload_change",),
+    "idle enter": ("nohz_balance_enter_idle",),
+    "idle exit": ("nohz_balance_exit_idle",),
+    "pull": ("pull_rt_task",),
+    "push": ("push_rt_task",),
+    # One interrupt each: Linux's handler, and ours.
+    VISITS: ("rto_push_irq_work_func", "rt_walk_visit"),
+    "whole wake-up": ("try_to_wake_up",),
+    "whole switch": ("__schedule",),
+}  # fmt: skip
+# The RT class: a row each, and one for all of them together. None of them calls another.
+_CLASS = (
+    "enqueue_task_rt", "dequeue_task_rt", "wakeup_preempt_rt", "balance_rt", "pick_task_rt",
+    "pick_next_task_rt", "put_prev_task_rt", "set_next_task_rt", "select_task_rq_rt",
+    "rq_online_rt", "rq_offline_rt", "task_woken_rt", "task_tick_rt", "switched_to_rt",
+    "prio_changed_rt", "switched_from_rt",
+)  # fmt: skip
+# Of cache-aware scheduling, with the workloads that it costs most.
+CACHE: Mapping[str, Sequence[str]] = {
+    "fork": ("copy_process",),
+    "exec": ("bprm_execve",),
+    "mm made": ("mm_init",),
+    "of it cache group": ("mm_init_sched",),
+    "mm freed": ("__mmdrop",),
+    "cache group freed": ("sched_cache_group_free_rcu",),
+    "runtime update": ("update_se",),
+    "tick": ("task_tick_fair",),
+    "cache scan": ("task_cache_work",),
+}
+CACHE_WORKLOADS = ("forks", "threads")
+# The same for functions that the compiler put into others: only their own instructions.
+INLINED: Mapping[str, str] = {
+    "cpupri_set": "level set",
+    "rt_set_overload": "overload set",
+    "rt_clear_overload": "overload clear",
+    "rt_overload_update": "overload check",
+    "rt_overload_ease": "overload check",
+}
+# Functions that only sometimes have work, and do it with locked instructions. Those calls get a
+# separate row, since their number depends on the run.
+ACTING: Mapping[str, str] = {
+    "idle enter": "idle enter, of a CPU not yet in the set",
+    "idle exit": "idle exit, of a CPU in the set",
+}
+_UNITS = ("kernel/sched/",)
+
+
+@dataclass(frozen=True)
+class CountRequest:
+    """Which kernels on which machines."""
+
+    variants: tuple[str, ...]
+    config: str
+    shapes: tuple[Shape, ...]
+    workload: str
+    amount: int | None = None
+
+
+def _row(calls: int, instructions: int, locked: int) -> dict[str, float]:
+    return {
+        "calls": calls,
+        "instructions": instructions / calls if calls else 0.0,
+        "locked": locked / calls if calls else 0.0,
+        "all_instructions": instructions,
+        "all_locked": locked,
+    }
+
+
+def rows_of(raw: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+    """Each function's figures in a guest's raw result, by its name: a call, and in all."""
+    rows = {}
+    for function in raw["functions"]:
+        name = str(function["name"]).replace("_", " ")
+        locked = function["locked"]
+        rows[name] = _row(function["calls"], function["instructions"], locked)
+        rows[name] |= {what: function[what] for what in ("least", "most", "lost")}
+        if name in ACTING:
+            acting = (function["locking_calls"], function["locking_instructions"])
+            rows[ACTING[name]] = _row(*acting, locked)
+    members = [rows[key] for name in _CLASS if (key := name.replace("_", " ")) in rows]
+    if members:
+        keys = ("calls", "all_instructions", "all_locked")
+        rows[CLASS] = _row(*(sum(int(row[key]) for row in members) for key in keys))
+    return rows
+
+
+def count(layout: Layout, request: CountRequest, on_line: Callable[[str], None]) -> dict[str, Any]:
+    """Boot every variant on every machine and count."""
+    kernels = {name: kernel_image(layout, name, request.config) for name in request.variants}
+    workload = find_workload(request.workload)
+    results: list[dict[str, Any]] = []
+    folder = layout.make_folder(layout.work / "results")
+    for variant, kernel in kernels.items():
+        with Image(kernel.parents[3] / "vmlinux") as image:
+            rows = {**WHOLE, **CACHE} if request.workload in CACHE_WORKLOADS else WHOLE
+            groups = {name.replace(" ", "_"): members for name, members in rows.items()}
+            groups |= {name: (name,) for name in _CLASS}
+            functions = functions_named(image, groups)
+            places = [
+                Inlined(INLINED[place.name].replace(" ", "_"), place.entry, place.ranges)
+                for place in image.inlined(INLINED, _UNITS)
+            ]
+            # Only its first instruction, to be counted beside the class that it belongs to.
+            for low, _ in image.function("enqueue_task_rt")[:1]:
+                places.append(Inlined(ENQUEUES.replace(" ", "_"), low, ((low, low + 1),)))
+        for shape in request.shapes:
+            target = folder / f"count-{variant}-{shape.name}.raw.json"
+            watch = Watch(target, functions=functions, inlined=places)
+            run = step(request.workload, shape, request.amount, 1200, whole=True)
+            name = f"count-{variant}-{request.config}-{shape.name}"
+            plan = BootRequest(
+                kernel, name, shape, workload.parts, (run,), extra_mb=workload.extra_mb
+            )
+            raw = probe(layout, plan, watch, on_line).raw
+            results.append(
+                {
+                    "variant": variant,
+                    "machine": shape.name,
+                    "cpus": shape.cpus,
+                    "partial": raw["partial"],
+                    "functions": rows_of(raw),
+                }
+            )
+    return {
+        "format": FORMAT,
+        "workload": request.workload,
+        "config": request.config,
+        "guests": results,
+        "provenance": tool_versions(),
+    }
+
+
+def _cell(row: Mapping[str, float] | None) -> tuple[str, str]:
+    if row is None or not row["calls"]:
+        return "-", "-"
+    return f"{row['instructions']:.1f}", f"{row['locked']:.2f}"
+
+
+def _class_cells(rows: Mapping[str, Mapping[str, float]]) -> tuple[str, str, str]:
+    wakes, whole = rows[ENQUEUES]["calls"], rows[CLASS]
+    if not wakes:
+        return "0", "-", "-"
+    each = (whole["all_instructions"] / wakes, whole["all_locked"] / wakes)
+    return f"{int(wakes):,}", f"{each[0]:.0f}", f"{each[1]:.2f}"
+
+
+def _visit_cells(rows: Mapping[str, Mapping[str, float]]) -> tuple[str, str, str]:
+    wakes, visits = rows[ENQUEUES]["calls"], rows.get(VISITS, {"calls": 0})["calls"]
+    return f"{visits / wakes:.4f}" if wakes else "-", "", ""
+
+
+def count_table(result: Mapping[str, Any]) -> RenderableType:
+    """A row a function and machine, two columns a variant."""
+    guests = result["guests"]
+    variants = list(dict.fromkeys(guest["variant"] for guest in guests))
+    titles = [f"{variant} {what}" for variant in variants for what in ("calls", "insns", "locked")]
+    table = Sheet(
+        f"Instructions a call, measured in the guest; workload '{result['workload']}'",
+        "function", "CPUs", *titles, right=("CPUs", *titles),
+    )  # fmt: skip
+    names = list(dict.fromkeys(name for guest in guests for name in guest["functions"]))
+    by_place = {(guest["cpus"], guest["variant"]): guest["functions"] for guest in guests}
+    machines = list(dict.fromkeys(guest["cpus"] for guest in guests))
+    for name in (name for name in names if name not in (ENQUEUES, CLASS)):
+        for cpus in machines:
+            cells: list[str] = []
+            for variant in variants:
+                row = by_place[cpus, variant].get(name)
+                cells += (f"{int(row['calls']):,}" if row else "-", *_cell(row))
+            table.add_row(name, str(cpus), *cells)
+    for title, of_rows in (
+        ("RT class, an enqueue", _class_cells),
+        ("push interrupts, an enqueue", _visit_cells),
+    ):
+        for cpus in machines:
+            cells = [cell for variant in variants for cell in of_rows(by_place[cpus, variant])]
+            table.add_row(title, str(cpus), *cells)
+    table.caption = (
+        "A function with what it calls, unless the compiler inlined it: then its own instructions. "
+        "The RT class: all its functions together, for each task that is put on a queue."
+    )
+    return table

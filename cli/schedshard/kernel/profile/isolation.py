@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Stage isolation: the cost of a wake-up on CPUs that are isolated in different ways.
+
+FIFO threads pinned in groups of CPUs run on each kernel without isolation, with isolcpus, and with
+cpuset partitions of both types, several times; the runs are those of c2c.
+"""
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from schedshard.common.errors import UserError
+from schedshard.common.provenance import tool_versions
+from schedshard.kernel.guest.cpio import Entry, plain
+from schedshard.kernel.guest.topology import Shape
+from schedshard.kernel.guest.workload import (
+    ISOLATION,
+    PLAN,
+    PLAN_FOLDER,
+    asleep_ns,
+    isolated_groups,
+)
+from schedshard.kernel.layout import Layout
+from schedshard.kernel.profile.c2c import C2cRequest, Kernel, one_kernel
+from schedshard.machines.presets import Machine, machine_topology
+
+FORMAT = "schedshard/isolation/1"
+_GROUP = "root domain"
+# Busy CPUs execute instructions, wait for lines, or sleep for less than the guest calls idle: in
+# good runs 93% to 100% of their time. If it is less, the clocks advanced while a busy host stopped
+# the guest, and the run says nothing.
+_ACCOUNTED = 0.8
+_TRIES = 5
+
+
+@dataclass(frozen=True)
+class IsolationRequest:
+    """The kernels and the guest; every mode runs this many times."""
+
+    kernels: tuple[Kernel, ...]
+    shape: Shape
+    machine: Machine
+    modes: tuple[str, ...] = tuple(ISOLATION)
+    repeat: int = 3
+    slow: int = 10
+    plan: Path | None = None  # a folder of doctor's, for the mode that is called so
+
+
+def plan_files(folder: Path) -> dict[str, Entry]:
+    """The guest's files for a plan: its scripts, and their input."""
+    names = ("apply.sh", "verify.sh", "partitions.sh", "partitions")
+    for name in names:
+        if not (folder / name).is_file():
+            raise UserError(f"{folder} is no plan of doctor: it has no {name}")
+    return {f"{PLAN_FOLDER}/{name}": plain(folder / name) for name in names}
+
+
+def run_of(found: Mapping[str, Any]) -> dict[str, float]:
+    """The part of one run of c2c to keep."""
+    lines = found["hitm_a_wake_up"].get(_GROUP, {"hitm_remote": 0.0, "hitm_local": 0.0})
+    waits = found["stepping"]["waits"]
+    return {
+        "wake_ups_a_virtual_ms": found["wake_ups_a_virtual_ms"],
+        "root_domain_remote": lines["hitm_remote"],
+        "root_domain_local": lines["hitm_local"],
+        "all_remote": found["hitm_a_wake_up"]["all"]["hitm_remote"],
+        "wake_ups": found["wake_ups"],
+        "virtual_ms": found["model"]["virtual_ns"] / 1e6,
+        "timed_out": found["stepping"]["timeouts"] / waits if waits else 0.0,
+    }
+
+
+def middle(runs: Sequence[Mapping[str, float]], key: str) -> tuple[float, float, float]:
+    """Median, least and most of one value."""
+    values = [run[key] for run in runs]
+    return median(values), min(values), max(values)
+
+
+def accounted(found: Mapping[str, Any], clock_ghz: float, asleep_ns: int) -> float:
+    """The part of busy CPUs' time that is known to be instructions, lines or sleep."""
+    model = found["model"]
+    known = model["instructions"] + found["load_cycles"]
+    known += found["wake_ups"] * asleep_ns * clock_ghz
+    busy = model["busy_ns"] * clock_ghz
+    return float(known / busy) if busy else 0.0
+
+
+def isolation(
+    layout: Layout,
+    request: IsolationRequest,
+    on_line: Callable[[str], None],
+    on_part: Callable[[dict[str, Any]], None],
+) -> dict[str, Any]:
+    """Run everything; ``on_part`` gets the result so far after each run."""
+    topology = machine_topology(request.machine)
+    rows: list[dict[str, Any]] = [
+        {"kernel": kernel.name, "mode": mode, "runs": []}
+        for kernel in request.kernels
+        for mode in request.modes
+    ]
+    result: dict[str, Any] = {
+        "format": FORMAT,
+        "machine": request.machine.name,
+        "guest": request.shape.words,
+        "groups": list(isolated_groups(request.shape.cpus)),
+        "partial": True,
+        "discarded": [],
+        "rows": rows,
+        "provenance": tool_versions(),
+    }
+    asleep = asleep_ns(request.shape.cpus)
+    files = plan_files(request.plan) if request.plan is not None else {}
+    kernels = {kernel.name: kernel for kernel in request.kernels}
+    # A round of everything in turn: a disturbance of the host affects all modes.
+    for _ in range(request.repeat):
+        for row in rows:
+            kernel = kernels[row["kernel"]]
+            plan = C2cRequest(
+                (kernel,), request.shape, request.machine, f"isolation-{row['mode']}",
+                slow=request.slow, files=files if row["mode"] == PLAN else {},
+            )  # fmt: skip
+            for left in reversed(range(_TRIES)):
+                found = one_kernel(layout, plan, kernel, topology, on_line)
+                if found["partial"]:
+                    return result
+                share = accounted(found, request.machine.clock_ghz, asleep)
+                if share >= _ACCOUNTED:
+                    break
+                result["discarded"].append({"kernel": row["kernel"], "accounted": share})
+                print("the guest stood still in its window: once more", file=sys.stderr)
+                if not left:
+                    raise UserError(
+                        f"the guest stood still in its window {_TRIES} times: the host is too busy",
+                        status=1,
+                    )
+            row["runs"].append({**run_of(found), "accounted": share})
+            on_part(result)
+    result["partial"] = False
+    return result

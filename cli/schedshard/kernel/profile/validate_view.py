@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What c2c-validate found, a row a check."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import RenderableType
+
+from schedshard.show.sheet import Sheet
+
+
+def validate_view(report: Mapping[str, Any]) -> RenderableType:
+    """For the terminal."""
+    sheet = Sheet(
+        "Modified lines found in another cache, an operation: known or simulated, and of a guest "
+        f"with {report['guest']} that stands for a small {report['machine']}",
+        "", "expected", "found", "",
+    )  # fmt: skip
+    for check in report["checks"]:
+        verdict = "good" if check["good"] else "MISSED"
+        sheet.add_row(check["what"], check["expected"], check["found"], verdict)
+    return sheet

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""git as the series uses it: commits made without a work tree, with the same hashes anywhere.
+
+Dates are fixed and the user's configuration is left out, so that the same base, steps and author
+give the same commits, byte for byte.
+"""
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from schedshard.common.errors import UserError
+from schedshard.kernel.source.delta import Delta
+from schedshard.kernel.tools import call
+
+# No setting of the user or the system may change a byte of the result.
+_CLEAN = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null", "LC_ALL": "C", "TZ": "UTC"}
+# A commit of 86,000 files in a quarter of the time; the repository is made again when it breaks.
+_FAST = ("-c", "core.fsync=none", "-c", "core.looseCompression=0", "-c", "core.autocrlf=false")
+# A hard link more changes the time of an inode, and nothing else about a file.
+_LINKED = ("-c", "core.trustctime=false", "-c", "core.checkStat=minimal")
+_BASE_DATE = 1767225600  # 2026-01-01; step n follows n minutes later
+
+
+@dataclass(frozen=True)
+class Person:
+    """Author and committer of the steps."""
+
+    name: str
+    mail: str
+
+    @property
+    def signed(self) -> str:
+        """The person as git writes it."""
+        return f"{self.name} <{self.mail}>"
+
+
+def author(project: Path) -> Person:
+    """The user's name in git; else the author of the project's last commit."""
+    what = "asking git for the author"
+    ident = call(["git", "-C", project, "config", "user.name"], good=(0, 1), what=what)
+    mail = call(["git", "-C", project, "config", "user.email"], good=(0, 1), what=what)
+    name = ident.decode().strip()
+    if not name or not mail.strip():
+        form = "--format=%an%n%ae"
+        last = call(["git", "-C", project, "log", "-1", form], good=(0, 128), what=what)
+        lines = last.decode("utf-8", "replace").splitlines()
+        if len(lines) != 2:
+            raise UserError("the series has no author: set git's user.name and user.email")
+        return Person(*lines)
+    return Person(name, mail.decode().strip())
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A repository, and the work tree of those calls that need one."""
+
+    git_dir: Path
+    work_tree: Path | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+
+    def run(
+        self,
+        *args: str | Path,
+        what: str,
+        stdin: bytes | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> str:
+        """One git command; its output without the last newline."""
+        full = {**_CLEAN, "GIT_DIR": str(self.git_dir), **self.env, **(env or {})}
+        if self.work_tree is not None:
+            full["GIT_WORK_TREE"] = str(self.work_tree)
+        argv = ["git", *_FAST, *_LINKED, *args]
+        said = call(argv, cwd=self.work_tree, env=full, stdin=stdin, what=what)
+        return said.decode("utf-8", "replace").removesuffix("\n")
+
+    def commit(
+        self, tree: str, message: str, person: Person | None, minute: int, *parents: str
+    ) -> str:
+        """Make a commit of a tree; returns its hash."""
+        who = person or Person("base", "base@localhost")
+        date = f"{_BASE_DATE + 60 * minute} +0000"
+        env = {
+            f"GIT_{role}_{key}": value
+            for role in ("AUTHOR", "COMMITTER")
+            for key, value in (("NAME", who.name), ("EMAIL", who.mail), ("DATE", date))
+        }
+        args = [arg for parent in parents for arg in ("-p", parent)]
+        return self.run(
+            "commit-tree", tree, *args, stdin=message.encode(), env=env, what="making a commit"
+        )
+
+    def tree_with(self, commit: str, delta: Delta, modes: Mapping[str, str]) -> str:
+        """The tree of a commit with other contents for some files; returns its hash."""
+        with tempfile.TemporaryDirectory(prefix="schedshard-") as folder:
+            env = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
+            what = "making the tree of a step"
+            self.run("read-tree", commit, env=env, what=what)
+            lines = []
+            for path, content in sorted(delta.items()):
+                if content is None:
+                    lines.append(f"0 {'0' * 40}\t{path}\n")
+                    continue
+                blob = self.run("hash-object", "-w", "--stdin", stdin=content, what=what)
+                lines.append(f"{modes.get(path, '100644')} {blob}\t{path}\n")
+            info = "".join(lines).encode()
+            self.run("update-index", "--index-info", stdin=info, env=env, what=what)
+            return self.run("write-tree", env=env, what=what)
+
+
+def committer(person: Person) -> dict[str, str]:
+    """The environment in which git commits under a name, at a fixed time."""
+    return {
+        "GIT_COMMITTER_NAME": person.name,
+        "GIT_COMMITTER_EMAIL": person.mail,
+        "GIT_COMMITTER_DATE": f"{_BASE_DATE} +0000",
+    }

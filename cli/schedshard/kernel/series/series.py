@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Stage series: the steps as a real `git format-patch` series, and the proof that it is right.
+
+The commits come from the same changes in memory as the trees of the variants. `git am` of the
+written files on an untouched tree must give the tree of each step's commit. At the end the tree
+must be, file by file, the tree that is built.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from schedshard.common.errors import UserError, telling
+from schedshard.common.output import read_json, to_json, write_atomic
+from schedshard.common.progress import working
+from schedshard.kernel.build.build import build_tree
+from schedshard.kernel.build.config import resolve
+from schedshard.kernel.build.make import Made
+from schedshard.kernel.layout import Layout
+from schedshard.kernel.series.changelog import load_cover, load_message
+from schedshard.kernel.series.git import Person, Repository, author, committer
+from schedshard.kernel.source.apply import apply_steps
+from schedshard.kernel.source.base import load_base, require_base, require_fetched
+from schedshard.kernel.source.delta import Delta, deltas
+from schedshard.kernel.source.recipe import Recipe, Step, Variant, load_recipe
+from schedshard.kernel.source.tree import bring_tree, first_difference
+from schedshard.kernel.tools import call, require
+
+_AM = "am"
+_HEAD = "series"
+_COVER = "0000-"
+_STEPS = "steps"
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A step as git has it."""
+
+    step: Step
+    commit: str
+    tree: str
+
+
+@dataclass(frozen=True)
+class Series:
+    """The series as commits and as files."""
+
+    base: str
+    commits: tuple[Commit, ...]
+    patches: tuple[Path, ...]
+    test_patches: tuple[Path, ...] = ()
+
+
+def _base_commit(layout: Layout, base_hash: str) -> tuple[Repository, str]:
+    """The repository with the base in its first commit, made on first use."""
+    git_dir = layout.work / "series.git"
+    repository = Repository(git_dir)
+    stamp = layout.state("series-base.json")
+    if git_dir.is_dir() and stamp.is_file():
+        known = read_json(stamp, "state")
+        if known["sha256"] == base_hash:
+            return repository, str(known["commit"])
+    stamp.unlink(missing_ok=True)
+    shutil.rmtree(git_dir, ignore_errors=True)
+    base = load_base(layout)
+    with working("committing the base (once, half a minute)"):
+        call(["git", "init", "-q", "--bare", git_dir], what="making a repository")
+        tree = Repository(git_dir, layout.base)
+        # -f: files that the base's own .gitignore names are part of it.
+        tree.run("add", "-A", "-f", ".", what="adding the base")
+        message = f"{base.package} {require_fetched(layout).version}\n"
+        written = tree.run("write-tree", what="adding the base")
+        commit = repository.commit(written, message, None, 0)
+    write_atomic(stamp, to_json({"sha256": base_hash, "commit": commit}))
+    return repository, commit
+
+
+def _modes(layout: Layout, delta: Delta) -> dict[str, str]:
+    """Git's mode of the files that are executable."""
+    return {
+        path: "100755"
+        for path in delta
+        if (layout.base / path).is_file() and os.access(layout.base / path, os.X_OK)
+    }
+
+
+def _commit_steps(
+    layout: Layout, repository: Repository, base: str, steps: Sequence[Step], person: Person
+) -> tuple[Commit, ...]:
+    commits: list[Commit] = []
+    parent = base
+    before = repository.run("rev-parse", f"{base}^{{tree}}", what="reading the base")
+    for number, (step, delta) in enumerate(zip(steps, deltas(layout, steps), strict=True), 1):
+        message = load_message(layout, step, person.signed)
+        tree = repository.tree_with(base, delta, _modes(layout, delta))
+        if tree == before:
+            raise UserError(f"step {step.name} changes nothing")
+        before = tree
+        parent = repository.commit(tree, message, person, number, parent)
+        commits.append(Commit(step, parent, tree))
+    return tuple(commits)
+
+
+@dataclass(frozen=True)
+class Letter:
+    """The text that git writes before the patches of a branch, and the signer."""
+
+    text: str
+    person: Person
+
+    @property
+    def config(self) -> tuple[str, ...]:
+        """Git takes the text from the description of the branch."""
+        return ("-c", f"branch.{_HEAD}.description={self.text}")
+
+
+def _write(
+    repository: Repository, base: str, head: str, out: Path, letter: Letter | None = None
+) -> tuple[Path, ...]:
+    """Write the patches beside the old ones and swap; refuses other files in the folder."""
+    cover = ("--cover-letter", "--cover-from-description=subject") if letter else ()
+    there = out.glob("*") if out.exists() else ()
+    strange = [path.name for path in there if path.suffix != ".patch"]
+    if strange:
+        raise UserError(f"{out} holds {strange[0]}, which is no patch: give an empty folder")
+    with telling(f"cannot write {out}"):
+        out.parent.mkdir(parents=True, exist_ok=True)
+        temp = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
+        try:
+            temp.chmod(0o755)
+            repository.run(
+                *(letter.config if letter else ()), "format-patch", *cover, "-q",
+                "--no-signature", "--full-index", "--zero-commit", "-o", temp, f"{base}..{head}",
+                env=committer(letter.person) if letter else None, what="writing the series",
+            )  # fmt: skip
+            if out.exists():
+                shutil.rmtree(out)
+            temp.rename(out)
+        finally:
+            shutil.rmtree(temp, ignore_errors=True)
+    return tuple(sorted(path for path in out.glob("*.patch") if not path.name.startswith(_COVER)))
+
+
+def write_series(layout: Layout, out: Path | None = None) -> Series:
+    """Make the commits and write them as patches to a folder (work/series)."""
+    require("git")
+    base_hash = require_base(layout)
+    recipe = load_recipe(layout)
+    if all(step.test for step in recipe.steps):
+        raise UserError(f"{layout.shown(layout.inputs / 'series.toml')} has no step yet")
+    out = out or layout.work / "series"
+    person = author(layout.project)
+    with layout.locked("series"):
+        repository, base = _base_commit(layout, base_hash)
+        commits = _commit_steps(layout, repository, base, recipe.steps, person)
+        repository.run("update-ref", "refs/heads/base", base, what="naming the base")
+        ours = [commit.commit for commit in commits if not commit.step.test]
+        head = ours[-1] if ours else base
+        repository.run("update-ref", f"refs/heads/{_HEAD}", head, what="naming the series")
+        letter = Letter(load_cover(layout, recipe.cover), person) if recipe.cover else None
+        patches = _write(repository, base, _HEAD, out, letter)
+        # Beside the series: patches that only tests need, to be applied after it.
+        tests = _write(repository, head, commits[-1].commit, out.with_name(f"{out.name}-test"))
+    return Series(base, commits, patches, tests)
+
+
+@dataclass(frozen=True)
+class Lines:
+    """The lines that a patch adds and removes, without KUnit suites."""
+
+    step: Step
+    added: int
+    removed: int
+
+
+_SUITES = "/tests/"
+
+
+def _lines_of(patch: Path) -> tuple[int, int]:
+    added = removed = 0
+    counted = in_hunk = False
+    for line in patch.read_text(encoding="utf-8", errors="surrogateescape").split("\n"):
+        if line.startswith("diff --git "):
+            counted, in_hunk = _SUITES not in line, False
+        elif line.startswith("@@ "):
+            in_hunk = True
+        elif counted and in_hunk:
+            added += line.startswith("+")
+            removed += line.startswith("-")
+    return added, removed
+
+
+def count_lines(series: Series) -> tuple[Lines, ...]:
+    """The lines of each patch, read from the patches that were written."""
+    patches = (*series.patches, *series.test_patches)
+    return tuple(
+        Lines(commit.step, *_lines_of(patch))
+        for commit, patch in zip(series.commits, patches, strict=True)
+    )
+
+
+def check_lines(layout: Layout, lines: Sequence[Lines]) -> None:
+    """Refuse a series that has grown beyond 'most_lines'."""
+    for part, most in load_recipe(layout).most_lines:
+        added = sum(line.added for line in lines if not line.step.test and line.step.part == part)
+        if added > most:
+            raise UserError(f"part '{part}' of the series adds {added} lines, at most {most}", 1)
+
+
+def check_am(layout: Layout, series: Series) -> int:
+    """`git am` on an untouched tree; returns how many files were compared with the built tree.
+
+    The tree consists of hard links to the base: git replaces files and does not write into them.
+    """
+    base_hash = require_base(layout)
+    person = author(layout.project)
+    with layout.locked(_AM), working("git am on an untouched tree"):
+        bring_tree(layout, _AM, {}, base_hash)
+        tree = layout.source(_AM)
+        git_dir = tree / ".git"
+        shutil.rmtree(git_dir, ignore_errors=True)
+        try:
+            return _am(layout, series, Repository(git_dir, tree, committer(person)))
+        finally:
+            # What git wrote is not in our list of changed files, so the tree is not kept.
+            shutil.rmtree(tree, ignore_errors=True)
+            layout.state(f"{_AM}.json").unlink(missing_ok=True)
+
+
+def _am(layout: Layout, series: Series, repository: Repository) -> int:
+    what = "git am of the series"
+    tree = repository.work_tree
+    assert tree is not None
+    call(["git", "init", "-q", tree], what=what)
+    objects = layout.work / "series.git" / "objects"
+    alternates = repository.git_dir / "objects" / "info" / "alternates"
+    alternates.write_text(f"{objects}\n", encoding="utf-8")
+    repository.run("update-ref", "HEAD", series.base, what=what)
+    # The base's own index: its files are these files, so git need not read a gigabyte again.
+    shutil.copy(layout.work / "series.git" / "index", repository.git_dir / "index")
+    repository.run("update-index", "-q", "--refresh", what=what)
+    repository.run("am", "-q", "--keep-cr", *series.patches, *series.test_patches, what=what)
+    listing = repository.run("log", "--reverse", "--format=%T", f"{series.base}..HEAD", what=what)
+    trees = listing.splitlines()
+    if trees != [commit.tree for commit in series.commits]:
+        raise UserError(f"{what} gives other trees than the steps have")
+    built = _built_tree(layout, load_recipe(layout))
+    files, path = first_difference(tree, built)
+    if path is not None:
+        raise UserError(f"{what}: {path} is not as it is built in {layout.shown(built)}")
+    return files
+
+
+def _whole(recipe: Recipe) -> Variant | None:
+    """The variant that is the series and nothing else, if there is one."""
+    whole = (each for each in recipe.variants if recipe.steps_of(each) == recipe.steps)
+    return next(whole, None)
+
+
+def _built_tree(layout: Layout, recipe: Recipe) -> Path:
+    """The tree that is built, brought up to date."""
+    variant = _whole(recipe)
+    name = variant.name if variant else _STEPS
+    apply_steps(layout, name, recipe.steps)
+    return layout.source(name)
+
+
+def check_steps(layout: Layout, config: str, jobs: int = 0) -> Iterator[tuple[str, Made]]:
+    """Compile the tree after every step, as `git rebase --exec make` would.
+
+    One tree has all steps in turn, so that make compiles only what a step changes.
+    """
+    recipe = load_recipe(layout)
+    variant = _whole(recipe)
+    configuration = resolve(layout, config, variant.config if variant else ())
+    for number, step in enumerate(recipe.steps, 1):
+        apply_steps(layout, _STEPS, recipe.steps[:number])
+        try:
+            made = build_tree(layout, _STEPS, configuration, jobs=jobs, strict=False)
+        except UserError as error:
+            raise UserError(f"step {step.name} does not build: {error}", error.status) from error
+        yield step.name, made

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The output of the series' checks."""
+
+from collections.abc import Iterable, Sequence
+
+import click
+
+from schedshard.common.errors import UserError
+from schedshard.kernel.build.make import Made
+from schedshard.kernel.series.checkpatch import Judged
+from schedshard.kernel.series.series import Lines
+
+
+def print_lines(lines: Sequence[Lines]) -> None:
+    """Lines of each patch without KUnit suites, and of each part of the series."""
+    click.echo("  added  removed  without KUnit suites")
+    for line in lines:
+        mark = ", for tests" if line.step.test else ""
+        click.echo(f"{line.added:7d}  {line.removed:7d}  {line.step.name}{mark}")
+    counted = [line for line in lines if not line.step.test]
+    parts = list(dict.fromkeys(line.step.part for line in counted))
+    for part in parts:
+        of_part = [line for line in counted if line.step.part == part]
+        added, removed = (sum(getattr(line, k) for line in of_part) for k in ("added", "removed"))
+        click.echo(f"{added:7d}  {removed:7d}  {f'part {part}' if part else 'all'}")
+
+
+def print_judged(judged: Judged) -> None:
+    """List the findings of checkpatch; those without a reason are an error."""
+    for finding, entry in judged.explained:
+        click.echo(f"explained: {finding} [{entry.reason}]")
+    for finding in judged.faults:
+        click.echo(f"to mend: {finding}")
+    if judged.faults:
+        raise UserError(
+            f"checkpatch --strict finds {len(judged.faults)} things that kernel/checkpatch.toml "
+            "does not explain",
+            status=1,
+        )
+    if judged.unused:
+        entry = judged.unused[0]
+        raise UserError(
+            f"kernel/checkpatch.toml explains {entry.type} in {entry.file}, which checkpatch "
+            "does not find any more: remove the entry"
+        )
+    click.echo(f"checkpatch --strict: {len(judged.explained)} findings, all explained")
+
+
+def print_steps(results: Iterable[tuple[str, Made]]) -> None:
+    """One line a step, as soon as it is compiled."""
+    for name, made in results:
+        click.echo(f"{name}: builds, {made.seconds:.0f} s, {made.files} files made")

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Debian's package of a kernel source, from the mirror that the system uses.
+
+apt does the work in a separate folder. Its lists, its cache and the one line of its sources are
+ours; the rest of the system's configuration (a proxy, time-outs) stays. The system's sources and
+lists are only read. apt checks the signature of the suite and the hash of the package.
+"""
+
+import re
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from schedshard.common.errors import UserError
+from schedshard.kernel.tools import call, require
+
+KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+_MADISON = re.compile(r"^ *(\S+) +\| +(\S+) +\| +(.+)$")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A package, and where Debian has it: the archive's folder, the suites in order."""
+
+    package: str
+    archive: str
+    suites: tuple[str, ...]
+    arch: str = ""  # of Debian; "": this host's
+
+
+class NotThereError(UserError):
+    """The mirror has no such package, or no longer."""
+
+
+def mirror(archive: str) -> str:
+    """The address of an archive ("debian") on the mirror that the system's sources name."""
+    require("apt-get")
+    said = call(
+        ["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages"],
+        what="reading the system's package sources",
+    )
+    addresses = [line.rstrip("/") for line in said.decode("utf-8", "replace").splitlines() if line]
+    for address in addresses:
+        if address.rpartition("/")[2] == archive:
+            return address
+    raise UserError(
+        f"the system's package sources name no mirror of Debian's archive '{archive}': "
+        "give the kernel source with --base"
+    )
+
+
+def _apt_options(folder: Path, source: str, arch: str) -> list[str | Path]:
+    """Options for apt-get and apt-cache that keep everything they write in one folder."""
+    for part in ("lists/partial", "cache/archives/partial", "parts"):
+        (folder / part).mkdir(parents=True)
+    sources = folder / "sources.list"
+    sources.write_text(f"{source}\n", encoding="ascii")
+    # Read last: hooks of the system would clean or fill its own caches.
+    last = folder / "apt.conf"
+    last.write_text(
+        "#clear APT::Update::Post-Invoke;\n#clear APT::Update::Post-Invoke-Success;\n"
+        "#clear Acquire::IndexTargets::deb::DEP-11;\n#clear APT::Default-Release;\n"
+        f'Dir::Etc::SourceList "{sources}";\nDir::Etc::SourceParts "{folder}/parts";\n'
+        f'Dir::Etc::Preferences "{folder}/none";\nDir::Etc::PreferencesParts "{folder}/parts";\n'
+        f'Dir::State::Lists "{folder}/lists";\nDir::Cache "{folder}/cache";\n'
+        'Acquire::Languages "none";\nAcquire::GzipIndexes "true";\nAPT::Sandbox::User "root";\n'
+        'Acquire::Retries "2";\nDebug::NoLocking "true";\n'
+        + (f'APT::Architecture "{arch}";\nAPT::Architectures "{arch}";\n' if arch else ""),
+        encoding="utf-8",
+    )
+    return ["-c", last]
+
+
+def newest(said: str, package: str) -> str | None:
+    """The newest version that apt-cache madison lists, which it does from new to old."""
+    for line in said.splitlines():
+        match = _MADISON.match(line)
+        if match and match[1] == package and " Sources" not in match[3]:
+            return match[2]
+    return None
+
+
+def _download(wanted: Wanted, suite: str, address: str, folder: Path, out: Path) -> Path | None:
+    """The package from one suite; None when the suite does not have it."""
+    source = f"deb [signed-by={KEYRING}] {address} {suite} main"
+    options = _apt_options(folder, source, wanted.arch)
+    # A suite that cannot be checked is left out by apt, and then has no such package.
+    call(["apt-get", *options, "-qq", "update"], good=(0, 100), what=f"reading {suite}")
+    listed = call(["apt-cache", *options, "madison", wanted.package], what=f"reading {suite}")
+    version = newest(listed.decode("utf-8", "replace"), wanted.package)
+    if version is None:
+        return None
+    call(
+        ["apt-get", *options, "-qq", "download", f"{wanted.package}={version}"],
+        cwd=out,
+        what=f"downloading {wanted.package} {version}",
+    )
+    found = list(out.glob(f"{wanted.package}_*.deb"))
+    if len(found) != 1:
+        raise UserError(f"apt-get downloaded no {wanted.package} {version}", status=1)
+    return found[0]
+
+
+def download(wanted: Wanted, out: Path) -> Path:
+    """Bring the newest package of the first suite that has it into a folder."""
+    require("apt-get", "apt-cache")
+    if not KEYRING.is_file():
+        raise UserError(f"no {KEYRING}: install Debian's debian-archive-keyring")
+    address = mirror(wanted.archive)
+    for suite in wanted.suites:
+        with tempfile.TemporaryDirectory(prefix="schedshard-apt-") as folder:
+            found = _download(wanted, suite, address, Path(folder), out)
+        if found is not None:
+            return found
+    raise NotThereError(
+        f"{address} has no {wanted.package} in {', '.join(wanted.suites)}: give the kernel source "
+        "with --base"
+    )

@@ -1,0 +1,404 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Stage fetch: the kernel source for the series, unpacked.
+
+It comes from Debian's package: the installed one, else the newest of the mirror (archive.py), or
+from a path that the user gives. kernel/base.toml has the series of Linux and the tested versions of
+each, by the hash of their tarball. Another version of a series is accepted: every edit counts the
+places that it changes, and fetch tries all of them before it ends.
+
+The tree appears by one rename when it is complete. After that no program may write into it: the
+trees of the variants are hard links to its files.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import tomllib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from schedshard.common.errors import UserError, check_names, os_reason, telling
+from schedshard.common.output import read_json, to_json, write_atomic
+from schedshard.common.progress import working
+from schedshard.kernel.arch import X86, Arch
+from schedshard.kernel.layout import Layout
+from schedshard.kernel.source.archive import NotThereError, Wanted, download
+from schedshard.kernel.tools import call, require
+
+_BLOCK = 1 << 20
+INSTALLED = Path("/usr/src")
+
+
+@dataclass(frozen=True)
+class Tested:
+    """A version of the package that everything was tested with; the hash of its tarball."""
+
+    version: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Base:
+    """One series of Linux, of those in kernel/base.toml."""
+
+    linux: str
+    wanted: Wanted
+    unpacked_mb: int
+    tested: tuple[Tested, ...]
+    hide: tuple[tuple[str, str], ...]  # (file, text): what spatch cannot parse
+
+    @property
+    def package(self) -> str:
+        """Debian's package."""
+        return self.wanted.package
+
+    @property
+    def tarball(self) -> str:
+        """The tarball in the package; the one folder in it has the package's name."""
+        return f"{self.package}.tar.xz"
+
+    def version_of(self, sha256: str) -> str | None:
+        """The tested version that a tarball is."""
+        return next((one.version for one in self.tested if one.sha256 == sha256), None)
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """The base that lies unpacked."""
+
+    version: str
+    sha256: str
+    tested: bool
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """One of our TOML files, or where it stops being one."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {os_reason(error)}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{path} is no TOML: {error}") from error
+
+
+def _take(data: dict[str, Any], key: str, kind: type, where: str) -> Any:
+    value = data.pop(key, None)
+    if type(value) is not kind:
+        raise UserError(f"{where}: '{key}' must be given, as {kind.__name__}")
+    return value
+
+
+def _end(data: dict[str, Any], where: str) -> None:
+    if data:
+        raise UserError(f"{where}: unknown key '{sorted(data)[0]}'")
+
+
+def _pairs(data: dict[str, Any], key: str, names: tuple[str, str], where: str) -> Iterator[Any]:
+    """A list of tables of two texts each; it may be missing."""
+    entries = data.pop(key, [])
+    if not isinstance(entries, list):
+        raise UserError(f"{where}: '{key}' must be a list of tables")
+    for entry in entries:
+        if not isinstance(entry, dict) or set(entry) != set(names):
+            raise UserError(f"{where}: '{key}' must be tables of {' and '.join(names)}")
+        yield tuple(_take(entry, name, str, f"{where}: {key}") for name in names)
+
+
+def _one_base(data: Any, where: str) -> Base:
+    if not isinstance(data, dict):
+        raise UserError(f"{where}: 'linux' must be a list of tables")
+    rest = dict(data)
+    linux = _take(rest, "series", str, where)
+    where = f"{where}: linux {linux}"
+    package, archive = _take(rest, "package", str, where), _take(rest, "archive", str, where)
+    suites = _take(rest, "suites", list, where)
+    if not suites or not all(isinstance(suite, str) for suite in suites):
+        raise UserError(f"{where}: 'suites' must be a list of texts")
+    unpacked_mb = _take(rest, "unpacked_mb", int, where)
+    tested = tuple(Tested(*pair) for pair in _pairs(rest, "tested", ("version", "sha256"), where))
+    hide = tuple(_pairs(rest, "hide", ("file", "text"), where))
+    _end(rest, where)
+    return Base(linux, Wanted(package, archive, tuple(suites)), unpacked_mb, tested, hide)
+
+
+def load_bases(layout: Layout) -> tuple[str, dict[str, Base]]:
+    """The series that is taken when none is named, and all of them."""
+    path = layout.inputs / "base.toml"
+    where = layout.shown(path)
+    data = read_toml(path)
+    if (schema := data.pop("schema", None)) != 2:
+        raise UserError(f"{where}: schema {schema}, known is 2")
+    default = _take(data, "default", str, where)
+    found = [_one_base(entry, where) for entry in _take(data, "linux", list, where)]
+    _end(data, where)
+    bases = {base.linux: base for base in found}
+    if default not in bases:
+        raise UserError(f"{where}: the default is '{default}', which is none of {', '.join(bases)}")
+    return default, bases
+
+
+def load_base(layout: Layout) -> Base:
+    """The series of Linux that the layout is for."""
+    default, bases = load_bases(layout)
+    name = layout.linux or default
+    check_names("series of Linux", [name], bases)
+    return bases[name]
+
+
+def layout_for(linux: str | None, project: Layout | None = None, arch: Arch = X86) -> Layout:
+    """The layout for a series of Linux; each but the default one has its own work folder."""
+    plain = replace(project or Layout(), arch=arch)
+    if linux is None:
+        return plain
+    default, bases = load_bases(plain)
+    check_names("series of Linux", [linux], bases)
+    if linux == default:
+        return plain
+    return replace(plain, work=plain.work.with_name(f"{plain.work.name}-{linux}"), linux=linux)
+
+
+def installed_version(base: Base) -> str | None:
+    """The version of the package that is installed here, if it is."""
+    require("dpkg-query")
+    form = "${db:Status-Status} ${Version}"
+    said = call(
+        ["dpkg-query", "-W", "-f", form, base.package],
+        good=(0, 1),
+        what=f"looking for {base.package}",
+    )
+    status, _, version = said.decode("utf-8", "replace").strip().partition(" ")
+    return version if status == "installed" else None
+
+
+def hash_of(path: Path) -> str:
+    """The sha256 of a file."""
+    digest = hashlib.sha256()
+    with telling(f"cannot read {path}"), path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def hash_of_tree(tree: Path) -> str:
+    """A name for the content of an unpacked source."""
+    digest = hashlib.sha256()
+    for folder, folders, names in os.walk(tree):
+        folders[:] = sorted(name for name in folders if name != ".git")
+        for name in sorted(names):
+            path = Path(folder) / name
+            digest.update(f"{path.relative_to(tree)}\0".encode())
+            content = str(path.readlink()) if path.is_symlink() else hash_of(path)
+            digest.update(f"{content}\0".encode())
+    return digest.hexdigest()
+
+
+def free_mb(path: Path) -> int:
+    """Megabytes that may be written under a folder."""
+    return shutil.disk_usage(path).free >> 20
+
+
+def check_space(layout: Layout, needed_mb: int, what: str) -> None:
+    """Refuse long work that would end with a full disk."""
+    free = free_mb(layout.make_folder(layout.work))
+    if free < needed_mb:
+        raise UserError(
+            f"no room to {what}: {free} MB free in {layout.shown(layout.work)}, "
+            f"{needed_mb} MB needed"
+        )
+
+
+def _written_since(layout: Layout) -> str | None:
+    """A file of the base that is newer than its unpacking, if there is one."""
+    stamp = layout.state("base.json")
+    found = call(
+        ["find", layout.base, "-type", "f", "-newer", stamp, "-print", "-quit"],
+        what="looking for changed files of the base",
+    )
+    return found.decode("utf-8", "replace").strip() or None
+
+
+def fetched(layout: Layout) -> Fetched | None:
+    """The base that lies unpacked, if one of this series does; an error when it was written to."""
+    base = load_base(layout)
+    stamp = layout.state("base.json")
+    if not stamp.is_file() or not layout.base.is_dir():
+        return None
+    known = read_json(stamp, "state")
+    if known.get("linux") != base.linux:
+        return None
+    if (path := _written_since(layout)) is not None:
+        raise UserError(
+            f"{layout.shown(Path(path))} was written to, and every variant shares it: run "
+            f"'rm -rf {layout.shown(layout.work / 'src')}' and start again"
+        )
+    sha256 = str(known["sha256"])
+    return Fetched(str(known["version"]), sha256, base.version_of(sha256) is not None)
+
+
+def make_version(tree: Path) -> str:
+    """The version that a source tree's Makefile names: "7.3.4"."""
+    try:
+        text = (tree / "Makefile").read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise UserError(f"{tree} has no Makefile: it is no kernel source") from error
+    found = dict(re.findall(r"^(VERSION|PATCHLEVEL|SUBLEVEL) *= *(\d+) *$", text, re.MULTILINE))
+    if not {"VERSION", "PATCHLEVEL"} <= set(found):
+        raise UserError(f"{tree}/Makefile names no version: it is no kernel source")
+    numbers = (found["VERSION"], found["PATCHLEVEL"], found.get("SUBLEVEL", "0"))
+    return ".".join(numbers)
+
+
+def check_series(base: Base, tree: Path, where: Path) -> str:
+    """The version of a source tree, which must be of the series."""
+    version = make_version(tree)
+    if not f"{version}.".startswith(f"{base.linux}."):
+        raise UserError(f"{where} is Linux {version}, and a {base.linux} is wanted")
+    return version
+
+
+def _swap(layout: Layout, tree: Path) -> None:
+    """Put a whole tree in the place of the base."""
+    if layout.base.exists():
+        # Of another version; remove the variants made from it, too.
+        layout.state("base.json").unlink(missing_ok=True)
+        shutil.rmtree(layout.base)
+    tree.rename(layout.base)
+
+
+@contextmanager
+def _scratch(layout: Layout) -> Iterator[Path]:
+    """A folder beside the base, removed afterwards."""
+    parent = layout.make_folder(layout.work / "src")
+    temp = Path(tempfile.mkdtemp(prefix=".base.", dir=parent))
+    try:
+        yield temp
+    finally:
+        subprocess.run(["rm", "-rf", "--", str(temp)], check=False)
+
+
+def _only_folder(temp: Path, tarball: Path) -> Path:
+    found = sorted(temp.iterdir())
+    if len(found) != 1 or not (found[0] / "Makefile").is_file():
+        raise UserError(f"{tarball} is no kernel source: one folder with a Makefile is expected")
+    return found[0]
+
+
+def _from_tarball(layout: Layout, base: Base, tarball: Path, version: str | None) -> Fetched:
+    """Unpack a tarball; ``version`` is what its package says, where there is one."""
+    sha256 = hash_of(tarball)
+    known = base.version_of(sha256)
+    if version is not None and known is None and version in [one.version for one in base.tested]:
+        raise UserError(
+            f"{tarball} has sha256 {sha256[:16]}..., and is not what was tested as "
+            f"{base.package} {version}: reinstall it, or give another with --base"
+        )
+    require("tar", "xz")
+    with _scratch(layout) as temp:
+        with working(f"unpacking {tarball.name} {version or known or ''}".rstrip()):
+            call(
+                ["tar", "-C", temp, "-xf", tarball, "--no-same-owner"], what=f"unpacking {tarball}"
+            )
+        top = _only_folder(temp, tarball)
+        found = check_series(base, top, tarball)
+        _swap(layout, top)
+    return Fetched(version or known or found, sha256, known is not None)
+
+
+def _from_package(layout: Layout, base: Base, package: Path) -> Fetched:
+    """Unpack the tarball in a package."""
+    require("dpkg-deb")
+    version = call(["dpkg-deb", "-f", package, "Version"], what=f"reading {package.name}")
+    with tempfile.TemporaryDirectory(prefix=".deb.", dir=layout.make_folder(layout.work)) as temp:
+        call(["dpkg-deb", "-x", package, temp], what=f"unpacking {package.name}")
+        tarball = Path(temp) / "usr" / "src" / base.tarball
+        if not tarball.is_file():
+            raise UserError(f"{package} holds no usr/src/{base.tarball}")
+        return _from_tarball(layout, base, tarball, version.decode("utf-8", "replace").strip())
+
+
+def _from_tree(layout: Layout, base: Base, tree: Path) -> Fetched:
+    """Copy a source tree that the user has."""
+    version = check_series(base, tree, tree)
+    with _scratch(layout) as temp, working(f"copying {tree}"):
+        copy = temp / "source"
+        # The files' own times stay; make must not take a copy for something new.
+        call(["cp", "-a", "--", tree, copy], what=f"copying {tree}")
+        subprocess.run(["rm", "-rf", "--", str(copy / ".git")], check=False)
+        sha256 = hash_of_tree(copy)
+        _swap(layout, copy)
+    return Fetched(version, sha256, False)
+
+
+def _from_path(layout: Layout, base: Base, path: Path) -> Fetched:
+    """What --base names: a source tree, a tarball of one, or Debian's package."""
+    if path.is_dir():
+        return _from_tree(layout, base, path)
+    if not path.is_file():
+        raise UserError(f"--base {path}: there is no such file or folder")
+    if path.suffix == ".deb":
+        return _from_package(layout, base, path)
+    return _from_tarball(layout, base, path, None)
+
+
+def _from_debian(layout: Layout, base: Base) -> Fetched:
+    """The installed package, else the newest one of the mirror."""
+    version = installed_version(base)
+    tarball = INSTALLED / base.tarball
+    if version is not None and tarball.is_file():
+        return _from_tarball(layout, base, tarball, version)
+    with tempfile.TemporaryDirectory(prefix=".deb.", dir=layout.make_folder(layout.work)) as temp:
+        with working(f"downloading {base.package}"):
+            package = download(base.wanted, Path(temp))
+        return _from_package(layout, base, package)
+
+
+def fetch(layout: Layout, path: Path | None = None) -> tuple[Fetched, bool]:
+    """Bring the base to work/src/base. Returns its version, and whether this call brought it."""
+    base = load_base(layout)
+    with layout.locked("base"):
+        if path is None and (known := fetched(layout)) is not None:
+            return known, False
+        check_space(layout, 2 * base.unpacked_mb, "unpack the kernel")
+        with telling("fetching the kernel source"):
+            found = _from_path(layout, base, path) if path else _from_debian(layout, base)
+        stamp = {"linux": base.linux, "version": found.version, "sha256": found.sha256}
+        write_atomic(layout.state("base.json"), to_json(stamp))
+    return found, True
+
+
+def fetch_any(
+    project: Layout | None = None, tell: Callable[[str], None] = lambda line: None
+) -> tuple[Layout, Fetched]:
+    """The base of the default series, else of the next one that the mirror still has."""
+    default, bases = load_bases(project or Layout())
+    missing: NotThereError | None = None
+    for name in (default, *(linux for linux in bases if linux != default)):
+        layout = layout_for(name, project)
+        if missing is not None:
+            tell(f"{missing}; taking Linux {name}")
+        try:
+            return layout, fetch(layout)[0]
+        except NotThereError as error:
+            missing = error
+    assert missing is not None
+    raise missing
+
+
+def require_fetched(layout: Layout) -> Fetched:
+    """The base that is there, or the command that brings it."""
+    found = fetched(layout)
+    if found is None:
+        which = f"--linux {layout.linux} " if layout.linux else ""
+        raise UserError(f"the kernel source is not there: run './schedshard kernel {which}fetch'")
+    return found
+
+
+def require_base(layout: Layout) -> str:
+    """The hash of the base that is there."""
+    return require_fetched(layout).sha256

@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""kernel/series.toml: the steps of the series and the variants, as typed values.
+
+This file finds a mistake in it before any work; kernel/README.md explains the tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import PurePosixPath
+from typing import Any
+
+from schedshard.common.errors import UserError, check_names, unknown_name
+from schedshard.kernel.layout import Layout
+from schedshard.kernel.source.base import load_bases, read_toml
+
+# Trees beside those of the variants: the untouched source, and two for checks of the series; a
+# variant's packages are made in VARIANT-deb.
+_RESERVED = ("base", "am", "steps")
+# What a step, or a variant on its own, changes: fields of Step.
+_CHANGES = ("core", "copy", "overlay", "remove", "append", "edits")
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One semantic patch on one file, and how many places it must change."""
+
+    cocci: str
+    file: str
+    sites: int
+
+
+@dataclass(frozen=True)
+class Append:
+    """Lines at the end of a file of the base: how Makefile and Kconfig files are changed."""
+
+    file: str
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Replace:
+    """A text in a file of ours that is another one for a series of Linux; how often it is there."""
+
+    file: str
+    text: str
+    by: str
+    sites: int
+
+
+@dataclass(frozen=True)
+class Step:
+    """One patch of the series; also the changes that a variant makes on its own."""
+
+    name: str
+    changelog: str = ""
+    core: tuple[str, ...] = ()
+    copy: tuple[tuple[str, str], ...] = ()
+    overlay: tuple[str, ...] = ()
+    remove: tuple[str, ...] = ()
+    append: tuple[Append, ...] = ()
+    edits: tuple[Edit, ...] = ()
+    replace: tuple[Replace, ...] = ()
+    test: bool = False  # after the series, and no part of it
+    part: str = ""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A build under one name: some steps, its own changes, its own configuration."""
+
+    name: str
+    steps: tuple[str, ...]
+    own: Step
+    config: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """The whole file."""
+
+    steps: tuple[Step, ...]
+    variants: tuple[Variant, ...]
+    most_lines: tuple[tuple[str, int], ...] = ()
+    cover: str = ""
+
+    def variant(self, name: str) -> Variant:
+        """A variant by name."""
+        by_name = {variant.name: variant for variant in self.variants}
+        check_names("kernel variant", [name], by_name)
+        return by_name[name]
+
+    def steps_of(self, variant: Variant) -> tuple[Step, ...]:
+        """The changes that make a variant, in order."""
+        chosen = tuple(step for step in self.steps if step.name in variant.steps)
+        changed = any(getattr(variant.own, name) for name in _CHANGES)
+        return (*chosen, variant.own) if changed else chosen
+
+
+@dataclass(frozen=True)
+class Series:
+    """The series of Linux that the recipe is read for, and all that there are."""
+
+    name: str
+    known: tuple[str, ...]
+
+
+class _Table:
+    """A table of the file, from which keys are taken one by one; those left over are unknown."""
+
+    def __init__(self, data: Any, where: str) -> None:
+        if not isinstance(data, dict):
+            raise UserError(f"{where}: expected a table")
+        self.data: dict[str, Any] = dict(data)
+        self.where = where
+
+    def text(self, key: str, default: str | None = None) -> str:
+        value = self.data.pop(key, default)
+        if not isinstance(value, str) or (default is None and not value):
+            raise UserError(f"{self.where}: '{key}' must be given, as text")
+        return value
+
+    def count(self, key: str, linux: str) -> int:
+        """A number, or one for each series of Linux."""
+        value = self.data.pop(key, None)
+        if isinstance(value, dict):
+            value = value.get(linux)
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise UserError(
+                f"{self.where}: '{key}' must be given, as a number from 1 on, for Linux {linux}"
+            )
+        return value
+
+    def flag(self, key: str) -> bool:
+        value = self.data.pop(key, False)
+        if not isinstance(value, bool):
+            raise UserError(f"{self.where}: '{key}' must be true or false")
+        return value
+
+    def counts(self, key: str, linux: str) -> tuple[tuple[str, int], ...]:
+        table = _Table(self.data.pop(key, {}), f"{self.where}: {key}")
+        return tuple((name, table.count(name, linux)) for name in list(table.data))
+
+    def is_for(self, linux: Series) -> bool:
+        """Whether the table is for the series; one without the key 'linux' is for all."""
+        value = self.data.pop("linux", None)
+        if value is None:
+            return True
+        if value not in linux.known:
+            raise unknown_name(f"series of Linux ({self.where})", str(value), linux.known)
+        return bool(value == linux.name)
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        value = self.data.pop(key, [])
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise UserError(f"{self.where}: '{key}' must be a list of texts")
+        return tuple(value)
+
+    def paths(self, key: str) -> tuple[str, ...]:
+        return tuple(_inside(path, f"{self.where}: {key}") for path in self.texts(key))
+
+    def tables(self, key: str) -> list[_Table]:
+        value = self.data.pop(key, [])
+        if not isinstance(value, list):
+            raise UserError(f"{self.where}: '{key}' must be a list of tables")
+        return [_Table(item, f"{self.where}: {key}") for item in value]
+
+    def pairs(self, key: str) -> tuple[tuple[str, str], ...]:
+        value = self.data.pop(key, {})
+        if not isinstance(value, dict) or not all(isinstance(to, str) for to in value.values()):
+            raise UserError(f"{self.where}: '{key}' must be a table, from = to")
+        where = f"{self.where}: {key}"
+        return tuple((_inside(source, where), _inside(to, where)) for source, to in value.items())
+
+    def end(self) -> None:
+        if self.data:
+            raise UserError(f"{self.where}: unknown key '{sorted(self.data)[0]}'")
+
+
+def _inside(path: str, where: str) -> str:
+    """A relative path that stays in its tree."""
+    parts = PurePosixPath(path).parts
+    if not parts or path.startswith("/") or ".." in parts or str(PurePosixPath(path)) != path:
+        raise UserError(f"{where}: '{path}' is no plain relative path")
+    return path
+
+
+def _edits(tables: Sequence[_Table], linux: Series) -> tuple[Edit, ...]:
+    edits = []
+    for table in tables:
+        cocci, file = table.text("cocci"), table.text("file")
+        table.where = f"{table.where} {cocci}"
+        wanted = table.is_for(linux)
+        sites = table.count("sites", linux.name) if wanted else table.data.pop("sites", 0)
+        table.end()
+        if wanted:
+            edits.append(Edit(_inside(cocci, table.where), _inside(file, table.where), sites))
+    return tuple(edits)
+
+
+def _append(tables: Sequence[_Table], linux: Series) -> tuple[Append, ...]:
+    found = []
+    for table in tables:
+        file, lines = _inside(table.text("file"), table.where), table.texts("lines")
+        wanted = table.is_for(linux)
+        table.end()
+        if not lines or any("\n" in line for line in lines):
+            raise UserError(f"{table.where}: 'lines' for {file} must be single lines, one at least")
+        if wanted:
+            found.append(Append(file, lines))
+    return tuple(found)
+
+
+def _changes(table: _Table, name: str, changelog: str, edit_key: str, linux: Series) -> Step:
+    step = Step(
+        name, changelog, table.texts("core"), table.pairs("copy"), table.paths("overlay"),
+        table.paths("remove"), _append(table.tables("append"), linux),
+        _edits(table.tables(edit_key), linux),
+    )  # fmt: skip
+    for more in table.tables("on"):
+        if "linux" not in more.data:
+            raise UserError(f"{more.where}: 'linux' must be given, as text")
+        wanted = more.is_for(linux)
+        extra = replace(
+            _changes(more, name, changelog, edit_key, linux),
+            replace=tuple(_replace(one, linux) for one in more.tables("replace")),
+        )
+        more.end()
+        if wanted:
+            step = _joined(step, extra)
+    return step
+
+
+def _replace(table: _Table, linux: Series) -> Replace:
+    file = _inside(table.text("file"), table.where)
+    found = Replace(file, table.text("text"), table.text("by"), table.count("sites", linux.name))
+    table.end()
+    return found
+
+
+def _joined(step: Step, extra: Step) -> Step:
+    both = {name: getattr(step, name) + getattr(extra, name) for name in (*_CHANGES, "replace")}
+    return replace(step, **both)
+
+
+def _step(table: _Table, linux: Series) -> Step | None:
+    """A step; None when it is for another series of Linux."""
+    name = _name(table)
+    wanted = table.is_for(linux)
+    test, part = table.flag("test"), table.text("part", "")
+    step = _changes(table, name, _inside(table.text("changelog"), table.where), "edit", linux)
+    step = replace(step, test=test, part=part)
+    table.end()
+    return step if wanted else None
+
+
+def _name(table: _Table) -> str:
+    name = table.text("name")
+    table.where = f"{table.where} {name}"
+    if not all(char.isalnum() or char in "-_." for char in name) or name.startswith((".", "-")):
+        raise UserError(f"{table.where}: a name has letters, digits, '-', '_' and '.' only")
+    return name
+
+
+def _variant(table: _Table, known: Sequence[str], linux: Series) -> Variant:
+    name = _name(table)
+    if name in _RESERVED or name.endswith("-deb"):
+        raise UserError(f"{table.where}: the name is taken by a tree of our own")
+    if table.data.get("steps") == "all":
+        del table.data["steps"]
+        steps = tuple(known)
+    else:
+        steps, last = table.texts("steps"), table.text("up_to", "")
+        check_names(f"step of variant '{name}'", (*steps, last) if last else steps, known)
+        if last:
+            steps = (*known[: known.index(last) + 1], *steps)
+    config = table.texts("config")
+    own = _changes(table, f"variant {name}", "", "edits", linux)
+    table.end()
+    return Variant(name, steps, own, config)
+
+
+def _no_duplicates(names: Sequence[str], where: str) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise UserError(f"{where}: '{name}' is there twice")
+
+
+def load_recipe(layout: Layout) -> Recipe:
+    """Read kernel/series.toml, for the layout's series of Linux."""
+    default, bases = load_bases(layout)
+    linux = Series(layout.linux or default, tuple(bases))
+    path = layout.inputs / "series.toml"
+    shown = layout.shown(path)
+    top = _Table(read_toml(path), shown)
+    if (schema := top.data.pop("schema", None)) != 1:
+        raise UserError(f"{shown}: schema {schema}, known is 1")
+    found = [_step(table, linux) for table in top.tables("step")]
+    steps = tuple(step for step in found if step is not None)
+    for before, step in pairwise(steps):
+        if before.test and not step.test:
+            raise UserError(f"{shown}: step {step.name} of the series follows one for tests")
+    most_lines = top.counts("most_lines", linux.name)
+    for step in steps:
+        if most_lines and not step.test and step.part not in dict(most_lines):
+            raise UserError(f"{shown}: step {step.name}: 'most_lines' has no part '{step.part}'")
+    names = [step.name for step in steps]
+    _no_duplicates(names, f"{shown}: steps")
+    variants = tuple(_variant(table, names, linux) for table in top.tables("variant"))
+    _no_duplicates([variant.name for variant in variants], f"{shown}: variants")
+    cover = top.text("cover", "")
+    if cover:
+        _inside(cover, shown)
+    top.end()
+    return Recipe(steps, variants, most_lines, cover)

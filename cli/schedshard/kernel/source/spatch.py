@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""One semantic patch on one file: spatch, and the number of places that it changed.
+
+spatch succeeds when a rule matches nothing, and when it matches more than its author thought. So
+every edit carries the number of places, and another number is an error.
+"""
+
+import functools
+import hashlib
+import re
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from schedshard.common.errors import UserError
+from schedshard.common.output import write_atomic
+from schedshard.kernel.layout import Layout
+from schedshard.kernel.source.base import load_base
+from schedshard.kernel.source.recipe import Edit
+from schedshard.kernel.tools import call, require
+
+_HUNK = re.compile(rb"^@@ ", re.MULTILINE)
+# Headers are not read: a rule must name what it matches, and a file takes 0.3 s instead of many.
+_OPTIONS = ("--very-quiet", "--no-includes", "--in-place")
+
+
+@functools.cache
+def _version() -> bytes:
+    require("spatch", "diff")
+    return call(["spatch", "--version"], what="asking spatch for its version").splitlines()[0]
+
+
+def sites(before: bytes, after: bytes) -> int:
+    """How many separate places differ: hunks of a diff without context."""
+    with tempfile.TemporaryDirectory(prefix="schedshard-") as folder:
+        old, new = Path(folder) / "old", Path(folder) / "new"
+        old.write_bytes(before)
+        new.write_bytes(after)
+        said = call(["diff", "-U0", "--text", old, new], good=(0, 1), what="comparing two files")
+    return len(_HUNK.findall(said))
+
+
+# Stands for a text that spatch cannot parse; a comment stays where it is.
+_HIDDEN = "/*hidden-%d*/"
+
+
+def _hide(text: bytes, hidden: Sequence[str]) -> bytes:
+    for number, part in enumerate(hidden):
+        text = text.replace(part.encode(), (_HIDDEN % number).encode())
+    return text
+
+
+def _restore(before: bytes, after: bytes, hidden: Sequence[str], what: str) -> bytes:
+    for number, part in enumerate(hidden):
+        mark = (_HIDDEN % number).encode()
+        if before.count(mark) != after.count(mark):
+            raise UserError(f"{what}: the rule removes '{part}', which is hidden from spatch")
+        after = after.replace(mark, part.encode())
+    return after
+
+
+def _run(rule: Path, name: str, text: bytes, what: str) -> bytes:
+    with tempfile.TemporaryDirectory(prefix="schedshard-") as folder:
+        path = Path(folder) / name
+        path.parent.mkdir(parents=True)
+        path.write_bytes(text)
+        call(["spatch", *_OPTIONS, "--sp-file", rule, name], cwd=Path(folder), what=what)
+        return path.read_bytes()
+
+
+def edit(layout: Layout, change: Edit, text: bytes, step: str) -> bytes:
+    """The file's text after the edit; an error if the number of changed places is wrong.
+
+    work/cache keeps the result under everything that it depends on.
+    """
+    rule = layout.inputs / "cocci" / change.cocci
+    shown = layout.shown(rule)
+    what = f"step {step}: {shown} on {change.file}"
+    if not rule.is_file():
+        raise UserError(f"step {step}: {shown} does not exist")
+    hidden = [part for file, part in load_base(layout).hide if file == change.file]
+    key = hashlib.sha256()
+    for part in (_version(), " ".join(_OPTIONS).encode(), change.file.encode(), rule.read_bytes()):
+        key.update(len(part).to_bytes(8, "little") + part)
+    key.update("\0".join(hidden).encode() + b"\0")
+    key.update(text)
+    cached = layout.make_folder(layout.work / "cache" / "spatch") / key.hexdigest()
+    if cached.is_file():
+        after = cached.read_bytes()
+    else:
+        plain = _hide(text, hidden)
+        after = _restore(plain, _run(rule, change.file, plain, what), hidden, what)
+        write_atomic(cached, after)
+    count = sites(text, after)
+    if count != change.sites:
+        much = "too little" if count < change.sites else "too much"
+        raise UserError(
+            f"{what} changes {count} places, {change.sites} expected: the rule matches {much}"
+        )
+    return after

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Field names of structures from a binary's own debug information."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from elftools.common.exceptions import DWARFError, ELFError
+from elftools.dwarf.die import DIE
+from elftools.elf.elffile import ELFFile
+
+from schedshard.common.errors import UserError, os_reason
+
+_WRAPPERS = {"DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type", "DW_TAG_atomic_type"}
+_AGGREGATES = {"DW_TAG_structure_type", "DW_TAG_union_type", "DW_TAG_class_type"}
+
+
+def bare_type(type_name: str) -> str:
+    """'const struct sbm_line[]' and 'sbm_line' name the same type here."""
+    words = type_name.replace("[]", " ").replace("*", " ").split()
+    return " ".join(word for word in words if word not in ("struct", "union", "const", "volatile"))
+
+
+def die_name(die: DIE) -> str:
+    """The name in a description, '' without one."""
+    attribute = die.attributes.get("DW_AT_name")
+    return attribute.value.decode("utf-8", "replace") if attribute is not None else ""
+
+
+def die_size(die: DIE) -> int | None:
+    """Bytes of a type, None when the debug information does not say (flexible arrays)."""
+    while die.tag in _WRAPPERS:
+        if "DW_AT_type" not in die.attributes:
+            return None
+        die = die.get_DIE_from_attribute("DW_AT_type")
+    if die.tag == "DW_TAG_array_type":
+        element = die_size(die.get_DIE_from_attribute("DW_AT_type"))
+        counts = array_counts(die)
+        if element is None or None in counts:
+            return None
+        total = element
+        for count in counts:
+            total *= count or 0
+        return total
+    attribute = die.attributes.get("DW_AT_byte_size")
+    return int(attribute.value) if attribute is not None else None
+
+
+def array_counts(die: DIE) -> list[int | None]:
+    """Elements in each dimension, None for a flexible one."""
+    counts: list[int | None] = []
+    for child in die.iter_children():
+        if child.tag != "DW_TAG_subrange_type":
+            continue
+        bound = child.attributes.get("DW_AT_upper_bound")
+        count = child.attributes.get("DW_AT_count")
+        if count is not None and isinstance(count.value, int):
+            counts.append(count.value)
+        elif bound is not None and isinstance(bound.value, int):
+            counts.append(bound.value + 1)
+        else:
+            counts.append(None)
+    return counts or [None]
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A member without members, or an array of such: its path, offset and bytes."""
+
+    path: str
+    offset: int
+    size: int
+
+
+def _leaves(die: DIE, path: str, offset: int) -> list[Leaf]:
+    """A type's members, in order of offset; of a union its largest member."""
+    while die.tag in _WRAPPERS:
+        if "DW_AT_type" not in die.attributes:
+            return []
+        die = die.get_DIE_from_attribute("DW_AT_type")
+    size = die_size(die)
+    if die.tag == "DW_TAG_array_type":
+        element = die.get_DIE_from_attribute("DW_AT_type")
+        step = die_size(element)
+        inner = _leaves(element, "", 0)
+        if not size or not step or (len(inner) == 1 and not inner[0].path):
+            return [Leaf(path, offset, size or 0)]
+        found = []
+        for index in range(size // step):
+            found += [
+                Leaf(f"{path}[{index}]{leaf.path}", offset + index * step + leaf.offset, leaf.size)
+                for leaf in inner
+            ]
+        return found
+    if die.tag not in _AGGREGATES:
+        return [Leaf(path, offset, size or 0)]
+    members = [child for child in die.iter_children() if child.tag == "DW_TAG_member"]
+    if die.tag == "DW_TAG_union_type":
+        types = [member.get_DIE_from_attribute("DW_AT_type") for member in members]
+        largest = max(range(len(types)), key=lambda i: die_size(types[i]) or 0, default=None)
+        members = [] if largest is None else [members[largest]]
+    found = []
+    for member in members:
+        name = die_name(member)
+        inner_path = f"{path}.{name}" if name else path
+        inner_type = member.get_DIE_from_attribute("DW_AT_type")
+        found += _leaves(inner_type, inner_path, offset + member_start(member))
+    return found
+
+
+def member_start(member: DIE) -> int:
+    """The byte of its structure in which a member begins."""
+    if "DW_AT_data_bit_offset" in member.attributes:
+        return int(member.attributes["DW_AT_data_bit_offset"].value) // 8
+    place = member.attributes.get("DW_AT_data_member_location")
+    return int(place.value) if place is not None and isinstance(place.value, int) else 0
+
+
+def _path(die: DIE, offset: int) -> str:
+    """The member path at a byte offset inside a type: '.word', '[3].word', ''."""
+    while die.tag in _WRAPPERS:
+        if "DW_AT_type" not in die.attributes:
+            return ""
+        die = die.get_DIE_from_attribute("DW_AT_type")
+    if die.tag == "DW_TAG_array_type":
+        element = die.get_DIE_from_attribute("DW_AT_type")
+        size = die_size(element)
+        if not size:
+            return ""
+        counts = array_counts(die)
+        index, rest = divmod(offset, size)
+        indices: list[int] = []
+        for count in reversed(counts[1:]):
+            index, low = divmod(index, count or 1)
+            indices.insert(0, low)
+        indices.insert(0, index)
+        return "".join(f"[{i}]" for i in indices) + _path(element, rest)
+    if die.tag in _AGGREGATES:
+        for child in die.iter_children():
+            if child.tag != "DW_TAG_member":
+                continue
+            start = member_start(child)
+            member = child.get_DIE_from_attribute("DW_AT_type")
+            size = die_size(member)
+            # An array without a known size reaches to the end of the object.
+            if start <= offset and (size is None or offset < start + size):
+                name = die_name(child)
+                inner = _path(member, offset - start)
+                return (f".{name}" if name else "") + inner
+        return "" if offset == 0 else ".(padding)"
+    return ""
+
+
+def member_path(die: DIE, offset: int) -> str:
+    """The member at a byte of a type: '.word', '[3].word', '' for a type without members."""
+    return _path(die, offset)
+
+
+class Layouts:
+    """Structures of one binary by name; the debug information is read once, on first use."""
+
+    def __init__(self, binary: Path, wanted: Iterable[str]) -> None:
+        self._types: dict[str, DIE] = {}
+        names = {bare_type(name) for name in wanted} - {""}
+        try:
+            # The file stays open as long as its DIEs are in use: they read it lazily.
+            self._file = binary.open("rb")
+            elf = ELFFile(self._file)
+            if elf.has_dwarf_info():
+                self._find(elf, names)
+        except OSError as error:
+            raise UserError(f"cannot read {binary}: {os_reason(error)}") from error
+        except (ELFError, DWARFError) as error:
+            raise UserError(f"{binary} has no readable debug information: {error}", 1) from error
+
+    def _find(self, elf: ELFFile, names: set[str]) -> None:
+        missing = set(names)
+        for unit in elf.get_dwarf_info().iter_CUs():
+            if not missing:
+                return
+            for die in unit.get_top_DIE().iter_children():
+                if die.tag not in _AGGREGATES and die.tag != "DW_TAG_typedef":
+                    continue
+                name = die_name(die)
+                if name in missing and (die.tag == "DW_TAG_typedef" or die_size(die) is not None):
+                    self._types[name] = die
+                    missing.discard(name)
+
+    def close(self) -> None:
+        """Close the file; no field is available afterwards."""
+        self._file.close()
+
+    def field(self, type_name: str, offset: int) -> str:
+        """Path of the field at a byte offset of an object (or array of objects) of that type.
+
+        '' when the binary does not describe the type.
+        """
+        die = self._types.get(bare_type(type_name))
+        if die is None:
+            return ""
+        size = die_size(die)
+        if size and offset >= size and not _ends_open(die):
+            index, rest = divmod(offset, size)
+            return f"[{index}]{_path(die, rest)}"
+        return _path(die, offset).removeprefix(".")
+
+    def leaves(self, type_name: str) -> list[Leaf]:
+        """The fields of one object of that type; empty when the binary does not describe it."""
+        die = self._types.get(bare_type(type_name))
+        if die is None:
+            return []
+        return [
+            Leaf(leaf.path.removeprefix("."), leaf.offset, leaf.size)
+            for leaf in _leaves(die, "", 0)
+        ]
+
+    def size(self, type_name: str) -> int | None:
+        """Bytes of one object, None when unknown."""
+        die = self._types.get(bare_type(type_name))
+        return die_size(die) if die is not None else None
+
+
+def _ends_open(die: DIE) -> bool:
+    """Whether a structure ends in an array without a size and may be longer than it says."""
+    members = [child for child in die.iter_children() if child.tag == "DW_TAG_member"]
+    return bool(members) and die_size(members[-1].get_DIE_from_attribute("DW_AT_type")) is None

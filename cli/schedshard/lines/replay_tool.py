@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The tool that replays a trace: one process, its watch file, and its result."""
+
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from schedshard.common.errors import UserError, telling
+from schedshard.common.output import read_json
+from schedshard.common.paths import build_dir
+
+
+def replay_trace(trace: Path, watch: Callable[[Path], str]) -> dict[str, Any]:
+    """The result of a replay; ``watch`` gives the text of its watch file for a result path."""
+    tool = build_dir() / "plugin" / "schedshard-replay"
+    if not tool.is_file():
+        raise UserError(f"{tool} is missing: run 'make build'")
+    with tempfile.TemporaryDirectory(prefix="schedshard-") as folder:
+        result, file = Path(folder) / "result.json", Path(folder) / "watch"
+        file.write_text(watch(result), encoding="utf-8")
+        with telling(f"cannot run {tool}", status=1):
+            done = subprocess.run(
+                [str(tool), str(file), str(trace)],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+        if done.returncode:
+            said = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
+            raise UserError(said[-1].removeprefix("schedshard: "))
+        return dict(read_json(result, "result"))

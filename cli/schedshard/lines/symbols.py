@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Program counters to functions and source lines, by one addr2line process for all of them."""
+
+import re
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from schedshard.common.errors import UserError, os_reason
+from schedshard.common.paths import ROOT
+
+_ADDRESS = re.compile(r"^0x[0-9a-f]+$")
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One function at a program counter; inlined ones come before those they are inlined into."""
+
+    function: str
+    source: str
+
+
+def _source(text: str) -> str:
+    """file:line relative to the project, '?' when the debug information has none."""
+    text = text.split(" (discriminator", 1)[0]
+    if text.startswith("??"):
+        return "?"
+    name, _, line = text.rpartition(":")
+    path = Path(name)
+    try:
+        # The compiler recorded the path from the build directory: it need not exist here.
+        return f"{Path(path).resolve().relative_to(ROOT)}:{line}"
+    except ValueError:
+        return f"{path.name}:{line}"
+
+
+def parse_addr2line(text: str) -> dict[int, tuple[Frame, ...]]:
+    """Read `addr2line -a -f -i`: an address, then a (function, source) pair a frame."""
+    frames: dict[int, tuple[Frame, ...]] = {}
+    address: int | None = None
+    pending: list[str] = []
+    for line in [*text.splitlines(), "0x0"]:
+        if not _ADDRESS.match(line):
+            pending.append(line)
+            continue
+        if address is not None:
+            pairs = zip(pending[0::2], pending[1::2], strict=False)
+            frames[address] = tuple(
+                Frame("?" if function == "??" else function, _source(source))
+                for function, source in pairs
+            )
+        address, pending = int(line, 16), []
+    return frames
+
+
+def resolve(
+    binary: Path, addresses: Iterable[int], tool: str = "addr2line"
+) -> dict[int, tuple[Frame, ...]]:
+    """Frames of every address of a binary; ``tool`` is addr2line or one with its options."""
+    wanted = sorted(set(addresses))
+    if not wanted:
+        return {}
+    try:
+        done = subprocess.run(
+            [tool, "-a", "-f", "-i", "-e", str(binary)],
+            input="".join(f"{address:#x}\n" for address in wanted),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except OSError as error:
+        raise UserError(f"cannot run {tool}: {os_reason(error)}; install binutils") from error
+    if done.returncode != 0:
+        said = done.stderr.strip().splitlines()
+        raise UserError(said[-1] if said else f"{tool} failed on {binary}", status=1)
+    return parse_addr2line(done.stdout)

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The latency of each distance, and how well a topology explains the pairs.
+
+The median, because a table holds interrupted measurements. Pairs of one package that cost more than
+the geometric middle between their own distance and the remote one are a separate class. Their line
+had its home in another package during the measurement; on some machines that is half of all pairs
+of a package. Nothing else in a table says where its lines were. Pairs inside a tier (tiers.py) are
+no part of the class that they would otherwise be in.
+"""
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from schedshard.machines.making.grouping import fill_missing, group_medians, silhouette
+from schedshard.machines.making.latencycsv import Matrix
+from schedshard.machines.making.tiers import find_tiers
+from schedshard.machines.making.topology import Ids, Topology
+
+CLASSES = ("smt", "llc", "node", "package", "remote", "home_remote")
+# The grouping that a class of pairs lies inside of.
+LEVELS = {"smt": "core", "llc": "llc", "node": "node", "package": "package"}
+# Fewer pairs than this share of a package's are stray measurements, not lines of a remote home.
+HOME_REMOTE_SHARE = 0.01
+# One pair cannot separate two medians nearer than this: either counts as a fit.
+SAME_MEDIAN = 1.10
+# Share of pairs that fit, and silhouette, from which on a level is called clear or likely.
+CLEAR = (0.98, 0.4)
+LIKELY = (0.90, 0.05)
+
+
+@dataclass(frozen=True)
+class PairClass:
+    """Pairs of one distance: how many, median, 5th and 95th percentile in ns."""
+
+    name: str
+    pairs: int
+    median: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class TierClass(PairClass):
+    """Pairs inside one group of a tier: groups of ``count`` cores, llcs, nodes or packages."""
+
+    unit: str
+    count: int
+
+
+@dataclass(frozen=True)
+class Level:
+    """How clearly the latencies show one grouping."""
+
+    name: str
+    groups: int
+    silhouette: float | None
+    separation: float
+    fit: float
+    sure: str
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The pairs' evidence about the topology; no levels if only some pairs were measured."""
+
+    classes: dict[str, PairClass]
+    levels: list[Level]
+    fit: float
+    pairs: int
+    tiers: list[TierClass] = field(default_factory=list)
+    sampled: bool = False
+
+
+def kinds_of(topology: Topology, rows: Ids, columns: Ids) -> npt.NDArray[np.int64]:
+    """For each pair of indices of CPUs the index in CLASSES of their distance; -1 for one CPU.
+
+    As in lib/machine.h: an LLC counts before the node, so that one that spans two nodes is one.
+    """
+    kind = np.full(np.broadcast_shapes(rows.shape, columns.shape), CLASSES.index("remote"))
+    for name, level in (("package", "package"), ("node", "node"), ("llc", "llc"), ("smt", "core")):
+        ids = topology.ids(level)
+        kind[ids[rows] == ids[columns]] = CLASSES.index(name)
+    kind[rows == columns] = -1
+    return kind
+
+
+def pair_kinds(topology: Topology) -> npt.NDArray[np.int64]:
+    """The matrix of kinds_of() for all pairs."""
+    all_cpus = np.arange(len(topology.cpus), dtype=np.int64)
+    return kinds_of(topology, all_cpus[:, None], all_cpus[None, :])
+
+
+def weigh(ns: Matrix, topology: Topology, whole: Topology | None = None) -> Evidence:
+    """Latency of each class of pairs, and how well they fit; ``ns`` in the order of the CPUs.
+
+    ``whole`` is the topology of the whole machine, if ``topology`` is a part of it.
+    """
+    rows, columns = np.nonzero(np.triu(np.isfinite(ns), 1))
+    return _weigh(rows, columns, ns[rows, columns], topology, whole or topology, ns)
+
+
+def weigh_sample(
+    rows: Ids, columns: Ids, values: npt.NDArray[np.float64], part: Topology, whole: Topology
+) -> Evidence:
+    """The same of some pairs, by index of their CPUs in ``part``; no level is questioned."""
+    return _weigh(rows, columns, values, part, whole, None)
+
+
+def _weigh(
+    rows: Ids,
+    columns: Ids,
+    values: npt.NDArray[np.float64],
+    topology: Topology,
+    whole: Topology,
+    ns: Matrix | None,
+) -> Evidence:
+    kind = kinds_of(topology, rows, columns)
+    _split_home_remote(values, kind)
+    tiers: list[TierClass] = []
+    index_of = {cpu: i for i, cpu in enumerate(whole.cpus)}
+    place = np.array([index_of[cpu] for cpu in topology.cpus], dtype=np.int64)
+    for tier in find_tiers(whole, place[rows], place[columns], values, np.array(CLASSES)[kind]):
+        kind[tier.inside] = len(CLASSES) + len(tiers)
+        spread = _spread(values[tier.inside])
+        tiers.append(TierClass(tier.name, *spread, tier.unit, tier.count))
+    classes = {}
+    for index, name in enumerate(CLASSES):
+        mine = values[kind == index]
+        if mine.size:
+            classes[name] = PairClass(name, *_spread(mine))
+    medians = [classes[name].median if name in classes else np.nan for name in CLASSES]
+    fits = _fits(values, kind, np.array(medians + [tier.median for tier in tiers]))
+    levels = [] if ns is None else _levels(ns, topology, values, kind, fits)
+    return Evidence(classes, levels, float(fits.mean()), int(values.size), tiers, ns is None)
+
+
+def _spread(values: npt.NDArray[np.float64]) -> tuple[int, float, float, float]:
+    """How many, median, 5th and 95th percentile."""
+    low, median, high = np.percentile(values, [5, 50, 95]).tolist()
+    return int(values.size), median, low, high
+
+
+def _split_home_remote(values: npt.NDArray[np.float64], kind: npt.NDArray[np.int64]) -> None:
+    """Move the pairs of a package whose line had a remote home into their own class."""
+    remote = values[kind == CLASSES.index("remote")]
+    for name in ("node", "package"):
+        mine = kind == CLASSES.index(name)
+        if not remote.size or not mine.any():
+            continue
+        # the lower quartile: more than half of the pairs may have had a remote home
+        limit = np.sqrt(np.percentile(values[mine], 25) * np.median(remote))
+        if np.percentile(values[mine], 25) * 1.2 > np.median(remote):
+            continue
+        far = mine & (values > limit)
+        if far.sum() >= HOME_REMOTE_SHARE * mine.sum():
+            kind[far] = CLASSES.index("home_remote")
+
+
+def _fits(
+    values: npt.NDArray[np.float64], kind: npt.NDArray[np.int64], class_ns: npt.NDArray[np.float64]
+) -> npt.NDArray[np.bool_]:
+    """The pairs nearest the median of their own class or tier, by ratio."""
+    logs = np.log(values)
+    medians = np.log(class_ns)
+    nearest = np.zeros_like(logs)
+    best = np.full_like(logs, np.inf)
+    for median in medians[np.isfinite(medians)].tolist():
+        distance = np.abs(logs - median)
+        nearest = np.where(distance < best, median, nearest)
+        best = np.minimum(distance, best)
+    fits: npt.NDArray[np.bool_] = np.abs(nearest - medians[kind]) <= np.log(SAME_MEDIAN)
+    return fits
+
+
+def _levels(
+    ns: Matrix,
+    topology: Topology,
+    values: npt.NDArray[np.float64],
+    kind: npt.NDArray[np.int64],
+    fits: npt.NDArray[np.bool_],
+) -> list[Level]:
+    """One entry for each level that the machine has more than trivially."""
+    # members of a group are the groups of the level below: else the many near pairs of a core
+    # would make every package look clear
+    units = fill_missing(ns)
+    labels = np.arange(len(ns), dtype=np.int64)
+    present = [i for i in range(CLASSES.index("home_remote")) if (kind == i).any()]
+    found = []
+    for near, far in pairwise(present):
+        level = LEVELS[CLASSES[near]]
+        if level == "node" and "package" not in {CLASSES[i] for i in present}:
+            level = "package"
+        inside, outside = values[kind == near], values[kind == far]
+        separation = float(np.percentile(outside, 5) / np.percentile(inside, 95))
+        fit = float(fits[(kind == near) | (kind == far)].mean())
+        score = silhouette(units, _first_of(topology.ids(level), labels))
+        below = np.unique(topology.ids(level), return_inverse=True)[1].reshape(-1)
+        units, labels = group_medians(fill_missing(ns), below), below
+        found.append(Level(level, topology.count(level), score, separation, fit, _sure(fit, score)))
+    return found
+
+
+def _first_of(ids: Ids, labels: Ids) -> Ids:
+    """The id of each group of CPUs, taken from one of its members."""
+    return ids[np.unique(labels, return_index=True)[1]]
+
+
+def _sure(fit: float, score: float | None) -> str:
+    for word, (least_fit, least_score) in (("clear", CLEAR), ("likely", LIKELY)):
+        if fit >= least_fit and score is not None and score >= least_score:
+            return word
+    return "doubtful"
+
+
+def describe(evidence: Evidence) -> str:
+    """One sentence for the [source] table of a machine file."""
+    if evidence.sampled:
+        return (
+            f"{evidence.fit:.1%} of {evidence.pairs:,} sampled pairs lie nearest the median of "
+            "their class"
+        )
+    parts = [] if evidence.levels else ["no second group at any level"]
+    for level in evidence.levels:
+        score = "undefined" if level.silhouette is None else f"{level.silhouette:.2f}"
+        parts.append(
+            f"{level.name} {level.sure} ({level.groups} groups, silhouette {score}, "
+            f"separation {level.separation:.2f}, {level.fit:.1%} of its pairs fit)"
+        )
+    whole = f"{evidence.fit:.1%} of {evidence.pairs:,} pairs lie nearest the median of their class"
+    return "; ".join([*parts, whole])

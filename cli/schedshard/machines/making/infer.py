@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The topology of a machine, inferred from core-to-core latencies alone.
+
+Bottom up. Average linkage joins CPUs; the heights of the joins fall into bands with wide gaps
+between them. The nearest band is SMT siblings if it joins pairs at the cost of a line inside one
+core. Then there may be cores with a common L2; the next one is the LLC. From there on whole LLCs
+are compared by the median of all their pairs, which a few bad measurements do not change: their
+bands are the node and the package.
+
+Latencies alone leave three questions open. Each is decided as follows, with a note to the user:
+
+- LLCs that are all equally far apart may be in one package (an LLC of one core complex), or each
+  may be a package (an LLC that is a mesh of its own);
+- a package's own pairs may cost as much as remote ones, because its lines had their home in another
+  package;
+- firmware options cut NUMA nodes. A package counts as one node. LLCs of it that are nearer to each
+  other than to the rest are a tier of latency (tiers.py), unless they are as far apart as other
+  levels are.
+"""
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+
+from schedshard.machines.making.grouping import (
+    between,
+    equal_groups,
+    fill_missing,
+    group_medians,
+    tree,
+)
+from schedshard.machines.making.latencycsv import LatencyTable, Matrix
+from schedshard.machines.making.topology import Ids, Topology, cpu_list, make_topology, within
+
+# A line passed between SMT siblings never leaves the L1: 8 to 11 ns on the machines measured.
+SMT_NS = 16.0
+# A join of cores with a common L2 lies under an LLC of at most this latency; a join of a small
+# core complex lies under other complexes, which are farther than this.
+L2_NEXT_NS = 75.0
+# The median inside one LLC was 25 to 27 ns on core complexes and 51 to 55 ns on meshes.
+MESH_NS = 38.0
+# More CPUs than this share without a sibling are cores without SMT, not wild measurements.
+WILD_SHARE = 0.1
+# Above this the nearest other core is no longer in the same LLC.
+LLC_NS = 80.0
+# On a mesh, sub-NUMA clusters are nearer than this many times the cluster's own latency, other
+# packages are farther.
+CLUSTER_STEP = 1.8
+
+
+@dataclass
+class Inference:
+    """A topology and its uncertainties."""
+
+    topology: Topology
+    notes: list[str] = field(default_factory=list)
+
+
+def infer_topology(table: LatencyTable) -> Inference:
+    """Find cores, LLCs, nodes and packages of the CPUs of a latency table."""
+    ns = fill_missing(table.symmetric())
+    notes: list[str] = []
+    core, l2, llc = _near_levels(ns, notes)
+    llc = np.unique(llc, return_inverse=True)[1].reshape(-1)
+    core, l2 = _mend_siblings(core, l2, llc, table.cpus, notes)
+    package, node = _far_levels(ns, llc, table.cpus, notes)
+    levels = {"core": core, "l2": l2, "llc": llc, "node": node, "package": package}
+    return Inference(make_topology(table.cpus, levels), notes)
+
+
+def _near_levels(ns: Matrix, notes: list[str]) -> tuple[Ids, Ids, Ids]:
+    """Groups of CPUs by core, L2 and LLC."""
+    count = len(ns)
+    joins = tree(ns)
+    bands = joins.levels()
+    # where to cut so that band i is joined and band i + 1 is not
+    cuts = [between(a, b) for a, b in pairwise(bands)]
+    cuts.append(bands[-1][1] * 2.0)
+    alone = np.arange(count, dtype=np.int64)
+    core = alone
+    at = 0
+    joined = joins.cut(cuts[0])
+    if bands[0][1] <= SMT_NS and int(np.bincount(joined).max()) == 2:
+        core = joined
+        at = 1
+    l2 = core
+    if at == len(bands):
+        return core, l2, core
+    if at + 1 < len(bands) and bands[at + 1][1] <= L2_NEXT_NS:
+        groups = joins.cut(cuts[at])
+        cores = equal_groups(groups)
+        threads = equal_groups(core)
+        if cores is not None and threads is not None and cores // threads <= 8:
+            l2 = groups
+            at += 1
+            notes.append(
+                f"groups of {cores // threads} cores inside one LLC are taken as sharing an L2"
+            )
+    if bands[at][0] > LLC_NS:
+        notes.append(
+            f"the nearest other core is {bands[at][0]:.0f} ns away: every core has its own LLC"
+        )
+        return core, l2, l2
+    return core, l2, joins.cut(cuts[at])
+
+
+def _mend_siblings(
+    core: Ids, l2: Ids, llc: Ids, cpus: tuple[int, ...], notes: list[str]
+) -> tuple[Ids, Ids]:
+    """Join two CPUs that alone of their LLC have no sibling, on a machine where all others do.
+
+    Siblings are one pair with one measurement: a single outlier separates them.
+    """
+    alone = np.bincount(core)[core] == 1
+    if not alone.any() or alone.all():
+        return core, l2
+    core, l2 = core.copy(), l2.copy()
+    for group in np.unique(llc[alone]).tolist() if alone.mean() <= WILD_SHARE else []:
+        pair = np.flatnonzero(alone & (llc == group))
+        if pair.size == 2:
+            core[pair], l2[pair] = core[pair[0]], l2[pair[0]]
+            alone[pair] = False
+            notes.append(
+                f"CPUs {cpu_list([cpus[i] for i in pair])} are taken as siblings: alone of their "
+                "LLC they have none by latency"
+            )
+    if alone.any():
+        rest = [cpu for cpu, single in zip(cpus, alone.tolist(), strict=True) if single]
+        notes.append(f"CPUs {cpu_list(rest)} have no SMT sibling, others have")
+    return core, l2
+
+
+def _far_levels(ns: Matrix, llc: Ids, cpus: tuple[int, ...], notes: list[str]) -> tuple[Ids, Ids]:
+    """Package and node of each CPU."""
+    one = np.zeros(len(ns), dtype=np.int64)
+    count = int(llc.max()) + 1
+    if count == 1:
+        notes.append("one LLC in all: one package, one node")
+        return one, one
+    medians = group_medians(ns, llc)
+    joins = tree(medians)
+    bands = joins.levels()
+    inside = _inside_ns(ns, llc)
+    mesh = inside is not None and inside > MESH_NS
+    order = _by_lowest_cpu(llc, cpus)
+    if len(bands) == 1:
+        shape = f"LLCs of {inside:.0f} ns" if inside is not None else "LLCs of one core"
+        if mesh:
+            notes.append(
+                f"all {count} {shape} are equally far apart: taken as one package each, "
+                "as such latencies inside an LLC belong to a mesh that fills a package"
+            )
+            return llc, llc
+        notes.append(
+            f"all {count} {shape} are equally far apart: taken as core complexes of one package"
+        )
+        package = np.zeros(count, dtype=np.int64)
+    elif mesh and inside is not None and bands[0][0] > inside * CLUSTER_STEP:
+        notes.append(
+            "LLCs are meshes and all farther apart than clusters of one package would be: "
+            "taken as one package each, the tiers between them as links of several hops"
+        )
+        return llc, llc
+    else:
+        package = joins.cut(between(bands[-2], bands[-1])) - 1
+        package = _mend_packages(package, order, cpus, llc, notes)
+    if mesh:
+        notes.append("every LLC is a mesh of its own inside a package: taken as sub-NUMA clusters")
+        return package[llc], llc
+    node = package
+    if len(bands) > 2:
+        node = within(package, joins.cut(between(bands[0], bands[1])))
+        notes.append("tiers inside a package are taken as NUMA nodes")
+    else:
+        node = package
+    return package[llc], node[llc]
+
+
+def _inside_ns(ns: Matrix, llc: Ids) -> float | None:
+    """Median latency between cores of one LLC."""
+    same = np.triu(llc[:, None] == llc[None, :], 1) & (ns > SMT_NS)
+    return float(np.median(ns[same])) if same.any() else None
+
+
+def _by_lowest_cpu(llc: Ids, cpus: tuple[int, ...]) -> list[int]:
+    """LLCs in the order of their lowest CPU number."""
+    numbers = np.array(cpus)
+    lowest = {group: int(numbers[llc == group].min()) for group in range(int(llc.max()) + 1)}
+    return sorted(lowest, key=lambda group: lowest[group])
+
+
+def _mend_packages(
+    package: Ids, order: list[int], cpus: tuple[int, ...], llc: Ids, notes: list[str]
+) -> Ids:
+    """Join packages that fell apart because their lines had a remote home.
+
+    They show as LLCs that are far from everything, in a number that fills whole packages of the
+    size that the others have. CPU numbers then say which LLCs belong together.
+    """
+    sizes = np.bincount(package)
+    full = int(sizes.max())
+    loose = [group for group in order if sizes[package[group]] < full]
+    if not loose:
+        return package
+    if len(loose) % full:
+        notes.append("packages have unequal numbers of LLCs")
+        return package
+    mended = package.copy()
+    for at in range(0, len(loose), full):
+        members = loose[at : at + full]
+        mended[members] = int(package.max()) + 1 + at
+        numbers = [cpu for cpu, group in zip(cpus, llc.tolist(), strict=True) if group in members]
+        notes.append(
+            f"CPUs {cpu_list(numbers)} are taken as one package by number of LLCs and CPU numbers:"
+            " between them a line costs as much as from another package, its home was remote"
+        )
+    return np.unique(mended, return_inverse=True)[1].reshape(-1)

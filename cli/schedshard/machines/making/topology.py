@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Which CPU is where, and how to say it shortly in a machine file.
+
+A machine file may describe a topology by six counts and a numbering rule. Whether these counts
+mean the same machine is not argued but tried: the rule is carried out and the result compared.
+Where it differs the file lists the CPUs of each LLC instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from schedshard.common.errors import UserError
+
+Ids = npt.NDArray[np.int64]
+
+NUMBERINGS = ("threads-last", "threads-adjacent")
+
+
+@dataclass(frozen=True)
+class Topology:
+    """One entry a CPU, in the order of ``cpus``; ids count over the whole machine."""
+
+    cpus: tuple[int, ...]
+    package: Ids
+    node: Ids
+    llc: Ids
+    l2: Ids
+    core: Ids
+
+    def count(self, level: str) -> int:
+        """How many of a level there are."""
+        return int(np.unique(self.ids(level)).size)
+
+    def ids(self, level: str) -> Ids:
+        """The ids of one level, by its name."""
+        return {
+            "package": self.package,
+            "node": self.node,
+            "llc": self.llc,
+            "l2": self.l2,
+            "core": self.core,
+        }[level]
+
+    def restrict(self, cpus: Sequence[int]) -> Topology:
+        """The same places for some of the CPUs, in the order given."""
+        index = {cpu: i for i, cpu in enumerate(self.cpus)}
+        pick = np.array([index[cpu] for cpu in cpus], dtype=np.int64)
+        return Topology(
+            tuple(cpus), self.package[pick], self.node[pick], self.llc[pick], self.l2[pick],
+            self.core[pick],
+        )  # fmt: skip
+
+
+def renumber(labels: Ids, cpus: Sequence[int]) -> Ids:
+    """The same groups, numbered from 0 by their lowest CPU."""
+    lowest: dict[int, int] = {}
+    for label, cpu in zip(labels.tolist(), cpus, strict=True):
+        lowest[label] = min(cpu, lowest.get(label, cpu))
+    rank = {label: i for i, (label, _) in enumerate(sorted(lowest.items(), key=lambda x: x[1]))}
+    return np.array([rank[label] for label in labels.tolist()], dtype=np.int64)
+
+
+def within(outer: Ids, inner: Ids) -> Ids:
+    """Ids of groups that are equal in both levels: makes every level refine the one above."""
+    return np.unique(np.stack([outer, inner]), axis=1, return_inverse=True)[1].reshape(-1)
+
+
+def make_topology(cpus: Sequence[int], levels: dict[str, Ids]) -> Topology:
+    """A topology from group labels of any kind."""
+    ids = {name: renumber(labels, cpus) for name, labels in levels.items()}
+    return Topology(tuple(cpus), ids["package"], ids["node"], ids["llc"], ids["l2"], ids["core"])
+
+
+def from_tool(result: Any) -> Topology:
+    """The topology that schedshard-topo printed."""
+    try:
+        records = sorted(result["cpus"], key=lambda record: int(record["cpu"]))
+        cpus = [int(record["cpu"]) for record in records]
+        levels = {
+            level: np.array([int(record[level]) for record in records], dtype=np.int64)
+            for level in ("package", "node", "llc", "l2", "core")
+        }
+    except (KeyError, TypeError, ValueError) as error:
+        raise UserError(f"schedshard-topo printed no topology: {error!r}", status=1) from error
+    _fill_unknown(cpus, levels)
+    return make_topology(cpus, levels)
+
+
+def _fill_unknown(cpus: Sequence[int], levels: dict[str, Ids]) -> None:
+    """Give unknown ids (-1) the value that the machine file needs: machine files have no holes."""
+    own = np.arange(len(cpus), dtype=np.int64)
+    if (levels["package"] < 0).any():
+        levels["package"] = np.zeros(len(cpus), dtype=np.int64)
+    if (levels["node"] < 0).any():
+        levels["node"] = levels["package"]
+    if (levels["llc"] < 0).any():
+        levels["llc"] = within(levels["package"], levels["node"])
+    if (levels["core"] < 0).any():
+        levels["core"] = own
+    if (levels["l2"] < 0).any():
+        levels["l2"] = levels["core"]
+
+
+def cpu_list(cpus: Sequence[int]) -> str:
+    """CPU numbers as the kernel writes them: 0-7,128-135."""
+    runs: list[tuple[int, int]] = []
+    for cpu in sorted(cpus):
+        if runs and runs[-1][1] + 1 == cpu:
+            runs[-1] = (runs[-1][0], cpu)
+        else:
+            runs.append((cpu, cpu))
+    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
+
+
+def parse_cpu_list(text: str) -> list[int]:
+    """The inverse of cpu_list, for an option of the command line."""
+    cpus: set[int] = set()
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        if not (first.isascii() and first.isdigit()) or (
+            dash and not (last.isascii() and last.isdigit())
+        ):
+            raise UserError(f"'{text}' is no CPU list: give numbers and ranges like 0-3,8")
+        low, high = int(first), int(last) if dash else int(first)
+        if high < low or high > 65535:
+            raise UserError(f"'{part.strip()}' is no range of CPU numbers: give ranges like 0-3")
+        cpus.update(range(low, high + 1))
+    return sorted(cpus)
+
+
+@dataclass(frozen=True)
+class Regular:
+    """The short form of a topology: the keys of [topology].
+
+    LLCs are counted by package: sub-NUMA clusters may cut one LLC into several nodes.
+    """
+
+    packages: int
+    nodes_per_package: int
+    llcs_per_package: int
+    cores_per_llc: int
+    threads_per_core: int
+    cores_per_l2: int
+    numbering: str
+
+    def expand(self) -> Topology:
+        """The CPUs that these keys describe; the counterpart of lib/machine_shape.c."""
+        per_package = self.llcs_per_package * self.cores_per_llc
+        core = np.arange(self.packages * per_package, dtype=np.int64)
+        if self.numbering == "threads-last":
+            core = np.tile(core, self.threads_per_core)
+        else:
+            core = np.repeat(core, self.threads_per_core)
+        return Topology(
+            tuple(range(core.size)), core // per_package,
+            core // (per_package // self.nodes_per_package), core // self.cores_per_llc,
+            core // self.cores_per_l2, core,
+        )  # fmt: skip
+
+
+def _common(outer: Ids, inner: Ids) -> int | None:
+    """How many inner groups each outer group has, if all have as many."""
+    counts = {int(np.unique(inner[outer == group]).size) for group in np.unique(outer)}
+    return counts.pop() if len(counts) == 1 else None
+
+
+def regular_form(topology: Topology) -> Regular | None:
+    """The keys that describe exactly this topology, or None."""
+    threads = set(np.unique(topology.core, return_counts=True)[1].tolist())
+    nodes = _common(topology.package, topology.node)
+    llcs = _common(topology.package, topology.llc)
+    cores = _common(topology.llc, topology.core)
+    l2_cores = _common(topology.l2, topology.core)
+    if nodes is None or llcs is None or cores is None or l2_cores is None or len(threads) != 1:
+        return None
+    if cores % l2_cores or llcs * cores % nodes or llcs * cores // nodes % l2_cores:
+        return None
+    for numbering in NUMBERINGS:
+        form = Regular(
+            topology.count("package"), nodes, llcs, cores, min(threads), l2_cores, numbering
+        )
+        if same(form.expand(), topology):
+            return form
+    return None
+
+
+def same(a: Topology, b: Topology) -> bool:
+    """Whether two topologies have the same CPUs in the same groups at every level."""
+    if a.cpus != b.cpus:
+        return False
+    return all(
+        np.array_equal(renumber(a.ids(level), a.cpus), renumber(b.ids(level), b.cpus))
+        for level in ("package", "node", "llc", "l2", "core")
+    )

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Stage topo: a topology and its shard plan, as data and as a tree for people.
+
+lib/schedshard-topo reads and checks every source; this file only arranges its output.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from schedshard.common.errors import UserError
+from schedshard.common.paths import topo_binary
+from schedshard.common.provenance import tool_versions
+from schedshard.common.result import TOPO
+from schedshard.common.tool import run_json
+
+
+@dataclass(frozen=True)
+class TopoRequest:
+    """The source of the topology (none of the three: this host) and how to cut it."""
+
+    machine: Path | None = None
+    sysfs: Path | None = None
+    hwloc_xml: Path | None = None
+    split_llc: int | None = None
+    cap: int | None = None
+
+
+@dataclass(frozen=True)
+class Group:
+    """One level of the tree: its contents, and the number of equal neighbours it stands for."""
+
+    label: str
+    cpus: tuple[int, ...]
+    children: tuple[Group, ...] = ()
+
+
+def topo_argv(request: TopoRequest) -> list[str]:
+    """The argument list of schedshard-topo."""
+    argv = [str(topo_binary())]
+    sources = [
+        ("--machine", request.machine),
+        ("--sysfs", request.sysfs),
+        ("--hwloc-xml", request.hwloc_xml),
+    ]
+    given = [(option, path) for option, path in sources if path is not None]
+    if len(given) > 1:
+        names = " and ".join(option for option, _ in given)
+        raise UserError(f"{names} exclude each other: give one source of the topology")
+    argv += [given[0][0], str(given[0][1])] if given else ["--live"]
+    if request.split_llc is not None:
+        argv += ["--split-llc", str(request.split_llc)]
+    if request.cap is not None:
+        argv += ["--cap", str(request.cap)]
+    return argv
+
+
+def topo(request: TopoRequest) -> dict[str, Any]:
+    """Topology and plan as data."""
+    raw = run_json(topo_argv(request))
+    if not isinstance(raw, dict) or "cpus" not in raw or "plan" not in raw:
+        raise UserError("schedshard-topo printed no topology and plan", status=1)
+    return {"format": TOPO, **raw, "provenance": tool_versions()}
+
+
+def ranges(cpus: Iterable[int]) -> str:
+    """CPU numbers as the kernel writes them: 0-7,128-135. The order of the input is kept."""
+    runs: list[list[int]] = []
+    for cpu in cpus:
+        if runs and cpu == runs[-1][1] + 1:
+            runs[-1][1] = cpu
+        else:
+            runs.append([cpu, cpu])
+    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
+
+
+def _sorted_ranges(cpus: Iterable[int]) -> str:
+    return ranges(sorted(cpus))
+
+
+def _split(cpus: Sequence[dict[str, int]], key: str) -> list[tuple[int, list[dict[str, int]]]]:
+    groups: dict[int, list[dict[str, int]]] = {}
+    for cpu in cpus:
+        groups.setdefault(int(cpu.get(key, -1)), []).append(cpu)
+    return sorted(groups.items())
+
+
+def _numbers(cpus: Sequence[dict[str, int]]) -> tuple[int, ...]:
+    return tuple(int(cpu["cpu"]) for cpu in cpus)
+
+
+def _ident(name: str, number: int) -> str:
+    return f"{name} {number}" if number >= 0 else f"{name} unknown"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _shape(cpus: Sequence[dict[str, int]]) -> tuple[int, int]:
+    """(cores, CPUs) of a set; an unknown core counts as one core a CPU."""
+    cores = {
+        (cpu.get("package"), cpu.get("core"), cpu["cpu"] if cpu.get("core", -1) < 0 else None)
+        for cpu in cpus
+    }
+    return len(cores), len(cpus)
+
+
+def _llc_group(number: int, cpus: Sequence[dict[str, int]], cores_shown: bool) -> Group:
+    cores, threads = _shape(cpus)
+    label = f"{_ident('LLC', number)}: {_count(cores, 'core')}, {_count(threads, 'CPU')}"
+    children: tuple[Group, ...] = ()
+    if cores_shown:
+        children = tuple(
+            Group(_ident("core", core), _numbers(members)) for core, members in _split(cpus, "core")
+        )
+    return Group(label, _numbers(cpus), children)
+
+
+def _folded(llcs: list[tuple[int, list[dict[str, int]]]]) -> list[Group]:
+    """Neighbouring LLCs of one shape as one group: LLC 0-7: 8 x (8 cores, 16 CPUs)."""
+    folded: list[Group] = []
+    start = 0
+    while start < len(llcs):
+        shape = _shape(llcs[start][1])
+        end = start
+        while end < len(llcs) and _shape(llcs[end][1]) == shape:
+            end += 1
+        members = [cpu for _, cpus in llcs[start:end] for cpu in cpus]
+        if end - start == 1:
+            folded.append(_llc_group(*llcs[start], cores_shown=False))
+        else:
+            label = (
+                f"LLC {_sorted_ranges(number for number, _ in llcs[start:end])}: {end - start} x "
+                f"({_count(shape[0], 'core')}, {_count(shape[1], 'CPU')})"
+            )
+            folded.append(Group(label, _numbers(members)))
+        start = end
+    return folded
+
+
+def tree(data: dict[str, Any]) -> Group:
+    """The topology as nested groups: packages, nodes, LLCs, and cores of small machines.
+
+    More than 32 LLCs are folded: equal neighbours of one node share a line.
+    """
+    cpus: list[dict[str, int]] = [cpu for cpu in data["cpus"] if cpu.get("possible", True)]
+    llc_count = len({cpu.get("llc", -1) for cpu in cpus})
+    cores_shown = len(cpus) <= 16
+    packages = []
+    for package, in_package in _split(cpus, "package"):
+        nodes = []
+        for node, in_node in _split(in_package, "node"):
+            llcs = _split(in_node, "llc")
+            children = (
+                _folded(llcs)
+                if llc_count > 32
+                else [_llc_group(number, members, cores_shown) for number, members in llcs]
+            )
+            label = f"{_ident('node', node)}: {_count(len(llcs), 'LLC')}"
+            nodes.append(Group(label, _numbers(in_node), tuple(children)))
+        label = f"{_ident('package', package)}: {_count(len(nodes), 'node')}"
+        packages.append(Group(label, _numbers(in_package), tuple(nodes)))
+    machine = data.get("machine") or {}
+    source = str(data.get("source", "topology"))
+    title = machine.get("title") or machine.get("name") or source.replace("live", "this host")
+    label = (
+        f"{title}: {_count(len(packages), 'package')}, {_count(llc_count, 'LLC')}, "
+        f"{_count(_shape(cpus)[0], 'core')}, {_count(len(cpus), 'CPU')}"
+    )
+    return Group(label, _numbers(cpus), tuple(packages))
+
+
+def plan_rows(data: dict[str, Any]) -> list[dict[str, Any]]:
+    """One row a shard: where it is and its CPUs in position order."""
+    return [
+        {
+            "shard": shard["shard"],
+            "package": shard["package"],
+            "node": shard["node"],
+            "llc": shard["llc"],
+            "cpus": len(shard["cpus"]),
+            "positions": ranges(shard["cpus"]),
+        }
+        for shard in data["plan"]["shards"]
+    ]
+
+
+def plan_sentence(data: dict[str, Any]) -> str:
+    """The plan in one line."""
+    plan = data["plan"]
+    sizes = Counter(len(shard["cpus"]) for shard in plan["shards"])
+    if len(sizes) == 1:
+        shapes = f" of {_count(next(iter(sizes)), 'CPU')}"
+    else:
+        each = (f"{count} of {_count(size, 'CPU')}" for size, count in sorted(sizes.items()))
+        shapes = f" ({', '.join(each)})"
+    split = f", every LLC split in {plan['split_llc']}" if plan.get("split_llc") else ""
+    return (
+        f"{_count(len(plan['shards']), 'shard')}{shapes}, cut at level {plan['level']}, "
+        f"at most {plan['cap']} CPUs a shard{split}: "
+        f"{len(plan['shards']) * 64:,} bytes of lines a structure"
+    )

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Plots of experiments on single operations: cost over threads, and cost by latency class."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, NullFormatter
+
+from schedshard.experiments.pairs import class_rows
+from schedshard.show.format import compact
+from schedshard.show.plots import (
+    MARKERS,
+    PALETTE,
+    PUBLISHED,
+    QUIET,
+    RC,
+    Plot,
+    blank_figure,
+    style,
+    thread_axis,
+)
+
+STYLES = ("-", "--", ":")
+
+
+def _line(index: int) -> dict[str, Any]:
+    """Colour, marker and dashes of a curve: no two of 24 are alike."""
+    return {
+        "color": PALETTE[index % len(PALETTE)],
+        "marker": MARKERS[(index + index // len(PALETTE)) % len(MARKERS)],
+        "linestyle": STYLES[index // len(PALETTE) % len(STYLES)],
+    }
+
+
+def _label(result: Mapping[str, Any]) -> str:
+    """The kind of the times: measured or predicted."""
+    return str(result.get("label", "predicted"))
+
+
+def scaling(result: Mapping[str, Any]) -> Plot:
+    """Time of every operation over the number of threads, both log; published means as rings.
+
+    The legend is in the order of the right end of the lines.
+    """
+    with mpl.rc_context(RC):
+        figure = blank_figure(8.2, 5.4)
+        axes = figure.add_subplot()
+        entries: list[tuple[float, Line2D, str]] = []
+        largest = 1
+        for index, variant in enumerate(result["variants"]):
+            points = variant["points"]
+            threads = [point["threads"] for point in points]
+            times = [point["ns_per_op"] for point in points]
+            (line,) = axes.plot(threads, times, markersize=4, lw=1.2, **_line(index))
+            entries.append((times[-1], line, variant["name"]))
+            largest = max(largest, *threads)
+            _published(axes, points)
+        entries.sort(key=lambda entry: -entry[0])
+        handles = [line for _, line, _ in entries]
+        labels = [name for _, _, name in entries]
+        for variant in result["variants"]:
+            if any("published" in point for point in variant["points"]):
+                handles.append(Line2D([], [], **_RING))
+                labels.append(f"{variant['name']},\npublished")
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: compact(y)))
+        axes.yaxis.set_minor_formatter(NullFormatter())
+        axes.set_xlabel("threads, one a CPU (log scale)")
+        axes.set_ylabel(f"{_label(result)} ns per operation (log)")
+        thread_axis(axes, largest)
+        style(axes, "both")
+        figure.legend(handles, labels, loc="outside right upper", fontsize=8)
+    known = ("published", "published_low", "published_high")
+    return Plot(
+        figure,
+        ("operation", "threads", "ns_per_op", *known),
+        [
+            (v["name"], point["threads"], point["ns_per_op"], *(point.get(k) for k in known))
+            for v in result["variants"]
+            for point in v["points"]
+        ],
+    )
+
+
+_RING: dict[str, Any] = {
+    "marker": "o",
+    "linestyle": "",
+    "markersize": 7,
+    "markerfacecolor": "none",
+    "markeredgecolor": PUBLISHED,
+    "markeredgewidth": 1.0,
+}
+
+
+def _published(axes: Axes, points: Sequence[Mapping[str, Any]]) -> None:
+    known = [point for point in points if "published" in point]
+    if not known:
+        return
+    threads = [point["threads"] for point in known]
+    axes.vlines(
+        threads, [p["published_low"] for p in known], [p["published_high"] for p in known],
+        color=PUBLISHED, lw=0.8, zorder=3,
+    )  # fmt: skip
+    axes.plot(threads, [point["published"] for point in known], zorder=4, **_RING)
+
+
+def pair_dots(result: Mapping[str, Any]) -> Plot:
+    """Time of every operation by latency class on a log scale; published medians as rings."""
+    rows = class_rows(result)
+    classes = list(dict.fromkeys(row.latency_class for row in rows))
+    names = [variant["name"] for variant in result["variants"]]
+    with mpl.rc_context(RC):
+        figure = blank_figure(8.2, 0.75 * len(classes) + 1.5)
+        axes = figure.add_subplot()
+        # Operations of equal cost stay apart by a little height each.
+        step = 0.6 / max(1, len(names) - 1)
+        for row in rows:
+            index = names.index(row.operation)
+            height = classes.index(row.latency_class) - 0.3 + index * step
+            look = _line(index)
+            axes.plot(
+                row.ns, height, look["marker"], color=look["color"], markersize=7,
+                markeredgecolor="white", markeredgewidth=0.7, zorder=3,
+            )  # fmt: skip
+            if row.high > row.low:
+                axes.hlines(height, row.low, row.high, color=look["color"], lw=1.2, zorder=2)
+            if row.published is not None:
+                axes.plot(row.published, height, zorder=4, **{**_RING, "markersize": 9})
+        for index in range(1, len(classes)):
+            axes.axhline(index - 0.5, color=QUIET, lw=0.5)
+        axes.set_xscale("log")
+        axes.set_yticks(range(len(classes)), classes)
+        axes.set_ylim(len(classes) - 0.5, -0.5)
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: compact(x)))
+        axes.set_xlabel(
+            f"{_label(result)} ns per operation of two CPUs that take turns (log scale)"
+        )
+        handles = [
+            Line2D([], [], marker=_line(i)["marker"], linestyle="", markersize=7,
+                   color=_line(i)["color"], label=name)
+            for i, name in enumerate(names)
+        ]  # fmt: skip
+        if any(row.published is not None for row in rows):
+            handles.append(Line2D([], [], label="published, median", **_RING))
+        figure.legend(handles=handles, loc="outside upper left", ncols=6, fontsize=8)
+        style(axes, "x")
+    return Plot(
+        figure,
+        ("class", "cpus", "operation", "ns_per_op", "lowest", "highest", "published"),
+        [(r.latency_class, r.where, r.operation, r.ns, r.low, r.high, r.published) for r in rows],
+    )

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The page's box for an experiment with several figures: table, plot, lines, layouts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from schedshard.plots.figures import figure_bars
+from schedshard.reports.leads import run_lead
+from schedshard.show.layout_picture import pictures
+from schedshard.show.page import Cell, Grid, LayoutGroup, Section, code, grid, num
+from schedshard.show.plots import shown
+from schedshard.tables.figures import (
+    figure_cells,
+    figure_columns,
+    figure_misses,
+    line_columns,
+    line_rows,
+    split,
+)
+
+
+def _figures(result: Mapping[str, Any]) -> Grid:
+    rows = []
+    for variant in result["variants"]:
+        kinds = {True: "good", False: "bad", None: "num"}
+        cells = [Cell(c.text, kinds[c.verdict]) for c in figure_cells(result, variant)]
+        rows.append([code(variant["name"]), Cell(variant["title"]), *cells])
+    return grid(["variant", "", *figure_columns(result)], rows)
+
+
+def _lines(result: Mapping[str, Any], most: int, caption: str) -> Grid:
+    rows = [
+        [code(row[0]), code(row[1]), *(num(text) for text in row[2:-1]), code(row[-1])]
+        for row in line_rows(result, most)
+    ]
+    return grid(line_columns(result), rows, caption)
+
+
+def layout_groups(result: Mapping[str, Any]) -> list[LayoutGroup]:
+    """The objects of every variant; none when the result does not know its types."""
+    groups = []
+    for variant in result["variants"]:
+        drawn = pictures(variant, result.get("layouts", {}))
+        if drawn:
+            groups.append(LayoutGroup(f"layout of '{variant['name']}': {variant['title']}", drawn))
+    return groups
+
+
+def figures_section(result: dict[str, Any], where: str, notes: list[str]) -> Section:
+    """The box of one result."""
+    figure = figure_bars(result)
+    return Section(
+        anchor=f"{result['experiment']}-{result['machine']['name']}",
+        heading=result["title"],
+        where=where,
+        lead=run_lead(result),
+        figures=[shown(figure, f"{result['title']}: predicted and published")],
+        tables=[_figures(part) for part in split(result)],
+        folded=[_lines(result, 12, "")],
+        folded_title="cycles per load, by cache line and field",
+        layouts=layout_groups(result),
+        lacks=[f"Outside the band: {said}" for said in figure_misses(result)],
+        notes=notes,
+    )

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The additional part of a result's box on the page when the result has intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from schedshard.plots.intervals import following, influence, whiskers
+from schedshard.show.format import significant
+from schedshard.show.page import Cell, Grid, Section, code, grid, num
+from schedshard.show.plots import shown
+from schedshard.tables.intervals import interval_tables
+
+
+def _tables(result: Mapping[str, Any]) -> list[Grid]:
+    kinds = {True: "good", False: "bad", None: "num"}
+    made = []
+    for index, table in enumerate(interval_tables(result)):
+        rows = [
+            [code(row[0].text), *(Cell(cell.text, kinds[cell.verdict]) for cell in row[1:])]
+            for row in table.rows
+        ]
+        samples = result["uncertainty"]["samples"]
+        caption = f"Median (90% interval) of {samples} samples" if index == 0 else ""
+        made.append(grid(table.columns, rows, caption))
+    return made
+
+
+def _inputs(result: Mapping[str, Any]) -> list[Grid]:
+    rows = [
+        [
+            code(one["name"]),
+            *(num(significant(one[key], 4)) for key in ("value", "low", "high")),
+            Cell(one["why"]),
+        ]
+        for one in result["uncertainty"]["inputs"]
+    ]
+    return [grid(["input", "value", "low", "high", "source"], rows)] if rows else []
+
+
+def add_intervals(section: Section, result: Mapping[str, Any]) -> Section:
+    """The section with its intervals, the same one for a result that has none."""
+    if "uncertainty" not in result:
+        return section
+    drawn = (
+        (whiskers(result), "predicted intervals beside published figures"),
+        (influence(result), "what would have to be measured to know better: share of the variance"),
+        (following(result), "each figure over the input that it depends on most"),
+    )
+    section.figures += [
+        shown(figure, f"{result['title']}: {title}")
+        for figure, title in drawn
+        if figure is not None
+    ]
+    section.tables += _tables(result)
+    inputs = _inputs(result)
+    section.folded += inputs
+    if inputs:
+        said = f"{len(result['uncertainty']['inputs'])} inputs with a range"
+        section.folded_title = f"{section.folded_title}, {said}".removeprefix(", ")
+    return section

@@ -1,0 +1,302 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What a page begins with: for each box what was asked, the answer, and its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from schedshard.common.result import LIVE, is_curve, is_pairs
+from schedshard.experiments.figures import is_figures
+from schedshard.experiments.pairs import class_rows
+from schedshard.experiments.uncertain.intervals import Predicted, found_interval, predicted
+from schedshard.machines.topo import plan_sentence, tree
+from schedshard.show.format import nanoseconds, percent, significant
+from schedshard.show.page import Lead
+from schedshard.tables.intervals import figure_words, words
+from schedshard.tables.results import bench_headlines, bench_host, machine_label
+from schedshard.tables.sweep import Swept, is_sampled
+
+ONE_RUN = "none: one run; 'run --uncertainty N' draws the inputs that nobody knows exactly"
+
+
+def run_lead(result: Mapping[str, Any]) -> Lead:
+    """Of one result of `run`, or of what was measured in its place."""
+    if is_figures(result):
+        return _figures(result)
+    if is_pairs(dict(result)):
+        return _pairs(result)
+    if is_curve(dict(result)):
+        return _curve(result)
+    return _bars(result)
+
+
+def _place(result: Mapping[str, Any]) -> str:
+    """The machine, and how many of its CPUs."""
+    machine = result["machine"]
+    if result["format"] == LIVE:
+        return str(machine["title"])
+    cpus = "two CPUs at a time" if is_pairs(dict(result)) else f"{result['cpus']} CPUs"
+    return f"{machine['title']}, {cpus}"
+
+
+def _label(result: Mapping[str, Any]) -> str:
+    return "Measured" if result["format"] == LIVE else machine_label(result["machine"]).capitalize()
+
+
+def _interval(
+    result: Mapping[str, Any], chosen: Sequence[tuple[str, int | str | None, str]]
+) -> str:
+    """The intervals of the figures that an answer names."""
+    if "uncertainty" not in result:
+        return "none of samples" if result["format"] == LIVE else ONE_RUN
+    found: dict[tuple[str, int | str | None, str], Predicted] = {
+        one.key: one for one in predicted(result)
+    }
+    said = []
+    for key in chosen:
+        one = found.get(key)
+        known = found_interval(one, is_figures(result)) if one is not None else None
+        if known is not None:
+            write = figure_words(result, key[2])[1]
+            said.append(f"'{key[0]}' {words(known, write)}")
+    count = result["uncertainty"]["samples"]
+    if not said:
+        return f"none: this figure has no interval, {count} samples or not"
+    return f"{'; '.join(said)}: median and 90% interval of {count} samples"
+
+
+def _bars(result: Mapping[str, Any]) -> Lead:
+    variants, base = result["variants"], result["baseline"]
+    asked = f"{result['title']}: what does each layout cost on {_place(result)}?"
+    others = [v for v in variants if v["name"] != base and v["relative"] is not None]
+    if not others:
+        one = min(variants, key=lambda v: v["cycles_per_op"])
+        answer = (
+            f"{_label(result)}: '{one['name']}' takes {significant(one['cycles_per_op'])} cycles "
+            f"an operation ({nanoseconds(one['ns_per_op'])})"
+        )
+        return Lead(asked, answer, _interval(result, [(one["name"], None, "cycles_per_op")]))
+    best = min(others, key=lambda v: float(v["relative"]))
+    answer = f"{_label(result)}: '{best['name']}' costs {percent(best['relative'])} of '{base}'"
+    if best.get("published") is not None:
+        answer += f" (published: {percent(best['published'])})"
+    answer += f", {nanoseconds(best['ns_per_op'])} an operation"
+    return Lead(asked, answer, _interval(result, [(best["name"], None, "relative")]))
+
+
+def _figures(result: Mapping[str, Any]) -> Lead:
+    """The first figure that can be compared, or else the first: its ends among the variants."""
+    published = {name for v in result["variants"] for name in v["published"]}
+    metrics = [
+        m for m in result["metrics"] if any(v[m["name"]] is not None for v in result["variants"])
+    ]
+    asked = f"{result['title']}: what does each layout change on {_place(result)}?"
+    if not metrics:
+        return Lead(asked, "Nothing: no figure without the baseline, which was not run", ONE_RUN)
+    metric = next((m for m in metrics if m["name"] in published), metrics[0])
+    name = metric["name"]
+    title, write = figure_words(result, name)
+    known = [v for v in result["variants"] if v[name] is not None]
+    low, high = min(known, key=lambda v: float(v[name])), max(known, key=lambda v: float(v[name]))
+    ends = [low] if low is high else [low, high]
+    said = [f"{write(v[name])} with '{v['name']}'{_as_published(v, name, write)}" for v in ends]
+    answer = f"{_label(result)}, {title}: {' to '.join(said)}"
+    return Lead(asked, answer, _interval(result, [(v["name"], None, name) for v in ends]))
+
+
+def _as_published(variant: Mapping[str, Any], name: str, write: Callable[[float], str]) -> str:
+    figure = variant["published"].get(name)
+    return f" (published: {write(figure)})" if figure is not None else ""
+
+
+def _curve(result: Mapping[str, Any]) -> Lead:
+    asked = f"{result['title']}: what does it cost as threads are added, on {_place(result)}?"
+    ends = [(v["name"], v["points"][-1]) for v in result["variants"]]
+    low = min(ends, key=lambda end: float(end[1]["ns_per_op"]))
+    high = max(ends, key=lambda end: float(end[1]["ns_per_op"]))
+    chosen = [low] if low is high else [low, high]
+    said = [
+        f"{nanoseconds(point['ns_per_op'])} with '{name}' and {_threads(point['threads'])}"
+        for name, point in chosen
+    ]
+    answer = f"{_label(result)}: {' to '.join(said)}"
+    errors = [v["worst_error"] for v in result["variants"] if "worst_error" in v]
+    if errors:
+        answer += f"; at most {max(errors):.1%} from what was published"
+    if result["format"] == LIVE:
+        return Lead(asked, answer, _lowest_highest([point for _, point in chosen]))
+    keys = [(name, point["threads"], "ns_per_op") for name, point in chosen]
+    return Lead(asked, answer, _interval(result, keys))
+
+
+def _threads(count: int) -> str:
+    return "1 thread" if count == 1 else f"{count} threads"
+
+
+def _lowest_highest(points: Sequence[Mapping[str, Any]]) -> str:
+    said = [f"{significant(p['low'])} to {significant(p['high'])} ns" for p in points if "low" in p]
+    return f"{'; '.join(said)}: 10% to 90% of the rounds" if said else "none of rounds"
+
+
+def _pairs(result: Mapping[str, Any]) -> Lead:
+    asked = f"{result['title']}: what does a turn cost, near and far, on {_place(result)}?"
+    rows = class_rows(result)
+    first = [row for row in rows if row.operation == rows[0].operation]
+    ends = [first[0]] if len(first) == 1 else [first[0], first[-1]]
+    said = [f"{nanoseconds(row.ns)} within '{row.latency_class}'" for row in ends]
+    answer = f"{_label(result)}, '{rows[0].operation}': {' to '.join(said)}"
+    apart = [f"{significant(r.low)} to {significant(r.high)} ns" for r in ends if r.high > r.low]
+    if "uncertainty" in result:
+        mine = [f.key for f in predicted(result) if f.name == "ns_per_op"]
+        keys = [
+            next(k for k in mine if k[0] == r.operation and str(k[1]).startswith(r.latency_class))
+            for r in ends
+        ]
+        return Lead(asked, answer, _interval(result, keys))
+    if result["format"] == LIVE:
+        points = result["variants"][0]["points"]
+        return Lead(asked, answer, _lowest_highest([points[0], points[-1]]))
+    return Lead(
+        asked, answer, f"{'; '.join(apart)} over the pairs of a class" if apart else ONE_RUN
+    )
+
+
+def machines_lead(results: Sequence[Mapping[str, Any]]) -> Lead:
+    """Of one experiment on several machines."""
+    first = results[0]
+    said = []
+    for result in results:
+        known = [
+            v for v in result["variants"]
+            if v["relative"] is not None and v["name"] != result["baseline"]
+        ]  # fmt: skip
+        if known:
+            best = min(known, key=lambda v: float(v["relative"]))
+            said.append((float(best["relative"]), best["name"], result["machine"]["name"]))
+    asked = f"{first['title']}: is it the same on {len(results)} other machines?"
+    if not said:
+        return Lead(asked, "Not known: the baseline was not run", ONE_RUN)
+    ends = [min(said), max(said)]
+    words_of = [f"{percent(share)} ('{name}' on {machine})" for share, name, machine in ends]
+    return Lead(
+        asked,
+        f"Predicted: the cheapest layout costs {' to '.join(words_of)} of '{first['baseline']}'",
+        ONE_RUN,
+    )
+
+
+def sweep_lead(one: Swept, name: str) -> Lead:
+    """Of one experiment of a sweep: its first figure, on the largest machine in use."""
+    metric = one.metrics[0]
+    column = f"figure {metric.name}"
+    frame = one.frame.dropna(subset=[column])
+    machines = ", ".join(sorted(set(one.frame["machine"])))
+    asked = f"{one.title}: how does it scale on {machines} ({name})?"
+    if frame.empty:
+        return Lead(asked, "Not known: the baseline was not run", "none: no figure")
+    most = frame[frame["cpus"] == frame["cpus"].max()]
+    groups = most.groupby("variant")[column]
+    sampled = is_sampled(frame)
+    middle = groups.median() if sampled else groups.mean()
+    title, write = figure_words(
+        {"metrics": [{"name": metric.name, "title": metric.title, "unit": metric.unit}]},
+        metric.name,
+    )
+    ends = list(dict.fromkeys((str(middle.idxmin()), str(middle.idxmax()))))
+    answer = (
+        f"Predicted with {int(most['cpus'].iloc[0])} CPUs, {title}: "
+        f"{' to '.join(f'{write(float(middle[v]))} with {v!r}' for v in ends)}"
+    )
+    low, high = (groups.quantile(0.05), groups.quantile(0.95)) if sampled else (
+        groups.min(), groups.max(),
+    )  # fmt: skip
+    count = int(frame["seed"].nunique())
+    if count < 2:
+        return Lead(asked, answer, "none: one seed; 'sweep --seeds N' or '--uncertainty N' has one")
+    said = [f"'{v}' {write(float(low[v]))} to {write(float(high[v]))}" for v in ends]
+    over = f"90% of {count} samples" if sampled else f"lowest to highest of {count} seeds"
+    return Lead(asked, answer, f"{'; '.join(said)}: {over}")
+
+
+def c2c_lead(report: Mapping[str, Any]) -> Lead:
+    """Of cache lines: which one moves most, and for a program what would help."""
+    variant = report["variants"][0]
+    where = report["machine"]["name"]
+    asked = f"{report['experiment']}: which cache lines do CPUs take from each other on {where}?"
+    if not variant["lines"]:
+        return Lead(asked, "Predicted: none that is worth showing", ONE_RUN)
+    line = variant["lines"][0]
+    taken = line["hitm_remote"] + line["hitm_local"]
+    answer = (
+        f"Predicted: most often that of {line['object']}{line['offset']:+#x}, {taken:,} of "
+        f"{variant['hitm_total']:,} times with '{variant['name']}'"
+    )
+    if all("hitm_a_wake_up" in each for each in report["variants"]):
+        each = [
+            f"{sum(group['hitm_remote'] for group in v['hitm_a_wake_up'].values()):.3f} with "
+            f"'{v['name']}'"
+            for v in report["variants"]
+        ]
+        answer += f"; modified lines from the other socket, a wake-up: {', '.join(each)}"
+    said = []
+    if (found := line.get("interval")) is not None:
+        ends = f"{significant(found['low'])} to {significant(found['high'])}"
+        said.append(f"{ends} cycles a load of that line")
+    for advice in report.get("advice", ())[:1]:
+        gain = advice["machines"].get(variant["name"])
+        answer += f". What helps: {advice['words']}"
+        if gain is not None:
+            answer += f", {gain['fewer']:.1%} fewer cycles"
+            if (found := gain.get("interval")) is not None:
+                said.append(f"{found['low']:.1%} to {found['high']:.1%} fewer cycles")
+    if not said:
+        return Lead(asked, answer, "none: one run of the model")
+    samples = report["uncertainty"]["samples"]
+    return Lead(asked, answer, f"{'; '.join(said)}: 90% of {samples} samples")
+
+
+def bench_lead(data: Mapping[str, Any]) -> Lead:
+    """Of the structures on this host: the first that is compared."""
+    asked = f"What do the structures cost beside plain ones? {bench_host(dict(data))}"
+    rows = [
+        row for row in bench_headlines(data["rows"])
+        if row.get("ratio") is not None and row["variant"] != row.get("reference")
+    ]  # fmt: skip
+    if not rows:
+        return Lead(asked, f"{len(data['rows'])} measurements, none beside another", "none")
+    row = next((each for each in rows if each["variant"] == "sbm"), rows[0])
+    answer = (
+        f"Measured: '{row['op']}' with '{row['variant']}' takes {float(row['ratio']):.2f} times as "
+        f"long as with '{row.get('reference') or 'the first'}'"
+    )
+    if row.get("ratio_low") is None:
+        return Lead(asked, answer, "none: too few rounds")
+    return Lead(
+        asked,
+        answer,
+        f"{row['ratio_low']:.2f} to {row['ratio_high']:.2f}: 10% to 90% of the rounds",
+    )
+
+
+def topo_lead(data: dict[str, Any]) -> Lead:
+    """Of a topology: its plan."""
+    return Lead(
+        f"Which CPUs share a cache, and how are they sharded? {tree(data).label}",
+        f"As {plan_sentence(data)}",
+        "none: read from the host or its file, not measured",
+    )
+
+
+def validate_lead(data: Mapping[str, Any], host: str) -> Lead:
+    """Of predictions beside measurements."""
+    verdict = data["verdict"]
+    worst = verdict["worst"]
+    middle, most = verdict["median_factor"], verdict["worst_factor"]
+    return Lead(
+        f"Is the model right about this host? {host}",
+        f"{verdict['outcome'].capitalize()}: predictions are off by {middle:.2f}x in the median "
+        f"and by {most:.2f}x at worst ({worst['op']})",
+        f"{significant(worst['low'])} to {significant(worst['high'])} ns measured for that one: "
+        "10% to 90% of the rounds",
+    )

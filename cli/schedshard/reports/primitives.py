@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The page's boxes for single operations: by number of threads, and by latency class."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from schedshard.experiments.pairs import class_rows
+from schedshard.plots.primitives import pair_dots, scaling
+from schedshard.reports.leads import run_lead
+from schedshard.show.page import Cell, Section, code, grid, num
+from schedshard.show.plots import shown
+from schedshard.tables.primitives import class_cells, class_columns, scaling_columns, scaling_rows
+
+
+def _section(result: dict[str, Any], where: str, notes: list[str], lacks: list[str]) -> Section:
+    hold = result.get("hold_ns")
+    return Section(
+        anchor=f"{result['experiment']}-{result['machine']['name']}",
+        heading=result["title"],
+        where=f"{where}, held for {hold:g} ns" if hold else where,
+        lead=run_lead(result),
+        notes=notes,
+        lacks=lacks,
+    )
+
+
+def scaling_section(
+    result: dict[str, Any], where: str, notes: list[str], lacks: list[str]
+) -> Section:
+    """Many operations over the number of threads."""
+    section = _section(result, where, notes, lacks)
+    section.figures.append(
+        shown(scaling(result), f"{result['title']}: time of each operation over threads")
+    )
+    rows = [[code(row[0]), *map(num, row[1:])] for row in scaling_rows(result)]
+    section.tables.append(grid(scaling_columns(result), rows))
+    titles = [[code(v["name"]), Cell(v["title"])] for v in result["variants"]]
+    section.folded.append(grid(["operation", ""], titles))
+    section.folded_title = f"what the {len(titles)} operations are"
+    return section
+
+
+def pairs_section(
+    result: dict[str, Any], where: str, notes: list[str], lacks: list[str]
+) -> Section:
+    """Two CPUs that take turns, by latency class."""
+    section = _section(result, where, notes, lacks)
+    section.figures.append(
+        shown(pair_dots(result), f"{result['title']}: time of a turn by latency class")
+    )
+    rows = class_rows(result)
+    columns = class_columns(rows)
+    kinds = {True: "good", False: "bad", None: "num"}
+    section.tables.append(
+        grid(
+            columns,
+            [
+                [
+                    *(code(text) for text in cells[:3]),
+                    *map(num, cells[3:-1]),
+                    Cell(cells[-1], kinds[row.accepted]),
+                ]
+                for row, cells in ((row, class_cells(row, columns)) for row in rows)
+            ],
+        )
+    )
+    return section

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Stage reproduce, the part that measures, prints and writes files."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from schedshard.common.errors import UserError, os_reason
+from schedshard.common.output import check_writable, to_json, write_atomic
+from schedshard.common.paths import shown
+from schedshard.common.progress import ticking, working
+from schedshard.common.result import is_curve
+from schedshard.experiments.bench import BenchRequest, bench
+from schedshard.experiments.figures import is_figures
+from schedshard.experiments.run import RunPlan
+from schedshard.experiments.uncertain.uncertainty import with_intervals
+from schedshard.lines.c2c import C2cRequest, c2c, find_names, of_all_variants
+from schedshard.machines.topo import TopoRequest, topo
+from schedshard.reports.leads import run_lead
+from schedshard.reports.report import ReportRequest, render
+from schedshard.reports.reproduce import (
+    READS,
+    SCAN,
+    YIELD,
+    ReproduceRequest,
+    execute_all,
+    plan_reproduce,
+    samples,
+    sentence,
+)
+from schedshard.show.page import Lead
+from schedshard.tables.results import (
+    bench_headlines,
+    bench_tables,
+    comparison_table,
+    run_tables,
+    topo_view,
+)
+
+
+def _heading(text: str) -> Text:
+    return Text(f"\n{text}\n", style="bold underline")
+
+
+@dataclass(frozen=True)
+class _Results:
+    """By what they are of; ``main`` is the yield experiment on the first machine."""
+
+    main: dict[str, Any]
+    others: list[dict[str, Any]]
+    reads: list[dict[str, Any]]
+    curves: list[dict[str, Any]]
+    scans: list[dict[str, Any]]
+    rt: list[dict[str, Any]]
+
+    @classmethod
+    def of(cls, results: Sequence[dict[str, Any]]) -> _Results:
+        main, *others = [result for result in results if result["experiment"] == YIELD]
+        scans = [result for result in results if result["experiment"] == SCAN]
+        return cls(
+            main,
+            others,
+            [result for result in results if result["experiment"] == READS],
+            [result for result in results if is_curve(result)],
+            scans,
+            [result for result in results if is_figures(result) and result not in scans],
+        )
+
+
+def _simulated(request: ReproduceRequest, plans: Sequence[RunPlan]) -> list[dict[str, Any]]:
+    with ticking("simulating", sum(len(plan.points) for plan in plans)) as tick:
+        results = execute_all(plans, tick)
+    with TemporaryDirectory(prefix="schedshard-") as directory:
+        for plan, result in zip(plans, results, strict=True):
+            if count := samples(request, plan):
+                with_intervals(plan.request, result, count, Path(directory), ticking)
+    return results
+
+
+def _tables(found: _Results) -> Iterator[RenderableType]:
+    yield _heading("The contended counter")
+    for curve in found.curves:
+        yield run_tables(curve)
+    yield _heading("The yield experiment")
+    yield run_tables(found.main)
+    yield Text("")
+    yield comparison_table("The same on other machines (all of it predicted)", found.others)
+    for result in found.reads:
+        yield Text("")
+        yield run_tables(result)
+    if found.scans:
+        yield _heading("Cache-aware scheduling: where a process has been")
+    for result in found.scans:
+        yield run_tables(result)
+    if found.rt:
+        yield _heading("The RT scheduler's global state")
+    for result in found.rt:
+        yield run_tables(result)
+        yield Text("")
+
+
+def reproduce_all(
+    request: ReproduceRequest, out: Path, show: Callable[[RenderableType], None]
+) -> None:
+    """Measure, simulate, print, and write DIR/report.html with one JSON file a result."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"cannot make directory {out}: {os_reason(error)}") from error
+    page = out / "report.html"
+    check_writable(page)
+    plans = plan_reproduce(request)
+    host = topo(TopoRequest())
+    with working("measuring the structures on this host's CPUs"):
+        measured = bench(BenchRequest(quick=True))
+    results = _simulated(request, plans)
+    found = _Results.of(results)
+    said = sentence(found.main)
+
+    show(_heading("This host"))
+    show(topo_view(host))
+    show(_heading("The structures on this host's CPUs (measured)"))
+    show(bench_tables({**measured, "rows": bench_headlines(measured["rows"])}))
+    show(Text(f"all of it: {shown(page)} or ./schedshard bench"))
+    for table in _tables(found):
+        show(table)
+    show(Text(f"\n{said}\n", style="bold"))
+
+    main, rt, scans = found.main, found.rt, found.scans
+    lines = [C2cRequest(main, lines=2), *(of_all_variants(r) for r in [*rt, *scans])]
+    request_page = ReportRequest(
+        (main, *found.others, *found.reads, *rt, *scans, *found.curves, host, measured),
+        title="schedshard: predicted, published, measured",
+        lead=Lead(
+            "What do others publish, what does the simulated machine predict for it, and what does "
+            "this host measure?",
+            said,
+            run_lead(main).interval,
+        ),
+        c2c=tuple(c2c(request, find_names(request)) for request in lines),
+    )
+    for result in results:
+        _save(result, out / f"{result['experiment']}-{result['machine']['name']}.json")
+    _save(measured, out / "bench.json")
+    _save(host, out / "topology.json")
+    write_atomic(page, render(request_page))
+    print(f"report: {shown(page)}", file=sys.stderr)
+
+
+def _save(result: dict[str, Any], path: Path) -> None:
+    write_atomic(path, to_json(result))

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The page's boxes for a sweep: one an experiment, with its scaling plots and its points."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from schedshard.experiments.experiment import Metric
+from schedshard.experiments.sweep.sweep import Row, current
+from schedshard.plots.sweep import CAP, CPUS, LLCS, Axis, scaling, usual_cap
+from schedshard.reports.leads import sweep_lead
+from schedshard.show.page import Grid, Section, code, grid, num
+from schedshard.show.plots import Shown, shown
+from schedshard.tables.sweep import Swept, is_sampled, point_cells, point_columns, swept
+
+FIRST = 2
+
+
+def _plotted(one: Swept) -> list[Metric]:
+    """The first figures, which are the experiment's subject, and all costs in cycles."""
+    return [m for i, m in enumerate(one.metrics) if i < FIRST or m.unit == "cycles"]
+
+
+def _figures(one: Swept, axis: Axis) -> list[Shown]:
+    drawn = []
+    for metric in _plotted(one):
+        figure = scaling(one, metric, axis)
+        if figure is not None:
+            drawn.append(shown(figure, f"{one.title}: {metric.title} over {axis.words}"))
+    return drawn
+
+
+_WHICH = {
+    "os": "those with the lowest numbers",
+    "compact": "neighbours, core after core and cache after cache",
+    "scatter": "as far apart as they can be",
+}
+
+
+def _which(frame: pd.DataFrame) -> str:
+    placements = sorted(set(frame["placement"]))
+    if len(placements) == 1:
+        return _WHICH[placements[0]]
+    return "; ".join(f"{_WHICH[placement]} ({placement})" for placement in placements)
+
+
+def _points(one: Swept) -> Grid:
+    rows = [
+        [code(cells[0]), code(cells[1]), *(num(text) for text in cells[2:])]
+        for cells in point_cells(one)
+    ]
+    return grid(point_columns(one), rows)
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def sweep_sections(rows: Sequence[Row], name: str) -> list[Section]:
+    """One box for each experiment of a file."""
+    chosen = current(rows)
+    old = len(rows) - len(chosen)
+    sections = []
+    for one in swept(chosen):
+        frame = one.frame
+        seeds = int(frame["seed"].nunique())
+        table = _points(one)
+        meant = "medians of samples" if is_sampled(frame) else "means over seeds"
+        sampled = is_sampled(frame)
+        bar = (
+            "is its median, a bar through it the 90% interval of its samples of uncertain inputs"
+            if sampled
+            else "is a mean, a bar through it reaches from the smallest to the largest of its seeds"
+        )
+        notes = [
+            f"predicted: every run is a simulation; a point {bar}",
+            f"plots over CPUs and last-level caches: at most {usual_cap(frame)} CPUs a shard; "
+            "over last-level caches and shard size: the most CPUs of each machine. Fewer CPUs "
+            f"than all are {_which(frame)}; the layouts are always those of the whole machine",
+            "provenance: simulator sha256 "
+            f"{', '.join(sorted({v[:12] for v in frame['simulator_sha256']}))}, commit "
+            f"{', '.join(sorted({v[:18] for v in frame['commit']}))}",
+        ]
+        if old:
+            notes.append(f"{old} rows of older simulators, machine files or samples are left out")
+        sections.append(
+            Section(
+                anchor=f"sweep-{one.name}",
+                heading=f"{one.title}: sweep",
+                where=f"{name}: {len(frame)} points on {frame['machine'].nunique()} machines, "
+                f"{_many(seeds, 'sample' if sampled else 'seed')} (predicted)",
+                lead=sweep_lead(one, name),
+                figures=[text for axis in (CPUS, LLCS, CAP) for text in _figures(one, axis)],
+                folded=[table],
+                folded_title=f"all {len(table.rows)} points, {meant}",
+                notes=notes,
+            )
+        )
+    return sections

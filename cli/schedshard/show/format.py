@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Numbers as people read them."""
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """A number with that many significant digits and thousands separated, never in E notation."""
+    if value == 0:
+        return "0"
+    exponent = int(f"{value:.{digits - 1}e}".partition("e")[2])
+    rounded = round(value, digits - 1 - exponent)
+    return f"{rounded:,.{max(0, digits - 1 - exponent)}f}"
+
+
+def percent(fraction: float) -> str:
+    """A fraction as percent: 100%, 32.9%, 1.30%, 0.493%."""
+    if fraction >= 0.9995:
+        return f"{fraction:.0%}"
+    return f"{significant(fraction * 100)}%"
+
+
+def signed_percent(fraction: float) -> str:
+    """An error: +4.2%, -12%; of a factor and more, in factors."""
+    if fraction >= 1.0:
+        return f"{fraction + 1.0:.1f}x"
+    if -1.0 < fraction <= -0.5:
+        return f"1/{1.0 / (1.0 + fraction):.1f}x"
+    return f"{fraction * 100:+.1f}%"
+
+
+def times(ratio: float) -> str:
+    """How many times cheaper: 77x, 3.0x."""
+    return f"{ratio:,.0f}x" if ratio >= 10 else f"{ratio:.1f}x"
+
+
+def compact(value: float) -> str:
+    """An axis label: 1, 10, 100, 1k, 10k."""
+    if value >= 1_000_000:
+        return f"{value / 1_000_000:g}M"
+    if value >= 1_000:
+        return f"{value / 1_000:g}k"
+    return f"{value:g}"
+
+
+def nanoseconds(value: float) -> str:
+    """A duration given in nanoseconds with the unit that fits."""
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
+        if value >= size:
+            return f"{significant(value / size)} {unit}"
+    return f"{significant(value)} ns"

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The parts of a page: what was asked and the answer, then boxes with figures and tables."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from schedshard.show.layout_picture import Picture
+from schedshard.show.plots import Shown
+from schedshard.show.theme import variables
+
+_NUMBER = {"num", "good", "bad"}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of a table; the kind is a class of the style sheet."""
+
+    text: str
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class Column:
+    """The head of a column."""
+
+    name: str
+    number: bool = False
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table."""
+
+    columns: list[Column]
+    rows: list[list[Cell]]
+    caption: str = ""
+
+
+@dataclass(frozen=True)
+class LayoutGroup:
+    """The layouts of one variant."""
+
+    title: str
+    pictures: list[Picture]
+
+
+@dataclass(frozen=True)
+class Lead:
+    """What a page begins with: a question, its answer, and how sure that is."""
+
+    asked: str
+    answer: str
+    interval: str
+
+
+@dataclass
+class Section:
+    """One box of the page. ``folded`` tables open on demand, and notes do."""
+
+    anchor: str
+    heading: str
+    where: str
+    lead: Lead | None = None
+    figures: list[Shown] = field(default_factory=list)
+    tables: list[Grid] = field(default_factory=list)
+    folded: list[Grid] = field(default_factory=list)
+    folded_title: str = ""
+    layouts: list[LayoutGroup] = field(default_factory=list)
+    lacks: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def num(text: str) -> Cell:
+    """A cell with a number."""
+    return Cell(text, "num")
+
+
+def code(text: str) -> Cell:
+    """A cell with a name of the program."""
+    return Cell(text, "code")
+
+
+def grid(columns: Sequence[str], rows: list[list[Cell]], caption: str = "") -> Grid:
+    """A table whose number columns are those that hold numbers in the first row."""
+    heads = [
+        Column(name, bool(rows) and rows[0][index].kind in _NUMBER)
+        for index, name in enumerate(columns)
+    ]
+    return Grid(heads, rows, caption)
+
+
+def rendered(template: str, **values: Any) -> str:
+    """A page as text; it needs nothing else, not even a network."""
+    environment = Environment(
+        loader=PackageLoader("schedshard.show"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    themes = {"light_plots": variables(dark=False), "dark_plots": variables(dark=True)}
+    return environment.get_template(template).render(themes | values).lstrip()

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Text on stdout: as wide as the terminal; in a file as wide as requested; NO_COLOR: no colour."""
+
+import shutil
+import sys
+from collections.abc import Iterable
+
+from rich.console import Console, RenderableType
+
+_FILE_WIDTH = 100
+
+
+def show(
+    parts: Iterable[RenderableType], file_width: int = _FILE_WIDTH, narrowest: int = 0
+) -> None:
+    """Print the parts below each other, without blanks at the ends of lines.
+
+    A terminal that is narrower than ``narrowest`` is written to as a file is.
+    """
+    asked = sys.stdout.isatty() and shutil.get_terminal_size().columns >= narrowest
+    console = Console(width=None if asked else file_width, highlight=False)
+    if console.is_terminal:
+        for part in parts:
+            console.print(part)
+        return
+    with console.capture() as captured:
+        for part in parts:
+            console.print(part)
+    sys.stdout.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))

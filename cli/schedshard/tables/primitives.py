@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Tables of experiments on single operations: by latency class, or by number of threads."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.text import Text
+
+from schedshard.experiments.pairs import ClassRow, class_rows
+from schedshard.show.format import signed_percent, significant, times
+from schedshard.show.sheet import Sheet
+
+# Up to this many curves a table has a row a number of threads, above it a row a curve.
+FEW_CURVES = 3
+
+
+def class_columns(rows: list[ClassRow]) -> list[str]:
+    """The columns of a table of pairs: published figures only where there are some."""
+    columns = ["class", "CPUs", "operation", "ns/op"]
+    if any(row.low < row.ns or row.high > row.ns for row in rows):
+        columns.append("lowest-highest")
+    if any(row.published is not None for row in rows):
+        columns += ["published", "error"]
+    return columns
+
+
+def class_cells(row: ClassRow, columns: list[str]) -> list[str]:
+    """One row of that table."""
+    cells = {
+        "class": row.latency_class,
+        "CPUs": row.where,
+        "operation": row.operation,
+        "ns/op": significant(row.ns),
+        "lowest-highest": f"{significant(row.low)}-{significant(row.high)}",
+        "published": significant(row.published) if row.published is not None else "",
+        "error": signed_percent(row.error) if row.error is not None else "",
+    }
+    return [cells[name] for name in columns]
+
+
+def pairs_table(result: Mapping[str, Any]) -> Sheet:
+    """One row an operation and latency class; a class is named once."""
+    rows = class_rows(result)
+    columns = class_columns(rows)
+    made = Sheet(None, *columns, right=columns[3:], rigid=("CPUs", "operation"))
+    last = ""
+    for row in rows:
+        cells: list[str | Text] = list(class_cells(row, columns))
+        if row.latency_class == last:
+            cells[0] = cells[1] = ""
+        last = row.latency_class
+        if row.accepted is False:
+            cells[-1] = Text(str(cells[-1]), style="bold red")
+        made.add_row(*cells)
+    return made
+
+
+def thread_counts(result: Mapping[str, Any]) -> list[int]:
+    """The numbers of threads of a sweep."""
+    return sorted({point["threads"] for v in result["variants"] for point in v["points"]})
+
+
+def scaling_rows(result: Mapping[str, Any]) -> list[list[str]]:
+    """A row an operation: ns at each number of threads, and the last of them by the first.
+
+    Below it, if there are published figures of the same, these and the errors.
+    """
+    counts = thread_counts(result)
+    rows = []
+    for variant in result["variants"]:
+        by_count = {point["threads"]: point for point in variant["points"]}
+        ends = [by_count[n]["ns_per_op"] for n in (counts[0], counts[-1]) if n in by_count]
+        growth = times(ends[1] / ends[0]) if len(ends) == 2 and len(counts) > 1 else ""
+        rows.append([variant["name"], *_cells(by_count, counts, "ns_per_op"), growth])
+        if any("published" in point for point in variant["points"]):
+            rows.append(["  published", *_cells(by_count, counts, "published"), ""])
+            rows.append(["  error", *_cells(by_count, counts, "error"), ""])
+    return rows
+
+
+def _cells(by_count: Mapping[int, Mapping[str, Any]], counts: list[int], key: str) -> list[str]:
+    shown = signed_percent if key == "error" else significant
+    return [
+        shown(by_count[count][key]) if key in by_count.get(count, {}) else "" for count in counts
+    ]
+
+
+def scaling_columns(result: Mapping[str, Any]) -> list[str]:
+    """Heads of the columns of scaling_rows()."""
+    return ["ns/op, threads:", *map(str, thread_counts(result)), "growth"]
+
+
+def scaling_table(result: Mapping[str, Any]) -> Sheet:
+    """Operations one below the other, numbers of threads side by side."""
+    columns = scaling_columns(result)
+    between = columns[2:-2]
+    kept = {*columns[:2], *between[2::3], *columns[-2:]}
+    made = Sheet(
+        None, *columns, right=columns[1:], optional=[name for name in columns if name not in kept]
+    )
+    for row in scaling_rows(result):
+        made.add_row(*row)
+    return made

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""A sweep's rows by the point they belong to, over its seeds: for tables and plots."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import pandas as pd
+from rich.console import Group as Together
+from rich.console import RenderableType
+from rich.text import Text
+
+from schedshard.common.errors import UserError
+from schedshard.experiments.experiment import Experiment, Metric, experiment_names, load_experiment
+from schedshard.experiments.sweep.sweep import Row
+from schedshard.experiments.uncertain.intervals import interval
+from schedshard.show.sheet import Sheet
+from schedshard.tables.figures import figure_text, head
+from schedshard.tables.intervals import words
+
+ROWS_SHOWN = 60
+FIGURES_SHOWN = 4
+POINT = ["place", "cap", "cpus", "variant"]
+_SAME = [
+    "experiment", "machine", "placement", "cap", "cpus", "seed", "simulator_sha256",
+    "machine_sha256", "sample",
+]  # fmt: skip
+DEFAULT_METRICS = (
+    Metric("cycles_per_op", "cycles/op", "cycles", "cycles_per_op"),
+    Metric("ns_per_op", "ns/op", "ns", "ns_per_op"),
+)
+
+
+@dataclass(frozen=True)
+class Swept:
+    """The rows of one experiment, with two kinds of columns more.
+
+    "figure NAME" for each of its figures; "place": the machine, and the placement unless CPU
+    numbers are taken in order.
+    """
+
+    name: str
+    title: str
+    metrics: tuple[Metric, ...]
+    variants: tuple[str, ...]
+    frame: pd.DataFrame
+
+
+def _declared(name: str) -> Experiment | None:
+    """The experiment's file, None when this checkout has no such experiment any more."""
+    return load_experiment(name) if name in experiment_names() else None
+
+
+def swept(rows: Sequence[Row]) -> list[Swept]:
+    """The experiments of a sweep, in the order of their names; every one has a figure."""
+    frame = pd.DataFrame(list(rows))
+    told = frame["placement"].map(lambda placement: "" if placement == "os" else f", {placement}")
+    frame["place"] = frame["machine"] + told
+    found = []
+    for name in sorted({str(row["experiment"]) for row in rows}):
+        part = frame[frame["experiment"] == name].copy()
+        declared = _declared(name)
+        metrics = declared.metrics if declared is not None and declared.metrics else DEFAULT_METRICS
+        baseline = declared.baseline if declared is not None else None
+        known = tuple(metric for metric in metrics if metric.reported in part.columns)
+        if not known:
+            raise UserError(f"the rows of {name} have none of the figures of that experiment")
+        for metric in known:
+            part[f"figure {metric.name}"] = _figure(part, metric, baseline)
+        present = list(dict.fromkeys(part["variant"]))
+        order = [v.name for v in declared.variants] if declared is not None else present
+        variants = [v for v in order if v in present] + [v for v in present if v not in order]
+        title = declared.title if declared is not None else name
+        found.append(Swept(name, title, known, tuple(variants), part))
+    return found
+
+
+def _figure(part: pd.DataFrame, metric: Metric, baseline: str | None) -> pd.Series:
+    """A metric as the experiment shows it: relative to the baseline of the same point and seed."""
+    values = part[metric.reported].astype(float)
+    if not metric.relative:
+        return values
+    base = part[part["variant"] == baseline].drop_duplicates(_SAME)
+    joined = part[_SAME].merge(base[[*_SAME, metric.reported]], on=_SAME, how="left")
+    return pd.Series(values.to_numpy() / joined[metric.reported].to_numpy(), index=part.index)
+
+
+def point_columns(one: Swept) -> list[str]:
+    """Heads of the columns of a table of points."""
+    figures = [head({"title": m.title, "unit": m.unit}) for m in one.metrics]
+    return ["machine", "variant", "cap", "CPUs", "LLCs", "seeds", *figures]
+
+
+def point_cells(one: Swept) -> list[list[str]]:
+    """A row a point: means over its seeds, with the standard deviation where there are several.
+
+    Of samples the median and the 90% interval.
+    """
+    order = {name: index for index, name in enumerate(one.variants)}
+    groups = list(one.frame.groupby(POINT, sort=True))
+    groups.sort(key=lambda entry: (*entry[0][:3], order[str(entry[0][3])]))
+    return [
+        [str(place), str(variant), str(cap), str(cpus)]
+        + [
+            str(group["llcs"].iloc[0]),
+            f"{len(group)} samples" if is_sampled(group) else str(len(group)),
+        ]
+        + [
+            (_interval if is_sampled(group) else _spread)(metric, group[f"figure {metric.name}"])
+            for metric in one.metrics
+        ]
+        for (place, cap, cpus, variant), group in groups
+    ]
+
+
+def sweep_tables(rows: Sequence[Row]) -> RenderableType:
+    """A table of points for each experiment."""
+    parts: list[RenderableType] = []
+    for every in swept(rows):
+        one = replace(every, metrics=every.metrics[:FIGURES_SHOWN])
+        columns = point_columns(one)
+        made = Sheet(one.title, *columns, right=columns[2:], rigid=["variant"], optional=("LLCs",))
+        cells = point_cells(one)
+        for row in cells[:ROWS_SHOWN]:
+            made.add_row(*row)
+        parts.append(made)
+        if len(cells) > ROWS_SHOWN:
+            parts.append(Text(f"... and {len(cells) - ROWS_SHOWN} more points: report shows all"))
+        hidden = every.metrics[FIGURES_SHOWN:]
+        if hidden:
+            parts.append(Text(f"also there: {', '.join(metric.title for metric in hidden)}"))
+    return Together(*parts)
+
+
+def is_sampled(frame: pd.DataFrame) -> bool:
+    """Whether rows are samples of uncertain inputs, not seeds of one run."""
+    return bool((frame["sample"] != "").all())
+
+
+def _interval(metric: Metric, values: pd.Series) -> str:
+    if values.isna().any():
+        return "-"
+    about = {"unit": metric.unit}
+    return words(interval(values.tolist()), lambda value: figure_text(about, value))
+
+
+def _spread(metric: Metric, values: pd.Series) -> str:
+    mean = float(values.mean())
+    if mean != mean:
+        return "-"
+    text = figure_text({"unit": metric.unit}, mean)
+    if len(values) > 1 and mean:
+        text += f" ±{float(values.std(ddof=1)) / abs(mean):.1%}"
+    return text

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * Makes a shard plan: cuts the CPUs into shards, then fills the plan's tables. Any records give a
+ * plan. A level counts within the level above it: an id in two of those is two. shard_plan_build()
+ * (shard_topo.h) reports such contradictions.
+ *
+ * Concurrency: records belong to one caller. Ordering: none. Context: may sleep.
+ */
+#ifndef SHARD_PLAN_MAKE_H
+#define SHARD_PLAN_MAKE_H
+
+#include "port.h"
+#include "shard_plan.h"
+
+/* Places of a CPU, from the largest to the smallest. */
+enum shard_at {
+	SHARD_AT_PACKAGE,
+	SHARD_AT_NODE,
+	SHARD_AT_LLC,
+	SHARD_AT_L2,
+	SHARD_AT_CORE,
+	SHARD_AT_THREAD,
+	SHARD_AT_LEVELS,
+};
+
+/**
+ * struct shard_rec - one possible CPU during the making of a plan
+ * @at: ids that rise in topology order; negative: unknown, for all CPUs, or as a core for this CPU,
+ *	which then is a core of its own
+ * @cpu: CPU number
+ * @llc_nr: set by shard_plan_cut(): LLC as in struct shard
+ * @shard: set by shard_plan_cut(): its shard
+ */
+struct shard_rec {
+	s32 at[SHARD_AT_LEVELS];
+	u32 cpu;
+	u32 llc_nr;
+	u32 shard;
+};
+
+/* Sorts records; @order as for qsort(). The user of core/ provides it: shard_rec_sort.c does. */
+void shard_rec_sort(struct shard_rec *rec, u32 n, int (*order)(const void *, const void *));
+
+/* The order that shard_plan_cut() cuts in. */
+int shard_rec_by_topology(const void *a, const void *b);
+
+/**
+ * shard_plan_cut() - cut a machine into shards
+ * @rec: the possible CPUs, in any order; in the plan's order afterwards
+ * @n: how many, 1 or more
+ * @cap: most CPUs in a shard, 1..64. Cuts a larger LLC into about equal shards, along L2 clusters
+ *	that fit, else along cores; separates siblings only if a core has more than @cap
+ *
+ * First cuts an LLC that spans NUMA nodes (sub-NUMA clustering) at node boundaries, as a line has
+ * one home node. Return: the number of shards.
+ */
+u32 shard_plan_cut(struct shard_rec *rec, u32 n, u32 cap);
+
+/**
+ * shard_plan_make() - fill a plan's tables
+ * @head: @nr_cpus and @nr_possible, and fields to copy
+ * @rec: from shard_plan_cut(): SHARD_MAX_SHARDS shards at most
+ *
+ * Return: the plan, NULL: no memory.
+ */
+struct shard_plan *shard_plan_make(const struct shard_plan *head, const struct shard_rec *rec);
+
+#endif /* SHARD_PLAN_MAKE_H */

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * From the description of a machine to a shard plan, for programs. A description may be wrong:
+ * shard_plan_build() reports how. A kernel, which must use whatever its firmware says, calls
+ * shard_plan_make.h itself.
+ *
+ * Concurrency: builds of different plans may run together. The pointer to a new plan reaches other
+ * threads by a release store, a lock, or the start of the thread. Ordering: none. Context: a build
+ * may sleep, the rest runs anywhere.
+ */
+#ifndef SHARD_TOPO_H
+#define SHARD_TOPO_H
+
+#include "port.h"
+#include "shard_plan.h"
+
+#define SHARD_MAX_CPUS 4194240u /* SHARD_MAX_SHARDS * SHARD_MAX_CAP */
+
+/**
+ * struct shard_cpu - where one CPU is; the input of a plan
+ * @package: socket
+ * @node: NUMA node, also passed to port_alloc()
+ * @llc: last-level cache, from cache information, not from die or tile levels
+ * @l2: level-2 cache
+ * @core: core
+ * @thread: which SMT sibling in its core; only its order counts
+ * @possible: false for a hole in the numbering; the rest is then ignored
+ *
+ * Ids are any numbers that rise in topology order, with gaps or not. They are unique in the
+ * machine, not in the package as core_id in sysfs is. A negative number means unknown. A level
+ * unknown for one possible CPU counts as unknown for all. Exceptions are @thread and @core: a CPU
+ * of unknown @core is a core of its own.
+ */
+struct shard_cpu {
+	s32 package;
+	s32 node;
+	s32 llc;
+	s32 l2;
+	s32 core;
+	s32 thread;
+	bool possible;
+};
+
+/**
+ * struct shard_topo - the machine
+ * @nr_cpus: CPU numbers are 0..nr_cpus-1, holes allowed
+ * @cpu: one record a CPU number
+ */
+struct shard_topo {
+	u32 nr_cpus;
+	const struct shard_cpu *cpu;
+};
+
+/**
+ * struct shard_plan_opts - how to cut
+ * @cap: most CPUs in a shard, 1..64; 0: 64. Cuts a larger LLC into about equal shards, along L2
+ *	clusters that fit, else along cores; separates siblings only if a core has more than @cap
+ * @split_llc: treat every LLC as this many, cut by core number; 0 and 1: no. Numbers above an LLC's
+ *	number of cores count as that number
+ * @bad_cpu: NULL, or where to store the CPU number of an error (unchanged for errors of no CPU)
+ */
+struct shard_plan_opts {
+	u32 cap;
+	u32 split_llc;
+	u32 *bad_cpu;
+};
+
+/**
+ * enum shard_plan_err - what shard_plan_build() can return
+ * @SHARD_PLAN_OK: success; the only one that is 0
+ * @SHARD_PLAN_NO_CPUS: nr_cpus is 0
+ * @SHARD_PLAN_NO_POSSIBLE: no CPU is possible
+ * @SHARD_PLAN_TOO_MANY_CPUS: nr_cpus is more than SHARD_MAX_CPUS
+ * @SHARD_PLAN_TOO_MANY_SHARDS: the plan would need more than SHARD_MAX_SHARDS shards
+ * @SHARD_PLAN_CAP_RANGE: cap is more than 64
+ * @SHARD_PLAN_LLC_SPANS_PACKAGES: one LLC id in two packages
+ * @SHARD_PLAN_L2_SPANS_LLCS: one L2 id in two LLCs, nodes or packages
+ * @SHARD_PLAN_CORE_SPANS_LLCS: one core id in two L2s, LLCs, nodes or packages
+ * @SHARD_PLAN_CYCLIC: a node spans two packages, one of which spans two nodes: neither contains the
+ *	other, and no topology order exists
+ * @SHARD_PLAN_NO_MEMORY: port_alloc() failed
+ */
+enum shard_plan_err {
+	SHARD_PLAN_OK = 0,
+	SHARD_PLAN_NO_CPUS,
+	SHARD_PLAN_NO_POSSIBLE,
+	SHARD_PLAN_TOO_MANY_CPUS,
+	SHARD_PLAN_TOO_MANY_SHARDS,
+	SHARD_PLAN_CAP_RANGE,
+	SHARD_PLAN_LLC_SPANS_PACKAGES,
+	SHARD_PLAN_L2_SPANS_LLCS,
+	SHARD_PLAN_CORE_SPANS_LLCS,
+	SHARD_PLAN_CYCLIC,
+	SHARD_PLAN_NO_MEMORY,
+};
+
+/**
+ * enum shard_plan_level - which level of the topology served as LLC
+ * @SHARD_LEVEL_LLC: cache information, known for every possible CPU
+ * @SHARD_LEVEL_NODE: NUMA nodes, as some CPU's LLC is unknown
+ * @SHARD_LEVEL_PACKAGE: packages, as some CPU's LLC and some CPU's node are unknown
+ * @SHARD_LEVEL_ALL: nothing is known: all CPUs are one LLC
+ *
+ * One level serves the whole plan: a mix would put CPUs of one cache into shards of another.
+ */
+enum shard_plan_level {
+	SHARD_LEVEL_LLC = 0,
+	SHARD_LEVEL_NODE,
+	SHARD_LEVEL_PACKAGE,
+	SHARD_LEVEL_ALL,
+};
+
+/**
+ * shard_plan_build() - cut a machine into shards
+ * @plan: where to store the plan; NULL is stored on error
+ * @topo: the machine; not used after the call
+ * @opts: how to cut, NULL: all defaults
+ *
+ * Return: SHARD_PLAN_OK, or what is wrong. Context: may sleep. Cost: n log n in the number of CPUs.
+ */
+enum shard_plan_err shard_plan_build(struct shard_plan **plan, const struct shard_topo *topo,
+				     const struct shard_plan_opts *opts);
+
+/* Free a plan, or NULL; no structure that uses it is left. */
+void shard_plan_free(struct shard_plan *plan);
+
+/* What is wrong, in words: a constant string without a full stop, never NULL. */
+const char *shard_plan_strerror(enum shard_plan_err err);
+
+/**
+ * shard_plan_has_cpu() - is this the number of a possible CPU?
+ * @plan: the plan
+ * @cpu: any number
+ *
+ * The other functions of core/ do not check their CPU numbers. Line touched: the slot's.
+ *
+ * Return: true when it is one.
+ */
+static inline bool shard_plan_has_cpu(const struct shard_plan *plan, u32 cpu)
+{
+	return cpu < plan->nr_cpus && plan->slot[cpu].possible;
+}
+
+/**
+ * shard_scatter() - add a shard's word to a cpumask
+ * @plan: the plan
+ * @shard: which shard
+ * @word: bit p stands for the CPU at position p; ignores other bits
+ * @mask: the caller's own cpumask; ORs the bits in, not atomically
+ *
+ * Ordering: none.
+ */
+void shard_scatter(const struct shard_plan *plan, u32 shard, u64 word, unsigned long *mask);
+
+/**
+ * shard_near_rank() - when a walk from one shard visits another
+ * @plan: the plan
+ * @own: shard at which the walk starts
+ * @shard: other shard
+ *
+ * Return: a number, lower for a shard that the walk visits earlier; 0 for @own.
+ */
+u64 shard_near_rank(const struct shard_plan *plan, u32 own, u32 shard);
+
+#endif /* SHARD_TOPO_H */

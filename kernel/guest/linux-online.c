@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * linux-online SECONDS: shows that a CPU which comes online takes no RT task that waits elsewhere.
+ *
+ * rq_online_rt() writes the CPU's level and its overload. It neither pulls nor requests a push. A
+ * waiting task is pushed when its own CPU calls push_rt_tasks(), and pulled when an RT task of the
+ * new CPU goes to sleep. Until one of these happens the new CPU stays idle.
+ *
+ * So: a FIFO task spins, pinned to CPU A. A lower one may use A and X, and X is offline, so that it
+ * waits on A. X comes online and stays idle. The lower task makes no step in a second. Then an RT
+ * task sleeps once on X, and the lower task runs there.
+ *
+ * Exit status 0: it occurred. 1: it did not. 4, skip: fewer than three CPUs.
+ */
+#define _GNU_SOURCE
+#include "guest.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MSEC 1000000ull
+#define SKIP 4
+
+static _Atomic uint64_t upper, lower;
+static _Atomic bool over;
+
+static void *spin(void *steps)
+{
+	while (!atomic_load_explicit(&over, memory_order_relaxed))
+		atomic_fetch_add_explicit((_Atomic uint64_t *)steps, 1, memory_order_relaxed);
+	return NULL;
+}
+
+/* An RT task that runs once and sleeps on the CPU that it is pinned to. */
+static void *touch(void *unused)
+{
+	(void)unused;
+	sleep_ns(10 * MSEC);
+	return NULL;
+}
+
+static bool start(pthread_t *thread, void *(*run)(void *), void *arg, int priority,
+		  const cpu_set_t *set)
+{
+	const struct sched_param param = { .sched_priority = priority };
+	pthread_attr_t attr;
+
+	/* Not the caller's attributes: it would spin in the caller's place. */
+	pthread_attr_init(&attr);
+	pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
+	pthread_attr_setschedpolicy(&attr, SCHED_FIFO);
+	pthread_attr_setschedparam(&attr, &param);
+	pthread_attr_setaffinity_np(&attr, sizeof(*set), set);
+	errno = pthread_create(thread, &attr, run, arg);
+	pthread_attr_destroy(&attr);
+	if (errno)
+		printf("no thread: %s\n", strerror(errno));
+	return !errno;
+}
+
+static uint64_t steps_in(const _Atomic uint64_t *steps, uint64_t ns)
+{
+	uint64_t before = atomic_load(steps);
+
+	sleep_ns(ns);
+	return atomic_load(steps) - before;
+}
+
+/* @a: where both wait or run; @x: offline at first. */
+static bool try_once(int a, int x)
+{
+	pthread_t threads[3];
+	uint64_t before, waits, runs;
+	char path[80];
+	cpu_set_t only_a, only_x, both;
+
+	CPU_ZERO(&only_a);
+	CPU_SET(a, &only_a);
+	CPU_ZERO(&only_x);
+	CPU_SET(x, &only_x);
+	CPU_OR(&both, &only_a, &only_x);
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", x);
+	if (write_text(path, "0") < 0) {
+		printf("CPU %d stays on line: %s\n", x, strerror(errno));
+		return false;
+	}
+	atomic_store(&over, false);
+	if (!start(&threads[0], spin, &upper, 50, &only_a))
+		return false;
+	if (!start(&threads[1], spin, &lower, 40, &both))
+		exit(1);
+	before = steps_in(&lower, 200 * MSEC);
+	write_text(path, "1");
+	waits = steps_in(&lower, 1000 * MSEC);
+	if (!start(&threads[2], touch, NULL, 30, &only_x))
+		exit(1);
+	runs = steps_in(&lower, 1000 * MSEC);
+	atomic_store(&over, true);
+	for (int i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+	printf("steps of the lower task: %llu with CPU %d off line, %llu in 1 s with it on line, "
+	       "%llu in 1 s after an RT task slept there\n",
+	       (unsigned long long)before, x, (unsigned long long)waits, (unsigned long long)runs);
+	return !before && !waits && runs;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned int seconds = parse_seconds("linux-online", argc > 1 ? argv[1] : NULL);
+	uint64_t end = now_ns() + seconds * 1000 * MSEC;
+	const struct sched_param param = { .sched_priority = 95 };
+	struct cpu_list cpus;
+	bool seen = false;
+
+	if (online_cpus(&cpus) < 0 || cpus.nr < 3) {
+		printf("fewer than three CPUs: it cannot happen\n");
+		return SKIP;
+	}
+	sched_setscheduler(0, SCHED_FIFO, &param);
+	while (!seen && now_ns() < end)
+		seen = try_once(cpus.cpu[1], cpus.cpu[cpus.nr - 1]);
+	if (!seen)
+		printf("the CPU took the task at once\n");
+	return seen ? 0 : 1;
+}

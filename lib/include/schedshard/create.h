@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * create.h - sets, byte maps and counters for this machine, in one call each.
+ *
+ *	struct sbm *idle = sbm_create();
+ *
+ *	if (!idle)
+ *		err(1, "sbm_create");
+ *	sbm_set(idle, cpu);
+ *	sbm_for_each_cpu(cpu, it, idle)
+ *		printf("CPU %u is idle\n", cpu);
+ *	sbm_clear(idle, cpu);
+ *	sbm_destroy(idle);
+ *
+ * All of them share one shard plan: the first call reads /sys and builds it, later ones find it
+ * ready. It is the library's only state for them, never changes, and stays until the process ends.
+ * For another plan, or a summary, use sbm_alloc(), bytemap_alloc() or shard_counter_attach();
+ * shard_plan_here() returns the plan for that.
+ *
+ * CPU numbers are those of sched_getcpu() and of /sys/devices/system/cpu/possible. The plan covers
+ * all possible CPUs: those that are offline, and those that a cpuset or a container forbids. So a
+ * number stays valid when CPUs go offline or online, and when the process moves. Numbers may have
+ * holes. No function checks a number; one of no possible CPU reads and writes foreign memory:
+ *
+ *	if (!shard_plan_has_cpu(set->plan, cpu))
+ *		errx(1, "there is no CPU %u", cpu);
+ *
+ * A CPU that was offline when the plan was built shares a line with other such CPUs of its node.
+ * When it comes online, its operations are slower than they should be, and still right.
+ *
+ * A program that works in threads has two ways. What every thread may do on any CPU, such as to
+ * count, it does for shard_this_cpu(). What belongs to a thread, such as its bit in a set of idle
+ * workers, needs its own CPU number. A bound thread takes that of its CPU. If threads migrate, the
+ * i-th takes plan->idx_to_cpu[i], so that neighbours share a line. There are plan->nr_possible
+ * numbers; more threads than that need a second set.
+ *
+ * Concurrency: calls to create may overlap with everything. A call to destroy excludes all others
+ * on its object. After fork() parent and child have a copy each. A child of a process with threads
+ * must not create anything, as another thread may have held the lock. Context: create and destroy
+ * allocate or free, and may read files; neither may run in a signal handler, all others may.
+ * Ordering: none.
+ */
+#ifndef SCHEDSHARD_CREATE_H
+#define SCHEDSHARD_CREATE_H
+
+#include "port.h"
+#include "shard_err.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#include "bytemap_find.h"
+#include "sbm_more.h"
+#include "shard_counter.h"
+#include "shard_topo.h"
+
+/**
+ * sbm_create() - an empty set of CPUs for this machine
+ *
+ * A bit a CPU: on a line of the CPU's last-level cache, in memory of its NUMA node, without a
+ * summary.
+ *
+ * Return: the set; NULL with errno: ENOMEM; EINVAL when /sys contradicts itself; or the error of
+ * reading /sys/devices/system, such as ENOENT or EACCES. shard_plan_here() describes it in words.
+ */
+struct sbm *sbm_create(void);
+
+/**
+ * sbm_destroy() - free a set
+ * @b: from sbm_create(), or NULL
+ */
+void sbm_destroy(struct sbm *b);
+
+/**
+ * bytemap_create() - a byte map for this machine
+ * @value: value of all CPUs, 0..127
+ *
+ * Return: the map; NULL with errno as from sbm_create(), and EINVAL for a value above 127.
+ */
+struct bytemap *bytemap_create(u8 value);
+
+/**
+ * bytemap_destroy() - free a byte map
+ * @m: from bytemap_create(), or NULL
+ */
+void bytemap_destroy(struct bytemap *m);
+
+/**
+ * shard_counter_create() - a counter for this machine, at 0
+ *
+ * Return: the counter; NULL with errno as from sbm_create().
+ */
+struct shard_counter *shard_counter_create(void);
+
+/**
+ * shard_counter_destroy() - free a counter
+ * @c: from shard_counter_create(), or NULL
+ */
+void shard_counter_destroy(struct shard_counter *c);
+
+/**
+ * shard_this_cpu() - a CPU number for what the calling thread does now
+ *
+ * The thread may be on another CPU when this returns, unless it is bound to one; an update for the
+ * old one then costs a cache miss, and nothing else. With rseq (glibc 2.35 and later) this is a
+ * load, else a call of getcpu().
+ *
+ * Return: the CPU that the thread runs on, always a possible CPU of shard_plan_here()'s plan. If
+ * the kernel returns a number that /sys did not list, it is the plan's first CPU. 0 before there is
+ * a plan.
+ */
+u32 shard_this_cpu(void);
+
+/**
+ * shard_plan_here() - the plan of this machine
+ * @plan: receives the plan, which is never freed; not written on failure
+ * @err: describes a failure in one line, or NULL
+ *
+ * For the functions that take a plan. After a failure the next call tries again.
+ *
+ * Return: 0; -ENOMEM; -EINVAL when /sys contradicts itself; or the error of opening or reading.
+ */
+int shard_plan_here(const struct shard_plan **plan, struct shard_err *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

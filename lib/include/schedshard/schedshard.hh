@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * schedshard.hh - create.h for C++17: std::unique_ptr that frees what it holds, std::system_error
+ * where create.h returns NULL. Everything else is the C functions:
+ *
+ *	schedshard::Set idle = schedshard::make_set();
+ *
+ *	sbm_set(idle.get(), cpu);
+ */
+#ifndef SCHEDSHARD_SCHEDSHARD_HH
+#define SCHEDSHARD_SCHEDSHARD_HH
+
+#include <cerrno>
+#include <memory>
+#include <system_error>
+
+#include "schedshard.h"
+
+namespace schedshard
+{
+
+struct Destroy {
+	void operator()(sbm *b) const noexcept
+	{
+		sbm_destroy(b);
+	}
+	void operator()(bytemap *m) const noexcept
+	{
+		bytemap_destroy(m);
+	}
+	void operator()(shard_counter *c) const noexcept
+	{
+		shard_counter_destroy(c);
+	}
+};
+
+using Set = std::unique_ptr<sbm, Destroy>;
+using ByteMap = std::unique_ptr<bytemap, Destroy>;
+using Counter = std::unique_ptr<shard_counter, Destroy>;
+
+/* Owns @created; throws errno's error when it is NULL. */
+template <typename T> std::unique_ptr<T, Destroy> owned(T *created, const char *what)
+{
+	if (!created)
+		throw std::system_error(errno, std::generic_category(), what);
+	return std::unique_ptr<T, Destroy>(created);
+}
+
+inline Set make_set()
+{
+	return owned(sbm_create(), "sbm_create");
+}
+
+inline ByteMap make_byte_map(u8 value)
+{
+	return owned(bytemap_create(value), "bytemap_create");
+}
+
+inline Counter make_counter()
+{
+	return owned(shard_counter_create(), "shard_counter_create");
+}
+
+} // namespace schedshard
+
+#endif

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Where code may lie, for what the linters of Python do not see.
+
+structure.py [ROOT]    the project's root, or this folder
+
+A header or source file includes files of its own folder and of those that the table in
+CONTRIBUTING.md names. No files include each other in a circle. A package of cli/schedshard has at
+most 12 files. pyproject.toml ([tool.importlinter]) has the rules for imports in Python.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path, PurePosixPath
+
+TABLE = "CONTRIBUTING.md"
+PACKAGE = "cli/schedshard"
+ROOM = 12
+SOURCES = re.compile(r"\.(c|cc|h|hh|inc)$")
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+FOLDER = re.compile(r"`([\w.-]+)/`")
+
+
+def may_use(table: str) -> dict[str, set[str]]:
+    """Return the folders that each may use, by the rows | `folder/` | what | `other/`, ... |."""
+    found: dict[str, set[str]] = {}
+    for line in table.splitlines():
+        cells = line.split("|")
+        if len(cells) != 5 or not (folders := FOLDER.findall(cells[1])):
+            continue
+        for folder in folders:
+            if "everything" not in cells[3]:
+                found[folder] = {folder, *FOLDER.findall(cells[3])}
+    return found
+
+
+def includes(root: Path, names: Sequence[str]) -> dict[str, list[tuple[str, list[str]]]]:
+    """Return the includes of each file: as they are written, and the files that they may mean."""
+    by_name: dict[str, list[str]] = {}
+    for name in names:
+        by_name.setdefault(PurePosixPath(name).name, []).append(name)
+    known = set(names)
+    found = {}
+    for name in names:
+        meant = []
+        for written in INCLUDE.findall((root / name).read_text(encoding="utf-8")):
+            beside = os.path.normpath(PurePosixPath(name).parent / written)
+            others = by_name.get(PurePosixPath(written).name, [])
+            ends = [other for other in others if other.endswith(f"/{written}")]
+            meant.append((written, [beside] if beside in known else ends))
+        found[name] = meant
+    return found
+
+
+def arrows(
+    found: Mapping[str, Sequence[tuple[str, Sequence[str]]]], allowed: Mapping[str, set[str]]
+) -> list[str]:
+    """Return includes from a folder that the table does not name."""
+    faults = []
+    for name, meant in found.items():
+        folder = PurePosixPath(name).parts[0]
+        for written, files in meant:
+            folders = {PurePosixPath(file).parts[0] for file in files}
+            if folders and folders.isdisjoint(allowed[folder]):
+                faults.append(
+                    f'{name}: includes "{written}" of {"/, ".join(sorted(folders))}/, which '
+                    f"{folder}/ may not use ({TABLE})"
+                )
+    return faults
+
+
+def circle(found: Mapping[str, Sequence[tuple[str, Sequence[str]]]]) -> list[str]:
+    """Return a fault for the first circle of includes, if there is one."""
+    graph = {
+        name: {files[0] for _, files in meant if len(files) == 1} for name, meant in found.items()
+    }
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return [f"include each other: {' <- '.join(error.args[1])}"]
+    return []
+
+
+def full_rooms(names: Sequence[str]) -> list[str]:
+    """Return a fault for each package with too many files; packages inside count separately."""
+    counts = Counter(str(PurePosixPath(name).parent) for name in names)
+    return [
+        f"{folder}: {count} files, {ROOM} at most: make a package of those that belong together"
+        for folder, count in sorted(counts.items())
+        if count > ROOM
+    ]
+
+
+def main(root: Path) -> int:
+    """Check a project; print the faults; return the exit status."""
+    listing = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=root,
+    )
+    names = sorted(name for name in listing.stdout.split("\0") if name and (root / name).is_file())
+    allowed = may_use((root / TABLE).read_text(encoding="utf-8"))
+    sources = [
+        name for name in names if SOURCES.search(name) and PurePosixPath(name).parts[0] in allowed
+    ]
+    found = includes(root, sources)
+    package = [name for name in names if name.startswith(f"{PACKAGE}/")]
+    faults = [*arrows(found, allowed), *circle(found), *full_rooms(package)]
+    print("\n".join(faults) if faults else f"{len(sources)} C files, {len(package)} files in rooms")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1] if len(sys.argv) > 1 else ".")))

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * explore_case.h - what a test case of the explorer is made of.
+ *
+ * A case is a set-up, one body a CPU and a final check. The bodies of all CPUs run in every
+ * possible interleaving of their accesses to shared memory. Shared memory is memory from
+ * port_alloc() and nothing else: the explorer does not reset static variables or the heap between
+ * executions. So a case keeps its state in one shared object that its set-up allocates. Statics
+ * hold pointers to it, which only set-up writes.
+ *
+ * The explorer does not see what the compiler does not instrument. So memset(), memcpy() and
+ * assignments of whole structures to or from shared memory belong into set-up, not into a body.
+ *
+ * A body must be a function of what it reads from shared memory: after the same values it does the
+ * same operations. It must end: a loop that waits for another CPU makes executions without end.
+ */
+#ifndef SIM_EXPLORE_CASE_H
+#define SIM_EXPLORE_CASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define EXPLORE_MAX_CPUS 4
+#define EXPLORE_RESULTS	 8
+#define EXPLORE_GHOSTS	 16
+
+struct explore_case {
+	const char *name;
+	const char *title; /* one line: what the case claims or plants */
+	const char *kind;  /* "litmus", "litmus-weak", "core", "pattern" or "planted" */
+	uint8_t min_cpus, max_cpus;
+	/* The model for the case, see explore_machine.h; neither: x86-TSO. */
+	bool posted;
+	bool weak;
+	void (*setup)(uint32_t nr_cpus);      /* once, on one CPU */
+	void (*body)(uint32_t cpu);	      /* on each CPU */
+	void (*check)(uint32_t nr_cpus);      /* after the last step of each execution, or NULL */
+	const char *results[EXPLORE_RESULTS]; /* names of the results, for reports */
+};
+
+/* All cases, in arrays that end with a case without a name; the last entry is NULL. */
+extern const struct explore_case *const explore_all_cases[];
+
+/**
+ * explore_name - name a shared object in schedules.
+ * @ptr: from port_alloc()
+ * @size: bytes
+ * @name: not copied
+ * Context: set-up only.
+ */
+void explore_name(const void *ptr, size_t size, const char *name);
+
+/**
+ * explore_const - an object that no body writes.
+ * @ptr: from port_alloc(); its whole lines count
+ * @size: bytes
+ *
+ * Loads from it are no steps, which keeps the number of interleavings low. A store to it is a
+ * failure, so that a wrong claim is found.
+ * Context: set-up only.
+ */
+void explore_const(const void *ptr, size_t size);
+
+/**
+ * explore_result - a value that tells executions apart.
+ * @slot: 0..EXPLORE_RESULTS-1
+ * Context: a body, or the final check. The value must depend only on values read.
+ */
+void explore_result(uint32_t slot, uint64_t val);
+
+/* The value passed to explore_result() in this execution, else 0. Final check only. */
+uint64_t explore_result_of(uint32_t slot);
+
+/* The CPU whose body runs; EXPLORE_MAX_CPUS in set-up and final check. */
+uint32_t explore_cpu(void);
+
+/**
+ * explore_give_up - the body ends here, and the execution counts for nothing.
+ *
+ * For a body that would have to wait for a lock. Other executions have it ask while the lock is
+ * free; only executions without waiting count. The final check calls explore_gave_up().
+ */
+void explore_give_up(void);
+bool explore_gave_up(void);
+
+/**
+ * explore_check - the property: a violation when @cond is false.
+ *
+ * The execution continues, so that the number of executions does not depend on the findings.
+ */
+#define explore_check(cond, ...)                   \
+	do {                                       \
+		if (!(cond))                       \
+			explore_fail(__VA_ARGS__); \
+	} while (0)
+void explore_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/**
+ * explore_ghost_set, explore_ghost_get - variables outside of the machine.
+ *
+ * They take effect at once, for all CPUs, past every store buffer, and order nothing else. They
+ * stand for real time ("set() had returned when the search began"). They are steps like any other,
+ * and zero at the start.
+ */
+void explore_ghost_set(uint32_t slot, uint64_t val);
+uint64_t explore_ghost_get(uint32_t slot);
+
+#endif

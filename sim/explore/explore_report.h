@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * explore_report.h - the result of a search as JSON, and the same JSON as text.
+ *
+ * The schedule of a violation is a table with a line a step. It names the CPU, its program or its
+ * store buffer, the operation, the object, the value, and the function and source line. addr2line
+ * supplies the last two from the program's own debug information.
+ */
+#ifndef SIM_EXPLORE_REPORT_H
+#define SIM_EXPLORE_REPORT_H
+
+#include <jansson.h>
+
+#include "explore_search.h"
+
+struct x_run {
+	const struct explore_case *c;
+	uint32_t nr_cpus;
+	enum x_model model;
+	struct x_options options;
+	double seconds;
+};
+
+/* Names as on the command line. */
+const char *x_model_name(enum x_model m);
+const char *x_search_name(enum x_search s);
+
+/* A new reference. Call it while the machine still has the case's set-up. */
+json_t *x_report(const struct x_run *run, const struct x_stats *s);
+
+/* Print a report for people, on stdout. */
+void x_report_text(const json_t *report);
+
+#endif

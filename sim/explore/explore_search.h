@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * explore_search.h - walks over the executions of a case, and their results.
+ *
+ *   search  | visits                                   | file
+ *   --------+------------------------------------------+-------------------
+ *   dpor    | at least one execution of every class of | explore_dpor.c
+ *           | equivalent executions                    |
+ *   states  | every reachable state once               | explore_states.c
+ *   brute   | every execution                          | explore_states.c
+ *
+ * All three reach every outcome and every violation that exists; the tests compare them. Only
+ * states and brute can bound the number of preemptions.
+ */
+#ifndef SIM_EXPLORE_SEARCH_H
+#define SIM_EXPLORE_SEARCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "explore_machine.h"
+
+#define X_NO_BOUND UINT32_MAX
+
+enum x_search { X_SEARCH_DPOR, X_SEARCH_STATES, X_SEARCH_BRUTE };
+
+struct x_options {
+	enum x_search search;
+	uint32_t preemptions;	 /* at most this many, or X_NO_BOUND */
+	uint64_t max_executions; /* stop after this many; 0: no limit */
+};
+
+/* One outcome of executions: their results. */
+struct x_outcome {
+	uint64_t results[EXPLORE_RESULTS];
+	uint64_t executions; /* with this outcome */
+};
+
+/* A failing execution, up to the step at which it failed. */
+struct x_schedule {
+	struct x_failure failure;
+	uint32_t nr_events;
+	uint32_t preemptions;
+	struct x_event events[X_MAX_STEPS];
+};
+
+struct x_stats {
+	uint64_t executions;  /* that ran to the end */
+	uint64_t cut;	      /* given up early, as redundant */
+	uint64_t transitions; /* steps performed, replays included */
+	uint64_t states;      /* distinct states, states search only */
+	uint64_t failing;     /* executions with a violation */
+	uint32_t max_steps;   /* of the longest execution */
+	bool complete;	      /* nothing left out, except by the preemption bound */
+	struct x_outcome *outcomes;
+	uint32_t nr_outcomes;
+	struct x_schedule
+		*shortest; /* of the failing ones: fewest preemptions, then steps; or NULL */
+};
+
+/* Each explores the case that x_machine_init() was given. */
+void x_search_dpor(const struct x_options *o, struct x_stats *s);
+void x_search_states(const struct x_options *o, struct x_stats *s);
+
+/* Release what the searches put into @s. */
+void x_stats_free(struct x_stats *s);
+
+/**
+ * x_note_end - an execution has ended: count it, keep its outcome or its failure.
+ * @events: its steps
+ * @nr_events: how many
+ *
+ * When all programs have ended, the caller has run the final check before.
+ */
+void x_note_end(struct x_stats *s, const struct x_event *events, uint32_t nr_events);
+
+/* The search gives an execution up as redundant; a data race found on the way still counts. */
+void x_note_cut(struct x_stats *s, const struct x_event *events, uint32_t nr_events);
+
+/* The number of switches away from a program that had not ended, and of old values read. */
+uint32_t x_count_preemptions(const struct x_event *events, uint32_t nr_events);
+
+/* May the order of these two operations of different CPUs matter? */
+static inline bool x_touches_conflict(uint64_t a, uint32_t as, enum x_touch at, uint64_t b,
+				      uint32_t bs, enum x_touch bt)
+{
+	if (at == X_TOUCH_NONE || bt == X_TOUCH_NONE)
+		return false;
+	if (at == X_TOUCH_READ && bt == X_TOUCH_READ)
+		return false;
+	return a < b + bs && b < a + as;
+}
+
+/* A step that no other process can notice or hinder; if there is one, it goes first. */
+static inline int x_local_step(uint32_t enabled)
+{
+	for (unsigned int c = 0; c < EXPLORE_MAX_CPUS; c++) {
+		if ((enabled >> c & 1) && x_op_touch(x_pending(c)) == X_TOUCH_NONE)
+			return (int)c;
+	}
+	return -1;
+}
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * explore_weak.h - the state of the model weak: explore_weak.c changes it, explore_hash.c hashes
+ * it.
+ */
+#ifndef SIM_EXPLORE_WEAK_H
+#define SIM_EXPLORE_WEAK_H
+
+#include "explore_internal.h"
+
+#define MAX_WORDS    512   /* that programs write */
+#define MAX_MESSAGES 4096  /* of one execution */
+#define MAX_STORES   255   /* to one word */
+#define MAX_POINTERS 64	   /* that one program loads */
+#define NOBODY	     0xffu /* owner of a byte: set-up */
+#define TABLE_SIZE   (4 * MAX_WORDS)
+
+struct view {
+	uint8_t at[MAX_WORDS]; /* by word: the store, 0: none of this execution */
+};
+
+struct message {
+	uint64_t val;	   /* the whole word behind it */
+	uint8_t owner[8];  /* of each byte: the CPU that stored it last */
+	uint8_t bytes;	   /* mask of the bytes that this store wrote */
+	struct view known; /* its view */
+};
+
+struct word {
+	uint64_t addr;
+	uint32_t newest;
+	bool allocated; /* its first store is the allocator's, which makes it zero */
+	uint64_t initial;
+	uint16_t message[MAX_STORES + 1];
+};
+
+/* The allocation that a loaded pointer leads to, and what the CPU had read at that load. */
+struct pointer {
+	const struct arena_object *to;
+	struct view read;
+};
+
+/* State of a CPU. */
+struct weak_cpu {
+	struct view current, read, stored, before;
+	uint32_t nr_pointers;
+	struct pointer pointer[MAX_POINTERS];
+};
+
+struct x_weak {
+	struct weak_cpu cpus[EXPLORE_MAX_CPUS];
+	struct view fences, seen;
+	uint32_t nr_messages;
+	uint32_t nr_words; /* not reset between executions */
+	struct message messages[MAX_MESSAGES];
+	struct message first; /* of any word: from set-up */
+	struct word words[MAX_WORDS];
+};
+
+extern struct x_weak xk;
+
+static inline struct message *message_of(uint32_t w, uint32_t k)
+{
+	return k ? &xk.messages[xk.words[w].message[k]] : &xk.first;
+}
+
+static inline uint64_t value_of(uint32_t w, uint32_t k)
+{
+	return k ? xk.messages[xk.words[w].message[k]].val : xk.words[w].initial;
+}
+
+#endif

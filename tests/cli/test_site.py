@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The site of all pages, its links and pictures, and the tables that are made."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from types import SimpleNamespace
+
+import pages
+import pictures
+import pytest
+import result_tables as results
+from mkdocs.structure.files import Files
+
+from schedshard.manual import verbs
+
+ROOT = Path(__file__).resolve().parents[2]
+# Pages whose claims about files are checked; other pages' claims about their own folders are not.
+PAGES = sorted(
+    name
+    for name in pages.tracked()
+    if name in ("README.md", "DESIGN.md", "CONTRIBUTING.md")
+    or (name.startswith("docs/") and name.endswith(".md"))
+)
+TABLES = tomllib.loads(results.TABLES.read_text(encoding="utf-8"))["table"]
+
+
+def test_the_site_is_whole_and_needs_no_network(tmp_path: Path) -> None:
+    """With --strict a link that leads nowhere, and a page outside of the menu, end the build."""
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "cli"), "NO_MKDOCS_2_WARNING": "1"}
+    built = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", tmp_path],
+        cwd=ROOT,
+        env=env,
+        capture_output=True,
+        text=True,
+    )
+    assert (built.returncode, built.stdout, built.stderr) == (0, "", "")
+    for page in tmp_path.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        for tag in re.findall(r"<(?:script|link|img)\b[^>]*>", text):
+            assert not re.search(r"""(?:src|href)=["']?(?:https?:)?//""", tag), (page.name, tag)
+        for target in re.findall(r"""<(?:script|img)\b[^>]*\bsrc=["']?([^"' >]+)""", text):
+            # A server sends the page for missing paths from any folder.
+            assert page.name == "404.html" or (page.parent / target).is_file(), (page.name, target)
+    assert (tmp_path / "search/search_index.js").read_text().startswith("var __index =")
+    commands = (tmp_path / "reference/commands.html").read_text(encoding="utf-8")
+    for names, _, _ in verbs():
+        assert f'id="{"-".join(names)}"' in commands
+    assert "--uncertainty N" in commands
+
+
+def links(text: str, source: str, caplog: pytest.LogCaptureFixture) -> tuple[str, int]:
+    """Return a page of the repository with its links changed, and how many warnings there were."""
+    page = SimpleNamespace(file=SimpleNamespace(src_uri=pages.page_of(source)))
+    caplog.clear()
+    with caplog.at_level(logging.WARNING, logger="mkdocs"):
+        config = SimpleNamespace(
+            site_dir="site", use_directory_urls=False, _current_plugin=None, plugins=None
+        )
+        change = pages.Links(page, config, Files([]))  # type: ignore[arg-type]
+        change.copied = lambda path: f"source/{path}.txt"  # type: ignore[method-assign]
+        changed = pages.outside_code(text, change)
+    return changed, len(caplog.records)
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "changed"),
+    [
+        ("README.md", "[a](docs/doctor.md#json)", "[a](doctor.md#json)"),
+        ("docs/doctor.md", "[a](../README.md)", "[a](index.md)"),
+        ("docs/guide/kernel.md", "[`k`](../../kernel/README.md)", "[`k`](../kernel/index.md)"),
+        ("docs/README.md", "[a](../LICENSES/)", "a"),
+        ("DESIGN.md", "[c](core/sbm.c) `[a](b)`", "[c](source/core/sbm.c.txt) `[a](b)`"),
+        ("DESIGN.md", "[a](https://example.org) [b](#there)", None),
+        ("DESIGN.md", "```\n[a](nowhere.md)\n```\n", None),
+    ],
+)
+def test_links_get_their_places(
+    source: str, text: str, changed: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert links(text, source, caplog) == (changed or text, 0)
+
+
+def test_a_link_to_nothing_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    assert links("[a](docs/nowhere.md)", "README.md", caplog)[1] == 1
+
+
+def test_pictures_are_those_of_the_machine_file() -> None:
+    for name, text in pictures.pictures().items():
+        assert (pictures.PICTURES / name).read_text(encoding="utf-8") == text, name
+    one = pictures.legs("epyc-7763-2s", "node")
+    assert one.whole == pytest.approx(123.0 * 2.45)
+
+
+def test_files_that_pages_name_exist() -> None:
+    known = pages.tracked()
+    folders = {str(parent) for name in known for parent in Path(name).parents} - {"."}
+    tops = {name.split("/")[0] for name in known if "/" in name}
+    gone = []
+    for page in PAGES:
+        text = (ROOT / page).read_text(encoding="utf-8")
+        for name in re.findall(r"`([\w.-]+/[\w./-]*\w/?)`", text):
+            stands_for_others = re.search(r"\b(NAME|STEP|V|VARIANT)\b|^kernel/sched", name)
+            there = name in known or name.rstrip("/") in folders
+            if name.split("/")[0] in tops and not there and not stands_for_others:
+                gone.append(f"{page}: {name}")
+    assert gone == []
+
+
+@pytest.mark.parametrize("table", TABLES, ids=[table["name"] for table in TABLES])
+def test_pages_have_the_rows_of_each_table(table: results.Spec) -> None:
+    for page in table["pages"]:
+        found = results.place(table["name"]).search((ROOT / page).read_text(encoding="utf-8"))
+        assert found, page
+        rows = [line.split("|")[1].strip() for line in found[0].splitlines()[3:-1]]
+        assert rows == [row["title"] for row in table["row"]]
+        columns = table["kinds"] if "kinds" in table else table["variants"]
+        assert {line.count("|") for line in found[0].splitlines()[1:-1]} == {len(columns) + 2}
+
+
+@pytest.mark.parametrize("table", TABLES, ids=[table["name"] for table in TABLES])
+def test_tables_name_what_there_is(table: results.Spec) -> None:
+    """Machines, variants and figures: a mistake would show after minutes of simulation only."""
+    bodies = "".join(path.read_text(encoding="utf-8") for path in ROOT.glob("experiments/*.c"))
+
+    def names(of: results.Spec, what: str) -> set[str]:
+        return {each["name"] for each in of.get(what, [])}
+
+    experiments = {}
+    for name, run in table["run"].items():
+        text = (ROOT / f"experiments/{run['experiment']}.toml").read_text(encoding="utf-8")
+        experiments[name] = tomllib.loads(text)
+        assert (ROOT / f"machines/{run['machine']}.toml").is_file()
+        assert set(run.get("variants", table["variants"])) <= names(experiments[name], "variant")
+        assert {each.split("=")[0] for each in run.get("set", [])} <= names(
+            experiments[name], "param"
+        )
+    for row in table["row"]:
+        assert row.get("samples", row["run"]) in table["run"]
+        assert row.get("against", table["variants"][0]) in table["variants"]
+        figures = names(experiments[row["run"]], "metric") or {"relative"}
+        assert row["figure"] in figures or f'"{row["figure"]}"' in bodies
+
+
+@pytest.mark.usefixtures("real")
+def test_a_table_is_what_the_simulator_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The table that takes a second; schedshard's own code differs a little between compilers."""
+    monkeypatch.setattr(results, "KEPT", tmp_path)
+    table = next(table for table in TABLES if table["name"] == "yield")
+    found = results.place("yield").search((ROOT / "docs/results.md").read_text(encoding="utf-8"))
+    assert found
+    shown = {line.split(" | ")[0].strip("| "): line.split(" | ") for line in found[0].splitlines()}
+    cells = results.Cells(table)
+    for row in table["row"]:
+        if row["variant"] != "sbm":
+            made = [results.cell(cells, row, row["variant"], k) for k in table["kinds"][:3]]
+            assert shown[row["title"]][1:4] == made
+
+
+def test_an_unknown_table_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert results.main(["nothing"]) == 2
+    assert capsys.readouterr().err.startswith("results: no table 'nothing', only ")

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The linters of structure find planted faults: circles, upward arrows, a full room."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from schedshard.common.paths import ROOT
+
+LINT = "from importlinter.cli import lint_imports_command as lint; lint()"
+
+
+def structure(root: Path) -> subprocess.CompletedProcess[str]:
+    """Check a project's C files and rooms."""
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    return subprocess.run(
+        [sys.executable, str(ROOT / "scripts" / "structure.py"), str(root)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def project(root: Path, **files: str) -> Path:
+    """Make a project in which sim/ may use core/, of files given as core__x_h."""
+    (root / "CONTRIBUTING.md").write_text(
+        "| `core/` | structures | nothing |\n| `sim/` | the machine | `core/`; some `rivals/` |\n"
+    )
+    for name, text in files.items():
+        path = root / name.replace("__", "/").replace("_h", ".h")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return root
+
+
+def test_arrow_as_in_the_table_passes(tmp_path: Path) -> None:
+    done = structure(project(tmp_path, core__a_h="", sim__b_h='#include "a.h"\n'))
+    assert (done.returncode, done.stdout) == (0, "2 C files, 0 files in rooms\n")
+
+
+def test_arrow_against_the_table(tmp_path: Path) -> None:
+    done = structure(project(tmp_path, core__a_h='#include "b.h"\n', sim__b_h=""))
+    assert done.returncode == 1
+    assert done.stdout == (
+        'core/a.h: includes "b.h" of sim/, which core/ may not use (CONTRIBUTING.md)\n'
+    )
+
+
+def test_circle_of_headers(tmp_path: Path) -> None:
+    files = {"sim__a_h": '#include "b.h"\n', "sim__b_h": '#include "c.h"\n'}
+    done = structure(project(tmp_path, **files, sim__c_h='#include "a.h"\n'))
+    assert done.returncode == 1
+    assert done.stdout.startswith("include each other: ")
+    assert all(f"sim/{name}.h" in done.stdout for name in "abc")
+
+
+def test_full_room(tmp_path: Path) -> None:
+    room = project(tmp_path) / "cli" / "schedshard" / "room"
+    (room / "inner").mkdir(parents=True)
+    for number in range(12):
+        (room / f"m{number}.py").write_text("")
+    (room / "inner" / "m.py").write_text("")
+    assert structure(tmp_path).returncode == 0
+    (room / "data.toml").write_text("")
+    done = structure(tmp_path)
+    assert done.returncode == 1
+    assert done.stdout.startswith("cli/schedshard/room: 13 files, 12 at most")
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "said"),
+    [
+        (
+            "common/errors.py",
+            "import schedshard.commands.main\n",
+            "Rooms import what is below them",
+        ),
+        ("doctor/facts/values.py", "from schedshard.doctor.judge import judge\n", "Nothing beside"),
+        ("cellar/__init__.py", "", "Rooms import what is below them"),
+        ("show/__init__.py", "", ""),
+    ],
+)
+def test_imports(tmp_path: Path, file: str, text: str, said: str) -> None:
+    """An import up, a circle of two packages, a room that the table does not have; and nothing."""
+    package = tmp_path / "schedshard"
+    shutil.copytree(
+        ROOT / "cli" / "schedshard", package, ignore=shutil.ignore_patterns("__pycache__")
+    )
+    path = package / file
+    path.parent.mkdir(exist_ok=True)
+    with path.open("a") as planted:
+        planted.write(text)
+    done = subprocess.run(
+        [sys.executable, "-c", LINT, "--no-cache", "--config", str(ROOT / "pyproject.toml")],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
+    )
+    broken = [line for line in done.stdout.splitlines() if line.endswith("BROKEN")]
+    assert (done.returncode, bool(broken)) == (int(bool(said)), bool(said))
+    assert not said or any(line.startswith(said) for line in broken)

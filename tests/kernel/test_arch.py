@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Kernels and guests of another architecture than x86."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from schedshard.common.errors import UserError
+from schedshard.entry import run
+from schedshard.kernel.arch import ARM64, X86
+from schedshard.kernel.build.make import Make
+from schedshard.kernel.guest.boot import BootRequest, qemu_argv
+from schedshard.kernel.guest.devicetree import cache_source, tree_with_caches
+from schedshard.kernel.guest.initramfs import contents
+from schedshard.kernel.guest.topology import Shape
+from schedshard.kernel.layout import Layout
+from schedshard.kernel.testing.plan import chosen
+
+SHAPE = Shape(packages=2, nodes=1, llcs=2, cores=2, threads=2)
+
+
+def test_make_is_told_the_compiler() -> None:
+    own = Make(Path("s"), Path("o"), "log").argv(["bzImage"])
+    assert "CC=ccache gcc" in own
+    assert not [word for word in own if word.startswith(("CROSS_COMPILE", "ARCH"))]
+    other = Make(Path("s"), Path("o"), "log", arch=ARM64).argv(["Image"])
+    assert {"ARCH=arm64", "CC=ccache aarch64-linux-gnu-gcc"} < {*other}
+    assert "CROSS_COMPILE=aarch64-linux-gnu-" in other
+
+
+def test_the_emulator_of_each() -> None:
+    request = BootRequest(Path("Image"), "x", SHAPE)
+    arm = qemu_argv(request, Path("i"), Path("log"), None, ARM64)
+    assert arm[0] == "qemu-system-aarch64"
+    assert "16,sockets=2,clusters=2,cores=2,threads=2" in arm
+    assert "console=ttyAMA0" in arm[arm.index("-append") + 1].split()
+    x86 = qemu_argv(request, Path("i"), Path("log"), None, X86)
+    assert "16,sockets=2,dies=2,cores=2,threads=2" in x86
+    assert "console=ttyS0" in x86[x86.index("-append") + 1].split()
+
+
+def test_a_cache_for_each_cluster() -> None:
+    lines = cache_source(SHAPE).splitlines()
+    assert sum("compatible" in line for line in lines) == 4
+    assert "\t\tcpu@3 { next-level-cache = <&llc0>; };" in lines
+    assert "\t\tcpu@4 { next-level-cache = <&llc1>; };" in lines
+    assert "\t\tcpu@15 { next-level-cache = <&llc3>; };" in lines
+
+
+@pytest.mark.skipif(
+    not (shutil.which("dtc") and shutil.which(ARM64.qemu)),
+    reason="needs dtc and qemu-system-aarch64 (scripts/bootstrap arm64)",
+)
+def test_the_tree_has_the_caches(tmp_path: Path) -> None:
+    layout = Layout(work=tmp_path, arch=ARM64)
+    request = BootRequest(Path("Image"), "x", SHAPE)
+    argv = qemu_argv(request, Path("i"), tmp_path / "log", None, ARM64)
+    kept = argv[: argv.index("-kernel")]
+    tree = tree_with_caches(layout, "x", SHAPE, kept)
+    said = subprocess.run(
+        ["fdtget", "-p", tree, "/cpus/cpu@15"], capture_output=True, text=True, check=True
+    )
+    assert "next-level-cache" in said.stdout.split()
+
+
+def test_only_tests_without_programs_of_the_host() -> None:
+    assert chosen([], arch=ARM64) == ["storm-deadline", "storm"]
+    with pytest.raises(UserError, match="--test ffmpeg needs programs of this host"):
+        chosen(["ffmpeg"], arch=ARM64)
+    with pytest.raises(UserError, match="guests of arm64 have no ffmpeg"):
+        contents(replace(Layout(), arch=ARM64), ["ffmpeg"])
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["--arch", "arm63", "build", "--variant", "shard"], "did you mean 'arm64'"),
+        (["--arch", "arm64", "c2c", "--variant", "shard"], "'kernel c2c' is for x86 only"),
+    ],
+)
+def test_wrong_use(args: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["kernel", *args]) == 2
+    assert words in capsys.readouterr().err

@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Sets, maps and counters for this machine, on machines that are trees of files.
+ *
+ * The plan of a process stays until it ends, so that each test has a separate process.
+ */
+#include <sched.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "shapes.h"
+#include "test.h"
+#include "tree.h"
+
+static char root[64];
+#define SYSFS_ROOT root
+#include "../../lib/create.c"
+
+#define MAX_CPUS 512 /* of any tree here but those of one line */
+
+/* Two LLCs of four CPUs; number 5 is no CPU. */
+static const char two_llcs[] = "cpu/possible=0-4,6-8\n"
+			       "cpu/cpu{0-4,6-8}/topology/physical_package_id=0\n"
+			       "cpu/cpu{0-4,6-8}/cache/index3/level=3\n"
+			       "cpu/cpu{0-4,6-8}/cache/index3/type=Unified\n"
+			       "cpu/cpu{0-3}/cache/index3/shared_cpu_list=0-3\n"
+			       "cpu/cpu{4,6-8}/cache/index3/shared_cpu_list=4,6-8\n"
+			       "node/node0/cpulist=0-4,6-8\n";
+
+static void write_tree(const char *text)
+{
+	CHECK(tree_write(root, text, strlen(text), UINT32_MAX) > 0);
+}
+
+/* Runs a test in a separate process, on a separate tree. */
+static void in_child(void (*test)(void))
+{
+	int status;
+	pid_t child;
+
+	CHECK(tree_make(root));
+	fflush(stdout);
+	child = fork();
+	if (child == 0) {
+		test();
+		exit(0);
+	}
+	CHECK(child > 0);
+	CHECK_EQ(waitpid(child, &status, 0), child);
+	tree_remove(root);
+	if (status)
+		exit(1);
+}
+
+#define RUN_APART(test)                  \
+	do {                             \
+		test_state.name = #test; \
+		in_child(test);          \
+		test_state.passed++;     \
+	} while (0)
+
+static void first_use(void)
+{
+	static const u32 all[] = { 0, 1, 2, 3, 4, 6, 7, 8 };
+	u32 cpu, n = 0;
+	struct sbm *set;
+
+	write_tree(two_llcs);
+	set = sbm_create();
+	CHECK(set);
+	sbm_for_each_cpu(cpu, it, set)
+		CHECK(false);
+	for (u32 i = 0; i < 8; i++) {
+		CHECK(!sbm_test(set, all[i]));
+		sbm_set(set, all[i]);
+		CHECK(sbm_test(set, all[i]));
+	}
+	sbm_for_each_cpu(cpu, it, set)
+		CHECK_EQ(cpu, all[n++]);
+	CHECK_EQ(n, 8);
+	sbm_clear(set, 6);
+	CHECK(!sbm_test(set, 6));
+	CHECK(sbm_test(set, 7));
+	/* a line for each LLC, and no summary */
+	CHECK(set->word[0] == set->word[3]);
+	CHECK(set->word[4] == set->word[8]);
+	CHECK(set->word[0] != set->word[4]);
+	CHECK(!set->summary);
+	CHECK(!shard_plan_has_cpu(set->plan, 5));
+	CHECK(!shard_plan_has_cpu(set->plan, 9));
+	sbm_destroy(set);
+}
+
+static void all_share_one_plan(void)
+{
+	const struct shard_plan *plan = NULL, *again = NULL;
+	struct sbm *a, *b;
+	struct shard_counter *counter;
+	struct bytemap *map;
+	size_t plan_only;
+
+	write_tree(two_llcs);
+	CHECK_EQ(shard_plan_here(&plan, NULL), 0);
+	plan_only = test_bytes_allocated();
+	tree_remove(root); /* no test reads it again */
+	a = sbm_create();
+	b = sbm_create();
+	map = bytemap_create(7);
+	counter = shard_counter_create();
+	CHECK(a && b && map && counter);
+	CHECK_EQ(shard_plan_here(&again, NULL), 0);
+	CHECK(again == plan);
+	CHECK(a->plan == plan && b->plan == plan);
+	CHECK(map->plan == plan && counter->lines->plan == plan);
+	sbm_set(a, 1);
+	CHECK(!sbm_test(b, 1));
+	CHECK_EQ(bytemap_get(map, 8), 7);
+	CHECK_EQ(shard_counter_sum(counter), 0);
+	sbm_destroy(a);
+	sbm_destroy(b);
+	bytemap_destroy(map);
+	shard_counter_destroy(counter);
+	CHECK_EQ(test_bytes_allocated(), plan_only);
+}
+
+static void destroying_nothing(void)
+{
+	sbm_destroy(NULL);
+	bytemap_destroy(NULL);
+	shard_counter_destroy(NULL);
+}
+
+/* All three fail with @code, as does shard_plan_here(), whose text has @said. */
+static void check_refused(int code, const char *said)
+{
+	const struct shard_plan *plan = NULL;
+	struct shard_err err = { "" };
+
+	errno = 0;
+	CHECK(!sbm_create());
+	CHECK_EQ(errno, code);
+	errno = 0;
+	CHECK(!bytemap_create(0));
+	CHECK_EQ(errno, code);
+	errno = 0;
+	CHECK(!shard_counter_create());
+	CHECK_EQ(errno, code);
+	CHECK_EQ(shard_plan_here(&plan, &err), -code);
+	CHECK(!plan);
+	if (!strstr(err.text, said))
+		test_fail(__FILE__, __LINE__, "said \"%s\", must say \"%s\"", err.text, said);
+	CHECK_EQ(shard_this_cpu(), 0);
+	CHECK_EQ(test_bytes_allocated(), 0);
+}
+
+static void without_sys(void)
+{
+	struct sbm *set;
+
+	tree_remove(root);
+	check_refused(ENOENT, root);
+	/* the next call tries again */
+	CHECK(tree_make(root));
+	write_tree(two_llcs);
+	set = sbm_create();
+	CHECK(set);
+	sbm_destroy(set);
+	tree_remove(root);
+}
+
+static void files_that_contradict(void)
+{
+	write_tree(two_llcs);
+	write_tree("cpu/cpu2/cache/index3/shared_cpu_list=1-3\n");
+	check_refused(EINVAL, "CPU 1 is in two of the lists");
+}
+
+static void files_that_are_none(void)
+{
+	write_tree("cpu/possible/\n");
+	check_refused(EISDIR, "cpu/possible");
+}
+
+/* The files agree, and describe a machine without a plan. */
+static void machine_without_a_plan(void)
+{
+	write_tree(two_llcs);
+	write_tree("cpu/cpu3/topology/physical_package_id=1\n");
+	check_refused(EINVAL, "this machine: CPU ");
+}
+
+static void no_memory(void)
+{
+	struct shard_counter *counter = NULL;
+	struct bytemap *map = NULL;
+	struct sbm *set = NULL;
+	unsigned int n;
+	size_t before;
+
+	write_tree(two_llcs);
+	for (n = 1; !set; n++) { /* the plan, the header, the lines */
+		test_fail_alloc(n);
+		errno = 0;
+		set = sbm_create();
+		CHECK(set || errno == ENOMEM);
+	}
+	CHECK_EQ(n, 5);
+	before = test_bytes_allocated();
+	for (n = 1; !map; n++) {
+		test_fail_alloc(n);
+		errno = 0;
+		map = bytemap_create(1);
+		CHECK(map || errno == ENOMEM);
+		CHECK(map || test_bytes_allocated() == before);
+	}
+	CHECK_EQ(n, 4);
+	before = test_bytes_allocated();
+	for (n = 1; !counter; n++) { /* the counter, its table, its lines */
+		test_fail_alloc(n);
+		errno = 0;
+		counter = shard_counter_create();
+		CHECK(counter || errno == ENOMEM);
+		CHECK(counter || test_bytes_allocated() == before);
+	}
+	CHECK_EQ(n, 5);
+	test_fail_alloc(0);
+	shard_counter_destroy(counter);
+	bytemap_destroy(map);
+	sbm_destroy(set);
+}
+
+static void value_out_of_range(void)
+{
+	struct bytemap *map;
+
+	write_tree(two_llcs);
+	errno = 0;
+	CHECK(!bytemap_create(BYTEMAP_MAX + 1));
+	CHECK_EQ(errno, EINVAL);
+	CHECK_EQ(test_bytes_allocated(), 0);
+	map = bytemap_create(BYTEMAP_MAX);
+	CHECK(map);
+	bytemap_destroy(map);
+}
+
+/* The kernel names a CPU that the tree, as in a container, does not list. */
+static void running_on_an_unlisted_cpu(void)
+{
+	const struct shard_plan *plan;
+
+	write_tree("cpu/possible=8000-8001\n");
+	CHECK_EQ(shard_this_cpu(), 0);
+	CHECK_EQ(shard_plan_here(&plan, NULL), 0);
+	CHECK_EQ(shard_this_cpu(), 8000);
+}
+
+static void running_on_a_listed_cpu(void)
+{
+	const struct shard_plan *plan;
+	cpu_set_t allowed, one;
+	int cpu = 0;
+
+	strcpy(root, "/");
+	CHECK_EQ(shard_plan_here(&plan, NULL), 0);
+	CHECK_EQ(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
+	for (u32 nr = 0; nr < CPU_SETSIZE; nr++)
+		CHECK(!CPU_ISSET(nr, &allowed) || shard_plan_has_cpu(plan, nr));
+	while (!CPU_ISSET(cpu, &allowed))
+		cpu++;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	CHECK_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+	CHECK_EQ(shard_this_cpu(), (u32)cpu);
+}
+
+/* Writes the tree of a machine. */
+static void write_shape(const struct shape *shape)
+{
+	u32 nr_cpus;
+	struct shard_cpu *cpus = shape_cpus(shape, &nr_cpus);
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	CHECK(out && nr_cpus <= MAX_CPUS);
+	tree_print_records(out, cpus, nr_cpus);
+	CHECK_EQ(fclose(out), 0);
+	write_tree(text);
+	free(text);
+	free(cpus);
+}
+
+/* A set, a map and a counter beside arrays that do the same. */
+struct trio {
+	struct sbm *set;
+	struct bytemap *map;
+	struct shard_counter *counter;
+	bool in_set[MAX_CPUS];
+	u8 value[MAX_CPUS];
+	s64 count;
+};
+
+static void check_search(const struct trio *t, u64 *rng)
+{
+	const struct shard_plan *plan = t->set->plan;
+	u8 limit = (u8)test_below(rng, BYTEMAP_MAX + 1);
+	unsigned long found[MAX_CPUS / TEST_WORD];
+	bool walked[MAX_CPUS] = { false };
+	u32 cpu, below = 0;
+
+	sbm_for_each_cpu(cpu, it, t->set) {
+		CHECK(!walked[cpu]);
+		walked[cpu] = true;
+	}
+	for (cpu = 0; cpu < plan->nr_cpus; cpu++) {
+		CHECK_EQ(walked[cpu], t->in_set[cpu]);
+		below += shard_plan_has_cpu(plan, cpu) && t->value[cpu] < limit;
+	}
+	CHECK_EQ(bytemap_find_below(t->map, limit, NULL, plan->idx_to_cpu[0], found, NULL), below);
+	for (cpu = 0; cpu < plan->nr_cpus; cpu++)
+		CHECK_EQ(test_bit(found, cpu),
+			 shard_plan_has_cpu(plan, cpu) && t->value[cpu] < limit);
+	CHECK_EQ(shard_counter_sum(t->counter), t->count);
+}
+
+static void random_steps(void)
+{
+	static struct trio t;
+	const struct shard_plan *plan;
+	u64 rng = test_state.seed;
+
+	t.set = sbm_create();
+	t.map = bytemap_create(9);
+	t.counter = shard_counter_create();
+	CHECK(t.set && t.map && t.counter);
+	memset(t.value, 9, sizeof(t.value));
+	plan = t.set->plan;
+	for (u32 step = 0; step < 20000; step++) {
+		u32 cpu = plan->idx_to_cpu[test_below(&rng, plan->nr_possible)];
+		s64 n = (s64)test_below(&rng, 1000) - 500;
+
+		test_state.step = step;
+		switch (test_below(&rng, 4)) {
+		case 0:
+			sbm_set(t.set, cpu);
+			t.in_set[cpu] = true;
+			break;
+		case 1:
+			sbm_clear(t.set, cpu);
+			t.in_set[cpu] = false;
+			break;
+		case 2:
+			t.value[cpu] = (u8)test_below(&rng, BYTEMAP_MAX + 1);
+			bytemap_set(t.map, cpu, t.value[cpu]);
+			break;
+		default:
+			shard_counter_add(t.counter, cpu, n);
+			t.count += n;
+		}
+		CHECK_EQ(sbm_test(t.set, cpu), t.in_set[cpu]);
+		CHECK_EQ(bytemap_get(t.map, cpu), t.value[cpu]);
+		if (step % 64 == 0)
+			check_search(&t, &rng);
+	}
+	sbm_destroy(t.set);
+	bytemap_destroy(t.map);
+	shard_counter_destroy(t.counter);
+}
+
+static const struct shape random_shapes[] = {
+	{ .name = "one CPU", 1, 1, 1, 1, 1, 1 },
+	{ .name = "two nodes", 2, 1, 3, 5, 2, 1 },
+	{ .name = "holes", 2, 1, 3, 5, 2, 1, .hole = 3 },
+	{ .name = "LLC in two nodes", 2, 2, 1, 60, 2, 1, .llc_nodes = 2 },
+	{ .name = "no cache information", 2, 2, 4, 4, 2, 1, .hidden = NO_LLC | NO_L2 },
+};
+
+static void random_on_shape(void)
+{
+	write_shape(&random_shapes[test_state.step]);
+	random_steps();
+}
+
+int main(int argc, char **argv)
+{
+	test_state.start = test_seed(argc, argv);
+	RUN_APART(first_use);
+	RUN_APART(all_share_one_plan);
+	RUN_APART(destroying_nothing);
+	RUN_APART(without_sys);
+	RUN_APART(files_that_contradict);
+	RUN_APART(files_that_are_none);
+	RUN_APART(machine_without_a_plan);
+	RUN_APART(no_memory);
+	RUN_APART(value_out_of_range);
+	RUN_APART(running_on_an_unlisted_cpu);
+	RUN_APART(running_on_a_listed_cpu);
+	for (u32 i = 0; i < sizeof(random_shapes) / sizeof(random_shapes[0]); i++) {
+		test_state.shape = random_shapes[i].name;
+		test_state.seed = test_state.start + i;
+		test_state.step = i;
+		RUN_APART(random_on_shape);
+	}
+	test_state.seed = 0;
+	return test_done();
+}

@@ -1,0 +1,3 @@
+module channel
+
+go 1.19

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Calls of c2c record, and what tests ask of its reports."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schedshard.common.paths import ROOT, build_dir
+
+PROGRAMS = build_dir() / "tests" / "record"
+MACHINE = "epyc-7763-2s"
+BUSY = 2  # waits that timed out
+
+
+def needs(path: Path) -> pytest.MarkDecorator:
+    """Skip what this host, or this build, cannot do."""
+    return pytest.mark.skipif(
+        platform.machine() != "x86_64" or shutil.which("qemu-x86_64") is None or not path.is_file(),
+        reason="needs qemu-user and a build of x86-64",
+    )
+
+
+def run(*arguments: str, stdin: str = "", timeout: float = 240) -> subprocess.CompletedProcess[str]:
+    """Schedshard c2c, in a separate process."""
+    return subprocess.run(
+        [sys.executable, "-m", "schedshard", "c2c", *arguments],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "cli")},
+    )
+
+
+def quiet(make: Callable[[], dict[str, Any]], holds: Callable[[dict[str, Any]], bool]) -> None:
+    """It holds in one of four runs: a busy host lets threads continue without each other."""
+    seen = []
+    for _ in range(4):
+        report = make()
+        if holds(report):
+            return
+        found = [(line["object"], hitm_of(line)) for line in report["variants"][0]["lines"][:4]]
+        seen.append((report["recording"]["timeouts"], found))
+    assert all(timeouts > BUSY for timeouts, _ in seen), seen
+    pytest.skip(f"the host is too busy: waits and what was found {seen}")
+
+
+def hitm_of(line: dict[str, Any]) -> int:
+    return int(line["hitm_remote"]) + int(line["hitm_local"])
