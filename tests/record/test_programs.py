@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from recording import MACHINE, PROGRAMS, hitm_of, needs, run
+from recording import MACHINE, PROGRAMS, Report, hitm_of, needs, quiet, run
 
 from schedshard.c2c.naming.modules import _short
 from schedshard.c2c.naming.objects import _ALLOCATORS
@@ -191,14 +191,17 @@ int main(void)
 
 def test_two_groups_of_threads_share_a_line_falsely(tmp_path: Path) -> None:
     """Each word is shared by two threads, and no thread uses both."""
-    _, report = record(compile_c(tmp_path, "pairs", PAIRS), tmp_path / "out.json")
+    program = compile_c(tmp_path, "pairs", PAIRS)
+
+    def holds(report: Report) -> bool:
+        """The other thread of a pair writes once where those of the other pair write twice."""
+        line = report["variants"][0]["lines"][0]
+        found = line["object"], line["sharing"]
+        share = line["hitm_false"] / max(hitm_of(line), 1)
+        return found == ("count", "mixed") and bool(share == pytest.approx(2 / 3, abs=0.05))
+
+    report = quiet(lambda: record(program, tmp_path / "out.json")[1], holds)
     variant = report["variants"][0]
-    line = variant["lines"][0]
-    assert (line["object"], line["sharing"]) == ("count", "mixed")
-    # The other thread of the pair writes once where those of the other pair write twice.
-    assert line["hitm_false"] / (line["hitm_remote"] + line["hitm_local"]) == pytest.approx(
-        2 / 3, abs=0.05
-    )
     # The recorder's own work in the program is not the program's.
     assert not [each for each in variant["lines"] if each["object"].startswith("sites")]
     assert not [
@@ -246,11 +249,21 @@ int main(void)
 """,
     )
     options = ("--machine", MACHINE, "--uncertainty", "0")
-    done = run("record", *options, "--out", str(tmp_path / "out.json"), "--", str(program))
-    report = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
-    line = report["variants"][0]["lines"][0]
-    assert (line["object"], line["sharing"], report["advice"]) == ("shared", "false", [])
-    assert "false sharing was found, but nothing to set apart that would gain" in done.stderr
+    out = tmp_path / "out.json"
+    said = []
+
+    def make() -> Report:
+        done = run("record", *options, "--out", str(out), "--", str(program))
+        said.append(done.stderr)
+        report: Report = json.loads(out.read_text(encoding="utf-8"))
+        return report
+
+    def holds(report: Report) -> bool:
+        line = report["variants"][0]["lines"][0]
+        return (line["object"], line["sharing"]) == ("shared", "false") and hitm_of(line) > 1000
+
+    assert quiet(make, holds)["advice"] == []
+    assert "false sharing was found, but nothing to set apart that would gain" in said[-1]
     done = run("record", *options, "--no-advice", "--", str(program))
     assert "false sharing" not in done.stderr.split("Contended lines")[0]
 
@@ -329,14 +342,21 @@ int main(void)
 def test_threads_that_seldom_meet_are_seldom_held_back(tmp_path: Path) -> None:
     """record-little adds to one sum after each 2 million instructions."""
     little = PROGRAMS / "record-little"
-    said, report = record(little, tmp_path / "out.json", "--no-advice", words=("4", "2"))
     alone = subprocess.run([little, "4", "2"], capture_output=True, text=True, check=True)
-    assert said == alone.stdout
-    recording = report["recording"]
-    assert recording["waits"] * 4 * recording["quantum"] < recording["instructions"]
-    total = [hitm_of(line) for line in report["variants"][0]["lines"] if line["object"] == "sum"]
-    assert len(total) == 1
-    assert 4 <= total[0] <= 8
+
+    def make() -> Report:
+        said, report = record(little, tmp_path / "out.json", "--no-advice", words=("4", "2"))
+        assert said == alone.stdout
+        return report
+
+    def holds(report: Report) -> bool:
+        recording = report["recording"]
+        lines = report["variants"][0]["lines"]
+        total = [hitm_of(line) for line in lines if line["object"] == "sum"]
+        waits = recording["waits"] * 4 * recording["quantum"]
+        return len(total) == 1 and 4 <= total[0] <= 8 and bool(waits < recording["instructions"])
+
+    quiet(make, holds)
 
 
 def access(offset: int, by: list[int], hitm: int, stores: int) -> dict[str, Any]:
