@@ -75,7 +75,9 @@ def test_private_memory_of_two_processes_is_never_one_line(tmp_path: Path) -> No
     lines = report["variants"][0]["lines"]
     assert sum(hitm_of(line) for line in lines if line["process"] is not None) == 0
     # Threads of a process do meet there, at the same address in each.
-    report = quiet(lambda: family(tmp_path, "threads", 2, 50), lambda report: len(owned(report)) == 2)
+    report = quiet(
+        lambda: family(tmp_path, "threads", 2, 50), lambda report: len(owned(report)) == 2
+    )
     own = owned(report)
     assert sorted(line["process"] for line in own) == [1, 2]
     assert len({line["address"] for line in own}) == 2

@@ -106,7 +106,7 @@ def hottest(report: Report) -> dict[str, Any]:
 
 def contended(times: int) -> Callable[[Report], bool]:
     """Tell whether nearly each operation finds its line modified."""
-    return lambda report: hitm_of(hottest(report)) > 0.9 * times
+    return lambda report: hitm(report) > 0.9 * times
 
 
 def test_a_counter_of_all_is_true_sharing() -> None:
