@@ -17,7 +17,7 @@
  * PATIENCE_NS, the CPU continues, whatever the others do. It must: sometimes the emulator stops all
  * vCPUs on behalf of one, and the model may wait for that one. The result says how often that
  * happened, as a measure of trust in the quantum.
- * often that happened is told, since it is how far the quantum may be trusted.
+ * often that happened is reported: it says how far the quantum may be trusted.
  */
 #include "step.h"
 

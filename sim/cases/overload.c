@@ -52,8 +52,7 @@ static void judge_in(u64 period)
 		      "overload_set() had returned, and a query says %u", state);
 	/* Otherwise the query may have meant a passer-by, which is gone. */
 	if (state == OVERLOAD_WIDE && (returned || !passers_by))
-		explore_check(overload_next_wide(o, -1) == 0,
-			      "a wide CPU is told of, and CPU 0 is not found");
+		explore_check(overload_next_wide(o, -1) == 0, "CPU 0 is wide, and is not found");
 }
 
 /* A period in which all shards count as tidied: so this query tidies nothing. */
@@ -166,7 +165,7 @@ static void widens(uint32_t cpu)
 		explore_check(!returned || state == OVERLOAD_NEAR,
 			      "a neighbour is overloaded, and a query says %u", state);
 		explore_check(state != OVERLOAD_NEAR || overload_next_near(o, 0, -1) == 0,
-			      "a neighbour is told of, and not found");
+			      "a neighbour is overloaded, and is not found");
 		break;
 	}
 	case 2: {
@@ -176,7 +175,7 @@ static void widens(uint32_t cpu)
 		explore_check(!returned || state == OVERLOAD_WIDE,
 			      "CPU 0 is wide, and a query says %u", state);
 		explore_check(state != OVERLOAD_WIDE || overload_next_wide(o, -1) == 0,
-			      "a wide CPU is told of, and not found");
+			      "a wide CPU is overloaded, and is not found");
 		break;
 	}
 	default:

@@ -33,7 +33,7 @@ from schedshard.common.output import read_json, to_json, write_atomic
 if TYPE_CHECKING:
     from schedshard.c2c.program.guest import GuestRequest
 
-# Options of a guest, and what is told where there is none.
+# Options of a guest, and the error where there is none.
 _OF_GUEST = {
     "variant": "--variant",
     "vmlinux": "--vmlinux",

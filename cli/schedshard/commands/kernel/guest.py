@@ -212,7 +212,7 @@ def _guests(
 
 
 def _tested(layout: Layout, request: TestRequest) -> list[GuestResult]:
-    """Run all guests; each test that has ended is told."""
+    """Run all guests; print each test when it has ended."""
     from schedshard.common.progress import ticking
     from schedshard.kernel.testing.run import run_matrix
 

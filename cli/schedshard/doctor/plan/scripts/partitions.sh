@@ -212,7 +212,7 @@ install_units() {
 	done
 }
 
-# The root cgroup hands cpusets down only when it is told to.
+# The root cgroup hands cpusets down only when its cgroup.subtree_control says so.
 enable_cpusets() {
 	case " $(content "$cgroups/cgroup.subtree_control") " in
 	*' cpuset '*) ;;
