@@ -6,10 +6,10 @@
  * function for every access. tsan_hooks.c replaces the sanitizer's runtime and turns these calls
  * into the few functions below. Two backends implement them, and the linker chooses one:
  *
- *  engine.c    the timing simulator: the coherence model gives the cost of every access.
- *              Other CPUs see an atomic store when it leaves the store buffer
- *   explore/    the explorer: no time, but every interleaving, with x86-TSO
- *               store buffers
+ *  engine_access.c   the timing simulator: the coherence model gives the cost of every access.
+ *                    Other CPUs see an atomic store when it leaves the store buffer
+ *  explore/          the explorer: no time, but every interleaving, with x86-TSO
+ *                    store buffers
  *
  * Context: a backend function may switch to another fiber before it returns. For every other CPU
  * the access happens when the function returns, and a store maybe later. Outside of a run (set-up

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * coherence_hit.h - the part of coherence.c in which most accesses end, inline for engine.c: the
+ * coherence_hit.h - the part of coherence.c in which most accesses end, inline for the engine: the
  * state of a line, and whether a CPU can access it without leaving its core.
  *
  * How far may a CPU run ahead of the others? All events before some time are *known*. A later
@@ -38,7 +38,7 @@ struct line {
 	bool siblings; /* two threads of one core have used it at the same time */
 	bool settled;  /* constant and shared: each core with a copy keeps it */
 	uint8_t seen;  /* threads of the owner that saw the last write; bit = index in the core */
-	uint32_t touched; /* for engine.c: the statistics' epoch */
+	uint32_t touched; /* for engine_access.c: the statistics' epoch */
 
 	uint64_t let_go;       /* of the current request: the handover */
 	uint64_t pick_at;      /* the next pick that is scheduled, or NEVER */

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * The accesses of bodies (backend.h): each takes its time from the CPU's clock.
+ *
+ * Each kind of access has a short function for hits, which most accesses are. It jumps to a second
+ * function for all the rest. After a switch of fibers the host mispredicts each return, and must
+ * fetch the stack of a waiting fiber into its caches: so there are few returns.
+ */
+#include "backend.h"
+
+#include "arena.h"
+#include "coherence_hit.h"
+#include "engine.h"
+#include "sim.h"
+#include "store_buffer.h"
+
+#define SEQ_CST	      5
+#define always_inline inline __attribute__((always_inline)) /* where gcc would make a call */
+
+/* ---- hits ---- */
+
+/* The first access to a line since the statistics began, or at all. */
+static noinline struct line *first_touch(uint32_t line)
+{
+	struct line *l = line_of(&sim.coherence, line);
+
+	stats_touch(&sim.stats, line);
+	l->touched = sim.stats.epoch;
+	return l;
+}
+
+static inline struct line *touch(uint32_t line)
+{
+	struct line_table *t = &sim.coherence.lines;
+
+	sim.events++;
+	if (unlikely(line >= t->n || t->line[line].touched != sim.stats.epoch))
+		return first_touch(line);
+	return &t->line[line];
+}
+
+/*
+ * Can this CPU access the line at once? Its buffer is empty, its core has the line, and no later
+ * event takes it away in time (coherence_hit.h). Most accesses end here. If the answer is no,
+ * nothing has changed, and hits_at_once() tries the other ways.
+ */
+static inline bool hits(const struct cpu *c, struct line *l, uint32_t line, bool write, uint64_t op)
+{
+	return !c->sb_n && coherence_hit_alone(&sim.coherence, l, c->number, c->core, line, write,
+					       op, c->clock, sim.coherence.events.first.time);
+}
+
+static inline bool hits_at_once(struct cpu *c, uint32_t line, bool write, uint64_t op)
+{
+	uint64_t extra;
+
+	if (c->sb_n || !coherence_hit(&sim.coherence, c->number, c->core, line, write, op, c->clock,
+				      sim.coherence.events.first.time, &extra))
+		return false;
+	c->clock += extra;
+	return true;
+}
+
+/* ---- waits ---- */
+
+/* Wait for a line. Return: where the miss found it. The core may then access it once. */
+static inline enum source fetch(struct cpu *c, uint32_t line, bool write, uint64_t op)
+{
+	c->fetch.state = FETCH_BEGIN;
+	c->fetch.line = line;
+	c->fetch.write = write;
+	c->fetch.op = op;
+	c->fetch.source = SOURCE_HIT;
+	if (!fetch_step(c))
+		engine_block(c);
+	return (enum source)c->fetch.source;
+}
+
+static void wait_for_store_buffer(struct cpu *c, enum wait what)
+{
+	c->wait = what;
+	engine_block(c);
+}
+
+static inline void drain(struct cpu *c)
+{
+	while (c->sb_n)
+		wait_for_store_buffer(c, WAIT_EMPTY);
+}
+
+/* ---- what does not hit at once ---- */
+
+static void store_hit(struct cpu *c, const volatile void *addr, uint32_t size, const void *pc)
+{
+	c->clock += sim.model->store;
+	stats_add(&sim.stats, c->number, addr, size, ACCESS_STORE, pc, 0, SOURCE_HIT);
+}
+
+/* True if @value is in the buffer and will be written later. It is NULL for a plain store. */
+static always_inline bool slow_store(struct cpu *c, const volatile void *addr, uint32_t size,
+				     const uint64_t *value, const void *pc)
+{
+	struct store s = { .addr = (uint64_t)(uintptr_t)addr, .pc = pc, .size = size };
+
+	if (hits_at_once(c, arena_line(addr), true, sim.model->store)) {
+		store_hit(c, addr, size, pc);
+		return false;
+	}
+	engine_catch_up(c);
+	if (!c->sb_n && fetch_hits(c, arena_line(addr), true, sim.model->store)) {
+		store_hit(c, addr, size, pc);
+		return false;
+	}
+	if (c->sb_n == sim.model->store_buffer)
+		wait_for_store_buffer(c, WAIT_SLOT);
+	engine_catch_up(c);
+	if (value) {
+		s.delayed = true;
+		s.value = *value;
+		sim.delayed++;
+	} else if (store_buffer_delayed(c, s.addr, size)) {
+		store_buffer_write_values(c); /* a delayed value would overwrite this one later */
+	}
+	*store_buffer_entry(c, c->sb_n++) = s;
+	if (c->sb_n == 1)
+		store_buffer_advance(c, c->clock);
+	c->clock += sim.model->store;
+	return value;
+}
+
+static always_inline void slow_load(struct cpu *c, const volatile void *addr, uint32_t size,
+				    const void *pc)
+{
+	uint64_t issued = c->clock;
+	enum source source;
+
+	if (hits_at_once(c, arena_line(addr), false, sim.model->load_hit)) {
+		c->clock += sim.model->load_hit;
+		return;
+	}
+	if (c->sb_n && store_buffer_forwards(c, addr)) {
+		/* A CPU that spins here for another value would keep all others from running. */
+		engine_catch_up(c);
+		c->clock += sim.model->load_hit;
+		return;
+	}
+	source = fetch(c, arena_line(addr), false, sim.model->load_hit);
+	c->clock += sim.model->load_hit;
+	if (source != SOURCE_HIT)
+		stats_add(&sim.stats, c->number, addr, size, ACCESS_LOAD, pc, c->clock - issued,
+			  source);
+}
+
+static always_inline void slow_locked(struct cpu *c, const volatile void *addr, uint32_t size,
+				      const void *pc)
+{
+	uint64_t issued;
+	enum source source;
+
+	if (hits_at_once(c, arena_line(addr), true, sim.model->locked)) {
+		c->clock += sim.model->locked;
+		stats_add(&sim.stats, c->number, addr, size, ACCESS_RMW, pc, sim.model->locked,
+			  SOURCE_HIT);
+		return;
+	}
+	issued = c->clock;
+	drain(c);
+	source = fetch(c, arena_line(addr), true, sim.model->locked);
+	c->clock += sim.model->locked;
+	stats_add(&sim.stats, c->number, addr, size, ACCESS_RMW, pc, c->clock - issued, source);
+}
+
+/* Does the locked operation hit? If so, account for it. */
+static inline bool locked_hits(struct cpu *c, const volatile void *addr, uint32_t size,
+			       const void *pc)
+{
+	uint32_t line = arena_line(addr);
+
+	if (!hits(c, touch(line), line, true, sim.model->locked))
+		return false;
+	c->clock += sim.model->locked;
+	stats_add(&sim.stats, c->number, addr, size, ACCESS_RMW, pc, sim.model->locked, SOURCE_HIT);
+	return true;
+}
+
+/* The CPU whose access is simulated; NULL outside of sim_run(), and outside of the arena. */
+static inline struct cpu *simulated(const volatile void *addr)
+{
+	return likely(arena_contains(addr)) ? sim.running : NULL;
+}
+
+/* ---- backend.h ---- */
+
+static noinline uint64_t load_and_read(struct cpu *c, const volatile void *addr, uint32_t size,
+				       const void *pc)
+{
+	slow_load(c, addr, size, pc);
+	return c->sb_n ? store_buffer_value(c, addr, size) : sim_raw_read(addr, size);
+}
+
+uint64_t sim_load(const volatile void *addr, unsigned int size, int mo, const void *pc)
+{
+	struct cpu *c = simulated(addr);
+
+	if (c) {
+		uint32_t line = arena_line(addr);
+
+		if (!hits(c, touch(line), line, false, sim.model->load_hit))
+			return load_and_read(c, addr, size, pc);
+		c->clock += sim.model->load_hit;
+	}
+	return sim_raw_read(addr, size);
+}
+
+static noinline void store_and_write(struct cpu *c, volatile void *addr, uint32_t size,
+				     uint64_t val, const void *pc)
+{
+	if (!slow_store(c, addr, size, &val, pc))
+		sim_raw_write(addr, size, val);
+}
+
+static noinline void exchange(struct cpu *c, volatile void *addr, uint32_t size, uint64_t val,
+			      const void *pc)
+{
+	if (!locked_hits(c, addr, size, pc))
+		slow_locked(c, addr, size, pc);
+	sim_raw_write(addr, size, val);
+}
+
+void sim_store(volatile void *addr, unsigned int size, uint64_t val, int mo, const void *pc)
+{
+	struct cpu *c = simulated(addr);
+
+	if (c) {
+		uint32_t line = arena_line(addr);
+
+		/* A seq_cst store is an xchg on x86. */
+		if (mo == SEQ_CST) {
+			exchange(c, addr, size, val, pc);
+			return;
+		}
+		if (!hits(c, touch(line), line, true, sim.model->store)) {
+			store_and_write(c, addr, size, val, pc);
+			return;
+		}
+		store_hit(c, addr, size, pc);
+	}
+	sim_raw_write(addr, size, val);
+}
+
+static inline uint64_t rmw_value(volatile void *addr, uint32_t size, enum sim_rmw_op op,
+				 uint64_t operand)
+{
+	uint64_t old = sim_raw_read(addr, size);
+
+	sim_raw_write(addr, size, sim_rmw_result(op, old, operand));
+	return old;
+}
+
+static noinline uint64_t slow_rmw(struct cpu *c, volatile void *addr, uint32_t size,
+				  enum sim_rmw_op op, uint64_t operand, const void *pc)
+{
+	slow_locked(c, addr, size, pc);
+	return rmw_value(addr, size, op, operand);
+}
+
+uint64_t sim_rmw(volatile void *addr, unsigned int size, enum sim_rmw_op op, uint64_t operand,
+		 int mo, const void *pc)
+{
+	struct cpu *c = simulated(addr);
+
+	if (c && !locked_hits(c, addr, size, pc))
+		return slow_rmw(c, addr, size, op, operand, pc);
+	return rmw_value(addr, size, op, operand);
+}
+
+bool sim_cas(volatile void *addr, unsigned int size, uint64_t *expected, uint64_t desired, int mo,
+	     const void *pc)
+{
+	struct cpu *c = simulated(addr);
+	uint64_t old;
+
+	/* A failing cmpxchg also takes the line exclusively. */
+	if (c && !locked_hits(c, addr, size, pc))
+		slow_locked(c, addr, size, pc);
+	old = sim_raw_read(addr, size);
+	if (old != *expected) {
+		*expected = old;
+		return false;
+	}
+	sim_raw_write(addr, size, desired);
+	return true;
+}
+
+void sim_fence(int mo, const void *pc)
+{
+	struct cpu *c = sim.running;
+
+	if (!c || mo != SEQ_CST)
+		return;
+	drain(c);
+	c->clock += sim.model->fence;
+}
+
+void sim_relax_takes(uint64_t ps)
+{
+	sim.relax = ps;
+}
+
+void sim_relax(void)
+{
+	if (sim.running)
+		sim.running->clock += sim.relax;
+}
+
+static noinline void slow_plain_load(struct cpu *c, const volatile void *addr, uint32_t size,
+				     const void *pc)
+{
+	slow_load(c, addr, size, pc);
+	/* The compiled code reads memory. */
+	if (c->sb_n && store_buffer_delayed(c, (uint64_t)(uintptr_t)addr, size))
+		store_buffer_write_values(c);
+}
+
+static noinline void slow_plain_store(struct cpu *c, const volatile void *addr, uint32_t size,
+				      const void *pc)
+{
+	slow_store(c, addr, size, NULL, pc);
+}
+
+void sim_plain(const volatile void *addr, unsigned int size, bool write, const void *pc)
+{
+	struct cpu *c = sim.running;
+	uint32_t line = arena_line(addr);
+
+	if (unlikely(!c))
+		return;
+	if (write) {
+		if (likely(hits(c, touch(line), line, true, sim.model->store)))
+			store_hit(c, addr, size, pc);
+		else
+			slow_plain_store(c, addr, size, pc);
+	} else {
+		if (likely(hits(c, touch(line), line, false, sim.model->load_hit)))
+			c->clock += sim.model->load_hit;
+		else
+			slow_plain_load(c, addr, size, pc);
+	}
+}

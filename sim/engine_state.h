@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * engine_state.h - the state of the timing backend, private to its files: the simulated CPUs and
+ * the machine around them. engine.c says which file does what.
+ */
+#ifndef SIM_ENGINE_STATE_H
+#define SIM_ENGINE_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "coherence.h"
+#include "fiber.h"
+#include "model.h"
+#include "stats.h"
+
+#define likely(x)   __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+#define noinline    __attribute__((noinline))
+
+#define NEVER (UINT64_MAX / 2) /* a time; far enough from overflow to add to */
+
+/* What a CPU waits for at its store buffer: an empty one, or a free entry. */
+enum wait { WAIT_NOTHING, WAIT_EMPTY, WAIT_SLOT };
+
+/* What a fetch does when its CPU resumes; see fetch_step(). */
+enum fetch_state { FETCH_NONE, FETCH_BEGIN, FETCH_CAUGHT_UP, FETCH_SENT };
+
+/* An entry of a store buffer. */
+struct store {
+	uint64_t addr;
+	const void *pc;
+	uint32_t size;
+	bool delayed; /* @value is not in memory yet */
+	uint64_t value;
+};
+
+/* The fields that accesses and switches read come first, in one cache line of the host. */
+struct cpu {
+	_Alignas(64) uint64_t clock;
+	uint32_t number, core;
+	uint32_t sb_head, sb_n;
+	struct {
+		uint64_t op;
+		uint32_t line;
+		uint8_t state; /* enum fetch_state */
+		uint8_t source;
+		bool write;
+	} fetch;
+	struct fiber *fiber;
+	uint8_t wait; /* enum wait */
+	bool computing;
+	uint64_t timer_at; /* when computing ends; a timer event of another time is stale */
+	uint64_t irq_at;   /* when the interrupt that is still pending comes, or NEVER */
+	struct store *sb;
+	uint64_t random;
+	void (*body)(uint32_t cpu, void *arg);
+	void *arg;
+};
+
+struct sim {
+	const struct model *model;
+	struct coherence coherence;
+	struct stats stats;
+	struct cpu *cpu;
+	struct fiber *fibers;
+	struct fiber main;
+	struct cpu *running; /* NULL outside of sim_run(), where accesses are free */
+	uint32_t bodies;
+	uint64_t events, finished_at;
+	uint64_t relax;	  /* what cpu_relax() takes */
+	uint32_t delayed; /* entries of all store buffers whose value is not in memory */
+};
+
+/* Hidden: a load through the table of a shared library's symbols would slow each access down. */
+extern struct sim sim __attribute__((visibility("hidden")));
+
+#endif

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * When a store becomes visible, and to whom.
+ *
+ * Values: a load and a locked operation take effect, for all CPUs, when their hooks return; two
+ * hooks never overlap. An atomic store takes effect for its own CPU when its hook returns. For all
+ * others it takes effect when it leaves the store buffer, so a CPU that spins on a word sees it
+ * change only once the writer owns the line. The compiled code performs plain stores itself, so all
+ * CPUs see these at once. A program that orders its plain accesses by locks cannot tell. If an
+ * atomic and a plain access of one CPU meet in its buffer, the engine writes the buffer's values
+ * early. explore/explore.c has x86-TSO in full.
+ *
+ * Store buffer: a store to a line that the core does not own enters the buffer and costs its CPU
+ * one store. Entries become visible in order, one miss after the other. (Real cores prefetch
+ * ownership for later entries: the model is pessimistic about long runs of remote stores.) Locked
+ * operations and fences wait until the buffer is empty; a store waits while it is full.
+ */
+#include "store_buffer.h"
+
+#include <stdlib.h>
+
+#include "arena.h"
+#include "backend.h"
+#include "coherence_hit.h"
+#include "sim.h"
+
+/* ---- values ---- */
+
+static void write_value(struct store *s)
+{
+	if (!s->delayed)
+		return;
+	sim_raw_write((void *)s->addr, s->size, s->value);
+	s->delayed = false;
+	sim.delayed--;
+}
+
+void store_buffer_write_values(struct cpu *c)
+{
+	for (uint32_t i = 0; i < c->sb_n; i++)
+		write_value(store_buffer_entry(c, i));
+}
+
+uint64_t store_buffer_value(struct cpu *c, const volatile void *ptr, uint32_t size)
+{
+	uint64_t addr = (uint64_t)(uintptr_t)ptr;
+	const struct store *s = store_buffer_delayed(c, addr, size);
+	unsigned char bytes[8];
+
+	if (!s)
+		return sim_raw_read(ptr, size);
+	if (addr < s->addr || addr + size > s->addr + s->size) {
+		store_buffer_write_values(
+			c); /* bytes of several entries, or of an entry and memory */
+		return sim_raw_read(ptr, size);
+	}
+	sim_raw_write(bytes, s->size, s->value);
+	return sim_raw_read(bytes + (addr - s->addr), size);
+}
+
+bool sim_store_waits(uint32_t cpu, const volatile void *addr)
+{
+	const struct cpu *c = &sim.cpu[cpu];
+
+	for (uint32_t i = 0; i < c->sb_n; i++)
+		if (arena_line((void *)store_buffer_entry(c, i)->addr) == arena_line(addr))
+			return true;
+	return false;
+}
+
+/* ---- the way to memory ---- */
+
+/* The oldest store becomes visible. */
+static void store_buffer_pop(struct cpu *c)
+{
+	struct store *s = &c->sb[c->sb_head];
+
+	write_value(s);
+	stats_add(&sim.stats, c->number, (void *)s->addr, s->size, ACCESS_STORE, s->pc, 0,
+		  SOURCE_HIT);
+	c->sb_head = (c->sb_head + 1) % sim.model->store_buffer;
+	c->sb_n--;
+}
+
+void store_buffer_advance(struct cpu *c, uint64_t now)
+{
+	struct coherence *co = &sim.coherence;
+	uint64_t extra;
+
+	while (c->sb_n) {
+		uint32_t line = arena_line((void *)c->sb[c->sb_head].addr);
+
+		if (!coherence_hit(co, c->number, c->core, line, true, sim.model->store, now,
+				   now + 1, &extra)) {
+			coherence_submit(co, request_of(c->number, true), line, true,
+					 sim.model->store, now);
+			break;
+		}
+		store_buffer_pop(c);
+		now += sim.model->store;
+	}
+	if ((c->wait == WAIT_EMPTY && !c->sb_n) ||
+	    (c->wait == WAIT_SLOT && c->sb_n < sim.model->store_buffer)) {
+		c->wait = WAIT_NOTHING;
+		events_push(&co->events, now, EVENT_RESUME, c->number);
+	}
+}
+
+void store_buffer_commit(struct cpu *c, uint64_t now)
+{
+	coherence_resume(&sim.coherence, request_of(c->number, true));
+	store_buffer_pop(c);
+	store_buffer_advance(c, now + sim.model->store);
+}
+
+/* ---- observers ---- */
+
+uint64_t *store_buffers_show(void)
+{
+	uint64_t *before = malloc(sim.delayed * sizeof(*before)), n = 0;
+
+	if (!before)
+		abort();
+	for (uint32_t i = 0; i < sim.model->nr_cpus; i++)
+		for (uint32_t k = 0; k < sim.cpu[i].sb_n; k++) {
+			struct store *s = store_buffer_entry(&sim.cpu[i], k);
+
+			if (!s->delayed)
+				continue;
+			before[n++] = sim_raw_read((void *)s->addr, s->size);
+			sim_raw_write((void *)s->addr, s->size, s->value);
+		}
+	return before;
+}
+
+void store_buffers_take_back(const uint64_t *before)
+{
+	uint64_t n = sim.delayed;
+
+	for (uint32_t i = sim.model->nr_cpus; i--;)
+		for (uint32_t k = sim.cpu[i].sb_n; k--;) {
+			struct store *s = store_buffer_entry(&sim.cpu[i], k);
+
+			if (s->delayed)
+				sim_raw_write((void *)s->addr, s->size, before[--n]);
+		}
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * store_buffer.h - a CPU's store buffer: the values that only this CPU sees, and their way to
+ * memory. Private to the timing backend.
+ */
+#ifndef SIM_STORE_BUFFER_H
+#define SIM_STORE_BUFFER_H
+
+#include "engine_state.h"
+
+static inline struct store *store_buffer_entry(const struct cpu *c, uint32_t i)
+{
+	return &c->sb[(c->sb_head + i) % sim.model->store_buffer];
+}
+
+static inline bool overlaps(const struct store *s, uint64_t addr, uint32_t size)
+{
+	return s->addr < addr + size && addr < s->addr + s->size;
+}
+
+/* The youngest entry whose value is not in memory for @c at @addr; NULL if there is none. */
+static inline struct store *store_buffer_delayed(const struct cpu *c, uint64_t addr, uint32_t size)
+{
+	for (uint32_t i = c->sb_n; i--;) {
+		struct store *s = store_buffer_entry(c, i);
+
+		if (s->delayed && overlaps(s, addr, size))
+			return s;
+	}
+	return NULL;
+}
+
+/* Does a store of this CPU that is still in the buffer supply the value? */
+static inline bool store_buffer_forwards(const struct cpu *c, const volatile void *addr)
+{
+	for (uint32_t i = 0; i < c->sb_n; i++) {
+		uint64_t a = store_buffer_entry(c, i)->addr;
+
+		if (a >> 3 == (uint64_t)(uintptr_t)addr >> 3)
+			return true;
+	}
+	return false;
+}
+
+/** store_buffer_write_values - write the buffered values to memory; the entries stay. */
+void store_buffer_write_values(struct cpu *c);
+
+/** store_buffer_value - what @c itself reads: memory, with its own buffered stores laid over it. */
+uint64_t store_buffer_value(struct cpu *c, const volatile void *ptr, uint32_t size);
+
+/**
+ * store_buffer_advance - commit from the oldest entry on while the core owns the lines.
+ * @now: picoseconds
+ *
+ * Requests the first line that the core does not own. EVENT_RESUME comes for a CPU whose wait ends.
+ */
+void store_buffer_advance(struct cpu *c, uint64_t now);
+
+/** store_buffer_commit - EVENT_COMMIT: the oldest entry has its line. */
+void store_buffer_commit(struct cpu *c, uint64_t now);
+
+/**
+ * store_buffers_show - write the values of all store buffers.
+ *
+ * Return: what was in memory before, for store_buffers_take_back(); to be freed.
+ */
+uint64_t *store_buffers_show(void);
+
+/** store_buffers_take_back - undo store_buffers_show(). */
+void store_buffers_take_back(const uint64_t *before);
+
+#endif
