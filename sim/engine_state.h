@@ -18,8 +18,6 @@
 #define unlikely(x) __builtin_expect(!!(x), 0)
 #define noinline    __attribute__((noinline))
 
-#define NEVER (UINT64_MAX / 2) /* a time; far enough from overflow to add to */
-
 /* What a CPU waits for at its store buffer: an empty one, or a free entry. */
 enum wait { WAIT_NOTHING, WAIT_EMPTY, WAIT_SLOT };
 

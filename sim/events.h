@@ -20,6 +20,7 @@
 #define WHEEL_SLOTS	 4096u
 #define WHEEL_SLOT_SHIFT 10 /* picoseconds a slot: 1,024; the wheel spans 4.2 us */
 #define NO_NODE		 UINT32_MAX
+#define NEVER		 (UINT64_MAX / 2) /* a time; far enough from overflow to add to */
 
 enum event_kind {
 	EVENT_PICK,   /* a line's ordering point looks at its queue */

@@ -12,7 +12,7 @@
 
 /*
  * The data leg's share of a transfer. The rest is how long a new owner keeps the line when others
- * wait: see coherence.c.
+ * wait: see ordering_point.c.
  */
 #define DATA_LEG 0.62
 /*
