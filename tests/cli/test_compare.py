@@ -14,7 +14,7 @@ from conftest import Cli, assert_user_error
 from schedshard.common.errors import UserError
 from schedshard.experiments.sweep.compare import CompareRequest, Side, compare, probability, summary
 from schedshard.experiments.sweep.file import parquet
-from test_sweep import request, rows_of
+from sweeping import request, rows_of
 
 
 def row(variant: str, seed: int, **metrics: float) -> dict[str, Any]:

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What the tests of sweeps ask for: small requests, and rows as they would come."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from schedshard.experiments.experiment import load_experiment
+from schedshard.experiments.sweep.sweep import Row, SweepMachine, SweepRequest, make_row
+from schedshard.machines.presets import load_machine, machine_topology
+
+SMALL = ("--experiment", "cpumask-yield", "--machine", "epyc-7763-2s")
+
+
+def request(**changes: Any) -> SweepRequest:
+    machine = load_machine("epyc-7763-2s")
+    topology = machine_topology(machine)
+    given: dict[str, Any] = {
+        "machines": (SweepMachine(machine, "m" * 64, {64: topology, 8: topology}),),
+        "experiments": (load_experiment("cpumask-yield"),),
+        "variants": ("global", "sbm"),
+        "caps": (64,),
+        "cpus": (),
+        "seeds": 1,
+        "simulator_sha256": "s" * 64,
+    }
+    return SweepRequest(**{**given, **changes})
+
+
+def raw(cycles: float = 100.0) -> dict[str, Any]:
+    return {
+        "metrics": {"cycles_per_op": cycles, "ns_per_op": cycles / 2},
+        "simulator": {"events": 7, "seconds": 0.5},
+    }
+
+
+def rows_of(points: Any) -> list[Row]:
+    return [make_row(point, raw(float(i + 1))) for i, point in enumerate(points)]

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Sweeps on a cluster: the same rows, and what cannot work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from distributed import LocalCluster
+
+from conftest import Cli, assert_user_error
+from schedshard.experiments.sweep.file import read_rows
+from schedshard.experiments.sweep.run import local_cluster
+from sweeping import SMALL
+
+
+@pytest.fixture
+def cluster() -> Iterator[LocalCluster]:
+    """A scheduler with one worker that is reached over TCP."""
+    with LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, protocol="tcp://",
+        dashboard_address=":0", memory_limit=0,
+    ) as made:  # fmt: skip
+        yield made
+
+
+def test_a_cluster_gives_the_same_file(cli: Cli, cluster: LocalCluster, tmp_path: Path) -> None:
+    here, there = tmp_path / "here.parquet", tmp_path / "there.parquet"
+    args = ("sweep", *SMALL, "--variant", "sbm", "--cpus", "16", "--seeds", "2")
+    assert cli(*args, "--out", here).status == 0
+    outcome = cli(*args, "--out", there, "--scheduler", cluster.scheduler_address)
+    assert outcome.status == 0, outcome.err
+    times = {"seconds": 0.0, "commit": ""}
+    assert [{**row, **times} for row in read_rows(there)] == [
+        {**row, **times} for row in read_rows(here)
+    ]
+
+
+def test_a_worker_with_another_simulator(
+    cli: Cli, cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("schedshard.experiments.sweep.prepare.sha256_file", lambda path: "0" * 64)
+    out = tmp_path / "s.parquet"
+    outcome = cli(
+        "sweep", *SMALL, "--cpus", "16", "--out", out, "--scheduler", cluster.scheduler_address
+    )
+    assert_user_error(outcome, "is another program", "build the same commit there")
+    assert not out.exists()
+
+
+def test_an_error_of_the_simulator_on_a_worker(
+    cli: Cli, cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("FAKE_SIM", "refuse")
+    outcome = cli(
+        "sweep", *SMALL, "--cpus", "16", "--out", tmp_path / "s.parquet",
+        "--scheduler", cluster.scheduler_address,
+    )  # fmt: skip
+    assert_user_error(outcome, "latency_ns.llc must be positive")
+    monkeypatch.setenv("FAKE_SIM", "garbage")
+    outcome = cli(
+        "sweep", *SMALL, "--cpus", "16", "--out", tmp_path / "s.parquet",
+        "--scheduler", cluster.scheduler_address,
+    )  # fmt: skip
+    assert_user_error(outcome, "no result from schedshard-sim", status=1)
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ("tcp://127.0.0.1:9", "no Dask scheduler answers there"),
+        ("carrier://pigeon:1", "unknown address scheme"),
+        ("", "missing port"),
+    ],
+)
+def test_schedulers_that_do_not_answer(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, address: str, words: str
+) -> None:
+    monkeypatch.setattr("schedshard.experiments.sweep.run.CONNECT_SECONDS", 1)
+    out = tmp_path / "s.parquet"
+    outcome = cli("sweep", *SMALL, "--cpus", "8", "--out", out, "--scheduler", address)
+    assert_user_error(outcome, f"--scheduler {address}", words, "tcp://HOST:8786")
+    assert not out.exists()
+
+
+def test_a_scheduler_without_workers(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("schedshard.experiments.sweep.run.CONNECT_SECONDS", 1)
+    with LocalCluster(
+        n_workers=0, processes=False, protocol="tcp://", dashboard_address=":0"
+    ) as empty:
+        outcome = cli(
+            "sweep", *SMALL, "--cpus", "8", "--out", tmp_path / "s.parquet",
+            "--scheduler", empty.scheduler_address,
+        )  # fmt: skip
+    assert_user_error(outcome, "the scheduler has no workers")
+
+
+def test_a_local_sweep_is_not_on_the_network() -> None:
+    ours = psutil.Process()
+    before = {socket.laddr for socket in ours.net_connections() if socket.status == "LISTEN"}
+    with local_cluster():
+        opened = [s for s in ours.net_connections() if s.status == "LISTEN"]
+        assert {socket.laddr.ip for socket in opened if socket.laddr not in before} <= {"127.0.0.1"}

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The file of a sweep: rows that are added, and files that are whole or refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from conftest import Cli, assert_user_error
+from schedshard.experiments.sweep.file import add_rows, is_parquet, parquet, read_rows
+from schedshard.experiments.sweep.sweep import current, plan_sweep, united
+from sweeping import SMALL, request, rows_of
+
+
+def test_file_keeps_rows_and_is_the_same_whatever_came_first(tmp_path: Path) -> None:
+    rows = rows_of(plan_sweep(request(cpus=(4, 16), seeds=2))[0])
+    extra = {**rows[0], "experiment": "other", "fps": 3.0}
+    everything = united(rows, [extra])
+    path = tmp_path / "s.parquet"
+    path.write_bytes(parquet(everything))
+    assert read_rows(path) == everything
+    assert is_parquet(path)
+    assert parquet(united(reversed(rows), [extra])) == path.read_bytes()
+    assert "fps" not in read_rows(path)[0]  # absent, not null
+
+
+def test_adding_keeps_what_another_sweep_wrote_meanwhile(tmp_path: Path) -> None:
+    path = tmp_path / "s.parquet"
+    rows = rows_of(plan_sweep(request(cpus=(4, 16)))[0])
+    assert add_rows(path, rows[:1]) == rows[:1]
+    assert len(add_rows(path, rows[2:])) == 3
+    assert len(add_rows(path, rows[1:])) == 4
+    assert [p.name for p in tmp_path.iterdir()] == ["s.parquet"]
+
+
+def test_newer_simulators_replace_older_ones() -> None:
+    old = rows_of(plan_sweep(request(cpus=(4,)))[0])
+    new = rows_of(plan_sweep(request(cpus=(4,), simulator_sha256="n" * 64, added=2))[0])
+    assert current(old + new) == new
+    elsewhere = [{**row, "machine": "another"} for row in old]
+    assert current(new + elsewhere) == new + elsewhere
+
+
+@pytest.mark.parametrize("keep", [0, 4, 100, -1])
+def test_files_that_are_no_whole_parquet(cli: Cli, tmp_path: Path, keep: int) -> None:
+    path = tmp_path / "s.parquet"
+    path.write_bytes(parquet(rows_of(plan_sweep(request(cpus=(4,)))[0]))[:keep])
+    before = path.read_bytes()
+    outcome = cli("sweep", *SMALL, "--out", path)
+    assert_user_error(outcome, "s.parquet is no whole Parquet file")
+    assert path.read_bytes() == before
+    if keep > 0 or keep == -1:
+        page = tmp_path / "p.html"
+        assert_user_error(cli("report", path, "--out", page), "no whole Parquet file")
+        assert_user_error(cli("compare", path, path), "no whole Parquet file")
+        assert not page.exists()
+
+
+def test_parquet_files_of_others(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "s.parquet"
+    pq.write_table(pa.table({"x": [1]}), path)
+    assert_user_error(cli("sweep", *SMALL, "--out", path), "is no sweep", "sweep --out")
+    pq.write_table(pa.table({"x": [1]}, metadata={"format": "schedshard/sweep/1"}), path)
+    assert_user_error(cli("sweep", *SMALL, "--out", path), "damaged: column 'experiment'")
+    rows = rows_of(plan_sweep(request(cpus=(4,)))[0])
+    rows[1]["seconds"] = None
+    path.write_bytes(parquet(rows))
+    assert_user_error(cli("report", path, "--out", tmp_path / "p"), "row 1 has no 'seconds'")

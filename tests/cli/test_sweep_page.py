@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The page of a sweep: relative figures and plots."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conftest import Cli
+from schedshard.experiments.experiment import load_experiment
+from schedshard.experiments.sweep.file import read_rows
+from schedshard.experiments.sweep.sweep import Row, make_row, plan_sweep
+from schedshard.tables.sweep import swept
+from sweeping import SMALL, raw, request
+from test_report import assert_self_contained
+
+
+def test_relative_figures_are_of_the_same_point_and_seed(figures: Path) -> None:
+    points, _ = plan_sweep(
+        request(experiments=(load_experiment("figures"),), variants=(), cpus=(4, 8), seeds=2)
+    )
+    rows: list[Row] = []
+    for point in points:
+        fps = 10.0 * point.known["seed"] * (2.0 if point.known["variant"] == "pad" else 1.0)
+        figure = {"fps": fps, "kernel_share": 0.1, "map_bytes": 64.0, "cycles_per_set": 5.0}
+        rows.append(make_row(point, {**raw(), "metrics": figure}))
+    (one,) = swept(rows)
+    frame = one.frame
+    assert set(frame[frame["variant"] == "pad"]["figure fps_relative"]) == {2.0}
+    assert set(frame[frame["variant"] == "shard"]["figure fps_relative"]) == {1.0}
+    assert one.variants == ("stock", "pad", "shard")
+    (alone,) = swept([row for row in rows if row["variant"] == "pad"])
+    assert alone.frame["figure fps_relative"].isna().all()
+
+
+@pytest.mark.slow(reason="plots of a whole sweep")
+def test_page_of_a_sweep(cli: Cli, tmp_path: Path, yield_result: Path) -> None:
+    path, page = tmp_path / "s.parquet", tmp_path / "p.html"
+    args = ["--cpus", "8", "--cpus", "64", "--cap", "8", "--cap", "64", "--seeds", "2"]
+    outcome = cli(
+        "sweep", *SMALL, "--machine", "xeon-8358-2s", "--variant", "sbm", "--variant", "global",
+        *args, "--out", path,
+    )  # fmt: skip
+    assert outcome.status == 0, outcome.err
+    assert cli("report", path, yield_result, "--out", page).status == 0
+    parsed = assert_self_contained(page)
+    assert sum("sweep" in heading for heading in parsed.headings) == 1
+    text = page.read_text()
+    for words in ("over CPUs", "over last-level caches in use", "over most CPUs in a shard"):
+        assert words in text
+    assert "32 points on 2 machines, 2 seeds (predicted)" in text
+    second = tmp_path / "q.html"
+    cli("report", path, yield_result, "--out", second)
+    assert second.read_bytes() == page.read_bytes()
+
+
+def test_page_of_caches_that_were_cut(cli: Cli, tmp_path: Path) -> None:
+    path, page = tmp_path / "s.parquet", tmp_path / "p.html"
+    args = ["--split-llc", "1", "--split-llc", "2", "--cpus", "64", "--placement", "compact"]
+    outcome = cli("sweep", *SMALL, "--variant", "sbm", *args, "--out", path)
+    assert outcome.status == 0, outcome.err
+    assert "epyc-7763-2s-llc-by-2, compact" in outcome.out
+    assert {row["llcs"] for row in read_rows(path)} == {4, 8}
+    assert cli("report", path, "--out", page).status == 0
+    text = page.read_text()
+    assert "over last-level caches in use" in text
+    assert "cycles/op over CPUs" not in text  # nothing varies there
+    assert "neighbours, core after core and cache after cache" in text
+
+
+def test_page_of_one_point_has_no_plot(cli: Cli, tmp_path: Path) -> None:
+    path, page = tmp_path / "s.parquet", tmp_path / "p.html"
+    cli("sweep", *SMALL, "--variant", "sbm", "--cpus", "8", "--out", path)
+    assert cli("report", path, "--out", page).status == 0
+    assert "<svg" not in page.read_text()
