@@ -91,7 +91,8 @@ struct plugin {
 	struct plugin_state *state;
 };
 
-extern struct plugin plugin;
+/* Hidden: otherwise each access loads its address from a table. */
+extern struct plugin plugin __attribute__((visibility("hidden")));
 
 static inline bool window_is_open(void)
 {

@@ -333,7 +333,7 @@ void calls_end(struct user_thread *t, int64_t number, int64_t result)
 
 	if (number == PROTOCOL_CALL)
 		return;
-	user_forked(result);
+	forks_ended(result);
 	if ((number == SYS_execve || number == SYS_execveat) && result < 0)
 		user_stay();
 	if (result >= 0)

@@ -17,6 +17,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "api.h"
 #include "pages.h"
 #include "vcpu.h"
 
@@ -49,6 +50,9 @@ struct user_thread {
  * struct user - this process
  * @thread: by the emulator's number
  * @image: its number (shared.h); a forked child has its own
+ * @meta: begin of the name of the file that it writes at its end
+ * @by_marks: marks in the program open and close the window
+ * @told: it has written that file; any
  * @dead: it is an unrecorded child, or the recording has ended; any
  * @readable: the program's addresses are the emulator's
  * @follow: record children too
@@ -60,14 +64,16 @@ struct user_thread {
 struct user {
 	struct user_thread thread[USER_THREADS];
 	uint32_t image;
-	bool dead, readable, follow;
+	const char *meta;
+	bool by_marks, told, dead, readable, follow;
 	uint64_t own_low, own_high;
 	struct {
 		uint32_t number, cpu;
 	} arrived;
 };
 
-extern struct user user;
+/* Hidden: otherwise each access loads its address from a table. */
+extern struct user user __attribute__((visibility("hidden")));
 
 /* ---- cpus.c ---- */
 
@@ -132,7 +138,23 @@ void heap_after_fork(void);
  */
 void heap_json(json_t *into);
 
+/* ---- code.c ---- */
+
+/** code_translated - the emulator has translated a block: have it report what the block does. */
+void code_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb);
+
+/* ---- forks.c ---- */
+
+/** forks_watch - follow this process's forks from now on. Return: 0, or an error number. */
+int forks_watch(void);
+
+/** forks_ended - a system call ends: was it a fork that failed? In the thread that made it. */
+void forks_ended(int64_t result);
+
 /* ---- user.c ---- */
+
+/** user_read - copy from the program's memory. Return: false when it is not there. */
+bool user_read(void *into, uint64_t from, size_t size);
 
 /**
  * user_finish - the process ends: write its files. Any thread; once.
@@ -146,9 +168,6 @@ void user_finish(const char *why);
 void user_leave(struct user_thread *t);
 void user_stay(void);
 
-/** user_forked - a system call ends: was it a fork that failed? In the thread that made it. */
-void user_forked(int64_t result);
-
 /* ---- exec.c ---- */
 
 /**
@@ -161,8 +180,5 @@ void exec_init(const char *watch, const char *meta, const char *file, bool by_ma
  * kernel may try.
  */
 void exec_follow(struct user_thread *t, int64_t number, const uint64_t *arg);
-
-/** user_read - copy from the program's memory. Return: false when it is not there. */
-bool user_read(void *into, uint64_t from, size_t size);
 
 #endif
