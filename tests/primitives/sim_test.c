@@ -13,7 +13,6 @@
 #include "sim.h"
 #include "toy.h"
 
-#define NS    1000ull
 #define OPS   60u
 #define TURNS 50u
 

@@ -4,16 +4,12 @@
  * file's time, near CPUs do not pay for far ones, and no queue starves a CPU.
  */
 #include <signal.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "arena.h"
 #include "sim.h"
 #include "toy.h"
-
-#define NS  1000ull
-#define FAR 1000000ull /* a time by which all earlier transfers have ended */
 
 /* CPU @owner modifies a line whose home is node @home, later @other adds to it: how long? */
 static uint64_t transfer(uint32_t owner, uint32_t other, int home, enum step_kind kind)
@@ -94,142 +90,6 @@ static void readers_share_until_a_write(void)
 	CHECK_EQ(r[0][1].took, 4 * NS); /* its own copy */
 	CHECK(w[1].took > 100 * NS); /* has to invalidate both copies, one in the other package */
 	CHECK(r[1][1].took > 250 * NS); /* and this copy is gone */
-	toy_end();
-}
-
-static void plain_stores_do_not_wait_but_fences_do(void)
-{
-	struct step owner = { .kind = STEP_ADD };
-	struct step s[] = { { .kind = STEP_STORE, .at = FAR },
-			    { .kind = STEP_LOAD },
-			    { .kind = STEP_FENCE } };
-	struct script a = { &owner, 1 }, b = { s, 3 };
-
-	toy_begin("", 1);
-	owner.addr = s[0].addr = s[1].addr = arena_alloc(64, 0, "line", NULL);
-	sim_spawn(0, toy_body, &a, 0);
-	sim_spawn(4, toy_body, &b, 0);
-	sim_run();
-	CHECK_EQ(s[0].took, 1 * NS); /* into the buffer */
-	CHECK_EQ(s[1].took, 4 * NS); /* forwarded from there */
-	/* The line comes 300 after the store, which then takes 1; the fence 12 more. */
-	CHECK_EQ(s[0].took + s[1].took + s[2].took, 313 * NS);
-	toy_end();
-}
-
-/* CPUs 4 and 5 have copies. CPU 0 stores; what do it and CPU 5 read until the copies are gone? */
-static void stores_are_seen_when_they_leave_the_buffer(void)
-{
-	struct step own[] = { { .kind = STEP_ADD } };
-	struct step w[] = {
-		{ .kind = STEP_STORE, .at = FAR },
-		{ .kind = STEP_LOAD },
-		{ .kind = STEP_OBSERVE },
-		{ .kind = STEP_FENCE },
-		{ .kind = STEP_LOAD },
-	};
-	struct step r[] = {
-		{ .kind = STEP_LOAD, .at = FAR / 2 },
-		{ .kind = STEP_LOAD, .at = FAR + 50 * NS },
-		{ .kind = STEP_OBSERVE },
-		{ .kind = STEP_PLAIN_LOAD, .at = FAR + 70 * NS },
-		{ .kind = STEP_LOAD, .at = 2 * FAR },
-	};
-	struct script owner = { own, 1 }, writer = { w, 5 }, reader = { r, 5 };
-	uint64_t *line;
-
-	toy_begin("", 1);
-	line = arena_alloc(64, 0, "line", NULL);
-	own[0].addr = line;
-	for (int i = 0; i < 5; i++)
-		w[i].addr = line;
-	for (int i = 0; i < 5; i++)
-		r[i].addr = line;
-	*line = 6; /* the owner makes 7 of it */
-	sim_spawn(4, toy_body, &owner, 0);
-	sim_spawn(0, toy_body, &writer, 0);
-	sim_spawn(5, toy_body, &reader, 0);
-	sim_run();
-	CHECK_EQ(w[1].n, 1); /* its own buffer */
-	CHECK_EQ(w[2].n, 1);
-	CHECK_EQ(w[4].n, 1);
-	CHECK_EQ(r[1].n, 7); /* its copy of before */
-	CHECK_EQ(r[1].took, 4 * NS);
-	CHECK_EQ(r[2].n, 1); /* an observer sees everything */
-	CHECK_EQ(r[3].n, 7); /* and the observation has changed nothing */
-	CHECK_EQ(r[4].n, 1);
-	CHECK_EQ(*line, 1);
-	toy_end();
-}
-
-/* Of one CPU, atomic and plain accesses of different sizes meet in the buffer. */
-static void own_stores_are_in_order(void)
-{
-	struct step own[] = { { .kind = STEP_ADD } };
-	struct step w[] = {
-		{ .kind = STEP_STORE, .at = FAR },
-		{ .kind = STEP_PLAIN_LOAD },
-		{ .kind = STEP_PLAIN_STORE },
-		{ .kind = STEP_LOAD },
-		{ .kind = STEP_STORE },
-		{ .kind = STEP_LOAD },
-	};
-	struct script owner = { own, 1 }, writer = { w, 6 };
-	uint64_t *line;
-
-	toy_begin("", 1);
-	line = arena_alloc(64, 0, "line", NULL);
-	own[0].addr = line;
-	for (int i = 0; i < 6; i++)
-		w[i].addr = line;
-	sim_spawn(4, toy_body, &owner, 0);
-	sim_spawn(0, toy_body, &writer, 0);
-	sim_run();
-	CHECK_EQ(w[1].n, 1);
-	CHECK_EQ(w[3].n, 2);
-	CHECK_EQ(w[5].n, 1);
-	CHECK_EQ(*line, 1); /* also of a body that has returned */
-	toy_end();
-}
-
-/* A CPU that waits for another value than its own store's lets the others run. */
-static void who_spins_on_an_own_store_waits(void)
-{
-	struct spin game[2];
-
-	toy_begin("", 1);
-	game[0].word = game[1].word = arena_alloc(64, 0, "line", NULL);
-	for (int i = 0; i < 2; i++) {
-		game[i].player = (uint64_t)i;
-		sim_spawn((uint32_t)i * 4, toy_spin, &game[i], 0);
-	}
-	sim_run();
-	CHECK_EQ(*game[0].word, 2 * TOY_TURNS);
-	/* A turn is a transfer of the value and one of the right to write. */
-	CHECK(game[1].took > TOY_TURNS * 2 * 2 * 200 * NS);
-	toy_end();
-}
-
-static void full_store_buffer_stalls(void)
-{
-	struct step owner[6], s[6];
-	struct script a = { owner, 6 }, b = { s, 6 };
-
-	memset(owner, 0, sizeof(owner));
-	memset(s, 0, sizeof(s));
-	toy_begin("", 1);
-	for (int i = 0; i < 6; i++) {
-		owner[i].kind = STEP_ADD;
-		s[i].kind = STEP_STORE;
-		s[i].at = i ? 0 : FAR;
-		owner[i].addr = s[i].addr = arena_alloc(64, 0, "line", NULL);
-	}
-	sim_spawn(0, toy_body, &a, 0);
-	sim_spawn(4, toy_body, &b, 0);
-	sim_run();
-	for (int i = 0; i < 4; i++)
-		CHECK_EQ(s[i].took, 1 * NS); /* four entries */
-	CHECK(s[4].took > 250 * NS);	     /* the fifth waits for the first one's line */
 	toy_end();
 }
 
@@ -368,61 +228,6 @@ static void siblings_gain_nothing(void)
 	CHECK(within(both, alone, 25));
 }
 
-static void statistics_tell_local_from_remote(void)
-{
-	struct step s[3] = { { .kind = STEP_ADD },
-			     { .kind = STEP_ADD, .at = FAR },
-			     { .kind = STEP_LOAD, .at = 2 * FAR } };
-	struct script script[3] = { { &s[0], 1 }, { &s[1], 1 }, { &s[2], 1 } };
-	uint64_t local = 0, remote = 0, loads = 0, stores = 0;
-	const struct stats *st;
-
-	toy_begin("", 1);
-	s[0].addr = s[1].addr = s[2].addr = arena_alloc(64, 0, "line", NULL);
-	sim_spawn(0, toy_body, &script[0], 0);
-	sim_spawn(2, toy_body, &script[1], 0); /* same package, modified by CPU 0: local HITM */
-	sim_spawn(4, toy_body, &script[2], 0); /* other package, modified by CPU 2: remote HITM */
-	sim_run();
-	st = sim_stats();
-	for (uint32_t i = 0; i < st->n; i++) {
-		local += st->rec[i].hitm_local;
-		remote += st->rec[i].hitm_remote;
-		loads += st->rec[i].loads;
-		stores += st->rec[i].stores;
-	}
-	CHECK_EQ(local, 1);
-	CHECK_EQ(remote, 1);
-	CHECK_EQ(loads, 3);
-	CHECK_EQ(stores, 2);
-	CHECK_EQ(sim_lines_touched(), 1);
-	toy_end();
-}
-
-static void interrupts_end_computing(void)
-{
-	struct step s[] = {
-		{ .kind = STEP_COMPUTE, .n = 50 * NS }, /* nobody interrupts */
-		{ .kind = STEP_COMPUTE },		/* idle until FAR + 1 */
-		{ .kind = STEP_COMPUTE, .n = FAR / 2 }, /* the timer of before is stale */
-		{ .kind = STEP_COMPUTE,
-		  .n = 5 * FAR,
-		  .at = 3 * FAR }, /* interrupted before: at once */
-	};
-	struct step irq[] = { { .kind = STEP_INTERRUPT, .n = 0, .at = FAR },
-			      { .kind = STEP_INTERRUPT, .n = 0, .at = 2 * FAR } };
-	struct script a = { s, 4 }, b = { irq, 2 };
-
-	toy_begin("", 1);
-	sim_spawn(0, toy_body, &a, 0);
-	sim_spawn(1, toy_body, &b, 0);
-	sim_run();
-	CHECK_EQ(s[0].took, 50 * NS);
-	CHECK_EQ(s[1].took, FAR + 1 * NS - 50 * NS);
-	CHECK_EQ(s[2].took, FAR / 2);
-	CHECK_EQ(s[3].took, 0);
-	toy_end();
-}
-
 #define ROUNDS 20
 
 /* Every CPU reads a table, then adds to a counter. Return: the time of all of it. */
@@ -489,18 +294,11 @@ int main(void)
 		transfers_take_what_the_machine_file_says,
 		hits_and_cold_misses,
 		readers_share_until_a_write,
-		plain_stores_do_not_wait_but_fences_do,
-		stores_are_seen_when_they_leave_the_buffer,
-		own_stores_are_in_order,
-		who_spins_on_an_own_store_waits,
-		full_store_buffer_stalls,
 		near_first_starves_nobody,
 		same_seed_same_result,
 		turns_take_the_latency,
 		loads_do_not_wait_for_the_round,
 		siblings_gain_nothing,
-		statistics_tell_local_from_remote,
-		interrupts_end_computing,
 		what_is_constant_takes_as_long,
 		writing_what_is_constant_ends_the_program,
 	};

@@ -27,6 +27,9 @@
 		}                                                                            \
 	} while (0)
 
+#define NS  1000ull    /* in picoseconds */
+#define FAR 1000000ull /* a time by which all earlier transfers have ended */
+
 /* The steps of one CPU: a list, each at a given time. */
 enum step_kind {
 	STEP_LOAD, /* n is the value */
