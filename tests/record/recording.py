@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import shutil
@@ -42,6 +43,15 @@ def run(*arguments: str, stdin: str = "", timeout: float = 240) -> subprocess.Co
         check=False,
         env={**os.environ, "PYTHONPATH": str(ROOT / "cli")},
     )
+
+
+def record(*arguments: str, machines: tuple[str, ...] = (MACHINE,)) -> Report:
+    """The report of a program that ends well."""
+    named = [word for machine in machines for word in ("--machine", machine)]
+    done = run("record", *named, "--marks", "--json", "--uncertainty", "0", *arguments)
+    assert done.returncode == 0, done.stderr
+    report: Report = json.loads(done.stdout)
+    return report
 
 
 def quiet(make: Callable[[], Report], holds: Callable[[Report], bool]) -> Report:

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""c2c record: what is refused, and with which words."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from recording import MACHINE, PROGRAMS, needs, run
+
+from schedshard.common.paths import ROOT
+
+pytestmark = needs(PROGRAMS / "record-known")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--machine", MACHINE, "--"), "no program: './schedshard c2c record"),
+        (("--machine", MACHINE, "--", "no-such-program"), "no program 'no-such-program'"),
+        (("--machine", MACHINE, "--", "./nowhere"), "no program ./nowhere"),
+        (("--machine", "epyc-7763", "--", "true"), "did you mean 'epyc-7763-2s'"),
+        (("--machine", MACHINE, "--cpus", "257", "--", "true"), "--cpus 257: epyc-7763-2s has 256"),
+        (
+            ("--machine", MACHINE, "--marks", "--after", "1", "--", "true"),
+            "leave --after and --for",
+        ),
+        (("--machine", MACHINE, "--out", "/nowhere/x", "--", "true"), "no directory /nowhere"),
+        (
+            ("--machine", MACHINE, "--flamegraph", "/nowhere/x", "--", "true"),
+            "no directory /nowhere",
+        ),
+        (("--machine", MACHINE, "--uncertainty", "5", "--", "true"), "needs 20 to 10,000 samples"),
+    ],
+)
+def test_refusals(arguments: tuple[str, ...], words: str) -> None:
+    done = run("record", *arguments)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert words in done.stderr
+    assert done.stdout == ""
+
+
+def test_files_that_are_no_programs_are_refused(tmp_path: Path) -> None:
+    script, text, foreign = tmp_path / "script", tmp_path / "text", tmp_path / "foreign"
+    cut, far = tmp_path / "cut", tmp_path / "far"
+    script.write_text("#!/bin/sh\nexit 0\n", encoding="ascii")
+    text.write_text("nothing\n", encoding="ascii")
+    elf = bytearray((PROGRAMS / "record-known").read_bytes())
+    cut.write_bytes(elf[:100])
+    far.write_bytes(elf[:40] + b"\xff" * 8 + elf[48:])  # the section headers
+    elf[18] = 183  # EM_AARCH64
+    foreign.write_bytes(bytes(elf))
+    for path, words in (
+        (script, "is a script: record what it starts, or '/bin/sh "),
+        (text, "is not an x86-64 ELF program: it is no ELF file at all"),
+        (foreign, "is not an x86-64 ELF program: it is for AArch64"),
+        (cut, "is not an x86-64 ELF program: its headers are cut short or damaged"),
+        (far, "is not an x86-64 ELF program: its headers are cut short or damaged"),
+    ):
+        path.chmod(0o755)
+        done = run("record", "--machine", MACHINE, "--", str(path))
+        assert done.returncode == 2
+        assert done.stderr.count("\n") == 1
+        assert words in done.stderr
+
+
+def test_a_missing_emulator_is_named_with_its_package() -> None:
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "schedshard", "c2c", "record", "--machine", MACHINE),
+            *("--", "/bin/true"),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={
+            "PATH": "/nonexistent",
+            "PYTHONPATH": str(ROOT / "cli"),
+            **{name: os.environ[name] for name in ("SCHEDSHARD_BUILD",) if name in os.environ},
+        },
+    )
+    assert done.returncode == 2
+    assert done.stderr == "schedshard: qemu-x86_64 is missing: install the package qemu-user\n"

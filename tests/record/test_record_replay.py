@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""c2c replay: a trace gives the same report, on other machines too; reports are compared."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from recording import MACHINE, PROGRAMS, Report, needs, run
+
+from calling import call
+
+pytestmark = needs(PROGRAMS / "record-known")
+
+
+def check_stacks(text: str, waited: list[Any]) -> None:
+    """Machine, functions, source line and object; the cycles that the report has."""
+    first = text.splitlines()[0]
+    frames, _, cycles = first.rpartition(" ")
+    machine, *functions, source, thing = frames.split(";")
+    assert (machine, functions[-1], thing) == (MACHINE, "add", "side")
+    assert source.startswith("tests/record/known.c:")
+    assert [[*functions, source, thing], int(cycles)] == waited[0]
+    assert {line.split(";")[0] for line in text.splitlines()} == {MACHINE, "xeon-480"}
+
+
+def check_intervals(report: Report) -> None:
+    """Of cycles a load, of all cycles, and of what advice gains."""
+    assert report["uncertainty"]["samples"] == 20
+    for variant in report["variants"]:
+        line = variant["lines"][0]
+        assert line["interval"]["samples"] == 20
+        assert line["interval"]["low"] < line["interval"]["high"]
+        assert line["interval"]["low"] * 0.8 < line["avg_load_cycles"]
+        assert line["avg_load_cycles"] < line["interval"]["high"] * 1.2
+        work = variant["interval"]["work_cycles"]
+        assert work["low"] <= work["median"] <= work["high"]
+        gain = report["advice"][0]["machines"][variant["name"]]
+        assert 0 < gain["interval"]["low"] <= gain["interval"]["high"] < 1
+        assert gain["interval"]["low"] * 0.8 < gain["fewer"] < gain["interval"]["high"] * 1.2
+
+
+def test_a_trace_is_replayed_and_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace, saved = tmp_path / "trace", tmp_path / "a.json"
+    program = [str(PROGRAMS / "record-known"), "side", "4", "500", "400"]
+    done = run(
+        "record", "--machine", MACHINE, "--cpus", "64", "--placement", "scatter", "--marks",
+        "--trace", str(trace), "--out", str(saved), "--html", str(tmp_path / "page.html"), "--",
+        *program,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "side: right\n"
+    assert "side" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    first = json.loads(saved.read_text(encoding="utf-8"))
+    # Far apart: half of the four are in the other socket.
+    assert first["variants"][0]["hitm_remote"] > 0
+    stacks = tmp_path / "stacks"
+    again = run(
+        "replay", str(trace), "--machine", MACHINE, "--machine", "xeon-480", "--json",
+        "--flamegraph", str(stacks),
+    )  # fmt: skip
+    assert again.returncode == 0, again.stderr
+    replayed = json.loads(again.stdout)
+    assert [variant["name"] for variant in replayed["variants"]] == [MACHINE, "xeon-480"]
+    waited = replayed["variants"][0].pop("stacks")
+    assert replayed["variants"][0] == first["variants"][0]
+    check_stacks(stacks.read_text(encoding="utf-8"), waited)
+    check_intervals(replayed)
+    other = tmp_path / "b.json"
+    other.write_text(again.stdout, encoding="utf-8")
+    compared = json.loads(run("diff", str(saved), str(other), "--json").stdout)
+    assert compared["machines"][0]["hitm"]["a"] == compared["machines"][0]["hitm"]["b"]
+    too = call(capsys, "compare", saved, other, "--json")
+    assert (too.status, too.json) == (0, compared)
+    refused = call(capsys, "compare", saved, other, "--metric", "x")
+    assert refused.status == 2
+    assert "--metric: recordings of programs are compared by object" in refused.err
+    shown = run(str(saved))
+    assert shown.returncode == 0
+    assert "Contended lines" in shown.stdout
+    trace.write_bytes(trace.read_bytes()[:2000])
+    cut = run("replay", str(trace), "--machine", MACHINE, "--json", "--no-advice")
+    assert cut.returncode == 0
+    assert json.loads(cut.stdout)["partial"]
