@@ -47,15 +47,11 @@ static port_always_inline u8 cpupri_to_byte(int level)
 	return (u8)level & BYTEMAP_MAX;
 }
 
-/**
- * cpupri_set() - store a CPU's highest runnable level
- * @cp: the map
- * @cpu: CPU number
- * @level: CPUPRI_INVALID to CPUPRI_HIGHER
- *
- * One plain store, with no compare before it: a load would wait for a line that neighbours write. A
- * caller that lowers a level and then looks for work needs a full barrier in between.
- * overload_query() and push_walk_request() begin with one. Line touched: the shard's, written.
+/*
+ * Store a CPU's highest runnable level, CPUPRI_INVALID to CPUPRI_HIGHER. One plain store, with no
+ * compare before it: a load would wait for a line that neighbours write. A caller that lowers a
+ * level and then looks for work needs a full barrier in between. overload_query() and
+ * push_walk_request() begin with one. Line touched: the shard's, written.
  */
 static port_always_inline void cpupri_set(struct cpupri *cp, u32 cpu, int level)
 {

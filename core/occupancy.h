@@ -9,8 +9,11 @@
  * 64 bits. Ordering: none. Context: any. Lines touched: none but the caller's.
  *
  * A runtime is nanoseconds, halved at every epoch (of about 10 ms): steady use of a CPU gives twice
- * what runs in an epoch. Epochs have 32 bits and compare signed. CPUs advance theirs at their own
- * ticks, so that a record may be an epoch ahead of its reader. The count wraps (10 ms: 497 days).
+ * what runs in an epoch. One word holds it and the epoch to which it is decayed, for a single load
+ * of both. Epochs have 32 bits and compare signed. CPUs advance theirs at their own ticks, so that
+ * a record may be an epoch ahead of its reader. The count wraps (10 ms: 497 days).
+ *
+ * Arguments: @word: a runtime. @now: the reader's epoch.
  */
 #ifndef SCHEDSHARD_OCCUPANCY_H
 #define SCHEDSHARD_OCCUPANCY_H
@@ -27,15 +30,7 @@
  */
 #define OCCUPANCY_AHEAD (1 << 20)
 
-/**
- * occupancy_pack() - a runtime and its epoch in one word
- * @epoch: the epoch to which the runtime is decayed
- * @ns: nanoseconds
- *
- * One word, so that a single load sees both: a runtime without its epoch means nothing.
- *
- * Return: the word; 0 is a runtime of nothing at epoch 0.
- */
+/* A runtime in nanoseconds and its epoch in one word; 0 is a runtime of nothing at epoch 0. */
 static port_always_inline u64 occupancy_pack(u32 epoch, u32 ns)
 {
 	return (u64)epoch << 32 | ns;
@@ -51,26 +46,13 @@ static port_always_inline u32 occupancy_ns(u64 word)
 	return (u32)word;
 }
 
-/**
- * occupancy_age() - epochs from a word to now
- * @word: the runtime
- * @now: the reader's epoch
- *
- * Return: less than 0: the word is ahead.
- */
+/* Epochs from a word to now; less than 0: the word is ahead. */
 static port_always_inline s32 occupancy_age(u64 word, u32 now)
 {
 	return (s32)(now - occupancy_epoch(word));
 }
 
-/**
- * occupancy_is_old() - is the last addition older than a timeout?
- * @word: the runtime
- * @now: the reader's epoch
- * @timeout: epochs, at least 0
- *
- * Return: true also for a word that is more than OCCUPANCY_AHEAD ahead.
- */
+/* Is the last addition older than @timeout epochs, or more than OCCUPANCY_AHEAD ahead? */
 static port_always_inline bool occupancy_is_old(u64 word, u32 now, s32 timeout)
 {
 	s32 age = occupancy_age(word, now);
@@ -78,13 +60,9 @@ static port_always_inline bool occupancy_is_old(u64 word, u32 now, s32 timeout)
 	return age > timeout || age < -OCCUPANCY_AHEAD;
 }
 
-/**
- * occupancy_decayed() - what is left of a runtime
- * @word: the runtime
- * @now: the reader's epoch
- *
- * Return: nanoseconds: halved for each epoch passed, rounded down, as if one by one; all of it when
- * the word is ahead.
+/*
+ * What is left of a runtime: halved for each epoch passed, rounded down, as if one by one; all of
+ * it when the word is ahead.
  */
 static inline u32 occupancy_decayed(u64 word, u32 now)
 {
@@ -95,68 +73,41 @@ static inline u32 occupancy_decayed(u64 word, u32 now)
 	return age > 0 ? occupancy_ns(word) >> age : occupancy_ns(word);
 }
 
-/**
- * occupancy_add() - decay a runtime to now, and add to it
- * @word: the runtime
- * @now: epoch of the runtime's CPU, which never goes back, except that it wraps
- * @ns: time that the CPU ran, nanoseconds
- *
+/*
+ * Decay a runtime to the epoch of its CPU, which only goes back by a wrap, and add @ns nanoseconds.
  * Return: the new word; stays at 2^32 - 1 ns when there is more (a CPU without ticks).
  */
 u64 occupancy_add(u64 word, u32 now, u64 ns);
 
-/**
- * occupancy_share() - a process's share of a CPU
- * @word: the process's runtime there
- * @queue: all of the run queue's runtime, read after @word
- * @now: the reader's epoch
- *
- * A CPU adds to the run queue's runtime first; a reader loads it last. The function decays both to
- * the same epoch, that of @queue when it is ahead of @now.
- *
- * Return: 0..OCCUPANCY_SCALE.
+/*
+ * A process's share of a CPU, 0..OCCUPANCY_SCALE. @queue: all of the run queue's runtime, to which
+ * the CPU adds first, and which the reader loads after @word. The function decays both to the same
+ * epoch, that of @queue when it is ahead of @now.
  */
 u64 occupancy_share(u64 word, u64 queue, u32 now);
 
-/**
- * struct occupancy - a search for the LLC in which a process runs most
- * @present: number of the LLC that it prefers now, -1: none
- * @llc: the current LLC, -1: none yet
- * @best: the LLC with the largest sum so far, -1: none
- * @sum: of @llc
- * @best_sum: of @best
- * @present_sum: of @present
- * @total: of all
- */
+/* A search for the LLC in which a process runs most. */
 struct occupancy {
-	s32 present;
-	s32 llc;
-	s32 best;
-	u64 sum;
-	u64 best_sum;
-	u64 present_sum;
-	u64 total;
+	s32 present;	 /* number of the LLC that it prefers now, -1: none */
+	s32 llc;	 /* the current LLC, -1: none yet */
+	s32 best;	 /* the LLC with the largest sum so far, -1: none */
+	u64 sum;	 /* of @llc */
+	u64 best_sum;	 /* of @best */
+	u64 present_sum; /* of @present */
+	u64 total;	 /* of all */
 };
 
 /* Start a search; @present: number of the LLC that the process prefers now, -1: none. */
 void occupancy_begin(struct occupancy *o, s32 present);
 
-/**
- * occupancy_cpu() - add one CPU's share
- * @o: the search
- * @llc: number of its LLC; all CPUs of one LLC come together
- * @share: from occupancy_share()
- */
+/* Add one CPU's share. All CPUs of one LLC come together. */
 void occupancy_cpu(struct occupancy *o, s32 llc, u64 share);
 
-/**
- * occupancy_end() - the LLC to prefer from now on
- * @o: the search; @best, @best_sum, @present_sum and @total are then complete
- *
- * The best one, if its sum is more than twice that of the present one: a lower factor would let a
- * process that runs in two LLCs alternate. Of equal sums the first is best.
- *
- * Return: number of the LLC, the present one when the process ran nowhere; -1: none.
+/*
+ * The number of the LLC to prefer from now on; -1: none. It is the best one, if its sum is more
+ * than twice that of the present one, else the present one. A lower factor would let a process that
+ * runs in two LLCs alternate. Of equal sums the first is best. @best, @best_sum, @present_sum and
+ * @total are complete afterwards.
  */
 s32 occupancy_end(struct occupancy *o);
 
@@ -206,20 +157,16 @@ struct occupancy_cache {
 bool occupancy_may_prefer(const struct occupancy_process *p, const struct occupancy_cache *c,
 			  s32 timeout, u32 tolerance);
 
-/**
- * struct occupancy_load - how full an LLC is
- * @util: utilization of its CPUs
- * @capacity: their capacity, in the same unit
- */
+/* How full an LLC is: utilization and capacity of its CPUs, in one unit. */
 struct occupancy_load {
 	u64 util;
 	u64 capacity;
 };
 
 /**
- * struct occupancy_limits - limits of placement
- * @full_pct: an LLC is full from this utilization on, in percent
- * @imbalance_pct: an LLC is busier than another from so much more utilization on, in percent
+ * struct occupancy_limits - limits of placement, in percent
+ * @full_pct: an LLC is full from this utilization on
+ * @imbalance_pct: an LLC is busier than another from so much more utilization on
  */
 struct occupancy_limits {
 	u32 full_pct;
@@ -248,15 +195,12 @@ enum occupancy_verdict {
  * @src: the LLC that the task is in
  * @dst: the LLC that it would go to
  * @task: its utilization, in the unit of struct occupancy_load
- * @to_preferred: the process prefers @dst; else it prefers @src
+ * @to_preferred: the process prefers @dst; else it prefers @src, no third one
  * @limits: the limits
  *
  * Towards the preferred LLC: refuse if the move would make it full and busier than @src. Away from
  * it: refuse while @src without the task is not full, or is not busier than @dst with it. Balancing
  * would only bring the task back. When both are full a move gains nothing: free.
- *
- * Return: the verdict. Callers do not ask about a move between two LLCs neither of which the
- * process prefers.
  */
 enum occupancy_verdict occupancy_verdict(const struct occupancy_load *src,
 					 const struct occupancy_load *dst, u64 task,

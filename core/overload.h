@@ -95,32 +95,23 @@ static inline bool overload_test(const struct overload *o, u32 cpu)
  *
  * Return: an OR of OVERLOAD_SELF, OVERLOAD_NEAR and OVERLOAD_WIDE. Ordering: a full barrier before
  * the look (F2): pairs with P2 in overload_set(); none on a machine of one CPU. Lines touched: the
- * own shard's; the summary's; those of named shards, nearest first, up to one with a wide CPU; for
- * a named shard without one @tidied's. The query writes @tidied's and the summary's at most once a
- * period for each shard.
+ * own shard's; the summary's; those of named shards, nearest first, up to one with a wide CPU. To
+ * tidy a shard the query writes @tidied's and the summary's, at most once a period.
  */
 u32 overload_query(struct overload *o, u32 this_cpu, u64 period);
 
 /* A bit for each position of a shard in the set, or wide. Line: the shard's, read. */
 u64 overload_members(const struct overload *o, u32 shard, bool wide);
 
-/**
- * overload_next_near() - the next overloaded CPU of a shard, in topology order
- * @o: the set
- * @shard: the shard
- * @cpu: a CPU number of @shard, which need not be in the set; -1: from the start
- *
- * Return: the CPU number, -1 when there is none after @cpu. Line touched: the shard's.
+/*
+ * The next overloaded CPU of a shard, in topology order; -1: none. @cpu: the CPU of @shard before
+ * it, which need not be in the set; -1: from the start. Line touched: the shard's.
  */
 s64 overload_next_near(const struct overload *o, u32 shard, s64 cpu);
 
-/**
- * overload_next_wide() - the next wide CPU of all shards, in topology order
- * @o: the set
- * @cpu: a CPU number, which need not be in the set; -1: from the start
- *
- * Return: the CPU number, -1 when there is none after @cpu. Lines touched: those of shards from
- * @cpu's on, up to the hit.
+/*
+ * The same for wide CPUs of all shards. Lines touched: those of shards from @cpu's on, up to the
+ * hit.
  */
 s64 overload_next_wide(const struct overload *o, s64 cpu);
 

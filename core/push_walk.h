@@ -37,25 +37,21 @@ static inline void push_walk_init(struct push_walk *w)
 	w->state = PUSH_WALK_IDLE;
 }
 
-/**
- * push_walk_request() - let every overloaded CPU push once more
- * @w: the walk
- *
- * Return: true: the caller carries the walk now and begins a round; false: a round is certain to
- * begin after this call. Ordering: a full barrier first: that round sees the caller's earlier
- * stores, its lower level among them. All CPUs together write the line at most twice a round here.
+/*
+ * Let every overloaded CPU push once more. Return: true: the caller carries the walk now and begins
+ * a round; false: a round is certain to begin after this call. Ordering: a full barrier first: that
+ * round sees the caller's earlier stores, its lower level among them. All CPUs together write the
+ * line at most twice a round here.
  */
 bool push_walk_request(struct push_walk *w);
 
 /* The same after a full barrier since the caller stored its level, as in overload_query(). */
 bool push_walk_join(struct push_walk *w);
 
-/**
- * push_walk_again() - a round has ended: does another follow?
- * @w: the walk, carried by the caller
- *
- * Return: true: begin another round; false: the walk is over, and the caller no longer carries it.
- * Ordering: a full barrier before what follows if true, after what came before if false.
+/*
+ * A round has ended: does another follow? The caller carries the walk. Return: true: begin another
+ * round; false: the walk is over, and the caller no longer carries it. Ordering: a full barrier
+ * before what follows if true, after what came before if false.
  */
 bool push_walk_again(struct push_walk *w);
 

@@ -6,9 +6,7 @@
  * A walk visits each CPU once. It takes nr_shards + 1 steps if it starts at a position other than
  * 0. Its first and last step see the start's shard through complementary masks, and each step
  * between sees another shard. Writers use the plan's bits, none of them beyond a shard's CPUs.
- *
- * With a summary a walk skips a shard whose summary bits are clear; shard_summary.c proves that its
- * line was empty. A walk that finds a line called occupied empty corrects the summary.
+ * shard_summary.c proves that a shard whose summary bits are clear was empty.
  */
 #include "sbm.h"
 #include "shard_lines.h"

@@ -13,7 +13,8 @@
  * it meanwhile (shard_summary.c). While sbm_set() runs, a search may find the bit, a later one not.
  *
  * For all functions: context: any, unless said. Ordering: none, unless said. CPU numbers ("cpu")
- * are of possible CPUs; no function checks them. Header, tables and plan are read-only.
+ * are of possible CPUs; no function checks them. Lines that a search touches: those it names, or of
+ * them those that the summary calls occupied. Header, tables and plan are read-only.
  */
 #ifndef SBM_H
 #define SBM_H
@@ -25,26 +26,16 @@
 /* Flag of sbm_alloc(): keep a summary; for sets that are often empty or sparse. */
 #define SBM_SUMMARY 1u
 
-/**
- * struct sbm - a sharded bitmap
- * @bit: by CPU number: the CPU's bit in its word (the plan's table)
- * @summary: NULL without SBM_SUMMARY
- * @line: by shard: its word, at the start of its own line
- * @cpus: by shard: CPU number by position (the plan's table)
- * @plan: the plan that the bitmap follows
- * @nr_shards: as in the plan
- * @bytes: memory of this header with its tables
- * @word: by CPU number: its word, without the plan's two dependent loads; NULL: a hole
- */
+/* A sharded bitmap; read-only except for the lines. */
 struct sbm {
-	const u64 *bit;
-	struct shard_summary *summary;
-	u64 *const *line;
-	const u32 *const *cpus;
-	const struct shard_plan *plan;
-	u32 nr_shards;
-	size_t bytes;
-	u64 *word[];
+	const u64 *bit; /* by CPU number: the CPU's bit in its word (the plan's table) */
+	struct shard_summary *summary; /* NULL without SBM_SUMMARY */
+	u64 *const *line;	       /* by shard: its word, at the start of its own line */
+	const u32 *const *cpus;	       /* by shard: CPU number by position (the plan's table) */
+	const struct shard_plan *plan; /* the plan that the bitmap follows */
+	u32 nr_shards;		       /* as in the plan */
+	size_t bytes;		       /* memory of this header with its tables */
+	u64 *word[]; /* by CPU number: its word, without two dependent loads; NULL: a hole */
 };
 
 /* Where a CPU's bit is, for a CPU that changes its own bit often; never changes. */
@@ -61,13 +52,9 @@ struct sbm *sbm_alloc(const struct shard_plan *plan, unsigned int flags);
 /* Free a bitmap, or NULL. May sleep. */
 void sbm_free(struct sbm *b);
 
-/**
- * sbm_set() - set a CPU's bit
- * @b: the bitmap
- * @cpu: CPU number
- *
- * Ordering: with a summary a full barrier after the store. Lines touched: the shard's, written; the
- * summary's, read, and written when it does not name the shard.
+/*
+ * Set a CPU's bit. Ordering: with a summary a full barrier after the store. Lines touched: the
+ * shard's, written; the summary's, read, and written when it does not name the shard.
  */
 static port_always_inline void sbm_set(struct sbm *b, u32 cpu)
 {
@@ -110,17 +97,14 @@ static port_always_inline bool sbm_test(const struct sbm *b, u32 cpu)
 	return READ_ONCE(*b->word[cpu]) & b->bit[cpu];
 }
 
-/* Is no bit set? Lines: as of a walk, up to the first set bit. */
+/* Is no bit set? Lines touched: up to the first set bit. */
 bool sbm_empty(const struct sbm *b);
 
-/**
- * sbm_seems_empty() - does the summary call every shard empty?
- * @b: the bitmap, which has a summary
- *
- * For callers that ask often and lose little by a wrong "no".
- *
- * Return: true: each shard was empty at some moment of this call. False: a bit may be set, or was
- * set and no search has read its line since. Lines touched: the summary's words, read.
+/*
+ * Does the summary, which the bitmap has, call every shard empty? For callers that ask often and
+ * lose little by a wrong "no". Return: true: each shard was empty at some moment of this call.
+ * False: a bit may be set, or was set and no search has read its line since. Lines touched: the
+ * summary's, read.
  */
 bool sbm_seems_empty(const struct sbm *b);
 
@@ -155,7 +139,7 @@ struct sbm_chunk {
 	u64 step;
 };
 
-/* One snapshot of a shard; if empty, correct the summary. */
+/* A shard's word; if empty, correct the summary. */
 static inline u64 sbm_read_shard(const struct sbm *b, u32 shard)
 {
 	u64 word = READ_ONCE(*b->line[shard]);
@@ -209,21 +193,15 @@ static port_always_inline bool sbm_iter_next(struct sbm_iter *it, u32 *cpu)
  * @start_cpu: CPU number to start at; need not be set
  *
  * Each CPU comes at most once. The walk reads the start's shard twice, once for each side of the
- * start. It also visits CPUs that the body clears in the current shard. Lines touched: all, or
- * those that the summary calls occupied.
+ * start. It also visits CPUs that the body clears in the current shard. Lines touched: all.
  */
 #define sbm_for_each_cpu_wrap(cpu, it, b, start_cpu)                       \
 	for (struct sbm_iter it = sbm_iter_begin_wrap(b, NULL, start_cpu); \
 	     sbm_iter_next(&(it), &(cpu));)
 
-/**
- * sbm_for_each_cpu_and() - all set CPUs that are in a cpumask, in index order
- * @cpu: u32 variable for each CPU number
- * @it: a name for the walk's state, declared here
- * @b: the bitmap
- * @mask: cpumask, plan->nr_cpus bits by CPU number
- *
- * Lines touched: only of shards that have a CPU in @mask; else as sbm_for_each_cpu_wrap().
+/*
+ * The same for set CPUs that are in a cpumask of plan->nr_cpus bits, from the first one on. Lines
+ * touched: of shards that have a CPU in @mask.
  */
 #define sbm_for_each_cpu_and(cpu, it, b, mask) \
 	for (struct sbm_iter it = sbm_iter_begin(b, mask); sbm_iter_next(&(it), &(cpu));)

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * More of the sharded bitmap. Walks end and skip nothing, as in sbm.c. Each loop increments a step
- * in every turn, whatever the shard's word is. It leaves only with bits left to visit, or at the
- * last step. sbm_iter_next_all() is sbm_chunk_next() without a call.
- *
- * sbm_from_mask() sets no position beyond a shard's CPUs, as shard_gather() returns none.
+ * More of the sharded bitmap. Walks end and skip nothing, as in sbm.c. sbm_iter_next_all() is
+ * sbm_chunk_next() without a call. sbm_from_mask() sets no position beyond a shard's CPUs, as
+ * shard_gather() returns none.
  *
  * Plain stores and the summary. shard_summary_note() has a barrier (S2) after an atomic operation
  * only. After the plain store of __sbm_set() and sbm_from_mask() it may read the summary while the
  * new bit is still in the store buffer. A cleaner would then clear the summary bit and miss the new
- * one. Rule C of sbm_more.h keeps searches away, and only a search cleans.
+ * one. So sbm_more.h keeps searches away, and only a search cleans.
  */
 #include "sbm_more.h"
 #include "shard_mask.h"

@@ -4,15 +4,8 @@
  * summed on demand. It works before the plan is known: a statically initialised counter counts in
  * one place of its own until a caller attaches it.
  *
- * Concurrency of operations on one counter ("ok": any threads, any CPUs, at once):
- *
- *                       | add inc dec | sum is_zero more_than | attach | detach
- *   add inc dec         | ok          | ok                    | ok     | -
- *   sum is_zero more_.. | ok          | ok                    | ok     | -
- *   attach              | ok          | ok                    | -      | -
- *   detach              | -           | -                     | -      | -
- *
- *   -  the caller excludes
+ * Concurrency: one attach at a time. shard_counter_detach() excludes everything else. All other
+ * calls may overlap.
  *
  * Guarantees of a sum. Each add goes to exactly one place and stays there (attach moves nothing). A
  * sum reads the places one after the other, so:
@@ -37,10 +30,10 @@
  * A caller may take early items off after the attach, at any CPU, in both uses: is_zero and
  * more_than allow for it.
  *
- * "Complete" and "counted" mean: visible to the CPU that sums. Adds order nothing. A CPU may
- * perform an atomic operation without a result late (not on x86): an add that has returned is not
- * complete by itself. The caller orders an inc before its dec, and before any message about it to
- * another CPU. For that it uses smp_mb__after_atomic(), a release, or the handover of a lock.
+ * "Complete" and "counted" mean: visible to the CPU that sums. A CPU may perform an atomic
+ * operation without a result late (not on x86): an add that has returned is not complete by itself.
+ * The caller orders an inc before its dec, and before any message about it to another CPU. For that
+ * it uses smp_mb__after_atomic(), a release, or the handover of a lock.
  *
  * Ordering: none, unless said. Context: attach may sleep; the rest runs anywhere, interrupts
  * included, and never waits. CPU numbers are of possible CPUs of the plan; no function checks them.
@@ -51,18 +44,12 @@
 #include "port.h"
 #include "shard_plan.h"
 
-/**
- * struct shard_counter_lines - the places of an attached counter; read-only
- * @slot: the plan's table by CPU number
- * @plan: the plan
- * @bytes: memory of this header with its table
- * @line: by shard: its count, at the start of its own line
- */
+/* The places of an attached counter; read-only. */
 struct shard_counter_lines {
-	const struct shard_slot *slot;
-	const struct shard_plan *plan;
-	size_t bytes;
-	u64 *line[];
+	const struct shard_slot *slot; /* the plan's table by CPU number */
+	const struct shard_plan *plan; /* the plan */
+	size_t bytes;		       /* memory of this header with its table */
+	u64 *line[];		       /* by shard: its count, at the start of its own line */
 };
 
 /**
@@ -90,30 +77,18 @@ static_assert(sizeof(struct shard_counter) == PORT_CACHELINE, "one line before t
  * @c: the counter, not attached
  * @plan: the plan; must outlive the attachment
  *
- * Adds and sums may overlap. Adds that started before count in the early place, which stays part of
- * every sum, later ones in their shard's.
- *
- * Return: false: no memory; the counter then works as before. Context: may sleep. Ordering:
- * releases the new lines to later adds and sums.
+ * Adds that started before count in the early place, which stays part of every sum, later ones in
+ * their shard's. Return: false: no memory; the counter then works as before. Ordering: releases the
+ * new lines to later adds and sums.
  */
 bool shard_counter_attach(struct shard_counter *c, const struct shard_plan *plan);
 
-/**
- * shard_counter_detach() - the opposite; also frees what attach allocated
- * @c: the counter, attached or not
- *
- * The caller excludes everything else. The counter keeps its count.
- */
+/* The opposite; frees what attach allocated. The counter, attached or not, keeps its count. */
 void shard_counter_detach(struct shard_counter *c);
 
-/**
- * shard_counter_add() - add to the count
- * @c: the counter
- * @cpu: CPU number to count for: the caller's own in unpaired use
- * @n: how much, negative to subtract
- *
- * Atomic. Ordering: none. Lines touched: the counter's own, read (written before the attach); the
- * shard's line, written.
+/*
+ * Add @n, which may be negative, for a CPU: the caller's own in unpaired use. Lines touched: the
+ * counter's own, read (written before the attach); the shard's line, written.
  */
 static inline void shard_counter_add(struct shard_counter *c, u32 cpu, s64 n)
 {
@@ -123,39 +98,32 @@ static inline void shard_counter_add(struct shard_counter *c, u32 cpu, s64 n)
 	port_add64(likely(l) ? l->line[l->slot[cpu].shard] : &c->early, (u64)n);
 }
 
-/* Count one more. As shard_counter_add(). */
+/* Count one more. */
 static inline void shard_counter_inc(struct shard_counter *c, u32 cpu)
 {
 	shard_counter_add(c, cpu, 1);
 }
 
-/* Count one less; @cpu is as in the inc. As shard_counter_add(). */
+/* Count one less; @cpu is as in the inc. */
 static inline void shard_counter_dec(struct shard_counter *c, u32 cpu)
 {
 	shard_counter_add(c, cpu, -1);
 }
 
-/**
- * shard_counter_sum() - the count
- * @c: the counter
- *
- * Return: see guarantees 1 and 2 above; in paired use 3. May be negative for a moment in unpaired
- * use. Ordering: none. Lines touched: all shards' lines, read.
+/*
+ * The count: guarantees 1 and 2 above, in paired use 3. May be negative for a moment in unpaired
+ * use. Lines touched: all shards' lines, read.
  */
 s64 shard_counter_sum(const struct shard_counter *c);
 
-/**
- * shard_counter_more_than() - is the count greater than a number?
- * @c: the counter, in paired use
- * @n: the number, 0 or more
- * @from_cpu: CPU number whose shard comes first; the nearest follow
- *
- * Return: true as soon as the sum exceeds @n. Ordering: none. Lines touched: shards' lines, nearest
- * first, until the answer is known: all of them when it is false.
+/*
+ * Is the count greater than @n, 0 or more, in paired use? Return: true as soon as the sum exceeds
+ * @n. Lines touched: shards' lines, that of @from_cpu's shard and then the nearest first, until the
+ * answer is known: all of them when it is false.
  */
 bool shard_counter_more_than(const struct shard_counter *c, s64 n, u32 from_cpu);
 
-/* Is the count 0? Arguments, ordering and lines touched: as shard_counter_more_than(). */
+/* Is the count 0? Lines touched: as shard_counter_more_than(). */
 static inline bool shard_counter_is_zero(const struct shard_counter *c, u32 from_cpu)
 {
 	return !shard_counter_more_than(c, 0, from_cpu);

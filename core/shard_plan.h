@@ -46,81 +46,46 @@ struct shard_span {
 
 #define SHARD_NEAR_LEVELS 4 /* LLC, node, package, machine */
 
-/**
- * struct shard - one shard
- * @valid: one bit for every position that is a CPU: the low @nr_cpus bits
- * @run: its runs
- * @end_run: behind the last of them
- * @first_idx: index of position 0
- * @nr_cpus: 1..cap
- * @node: NUMA node, -1: unknown
- * @package: package, -1: unknown
- * @llc: LLC, 0..nr_llcs-1 in topology order; a part that a node or split_llc cuts off is one
- * @nr_near: entries of @near in use
- * @near: its surroundings: LLC, node in package, package, machine. Each is larger than the one
- *	before; those that add no shard are left out
- */
+/* One shard. */
 struct shard {
-	u64 valid;
-	const struct shard_run *run;
-	const struct shard_run *end_run;
-	u32 first_idx;
-	u32 nr_cpus;
-	s32 node;
-	s32 package;
-	u32 llc;
-	u32 nr_near;
+	u64 valid; /* one bit for every position that is a CPU: the low @nr_cpus bits */
+	const struct shard_run *run;	 /* its runs */
+	const struct shard_run *end_run; /* behind the last of them */
+	u32 first_idx;			 /* index of position 0 */
+	u32 nr_cpus;			 /* 1..cap */
+	s32 node;			 /* -1: unknown */
+	s32 package;			 /* -1: unknown */
+	u32 llc; /* 0..nr_llcs-1 in topology order; also a part that a node or split_llc cuts off */
+	u32 nr_near; /* entries of @near in use */
+	/* LLC, node in package, package, machine; without those that add no shard. */
 	struct shard_span near[SHARD_NEAR_LEVELS];
 };
 
-/**
- * struct shard_plan - a plan, read-only
- * @slot: by CPU number
- * @bit: by CPU number: 1 << position; 0 for a hole. One scaled load gives it to sbm
- * @idx_to_cpu: by index: the CPU number
- * @shard_cpus: by shard: CPU numbers by position, its part of @idx_to_cpu
- * @shard: by shard
- * @nr_cpus: CPU numbers are 0..nr_cpus-1, holes allowed
- * @nr_possible: indices are 0..nr_possible-1
- * @nr_shards: 1..SHARD_MAX_SHARDS
- * @nr_runs: runs in all
- * @nr_llcs: LLCs, as counted in struct shard
- * @nr_nodes: NUMA nodes; only shard_plan_build() (shard_topo.h) sets this and the next four
- * @nr_packages: packages
- * @cap: most CPUs in a shard, as used
- * @split_llc: as requested, 0: no
- * @level: enum shard_plan_level: which level gave the LLCs
- * @bytes: memory of the plan, for shard_plan_free() and for reports
- */
+/* A plan, read-only. Only shard_plan_build() (shard_topo.h) sets @nr_nodes to @level. */
 struct shard_plan {
-	const struct shard_slot *slot;
-	const u64 *bit;
-	const u32 *idx_to_cpu;
-	const u32 *const *shard_cpus;
-	const struct shard *shard;
-	u32 nr_cpus;
-	u32 nr_possible;
-	u32 nr_shards;
-	u32 nr_runs;
-	u32 nr_llcs;
-	u32 nr_nodes;
-	u32 nr_packages;
-	u32 cap;
-	u32 split_llc;
-	u32 level;
-	size_t bytes;
+	const struct shard_slot *slot; /* by CPU number */
+	const u64 *bit; /* by CPU number: 1 << position; 0 for a hole. One load gives it to sbm */
+	const u32 *idx_to_cpu;	      /* by index: the CPU number */
+	const u32 *const *shard_cpus; /* by shard: CPU numbers by position, a part of @idx_to_cpu */
+	const struct shard *shard;    /* by shard */
+	u32 nr_cpus;		      /* CPU numbers are 0..nr_cpus-1, holes allowed */
+	u32 nr_possible;	      /* indices are 0..nr_possible-1 */
+	u32 nr_shards;		      /* 1..SHARD_MAX_SHARDS */
+	u32 nr_runs;		      /* runs in all */
+	u32 nr_llcs;		      /* LLCs, as counted in struct shard */
+	u32 nr_nodes;		      /* NUMA nodes */
+	u32 nr_packages;	      /* packages */
+	u32 cap;		      /* most CPUs in a shard, as used */
+	u32 split_llc;		      /* as requested, 0: no */
+	u32 level;		      /* enum shard_plan_level */
+	size_t bytes;		      /* memory of the plan */
 };
 
-/**
- * shard_gather() - a cpumask's bits of one shard, as the shard's word
- * @plan: the plan
- * @shard: which shard
- * @mask: cpumask: plan->nr_cpus bits by CPU number; ignores bits of holes
- *
- * Reads each word of @mask once a run. A bit that changes meanwhile counts as either value.
- *
- * Return: bit p is set when the CPU at position p is in @mask. Lines touched: the shard's runs, and
- * of @mask those with CPUs of the shard.
+/*
+ * A cpumask's bits of one shard, as the shard's word: bit p is the CPU at position p. @mask has
+ * plan->nr_cpus bits by CPU number. The function reads each word of @mask once a run; a bit that
+ * changes meanwhile counts as either value. Lines touched: the shard's runs, and of @mask those
+ * with CPUs of the shard.
  */
 u64 shard_gather(const struct shard_plan *plan, u32 shard, const unsigned long *mask);
 
@@ -142,18 +107,13 @@ struct shard_near_iter {
 	u32 first;
 };
 
-/**
- * shard_near_begin() - start a walk: own shard, same LLC, same node, same package, rest
- * @it: the walk
- * @plan: the plan
- * @cpu: CPU number to start from
- *
- * In each of these the shards after the own one come first, then those before it, both rising:
+/*
+ * Start a walk at a CPU's shard. Return: that shard. Then come the others of the same LLC, node,
+ * package, and the rest; in each of these first those after the own one, then those before it, both
+ * rising:
  *
  *	u32 s = shard_near_begin(&it, plan, cpu);
  *	do { ... } while (shard_near_next(&it, &s));
- *
- * Return: the own shard.
  */
 u32 shard_near_begin(struct shard_near_iter *it, const struct shard_plan *plan, u32 cpu);
 

@@ -44,24 +44,18 @@ void shard_rec_sort(struct shard_rec *rec, u32 n, int (*order)(const void *, con
 /* The order that shard_plan_cut() cuts in. */
 int shard_rec_by_topology(const void *a, const void *b);
 
-/**
- * shard_plan_cut() - cut a machine into shards
- * @rec: the possible CPUs, in any order; in the plan's order afterwards
- * @n: how many, 1 or more
- * @cap: most CPUs in a shard, 1..64. Cuts a larger LLC into about equal shards, along L2 clusters
- *	that fit, else along cores; separates siblings only if a core has more than @cap
- *
- * First cuts an LLC that spans NUMA nodes (sub-NUMA clustering) at node boundaries, as a line has
- * one home node. Return: the number of shards.
+/*
+ * Cut @n records, 1 or more and in any order, into shards of at most @cap CPUs, 1..64, and order
+ * them as the plan does. Cuts a larger LLC into about equal shards, along L2 clusters that fit,
+ * else along cores; separates siblings only if a core has more than @cap. First cuts an LLC that
+ * spans NUMA nodes (sub-NUMA clustering) at node boundaries, as a line has one home node. Return:
+ * the number of shards.
  */
 u32 shard_plan_cut(struct shard_rec *rec, u32 n, u32 cap);
 
-/**
- * shard_plan_make() - fill a plan's tables
- * @head: @nr_cpus and @nr_possible, and fields to copy
- * @rec: from shard_plan_cut(): SHARD_MAX_SHARDS shards at most
- *
- * Return: the plan, NULL: no memory.
+/*
+ * Fill a plan's tables. @head: @nr_cpus and @nr_possible, and fields to copy. @rec: from
+ * shard_plan_cut(): SHARD_MAX_SHARDS shards at most. Return: the plan, NULL: no memory.
  */
 struct shard_plan *shard_plan_make(const struct shard_plan *head, const struct shard_rec *rec);
 

@@ -34,10 +34,6 @@
  * 0 between C2 and C4. C4 then sets "occupied", C5 clears "cleaning", and the reader sees that as 0
  * too. The reverse order fails as well: cleaning = 0 before C1, occupied = 0 after C2.
  *
- * A search does not judge several shards at one moment. It may miss a pair: one bit set in a shard
- * that it passed, one cleared later in a shard yet to come. So may a search of any mask of more
- * than one word.
- *
  * No CPU waits. A cleaner interrupted between C1 and C5 leaves "cleaning" set: until it continues,
  * every search reads the shard's line.
  */

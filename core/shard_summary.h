@@ -25,8 +25,8 @@
  * struct shard_summary - one bit pair a shard
  * @nr_shards: shards that it covers
  * @bytes: its memory
- * @word: 32 shards each: low half "occupied", high half "cleaning", both for one load
- *	(shard_summary.c). On lines apart from @nr_shards, which every CPU reads
+ * @word: 32 shards each: low half "occupied", high half "cleaning" (shard_summary.c). On lines
+ *	apart from @nr_shards, which every CPU reads
  */
 struct shard_summary {
 	u32 nr_shards;
@@ -75,15 +75,11 @@ static port_always_inline void shard_summary_note_bit(u64 *word, u64 occupied)
 	shard_summary_ensure(word, occupied);
 }
 
-/**
- * shard_summary_note() - an atomic operation has just set a bit in the shard's line
- * @s: the summary
- * @shard: the shard
- *
- * Ordering: a full barrier (S2) between that operation and the load of the summary: pairs with C3
- * in shard_summary_clean_words(). Without it the load may see an occupied bit that a cleaner, which
- * has not seen the caller's bit, clears. When the function returns the summary's bit is set, for
- * any later search by any clock. Line touched: written when its bit was clear.
+/*
+ * An atomic operation has just set a bit in the shard's line. When the function returns the
+ * summary's bit is set, for any later search by any clock. Ordering: a full barrier (S2) between
+ * that operation and the load of the summary: pairs with C3 in shard_summary_clean_words(). Without
+ * it the load may see an occupied bit that a cleaner, which has not seen the caller's bit, clears.
  */
 static port_always_inline void shard_summary_note(struct shard_summary *s, u32 shard)
 {
@@ -125,10 +121,9 @@ static inline bool shard_summary_names_other(const struct shard_summary *s, u32 
  * @bits: of each word, those that count; the same in either byte order
  *
  * Clears the shard's occupied bit if the line is still empty and no other CPU is cleaning it.
- *
  * Ordering: a full barrier (C3) between clearing the bit and reading the line again: pairs with S2
- * in shard_summary_note() and with that of shard_summary_ensure()'s callers. Lines touched: the
- * summary's, written unless the bit is clear or another CPU cleans; the shard's, read.
+ * in shard_summary_note() and with that of shard_summary_ensure()'s callers. Lines touched: also
+ * @line, read.
  */
 void shard_summary_clean_words(struct shard_summary *s, u32 shard, const u64 *line, u32 words,
 			       u64 bits);

@@ -2,11 +2,7 @@
 /*
  * From a machine's description to its plan. shard_topo_check() ensures that a sort by (package,
  * node, LLC, L2, core) splits no group. split_llcs() cuts LLCs between cores. shard_plan_make.c
- * does the rest.
- *
- * shard_scatter() is the inverse of shard_gather(), see shard_plan.c.
- *
- * shard_near_rank() counts the order of the walk from near to far (shard_plan.c) without a walk.
+ * does the rest. shard_near_rank() counts the order of the walk of shard_plan.c without a walk.
  */
 #include "shard_topo.h"
 #include "shard_mask.h"

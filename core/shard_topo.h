@@ -65,49 +65,30 @@ struct shard_plan_opts {
 	u32 *bad_cpu;
 };
 
-/**
- * enum shard_plan_err - what shard_plan_build() can return
- * @SHARD_PLAN_OK: success; the only one that is 0
- * @SHARD_PLAN_NO_CPUS: nr_cpus is 0
- * @SHARD_PLAN_NO_POSSIBLE: no CPU is possible
- * @SHARD_PLAN_TOO_MANY_CPUS: nr_cpus is more than SHARD_MAX_CPUS
- * @SHARD_PLAN_TOO_MANY_SHARDS: the plan would need more than SHARD_MAX_SHARDS shards
- * @SHARD_PLAN_CAP_RANGE: cap is more than 64
- * @SHARD_PLAN_LLC_SPANS_PACKAGES: one LLC id in two packages
- * @SHARD_PLAN_L2_SPANS_LLCS: one L2 id in two LLCs, nodes or packages
- * @SHARD_PLAN_CORE_SPANS_LLCS: one core id in two L2s, LLCs, nodes or packages
- * @SHARD_PLAN_CYCLIC: a node spans two packages, one of which spans two nodes: neither contains the
- *	other, and no topology order exists
- * @SHARD_PLAN_NO_MEMORY: port_alloc() failed
- */
+/* What shard_plan_build() can return. */
 enum shard_plan_err {
-	SHARD_PLAN_OK = 0,
-	SHARD_PLAN_NO_CPUS,
-	SHARD_PLAN_NO_POSSIBLE,
-	SHARD_PLAN_TOO_MANY_CPUS,
-	SHARD_PLAN_TOO_MANY_SHARDS,
-	SHARD_PLAN_CAP_RANGE,
-	SHARD_PLAN_LLC_SPANS_PACKAGES,
-	SHARD_PLAN_L2_SPANS_LLCS,
-	SHARD_PLAN_CORE_SPANS_LLCS,
-	SHARD_PLAN_CYCLIC,
-	SHARD_PLAN_NO_MEMORY,
+	SHARD_PLAN_OK = 0,	       /* success; the only one that is 0 */
+	SHARD_PLAN_NO_CPUS,	       /* nr_cpus is 0 */
+	SHARD_PLAN_NO_POSSIBLE,	       /* no CPU is possible */
+	SHARD_PLAN_TOO_MANY_CPUS,      /* nr_cpus is more than SHARD_MAX_CPUS */
+	SHARD_PLAN_TOO_MANY_SHARDS,    /* more than SHARD_MAX_SHARDS shards */
+	SHARD_PLAN_CAP_RANGE,	       /* cap is more than 64 */
+	SHARD_PLAN_LLC_SPANS_PACKAGES, /* one LLC id in two packages */
+	SHARD_PLAN_L2_SPANS_LLCS,      /* one L2 id in two LLCs, nodes or packages */
+	SHARD_PLAN_CORE_SPANS_LLCS,    /* one core id in two L2s, LLCs, nodes or packages */
+	SHARD_PLAN_CYCLIC,    /* a node in two packages, one of which is in two nodes: no order */
+	SHARD_PLAN_NO_MEMORY, /* port_alloc() failed */
 };
 
-/**
- * enum shard_plan_level - which level of the topology served as LLC
- * @SHARD_LEVEL_LLC: cache information, known for every possible CPU
- * @SHARD_LEVEL_NODE: NUMA nodes, as some CPU's LLC is unknown
- * @SHARD_LEVEL_PACKAGE: packages, as some CPU's LLC and some CPU's node are unknown
- * @SHARD_LEVEL_ALL: nothing is known: all CPUs are one LLC
- *
- * One level serves the whole plan: a mix would put CPUs of one cache into shards of another.
+/*
+ * Which level of the topology served as LLC, for the whole plan: a mix would put CPUs of one cache
+ * into shards of another.
  */
 enum shard_plan_level {
-	SHARD_LEVEL_LLC = 0,
-	SHARD_LEVEL_NODE,
-	SHARD_LEVEL_PACKAGE,
-	SHARD_LEVEL_ALL,
+	SHARD_LEVEL_LLC = 0, /* cache information, known for every possible CPU */
+	SHARD_LEVEL_NODE,    /* NUMA nodes, as some CPU's LLC is unknown */
+	SHARD_LEVEL_PACKAGE, /* packages, as some CPU's LLC and some CPU's node are unknown */
+	SHARD_LEVEL_ALL,     /* nothing is known: all CPUs are one LLC */
 };
 
 /**
@@ -116,7 +97,7 @@ enum shard_plan_level {
  * @topo: the machine; not used after the call
  * @opts: how to cut, NULL: all defaults
  *
- * Return: SHARD_PLAN_OK, or what is wrong. Context: may sleep. Cost: n log n in the number of CPUs.
+ * Return: SHARD_PLAN_OK, or what is wrong. Cost: n log n in the number of CPUs.
  */
 enum shard_plan_err shard_plan_build(struct shard_plan **plan, const struct shard_topo *topo,
 				     const struct shard_plan_opts *opts);
@@ -127,38 +108,24 @@ void shard_plan_free(struct shard_plan *plan);
 /* What is wrong, in words: a constant string without a full stop, never NULL. */
 const char *shard_plan_strerror(enum shard_plan_err err);
 
-/**
- * shard_plan_has_cpu() - is this the number of a possible CPU?
- * @plan: the plan
- * @cpu: any number
- *
- * The other functions of core/ do not check their CPU numbers. Line touched: the slot's.
- *
- * Return: true when it is one.
+/*
+ * Is this the number of a possible CPU? The other functions of core/ do not check theirs. Line
+ * touched: the slot's.
  */
 static inline bool shard_plan_has_cpu(const struct shard_plan *plan, u32 cpu)
 {
 	return cpu < plan->nr_cpus && plan->slot[cpu].possible;
 }
 
-/**
- * shard_scatter() - add a shard's word to a cpumask
- * @plan: the plan
- * @shard: which shard
- * @word: bit p stands for the CPU at position p; ignores other bits
- * @mask: the caller's own cpumask; ORs the bits in, not atomically
- *
- * Ordering: none.
+/*
+ * Add a shard's word to the caller's own cpumask, not atomically; the opposite of shard_gather().
+ * Ignores bits beyond the shard's positions.
  */
 void shard_scatter(const struct shard_plan *plan, u32 shard, u64 word, unsigned long *mask);
 
-/**
- * shard_near_rank() - when a walk from one shard visits another
- * @plan: the plan
- * @own: shard at which the walk starts
- * @shard: other shard
- *
- * Return: a number, lower for a shard that the walk visits earlier; 0 for @own.
+/*
+ * When does a walk that starts at shard @own visit a shard? Return: a number, lower for a shard
+ * that the walk visits earlier; 0 for @own.
  */
 u64 shard_near_rank(const struct shard_plan *plan, u32 own, u32 shard);
 

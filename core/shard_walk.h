@@ -15,62 +15,31 @@
 
 #define SHARD_WALK_SPARSE 16u /* most CPUs in a mask for a walk CPU by CPU */
 
-/**
- * struct shard_stop - a shard and what is allowed there
- * @word: allowed positions, never 0
- * @rank: place in the walk
- * @shard: the shard
- */
+/* A shard, and what is allowed there. */
 struct shard_stop {
-	u64 word;
-	u64 rank;
+	u64 word; /* allowed positions, never 0 */
+	u64 rank; /* place in the walk */
 	u32 shard;
 };
 
-/**
- * struct shard_walk - the walk
- * @plan: the plan
- * @allowed: cpumask, or NULL
- * @near: dense: all shards, nearest first
- * @begun: dense: the own shard is done
- * @sparse: @stop holds all shards to visit
- * @own: sparse: shard at which the walk starts
- * @next: sparse: next of @stop
- * @nr: sparse: how many
- * @stop: sparse: sorted by rank
- *
- * Private to the functions below.
- */
+/* A walk: dense over all shards, or sparse over those in @stop. */
 struct shard_walk {
-	const struct shard_plan *plan;
-	const unsigned long *allowed;
-	struct shard_near_iter near;
-	bool begun;
-	bool sparse;
-	u32 own;
-	u32 next;
-	u32 nr;
-	struct shard_stop stop[SHARD_WALK_SPARSE];
+	const struct shard_plan *plan;		   /* the plan */
+	const unsigned long *allowed;		   /* cpumask, or NULL */
+	struct shard_near_iter near;		   /* dense: all shards, nearest first */
+	bool begun;				   /* dense: the own shard is done */
+	bool sparse;				   /* @stop holds all shards to visit */
+	u32 own;				   /* sparse: shard at which the walk starts */
+	u32 next;				   /* sparse: next of @stop */
+	u32 nr;					   /* sparse: how many */
+	struct shard_stop stop[SHARD_WALK_SPARSE]; /* sparse: sorted by rank */
 };
 
-/**
- * shard_walk_begin() - start a walk
- * @w: the walk
- * @plan: the plan
- * @allowed: cpumask of plan->nr_cpus bits by CPU number, or NULL: all
- * @from_cpu: CPU number that the walk starts near
- */
+/* Start a walk near a CPU. @allowed: cpumask of plan->nr_cpus bits by CPU number, or NULL: all. */
 void shard_walk_begin(struct shard_walk *w, const struct shard_plan *plan,
 		      const unsigned long *allowed, u32 from_cpu);
 
-/**
- * shard_walk_next() - next shard that has an allowed CPU
- * @w: the walk
- * @shard: where to store it
- * @word: where to store its allowed positions, never 0
- *
- * Return: false at the end. The walk visits each shard at most once.
- */
+/* The next shard, at most once each, and its allowed positions, never 0. False: the end. */
 bool shard_walk_next(struct shard_walk *w, u32 *shard, u64 *word);
 
 #endif /* SHARD_WALK_H */

@@ -5,28 +5,17 @@
  *
  * A CPU enters the set when it accounts runtime of the process. It leaves when a scan finds no
  * runtime newer than a timeout. One block holds the state of a shard's CPUs: their bits in one
- * word, their runtimes (occupancy.h) on up to 8 lines, siblings mostly together. A block comes with
- * the first CPU of its shard and goes after the last one, so that memory follows the shards in use.
+ * word, their runtimes (occupancy.h) on up to 8 lines. A block comes with the first CPU of its
+ * shard and goes after the last one, so that memory follows the shards in use.
  *
  * Accounting runs under a run-queue lock and cannot allocate. It takes a block that is ready: the
  * process's spare one, then one from the shard's reserve in the pool, which callers that may sleep
  * fill. If there is none, or another CPU changes the process's table of blocks, accounting drops
  * the runtime and visited_account() says so. The next call tries again.
  *
- * Concurrency of operations on one struct visited:
- *
- *                | account, same CPU | account, other | scan begin..end | due bytes | alloc free
- *   account same | caller serialises | ok             | ok              | ok        | -
- *   account other| ok                | ok             | ok              | ok        | -
- *   scan         | ok                | ok             | one, it claims  | ok        | -
- *   due, bytes   | ok                | ok             | ok              | ok        | -
- *   alloc free   | -                 | -              | -               | -         | -
- *
- *   pool: fill and low with anything but alloc and free of the pool
- *   "caller serialises": it holds that CPU's run-queue lock, as Linux does
- *   "-": the caller excludes
- *
- * What the caller guarantees:
+ * Concurrency: the caller serialises accounting of one CPU, in Linux by its run-queue lock. A scan
+ * claims the set: one runs at a time. Alloc and free, of a set or the pool, exclude everything
+ * else. All other calls may overlap. The caller guarantees:
  *
  *   1. visited_account() runs inside a read-side section, which also loads the pointer to the
  *	struct visited. In Linux it is RCU's: a run-queue lock turns preemption off.
@@ -43,7 +32,7 @@
  * CPU that never accounted.
  *
  * Context: alloc, free, fill and visited_scan_begin() may sleep; the rest runs anywhere and never
- * waits. CPU numbers are of possible CPUs; no function checks them.
+ * waits. Ordering: none, unless said. CPU numbers are of possible CPUs; no function checks them.
  */
 #ifndef SCHEDSHARD_VISITED_H
 #define SCHEDSHARD_VISITED_H
@@ -56,60 +45,37 @@
 #define VISITED_RESERVE 8u /* blocks that a shard keeps ready: pointers on one line */
 #define VISITED_LINES	8u /* lines of records of a block */
 
-/**
- * struct visited_block - the state of one shard's CPUs for one process
- * @cpus: a bit for each position in the set
- * @shard: the shard
- * @unlinked: 1: a scan takes the block out, or has; a CPU that enters now is not in the set
- * @next: in a list of blocks to free
- * @record: runtimes, see visited_record()
- */
+/* The state of one shard's CPUs for one process. */
 struct visited_block {
-	u64 cpus;
-	u32 shard;
-	u32 unlinked;
-	struct visited_block *next;
-	u64 record[SHARD_MAX_CAP] __aligned(PORT_CACHELINE);
+	u64 cpus;     /* a bit for each position in the set */
+	u32 shard;    /* the shard */
+	u32 unlinked; /* 1: a scan takes the block out, or has; a CPU that enters now is not in */
+	struct visited_block *next;			     /* in a list of blocks to free */
+	u64 record[SHARD_MAX_CAP] __aligned(PORT_CACHELINE); /* runtimes, see visited_record() */
 };
 
 static_assert(sizeof(struct visited_block) == PORT_CACHELINE + 512, "bits apart from runtimes");
 
-/**
- * struct visited_pool - blocks that are ready, by shard
- * @plan: the plan
- * @bytes: memory of this header with its table
- * @reserve: by shard: VISITED_RESERVE addresses of blocks, 0: none
- */
+/* Blocks that are ready, by shard. */
 struct visited_pool {
-	const struct shard_plan *plan;
-	size_t bytes;
-	u64 *reserve[];
+	const struct shard_plan *plan; /* the plan */
+	size_t bytes;		       /* memory of this header with its table */
+	u64 *reserve[];		       /* by shard: VISITED_RESERVE addresses of blocks, 0: none */
 };
 
-/**
- * struct visited - the set of one process
- * @table: @own, indexed by a shard number's low bits; or a table with a place for every shard
- * @slot: the plan's table by CPU number
- * @pool: supplies the blocks
- * @mask: bits of a shard's number that give its place in @table
- * @own: blocks by the low bits of their shard, or at the next free place
- * @changing: 1: a CPU changes @table's contents
- * @scan: epoch of the last scan in the low half; VISITED_SCANNING
- * @spare: the process's first block; the holder of @changing takes it
- * @want_table: @own is too small
- *
- * The first two lines change when shards come and go, the third one at every scan.
- */
+/* The set of one process. Lines 1 and 2 change when shards come and go, line 3 at every scan. */
 struct visited {
-	struct visited_block **table;
-	const struct shard_slot *slot;
-	struct visited_pool *pool;
-	u32 mask;
+	struct visited_block **table;  /* @own; or larger, with a place for every shard */
+	const struct shard_slot *slot; /* the plan's table by CPU number */
+	struct visited_pool *pool;     /* supplies the blocks */
+	u32 mask;		       /* bits of a shard's number that give its place in @table */
+	/* Blocks by the low bits of their shard, or at the next free place. */
 	struct visited_block *own[VISITED_OWN] __aligned(PORT_CACHELINE);
-	u64 changing __aligned(PORT_CACHELINE);
-	u64 scan;
-	struct visited_block *spare;
-	u32 want_table;
+	u64 changing __aligned(PORT_CACHELINE); /* 1: a CPU changes @table's contents */
+	u64 scan; /* epoch of the last scan in the low half; VISITED_SCANNING */
+	struct visited_block
+		*spare; /* the process's first block; the holder of @changing takes it */
+	u32 want_table; /* @own is too small */
 };
 
 #define VISITED_SCANNING (1ull << 32)
@@ -117,35 +83,19 @@ struct visited {
 /* For a process that visits one shard, on any machine. */
 static_assert(sizeof(struct visited) + sizeof(struct visited_block) <= 1024, "memory per process");
 
-/**
- * visited_pool_alloc() - make the machine's pool, with full reserves
- * @plan: the plan; must outlive it
- *
- * Return: the pool, NULL: no memory.
- */
+/* Make the machine's pool, with full reserves; the plan must outlive it. NULL: no memory. */
 struct visited_pool *visited_pool_alloc(const struct shard_plan *plan);
 
 /* Free a pool, or NULL; no struct visited of it is left. */
 void visited_pool_free(struct visited_pool *pool);
 
-/**
- * visited_pool_fill() - fill the reserve of a CPU's shard
- * @pool: the pool
- * @cpu: CPU number
- *
- * Call it when visited_pool_low(), and with every scan. Context: may sleep.
- *
- * Return: false: no memory for all of it.
+/*
+ * Fill the reserve of a CPU's shard: when visited_pool_low(), and with every scan. False: no memory
+ * for all of it.
  */
 bool visited_pool_fill(struct visited_pool *pool, u32 cpu);
 
-/**
- * visited_pool_low() - is less than half of a CPU's reserve left?
- * @pool: the pool
- * @cpu: CPU number
- *
- * For the tick. Ordering: none. Lines touched: one of the shard, read.
- */
+/* For the tick: is less than half of a CPU's reserve left? Line: one of the shard, read. */
 bool visited_pool_low(const struct visited_pool *pool, u32 cpu);
 
 /**
@@ -164,33 +114,22 @@ void visited_free(struct visited *v);
 /* Bytes of a set, blocks, spare block and table. Exact while no CPU accounts or scans. */
 size_t visited_bytes(const struct visited *v);
 
-/**
- * visited_word() - a CPU's runtime of the process, in the set or not
- * @v: the set
- * @cpu: CPU number
- *
- * For a scan of all CPUs. The caller is in a read-side section as for visited_account(), or between
- * visited_scan_begin() and visited_scan_end(), when no other CPU takes blocks out. Ordering: as
- * visited_scan_next(). Lines touched: the set's first two, the block's first, the runtime's; all
- * read.
- *
- * Return: the runtime, not decayed; 0: the shard has no block.
+/*
+ * A CPU's runtime of the process, not decayed; 0: its shard has no block. For a scan of all CPUs.
+ * The caller is in a read-side section as for visited_account(), or between visited_scan_begin()
+ * and visited_scan_end(), when no other CPU takes blocks out. Ordering: as visited_scan_next().
+ * Lines touched: the set's first two, the block's first, the runtime's; all read.
  */
 u64 visited_word(struct visited *v, u32 cpu);
 
 /* The slow half of visited_account(). */
 bool visited_enter(struct visited *v, u64 *queue, u32 cpu, u32 epoch, u64 ns);
 
-/**
- * visited_record() - where a CPU's runtime lies
- * @b: its shard's block
- * @pos: its position in the shard
- *
- * Neighbouring positions lie on different lines, positions 8 apart on one. If a shard has a
- * multiple of 8 cores and numbers second threads after first ones, siblings share a line; with 8
- * cores they share it with no other CPU.
- *
- * Return: the word; only that CPU writes it.
+/*
+ * The word of the runtime at a position; only that CPU writes it. Neighbouring positions lie on
+ * different lines, positions 8 apart on one. If a shard has a multiple of 8 cores and numbers
+ * second threads after first ones, siblings share a line; with 8 cores they share it with no other
+ * CPU.
  */
 static port_always_inline u64 *visited_record(struct visited_block *b, u32 pos)
 {
@@ -206,12 +145,10 @@ static_assert(VISITED_LINES == 8 && SHARD_MAX_CAP == 64, "visited_record()");
  * @queue: runtime of all processes on the CPU's run queue; only that CPU writes it
  * @cpu: CPU number; the caller holds its run-queue lock
  * @epoch: that CPU's epoch
- * @ns: time to add, nanoseconds
- *
- * Adds to @queue, then to the process's runtime there.
+ * @ns: nanoseconds to add to @queue, then to the process's runtime there
  *
  * Ordering: the queue's runtime before the process's: pairs with visited_scan_next(). The first
- * call of a CPU in an epoch has a full barrier after the process's runtime (visited.c). Lines
+ * call of a CPU in an epoch has a full barrier after the process's runtime (E2 in visited.c). Lines
  * touched: the set's first two and the block's first, read; the runtime's and @queue's, written. A
  * CPU that enters also writes the block's first line. A shard that enters also writes the set's
  * second and third line and one of the pool's.
@@ -249,46 +186,26 @@ static port_always_inline bool visited_account(struct visited *v, u64 *queue, u3
 	return visited_enter(v, queue, cpu, epoch, ns);
 }
 
-/**
- * struct visited_scan - one walk over the set
- * @v: the set
- * @plan: the plan
- * @table: the set's table
- * @block: the current block, NULL: none
- * @released: blocks taken out
- * @left: positions of @block still to visit
- * @at: next of @order, or next shard of the large table
- * @nr: how many in @order
- * @epoch: now
- * @timeout: epochs after which a CPU leaves
- * @idle: epochs since the last scan
- * @looked: CPUs whose runtime the scan has read: its length
- * @order: places in the small table, by shard
- *
- * Private to the functions below, except for @idle and @looked.
- */
+/* One walk over the set. Only @idle and @looked are public. */
 struct visited_scan {
-	struct visited *v;
-	const struct shard_plan *plan;
-	struct visited_block **table;
-	struct visited_block *block;
-	struct visited_block *released;
-	u64 left;
-	u32 at;
-	u32 nr;
-	u32 epoch;
-	s32 timeout;
-	s32 idle;
-	u32 looked;
-	u8 order[VISITED_OWN];
+	struct visited *v;		/* the set */
+	const struct shard_plan *plan;	/* the plan */
+	struct visited_block **table;	/* the set's table */
+	struct visited_block *block;	/* the current block, NULL: none */
+	struct visited_block *released; /* blocks taken out */
+	u64 left;			/* positions of @block still to visit */
+	u32 at;				/* next of @order, or next shard of the large table */
+	u32 nr;				/* how many in @order */
+	u32 epoch;			/* now */
+	s32 timeout;			/* epochs after which a CPU leaves */
+	s32 idle;			/* epochs since the last scan */
+	u32 looked;			/* CPUs whose runtime the scan has read: its length */
+	u8 order[VISITED_OWN];		/* places in the small table, by shard */
 };
 
-/**
- * visited_scan_due() - has a new epoch begun, and no CPU scanned in it?
- * @v: the set
- * @epoch: this CPU's epoch
- *
- * For the tick, which then queues a scan. Ordering: none. Lines touched: the set's third, read.
+/*
+ * For the tick, which then queues a scan: has a new epoch begun, and no CPU scanned in it? Line:
+ * the set's third, read.
  */
 static inline bool visited_scan_due(const struct visited *v, u32 epoch)
 {
@@ -300,11 +217,9 @@ static inline bool visited_scan_due(const struct visited *v, u32 epoch)
 /**
  * visited_scan_begin() - claim the scan of an epoch, and start it
  * @s: the scan
- * @v: the set
+ * @v: the set; gets a larger table if it needs one
  * @epoch: this CPU's epoch
  * @timeout: epochs after which a CPU leaves, 1 or more
- *
- * Also gets a larger table for a process that needs one.
  *
  * Return: false: another CPU scans, or has in this epoch; do not call visited_scan_end(). Ordering:
  * full barrier when true. Lines touched: the set's, the third written.
@@ -321,19 +236,15 @@ bool visited_scan_begin(struct visited_scan *s, struct visited *v, u32 epoch, s3
  * is not stored. A block whose last CPU left goes; for these few instructions the set turns new
  * shards away. A caller that may be interrupted for long turns preemption off around the call.
  *
- * Ordering: load barrier after the runtime: the run-queue runtime that the caller reads next has
- * all of it. Lines touched: for each CPU its runtime's, read; for each shard the block's first,
- * read, and written when a CPU leaves.
- *
- * Return: false at the end.
+ * Return: false at the end. Ordering: load barrier after the runtime: the run-queue runtime that
+ * the caller reads next has all of it. Lines touched: for each CPU its runtime's, read; for each
+ * shard the block's first, read, and written when a CPU leaves.
  */
 bool visited_scan_next(struct visited_scan *s, u32 *cpu, u64 *word);
 
-/**
- * visited_scan_end() - let other CPUs scan
- * @s: the scan, at its end or anywhere
- *
- * Return: blocks for visited_blocks_free() after a grace period, NULL: none.
+/*
+ * End a scan, anywhere: other CPUs may scan. Return: blocks for visited_blocks_free() after a grace
+ * period, NULL: none.
  */
 struct visited_block *visited_scan_end(struct visited_scan *s);
 

@@ -5,7 +5,7 @@ manual_pages.py VERSION DIRECTORY HEADER...
 
 DIRECTORY gets a page NAME.3 for each function, inline function and macro with a comment. A page
 schedshard-HEADER.3 has the rules for all functions of a header, and its types. schedshard.3 is for
-schedshard.h. A comment is kernel-doc, or a sentence or two.
+schedshard.h. A comment is kernel-doc, or a few sentences; members may have theirs beside them.
 """
 
 from __future__ import annotations
@@ -39,6 +39,13 @@ ITEM = re.compile(
     r"|(?P<type>(?:struct|enum)\ \w+)\ \{"
     r"|(?P<function>(?!static_assert)[a-z_](?:(?!/\*)[^;{}#])*?\w\([^;{}#]*?\))(?=\s*[;{]))?",
     flags=re.M | re.S | re.X,
+)
+
+# A member of a structure or an enumeration, with its comment on the same line or the one before.
+MEMBER = re.compile(
+    r"^\t(?:/\* (?P<before>.*) \*/\n\t)?[\w *]*?\b(?P<name>\w+)(?:\[\w*\])?(?: __aligned\(\w+\))?"
+    r"(?: = \d+)?[;,](?:\s*/\* (?P<after>.*) \*/)?$",
+    flags=re.M,
 )
 
 
@@ -102,6 +109,13 @@ def arguments_of(text: str) -> tuple[dict[str, str], str]:
     return found, "\n".join(rest).strip("\n")
 
 
+def members_of(match: re.Match[str]) -> dict[str, str]:
+    """Return the members, of the type after a comment, that have a comment."""
+    inside = match.string[match.end() :].partition("\n}")[0]
+    found = {each["name"]: each["before"] or each["after"] for each in MEMBER.finditer(inside)}
+    return {name: said for name, said in found.items() if said}
+
+
 def documented(match: re.Match[str], common: dict[str, str], before: str) -> Item | None:
     """Return the item that a comment describes; None: it describes no single item."""
     text = plain(match["text"])
@@ -125,7 +139,7 @@ def documented(match: re.Match[str], common: dict[str, str], before: str) -> Ite
     if text.startswith("The same") and before:
         text = text.replace("The same", f"The same as {before}()", 1)
     short, body = first_sentence(text)
-    return Item(name, prototype, short, {}, body)
+    return Item(name, prototype, short, members_of(match) if match["type"] else {}, body)
 
 
 def parse(path: Path) -> Header:
