@@ -75,9 +75,13 @@ s64 sbm_next_cpu_wrap(const struct sbm *b, u32 cpu, u32 start);
 /* The first set CPU at or after one, around the machine. */
 s64 sbm_first_cpu_wrap(const struct sbm *b, u32 start);
 
-/*
- * A set CPU, among @allowed if not NULL, of the shard nearest to @from_cpu: own shard, same LLC,
- * same node, same package, the rest. Lines touched: those of shards with an allowed CPU, up to the
+/**
+ * sbm_near_cpu() - a set CPU in the shard nearest to another CPU
+ * @b: the bitmap
+ * @allowed: cpumask that it must be in, or NULL
+ * @from_cpu: CPU number to start from: own shard, same LLC, same node, same package, the rest
+ *
+ * Return: its CPU number, -1: none. Lines touched: those of shards with an allowed CPU, up to the
  * hit.
  */
 s64 sbm_near_cpu(const struct sbm *b, const unsigned long *allowed, u32 from_cpu);

@@ -35,29 +35,15 @@ static int by_position(const void *a, const void *b)
 	return x->cpu < y->cpu ? -1 : x->cpu > y->cpu;
 }
 
-/* Do the records agree in the first @levels levels? */
-static bool agree(const struct shard_rec *a, const struct shard_rec *b, u32 levels)
-{
-	for (u32 level = 0; level < levels; level++)
-		if (a->at[level] != b->at[level])
-			return false;
-	return true;
-}
-
-static bool same_unit(const struct shard_rec *a, const struct shard_rec *b, u32 level)
-{
-	return a->at[level] >= 0 && a->at[level] == b->at[level];
-}
-
 /* The end, near @at, of a shard that begins at @from, in the LLC from @begin to @end. */
 static u32 shard_end(const struct shard_rec *rec, u32 from, u32 at, u32 begin, u32 end, u32 cap)
 {
 	for (u32 level = SHARD_AT_L2; at < end && level <= SHARD_AT_CORE; level++) {
 		u32 first = at, last = at + 1;
 
-		while (first > begin && same_unit(&rec[first - 1], &rec[at], level))
+		while (first > begin && shard_rec_share(&rec[first - 1], &rec[at], level))
 			first--;
-		while (last < end && same_unit(&rec[last], &rec[at], level))
+		while (last < end && shard_rec_share(&rec[last], &rec[at], level))
 			last++;
 		if (first == at)
 			return at;
@@ -74,7 +60,7 @@ u32 shard_plan_cut(struct shard_rec *rec, u32 n, u32 cap)
 	shard_rec_sort(rec, n, shard_rec_by_topology);
 	for (begin = 0; begin < n; begin = end, llc_nr++) {
 		end = begin + 1;
-		while (end < n && agree(&rec[begin], &rec[end], SHARD_AT_LLC + 1))
+		while (end < n && shard_rec_agree(&rec[begin], &rec[end], SHARD_AT_LLC + 1))
 			end++;
 		for (u32 i = begin; i < end; shard++) {
 			u32 left = end - i, shards = (left + cap - 1) / cap;
@@ -116,7 +102,7 @@ static void fill_near(struct shard *shard, u32 nr, const struct shard_rec *rec, 
 		const struct shard_rec *first = &rec[shard[begin].first_idx];
 
 		end = begin + 1;
-		while (end < nr && agree(first, &rec[shard[end].first_idx], levels))
+		while (end < nr && shard_rec_agree(first, &rec[shard[end].first_idx], levels))
 			end++;
 		for (u32 s = begin; s < end; s++)
 			add_near(&shard[s], (struct shard_span){ (u16)begin, (u16)(end - 1) });

@@ -38,6 +38,21 @@ struct shard_rec {
 	u32 shard;
 };
 
+/* Do the records agree in the first @levels levels? */
+static inline bool shard_rec_agree(const struct shard_rec *a, const struct shard_rec *b, u32 levels)
+{
+	for (u32 level = 0; level < levels; level++)
+		if (a->at[level] != b->at[level])
+			return false;
+	return true;
+}
+
+/* Are both of one known @level? */
+static inline bool shard_rec_share(const struct shard_rec *a, const struct shard_rec *b, u32 level)
+{
+	return a->at[level] >= 0 && a->at[level] == b->at[level];
+}
+
 /* Sorts records; @order as for qsort(). The user of core/ provides it: shard_rec_sort.c does. */
 void shard_rec_sort(struct shard_rec *rec, u32 n, int (*order)(const void *, const void *));
 

@@ -38,16 +38,11 @@ const char *shard_plan_strerror(enum shard_plan_err err)
 	return "unknown error";
 }
 
-static bool same_core(const struct shard_rec *a, const struct shard_rec *b)
-{
-	return a->at[SHARD_AT_CORE] >= 0 && a->at[SHARD_AT_CORE] == b->at[SHARD_AT_CORE];
-}
-
 static u32 core_end(const struct shard_rec *rec, u32 i, u32 end)
 {
 	u32 e = i + 1;
 
-	while (e < end && same_core(&rec[i], &rec[e]))
+	while (e < end && shard_rec_share(&rec[i], &rec[e], SHARD_AT_CORE))
 		e++;
 	return e;
 }
@@ -69,14 +64,6 @@ static s32 split_llc(struct shard_rec *rec, u32 begin, u32 end, u32 pieces, s32 
 	return llc;
 }
 
-static bool same_llc(const struct shard_rec *a, const struct shard_rec *b)
-{
-	for (u32 level = 0; level <= SHARD_AT_LLC; level++)
-		if (a->at[level] != b->at[level])
-			return false;
-	return true;
-}
-
 /* Split every LLC, or its part in a node, into so many. */
 static void split_llcs(struct shard_rec *rec, u32 n, u32 pieces)
 {
@@ -85,7 +72,8 @@ static void split_llcs(struct shard_rec *rec, u32 n, u32 pieces)
 
 	shard_rec_sort(rec, n, shard_rec_by_topology);
 	for (begin = 0; begin < n; begin = end) {
-		for (end = begin + 1; end < n && same_llc(&rec[begin], &rec[end]);)
+		end = begin + 1;
+		while (end < n && shard_rec_agree(&rec[begin], &rec[end], SHARD_AT_LLC + 1))
 			end++;
 		llc = split_llc(rec, begin, end, pieces, llc);
 	}

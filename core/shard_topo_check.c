@@ -15,56 +15,27 @@
  */
 #include "shard_topo_check.h"
 
-/* By one level, then CPU number, so that the reported CPU does not depend on the sort. */
-static int by_level(const void *a, const void *b, enum shard_at level)
+/* By @llc_nr, then CPU number, so that the reported CPU does not depend on the sort. */
+static int by_key(const void *a, const void *b)
 {
 	const struct shard_rec *x = (const struct shard_rec *)a, *y = (const struct shard_rec *)b;
 
-	if (x->at[level] != y->at[level])
-		return x->at[level] < y->at[level] ? -1 : 1;
+	if (x->llc_nr != y->llc_nr)
+		return x->llc_nr < y->llc_nr ? -1 : 1;
 	return x->cpu < y->cpu ? -1 : x->cpu > y->cpu;
 }
 
-static int by_core(const void *a, const void *b)
+/* @llc_nr is not in use yet: here it is the sort's key. Any order of ids will do. */
+static void sort_by(struct shard_rec *rec, u32 n, enum shard_at level)
 {
-	return by_level(a, b, SHARD_AT_CORE);
-}
-
-static int by_l2(const void *a, const void *b)
-{
-	return by_level(a, b, SHARD_AT_L2);
-}
-
-static int by_llc(const void *a, const void *b)
-{
-	return by_level(a, b, SHARD_AT_LLC);
-}
-
-static int by_node(const void *a, const void *b)
-{
-	return by_level(a, b, SHARD_AT_NODE);
-}
-
-static int by_package(const void *a, const void *b)
-{
-	return by_level(a, b, SHARD_AT_PACKAGE);
+	for (u32 i = 0; i < n; i++)
+		rec[i].llc_nr = (u32)rec[i].at[level];
+	shard_rec_sort(rec, n, by_key);
 }
 
 static bool same(const struct shard_rec *a, const struct shard_rec *b, enum shard_at level)
 {
 	return a->at[level] == b->at[level];
-}
-
-/* Are both of one known @level? */
-static bool share(const struct shard_rec *a, const struct shard_rec *b, enum shard_at level)
-{
-	return a->at[level] >= 0 && same(a, b, level);
-}
-
-static bool same_above_l2(const struct shard_rec *a, const struct shard_rec *b)
-{
-	return same(a, b, SHARD_AT_LLC) && same(a, b, SHARD_AT_NODE) &&
-	       same(a, b, SHARD_AT_PACKAGE);
 }
 
 static enum shard_plan_err fail(enum shard_plan_err err, const struct shard_rec *rec, u32 *bad_cpu)
@@ -74,31 +45,15 @@ static enum shard_plan_err fail(enum shard_plan_err err, const struct shard_rec 
 	return err;
 }
 
-static enum shard_plan_err check_caches(struct shard_rec *rec, u32 n, u32 *bad_cpu)
+/* Do CPUs of one known @level agree in the first @above levels? Else @err. */
+static enum shard_plan_err check_level(struct shard_rec *rec, u32 n, enum shard_at level, u32 above,
+				       enum shard_plan_err err, u32 *bad_cpu)
 {
-	shard_rec_sort(rec, n, by_core);
+	sort_by(rec, n, level);
 	for (u32 i = 1; i < n; i++)
-		if (share(&rec[i - 1], &rec[i], SHARD_AT_CORE) &&
-		    (!same(&rec[i - 1], &rec[i], SHARD_AT_L2) ||
-		     !same_above_l2(&rec[i - 1], &rec[i])))
-			return fail(SHARD_PLAN_CORE_SPANS_LLCS, &rec[i], bad_cpu);
-
-	shard_rec_sort(rec, n, by_l2);
-	for (u32 i = 1; i < n; i++)
-		if (share(&rec[i - 1], &rec[i], SHARD_AT_L2) &&
-		    !same_above_l2(&rec[i - 1], &rec[i]))
-			return fail(SHARD_PLAN_L2_SPANS_LLCS, &rec[i], bad_cpu);
-	return SHARD_PLAN_OK;
-}
-
-/* An LLC that is really a node or the machine may hold several packages. */
-static enum shard_plan_err check_llcs(struct shard_rec *rec, u32 n, u32 *bad_cpu)
-{
-	shard_rec_sort(rec, n, by_llc);
-	for (u32 i = 1; i < n; i++)
-		if (same(&rec[i - 1], &rec[i], SHARD_AT_LLC) &&
-		    !same(&rec[i - 1], &rec[i], SHARD_AT_PACKAGE))
-			return fail(SHARD_PLAN_LLC_SPANS_PACKAGES, &rec[i], bad_cpu);
+		if (shard_rec_share(&rec[i - 1], &rec[i], level) &&
+		    !shard_rec_agree(&rec[i - 1], &rec[i], above))
+			return fail(err, &rec[i], bad_cpu);
 	return SHARD_PLAN_OK;
 }
 
@@ -108,7 +63,7 @@ static enum shard_plan_err check_nodes(struct shard_rec *rec, u32 n, struct shar
 {
 	u32 begin, end;
 
-	shard_rec_sort(rec, n, by_node);
+	sort_by(rec, n, SHARD_AT_NODE);
 	for (begin = 0; begin < n; begin = end, head->nr_nodes++) {
 		u32 spans = 0;
 
@@ -118,7 +73,7 @@ static enum shard_plan_err check_nodes(struct shard_rec *rec, u32 n, struct shar
 			rec[i].shard = spans;
 	}
 
-	shard_rec_sort(rec, n, by_package);
+	sort_by(rec, n, SHARD_AT_PACKAGE);
 	for (begin = 0; begin < n; begin = end, head->nr_packages++) {
 		const struct shard_rec *spanning = NULL;
 		bool spans = false;
@@ -139,23 +94,20 @@ static enum shard_plan_err check_nodes(struct shard_rec *rec, u32 n, struct shar
 static enum shard_plan_level choose_level(struct shard_rec *rec, u32 n)
 {
 	bool known[SHARD_AT_CORE];
+	s32 level = SHARD_AT_LLC;
 
-	for (u32 level = 0; level < SHARD_AT_CORE; level++) {
-		known[level] = true;
+	for (u32 at = 0; at < SHARD_AT_CORE; at++) {
+		known[at] = true;
 		for (u32 i = 0; i < n; i++)
-			known[level] &= rec[i].at[level] >= 0;
-		for (u32 i = 0; !known[level] && i < n; i++)
-			rec[i].at[level] = -1;
+			known[at] &= rec[i].at[at] >= 0;
+		for (u32 i = 0; !known[at] && i < n; i++)
+			rec[i].at[at] = -1;
 	}
-	if (known[SHARD_AT_LLC])
-		return SHARD_LEVEL_LLC;
+	while (level >= 0 && !known[level])
+		level--;
 	for (u32 i = 0; i < n; i++)
-		rec[i].at[SHARD_AT_LLC] = known[SHARD_AT_NODE]	    ? rec[i].at[SHARD_AT_NODE]
-					  : known[SHARD_AT_PACKAGE] ? rec[i].at[SHARD_AT_PACKAGE]
-								    : 0;
-	return known[SHARD_AT_NODE]	 ? SHARD_LEVEL_NODE
-	       : known[SHARD_AT_PACKAGE] ? SHARD_LEVEL_PACKAGE
-					 : SHARD_LEVEL_ALL;
+		rec[i].at[SHARD_AT_LLC] = level < 0 ? 0 : rec[i].at[level];
+	return (enum shard_plan_level)(SHARD_AT_LLC - level);
 }
 
 enum shard_plan_err shard_topo_check(struct shard_rec *rec, u32 n, struct shard_plan *head,
@@ -165,9 +117,15 @@ enum shard_plan_err shard_topo_check(struct shard_rec *rec, u32 n, struct shard_
 
 	head->level = choose_level(rec, n);
 	err = check_nodes(rec, n, head, bad_cpu);
+	/* An LLC that is really a node or the machine may hold several packages. */
 	if (!err && head->level == SHARD_LEVEL_LLC)
-		err = check_llcs(rec, n, bad_cpu);
+		err = check_level(rec, n, SHARD_AT_LLC, SHARD_AT_PACKAGE + 1,
+				  SHARD_PLAN_LLC_SPANS_PACKAGES, bad_cpu);
 	if (!err)
-		err = check_caches(rec, n, bad_cpu);
+		err = check_level(rec, n, SHARD_AT_CORE, SHARD_AT_CORE, SHARD_PLAN_CORE_SPANS_LLCS,
+				  bad_cpu);
+	if (!err)
+		err = check_level(rec, n, SHARD_AT_L2, SHARD_AT_L2, SHARD_PLAN_L2_SPANS_LLCS,
+				  bad_cpu);
 	return err;
 }

@@ -45,9 +45,7 @@ static bool add_cpu(struct shard_walk *w, u32 cpu)
 	rank = shard_near_rank(w->plan, w->own, slot->shard);
 	for (i = w->nr++; i > 0 && w->stop[i - 1].rank > rank; i--)
 		w->stop[i] = w->stop[i - 1];
-	w->stop[i].word = bit;
-	w->stop[i].rank = rank;
-	w->stop[i].shard = slot->shard;
+	w->stop[i] = (struct shard_stop){ bit, rank, slot->shard };
 	return true;
 }
 

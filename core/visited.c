@@ -31,51 +31,34 @@
  * or none. Since then only a scanner whose epoch is more than the timeout ahead has taken the bit.
  * For that scanner the CPU is not in the set.
  *
- * One block a shard. Only the holder of "changing" puts blocks in and takes them out. CPUs try for
- * it and never wait. insert() looks for a block again as the holder. So no shard has two blocks,
- * and no scan finds a CPU twice. A reader sees a complete block: put() stores its address last,
- * with release. A large table also has a bit for each shard with a block, which a scan reads first.
- * put() stores the bit before the address. A CPU that found the block by its address was counted
- * after the bit, and every later scan sees the bit.
+ * One block a shard. Only the holder of "changing" puts blocks in and takes them out, and insert()
+ * looks for one again as the holder. So no shard has two blocks, and no scan finds a CPU twice. A
+ * reader sees a complete block: put() stores its address last, with release. In a large table put()
+ * first stores the shard's bit, which a scan reads first. A CPU that found the block by its address
+ * was counted after the bit, and every later scan sees the bit.
  *
- * A slow CPU may write into a block that is out of the table. This is harmless until the memory has
- * another use, after a grace period (visited.h). For the same reason it may still read the small
- * table when a large one exists. The large one begins as a copy of the small one, which grow()
- * makes while it holds "changing". A CPU that misses its shard in the small table looks again in
- * the current one (insert()).
+ * A slow CPU may write into a block that is out of the table: the memory gets another use only
+ * after a grace period (visited.h). It may also still read the small table when a large one exists.
+ * The large one begins as a copy, which grow() makes as the holder. A CPU that misses its shard in
+ * the small one looks again in the current one (insert()).
  */
 #include "visited.h"
 #include "shard_lines.h"
 
-/* ---- memory ---- */
-
-static struct visited_block *block_alloc(s32 node)
+static bool fill(const struct visited_pool *pool, u32 shard)
 {
-	return (struct visited_block *)port_alloc(sizeof(struct visited_block), node);
-}
+	u64 *reserve = pool->reserve[shard];
 
-static void block_free(struct visited_block *b)
-{
-	port_free(b, sizeof(*b));
-}
-
-static u64 *reserve_of(const struct visited_pool *pool, u32 cpu)
-{
-	return pool->reserve[pool->plan->slot[cpu].shard];
-}
-
-static bool fill(u64 *reserve, s32 node)
-{
 	for (u32 i = 0; i < VISITED_RESERVE; i++) {
 		struct visited_block *b;
 
 		if (READ_ONCE(reserve[i]))
 			continue;
-		b = block_alloc(node);
+		b = (struct visited_block *)port_alloc(sizeof(*b), pool->plan->shard[shard].node);
 		if (!b)
 			return false;
 		if (port_cmpxchg64(&reserve[i], 0, (u64)(unsigned long)b))
-			block_free(b); /* another CPU filled it */
+			port_free(b, sizeof(*b)); /* another CPU filled it */
 	}
 	return true;
 }
@@ -83,11 +66,9 @@ static bool fill(u64 *reserve, s32 node)
 static struct visited_block *take(u64 *reserve)
 {
 	for (u32 i = 0; i < VISITED_RESERVE; i++) {
-		u64 b = READ_ONCE(reserve[i]);
-
 		/* Pairs with port_cmpxchg64() in fill(): else the block may lack its zeroes. */
-		if (b)
-			b = port_xchg64(&reserve[i], 0);
+		u64 b = READ_ONCE(reserve[i]) ? port_xchg64(&reserve[i], 0) : 0;
+
 		if (b)
 			return (struct visited_block *)(unsigned long)b;
 	}
@@ -98,7 +79,6 @@ struct visited_pool *visited_pool_alloc(const struct shard_plan *plan)
 {
 	size_t bytes = sizeof(struct visited_pool) + plan->nr_shards * sizeof(u64 *);
 	struct visited_pool *pool = (struct visited_pool *)port_alloc(bytes, -1);
-	bool ok = true;
 
 	if (!pool)
 		return NULL;
@@ -108,12 +88,12 @@ struct visited_pool *visited_pool_alloc(const struct shard_plan *plan)
 		port_free(pool, bytes);
 		return NULL;
 	}
-	for (u32 shard = 0; ok && shard < plan->nr_shards; shard++)
-		ok = fill(pool->reserve[shard], plan->shard[shard].node);
-	if (ok)
-		return pool;
-	visited_pool_free(pool);
-	return NULL;
+	for (u32 shard = 0; shard < plan->nr_shards; shard++)
+		if (!fill(pool, shard)) {
+			visited_pool_free(pool);
+			return NULL;
+		}
+	return pool;
 }
 
 void visited_pool_free(struct visited_pool *pool)
@@ -124,21 +104,19 @@ void visited_pool_free(struct visited_pool *pool)
 		return;
 	for (u32 shard = 0; shard < pool->plan->nr_shards; shard++)
 		while ((b = take(pool->reserve[shard])))
-			block_free(b);
+			port_free(b, sizeof(*b));
 	shard_lines_free(pool->plan, pool->reserve);
 	port_free(pool, pool->bytes);
 }
 
 bool visited_pool_fill(struct visited_pool *pool, u32 cpu)
 {
-	const struct shard_plan *plan = pool->plan;
-
-	return fill(reserve_of(pool, cpu), plan->shard[plan->slot[cpu].shard].node);
+	return fill(pool, pool->plan->slot[cpu].shard);
 }
 
 bool visited_pool_low(const struct visited_pool *pool, u32 cpu)
 {
-	const u64 *reserve = reserve_of(pool, cpu);
+	const u64 *reserve = pool->reserve[pool->plan->slot[cpu].shard];
 	u32 n = 0;
 
 	for (u32 i = 0; i < VISITED_RESERVE; i++)
@@ -152,36 +130,36 @@ struct visited *visited_alloc(struct visited_pool *pool, s32 node, u32 epoch)
 
 	if (!v)
 		return NULL;
-	v->spare = block_alloc(node);
-	if (!v->spare) {
-		port_free(v, sizeof(*v));
-		return NULL;
-	}
 	v->pool = pool;
 	v->slot = pool->plan->slot;
 	v->scan = epoch;
 	v->table = v->own;
 	v->mask = VISITED_OWN - 1;
-	return v;
+	v->spare = (struct visited_block *)port_alloc(sizeof(*v->spare), node);
+	if (v->spare)
+		return v;
+	port_free(v, sizeof(*v));
+	return NULL;
 }
 
-/* ---- the table ---- */
-
-/* Words that the pointers of a large table take; two a word on a 32-bit machine. */
-static size_t pointer_words(const struct shard_plan *plan)
-{
-	return (plan->nr_shards * sizeof(struct visited_block *) + sizeof(u64) - 1) / sizeof(u64);
-}
-
-/* Behind the pointers of a large table: a bit for each shard that has a block. */
+/* Behind the pointers of a large table, a u64 each: a bit for each shard that has a block. */
 static u64 *present_of(struct visited_block **table, const struct shard_plan *plan)
 {
-	return (u64 *)(void *)table + pointer_words(plan);
+	return (u64 *)(void *)table + plan->nr_shards;
+}
+
+/* Only the holder of "changing" writes a bit, or no other CPU sees the table. */
+static void set_present(struct visited_block **table, const struct shard_plan *plan, u32 shard,
+			u64 present)
+{
+	u64 *word = &present_of(table, plan)[shard / 64];
+
+	WRITE_ONCE(*word, (READ_ONCE(*word) & ~(1ull << shard % 64)) | present << shard % 64);
 }
 
 static size_t table_bytes(const struct shard_plan *plan)
 {
-	return (pointer_words(plan) + ((size_t)plan->nr_shards + 63) / 64) * sizeof(u64);
+	return (plan->nr_shards + ((size_t)plan->nr_shards + 63) / 64) * sizeof(u64);
 }
 
 static u32 places(const struct visited *v, struct visited_block *const *table)
@@ -194,8 +172,8 @@ void visited_free(struct visited *v)
 	if (!v)
 		return;
 	for (u32 i = 0; i < places(v, v->table); i++)
-		block_free(v->table[i]);
-	block_free(v->spare);
+		port_free(v->table[i], sizeof(struct visited_block));
+	port_free(v->spare, sizeof(*v->spare));
 	if (v->table != v->own)
 		port_free((void *)v->table, table_bytes(v->pool->plan));
 	port_free(v, sizeof(*v));
@@ -205,14 +183,12 @@ size_t visited_bytes(const struct visited *v)
 {
 	/* Pairs with the release in grow(): without it a large table may lack its pointers. */
 	struct visited_block *const *table = smp_load_acquire(&v->table);
-	size_t bytes = sizeof(*v);
+	size_t blocks = READ_ONCE(v->spare) != NULL;
 
 	for (u32 i = 0; i < places(v, table); i++)
-		if (READ_ONCE(table[i]))
-			bytes += sizeof(struct visited_block);
-	if (READ_ONCE(v->spare))
-		bytes += sizeof(struct visited_block);
-	return bytes + (table == v->own ? 0 : table_bytes(v->pool->plan));
+		blocks += READ_ONCE(table[i]) != NULL;
+	return sizeof(*v) + blocks * sizeof(struct visited_block) +
+	       (table == v->own ? 0 : table_bytes(v->pool->plan));
 }
 
 /* The block of a shard, NULL when there is none. */
@@ -255,57 +231,36 @@ static void changed(struct visited *v)
 	port_release64(&v->changing, 0);
 }
 
-/* A free place for a shard; NULL: none. "changing" is held. */
-static struct visited_block **free_place(struct visited *v, u32 shard)
+/* Put a block for a shard into the table. "changing" is held. */
+static struct visited_block *put(struct visited *v, u32 shard)
 {
-	if (v->table != v->own)
-		return &v->table[shard];
-	for (u32 i = 0; i < VISITED_OWN; i++) {
-		struct visited_block **place = &v->own[(shard + i) % VISITED_OWN];
-
-		if (!READ_ONCE(*place))
-			return place;
-	}
-	return NULL;
-}
-
-static struct visited_block *take_block(struct visited *v, u32 cpu)
-{
+	struct visited_block **place = v->table == v->own ? NULL : &v->table[shard];
 	struct visited_block *b = v->spare;
 
-	if (!b)
-		return take(reserve_of(v->pool, cpu));
-	WRITE_ONCE(v->spare, NULL);
-	return b;
-}
-
-/* Put a block for the CPU's shard into the table. "changing" is held. */
-static struct visited_block *put(struct visited *v, u32 cpu, u32 shard)
-{
-	struct visited_block **place = free_place(v, shard);
-	struct visited_block *b;
-
+	for (u32 i = 0; !place && i < VISITED_OWN; i++)
+		if (!READ_ONCE(v->own[(shard + i) % VISITED_OWN]))
+			place = &v->own[(shard + i) % VISITED_OWN];
 	if (!place) {
 		WRITE_ONCE(v->want_table, 1);
 		return NULL;
 	}
-	b = take_block(v, cpu);
+	if (b)
+		WRITE_ONCE(v->spare, NULL);
+	else
+		b = take(v->pool->reserve[shard]);
 	if (!b)
 		return NULL;
 	WRITE_ONCE(b->shard, shard);
 	/* The bit before the pointer: else a scan misses a block that CPUs find (see above). */
-	if (v->table != v->own) {
-		u64 *word = &present_of(v->table, v->pool->plan)[shard / 64];
-
-		WRITE_ONCE(*word, READ_ONCE(*word) | 1ull << shard % 64);
-	}
+	if (v->table != v->own)
+		set_present(v->table, v->pool->plan, shard, 1);
 	/* After bit and block: pairs with visited_account(), find() and the scan. */
 	smp_store_release(place, b);
 	return b;
 }
 
 /* The shard's block: one that another CPU has put in, else a new one. NULL: none available. */
-static struct visited_block *insert(struct visited *v, u32 cpu, u32 shard)
+static struct visited_block *insert(struct visited *v, u32 shard)
 {
 	struct visited_block *b;
 
@@ -313,8 +268,7 @@ static struct visited_block *insert(struct visited *v, u32 cpu, u32 shard)
 	if (READ_ONCE(v->want_table) || !try_change(v))
 		return NULL;
 	b = find(v, shard);
-	if (!b)
-		b = put(v, cpu, shard);
+	b = b ? b : put(v, shard);
 	changed(v);
 	return b;
 }
@@ -330,7 +284,7 @@ bool visited_enter(struct visited *v, u64 *queue, u32 cpu, u32 epoch, u64 ns)
 	/* Pairs with smp_rmb() in visited_scan_next() and visited_word(); occupancy.c needs it. */
 	smp_wmb();
 	if (!b)
-		b = insert(v, cpu, slot.shard);
+		b = insert(v, slot.shard);
 	if (!b)
 		return false;
 	record = visited_record(b, slot.pos);
@@ -352,8 +306,6 @@ bool visited_enter(struct visited *v, u64 *queue, u32 cpu, u32 epoch, u64 ns)
 	return false;
 }
 
-/* ---- the scan ---- */
-
 /* Give a process that visits many shards a table with a place for each. */
 static void grow(struct visited *v)
 {
@@ -362,8 +314,8 @@ static void grow(struct visited *v)
 
 	table = (struct visited_block **)port_alloc(table_bytes(plan), plan->shard[0].node);
 	if (!table) {
-		WRITE_ONCE(v->want_table,
-			   0); /* places may become free; a CPU that finds none sets it again */
+		/* Places may become free; a CPU that finds none sets it again. */
+		WRITE_ONCE(v->want_table, 0);
 		return;
 	}
 	if (!try_change(v)) {
@@ -376,7 +328,7 @@ static void grow(struct visited *v)
 		if (!b)
 			continue;
 		WRITE_ONCE(table[b->shard], b);
-		present_of(table, plan)[b->shard / 64] |= 1ull << b->shard % 64;
+		set_present(table, plan, b->shard, 1);
 	}
 	WRITE_ONCE(v->want_table, 0);
 	/*
@@ -386,7 +338,6 @@ static void grow(struct visited *v)
 	 * visited_enter() searches.
 	 */
 	smp_store_release(&v->table, table);
-	/* After the table: pairs with the acquire of the mask in visited_account(). */
 	smp_store_release(&v->mask, ~0u);
 	changed(v);
 }
@@ -396,7 +347,6 @@ static void sort_own(struct visited_scan *s)
 {
 	u32 shard[VISITED_OWN];
 
-	s->nr = 0;
 	for (u32 i = 0; i < VISITED_OWN; i++) {
 		/* Pairs with the release in put(): without it the shard's number may be missing. */
 		struct visited_block *b = smp_load_acquire(&s->table[i]);
@@ -417,76 +367,53 @@ bool visited_scan_begin(struct visited_scan *s, struct visited *v, u32 epoch, s3
 {
 	u64 last = READ_ONCE(v->scan);
 
-	if (last & VISITED_SCANNING || (s32)(epoch - (u32)last) <= 0)
-		return false;
 	/* One CPU changes "not scanning" to "scanning", and it alone changes it back. */
-	if (port_cmpxchg64(&v->scan, last, last | VISITED_SCANNING) != last)
+	if (last & VISITED_SCANNING || (s32)(epoch - (u32)last) <= 0 ||
+	    port_cmpxchg64(&v->scan, last, last | VISITED_SCANNING) != last)
 		return false;
 	if (READ_ONCE(v->want_table))
 		grow(v);
-	s->v = v;
-	s->plan = v->pool->plan;
-	s->table = v->table; /* only a scanner changes it */
-	s->block = NULL;
-	s->released = NULL;
-	s->left = 0;
-	s->at = 0;
-	s->epoch = epoch;
-	s->timeout = timeout;
-	s->idle = (s32)(epoch - (u32)last);
-	s->looked = 0;
+	*s = (struct visited_scan){ .v = v,
+				    .plan = v->pool->plan,
+				    .table = v->table, /* only a scanner changes it */
+				    .epoch = epoch,
+				    .timeout = timeout,
+				    .idle = (s32)(epoch - (u32)last) };
 	if (s->table == v->own)
 		sort_own(s);
 	return true;
 }
 
-/* First shard from @shard on whose bit in the large table is set; nr_shards: none. */
-static u32 next_present(const struct visited_scan *s, u32 shard)
-{
-	const u64 *present = present_of(s->table, s->plan);
-
-	while (shard < s->plan->nr_shards) {
-		u64 word = READ_ONCE(present[shard / 64]) & ~0ull << shard % 64;
-
-		if (word)
-			return shard - shard % 64 + port_ctz64(word);
-		shard += 64 - shard % 64;
-	}
-	return s->plan->nr_shards;
-}
-
 static struct visited_block *next_block(struct visited_scan *s)
 {
-	struct visited_block *b;
-
 	if (s->table == s->v->own) {
 		if (s->at == s->nr)
 			return NULL;
 		/* Pairs with the release in put(). Only this scan takes blocks out. */
 		return smp_load_acquire(&s->table[s->order[s->at++]]);
 	}
-	do {
-		u32 place = next_present(s, s->at);
+	while (s->at < s->plan->nr_shards) {
+		u64 word = READ_ONCE(present_of(s->table, s->plan)[s->at / 64]) >> s->at % 64;
+		struct visited_block *b;
 
-		if (place == s->plan->nr_shards)
-			return NULL;
-		s->at = place + 1;
+		if (!word) {
+			s->at += 64 - s->at % 64;
+			continue;
+		}
+		s->at += port_ctz64(word) + 1;
 		/* Pairs with the release in put(); NULL: the bit is there, the pointer not yet. */
-		b = smp_load_acquire(&s->table[place]);
-	} while (!b);
-	return b;
-}
-
-static struct visited_block **place_of(const struct visited_scan *s, const struct visited_block *b)
-{
-	if (s->table != s->v->own)
-		return &s->table[b->shard];
-	return &s->table[s->order[s->at - 1]];
+		b = smp_load_acquire(&s->table[s->at - 1]);
+		if (b)
+			return b;
+	}
+	return NULL;
 }
 
 /* The block has no bits: take it out, unless a CPU enters. */
 static void release(struct visited_scan *s, struct visited_block *b)
 {
+	u32 place = s->at - 1;
+
 	if (!try_change(s->v))
 		return;
 	WRITE_ONCE(b->unlinked, 1); /* R1 */
@@ -498,12 +425,11 @@ static void release(struct visited_scan *s, struct visited_block *b)
 	if (READ_ONCE(b->cpus)) { /* R3 */
 		WRITE_ONCE(b->unlinked, 0);
 	} else {
-		if (s->table != s->v->own) {
-			u64 *word = &present_of(s->table, s->plan)[b->shard / 64];
-
-			WRITE_ONCE(*word, READ_ONCE(*word) & ~(1ull << b->shard % 64));
-		}
-		WRITE_ONCE(*place_of(s, b), NULL); /* R4 */
+		if (s->table == s->v->own)
+			place = s->order[place];
+		else
+			set_present(s->table, s->plan, b->shard, 0);
+		WRITE_ONCE(s->table[place], NULL); /* R4 */
 		WRITE_ONCE(b->next, s->released);
 		s->released = b;
 	}
@@ -566,7 +492,7 @@ void visited_blocks_free(struct visited_block *list)
 	while (list) {
 		struct visited_block *next = list->next;
 
-		block_free(list);
+		port_free(list, sizeof(*list));
 		list = next;
 	}
 }
