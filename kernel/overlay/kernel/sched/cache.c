@@ -27,8 +27,6 @@
 
 DEFINE_STATIC_KEY_FALSE(sched_cache_on);
 
-/* ---- epochs ---- */
-
 /* From @ns on, when epoch @number began, each epoch lasts @period. */
 static struct {
 	u64 ns;
@@ -44,10 +42,9 @@ u64 sched_cache_period(void)
 	return READ_ONCE(clock_base.period);
 }
 
-/**
- * sched_cache_epoch_at() - the epoch of a time
- * @now: sched_clock_cpu() of any CPU
- * @next: where to store when the next one begins, or NULL
+/*
+ * The epoch of a time of any CPU's sched_clock_cpu(); in @next, if not NULL, when the next one
+ * begins.
  */
 u32 sched_cache_epoch_at(u64 now, u64 *next)
 {
@@ -67,10 +64,7 @@ u32 sched_cache_epoch_at(u64 now, u64 *next)
 	return epoch;
 }
 
-/**
- * sched_cache_set_period() - change the length of an epoch, from now on
- * @ns: more than 0
- */
+/* Change the length of an epoch, more than 0, from now on. */
 void sched_cache_set_period(u64 ns)
 {
 	unsigned long flags;
@@ -100,8 +94,6 @@ static void renew_epoch(struct rq *rq)
 	if ((s32)(epoch - q->epoch) > 0)
 		q->epoch = epoch;
 }
-
-/* ---- accounting ---- */
 
 /*
  * If a thread was not accounted for this long, the feature was off. Accounting starts now. (A tick
@@ -142,8 +134,6 @@ void __sched_cache_account(struct rq *rq, struct task_struct *p)
 		p->sched_cache.mark -= ns;
 	}
 }
-
-/* ---- when to scan ---- */
 
 static bool is_due(struct rq *rq, struct task_struct *p)
 {
@@ -211,8 +201,6 @@ static void scan_work(struct callback_head *work)
 	sched_cache_scan(c);
 	sched_cache_put(c);
 }
-
-/* ---- fork, exec and exit ---- */
 
 static void free_cache(struct rcu_head *rcu)
 {

@@ -21,10 +21,8 @@ DECLARE_STATIC_KEY_FALSE(sched_cache_on);
 void __sched_cache_account(struct rq *rq, struct task_struct *p);
 void __sched_cache_tick(struct rq *rq, struct task_struct *p);
 
-/**
- * sched_cache_account() - a thread stops running
- * @rq: its queue, locked; its clock and @p's sum_exec_runtime are up to date
- * @p: the thread
+/*
+ * A thread stops running. The queue is locked; its clock and @p's sum_exec_runtime are up to date.
  */
 static __always_inline void sched_cache_account(struct rq *rq, struct task_struct *p)
 {
@@ -33,11 +31,7 @@ static __always_inline void sched_cache_account(struct rq *rq, struct task_struc
 		__sched_cache_account(rq, p);
 }
 
-/**
- * sched_cache_tick() - a tick found the thread running
- * @rq: its queue, locked
- * @p: the thread
- */
+/* A tick found the thread running. The queue is locked. */
 static inline void sched_cache_tick(struct rq *rq, struct task_struct *p)
 {
 	if (static_branch_likely(&sched_cache_on))

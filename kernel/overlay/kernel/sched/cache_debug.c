@@ -29,34 +29,23 @@
 #include <linux/slab.h>
 #include "cache_internal.h"
 
-/**
- * struct sched_cache_shadow - a process's shadow on a CPU
- * @word: its runtime there, as occupancy_add() leaves it
- * @counted: epoch in which visited_account() last returned true, with a runtime of 1; 0: never
- */
+/* A process's shadow on a CPU. */
 struct sched_cache_shadow {
-	u64 word;
-	u64 counted;
+	u64 word;    /* its runtime there, as occupancy_add() leaves it */
+	u64 counted; /* epoch of the last true visited_account(), with a runtime of 1; 0: never */
 };
 
-/**
- * struct sched_cache_check - the check of one scan
- * @full: sums of a full scan
- * @fresh: the same of runtimes that are not too old
- * @walks_set: the scan walks visited CPUs only
- * @total: all runtime, decayed
- * @cpu: by CPU number: its runtime, decayed; must the scan find it, and did it?
- */
+/* The check of one scan. */
 struct sched_cache_check {
-	struct occupancy full;
-	struct occupancy fresh;
-	bool walks_set;
-	u64 total;
+	struct occupancy full;	/* sums of a full scan */
+	struct occupancy fresh; /* the same of runtimes that are not too old */
+	bool walks_set;		/* the scan walks visited CPUs only */
+	u64 total;		/* all runtime, decayed */
 	struct {
-		u32 ns;
-		bool must;
-		bool found;
-	} cpu[];
+		u32 ns;	    /* its runtime, decayed */
+		bool must;  /* must the scan find it? */
+		bool found; /* did it? */
+	} cpu[];	    /* by CPU number */
 };
 
 static bool checking;

@@ -16,13 +16,8 @@ struct sched_cache_shadow *sched_cache_debug_alloc(void);
 void __sched_cache_debug_account(struct sched_cache_shadow *shadow, int cpu, u32 epoch, u64 ns,
 				 bool counted);
 
-/**
- * sched_cache_debug_account() - a CPU has accounted runtime
- * @shadow: of the process, or NULL
- * @cpu: the CPU; its run queue is locked
- * @epoch: of that CPU
- * @ns: the runtime
- * @counted: the result of visited_account()
+/*
+ * A CPU, whose queue is locked, has accounted runtime. @counted: the result of visited_account().
  */
 static inline void sched_cache_debug_account(struct sched_cache_shadow *shadow, int cpu, u32 epoch,
 					     u64 ns, bool counted)
@@ -31,14 +26,9 @@ static inline void sched_cache_debug_account(struct sched_cache_shadow *shadow, 
 		__sched_cache_debug_account(shadow, cpu, epoch, ns, counted);
 }
 
-/**
- * sched_cache_debug_begin() - a scan is about to begin: record what it must find
- * @shadow: of the process, or NULL
- * @epoch: of the scan
- * @timeout: of the scan
- * @present: the LLC preferred so far, -1: none
- *
- * Return: the check for the functions below, or NULL. Context: may sleep.
+/*
+ * A scan begins: record what it must find. @present: the LLC preferred so far, -1: none. Return:
+ * the check for the functions below, or NULL. Context: may sleep.
  */
 struct sched_cache_check *sched_cache_debug_begin(struct sched_cache_shadow *shadow, u32 epoch,
 						  s32 timeout, s32 present);

@@ -14,8 +14,6 @@
 /* NULL before boot makes it, or without memory for it: then no process has a set. */
 static struct visited_pool *pool __ro_after_init;
 
-/* ---- epochs ---- */
-
 static DEFINE_RAW_SPINLOCK(epoch_lock);
 static unsigned long epoch_number, epoch_end; /* epoch_lock protects writes of both */
 
@@ -38,11 +36,7 @@ static void next_epoch(unsigned long now)
 	raw_spin_unlock(&epoch_lock);
 }
 
-/**
- * cache_group_epoch() - the number of the epoch
- *
- * Context: any. Lines touched: one, written once an epoch by one CPU.
- */
+/* The number of the epoch. Context: any. Line touched: one, written once an epoch by one CPU. */
 unsigned long cache_group_epoch(void)
 {
 	unsigned long now = jiffies;
@@ -52,8 +46,6 @@ unsigned long cache_group_epoch(void)
 		next_epoch(now);
 	return READ_ONCE(epoch_number);
 }
-
-/* ---- the group ---- */
 
 struct sched_cache_group *cache_group_alloc(void)
 {
@@ -92,17 +84,10 @@ static struct visited *visited_of(struct cache_group *group)
 	return smp_load_acquire(&group->visited);
 }
 
-/* ---- accounting ---- */
-
-/**
- * cache_group_account() - account runtime of a CPU's running thread
- * @rq: its queue, locked
- * @common: its process's group; loaded under RCU
- * @delta: runtime in nanoseconds, more than 0
- *
- * Without a free block the set drops the first runtimes on a shard; the queue keeps its share.
- *
- * Return: the epoch.
+/*
+ * Account runtime of a CPU's running thread, in nanoseconds, more than 0. The queue is locked; RCU
+ * keeps the group. Without a free block the set drops the first runtimes on a shard; the queue
+ * keeps its share. Return: the epoch.
  */
 unsigned long cache_group_account(struct rq *rq, struct sched_cache_group *common, s64 delta)
 {
@@ -117,8 +102,6 @@ unsigned long cache_group_account(struct rq *rq, struct sched_cache_group *commo
 	visited_account(v, &rq->cpu_runtime, cpu_of(rq), (u32)epoch, delta);
 	return epoch;
 }
-
-/* ---- the scan ---- */
 
 static bool next_visited(struct visited_scan *s, u32 *cpu)
 {

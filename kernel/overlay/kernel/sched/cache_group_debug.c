@@ -26,14 +26,10 @@
 #include <linux/slab.h>
 #include "cache_group_debug.h"
 
-/**
- * struct cache_group_shadow - of a process on a CPU
- * @word: its runtime there, as occupancy_add() leaves it
- * @counted: epoch in which visited_account() last returned true, with a runtime of 1; 0: never
- */
+/* A process's shadow on a CPU. */
 struct cache_group_shadow {
-	u64 word;
-	atomic64_t counted;
+	u64 word;	    /* its runtime there, as occupancy_add() leaves it */
+	atomic64_t counted; /* epoch of the last true visited_account(), runtime 1; 0: never */
 };
 
 /* A scan's sums, as Linux's. */

@@ -29,16 +29,11 @@ struct sched_cache {
 	struct rcu_head rcu;
 };
 
-/**
- * struct sched_cache_llc - a last-level cache
- * @first_shard: its first shard
- * @end_shard: the one after its last
- * @bytes: its size, 0: unknown
- */
+/* A last-level cache. */
 struct sched_cache_llc {
-	u32 first_shard;
-	u32 end_shard;
-	u64 bytes;
+	u32 first_shard; /* its first shard */
+	u32 end_shard;	 /* the one after its last */
+	u64 bytes;	 /* its size, 0: unknown */
 };
 
 /* Made once, before the static key is first enabled. */

@@ -10,20 +10,13 @@
 
 #include <linux/schedshard/occupancy.h>
 
-/**
- * struct sched_cache_pass - one pass of the balancer between two CPUs, in its struct lb_env
- * @stray: the queue to take a thread from without an imbalance; NULL: none
- * @src_llc: number of @src's LLC, plus 1; 0: not read yet
- * @dst_llc: the same for @dst
- * @src: the fill of the LLC that threads leave
- * @dst: the fill of the other one
- */
+/* One pass of the balancer between two CPUs, in its struct lb_env. */
 struct sched_cache_pass {
-	struct rq *stray;
-	s32 src_llc;
-	s32 dst_llc;
-	struct occupancy_load src;
-	struct occupancy_load dst;
+	struct rq *stray; /* the queue to take a thread from without an imbalance; NULL: none */
+	s32 src_llc;	  /* number of @src's LLC, plus 1; 0: not read yet */
+	s32 dst_llc;	  /* the same for @dst */
+	struct occupancy_load src; /* the fill of the LLC that threads leave */
+	struct occupancy_load dst; /* the fill of the other one */
 };
 
 bool __sched_cache_refuses(struct sched_cache_pass *pass, struct sched_domain *sd,
@@ -37,18 +30,15 @@ bool __sched_cache_keeps(struct sched_cache_pass *pass, struct sched_domain *sd,
 void __sched_cache_moved(struct sched_cache_pass *pass, struct task_struct *p);
 void __sched_cache_note_stray(struct rq *rq, struct task_struct *p);
 
-/**
- * sched_cache_refuses() - must load balancing leave a thread where it is?
- * @env: the pass's struct lb_env; it keeps the fill
- * @p: the thread
- *
- * Macros, as only fair.c knows struct lb_env. Context: RCU read side.
+/*
+ * Must load balancing leave a thread where it is? @env: the pass's struct lb_env, which keeps the
+ * fill. Macros, as only fair.c knows that struct. Context: RCU read side.
  */
 #define sched_cache_refuses(env, p)               \
 	(static_branch_likely(&sched_cache_on) && \
 	 __sched_cache_refuses(&(env)->cache, (env)->sd, p, (env)->src_cpu, (env)->dst_cpu))
 
-/* Does the thread prefer the destination? Arguments as of sched_cache_refuses(). */
+/* Does the thread prefer the destination? As sched_cache_refuses(). */
 #define sched_cache_favours(env, p)               \
 	(static_branch_likely(&sched_cache_on) && \
 	 __sched_cache_favours(&(env)->cache, (env)->sd, p, (env)->src_cpu, (env)->dst_cpu))
@@ -59,15 +49,10 @@ static inline void sched_cache_begin(struct sched_cache_pass *pass)
 	pass->stray = NULL;
 }
 
-/**
- * sched_cache_find_group() - a group with a thread that prefers this CPU's LLC, and may go there
- * @pass: of this pass
- * @sd: the domain, which has no imbalance
- * @cpus: the CPUs to search
- * @dst_cpu: the thread's destination
- * @idle: state of that CPU; the search needs CPU_IDLE, not CPU_NEWLY_IDLE
- *
- * Return: the group, and the queue in @pass; NULL: none. Context: RCU read side.
+/*
+ * A group, of a domain without imbalance, with a thread among @cpus that prefers the LLC of
+ * @dst_cpu and may go there. The search needs CPU_IDLE, not CPU_NEWLY_IDLE. Return: the group, and
+ * the queue in @pass; NULL: none. Context: RCU read side.
  */
 static inline struct sched_group *sched_cache_find_group(struct sched_cache_pass *pass,
 							 struct sched_domain *sd,

@@ -177,11 +177,9 @@ static bool scan(struct sched_cache *c, struct sums *sums, s32 timeout)
 	return true;
 }
 
-/**
- * sched_cache_scan() - find the cache that the current process prefers, once an epoch
- * @c: the process's, with a reference
- *
- * Context: may sleep.
+/*
+ * Find the cache that the current process prefers, once an epoch. The caller has a reference. May
+ * sleep.
  */
 void sched_cache_scan(struct sched_cache *c)
 {

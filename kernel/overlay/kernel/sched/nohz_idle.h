@@ -38,11 +38,9 @@
 #include <linux/schedshard/machine.h>
 #include <linux/schedshard/sbm.h>
 
-/**
- * nohz_idle_alloc() - make an empty set, and tell each run queue its place there
- *
- * Context: sched_init(). Panics without memory: no fallback exists this early.
- * Return: the set, which has a summary.
+/*
+ * Make an empty set with a summary, and tell each run queue its place there. Context: sched_init().
+ * Panics without memory: no fallback exists this early.
  */
 static inline struct sbm *__init nohz_idle_alloc(void)
 {

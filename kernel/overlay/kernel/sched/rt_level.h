@@ -53,13 +53,9 @@ static inline bool rt_find_lower(const struct rq *rq, const struct task_struct *
 			   cpumask_bits(&p->cpus_mask), cpumask_bits(cpu_active_mask), NULL);
 }
 
-/**
- * rt_find_lowest() - find the CPUs at the lowest level below the task's own
- * @p: the task
- * @lowest_mask: gets these CPUs; see cpupri_find_near()
- * @fits: does a CPU fit the task? NULL: all do. Ignored when none does
- *
- * Return: whether it found any. Lines touched: as of cpupri_find_near().
+/*
+ * Find the CPUs at the lowest level below the task's own, as cpupri_find_near() does. @fits: does a
+ * CPU fit the task? NULL: all do. Ignored when none does. Return: whether it found any.
  */
 static inline bool rt_find_lowest(struct task_struct *p, struct cpumask *lowest_mask,
 				  bool (*fits)(u32 cpu, void *p))

@@ -99,13 +99,10 @@ void rt_overload_publish(struct rq *rq);
 /* Set the queue's state to @state. */
 void rt_overload_change(struct rq *rq, u8 state);
 
-/**
- * rt_overload_update() - the list of pushable tasks or the running task has changed
- * @rq: the queue
- * @runner: the task that runs on it, or is about to
- *
- * Ordering: when the queue joins the set, a full barrier before the caller's search for a CPU: P2
- * in lib/schedshard/cpupri.c. Lines touched: nothing shared unless the state changes.
+/*
+ * The list of pushable tasks has changed, or the running task is or will be @runner. Ordering: when
+ * the queue joins the set, a full barrier before the caller's search for a CPU: P2 in
+ * lib/schedshard/cpupri.c. Lines touched: nothing shared unless the state changes.
  */
 static inline void rt_overload_update(struct rq *rq, const struct task_struct *runner)
 {

@@ -20,16 +20,11 @@ struct rt_walk {
 	int shard;		/* the walk visits its CPUs; -1: all wide CPUs */
 };
 
-/**
- * struct rt_walks - the walks of a root domain
- * @nr: shards; walk[nr] is the machine's
- * @seen_idle: the last rt_walks_ended() saw every walk idle
- * @walk: each on its own lines, on the node of its shard
- */
+/* The walks of a root domain. */
 struct rt_walks {
-	u32 nr;
-	bool seen_idle;
-	struct rt_walk *walk[];
+	u32 nr;			/* shards; walk[nr] is the machine's */
+	bool seen_idle;		/* the last rt_walks_ended() saw every walk idle */
+	struct rt_walk *walk[]; /* each on its own lines, on the node of its shard */
 };
 
 /* Make the walks of @rd. False: no memory; rd->rto_walks may then be incomplete. May sleep. */

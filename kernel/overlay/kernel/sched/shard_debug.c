@@ -156,34 +156,25 @@ void __shard_debug_rq(struct rq *rq)
 	check_published(rq);
 }
 
-/* Numbers of a queue's pushable tasks that wait behind the donor, are wide, are counted as wide. */
-struct counts {
-	int waiting, wide, counted;
-};
-
-static void count_task(struct counts *c, const struct rq *rq, struct task_struct *p, int donor_prio)
-{
-	c->waiting += p->prio >= donor_prio;
-	c->wide += rt_task_is_wide(rq, p);
-	c->counted += p->sched_rt_wide;
-}
-
 static void check_tasks(struct rq *rq)
 {
-	int donor_prio = rq->donor->prio;
-	struct counts c = {};
+	int waiting = 0, wide = 0, counted = 0;
 	struct task_struct *p;
 
 	plist_for_each_entry(p, &rq->rt.pushable_tasks, pushable_tasks)
-		count_task(&c, rq, p, donor_prio);
-	if (c.waiting)
+	{
+		waiting += p->prio >= rq->donor->prio;
+		wide += rt_task_is_wide(rq, p);
+		counted += p->sched_rt_wide;
+	}
+	if (waiting)
 		expect(RT_MISSED, rq->cpu, !rq->rt.overloaded, false);
 	if (plist_head_empty(&rq->rt.pushable_tasks))
 		expect(RT_IN_VAIN, rq->cpu, rq->rt.overloaded, 0);
-	expect(RT_WIDE, rq->cpu, rq->rt.nr_wide, c.wide);
-	expect(RT_WIDE, rq->cpu, c.counted, c.wide);
+	expect(RT_WIDE, rq->cpu, rq->rt.nr_wide, wide);
+	expect(RT_WIDE, rq->cpu, counted, wide);
 	if (rq->rt.overloaded)
-		expect(RT_WIDE, rq->cpu, rq->rt.overloaded == OVERLOAD_BYTE_WIDE, c.wide > 0);
+		expect(RT_WIDE, rq->cpu, rq->rt.overloaded == OVERLOAD_BYTE_WIDE, wide > 0);
 }
 
 /*

@@ -15,11 +15,9 @@ DECLARE_STATIC_KEY_FALSE(shard_debug_on);
 void __shard_debug_rq(struct rq *rq);
 void shard_debug_idle(struct sbm *set);
 
-/**
- * shard_debug_rq() - check the state that a queue has published
- * @rq: the queue; the caller holds its lock
- *
- * A static branch, which is off until a write to debugfs turns checks on.
+/*
+ * Check the state that a queue, which is locked, has published. The static branch is off until a
+ * write to debugfs turns checks on.
  */
 static inline void shard_debug_rq(struct rq *rq)
 {

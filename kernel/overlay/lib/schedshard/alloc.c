@@ -37,12 +37,10 @@ static int usable_node(int node)
 	return node >= 0 && node < MAX_NUMNODES && node_online(node) ? node : NUMA_NO_NODE;
 }
 
-/**
- * schedshard_alloc() - zeroed memory that starts on a cache line
- * @size: bytes, more than 0
- * @node: preferred NUMA node; a full or offline one gives way to others; -1: any
- *
- * Context: may sleep, except before the scheduler runs. Return: NULL when there is no memory.
+/*
+ * Zeroed memory of @size bytes, more than 0, that starts on a cache line. @node: preferred NUMA
+ * node; a full or offline one gives way to others; -1: any. Context: may sleep, except before the
+ * scheduler runs. Return: NULL when there is no memory.
  */
 void *schedshard_alloc(size_t size, int node)
 {

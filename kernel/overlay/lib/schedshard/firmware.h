@@ -15,13 +15,10 @@ struct acpi_table_header;
 void __init schedshard_from_pptt(struct shard_rec *rec, u32 n);
 void __init schedshard_from_devicetree(struct shard_rec *rec, u32 n);
 
-/**
- * pptt_place() - look up one CPU in a PPTT
- * @pptt: the table, of @pptt->length bytes; the function trusts nothing in it
- * @id: the processor's ACPI id
- * @rec: gets the offsets of package, core, thread and of the node that owns the LLC
- *
- * Return: false: the table does not have the processor, and @rec is as it was.
+/*
+ * Look up the processor of ACPI id @id in a PPTT of @pptt->length bytes, and trust nothing there.
+ * @rec gets the offsets of package, core, thread and of the node that owns the LLC. Return: false:
+ * the table does not have the processor, and @rec is as it was.
  */
 bool __init pptt_place(const struct acpi_table_header *pptt, u32 id, struct shard_rec *rec);
 

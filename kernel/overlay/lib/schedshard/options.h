@@ -13,14 +13,11 @@ extern u32 schedshard_cap;   /* most CPUs in a shard */
 /* Cut the LLCs in the records into schedshard_split parts. */
 void __init schedshard_split_llcs(struct shard_rec *rec, u32 n);
 
-/**
- * schedshard_check() - compare the plan with the caches that CPUs report
- * @a: where to store the first of two CPUs that differ
- * @b: where to store the second
- *
- * Return: 0: the plan is right; -ENODATA: no cache is known; -EXDEV: @a and @b have different
- * caches but one LLC of the plan; -EEXIST: they have one cache but two LLCs of the plan.
- * Context: may sleep; after device_initcall(), which collects the cache information.
+/*
+ * Compare the plan with the caches that CPUs report. Return: 0: the plan is right; -ENODATA: no
+ * cache is known; -EXDEV: CPUs @a and @b have different caches but one LLC of the plan; -EEXIST:
+ * they have one cache but two LLCs. Context: may sleep; after device_initcall(), which collects the
+ * cache information.
  */
 int schedshard_check(unsigned int *a, unsigned int *b);
 

@@ -20,11 +20,9 @@ extern const struct shard_plan *schedshard_plan;
  */
 void __init schedshard_init(void);
 
-/**
- * schedshard_arch_topology() - add the CPUs' places that the architecture knows this early
- * @rec: a record for each possible CPU, with @cpu and SHARD_AT_NODE set. The architecture fills in
- *	the caches of all CPUs or of none
- * @n: number of records
+/*
+ * Add the CPUs' places that the architecture knows this early to @n records, one a possible CPU,
+ * with @cpu and SHARD_AT_NODE set. The architecture fills in the caches of all CPUs or of none.
  */
 void __init schedshard_arch_topology(struct shard_rec *rec, u32 n);
 
