@@ -199,6 +199,35 @@ static void every_level_against_every_other(void)
 	shard_plan_free(plan);
 }
 
+/*
+ * No CPU of a full shard is at CPUPRI_NORMAL. The next shard's line, which follows in memory, has
+ * one, which no search may take for a CPU of this shard.
+ */
+static void a_full_shard_without_a_normal_cpu(void)
+{
+	static const struct shape shape = { .name = "2 x 64", 1, 1, 2, 64, 1, 1 };
+	unsigned long first[128 / TEST_WORD] = { 0 }, all[128 / TEST_WORD] = { 0 };
+	unsigned long found[128 / TEST_WORD], expected[128 / TEST_WORD] = { 0 };
+	struct shard_plan *plan = shape_plan(&shape);
+	struct cpupri map;
+
+	CHECK(cpupri_init(&map, plan));
+	CHECK(map.map->line[1] == map.map->line[0] + PORT_CACHELINE / sizeof(u64));
+	for (u32 cpu = 0; cpu < 128; cpu++) {
+		cpupri_set(&map, cpu, 50);
+		test_set_bit(all, cpu);
+		if (cpu < 64)
+			test_set_bit(first, cpu);
+	}
+	cpupri_set(&map, 64 + 5, CPUPRI_NORMAL);
+	test_set_bit(expected, 64 + 5);
+	CHECK_EQ(cpupri_find(&map, 99, 0, first, all, NULL), 50 + 1);
+	CHECK_EQ(cpupri_find_near(&map, 99, 0, all, all, found, NULL, NULL), CPUPRI_NORMAL + 1);
+	CHECK_MASK_EQ(found, expected, 128);
+	cpupri_cleanup(&map);
+	shard_plan_free(plan);
+}
+
 static void no_memory_leaves_nothing_behind(void)
 {
 	static const struct shape shape = { .name = "2 nodes", 2, 1, 2, 4, 2, 1 };
@@ -215,9 +244,10 @@ static void no_memory_leaves_nothing_behind(void)
 	shard_plan_free(plan);
 }
 
-#define TESTS(TEST)                           \
-	TEST(every_shape)                     \
-	TEST(every_level_against_every_other) \
+#define TESTS(TEST)                             \
+	TEST(every_shape)                       \
+	TEST(every_level_against_every_other)   \
+	TEST(a_full_shard_without_a_normal_cpu) \
 	TEST(no_memory_leaves_nothing_behind)
 
 TEST_MAIN(cpupri_model, TESTS)

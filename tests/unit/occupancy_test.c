@@ -25,6 +25,9 @@ static void runtime_is_halved_at_every_epoch(void)
 	w = occupancy_add(w, 9, 1);
 	CHECK_EQ(occupancy_ns(w), 251);
 	CHECK_EQ(occupancy_epoch(w), 9);
+	/* the largest runtime lasts for 31 epochs */
+	CHECK_EQ(occupancy_decayed(occupancy_pack(7, ~0u), 7 + 31), 1);
+	CHECK_EQ(occupancy_decayed(occupancy_pack(7, ~0u), 7 + 32), 0);
 }
 
 static void steady_use_comes_to_twice_an_epoch(void)
@@ -47,6 +50,23 @@ static void a_record_ahead_of_its_reader_is_new(void)
 	CHECK_EQ(occupancy_decayed(w, 100), 8);
 	CHECK(!occupancy_is_old(w, 106, 5));
 	CHECK(occupancy_is_old(w, 107, 5));
+}
+
+/* One epoch further ahead, and the record is ancient. */
+static void as_far_ahead_as_a_record_may_be(void)
+{
+	u32 epoch = 100 + OCCUPANCY_AHEAD;
+	u64 w = occupancy_pack(epoch, 8);
+
+	CHECK(!occupancy_is_old(w, 100, 5));
+	CHECK(occupancy_is_old(w, 99, 5));
+	CHECK_EQ(occupancy_decayed(w, 100), 8);
+	CHECK_EQ(occupancy_decayed(w, 99), 0);
+	/* the process's runtime is an epoch behind its queue's, and is halved once more */
+	CHECK_EQ(occupancy_share(occupancy_pack(epoch - 1, 10 * MS), occupancy_pack(epoch, 10 * MS),
+				 100) >>
+			 10,
+		 HALF);
 }
 
 static void the_epoch_wraps(void)
@@ -212,6 +232,7 @@ static void away_from_the_preferred_cache(void)
 	TEST(runtime_is_halved_at_every_epoch)          \
 	TEST(steady_use_comes_to_twice_an_epoch)        \
 	TEST(a_record_ahead_of_its_reader_is_new)       \
+	TEST(as_far_ahead_as_a_record_may_be)           \
 	TEST(the_epoch_wraps)                           \
 	TEST(a_record_of_half_a_count_ago_is_ancient)   \
 	TEST(a_runtime_stops_at_its_ceiling)            \

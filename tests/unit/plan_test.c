@@ -25,10 +25,9 @@ static struct shard_plan *plan_named(const char *name)
 	return shape_plan(shape_named(name));
 }
 
-/* Sizes of the shards, as "60 60 60 60". */
-static void check_sizes(const char *shape, const char *expected)
+/* Sizes of the shards, as "60 60 60 60". Frees the plan. */
+static void check_sizes_of(struct shard_plan *plan, const char *name, const char *expected)
 {
-	struct shard_plan *plan = plan_named(shape);
 	char got[256];
 	size_t len = 0;
 
@@ -36,9 +35,14 @@ static void check_sizes(const char *shape, const char *expected)
 		len += (size_t)snprintf(got + len, sizeof(got) - len, "%s%u", s ? " " : "",
 					plan->shard[s].nr_cpus);
 	if (strcmp(got, expected))
-		test_fail(__FILE__, __LINE__, "%s: shards of %s CPUs, should be %s", shape, got,
+		test_fail(__FILE__, __LINE__, "%s: shards of %s CPUs, should be %s", name, got,
 			  expected);
 	shard_plan_free(plan);
+}
+
+static void check_sizes(const char *shape, const char *expected)
+{
+	check_sizes_of(plan_named(shape), shape, expected);
 }
 
 static void large_llcs_are_cut_evenly(void)
@@ -60,6 +64,48 @@ static void cores_larger_than_the_cap_are_cut_into_threads(void)
 		CHECK(plan->shard[s].nr_cpus <= 5);
 	CHECK_EQ(plan->nr_shards, 40);
 	shard_plan_free(plan);
+}
+
+/* One LLC of L2 clusters of three sizes, numbered from 0 on, each CPU a core. */
+static void check_clusters(const u32 *size, u32 cap, const char *expected)
+{
+	struct shard_plan_opts opts = { .cap = cap };
+	struct shard_cpu cpu[32];
+	struct shard_plan *plan;
+	u32 n = 0;
+
+	for (s32 l2 = 0; l2 < 3; l2++)
+		for (u32 i = 0; i < size[l2]; i++, n++)
+			cpu[n] = (struct shard_cpu){ 0, 0, 0, l2, (s32)n, 0, true };
+	CHECK_EQ(build(&plan, cpu, n, &opts), SHARD_PLAN_OK);
+	check_sizes_of(plan, "clusters", expected);
+}
+
+/* A cluster as large as the cap stays whole, whether a shard ends before it or behind it. */
+static void clusters_stay_whole(void)
+{
+	static const u32 as_the_cap[] = { 6, 8, 6 }, number_0[] = { 6, 4, 0 };
+
+	check_clusters(as_the_cap, 8, "6 8 6");
+	check_clusters(number_0, 8, "6 4");
+}
+
+/* Of a core with the number 0 too. */
+static void split_llc_keeps_siblings_together(void)
+{
+	struct shard_plan_opts opts = { .split_llc = 2 };
+	struct shard_cpu cpu[16];
+	struct shard_plan *plan;
+
+	for (s32 i = 0; i < 16; i++)
+		cpu[i] = (struct shard_cpu){ 0, 0, i / 8, i / 2, i / 2, i % 2, true };
+	CHECK_EQ(build(&plan, cpu, 16, &opts), SHARD_PLAN_OK);
+	CHECK_EQ(plan->split_llc, 2);
+	check_sizes_of(plan, "4 cores an LLC", "4 4 4 4");
+	opts.split_llc = 1;
+	CHECK_EQ(build(&plan, cpu, 16, &opts), SHARD_PLAN_OK);
+	CHECK_EQ(plan->split_llc, 0);
+	check_sizes_of(plan, "4 cores an LLC", "8 8");
 }
 
 static void split_llc_cuts_between_cores(void)
@@ -251,9 +297,18 @@ static void contradictions_are_refused(void)
 	c[2].node = 1;
 	check_refused(c, 4, SHARD_PLAN_L2_SPANS_LLCS, 2);
 
+	ALL_GOOD(); /* a number of 0 is one too */
+	c[1].l2 = 0;
+	c[1].node = 1;
+	check_refused(c, 4, SHARD_PLAN_L2_SPANS_LLCS, 1);
+
 	ALL_GOOD();
 	c[3].core = 2;
 	check_refused(c, 4, SHARD_PLAN_CORE_SPANS_LLCS, 3);
+
+	ALL_GOOD();
+	c[1].core = 0;
+	check_refused(c, 4, SHARD_PLAN_CORE_SPANS_LLCS, 1);
 
 	ALL_GOOD(); /* no L2 is known to object */
 	for (int i = 0; i < 4; i++)
@@ -280,6 +335,8 @@ static void empty_and_oversized_are_refused(void)
 	none.possible = false;
 	check_refused(&none, 1, SHARD_PLAN_NO_POSSIBLE, ~0u);
 	check_refused(&none, SHARD_MAX_CPUS + 1, SHARD_PLAN_TOO_MANY_CPUS, ~0u);
+	test_fail_alloc(1); /* as many as it may be are not refused */
+	check_refused(&none, SHARD_MAX_CPUS, SHARD_PLAN_NO_MEMORY, ~0u);
 	CHECK_EQ(build(&plan, &good, 1, &opts), SHARD_PLAN_CAP_RANGE);
 	opts.cap = 64;
 	CHECK_EQ(build(&plan, &good, 1, &opts), SHARD_PLAN_OK);
@@ -372,7 +429,9 @@ static void low_power_cores_without_an_l3(void)
 	TEST(low_power_cores_without_an_l3)                    \
 	TEST(large_llcs_are_cut_evenly)                        \
 	TEST(cores_larger_than_the_cap_are_cut_into_threads)   \
+	TEST(clusters_stay_whole)                              \
 	TEST(split_llc_cuts_between_cores)                     \
+	TEST(split_llc_keeps_siblings_together)                \
 	TEST(numbers_of_first_and_second_threads_are_two_runs) \
 	TEST(neighbouring_siblings_are_one_run)                \
 	TEST(level_falls_back)                                 \
