@@ -255,6 +255,11 @@ void rt_look(struct rq *rq, u64 period)
 	overload_query(rq->rd->rto, rq->cpu, period);
 }
 
+void rt_request(struct rq *rq, u32 who)
+{
+	rt_walks_request(rq, who);
+}
+
 void rt_allow(struct rq *rq, struct task_struct *p, unsigned long cpus)
 {
 	raw_spin_rq_lock(rq);

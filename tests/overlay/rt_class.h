@@ -23,6 +23,9 @@ void rt_resched(struct rq *rq);
 /* @rq's CPU queries for waiting tasks of other shards, which tidies the summary once a @period. */
 void rt_look(struct rq *rq, u64 period);
 
+/* @rq's CPU asks for the walks that @who names. */
+void rt_request(struct rq *rq, u32 who);
+
 /* @p may use other CPUs from now on. It waits on @rq. */
 void rt_allow(struct rq *rq, struct task_struct *p, unsigned long cpus);
 

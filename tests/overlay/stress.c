@@ -48,23 +48,24 @@ void host_fail(const char *what)
 	test_fail(__FILE__, __LINE__, "%s", what);
 }
 
-static struct shard_plan *make_plan(void)
+static struct shard_plan *make_plan(u32 first_shard)
 {
 	struct shard_cpu cpu[SHIM_CPUS];
 	struct shard_topo topo = { SHIM_CPUS, cpu };
 	struct shard_plan *plan;
 
 	for (u32 i = 0; i < SHIM_CPUS; i++)
-		cpu[i] = (struct shard_cpu){
-			.llc = (s32)(i / 2), .l2 = (s32)i, .core = (s32)i, .possible = true
-		};
+		cpu[i] = (struct shard_cpu){ .llc = (s32)(i / 2 ^ first_shard),
+					     .l2 = (s32)i,
+					     .core = (s32)i,
+					     .possible = true };
 	CHECK_EQ(shard_plan_build(&plan, &topo, NULL), SHARD_PLAN_OK);
 	return plan;
 }
 
 static struct shard_plan *begin(void)
 {
-	struct shard_plan *plan = make_plan();
+	struct shard_plan *plan = make_plan(0);
 
 	CHECK(rt_machine(plan));
 	return plan;
@@ -114,21 +115,46 @@ static void wide_by_mask(void)
 	end(plan);
 }
 
+/* Who waits: the lowest task of the list, unless it outranks who runs. An equal one waits. */
+static void who_waits(void)
+{
+	struct shard_plan *plan = begin();
+	struct task_struct *runner = shim_tasks[1];
+	struct rq *rq = cpu_rq(0);
+
+	for (runner->prio = 0; runner->prio < MAX_RT_PRIO; runner->prio++) {
+		rq->rt.pushable_tasks.tasks = 0;
+		CHECK(!rt_waits(rq, runner));
+		rq->rt.pushable_tasks.tasks = 1ull << 0;
+		CHECK_EQ(rt_waits(rq, runner), shim_tasks[0]->prio >= runner->prio);
+		rq->rt.pushable_tasks.tasks = 1ull << 0 | 1ull << 3;
+		CHECK_EQ(rt_waits(rq, runner), shim_tasks[3]->prio >= runner->prio);
+	}
+	end(plan);
+}
+
+#define STATES 81 /* of four CPUs: nobody waits there, somebody, somebody wide */
+
+static void set_states(u32 states, u32 *state)
+{
+	for (u32 cpu = 0; cpu < SHIM_CPUS; cpu++, states /= 3) {
+		state[cpu] = states % 3;
+		if (state[cpu])
+			overload_set(rt_rd->rto, cpu, state[cpu] == 2);
+		else
+			overload_clear(rt_rd->rto, cpu);
+	}
+}
+
 /* Near CPUs first, then wide ones of the other shard; never the one that asks. */
 static void whom_a_pull_visits(void)
 {
 	struct shard_plan *plan = begin();
 
-	for (u32 states = 0; states < 81; states++) {
+	for (u32 states = 0; states < STATES; states++) {
 		u32 state[SHIM_CPUS];
 
-		for (u32 cpu = 0, left = states; cpu < SHIM_CPUS; cpu++, left /= 3) {
-			state[cpu] = left % 3;
-			if (state[cpu])
-				overload_set(rt_rd->rto, cpu, state[cpu] == 2);
-			else
-				overload_clear(rt_rd->rto, cpu);
-		}
+		set_states(states, state);
 		for (u32 me = 0; me < SHIM_CPUS; me++) {
 			u32 who = overload_query(rt_rd->rto, me, 0), near = me ^ 1;
 			struct rt_pull pull = rt_pull_begin(cpu_rq(me), who);
@@ -143,6 +169,66 @@ static void whom_a_pull_visits(void)
 			CHECK_EQ(rt_pull_next(cpu_rq(me), who, &pull), -1);
 		}
 	}
+	end(plan);
+}
+
+/*
+ * The CPUs of a round that @me asked for, after those of @before: 132 are CPUs 0, 2 and 1. @skip is
+ * left out if it would be the first.
+ */
+static u32 round_of(u32 before, const u32 *state, u32 me, u32 who, u32 skip)
+{
+	for (u32 cpu = 0; cpu < SHIM_CPUS; cpu++) {
+		bool in = who == OVERLOAD_WIDE ? state[cpu] == 2 : state[cpu] && cpu / 2 == me / 2;
+
+		if (in && (before || cpu != skip))
+			before = before * 10 + cpu + 1;
+	}
+	return before;
+}
+
+/* Take the interrupts where they arrive, until there are none. */
+static u32 visits(void)
+{
+	u32 seen = 0;
+
+	for (u32 cpu = 0; cpu < SHIM_CPUS;) {
+		if (!rt_interrupts(cpu_rq(cpu))) {
+			cpu++;
+			continue;
+		}
+		CHECK(seen < 10000000); /* two rounds have 7 visits at most */
+		seen = seen * 10 + cpu + 1;
+		cpu = 0;
+	}
+	return seen;
+}
+
+/*
+ * A walk visits those it is for once, in order. It does not begin with the CPU that asked. If
+ * another CPU asks meanwhile, a round follows that leaves out nobody.
+ */
+static void whom_a_walk_visits(void)
+{
+	static const u32 whose[] = { OVERLOAD_NEAR, OVERLOAD_WIDE };
+	struct shard_plan *plan = begin();
+
+	for (u32 i = 0; i < STATES * SHIM_CPUS * 2; i++) {
+		u32 me = i / 2 % SHIM_CPUS, who = whose[i % 2], state[SHIM_CPUS], expect;
+
+		set_states(i / 2 / SHIM_CPUS, state);
+		expect = round_of(0, state, me, who, me);
+		rt_request(cpu_rq(me), who);
+		CHECK_EQ(visits(), expect);
+		rt_request(cpu_rq(me), who);
+		if (expect) {
+			rt_request(cpu_rq(me ^ 1), who);
+			expect = round_of(expect, state, me, who, SHIM_CPUS);
+		}
+		CHECK_EQ(visits(), expect);
+	}
+	for (u32 i = 0; i <= rt_rd->rto_walks->nr; i++)
+		CHECK_EQ(rt_rd->rto_walks->walk[i]->state.state, PUSH_WALK_IDLE);
 	end(plan);
 }
 
@@ -187,18 +273,27 @@ static void walks_end(void)
 	end(plan);
 }
 
-static void the_next_cpu_around_the_machine(void)
+/* The first CPU, which need not be CPU 0, follows the last. */
+static void next_cpu_around_the_machine(u32 first_shard)
 {
-	struct shard_plan *plan = make_plan();
+	struct shard_plan *plan = make_plan(first_shard);
 
 	CHECK(nohz_machine(plan));
-	for (u32 cpu = 0; cpu < SHIM_CPUS; cpu++)
-		CHECK_EQ(nohz_idle_after(nohz->idle_cpus_mask, cpu), (cpu + 1) % SHIM_CPUS);
+	CHECK_EQ(plan->idx_to_cpu[0], 2 * first_shard);
+	for (u32 i = 0; i < SHIM_CPUS; i++)
+		CHECK_EQ(nohz_idle_after(nohz->idle_cpus_mask, plan->idx_to_cpu[i]),
+			 plan->idx_to_cpu[(i + 1) % SHIM_CPUS]);
 	sbm_free(nohz->idle_cpus_mask);
 	port_free(nohz, sizeof(*nohz));
 	for (u32 cpu = 0; cpu < SHIM_CPUS; cpu++)
 		port_free(shim_rq[cpu], sizeof(struct rq));
 	shard_plan_free(plan);
+}
+
+static void the_next_cpu_around_the_machine(void)
+{
+	next_cpu_around_the_machine(0);
+	next_cpu_around_the_machine(1);
 }
 
 /*
@@ -293,7 +388,9 @@ static void threads(void)
 #define TESTS(TEST)                           \
 	TEST(levels_of_priorities)            \
 	TEST(wide_by_mask)                    \
+	TEST(who_waits)                       \
 	TEST(whom_a_pull_visits)              \
+	TEST(whom_a_walk_visits)              \
 	TEST(queries_tidy)                    \
 	TEST(walks_end)                       \
 	TEST(the_next_cpu_around_the_machine) \
