@@ -183,10 +183,10 @@ size_t visited_bytes(const struct visited *v)
 {
 	/* Pairs with the release in grow(): without it a large table may lack its pointers. */
 	struct visited_block *const *table = smp_load_acquire(&v->table);
-	size_t blocks = READ_ONCE(v->spare) != NULL;
+	size_t blocks = !!READ_ONCE(v->spare);
 
 	for (u32 i = 0; i < places(v, table); i++)
-		blocks += READ_ONCE(table[i]) != NULL;
+		blocks += !!READ_ONCE(table[i]);
 	return sizeof(*v) + blocks * sizeof(struct visited_block) +
 	       (table == v->own ? 0 : table_bytes(v->pool->plan));
 }
@@ -338,6 +338,7 @@ static void grow(struct visited *v)
 	 * visited_enter() searches.
 	 */
 	smp_store_release(&v->table, table);
+	/* Pairs with the acquire of the mask in visited_account(). */
 	smp_store_release(&v->mask, ~0u);
 	changed(v);
 }
