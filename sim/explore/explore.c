@@ -209,6 +209,54 @@ static double now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+static enum x_model parse_model(const char *text)
+{
+	enum x_model model = X_SC;
+
+	for (; strcmp(text, x_model_name(model)); model++) {
+		if (model == X_WEAK)
+			BAD("--model: '%s' is none of 'tso', 'sc', 'posted', 'weak'", text);
+	}
+	return model;
+}
+
+static enum x_search parse_search(const char *text)
+{
+	enum x_search search = X_SEARCH_DPOR;
+
+	for (; strcmp(text, x_search_name(search)); search++) {
+		if (search == X_SEARCH_BRUTE)
+			BAD("--search: '%s' is none of 'dpor', 'states', 'brute'", text);
+	}
+	return search;
+}
+
+/* What was not given, for the case that was; refuses what does not go together. */
+static void complete(struct x_run *run, const char *name, bool search_given, bool model_given)
+{
+	struct x_options *o = &run->options;
+
+	if (o->preemptions != X_NO_BOUND) {
+		if (search_given && o->search == X_SEARCH_DPOR)
+			BAD("--preemptions does not go with --search dpor, only with states or "
+			    "brute");
+		if (!search_given)
+			o->search = X_SEARCH_STATES;
+	}
+	run->c = find_case(name);
+	if (!model_given)
+		run->model = own_model(run->c);
+	if (run->model == X_WEAK && search_given && o->search == X_SEARCH_DPOR)
+		BAD("--model weak does not go with --search dpor, only with states or brute");
+	if (run->model == X_WEAK && !search_given)
+		o->search = X_SEARCH_STATES;
+	if (!run->nr_cpus)
+		run->nr_cpus = run->c->min_cpus;
+	if (run->nr_cpus < run->c->min_cpus || run->nr_cpus > run->c->max_cpus)
+		BAD("--cpus %u: case '%s' is for %u to %u CPUs", run->nr_cpus, run->c->name,
+		    run->c->min_cpus, run->c->max_cpus);
+}
+
 static void parse(int argc, char **argv, struct x_run *run, bool *text)
 {
 	static const struct option longs[] = {
@@ -234,22 +282,11 @@ static void parse(int argc, char **argv, struct x_run *run, bool *text)
 			break;
 		case 'm':
 			model_given = true;
-			for (run->model = X_SC; strcmp(optarg, x_model_name(run->model));
-			     run->model++) {
-				if (run->model == X_WEAK)
-					BAD("--model: '%s' is none of 'tso', 'sc', 'posted', "
-					    "'weak'",
-					    optarg);
-			}
+			run->model = parse_model(optarg);
 			break;
 		case 's':
 			search_given = true;
-			for (o->search = X_SEARCH_DPOR; strcmp(optarg, x_search_name(o->search));
-			     o->search++) {
-				if (o->search == X_SEARCH_BRUTE)
-					BAD("--search: '%s' is none of 'dpor', 'states', 'brute'",
-					    optarg);
-			}
+			o->search = parse_search(optarg);
 			break;
 		case 'p':
 			o->preemptions = (uint32_t)parse_number("--preemptions", optarg, 0, 1000);
@@ -274,25 +311,7 @@ static void parse(int argc, char **argv, struct x_run *run, bool *text)
 	if (optind + 1 != argc)
 		BAD("%s (--help shows the usage)",
 		    optind == argc ? "which case? (--list shows all)" : "only one case at a time");
-	if (o->preemptions != X_NO_BOUND) {
-		if (search_given && o->search == X_SEARCH_DPOR)
-			BAD("--preemptions does not go with --search dpor, only with states or "
-			    "brute");
-		if (!search_given)
-			o->search = X_SEARCH_STATES;
-	}
-	run->c = find_case(argv[optind]);
-	if (!model_given)
-		run->model = own_model(run->c);
-	if (run->model == X_WEAK && search_given && o->search == X_SEARCH_DPOR)
-		BAD("--model weak does not go with --search dpor, only with states or brute");
-	if (run->model == X_WEAK && !search_given)
-		o->search = X_SEARCH_STATES;
-	if (!run->nr_cpus)
-		run->nr_cpus = run->c->min_cpus;
-	if (run->nr_cpus < run->c->min_cpus || run->nr_cpus > run->c->max_cpus)
-		BAD("--cpus %u: case '%s' is for %u to %u CPUs", run->nr_cpus, run->c->name,
-		    run->c->min_cpus, run->c->max_cpus);
+	complete(run, argv[optind], search_given, model_given);
 }
 
 int main(int argc, char **argv)
