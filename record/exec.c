@@ -201,31 +201,77 @@ static char *inside(const char *preload)
 	return n < 0 ? NULL : text;
 }
 
+/* A file to execute, the interpreter that it names as a script, and so on to a program. */
+struct way {
+	char path[SCRIPTS + 1][PATH], head[SCRIPTS + 1][HEAD];
+	int depth; /* of the last one */
+};
+
+/* From the file to the last interpreter. Return: false: too many, or a script without one. */
+static bool follow_scripts(struct way *w)
+{
+	while (look(w->path[w->depth], w->head[w->depth]) == SCRIPT) {
+		char line[HEAD], *rest, *first;
+
+		strcpy(line, w->head[w->depth]);
+		first = split(line, &rest);
+		if (!first || w->depth == SCRIPTS)
+			return false;
+		strcpy(w->path[++w->depth], first);
+	}
+	return true;
+}
+
+/* The emulator's arguments, without @cpus where that is NULL; then the program's. */
+static void fill(char **new, struct way *w, char **argv, long argc, char *preload, char *cpus,
+		 char *arguments)
+{
+	long n = 0;
+
+	new[n++] = emulator;
+	new[n++] = (char *)"-U";
+	new[n++] = (char *)"LD_PRELOAD";
+	new[n++] = (char *)"-E";
+	new[n++] = preload;
+	if (cpus) {
+		new[n++] = (char *)"-E";
+		new[n++] = cpus;
+	}
+	new[n++] = (char *)"-0";
+	new[n++] = w->depth ? w->path[w->depth] : argc ? argv[0] : w->path[0];
+	new[n++] = (char *)"-plugin";
+	new[n++] = arguments;
+	new[n++] = w->path[w->depth];
+	/* The innermost interpreter first, each with its script. */
+	for (int i = w->depth; i > 0; i--) {
+		char *rest;
+
+		split(w->head[i - 1], &rest);
+		if (rest)
+			new[n++] = rest;
+		new[n++] = w->path[i - 1];
+	}
+	for (long i = 1; i < argc; i++)
+		new[n++] = argv[i];
+}
+
 void exec_follow(struct user_thread *t, int64_t number, const uint64_t *arg)
 {
 	uint64_t argv_at = number == SYS_execveat ? arg[2] : arg[1];
 	uint64_t envp_at = number == SYS_execveat ? arg[3] : arg[2];
-	char path[SCRIPTS + 1][PATH], head[SCRIPTS + 1][HEAD], arguments[sizeof(common) + 64];
-	char cpus[64], *text, **new, **env;
-	long n = 0, argc = count(argv_at), envc = count(envp_at);
-	char **argv = (char **)(uintptr_t)argv_at;
+	char cpus[64], arguments[sizeof(common) + 64], *text, **new, **env;
+	long argc = count(argv_at), envc = count(envp_at);
 	const char *preload;
+	struct way w;
 	bool has_cpus;
-	int depth = 0;
 
-	if (!emulator[0] || argc < 0 || envc < 0 || !name_of(path[0], number, arg))
+	w.depth = 0;
+	if (!emulator[0] || argc < 0 || envc < 0 || !name_of(w.path[0], number, arg))
 		return;
-	while (look(path[depth], head[depth]) == SCRIPT) {
-		char line[HEAD], *rest, *first;
-
-		strcpy(line, head[depth]);
-		first = split(line, &rest);
-		if (!first || depth == SCRIPTS)
-			return;
-		strcpy(path[++depth], first);
-	}
-	if (look(path[depth], head[depth]) != PROGRAM) {
-		if (!access(path[0], X_OK)) {
+	if (!follow_scripts(&w))
+		return;
+	if (look(w.path[w.depth], w.head[w.depth]) != PROGRAM) {
+		if (!access(w.path[0], X_OK)) {
 			__atomic_fetch_add(&shared->children, 1, __ATOMIC_RELAXED);
 			user_leave(t);
 		}
@@ -236,33 +282,9 @@ void exec_follow(struct user_thread *t, int64_t number, const uint64_t *arg)
 	text = inside(preload);
 	if (!new || !env || !text)
 		goto out;
-	new[n++] = emulator;
-	new[n++] = (char *)"-U";
-	new[n++] = (char *)"LD_PRELOAD";
-	new[n++] = (char *)"-E";
-	new[n++] = text;
 	snprintf(cpus, sizeof(cpus), PROTOCOL_CPUS "=%u", plugin.nr_vcpus);
-	if (!has_cpus) {
-		new[n++] = (char *)"-E";
-		new[n++] = cpus;
-	}
-	new[n++] = (char *)"-0";
-	new[n++] = depth ? path[depth] : argc ? argv[0] : path[0];
-	new[n++] = (char *)"-plugin";
 	snprintf(arguments, sizeof(arguments), "%s,arrives=%u.%u", common, t->number, t->cpu);
-	new[n++] = arguments;
-	new[n++] = path[depth];
-	/* The innermost interpreter first, each with its script. */
-	for (int i = depth; i > 0; i--) {
-		char *rest;
-
-		split(head[i - 1], &rest);
-		if (rest)
-			new[n++] = rest;
-		new[n++] = path[i - 1];
-	}
-	for (long i = 1; i < argc; i++)
-		new[n++] = argv[i];
+	fill(new, &w, (char **)(uintptr_t)argv_at, argc, text, has_cpus ? NULL : cpus, arguments);
 	__atomic_fetch_add(&shared->coming, 1, __ATOMIC_SEQ_CST);
 	user_leave(t);
 	cpus_carry(t, true);
