@@ -10,9 +10,10 @@
  * Only the CPU that carries a walk touches @work, until it has queued the interrupt on the next
  * CPU. So irq_work_queue_on() never finds it pending.
  *
- * The round that a CPU begins for its own request skips that CPU, which is about to choose the best
- * of its own tasks. Any later round serves another CPU, which may want these tasks, and visits it.
- * An interrupt to itself, unlike a loop, lets other interrupts run.
+ * The first search for a request skips the CPU that made it, which is about to choose the best of
+ * its own tasks. Later searches run on other CPUs and may visit it, which costs an interrupt. They
+ * serve later requests as well, and other CPUs may want its tasks. An interrupt to itself, unlike a
+ * loop, lets other interrupts run.
  *
  * The end. A push_walk_again() that returns false is the last access to the state. After it only
  * irq_work_single() touches the walk, once the handler has returned. A handler is an RCU reader
