@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,13 @@ from fake_kernel import BASE_FILES, MAKEFILE, fake_program, make_fetched, write
 from schedshard.common.errors import UserError
 from schedshard.kernel.build import deb as deb_module
 from schedshard.kernel.build.deb import DebRequest, Packages, deb, package_version, sort_packages
-from schedshard.kernel.build.deb_try import expected_files, mirror_of, package_name, try_install
+from schedshard.kernel.build.deb_try import (
+    debootstrap,
+    expected_files,
+    mirror_of,
+    package_name,
+    try_install,
+)
 from schedshard.kernel.layout import Layout
 
 IMAGE = Path("linux-image-6.12.117-schedshard_6.12.117-1_amd64.deb")
@@ -90,11 +97,25 @@ def test_mirror_of_this_host() -> None:
     assert mirror_of(said) == "http://c.example/debian"
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")
+def test_what_debootstrap_mounts_ends_with_it(layout: Layout, tmp_path: Path) -> None:
+    """Also when it is killed: a folder that is removed later must not hold the host's /proc."""
+    root = layout.work / "root"
+    (root / "proc").mkdir(parents=True)
+    script = 'mount -t proc proc "$3/proc" && cp "$3/proc/self/stat" "$3/seen"; kill -9 $$'
+    fake_program(tmp_path / "bin", "debootstrap", script)
+    with pytest.raises(UserError, match="debootstrap of bookworm"):
+        debootstrap("bookworm", root)
+    assert (root / "seen").exists()
+    assert not list((root / "proc").iterdir())
+
+
 def trial(
     layout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, install: str, purge: str
 ) -> None:
     """A trial with stand-ins: chroot runs one script at the installation and one at the end."""
     monkeypatch.setattr("os.geteuid", lambda: 0)
+    fake_program(tmp_path / "bin", "unshare", 'shift; exec "$@"')  # which only root may
     fake_program(tmp_path / "bin", "debootstrap", 'mkdir -p "$3/boot" "$3/tmp"')
     script = f'cd "$1"; case " $* " in *" -i "*) {install};; *" --purge "*) {purge};; esac'
     fake_program(tmp_path / "bin", "chroot", script)

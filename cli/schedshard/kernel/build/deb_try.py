@@ -59,7 +59,7 @@ def mirror_of(targets: str) -> str | None:
     return None
 
 
-def host_mirror() -> list[str]:
+def _host_mirror() -> list[str]:
     """The mirror of this host as an argument of debootstrap, or nothing for its default."""
     form = "$(SITE) $(CODENAME) $(COMPONENT) $(CREATED_BY)"
     if shutil.which("apt-get") is None:
@@ -67,6 +67,16 @@ def host_mirror() -> list[str]:
     said = call(["apt-get", "indextargets", "--format", form], what="asking apt for its mirror")
     mirror = mirror_of(said.decode("utf-8", "replace"))
     return [mirror] if mirror else []
+
+
+def debootstrap(suite: str, root: Path, *options: str) -> None:
+    """Make a small Debian in an empty folder.
+
+    debootstrap mounts /proc in it. In a mount namespace of its own this mount ends with it, also
+    when it is killed: whoever removes the folder then removes nothing else.
+    """
+    alone = ["unshare", "--mount", "debootstrap", "--variant=minbase"]
+    call([*alone, *options, suite, root, *_host_mirror()], what=f"debootstrap of {suite}")
 
 
 def _make_root(layout: Layout) -> Path:
@@ -78,8 +88,7 @@ def _make_root(layout: Layout) -> Path:
     try:
         temp.chmod(0o755)
         with working(f"debootstrap of {SUITE} (once, a minute or two)"):
-            argv: list[str | Path] = ["debootstrap", "--variant=minbase", SUITE, temp]
-            call([*argv, *host_mirror()], what=f"debootstrap of {SUITE}")
+            debootstrap(SUITE, temp)
         temp.rename(root)
     except OSError as error:
         raise UserError(f"cannot make {layout.shown(root)}: {os_reason(error)}") from error

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from schedshard.common.errors import UserError, os_reason
 from schedshard.common.progress import working
-from schedshard.kernel.build.deb_try import chroot_call, host_mirror
+from schedshard.kernel.build.deb_try import chroot_call, debootstrap
 from schedshard.kernel.layout import Layout
 from schedshard.kernel.source.base import check_space
 from schedshard.kernel.tools import call, require
@@ -52,9 +52,8 @@ class Disk:
 
 
 def _make_system(layout: Layout, suite: str, root: Path) -> None:
-    argv: list[str | Path] = ["debootstrap", "--variant=minbase", f"--include={_SYSTEMD}", suite]
     with working(f"debootstrap of {suite} with systemd (once, some minutes)"):
-        call([*argv, root, *host_mirror()], what=f"debootstrap of {suite}")
+        debootstrap(suite, root, f"--include={_SYSTEMD}")
         install = ["apt-get", "install", "-q", "-y", "--no-install-recommends", *_PACKAGES]
         chroot_call(root, install, "installing a kernel in the small Debian")
         chroot_call(root, ["apt-get", "clean"], "cleaning up in the small Debian")
