@@ -161,8 +161,7 @@ static void check_tasks(struct rq *rq)
 	int waiting = 0, wide = 0, counted = 0;
 	struct task_struct *p;
 
-	plist_for_each_entry(p, &rq->rt.pushable_tasks, pushable_tasks)
-	{
+	plist_for_each_entry(p, &rq->rt.pushable_tasks, pushable_tasks) {
 		waiting += p->prio >= rq->donor->prio;
 		wide += rt_task_is_wide(rq, p);
 		counted += p->sched_rt_wide;
