@@ -6,6 +6,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import subprocess
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -34,6 +35,12 @@ def lists_of(data: bytes) -> dict[str, bytes]:
     with tarfile.open(fileobj=io.BytesIO(data)) as tar:
         files = {member.name: tar.extractfile(member) for member in tar}
         return {name: file.read() for name, file in files.items() if file is not None}
+
+
+def names_of(path: Path) -> list[str]:
+    """The names in a tar file, as tar prints them: those of folders end with a slash."""
+    listed = subprocess.run(["tar", "-tf", path], check=True, capture_output=True, text=True)
+    return listed.stdout.splitlines()
 
 
 def tar_of(files: dict[str, bytes], change: Callable[[tarfile.TarFile], None] | None) -> bytes:
@@ -68,6 +75,28 @@ def test_plain_and_gzip_are_read(made: bytes, tmp_path: Path) -> None:
     assert read_tar(plain) == read_tar(packed)
     assert set(read_tar(plain)) == set(LISTS)
     assert "caf\u00e9" in read_tar(plain)["threads"]
+
+
+@pytest.mark.parametrize("what", ["schedshard-doctor", "."])
+def test_packed_again_by_tar(made: bytes, tmp_path: Path, what: str) -> None:
+    plain = tmp_path / "host.tar"
+    plain.write_bytes(made)
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    subprocess.run(["tar", "-xf", plain, "-C", inside], check=True)
+    again = tmp_path / "again.tar.gz"
+    subprocess.run(["tar", "-czf", again, "-C", inside, what], check=True)
+    assert any(name.endswith("/") for name in names_of(again))
+    assert read_tar(again) == read_tar(plain)
+
+
+def test_another_folder_is_refused(made: bytes, tmp_path: Path) -> None:
+    for name in ("elsewhere", "schedshard-doctor/cpus", "schedshard-doctor/..", "..", "/"):
+        folder = tarfile.TarInfo(name)
+        folder.type = tarfile.DIRTYPE
+        refused(
+            tmp_path, tar_of(lists_of(made), lambda tar, it=folder: tar.addfile(it)), "no regular"
+        )
 
 
 def test_every_truncation_is_refused(made: bytes, tmp_path: Path) -> None:

@@ -2,7 +2,8 @@
 """The collector's output, as text by list; nothing from a tar file reaches the disk.
 
 A tar file may come from anywhere. It is read in memory, up to fixed sizes. A member that is no
-regular file, or whose name is not one of the collector's, is an error.
+regular file, or whose name is not one of the collector's, is an error. A tar file that somebody
+unpacked, read and packed again has the folder as well, and may have "./" before its names.
 """
 
 import io
@@ -23,6 +24,7 @@ FORMAT = "schedshard-doctor 1"
 # 100,000 real-time threads make 30 MB of lists.
 FILE_LIMIT = 64 << 20
 TOTAL_LIMIT = 128 << 20
+_FOLDER = "schedshard-doctor"
 _HINT = "make it with './schedshard doctor collect'"
 
 
@@ -56,12 +58,17 @@ def unpacked(path: Path, data: bytes) -> bytes:
     return plain
 
 
+def _is_folder(member: tarfile.TarInfo) -> bool:
+    """Whether this is the entry of the folder itself, or of the one that holds it."""
+    return member.isdir() and member.name.removeprefix("./") in (".", _FOLDER)
+
+
 def _member(path: Path, tar: tarfile.TarFile, member: tarfile.TarInfo) -> tuple[str, bytes]:
-    folder, _, name = member.name.partition("/")
+    folder, _, name = member.name.removeprefix("./").partition("/")
     if not member.isreg():
         shown = clean(member.name)
         raise UserError(f"{path} holds '{shown}', which is no regular file: {_HINT}")
-    if folder != "schedshard-doctor" or name not in LISTS:
+    if folder != _FOLDER or name not in LISTS:
         shown = clean(member.name)
         raise UserError(f"{path} holds '{shown}', which the collector does not write: {_HINT}")
     file = tar.extractfile(member)
@@ -96,6 +103,8 @@ def read_tar(path: Path) -> dict[str, str]:
     try:
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as tar:
             for member in tar:
+                if _is_folder(member):
+                    continue
                 name, content = _member(path, tar, member)
                 if name in lists:
                     raise UserError(f"{path} holds '{name}' twice: {_HINT}")
