@@ -257,7 +257,9 @@ def test_the_emulators_arguments() -> None:
     assert argv[argv.index("-initrd") + 1] == "/i"
     assert argv[argv.index("-serial") + 1] == "file:/l"
     words = argv[argv.index("-append") + 1].split()
-    assert {"shard_split=4", "a=1", "oops=panic", "tsc_early_khz=2500000"} < set(words)
+    assert {"shard_split=4", "a=1", "oops=panic", "tsc_early_khz=2500000", "lpj=25000000"} < set(
+        words
+    )
     assert argv[-2:] == ["-plugin", "p.so"]
     assert "-no-reboot" in argv
     assert "-icount" not in argv

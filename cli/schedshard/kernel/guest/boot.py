@@ -85,6 +85,10 @@ class Step:
     timeout: int
 
 
+# CONFIG_HZ of kernel/config/lab.config.
+_LAB_HZ = 100
+
+
 @dataclass(frozen=True)
 class BootRequest:
     """A kernel, a machine, and what runs in it."""
@@ -159,7 +163,10 @@ def command_line(request: BootRequest, tsc_khz: int | None, arch: Arch = X86) ->
     """The kernel's parameters."""
     words = [*arch.parameters, *_PARAMETERS]
     if tsc_khz is not None:
-        words.append(f"tsc_early_khz={tsc_khz}")
+        # Without lpj each CPU that comes up measures its delay loop, for several ticks: minutes
+        # of a slow clock on many CPUs. A kernel with more ticks a second than lab only waits longer
+        # in such loops.
+        words += [f"tsc_early_khz={tsc_khz}", f"lpj={tsc_khz * 1000 // _LAB_HZ}"]
     if request.shape.split_llc:
         words.append(f"shard_split={request.shape.split_llc}")
     if request.shape.one_thread:
