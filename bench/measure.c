@@ -29,6 +29,13 @@ struct jobs {
 	u32 nr, room;
 };
 
+/* The command line. Without pairs: all of cpus; limit: seconds, 0 is none. */
+struct request {
+	struct cpulist cpus;
+	struct jobs pairs, homes;
+	long samples, limit;
+};
+
 static struct {
 	bool shown;
 	u32 done, total;
@@ -196,10 +203,12 @@ static int all_pairs(const struct cpulist *cpus, struct jobs *pairs)
 }
 
 /* Operations first, then pairs with a far home, which are few, then the others. */
-static int measure(u32 cpu, u32 samples, double limit, struct jobs *pairs, struct jobs *homes)
+static int measure(u32 cpu, struct request *request)
 {
+	struct jobs *pairs = &request->pairs, *homes = &request->homes;
+	double limit = (double)request->limit * 1e9;
 	double deadline = limit > 0 ? sample_now_ns() + limit : 0;
-	u32 asked = pairs->nr + homes->nr;
+	u32 asked = pairs->nr + homes->nr, samples = (u32)request->samples;
 	struct measure_ops ops = { 0 };
 	int ret;
 
@@ -215,7 +224,26 @@ static int measure(u32 cpu, u32 samples, double limit, struct jobs *pairs, struc
 	return ret;
 }
 
-int main(int argc, char **argv)
+static int parse_number(const char *option, const char *text, const char *what, long most,
+			long *number)
+{
+	char *end;
+	long parsed = strtol(text, &end, 10);
+
+	if (*end || end == text || parsed < 1 || parsed > most)
+		return complain(2, "%s %.40s: give %s from 1 to %ld", option, text, what, most);
+	*number = parsed;
+	return 0;
+}
+
+static int parse_cpus(const char *text, struct cpulist *cpus)
+{
+	const char *why = shard_cpulist_parse(cpus, text, strlen(text));
+
+	return why ? complain(2, "--cpus: \"%.60s\" %s", text, why) : 0;
+}
+
+static int parse(int argc, char **argv, struct request *request)
 {
 	static const struct option options[] = {
 		{ "cpus", required_argument, NULL, 'c' },
@@ -227,38 +255,26 @@ int main(int argc, char **argv)
 		{ "help", no_argument, NULL, '?' },
 		{ NULL, 0, NULL, 0 },
 	};
-	struct cpulist cpus = { 0 };
-	struct jobs homes = { 0 }, pairs = { 0 };
-	const char *why;
-	char *end;
-	long samples = 50, limit = 0;
 	int option, ret = 0;
 
 	while (!ret && (option = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		switch (option) {
 		case 'c':
-			why = shard_cpulist_parse(&cpus, optarg, strlen(optarg));
-			if (why)
-				ret = complain(2, "--cpus: \"%.60s\" %s", optarg, why);
+			ret = parse_cpus(optarg, &request->cpus);
 			break;
 		case 's':
-			samples = strtol(optarg, &end, 10);
-			if (*end || end == optarg || samples < 1 || samples > MAX_SAMPLES)
-				ret = complain(2,
-					       "--samples %.40s: a number from 1 to %d is needed",
-					       optarg, MAX_SAMPLES);
+			ret = parse_number("--samples", optarg, "a number", MAX_SAMPLES,
+					   &request->samples);
 			break;
 		case 'h':
-			ret = parse_home(optarg, &homes);
+			ret = parse_home(optarg, &request->homes);
 			break;
 		case 'a':
-			ret = parse_pairs(optarg, &pairs);
+			ret = parse_pairs(optarg, &request->pairs);
 			break;
 		case 'l':
-			limit = strtol(optarg, &end, 10);
-			if (*end || end == optarg || limit < 1 || limit > MAX_LIMIT)
-				ret = complain(2, "--limit %.40s: seconds from 1 to %d are needed",
-					       optarg, MAX_LIMIT);
+			ret = parse_number("--limit", optarg, "seconds", MAX_LIMIT,
+					   &request->limit);
 			break;
 		case 'p':
 			progress.shown = true;
@@ -268,16 +284,23 @@ int main(int argc, char **argv)
 			ret = 2;
 		}
 	}
-	if (!ret && (optind < argc || !shard_cpulist_weight(&cpus))) {
+	if (!ret && (optind < argc || !shard_cpulist_weight(&request->cpus))) {
 		ret = complain(2, "--cpus LIST is needed, nothing else without --");
 		fputs(usage, stderr);
 	}
-	if (!ret && !pairs.nr)
-		ret = all_pairs(&cpus, &pairs);
+	return ret;
+}
+
+int main(int argc, char **argv)
+{
+	struct request request = { .samples = 50 };
+	int ret = parse(argc, argv, &request);
+
+	if (!ret && !request.pairs.nr)
+		ret = all_pairs(&request.cpus, &request.pairs);
 	if (!ret)
-		ret = measure(shard_cpulist_next(&cpus, 0), (u32)samples, (double)limit * 1e9,
-			      &pairs, &homes);
-	free(homes.job);
-	free(pairs.job);
+		ret = measure(shard_cpulist_next(&request.cpus, 0), &request);
+	free(request.homes.job);
+	free(request.pairs.job);
 	return ret;
 }

@@ -121,6 +121,17 @@ static void set_pair(struct options *o, char *text)
 	o->is_pair = true;
 }
 
+static enum placement placement(const char *text)
+{
+	if (!strcmp(text, "os"))
+		return PLACEMENT_OS;
+	if (!strcmp(text, "compact"))
+		return PLACEMENT_COMPACT;
+	if (!strcmp(text, "scatter"))
+		return PLACEMENT_SCATTER;
+	fail("--placement is '%s': give os, compact or scatter", text);
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct options *o = state->input;
@@ -146,14 +157,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		o->seed = whole_number(arg, "--seed", UINT64_MAX);
 		return 0;
 	case KEY_PLACEMENT:
-		if (!strcmp(arg, "os"))
-			o->placement = PLACEMENT_OS;
-		else if (!strcmp(arg, "compact"))
-			o->placement = PLACEMENT_COMPACT;
-		else if (!strcmp(arg, "scatter"))
-			o->placement = PLACEMENT_SCATTER;
-		else
-			fail("--placement is '%s': give os, compact or scatter", arg);
+		o->placement = placement(arg);
 		return 0;
 	case KEY_PARAM:
 		add_param(o, arg);

@@ -124,9 +124,31 @@ static int wait_until_busy(sigset_t *child, pid_t pid, int *status)
 	return 1;
 }
 
-int main(int argc, char **argv)
+/* Start the program, and become the task of the highest priority; its number, or -1. */
+static pid_t start(char **argv, sigset_t *child)
 {
 	struct sched_param highest = { .sched_priority = sched_get_priority_max(SCHED_FIFO) };
+	pid_t pid;
+
+	sigemptyset(child);
+	sigaddset(child, SIGCHLD);
+	sigprocmask(SIG_BLOCK, child, NULL);
+	pid = fork();
+	if (!pid) {
+		sigprocmask(SIG_UNBLOCK, child, NULL);
+		execvp(argv[0], argv);
+		fprintf(stderr, "c2c-run: %s: %s\n", argv[0], strerror(errno));
+		_exit(127);
+	}
+	if (pid < 0 || sched_setscheduler(0, SCHED_FIFO, &highest) < 0) {
+		fprintf(stderr, "c2c-run: %s\n", strerror(errno));
+		return -1;
+	}
+	return pid;
+}
+
+int main(int argc, char **argv)
+{
 	unsigned long long wanted, before;
 	char rt_runtime[32];
 	long length;
@@ -154,20 +176,9 @@ int main(int argc, char **argv)
 		usleep(C2C_PREPARE_US);
 	}
 	before = counted("processes");
-	sigemptyset(&child);
-	sigaddset(&child, SIGCHLD);
-	sigprocmask(SIG_BLOCK, &child, NULL);
-	pid = fork();
-	if (!pid) {
-		sigprocmask(SIG_UNBLOCK, &child, NULL);
-		execvp(argv[3], argv + 3);
-		fprintf(stderr, "c2c-run: %s: %s\n", argv[3], strerror(errno));
-		_exit(127);
-	}
-	if (pid < 0 || sched_setscheduler(0, SCHED_FIFO, &highest) < 0) {
-		fprintf(stderr, "c2c-run: %s\n", strerror(errno));
+	pid = start(argv + 3, &child);
+	if (pid < 0)
 		return 127;
-	}
 	while (running && counted("processes") - before < wanted)
 		running = wait_for(&child, pid, &status, POLL_US);
 	if (running && wanted)

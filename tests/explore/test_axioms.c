@@ -123,7 +123,7 @@ struct relation {
 
 static struct event event[MAX_EVENTS];
 static uint32_t nr_events;
-static struct relation po, rmw, strong, rmb, wmb, rf, co;
+static struct relation po, po_loc, acq_po, po_rel, rmw, strong, rmb, wmb, rf, co;
 
 static struct relation seq(const struct relation *a, const struct relation *b)
 {
@@ -254,6 +254,9 @@ static bool has_full(const struct event *a, const struct event *b)
 static void order_program(void)
 {
 	memset(&po, 0, sizeof(po));
+	memset(&po_loc, 0, sizeof(po_loc));
+	memset(&acq_po, 0, sizeof(acq_po));
+	memset(&po_rel, 0, sizeof(po_rel));
 	memset(&strong, 0, sizeof(strong));
 	memset(&rmb, 0, sizeof(rmb));
 	memset(&wmb, 0, sizeof(wmb));
@@ -264,6 +267,12 @@ static void order_program(void)
 			if (a->cpu != b->cpu)
 				continue;
 			po.to[i] |= 1ull << j;
+			if (a->location == b->location)
+				po_loc.to[i] |= 1ull << j;
+			if (a->acquire)
+				acq_po.to[i] |= 1ull << j;
+			if (b->release)
+				po_rel.to[i] |= 1ull << j;
 			if (has_full(a, b))
 				strong.to[i] |= 1ull << j;
 			if (!a->write && !b->write && !a->silent && !b->silent &&
@@ -275,50 +284,47 @@ static void order_program(void)
 	}
 }
 
-/* For the chosen @co: which store each load reads, and all axioms. */
-static bool consistent(void)
+/* Does load @r read store @w, of the same location, in the chosen @co? */
+static bool reads(uint32_t r, uint32_t w)
 {
-	struct relation fr = { 0 }, po_loc = { 0 }, acq_po = { 0 }, po_rel = { 0 };
-	struct relation com, rfe, fre, coe, overwrite, ppo, fence, cumul, prop, hb, pb, t, u;
+	uint64_t own = rmw.to[r];
+
+	if (!event[r].silent)
+		return event[w].val == event[r].val;
+	/* Unseen: the value that it overwrote, its neighbour in the order of stores. */
+	if (!(co.to[w] & own))
+		return false;
+	for (uint32_t v = 0; v < nr_events; v++) {
+		if ((co.to[w] >> v & 1) && (co.to[v] & own))
+			return false;
+	}
+	return true;
+}
+
+/* For the chosen @co: which store each load reads (rf), and which stores come after it (fr). */
+static struct relation relate_reads(void)
+{
+	struct relation fr = { 0 };
 
 	memset(&rf, 0, sizeof(rf));
 	for (uint32_t r = LOCATIONS; r < nr_events; r++) {
 		for (uint32_t w = 0; w < nr_events && !event[r].write; w++) {
-			bool from = event[w].val == event[r].val;
-
-			if (!event[w].write || event[w].location != event[r].location)
+			if (!event[w].write || event[w].location != event[r].location ||
+			    !reads(r, w))
 				continue;
-			/*
-			 * Unseen: the value that it overwrote, its neighbour in the order of
-			 * stores.
-			 */
-			if (event[r].silent) {
-				uint64_t own = rmw.to[r];
-
-				from = (co.to[w] & own) != 0;
-				for (uint32_t v = 0; v < nr_events; v++) {
-					if ((co.to[w] >> v & 1) && (co.to[v] & own))
-						from = false;
-				}
-			}
-			if (from) {
-				rf.to[w] |= 1ull << r;
-				fr.to[r] |= co.to[w];
-			}
+			rf.to[w] |= 1ull << r;
+			fr.to[r] |= co.to[w];
 		}
 	}
-	for (uint32_t i = 0; i < nr_events; i++) {
-		for (uint64_t left = po.to[i]; left; left &= left - 1) {
-			uint32_t j = (uint32_t)__builtin_ctzll(left);
+	return fr;
+}
 
-			if (event[i].location == event[j].location)
-				po_loc.to[i] |= 1ull << j;
-			if (event[i].acquire)
-				acq_po.to[i] |= 1ull << j;
-			if (event[j].release)
-				po_rel.to[i] |= 1ull << j;
-		}
-	}
+/* Do all axioms hold for the chosen @co? */
+static bool consistent(void)
+{
+	struct relation com, rfe, fre, coe, overwrite, ppo, fence, cumul, prop, hb, pb, t, u;
+	struct relation fr = relate_reads();
+
 	/* Coherence, atomicity. */
 	com = either(&rf, &co);
 	com = either(&com, &fr);

@@ -217,6 +217,55 @@ static bool subset(const struct x_stats *a, const struct x_stats *b)
 	return true;
 }
 
+/* All searches of one program. */
+struct searches {
+	struct x_stats brute, states, dpor, bounded, few, few_brute;
+};
+
+static void search(uint32_t nr_cpus, enum x_model model, struct searches *s)
+{
+	enum x_search reduced = model == X_WEAK ? X_SEARCH_STATES : X_SEARCH_DPOR;
+	uint32_t bound;
+
+	explore(nr_cpus, model, X_SEARCH_BRUTE, X_NO_BOUND, &s->brute);
+	explore(nr_cpus, model, X_SEARCH_STATES, X_NO_BOUND, &s->states);
+	explore(nr_cpus, model, reduced, X_NO_BOUND, &s->dpor);
+	explore(nr_cpus, model, X_SEARCH_STATES, LONGER_THAN_ANY_RUN, &s->bounded);
+	bound = below(3);
+	explore(nr_cpus, model, X_SEARCH_STATES, bound, &s->few);
+	explore(nr_cpus, model, X_SEARCH_BRUTE, bound, &s->few_brute);
+}
+
+/* What the searches must not differ in, or NULL. */
+static const char *difference(const struct searches *s)
+{
+	if (!s->states.complete || !s->dpor.complete || !s->bounded.complete || !s->few.complete)
+		return "a search without a limit stopped early";
+	if (!same(&s->states, &s->dpor))
+		return "states and dpor differ";
+	if (s->brute.complete && !same(&s->brute, &s->dpor))
+		return "brute and dpor differ";
+	if (s->brute.complete && s->dpor.executions > s->brute.executions)
+		return "dpor ran an execution twice";
+	if (!same(&s->states, &s->bounded))
+		return "a bound that never binds changed the outcomes";
+	if (!subset(&s->few, &s->states))
+		return "few preemptions found what no execution has";
+	if (s->few_brute.complete && !same(&s->few, &s->few_brute))
+		return "states and brute differ within a bound";
+	return NULL;
+}
+
+static void end(struct searches *s)
+{
+	x_stats_free(&s->brute);
+	x_stats_free(&s->states);
+	x_stats_free(&s->dpor);
+	x_stats_free(&s->bounded);
+	x_stats_free(&s->few);
+	x_stats_free(&s->few_brute);
+}
+
 int main(int argc, char **argv)
 {
 	uint32_t programs = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 100;
@@ -227,57 +276,30 @@ int main(int argc, char **argv)
 	for (uint32_t n = 0; n < programs; n++) {
 		enum x_model model = (enum x_model)(n % 4);
 		uint32_t nr_cpus = 2 + n / 4 % 3;
-		struct x_stats brute, states, dpor, bounded, few, few_brute;
-		uint32_t bound;
-		const char *wrong = NULL;
+		struct searches s;
+		const char *wrong;
 
 		random_state = seed * 1000003 + n;
 		make_program(nr_cpus);
-		explore(nr_cpus, model, X_SEARCH_BRUTE, X_NO_BOUND, &brute);
-		explore(nr_cpus, model, X_SEARCH_STATES, X_NO_BOUND, &states);
-		explore(nr_cpus, model, model == X_WEAK ? X_SEARCH_STATES : X_SEARCH_DPOR,
-			X_NO_BOUND, &dpor);
-		explore(nr_cpus, model, X_SEARCH_STATES, LONGER_THAN_ANY_RUN, &bounded);
-		bound = below(3);
-		explore(nr_cpus, model, X_SEARCH_STATES, bound, &few);
-		explore(nr_cpus, model, X_SEARCH_BRUTE, bound, &few_brute);
-
-		if (!states.complete || !dpor.complete || !bounded.complete || !few.complete)
-			wrong = "a search without a limit stopped early";
-		else if (!same(&states, &dpor))
-			wrong = "states and dpor differ";
-		else if (brute.complete && !same(&brute, &dpor))
-			wrong = "brute and dpor differ";
-		else if (brute.complete && dpor.executions > brute.executions)
-			wrong = "dpor ran an execution twice";
-		else if (!same(&states, &bounded))
-			wrong = "a bound that never binds changed the outcomes";
-		else if (!subset(&few, &states))
-			wrong = "few preemptions found what no execution has";
-		else if (few_brute.complete && !same(&few, &few_brute))
-			wrong = "states and brute differ within a bound";
+		search(nr_cpus, model, &s);
+		wrong = difference(&s);
 		if (wrong) {
 			fprintf(stderr,
 				"program %u of seed %llu, model %d: %s\n"
 				"outcomes: brute %u, states %u, dpor %u, bounded %u\n",
-				n, (unsigned long long)seed, model, wrong, brute.nr_outcomes,
-				states.nr_outcomes, dpor.nr_outcomes, bounded.nr_outcomes);
+				n, (unsigned long long)seed, model, wrong, s.brute.nr_outcomes,
+				s.states.nr_outcomes, s.dpor.nr_outcomes, s.bounded.nr_outcomes);
 			print_program(nr_cpus);
 			return 1;
 		}
-		incomplete += !brute.complete;
-		racy += dpor.failing != 0;
-		outcomes += dpor.nr_outcomes;
-		if (brute.complete) {
-			brute_executions += brute.executions;
-			dpor_executions += dpor.executions;
+		incomplete += !s.brute.complete;
+		racy += s.dpor.failing != 0;
+		outcomes += s.dpor.nr_outcomes;
+		if (s.brute.complete) {
+			brute_executions += s.brute.executions;
+			dpor_executions += s.dpor.executions;
 		}
-		x_stats_free(&brute);
-		x_stats_free(&states);
-		x_stats_free(&dpor);
-		x_stats_free(&bounded);
-		x_stats_free(&few);
-		x_stats_free(&few_brute);
+		end(&s);
 	}
 	printf("%u programs, %u outcomes, %u with a data race, %u too long for brute force\n"
 	       "executions: brute force %llu, dpor %llu\n",

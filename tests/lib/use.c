@@ -6,46 +6,35 @@
 #include <stdio.h>
 #include <schedshard/schedshard.h>
 
-int main(void)
+static int first_use(void)
 {
-	struct shard_topo *topo = NULL;
-	struct shard_plan *plan = NULL;
-	struct shard_err err = { "" };
-	struct machine *machine = NULL;
-	struct shard_counter counter = SHARD_COUNTER_INIT;
-	struct bytemap *map;
-	struct overload *overload;
-	struct cpupri pri;
-	struct sbm *set, *here = sbm_create();
-	struct bytemap *map_here = bytemap_create(9);
-	struct shard_counter *counted = shard_counter_create();
-	u32 cpu, seen = 0;
+	struct sbm *set = sbm_create();
+	struct bytemap *map = bytemap_create(9);
+	struct shard_counter *counter = shard_counter_create();
+	u32 cpu;
 
-	/* first use */
-	if (!here || !map_here || !counted)
+	if (!set || !map || !counter)
 		return 1;
 	cpu = shard_this_cpu();
-	sbm_set(here, cpu);
-	bytemap_set(map_here, cpu, 1);
-	sbm_for_each_cpu(cpu, it, here)
-		shard_counter_add(counted, cpu, bytemap_get(map_here, cpu));
-	if (shard_counter_sum(counted) != 1)
+	sbm_set(set, cpu);
+	bytemap_set(map, cpu, 1);
+	sbm_for_each_cpu(cpu, it, set)
+		shard_counter_add(counter, cpu, bytemap_get(map, cpu));
+	if (shard_counter_sum(counter) != 1)
 		return 1;
-	shard_counter_destroy(counted);
-	bytemap_destroy(map_here);
-	sbm_destroy(here);
+	shard_counter_destroy(counter);
+	bytemap_destroy(map);
+	sbm_destroy(set);
+	return 0;
+}
 
-	/* the parts behind it */
-	if (machine_load(&machine, "/nonexistent", &err) == 0 || !err.text[0])
-		return 1;
-	if (shard_topo_from_sysfs(&topo, "/", &err)) {
-		fprintf(stderr, "%s\n", err.text);
-		return 1;
-	}
-	if (shard_plan_build(&plan, topo, NULL))
-		return 1;
-	set = sbm_alloc(plan, SBM_SUMMARY);
-	map = bytemap_alloc(plan, 3);
+static int structures_of(const struct shard_plan *plan)
+{
+	struct shard_counter counter = SHARD_COUNTER_INIT;
+	struct sbm *set = sbm_alloc(plan, SBM_SUMMARY);
+	struct bytemap *map = bytemap_alloc(plan, 3);
+	u32 cpu, seen = 0;
+
 	if (!set || !map || !shard_counter_attach(&counter, plan))
 		return 1;
 	for (u32 idx = 0; idx < plan->nr_possible; idx++)
@@ -61,7 +50,18 @@ int main(void)
 	if (seen != plan->nr_possible || shard_counter_sum(&counter) != (s64)seen ||
 	    sbm_weight(set) != seen)
 		return 1;
-	overload = overload_alloc(plan);
+	printf("%u CPUs\n", seen);
+	shard_counter_detach(&counter);
+	bytemap_free(map);
+	sbm_free(set);
+	return 0;
+}
+
+static int scheduler_state_of(const struct shard_plan *plan)
+{
+	struct overload *overload = overload_alloc(plan);
+	struct cpupri pri;
+
 	if (!overload || !cpupri_init(&pri, plan))
 		return 1;
 	overload_set(overload, plan->idx_to_cpu[0], false);
@@ -69,10 +69,28 @@ int main(void)
 		return 1;
 	overload_free(overload);
 	cpupri_cleanup(&pri);
-	printf("%u CPUs\n", seen);
-	shard_counter_detach(&counter);
-	bytemap_free(map);
-	sbm_free(set);
+	return 0;
+}
+
+int main(void)
+{
+	struct shard_topo *topo = NULL;
+	struct shard_plan *plan = NULL;
+	struct shard_err err = { "" };
+	struct machine *machine = NULL;
+
+	if (first_use())
+		return 1;
+	if (machine_load(&machine, "/nonexistent", &err) == 0 || !err.text[0])
+		return 1;
+	if (shard_topo_from_sysfs(&topo, "/", &err)) {
+		fprintf(stderr, "%s\n", err.text);
+		return 1;
+	}
+	if (shard_plan_build(&plan, topo, NULL))
+		return 1;
+	if (structures_of(plan) || scheduler_state_of(plan))
+		return 1;
 	shard_plan_free(plan);
 	shard_topo_free(topo);
 	return 0;

@@ -107,6 +107,19 @@ static void check_scan(struct naive *m, const struct scan_ops *ops, struct scan_
 	free(sum);
 }
 
+/* A process enters a shard: when it was on no CPU of it, what it had run there is forgotten. */
+static void enter(struct naive *m, u32 p, u32 cpu)
+{
+	const struct shard_plan *plan = m->plan;
+	bool kept = false;
+
+	for (u32 c = 0; c < plan->nr_cpus; c++)
+		kept |= m->in[p][c] && plan->slot[c].shard == plan->slot[cpu].shard;
+	for (u32 c = 0; !kept && c < plan->nr_cpus; c++)
+		if (plan->slot[c].shard == plan->slot[cpu].shard)
+			m->record[p][c].ns = 0;
+}
+
 static void run(const struct shape *shape, const struct scan_ops *ops, bool homes)
 {
 	struct shard_plan *plan = shape_plan(shape);
@@ -145,16 +158,8 @@ static void run(const struct shape *shape, const struct scan_ops *ops, bool home
 				add(&m.queue[cpu], epoch, ns);
 				continue;
 			}
-			if (ops == &scan_visited && !m.in[p][cpu]) {
-				bool kept = false;
-
-				for (u32 c = 0; c < plan->nr_cpus; c++)
-					kept |= m.in[p][c] &&
-						plan->slot[c].shard == plan->slot[cpu].shard;
-				for (u32 c = 0; !kept && c < plan->nr_cpus; c++)
-					if (plan->slot[c].shard == plan->slot[cpu].shard)
-						m.record[p][c].ns = 0;
-			}
+			if (ops == &scan_visited && !m.in[p][cpu])
+				enter(&m, p, cpu);
 			m.in[p][cpu] = true;
 			add(&m.queue[cpu], epoch, ns);
 			add(&m.record[p][cpu], epoch, ns);
