@@ -194,6 +194,17 @@ def test_a_silent_guest_is_ended(layout: Layout) -> None:
     assert (booted.ending, booted.lines) == (Ending.SILENT, ["one"])
 
 
+def test_a_guest_that_panics_and_stays_is_ended(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(boot_module, "_PANIC_SECONDS", 0.3)
+    panic = "[ 1.5] Kernel panic - not syncing: Fatal exception"
+    emulator(layout, f'echo "{panic}" >"$log"; while :; do echo x >>"$log"; sleep 0.05; done')
+    booted = boot(layout, request(silence=60.0, total=60.0))
+    assert booted.ending is Ending.PANICKED
+    assert booted.lines[:2] == [panic, "x"]
+
+
 def test_a_guest_that_talks_for_ever_is_ended(layout: Layout) -> None:
     emulator(layout, 'while :; do echo x >>"$log"; sleep 0.05; done')
     booted = boot(layout, request(silence=60.0, total=1.0))

@@ -73,6 +73,7 @@ class Ending(Enum):
     OFF = "powered off"
     SILENT = "silent"
     LATE = "out of time"
+    PANICKED = "panicked, and did not stop"
     FAILED = "emulator failed"
 
 
@@ -85,6 +86,9 @@ class Step:
     timeout: int
 
 
+# A kernel that panics waits for its other CPUs, and reboots: the emulator ends. On a slow clock with
+# many CPUs the wait takes minutes.
+_PANIC, _PANIC_SECONDS = "Kernel panic - not syncing", 30.0
 # CONFIG_HZ of kernel/config/lab.config.
 _LAB_HZ = 100
 
@@ -263,6 +267,7 @@ def _watch(
     stop: threading.Event,
 ) -> Ending:
     started = heard = time.monotonic()
+    panicked = None
     while True:
         ended = process.poll() is not None
         new = follower.read()
@@ -271,10 +276,14 @@ def _watch(
             heard = now
             for line in new:
                 on_line(line)
+                if _PANIC in line:
+                    panicked = now
         if stop.is_set():
             raise KeyboardInterrupt
         if ended:
             return Ending.OFF if process.returncode == 0 else Ending.FAILED
+        if panicked is not None and now - panicked > _PANIC_SECONDS:
+            return Ending.PANICKED
         if now - heard > limits.silence:
             return Ending.SILENT
         if now - started > limits.total:

@@ -28,7 +28,7 @@ _MEMORY = Path("/dev/shm")
 _STALE_TEXT = "Oops: int3"
 # Of kernel/guest/c2c-run.c: what would be measured is not the program's work.
 _NOT_BUSY = "c2c-run: not busy when the window opens: "
-_BOOTS = 3
+_BOOTS = 5
 TOTAL_SECONDS = 3600.0
 
 
