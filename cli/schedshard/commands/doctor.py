@@ -90,7 +90,7 @@ def doctor() -> None:
 @click.option(
     "--batch",
     type=click.Choice(["nagios", "prometheus"]),
-    help="Speak as a Nagios plugin, or write metrics for Prometheus into the file of --out.",
+    help="Print as a Nagios plugin does, or write metrics for Prometheus into the file of --out.",
 )
 @path_option("--out", help="See --batch.")
 @click.option(
@@ -152,7 +152,7 @@ def catalogue(as_json: bool) -> None:
 @doctor.command()
 @click.argument("name", metavar="ID")
 def explain(name: str) -> None:
-    """Tell all about one hot line: what it is, when it hurts, what helps, and the sources."""
+    """Explain one hot line: what it is, when it hurts, what helps, and the sources."""
     from schedshard.doctor.judge.catalogue import find_entry
     from schedshard.doctor.verdict.catalogue_view import entry_parts
     from schedshard.show.terminal import show

@@ -34,8 +34,8 @@ _OP = many_option("--op", "ops", metavar="OP", help="Only this one; repeatable."
 def primitives_command(as_json: bool, out: Path | None, **options: Any) -> None:
     """Measure locks and counters on this host: N CPUs do one operation in a loop.
 
-    'run primitives' predicts the same operations, from the same source files. Uses no CPU that this
-    process may not use, and no more than a control group allows.
+    'run primitives' predicts the same operations, from the same source files. It uses only
+    CPUs that this process may use, and no more than a control group allows.
     """
     from schedshard.live.measure import LiveRequest, bench_primitives
     from schedshard.live.view import live_tables

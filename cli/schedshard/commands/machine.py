@@ -90,11 +90,11 @@ def _print_evidence(console: Console, facts: Facts, evidence: Evidence | None) -
 def import_command(
     csv: Path, hwloc_xml: Path | None, name: str | None, clock_ghz: float | None, out: Path | None
 ) -> None:
-    """Make a machine file of a core-to-core latency table.
+    """Make a machine file from a core-to-core latency table.
 
     CSV has a row per writing CPU and a column per responding CPU, nanoseconds one way; the upper
-    triangle may be empty. LLCs and packages are told apart by clustering; how sure that is stands
-    in the output and in the file, and so do tiers of latency between them that are clear.
+    triangle may be empty. Clustering tells LLCs and packages apart. The output and the
+    file say how sure that is, and which tiers of latency between them are clear.
     """
     if clock_ghz is not None and not CLOCK_LIMITS[0] <= clock_ghz <= CLOCK_LIMITS[1]:
         raise UserError(
@@ -125,9 +125,10 @@ def import_command(
     help="Measure every pair of CPUs, however long that takes (480 CPUs: a quarter of an hour).",
 )
 def measure_command(out: Path | None, cpus: str | None, samples: int, all_pairs: bool) -> None:
-    """Measure this host and write its machine file, which is then '--machine host'.
+    """Measure this host, and write the machine file that '--machine host' names.
 
-    Takes a minute at most: on a host of more than 64 CPUs a few hundred pairs of each distance.
+    It takes a minute at most. On a host of more than 64 CPUs it measures a few hundred pairs of
+    each distance.
     """
     request = MeasureRequest(parse_cpu_list(cpus) if cpus is not None else None, samples, all_pairs)
     target = out if out is not None else host_path()

@@ -45,7 +45,7 @@ from schedshard.common.output import write_atomic
 @click.version_option(__version__, message="schedshard %(version)s")
 @click.pass_context
 def main(ctx: click.Context) -> None:
-    """Sharded CPU sets, and what a layout of shared state costs on machines big and small.
+    """Shard shared state by last-level cache, and predict what a layout costs on any machine.
 
     Start with 'schedshard reproduce'. Every verb explains itself with --help.
     """
@@ -73,7 +73,7 @@ class C2cGroup(NamedGroup):
 
 @main.group(cls=C2cGroup)
 def c2c() -> None:
-    """Contended cache lines: of a RESULT, or of a program of yours.
+    """Show contended cache lines: of a saved RESULT, or of your own program.
 
     'c2c RESULT' shows the lines of what 'run --out RESULT' or 'c2c record --out RESULT' saved, as
     perf c2c report does. 'c2c record' runs a program.
@@ -125,8 +125,8 @@ def _saved_view(report: dict[str, Any]) -> RenderableType:
 def bench(ctx: click.Context, quick: bool, as_json: bool, out: Path | None) -> None:
     """Measure on this host's CPUs.
 
-    Without a command the structures are measured: every operation stands beside the same one on a
-    plain bitmap, as a ratio of one run.
+    Without a command it measures the structures: every operation beside the same one on a plain
+    bitmap, as a ratio of one run.
     """
     if ctx.invoked_subcommand is not None:
         if quick or as_json or out is not None:
@@ -146,7 +146,7 @@ def bench(ctx: click.Context, quick: bool, as_json: bool, out: Path | None) -> N
 @click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path))
 @target_option("--out", required=True, metavar="FILE.html")
 def report(results: tuple[Path, ...], out: Path) -> None:
-    """Make one HTML page of saved RESULTS.
+    """Make one HTML page from saved RESULTS.
 
     RESULTS are files of run, sweep, bench, validate, topo, c2c and kernel c2c. The page needs no
     other file and no network.
@@ -175,7 +175,7 @@ def report(results: tuple[Path, ...], out: Path) -> None:
 @SEED
 @click.option("--quick", is_flag=True, help="Fewer machines and fewer points of the curve.")
 def reproduce(out: Path | None, seed: int, quick: bool) -> None:
-    """Predict, measure and report: the main job.
+    """Predict, measure and report, all in one.
 
     Predicts the published experiments, measures this host, prints the tables and writes
     report.html and one JSON file a result.

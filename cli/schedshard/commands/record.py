@@ -48,7 +48,7 @@ _REPORT = (
         "--advice/--no-advice",
         "advise",
         default=True,
-        help="Replay with what shares lines falsely set apart.",
+        help="Replay with falsely shared objects on lines of their own.",
     ),
     number_option(
         "--uncertainty",
@@ -85,10 +85,14 @@ def _report_options(verb: Verb) -> Verb:
     type=click.FloatRange(min=0),
     default=0.0,
     metavar="SECONDS",
-    help="Record from then.",
+    help="Start to record then.",
 )
 @click.option(
-    "--for", "lasts", type=click.FloatRange(min=0.01), metavar="SECONDS", help="Record so long."
+    "--for",
+    "lasts",
+    type=click.FloatRange(min=0.01),
+    metavar="SECONDS",
+    help="Record for that long.",
 )
 @click.option("--marks", is_flag=True, help="Record between the marks of the program.")
 @number_option(
@@ -98,9 +102,13 @@ def _report_options(verb: Verb) -> Verb:
     default=1000,
     help="Instructions that a thread may be ahead of the slowest.",
 )
-@target_option("--trace", help="Keep what happened.")
+@target_option("--trace", help="Save the recorded accesses for 'c2c replay'.")
 @click.option("--follow", is_flag=True, help="Record the processes that PROGRAM starts as well.")
-@click.option("--guest", is_flag=True, help="Run it in a booted kernel, and see that as well.")
+@click.option(
+    "--guest",
+    is_flag=True,
+    help="Run PROGRAM in a booted kernel, and show the kernel's lines as well.",
+)
 @click.option("--variant", metavar="V", help="With --guest: a built kernel (kernel/series.toml),")
 @click.option(
     "--config", default="lab", show_default=True, metavar="C", help="in this configuration;"
@@ -297,7 +305,7 @@ def replay_command(
     out: Path | None,
     **shown: Any,
 ) -> None:
-    """Show what TRACE would have been on other machines.
+    """Replay TRACE, a recorded program or kernel, on other machines.
 
     TRACE is what 'c2c record --trace TRACE' kept of a program, or 'kernel c2c --trace TRACE' of a
     kernel.

@@ -117,8 +117,8 @@ def run(uncertainty: int | None, as_json: bool, out: Path | None, **options: Any
 def sweep(out: Path, scheduler: str | None, **options: Any) -> None:
     """Run every combination, and keep the results in one Parquet file.
 
-    Points that FILE has already are not run again, so that an interrupted sweep goes on where it
-    was, and a larger one adds to a smaller one. A new simulator or machine file makes new points.
+    A sweep skips points that FILE has. So an interrupted sweep continues, and a larger one adds to
+    a smaller one. A new simulator or machine file makes new points.
     """
     from schedshard.common.progress import ticking
     from schedshard.experiments.sweep.prepare import SweepOptions, prepare

@@ -54,7 +54,7 @@ def _advise(
     "--uncertainty",
     type=int,
     metavar="N",
-    help="Of how many samples --advise makes its intervals; 0: one run and no intervals [20].",
+    help="Samples for the intervals of --advise; 0: one run and no intervals [20].",
 )
 @JSON
 @OUT
@@ -73,8 +73,8 @@ def topo(
 ) -> None:
     """Show a topology and its shard plan.
 
-    It is that of this host unless a machine, a sysfs tree or an hwloc file is given. With --advise
-    the costs of all shard sizes are predicted instead, on a machine file or on that which 'machine
+    It shows this host unless a machine, a sysfs tree or an hwloc file is given. With --advise it
+    predicts the cost of each shard size, on the machine file given or on the one that 'machine
     measure' made of this host.
     """
     if advise:

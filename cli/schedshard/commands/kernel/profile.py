@@ -192,7 +192,7 @@ def c2c_validate(variants: tuple[str, ...], config: str, as_json: bool, out: Pat
 def replay(
     trace: Path, machines: tuple[str, ...], lines: int, as_json: bool, out: Path | None
 ) -> None:
-    """Show what TRACE, which c2c --trace has kept, costs on other machines."""
+    """Replay TRACE, saved by 'kernel c2c --trace', on other machines."""
     from schedshard.kernel.profile.replay import ReplayRequest
     from schedshard.kernel.profile.replay import replay as stage
     from schedshard.kernel.profile.replay_view import replay_view
@@ -212,7 +212,7 @@ def replay(
 @path_option(
     "--plan",
     metavar="DIR",
-    help="One way more: by the scripts of this plan of doctor, of a guest of the same CPUs.",
+    help="Also isolate by the scripts of this plan of doctor, made for a guest with as many CPUs.",
 )
 @number_option("--repeat", high=100, default=3)
 @_SLOW

@@ -86,8 +86,8 @@ class Step:
     timeout: int
 
 
-# A kernel that panics waits for its other CPUs, and reboots: the emulator ends. On a slow clock with
-# many CPUs the wait takes minutes.
+# A kernel that panics waits for its other CPUs, and reboots: the emulator ends. On a slow clock the
+# wait of many CPUs takes minutes.
 _PANIC, _PANIC_SECONDS = "Kernel panic - not syncing", 30.0
 # CONFIG_HZ of kernel/config/lab.config.
 _LAB_HZ = 100
