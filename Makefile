@@ -9,9 +9,8 @@ PREFIX ?= /usr/local
 BOTH   := --variant stock --variant shard
 LINUX  = $(or $(SCHEDSHARD_LINUX),$(shell sed -n 's/^default = "\(.*\)"/\1/p' kernel/base.toml))
 DEBUG  = lockdep kasan kasan+lockdep kcsan preempt-rt $(DEBUG_$(LINUX))
-# Parts that only one series of Linux or of the steps has.
-DEBUG_7.3  := classes sched-ext
-DEBUG_6.12 := cache cache+kasan+lockdep
+# Parts that only one series of Linux has.
+DEBUG_7.3 := classes sched-ext
 CONFIG := package
 # Of make mutants: --group ordering, --file core/visited.c, --list.
 MUTANTS :=
@@ -78,13 +77,11 @@ kernel: ## build Linux with and without the series, boot, test and compare both,
 	$(MAKE) kernel-old
 
 kernel-old: export SCHEDSHARD_LINUX := $(OLD)
-kernel-old: ## the series before (OLD=6.12): built, booted with the storms, and cache-aware scheduling
+kernel-old: ## the series before (OLD=6.12): built, booted with the storms, its patches checked
 	scripts/bootstrap demo kernel
 	./schedshard kernel fetch
 	./schedshard kernel build --variant shard
 	./schedshard kernel test --variant shard --set short --test storm-deadline --test storm
-	./schedshard kernel build --variant shard --config cache
-	./schedshard kernel test --variant shard --config cache --set short --cpus 64 --test cache
 	./schedshard kernel series --check
 
 kernel-check: ## our kernel tested, profiled and packaged, one with KASAN and lockdep, a broken one caught

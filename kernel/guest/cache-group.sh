@@ -12,7 +12,8 @@ if [ ! -e "$check" ]; then
 	echo "no check of cache groups in this kernel"
 	exit 4
 fi
-# Emulated CPUs share the host's: an epoch of 50 ms, as in cache.sh (HZ is 100).
+# Emulated CPUs share the host's: in 10 ms one of many runs as much as a real one in a fraction of a millisecond.
+# Threads that never sleep then look as if they had not run within the timeout. So an epoch is 50 ms (HZ is 100).
 echo 5 >"$knobs/epoch_period" || exit 1
 # Every process may prefer a cache, so that there is most work.
 echo 100 >"$knobs/aggr_tolerance" || exit 1

@@ -229,7 +229,13 @@ RACE = """\
 
 
 @pytest.mark.parametrize(
-    ("top", "known"), [("cpudl_find", True), ("overload_set", False), ("pull_rt_task", False)]
+    ("top", "known"),
+    [
+        ("cpudl_find", True),
+        ("overload_set", False),
+        ("pull_rt_task", False),
+        ("cache_group_account", False),
+    ],
 )
 def test_a_data_race_is_ours_when_its_innermost_functions_are(top: str, known: bool) -> None:
     result = judged(HEAD + RACE.format(top=top) + TAIL, "storm")

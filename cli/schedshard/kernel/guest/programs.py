@@ -30,7 +30,6 @@ PROGRAMS = {
     "c2c-share": ("c2c-share.c", "guest.c"),
     "rt-groups": ("rt-groups.c", "guest.c"),
     "cache-storm": ("cache-storm.c", "guest.c"),
-    "cache-scans": ("cache-scans.c", "guest.c"),
     "cache-work": ("cache-work.c", "guest.c"),
 }
 # Marks of the plugin are x86 instructions.
@@ -39,8 +38,8 @@ _X86_ONLY = {"c2c-run", "c2c-share", "record-run"}
 TSC_KHZ = "tsc-khz"
 _HOST_PROGRAMS = {TSC_KHZ: ("tsc-khz.c", "guest.c")}
 SCRIPTS = (
-    "storm.sh", "hackbench.sh", "ffmpeg.sh", "redis.sh", "cache.sh", "cache-group.sh",
-    "isolation.sh", "host.sh", "selftest.sh",
+    "storm.sh", "hackbench.sh", "ffmpeg.sh", "redis.sh", "cache-group.sh", "isolation.sh",
+    "host.sh", "selftest.sh",
 )  # fmt: skip
 _KEPT = 20  # builds, the newest ones
 

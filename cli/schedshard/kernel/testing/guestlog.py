@@ -161,7 +161,7 @@ _INNERMOST = 4
 _OURS = re.compile(
     r"shard|sbm_|bytemap|overload|push_walk|cpupri|rt_walk|rt_wide|rq_level|visited|occupancy|"
     r"(?<!tick_)nohz_|_ilb|root_?domain|(?:^|_)rt(?:$|_(?!mutex|spin|read|write|lock))|lowest_rq|"
-    r"sched_cache|(?:^|_)cache_(?:account|scan|tick)"
+    r"sched_cache|cache_group"
 )
 _RACE_WHY = "Linux has data races of its own, in functions that the series does not touch"
 

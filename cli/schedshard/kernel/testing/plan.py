@@ -53,13 +53,6 @@ PROGRAMS: Mapping[str, Program] = {
     "hackbench": Program(("rt-tests",), lambda s, *_: _words(f"hackbench.sh {s}"), 2),
     "ffmpeg": Program(("ffmpeg",), lambda s, *_: _words(f"ffmpeg.sh {s}"), 3),
     "redis": Program(("redis",), lambda s, *_: _words(f"redis.sh {s}"), 1),
-    "cache": Program(
-        ("redis", "rt-tests"),
-        lambda s, seed, _: _words(f"cache.sh {s} {seed}"),
-        2,
-        least=5,
-        option="CONFIG_SCHED_CACHE_SHARD",
-    ),
     "storm": Program((), lambda s, seed, _: _words(f"storm.sh {s} {seed}"), 10, least=10),
     # Last, as it leaves little memory for tests that do not expect that.
     "alloc-fail": Program(
