@@ -122,15 +122,10 @@ class _Table:
             raise UserError(f"{self.where}: '{key}' must be given, as text")
         return value
 
-    def count(self, key: str, linux: str) -> int:
-        """A number, or one for each series of Linux."""
+    def count(self, key: str) -> int:
         value = self.data.pop(key, None)
-        if isinstance(value, dict):
-            value = value.get(linux)
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise UserError(
-                f"{self.where}: '{key}' must be given, as a number from 1 on, for Linux {linux}"
-            )
+            raise UserError(f"{self.where}: '{key}' must be given, as a number from 1 on")
         return value
 
     def flag(self, key: str) -> bool:
@@ -139,9 +134,9 @@ class _Table:
             raise UserError(f"{self.where}: '{key}' must be true or false")
         return value
 
-    def counts(self, key: str, linux: str) -> tuple[tuple[str, int], ...]:
+    def counts(self, key: str) -> tuple[tuple[str, int], ...]:
         table = _Table(self.data.pop(key, {}), f"{self.where}: {key}")
-        return tuple((name, table.count(name, linux)) for name in list(table.data))
+        return tuple((name, table.count(name)) for name in list(table.data))
 
     def is_for(self, linux: Series) -> bool:
         """Whether the table is for the series; one without the key 'linux' is for all."""
@@ -192,8 +187,7 @@ def _edits(tables: Sequence[_Table], linux: Series) -> tuple[Edit, ...]:
     for table in tables:
         cocci, file = table.text("cocci"), table.text("file")
         table.where = f"{table.where} {cocci}"
-        wanted = table.is_for(linux)
-        sites = table.count("sites", linux.name) if wanted else table.data.pop("sites", 0)
+        wanted, sites = table.is_for(linux), table.count("sites")
         table.end()
         if wanted:
             edits.append(Edit(_inside(cocci, table.where), _inside(file, table.where), sites))
@@ -225,7 +219,7 @@ def _changes(table: _Table, name: str, changelog: str, edit_key: str, linux: Ser
         wanted = more.is_for(linux)
         extra = replace(
             _changes(more, name, changelog, edit_key, linux),
-            replace=tuple(_replace(one, linux) for one in more.tables("replace")),
+            replace=tuple(_replace(one) for one in more.tables("replace")),
         )
         more.end()
         if wanted:
@@ -233,9 +227,9 @@ def _changes(table: _Table, name: str, changelog: str, edit_key: str, linux: Ser
     return step
 
 
-def _replace(table: _Table, linux: Series) -> Replace:
+def _replace(table: _Table) -> Replace:
     file = _inside(table.text("file"), table.where)
-    found = Replace(file, table.text("text"), table.text("by"), table.count("sites", linux.name))
+    found = Replace(file, table.text("text"), table.text("by"), table.count("sites"))
     table.end()
     return found
 
@@ -302,7 +296,7 @@ def load_recipe(layout: Layout) -> Recipe:
     for before, step in pairwise(steps):
         if before.test and not step.test:
             raise UserError(f"{shown}: step {step.name} of the series follows one for tests")
-    most_lines = top.counts("most_lines", linux.name)
+    most_lines = top.counts("most_lines")
     for step in steps:
         if most_lines and not step.test and step.part not in dict(most_lines):
             raise UserError(f"{shown}: step {step.name}: 'most_lines' has no part '{step.part}'")
