@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * Occupancy: how much a process runs in each last-level cache (LLC). It computes runtimes that
- * decay, a CPU's share, the preferred LLC, and whether load balancing may move a task. Pure:
- * numbers in, numbers out, no state.
+ * decay, a CPU's share, and the preferred LLC. Pure: numbers in, numbers out, no state.
  *
  * Concurrency: any function with any other, on the caller's own objects. The caller reads and
  * writes shared words (a process's runtime on a CPU, a run queue's runtime), each as one access of
@@ -110,100 +109,5 @@ void occupancy_cpu(struct occupancy *o, s32 llc, u64 share);
  * @total are complete afterwards.
  */
 s32 occupancy_end(struct occupancy *o);
-
-/* The tolerance knob: off; an LLC at its true size; ... ; no LLC is too full. */
-#define OCCUPANCY_OFF	 0u
-#define OCCUPANCY_STRICT 1u
-#define OCCUPANCY_ALWAYS 100u
-
-/**
- * struct occupancy_process - the process, for occupancy_may_prefer()
- * @idle: epochs since its last scan
- * @threads: its threads
- * @running: of these, those that run or wait for a CPU, on average
- * @footprint: bytes that it uses
- */
-struct occupancy_process {
-	s32 idle;
-	u32 threads;
-	u32 running;
-	u64 footprint;
-};
-
-/**
- * struct occupancy_cache - a last-level cache
- * @cpus: CPUs that share it
- * @smt: CPUs a core
- * @bytes: its size, 0: unknown, anything fits
- */
-struct occupancy_cache {
-	u32 cpus;
-	u32 smt;
-	u64 bytes;
-};
-
-/**
- * occupancy_may_prefer() - may the process prefer an LLC at all?
- * @p: the process
- * @c: the LLC
- * @timeout: epochs without a scan after which @p is out of date
- * @tolerance: OCCUPANCY_OFF: no; up to OCCUPANCY_ALWAYS - 1: the LLC counts as so many times as
- *	large; OCCUPANCY_ALWAYS: size does not matter
- *
- * Return: false for a process that was idle for more than @timeout, or has one thread (which runs
- * in one LLC anyway). False also if its running threads need more cores than the LLC has, or its
- * memory is too large.
- */
-bool occupancy_may_prefer(const struct occupancy_process *p, const struct occupancy_cache *c,
-			  s32 timeout, u32 tolerance);
-
-/* How full an LLC is: utilization and capacity of its CPUs, in one unit. */
-struct occupancy_load {
-	u64 util;
-	u64 capacity;
-};
-
-/**
- * struct occupancy_limits - limits of placement, in percent
- * @full_pct: an LLC is full from this utilization on
- * @imbalance_pct: an LLC is busier than another from so much more utilization on
- */
-struct occupancy_limits {
-	u32 full_pct;
-	u32 imbalance_pct;
-};
-
-#define OCCUPANCY_LIMITS \
-	{                \
-		50, 20   \
-	}
-
-/**
- * enum occupancy_verdict - may load balancing move the task?
- * @OCCUPANCY_FREE: as without a preference
- * @OCCUPANCY_FAVOUR: yes, and before other tasks
- * @OCCUPANCY_REFUSE: no
- */
-enum occupancy_verdict {
-	OCCUPANCY_FREE,
-	OCCUPANCY_FAVOUR,
-	OCCUPANCY_REFUSE,
-};
-
-/**
- * occupancy_verdict() - judge a move by load balancing
- * @src: the LLC that the task is in
- * @dst: the LLC that it would go to
- * @task: its utilization, in the unit of struct occupancy_load
- * @to_preferred: the process prefers @dst; else it prefers @src, no third one
- * @limits: the limits
- *
- * Towards the preferred LLC: refuse if the move would make it full and busier than @src. Away from
- * it: refuse while @src without the task is not full, or is not busier than @dst with it. Balancing
- * would only bring the task back. When both are full a move gains nothing: free.
- */
-enum occupancy_verdict occupancy_verdict(const struct occupancy_load *src,
-					 const struct occupancy_load *dst, u64 task,
-					 bool to_preferred, const struct occupancy_limits *limits);
 
 #endif /* SCHEDSHARD_OCCUPANCY_H */

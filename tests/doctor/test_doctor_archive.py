@@ -90,13 +90,16 @@ def test_packed_again_by_tar(made: bytes, tmp_path: Path, what: str) -> None:
     assert read_tar(again) == read_tar(plain)
 
 
+def folder(name: str) -> Callable[[tarfile.TarFile], None]:
+    """Adds the entry of a folder."""
+    entry = tarfile.TarInfo(name)
+    entry.type = tarfile.DIRTYPE
+    return lambda tar: tar.addfile(entry)
+
+
 def test_another_folder_is_refused(made: bytes, tmp_path: Path) -> None:
     for name in ("elsewhere", "schedshard-doctor/cpus", "schedshard-doctor/..", "..", "/"):
-        folder = tarfile.TarInfo(name)
-        folder.type = tarfile.DIRTYPE
-        refused(
-            tmp_path, tar_of(lists_of(made), lambda tar, it=folder: tar.addfile(it)), "no regular"
-        )
+        refused(tmp_path, tar_of(lists_of(made), folder(name)), "no regular")
 
 
 def test_every_truncation_is_refused(made: bytes, tmp_path: Path) -> None:

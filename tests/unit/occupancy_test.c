@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Runtimes that decay, shares, preference and placement by hand. */
+/* Runtimes that decay, shares and preference by hand. */
 #include "occupancy.h"
 #include "test.h"
 
@@ -152,96 +152,15 @@ static void the_best_must_beat_the_present_one_by_two(void)
 	CHECK_EQ(prefer(7, 0, 0, 0), 7);
 }
 
-static bool may(s32 idle, u32 threads, u32 running, u64 footprint, u32 tolerance)
-{
-	const struct occupancy_process p = { idle, threads, running, footprint };
-	const struct occupancy_cache c = { .cpus = 16, .smt = 2, .bytes = 32u << 20 };
-
-	return occupancy_may_prefer(&p, &c, 5, tolerance);
-}
-
-static void who_may_prefer(void)
-{
-	CHECK(may(1, 8, 8, 1 << 20, OCCUPANCY_STRICT));
-	CHECK(may(5, 8, 8, 1 << 20, OCCUPANCY_STRICT));
-	CHECK(!may(6, 8, 8, 1 << 20, OCCUPANCY_STRICT));
-	CHECK(!may(1, 1, 1, 1 << 20, OCCUPANCY_STRICT));
-	CHECK(!may(1, 0, 0, 0, OCCUPANCY_STRICT));
-	CHECK(!may(1, 9, 9, 1 << 20, OCCUPANCY_STRICT));
-	CHECK(may(1, 900, 8, 1 << 20, OCCUPANCY_STRICT));
-	CHECK(may(1, 8, 8, 32u << 20, OCCUPANCY_STRICT));
-	CHECK(!may(1, 8, 8, (32u << 20) + 1, OCCUPANCY_STRICT));
-	CHECK(!may(1, 8, 8, ~0ull, 99));
-}
-
-static void tolerance_from_off_to_always(void)
-{
-	CHECK(!may(1, 8, 8, 1 << 20, OCCUPANCY_OFF));
-	CHECK(may(1, 24, 24, 96u << 20, 3));
-	CHECK(!may(1, 25, 25, 96u << 20, 3));
-	CHECK(!may(1, 24, 24, (96u << 20) + 1, 3));
-	CHECK(may(1, 5000, 5000, ~0ull, OCCUPANCY_ALWAYS));
-	CHECK(!may(1, 1, 1, 0, OCCUPANCY_ALWAYS));
-	CHECK(!may(6, 8, 8, 0, OCCUPANCY_ALWAYS));
-}
-
-static void an_unknown_size_fits_anything(void)
-{
-	const struct occupancy_process p = { 0, 2, 2, ~0ull };
-	const struct occupancy_cache c = { .cpus = 4, .smt = 2, .bytes = 0 };
-
-	CHECK(occupancy_may_prefer(&p, &c, 5, OCCUPANCY_STRICT));
-}
-
-static int verdict(u64 src, u64 dst, u64 task, bool to_preferred)
-{
-	const struct occupancy_load s = { src, 1000 }, d = { dst, 1000 };
-	const struct occupancy_limits limits = OCCUPANCY_LIMITS;
-
-	return (int)occupancy_verdict(&s, &d, task, to_preferred, &limits);
-}
-
-static void towards_the_preferred_cache(void)
-{
-	CHECK_EQ(verdict(300, 100, 50, true), OCCUPANCY_FAVOUR);
-	CHECK_EQ(verdict(100, 440, 50, true), OCCUPANCY_FAVOUR);
-	/* full by it, and busier than where it came from */
-	CHECK_EQ(verdict(100, 460, 50, true), OCCUPANCY_REFUSE);
-	/* full, but by less than a fifth busier: 510 against 450 left */
-	CHECK_EQ(verdict(500, 460, 50, true), OCCUPANCY_FAVOUR);
-	CHECK_EQ(verdict(475, 460, 50, true), OCCUPANCY_FAVOUR);
-	CHECK_EQ(verdict(474, 460, 50, true), OCCUPANCY_REFUSE);
-	CHECK_EQ(verdict(900, 900, 50, true), OCCUPANCY_FREE);
-	CHECK_EQ(verdict(20, 600, 50, true), OCCUPANCY_REFUSE);
-}
-
-static void away_from_the_preferred_cache(void)
-{
-	CHECK_EQ(verdict(300, 100, 50, false), OCCUPANCY_REFUSE);
-	/* full without the task, and busier than the other with it */
-	CHECK_EQ(verdict(900, 100, 50, false), OCCUPANCY_FAVOUR);
-	CHECK_EQ(verdict(550, 100, 50, false), OCCUPANCY_FAVOUR);
-	CHECK_EQ(verdict(549, 100, 50, false), OCCUPANCY_REFUSE);
-	/* it would come back: 600 left is not a fifth more than 500 */
-	CHECK_EQ(verdict(650, 450, 50, false), OCCUPANCY_REFUSE);
-	CHECK_EQ(verdict(651, 450, 50, false), OCCUPANCY_FAVOUR);
-	CHECK_EQ(verdict(900, 900, 50, false), OCCUPANCY_FREE);
-}
-
-#define TESTS(TEST)                                     \
-	TEST(runtime_is_halved_at_every_epoch)          \
-	TEST(steady_use_comes_to_twice_an_epoch)        \
-	TEST(a_record_ahead_of_its_reader_is_new)       \
-	TEST(as_far_ahead_as_a_record_may_be)           \
-	TEST(the_epoch_wraps)                           \
-	TEST(a_record_of_half_a_count_ago_is_ancient)   \
-	TEST(a_runtime_stops_at_its_ceiling)            \
-	TEST(a_share_is_a_part_of_the_whole)            \
-	TEST(the_best_must_beat_the_present_one_by_two) \
-	TEST(who_may_prefer)                            \
-	TEST(tolerance_from_off_to_always)              \
-	TEST(an_unknown_size_fits_anything)             \
-	TEST(towards_the_preferred_cache)               \
-	TEST(away_from_the_preferred_cache)
+#define TESTS(TEST)                                   \
+	TEST(runtime_is_halved_at_every_epoch)        \
+	TEST(steady_use_comes_to_twice_an_epoch)      \
+	TEST(a_record_ahead_of_its_reader_is_new)     \
+	TEST(as_far_ahead_as_a_record_may_be)         \
+	TEST(the_epoch_wraps)                         \
+	TEST(a_record_of_half_a_count_ago_is_ancient) \
+	TEST(a_runtime_stops_at_its_ceiling)          \
+	TEST(a_share_is_a_part_of_the_whole)          \
+	TEST(the_best_must_beat_the_present_one_by_two)
 
 TEST_MAIN(occupancy_test, TESTS)
