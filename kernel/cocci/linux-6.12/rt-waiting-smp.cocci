@@ -6,12 +6,6 @@
 +#ifdef CONFIG_SMP
  extern void rt_overload_update(struct rq *rq, const struct task_struct *donor);
 +#else
-+static inline void rt_overload_update(struct rq *rq, const struct task_struct *donor)
-+{
-+}
-+
-+static inline void rt_overload_ease(struct rq *rq, struct task_struct *donor)
-+{
-+}
-+
++static inline void rt_overload_update(struct rq *rq, const struct task_struct *donor) { }
++static inline void rt_overload_ease(struct rq *rq, struct task_struct *donor) { }
 +#endif
