@@ -180,3 +180,21 @@ def test_memory_that_is_not_there(tmp_path: Path) -> None:
         assert ram.word(KERNEL_IMAGE + 8) == 0x0F0E0D0C0B0A0908
         assert ram.word(DIRECT_MAP + 8188) is None
         assert ram.word(0x1000) is None
+
+
+def test_memory_beyond_the_devices(tmp_path: Path) -> None:
+    half, gib = 3 << 29, 1 << 30
+    for node in range(2):
+        with (tmp_path / f"node{node}").open("wb") as file:
+            file.truncate(half)
+            file.seek(half - 8)
+            file.write(bytes([node + 1] * 8))
+    with Ram(tmp_path) as ram:
+        assert ram.word(DIRECT_MAP + half - 8) == 0x0101010101010101
+        # 2 GiB lie below the devices, the last one at 4 GiB.
+        assert ram.word(DIRECT_MAP + 2 * gib - 8) == 0
+        assert ram.word(DIRECT_MAP + 2 * gib) is None
+        assert ram.word(DIRECT_MAP + 2 * half - 8) is None
+        assert ram.word(DIRECT_MAP + 4 * gib) == 0
+        assert ram.word(DIRECT_MAP + 5 * gib - 8) == 0x0202020202020202
+        assert ram.word(DIRECT_MAP + 5 * gib) is None
