@@ -22,7 +22,9 @@ STORED = {
         "container", "container-threads", "false-caches", "idle", "isolated", "isolcpus", "pinned",
         "psimon", "root",
     ),
-    64: ("container", "idle", "isolated", "isolcpus", "pinned", "psimon", "root"),
+    64: (
+        "container", "false-caches", "idle", "isolated", "isolcpus", "pinned", "psimon", "root",
+    ),
 }  # fmt: skip
 TARS = [
     GUESTS / str(cpus) / f"{case}.tar.gz" for cpus, cases in STORED.items() for case in cases
