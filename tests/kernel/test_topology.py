@@ -83,6 +83,16 @@ def test_no_such_scale_names_the_nearest() -> None:
         scale(Shape(packages=2, cores=6, threads=2), 13, "m")
 
 
+def test_every_cpu_has_an_apic_id_of_eight_bits() -> None:
+    # 3 dies and 20 cores take 2 and 5 bits, as 4 and 32 do.
+    assert Shape(packages=2, nodes=3, cores=20, threads=2).last_apic_id == 423
+    assert Shape(packages=2, cores=60, threads=2).last_apic_id == 247
+    assert Shape(packages=256).last_apic_id == 255
+    shape = scale(Shape(packages=2, nodes=3, cores=40, threads=2), MOST_CPUS, "snc")
+    assert (shape.cpus, shape.packages) == (MOST_CPUS, 2)
+    assert shape.last_apic_id <= 254
+
+
 @pytest.mark.parametrize("cpus", [1, 2, 7, 16, 48, 64, 240])
 def test_the_usual_shapes_have_their_cpus(cpus: int) -> None:
     assert usual_shape(cpus).cpus == cpus

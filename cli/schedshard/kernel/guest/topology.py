@@ -19,6 +19,8 @@ from schedshard.machines.presets import load_machine, machine_topology
 
 # The emulated interrupt controller has 8-bit numbers, one of them for all CPUs.
 MOST_CPUS = 240
+# The emulated interrupt controller has 8 bits for a CPU's number, and 255 is all CPUs.
+_LAST_APIC_ID = 254
 MEMORY_MB = 768
 MEMORY_PER_CPU_MB = 8
 _NODE_MB = 64
@@ -56,6 +58,14 @@ class Shape:
         """How many CPUs are on line after the boot."""
         there = self.places - self.empty
         return there // self.threads if self.one_thread else there
+
+    @property
+    def last_apic_id(self) -> int:
+        """The largest APIC id: each level has bits of its own, and leaves some numbers unused."""
+        last = 0
+        for count in (self.packages, self.nodes * self.llcs, self.cores, self.threads):
+            last = last << (count - 1).bit_length() | count - 1
+        return last
 
     @property
     def name(self) -> str:
@@ -147,7 +157,8 @@ def _smaller(full: Shape, cpus: int) -> Iterator[Shape]:
             for llcs in _divisors(left // nodes):
                 for cores in _divisors(left // nodes // llcs):
                     shape = Shape(packages, nodes, llcs, cores, left // nodes // llcs // cores)
-                    if all(a <= b for a, b in zip(shape.levels, full.levels, strict=True)):
+                    fits = all(a <= b for a, b in zip(shape.levels, full.levels, strict=True))
+                    if fits and shape.last_apic_id <= _LAST_APIC_ID:
                         yield shape
 
 
