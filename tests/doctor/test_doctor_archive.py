@@ -55,6 +55,14 @@ def tar_of(files: dict[str, bytes], change: Callable[[tarfile.TarFile], None] | 
     return held.getvalue()
 
 
+def member(name: str, kind: bytes, link: str = "") -> Callable[[tarfile.TarFile], None]:
+    """Adds an entry without content."""
+    info = tarfile.TarInfo(name)
+    info.type = kind
+    info.linkname = link
+    return lambda tar: tar.addfile(info)
+
+
 def refused(tmp_path: Path, data: bytes, *words: str) -> None:
     path = tmp_path / "host.tar"
     path.write_bytes(data)
@@ -90,16 +98,9 @@ def test_packed_again_by_tar(made: bytes, tmp_path: Path, what: str) -> None:
     assert read_tar(again) == read_tar(plain)
 
 
-def folder(name: str) -> Callable[[tarfile.TarFile], None]:
-    """Adds the entry of a folder."""
-    entry = tarfile.TarInfo(name)
-    entry.type = tarfile.DIRTYPE
-    return lambda tar: tar.addfile(entry)
-
-
 def test_another_folder_is_refused(made: bytes, tmp_path: Path) -> None:
     for name in ("elsewhere", "schedshard-doctor/cpus", "schedshard-doctor/..", "..", "/"):
-        refused(tmp_path, tar_of(lists_of(made), folder(name)), "no regular")
+        refused(tmp_path, tar_of(lists_of(made), member(name, tarfile.DIRTYPE)), "no regular")
 
 
 def test_every_truncation_is_refused(made: bytes, tmp_path: Path) -> None:
@@ -112,15 +113,6 @@ def test_every_truncation_is_refused(made: bytes, tmp_path: Path) -> None:
 
 
 def test_links_and_paths_that_lead_out(made: bytes, tmp_path: Path) -> None:
-    def member(name: str, kind: bytes, link: str = "") -> Callable[[tarfile.TarFile], None]:
-        def add(tar: tarfile.TarFile) -> None:
-            info = tarfile.TarInfo(name)
-            info.type = kind
-            info.linkname = link
-            tar.addfile(info)
-
-        return add
-
     files = lists_of(made)
     inside = "schedshard-doctor/cpus"
     for kind in (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE):

@@ -16,9 +16,9 @@ DIRECT_MAP = 0xFFFF888000000000
 DIRECT_MAP_END = 0xFFFFC88000000000
 KERNEL_IMAGE = 0xFFFFFFFF80000000
 KERNEL_IMAGE_END = 0xFFFFFFFFA0000000
-# QEMU's q35 machine: of so much memory or more, what lies beyond LOW begins at 4 GiB. Below that
+# QEMU's q35 machine: of so much memory or more, what lies beyond _LOW begins at 4 GiB. Below that
 # are devices.
-SPLIT_FROM, LOW, HIGH_BASE = 0xB0000000, 0x80000000, 1 << 32
+_SPLIT_FROM, _LOW, _HIGH_BASE = 0xB0000000, 0x80000000, 1 << 32
 
 
 class Ram:
@@ -36,7 +36,7 @@ class Ram:
         except (OSError, ValueError) as error:
             reason = os_reason(error) if isinstance(error, OSError) else str(error)
             raise UserError(f"cannot read the guest's memory: {reason}") from error
-        self._low = LOW if base >= SPLIT_FROM else base
+        self._low = _LOW if base >= _SPLIT_FROM else base
 
     def __enter__(self) -> Self:
         return self
@@ -58,8 +58,8 @@ class Ram:
             physical = address - KERNEL_IMAGE
         else:
             return None
-        if physical >= HIGH_BASE:
-            physical -= HIGH_BASE - self._low
+        if physical >= _HIGH_BASE:
+            physical -= _HIGH_BASE - self._low
         elif physical >= self._low:
             return None
         for low, high, area in self._maps:

@@ -17,10 +17,8 @@ from schedshard.common.errors import UserError
 from schedshard.kernel.arch import X86, Arch
 from schedshard.machines.presets import load_machine, machine_topology
 
-# The emulated interrupt controller has 8-bit numbers, one of them for all CPUs.
-MOST_CPUS = 240
-# The emulated interrupt controller has 8 bits for a CPU's number, and 255 is all CPUs.
-_LAST_APIC_ID = 254
+# The emulated interrupt controller has 8-bit numbers, the last one of them for all CPUs.
+MOST_CPUS, _LAST_APIC_ID = 240, 254
 MEMORY_MB = 768
 MEMORY_PER_CPU_MB = 8
 _NODE_MB = 64
