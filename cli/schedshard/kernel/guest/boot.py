@@ -163,14 +163,21 @@ def plan_text(steps: Sequence[Step]) -> str:
     return "".join(lines)
 
 
+def clock_parameters(tsc_khz: int, ticks: int) -> list[str]:
+    """What spares a guest measuring its clock and its delay loop, at `ticks` a second (CONFIG_HZ).
+
+    On a busy host it measures the first wrongly. The second takes several ticks on each CPU that
+    comes up: minutes of a slow clock on many CPUs.
+    """
+    return [f"tsc_early_khz={tsc_khz}", f"lpj={tsc_khz * 1000 // ticks}"]
+
+
 def command_line(request: BootRequest, tsc_khz: int | None, arch: Arch = X86) -> str:
     """The kernel's parameters."""
     words = [*arch.parameters, *_PARAMETERS]
     if tsc_khz is not None:
-        # Without lpj each CPU that comes up measures its delay loop, for several ticks: minutes
-        # of a slow clock on many CPUs. A kernel with more ticks a second than lab only waits longer
-        # in such loops.
-        words += [f"tsc_early_khz={tsc_khz}", f"lpj={tsc_khz * 1000 // _LAB_HZ}"]
+        # A kernel with more ticks a second than lab only waits longer in its delay loops.
+        words += clock_parameters(tsc_khz, _LAB_HZ)
     if request.shape.split_llc:
         words.append(f"shard_split={request.shape.split_llc}")
     if request.shape.one_thread:

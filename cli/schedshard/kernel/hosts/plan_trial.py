@@ -18,7 +18,14 @@ from schedshard.common.errors import UserError
 from schedshard.doctor.facts.script import script_text
 from schedshard.doctor.facts.values import cpu_list
 from schedshard.kernel.arch import X86
-from schedshard.kernel.guest.boot import Booted, Ending, Limits, emulate, machine_argv
+from schedshard.kernel.guest.boot import (
+    Booted,
+    Ending,
+    Limits,
+    clock_parameters,
+    emulate,
+    machine_argv,
+)
 from schedshard.kernel.guest.programs import host_tsc_khz
 from schedshard.kernel.guest.topology import USUAL
 from schedshard.kernel.hosts.plan_debian import Disk, debian_kernel, make_disk, small_debian
@@ -28,6 +35,8 @@ from schedshard.machines.topo import ranges
 
 PHASES = ("collect", "apply", "kept")
 _CPUS = 16
+# CONFIG_HZ of Debian's kernels. Where one has more, it waits longer in its delay loops.
+_DEBIAN_HZ = 250
 _EXTRA_MB = 1024
 _LIMITS = Limits(silence=600.0, total=1800.0)
 _PARAMETERS = (
@@ -113,9 +122,8 @@ def planned_cpus(plan: Path) -> list[str]:
 
 def _argv(layout: Layout, trial: Trial, debian: Path, disk: Disk, phase: str) -> list[str]:
     parameters = [*_PARAMETERS, f"trial={phase}"]
-    # Measured by the guest while this host is busy, it can be wrong by any factor.
     if (khz := host_tsc_khz(layout)) is not None:
-        parameters.append(f"tsc_early_khz={khz * trial.slow}")
+        parameters += clock_parameters(khz * trial.slow, _DEBIAN_HZ)
     if not trial.systemd:
         parameters.append("init=/usr/local/share/trial/init.sh")
     drives = []
