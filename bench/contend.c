@@ -7,8 +7,8 @@
  *
  * Both threads are pinned and spin to a common start. Then each measures its own time for the same
  * number of calls; a turn's time is the mean of both. Start and end differ by well under a
- * microsecond, and a turn takes a tenth of a millisecond or more, so nearly all of it is contended.
- * A turn in which the host took one of the two off its CPU is an outlier, and the median of many
+ * microsecond. A turn takes a tenth of a millisecond or more, so nearly all of it is contended. A
+ * turn in which the host took one of the two off its CPU is an outlier, and the median of many
  * rounds drops it.
  */
 #include "bench.h"

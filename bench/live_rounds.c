@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * In every round each point has one turn, so that a slow phase of the host spoils one turn of many
- * points and not all turns of one. Rounds continue until each point has enough undisturbed turns.
+ * In every round each point has one turn. So a slow phase of the host spoils one turn of many
+ * points, and not all turns of one. Rounds continue until each point has enough undisturbed turns.
  * If the host never lets them run undisturbed, rounds end after MOST_ROUNDS times as many. The
  * limit may end them earlier.
  *

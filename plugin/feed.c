@@ -15,8 +15,8 @@
  *
  * A CPU that resumes takes over the clock of the one furthest behind. If all were idle, it takes
  * the latest of all clocks plus the idle time in the item: the source knows what they waited for.
- * If all items are there from the start, such a CPU is parked until no CPU runs, that is, until all
- * have reached that idle time. The first to resume then continues first.
+ * If all items are there from the start, such a CPU is parked until no CPU runs. Then all have
+ * reached that idle time. The first to resume then continues first.
  */
 #include "feed.h"
 
@@ -288,7 +288,7 @@ static void resume(struct feed *f, uint32_t n, const struct item *item)
  * The emulator let this CPU see what another one wrote. In the clocks, too, it comes after that
  * store, and after the store has left the store buffer. CPUs are only kept within a quantum of each
  * other. Without this a CPU that waits for a word would see it in time, but still have the line
- * from before, and the transfer would be lost.
+ * from before. The transfer would be lost.
  */
 static void come_after(struct feed *f, uint32_t n, const char *at)
 {

@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The model goes no further than the CPU furthest behind has come. So a CPU that is more than a
- * quantum of instructions ahead of the model's knowledge of it is that much ahead of the slowest
- * one. Clocks are the model's: a CPU that waits for a line falls behind, and others wait for it. A
- * CPU for which the model waits is never held back here: the model knows all of it.
+ * The model goes no further than the CPU furthest behind has come. So a CPU more than a quantum of
+ * instructions ahead of the model's knowledge of it is that much ahead of the slowest one. Clocks
+ * are the model's: a CPU that waits for a line falls behind, and others wait for it. A CPU for
+ * which the model waits is never held back here: the model knows all of it.
  *
  * A program's thread that has met no other one for long may be further ahead: by a share of the
  * time since it last accessed a contended line, up to many quanta. When it meets another thread
  * again, it first waits (step_meet()). A locked instruction may be such a meeting; then it waits
  * before the instruction (step_before()), so that it holds no lock meanwhile.
  *
- * A CPU that is ahead sleeps until the model has come to within half a quantum of it, so that the
- * host's CPUs are free for those that are behind.
+ * A CPU that is ahead sleeps until the model has come to within half a quantum of it. So the host's
+ * CPUs are free for those that are behind.
  *
  * Why the wait cannot stop the machine: it is bounded. If the model has not advanced in all of
  * PATIENCE_NS, the CPU continues, whatever the others do. It must: sometimes the emulator stops all
  * vCPUs on behalf of one, and the model may wait for that one. The result says how often that
  * happened, as a measure of trust in the quantum.
- * often that happened is reported: it says how far the quantum may be trusted.
  */
 #include "step.h"
 

@@ -9,8 +9,8 @@
  *  (1) one thread pushes: the vCPU's. (2) one thread pops: the model's.
  *
  * stream_push() never waits: the emulator must be able to stop a vCPU's thread at any time.
- * Otherwise a thread could wait here for the model, the model for another vCPU, and the emulator
- * could have stopped that one on behalf of this thread: a deadlock.
+ * Otherwise a thread could wait here for the model, and the model for another vCPU. If the emulator
+ * has stopped that one on behalf of this thread, they deadlock.
  */
 #ifndef PLUGIN_STREAM_H
 #define PLUGIN_STREAM_H

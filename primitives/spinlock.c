@@ -2,7 +2,7 @@
 /*
  * Linux's queued spinlock. One word says whether the lock is taken, whether one CPU waits for it
  * directly (pending), and which CPU is the last of a queue. A CPU in the queue spins on its own
- * line, until the CPU before it has the lock and passes on the head of the queue.
+ * line. It stops when the CPU before it has the lock and passes on the head of the queue.
  *
  * Why only one CPU holds it: the locked byte goes from 0 to 1 in three ways. A compare-and-swap
  * changes the whole word from 0. Or the pending CPU sets the byte, and there is one. Or the queue's

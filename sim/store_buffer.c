@@ -4,7 +4,7 @@
  *
  * Values: a load and a locked operation take effect, for all CPUs, when their hooks return; two
  * hooks never overlap. An atomic store takes effect for its own CPU when its hook returns. For all
- * others it takes effect when it leaves the store buffer, so a CPU that spins on a word sees it
+ * others it takes effect when it leaves the store buffer. So a CPU that spins on a word sees it
  * change only once the writer owns the line. The compiled code performs plain stores itself, so all
  * CPUs see these at once. A program that orders its plain accesses by locks cannot tell. If an
  * atomic and a plain access of one CPU meet in its buffer, the engine writes the buffer's values

@@ -3,9 +3,8 @@
 
 usage: run.py EXPECTED STATUS COMMAND...
 
-EXPECTED is a file; a line of it that begins with "/" is a regular expression for one line, a
-last line that begins with "*" is one for each of the lines that are left, of which there must be
-one at least.
+EXPECTED is a file. A line of it that begins with "/" is a regular expression for one line. A last
+line that begins with "*" is one for each of the lines that are left. At least one must be left.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@
  * continues.
  *
  * Why no interrupt is lost: a sender writes first (wake_list, nohz_flags, resched) and then sends.
- * An interrupt that arrives while this CPU is in the kernel ends its next sim_compute() at once,
- * and the CPU reads the words before every sim_compute(). Interrupts that arrive together merge
- * into one; a second look at empty words does nothing.
+ * An interrupt that arrives while this CPU is in the kernel ends its next sim_compute() at once.
+ * The CPU reads the words before every sim_compute(). Interrupts that arrive together merge into
+ * one; a second look at empty words does nothing.
  *
  * Time is counted from fair_enter() to fair_enter(). A wait for a cache line in the kernel is
  * kernel time, as in a profiler. An idle CPU is halted, and its cycles do not count.

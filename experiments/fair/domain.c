@@ -4,7 +4,7 @@
  * left out. The parameters of a level are those of Linux 6.12.
  *
  * Why all CPUs of a domain agree on it: the builder takes CPUs in the order of their numbers and
- * groups in the order of their first CPU, and builds each set of CPUs once.
+ * groups in the order of their first CPU. It builds each set of CPUs once.
  */
 #include "fair_rq.h"
 

@@ -10,7 +10,7 @@
  * One word of simulated memory: the low half is the ticket being served, the high half the next
  * ticket. A waiter reads again after a time in proportion to the waiters before it. A kernel's
  * waiter spins on its own line, which costs the lock's line nothing. If a waiter read the lock's
- * line all the time, that line would be busier than in the kernel, and the simulator would process
+ * line all the time, that line would be busier than in the kernel. The simulator would also process
  * far more events.
  *
  * Ordering: lock acquires, unlock releases. Line touched: the lock's own.

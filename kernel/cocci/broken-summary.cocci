@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// lib/schedshard/shard_summary.c, broken on purpose: the clean-up trusts what was seen before it
-// took the bit away, as it would if the barrier between the two were missing, and there is time in
-// between for a line to be filled. For the test of the checker.
+// lib/schedshard/shard_summary.c, broken on purpose, for the test of the checker. The clean-up
+// trusts what it saw before it took the bit away, as it would without the barrier between the two.
+// A delay in between gives other CPUs time to fill a line.
 
 @@
 @@

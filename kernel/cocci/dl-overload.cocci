@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// kernel/sched/deadline.c: who has waiting tasks is said by an overload set.
+// kernel/sched/deadline.c: an overload set says which CPUs have waiting tasks.
 
 @@
 identifier dl_overloaded = dl_overloaded;

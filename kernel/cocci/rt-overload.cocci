@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// kernel/sched/rt.c: who has waiting tasks is said by the overload set (rt_overload.h), and
-// asked for by walks of its shards (rt_walk.c), instead of a count, a mask and one loop.
+// kernel/sched/rt.c: the overload set (rt_overload.h) says which CPUs have waiting tasks, instead of
+// a count and a mask. Walks of its shards (rt_walk.c) visit these CPUs, instead of one loop.
 
 @@
 identifier rt_overloaded = rt_overloaded;

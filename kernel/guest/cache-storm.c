@@ -4,9 +4,9 @@
  * again and again. The kernel keeps where each process ran, for cache-aware scheduling. So it
  * makes, scans, replaces and frees that state while other CPUs read it.
  *
- * A process ends by _exit() or by exec while its threads run, by the last thread after the main one
- * is gone, by a signal, or normally. Its program may begin by fork or vfork. Threads spin, so that
- * ticks find them; sometimes they yield and sleep, so that they move.
+ * A process ends normally, by a signal, or by _exit() or exec while its threads run. Or its main
+ * thread ends first, and the last thread ends the process. Its program may begin by fork or vfork.
+ * Threads spin, so that ticks find them; sometimes they yield and sleep, so that they move.
  *
  * Exit status 0: every process ended as expected. 1: one did not, and is described. The same seed
  * makes the same choices, not the same interleaving.

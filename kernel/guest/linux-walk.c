@@ -11,8 +11,8 @@
  * idle, until some CPU lowers its level again. So nothing else of the test is an RT task.
  *
  * A normal task keeps Y busy when the occupant sleeps. The waiter counts as forgotten when this
- * task and the runner have each made two million turns of their loops, some tens of milliseconds,
- * and the waiter none: X and Y executed, and Y executed something lower.
+ * task and the runner have each made two million turns of their loops, and the waiter none. That
+ * takes some tens of milliseconds. It shows that X and Y executed, and Y something lower.
  *
  * The race needs CPUs that run at the same time (--emulation multi).
  *

@@ -10,7 +10,7 @@
  * a push, a pull or a tick.
  *
  * A worker naps in interruptible sleeps. A late one that sleeps in another way (D) waits for a lock
- * in the kernel, and may do so for as long as the holder takes. Since Linux has cache-aware
+ * in the kernel. It may wait for as long as the holder takes. Since Linux has cache-aware
  * scheduling, a thread may look for its cache on the way out of the kernel. It waits there until a
  * CPU has gone offline. The monitor reports the place, and no fault.
  *

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * addr2line -a -i -f prints for each address a line "0x...", then for each function inlined there,
- * innermost first, a line with its name and one with file:line. So a line that starts with "0x"
+ * For each address addr2line -a -i -f prints a line "0x...". Then it prints two lines for each
+ * function inlined there, innermost first: its name and file:line. So a line that starts with "0x"
  * always starts the next address.
  *
  * The compiler inlines the barriers and atomics of port/. A schedule names their callers instead.

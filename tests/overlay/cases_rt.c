@@ -3,8 +3,8 @@
  * The RT class over the overlay's files, in every interleaving. Four CPUs in two shards, 0 and 1, 2
  * and 3. Task 0 runs on CPU 0, task 1 on the CPU that falls; the others wait, wake or move.
  *
- * When all interrupts have arrived and all queues have chosen again, no task may wait on a queue
- * while a CPU that it may use runs something lower. The interrupts must come to an end.
+ * At the end all interrupts have arrived and all queues have chosen again. Then no task may wait on
+ * a queue while a CPU that it may use runs something lower. The interrupts must come to an end.
  */
 #include "rt_class.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Every primitive and every kind of ping-pong on the simulated toy machine, where CPUs meet at
+ * Every primitive and every kind of ping-pong on the simulated toy machine. There CPUs meet at
  * other moments than threads of a host do, and a store waits in its buffer.
  */
 #include <stdlib.h>

@@ -58,8 +58,8 @@ static u32 distance(const struct model *m, u32 a, u32 b)
 }
 
 /*
- * Of the CPUs expected, a near search may leave out some at CPUPRI_NORMAL, but none that is
- * nearer than one that it found, and not all.
+ * A near search finds at least one of the CPUs expected. At CPUPRI_NORMAL it may leave out others,
+ * but none that is nearer than one that it found.
  */
 static void check_near(struct model *m, int limit, u32 home, const unsigned long *allowed, bool fit,
 		       int expect, const unsigned long *expected)

@@ -27,9 +27,9 @@ def known(
     return quiet(lambda: record(*words), holds)
 
 
-# Modified lines found elsewhere, an operation. The queue lock: its tail, the node when the next one
-# in the queue links itself to it, the node again when its owner passes the lock on, and the
-# counter. Readers enter and leave. A message: both indices and itself.
+# Modified lines found elsewhere, an operation. The queue lock: its tail, the node twice, and the
+# counter. The next one in the queue links itself to the node; later the node's owner passes the
+# lock on. Readers enter and leave. A message: both indices and itself.
 EXACT = [
     ("one", 6, 1000, 400, 6000, 1.0),
     ("side", 6, 1000, 400, 6000, 1.0),

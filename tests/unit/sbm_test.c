@@ -78,8 +78,8 @@ static void prototype_bug_more_than_64_cpus_a_leaf(void)
 }
 
 /*
- * The shift was one less than the width of a leaf's part of the index, so that CPUs of a leaf's
- * upper half counted as those of the next leaf.
+ * The shift was one less than the width of a leaf's part of the index. So CPUs of a leaf's upper
+ * half counted as those of the next leaf.
  */
 static void upper_half(struct sbm *b)
 {

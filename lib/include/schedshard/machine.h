@@ -4,9 +4,9 @@
  * cache line's transfer between two of them, the cost of an operation.
  *
  * This loader is the one authority on the format. A file that it accepts is complete and
- * consistent: every CPU has a package, node, LLC, L2, core and thread, every distance that occurs
- * on the machine has a latency, every number has a source. It refuses any other file with one line:
- * the file, the line, the key, what is wrong and what would be right.
+ * consistent. Every CPU has a package, node, LLC, L2, core and thread. Every distance that occurs
+ * on the machine has a latency, every number a source. The loader refuses any other file with one
+ * line: the file, the line, the key, what is wrong and what would be right.
  *
  * A number of clock_ghz, [latency_ns], [op_cycles], [protocol] and a tier's ns is
  * written in one of two ways:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """A program's mappings: the file of an address, and its name there.
 
-Names come from the symbols and the debug information of the file itself, or from the separate debug
-file that distributions put into /usr/lib/debug under the build id.
+Names come from the symbols and the debug information of the file itself. If it has no debug
+information, they also come from the separate file that distributions put into /usr/lib/debug under
+the build id.
 """
 
 import re

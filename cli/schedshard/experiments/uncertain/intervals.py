@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Figures of a result with what samples say of them: median and 90% interval.
 
-Works on the JSON of a result. A row is a variant, or one point of a curve. Where a row has one
-figure that can be compared with a published one, ``interval`` and ``published_inside`` are of that
-figure, and ``intervals`` has all of them; where it has several, both are by name, as ``published``.
+Works on the JSON of a result. A row is a variant, or one point of a curve. A row may have one
+figure that can be compared with a published one. Then ``interval`` and ``published_inside`` are of
+that figure, and ``intervals`` has all figures. Where a row has several, both are by name, as
+``published`` is.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -2,8 +2,8 @@
 """Stage sizes: the memory of a root domain, by variant, on a machine that need not exist.
 
 The sizes of structures are measured: pahole reads them from the debugging types of the built
-kernels. The allocations for a number of CPUs are computed from these sizes and the shard plan of a
-machine file, with the rounding of the kernel's allocator. The sums mirror cpupri_init() and
+kernels. The stage computes the allocations for a number of CPUs from these sizes and the shard plan
+of a machine file. It rounds as the kernel's allocator does. The sums mirror cpupri_init() and
 init_rootdomain() of the base, and the *_alloc() functions of core/.
 """
 

@@ -2,8 +2,8 @@
 """Source trees of variants: hard links to the base, and separate files where they differ.
 
 Hard links make a tree of 86,000 files in 2 seconds and in no space. Two rules make them safe. A
-file is replaced by rename and never written to. A file that returns to the base's content becomes a
-copy with a new time, since make would take the base's old time for "nothing changed".
+change replaces a file by rename and never writes to it. A file that returns to the base's content
+becomes a copy with a new time: make would take the base's old time for "nothing changed".
 """
 
 import contextlib

@@ -149,9 +149,9 @@ def complaint_in(text: str) -> str | None:
     return next((kind for kind, pattern in _COMPLAINTS if pattern.search(text)), None)
 
 
-# A data race is ours if one of the innermost functions of either access is of a file of ours, or of
-# a class or a subject that the series changes; inlined functions do not show. Linux itself has many
-# other races, and accepts them.
+# A data race is ours if one of the innermost functions of either access is ours. Such a function is
+# of a file of ours, or of a class or a subject that the series changes. Inlined functions do not
+# show. Linux itself has many other races, and accepts them.
 _RACE = re.compile(r"BUG: KCSAN: ")
 _RACE_END = "=" * 10
 _RACE_LINES = 100

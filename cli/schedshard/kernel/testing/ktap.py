@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """KTAP, as it comes over a serial line: nested, between other messages, cut off anywhere.
 
-The library tap.py reads one line, whose grammar is TAP's. This file adds KTAP and the console: time
-stamps before each line, nested tests by indentation, several reports in one log (KUnit's at boot,
-the guest's own after it), kernel messages in between, and an end in the middle of a line. A test
-counts only if its result line exists. Announced tests without a result are in the report as
-unfinished.
+The library tap.py reads one line, whose grammar is TAP's. This file adds KTAP and the console. Time
+stamps stand before each line, and indentation nests tests. One log has several reports (KUnit's at
+boot, the guest's own after it) with kernel messages in between. The log may end in the middle of a
+line. A test counts only if its result line exists. Announced tests without a result are in the
+report as unfinished.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 """Stage test: the matrix of guests for each variant, and the result of every test.
 
 The guest's own report is not enough for a pass. No complaint of the kernel may be between the
-test's lines in the log, and the kernel's check of its sharded state must have counted no error. A
+test's lines in the log. The kernel's check of its sharded state must have counted no error. A
 planned test without a result line is unfinished, whatever the reason.
 """
 

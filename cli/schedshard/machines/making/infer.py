@@ -14,8 +14,8 @@ Latencies alone leave three questions open. Each is decided as follows, with a n
 - a package's own pairs may cost as much as remote ones, because its lines had their home in another
   package;
 - firmware options cut NUMA nodes. A package counts as one node. LLCs of it that are nearer to each
-  other than to the rest are a tier of latency (tiers.py), unless they are as far apart as other
-  levels are.
+  other than to the rest are a tier of latency (tiers.py). They are none if they are as far apart as
+  other levels are.
 """
 
 from dataclasses import dataclass, field

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Core-to-core latency tables: comma-separated, row = writer, column = responder, in ns.
 
-Published tables differ: only the lower triangle filled, the whole square, rows cut at the diagonal,
-with or without CPU numbers along the edges, with a comma at the end of each line. The reader
-accepts all of these. Anything else ends with the line and column of the first wrong cell: a table
-that lost its tail would otherwise become a smaller machine.
+Published tables differ. Some fill the whole square, some only the lower triangle, and some cut rows
+at the diagonal. Some have CPU numbers along the edges, or a comma at the end of each line. The
+reader accepts all of these. Anything else ends with the line and column of the first wrong cell: a
+table that lost its tail would otherwise become a smaller machine.
 """
 
 import re

@@ -2,8 +2,8 @@
 /*
  * The CPUs with a stopped tick: one bit a CPU, in the line of its shard.
  *
- * Writers: a CPU sets its own bit when it stops its tick in the idle loop, and clears it at its
- * first busy tick, both with interrupts off. sched_cpu_deactivate() clears it with interrupts on.
+ * Writers: a CPU sets its own bit when it stops its tick in the idle loop. It clears the bit at its
+ * first busy tick; interrupts are off at both. sched_cpu_deactivate() clears it with interrupts on.
  * No lock. Readers: every busy CPU's tick asks the summary whether the set is empty. Kicks and
  * balancers walk the set.
  *

@@ -72,8 +72,8 @@ static void rt_walk_visit(struct irq_work *work)
 	struct rq *rq = this_rq();
 
 	/*
-	 * This check needs no lock. A CPU that adds a task to the list meanwhile then searches for
-	 * a CPU, and sees the level of the CPU that this walk serves.
+	 * This check needs no lock. If a CPU adds a task to the list meanwhile, it then searches
+	 * for a CPU. That search sees the level of the CPU that this walk serves.
 	 */
 	if (has_pushable_tasks(rq)) {
 		raw_spin_rq_lock(rq);
