@@ -48,3 +48,20 @@ def test_every_row_fits_80_columns(
     assert all(len(line) <= 80 for line in outcome.out.splitlines())
     word = {"run": "sbm-summary", "machines": "hypothetical", "bench": "instructions"}[verb[0]]
     assert word in outcome.out
+
+
+def test_optional_columns_give_way_to_what_others_need() -> None:
+    made = Sheet(
+        "T", "name", "stack", "where", right=("name",), rigid=("where",), optional=("where",)
+    )
+    made.add_row("1", "function", "a-path-of-thirty-characters.c:1" * 3)
+    assert "function" in drawn(made, 140)
+    assert "a-path" in drawn(made, 140)
+    # It fits no more beside the least that the others need.
+    squeezed = drawn(made, 116)
+    assert "function" in squeezed
+    assert "a-path" in squeezed
+    made.add_row("2", "a_function_with_a_name_of_40_characters_", "x")
+    squeezed = drawn(made, 116)
+    assert "a_function_with_a_name_of_40_characters_" in squeezed
+    assert "a-path" not in squeezed

@@ -12,7 +12,7 @@ from rich.console import RenderableType
 from schedshard.common.output import check_writable, to_json, write_atomic
 from schedshard.show import terminal
 
-_PLAIN_WIDTH = 140
+_PLAIN_WIDTH = 160
 _NARROWEST = 60
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])

@@ -9,10 +9,16 @@ from rich.table import Table
 from rich.text import Text
 
 WIDE = 115
+# A column that wraps keeps as much, if its cells have as much.
+_LEAST = 24
+_BETWEEN = 2  # blanks
 
 
 class Sheet:
-    """A table that leaves out its optional columns where less than WIDE characters fit a line."""
+    """A table that leaves out its optional columns on a narrow console.
+
+    That is one where less than WIDE characters fit a line, or less than the table needs.
+    """
 
     def __init__(
         self,
@@ -41,9 +47,17 @@ class Sheet:
             raise ValueError(f"a row of {len(cells)} cells in a table of {len(self.columns)}")
         self.rows.append(cells)
 
+    def _needed(self, index: int) -> int:
+        """The width of a column: all of one that is never wrapped, _LEAST of another."""
+        name = self.columns[index]
+        widest = max(len(name), *(len(row[index]) for row in self.rows), 0)
+        return widest if name in self.rigid else min(widest, _LEAST)
+
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Draw as wide as the console allows."""
-        narrow = options.max_width < WIDE
+        widths = [self._needed(index) for index in range(len(self.columns))]
+        needed = sum(widths) + _BETWEEN * len(widths)
+        narrow = options.max_width < max(WIDE, needed)
         kept = [
             index
             for index, name in enumerate(self.columns)
@@ -66,6 +80,7 @@ class Sheet:
                 justify="right" if name in self.right else "left",
                 overflow="fold",
                 no_wrap=name in self.rigid,
+                min_width=None if narrow else widths[index],
             )
         for row in self.rows:
             made.add_row(*(row[index] for index in kept))

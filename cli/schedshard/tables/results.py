@@ -393,7 +393,7 @@ def _c2c_accesses(number: int, line: dict[str, Any]) -> Sheet:
     made = Sheet(
         f"line {number}: {line['object']}{line['offset']:+#x}, {line['type'] or 'no type'}",
         *numbers[:4], "field", "kind", *numbers[4:], "symbol", "source", right=numbers,
-        rigid=("field", "kind", "source"), optional=("kind", "source", "records", "CPUs"),
+        rigid=("kind", "source"), optional=("kind", "source", "records", "CPUs"),
     )  # fmt: skip
     for access in line["accesses"][:ACCESSES_SHOWN]:
         made.add_row(

@@ -73,7 +73,7 @@ def _accesses(number: int, line: Mapping[str, Any]) -> RenderableType:
         f"line {number}: {line['object']}{line['offset']:+#x}, "
         f"{line['type'] or 'type not known'}, {line['sharing']} sharing",
         *numbers[:3], "field", "kind", *numbers[3:], "function", "source", right=numbers,
-        rigid=("field", "kind", "source"), optional=("kind", "records"),
+        rigid=("kind", "source"), optional=("kind", "records"),
     )  # fmt: skip
     total = hitm(line) or 1
     for access in line["accesses"][:_ACCESSES]:
