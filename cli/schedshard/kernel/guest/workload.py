@@ -56,6 +56,12 @@ def _pi(cpus: int, amount: int) -> Sequence[str]:
     return ("/bin/pi_stress", "-q", "-g", str(max(1, cpus // 2)), "-D", str(amount))
 
 
+def _pi_apart(cpus: int, amount: int) -> Sequence[str]:
+    # Each keeps the first of its CPUs for itself, and pins its group to the next.
+    each = f"taskset -c $i,$((i + 1)) /bin/pi_stress -q -g 1 -D {amount} &"
+    return ("/bin/sh", "-c", f"for i in $(seq 0 2 {cpus - 2}); do {each} done; wait")
+
+
 def _hackbench(cpus: int, amount: int) -> Sequence[str]:
     groups = str(max(1, cpus // 8))
     return (
@@ -67,8 +73,8 @@ def _storm(cpus: int, amount: int) -> Sequence[str]:
     return ("/bin/rt-storm", str(amount), str(4 * cpus), "1")
 
 
-def _ffmpeg(_: int, amount: int) -> Sequence[str]:
-    return ("/bin/ffmpeg.sh", str(amount))
+def _ffmpeg(cpus: int, amount: int) -> Sequence[str]:
+    return ("/bin/ffmpeg.sh", str(amount), str(max(8, cpus // 2)))
 
 
 # A quarter of the usual window: nothing starts or ends in it, and many runs are compared.
@@ -185,6 +191,11 @@ WORKLOADS: Mapping[str, Workload] = {
         "the same, all CPUs together as often as 480", ("stress-ng",), _dense, 2, 1, extra_mb=128
     ),
     "pi": _endless("pi_stress, a group for two CPUs", ("rt-tests",), _pi, 1.5, 1),
+    # While a process waits for a larger table of its futexes, each call of any thread counts in one
+    # word (Linux 7.3, futex_ref_get()). The threads of one pi_stress never let that end.
+    "pi-apart": _endless(
+        "pi_stress, a process of one group for two CPUs", ("rt-tests",), _pi_apart, 2, 1
+    ),
     "hackbench": Workload(
         "hackbench, threads, FIFO",
         ("rt-tests",),
@@ -198,7 +209,13 @@ WORKLOADS: Mapping[str, Workload] = {
     # Its threads sleep for milliseconds.
     "rt-storm": _endless("rt-storm, 4 threads a CPU", (), _storm, 4, 2, length_us=400_000),
     "ffmpeg": _endless(
-        "8 transcodes at FIFO 99", ("ffmpeg",), _ffmpeg, 3, 1, extra_mb=768, length_us=200_000
+        "transcodes at FIFO 99, 8 or one for two CPUs",
+        ("ffmpeg",),
+        _ffmpeg,
+        3,
+        1,
+        extra_mb=768,
+        length_us=200_000,
     ),
     **{f"isolation-{mode}": _isolation(mode) for mode in (*ISOLATION, PLAN)},
     "forks": Workload("processes that end at once, some after exec", (), _forks, 300, "forks"),
