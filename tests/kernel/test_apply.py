@@ -310,6 +310,28 @@ def test_what_spatch_cannot_parse_is_hidden_and_stays(layout: Layout) -> None:
 
 
 @needs_spatch
+def test_nothing_is_left_of_what_a_rule_removes(layout: Layout) -> None:
+    text = (
+        "#ifdef CONFIG_NONE\n\n#endif\n"
+        "static void gone(int x)\n{\n#ifdef CONFIG_A\n\tint a, b;\n\n\tif (!x)\n\t\tgoto out;\n"
+        "\ta = b = x;\n\treturn;\nout:\n#endif\n\tuse(x);\n}\n"
+        "\nstatic void stays(void)\n{\n#ifdef CONFIG_A\n\tstart(1);\n#endif\n}\n"
+    )
+    rule = "@@\n@@\n-static void gone(...)\n-{\n-\t...\n-}\n\n@@\n@@\n-start(1);\n"
+    write(layout.inputs / "overlay/kernel/sched/odd.h", text)
+    write(layout.inputs / "cocci/odd.cocci", rule)
+    step = STEP.replace("lib/schedshard/Makefile", "kernel/sched/odd.h")
+    write_series(layout, step + edit(2, "odd.cocci", "kernel/sched/odd.h"))
+    apply(layout, "shard")
+    after = (layout.source("shard") / "kernel/sched/odd.h").read_text(encoding="utf-8")
+    # What the file had before is no leaving of the rule.
+    assert after.startswith("#ifdef CONFIG_NONE\n\n#endif\n")
+    assert after.count("#") == 2
+    assert "int;" not in after
+    assert "static void stays(void)\n{\n}\n" in after
+
+
+@needs_spatch
 def test_a_rule_must_leave_what_is_hidden(layout: Layout) -> None:
     write(layout.inputs / "cocci/set.cocci", "@@\n@@\n-static void set_overload(...) { ... }\n")
     write_series(layout, STEP + edit(1))

@@ -59,6 +59,23 @@ def _restore(before: bytes, after: bytes, hidden: Sequence[str], what: str) -> b
     return after
 
 
+# What spatch leaves where a rule takes more: of a declaration of several variables in a conditional
+# its type, and the conditional itself, of which it does not see the lines.
+_LEFT = (
+    re.compile(rb"^[ \t]*int;\n", re.MULTILINE),
+    re.compile(rb"^#[ \t]*if[^\n]*\n(?:[ \t]*\n)*#[ \t]*endif[^\n]*\n", re.MULTILINE),
+)
+
+
+def _without(left: re.Pattern[bytes], before: bytes, after: bytes) -> bytes:
+    there = set(left.findall(before))
+
+    def kept(found: re.Match[bytes]) -> bytes:
+        return found[0] if found[0] in there else b""
+
+    return left.sub(kept, after)
+
+
 def _run(rule: Path, name: str, text: bytes, what: str) -> bytes:
     with tempfile.TemporaryDirectory(prefix="schedshard-") as folder:
         path = Path(folder) / name
@@ -89,7 +106,10 @@ def edit(layout: Layout, change: Edit, text: bytes, step: str) -> bytes:
         after = cached.read_bytes()
     else:
         plain = _hide(text, hidden)
-        after = _restore(plain, _run(rule, change.file, plain, what), hidden, what)
+        made = _run(rule, change.file, plain, what)
+        for left in _LEFT:
+            made = _without(left, plain, made)
+        after = _restore(plain, made, hidden, what)
         write_atomic(cached, after)
     count = sites(text, after)
     if count != change.sites:

@@ -15,7 +15,8 @@
 static struct visited_pool *pool __ro_after_init;
 
 static DEFINE_RAW_SPINLOCK(epoch_lock);
-static unsigned long epoch_number, epoch_end; /* epoch_lock protects writes of both */
+/* epoch_lock protects writes of both. */
+static unsigned long epoch_number, epoch_end = INITIAL_JIFFIES;
 
 static void next_epoch(unsigned long now)
 {

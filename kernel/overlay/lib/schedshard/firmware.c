@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * schedshard_arch_topology() from firmware: arm64, RISC-V, LoongArch, 32-bit Arm.
+ * schedshard_arch_topology() from firmware: arm64, RISC-V, 32-bit Arm.
  *
  * init_cpu_topology() and cacheinfo parse the same descriptions, but after the first root domain.
  * They cannot run this early: they keep ACPI tables that the kernel maps for the boot only, and a
@@ -57,12 +57,13 @@ void __init schedshard_keep_known(struct shard_rec *rec, u32 n)
 
 void __init schedshard_arch_topology(struct shard_rec *rec, u32 n)
 {
+#ifdef CONFIG_GENERIC_ARCH_NUMA
 	u32 i;
 
 	/* cpu_to_node() is right only once smp_prepare_cpus() has run. */
-	if (IS_ENABLED(CONFIG_GENERIC_ARCH_NUMA))
-		for (i = 0; i < n; i++)
-			rec[i].at[SHARD_AT_NODE] = early_cpu_to_node(rec[i].cpu);
+	for (i = 0; i < n; i++)
+		rec[i].at[SHARD_AT_NODE] = early_cpu_to_node(rec[i].cpu);
+#endif
 	if (IS_ENABLED(CONFIG_ACPI_PPTT) && !acpi_disabled)
 		schedshard_from_pptt(rec, n);
 	else
