@@ -68,3 +68,8 @@ typedef bool, u8;
 identifier rt_overload_update = rt_overload_update;
 @@
 -extern void rt_overload_update(...);
+
+@@
+identifier rt_overload_ease = rt_overload_ease;
+@@
+-extern void rt_overload_ease(...);

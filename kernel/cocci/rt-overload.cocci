@@ -27,7 +27,7 @@ identifier rt_overload_update = rt_overload_update;
 @@
 identifier rt_overload_ease = rt_overload_ease;
 @@
--static void rt_overload_ease(...) { ... }
+-void rt_overload_ease(...) { ... }
 
 @@
 identifier enqueue_pushable_task = enqueue_pushable_task;

@@ -4,4 +4,5 @@
 @@
 @@
 +extern void rt_overload_update(struct rq *rq, const struct task_struct *donor);
++extern void rt_overload_ease(struct rq *rq, const struct task_struct *donor);
  extern void init_sched_rt_class(void);

@@ -39,9 +39,9 @@ typedef bool;
 identifier dequeue_pushable_task = dequeue_pushable_task;
 identifier rq, p;
 @@
-+static void rt_overload_ease(struct rq *rq, struct task_struct *donor)
++/* rt_overload_update() after a change by which the queue can only stop being overloaded. */
++void rt_overload_ease(struct rq *rq, const struct task_struct *donor)
 +{
-+	/* After a change by which the queue can only stop being overloaded. */
 +	if (unlikely(rq->rt.overloaded))
 +		rt_overload_update(rq, donor);
 +}

@@ -7,5 +7,12 @@
  extern void rt_overload_update(struct rq *rq, const struct task_struct *donor);
 +#else
 +static inline void rt_overload_update(struct rq *rq, const struct task_struct *donor) { }
-+static inline void rt_overload_ease(struct rq *rq, struct task_struct *donor) { }
++#endif
+
+@@
+@@
++#ifdef CONFIG_SMP
+ extern void rt_overload_ease(struct rq *rq, const struct task_struct *donor);
++#else
++static inline void rt_overload_ease(struct rq *rq, const struct task_struct *donor) { }
 +#endif

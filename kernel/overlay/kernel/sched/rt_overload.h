@@ -15,8 +15,8 @@
  *
  *  - the list changes: enqueue_pushable_task(), dequeue_pushable_task(), against rq->donor;
  *  - another task runs: set_next_task_rt(), and those of the two higher classes, whose tasks RT
- *    tasks also wait behind. put_prev_task_rt() handles a next task of a lower class (the
- *    fair server's), which all RT tasks outrank;
+ *    tasks also wait behind. put_prev_task_rt(), and those of these classes, handle a next task of
+ *    a lower class (the fair server's), which all RT tasks outrank;
  *  - the running task's priority, class or mask changes: rt_mutex_setprio(), sched_move_task(),
  *    __sched_setscheduler() and __do_set_cpus_allowed() put the task and set it again. If it falls
  *    below RT, the set may name the CPU until the next reschedule, which is harmless.

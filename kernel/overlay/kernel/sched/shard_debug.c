@@ -10,7 +10,7 @@
  *    rq->dl.overloaded; those of an offline one are 0;
  *  - rq->rt.overloaded is not 0 if a task waits behind rq->donor (else the task waits for ever). It
  *    is 0 without pushable tasks (else CPUs look in vain for ever). If all pushable tasks outrank
- *    rq->donor, it may be either until the next reschedule; see rt_overload.h;
+ *    rq->donor, it is 0 as well, unless the CPU is to reschedule anyway; see rt_overload.h;
  *  - rq->rt.nr_wide counts the wide pushable tasks, and each has its own flag set;
  *  - the set's summary names the shard of a wide queue, as overload_set() promises on return.
  *
@@ -168,7 +168,7 @@ static void check_tasks(struct rq *rq)
 	}
 	if (waiting)
 		expect(RT_MISSED, rq->cpu, !rq->rt.overloaded, false);
-	if (plist_head_empty(&rq->rt.pushable_tasks))
+	else if (plist_head_empty(&rq->rt.pushable_tasks) || !test_tsk_need_resched(rq->curr))
 		expect(RT_IN_VAIN, rq->cpu, rq->rt.overloaded, 0);
 	expect(RT_WIDE, rq->cpu, rq->rt.nr_wide, wide);
 	expect(RT_WIDE, rq->cpu, counted, wide);

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// kernel/sched/rt.c of 7.3: a blocked donor is not pushable, and the next task may be of a lower class all the same.
+
+@@
+identifier put_prev_task_rt = put_prev_task_rt;
+identifier rq, p, next;
+@@
+ put_prev_task_rt(struct rq *rq, struct task_struct *p, struct task_struct *next)
+ {
+ 	...
+-	if (task_is_blocked(p))
+-		return;
+-	if (on_rt_rq(&p->rt) && p->nr_cpus_allowed > 1)
++	/* It waits for a CPU again, and may be pushed, unless it waits for a lock. */
++	if (!task_is_blocked(p) && on_rt_rq(&p->rt) && p->nr_cpus_allowed > 1)
+ 		enqueue_pushable_task(rq, p);
+ 	...
+ }
