@@ -34,7 +34,7 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--root", type=Path, default=root, help="the project (default: this one)")
     parser.add_argument("--settings", type=Path, help="default: tests/mutants/mutants.toml in it")
-    parser.add_argument("--group", choices=GROUPS, help="only these (default: both)")
+    parser.add_argument("--group", choices=GROUPS, help="only these (default: all)")
     parser.add_argument("--file", action="append", default=[], help="only this file; repeatable")
     parser.add_argument("--jobs", type=int, default=0, help="workers (default: one a CPU)")
     parser.add_argument("--list", action="store_true", help="list the mutants and run nothing")

@@ -98,8 +98,9 @@ def migrate(sim: Simulator) -> None:
         assert visited["agreement_fresh"] >= 0.999, visited
         assert visited["scan_length_p50"] <= 48
         assert visited["bytes_per_process"] <= 192 + 6 * 576
-    # On an emptier machine a full scan still prefers a cache that a process left, see DESIGN.md.
-    # The runtime there is a tiny part of the process's, and older than the timeout.
+    # On an emptier machine a full scan still prefers a cache that a process left: see
+    # docs/results/visited.md. The runtime there is a tiny part of the process's, and older than
+    # the timeout.
     idle = sim.run("cache-scan-migrate", "visited", processes=24)
     assert idle["worst_missed_runtime"] < 0.05, idle
     assert idle["agreement"] >= 0.9, idle

@@ -68,7 +68,7 @@ def lacking(result: dict[str, Any]) -> list[str]:
         if variant.get("accepted") is not False:
             continue
         if "accept" in variant:
-            why = variant.get("lacks", "DESIGN.md tells what the model lacks.")
+            why = variant.get("lacks", "docs/model.md tells what the model lacks.")
             said.append(
                 f"Outside the band: '{variant['name']}' is predicted at "
                 f"{percent(variant['relative'])}, published {percent(variant['published'])}, "
@@ -78,7 +78,7 @@ def lacking(result: dict[str, Any]) -> list[str]:
             said.append(
                 f"Outside the band: '{variant['name']}' has a median error of "
                 f"{variant['median_error']:.1%} and a worst one of {variant['worst_error']:.1%}. "
-                "DESIGN.md tells what the model lacks."
+                "docs/model.md tells what the model lacks."
             )
     return said
 

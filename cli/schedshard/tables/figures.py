@@ -180,7 +180,7 @@ def figure_misses(result: Mapping[str, Any]) -> list[str]:
     for variant in result["variants"]:
         for metric in misses(result, variant):
             name = metric["name"]
-            why = variant.get("lacks", "DESIGN.md tells what the model lacks.")
+            why = variant.get("lacks", "docs/model.md tells what the model lacks.")
             said.append(
                 f"'{variant['name']}': {metric['title']} is predicted at "
                 f"{figure_text(metric, variant[name])}, published "

@@ -161,7 +161,7 @@ def run_notes(result: dict[str, Any]) -> list[tuple[str, str]]:
         if "median_error" in variant:
             notes.append(("error", curve_verdict(result, variant)))
         if not is_figures(result) and variant.get("accepted") is False and "accept" in variant:
-            why = variant.get("lacks", "DESIGN.md tells what the model lacks")
+            why = variant.get("lacks", "docs/model.md tells what the model lacks")
             notes.append(("outside", f"{variant['name']} is not {variant['accept']}: {why}"))
     if is_figures(result):
         notes += [("outside", said) for said in figure_misses(result)]

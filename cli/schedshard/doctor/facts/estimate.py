@@ -5,7 +5,7 @@ This is arithmetic, not a simulation. A wake-up and the sleep after it each send
 line with the lowest priority level. A line serves one request at a time, and that takes
 
 - 30 to 280 ns between last-level caches: a counter of 8 sockets takes 22 to 36 ns an increment,
-  200 to 280 follows by Little's law from the published figures (DESIGN.md);
+  200 to 280 follows by Little's law from the published figures (docs/results/rt.md);
 - 10 to 60 ns inside one cache, an estimate.
 """
 
