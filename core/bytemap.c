@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Allocation of byte maps; bytemap_find.c searches them. Positions are below 64, and a line has 64
- * bytes or more. Bytes of holes keep the first value; searches mask them out.
+ * Allocation of byte maps. Positions are below 64, and a line has 64 bytes or more. Bytes of holes
+ * keep the first value; searches mask them out.
  */
 #include "bytemap.h"
 #include "shard_lines.h"

@@ -16,7 +16,7 @@
  *
  *    By both barriers F3 sees P1 or P3 sees F1 (store buffering): a CPU pulls or pushes the task.
  *    F2 is in overload_query() and push_walk_request(), P2 in overload_set(). Without either, both
- *    may look too early, on x86 too, and the task waits while the CPU idles: sim/cases/cpupri.c.
+ *    may look too early, on x86 too, and the task waits while the CPU idles.
  *
  * A search tries up to three ways. First, if any CPU or a near one will do: a CPU at CPUPRI_NORMAL
  * in the own shard. Then few allowed CPUs one by one, or many shard by shard, nearest first.

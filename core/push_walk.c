@@ -11,9 +11,9 @@
  * So a round begins after the request in the word's order. It also sees what the requester stored.
  * Requester: R1 store the level, R2 full barrier, R3 load or change the state. Walker: W1 take
  * AGAIN back, W2 full barrier (the exchange), W3 look at levels. R3 comes before W1, so that W3
- * sees R1. Without R2 the level may wait in the store buffer during the round;
- * sim/cases/push_walk.c finds that. R2 may be any full barrier between R1 and R3: push_walk_join()
- * relies on F2 in overload_query().
+ * sees R1. Without R2 the level may wait in the store buffer during the round: the model checker
+ * finds that. R2 may be any full barrier between R1 and R3: push_walk_join() relies on F2 in
+ * overload_query().
  *
  * Only the walker changes ROUND to IDLE, by compare and exchange. If that fails the state is AGAIN,
  * which no other CPU changes. The interrupt hands the walk to the next CPU, and orders the sender's
