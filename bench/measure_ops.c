@@ -10,7 +10,7 @@
  * An addition of two registers takes one cycle on every core of the last twenty years. So the clock
  * follows from it, whatever the frequency is at the moment. (An addition of a constant does not:
  * some cores do it while renaming.) Each operation is measured between two samples of the clock and
- * divided by their mean: turbo may come and go during the run.
+ * divided by their mean. Turbo may come and go during the run.
  */
 #include <errno.h>
 #include <pthread.h>

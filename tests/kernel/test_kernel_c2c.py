@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from schedshard.common.errors import UserError
 from schedshard.common.paths import ROOT
 from schedshard.entry import run
 from schedshard.kernel.guest.topology import usual_shape
-from schedshard.kernel.guest.workload import WORKLOADS, step
+from schedshard.kernel.guest.workload import WORKLOADS, find_workload, step
 from schedshard.kernel.probe.probe import read_raw
 from schedshard.kernel.profile.c2c_view import c2c_view
 from schedshard.kernel.profile.count import CLASS, ENQUEUES, VISITS, count_table, rows_of
@@ -234,3 +236,18 @@ def test_wrong_use(args: list[str], words: str, capsys: pytest.CaptureFixture[st
     assert said.startswith(f"schedshard: {words}")
     assert said.endswith("\n")
     assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("cpus", "firsts"), [(1, [0]), (2, [0]), (5, [0, 2]), (16, range(0, 15, 2))]
+)
+def test_pi_apart_has_a_process_for_two_cpus(cpus: int, firsts: Sequence[int]) -> None:
+    shell, option, script = find_workload("pi-apart").argv(cpus, 7)
+    said = subprocess.run(
+        [shell, option, script.replace("/bin/pi_stress", "echo").replace("taskset", "echo")],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    begun = sorted(int(line.split()[1].split(",")[0]) for line in said.splitlines())
+    assert begun == list(firsts)

@@ -59,7 +59,7 @@ def _pi(cpus: int, amount: int) -> Sequence[str]:
 def _pi_apart(cpus: int, amount: int) -> Sequence[str]:
     # Each keeps the first of its CPUs for itself, and pins its group to the next.
     each = f"taskset -c $i,$((i + 1)) /bin/pi_stress -q -g 1 -D {amount} &"
-    return ("/bin/sh", "-c", f"for i in $(seq 0 2 {cpus - 2}); do {each} done; wait")
+    return ("/bin/sh", "-c", f"for i in $(seq 0 2 {max(0, cpus - 2)}); do {each} done; wait")
 
 
 def _hackbench(cpus: int, amount: int) -> Sequence[str]:
@@ -192,7 +192,7 @@ WORKLOADS: Mapping[str, Workload] = {
     ),
     "pi": _endless("pi_stress, a group for two CPUs", ("rt-tests",), _pi, 1.5, 1),
     # While a process waits for a larger table of its futexes, each call of any thread counts in one
-    # word (Linux 7.3, futex_ref_get()). The threads of one pi_stress never let that end.
+    # word (Linux 7.3, futex_ref_get()). In no run did the threads of one pi_stress let that end.
     "pi-apart": _endless(
         "pi_stress, a process of one group for two CPUs", ("rt-tests",), _pi_apart, 2, 1
     ),
