@@ -329,6 +329,11 @@ def test_nothing_is_left_of_what_a_rule_removes(layout: Layout) -> None:
     assert after.count("#") == 2
     assert "int;" not in after
     assert "static void stays(void)\n{\n}\n" in after
+    # Nor of what a cache of another version has.
+    (cached,) = (layout.work / "cache/spatch").iterdir()
+    cached.write_bytes(after.encode() + b"int;\n")
+    apply(layout, "shard")
+    assert (layout.source("shard") / "kernel/sched/odd.h").read_text(encoding="utf-8") == after
 
 
 @needs_spatch

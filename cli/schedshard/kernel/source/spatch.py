@@ -67,13 +67,15 @@ _LEFT = (
 )
 
 
-def _without(left: re.Pattern[bytes], before: bytes, after: bytes) -> bytes:
-    there = set(left.findall(before))
+def _without_left(before: bytes, after: bytes) -> bytes:
+    there = {text for left in _LEFT for text in left.findall(before)}
 
     def kept(found: re.Match[bytes]) -> bytes:
         return found[0] if found[0] in there else b""
 
-    return left.sub(kept, after)
+    for left in _LEFT:
+        after = left.sub(kept, after)
+    return after
 
 
 def _run(rule: Path, name: str, text: bytes, what: str) -> bytes:
@@ -106,11 +108,10 @@ def edit(layout: Layout, change: Edit, text: bytes, step: str) -> bytes:
         after = cached.read_bytes()
     else:
         plain = _hide(text, hidden)
-        made = _run(rule, change.file, plain, what)
-        for left in _LEFT:
-            made = _without(left, plain, made)
-        after = _restore(plain, made, hidden, what)
+        after = _restore(plain, _run(rule, change.file, plain, what), hidden, what)
         write_atomic(cached, after)
+    # Not in the cache, whose key knows spatch and the rule only.
+    after = _without_left(text, after)
     count = sites(text, after)
     if count != change.sites:
         much = "too little" if count < change.sites else "too much"
