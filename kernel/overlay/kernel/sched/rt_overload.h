@@ -114,7 +114,7 @@ static inline void rt_overload_update(struct rq *rq, const struct task_struct *r
 
 /*
  * rt_overload_update() for a change by which no queue joins the set: a task has left the list, or
- * each RT task here outranks the next task, or set_next_task_rt() evaluates that task afterwards.
+ * each RT task here outranks the next task, or set_next_task() evaluates that task afterwards.
  */
 static inline void rt_overload_ease(struct rq *rq, const struct task_struct *runner)
 {
