@@ -35,20 +35,6 @@ identifier rq;
  	...
  }
 
-// Where the CPU is in the set already, nothing else orders the two; Linux has nothing there.
-@@
-identifier nohz_balance_enter_idle = nohz_balance_enter_idle;
-identifier rq;
-@@
- nohz_balance_enter_idle(...)
- {
- 	...
- 	rq->has_blocked_load = 1;
-+	/* Before the flag that is set below: a balancer that took it down sees the load. */
-+	smp_wmb();
- 	...
- }
-
 @@
 identifier nohz_balance_enter_idle = nohz_balance_enter_idle;
 expression cpu;

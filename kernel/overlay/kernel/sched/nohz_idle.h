@@ -24,11 +24,6 @@
  * take those flags, and skip the shard while the summary calls it empty. In that case another
  * setter marked the shard afterwards, or the set had nothing to find. That setter raises the flags
  * after its mark, and the next balance sees both bits.
- *
- * A CPU whose bit is set already, with its tick stopped, notes its load and raises the flag of
- * blocked load. A write barrier lies between the two, which Linux lacks. Without it a balancer on
- * arm64 may take the flag, and see no load. It costs nothing on x86. PowerPC would need a full one;
- * there the load of this one idle period may wait for the next.
  */
 #ifndef _KERNEL_SCHED_NOHZ_IDLE_H
 #define _KERNEL_SCHED_NOHZ_IDLE_H
