@@ -1,20 +1,47 @@
 #!/bin/sh
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-# ffmpeg SECONDS [INSTANCES]: so many transcodes at FIFO 99 side by side, eight unless given, repeated until the time is
-# over. The film is a test picture of ffmpeg's own, small because an emulated CPU decodes slowly.
+# ffmpeg SECONDS [INSTANCES]: transcodes at FIFO 99 side by side. Eight short ones, again and again until the time is
+# over; or so many that each go on for all of the time, as on a server. The film is a test picture of ffmpeg's own,
+# small because an emulated CPU decodes slowly. Unless told, a filter has a thread for each CPU.
 set -u
-end=$(($(date +%s) + $1))
-instances=${2:-8}
 film=/tmp/film.mpg
-rounds=0
 
-/bin/ffmpeg -nostdin -loglevel error -f lavfi -i testsrc=size=128x96:rate=25 -frames:v 6 \
-	-c:v mpeg2video -y "$film" || exit 1
+# make FRAMES
+make() {
+	/bin/ffmpeg -nostdin -loglevel error -filter_threads 1 -f lavfi -i testsrc=size=128x96:rate=25 \
+		-frames:v "$1" -c:v mpeg2video -threads 1 -y "$film" || exit 1
+}
+
+# transcode OUTPUT [OPTION...]: in a process of its own, which it becomes
+transcode() {
+	output=$1
+	shift
+	exec /bin/chrt -f 99 /bin/ffmpeg -nostdin -loglevel error -filter_threads 1 -threads 4 "$@" \
+		-i "$film" -c:v mpeg4 -threads 4 -f avi -y "$output"
+}
+
+if [ -n "${2:-}" ]; then
+	make 25
+	pids=
+	for _ in $(seq "$2"); do
+		transcode /dev/null -stream_loop -1 &
+		pids="$pids $!"
+	done
+	sleep "$1"
+	# shellcheck disable=SC2086
+	kill $pids
+	wait
+	echo "$2 transcodes"
+	exit
+fi
+
+end=$(($(date +%s) + $1))
+rounds=0
+make 6
 while :; do
 	pids=
-	for instance in $(seq "$instances"); do
-		/bin/chrt -f 99 /bin/ffmpeg -nostdin -loglevel error -threads 4 -i "$film" \
-			-c:v mpeg4 -threads 4 -f avi -y "/tmp/film.$instance" &
+	for instance in 1 2 3 4 5 6 7 8; do
+		transcode "/tmp/film.$instance" &
 		pids="$pids $!"
 	done
 	for pid in $pids; do
@@ -23,4 +50,4 @@ while :; do
 	rounds=$((rounds + 1))
 	[ "$(date +%s)" -lt "$end" ] || break
 done
-echo "$rounds rounds of $instances transcodes"
+echo "$rounds rounds of 8 transcodes"

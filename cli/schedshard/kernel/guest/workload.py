@@ -74,7 +74,7 @@ def _storm(cpus: int, amount: int) -> Sequence[str]:
 
 
 def _ffmpeg(cpus: int, amount: int) -> Sequence[str]:
-    return ("/bin/ffmpeg.sh", str(amount), str(max(8, cpus // 2)))
+    return ("/bin/ffmpeg.sh", str(amount), str(max(2, cpus // 4)))
 
 
 # A quarter of the usual window: nothing starts or ends in it, and many runs are compared.
@@ -209,13 +209,12 @@ WORKLOADS: Mapping[str, Workload] = {
     # Its threads sleep for milliseconds.
     "rt-storm": _endless("rt-storm, 4 threads a CPU", (), _storm, 4, 2, length_us=400_000),
     "ffmpeg": _endless(
-        "transcodes at FIFO 99, 8 or one for two CPUs",
+        "endless transcodes at FIFO 99, one for four CPUs",
         ("ffmpeg",),
         _ffmpeg,
-        3,
+        2,
         1,
         extra_mb=768,
-        length_us=200_000,
     ),
     **{f"isolation-{mode}": _isolation(mode) for mode in (*ISOLATION, PLAN)},
     "forks": Workload("processes that end at once, some after exec", (), _forks, 300, "forks"),
