@@ -35,6 +35,17 @@ typedef cpumask_var_t;
  	...
  };
 
+// Each pull reads that pointer; each change of level writes the counters that cpupri begins with.
+@@
+attribute name ____cacheline_aligned;
+@@
+ struct root_domain {
+ 	...
+-	struct cpupri cpupri;
++	struct cpupri cpupri ____cacheline_aligned;
+ 	...
+ };
+
 @@
 typedef bool, u8;
 @@
