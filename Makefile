@@ -17,8 +17,8 @@ MUTANTS :=
 # The series of Linux before the default one of kernel/base.toml.
 OLD    := 6.12
 .DEFAULT_GOAL := help
-.PHONY: help demo check quick lint mutants docs results build install deb wheel clean kernel kernel-old kernel-check \
-	kernel-arm64 kernel-debug kernel-foreign kernel-shapes kernel-soak kernel-deb
+.PHONY: help demo check check-all quick lint mutants docs results build install deb wheel clean kernel kernel-old \
+	kernel-check kernel-arm64 kernel-debug kernel-foreign kernel-shapes kernel-soak kernel-deb
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -26,9 +26,13 @@ help: ## this list
 demo: build ## install what is missing, build, and reproduce the published measurements
 	./schedshard reproduce
 
-check: ## build with two compilers, run all tests, sanitizers and linters
+check: ## before a commit: linters, tests in C with gcc and under two sanitizers, tests in Python
 	scripts/bootstrap demo check
 	python3 scripts/check.py
+
+check-all: ## check, and: clang, clang-tidy, arm64, fuzzers, recorded programs
+	scripts/bootstrap demo check
+	python3 scripts/check.py all
 
 quick: ## what an edit usually breaks; a minute and a half once the tree is built
 	scripts/bootstrap demo check

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What `make check` runs: linters, builds with both compilers, tests, sanitizers, a cross build.
+"""What `make check` and `make check-all` run: linters, builds, tests, sanitizers, a cross build.
 
-check.py             everything
+check.py             before a commit: all but the stages of REST
+check.py all         everything
 check.py NAME...     only the stages or groups with these names (lint, build)
 check.py quick       what an edit usually breaks, in a minute and a half once things are built
 
@@ -28,6 +29,8 @@ JOBS = str(os.cpu_count() or 1)
 AT_ONCE = ("-n", JOBS, "--dist", "loadfile")
 # Their programs' threads run at once on the host's CPUs, and must not wait for other tests there.
 ALONE = ("tests/record",)
+# Other compilers and machines, and what takes minutes: they seldom find what the rest does not.
+REST = ("clang-tidy", "clang", "aarch64", "pytest-record")
 # Of "quick": linters that take seconds, the core's suites, and tests that are not marked slow.
 QUICK_LINTERS = ("environment", "hygiene", "clang-format", "ruff", "mypy", "structure", "sparse")
 QUICK_SUITES = ("unit", "model", "lib", "plugin", "rd")
@@ -213,7 +216,7 @@ def pytest_stage(name: str, arguments: Sequence[str]) -> Stage:
 
 
 def quick_stages() -> list[Stage]:
-    """Return what finds most mistakes in little time; `make check` has all of it, and more."""
+    """Return what finds most mistakes in little time; the stages have all of it, and more."""
     suites = [word for suite in QUICK_SUITES for word in ("--suite", suite)]
     return [
         *(stage for stage in lint_stages() if stage.name in QUICK_LINTERS),
@@ -225,18 +228,23 @@ def quick_stages() -> list[Stage]:
 
 
 def main(names: Sequence[str]) -> int:
-    """Run the stages with these names, all without any; return the exit status."""
+    """Run the stages with these names, those before a commit without any; return the status."""
     os.chdir(Path(__file__).resolve().parent.parent)
     if list(names) == ["quick"]:
         return run_stages(quick_stages(), LOGS)
     stages = [*lint_stages(), *test_stages()]
+    if list(names) == ["all"]:
+        return run_stages(stages, LOGS)
     known = {stage.name for stage in stages} | {stage.group for stage in stages}
     for name in names:
         if name not in known:
+            known |= {"all", "quick"}
             print(f"check: no stage {name!r}, only {', '.join(sorted(known))}", file=sys.stderr)
             return 2
     if names:
         stages = [stage for stage in stages if stage.name in names or stage.group in names]
+    else:
+        stages = [stage for stage in stages if stage.name not in REST]
     return run_stages(stages, LOGS)
 
 

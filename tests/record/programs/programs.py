@@ -5,7 +5,7 @@
     python3 tests/record/programs/programs.py [--list] [NAME...]
 
 Without a name it records all, one after the other. It names and skips programs that cannot be built
-or run here. No part of make check: it takes minutes, and needs the programs of `--list`.
+or run here. Not in make check-all: it takes minutes, and needs the programs of `--list`.
 """
 
 from __future__ import annotations

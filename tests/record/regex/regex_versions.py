@@ -9,7 +9,7 @@ stack. A third variant is 0.3.8 without the one attribute that aligns the stacks
     python3 tests/record/regex/regex_versions.py [--machine M...] [--threads N] [--searches N]
         [--build FOLDER]
 
-Needs cargo, a registry of crates, and a build of the project. Takes minutes; no part of make check.
+Needs cargo, a registry of crates, and a build of the project. Takes minutes; not in make check-all.
 """
 
 from __future__ import annotations
