@@ -41,6 +41,7 @@ attribute name ____cacheline_aligned;
 @@
  struct root_domain {
  	...
++	/* On another line than rto, which each pull reads. */
 -	struct cpupri cpupri;
 +	struct cpupri cpupri ____cacheline_aligned;
  	...
