@@ -29,7 +29,7 @@ JOBS = str(os.cpu_count() or 1)
 AT_ONCE = ("-n", JOBS, "--dist", "loadfile")
 # Their programs' threads run at once on the host's CPUs, and must not wait for other tests there.
 ALONE = ("tests/record",)
-# Other compilers and machines, and what takes minutes: they seldom find what the rest does not.
+# Left to `make check-all`: another compiler, another machine, and what takes minutes.
 REST = ("clang-tidy", "clang", "aarch64", "pytest-record")
 # Of "quick": linters that take seconds, the core's suites, and tests that are not marked slow.
 QUICK_LINTERS = ("environment", "hygiene", "clang-format", "ruff", "mypy", "structure", "sparse")
@@ -238,7 +238,6 @@ def main(names: Sequence[str]) -> int:
     known = {stage.name for stage in stages} | {stage.group for stage in stages}
     for name in names:
         if name not in known:
-            known |= {"all", "quick"}
             print(f"check: no stage {name!r}, only {', '.join(sorted(known))}", file=sys.stderr)
             return 2
     if names:
