@@ -15,10 +15,6 @@
  * sees a q that has all of p_i in it. It decays two words of different epochs to the later one. q's
  * epoch is not before p_i's, but may be ahead of the reader's: then q is halved and p_i is not yet.
  * When q has hit its ceiling, the reader limits p_i to q.
- *
- * Preference. The sums of two LLCs add shares, each of 0..2^20, of at most 2^22 CPUs: no overflow.
- * best_sum is the largest sum; present_sum belongs to it or is not larger. best_sum > 2 *
- * present_sum implies that best is another LLC than the present one, or that there is none.
  */
 #include "occupancy.h"
 
@@ -43,38 +39,4 @@ u64 occupancy_share(u64 word, u64 queue, u32 now)
 	if (mine > all)
 		mine = all;
 	return port_div64(mine * OCCUPANCY_SCALE, all + 1);
-}
-
-void occupancy_begin(struct occupancy *o, s32 present)
-{
-	*o = (struct occupancy){ .present = present, .llc = -1, .best = -1 };
-}
-
-/* The current LLC is complete. */
-static void close_llc(struct occupancy *o)
-{
-	if (o->sum > o->best_sum) {
-		o->best = o->llc;
-		o->best_sum = o->sum;
-	}
-	if (o->llc == o->present)
-		o->present_sum = o->sum;
-	o->total += o->sum;
-	o->sum = 0;
-}
-
-void occupancy_cpu(struct occupancy *o, s32 llc, u64 share)
-{
-	if (llc != o->llc) {
-		close_llc(o);
-		o->llc = llc;
-	}
-	o->sum += share;
-}
-
-s32 occupancy_end(struct occupancy *o)
-{
-	close_llc(o);
-	o->llc = -1;
-	return o->best_sum > 2 * o->present_sum ? o->best : o->present;
 }

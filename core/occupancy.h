@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Occupancy: how much a process runs in each last-level cache (LLC). It computes runtimes that
- * decay, a CPU's share, and the preferred LLC. Pure: numbers in, numbers out, no state.
+ * Occupancy: how much a process runs on a CPU. It computes runtimes that decay, and a CPU's share.
+ * Pure: numbers in, numbers out, no state. occupancy_llc.h adds shares up.
  *
  * Concurrency: any function with any other, on the caller's own objects. The caller reads and
  * writes shared words (a process's runtime on a CPU, a run queue's runtime), each as one access of
@@ -9,8 +9,8 @@
  *
  * A runtime is nanoseconds, halved at every epoch (of about 10 ms): steady use of a CPU gives twice
  * what runs in an epoch. One word holds it and the epoch to which it is decayed, for a single load
- * of both. Epochs have 32 bits and compare signed. CPUs advance theirs at their own ticks, so that
- * a record may be an epoch ahead of its reader. The count wraps (10 ms: 497 days).
+ * of both. Epochs have 32 bits and compare signed. CPUs advance theirs at their own ticks, so a
+ * record may be an epoch ahead of its reader. The count wraps (10 ms: 497 days).
  *
  * Arguments: @word: a runtime. @now: the reader's epoch.
  */
@@ -60,8 +60,8 @@ static port_always_inline bool occupancy_is_old(u64 word, u32 now, s32 timeout)
 }
 
 /*
- * What is left of a runtime: halved for each epoch passed, rounded down, as if one by one; all of
- * it when the word is ahead.
+ * What is left of a runtime, halved for each epoch passed, rounded down each time. All of it is
+ * left when the word is ahead, nothing when it is ancient.
  */
 static inline u32 occupancy_decayed(u64 word, u32 now)
 {
@@ -84,30 +84,5 @@ u64 occupancy_add(u64 word, u32 now, u64 ns);
  * epoch, that of @queue when it is ahead of @now.
  */
 u64 occupancy_share(u64 word, u64 queue, u32 now);
-
-/* A search for the LLC in which a process runs most. */
-struct occupancy {
-	s32 present;	 /* number of the LLC that it prefers now, -1: none */
-	s32 llc;	 /* the current LLC, -1: none yet */
-	s32 best;	 /* the LLC with the largest sum so far, -1: none */
-	u64 sum;	 /* of @llc */
-	u64 best_sum;	 /* of @best */
-	u64 present_sum; /* of @present */
-	u64 total;	 /* of all */
-};
-
-/* Start a search; @present: number of the LLC that the process prefers now, -1: none. */
-void occupancy_begin(struct occupancy *o, s32 present);
-
-/* Add one CPU's share. All CPUs of one LLC come together. */
-void occupancy_cpu(struct occupancy *o, s32 llc, u64 share);
-
-/*
- * The number of the LLC to prefer from now on; -1: none. It is the best one, if its sum is more
- * than twice that of the present one, else the present one. A lower factor would let a process that
- * runs in two LLCs alternate. Of equal sums the first is best. @best, @best_sum, @present_sum and
- * @total are complete afterwards.
- */
-s32 occupancy_end(struct occupancy *o);
 
 #endif /* SCHEDSHARD_OCCUPANCY_H */

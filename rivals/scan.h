@@ -12,7 +12,7 @@
  *
  *   full      Linux since 2026: every online CPU, each under a lock of its run queue
  *   node      the same, limited to the NUMA nodes of the process's memory, of its preferred cache
- *	       and of the CPU that scans; all nodes for a process without a home
+ *	       and of the CPU that scans. All nodes for a process without a home
  *   linux73   Linux 7.3: node, and also which thread runs on each CPU, to count running threads
  *   visited   ours: core/visited.c
  */
@@ -20,7 +20,7 @@
 #define RIVALS_SCAN_H
 
 #include "port.h"
-#include "occupancy.h"
+#include "occupancy_llc.h"
 #include "shard_topo.h"
 
 struct scan_machine;

@@ -4,6 +4,7 @@
  * and whether the CPU is in the set. The preference of a scan is compared with sums over all CPUs;
  * a CPU that has left counts nothing.
  */
+#include "occupancy_llc.h"
 #include "shapes.h"
 #include "test.h"
 #include "visited.h"

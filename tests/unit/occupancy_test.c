@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /* Runtimes that decay, shares and preference by hand. */
-#include "occupancy.h"
+#include "occupancy_llc.h"
 #include "test.h"
 
 #define MS 1000000u

@@ -18,7 +18,8 @@
  *   cpupri.h         for schedulers: which CPU runs at which priority
  *   overload.h       for schedulers: which CPUs have more tasks than they can run
  *   push_walk.h      for schedulers: one walk over them for any number of requests
- *   occupancy.h      for schedulers: where a process runs most, and which LLC it prefers
+ *   occupancy.h      for schedulers: how much a process runs on a CPU
+ *   occupancy_llc.h  for schedulers: which LLC it should keep to
  *   visited.h        for schedulers: where a process ran lately, aged
  *   port.h           types, atomics and barriers of the inline functions; the memory
  *                    of lines: port_alloc(), port_free()
@@ -27,7 +28,7 @@
  *
  * Each opens with a table of which operations may run at the same time.
  *
- * port.h defines short names as the kernel does (u64, READ_ONCE, likely, smp_mb): include this
+ * port.h defines short names as the kernel does (u64, READ_ONCE, likely, smp_mb). Include this
  * header in the files that need it, not in headers of your own.
  */
 #ifndef SCHEDSHARD_SCHEDSHARD_H
@@ -48,6 +49,7 @@ extern "C" {
 #include "bytemap_find.h"
 #include "cpupri.h"
 #include "occupancy.h"
+#include "occupancy_llc.h"
 #include "overload.h"
 #include "push_walk.h"
 #include "sbm.h"
