@@ -4,7 +4,7 @@
 @@
 @@
 -#include "cpupri.h"
-+#include "levels.h"
++#include <linux/schedshard/cpupri.h>
 
 @@
 @@
