@@ -94,7 +94,7 @@ def test_hold_leaves_out_what_has_none(cli: Cli) -> None:
         (("ping-pong", "--op", "cass"), ("did you mean 'cas'",)),
         (("ping-pong", "--limit", "0"), ("--limit",)),
         (("pingpong",), ("did you mean 'ping-pong'",)),
-        (("--quick", "primitives"), ("stand behind its name",)),
+        (("--quick", "primitives"), ("go after its name",)),
     ],
 )
 def test_wrong_options(

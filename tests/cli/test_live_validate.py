@@ -19,9 +19,9 @@ from schedshard.common.errors import UserError
 from schedshard.common.output import to_json
 from schedshard.common.paths import MACHINES
 from schedshard.common.result import VALIDATE
+from schedshard.live.agreement import Bounds, judge, predict
 from schedshard.live.bundle import make_bundle
 from schedshard.live.host import known_machine, live_topology
-from schedshard.live.judge import Bounds, judge, predict
 from schedshard.machines.hostfile import host_path
 from schedshard.machines.making.measure import MeasureRequest
 from test_report import assert_self_contained

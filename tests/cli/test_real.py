@@ -40,7 +40,7 @@ def test_same_seed_same_result(cli: Cli, real: Path, experiment: str) -> None:
         data = cli(*args, "--seed", seed).json
         del data["simulator"]["seconds"]
         data["provenance"].pop("seed")
-        data["provenance"].pop("commit")  # somebody may commit now
+        data["provenance"].pop("commit")  # a commit may come in between
         results.append(data)
     assert results[0] == results[1]
     if experiment != "atomic-inc":  # its body draws no random numbers

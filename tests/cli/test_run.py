@@ -128,7 +128,7 @@ def strip_seconds(text: str) -> str:
 def test_same_seed_same_bytes(cli: Cli, monkeypatch: pytest.MonkeyPatch, experiment: str) -> None:
     monkeypatch.setattr(
         "schedshard.common.provenance.commit", lambda: "c"
-    )  # somebody may commit now
+    )  # a commit may come in between
     args = ("run", experiment, "--json", "--cpus", "12")
     first, second = cli(*args).out, cli(*args).out
     assert strip_seconds(first) == strip_seconds(second)

@@ -13,10 +13,10 @@ import click
 from rich.console import RenderableType
 
 from schedshard import __version__
+from schedshard.commands.bench import ping_pong_command, primitives_command
 from schedshard.commands.doctor import doctor
 from schedshard.commands.groups import NamedGroup
 from schedshard.commands.kernel.host import kernel
-from schedshard.commands.live import ping_pong_command, primitives_command
 from schedshard.commands.options import (
     JSON,
     OUT,
@@ -54,7 +54,7 @@ def main(ctx: click.Context) -> None:
 
 
 class C2cGroup(NamedGroup):
-    """The verbs of c2c; what is none of them is a result to show."""
+    """The verbs of c2c; any other word is a result to show."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -91,8 +91,8 @@ def c2c_show(result: Path, lines: int, variants: tuple[str, ...], as_json: bool)
     RESULT is what 'run --out RESULT' saved; the tables are those of perf c2c report.
     """
     from schedshard.common.result import C2C, RUN, load_result
-    from schedshard.lines.c2c import C2cRequest, find_names
-    from schedshard.lines.c2c import c2c as make_report
+    from schedshard.lines.report import C2cRequest, find_names
+    from schedshard.lines.report import c2c as make_report
     from schedshard.tables.results import c2c_tables
 
     loaded = load_result(result, (RUN, C2C))
@@ -130,7 +130,7 @@ def bench(ctx: click.Context, quick: bool, as_json: bool, out: Path | None) -> N
     """
     if ctx.invoked_subcommand is not None:
         if quick or as_json or out is not None:
-            raise UserError(f"options of 'bench {ctx.invoked_subcommand}' stand behind its name")
+            raise UserError(f"options of 'bench {ctx.invoked_subcommand}' go after its name")
         return
     from schedshard.common.progress import working
     from schedshard.experiments.bench import BenchRequest
@@ -154,8 +154,8 @@ def report(results: tuple[Path, ...], out: Path) -> None:
     from schedshard.common.result import BENCH, C2C, LIVE, RUN, TOPO, VALIDATE, load_result
     from schedshard.experiments.figures import is_figures
     from schedshard.experiments.sweep.file import is_parquet, read_rows
-    from schedshard.lines.c2c import c2c as make_c2c
-    from schedshard.lines.c2c import find_names, of_all_variants
+    from schedshard.lines.report import c2c as make_c2c
+    from schedshard.lines.report import find_names, of_all_variants
     from schedshard.reports.report import ReportRequest, render
 
     sweeps = tuple(path for path in results if is_parquet(path))

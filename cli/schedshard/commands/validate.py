@@ -40,23 +40,23 @@ def validate(
 ) -> None:
     """Measure this host, predict the same, and name the worst disagreement.
 
-    RESULT is what somebody saved with 'validate --out', or with --out of 'bench primitives' or
-    'bench ping-pong' on a host with a machine file: it is judged, and nothing is measured. Without
-    RESULT this host is measured, its machine file first if there is none yet; each of the two takes
-    a minute at most.
+    RESULT is a file saved with 'validate --out', or with --out of 'bench primitives' or 'bench
+    ping-pong' on a host with a machine file. Then the command judges the file, and measures
+    nothing. Without RESULT it measures this host, and first makes its machine file if there is none
+    yet. Each of the two takes a minute at most.
 
-    A figure is off by the factor between the prediction and the nearer end of the spread of its
-    measurement (10th to 90th percentile of the turns). Exit status: 0 if the median and the worst
-    factor are within their bounds, 4 if not; 5 if the host is no longer as its machine file says,
-    which proves nothing; 2 for bad input, 1 if a measurement failed.
+    A figure is off by the factor between the prediction and the nearer end of its measurement's
+    spread. The spread is from the 10th to the 90th percentile of the turns. Exit status: 0 if the
+    median and the worst factor are within their bounds, 4 if not. 5: the host is no longer as its
+    machine file says, which proves nothing. 2: bad input. 1: a measurement failed.
 
-    The file that --out writes tells the processor's name, the kernel's version, the topology and
-    the measurements, and no name of a host or user: docs/validate.md.
+    The file that --out writes has the processor's name, the kernel's version, the topology and the
+    measurements. It has no name of a host or user: docs/validate.md.
     """
     from schedshard.common.progress import ticking
     from schedshard.common.result import LIVE, VALIDATE, load_result
+    from schedshard.live.agreement import Bounds, judge, predict
     from schedshard.live.bundle import make_bundle
-    from schedshard.live.judge import Bounds, judge, predict
     from schedshard.live.validate import judged, measure_host
     from schedshard.live.verdict_view import verdict_tables
 

@@ -12,9 +12,9 @@ from schedshard.common.errors import UserError
 from schedshard.common.output import check_writable, write_atomic
 from schedshard.common.provenance import tool_versions
 from schedshard.common.result import LIVE, VALIDATE
+from schedshard.live.agreement import Verdict, verdict_json
 from schedshard.live.cpus import allowed_cpus
 from schedshard.live.host import known_machine, live_topology
-from schedshard.live.judge import Verdict, verdict_json
 from schedshard.live.measure import Host, LiveRequest, bench_ping_pong, bench_primitives
 from schedshard.machines.hostfile import host_path, make_parent
 from schedshard.machines.making.measure import MeasureRequest, measure_machine

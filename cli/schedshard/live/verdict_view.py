@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from schedshard.live.judge import AGREE, CHANGED, DISAGREE, Row, Verdict
+from schedshard.live.agreement import AGREE, CHANGED, DISAGREE, Row, Verdict
 from schedshard.live.view import counted, host_words
 from schedshard.show.format import signed_percent, significant
 from schedshard.show.sheet import Sheet
@@ -76,7 +76,7 @@ def _figure(row: Row) -> str:
 
 
 def _worst_shared(verdict: Verdict) -> Row | None:
-    """The worst of those that tell about cache lines: one thread alone shares none."""
+    """The worst of those that concern cache lines: one thread alone shares none."""
     rows = [row for row in verdict.rows if len(row.measured.cpus) > 1 and row.file_ns is None]
     return max(rows, key=lambda row: (row.factor, abs(row.error)), default=None)
 

@@ -22,7 +22,7 @@ from schedshard.experiments.bench import BenchRequest, bench
 from schedshard.experiments.figures import is_figures
 from schedshard.experiments.run import RunPlan
 from schedshard.experiments.uncertain.uncertainty import with_intervals
-from schedshard.lines.c2c import C2cRequest, c2c, find_names, of_all_variants
+from schedshard.lines.report import C2cRequest, c2c, find_names, of_all_variants
 from schedshard.machines.topo import TopoRequest, topo
 from schedshard.reports.leads import run_lead
 from schedshard.reports.report import ReportRequest, render

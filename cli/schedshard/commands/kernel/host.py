@@ -5,12 +5,12 @@ from pathlib import Path
 
 import click
 
-from schedshard.commands.kernel import guest, plan, profile
+from schedshard.commands.kernel import guest, plan_trial, profile
 from schedshard.commands.kernel.group import CONFIG, JOBS, VARIANT, Chosen, kernel, the_layout
 from schedshard.commands.options import JSON_OR_TABLE, deliver, path_option
 from schedshard.common.errors import UserError
 
-__all__ = ["guest", "kernel", "plan", "profile"]
+__all__ = ["guest", "kernel", "plan_trial", "profile"]
 
 
 @kernel.command()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Stage c2c: which cache lines a real kernel's CPUs take from each other, on a machine of choice.
 
-The kernel runs in the emulator; every access of its code goes to the coherence model of the
-simulated machine, with the topology and the latencies of a machine file. The report is that of the
-simulator's c2c, and says of each kernel how often a wake-up found a modified line elsewhere.
+The kernel runs in the emulator. Every access of its code goes to the coherence model of the
+simulated machine, which has the topology and the latencies of a machine file. The report is that of
+the simulator's c2c, and says of each kernel how often a wake-up found a modified line elsewhere.
 """
 
 import re
@@ -28,7 +28,7 @@ from schedshard.kernel.probe.objects import Objects
 from schedshard.kernel.probe.probe import probe
 from schedshard.kernel.probe.watch import Watch, functions_named, map_cpus, map_nodes
 from schedshard.kernel.profile.replay import TRACE_NAMES, known_names, names_path
-from schedshard.lines.c2c import Names, variant_report
+from schedshard.lines.report import Names, variant_report
 from schedshard.lines.symbols import Frame, resolve
 from schedshard.machines.presets import Machine, machine_topology
 

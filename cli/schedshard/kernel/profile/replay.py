@@ -17,8 +17,8 @@ from schedshard.common.provenance import sha256_file, tool_versions
 from schedshard.common.result import C2C as REPORT
 from schedshard.kernel.guest.topology import Shape
 from schedshard.kernel.probe.watch import Watch, map_cpus, map_nodes
-from schedshard.lines.c2c import Names
 from schedshard.lines.replay_tool import replay_trace
+from schedshard.lines.report import Names
 from schedshard.machines.presets import Machine, machine_topology
 
 TRACE_NAMES = "schedshard/trace-names/1"

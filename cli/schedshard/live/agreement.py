@@ -3,7 +3,7 @@
 
 The simulator runs on the machine file of the measured host, with the very CPUs of each point. A
 figure is off by the factor between the prediction and the nearer end of the spread of the
-measurement's turns: a measurement says no more than that.
+measurement's turns. A measurement says no more than that.
 """
 
 from collections.abc import Sequence
