@@ -31,6 +31,8 @@ from schedshard.machines.presets import Machine, machine_topology
 ARGV = "/etc/record-argv"
 # The guest kills a program after this much of its own time.
 LIMIT_S = 3600
+# File systems that the guest mounts (kernel/guest/init.c).
+_MOUNTED = ("/dev", "/proc", "/sys")
 # All addresses of programs.
 _USER = (0x1000, 0x7FFF_FFFF_F000)
 _SECTIONS = ("maps", "pages", "out", "err", "status")
@@ -82,9 +84,18 @@ def parse_told(data: bytes) -> Told:
     )  # fmt: skip
 
 
+def _shown(path: Path) -> Path:
+    """The absolute path, at which the guest can show a file."""
+    path = path.absolute()
+    for top in _MOUNTED:
+        if path.is_relative_to(top):
+            raise UserError(f"{path}: the guest has its own files in {top}: copy it elsewhere")
+    return path
+
+
 def program_files(program: Program, more: Sequence[Path]) -> dict[str, Entry]:
     """The files that the guest needs to run the program, by their paths on this host."""
-    path = program.path.absolute()
+    path = _shown(program.path)
     # Not where the guest's own programs and their links are found first.
     files = {str(path): plain(path, executable=True)}
     for library in libraries(path) if program.dynamic else ():
@@ -92,7 +103,8 @@ def program_files(program: Program, more: Sequence[Path]) -> dict[str, Entry]:
     for each in more:
         if not each.is_file():
             raise UserError(f"--guest-file {each}: no such file")
-        files[str(each.absolute())] = plain(each.absolute(), executable=os.access(each, os.X_OK))
+        file = _shown(each)
+        files[str(file)] = plain(file, executable=os.access(file, os.X_OK))
     words = (str(path), *program.argv[1:])
     if any("\0" in word for word in words):
         raise UserError("an argument has a 0 in it: no program can be given that")
@@ -190,7 +202,7 @@ def run_in_guest(
 
 
 def _process(told: Told, cpus: int) -> dict[str, Any]:
-    """The program, as the recorder of this host's programs tells of one."""
+    """The program, in the form that the recorder of this host's programs writes."""
     files = [each for each in told.maps if each[4].startswith("/")]
     others = [each for each in told.maps if not each[4] or each[4].startswith("[")]
     return {
