@@ -77,7 +77,7 @@ FOREIGN: Mapping[str, Foreign] = {
         f"self-rseq-param-{kind}": _self(
             "rseq", "./param_test", "-T", kind, "-r", "200", "-t", "32", seconds=30
         )
-        for kind in "slbmi"
+        for kind in "slbmir"
     },
     "self-cpuset": _self("cgroup", "./test_cpuset", seconds=60),
     "self-hotplug": _self("cpu-hotplug", "./cpu-on-off-test.sh", "-a", seconds=60),
