@@ -8,9 +8,9 @@ BUILD  := build/release
 PREFIX ?= /usr/local
 BOTH   := --variant stock --variant shard
 LINUX  = $(or $(SCHEDSHARD_LINUX),$(shell sed -n 's/^default = "\(.*\)"/\1/p' kernel/base.toml))
-DEBUG  = lockdep kasan kasan+lockdep kcsan preempt-rt $(DEBUG_$(LINUX))
+DEBUG  = lockdep kasan kasan+lockdep kcsan preempt-rt no-numa+offstack-off no-smp $(DEBUG_$(LINUX))
 # Parts that only one series of Linux has.
-DEBUG_7.3 := classes sched-ext
+DEBUG_7.3 := classes sched-ext sched-cache
 CONFIG := package
 # Of make mutants: --group ordering, --file core/visited.c, --list.
 MUTANTS :=
@@ -101,8 +101,8 @@ kernel-arm64: ## build ours for arm64, and boot it with the storms
 kernel-foreign: ## tests that others wrote, on the stock kernel and ours: they must end alike
 	scripts/bootstrap demo kernel
 	./schedshard kernel fetch
-	./schedshard kernel build $(BOTH)
-	./schedshard kernel test $(BOTH) --set foreign
+	./schedshard kernel build $(BOTH) --config foreign
+	./schedshard kernel test $(BOTH) --config foreign --set foreign
 
 kernel-shapes: ## the storms on small and odd machines
 	scripts/bootstrap demo kernel
@@ -110,12 +110,13 @@ kernel-shapes: ## the storms on small and odd machines
 	./schedshard kernel build --variant shard
 	./schedshard kernel test --variant shard --shape all --set ci --test storm-deadline --test storm
 
-kernel-debug: ## the same tests under lockdep, KASAN, KCSAN and PREEMPT_RT (DEBUG="lockdep": only that)
+kernel-debug: ## the same tests under lockdep, KASAN, KCSAN, PREEMPT_RT, no SMP, ... (DEBUG="lockdep": only that)
 	scripts/bootstrap demo kernel
 	./schedshard kernel fetch
 	set -e; for config in $(DEBUG); do \
 		./schedshard kernel build --variant shard --config $$config; \
-		./schedshard kernel test --variant shard --config $$config --set ci; \
+		cpus=; [ $$config != no-smp ] || cpus="--cpus 1"; \
+		./schedshard kernel test --variant shard --config $$config --set ci $$cpus; \
 	done
 
 kernel-soak: ## an hour of guest time
