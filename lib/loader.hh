@@ -10,7 +10,7 @@
  *
  * Why an accepted file is complete: the loader reads keys from tables of known keys. Each is
  * required or has a rule for its absence, and any other key is an error. So a misspelt key cannot
- * leave a default behind. The required latencies follow from the topology's records, which the
+ * leave a default in place. The required latencies follow from the topology's records, which the
  * loader therefore builds first.
  */
 #ifndef SCHEDSHARD_LOADER_HH

@@ -6,6 +6,7 @@
  * an OwnedMachine.
  */
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <iterator>
@@ -60,15 +61,21 @@ bool Loader::identity(const toml::table &root)
 	return clock && uncertain(*clock, "clock_ghz", clock_range, false, &result->clock_ghz);
 }
 
-bool Loader::latencies(const toml::table &root)
+/* A key of [latency_ns]. */
+struct LatencyKey {
+	std::string_view key;
+	double machine_latency::*member;
+	bool needed;
+	const char *because; /* why the topology needs it */
+};
+
+/* The keys of [latency_ns], and which of them the topology of @m needs. */
+static std::array<LatencyKey, 7> latency_keys(const OwnedMachine &m)
 {
 	/* which levels have several elements below one element of the level above */
 	std::set<std::pair<s32, s32>> node_llc, package_llc, package_node;
-	const toml::table *table = subtable(root, "latency_ns", true);
-	machine_latency &lat = result->latency_ns;
-	Names known;
 
-	for (const shard_cpu &cpu : result->cpus) {
+	for (const shard_cpu &cpu : m.cpus) {
 		if (!cpu.possible)
 			continue;
 		node_llc.emplace(cpu.node, cpu.llc);
@@ -76,8 +83,8 @@ bool Loader::latencies(const toml::table &root)
 		package_node.emplace(cpu.package, cpu.node);
 	}
 	/*
-	 * Two CPUs of one package differ in both node and LLC exactly when the package
-	 * has several of each: if no pair did, all would share a node or all an LLC.
+	 * Two CPUs of one package differ in both node and LLC exactly when the package has several
+	 * of each. If no pair differed in both, all CPUs would share a node, or all an LLC.
 	 */
 	auto several = [](const std::set<std::pair<s32, s32>> &pairs, s32 first) {
 		return std::distance(pairs.lower_bound({ first, 0 }),
@@ -85,28 +92,29 @@ bool Loader::latencies(const toml::table &root)
 	};
 	bool package_pair = false;
 
-	for (s32 package = 0; package < (s32)result->nr_packages; package++)
+	for (s32 package = 0; package < (s32)m.nr_packages; package++)
 		package_pair |= several(package_llc, package) && several(package_node, package);
 
-	const struct {
-		std::string_view key;
-		double machine_latency::*member;
-		bool needed;
-		const char *because;
-	} entry[] = {
-		{ "smt", &machine_latency::smt, result->max_threads > 1,
-		  "cores have several threads" },
-		{ "llc", &machine_latency::llc, result->nr_cores > result->nr_llcs,
-		  "LLCs have several cores" },
-		{ "node", &machine_latency::node, node_llc.size() > result->nr_nodes,
+	return { {
+		{ "smt", &machine_latency::smt, m.max_threads > 1, "cores have several threads" },
+		{ "llc", &machine_latency::llc, m.nr_cores > m.nr_llcs, "LLCs have several cores" },
+		{ "node", &machine_latency::node, node_llc.size() > m.nr_nodes,
 		  "nodes have several LLCs" },
 		{ "package", &machine_latency::package, package_pair,
 		  "packages have several nodes" },
-		{ "remote", &machine_latency::remote, result->nr_packages > 1,
+		{ "remote", &machine_latency::remote, m.nr_packages > 1,
 		  "there are several packages" },
 		{ "home_remote", &machine_latency::home_remote, false, "" },
 		{ "memory", &machine_latency::memory, true, "every machine has memory" },
-	};
+	} };
+}
+
+bool Loader::latencies(const toml::table &root)
+{
+	const toml::table *table = subtable(root, "latency_ns", true);
+	const auto entry = latency_keys(*result);
+	machine_latency &lat = result->latency_ns;
+	Names known;
 
 	for (auto &e : entry)
 		known.push_back(e.key);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * machine.h - a machine as written in machines/NAME.toml: the place of each CPU, the time of a
- * cache line's transfer between two of them, the cost of an operation.
+ * machine.h - a machine as written in machines/NAME.toml. It has the place of each CPU, the time of
+ * a cache line's transfer between two of them, and the cost of an operation.
  *
  * This loader is the one authority on the format. A file that it accepts is complete and
  * consistent. Every CPU has a package, node, LLC, L2, core and thread. Every distance that occurs
@@ -27,10 +27,11 @@
  *	[source]
  *	"tier.board" = "where the 150 ns come from"
  *
- * A tier joins that many consecutive elements of its unit, in topology order: cores of one LLC,
- * LLCs of one node, nodes of one package, packages of the machine. (LLCs of one package where an
- * LLC spans several nodes.) A last group may be smaller. A tier has at least 2 and fewer than its
- * parent has; of two tiers of one unit, the larger one holds whole groups of the smaller one.
+ * A tier joins that many consecutive elements of its unit, in topology order. They are cores of one
+ * LLC, LLCs of one node, nodes of one package, or packages of the machine. (LLCs of one package
+ * where an LLC spans several nodes.) A last group may be smaller. A tier has at least 2 and fewer
+ * than its parent has. Of two tiers of one unit, the larger one holds whole groups of the smaller
+ * one.
  *
  * Concurrency:
  *
@@ -323,9 +324,9 @@ static inline u32 machine_pair_tier(const struct machine *machine, u32 a, u32 b)
  * @a: a CPU number that exists
  * @b: a CPU number that exists
  *
- * The latency of the smallest group that holds both: core, tiers of cores, LLC, tiers of LLCs,
- * node, tiers of nodes, package, tiers of packages, machine. Assumes the line's home in the
- * requester's package. Symmetric.
+ * The latency of the smallest group that holds both. From the smallest these are: core, tiers of
+ * cores, LLC, tiers of LLCs, node, tiers of nodes, package, tiers of packages, machine. Assumes the
+ * line's home in the requester's package. Symmetric.
  *
  * Return: nanoseconds; 0 if @a is @b, above 0 otherwise.
  */
