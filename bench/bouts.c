@@ -4,7 +4,7 @@
  *
  * A bout is one operation on one plan, with one filling where that matters, by all variants that
  * have the operation. Each variant gets its own object, filled by its own operations with the same
- * CPUs. The kernels take the CPUs in one fixed pseudo-random order: in the order of CPU numbers the
+ * CPUs. The kernels take the CPUs in one fixed pseudo-random order. In the order of CPU numbers the
  * hardware could guess the next address for some layouts and not for others.
  */
 #include "bench.h"

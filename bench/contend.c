@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Two threads on two CPUs of this host, each with the same operation on its own CPU number: the
- * first and the last of the plan. In one-shard-64 these share a word of every bitmap and a line of
- * every structure. In epyc-256 they are in different shards, and in different words of one line of
- * the plain bitmap.
+ * Two threads on two CPUs of this host, each with the same operation on its own CPU number. The two
+ * numbers are the first and the last of the plan. In one-shard-64 these share a word of every
+ * bitmap and a line of every structure. In epyc-256 they are in different shards, and in different
+ * words of one line of the plain bitmap.
  *
  * Both threads are pinned and spin to a common start. Then each measures its own time for the same
  * number of calls; a turn's time is the mean of both. Start and end differ by well under a

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Each member waits for its own semaphore, so that members without work sleep: a thread that spins
+ * Each member waits for its own semaphore, so that members without work sleep. A thread that spins
  * takes cycles from its sibling, and clock frequency from all CPUs.
  *
  * The semaphores order everything else: members see the stores before crew_begin(), and the caller

@@ -89,7 +89,7 @@ static void remove_tree(const char *dir)
 	rmdir(dir);
 }
 
-/* Show valgrind's output: its last words explain a failure better than its exit status. */
+/* Show valgrind's output: its last lines explain a failure better than its exit status. */
 static void show_file(const char *path)
 {
 	char line[512];

@@ -6,7 +6,7 @@
  * reads the phase after each batch of operations, and takes the time itself when it sees a change.
  * So the clock is read twice a thread and not twice an operation, and each thread's own time
  * belongs to its own operations. In the warm-up a thread doubles its batch until a batch takes a
- * few microseconds: then the read of the phase, a hit in its own cache, is negligible.
+ * few microseconds. Then the read of the phase, a hit in its own cache, is negligible.
  *
  * A thread does at least one batch in the window, however long that takes. Threads leave the window
  * one batch apart, which is little against a window of a thousand batches. live_rounds.c makes the

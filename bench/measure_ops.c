@@ -142,7 +142,7 @@ static double ns_per_op(void (*loop)(struct line *line), struct line *line)
 }
 
 /*
- * Every operation in nanoseconds at the clock of @cycle_ns, the same for all: so cost / cycle is
+ * Every operation in nanoseconds at the clock of @cycle_ns, the same for all. So cost / cycle is
  * right in cycles even if the clock changed in between.
  */
 static void in_core(struct measure_ops *ops, const struct pace *asked, double *value, double *cycle,

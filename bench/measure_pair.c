@@ -2,7 +2,7 @@
 /*
  * One-way latency between two CPUs.
  *
- * Why half a round trip is the latency of a transfer: the word is 0 or 1; one thread turns 0 into
+ * Why half a round trip is the latency of a transfer: the word is 0 or 1. One thread turns 0 into
  * 1, the other 1 into 0, each by compare-and-swap. Neither can get ahead of the other, so a round
  * holds exactly two transfers of the line in modified state, and nothing else takes long. The
  * published core-to-core tables use this method, so that both kinds of machine files are

@@ -6,8 +6,8 @@
  * Concurrency: the caller serialises stores of one CPU, in a scheduler by its run-queue lock.
  * bytemap_alloc() and bytemap_free() exclude everything else. All other calls may overlap.
  *
- * A search reads each CPU's byte once, eight at a time. A CPU whose value changes counts with its
- * old or its new value. It reads different words at different moments.
+ * A search reads each CPU's byte once, eight at a time, and different words at different moments. A
+ * CPU whose value changes counts with its old or its new value.
  *
  * CPUs store bytes and load words of eight. The kernel's memory model (tools/memory-model) has no
  * accesses that overlap in part. The map relies on what the architectures say:

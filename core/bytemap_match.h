@@ -3,14 +3,14 @@
  * Compares eight bytes of a byte map at once. Private to core/. Context: any. Ordering: none.
  *
  * Values are 0..127. A byte c of 127..255 minus a value never borrows from the byte above it, so
- * that one subtraction does eight. Bit 7 of c - x, for x in 0..127:
+ * one subtraction compares eight bytes. Bit 7 of c - x, for x in 0..127:
  *
- *   equal to v:  c = 128 with x XOR v for x: set only if x XOR v = 0, as 128 - 0 = 128 and
- *	       128 - (1..127) < 128
+ *   equal to v:  c = 128 with x XOR v for x. It is set only if x XOR v = 0, as 128 - 0 = 128
+ *	       and 128 - (1..127) < 128
  *   below l:     c = 127 + l, l in 0..128: set if 127 + l - x >= 128, that is x < l
  *
  * One multiplication collects the eight bits 7: bit 8i, times 2^(56 - 7i), lands on bit 56 + i. No
- * two of the 64 products share a bit, so that nothing carries.
+ * two of the 64 products share a bit, so nothing carries.
  *
  * port_le64() puts the byte of position 8g + i into bits 8i..8i+7 in either byte order.
  */
@@ -42,7 +42,7 @@ static inline struct byte_match byte_match_below(u32 limit)
 	return m;
 }
 
-/* Bit 8i + 7: byte i of @word matches. Quicker than byte_match_word() for whether any does. */
+/* Bit 8i + 7: byte i of @word matches. A quicker test than byte_match_word() != 0. */
 static inline u64 byte_match_any(struct byte_match m, u64 word)
 {
 	return (m.from - (word ^ m.flip)) & BYTES_HIGH;

@@ -3,7 +3,7 @@
  * Why a search is right while other CPUs set levels. A CPU's level is one byte, which one store
  * writes and a search reads once, in a word of eight.
  *
- *  - A CPU that rises is seen at its old or its new level, never at neither, without a barrier.
+ *  - A search sees a rising CPU at its old or its new level, never at neither, without a barrier.
  *  - A search may see a CPU too low, as the rise is not visible yet. The caller locks the run
  *    queue, sees the true level, and searches again, as in Linux.
  *  - A search may see a CPU too high, as the fall is not visible yet, and miss it. The CPU then
@@ -18,8 +18,8 @@
  *    F2 is in overload_query() and push_walk_request(), P2 in overload_set(). Without either, both
  *    may look too early, on x86 too, and the task waits while the CPU idles.
  *
- * A search tries up to three ways. First, if any CPU or a near one will do: a CPU at CPUPRI_NORMAL
- * in the own shard. Then few allowed CPUs one by one, or many shard by shard, nearest first.
+ * A search tries up to three ways. For any or a near CPU it first looks for one at CPUPRI_NORMAL in
+ * the own shard. Then it looks up few allowed CPUs one by one, or many by shard, nearest first.
  *
  * A search is one pass. On a word with a CPU below the best level so far it drops the CPUs found
  * before, and continues with the same loaded word. A second pass, for the CPUs at a level, could
@@ -33,7 +33,7 @@
 #include "bytemap_match.h"
 #include "shard_mask.h"
 
-/* Up to so many CPUs one by one, at most twice the shards. A shard costs as much as 2 or 3 CPUs. */
+/* Most CPUs to look up one by one, and at most 2 a shard: a shard costs as much as 2 or 3 CPUs. */
 #define SPARSE 20u
 
 bool cpupri_init(struct cpupri *cp, const struct shard_plan *plan)

@@ -19,8 +19,8 @@
 #include "shard_plan.h"
 
 /*
- * Levels, low to high: the CPU takes no task (not in the root domain, or offline); idle or normal
- * tasks; 1 to 99 for the RT priorities; above all of them (deadline and stop).
+ * Levels, low to high. CPUPRI_INVALID: not in the root domain, or offline. CPUPRI_NORMAL: idle or
+ * normal tasks. 1 to 99: the RT priorities. CPUPRI_HIGHER: deadline and stop.
  */
 #define CPUPRI_INVALID (-1)
 #define CPUPRI_NORMAL  0
@@ -70,7 +70,7 @@ static inline int cpupri_get(const struct cpupri *cp, u32 cpu)
  * cpupri_find_fitness() - where can a task run at once?
  * @cp: the map
  * @level: the task's level; only CPUs at lower ones count
- * @from_cpu: CPU number that the search calls near
+ * @from_cpu: CPU number from which distances count
  * @allowed: cpumask of plan->nr_cpus bits: CPUs that the task may use
  * @active: cpumask that CPUs must be in as well
  * @lowest_mask: the caller's own cpumask, for all CPUs at the lowest level that has any; undefined

@@ -2,19 +2,19 @@
 /*
  * Why the answers hold.
  *
- * A CPU is one location. A reader that saw its byte set and reads it again sees that value or a
- * later one, without a barrier. Linux has a count and a mask, and must order them. bytemap.h says
- * why CPUs may store bytes and load words.
+ * A CPU's state is one byte. A reader that saw it set and reads it again sees that value or a later
+ * one, without a barrier. Linux has a count and a mask, and must order them. bytemap.h says why
+ * CPUs may store bytes and load words.
  *
  * After overload_set() returned no query that the CPU concerns finds the set empty: its barrier
  * returns only when the store has left the store buffer. A query of the same shard reads the byte.
- * A query of another shard first reads the summary (proof in shard_summary.c): store (S1), full
- * barrier (S2), load (S3) and set (S4) the occupied bit. Its C4 reads each word of the line after
- * the barrier C3, and so sees a byte stored before S2.
+ * A query of another shard first reads the summary (proof in shard_summary.c). The setter stores
+ * its byte (S1), has a full barrier (S2), loads (S3) and sets (S4) the occupied bit. C4 reads each
+ * word of the line after the barrier C3, and so sees a byte stored before S2.
  *
  * Any number of CPUs may tidy at any time: C1 admits one, and C4 reads the line again. A compare
  * and exchange of the shard's period picks the query that tidies, so that few queries do. A query
- * that loses, or sees an old period, leaves the shard named, which is always right.
+ * that loses, or comes later in the period, leaves the shard named, which is right.
  *
  * overload_next_wide() does not read the summary. A query may see the byte of a CPU that has not
  * marked the summary yet, in a shard named before and tidied since. The walk must find that CPU.
@@ -106,6 +106,7 @@ static void tidy_in_period(struct overload *o, u32 shard, u64 period)
 {
 	u64 last = READ_ONCE(o->tidied[shard]);
 
+	/* Needs no order: it only picks the query that tidies. */
 	if (last != period && port_cmpxchg64(&o->tidied[shard], last, period) == last)
 		shard_summary_clean_words(o->summary, shard, o->map->line[shard], o->words,
 					  WIDE_BITS);
@@ -137,7 +138,10 @@ u32 overload_query(struct overload *o, u32 this_cpu, u64 period)
 
 	if (o->alone) /* no other CPU, no barrier */
 		return READ_ONCE(*byte) ? OVERLOAD_SELF : 0;
-	/* F2: pairs with P2 in overload_set(). Else a task may wait while this CPU idles. */
+	/*
+	 * F2, and R2 of push_walk_join(): pairs with P2 in overload_set() and W2 in
+	 * push_walk_again(). Else a task may wait while this CPU idles.
+	 */
 	smp_mb();
 	if (line_has_other((const u64 *)(byte - pos), o->words, pos))
 		state |= OVERLOAD_NEAR;

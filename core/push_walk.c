@@ -3,8 +3,8 @@
  * Why no request is lost. The state is one word, which only fully ordered atomics change. A request
  * does one of these:
  *
- *   IDLE -> ROUND    carries a new walk, whose first round begins after the request;
- *   ROUND -> AGAIN   makes the walker take AGAIN back (AGAIN -> ROUND) and begin a round;
+ *   IDLE -> ROUND    carries a new walk, whose first round begins after the request.
+ *   ROUND -> AGAIN   makes the walker take AGAIN back (AGAIN -> ROUND) and begin a round.
  *   AGAIN seen       relies on that same round: the load of AGAIN comes, in this word's order,
  *                    before the exchange that takes AGAIN back.
  *
@@ -17,7 +17,7 @@
  *
  * Only the walker changes ROUND to IDLE, by compare and exchange. If that fails the state is AGAIN,
  * which no other CPU changes. The interrupt hands the walk to the next CPU, and orders the sender's
- * accesses before the receiver's. A CPU that becomes overloaded behind the walker calls
+ * accesses before the receiver's. A CPU that becomes overloaded after the walker passed it calls
  * overload_set(), searches the map, sees the requester's lower level, and pushes.
  */
 #include "push_walk.h"
@@ -34,6 +34,7 @@ bool push_walk_join(struct push_walk *w)
 	u64 state, seen;
 
 	for (state = READ_ONCE(w->state); state != PUSH_WALK_AGAIN; state = seen) {
+		/* Pairs with port_cmpxchg64() in push_walk_again(): the last carrier is done. */
 		seen = port_cmpxchg64(&w->state, state, state + 1);
 		if (seen == state)
 			return state == PUSH_WALK_IDLE;
@@ -43,8 +44,10 @@ bool push_walk_join(struct push_walk *w)
 
 bool push_walk_again(struct push_walk *w)
 {
+	/* Pairs with port_cmpxchg64() in push_walk_join(): the next carrier sees all of this. */
 	if (port_cmpxchg64(&w->state, PUSH_WALK_ROUND, PUSH_WALK_IDLE) == PUSH_WALK_ROUND)
 		return false;
-	port_xchg64(&w->state, PUSH_WALK_ROUND); /* W1; W2: pairs with R2, else W3 misses R1 */
+	/* W1, W2: pairs with R2 in push_walk_request(), or F2: without it W3 may miss R1. */
+	port_xchg64(&w->state, PUSH_WALK_ROUND);
 	return true;
 }

@@ -10,7 +10,7 @@
  * may miss both bits of a pair, if one moves to a word already read.
  *
  * With a summary a search that starts after sbm_set() returned finds the bit, unless a CPU cleared
- * it meanwhile (shard_summary.c). While sbm_set() runs, a search may find the bit, a later one not.
+ * it meanwhile (shard_summary.c). While sbm_set() runs, searches may find or miss it.
  *
  * For all functions: context: any, unless said. Ordering: none, unless said. CPU numbers ("cpu")
  * are of possible CPUs; no function checks them. Lines that a search touches: those it names, or of
@@ -53,7 +53,7 @@ struct sbm *sbm_alloc(const struct shard_plan *plan, unsigned int flags);
 void sbm_free(struct sbm *b);
 
 /*
- * Set a CPU's bit. Ordering: with a summary a full barrier after the store. Lines touched: the
+ * Set a CPU's bit. Ordering: with a summary a full barrier (S2) after the store. Lines touched: the
  * shard's, written; the summary's, read, and written when it does not name the shard.
  */
 static port_always_inline void sbm_set(struct sbm *b, u32 cpu)
@@ -101,10 +101,10 @@ static port_always_inline bool sbm_test(const struct sbm *b, u32 cpu)
 bool sbm_empty(const struct sbm *b);
 
 /*
- * Does the summary, which the bitmap has, call every shard empty? For callers that ask often and
- * lose little by a wrong "no". Return: true: each shard was empty at some moment of this call.
- * False: a bit may be set, or was set and no search has read its line since. Lines touched: the
- * summary's, read.
+ * Does the summary, which the bitmap has, call every shard empty? For frequent callers that lose
+ * little by a wrong "no". Return: true: each shard was empty at some moment of this call. False: a
+ * bit may be set, or was set and no search has read its line since. Lines touched: the summary's,
+ * read.
  */
 bool sbm_seems_empty(const struct sbm *b);
 

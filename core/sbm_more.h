@@ -15,7 +15,7 @@
 
 #include "sbm.h"
 
-/* sbm_set() with a full barrier that returns the bit's old value. */
+/* sbm_set() that returns the bit's old value. Ordering: a full barrier, for the caller. */
 static port_always_inline bool sbm_test_and_set(struct sbm *b, u32 cpu)
 {
 	bool old = port_fetch_or64(b->word[cpu], b->bit[cpu]) & b->bit[cpu];
@@ -25,7 +25,7 @@ static port_always_inline bool sbm_test_and_set(struct sbm *b, u32 cpu)
 	return old;
 }
 
-/* sbm_clear() with a full barrier that returns the bit's old value. */
+/* sbm_clear() that returns the bit's old value. Ordering: as sbm_test_and_set(). */
 static port_always_inline bool sbm_test_and_clear(struct sbm *b, u32 cpu)
 {
 	return port_fetch_and64(b->word[cpu], ~b->bit[cpu]) & b->bit[cpu];

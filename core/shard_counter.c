@@ -4,8 +4,8 @@
  *
  * Every add goes to one place: its shard's line, or, if it began before the attach, the early
  * place. Nothing moves from place to place, so a sum meets no add twice and misses none. An attach
- * changes only where later adds go. So the early place is part of every sum for ever. This costs
- * nothing, as it shares a line with the pointer that a sum must read anyway.
+ * changes only where later adds go. So the early place stays part of every sum. Its line is the
+ * pointer's, which a sum reads too.
  *
  * A sum that finds no lines reads the early place only. That is enough. An add to a line, complete
  * before the sum began, had seen the pointer; the sum loads the pointer later and sees it too.
@@ -41,7 +41,10 @@ bool shard_counter_attach(struct shard_counter *c, const struct shard_plan *plan
 	l->slot = plan->slot;
 	l->plan = plan;
 	l->bytes = bytes;
-	/* Pairs with the acquire in adds and sums: without it they could see unset lines. */
+	/*
+	 * Pairs with the acquires in shard_counter_add(), shard_counter_sum() and
+	 * shard_counter_more_than(): without it they could see unset lines.
+	 */
 	smp_store_release(&c->lines, l);
 	return true;
 }
@@ -91,7 +94,7 @@ bool shard_counter_more_than(const struct shard_counter *c, s64 n, u32 from_cpu)
 			if (sum > n)
 				return true;
 		} while (shard_near_next(&near, &shard));
-		smp_rmb(); /* as in shard_counter_sum() */
+		smp_rmb(); /* pairs with the caller's order of inc and dec (shard_counter_sum()) */
 	}
 	return sum + (s64)READ_ONCE(c->early) > n;
 }

@@ -17,12 +17,12 @@
  * any order) at both, at either, or at neither. A sum of 0 does not mean that there was a moment
  * with none. What holds:
  *
- *   3. Paired use: each dec names a CPU of the same shard as its inc did (an item belongs to a
- *      CPU, and every caller names that CPU). Then every place counts its own items. The sum is
- *      at least the number of items counted all through the call, at most the number of items
- *      counted at any moment of it. So shard_counter_is_zero() is never true while an item stays
- *      counted from before the call to its end. shard_counter_more_than(n) is never false while
- *      n + 1 items do.
+ *   3. Paired use: each dec names a CPU of the same shard as its inc did. For example, an item
+ *      belongs to a CPU, and every caller names that CPU. Then every place counts its own items.
+ *      The sum is at least the number of items counted all through the call. It is at most the
+ *      number of items counted at any moment of it. So shard_counter_is_zero() is never true while
+ *      an item stays counted from before the call to its end. shard_counter_more_than(n) is never
+ *      false while n + 1 items do.
  *   4. Unpaired use (an inc on one CPU, its dec wherever the thread then runs): places may be
  *      negative. Use shard_counter_sum() only, for guarantee 1 only; is_zero and more_than stop
  *      early and would be wrong.
@@ -77,9 +77,9 @@ static_assert(sizeof(struct shard_counter) == PORT_CACHELINE, "one line before t
  * @c: the counter, not attached
  * @plan: the plan; must outlive the attachment
  *
- * Adds that started before count in the early place, which stays part of every sum, later ones in
- * their shard's. Return: false: no memory; the counter then works as before. Ordering: releases the
- * new lines to later adds and sums.
+ * Adds that started before count in the early place, which stays part of every sum. Later adds
+ * count in their shard's. Return: false: no memory; the counter then works as before. Ordering:
+ * releases the new lines to later adds and sums.
  */
 bool shard_counter_attach(struct shard_counter *c, const struct shard_plan *plan);
 
@@ -92,7 +92,7 @@ void shard_counter_detach(struct shard_counter *c);
  */
 static inline void shard_counter_add(struct shard_counter *c, u32 cpu, s64 n)
 {
-	/* Pairs with the release in shard_counter_attach(): else a line may lack its zeroes. */
+	/* Pairs with the release in shard_counter_attach(): else a line may not be zero yet. */
 	struct shard_counter_lines *l = smp_load_acquire(&c->lines);
 
 	port_add64(likely(l) ? l->line[l->slot[cpu].shard] : &c->early, (u64)n);

@@ -4,8 +4,8 @@
  * node. A block starts where the node changes. That depends on the plan alone, so that the same
  * walk finds the blocks again to free them.
  *
- * Lines of neighbouring shards are 64 bytes apart: with 128 an operation takes 1% to 2% less (AMD
- * EPYC, two CPUs of one L3, in a virtual machine).
+ * Lines of neighbouring shards are 64 bytes apart. At 128 bytes an operation took 1% to 2% less
+ * time (AMD EPYC, two CPUs of one L3, in a virtual machine).
  */
 #include "shard_lines.h"
 

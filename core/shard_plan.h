@@ -11,7 +11,7 @@
  *
  * Indices number the possible CPUs shard after shard. Shards stand in topology order (package, NUMA
  * node, LLC, part of an LLC). CPUs of a shard stand in order of their numbers, in few runs of
- * consecutive ones: two on most x86 machines, one where siblings are neighbours.
+ * consecutive ones. Most x86 machines have two runs a shard, those with neighbouring siblings one.
  */
 #ifndef SHARD_PLAN_H
 #define SHARD_PLAN_H
@@ -35,7 +35,7 @@ static_assert(sizeof(struct shard_slot) == 8, "one scaled load finds a slot");
 struct shard_run {
 	u64 positions; /* one bit for every position */
 	u32 word;      /* which word of a cpumask */
-	u8 turn;       /* rotating the word right by so many bits brings them to their positions */
+	u8 turn;       /* rotating a word right by this many bits brings them to their positions */
 };
 
 /* A range of shards, both ends included. */
@@ -50,7 +50,7 @@ struct shard_span {
 struct shard {
 	u64 valid; /* one bit for every position that is a CPU: the low @nr_cpus bits */
 	const struct shard_run *run;	 /* its runs */
-	const struct shard_run *end_run; /* behind the last of them */
+	const struct shard_run *end_run; /* one past the last of them */
 	u32 first_idx;			 /* index of position 0 */
 	u32 nr_cpus;			 /* 1..cap */
 	s32 node;			 /* -1: unknown */
@@ -91,7 +91,7 @@ u64 shard_gather(const struct shard_plan *plan, u32 shard, const unsigned long *
 
 /*
  * A walk over all shards, nearest first. Private to the functions below.
- * @wider, @end: the next surroundings; behind the last of them
+ * @wider, @end: the next surroundings; one past the last of them
  * @up: last shard visited above where the walk started
  * @first, @last: first and last shard of the current surroundings
  * @down: next shard below @below
@@ -109,8 +109,8 @@ struct shard_near_iter {
 
 /*
  * Start a walk at a CPU's shard. Return: that shard. Then come the others of the same LLC, node,
- * package, and the rest; in each of these first those after the own one, then those before it, both
- * rising:
+ * package, and the rest. In each of these the walk visits first those after the own one, then those
+ * before it, both rising:
  *
  *	u32 s = shard_near_begin(&it, plan, cpu);
  *	do { ... } while (shard_near_next(&it, &s));

@@ -7,8 +7,8 @@
  * of a unit it extends to the unit's end if that fits, else it ends where the unit begins. So sizes
  * differ by about one unit.
  *
- * A second sort orders each shard's records by CPU number. Consecutive numbers are a run, so that
- * no other order has fewer runs. A record's index is its place in the array. Its position is the
+ * A second sort orders each shard's records by CPU number. Consecutive numbers are a run, so no
+ * other order has fewer runs. A record's index is its place in the array. Its position is the
  * distance from the shard's first record.
  *
  * The plan is one block of memory: the struct, then the tables, each on lines of its own.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * Makes a shard plan: cuts the CPUs into shards, then fills the plan's tables. Any records give a
- * plan. A level counts within the level above it: an id in two of those is two. shard_plan_build()
- * (shard_topo.h) reports such contradictions.
+ * plan. An id counts within the level above it: one id in two groups of that level means two
+ * groups. shard_plan_build() (shard_topo.h) reports such contradictions.
  *
  * Concurrency: records belong to one caller. Ordering: none. Context: may sleep.
  */
@@ -62,7 +62,7 @@ int shard_rec_by_topology(const void *a, const void *b);
 /*
  * Cut @n records, 1 or more and in any order, into shards of at most @cap CPUs, 1..64, and order
  * them as the plan does. Cuts a larger LLC into about equal shards, along L2 clusters that fit,
- * else along cores; separates siblings only if a core has more than @cap. First cuts an LLC that
+ * else along cores. Separates siblings only if a core has more than @cap. First cuts an LLC that
  * spans NUMA nodes (sub-NUMA clustering) at node boundaries, as a line has one home node. Return:
  * the number of shards.
  */

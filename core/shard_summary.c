@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Why callers can rely on emptiness: once shard_summary_note() returned, every load of the shard's
- * two summary bits sees one of them set until the line is empty.
+ * Why callers can rely on emptiness. Once shard_summary_note() returned, every load of the shard's
+ * two summary bits sees one of them set, until the line is empty.
  *
  *   A setter:                        A cleaner, which read the line as 0:
  *
@@ -16,8 +16,8 @@
  * later C2 can clear it.
  *
  * Take the first C2 after that value. By C1 "cleaning" is set from before this C2 until its
- * cleaner's C5. S3 (or S4) comes before C2 in the word's order. So S2 and C3 make C4 see S1: else
- * S3 would be before C2 and C4 before S1, which a full barrier on each side rules out (store
+ * cleaner's C5. S3 (or S4) comes before C2 in the word's order. So S2 and C3 make C4 see S1. Else
+ * S3 would be before C2 and C4 before S1. A full barrier on each side rules that out (store
  * buffering). C4 sees the bit, and sets "occupied" while "cleaning" is still set. So at every
  * moment one of the two is set. The same holds for each later C2, which also comes after S1. If C4
  * sees 0, another CPU cleared the setter's bit after S1, and the promise has ended.
@@ -69,7 +69,8 @@ void shard_summary_mark(u64 *word, u64 occupied)
 	port_or64(word, occupied);
 	/*
 	 * The CPU may perform an atomic without a result after the function returned (arm64's far
-	 * atomics). A search that starts in between would miss the bit. No instruction on x86.
+	 * atomics). A search that starts in between would miss the bit. Pairs with whatever orders
+	 * a search after the caller's return. No instruction on x86.
 	 */
 	smp_mb__after_atomic();
 }
@@ -81,17 +82,17 @@ void shard_summary_clean_words(struct shard_summary *s, u32 shard, const u64 *li
 	u64 occupied = shard_summary_occupied(shard);
 	u64 cleaning = shard_summary_cleaning(shard);
 
-	/* Nothing to clear, or another CPU is cleaning: spare the line a write. */
+	/* Nothing to clear, or another CPU is cleaning: do not write the line. */
 	if ((READ_ONCE(*word) & (occupied | cleaning)) != occupied)
 		return;
 
-	if (port_fetch_or64(word, cleaning) & cleaning) /* C1 */
+	if (port_fetch_or64(word, cleaning) & cleaning) /* C1: the word's order is enough */
 		return;
 	port_and64(word, ~occupied); /* C2 */
 
 	/*
-	 * C3: pairs with S2 in shard_summary_note_bit(). Without it C4 may read 0 before C2 is
-	 * visible, while a setter sees "occupied" still set and leaves it.
+	 * C3: pairs with S2 in shard_summary_note_bit() and overload_set(). Without it C4 may read
+	 * 0 before C2 is visible, while a setter sees "occupied" still set and leaves it.
 	 */
 	smp_mb__after_atomic();
 	for (u32 i = 0; i < words; i++)

@@ -76,8 +76,8 @@ static port_always_inline void shard_summary_note_bit(u64 *word, u64 occupied)
 }
 
 /*
- * An atomic operation has just set a bit in the shard's line. When the function returns the
- * summary's bit is set, for any later search by any clock. Ordering: a full barrier (S2) between
+ * An atomic operation has just set a bit in the shard's line. When the function returns, the
+ * summary's bit is set for every search that starts later. Ordering: a full barrier (S2) between
  * that operation and the load of the summary: pairs with C3 in shard_summary_clean_words(). Without
  * it the load may see an occupied bit that a cleaner, which has not seen the caller's bit, clears.
  */

@@ -47,7 +47,7 @@ static u32 core_end(const struct shard_rec *rec, u32 i, u32 end)
 	return e;
 }
 
-/* Split the LLC of records @begin to @end into so many, numbered from @llc on. */
+/* Split the LLC of records @begin to @end into @pieces, numbered from @llc on. */
 static s32 split_llc(struct shard_rec *rec, u32 begin, u32 end, u32 pieces, s32 llc)
 {
 	u32 cores = 0, done = 0, i;
@@ -64,7 +64,7 @@ static s32 split_llc(struct shard_rec *rec, u32 begin, u32 end, u32 pieces, s32 
 	return llc;
 }
 
-/* Split every LLC, or its part in a node, into so many. */
+/* Split every LLC, or its part in a node, into @pieces. */
 static void split_llcs(struct shard_rec *rec, u32 n, u32 pieces)
 {
 	u32 begin, end;

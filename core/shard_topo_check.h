@@ -9,8 +9,8 @@
 
 /*
  * Check @n records, 1 or more, which are in any order afterwards. @head gets the level that gives
- * the LLCs, the number of NUMA nodes and of packages; @bad_cpu, if not NULL, the CPU number of a
- * contradiction.
+ * the LLCs, the number of NUMA nodes and of packages. @bad_cpu, if not NULL, gets the CPU number of
+ * a contradiction.
  */
 enum shard_plan_err shard_topo_check(struct shard_rec *rec, u32 n, struct shard_plan *head,
 				     u32 *bad_cpu);

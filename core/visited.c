@@ -27,9 +27,9 @@
  * one finds the CPU at C3.
  *
  * Later in its epoch a CPU stores its runtime and reads neither bit nor unlinked. A runtime of this
- * epoch says that the CPU went through E1 to E5 in it: a CPU that gives up restores an older one,
- * or none. Since then only a scanner whose epoch is more than the timeout ahead has taken the bit.
- * For that scanner the CPU is not in the set.
+ * epoch says that the CPU went through E1 to E5 in this epoch. A CPU that gives up restores an
+ * older runtime, or none. Since then only a scanner whose epoch is more than the timeout ahead has
+ * taken the bit. For that scanner the CPU is not in the set.
  *
  * One block a shard. Only the holder of "changing" puts blocks in and takes them out, and insert()
  * looks for one again as the holder. So no shard has two blocks, and no scan finds a CPU twice. A
@@ -57,6 +57,7 @@ static bool fill(const struct visited_pool *pool, u32 shard)
 		b = (struct visited_block *)port_alloc(sizeof(*b), pool->plan->shard[shard].node);
 		if (!b)
 			return false;
+		/* Pairs with port_xchg64() in take(): else the taker may miss the zeroes. */
 		if (port_cmpxchg64(&reserve[i], 0, (u64)(unsigned long)b))
 			port_free(b, sizeof(*b)); /* another CPU filled it */
 	}
@@ -66,7 +67,7 @@ static bool fill(const struct visited_pool *pool, u32 shard)
 static struct visited_block *take(u64 *reserve)
 {
 	for (u32 i = 0; i < VISITED_RESERVE; i++) {
-		/* Pairs with port_cmpxchg64() in fill(): else the block may lack its zeroes. */
+		/* Pairs with port_cmpxchg64() in fill(): without it the block may hold old data. */
 		u64 b = READ_ONCE(reserve[i]) ? port_xchg64(&reserve[i], 0) : 0;
 
 		if (b)
@@ -142,13 +143,13 @@ struct visited *visited_alloc(struct visited_pool *pool, s32 node, u32 epoch)
 	return NULL;
 }
 
-/* Behind the pointers of a large table, a u64 each: a bit for each shard that has a block. */
+/* After the pointers of a large table, each in a u64: a bit for each shard that has a block. */
 static u64 *present_of(struct visited_block **table, const struct shard_plan *plan)
 {
 	return (u64 *)(void *)table + plan->nr_shards;
 }
 
-/* Only the holder of "changing" writes a bit, or no other CPU sees the table. */
+/* The caller holds "changing". */
 static void set_present(struct visited_block **table, const struct shard_plan *plan, u32 shard,
 			u64 present)
 {
@@ -181,7 +182,7 @@ void visited_free(struct visited *v)
 
 size_t visited_bytes(const struct visited *v)
 {
-	/* Pairs with the release in grow(): without it a large table may lack its pointers. */
+	/* Pairs with the release in grow(): without it a large table's pointers may be unset. */
 	struct visited_block *const *table = smp_load_acquire(&v->table);
 	size_t blocks = !!READ_ONCE(v->spare);
 
@@ -194,14 +195,14 @@ size_t visited_bytes(const struct visited *v)
 /* The block of a shard, NULL when there is none. */
 static struct visited_block *find(struct visited *v, u32 shard)
 {
-	/* Pairs with grow(): without it a large table's pointers may be unset. */
+	/* Pairs with the release in grow(): without it a large table's pointers may be unset. */
 	struct visited_block **table = smp_load_acquire(&v->table);
 	struct visited_block *b;
 
 	if (table != v->own)
-		return smp_load_acquire(&table[shard]); /* pairs with put() */
+		return smp_load_acquire(&table[shard]); /* pairs with the release in put() */
 	for (u32 i = 0; i < VISITED_OWN; i++) {
-		/* Pairs with put(): without it the block may be unset. */
+		/* Pairs with the release in put(): without it the block may be unset. */
 		b = smp_load_acquire(&table[(shard + i) % VISITED_OWN]);
 		if (b && b->shard == shard)
 			return b;
@@ -215,13 +216,14 @@ u64 visited_word(struct visited *v, u32 cpu)
 	struct visited_block *b = find(v, slot.shard);
 	u64 word = b ? port_read64(visited_record(b, slot.pos)) : 0;
 
-	/* Pairs with smp_wmb() in visited_account() and visited_enter(); the queue is read next. */
+	/* Pairs with smp_wmb() in visited_account() and visited_enter(); occupancy.c says why. */
 	smp_rmb();
 	return word;
 }
 
 static bool try_change(struct visited *v)
 {
+	/* Pairs with the release in changed(): without it the holder may miss the last change. */
 	return !READ_ONCE(v->changing) && !port_xchg64(&v->changing, 1);
 }
 
@@ -231,7 +233,7 @@ static void changed(struct visited *v)
 	port_release64(&v->changing, 0);
 }
 
-/* Put a block for a shard into the table. "changing" is held. */
+/* Put a block for a shard into the table. The caller holds "changing". */
 static struct visited_block *put(struct visited *v, u32 shard)
 {
 	struct visited_block **place = v->table == v->own ? NULL : &v->table[shard];
@@ -254,7 +256,7 @@ static struct visited_block *put(struct visited *v, u32 shard)
 	/* The bit before the pointer: else a scan misses a block that CPUs find (see above). */
 	if (v->table != v->own)
 		set_present(v->table, v->pool->plan, shard, 1);
-	/* After bit and block: pairs with visited_account(), find() and the scan. */
+	/* Pairs with the acquires in visited_account(), find(), sort_own() and next_block(). */
 	smp_store_release(place, b);
 	return b;
 }
@@ -281,7 +283,7 @@ bool visited_enter(struct visited *v, u64 *queue, u32 cpu, u32 epoch, u64 ns)
 	u64 *record;
 
 	port_write64(queue, occupancy_add(READ_ONCE(*queue), epoch, ns));
-	/* Pairs with smp_rmb() in visited_scan_next() and visited_word(); occupancy.c needs it. */
+	/* Pairs with smp_rmb() in visited_scan_next() and visited_word(); occupancy.c says why. */
 	smp_wmb();
 	if (!b)
 		b = insert(v, slot.shard);
@@ -298,7 +300,7 @@ bool visited_enter(struct visited *v, u64 *queue, u32 cpu, u32 epoch, u64 ns)
 	 */
 	smp_mb();
 	if (!(READ_ONCE(b->cpus) & bit))
-		port_fetch_or64(&b->cpus, bit); /* E3, E4: pairs with R2 */
+		port_fetch_or64(&b->cpus, bit); /* E3, E4: pairs with R2 in release() */
 	if (likely(!READ_ONCE(b->unlinked)))	/* E5 */
 		return true;
 	/* Else the CPU's next call in this epoch counts it as in the set (see above). */
@@ -332,13 +334,12 @@ static void grow(struct visited *v)
 	}
 	WRITE_ONCE(v->want_table, 0);
 	/*
-	 * The table, then its mask: pairs with the acquires in visited_account() and find(). The
-	 * former loads the mask first, and so never uses the large mask with the small table. With
-	 * the small mask the place in the large table is empty or another shard's, and
-	 * visited_enter() searches.
+	 * Pairs with the acquires in find(), visited_bytes() and visited_account(). The last one
+	 * loads the mask first: it never uses the large mask with the small table. With the small
+	 * mask in the large table it may find no block or a wrong one: visited_enter() searches.
 	 */
 	smp_store_release(&v->table, table);
-	/* Pairs with the acquire of the mask in visited_account(). */
+	/* Pairs with the acquire of the mask in visited_account(), as above. */
 	smp_store_release(&v->mask, ~0u);
 	changed(v);
 }
@@ -368,7 +369,7 @@ bool visited_scan_begin(struct visited_scan *s, struct visited *v, u32 epoch, s3
 {
 	u64 last = READ_ONCE(v->scan);
 
-	/* One CPU changes "not scanning" to "scanning", and it alone changes it back. */
+	/* One CPU claims the scan and ends it. Pairs with the release in visited_scan_end(). */
 	if (last & VISITED_SCANNING || (s32)(epoch - (u32)last) <= 0 ||
 	    port_cmpxchg64(&v->scan, last, last | VISITED_SCANNING) != last)
 		return false;
@@ -402,7 +403,7 @@ static struct visited_block *next_block(struct visited_scan *s)
 			continue;
 		}
 		s->at += port_ctz64(word) + 1;
-		/* Pairs with the release in put(); NULL: the bit is there, the pointer not yet. */
+		/* Pairs with the release in put(). NULL: the pointer is not visible yet. */
 		b = smp_load_acquire(&s->table[s->at - 1]);
 		if (b)
 			return b;
@@ -475,7 +476,7 @@ bool visited_scan_next(struct visited_scan *s, u32 *cpu, u64 *word)
 		if (occupancy_is_old(*word, s->epoch, s->timeout) && leave(s, b, pos, word))
 			continue;
 		*cpu = s->plan->shard_cpus[b->shard][pos];
-		/* Pairs with smp_wmb() in visited_account() and visited_enter() (occupancy.c). */
+		/* Pairs with smp_wmb() in visited_account() and visited_enter(). */
 		smp_rmb();
 		return true;
 	}
@@ -483,7 +484,7 @@ bool visited_scan_next(struct visited_scan *s, u32 *cpu, u64 *word)
 
 struct visited_block *visited_scan_end(struct visited_scan *s)
 {
-	/* Pairs with visited_scan_begin(): the next scanner sees what this one did. */
+	/* Pairs with port_cmpxchg64() in visited_scan_begin(): the next scan sees these changes. */
 	port_release64(&s->v->scan, (u64)s->epoch);
 	return s->released;
 }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Visited CPUs: where a process ran lately, and how long. A scan walks only these CPUs, LLC by LLC,
- * and touches nothing of an LLC that the process did not visit.
+ * Visited CPUs: where a process ran recently, and how long. A scan walks only these CPUs, LLC by
+ * LLC, and touches nothing of an LLC that the process did not visit.
  *
  * A CPU enters the set when it accounts runtime of the process. It leaves when a scan finds no
  * runtime newer than a timeout. One block holds the state of a shard's CPUs: their bits in one
  * word, their runtimes (occupancy.h) on up to 8 lines. A block comes with the first CPU of its
- * shard and goes after the last one, so that memory follows the shards in use.
+ * shard and goes after the last one, so memory follows the shards in use.
  *
  * Accounting runs under a run-queue lock and cannot allocate. It takes a block that is ready: the
- * process's spare one, then one from the shard's reserve in the pool, which callers that may sleep
- * fill. If there is none, or another CPU changes the process's table of blocks, accounting drops
- * the runtime and visited_account() says so. The next call tries again.
+ * process's spare one, then one from the shard's reserve in the pool. Callers that may sleep fill
+ * the reserve. If there is none, or another CPU changes the process's table of blocks, accounting
+ * drops the runtime and visited_account() says so. The next call tries again.
  *
  * Concurrency: the caller serialises accounting of one CPU, in Linux by its run-queue lock. A scan
  * claims the set: one runs at a time. Alloc and free, of a set or the pool, exclude everything
@@ -127,9 +127,8 @@ bool visited_enter(struct visited *v, u64 *queue, u32 cpu, u32 epoch, u64 ns);
 
 /*
  * The word of the runtime at a position; only that CPU writes it. Neighbouring positions lie on
- * different lines, positions 8 apart on one. If a shard has a multiple of 8 cores and numbers
- * second threads after first ones, siblings share a line; with 8 cores they share it with no other
- * CPU.
+ * different lines, positions 8 apart on one. Siblings share a line if a shard has a multiple of 8
+ * cores and numbers second threads after first ones. With 8 cores they share it with no other CPU.
  */
 static port_always_inline u64 *visited_record(struct visited_block *b, u32 pos)
 {
@@ -147,11 +146,11 @@ static_assert(VISITED_LINES == 8 && SHARD_MAX_CAP == 64, "visited_record()");
  * @epoch: that CPU's epoch
  * @ns: nanoseconds to add to @queue, then to the process's runtime there
  *
- * Ordering: the queue's runtime before the process's: pairs with visited_scan_next(). The first
- * call of a CPU in an epoch has a full barrier after the process's runtime (E2 in visited.c). Lines
- * touched: the set's first two and the block's first, read; the runtime's and @queue's, written. A
- * CPU that enters also writes the block's first line. A shard that enters also writes the set's
- * second and third line and one of the pool's.
+ * Ordering: the queue's runtime before the process's, as occupancy.c explains: pairs with smp_rmb()
+ * in visited_scan_next() and visited_word(). The first call of a CPU in an epoch has a full barrier
+ * after the process's runtime (E2 in visited.c). Lines touched: the set's first two and the block's
+ * first, read; the runtime's and @queue's, written. A CPU that enters also writes the block's first
+ * line. The first CPU of a shard also writes the set's second and third line and one of the pool's.
  *
  * Return: true: counted; false: there was no block, and the process's part is dropped.
  */
@@ -173,12 +172,13 @@ static port_always_inline bool visited_account(struct visited *v, u64 *queue, u3
 		u64 all = READ_ONCE(*queue), mine = READ_ONCE(*record);
 
 		/*
-		 * Both of this epoch, neither 0, none near its ceiling, @ns not large: else a
-		 * difference is huge. Then the CPU is in the set (visited.c).
+		 * Both are of this epoch, neither is 0, none is near its ceiling, @ns is not large:
+		 * else a difference is huge. So the CPU is in the set (visited.c).
 		 */
 		if (likely(!(((all - least) | (mine - least) | ns) >> 31))) {
 			port_write64(queue, all + ns);
-			smp_wmb(); /* pairs with smp_rmb() in visited_scan_next() (occupancy.c) */
+			/* Pairs with smp_rmb() in visited_scan_next() and visited_word(). */
+			smp_wmb();
 			port_write64(record, mine + ns);
 			return true;
 		}
@@ -237,14 +237,14 @@ bool visited_scan_begin(struct visited_scan *s, struct visited *v, u32 epoch, s3
  * shards away. A caller that may be interrupted for long turns preemption off around the call.
  *
  * Return: false at the end. Ordering: load barrier after the runtime: the run-queue runtime that
- * the caller reads next has all of it. Lines touched: for each CPU its runtime's, read; for each
- * shard the block's first, read, and written when a CPU leaves.
+ * the caller reads next has all of it (occupancy.c says why). Lines touched: for each CPU its
+ * runtime's, read; for each shard the block's first, read, and written when a CPU leaves.
  */
 bool visited_scan_next(struct visited_scan *s, u32 *cpu, u64 *word);
 
 /*
- * End a scan, anywhere: other CPUs may scan. Return: blocks for visited_blocks_free() after a grace
- * period, NULL: none.
+ * End a scan, complete or not: other CPUs may then scan. Return: blocks for visited_blocks_free()
+ * after a grace period, NULL: none.
  */
 struct visited_block *visited_scan_end(struct visited_scan *s);
 

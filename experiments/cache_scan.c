@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Cache-aware scheduling's scan for the cache in which a process runs most: how many CPUs it reads,
- * what it costs, and whether it finds the same preference as a full scan of exact runtimes.
+ * Cache-aware scheduling's scan for the cache in which a process runs most. The figures say how
+ * many CPUs it reads, and what it costs. They also say whether it finds the same preference as a
+ * full scan of exact runtimes.
  *
  *   cycle_share           time of scans / (time of scans and accounting + kernel_share x run time
  *                         of threads): cycles in the kernel, as `perf top -e cycles:k` counts them
@@ -160,7 +161,7 @@ static int report(struct cs *cs)
 	size_t bytes = 0;
 
 	if (!n->scans)
-		return run_fail(run, "nobody scanned: measured_us is too short");
+		return run_fail(run, "no CPU scanned: measured_us is too short");
 	qsort(n->lengths, n->scans, sizeof(*n->lengths), by_value);
 	for (u64 i = 0; i < n->scans; i++)
 		sum += n->lengths[i];

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * The judge keeps every runtime of every process on every CPU in 64 bits, never drops a CPU, and
- * adds up all of them: the result of a full scan in no time. It starts from the same preference as
- * the scan under test, so that one difference counts once and does not cause later ones.
+ * adds up all of them. That is the result of a full scan, and takes no simulated time. It starts
+ * from the same preference as the scan under test, so that one difference counts once and does not
+ * cause later ones.
  */
 #include <stdlib.h>
 

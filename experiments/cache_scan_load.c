@@ -3,9 +3,9 @@
  * The workloads. Lengths vary evenly by half either way, so that threads do not synchronise.
  *
  *   redis      a server and a client a pair, servers on the first half of the NUMA nodes, clients
- *	       on the others, one request under way: the client sends, the server answers, the
+ *	       on the others. One request is under way: the client sends, the server answers, the
  *	       client reads and pauses
- *   hackbench  processes whose threads pass messages to each other: a thread runs briefly, wakes
+ *   hackbench  processes whose threads pass messages to each other. A thread runs briefly, wakes
  *	       another one, and sleeps until woken; half as many messages as threads
  *   threads    one process with a thousand threads, each runs and sleeps by itself
  *   migrate    the same with processes of a few threads, which move to another cache sometimes

@@ -4,7 +4,7 @@
  * FIFO 99. The threads are those of a frame-threaded encoder (x264): each encodes one frame, row
  * after row. A row may begin when the frame before is some rows further on, since motion vectors
  * point there. A thread that must wait sleeps on the frame's condition. A thread that finishes a
- * row wakes its frame's waiters. A cheap frame behind an expensive one catches up and then waits
+ * row wakes its frame's waiters. A cheap frame after an expensive one catches up and then waits
  * for every row, which causes the wake-ups. A main thread of the normal class takes finished frames
  * in order and starts the next ones. It runs when an RT thread leaves it a CPU.
  *

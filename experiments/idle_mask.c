@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The nohz idle set under hackbench: what entry and exit cost, which CPU is picked as the balancer,
- * how far its walk goes, and the effect on hackbench's throughput. First there are fewer tasks than
- * CPUs, then, after a pause, more.
+ * The nohz idle set under hackbench. The figures are the costs of entry and exit, the CPU that is
+ * picked as the balancer, the length of its walk, and hackbench's throughput. First there are fewer
+ * tasks than CPUs, then, after a pause, more.
  *
  * Variants differ only in the layout of the set and the order in which it is searched
  * (rivals/idle/). The scheduler's own rules (fair/) decide where tasks run. The lines that a sender

@@ -4,7 +4,7 @@
  * for one operation.
  *
  * The time of an operation is what each thread sees: threads x time of the measured window /
- * operations in it. A sum of the operations' own times would be wrong: an owner that gets several
+ * operations in it. A sum of the operations' own times would be wrong. An owner that gets several
  * increments in a row does many short operations, and would count as many times.
  */
 #include <stdlib.h>

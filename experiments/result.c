@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Lines are sorted by the time that loads of them took, then by stores, then by address: the order
- * in which readers of `perf c2c` look. The result keeps the MAX_LINES first ones, and their total
- * number. If an experiment's load has lines outside of the comparison, the experiment names the
- * objects that count (struct experiment).
+ * Lines are sorted by the time that loads of them took, then by stores, then by address. Readers of
+ * `perf c2c` look at lines in this order. The result keeps the MAX_LINES first ones, and their
+ * total number. If an experiment's load has lines outside of the comparison, the experiment names
+ * the objects that count (struct experiment).
  */
 #include "result.h"
 

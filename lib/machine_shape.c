@@ -2,7 +2,7 @@
 /*
  * Expansion of a regular machine.
  *
- * Everything follows from the rank of a core in topology order: each level's number is the rank
+ * Everything follows from the rank of a core in topology order. Each level's number is the rank
  * divided by the cores below one element of that level. So numbers are unique over the machine,
  * start at 0 and have no holes. Nodes are ranges of ranks in the package, not in the LLC. This also
  * describes sub-NUMA clusters, where one LLC spans several nodes.

@@ -2,10 +2,10 @@
 /*
  * The [[tier]] tables of a machine file.
  *
- * Why two CPUs in one group of a tier also share everything above it: a group holds units of one
- * parent only, and the parents of the topology are nested. Why one smallest group holds two given
- * CPUs: of two tiers of one unit, each group of the larger tier holds whole groups of the smaller
- * one.
+ * Two CPUs in one group of a tier also share everything above it. The reason: a group holds units
+ * of one parent only, and the parents of the topology are nested. One smallest group holds two
+ * given CPUs. The reason: of two tiers of one unit, each group of the larger tier holds whole
+ * groups of the smaller one.
  */
 #include <algorithm>
 #include <map>

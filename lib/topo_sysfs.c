@@ -2,12 +2,12 @@
 /*
  * Topology from /sys/devices/system/cpu and .../node, live or captured.
  *
- * Why the result is a partition at every level: sysfs describes a cache (a core, an L2) by a list
- * of CPUs in each of its CPUs' directories. Its lowest CPU identifies a list. The list must contain
- * the CPU in whose directory it is. A second list with the same lowest CPU must be equal. In the
- * end each CPU joins the list that contains it; a second such list is an error. So lists are
- * disjoint. A CPU without its own directory (offline, or missing in the capture) still gets what
- * other CPUs' lists say.
+ * Why the result is a partition at every level: sysfs describes a cache by a list of CPUs in each
+ * of its CPUs' directories. It describes a core and an L2 in the same way. A list's lowest CPU
+ * identifies it. The list must contain the CPU in whose directory it is. A second list with the
+ * same lowest CPU must be equal. In the end each CPU joins the list that contains it; a second such
+ * list is an error. So lists are disjoint. A CPU without its own directory (offline, or missing in
+ * the capture) still gets what other CPUs' lists say.
  *
  * A missing file means "unknown". A file with contents that no kernel writes is an error: a plan
  * from misread input would be slow, and nobody would notice.
@@ -248,7 +248,7 @@ static int read_sharers(struct reader *r, u32 cpu, u32 index, bool llc, bool l2)
 }
 
 /*
- * The caches of a CPU. Level 1 is never a last-level cache, even if no other is known: it is
+ * The caches of a CPU. Level 1 is never a last-level cache, even if no other is known. It is
  * private to a core, and a shard a core has no use.
  */
 static int read_caches(struct reader *r, u32 cpu)

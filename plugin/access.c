@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Most lines have only one CPU's accesses, stacks above all, and most others are never written.
+ * One CPU alone accesses most lines, above all those of stacks. No CPU writes most of the others.
  * They cannot be contended, so the model need not see them. A table says for each line whether one
  * CPU was the only one so far, and whether it was written. The model sees accesses of a line only
  * once it is both shared and written. It misses the line's earlier history: one transfer to each

@@ -8,9 +8,9 @@
  *   held      it resumes after an instruction of another CPU that the model has not reached
  *   ended
  *
- * The simulated machine stops only when no CPU runs. So the last running CPU first wakes another
- * one before it stops: an idle one whose next item has arrived or, if there is none and no more can
- * come, a held one. The latter happens only in a damaged trace. What a CPU is held for executed
+ * The simulated machine stops only when no CPU runs. So before the last running CPU stops it wakes
+ * another one: an idle one whose next item has arrived. If there is none and no more can come, it
+ * wakes a held one. The latter happens only in a damaged trace. What a CPU is held for executed
  * before it resumed. So it precedes in the other's items anything that could hold that CPU in turn.
  *
  * A CPU that resumes takes over the clock of the one furthest behind. If all were idle, it takes

@@ -110,8 +110,8 @@ uint64_t feed_offset(const struct feed *f, uint32_t cpu);
 uint64_t feed_done(const struct feed *f, uint32_t cpu);
 
 /**
- * feed_clock - the time that all CPUs have reached: the clock of the one furthest behind or, while
- * all are idle, the latest of all plus @idle's time.
+ * feed_clock - the time that all CPUs have reached: the clock of the CPU furthest behind. While all
+ * are idle, it is the latest clock plus @idle's time.
  *
  * Return: picoseconds that never decrease; the thread in feed_run() writes them, any thread reads.
  */

@@ -9,10 +9,10 @@
  * (PR_SET_TSC) and this file answers it. The faults begin some time before the window. Otherwise
  * the host could take a thread off its CPU inside the block that reads the counter. The thread
  * would then read the host's counter inside the window. The emulator never lets the counter go
- * back, so the guest would be that far ahead for the whole window: in one run by 2 of its 20 ms.
- * The faults do not begin at the start: a fault takes far longer than the instruction, and a
- * booting kernel reads the time constantly. gettimeofday() goes to the kernel, since the C
- * library's fast path also reads that counter.
+ * back, so the guest would be that far ahead for the whole window. In one run it was 2 of the
+ * window's 20 ms ahead. The faults do not begin at the start: a fault takes far longer than the
+ * instruction, and a booting kernel reads the time constantly. gettimeofday() goes to the kernel,
+ * since the C library's fast path also reads that counter.
  *
  * Phases: one of three structures, published by a pointer, says which time counts. So no thread
  * sees half of a change.
@@ -60,7 +60,7 @@ static uint64_t deadline = GUEST_CLOCK_NEVER;
 static uint32_t looked; /* number of looks of the main loop */
 static int bell = -1;
 
-/* The host's counter, whatever this thread reads otherwise. */
+/* The host's counter, also in a thread whose reads of it fault. */
 static uint64_t host_tsc(void)
 {
 	uint32_t low, high;

@@ -4,7 +4,7 @@
  * (watch.h: its lines machine, cpu, node and result count).
  *
  * The same trace, machine and program give the same result, byte for byte. The recorded run differs
- * in what the CPUs did: there a CPU that waited for a line fell behind and did less; here it does
+ * in what the CPUs did. There a CPU that waited for a line fell behind and did less; here it does
  * the same later.
  */
 #include <stdio.h>

@@ -5,10 +5,10 @@
  * are the model's: a CPU that waits for a line falls behind, and others wait for it. A CPU for
  * which the model waits is never held back here: the model knows all of it.
  *
- * A program's thread that has met no other one for long may be further ahead: by a share of the
- * time since it last accessed a contended line, up to many quanta. When it meets another thread
- * again, it first waits (step_meet()). A locked instruction may be such a meeting; then it waits
- * before the instruction (step_before()), so that it holds no lock meanwhile.
+ * A program's thread that has met no other one for long may be further ahead. The limit is a share
+ * of the time since it last accessed a contended line, up to many quanta. When it meets another
+ * thread again, it first waits (step_meet()). A locked instruction may be such a meeting; then it
+ * waits before the instruction (step_before()), so that it holds no lock meanwhile.
  *
  * A CPU that is ahead sleeps until the model has come to within half a quantum of it. So the host's
  * CPUs are free for those that are behind.

@@ -5,10 +5,10 @@
  * before. So no element is freed under the walker. Each element costs two locked operations on a
  * line that every other walker writes too. The walk is for the key of the last of ten elements.
  *
- * Elements lie as a C library's malloc() places equal requests: one after the other, each behind
- * its header, in a heap that begins on a line. Requests of 40 bytes take 48 each, so that
- * neighbours share lines: list-refcount. Requests of 48 bytes take 64 each, so that each element
- * has its own line: list-refcount-apart.
+ * Elements lie as a C library's malloc() places equal requests. Each follows its header, one after
+ * the other, in a heap that begins on a line. Requests of 40 bytes take 48 each, so that neighbours
+ * share lines: list-refcount. Requests of 48 bytes take 64 each, so that each element has its own
+ * line: list-refcount-apart.
  */
 #include "primitive.h"
 

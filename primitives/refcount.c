@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Take a reference of one shared object and drop it, as Linux's refcount_t does: both locked
+ * Take a reference of one shared object and drop it, as Linux's refcount_t does. Both locked
  * instructions return the old value, and a count that was 0 or negative saturates. The object keeps
  * one reference throughout, so that no thread drops the last one.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * The reader's side of Linux's rw_semaphore. A reader adds itself to the count, then marks the
- * semaphore as owned by readers: it loads the owner word, keeps one flag of it, and stores the rest
+ * semaphore as owned by readers. It loads the owner word, keeps one flag of it, and stores the rest
  * anew. Count and owner are neighbours, so that the store meets the next reader's addition.
  *
  * There are no writers and no waiters: the operation is a reader that does not wait.

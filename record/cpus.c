@@ -4,13 +4,13 @@
  *
  * A thread gets the first free CPU, in the order of the watch file's 'cpu' lines, and keeps it
  * until it ends. If none is free, it shares the CPU with the fewest threads. Threads of one CPU
- * take turns: a thread releases the CPU when it waits in the kernel or, after TURN instructions,
+ * take turns. A thread releases the CPU when it waits in the kernel or, after TURN instructions,
  * when another one waits for it. That holds for threads of all recorded processes.
  *
  * The word that takes a CPU names its holder. So a killed process leaves no CPU without an owner:
  * the model's process releases what a dead one held (cpus_bury()).
  *
- * No thread waits here for ever: sometimes the emulator stops all threads on behalf of one (fork,
+ * No thread waits here for ever. Sometimes the emulator stops all threads on behalf of one (fork,
  * the end), and a thread that sleeps in the plugin would block that. A thread that has waited for
  * PATIENCE_NS executes one block that the model does not see, and comes back.
  */

@@ -9,8 +9,8 @@
  * matter that glibc's posix_spawn() and vfork() share memory with the parent (the emulator forks
  * for them). An interposed C library function would miss the library's internal calls.
  *
- * The kernel gets what cannot be executed this way: programs that are not x86-64, those that change
- * the user, and all errors, so that error codes are the kernel's.
+ * The kernel gets what cannot be executed this way: programs that are not x86-64, and those that
+ * change the user. It also gets all errors, so that error codes are the kernel's.
  *
  * The program's environment is its own, except for LD_PRELOAD and the number of CPUs, which
  * recorded programs have. This file interprets scripts as the kernel does.

@@ -6,7 +6,6 @@
  * (access.c) knows which lines are. So a freed object is kept only if one of its lines is
  * contended; at the end the same applies to live objects. The library inside the program numbers
  * the places.
- * inside the program.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -71,7 +70,7 @@ static bool grow(void)
 	return true;
 }
 
-/* The place becomes free; entries behind it that a search would no longer find move up. */
+/* The place becomes free; entries after it that a search would no longer find move up. */
 static void take_out(uint64_t i)
 {
 	uint64_t k = i;

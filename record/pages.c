@@ -5,9 +5,9 @@
  * of private memory. Its place in the table is the page's number, so that the table translates in
  * both directions.
  *
- * Why private memory belongs to one process: after a fork both sides have the same addresses, and
- * each gets a copy of a page with its first store to it. Here they have separate pages from the
- * fork on. So the child's first loads do not find what the parent wrote before.
+ * Why private memory belongs to one process: after a fork both sides have the same addresses. Each
+ * gets a copy of a page with its first store to it. Here they have separate pages from the fork on.
+ * So the child's first loads do not find what the parent wrote before.
  *
  * The kernel says what is shared: the device, the inode and the offset of each shared mapping in
  * /proc/self/maps. Anonymous memory, memfd and System V segments have these too. The file is read

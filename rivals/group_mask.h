@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * group_mask.h - published layouts of CPU masks: one for all CPUs, one a NUMA node, one an LLC;
- * bits with a locked instruction, or bytes with a plain store.
+ * group_mask.h - published layouts of CPU masks: one for all CPUs, one a NUMA node, one an LLC.
+ * They have bits with a locked instruction, or bytes with a plain store.
  *
  * The masks of the yield experiment (see experiments/cpumask-yield.toml). Each group has its own
  * lines, on its first CPU's node. Bits have CPU numbers, as in a cpumask; bytes have positions in

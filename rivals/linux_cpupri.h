@@ -2,8 +2,8 @@
 /*
  * linux_cpupri.h - the priority map of Linux 6.12: for each level a counter and a mask.
  *
- * Why a search does not miss a CPU that rises: the CPU is in the mask of its new level before it
- * leaves the old one's. A search goes from low levels to high ones. A counter says whether to read
+ * Why a search does not miss a CPU that rises: the CPU enters the mask of its new level before it
+ * leaves the old mask. A search goes from low levels to high ones. A counter says whether to read
  * the mask, so that it must not be 0 too early or too long:
  *
  *   set:   A  set bit at new level     search, each level:   read counter

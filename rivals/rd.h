@@ -53,7 +53,7 @@ struct rd;
  * @find_near: the same for a caller that takes one CPU, preferably near @home_cpu, where the task
  *	ran last. At CPUPRI_NORMAL, @found (not NULL) may lack CPUs farther away than one that is in
  *	it. Linux has no such search: its layouts do as @find
- * @only_waiting: the CPU shall be in the overload set only while a pushable task waits that does
+ * @only_waiting: the CPU must be in the overload set only while a pushable task waits that does
  *	not outrank the running one. A task that outranks it will run here, and no CPU may take it
  * @walk_a_shard: there is a walk for each shard, 0, and one for the machine, 1
  * @tells_wide: @overload_set uses @wide: walk 1 is for such CPUs only

@@ -3,8 +3,8 @@
  * root_domain.h - struct root_domain and struct cpupri of Linux 6.12 on x86-64, field by field, as
  * published and as the published patches change them. Fields that no simulated code uses keep the
  * offsets right. Source of sizes and offsets: pahole listings and cover letter of "[PATCH v2 0/4]
- * sched/rt: mitigate root_domain cache line contention" (linux-kernel, 2025-07-21), and the
- * alternative discussed there in 2026-03. The lists number lines from 1.
+ * sched/rt: mitigate root_domain cache line contention" (linux-kernel, 2025-07-21). The alternative
+ * discussed there in 2026-03 is another source. The lists number lines from 1.
  *
  * atomic_t and raw_spinlock_t are u32, cpumask_var_t is unsigned long *.
  */
@@ -137,7 +137,7 @@ struct perf_domain;
 
 /*
  * The order of stock. @count: rto_count, or nothing. @counts: rto_counts where patch 3 puts it,
- * behind dlo_count, or nothing.
+ * after dlo_count, or nothing.
  */
 #define ROOT_DOMAIN_STOCK(count, counts, cpupri_type, overload_mask) \
 	{                                                            \
@@ -183,7 +183,7 @@ ROOT_DOMAIN_STOCK(ONE_COUNT, NO_COUNT, struct cpupri_split port_cacheline_aligne
 struct root_domain_node_mask ROOT_DOMAIN_STOCK(ONE_COUNT, NO_COUNT, struct cpupri_node_mask,
 					       unsigned long);
 struct root_domain_sbm ROOT_DOMAIN_STOCK(ONE_COUNT, NO_COUNT, struct cpupri_sbm, struct sbm);
-/* Per node or per LLC: the same struct, more or fewer counters behind the pointer. */
+/* Per node or per LLC: the same struct; its pointer leads to more or fewer counters. */
 struct root_domain_counts ROOT_DOMAIN_STOCK(NO_COUNT, MANY_COUNTS, struct cpupri_stock,
 					    unsigned long);
 struct root_domain_relayout ROOT_DOMAIN_RELAYOUT(ONE_COUNT, NO_COUNT, struct cpupri_stock);

@@ -9,7 +9,7 @@
  * Linux 7.3 also reads which thread runs on each CPU, on another line of the run queue. Its read of
  * that thread's own line is not simulated.
  *
- * A fork or exec takes a record from the memory of every possible CPU: it zeroes the record and
+ * A fork or exec takes a record from the memory of every possible CPU. It zeroes the record and
  * stores the epoch of that CPU's run queue.
  *
  * Only the lock's holder reads and writes both words; no other order is needed.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * shard_rd.h - our layout: levels and overload in one byte a CPU each, a line a shard
- * (core/cpupri.c, core/overload.c), and one word for each push walk (core/push_walk.c). A layout's
- * file defines, then includes this:
+ * shard_rd.h - our layout. Levels and overload are one byte a CPU each, a line a shard
+ * (core/cpupri.c, core/overload.c). Each push walk has one word (core/push_walk.c). A layout's file
+ * defines, then includes this:
  *
  *   LAYOUT		the part of its rd_ops' name after rd_
  *   RD_NAME		its name in tables, a string
@@ -16,8 +16,8 @@
  *
  * With a walk a shard there is one more, for the machine. The shard's walk visits the overloaded
  * CPUs of the shard, the machine's visits wide ones. A CPU that becomes free requests those of the
- * two that have a CPU to visit: pinned workloads of different shards do not share a walk. With one
- * walk, or without TELLS_WIDE, every overloaded CPU is wide.
+ * two that have a CPU to visit. So pinned workloads of different shards do not share a walk. With
+ * one walk, or without TELLS_WIDE, every overloaded CPU is wide.
  *
  * The root domain's first line has what CPUs only read, apart from every field that they write. A
  * walk takes no reference of the root domain: push_walk.h says when it may be freed.
@@ -73,7 +73,7 @@ struct rd {
 	struct root_domain_shard root;
 	unsigned long *active; /* Linux: a global */
 	struct mask_slab slab;
-	struct shard_plan *flat; /* !NEAREST: a copy, with copies of its shards behind it */
+	struct shard_plan *flat; /* !NEAREST: a copy, with copies of its shards after it */
 };
 
 /* A line a shard, on its node, as only that shard's CPUs request its walk. */

@@ -17,9 +17,9 @@ from schedshard.machines.machine_list import list_machines
 _HEAD = """\
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 # Predicted cycles a wake-up in the shared lines of the root domain, written by
-# scripts/doctor_predictions.py: the experiment rt-groups on all CPUs of a machine file, in groups
-# of 8, one FIFO thread a CPU that wakes up per_cpu times a second. Median, 5th and 95th percentile
-# of the samples.
+# scripts/doctor_predictions.py. It runs the experiment rt-groups on all CPUs of a machine file, in
+# groups of 8. Each CPU has one FIFO thread, which wakes up per_cpu times a second. Median, 5th and
+# 95th percentile of the samples.
 """
 
 

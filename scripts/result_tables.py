@@ -42,7 +42,7 @@ def seeds(run: Run) -> list[int]:
 
 
 def command(run: Run, variants: Sequence[str], seed: int) -> list[str]:
-    """Return the words behind ./schedshard."""
+    """Return the words after ./schedshard."""
     words = ["run", run["experiment"], "--seed", str(seed)]
     words += ["--machine", run["machine"]]
     words += [word for name in variants for word in ("--variant", name)]

@@ -14,9 +14,9 @@
  * measurement shows that beyond 224 threads. If only its sibling waits, a thread waits for the
  * latency between siblings. A load waits for its sibling's request (coherence_park()).
  *
- * Not modelled: capacity (a core remembers 4,096 lines, direct mapped; an LLC never evicts),
- * bandwidth of links and banks, prefetchers, the owner state of MOESI (a dirty line that another
- * core of the package reads is written back at no cost).
+ * Not modelled: capacity, bandwidth of links and banks, prefetchers, the owner state of MOESI. In
+ * the model a core remembers 4,096 lines, direct mapped, and an LLC never evicts. A dirty line that
+ * another core of the package reads is written back at no cost.
  */
 #include "coherence.h"
 

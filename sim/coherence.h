@@ -32,8 +32,8 @@ enum source {
 	SOURCE_HIT,
 	SOURCE_MEMORY,
 	SOURCE_CLEAN,	    /* unmodified, in some cache */
-	SOURCE_HITM_LOCAL,  /* modified, in another core of this package */
-	SOURCE_HITM_REMOTE, /* modified, in another package */
+	SOURCE_HITM_LOCAL,  /* modified, in another core of this node */
+	SOURCE_HITM_REMOTE, /* modified, in another node */
 };
 
 /**

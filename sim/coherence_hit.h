@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * coherence_hit.h - the part of coherence.c in which most accesses end, inline for the engine: the
- * state of a line, and whether a CPU can access it without leaving its core.
+ * coherence_hit.h - the part of coherence.c in which most accesses end, inline for the engine. It
+ * has the state of a line, and tells whether a CPU can access it without leaving its core.
  *
  * How far may a CPU run ahead of the others? All events before some time are *known*. A later
  * request can take a line away, but not at once. A request that no CPU has sent yet needs a request

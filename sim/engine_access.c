@@ -4,7 +4,7 @@
  *
  * Each kind of access has a short function for hits, which most accesses are. It jumps to a second
  * function for all the rest. After a switch of fibers the host mispredicts each return, and must
- * fetch the stack of a waiting fiber into its caches: so there are few returns.
+ * fetch the stack of a waiting fiber into its caches. So there are few returns.
  */
 #include "backend.h"
 

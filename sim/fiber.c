@@ -26,7 +26,7 @@ static void trampoline(struct fiber_transfer t)
 
 /*
  * Stacks that begin at the same offset in a page compete for the same few sets of the host's L1
- * cache: with hundreds of fibers each switch misses. So they start at different lines.
+ * cache. With hundreds of fibers each switch misses. So they start at different lines.
  */
 static size_t colour(size_t i)
 {

@@ -4,11 +4,11 @@
  *
  * Near first, with a bound. When the line enters a group, the writes of the group that wait at that
  * moment come first (near_rounds of them). Packages do the same one level up. Later requests wait
- * for the next round, so that a far request waits for at most one round of each group before it:
- * bounded unfairness without a tuned number. A load does not move the line to another group, and is
- * served in the order of arrival. After it the line is shared, and the next write must go to the
- * home again. So a line that some CPUs write and others read costs far more than one that all
- * write.
+ * for the next round, so that a far request waits for at most one round of each group before it.
+ * That bounds the unfairness without a tuned number. A load does not move the line to another
+ * group, and is served in the order of arrival. After it the line is shared, and the next write
+ * must go to the home again. So a line that some CPUs write and others read costs far more than one
+ * that all write.
  */
 #include "line_queue.h"
 

@@ -5,8 +5,8 @@
  *
  * A body is ordinary C compiled with -fsanitize=thread. Its accesses to memory of the arena take
  * simulated time. Its other work takes none, except for sim_spend(). Exactly one body runs at a
- * time, always the one with the earliest clock (up to the shortest time in which one core can
- * affect another).
+ * time. It is always the one with the earliest clock, up to the shortest time in which one core can
+ * affect another.
  *
  * The same machine, seed and program give the same result, byte for byte.
  */

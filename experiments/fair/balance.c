@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Move tasks to a CPU that should have more of them. Every CPU balances from time to time (itself
- * at its tick, or the idle load balancer for CPUs without a tick), and when it runs out of tasks.
+ * Move tasks to a CPU that should have more of them. Every CPU balances from time to time, and when
+ * it runs out of tasks. It does so itself at its tick; the idle load balancer does it for CPUs
+ * without a tick.
  *
  * Why a task is never on two queues, nor lost: this function takes it off its queue under that
- * queue's lock, and puts it on the other queue under that one's lock. In between no queue has it.
- * It is runnable then, so that no waker touches it.
+ * queue's lock. Then it puts the task on the other queue under that one's lock. In between no queue
+ * has it. It is runnable then, so that no waker touches it.
  *
  * A balance does not take the running task of a queue. If only running tasks could even things out,
  * and that lasts for several rounds, the balancer asks their CPU to send one (active balancing).

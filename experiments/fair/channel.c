@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A stream of messages, as a UNIX socket is one in Linux. Senders count what is in flight, fill
+ * A stream of messages, like a UNIX socket in Linux. Senders count what is in flight, fill
  * their own buffers and link them to the receiver's queue. The receiver unlinks and copies a
  * message. It wakes the senders when little enough is in flight (a quarter of the capacity).
  *
  * Why no wake-up is lost: a thread that must wait first stores its state and joins the list of
- * waiters, under the list's lock, then checks again. A thread that makes room or sends does that
+ * waiters, under the list's lock. Then it checks again. A thread that makes room or sends does that
  * first, and then reads the list. Both have a full barrier in between (taking a lock is one on the
  * simulated machine).
  *

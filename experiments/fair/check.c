@@ -6,8 +6,8 @@
  *    number is that of its queue;
  * 2. the queue's counts agree with its list, and the waiting tasks are in order;
  * 3. an idle CPU has no task, and a CPU with tasks runs one of them;
- * 4. the idle set has exactly the CPUs that say so; every CPU that idles without a tick is
- *    in it; each LLC's count of busy CPUs counts the others;
+ * 4. the idle set has exactly the CPUs that say so. Every CPU that idles without a tick is in it.
+ *    Each LLC's count of busy CPUs counts the others;
  * 5. any() says whether the set has a CPU; pick() and walk() return each CPU of it once, and
  *    no other;
  * 6. pick() finds an idle load balancer exactly when another CPU of the set idles.
@@ -144,8 +144,8 @@ static void check_searches(struct look *l)
 	same(me->index, "number of CPUs in a pick",
 	     check_order(l, f->ops->pick, "how often it was picked"), in);
 	if (in)
-		same(me->index, "whether somebody is in the idle set",
-		     f->ops->any(f->idle, me->number), 1);
+		same(me->index, "whether the idle set has a CPU", f->ops->any(f->idle, me->number),
+		     1);
 	ilb = fair_find_ilb(me);
 	same(me->index, "whether a balancer was found", ilb >= 0, idle > 0);
 	if (ilb >= 0)

@@ -3,8 +3,8 @@
  * Scheduler domains: core, LLC, node, package, machine. As in Linux, a level that joins nothing is
  * left out. The parameters of a level are those of Linux 6.12.
  *
- * Why all CPUs of a domain agree on it: the builder takes CPUs in the order of their numbers and
- * groups in the order of their first CPU. It builds each set of CPUs once.
+ * Why all CPUs of a domain agree on it: the builder takes CPUs in the order of their numbers. It
+ * takes groups in the order of their first CPU, and builds each set of CPUs once.
  */
 #include "fair_rq.h"
 

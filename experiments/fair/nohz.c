@@ -6,9 +6,10 @@
  *   a busy tick that finds work for others asks an idle CPU to balance, at most once a jiffy
  *   that CPU walks the set and balances for each CPU that is due, until it has work itself
  *
- * Why no idle CPU is missed while others have too much: it is in the set from before it halts until
- * it is busy, and every busy tick looks again. rivals/idle/idle_set.h says why the balancer's flags
- * are not lost. If work ends a walk early, the balancer sets the flags of that walk again.
+ * Why no idle CPU is missed while others have too much: it enters the set before it halts, and
+ * leaves when it is busy. Every busy tick looks again. rivals/idle/idle_set.h says why the
+ * balancer's flags are not lost. If work ends a walk early, the balancer sets the flags of that
+ * walk again.
  */
 #include "fair_rq.h"
 

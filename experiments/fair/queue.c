@@ -4,9 +4,9 @@
  * same slice, so that Linux's earliest virtual deadline is the least vruntime too. A running task
  * runs until its slice ends or it sleeps (RUN_TO_PARITY).
  *
- * Why no task starves: vruntime only grows by running, a new task starts at the queue's least
- * vruntime or behind it, and the least one runs. A sleeper keeps its distance from the others (at
- * most a slice). Otherwise a short sleep would be a way to run more.
+ * Why no task starves: vruntime only grows by running, and the task with the least one runs. A new
+ * task starts at the queue's least vruntime or later. A sleeper keeps its distance from the others
+ * (at most a slice). Otherwise a short sleep would be a way to run more.
  *
  * The running task is on no list; it counts in nr_running.
  */
@@ -38,7 +38,7 @@ void fair_count_run(struct fair_rq *rq, struct fair_task *p)
 	raise_min(rq);
 }
 
-/* Behind all with a lower or equal vruntime; the search starts at the end of the list. */
+/* After all with a lower or equal vruntime; the search starts at the end of the list. */
 static void link(struct fair_rq *rq, struct fair_task *p)
 {
 	struct rt_list *at = &rq->queue;

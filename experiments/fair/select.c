@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Where a task should run. Why a wrong answer does no harm: the search reads queues without locks
- * while they change. The caller puts the task on the chosen queue all the same, and balancing
- * corrects the choice.
+ * Where a task should run. The search reads queues without locks while they change, so that its
+ * answer may be wrong. That does no harm: the caller still puts the task on the chosen queue, and
+ * balancing corrects the choice.
  *
  * A woken task stays in the cache of the CPU where it ran. It goes to its waker's cache if the
  * waker is about to sleep or has less load, unless both wake many others (too_many_partners()). In

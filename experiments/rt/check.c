@@ -2,12 +2,12 @@
 /*
  * What must hold while no CPU is inside the kernel and no interrupt is on its way:
  *
- * 1. a runnable task is on exactly one queue, a sleeping one on none; the task's own CPU
- *    number is that of its queue, and the task may use that CPU;
+ * 1. a runnable task is on exactly one queue, a sleeping one on none. The task's own CPU number is
+ *    that of its queue, and the task may use that CPU;
  * 2. the queue's counts, level and bitmap agree with its lists; the map has the same level;
  * 3. the running task is the highest of its queue;
- * 4. pushable are exactly the RT tasks that wait and may run elsewhere, in order; the CPU is
- *    in the overload set exactly if there is one;
+ * 4. pushable are exactly the RT tasks that wait and may run elsewhere, in order. The CPU is in the
+ *    overload set exactly if there is one;
  * 5. no CPU that the first pushable task of a queue may use is at a lower level.
  *
  * Rule 5 is the RT class's purpose, but neither Linux nor this copy of its behaviour always keeps

@@ -246,7 +246,7 @@ void rt_measure_from_here(struct rt_cpu *me)
 		rt->cpus[i].stats = (struct rt_stats){ 0 };
 		rt->cpus[i].since = sim_now();
 	}
-	rt->period++; /* a new period tidies the summary of what the start marked in vain */
+	rt->period++; /* a new period clears marks in the summary that the start left */
 	sim_measure_from_here();
 }
 

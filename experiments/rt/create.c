@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Allocates all shared objects: each CPU's queue on the memory of its own node, each thread's task
- * on the node of the CPU where it starts.
+ * Allocates all shared objects. Each CPU's queue lies in the memory of the CPU's own node, each
+ * thread's task in that of the CPU where it starts.
  */
 #include "rq.h"
 

@@ -3,8 +3,8 @@
  * Pull by a walk of interrupts. A CPU that wants tasks does not lock all overloaded queues. It
  * sends one interrupt, which travels from overloaded CPU to overloaded CPU; each pushes its tasks.
  *
- * The layout keeps the walk's state, and says why no request is lost: a request starts a walk, or
- * makes one under way begin another round after it. Here, each walk is one interrupt, and a CPU is
+ * The layout keeps the walk's state, and says why no request is lost. A request starts a walk, or
+ * makes a walk under way begin another round. Here, each walk is one interrupt, and a CPU is
  * visited only by its shard's walk and the machine's. So one word a CPU (irq_work) has a bit for
  * each of the two that says that it has arrived.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // kernel/sched/sched.h, core.c of 7.3: a run queue has one word, the runtime of all its threads with its
-// epoch. Who writes it holds rq->lock; scans read it.
-// It takes over the attribute, a line of its own, of the lock that stood there.
+// epoch. A writer holds rq->lock; scans read it. It takes over the attribute, a line of its own, of
+// the lock that stood there.
 
 @@
 typedef u64, raw_spinlock_t;

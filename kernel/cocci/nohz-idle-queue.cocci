@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// kernel/sched/sched.h: a run queue knows the place of its CPU's bit, for nohz-idle.cocci. Behind
-// nohz_csd there is room on the line that a CPU writes anyhow when it joins or leaves the set.
+// kernel/sched/sched.h: a run queue knows the place of its CPU's bit, for nohz-idle.cocci. There is
+// room after nohz_csd, on the line that a CPU writes in any case when it joins or leaves the set.
 
 @@
 @@

@@ -96,7 +96,7 @@ identifier count;
  {
  	...
 -	if (likely(!count))
-+	/* Nobody, or nobody but us. */
++	/* No CPU is overloaded, or only this one. */
 +	if (likely(!(who & ~OVERLOAD_SELF)))
  		return;
 -	smp_rmb();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// kernel/sched/sched.h: the other classes tell the RT class who runs.
+// kernel/sched/sched.h: the other classes report the running task to the RT class.
 
 @@
 @@

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// lib/schedshard/machine.c: the command line has a say in the plan.
+// lib/schedshard/machine.c: options of the command line change the plan.
 
 @@
 @@

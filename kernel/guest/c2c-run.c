@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * c2c-run MADE LENGTH PROGRAM [ARGUMENT...]: runs the program and opens the measured window. It
- * opens when MADE processes and threads have been created since and the machine is busy (BUSY):
- * then the program has started its threads, and they work. MADE 0: at once. The window closes
+ * opens when MADE processes and threads have been created since and the machine is busy (BUSY).
+ * Then the program has started its threads, and they work. MADE 0: at once. The window closes
  * LENGTH microseconds later or, if that is 0, when the program ends. A program that ends earlier
  * ends the window; one that ends before it opens has an empty one.
  *
@@ -35,7 +35,7 @@
  */
 #define BUSY   8
 #define STEADY 3
-#define POLLS  50 /* then it opens all the same, with a message */
+#define POLLS  50 /* then it opens anyway, with a message */
 
 /* Write to a file of the kernel, if it exists. */
 static void tell(const char *path, const char *value)
@@ -166,8 +166,8 @@ int main(int argc, char **argv)
 	tell(CHECK, "0");
 	/*
 	 * Until the window opens all CPUs are slow against the guest's clock. So RT tasks seem to
-	 * use up their share of each second. Once, the rest of a second, in which none of them
-	 * runs, was the window.
+	 * use up their share of each second. In one run the window was the rest of a second, in
+	 * which none of them runs.
 	 */
 	ask(RT_RUNTIME, rt_runtime, sizeof(rt_runtime));
 	tell(RT_RUNTIME, "-1");

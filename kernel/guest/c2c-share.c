@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * c2c-share LAYOUT OPERATIONS THINK: a thread on every CPU, each with OPERATIONS operations and
+ * c2c-share LAYOUT OPERATIONS THINK: a thread on every CPU. Each does OPERATIONS operations, with
  * about THINK instructions between two of them, on memory with known sharing:
  *
  *   none    add to a counter in a line of its own

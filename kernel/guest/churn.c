@@ -232,7 +232,7 @@ int main(int argc, char **argv)
 	const struct sched_param above = { .sched_priority = 91 };
 	pthread_t plugger, partitioner;
 
-	/* Above the storm: otherwise it would hardly run. */
+	/* A higher priority than the storm's: otherwise this program would hardly run. */
 	if (sched_setscheduler(0, SCHED_FIFO, &above) < 0) {
 		printf("cannot become an RT task: %s\n", strerror(errno));
 		return 1;

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-# ffmpeg SECONDS [INSTANCES]: transcodes at FIFO 99 side by side. Eight short ones, again and again until the time is
-# over; or so many that each go on for all of the time, as on a server. The film is a test picture of ffmpeg's own,
-# small because an emulated CPU decodes slowly. Unless told, a filter has a thread for each CPU.
+# ffmpeg SECONDS [INSTANCES]: transcodes at FIFO 99 side by side. Without INSTANCES eight short ones
+# run, again and again until the time is over. With it so many run, each for all of the time, as on
+# a server. The film is a test picture of ffmpeg's own, small because an emulated CPU decodes
+# slowly. By default a filter has a thread for each CPU.
 set -u
 film=/tmp/film.mpg
 

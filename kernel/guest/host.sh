@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-# host SETUP LOAD [GROUP...]: makes the guest a host of some kind, runs doctor's collector on
-# it, and prints the tar file, coded by base64, between "begin" and "end".
+# host SETUP LOAD [GROUP...]: makes the guest a host of some kind, and runs doctor's collector on
+# it. It prints the tar file, coded by base64, between "begin" and "end".
 #
 #   SETUP   a function below whose name begins with host_; its groups of CPUs are 4-7, 8-11, ...
 #   LOAD    no, or how rt-groups runs on the groups: cpus (affinity alone), cgroups (in /GROUP)

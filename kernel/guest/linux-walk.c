@@ -3,7 +3,7 @@
  * linux-walk SECONDS: shows that a push walk of Linux loses a request which arrives while the walk
  * visits the only overloaded CPU.
  *
- * A runner (FIFO 50) keeps CPU X busy. A waiter (FIFO 40) may run on X and Y; it is pinned to X
+ * A runner (FIFO 50) keeps CPU X busy. A waiter (FIFO 40) may run on X and Y. It is pinned to X
  * until an occupant (FIFO 60) runs on Y, so that it waits on X. Another occupant runs on Z. Both
  * occupants then sleep within a few microseconds of each other. Z's request makes X look for a
  * lower CPU, and X finds none if Y is still busy. Y's request leaves the rest to the walk that is

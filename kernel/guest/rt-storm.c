@@ -2,7 +2,7 @@
 /*
  * rt-storm SECONDS [THREADS [SEED [deadline]]]: hundreds of RT threads wake, move and re-prioritise
  * each other at random (storm-work.c). A monitor finds those that the scheduler forgot
- * (storm-check.c). Made to run while `churn` takes CPUs and cpusets away.
+ * (storm-check.c). It is made for runs in which `churn` takes CPUs offline and changes cpusets.
  *
  * The main thread is the driver. It wakes a quarter of all workers at once, so that more RT tasks
  * become runnable than there are CPUs. When little idle time is left, it makes all sleeps longer.

@@ -4,10 +4,10 @@
  *
  * Late alone proves nothing. A worker of low priority that is bound to one CPU rightly waits for as
  * long as others run there. An emulated machine stands still whenever its host does. So the monitor
- * samples a late worker ten times in a second, from the kernel's own reports: state and allowed
- * CPUs in /proc, and what each run queue executes in debugfs. If all ten samples agree, or eight
- * where a moment's change is allowed, it is no accident of sampling: in between there was time for
- * a push, a pull or a tick.
+ * samples a late worker ten times in a second, from the kernel's own reports. These are state and
+ * allowed CPUs in /proc, and what each run queue executes in debugfs. If all ten samples agree, or
+ * eight where a moment's change is allowed, it is no accident of sampling. In between there was
+ * time for a push, a pull or a tick.
  *
  * A worker naps in interruptible sleeps. A late one that sleeps in another way (D) waits for a lock
  * in the kernel. It may wait for as long as the holder takes. Since Linux has cache-aware
@@ -15,7 +15,7 @@
  * CPU has gone offline. The monitor reports the place, and no fault.
  *
  * The monitor judges only waiting RT tasks. A normal task has no claim while RT tasks run, and a
- * deadline task out of runtime waits rightly; both are judged when they sleep too long.
+ * deadline task out of runtime waits rightly. The monitor judges both when they sleep too long.
  */
 #define _GNU_SOURCE
 #include "storm.h"

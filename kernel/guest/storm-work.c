@@ -2,8 +2,8 @@
 /*
  * A worker of the RT storm: it sleeps until another one wakes it, works for a moment, and wakes
  * others. Sometimes it changes policy, priority or affinity of itself or of another worker. That
- * takes every path of the scheduler's RT class: enqueue and dequeue at any level, push, pull, the
- * push walk, changes of a queued task, priority inheritance.
+ * takes every path of the scheduler's RT class. The paths are enqueue and dequeue at any level,
+ * push, pull, the push walk, changes of a queued task, priority inheritance.
  *
  * Every sleep has a timeout, so that a worker always completes its round, and `due` says when at
  * the latest. The worker writes it before it gives up its CPU; the monitor compares it with the

@@ -5,7 +5,7 @@
  * rto_count and to the masks of cpupri.
  *
  * Why no CPU is missed: a CPU's bit and count are in its own group only, and any(), pick() and
- * walk() visit all groups. Order: groups from the lowest, CPU numbers inside. A walk begins behind
+ * walk() visit all groups. Order: groups from the lowest, CPU numbers inside. A walk begins after
  * the balancer in its own group, visits the others and ends with the balancer.
  */
 #include "idle_set.h"

@@ -4,7 +4,7 @@
  *
  *   sbm-first      no counter; a tick does not check whether the set is empty. The balancer is
  *                  the first CPU in topology order, and its walk begins there, with itself
- *   sbm-wrap       the same; the walk begins behind the balancer and ends with it
+ *   sbm-wrap       the same; the walk begins after the balancer and ends with it
  *   shard          the balancer is the next CPU in topology order from the asking one; the walk
  *                  begins behind the balancer. any() searches in the same order: while no CPU
  *                  is idle, none writes, all lines are shared, and the answer costs no miss
@@ -24,11 +24,11 @@
  * is then the next jiffy, in which every busy CPU looks again, as in Linux. A flag stays set until
  * a balancer clears it.
  *
- * Why these three need not write a flag that is set, which keeps the line of flags and times
- * shared: enter() and stay() read the flag after a full barrier after the bit. If they read 1, the
- * balancer clears the flag later. Its barrier and walk come later still, and see the bit. In stay()
- * the bit has long been set; its promise is that a balancer later looks at this CPU's *load*. The
- * same argument holds, with its own barrier.
+ * These three need not write a flag that is set, which keeps the line of flags and times shared.
+ * The reason: enter() and stay() read the flag after a full barrier after the bit. If they read 1,
+ * the balancer clears the flag later. Its barrier and walk come later still, and see the bit. In
+ * stay() the bit has long been set; its promise is that a balancer later looks at this CPU's
+ * *load*. The same argument holds, with its own barrier.
  */
 #include "idle_set.h"
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * One cpumask for the machine, as in Linux: with a counter on the line of the flags (6.12), or
- * without (7.0, commit 5d86d542f68f, which reads the mask instead).
+ * One cpumask for the machine, as in Linux. Linux 6.12 has a counter on the line of the flags. 7.0
+ * has none (commit 5d86d542f68f), and reads the mask instead.
  *
  * The counter follows the mask when a CPU enters and when it leaves, so that it may be late for a
  * moment. A tick that reads 0 misses a CPU that has just entered; the next tick finds it. The
  * counter has every CPU that entered before the tick began.
  *
- * Order of both: CPU numbers. The first CPU of the mask is the balancer. The walk begins behind the
+ * Order of both: CPU numbers. The first CPU of the mask is the balancer. The walk begins after the
  * balancer and ends with it.
  */
 #include "idle_set.h"

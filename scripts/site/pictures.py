@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """The pictures of docs/model.md: python3 scripts/site/pictures.py writes docs/pictures/*.svg.
 
-Times are those of one machine file, by the rules of sim/model_tiers.c: a transfer has a request, a
+Times are those of one machine file, by the rules of sim/model_tiers.c. A transfer has a request, a
 snoop and a data leg, which together take the latency between two cores.
 """
 
@@ -166,7 +166,7 @@ def rounds() -> str:
     made.text(
         20,
         242,
-        f"machines/{MACHINE}.toml. Who asks after the line came waits for the next round.",
+        f"machines/{MACHINE}.toml. A later request waits for the next round.",
         GREY,
     )
     return made.svg()

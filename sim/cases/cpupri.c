@@ -177,7 +177,7 @@ static void check_served(uint32_t nr_cpus)
 	for (u32 cpu = 1; cpu < nr_cpus; cpu++)
 		explore_check(
 			explore_result_of(0) || explore_result_of(cpu + 1),
-			"CPU 0 is free and saw nobody overloaded, CPU %u is overloaded and saw "
+			"CPU 0 is free and saw no overloaded CPU, CPU %u is overloaded and saw "
 			"CPU 0 busy: its task waits",
 			cpu + 1);
 }
@@ -202,7 +202,7 @@ const struct explore_case explore_cpupri_cases[] = {
 	CASE("cpupri-pull-or-push", "a CPU falls, another becomes overloaded: one sees the other",
 	     "core", 2, 3, setup_both, pull_or_push, check_served),
 	CASE("planted-cpupri-query",
-	     "planted: no barrier between falling and asking who is overloaded", "planted", 2, 3,
+	     "planted: no barrier between falling and asking for overloaded CPUs", "planted", 2, 3,
 	     setup_both, no_query_barrier, check_served),
 	CASE("planted-cpupri-set", "planted: no barrier between being overloaded and searching",
 	     "planted", 2, 3, setup_both, no_set_barrier, check_served),

@@ -193,12 +193,12 @@ static void check_ask(uint32_t nr_cpus)
 	}
 
 const struct explore_case explore_idle_cases[] = {
-	CASE("idle-told-stock", "who entered Linux's idle set is found", setup_stock, told, NULL),
-	CASE("idle-told", "who entered our idle set is found", setup_shard, told, NULL),
+	CASE("idle-told-stock", "a CPU in Linux's idle set is found", setup_stock, told, NULL),
+	CASE("idle-told", "a CPU in our idle set is found", setup_shard, told, NULL),
 	CASE("idle-told-summary", "the same with a summary", setup_shard_summary, told, NULL),
 	CASE("idle-told-count", "the same with a sharded counter", setup_shard_count, told, NULL),
-	CASE("idle-told-kernel", "who entered the idle set of our kernel is found", setup_kernel,
-	     told, NULL),
+	CASE("idle-told-kernel", "a CPU in the idle set of our kernel is found", setup_kernel, told,
+	     NULL),
 	CASE("idle-enter-stock", "Linux's idle set: no new CPU is forgotten", setup_stock,
 	     enter_and_clear, check_enter),
 	CASE("idle-enter", "our idle set: no new CPU is forgotten", setup_shard, enter_and_clear,
@@ -211,7 +211,7 @@ const struct explore_case explore_idle_cases[] = {
 	     check_stay),
 	CASE("idle-ask", "one CPU a jiffy asks for a balancer", setup_shard, ask, check_ask),
 	{ .name = "planted-idle-stay",
-	  .title = "planted: the flag is read without a barrier behind the load",
+	  .title = "planted: the flag is read without a barrier after the load",
 	  .kind = "planted",
 	  .min_cpus = 2,
 	  .max_cpus = 3,

@@ -153,7 +153,7 @@ static void rise_wrong(uint32_t cpu)
 	}
 
 const struct explore_case explore_order_cases[] = {
-	CASE("pattern-count-mask", "who sees the count sees the bit", "pattern", setup,
+	CASE("pattern-count-mask", "a CPU that sees the count sees the bit", "pattern", setup,
 	     count_mask_right, "count1", "count2", "count3"),
 	CASE("planted-count-mask", "planted: count raised before the mask bit is set", "planted",
 	     setup, count_mask_wrong, "count1", "count2", "count3"),

@@ -107,7 +107,7 @@ static void set_tidy_query(uint32_t cpu)
 static void check_named(uint32_t nr_cpus)
 {
 	explore_check(overload_query(o, 3, 0) == OVERLOAD_WIDE && overload_next_wide(o, -1) == 0,
-		      "CPU 0 is overloaded, and called nobody for ever");
+		      "CPU 0 is overloaded, and no query finds it in the end");
 }
 
 /* Two CPUs of one shard come and go; queries see the one that stays. */
@@ -138,10 +138,11 @@ static void only_me(uint32_t cpu)
 	}
 	overload_set(o, 0, true);
 	state = overload_query(o, 0, 0);
-	explore_check(state == OVERLOAD_SELF, "alone, and told %u", state);
+	explore_check(state == OVERLOAD_SELF, "only CPU 0 is overloaded, and a query says %u",
+		      state);
 	overload_clear(o, 0);
 	state = overload_query(o, 0, 0);
-	explore_check(!state, "nobody is, and told %u", state);
+	explore_check(!state, "no CPU is overloaded, and a query says %u", state);
 }
 
 /*
@@ -209,8 +210,8 @@ const struct explore_case explore_overload_cases[] = {
 	     "core", 2, 3, setup_neighbours, reset_query_tidy, check_named),
 	CASE("overload-neighbours", "the same while a neighbour in the line comes and goes", "core",
 	     3, 3, setup_neighbours, neighbours, check_named),
-	CASE("overload-only-me", "nobody, and only me, are exact while others tidy", "core", 2, 3,
-	     setup, only_me, NULL),
+	CASE("overload-only-me", "the answers none and self are exact while others tidy", "core", 2,
+	     3, setup, only_me, NULL),
 	CASE("overload-widens", "a CPU that becomes wide stays seen nearby, and is seen afar",
 	     "core", 3, 4, setup, widens, check_named),
 	CASE("planted-overload-set", "planted: set() returns with its byte in the store buffer",

@@ -79,7 +79,7 @@ static void publish_early(uint32_t cpu)
 
 const struct explore_case explore_plan_cases[] = {
 	{ .name = "plan-publish",
-	  .title = "who sees the pointer to a plan sees the plan",
+	  .title = "a CPU that sees the pointer to a plan sees the plan",
 	  .kind = "core",
 	  .min_cpus = 2,
 	  .max_cpus = 4,

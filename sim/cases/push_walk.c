@@ -233,10 +233,10 @@ static void check(uint32_t nr_cpus)
 {
 	for (u32 c = 0; c < nr_cpus; c++)
 		explore_check(explore_result_of(0) || READ_ONCE(s->seen[c]),
-			      "CPU %u lowered its level and asked, and nobody looked after that",
+			      "CPU %u lowered its level and asked, and no CPU looked after that",
 			      c);
 	explore_check(explore_result_of(0) || READ_ONCE(s->walk.state) == PUSH_WALK_IDLE,
-		      "the walk is under way, and nobody carries it");
+		      "the walk is under way, and no CPU carries it");
 }
 
 /* Only the last CPU knows that a CPU was overloaded at its request. */
@@ -244,7 +244,7 @@ static void check_last(uint32_t nr_cpus)
 {
 	explore_check(explore_result_of(0) || !READ_ONCE(s->low[2]) || READ_ONCE(s->seen[2]) ||
 			      READ_ONCE(s->linux_walk.nobody),
-		      "CPU 2 lowered its level and asked, and nobody looked after that");
+		      "CPU 2 lowered its level and asked, and no CPU looked after that");
 }
 
 #define CASE(name_, title_, kind_, min, max, body_)                                              \
@@ -261,7 +261,7 @@ const struct explore_case explore_push_walk_cases[] = {
 	CASE("walk-join", "the same where the caller has had the barrier", "core", 2, 3,
 	     ask_behind_barrier),
 	CASE("walk-linux",
-	     "the same of Linux's walk with two patches, as long as nobody waits for its lock",
+	     "the same of Linux's walk with two patches, as long as no CPU waits for its lock",
 	     "core", 2, 2, ask_linux),
 	CASE("planted-walk-barrier",
 	     "planted: the walk's state is read before the level is visible", "planted", 3, 3,

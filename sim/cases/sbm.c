@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * The real bitmap: atomic bits, exclusive test-and-set, and walks under change. The simulated CPUs
- * and the CPU numbers of the plan differ: one CPU walks a plan of 4 CPUs in 2 shards while 1 to 3
+ * and the CPU numbers of the plan differ. One CPU walks a plan of 4 CPUs in 2 shards while 1 to 3
  * others change it.
  */
 #include "port.h"
@@ -59,7 +59,7 @@ static void check_lock(uint32_t nr_cpus)
 
 	for (uint32_t c = 0; c < nr_cpus; c++)
 		held += explore_result_of(c);
-	explore_check(held >= 1, "nobody got the bit");
+	explore_check(held >= 1, "no CPU got the bit");
 	explore_check(sbm_empty(b), "the bit is still set");
 }
 

@@ -6,7 +6,7 @@
  *
  * sim/cases/meson.build compiles this file twice, each time with all of core/:
  *
- *   as on x86   smp_mb__after_atomic() is nothing, atomic operations are full barriers
+ *   as on x86   smp_mb__after_atomic() is empty, atomic operations are full barriers
  *   POSTED      with real barriers, for the model in which atomic operations without a
  *               result wait in the store buffer: only the barriers order them there
  *

@@ -162,7 +162,7 @@ static void check(uint32_t nr_cpus)
 			will_look = true;
 	}
 	explore_check(!READ_ONCE(s->work) || will_look || !asleep,
-		      "lost wake-up: work is left, a worker sleeps, and nobody was woken");
+		      "lost wake-up: work is left, a worker sleeps, and none was woken");
 }
 
 #define CASE(name_, title_, kind_, setup_, body_)                                            \

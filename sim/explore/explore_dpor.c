@@ -26,7 +26,7 @@
  * the same values in each. A race is a pair of dependent steps that are next to each other in the
  * happens-before order. For every race the search goes back to the state before its first step.
  * There it also tries a process that leads to an execution with the second step first
- * (add_backtrack()): this makes the set of tried processes a source set. Sleep sets hold processes
+ * (add_backtrack()). This makes the set of tried processes a source set. Sleep sets hold processes
  * whose next step would only repeat an earlier branch, until a dependent step wakes them.
  *
  * A step that touches nothing shared is independent of every step of every other process, now and

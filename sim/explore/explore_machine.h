@@ -20,7 +20,7 @@
  * A third model, "posted", is x86-TSO with one difference. An atomic operation with relaxed order
  * and no result (port_or64() and its like) enters the buffer too. Its flush performs it,
  * atomically; a load of the same bytes waits for that. Processors with far atomics, such as
- * arm64's, do this. x86 does not, which is why smp_mb__after_atomic() is nothing there. This model
+ * arm64's, do this. x86 does not, which is why smp_mb__after_atomic() is empty there. This model
  * shows its purpose.
  *
  * The fourth model, "weak", has no buffers. Each load may return an old value, within the limits of

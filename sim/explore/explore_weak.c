@@ -65,9 +65,9 @@
  * Memory from port_alloc() held other data before. A CPU that does not know of its zeroing must not
  * read it.
  *
- * Data races: the model reports a plain load of bytes, and a plain store over bytes, of which the
- * CPU does not know another CPU's store. Like the other models it also reports two accesses side by
- * side.
+ * Data races: the model reports a plain load of bytes of which the CPU does not know another CPU's
+ * store. It reports a plain store over such bytes as well. Like the other models it also reports
+ * two accesses side by side.
  */
 #include "explore_weak.h"
 

@@ -20,7 +20,7 @@ struct view {
 };
 
 struct message {
-	uint64_t val;	   /* the whole word behind it */
+	uint64_t val;	   /* the whole word after the store */
 	uint8_t owner[8];  /* of each byte: the CPU that stored it last */
 	uint8_t bytes;	   /* mask of the bytes that this store wrote */
 	struct view known; /* its view */

@@ -47,7 +47,7 @@ def runs(binary: Path) -> Iterator[Run]:
 
 def functions(binary: Path, counters: set[str]) -> dict[str, str]:
     """Function of each program counter, and those that it was inlined into."""
-    # A return address may lie behind the last instruction of its function: ask for the call itself.
+    # A return address may lie after the last instruction of its function: ask for the call itself.
     wanted = sorted(counters)
     done = subprocess.run(
         ["addr2line", "-a", "-f", "-i", "-e", str(binary)],
@@ -98,7 +98,7 @@ def differs(run: Run, binary: Path, base: Path) -> bool:
 
 
 def compare(binary: Path, base: Path) -> int:
-    """Print what differs; return how many runs do, at most 1."""
+    """Print the runs that differ; return 1 if any does, else 0."""
     total = different = 0
     for run in runs(base):
         total += 1

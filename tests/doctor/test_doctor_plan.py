@@ -149,7 +149,7 @@ def test_threads_get_their_cpus_back(capsys: Capture, tmp_path: Path) -> None:
     fake.thread(11, "everywhere", "0-15")
     assert fake.run(plan / "apply.sh").returncode == 1  # not settled yet
     fake.settle()
-    # The kernel takes their CPUs away, and gives them all when the partitions go.
+    # The kernel takes CPUs from these threads, and lets them use all CPUs when the partitions end.
     for number, name in ((7, "kswapd0"), (10, "kworker/0:1"), (11, "everywhere")):
         fake.thread(number, name, "0-15", flags=NO_SETAFFINITY if number == 10 else 0)
     fake.thread(8, "a) S (b", "0-15", "/system.slice/pinned.service")

@@ -150,7 +150,7 @@ TABLE: list[tuple[str, list[int], bool, tuple[str, ...]]] = [
     ("planted-order-counter-release", [2], True, ()),
 ]
 
-# Under the model weak the verdict is another one: Linux stores the flag behind the load without a
+# Under the model weak the verdict is another one. Linux stores the flag after the load without a
 # barrier, and only TSO keeps two stores in order.
 OTHER_WHEN_WEAK = ["idle-stay-stock"]
 
@@ -190,9 +190,9 @@ TELLS = {
     "planted-cpupri-query": ("cpupri.c", "its task waits"),
     "planted-cpupri-set": ("cpupri.c", "its task waits"),
     "planted-overload-set": ("overload.c", "had returned"),
-    "planted-walk-barrier": ("push_walk.c", "nobody looked"),
-    "planted-walk-linux": ("push_walk.c", "nobody looked"),
-    "planted-walk-linux-visit": ("push_walk.c", "nobody looked"),
+    "planted-walk-barrier": ("push_walk.c", "no CPU looked"),
+    "planted-walk-linux": ("push_walk.c", "no CPU looked"),
+    "planted-walk-linux-visit": ("push_walk.c", "no CPU looked"),
     "planted-visited-enter": ("visited.c", "a scan misses it"),
     "planted-visited-leave": ("visited.c", "a scan misses it"),
     "planted-visited-release": ("visited.c", "a scan misses it"),

@@ -140,7 +140,7 @@ static const struct explore_case random_case = {
 
 static void make_program(uint32_t nr_cpus)
 {
-	/* Plain accesses nearly always race; most programs shall have none. */
+	/* Plain accesses nearly always race; most programs must have none. */
 	bool plain = !below(6);
 
 	memset(program, 0, sizeof(program));

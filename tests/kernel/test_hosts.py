@@ -40,8 +40,8 @@ def test_a_tar_file_from_a_log() -> None:
 @pytest.mark.parametrize(
     ("said", "reason"),
     [
-        (["ready", "mkdir: no"], "its last words: mkdir: no"),
-        ([], "its last words: nothing"),
+        (["ready", "mkdir: no"], "its last line: mkdir: no"),
+        ([], "its last line: nothing"),
         (["begin", "QUJD!", "end"], "damaged"),
     ],
 )
@@ -162,7 +162,7 @@ def test_a_host_that_cannot_be_made_does_not_end_the_others(
 ) -> None:
     guest = Guest(tmp_path)
     guest.broken = "root"
-    with pytest.raises(UserError, match=r"^root: .* no tar file; its last words: no$"):
+    with pytest.raises(UserError, match=r"^root: .* no tar file; its last line: no$"):
         all_hosts(guest, monkeypatch, ["idle", "root", "isolated", "isolcpus"])
     assert [each for each in guest.events if ":" not in each] == ["idle", "isolated", "isolcpus"]
     assert len(guest.boots) == 2

@@ -68,7 +68,7 @@ def test_replay_as_typed(capsys: pytest.CaptureFixture[str]) -> None:
 def test_replay_beside_c2c(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["c2c", "replay", str(TRACE), "--machine", "epyc-7763-2s", "--lines", "1"]) == 0
     assert "root_domain" in capsys.readouterr().out
-    # One word is a result's name, as ever.
+    # A single word is still a result's name.
     assert run(["c2c", "replay"]) == 2
     assert "replay" in capsys.readouterr().err
 

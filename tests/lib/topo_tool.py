@@ -90,7 +90,7 @@ class Refusal(unittest.TestCase):
         assert said in done.stderr
 
     def test_arguments(self) -> None:
-        """Options that are none, lack a value, or exclude each other."""
+        """Options that are unknown, lack a value, or exclude each other."""
         self.refused("give a source")
         self.refused("unknown option '--bogus'", "--bogus")
         self.refused("unknown option '-x'", "-x")

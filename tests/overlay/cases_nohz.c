@@ -101,7 +101,7 @@ static void check(uint32_t nr_cpus)
 	explore_check(nohz->needs_update || explore_result_of(1),
 		      "CPU 1 is in the set, was not looked at, and the flag is down");
 	explore_check(nohz->has_blocked || !cpu_rq(1)->has_blocked_load,
-		      "CPU 1 has load that nobody looked at, and the flag is down");
+		      "CPU 1 has load that no CPU looked at, and the flag is down");
 	ilb = nohz_kick(cpu_rq(BUSY));
 	explore_check(ilb == 0 || ilb == 1, "an idle CPU is in the set, and %d was kicked", ilb);
 }
@@ -111,7 +111,7 @@ static void check_load(uint32_t nr_cpus)
 	for (u32 cpu = 0; cpu < SHIM_CPUS; cpu++)
 		nohz_kicked(cpu_rq(cpu), looked);
 	explore_check(nohz->has_blocked || !cpu_rq(1)->has_blocked_load,
-		      "CPU 1 has load that nobody looked at, and the flag is down");
+		      "CPU 1 has load that no CPU looked at, and the flag is down");
 }
 
 static void check_gone(uint32_t nr_cpus)

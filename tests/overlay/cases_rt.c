@@ -105,7 +105,7 @@ static void arrive(void)
 	}
 	for (u32 i = 0; i <= rt_rd->rto_walks->nr; i++)
 		explore_check(rt_rd->rto_walks->walk[i]->state.state == PUSH_WALK_IDLE,
-			      "a walk is under way, and nobody carries it");
+			      "a walk is under way, and no CPU carries it");
 }
 
 static void check_task(const struct rq *rq, const struct task_struct *p)

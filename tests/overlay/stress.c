@@ -115,7 +115,10 @@ static void wide_by_mask(void)
 	end(plan);
 }
 
-/* Who waits: the lowest task of the list, unless it outranks who runs. An equal one waits. */
+/*
+ * The waiting task: the lowest task of the list, unless it outranks the running one. An equal one
+ * waits.
+ */
 static void who_waits(void)
 {
 	struct shard_plan *plan = begin();
@@ -133,7 +136,7 @@ static void who_waits(void)
 	end(plan);
 }
 
-#define STATES 81 /* of four CPUs: nobody waits there, somebody, somebody wide */
+#define STATES 81 /* of four CPUs: no task waits there, one does, a wide one does */
 
 static void set_states(u32 states, u32 *state)
 {
@@ -206,7 +209,7 @@ static u32 visits(void)
 
 /*
  * A walk visits those it is for once, in order. It does not begin with the CPU that asked. If
- * another CPU asks meanwhile, a round follows that leaves out nobody.
+ * another CPU asks meanwhile, a round over all of them follows.
  */
 static void whom_a_walk_visits(void)
 {

@@ -129,7 +129,7 @@ static void counter(void *(*play)(void *), void *arg)
 	CHECK(tsc() != tsc());
 }
 
-/* A fault of another kind ends the program, as ever. */
+/* A fault of another kind still ends the program. */
 static void faults(void)
 {
 	volatile int *locked = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -132,7 +132,7 @@ static void check_find(struct model *m)
 	if (expect >= 0)
 		CHECK_MASK_EQ(found, expected, nr);
 	check_near(m, limit, from, allowed, fit, expect, expected);
-	/* Without a mask for the result Linux does not ask who is active. */
+	/* Without a mask for the result Linux does not check which CPUs are active. */
 	if (m->partial)
 		return;
 	expect = expect_find(m, limit, allowed, false, expected);

@@ -77,7 +77,10 @@ static struct common *map_file(void)
 	return c;
 }
 
-/* Everybody begins when all are there and awake; who waits does not look at the counter's line. */
+/*
+ * All processes begin when all are there and awake. A waiting one does not look at the counter's
+ * line.
+ */
 static void meet(struct common *c)
 {
 	__atomic_fetch_add(&c->ready, 1, __ATOMIC_SEQ_CST);

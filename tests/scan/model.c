@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Every kind of scan against sums over an array of all CPUs, each limited to the CPUs that it shall
+ * Every kind of scan against sums over an array of all CPUs, each limited to the CPUs that it must
  * read: all, those of some nodes, those that ran the process within the timeout. Three processes
  * share the CPUs, so that shares are parts of a whole.
  */

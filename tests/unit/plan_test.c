@@ -81,7 +81,7 @@ static void check_clusters(const u32 *size, u32 cap, const char *expected)
 	check_sizes_of(plan, "clusters", expected);
 }
 
-/* A cluster as large as the cap stays whole, whether a shard ends before it or behind it. */
+/* A cluster as large as the cap stays whole, whether a shard ends before it or after it. */
 static void clusters_stay_whole(void)
 {
 	static const u32 as_the_cap[] = { 6, 8, 6 }, number_0[] = { 6, 4, 0 };

@@ -39,7 +39,7 @@ static void prototype_bug_endless_loop_on_empty_leaves(void)
 	for_both(&small_leaves, endless_loop);
 }
 
-/* A bit behind an empty leaf was never found: the leaf's 0 ended the search. */
+/* A search never found a bit after an empty leaf: the leaf's 0 ended it. */
 static void skipped_leaf(struct sbm *b)
 {
 	static const u32 set[] = { 1, 6, 15 };
@@ -234,7 +234,7 @@ static void cleaner_puts_the_bit_back(void)
 	shard_plan_free(plan);
 }
 
-/* Memory behind the words of a line is not the line's: it keeps no bit set. */
+/* Memory after the words of a line is not the line's: it keeps no bit set. */
 static void cleaner_looks_at_its_words_only(void)
 {
 	struct shard_plan *plan = shape_plan(&small_leaves);

@@ -289,8 +289,8 @@ static void shards_that_share_a_place(void)
 }
 
 /*
- * Its bit for a scan goes as well; a small table has none. The place of a ninth shard's bit behind
- * the small table would be the word of the last scan's epoch.
+ * Its bit for a scan is cleared as well; a small table has none. The place of a ninth shard's bit
+ * after the small table would be the word of the last scan's epoch.
  */
 static void who_leaves_a_table_leaves_nothing(void)
 {
@@ -303,7 +303,7 @@ static void who_leaves_a_table_leaves_nothing(void)
 	scan(epoch);
 	CHECK_EQ(seen.released, 6);
 	CHECK_EQ((u32)v->scan, epoch);
-	for (u32 shard = 0; shard < 9; shard++) { /* by and by: the large table */
+	for (u32 shard = 0; shard < 9; shard++) { /* until the table is the large one */
 		while (!ran(v, cpu_of(shard, 0), epoch, 1)) {
 			CHECK(visited_pool_fill(pool, cpu_of(shard, 0)));
 			scan(++epoch);

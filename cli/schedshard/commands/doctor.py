@@ -66,9 +66,9 @@ def doctor() -> None:
     Without arguments it looks at this host for some seconds; HOST.tar is what the script of 'doctor
     collect' made on another one. It reads only, and applies nothing.
 
-    With --perf it judges a profile as well: the text of 'perf report --stdio', 'perf script' or
-    'perf c2c report --stdio', or perf.data where perf is installed. Without HOST.tar the profile is
-    judged alone; --live adds this host.
+    With --perf it judges a profile as well. That is the text of 'perf report --stdio', 'perf
+    script' or 'perf c2c report --stdio', or perf.data where perf is installed. Without HOST.tar the
+    profile is judged alone; --live adds this host.
 
     Exit status: 0 nothing found, 4 findings, 3 cannot tell, 2 bad usage or input. With --batch
     nagios those of a plugin: 0 nothing found, 1 findings, 2 findings of severity high, 3 cannot

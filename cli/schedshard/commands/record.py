@@ -156,8 +156,9 @@ def record_command(
     status; the report goes to standard error. With --json the report is what goes to standard
     output, and the program's output goes to standard error.
 
-    With --guest PROGRAM runs in a booted kernel with the libraries that it needs; it has no input,
-    and of this host's files only what --guest-file names. The kernel's lines are shown as well.
+    With --guest PROGRAM runs in a booted kernel with the libraries that it needs. It has no input,
+    and of this host's files only what --guest-file names. The report shows the kernel's lines as
+    well.
     """
     from schedshard.c2c.program.emulate import Window
     from schedshard.c2c.record import RecordRequest, record

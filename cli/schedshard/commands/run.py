@@ -62,9 +62,9 @@ _UNCERTAINTY = click.option(
 def run(uncertainty: int | None, as_json: bool, out: Path | None, **options: Any) -> None:
     """Run EXPERIMENT on a simulated machine.
 
-    Predicted figures stand beside published ones where somebody has measured the same machine.
-    With --uncertainty each has a median and a 90% interval of what the ranges in the machine file
-    and the experiment file allow.
+    Predicted figures stand beside published ones where there are any of the same machine. With
+    --uncertainty each has a median and a 90% interval of what the ranges in the machine file and
+    the experiment file allow.
     """
     from schedshard.common.progress import ticking
     from schedshard.experiments.run import execute, merge, plan_run

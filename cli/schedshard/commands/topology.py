@@ -74,8 +74,8 @@ def topo(
     """Show a topology and its shard plan.
 
     It shows this host unless a machine, a sysfs tree or an hwloc file is given. With --advise it
-    predicts the cost of each shard size, on the machine file given or on the one that 'machine
-    measure' made of this host.
+    predicts the cost of each shard size. It does so on the machine file given, or on the one that
+    'machine measure' made of this host.
     """
     if advise:
         others = {"--sysfs": sysfs, "--hwloc-xml": hwloc_xml, "--split-llc": split_llc,

@@ -29,7 +29,7 @@ from schedshard.machines.presets import Machine, machine_topology
 # More CPUs than a shard can have; locks may be shared by more.
 _MOST = 64
 BUSY = 0.1
-# How often a CPU searches the whole mask for each time that it sets its bit: newly idle CPUs and
+# How often a CPU searches the whole mask for each time that it sets its bit. Newly idle CPUs and
 # balancing look at the mask; most wake-ups do not.
 SEARCHES = 0.01
 # As few samples as an interval can have: a size costs several runs a sample.

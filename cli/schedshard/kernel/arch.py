@@ -33,8 +33,8 @@ class Arch:
         return self.image.rpartition("/")[2]
 
 
-# An Intel processor whose caches, dies and nodes inside a socket Linux accepts as given; without
-# features that the emulation lacks, about which Linux would complain for every CPU.
+# An Intel processor whose caches, dies and nodes inside a socket Linux accepts as given. It is
+# without the features that the emulation lacks: Linux would complain about them for every CPU.
 _LACKING = (
     "pcid,x2apic,tsc-deadline,invpcid,rtm,hle,rdseed,avx512f,avx512dq,avx512cd,avx512bw,avx512vl,"
     "xsavec,3dnowprefetch"

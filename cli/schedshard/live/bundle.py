@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """A measurement of a host, read from a file that may come from anywhere.
 
-Such a file is VALIDATE (written by `validate --out`: machine file, facts about the host, both
-experiments) or LIVE (written by `bench primitives --out` or `bench ping-pong --out`). Everything in
-it is checked before use: an error ends in one line that names the place.
+Such a file is VALIDATE or LIVE. `validate --out` writes VALIDATE: machine file, facts about the
+host, both experiments. `bench primitives --out` or `bench ping-pong --out` writes LIVE. Everything
+in it is checked before use: an error ends in one line that names the place.
 """
 
 import math

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Where the measured machine file of this host lies: with the user, not in the project."""
+"""The path of this host's measured machine file: a file of the user, not of the project."""
 
 import os
 from pathlib import Path
@@ -8,7 +8,7 @@ from schedshard.common.errors import UserError, os_reason
 
 
 def host_path() -> Path:
-    """The file behind '--machine host': in $XDG_DATA_HOME, by default ~/.local/share.
+    """The file that '--machine host' names: in $XDG_DATA_HOME, by default ~/.local/share.
 
     A relative $XDG_DATA_HOME is ignored, as the base directory specification demands.
     """

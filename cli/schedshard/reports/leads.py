@@ -17,7 +17,7 @@ from schedshard.tables.intervals import figure_words, words
 from schedshard.tables.results import bench_headlines, bench_host, machine_label
 from schedshard.tables.sweep import Swept, is_sampled
 
-ONE_RUN = "none: one run; 'run --uncertainty N' draws the inputs that nobody knows exactly"
+ONE_RUN = "none: one run; 'run --uncertainty N' draws the inputs that are not known exactly"
 
 
 def run_lead(result: Mapping[str, Any]) -> Lead:

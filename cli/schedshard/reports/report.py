@@ -43,7 +43,7 @@ from schedshard.tables.results import (
     run_notes,
 )
 
-# So many answers stand on top of a page, others are folded; so many lines of a variant are named.
+# The number of answers on top of a page (it folds the others), and of named lines of a variant.
 _LEADS, _LINES = 6, 5
 
 
@@ -219,7 +219,7 @@ def _comparison(results: list[dict[str, Any]]) -> Section:
         lead=machines_lead(results),
         figures=[shown(machine_dots(results), "time an operation on every machine")],
         tables=[grid(["machine", "CPUs", "label", *names], rows)],
-        notes=["All of it is predicted; nobody has published this experiment on these machines."],
+        notes=["All of it is predicted; no figures are published for these machines."],
     )
 
 
@@ -273,7 +273,7 @@ def _topo_section(data: dict[str, Any]) -> Section:
 
 
 def _c2c_lines(variant: dict[str, Any]) -> Grid:
-    """The hottest lines; where false sharing is told from true sharing, which of them it is."""
+    """The hottest lines; where the result tells false from true sharing, which it is."""
     shared = all("sharing" in line for line in variant["lines"])
     columns = ["line", *(["sharing"] if shared else []), "rmt HITM", "lcl HITM", "load cycles"]
     rows = [

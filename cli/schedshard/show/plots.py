@@ -128,7 +128,7 @@ def inline(figure: Figure, title: str) -> str:
     svg = re.sub(r'<g id="[^"]*"', "<g", svg)
     svg = re.sub(r'(<svg[^>]*?)\s+height="[^"]*"', r"\1", svg, count=1)
     # Never larger than it was drawn: small pictures stay small on wide screens. Not much smaller
-    # either, or nobody could read the letters: the box around it scrolls.
+    # either, or the letters could not be read: the box around it scrolls.
     svg = re.sub(
         r'(<svg[^>]*?)\s+width="([^"]*)"', r'\1 style="max-width:\2;min-width:min(\2,40rem)"', svg,
         count=1,

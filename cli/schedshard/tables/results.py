@@ -264,7 +264,7 @@ _HEADLINES = {
 
 
 def bench_headlines(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The few operations of a bench that tell the story; all rows when it has none of them."""
+    """The few most informative operations of a bench; all rows when it has none of them."""
     chosen = [
         row for row in rows if row.get("density") in _HEADLINES.get((row["group"], row["op"]), ())
     ]

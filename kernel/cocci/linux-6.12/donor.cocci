@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// 6.12 has no proxy execution: who runs is whose turn it is.
+// 6.12 has no proxy execution: the running task is also the scheduled one.
 
 @@
 expression rq;

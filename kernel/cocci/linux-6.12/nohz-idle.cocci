@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// kernel/sched/fair.c of 6.12: the set also answers whether there are any: the counter beside the
-// mask goes.
+// kernel/sched/fair.c of 6.12: the set also says whether any CPU is in it. So the rule removes the
+// counter beside the mask.
 
-// The pointer gets a line that nobody writes: what follows is written at every idle entry.
+// The pointer gets a line that no CPU writes: every idle entry writes what follows it.
 @@
 attribute name ____cacheline_aligned;
 typedef cpumask_var_t, atomic_t;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// kernel/sched/sched.h of 6.12: without CONFIG_SMP there is nobody to push to.
+// kernel/sched/sched.h of 6.12: without CONFIG_SMP there is no CPU to push to.
 
 @@
 @@

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// kernel/sched/fair.c of 7.3: the set also answers whether there are any; who balances for all is
-// looked for shard by shard, with the preference for an idle core as it is.
+// kernel/sched/fair.c of 7.3: the set also says whether any CPU is in it. The search for the CPU
+// that balances for all goes shard by shard. Its preference for an idle core is unchanged.
 
-// The pointer gets a line that nobody writes: what follows is written at every idle entry.
+// The pointer gets a line that no CPU writes: every idle entry writes what follows it.
 @@
 attribute name ____cacheline_aligned;
 typedef cpumask_var_t;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// kernel/sched/rt.c of 7.3: a blocked donor is not pushable, and the next task may be of a lower class all the same.
+// kernel/sched/rt.c of 7.3: a blocked donor is not pushable. Even so the next task may be of a
+// lower class.
 
 @@
 identifier put_prev_task_rt = put_prev_task_rt;

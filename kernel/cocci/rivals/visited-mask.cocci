@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// kernel/sched/fair.c of 7.3: a mask of visited CPUs behind each cache group, rivals/visited_mask.h. A
-// CPU enters when it accounts runtime and leaves when a scan finds that nothing is left of that. So a
-// scan adds up what a scan of all CPUs would. Locks and per-CPU memory stay.
+// kernel/sched/fair.c of 7.3: a mask of visited CPUs after each cache group, rivals/visited_mask.h.
+// A CPU enters when it accounts runtime and leaves when a scan finds that nothing is left of that.
+// So a scan adds up what a scan of all CPUs would. Locks and per-CPU memory stay.
 
 @@
 identifier mm_init_sched = mm_init_sched;
@@ -29,7 +29,7 @@ identifier grp, pcpu_sched, rq;
  	...
  }
 
-// What it limits scans to is no longer asked for.
+// The kernel no longer calls this function, which limits scans.
 @@
 attribute name __maybe_unused;
 typedef cpumask_var_t;

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-# The first process of the guest without systemd: file systems, the groups of real-time threads in
-# the root cgroup, one phase of the trial, and off.
+# The first process of the guest without systemd. It mounts file systems, starts the groups of
+# real-time threads in the root cgroup, runs one phase of the trial, and powers off.
 PATH=/usr/sbin:/usr/bin:/sbin:/bin
 export PATH
 mountpoint -q /proc || mount -t proc proc /proc

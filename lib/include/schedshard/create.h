@@ -102,7 +102,7 @@ void shard_counter_destroy(struct shard_counter *c);
 /**
  * shard_this_cpu() - a CPU number for what the calling thread does now
  *
- * The thread may be on another CPU when this returns, unless it is bound to one; an update for the
+ * The thread may be on another CPU when this returns, unless it is bound to one. An update for the
  * old one then costs a cache miss, and nothing else. With rseq (glibc 2.35 and later) this is a
  * load, else a call of getcpu().
  *

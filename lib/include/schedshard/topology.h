@@ -15,8 +15,8 @@
  * that all others keep their LLCs. If no CPU's caches are known, none has an LLC, and the plan
  * falls back to nodes or packages.
  *
- * Numbers in the records: package and node as the source numbers them; llc, l2 and
- * core from 0 without holes in topology order; thread within its core. -1: unknown.
+ * Numbers in the records: package and node as the source numbers them. llc, l2 and core count from
+ * 0 without holes in topology order, thread within its core. -1: unknown.
  *
  * Concurrency: the functions share nothing; any of them may run at the same time as any other. A
  * topology is constant from its return until it is freed.
@@ -70,8 +70,8 @@ int shard_topo_from_hwloc(struct shard_topo **topo, struct shard_err *err);
  * schedshard-topo therefore lets a child process read the file first.
  *
  * Context: any thread; allocates memory, reads one file.
- * Return: 0; -EINVAL when hwloc cannot load it or it has no CPU that the library can number,
- * -ENOSYS, -ENOMEM, or the error of opening or reading.
+ * Return: 0, or an error. -EINVAL: hwloc cannot load it, or it has no CPU that the library can
+ * number. Else -ENOSYS, -ENOMEM, or the error of opening or reading.
  */
 int shard_topo_from_hwloc_xml(struct shard_topo **topo, const char *path, struct shard_err *err);
 

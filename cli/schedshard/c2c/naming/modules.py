@@ -26,7 +26,7 @@ DEBUG_ROOT = Path("/usr/lib/debug/.build-id")
 _PAGE = 4096
 _OTHER = "llvm-addr2line"
 _MARKS = ("_Z", "_R")
-# What Rust adds so that names differ: a hash at the end, and one behind the crate's name.
+# What Rust adds so that names differ: a hash at the end, and one after the crate's name.
 _HASH = re.compile(r"::h[0-9a-f]{16}$|\[[0-9a-f]{8,16}\]")
 
 

@@ -63,7 +63,7 @@ class Objects:
         self._starts = [each.at for each in self._heap]
         self._longest = max((each.size for each in self._heap), default=0)
         self._sites = {int(site["site"]): site["frames"] for site in meta["sites"]}
-        # An address behind a call: the call itself is before it.
+        # A return address: the call itself is before it.
         frames = {pc - 1 for found in self._sites.values() for pc in found}
         self._frames = modules.frames(frames)
         self._regions = [tuple(region) for region in meta["regions"]]

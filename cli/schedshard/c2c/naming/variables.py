@@ -67,7 +67,7 @@ def bare(die: DIE | None) -> DIE | None:
     return die
 
 
-# What owns memory in which nothing but these is: in that of an Arc counts come first.
+# Types that own memory which holds only their elements. The memory of an Arc begins with counts.
 _OWNERS = ("Vec<", "VecDeque<", "Box<", "vector<", "unique_ptr<")
 
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """What recording costs: one program natively, emulated, under drd and recorded, in turn.
 
-A host is never twice as busy. So everything is done once a repeat, one after the other, and the
-ratios are those of one repeat; of all repeats the middle one, the least and the most are shown.
-CPU time is what tells on a busy host; the time on the clock is shown as well.
+A host is never twice as busy. So each repeat does everything once, one after the other, and the
+ratios are those of one repeat. The output shows the middle one, the least and the most of all
+repeats. On a busy host CPU time is the figure to read; the output shows the time on the clock as
+well.
 """
 
 import os

@@ -183,7 +183,7 @@ def _model(watch: Path, meta: Path, window: Window) -> Iterator[tuple[subprocess
 
 
 def _wait_for_the_others(model: subprocess.Popen[str], follow: bool) -> None:
-    """The program has ended; processes that it left behind may not have."""
+    """The program has ended; processes that it started may still run."""
     assert model.stdin is not None
     with contextlib.suppress(OSError):
         model.stdin.close()

@@ -147,8 +147,8 @@ def test(
     """Run the tests in guests, and compare the variants.
 
     The guests have 16 CPUs on 2 sockets, 64 CPUs with shard_split=4, and 1, unless one is given.
-    The exit status is 1 when anything went wrong in any of them; with --caught, for variants that
-    are broken on purpose, when one was not found to be.
+    The exit status is 1 when anything went wrong in any of them. With --caught, for variants that
+    are broken on purpose, it is 1 when the kernel's check found nothing in one guest.
     """
     from schedshard.kernel.guest.boot import Emulation
     from schedshard.kernel.testing.plan import OTHERS

@@ -2,8 +2,8 @@
 """The collector's output, as text by list; nothing from a tar file reaches the disk.
 
 A tar file may come from anywhere. It is read in memory, up to fixed sizes. A member that is no
-regular file, or whose name is not one of the collector's, is an error. A tar file that somebody
-unpacked, read and packed again has the folder as well, and may have "./" before its names.
+regular file, or whose name is not one of the collector's, is an error. A user may unpack a tar
+file, read it and pack it again. Then it has the folder as well, and may have "./" before its names.
 """
 
 import io

@@ -9,9 +9,10 @@
 #   -r ROOT      read ROOT/proc and ROOT/sys instead of /proc and /sys
 #   -R ROOT      take the second reading from another ROOT (both serve tests)
 #
-# The script runs as an ordinary user. It reads files below /proc and /sys, and /boot/config-RELEASE,
-# looks for systemd's directory and library, and changes nothing. It needs a shell, grep and the usual small tools (cat, dd, mkdir,
-# mktemp, rm, sleep, sort, uniq, wc), and gzip where the kernel's configuration is compressed.
+# The script runs as an ordinary user. It reads files below /proc and /sys, and
+# /boot/config-RELEASE, looks for systemd's directory and library, and changes nothing. It needs a
+# shell, grep and the usual small tools (cat, dd, mkdir, mktemp, rm, sleep, sort, uniq, wc). It
+# needs gzip where the kernel's configuration is compressed.
 #
 # Kept: CPUs and caches, kernel release, options of the kernel that matter to the scheduler, cgroups
 # with their cpuset files, real-time and deadline threads. THE NAMES OF THREADS (comm) AND OF CGROUPS
@@ -90,8 +91,8 @@ fi
 root=$(absolute "$root")
 [ -z "$second" ] || second=$(absolute "$second")
 
-# A list of paths is one string with a newline after each path, and is handed on in portions: one
-# program a portion, not one a file. Names of cgroups may hold anything but a newline.
+# A list of paths is one string with a newline after each path. The script passes it on in portions:
+# one program a portion, not one a file. Names of cgroups may hold anything but a newline.
 newline='
 '
 list=
@@ -271,8 +272,8 @@ cgroups() {
 		esac
 		walk "${place#/}"
 		flush ''
-		# The root of a hierarchy has no cgroup.events (v2) and has a release_agent (v1): what is
-		# mounted in a container is a part of the tree.
+		# The root of a hierarchy has no cgroup.events (v2) and has a release_agent (v1).
+		# Otherwise the mount is only a part of the tree, as in a container.
 		if [ -e "${place#/}/cgroup.events" ]; then
 			printf '%s:%s\n' "${place#/}/cgroup.part" 1
 		elif [ "$kind" != cgroup2 ] && [ ! -e "${place#/}/release_agent" ]; then
@@ -363,12 +364,13 @@ zeros() {
 }
 
 # member NAME: a file of the tar format (ustar), whose owner is 0 and has no name. The tar programs
-# write the name of the user who calls them, and not all of them can be told not to.
+# write the name of the user who calls them, and not all of them have an option against that.
 member() {
 	size=$(($(wc -c <"$made/$1")))
 	octal=$(printf '%011o' "$size")
-	# The sum of all bytes of the header, with blanks in place of the sum itself: of what is
-	# always there 8 blanks, "0000644", four times "0000000", eleven zeros, "0" and "ustar00".
+	# The sum of all bytes of the header, with 8 blanks in place of the sum itself. The other
+	# bytes that every header has are "0000644", four times "0000000", eleven zeros, "0" and
+	# "ustar00".
 	sum=$((256 + 350 + 4 * 336 + 528 + 48 + 559 + 96))
 	rest=schedshard-doctor/$1$octal
 	while [ -n "$rest" ]; do

@@ -4,8 +4,8 @@
 This is arithmetic, not a simulation. A wake-up and the sleep after it each send a request for the
 line with the lowest priority level. A line serves one request at a time, and that takes
 
-- 30 to 280 ns between last-level caches: a counter of 8 sockets takes 22 to 36 ns an increment,
-  200 to 280 follows by Little's law from the published figures (docs/results/rt.md);
+- 30 to 280 ns between last-level caches. A counter of 8 sockets takes 22 to 36 ns an increment; 200
+  to 280 follows by Little's law from the published figures (docs/results/rt.md);
 - 10 to 60 ns inside one cache, an estimate.
 """
 
@@ -27,7 +27,7 @@ class Busy:
 
     @property
     def severity(self) -> str | None:
-        """Return how bad it may be, or None when it is nothing: below 2% at most."""
+        """Return how bad it may be, or None when it is negligible: below 2% at most."""
         for limit, name in ((0.5, "high"), (0.1, "medium"), (0.02, "low")):
             if self.high >= limit:
                 return name

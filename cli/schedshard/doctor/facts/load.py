@@ -12,7 +12,8 @@ class Group:
     """Threads whose CPUs overlap; threads of two groups never run on the same CPU.
 
     Two kinds of threads would connect all groups: kernel threads, and threads that may run on all
-    CPUs of the root domain while others may not. They form a separate group that ``roams``.
+    CPUs of the root domain. The latter kind counts only if other threads may not. Both form a
+    separate group that ``roams``.
     """
 
     cpus: frozenset[int]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """The tables of `perf c2c report --stdio`, whole or as people cut them for a mail.
 
-In both a table of one line starts with the counts of that line and its address; below it there is
-one row for each function and offset:
+In both a table of one line starts with the counts of that line and its address. One row for each
+function and offset follows:
 
         0      353       44       62        0        0  0xff14d42c400e3880
            34.56%   29.55%    0.00% ...               0x38     0       1  0xffffffff811a6b1c  25509

@@ -111,7 +111,7 @@ def _finding_section(number: int, finding: Finding) -> Section:
         remedy.append([Cell("fixed"), Cell(entry.fix)])
     section.tables.append(grid(("", ""), remedy, "Remedy"))
     if not entry.verified:
-        section.lacks.append("Not verified: nobody was found who has measured this.")
+        section.lacks.append("Not verified: no published measurement of this was found.")
     return section
 
 

@@ -45,7 +45,7 @@ def _finding(number: int, finding: Finding) -> list[RenderableType]:
     if entry.fix:
         body.append(Text(f"fixed: {entry.fix}"))
     if not entry.verified:
-        body.append(Text("not verified: nobody was found who has measured this"))
+        body.append(Text("not verified: no published measurement of this was found"))
     body.append(Text(f"what helps: {finding.remedy}"))
     command = Text("run: ")
     command.append(finding.command, style="bold")

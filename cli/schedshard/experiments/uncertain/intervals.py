@@ -70,7 +70,7 @@ def predicted(result: Mapping[str, Any]) -> Iterator[Predicted]:
 
 
 def place_of(point: Mapping[str, Any]) -> int | str:
-    """What tells a point from the others of its variant."""
+    """What distinguishes a point from the others of its variant."""
     if "threads" in point:
         return int(point["threads"])
     return f"{point['class']} {point['from']}-{point['to']}"

@@ -60,7 +60,7 @@ class Emulation(Enum):
     SINGLE: in one thread of the host, which continues with the next CPU when one halts, waits in a
     spin loop or interrupts another. MULTI: a thread each. Then spinning takes the host's time from
     the CPU that it waits for. With more CPUs than the host has, 200 RT threads on 16 CPUs took more
-    than a minute to start, where SINGLE took 12 s with their storm.
+    than a minute to start. SINGLE took 12 s with their storm.
     """
 
     SINGLE = "single"
@@ -300,7 +300,7 @@ def _watch(
 
 
 def _said(path: Path) -> str:
-    """The emulator's last words, without its name."""
+    """The emulator's last message, without its name."""
     lines = path.read_text(encoding="utf-8", errors="replace").strip().splitlines()
     told = [line for line in lines if "warning: " not in line and "terminating on" not in line]
     # An error of our plugin is the reason for the emulator's messages after it.

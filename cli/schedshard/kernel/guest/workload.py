@@ -143,8 +143,8 @@ def _threads(cpus: int, amount: int) -> Sequence[str]:
     return ("/bin/cache-work", "threads", str(max(1, cpus // 8)), "3", str(amount))
 
 
-# Instructions between two operations: few, so that the lines are contended; and as many as a yield
-# takes on the machine of the yield experiment (1,290 ns at 2.45 GHz).
+# Instructions between two operations. SHORT: few, so that the lines are contended. YIELD: as many
+# as a yield takes on the machine of the yield experiment (1,290 ns at 2.45 GHz).
 SHORT, YIELD = 400, 3160
 
 

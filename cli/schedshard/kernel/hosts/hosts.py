@@ -117,7 +117,7 @@ def tar_of(said: Sequence[str], name: str) -> bytes:
     """The collector's tar file."""
     if "begin" not in said or "end" not in said:
         last = said[-1] if said else "nothing"
-        raise UserError(f"{name}: the guest printed no tar file; its last words: {last}", status=1)
+        raise UserError(f"{name}: the guest printed no tar file; its last line: {last}", status=1)
     coded = "".join(said[said.index("begin") + 1 : said.index("end")])
     try:
         return base64.b64decode(coded, validate=True)

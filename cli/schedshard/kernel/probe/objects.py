@@ -54,7 +54,7 @@ _WRAPPERS = {"DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type", "DW_
 
 @dataclass(frozen=True)
 class Thing:
-    """Something at an address: ``kind`` is its name without what tells it from its like."""
+    """Something at an address: ``kind`` is its name without what identifies this one."""
 
     name: str
     kind: str

@@ -24,7 +24,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Function:
-    """A function to be counted under a name: its entries, each with its cold parts behind it."""
+    """A function to be counted under a name: its entries, each followed by its cold parts."""
 
     name: str
     ranges: tuple[tuple[int, int], ...]

@@ -2,7 +2,7 @@
 """Stage isolation: the cost of a wake-up on CPUs that are isolated in different ways.
 
 FIFO threads pinned in groups of CPUs run on each kernel without isolation, with isolcpus, and with
-cpuset partitions of both types, several times; the runs are those of c2c.
+cpuset partitions of both types. Each of these runs several times; the runs are those of c2c.
 """
 
 import sys

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Stage c2c-validate: c2c's results of guests beside known ones.
 
-Programs with known sharing, the yield experiment beside the simulator's, and the purpose of the
-series: a wake-up of our kernel takes no modified line of the root domain from another socket.
+It compares programs with known sharing, and the yield experiment with the simulator's. It also
+checks the purpose of the series: a wake-up of our kernel takes no modified line of the root domain
+from another socket.
 """
 
 import re
@@ -24,7 +25,7 @@ from schedshard.machines.presets import Machine, load_machine, machine_topology
 CPUS = 16
 # Of the expected value; the threads of a program neither begin nor end at the same time.
 TOLERANCE = 0.2
-# Modified lines an operation that are none: the guest has interrupts.
+# So few modified lines an operation count as 0: the guest has interrupts.
 NOISE = 0.01
 # Workload: modified lines found elsewhere, an operation.
 _KNOWN = {"share-none": 0.0}

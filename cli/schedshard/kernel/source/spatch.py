@@ -59,8 +59,8 @@ def _restore(before: bytes, after: bytes, hidden: Sequence[str], what: str) -> b
     return after
 
 
-# What spatch leaves where a rule takes more: of a declaration of several variables in a conditional
-# its type, and the conditional itself, of which it does not see the lines.
+# What spatch leaves where a rule removes more. Of a declaration of several variables in a
+# conditional it leaves the type, and the conditional itself, whose lines it does not see.
 _LEFT = (
     re.compile(rb"^[ \t]*int;\n", re.MULTILINE),
     re.compile(rb"^#[ \t]*if[^\n]*\n(?:[ \t]*\n)*#[ \t]*endif[^\n]*\n", re.MULTILINE),

@@ -93,8 +93,9 @@ def _create(layout: Layout, tree: Path, delta: Delta) -> int:
 def bring_tree(layout: Layout, name: str, delta: Delta, base: str) -> int:
     """Make work/src/NAME the base with these changes; returns how many files had to change.
 
-    The caller holds the lock of the tree. A tree that was left half-way by a kill is finished by
-    the next call: the list of files that may differ is on disk before the first of them does.
+    The caller holds the lock of the tree. If a kill leaves a tree half-way, the next call finishes
+    it. It knows what to do: the list of files that may differ is on disk before the first of them
+    does.
     """
     tree = layout.source(name)
     state = layout.state(f"{name}.json")

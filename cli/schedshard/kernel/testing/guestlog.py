@@ -71,8 +71,8 @@ _KNOWN: Sequence[tuple[re.Pattern[str], str]] = (
     ),
 )
 # sched_cpu_dying() counts the fair class's deadline server as a task while the server is queued,
-# and stops it just after that. Nothing was left behind if the list that follows names no task but
-# the stopper that runs this.
+# and stops it just after that. No task was left on the CPU if the list that follows names only the
+# stopper that runs this.
 _DYING = re.compile(r"WARNING: .* at kernel/sched/core\.c:\d+ sched_cpu_dying\b")
 _DYING_LIST = re.compile(r"CPU\d{1,6} enqueued tasks \(2 total\):$", re.ASCII)
 _DYING_TASK = re.compile(r"pid: \d{1,10}, name: (.+)$", re.ASCII)
@@ -138,7 +138,7 @@ class GuestLog:
 
     @property
     def panic(self) -> str:
-        """The kernel's last words, if it panicked."""
+        """The kernel's message when it panicked; empty if it did not."""
         return next((c.text for c in self.complaints if c.kind == "panic"), "")
 
 
@@ -197,7 +197,7 @@ def _only_the_server_left(after: Sequence[str]) -> bool:
 
 
 def known_fault(text: str, after: Sequence[str] = ()) -> str:
-    """Why a complaint is one of Linux itself, by it and what follows; empty: it is none."""
+    """Why a complaint is about Linux itself, from its text and what follows; empty: it is not."""
     if _DYING.search(text):
         return _DYING_WHY if _only_the_server_left(after[:_DYING_LINES]) else ""
     if _RACE.search(text):

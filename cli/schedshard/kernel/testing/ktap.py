@@ -29,7 +29,7 @@ _LISTED = 1000
 
 
 class Status(Enum):
-    """What became of a test."""
+    """The outcome of a test."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -135,7 +135,7 @@ class _Reader:
             self.reports.append(Report(line=number))
             self._levels = [_Level(0)]
         elif self._levels:
-            # A deeper or equal one that is open lost its result line.
+            # An open level, as deep as this one or deeper, has lost its result line.
             self._close_from(indent)
             self._levels.append(_Level(indent))
 

@@ -112,8 +112,8 @@ def chosen(
 ) -> list[str]:
     """The tests of these names in the order of the table.
 
-    Without names the usual ones, if the kernels have the options that they need, and the guest has
-    the programs: guests of another architecture have none of this host.
+    Without names: the usual ones, if the kernels have the options that they need, and the guest has
+    the programs. Guests of another architecture have no programs of this host.
     """
     check_names("test", names, PROGRAMS)
     for name in names:

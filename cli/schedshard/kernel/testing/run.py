@@ -48,7 +48,7 @@ class Verdict:
 
 @dataclass
 class GuestResult:
-    """One guest, as its log tells it."""
+    """One guest, as its log shows it."""
 
     variant: str
     config: str
@@ -112,7 +112,7 @@ def _how_it_ended(booted: Booted, log: GuestLog) -> str:
 
 
 def verdict(step: Step, test: Test | None, section: Section | None, ended: str) -> Verdict:
-    """What became of one planned test."""
+    """The outcome of one planned test."""
     if section is None:
         return Verdict(step.name, Status.UNFINISHED, f"not started: {ended}")
     complaints = [complaint for complaint in section.complaints if not complaint.known]

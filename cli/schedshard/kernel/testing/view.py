@@ -91,7 +91,7 @@ def differences(results: Sequence[GuestResult]) -> list[str]:
 
 
 def uncaught(result: GuestResult) -> list[str]:
-    """Why a variant that is broken on purpose was not found to be; empty when it was."""
+    """Why the tests missed a variant that is broken on purpose; empty when they did not."""
     if result.caught:
         return []
     why = f"{result.variant}, {result.machine}: the kernel's check found nothing"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Finding groups of near neighbours in a matrix of latencies.
 
-Latencies of one kind scatter by a factor, not by a difference, and kinds differ by a factor (8,
-25, 105, 200 ns): so everything here works on logarithms. Average linkage, not single or complete:
-one interrupted measurement among thousands must neither join two groups nor split one.
+Latencies of one kind scatter by a factor, not by a difference, and kinds differ by a factor (8, 25,
+105, 200 ns). So everything here works on logarithms. Average linkage, not single or complete: one
+interrupted measurement among thousands must neither join two groups nor split one.
 """
 
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ def fill_missing(ns: Matrix) -> Matrix:
     """Estimate unmeasured pairs: over the best near third CPU the longer of both legs.
 
     In a hierarchy the distance of two CPUs never exceeds the larger of their distances to any
-    third, and equals it for one that is near to either.
+    third. It equals that for a third CPU that is near to either.
     """
     full = ns.copy()
     known = np.where(np.isfinite(ns), ns, np.inf)

@@ -119,7 +119,7 @@ def _hwloc_topology(path: Path, table: LatencyTable, notes: list[str]) -> Topolo
 
 
 def disagreements(said: Topology, inferred: Topology, notes: list[str]) -> list[str]:
-    """Where latencies tell another grouping than the file; nodes are firmware's choice."""
+    """Where latencies show another grouping than the file; nodes are firmware's choice."""
     found = list(notes)
     for level in ("core", "llc", "package"):
         a = renumber(said.ids(level), said.cpus)

@@ -3,14 +3,14 @@
 
 Bottom up. Average linkage joins CPUs; the heights of the joins fall into bands with wide gaps
 between them. The nearest band is SMT siblings if it joins pairs at the cost of a line inside one
-core. Then there may be cores with a common L2; the next one is the LLC. From there on whole LLCs
-are compared by the median of all their pairs, which a few bad measurements do not change: their
-bands are the node and the package.
+core. Then there may be cores with a common L2; the next one is the LLC. From there on it compares
+whole LLCs by the median of all their pairs, which a few bad measurements do not change. The bands
+of LLCs are the node and the package.
 
 Latencies alone leave three questions open. Each is decided as follows, with a note to the user:
 
-- LLCs that are all equally far apart may be in one package (an LLC of one core complex), or each
-  may be a package (an LLC that is a mesh of its own);
+- all LLCs may be equally far apart. They may then be in one package (each LLC is one core complex),
+  or each may be a package (each LLC is a mesh);
 - a package's own pairs may cost as much as remote ones, because its lines had their home in another
   package;
 - firmware options cut NUMA nodes. A package counts as one node. LLCs of it that are nearer to each
@@ -35,8 +35,8 @@ from schedshard.machines.making.topology import Ids, Topology, cpu_list, make_to
 
 # A line passed between SMT siblings never leaves the L1: 8 to 11 ns on the machines measured.
 SMT_NS = 16.0
-# A join of cores with a common L2 lies under an LLC of at most this latency; a join of a small
-# core complex lies under other complexes, which are farther than this.
+# A join of cores with a common L2 lies under an LLC of at most this latency. A join of a small core
+# complex lies under other complexes, which are farther than this.
 L2_NEXT_NS = 75.0
 # The median inside one LLC was 25 to 27 ns on core complexes and 51 to 55 ns on meshes.
 MESH_NS = 38.0

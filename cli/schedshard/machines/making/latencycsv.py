@@ -76,9 +76,9 @@ def _rows(text: str) -> list[_Row]:
 
 
 def _labels(cells: list[str]) -> list[int] | None:
-    """CPU numbers along an edge, or None if these cells are none.
+    """CPU numbers along an edge, or None if these cells have none.
 
-    Bare numbers count in two cases: they start with 0, which is no latency, or many of them rise
+    Bare numbers count in two cases. They start with 0, which is no latency, or many of them rise
     all the way, which a row of whole nanoseconds would not.
     """
     numbers: list[int] = []

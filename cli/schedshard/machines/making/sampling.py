@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """The pairs of CPUs to measure on a host that has too many of them.
 
-Every class of distance gets about the same number of pairs: siblings, cores of one L2, of one LLC,
-LLCs of one node, nodes of one package, packages. Inside a class the pairs are spread over the
-machine and over the distances between ranks: groups that the topology does not name (quadrants of a
-socket, two cores of a cluster, boards) are groups of neighbours. The classes take turns, so that a
-measurement that ends early has seen all of them.
+Every class of distance gets about the same number of pairs. The classes are siblings, cores of one
+L2, of one LLC, LLCs of one node, nodes of one package, packages. Inside a class the pairs are
+spread over the machine and over the distances between ranks. Groups that the topology does not name
+(quadrants of a socket, two cores of a cluster, boards) are groups of neighbours. The classes take
+turns, so that a measurement that ends early has seen all of them.
 """
 
 from collections.abc import Iterator, Sequence

@@ -74,7 +74,7 @@ static void make(struct cache_group *group)
 	v = visited_alloc(pool, numa_mem_id(), cache_group_epoch());
 	if (!v)
 		return;
-	/* Full order, pairs with visited_of(): a CPU that finds it finds it set up. */
+	/* Pairs with the acquire in visited_of(): a CPU that finds the set finds it complete. */
 	if (cmpxchg(&group->visited, NULL, v))
 		visited_free(v);
 }
@@ -86,9 +86,9 @@ static struct visited *visited_of(struct cache_group *group)
 }
 
 /*
- * Account runtime of a CPU's running thread, in nanoseconds, more than 0. The queue is locked; RCU
- * keeps the group. Without a free block the set drops the first runtimes on a shard; the queue
- * keeps its share. Return: the epoch.
+ * Account runtime of a CPU's running thread, in nanoseconds, more than 0. The caller holds the
+ * queue's lock; RCU keeps the group. Without a free block the set drops the first runtimes on a
+ * shard; the queue keeps its share. Return: the epoch.
  */
 unsigned long cache_group_account(struct rq *rq, struct sched_cache_group *common, s64 delta)
 {
@@ -108,7 +108,7 @@ static bool next_visited(struct visited_scan *s, u32 *cpu)
 {
 	u64 word;
 
-	/* Preempted during a removal of a CPU or a block, this task would make other CPUs wait. */
+	/* A task preempted in the removal of a block would keep new shards out of the set. */
 	guard(preempt)();
 	return visited_scan_next(s, cpu, &word);
 }

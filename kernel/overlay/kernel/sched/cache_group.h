@@ -4,7 +4,7 @@
  *
  * The creation of an mm makes its cache group, whose size does not depend on the number of CPUs.
  * The first scan makes the set of visited CPUs (lib/schedshard/visited.c). That is the first tick
- * that finds two threads; before it Linux lets a process prefer nothing anyway. A CPU that accounts
+ * that finds two threads; before it the process prefers no LLC in Linux either. A CPU that accounts
  * writes its own record and takes no lock. A scan walks the visited CPUs of each LLC's span,
  * without a run queue's lock or cpus_read_lock().
  *

@@ -2,19 +2,19 @@
 /*
  * Cache groups: the scan of visited CPUs against Linux's own computation.
  *
- * While the check is on, a process whose set of visited CPUs is new gets a shadow too: a runtime of
- * every CPU that no scan removes. A CPU writes it when visited_account() returns true. With each
- * scan
+ * While the check is on, a process that gets a set of visited CPUs also gets a shadow: a runtime of
+ * every CPU. No scan removes one. A CPU writes its own when visited_account() returns true. With
+ * each scan
  *
  *  - the walk must find each CPU that was counted within the timeout by then: visited.h promises
  *    that, so a missing one is an error;
- *  - the check compares the walk's LLC with Linux's preference from the shadow. That counts the
- *    CPUs that Linux would scan (all online, or those of some nodes), with each LLC's whole span.
- *    The two may differ, as Linux counts runtimes older than the timeout, and skips nodes. The
- *    check counts separately the cases in which all online CPUs that are not too old agree.
+ *  - the check compares the walk's LLC with Linux's preference from the shadow. The latter counts
+ *    the CPUs that Linux would scan (all online, or those of some nodes), with each LLC's whole
+ *    span. The two may differ, as Linux counts runtimes older than the timeout, and skips nodes.
+ *    The check counts separately the cases in which recent runtimes of all online CPUs agree.
  *
  * A CPU writes its part of a shadow under its run queue's lock. The check looks at one scan at a
- * time; others pass.
+ * time, and lets others pass.
  */
 #define pr_fmt(fmt) "sched/cache: " fmt
 
@@ -64,13 +64,13 @@ void cache_group_shadow_account(struct cache_group *group, int cpu, unsigned lon
 		return;
 	mine = &group->shadow[cpu];
 	port_write64(&mine->word, occupancy_add(mine->word, (u32)epoch, ns));
-	/* After visited_account(). Pairs with find_missed(), whose next scan must find the CPU. */
+	/* Pairs with the acquire in find_missed(): visited_account() comes before. */
 	atomic64_set_release(&mine->counted, (s64)occupancy_pack((u32)epoch, 1));
 }
 
 /*
  * The walk was in epoch @epoch. A CPU that was counted in that or the previous epoch may have
- * entered behind the walk; the next walk finds it.
+ * entered too late for the walk; the next walk finds it.
  */
 static void find_missed(const struct cache_group_shadow *shadow, const struct cpumask *cpus,
 			u32 epoch)
@@ -112,7 +112,7 @@ bool cache_group_check_begin(struct sched_cache_group *common, const struct cpum
 {
 	struct cache_group *group = to_cache_group(common);
 
-	/* Acquire, pairs with cache_group_check_end(): the last user is done with full_mask. */
+	/* Pairs with clear_bit_unlock() in cache_group_check_end(): full_mask is free. */
 	if (likely(!group->shadow) || test_and_set_bit_lock(0, &busy))
 		return false;
 	find_missed(group->shadow, cpus, (u32)port_read64(&group->visited->scan));
@@ -131,7 +131,7 @@ static void add_llc(struct sums *sums, struct sched_domain *sd, int present_llc,
 
 		if (timeout >= 0 && occupancy_is_old(word, epoch, timeout))
 			continue;
-		/* Pairs with smp_wmb() in visited_account(): read the queue's runtime second. */
+		/* Pairs with smp_wmb() in visited_account() and visited_enter(): queue second. */
 		smp_rmb();
 		share = occupancy_share(word, port_read64(&cpu_rq(i)->cpu_runtime), epoch);
 		sum += share;
@@ -201,6 +201,7 @@ void cache_group_check_end(struct sched_cache_group *common, bool looked, int cp
 			atomic_long_inc(&nr_different);
 	}
 	rcu_read_unlock();
+	/* Pairs with test_and_set_bit_lock() in cache_group_check_begin(). */
 	clear_bit_unlock(0, &busy);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A scan of visited CPUs beside one of all CPUs: what cache_group.c and task_cache_work() call. */
+/* A scan of visited CPUs against one of all CPUs: what cache_group.c and task_cache_work() call. */
 #ifndef _KERNEL_SCHED_CACHE_GROUP_DEBUG_H
 #define _KERNEL_SCHED_CACHE_GROUP_DEBUG_H
 

@@ -4,8 +4,8 @@
  *
  * Writers: a CPU sets its own bit when it stops its tick in the idle loop. It clears the bit at its
  * first busy tick; interrupts are off at both. sched_cpu_deactivate() clears it with interrupts on.
- * No lock. Readers: every busy CPU's tick asks the summary whether the set is empty. Kicks and
- * balancers walk the set.
+ * No lock. Readers: every busy CPU's tick reads the summary to see whether the set is empty. Kicks
+ * and balancers walk the set.
  *
  * Emptiness. A tick reads the summary only (sbm_seems_empty()); only balancers read the lines,
  * which idle CPUs write. The first CPU of a shard to join writes the summary, and so does the first
@@ -15,15 +15,16 @@
  *
  * The order of bit and flags. A CPU that goes idle sets its bit, then nohz.needs_update and the
  * flag of blocked load. The balancer clears the flags, then reads the set. With a full barrier on
- * each side, the balancer sees the bit or the flag ends as 1. The balancer's is its smp_mb(). The
- * idle CPU's is in sbm_set_at(): shard_summary_note_bit() has it after the bit, before the flags.
+ * each side, the balancer sees the bit or the flag ends as 1. The balancer's is the smp_mb() in
+ * _nohz_idle_balance(). The idle CPU's is in sbm_set_at(): shard_summary_note_bit() has it after
+ * the bit, before the flags.
  *
  * The balancer reads the summary before the bit. A setter that finds its shard clear in the summary
- * marks it; shard_summary_mark() has a barrier before the flags. A setter that finds it marked has
- * none: on arm64 its flags may become visible before it reads the summary. The balancer may then
- * take those flags, and skip the shard while the summary calls it empty. In that case another
- * setter marked the shard afterwards, or the set had nothing to find. That setter raises the flags
- * after its mark, and the next balance sees both bits.
+ * marks it; shard_summary_mark() has a barrier before the flags, which pairs with the same
+ * smp_mb(). A setter that finds it marked has none: on arm64 its flags may become visible before it
+ * reads the summary. The balancer may then take those flags, and skip the shard while the summary
+ * calls it empty. In that case another setter marked the shard afterwards, or the set had nothing
+ * to find. That setter raises the flags after its mark, and the next balance sees both bits.
  */
 #ifndef _KERNEL_SCHED_NOHZ_IDLE_H
 #define _KERNEL_SCHED_NOHZ_IDLE_H
@@ -34,8 +35,8 @@
 #include <linux/schedshard/sbm.h>
 
 /*
- * Make an empty set with a summary, and tell each run queue its place there. Context: sched_init().
- * Panics without memory: no fallback exists this early.
+ * Make an empty set with a summary, and store in each run queue its place there. Context:
+ * sched_init(). Panics without memory: no fallback exists this early.
  */
 static inline struct sbm *__init nohz_idle_alloc(void)
 {

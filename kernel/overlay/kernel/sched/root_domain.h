@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * struct root_domain, by heat. Read-only fields share lines; each group of writers has lines of its
- * own. Lines of shards have the state that other CPUs read at every wake-up.
+ * struct root_domain, grouped by use. Read-only fields share lines; each group of writers has lines
+ * of its own. Lines of shards have the state that other CPUs read at every wake-up.
  */
 #ifndef _KERNEL_SCHED_ROOT_DOMAIN_H
 #define _KERNEL_SCHED_ROOT_DOMAIN_H
@@ -9,9 +9,9 @@
 /* Run queues that balance with each other, and their published state. */
 struct root_domain {
 	/*
-	 * Read-only after setup. CPUs read them at every change of level (cpupri), at changes of
-	 * pushable tasks that others must know (rto, dlo), and when a level falls (rto, rto_walks,
-	 * dlo). The RT class's fields share the first line.
+	 * Read-only after setup. CPUs read cpupri at every change of level, and rto, rto_walks and
+	 * dlo when a level falls. They also read rto and dlo at changes of pushable tasks that
+	 * others must know. The RT class's fields share the first line.
 	 */
 	struct cpupri cpupri; /* levels */
 	struct overload *rto; /* CPUs with waiting RT tasks */

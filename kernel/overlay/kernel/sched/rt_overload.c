@@ -2,7 +2,7 @@
 /*
  * A queue joins or leaves the overload set. This file needs no barrier of its own: overload_set()
  * has the one before a search for a lower CPU. A CPU that sees a cleared byte late looks at a queue
- * in vain.
+ * without need.
  */
 #include <linux/mmu_context.h>
 #include "sched.h"

@@ -14,9 +14,9 @@
  * evaluates that again when
  *
  *  - the list changes: enqueue_pushable_task(), dequeue_pushable_task(), against rq->donor;
- *  - another task runs: set_next_task_rt(), and those of the two higher classes, whose tasks RT
- *    tasks also wait behind. put_prev_task_rt(), and those of these classes, handle a next task of
- *    a lower class (the fair server's), which all RT tasks outrank;
+ *  - another task runs: set_next_task_rt(), and those of the two higher classes, for whose tasks RT
+ *    tasks also wait. put_prev_task_rt(), and those of these classes, handle a next task of a lower
+ *    class (the fair server's), which all RT tasks outrank;
  *  - the running task's priority, class or mask changes: rt_mutex_setprio(), sched_move_task(),
  *    __sched_setscheduler() and __do_set_cpus_allowed() put the task and set it again. If it falls
  *    below RT, the set may name the CPU until the next reschedule, which is harmless.
@@ -113,7 +113,7 @@ static inline void rt_overload_update(struct rq *rq, const struct task_struct *r
 }
 
 /*
- * rt_overload_update() for a change by which no queue joins the set: a task has left the list, or
+ * rt_overload_update() for a change by which no queue joins the set. A task has left the list, or
  * each RT task here outranks the next task, or set_next_task() evaluates that task afterwards.
  */
 static inline void rt_overload_ease(struct rq *rq, const struct task_struct *runner)

@@ -35,7 +35,7 @@ void rt_walks_free(struct root_domain *rd);
 
 /*
  * May the caller free @rd? An RCU grace period has passed since @rd lost its last reference. False:
- * no; ask again a grace period later.
+ * no; call again a grace period later.
  */
 bool rt_walks_ended(struct root_domain *rd);
 

@@ -8,9 +8,9 @@
  *  - the level of an online queue is rq_level(), that of an offline one CPUPRI_INVALID;
  *  - the bytes of an online queue in the overload sets agree with rq->rt.overloaded and
  *    rq->dl.overloaded; those of an offline one are 0;
- *  - rq->rt.overloaded is not 0 if a task waits behind rq->donor (else the task waits for ever). It
- *    is 0 without pushable tasks (else CPUs look in vain for ever). If all pushable tasks outrank
- *    rq->donor, it is 0 as well, unless the CPU is to reschedule anyway; see rt_overload.h;
+ *  - rq->rt.overloaded is not 0 if a pushable task does not outrank rq->donor (else no CPU pulls
+ *    it). It is 0 without pushable tasks (else CPUs look without need). If all pushable tasks
+ *    outrank rq->donor, it is 0 as well, unless the CPU is about to reschedule; see rt_overload.h;
  *  - rq->rt.nr_wide counts the wide pushable tasks, and each has its own flag set;
  *  - the set's summary names the shard of a wide queue, as overload_set() promises on return.
  *
@@ -19,8 +19,8 @@
  *
  * No comparison of copies sees a task that waits while another CPU, which it may use, runs
  * something lower. The check reports the longest time, in milliseconds, for which every look in a
- * row found a CPU's best waiting task so. That is no error by itself: a CPU of an emulator may
- * stand still for long.
+ * row found a CPU's best waiting task in that state. That is no error by itself: a CPU of an
+ * emulator may stop for long.
  *
  * No check prints under a lock of the scheduler, as printing may wake a task. The check keeps the
  * first error of each kind; the reader of the file prints it, or the work that checks.
@@ -82,7 +82,7 @@ static const char *const what[KINDS] = {
 /* Errors of one kind, and the first of them. */
 struct findings {
 	atomic_long_t errors;
-	atomic_t claimed; /* the CPU that raises it from 0 fills in the rest */
+	atomic_t claimed; /* the CPU that raises it from 0 fills in the rest; needs no order */
 	int cpu;
 	int found;
 	int expected;
@@ -178,7 +178,7 @@ static void check_tasks(struct rq *rq)
 
 /*
  * The best task that waits on a CPU although another CPU would run it at once. One sighting means
- * little, as a CPU may be about to push or pull it. @ran tells whether it ran in between.
+ * little, as a CPU may be about to push or pull it. @ran shows whether it ran in between.
  */
 struct stranded {
 	pid_t pid;

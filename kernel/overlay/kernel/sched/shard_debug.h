@@ -16,8 +16,8 @@ void __shard_debug_rq(struct rq *rq);
 void shard_debug_idle(struct sbm *set);
 
 /*
- * Check the state that a queue, which is locked, has published. The static branch is off until a
- * write to debugfs turns checks on.
+ * Check the state that a queue has published. The caller holds its lock. The static branch is off
+ * until a write to debugfs turns checks on.
  */
 static inline void shard_debug_rq(struct rq *rq)
 {

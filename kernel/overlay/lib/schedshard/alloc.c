@@ -39,7 +39,7 @@ static int usable_node(int node)
 
 /*
  * Zeroed memory of @size bytes, more than 0, that starts on a cache line. @node: preferred NUMA
- * node; a full or offline one gives way to others; -1: any. Context: may sleep, except before the
+ * node, -1: any; if it is full or offline, others serve. Context: may sleep, except before the
  * scheduler runs. Return: NULL when there is no memory.
  */
 void *schedshard_alloc(size_t size, int node)

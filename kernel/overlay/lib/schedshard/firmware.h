@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The places of CPUs from firmware, for architectures whose boot CPU cannot tell which caches other
- * CPUs share. Context: boot, before the other CPUs and before tasks exist. Ordering: none.
+ * The places of CPUs from firmware, for architectures whose boot CPU does not know which caches
+ * other CPUs share. Context: boot, before the other CPUs and before tasks exist. Ordering: none.
  */
 #ifndef _LIB_SCHEDSHARD_FIRMWARE_H
 #define _LIB_SCHEDSHARD_FIRMWARE_H

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Make the plan of this machine; any firmware gives one (shard_plan_make.h). Where caches are
- * unknown, NUMA nodes serve, else one LLC for all. A CPU of unknown node (possible, not present)
- * gets that of a CPU that shares its cache, else of one in its package, else the first.
+ * unknown, NUMA nodes serve, else one LLC for all. A CPU that is not present may have no node. It
+ * gets that of a CPU that shares its cache, else of one in its package, else the first online one.
  */
 #include <linux/cache.h>
 #include <linux/cpumask.h>

@@ -3,8 +3,8 @@
  * Check the early plan. After device_initcall() the CPUs themselves have reported their caches.
  * "Shares a cache" is transitive. So it is enough to compare each CPU with the first one of its
  * LLC, and these first ones with each other. The plan may be finer than the caches: shard_split=
- * cuts them, and so do boundaries of NUMA nodes. The check reads the maps, as virtual machines make
- * up the ids of caches.
+ * cuts them, and so do boundaries of NUMA nodes. The check reads the maps, as virtual machines
+ * invent the ids of caches.
  */
 #define pr_fmt(fmt) "schedshard: " fmt
 
@@ -61,7 +61,7 @@ static bool scheduler_cuts(unsigned int a, unsigned int b)
 #endif
 }
 
-/* Does the plan cut a cache of shard @s's node without an option that asks for it? */
+/* Does the plan cut a cache of shard @s's node without an option that requests it? */
 static bool is_cut(const struct shard_plan *plan, u32 s, unsigned int a, unsigned int *b)
 {
 	u32 other;

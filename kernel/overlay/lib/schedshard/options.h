@@ -14,8 +14,8 @@ extern u32 schedshard_cap;   /* most CPUs in a shard */
 void __init schedshard_split_llcs(struct shard_rec *rec, u32 n);
 
 /*
- * Compare the plan with the caches that CPUs report. Return: 0: the plan is right; -ENODATA: no
- * cache is known; -EXDEV: CPUs @a and @b have different caches but one LLC of the plan; -EEXIST:
+ * Compare the plan with the caches that CPUs report. Return: 0: the plan is right. -ENODATA: no
+ * cache is known. -EXDEV: CPUs @a and @b have different caches but one LLC of the plan. -EEXIST:
  * they have one cache but two LLCs. Context: may sleep; after device_initcall(), which collects the
  * cache information.
  */

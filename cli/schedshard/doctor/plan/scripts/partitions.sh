@@ -127,8 +127,8 @@ boot_id() {
 	content "$root/proc/sys/kernel/random/boot_id"
 }
 
-# Partitions take their CPUs from all other threads, and the kernel does not give every one of them
-# back what it had: in Linux 6.1 threads that were pinned, and kswapd, may run anywhere afterwards.
+# Partitions take their CPUs from all other threads, and the kernel does not restore the CPUs of
+# every one of them. In Linux 6.1 threads that were pinned, and kswapd, may run anywhere afterwards.
 remember_affinities() {
 	if [ -e "$affinities" ] && { [ "$manager" = systemd ] ||
 		[ "$(sed -n "s/^boot$tab//p" "$affinities")" = "$(boot_id)" ]; }; then
@@ -142,8 +142,9 @@ remember_affinities() {
 	mv -- "$affinities.new" "$affinities"
 }
 
-# Threads that have other CPUs than before get theirs again. After another boot a thread is known by
-# its name and cgroup, and gets its CPUs only if it may run anywhere now: else it chose new ones.
+# Threads that have other CPUs than before get theirs again. After another boot the name and the
+# cgroup identify a thread. It gets its CPUs only if it may run anywhere now; otherwise it has
+# chosen new ones.
 restore_affinities() {
 	[ -e "$affinities" ] || return 0
 	threads | awk -F '\t' -v OFS='\t' -v boot="$(boot_id)" \
@@ -314,7 +315,7 @@ busy() {
 }
 
 # give_back: partitions that have to go stop being some, and their CPUs are everybody's. A process
-# that leaves one may ask for its CPUs: while the partition is in force a later kernel refuses that,
+# that leaves one may ask for its CPUs. While the partition is in force a later kernel refuses that,
 # and a service with CPUAffinity= does not start.
 give_back() {
 	planned partition | while IFS=$tab read -r path _ _ state _; do

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Rival "node-mask": the CPUs at a level as a mask for each NUMA node, on the node, with the bits
- * of that node's CPUs only; the mask of all is their union.
+ * Rival "node-mask": each NUMA node has a mask of its own CPUs at a level, on the node. The mask of
+ * all CPUs is their union.
  */
 #ifndef _KERNEL_SCHED_RIVALS_CPUPRI_NODE_H
 #define _KERNEL_SCHED_RIVALS_CPUPRI_NODE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Rival "node-count": the number of overloaded CPUs as a count for each NUMA node, on the node. A
- * reader starts with its own node and stops at two: stock Linux tells none, one and more apart.
+ * reader starts with its own node and stops at two: stock Linux distinguishes none, one and more.
  */
 #ifndef _KERNEL_SCHED_RIVALS_RTO_COUNTS_H
 #define _KERNEL_SCHED_RIVALS_RTO_COUNTS_H

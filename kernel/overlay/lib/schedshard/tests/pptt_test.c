@@ -68,7 +68,7 @@ static void __init make(struct table *table, u8 type, const struct caches *have)
 	u32 cache, p, t, id = 100;
 
 	start(table);
-	/* One structure for all: nodes tell the caches apart. */
+	/* One structure for all: nodes identify the caches. */
 	cache = add_cache(table, type);
 	for (p = 0; p < 2; p++) {
 		/* The id of the first thread: containers have a number space of their own. */
@@ -187,7 +187,7 @@ static void __init damage_is_harmless(struct kunit *test)
 	start_records(rec);
 	KUNIT_EXPECT_FALSE(test, pptt_place(head(whole), 7, rec));
 	KUNIT_EXPECT_EQ(test, rec[0].at[SHARD_AT_CORE], -1);
-	/* Cut the table anywhere, and set each byte behind the header. */
+	/* Cut the table anywhere, and set each byte after the header. */
 	for (length = sizeof(struct acpi_table_header); length < head(whole)->length; length++) {
 		table = *whole;
 		head(&table)->length = length;

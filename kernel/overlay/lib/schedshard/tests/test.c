@@ -113,7 +113,7 @@ void test_end(struct kunit *test)
 {
 	struct block *block, *next;
 
-	/* A failed test may leave blocks behind. */
+	/* A failed test may leave blocks allocated. */
 	if (test->status == KUNIT_SUCCESS)
 		KUNIT_EXPECT_EQ(test, allocated, 0);
 	list_for_each_entry_safe(block, next, &blocks, list) {

@@ -2,9 +2,9 @@
 /*
  * Turns the unchanged tests of the user-space library into KUnit tests: the kernel's version of
  * their header. A file with TEST_MAIN() is a suite, each of its functions a test. A failed check
- * ends the test; test_end() frees its memory all the same, so that the next one starts clean.
+ * ends the test; test_end() then frees its memory, so that the next one starts clean.
  *
- * One test runs at a time (test_lock in test.c): the files keep state in static objects, as their
+ * One test runs at a time (test_lock in test.c). The files keep state in static objects, as their
  * masks are too large for a kernel stack.
  */
 #ifndef _SCHEDSHARD_TEST_H

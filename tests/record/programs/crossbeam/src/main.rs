@@ -23,7 +23,7 @@ fn close_window() {
     unsafe { asm!("nop dword ptr [rax + 0x53c2c002]") }
 }
 
-/// One item of somebody else's.
+/// One item of another thread.
 fn steal(stealers: &[Stealer<usize>], me: usize) -> Option<usize> {
     for i in 1..stealers.len() {
         if let Steal::Success(item) = stealers[(me + i) % stealers.len()].steal() {

@@ -35,7 +35,7 @@ static int __init split_llc_setup(char *str)
 }
 early_param("split_llc", split_llc_setup);
 
-/* The shift from an APIC id to the number of the L3, else of the L2; both leaves are alike. */
+/* The shift from an APIC id to the number of the L3, else the L2; both leaves have one format. */
 static int __init read_shift(u32 leaf)
 {
 	u32 eax, ebx, ecx, edx, level, best = 1;
@@ -80,7 +80,7 @@ static s32 __init node_of(unsigned int cpu, u32 apicid)
 #ifdef CONFIG_NUMA
 	s32 node = apicid < MAX_LOCAL_APIC ? __apicid_to_node[apicid] : NUMA_NO_NODE;
 
-	/* Linux assigns nodes to CPUs that are not present in turn, which says nothing. */
+	/* Linux assigns nodes in turn to CPUs that are not present: those nodes mean nothing. */
 	return node < 0 && cpu_present(cpu) ? early_cpu_to_node(cpu) : node;
 #else
 	return 0;
