@@ -76,7 +76,7 @@ kernel: ## build Linux with and without the series, boot, test and compare both,
 	./schedshard kernel test $(BOTH)
 	./schedshard kernel sizes $(BOTH)
 	./schedshard kernel test --variant shard --emulation multi --cpus 4 --set short \
-		--test storm-deadline
+		--test storm-deadline --test storm-walk
 	./schedshard kernel series --check
 	$(MAKE) kernel-old
 
@@ -85,7 +85,7 @@ kernel-old: ## the series before (OLD=6.12): built, booted with the storms, its 
 	scripts/bootstrap demo kernel
 	./schedshard kernel fetch
 	./schedshard kernel build --variant shard
-	./schedshard kernel test --variant shard --set short --test storm-deadline --test storm
+	./schedshard kernel test --variant shard --set short --test storm-deadline --test storm-walk --test storm
 	./schedshard kernel series --check
 
 kernel-check: ## our kernel tested, profiled and packaged, one with KASAN and lockdep, a broken one caught
@@ -108,7 +108,7 @@ kernel-shapes: ## the storms on small and odd machines
 	scripts/bootstrap demo kernel
 	./schedshard kernel fetch
 	./schedshard kernel build --variant shard
-	./schedshard kernel test --variant shard --shape all --set ci --test storm-deadline --test storm
+	./schedshard kernel test --variant shard --shape all --set ci --test storm-deadline --test storm-walk --test storm
 
 kernel-debug: ## the same tests under lockdep, KASAN, KCSAN, PREEMPT_RT, no SMP, ... (DEBUG="lockdep": only that)
 	scripts/bootstrap demo kernel

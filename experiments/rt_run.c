@@ -18,7 +18,8 @@
 #define PUBLISHED                                                                              \
 	"stock", "pad", "split", "relayout", "node-count", "node-mask", "series", "llc-count", \
 		"sbm-bits"
-#define STEPS "stock-waiting", "bytes", "bytes-waiting", "told-all", "no-summary", "in-order"
+#define STEPS \
+	"stock-waiting", "bytes", "bytes-waiting", "told-all", "one-walk", "no-summary", "in-order"
 
 const char *const rt_variants[] = { PUBLISHED, "partition", "shard", STEPS, NULL };
 const char *const rt_variants_global[] = { PUBLISHED, "shard", STEPS, NULL };

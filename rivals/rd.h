@@ -108,7 +108,7 @@ struct rd_ops {
 /*
  * stock, pad, split, relayout, node-count, node-mask, series, llc-count, sbm-bits, shard.
  * Steps from stock to shard: stock-waiting, bytes, bytes-waiting.
- * shard without one of its parts: told-all, no-summary, in-order.
+ * shard without one of its parts: told-all, one-walk, no-summary, in-order.
  */
 extern const struct rd_ops *const rd_layouts[]; /* NULL-terminated */
 

@@ -242,8 +242,23 @@ static u32 shard_of(const struct rd *rd, u32 cpu)
 	return rd->root.rto->slot[cpu].shard;
 }
 
+/* The next overloaded CPU of any shard, wide or not. */
+static s64 next_of_all(const struct rd *rd, s64 cpu)
+{
+	for (u32 shard = cpu < 0 ? 0 : shard_of(rd, (u32)cpu);
+	     shard < rd->root.rto->map->plan->nr_shards; shard++, cpu = -1) {
+		s64 found = overload_next_near(rd->root.rto, shard, cpu);
+
+		if (found >= 0)
+			return found;
+	}
+	return -1;
+}
+
 static s64 next(const struct rd *rd, u32 this_cpu, u32 walk, s64 cpu)
 {
+	if (!WALK_A_SHARD && TELLS_WIDE)
+		return next_of_all(rd, cpu);
 	return is_wide(walk) ? overload_next_wide(rd->root.rto, cpu)
 			     : overload_next_near(rd->root.rto, shard_of(rd, this_cpu), cpu);
 }

@@ -69,7 +69,7 @@ def test_the_tree_has_the_caches(tmp_path: Path) -> None:
 
 
 def test_only_tests_without_programs_of_the_host() -> None:
-    assert chosen([], arch=ARM64) == ["storm-deadline", "storm"]
+    assert chosen([], arch=ARM64) == ["storm-deadline", "storm-walk", "storm"]
     with pytest.raises(UserError, match="--test ffmpeg needs programs of this host"):
         chosen(["ffmpeg"], arch=ARM64)
     with pytest.raises(UserError, match="guests of arm64 have no ffmpeg"):

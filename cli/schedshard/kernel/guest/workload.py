@@ -73,6 +73,10 @@ def _storm(cpus: int, amount: int) -> Sequence[str]:
     return ("/bin/rt-storm", str(amount), str(4 * cpus), "1")
 
 
+def _storm_walk(cpus: int, amount: int) -> Sequence[str]:
+    return ("/bin/push-ipi.sh", "0", *_storm(cpus, amount))
+
+
 def _ffmpeg(cpus: int, amount: int) -> Sequence[str]:
     return ("/bin/ffmpeg.sh", str(amount), str(max(2, cpus // 4)))
 
@@ -208,6 +212,9 @@ WORKLOADS: Mapping[str, Workload] = {
     ),
     # Its threads sleep for milliseconds.
     "rt-storm": _endless("rt-storm, 4 threads a CPU", (), _storm, 4, 2, length_us=400_000),
+    "rt-storm-walk": _endless(
+        "the same with push walks (RT_PUSH_IPI)", (), _storm_walk, 4, 2, length_us=400_000
+    ),
     "ffmpeg": _endless(
         "endless transcodes at FIFO 99, one for four CPUs",
         ("ffmpeg",),

@@ -40,6 +40,9 @@ PROGRAMS: Mapping[str, Program] = {
     "storm-deadline": Program(
         (), lambda s, seed, _: _words(f"rt-storm {s} 0 {seed} deadline"), 3, least=5
     ),
+    "storm-walk": Program(
+        (), lambda s, seed, _: _words(f"push-ipi.sh 0 rt-storm {s} 0 {seed}"), 3, least=5
+    ),
     "pi_stress": Program(
         ("rt-tests",), lambda s, _, n: _words(f"pi_stress -q -D {s} -g {min(n, 4)}"), 2
     ),
@@ -53,7 +56,10 @@ PROGRAMS: Mapping[str, Program] = {
     "hackbench": Program(("rt-tests",), lambda s, *_: _words(f"hackbench.sh {s}"), 2),
     "ffmpeg": Program(("ffmpeg",), lambda s, *_: _words(f"ffmpeg.sh {s}"), 3),
     "redis": Program(("redis",), lambda s, *_: _words(f"redis.sh {s}"), 1),
-    "storm": Program((), lambda s, seed, _: _words(f"storm.sh {s} {seed}"), 10, least=10),
+    # The second half with push walks.
+    "storm": Program(
+        (), lambda s, seed, _: _words(f"push-ipi.sh {s // 2} storm.sh {s} {seed}"), 10, least=10
+    ),
     # Last, as it leaves little memory for tests that do not expect that.
     "alloc-fail": Program(
         (), lambda s, *_: _words(f"alloc-fail {s}"), 1, least=60, option="CONFIG_FAILSLAB"
