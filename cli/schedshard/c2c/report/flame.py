@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Cycles that loads waited for, as folded stacks: by function, source line and object.
 
-One stack a line: its frames from the outside to the inside with semicolons between them, and its
-cycles. flamegraph.pl, inferno, speedscope and others read this format. The first frame is the
-machine, where there are several. The functions are the one that accesses and those that it was
-inlined into: the recorder does not look at the stack of calls.
+One stack a line: frames from outside in, joined by semicolons, then its cycles. flamegraph.pl,
+inferno, speedscope and others read this format. The first frame is the machine, where there are
+several. The functions are the one that accesses and those that it was inlined into: the recorder
+does not look at the stack of calls.
 """
 
 from collections import Counter
