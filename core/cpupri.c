@@ -242,7 +242,7 @@ static port_always_inline int search(const struct cpupri *cp, int level, u32 fro
 	}
 }
 
-/* The whole searches, not inlined: the quick answer then saves few registers. */
+/* The other two ways of a search. Not inlined, so that the quick answer saves few registers. */
 static port_noinline int search_all(const struct cpupri *cp, int level, u32 from_cpu,
 				    const unsigned long *allowed, const unsigned long *active,
 				    unsigned long *found, bool (*fits)(u32 cpu, void *arg),
@@ -263,7 +263,7 @@ static port_noinline int search_near(const struct cpupri *cp, int level, u32 fro
  * The quick answer for any or a near CPU: one at CPUPRI_NORMAL in the own shard; no level is lower.
  * It reads the line, then checks that the CPUs there are allowed. It serves tasks that may use the
  * shard's first run of CPUs: else the line may name others. Bytes of holes are never at this level.
- * @all: @found is to have all such CPUs; else one is enough.
+ * @all: store all such CPUs in @found. Otherwise the first one ends the search, and none is stored.
  */
 static port_always_inline bool own_normal(const struct cpupri *cp, u32 from_cpu,
 					  const unsigned long *allowed, const unsigned long *active,

@@ -72,7 +72,10 @@ static port_always_inline void overload_set(struct overload *o, u32 cpu, bool wi
 				     shard_summary_occupied(o->slot[cpu].shard));
 }
 
-/* The CPU has no tasks to push. A late reader locks a queue without need. Shard's line: written. */
+/*
+ * The CPU has no tasks to push. A CPU that sees the old byte locks this CPU's queue without need.
+ * Shard's line: written.
+ */
 static port_always_inline void overload_clear(struct overload *o, u32 cpu)
 {
 	bytemap_set(o->map, cpu, 0);

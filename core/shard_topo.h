@@ -76,7 +76,8 @@ enum shard_plan_err {
 	SHARD_PLAN_LLC_SPANS_PACKAGES, /* one LLC id in two packages */
 	SHARD_PLAN_L2_SPANS_LLCS,      /* one L2 id in two LLCs, nodes or packages */
 	SHARD_PLAN_CORE_SPANS_LLCS,    /* one core id in two L2s, LLCs, nodes or packages */
-	SHARD_PLAN_CYCLIC,    /* a node in two packages, one of which is in two nodes: no order */
+	/* A node is in two packages, one of which is in two nodes: so the levels have no order. */
+	SHARD_PLAN_CYCLIC,
 	SHARD_PLAN_NO_MEMORY, /* port_alloc() failed */
 };
 

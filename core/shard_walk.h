@@ -22,7 +22,7 @@ struct shard_stop {
 	u32 shard;
 };
 
-/* A walk: dense over all shards, or sparse over those in @stop. */
+/* A walk. A dense one looks for allowed CPUs in every shard, a sparse one visits those in @stop. */
 struct shard_walk {
 	const struct shard_plan *plan;		   /* the plan */
 	const unsigned long *allowed;		   /* cpumask, or NULL */

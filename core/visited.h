@@ -49,7 +49,7 @@
 struct visited_block {
 	u64 cpus;     /* a bit for each position in the set */
 	u32 shard;    /* the shard */
-	u32 unlinked; /* 1: a scan takes the block out, or has; a CPU that enters now is not in */
+	u32 unlinked; /* 1: a scan removes the block, or has; a CPU that enters is not in the set */
 	struct visited_block *next;			     /* in a list of blocks to free */
 	u64 record[SHARD_MAX_CAP] __aligned(PORT_CACHELINE); /* runtimes, see visited_record() */
 };

@@ -2,9 +2,10 @@
 /*
  * The event loop of the timing backend: runs bodies in the order of their clocks.
  *
- * Why the order is right: a CPU acts on shared state in two cases. Either no event and no other CPU
- * lies further back than its clock. Or its core has the line, and no CPU can take the line away
- * before the access ends (coherence_hit.h). A miss waits until its CPU is the last one.
+ * Why the order is right: a CPU acts on shared state in two cases. In the first, no event and no
+ * other CPU's clock is earlier than its own clock. In the second, its core has the line, and no CPU
+ * can take the line away before the access ends (coherence_hit.h). After a miss a CPU waits until
+ * its clock is the earliest.
  *
  * The files of the backend, each of which uses only those after it:
  *

@@ -70,11 +70,11 @@ void x_stats_free(struct x_stats *s);
  * @events: its steps
  * @nr_events: how many
  *
- * When all programs have ended, the caller has run the final check before.
+ * If all programs have ended, the caller runs the final check first.
  */
 void x_note_end(struct x_stats *s, const struct x_event *events, uint32_t nr_events);
 
-/* The search gives an execution up as redundant; a data race found on the way still counts. */
+/* The search ends a redundant execution early. It still counts a data race found on the way. */
 void x_note_cut(struct x_stats *s, const struct x_event *events, uint32_t nr_events);
 
 /* The number of switches away from a program that had not ended, and of old values read. */

@@ -41,7 +41,7 @@ static void note_outcome(struct x_stats *s)
 	const uint64_t *r = x_results();
 	struct x_outcome *o;
 
-	/* Found soon: executions that follow each other mostly end alike. */
+	/* The newest outcome first: executions that follow each other mostly end alike. */
 	for (uint32_t i = s->nr_outcomes; i-- > 0;) {
 		if (!memcmp(s->outcomes[i].results, r, sizeof(s->outcomes[i].results))) {
 			s->outcomes[i].executions++;

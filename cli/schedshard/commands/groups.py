@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The kind of command group that all groups of verbs are."""
+"""The class of all command groups."""
 
 import click
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Text on stdout: as wide as the terminal; in a file as wide as requested; NO_COLOR: no colour."""
+"""Text on stdout, as wide as the terminal, or as the caller requests for a file; heeds NO_COLOR."""
 
 import shutil
 import sys

@@ -110,7 +110,7 @@ def _of_load(facts: Facts, load: DomainLoad, catalogue: Catalogue) -> Finding | 
     busy = line_busy(load)
     severity = busy.severity
     if load.llcs == 1 and severity is not None:
-        # Nothing that can be done today makes a line cheaper that stays in one cache.
+        # No remedy makes a transfer inside one cache cheaper: only fewer transfers help.
         severity = "low" if busy.high >= _CROWDED else None
     if severity is None or len(load.domain.cpus) < 2 or load.domain.unseen:
         return None

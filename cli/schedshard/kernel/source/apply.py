@@ -43,9 +43,9 @@ def apply_steps(layout: Layout, name: str, steps: Sequence[Step]) -> Applied:
 
 
 def try_edits(layout: Layout) -> tuple[int, int]:
-    """How many edits of the series apply to the base, of how many.
+    """Return how many edits of the series apply to the base, and how many it has.
 
-    The first one that does not is an error, and says so itself.
+    If one does not apply, deltas() raises an error that names it.
     """
     steps = load_recipe(layout).steps
     deltas(layout, steps)

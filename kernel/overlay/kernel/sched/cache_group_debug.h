@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A scan of visited CPUs against one of all CPUs: what cache_group.c and task_cache_work() call. */
+/*
+ * Compare a scan of visited CPUs with one of all CPUs. cache_group.c and task_cache_work() call
+ * these functions.
+ */
 #ifndef _KERNEL_SCHED_CACHE_GROUP_DEBUG_H
 #define _KERNEL_SCHED_CACHE_GROUP_DEBUG_H
 

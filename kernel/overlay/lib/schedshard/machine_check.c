@@ -27,7 +27,7 @@ static const struct cpumask *cache_mates(unsigned int cpu)
 	return &info->info_list[info->num_leaves - 1].shared_cpu_map;
 }
 
-/* First CPU of shard @s with a known cache; nr_cpu_ids: none. */
+/* The first CPU of shard @s whose last-level cache is known; nr_cpu_ids if there is none. */
 static unsigned int first_known(const struct shard_plan *plan, u32 s)
 {
 	u32 i;
