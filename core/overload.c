@@ -139,8 +139,9 @@ u32 overload_query(struct overload *o, u32 this_cpu, u64 period)
 	if (o->alone) /* no other CPU, no barrier */
 		return READ_ONCE(*byte) ? OVERLOAD_SELF : 0;
 	/*
-	 * F2, and R2 of push_walk_join(): pairs with P2 in overload_set() and W2 in
-	 * push_walk_again(). Else a task may wait while this CPU idles.
+	 * F2, and R2 of push_walk_join(): pairs with P2 in overload_set(), with the barrier in
+	 * shard_summary_mark(), and with W2 in push_walk_again(). Without it a task may wait while
+	 * this CPU idles.
 	 */
 	smp_mb();
 	if (line_has_other((const u64 *)(byte - pos), o->words, pos))

@@ -59,14 +59,18 @@ void overload_free(struct overload *o);
  * @cpu: CPU number
  * @wide: one of them may run on a CPU of another shard; ignored with a single shard
  *
- * Ordering: a full barrier after the store, P2 and S2: pairs with F2 in overload_query(), R2 in
- * push_walk_request(), C3 in shard_summary_clean_words(). Lines touched: the shard's, written; if
+ * Ordering: a full barrier after the store, P2 and S2. Lines touched: the shard's, written; if
  * @wide, also the summary's, read, and written when it does not name the shard.
  */
 static port_always_inline void overload_set(struct overload *o, u32 cpu, bool wide)
 {
 	bytemap_set(o->map, cpu, wide ? OVERLOAD_BYTE_WIDE : OVERLOAD_BYTE);
-	smp_mb(); /* P2, S2: without it F3 and P3 both look too early, or S3 and C4 do */
+	/*
+	 * P2: pairs with F2 in overload_query() and R2 in push_walk_request(). Without it F3 and P3
+	 * both look too early. S2: pairs with C3 in shard_summary_clean_words(). Without it S3 and
+	 * C4 both do.
+	 */
+	smp_mb();
 	if (wide && o->summary)
 		shard_summary_ensure(shard_summary_word(o->summary, o->slot[cpu].shard),
 				     shard_summary_occupied(o->slot[cpu].shard));
@@ -97,9 +101,9 @@ static inline bool overload_test(const struct overload *o, u32 cpu)
  * The first query in a period that finds no wide CPU in a named shard tidies it.
  *
  * Return: an OR of OVERLOAD_SELF, OVERLOAD_NEAR and OVERLOAD_WIDE. Ordering: a full barrier before
- * the look (F2): pairs with P2 in overload_set(); none on a machine of one CPU. Lines touched: the
- * own shard's; the summary's; those of named shards, nearest first, up to one with a wide CPU. To
- * tidy a shard the query writes @tidied's and the summary's, at most once a period.
+ * the look, F2, if the machine has more than one CPU. Lines touched: the own shard's; the
+ * summary's; those of named shards, nearest first, up to one with a wide CPU. To tidy a shard the
+ * query writes @tidied's and the summary's, at most once a period.
  */
 u32 overload_query(struct overload *o, u32 this_cpu, u64 period);
 

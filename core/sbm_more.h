@@ -15,7 +15,10 @@
 
 #include "sbm.h"
 
-/* sbm_set() that returns the bit's old value. Ordering: a full barrier, for the caller. */
+/*
+ * sbm_set() that returns the bit's old value. Ordering: a full barrier, for the caller. An example:
+ * work() in docs/examples/first_pool.c pairs it with sbm_test_and_clear() in dispatch().
+ */
 static port_always_inline bool sbm_test_and_set(struct sbm *b, u32 cpu)
 {
 	bool old = port_fetch_or64(b->word[cpu], b->bit[cpu]) & b->bit[cpu];
@@ -25,7 +28,10 @@ static port_always_inline bool sbm_test_and_set(struct sbm *b, u32 cpu)
 	return old;
 }
 
-/* sbm_clear() that returns the bit's old value. Ordering: as sbm_test_and_set(). */
+/*
+ * sbm_clear() that returns the bit's old value. Ordering: a full barrier, for the caller. In that
+ * example it pairs with sbm_test_and_set() in work().
+ */
 static port_always_inline bool sbm_test_and_clear(struct sbm *b, u32 cpu)
 {
 	return port_fetch_and64(b->word[cpu], ~b->bit[cpu]) & b->bit[cpu];

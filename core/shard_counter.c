@@ -71,8 +71,9 @@ s64 shard_counter_sum(const struct shard_counter *c)
 		for (u32 shard = 0; shard < l->plan->nr_shards; shard++)
 			sum += READ_ONCE(*l->line[shard]);
 		/*
-		 * Lines first: see above. Pairs with the caller's order of inc and dec; else an
-		 * item is lost.
+		 * Lines first: see above. Pairs with the order that a caller of shard_counter_inc()
+		 * and shard_counter_dec() keeps (shard_counter.h, "Complete"). Without it the sum
+		 * may have an early item's dec without its inc.
 		 */
 		smp_rmb();
 	}
@@ -94,7 +95,8 @@ bool shard_counter_more_than(const struct shard_counter *c, s64 n, u32 from_cpu)
 			if (sum > n)
 				return true;
 		} while (shard_near_next(&near, &shard));
-		smp_rmb(); /* pairs with the caller's order of inc and dec (shard_counter_sum()) */
+		/* Pairs as the one in shard_counter_sum(): without it an inc may be missing. */
+		smp_rmb();
 	}
 	return sum + (s64)READ_ONCE(c->early) > n;
 }

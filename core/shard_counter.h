@@ -33,7 +33,8 @@
  * "Complete" and "counted" mean: visible to the CPU that sums. A CPU may perform an atomic
  * operation without a result late (not on x86): an add that has returned is not complete by itself.
  * The caller orders an inc before its dec, and before any message about it to another CPU. For that
- * it uses smp_mb__after_atomic(), a release, or the handover of a lock.
+ * it uses smp_mb__after_atomic(), a release, or the handover of a lock. This order pairs with
+ * smp_rmb() in shard_counter_sum() and shard_counter_more_than().
  *
  * Ordering: none, unless said. Context: attach may sleep; the rest runs anywhere, interrupts
  * included, and never waits. CPU numbers are of possible CPUs of the plan; no function checks them.

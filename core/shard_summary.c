@@ -69,8 +69,9 @@ void shard_summary_mark(u64 *word, u64 occupied)
 	port_or64(word, occupied);
 	/*
 	 * The CPU may perform an atomic without a result after the function returned (arm64's far
-	 * atomics). A search that starts in between would miss the bit. Pairs with whatever orders
-	 * a search after the caller's return. No instruction on x86.
+	 * atomics). A search that starts in between would miss the bit. Pairs with F2 in
+	 * overload_query() and, for the set of idle CPUs, with smp_mb() in Linux's
+	 * _nohz_idle_balance(). No instruction on x86.
 	 */
 	smp_mb__after_atomic();
 }

@@ -4,8 +4,7 @@
  *
  * Each worker stands for a CPU, and is bound to it if that is allowed. Its bit means "my slot is
  * free". The caller that clears the bit by sbm_test_and_clear() may fill the slot: of several
- * callers that found the same worker one gets it. Set and clear are full barriers here, so that the
- * worker has read its slot before the next job comes in.
+ * callers that found the same worker one gets it.
  */
 #define _GNU_SOURCE 1 /* for pthread_setaffinity_np() */
 #include <err.h>
@@ -36,6 +35,10 @@ static void *work(void *arg)
 	struct worker *self = arg;
 
 	for (;;) {
+		/*
+		 * Pairs with sbm_test_and_clear() in dispatch() and stop(). Without it the worker
+		 * may read its slot after the next job has come in.
+		 */
 		sbm_test_and_set(idle, self->cpu);
 		while (sem_wait(&self->filled))
 			; /* a signal */
@@ -58,6 +61,7 @@ static void dispatch(u32 job)
 	for (;;) {
 		s64 cpu = sbm_near_cpu(idle, NULL, shard_this_cpu());
 
+		/* Pairs with sbm_test_and_set() in work(). */
 		if (cpu >= 0 && sbm_test_and_clear(idle, (u32)cpu)) {
 			fill((u32)cpu, job);
 			return;
@@ -84,7 +88,7 @@ static void start(u32 cpu, u32 nr_cpus)
 
 static void stop(u32 cpu)
 {
-	while (!sbm_test_and_clear(idle, cpu))
+	while (!sbm_test_and_clear(idle, cpu)) /* pairs with sbm_test_and_set() in work() */
 		sched_yield();
 	fill(cpu, 0);
 	pthread_join(workers[cpu].thread, NULL);

@@ -11,9 +11,9 @@
  *               result wait in the store buffer: only the barriers order them there
  *
  * "Returned" is a moment in real time on x86: a ghost. In the posted model the setter reports its
- * return through memory, with a release store. shard_summary_mark() ends without a barrier, so that
- * its bit may still be in the buffer when it returns. A CPU that reads the setter's report sees the
- * bit. The last case shows the difference.
+ * return through memory, with a release store. In the last case it is a ghost in both models, as
+ * shard_summary_mark() ends with a barrier. Without that barrier the bit may still be in the buffer
+ * when the function returns.
  */
 #include "port.h"
 

@@ -82,7 +82,7 @@ static const char *const what[KINDS] = {
 /* Errors of one kind, and the first of them. */
 struct findings {
 	atomic_long_t errors;
-	atomic_t claimed; /* the CPU that raises it from 0 fills in the rest; needs no order */
+	atomic_t claimed; /* the CPU that raises it from 0 fills in the rest */
 	int cpu;
 	int found;
 	int expected;
@@ -108,6 +108,7 @@ static void expect(enum kind kind, int cpu, int found, int expected)
 	if (found == expected)
 		return;
 	atomic_long_inc(&f->errors);
+	/* Needs no order: it only picks the CPU that writes the rest, which "ready" publishes. */
 	if (atomic_cmpxchg(&f->claimed, 0, 1))
 		return;
 	f->cpu = cpu;
