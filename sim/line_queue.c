@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Which request gets a line next, and why this is a fair picture of the hardware.
+ * Which request gets a line next: docs/model.md has the two rules ("Many CPUs, one line"). Here is
+ * why they are a fair picture of the hardware.
  *
- * Near first, with a bound. When the line enters a group, the writes of the group that wait at that
- * moment come first (near_rounds of them). Packages do the same one level up. Later requests wait
- * for the next round, so that a far request waits for at most one round of each group before it.
- * That bounds the unfairness without a tuned number. A load does not move the line to another
- * group, and is served in the order of arrival. After it the line is shared, and the next write
- * must go to the home again. So a line that some CPUs write and others read costs far more than one
- * that all write.
+ * Writes, near first. A round is near_rounds times the writes that wait in a group when the line
+ * enters it. Packages have rounds too, one level up. So a far request waits for at most one round
+ * of each group before it. That bounds the unfairness without a tuned number.
+ *
+ * Loads. A load does not move the line to another group, and so it needs no round.
  */
 #include "line_queue.h"
 

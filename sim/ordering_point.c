@@ -14,7 +14,7 @@
  * latency, limits a counter that many cores increment. An owner always completes one operation, or
  * no core would make progress. The acknowledgement varies evenly between nothing and twice its
  * mean. Rejected requests come again at irregular times, and a fixed time would resonate with the
- * length of an operation. (Intel's uncore guides count such requests: "PA_MATCH".)
+ * length of an operation.
  *
  * Groups (model.h) and the home. While a group has the line, its own ordering point serves its
  * cores, and the home takes no part. A request of another group goes to the home. The home handles
@@ -27,10 +27,9 @@
  * counters of 8 sockets and of one large virtual machine show it; elsewhere it is 0.
  *
  * The directory: a core reads a line that a core of another package modified. The home then also
- * writes its directory, in memory, before it takes the next request. (Intel's uncore guides:
- * directory updates "which are the result of remote transaction hitting the SF/LLC and returning
- * data Core2Core".) Two packages that alternate by a load and a locked operation show it: three
- * latencies a turn, where two cores of one package need two.
+ * writes its directory, in memory, before it takes the next request. Two packages that alternate by
+ * a load and a locked operation show it: three latencies a turn, where two cores of one package
+ * need two. docs/model.md names the counters of Intel's that count these writes, and rejections.
  */
 #include "coherence.h"
 
