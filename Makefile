@@ -30,7 +30,7 @@ check: ## before a commit: linters, tests in C with gcc and under two sanitizers
 	scripts/bootstrap demo check
 	python3 scripts/check.py
 
-check-all: ## check, and: clang, clang-tidy, arm64, fuzzers, recorded programs
+check-all: ## check, and: clang, clang-tidy, arm64, fuzzers, recorded programs, slow tests
 	scripts/bootstrap demo check
 	python3 scripts/check.py all
 

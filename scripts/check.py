@@ -30,7 +30,7 @@ AT_ONCE = ("-n", JOBS, "--dist", "loadfile")
 # Their programs' threads run at once on the host's CPUs, and must not wait for other tests there.
 ALONE = ("tests/record",)
 # Left to `make check-all`: another compiler, another machine, and what takes minutes.
-REST = ("clang-tidy", "clang", "aarch64", "pytest-record")
+REST = ("clang-tidy", "clang", "aarch64", "pytest-slow", "pytest-record")
 # Of "quick": linters that take seconds, the core's suites, and tests that are not marked slow.
 QUICK_LINTERS = ("environment", "hygiene", "clang-format", "ruff", "mypy", "structure", "sparse")
 QUICK_SUITES = ("unit", "model", "lib", "plugin", "rd")
@@ -202,7 +202,8 @@ def test_stages() -> list[Stage]:
             ["--cross-file", "cross/aarch64-linux-gnu.ini"],
             tests=["--timeout-multiplier", "4"],
         ),
-        pytest_stage("pytest", [*AT_ONCE, *together]),
+        pytest_stage("pytest", [*AT_ONCE, "-m", "not slow", *together]),
+        pytest_stage("pytest-slow", [*AT_ONCE, "-m", "slow", *together]),
         pytest_stage("pytest-record", ALONE),
     ]
 
@@ -221,9 +222,7 @@ def quick_stages() -> list[Stage]:
     return [
         *(stage for stage in lint_stages() if stage.name in QUICK_LINTERS),
         build_and_test("gcc", [], tests=suites),
-        pytest_stage(
-            "pytest", ["-n", JOBS, "--dist", "loadfile", "-m", "not slow", *QUICK_FOLDERS]
-        ),
+        pytest_stage("pytest", [*AT_ONCE, "-m", "not slow", *QUICK_FOLDERS]),
     ]
 
 

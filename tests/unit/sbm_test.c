@@ -221,6 +221,22 @@ static void shard_that_is_being_cleaned_counts_as_occupied(void)
 	shard_plan_free(plan);
 }
 
+/* A frequent caller reads the summary only: idle CPUs write the lines. */
+static void seems_empty_reads_no_line(void)
+{
+	struct shard_plan *plan = shape_plan(&small_leaves);
+	struct sbm *b = sbm_alloc(plan, SBM_SUMMARY);
+	u64 *const *line = b->line;
+
+	b->line = NULL;
+	CHECK(sbm_seems_empty(b));
+	shard_summary_note(b->summary, 3);
+	CHECK(!sbm_seems_empty(b));
+	b->line = line;
+	sbm_free(b);
+	shard_plan_free(plan);
+}
+
 /* A cleaner that finds the line occupied at its second look sets the bit again. */
 static void cleaner_puts_the_bit_back(void)
 {
@@ -293,6 +309,7 @@ static void no_memory_leaves_nothing_behind(void)
 	TEST(walk_sees_one_snapshot_of_each_word)            \
 	TEST(summary_is_cleaned_by_searches)                 \
 	TEST(shard_that_is_being_cleaned_counts_as_occupied) \
+	TEST(seems_empty_reads_no_line)                      \
 	TEST(cleaner_puts_the_bit_back)                      \
 	TEST(cleaner_looks_at_its_words_only)                \
 	TEST(lines_are_apart_and_aligned)                    \
