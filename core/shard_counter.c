@@ -8,7 +8,8 @@
  * pointer's, which a sum reads too.
  *
  * A sum that finds no lines reads the early place only. That is enough. An add to a line, complete
- * before the sum began, had seen the pointer; the sum loads the pointer later and sees it too.
+ * before the sum began, had seen the pointer: by its acquire it loads that before it adds. The sum
+ * loads the pointer later and sees it too.
  *
  * Paired use. Let g be the number of items that a shard counts for its own adds. Let d be the
  * number of early items whose dec came there. The line reads g - d. The early place E is at least

@@ -24,8 +24,8 @@
  *
  * C4 and C5 need no barrier, though the CPU may perform C5 before C4 loads. If C4 finds a bit, its
  * change of the word comes before C5, as one CPU makes both on one word. That change follows C4's
- * load, and so does C5. If C4 finds 0 after C5 and C2, no setter relies on this cleaner: a setter
- * with a later S1 sees C2's value, as above. The same holds for each word of a longer line.
+ * load by a control dependency, and so does C5. If C4 finds 0 after C5 and C2, no setter relies on
+ * this cleaner: one with a later S1 sees C2's value, as above. So it is for all words of a line.
  *
  * C1 admits one cleaner of a shard at a time. Of two, the one that saw an empty line could clear
  * "cleaning" just after the other one's C2 cleared "occupied".

@@ -19,7 +19,8 @@
  * after C1. If E3 saw it set and C1 comes after, E2 and C2 make C3 see E1's runtime and restore the
  * bit (store buffering). So the bit is set until a scanner finds that runtime too old. In the same
  * way, by E4 and R2, R3 sees the bit or E5 sees unlinked set. A CPU whose E3 found the bit set
- * needs no E4: the bit was set before E2, and C3 restores it before that scanner's R1.
+ * needs no E4: the bit was set before E2, and C3 restores it before that scanner's R1. What C3, R3
+ * and E5 store follows their loads by control dependencies.
  *
  * If R3 sees the bit and E5 sees unlinked set, the CPU drops one runtime without need, and the
  * block stays. visited_account() may have counted the CPU's earlier runtime, an epoch ago, before
@@ -32,10 +33,11 @@
  * taken the bit. For that scanner the CPU is not in the set.
  *
  * One block a shard. Only the holder of "changing" puts blocks in and takes them out, and insert()
- * looks for one again as the holder. So no shard has two blocks, and no scan finds a CPU twice. A
- * reader sees a complete block: put() stores its address last, with release. In a large table put()
- * first stores the shard's bit, which a scan reads first. A CPU that found the block by its address
- * was counted after the bit, and every later scan sees the bit.
+ * looks for one again as the holder. A release ends the hold, after all its loads. So no shard has
+ * two blocks, and no scan finds a CPU twice. A reader sees a complete block: put() stores its
+ * address last, with release. In a large table put() first stores the shard's bit, which a scan
+ * reads first. A CPU that found the block by its address was counted after the bit, and every later
+ * scan sees the bit.
  *
  * A slow CPU may write into a block that is out of the table: the memory gets another use only
  * after a grace period (visited.h). It may also still read the small table when a large one exists.

@@ -8,7 +8,7 @@
  * a storm. So one interrupt goes from one CPU to the next.
  *
  * Only the CPU that carries a walk touches @work, until it has queued the interrupt on the next
- * CPU. So irq_work_queue_on() never finds it pending.
+ * CPU: a full barrier, as in push_walk_again(). So irq_work_queue_on() never finds it pending.
  *
  * The first search for a request skips the CPU that made it, which is about to choose the best of
  * its own tasks. Later searches run on other CPUs and may visit it, which costs an interrupt. They
