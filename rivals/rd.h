@@ -56,7 +56,7 @@ struct rd;
  * @only_waiting: the CPU must be in the overload set only while a pushable task waits that does
  *	not outrank the running one. A task that outranks it will run here, and no CPU may take it
  * @walk_a_shard: there is a walk for each shard, 0, and one for the machine, 1
- * @tells_wide: @overload_set uses @wide: walk 1 is for such CPUs only
+ * @tells_wide: @overload_set uses @wide: other shards see such CPUs only; walk 1 is for them
  * @overload_set: the CPU has pushable RT tasks; @wide: one of them may run outside of the CPU's
  *	shard. Also called when only that changes
  * @overload_clear: it has none any more

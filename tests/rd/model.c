@@ -155,10 +155,10 @@ static void check_overload(struct model *m)
 	u32 me = rd_machine_any(&m->machine, &m->random), expect = 0;
 
 	for (u32 cpu = 0; cpu < m->machine.topo.nr_cpus; cpu++) {
-		bool far = m->ops->walk_a_shard && slot[cpu].shard != slot[me].shard;
+		bool other = slot[cpu].shard != slot[me].shard;
 
-		if (m->overloaded[cpu] && cpu != me && (!far || m->wide[cpu]))
-			expect |= far ? RD_FAR : RD_OTHERS;
+		if (m->overloaded[cpu] && cpu != me && (!other || m->wide[cpu]))
+			expect |= other && m->ops->walk_a_shard ? RD_FAR : RD_OTHERS;
 	}
 	if (!expect && m->overloaded[me])
 		expect = RD_ONLY_ME;
