@@ -139,8 +139,8 @@ u32 overload_query(struct overload *o, u32 this_cpu, u64 period)
 	if (o->alone) /* no other CPU, no barrier */
 		return READ_ONCE(*byte) ? OVERLOAD_SELF : 0;
 	/*
-	 * F2, and R2 of push_walk_join(): pairs with P2 in overload_set(), with the barrier in
-	 * shard_summary_mark(), and with W2 in push_walk_again(). Without it a task may wait while
+	 * F2, and R2 of push_walk_join(): pairs with P2 in overload_set(), S5 in
+	 * shard_summary_ensure(), and W2 in push_walk_again(). Without it a task may wait while
 	 * this CPU idles.
 	 */
 	smp_mb();

@@ -53,8 +53,9 @@ struct sbm *sbm_alloc(const struct shard_plan *plan, unsigned int flags);
 void sbm_free(struct sbm *b);
 
 /*
- * Set a CPU's bit. Ordering: with a summary a full barrier (S2) after the store. Lines touched: the
- * shard's, written; the summary's, read, and written when it does not name the shard.
+ * Set a CPU's bit. Ordering: with a summary a full barrier after the store (S2), and one at the end
+ * (S5). Lines touched: the shard's, written; the summary's, read, and written when it does not name
+ * the shard.
  */
 static port_always_inline void sbm_set(struct sbm *b, u32 cpu)
 {

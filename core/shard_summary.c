@@ -9,7 +9,7 @@
  *   S2  full barrier                 C2  clear "occupied"
  *   S3  load word                    C3  full barrier
  *   S4  occupied clear: set it       C4  load line; not 0: set "occupied"
- *                                    C5  clear "cleaning"
+ *   S5  full barrier                 C5  clear "cleaning"
  *
  * Atomic operations on one 64-bit word make all changes. So the changes have one order, and a later
  * load never sees an earlier value. If S3 sees "occupied" clear, S4 sets it. In both cases only a
@@ -26,6 +26,11 @@
  * change of the word comes before C5, as one CPU makes both on one word. That change follows C4's
  * load by a control dependency, and so does C5. If C4 finds 0 after C5 and C2, no setter relies on
  * this cleaner: one with a later S1 sees C2's value, as above. So it is for all words of a line.
+ *
+ * S5 is for what a setter reads afterwards, such as the levels of CPUs that could take its task. A
+ * searcher does something, has a full barrier, and then loads the summary as 0. So its load comes
+ * before S3 or S4 in the word's order, and S5 makes the setter see what it did. Without S5 the
+ * setter's read may come before S3: another CPU may mark the shard in between, and S3 sees that.
  *
  * C1 admits one cleaner of a shard at a time. Of two, the one that saw an empty line could clear
  * "cleaning" just after the other one's C2 cleared "occupied".
@@ -68,8 +73,8 @@ void shard_summary_mark(u64 *word, u64 occupied)
 {
 	port_or64(word, occupied);
 	/*
-	 * The CPU may perform an atomic without a result after the function returned (arm64's far
-	 * atomics). A search that starts in between would miss the bit. Pairs with F2 in
+	 * S5. The CPU may perform an atomic without a result after the function returned (arm64's
+	 * far atomics). A search that starts in between would miss the bit. Pairs with F2 in
 	 * overload_query() and, for the set of idle CPUs, with smp_mb() in Linux's
 	 * _nohz_idle_balance(). No instruction on x86.
 	 */

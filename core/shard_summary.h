@@ -60,12 +60,21 @@ void shard_summary_mark(u64 *word, u64 occupied);
 
 /*
  * Ensure that the shard's bit is set in its word, also while a cleaner clears it. For a setter with
- * a full barrier of its own; others call shard_summary_note().
+ * a full barrier of its own (S2); others call shard_summary_note(). Ordering: a full barrier after
+ * it (S5).
  */
 static port_always_inline void shard_summary_ensure(u64 *word, u64 occupied)
 {
-	if (unlikely(!(READ_ONCE(*word) & occupied)))
+	if (unlikely(!(READ_ONCE(*word) & occupied))) {
 		shard_summary_mark(word, occupied);
+	} else {
+		/*
+		 * S5: pairs with F2 in overload_query() and, for the set of idle CPUs, with smp_mb()
+		 * in Linux's _nohz_idle_balance(). Without it the caller's next access may come
+		 * before S3, and another CPU may mark the shard in between.
+		 */
+		smp_mb();
+	}
 }
 
 /* shard_summary_note() for a caller that knows the shard's word, and its bit there. */
@@ -80,6 +89,7 @@ static port_always_inline void shard_summary_note_bit(u64 *word, u64 occupied)
  * summary's bit is set for every search that starts later. Ordering: a full barrier (S2) between
  * that operation and the load of the summary: pairs with C3 in shard_summary_clean_words(). Without
  * it the load may see an occupied bit that a cleaner, which has not seen the caller's bit, clears.
+ * Another one (S5) at the end.
  */
 static port_always_inline void shard_summary_note(struct shard_summary *s, u32 shard)
 {

@@ -7,7 +7,9 @@
  *   F2  full barrier             P2  full barrier
  *   F3  look for overloaded CPUs P3  look for CPUs of lower level
  *
- * F3 sees P1 or P3 sees F1: a CPU pulls or pushes the task. Planted cases leave out each barrier.
+ * F3 sees P1 or P3 sees F1: a CPU pulls or pushes the task. Of another shard F3 sees what the
+ * summary names. P1's CPU names its shard after P2, and has a barrier after that (S5), as another
+ * CPU may have named it. Planted cases leave out each barrier.
  */
 #include "port.h"
 
@@ -106,24 +108,29 @@ static void fall_and_rise(uint32_t cpu)
 
 /* -------- pull or push -------- */
 
-static void setup_both(uint32_t nr_cpus)
+static void name_overload(void)
 {
-	setup_map(4, 2);
-	for (u32 cpu = 0; cpu < 4; cpu++)
-		cpupri_set(cp, cpu, 50);
 	rto = overload_alloc(cp->map->plan);
 	if (!rto)
 		abort();
-	/* The summary has both shards, as it does after a while. */
-	for (u32 cpu = 0; cpu < 4; cpu++) {
-		overload_set(rto, cpu, true);
-		overload_clear(rto, cpu);
-	}
 	explore_const(rto, sizeof(*rto));
 	explore_const(rto->map, rto->map->bytes);
 	explore_name(rto->map->line[0], PORT_CACHELINE, "overloaded 0");
 	explore_name(rto->map->line[1], PORT_CACHELINE, "overloaded 1");
 	explore_name(rto->summary->word, sizeof(u64), "summary");
+}
+
+static void setup_both(uint32_t nr_cpus)
+{
+	setup_map(4, 2);
+	for (u32 cpu = 0; cpu < 4; cpu++)
+		cpupri_set(cp, cpu, 50);
+	name_overload();
+	/* The summary has both shards, as it does after a while. */
+	for (u32 cpu = 0; cpu < 4; cpu++) {
+		overload_set(rto, cpu, true);
+		overload_clear(rto, cpu);
+	}
 }
 
 /* Result of CPU 0: it saw a CPU to pull from. Of another CPU: it saw CPU 0 free. */
@@ -172,6 +179,52 @@ static void no_set_barrier(uint32_t cpu)
 		push(cpu + 1, false);
 }
 
+/* The same without a shard in the summary yet: another CPU may name it. */
+static void setup_not_named(uint32_t nr_cpus)
+{
+	setup_map(6, 3);
+	for (u32 cpu = 0; cpu < 6; cpu++)
+		cpupri_set(cp, cpu, 50);
+	name_overload();
+}
+
+/* Of the search only what meets the fall: the level of CPU 0. */
+static void not_named(uint32_t cpu)
+{
+	if (!cpu) {
+		fall(true);
+		return;
+	}
+	overload_set(rto, cpu + 2, true);
+	explore_result(cpu + 2, cpupri_get(cp, 0) == CPUPRI_NORMAL);
+}
+
+/* overload_set() as it would be without a barrier after a summary that names the shard. */
+static void not_named_no_barrier(uint32_t cpu)
+{
+	u64 *word = shard_summary_word(rto->summary, 1);
+	u64 occupied = shard_summary_occupied(1);
+
+	if (!cpu) {
+		fall(true);
+		return;
+	}
+	bytemap_set(rto->map, cpu + 2, OVERLOAD_BYTE_WIDE);
+	smp_mb();
+	if (!(READ_ONCE(*word) & occupied))
+		shard_summary_mark(word, occupied);
+	explore_result(cpu + 2, cpupri_get(cp, 0) == CPUPRI_NORMAL);
+}
+
+static void check_named(uint32_t nr_cpus)
+{
+	for (u32 cpu = 1; cpu < nr_cpus; cpu++)
+		explore_check(explore_result_of(0) || explore_result_of(cpu + 2),
+			      "CPU 0 is free and saw no overloaded CPU, CPU %u is overloaded and "
+			      "saw CPU 0 busy: its task waits",
+			      cpu + 2);
+}
+
 static void check_served(uint32_t nr_cpus)
 {
 	for (u32 cpu = 1; cpu < nr_cpus; cpu++)
@@ -201,6 +254,17 @@ const struct explore_case explore_cpupri_cases[] = {
 	     setup_many, fall_and_rise, NULL),
 	CASE("cpupri-pull-or-push", "a CPU falls, another becomes overloaded: one sees the other",
 	     "core", 2, 3, setup_both, pull_or_push, check_served),
+	CASE("cpupri-not-named", "the same while another CPU names the shard in the summary",
+	     "core", 2, 3, setup_not_named, not_named, check_named),
+	{ .name = "planted-cpupri-not-named",
+	  .title = "planted: no barrier after a summary that names the shard",
+	  .kind = "planted",
+	  .min_cpus = 3,
+	  .max_cpus = 3,
+	  .weak = true,
+	  .setup = setup_not_named,
+	  .body = not_named_no_barrier,
+	  .check = check_named },
 	CASE("planted-cpupri-query",
 	     "planted: no barrier between falling and asking for overloaded CPUs", "planted", 2, 3,
 	     setup_both, no_query_barrier, check_served),

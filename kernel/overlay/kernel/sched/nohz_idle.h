@@ -19,12 +19,9 @@
  * _nohz_idle_balance(). The idle CPU's is in sbm_set_at(): shard_summary_note_bit() has it after
  * the bit, before the flags.
  *
- * The balancer reads the summary before the bit. A setter that finds its shard clear in the summary
- * marks it; shard_summary_mark() has a barrier before the flags, which pairs with the same
- * smp_mb(). A setter that finds it marked has none: on arm64 its flags may become visible before it
- * reads the summary. The balancer may then take those flags, and skip the shard while the summary
- * calls it empty. In that case another setter marked the shard afterwards, or the set had nothing
- * to find. That setter raises the flags after its mark, and the next balance sees both bits.
+ * The balancer reads the summary before the bit. The idle CPU marks its shard there, or finds it
+ * marked. In both cases it has another full barrier before the flags (S5 in shard_summary.c), which
+ * pairs with the same smp_mb(). So a balancer that clears these flags sees the shard marked.
  */
 #ifndef _KERNEL_SCHED_NOHZ_IDLE_H
 #define _KERNEL_SCHED_NOHZ_IDLE_H
