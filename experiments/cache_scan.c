@@ -260,7 +260,9 @@ static int execute_migrate(struct run *run)
 	return execute(run, cs_load_migrate);
 }
 
-static const char *const variants[] = { "full", "node", "linux73", "visited", NULL };
+static const char *const variants[] = {
+	"full", "node", "linux73", "linux73-mask", "visited", NULL
+};
 static const char *const params[] = { "processes",	"threads",	  "run_us",
 				      "peer_run_us",	"pause_us",	  "stay_us",
 				      "wake_elsewhere", "home_known",	  "epoch_us",

@@ -10,11 +10,14 @@
  *
  * "other CPUs": the caller holds the run-queue lock of the CPU it accounts for.
  *
- *   full      Linux since 2026: every online CPU, each under a lock of its run queue
- *   node      the same, limited to the NUMA nodes of the process's memory, of its preferred cache
- *	       and of the CPU that scans. All nodes for a process without a home
- *   linux73   Linux 7.3: node, and also which thread runs on each CPU, to count running threads
- *   visited   ours: core/visited.c
+ *   full		Linux since 2026: every online CPU, each under a lock of its run queue
+ *   node		the same, limited to the NUMA nodes of the process's memory, of its
+ *			preferred cache and of the CPU that scans. All nodes for a process without a
+ *			home
+ *   linux73		Linux 7.3: node, and also which thread runs on each CPU, to count running
+ *			threads
+ *   linux73-mask	linux73, limited to a mask of CPUs that the process visited, of any node
+ *   visited		ours: core/visited.c
  */
 #ifndef RIVALS_SCAN_H
 #define RIVALS_SCAN_H
@@ -72,7 +75,7 @@ struct scan_ops {
 	size_t (*bytes)(const struct scan_process *p);
 };
 
-extern const struct scan_ops scan_full, scan_node, scan_linux73, scan_visited;
+extern const struct scan_ops scan_full, scan_node, scan_linux73, scan_linux73_mask, scan_visited;
 extern const struct scan_ops *const scan_ways[]; /* NULL-terminated */
 
 #endif

@@ -13,6 +13,12 @@
  * stores the epoch of that CPU's run queue.
  *
  * Only the lock's holder reads and writes both words; no other order is needed.
+ *
+ * The mask of visited CPUs is the kernel's variant visited-mask (kernel/cocci/rivals/): records,
+ * locks and fork are Linux 7.3's. Accounting sets the CPU's bit, before it takes the lock, if the
+ * bit is not set. A scan looks at the CPUs of the mask, in all nodes. It clears the bit of a CPU
+ * whose share is 0, which stays 0 until the CPU accounts again, so the sums are those of all CPUs.
+ * A CPU that accounts while a scan clears its bit may be missing until it accounts again.
  */
 #include "rd.h"
 #include "report_types.h"
@@ -43,6 +49,8 @@ struct scan_mm {
 	u64 running;   /* threads, of Linux 7.3 */
 } port_cacheline_aligned;
 
+#define MASK_MAX_WORDS 128u /* 8,192 CPUs, the most that Linux may have on x86 */
+
 struct scan_machine {
 	const struct shard_plan *plan;
 	const unsigned long *online;
@@ -55,6 +63,7 @@ struct scan_machine {
 struct scan_process {
 	struct scan_machine *machine;
 	struct scan_mm *mm;
+	u64 *mask; /* of visited CPUs, by CPU number; NULL: not that variant */
 	u32 number;
 	s32 home;
 	bool by_node;
@@ -74,6 +83,11 @@ static s32 node_of(const struct scan_machine *m, u32 cpu)
 static s32 llc_of(const struct scan_machine *m, u32 cpu)
 {
 	return (s32)m->plan->shard[m->plan->slot[cpu].shard].llc;
+}
+
+static u32 mask_words(const struct scan_machine *m)
+{
+	return (m->plan->nr_cpus + 63) / 64;
 }
 
 static void destroy(struct scan_machine *m)
@@ -182,8 +196,27 @@ static struct scan_process *process_node(struct scan_machine *m, s32 home, u32 e
 
 static void end(struct scan_process *p)
 {
+	port_free(p->mask, mask_words(p->machine) * sizeof(*p->mask));
 	port_free(p->mm, sizeof(*p->mm));
 	port_free(p, sizeof(*p));
+}
+
+/* The mask follows the group, which fills its lines, so no other field is on the mask's lines. */
+static struct scan_process *process_mask(struct scan_machine *m, s32 home, u32 epoch)
+{
+	struct scan_process *p;
+
+	if (mask_words(m) > MASK_MAX_WORDS)
+		return NULL;
+	p = process_linux73(m, home, epoch);
+	if (!p)
+		return NULL;
+	rd_label("mask of visited CPUs", NULL);
+	p->mask = port_alloc(mask_words(m) * sizeof(*p->mask), home);
+	if (p->mask)
+		return p;
+	end(p);
+	return NULL;
 }
 
 static void lock(struct scan_rq *rq)
@@ -239,6 +272,15 @@ static bool account(struct scan_process *p, u32 cpu, u32 epoch, u64 ns)
 	return true;
 }
 
+static bool account_mask(struct scan_process *p, u32 cpu, u32 epoch, u64 ns)
+{
+	u64 *word = &p->mask[cpu / 64], bit = 1ull << cpu % 64;
+
+	if (!(READ_ONCE(*word) & bit))
+		port_or64(word, bit);
+	return account(p, cpu, epoch, ns);
+}
+
 static u64 share(const struct scan_process *p, u32 cpu, u32 epoch, u64 *runtime)
 {
 	struct scan_rq *rq = p->machine->rq[cpu];
@@ -275,6 +317,14 @@ static void fork_process(struct scan_process *p, u32 cpu)
 	}
 }
 
+/* The mask is in the group's memory, which a fork takes zeroed. */
+static void fork_mask(struct scan_process *p, u32 cpu)
+{
+	for (u32 w = 0; w < mask_words(p->machine); w++)
+		WRITE_ONCE(p->mask[w], 0);
+	fork_process(p, cpu);
+}
+
 static bool due(const struct scan_process *p, u32 epoch)
 {
 	return (s32)(epoch - (u32)READ_ONCE(p->mm->next_scan)) >= 0;
@@ -297,21 +347,37 @@ static s32 node_of_llc(const struct shard_plan *plan, s32 llc)
 	return -1;
 }
 
-static bool scan(struct scan_process *p, u32 cpu, u32 epoch, s32 timeout,
-		 struct scan_result *result)
+/* Claim the scan; false: another CPU has. @present: the LLC that the process prefers, -1: none. */
+static bool begin(struct scan_process *p, u32 epoch, s32 *present, struct scan_result *result)
 {
-	const struct scan_machine *m = p->machine;
 	u64 next = READ_ONCE(p->mm->next_scan);
-	s32 present, preferred_node;
-	u32 running = 0;
 
 	if ((s32)(epoch - (u32)next) < 0 ||
 	    port_cmpxchg64(&p->mm->next_scan, next, (u32)(epoch + 1)) != next)
 		return false;
-	present = (s32)READ_ONCE(p->mm->preferred) - 1;
-	preferred_node = node_of_llc(m->plan, present);
+	*present = (s32)READ_ONCE(p->mm->preferred) - 1;
 	result->length = 0;
 	result->runtime = 0;
+	return true;
+}
+
+static void prefer(struct scan_process *p, struct scan_result *result)
+{
+	result->preferred = occupancy_end(&result->sums);
+	if (result->preferred != result->sums.present)
+		WRITE_ONCE(p->mm->preferred, (u32)(result->preferred + 1));
+}
+
+static bool scan(struct scan_process *p, u32 cpu, u32 epoch, s32 timeout,
+		 struct scan_result *result)
+{
+	const struct scan_machine *m = p->machine;
+	s32 present, preferred_node;
+	u32 running = 0;
+
+	if (!begin(p, epoch, &present, result))
+		return false;
+	preferred_node = node_of_llc(m->plan, present);
 	occupancy_begin(&result->sums, present);
 	for (u32 i = 0; i < m->plan->nr_possible; i++) {
 		u32 at = m->plan->idx_to_cpu[i];
@@ -325,9 +391,69 @@ static bool scan(struct scan_process *p, u32 cpu, u32 epoch, s32 timeout,
 	}
 	if (p->counts_running)
 		WRITE_ONCE(p->mm->running, running);
-	result->preferred = occupancy_end(&result->sums);
-	if (result->preferred != present)
-		WRITE_ONCE(p->mm->preferred, (u32)(result->preferred + 1));
+	prefer(p, result);
+	return true;
+}
+
+/*
+ * Look at a shard's CPUs that the mask has now, and take all of the shard out of @left. Return:
+ * running threads.
+ */
+static u32 scan_shard(struct scan_process *p, const struct shard *shard, u64 *left, u32 epoch,
+		      struct scan_result *result)
+{
+	const struct scan_machine *m = p->machine;
+	const u32 *cpus = &m->plan->idx_to_cpu[shard->first_idx];
+	u32 running = 0;
+
+	for (u32 i = 0; i < shard->nr_cpus; i++) {
+		u64 *word = &p->mask[cpus[i] / 64], bit = 1ull << cpus[i] % 64, part;
+
+		left[cpus[i] / 64] &= ~bit;
+		if (!(READ_ONCE(*word) & bit))
+			continue;
+		result->length++;
+		part = share(p, cpus[i], epoch, &result->runtime);
+		occupancy_cpu(&result->sums, (s32)shard->llc, part);
+		if (!part)
+			port_and64(word, ~bit);
+		running += READ_ONCE(m->curr[cpus[i]]->process) == p->number + 1;
+	}
+	return running;
+}
+
+/*
+ * As the kernel's loop: a copy of the mask says which LLCs to look at, those with the lowest CPU
+ * numbers first, and the mask itself which of their CPUs.
+ */
+static bool scan_mask(struct scan_process *p, u32 cpu, u32 epoch, s32 timeout,
+		      struct scan_result *result)
+{
+	const struct scan_machine *m = p->machine;
+	const struct shard *shard, *past = m->plan->shard + m->plan->nr_shards;
+	u64 left[MASK_MAX_WORDS];
+	u32 words = mask_words(m), running = 0, llc;
+	s32 present;
+
+	if (!begin(p, epoch, &present, result))
+		return false;
+	occupancy_begin(&result->sums, present);
+	for (u32 w = 0; w < words; w++)
+		left[w] = READ_ONCE(p->mask[w]) & m->online[w];
+	for (u32 w = 0; w < words; w++) {
+		while (left[w]) {
+			u32 at = w * 64 + (u32)__builtin_ctzll(left[w]);
+
+			shard = &m->plan->shard[m->plan->slot[at].shard];
+			llc = shard->llc;
+			while (shard > m->plan->shard && shard[-1].llc == llc)
+				shard--;
+			for (; shard < past && shard->llc == llc; shard++)
+				running += scan_shard(p, shard, left, epoch, result);
+		}
+	}
+	WRITE_ONCE(p->mm->running, running);
+	prefer(p, result);
 	return true;
 }
 
@@ -336,16 +462,24 @@ static size_t bytes(const struct scan_process *p)
 	return sizeof(struct scan_mm) + p->machine->plan->nr_possible * sizeof(struct scan_record);
 }
 
-#define SCAN_OPS(name_, process_)                                                             \
-	{                                                                                     \
-		.name = name_, .create = create, .destroy = destroy, .process = process_,     \
-		.end = end, .fork = fork_process, .run = run, .account = account, .due = due, \
-		.scan = scan, .bytes = bytes,                                                 \
+static size_t bytes_mask(const struct scan_process *p)
+{
+	return bytes(p) + mask_words(p->machine) * sizeof(*p->mask);
+}
+
+#define SCAN_OPS(name_, process_, fork_, account_, scan_, bytes_)                         \
+	{                                                                                 \
+		.name = name_, .create = create, .destroy = destroy, .process = process_, \
+		.end = end, .fork = fork_, .run = run, .account = account_, .due = due,   \
+		.scan = scan_, .bytes = bytes_,                                           \
 	}
+#define SCAN_ALL(name, process) SCAN_OPS(name, process, fork_process, account, scan, bytes)
 
-const struct scan_ops scan_full = SCAN_OPS("full", process_full);
-const struct scan_ops scan_node = SCAN_OPS("node", process_node);
-const struct scan_ops scan_linux73 = SCAN_OPS("linux73", process_linux73);
+const struct scan_ops scan_full = SCAN_ALL("full", process_full);
+const struct scan_ops scan_node = SCAN_ALL("node", process_node);
+const struct scan_ops scan_linux73 = SCAN_ALL("linux73", process_linux73);
+const struct scan_ops scan_linux73_mask =
+	SCAN_OPS("linux73-mask", process_mask, fork_mask, account_mask, scan_mask, bytes_mask);
 
-const struct scan_ops *const scan_ways[] = { &scan_full, &scan_node, &scan_linux73, &scan_visited,
-					     NULL };
+const struct scan_ops *const scan_ways[] = { &scan_full,	 &scan_node,	&scan_linux73,
+					     &scan_linux73_mask, &scan_visited, NULL };

@@ -72,6 +72,13 @@ def redis(sim: Simulator) -> None:
     assert linux["cycles_per_scan"] > node["cycles_per_scan"]
     assert linux["forks"] > 0
     assert linux["cycles_per_fork"] > 384 * 100
+    # A mask makes its scan as short as ours, and leaves the locks and the fork.
+    mask = sim.run("cache-scan", "linux73-mask", forks_per_tick=0.02)
+    assert mask["scan_length_max"] <= 16
+    assert linux["cycles_per_scan"] >= 10 * mask["cycles_per_scan"]
+    assert mask["cycles_per_scan"] > visited["cycles_per_scan"]
+    assert mask["cycles_per_fork"] > 384 * 100
+    agrees(mask)
     assert sim.run("cache-scan", "visited", forks_per_tick=0.02)["cycles_per_fork"] == 0
     assert sim.run("cache-scan", "visited") == visited
     agrees(sim.run("cache-scan", "visited", seed=2))

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Every kind of scan against sums over an array of all CPUs, each limited to the CPUs that it must
- * read: all, those of some nodes, those that ran the process within the timeout. Three processes
- * share the CPUs, so that shares are parts of a whole.
+ * read: all, those of some nodes, those that ran the process within the timeout. A mask of visited
+ * CPUs has those with a share, and may have others, but prefers what a scan of all CPUs does. Three
+ * processes share the CPUs, so that shares are parts of a whole.
  */
 #include "scan.h"
 #include "shapes.h"
@@ -12,6 +13,7 @@
 #define PROCESSES 3u
 
 static u64 seed;
+static u32 left; /* CPUs that left a mask */
 
 struct runtime {
 	u64 ns;
@@ -58,6 +60,8 @@ static bool in_node_of_llc(const struct shard_plan *plan, u32 cpu, s32 llc)
 static bool looks(const struct naive *m, const struct scan_ops *ops, u32 p, s32 home, u32 from,
 		  u32 cpu, u32 epoch)
 {
+	if (ops == &scan_linux73_mask)
+		return m->in[p][cpu];
 	if (ops == &scan_visited)
 		return m->in[p][cpu] && epoch - m->record[p][cpu].epoch <= TIMEOUT;
 	return ops == &scan_full || home < 0 || node_of(m->plan, cpu) == home ||
@@ -79,14 +83,19 @@ static void check_scan(struct naive *m, const struct scan_ops *ops, struct scan_
 		u32 cpu = plan->idx_to_cpu[i];
 		struct runtime *rec = &m->record[p][cpu];
 		bool was_in = m->in[p][cpu];
+		u64 mine = decayed(rec, epoch), all = decayed(&m->queue[cpu], epoch);
+		u64 part = mine * OCCUPANCY_SCALE / (all + 1);
 
 		if (looks(m, ops, p, home, from, cpu, epoch)) {
-			u64 mine = decayed(rec, epoch), all = decayed(&m->queue[cpu], epoch);
-
-			sum[plan->shard[plan->slot[cpu].shard].llc] +=
-				mine * OCCUPANCY_SCALE / (all + 1);
+			sum[plan->shard[plan->slot[cpu].shard].llc] += part;
 			runtime += mine;
 			length++;
+			if (ops == &scan_linux73_mask && !part) {
+				m->in[p][cpu] = false;
+				left++;
+			}
+		} else if (ops == &scan_linux73_mask) {
+			CHECK_EQ(part, 0); /* so the sums are those of all CPUs */
 		} else if (ops == &scan_visited && was_in) {
 			m->in[p][cpu] = false; /* looked at for the last time */
 			length++;
@@ -203,6 +212,12 @@ static void node_without_a_home_is_full(void)
 	all(&scan_node, false);
 }
 
+static void mask_is_full(void)
+{
+	all(&scan_linux73_mask, true);
+	CHECK(left);
+}
+
 static void visited(void)
 {
 	all(&scan_visited, true);
@@ -214,6 +229,7 @@ int main(int argc, char **argv)
 	RUN(full);
 	RUN(node_with_a_home);
 	RUN(node_without_a_home_is_full);
+	RUN(mask_is_full);
 	RUN(visited);
 	return test_done();
 }
