@@ -118,9 +118,12 @@ class Cells:
         return value
 
     def interval(self, row: Spec, variant: str) -> dict[str, float] | None:
-        """Return median and 90% interval of the run with samples."""
+        """Return median and 90% interval of the run with samples, if it has the variant."""
         name: str = row["samples"] if "samples" in row else row["run"]
-        found = self.found(name, variant)[0]
+        runs = self.found(name, variant)
+        if not runs:
+            return None
+        found = runs[0]
         value: dict[str, float] | None = of(found.get("interval"), row["figure"])
         if value is None and isinstance(found.get("intervals"), dict):
             value = found["intervals"].get(row["figure"])
