@@ -59,9 +59,9 @@ void overload_free(struct overload *o);
  * @cpu: CPU number
  * @wide: one of them may run on a CPU of another shard; ignored with a single shard
  *
- * Ordering: a full barrier after the store, P2 and S2; if @wide, one at the end (S5). Lines touched:
- * the shard's, written; if @wide, also the summary's, read, and written when it does not name the
- * shard.
+ * Ordering: a full barrier after the store, P2 and S2; if @wide, one at the end (S5). Lines
+ * touched: the shard's, written; if @wide, also the summary's, read, and written when it does not
+ * name the shard.
  */
 static port_always_inline void overload_set(struct overload *o, u32 cpu, bool wide)
 {
