@@ -35,7 +35,11 @@
 #include "bytemap_match.h"
 #include "shard_mask.h"
 
-/* Most CPUs to look up one by one, and at most 2 a shard: a shard costs as much as 2 or 3 CPUs. */
+/*
+ * Most CPUs to look up one by one, and at most 2 a shard. Where none is lower, a CPU takes 14
+ * instructions and a shard 40 to 60 (callgrind). More CPUs would pay there. Where a CPU is idle
+ * they would not: a near search by shard ends at the nearest one.
+ */
 #define SPARSE 20u
 
 bool cpupri_init(struct cpupri *cp, const struct shard_plan *plan)
