@@ -147,7 +147,7 @@ static void check_pushable(const struct rt *rt, const struct rt_rq *rq)
 	same(rq, "pushable tasks that may leave the shard", rq->nr_wide, wide);
 	same(rq, "overloaded", rq->overloaded, n ? wide ? RT_OVERLOADED_WIDE : RT_OVERLOADED : 0);
 	same(rq, "presence in the overload set", in_overload_set(rt, rq, 0), n > 0);
-	if (rt->ops->tells_wide)
+	if (rt->ops->tells_wide && rt->ops->walk_a_shard)
 		same(rq, "presence among wide CPUs", in_overload_set(rt, rq, 1), wide > 0);
 	if (!n)
 		return;
