@@ -1,6 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // kernel/sched/rt.c: levels of CPUs from lib/schedshard/cpupri.c.
 
+// cpupri_set() has no barrier any more, and the two that a fall and a waiting task need come here.
+
+@@
+identifier rt_overloaded = rt_overloaded;
+expression count;
+@@
+ rt_overloaded(...)
+ {
++	/* F2: pairs with P2 in rt_set_overload(). A CPU that falls stores its level before it looks. */
++	smp_mb();
+ 	return atomic_read(count);
+ }
+
+@@
+identifier rt_set_overload = rt_set_overload;
+expression count;
+@@
+ rt_set_overload(...)
+ {
+ 	...
+ 	atomic_inc(count);
++	/* P2: pairs with F2 in rt_overloaded(). The search for a lower CPU comes after this. */
++	smp_mb__after_atomic();
+ }
+
 @@
 identifier rq_level_prio = rq_level_prio;
 @@

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// kernel/sched/sched.h, build_utility.c: where the code comes from.
+// kernel/sched/sched.h: where the code comes from.
 
 @@
 @@
@@ -8,9 +8,5 @@
 
 @@
 @@
- #include "rt_overload.h"
+ #include "stats.h"
 +#include "rt_level.h"
-
-@@
-@@
--#include "cpupri.c"

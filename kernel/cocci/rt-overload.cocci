@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // kernel/sched/rt.c: the overload set (rt_overload.h) says which CPUs have waiting tasks, instead of
-// a count and a mask. Walks of its shards (rt_walk.c) visit these CPUs, instead of one loop.
+// a count and a mask. Linux's push walk visits the CPUs of the set.
 
 @@
 identifier rt_overloaded = rt_overloaded;
@@ -29,56 +29,31 @@ identifier rt_overload_ease = rt_overload_ease;
 @@
 -void rt_overload_ease(...) { ... }
 
-@@
-identifier enqueue_pushable_task = enqueue_pushable_task;
-identifier rq, p;
-@@
- enqueue_pushable_task(struct rq *rq, struct task_struct *p)
- {
- 	...
-+	rt_wide_enter(rq, p);
- 	rt_overload_update(...);
- }
-
-@@
-identifier dequeue_pushable_task = dequeue_pushable_task;
-identifier rq, p;
-@@
- dequeue_pushable_task(struct rq *rq, struct task_struct *p)
- {
- 	plist_del(...);
-+	rt_wide_leave(rq, p);
- 	...
- }
-
-// The loop over all CPUs goes, and the comment on it.
+// Every CPU of the set is wide.
 
 @@
 identifier rto_next_cpu = rto_next_cpu;
+identifier rd, cpu;
 @@
-+#include "rt_walk.c"
--static int rto_next_cpu(...) { ... }
+ rto_next_cpu(struct root_domain *rd, ...)
+ {
+ 	<...
+-	cpu = cpumask_next(rd->rto_cpu, rd->rto_mask);
++	cpu = overload_next_wide(rd->rto, rd->rto_cpu);
+ 	...>
+ }
 
 @@
-identifier rto_start_trylock = rto_start_trylock;
-typedef bool;
+identifier rto_next_cpu = rto_next_cpu;
+identifier cpu;
 @@
--static inline bool rto_start_trylock(...) { ... }
-
-@@
-identifier rto_start_unlock = rto_start_unlock;
-@@
--static inline void rto_start_unlock(...) { ... }
-
-@@
-identifier tell_cpu_to_push = tell_cpu_to_push;
-@@
--static void tell_cpu_to_push(...) { ... }
-
-@@
-identifier rto_push_irq_work_func = rto_push_irq_work_func;
-@@
--void rto_push_irq_work_func(...) { ... }
+ rto_next_cpu(...)
+ {
+ 	<...
+-	cpu < nr_cpu_ids
++	cpu >= 0
+ 	...>
+ }
 
 @@
 identifier count;
@@ -104,12 +79,6 @@ identifier count;
 -		return;
  	...
  }
-
-@@
-expression rq;
-@@
--	tell_cpu_to_push(rq);
-+	rt_walks_request(rq, who);
 
 @@
 expression rq, cpu;

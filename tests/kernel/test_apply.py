@@ -359,6 +359,17 @@ def test_a_text_of_ours_is_another_one(layout: Layout) -> None:
     assert made.read_text(encoding="ascii") == "obj-y += abc.o\n"
 
 
+def test_a_file_grows_over_two_steps(layout: Layout) -> None:
+    last = 'name = "02-last"\nchangelog = "changelog/01.txt"\noverlay = ["lib/schedshard/Makefile"]\n'
+    swap = 'replace = [{ file = "lib/schedshard/Makefile", text = "sbm", by = "abc", sites = 1 }]\n'
+    first = '[[variant]]\nname = "first"\nup_to = "01-shard"\n'
+    write_series(layout, f"{STEP}{swap}[[step]]\n{last}", VARIANTS + first)
+    for variant, text in (("first", "obj-y += abc.o\n"), ("shard", "obj-y += sbm.o\n")):
+        apply(layout, variant)
+        made = layout.source(variant) / "lib/schedshard/Makefile"
+        assert made.read_text(encoding="ascii") == text
+
+
 @pytest.mark.parametrize(
     ("file", "sites", "words"),
     [

@@ -5,7 +5,7 @@
 @@
 @@
 +#ifdef CONFIG_SMP
- #include "rt_overload.h"
+ #include "rt_level.h"
 +#endif
 
 @@

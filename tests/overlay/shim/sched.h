@@ -181,9 +181,10 @@ static inline void irq_work_queue_on(struct irq_work *work, s64 cpu)
 		   "a walk is sent where it is");
 }
 
-#include "rt_overload.h"
 #include "rt_level.h"
+#include "rt_overload.h"
 #include "rt_walk.h"
+#include "rt_wide.h"
 #include "dl_overload.h"
 
 #endif

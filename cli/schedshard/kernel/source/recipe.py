@@ -20,7 +20,7 @@ from schedshard.kernel.source.base import load_bases, read_toml
 # variant's packages are made in VARIANT-deb.
 _RESERVED = ("base", "am", "steps")
 # What a step, or a variant on its own, changes: fields of Step.
-_CHANGES = ("core", "copy", "overlay", "remove", "append", "edits")
+_CHANGES = ("core", "copy", "overlay", "remove", "append", "edits", "replace")
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Append:
 
 @dataclass(frozen=True)
 class Replace:
-    """A text in a file of ours that is another one for a series of Linux; how often it is there."""
+    """A text in a file of ours that is another one in this step; how often it is there."""
 
     file: str
     text: str
@@ -212,15 +212,13 @@ def _changes(table: _Table, name: str, changelog: str, edit_key: str, linux: Ser
         name, changelog, table.texts("core"), table.pairs("copy"), table.paths("overlay"),
         table.paths("remove"), _append(table.tables("append"), linux),
         _edits(table.tables(edit_key), linux),
+        tuple(_replace(one) for one in table.tables("replace")),
     )  # fmt: skip
     for more in table.tables("on"):
         if "linux" not in more.data:
             raise UserError(f"{more.where}: 'linux' must be given, as text")
         wanted = more.is_for(linux)
-        extra = replace(
-            _changes(more, name, changelog, edit_key, linux),
-            replace=tuple(_replace(one) for one in more.tables("replace")),
-        )
+        extra = _changes(more, name, changelog, edit_key, linux)
         more.end()
         if wanted:
             step = _joined(step, extra)
@@ -235,7 +233,7 @@ def _replace(table: _Table) -> Replace:
 
 
 def _joined(step: Step, extra: Step) -> Step:
-    both = {name: getattr(step, name) + getattr(extra, name) for name in (*_CHANGES, "replace")}
+    both = {name: getattr(step, name) + getattr(extra, name) for name in _CHANGES}
     return replace(step, **both)
 
 

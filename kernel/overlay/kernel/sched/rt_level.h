@@ -6,10 +6,10 @@
  * A queue is at CPUPRI_HIGHER while it has a deadline task. An offline queue stays at
  * CPUPRI_INVALID, whatever becomes runnable on it, until rq_online_rt().
  *
- * The map has no barriers. lib/schedshard/cpupri.c explains those in overload_query() (F2), with
- * which pull_rt_task() begins, and in overload_set() (P2). A CPU that falls stores its level before
- * it pulls. dec_rt_prio_smp() or dec_dl_deadline() stores; balance_rt() pulls, or a callback that
- * prio_changed_rt() or switched_from_rt() queued.
+ * The map has no barriers. lib/schedshard/cpupri.c explains the two that others have for it: F2,
+ * with which pull_rt_task() begins, and P2, after a queue is marked as overloaded. A CPU that falls
+ * stores its level before it pulls. dec_rt_prio_smp() or dec_dl_deadline() stores; balance_rt()
+ * pulls, or a callback that prio_changed_rt() or switched_from_rt() queued.
  */
 #ifndef _KERNEL_SCHED_RT_LEVEL_H
 #define _KERNEL_SCHED_RT_LEVEL_H
@@ -54,8 +54,8 @@ static inline bool rt_find_lower(const struct rq *rq, const struct task_struct *
 }
 
 /*
- * Find the CPUs at the lowest level below the task's own, as cpupri_find_near() does. @fits: does a
- * CPU fit the task? NULL: all do. Ignored when none does. Return: whether it found any.
+ * Find the CPUs at the lowest level below the task's own. @fits: does a CPU fit the task? NULL: all
+ * do. Ignored when none does. Return: whether it found any.
  */
 static inline bool rt_find_lowest(struct task_struct *p, struct cpumask *lowest_mask,
 				  bool (*fits)(u32 cpu, void *p))

@@ -28,54 +28,12 @@
  * prio_changed_rt(), switched_to_rt(), pull or push called resched_curr(). The two exceptions,
  * which stock push and pull skip too, are tasks of a throttled group, and all RT tasks during the
  * fair server's turn.
- *
- * Wide. rq->rt.nr_wide counts the pushable tasks that CPUs of another shard must know about.
- * p->sched_rt_wide records whether it counts the task, whose mask may change on the list.
  */
 #ifndef _KERNEL_SCHED_RT_OVERLOAD_H
 #define _KERNEL_SCHED_RT_OVERLOAD_H
 
 #include <linux/schedshard/machine.h>
 #include <linux/schedshard/overload.h>
-
-/*
- * Must CPUs of other shards know about the waiting task @p? As in pick_rt_task(), p->cpus_mask
- * decides, not p->cpus_ptr. A task with migration disabled is wide: moving the running task helps
- * it, and this function does not know the running task's mask.
- */
-static inline bool rt_task_is_wide(const struct rq *rq, struct task_struct *p)
-{
-	const struct shard_plan *plan = schedshard_plan;
-	u32 shard = plan->slot[rq->cpu].shard;
-	u64 here;
-
-	if (plan->nr_shards == 1)
-		return false;
-	if (p->nr_cpus_allowed > plan->shard[shard].nr_cpus || is_migration_disabled(p))
-		return true;
-	here = shard_gather(plan, shard, cpumask_bits(&p->cpus_mask));
-	return hweight64(here) < p->nr_cpus_allowed;
-}
-
-/* @p has entered the list of pushable tasks, or entered it again. */
-static inline void rt_wide_enter(struct rq *rq, struct task_struct *p)
-{
-	bool wide = rt_task_is_wide(rq, p);
-
-	if (wide != p->sched_rt_wide) {
-		rq->rt.nr_wide += wide - p->sched_rt_wide;
-		p->sched_rt_wide = wide;
-	}
-}
-
-/* @p has left the list, or was never on it. */
-static inline void rt_wide_leave(struct rq *rq, struct task_struct *p)
-{
-	if (p->sched_rt_wide) {
-		rq->rt.nr_wide--;
-		p->sched_rt_wide = 0;
-	}
-}
 
 /* Does a waiting task not outrank @runner? The list's last task has the lowest priority. */
 static inline bool rt_waits(const struct rq *rq, const struct task_struct *runner)
@@ -166,13 +124,5 @@ static inline int rt_pull_next(const struct rq *rq, u32 who, struct rt_pull *it)
 #define for_each_rt_overloaded(cpu, rq, who)                 \
 	for (struct rt_pull pull__ = rt_pull_begin(rq, who); \
 	     (cpu = rt_pull_next(rq, who, &pull__)) >= 0;)
-
-#ifndef HAVE_RT_PUSH_IPI
-static inline void rt_walks_free(struct root_domain *rd) { }
-static inline bool rt_walks_ended(struct root_domain *rd)
-{
-	return true;
-}
-#endif
 
 #endif /* _KERNEL_SCHED_RT_OVERLOAD_H */

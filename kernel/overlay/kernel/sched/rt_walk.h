@@ -12,6 +12,8 @@
 #include <linux/irq_work.h>
 #include <linux/schedshard/push_walk.h>
 
+#ifdef HAVE_RT_PUSH_IPI
+
 /* One walk. */
 struct rt_walk {
 	struct push_walk state; /* every requesting CPU reads it; on a line of its own */
@@ -39,4 +41,13 @@ void rt_walks_free(struct root_domain *rd);
  */
 bool rt_walks_ended(struct root_domain *rd);
 
+#else
+
+static inline void rt_walks_free(struct root_domain *rd) { }
+static inline bool rt_walks_ended(struct root_domain *rd)
+{
+	return true;
+}
+
+#endif /* HAVE_RT_PUSH_IPI */
 #endif /* _KERNEL_SCHED_RT_WALK_H */
