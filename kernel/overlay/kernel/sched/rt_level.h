@@ -15,6 +15,7 @@
 #define _KERNEL_SCHED_RT_LEVEL_H
 
 #include <linux/schedshard/cpupri.h>
+#include <linux/schedshard/machine.h>
 
 /* A task's level by p->prio: -1 is deadline, 0 to 98 RT from high to low, others are neither. */
 static inline int prio_to_level(int prio)
