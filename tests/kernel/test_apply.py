@@ -360,7 +360,9 @@ def test_a_text_of_ours_is_another_one(layout: Layout) -> None:
 
 
 def test_a_file_grows_over_two_steps(layout: Layout) -> None:
-    last = 'name = "02-last"\nchangelog = "changelog/01.txt"\noverlay = ["lib/schedshard/Makefile"]\n'
+    last = (
+        'name = "02-last"\nchangelog = "changelog/01.txt"\noverlay = ["lib/schedshard/Makefile"]\n'
+    )
     swap = 'replace = [{ file = "lib/schedshard/Makefile", text = "sbm", by = "abc", sites = 1 }]\n'
     first = '[[variant]]\nname = "first"\nup_to = "01-shard"\n'
     write_series(layout, f"{STEP}{swap}[[step]]\n{last}", VARIANTS + first)
