@@ -11,12 +11,12 @@
 #include <jansson.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "complain.h"
 #include "live_options.h"
 #include "schedshard.h"
 
@@ -24,18 +24,6 @@
 #define PATIENCE 60u
 
 static bool shown;
-
-int live_complain(int status, const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	fputs("schedshard-live: ", stderr);
-	vfprintf(stderr, fmt, args);
-	fputc('\n', stderr);
-	va_end(args);
-	return status;
-}
 
 static void print_progress(double share)
 {
@@ -85,7 +73,7 @@ static void add_point(struct live *live, struct live_point point)
 		realloc(live->point, (live->nr_points + 1) * sizeof(*live->point));
 
 	if (!grown)
-		exit(live_complain(1, "out of memory"));
+		exit(complain(1, "out of memory"));
 	live->point = grown;
 	live->point[live->nr_points++] = point;
 }
@@ -153,7 +141,7 @@ static int print(json_t *json)
 
 	json_decref(json);
 	if (err || putchar('\n') == EOF || fflush(stdout))
-		return live_complain(1, "cannot write to stdout: %s", strerror(errno));
+		return complain(1, "cannot write to stdout: %s", strerror(errno));
 	return 0;
 }
 
@@ -204,11 +192,11 @@ static int check_allowed(const struct live *live)
 	int ret = 0;
 
 	if (!set || sched_getaffinity(0, size, set))
-		ret = live_complain(1, "no affinity: %s", strerror(errno));
+		ret = complain(1, "no affinity: %s", strerror(errno));
 	for (u32 i = 0; !ret && i < live->nr_cpus; i++)
 		if (!CPU_ISSET_S(live->cpu[i], size, set))
-			ret = live_complain(2, "CPU %u is off line, or this process may not use it",
-					    live->cpu[i]);
+			ret = complain(2, "CPU %u is off line, or this process may not use it",
+				       live->cpu[i]);
 	CPU_FREE(set);
 	return ret;
 }
@@ -219,16 +207,16 @@ static int read_host(struct live *live, struct shard_topo **topo, struct shard_p
 	enum shard_plan_err plan_err;
 
 	if (shard_topo_from_sysfs(topo, "/", &err))
-		return live_complain(1, "%s", err.text);
+		return complain(1, "%s", err.text);
 	plan_err = shard_plan_build(plan, *topo, NULL);
 	if (plan_err)
-		return live_complain(1, "no shard plan: %s", shard_plan_strerror(plan_err));
+		return complain(1, "no shard plan: %s", shard_plan_strerror(plan_err));
 	live->plan = *plan;
 	for (u32 i = 0; i < live->nr_cpus; i++) {
 		u32 cpu = live->cpu[i];
 
 		if (cpu >= (*topo)->nr_cpus || !(*topo)->cpu[cpu].possible)
-			return live_complain(2, "this host has no CPU %u", cpu);
+			return complain(2, "this host has no CPU %u", cpu);
 		live->node[i] = (*topo)->cpu[cpu].node;
 	}
 	return 0;
@@ -243,8 +231,8 @@ static int start_crew(struct live *live)
 	if (live->crew)
 		return 0;
 	if (error == EINVAL)
-		return live_complain(2, "CPU %u is off line, or this process may not use it", at);
-	return live_complain(1, "no thread on CPU %u: %s", at, strerror(error));
+		return complain(2, "CPU %u is off line, or this process may not use it", at);
+	return complain(1, "no thread on CPU %u: %s", at, strerror(error));
 }
 
 static int measure(const struct live_options *o)
@@ -263,7 +251,7 @@ static int measure(const struct live_options *o)
 
 	if (!live.node) {
 		free(cpus.value);
-		return live_complain(1, "out of memory");
+		return complain(1, "out of memory");
 	}
 	add_points(o, &live, &cpus);
 	ret = read_host(&live, &topo, &plan);

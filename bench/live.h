@@ -108,7 +108,4 @@ struct live_summary {
 
 struct live_summary live_summary(const struct live_point *point);
 
-/* One line on stderr; returns @status. */
-int live_complain(int status, const char *fmt, ...);
-
 #endif

@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "live.h"
+#include "complain.h"
+#include "ping_pong.h"
+#include "primitive.h"
 #include "shard_topo.h"
 
 #define MAX_LIMIT   86400u
@@ -40,7 +42,7 @@ static const struct argp_option option[] = {
 };
 
 /* A macro: the compiler knows that it does not return. */
-#define fail(...) exit(live_complain(2, __VA_ARGS__))
+#define fail(...) exit(complain(2, __VA_ARGS__))
 
 static u32 number(const char *text, const char *what, u32 least, u32 most)
 {
@@ -60,7 +62,7 @@ void live_list_add(struct live_list *list, u32 value)
 	u32 *grown = realloc(list->value, (list->nr + 1) * sizeof(*grown));
 
 	if (!grown)
-		exit(live_complain(1, "out of memory"));
+		exit(complain(1, "out of memory"));
 	list->value = grown;
 	list->value[list->nr++] = value;
 }

@@ -9,6 +9,7 @@
  * The first game of a pair is short; its time tells how many turns fill the budget. Players agree
  * on the number before they begin, so that neither waits for ever.
  */
+#include "complain.h"
 #include "live.h"
 #include "sample.h"
 
@@ -55,15 +56,14 @@ int live_ping_pong_turn(const struct live *live, struct live_point *point, doubl
 
 	g.word = port_alloc(sizeof(*g.word), live->node[point->member[0]]);
 	if (!g.word)
-		return live_complain(1, "out of memory");
+		return complain(1, "out of memory");
 	crew_begin(live->crew, point->member, 2, play, &g);
 	crew_end(live->crew);
 	whole = READ_ONCE(*g.word) == 2 * (g.warm_up + g.counted);
 	port_free(g.word, sizeof(*g.word));
 	if (!whole)
-		return live_complain(1, "%s between CPUs %u and %u: a turn was lost",
-				     point->way->name, live->cpu[point->member[0]],
-				     live->cpu[point->member[1]]);
+		return complain(1, "%s between CPUs %u and %u: a turn was lost", point->way->name,
+				live->cpu[point->member[0]], live->cpu[point->member[1]]);
 	ns = g.ns / (2.0 * (double)g.counted);
 	*sample = (struct live_sample){ .ns = ns, .min = ns, .max = ns };
 	for (u32 i = 0; i < 2; i++)

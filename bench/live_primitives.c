@@ -12,6 +12,7 @@
  * one batch apart, which is little against a window of a thousand batches. live_rounds.c makes the
  * window longer where operations are slow.
  */
+#include "complain.h"
 #include "live.h"
 #include "sample.h"
 
@@ -184,7 +185,7 @@ int live_primitive_turn(const struct live *live, struct live_point *point, doubl
 	turn.state = turn.own ? p->create(&place) : NULL;
 	if (!turn.state) {
 		free(turn.own);
-		return live_complain(1, "out of memory");
+		return complain(1, "out of memory");
 	}
 	for (u32 i = 0; i < point->nr; i++)
 		turn.own[i] = (struct own){ 0 };
@@ -198,6 +199,6 @@ int live_primitive_turn(const struct live *live, struct live_point *point, doubl
 	free(turn.own);
 	if (consistent)
 		return 0;
-	return live_complain(1, "%s on %u CPUs: the result of %llu operations is wrong", p->name,
-			     point->nr, (unsigned long long)ops);
+	return complain(1, "%s on %u CPUs: the result of %llu operations is wrong", p->name,
+			point->nr, (unsigned long long)ops);
 }

@@ -8,6 +8,7 @@
  * The median of the turns counts. A disturbance makes two players slower, but may make contended
  * operations faster. So neither a minimum nor a lower quartile would be right.
  */
+#include "complain.h"
 #include "live.h"
 #include "sample.h"
 
@@ -96,7 +97,7 @@ int live_measure(struct live *live)
 		live->point[i].sample =
 			calloc((size_t)live->repeats * MOST_ROUNDS, sizeof(struct live_sample));
 		if (!live->point[i].sample)
-			return live_complain(1, "out of memory");
+			return complain(1, "out of memory");
 	}
 	while (more) {
 		more = false;
@@ -113,8 +114,8 @@ int live_measure(struct live *live)
 				return ret;
 			moved = crew_moved(live->crew);
 			if (moved >= 0)
-				return live_complain(
-					1, "CPU %d went off line while it was measured", moved);
+				return complain(1, "CPU %d went off line while it was measured",
+						moved);
 			tell(live, begun);
 			more = true;
 		}

@@ -8,10 +8,10 @@
  */
 #include <errno.h>
 #include <getopt.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "complain.h"
 #include "cpulist.h"
 #include "measure.h"
 
@@ -41,18 +41,6 @@ static struct {
 	u32 done, total;
 	double last;
 } progress;
-
-static int complain(int status, const char *fmt, ...)
-{
-	va_list ap;
-
-	fputs("schedshard-measure: ", stderr);
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fputc('\n', stderr);
-	return status;
-}
 
 /* Report progress after a measurement: at most ten lines a second, and always the last one. */
 static void step(void)

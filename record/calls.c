@@ -11,10 +11,7 @@
  * of the others have advanced so far. If all are idle, the clocks advance to its end. A longer
  * sleep follows the host's clock, which is the clock that the program reads.
  */
-#include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -37,43 +34,10 @@
 #define MAP_FLAG_SHARED	  1u
 #define MAP_FLAG_ANON	  0x20u
 
-#define REGIONS 16384u
-#define STACKS	USER_THREADS
-
-struct region {
-	uint64_t at, size, flags;
-};
-
-struct stack {
-	uint64_t pointer;
-	pid_t tid;
-};
-
-struct named {
-	uint32_t number, cpu;
-	pid_t tid;
-};
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct region region[REGIONS];
-static uint64_t nr_regions; /* since the start; the last REGIONS are kept */
-static struct stack stack[STACKS];
-static uint32_t nr_stacks;
-static struct named named[STACKS];
-static uint32_t nr_named;
-
 /* The arguments of each thread's current call. */
 static struct {
 	uint64_t arg[6];
 } in_call[USER_THREADS];
-
-void calls_thread(const struct user_thread *t)
-{
-	pthread_mutex_lock(&lock);
-	if (nr_named < STACKS)
-		named[nr_named++] = (struct named){ t->number, t->cpu, t->tid };
-	pthread_mutex_unlock(&lock);
-}
 
 /* ---- which calls wait ---- */
 
@@ -320,13 +284,6 @@ static void look_at_memory(int64_t number, const uint64_t *arg, uint64_t result)
 	}
 }
 
-static void keep_region(uint64_t at, const uint64_t *arg)
-{
-	pthread_mutex_lock(&lock);
-	region[nr_regions++ % REGIONS] = (struct region){ at, arg[1], arg[3] };
-	pthread_mutex_unlock(&lock);
-}
-
 void calls_end(struct user_thread *t, int64_t number, int64_t result)
 {
 	const uint64_t *arg = in_call[t - user.thread].arg;
@@ -339,52 +296,13 @@ void calls_end(struct user_thread *t, int64_t number, int64_t result)
 	if (result >= 0)
 		look_at_memory(number, arg, (uint64_t)result);
 	if (number == SYS_mmap && result > 0 && arg[3] & (MAP_FLAG_ANON | MAP_FLAG_SHARED)) {
-		keep_region((uint64_t)result, arg);
+		notes_region((uint64_t)result, arg[1], arg[3] & MAP_FLAG_SHARED);
 	} else if (number == SYS_clone && result > 0 && arg[0] & CLONE_FLAG_THREAD) {
-		pthread_mutex_lock(&lock);
-		if (nr_stacks < STACKS)
-			stack[nr_stacks++] = (struct stack){ arg[1], (pid_t)result };
-		pthread_mutex_unlock(&lock);
+		notes_stack((pid_t)result, arg[1]);
 	}
 	if (!t->waits)
 		return;
 	if (t->sleep_until && !result)
 		sleep_on(t->sleep_until);
 	cpus_enter(t);
-}
-
-void calls_before_fork(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-void calls_after_fork(bool in_child)
-{
-	if (in_child)
-		nr_named = 0;
-	pthread_mutex_unlock(&lock);
-}
-
-void calls_json(json_t *into)
-{
-	json_t *regions = json_array(), *stacks = json_array(), *threads = json_array();
-
-	pthread_mutex_lock(&lock);
-	for (uint64_t i = nr_regions > REGIONS ? nr_regions - REGIONS : 0; i < nr_regions; i++) {
-		const struct region *r = &region[i % REGIONS];
-
-		json_array_append_new(regions,
-				      json_pack("[I, I, b]", (json_int_t)r->at, (json_int_t)r->size,
-						(int)(r->flags & MAP_FLAG_SHARED)));
-	}
-	for (uint32_t i = 0; i < nr_stacks; i++)
-		json_array_append_new(
-			stacks, json_pack("[i, I]", stack[i].tid, (json_int_t)stack[i].pointer));
-	for (uint32_t i = 0; i < nr_named; i++)
-		json_array_append_new(threads, json_pack("[i, i, i]", (int)named[i].number,
-							 named[i].tid, (int)named[i].cpu));
-	pthread_mutex_unlock(&lock);
-	json_object_set_new(into, "regions", regions);
-	json_object_set_new(into, "stacks", stacks);
-	json_object_set_new(into, "threads", threads);
 }

@@ -85,7 +85,7 @@ static void begin(struct user_thread *t)
 	if (t->cpu == USER_NO_CPU)
 		own(t, choose(NULL, 0));
 	shared_unlock();
-	calls_thread(t);
+	notes_thread(t);
 }
 
 static bool take(struct shared_cpu *c)

@@ -22,7 +22,7 @@ static void before_fork(void)
 	if (forks)
 		__atomic_fetch_add(user.follow ? &shared->coming : &shared->children, 1,
 				   __ATOMIC_SEQ_CST);
-	calls_before_fork();
+	notes_before_fork();
 	heap_before_fork();
 	pages_before_fork();
 }
@@ -31,7 +31,7 @@ static void after_fork(bool in_child)
 {
 	pages_after_fork();
 	heap_after_fork();
-	calls_after_fork(in_child);
+	notes_after_fork(in_child);
 }
 
 static void in_parent(void)

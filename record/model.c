@@ -273,7 +273,7 @@ static int check_machine(void)
 static int make_shared(int *file)
 {
 	*file = shared_create(plugin.watch.setup.nr_cpus);
-	if (*file < 0)
+	if (*file < 0 || pages_init())
 		return refuse("cannot make shared memory");
 	plugin.state = &shared->state;
 	plugin.nr_vcpus = shared->nr_cpus;

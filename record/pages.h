@@ -5,7 +5,7 @@
  * Addresses of the first program are their own numbers. Shared memory, memory of other processes,
  * and code of other programs get pages in a region that no program uses.
  *
- * Concurrency: any thread of any process, once shared_create() or shared_attach() has returned.
+ * Concurrency: any thread of any process, once pages_init() or shared_attach() has returned.
  */
 #ifndef RECORD_PAGES_H
 #define RECORD_PAGES_H
@@ -24,7 +24,7 @@ struct pages_tlb {
 	} entry[PAGES_TLB];
 };
 
-/** pages_init - make the tables, in the model's process. */
+/** pages_init - make the tables, in the model's process, after shared_create(). */
 int pages_init(void);
 
 /**

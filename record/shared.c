@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "memory.h"
-#include "pages.h"
 
 #define AT	   ((void *)0x510000000000)
 #define SIZE	   (1ull << 36)
@@ -101,7 +100,7 @@ int shared_create(uint32_t nr_cpus)
 	shared->cpu = zeroed(nr_cpus * sizeof(*shared->cpu));
 	shared->vcpu = zeroed(nr_cpus * sizeof(*shared->vcpu));
 	shared->owned = zeroed((size_t)SHARED_IMAGES * nr_cpus * sizeof(*shared->owned));
-	if (!shared->cpu || !shared->vcpu || !shared->owned || make_lock() || pages_init())
+	if (!shared->cpu || !shared->vcpu || !shared->owned || make_lock())
 		return -1;
 	return file;
 }

@@ -74,7 +74,7 @@ static void write_meta(const char *why)
 
 	if (why)
 		json_object_set_new(all, "ended_by", json_string(why));
-	calls_json(all);
+	notes_json(all);
 	heap_json(all);
 	pages_regions(all);
 	if ((size_t)snprintf(path, sizeof(path), "%s.%u", user.meta, user.image) >= sizeof(path) ||

@@ -7,7 +7,7 @@
  * while it waits in the kernel. So threads that share one take turns.
  *
  * Concurrency: only the thread uses its own fields; any thread uses those marked "any", with
- * atomics. The tables of calls.c and heap.c have a lock each.
+ * atomics. The tables of notes.c and heap.c have a lock each.
  */
 #ifndef RECORD_USER_H
 #define RECORD_USER_H
@@ -112,17 +112,23 @@ void cpus_bind(struct user_thread *t, const uint64_t *mask, uint32_t words);
 void calls_begin(struct user_thread *t, int64_t number, const uint64_t *arg);
 void calls_end(struct user_thread *t, int64_t number, int64_t result);
 
-/** calls_json - set "stacks" and "regions" in @into. */
-void calls_json(json_t *into);
+/* ---- notes.c ---- */
 
 /**
- * calls_thread - record a thread, while it lives.
+ * notes_thread - record a thread, while it lives.
  */
-void calls_thread(const struct user_thread *t);
+void notes_thread(const struct user_thread *t);
+
+/* A mapping; the stack pointer with which a thread begins. */
+void notes_region(uint64_t at, uint64_t size, bool shared);
+void notes_stack(pid_t tid, uint64_t pointer);
 
 /* Around a fork; the child does not have its parent's other threads. */
-void calls_before_fork(void);
-void calls_after_fork(bool in_child);
+void notes_before_fork(void);
+void notes_after_fork(bool in_child);
+
+/** notes_json - set "threads", "stacks" and "regions" in @into. */
+void notes_json(json_t *into);
 
 /* ---- heap.c ---- */
 

@@ -4,8 +4,9 @@
 structure.py [ROOT]    the project's root, or this folder
 
 A header or source file includes files of its own folder and of those that the table in
-CONTRIBUTING.md names. No files include each other in a circle. A package of cli/schedshard has at
-most 12 files. pyproject.toml ([tool.importlinter]) has the rules for imports in Python.
+CONTRIBUTING.md names. No files include each other in a circle. No source files of one folder call
+each other's functions in a circle. A package of cli/schedshard has at most 12 files. pyproject.toml
+([tool.importlinter]) has the rules for imports in Python.
 """
 
 from __future__ import annotations
@@ -24,6 +25,11 @@ PACKAGE = "cli/schedshard"
 ROOM = 12
 SOURCES = re.compile(r"\.(c|cc|h|hh|inc)$")
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+# The kernel's style: a function's name stands in a line that begins it, its brace begins a line.
+TEXT = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.DOTALL)
+FUNCTION = re.compile(r"^(?!static\b)\w[^;{}()#]*?\b(\w+)\([^;{}]*\n\{", re.MULTILINE)
+STATIC = re.compile(r"^static\b[^;{}()#]*?\b(\w+)\(", re.MULTILINE)
+CALL = re.compile(r"\b(\w+)\(")
 FOLDER = re.compile(r"`([\w.-]+)/`")
 
 
@@ -40,20 +46,19 @@ def may_use(table: str) -> dict[str, set[str]]:
     return found
 
 
-def includes(root: Path, names: Sequence[str]) -> dict[str, list[tuple[str, list[str]]]]:
+def includes(texts: Mapping[str, str]) -> dict[str, list[tuple[str, list[str]]]]:
     """Return the includes of each file: as they are written, and the files that they may mean."""
     by_name: dict[str, list[str]] = {}
-    for name in names:
+    for name in texts:
         by_name.setdefault(PurePosixPath(name).name, []).append(name)
-    known = set(names)
     found = {}
-    for name in names:
+    for name, text in texts.items():
         meant = []
-        for written in INCLUDE.findall((root / name).read_text(encoding="utf-8")):
+        for written in INCLUDE.findall(text):
             beside = os.path.normpath(PurePosixPath(name).parent / written)
             others = by_name.get(PurePosixPath(written).name, [])
             ends = [other for other in others if other.endswith(f"/{written}")]
-            meant.append((written, [beside] if beside in known else ends))
+            meant.append((written, [beside] if beside in texts else ends))
         found[name] = meant
     return found
 
@@ -75,15 +80,32 @@ def arrows(
     return faults
 
 
-def circle(found: Mapping[str, Sequence[tuple[str, Sequence[str]]]]) -> list[str]:
-    """Return a fault for the first circle of includes, if there is one."""
-    graph = {
-        name: {files[0] for _, files in meant if len(files) == 1} for name, meant in found.items()
-    }
+def calls(texts: Mapping[str, str]) -> dict[str, set[str]]:
+    """Return the files of its own folder whose functions each source file calls.
+
+    A function counts if a header declares it and one file of the folder defines it.
+    """
+    code = {name: TEXT.sub("", text) for name, text in texts.items()}
+    declared = {call for name in code if name.endswith(".h") for call in CALL.findall(code[name])}
+    defined: dict[tuple[PurePosixPath, str], list[str]] = {}
+    sources = [name for name in code if name.endswith(".c")]
+    for name in sources:
+        for function in declared.intersection(FUNCTION.findall(code[name])):
+            defined.setdefault((PurePosixPath(name).parent, function), []).append(name)
+    found = {}
+    for name in sources:
+        called = set(CALL.findall(code[name])).difference(STATIC.findall(code[name]))
+        makers = [defined.get((PurePosixPath(name).parent, call), []) for call in called]
+        found[name] = {files[0] for files in makers if len(files) == 1} - {name}
+    return found
+
+
+def circle(graph: Mapping[str, set[str]], what: str) -> list[str]:
+    """Return a fault for the first circle, if there is one."""
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
-        return [f"include each other: {' <- '.join(error.args[1])}"]
+        return [f"{what} each other: {' <- '.join(error.args[1])}"]
     return []
 
 
@@ -108,13 +130,23 @@ def main(root: Path) -> int:
     )
     names = sorted(name for name in listing.stdout.split("\0") if name and (root / name).is_file())
     allowed = may_use((root / TABLE).read_text(encoding="utf-8"))
-    sources = [
-        name for name in names if SOURCES.search(name) and PurePosixPath(name).parts[0] in allowed
-    ]
-    found = includes(root, sources)
+    texts = {
+        name: (root / name).read_text(encoding="utf-8")
+        for name in names
+        if SOURCES.search(name) and PurePosixPath(name).parts[0] in allowed
+    }
+    found = includes(texts)
+    graph = {
+        name: {files[0] for _, files in meant if len(files) == 1} for name, meant in found.items()
+    }
     package = [name for name in names if name.startswith(f"{PACKAGE}/")]
-    faults = [*arrows(found, allowed), *circle(found), *full_rooms(package)]
-    print("\n".join(faults) if faults else f"{len(sources)} C files, {len(package)} files in rooms")
+    faults = [
+        *arrows(found, allowed),
+        *circle(graph, "include"),
+        *circle(calls(texts), "call"),
+        *full_rooms(package),
+    ]
+    print("\n".join(faults) if faults else f"{len(texts)} C files, {len(package)} files in rooms")
     return 1 if faults else 0
 
 

@@ -28,12 +28,12 @@ def structure(root: Path) -> subprocess.CompletedProcess[str]:
 
 
 def project(root: Path, **files: str) -> Path:
-    """Make a project in which sim/ may use core/, of files given as core__x_h."""
+    """Make a project in which sim/ may use core/, of files given as core__x_h or core__x_c."""
     (root / "CONTRIBUTING.md").write_text(
         "| `core/` | structures | nothing |\n| `sim/` | the machine | `core/`; some `rivals/` |\n"
     )
     for name, text in files.items():
-        path = root / name.replace("__", "/").replace("_h", ".h")
+        path = root / name.replace("__", "/").replace("_h", ".h").replace("_c", ".c")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     return root
@@ -58,6 +58,25 @@ def test_circle_of_headers(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert done.stdout.startswith("include each other: ")
     assert all(f"sim/{name}.h" in done.stdout for name in "abc")
+
+
+def test_circle_of_calls(tmp_path: Path) -> None:
+    """Two files call each other; neither static functions nor comments nor other folders count."""
+    files = {
+        "sim__a_h": "int one(int n);\nint two(int n);\n",
+        "sim__one_c": "int one(int n)\n{\n\treturn two(n);\n}\n",
+        "sim__two_c": "int two(int n)\n{\n\treturn n; /* not one(n) */\n}\n",
+        "sim__three_c": "static int one(int n)\n{\n\treturn two(n);\n}\n",
+        "core__a_c": "int three(int n)\n{\n\treturn one(n);\n}\n",
+    }
+    done = structure(project(tmp_path, **files))
+    assert (done.returncode, done.stdout) == (0, "5 C files, 0 files in rooms\n")
+    done = structure(
+        project(tmp_path, sim__two_c=files["sim__two_c"].replace("n; /*", "one(n); /*"))
+    )
+    assert done.returncode == 1
+    assert done.stdout.startswith("call each other: ")
+    assert "sim/one.c <- sim/two.c" in done.stdout
 
 
 def test_full_room(tmp_path: Path) -> None:
