@@ -4,6 +4,8 @@
  * has the one before a search for a lower CPU. A CPU that sees a cleared byte late looks at a queue
  * without need.
  */
+/* Before mmu_context.h: that of m68k uses its types. */
+#include <linux/mm_types.h>
 #include <linux/mmu_context.h>
 #include "sched.h"
 
