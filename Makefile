@@ -18,7 +18,7 @@ MUTANTS :=
 OLD    := 6.12
 .DEFAULT_GOAL := help
 .PHONY: help demo check check-all quick lint mutants docs results build install deb wheel clean kernel kernel-old \
-	kernel-check kernel-arm64 kernel-debug kernel-foreign kernel-shapes kernel-soak kernel-deb
+	kernel-check kernel-arm64 kernel-cross kernel-debug kernel-foreign kernel-shapes kernel-soak kernel-deb
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -97,6 +97,11 @@ kernel-arm64: ## build ours for arm64, and boot it with the storms
 	./schedshard kernel fetch
 	./schedshard kernel --arch arm64 build --variant shard
 	./schedshard kernel --arch arm64 test --variant shard --cpus 16 --set short
+
+kernel-cross: ## compile what the series touches for other processors, 32 bit, big-endian and one CPU too
+	scripts/bootstrap demo kernel cross
+	./schedshard kernel fetch
+	./schedshard kernel cross
 
 kernel-foreign: ## tests that others wrote, on the stock kernel and ours: they must end alike
 	scripts/bootstrap demo kernel

@@ -52,6 +52,8 @@ PATCHLEVEL = 0
 SUBLEVEL = 4
 tinyconfig:
 	@echo CONFIG_TINY=y > $(O)/.config
+defconfig:
+	@echo CONFIG_USUAL_$(ARCH)=y > $(O)/.config
 olddefconfig:
 	@sed -i '/CONFIG_UNKNOWN/d' $(O)/.config
 bzImage: $(O)/.config
@@ -61,6 +63,11 @@ bzImage: $(O)/.config
 	@echo "  CC      kernel/sched/rt.o"
 	@echo "  BUILD   arch/x86/boot/bzImage"
 	@cat $(O)/.config kernel/sched/rt.c > $(O)/arch/x86/boot/bzImage
+.PHONY: kernel/sched/ lib/schedshard/ kernel/fork.o init/main.o vmlinux
+kernel/sched/ lib/schedshard/ kernel/fork.o init/main.o vmlinux:
+	@if grep -q warns kernel/sched/rt.c; then \\
+		echo "kernel/sched/rt.c:1:1: error: warns [-Werror=x]"; exit 1; fi
+	@echo "  CC      $@"
 """
 
 MERGE = """\

@@ -7,11 +7,13 @@ import pytest
 
 from schedshard.common.paths import ROOT
 from schedshard.entry import run
-from schedshard.kernel.tools import PACKAGE_OF
+from schedshard.kernel.arch import ARM64
+from schedshard.kernel.build.cross import CROSS
+from schedshard.kernel.tools import PACKAGE_OF, package_of
 
 VERBS = (
-    "fetch", "apply", "config", "build", "series", "sizes", "deb", "boot", "test", "c2c", "count",
-    "replay",
+    "fetch", "apply", "config", "build", "cross", "series", "sizes", "deb", "boot", "test", "c2c",
+    "count", "replay",
 )  # fmt: skip
 
 # Of every Debian, or of the group demo.
@@ -49,6 +51,10 @@ def test_help(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
             "--set foreign compares variants: give two or more, no --seconds, --caught",
         ),
         (
+            ["cross", "--only", "m86k"],
+            "unknown kernel for another architecture 'm86k': did you mean 'm68k'?",
+        ),
+        (
             ["deb", "--config", "/nowhere/config"],
             "no configuration file /nowhere/config",
         ),
@@ -66,5 +72,10 @@ def test_every_program_comes_with_the_group_of_packages() -> None:
     lines = [line.split() for line in text.splitlines() if line and not line.startswith("#")]
     group = {name for kind, name in lines if kind == "kernel"}
     arm64 = {name for kind, name in lines if kind == "arm64"}
+    cross = {name for kind, name in lines if kind == "cross"}
     assert not group & arm64
+    assert not cross & (group | arm64)
     assert set(PACKAGE_OF.values()) <= group | arm64 | ALWAYS
+    assert {package_of(ARM64.compiler), package_of(f"{ARM64.cross}ld")} <= arm64
+    compilers = {package_of(one.target.compiler) for one in CROSS.values() if one.target.cross}
+    assert compilers == cross

@@ -55,6 +55,14 @@ def test_a_variant_has_all_steps_up_to_one_and_those_of_its_list(layout: Layout)
     assert names == ["01-step", "02-step", "04-step"]
 
 
+def test_the_series_without_its_tests(layout: Layout) -> None:
+    for_tests = STEP.replace("01-shard", "02-check") + "test = true\n"
+    write_series(layout, STEP + for_tests, '[[variant]]\nname = "some"\nsteps = "series"\n')
+    recipe = load_recipe(layout)
+    names = [step.name for step in recipe.steps_of(recipe.variant("some"))]
+    assert names == ["01-shard"]
+
+
 def test_own_changes_come_last(layout: Layout) -> None:
     own = '[[variant]]\nname = "broken"\nsteps = "all"\nremove = ["a.c"]\n'
     write_series(layout, STEP, own)

@@ -8,12 +8,23 @@ from schedshard.common.errors import check_names
 
 
 @dataclass(frozen=True)
-class Arch:
-    """One architecture: how it is compiled for, and what boots it."""
+class Target:
+    """What kernels are compiled for."""
 
-    name: str  # of --arch, of a folder of kernel/config, and ARCH of the kernel's make
-    image: str  # what boots, in a build tree
+    name: str  # ARCH of the kernel's make
     cross: str  # prefix of the compiler's tools; "" for this host's
+
+    @property
+    def compiler(self) -> str:
+        """The C compiler."""
+        return f"{self.cross}gcc"
+
+
+@dataclass(frozen=True)
+class Arch(Target):
+    """One that boots as well, in the emulator: of --arch, and of a folder of kernel/config."""
+
+    image: str  # what boots, in a build tree
     debian: str  # name of the architecture in Debian
     qemu: str
     machine: tuple[str, ...]
@@ -21,11 +32,6 @@ class Arch:
     die: str  # what -smp calls the CPUs of one last-level cache
     own_programs: bool = True  # guests have this host's programs
     device_tree: bool = False  # it describes caches, which the emulator leaves out
-
-    @property
-    def compiler(self) -> str:
-        """The C compiler."""
-        return f"{self.cross}gcc"
 
     @property
     def target(self) -> str:

@@ -13,8 +13,6 @@ from schedshard.common.errors import UserError, telling
 
 # Debian's package of every program that a stage starts and that may be missing.
 PACKAGE_OF = {
-    "aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu",
-    "aarch64-linux-gnu-ld": "binutils-aarch64-linux-gnu",
     "apt-cache": "apt",
     "apt-get": "apt",
     "ar": "binutils",
@@ -46,13 +44,16 @@ PACKAGE_OF = {
     "qemu-system-aarch64": "qemu-system-arm",
     "qemu-system-x86_64": "qemu-system-x86",
     "rsync": "rsync",
+    "size": "binutils",
     "spatch": "coccinelle",
     "tar": "tar",
     "xz": "xz-utils",
     "zstd": "zstd",
 }
 
-# What only kernels of another architecture need.
+# Tools of a cross compiler, by the kind of machine and the tool.
+_CROSS = re.compile(r"(\w+-linux-gnu\w*)-(gcc|ld|size)")
+# What only kernels of arm64 need; the group cross has all other cross compilers.
 _ARM64 = {
     "binutils-aarch64-linux-gnu",
     "device-tree-compiler",
@@ -62,14 +63,27 @@ _ARM64 = {
 _WHY = re.compile(r"\b(?:error|fatal|cannot|invalid|failed|no space)\b", re.IGNORECASE)
 
 
+def package_of(program: str) -> str:
+    """Debian's package of a program that a stage starts."""
+    if match := _CROSS.fullmatch(program):
+        return f"{'gcc' if match[2] == 'gcc' else 'binutils'}-{match[1]}"
+    return PACKAGE_OF[program]
+
+
+def _groups(packages: Sequence[str]) -> str:
+    """The groups of scripts/packages.txt that have these packages."""
+    if _ARM64.intersection(packages):
+        return "kernel arm64"
+    return "kernel cross" if any("-linux-gnu" in package for package in packages) else "kernel"
+
+
 def require(*names: str) -> None:
     """Refuse to start work that would stop half-way for want of a program."""
     missing = [name for name in names if shutil.which(name) is None]
     if missing:
-        packages = sorted({PACKAGE_OF[name] for name in missing})
-        group = "kernel arm64" if _ARM64.intersection(packages) else "kernel"
+        packages = sorted({package_of(name) for name in missing})
         raise UserError(
-            f"{', '.join(missing)} not found: run 'scripts/bootstrap {group}' "
+            f"{', '.join(missing)} not found: run 'scripts/bootstrap {_groups(packages)}' "
             f"(Debian's {', '.join(packages)})"
         )
 

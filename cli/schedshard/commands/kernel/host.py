@@ -6,9 +6,18 @@ from pathlib import Path
 import click
 
 from schedshard.commands.kernel import guest, plan_trial, profile
-from schedshard.commands.kernel.group import CONFIG, JOBS, VARIANT, Chosen, kernel, the_layout
-from schedshard.commands.options import JSON_OR_TABLE, deliver, path_option
-from schedshard.common.errors import UserError
+from schedshard.commands.kernel.group import (
+    CONFIG,
+    JOBS,
+    VARIANT,
+    VARIANTS,
+    Chosen,
+    kernel,
+    the_layout,
+    variant_option,
+)
+from schedshard.commands.options import JSON_OR_TABLE, deliver, many_option, path_option
+from schedshard.common.errors import UserError, check_names
 
 __all__ = ["guest", "kernel", "plan_trial", "profile"]
 
@@ -107,6 +116,30 @@ def build(variants: tuple[str, ...], config: str, jobs: int) -> None:
             f"{layout.shown(built.kernel)}: {made.seconds:.0f} s, {made.files} files made, "
             f"ccache {made.hits} of {made.hits + made.misses} ({made.hit_rate:.0%})"
         )
+
+
+@kernel.command()
+@variant_option(f"[shard], {VARIANTS}", required=False)
+@many_option("--only", "names", metavar="K", help="Only this kernel, such as m68k; repeatable.")
+@JOBS
+def cross(variants: tuple[str, ...], names: tuple[str, ...], jobs: int) -> None:
+    """Compile the objects of a variant for other architectures; nothing boots.
+
+    Any warning is an error. Small kernels are linked as well, and measured: so that --variant stock
+    --variant series shows what the series takes.
+    """
+    from schedshard.kernel.build.cross import CROSS, compile_cross
+
+    check_names("kernel for another architecture", names, CROSS)
+    layout = the_layout()
+    for name in names or CROSS:
+        for variant in variants or ("shard",):
+            done = compile_cross(layout, name, variant, jobs)
+            words = f"{name} ({CROSS[name].words}): {variant}, {done.compiler}, "
+            words += f"{done.made.files} files made, {done.made.seconds:.0f} s"
+            if size := done.sections:
+                words += f"; {size.text} text, {size.data} data, {size.bss} bss"
+            click.echo(words)
 
 
 @kernel.command()

@@ -72,7 +72,8 @@ def build_tree(
         objects = layout.objects(tree, config)
         # The release names the tree, so that a log of a guest says what ran in it.
         release = (f"LOCALVERSION=-{tree}",)
-        make = Make(layout.source(tree), objects, name, jobs, release, layout.arch)
+        target = configuration.target or layout.arch
+        make = Make(layout.source(tree), objects, name, jobs, release, target)
         with ticking(f"building {name}", _expected(layout, config)) as tick:
             made = run_make(layout, make, targets or (layout.arch.target,), tick)
     if made.files > _expected(layout, config) or not layout.state(f"count-{config}.json").is_file():

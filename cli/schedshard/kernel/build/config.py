@@ -14,7 +14,7 @@ from pathlib import Path
 
 from schedshard.common.errors import UserError, telling, unknown_name
 from schedshard.common.output import write_atomic
-from schedshard.kernel.arch import X86
+from schedshard.kernel.arch import X86, Target
 from schedshard.kernel.build.make import Make, run_make, tools
 from schedshard.kernel.layout import Layout
 from schedshard.kernel.source.base import load_base
@@ -27,11 +27,13 @@ _UNSET = re.compile(r"^# (CONFIG_\w+) is not set$")
 
 @dataclass(frozen=True)
 class Configuration:
-    """A configuration by name: tinyconfig and fragments, or a file of the user's."""
+    """A configuration by name: one of the kernel's own and fragments, or a file of the user's."""
 
     name: str
     fragments: tuple[Path, ...] = ()
     user_file: Path | None = None
+    start: str = "tinyconfig"  # target of make that the fragments come on top of
+    target: Target | None = None  # None: what the layout is for
 
 
 def fragment_names(layout: Layout) -> list[str]:
@@ -39,7 +41,7 @@ def fragment_names(layout: Layout) -> list[str]:
     return sorted(path.stem for path in (layout.inputs / "config").glob("*.config"))
 
 
-def _fragments(layout: Layout, name: str) -> Iterator[Path]:
+def fragments_of(layout: Layout, name: str) -> Iterator[Path]:
     """The fragment of a name, then what its architecture and its series of Linux need."""
     folder = layout.inputs / "config"
     path = folder / f"{name}.config"
@@ -67,7 +69,7 @@ def resolve(layout: Layout, text: str, of_variant: Sequence[str] = ()) -> Config
         return Configuration(f"user-{name}{suffix}", user_file=path.resolve())
     more = [name for name in text.split("+") if name != LAB]
     names = [LAB, *of_variant, *more]
-    found = tuple(chain(*(_fragments(layout, name) for name in names)))
+    found = tuple(chain(*(fragments_of(layout, name) for name in names)))
     return Configuration(f"{text}{suffix}", found)
 
 
@@ -116,18 +118,19 @@ def configure(
     It is written only when it changed, or everything would be compiled again. The caller holds
     the lock of the tree. Not ``strict``: the tree may lack options that a later step brings.
     """
-    require(*tools(layout.arch))
+    target = configuration.target or layout.arch
+    require(*tools(target))
     source = layout.source(tree)
     scratch = layout.make_folder(source / "build-kconfig")
     merged = scratch / ".config"
     name = f"{tree}-{configuration.name}"
-    make = Make(source, scratch, f"{name}.config", jobs=1, arch=layout.arch)
+    make = Make(source, scratch, f"{name}.config", jobs=1, arch=target)
     if configuration.user_file is not None:
         with telling(f"cannot read {configuration.user_file}"):
             shutil.copyfile(configuration.user_file, merged)
         run_make(layout, make, ["olddefconfig"])
     else:
-        run_make(layout, make, ["tinyconfig"])
+        run_make(layout, make, [configuration.start])
         script = source / "scripts" / "kconfig" / "merge_config.sh"
         argv: list[str | Path] = [script, "-m", "-Q", "-O", scratch, merged]
         argv += configuration.fragments
@@ -143,11 +146,11 @@ def configure(
         )
     # Else the build ends with this, minutes later, when all is compiled.
     require(*(tool for option, tool in _COMPRESSORS.items() if chosen.get(option) == "y"))
-    target = layout.make_folder(layout.objects(tree, configuration.name)) / ".config"
-    if not target.is_file() or target.read_text(encoding="utf-8") != text:
-        write_atomic(target, text)
+    path = layout.make_folder(layout.objects(tree, configuration.name)) / ".config"
+    if not path.is_file() or path.read_text(encoding="utf-8") != text:
+        write_atomic(path, text)
     _link(layout, tree, configuration.name)
-    return target
+    return path
 
 
 def _link(layout: Layout, tree: str, name: str) -> None:

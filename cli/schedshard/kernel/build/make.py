@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from schedshard.common.errors import UserError, telling
-from schedshard.kernel.arch import X86, Arch
+from schedshard.kernel.arch import X86, Target
 from schedshard.kernel.layout import Layout
 from schedshard.kernel.tools import require
 
@@ -23,7 +23,7 @@ _HITS = ("direct_cache_hit", "preprocessed_cache_hit")
 TOOLS = ("make", "gcc", "ld", "bc", "flex", "bison", "perl", "ccache")
 
 
-def tools(arch: Arch) -> tuple[str, ...]:
+def tools(arch: Target) -> tuple[str, ...]:
     """Programs of a build for an architecture; the host's compiler makes programs of the build."""
     return (*TOOLS, *({arch.compiler, f"{arch.cross}ld"} - {*TOOLS}))
 
@@ -96,7 +96,7 @@ class Make:
     log: str
     jobs: int = 0  # 0: as many as there are CPUs
     variables: tuple[str, ...] = ()
-    arch: Arch = X86
+    arch: Target = X86
 
     def argv(self, targets: Sequence[str]) -> list[str]:
         """The command line."""
@@ -104,7 +104,7 @@ class Make:
         where = ["-C", str(self.source), f"O={self.objects}", f"-j{jobs}"]
         # One argument for the compiler with its cache: make passes it to a shell.
         which = [f"CC=ccache {self.arch.compiler}"]
-        if self.arch.cross:
+        if self.arch is not X86:
             which += [f"ARCH={self.arch.name}", f"CROSS_COMPILE={self.arch.cross}"]
         return ["make", *where, *which, *self.variables, *targets]
 

@@ -256,13 +256,15 @@ def _name(table: _Table) -> str:
     return name
 
 
-def _variant(table: _Table, known: Sequence[str], linux: Series) -> Variant:
+def _variant(table: _Table, all_steps: Sequence[Step], linux: Series) -> Variant:
+    known = [step.name for step in all_steps]
     name = _name(table)
     if name in _RESERVED or name.endswith("-deb"):
         raise UserError(f"{table.where}: the name is taken by a tree of our own")
-    if table.data.get("steps") == "all":
+    whole = table.data.get("steps")
+    if whole in ("all", "series"):
         del table.data["steps"]
-        steps = tuple(known)
+        steps = tuple(step.name for step in all_steps if whole == "all" or not step.test)
     else:
         steps, last = table.texts("steps"), table.text("up_to", "")
         check_names(f"step of variant '{name}'", (*steps, last) if last else steps, known)
@@ -300,7 +302,7 @@ def load_recipe(layout: Layout) -> Recipe:
             raise UserError(f"{shown}: step {step.name}: 'most_lines' has no part '{step.part}'")
     names = [step.name for step in steps]
     _no_duplicates(names, f"{shown}: steps")
-    variants = tuple(_variant(table, names, linux) for table in top.tables("variant"))
+    variants = tuple(_variant(table, steps, linux) for table in top.tables("variant"))
     _no_duplicates([variant.name for variant in variants], f"{shown}: variants")
     cover = top.text("cover", "")
     if cover:

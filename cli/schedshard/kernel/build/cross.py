@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Stage cross: a variant's objects for architectures whose kernels nobody boots here.
+
+Any warning is an error (kernel/config/cross.config). What is small is linked as well, which shows a
+missing symbol, and measured.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import chain
+
+from schedshard.kernel.arch import Target
+from schedshard.kernel.build.build import build_tree
+from schedshard.kernel.build.config import Configuration, fragments_of
+from schedshard.kernel.build.make import Made
+from schedshard.kernel.layout import Layout
+from schedshard.kernel.source.apply import apply_steps
+from schedshard.kernel.source.base import check_space
+from schedshard.kernel.source.recipe import Variant, load_recipe
+from schedshard.kernel.tools import call, require
+
+_NEEDED_MB = 500
+# What the series changes or adds; stock has no library.
+_PLACES = ("kernel/sched/", "lib/schedshard/", "kernel/fork.o", "init/main.o")
+
+
+@dataclass(frozen=True)
+class Cross:
+    """A kernel that is compiled and not booted; kernel/config/cross/NAME.config has its options."""
+
+    words: str  # what it differs in from others
+    target: Target
+    start: str = "defconfig"  # target of make that its configuration begins with
+    linked: bool = False  # small enough
+
+
+CROSS: Mapping[str, Cross] = {
+    "arm": Cross("32 bit", Target("arm", "arm-linux-gnueabihf-")),
+    "powerpc": Cross(
+        "32 bit, big-endian, 64-bit atomics by locks",
+        Target("powerpc", "powerpc-linux-gnu-"),
+        "pmac32_defconfig",
+    ),
+    "m68k": Cross(
+        "32 bit, big-endian, one CPU, u64 aligned to 2 bytes",
+        Target("m68k", "m68k-linux-gnu-"),
+        "multi_defconfig",
+    ),
+    "powerpc64": Cross(
+        "big-endian, NUMA", Target("powerpc", "powerpc64-linux-gnu-"), "ppc64_defconfig"
+    ),
+    "riscv": Cross("caches from firmware", Target("riscv", "riscv64-linux-gnu-")),
+    "s390": Cross("big-endian", Target("s390", "s390x-linux-gnu-")),
+    "i386-tiny": Cross("32 bit, one CPU", Target("i386", ""), "tinyconfig", linked=True),
+    "m68k-tiny": Cross(
+        "32 bit, big-endian, one CPU",
+        Target("m68k", "m68k-linux-gnu-"),
+        "tinyconfig",
+        linked=True,
+    ),
+    "arm-tiny": Cross("32 bit", Target("arm", "arm-linux-gnueabihf-"), "tinyconfig", linked=True),
+}
+
+
+@dataclass(frozen=True)
+class Sections:
+    """What a linked kernel takes, in bytes."""
+
+    text: int
+    data: int
+    bss: int
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What was made; ``sections`` only of a kernel that was linked."""
+
+    variant: str
+    compiler: str
+    made: Made
+    sections: Sections | None
+
+
+def configuration_of(layout: Layout, name: str, variant: Variant) -> Configuration:
+    """The options of all, of the variant, and of the one kernel, which may take some back."""
+    cross = CROSS[name]
+    fragments = tuple(chain(*(fragments_of(layout, one) for one in ("cross", *variant.config))))
+    own = layout.inputs / "config" / "cross" / f"{name}.config"
+    fragments = (*fragments, own) if own.is_file() else fragments
+    return Configuration(f"cross-{name}", fragments, start=cross.start, target=cross.target)
+
+
+def parse_size(text: str) -> Sections:
+    """The numbers that size prints below its heading."""
+    text_size, data, bss = text.splitlines()[1].split()[:3]
+    return Sections(int(text_size), int(data), int(bss))
+
+
+def compile_cross(layout: Layout, name: str, variant: str, jobs: int = 0) -> Compiled:
+    """Compile a variant for one of CROSS, and link it where that is small."""
+    cross, recipe = CROSS[name], load_recipe(layout)
+    chosen = recipe.variant(variant)
+    configuration = configuration_of(layout, name, chosen)
+    size = f"{cross.target.cross}size"
+    require(cross.target.compiler, size)
+    objects = layout.objects(variant, configuration.name)
+    if not objects.is_dir():
+        check_space(layout, _NEEDED_MB, f"build {variant} for {name}")
+    apply_steps(layout, variant, recipe.steps_of(chosen))
+    places = tuple(
+        place
+        for place in _PLACES
+        if not place.endswith("/") or (layout.source(variant) / place).is_dir()
+    )
+    targets = (*places, "vmlinux") if cross.linked else places
+    made = build_tree(layout, variant, configuration, jobs=jobs, targets=targets)
+    compiler = cross.target.compiler
+    version = call([compiler, "-dumpfullversion"], what=f"asking {compiler} for its version")
+    sections = None
+    if cross.linked:
+        said = call([size, objects / "vmlinux"], what=f"measuring {variant} for {name}")
+        sections = parse_size(said.decode("ascii", "replace"))
+    return Compiled(variant, f"{compiler} {version.decode().strip()}", made, sections)
