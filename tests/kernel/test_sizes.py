@@ -64,7 +64,7 @@ def test_a_root_domain_of_the_base() -> None:
         "cpupri": 1624,
         "cpudl_item": 16,
     }
-    rows = {row.what: row for row in rows_of(structs, XEON)}
+    rows = {row.what: row for row in rows_of(structs, XEON, deadline_mask=True)}
     assert rows["struct root_domain"] == Row("struct root_domain", "measured", 1944)
     assert rows["RT levels, allocated"].bytes == 101 * 64 + 2048
     assert rows["RT overload, allocated"].bytes == 64
@@ -83,19 +83,33 @@ def test_a_root_domain_of_ours() -> None:
         "rt_walks": 8,
         "rt_walk": 128,
     }
-    rows = {row.what: row.bytes for row in rows_of(structs, XEON)}
+    rows = {row.what: row.bytes for row in rows_of(structs, XEON, deadline_mask=False)}
     bytemap = 4096 + 2 * 256  # 24 + 480 and 8 pointers; 4 lines on each node
     assert rows["RT levels, allocated"] == bytemap
     overload = 64 + bytemap + 64
     assert rows["deadline overload, allocated"] == overload
     assert rows["RT overload, allocated"] == overload + 128 + 9 * 128
-    one = {row.what: row.bytes for row in rows_of(structs, Shards(4, (1,)))}
+    one = {row.what: row.bytes for row in rows_of(structs, Shards(4, (1,)), deadline_mask=False)}
     assert one["deadline overload, allocated"] == 64 + 64 + 64
+
+
+def test_a_root_domain_of_some_steps() -> None:
+    structs = {"root_domain": 320, "cpupri": 64, "cpudl_item": 16, "bytemap": 24}
+    rows = {row.what: row.bytes for row in rows_of(structs, XEON, deadline_mask=True)}
+    bytemap = 4096 + 2 * 256
+    assert rows["RT levels, allocated"] == bytemap
+    assert rows["RT overload, allocated"] == rows["deadline overload, allocated"] == 64
+    structs |= {"overload": 32, "shard_summary": 16}
+    rows = {row.what: row.bytes for row in rows_of(structs, XEON, deadline_mask=True)}
+    assert rows["RT overload, allocated"] == 64 + bytemap + 64
+    assert rows["deadline overload, allocated"] == 64
 
 
 def test_variants_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     layout = Layout(tmp_path / "project", tmp_path / "work")
-    fake_program(tmp_path / "bin", "pahole", f"cat {DATA}/pahole-stock.txt {tmp_path}/item")
+    fake_program(
+        tmp_path / "bin", "pahole", f"cat {DATA}/pahole-stock.txt {tmp_path}/item; echo dlo_mask"
+    )
     write(
         tmp_path / "item", "struct cpudl_item {\n\t/* size: 16, cachelines: 1, members: 3 */\n};\n"
     )

@@ -22,6 +22,8 @@ STRUCTS = (
     "root_domain", "cpupri", "cpudl_item", "bytemap", "overload", "shard_summary", "rt_walks",
     "rt_walk",
 )  # fmt: skip
+# A member of the root domain that our deadline overload set replaces, in a step after the RT class.
+DEADLINE_MASK = "dlo_mask"
 _CACHES = (8, 16, 32, 64, 96, 128, 192, 256, 512, 1024, 2048, 4096, 8192)
 _PAGE = 4096
 _LINE = 64
@@ -71,6 +73,12 @@ def read_structs(vmlinux: Path) -> dict[str, int]:
     return found
 
 
+def has_deadline_mask(vmlinux: Path) -> bool:
+    """Whether the build's root domain still has the mask of the deadline class."""
+    said = call(["pahole", "-C", "root_domain", vmlinux], what=f"reading the types of {vmlinux}")
+    return DEADLINE_MASK in said.decode("utf-8", "replace")
+
+
 def plan_of(plan: Mapping[str, Any]) -> Shards:
     """The plan as schedshard-topo prints it."""
     runs = groupby(shard["node"] for shard in plan["shards"])
@@ -111,19 +119,26 @@ def _walks(structs: Mapping[str, int], plan: Shards) -> int:
     return table + (plan.shards + 1) * lines_alloc(structs["rt_walk"])
 
 
-def rows_of(structs: Mapping[str, int], plan: Shards) -> list[Row]:
-    """The memory of one root domain: the allocations of the base's design, or of ours."""
+def rows_of(structs: Mapping[str, int], plan: Shards, *, deadline_mask: bool) -> list[Row]:
+    """The memory of one root domain: the allocations of the base's design, or of a step.
+
+    The structures that a build has tell which of them it allocates. The deadline class has a mask,
+    or an overload set as the RT class.
+    """
     mask = cpumask(plan.cpus)
+    levels, overload = _PRIORITIES * mask + kmalloc(4 * plan.cpus), mask
+    deadline = mask if deadline_mask else _overload(structs, plan)
     rows = [
         Row("struct root_domain", "measured", structs["root_domain"]),
         Row("of it struct cpupri", "measured", structs["cpupri"]),
     ]
     domain = kmalloc(structs["root_domain"])
     if "bytemap" in structs:
-        levels, deadline = _bytemap(structs, plan), _overload(structs, plan)
-        overload = deadline + _walks(structs, plan)
-    else:
-        levels, overload, deadline = _PRIORITIES * mask + kmalloc(4 * plan.cpus), mask, mask
+        levels = _bytemap(structs, plan)
+    if "overload" in structs:
+        overload = _overload(structs, plan)
+    if "rt_walks" in structs:
+        overload += _walks(structs, plan)
     parts = {
         "RT levels": levels,
         "RT overload": overload,
@@ -146,7 +161,8 @@ def sizes(layout: Layout, variants: Sequence[str], config: str, plan: Shards) ->
             raise UserError(
                 f"{variant} is not built: run './schedshard kernel build --variant {variant}'"
             )
-        columns[variant] = rows_of(read_structs(vmlinux), plan)
+        masks = has_deadline_mask(vmlinux)
+        columns[variant] = rows_of(read_structs(vmlinux), plan, deadline_mask=masks)
     rows = [
         {"what": row.what, "how": row.how, "bytes": {v: c[at].bytes for v, c in columns.items()}}
         for at, row in enumerate(columns[variants[0]])
