@@ -99,19 +99,19 @@ void coherence_free(struct coherence *c);
 bool coherence_park(struct coherence *c, uint32_t cpu, uint32_t line);
 
 /**
- * coherence_submit - send a miss.
+ * ordering_submit - send a miss.
  * @req: request_of(); not active
  * @op: see struct request
  *
  * EVENT_RESUME (or EVENT_COMMIT for the store buffer's) comes when the data arrives. Then the
  * caller calls coherence_resume() once.
  */
-void coherence_submit(struct coherence *c, uint32_t req, uint32_t line, bool write, uint64_t op,
+void ordering_submit(struct coherence *c, uint32_t req, uint32_t line, bool write, uint64_t op,
 		      uint64_t now);
 
 /* The data is there: the core has its copy (unless another core took it), its siblings run on. */
 void coherence_resume(struct coherence *c, uint32_t req);
 
-void coherence_pick(struct coherence *c, uint32_t line, uint64_t now);
+void ordering_pick(struct coherence *c, uint32_t line, uint64_t now);
 
 #endif

@@ -41,7 +41,7 @@ noinline struct cpu *engine_next(void)
 
 		switch ((enum event_kind)(ev.what >> 32)) {
 		case EVENT_PICK:
-			coherence_pick(&sim.coherence, id, ev.time);
+			ordering_pick(&sim.coherence, id, ev.time);
 			break;
 		case EVENT_COMMIT:
 			store_buffer_commit(&sim.cpu[id], ev.time);

@@ -63,7 +63,6 @@ struct model_tier {
  * @tier: legs by tier; tier 0 is the core itself
  * @pair: tier of two cores, [a * nr_cores + b]
  * @group_package: package of a group
- * @group_tier: slowest tier inside a group, [group]
  * @group_pair: fastest tier between cores of two groups, [a * nr_groups + b]; of a group
  *	with itself the slowest tier inside it
  * @node_package: package of a node

@@ -244,7 +244,7 @@ static void from_copies(struct coherence *c, struct line *l, const struct reques
  * Serve @req, picked at @now: compute when all other cores give the line up, and when the data
  * arrives. The state changes at the handover, in coherence_settle().
  */
-static void serve(struct coherence *c, struct line *l, uint32_t line, uint32_t req, uint64_t now)
+static void serve(struct coherence *c, struct line *l, uint32_t req, uint64_t now)
 {
 	const struct model *m = c->model;
 	struct request *r = &c->req[req];
@@ -293,7 +293,7 @@ static void schedule_pick(struct coherence *c, struct line *l, uint32_t line, ui
 
 /* ---- requests ---- */
 
-void coherence_pick(struct coherence *c, uint32_t line, uint64_t now)
+void ordering_pick(struct coherence *c, uint32_t line, uint64_t now)
 {
 	struct line *l = line_of(c, line);
 	uint64_t earliest;
@@ -310,12 +310,12 @@ void coherence_pick(struct coherence *c, uint32_t line, uint64_t now)
 	if (req == NO_REQ)
 		schedule_pick(c, l, line, earliest);
 	else
-		serve(c, l, line, req, now);
+		serve(c, l, req, now);
 	if (req != NO_REQ && l->pending)
 		schedule_pick(c, l, line, l->free_at);
 }
 
-void coherence_submit(struct coherence *c, uint32_t req, uint32_t line, bool write, uint64_t op,
+void ordering_submit(struct coherence *c, uint32_t req, uint32_t line, bool write, uint64_t op,
 		      uint64_t now)
 {
 	struct line *l = line_of(c, line);

@@ -178,6 +178,7 @@ def test_published_figures_stay_with_their_machine_and_size(cli: Cli) -> None:
         data = cli("run", "cpumask-yield", "--json", *args).json
         assert [v["published"] for v in data["variants"]] == [None] * 6
         assert not any("error" in v for v in data["variants"])
+        assert "published" not in data
 
 
 def test_variants_are_chosen_in_the_order_of_the_experiment(cli: Cli) -> None:

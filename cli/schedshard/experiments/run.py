@@ -208,7 +208,7 @@ def merge(plan: RunPlan, raws: Sequence[Any], layouts: Layouts | None = None) ->
     if "hold" in experiment.options:
         result["hold_ns"] = request.hold_ns or 0.0
     published = _published(request)
-    if published is not None and _shown(result):
+    if published is not None and _shown(plan, result):
         result["published"] = _published_data(plan, published)
     result["params"] = raws[0].get("params", {}) if raws else {}
     points = [p for v in result["variants"] for p in v.get("points", (v,))]
@@ -261,10 +261,12 @@ def point_metrics(experiment: Experiment, point: Point, raw: Any) -> dict[str, f
 Lines = list[dict[str, Any]]
 
 
-def _shown(result: dict[str, Any]) -> bool:
-    """Does some point have a published figure? Always true without points."""
+def _shown(plan: RunPlan, result: dict[str, Any]) -> bool:
+    """Whether a published figure stands beside one of the result's; pairs have their own rule."""
     points = [point for variant in result["variants"] for point in variant.get("points", ())]
-    return not points or any("published" in point for point in points)
+    if points:
+        return any("published" in point for point in points)
+    return comparable(plan) or any(point.pair is not None for point in plan.points)
 
 
 def _published(request: RunRequest) -> Published | None:
