@@ -80,8 +80,9 @@ struct visited {
 
 #define VISITED_SCANNING (1ull << 32)
 
-/* For a process that visits one shard, on any machine. */
-static_assert(sizeof(struct visited) + sizeof(struct visited_block) <= 1024, "memory per process");
+/* For a process that visits one shard. On s390 a line has 256 bytes. */
+static_assert(sizeof(struct visited) + sizeof(struct visited_block) <= 512 + 4 * PORT_CACHELINE,
+	      "memory per process: runtimes and four lines");
 
 /* Make the machine's pool, with full reserves; the plan must outlive it. NULL: no memory. */
 struct visited_pool *visited_pool_alloc(const struct shard_plan *plan);
