@@ -9,7 +9,7 @@ expression count;
 @@
  rt_overloaded(...)
  {
-+	/* F2: pairs with P2 in rt_set_overload(). A CPU that falls stores its level before it looks. */
++	/* F2: pairs with P2 in rt_set_overload(). A CPU that falls stored its level before. */
 +	smp_mb();
  	return atomic_read(count);
  }
