@@ -52,12 +52,6 @@ CROSS: Mapping[str, Cross] = {
     "riscv": Cross("caches from firmware", Target("riscv", "riscv64-linux-gnu-")),
     "s390": Cross("big-endian", Target("s390", "s390x-linux-gnu-")),
     "i386-tiny": Cross("32 bit, one CPU", Target("i386", ""), "tinyconfig", linked=True),
-    "m68k-tiny": Cross(
-        "32 bit, big-endian, one CPU",
-        Target("m68k", "m68k-linux-gnu-"),
-        "tinyconfig",
-        linked=True,
-    ),
     "arm-tiny": Cross("32 bit", Target("arm", "arm-linux-gnueabihf-"), "tinyconfig", linked=True),
 }
 
