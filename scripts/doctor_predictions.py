@@ -8,12 +8,17 @@ It takes five minutes of a CPU. The same program and machine files give the same
 
 from __future__ import annotations
 
+from typing import Any
+
 from schedshard.common.output import write_atomic
 from schedshard.doctor.predict.predict import predict_on
-from schedshard.doctor.predict.prediction import Shape
-from schedshard.doctor.predict.stored import FILE, GROUP, MACHINES, RATES, row_of
+from schedshard.doctor.predict.prediction import Prediction, Shape
+from schedshard.doctor.predict.stored import FILE
 from schedshard.machines.machine_list import list_machines
 
+GROUP = 8
+RATES = (100.0, 1000.0, 10000.0)
+MACHINES = ("epyc-7763-2s", "epyc-9654-2s", "xeon-8480-2s", "xeon-480-snc", "altra-max-2s")
 _HEAD = """\
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 # Predicted cycles a wake-up in the shared lines of the root domain, written by
@@ -21,6 +26,27 @@ _HEAD = """\
 # groups of 8. Each CPU has one FIFO thread, which wakes up per_cpu times a second. Median, 5th and
 # 95th percentile of the samples.
 """
+
+
+def _rounded(spread: dict[str, float]) -> list[float]:
+    return [float(f"{spread[key]:.4g}") for key in ("value", "low", "high")]
+
+
+def _row(prediction: Prediction) -> dict[str, Any]:
+    """Return a prediction as an entry of the file; cycles a wake-up only."""
+    shape = prediction.shape
+    return {
+        "machine": prediction.machine,
+        "kind": prediction.kind,
+        "groups": shape.groups,
+        "cpus_per_group": shape.cpus_per_group,
+        "per_cpu": float(f"{shape.rate / shape.cpus:.4g}"),
+        "samples": prediction.samples,
+        "cycles": {
+            row.variant: _rounded(row.figures["cycles_per_wakeup"]) for row in prediction.rows
+        },
+        "of_stock": {row.variant: _rounded(row.of_stock) for row in prediction.rows},
+    }
 
 
 def _values(values: list[float]) -> str:
@@ -50,7 +76,7 @@ def main() -> None:
         for rate in RATES:
             shape = Shape(groups, GROUP, 50, 1, rate * groups * GROUP)
             found = predict_on(shape, row["name"], "", None)
-            parts.append(_entry("prediction", row_of(found)))
+            parts.append(_entry("prediction", _row(found)))
     write_atomic(FILE, "".join(parts))
 
 

@@ -31,7 +31,7 @@ def facts(
     return Facts(
         "6.12.20", release, "", {cpu: Cpu(cpu, 0, 0, cpu_list(f"{cpu // 4 * 4}-{cpu // 4 * 4 + 3}"))
                                  for cpu in cpus},
-        cpus, cpu_list("0-15"), cpu_list(isolated), frozenset(), {}, (), {},
+        cpus, cpu_list(isolated), frozenset(), {}, (), {},
         Cpusets(version, "/sys/fs/cgroup", part, paths), (), 2.0, None, {}, (),
     )  # fmt: skip
 
@@ -198,7 +198,7 @@ def test_every_cpu_has_one_root_domain(
 
 def thread(tid: int, allowed: str, slept: int, **more: bool) -> Thread:
     return Thread(tid, tid, f"t{tid}", FIFO, 50, more.get("kernel", False),
-                  min(cpu_list(allowed)), cpu_list(allowed), "/g", slept, 0)  # fmt: skip
+                  min(cpu_list(allowed)), cpu_list(allowed), "/g", slept)  # fmt: skip
 
 
 def test_load_of_each_domain() -> None:

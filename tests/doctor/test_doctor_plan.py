@@ -448,7 +448,7 @@ def test_what_others_have_to_set(capsys: Capture, tmp_path: Path) -> None:
 
 def pinned(facts: Facts, masks: list[frozenset[int]]) -> Facts:
     threads = [
-        Thread(100 + n, 100 + n, "rt", 1, 50, False, min(mask), mask, "/", 1000 + n, 0)
+        Thread(100 + n, 100 + n, "rt", 1, 50, False, min(mask), mask, "/", 1000 + n)
         for n, mask in enumerate(masks)
     ]
     return replace(facts, threads=tuple(threads), seconds=1.0)

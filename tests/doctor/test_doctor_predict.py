@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from doctor_predictions import RATES
 
 from doctor_cli import assert_refused, call
 from doctor_tree import Machine, Task
@@ -18,7 +19,7 @@ from schedshard.doctor.facts.load import domain_loads
 from schedshard.doctor.predict.nearest import distance, nearest
 from schedshard.doctor.predict.predict import predict_on
 from schedshard.doctor.predict.prediction import Prediction, Shape, Unpredicted, shape_of
-from schedshard.doctor.predict.stored import RATES, load_stored, stored
+from schedshard.doctor.predict.stored import load_stored, stored
 from test_doctor_verdict import DATA, groups, judged, tar
 
 pytestmark = pytest.mark.slow(reason="predictions for whole machines")

@@ -74,7 +74,7 @@ def test_own_changes_come_last(layout: Layout) -> None:
 @pytest.mark.parametrize(
     ("steps", "variants", "words"),
     [
-        (STEP, "[variant", "is no TOML"),
+        (STEP, "[variant", "is not TOML"),
         (STEP + "colour = 1\n", "", r"step 01-shard: unknown key 'colour'"),
         (STEP + EDIT.replace("2", "0"), "", r"a\.cocci: 'sites' must be given, as a number from 1"),
         (STEP + EDIT.replace("2", '"2"'), "", "'sites' must be given"),

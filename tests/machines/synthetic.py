@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from schedshard.machines.making.classes import CLASSES, pair_kinds
+from schedshard.machines.making.classes import CLASSES, kinds_of
 from schedshard.machines.making.latencycsv import Matrix
 from schedshard.machines.making.topology import Regular, Topology, make_topology
 
@@ -35,7 +35,8 @@ def shape(packages: int, llcs: int, cores: int, threads: int = 1, nodes: int = 1
 def latencies(topology: Topology, ns: dict[str, float], sigma: float, seed: int) -> Matrix:
     """One latency a pair, symmetric, scattered by a factor."""
     count = len(topology.cpus)
-    kind = pair_kinds(topology)
+    cpus = np.arange(count, dtype=np.int64)
+    kind = kinds_of(topology, cpus[:, None], cpus[None, :])
     medians = np.array([ns.get(name, 1.0) for name in CLASSES])
     noise = np.random.default_rng(seed).lognormal(0.0, sigma, (count, count))
     matrix = medians[kind] * np.tril(noise, -1)

@@ -5,10 +5,11 @@ import contextlib
 import json
 import os
 import tempfile
+import tomllib
 from pathlib import Path
 from typing import Any
 
-from schedshard.common.errors import UserError, os_reason
+from schedshard.common.errors import UserError, telling
 
 
 def to_json(value: Any) -> str:
@@ -34,20 +35,17 @@ def write_atomic(path: Path, data: str | bytes) -> None:
     """
     check_writable(path)
     raw = data.encode("utf-8") if isinstance(data, str) else data
-    temp: str | None = None
-    try:
+    with telling(f"cannot write {path}"):
         fd, temp = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        with os.fdopen(fd, "wb") as file:
-            file.write(raw)
-            os.fchmod(file.fileno(), 0o666 & ~_umask())
-        os.replace(temp, path)
-        temp = None
-    except OSError as error:
-        raise UserError(f"cannot write {path}: {os_reason(error)}") from error
-    finally:
-        if temp is not None:
+        try:
+            with os.fdopen(fd, "wb") as file:
+                file.write(raw)
+                os.fchmod(file.fileno(), 0o666 & ~_umask())
+            os.replace(temp, path)
+        except BaseException:
             with contextlib.suppress(OSError):
                 os.unlink(temp)
+            raise
 
 
 def _umask() -> int:
@@ -58,14 +56,12 @@ def _umask() -> int:
 
 def read_json(path: Path, what: str) -> Any:
     """Read a JSON file of ours, or say where it stops being one."""
+    with telling(f"cannot read {what} {path}"):
+        raw = path.read_bytes()
     try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"cannot read {what} {path}: {os_reason(error)}") from error
+        return json.loads(raw.decode("utf-8"))
     except UnicodeDecodeError as error:
         raise UserError(f"{what} {path} is not text: byte {error.start} is no UTF-8") from error
-    try:
-        return json.loads(text)
     except json.JSONDecodeError as error:
         raise UserError(
             f"{what} {path} is not whole JSON: line {error.lineno}, column {error.colno}: "
@@ -73,3 +69,14 @@ def read_json(path: Path, what: str) -> Any:
         ) from error
     except RecursionError as error:
         raise UserError(f"{what} {path} is nested too deeply to be one of ours") from error
+
+
+def read_toml(path: Path, what: str = "") -> dict[str, Any]:
+    """Read a TOML file, or say where it stops being one."""
+    name = f"{what} {path}".lstrip()
+    with telling(f"cannot read {name}"):
+        raw = path.read_bytes()
+    try:
+        return tomllib.loads(raw.decode("utf-8"))
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UserError(f"{name} is not TOML: {error}") from error

@@ -24,13 +24,18 @@ def sim_binary() -> Path:
     return build_dir() / "experiments" / "schedshard-sim"
 
 
-def is_elf(binary: Path) -> bool:
-    """Whether a file is a program with its own symbols, and not a script in its place."""
+def begins(path: Path, mark: bytes) -> bool:
+    """Whether a file can be read and begins with these bytes."""
     try:
-        with binary.open("rb") as file:
-            return file.read(4) == b"\x7fELF"
+        with path.open("rb") as file:
+            return file.read(len(mark)) == mark
     except OSError:
         return False
+
+
+def is_elf(binary: Path) -> bool:
+    """Whether a file is a program with its own symbols, and not a script in its place."""
+    return begins(binary, b"\x7fELF")
 
 
 def topo_binary() -> Path:

@@ -12,8 +12,8 @@ from schedshard.common.paths import INSTALLED, ROOT, VERSION, shown
 
 def sha256_file(path: Path) -> str:
     """Hex SHA-256 of a file's bytes."""
-    with telling(f"cannot read {path}"):
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+    with telling(f"cannot read {path}"), path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _git(*args: str) -> str | None:

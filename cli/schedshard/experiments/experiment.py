@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """experiments/NAME.toml: the declarative half of an experiment."""
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
-from schedshard.common.errors import UserError, check_names, os_reason
+from schedshard.common.errors import UserError, check_names
+from schedshard.common.output import read_toml
 from schedshard.common.paths import EXPERIMENTS
 
 
@@ -228,12 +228,7 @@ def protocol_calibration() -> str:
 
 def parse_experiment(path: Path) -> Experiment:
     """Read one file of declarative inputs; a wrong one is named with the key that is wrong."""
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {os_reason(error)}") from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UserError(f"{path} is not TOML: {error}") from error
+    data = read_toml(path)
     try:
         return _experiment(path, data)
     except (KeyError, TypeError, ValueError, AttributeError) as error:

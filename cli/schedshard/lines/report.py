@@ -5,7 +5,7 @@ The simulator gives program counters and offsets; names come from the same binar
 information, and only while it is the same binary.
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from schedshard.common.errors import UserError, check_names
@@ -127,6 +127,12 @@ def variant_report(
     }
 
 
+# Figures that the report has as the result has them.
+_CYCLES = ("avg_load_cycles", "max_load_cycles")
+_LINE = ("records", "loads", "stores", "hitm_remote", "hitm_local", *_CYCLES)
+_ACCESS = ("offset", "size", "kind", "pc", "records", *_CYCLES, "cpus")
+
+
 def _share(part: float, whole: float) -> float:
     return part / whole if whole else 0.0
 
@@ -144,13 +150,7 @@ def _line(line: dict[str, Any], total: int, names: Names) -> dict[str, Any]:
         "offset": line["offset"],
         "home": line["home"],
         "hitm_share": _share(line["hitm_remote"] + line["hitm_local"], total),
-        "records": line["records"],
-        "loads": line["loads"],
-        "stores": line["stores"],
-        "hitm_remote": line["hitm_remote"],
-        "hitm_local": line["hitm_local"],
-        "avg_load_cycles": line["avg_load_cycles"],
-        "max_load_cycles": line["max_load_cycles"],
+        **{key: line[key] for key in _LINE},
         "accesses": [_access(access, line, stores, names) for access in accesses],
     }
 
@@ -169,16 +169,9 @@ def _access(
         "hitm_remote_share": _share(access["hitm_remote"], line["hitm_remote"]),
         "hitm_local_share": _share(access["hitm_local"], line["hitm_local"]),
         "store_share": _share(access["stores"], stores),
-        "offset": access["offset"],
-        "size": access["size"],
-        "kind": access["kind"],
-        "pc": access["pc"],
-        "records": access["records"],
-        "avg_load_cycles": access["avg_load_cycles"],
-        "max_load_cycles": access["max_load_cycles"],
-        "cpus": access["cpus"],
+        **{key: access[key] for key in _ACCESS},
         "symbol": " < ".join(frame.function for frame in callers) or access["pc"],
         "source": callers[0].source if callers else "?",
-        "frames": [{"function": frame.function, "source": frame.source} for frame in frames],
+        "frames": [asdict(frame) for frame in frames],
         "field": field,
     }

@@ -68,12 +68,6 @@ def number_node(data: Mapping[str, Any], key: str) -> Any:
     return next((node for name, node in number_nodes(data) if name == key), None)
 
 
-def uncertain(data: Mapping[str, Any]) -> dict[str, Range]:
-    """Every number that has a range."""
-    found = ((key, range_of(node, key)) for key, node in number_nodes(data))
-    return {key: limits for key, limits in found if limits is not None}
-
-
 def set_number(document: Any, key: str, value: float, source: str) -> None:
     """Give a number another value and source, in a dict or a document of tomlkit.
 
@@ -102,10 +96,3 @@ def source_of(key: str, sources: Mapping[str, Any]) -> str:
             return str(sources[key])
         key = key.rpartition(".")[0]
     return "no source"
-
-
-def shown_number(node: Any) -> str:
-    """A number and its range for a terminal: ``70 (55-90)``."""
-    limits = range_of(node)
-    alone = f"{value_of(node):g}"
-    return alone if limits is None else f"{alone} ({limits.low:g}-{limits.high:g})"

@@ -5,12 +5,12 @@ lib/schedshard-topo is the one judge of whether a machine file is right; here it
 shown and hashed.
 """
 
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from schedshard.common.errors import UserError, os_reason, unknown_name
+from schedshard.common.errors import UserError, unknown_name
+from schedshard.common.output import read_toml
 from schedshard.common.paths import MACHINES, topo_binary
 from schedshard.common.tool import run_json
 from schedshard.machines.hostfile import host_path
@@ -71,12 +71,7 @@ def machine_path(name: str) -> Path:
 def load_machine(name: str) -> Machine:
     """Find and parse a machine file (syntax only: the C tools validate its contents)."""
     path = machine_path(name)
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"cannot read machine file {path}: {os_reason(error)}") from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UserError(f"machine file {path} is not TOML: {error}") from error
+    data = read_toml(path, "machine file")
     return Machine(name=str(data.get("name", path.stem)), path=path, data=data)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
-from schedshard.common.errors import UserError, os_reason
+from schedshard.common.errors import telling
 from schedshard.common.output import check_writable, to_json, write_atomic
 from schedshard.common.paths import shown
 from schedshard.common.progress import ticking, working
@@ -111,10 +111,8 @@ def reproduce_all(
     request: ReproduceRequest, out: Path, show: Callable[[RenderableType], None]
 ) -> None:
     """Measure, simulate, print, and write DIR/report.html with one JSON file a result."""
-    try:
+    with telling(f"cannot make directory {out}"):
         out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"cannot make directory {out}: {os_reason(error)}") from error
     page = out / "report.html"
     check_writable(page)
     plans = plan_reproduce(request)

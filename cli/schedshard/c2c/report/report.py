@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -163,7 +163,7 @@ def _access(
         "shared_truly": shares_truly(access, line["accesses"]),
         "symbol": " < ".join(f.function for f in frames) or access["pc"],
         "source": frames[0].source if frames else "?",
-        "frames": [{"function": f.function, "source": f.source} for f in frames],
+        "frames": [asdict(f) for f in frames],
         "field": _field(context.objects.at(address), address),
     }
 
@@ -192,10 +192,7 @@ def _line(
         "cycles": cycles,
         "cycle_share": _share(cycles, work),
         "threads": sorted({t for a in accesses for t in a["threads"]}),
-        "allocated": [
-            {"function": f.function, "source": f.source}
-            for f in (thing.frames if thing is not None else ())
-        ],
+        "allocated": [asdict(f) for f in (thing.frames if thing is not None else ())],
         "accesses": accesses,
     }
 

@@ -33,7 +33,6 @@ class Thread:
     allowed: frozenset[int] | None = None
     cgroup: str | None = None
     voluntary: int | None = None
-    involuntary: int | None = None
 
     @property
     def stopper(self) -> bool:
@@ -61,7 +60,6 @@ class Facts:
     build: str
     cpus: Mapping[int, Cpu]
     online: frozenset[int]
-    possible: frozenset[int]
     isolated: frozenset[int]
     nohz_full: frozenset[int]
     settings: Mapping[str, str]
@@ -282,15 +280,13 @@ def _threads(
         tgid, tid, policy, priority, flags, cpu = (_number(place, word) for word in words[:6])
         if policy not in POLICIES:
             raise _WrongError(f"{place}: policy {policy} is neither real-time nor deadline")
-        gone: list[int | None] = []
-        for key in ("voluntary_ctxt_switches", "nonvoluntary_ctxt_switches"):
-            first, second = before.get(f"{tid}:{key}"), after.get(f"{tid}:{key}")
-            known = first is not None and second is not None and second >= first
-            gone.append(second - first if known else None)  # type: ignore[operator]
+        first, second = (now.get(f"{tid}:voluntary_ctxt_switches") for now in (before, after))
+        known = first is not None and second is not None and second >= first
         threads.append(
             Thread(
                 tgid, tid, clean(words[6])[:32], policy, priority, bool(flags & _KTHREAD), cpu,
-                allowed.get(tid), cgroups.get(tid), gone[0], gone[1],
+                allowed.get(tid), cgroups.get(tid),
+                second - first if known else None,  # type: ignore[operator]
             )
         )  # fmt: skip
     return threads
@@ -330,7 +326,6 @@ def _read(lists: Mapping[str, str]) -> Facts:
         build=build,
         cpus=cpus,
         online=masks["online"],
-        possible=masks.get("possible", masks["online"]),
         isolated=masks.get("isolated", frozenset()),
         nohz_full=masks.get("nohz_full", frozenset()),
         settings=settings,

@@ -17,32 +17,8 @@ from schedshard.doctor.predict.nearest import nearest
 from schedshard.doctor.predict.prediction import TITLES, Predicted, Prediction, Shape, Unpredicted
 
 FILE = Path(__file__).resolve().parent / "predictions.toml"
-GROUP = 8
-RATES = (100.0, 1000.0, 10000.0)
-MACHINES = ("epyc-7763-2s", "epyc-9654-2s", "xeon-8480-2s", "xeon-480-snc", "altra-max-2s")
 # Farther apart than this factor, a stored rate says nothing about the observed one.
 _RATE_FACTOR = 5.0
-
-
-def _rounded(spread: dict[str, float]) -> list[float]:
-    return [float(f"{spread[key]:.4g}") for key in ("value", "low", "high")]
-
-
-def row_of(prediction: Prediction) -> dict[str, Any]:
-    """Return a prediction as an entry of the file; cycles a wake-up only."""
-    shape = prediction.shape
-    return {
-        "machine": prediction.machine,
-        "kind": prediction.kind,
-        "groups": shape.groups,
-        "cpus_per_group": shape.cpus_per_group,
-        "per_cpu": float(f"{shape.rate / shape.cpus:.4g}"),
-        "samples": prediction.samples,
-        "cycles": {
-            row.variant: _rounded(row.figures["cycles_per_wakeup"]) for row in prediction.rows
-        },
-        "of_stock": {row.variant: _rounded(row.of_stock) for row in prediction.rows},
-    }
 
 
 def _spread(values: list[float]) -> dict[str, float]:

@@ -7,7 +7,6 @@ and of the image, less where these begin.
 
 import mmap
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from schedshard.common.errors import UserError, os_reason
@@ -41,12 +40,7 @@ class Ram:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         for _, _, area in self._maps:
             area.close()
 

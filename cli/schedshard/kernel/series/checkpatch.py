@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from schedshard.common.errors import UserError
+from schedshard.common.output import read_toml
 from schedshard.kernel.layout import Layout
-from schedshard.kernel.source.base import load_base, read_toml
+from schedshard.kernel.source.base import load_base
 from schedshard.kernel.tools import call, require
 
 # "kernel/sched/rt.c:12: CHECK:LINE_SPACING: Please use a blank line", or without a place when

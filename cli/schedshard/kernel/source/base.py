@@ -16,22 +16,22 @@ import re
 import shutil
 import subprocess
 import tempfile
-import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from schedshard.common.errors import UserError, check_names, os_reason, telling
-from schedshard.common.output import read_json, to_json, write_atomic
+from schedshard.common.errors import UserError, check_names, telling
+from schedshard.common.output import read_json, read_toml, to_json, write_atomic
 from schedshard.common.progress import working
+from schedshard.common.provenance import sha256_file
 from schedshard.kernel.arch import X86, Arch
 from schedshard.kernel.layout import Layout
 from schedshard.kernel.source.archive import NotThereError, Wanted, download
+from schedshard.kernel.source.table import Table
 from schedshard.kernel.tools import call, require
 
-_BLOCK = 1 << 20
 INSTALLED = Path("/usr/src")
 
 
@@ -77,66 +77,36 @@ class Fetched:
     tested: bool
 
 
-def read_toml(path: Path) -> dict[str, Any]:
-    """One of our TOML files, or where it stops being one."""
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {os_reason(error)}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{path} is no TOML: {error}") from error
-
-
-def _take(data: dict[str, Any], key: str, kind: type, where: str) -> Any:
-    value = data.pop(key, None)
-    if type(value) is not kind:
-        raise UserError(f"{where}: '{key}' must be given, as {kind.__name__}")
-    return value
-
-
-def _end(data: dict[str, Any], where: str) -> None:
-    if data:
-        raise UserError(f"{where}: unknown key '{sorted(data)[0]}'")
-
-
-def _pairs(data: dict[str, Any], key: str, names: tuple[str, str], where: str) -> Iterator[Any]:
+def _pairs(table: Table, key: str, names: tuple[str, str]) -> Iterator[Any]:
     """A list of tables of two texts each; it may be missing."""
-    entries = data.pop(key, [])
-    if not isinstance(entries, list):
-        raise UserError(f"{where}: '{key}' must be a list of tables")
-    for entry in entries:
-        if not isinstance(entry, dict) or set(entry) != set(names):
-            raise UserError(f"{where}: '{key}' must be tables of {' and '.join(names)}")
-        yield tuple(_take(entry, name, str, f"{where}: {key}") for name in names)
+    for entry in table.tables(key):
+        yield tuple(entry.text(name) for name in names)
+        entry.end()
 
 
-def _one_base(data: Any, where: str) -> Base:
-    if not isinstance(data, dict):
-        raise UserError(f"{where}: 'linux' must be a list of tables")
-    rest = dict(data)
-    linux = _take(rest, "series", str, where)
-    where = f"{where}: linux {linux}"
-    package, archive = _take(rest, "package", str, where), _take(rest, "archive", str, where)
-    suites = _take(rest, "suites", list, where)
-    if not suites or not all(isinstance(suite, str) for suite in suites):
-        raise UserError(f"{where}: 'suites' must be a list of texts")
-    unpacked_mb = _take(rest, "unpacked_mb", int, where)
-    tested = tuple(Tested(*pair) for pair in _pairs(rest, "tested", ("version", "sha256"), where))
-    hide = tuple(_pairs(rest, "hide", ("file", "text"), where))
-    _end(rest, where)
-    return Base(linux, Wanted(package, archive, tuple(suites)), unpacked_mb, tested, hide)
+def _one_base(table: Table) -> Base:
+    linux = table.text("series")
+    table.where = f"{table.where} {linux}"
+    package, archive, suites = table.text("package"), table.text("archive"), table.texts("suites")
+    if not suites:
+        raise UserError(f"{table.where}: 'suites' must be a list of texts")
+    unpacked_mb = table.count("unpacked_mb")
+    tested = tuple(Tested(*pair) for pair in _pairs(table, "tested", ("version", "sha256")))
+    hide = tuple(_pairs(table, "hide", ("file", "text")))
+    table.end()
+    return Base(linux, Wanted(package, archive, suites), unpacked_mb, tested, hide)
 
 
 def load_bases(layout: Layout) -> tuple[str, dict[str, Base]]:
     """The series that is taken when none is named, and all of them."""
     path = layout.inputs / "base.toml"
     where = layout.shown(path)
-    data = read_toml(path)
-    if (schema := data.pop("schema", None)) != 2:
+    top = Table(read_toml(path), where)
+    if (schema := top.data.pop("schema", None)) != 2:
         raise UserError(f"{where}: schema {schema}, known is 2")
-    default = _take(data, "default", str, where)
-    found = [_one_base(entry, where) for entry in _take(data, "linux", list, where)]
-    _end(data, where)
+    default = top.text("default")
+    found = [_one_base(table) for table in top.tables("linux")]
+    top.end()
     bases = {base.linux: base for base in found}
     if default not in bases:
         raise UserError(f"{where}: the default is '{default}', which is none of {', '.join(bases)}")
@@ -176,15 +146,6 @@ def installed_version(base: Base) -> str | None:
     return version if status == "installed" else None
 
 
-def hash_of(path: Path) -> str:
-    """The sha256 of a file."""
-    digest = hashlib.sha256()
-    with telling(f"cannot read {path}"), path.open("rb") as file:
-        while block := file.read(_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
-
-
 def hash_of_tree(tree: Path) -> str:
     """A name for the content of an unpacked source."""
     digest = hashlib.sha256()
@@ -193,7 +154,7 @@ def hash_of_tree(tree: Path) -> str:
         for name in sorted(names):
             path = Path(folder) / name
             digest.update(f"{path.relative_to(tree)}\0".encode())
-            content = str(path.readlink()) if path.is_symlink() else hash_of(path)
+            content = str(path.readlink()) if path.is_symlink() else sha256_file(path)
             digest.update(f"{content}\0".encode())
     return digest.hexdigest()
 
@@ -291,7 +252,7 @@ def _only_folder(temp: Path, tarball: Path) -> Path:
 
 def _from_tarball(layout: Layout, base: Base, tarball: Path, version: str | None) -> Fetched:
     """Unpack a tarball; ``version`` is what its package says, where there is one."""
-    sha256 = hash_of(tarball)
+    sha256 = sha256_file(tarball)
     known = base.version_of(sha256)
     if version is not None and known is None and version in [one.version for one in base.tested]:
         raise UserError(

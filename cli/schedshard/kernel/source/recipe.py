@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from pathlib import PurePosixPath
-from typing import Any
 
-from schedshard.common.errors import UserError, check_names, unknown_name
+from schedshard.common.errors import UserError, check_names
+from schedshard.common.output import read_toml
 from schedshard.kernel.layout import Layout
-from schedshard.kernel.source.base import load_bases, read_toml
+from schedshard.kernel.source.base import load_bases
+from schedshard.kernel.source.table import Series, Table, inside
 
 # Trees beside those of the variants: the untouched source, and two for checks of the series; a
 # variant's packages are made in VARIANT-deb.
@@ -99,90 +99,7 @@ class Recipe:
         return (*chosen, variant.own) if changed else chosen
 
 
-@dataclass(frozen=True)
-class Series:
-    """The series of Linux that the recipe is read for, and all that there are."""
-
-    name: str
-    known: tuple[str, ...]
-
-
-class _Table:
-    """A table of the file, from which keys are taken one by one; those left over are unknown."""
-
-    def __init__(self, data: Any, where: str) -> None:
-        if not isinstance(data, dict):
-            raise UserError(f"{where}: expected a table")
-        self.data: dict[str, Any] = dict(data)
-        self.where = where
-
-    def text(self, key: str, default: str | None = None) -> str:
-        value = self.data.pop(key, default)
-        if not isinstance(value, str) or (default is None and not value):
-            raise UserError(f"{self.where}: '{key}' must be given, as text")
-        return value
-
-    def count(self, key: str) -> int:
-        value = self.data.pop(key, None)
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise UserError(f"{self.where}: '{key}' must be given, as a number from 1 on")
-        return value
-
-    def flag(self, key: str) -> bool:
-        value = self.data.pop(key, False)
-        if not isinstance(value, bool):
-            raise UserError(f"{self.where}: '{key}' must be true or false")
-        return value
-
-    def counts(self, key: str) -> tuple[tuple[str, int], ...]:
-        table = _Table(self.data.pop(key, {}), f"{self.where}: {key}")
-        return tuple((name, table.count(name)) for name in list(table.data))
-
-    def is_for(self, linux: Series) -> bool:
-        """Whether the table is for the series; one without the key 'linux' is for all."""
-        value = self.data.pop("linux", None)
-        if value is None:
-            return True
-        if value not in linux.known:
-            raise unknown_name(f"series of Linux ({self.where})", str(value), linux.known)
-        return bool(value == linux.name)
-
-    def texts(self, key: str) -> tuple[str, ...]:
-        value = self.data.pop(key, [])
-        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise UserError(f"{self.where}: '{key}' must be a list of texts")
-        return tuple(value)
-
-    def paths(self, key: str) -> tuple[str, ...]:
-        return tuple(_inside(path, f"{self.where}: {key}") for path in self.texts(key))
-
-    def tables(self, key: str) -> list[_Table]:
-        value = self.data.pop(key, [])
-        if not isinstance(value, list):
-            raise UserError(f"{self.where}: '{key}' must be a list of tables")
-        return [_Table(item, f"{self.where}: {key}") for item in value]
-
-    def pairs(self, key: str) -> tuple[tuple[str, str], ...]:
-        value = self.data.pop(key, {})
-        if not isinstance(value, dict) or not all(isinstance(to, str) for to in value.values()):
-            raise UserError(f"{self.where}: '{key}' must be a table, from = to")
-        where = f"{self.where}: {key}"
-        return tuple((_inside(source, where), _inside(to, where)) for source, to in value.items())
-
-    def end(self) -> None:
-        if self.data:
-            raise UserError(f"{self.where}: unknown key '{sorted(self.data)[0]}'")
-
-
-def _inside(path: str, where: str) -> str:
-    """A relative path that stays in its tree."""
-    parts = PurePosixPath(path).parts
-    if not parts or path.startswith("/") or ".." in parts or str(PurePosixPath(path)) != path:
-        raise UserError(f"{where}: '{path}' is no plain relative path")
-    return path
-
-
-def _edits(tables: Sequence[_Table], linux: Series) -> tuple[Edit, ...]:
+def _edits(tables: Sequence[Table], linux: Series) -> tuple[Edit, ...]:
     edits = []
     for table in tables:
         cocci, file = table.text("cocci"), table.text("file")
@@ -190,14 +107,14 @@ def _edits(tables: Sequence[_Table], linux: Series) -> tuple[Edit, ...]:
         wanted, sites = table.is_for(linux), table.count("sites")
         table.end()
         if wanted:
-            edits.append(Edit(_inside(cocci, table.where), _inside(file, table.where), sites))
+            edits.append(Edit(inside(cocci, table.where), inside(file, table.where), sites))
     return tuple(edits)
 
 
-def _append(tables: Sequence[_Table], linux: Series) -> tuple[Append, ...]:
+def _append(tables: Sequence[Table], linux: Series) -> tuple[Append, ...]:
     found = []
     for table in tables:
-        file, lines = _inside(table.text("file"), table.where), table.texts("lines")
+        file, lines = inside(table.text("file"), table.where), table.texts("lines")
         wanted = table.is_for(linux)
         table.end()
         if not lines or any("\n" in line for line in lines):
@@ -207,7 +124,7 @@ def _append(tables: Sequence[_Table], linux: Series) -> tuple[Append, ...]:
     return tuple(found)
 
 
-def _changes(table: _Table, name: str, changelog: str, edit_key: str, linux: Series) -> Step:
+def _changes(table: Table, name: str, changelog: str, edit_key: str, linux: Series) -> Step:
     step = Step(
         name, changelog, table.texts("core"), table.pairs("copy"), table.paths("overlay"),
         table.paths("remove"), _append(table.tables("append"), linux),
@@ -225,8 +142,8 @@ def _changes(table: _Table, name: str, changelog: str, edit_key: str, linux: Ser
     return step
 
 
-def _replace(table: _Table) -> Replace:
-    file = _inside(table.text("file"), table.where)
+def _replace(table: Table) -> Replace:
+    file = inside(table.text("file"), table.where)
     found = Replace(file, table.text("text"), table.text("by"), table.count("sites"))
     table.end()
     return found
@@ -237,18 +154,18 @@ def _joined(step: Step, extra: Step) -> Step:
     return replace(step, **both)
 
 
-def _step(table: _Table, linux: Series) -> Step | None:
+def _step(table: Table, linux: Series) -> Step | None:
     """A step; None when it is for another series of Linux."""
     name = _name(table)
     wanted = table.is_for(linux)
     test, part = table.flag("test"), table.text("part", "")
-    step = _changes(table, name, _inside(table.text("changelog"), table.where), "edit", linux)
+    step = _changes(table, name, inside(table.text("changelog"), table.where), "edit", linux)
     step = replace(step, test=test, part=part)
     table.end()
     return step if wanted else None
 
 
-def _name(table: _Table) -> str:
+def _name(table: Table) -> str:
     name = table.text("name")
     table.where = f"{table.where} {name}"
     if not all(char.isalnum() or char in "-_." for char in name) or name.startswith((".", "-")):
@@ -256,7 +173,7 @@ def _name(table: _Table) -> str:
     return name
 
 
-def _variant(table: _Table, all_steps: Sequence[Step], linux: Series) -> Variant:
+def _variant(table: Table, all_steps: Sequence[Step], linux: Series) -> Variant:
     known = [step.name for step in all_steps]
     name = _name(table)
     if name in _RESERVED or name.endswith("-deb"):
@@ -288,7 +205,7 @@ def load_recipe(layout: Layout) -> Recipe:
     linux = Series(layout.linux or default, tuple(bases))
     path = layout.inputs / "series.toml"
     shown = layout.shown(path)
-    top = _Table(read_toml(path), shown)
+    top = Table(read_toml(path), shown)
     if (schema := top.data.pop("schema", None)) != 1:
         raise UserError(f"{shown}: schema {schema}, known is 1")
     found = [_step(table, linux) for table in top.tables("step")]
@@ -306,6 +223,6 @@ def load_recipe(layout: Layout) -> Recipe:
     _no_duplicates([variant.name for variant in variants], f"{shown}: variants")
     cover = top.text("cover", "")
     if cover:
-        _inside(cover, shown)
+        inside(cover, shown)
     top.end()
     return Recipe(steps, variants, most_lines, cover)

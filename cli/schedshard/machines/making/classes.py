@@ -87,12 +87,6 @@ def kinds_of(topology: Topology, rows: Ids, columns: Ids) -> npt.NDArray[np.int6
     return kind
 
 
-def pair_kinds(topology: Topology) -> npt.NDArray[np.int64]:
-    """The matrix of kinds_of() for all pairs."""
-    all_cpus = np.arange(len(topology.cpus), dtype=np.int64)
-    return kinds_of(topology, all_cpus[:, None], all_cpus[None, :])
-
-
 def weigh(ns: Matrix, topology: Topology, whole: Topology | None = None) -> Evidence:
     """Latency of each class of pairs, and how well they fit; ``ns`` in the order of the CPUs.
 

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Tables of kernel/*.toml, read key by key: a wrong one is named with the place where it stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+from schedshard.common.errors import UserError, unknown_name
+
+
+@dataclass(frozen=True)
+class Series:
+    """The series of Linux that the recipe is read for, and all that there are."""
+
+    name: str
+    known: tuple[str, ...]
+
+
+class Table:
+    """A table of the file, from which keys are taken one by one; those left over are unknown."""
+
+    def __init__(self, data: Any, where: str) -> None:
+        if not isinstance(data, dict):
+            raise UserError(f"{where}: expected a table")
+        self.data: dict[str, Any] = dict(data)
+        self.where = where
+
+    def text(self, key: str, default: str | None = None) -> str:
+        """A text; without a default it must be there."""
+        value = self.data.pop(key, default)
+        if not isinstance(value, str) or (default is None and not value):
+            raise UserError(f"{self.where}: '{key}' must be given, as text")
+        return value
+
+    def count(self, key: str) -> int:
+        """A number from 1 on."""
+        value = self.data.pop(key, None)
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise UserError(f"{self.where}: '{key}' must be given, as a number from 1 on")
+        return value
+
+    def flag(self, key: str) -> bool:
+        """Whether a key is true; false when it is missing."""
+        value = self.data.pop(key, False)
+        if not isinstance(value, bool):
+            raise UserError(f"{self.where}: '{key}' must be true or false")
+        return value
+
+    def counts(self, key: str) -> tuple[tuple[str, int], ...]:
+        """A table of numbers from 1 on."""
+        table = Table(self.data.pop(key, {}), f"{self.where}: {key}")
+        return tuple((name, table.count(name)) for name in list(table.data))
+
+    def is_for(self, linux: Series) -> bool:
+        """Whether the table is for the series; one without the key 'linux' is for all."""
+        value = self.data.pop("linux", None)
+        if value is None:
+            return True
+        if value not in linux.known:
+            raise unknown_name(f"series of Linux ({self.where})", str(value), linux.known)
+        return bool(value == linux.name)
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """A list of texts; it may be missing."""
+        value = self.data.pop(key, [])
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise UserError(f"{self.where}: '{key}' must be a list of texts")
+        return tuple(value)
+
+    def paths(self, key: str) -> tuple[str, ...]:
+        """A list of paths that stay in their tree."""
+        return tuple(inside(path, f"{self.where}: {key}") for path in self.texts(key))
+
+    def tables(self, key: str) -> list[Table]:
+        """A list of tables; it may be missing."""
+        value = self.data.pop(key, [])
+        if not isinstance(value, list):
+            raise UserError(f"{self.where}: '{key}' must be a list of tables")
+        return [Table(item, f"{self.where}: {key}") for item in value]
+
+    def pairs(self, key: str) -> tuple[tuple[str, str], ...]:
+        """A table of paths, from = to."""
+        value = self.data.pop(key, {})
+        if not isinstance(value, dict) or not all(isinstance(to, str) for to in value.values()):
+            raise UserError(f"{self.where}: '{key}' must be a table, from = to")
+        where = f"{self.where}: {key}"
+        return tuple((inside(source, where), inside(to, where)) for source, to in value.items())
+
+    def end(self) -> None:
+        """Refuse the keys that are left."""
+        if self.data:
+            raise UserError(f"{self.where}: unknown key '{sorted(self.data)[0]}'")
+
+
+def inside(path: str, where: str) -> str:
+    """A relative path that stays in its tree."""
+    parts = PurePosixPath(path).parts
+    if not parts or path.startswith("/") or ".." in parts or str(PurePosixPath(path)) != path:
+        raise UserError(f"{where}: '{path}' is no plain relative path")
+    return path
