@@ -32,6 +32,7 @@ class Arch(Target):
     die: str  # what -smp calls the CPUs of one last-level cache
     own_programs: bool = True  # guests have this host's programs
     device_tree: bool = False  # it describes caches, which the emulator leaves out
+    acpi: str = ""  # firmware that gives the kernel ACPI's tables; "": it has no other kind
 
     @property
     def target(self) -> str:
@@ -69,6 +70,7 @@ ARM64 = Arch(
     die="clusters",
     own_programs=False,
     device_tree=True,
+    acpi="/usr/share/qemu-efi-aarch64/QEMU_EFI.fd",
 )
 ARCHES: Mapping[str, Arch] = {arch.name: arch for arch in (X86, ARM64)}
 

@@ -50,6 +50,14 @@ _EMULATION = choice_option(
 )
 
 
+_FIRMWARE = choice_option(
+    "--firmware",
+    choices=["usual", "acpi", "acpi-bare"],
+    help="Of arm64: a device tree with caches; ACPI, with a table of caches, or the emulator's "
+    "tables, which have none.",
+)
+
+
 def _shape_options(verb: Verb) -> Verb:
     """The options of choose_shape()."""
     return MACHINE(_CPUS(_SPLIT(verb)))
@@ -61,12 +69,14 @@ def _shape_options(verb: Verb) -> Verb:
 @_shape_options
 @PARAMETERS
 @_EMULATION
+@_FIRMWARE
 @click.option("--verbose", "-v", is_flag=True, help="Show the guest's console.")
 def boot(
     variants: tuple[str, ...],
     config: str,
     parameters: tuple[str, ...],
     emulation: str,
+    firmware: str,
     verbose: bool,
     **machine: Any,
 ) -> None:
@@ -74,16 +84,18 @@ def boot(
 
     The machine has 16 CPUs on 2 sockets unless it is given. KUnit suites that are built in run.
     """
-    from schedshard.kernel.guest.boot import Emulation
+    from schedshard.kernel.guest.boot import Emulation, Firmware, check_firmware
     from schedshard.kernel.guest.topology import choose_shape
     from schedshard.kernel.testing.plan import guest_plan
     from schedshard.kernel.testing.run import TestRequest, run_guest
     from schedshard.kernel.testing.view import faults
 
     layout = the_layout(any_arch=True)
+    how = Emulation(emulation), Firmware(firmware)
+    check_firmware(how[1], layout.arch)
     shape = choose_shape(**machine)
     plan = guest_plan(shape, [], 1, 1)
-    request = TestRequest(variants, config, (plan,), "boot", 1, parameters, Emulation(emulation))
+    request = TestRequest(variants, config, (plan,), "boot", 1, parameters, *how)
     wrong = []
     for variant in variants:
         echo = click.echo if verbose else _quiet
@@ -128,6 +140,7 @@ def _quiet(line: str) -> None:
 @_shape_options
 @PARAMETERS
 @_EMULATION
+@_FIRMWARE
 @SEED
 @click.option("--caught", is_flag=True, help="Succeed only if the kernel's check finds errors.")
 @JSON
@@ -138,6 +151,7 @@ def test(
     which: str,
     parameters: tuple[str, ...],
     emulation: str,
+    firmware: str,
     seed: int,
     caught: bool,
     as_json: bool,
@@ -150,7 +164,7 @@ def test(
     The exit status is 1 when anything went wrong in any of them. With --caught, for variants that
     are broken on purpose, it is 1 when the kernel's check found nothing in one guest.
     """
-    from schedshard.kernel.guest.boot import Emulation
+    from schedshard.kernel.guest.boot import Emulation, Firmware, check_firmware
     from schedshard.kernel.testing.plan import OTHERS
     from schedshard.kernel.testing.run import TestRequest, as_data
     from schedshard.kernel.testing.view import differences, faults, test_tables, uncaught
@@ -159,8 +173,10 @@ def test(
     if foreign and (guests["seconds"] is not None or len(set(variants)) < 2 or caught):
         raise UserError("--set foreign compares variants: give two or more, no --seconds, --caught")
     layout = the_layout(any_arch=True)
+    how = Emulation(emulation), Firmware(firmware)
+    check_firmware(how[1], layout.arch)
     plans = tuple(_guests(layout, variants, config, which, seed=seed, **guests))
-    request = TestRequest(variants, config, plans, which, seed, parameters, Emulation(emulation))
+    request = TestRequest(variants, config, plans, which, seed, parameters, *how)
     results = _tested(layout, request)
     data = as_data(request, results)
     saved = out or layout.make_folder(layout.work / "results") / f"test-{which}-{config}.json"

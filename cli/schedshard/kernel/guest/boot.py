@@ -25,6 +25,7 @@ from schedshard.kernel.build.config import resolve
 from schedshard.kernel.guest.cpio import Entry, archive, plain
 from schedshard.kernel.guest.devicetree import tree_with_caches
 from schedshard.kernel.guest.initramfs import make_initramfs
+from schedshard.kernel.guest.pptt import PPTT_PATH, cache_table
 from schedshard.kernel.guest.programs import host_tsc_khz
 from schedshard.kernel.guest.topology import Shape, qemu_topology
 from schedshard.kernel.layout import Layout
@@ -65,6 +66,18 @@ class Emulation(Enum):
 
     SINGLE = "single"
     MULTI = "multi"
+
+
+class Firmware(Enum):
+    """What tells a guest its CPUs and caches, where an architecture has several kinds.
+
+    USUAL: on arm64 a device tree with caches. ACPI: the emulator's tables, and one with caches.
+    ACPI_BARE: the emulator's alone, in which no cache is.
+    """
+
+    USUAL = "usual"
+    ACPI = "acpi"
+    ACPI_BARE = "acpi-bare"
 
 
 class Ending(Enum):
@@ -113,6 +126,7 @@ class BootRequest:
     environment: Mapping[str, str] = field(default_factory=dict)  # more, for the emulator
     memory: Path | None = None  # a folder in which the guest's memory is kept, a file a node
     files: Mapping[str, Entry] = field(default_factory=dict)  # more, by their paths in the guest
+    firmware: Firmware = Firmware.USUAL
 
 
 @dataclass(frozen=True)
@@ -208,7 +222,15 @@ def qemu_argv(
     files = ("-kernel", str(request.kernel), "-initrd", str(initrd))
     counted = _COUNTED if request.counted else ()
     append = ("-append", command_line(request, tsc_khz, arch))
-    return [*machine, *files, *append, *counted, *request.qemu]
+    bios = () if request.firmware is Firmware.USUAL else ("-bios", arch.acpi)
+    return [*machine, *bios, *files, *append, *counted, *request.qemu]
+
+
+def first_files(request: BootRequest) -> dict[str, Entry]:
+    """What the kernel looks for before it has files: in an archive of its own, in front."""
+    if request.firmware is not Firmware.ACPI:
+        return {}
+    return {PPTT_PATH: plain(cache_table(request.shape))}
 
 
 @contextlib.contextmanager
@@ -221,6 +243,9 @@ def _initrd(layout: Layout, request: BootRequest) -> Iterator[Path]:
         path = Path(name)
         try:
             with os.fdopen(fd, "wb") as out, base.open("rb") as source:
+                if first := first_files(request):
+                    out.writelines(archive(first))
+                    out.flush()
                 left = os.fstat(source.fileno()).st_size
                 while left > 0:
                     left -= os.copy_file_range(source.fileno(), out.fileno(), left)
@@ -309,6 +334,18 @@ def _said(path: Path) -> str:
     return re.sub(r"^(?:schedshard|qemu-system-\w+): ", "", said)
 
 
+def check_firmware(firmware: Firmware, arch: Arch) -> None:
+    """Refuse a kind of firmware that an architecture or this host does not have."""
+    if firmware is Firmware.USUAL:
+        return
+    if not arch.acpi:
+        raise UserError(f"--firmware {firmware.value}: guests of {arch.name} have one kind")
+    if not Path(arch.acpi).is_file():
+        raise UserError(
+            f"no {arch.acpi}: run 'scripts/bootstrap kernel arm64' (Debian's qemu-efi-aarch64)"
+        )
+
+
 def boot(
     layout: Layout,
     request: BootRequest,
@@ -330,7 +367,7 @@ def boot(
         tsc_khz *= request.slow
     with layout.locked(f"guest-{request.name}"), _initrd(layout, request) as initrd:
         argv = qemu_argv(request, initrd, log, tsc_khz, arch)
-        if arch.device_tree:
+        if arch.device_tree and request.firmware is Firmware.USUAL:
             argv += ["-dtb", str(tree_with_caches(layout, request.name, request.shape, argv))]
         limits = Limits(request.silence, request.total)
         return emulate(layout, log, argv, limits, request.environment, on_line, stop)

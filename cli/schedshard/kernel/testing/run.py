@@ -19,6 +19,7 @@ from schedshard.kernel.guest.boot import (
     BootRequest,
     Emulation,
     Ending,
+    Firmware,
     Step,
     boot,
     kernel_has,
@@ -94,6 +95,7 @@ class TestRequest:
     seed: int = 1
     parameters: tuple[str, ...] = ()
     emulation: Emulation = Emulation.SINGLE
+    firmware: Firmware = Firmware.USUAL
 
 
 def _why(complaints: Sequence[Complaint]) -> str:
@@ -201,6 +203,8 @@ def run_guest(
     """Boot one guest with its tests and judge it."""
     config = request.config
     name = f"test-{variant}-{config.replace('/', '-')}-{plan.shape.name}"
+    if request.firmware is not Firmware.USUAL:
+        name = f"{name}-{request.firmware.value}"
     booted = boot(
         layout,
         BootRequest(
@@ -213,6 +217,7 @@ def run_guest(
             emulation=request.emulation,
             extra_mb=plan.extra_mb,
             total=plan.total,
+            firmware=request.firmware,
         ),
         on_line,
         stop,
