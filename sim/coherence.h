@@ -107,7 +107,7 @@ bool coherence_park(struct coherence *c, uint32_t cpu, uint32_t line);
  * caller calls coherence_resume() once.
  */
 void ordering_submit(struct coherence *c, uint32_t req, uint32_t line, bool write, uint64_t op,
-		      uint64_t now);
+		     uint64_t now);
 
 /* The data is there: the core has its copy (unless another core took it), its siblings run on. */
 void coherence_resume(struct coherence *c, uint32_t req);

@@ -316,7 +316,7 @@ void ordering_pick(struct coherence *c, uint32_t line, uint64_t now)
 }
 
 void ordering_submit(struct coherence *c, uint32_t req, uint32_t line, bool write, uint64_t op,
-		      uint64_t now)
+		     uint64_t now)
 {
 	struct line *l = line_of(c, line);
 	struct request *r = &c->req[req];

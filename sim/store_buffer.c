@@ -93,7 +93,7 @@ void store_buffer_advance(struct cpu *c, uint64_t now)
 		if (!coherence_hit(co, c->number, c->core, line, true, sim.model->store, now,
 				   now + 1, &extra)) {
 			ordering_submit(co, request_of(c->number, true), line, true,
-					 sim.model->store, now);
+					sim.model->store, now);
 			break;
 		}
 		store_buffer_pop(c);
