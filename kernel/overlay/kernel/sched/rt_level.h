@@ -8,7 +8,7 @@
  *
  * The map has no barriers. lib/schedshard/cpupri.c explains the two that others have for it: F2,
  * with which pull_rt_task() begins, and P2, after a queue is marked as overloaded. A CPU that falls
- * stores its level before it pulls. dec_rt_prio_smp() or dec_dl_deadline() stores; balance_rt()
+ * stores its level before it pulls: dec_rt_prio_smp() or dec_dl_deadline() stores it. balance_rt()
  * pulls, or a callback that prio_changed_rt() or switched_from_rt() queued.
  */
 #ifndef _KERNEL_SCHED_RT_LEVEL_H

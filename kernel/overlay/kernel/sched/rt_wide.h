@@ -4,8 +4,8 @@
  * their queue. While a queue has none, only CPUs of its shard see it in the overload set
  * (rt_overload.h).
  *
- * rq->rt.nr_wide counts the wide tasks on the list of pushable tasks. p->sched_rt_wide records
- * whether it counts the task, whose mask may change on the list. Callers hold rq->lock.
+ * rq->rt.nr_wide counts the wide tasks on the list of pushable tasks. A task's mask may change on
+ * the list, so p->sched_rt_wide records whether the task is counted. Callers hold rq->lock.
  */
 #ifndef _KERNEL_SCHED_RT_WIDE_H
 #define _KERNEL_SCHED_RT_WIDE_H
