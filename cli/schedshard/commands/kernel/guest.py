@@ -37,6 +37,7 @@ from schedshard.common.errors import UserError, check_names, first_of
 from schedshard.common.output import to_json, write_atomic
 
 if TYPE_CHECKING:
+    from schedshard.kernel.guest.boot import Emulation, Firmware
     from schedshard.kernel.layout import Layout
     from schedshard.kernel.testing.plan import GuestPlan
     from schedshard.kernel.testing.run import GuestResult, TestRequest
@@ -56,6 +57,14 @@ _FIRMWARE = choice_option(
     help="Of arm64: a device tree with caches; ACPI, with a table of caches, or the emulator's "
     "tables, which have none.",
 )
+
+
+def _emulated(emulation: str, firmware: str, layout: Layout) -> tuple[Emulation, Firmware]:
+    """How guests run, if their architecture and this host can."""
+    from schedshard.kernel.guest.boot import Emulation, Firmware, check_firmware
+
+    check_firmware(found := Firmware(firmware), layout.arch)
+    return Emulation(emulation), found
 
 
 def _shape_options(verb: Verb) -> Verb:
@@ -84,15 +93,13 @@ def boot(
 
     The machine has 16 CPUs on 2 sockets unless it is given. KUnit suites that are built in run.
     """
-    from schedshard.kernel.guest.boot import Emulation, Firmware, check_firmware
     from schedshard.kernel.guest.topology import choose_shape
     from schedshard.kernel.testing.plan import guest_plan
     from schedshard.kernel.testing.run import TestRequest, run_guest
     from schedshard.kernel.testing.view import faults
 
     layout = the_layout(any_arch=True)
-    how = Emulation(emulation), Firmware(firmware)
-    check_firmware(how[1], layout.arch)
+    how = _emulated(emulation, firmware, layout)
     shape = choose_shape(**machine)
     plan = guest_plan(shape, [], 1, 1)
     request = TestRequest(variants, config, (plan,), "boot", 1, parameters, *how)
@@ -164,7 +171,6 @@ def test(
     The exit status is 1 when anything went wrong in any of them. With --caught, for variants that
     are broken on purpose, it is 1 when the kernel's check found nothing in one guest.
     """
-    from schedshard.kernel.guest.boot import Emulation, Firmware, check_firmware
     from schedshard.kernel.testing.plan import OTHERS
     from schedshard.kernel.testing.run import TestRequest, as_data
     from schedshard.kernel.testing.view import differences, faults, test_tables, uncaught
@@ -173,8 +179,7 @@ def test(
     if foreign and (guests["seconds"] is not None or len(set(variants)) < 2 or caught):
         raise UserError("--set foreign compares variants: give two or more, no --seconds, --caught")
     layout = the_layout(any_arch=True)
-    how = Emulation(emulation), Firmware(firmware)
-    check_firmware(how[1], layout.arch)
+    how = _emulated(emulation, firmware, layout)
     plans = tuple(_guests(layout, variants, config, which, seed=seed, **guests))
     request = TestRequest(variants, config, plans, which, seed, parameters, *how)
     results = _tested(layout, request)
