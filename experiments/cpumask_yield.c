@@ -17,7 +17,7 @@
 #include "arena.h"
 #include "experiment.h"
 #include "group_mask.h"
-#include "layouts.h"
+#include "line_types.h"
 #include "machine.h"
 #include "port.h"
 #include "sbm_more.h"

@@ -15,8 +15,8 @@ static int execute(struct run *run)
 	struct sleepers_result r;
 	u64 p99;
 
-	s.interval = rt_run_ps(run, "interval_us");
-	s.work = rt_run_ps(run, "work_us");
+	s.interval = rt_body_ps(run, "interval_us");
+	s.work = rt_body_ps(run, "work_us");
 	if (!s.interval || !s.work)
 		return run_fail(run, "interval_us and work_us must be more than 0");
 	if (sleepers_run(&s, &r))

@@ -16,7 +16,7 @@
 
 #include "arena.h"
 #include "machine.h"
-#include "rt_run.h"
+#include "rt_body.h"
 
 #define LEVEL	 99
 #define ROW_BITS 10 /* a frame's progress: frame << ROW_BITS | finished rows */
@@ -153,7 +153,7 @@ static void publish(struct rt_cpu *me, struct worker *w)
 	struct ffmpeg *f = w->in->f;
 	struct slot *s = slot_of(w->in, w->frame);
 
-	if (rt_run_phase(me, &f->phase))
+	if (rt_body_phase(me, &f->phase))
 		f->rows_done++;
 	cond_raise(me, &s->frame->progress, s->progress, w->frame << ROW_BITS | ++w->row);
 	if (w->row < f->rows)
@@ -239,7 +239,7 @@ static void make_instance(struct rt *rt, struct ffmpeg *f, const u32 *cpus, u32 
 static int build(struct run *run, struct rt *rt, struct ffmpeg *f)
 {
 	u32 size = (u32)run_param(run, "cpus_per_instance"), n;
-	u32 *cpus = rt_run_groups(run, &size, &n);
+	u32 *cpus = rt_body_groups(run, &size, &n);
 	u32 words = (run->machine->topo.nr_cpus + 63) / 64;
 	unsigned long *allowed = calloc(words, sizeof(*allowed));
 	bool pinned = run_param(run, "pinned") > 0 || !strcmp(run->variant, "partition");
@@ -263,7 +263,7 @@ static int build(struct run *run, struct rt *rt, struct ffmpeg *f)
 
 static int execute(struct run *run)
 {
-	struct ffmpeg f = { .run = run, .phase = rt_run_phases(run) };
+	struct ffmpeg f = { .run = run, .phase = rt_body_phases(run) };
 	double seconds, extra_finds;
 	struct rt *rt;
 
@@ -282,14 +282,14 @@ static int execute(struct run *run)
 				"rows must be 1 to 1023, threads, row_us and cpus_per_instance "
 				"at least 1, main_share more than 0, spreads at most 1, "
 				"extra_finds at most 100");
-	rt = rt_run_create(run);
+	rt = rt_body_create(run);
 	if (!rt || build(run, rt, &f))
 		return -1;
 	rt_set_extra_finds(rt, (u32)(extra_finds * 1000));
 	run->simulated = rt_run(rt);
 	seconds = (double)(f.phase.end - f.phase.begin) * 1e-12;
 	run_report(run, "fps", (double)f.rows_done / f.rows / seconds);
-	rt_run_report(run, rt, &f.phase);
+	rt_body_report(run, rt, &f.phase);
 	rt_free(rt);
 	return 0;
 }

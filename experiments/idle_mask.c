@@ -5,8 +5,8 @@
  * tasks than CPUs, then, after a pause, more.
  *
  * Variants differ only in the layout of the set and the order in which it is searched
- * (rivals/idle/). The scheduler's own rules (fair/) decide where tasks run. The lines that a sender
- * and a receiver share set the cost of their distance.
+ * (layouts/idle/). The scheduler's own rules (fair/) decide where tasks run. The lines that a
+ * sender and a receiver share set the cost of their distance.
  *
  * Shares are of the cycles that are not spent halted, as a profiler counts.
  *

@@ -11,7 +11,7 @@
 
 #include "arena.h"
 #include "machine.h"
-#include "rt_run.h"
+#include "rt_body.h"
 
 #define HIGHEST 99
 
@@ -43,7 +43,7 @@ static void fall_and_unlock(struct rt_cpu *me, struct rt_thread *t, struct fight
 	set_own_level(me, t, 1 + (int)(sim_random() % (HIGHEST - 1)));
 	if (__atomic_exchange_n(&f->mutex->word, 0, __ATOMIC_SEQ_CST) == 2)
 		rt_futex_wake(me, f->mutex->futex, 1);
-	if (rt_run_phase(me, &f->fight->phase))
+	if (rt_body_phase(me, &f->fight->phase))
 		f->fight->ops++;
 }
 
@@ -87,7 +87,7 @@ static int execute(struct run *run)
 {
 	u32 n = run->model->nr_cpus, words = (run->machine->topo.nr_cpus + 63) / 64;
 	u32 each = (u32)run_param(run, "threads_per_mutex");
-	struct fight all = { .phase = rt_run_phases(run), .work = rt_run_ps(run, "work_us") };
+	struct fight all = { .phase = rt_body_phases(run), .work = rt_body_ps(run, "work_us") };
 	struct fighter *fighter;
 	unsigned long *mask;
 	struct mutex *mutex = NULL;
@@ -95,7 +95,7 @@ static int execute(struct run *run)
 
 	if (!each || !all.work)
 		return run_fail(run, "threads_per_mutex and work_us must be more than 0");
-	rt = rt_run_create(run);
+	rt = rt_body_create(run);
 	if (!rt)
 		return -1;
 	fighter = calloc(n, sizeof(*fighter));
@@ -118,7 +118,7 @@ static int execute(struct run *run)
 	run->simulated = rt_run(rt);
 	run_report(run, "ops_per_second",
 		   (double)all.ops / ((double)(all.phase.end - all.phase.begin) * 1e-12));
-	rt_run_report(run, rt, &all.phase);
+	rt_body_report(run, rt, &all.phase);
 	rt_free(rt);
 	free(fighter);
 	free(mask);

@@ -18,7 +18,7 @@
 #include "arena.h"
 #include "machine.h"
 #include "rt/lock.h"
-#include "rt_run.h"
+#include "rt_body.h"
 
 struct barrier {
 	u32 round, here;
@@ -129,7 +129,7 @@ static void unlock_pi(struct rt_cpu *me, struct player *p)
 	rt_unlock(&g->s->wait_lock);
 	rt_wake(me, next->task);
 	rt_syscall_end(me);
-	if (rt_run_phase(me, &g->game->phase))
+	if (rt_body_phase(me, &g->game->phase))
 		g->game->inversions++;
 }
 
@@ -159,7 +159,7 @@ static void play(struct rt_cpu *me, struct rt_thread *t)
 {
 	struct player *p = t->arg;
 
-	rt_run_phase(me, &p->g->game->phase);
+	rt_body_phase(me, &p->g->game->phase);
 	if (!step(me, p))
 		return;
 	p->step = (p->step + 1) % 6;
@@ -191,7 +191,7 @@ static void make_group(struct run *run, struct rt *rt, struct game *game, struct
 static int execute(struct run *run)
 {
 	u32 groups = (u32)(run->model->nr_cpus * run_param(run, "groups_per_cpu") + 0.5);
-	struct game game = { .phase = rt_run_phases(run), .work = rt_run_ps(run, "work_us") };
+	struct game game = { .phase = rt_body_phases(run), .work = rt_body_ps(run, "work_us") };
 	struct group *group;
 	struct rt *rt;
 
@@ -199,7 +199,7 @@ static int execute(struct run *run)
 		groups = 1;
 	if (!game.work)
 		return run_fail(run, "work_us must be more than 0");
-	rt = rt_run_create(run);
+	rt = rt_body_create(run);
 	if (!rt)
 		return -1;
 	group = calloc(groups, sizeof(*group));
@@ -211,7 +211,7 @@ static int execute(struct run *run)
 	run->simulated = rt_run(rt);
 	run_report(run, "inversions_per_second",
 		   (double)game.inversions / ((double)(game.phase.end - game.phase.begin) * 1e-12));
-	rt_run_report(run, rt, &game.phase);
+	rt_body_report(run, rt, &game.phase);
 	rt_free(rt);
 	free(group);
 	return 0;

@@ -18,8 +18,8 @@ static int execute(struct run *run)
 	s.level = (int)run_param(run, "level");
 	s.levels = (int)run_param(run, "levels");
 	s.spinners = (u32)run_param(run, "spinners");
-	s.interval = rt_run_ps(run, "sleep_us");
-	s.work = rt_run_ps(run, "work_us");
+	s.interval = rt_body_ps(run, "sleep_us");
+	s.work = rt_body_ps(run, "work_us");
 	if (!s.group || !s.interval || !s.work)
 		return run_fail(run, "cpus_per_group, sleep_us and work_us must be more than 0");
 	if (s.level < 1 || s.level > 99 || s.levels < 1 || s.levels > s.level)

@@ -45,7 +45,7 @@ static void cycle(struct rt_cpu *me, struct rt_thread *t)
 		self->due = sim_now() + sim_random() % b->s->interval;
 		break;
 	case AWAKE:
-		if (rt_run_phase(me, &b->phase))
+		if (rt_body_phase(me, &b->phase))
 			note(b, sim_now() - self->due);
 		self->at = TIRED;
 		t->left = b->s->work;
@@ -64,7 +64,7 @@ static void spin(struct rt_cpu *me, struct rt_thread *t)
 {
 	struct bed *b = t->arg;
 
-	if (rt_run_phase(me, &b->phase))
+	if (rt_body_phase(me, &b->phase))
 		b->turns++;
 	t->left = TURN;
 }
@@ -83,7 +83,7 @@ static u32 *grouped(const struct sleepers *s, u32 *size, u32 *groups)
 
 	*size = s->group;
 	if (s->group)
-		return rt_run_groups(s->run, size, groups);
+		return rt_body_groups(s->run, size, groups);
 	cpus = calloc(n, sizeof(*cpus));
 	if (!cpus)
 		abort();
@@ -130,8 +130,8 @@ static int lie_down(struct bed *b, struct rt *rt, struct sleeper *sleeper)
 
 int sleepers_run(const struct sleepers *s, struct sleepers_result *result)
 {
-	struct bed bed = { .s = s, .phase = rt_run_phases(s->run) };
-	struct rt *rt = rt_run_create(s->run);
+	struct bed bed = { .s = s, .phase = rt_body_phases(s->run) };
+	struct rt *rt = rt_body_create(s->run);
 	struct sleeper *sleeper;
 
 	if (!rt)
@@ -154,7 +154,7 @@ int sleepers_run(const struct sleepers *s, struct sleepers_result *result)
 		.mean = bed.n ? (double)bed.sum / (double)bed.n : 0,
 		.spun = (double)bed.turns * TURN / 2 / (double)(bed.phase.end - bed.phase.begin),
 	};
-	rt_run_report(s->run, rt, &bed.phase);
+	rt_body_report(s->run, rt, &bed.phase);
 	rt_free(rt);
 	free(sleeper);
 	return bed.n ? 0 : run_fail(s->run, "no cycle was measured: measured_us is too short");

@@ -6,7 +6,7 @@
 #ifndef EXPERIMENTS_SLEEPERS_H
 #define EXPERIMENTS_SLEEPERS_H
 
-#include "rt_run.h"
+#include "rt_body.h"
 
 /**
  * struct sleepers - one thread a simulated CPU

@@ -108,7 +108,7 @@ int model_build(struct model *m, const struct machine *machine, const uint32_t *
 		core->cpu[core->nr_cpus++] = i;
 	}
 	costs(m);
-	if (model_tiers(m, machine_protocol(machine, "data_leg", DATA_LEG)))
+	if (model_build_tiers(m, machine_protocol(machine, "data_leg", DATA_LEG)))
 		goto failed;
 	return 0;
 failed:

@@ -120,15 +120,15 @@ int model_build(struct model *m, const struct machine *machine, const uint32_t *
 void model_free(struct model *m);
 
 /**
- * model_tiers - fill in the tiers, the tables of pairs and the crossings; part of model_build().
+ * model_build_tiers - fill in the tiers, the tables of pairs and the crossings, for model_build().
  * @m: @core, @node_package and the sizes are there
  * @data_leg: share of a transfer that is the data leg
  *
  * Return: 0; -1: no memory, or the machine has too many tiers.
  */
-int model_tiers(struct model *m, double data_leg);
+int model_build_tiers(struct model *m, double data_leg);
 
-static inline uint32_t model_tier(const struct model *m, uint32_t core_a, uint32_t core_b)
+static inline uint32_t model_tier_between(const struct model *m, uint32_t core_a, uint32_t core_b)
 {
 	return m->pair[(size_t)core_a * m->nr_cores + core_b];
 }

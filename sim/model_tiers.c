@@ -121,7 +121,7 @@ static void group_pairs(struct builder *b)
 		for (uint32_t y = 0; y < m->nr_cores; y++) {
 			uint32_t g = m->core[x].group, h = m->core[y].group;
 			uint8_t *of = &m->group_pair[(size_t)g * m->nr_groups + h];
-			uint32_t t = model_tier(m, x, y);
+			uint32_t t = model_tier_between(m, x, y);
 
 			if (x == y)
 				continue;
@@ -131,7 +131,7 @@ static void group_pairs(struct builder *b)
 	}
 }
 
-int model_tiers(struct model *m, double data_leg)
+int model_build_tiers(struct model *m, double data_leg)
 {
 	size_t packages = (size_t)m->nr_packages * m->nr_packages;
 	struct builder b = { .m = m };

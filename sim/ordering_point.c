@@ -94,11 +94,11 @@ static uint64_t request_leg(const struct coherence *c, const struct line *l, uin
 
 	if (ordered_by(c, l, core, write))
 		return l->owner == me	     ? 0
-		       : l->owner != NO_CORE ? m->tier[model_tier(m, me, l->owner)].request
+		       : l->owner != NO_CORE ? m->tier[model_tier_between(m, me, l->owner)].request
 					     : inside(m, core->group)->request;
 	if (l->owner != NO_CORE) {
 		home_only = m->core[l->owner].package == core->package;
-		leg = m->tier[model_tier(m, me, l->owner)].request;
+		leg = m->tier[model_tier_between(m, me, l->owner)].request;
 	} else {
 		leg = m->tier[m->nr_tiers - 1].request;
 	}
@@ -110,7 +110,7 @@ static uint64_t snoop_leg(const struct coherence *c, const struct line *l, uint3
 {
 	const struct model *m = c->model;
 	const struct model_core *from = &m->core[owner], *to = &m->core[me];
-	uint64_t leg = m->tier[model_tier(m, owner, me)].snoop;
+	uint64_t leg = m->tier[model_tier_between(m, owner, me)].snoop;
 
 	if (from->group == to->group)
 		return leg;
@@ -121,7 +121,7 @@ static uint64_t data_leg(const struct coherence *c, uint32_t owner, uint32_t me)
 {
 	const struct model *m = c->model;
 
-	return m->tier[model_tier(m, owner, me)].data +
+	return m->tier[model_tier_between(m, owner, me)].data +
 	       crossing(m, m->core[owner].package, m->core[me].package, false);
 }
 
@@ -175,7 +175,7 @@ static void from_owner(struct coherence *c, struct line *l, const struct request
 	const struct model *m = c->model;
 	const struct model_core *core = &m->core[me], *owner = &m->core[l->owner];
 	bool near = owner->group == core->group;
-	const struct model_tier *t = &m->tier[model_tier(m, me, l->owner)];
+	const struct model_tier *t = &m->tier[model_tier_between(m, me, l->owner)];
 
 	if (near) {
 		g->let_go = now + t->snoop;

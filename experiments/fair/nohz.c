@@ -7,7 +7,7 @@
  *   that CPU walks the set and balances for each CPU that is due, until it has work itself
  *
  * Why no idle CPU is missed while others have too much: it enters the set before it halts, and
- * leaves when it is busy. Every busy tick looks again. rivals/idle/idle_set.h says why the
+ * leaves when it is busy. Every busy tick looks again. layouts/idle/idle_set.h says why the
  * balancer's flags are not lost. If work ends a walk early, the balancer sets the flags of that
  * walk again.
  */

@@ -16,7 +16,7 @@
  */
 #include "rq.h"
 
-static void set_level(struct rt_cpu *me, struct rt_rq *rq)
+static void publish_level(struct rt_cpu *me, struct rt_rq *rq)
 {
 	u64 begin = sim_now();
 
@@ -170,7 +170,7 @@ void rt_enqueue(struct rt_cpu *me, struct rt_rq *rq, struct rt_task *p, bool fir
 	rq->nr_rt++;
 	if (p->level > rq->level) {
 		WRITE_ONCE(rq->level, p->level);
-		set_level(me, rq);
+		publish_level(me, rq);
 	}
 	count_rt(me, rq);
 	if (rq->curr == p)
@@ -196,7 +196,7 @@ void rt_dequeue(struct rt_cpu *me, struct rt_rq *rq, struct rt_task *p)
 	level = highest(rq);
 	if (level != rq->level) {
 		WRITE_ONCE(rq->level, level);
-		set_level(me, rq);
+		publish_level(me, rq);
 	}
 	count_rt(me, rq);
 	dequeue_pushable(me, rq, p, rq->curr->level);

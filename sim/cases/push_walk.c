@@ -4,7 +4,7 @@
  * after it was lowered. The CPU that carries the walk does what the overloaded CPU would do: it
  * reads all levels. The same CPU stays overloaded.
  *
- * Beside it Linux's walk (loop_next, loop_start, a lock), as in rivals/linux_walk.h. A CPU that
+ * Beside it Linux's walk (loop_next, loop_start, a lock), as in layouts/linux_walk.h. A CPU that
  * would have to wait for the lock gives the execution up; the other executions remain. One CPU
  * stays overloaded. Linux 7.3 and 6.12.117 lose a request there. The walk stands on that CPU, which
  * has read all levels. A request comes and leaves its work to the walk. The round for it skips the

@@ -30,7 +30,7 @@ def structure(root: Path) -> subprocess.CompletedProcess[str]:
 def project(root: Path, **files: str) -> Path:
     """Make a project in which sim/ may use core/, of files given as core__x_h or core__x_c."""
     (root / "CONTRIBUTING.md").write_text(
-        "| `core/` | structures | nothing |\n| `sim/` | the machine | `core/`; some `rivals/` |\n"
+        "| `core/` | structures | nothing |\n| `sim/` | the machine | `core/`; some `layouts/` |\n"
     )
     for name, text in files.items():
         path = root / name.replace("__", "/").replace("_h", ".h").replace("_c", ".c")

@@ -16,8 +16,8 @@ from doctor_cli import attempt
 from doctor_tree import Machine, build, collect
 from schedshard.doctor.facts.archive import read_directory
 from schedshard.doctor.facts.facts import Facts, read_facts
-from schedshard.doctor.judge.judge import Verdict, judge
 from schedshard.doctor.judge.predictions import add_predictions
+from schedshard.doctor.judge.verdict import Verdict, judge
 from schedshard.doctor.plan.files import plan_files
 from schedshard.doctor.plan.plan import make_plan
 from schedshard.doctor.verdict import batch

@@ -349,7 +349,7 @@ def test_no_colour_when_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
 
     from schedshard.doctor.facts.archive import read_tar
     from schedshard.doctor.facts.facts import read_facts
-    from schedshard.doctor.judge.judge import judge
+    from schedshard.doctor.judge.verdict import judge
     from schedshard.doctor.verdict.view import verdict_parts
 
     host = tar(tmp_path, Machine(tasks=groups(1_000_000)))

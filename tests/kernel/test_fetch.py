@@ -27,7 +27,7 @@ from fake_kernel import (
     write_series,
 )
 
-from schedshard.commands.kernel.host import kernel
+from schedshard.commands.kernel.group import kernel
 from schedshard.common.errors import UserError
 from schedshard.kernel.layout import Layout
 from schedshard.kernel.source import archive

@@ -16,7 +16,10 @@ from schedshard import __version__
 from schedshard.commands.bench import ping_pong_command, primitives_command
 from schedshard.commands.doctor import doctor
 from schedshard.commands.groups import NamedGroup
-from schedshard.commands.kernel.host import kernel
+
+# Each of these adds its verbs to the group.
+from schedshard.commands.kernel import build, guest, hosts, profile, source  # noqa: F401
+from schedshard.commands.kernel.group import kernel
 from schedshard.commands.options import (
     JSON,
     OUT,

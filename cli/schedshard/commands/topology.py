@@ -23,10 +23,10 @@ def _advise(
     machine: str | None, rate: float, count: int | None, as_json: bool, out: Path | None
 ) -> None:
     from schedshard.common.progress import ticking
-    from schedshard.experiments.advise import SAMPLES, advice_data, advise
+    from schedshard.experiments.shard_sizes import SAMPLES, advice_data, advise
     from schedshard.experiments.uncertain.uncertainty import check_samples
     from schedshard.machines.presets import HOST, load_machine
-    from schedshard.tables.advise import advice_view
+    from schedshard.tables.shard_sizes import advice_view
 
     samples = SAMPLES if count is None else count
     if samples != 0:

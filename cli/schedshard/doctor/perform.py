@@ -9,8 +9,8 @@ from schedshard.common.errors import UserError
 from schedshard.common.output import check_writable, to_json, write_atomic
 from schedshard.doctor.facts.archive import read_host, read_tar
 from schedshard.doctor.facts.facts import Facts, read_facts
-from schedshard.doctor.judge.judge import NOTHING, Verdict, judge
 from schedshard.doctor.judge.predictions import add_predictions
+from schedshard.doctor.judge.verdict import NOTHING, Verdict, judge
 from schedshard.doctor.plan.files import check_directory, plan_of
 from schedshard.doctor.profiles.perf_file import read_profile
 from schedshard.doctor.verdict import batch

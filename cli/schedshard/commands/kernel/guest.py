@@ -14,15 +14,12 @@ from schedshard.commands.kernel.group import (
     CONFIG,
     MACHINE,
     VARIANT,
-    VARIANTS,
     kernel,
     split_commas,
     the_layout,
-    variant_option,
 )
 from schedshard.commands.options import (
     JSON,
-    JSON_OR_TABLE,
     OUT,
     PARAMETERS,
     SEED,
@@ -31,9 +28,8 @@ from schedshard.commands.options import (
     deliver,
     many_option,
     number_option,
-    path_option,
 )
-from schedshard.common.errors import UserError, check_names, first_of
+from schedshard.common.errors import UserError, first_of
 from schedshard.common.output import to_json, write_atomic
 
 if TYPE_CHECKING:
@@ -245,96 +241,3 @@ def _tested(layout: Layout, request: TestRequest) -> list[GuestResult]:
                 tick(line.partition("# time ")[2])
 
         return run_matrix(layout, request, on_line)
-
-
-@kernel.command()
-@variant_option(VARIANTS, required=False)
-@CONFIG
-@path_option(
-    "--bzimage", metavar="B", help="A kernel that was built elsewhere; its memory is not read."
-)
-@number_option("--cpus", low=12, high=240, default=16)
-@choice_option(
-    "--set",
-    "which",
-    choices=["root-domains", "verdicts"],
-    help="Ways to come to root domains, or hosts that doctor is to judge.",
-)
-@many_option("--case", "names", metavar="C", help="Only this one; repeatable.")
-@path_option("--keep", metavar="DIR", help="Keep the tar files there.")
-@number_option(
-    "--slow",
-    high=1000,
-    help="Run the guest's clock at 1/N of the host's [1; for verdicts it counts instructions].",
-)
-@JSON_OR_TABLE
-@OUT
-def hosts(
-    variants: tuple[str, ...],
-    config: str,
-    bzimage: Path | None,
-    cpus: int,
-    which: str,
-    names: tuple[str, ...],
-    keep: Path | None,
-    slow: int | None,
-    as_json: bool,
-    out: Path | None,
-) -> None:
-    """Make guests into hosts of many kinds, and compare doctor's root domains with the kernel's.
-
-    Doctor's collector runs in the guest; the kernel's root domains are read from its memory. Each
-    host is printed when it is done; --out has the hosts so far. The exit status is 1 when the root
-    domains differ. --keep keeps the collector's tar files, CASE.tar.gz.
-    """
-    from schedshard.kernel.guest.topology import usual_shape
-    from schedshard.kernel.hosts.cases import ROOT_DOMAINS, VERDICTS
-    from schedshard.kernel.hosts.hosts import HostsRequest
-    from schedshard.kernel.hosts.hosts import hosts as stage
-    from schedshard.kernel.hosts.hosts_view import row_words, sum_words
-
-    known = ROOT_DOMAINS if which == "root-domains" else VERDICTS
-    check_names("case", names, known)
-    if keep is not None and not keep.is_dir():
-        raise UserError(f"--keep {keep}: no such directory")
-    layout = the_layout()
-    kernels = _kernels(layout, variants, config, bzimage, one=keep is not None or out is not None)
-    cases = {name: case for name, case in known.items() if not names or name in names}
-    # Rates are a part of the verdict, and must not depend on how busy this host is.
-    counted = which == "verdicts" and slow is None
-    wrong = []
-
-    def on_row(row: dict[str, Any], so_far: dict[str, Any]) -> None:
-        print(row_words(row), file=sys.stderr if as_json else sys.stdout, flush=True)
-        if out is not None:
-            write_atomic(out, to_json(so_far))
-
-    for name, image, symbols in kernels:
-        shape = usual_shape(cpus)
-        request = HostsRequest(name, image, symbols, cases, shape, counted, slow or 1, keep)
-        print(f"{name}: {len(cases)} hosts, several a guest", file=sys.stderr, flush=True)
-        report = stage(layout, request, on_row)
-        deliver(report, as_json, out, None)
-        if not as_json:
-            click.echo(sum_words(report))
-        wrong += [f"{name}: {row['case']}" for row in report["cases"] if row["equal"] is False]
-    if wrong:
-        raise UserError(f"{wrong[0]}: doctor's root domains are not the kernel's", status=1)
-
-
-def _kernels(
-    layout: Layout, variants: Sequence[str], config: str, bzimage: Path | None, *, one: bool
-) -> list[tuple[str, Path, Path | None]]:
-    """Name, image and symbols of the kernels: built ones, or another one without symbols."""
-    from schedshard.kernel.profile.c2c import built_kernels
-
-    if bool(variants) == (bzimage is not None):
-        raise UserError("give --variant or --bzimage")
-    if bzimage is not None:
-        if not bzimage.is_file():
-            raise UserError(f"--bzimage {bzimage}: no such file")
-        return [(bzimage.name, bzimage, None)]
-    if len(variants) > 1 and one:
-        raise UserError("--keep and --out hold one variant: give one")
-    built = built_kernels(layout, variants, config)
-    return [(f"{each.name}-{config}", each.bzimage, each.vmlinux) for each in built]

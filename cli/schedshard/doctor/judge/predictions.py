@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from schedshard.doctor.facts.facts import Facts
-from schedshard.doctor.judge.judge import Verdict
+from schedshard.doctor.judge.verdict import Verdict
 from schedshard.doctor.predict.prediction import Predicted, Prediction, shape_of
 from schedshard.doctor.predict.stored import stored
 

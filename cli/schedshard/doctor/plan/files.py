@@ -5,7 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 from schedshard.common.errors import UserError, telling
-from schedshard.doctor.judge.judge import Verdict
+from schedshard.doctor.judge.verdict import Verdict
 from schedshard.doctor.plan.plan import CPUSET_PARTITION, Partition, Plan, label, make_plan
 from schedshard.doctor.plan.text import readme
 

@@ -3,7 +3,7 @@
 
 from schedshard.doctor.judge.catalogue import load_catalogue
 from schedshard.doctor.judge.findings import SEVERITIES
-from schedshard.doctor.judge.judge import CANNOT_TELL, Verdict
+from schedshard.doctor.judge.verdict import CANNOT_TELL, Verdict
 from schedshard.machines.topo import ranges
 
 # The statuses of Nagios plugins.

@@ -7,8 +7,8 @@ from schedshard import __version__
 from schedshard.doctor.facts.facts import Facts
 from schedshard.doctor.facts.load import DomainLoad
 from schedshard.doctor.judge.findings import Finding
-from schedshard.doctor.judge.judge import CANNOT_TELL, FOUND, NOTHING, Verdict
 from schedshard.doctor.judge.predictions import prediction_data
+from schedshard.doctor.judge.verdict import CANNOT_TELL, FOUND, NOTHING, Verdict
 from schedshard.doctor.predict.prediction import Prediction, Unpredicted
 from schedshard.machines.topo import ranges
 

@@ -9,8 +9,8 @@ from schedshard.doctor.facts.domains import Domains
 from schedshard.doctor.facts.facts import Facts
 from schedshard.doctor.facts.load import DomainLoad
 from schedshard.doctor.judge.findings import Finding, per_second
-from schedshard.doctor.judge.judge import Verdict
 from schedshard.doctor.judge.predictions import prediction_words
+from schedshard.doctor.judge.verdict import Verdict
 from schedshard.doctor.predict.prediction import Prediction, Unpredicted
 from schedshard.machines.topo import ranges
 from schedshard.machines.topo_picture import drawn

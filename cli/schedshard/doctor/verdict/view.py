@@ -6,8 +6,8 @@ from rich.padding import Padding
 from rich.text import Text
 
 from schedshard.doctor.judge.findings import Finding, per_second
-from schedshard.doctor.judge.judge import Verdict
 from schedshard.doctor.judge.predictions import prediction_words
+from schedshard.doctor.judge.verdict import Verdict
 from schedshard.doctor.predict.prediction import Prediction, Unpredicted
 from schedshard.machines.topo import ranges
 from schedshard.show.sheet import Sheet

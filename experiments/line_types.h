@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * layouts.h - the contents of lines that the code under test allocates without a type. Reports find
- * the fields in the debug information; nothing else uses these types.
+ * line_types.h - the contents of lines that the code under test allocates without a type. Reports
+ * find the fields in the debug information; nothing else uses these types.
  */
-#ifndef EXPERIMENTS_LAYOUTS_H
-#define EXPERIMENTS_LAYOUTS_H
+#ifndef EXPERIMENTS_LINE_TYPES_H
+#define EXPERIMENTS_LINE_TYPES_H
 
 #include "port.h"
 

@@ -19,8 +19,8 @@
  *   linux73-mask	linux73, limited to a mask of CPUs that the process visited, of any node
  *   visited		ours: core/visited.c
  */
-#ifndef RIVALS_SCAN_H
-#define RIVALS_SCAN_H
+#ifndef LAYOUTS_SCAN_H
+#define LAYOUTS_SCAN_H
 
 #include "port.h"
 #include "occupancy_llc.h"

@@ -7,8 +7,8 @@
  * Ordering: an operation without a result orders nothing by itself (smp_mb__before_atomic() and
  * smp_mb__after_atomic() do); one with a result is a full barrier.
  */
-#ifndef RIVALS_ATOMICS_H
-#define RIVALS_ATOMICS_H
+#ifndef LAYOUTS_ATOMICS_H
+#define LAYOUTS_ATOMICS_H
 
 #include "port.h"
 

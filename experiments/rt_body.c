@@ -6,7 +6,7 @@
  * Cycles per wake-up: all time inside the layout's operations, divided by wake-ups. So it covers
  * both how often a layout needs an operation and what each costs.
  */
-#include "rt_run.h"
+#include "rt_body.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static u64 ns(const struct run *run, const char *name)
 	return (u64)(run_param(run, name) * 1000);
 }
 
-struct rt *rt_run_create(struct run *run)
+struct rt *rt_body_create(struct run *run)
 {
 	struct rt_costs costs = { .syscall = ns(run, "syscall_ns"),
 				  .futex = ns(run, "futex_ns"),
@@ -42,11 +42,11 @@ struct rt *rt_run_create(struct run *run)
 				  .irq = ns(run, "irq_ns"),
 				  .idle_exit = ns(run, "idle_exit_ns"),
 				  .tick = ns(run, "tick_ns"),
-				  .tick_period = rt_run_ps(run, "tick_us") };
+				  .tick_period = rt_body_ps(run, "tick_us") };
 	const char *layout = strcmp(run->variant, "partition") ? run->variant : "stock";
 	struct rt *rt;
 
-	if (!costs.tick_period || !rt_run_ps(run, "measured_us")) {
+	if (!costs.tick_period || !rt_body_ps(run, "measured_us")) {
 		run_fail(run, "tick_us and measured_us must be more than 0");
 		return NULL;
 	}
@@ -63,14 +63,14 @@ struct rt *rt_run_create(struct run *run)
 	return NULL;
 }
 
-struct rt_phase rt_run_phases(const struct run *run)
+struct rt_phase rt_body_phases(const struct run *run)
 {
-	u64 begin = rt_run_ps(run, "warm_up_us");
+	u64 begin = rt_body_ps(run, "warm_up_us");
 
-	return (struct rt_phase){ .begin = begin, .end = begin + rt_run_ps(run, "measured_us") };
+	return (struct rt_phase){ .begin = begin, .end = begin + rt_body_ps(run, "measured_us") };
 }
 
-bool rt_run_phase(struct rt_cpu *me, struct rt_phase *phase)
+bool rt_body_phase(struct rt_cpu *me, struct rt_phase *phase)
 {
 	if (!phase->on && sim_now() >= phase->begin) {
 		phase->on = true;
@@ -105,7 +105,7 @@ static void report_hitm(struct run *run)
 	run_report(run, "hitm_local_per_remote", ratio((double)local, (double)remote));
 }
 
-void rt_run_report(struct run *run, const struct rt *rt, const struct rt_phase *phase)
+void rt_body_report(struct run *run, const struct rt *rt, const struct rt_phase *phase)
 {
 	struct rt_stats s = rt_stats(rt);
 	double seconds = (double)(phase->end - phase->begin) * 1e-12;
@@ -169,7 +169,7 @@ static int by_place(const void *a, const void *b)
 	return x->thread < y->thread ? -1 : x->thread > y->thread;
 }
 
-u32 *rt_run_groups(const struct run *run, u32 *size, u32 *n)
+u32 *rt_body_groups(const struct run *run, u32 *size, u32 *n)
 {
 	u32 nr = run->model->nr_cpus, left = 0, out = 0, *cpus = calloc(nr, sizeof(*cpus));
 	struct place *p = calloc(nr, sizeof(*p));

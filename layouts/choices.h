@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* layouts_of_linux.h - names of layouts, and the choices between them; see linux_rd.h. */
-#ifndef RIVALS_LAYOUTS_OF_LINUX_H
-#define RIVALS_LAYOUTS_OF_LINUX_H
+/* choices.h - names of layouts, and the choices between them; see linux_rd.h. */
+#ifndef LAYOUTS_CHOICES_H
+#define LAYOUTS_CHOICES_H
 
 /* The mask of a level: one; one a NUMA node; a sharded bitmap. */
 #define MASKS_ONE  1

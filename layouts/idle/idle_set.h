@@ -19,8 +19,8 @@
  *    full barrier and walks. Either the walk sees the CPU, or the flag stays set for the next one.
  *    stay() does the same for a CPU that is in the set already.
  */
-#ifndef RIVALS_IDLE_SET_H
-#define RIVALS_IDLE_SET_H
+#ifndef LAYOUTS_IDLE_SET_H
+#define LAYOUTS_IDLE_SET_H
 
 #include "port.h"
 #include "shard_topo.h"

@@ -8,8 +8,8 @@
  *
  * atomic_t and raw_spinlock_t are u32, cpumask_var_t is unsigned long *.
  */
-#ifndef RIVALS_ROOT_DOMAIN_H
-#define RIVALS_ROOT_DOMAIN_H
+#ifndef LAYOUTS_ROOT_DOMAIN_H
+#define LAYOUTS_ROOT_DOMAIN_H
 
 #include "port.h"
 #include "cpupri.h"

@@ -15,8 +15,8 @@
  *
  * Concurrency: scan.h's table.
  */
-#ifndef RIVALS_SCAN_RECORDS_H
-#define RIVALS_SCAN_RECORDS_H
+#ifndef LAYOUTS_SCAN_RECORDS_H
+#define LAYOUTS_SCAN_RECORDS_H
 
 #include "rd.h"
 #include "report_types.h"

@@ -13,8 +13,8 @@
  *
  * Ordering: none. Context: any. Written against port.h, as core/ is.
  */
-#ifndef RIVALS_GROUP_MASK_H
-#define RIVALS_GROUP_MASK_H
+#ifndef LAYOUTS_GROUP_MASK_H
+#define LAYOUTS_GROUP_MASK_H
 
 #include "port.h"
 #include "shard_topo.h"

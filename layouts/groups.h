@@ -3,8 +3,8 @@
  * groups.h - CPUs by NUMA node or by LLC, numbered from 0 in the order of their first CPU, whatever
  * ids the machine has. Read-only once made. Context: cpu_groups_init() may sleep.
  */
-#ifndef RIVALS_GROUPS_H
-#define RIVALS_GROUPS_H
+#ifndef LAYOUTS_GROUPS_H
+#define LAYOUTS_GROUPS_H
 
 #include "port.h"
 #include "shard_topo.h"

@@ -6,8 +6,8 @@
  *
  * Context: may sleep, not concurrent.
  */
-#ifndef RIVALS_SLAB_H
-#define RIVALS_SLAB_H
+#ifndef LAYOUTS_SLAB_H
+#define LAYOUTS_SLAB_H
 
 #include "port.h"
 

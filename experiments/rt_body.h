@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * rt_run.h - what the experiments on the RT class share. It turns parameters into costs, a
+ * rt_body.h - what the experiments on the RT class share. It turns parameters into costs, a
  * variant's name into a layout, and the scheduler's counts into figures.
  */
-#ifndef EXPERIMENTS_RT_RUN_H
-#define EXPERIMENTS_RT_RUN_H
+#ifndef EXPERIMENTS_RT_BODY_H
+#define EXPERIMENTS_RT_BODY_H
 
 #include "experiment.h"
 #include "rt/rt.h"
@@ -20,20 +20,20 @@ extern const char *const rt_variants_global[]; /* without partition: nothing is 
 		"push_ipi", "warm_up_us", "measured_us"
 
 /**
- * rt_run_create - a scheduler for the run's variant and parameters.
+ * rt_body_create - a scheduler for the run's variant and parameters.
  *
  * Return: NULL after run_fail().
  */
-struct rt *rt_run_create(struct run *run);
+struct rt *rt_body_create(struct run *run);
 
-static inline u64 rt_run_ps(const struct run *run, const char *us)
+static inline u64 rt_body_ps(const struct run *run, const char *us)
 {
 	return (u64)(run_param(run, us) * 1e6);
 }
 
 /**
- * rt_run_phase - start the measurement after the warm-up, stop everything at the end. Programs call
- * it often.
+ * rt_body_phase - start the measurement after the warm-up, stop everything at the end. Programs
+ * call it often.
  *
  * Return: true during the measurement.
  */
@@ -42,21 +42,21 @@ struct rt_phase {
 	bool on, over;
 };
 
-struct rt_phase rt_run_phases(const struct run *run);
-bool rt_run_phase(struct rt_cpu *me, struct rt_phase *phase);
+struct rt_phase rt_body_phases(const struct run *run);
+bool rt_body_phase(struct rt_cpu *me, struct rt_phase *phase);
 
 /**
- * rt_run_report - the figures of all of them; @rt has run.
+ * rt_body_report - the figures of all of them; @rt has run.
  */
-void rt_run_report(struct run *run, const struct rt *rt, const struct rt_phase *phase);
+void rt_body_report(struct run *run, const struct rt *rt, const struct rt_phase *phase);
 
 /**
- * rt_run_groups - cut the simulated CPUs into groups of @size that share a package and, if an LLC
+ * rt_body_groups - cut the simulated CPUs into groups of @size that share a package and, if an LLC
  * has enough CPUs, an LLC. A group has whole cores, if all their threads are simulated.
  *
  * Return: array of CPU numbers, group after group, which the caller frees; *@n groups, at least 1.
  * If there are fewer CPUs than @size, *@size becomes their number.
  */
-u32 *rt_run_groups(const struct run *run, u32 *size, u32 *n);
+u32 *rt_body_groups(const struct run *run, u32 *size, u32 *n);
 
 #endif

@@ -3,8 +3,8 @@
  * report_types.h - the contents of lines that are allocated without a type, for reports. These look
  * the fields up in the debug information by the names of these types.
  */
-#ifndef RIVALS_REPORT_TYPES_H
-#define RIVALS_REPORT_TYPES_H
+#ifndef LAYOUTS_REPORT_TYPES_H
+#define LAYOUTS_REPORT_TYPES_H
 
 #include "port.h"
 

@@ -18,7 +18,7 @@
  */
 #include "atomics.h"
 #include "groups.h"
-#include "layouts_of_linux.h"
+#include "choices.h"
 #include "rd.h"
 #include "report_types.h"
 #include "root_domain.h"

@@ -22,7 +22,7 @@
  * The root domain's first line has what CPUs only read, apart from every field that they write. A
  * walk takes no reference of the root domain: push_walk.h says when it may be freed.
  */
-#include "layouts_of_linux.h"
+#include "choices.h"
 #include "atomics.h"
 #include "cpupri.h"
 #include "overload.h"

@@ -4,7 +4,7 @@
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from schedshard.experiments.advise import BUSY, SEARCHES, Advice, Size, flags
+from schedshard.experiments.shard_sizes import BUSY, SEARCHES, Advice, Size, flags
 from schedshard.show.sheet import Sheet
 
 

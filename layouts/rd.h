@@ -21,8 +21,8 @@
  * same CPU reads. Otherwise both may read too early, and a task waits while a CPU that could run it
  * idles.
  */
-#ifndef RIVALS_RD_H
-#define RIVALS_RD_H
+#ifndef LAYOUTS_RD_H
+#define LAYOUTS_RD_H
 
 #include "port.h"
 #include "cpupri.h"

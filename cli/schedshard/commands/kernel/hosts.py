@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Verbs of `schedshard kernel` for doctor: guests as hosts to judge, and a plan that is tried."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from schedshard.commands.kernel.group import CONFIG, VARIANTS, kernel, the_layout, variant_option
+from schedshard.commands.options import (
+    JSON_OR_TABLE,
+    OUT,
+    choice_option,
+    deliver,
+    many_option,
+    number_option,
+    path_option,
+    show,
+)
+from schedshard.common.errors import UserError, check_names, first_of
+from schedshard.common.output import to_json, write_atomic
+
+if TYPE_CHECKING:
+    from schedshard.kernel.layout import Layout
+
+
+@kernel.command()
+@variant_option(VARIANTS, required=False)
+@CONFIG
+@path_option(
+    "--bzimage", metavar="B", help="A kernel that was built elsewhere; its memory is not read."
+)
+@number_option("--cpus", low=12, high=240, default=16)
+@choice_option(
+    "--set",
+    "which",
+    choices=["root-domains", "verdicts"],
+    help="Ways to come to root domains, or hosts that doctor is to judge.",
+)
+@many_option("--case", "names", metavar="C", help="Only this one; repeatable.")
+@path_option("--keep", metavar="DIR", help="Keep the tar files there.")
+@number_option(
+    "--slow",
+    high=1000,
+    help="Run the guest's clock at 1/N of the host's [1; for verdicts it counts instructions].",
+)
+@JSON_OR_TABLE
+@OUT
+def hosts(
+    variants: tuple[str, ...],
+    config: str,
+    bzimage: Path | None,
+    cpus: int,
+    which: str,
+    names: tuple[str, ...],
+    keep: Path | None,
+    slow: int | None,
+    as_json: bool,
+    out: Path | None,
+) -> None:
+    """Make guests into hosts of many kinds, and compare doctor's root domains with the kernel's.
+
+    Doctor's collector runs in the guest; the kernel's root domains are read from its memory. Each
+    host is printed when it is done; --out has the hosts so far. The exit status is 1 when the root
+    domains differ. --keep keeps the collector's tar files, CASE.tar.gz.
+    """
+    from schedshard.kernel.guest.topology import usual_shape
+    from schedshard.kernel.hosts.cases import ROOT_DOMAINS, VERDICTS
+    from schedshard.kernel.hosts.hosts import HostsRequest
+    from schedshard.kernel.hosts.hosts import hosts as stage
+    from schedshard.kernel.hosts.hosts_view import row_words, sum_words
+
+    known = ROOT_DOMAINS if which == "root-domains" else VERDICTS
+    check_names("case", names, known)
+    if keep is not None and not keep.is_dir():
+        raise UserError(f"--keep {keep}: no such directory")
+    layout = the_layout()
+    kernels = _kernels(layout, variants, config, bzimage, one=keep is not None or out is not None)
+    cases = {name: case for name, case in known.items() if not names or name in names}
+    # Rates are a part of the verdict, and must not depend on how busy this host is.
+    counted = which == "verdicts" and slow is None
+    wrong = []
+
+    def on_row(row: dict[str, Any], so_far: dict[str, Any]) -> None:
+        print(row_words(row), file=sys.stderr if as_json else sys.stdout, flush=True)
+        if out is not None:
+            write_atomic(out, to_json(so_far))
+
+    for name, image, symbols in kernels:
+        shape = usual_shape(cpus)
+        request = HostsRequest(name, image, symbols, cases, shape, counted, slow or 1, keep)
+        print(f"{name}: {len(cases)} hosts, several a guest", file=sys.stderr, flush=True)
+        report = stage(layout, request, on_row)
+        deliver(report, as_json, out, None)
+        if not as_json:
+            click.echo(sum_words(report))
+        wrong += [f"{name}: {row['case']}" for row in report["cases"] if row["equal"] is False]
+    if wrong:
+        raise UserError(f"{wrong[0]}: doctor's root domains are not the kernel's", status=1)
+
+
+def _kernels(
+    layout: Layout, variants: Sequence[str], config: str, bzimage: Path | None, *, one: bool
+) -> list[tuple[str, Path, Path | None]]:
+    """Name, image and symbols of the kernels: built ones, or another one without symbols."""
+    from schedshard.kernel.profile.c2c import built_kernels
+
+    if bool(variants) == (bzimage is not None):
+        raise UserError("give --variant or --bzimage")
+    if bzimage is not None:
+        if not bzimage.is_file():
+            raise UserError(f"--bzimage {bzimage}: no such file")
+        return [(bzimage.name, bzimage, None)]
+    if len(variants) > 1 and one:
+        raise UserError("--keep and --out hold one variant: give one")
+    built = built_kernels(layout, variants, config)
+    return [(f"{each.name}-{config}", each.bzimage, each.vmlinux) for each in built]
+
+
+@kernel.command()
+@click.option(
+    "--suite",
+    default="bookworm",
+    show_default=True,
+    metavar="S",
+    help="Debian's suite in the guest: bookworm has systemd 252, sid a newer one.",
+)
+@choice_option(
+    "--init", choices=["systemd", "none"], help="The guest's first process: systemd, or a script."
+)
+@number_option(
+    "--slow",
+    high=50,
+    default=1,
+    help="Let the guest's clock run N times slower, for a busy host: its services time out less.",
+)
+@click.option("--verbose", "-v", is_flag=True, help="Print what the guest said.")
+def plan(suite: str, init: str, slow: int, verbose: bool) -> None:
+    """Try a plan of doctor in a small Debian: make, apply, verify, undo, and boot in between.
+
+    The guest has 16 CPUs and three groups of real-time threads. Needs root on first use, for
+    debootstrap. The exit status is 1 when a partition is not in force, the kernel makes other root
+    domains, or undo.sh leaves a difference.
+    """
+    from schedshard.kernel.hosts.plan_trial import Trial, try_plan
+    from schedshard.kernel.hosts.plan_view import plan_view
+
+    layout = the_layout()
+
+    def on_phase(phase: str) -> None:
+        print(f"boot: {phase} (some minutes)", file=sys.stderr, flush=True)
+
+    tried = try_plan(layout, Trial(suite, init == "systemd", slow), on_phase)
+    if verbose:
+        for phase, lines in tried.said.items():
+            for line in lines:
+                click.echo(f"{phase}: {line}")
+    show(plan_view(tried))
+    for log in tried.logs:
+        print(f"log {layout.shown(log)}", file=sys.stderr)
+    if tried.wrong:
+        raise UserError(first_of(tried.wrong), status=1)

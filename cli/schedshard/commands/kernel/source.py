@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Verbs of `schedshard kernel` on sources and patches; stages are imported inside the verbs."""
+
+from pathlib import Path
+
+import click
+
+from schedshard.commands.kernel.group import CONFIG, JOBS, VARIANT, Chosen, kernel, the_layout
+from schedshard.commands.options import path_option
+from schedshard.common.errors import UserError
+
+
+@kernel.command()
+@path_option(
+    "--base",
+    "path",
+    metavar="PATH",
+    help="A source tree, a tarball of one, or Debian's package; not from the mirror.",
+)
+@click.option(
+    "--any",
+    "any_series",
+    is_flag=True,
+    help="When the mirror has dropped the default series, the next of kernel/base.toml; prints it.",
+)
+def fetch(path: Path | None, any_series: bool) -> None:
+    """Unpack Debian's kernel source: the installed package, else the mirror's newest.
+
+    A version that was not tested works when every edit of the series applies, which is tried here.
+    """
+    from schedshard.kernel.source.apply import try_edits
+    from schedshard.kernel.source.base import fetch as stage
+    from schedshard.kernel.source.base import fetch_any, load_base
+
+    chosen = click.get_current_context().find_object(Chosen)
+    named = chosen is not None and chosen.linux is not None
+    if any_series and (path is not None or named):
+        raise UserError("--any chooses the series: no --base, --linux or SCHEDSHARD_LINUX with it")
+    if any_series:
+        layout, found = fetch_any(tell=lambda line: click.echo(f"schedshard: {line}", err=True))
+        how = "is there"
+    else:
+        layout = the_layout(any_arch=True)
+        found, fresh = stage(layout, path)
+        how = "unpacked" if fresh else "already there"
+    click.echo(f"{layout.shown(layout.base)}: {found.version}, {how}", err=any_series)
+    if not found.tested:
+        made, all_edits = try_edits(layout)
+        words = f"not tested with this version, {made} of {all_edits} edits apply"
+        click.echo(words, err=any_series)
+    if any_series:
+        click.echo(load_base(layout).linux)
+
+
+@kernel.command()
+@VARIANT
+def apply(variants: tuple[str, ...]) -> None:
+    """Make or update the source tree of a variant."""
+    from schedshard.kernel.source.apply import apply as stage
+
+    layout = the_layout(any_arch=True)
+    for variant in variants:
+        done = stage(layout, variant)
+        click.echo(
+            f"{layout.shown(layout.source(variant))}: {done.differing} files differ from the base, "
+            f"{done.changed} of them changed now"
+        )
+
+
+@kernel.command()
+@path_option("--out", metavar="DIR", help="[build/kernel/series]")
+@click.option("--check", is_flag=True, help="git am on an untouched tree, and checkpatch --strict.")
+@click.option("--check-steps", is_flag=True, help="Compile the tree after every step.")
+@CONFIG
+@JOBS
+def series(out: Path | None, check: bool, check_steps: bool, config: str, jobs: int) -> None:
+    """Write the steps as a git format-patch series."""
+    from schedshard.kernel.series.checkpatch import checkpatch
+    from schedshard.kernel.series.series import check_am, check_lines, count_lines, write_series
+    from schedshard.kernel.series.series import check_steps as build_steps
+    from schedshard.kernel.series.series_view import print_judged, print_lines, print_steps
+
+    layout = the_layout()
+    made = write_series(layout, out)
+    folder = layout.shown(made.patches[0].parent)
+    click.echo(f"{folder}: {len(made.patches)} patches")
+    if made.test_patches:
+        folder = layout.shown(made.test_patches[0].parent)
+        click.echo(f"{folder}: {len(made.test_patches)} patches for tests, after them")
+    lines = count_lines(made)
+    print_lines(lines)
+    check_lines(layout, lines)
+    if check:
+        files = check_am(layout, made)
+        click.echo(f"git am on an untouched tree: {files} files as in the built tree")
+        print_judged(checkpatch(layout, (*made.patches, *made.test_patches)))
+    if check_steps:
+        print_steps(build_steps(layout, config, jobs))
