@@ -165,16 +165,21 @@ def test_affinity_is_honoured(tmp_path: Path) -> None:
 #include <stdio.h>
 #include <unistd.h>
 static unsigned long count;
+/* Each adds when it is its turn: they alternate, however busy the host is. */
 static void *work(void *arg)
 {
+	int cpu = (int)(long)arg;
 	cpu_set_t set;
 
 	CPU_ZERO(&set);
-	CPU_SET((int)(long)arg, &set);
+	CPU_SET(cpu, &set);
 	if (pthread_setaffinity_np(pthread_self(), sizeof(set), &set))
 		return NULL;
-	for (int i = 0; i < 20000; i++)
+	for (int i = 0; i < 300; i++) {
+		while (__atomic_load_n(&count, __ATOMIC_RELAXED) % 2 != (cpu == 100))
+			sched_yield();
 		__atomic_fetch_add(&count, 1, __ATOMIC_RELAXED);
+	}
 	return NULL;
 }
 int main(void)
