@@ -10,7 +10,7 @@ from schedshard.doctor.judge.catalogue import load_catalogue
 from schedshard.doctor.judge.findings import Finding, all_findings, per_second
 from schedshard.doctor.profiles.profile import Profile
 
-NOTHING, USAGE, CANNOT_TELL, FOUND = 0, 2, 3, 4
+NOTHING, CANNOT_TELL, FOUND = 0, 3, 4
 
 
 @dataclass(frozen=True)
