@@ -90,7 +90,7 @@ kernel-old: ## the series before (OLD=6.12): built, booted with the storms, its 
 
 kernel-check: ## our kernel tested, profiled and packaged, one with KASAN and lockdep, a broken one caught
 	scripts/bootstrap demo kernel
-	OLD=$(OLD) BUILD=$(BUILD) scripts/kernel_check
+	OLD=$(OLD) scripts/kernel_check
 
 kernel-arm64: ## build ours for arm64, and boot it with the storms
 	scripts/bootstrap demo kernel arm64

@@ -35,20 +35,15 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 def run(tmp_path: Path) -> Run:
     (tmp_path / "scripts").mkdir()
     shutil.copy(ROOT / "scripts" / "kernel_check", tmp_path / "scripts")
-    (tmp_path / "schedshard").write_text(FAKE, encoding="ascii")
-    (tmp_path / "schedshard").chmod(0o755)
+    for name in ("schedshard", "scripts/build"):
+        (tmp_path / name).write_text(FAKE, encoding="ascii")
+        (tmp_path / name).chmod(0o755)
 
     def call(**variables: str) -> subprocess.CompletedProcess[str]:
         inherited = {key: value for key, value in os.environ.items() if key != "SCHEDSHARD_LINUX"}
         return subprocess.run(
             [tmp_path / "scripts" / "kernel_check"],
-            env={
-                **inherited,
-                "OLD": "6.12",
-                "BUILD": "build/release",
-                "NEWEST": "7.3",
-                **variables,
-            },
+            env={**inherited, "OLD": "6.12", "NEWEST": "7.3", **variables},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -68,11 +63,11 @@ def test_output_of_jobs_is_in_order_and_whole(run: Run) -> None:
     assert said == [line.partition(" ")[2] for line in lines[1::2]]
     words = [" ".join(line.split()[1:3]) for line in said]
     assert words == [
-        *("kernel build", "kernel test", "kernel test", "kernel c2c-validate"),
+        *("build/release of", "kernel build", "kernel test", "kernel test", "kernel c2c-validate"),
         *("c2c record", "kernel build", "kernel test", "kernel deb", "kernel build", "kernel test"),
         *("kernel fetch", "kernel series"),
     ]
-    assert [line.endswith(" of 6.12") for line in said] == [False] * 10 + [True] * 2
+    assert [line.endswith(" of 6.12") for line in said[1:]] == [False] * 10 + [True] * 2
 
 
 def test_the_series_before_is_tested_once(run: Run) -> None:
@@ -80,6 +75,14 @@ def test_the_series_before_is_tested_once(run: Run) -> None:
     assert done.returncode == 0
     assert "series --check" not in done.stdout
     assert done.stdout.count("of 6.12") == 2 * 10
+
+
+def test_the_tree_of_the_checks_is_used(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "build" / "check-gcc").mkdir(parents=True)
+    (tmp_path / "build" / "check-gcc" / "build.ninja").touch()
+    done = run()
+    assert done.stdout.startswith("begin build build/check-gcc of any\n")
+    assert "-- build/check-gcc/tests/record/record-known one" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -93,7 +96,7 @@ def test_jobs_run_beside_guests(run: Run, job: str, beside: str) -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        *("build --variant shard of", "--set ci", "multi", "c2c-validate"),
+        *("build build/release", "build --variant shard of", "--set ci", "multi", "c2c-validate"),
         *("record --guest", "build --variant broken-store", "--caught", "deb", "lockdep of 7.3"),
         *("kasan+lockdep --cpus 16", "fetch of 6.12", "series --check"),
     ],
