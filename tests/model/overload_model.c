@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The overload set and the push walk against an array with each CPU's state, overloaded or wide,
- * for every shape. One caller at a time: races are the explorer's.
+ * The overload set against an array with each CPU's state, overloaded or wide, for every shape. One
+ * caller at a time: races are the explorer's.
  */
 #include "overload.h"
-#include "push_walk.h"
 #include "shapes.h"
 #include "test.h"
 
@@ -178,44 +177,6 @@ static void tidying_hides_nobody(void)
 	shard_plan_free(plan);
 }
 
-/* A round that begins after a request serves it, however many come. */
-static void requests_under_way_make_one_more_round(void)
-{
-	static struct push_walk walk;
-
-	push_walk_init(&walk);
-	for (u32 requests = 0; requests < 4; requests++) {
-		CHECK(push_walk_request(&walk));
-		for (u32 i = 0; i < requests; i++)
-			CHECK(!push_walk_request(&walk));
-		CHECK_EQ(push_walk_again(&walk), requests > 0);
-		if (requests)
-			CHECK(!push_walk_again(&walk));
-		CHECK_EQ(walk.state, PUSH_WALK_IDLE);
-	}
-}
-
-static void random_requests(void)
-{
-	static struct push_walk walk;
-	u64 random = test_state.start;
-	bool carried = false, pending = false;
-
-	push_walk_init(&walk);
-	test_state.seed = test_state.start;
-	for (test_state.step = 0; test_state.step < TEST_STEPS(20000); test_state.step++) {
-		if (test_below(&random, 2)) {
-			CHECK_EQ(push_walk_request(&walk), !carried);
-			pending = carried;
-			carried = true;
-		} else if (carried) {
-			carried = push_walk_again(&walk);
-			CHECK_EQ(carried, pending);
-			pending = false;
-		}
-	}
-}
-
 static void no_memory_leaves_nothing_behind(void)
 {
 	static const struct shape shape = { .name = "2 nodes", 2, 1, 2, 4, 2, 1 };
@@ -232,11 +193,9 @@ static void no_memory_leaves_nothing_behind(void)
 	shard_plan_free(plan);
 }
 
-#define TESTS(TEST)                                  \
-	TEST(every_shape)                            \
-	TEST(tidying_hides_nobody)                   \
-	TEST(requests_under_way_make_one_more_round) \
-	TEST(random_requests)                        \
+#define TESTS(TEST)                \
+	TEST(every_shape)          \
+	TEST(tidying_hides_nobody) \
 	TEST(no_memory_leaves_nothing_behind)
 
 TEST_MAIN(overload_model, TESTS)
