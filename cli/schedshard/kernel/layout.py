@@ -3,6 +3,7 @@
 
 import fcntl
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -75,11 +76,15 @@ class Layout:
 
     @contextmanager
     def locked(self, name: str) -> Iterator[None]:
-        """Keep other processes out of one tree; they wait."""
+        """Keep other processes out of one tree; they say so and wait."""
         path = self.make_folder(self.work / "state") / f"{name}.lock"
         fd = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o666)
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                print(f"waiting: another process uses {self.shown(path)}", file=sys.stderr)
+                fcntl.flock(fd, fcntl.LOCK_EX)
             yield
         finally:
             os.close(fd)
