@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * atomics.h - Linux's 32-bit atomics, spinlock and irq_work on plain objects, for the layouts that
- * have them. Rivals run in user space and on the simulated machine only, hence the builtins. port.h
+ * have them. These run in user space and on the simulated machine only, hence the builtins. port.h
  * has the barriers.
  *
  * Ordering: an operation without a result orders nothing by itself (smp_mb__before_atomic() and
