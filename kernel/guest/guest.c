@@ -125,7 +125,7 @@ int online_cpus(struct cpu_list *list)
 	return 0;
 }
 
-int set_deadline(int tid, uint64_t runtime_ns)
+int set_deadline(int tid, uint64_t runtime_ns, uint64_t period_ns)
 {
 	/* The part of the kernel's struct sched_attr that deadlines need; glibc 2.36 has none. */
 	const struct {
@@ -137,8 +137,8 @@ int set_deadline(int tid, uint64_t runtime_ns)
 	} attr = { .size = sizeof(attr),
 		   .policy = SCHED_DEADLINE,
 		   .runtime = runtime_ns,
-		   .deadline = 50000000,
-		   .period = 100000000 };
+		   .deadline = period_ns / 2,
+		   .period = period_ns };
 
 	return (int)syscall(SYS_sched_setattr, tid, &attr, 0);
 }

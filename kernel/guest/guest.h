@@ -85,13 +85,14 @@ void parse_cpu_list(const char *text, struct cpu_list *list);
 int online_cpus(struct cpu_list *list);
 
 /**
- * set_deadline() - make a thread a deadline task: every 100 ms, within 50 ms
+ * set_deadline() - make a thread a deadline task, whose deadline is the middle of its period
  * @tid: the thread, 0: the caller
- * @runtime_ns: its runtime in each period
+ * @runtime_ns: its runtime in each period, at most half of it
+ * @period_ns: its period
  *
  * Return: 0, or -1 with errno set.
  */
-int set_deadline(int tid, uint64_t runtime_ns);
+int set_deadline(int tid, uint64_t runtime_ns, uint64_t period_ns);
 
 /**
  * parse_seconds() - the SECONDS argument of a program

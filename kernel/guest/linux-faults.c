@@ -60,7 +60,7 @@ static void *spin(void *unused)
 
 static bool make_deadline(void)
 {
-	if (set_deadline(atomic_load(&tid), MSEC / 10) == 0)
+	if (set_deadline(atomic_load(&tid), MSEC / 10, 100 * MSEC) == 0)
 		return true;
 	printf("no deadline task: %s\n", strerror(errno));
 	return false;

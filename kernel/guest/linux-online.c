@@ -10,16 +10,15 @@
  * waits on A. X comes online and stays idle. The lower task makes no step in a second. Then an RT
  * task sleeps once on X, and the lower task runs there.
  *
- * Exit status 0: it occurred. 1: it did not. 4, skip: fewer than three CPUs.
+ * Exit status 0: it occurred. 1: it did not. 2: no thread. 4, skip: fewer than three CPUs.
  */
 #define _GNU_SOURCE
 #include "guest.h"
+#include "threads.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define MSEC 1000000ull
@@ -43,25 +42,6 @@ static void *touch(void *unused)
 	return NULL;
 }
 
-static bool start(pthread_t *thread, void *(*run)(void *), void *arg, int priority,
-		  const cpu_set_t *set)
-{
-	const struct sched_param param = { .sched_priority = priority };
-	pthread_attr_t attr;
-
-	/* Not the caller's attributes: it would spin in the caller's place. */
-	pthread_attr_init(&attr);
-	pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
-	pthread_attr_setschedpolicy(&attr, SCHED_FIFO);
-	pthread_attr_setschedparam(&attr, &param);
-	pthread_attr_setaffinity_np(&attr, sizeof(*set), set);
-	errno = pthread_create(thread, &attr, run, arg);
-	pthread_attr_destroy(&attr);
-	if (errno)
-		printf("no thread: %s\n", strerror(errno));
-	return !errno;
-}
-
 static uint64_t steps_in(const _Atomic uint64_t *steps, uint64_t ns)
 {
 	uint64_t before = atomic_load(steps);
@@ -76,12 +56,9 @@ static bool try_once(int a, int x)
 	pthread_t threads[3];
 	uint64_t before, waits, runs;
 	char path[80];
-	cpu_set_t only_a, only_x, both;
+	const cpu_set_t only_a = one_cpu(a), only_x = one_cpu(x);
+	cpu_set_t both;
 
-	CPU_ZERO(&only_a);
-	CPU_SET(a, &only_a);
-	CPU_ZERO(&only_x);
-	CPU_SET(x, &only_x);
 	CPU_OR(&both, &only_a, &only_x);
 	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", x);
 	if (write_text(path, "0") < 0) {
@@ -89,15 +66,12 @@ static bool try_once(int a, int x)
 		return false;
 	}
 	atomic_store(&over, false);
-	if (!start(&threads[0], spin, &upper, 50, &only_a))
-		return false;
-	if (!start(&threads[1], spin, &lower, 40, &both))
-		exit(1);
+	threads[0] = start_thread(spin, &upper, 50, &only_a);
+	threads[1] = start_thread(spin, &lower, 40, &both);
 	before = steps_in(&lower, 200 * MSEC);
 	write_text(path, "1");
 	waits = steps_in(&lower, 1000 * MSEC);
-	if (!start(&threads[2], touch, NULL, 30, &only_x))
-		exit(1);
+	threads[2] = start_thread(touch, NULL, 30, &only_x);
 	runs = steps_in(&lower, 1000 * MSEC);
 	atomic_store(&over, true);
 	for (int i = 0; i < 3; i++)

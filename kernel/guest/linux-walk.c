@@ -20,14 +20,11 @@
  */
 #define _GNU_SOURCE
 #include "guest.h"
+#include "threads.h"
 
-#include <errno.h>
-#include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define USEC   1000ull
 #define MSEC   1000000ull
@@ -45,18 +42,13 @@ static _Atomic uint64_t steps, runner_steps, lower_steps; /* of the waiter, the 
 static int runner_cpu;
 static struct occupant y, z;
 
+/* Both may be the same. */
 static void pin(pthread_t thread, int cpu, int other)
 {
-	cpu_set_t set;
+	cpu_set_t set = one_cpu(cpu);
 
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
 	CPU_SET(other, &set);
-	errno = pthread_setaffinity_np(thread, sizeof(set), &set);
-	if (errno) {
-		printf("cannot pin a thread to CPUs %d, %d: %s\n", cpu, other, strerror(errno));
-		exit(2);
-	}
+	bind_thread(thread, &set);
 }
 
 static void *run(void *unused)
@@ -103,27 +95,6 @@ static void *occupy(void *arg)
 		atomic_store(&o->runs, false);
 	}
 	return NULL;
-}
-
-/* @priority: of SCHED_FIFO; 0: a normal task. */
-static pthread_t start(void *(*body)(void *), void *arg, int priority)
-{
-	const struct sched_param param = { .sched_priority = priority };
-	const int policy = priority ? SCHED_FIFO : SCHED_OTHER;
-	pthread_attr_t attr;
-	pthread_t thread;
-
-	pthread_attr_init(&attr);
-	pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
-	pthread_attr_setschedpolicy(&attr, policy);
-	pthread_attr_setschedparam(&attr, &param);
-	errno = pthread_create(&thread, &attr, body, arg);
-	if (errno) {
-		printf("no thread: %s\n", strerror(errno));
-		exit(2);
-	}
-	pthread_attr_destroy(&attr);
-	return thread;
 }
 
 static void begin(struct occupant *o)
@@ -177,11 +148,11 @@ int main(int argc, char **argv)
 	z.cpu = cpus.cpu[3];
 	sem_init(&y.start, 0, 0);
 	sem_init(&z.start, 0, 0);
-	start(occupy, &y, 60);
-	start(occupy, &z, 60);
-	start(run, NULL, 50);
-	start(run_lower, NULL, 0);
-	waiter = start(wait_for_turn, NULL, 40);
+	start_thread(occupy, &y, 60, NULL);
+	start_thread(occupy, &z, 60, NULL);
+	start_thread(run, NULL, 50, NULL);
+	start_thread(run_lower, NULL, 0, NULL);
+	waiter = start_thread(wait_for_turn, NULL, 40, NULL);
 	for (; now_ns() < end; rounds++)
 		forgotten += try_once(waiter, &seed);
 	printf("%u of %u waiters were forgotten while their CPU ran a normal task\n", forgotten,

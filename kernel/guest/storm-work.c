@@ -133,7 +133,7 @@ static void deadline_round(struct storm *storm, struct storm_worker *me, uint64_
 	for (unsigned int i = 0; i < storm->nr_cpus; i++)
 		CPU_SET(storm->cpu[i], &all);
 	sched_setaffinity(0, sizeof(all), &all);
-	if (set_deadline(0, 10 * MSEC) < 0) {
+	if (set_deadline(0, 10 * MSEC, 100 * MSEC) < 0) {
 		atomic_fetch_add(&storm->refused, 1);
 	} else {
 		atomic_fetch_add(&storm->deadlines, 1);

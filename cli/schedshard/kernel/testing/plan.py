@@ -80,6 +80,8 @@ PROGRAMS: Mapping[str, Program] = {
     "linux-online": Program(
         (), lambda s, *_: _words(f"linux-online {s}"), 1, least=10, usual=False
     ),
+    # Patch 02 mends it.
+    "linux-level": Program((), lambda s, *_: _words(f"linux-level {s}"), 1, least=10, usual=False),
     # With CPUs that run at the same time; patch 04 mends it.
     "linux-walk": Program((), lambda s, *_: _words(f"linux-walk {s}"), 1, least=10, usual=False),
 }
