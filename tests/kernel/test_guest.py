@@ -16,7 +16,15 @@ import pytest
 from schedshard.common.errors import UserError
 from schedshard.kernel.guest import boot as boot_module
 from schedshard.kernel.guest import programs as guest_module
-from schedshard.kernel.guest.boot import BootRequest, Ending, Step, boot, plan_text, qemu_argv
+from schedshard.kernel.guest.boot import (
+    BootRequest,
+    Emulation,
+    Ending,
+    Step,
+    boot,
+    plan_text,
+    qemu_argv,
+)
 from schedshard.kernel.guest.cpio import Entry, archive, character_device, link, plain
 from schedshard.kernel.guest.initramfs import Initramfs, libraries, make_initramfs
 from schedshard.kernel.guest.programs import build_guest, host_tsc_khz
@@ -203,6 +211,30 @@ def test_a_guest_that_panics_and_stays_is_ended(
     booted = boot(layout, request(silence=60.0, total=60.0))
     assert booted.ending is Ending.PANICKED
     assert booted.lines[:2] == [panic, "x"]
+
+
+STALE = "[ 0.9] Oops: int3: 0000 [#1] SMP"
+
+
+@pytest.mark.parametrize(
+    ("emulation", "times", "booted_before", "last"),
+    [
+        (Emulation.MULTI, 1, 1, "good"),
+        (Emulation.MULTI, 9, 3, STALE),
+        (Emulation.SINGLE, 1, 0, STALE),
+    ],
+)
+def test_a_guest_that_met_a_stale_breakpoint_boots_again(
+    layout: Layout, emulation: Emulation, times: int, booted_before: int, last: str
+) -> None:
+    count = layout.project / "count"
+    emulator(
+        layout,
+        f'echo >>{count}; line=good; [ "$(wc -l <{count})" -gt {times} ] || line="{STALE}"; '
+        'echo "$line" >"$log"',
+    )
+    booted = boot(layout, replace(request(), emulation=emulation))
+    assert (booted.stale, booted.lines) == (booted_before, [last])
 
 
 def test_a_guest_that_talks_for_ever_is_ended(layout: Layout) -> None:

@@ -120,6 +120,15 @@ def test_a_guest_that_did_not_boot(size: int) -> None:
     assert outcomes(result)["fine"][0] == "unfinished"
 
 
+def test_a_guest_that_was_booted_again_passes_and_says_so() -> None:
+    plan = GuestPlan(Shape(cores=2), (Step("storm", ("/bin/true",), 60),), (), 10)
+    booted = Booted(Path("guest.log"), Ending.OFF, 5.0, lines=(HEAD + TAIL).splitlines(), stale=1)
+    result = judge("shard", "lab", plan, booted, "guest.log")
+    assert result.passed
+    assert len(result.known) == 1
+    assert "breakpoint" in result.known[0]
+
+
 def test_fewer_cpus_than_planned_are_a_fault() -> None:
     text = (HEAD + TAIL).replace("cpus 2", "cpus 1")
     assert judged(text, "storm").faults == ["the guest has 1 CPUs on line, not 2"]

@@ -63,7 +63,7 @@ class GuestResult:
     llcs: int = 0
     nodes: int = 0
     faults: list[str] = field(default_factory=list)  # that belong to no test
-    known: list[str] = field(default_factory=list)  # faults of Linux itself that showed
+    known: list[str] = field(default_factory=list)  # faults of Linux or the emulator that showed
     kunit: dict[str, int] = field(default_factory=dict)
     kunit_failed: list[str] = field(default_factory=list)
     tests: list[Verdict] = field(default_factory=list)
@@ -177,6 +177,10 @@ def judge(
         kunit_failed=failed,
         known=log.known,
     )
+    if booted.stale:
+        result.known.append(
+            "the emulator ran a breakpoint that Linux had taken away; the guest was booted again"
+        )
     if before := [complaint for complaint in log.before if not complaint.known]:
         result.faults.append(_why(before))
     if first is None:
