@@ -4,10 +4,15 @@
 A stage is a list of commands. Its output goes to a log; on the screen are its name, a sign of life
 while it works, its time and its result. A failed stage shows the end of its log, and the next
 stages still run, so that one run shows everything that is wrong.
+
+A stage that leaves CPUs idle can have another one beside it. That one gets what is left of them,
+and says nothing until it has ended.
 """
 
 from __future__ import annotations
 
+import io
+import itertools
 import json
 import os
 import queue
@@ -18,7 +23,7 @@ import threading
 import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TextIO
 
@@ -98,6 +103,7 @@ class Stage:
     group: str
     commands: Sequence[Command]
     results: Sequence[tuple[Path, Callable[[Path], Count]]] = ()
+    beside: Stage | None = None
 
 
 class Screen:
@@ -197,18 +203,43 @@ def run_stage(stage: Stage, position: str, logs: Path, screen: Screen, total: Co
     return good
 
 
+def politely(stage: Stage) -> Stage:
+    """Return the stage with the lowest priority."""
+    commands = [
+        Command(["nice", "-n", "19", *command.argv], command.env) for command in stage.commands
+    ]
+    return replace(stage, commands=commands)
+
+
 def run_stages(stages: Sequence[Stage], logs: Path) -> int:
     """Run all stages; the last line counts the tests. Return the exit status."""
     logs.mkdir(parents=True, exist_ok=True)
     screen, total = Screen(sys.stdout), Count()
     started = time.monotonic()
-    failed = [
-        stage.name
-        for number, stage in enumerate(stages, 1)
-        if not run_stage(stage, f"{number:2}/{len(stages)}", logs, screen, total)
-    ]
+    failed = []
+    of = sum(2 if stage.beside else 1 for stage in stages)
+    positions = (f"{number:2}/{of}" for number in itertools.count(1))
+
+    def run(stage: Stage, position: str, out: Screen, results: Count) -> None:
+        if not run_stage(stage, position, logs, out, results):
+            failed.append(stage.name)
+
+    for stage in stages:
+        position = next(positions)
+        if stage.beside is None:
+            run(stage, position, screen, total)
+            continue
+        said, results = io.StringIO(), Count()
+        arguments = (politely(stage.beside), next(positions), Screen(said), results)
+        other = threading.Thread(target=run, args=arguments)
+        other.start()
+        run(stage, position, screen, total)
+        other.join()
+        total.add(results)
+        screen.out.write(said.getvalue())
+        screen.out.flush()
     minutes, seconds = divmod(int(time.monotonic() - started), 60)
-    screen.line(f"{len(stages)} stages in {minutes} min {seconds} s")
+    screen.line(f"{of} stages in {minutes} min {seconds} s")
     if failed:
         screen.line(f"failed stages: {', '.join(failed)}")
     if total.passed or total.failed:

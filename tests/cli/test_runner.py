@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Stages of scripts/check.py: those that run beside another one."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from schedshard.common.paths import ROOT
+
+sys.path.insert(0, str(ROOT / "scripts"))
+from runner import Command, Count, Stage, run_stages
+
+
+def passes(_: Path) -> Count:
+    return Count(passed=2)
+
+
+def stage(name: str, script: str, report: Path, beside: Stage | None = None) -> Stage:
+    shell = Command(["sh", "-c", f"{script}; echo >{report}"])
+    return Stage(name, "build", [shell], [(report, passes)], beside)
+
+
+def test_a_stage_beside_another_runs_at_the_same_time_and_speaks_after_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fifo = tmp_path / "fifo"
+    # Each waits for the other.
+    os.mkfifo(fifo)
+    other = stage("other", f"nice; read met <{fifo}", tmp_path / "other.xml")
+    first = stage("first", f"echo met >{fifo}", tmp_path / "first.xml", other)
+    assert run_stages([first], tmp_path) == 0
+    said = capsys.readouterr().out
+    assert said.index("[ 1/2] first") < said.index("[ 2/2] other")
+    assert said.index("ok, 2 passed") < said.index("[ 2/2] other")
+    assert said.endswith("4 passed, 0 failed\n")
+    assert "19\n" in (tmp_path / "other.log").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("which", ["first", "other"])
+def test_a_stage_fails_beside_another(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], which: str
+) -> None:
+    def script(name: str) -> str:
+        return "exit 1" if name == which else ":"
+
+    other = stage("other", script("other"), tmp_path / "other.xml")
+    first = stage("first", script("first"), tmp_path / "first.xml", other)
+    assert run_stages([first], tmp_path) == 1
+    said = capsys.readouterr().out
+    assert f"failed stages: {which}\n" in said
+    assert "2 passed, 0 failed" in said
