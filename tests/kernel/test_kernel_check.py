@@ -86,7 +86,7 @@ def test_the_tree_of_the_checks_is_used(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("job", "beside"), [("kasan+lockdep of", "c2c record"), ("series --check", "test storm of")]
+    ("job", "beside"), [("no-net of", "c2c record"), ("series --check", "test storm of")]
 )
 def test_jobs_run_beside_guests(run: Run, job: str, beside: str) -> None:
     done = run(WAIT=job, UNTIL=beside)
@@ -97,8 +97,8 @@ def test_jobs_run_beside_guests(run: Run, job: str, beside: str) -> None:
     "command",
     [
         *("build build/release", "build --variant shard of", "--set ci", "multi", "c2c-validate"),
-        *("record --guest", "build --variant broken-store", "--caught", "deb", "lockdep of 7.3"),
-        *("kasan+lockdep --cpus 16", "fetch of 6.12", "series --check"),
+        *("record --guest", "build --variant broken-store", "--caught", "deb", "no-net of 7.3"),
+        *("kasan+lockdep+no-net --cpus 16", "fetch of 6.12", "series --check"),
     ],
 )
 def test_a_failure_anywhere_ends_the_run_with_its_output(run: Run, command: str) -> None:
