@@ -11,6 +11,8 @@ LINUX  = $(or $(SCHEDSHARD_LINUX),$(shell sed -n 's/^default = "\(.*\)"/\1/p' ke
 DEBUG  = lockdep kasan kasan+lockdep kcsan preempt-rt no-numa+offstack-off no-smp $(DEBUG_$(LINUX))
 # Parts that only one series of Linux has.
 DEBUG_7.3 := classes sched-ext sched-cache
+FOREIGN = foreign$(FOREIGN_$(LINUX))
+FOREIGN_7.3 := +sched-ext
 CONFIG := package
 # Of make mutants: --group ordering, --file core/visited.c, --list.
 MUTANTS :=
@@ -104,10 +106,10 @@ kernel-cross: ## compile what the series touches for other processors, 32 bit, b
 	./schedshard kernel cross
 
 kernel-foreign: ## tests that others wrote, on the stock kernel and ours: they must end alike
-	scripts/bootstrap demo kernel
+	scripts/bootstrap demo kernel foreign
 	./schedshard kernel fetch
-	./schedshard kernel build $(BOTH) --config foreign
-	./schedshard kernel test $(BOTH) --config foreign --set foreign
+	./schedshard kernel build $(BOTH) --config $(FOREIGN)
+	./schedshard kernel test $(BOTH) --config $(FOREIGN) --set foreign
 
 kernel-shapes: ## the storms on small and odd machines
 	scripts/bootstrap demo kernel

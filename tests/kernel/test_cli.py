@@ -73,9 +73,10 @@ def test_every_program_comes_with_the_group_of_packages() -> None:
     group = {name for kind, name in lines if kind == "kernel"}
     arm64 = {name for kind, name in lines if kind == "arm64"}
     cross = {name for kind, name in lines if kind == "cross"}
-    assert not group & arm64
+    foreign = {name for kind, name in lines if kind == "foreign"}
+    assert not group & (arm64 | foreign)
     assert not cross & (group | arm64)
-    assert set(PACKAGE_OF.values()) <= group | arm64 | ALWAYS
+    assert set(PACKAGE_OF.values()) <= group | arm64 | foreign | ALWAYS
     assert {package_of(ARM64.compiler), package_of(f"{ARM64.cross}ld")} <= arm64
     compilers = {package_of(one.target.compiler) for one in CROSS.values() if one.target.cross}
     assert compilers == cross

@@ -405,7 +405,16 @@ def test_the_plan_of_tests_of_others() -> None:
     assert plan.steps[0].argv[-2:] == ("-t", "2")
     assert plan.parts == ("selftests", "stress-ng")
     # As many as kernel/guest/init.c takes.
-    whole = foreign_plan(Shape(cores=8), [])
+    whole = foreign_plan(Shape(cores=8), [], lambda option: True)
     assert len(whole.steps) == len(FOREIGN) <= 128
     with pytest.raises(UserError, match=r"unknown test 'ng-yeld': did you mean 'ng-yield'\?"):
         foreign_plan(Shape(), ["ng-yeld"])
+
+
+def test_tests_of_bpf_schedulers_run_on_kernels_that_can_load_them() -> None:
+    without = foreign_plan(Shape(cores=8), [])
+    assert not any(step.name.startswith("ext-") for step in without.steps)
+    assert "selftests-ext" not in without.parts
+    having = foreign_plan(Shape(cores=8), [], lambda option: option == "CONFIG_SCHED_CLASS_EXT")
+    assert "ext-rt_stall" in [step.name for step in having.steps]
+    assert "selftests-ext" in having.parts

@@ -20,6 +20,7 @@ PACKAGE_OF = {
     "bison": "bison",
     "bzip2": "bzip2",
     "ccache": "ccache",
+    "clang-19": "clang-19",
     "cpio": "cpio",
     "debootstrap": "debootstrap",
     "debugfs": "e2fsprogs",
@@ -35,6 +36,7 @@ PACKAGE_OF = {
     "git": "git",
     "kmod": "kmod",
     "ld": "binutils",
+    "llvm-strip-19": "llvm-19",
     "lz4": "lz4",
     "lzop": "lzop",
     "make": "make",
@@ -51,6 +53,8 @@ PACKAGE_OF = {
     "zstd": "zstd",
 }
 
+# What only tests of others need.
+_FOREIGN = {"clang-19", "llvm-19"}
 # Tools of a cross compiler, by the kind of machine and the tool.
 _CROSS = re.compile(r"(\w+-linux-gnu\w*)-(gcc|ld|size)")
 # What only kernels of arm64 need; the group cross has all other cross compilers.
@@ -74,6 +78,8 @@ def _groups(packages: Sequence[str]) -> str:
     """The groups of scripts/packages.txt that have these packages."""
     if _ARM64.intersection(packages):
         return "kernel arm64"
+    if _FOREIGN.intersection(packages):
+        return "kernel foreign"
     return "kernel cross" if any("-linux-gnu" in package for package in packages) else "kernel"
 
 

@@ -218,12 +218,13 @@ def _guests(
     shapes = [choose_shape(**machine)] if given else named_shapes(named)
     for variant in variants:
         kernel_image(layout, variant, config)
-    if which == OTHERS:
-        return [foreign_plan(shape, names) for shape in shapes or [choose_shape(None, None, None)]]
 
     def has(option: str) -> bool:
         return all(kernel_has(layout, variant, config, option) for variant in variants)
 
+    if which == OTHERS:
+        shapes = shapes or [choose_shape(None, None, None)]
+        return [foreign_plan(shape, names, has) for shape in shapes]
     tests = chosen(names, has, layout.arch)
     return matrix(seconds or SETS[which], tests, shapes, seed)
 

@@ -16,10 +16,17 @@ from schedshard.kernel.build.make import Make, run_make
 from schedshard.kernel.guest.cpio import Entry, plain
 from schedshard.kernel.layout import Layout
 from schedshard.kernel.source.base import require_base
+from schedshard.kernel.tools import require
 
-# The part of the guest's files, and where it lies there.
+# Parts of the guest's files.
 SELFTESTS = "selftests"
-_TARGETS = ("cgroup", "cpu-hotplug", "membarrier", "rseq", "sched")
+EXTENSIBLE = "selftests-ext"
+_TARGETS: Mapping[str, Sequence[str]] = {
+    SELFTESTS: ("cgroup", "cpu-hotplug", "membarrier", "rseq", "sched"),
+    EXTENSIBLE: ("sched_ext",),
+}
+# Those of Debian 12 whose BPF is new enough.
+_BPF_TOOLS = {"CLANG": "clang-19", "LLVM_STRIP": "llvm-strip-19"}
 
 
 @dataclass(frozen=True)
@@ -29,6 +36,7 @@ class Foreign:
     parts: tuple[str, ...]
     argv: tuple[str, ...]
     seconds: int  # as many as it is expected to take; "{s}" in argv is this
+    option: str = ""  # of the kernel's configuration, without which it is left out
 
 
 def _rt(program: str, *options: str, seconds: int = 5) -> Foreign:
@@ -39,6 +47,19 @@ def _self(target: str, program: str, *options: str, seconds: int = 20) -> Foreig
     return Foreign((SELFTESTS,), ("/bin/selftest.sh", target, program, *options), seconds)
 
 
+def _ext(name: str, seconds: int = 20) -> Foreign:
+    argv = ("/bin/selftest.sh", "sched_ext", "./runner", "-q", "-t", name)
+    return Foreign((EXTENSIBLE,), argv, seconds, "CONFIG_SCHED_CLASS_EXT")
+
+
+# The tests of Linux 7.3 that load BPF schedulers. The runner takes all whose names have the text.
+_SCHEDULERS = (
+    "allowed_cpus", "create_dsq", "cyclic_kick_wait", "ddsp_bogus_dsq_fail",
+    "ddsp_vtimelocal_fail", "dequeue", "dsp_local_on", "enable_cmask", "enq_last_no_enq_fails",
+    "enq_select_cpu", "exit", "hotplug", "init_enable_count", "maximal", "maybe_null", "minimal",
+    "nohz_tick", "non_scx_kfunc_deny", "numa", "peek_dsq", "prog_run", "reload_loop", "rt_stall",
+    "select_cpu", "total_bw",
+)  # fmt: skip
 # The stressors of stress-ng 0.15.06 in its class "scheduler".
 _STRESSORS = (
     "affinity", "clone", "close", "cyclic", "daemon", "dnotify", "eventfd", "exec", "exit-group",
@@ -81,6 +102,7 @@ FOREIGN: Mapping[str, Foreign] = {
     },
     "self-cpuset": _self("cgroup", "./test_cpuset", seconds=60),
     "self-hotplug": _self("cpu-hotplug", "./cpu-on-off-test.sh", "-a", seconds=60),
+    **{f"ext-{name}": _ext(name) for name in _SCHEDULERS},
     "self-cpuset-partition": _self("cgroup", "./test_cpuset_prs.sh", seconds=600),
 }
 
@@ -90,22 +112,31 @@ def argv_of(test: Foreign) -> Sequence[str]:
     return [word.replace("{s}", str(test.seconds)) for word in test.argv]
 
 
-def build_selftests(layout: Layout) -> Path:
-    """Compile the selftests of the base, once a base; returns the folder they are installed in."""
-    folder = layout.work / "selftests"
-    with layout.locked("selftests"):
+def build_selftests(layout: Layout, part: str, types: Path | None = None) -> Path:
+    """Compile a part's selftests of the base, once a base; returns where they are installed.
+
+    `types`: a kernel with BTF, whose types programs of BPF are compiled with.
+    """
+    folder = layout.work / part
+    with layout.locked(part):
         built = folder / require_base(layout)[:16]
         if built.is_dir():
             return built
         shutil.rmtree(folder, ignore_errors=True)
         objects, temp = layout.make_folder(folder / "objects"), folder / "installed"
         # The headers of this series: those of the distribution may be older.
-        headers = Make(layout.base, objects, "selftests")
+        headers = Make(layout.base, objects, part)
+        variables = [f"TARGETS={' '.join(_TARGETS[part])}", f"KSFT_INSTALL_PATH={temp}"]
+        if types:
+            require(*_BPF_TOOLS.values())
+            # The kernel's make leaves this one out unless it is told not to.
+            variables += ["SKIP_TARGETS=", f"VMLINUX_BTF={types}"]
+            variables += [f"{name}={program}" for name, program in _BPF_TOOLS.items()]
         make = Make(
             layout.base / "tools" / "testing" / "selftests",
             objects,
-            "selftests",
-            variables=(f"TARGETS={' '.join(_TARGETS)}", f"KSFT_INSTALL_PATH={temp}"),
+            part,
+            variables=tuple(variables),
         )
         with working("compiling the kernel's selftests"):
             run_make(layout, headers, ["headers"])
@@ -115,16 +146,15 @@ def build_selftests(layout: Layout) -> Path:
         except OSError as error:
             raise UserError(
                 f"the kernel's selftests were not installed: {os_reason(error)} "
-                f"(whole log: {layout.shown(layout.log('selftests'))})",
+                f"(whole log: {layout.shown(layout.log(part))})",
                 status=1,
             ) from error
         shutil.rmtree(objects, ignore_errors=True)
     return built
 
 
-def selftest_files(layout: Layout) -> dict[str, Entry]:
-    """The installed selftests, as they lie in the guest."""
-    folder = build_selftests(layout)
+def selftest_files(folder: Path) -> dict[str, Entry]:
+    """Installed selftests, as they lie in the guest."""
     return {
         f"/selftests/{path.relative_to(folder)}": plain(
             path, executable=bool(path.stat().st_mode & 0o100)

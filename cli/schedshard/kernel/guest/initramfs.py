@@ -18,7 +18,12 @@ from pathlib import Path
 from schedshard.common.errors import UserError, telling
 from schedshard.common.progress import working
 from schedshard.kernel.guest.cpio import Entry, archive, character_device, content, link, plain
-from schedshard.kernel.guest.foreign import SELFTESTS, selftest_files
+from schedshard.kernel.guest.foreign import (
+    EXTENSIBLE,
+    SELFTESTS,
+    build_selftests,
+    selftest_files,
+)
 from schedshard.kernel.guest.programs import build_guest
 from schedshard.kernel.layout import SUITE, Layout
 from schedshard.kernel.source.archive import Wanted, download
@@ -41,6 +46,8 @@ PARTS: Mapping[str, Mapping[str, str]] = {
         "mount": "mount",
         "taskset": "util-linux",
     },
+    # Its files come with the guest: they are made with the types of a kernel.
+    EXTENSIBLE: {"mount": "mount"},
     "stress-ng": {"stress-ng": "stress-ng"},
     "redis": {
         "redis-server": "redis-server",
@@ -126,7 +133,7 @@ def contents(layout: Layout, parts: Iterable[str]) -> dict[str, Entry]:
     for part in wanted:
         files |= _part(part)
         if part == SELFTESTS:
-            files |= selftest_files(layout)
+            files |= selftest_files(build_selftests(layout, part))
     for applet in _applets(_find("busybox", "busybox-static")):
         # Those of another architecture are the same. The real programs win over them.
         files.setdefault(f"/bin/{applet}", link("/bin/busybox"))
@@ -141,6 +148,15 @@ def _digest(files: Mapping[str, Entry]) -> str:
         digest.update(f"{path}\0{entry.mode:o}\0{entry.device}\0".encode())
         digest.update(hashlib.sha256(content(entry)).digest())
     return digest.hexdigest()
+
+
+def extensible_files(layout: Layout, vmlinux: Path) -> dict[str, Entry]:
+    """The tests of sched_ext, made with the types of a kernel with BTF, and their libraries."""
+    folder = build_selftests(layout, EXTENSIBLE, vmlinux)
+    files = selftest_files(folder)
+    for library in libraries(folder / "sched_ext" / "runner"):
+        files[str(library)] = plain(library, executable=True)
+    return files
 
 
 def make_initramfs(layout: Layout, parts: Iterable[str]) -> Initramfs:

@@ -157,10 +157,16 @@ def guest_plan(shape: Shape, names: Sequence[str], seconds: int, seed: int) -> G
     return GuestPlan(shape, tuple(steps), tuple(parts), seconds)
 
 
-def foreign_plan(shape: Shape, names: Sequence[str]) -> GuestPlan:
-    """The tests of others in one guest."""
+def foreign_plan(
+    shape: Shape, names: Sequence[str], has: Callable[[str], bool] = lambda option: False
+) -> GuestPlan:
+    """The tests of others in one guest; without names, those that the kernels have options for."""
     check_names("test", names, FOREIGN)
-    tests = {name: test for name, test in FOREIGN.items() if not names or name in names}
+    tests = {
+        name: test
+        for name, test in FOREIGN.items()
+        if (name in names if names else not test.option or has(test.option))
+    }
     steps = tuple(
         Step(name, tuple(argv_of(test)), timeout(test.seconds)) for name, test in tests.items()
     )

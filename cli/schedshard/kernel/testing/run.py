@@ -25,6 +25,8 @@ from schedshard.kernel.guest.boot import (
     kernel_has,
     kernel_image,
 )
+from schedshard.kernel.guest.foreign import EXTENSIBLE
+from schedshard.kernel.guest.initramfs import extensible_files
 from schedshard.kernel.layout import Layout
 from schedshard.kernel.testing.guestlog import Complaint, GuestLog, Section, read_log
 from schedshard.kernel.testing.ktap import Report, Status, Test, parse_ktap
@@ -209,10 +211,12 @@ def run_guest(
     name = f"test-{variant}-{config.replace('/', '-')}-{plan.shape.name}"
     if request.firmware is not Firmware.USUAL:
         name = f"{name}-{request.firmware.value}"
+    image = kernel_image(layout, variant, config)
+    extensible = EXTENSIBLE in plan.parts
     booted = boot(
         layout,
         BootRequest(
-            kernel=kernel_image(layout, variant, config),
+            kernel=image,
             name=name,
             shape=plan.shape,
             parts=plan.parts,
@@ -221,6 +225,7 @@ def run_guest(
             emulation=request.emulation,
             extra_mb=plan.extra_mb,
             total=plan.total,
+            files=extensible_files(layout, image.parents[3] / "vmlinux") if extensible else {},
             firmware=request.firmware,
         ),
         on_line,
