@@ -35,8 +35,8 @@ _WORKLOAD = click.option(
     default="cyclic",
     show_default=True,
     metavar="W",
-    help="cyclic, cyclic-dense, pi, pi-apart, hackbench, rt-storm, rt-storm-walk, ffmpeg, "
-    "isolation-none or another way.",
+    help="cyclic, cyclic-dense, pi, pi-apart, hackbench, rt-storm, rt-storm-walk, "
+    "rt-walk-waiting, ffmpeg, isolation-none or another way.",
 )
 _AMOUNT = number_option("--amount", help="Operations [the workload's own].")
 _EPYC = click.option("--machine", default="epyc-7763-2s", show_default=True, metavar="M")

@@ -77,6 +77,22 @@ def _storm_walk(cpus: int, amount: int) -> Sequence[str]:
     return ("/bin/push-ipi.sh", "0", *_storm(cpus, amount))
 
 
+# What the one thread that sleeps sleeps for: a walk is over before the next begins.
+_WALK_NS = 50_000_000
+
+
+def _walk_waiting(cpus: int, amount: int) -> Sequence[str]:
+    # A thread on each CPU but the first two, and then one for each two of these CPUs. That one
+    # waits on one of them: a queue with a task that can be pushed, and a place for it nowhere.
+    usual = range(2, cpus)
+    run = f"timeout {amount} /bin/rt-groups spin"
+    spinning = f"{run} {' '.join(map(str, usual))}"
+    waiting = f"{run} {' '.join(f'{cpu}-{cpu + 1}' for cpu in usual[:-1:2])}"
+    sleeping = f"timeout {amount} /bin/rt-groups {_WALK_NS} 1"
+    script = f"{spinning} & sleep 1; {waiting} & sleep 2; {sleeping}; wait"
+    return ("/bin/push-ipi.sh", "0", "/bin/sh", "-c", script)
+
+
 def _ffmpeg(cpus: int, amount: int) -> Sequence[str]:
     return ("/bin/ffmpeg.sh", str(amount), str(max(2, cpus // 4)))
 
@@ -214,6 +230,14 @@ WORKLOADS: Mapping[str, Workload] = {
     "rt-storm": _endless("rt-storm, 4 threads a CPU", (), _storm, 4, 2, length_us=400_000),
     "rt-storm-walk": _endless(
         "the same with push walks (RT_PUSH_IPI)", (), _storm_walk, 4, 2, length_us=400_000
+    ),
+    "rt-walk-waiting": _endless(
+        "a thread that sleeps starts push walks over queues whose tasks fit nowhere",
+        (),
+        _walk_waiting,
+        1,
+        10,
+        length_us=400_000,
     ),
     "ffmpeg": _endless(
         "endless transcodes at FIFO 99, one for four CPUs",
