@@ -210,14 +210,13 @@ def test_stages() -> list[Stage]:
 
 
 def all_stages() -> list[Stage]:
-    """Return everything. One stage leaves a CPU idle: the longest linter runs beside it."""
-    stages = [*lint_stages(), *test_stages()]
-    tidy = next(stage for stage in stages if stage.name == "clang-tidy")
-    return [
-        replace(stage, beside=tidy) if stage.name == "pytest-record" else stage
-        for stage in stages
-        if stage is not tidy
-    ]
+    """Return everything. What leaves a CPU idle has another stage beside it."""
+    stages = {stage.name: stage for stage in (*lint_stages(), *test_stages())}
+    # The first one waits for the network, and the linters need what it fetches.
+    environment, tidy = stages.pop("environment"), stages.pop("clang-tidy")
+    gcc = replace(stages.pop("gcc"), beside=environment)
+    stages["pytest-record"] = replace(stages["pytest-record"], beside=tidy)
+    return [gcc, *stages.values()]
 
 
 def pytest_stage(name: str, arguments: Sequence[str]) -> Stage:
