@@ -23,6 +23,7 @@ import threading
 import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TextIO
@@ -230,11 +231,11 @@ def run_stages(stages: Sequence[Stage], logs: Path) -> int:
             run(stage, position, screen, total)
             continue
         said, results = io.StringIO(), Count()
-        arguments = (politely(stage.beside), next(positions), Screen(said), results)
-        other = threading.Thread(target=run, args=arguments)
-        other.start()
-        run(stage, position, screen, total)
-        other.join()
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            arguments = (politely(stage.beside), next(positions), Screen(said), results)
+            other = pool.submit(run, *arguments)
+            run(stage, position, screen, total)
+        other.result()  # an error in it is one here
         total.add(results)
         screen.out.write(said.getvalue())
         screen.out.flush()

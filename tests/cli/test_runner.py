@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -53,3 +54,14 @@ def test_a_stage_fails_beside_another(
     said = capsys.readouterr().out
     assert f"failed stages: {which}\n" in said
     assert "2 passed, 0 failed" in said
+
+
+def test_an_error_beside_another_stage_ends_the_run(tmp_path: Path) -> None:
+    def unreadable(_: Path) -> Count:
+        raise ValueError("no report")
+
+    other = stage("other", ":", tmp_path / "other.xml")
+    other = replace(other, results=[(tmp_path / "other.xml", unreadable)])
+    first = stage("first", ":", tmp_path / "first.xml", other)
+    with pytest.raises(ValueError, match="no report"):
+        run_stages([first], tmp_path)
