@@ -418,3 +418,5 @@ def test_tests_of_bpf_schedulers_run_on_kernels_that_can_load_them() -> None:
     having = foreign_plan(Shape(cores=8), [], lambda option: option == "CONFIG_SCHED_CLASS_EXT")
     assert "ext-rt_stall" in [step.name for step in having.steps]
     assert "selftests-ext" in having.parts
+    with pytest.raises(UserError, match=r"ext-exit needs a kernel with CONFIG_SCHED_CLASS_EXT: "):
+        foreign_plan(Shape(cores=8), ["ext-exit"])

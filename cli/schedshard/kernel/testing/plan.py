@@ -162,6 +162,9 @@ def foreign_plan(
 ) -> GuestPlan:
     """The tests of others in one guest; without names, those that the kernels have options for."""
     check_names("test", names, FOREIGN)
+    for name in names:
+        if (option := FOREIGN[name].option) and not has(option):
+            raise UserError(f"--test {name} needs a kernel with {option}: give --config sched-ext")
     tests = {
         name: test
         for name, test in FOREIGN.items()
