@@ -29,6 +29,7 @@ class Task:
     tgid: int | None = None
     flags: int = 0
     controller: str = ""
+    ran: int = 0
 
     def stat(self) -> str:
         """Return the line of /proc/PID/stat, all 52 fields."""
@@ -53,6 +54,8 @@ class Machine:
     cmdline: str = "root=/dev/sda1 quiet"
     config: Iterable[str] = ("CONFIG_SMP=y", "CONFIG_CPUSETS=y")
     mounts: Iterable[str] = ("cgroup2 /sys/fs/cgroup",)
+    # Lines of /proc/stat besides the context switches.
+    stat: str = ""
     # None: the root of version 2, as the kernel has it without partitions.
     cgroups: Mapping[str, Mapping[str, str]] | None = None
     tasks: Iterable[Task] = ()
@@ -98,6 +101,7 @@ def _task(root: Path, task: Task) -> None:
     tgid = task.tgid or task.tid
     base = root / f"proc/{tgid}/task/{task.tid}"
     _write(base / "stat", task.stat())
+    _write(base / "schedstat", f"{task.ran} 5 7\n")
     _write(
         base / "status",
         f"Name:\t{task.comm}\nUid:\t1000\t1000\nCpus_allowed_list:\t{task.allowed}\n"
@@ -127,7 +131,7 @@ def build(root: Path, machine: Machine) -> Path:
     _write(root / "proc/cmdline", f"{machine.cmdline}\n")
     _write(root / f"boot/config-{machine.release}", "\n".join(machine.config) + "\n")
     _write(root / "proc/uptime", f"{machine.uptime:.2f} 0.00\n")
-    _write(root / "proc/stat", "ctxt 1000\n")
+    _write(root / "proc/stat", f"{machine.stat}ctxt 1000\n")
     lines = []
     for mount in machine.mounts:
         kind, place, *options = mount.split()

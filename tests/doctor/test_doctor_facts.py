@@ -251,3 +251,19 @@ def test_releases() -> None:
     assert release("7.3-rc4+") == (7, 3, 0)
     assert release("6.18.44-fc-v669") == (6, 18, 44)
     assert release("six") is None
+
+
+def test_how_busy_the_machine_is(tmp_path: Path) -> None:
+    """Guests are part of a CPU's user time; a wait for a disk is no work."""
+
+    def machine(ticks: str, ran: int, uptime: float) -> Machine:
+        task = Task(50, "rt", ran=ran, voluntary=1)
+        irq = {"proc/irq/24/smp_affinity_list": "4-7\n"}
+        return Machine(tasks=[task], uptime=uptime, stat=ticks, files=irq)
+
+    first = machine("cpu  9 0 0 0 0 0 0 0 0 0\ncpu3 0 0 0 0 0 0 0 0 0 0\n", 1_000, 10)
+    second = machine("cpu  9 0 0 0 0 0 0 0 0 0\ncpu3 60 0 20 100 20 0 0 0 60 0\n", 501_000, 12)
+    facts = facts_of(tmp_path, first, second)
+    assert facts.busy == {3: 0.4}
+    assert [thread.ran for thread in facts.threads if thread.tid == 50] == [500_000]
+    assert facts.settings["proc/irq/24/smp_affinity_list"] == "4-7"

@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 
 from doctor_cli import Outcome, assert_refused, call
-from doctor_tree import KTHREAD, OTHER, Machine, Task, build, collect
+from doctor_tree import DEADLINE, KTHREAD, OTHER, Machine, Task, build, collect
 from schedshard.doctor import verdict as verdict_package
 
 DATA = Path(__file__).resolve().parent / "data"
@@ -148,6 +148,50 @@ def test_a_partition_that_is_not_in_force(capsys: Capture, tmp_path: Path) -> No
     [finding] = outcome.json["findings"]
     assert finding["evidence"][0]["where"] == f"{ROOT}/app1/cpuset.cpus.partition"
     assert "Parent is not a partition" in finding["summary"]
+
+
+def test_the_sibling_that_makes_a_partition_invalid(capsys: Capture, tmp_path: Path) -> None:
+    cgroups = {
+        ROOT: {"cpuset.cpus.effective": "0-15"},
+        f"{ROOT}/rt.slice": {
+            "cpuset.cpus": "8-11",
+            "cpuset.cpus.partition": "isolated invalid (Cpu list in cpuset.cpus not exclusive)",
+        },
+        f"{ROOT}/system.slice": {"cpuset.cpus": "0-9", "cpuset.cpus.partition": "member"},
+        f"{ROOT}/user.slice": {"cpuset.cpus": "0-7", "cpuset.cpus.partition": "member"},
+    }
+    outcome = judged(capsys, tar(tmp_path, Machine(cgroups=cgroups)))
+    assert ids(outcome) == [("partition-invalid", "low")]
+    found = json.loads(outcome.out)["findings"][0]
+    assert found["summary"].endswith("/system.slice may use its CPUs 8-9, too")
+    assert found["evidence"][1] == {
+        "where": f"{ROOT}/system.slice/cpuset.cpus",
+        "value": "0-9, of which 8-9 are the partition's",
+    }
+    assert "Take CPUs 8-9 out of the cpuset.cpus of /system.slice" in found["remedy"]
+
+
+def test_a_partition_of_one_service_is_done(capsys: Capture, tmp_path: Path) -> None:
+    """One thread a CPU in a partition of two caches; of two services it could be cut."""
+    root = {"cpuset.cpus": "4-15", "cpuset.cpus.partition": "root"}
+    cgroups = {ROOT: {"cpuset.cpus.effective": "0-3"}, f"{ROOT}/rt.slice": root}
+    for name, status in (("a.service", 0), ("{}.service", 4)):
+        (tmp_path / name).mkdir()
+        tasks = [
+            replace(task, allowed=str(4 + n), cgroup=f"/rt.slice/{name.format(n % 2)}")
+            for n, task in enumerate(groups(80_000)[:12])
+        ]
+        outcome = judged(capsys, tar(tmp_path / name, Machine(tasks=tasks, cgroups=cgroups)))
+        assert outcome.status == status, outcome
+        said = [note for note in json.loads(outcome.out)["notes"] if "as good as" in note]
+        assert len(said) == (status == 0)
+
+
+def test_deadline_threads_are_never_pinned(capsys: Capture, tmp_path: Path) -> None:
+    tasks = [replace(task, policy=DEADLINE, allowed="0-15") for task in groups(80_000)]
+    found = json.loads(judged(capsys, tar(tmp_path, Machine(tasks=tasks))).out)["findings"][0]
+    assert "taskset" not in found["command"]
+    assert "does not let them be pinned" in found["remedy"]
 
 
 def test_threads_that_may_run_everywhere(capsys: Capture, tmp_path: Path) -> None:

@@ -155,7 +155,7 @@ settings() {
 		sys/kernel/debug/sched_features sys/kernel/debug/sched/llc_balancing/* \
 		sys/module/workqueue/parameters/* sys/devices/virtual/workqueue/cpumask \
 		sys/hypervisor/type sys/class/dmi/id/sys_vendor sys/class/dmi/id/product_name \
-		proc/device-tree/hypervisor/compatible; do
+		proc/device-tree/hypervisor/compatible proc/irq/[0-9]*/smp_affinity_list; do
 		[ ! -f "$file" ] || add '' "$file"
 	done
 	flush ''
@@ -328,13 +328,18 @@ affinities() {
 	flush '^Cpus_allowed_list:'
 }
 
-# reading ROOT: time, context switches of the threads found, interrupts between CPUs.
+# reading ROOT: time, how busy each CPU was, context switches of the threads found and how long they
+# ran, interrupts between CPUs.
 reading() {
 	cd "$1/proc"
 	grep -s '' uptime /dev/null || :
 	grep -s -E '^ctxt ' stat /dev/null || :
+	grep -s -E '^cpu[0-9]+ ' stat | while IFS= read -r line; do
+		printf 'busy:%s\n' "$line"
+	done
 	grep -s -E '^ *(IWI|RES|CAL):' interrupts /dev/null || :
 	of_threads '^(non)?voluntary_ctxt_switches:' status
+	of_threads '' schedstat
 	grep -s '' uptime /dev/null || :
 }
 

@@ -19,7 +19,8 @@ class Cpuset:
     """One cgroup with cpuset files. None: the file does not exist.
 
     ``path`` is relative to the mount and starts with /. ``partition`` is member, root or isolated.
-    ``valid``: does the kernel accept it? ``why`` is the kernel's reason if not.
+    ``valid``: does the kernel accept it? ``why`` is the kernel's reason if not. ``partitions``:
+    whether the kernel has partitions at all, as a file of this cgroup shows.
     """
 
     path: str
@@ -34,6 +35,7 @@ class Cpuset:
     load_balance: bool | None = None
     cpu_exclusive: bool | None = None
     mems: frozenset[int] | None = None
+    partitions: bool = False
 
     @property
     def root_partition(self) -> bool:
@@ -44,6 +46,11 @@ class Cpuset:
     def isolated_partition(self) -> bool:
         """Whether this is a valid partition without load balancing (cgroup v2)."""
         return self.partition == "isolated" and self.valid
+
+    def requested(self, cpus: frozenset[int]) -> list[tuple[str, frozenset[int]]]:
+        """Return the files that name any of these CPUs, each with all CPUs that it names."""
+        files = (("cpuset.cpus", self.cpus), ("cpuset.cpus.exclusive", self.exclusive))
+        return [(name, held) for name, held in files if held is not None and held & cpus]
 
 
 @dataclass(frozen=True)
@@ -70,6 +77,24 @@ class Cpusets:
                 found.append(other)
         return sorted(found, key=lambda each: each.path)
 
+    def collisions(self, cpuset: Cpuset) -> list[tuple[Cpuset, frozenset[int]]]:
+        """Return the siblings that request CPUs of this cpuset, each with these CPUs."""
+        own = (cpuset.cpus or frozenset()) | (cpuset.exclusive or frozenset())
+        found = []
+        for sibling in self.children(cpuset.path.rpartition("/")[0] or "/"):
+            files = sibling.requested(own) if sibling.path != cpuset.path else []
+            if files:
+                shared = frozenset[int]().union(*(held & own for _, held in files))
+                found.append((sibling, shared))
+        return found
+
+    def broken_above(self, cpuset: Cpuset) -> Cpuset | None:
+        """Return the cgroup above a cpuset if it is no valid partition and not the root."""
+        above = self.sets.get(cpuset.path.rpartition("/")[0] or "/")
+        if above is None or above.path == "/" or above.root_partition:
+            return None
+        return above
+
     def preorder(self) -> list[Cpuset]:
         """Return all cpusets, each before those below it."""
         return [self.sets[path] for path in sorted(self.sets, key=lambda path: path.split("/"))]
@@ -93,7 +118,10 @@ def _partition(value: str) -> dict[str, object]:
     match = _PARTITION.fullmatch(value.strip())
     if match is None:
         raise ValueError(f"'{clean(value[:60])}' is no state of a partition")
-    return {"partition": match[1], "valid": match[2] is None, "why": clean(match["why"] or "")}
+    return {
+        "partition": match[1], "valid": match[2] is None, "why": clean(match["why"] or ""),
+        "partitions": True,
+    }  # fmt: skip
 
 
 def _changes(name: str, value: str) -> dict[str, object]:

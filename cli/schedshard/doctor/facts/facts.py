@@ -16,12 +16,17 @@ _CPU_FILE = re.compile(r"sys/devices/system/cpu/cpu(\d{1,6})/(.+)")
 _NODE_FILE = re.compile(r"sys/devices/system/node/node(\d{1,6})/cpulist")
 _CACHE = re.compile(r"cache/index(\d{1,2})/([a-z_]+)")
 _INTERRUPT = re.compile(r"interrupts: *(IWI|RES|CAL):((?: +\d+)+)")
+_BUSY = re.compile(r"cpu(\d{1,6})((?: +\d{1,19}){4,16})")
+_RAN = re.compile(r"\d+/task/(\d+)/schedstat")
 _CONFIG = re.compile(r"(?:# )?CONFIG_([A-Z0-9_]+)(?:=(.*)| is not set)")
 
 
 @dataclass(frozen=True)
 class Thread:
-    """A real-time or deadline thread, and how often it slept (voluntary) between two readings."""
+    """A real-time or deadline thread, and what it did between two readings.
+
+    ``voluntary`` is how often it slept, ``ran`` for how many nanoseconds it had a CPU.
+    """
 
     tgid: int
     tid: int
@@ -33,6 +38,7 @@ class Thread:
     allowed: frozenset[int] | None = None
     cgroup: str | None = None
     voluntary: int | None = None
+    ran: int | None = None
 
     @property
     def stopper(self) -> bool:
@@ -73,6 +79,7 @@ class Facts:
     affinities: tuple[tuple[int, frozenset[int]], ...]
     nodes: Mapping[int, frozenset[int]] = field(default_factory=dict)
     calls: Mapping[int, int] = field(default_factory=dict)  # function call interrupts by CPU
+    busy: Mapping[int, float] = field(default_factory=dict)  # part of the time, by CPU
 
     @property
     def hypervisor(self) -> str | None:
@@ -213,6 +220,33 @@ def _config(lists: Mapping[str, str]) -> dict[str, str]:
     return config
 
 
+def _busy_counters(place: str, value: str) -> dict[str, int]:
+    """Return a CPU's time, and the part of it that was idle or waited for a disk, in ticks."""
+    match = _BUSY.fullmatch(value.strip())
+    if match is None:
+        raise _WrongError(f"{place}: no times of a CPU")
+    # The last two columns, guests, are part of the first two.
+    ticks = [int(each) for each in match[2].split()][:8]
+    return {f"time/{match[1]}": sum(ticks), f"idle/{match[1]}": ticks[3] + sum(ticks[4:5])}
+
+
+def _busy(before: Mapping[str, int], after: Mapping[str, int]) -> dict[int, float]:
+    """Return the part of the time in which each CPU did something."""
+    busy = {}
+    for key, end in after.items():
+        cpu = key.removeprefix("time/")
+        if cpu != key and key in before and end > before[key]:
+            idle = after[f"idle/{cpu}"] - before[f"idle/{cpu}"]
+            busy[int(cpu)] = min(max(1 - idle / (end - before[key]), 0.0), 1.0)
+    return busy
+
+
+def _difference(before: Mapping[str, int], after: Mapping[str, int], key: str) -> int | None:
+    """Return how much a counter grew, None where a reading lacks it or it went back."""
+    first, second = before.get(key), after.get(key)
+    return second - first if first is not None and second is not None and second >= first else None
+
+
 def _reading(lists: Mapping[str, str], name: str) -> tuple[float, dict[str, int], int | None]:
     """Return the uptime at the start, the counters by key, and all context switches."""
     uptime = None
@@ -230,6 +264,10 @@ def _reading(lists: Mapping[str, str], name: str) -> tuple[float, dict[str, int]
             uptime = seen if uptime is None else uptime
         elif path == "stat":
             switches = _number(place, value.removeprefix("ctxt "))
+        elif path == "busy":
+            counters |= _busy_counters(place, value)
+        elif match := _RAN.fullmatch(path):
+            counters[f"{match[1]}:ran"] = _number(place, value.partition(" ")[0])
         elif match := _INTERRUPT.match(line):
             columns = [int(each) for each in match[2].split()]
             counters[match[1]] = sum(columns)
@@ -280,13 +318,12 @@ def _threads(
         tgid, tid, policy, priority, flags, cpu = (_number(place, word) for word in words[:6])
         if policy not in POLICIES:
             raise _WrongError(f"{place}: policy {policy} is neither real-time nor deadline")
-        first, second = (now.get(f"{tid}:voluntary_ctxt_switches") for now in (before, after))
-        known = first is not None and second is not None and second >= first
         threads.append(
             Thread(
                 tgid, tid, clean(words[6])[:32], policy, priority, bool(flags & _KTHREAD), cpu,
                 allowed.get(tid), cgroups.get(tid),
-                second - first if known else None,  # type: ignore[operator]
+                _difference(before, after, f"{tid}:voluntary_ctxt_switches"),
+                _difference(before, after, f"{tid}:ran"),
             )
         )  # fmt: skip
     return threads
@@ -341,6 +378,7 @@ def _read(lists: Mapping[str, str]) -> Facts:
             if key in before and after.get(key, -1) >= before[key]
         },
         calls=_calls(before, after, masks["online"]),
+        busy=_busy(before, after),
         affinities=tuple(_affinities(lists)),
         nodes=nodes,
     )

@@ -7,6 +7,15 @@ from schedshard.doctor.facts.domains import Domains, RootDomain
 from schedshard.doctor.facts.facts import DEADLINE, Facts, Thread
 
 
+def unit_of(cgroup: str) -> str:
+    """Return the service, scope or cgroup that an administrator starts and moves as one."""
+    parts = cgroup.strip("/").split("/")
+    for index, part in enumerate(parts):
+        if part.endswith((".service", ".scope")) and not part.startswith("user@"):
+            return "/" + "/".join(parts[: index + 1])
+    return cgroup
+
+
 @dataclass(frozen=True)
 class Group:
     """Threads whose CPUs overlap; threads of two groups never run on the same CPU.
@@ -44,6 +53,18 @@ class DomainLoad:
     def apart(self) -> tuple[Group, ...]:
         """Return the groups that share no CPU with each other."""
         return tuple(group for group in self.groups if not group.roams)
+
+    @property
+    def done(self) -> bool:
+        """Whether this is a partition of type root that cannot be cut into smaller ones.
+
+        Its real-time threads form one group, or all are of one service, scope or cgroup, which is
+        moved as one.
+        """
+        if not self.domain.because.startswith("partition "):
+            return False
+        units = {unit_of(name) for group in self.apart for name in group.cgroups}
+        return len(self.apart) <= 1 or len(units) == 1
 
     @property
     def user_threads(self) -> int:

@@ -112,7 +112,7 @@ def _of_load(facts: Facts, load: DomainLoad, catalogue: Catalogue) -> Finding | 
     if load.llcs == 1 and severity is not None:
         # No remedy makes a transfer inside one cache cheaper: only fewer transfers help.
         severity = "low" if busy.high >= _CROWDED else None
-    if severity is None or len(load.domain.cpus) < 2 or load.domain.unseen:
+    if severity is None or len(load.domain.cpus) < 2 or load.domain.unseen or load.done:
         return None
     entry = catalogue.entries["rd-isolated" if load.domain.default else "rd-shared"]
     apart = len(load.apart) > 1
@@ -135,6 +135,14 @@ def _of_load(facts: Facts, load: DomainLoad, catalogue: Catalogue) -> Finding | 
             "partition of type root."
         )
         command = "taskset -cp LIST PID"
+        if load.deadline:
+            # The kernel answers sched_setaffinity() of a deadline thread with EBUSY.
+            remedy = (
+                "Deadline threads may run on every CPU of their root domain, and the kernel does "
+                "not let them be pinned. Start each group of them in a partition of type root that "
+                "has the CPUs of that group only."
+            )
+            command = "systemd-run --scope --slice=NAME.slice COMMAND"
     elif load.llcs == 1:
         remedy = "The lines stay inside one last-level cache: fewer wake-ups help, or " + (
             "a partition of type root for each group." if apart else "fewer CPUs for these threads."
@@ -164,16 +172,35 @@ def _invalid_partitions(
         inside = any(name == cpuset.path or name.startswith(f"{cpuset.path}/") for name in used)
         file = f"{facts.cpusets.place}{cpuset.path}/cpuset.cpus.partition"
         reason = f" ({cpuset.why})" if cpuset.why else ""
-        findings.append(
-            Finding(
-                entry,
-                "medium" if inside else "low",
-                f"The partition {cpuset.path} is not in force{reason}",
-                [Evidence(file, f"{cpuset.partition} invalid{reason}")],
-                entry.remedy,
-                f"cat {shlex.quote(file)}",
+        evidence = [Evidence(file, f"{cpuset.partition} invalid{reason}")]
+        summary, remedy = f"The partition {cpuset.path} is not in force{reason}", entry.remedy
+        collisions = facts.cpusets.collisions(cpuset)
+        if collisions:
+            shared = frozenset[int]().union(*(cpus for _, cpus in collisions))
+            names = ", ".join(sibling.path for sibling, _ in collisions)
+            summary += f": {names} may use its CPUs {ranges(sorted(shared))}, too"
+            remedy = (
+                f"Take CPUs {ranges(sorted(shared))} out of the cpuset.cpus of {names} (systemd: "
+                "AllowedCPUs=), and write the partition's type to its file again."
             )
-        )
+            evidence += [
+                Evidence(
+                    f"{facts.cpusets.place}{sibling.path}/{name}",
+                    f"{ranges(sorted(held))}, of which {ranges(sorted(cpus))} are the partition's",
+                )
+                for sibling, cpus in collisions
+                for name, held in sibling.requested(cpus)
+            ]
+        elif above := facts.cpusets.broken_above(cpuset):
+            evidence.append(
+                Evidence(
+                    f"{facts.cpusets.place}{above.path}/cpuset.cpus.partition",
+                    f"{above.partition}{'' if above.valid else ' invalid'}: the cgroup above it",
+                )
+            )
+        severity = "medium" if inside else "low"
+        command = f"cat {shlex.quote(file)}"
+        findings.append(Finding(entry, severity, summary, evidence, remedy, command))
     return findings
 
 

@@ -47,8 +47,17 @@ def _doubts(facts: Facts, domains: Domains, loads: list[DomainLoad]) -> list[str
     return doubts
 
 
-def _notes(facts: Facts | None, profiles: list[Profile]) -> list[str]:
+def _notes(facts: Facts | None, loads: list[DomainLoad], profiles: list[Profile]) -> list[str]:
     notes = []
+    done = [load for load in loads if load.done and load.wakeups >= 1]
+    if done:
+        most = max(done, key=lambda load: load.wakeups)
+        others = f" (and {len(done) - 1} more)" if len(done) > 1 else ""
+        notes.append(
+            f"{most.domain.because}{others}: as good as partitions get; what is left are "
+            f"{per_second(most.wakeups)} wake-ups a second on CPUs {most.domain.label}, on lines "
+            "of these CPUs alone"
+        )
     if facts is not None and facts.hypervisor is not None:
         notes.append(
             f"a virtual machine ({facts.hypervisor}): caches and nodes are what the hypervisor "
@@ -97,5 +106,5 @@ def judge(source: str, facts: Facts | None, profiles: list[Profile]) -> Verdict:
     status = FOUND if findings else CANNOT_TELL if doubts else NOTHING
     return Verdict(
         source, facts, domains, tuple(loads), tuple(profiles), tuple(findings), tuple(doubts),
-        tuple(_notes(facts, profiles)), status, _sentence(findings, doubts, loads),
+        tuple(_notes(facts, loads, profiles)), status, _sentence(findings, doubts, loads),
     )  # fmt: skip

@@ -15,7 +15,7 @@ from schedshard.common.errors import UserError
 from schedshard.doctor.facts.cpusets import Cpuset
 from schedshard.doctor.facts.domains import Domains
 from schedshard.doctor.facts.facts import Facts, Thread
-from schedshard.doctor.facts.load import DomainLoad, Group
+from schedshard.doctor.facts.load import DomainLoad, Group, unit_of
 from schedshard.machines.topo import ranges
 
 # cpuset.cpus.partition came with 4.20 as a debug file, and with 5.0 under this name.
@@ -77,15 +77,6 @@ class Plan:
 def label(cpus: Iterable[int]) -> str:
     """Return CPUs or nodes as the kernel lists them."""
     return ranges(sorted(cpus))
-
-
-def unit_of(cgroup: str) -> str:
-    """Return the service, scope or cgroup that an administrator starts and moves as one."""
-    parts = cgroup.strip("/").split("/")
-    for index, part in enumerate(parts):
-        if part.endswith((".service", ".scope")) and not part.startswith("user@"):
-            return "/" + "/".join(parts[: index + 1])
-    return cgroup
 
 
 def _merged(groups: Iterable[Group]) -> list[Group]:
