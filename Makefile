@@ -6,6 +6,7 @@
 BUILD  := build/release
 # lib, not meson's guess: without dpkg-dev it takes lib64, where neither Debian's linker nor its pkg-config look.
 PREFIX ?= /usr/local
+PYTHON ?= python3
 BOTH   := --variant stock --variant shard
 LINUX  = $(or $(SCHEDSHARD_LINUX),$(shell sed -n 's/^default = "\(.*\)"/\1/p' kernel/base.toml))
 DEBUG  = lockdep kasan kasan+lockdep kcsan preempt-rt no-numa+offstack-off no-smp $(DEBUG_$(LINUX))
@@ -19,7 +20,7 @@ MUTANTS :=
 # The series of Linux before the default one of kernel/base.toml.
 OLD    := 6.12
 .DEFAULT_GOAL := help
-.PHONY: help demo check check-all quick lint mutants docs results build install deb wheel clean kernel kernel-old \
+.PHONY: help demo check check-all quick lint mutants docs results build install deb doctor wheel clean kernel kernel-old \
 	kernel-check kernel-arm64 kernel-cross kernel-debug kernel-foreign kernel-shapes kernel-soak kernel-deb
 
 help: ## this list
@@ -140,6 +141,11 @@ kernel-deb: ## Debian packages, tried in a small Debian (CONFIG=/boot/config-...
 deb: ## the command as a Debian package, in build/deb
 	scripts/bootstrap demo package
 	scripts/command_deb
+
+doctor: ## doctor alone: one file for any Python from 3.9 on, a wheel and the collector, in build/doctor
+	scripts/bootstrap doctor
+	test -x build/doctor/tools/bin/python || $(PYTHON) -m venv build/doctor/tools
+	build/doctor/tools/bin/python scripts/doctor_alone.py
 
 wheel: ## the command as a Python wheel, in build/wheel
 	scripts/bootstrap demo

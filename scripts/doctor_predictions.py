@@ -8,6 +8,7 @@ It takes five minutes of a CPU. The same program and machine files give the same
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from schedshard.common.output import write_atomic
@@ -77,7 +78,7 @@ def main() -> None:
             shape = Shape(groups, GROUP, 50, 1, rate * groups * GROUP)
             found = predict_on(shape, row["name"], "", None)
             parts.append(_entry("prediction", _row(found)))
-    write_atomic(FILE, "".join(parts))
+    write_atomic(Path(str(FILE)), "".join(parts))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Running the command line: every way to fail becomes one line and an exit status."""
 
+from __future__ import annotations
+
 import errno
 import os
 import sys
@@ -11,8 +13,8 @@ from pathlib import Path
 import click
 from click.shell_completion import shell_complete
 
-from schedshard.commands.main import main
 from schedshard.common.errors import UserError, os_reason
+from schedshard.common.paths import ALONE, PROGRAM, typed
 
 # Variables that Click's completion scripts set.
 COMPLETE = "_SCHEDSHARD_COMPLETE"
@@ -20,6 +22,13 @@ _INTERRUPTED = 130
 _TERMINATED = 143
 _PIPE_CLOSED = 141
 _WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
+
+
+class _NeverRaised(click.UsageError):
+    """What an older Click has in place of the error below: it prints the help, and exits."""
+
+
+_NO_VERB: type[click.UsageError] = getattr(click.exceptions, "NoArgsIsHelpError", _NeverRaised)
 
 
 class Terminated(BaseException):
@@ -33,7 +42,7 @@ def _one_line(text: str) -> str:
 def _defect(error: Exception) -> int:
     place = traceback.extract_tb(error.__traceback__)[-1]
     print(
-        f"schedshard: internal error: {type(error).__name__}: {_one_line(str(error))} "
+        f"{PROGRAM}: internal error: {type(error).__name__}: {_one_line(str(error))} "
         f"({Path(place.filename).name}:{place.lineno})",
         file=sys.stderr,
     )
@@ -50,30 +59,45 @@ def terminated(number: int, frame: object) -> None:
     raise Terminated
 
 
-def run(argv: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit status and never raises."""
+def _seen(context: click.Context | None) -> str:
+    """Where the usage of a verb is explained."""
+    if context is None:
+        return ""
+    words = f"{context.command_path} --help".partition(" ")[2]
+    return f" (see '{typed(f'doctor {words}' if ALONE else words)}')"
+
+
+def _all_verbs() -> click.Command:
+    from schedshard.commands.main import main
+
+    return main
+
+
+def run(argv: Sequence[str] | None = None, verbs: click.Command | None = None) -> int:
+    """Run the command line, all of it or ``verbs``; returns the exit status and never raises."""
     try:
+        verbs = verbs or _all_verbs()
         asked = os.environ.get(COMPLETE)
         if asked is not None:
-            return shell_complete(main, {}, "schedshard", COMPLETE, asked)
+            return shell_complete(verbs, {}, PROGRAM, COMPLETE, asked)
         # Not main.main(): that prints a newline at Ctrl-C and exits by itself on a closed pipe.
         arguments = list(sys.argv[1:] if argv is None else argv)
-        with main.make_context("schedshard", arguments) as context:
-            main.invoke(context)
+        with verbs.make_context(PROGRAM, arguments) as context:
+            verbs.invoke(context)
         sys.stdout.flush()
     except click.exceptions.Exit as done:
         return done.exit_code
-    except click.exceptions.NoArgsIsHelpError as error:
+    except _NO_VERB as error:
         print(error.format_message())
     except UserError as error:
-        print(f"schedshard: {error}", file=sys.stderr)
+        print(f"{PROGRAM}: {error}", file=sys.stderr)
         return error.status
     except click.UsageError as error:
-        hint = f" (see './{error.ctx.command_path} --help')" if error.ctx is not None else ""
-        print(f"schedshard: {_one_line(error.format_message()).rstrip('.')}{hint}", file=sys.stderr)
+        said = _one_line(error.format_message()).rstrip(".")
+        print(f"{PROGRAM}: {said}{_seen(error.ctx)}", file=sys.stderr)
         return 2
     except click.ClickException as error:
-        print(f"schedshard: {_one_line(error.format_message())}", file=sys.stderr)
+        print(f"{PROGRAM}: {_one_line(error.format_message())}", file=sys.stderr)
         return 2
     except (click.Abort, KeyboardInterrupt):
         return _INTERRUPTED
@@ -86,7 +110,7 @@ def run(argv: Sequence[str] | None = None) -> int:
         if error.errno not in _WRITING or error.filename is not None:
             return _defect(error)
         _drop_stdout()
-        print(f"schedshard: cannot write to standard output: {os_reason(error)}", file=sys.stderr)
+        print(f"{PROGRAM}: cannot write to standard output: {os_reason(error)}", file=sys.stderr)
         return 2
     except Exception as error:  # a defect of ours: still one line, with the place to look at
         return _defect(error)

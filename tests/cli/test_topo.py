@@ -14,7 +14,6 @@ from schedshard.machines.numbers import source_of
 from schedshard.machines.presets import preset_names
 from schedshard.machines.topo import TopoRequest, plan_rows, plan_sentence, ranges, topo_argv, tree
 from schedshard.machines.topo_picture import picture
-from schedshard.show.plots import inline
 
 
 @pytest.fixture
@@ -132,7 +131,7 @@ def test_picture(cli: Cli, tmp_path: Path, suffix: str, magic: bytes) -> None:
 
 
 def test_picture_has_every_cpu_and_no_address(captured: dict[str, Any]) -> None:
-    svg = inline(picture(captured).figure, "a & b")
+    svg = picture(captured).shown("a & b").svg
     assert "http" not in svg
     assert 'aria-label="a &amp; b"' in svg
     for number in range(128):

@@ -138,6 +138,29 @@ def test_prometheus(capsys: Capture, tmp_path: Path) -> None:
     assert sorted(tmp_path.iterdir()) == before
 
 
+def test_prometheus_has_no_severity_of_what_was_not_judged(capsys: Capture, tmp_path: Path) -> None:
+    host, out = tar(tmp_path, Machine(tasks=groups(500))), tmp_path / "schedshard.prom"
+    report = tmp_path / "report.txt"
+    report.write_text(
+        "# Samples: 4K of event 'cpu-clock'\n#\n# Overhead  Command  Shared Object      Symbol\n"
+        "    90.00%  work     [kernel.kallsyms]  [k] some_function\n"
+    )
+    profile = ("--perf", DATA / "c2c-mail.txt")
+    every = {"rd-shared", "rd-isolated", "partition-invalid", "vm-llc", "futex-hash"}
+    (tmp_path / "hidden").mkdir()
+    hidden = tar(tmp_path / "hidden", Machine(tasks=groups(500), kernel_threads=False))
+    for args, judged in (
+        ((host,), every - {"futex-hash"}),
+        ((hidden,), set()),
+        ((host, "--perf", report), every),
+        (("--perf", report), {"rd-shared", "futex-hash"}),
+        (profile, {"rd-shared"}),
+    ):
+        call(capsys, "doctor", *args, "--batch", "prometheus", "--out", out)
+        said = set(re.findall(r'_severity\{id="([a-z-]+)"\}', out.read_text()))
+        assert said & every == judged, args
+
+
 def test_options_that_exclude_each_other(capsys: Capture, tmp_path: Path) -> None:
     host = tar(tmp_path, Machine())
     for args, words in (

@@ -111,7 +111,7 @@ def test_without_systemd(capsys: Capture, tmp_path: Path, shell: str) -> None:
     fake.settle()
     assert fake.everything() == before
     assert sorted(path.name for path in plan.iterdir()) == sorted(
-        ["README.txt", "partitions", *(path.name for path in SCRIPTS.glob("*.sh"))]
+        ["README.txt", "partitions", *(path.name for path in Path(str(SCRIPTS)).glob("*.sh"))]
     )
 
 

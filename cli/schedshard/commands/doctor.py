@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """The verb doctor and its commands."""
 
+from __future__ import annotations
+
 import sys
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,8 @@ class DoctorGroup(NamedGroup):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Send what names no command, and asks for no help, to the unnamed one."""
+        if args[:1] == ["--version"]:
+            return super().parse_args(ctx, args)
         # Completion asks with what stands before the word: it may become a command.
         if (args and args[0] in self.commands) or (ctx.resilient_parsing and not args):
             return super().parse_args(ctx, args)
@@ -123,7 +127,7 @@ def judge(ctx: click.Context, /, host: Path | None, **options: Any) -> None:
 def collect() -> None:
     """Print a shell script that collects what doctor reads into one small tar file.
 
-    The script runs anywhere as an ordinary user: './schedshard doctor collect > collect.sh', then
+    The script runs anywhere as an ordinary user: 'schedshard doctor collect > collect.sh', then
     'sh collect.sh' on the machine in question. It reads /proc and /sys twice, some seconds apart,
     and changes nothing. The tar file holds names of threads (comm) and of cgroups, and neither
     command-line arguments nor environments nor names of the host and its users.

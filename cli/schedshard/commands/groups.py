@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """The class of all command groups."""
 
+from __future__ import annotations
+
 import click
 
 from schedshard.common.errors import unknown_name

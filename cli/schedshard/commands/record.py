@@ -29,6 +29,7 @@ from schedshard.commands.options import (
 )
 from schedshard.common.errors import UserError
 from schedshard.common.output import read_json, to_json, write_atomic
+from schedshard.common.paths import typed
 
 if TYPE_CHECKING:
     from schedshard.c2c.program.guest import GuestRequest
@@ -228,7 +229,7 @@ def _guest(
     from schedshard.machines.presets import load_machine, machine_topology
 
     if INSTALLED:
-        raise UserError("--guest needs a checkout of the project: run ./schedshard there")
+        raise UserError("--guest needs a checkout of the project: run './schedshard' there")
     if (vmlinux is None) != (bzimage is None):
         raise UserError("another kernel needs both --vmlinux and --bzimage")
     if (vmlinux is None) == (variant is None):
@@ -318,7 +319,7 @@ def replay_command(
     _check_uncertainty(shown["uncertainty"])
     if not trace.is_file():
         raise UserError(
-            f"no trace {trace}: './schedshard c2c record --trace FILE -- PROGRAM' makes one"
+            f"no trace {trace}: '{typed('c2c record --trace FILE -- PROGRAM')}' makes one"
         )
     data = read_json(names_path(trace), "names of a trace")
     if isinstance(data, dict) and data.get("format") != NAMES:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from schedshard.common.errors import UserError, telling
+from schedshard.common.paths import remake
 from schedshard.common.progress import Ticker, silent, ticking
 
 
@@ -20,7 +21,7 @@ def run_followed(argv: Sequence[str], title: str) -> Any:
     """
     tool = Path(argv[0])
     if not tool.is_file():
-        raise UserError(f"{tool} is missing: run 'make build'")
+        raise UserError(f"{tool} is missing: {remake()}")
     with telling(f"cannot run {tool}", status=1), tempfile.TemporaryFile() as output:
         child = subprocess.Popen(
             argv, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.PIPE

@@ -1,15 +1,22 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Files that are whole or absent, and JSON that is the same bytes for the same content."""
 
+from __future__ import annotations
+
 import contextlib
 import json
 import os
+import sys
 import tempfile
-import tomllib
 from pathlib import Path
 from typing import Any
 
 from schedshard.common.errors import UserError, telling
+
+if sys.version_info >= (3, 11):
+    import tomllib  # novm
+else:
+    import tomli as tomllib
 
 
 def to_json(value: Any) -> str:
@@ -69,6 +76,11 @@ def read_json(path: Path, what: str) -> Any:
         ) from error
     except RecursionError as error:
         raise UserError(f"{what} {path} is nested too deeply to be one of ours") from error
+
+
+def toml_of(text: str) -> dict[str, Any]:
+    """What a TOML file of ours holds."""
+    return tomllib.loads(text)
 
 
 def read_toml(path: Path, what: str = "") -> dict[str, Any]:

@@ -1,17 +1,39 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Where the parts of the project are, seen from the Python package."""
 
+from __future__ import annotations
+
 import os
+import sys
+from importlib.resources import files
 from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parent.parent
-# An installed package has the files of the project inside, in the folders of a checkout.
+# An installed package has the files of the project inside, in the folders of a checkout. It may lie
+# in a zip file, which only its own reader can look into.
 INSIDE = _PACKAGE / "installed"
-INSTALLED = INSIDE.is_dir()
+_INSIDE = files("schedshard") / "installed"
+INSTALLED = _INSIDE.is_dir()
+# schedshard-doctor: doctor and nothing else (scripts/doctor_alone.py).
+ALONE = (_INSIDE / "alone").is_file()
+PROGRAM = "schedshard-doctor" if ALONE else "schedshard"
 ROOT = INSIDE if INSTALLED else _PACKAGE.parent.parent
 EXPERIMENTS = ROOT / "experiments"
 MACHINES = ROOT / "machines"
-VERSION = (ROOT / "VERSION").read_text(encoding="ascii").strip()
+_VERSION = _INSIDE / "VERSION" if INSTALLED else ROOT / "VERSION"
+VERSION = _VERSION.read_text(encoding="ascii").strip()
+
+
+def typed(words: str) -> str:
+    """A command of ours as this user types it; ``words`` are what follows the program's name."""
+    if ALONE and words.partition(" ")[0] == "doctor":
+        return f"{Path(sys.argv[0]).name}{words[len('doctor') :]}"
+    return f"{'schedshard' if INSTALLED else './schedshard'} {words}"
+
+
+def remake() -> str:
+    """What brings back a part of ours that is missing, in words."""
+    return "install schedshard again" if INSTALLED else "run 'make build'"
 
 
 def build_dir() -> Path:

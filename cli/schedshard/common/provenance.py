@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """The origin of a result: enough to produce the same bytes again."""
 
+from __future__ import annotations
+
 import hashlib
 import subprocess
 from pathlib import Path
@@ -12,8 +14,11 @@ from schedshard.common.paths import INSTALLED, ROOT, VERSION, shown
 
 def sha256_file(path: Path) -> str:
     """Hex SHA-256 of a file's bytes."""
+    digest = hashlib.sha256()
     with telling(f"cannot read {path}"), path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        while part := file.read(1 << 20):
+            digest.update(part)
+    return digest.hexdigest()
 
 
 def _git(*args: str) -> str | None:

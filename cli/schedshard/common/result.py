@@ -7,6 +7,7 @@ from typing import Any
 
 from schedshard.common.errors import UserError
 from schedshard.common.output import read_json
+from schedshard.common.paths import typed
 
 RUN = "schedshard/run/2"
 BENCH = "schedshard/bench/1"
@@ -50,7 +51,7 @@ def load_result(path: Path, wanted: tuple[str, ...] = (RUN,)) -> dict[str, Any]:
             LIVE: "bench primitives --out FILE",
             VALIDATE: "validate --out FILE",
         }
-        ways = " or ".join(f"'./schedshard {makers[w]}'" for w in wanted if w in makers)
+        ways = " or ".join(f"'{typed(makers[w])}'" for w in wanted if w in makers)
         raise UserError(f"{path} is no result to read here: {ways} makes one")
     for key, kind_of in _NEEDS[kind]:
         if not isinstance(data.get(key), kind_of):

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Running the C binaries: argument lists only, JSON back, their one-line errors passed on."""
 
+from __future__ import annotations
+
 import json
 import os
 import signal
@@ -13,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from schedshard.common.errors import UserError, telling
+from schedshard.common.paths import remake
 
 
 @dataclass
@@ -49,9 +52,9 @@ class Running:
 
 def _require(binary: Path) -> None:
     if not binary.is_file():
-        raise UserError(f"{binary} is missing: run 'make build'")
+        raise UserError(f"{binary} is missing: {remake()}")
     if not os.access(binary, os.X_OK):
-        raise UserError(f"{binary} is not executable: run 'make build'")
+        raise UserError(f"{binary} is not executable: {remake()}")
 
 
 def _failure(binary: Path, code: int, stderr: bytes) -> UserError:

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """The steps of the verb doctor: read, conclude, and output the verdict."""
 
+from __future__ import annotations
+
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from schedshard.common.errors import UserError
 from schedshard.common.output import check_writable, to_json, write_atomic
+from schedshard.common.paths import ALONE
 from schedshard.doctor.facts.archive import read_host, read_tar
 from schedshard.doctor.facts.facts import Facts, read_facts
 from schedshard.doctor.judge.predictions import add_predictions
@@ -51,6 +54,11 @@ def _check(request: JudgeRequest) -> None:
         raise UserError("--batch prometheus writes a file: name it with --out FILE")
     if request.batch != "prometheus" and request.out is not None:
         raise UserError("--out is the file of --batch prometheus: for a page there is --html FILE")
+    if request.predict and ALONE:
+        raise UserError(
+            "--predict needs the simulator, which schedshard-doctor does not contain: without it "
+            "the stored table serves, or run 'schedshard doctor' of the whole package"
+        )
     if request.predict and not request.machine:
         raise UserError("--predict: a profile shows no groups: give HOST.tar, or --live")
     for path in (request.html, request.out):

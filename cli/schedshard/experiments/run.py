@@ -10,7 +10,7 @@ from statistics import median
 from typing import Any
 
 from schedshard.common.errors import UserError
-from schedshard.common.paths import sim_binary
+from schedshard.common.paths import sim_binary, typed
 from schedshard.common.progress import Ticker, silent
 from schedshard.common.provenance import machine_provenance, sha256_file, tool_versions
 from schedshard.common.result import RUN
@@ -106,7 +106,7 @@ def plan_run(request: RunRequest) -> RunPlan:
     if experiment.sweep == "pairs":
         if not request.pairs:
             raise UserError(
-                f"{experiment.name} runs pairs of CPUs: './schedshard run {experiment.name}' does"
+                f"{experiment.name} runs pairs of CPUs: '{typed(f'run {experiment.name}')}' does"
             )
         return RunPlan(
             request, cpus, tuple(Point(v, 2, pair) for v in variants for pair in request.pairs)

@@ -9,14 +9,14 @@ from typing import Any
 
 from schedshard.common.errors import UserError, telling
 from schedshard.common.output import read_json
-from schedshard.common.paths import build_dir
+from schedshard.common.paths import build_dir, remake
 
 
 def replay_trace(trace: Path, watch: Callable[[Path], str]) -> dict[str, Any]:
     """The result of a replay; ``watch`` gives the text of its watch file for a result path."""
     tool = build_dir() / "plugin" / "schedshard-replay"
     if not tool.is_file():
-        raise UserError(f"{tool} is missing: run 'make build'")
+        raise UserError(f"{tool} is missing: {remake()}")
     with tempfile.TemporaryDirectory(prefix="schedshard-") as folder:
         result, file = Path(folder) / "result.json", Path(folder) / "watch"
         file.write_text(watch(result), encoding="utf-8")

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from schedshard.common.errors import UserError
+from schedshard.common.paths import typed
 from schedshard.common.result import VALIDATE
 from schedshard.experiments.experiment import load_experiment
 
@@ -64,7 +65,7 @@ def make_bundle(data: Mapping[str, Any], source: str) -> Bundle:
         if machine_file is None:
             raise UserError(
                 f"{source} has no machine file, since its host had none: there "
-                "'./schedshard validate --out FILE' makes a file that has"
+                f"'{typed('validate --out FILE')}' makes a file that has"
             )
         if not isinstance(machine_file, str) or not machine_file:
             raise ValueError("machine_file is no text")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from schedshard.common.errors import UserError
-from schedshard.common.paths import topo_binary
+from schedshard.common.paths import topo_binary, typed
 from schedshard.common.tool import run_json
 from schedshard.experiments.pairs import Pair, load_pairs
 from schedshard.machines.hostfile import host_path
@@ -26,7 +26,7 @@ from schedshard.machines.making.measure import host_processor
 from schedshard.machines.making.topology import Topology, from_tool, same
 from schedshard.machines.presets import Machine, load_machine, machine_topology
 
-MEASURE = "./schedshard machine measure"
+MEASURE = typed("machine measure")
 # First CPUs whose pairs are looked through for classes that the first one does not have.
 FIRST_CPUS = 8
 UNKNOWN_CLOCK_GHZ = 1.0

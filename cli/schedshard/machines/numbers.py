@@ -7,6 +7,8 @@ for the ``ns`` of a ``[[tier]]``. lib/loader.cc defines the format. This module 
 accepts, and anything else ends in one line.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -46,7 +48,7 @@ def _is_uncertain(node: Any, key: str) -> bool:
 
 
 def _float(node: Any, key: str) -> float:
-    if isinstance(node, bool) or not isinstance(node, int | float):
+    if isinstance(node, bool) or not isinstance(node, (int, float)):
         raise UserError(f"{key} is {node!r}, which is no number")
     return float(node)
 

@@ -5,13 +5,15 @@ lib/schedshard-topo is the one judge of whether a machine file is right; here it
 shown and hashed.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from schedshard.common.errors import UserError, unknown_name
 from schedshard.common.output import read_toml
-from schedshard.common.paths import MACHINES, topo_binary
+from schedshard.common.paths import MACHINES, topo_binary, typed
 from schedshard.common.tool import run_json
 from schedshard.machines.hostfile import host_path
 from schedshard.machines.numbers import value_of
@@ -62,9 +64,7 @@ def machine_path(name: str) -> Path:
     if name and path.is_file():
         return path
     if name == HOST:
-        raise UserError(
-            "this host has no machine file yet: './schedshard machine measure' makes it"
-        )
+        raise UserError(f"this host has no machine file yet: '{typed('machine measure')}' makes it")
     raise unknown_name("machine", name, preset_names())
 
 

@@ -1,20 +1,18 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """The picture of a topology: packages, nodes and LLCs as boxes, CPUs coloured by their shard."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.patches import FancyBboxPatch, Rectangle
-
 from schedshard.common.errors import UserError
 from schedshard.common.output import write_atomic
 from schedshard.machines.topo import plan_sentence, tree
-from schedshard.show.plots import INK, PALETTE, QUIET, Plot, figure_bytes
-from schedshard.show.theme import ON_PALE, ON_STRONG, light_text
+from schedshard.show.drawing import Drawing, Line, Rect, Words
+from schedshard.show.theme import INK, ON_PALE, ON_STRONG, PALETTE, QUIET, light_text
 
 _HOT = "#a8241d"
 _PAD = 0.35
@@ -62,49 +60,37 @@ class _Box:
         self.width = self.columns * (widest + _PAD) + _PAD
         self.height = rows * (tallest + _PAD) + _HEAD
 
-    def draw(self, axes: Axes, left: float, top: float, size: float | None) -> None:
-        """Draw at an upper left corner; y grows upwards. ``size``: points of CPU numbers."""
+    def draw(self, drawing: Drawing, left: float, top: float, unit: float, size: float) -> None:
+        """Draw at an upper left corner. ``unit``: points a CPU; ``size``: of CPU numbers, or 0."""
         fill = ("#f4f5f7", "#e9ecf1", "#ffffff", "#ffffff")[self.level]
-        axes.add_patch(
-            FancyBboxPatch(
-                (left + 0.06, top - self.height + 0.06),
-                self.width - 0.12,
-                self.height - 0.12,
-                boxstyle="round,pad=0,rounding_size=0.2",
-                facecolor=fill,
-                edgecolor=QUIET,
-                linewidth=0.6,
+        wide, high = self.width - 0.12, self.height - 0.12
+        drawing.shapes.append(
+            Rect(
+                (left + 0.06) * unit, (top + 0.06) * unit, wide * unit, high * unit, fill, QUIET,
+                0.2 * unit,
             )
-        )
-        axes.text(
-            left + _PAD,
-            top - _HEAD / 2,
-            self.label,
-            va="center",
-            ha="left",
-            fontsize=min(8.0, (size or 3.0) * 1.4),
-            color=INK,
-        )
-        if self.cpus:
-            for index, (cpu, shard) in enumerate(self.cpus):
-                x = left + _PAD + index % self.columns
-                y = top - _HEAD - index // self.columns - 1
-                colour = PALETTE[shard % len(PALETTE)]
-                self.centres[cpu] = (x + 0.5, y + 0.5)
-                axes.add_patch(
-                    Rectangle((x + 0.04, y + 0.04), 0.92, 0.92, facecolor=colour, linewidth=0)
-                )
-                if size is not None:
-                    axes.text(
-                        x + 0.5, y + 0.5, str(cpu), va="center", ha="center", fontsize=size,
-                        color=ON_STRONG if light_text(colour) else ON_PALE,
-                    )  # fmt: skip
+        )  # fmt: skip
+        letters = min(8.0, (size or 3.0) * 1.4)
+        middle = (top + _HEAD / 2) * unit
+        drawing.shapes.append(Words((left + _PAD) * unit, middle, self.label, letters, INK))
+        for index, (cpu, shard) in enumerate(self.cpus):
+            x, y = left + _PAD + index % self.columns, top + _HEAD + index // self.columns
+            centre = ((x + 0.5) * unit, (y + 0.5) * unit)
+            self.centres[cpu] = centre
+            colour = PALETTE[shard % len(PALETTE)]
+            side = 0.92 * unit
+            drawing.shapes.append(Rect((x + 0.04) * unit, (y + 0.04) * unit, side, side, colour))
+            if size:
+                ink = ON_STRONG if light_text(colour) else ON_PALE
+                drawing.shapes.append(Words(*centre, str(cpu), size, ink, centred=True))
+        if not self.children:
             return
         widest = max(child.width for child in self.children) + _PAD
         tallest = max(child.height for child in self.children) + _PAD
         for index, child in enumerate(self.children):
             column, row = index % self.columns, index // self.columns
-            child.draw(axes, left + _PAD + column * widest, top - _HEAD - row * tallest, size)
+            right, down = left + _PAD + column * widest, top + _HEAD + row * tallest
+            child.draw(drawing, right, down, unit, size)
             self.centres.update(child.centres)
 
 
@@ -136,7 +122,7 @@ def drawn(
     caption: str,
     shared: Sequence[Sequence[int]] = (),
     of: str = "shard",
-) -> Plot:
+) -> Drawing:
     """Draw CPUs in the boxes of their caches, nodes and packages.
 
     ``colours`` gives the number of each CPU's colour, which is that of its ``of``. The CPUs of each
@@ -146,37 +132,31 @@ def drawn(
     root = _boxes(order, cpus, colours)
     root.layout()
     root.label = title
-    # Inches a CPU: as large as the numbers need, as small as the widest machines demand.
-    unit = min(0.42, max(0.17, 7.0 / root.width))
-    unit = min(unit, 15.0 / root.width)
+    # Points a CPU: as large as the numbers need, as small as the widest machines demand.
+    unit = 72 * min(0.42, max(0.17, 7.0 / root.width), 15.0 / root.width)
     # A small machine's outer box must still hold its title, in letters of about 5 points.
-    root.width = max(root.width, 2 * _PAD + len(root.label) * 5 / 72 / unit)
-    width = max(root.width, 6.5 / unit)
-    figure = Figure(figsize=(width * unit, (root.height + 1.0) * unit))
-    axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
-    axes.set_axis_off()
+    root.width = max(root.width, 2 * _PAD + len(root.label) * 5 / unit)
     # A digit is 0.64 of its height wide.
     digits = len(str(max(order, default=0)))
-    small = max(2.5, min(8.0, unit * 72 * min(0.44, 0.9 / (0.64 * digits))))
-    root.draw(axes, 0.0, 0.0, small if unit >= 0.12 else None)
+    small = max(2.5, min(8.0, unit * min(0.44, 0.9 / (0.64 * digits))))
+    drawing = Drawing(max(root.width * unit, 6.5 * 72), (root.height + 1.0) * unit)
+    root.draw(drawing, 0.0, 0.0, unit, small if unit >= 0.12 * 72 else 0.0)
     for members in shared:
-        _tie(axes, [root.centres[cpu] for cpu in members])
-    axes.set_xlim(0.0, width)
-    axes.set_ylim(-root.height - 1.0, 0.0)
-    axes.text(
-        _PAD, -root.height - 0.5, caption,
-        fontsize=min(8.0, max(5.0, small * 1.4)), color=INK, va="center",
-    )  # fmt: skip
+        _tie(drawing, [root.centres[cpu] for cpu in members])
+    letters = min(8.0, max(5.0, small * 1.4))
+    drawing.shapes.append(Words(_PAD * unit, (root.height + 0.5) * unit, caption, letters, INK))
     where = {int(cpu["cpu"]): cpu for cpu in cpus}
     levels = ("package", "node", "llc")
-    rows: list[tuple[int | None, ...]] = [
-        (cpu, *(_known(where[cpu].get(level)) for level in levels), colours[cpu]) for cpu in order
-    ]
-    if not shared:
-        return Plot(figure, ("cpu", *levels, of), rows)
     ties = {cpu: number for number, members in enumerate(shared) for cpu in members}
-    tied = [(*row, ties.get(cpu)) for row, cpu in zip(rows, order, strict=True)]
-    return Plot(figure, ("cpu", *levels, of, "hot_line"), tied)
+    drawing.columns = ("cpu", *levels, of, *(("hot_line",) if shared else ()))
+    drawing.rows = [
+        (
+            cpu, *(_known(where[cpu].get(level)) for level in levels), colours[cpu],
+            *((ties.get(cpu),) if shared else ()),
+        )
+        for cpu in order
+    ]  # fmt: skip
+    return drawing
 
 
 def _known(number: Any) -> int | None:
@@ -184,18 +164,17 @@ def _known(number: Any) -> int | None:
     return int(number) if number is not None and int(number) >= 0 else None
 
 
-def _tie(axes: Axes, places: list[tuple[float, float]]) -> None:
+def _tie(drawing: Drawing, places: list[tuple[float, float]]) -> None:
     """Draw a line from each place to the middle of all."""
     if len(places) < 2:
         return
     middle = (sum(x for x, _ in places) / len(places), sum(y for _, y in places) / len(places))
-    for x, y in places:
-        axes.plot((x, middle[0]), (y, middle[1]), color=_HOT, linewidth=0.7, alpha=0.6)
-    axes.plot(*middle, marker="o", markersize=4, color=_HOT)
+    drawing.shapes += [Line(x, y, *middle, _HOT) for x, y in places]
+    drawing.shapes.append(Rect(middle[0] - 2, middle[1] - 2, 4, 4, _HOT, radius=2))
 
 
-def picture(data: dict[str, Any]) -> Plot:
-    """The topology with a colour for each shard as a figure."""
+def picture(data: dict[str, Any]) -> Drawing:
+    """The topology with a colour for each shard."""
     shards = data["plan"]["shards"]
     return drawn(
         data["cpus"], [cpu for shard in shards for cpu in shard["cpus"]],
@@ -209,4 +188,10 @@ def write_picture(data: dict[str, Any], path: Path) -> None:
     kind = path.suffix.lower().removeprefix(".")
     if kind not in ("svg", "png"):
         raise UserError(f"--picture {path}: the file name must end in .svg or .png")
-    write_atomic(path, figure_bytes(picture(data).figure, kind))
+    drawing = picture(data)
+    if kind == "svg":
+        write_atomic(path, drawing.svg())
+        return
+    from schedshard.show.png import png
+
+    write_atomic(path, png(drawing))

@@ -15,15 +15,14 @@ from schedshard.experiments.figures import is_figures
 from schedshard.experiments.uncertain.intervals import found_interval, headlines
 from schedshard.show.format import compact
 from schedshard.show.plots import (
-    INK,
     PUBLISHED,
-    QUIET,
     RC,
     Plot,
     blank_figure,
     style,
     variant_colour,
 )
+from schedshard.show.theme import INK, QUIET
 from schedshard.tables.intervals import figure_label, figure_words, indices_of, telling
 
 PANELS = 3

@@ -15,15 +15,14 @@ from schedshard.experiments.pairs import class_rows
 from schedshard.show.format import compact
 from schedshard.show.plots import (
     MARKERS,
-    PALETTE,
     PUBLISHED,
-    QUIET,
     RC,
     Plot,
     blank_figure,
     style,
     thread_axis,
 )
+from schedshard.show.theme import PALETTE, QUIET
 
 STYLES = ("-", "--", ":")
 

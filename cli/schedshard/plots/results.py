@@ -15,7 +15,6 @@ from schedshard.show.format import compact, percent
 from schedshard.show.plots import (
     MARKERS,
     PUBLISHED,
-    QUIET,
     RC,
     VARIANT_COLOURS,
     Plot,
@@ -24,6 +23,7 @@ from schedshard.show.plots import (
     thread_axis,
     variant_colour,
 )
+from schedshard.show.theme import QUIET
 
 
 def yield_bars(result: dict[str, Any]) -> Plot:

@@ -266,7 +266,7 @@ def _topo_section(data: dict[str, Any]) -> Section:
         heading="Topology and shard plan",
         where=tree(data).label,
         lead=topo_lead(data),
-        figures=[shown(picture(data), "topology, one colour a shard")],
+        figures=[picture(data).shown("topology, one colour a shard")],
         folded=[grid(columns, rows)],
         folded_title=plan_sentence(data),
     )

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from schedshard.common.errors import telling
 from schedshard.common.output import check_writable, to_json, write_atomic
-from schedshard.common.paths import shown
+from schedshard.common.paths import shown, typed
 from schedshard.common.progress import ticking, working
 from schedshard.common.result import is_curve
 from schedshard.experiments.bench import BenchRequest, bench
@@ -127,7 +127,7 @@ def reproduce_all(
     show(topo_view(host))
     show(_heading("The structures on this host's CPUs (measured)"))
     show(bench_tables({**measured, "rows": bench_headlines(measured["rows"])}))
-    show(Text(f"all of it: {shown(page)} or ./schedshard bench"))
+    show(Text(f"all of it: {shown(page)} or {typed('bench')}"))
     for table in _tables(found):
         show(table)
     show(Text(f"\n{said}\n", style="bold"))

@@ -11,8 +11,9 @@ from schedshard.experiments.experiment import Metric
 from schedshard.experiments.sweep.sweep import Row, current
 from schedshard.plots.sweep import CAP, CPUS, LLCS, Axis, scaling, usual_cap
 from schedshard.reports.leads import sweep_lead
+from schedshard.show.drawing import Shown
 from schedshard.show.page import Grid, Section, code, grid, num
-from schedshard.show.plots import Shown, shown
+from schedshard.show.plots import shown
 from schedshard.tables.sweep import Swept, is_sampled, point_cells, point_columns, swept
 
 FIRST = 2

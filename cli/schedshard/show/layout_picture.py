@@ -4,6 +4,8 @@
 A row has the colour of the cycles that a load of the line takes.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -63,7 +65,7 @@ def colour(value: float) -> str:
     place = value * (len(_SCALE) - 1)
     index = min(int(place), len(_SCALE) - 2)
     low, high = _SCALE[index], _SCALE[index + 1]
-    mixed = (round(a + (b - a) * (place - index)) for a, b in zip(low, high, strict=True))
+    mixed = (round(a + (b - a) * (place - index)) for a, b in zip(low, high))
     return "#" + "".join(f"{part:02x}" for part in mixed)
 
 

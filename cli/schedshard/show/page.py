@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """The parts of a page: what was asked and the answer, then boxes with figures and tables."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from schedshard.show.layout_picture import Picture
-from schedshard.show.plots import Shown
+from schedshard.show.drawing import Shown
 from schedshard.show.theme import variables
+
+if TYPE_CHECKING:
+    # Not for doctor's pages, which have no layouts: it needs what reads binaries.
+    from schedshard.show.layout_picture import Picture
 
 _NUMBER = {"num", "good", "bad"}
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """The one look of all tables on a terminal, and what gives way when the terminal is narrow."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 
 from rich import box

@@ -7,6 +7,9 @@ import re
 
 WHITE = "#ffffff"
 BLACK = "#000000"
+INK = "#1f2933"
+QUIET = "#9aa5b1"
+PALETTE = ("#2f6db3", "#d9822b", "#3a9a6b", "#b5476d", "#7a5cb8", "#1795a6", "#a0812b", "#5b6b7b")
 # Text on a coloured box: the box is strong on light paper and pale on dark paper.
 ON_STRONG = "#fffffe"
 ON_PALE = "#000001"

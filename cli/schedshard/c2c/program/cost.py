@@ -20,7 +20,7 @@ from typing import Any
 
 from schedshard.c2c.program.program import EMULATOR, find_emulator
 from schedshard.common.errors import UserError
-from schedshard.common.paths import ROOT, build_dir
+from schedshard.common.paths import ROOT, build_dir, remake
 from schedshard.common.provenance import tool_versions
 from schedshard.show.format import significant
 from schedshard.show.sheet import Sheet
@@ -75,7 +75,7 @@ def commands(request: CostRequest, rounds: int, trace: Path) -> dict[str, list[s
     """The compared runs, by name."""
     program = build_dir() / "tests" / "record" / PROGRAM
     if not program.is_file():
-        raise UserError(f"{program} is missing: run 'make build'")
+        raise UserError(f"{program} is missing: {remake()}")
     alone = [str(program), str(request.threads), str(rounds)]
     found = {"native": alone, "emulated": [find_emulator(), *alone]}
     if shutil.which("valgrind") is not None:

@@ -14,7 +14,7 @@ from typing import Any
 from schedshard.c2c.program.program import Program, find_emulator
 from schedshard.common.errors import UserError, telling
 from schedshard.common.output import read_json
-from schedshard.common.paths import build_dir
+from schedshard.common.paths import build_dir, remake
 from schedshard.kernel.probe.watch import Watch
 from schedshard.machines.presets import Machine
 
@@ -52,7 +52,7 @@ def plugin_paths() -> tuple[Path, Path, Path]:
     )
     for path in found:
         if not path.is_file():
-            raise UserError(f"{path} is missing: run 'make build'")
+            raise UserError(f"{path} is missing: {remake()}")
     return found
 
 

@@ -12,6 +12,7 @@ from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 
 from schedshard.common.errors import UserError, os_reason
+from schedshard.common.paths import typed
 
 EMULATOR = "qemu-x86_64"
 _X86_64 = "EM_X86_64"
@@ -36,7 +37,7 @@ class Program:
 def find_program(argv: Sequence[str]) -> Program:
     """Look the program up as a shell does, and look into it."""
     if not argv:
-        raise UserError("no program: './schedshard c2c record [OPTIONS] -- PROGRAM [ARGUMENT...]'")
+        raise UserError(f"no program: '{typed('c2c record [OPTIONS] -- PROGRAM [ARGUMENT...]')}'")
     name = argv[0]
     found = name if "/" in name else shutil.which(name)
     if found is None:

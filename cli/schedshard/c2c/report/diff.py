@@ -10,6 +10,7 @@ from rich.console import Group, RenderableType
 from schedshard.c2c.report.sharing import hitm
 from schedshard.common.errors import UserError
 from schedshard.common.output import read_json
+from schedshard.common.paths import typed
 from schedshard.common.result import C2C, load_result
 from schedshard.show.format import significant
 from schedshard.show.sheet import Sheet
@@ -41,7 +42,7 @@ def diff(a: Mapping[str, Any], b: Mapping[str, Any], a_name: str, b_name: str) -
     """The machines that both have, and the objects that either has."""
     for name, each in ((a_name, a), (b_name, b)):
         if "program" not in each:
-            raise UserError(f"{name} is not of a program: './schedshard c2c record --out FILE'")
+            raise UserError(f"{name} is not of a program: '{typed('c2c record --out FILE')}'")
     of_b = {variant["name"]: variant for variant in b["variants"]}
     machines = []
     for before in a["variants"]:

@@ -6,6 +6,8 @@ regular file, or whose name is not one of the collector's, is an error. A user m
 file, read it and pack it again. Then it has the folder as well, and may have "./" before its names.
 """
 
+from __future__ import annotations
+
 import io
 import tarfile
 import tempfile
@@ -13,6 +15,7 @@ import zlib
 from pathlib import Path
 
 from schedshard.common.errors import UserError, telling
+from schedshard.common.paths import typed
 from schedshard.doctor.facts.script import run_collector
 from schedshard.doctor.facts.values import clean
 
@@ -25,7 +28,7 @@ FORMAT = "schedshard-doctor 1"
 FILE_LIMIT = 64 << 20
 TOTAL_LIMIT = 128 << 20
 _FOLDER = "schedshard-doctor"
-_HINT = "make it with './schedshard doctor collect'"
+_HINT = f"make it with '{typed('doctor collect')}'"
 
 
 def _limited(path: Path, what: str) -> bytes:

@@ -15,6 +15,8 @@ partition_sched_domains_locked(), detach_destroy_domains(), build_sched_domains(
 for 7.1.)
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 
 from schedshard.doctor.facts.cpusets import Cpuset, Cpusets

@@ -9,6 +9,8 @@ line with the lowest priority level. A line serves one request at a time, and th
 - 10 to 60 ns inside one cache, an estimate.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from schedshard.doctor.facts.load import DomainLoad

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """The collector's lists as facts about a machine, checked and typed."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -285,7 +287,7 @@ def _calls(
     keys = [f"CAL/{n}" for n in range(len(online))]
     if f"CAL/{len(online)}" in after or not all(key in before and key in after for key in keys):
         return {}
-    return {cpu: after[key] - before[key] for cpu, key in zip(sorted(online), keys, strict=True)}
+    return {cpu: after[key] - before[key] for cpu, key in zip(sorted(online), keys)}
 
 
 def _places(lists: Mapping[str, str]) -> tuple[dict[int, frozenset[int]], dict[int, str]]:

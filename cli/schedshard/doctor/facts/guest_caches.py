@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Whether the last-level caches of a guest can be those of a machine."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from schedshard.doctor.facts.facts import Facts

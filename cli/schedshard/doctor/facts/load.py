@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """The load of each root domain: real-time threads in groups of CPUs, and their wake-ups."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from schedshard.doctor.facts.domains import Domains, RootDomain

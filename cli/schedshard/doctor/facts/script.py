@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """The collector: its text, and a run of it on this host."""
 
+from __future__ import annotations
+
 import subprocess
+from importlib.resources import as_file, files
 from pathlib import Path
 
 from schedshard.common.errors import UserError, os_reason
 
-SCRIPT = Path(__file__).resolve().parent / "collect.sh"
+SCRIPT = files("schedshard.doctor.facts") / "collect.sh"
 # The collector reads in a few seconds; a host on which it takes minutes has another problem.
 _LIMIT_SECONDS = 600
 
@@ -22,13 +25,15 @@ def run_collector(directory: Path, seconds: int, root: Path | None = None) -> No
     The two readings are ``seconds`` apart. ``root`` replaces ``/``. A collector that fails is a
     UserError with its own sentence.
     """
-    argv = ["sh", str(SCRIPT), "-s", str(seconds), "-d", str(directory)]
+    argv = ["-s", str(seconds), "-d", str(directory)]
     if root is not None:
         argv += ["-r", str(root)]
     try:
-        done = subprocess.run(
-            argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds + _LIMIT_SECONDS
-        )
+        with as_file(SCRIPT) as script:
+            done = subprocess.run(
+                ["sh", str(script), *argv], stdin=subprocess.DEVNULL, capture_output=True,
+                timeout=seconds + _LIMIT_SECONDS,
+            )  # fmt: skip
     except OSError as error:
         raise UserError(f"cannot run the collector: {os_reason(error)}", status=1) from error
     except subprocess.TimeoutExpired as error:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Single values as the kernel prints them: lists of CPUs, releases, names of threads."""
 
+from __future__ import annotations
+
 import re
 
 # The largest configuration of the kernel has 8192 CPUs on x86, 4096 elsewhere.

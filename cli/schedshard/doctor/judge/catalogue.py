@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """The catalogue of known hot lines, typed, with every key checked."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, fields
 from functools import cache
-from pathlib import Path
+from importlib.resources import files
 from typing import Any
 
-import tomlkit
-
 from schedshard.common.errors import check_names
+from schedshard.common.output import toml_of
+from schedshard.common.paths import typed
 from schedshard.doctor.facts.values import release
 
-FILE = Path(__file__).resolve().parent / "catalogue.toml"
+FILE = files("schedshard.doctor.judge") / "catalogue.toml"
 
 
 @dataclass(frozen=True)
@@ -118,11 +120,17 @@ def _made(kind: type, raw: dict[str, Any]) -> Any:
     return kind(**values)
 
 
+def _typed(command: str) -> str:
+    """Return the command with our program as this user calls it."""
+    ours = "./schedshard "
+    return typed(command[len(ours) :]) if command.startswith(ours) else command
+
+
 @cache
 def load_catalogue() -> Catalogue:
     """Read the catalogue that comes with the program."""
-    raw = tomlkit.parse(FILE.read_text(encoding="utf-8")).unwrap()
-    made = [_made(Entry, each) for each in raw["entry"]]
+    raw = toml_of(FILE.read_text(encoding="utf-8"))
+    made = [_made(Entry, {**each, "command": _typed(each["command"])}) for each in raw["entry"]]
     entries: dict[str, Entry] = {each.id: each for each in made}
     lines = []
     for each in raw["line"]:

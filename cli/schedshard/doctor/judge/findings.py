@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Findings: entries of the catalogue that this machine or this profile shows, with the evidence."""
 
+from __future__ import annotations
+
 import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from schedshard.common.paths import typed
 from schedshard.doctor.facts.estimate import Busy, line_busy
 from schedshard.doctor.facts.facts import Facts
 from schedshard.doctor.facts.guest_caches import false_caches
@@ -153,7 +156,7 @@ def _of_load(facts: Facts, load: DomainLoad, catalogue: Catalogue) -> Finding | 
             "the host. There the collector sees all of it."
         )
         if command == entry.command:
-            command = "./schedshard doctor collect > collect.sh"
+            command = typed("doctor collect > collect.sh")
     evidence = _load_evidence(facts, load, busy)
     return Finding(entry, severity, summary, evidence, remedy, command, busy, load.domain.cpus)
 
@@ -287,6 +290,10 @@ def _guest_caches(facts: Facts, catalogue: Catalogue) -> Finding | None:
     if model is not None:
         evidence.append(Evidence("/proc/cpuinfo: model name", model))
     return Finding(entry, "low", false.summary, evidence, entry.remedy, entry.command)
+
+
+# What a machine's facts show without a profile.
+FROM_FACTS = frozenset(("partition-invalid", "rd-isolated", "rd-shared", "rt-push-ipi", "vm-llc"))
 
 
 def facts_findings(facts: Facts, loads: list[DomainLoad], catalogue: Catalogue) -> list[Finding]:

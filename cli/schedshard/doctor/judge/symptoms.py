@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Entries of the catalogue in a profile: hot functions, and lines known by their offsets."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from schedshard.doctor.judge.catalogue import Catalogue, Entry, KnownField, KnownLine

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """The verdict: from facts and profiles to findings, a sentence and an exit status."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from schedshard.doctor.facts.domains import Domains, root_domains

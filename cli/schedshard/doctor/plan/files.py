@@ -2,6 +2,7 @@
 """The files of a plan: input of the scripts, systemd's units, and a text for people."""
 
 from collections import Counter
+from importlib.resources import files
 from pathlib import Path
 
 from schedshard.common.errors import UserError, telling
@@ -9,7 +10,7 @@ from schedshard.doctor.judge.verdict import Verdict
 from schedshard.doctor.plan.plan import CPUSET_PARTITION, Partition, Plan, label, make_plan
 from schedshard.doctor.plan.text import readme
 
-SCRIPTS = Path(__file__).resolve().parent / "scripts"
+SCRIPTS = files("schedshard.doctor.plan") / "scripts"
 # What apply.sh writes.
 _WRITTEN = ("found", "affinities")
 ONESHOT = "schedshard-partitions.service"
@@ -130,13 +131,13 @@ def _facts(plan: Plan, units: dict[str, str]) -> str:
 def plan_files(plan: Plan) -> dict[str, str]:
     """Return all files of a plan by their path below its directory."""
     units = _units(plan)
-    files = {name: (SCRIPTS / name).read_text(encoding="ascii") for name in sorted(
-        path.name for path in SCRIPTS.glob("*.sh")
+    made = {name: (SCRIPTS / name).read_text(encoding="ascii") for name in sorted(
+        path.name for path in SCRIPTS.iterdir() if path.name.endswith(".sh")
     )}  # fmt: skip
-    files["partitions"] = _facts(plan, units)
-    files["README.txt"] = readme(plan, set(units), movable(plan))
-    files |= {f"units/{name}": text for name, text in units.items()}
-    return files
+    made["partitions"] = _facts(plan, units)
+    made["README.txt"] = readme(plan, set(units), movable(plan))
+    made |= {f"units/{name}": text for name, text in units.items()}
+    return made
 
 
 def _same(directory: Path, files: dict[str, str]) -> bool:

@@ -7,6 +7,8 @@ partition (the root cgroup is one). It leaves its parent a CPU for the tasks the
 for 6.12 and 7.3.)
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace

@@ -6,6 +6,8 @@ number of groups of the same size, at the same priorities, with the same wake-up
 again for each sample of the uncertain inputs, like 'run --uncertainty'.
 """
 
+from __future__ import annotations
+
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,6 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from schedshard.common.errors import UserError
+from schedshard.common.paths import typed
 from schedshard.common.progress import ticking
 from schedshard.doctor.facts.facts import Facts
 from schedshard.doctor.facts.load import DomainLoad
@@ -58,7 +61,7 @@ def _figures(plan: RunPlan, raws: Sequence[Any]) -> dict[str, dict[str, float]]:
     experiment = plan.request.experiment
     return {
         point.variant.name: point_metrics(experiment, point, raw)
-        for point, raw in zip(plan.points, raws, strict=True)
+        for point, raw in zip(plan.points, raws)
     }
 
 
@@ -115,9 +118,9 @@ def predict_on(shape: Shape, name: str, why: str, limit: float | None) -> Predic
             study = plan_study(request, LEAST, Path(directory))
             with ticking(f"{LEAST} samples on {name}", study.points) as tick:
                 raws = run_plans(study.plans, tick)
-        samples = [_figures(p, own) for p, own in zip(study.plans, raws, strict=True)]
+        samples = [_figures(p, own) for p, own in zip(study.plans, raws)]
     return Prediction(
-        name, request.machine.kind, why, fitting, f"./schedshard run {EXPERIMENT}", len(samples),
+        name, request.machine.kind, why, fitting, typed(f"run {EXPERIMENT}"), len(samples),
         _rows(once, samples),
     )  # fmt: skip
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """A prediction of a root domain's load: its shape, its figures, or why there is none."""
 
+from __future__ import annotations
+
 from collections import Counter
 from dataclasses import dataclass
 from statistics import median

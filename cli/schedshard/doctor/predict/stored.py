@@ -5,24 +5,25 @@ scripts/doctor_predictions.py writes predictions.toml: rt-groups on some machine
 CPUs in groups of 8, at several rates, 20 samples each.
 """
 
+from __future__ import annotations
+
 from functools import cache
+from importlib.resources import files
 from math import log
-from pathlib import Path
 from typing import Any
 
-import tomlkit
-
+from schedshard.common.output import toml_of
 from schedshard.doctor.facts.facts import Facts
 from schedshard.doctor.predict.nearest import nearest
 from schedshard.doctor.predict.prediction import TITLES, Predicted, Prediction, Shape, Unpredicted
 
-FILE = Path(__file__).resolve().parent / "predictions.toml"
+FILE = files("schedshard.doctor.predict") / "predictions.toml"
 # Farther apart than this factor, a stored rate says nothing about the observed one.
 _RATE_FACTOR = 5.0
 
 
 def _spread(values: list[float]) -> dict[str, float]:
-    return dict(zip(("value", "low", "high"), values, strict=True))
+    return dict(zip(("value", "low", "high"), values))
 
 
 def _prediction(row: dict[str, Any], why: str) -> Prediction:
@@ -46,7 +47,7 @@ def _prediction(row: dict[str, Any], why: str) -> Prediction:
 @cache
 def load_stored() -> tuple[tuple[dict[str, Any], ...], tuple[dict[str, Any], ...]]:
     """Return the machines of the file, and all of its predictions."""
-    data = tomlkit.parse(FILE.read_text(encoding="utf-8")).unwrap()
+    data = toml_of(FILE.read_text(encoding="utf-8"))
     return tuple(data["machine"]), tuple(data["prediction"])
 
 

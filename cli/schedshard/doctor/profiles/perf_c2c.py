@@ -10,6 +10,8 @@ function and offset follows:
     34.56%   29.55%    0.00%  0x38     25509   527     cpupri_find_fitness
 """
 
+from __future__ import annotations
+
 import re
 
 from schedshard.doctor.profiles.profile import Access, CacheLine, base_name

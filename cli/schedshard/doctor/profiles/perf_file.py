@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """A profile from a file: which of the known texts it is, or perf.data through perf itself."""
 
+from __future__ import annotations
+
 import os
 import shutil
 import subprocess

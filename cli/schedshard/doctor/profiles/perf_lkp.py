@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """The comparison that the kernel test robot mails: the profile of the kernel it started from."""
 
+from __future__ import annotations
+
 import re
 
 from schedshard.doctor.profiles.profile import base_name

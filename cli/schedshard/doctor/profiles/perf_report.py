@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """The text of `perf report --stdio`, and of `perf top --stdio`: one line a function."""
 
+from __future__ import annotations
+
 import re
 from dataclasses import dataclass, field
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """The text of `perf script`: one sample a line, or one sample a stack."""
 
+from __future__ import annotations
+
 import re
 from collections import Counter, defaultdict
 

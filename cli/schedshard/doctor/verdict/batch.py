@@ -2,7 +2,7 @@
 """A verdict for programs that watch: a Nagios plugin's lines, a file of Prometheus metrics."""
 
 from schedshard.doctor.judge.catalogue import load_catalogue
-from schedshard.doctor.judge.findings import SEVERITIES
+from schedshard.doctor.judge.findings import FROM_FACTS, SEVERITIES
 from schedshard.doctor.judge.verdict import CANNOT_TELL, Verdict
 from schedshard.machines.topo import ranges
 
@@ -55,9 +55,29 @@ def _metric(name: str, text: str, rows: list[tuple[str, float]]) -> list[str]:
     return head + [f"{full}{labels} {value:.10g}" for labels, value in rows]
 
 
+def _judged(verdict: Verdict) -> set[str]:
+    """Return the entries of which the verdict says that nothing was found."""
+    catalogue = load_catalogue()
+    judged: set[str] = set()
+    if verdict.facts is not None and not verdict.doubts:
+        judged |= FROM_FACTS
+    if any(profile.functions for profile in verdict.profiles):
+        judged |= {name for name, entry in catalogue.entries.items() if entry.functions}
+    if any(profile.lines for profile in verdict.profiles):
+        judged |= {line.entry for line in catalogue.lines}
+    if verdict.facts is None:
+        # Its functions are those of rd-shared: which of the two it is, no profile says.
+        judged.discard("rd-isolated")
+    return judged
+
+
 def prometheus(verdict: Verdict) -> str:
-    """Return metrics in the text format of Prometheus, as a textfile collector reads them."""
-    worst = dict.fromkeys(load_catalogue().entries, 0)
+    """Return metrics in the text format of Prometheus, as a textfile collector reads them.
+
+    An entry of the catalogue that was neither judged nor found has no severity.
+    """
+    judged = _judged(verdict) | {finding.entry.id for finding in verdict.findings}
+    worst = {name: 0 for name in load_catalogue().entries if name in judged}
     for finding in verdict.findings:
         worst[finding.entry.id] = max(worst[finding.entry.id], finding.weight + 1)
     busy = [
@@ -71,7 +91,7 @@ def prometheus(verdict: Verdict) -> str:
     ]  # fmt: skip
     lines = _metric("verdict", "0 nothing found, 3 cannot tell, 4 findings", [("", verdict.status)])
     lines += _metric(
-        "severity", "Worst finding by entry of the catalogue: 0 none, 1 low, 2 medium, 3 high",
+        "severity", "Worst finding of each judged entry: 0 none, 1 low, 2 medium, 3 high",
         [(_labels(id=name), value) for name, value in worst.items()],
     )  # fmt: skip
     lines += _metric(

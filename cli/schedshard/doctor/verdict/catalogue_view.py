@@ -8,6 +8,7 @@ from rich.console import RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
+from schedshard.common.paths import typed
 from schedshard.doctor.judge.catalogue import Catalogue, Entry
 from schedshard.show.sheet import Sheet
 
@@ -27,7 +28,7 @@ def catalogue_table(catalogue: Catalogue) -> RenderableType:
     for entry in catalogue.entries.values():
         verified = "yes" if entry.verified else "no"
         made.add_row(entry.id, entry.title, entry.versions, entry.fixed_by, verified)
-    made.caption = "./schedshard doctor explain ID tells more"
+    made.caption = f"{typed('doctor explain ID')} tells more"
     return made
 
 

@@ -14,8 +14,8 @@ from schedshard.doctor.judge.verdict import Verdict
 from schedshard.doctor.predict.prediction import Prediction, Unpredicted
 from schedshard.machines.topo import ranges
 from schedshard.machines.topo_picture import drawn
+from schedshard.show.drawing import Drawing
 from schedshard.show.page import Cell, Lead, Section, code, grid, num, rendered
-from schedshard.show.plots import Plot, shown
 
 
 def _cpus(facts: Facts) -> list[dict[str, Any]]:
@@ -46,7 +46,7 @@ def _tied(verdict: Verdict) -> list[list[int]]:
     return tied
 
 
-def picture(facts: Facts, domains: Domains, tied: list[list[int]]) -> Plot:
+def picture(facts: Facts, domains: Domains, tied: list[list[int]]) -> Drawing:
     """Return the picture: boxes for caches and nodes, a colour for each root domain."""
     colours = {
         cpu: number for number, domain in enumerate(domains.domains) for cpu in domain.cpus
@@ -84,7 +84,7 @@ def _machine_section(verdict: Verdict) -> Section:
         f"{facts.seconds:.1f} s",
     )
     section.figures.append(
-        shown(picture(facts, domains, _tied(verdict)), "CPUs in their caches, by root domain")
+        picture(facts, domains, _tied(verdict)).shown("CPUs in their caches, by root domain")
     )
     columns = ("CPU numbers", "CPUs", "RT wake-ups/s", "groups", "LLCs", "why")
     section.tables.append(grid(columns, [_domain_row(load) for load in verdict.loads]))

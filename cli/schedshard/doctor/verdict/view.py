@@ -5,6 +5,7 @@ from rich.console import RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
+from schedshard.common.paths import typed
 from schedshard.doctor.judge.findings import Finding, per_second
 from schedshard.doctor.judge.predictions import prediction_words
 from schedshard.doctor.judge.verdict import Verdict
@@ -50,7 +51,7 @@ def _finding(number: int, finding: Finding) -> list[RenderableType]:
     command = Text("run: ")
     command.append(finding.command, style="bold")
     body.append(command)
-    body.append(Text(f"more: ./schedshard doctor explain {entry.id}", style="dim"))
+    body.append(Text(f"more: {typed(f'doctor explain {entry.id}')}", style="dim"))
     return [Text(""), head, *(Padding(part, (0, 0, 0, 3)) for part in body)]
 
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from schedshard.common.errors import UserError, telling
 from schedshard.common.output import write_atomic
-from schedshard.common.paths import begins
+from schedshard.common.paths import begins, typed
 from schedshard.experiments.sweep.sweep import FACTS, KEY, Row, metric_names, united
 
 FORMAT = "schedshard/sweep/2"
@@ -39,7 +39,7 @@ def read_rows(path: Path) -> list[Row]:
     metadata = table.schema.metadata or {}
     form = metadata.get(b"format", b"").decode("utf-8", "replace")
     if form != FORMAT and form not in _EARLIER:
-        raise UserError(f"{path} is no sweep: './schedshard sweep --out FILE.parquet' makes one")
+        raise UserError(f"{path} is no sweep: '{typed('sweep --out FILE.parquet')}' makes one")
     added = _EARLIER.get(form, {})
     for name, kind in {**KEY, **FACTS}.items():
         if name in added:

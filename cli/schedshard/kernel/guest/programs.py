@@ -74,7 +74,7 @@ def build_guest(layout: Layout) -> dict[str, Path]:
     built = _built(layout)
     programs = {name: built / name for name in _programs(layout.arch)}
     scripts = {name: layout.inputs / "guest" / name for name in SCRIPTS}
-    return programs | scripts | {COLLECTOR.name: COLLECTOR}
+    return programs | scripts | {COLLECTOR.name: Path(str(COLLECTOR))}
 
 
 def host_tsc_khz(layout: Layout) -> int | None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from schedshard.common.errors import UserError, telling
-from schedshard.common.paths import build_dir
+from schedshard.common.paths import build_dir, remake
 from schedshard.kernel.guest.boot import Booted, BootRequest, Ending, boot
 from schedshard.kernel.guest.ram import Ram
 from schedshard.kernel.guest.topology import memory_mb
@@ -44,7 +44,7 @@ def plugin_library(name: str = "schedshard-qemu") -> Path:
     """A shared object of plugin/."""
     path = build_dir() / "plugin" / f"lib{name}.so"
     if not path.is_file():
-        raise UserError(f"{path} is missing: run 'make build'")
+        raise UserError(f"{path} is missing: {remake()}")
     return path.resolve()
 
 

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The program schedshard-doctor: the verb doctor by itself (scripts/doctor_alone.py makes it)."""
+
+from __future__ import annotations
+
+import signal
+import sys
+
+import click
+
+from schedshard import __version__
+from schedshard.commands.doctor import doctor
+from schedshard.common.paths import PROGRAM
+from schedshard.entry import run, terminated
+
+
+def start() -> None:
+    """Run the command line, and end with its status."""
+    signal.signal(signal.SIGTERM, terminated)
+    doctor.context_settings = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+    version = click.version_option(__version__, message=f"{PROGRAM} %(version)s")
+    sys.exit(run(verbs=version(doctor)))

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Make schedshard-doctor: the verb doctor in one file, and as a wheel, for Python 3.9 and later.
+
+doctor_alone.py [PYTHON]    write build/doctor; PYTHON runs pip [this Python]
+
+Inside are the modules that doctor imports, its data, and for the one file the packages of
+cli/requirements-doctor.lock. Left out is what predicts by simulation, which --predict alone needs.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import shutil
+import subprocess
+import sys
+import zipapp
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+CLI = ROOT / "cli"
+OUT = ROOT / "build" / "doctor"
+LOCK = CLI / "requirements-doctor.lock"
+START = "schedshard.alone"
+# All verbs, the simulator and the plotting library: doctor does not reach them, or says so.
+LEFT_OUT = frozenset(
+    ("schedshard.commands.main", "schedshard.doctor.predict.predict", "schedshard.show.png")
+)
+# What rich imports for Markdown and for program text, and what is compiled: markupsafe has the same
+# in Python.
+UNUSED = ("pygments", "markdown_it", "mdurl", "bin", "**/*.so", "**/__pycache__")
+_PYPROJECT = """\
+[build-system]
+requires = ["setuptools>=61"]
+build-backend = "setuptools.build_meta"
+
+[project]
+name = "schedshard-doctor"
+version = "{version}"
+description = "Tells what the Linux scheduler's shared cache lines cost a machine, and what helps"
+requires-python = ">=3.9"
+license = {{ text = "MIT OR GPL-2.0-only" }}
+dependencies = ["click", "jinja2", "rich", "tomli; python_version < '3.11'"]
+
+[project.scripts]
+schedshard-doctor = "schedshard_doctor:start"
+
+[tool.setuptools]
+packages = {packages}
+include-package-data = true
+
+[tool.setuptools.package-data]
+"*" = ["*"]
+"""
+# The wheel's modules lie in a folder of their own, so that a whole schedshard may be installed too.
+_START = '''\
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Starts the package beside this file, which is a part of schedshard."""
+
+import sys
+from pathlib import Path
+
+
+def start() -> None:
+    """Run the program."""
+    sys.path.insert(0, str(Path(__file__).resolve().parent))
+    from schedshard.alone import start
+
+    start()
+'''
+
+
+def _file(module: str) -> Path | None:
+    path = CLI.joinpath(*module.split("."))
+    return next((p for p in (path / "__init__.py", path.with_suffix(".py")) if p.is_file()), None)
+
+
+def _imported(path: Path) -> set[str]:
+    """Return the modules of ours that a file imports, anywhere in it."""
+    found = set()
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    typed = {
+        each
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for each in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if node in typed:
+            continue
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return {name for name in found if name.partition(".")[0] == "schedshard" and _file(name)}
+
+
+def modules() -> list[Path]:
+    """Return the files of all modules that doctor needs, its packages among them."""
+    todo, seen = {START}, set[str]()
+    while todo:
+        name = todo.pop()
+        seen.add(name)
+        parts = name.split(".")
+        above = {".".join(parts[:n]) for n in range(1, len(parts))}
+        file = _file(name)
+        assert file is not None, name
+        todo |= (_imported(file) | above) - seen - LEFT_OUT
+    return sorted(file for name in seen if (file := _file(name)) is not None)
+
+
+def data(files: list[Path]) -> list[Path]:
+    """Return what lies beside the modules and is no module: scripts, tables, templates."""
+    rooms = {file.parent for file in files} | {CLI / "schedshard" / "show" / "templates"}
+    rooms.add(CLI / "schedshard" / "doctor" / "plan" / "scripts")
+    return sorted(
+        path for room in rooms for path in room.iterdir()
+        if path.is_file() and path.suffix not in (".py", ".pyc")
+    )  # fmt: skip
+
+
+def stage(into: Path) -> None:
+    """Copy the program's part of the package."""
+    files = modules()
+    for path in (*files, *data(files)):
+        target = into / path.relative_to(CLI)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target)
+    inside = into / "schedshard" / "installed"
+    inside.mkdir()
+    shutil.copyfile(ROOT / "VERSION", inside / "VERSION")
+    (inside / "alone").write_text("doctor\n", encoding="ascii")
+
+
+def _pip(python: str, *words: str) -> None:
+    argv = [python, "-m", "pip", *words, "--disable-pip-version-check", "--no-input", "--quiet"]
+    if subprocess.run(argv, check=False).returncode != 0:
+        sys.exit("doctor_alone: pip failed, its message is above")
+
+
+def make_pyz(python: str, target: Path) -> None:
+    """Write the one file."""
+    tree = OUT / "pyz"
+    shutil.rmtree(tree, ignore_errors=True)
+    # The oldest Python's packages run on all later ones.
+    _pip(
+        python, "install", "--target", str(tree), "--require-hashes", "--only-binary=:all:",
+        "--no-compile", "--python-version", "3.9", "--implementation", "cp", "--platform",
+        "manylinux2014_x86_64", "-r", str(LOCK),
+    )  # fmt: skip
+    for path in sorted(path for pattern in UNUSED for path in tree.glob(pattern)):
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+    stage(tree)
+    main = f"{START}:start"
+    zipapp.create_archive(tree, target, "/usr/bin/env python3", main, compressed=True)
+
+
+def make_wheel(python: str) -> None:
+    """Write the wheel."""
+    tree = OUT / "wheel"
+    shutil.rmtree(tree, ignore_errors=True)
+    package = tree / "schedshard_doctor"
+    stage(package)
+    (package / "__init__.py").write_text(_START, encoding="ascii")
+    folders = sorted({path.parent for path in package.rglob("*") if path.is_file()})
+    names = [".".join(folder.relative_to(tree).parts) for folder in folders]
+    version = (ROOT / "VERSION").read_text(encoding="ascii").strip()
+    text = _PYPROJECT.format(version=version, packages=names)
+    (tree / "pyproject.toml").write_text(text, encoding="ascii")
+    _pip(python, "wheel", "--no-deps", "--wheel-dir", str(OUT), str(tree))
+
+
+def digest() -> str:
+    """Return what the stamp of everything that goes in must be."""
+    files = modules()
+    found = hashlib.sha256()
+    for path in (*files, *data(files), LOCK, ROOT / "VERSION", Path(__file__)):
+        found.update(f"{path.name} {hashlib.sha256(path.read_bytes()).hexdigest()}".encode())
+    return found.hexdigest()
+
+
+def made() -> list[Path]:
+    """Return the files for users."""
+    return sorted((*OUT.glob("schedshard?doctor*"), *OUT.glob("collect.sh")))
+
+
+def main() -> None:
+    """Write both, and the collector beside them; nothing when they are of today's sources."""
+    python = sys.argv[1] if len(sys.argv) > 1 else sys.executable
+    stamp, wanted = OUT / "stamp", digest()
+    if not stamp.is_file() or stamp.read_text(encoding="ascii") != wanted or len(made()) != 3:
+        OUT.mkdir(parents=True, exist_ok=True)
+        for old in made():
+            old.unlink()
+        make_pyz(python, OUT / "schedshard-doctor.pyz")
+        make_wheel(python)
+        shutil.copyfile(CLI / "schedshard" / "doctor" / "facts" / "collect.sh", OUT / "collect.sh")
+        stamp.write_text(wanted, encoding="ascii")
+    for path in made():
+        print(f"{path.relative_to(ROOT)}: {path.stat().st_size / 1e6:.2f} MB")
+
+
+if __name__ == "__main__":
+    main()
