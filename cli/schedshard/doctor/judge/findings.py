@@ -13,9 +13,7 @@ from schedshard.doctor.facts.facts import Facts
 from schedshard.doctor.facts.guest_caches import false_caches
 from schedshard.doctor.facts.load import DomainLoad
 from schedshard.doctor.judge.catalogue import Catalogue, Entry
-from schedshard.doctor.judge.symptoms import HotSet, KnownHotLine, hot_sets, known_lines
 from schedshard.doctor.predict.prediction import Prediction, Unpredicted
-from schedshard.doctor.profiles.profile import Profile
 from schedshard.machines.topo import ranges
 
 SEVERITIES = ("low", "medium", "high")
@@ -67,7 +65,8 @@ def per_second(rate: float) -> str:
     return f"{rate:,.0f}" if rate >= 10 else f"{rate:.1f}"
 
 
-def _is_are(number: int, noun: str) -> str:
+def count_of(number: int, noun: str) -> str:
+    """Return a number with its noun."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
@@ -82,7 +81,7 @@ def _load_evidence(facts: Facts, load: DomainLoad, busy: Busy) -> list[Evidence]
         Evidence(
             "/proc/*/task/*/status",
             f"{per_second(load.wakeups)} real-time wake-ups a second in {facts.seconds:.1f} s, "
-            f"in {_is_are(len(load.apart), 'group')} that share no CPU, "
+            f"in {count_of(len(load.apart), 'group')} that share no CPU, "
             f"{load.llcs or 'an unknown number of'} last-level caches",
         ),
     ]
@@ -91,7 +90,7 @@ def _load_evidence(facts: Facts, load: DomainLoad, busy: Busy) -> list[Evidence]
         evidence.append(
             Evidence(
                 f"CPUs {ranges(sorted(group.cpus))}",
-                f"{_is_are(len(group.threads), 'thread')}, {per_second(group.wakeups)} wake-ups a "
+                f"{count_of(len(group.threads), 'thread')}, {per_second(group.wakeups)} wake-ups a "
                 f"second, {names}",
             )
         )
@@ -272,7 +271,7 @@ def _push_storm(facts: Facts, catalogue: Catalogue) -> Finding | None:
     evidence = [seen, Evidence(where, state)]
     monitors = [each for each in facts.threads if each.kernel and each.comm == "psimon"]
     if monitors:
-        evidence.append(Evidence("/proc/*/comm", f"{_is_are(len(monitors), 'thread')} psimon"))
+        evidence.append(Evidence("/proc/*/comm", f"{count_of(len(monitors), 'thread')} psimon"))
     evidence.append(_fix(facts, entry))
     return Finding(entry, severity, summary, evidence, entry.remedy, entry.command)
 
@@ -302,103 +301,3 @@ def facts_findings(facts: Facts, loads: list[DomainLoad], catalogue: Catalogue) 
     found += [_push_storm(facts, catalogue), _guest_caches(facts, catalogue)]
     found += _invalid_partitions(facts, loads, catalogue)
     return [finding for finding in found if finding is not None]
-
-
-def _share_severity(share: float) -> str:
-    return "high" if share >= 0.1 else "medium" if share >= 0.03 else "low"
-
-
-def _set_evidence(hot: HotSet, source: str) -> list[Evidence]:
-    evidence = [
-        Evidence(f"{source}: {name}", f"{share:.2%} of all samples")
-        for name, share in hot.functions[:6]
-    ]
-    if hot.helpers:
-        names = ", ".join(f"{name} {share:.2%}" for name, share in hot.helpers[:4])
-        evidence.append(Evidence(f"{source}: called by these and by others", names))
-    return evidence
-
-
-def _line_evidence(hot: KnownHotLine, source: str) -> Evidence:
-    fields = ", ".join(f"{name} {share:.0%}" for name, share in hot.fields[:4])
-    cycles = f"{hot.cycles[0]:,.0f} to {hot.cycles[1]:,.0f} cycles a load"
-    return Evidence(
-        f"{source}: line {hot.line.address:#x}",
-        f"{hot.known.title}; {hot.line.remote} remote and {hot.line.local} local HITM, {cycles}; "
-        f"records by field: {fields}",
-    )
-
-
-def _line_severity(hot: KnownHotLine) -> str:
-    return "high" if hot.cycles[1] >= 5000 else "medium" if hot.cycles[1] >= 1000 else "low"
-
-
-def _from_profile(profile: Profile, facts: Facts | None, catalogue: Catalogue) -> list[Finding]:
-    made: dict[str, Finding] = {}
-
-    def at(entry: Entry, severity: str, summary: str) -> Finding:
-        held = made.get(entry.id)
-        if held is None:
-            made[entry.id] = held = Finding(
-                entry, severity, summary, [], entry.remedy, entry.command
-            )
-        elif SEVERITIES.index(severity) > held.weight:
-            held.severity = severity
-        return held
-
-    for hot in hot_sets(profile, catalogue):
-        # The functions are the same; which of the two it is, the machine says and no profile.
-        if hot.entry.id != "rd-isolated":
-            summary = f"{hot.share:.1%} of all samples are in functions that wait for these lines"
-            at(hot.entry, _share_severity(hot.share), summary).evidence += _set_evidence(
-                hot, profile.source
-            )
-    lines = known_lines(profile, catalogue)
-    for known in lines:
-        entry = catalogue.entries[known.known.entry]
-        summary = f"{_is_are(len(lines), 'contended line')} of the root domain in perf c2c"
-        at(entry, _line_severity(known), summary).evidence.append(
-            _line_evidence(known, profile.source)
-        )
-    if facts is None and "rd-shared" in made:
-        made["rd-shared"].remedy += (
-            " On isolated CPUs (isolcpus, partitions of type isolated) it is rd-isolated: the "
-            "profile cannot tell, HOST.tar can."
-        )
-    if facts is not None:
-        for finding in made.values():
-            if not finding.entry.concerns(facts.version):
-                finding.severity = "low"
-                finding.evidence.append(
-                    Evidence(
-                        f"kernel {facts.release}",
-                        f"not among the versions that have this ({finding.entry.versions}): the "
-                        "cause may be another one",
-                    )
-                )
-    return list(made.values())
-
-
-def _join(held: list[Finding], more: Finding) -> None:
-    """Add a profile's evidence to the finding that it confirms, or as a separate finding."""
-    same = ("rd-shared", "rd-isolated")
-    ids = same if more.entry.id in same else (more.entry.id,)
-    confirmed = [finding for finding in held if finding.entry.id in ids]
-    if not confirmed:
-        held.append(more)
-        return
-    best = max(confirmed, key=lambda finding: (finding.weight, len(finding.cpus)))
-    best.evidence += more.evidence
-    best.summary += f"; {more.summary[0].lower()}{more.summary[1:]}"
-    best.severity = max(best.severity, more.severity, key=SEVERITIES.index)
-
-
-def all_findings(
-    facts: Facts | None, loads: list[DomainLoad], profiles: list[Profile], catalogue: Catalogue
-) -> list[Finding]:
-    """Return all findings, worst first; those of profiles join those of the machine."""
-    found = facts_findings(facts, loads, catalogue) if facts is not None else []
-    for profile in profiles:
-        for more in _from_profile(profile, facts, catalogue):
-            _join(found, more)
-    return sorted(found, key=lambda finding: -finding.weight)

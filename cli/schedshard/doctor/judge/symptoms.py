@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from schedshard.doctor.judge.catalogue import Catalogue, Entry, KnownField, KnownLine
+from schedshard.doctor.judge.sampling import interval
 from schedshard.doctor.profiles.profile import Access, CacheLine, Profile, same
 
 # This share of a line's records must fit a known line, in two functions or fields at least.
@@ -14,10 +15,15 @@ _FIT = 0.6
 
 @dataclass(frozen=True)
 class HotSet:
-    """The functions of an entry in a profile; shares are of all samples, 0 to 1."""
+    """The functions of an entry in a profile; shares are of all samples, 0 to 1.
+
+    ``low`` and ``high`` are the ends of the share's interval.
+    """
 
     entry: Entry
     share: float
+    low: float
+    high: float
     functions: tuple[tuple[str, float], ...]
     helpers: tuple[tuple[str, float], ...]
 
@@ -49,7 +55,9 @@ def hot_sets(profile: Profile, catalogue: Catalogue) -> list[HotSet]:
         functions = _found(profile, entry.functions)
         share = sum(each[1] for each in functions)
         if functions and share >= entry.share:
-            sets.append(HotSet(entry, share, functions, _found(profile, entry.helpers)))
+            low, high = interval(share, profile.samples)
+            helpers = _found(profile, entry.helpers)
+            sets.append(HotSet(entry, share, low, high, functions, helpers))
     return sorted(sets, key=lambda each: -each.share)
 
 
@@ -103,4 +111,24 @@ def known_lines(profile: Profile, catalogue: Catalogue) -> list[KnownHotLine]:
                     ),
                 )
             )
+    return found
+
+
+def lines_by_functions(profile: Profile, catalogue: Catalogue) -> list[tuple[CacheLine, Entry]]:
+    """Return the lines that most accesses reach from one entry's functions, each with that entry.
+
+    They tell an entry's line where the offsets of known lines do not fit, as on other
+    architectures.
+    """
+    found = []
+    for line in profile.lines:
+        total = sum(each.records for each in line.accesses)
+        for entry in catalogue.entries.values():
+            held = sum(
+                each.records for each in line.accesses
+                if any(same(each.symbol, function) for function in entry.functions)
+            )  # fmt: skip
+            if total and held >= _FIT * total:
+                found.append((line, entry))
+                break
     return found

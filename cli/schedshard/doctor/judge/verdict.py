@@ -9,7 +9,8 @@ from schedshard.doctor.facts.domains import Domains, root_domains
 from schedshard.doctor.facts.facts import Facts
 from schedshard.doctor.facts.load import DomainLoad, domain_loads
 from schedshard.doctor.judge.catalogue import load_catalogue
-from schedshard.doctor.judge.findings import Finding, all_findings, per_second
+from schedshard.doctor.judge.findings import Finding, per_second
+from schedshard.doctor.judge.profiled import all_findings
 from schedshard.doctor.profiles.profile import Profile
 
 NOTHING, CANNOT_TELL, FOUND = 0, 3, 4
@@ -69,6 +70,13 @@ def _notes(facts: Facts | None, loads: list[DomainLoad], profiles: list[Profile]
         notes.append("the kernel knows no caches here: lines are taken to cross caches")
     if facts is not None and any(profile.lines or profile.functions for profile in profiles):
         notes.append("that the profile is of this machine is taken on trust")
+    for profile in profiles:
+        notes += profile.said
+        if profile.functions and profile.samples is None:
+            notes.append(
+                f"{profile.source} does not tell how many samples it is of: its shares are taken "
+                "as they stand, without an interval"
+            )
     if not profiles:
         notes.append(
             "without a profile only root domains, push interrupts and partitions are judged; for "
@@ -104,7 +112,8 @@ def judge(source: str, facts: Facts | None, profiles: list[Profile]) -> Verdict:
     if facts is not None and domains is not None:
         loads = domain_loads(facts, domains)
         doubts = _doubts(facts, domains, loads)
-    findings = all_findings(facts, loads, profiles, catalogue)
+    findings, unsure = all_findings(facts, loads, profiles, catalogue)
+    doubts += unsure
     status = FOUND if findings else CANNOT_TELL if doubts else NOTHING
     return Verdict(
         source, facts, domains, tuple(loads), tuple(profiles), tuple(findings), tuple(doubts),

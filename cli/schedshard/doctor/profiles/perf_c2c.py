@@ -1,92 +1,224 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """The tables of `perf c2c report --stdio`, whole or as people cut them for a mail.
 
-In both a table of one line starts with the counts of that line and its address. One row for each
-function and offset follows:
+In each of them a table of one line starts with the counts of that line and its address. One row for
+each function and offset follows:
 
         0      353       44       62        0        0  0xff14d42c400e3880
            34.56%   29.55%    0.00% ...               0x38     0       1  0xffffffff811a6b1c  25509
      353       44       62    0xff14d42c400e3880
     34.56%   29.55%    0.00%  0x38     25509   527     cpupri_find_fitness
+
+Which columns there are depends on the version of perf, on its options and on the architecture.
+Their names say what is what; without names it is the number of figures.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
+from schedshard.common.errors import UserError
+from schedshard.doctor.facts.values import clean
+from schedshard.doctor.profiles.plain import PERCENT, share_of
 from schedshard.doctor.profiles.profile import Access, CacheLine, base_name
 
-_LINE = re.compile(r"^[>|\s]*((?:\d+\s+){2,8})(0x[0-9a-f]{8,16})((?:\s+\S+)*)\s*$")
-_ROW = re.compile(r"^[>|\s]*((?:\d{1,3}\.\d+%\s+){2,8})(0x[0-9a-f]{1,3})\s+(.*\S)\s*$")
-_SYMBOL = re.compile(r"\[[k.ugH]\]\s+([A-Za-z_.$][\w.$]*)")
+_HEAD = re.compile(
+    r"^[+\-|\s]*((?:\d+\s+){1,8}\d+|(?:\d+\s+){2,8}(?P<at>0x[0-9a-f]{8,16})(?:\s+\S+)*)$"
+)
+_ROW = re.compile(rf"^[+\-|\s]*((?:{PERCENT}\s+){{2,8}})(?:(0x[0-9a-f]{{1,3}})\s+)?(\S.*)$")
+_MARK = re.compile(r"\[[k.ugH]\]\s+(\S+)")
 _NAME = re.compile(r"[A-Za-z_][\w.$]*")
 _CODE = re.compile(r"^0x[0-9a-f]{6,16}$")
+_RULE = re.compile(r"^[\s|]*-{5,}(?:\s+-{3,})*\s*$")
+_NAMES = re.compile(r"^[#\s]*Num\s{2,}.*\b(?:Symbol|Offset|cnt)\b")
+# Figures after the code address: cycles of remote, local and other loads, of those that another
+# cache answered, records, CPUs.
+_FIGURES = {
+    6: ("rmt", "lcl", "load", "peer", "records", "cnt"),
+    5: ("rmt", "lcl", "load", "records", "cnt"),
+    4: ("rmt", "lcl", "load", "cnt"),
+    2: ("load", "records"),
+}
+# The shares of one column, each rounded to two digits, may sum up to this.
+_WHOLE = 1.02
 
 
-def _numbers(words: list[str]) -> list[int]:
-    return [int(word) for word in words if word.isdigit() and len(word) < 16]
+class C2c(NamedTuple):
+    """The lines that have a table of accesses, hottest first, and the text outside of tables."""
+
+    lines: tuple[CacheLine, ...]
+    rest: tuple[str, ...]
 
 
-def _whole(words: str) -> tuple[str, float, int] | None:
-    """Return symbol, cycles of a load and records of a row as perf prints it."""
-    symbol = _SYMBOL.search(words)
-    if symbol is None:
-        return None
-    before = words[: symbol.start()].split()
-    code = next((index for index, word in enumerate(before) if _CODE.match(word)), -1)
-    # After the code address: cycles of remote, local and other loads, ..., records, CPUs.
-    counts = _numbers(before[code + 1 :])
-    if len(counts) < 5:
-        return None
-    return symbol[1], float(max(counts[:3])), counts[-2]
+@dataclass
+class _Columns:
+    """Names of columns, as far as they are given: of the percentages, and of figures of a row."""
+
+    shares: tuple[str, ...] = ()
+    figures: tuple[str, ...] = ()
+    numbered: bool = False
+
+    def peer(self, count: int) -> int | None:
+        """Return which of the percentages is that of loads that another cache answered."""
+        found = [at for at, name in enumerate(self.shares) if name.lower().endswith("peer")]
+        if found or self.shares:
+            return found[0] if found and found[0] > 1 else None
+        return 2 if count == 6 else None
 
 
-def _cut(words: str) -> tuple[str, float, int] | None:
-    """Return the same of a row with the columns that people leave: cycles, records, symbol."""
-    parts = words.split()
-    counts = _numbers(parts[:2])
-    if len(parts) != 3 or len(counts) != 2 or _NAME.fullmatch(parts[2]) is None:
-        return None
-    return parts[2], float(counts[0]), counts[1]
+@dataclass
+class _Table:
+    address: int
+    remote: int
+    local: int
+    peer: int
+    stores: int
+    accesses: list[Access] = field(default_factory=list)
 
 
-def _access(percents: str, offset: str, words: str) -> Access | None:
-    found = _whole(words) or _cut(words)
-    shares = [float(each.rstrip("%")) / 100 for each in percents.split()]
-    if found is None or any(share > 1 for share in shares):
-        return None
-    symbol, cycles, records = found
-    return Access(int(offset, 16), base_name(symbol), shares[0], shares[1], max([0.0, *shares[2:]]),
-                  cycles, records)  # fmt: skip
+def _names(line: str) -> _Columns:
+    names = re.split(r"\s{2,}", line.lstrip("# ").rstrip())[1:]
+    symbol = names.index("Symbol") if "Symbol" in names else len(names)
+    offset = names.index("Offset") if "Offset" in names else symbol
+    return _Columns(tuple(names[: min(offset, symbol)]), tuple(names[offset + 1 : symbol]), True)
 
 
-def parse_c2c(text: str) -> tuple[CacheLine, ...] | None:
-    """Return the lines that have a table of accesses, hottest first, or None without any.
+def _columns_figures(columns: _Columns, words: Sequence[str]) -> dict[str, int]:
+    """Return the figures of a row by name; those without a name have the place of perf's own."""
+    if columns.figures and len(columns.figures) == len(words):
+        return {
+            columns.figures[at].split()[0]: int(word)
+            for at, word in enumerate(words) if word.isdecimal() and len(word) < 16
+        }  # fmt: skip
+    code = next((at for at, word in enumerate(words) if _CODE.match(word)), -1)
+    figures = [int(word) for word in words[code + 1 :] if word.isdecimal() and len(word) < 16]
+    names = _FIGURES.get(len(figures), ())
+    return {name: figures[at] for at, name in enumerate(names)}
 
-    A line that occurs twice is taken once.
+
+def _place(words: str) -> tuple[str, list[str]] | None:
+    """Return the symbol of a row, and the words before it; one without a mark ends the row."""
+    mark = _MARK.search(words)
+    if mark is not None:
+        return clean(mark[1]), words[: mark.start()].split()
+    *before, last = words.split()
+    return (last, before) if before and _NAME.fullmatch(last) else None
+
+
+class _Reader:
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.columns = _Columns()
+        self.tables: dict[tuple[int, int, int], _Table] = {}
+        self.current: _Table | None = None
+        self.ruled = False
+        self.rest: list[str] = []
+        self.nameless = 0
+
+    def _head(self, head: re.Match[str]) -> bool:
+        """Take the counts of a line; without an address they stand below a rule."""
+        if head["at"] is None and not self.ruled:
+            return False
+        words = head[1].split()
+        counts = [int(word) for word in words if word.isdecimal() and len(word) < 16]
+        # perf numbers its lines; a mail may leave that column out. The list of all lines before
+        # the tables has more columns after the address, and no rows below.
+        if self.columns.numbered or len(counts) > 3:
+            counts = counts[1:]
+        if not counts:
+            return False
+        at = self.columns.peer(len(counts))
+        peer = counts.pop(at) if at is not None and at < len(counts) else 0
+        remote, local = counts[0], counts[1] if len(counts) > 1 else 0
+        address = int(head["at"], 16) if head["at"] else 0
+        table = _Table(address, remote, local, peer, sum(counts[2:]))
+        key = (address, remote + peer, local)
+        known = self.tables.get(key)
+        self.current = None if known is not None and known.accesses else table
+        if known is None or not known.accesses:
+            self.tables[key] = table
+        return True
+
+    def _access(self, table: _Table, row: re.Match[str]) -> None:
+        shares = [share_of(each) for each in re.findall(PERCENT, row[1])]
+        if max(shares) > 1:
+            raise UserError(
+                f"profile {self.source} was misread: '{' '.join(row[0].split()[:4])}' has a share "
+                "above 100% of a cache line"
+            )
+        place = _place(row[3])
+        if place is None:
+            self.nameless += 1
+            return
+        at = self.columns.peer(len(shares))
+        peer = shares.pop(at) if at is not None and at < len(shares) else 0.0
+        figures = _columns_figures(self.columns, place[1])
+        remote = shares[0]
+        if table.peer:
+            remote = (remote * table.remote + peer * table.peer) / (table.remote + table.peer)
+        local, store = shares[1], max([0.0, *shares[2:]])
+        seen = round(
+            remote * (table.remote + table.peer) + local * table.local + store * table.stores
+        )
+        cycles = [figures.get(name, 0) for name in ("rmt", "lcl", "load", "peer")]
+        offset = int(row[2], 16) if row[2] else None
+        table.accesses.append(
+            Access(offset, base_name(place[0]), remote, local, store, float(max(cycles)),
+                   figures.get("records", seen))
+        )  # fmt: skip
+
+    def line(self, line: str) -> None:
+        if _NAMES.match(line):
+            self.columns = _names(line)
+        elif _RULE.match(line):
+            self.ruled = True
+            return
+        elif self.current is not None and (row := _ROW.match(line)):
+            self._access(self.current, row)
+        elif not ((head := _HEAD.match(line)) and self._head(head)) and line.strip():
+            self.rest.append(line)
+        if line.strip():
+            self.ruled = False
+
+    def lines(self) -> tuple[CacheLine, ...]:
+        found = []
+        for table in self.tables.values():
+            for name in ("remote", "local"):
+                total = sum(getattr(each, name) for each in table.accesses)
+                if total > _WHOLE:
+                    raise UserError(
+                        f"profile {self.source} was misread: the {name} shares of the line with "
+                        f"{table.remote + table.peer} remote and {table.local} local hits sum up "
+                        f"to {total:.1%}"
+                    )
+            if table.accesses:
+                found.append(
+                    CacheLine(table.address, table.remote + table.peer, table.local, table.stores,
+                              tuple(table.accesses))
+                )  # fmt: skip
+        return tuple(sorted(found, key=lambda line: -(line.remote + line.local)))
+
+
+def parse_c2c(lines: Iterable[str], source: str) -> C2c | None:
+    """Return the contended lines, or None: there is none. A line that occurs twice is taken once.
+
+    A text of perf c2c without the tables of its lines, or without symbols, is an error.
     """
-    held: dict[tuple[int, int, int], list[Access]] = {}
-    stores: dict[tuple[int, int, int], int] = {}
-    current: tuple[int, int, int] | None = None
-    for line in text.split("\n"):
-        if row := _ROW.match(line):
-            if current is not None and (access := _access(row[1], row[2], row[3])):
-                held[current].append(access)
-        elif head := _LINE.match(line):
-            counts = _numbers(head[1].split())
-            # perf numbers its lines; a mail leaves that column out. The list of all lines before
-            # the tables has more columns after the address, and no rows below.
-            if len(counts) > 3:
-                counts = counts[1:]
-            key = (int(head[2], 16), counts[0], counts[1] if len(counts) > 1 else 0)
-            current = None if held.get(key) else key
-            held.setdefault(key, [])
-            stores[key] = sum(counts[2:])
-    lines = [
-        CacheLine(key[0], key[1], key[2], stores[key], tuple(accesses))
-        for key, accesses in held.items()
-        if accesses
-    ]
-    if not lines:
-        return None
-    return tuple(sorted(lines, key=lambda line: -(line.remote + line.local)))
+    reader = _Reader(source)
+    own = False
+    for line in lines:
+        own = own or "Shared Data Cache Line Table" in line or "Line Distribution Pareto" in line
+        reader.line(line)
+    found = reader.lines()
+    if found:
+        return C2c(found, tuple(reader.rest))
+    if own or reader.nameless > 1:
+        lacking = "column 'Symbol'" if reader.nameless else "table of the lines' accesses (Pareto)"
+        raise UserError(
+            f"profile {source} looks like perf c2c, but has no {lacking}: "
+            "give the whole text of 'perf c2c report --stdio'"
+        )
+    return None

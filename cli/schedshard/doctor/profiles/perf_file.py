@@ -1,41 +1,26 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A profile from a file: which of the known texts it is, or perf.data through perf itself."""
+"""A profile from a file: a text, or perf.data through perf itself."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 from schedshard.common.errors import UserError, os_reason, telling
+from schedshard.doctor.profiles.known import looks_like, parse_text
 from schedshard.doctor.profiles.perf_c2c import parse_c2c
-from schedshard.doctor.profiles.perf_lkp import parse_lkp
-from schedshard.doctor.profiles.perf_report import parse_report
-from schedshard.doctor.profiles.perf_script import parse_script
-from schedshard.doctor.profiles.profile import Profile
+from schedshard.doctor.profiles.perf_table import parse_table
+from schedshard.doctor.profiles.plain import lines_of
+from schedshard.doctor.profiles.profile import Profile, Sampled, profile_of
 
 TEXT_LIMIT = 256 << 20
 _MAGIC = (b"PERFILE2", b"2ELIFREP", b"PERFFILE")
+_PACKED = {b"\x1f\x8b": "gzip", b"\xfd7zXZ": "xz", b"(\xb5/\xfd": "zstd", b"BZh": "bzip2"}
 _SECONDS = 300
 _ADDRESSES = ("mem-loads", "ldlat", "mem-stores", "ibs_op", "arm_spe")
-
-
-def parse_text(text: str, source: str) -> Profile | None:
-    """Return the profile in a text, or None: its format is unknown."""
-    lines = parse_c2c(text)
-    lkp = parse_lkp(text)
-    if lkp is not None:
-        return Profile(source, "a report of the kernel test robot", lkp[0], lkp[1], lines or ())
-    if lines is not None:
-        return Profile(source, "perf c2c report", lines=lines)
-    report = parse_report(text)
-    if report is not None:
-        return Profile(source, "perf report", *report)
-    script = parse_script(text)
-    if script is not None:
-        return Profile(source, "perf script", *script)
-    return None
 
 
 def _perf(arguments: list[str], path: Path) -> str:
@@ -63,15 +48,17 @@ def _perf(arguments: list[str], path: Path) -> str:
 
 def _read_data(path: Path) -> Profile:
     """Let perf report on a perf.data file; with addresses of data, its lines as well."""
+    source = str(path)
     events = _perf(["evlist"], path)
-    report = parse_report(_perf(["report", "--stdio", "--no-children", "-g", "none", "-f"], path))
-    lines = None
+    report = _perf(["report", "--header", "--stdio", "--no-children", "-g", "none", "-f"], path)
+    found = parse_table(lines_of(report), source)
+    c2c = None
     if any(name in events for name in _ADDRESSES):
-        lines = parse_c2c(_perf(["c2c", "report", "--stdio", "-f"], path))
-    if report is None and lines is None:
+        c2c = parse_c2c(lines_of(_perf(["c2c", "report", "--stdio", "-f"], path)), source)
+    if found is None and c2c is None:
         raise UserError(f"{path} holds no sample that perf reports")
-    event, functions = report if report is not None else ("", {})
-    return Profile(str(path), "perf.data", event, functions, lines or ())
+    found = replace(found, kind="perf.data") if found is not None else Sampled("perf.data", ())
+    return profile_of(found, source, c2c.lines if c2c is not None else ())
 
 
 def read_profile(path: Path) -> Profile:
@@ -88,12 +75,22 @@ def read_profile(path: Path) -> Profile:
             f"profile {path} is larger than {TEXT_LIMIT >> 20} MiB: "
             "give 'perf report --stdio' instead"
         )
+    for magic, name in _PACKED.items():
+        if data.startswith(magic):
+            raise UserError(f"profile {path} is packed by {name}: unpack it first")
     if b"\0" in data:
         raise UserError(f"profile {path} is no text in UTF-8: save it as UTF-8, or give perf.data")
-    profile = parse_text(data.decode("utf-8", "replace").replace("\r\n", "\n"), str(path))
+    text = data.decode("utf-8", "replace")
+    profile = parse_text(text, str(path))
     if profile is None:
+        known = (
+            "give the text of 'perf report --stdio', 'perf top --stdio', 'perf script', "
+            "'perf diff' or 'perf c2c report --stdio', folded stacks, the output of bcc's or "
+            "bpftrace's profile, VTune's CSV of hot functions, or perf.data"
+        )
+        looks = looks_like(text)
+        said = f"is none that is known: it {looks}" if looks else "is none that is known"
         raise UserError(
-            f"profile {path} is none that is known: give the text of 'perf report --stdio', "
-            "'perf script', 'perf c2c report --stdio', or perf.data"
+            f"profile {path} {said}; {known}" if looks else f"profile {path} {said}: {known}"
         )
     return profile

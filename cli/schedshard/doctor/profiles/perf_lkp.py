@@ -4,21 +4,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
-from schedshard.doctor.profiles.profile import base_name
+from schedshard.doctor.profiles.profile import Hit, Sampled
 
 _ROW = re.compile(
-    r"^[>|\s]*(\d{1,3}\.\d+)(?:\s*±\s*\d+%)?\s+[-+]\d.*\sperf-profile\.self\.(\S+?)\.([A-Za-z_][\w.]*)$"
+    r"^\s*(\d{1,3}\.\d+)(?:\s*±\s*\d+%)?\s+[-+]\d.*\sperf-profile\.self\.(\S+?)\.([A-Za-z_][\w.]*)$"
 )
 
 
-def parse_lkp(text: str) -> tuple[str, dict[str, float]] | None:
-    """Return the event and each function's own share in the first column, or None."""
-    functions: dict[str, float] = {}
+def parse_lkp(lines: Iterable[str], source: str) -> Sampled | None:
+    """Return each function's own share in the first column, or None."""
+    hits: dict[str, Hit] = {}
     event = ""
-    for line in text.split("\n"):
-        row = _ROW.match(line.rstrip())
+    for line in lines:
+        row = _ROW.match(line)
         if row is not None and float(row[1]) <= 100:
             event = event or row[2]
-            functions[base_name(row[3])] = float(row[1]) / 100
-    return (event, functions) if functions else None
+            hits.setdefault(row[3], Hit(row[3], float(row[1]) / 100))
+    said = (f"{source} compares two kernels: the first one is judged",)
+    kind = "report of the kernel test robot"
+    return Sampled(kind, tuple(hits.values()), event, said=said) if hits else None

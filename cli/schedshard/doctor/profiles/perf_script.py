@@ -1,51 +1,119 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The text of `perf script`: one sample a line, or one sample a stack."""
+"""The text of `perf script`: one sample a line, or one sample a stack, with whatever fields."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 
+from schedshard.common.errors import UserError
 from schedshard.doctor.facts.values import clean
-from schedshard.doctor.profiles.profile import base_name
+from schedshard.doctor.profiles.profile import Hit, Sampled
 
-_HEAD = re.compile(
-    r"^\s*\S.{0,40}?\s+\d+(?:/\d+)?\s+(?:\[\d+\]\s+)?(?:\S{4,5}\s+)?\d+\.\d+:\s+"
-    r"(?:(?P<period>\d{1,18})\s+)?(?P<event>[A-Za-z][\w:/.,=-]{0,80}?):(?:\s+(?P<rest>.*))?$"
+_EVENT = r"(?P<event>[A-Za-z][\w:/.,=@-]{0,80}?):(?=\s|$)"
+_COMM = r"^\s{0,20}(?P<comm>\S.{0,40}?)\s+"
+_TID = r"(?P<tid>\d{1,10}(?:/\d{1,10})?)\s+(?:\[\d+\]\s+)?(?:[A-Za-z.]{4,5}\s+)?"
+_PERIOD = r"(?:(?P<period>\d{1,18})\s+)?"
+_REST = r"(?P<rest>.*)$"
+# Process, numbers of process and CPU, flags, time, period, event: the first that fits.
+_HEADS = tuple(
+    re.compile(parts)
+    for parts in (
+        rf"{_COMM}{_TID}\d+\.\d+:\s*{_PERIOD}{_EVENT}{_REST}",
+        rf"{_COMM}{_TID}{_PERIOD}{_EVENT}{_REST}",
+        rf"{_COMM}{_TID}\d+\.\d+:\s*{_PERIOD}{_REST}",
+        rf"{_COMM}{_PERIOD}{_EVENT}{_REST}",
+    )
 )
-_FRAME = re.compile(r"^\s*[0-9a-f]{3,16}\s+(?P<symbol>\S+?)(?:\+0x[0-9a-f]+)?\s+\(")
+_FRAME = re.compile(
+    r"^\s*[0-9a-f]{4,16}\s+(?P<symbol>\[unknown\]|\S+?)(?:\+0x[0-9a-f]+)?"
+    r"(?:\s+(?P<dso>\(.*\)))?\s*$"
+)
+_KERNEL = re.compile(r"\(\[(?:kernel|guest\.kernel|\w+\])|\(.*/vmlinux|\.ko(?:\.\w+)?\)")
+_HIGH = re.compile(r"^\s*[89a-f][0-9a-f]{15}\s")
 
 
-def parse_script(text: str) -> tuple[str, dict[str, float]] | None:
-    """Return the event and each function's own share, or None: there is no sample.
+def _hit(line: str, frame: re.Match[str], process: str, weight: int) -> Hit:
+    symbol = clean(frame["symbol"])
+    kernel = bool(_HIGH.match(line)) or bool(frame["dso"] and _KERNEL.search(frame["dso"]))
+    return Hit("" if symbol == "[unknown]" else symbol, weight, process, kernel)
+
+
+class _Reader:
+    """What was seen so far; ``waiting`` is a sample without a frame yet: event, process, period."""
+
+    def __init__(self) -> None:
+        self.hits: dict[str, Counter[tuple[str, str, bool]]] = defaultdict(Counter)
+        self.samples: Counter[str] = Counter()
+        self.waiting: tuple[str, str, int] | None = None
+        self.heads = 0
+        self.bare = True  # the line before is blank, or there is none
+
+    def _take(self, event: str, hit: Hit) -> None:
+        self.samples[event] += 1
+        self.hits[event][hit.symbol, hit.process, hit.kernel] += int(hit.weight)
+        self.waiting = None
+
+    def _head(self, line: str) -> bool:
+        head = next((found for each in _HEADS if (found := each.match(line))), None)
+        if head is None:
+            return False
+        self.heads += 1
+        event = clean(head.groupdict().get("event") or "")
+        process = clean(head["comm"])
+        period = max(int(head["period"] or 1), 1)
+        frame = _FRAME.match(head["rest"])
+        if frame is not None:
+            self._take(event, _hit(head["rest"], frame, process, period))
+        else:
+            self.waiting = (event, process, period)
+        return True
+
+    def line(self, line: str) -> None:
+        frame = _FRAME.match(line)
+        if frame is not None and (self.waiting is not None or self.bare):
+            # The first frame is where the CPU was; those below called it.
+            event, process, period = self.waiting or ("", "", 1)
+            self._take(event, _hit(line, frame, process, period))
+        elif frame is None and line.strip() and not self._head(line):
+            named = re.match(
+                r"^(\S.{0,40}?)(?:\s+\d+(?:/\d+)?)?(?:\s+\[\d+\])?\s+(.*)$", f"{line} "
+            )
+            inner = _FRAME.match(named[2]) if named is not None else None
+            if named is not None and inner is not None:
+                self._take("", _hit(named[2], inner, clean(named[1]), 1))
+            elif self.bare and len(line) < 80:
+                self.waiting = ("", clean(re.sub(r"\s+\d+(/\d+)?(\s+\[\d+\])?$", "", line)), 1)
+        self.bare = not line.strip()
+
+
+def parse_script(lines: Iterable[str], source: str) -> Sampled | None:
+    """Return the hits, or None: there is no sample.
 
     A sample weighs as much as its period. Of several events, one that counts cycles or time and has
-    the most samples has priority, else the one with the most samples.
+    the most samples has priority, else the one with the most samples. Samples without a symbol are
+    an error.
     """
-    weights: dict[str, Counter[str]] = defaultdict(Counter)
-    samples: Counter[str] = Counter()
-    waiting: tuple[str, int] | None = None
-    for line in text.split("\n"):
-        if head := _HEAD.match(line):
-            event = clean(head["event"])
-            weight = max(int(head["period"] or 1), 1)
-            samples[event] += 1
-            frame = _FRAME.match(head["rest"] or "")
-            if frame is not None:
-                weights[event][base_name(clean(frame["symbol"]))] += weight
-                waiting = None
-            else:
-                waiting = (event, weight)
-        elif waiting is not None and (frame := _FRAME.match(line)):
-            # The first frame is where the CPU was; those below called it.
-            weights[waiting[0]][base_name(clean(frame["symbol"]))] += waiting[1]
-            waiting = None
-        elif not line.strip():
-            waiting = None
-    seen = [event for event, counted in weights.items() if counted]
-    if not seen:
+    reader = _Reader()
+    for line in lines:
+        if line[:1] != "#":
+            reader.line(line)
+    if not reader.samples:
+        if reader.heads > 1:
+            raise UserError(
+                f"profile {source} looks like perf script, but has no column 'sym': "
+                "give the text of 'perf script -F comm,tid,time,period,event,ip,sym,dso'"
+            )
         return None
-    timed = [event for event in seen if "cycles" in event or "clock" in event]
-    chosen = max(timed or seen, key=lambda event: samples[event])
-    total = sum(weights[chosen].values())
-    return chosen, {name: weight / total for name, weight in weights[chosen].items()}
+    timed = [event for event in reader.samples if "cycles" in event or "clock" in event]
+    chosen = max(timed or reader.samples, key=lambda event: reader.samples[event])
+    held = reader.hits[chosen]
+    said = []
+    if len(reader.samples) > 1:
+        said.append(f"{len(reader.samples)} events in {source}: {chosen or 'one'} is judged")
+    hits = tuple(Hit(name, weight, who, inside) for (name, who, inside), weight in held.items())
+    total = float(sum(held.values()))
+    return Sampled(
+        "perf script", hits, chosen, reader.samples[chosen], said=tuple(said), total=total
+    )

@@ -3,6 +3,7 @@
 
 from schedshard.doctor.judge.catalogue import load_catalogue
 from schedshard.doctor.judge.findings import FROM_FACTS, SEVERITIES
+from schedshard.doctor.judge.sampling import mute, mute_lines
 from schedshard.doctor.judge.verdict import CANNOT_TELL, Verdict
 from schedshard.machines.topo import ranges
 
@@ -61,9 +62,9 @@ def _judged(verdict: Verdict) -> set[str]:
     judged: set[str] = set()
     if verdict.facts is not None and not verdict.doubts:
         judged |= FROM_FACTS
-    if any(profile.functions for profile in verdict.profiles):
+    if any(profile.functions and not mute(profile) for profile in verdict.profiles):
         judged |= {name for name, entry in catalogue.entries.items() if entry.functions}
-    if any(profile.lines for profile in verdict.profiles):
+    if any(profile.lines and not mute_lines(profile) for profile in verdict.profiles):
         judged |= {line.entry for line in catalogue.lines}
     if verdict.facts is None:
         # Its functions are those of rd-shared: which of the two it is, no profile says.

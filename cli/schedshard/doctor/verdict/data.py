@@ -95,6 +95,7 @@ def verdict_data(verdict: Verdict) -> dict[str, Any]:
                 "event": profile.event,
                 "functions": len(profile.functions),
                 "lines": len(profile.lines),
+                "samples": profile.samples,
             }
             for profile in verdict.profiles
         ],

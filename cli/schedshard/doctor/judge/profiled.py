@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Findings from profiles, and how they join those of the machine."""
+
+from __future__ import annotations
+
+from schedshard.doctor.facts.facts import Facts
+from schedshard.doctor.facts.load import DomainLoad
+from schedshard.doctor.judge.catalogue import Catalogue, Entry
+from schedshard.doctor.judge.findings import (
+    SEVERITIES,
+    Evidence,
+    Finding,
+    count_of,
+    facts_findings,
+)
+from schedshard.doctor.judge.sampling import doubts_of, mute, mute_lines
+from schedshard.doctor.judge.symptoms import (
+    HotSet,
+    KnownHotLine,
+    hot_sets,
+    known_lines,
+    lines_by_functions,
+)
+from schedshard.doctor.profiles.profile import Profile
+
+
+def _share_severity(share: float) -> str:
+    return "high" if share >= 0.1 else "medium" if share >= 0.03 else "low"
+
+
+def _set_evidence(hot: HotSet, source: str) -> list[Evidence]:
+    evidence = [
+        Evidence(f"{source}: {name}", f"{share:.2%} of all samples")
+        for name, share in hot.functions[:6]
+    ]
+    if hot.helpers:
+        names = ", ".join(f"{name} {share:.2%}" for name, share in hot.helpers[:4])
+        evidence.append(Evidence(f"{source}: called by these and by others", names))
+    return evidence
+
+
+def _line_evidence(hot: KnownHotLine, source: str) -> Evidence:
+    fields = ", ".join(f"{name} {share:.0%}" for name, share in hot.fields[:4])
+    cycles = f"{hot.cycles[0]:,.0f} to {hot.cycles[1]:,.0f} cycles a load"
+    return Evidence(
+        f"{source}: line {hot.line.address:#x}",
+        f"{hot.known.title}; {hot.line.remote} remote and {hot.line.local} local HITM, {cycles}; "
+        f"records by field: {fields}",
+    )
+
+
+def _line_severity(hot: KnownHotLine) -> str:
+    return "high" if hot.cycles[1] >= 5000 else "medium" if hot.cycles[1] >= 1000 else "low"
+
+
+def _summary(hot: HotSet, profile: Profile) -> str:
+    samples = ""
+    if profile.samples is not None:
+        samples = f" ({hot.low:.1%} to {hot.high:.1%}, {profile.samples:,} samples)"
+    return f"{hot.share:.1%} of all samples{samples} are in functions that wait for these lines"
+
+
+class _Findings:
+    """The findings of one profile by entry, and the reasons why others may be missing."""
+
+    def __init__(self, profile: Profile, catalogue: Catalogue) -> None:
+        self.profile = profile
+        self.catalogue = catalogue
+        self.made: dict[str, Finding] = {}
+        self.doubts = doubts_of(profile)
+
+    def _at(self, entry: Entry, severity: str, summary: str) -> Finding:
+        held = self.made.get(entry.id)
+        if held is None:
+            self.made[entry.id] = held = Finding(
+                entry, severity, summary, [], entry.remedy, entry.command
+            )
+        elif SEVERITIES.index(severity) > held.weight:
+            held.severity = severity
+        return held
+
+    def _doubt(self, words: str) -> None:
+        self.doubts.insert(0, f"{self.profile.source} ({self.profile.kind}): {words}")
+
+    def functions(self) -> None:
+        """Take the functions whose share is large enough, by the lower end of its interval."""
+        # The functions are the same; which of the two it is, the machine says and no profile.
+        hot = [
+            each
+            for each in hot_sets(self.profile, self.catalogue)
+            if each.entry.id != "rd-isolated"
+        ]
+        seen = "".join(
+            f"; {each.share:.1%} ({each.low:.1%} to {each.high:.1%}) are in functions of "
+            f"{each.entry.id}"
+            for each in hot[:3]
+        )
+        why = mute(self.profile) if self.profile.functions else ""
+        if why:
+            self._doubt(why + seen)
+            return
+        for each in hot:
+            if each.low >= each.entry.share:
+                found = self._at(
+                    each.entry, _share_severity(each.low), _summary(each, self.profile)
+                )
+                found.evidence += _set_evidence(each, self.profile.source)
+            else:
+                self._doubt(
+                    f"{each.share:.1%} of all samples ({each.low:.1%} to {each.high:.1%}) are in "
+                    f"functions of {each.entry.id}: more samples tell whether that is above "
+                    f"{each.entry.share:.1%}"
+                )
+
+    def lines(self) -> None:
+        """Take the lines of perf c2c that are known by offsets, then those known by functions."""
+        known = known_lines(self.profile, self.catalogue)
+        sure = {id(each.line) for each in known}
+        others = [
+            each for each in lines_by_functions(self.profile, self.catalogue)
+            if id(each[0]) not in sure
+        ]  # fmt: skip
+        why = mute_lines(self.profile)
+        if why:
+            names = sorted({each.known.entry for each in known} | {entry.id for _, entry in others})
+            seen = f"; most are in functions of {', '.join(names)}" if names else ""
+            self._doubt(why + seen)
+            return
+        for each in known:
+            entry = self.catalogue.entries[each.known.entry]
+            summary = f"{count_of(len(known), 'contended line')} of the root domain in perf c2c"
+            self._at(entry, _line_severity(each), summary).evidence.append(
+                _line_evidence(each, self.profile.source)
+            )
+        for line, entry in others:
+            touching = ", ".join(dict.fromkeys(each.symbol for each in line.accesses))
+            summary = "A contended line in perf c2c is one of these functions"
+            self._at(entry, "low", summary).evidence.append(
+                Evidence(
+                    f"{self.profile.source}: line {line.address:#x}",
+                    f"{line.remote} remote and {line.local} local loads from other caches, in "
+                    f"{touching}; its offsets are those of no known line",
+                )
+            )
+
+
+def _from_profile(
+    profile: Profile, facts: Facts | None, catalogue: Catalogue
+) -> tuple[list[Finding], list[str]]:
+    """Return the findings of a profile, and the reasons why it may hide some."""
+    found = _Findings(profile, catalogue)
+    found.functions()
+    found.lines()
+    made = found.made
+    if facts is None and "rd-shared" in made:
+        made["rd-shared"].remedy += (
+            " On isolated CPUs (isolcpus, partitions of type isolated) it is rd-isolated: the "
+            "profile cannot tell, HOST.tar can."
+        )
+    if facts is not None:
+        for finding in made.values():
+            if not finding.entry.concerns(facts.version):
+                finding.severity = "low"
+                finding.evidence.append(
+                    Evidence(
+                        f"kernel {facts.release}",
+                        f"not among the versions that have this ({finding.entry.versions}): the "
+                        "cause may be another one",
+                    )
+                )
+    return list(made.values()), found.doubts
+
+
+def _join(held: list[Finding], more: Finding) -> None:
+    """Add a profile's evidence to the finding that it confirms, or as a separate finding."""
+    same = ("rd-shared", "rd-isolated")
+    ids = same if more.entry.id in same else (more.entry.id,)
+    confirmed = [finding for finding in held if finding.entry.id in ids]
+    if not confirmed:
+        held.append(more)
+        return
+    best = max(confirmed, key=lambda finding: (finding.weight, len(finding.cpus)))
+    best.evidence += more.evidence
+    best.summary += f"; {more.summary[0].lower()}{more.summary[1:]}"
+    best.severity = max(best.severity, more.severity, key=SEVERITIES.index)
+
+
+def all_findings(
+    facts: Facts | None, loads: list[DomainLoad], profiles: list[Profile], catalogue: Catalogue
+) -> tuple[list[Finding], list[str]]:
+    """Return all findings, worst first, and doubts; those of profiles join those of the machine."""
+    found = facts_findings(facts, loads, catalogue) if facts is not None else []
+    doubts = []
+    for profile in profiles:
+        more, doubted = _from_profile(profile, facts, catalogue)
+        doubts += doubted
+        for each in more:
+            _join(found, each)
+    return sorted(found, key=lambda finding: -finding.weight), doubts

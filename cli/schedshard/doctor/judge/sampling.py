@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What the number of samples lets a profile say: an interval for a share, and reasons for doubt."""
+
+from __future__ import annotations
+
+import math
+
+from schedshard.doctor.profiles.profile import Profile
+
+# Fewer samples show no share that the catalogue asks for: 1% of 500 is 5, give or take 4.
+LEAST = 500
+_Z = 1.96  # 95%
+# Functions of the kernel without names may be any of the catalogue's from this share on.
+_NAMELESS = 0.01
+# Rows that cover less are an excerpt, and what is missing may be hot.
+_EXCERPT = 0.5
+
+
+def interval(share: float, samples: int | None) -> tuple[float, float]:
+    """Return Wilson's 95% interval of a share; without a number of samples the share itself."""
+    if samples is None:
+        return share, share
+    if samples <= 0:
+        return 0.0, 1.0
+    share = min(max(share, 0.0), 1.0)
+    square = _Z * _Z / samples
+    centre = (share + square / 2) / (1 + square)
+    half = _Z * math.sqrt(share * (1 - share) / samples + square / (4 * samples)) / (1 + square)
+    return max(centre - half, 0.0), min(centre + half, 1.0)
+
+
+def mute(profile: Profile) -> str:
+    """Return why the shares of a profile give no finding, or ""."""
+    if profile.samples is not None and profile.samples < LEAST:
+        return f"{profile.samples:,} samples are too few: {LEAST} are the least"
+    if profile.alone and not profile.everything:
+        return (
+            f"all samples are of one process, {profile.alone}, which says nothing about the "
+            "machine: sample all CPUs (perf record -a)"
+        )
+    return ""
+
+
+def mute_lines(profile: Profile) -> str:
+    """Return why the lines of a profile give no finding, or ""."""
+    hits = sum(line.remote + line.local for line in profile.lines)
+    if profile.lines and hits < LEAST:
+        return f"{hits:,} loads from other caches are too few: {LEAST} are the least"
+    return ""
+
+
+def doubts_of(profile: Profile) -> list[str]:
+    """Return why a profile may hide something, in sentences."""
+    said = []
+    if profile.nameless >= _NAMELESS:
+        said.append(
+            f"{profile.nameless:.1%} of all samples are in functions of the kernel without names: "
+            "report on the machine of the profile, as root and with sysctl kernel.kptr_restrict=0, "
+            "or with its kernel's symbols (perf report --stdio -k VMLINUX)"
+        )
+    if profile.functions and not profile.lines and profile.covered < _EXCERPT:
+        said.append(f"its rows cover {profile.covered:.1%} of all samples: the rest may be hot")
+    return [f"{profile.source}: {each}" for each in said]

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Which of the known texts a profile is, and a name for what is none of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from itertools import islice
+
+from schedshard.doctor.profiles.perf_c2c import parse_c2c
+from schedshard.doctor.profiles.perf_lkp import parse_lkp
+from schedshard.doctor.profiles.perf_script import parse_script
+from schedshard.doctor.profiles.perf_table import parse_table
+from schedshard.doctor.profiles.plain import lines_of
+from schedshard.doctor.profiles.profile import Profile, Sampled, profile_of
+from schedshard.doctor.profiles.stacks import parse_bcc, parse_bpftrace, parse_folded
+from schedshard.doctor.profiles.vtune import parse_vtune
+
+_Parser = Callable[[Iterable[str], str], Sampled | None]
+# The more a text must have to be one, the earlier it is tried.
+_PARSERS: tuple[_Parser, ...] = (
+    parse_lkp, parse_table, parse_bpftrace, parse_bcc, parse_vtune, parse_folded, parse_script,
+)  # fmt: skip
+# Texts that people mistake for profiles: what they look like, and what they lack.
+_OTHERS = (
+    (r"Performance counter stats for", "perf stat", "column of functions"),
+    (r"Percent\s*\|\s*Source code & Disassembly", "perf annotate", "shares of other functions"),
+    (r"^\s*Task\s+\|\s+Runtime ms", "perf sched latency", "column of functions"),
+    (r"contended\s+total wait|acquired\s+contended", "perf lock", "shares of CPU time"),
+    (r"^\s*<\?xml|<svg\b|<title>.*samples", "a flame graph as SVG", "folded stacks: give those"),
+    (r"flat\s+flat%\s+sum%\s+cum", "pprof", "functions of the kernel"),
+    (r"^\s*%\s+cumulative\s+self", "gprof", "functions of the kernel"),
+    (r"^top - \d|PID\s+USER\s+PR\s+NI", "top", "column of functions"),
+    (r"^\S+\s+\[\d+\].*\d+\.\d+: sched_", "a trace of events", "samples of time"),
+)
+# Enough to tell what a text is, so that a large one is read once only.
+_LOOK = 4000
+
+
+def _sampled(text: str, source: str) -> Sampled | None:
+    """Return what the first parser finds that finds something at the start of a text."""
+    start = list(islice(lines_of(text), _LOOK))
+    whole = text.count("\n") < _LOOK
+    for parser in _PARSERS:
+        found = parser(start, source)
+        if found is not None:
+            return found if whole else parser(lines_of(text), source)
+    for parser in () if whole else _PARSERS:
+        found = parser(lines_of(text), source)
+        if found is not None:
+            return found
+    return None
+
+
+def parse_text(text: str, source: str) -> Profile | None:
+    """Return the profile in a text, or None: its format is unknown."""
+    if "0x" in text or "HITM" in text or "Hitm" in text:
+        c2c = parse_c2c(lines_of(text), source)
+        if c2c is not None:
+            # A mail may have a profile beside the lines.
+            found = _sampled("\n".join(c2c.rest), source)
+            if found is None:
+                return Profile(source, "perf c2c report", lines=c2c.lines)
+            return profile_of(found, source, c2c.lines)
+    found = _sampled(text, source)
+    return profile_of(found, source) if found is not None else None
+
+
+def looks_like(text: str) -> str:
+    """Return what an unknown text is taken for, as part of a sentence; "" for nothing known."""
+    start = text[:65536]
+    for pattern, name, lacking in _OTHERS:
+        if re.search(pattern, start, re.MULTILINE):
+            return f"looks like {name}, but has no {lacking}"
+    if re.search(r"^\s*\d+[.,]\d+\s?%", start, re.MULTILINE):
+        return "looks like perf report, but has no column 'Symbol' with marks such as [k]"
+    return ""

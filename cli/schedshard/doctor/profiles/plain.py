@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Texts as people paste them: quoted, coloured, with other digits; and numbers in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+# "> ", "> > " or ">>" before a line, as mails quote it.
+_QUOTED = re.compile(r"^(?:\s{0,3}>)+ ?")
+# Colours of a terminal; ESC may stand there as two characters.
+_COLOUR = re.compile(
+    r"(?:\x1b|\^\[)\[[0-9;?]{0,24}[A-Za-z]|\x1b\][^\x07]{0,200}\x07|\x1b[()][A-Z0-9]"
+)
+_BLANKS = str.maketrans(
+    {"\u00a0": " ", "\u202f": " ", "\u2007": " ", "\ufeff": "", "\u200b": "", "\r": ""}
+)
+_GROUPED = re.compile(r"\d{1,3}(?:[.,' ]\d{3})+")
+# Both ends of a stack of thousands of frames fit.
+_LONG = 16384
+
+PERCENT = r"\d{1,4}(?:[.,]\d{1,4})?\s?%"
+
+
+def lines_of(text: str) -> Iterator[str]:
+    """Yield the lines without quotation marks and colours, with plain blanks, not ended by any."""
+    start = 0
+    while start <= len(text):
+        end = text.find("\n", start)
+        end = len(text) if end < 0 else end
+        line = text[start:end]
+        start = end + 1
+        if len(line) > _LONG:
+            line = line[: _LONG // 2] + line[-_LONG // 2 :]
+        line = _COLOUR.sub("", line).translate(_BLANKS)
+        if ">" in line[:8]:
+            line = _QUOTED.sub("", line)
+        yield line.rstrip()
+
+
+def share_of(text: str) -> float:
+    """Return a percentage, with a point or a comma, as a share."""
+    return float(text.replace(",", ".").rstrip("% ")) / 100
+
+
+def count_of(text: str) -> int | None:
+    """Return a whole number that may have separators of thousands, or None."""
+    text = text.strip()
+    if _GROUPED.fullmatch(text):
+        text = re.sub(r"[.,' ]", "", text)
+    return int(text) if text.isdecimal() and len(text) < 19 else None
+
+
+def rounded_count(text: str) -> int | None:
+    """Return a number as perf rounds it down: 28, 15K, 2M."""
+    match = re.fullmatch(r"(.*\d)\s?([KMGkmg]?)", text.strip())
+    value = count_of(match[1]) if match is not None else None
+    if match is None or value is None:
+        return None
+    return value * {"": 1, "K": 1000, "M": 1_000_000, "G": 1_000_000_000}[match[2].upper()]

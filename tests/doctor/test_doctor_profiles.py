@@ -1,0 +1,389 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Profiles as people post them: each layout is read as it is, or what it lacks is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from doctor_cli import attempt
+from schedshard.doctor.judge.sampling import interval
+from schedshard.doctor.judge.verdict import CANNOT_TELL, FOUND, NOTHING, judge
+from schedshard.doctor.profiles.known import looks_like, parse_text
+from schedshard.doctor.profiles.perf_file import read_profile
+from schedshard.doctor.profiles.plain import count_of, rounded_count
+from schedshard.doctor.profiles.profile import Profile
+
+HEADER = "# Samples: 20K of event 'cycles:P'\n#\n"
+# Rows of three columns in perf's own order; the shares sum up to 100%.
+ROWS = (
+    (30.0, "ffmpeg", "[kernel.kallsyms]", "k", "cpupri_set"),
+    (20.0, "ffmpeg", "[kernel.kallsyms]", "k", "pull_rt_task"),
+    (49.0, "ffmpeg", "libavcodec.so.60", ".", "decode_frame"),
+    (1.0, "swapper", "[kernel.kallsyms]", "k", "intel_idle"),
+)
+SHARES = {"cpupri_set": 0.3, "pull_rt_task": 0.2, "decode_frame": 0.49, "intel_idle": 0.01}
+
+
+def table(order: str = "cds", own: str = "{:6.2f}%", names: bool = True) -> str:
+    """Write the rows with the columns comm, dso and symbol in some order."""
+    titles = {"c": "Command", "d": "Shared Object", "s": "Symbol"}
+    lines = []
+    if names:
+        lines.append("# Overhead  " + "  ".join(f"{titles[each]:<20}" for each in order).rstrip())
+    for share, comm, dso, mark, symbol in ROWS:
+        cells = {"c": comm, "d": dso, "s": f"[{mark}] {symbol}"}
+        row = "  ".join(f"{cells[each]:<20}" for each in order).rstrip()
+        lines.append(f"   {own.format(share)}  {row}")
+    return "\n".join(lines) + "\n"
+
+
+def read(text: str) -> Profile:
+    profile = parse_text(text, "x")
+    assert profile is not None
+    return profile
+
+
+def shares(text: str) -> dict[str, float]:
+    return {name: round(share, 4) for name, share in read(text).functions.items()}
+
+
+def refused(text: str) -> str:
+    said = attempt(lambda: parse_text(text, "x"))
+    assert isinstance(said, str)
+    assert said.isprintable()
+    return said
+
+
+@pytest.mark.parametrize("order", ["cds", "dsc", "scd", "sdc", "ds", "s", "cs"])
+@pytest.mark.parametrize("names", [True, False])
+def test_columns_in_any_order(order: str, names: bool) -> None:
+    assert shares(HEADER + table(order, names=names)) == SHARES
+
+
+def test_a_process_whose_name_looks_like_a_symbol() -> None:
+    row = "  30.00%  [k] evil  [kernel.kallsyms]  [k] cpupri_set\n"
+    assert shares(f"# Overhead  Command  Shared Object  Symbol\n{row}") == {"cpupri_set": 0.3}
+    row = "  30.00%  [k] cpupri_set  [kernel.kallsyms]  [k] evil\n"
+    assert shares(f"# Overhead  Symbol  Shared Object  Command\n{row}") == {"cpupri_set": 0.3}
+
+
+def test_what_else_columns_may_be() -> None:
+    """Samples, periods, parts of the overhead, and addresses of data beside the functions."""
+    text = "# Overhead       Samples  Command  Symbol\n    30.00%       1,234  a  [k] cpupri_set\n"
+    assert shares(text) == {"cpupri_set": 0.3}
+    text = (
+        "# Overhead       sys       usr  Command  Shared Object  Symbol\n"
+        "    30.00%    29.00%     1.00%  a        [kernel]       [k] cpupri_set\n"
+    )
+    assert shares(text) == {"cpupri_set": 0.3}
+    text = (
+        "# Overhead       Samples  Memory access  Symbol  Shared Object  Data Symbol\n"
+        "    30.00%          1234  LLC hit  [k] cpupri_set  [kernel]  [k] 0xffff8881\n"
+    )
+    assert shares(text) == {"cpupri_set": 0.3}
+    text = (
+        "# Samples: 8K of events 'anon group { cycles, instructions }'\n"
+        "#         Overhead  Command  Shared Object  Symbol\n"
+        "    30.00%  10.00%  a        [kernel]       [k] cpupri_set\n"
+    )
+    assert shares(text) == {"cpupri_set": 0.3}
+
+
+def test_children_and_self() -> None:
+    rows = [
+        f"+  {min(share + 1, 100):6.2f}%  {share:6.2f}%  {comm}  {dso}  [{mark}] {name}"
+        for share, comm, dso, mark, name in ROWS
+    ]
+    names = "  Children      Self  Command  Shared Object  Symbol"
+    assert shares("\n".join([names, *rows])) == SHARES
+    assert shares("\n".join(rows)) == SHARES
+    chain = "            |--6.37%--enqueue_task_rt\n   - 34.4% do_syscall_64"
+    assert shares("\n".join([names, rows[0], chain, *rows[1:]])) == SHARES
+    only = (
+        "# Children  Command  Symbol\n 99.00%  a  [k] do_syscall_64\n 98.00%  a  [k] cpupri_set\n"
+    )
+    assert "no column 'Self'" in refused(only)
+
+
+@pytest.mark.parametrize("sign", [">", "> >", ">>", "> > >"])
+def test_quoted_mail(sign: str) -> None:
+    lines = ["On a day somebody wrote:", *(HEADER + table()).splitlines()]
+    assert shares("\n".join(f"{sign} {line}" for line in lines)) == SHARES
+
+
+def test_copies_of_a_terminal() -> None:
+    coloured = table(own="\x1b[31m{:6.2f}%\x1b[m").replace("[k] ", "\x1b[0;36m[k]\x1b[0m ")
+    assert shares(coloured) == SHARES
+    assert shares(table(own="^[[31m{:6.2f}%^[[m")) == SHARES
+    screen = "Samples: 20K of event 'cycles:P', 4000 Hz, Event count (approx.): 1234 lost: 0/0\n"
+    names = "Overhead  Shared Object  Symbol\n"
+    rows = table("ds", names=False).replace("\n ", "\n+")
+    assert shares(screen + names + "+" + rows[1:]) == SHARES
+    assert read(screen + names + rows).samples == 20000
+    assert shares((HEADER + table()).replace("\n", "\r\n")) == SHARES
+    assert shares("\ufeff" + (HEADER + table()).replace("  ", "\u00a0\u00a0")) == SHARES
+
+
+def test_digits_of_other_places() -> None:
+    assert shares(HEADER + table().replace(".00%", ",00%")) == SHARES
+    for text, number in (("1,234", 1234), ("1.234.567", 1234567), ("15 384", 15384), ("12", 12)):
+        assert count_of(text) == number
+    assert count_of("1,23") is None
+    assert [rounded_count(text) for text in ("28", "15K", "2M", "x")] == [28, 15000, 2000000, None]
+
+
+def test_perf_top() -> None:
+    head = (
+        "   PerfTop:   {} irqs/sec  kernel:80.1%  exact: 99.0% [4000Hz cycles],  (all, 480 CPUs)\n"
+        "------------------------------------------\n\n"
+    )
+    row = "    {}%  [kernel]                 [k] cpupri_set\n"
+    profile = read(head.format(50) + row.format("20.00") + head.format(90000) + row.format("30.00"))
+    assert profile.kind == "perf top"
+    assert (profile.event, profile.samples, profile.everything) == ("cycles", 90000, True)
+    assert profile.functions == {"cpupri_set": 0.3}
+    assert "the second one" in profile.said[0]
+
+
+def test_of_several_tables_one_is_judged() -> None:
+    rows = table(names=False)
+    both = read(f"before:\n{rows}\nafter:\n{rows.replace('30.00', '10.00')}")
+    assert both.functions["cpupri_set"] == 0.3
+    assert both.said == ("2 tables in x: the first one ('before:') is judged",)
+    events = HEADER.replace("cycles:P", "page-faults") + table() + HEADER + table()
+    assert read(events).event == "cycles:P"
+    # Remarks between rows do not make a second table.
+    lines = rows.splitlines()
+    one = read("\n".join([lines[0], "What is this?", *lines[1:]]))
+    assert {name: round(share, 4) for name, share in one.functions.items()} == SHARES
+    assert not one.said
+
+
+def test_perf_diff() -> None:
+    text = (
+        "# Event 'cycles'\n#\n# Baseline  Delta Abs  Shared Object      Symbol\n"
+        "    30.00%    -13.21%  [kernel.kallsyms]  [k] cpupri_set\n"
+        "              +7.00%  [kernel.kallsyms]  [k] new_function\n"
+        "    10.00%             [kernel.kallsyms]  [k] gone_function\n"
+    )
+    for given in (text, "\n".join(text.splitlines()[3:])):
+        profile = read(given)
+        assert profile.kind == "perf diff"
+        assert profile.functions["cpupri_set"] == 0.3
+        assert profile.functions["new_function"] == 0.0
+        assert profile.functions["gone_function"] == 0.1
+        assert "'Baseline'" in profile.said[-1]
+
+
+def test_a_sum_above_100_percent_is_an_error() -> None:
+    text = "".join(f"  70.00%  a  [kernel]  [k] function_{name}\n" for name in "abc")
+    said = refused(text)
+    assert "sum up to 210.0%" in said
+
+
+HEADS = (
+    "ffmpeg 4821 [003] 5649.588683:     250000 cycles:k: ",
+    "ffmpeg 4821/4822 [003] 5649.588683123:  250000 cycles:P: ",
+    "ffmpeg 4821 [003] 250000 cycles: ",
+    "ffmpeg  4821 cycles: ",
+    "ffmpeg 4821 5649.588683: cycles: ",
+    "my comm 4821 [003] d.h1. 5649.588683: 1 cpu_core/cycles/: ",
+    "ffmpeg ",
+    "ffmpeg 4821 ",
+    "",
+)
+FRAMES = ("ffffffff816e1f36 cpupri_set+0x54 ([kernel.kallsyms])",
+          "ffffffff816e1f37 enqueue_task_rt ([kernel.kallsyms])")  # fmt: skip
+
+
+@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("dso", [True, False])
+def test_perf_script_with_any_fields(head: str, dso: bool) -> None:
+    frames = [frame if dso else frame.split(" (")[0] for frame in FRAMES]
+    other = (
+        "            7f664 decode_frame+0x1 (/usr/lib/a b.so)" if dso else "   7f664 decode_frame"
+    )
+    head = head.rstrip()
+    stack = "\n".join([head, *(f"\t{frame}" for frame in frames), ""])
+    user = "\n".join([head, f"\t{other}", ""])
+    blank = "" if "cycles" in head else "\n"  # between samples, where nothing else tells them apart
+    profile = read(blank.join([stack, stack, stack, user]))
+    assert profile.kind == "perf script"
+    assert profile.functions == {"cpupri_set": 0.75, "decode_frame": 0.25}
+    assert profile.samples == 4
+    if head:
+        flat = f"{head}  {frames[0]}\n"
+        assert read(flat * 3).functions == {"cpupri_set": 1.0}
+
+
+def test_perf_script_without_symbols() -> None:
+    assert "no column 'sym'" in refused("ffmpeg 1 [000] 5.000001: cycles: \n" * 5)
+
+
+def test_folded_stacks() -> None:
+    text = (
+        "ffmpeg;entry_SYSCALL_64;dequeue_task_rt;cpupri_set_[k] 2100\n"
+        "ffmpeg;a function (int, char) const;decode_frame 6900\n"
+        "swapper;start_secondary;[[kernel.kallsyms]]_[k] 1000\n"
+    )
+    profile = read(text)
+    assert profile.kind == "folded stacks"
+    assert profile.functions == {"cpupri_set": 0.21, "decode_frame": 0.69}
+    assert (profile.samples, profile.nameless, profile.alone) == (10000, 0.1, "")
+    two = read("a;b;cpupri_set 30 10\na;b;c 70 90\n")
+    assert two.functions["cpupri_set"] == 0.3
+    assert "first" in two.said[0]
+    assert "no column of counts" in refused("a;b;c;d\na;b;c;e\n" * 3)
+
+
+def test_profile_of_bcc() -> None:
+    text = (
+        "Sampling at 49 Hertz of {} by user + kernel stack for 10 secs.\n\n"
+        "    cpupri_set\n    schedule\n    --\n    futex\n"
+        "    -                my comm (4821)\n        2,100\n\n"
+        "    decode_frame\n    -                swapper (0)\n        7900\n\n"
+    )
+    profile = read(text.format("all threads"))
+    assert profile.kind == "profile of bcc"
+    assert profile.functions == {"cpupri_set": 0.21, "decode_frame": 0.79}
+    assert (profile.samples, profile.everything) == (10000, True)
+    assert not read(text.format("PID 4821")).everything
+    asleep = "Tracing off-CPU time (us) of all threads by user + kernel stack... Hit Ctrl-C to end."
+    assert "offcputime" in refused(text.replace(text.splitlines()[0], asleep))
+
+
+BPFTRACE = (
+    "@[\n    cpupri_set+86\n    dequeue_task_rt+33\n]: 2100\n@[\n    decode_frame+1\n]: 7900\n",
+    "@stacks[\n    cpupri_set+86\n    schedule+33\n, \n    0x7f12\n, ffmpeg, 4821]: 2100\n"
+    "@stacks[, \n    decode_frame+7\n, ffmpeg, 4822]: 7900\n",
+    "@[ffmpeg, \n    cpupri_set+86\n    schedule+3\n]: 2100\n"
+    "@[swapper, \n    decode_frame+8\n]: 7900\n",
+    "@[cpupri_set]: 2100\n@[decode_frame]: 7900\n",
+    "@[ffmpeg, cpupri_set+86]: 2100\n@[ffmpeg, decode_frame+1]: 7,900\n",
+    "@[\n        ffffffff816e1f36 cpupri_set+86 ([kernel])\n]: 2100\n"
+    "@[\n        ffffffff816e1f36 decode_frame+86 ([kernel])\n]: 7900\n",
+)
+
+
+@pytest.mark.parametrize("text", BPFTRACE)
+def test_maps_of_bpftrace(text: str) -> None:
+    profile = read("Attaching 1 probe...\n^C\n\n" + text)
+    assert profile.kind == "map of bpftrace"
+    assert profile.functions == {"cpupri_set": 0.21, "decode_frame": 0.79}
+    assert profile.samples == 10000
+    two = read(text + "@other[cpupri_set]: 90000\n")
+    assert two.functions["cpupri_set"] == 0.21
+    assert "2 maps" in two.said[-1]
+
+
+@pytest.mark.parametrize("delimiter", ["\t", ",", ";"])
+def test_csv_of_vtune(delimiter: str) -> None:
+    rows = (
+        ("Function", "CPU Time", "CPU Time:Effective Time", "Module", "Function (Full)"),
+        ("cpupri_set", "21.000000", "20.0", "vmlinux", "cpupri_set"),
+        ("decode_frame", "69.0", "69.0", "libavcodec.so", '"decode_frame(a, b)"'),
+        ("[vmlinux]", "10.0", "10.0", "vmlinux", "[vmlinux]"),
+    )
+    profile = read("\n".join(delimiter.join(row) for row in rows))
+    assert profile.kind == "VTune's CSV of hot functions"
+    assert profile.functions == {"cpupri_set": 0.21, "decode_frame": 0.69}
+    assert (profile.nameless, profile.samples) == (0.1, 10000)
+    lacking = "\n".join(delimiter.join(row[1:]) for row in rows)
+    assert "no column 'Function'" in refused(lacking)
+    assert "no column 'CPU Time'" in refused(f"Function{delimiter}Module\na{delimiter}b\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "what", "lacks"),
+    [
+        (
+            "# Samples: 2K of event 'cycles'\n# Overhead  Command\n 90.00%  a\n",
+            "perf report",
+            "Symbol",
+        ),
+        (" 90.00%  libc.so\n  5.00%  a.out\n", "perf report", "Symbol"),
+        (" Performance counter stats for 'a':\n\n  1,234  cycles\n", "perf stat", "functions"),
+        ("Percent | Source code & Disassembly of vmlinux\n 5.0 : mov\n", "perf annotate", "other"),
+        ("    Shared Data Cache Line Table\n 0 0xff11 1 2 3\n", "perf c2c", "Pareto"),
+        ("<?xml version='1.0'?>\n<svg>\n", "flame graph", "folded"),
+        ("top - 10:00:00 up 1 day\n", "top", "functions"),
+    ],
+)
+def test_what_a_text_lacks_is_named(tmp_path: Path, text: str, what: str, lacks: str) -> None:
+    path = tmp_path / "p.txt"
+    path.write_text(text)
+    said = str(attempt(lambda: read_profile(path)))
+    assert f"looks like {what}" in said or f"looks like a {what}" in said
+    assert "has no" in said
+    assert lacks in said
+    assert not looks_like("nothing at all\n")
+
+
+@pytest.mark.parametrize("magic", [b"\x1f\x8b\x08", b"\xfd7zXZ\x00", b"(\xb5/\xfd\x00"])
+def test_packed_profiles(tmp_path: Path, magic: bytes) -> None:
+    path = tmp_path / "p"
+    path.write_bytes(magic + bytes(20))
+    assert "unpack it first" in str(attempt(lambda: read_profile(path)))
+
+
+def test_intervals() -> None:
+    """Wilson's interval, against figures of a textbook formula solved for the bounds."""
+    for share, samples in ((0.02, 500), (0.3, 28), (0.0, 1000), (1.0, 50)):
+        low, high = interval(share, samples)
+        for bound in (low, high):
+            # Each bound is as far from the share as 1.96 of its own standard deviations.
+            gap = abs(share - bound)
+            assert gap == pytest.approx(1.96 * (bound * (1 - bound) / samples) ** 0.5, abs=1e-9)
+        assert low <= share <= high
+    assert interval(0.25, None) == (0.25, 0.25)
+
+
+def verdict(text: str) -> tuple[int, str]:
+    found = judge("profile only", None, [read(text)])
+    return found.status, found.sentence
+
+
+def test_the_number_of_samples_decides() -> None:
+    assert verdict(HEADER + table())[0] == FOUND
+    status, said = verdict(HEADER.replace("20K", "499") + table())
+    assert status == CANNOT_TELL
+    assert "499 samples" in said
+    assert "rd-shared" in said
+    # 1.2% of 1,000 samples may be less than the 1% that the catalogue asks for.
+    row = "# Samples: {} of event 'cycles'\n  1.20%  a  [k] cpupri_set\n 98.80%  b  [.] main\n"
+    status, said = verdict(row.format("1000"))
+    assert status == CANNOT_TELL
+    assert "more samples" in said
+    assert verdict(row.format("90K"))[0] == FOUND
+    quiet = row.replace("1.20", "0.10").replace("98.80", "99.90")
+    assert verdict(quiet.format("90K"))[0] == NOTHING
+
+
+def test_one_process_says_nothing_about_the_machine() -> None:
+    alone = HEADER + table().replace("swapper", "ffmpeg ")
+    status, said = verdict(alone)
+    assert status == CANNOT_TELL
+    assert "one process, ffmpeg" in said
+    recorded = "# cmdline : /usr/bin/perf record -a -g -- sleep 10 \n"
+    assert verdict(recorded + alone)[0] == FOUND
+    # An excerpt may leave the others out.
+    excerpt = "\n".join(alone.splitlines()[:5])
+    assert verdict(excerpt)[0] == FOUND
+
+
+def test_a_kernel_without_symbols() -> None:
+    text = HEADER + table().replace("cpupri_set", "0xffffffff81120b31").replace(
+        "pull_rt_task", "0xffffffff8112fb31"
+    )
+    status, said = verdict(text)
+    assert status == CANNOT_TELL
+    assert "without names" in said
+    assert "kptr_restrict" in said
+
+
+def test_an_excerpt_may_hide_something() -> None:
+    status, said = verdict(HEADER + "  3.00%  a  [kernel]  [k] clear_page_erms\n")
+    assert status == CANNOT_TELL
+    assert "cover 3.0%" in said
