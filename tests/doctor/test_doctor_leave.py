@@ -143,8 +143,11 @@ def test_prometheus_has_no_severity_of_what_was_not_judged(capsys: Capture, tmp_
     report = tmp_path / "report.txt"
     report.write_text(
         "# Samples: 4K of event 'cpu-clock'\n#\n# Overhead  Command  Shared Object      Symbol\n"
-        "    90.00%  work     [kernel.kallsyms]  [k] some_function\n"
+        "    50.00%  work     [kernel.kallsyms]  [k] some_function\n"
+        "    40.00%  other    [kernel.kallsyms]  [k] a_function\n"
     )
+    alone = tmp_path / "alone.txt"
+    alone.write_text(report.read_text().replace("other", "work "))
     profile = ("--perf", DATA / "c2c-mail.txt")
     every = {"rd-shared", "rd-isolated", "partition-invalid", "vm-llc", "futex-hash"}
     (tmp_path / "hidden").mkdir()
@@ -153,6 +156,7 @@ def test_prometheus_has_no_severity_of_what_was_not_judged(capsys: Capture, tmp_
         ((host,), every - {"futex-hash"}),
         ((hidden,), set()),
         ((host, "--perf", report), every),
+        ((host, "--perf", alone), every - {"futex-hash"}),
         (("--perf", report), {"rd-shared", "futex-hash"}),
         (profile, {"rd-shared"}),
     ):

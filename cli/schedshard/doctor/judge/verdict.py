@@ -34,6 +34,12 @@ class Verdict:
     status: int
     sentence: str
 
+    @property
+    def facts_doubted(self) -> bool:
+        """Whether a doubt is of the machine; those of a profile begin with its source."""
+        sources = tuple(profile.source for profile in self.profiles)
+        return any(not sources or not doubt.startswith(sources) for doubt in self.doubts)
+
 
 def _doubts(facts: Facts, domains: Domains, loads: list[DomainLoad]) -> list[str]:
     doubts = []

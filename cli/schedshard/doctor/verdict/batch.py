@@ -60,7 +60,7 @@ def _judged(verdict: Verdict) -> set[str]:
     """Return the entries of which the verdict says that nothing was found."""
     catalogue = load_catalogue()
     judged: set[str] = set()
-    if verdict.facts is not None and not verdict.doubts:
+    if verdict.facts is not None and not verdict.facts_doubted:
         judged |= FROM_FACTS
     if any(profile.functions and not mute(profile) for profile in verdict.profiles):
         judged |= {name for name, entry in catalogue.entries.items() if entry.functions}
