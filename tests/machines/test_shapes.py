@@ -6,13 +6,13 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
-import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from schedshard.commands.machine import import_command
 from schedshard.common.errors import UserError
 from schedshard.machines.making.importer import Imported, ImportRequest, import_machine
+from schedshard.machines.making.latencycsv import Matrix
 from schedshard.machines.making.shapes import shapes, verdict
 from schedshard.machines.making.topology import parse_lscpu
 from synthetic import latencies, shape, to_csv
@@ -22,9 +22,9 @@ RING = {"smt": 9.0, "llc": 32.0, "node": 114.0, "remote": 114.0}
 DESKTOP = {"smt": 9.0, "llc": 27.0, "node": 90.0, "remote": 90.0}
 
 
-def made(path: Path, matrix: np.ndarray, **more: Path) -> Imported:
+def made(path: Path, matrix: Matrix, topology: Path | None = None) -> Imported:
     path.write_text(to_csv(matrix), encoding="ascii")
-    return import_machine(ImportRequest(path, **more))
+    return import_machine(ImportRequest(path, topology=topology))
 
 
 def counts(found: Imported) -> tuple[int, int, int]:
