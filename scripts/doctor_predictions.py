@@ -1,85 +1,287 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Write the predictions that 'doctor' quotes: cli/schedshard/doctor/predict/predictions.toml.
+"""Write the predictions that 'doctor' uses: cli/schedshard/doctor/predict/predictions.json.
 
-PYTHONPATH=cli .venv/bin/python scripts/doctor_predictions.py
+PYTHONPATH=cli .venv/bin/python scripts/doctor_predictions.py [MACHINE...]
 
-It takes five minutes of a CPU. The same program and machine files give the same table on any host.
+It replaces the machines that are named, all of them without a name. The same program and machine
+files give the same table on any host. surface.py says how it is used.
 """
 
 from __future__ import annotations
 
+import json
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from math import exp, hypot, log, sqrt
 from pathlib import Path
+from statistics import quantiles
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from schedshard.common.output import write_atomic
-from schedshard.doctor.predict.predict import predict_on
-from schedshard.doctor.predict.prediction import Prediction, Shape
-from schedshard.doctor.predict.stored import FILE
+from schedshard.common.tool import run_many
+from schedshard.doctor.predict.points import EXPERIMENT, Seen, Spot, lone, request_of, seen
+from schedshard.doctor.predict.surface import FILE, Asked, Point, Surface
+from schedshard.experiments.experiment import load_experiment
+from schedshard.experiments.run import RunRequest, plan_run, point_argv
+from schedshard.experiments.uncertain.draws import make_samples
+from schedshard.experiments.uncertain.inputs import experiment_inputs, machine_inputs
 from schedshard.machines.machine_list import list_machines
+from schedshard.machines.presets import load_machine
 
-GROUP = 8
-RATES = (100.0, 1000.0, 10000.0)
-MACHINES = ("epyc-7763-2s", "epyc-9654-2s", "xeon-8480-2s", "xeon-480-snc", "altra-max-2s")
-_HEAD = """\
-# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-# Predicted cycles a wake-up in the shared lines of the root domain, written by
-# scripts/doctor_predictions.py. It runs the experiment rt-groups on all CPUs of a machine file, in
-# groups of 8. Each CPU has one FIFO thread, which wakes up per_cpu times a second. Median, 5th and
-# 95th percentile of the samples.
-"""
+MACHINES = (
+    "altra-max-2s", "epyc-7742-2s", "epyc-7763-2s", "epyc-9654-2s", "epyc-9755-2s",
+    "sierra-forest-192", "xeon-480-snc", "xeon-6980p-2s", "xeon-8176-8s", "xeon-8358-2s",
+    "xeon-8480-2s",
+)  # fmt: skip
+SAMPLES = 20
+# Wake-ups a second and CPU with which a curve begins, and what makes it bend: a step of the cost
+# by this factor gets a point in its middle, unless the rates are as near as the other factor.
+_BEGIN = (20.0, 200.0, 1000.0, 4000.0, 12000.0, 40000.0)
+_STEP, _NEAR, _MOST = 1.5, 1.08, 16
+# Below this many nanoseconds a step is noise.
+_NOISE = 300.0
+# The worst error of the model on what it was fitted to (README.md). A stretch covers it as well.
+_MODEL = 1.26
+_HEAD = {
+    "license": "SPDX-License-Identifier: (MIT OR GPL-2.0-only)",
+    "what": "What a real-time wake-up costs: written by scripts/doctor_predictions.py. A point is "
+    "wake-ups a second, nanoseconds of the kernel's time, nanoseconds of delay; both beyond those "
+    "of a thread that is alone.",
+}
+Key = tuple[str, bool | None, bool | None, bool | None, int]
 
 
-def _rounded(spread: dict[str, float]) -> list[float]:
-    return [float(f"{spread[key]:.4g}") for key in ("value", "low", "high")]
+def counted(cpus: int) -> float:
+    """Return how many wake-ups of a load are counted."""
+    return max(2500.0, 12.0 * cpus)
 
 
-def _row(prediction: Prediction) -> dict[str, Any]:
-    """Return a prediction as an entry of the file; cycles a wake-up only."""
-    shape = prediction.shape
+def run(requests: Sequence[RunRequest]) -> list[dict[str, float]]:
+    """Return the figures of each request's one variant."""
+    plans = [plan_run(request) for request in requests]
+    return run_many(
+        [point_argv(plan, plan.points[0]) for plan in plans],
+        keep=lambda raw: {key: float(value) for key, value in raw["metrics"].items()},
+    )
+
+
+def apart(sizes: set[int]) -> list[int]:
+    """Return numbers of CPUs without those that are close to the one before; the last one stays."""
+    kept: list[int] = []
+    for size in sorted(sizes):
+        if kept and size < 1.4 * kept[-1]:
+            if size < max(sizes):
+                continue
+            kept.pop()
+        kept.append(size)
+    return kept
+
+
+def keys(row: Mapping[str, Any]) -> list[Key]:
+    """Return the curves of a machine: kernel, push, pinned, spread, CPUs; None stands for both."""
+    cpus, cache, package = row["cpus"], row["cpus"] // row["llcs"], row["cpus"] // row["packages"]
+    near = apart({2, 8, 32, cache, package, cpus})[:-1]
+    far = apart({2, 8, 32, cpus})[:-1] if row["packages"] > 1 else []
+    made: list[Key] = [("shard", None, None, None, 8), ("shard", None, None, None, cpus)]
+    for push, pinned in ((True, False), (False, False), (None, True)):
+        spread = False if far else None
+        made += [("stock", push, pinned, spread, size) for size in near]
+        made += [("stock", push, pinned, True, size) for size in far]
+        made.append(("stock", push, pinned, None, cpus))
+        series = [size for size in near if size >= 8]
+        made += [("series", push, pinned, None, size) for size in series]
+        made.append(("series", push, pinned, None, cpus))
+    return made
+
+
+def spot_of(key: Key, per_cpu: float) -> Spot:
+    """Return a load on a curve, by the wake-ups a second and CPU that are asked for."""
+    kernel, push, pinned, spread, cpus = key
+    return Spot(kernel, bool(push), bool(pinned), bool(spread), cpus, per_cpu * cpus)
+
+
+def missing(found: Mapping[float, Seen]) -> list[float]:
+    """Return the rates between those of a curve where its cost bends."""
+    rates = sorted(found)
+    wanted = []
+    for low, high in pairwise(rates):
+        a, b = found[low], found[high]
+        near = b.rate < _NEAR * a.rate or high < _NEAR * low
+        if not near and b.kernel_ns > max(_STEP * a.kernel_ns, _NOISE):
+            wanted.append((low * high) ** 0.5)
+    return wanted[: max(0, _MOST - len(rates))]
+
+
+def _monotone(values: Sequence[float]) -> list[float]:
+    """Return the nearest values that never fall: neighbours that do share their mean (pooled)."""
+    pools: list[tuple[float, int]] = []
+    for value in values:
+        pools.append((value, 1))
+        while len(pools) > 1 and pools[-2][0] > pools[-1][0]:
+            (a, m), (b, n) = pools[-2:]
+            pools[-2:] = [((a * m + b * n) / (m + n), m + n)]
+    return [mean for mean, count in pools for _ in range(count)]
+
+
+def rising(found: Mapping[float, Seen]) -> list[Point]:
+    """Return the points of a curve: from each to the next more wake-ups, which cost no less."""
+    kept: list[Seen] = []
+    for _, now in sorted(found.items()):
+        if not kept or now.rate >= 1.005 * kept[-1].rate:
+            kept.append(now)
+    columns = (
+        [now.rate for now in kept],
+        [exp(each) for each in _monotone([log(now.kernel_ns) for now in kept])],
+        [exp(each) for each in _monotone([log(now.late_ns) for now in kept])],
+    )
+    return [
+        (float(f"{rate:.4g}"), float(f"{kernel:.4g}"), float(f"{late:.4g}"))
+        for rate, kernel, late in zip(*columns, strict=True)
+    ]
+
+
+def beyond(now: Seen, alone: Seen) -> Seen:
+    """Return what a load costs beyond a thread that is alone; at least a nanosecond."""
+    return Seen(
+        now.rate, max(now.kernel_ns - alone.kernel_ns, 1.0), max(now.late_ns - alone.late_ns, 1.0)
+    )
+
+
+def curves(row: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the curves of a machine."""
+    machine = load_machine(row["name"])
+    [figures] = run([request_of(lone(), machine, row["cpus"], counted(1))])
+    alone = seen(lone(), figures)
+    held: dict[Key, dict[float, Seen]] = {key: {} for key in keys(row)}
+    wanted = [(key, rate) for key in held for rate in _BEGIN[:: 2 if key[0] == "shard" else 1]]
+    while wanted:
+        spots = [spot_of(key, rate) for key, rate in wanted]
+        found = run([request_of(spot, machine, row["cpus"], counted(spot.cpus)) for spot in spots])
+        for (key, rate), spot, figures in zip(wanted, spots, found, strict=True):
+            held[key][rate] = beyond(seen(spot, figures), alone)
+        wanted = [(key, rate) for key, own in held.items() for rate in missing(own)]
+    names = ("kernel", "push", "pinned", "spread", "cpus")
+    return [
+        {**dict(zip(names, key, strict=True)), "points": rising(own)} for key, own in held.items()
+    ]
+
+
+def probes(surface: Surface) -> list[Spot]:
+    """Return the loads at which samples say how far the model's time may be stretched."""
+    cpus = surface.row["cpus"]
+    made = []
+    for kernel, push, shares in (
+        ("stock", True, (0.0, 0.03, 0.15)), ("stock", False, (0.0, 0.03, 0.15)),
+        ("series", True, (0.0, 0.05)),
+    ):  # fmt: skip
+        for share in shares:
+            rate = 200.0 * cpus
+            while rate < 40_000 * cpus:
+                asked = Asked(kernel, push, False, False, cpus, rate)
+                if surface.at(asked).kernel_ns * 1e-9 * rate / cpus >= share:
+                    break
+                rate *= 1.1
+            made.append(Spot(kernel, push, False, False, cpus, rate))
+    return made
+
+
+def stretch_of(surface: Surface, spot: Spot, now: Seen) -> float | None:
+    """Return by how much the model's time is stretched in a sample; None if it cannot be."""
+    asked = Asked(spot.kernel, spot.push, False, False, spot.cpus, now.rate)
+    low, high = 0.2, 5.0
+    if not (
+        surface.stretched(asked, low).kernel_ns
+        < now.kernel_ns
+        < surface.stretched(asked, high).kernel_ns
+    ):
+        return None
+    for _ in range(40):
+        middle = sqrt(low * high)
+        if surface.stretched(asked, middle).kernel_ns < now.kernel_ns:
+            low = middle
+        else:
+            high = middle
+    return middle
+
+
+def stretches(surface: Surface, directory: Path) -> dict[str, list[float]]:
+    """Return by kernel the 5th and the 95th percentile of samples, with the model's own error."""
+    machine, experiment = load_machine(surface.name), load_experiment(EXPERIMENT)
+    inputs = [*machine_inputs(machine), *experiment_inputs(experiment)]
+    samples = make_samples(machine, experiment, inputs, SAMPLES, 1, directory / "sample")
+    spots = [lone(), *probes(surface)]
+    requests = [
+        replace(
+            request_of(spot, machine, surface.row["cpus"], counted(spot.cpus)),
+            machine=sample.machine, experiment=sample.experiment, seed=sample.seed,
+        )
+        for sample in samples for spot in spots
+    ]  # fmt: skip
+    found = run(requests)
+    by_spot: dict[Spot, list[float]] = {spot: [] for spot in spots[1:]}
+    for number in range(SAMPLES):
+        own = found[number * len(spots) : (number + 1) * len(spots)]
+        alone = seen(spots[0], own[0])
+        for spot, figures in zip(spots[1:], own[1:], strict=True):
+            by = stretch_of(surface, spot, beyond(seen(spot, figures), alone))
+            by_spot[spot] += [by] if by is not None else []
+    made: dict[str, list[float]] = {}
+    for spot, values in by_spot.items():
+        cut = quantiles(values, n=20, method="inclusive") if len(values) > SAMPLES / 2 else [1, 1]
+        print(f"  {spot.kernel} push {spot.push:d} {spot.rate:,.0f}/s: {cut[0]:.2f} {cut[-1]:.2f}")
+        held = made.setdefault(spot.kernel, [1.0, 1.0])
+        held[:] = [min(held[0], cut[0]), max(held[1], cut[-1])]
+    made["shard"] = made["stock"]
     return {
-        "machine": prediction.machine,
-        "kind": prediction.kind,
-        "groups": shape.groups,
-        "cpus_per_group": shape.cpus_per_group,
-        "per_cpu": float(f"{shape.rate / shape.cpus:.4g}"),
-        "samples": prediction.samples,
-        "cycles": {
-            row.variant: _rounded(row.figures["cycles_per_wakeup"]) for row in prediction.rows
-        },
-        "of_stock": {row.variant: _rounded(row.of_stock) for row in prediction.rows},
+        kernel: [float(f"{_with_model(each):.3g}") for each in held]
+        for kernel, held in made.items()
     }
 
 
-def _values(values: list[float]) -> str:
-    return "[" + ", ".join(f"{value:.10g}" for value in values) + "]"
+def _with_model(factor: float) -> float:
+    """Return a factor that also has the error of the model's rules, which is independent of it."""
+    wide = exp(hypot(log(factor), log(_MODEL)))
+    return 1 / wide if factor <= 1 else wide
 
 
-def _entry(kind: str, row: dict[str, object]) -> str:
-    lines = ["", f"[[{kind}]]"]
-    for key, value in row.items():
-        if isinstance(value, dict):
-            inner = ", ".join(f"{name} = {_values(each)}" for name, each in value.items())
-            lines.append(f"{key} = {{ {inner} }}")
-        elif isinstance(value, str):
-            lines.append(f'{key} = "{value}"')
-        else:
-            lines.append(f"{key} = {value:.10g}")
-    return "\n".join(lines) + "\n"
+def machine_entry(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all of a machine."""
+    began = time.monotonic()
+    kept = ("name", "title", "kind", "cpus", "packages", "nodes", "llcs")
+    entry = {**{key: row[key] for key in kept}, "curves": curves(row)}
+    with TemporaryDirectory(prefix="schedshard-") as directory:
+        entry["stretch"] = stretches(Surface(entry), Path(directory))
+    points = sum(len(curve["points"]) for curve in entry["curves"])
+    print(f"{row['name']}: {points} points, {time.monotonic() - began:.0f} s", flush=True)
+    return entry
 
 
-def main() -> None:
-    """Predict every machine and rate, and write the file."""
-    rows = [row for row in list_machines() if row["name"] in MACHINES]
-    keys = ("name", "title", "cpus", "packages", "nodes", "llcs")
-    parts = [_HEAD, *(_entry("machine", {key: row[key] for key in keys}) for row in rows)]
-    for row in rows:
-        groups = row["cpus"] // GROUP
-        for rate in RATES:
-            shape = Shape(groups, GROUP, 50, 1, rate * groups * GROUP)
-            found = predict_on(shape, row["name"], "", None)
-            parts.append(_entry("prediction", _row(found)))
-    write_atomic(Path(str(FILE)), "".join(parts))
+def text(entries: Sequence[Mapping[str, Any]]) -> str:
+    """Return the file: a line a curve."""
+    lines = ["{", *(f' "{key}": {json.dumps(value)},' for key, value in _HEAD.items())]
+    lines.append(' "machines": [')
+    for number, entry in enumerate(entries, 1):
+        head = json.dumps({key: value for key, value in entry.items() if key != "curves"})
+        lines.append(f'  {head[:-1]}, "curves": [')
+        made = [json.dumps(curve, separators=(",", ":")) for curve in entry["curves"]]
+        lines += [f"   {curve}," for curve in made[:-1]] + [f"   {made[-1]}"]
+        lines.append("  ]}" + ("," if number < len(entries) else ""))
+    return "\n".join([*lines, " ]", "}"]) + "\n"
+
+
+def main(names: Sequence[str]) -> None:
+    """Predict the machines, and write the file."""
+    rows = {row["name"]: row for row in list_machines() if row["name"] in MACHINES}
+    old = json.loads(FILE.read_text(encoding="utf-8"))["machines"] if FILE.is_file() else []
+    entries = {entry["name"]: entry for entry in old if names and entry["name"] in MACHINES}
+    for name in names or MACHINES:
+        entries[name] = machine_entry(rows[name])
+        write_atomic(Path(str(FILE)), text([entries[each] for each in MACHINES if each in entries]))
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -16,7 +16,6 @@ from doctor_cli import attempt
 from doctor_tree import Machine, build, collect
 from schedshard.doctor.facts.archive import read_directory
 from schedshard.doctor.facts.facts import Facts, read_facts
-from schedshard.doctor.judge.predictions import add_predictions
 from schedshard.doctor.judge.verdict import Verdict, judge
 from schedshard.doctor.plan.files import plan_files
 from schedshard.doctor.plan.plan import make_plan
@@ -46,7 +45,6 @@ Capture = pytest.CaptureFixture[str]
 
 def leaves_in_every_way(verdict: Verdict, facts: Facts) -> None:
     """Every output accepts the verdict, whatever the input was."""
-    add_predictions(verdict, facts, False, False, 1)
     jsonschema.Draft202012Validator(SCHEMA).validate(verdict_data(verdict))
     show(verdict_parts(verdict))
     assert batch.nagios(verdict).startswith("SCHEDSHARD ")

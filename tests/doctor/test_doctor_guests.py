@@ -58,6 +58,15 @@ def domains(outcome: Outcome) -> dict[str, dict[str, Any]]:
     return {each["cpus"]: each for each in outcome.json["root_domains"]}
 
 
+def found(outcome: Outcome, cpus: int) -> list[str]:
+    """The findings. 64 CPUs take turns, and wake up so rarely that it costs too little for one."""
+    names = [name for name, _ in ids(outcome)]
+    if cpus == 64:
+        assert 0 < outcome.json["cost"]["value"] < 0.002
+        assert not {"rd-shared", "rd-isolated"} & set(names)
+    return names
+
+
 def pinned(domain: dict[str, Any]) -> list[str]:
     return sorted(each["cpus"] for each in domain["groups"] if not each["roams"])
 
@@ -72,10 +81,10 @@ def test_nothing_to_do(capsys: Capture, cpus: int) -> None:
 @pytest.mark.parametrize("cpus", sizes("pinned"))
 def test_groups_on_one_root_domain(capsys: Capture, cpus: int) -> None:
     outcome = verdict(capsys, cpus, "pinned")
-    assert outcome.status == 4
-    [(name, _)] = ids(outcome)
-    assert name == "rd-shared"
-    assert "partition of type root for each group" in outcome.json["findings"][0]["remedy"]
+    assert found(outcome, cpus) == (["rd-shared"] if cpus == 16 else [])
+    assert outcome.status == (4 if cpus == 16 else 0)
+    if cpus == 16:
+        assert "partition of type root for each group" in outcome.json["findings"][0]["remedy"]
     [domain] = domains(outcome).values()
     assert pinned(domain) == sorted(isolated_groups(cpus))
     assert not domain["default"]
@@ -89,37 +98,35 @@ def test_groups_on_one_root_domain(capsys: Capture, cpus: int) -> None:
 )
 def test_isolated_cpus_share_the_default_one(capsys: Capture, cpus: int, case: str) -> None:
     outcome = verdict(capsys, cpus, case)
-    assert outcome.status == 4
-    [(name, _)] = ids(outcome)
-    assert name == "rd-isolated"
-    found = domains(outcome)
-    assert {each: domain["default"] for each, domain in found.items()} == {
+    assert found(outcome, cpus) == (["rd-isolated"] if cpus == 16 else [])
+    known = domains(outcome)
+    assert {each: domain["default"] for each, domain in known.items()} == {
         others(cpus): False,
         grouped(cpus): True,
     }
-    assert case in found[grouped(cpus)]["because"]
-    assert pinned(found[grouped(cpus)]) == sorted(isolated_groups(cpus))
+    assert case in known[grouped(cpus)]["because"]
+    assert pinned(known[grouped(cpus)]) == sorted(isolated_groups(cpus))
 
 
 @pytest.mark.parametrize("cpus", sizes("root"))
 def test_root_partitions_need_nothing(capsys: Capture, cpus: int) -> None:
     outcome = verdict(capsys, cpus, "root")
     assert (outcome.status, outcome.json["findings"], outcome.json["doubts"]) == (0, [], [])
-    found = domains(outcome)
-    assert sorted(found) == sorted([others(cpus), *isolated_groups(cpus)])
-    assert not any(each["default"] for each in found.values())
+    known = domains(outcome)
+    assert sorted(known) == sorted([others(cpus), *isolated_groups(cpus)])
+    assert not any(each["default"] for each in known.values())
     for group in isolated_groups(cpus):
-        assert found[group]["because"] == f"partition /group-{group}"
-        assert found[group]["wakeups_per_second"] > 1000
+        assert known[group]["because"] == f"partition /group-{group}"
+        assert known[group]["wakeups_per_second"] > 1000
 
 
 @pytest.mark.parametrize("cpus", sizes("container"))
 def test_a_container_without_the_right(capsys: Capture, cpus: int) -> None:
     outcome = verdict(capsys, cpus, "container")
-    assert outcome.status == 4
-    [(name, _)] = ids(outcome)
-    assert name == "rd-shared"
-    assert "whoever owns the host" in outcome.json["findings"][0]["remedy"]
+    assert found(outcome, cpus) == (["rd-shared"] if cpus == 16 else [])
+    assert outcome.status == (4 if cpus == 16 else 3)
+    if cpus == 16:
+        assert "whoever owns the host" in outcome.json["findings"][0]["remedy"]
     # There may be other partitions; the container does not see them.
     assert any("part of the cgroup tree" in each for each in outcome.json["doubts"])
 
@@ -129,7 +136,7 @@ def test_caches_that_are_a_lie(capsys: Capture, cpus: int) -> None:
     outcome = verdict(capsys, cpus, "false-caches")
     assert outcome.status == 4
     findings = {each["id"]: each for each in outcome.json["findings"]}
-    assert sorted(findings) == ["rd-shared", "vm-llc"]
+    assert set(found(outcome, cpus)) - {"rd-shared"} == {"vm-llc"}
     assert "each virtual CPU a last-level cache of its own" in findings["vm-llc"]["summary"]
 
 

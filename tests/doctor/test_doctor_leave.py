@@ -49,7 +49,7 @@ def page(capsys: Capture, tmp_path: Path, *args: str | Path) -> str:
 
 
 def test_page_shows_the_root_domains(capsys: Capture, tmp_path: Path) -> None:
-    machine = Machine(tasks=groups(1_000_000), cgroups=partitions("isolated"))
+    machine = Machine(tasks=groups(4_000_000), cgroups=partitions("isolated"))
     text = page(capsys, tmp_path, tar(tmp_path, machine))
     assert text.count("<svg") == 1
     for words in ("LLC 3", "node 1", "HIGH: Isolated CPUs", "def_root_domain", "what helps"):
@@ -62,7 +62,7 @@ def test_page_shows_the_root_domains(capsys: Capture, tmp_path: Path) -> None:
 
 
 def test_page_without_findings(capsys: Capture, tmp_path: Path) -> None:
-    machine = Machine(tasks=groups(1_000_000), cgroups=partitions("root"))
+    machine = Machine(tasks=groups(4_000_000), cgroups=partitions("root"))
     text = page(capsys, tmp_path, tar(tmp_path, machine))
     assert "Nothing found" in text
     assert "stroke: var(--pa8241d)" not in text
@@ -84,8 +84,8 @@ def test_page_of_a_machine_without_caches(capsys: Capture, tmp_path: Path) -> No
 def test_nagios(capsys: Capture, tmp_path: Path) -> None:
     cases = {
         "ok": (Machine(tasks=groups(500)), 0, "SCHEDSHARD OK - Nothing found"),
-        "low": (Machine(tasks=groups(40_000)), 1, "SCHEDSHARD WARNING - "),
-        "high": (Machine(tasks=groups(1_000_000)), 2, "SCHEDSHARD CRITICAL - "),
+        "low": (Machine(cpus=64, tasks=groups(400_000)), 1, "SCHEDSHARD WARNING - "),
+        "high": (Machine(tasks=groups(4_000_000)), 2, "SCHEDSHARD CRITICAL - "),
         "hidden": (Machine(tasks=groups(5), kernel_threads=False), 3, "SCHEDSHARD UNKNOWN - "),
     }
     for name, (machine, status, begins) in cases.items():
@@ -111,13 +111,13 @@ def test_a_bar_in_a_name_begins_no_data(capsys: Capture, tmp_path: Path) -> None
 
 
 _SAMPLE = re.compile(
-    r'schedshard_doctor_[a-z_]+(\{([a-z]+="([^"\\\n]|\\["\\n])*",?)*\})? [0-9.e+]+'
+    r'schedshard_doctor_[a-z_]+(\{([a-z]+="([^"\\\n]|\\["\\n])*",?)*\})? [0-9.e+-]+'
 )
 
 
 def test_prometheus(capsys: Capture, tmp_path: Path) -> None:
     out = tmp_path / "schedshard.prom"
-    machine = Machine(tasks=groups(1_000_000), cgroups=partitions("isolated"))
+    machine = Machine(tasks=groups(4_000_000), cgroups=partitions("isolated"))
     host = tar(tmp_path, machine)
     args = ("doctor", host, "--batch", "prometheus", "--out", out)
     outcome = call(capsys, *args)

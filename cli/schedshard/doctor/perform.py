@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,14 +13,20 @@ from schedshard.common.output import check_writable, to_json, write_atomic
 from schedshard.common.paths import ALONE
 from schedshard.doctor.facts.archive import read_host, read_tar
 from schedshard.doctor.facts.facts import Facts, read_facts
-from schedshard.doctor.judge.predictions import add_predictions
-from schedshard.doctor.judge.verdict import NOTHING, Verdict, judge
+from schedshard.doctor.facts.load import DomainLoad
+from schedshard.doctor.judge.root_domains import Cost
+from schedshard.doctor.judge.verdict import NOTHING, Predictor, Verdict, judge
 from schedshard.doctor.plan.files import check_directory, plan_of
+from schedshard.doctor.predict.prediction import Prediction
+from schedshard.doctor.predict.stored import stored
 from schedshard.doctor.profiles.perf_file import read_profile
 from schedshard.doctor.verdict import batch
 from schedshard.doctor.verdict.data import verdict_data
 from schedshard.doctor.verdict.view import verdict_parts
 from schedshard.show.terminal import show
+
+# --predict does not simulate a load that costs less, by the stored curves.
+_NEGLIGIBLE = 1e-5
 
 
 @dataclass(frozen=True)
@@ -80,6 +87,23 @@ def _facts(request: JudgeRequest) -> tuple[Facts | None, str]:
     return read_facts(read_host(request.seconds), "this host"), "this host"
 
 
+def _predictor(request: JudgeRequest, facts: Facts | None) -> Predictor:
+    """Return what says the cost of a load: with --predict, a simulation of those that count."""
+    if facts is None or not request.predict:
+        return stored
+    from schedshard.doctor.predict.predict import predict
+
+    ends = time.monotonic() + request.limit
+
+    def now(facts: Facts, load: DomainLoad) -> Cost:
+        kept = stored(facts, load)
+        if isinstance(kept, Prediction) and kept.now.share.value < _NEGLIGIBLE:
+            return kept
+        return predict(facts, load, request.host is None, max(ends - time.monotonic(), 1.0))
+
+    return now
+
+
 def _leave(request: JudgeRequest, verdict: Verdict) -> int:
     """Print the verdict or write it, and return the exit status."""
     if request.batch == "nagios":
@@ -99,9 +123,7 @@ def _perform(request: JudgeRequest) -> int:
     _check(request)
     read = [read_profile(path) for path in request.profiles]
     facts, source = _facts(request)
-    verdict = judge(source, facts, read)
-    if facts is not None:
-        add_predictions(verdict, facts, request.host is None, request.predict, request.limit)
+    verdict = judge(source, facts, read, _predictor(request, facts))
     said = []
     if request.plan is not None:
         said.append(plan_of(verdict, request.plan))

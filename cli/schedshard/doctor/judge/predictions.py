@@ -1,67 +1,70 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Findings get their predictions, stored or made now; both in words."""
+"""A prediction in words, and as data."""
 
-from collections.abc import Mapping
+from __future__ import annotations
+
 from typing import Any
 
-from schedshard.doctor.facts.facts import Facts
-from schedshard.doctor.judge.verdict import Verdict
-from schedshard.doctor.predict.prediction import Predicted, Prediction, shape_of
-from schedshard.doctor.predict.stored import stored
+from schedshard.doctor.predict.prediction import Predicted, Prediction, Range
 
 
-def add_predictions(verdict: Verdict, facts: Facts, live: bool, now: bool, limit: float) -> None:
-    """Put into each finding of a root domain what its load costs: predicted now, or as stored.
-
-    ``limit`` is the time in seconds for all predictions together.
-    """
-    loads = {load.domain.cpus: load for load in verdict.loads}
-    found = [each for each in verdict.findings if each.busy is not None and each.cpus in loads]
-    for finding in found:
-        load = loads[finding.cpus]
-        if now:
-            from schedshard.doctor.predict.predict import predict
-
-            finding.predicted = predict(facts, load, live, limit / len(found))
-        else:
-            finding.predicted = stored(facts, shape_of(load))
+def percent(share: float) -> str:
+    """Return a share with two digits that count."""
+    if share < 0.0001:
+        return "less than 0.01%"
+    return f"{share:.2%}" if share < 0.01 else f"{share:.1%}" if share < 0.1 else f"{share:.0%}"
 
 
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 10 else f"{value:.1f}"
+def _microseconds(ns: float) -> str:
+    digits = 2 if ns < 1e3 else 1 if ns < 1e5 else 0
+    return f"{ns / 1000:,.{digits}f}"
 
 
-def _range(spread: Mapping[str, float]) -> str:
-    if "low" not in spread:
-        return f"{_number(spread['value'])} (no interval)"
-    low, high = _number(spread["low"]), _number(spread["high"])
-    return f"{_number(spread['value'])} ({low} to {high})"
+def _with_bounds(value: str, low: str | None, high: str | None) -> str:
+    return value if low is None else f"{value} ({low} to {high})"
+
+
+def share_words(share: Range) -> str:
+    """Return a share of the machine's CPU time with its interval."""
+    low, high = (None if each is None else percent(each) for each in share.all[1:])
+    if high is not None and high.startswith("less"):
+        return high
+    return _with_bounds(percent(share.value), low, high)
+
+
+def delay_words(late_ns: Range) -> str:
+    """Return a delay with its interval."""
+    low, high = (None if each is None else _microseconds(each) for each in late_ns.all[1:])
+    if high == _microseconds(0.0):
+        return "less than 0.01 us"
+    return f"{_with_bounds(_microseconds(late_ns.value), low, high)} us"
 
 
 def row_words(row: Predicted) -> str:
     """Return one variant in words."""
-    words = f"{row.title}: {_range(row.figures['cycles_per_wakeup'])} cycles a wake-up"
-    if row.variant != "stock":
-        share = row.of_stock
-        words += f", {share['value']:.1%} of today"
-        if "low" in share:
-            words += f" ({share['low']:.1%} to {share['high']:.1%})"
-    latency = row.figures.get("latency_mean_ns")
-    return words if latency is None else f"{words}; late by {_range(latency)} ns"
+    return (
+        f"{row.title}: {share_words(row.share)} of the machine's CPU time, a wake-up "
+        f"{delay_words(row.late_ns)} later"
+    )
 
 
 def prediction_words(prediction: Prediction) -> list[str]:
     """Return a prediction in lines: its basis, then a line a variant."""
-    samples = (
-        f"median of {prediction.samples} samples and 90% interval"
-        if prediction.samples
-        else "one run"
+    samples = {None: "90% interval", 0: "one run, no interval"}.get(
+        prediction.samples, f"median of {prediction.samples} samples and 90% interval"
     )
-    head = (
-        f"predicted on machine file {prediction.machine} ({prediction.kind}; {prediction.why}) for "
-        f"{prediction.shape.words}; {samples}; {prediction.source}"
+    machine = (
+        f"machine file {prediction.machine} ({prediction.kind}; {prediction.why})"
+        if prediction.machine != "any"
+        else prediction.why
     )
+    head = f"predicted on {machine} for {prediction.shape.words}; {samples}; {prediction.source}"
     return [head, *(row_words(row) for row in prediction.rows)]
+
+
+def spread(figure: Range) -> dict[str, float | None]:
+    """Return a figure with its interval as JSON data."""
+    return {"value": figure.value, "low": figure.low, "high": figure.high}
 
 
 def prediction_data(prediction: Prediction) -> dict[str, Any]:
@@ -74,16 +77,18 @@ def prediction_data(prediction: Prediction) -> dict[str, Any]:
         "groups": shape.groups,
         "cpus_per_group": shape.cpus_per_group,
         "wakeups_per_second": round(shape.rate, 1),
+        "pinned": shape.pinned,
+        "spread": shape.spread,
+        "push_ipi": shape.push,
         "samples": prediction.samples,
         "source": prediction.source,
         "variants": [
             {
                 "variant": row.variant,
                 "title": row.title,
-                **{
-                    name: row.figures.get(name) for name in ("cycles_per_wakeup", "latency_mean_ns")
-                },
-                "of_stock": row.of_stock,
+                "share": spread(row.share),
+                "kernel_ns": spread(row.kernel_ns),
+                "late_ns": spread(row.late_ns),
             }
             for row in prediction.rows
         ],

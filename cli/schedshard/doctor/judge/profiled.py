@@ -6,13 +6,9 @@ from __future__ import annotations
 from schedshard.doctor.facts.facts import Facts
 from schedshard.doctor.facts.load import DomainLoad
 from schedshard.doctor.judge.catalogue import Catalogue, Entry
-from schedshard.doctor.judge.findings import (
-    SEVERITIES,
-    Evidence,
-    Finding,
-    count_of,
-    facts_findings,
-)
+from schedshard.doctor.judge.finding import SEVERITIES, Evidence, Finding, count_of
+from schedshard.doctor.judge.findings import facts_findings
+from schedshard.doctor.judge.root_domains import Cost
 from schedshard.doctor.judge.sampling import doubts_of, mute, mute_lines
 from schedshard.doctor.judge.symptoms import (
     HotSet,
@@ -186,14 +182,15 @@ def _join(held: list[Finding], more: Finding) -> None:
 
 
 def all_findings(
-    facts: Facts | None, loads: list[DomainLoad], profiles: list[Profile], catalogue: Catalogue
-) -> tuple[list[Finding], list[str]]:
+    facts: Facts | None, loads: list[DomainLoad], costs: list[Cost], profiles: list[Profile],
+    catalogue: Catalogue,
+) -> tuple[list[Finding], list[str]]:  # fmt: skip
     """Return all findings, worst first, and doubts; those of profiles join those of the machine."""
-    found = facts_findings(facts, loads, catalogue) if facts is not None else []
+    found = facts_findings(facts, loads, costs, catalogue) if facts is not None else []
     doubts = []
     for profile in profiles:
         more, doubted = _from_profile(profile, facts, catalogue)
         doubts += doubted
         for each in more:
             _join(found, each)
-    return sorted(found, key=lambda finding: -finding.weight), doubts
+    return sorted(found, key=lambda finding: (-finding.weight, -finding.cost)), doubts

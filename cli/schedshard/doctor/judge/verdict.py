@@ -3,22 +3,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from schedshard.doctor.facts.domains import Domains, root_domains
 from schedshard.doctor.facts.facts import Facts
 from schedshard.doctor.facts.load import DomainLoad, domain_loads
 from schedshard.doctor.judge.catalogue import load_catalogue
-from schedshard.doctor.judge.findings import Finding, per_second
+from schedshard.doctor.judge.finding import Finding, per_second
+from schedshard.doctor.judge.predictions import percent
 from schedshard.doctor.judge.profiled import all_findings
+from schedshard.doctor.judge.root_domains import Cost, left_words, machine_cost
+from schedshard.doctor.predict.prediction import Range
+from schedshard.doctor.predict.stored import stored
 from schedshard.doctor.profiles.profile import Profile
 
 NOTHING, CANNOT_TELL, FOUND = 0, 3, 4
+# What a load costs: from the stored curves, or simulated now.
+Predictor = Callable[[Facts, DomainLoad], Cost]
 
 
 @dataclass(frozen=True)
 class Verdict:
     """All that was concluded. ``doubts`` are reasons why something may have been missed.
+
+    ``costs`` are those of ``loads``.
 
     ``facts`` and ``domains`` are None when only profiles were judged.
     """
@@ -27,6 +36,7 @@ class Verdict:
     facts: Facts | None
     domains: Domains | None
     loads: tuple[DomainLoad, ...]
+    costs: tuple[Cost, ...]
     profiles: tuple[Profile, ...]
     findings: tuple[Finding, ...]
     doubts: tuple[str, ...]
@@ -39,6 +49,11 @@ class Verdict:
         """Whether a doubt is of the machine; those of a profile begin with its source."""
         sources = tuple(profile.source for profile in self.profiles)
         return any(not sources or not doubt.startswith(sources) for doubt in self.doubts)
+
+    @property
+    def cost(self) -> Range:
+        """Return the share of the machine's CPU time that goes into sharing, all in all."""
+        return machine_cost(self.costs)
 
 
 def _doubts(facts: Facts, domains: Domains, loads: list[DomainLoad]) -> list[str]:
@@ -91,11 +106,15 @@ def _notes(facts: Facts | None, loads: list[DomainLoad], profiles: list[Profile]
     return notes
 
 
-def _sentence(findings: list[Finding], doubts: list[str], loads: list[DomainLoad]) -> str:
+def _sentence(
+    findings: list[Finding], doubts: list[str], loads: list[DomainLoad], costs: list[Cost]
+) -> str:
     if findings:
         more = len(findings) - 1
-        rest = f" (and {more} more finding{'s' if more > 1 else ''})" if more else ""
-        return f"{findings[0].summary}{rest}."
+        rest = f" (and {more} more finding{'s' if more > 1 else ''}" if more else ""
+        if sum(finding.cost > 0 for finding in findings) > 1:
+            rest += f"; {percent(sum(finding.cost for finding in findings))} in all"
+        return f"{findings[0].summary}{rest}{')' if rest else ''}."
     if doubts:
         return f"Cannot tell: {doubts[0]}."
     rate = sum(load.wakeups for load in loads)
@@ -103,25 +122,30 @@ def _sentence(findings: list[Finding], doubts: list[str], loads: list[DomainLoad
         return "Nothing found: real-time threads hardly ever wake up here."
     if loads:
         return (
-            f"Nothing found: {per_second(rate)} real-time wake-ups a second on {len(loads)} root "
-            f"domain{'s' if len(loads) > 1 else ''} are no load for their lines."
+            f"Nothing found: with {per_second(rate)} real-time wake-ups a second on {len(loads)} "
+            f"root domain{'s' if len(loads) > 1 else ''}, {left_words(costs)}."
         )
     return "Nothing found: no function and no line of the catalogue is hot in this profile."
 
 
-def judge(source: str, facts: Facts | None, profiles: list[Profile]) -> Verdict:
-    """Judge a machine, profiles, or both."""
+def judge(
+    source: str, facts: Facts | None, profiles: list[Profile], predictor: Predictor = stored
+) -> Verdict:
+    """Judge a machine, profiles, or both; ``predictor`` says what a root domain's load costs."""
     catalogue = load_catalogue()
     domains = root_domains(facts) if facts is not None else None
     loads: list[DomainLoad] = []
+    costs: list[Cost] = []
     doubts: list[str] = []
     if facts is not None and domains is not None:
         loads = domain_loads(facts, domains)
+        costs = [predictor(facts, load) for load in loads]
         doubts = _doubts(facts, domains, loads)
-    findings, unsure = all_findings(facts, loads, profiles, catalogue)
+    findings, unsure = all_findings(facts, loads, costs, profiles, catalogue)
     doubts += unsure
     status = FOUND if findings else CANNOT_TELL if doubts else NOTHING
     return Verdict(
-        source, facts, domains, tuple(loads), tuple(profiles), tuple(findings), tuple(doubts),
-        tuple(_notes(facts, loads, profiles)), status, _sentence(findings, doubts, loads),
+        source, facts, domains, tuple(loads), tuple(costs), tuple(profiles), tuple(findings),
+        tuple(doubts), tuple(_notes(facts, loads, profiles)), status,
+        _sentence(findings, doubts, loads, costs),
     )  # fmt: skip

@@ -1,25 +1,32 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The machine file for a machine: its own, or the nearest preset."""
+"""The machine file that stands for a machine: the nearest in what decides the cost of a line.
+
+That is how many CPUs share a cache where the load is, how many packages the load is in, and who
+made the processor, since one maker's machines have like latencies. The name of the processor only
+decides between equals: a part of a machine, or a guest, has its processor's name and other caches.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import log2
+from math import ceil, log2
 from typing import Any
 
 from schedshard.doctor.facts.facts import Facts
-from schedshard.machines.hostfile import host_path
-from schedshard.machines.machine_list import list_machines
-from schedshard.machines.presets import HOST
+from schedshard.doctor.facts.load import DomainLoad
+from schedshard.doctor.predict.shape import Shape
 
-# Doublings by which a machine may differ: twice the CPUs a cache and twice the CPUs are as far as
-# half the packages.
-_FARTHEST = 2.0
-_WEIGHTS = {"cpus_per_llc": 1.0, "packages": 1.0, "cpus": 0.5, "nodes": 0.25}
-_OTHER_VENDOR = 1.0
-_VENDORS = {"AuthenticAMD": "amd", "GenuineIntel": "intel"}
+# Doublings by which a machine may differ: twice the CPUs a cache are as far as half the packages.
+FARTHEST = 2.0
+_OTHER_MAKER = 1.0
+# A machine that differs in its size alone is less far, but farther than one that does not.
+_SIZE = 0.1
+_MAKERS = {
+    "AuthenticAMD": "amd", "HygonGenuine": "amd", "GenuineIntel": "intel", "0x41": "arm",
+    "0xc0": "arm", "0x48": "arm",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -30,68 +37,79 @@ class Nearest:
     why: str
 
 
-def counts_of(facts: Facts) -> dict[str, int]:
-    """Return how many there are of what, as machine files count."""
-    packages = {facts.cpus[cpu].package for cpu in facts.online if cpu in facts.cpus} - {None}
-    return {
-        "cpus": len(facts.online),
-        "packages": max(len(packages), 1),
-        "nodes": max(sum(bool(cpus & facts.online) for cpus in facts.nodes.values()), 1),
-        "llcs": len(facts.llcs),
-    }
+@dataclass(frozen=True)
+class Fit:
+    """What a machine file has to fit: the load's CPUs, and the caches and packages around them."""
+
+    cpus: int
+    per_cache: float
+    packages: int
+    online: int
+    maker: str | None
+    model: str
+
+    @staticmethod
+    def of(facts: Facts, load: DomainLoad, shape: Shape) -> Fit:
+        """Return what a load on a machine asks for; ``per_cache`` 0: the kernel knows no caches."""
+        caches = facts.llcs
+        used = frozenset[int]().union(*(group.cpus for group in load.groups))
+        there = {facts.cpus[cpu].package for cpu in used if cpu in facts.cpus} - {None}
+        maker = facts.settings.get("proc/cpuinfo/vendor_id") or facts.settings.get(
+            "proc/cpuinfo/CPU implementer", ""
+        )
+        return Fit(
+            shape.cpus, sum(map(len, caches)) / len(caches) if caches else 0.0,
+            max(1, min(len(there), shape.cpus)), len(facts.online), _MAKERS.get(maker),
+            facts.settings.get("proc/cpuinfo/model name", ""),
+        )  # fmt: skip
 
 
-def _vendor(title: str) -> str:
+def _maker(title: str) -> str:
     lower = title.lower()
-    if "epyc" in lower or "amd" in lower:
+    if "epyc" in lower or "amd " in lower:
         return "amd"
+    if any(word in lower for word in ("ampere", "neoverse", "graviton", "grace", "arm")):
+        return "arm"
     return "intel" if "xeon" in lower or "intel" in lower else "other"
 
 
-def distance(counts: dict[str, int], vendor: str | None, row: Mapping[str, Any]) -> float:
-    """Return how far a machine file is from a machine, in doublings."""
-    mine = {**counts, "cpus_per_llc": counts["cpus"] / counts["llcs"]}
-    other = {**row, "cpus_per_llc": row["cpus"] / row["llcs"]}
-    far = sum(weight * abs(log2(mine[key] / other[key])) for key, weight in _WEIGHTS.items())
-    return far + (_OTHER_VENDOR if vendor and vendor != _vendor(str(row["title"])) else 0.0)
+def distance(fit: Fit, row: Mapping[str, Any]) -> float:
+    """Return how far a machine file is from what a load asks for, in doublings."""
+    cache, package = row["cpus"] / row["llcs"], row["cpus"] / row["packages"]
+    # Inside one cache only the load's own CPUs count, however many others share the cache.
+    mine, other = min(fit.per_cache, fit.cpus), min(cache, fit.cpus)
+    packages = max(fit.packages, ceil(fit.cpus / package))
+    far = abs(log2(mine / other)) + abs(log2(fit.packages / min(packages, row["packages"])))
+    far += max(0.0, log2(fit.cpus / row["cpus"]))
+    far += _OTHER_MAKER if fit.maker and fit.maker != _maker(str(row["title"])) else 0.0
+    return far + _SIZE * abs(log2(fit.online / row["cpus"]))
 
 
-def _model(facts: Facts, row: Mapping[str, Any]) -> bool:
+def same_model(fit: Fit, row: Mapping[str, Any]) -> bool:
     """Whether the processor's model number is in the name of the machine file."""
-    name = facts.settings.get("proc/cpuinfo/model name", "")
-    numbers = re.findall(r"\b\d{4}[A-Z]?\b", name)
-    return any(number.lower() in re.split(r"[-]", str(row["name"])) for number in numbers)
+    numbers = re.findall(r"\b\d{4}[A-Z]?\b", fit.model)
+    return any(number.lower() in str(row["name"]).split("-") for number in numbers)
 
 
-def nearest(facts: Facts, live: bool, known: Sequence[Mapping[str, Any]] | None = None) -> Nearest:
-    """Return the machine file for a machine.
-
-    ``live``: the facts are of this host, so that its own measured file is the best. ``known``
-    are the machines to choose from, as list_machines() has them; None for all of the project's.
-    """
-    counts = counts_of(facts)
-    if not counts["llcs"]:
-        return Nearest(None, "the kernel knows no caches here")
-    if counts["llcs"] == 1:
-        return Nearest(None, "one last-level cache: no machine file has so few")
-    if live and known is None and host_path().is_file():
-        return Nearest(HOST, "measured on this host")
-    vendor = _VENDORS.get(facts.settings.get("proc/cpuinfo/vendor_id", ""))
-    listed = list_machines() if known is None else known
-    rows = [row for row in listed if "error" not in row and row["llcs"]]
-    if not rows:
+def nearest(fit: Fit, known: Sequence[Mapping[str, Any]]) -> Nearest:
+    """Return the machine file among ``known`` that is nearest to a load on a machine."""
+    if not fit.per_cache:
+        return Nearest(None, "the kernel knows no caches here: the range of all machine files")
+    if not known:
         return Nearest(None, "no machine file can be read")
-    ranked = sorted(
-        rows, key=lambda row: (not _model(facts, row), distance(counts, vendor, row), row["name"])
-    )
-    best = ranked[0]
-    far = distance(counts, vendor, best)
+
+    def rank(row: Mapping[str, Any]) -> tuple[float, bool, float, str]:
+        far = distance(fit, row)
+        return round(2 * far) / 2, not same_model(fit, row), far, str(row["name"])
+
+    best = min(known, key=rank)
+    far = distance(fit, best)
     has = f"{best['cpus']} CPUs, {best['llcs']} last-level caches, {best['packages']} packages"
-    if far > _FARTHEST:
+    if far > FARTHEST:
         return Nearest(
             None,
-            f"the nearest machine file, {best['name']} ({has}), is {far:.1f} doublings away, and "
-            f"{_FARTHEST:.0f} are the limit",
+            f"the range of all machine files: the nearest, {best['name']} ({has}), is {far:.1f} "
+            f"doublings away, and {FARTHEST:.0f} are the limit",
         )
-    same = "the same model" if _model(facts, best) else f"the nearest, {far:.1f} doublings away"
+    same = "the same model" if same_model(fit, best) else f"the nearest, {far:.1f} doublings away"
     return Nearest(str(best["name"]), f"{same}: {has}")

@@ -1,99 +1,191 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The cost of a finding now and after each remedy, predicted for the observed shape.
+"""The cost of a root domain's load now and after each remedy, simulated for the observed shape.
 
-The experiment rt-groups runs on the machine's own file or on the nearest preset. It has the same
-number of groups of the same size, at the same priorities, with the same wake-ups a second. It runs
-again for each sample of the uncertain inputs, like 'run --uncertainty'.
+The experiment rt-groups runs on the machine's own file or on the nearest one, and again for each
+sample of the uncertain inputs, like 'run --uncertainty'. What was observed is the rate that came of
+the waits. So the sleep is shortened until the simulation has that rate. It is an uncertain input
+itself, by as much as the model misses where it was fitted: near the rate at which the lines are
+busy all of the time, that decides.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from schedshard.common.errors import UserError
 from schedshard.common.paths import typed
-from schedshard.common.progress import ticking
+from schedshard.common.progress import Ticker, silent, ticking
+from schedshard.common.tool import run_many
 from schedshard.doctor.facts.facts import Facts
 from schedshard.doctor.facts.load import DomainLoad
-from schedshard.doctor.predict.nearest import nearest
-from schedshard.doctor.predict.prediction import (
-    REMEDIES,
-    STOCK,
-    TITLES,
-    Predicted,
-    Prediction,
-    Shape,
-    Unpredicted,
-    shape_of,
+from schedshard.doctor.predict.nearest import Fit, Nearest, nearest
+from schedshard.doctor.predict.points import (
+    EXPERIMENT,
+    Seen,
+    Spot,
+    lone,
+    ranged,
+    request_of,
+    seen,
 )
-from schedshard.experiments.experiment import load_experiment
-from schedshard.experiments.run import RunPlan, RunRequest, execute, plan_run, point_metrics
+from schedshard.doctor.predict.prediction import (
+    STOCK,
+    Prediction,
+    Range,
+    Unpredicted,
+    predicted_row,
+)
+from schedshard.doctor.predict.shape import Shape, shape_of
+from schedshard.doctor.predict.stored import on_surface
+from schedshard.experiments.experiment import Experiment, load_experiment
+from schedshard.experiments.run import RunRequest, plan_run, point_argv
+from schedshard.experiments.uncertain.draws import make_samples
+from schedshard.experiments.uncertain.inputs import experiment_inputs, machine_inputs
 from schedshard.experiments.uncertain.intervals import interval
-from schedshard.experiments.uncertain.uncertainty import LEAST, plan_study, run_plans
-from schedshard.machines.presets import cpu_count, load_machine
+from schedshard.experiments.uncertain.uncertainty import LEAST
+from schedshard.machines.hostfile import host_path
+from schedshard.machines.machine_list import list_machines
+from schedshard.machines.presets import HOST, Machine, cpu_count, load_machine
 
-EXPERIMENT = "rt-groups"
-_COUNTED, _LEAST_COUNTED = 20_000, 2_000
-FIGURES = ("cycles_per_wakeup", "latency_mean_ns", "wakeups_per_second")
-
-
-def _request(shape: Shape, name: str, counted: float) -> tuple[RunRequest, Shape]:
-    """Return the run for a shape, and the shape that fits on the machine."""
-    machine, experiment = load_machine(name), load_experiment(EXPERIMENT)
-    have = cpu_count(machine)
-    size = min(shape.cpus_per_group, have)
-    groups = max(1, min(shape.groups, have // size))
-    rate = shape.rate * groups * size / shape.cpus
-    fitting = replace(shape, groups=groups, cpus_per_group=size, rate=rate)
-    remedies = [each for each in REMEDIES if each != "partition" or groups > 1]
-    return RunRequest(
-        experiment, machine, have, cpus=fitting.cpus, placement="compact",
-        variants=(STOCK, *remedies), params=fitting.params(counted),
-    ), fitting  # fmt: skip
+# The worst error of the model on what it was fitted to.
+MODEL_ERROR = 1.26
+_COUNTED, _LEAST_COUNTED = 12_000.0, 1_500.0
+_TURNS, _CLOSE = 4, 0.02
+Figures = Mapping[str, float]
 
 
-def _figures(plan: RunPlan, raws: Sequence[Any]) -> dict[str, dict[str, float]]:
-    experiment = plan.request.experiment
-    return {
-        point.variant.name: point_metrics(experiment, point, raw)
-        for point, raw in zip(plan.points, raws)
-    }
-
-
-def _spread(value: float, samples: Sequence[float]) -> dict[str, float]:
-    if not samples:
-        return {"value": value}
-    found = interval(samples)
-    return {
-        "value": float(found["median"]),
-        "low": float(found["low"]),
-        "high": float(found["high"]),
-    }
-
-
-def _rows(
-    once: dict[str, dict[str, float]], samples: Sequence[dict[str, dict[str, float]]]
-) -> tuple[Predicted, ...]:
-    def ratio(found: dict[str, dict[str, float]], name: str) -> float:
-        return found[name][FIGURES[0]] / found[STOCK][FIGURES[0]]
-
-    return tuple(
-        Predicted(
-            name,
-            TITLES[name],
-            {
-                figure: _spread(figures[figure], [sample[name][figure] for sample in samples])
-                for figure in FIGURES
-            },
-            _spread(ratio(once, name), [ratio(sample, name) for sample in samples]),
-        )
-        for name, figures in once.items()
+def _run(requests: Sequence[RunRequest], tick: Ticker = silent) -> list[dict[str, float]]:
+    """Return the figures of the one variant of each request."""
+    plans = [plan_run(request) for request in requests]
+    return run_many(
+        [point_argv(plan, plan.points[0]) for plan in plans],
+        on_done=lambda index: tick(plans[index].points[0].variant.name),
+        keep=lambda raw: {key: float(value) for key, value in raw["metrics"].items()},
     )
+
+
+def _spots(shape: Shape, push: bool, have: int) -> dict[str, Spot]:
+    """Return the loads to simulate by variant, no larger than the machine."""
+    made = {}
+    for name, asked in shape.asked(push).items():
+        cpus = min(asked.cpus, have)
+        group = shape.cpus_per_group if cpus % shape.cpus_per_group == 0 else cpus
+        made[name] = Spot(
+            asked.kernel, push, asked.pinned, asked.spread and cpus < have, cpus, asked.rate,
+            group, shape.level, shape.levels,
+        )  # fmt: skip
+    return {name: spot for name, spot in made.items() if spot.cpus > 1}
+
+
+def _sleep(spot: Spot, machine: Machine, have: int) -> float:
+    """Return the sleep with which the simulation has the load's rate, or comes nearest to it."""
+    sleep = spot.params(_COUNTED)["sleep_us"]
+    for _ in range(_TURNS):
+        [figures] = _run([request_of(spot, machine, have, 2000.0, sleep_us=sleep)])
+        missing = spot.cpus / figures["wakeups_per_second"] * 1e6 - spot.period_us
+        if abs(missing) < _CLOSE * spot.period_us or (missing > 0 and sleep == 1.0):
+            break
+        sleep = max(sleep - missing, 1.0)
+    return sleep
+
+
+def _ranges(samples: Sequence[tuple[Seen, Seen]], rate: float) -> tuple[Range, Range]:
+    """Return kernel time and delay beyond those of a lone thread, with intervals of samples.
+
+    A sample that cannot reach the rate has the same share of the time for fewer wake-ups.
+    """
+    kernel = [
+        max(now.kernel_ns - alone.kernel_ns, 0.0) * min(1.0, now.rate / rate)
+        for now, alone in samples
+    ]
+    late = [max(now.late_ns - alone.late_ns, 0.0) for now, alone in samples]
+    if len(samples) == 1:
+        return Range(kernel[0]), Range(late[0])
+    found = [interval(values) for values in (kernel, late)]
+    made = [Range(each["median"], each["low"], each["high"]) for each in found]
+    return made[0], made[1]
+
+
+class _Study:
+    """The runs of a shape on a machine: once with the inputs as they are, or for each sample."""
+
+    def __init__(self, shape: Shape, machine: Machine) -> None:
+        self.machine, self.have = machine, cpu_count(machine)
+        self.spots = _spots(shape, shape.push is not False, self.have)
+        self.level = shape.level
+        stock = self.spots.get(STOCK)
+        self.sleep = _sleep(stock, machine, self.have) if stock is not None else 0.0
+        self.experiment = load_experiment(EXPERIMENT)
+
+    def _requests(self, counted: float) -> list[RunRequest]:
+        """Return the lone thread's run, then one for each variant; all but it may be ranged."""
+        made = [request_of(lone(self.level), self.machine, self.have, counted / 4)]
+        for name, spot in self.spots.items():
+            request = request_of(spot, self.machine, self.have, counted)
+            params = dict(request.params)
+            sleep = self.sleep if name == STOCK else params["sleep_us"]
+            del params["sleep_us"]
+            experiment = ranged(request.experiment, "sleep_us", sleep, MODEL_ERROR)
+            made.append(replace(request, experiment=experiment, params=tuple(params.items())))
+        return made
+
+    @property
+    def runs(self) -> int:
+        """Return how many runs a sample takes."""
+        return len(self.spots) + 1
+
+    def once(self, counted: float) -> dict[str, list[tuple[Seen, Seen]]]:
+        """Run with the inputs as they are."""
+        return self._found([self._requests(counted)], silent)
+
+    def sampled(
+        self, counted: float, directory: Path, tick: Ticker
+    ) -> dict[str, list[tuple[Seen, Seen]]]:
+        """Run for each sample of the uncertain inputs."""
+        requests = self._requests(counted)
+        drawn = ranged(self.experiment, "sleep_us", 1.0, MODEL_ERROR)
+        inputs = [*machine_inputs(self.machine), *experiment_inputs(drawn)]
+        made = make_samples(self.machine, drawn, inputs, LEAST, 1, directory / "sample")
+        return self._found(
+            [
+                [
+                    replace(
+                        request, machine=one.machine, seed=one.seed,
+                        experiment=_drawn(request, one.values),
+                    )
+                    for request in requests
+                ]
+                for one in made
+            ],
+            tick,
+        )  # fmt: skip
+
+    def _found(
+        self, samples: Sequence[Sequence[RunRequest]], tick: Ticker
+    ) -> dict[str, list[tuple[Seen, Seen]]]:
+        flat = iter(_run([request for own in samples for request in own], tick))
+        found: dict[str, list[tuple[Seen, Seen]]] = {name: [] for name in self.spots}
+        for _ in samples:
+            alone = seen(lone(self.level), next(flat))
+            for name, spot in self.spots.items():
+                found[name].append((seen(spot, next(flat)), alone))
+        return found
+
+
+def _drawn(request: RunRequest, values: Mapping[str, float]) -> Experiment:
+    """Return the request's experiment with a sample's inputs; the sleep is drawn as a factor."""
+    params = tuple(
+        each if f"param.{each.name}" not in values
+        else replace(each, value=each.value * values["param.sleep_us"])
+        if each.name == "sleep_us" and each.low is not None
+        else replace(each, value=values[f"param.{each.name}"])
+        for each in request.experiment.params
+    )  # fmt: skip
+    return replace(request.experiment, params=params)
 
 
 def predict_on(shape: Shape, name: str, why: str, limit: float | None) -> Prediction:
@@ -102,37 +194,49 @@ def predict_on(shape: Shape, name: str, why: str, limit: float | None) -> Predic
     Where that is too short for an interval, fewer wake-ups are counted; below some thousand of
     them there is one run, and no interval.
     """
-    counted = float(_COUNTED)
-    request, fitting = _request(shape, name, counted)
+    study = _Study(shape, load_machine(name))
+    counted = _COUNTED
     began = time.monotonic()
-    plan = plan_run(request)
-    with ticking(f"predicting on {name}", len(plan.points)) as tick:
-        once = _figures(plan, execute(plan, tick))
+    found = study.once(counted)
     took = time.monotonic() - began
     if limit is not None:
         counted = min(counted, counted * limit / (took * LEAST))
-    samples: list[dict[str, dict[str, float]]] = []
+    samples = 0
     if counted >= _LEAST_COUNTED:
-        request, fitting = _request(shape, name, counted)
-        with TemporaryDirectory(prefix="schedshard-") as directory:
-            study = plan_study(request, LEAST, Path(directory))
-            with ticking(f"{LEAST} samples on {name}", study.points) as tick:
-                raws = run_plans(study.plans, tick)
-        samples = [_figures(p, own) for p, own in zip(study.plans, raws)]
+        samples = LEAST
+        with (
+            TemporaryDirectory(prefix="schedshard-") as directory,
+            ticking(f"{LEAST} samples on {name}", LEAST * study.runs) as tick,
+        ):
+            found = study.sampled(counted, Path(directory), tick)
+    rows = []
+    for variant in shape.asked(True):
+        kernel = late = Range(0.0, 0.0, 0.0)
+        if variant in found:
+            kernel, late = _ranges(found[variant], study.spots[variant].rate)
+        rows.append(predicted_row(shape, variant, kernel, late))
+    source = f"simulated now: {typed(f'run {EXPERIMENT}')}"
     return Prediction(
-        name, request.machine.kind, why, fitting, typed(f"run {EXPERIMENT}"), len(samples),
-        _rows(once, samples),
+        name, study.machine.kind, why, shape, source, samples, tuple(rows)
     )  # fmt: skip
+
+
+def _machine(facts: Facts, load: DomainLoad, shape: Shape, live: bool) -> Nearest:
+    """Return the file that was measured on this host, or the nearest of the project's."""
+    if live and host_path().is_file():
+        return Nearest(HOST, "measured on this host")
+    rows = [row for row in list_machines() if "error" not in row and row["llcs"]]
+    return nearest(Fit.of(facts, load, shape), rows)
 
 
 def predict(facts: Facts, load: DomainLoad, live: bool, limit: float) -> Prediction | Unpredicted:
     """Predict the cost of a root domain's load on this machine."""
-    shape = shape_of(load)
+    shape = shape_of(load, facts)
     if shape is None:
         return Unpredicted("no real-time thread wakes up")
-    found = nearest(facts, live)
+    found = _machine(facts, load, shape, live)
     if found.name is None:
-        return Unpredicted(found.why)
+        return on_surface(shape, found)
     try:
         return predict_on(shape, found.name, found.why, limit)
     except UserError as error:

@@ -1,91 +1,101 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A prediction of a root domain's load: its shape, its figures, or why there is none."""
+"""A prediction of a root domain's cost: the share of the machine's CPU time, or why there is none.
+
+Cost is the kernel's time for real-time wake-ups beyond the time that it takes for a thread that is
+the only one of its kind: what comes of sharing the lines, waits for them included.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
-from statistics import median
 
-from schedshard.doctor.facts.facts import DEADLINE
-from schedshard.doctor.facts.load import DomainLoad
-
-STOCK = "stock"
-# The variants that are remedies, in words.
-REMEDIES = {
-    "partition": "a partition of type root for each group",
-    "series": "a kernel with the four patches that were published",
-    "shard": "a kernel with schedshard's series",
-}
-TITLES = {STOCK: "as it is", **REMEDIES}
-# Time of a cycle besides sleep and work: two switches, a timer, an idle CPU's wake-up.
-_OVERHEAD_US = 3.0
+from schedshard.doctor.predict.shape import PARTITION, PIN, STOCK, TITLES, Shape
 
 
 @dataclass(frozen=True)
-class Shape:
-    """Groups of as many CPUs each; ``rate`` is wake-ups a second of all together."""
+class Range:
+    """A figure with its 90% interval; ``low`` and ``high`` are None after one run."""
 
-    groups: int
-    cpus_per_group: int
-    level: int
-    levels: int
-    rate: float
+    value: float
+    low: float | None = None
+    high: float | None = None
 
-    @property
-    def cpus(self) -> int:
-        """Return the CPUs of all groups."""
-        return self.groups * self.cpus_per_group
+    def times(self, factor: float, most: float = float("inf")) -> Range:
+        """Return the figure in another unit, at most ``most``."""
+        scaled = [None if each is None else min(each * factor, most) for each in self.all]
+        return Range(scaled[0] or 0.0, *scaled[1:])
 
     @property
-    def words(self) -> str:
-        """Return the shape in words."""
-        each = self.rate / self.cpus
-        return (
-            f"{self.groups} group{'s' if self.groups > 1 else ''} of {self.cpus_per_group} CPUs, "
-            f"{each:,.0f} wake-ups a second and CPU"
-        )
+    def all(self) -> tuple[float, float | None, float | None]:
+        """Return value, low and high."""
+        return self.value, self.low, self.high
 
-    def params(self, counted: float) -> tuple[tuple[str, float], ...]:
-        """Return the experiment's inputs for this number of wake-ups."""
-        period = self.cpus / self.rate * 1e6
-        work = min(5.0, period / 5)
-        measured = min(max(counted / self.rate * 1e6, 2 * period, 500.0), 2e6)
-        return (
-            ("cpus_per_group", self.cpus_per_group),
-            ("level", self.level),
-            ("levels", self.levels),
-            ("work_us", work),
-            ("sleep_us", max(period - work - _OVERHEAD_US, 1.0)),
-            ("warm_up_us", max(1.5 * period, 500.0)),
-            ("measured_us", measured),
-        )
+    def meets(self, other: Range) -> bool:
+        """Whether two intervals overlap; a figure without one is an interval of no width."""
+        low, high = (self.value if each is None else each for each in self.all[1:])
+        least, most = (other.value if each is None else each for each in other.all[1:])
+        return low <= most and least <= high
+
+
+def total(ranges: Iterable[Range]) -> Range:
+    """Return the sum; its interval is of all low and of all high ends, which is wide."""
+    held = list(ranges)
+    if any(each.low is None for each in held):
+        return Range(sum(each.value for each in held))
+    return Range(
+        sum(each.value for each in held), sum(each.low or 0.0 for each in held),
+        sum(each.high or 0.0 for each in held),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Predicted:
-    """One variant: the figures by name, each with ``value`` and, from samples, ``low``, ``high``.
+    """One variant: share of the machine's CPU time, and the nanoseconds of a wake-up.
 
-    ``of_stock`` is cycles a wake-up against stock's, in the same samples.
+    ``kernel_ns`` is of the kernel's time, ``late_ns`` of the time from a timer to its thread.
     """
 
     variant: str
-    title: str
-    figures: dict[str, dict[str, float]]
-    of_stock: dict[str, float]
+    share: Range
+    kernel_ns: Range
+    late_ns: Range
+
+    @property
+    def title(self) -> str:
+        """Return the variant in words."""
+        return TITLES[self.variant]
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """A prediction's figures, its machine file, its shape, and its uncertainty."""
+    """A prediction's figures, its machine file, its shape, and its source.
+
+    ``samples`` counts the runs behind an interval, 0: there is none, None: the stored table's.
+    """
 
     machine: str
     kind: str
     why: str
     shape: Shape
     source: str
-    samples: int
+    samples: int | None
     rows: tuple[Predicted, ...]
+
+    @property
+    def now(self) -> Predicted:
+        """Return the cost as it is."""
+        return self.rows[0]
+
+    def row(self, *variants: str) -> Predicted | None:
+        """Return the first of these variants that was predicted."""
+        return next((row for row in self.rows if row.variant in variants), None)
+
+    @property
+    def saved(self) -> float:
+        """Return the share of the machine's CPU time that can be had without another kernel."""
+        best = self.row(PARTITION, PIN)
+        return 0.0 if best is None else max(0.0, self.now.share.value - best.share.value)
 
 
 @dataclass(frozen=True)
@@ -95,21 +105,15 @@ class Unpredicted:
     why: str
 
 
-def shape_of(load: DomainLoad) -> Shape | None:
-    """Return the shape of a root domain's load, None when nothing in it wakes up."""
-    groups = [group for group in load.apart if group.wakeups > 0]
-    groups = groups or [group for group in load.groups if group.wakeups > 0]
-    if not groups:
-        return None
-    threads = [
-        each for group in groups for each in group.threads
-        if each.policy != DEADLINE and each.voluntary
-    ]  # fmt: skip
-    levels = Counter(max(1, min(each.priority, 99)) for each in threads)
-    # A CPU per thread at most: threads that sleep leave the others of their group idle.
-    sizes = [max(1, min(len(group.cpus), len(group.threads))) for group in groups]
-    level = max(levels, default=50)
-    return Shape(
-        len(groups), max(1, round(median(sizes))), level, min(len(levels) or 1, level),
-        sum(group.wakeups for group in groups),
-    )  # fmt: skip
+def predicted_row(shape: Shape, variant: str, kernel_ns: Range, late_ns: Range) -> Predicted:
+    """Return a variant's figures from those of a wake-up, at the rate that was observed."""
+    most = min(shape.busy, shape.cpus / shape.online)
+    return Predicted(
+        variant, kernel_ns.times(shape.rate * 1e-9 / shape.online, most), kernel_ns, late_ns
+    )
+
+
+__all__ = [
+    "PARTITION", "PIN", "STOCK", "TITLES", "Predicted", "Prediction", "Range", "Unpredicted",
+    "predicted_row", "total",
+]  # fmt: skip

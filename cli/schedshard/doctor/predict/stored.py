@@ -1,70 +1,64 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Stored predictions, which a finding quotes when the user does not wait for a new one.
+"""Predictions from the stored curves, for the shape that was observed.
 
-scripts/doctor_predictions.py writes predictions.toml: rt-groups on some machine files, all of their
-CPUs in groups of 8, at several rates, 20 samples each.
+A host that no machine file of the table is near gets the range of all of them.
 """
 
 from __future__ import annotations
 
-from functools import cache
-from importlib.resources import files
-from math import log
-from typing import Any
+from collections.abc import Iterable
+from math import exp, log
 
-from schedshard.common.output import toml_of
 from schedshard.doctor.facts.facts import Facts
-from schedshard.doctor.predict.nearest import nearest
-from schedshard.doctor.predict.prediction import TITLES, Predicted, Prediction, Shape, Unpredicted
+from schedshard.doctor.facts.load import DomainLoad
+from schedshard.doctor.predict.nearest import Fit, Nearest, nearest
+from schedshard.doctor.predict.prediction import (
+    Predicted,
+    Prediction,
+    Range,
+    Unpredicted,
+    predicted_row,
+)
+from schedshard.doctor.predict.shape import Shape, shape_of
+from schedshard.doctor.predict.surface import Cost, Surface, load_surfaces
 
-FILE = files("schedshard.doctor.predict") / "predictions.toml"
-# Farther apart than this factor, a stored rate says nothing about the observed one.
-_RATE_FACTOR = 5.0
-
-
-def _spread(values: list[float]) -> dict[str, float]:
-    return dict(zip(("value", "low", "high"), values))
-
-
-def _prediction(row: dict[str, Any], why: str) -> Prediction:
-    shape = Shape(
-        row["groups"], row["cpus_per_group"], 50, 1,
-        row["per_cpu"] * row["groups"] * row["cpus_per_group"],
-    )  # fmt: skip
-    rows = tuple(
-        Predicted(
-            name, TITLES[name], {"cycles_per_wakeup": _spread(cycles)},
-            _spread(row["of_stock"][name]),
-        )
-        for name, cycles in row["cycles"].items()
-    )  # fmt: skip
-    source = "stored table predictions.toml; --predict runs it for the observed shape"
-    return Prediction(
-        row["machine"], row["kind"], why, shape, source, row["samples"], rows
-    )  # fmt: skip
+_SOURCE = "stored curves; --predict simulates the observed load"
+ANY = "any"
 
 
-@cache
-def load_stored() -> tuple[tuple[dict[str, Any], ...], tuple[dict[str, Any], ...]]:
-    """Return the machines of the file, and all of its predictions."""
-    data = toml_of(FILE.read_text(encoding="utf-8"))
-    return tuple(data["machine"]), tuple(data["prediction"])
+def _range(values: list[float], lows: Iterable[float], highs: Iterable[float]) -> Range:
+    middle = exp(sum(log(max(each, 1.0)) for each in values) / len(values))
+    value = middle if len(values) > 1 else values[0]
+    return Range(value, min(*lows, value), max(*highs, value))
 
 
-def stored(facts: Facts, shape: Shape | None) -> Prediction | Unpredicted:
-    """Return the stored prediction that is nearest to a shape on a machine."""
+def _row(shape: Shape, variant: str, surfaces: Iterable[Surface]) -> Predicted:
+    """Return a variant's figures on these machines, with both settings of an unknown feature."""
+    found: list[tuple[Cost, Cost, Cost]] = []
+    for push in (True, False) if shape.push is None else (shape.push,):
+        asked = shape.asked(push)[variant]
+        found += [(surface.at(asked), *surface.bounds(asked)) for surface in surfaces]
+    kernel, late = (
+        _range(*([getattr(each, name) for each in column] for column in zip(*found)))
+        for name in ("kernel_ns", "late_ns")
+    )
+    return predicted_row(shape, variant, kernel, late)
+
+
+def stored(facts: Facts, load: DomainLoad) -> Prediction | Unpredicted:
+    """Return what the load of a root domain costs, from the stored curves."""
+    shape = shape_of(load, facts)
     if shape is None:
         return Unpredicted("no real-time thread wakes up")
-    machines, rows = load_stored()
-    found = nearest(facts, live=False, known=machines)
-    if found.name is None:
-        return Unpredicted(found.why)
-    wanted = shape.rate / shape.cpus
-    own = [row for row in rows if row["machine"] == found.name]
-    best = min(own, key=lambda row: abs(log(row["per_cpu"] / wanted)))
-    factor = max(best["per_cpu"] / wanted, wanted / best["per_cpu"])
-    if factor > _RATE_FACTOR:
-        return Unpredicted(
-            f"no stored rate is near {wanted:,.0f} wake-ups a second and CPU: --predict runs it"
-        )
-    return _prediction(best, found.why)
+    surfaces = {surface.name: surface for surface in load_surfaces()}
+    found = nearest(Fit.of(facts, load, shape), [surface.row for surface in surfaces.values()])
+    return on_surface(shape, found)
+
+
+def on_surface(shape: Shape, found: Nearest) -> Prediction:
+    """Return the prediction on a machine of the table, or on all of them."""
+    surfaces = {surface.name: surface for surface in load_surfaces()}
+    used = list(surfaces.values()) if found.name is None else [surfaces[found.name]]
+    rows = tuple(_row(shape, variant, used) for variant in shape.asked(True))
+    kind = "estimate" if found.name is None else str(used[0].row["kind"])
+    return Prediction(found.name or ANY, kind, found.why, shape, _SOURCE, None, rows)

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """A verdict for programs that watch: a Nagios plugin's lines, a file of Prometheus metrics."""
 
+from __future__ import annotations
+
 from schedshard.doctor.judge.catalogue import load_catalogue
-from schedshard.doctor.judge.findings import FROM_FACTS, SEVERITIES
+from schedshard.doctor.judge.finding import SEVERITIES
+from schedshard.doctor.judge.findings import FROM_FACTS
 from schedshard.doctor.judge.sampling import mute, mute_lines
 from schedshard.doctor.judge.verdict import CANNOT_TELL, Verdict
-from schedshard.machines.topo import ranges
+from schedshard.doctor.predict.prediction import Prediction
 
 # The statuses of Nagios plugins.
 OK, WARNING, CRITICAL, UNKNOWN = 0, 1, 2, 3
@@ -32,9 +35,8 @@ def nagios(verdict: Verdict) -> str:
     ]
     rate = sum(load.wakeups for load in verdict.loads)
     data = [f"findings={len(verdict.findings)}", *counts, f"rt_wakeups={rate:.0f}"]
-    busy = [finding.busy.high for finding in verdict.findings if finding.busy is not None]
-    if busy:
-        data.append(f"line_busy={max(busy) * 100:.1f}%")
+    if verdict.facts is not None:
+        data.append(f"cost={verdict.cost.value * 100:.3g}%")
     lines = [f"{nagios_line(nagios_status(verdict), verdict.sentence)} | {' '.join(data)}"]
     for finding in verdict.findings:
         text = f"{finding.severity}: {finding.summary} [{finding.entry.id}]"
@@ -81,11 +83,15 @@ def prometheus(verdict: Verdict) -> str:
     worst = {name: 0 for name in load_catalogue().entries if name in judged}
     for finding in verdict.findings:
         worst[finding.entry.id] = max(worst[finding.entry.id], finding.weight + 1)
-    busy = [
-        (_labels(id=finding.entry.id, cpus=ranges(sorted(finding.cpus)), bound=bound), value)
-        for finding in verdict.findings if finding.busy is not None
-        for bound, value in (("low", finding.busy.low), ("high", finding.busy.high))
-    ]  # fmt: skip
+    costs: list[tuple[str, float]] = []
+    delays: list[tuple[str, float]] = []
+    for load, cost in zip(verdict.loads, verdict.costs):
+        for row in cost.rows if isinstance(cost, Prediction) else ():
+            for bound in ("value", "low", "high"):
+                labels = _labels(cpus=load.domain.label, variant=row.variant, bound=bound)
+                share, late = getattr(row.share, bound), getattr(row.late_ns, bound)
+                costs += [(labels, share)] if share is not None else []
+                delays += [(labels, late * 1e-9)] if late is not None else []
     rates = [
         (_labels(cpus=load.domain.label, default=str(int(load.domain.default))), load.wakeups)
         for load in verdict.loads if load.known or not load.groups
@@ -96,7 +102,12 @@ def prometheus(verdict: Verdict) -> str:
         [(_labels(id=name), value) for name, value in worst.items()],
     )  # fmt: skip
     lines += _metric(
-        "line_busy_ratio", "Estimated part of the time in which the hottest line is busy", busy
+        "cost_ratio",
+        "Predicted share of the machine's CPU time that goes into sharing, now and after remedies",
+        costs,
+    )
+    lines += _metric(
+        "wakeup_delay_seconds", "Predicted delay of a wake-up by sharing, likewise", delays
     )
     lines += _metric("rt_wakeups_per_second", "Real-time wake-ups a second by root domain", rates)
     return "\n".join(lines) + "\n"

@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """A verdict as JSON data, in the form that verdict.schema.json describes."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from schedshard import __version__
 from schedshard.doctor.facts.facts import Facts
 from schedshard.doctor.facts.load import DomainLoad
-from schedshard.doctor.judge.findings import Finding
-from schedshard.doctor.judge.predictions import prediction_data
+from schedshard.doctor.judge.finding import Finding
+from schedshard.doctor.judge.predictions import prediction_data, spread
+from schedshard.doctor.judge.root_domains import Cost
 from schedshard.doctor.judge.verdict import CANNOT_TELL, FOUND, NOTHING, Verdict
 from schedshard.doctor.predict.prediction import Prediction, Unpredicted
 from schedshard.machines.topo import ranges
 
-FORMAT = "schedshard-doctor/1"
+FORMAT = "schedshard-doctor/2"
 _STATES = {NOTHING: "nothing", CANNOT_TELL: "cannot-tell", FOUND: "findings"}
 
 
@@ -32,7 +35,14 @@ def _machine(facts: Facts) -> dict[str, Any]:
     }
 
 
-def _load(load: DomainLoad) -> dict[str, Any]:
+def _predicted(cost: Cost | None) -> dict[str, Any]:
+    return {
+        "predicted": prediction_data(cost) if isinstance(cost, Prediction) else None,
+        "unpredicted": cost.why if isinstance(cost, Unpredicted) else None,
+    }
+
+
+def _load(load: DomainLoad, cost: Cost) -> dict[str, Any]:
     return {
         "cpus": load.domain.label,
         "default": load.domain.default,
@@ -52,11 +62,11 @@ def _load(load: DomainLoad) -> dict[str, Any]:
             }
             for group in load.groups
         ],
+        **_predicted(cost),
     }
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
-    busy, predicted = finding.busy, finding.predicted
     return {
         "id": finding.entry.id,
         "severity": finding.severity,
@@ -64,9 +74,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "summary": finding.summary,
         "cpus": ranges(sorted(finding.cpus)),
         "evidence": [{"where": each.where, "value": each.value} for each in finding.evidence],
-        "predicted": prediction_data(predicted) if isinstance(predicted, Prediction) else None,
-        "unpredicted": predicted.why if isinstance(predicted, Unpredicted) else None,
-        "line_busy": None if busy is None else {"low": busy.low, "high": busy.high},
+        **_predicted(finding.predicted),
         "kernels": finding.entry.versions,
         "fixed_in": finding.entry.fixed_in or None,
         "fixed_by": finding.entry.fixed_by or None,
@@ -85,9 +93,10 @@ def verdict_data(verdict: Verdict) -> dict[str, Any]:
         "verdict": _STATES[verdict.status],
         "exit_status": verdict.status,
         "sentence": verdict.sentence,
+        "cost": spread(verdict.cost) if verdict.facts is not None else None,
         "machine": _machine(verdict.facts) if verdict.facts is not None else None,
         "findings": [_finding(finding) for finding in verdict.findings],
-        "root_domains": [_load(load) for load in verdict.loads],
+        "root_domains": [_load(load, cost) for load, cost in zip(verdict.loads, verdict.costs)],
         "profiles": [
             {
                 "file": profile.source,

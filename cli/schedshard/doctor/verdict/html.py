@@ -8,8 +8,9 @@ from typing import Any
 from schedshard.doctor.facts.domains import Domains
 from schedshard.doctor.facts.facts import Facts
 from schedshard.doctor.facts.load import DomainLoad
-from schedshard.doctor.judge.findings import Finding, per_second
-from schedshard.doctor.judge.predictions import prediction_words
+from schedshard.doctor.judge.finding import Finding, per_second
+from schedshard.doctor.judge.predictions import percent, prediction_words, share_words
+from schedshard.doctor.judge.root_domains import Cost
 from schedshard.doctor.judge.verdict import Verdict
 from schedshard.doctor.predict.prediction import Prediction, Unpredicted
 from schedshard.machines.topo import ranges
@@ -36,7 +37,7 @@ def _cpus(facts: Facts) -> list[dict[str, Any]]:
 
 def _tied(verdict: Verdict) -> list[list[int]]:
     """Return the CPUs that share a hot line: those of real-time threads of a busy root domain."""
-    hot = [finding.cpus for finding in verdict.findings if finding.busy is not None]
+    hot = [finding.cpus for finding in verdict.findings if finding.predicted is not None]
     tied = []
     for load in verdict.loads:
         if load.domain.cpus in hot:
@@ -60,7 +61,7 @@ def picture(facts: Facts, domains: Domains, tied: list[list[int]]) -> Drawing:
     return drawn(cpus, order, colours, title, said, tied, "root_domain")
 
 
-def _domain_row(load: DomainLoad) -> list[Cell]:
+def _domain_row(load: DomainLoad, cost: Cost) -> list[Cell]:
     known = load.known or not load.groups
     return [
         code(ranges(sorted(load.domain.cpus))),
@@ -68,6 +69,7 @@ def _domain_row(load: DomainLoad) -> list[Cell]:
         num(per_second(load.wakeups) if known else "?"),
         num(str(len(load.apart))),
         num(str(load.llcs)),
+        num(percent(cost.now.share.value) if isinstance(cost, Prediction) else ""),
         Cell(("def_root_domain: " if load.domain.default else "") + load.domain.because),
     ]
 
@@ -86,8 +88,9 @@ def _machine_section(verdict: Verdict) -> Section:
     section.figures.append(
         picture(facts, domains, _tied(verdict)).shown("CPUs in their caches, by root domain")
     )
-    columns = ("CPU numbers", "CPUs", "RT wake-ups/s", "groups", "LLCs", "why")
-    section.tables.append(grid(columns, [_domain_row(load) for load in verdict.loads]))
+    columns = ("CPU numbers", "CPUs", "RT wake-ups/s", "groups", "LLCs", "cost", "why")
+    rows = [_domain_row(*each) for each in zip(verdict.loads, verdict.costs)]
+    section.tables.append(grid(columns, rows))
     return section
 
 
@@ -116,17 +119,11 @@ def _finding_section(number: int, finding: Finding) -> Section:
 
 
 def _lead(verdict: Verdict) -> Lead:
-    said = []
-    for finding in verdict.findings:
-        if finding.busy is not None:
-            words = finding.busy.words
-            said.append(f"the hottest line of '{finding.entry.id}' is busy {words} of the time")
-        if isinstance(finding.predicted, Prediction) and finding.predicted.samples:
-            said += prediction_words(finding.predicted)[1:2]
+    said = f"{share_words(verdict.cost)} of the machine's CPU time" if verdict.loads else ""
     return Lead(
         f"Does {verdict.source} lose time on lines of the scheduler that many CPUs write?",
         verdict.sentence,
-        "; ".join(said) if said else "none: nothing was predicted",
+        said or "none: nothing was predicted",
     )
 
 

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """A verdict on a terminal: the sentence, the findings worst first, the root domains."""
 
+from __future__ import annotations
+
 from rich.console import RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
 from schedshard.common.paths import typed
-from schedshard.doctor.judge.findings import Finding, per_second
-from schedshard.doctor.judge.predictions import prediction_words
+from schedshard.doctor.judge.finding import Finding, per_second
+from schedshard.doctor.judge.predictions import percent, prediction_words
 from schedshard.doctor.judge.verdict import Verdict
 from schedshard.doctor.predict.prediction import Prediction, Unpredicted
 from schedshard.machines.topo import ranges
@@ -67,14 +69,15 @@ def _predicted(finding: Finding) -> list[RenderableType]:
 
 
 def _domains(verdict: Verdict) -> RenderableType:
-    numbers = ("CPUs", "RT wake-ups/s", "groups", "LLCs")
+    numbers = ("CPUs", "RT wake-ups/s", "groups", "LLCs", "cost")
     made = Sheet("Root domains", "CPU numbers", *numbers, "why", right=numbers)
-    for load in verdict.loads[:_DOMAINS_SHOWN]:
+    for load, cost in list(zip(verdict.loads, verdict.costs))[:_DOMAINS_SHOWN]:
         kind = "def_root_domain: " if load.domain.default else ""
         made.add_row(
             ranges(sorted(load.domain.cpus)), str(len(load.domain.cpus)),
             per_second(load.wakeups) if load.known or not load.groups else "?",
             str(len(load.apart)), str(load.llcs) if load.groups else "",
+            percent(cost.now.share.value) if isinstance(cost, Prediction) else "",
             f"{kind}{load.domain.because}",
         )  # fmt: skip
     hidden = len(verdict.loads) - _DOMAINS_SHOWN

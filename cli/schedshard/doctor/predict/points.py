@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""One simulated load of a root domain, and what its wake-ups cost.
+
+The experiment rt-groups runs. What a wake-up costs is the kernel's time for it beyond the time that
+it takes on a machine of which one CPU alone has such a thread: nothing is shared there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from schedshard.experiments.experiment import Experiment, load_experiment
+from schedshard.experiments.run import RunRequest
+from schedshard.machines.presets import Machine
+
+EXPERIMENT = "rt-groups"
+# Time of a cycle besides sleep and work: two switches, a timer, an idle CPU's wake-up.
+OVERHEAD_US = 3.0
+_LONE_RATE = 4000.0
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A load: FIFO threads, one a CPU, that sleep and wake up.
+
+    ``rate`` is the wake-ups a second of all together, if none of them waited. ``pinned``: each may
+    run on its own CPU only, else on those of its ``group``. ``push``: RT_PUSH_IPI is on.
+    ``spread``: the CPUs are far apart, else as near as they can be.
+    """
+
+    kernel: str
+    push: bool
+    pinned: bool
+    spread: bool
+    cpus: int
+    rate: float
+    group: int = 0
+    level: int = 50
+    levels: int = 1
+
+    @property
+    def period_us(self) -> float:
+        """Return the time from one wake-up of a thread to its next."""
+        return self.cpus / self.rate * 1e6
+
+    def params(self, counted: float) -> dict[str, float]:
+        """Return the experiment's inputs for this number of wake-ups."""
+        period = self.period_us
+        work = min(5.0, period / 5)
+        fitting = next((n for n in (8, 4, 6, 2, 3, 5, 7) if self.cpus % n == 0), self.cpus)
+        return {
+            "cpus_per_group": 1 if self.pinned else self.group or fitting,
+            "level": self.level,
+            "levels": self.levels,
+            "push_ipi": int(self.push),
+            "work_us": work,
+            "sleep_us": max(period - work - OVERHEAD_US, 1.0),
+            "warm_up_us": max(1.5 * period, 500.0),
+            "measured_us": min(max(counted / self.rate * 1e6, 2 * period, 500.0), 2e6),
+        }
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What came of a load: wake-ups a second, and nanoseconds of a wake-up."""
+
+    rate: float
+    kernel_ns: float
+    late_ns: float
+
+
+def lone(level: int = 50) -> Spot:
+    """Return the load with which nothing is shared."""
+    return Spot("stock", False, True, False, 1, _LONE_RATE, level=level)
+
+
+def request_of(
+    spot: Spot, machine: Machine, have: int, counted: float, **changes: float
+) -> RunRequest:
+    """Return the run of a load on a machine with ``have`` CPUs."""
+    return RunRequest(
+        load_experiment(EXPERIMENT), machine, have, cpus=spot.cpus,
+        placement="scatter" if spot.spread else "compact", variants=(spot.kernel,),
+        params=tuple({**spot.params(counted), **changes}.items()),
+    )  # fmt: skip
+
+
+def seen(spot: Spot, metrics: Mapping[str, float]) -> Seen:
+    """Return what the simulator's figures say about a load."""
+    rate = metrics["wakeups_per_second"]
+    kernel = metrics["kernel_share_of_all"] * spot.cpus / rate * 1e9
+    return Seen(rate, kernel, metrics["latency_mean_ns"])
+
+
+def ranged(experiment: Experiment, name: str, value: float, factor: float) -> Experiment:
+    """Return the experiment with an input that is uncertain by a factor, both ways."""
+    return replace(
+        experiment,
+        params=tuple(
+            replace(each, value=value, low=value / factor, high=value * factor)
+            if each.name == name
+            else each
+            for each in experiment.params
+        ),
+    )

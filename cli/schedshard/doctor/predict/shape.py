@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The load of a root domain as the model sees it, and what to ask the model about it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import ceil
+from statistics import median
+
+from schedshard.doctor.facts.facts import Facts
+from schedshard.doctor.facts.load import DomainLoad, Group, unit_of
+from schedshard.doctor.facts.push_ipi import push_ipi
+from schedshard.doctor.predict.surface import Asked
+
+STOCK = "stock"
+# The variants that are remedies, in words. The first two need no other kernel.
+PARTITION, PIN = "partition", "pin"
+REMEDIES = {
+    PARTITION: "a partition of type root for each group",
+    PIN: "threads pinned to one last-level cache each, and a partition of type root for each",
+    "series": "a kernel with the four patches that were published",
+    "shard": "a kernel with schedshard's series",
+}
+TITLES = {STOCK: "as it is", **REMEDIES}
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Groups of as many CPUs each; ``rate`` is wake-ups a second of all together.
+
+    ``online`` counts the machine's CPUs. ``pinned``: most wake-ups are of threads that may run on
+    one CPU only. ``spread``: the groups' CPUs are in more packages than they need;
+    ``group_spread``: so are those of one group. ``caches``: the last-level caches of all groups.
+    ``push``: RT_PUSH_IPI is on, None where that is unknown. ``busy``: the part of the time in which
+    the machine's CPUs did anything; no cost is above it.
+    """
+
+    groups: int
+    cpus_per_group: int
+    level: int
+    levels: int
+    rate: float
+    online: int
+    pinned: bool = False
+    spread: bool = False
+    group_spread: bool = False
+    caches: int = 1
+    push: bool | None = True
+    busy: float = 1.0
+
+    @property
+    def cpus(self) -> int:
+        """Return the CPUs of all groups."""
+        return self.groups * self.cpus_per_group
+
+    @property
+    def words(self) -> str:
+        """Return the shape in words."""
+        push = {True: "on", False: "off", None: "unknown"}[self.push]
+        return (
+            f"{self.groups} group{'s' if self.groups > 1 else ''} of {self.cpus_per_group} CPUs"
+            f"{' in several packages' if self.spread else ''}, "
+            f"{self.rate / self.cpus:,.0f} wake-ups a second and CPU"
+            f"{', each thread pinned to one CPU' if self.pinned else ''}, RT_PUSH_IPI {push}"
+        )
+
+    def asked(self, push: bool) -> dict[str, Asked]:
+        """Return the questions for the load as it is, and for each remedy that can be had."""
+        cpus, rate, far = self.cpus, self.rate, self.spread
+        made = {STOCK: Asked(STOCK, push, self.pinned, far, cpus, rate)}
+        if self.groups > 1:
+            made[PARTITION] = Asked(
+                STOCK, push, self.pinned, self.group_spread, self.cpus_per_group,
+                rate / self.groups,
+            )  # fmt: skip
+        elif self.caches > 1 and not self.pinned:
+            each = ceil(cpus / self.caches)
+            made[PIN] = Asked(STOCK, push, False, False, each, rate * each / cpus)
+        for kernel in ("series", "shard"):
+            made[kernel] = Asked(kernel, push, self.pinned, far, cpus, rate)
+        return made
+
+
+def units(groups: Iterable[Group]) -> list[list[Group]]:
+    """Return the groups that can be apart: a process, and a service, is in one partition only."""
+    made: list[tuple[set[object], list[Group]]] = []
+    for group in groups:
+        own: set[object] = {each.tgid for each in group.threads}
+        own |= {unit_of(each.cgroup) for each in group.threads if each.cgroup not in (None, "/")}
+        held = [group]
+        apart = []
+        for names, members in made:
+            if names & own:
+                own, held = own | names, members + held
+            else:
+                apart.append((names, members))
+        made = [*apart, (own, held)]
+    return [members for _, members in made]
+
+
+def _alike(rates: Sequence[float]) -> int:
+    """Return how many units of equal rates are as unequal as these; the sum is the same."""
+    return max(1, round(sum(rates) ** 2 / sum(rate * rate for rate in rates)))
+
+
+def _far(cpus: frozenset[int], used: int, facts: Facts) -> bool:
+    """Whether CPUs, of which ``used`` run at once, are in more packages than they need."""
+    packages = Counter(each.package for each in facts.cpus.values() if each.number in facts.online)
+    there = {facts.cpus[cpu].package for cpu in cpus if cpu in facts.cpus} - {None}
+    return len(there) > ceil(used / max(packages.values(), default=1))
+
+
+def _busy(facts: Facts) -> float:
+    """Return the part of the time in which the CPUs that are on line did anything; 1: unknown."""
+    if not facts.online <= facts.busy.keys():
+        return 1.0
+    return sum(facts.busy[cpu] for cpu in facts.online) / len(facts.online)
+
+
+def shape_of(load: DomainLoad, facts: Facts) -> Shape | None:
+    """Return the shape of a root domain's load, None when nothing in it wakes up.
+
+    Deadline threads count as others: they write the same lines, and some more.
+    """
+    rate = load.wakeups
+    apart = [group for group in load.apart if group.wakeups > 0]
+    # Threads that roam count as the load's shape where they are most of it.
+    if sum(group.wakeups for group in apart) < load.wakeups / 2:
+        apart = [group for group in load.groups if group.wakeups > 0]
+        joined = [apart] if apart else []
+    else:
+        joined = units(apart)
+    if not joined or rate <= 0:
+        return None
+    threads = [each for group in apart for each in group.threads if each.voluntary]
+    weights: Counter[int] = Counter()
+    one_cpu = 0
+    for each in threads:
+        weights[max(1, min(each.priority, 99))] += each.voluntary or 0
+        if each.allowed is not None and len(each.allowed) == 1:
+            one_cpu += each.voluntary or 0
+    level = max(weights)
+    # A CPU per thread at most: threads that sleep leave the others of their group idle.
+    sizes = [
+        max(1, sum(min(len(group.cpus), len(group.threads)) for group in unit)) for unit in joined
+    ]
+    groups = _alike([sum(group.wakeups for group in unit) for unit in joined])
+    size = max(1, round(median(sizes)))
+    everywhere = frozenset[int]().union(*(group.cpus for group in apart))
+    largest = max(joined, key=lambda unit: sum(group.wakeups for group in unit))
+    of_one = frozenset[int]().union(*(group.cpus for group in largest))
+    return Shape(
+        groups, size, level, min(len(weights), level), rate, len(facts.online),
+        2 * one_cpu > sum(weights.values()), _far(everywhere, groups * size, facts),
+        _far(of_one, size, facts), max(load.llcs, 1), push_ipi(facts).on, _busy(facts),
+    )  # fmt: skip

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What a wake-up costs on a machine, by interpolation between simulated loads.
+
+predictions.json has curves: cost and delay of a wake-up over the wake-ups a second, for a number of
+CPUs that have such threads. The lines are a queue: the cost rises slowly until they are busy all of
+the time, and steeply then. Where it rises, points lie close together. Rates are those that came of
+a simulation, not those that were asked for. Between two points, and between two numbers of CPUs,
+the logarithms are interpolated. Curves of different numbers of CPUs bend at about the same rate, so
+they are compared at the same one. Above the last point a wake-up costs what it does there, or all
+of the time that there is.
+
+The interval has one number for each machine. If all latencies are k times as long, a wake-up costs
+k times as much at 1/k of the rate, whatever the queue is like. So the bounds are the curve itself,
+stretched by the k of slow and of fast samples.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from math import exp, log
+from typing import Any
+
+FILE = files("schedshard.doctor.predict") / "predictions.json"
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Nanoseconds of a wake-up: of the kernel's time, and of its delay."""
+
+    kernel_ns: float
+    late_ns: float
+
+
+Point = tuple[float, float, float]  # wake-ups a second, then the numbers of a Cost
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The loads of a number of CPUs, by rising rate."""
+
+    cpus: int
+    points: Sequence[Point]
+
+    def at(self, rate: float) -> Cost:
+        """Return the cost at a rate."""
+        rates = [point[0] for point in self.points]
+        right = bisect_left(rates, rate)
+        if right == 0:
+            return Cost(*self.points[0][1:])
+        if right == len(rates):
+            kernel, late = self.points[-1][1:]
+            return Cost(min(kernel, self.cpus / rate * 1e9), late)
+        (x0, *low), (x1, *high) = self.points[right - 1], self.points[right]
+        part = log(rate / x0) / log(x1 / x0)
+        return Cost(*(_between(a, b, part) for a, b in zip(low, high)))
+
+
+def _between(low: float, high: float, part: float) -> float:
+    return exp(log(low) * (1 - part) + log(high) * part)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question to a surface; points.Spot explains the names."""
+
+    kernel: str
+    push: bool
+    pinned: bool
+    spread: bool
+    cpus: int
+    rate: float
+
+
+@dataclass(frozen=True)
+class Surface:
+    """All curves of a machine file, and by how much its time may be stretched."""
+
+    row: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """Return the name of the machine file."""
+        return str(self.row["name"])
+
+    def _curves(self, asked: Asked) -> list[Curve]:
+        def fits(curve: Mapping[str, Any]) -> bool:
+            return curve["kernel"] == asked.kernel and all(
+                curve[key] is None or curve[key] == getattr(asked, key)
+                for key in ("push", "pinned", "spread")
+            )
+
+        held = [Curve(each["cpus"], each["points"]) for each in self.row["curves"] if fits(each)]
+        return sorted(held, key=lambda curve: curve.cpus)
+
+    def at(self, asked: Asked) -> Cost:
+        """Return the cost of a load; a thread that is alone shares nothing."""
+        if asked.cpus < 2:
+            return Cost(0.0, 0.0)
+        curves = self._curves(asked)
+        sizes = [curve.cpus for curve in curves]
+        right = bisect_left(sizes, asked.cpus)
+        if right in (0, len(curves)) or sizes[right] == asked.cpus:
+            return curves[min(right, len(curves) - 1)].at(asked.rate)
+        low, high = curves[right - 1], curves[right]
+        part = log(asked.cpus / low.cpus) / log(high.cpus / low.cpus)
+        below, above = low.at(asked.rate), high.at(asked.rate)
+        return Cost(
+            _between(below.kernel_ns, above.kernel_ns, part),
+            _between(below.late_ns, above.late_ns, part),
+        )
+
+    def stretched(self, asked: Asked, by: float) -> Cost:
+        """Return the cost if all latencies were ``by`` times as long."""
+        found = self.at(Asked(**{**vars(asked), "rate": asked.rate * by}))
+        return Cost(found.kernel_ns * by, found.late_ns * by)
+
+    def bounds(self, asked: Asked) -> tuple[Cost, Cost]:
+        """Return the 90% interval."""
+        fast, slow = self.row["stretch"][asked.kernel]
+        return self.stretched(asked, fast), self.stretched(asked, slow)
+
+
+@cache
+def load_surfaces() -> tuple[Surface, ...]:
+    """Return the surfaces of all machine files that the stored table has."""
+    data = json.loads(FILE.read_text(encoding="utf-8"))
+    return tuple(Surface(row) for row in data["machines"])

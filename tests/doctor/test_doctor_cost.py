@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The cost of sharing from the stored curves: what it depends on, and what follows from it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from doctor_cli import call
+from doctor_tree import Machine, Task
+from schedshard.doctor.facts.push_ipi import push_ipi
+from schedshard.doctor.predict.nearest import Fit, Nearest, distance, nearest
+from schedshard.doctor.predict.prediction import Range
+from schedshard.doctor.predict.shape import Shape
+from schedshard.doctor.predict.stored import on_surface
+from schedshard.doctor.predict.surface import Asked, Curve, Surface, load_surfaces
+from test_doctor_predict import big, facts_of
+from test_doctor_verdict import groups, ids, judged, tar
+
+Capture = pytest.CaptureFixture[str]
+# A curve like those of the table: flat, then a bend at 1.5 million a second.
+POINTS = [
+    (1e4, 700.0, 600.0), (1e5, 1000.0, 800.0), (1e6, 2000.0, 1500.0), (1.5e6, 4000.0, 3000.0),
+    (2e6, 40000.0, 30000.0),
+]  # fmt: skip
+
+
+def surface(**changes: object) -> Surface:
+    row = {
+        "name": "made-2s", "title": "2 x Xeon 1234", "kind": "estimate", "cpus": 64, "llcs": 2,
+        "packages": 2, "nodes": 2, "stretch": {"stock": [0.8, 1.25], "series": [0.8, 1.25]},
+        "curves": [
+            {"kernel": "stock", "push": None, "pinned": None, "spread": None, "cpus": cpus,
+             "points": [(rate, cost * cpus, late * cpus) for rate, cost, late in POINTS]}
+            for cpus in (4, 64)
+        ],
+    }  # fmt: skip
+    return Surface({**row, **changes})
+
+
+def asked(cpus: int, rate: float) -> Asked:
+    return Asked("stock", True, False, False, cpus, rate)
+
+
+def test_a_curve_goes_through_its_points_and_rises() -> None:
+    curve = Curve(16, POINTS)
+    for rate, cost, late in POINTS:
+        assert (curve.at(rate).kernel_ns, curve.at(rate).late_ns) == pytest.approx((cost, late))
+    costs = [curve.at(10 ** (number / 20)).kernel_ns for number in range(60, 140)]
+    # It never falls until all of the time is gone.
+    most = costs.index(max(costs))
+    assert costs[: most + 1] == sorted(costs[: most + 1])
+    assert curve.at(1e9).kernel_ns == 16.0
+    assert curve.at(1.0).kernel_ns == 700
+
+
+def test_between_two_numbers_of_cpus() -> None:
+    made = surface()
+    assert made.at(asked(4, 1e5)).kernel_ns == pytest.approx(4000)
+    assert made.at(asked(16, 1e5)).kernel_ns == pytest.approx(16000)
+    assert made.at(asked(64, 1e5)).kernel_ns == pytest.approx(64000)
+    # One CPU shares nothing, and more CPUs than the machine has share what all of its share.
+    assert made.at(asked(1, 1e5)).kernel_ns == 0
+    assert made.at(asked(128, 1e5)).kernel_ns == pytest.approx(64000)
+
+
+def test_the_interval_is_wide_where_the_curve_bends() -> None:
+    made = surface()
+    widths = []
+    for rate in (1e5, 1.5e6):
+        low, high = made.bounds(asked(4, rate))
+        widths.append(high.kernel_ns / low.kernel_ns)
+        # All latencies k times as long: k times the cost, at 1/k of the rate.
+        slow = made.at(asked(4, rate * 1.25))
+        assert high.kernel_ns == pytest.approx(slow.kernel_ns * 1.25)
+    assert widths[1] > 3 * widths[0]
+
+
+def test_the_stored_curves_are_whole() -> None:
+    known = load_surfaces()
+    assert len({each.name for each in known}) == len(known) >= 5
+    for each in known:
+        for curve in each.row["curves"]:
+            for column in range(3):
+                values = [point[column] for point in curve["points"]]
+                assert values == sorted(values), (each.name, curve)
+                assert values[0] > 0
+        assert all(low < 1 < high for low, high in each.row["stretch"].values())
+        for push in (True, False):
+            for pinned in (True, False):
+                ask = Asked("stock", push, pinned, False, each.row["cpus"], 1e6)
+                shared = each.at(ask).kernel_ns
+                few = each.at(replace(ask, cpus=8, rate=1e6 * 8 / ask.cpus)).kernel_ns
+                assert few < shared, (each.name, push, pinned)
+
+
+def test_a_small_domain_is_not_the_whole_machine() -> None:
+    """32 CPUs of a 480-CPU machine cost what 32 CPUs cost, per wake-up and in all."""
+    small = Shape(4, 8, 50, 1, 32 * 4000.0, 480)
+    whole = Shape(60, 8, 50, 1, 480 * 4000.0, 480)
+    few, many = (on_surface(each, Nearest("xeon-480-snc", "")).now for each in (small, whole))
+    assert few.kernel_ns.value < many.kernel_ns.value / 3
+    assert few.share.value < many.share.value / 15
+
+
+def test_far_apart_costs_more_than_close_together() -> None:
+    near = Shape(4, 8, 50, 1, 300_000.0, 480)
+    costs = [
+        on_surface(each, Nearest("xeon-480-snc", "")).now.kernel_ns.value
+        for each in (near, replace(near, spread=True))
+    ]
+    assert costs[0] < costs[1]
+
+
+def test_an_unknown_setting_has_the_interval_of_both() -> None:
+    shape = Shape(60, 8, 50, 1, 1.5e6, 480)
+    on, off, either = (
+        on_surface(replace(shape, push=push), Nearest("xeon-480-snc", "")).now.share
+        for push in (True, False, None)
+    )
+    assert either.low == min(on.low or 0, off.low or 0)
+    assert either.high == max(on.high or 0, off.high or 0)
+
+
+def test_no_cost_above_what_the_cpus_did() -> None:
+    shape = Shape(60, 8, 50, 1, 3e6, 480, busy=0.05)
+    share = on_surface(shape, Nearest("xeon-480-snc", "")).now.share
+    assert share.high == 0.05
+
+
+def test_the_defaults_of_push_interrupts(tmp_path: Path) -> None:
+    cases = {
+        "6.12.10": True, "6.12.95": True, "6.12.96": False, "6.1.177": True, "6.1.178": False,
+        "7.3.4": False, "6.6.50": None, "3.10.0": False,
+    }  # fmt: skip
+    for number, (release, on) in enumerate(cases.items()):
+        (tmp_path / str(number)).mkdir()
+        facts = facts_of(tmp_path / str(number), Machine(release=release))
+        assert push_ipi(facts).on is on, release
+    features = {"sys/kernel/debug/sched/features": "NO_RT_PUSH_IPI X\n"}
+    (tmp_path / "features").mkdir()
+    assert push_ipi(facts_of(tmp_path / "features", Machine(files=features))).on is False
+    (tmp_path / "rt").mkdir()
+    realtime = Machine(release="7.3.4", files={"sys/kernel/realtime": "1\n"})
+    assert push_ipi(facts_of(tmp_path / "rt", realtime)).on is True
+
+
+def row(name: str, cpus: int, llcs: int, packages: int, title: str = "Xeon") -> dict[str, object]:
+    return {
+        "name": name, "cpus": cpus, "llcs": llcs, "packages": packages, "nodes": packages,
+        "title": title,
+    }  # fmt: skip
+
+
+def test_distance_is_in_doublings_of_what_the_load_is_in() -> None:
+    fit = Fit(64, 16.0, 1, 256, "amd", "")
+    epyc = row("epyc-1", 256, 16, 2, "2 x AMD EPYC")
+    assert distance(fit, epyc) == 0
+    assert distance(replace(fit, per_cache=32.0), epyc) == 1
+    assert distance(replace(fit, maker="intel"), epyc) == 1
+    assert distance(replace(fit, packages=2), epyc) == 0
+    assert distance(replace(fit, packages=2), row("epyc-2", 256, 16, 1, "AMD EPYC")) == 1
+    assert distance(replace(fit, cpus=512, packages=2), epyc) == pytest.approx(1)
+    # Inside one cache it does not matter how many other CPUs share it.
+    inside = Fit(16, 256.0, 1, 256, "amd", "")
+    assert distance(inside, epyc) == 0
+
+
+def test_topology_comes_before_names() -> None:
+    """A guest has its processor's name and other caches: the name must not decide."""
+    named = row("xeon-6980p-2s", 512, 2, 2)
+    other = row("xeon-480-snc", 480, 6, 2)
+    fit = Fit(480, 80.0, 2, 480, "intel", "INTEL(R) XEON(R) 6980P")
+    assert nearest(fit, [named, other]).name == "xeon-480-snc"
+    # Between equals it does.
+    twin = row("xeon-twin", 512, 2, 2)
+    assert nearest(replace(fit, cpus=256, per_cache=256.0), [twin, named]).name == "xeon-6980p-2s"
+    # What is preferred is never refused for its distance while another would do.
+    small = Fit(64, 4.0, 1, 64, "intel", "XEON 6980P")
+    near = row("small", 64, 16, 1)
+    assert nearest(small, [named, near]).name == "small"
+    assert nearest(small, [named]).name is None
+
+
+def test_one_cache_is_judged(capsys: Capture, tmp_path: Path) -> None:
+    tasks = [
+        Task(1000 + n, "av", allowed=f"{n // 8 * 8}-{n // 8 * 8 + 7}", voluntary=20_000,
+             cgroup=f"/av{n // 8}", tgid=1000 + n // 8)
+        for n in range(256)
+    ]  # fmt: skip
+    files = {"proc/cpuinfo": "vendor_id\t: GenuineIntel\nmodel name\t: INTEL(R) XEON(R) 6980P\n"}
+    machine = Machine(cpus=512, llc_cpus=256, node_cpus=256, tasks=tasks, files=files)
+    outcome = judged(capsys, tar(tmp_path, machine))
+    assert [name for name, _ in ids(outcome)] == ["rd-shared"]
+    [finding] = outcome.json["findings"]
+    variants = {each["variant"]: each["share"] for each in finding["predicted"]["variants"]}
+    assert variants["partition"]["high"] < variants["stock"]["value"]
+    assert "partitions would leave" in outcome.json["sentence"]
+
+
+def test_severity_follows_the_cost(capsys: Capture, tmp_path: Path) -> None:
+    limits = {"high": (0.05, 1), "medium": (0.01, 0.05), "low": (0.001, 0.01)}
+    seen = set()
+    for rate in (100_000, 300_000, 1_000_000, 4_000_000):
+        (tmp_path / str(rate)).mkdir()
+        host = tar(tmp_path / str(rate), Machine(cpus=64, tasks=groups(rate)))
+        outcome = judged(capsys, host)
+        share = outcome.json["cost"]["value"]
+        if outcome.status == 0:
+            assert share < max(0.001, 0.1 / 64) * 1.1
+            continue
+        [(_, severity)] = ids(outcome)
+        low, high = limits[severity]
+        assert low <= share < high
+        seen.add(severity)
+    assert len(seen) >= 2
+
+
+def test_little_is_no_finding(capsys: Capture, tmp_path: Path) -> None:
+    """0.08 CPU of 64 is no reason to give up isolation, nor is cyclictest on four CPUs."""
+    isolated = Machine(
+        cpus=64, tasks=groups(57_600), isolated="4-15", cmdline="isolcpus=domain,4-15"
+    )
+    board = Machine(
+        cpus=4, node_cpus=4, llc_cpus=1,
+        tasks=[Task(100 + n, "cyclictest", allowed=str(n), voluntary=20_000) for n in range(4)],
+    )  # fmt: skip
+    for number, machine in enumerate((isolated, board)):
+        (tmp_path / str(number)).mkdir()
+        outcome = judged(capsys, tar(tmp_path / str(number), machine))
+        assert outcome.status == 0
+        assert "sharing costs " in outcome.json["sentence"]
+
+
+def test_an_unknown_machine_has_the_range_of_all(capsys: Capture, tmp_path: Path) -> None:
+    outcome = judged(capsys, tar(tmp_path, Machine(tasks=groups(4_000_000))))
+    predicted = outcome.json["findings"][0]["predicted"]
+    assert predicted["machine"] == "any" or "doublings away" in predicted["why"]
+    assert predicted["variants"][0]["share"]["low"] > 0
+
+
+def test_the_same_model(capsys: Capture, tmp_path: Path) -> None:
+    host = tar(tmp_path, big("AMD EPYC 7763 64-Core Processor"))
+    [finding] = judged(capsys, host).json["findings"]
+    predicted = finding["predicted"]
+    assert (predicted["machine"], predicted["samples"]) == ("epyc-7763-2s", None)
+    assert predicted["why"].startswith("the same model")
+    text = " ".join(call(capsys, "doctor", host).out.split())
+    assert "a partition of type root for each group: " in text
+    assert "machine file epyc-7763-2s" in text
+
+
+def test_intervals_meet() -> None:
+    assert Range(2, 1, 3).meets(Range(4, 3, 5))
+    assert not Range(2, 1, 3).meets(Range(4, 3.5, 5))
+    assert Range(2, 1, 3).meets(Range(2.5))
+    assert not Range(2).meets(Range(2.5))
