@@ -27,6 +27,7 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
 demo: build ## install what is missing, build, and reproduce the published measurements
+	cli/environment --sweep
 	./schedshard reproduce
 
 check: ## before a commit: linters, tests in C with gcc and under two sanitizers, tests in Python

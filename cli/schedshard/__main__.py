@@ -1,8 +1,16 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Entry point of `python -m schedshard`."""
+"""Entry point: `python -I .../schedshard/__main__.py`, or `python -m schedshard`.
+
+With -I Python searches neither the current directory nor PYTHONPATH, where others may have put
+files of the names that are imported here.
+"""
 
 import signal
 import sys
+from pathlib import Path
+
+if not __package__:
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 
 def start() -> int:

@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from conftest import Cli, assert_user_error
-from schedshard.experiments.sweep.file import add_rows, is_parquet, parquet, read_rows
+from schedshard.common.result import is_parquet
+from schedshard.experiments.sweep.file import add_rows, parquet, read_rows
 from schedshard.experiments.sweep.sweep import current, plan_sweep, united
 from sweeping import SMALL, request, rows_of
 

@@ -126,3 +126,10 @@ def test_wheel(made: dict[str, Path], tmp_path: Path) -> None:
     assert done.stdout.startswith("schedshard-doctor "), done.stderr
     (metadata,) = (tmp_path / "lib").glob("*.dist-info/METADATA")
     assert "Requires-Python: >=3.9" in metadata.read_text()
+
+
+def test_sources_keep_to_python_3_9() -> None:
+    vermin = Path(sys.executable).with_name("vermin")
+    argv = [vermin, "--eval-annotations", "--violations", "-t=3.9-", *doctor_alone.modules()]
+    done = subprocess.run(argv, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from schedshard.commands.options import number_option, path_option, target_option
 from schedshard.common.errors import UserError
+from schedshard.common.extra import need_sweep
 from schedshard.common.output import check_writable, write_atomic
 from schedshard.machines.hostfile import host_path, make_parent
 from schedshard.machines.making.classes import CLASSES, Evidence
@@ -101,6 +102,7 @@ def import_command(
             f"--clock-ghz {clock_ghz:g} is no clock: give {CLOCK_LIMITS[0]:g} to "
             f"{CLOCK_LIMITS[1]:g} GHz"
         )
+    need_sweep("machine import")
     made = import_machine(ImportRequest(csv, hwloc_xml, name, clock_ghz))
     _finish(made.facts, made.text, made.evidence, made.notes, out)
 
@@ -135,5 +137,6 @@ def measure_command(out: Path | None, cpus: str | None, samples: int, all_pairs:
     if out is None:
         make_parent(target)
     check_writable(target)
+    need_sweep("machine measure")
     made = measure_machine(request)
     _finish(made.facts, made.text, made.evidence, made.notes, target)

@@ -5,7 +5,9 @@ Stages are imported inside the verbs, so that --help and small verbs do not wait
 and numeric libraries.
 """
 
+import subprocess
 import sys
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
@@ -154,9 +156,18 @@ def report(results: tuple[Path, ...], out: Path) -> None:
     RESULTS are files of run, sweep, bench, validate, topo, c2c and kernel c2c. The page needs no
     other file and no network.
     """
-    from schedshard.common.result import BENCH, C2C, LIVE, RUN, TOPO, VALIDATE, load_result
+    from schedshard.common.extra import need_sweep
+    from schedshard.common.result import (
+        BENCH,
+        C2C,
+        LIVE,
+        RUN,
+        TOPO,
+        VALIDATE,
+        is_parquet,
+        load_result,
+    )
     from schedshard.experiments.figures import is_figures
-    from schedshard.experiments.sweep.file import is_parquet, read_rows
     from schedshard.lines.report import c2c as make_c2c
     from schedshard.lines.report import find_names, of_all_variants
     from schedshard.reports.report import ReportRequest, render
@@ -166,7 +177,12 @@ def report(results: tuple[Path, ...], out: Path) -> None:
     read = [load_result(path, kinds) for path in results if path not in sweeps]
     loaded = tuple(result for result in read if result["format"] != C2C)
     saved = tuple(result for result in read if result["format"] == C2C)
-    rows = tuple((path.name, read_rows(path)) for path in sweeps)
+    rows: tuple[tuple[str, list[dict[str, Any]]], ...] = ()
+    if sweeps:
+        need_sweep(f"{sweeps[0]} is a sweep, and its page")
+        from schedshard.experiments.sweep.file import read_rows
+
+        rows = tuple((path.name, read_rows(path)) for path in sweeps)
     requests = [of_all_variants(result) for result in loaded if is_figures(result)]
     lines = tuple(make_c2c(request, find_names(request)) for request in requests)
     write_atomic(out, render(ReportRequest(loaded, c2c=saved + lines, sweeps=rows)))
@@ -183,12 +199,32 @@ def reproduce(out: Path | None, seed: int, quick: bool) -> None:
     Predicts the published experiments, measures this host, prints the tables and writes
     report.html and one JSON file a result.
     """
+    from schedshard.common.extra import need_sweep
     from schedshard.common.paths import INSTALLED, ROOT
     from schedshard.reports.reproduce import ReproduceRequest
     from schedshard.reports.reproduce_view import reproduce_all
 
+    if not quick:
+        need_sweep("reproduce without --quick")
     default = Path("out") if INSTALLED else ROOT / "out"
     reproduce_all(ReproduceRequest(seed, quick), out or default, show)
+
+
+@main.command()
+@click.option("--check", is_flag=True, help="Say what is here and what is missing; change nothing.")
+@click.pass_context
+def setup(ctx: click.Context, check: bool) -> None:
+    """Say what this machine has for schedshard, and the command that gets what is missing.
+
+    Exit status: 0 nothing is missing, 1 something is.
+    """
+    from schedshard.common.paths import INSTALLED, ROOT
+
+    if not check:
+        raise UserError("setup: give --check; in a checkout 'make build' installs what is missing")
+    with as_file(files("schedshard") / "setup.sh") as script:
+        argv = ["sh", str(script), "--check", *([str(ROOT)] if INSTALLED else [])]
+        ctx.exit(subprocess.run(argv, check=False).returncode)
 
 
 for verb in (primitives_command, ping_pong_command, cost_command):

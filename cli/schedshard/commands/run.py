@@ -120,7 +120,10 @@ def sweep(out: Path, scheduler: str | None, **options: Any) -> None:
     A sweep skips points that FILE has. So an interrupted sweep continues, and a larger one adds to
     a smaller one. A new simulator or machine file makes new points.
     """
+    from schedshard.common.extra import need_sweep
     from schedshard.common.progress import ticking
+
+    need_sweep("sweep")
     from schedshard.experiments.sweep.prepare import SweepOptions, prepare
     from schedshard.experiments.sweep.run import execute
     from schedshard.tables.sweep import sweep_tables
@@ -154,9 +157,7 @@ def compare(a: str, b: str, metrics: tuple[str, ...], as_json: bool) -> None:
     'c2c diff' does.
     """
     from schedshard.c2c.report.diff import diff_files, diff_view, is_recording
-    from schedshard.experiments.sweep.compare import CompareRequest, load_side
-    from schedshard.experiments.sweep.compare import compare as make_comparison
-    from schedshard.tables.compare import compare_view
+    from schedshard.common.extra import need_sweep
 
     if is_recording(a) or is_recording(b):
         if metrics:
@@ -164,5 +165,10 @@ def compare(a: str, b: str, metrics: tuple[str, ...], as_json: bool) -> None:
         data = diff_files(Path(a), Path(b))
         deliver(data, as_json, None, diff_view(data))
         return
+    need_sweep("compare")
+    from schedshard.experiments.sweep.compare import CompareRequest, load_side
+    from schedshard.experiments.sweep.compare import compare as make_comparison
+    from schedshard.tables.compare import compare_view
+
     data = make_comparison(CompareRequest(load_side(a), load_side(b), metrics))
     deliver(data, as_json, None, compare_view(data))

@@ -31,6 +31,11 @@ def typed(words: str) -> str:
     return f"{'schedshard' if INSTALLED else './schedshard'} {words}"
 
 
+def own_argv(*words: str) -> list[str]:
+    """The argument list that runs this program once more."""
+    return [sys.executable, "-I", str(_PACKAGE / "__main__.py"), *words]
+
+
 def remake() -> str:
     """What brings back a part of ours that is missing, in words."""
     return "install schedshard again" if INSTALLED else "run 'make build'"

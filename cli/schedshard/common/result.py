@@ -7,7 +7,7 @@ from typing import Any
 
 from schedshard.common.errors import UserError
 from schedshard.common.output import read_json
-from schedshard.common.paths import typed
+from schedshard.common.paths import begins, typed
 
 RUN = "schedshard/run/2"
 BENCH = "schedshard/bench/1"
@@ -61,6 +61,11 @@ def load_result(path: Path, wanted: tuple[str, ...] = (RUN,)) -> dict[str, Any]:
             if not isinstance(variant, dict) or not isinstance(variant.get("name"), str):
                 raise UserError(f"{path} is damaged: variants[{index}] has no name")
     return dict(data)
+
+
+def is_parquet(path: Path) -> bool:
+    """Whether a file begins as Parquet files do; whether it is whole shows when it is read."""
+    return begins(path, b"PAR1")
 
 
 def is_curve(result: dict[str, Any]) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from schedshard.common.errors import UserError
+from schedshard.common.extra import need_sweep
 from schedshard.common.output import check_writable, write_atomic
 from schedshard.common.provenance import tool_versions
 from schedshard.common.result import LIVE, VALIDATE
@@ -51,6 +52,7 @@ def _make_machine_file() -> None:
     print(f"schedshard: {path} does not exist yet: it is measured first", file=sys.stderr)
     make_parent(path)
     check_writable(path)
+    need_sweep("to measure this host's machine file")
     write_atomic(path, measure_machine(MeasureRequest()).text)
 
 

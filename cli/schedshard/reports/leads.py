@@ -15,7 +15,6 @@ from schedshard.show.format import nanoseconds, percent, significant
 from schedshard.show.page import Lead
 from schedshard.tables.intervals import figure_words, words
 from schedshard.tables.results import bench_headlines, bench_host, machine_label
-from schedshard.tables.sweep import Swept, is_sampled
 
 ONE_RUN = "none: one run; 'run --uncertainty N' draws the inputs that are not known exactly"
 
@@ -184,39 +183,6 @@ def machines_lead(results: Sequence[Mapping[str, Any]]) -> Lead:
         f"Predicted: the cheapest layout costs {' to '.join(words_of)} of '{first['baseline']}'",
         ONE_RUN,
     )
-
-
-def sweep_lead(one: Swept, name: str) -> Lead:
-    """Of one experiment of a sweep: its first figure, on the largest machine in use."""
-    metric = one.metrics[0]
-    column = f"figure {metric.name}"
-    frame = one.frame.dropna(subset=[column])
-    machines = ", ".join(sorted(set(one.frame["machine"])))
-    asked = f"{one.title}: how does it scale on {machines} ({name})?"
-    if frame.empty:
-        return Lead(asked, "Not known: the baseline was not run", "none: no figure")
-    most = frame[frame["cpus"] == frame["cpus"].max()]
-    groups = most.groupby("variant")[column]
-    sampled = is_sampled(frame)
-    middle = groups.median() if sampled else groups.mean()
-    title, write = figure_words(
-        {"metrics": [{"name": metric.name, "title": metric.title, "unit": metric.unit}]},
-        metric.name,
-    )
-    ends = list(dict.fromkeys((str(middle.idxmin()), str(middle.idxmax()))))
-    answer = (
-        f"Predicted with {int(most['cpus'].iloc[0])} CPUs, {title}: "
-        f"{' to '.join(f'{write(float(middle[v]))} with {v!r}' for v in ends)}"
-    )
-    low, high = (groups.quantile(0.05), groups.quantile(0.95)) if sampled else (
-        groups.min(), groups.max(),
-    )  # fmt: skip
-    count = int(frame["seed"].nunique())
-    if count < 2:
-        return Lead(asked, answer, "none: one seed; 'sweep --seeds N' or '--uncertainty N' has one")
-    said = [f"'{v}' {write(float(low[v]))} to {write(float(high[v]))}" for v in ends]
-    over = f"90% of {count} samples" if sampled else f"lowest to highest of {count} seeds"
-    return Lead(asked, answer, f"{'; '.join(said)}: {over}")
 
 
 def c2c_lead(report: Mapping[str, Any]) -> Lead:

@@ -28,7 +28,6 @@ from schedshard.reports.intervals import add_intervals
 from schedshard.reports.leads import bench_lead, c2c_lead, machines_lead, run_lead, topo_lead
 from schedshard.reports.live import live_section, validate_section
 from schedshard.reports.primitives import pairs_section, scaling_section
-from schedshard.reports.sweep import sweep_sections
 from schedshard.show.format import nanoseconds, percent, signed_percent, significant
 from schedshard.show.layout_picture import legend
 from schedshard.show.page import Cell, Grid, Lead, Section, grid, num, rendered
@@ -413,6 +412,8 @@ def _sections(request: ReportRequest) -> list[Section]:
     for result in runs:
         if is_pairs(result) or is_curve(result):
             sections.append(add_intervals(_points_section(result), result))
+    if request.sweeps:
+        from schedshard.reports.sweep import sweep_sections
     for name, rows in request.sweeps:
         sections += sweep_sections(rows, name)
     sections += [_c2c_section(report) for report in request.c2c]

@@ -10,13 +10,46 @@ import pandas as pd
 from schedshard.experiments.experiment import Metric
 from schedshard.experiments.sweep.sweep import Row, current
 from schedshard.plots.sweep import CAP, CPUS, LLCS, Axis, scaling, usual_cap
-from schedshard.reports.leads import sweep_lead
 from schedshard.show.drawing import Shown
-from schedshard.show.page import Grid, Section, code, grid, num
+from schedshard.show.page import Grid, Lead, Section, code, grid, num
 from schedshard.show.plots import shown
+from schedshard.tables.intervals import figure_words
 from schedshard.tables.sweep import Swept, is_sampled, point_cells, point_columns, swept
 
 FIRST = 2
+
+
+def sweep_lead(one: Swept, name: str) -> Lead:
+    """Of one experiment of a sweep: its first figure, on the largest machine in use."""
+    metric = one.metrics[0]
+    column = f"figure {metric.name}"
+    frame = one.frame.dropna(subset=[column])
+    machines = ", ".join(sorted(set(one.frame["machine"])))
+    asked = f"{one.title}: how does it scale on {machines} ({name})?"
+    if frame.empty:
+        return Lead(asked, "Not known: the baseline was not run", "none: no figure")
+    most = frame[frame["cpus"] == frame["cpus"].max()]
+    groups = most.groupby("variant")[column]
+    sampled = is_sampled(frame)
+    middle = groups.median() if sampled else groups.mean()
+    title, write = figure_words(
+        {"metrics": [{"name": metric.name, "title": metric.title, "unit": metric.unit}]},
+        metric.name,
+    )
+    ends = list(dict.fromkeys((str(middle.idxmin()), str(middle.idxmax()))))
+    answer = (
+        f"Predicted with {int(most['cpus'].iloc[0])} CPUs, {title}: "
+        f"{' to '.join(f'{write(float(middle[v]))} with {v!r}' for v in ends)}"
+    )
+    low, high = (groups.quantile(0.05), groups.quantile(0.95)) if sampled else (
+        groups.min(), groups.max(),
+    )  # fmt: skip
+    count = int(frame["seed"].nunique())
+    if count < 2:
+        return Lead(asked, answer, "none: one seed; 'sweep --seeds N' or '--uncertainty N' has one")
+    said = [f"'{v}' {write(float(low[v]))} to {write(float(high[v]))}" for v in ends]
+    over = f"90% of {count} samples" if sampled else f"lowest to highest of {count} seeds"
+    return Lead(asked, answer, f"{'; '.join(said)}: {over}")
 
 
 def _plotted(one: Swept) -> list[Metric]:

@@ -10,7 +10,6 @@ well.
 import os
 import shutil
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -20,7 +19,7 @@ from typing import Any
 
 from schedshard.c2c.program.program import EMULATOR, find_emulator
 from schedshard.common.errors import UserError
-from schedshard.common.paths import ROOT, build_dir, remake
+from schedshard.common.paths import build_dir, own_argv, remake
 from schedshard.common.provenance import tool_versions
 from schedshard.show.format import significant
 from schedshard.show.sheet import Sheet
@@ -53,10 +52,9 @@ class Took:
 def _run(words: Sequence[str]) -> Took:
     """Run something to its end; its memory is that of the largest process among its children."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        environment = {**os.environ, "PYTHONPATH": str(ROOT / "cli")}
         began = time.monotonic()
         pid = os.posix_spawnp(
-            words[0], list(words), environment,
+            words[0], list(words), dict(os.environ),
             file_actions=[
                 (os.POSIX_SPAWN_DUP2, out.fileno(), 1), (os.POSIX_SPAWN_DUP2, err.fileno(), 2),
             ],
@@ -82,7 +80,7 @@ def commands(request: CostRequest, rounds: int, trace: Path) -> dict[str, list[s
         found["drd"] = ["valgrind", "--tool=drd", "--quiet", *alone]
     for quantum in QUANTA:
         found[f"recorded, {quantum:,}"] = [
-            *(sys.executable, "-m", "schedshard", "c2c", "record", "--machine", request.machine),
+            *own_argv("c2c", "record", "--machine", request.machine),
             *("--quantum", str(quantum), "--no-advice", "--trace", str(trace), "--", *alone),
         ]
     return found

@@ -15,9 +15,9 @@ import numpy as np
 from scipy import stats
 
 from schedshard.common.errors import UserError, check_names
-from schedshard.common.result import LIVE, RUN, is_curve, is_pairs, load_result
+from schedshard.common.result import LIVE, RUN, is_curve, is_pairs, is_parquet, load_result
 from schedshard.experiments.figures import is_figures
-from schedshard.experiments.sweep.file import is_parquet, read_rows
+from schedshard.experiments.sweep.file import read_rows
 from schedshard.experiments.sweep.sweep import FACTS, KEY, current
 
 FORMAT = "schedshard/compare/1"

@@ -13,18 +13,13 @@ import pyarrow.parquet as pq
 
 from schedshard.common.errors import UserError, telling
 from schedshard.common.output import write_atomic
-from schedshard.common.paths import begins, typed
+from schedshard.common.paths import typed
 from schedshard.experiments.sweep.sweep import FACTS, KEY, Row, metric_names, united
 
 FORMAT = "schedshard/sweep/2"
 # Files of earlier versions, and their missing columns.
 _EARLIER = {"schedshard/sweep/1": {"sample": ""}}
 _TYPES: dict[type, pa.DataType] = {str: pa.string(), int: pa.int64(), float: pa.float64()}
-
-
-def is_parquet(path: Path) -> bool:
-    """Whether a file begins as Parquet files do; whether it is whole shows when it is read."""
-    return begins(path, b"PAR1")
 
 
 def read_rows(path: Path) -> list[Row]:

@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 import tomlkit
-from scipy.stats import qmc
 
 from schedshard.experiments.experiment import Experiment
 from schedshard.experiments.uncertain.inputs import PARAM, Input, distance_order
@@ -82,11 +81,25 @@ def ordered_keys(data: Mapping[str, Any]) -> list[str]:
     return kept
 
 
+def latin_hypercube(count: int, inputs: int, seed: int) -> np.ndarray[Any, Any]:
+    """Points of the unit cube, a row a sample, one in each of ``count`` slices of each input.
+
+    These are the points of scipy.stats.qmc.LatinHypercube, without its package, which nothing else
+    that draws needs.
+    """
+    (random,) = np.random.default_rng(seed).spawn(1)
+    inside = random.uniform(size=(count, inputs))
+    slices = np.tile(np.arange(1, count + 1), (inputs, 1))
+    for row in slices:
+        random.shuffle(row)
+    return np.asarray((slices.T - inside) / count)
+
+
 def draw(inputs: Sequence[Input], data: Mapping[str, Any], count: int, seed: int) -> list[Values]:
     """``count`` samples of all inputs, a Latin hypercube; the same ones for the same seed."""
     if not inputs:
         return [{} for _ in range(count)]
-    unit = qmc.LatinHypercube(len(inputs), rng=np.random.default_rng(seed)).random(count)
+    unit = latin_hypercube(count, len(inputs), seed)
     drawn = spread(nested(inputs, data), unit)
     column = {one.name: index for index, one in enumerate(inputs)}
     chain = [column[key] for key in ordered_keys(data) if key in column]

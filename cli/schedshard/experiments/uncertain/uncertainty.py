@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from schedshard.common.errors import UserError
+from schedshard.common.extra import need_sweep
 from schedshard.common.progress import Ticker, silent
 from schedshard.common.tool import run_many
 from schedshard.experiments.experiment import Experiment, Param
@@ -73,6 +74,8 @@ def check_samples(count: int) -> None:
             f"--uncertainty {count}: a 90% interval needs {LEAST} to {MOST:,} samples, "
             f"and sensitivities {influence.LEAST_SAMPLES}"
         )
+    if count >= influence.LEAST_SAMPLES:
+        need_sweep(f"to say which inputs count, from {influence.LEAST_SAMPLES} samples on,")
 
 
 def plan_study(request: RunRequest, count: int, directory: Path) -> Study:

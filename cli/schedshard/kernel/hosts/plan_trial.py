@@ -8,13 +8,13 @@ kernel/guest/plan/trial.sh is the guest's side.
 
 import json
 import re
-import sys
 import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from schedshard.common.errors import UserError
+from schedshard.common.paths import own_argv
 from schedshard.doctor.facts.script import script_text
 from schedshard.doctor.facts.values import cpu_list
 from schedshard.kernel.arch import X86
@@ -138,8 +138,7 @@ def _argv(layout: Layout, trial: Trial, debian: Path, disk: Disk, phase: str) ->
 
 def _doctor(*arguments: str | Path) -> bytes:
     """Call doctor as a user does."""
-    argv = [sys.executable, "-m", "schedshard", "doctor", *arguments]
-    return call(argv, good=(0, 3, 4), what="doctor")
+    return call(own_argv("doctor", *map(str, arguments)), good=(0, 3, 4), what="doctor")
 
 
 def _domains_after(host: Path) -> list[str]:

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.cluster.hierarchy import fcluster, linkage
-from scipy.spatial.distance import squareform
 
 from schedshard.machines.making.latencycsv import Matrix
 from schedshard.machines.making.topology import Ids
@@ -33,6 +31,8 @@ class Tree:
 
     def cut(self, ns: float) -> Ids:
         """Groups whose mean distance stays below ``ns``."""
+        from scipy.cluster.hierarchy import fcluster
+
         return fcluster(self.links, np.log(ns) - self.floor, criterion="distance").astype(np.int64)
 
     def levels(self) -> list[tuple[float, float]]:
@@ -70,6 +70,10 @@ def fill_missing(ns: Matrix) -> Matrix:
 
 def tree(ns: Matrix) -> Tree:
     """The dendrogram of a full symmetric matrix with at least two rows."""
+    # Here, since it takes half a second and what only reads machines does without it.
+    from scipy.cluster.hierarchy import linkage
+    from scipy.spatial.distance import squareform
+
     logs = np.log(ns, out=np.zeros_like(ns), where=ns > 0)
     # scipy needs distances of at least 0, which the logarithm of less than 1 ns is not
     floor = min(0.0, float(logs.min()))

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import mannwhitneyu
 
 from schedshard.machines.making.topology import Ids, Topology, within
 
@@ -103,6 +102,9 @@ def stands_out(near: Values, far: Values) -> bool:
         return False
     if np.median(far) < np.median(near) * STEP:
         return False
+    # Here, since it takes half a second and what only reads machines does without it.
+    from scipy.stats import mannwhitneyu
+
     return bool(mannwhitneyu(near, far, alternative="less").pvalue < CHANCE)
 
 

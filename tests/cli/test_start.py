@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""How the program starts: what it imports, where it may not write, and which Python it takes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conftest import FAKES
+from schedshard.common.paths import ROOT, own_argv
+
+NOBODY = 65534
+TOOLS = ("experiments/schedshard-sim", "lib/schedshard-topo", "bench/schedshard-bench")
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+
+
+def call(*argv: str | Path, cwd: Path, user: int | None = None, **more: str) -> tuple[int, str]:
+    """Run a program; returns its status, and all that it said."""
+    kept = {key: value for key, value in os.environ.items() if key != "SCHEDSHARD_BUILD"}
+    done = subprocess.run(
+        [str(each) for each in argv], cwd=cwd, user=user, env={**kept, **more}, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    return done.returncode, done.stdout
+
+
+@pytest.mark.parametrize("argv", [(str(ROOT / "schedshard"),), tuple(own_argv())])
+def test_nothing_of_the_current_directory_is_imported(
+    tmp_path: Path, argv: tuple[str, ...]
+) -> None:
+    text = f"open({str(tmp_path / 'ran')!r}, 'w')\n"
+    for name in ("click.py", "schedshard/__init__.py", "schedshard/__main__.py", "signal.py"):
+        path = tmp_path / "here" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    here = tmp_path / "here"
+    version = (ROOT / "VERSION").read_text().strip()
+    for search in ("", ":", str(here)):
+        said = call(*argv, "--version", cwd=here, SCHEDSHARD_BUILD=str(FAKES), PYTHONPATH=search)
+        assert said == (0, f"schedshard {version}\n")
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.fixture
+def checkout() -> Iterator[Path]:
+    """Return a built checkout whose Python prints its arguments; others may read it."""
+    root = Path(tempfile.mkdtemp(prefix="schedshard test "))
+    root.chmod(0o755)
+    (root / "cli" / "schedshard").mkdir(parents=True)
+    shutil.copy(ROOT / "schedshard", root)
+    for path in (ROOT / "cli" / "environment", *(ROOT / "cli").glob("*.lock")):
+        shutil.copy(path, root / "cli")
+    python = root / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text('#!/bin/sh\necho "$3"\n')
+    python.chmod(0o755)
+    stamp = f"cat '{root}/cli/requirements.lock' '{root}/cli/requirements.lock' | sha256sum"
+    digest = subprocess.run(stamp, shell=True, capture_output=True, text=True, check=True).stdout
+    (root / ".venv" / "has-base").write_text(digest.split()[0])
+    build = root / "build" / "release"
+    for name in TOOLS:
+        (build / name).parent.mkdir(parents=True)
+        (build / name).write_text("")
+        (build / name).chmod(0o755)
+    (build / "build.ninja").write_text(
+        "rule copy\n  command = cp $in $out\nbuild made: copy ../../source\n"
+        "build all: phony made\nbuild commands: phony made\ndefault all\n"
+    )
+    (root / "source").write_text("1")
+    subprocess.run(["ninja", "-C", build], check=True, stdout=subprocess.DEVNULL)
+    yield root
+    shutil.rmtree(root)
+
+
+@needs_root
+def test_another_user_runs_what_is_built(checkout: Path) -> None:
+    program = checkout / "schedshard"
+    before = sorted(checkout.rglob("*"))
+    assert call(program, "machines", cwd=Path("/"), user=NOBODY) == (0, "machines\n")
+    assert sorted(checkout.rglob("*")) == before
+    (checkout / "source").write_text("2")
+    os.utime(checkout / "source", (2e9, 2e9))
+    status, said = call(program, "machines", cwd=Path("/"), user=NOBODY)
+    assert status == 2
+    assert said.count("\n") == 1
+    assert "is older than its sources, and this user cannot write there: run 'make build'" in said
+    # Who may write brings it up to date.
+    assert call(program, "machines", cwd=Path("/"))[1].endswith("\nmachines\n")
+    assert (checkout / "build" / "release" / "made").read_text() == "2"
+
+
+@needs_root
+def test_another_user_cannot_make_the_environment(checkout: Path) -> None:
+    (checkout / ".venv" / "has-base").write_text("of other locks")
+    status, said = call(checkout / "schedshard", "machines", cwd=Path("/"), user=NOBODY)
+    assert (status, said.count("\n")) == (2, 1)
+    assert "run 'cli/environment' as the user who can" in said
+
+
+def test_which_python(checkout: Path) -> None:
+    shutil.rmtree(checkout / ".venv")
+    old = checkout / "old"
+    old.write_text("#!/bin/sh\nexit 1\n")
+    old.chmod(0o755)
+    for name, words in (("nowhere", "there is no such program"), (old, "older than 3.11")):
+        said = call(checkout / "cli" / "environment", cwd=checkout, PYTHON=str(name))
+        assert said[0] == 2
+        assert words in said[1]
+        assert said[1].count("\n") == 1
+
+
+@pytest.mark.slow(reason="makes an environment")
+def test_no_network(checkout: Path) -> None:
+    shutil.rmtree(checkout / ".venv")
+    status, said = call(
+        checkout / "cli" / "environment", cwd=checkout, PYTHON=sys.executable,
+        PIP_INDEX_URL="http://127.0.0.1:9/simple", PIP_NO_CACHE_DIR="1", PIP_CONFIG_FILE=os.devnull,
+        PIP_EXTRA_INDEX_URL="", PIP_FIND_LINKS="",
+    )  # fmt: skip
+    assert status == 2
+    assert "the package index cannot be reached: is there a network?" in said
+    assert "No matching distribution" not in said
+    assert not (checkout / ".venv").exists()
+    assert not (checkout / ".venv.tmp").exists()
