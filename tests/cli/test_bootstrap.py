@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""scripts/bootstrap on hosts that are not this one: its programs are fakes."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from schedshard.common.paths import ROOT
+
+TOOLS = [
+    "bash",
+    "cat",
+    "comm",
+    "dirname",
+    "env",
+    "grep",
+    "id",
+    "mapfile",
+    "printf",
+    "sed",
+    "sort",
+    "tr",
+]
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Path:
+    """A folder of programs: only what the script itself needs."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in TOOLS:
+        found = shutil.which(name)
+        if found is not None:
+            (programs / name).symlink_to(found)
+    return programs
+
+
+def fake(host: Path, name: str, body: str = "") -> None:
+    """A program that notes its call, then does this."""
+    path = host / name
+    path.write_text(f'#!/bin/sh\necho "{name} $*" >>"{host}/calls"\n{body}\n', encoding="ascii")
+    path.chmod(0o755)
+
+
+def calls(host: Path) -> list[str]:
+    path = host / "calls"
+    return path.read_text(encoding="ascii").splitlines() if path.exists() else []
+
+
+def bootstrap(host: Path, *groups: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(ROOT / "scripts/bootstrap"), *groups],
+        env={"PATH": str(host)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def debian(host: Path, *, user: int, candidates: str) -> None:
+    """Nothing is installed; the archive has these packages."""
+    fake(host, "dpkg-query")
+    fake(host, "apt-get")
+    # The names end in a comma, so that one does not begin another.
+    fake(
+        host,
+        "apt-cache",
+        f'case ",{candidates}," in *",$2,"*) echo "  Candidate: 1" ;; '
+        '*) echo "  Candidate: (none)" ;; esac',
+    )
+    (host / "id").unlink()
+    fake(host, "id", f"echo {user}")
+
+
+@pytest.mark.parametrize(
+    ("manager", "words"),
+    [
+        ("dnf", "as root: dnf install python3 (names not tried)"),
+        ("zypper", "as root: zypper install python3 (names not tried)"),
+        ("pacman", "as root: pacman -S --needed python (names not tried)"),
+        ("true", "Debian has them in: python3 python3-venv"),
+    ],
+)
+def test_another_distribution_is_told_its_names(host: Path, manager: str, words: str) -> None:
+    fake(host, manager)
+    done = bootstrap(host, "doctor")
+    assert done.returncode == 2
+    assert "not found: python3 ensurepip" in done.stderr
+    assert words in done.stderr
+    assert calls(host) == []
+
+
+def test_another_distribution_with_everything_goes_on(host: Path) -> None:
+    fake(host, "python3")
+    done = bootstrap(host, "doctor")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_what_only_debian_has_is_said(host: Path) -> None:
+    done = bootstrap(host, "kernel")
+    assert done.returncode == 2
+    assert "group 'kernel' is for Debian only" in done.stderr
+
+
+@pytest.mark.parametrize("has_sudo", [True, False])
+def test_a_user_without_rights_is_told_once_what_root_must_do(host: Path, has_sudo: bool) -> None:
+    debian(host, user=1000, candidates="python3,python3-venv")
+    if has_sudo:
+        fake(host, "sudo", "exit 1")
+    done = bootstrap(host, "doctor")
+    assert done.returncode == 2
+    assert done.stderr == (
+        "bootstrap: as root: apt-get install --no-install-recommends python3 python3-venv\n"
+    )
+    assert [call for call in calls(host) if call.startswith("sudo")] == ["sudo -v"] * has_sudo
+    assert not any(call.startswith("apt-get") for call in calls(host))
+
+
+@pytest.mark.parametrize(
+    ("candidates", "name"),
+    [
+        ("libclang-rt-14-dev", "libclang-rt-14-dev"),
+        ("libclang-rt-14-dev,libclang-rt-dev", "libclang-rt-dev"),
+        ("", "libclang-rt-dev"),
+    ],
+)
+def test_the_name_that_the_archive_has_is_taken(host: Path, candidates: str, name: str) -> None:
+    debian(host, user=0, candidates=candidates)
+    done = bootstrap(host, "check")
+    assert done.returncode == 0
+    asked = next(call for call in calls(host) if " install " in f"{call} ")
+    assert [word for word in asked.split() if word.startswith("libclang")] == [name]
+    assert "|" not in asked
