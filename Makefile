@@ -38,7 +38,7 @@ check-all: ## check, and: clang, clang-tidy, arm64, fuzzers, recorded programs, 
 	scripts/bootstrap demo check
 	python3 scripts/check.py all
 
-quick: ## what an edit usually breaks; a minute and a half once the tree is built
+quick: ## what an edit usually breaks; what passed and reads the same again is not run
 	scripts/bootstrap demo check
 	python3 scripts/check.py quick
 
@@ -61,7 +61,7 @@ results: build ## make the tables of docs/ anew that come from the simulation (d
 	cli/environment
 	.venv/bin/python scripts/result_tables.py
 
-build: ## compile the library, the simulator and the benchmark into build/release
+build: ## compile what the commands run, and the library, into build/release
 	scripts/bootstrap demo
 	scripts/build $(BUILD)
 

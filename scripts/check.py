@@ -4,9 +4,10 @@
 check.py             before a commit: all but the stages of REST
 check.py all         everything
 check.py NAME...     only the stages or groups with these names (lint, build)
-check.py quick       what an edit usually breaks, in a minute and a half once things are built
+check.py quick       what an edit usually breaks, without what has passed as it is
 
-Each stage keeps its build tree in build/check-NAME and its log in build/check-logs.
+Each stage keeps its build tree in build/check-NAME and its log in build/check-logs. Quick uses the
+build tree of `make build`.
 """
 
 from __future__ import annotations
@@ -15,15 +16,17 @@ import hashlib
 import os
 import re
 import shutil
-import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-from runner import Command, Stage, count_junit, count_meson, run_stages
+from inputs import not_compiled, tracked, typed, with_tools
+from runner import Command, Count, Stage, count_junit, count_meson, run_stages
 
 BUILD = Path("build")
+RELEASE = BUILD / "release"
 LOGS = BUILD / "check-logs"
 JOBS = str(os.cpu_count() or 1)
 # A file's tests share what they make.
@@ -35,7 +38,10 @@ REST = ("clang-tidy", "clang", "aarch64", "pytest-slow", "pytest-record")
 # Of "quick": linters that take seconds, the core's suites, and tests that are not marked slow.
 QUICK_LINTERS = ("environment", "hygiene", "clang-format", "ruff", "mypy", "structure", "sparse")
 QUICK_SUITES = ("unit", "model", "lib", "plugin", "rd")
-QUICK_FOLDERS = ("tests/cli", "tests/doctor", "tests/machines")
+QUICK_FOLDERS = ("tests/cli", "tests/doctor")
+# Compiled tools that tests run: all of them, and those of tests/machines.
+TOOLS = ("*/schedshard-*", "*/libschedshard-*.so")
+MACHINE_TOOLS = ("lib/schedshard-topo", "bench/schedshard-measure")
 # What asan's stage leaves out: it has no simulator (fibers) and no libFuzzer.
 UNSANITIZED = ("sim", "scan", "plugin", "fuzz")
 PYTHON = ".venv/bin/python"
@@ -48,17 +54,6 @@ SANITIZER_ENV = {
     "TSAN_OPTIONS": HALT,
     "LSAN_OPTIONS": f"suppressions={Path(__file__).resolve().parent.parent}/tests/leaks.supp",
 }
-
-
-def tracked(*patterns: str) -> list[str]:
-    """Return the files of the project that match, tracked or about to be."""
-    listing = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *patterns],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    return sorted(name for name in listing.stdout.split("\0") if name and Path(name).is_file())
 
 
 def shell_scripts() -> list[str]:
@@ -85,6 +80,17 @@ def setup(directory: Path, options: Sequence[str], env: dict[str, str]) -> list[
     return [Command(["meson", "setup", str(directory), *options], env)]
 
 
+def meson_test(directory: Path, tests: Sequence[str]) -> Command:
+    """Return the command that runs the selected tests of a build tree."""
+    test = ["meson", "test", "-C", str(directory), "--print-errorlogs", "--num-processes", JOBS]
+    return Command([*test, *tests], SANITIZER_ENV)
+
+
+def test_log(directory: Path) -> tuple[Path, Callable[[Path], Count]]:
+    """Return where the results of that are, and what counts them."""
+    return directory / "meson-logs" / "testlog.json", count_meson
+
+
 def build_and_test(
     name: str,
     options: Sequence[str],
@@ -99,10 +105,8 @@ def build_and_test(
     if build_all:
         commands.append(Command(["ninja", "-C", str(directory)]))
     # Without build_all, meson builds only what the selected tests need.
-    test = ["meson", "test", "-C", str(directory), "--print-errorlogs", "--num-processes", JOBS]
-    commands.append(Command([*test, *tests], SANITIZER_ENV))
-    results = [(directory / "meson-logs" / "testlog.json", count_meson)]
-    return Stage(name, "build", commands, results)
+    commands.append(meson_test(directory, tests))
+    return Stage(name, "build", commands, [test_log(directory)])
 
 
 def lint_stages() -> list[Stage]:
@@ -219,22 +223,39 @@ def all_stages() -> list[Stage]:
     return [gcc, *stages.values()]
 
 
-def pytest_stage(name: str, arguments: Sequence[str]) -> Stage:
-    """Return a stage of tests in Python, of what gcc has compiled."""
+def pytest_stage(name: str, arguments: Sequence[str], build: Path = BUILD / "check-gcc") -> Stage:
+    """Return a stage of tests in Python, of what is compiled in a build tree."""
     report = BUILD / f"check-{name}.xml"
     command = [PYTHON, "-m", "pytest", f"--junitxml={report}", *arguments]
-    env = {"SCHEDSHARD_BUILD": str((BUILD / "check-gcc").resolve())}
+    env = {"SCHEDSHARD_BUILD": str(build.resolve())}
     return Stage(name, "build", [Command(command, env)], [(report, count_junit)])
 
 
 def quick_stages() -> list[Stage]:
     """Return what finds most mistakes in little time; the stages have all of it, and more."""
+    linters = {stage.name: stage for stage in lint_stages() if stage.name in QUICK_LINTERS}
+    linters["mypy"] = replace(linters["mypy"], inputs=typed)
     suites = [word for suite in QUICK_SUITES for word in ("--suite", suite)]
-    return [
-        *(stage for stage in lint_stages() if stage.name in QUICK_LINTERS),
-        build_and_test("gcc", [], tests=suites),
-        pytest_stage("pytest", [*AT_ONCE, "-m", "not slow", *QUICK_FOLDERS]),
-    ]
+    suites_of_c = Stage(
+        "suites",
+        "build",
+        [Command(["scripts/build", str(RELEASE)]), meson_test(RELEASE, suites)],
+        [test_log(RELEASE)],
+    )
+    # Tests of the first group that ran a compiled tool would fail: there is none for them.
+    plain = quick_pytest("plain", "not real", QUICK_FOLDERS, LOGS / "no-tools", not_compiled)
+    real = quick_pytest("real", "real", ["tests/cli"], RELEASE, partial(with_tools, RELEASE, TOOLS))
+    made = partial(with_tools, RELEASE, MACHINE_TOOLS)
+    machines = quick_pytest("machines", "not real", ["tests/machines"], RELEASE, made)
+    return [*linters.values(), suites_of_c, plain, machines, real]
+
+
+def quick_pytest(
+    name: str, marked: str, folders: Sequence[str], build: Path, inputs: Callable[[], str]
+) -> Stage:
+    """Return one group of tests in Python, and what its outcome depends on."""
+    arguments = [*AT_ONCE, "-m", f"not slow and {marked}", *folders]
+    return replace(pytest_stage(f"pytest-{name}", arguments, build), inputs=inputs)
 
 
 def main(names: Sequence[str]) -> int:

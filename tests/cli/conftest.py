@@ -50,6 +50,13 @@ def real(monkeypatch: pytest.MonkeyPatch) -> Path:
     return REAL_BUILD
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests that run the real tools: they depend on what is compiled."""
+    for item in items:
+        if "real" in getattr(item, "fixturenames", ()):
+            item.add_marker("real")
+
+
 @pytest.fixture
 def yield_result(cli: Cli, tmp_path: Path) -> Path:
     """A saved result of the yield experiment."""

@@ -65,3 +65,23 @@ def test_an_error_beside_another_stage_ends_the_run(tmp_path: Path) -> None:
     first = stage("first", ":", tmp_path / "first.xml", other)
     with pytest.raises(ValueError, match="no report"):
         run_stages([first], tmp_path)
+
+
+def test_a_stage_runs_again_when_what_it_reads_changed_or_it_failed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    key, ran = "first", tmp_path / "ran"
+
+    def again(script: str) -> tuple[int, int, bool]:
+        """Run it once more: its status, how often it ran, whether it said that it did not."""
+        one = stage("one", f"echo >>{ran}; {script}", tmp_path / "one.xml")
+        status = run_stages([replace(one, inputs=lambda: key)], tmp_path)
+        return status, len(ran.read_text().splitlines()), "not run:" in capsys.readouterr().out
+
+    assert again("exit 1") == (1, 1, False)
+    assert again(":") == (0, 2, False)
+    assert again("exit 1") == (0, 2, True)
+    key = "second"
+    assert again("exit 1") == (1, 3, False)
+    key = "first"
+    assert again(":") == (0, 4, False)
