@@ -20,7 +20,7 @@ MUTANTS :=
 # The series of Linux before the default one of kernel/base.toml.
 OLD    := 6.12
 .DEFAULT_GOAL := help
-.PHONY: help demo check check-all quick lint mutants docs results build install deb doctor wheel clean kernel kernel-old \
+.PHONY: help demo check check-all quick lint mutants docs results build install install-lib deb doctor wheel clean kernel kernel-old \
 	kernel-check kernel-arm64 kernel-cross kernel-debug kernel-foreign kernel-shapes kernel-soak kernel-deb
 
 help: ## this list
@@ -71,6 +71,14 @@ install: ## install the library, its header and the command under PREFIX (/usr/l
 		-Dcommand_dir=lib/schedshard
 	meson install -C $(BUILD) --no-rebuild
 	scripts/install_command $(BUILD) $(PREFIX)
+	@test -n "$(DESTDIR)" || ldconfig || echo "as root: ldconfig, then programs find the library"
+
+install-lib: ## install only the library under PREFIX: no command, no C++, seconds to build
+	scripts/bootstrap library
+	test -f build/library/build.ninja || meson setup build/library -Dlibrary_only=true
+	meson configure build/library --prefix=$(PREFIX) --libdir=lib
+	ninja -C build/library
+	meson install -C build/library --no-rebuild
 	@test -n "$(DESTDIR)" || ldconfig || echo "as root: ldconfig, then programs find the library"
 
 kernel: ## build Linux with and without the series, boot, test and compare both, write the series

@@ -17,7 +17,7 @@
  * The node is set before any code touches the page, and memory is zeroed after that. So the node is
  * right whichever CPU the caller runs on.
  *
- * On a machine with one node, and without hwloc, this is aligned_alloc() alone. So it is under the
+ * On a machine with one node this is aligned_alloc() alone. So it is under the
  * address sanitizer, which could not see an overrun inside a chunk. A process never changes between
  * the two, so that port_free() needs no mark.
  */

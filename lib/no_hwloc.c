@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/*
- * The replacement for hwloc: it refuses to read topologies, and calls all memory alike. First touch
- * then chooses nodes, as with any allocator.
- */
+/* The replacement for hwloc: it refuses to read topologies. */
 #include <errno.h>
 #include "internal.h"
-#include "numa.h"
 #include "topology.h"
 
 int shard_topo_from_hwloc(struct shard_topo **topo, struct shard_err *err)
@@ -19,13 +15,4 @@ int shard_topo_from_hwloc_xml(struct shard_topo **topo, const char *path, struct
 	return shard_err_set(err, -ENOSYS,
 			     "%s: this build has no hwloc, use a machine file or a sysfs tree",
 			     path);
-}
-
-bool shard_numa_many(void)
-{
-	return false;
-}
-
-void shard_numa_place(void *ptr, size_t size, int node)
-{
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* numa.h - placement of memory: by hwloc (numa_hwloc.c), or none (no_hwloc.c). */
+/* numa.h - placement of memory. */
 #ifndef SCHEDSHARD_NUMA_H
 #define SCHEDSHARD_NUMA_H
 

@@ -43,12 +43,12 @@ def call(argv: list[str], env: dict[str, str] | None = None) -> str:
 
 
 def pkg_config(root: Path, libdir: Path, *args: str) -> list[str]:
-    """Ask pkg-config about the installed library."""
+    """Ask pkg-config about an installed library."""
     env = {
         "PKG_CONFIG_PATH": str(libdir / "pkgconfig"),
         "PKG_CONFIG_SYSROOT_DIR": str(root),
     }
-    return call(["pkg-config", *args, "schedshard"], env).split()
+    return call(["pkg-config", *args], env).split()
 
 
 def compile_and_run(
@@ -119,20 +119,28 @@ def check_pages(pages: Path, headers: Path) -> None:
     print(f"man3: {len(written)} pages")
 
 
-def check_symbols(library: Path, headers: Path) -> None:
-    """The shared library exports what the headers declare, no more and no less."""
+def exported(library: Path) -> set[str]:
+    """Functions that a shared library shows. Before 1.0 its SONAME has the minor version."""
     lines = call(["nm", "-D", "--defined-only", str(library)]).splitlines()
     shown = {line.split()[-1].split("@")[0] for line in lines if " T " in line}
-    expected = declared(headers)
-    if shown != expected:
-        sys.exit(
-            f"{library.name}: not in a header: {sorted(shown - expected)}, "
-            f"not in the library: {sorted(expected - shown)}"
-        )
-    dynamic = call(["readelf", "-d", str(library)])
-    if "[libschedshard.so.0]" not in dynamic:
-        sys.exit(f"{library.name}: its SONAME must be libschedshard.so.0")
+    name = re.sub(r"(\.so\.0\.\d+|\.so\.[1-9]\d*)\..*", r"\1", library.name)
+    if f"[{name}]" not in call(["readelf", "-d", str(library)]):
+        sys.exit(f"{library.name}: its SONAME must be {name}")
     print(f"{library.name}: {len(shown)} functions")
+    return shown
+
+
+def check_symbols(libdir: Path, headers: Path) -> None:
+    """The shared libraries export what the headers declare, no more and no less, each once."""
+    core = exported(next(libdir.glob("libschedshard.so.*.*.*")))
+    machine = exported(next(libdir.glob("libschedshard-machine.so.*.*.*")))
+    expected = declared(headers)
+    if core | machine != expected or core & machine:
+        sys.exit(
+            f"not in a header: {sorted((core | machine) - expected)}, "
+            f"not in a library: {sorted(expected - core - machine)}, "
+            f"in both: {sorted(core & machine)}"
+        )
 
 
 def main() -> None:
@@ -152,11 +160,12 @@ def main() -> None:
         prefix = re.search(r"^prefix=(.*)$", pc_file.read_text(), re.M)
         assert prefix is not None
         headers = root / prefix[1].lstrip("/") / "include" / "schedshard"
-        check_symbols(next(libdir.glob("libschedshard.so.*.*")), headers)
+        check_symbols(libdir, headers)
         check_pages(headers.parent.parent / "share" / "man" / "man3", headers)
-        flags = pkg_config(root, libdir, "--cflags")
-        shared = pkg_config(root, libdir, "--libs")
-        static = pkg_config(root, libdir, "--static", "--libs")
+        flags = pkg_config(root, libdir, "--cflags", "schedshard")
+        alone = pkg_config(root, libdir, "--libs", "schedshard")
+        shared = pkg_config(root, libdir, "--libs", "schedshard-machine")
+        static = pkg_config(root, libdir, "--static", "--libs", "schedshard-machine")
         if "-lstdc++" in shared or "-lstdc++" not in static:
             sys.exit("pkg-config: libstdc++ belongs to static linking, and only there")
         compilers = {"use.c": [c_compiler, "-std=gnu11"], "use.cc": [cpp_compiler, "-std=c++17"]}
@@ -166,8 +175,8 @@ def main() -> None:
         for example in map(Path, examples):
             copy = Path(shutil.copy(example, folder))
             compiler = compilers["use.cc" if example.suffix == ".cc" else "use.c"]
-            compile_and_run(compiler, copy, flags, shared, libdir, r".+\n")
-        for library in list(libdir.glob("libschedshard.so*")):
+            compile_and_run(compiler, copy, flags, alone, libdir, r".+\n")
+        for library in list(libdir.glob("libschedshard*.so*")):
             library.unlink()
         for name, compiler in compilers.items():
             compile_and_run(compiler, Path(folder) / name, flags, static, libdir)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * machine.h - a machine as written in machines/NAME.toml. It has the place of each CPU, the time of
- * a cache line's transfer between two of them, and the cost of an operation.
+ * a cache line's transfer between two of them, and the cost of an operation. The functions are in
+ * libschedshard-machine (pkg-config: schedshard-machine).
  *
  * This loader is the one authority on the format. A file that it accepts is complete and
  * consistent. Every CPU has a package, node, LLC, L2, core and thread. Every distance that occurs

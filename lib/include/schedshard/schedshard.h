@@ -5,6 +5,9 @@
  *   #include <schedshard/schedshard.h>
  *   cc ... $(pkg-config --cflags --libs schedshard)
  *
+ * libschedshard needs only the C library. Machine files and hwloc are in libschedshard-machine,
+ * which is in C++ inside (pkg-config: schedshard-machine).
+ *
  * Contents; beginners need the first one only:
  *
  *   create.h         a set, a byte map, a counter for this machine, in one call

@@ -9,6 +9,8 @@
  *   shard_topo_from_hwloc_xml  another machine, written by lstopo
  *   shard_topo_from_machine    a machine file
  *
+ * All but the first are in libschedshard-machine (pkg-config: schedshard-machine).
+ *
  * The last-level cache (LLC) of a CPU is its data or unified cache of the highest level, at least
  * level 2. The die, tile or cluster that contains it does not matter. The kernel shows no caches of
  * an offline CPU. If other CPUs' caches are known, such CPUs of one node share one made-up LLC, so
