@@ -17,13 +17,13 @@
 /*
  * The physical address of a program's byte. QEMU 7.2 with memory by node adds the start of a node's
  * memory to an address that already has it. So it reports node memory from LOW on as 2 LOW and
- * more. No two nodes overlap there.
+ * more. No two nodes overlap there. Newer ones do not.
  */
 static uint64_t physical(uint64_t told)
 {
 	const struct feed_setup *s = &plugin.watch.setup;
 
-	for (uint32_t i = 0; i < s->nr_nodes; i++) {
+	for (uint32_t i = 0; i < s->nr_nodes && api_node_twice(); i++) {
 		uint64_t low = s->node[i].low;
 
 		if (told - 2 * low < s->node[i].high - low)

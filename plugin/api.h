@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * api.h - the part of QEMU's plugin interface, version 1, that the plugin uses.
+ * api.h - the part of QEMU's plugin interface that the plugins use, versions 1 to 7.
  *
  * Debian ships the emulator without its header. These declarations come from the binary's exports
- * (nm -D) and from the interface's documentation. plugin.c refuses an emulator with another version
- * before it calls anything.
+ * (nm -D) and from the interface's documentation. Three versions changed what the plugins use:
+ *
+ *   2 (QEMU 9.0)   refuses plugins for version 1
+ *   3 (QEMU 9.1)   copies an instruction's bytes, and returns no pointer to them
+ *   7 (QEMU 11.1)  refuses plugins for older versions; callbacks get no plugin's number in front,
+ *                  and the caller's pointer behind
+ *
+ * One binary serves all: api.c finds out which one it is for.
  *
  * Concurrency: with a thread a vCPU, callbacks that name a vCPU run in that vCPU's thread, those of
  * different vCPUs at once. Translation runs in the thread of the vCPU that needs the code, and
@@ -18,7 +24,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define API_VERSION 1
+#define API_FIRST 1
+#define API_LAST  7
+/* Bytes of the longest instruction of x86-64, and one more. */
+#define API_INSN 16u
 
 #define API_EXPORT __attribute__((visibility("default")))
 
@@ -45,26 +54,49 @@ enum { API_NO_REGS, API_R_REGS, API_RW_REGS };
 /* Which accesses of an instruction a callback is for. */
 enum { API_MEM_R = 1, API_MEM_W, API_MEM_RW };
 
-typedef void (*api_vcpu_cb)(qemu_plugin_id_t id, unsigned int vcpu);
-typedef void (*api_udata_cb)(qemu_plugin_id_t id, void *data);
 typedef void (*api_exec_cb)(unsigned int vcpu, void *data);
 typedef void (*api_mem_cb)(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr,
 			   void *data);
-typedef void (*api_call_cb)(qemu_plugin_id_t id, unsigned int vcpu, int64_t number, uint64_t a1,
-			    uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5, uint64_t a6,
-			    uint64_t a7, uint64_t a8);
-typedef void (*api_call_end_cb)(qemu_plugin_id_t id, unsigned int vcpu, int64_t number,
-				int64_t result);
-typedef void (*api_tb_cb)(qemu_plugin_id_t id, struct qemu_plugin_tb *tb);
 
-void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, api_tb_cb cb);
-void qemu_plugin_register_vcpu_init_cb(qemu_plugin_id_t id, api_vcpu_cb cb);
-void qemu_plugin_register_vcpu_idle_cb(qemu_plugin_id_t id, api_vcpu_cb cb);
-void qemu_plugin_register_vcpu_resume_cb(qemu_plugin_id_t id, api_vcpu_cb cb);
-/* For programs: before and after each of their system calls, in the thread that makes it. */
-void qemu_plugin_register_vcpu_syscall_cb(qemu_plugin_id_t id, api_call_cb cb);
-void qemu_plugin_register_vcpu_syscall_ret_cb(qemu_plugin_id_t id, api_call_end_cb cb);
-void qemu_plugin_register_atexit_cb(qemu_plugin_id_t id, api_udata_cb cb, void *data);
+/**
+ * struct api_callbacks - what the emulator reports; NULL: nothing
+ * @translated: it has translated a block
+ * @begun: a vCPU, or a program's thread, is new
+ * @idle: a vCPU halts
+ * @resumed: it runs again
+ * @call: a program's thread is about to make a system call; six arguments
+ * @called: it has made it
+ * @end: the emulator ends
+ */
+struct api_callbacks {
+	void (*translated)(struct qemu_plugin_tb *tb);
+	void (*begun)(unsigned int vcpu);
+	void (*idle)(unsigned int vcpu);
+	void (*resumed)(unsigned int vcpu);
+	void (*call)(unsigned int vcpu, int64_t number, const uint64_t *arg);
+	void (*called)(unsigned int vcpu, int64_t number, int64_t result);
+	void (*end)(void);
+};
+
+/**
+ * api_refuses - does this emulator have another interface?
+ * @why: says so in one line
+ */
+bool api_refuses(const struct qemu_info *info, char *why, size_t size);
+
+/** api_register - from now on the emulator reports; once, @all stays. After api_refuses(). */
+void api_register(qemu_plugin_id_t id, const struct api_callbacks *all);
+
+/**
+ * api_insn - an instruction's bytes
+ * @space: room for them
+ *
+ * Return: where they are; as many as qemu_plugin_insn_size() says, at most API_INSN.
+ */
+const uint8_t *api_insn(const struct qemu_plugin_insn *insn, uint8_t space[API_INSN]);
+
+/** api_node_twice - does the emulator add the start of a node's memory to its addresses? */
+bool api_node_twice(void);
 
 void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb, api_exec_cb cb, int flags,
 					  void *data);
@@ -73,12 +105,8 @@ void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, api_e
 void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn, api_mem_cb cb, int flags,
 				      int rw, void *data);
 
-/* The program that QEMU emulates; NULL when it is a kernel. */
-const char *qemu_plugin_path_to_binary(void);
-
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t index);
-const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *insn);
 size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn);
 uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn);
 

@@ -25,8 +25,6 @@
 /* Instructions and locked ones of a block, packed into a pointer. */
 #define LOCKED_SHIFT 32
 
-int qemu_plugin_version = API_VERSION;
-
 static struct plugin_state state;
 struct plugin plugin = { .state = &state };
 static struct machine *machine;
@@ -87,7 +85,7 @@ static void on_mark(unsigned int vcpu, void *data)
 	}
 }
 
-static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
+static void on_translation(struct qemu_plugin_tb *tb)
 {
 	size_t n = qemu_plugin_tb_n_insns(tb);
 	const struct watch *w = &plugin.watch;
@@ -96,11 +94,12 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	for (size_t i = 0; i < n; i++) {
 		struct qemu_plugin_insn *handle = qemu_plugin_tb_get_insn(tb, i);
 		uint64_t pc = qemu_plugin_insn_vaddr(handle);
+		uint8_t space[API_INSN];
 		struct insn insn;
 
 		if (!i)
 			counts_begin(&b, w, pc);
-		insn_look(&insn, qemu_plugin_insn_data(handle), qemu_plugin_insn_size(handle), pc);
+		insn_look(&insn, api_insn(handle, space), qemu_plugin_insn_size(handle), pc);
 		counts_add(&b, w, &insn, pc);
 		if (insn.mark != MARK_NONE)
 			qemu_plugin_register_vcpu_insn_exec_cb(handle, on_mark, API_NO_REGS,
@@ -125,20 +124,12 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	qemu_plugin_register_vcpu_tb_exec_cb(tb, on_counted_block, API_NO_REGS, kept);
 }
 
-static void on_idle(qemu_plugin_id_t id, unsigned int vcpu)
-{
-	access_idle(vcpu);
-}
-
-static void on_resume(qemu_plugin_id_t id, unsigned int vcpu)
-{
-	access_resume(vcpu);
-}
-
-static void on_end(qemu_plugin_id_t id, void *data)
-{
-	window_end();
-}
+static const struct api_callbacks callbacks = {
+	.translated = on_translation,
+	.idle = access_idle,
+	.resumed = access_resume,
+	.end = window_end,
+};
 
 static int refuse(const char *why)
 {
@@ -197,13 +188,8 @@ int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int a
 	struct watch_error err;
 	char why[128];
 
-	if (info->version.cur != API_VERSION) {
-		snprintf(why, sizeof(why),
-			 "this emulator's plugin interface is version %d, this plugin is for %d "
-			 "(QEMU 7.2 of Debian 12)",
-			 info->version.cur, API_VERSION);
+	if (api_refuses(info, why, sizeof(why)))
 		return refuse(why);
-	}
 	if (!info->system_emulation || strcmp(info->target_name, "x86_64"))
 		return refuse("the plugin is for qemu-system-x86_64");
 	if (argc != 1 || strncmp(argv[0], "watch=", 6))
@@ -213,9 +199,6 @@ int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int a
 		return refuse(err.text);
 	if (check_setup() || make_vcpus())
 		return refuse("cannot start");
-	qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
-	qemu_plugin_register_vcpu_idle_cb(id, on_idle);
-	qemu_plugin_register_vcpu_resume_cb(id, on_resume);
-	qemu_plugin_register_atexit_cb(id, on_end, NULL);
+	api_register(id, &callbacks);
 	return 0;
 }

@@ -125,7 +125,7 @@ static void watch(struct qemu_plugin_insn *handle, const struct insn *insn, uint
 	access_watch_by(handle, insn, pc, on_access);
 }
 
-void code_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
+void code_translated(struct qemu_plugin_tb *tb)
 {
 	size_t n = qemu_plugin_tb_n_insns(tb);
 	uint64_t locked = 0;
@@ -136,9 +136,10 @@ void code_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	for (size_t i = 0; i < n; i++) {
 		struct qemu_plugin_insn *handle = qemu_plugin_tb_get_insn(tb, i);
 		uint64_t pc = qemu_plugin_insn_vaddr(handle);
+		uint8_t space[API_INSN];
 		struct insn insn;
 
-		insn_look(&insn, qemu_plugin_insn_data(handle), qemu_plugin_insn_size(handle), pc);
+		insn_look(&insn, api_insn(handle, space), qemu_plugin_insn_size(handle), pc);
 		locked += insn.locked;
 		if (insn.mark != MARK_NONE)
 			qemu_plugin_register_vcpu_insn_exec_cb(handle, on_mark, API_NO_REGS,

@@ -86,7 +86,7 @@ static bool name_of(char *path, int64_t number, const uint64_t *arg)
 		n = snprintf(path, PATH, "/proc/self/fd/%d%s%s", (int)arg[0], name[0] ? "/" : "",
 			     name);
 	else if (!strcmp(name, "/proc/self/exe") || !strcmp(name, "/proc/thread-self/exe"))
-		n = snprintf(path, PATH, "%s", qemu_plugin_path_to_binary());
+		n = snprintf(path, PATH, "%s", user.path);
 	else
 		n = snprintf(path, PATH, "%s", name);
 	return n > 0 && (size_t)n < PATH;

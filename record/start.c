@@ -23,25 +23,19 @@
 /* Quanta that a lone thread may be ahead: one that resumes beside it takes over its clock. */
 #define ALONE 32u
 
-int qemu_plugin_version = API_VERSION;
-
-static void on_call(qemu_plugin_id_t id, unsigned int vcpu, int64_t number, uint64_t a1,
-		    uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5, uint64_t a6, uint64_t a7,
-		    uint64_t a8)
+static void on_call(unsigned int vcpu, int64_t number, const uint64_t *arg)
 {
-	const uint64_t arg[6] = { a1, a2, a3, a4, a5, a6 };
-
 	if (!user.dead)
 		calls_begin(&user.thread[vcpu], number, arg);
 }
 
-static void on_call_end(qemu_plugin_id_t id, unsigned int vcpu, int64_t number, int64_t result)
+static void on_call_end(unsigned int vcpu, int64_t number, int64_t result)
 {
 	if (!user.dead)
 		calls_end(&user.thread[vcpu], number, result);
 }
 
-static void on_end(qemu_plugin_id_t id, void *data)
+static void on_end(void)
 {
 	user_finish(NULL);
 }
@@ -52,7 +46,7 @@ static int refuse(const char *why)
 	return -1;
 }
 
-static void on_thread(qemu_plugin_id_t id, unsigned int vcpu)
+static void on_thread(unsigned int vcpu)
 {
 	if (vcpu < USER_THREADS)
 		return;
@@ -122,6 +116,14 @@ static int read_arguments(int argc, char **argv, const char **file, bool *arrive
 	return watch_read(&plugin.watch, watch, &err) ? refuse(err.text) : 0;
 }
 
+static const struct api_callbacks callbacks = {
+	.translated = code_translated,
+	.begun = on_thread,
+	.call = on_call,
+	.called = on_call_end,
+	.end = on_end,
+};
+
 int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int argc, char **argv)
 {
 	const char *file = NULL;
@@ -130,13 +132,8 @@ int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int a
 
 	user.arrived.cpu = USER_NO_CPU;
 
-	if (info->version.cur != API_VERSION) {
-		snprintf(why, sizeof(why),
-			 "this emulator's plugin interface is version %d, this plugin is for %d "
-			 "(QEMU 7.2 of Debian 12)",
-			 info->version.cur, API_VERSION);
+	if (api_refuses(info, why, sizeof(why)))
 		return refuse(why);
-	}
 	if (info->system_emulation || strcmp(info->target_name, "x86_64"))
 		return refuse("the plugin is for qemu-x86_64");
 	if (read_arguments(argc, argv, &file, &arrives))
@@ -147,13 +144,10 @@ int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int a
 			return 0;
 		return refuse("cannot share memory with the model's process");
 	}
-	if (forks_watch())
+	user_note_own();
+	if (!user_find_path() || forks_watch())
 		return refuse("cannot start");
 	user.readable = true;
-	qemu_plugin_register_vcpu_init_cb(id, on_thread);
-	qemu_plugin_register_vcpu_tb_trans_cb(id, code_translated);
-	qemu_plugin_register_vcpu_syscall_cb(id, on_call);
-	qemu_plugin_register_vcpu_syscall_ret_cb(id, on_call_end);
-	qemu_plugin_register_atexit_cb(id, on_end, NULL);
+	api_register(id, &callbacks);
 	return 0;
 }

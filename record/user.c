@@ -22,13 +22,26 @@
 #include "api.h"
 #include "shared.h"
 
-/* Where the emulator itself lies; the program is below it. */
-#define EMULATOR 0x500000000000ull
+#define OWN_MAPS 1024u
 
 __attribute__((visibility("default"))) int kill(pid_t pid, int sig);
 
 struct plugin plugin;
 struct user user;
+
+bool user_find_path(void)
+{
+	FILE *file = fopen("/proc/self/cmdline", "re");
+	size_t size = 0;
+	int after = -1; /* words after the option */
+
+	while (file && after < 2 && getdelim(&user.path, &size, '\0', file) > 0)
+		if (after >= 0 || !strcmp(user.path, "-plugin"))
+			after++;
+	if (file)
+		fclose(file);
+	return after == 2;
+}
 
 bool user_read(void *into, uint64_t from, size_t size)
 {
@@ -37,11 +50,26 @@ bool user_read(void *into, uint64_t from, size_t size)
 	return user.readable && process_vm_readv(getpid(), &here, 1, &there, 1, 0) == (ssize_t)size;
 }
 
-/* The program's mapped files. */
-static json_t *maps_json(void)
+/* The emulator's mapped files: at the beginning no others are there. */
+static struct range {
+	uint64_t low, high;
+} own[OWN_MAPS];
+static uint32_t nr_own;
+
+static bool is_own(uint64_t low, uint64_t high)
+{
+	for (uint32_t i = 0; i < nr_own; i++)
+		if (low >= own[i].low && high <= own[i].high)
+			return true;
+	return false;
+}
+
+/* Call @each for each mapped file. */
+static void read_maps(void (*each)(uint64_t low, uint64_t high, uint64_t offset, const char *path,
+				   json_t *maps),
+		      json_t *maps)
 {
 	FILE *file = fopen("/proc/self/maps", "re");
-	json_t *maps = json_array();
 	char line[4352];
 
 	while (file && fgets(line, sizeof(line), file)) {
@@ -51,25 +79,51 @@ static json_t *maps_json(void)
 
 		if (sscanf(line, "%llx-%llx %7s %llx %*s %*s %n", &low, &high, rights, &offset,
 			   &at) < 4 ||
-		    !at || line[at] != '/' || low >= EMULATOR)
+		    !at || line[at] != '/')
 			continue;
 		line[strcspn(line, "\n")] = '\0';
-		json_array_append_new(maps,
-				      json_pack("[I, I, I, s]", (json_int_t)low, (json_int_t)high,
-						(json_int_t)offset, &line[at]));
+		each(low, high, offset, &line[at], maps);
 	}
 	if (file)
 		fclose(file);
+}
+
+static void note_own(uint64_t low, uint64_t high, uint64_t offset, const char *path, json_t *maps)
+{
+	if (nr_own && own[nr_own - 1].high == low)
+		own[nr_own - 1].high = high;
+	else if (nr_own < OWN_MAPS)
+		own[nr_own++] = (struct range){ low, high };
+}
+
+void user_note_own(void)
+{
+	read_maps(note_own, NULL);
+}
+
+static void add_map(uint64_t low, uint64_t high, uint64_t offset, const char *path, json_t *maps)
+{
+	if (!is_own(low, high))
+		json_array_append_new(maps, json_pack("[I, I, I, s]", (json_int_t)low,
+						      (json_int_t)high, (json_int_t)offset, path));
+}
+
+/* The program's mapped files. */
+static json_t *maps_json(void)
+{
+	json_t *maps = json_array();
+
+	read_maps(add_map, maps);
 	return maps;
 }
 
 static void write_meta(const char *why)
 {
 	const struct shared_image *i = &shared->image[user.image];
-	json_t *all = json_pack(
-		"{s:s, s:i, s:i, s:i, s:s?, s:b, s:o}", "format", "schedshard/record-image/1",
-		"image", (int)user.image, "program", (int)i->program, "pid", (int)i->pid, "path",
-		qemu_plugin_path_to_binary(), "readable", (int)user.readable, "maps", maps_json());
+	json_t *all = json_pack("{s:s, s:i, s:i, s:i, s:s?, s:b, s:o}", "format",
+				"schedshard/record-image/1", "image", (int)user.image, "program",
+				(int)i->program, "pid", (int)i->pid, "path", user.path, "readable",
+				(int)user.readable, "maps", maps_json());
 	char path[4096], temp[4096];
 
 	if (why)

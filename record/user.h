@@ -50,6 +50,7 @@ struct user_thread {
  * struct user - this process
  * @thread: by the emulator's number
  * @image: its number (shared.h); a forked child has its own
+ * @path: the program's file, as the emulator got it
  * @meta: begin of the name of the file that it writes at its end
  * @by_marks: marks in the program open and close the window
  * @told: it has written that file; any
@@ -64,6 +65,7 @@ struct user_thread {
 struct user {
 	struct user_thread thread[USER_THREADS];
 	uint32_t image;
+	char *path;
 	const char *meta;
 	bool by_marks, told, dead, readable, follow;
 	uint64_t own_low, own_high;
@@ -147,7 +149,7 @@ void heap_json(json_t *into);
 /* ---- code.c ---- */
 
 /** code_translated - the emulator has translated a block: have it report what the block does. */
-void code_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb);
+void code_translated(struct qemu_plugin_tb *tb);
 
 /* ---- forks.c ---- */
 
@@ -158,6 +160,16 @@ int forks_watch(void);
 void forks_ended(int64_t result);
 
 /* ---- user.c ---- */
+
+/**
+ * user_find_path - find @path among this process's arguments, behind the plugin's own
+ *
+ * The emulator has a function for that, but from 10.0 on its builds for programs lack it.
+ */
+bool user_find_path(void);
+
+/** user_note_own - what is mapped now is the emulator's. Before the program is there. */
+void user_note_own(void);
 
 /** user_read - copy from the program's memory. Return: false when it is not there. */
 bool user_read(void *into, uint64_t from, size_t size);

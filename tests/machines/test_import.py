@@ -167,7 +167,8 @@ def test_hwloc_file_that_disagrees_is_reported(tmp_path: Path) -> None:
     xml.write_text(to_hwloc_xml(claimed), encoding="ascii")
     csv = write(tmp_path / "a.csv", truth, COMPLEX_NS)
     result = run(csv, "--hwloc-xml", xml, "--out", tmp_path / "m.toml")
-    assert "disagreement: 2 groups by llc in the hwloc file, 4 by latency" in result.output
+    said = "disagreement: 2 groups by llc in the file of the topology, 4 by latency"
+    assert said in result.output
     assert "CPUs 0-15" in result.output
     machine = tomllib.loads((tmp_path / "m.toml").read_text(encoding="utf-8"))
     assert "disagreement" in machine["source"]["topology"]

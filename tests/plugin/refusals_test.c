@@ -41,7 +41,7 @@ static bool refused(const struct qemu_info *info, const char *argument, const ch
 int main(int argc, char **argv)
 {
 	struct qemu_info info = { .target_name = "x86_64",
-				  .version = { 0, API_VERSION },
+				  .version = { 0, API_FIRST },
 				  .system_emulation = true,
 				  .system = { 4, 4 } };
 	void *plugin = argc == 2 ? dlopen(argv[1], RTLD_LAZY) : NULL;
@@ -52,14 +52,17 @@ int main(int argc, char **argv)
 	CHECK(plugin);
 	*(void **)&install = dlsym(plugin, "qemu_plugin_install");
 	version = dlsym(plugin, "qemu_plugin_version");
-	CHECK(install && version && *version == API_VERSION);
+	CHECK(install && version && *version == API_LAST);
 
 	CHECK(refused(&info, "watch=/nowhere/watch", "/nowhere/watch"));
 	CHECK(refused(&info, "look=/nowhere/watch", "one argument: watch=FILE"));
-	info.version.cur = API_VERSION + 1;
+	info.version.cur = API_LAST + 1;
 	CHECK(refused(&info, "watch=/nowhere/watch",
-		      "this emulator's plugin interface is version 2"));
-	info.version.cur = API_VERSION;
+		      "this emulator's plugin interface is version 8"));
+	info.version.cur = 0;
+	CHECK(refused(&info, "watch=/nowhere/watch",
+		      "this emulator's plugin interface is version 0"));
+	info.version.cur = API_LAST;
 	info.target_name = "aarch64";
 	CHECK(refused(&info, "watch=/nowhere/watch", "for qemu-system-x86_64"));
 	info.target_name = "x86_64";

@@ -85,17 +85,27 @@ def _print_evidence(console: Console, facts: Facts, evidence: Evidence | None) -
     metavar=None,
     help="Take the topology from this file ('lstopo FILE.xml'), latencies from CSV.",
 )
+@path_option(
+    "--topology",
+    metavar=None,
+    help="Take it from the text of 'lscpu -p' of that machine, or from a folder that holds sys/.",
+)
 @click.option("--name", help="Name of the machine; default: from the file's name.")
 @click.option("--clock-ghz", type=float, help="Core clock in which cycles are counted.")
 @target_option("--out", metavar=None, help="Write the machine file here, not to stdout.")
 def import_command(
-    csv: Path, hwloc_xml: Path | None, name: str | None, clock_ghz: float | None, out: Path | None
+    csv: Path,
+    hwloc_xml: Path | None,
+    topology: Path | None,
+    name: str | None,
+    clock_ghz: float | None,
+    out: Path | None,
 ) -> None:
     """Make a machine file from a core-to-core latency table.
 
     CSV has a row per writing CPU and a column per responding CPU, nanoseconds one way; the upper
-    triangle may be empty. Clustering tells LLCs and packages apart. The output and the
-    file say how sure that is, and which tiers of latency between them are clear.
+    triangle may be empty. Clustering, and a trial of every regular shape, tell LLCs and packages
+    apart. The output and the file say how sure that is, and which shape is second.
     """
     if clock_ghz is not None and not CLOCK_LIMITS[0] <= clock_ghz <= CLOCK_LIMITS[1]:
         raise UserError(
@@ -103,7 +113,7 @@ def import_command(
             f"{CLOCK_LIMITS[1]:g} GHz"
         )
     need_sweep("machine import")
-    made = import_machine(ImportRequest(csv, hwloc_xml, name, clock_ghz))
+    made = import_machine(ImportRequest(csv, hwloc_xml, topology, name, clock_ghz))
     _finish(made.facts, made.text, made.evidence, made.notes, out)
 
 

@@ -16,7 +16,8 @@ from schedshard.lines.symbols import Frame
 _PAGE = 4096
 _PRIVATE, _SHARED, _CODE = 1, 2, 3
 _ANONYMOUS = "/dev/zero"
-_FIRST = 0x610000000000  # as in record/pages.c
+# Pages that are not their own numbers (record/pages.c); the first program may have others above.
+_TABLE = range(0x610000000000, 0x610000000000 + (_PAGE << 22))
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ class Memory:
         """The processes that have a byte, and its address there."""
         page = self._pages.get(place // _PAGE * _PAGE)
         if page is None:
-            known = self._told and place < _FIRST
+            known = self._told and place not in _TABLE
             return [Where(self._witness(0), place, 0, False)] if known else []
         kind, of, number = page
         if kind == _PRIVATE:

@@ -112,7 +112,7 @@ def _weigh(
     ns: Matrix | None,
 ) -> Evidence:
     kind = kinds_of(topology, rows, columns)
-    _split_home_remote(values, kind)
+    split_home_remote(values, kind)
     tiers: list[TierClass] = []
     index_of = {cpu: i for i, cpu in enumerate(whole.cpus)}
     place = np.array([index_of[cpu] for cpu in topology.cpus], dtype=np.int64)
@@ -137,7 +137,7 @@ def _spread(values: npt.NDArray[np.float64]) -> tuple[int, float, float, float]:
     return int(values.size), median, low, high
 
 
-def _split_home_remote(values: npt.NDArray[np.float64], kind: npt.NDArray[np.int64]) -> None:
+def split_home_remote(values: npt.NDArray[np.float64], kind: npt.NDArray[np.int64]) -> None:
     """Move the pairs of a package whose line had a remote home into their own class."""
     remote = values[kind == CLASSES.index("remote")]
     for name in ("node", "package"):

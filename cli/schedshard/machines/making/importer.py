@@ -21,13 +21,14 @@ from schedshard.machines.making.document import (
     machine_toml,
     spans_nodes,
 )
-from schedshard.machines.making.infer import infer_topology
+from schedshard.machines.making.infer import choose, doubted, infer_topology
 from schedshard.machines.making.latencycsv import LatencyTable, parse_latency_csv
 from schedshard.machines.making.topology import (
     Ids,
     Topology,
     cpu_list,
     from_tool,
+    read_given,
     regular_form,
     renumber,
 )
@@ -45,6 +46,7 @@ class ImportRequest:
 
     csv: Path
     hwloc_xml: Path | None = None
+    topology: Path | None = None
     name: str | None = None
     clock_ghz: float | None = None
 
@@ -69,16 +71,21 @@ def import_machine(request: ImportRequest) -> Imported:
             f"{request.csv.name}: byte {error.start + 1} is no UTF-8 text: a table of "
             "comma-separated numbers is needed"
         ) from error
+    if request.hwloc_xml is not None and request.topology is not None:
+        raise UserError("--hwloc-xml and --topology both say where CPUs are: give one of them")
     inferred = infer_topology(table)
-    notes = list(inferred.notes)
-    topology = inferred.topology
+    topology, notes, clear = choose(table, inferred)
     origin = f"{request.csv.name} (sha256 {hashlib.sha256(raw).hexdigest()[:16]})"
     if request.hwloc_xml is not None:
         topology = _hwloc_topology(request.hwloc_xml, table, notes)
         notes = disagreements(topology.restrict(table.cpus), inferred.topology, notes)
+    elif request.topology is not None:
+        topology = _of_same_machine(read_given(request.topology), request.topology, table, notes)
+        notes = disagreements(topology.restrict(table.cpus), inferred.topology, notes)
     part = topology.restrict(table.cpus)
     evidence = weigh(table.symmetric(), part, topology)
-    if request.hwloc_xml is None:
+    if request.hwloc_xml is None and request.topology is None:
+        evidence = evidence if clear else doubted(evidence)
         notes.extend(
             f"groups of {tier.count} LLCs are nearer to each other than to the rest: a tier, not "
             "NUMA nodes, which are as firmware was told (an hwloc XML file would tell)"
@@ -100,6 +107,13 @@ def _hwloc_topology(path: Path, table: LatencyTable, notes: list[str]) -> Topolo
     if not path.is_file():
         raise UserError(f"no hwloc XML file {path}: 'lstopo FILE.xml' on that machine makes one")
     topology = from_tool(run_json([str(topo_binary()), "--hwloc-xml", str(path)]))
+    return _of_same_machine(topology, path, table, notes)
+
+
+def _of_same_machine(
+    topology: Topology, path: Path, table: LatencyTable, notes: list[str]
+) -> Topology:
+    """The topology, if it has all CPUs of the table and a machine file can hold it."""
     extra = sorted(set(table.cpus) - set(topology.cpus))
     if extra:
         raise UserError(
@@ -129,7 +143,7 @@ def disagreements(said: Topology, inferred: Topology, notes: list[str]) -> list[
         wrong = _unlike(a, b)
         where = [cpu for cpu, bad in zip(said.cpus, wrong.tolist(), strict=True) if bad]
         found.append(
-            f"disagreement: {said.count(level)} groups by {level} in the hwloc file, "
+            f"disagreement: {said.count(level)} groups by {level} in the file of the topology, "
             f"{inferred.count(level)} by latency; they differ for CPUs {cpu_list(where)}"
         )
     return found
@@ -188,6 +202,8 @@ def _facts(
     clock, clock_source = _clock(request)
     if request.hwloc_xml is not None:
         how = f"hwloc XML file {request.hwloc_xml.name}; latencies of {origin} fit it: "
+    elif request.topology is not None:
+        how = f"{request.topology.name}; latencies of {origin} fit it: "
     else:
         how = f"grouping by latency of {origin}: "
     stem = request.csv.stem

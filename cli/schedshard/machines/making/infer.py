@@ -16,13 +16,17 @@ Latencies alone leave three questions open. Each is decided as follows, with a n
 - firmware options cut NUMA nodes. A package counts as one node. LLCs of it that are nearer to each
   other than to the rest are a tier of latency (tiers.py). They are none if they are as far apart as
   other levels are.
+
+One wild pair can mislead clustering. A trial of every regular shape (shapes.py) is not misled, and
+knows what else fits. choose() takes the better of the two and tells both.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
 
+from schedshard.machines.making.classes import Evidence
 from schedshard.machines.making.grouping import (
     between,
     equal_groups,
@@ -31,8 +35,18 @@ from schedshard.machines.making.grouping import (
     tree,
 )
 from schedshard.machines.making.latencycsv import LatencyTable, Matrix
-from schedshard.machines.making.topology import Ids, Topology, cpu_list, make_topology, within
+from schedshard.machines.making.shapes import EQUAL, Shape, misfit_of, shapes, unusual, verdict
+from schedshard.machines.making.topology import (
+    Ids,
+    Topology,
+    cpu_list,
+    make_topology,
+    regular_form,
+    renumber,
+    within,
+)
 
+LEVELS = ("package", "node", "llc", "l2", "core")
 # A line passed between SMT siblings never leaves the L1: 8 to 11 ns on the machines measured.
 SMT_NS = 16.0
 # A join of cores with a common L2 lies under an LLC of at most this latency. A join of a small core
@@ -216,3 +230,54 @@ def _mend_packages(
             " between them a line costs as much as from another package, its home was remote"
         )
     return np.unique(mended, return_inverse=True)[1].reshape(-1)
+
+
+def choose(table: LatencyTable, inferred: Inference) -> tuple[Topology, list[str], bool]:
+    """The topology, what to tell the user, and whether no other shape fits as well."""
+    found = shapes(table.symmetric())
+    mine, notes = inferred.topology, list(inferred.notes)
+    if not found:
+        return mine, [*notes, *verdict(found)[1]], False
+    best = found[0]
+    sure, told = verdict(found)
+    fits = misfit_of(table.symmetric(), mine)
+    if not _better(best, mine, fits):
+        if same_shape(best.topology, mine):
+            return mine, [*notes, *told], sure
+        told = [f"best regular shape: {best.words}, misfit {best.misfit:.1%}; taken: {fits:.1%}"]
+        return mine, [*notes, *told], fits + EQUAL < best.misfit
+    levels = {level: best.topology.ids(level) for level in LEVELS}
+    counts = ", ".join(f"{mine.count(level)} by {level}" for level in ("package", "llc", "core"))
+    told.append(f"clustering finds other groups ({counts}), misfit {fits:.1%}: not taken")
+    return make_topology(table.cpus, levels), told, sure
+
+
+def _better(best: Shape, mine: Topology, fits: float) -> bool:
+    if best.misfit + EQUAL < fits:
+        return True
+    flat = make_topology(range(len(mine.cpus)), {level: mine.ids(level) for level in LEVELS})
+    form = regular_form(flat)
+    plain = form is not None and form.nodes_per_package == 1 and form.cores_per_l2 == 1
+    if form is None or not plain or abs(best.misfit - fits) > EQUAL:
+        return False
+    return unusual(best.form, best.inside_ns) < unusual(form, best.inside_ns)
+
+
+def same_shape(shape: Topology, mine: Topology) -> bool:
+    """Whether CPUs lie in the same LLCs and packages, in the order of their numbers."""
+    cpus = range(len(mine.cpus))
+    return all(
+        np.array_equal(renumber(shape.ids(level), cpus), renumber(mine.ids(level), cpus))
+        for level in ("package", "llc", "core")
+    )
+
+
+def doubted(evidence: Evidence) -> Evidence:
+    """The evidence without the word clear for what may be LLCs of a package, or packages."""
+    levels = [
+        replace(level, sure="likely")
+        if level.sure == "clear" and level.name in ("llc", "package")
+        else level
+        for level in evidence.levels
+    ]
+    return replace(evidence, levels=levels)

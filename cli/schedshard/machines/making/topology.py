@@ -10,14 +10,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from schedshard.common.errors import UserError
+from schedshard.common.errors import UserError, telling
+from schedshard.common.paths import topo_binary
+from schedshard.common.tool import run_json
 
 Ids = npt.NDArray[np.int64]
+
+MAX_GIVEN_BYTES = 4 << 20
+MAX_CPUS = 8192
+GIVEN_RIGHT = "the text of 'lscpu -p', or a folder that holds sys/"
+# Columns of `lscpu -p` that say where a CPU is; the caches are one column: L1d:L1i:L2:L3.
+_COLUMNS = {"core": "core", "socket": "package", "node": "node", "l2": "l2", "l3": "llc"}
+
 
 NUMBERINGS = ("threads-last", "threads-adjacent")
 
@@ -105,6 +115,61 @@ def _fill_unknown(cpus: Sequence[int], levels: dict[str, Ids]) -> None:
         levels["core"] = own
     if (levels["l2"] < 0).any():
         levels["l2"] = levels["core"]
+
+
+def read_given(path: Path) -> Topology:
+    """Read ``--topology``: a folder that holds sys/, or a file of `lscpu -p`."""
+    if path.is_dir():
+        if not (path / "sys").is_dir():
+            raise UserError(f"{path} holds no sys/: give {GIVEN_RIGHT}")
+        return from_tool(run_json([str(topo_binary()), "--sysfs", str(path)]))
+    with telling(f"cannot read topology {path}"):
+        if path.stat().st_size > MAX_GIVEN_BYTES:
+            raise UserError(f"{path}: larger than {MAX_GIVEN_BYTES >> 20} MB: give {GIVEN_RIGHT}")
+        text = path.read_bytes().decode("utf-8", "replace")
+    return parse_lscpu(text, path.name)
+
+
+def parse_lscpu(text: str, name: str) -> Topology:
+    """The topology in the text of `lscpu -p`."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    heads = [line for line in lines if line.startswith("#") and "CPU" in line and "," in line]
+    rows = [line.split(",") for line in lines if not line.startswith("#")]
+    if not heads or not rows:
+        raise UserError(f"{name} is no text of 'lscpu -p': give {GIVEN_RIGHT}")
+    if len(rows) > MAX_CPUS:
+        raise UserError(f"{name}: more than {MAX_CPUS:,} CPUs")
+    columns = [word.strip().lower() for word in heads[-1].lstrip("# ").split(",")]
+    places = _places(columns, rows, name)
+    cpus = [int(row[columns.index("cpu")]) for row in rows]
+    order = np.argsort(cpus)
+    levels = {level: np.array(ids, dtype=np.int64)[order] for level, ids in places.items()}
+    levels.setdefault("llc", levels["package"])
+    levels.setdefault("l2", levels["core"])
+    levels.setdefault("node", levels["package"])
+    if len(set(cpus)) != len(cpus):
+        raise UserError(f"{name}: a CPU has two lines: give {GIVEN_RIGHT}")
+    return make_topology([cpus[i] for i in order], levels)
+
+
+def _places(columns: list[str], rows: list[list[str]], name: str) -> dict[str, list[int]]:
+    """For each level the ids of all CPUs; levels that the text does not have are left out."""
+    if not {"cpu", "core", "socket"} <= set(columns):
+        raise UserError(f"{name} has no columns CPU, Core and Socket: give {GIVEN_RIGHT}")
+    found: dict[str, list[int]] = {}
+    for word, level in _COLUMNS.items():
+        if word not in columns:
+            continue
+        at = columns.index(word)
+        cells = [row[at].strip() if at < len(row) else "" for row in rows]
+        if all(cell.isascii() and cell.isdigit() for cell in cells):
+            found[level] = [int(cell) for cell in cells]
+        elif level in ("core", "package"):
+            raise UserError(f"{name}: column {word} has lines without a number: give {GIVEN_RIGHT}")
+    at = columns.index("cpu")
+    if not all(row[at].strip().isdigit() and len(row[at]) < 6 for row in rows):
+        raise UserError(f"{name}: column CPU has lines without a number: give {GIVEN_RIGHT}")
+    return found
 
 
 def cpu_list(cpus: Sequence[int]) -> str:

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Every regular shape that a latency table may have, and how well each explains it.
+
+A shape is packages x LLCs x cores x threads, with one of two numberings of CPUs. Its misfit is the
+mean distance of a pair from the median of its class, as a ratio. Two shapes may put all pairs into
+the same classes: two LLCs of one package, or two packages of one LLC each. A table cannot tell
+them apart. What usual machines look like decides then, and the user is told.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from schedshard.machines.making.classes import CLASSES, kinds_of, split_home_remote
+from schedshard.machines.making.latencycsv import Matrix
+from schedshard.machines.making.tiers import find_tiers
+from schedshard.machines.making.topology import NUMBERINGS, Regular, Topology
+
+# A line passed between SMT siblings never leaves the L1: 7 to 11 ns on the machines measured.
+SMT_NS = 16.0
+# The nearest other core of one LLC: above this every core has an LLC of its own.
+LLC_NS = 80.0
+# The median inside one LLC: 25 to 27 ns on core complexes, 32 ns on a ring, 48 to 55 ns on meshes.
+FILLS_NS = 30.0
+# A ring or a mesh that fills a package has at least so many cores, on servers of several packages.
+FILLS_CORES = 6
+# Medians of two classes that differ by less are one class.
+STEP = 1.2
+# Shapes whose misfits differ by less explain a table equally well.
+EQUAL = 0.003
+MOST_PACKAGES = 16
+UNKNOWN = 8.0  # no machine is known that is so
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A regular shape, its CPUs, and its misfit: 0.05 is 5% of a pair's latency."""
+
+    form: Regular
+    topology: Topology
+    misfit: float
+    inside_ns: float  # median of the nearest class that is no siblings
+
+    @property
+    def words(self) -> str:
+        """The shape in words."""
+        form = self.form
+        parts = [
+            _many(form.packages, "package"), _many(form.llcs_per_package, "LLC"),
+            _many(form.cores_per_llc, "core"), _many(form.threads_per_core, "thread"),
+        ]  # fmt: skip
+        return " x ".join(parts)
+
+
+def _many(count: int, word: str) -> str:
+    return f"{count} {word}{'s' * (count != 1)}"
+
+
+def shapes(ns: Matrix) -> list[Shape]:
+    """All shapes that a table may have, the best first."""
+    rows, columns = np.nonzero(np.triu(np.isfinite(ns), 1))
+    values = ns[rows, columns]
+    found = []
+    for form in _forms(len(ns)):
+        topology = form.expand()
+        kind = kinds_of(topology, rows, columns)
+        split_home_remote(values, kind)
+        shape = _weighed(form, topology, values, kind)
+        if shape is not None:
+            found.append(shape)
+    best = min((shape.misfit for shape in found), default=0.0)
+    inside = next((shape.inside_ns for shape in found if shape.misfit == best), 0.0)
+
+    def order(shape: Shape) -> tuple[int, float, float]:
+        """Equally good shapes by how usual they are, others by misfit."""
+        steps = int((shape.misfit - best) / EQUAL)
+        return steps, unusual(shape.form, inside), shape.misfit
+
+    return sorted(found, key=order)
+
+
+def misfit_of(ns: Matrix, topology: Topology) -> float:
+    """The misfit of any topology, tiers counted: mean distance of a pair from its median."""
+    rows, columns = np.nonzero(np.triu(np.isfinite(ns), 1))
+    values = ns[rows, columns]
+    kind = kinds_of(topology, rows, columns)
+    split_home_remote(values, kind)
+    tiers = find_tiers(topology, rows, columns, values, np.array(CLASSES)[kind])
+    for index, tier in enumerate(tiers):
+        kind[tier.inside] = len(CLASSES) + index
+    logs = np.log(values)
+    off = [np.abs(logs[kind == k] - np.median(logs[kind == k])) for k in np.unique(kind)]
+    return float(np.concatenate(off).mean())
+
+
+def _forms(count: int) -> Iterator[Regular]:
+    for threads, packages in product((1, 2, 4), range(1, MOST_PACKAGES + 1)):
+        cores, rest = divmod(count, threads * packages)
+        if rest or not cores:
+            continue
+        for llcs in (n for n in range(1, cores + 1) if cores % n == 0):
+            for numbering in NUMBERINGS if threads > 1 else NUMBERINGS[:1]:
+                yield Regular(packages, 1, llcs, cores // llcs, threads, 1, numbering)
+
+
+def _weighed(
+    form: Regular,
+    topology: Topology,
+    values: np.ndarray[tuple[int], np.dtype[np.float64]],
+    kind: np.ndarray[tuple[int], np.dtype[np.int64]],
+) -> Shape | None:
+    """The shape with its misfit; None if its classes are no classes: not each farther."""
+    logs = np.log(values)
+    misfit = np.zeros_like(logs)
+    last = inside = 0.0
+    for index, name in enumerate(CLASSES):
+        mine = kind == index
+        if not mine.any():
+            continue
+        median = float(np.median(values[mine]))
+        misfit[mine] = np.abs(logs[mine] - np.log(median))
+        if name == "smt" and median > SMT_NS:
+            return None
+        if name == "home_remote":
+            continue
+        if last and median < last * STEP:
+            return None
+        last = median
+        if name != "smt" and not inside:
+            inside = median
+    return Shape(form, topology, float(misfit.mean()), inside)
+
+
+def unusual(form: Regular, inside: float) -> float:
+    """How unusual a shape is; compared only between shapes that fit equally well."""
+    fills = inside >= FILLS_NS and form.cores_per_llc >= FILLS_CORES
+    score = 0.0
+    if form.cores_per_llc == 1 and form.llcs_per_package > 1 and inside < LLC_NS:
+        score += UNKNOWN  # cores this near share a last-level cache
+    if form.packages > 1 and form.llcs_per_package == 1 and not fills:
+        score += 4.0  # a core complex does not fill a package
+    if form.packages == 1 and form.llcs_per_package > 1 and fills:
+        score += 4.0  # a mesh fills a package
+    if form.packages not in (1, 2, 4, 8):
+        score += 2.0
+    if form.numbering == "threads-adjacent":
+        score += 0.5
+    return score + 0.01 * form.packages
+
+
+def verdict(found: list[Shape]) -> tuple[bool, list[str]]:
+    """Whether the best shape is the only one that explains the table, and what to tell the user."""
+    if not found:
+        return False, ["no regular shape explains the table: packages x LLCs x cores x threads"]
+    best, others = found[0], found[1:]
+    told = f"best shape: {best.words}, misfit {best.misfit:.1%}"
+    if others:
+        told += f"; second: {others[0].words}, misfit {others[0].misfit:.1%}"
+    notes = [told]
+    equal = [
+        shape
+        for shape in others
+        if shape.misfit - best.misfit < EQUAL
+        and unusual(shape.form, best.inside_ns) < UNKNOWN
+        and shape.words != best.words
+    ]
+    names = list(dict.fromkeys(shape.words for shape in equal))
+    if not names:
+        return True, notes
+    notes.append(
+        f"not clear: the table fits {' and '.join(names[:2])} as well; taken is what usual "
+        "machines look like. --topology or --hwloc-xml of that machine tells"
+    )
+    return False, notes

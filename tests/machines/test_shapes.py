@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""`machine import` tries every regular shape, says which one is second, and takes help."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from schedshard.commands.machine import import_command
+from schedshard.common.errors import UserError
+from schedshard.machines.making.importer import Imported, ImportRequest, import_machine
+from schedshard.machines.making.latencycsv import Matrix
+from schedshard.machines.making.shapes import shapes, verdict
+from schedshard.machines.making.topology import parse_lscpu
+from synthetic import latencies, shape, to_csv
+
+MESH = {"smt": 7.5, "llc": 48.0, "node": 48.0, "remote": 141.0}
+RING = {"smt": 9.0, "llc": 32.0, "node": 114.0, "remote": 114.0}
+DESKTOP = {"smt": 9.0, "llc": 27.0, "node": 90.0, "remote": 90.0}
+
+
+def made(path: Path, matrix: Matrix, topology: Path | None = None) -> Imported:
+    path.write_text(to_csv(matrix), encoding="ascii")
+    return import_machine(ImportRequest(path, topology=topology))
+
+
+def counts(found: Imported) -> tuple[int, int, int]:
+    topology = found.facts.topology
+    return topology.count("package"), topology.count("llc"), topology.count("core")
+
+
+def test_a_wild_sibling_does_not_make_a_cache_of_each_core(tmp_path: Path) -> None:
+    """As published for 2 x Gold 6242: CPU 0 and its sibling are as far apart as other cores."""
+    matrix = latencies(shape(2, 1, 16, 2).expand(), MESH, 0.02, 3)
+    matrix[0, 32] = matrix[32, 0] = 47.0
+    found = made(tmp_path / "a.csv", matrix)
+    assert counts(found) == (2, 2, 32)
+    assert "2 packages x 1 LLC x 16 cores x 2 threads" in "".join(found.notes)
+
+
+def test_a_ring_of_eight_cores_fills_a_package(tmp_path: Path) -> None:
+    found = made(tmp_path / "a.csv", latencies(shape(2, 1, 8, 2).expand(), RING, 0.08, 1))
+    assert counts(found) == (2, 2, 16)
+    assert any("not clear" in note and "1 package x 2 LLCs" in note for note in found.notes)
+    assert found.evidence is not None
+    sure = {level.name: level.sure for level in found.evidence.levels}
+    assert sure["llc"] != "clear"
+    assert sure["core"] == "clear"
+
+
+def test_complexes_of_three_cores_are_no_packages(tmp_path: Path) -> None:
+    found = made(tmp_path / "a.csv", latencies(shape(1, 8, 3, 2).expand(), DESKTOP, 0.05, 2))
+    assert counts(found) == (1, 8, 24)
+
+
+@pytest.mark.parametrize(
+    "form", [shape(2, 8, 8, 2), shape(1, 2, 8, 2), shape(4, 1, 12), shape(1, 1, 6, 2)]
+)
+def test_the_best_shape_is_that_of_the_machine(form: object) -> None:
+    want = form.expand()  # type: ignore[attr-defined]
+    ns = {"smt": 10.0, "llc": 25.0, "node": 105.0, "remote": 200.0}
+    if form.llcs_per_package == 1:  # type: ignore[attr-defined]
+        ns["llc"] = 50.0
+    best = shapes(latencies(want, ns, 0.04, 5))[0]
+    assert best.form == form
+
+
+def test_a_shape_that_no_other_equals_is_clear() -> None:
+    ns = {"smt": 10.0, "llc": 25.0, "node": 105.0, "remote": 200.0}
+    sure, told = verdict(shapes(latencies(shape(2, 4, 4).expand(), ns, 0.03, 1)))
+    assert sure
+    assert len(told) == 1
+    assert "second: " in told[0]
+
+
+def lscpu(packages: int, llcs: int, cores: int) -> str:
+    rows = ["# The following is the parsable format", "# CPU,Core,Socket,Node,,L1d,L1i,L2,L3"]
+    for cpu in range(packages * llcs * cores):
+        package, llc = cpu // (llcs * cores), cpu // cores
+        rows.append(f"{cpu},{cpu},{package},{package},,{cpu},{cpu},{cpu},{llc}")
+    return "\n".join(rows) + "\n"
+
+
+def test_lscpu_says_what_the_table_cannot(tmp_path: Path) -> None:
+    """The same table is two packages, or two caches of one package."""
+    matrix = latencies(shape(2, 1, 8).expand(), RING, 0.05, 4)
+    for packages, llcs in ((2, 1), (1, 2)):
+        text = tmp_path / "lscpu.txt"
+        text.write_text(lscpu(packages, llcs, 8), encoding="ascii")
+        found = made(tmp_path / "a.csv", matrix, topology=text)
+        assert counts(found) == (packages, 2, 16)
+        assert "lscpu.txt" in tomllib.loads(found.text)["source"]["topology"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "is no text of 'lscpu -p'"),
+        ("0,0,0,0\n", "is no text of 'lscpu -p'"),
+        ("# CPU,Node\n0,0\n", "has no columns"),
+        ("# CPU,Core,Socket\n0,a,0\n", "column core"),
+        ("# CPU,Core,Socket\nx,0,0\n", "column CPU"),
+        ("# CPU,Core,Socket\n0,0,0\n0,1,0\n", "two lines"),
+    ],
+)
+def test_a_text_that_is_none_is_refused(text: str, said: str) -> None:
+    with pytest.raises(UserError, match=said) as raised:
+        parse_lscpu(text, "x.txt")
+    assert "\n" not in str(raised.value)
+
+
+def test_two_sources_of_a_topology_are_refused(tmp_path: Path) -> None:
+    csv = tmp_path / "a.csv"
+    csv.write_text(to_csv(latencies(shape(1, 1, 4).expand(), MESH, 0.02, 1)), encoding="ascii")
+    args = [str(csv), "--topology", str(tmp_path), "--hwloc-xml", str(csv)]
+    result = CliRunner().invoke(import_command, args)
+    assert isinstance(result.exception, UserError)
+    assert "give one of them" in str(result.exception)
