@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 from click.shell_completion import shell_complete
 
-from schedshard.common.errors import UserError, os_reason
+from schedshard.common.errors import UserError, did_you_mean, near_names, os_reason
 from schedshard.common.paths import ALONE, PROGRAM, typed
 
 # Variables that Click's completion scripts set.
@@ -59,6 +59,15 @@ def terminated(number: int, frame: object) -> None:
     raise Terminated
 
 
+def _said(error: click.UsageError) -> str:
+    """Click's words, but its suggestions only where ours would be made, too."""
+    if not isinstance(error, click.NoSuchOption) or error.ctx is None:
+        return error.format_message()
+    known = [name for each in error.ctx.command.get_params(error.ctx) for name in each.opts]
+    near = near_names(error.option_name, [name for name in known if name.startswith("--")])
+    return f"no such option: {error.option_name}{f': {did_you_mean(near)}' if near else ''}"
+
+
 def _seen(context: click.Context | None) -> str:
     """Where the usage of a verb is explained."""
     if context is None:
@@ -93,7 +102,7 @@ def run(argv: Sequence[str] | None = None, verbs: click.Command | None = None) -
         print(f"{PROGRAM}: {error}", file=sys.stderr)
         return error.status
     except click.UsageError as error:
-        said = _one_line(error.format_message()).rstrip(".")
+        said = _one_line(_said(error)).rstrip(".")
         print(f"{PROGRAM}: {said}{_seen(error.ctx)}", file=sys.stderr)
         return 2
     except click.ClickException as error:

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from conftest import FAKES, Cli, assert_refused, assert_user_error
+from schedshard.common.errors import near_names
+from schedshard.experiments.experiment import experiment_names
 
 VERBS = (
     ("run",),
@@ -54,6 +56,34 @@ def test_a_group_without_a_command_prints_its_commands(cli: Cli) -> None:
         assert f"  {name} " in outcome.out
 
 
+@pytest.mark.parametrize(
+    ("name", "known", "near"),
+    [
+        ("strom", ["storm", "stress"], ["storm"]),
+        ("shart", ["shard", "stock"], ["shard"]),
+        ("lcc", ["llc", "node", "sbm"], ["llc"]),
+        ("epyc-7763", ["epyc-7742-2s", "epyc-7763-2s"], ["epyc-7763-2s"]),
+        ("cpumask", ["cpumask-read", "cpumask-yield", "pi"], ["cpumask-read", "cpumask-yield"]),
+        ("c", [f"c{letter}xyz" for letter in "abcdef"], []),  # a list rather than a suggestion
+        ("apple", ["maple", "ample"], ["ample"]),
+        ("xy", ["ab", "pi"], []),  # two letters of two are another word
+        ("frequency", ["frequent", "sequence"], ["frequent"]),
+        ("mutex", ["cyclic", "primitives"], []),
+        ("", ["run"], []),
+    ],
+)
+def test_what_is_near(name: str, known: list[str], near: list[str]) -> None:
+    assert near_names(name, known) == near
+
+
+def test_experiments_are_listed(cli: Cli) -> None:
+    rows = cli("experiments", "--json").json["experiments"]
+    assert [row["name"] for row in rows] == experiment_names()
+    one = next(row for row in rows if row["name"] == "cpumask-yield")
+    assert (one["machine"], one["variants"][0]) == ("epyc-7763-2s", "global")
+    assert "Set and clear this CPU in a CPU mask" in cli("experiments").out
+
+
 def test_version(cli: Cli) -> None:
     assert cli("--version").out.startswith("schedshard ")
 
@@ -62,9 +92,10 @@ def test_version(cli: Cli) -> None:
     ("args", "words"),
     [
         (("runn",), ("unknown command 'runn'", "did you mean 'run'")),
+        (("run", "pi", "--sedd", "1"), ("no such option: --sedd", "did you mean '--seed'?")),
         (("machine", "sho"), ("unknown command", "did you mean 'show'")),
         (("run",), ("Missing argument 'EXPERIMENT'", "run --help")),
-        (("run", "cpumask-yield", "--bogus"), ("No such option", "run --help")),
+        (("run", "cpumask-yield", "--bogus"), ("no such option: --bogus (see", "run --help")),
         (("run", "cpumask-yield", "--cpus", "x"), ("--cpus", "not a valid integer")),
         (("run", "cpumask-yield", "--cpus", "0"), ("--cpus", "range")),
         (("run", "cpumask-yield", "--seed", "-1"), ("--seed", "range")),

@@ -35,7 +35,7 @@ from schedshard.commands.options import (
 )
 from schedshard.commands.record import diff_command, record_command, replay_command
 from schedshard.commands.record_cost import cost_command
-from schedshard.commands.run import compare, run, sweep
+from schedshard.commands.run import compare, experiments_command, run, sweep
 from schedshard.commands.topology import machine, machines, topo
 from schedshard.commands.validate import validate
 from schedshard.common.errors import UserError
@@ -231,5 +231,16 @@ for verb in (primitives_command, ping_pong_command, cost_command):
     bench.add_command(verb)
 for verb in (record_command, replay_command, diff_command):
     c2c.add_command(verb)
-for verb in (run, sweep, compare, topo, machines, machine, validate, kernel, doctor):
+for verb in (
+    run,
+    experiments_command,
+    sweep,
+    compare,
+    topo,
+    machines,
+    machine,
+    validate,
+    kernel,
+    doctor,
+):
     main.add_command(verb)

@@ -30,6 +30,24 @@ _UNCERTAINTY = click.option(
 )
 
 
+@click.command(name="experiments")
+@JSON
+def experiments_command(as_json: bool) -> None:
+    """List the experiments."""
+    from schedshard.experiments.experiment import experiment_names, load_experiment
+    from schedshard.tables.results import experiments_table
+
+    found = [load_experiment(name) for name in experiment_names()]
+    rows = [
+        {
+            "name": each.name, "title": each.title, "machine": each.machine,
+            "variants": [variant.name for variant in each.variants],
+        }
+        for each in found
+    ]  # fmt: skip
+    deliver({"experiments": rows}, as_json, None, experiments_table(rows))
+
+
 @click.command()
 @click.argument("experiment")
 @click.option("--machine", metavar="M", help="Preset name or a .toml file [the experiment's own].")

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """The one exception that reaches a user, and the sentence that suggests a nearer name."""
 
-import difflib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+
+# More names than these are a list, and no suggestion.
+_MANY = 5
 
 
 class UserError(Exception):
@@ -44,12 +46,46 @@ def check_names(kind: str, names: Iterable[str], known: Collection[str]) -> None
             raise unknown_name(kind, name, known)
 
 
-def unknown_name(kind: str, name: str, known: Iterable[str]) -> UserError:
-    """The error for a name that does not exist, with the nearest one that does."""
-    names = sorted(known)
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+def _distance(one: str, other: str) -> int:
+    """How many letters to insert, delete, replace or swap make one word of another."""
+    rows = [list(range(len(other) + 1))]
+    for at, letter in enumerate(one, 1):
+        row = [at]
+        for to, wanted in enumerate(other, 1):
+            steps = [rows[-1][to] + 1, row[-1] + 1, rows[-1][to - 1] + (letter != wanted)]
+            if min(at, to) > 1 and letter == other[to - 2] and one[at - 2] == wanted:
+                steps.append(rows[-2][to - 2] + 1)
+            row.append(min(steps))
+        rows.append(row)
+    return rows[-1][-1]
+
+
+def near_names(name: str, known: Iterable[str]) -> list[str]:
+    """The names that are meant: a slip of two letters away, or begun like this; "" means none."""
+    words = sorted(known)
+    slips = {word: _distance(name, word) for word in words}
+    # Two letters of a short word are all of it.
+    near = [word for word in words if slips[word] <= 2 and slips[word] * 2 < len(word)]
     if near:
-        hint = f"did you mean '{near[0]}'?"
+        least = min(slips[word] for word in near)
+        return [word for word in near if slips[word] == least]
+    begun = [word for word in words if name and word.startswith(name)]
+    return begun if len(begun) <= _MANY else []
+
+
+def did_you_mean(names: Sequence[str]) -> str:
+    """The question, with every name that may be meant."""
+    quoted = [f"'{name}'" for name in names]
+    listed = " or ".join([", ".join(quoted[:-1]), quoted[-1]] if quoted[1:] else quoted)
+    return f"did you mean {listed}?"
+
+
+def unknown_name(kind: str, name: str, known: Iterable[str]) -> UserError:
+    """The error for a name that does not exist, with those near it, or else all."""
+    names = sorted(known)
+    near = near_names(name, names)
+    if near:
+        hint = did_you_mean(near)
     elif names:
         hint = f"known: {', '.join(names)}"
     else:

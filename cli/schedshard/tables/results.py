@@ -230,6 +230,14 @@ def machines_table(rows: list[dict[str, Any]]) -> Sheet:
     return made
 
 
+def experiments_table(rows: list[dict[str, Any]]) -> Sheet:
+    """The list of experiments."""
+    made = Sheet(None, "experiment", "", "its machine", "variants", right=("variants",))
+    for row in rows:
+        made.add_row(row["name"], row["title"], row["machine"], str(len(row["variants"])))
+    return made
+
+
 def topo_view(data: dict[str, Any], shards_shown: int = 64) -> RenderableType:
     """The tree and the shard plan."""
     root = tree(data)
