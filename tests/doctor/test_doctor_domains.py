@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from schedshard.doctor.facts.cpusets import Cpuset, Cpusets
 from schedshard.doctor.facts.domains import Domains, root_domains
-from schedshard.doctor.facts.facts import FIFO, Cpu, Facts, Thread
+from schedshard.doctor.facts.facts import FIFO, Facts, Thread
 from schedshard.doctor.facts.load import domain_loads
+from schedshard.doctor.facts.topology import Cpu
 from schedshard.doctor.facts.values import cpu_list
 
 

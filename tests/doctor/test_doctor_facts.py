@@ -16,7 +16,7 @@ from schedshard.common.errors import UserError
 from schedshard.doctor.facts.archive import LISTS, read_directory, read_host
 from schedshard.doctor.facts.cpusets import read_cpusets
 from schedshard.doctor.facts.facts import Facts, read_facts
-from schedshard.doctor.facts.values import CPU_LIMIT, clean, cpu_list, release
+from schedshard.doctor.facts.values import CPU_LIMIT, CpuLists, clean, cpu_list, release
 from schedshard.machines.topo import ranges
 
 
@@ -229,7 +229,7 @@ def test_any_text_as_cgroups(name: str, text: str) -> None:
     lists = {"mounts": "cgroup2 / /sys/fs/cgroup rw\n", "cgroups": ""}
     lists[name] = text
     with contextlib.suppress(ValueError):
-        assert read_cpusets(lists["mounts"], lists["cgroups"]).version in (0, 2)
+        assert read_cpusets(lists["mounts"], lists["cgroups"], CpuLists()).version in (0, 2)
 
 
 @given(st.frozensets(st.integers(0, 600), max_size=40))

@@ -1,18 +1,22 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """The collector's output, as text by list; nothing from a tar file reaches the disk.
 
-A tar file may come from anywhere. It is read in memory, up to fixed sizes. A member that is no
-regular file, or whose name is not one of the collector's, is an error. A user may unpack a tar
-file, read it and pack it again. Then it has the folder as well, and may have "./" before its names.
+A tar file may come from anywhere. It is read in memory, up to fixed sizes, so that no archive needs
+more than 256 MB. A member that is no regular file, that has holes, or whose name is not one of the
+collector's, is an error. A user may unpack a tar file, read it and pack it again. Then it has the
+folder as well, and may have "./" before its names.
 """
 
 from __future__ import annotations
 
 import io
+import os
+import re
 import tarfile
 import tempfile
 import zlib
 from pathlib import Path
+from typing import BinaryIO
 
 from schedshard.common.errors import UserError, telling
 from schedshard.common.paths import typed
@@ -24,41 +28,76 @@ LISTS = (
     "affinities", "reading-2", "format",
 )  # fmt: skip
 FORMAT = "schedshard-doctor 1"
-# 100,000 real-time threads make 30 MB of lists.
+# 90,000 real-time threads make 48 MB of lists, of which a reading has 20 MB.
 FILE_LIMIT = 64 << 20
-TOTAL_LIMIT = 128 << 20
+TOTAL_LIMIT = 48 << 20
+LIST_LIMIT = 20 << 20
+# The interrupts of 8,192 CPUs are the longest line: 90 KB.
+LINE_LIMIT = 128 << 10
+# Twelve lists and some folders, each with the headers that tar programs add.
+_MEMBERS = 64
+_HEADERS = 256 << 10
+_CHUNK = 1 << 20
+_WIDE = re.compile("[\U00010000-\U0010ffff]")
 _FOLDER = "schedshard-doctor"
 _HINT = f"make it with '{typed('doctor collect')}'"
 
 
-def _limited(path: Path, what: str) -> bytes:
-    """Read a file of at most FILE_LIMIT bytes."""
-    with telling(f"cannot read {what} {path}"):
-        if not path.is_file():
-            reason = "is a directory" if path.is_dir() else "no such file"
-            reason = "is no regular file" if path.exists() and not path.is_dir() else reason
-            raise UserError(f"cannot read {what} {path}: {reason}")
-        with path.open("rb") as file:
-            data = file.read(FILE_LIMIT + 1)
-    if len(data) > FILE_LIMIT:
+def _opened(path: Path, what: str) -> BinaryIO:
+    """Open a regular file of at most FILE_LIMIT bytes."""
+    if not path.is_file():
+        reason = "is a directory" if path.is_dir() else "no such file"
+        reason = "is no regular file" if path.exists() and not path.is_dir() else reason
+        raise UserError(f"cannot read {what} {path}: {reason}")
+    file = path.open("rb")
+    if os.fstat(file.fileno()).st_size > FILE_LIMIT:
+        file.close()
         raise UserError(f"{what} {path} is larger than {FILE_LIMIT >> 20} MiB")
-    return data
+    return file
 
 
-def unpacked(path: Path, data: bytes) -> bytes:
-    """Return the content of a gzip file, or the bytes themselves when they are not gzip's."""
-    if data[:2] != b"\x1f\x8b":
-        return data
+def _unpacked(path: Path, file: BinaryIO, head: bytes) -> bytearray:
+    """Return the content of a gzip file, of which ``head`` was read."""
     stream = zlib.decompressobj(wbits=31)
+    plain = bytearray()
+    chunk = head
     try:
-        plain = stream.decompress(data, TOTAL_LIMIT + 1)
+        while chunk and not stream.eof:
+            plain += stream.decompress(chunk, TOTAL_LIMIT + 1 - len(plain))
+            if len(plain) > TOTAL_LIMIT:
+                raise UserError(f"{path} unpacks to more than {TOTAL_LIMIT >> 20} MiB")
+            chunk = stream.unconsumed_tail or file.read(_CHUNK)
     except zlib.error as error:
         raise UserError(f"{path} is damaged: gzip says {error}") from error
-    if len(plain) > TOTAL_LIMIT:
-        raise UserError(f"{path} unpacks to more than {TOTAL_LIMIT >> 20} MiB")
     if not stream.eof:
         raise UserError(f"{path} is truncated: copy it again")
     return plain
+
+
+def _plain(path: Path) -> bytes | bytearray:
+    """Return the bytes of a tar file, which gzip may have packed."""
+    with telling(f"cannot read host file {path}"), _opened(path, "host file") as file:
+        head = file.read(_CHUNK)
+        if head[:2] == b"\x1f\x8b":
+            return _unpacked(path, file, head)
+        data = head + file.read(TOTAL_LIMIT + 1 - len(head))
+    if len(data) > TOTAL_LIMIT:
+        raise UserError(f"{path} holds more than {TOTAL_LIMIT >> 20} MiB")
+    return data
+
+
+class _Headers(io.BytesIO):
+    """A tar file of which only so much is read as a few headers have: they may claim any size."""
+
+    left = _HEADERS
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Read, or say that this is no tar file of the collector."""
+        size = self.left + 1 if size is None or size < 0 else size
+        if size > self.left:
+            raise tarfile.ReadError("too many headers")
+        self.left -= size
+        return super().read(size)
 
 
 def _is_folder(member: tarfile.TarInfo) -> bool:
@@ -66,26 +105,36 @@ def _is_folder(member: tarfile.TarInfo) -> bool:
     return member.isdir() and member.name.removeprefix("./") in (".", _FOLDER)
 
 
-def _member(path: Path, tar: tarfile.TarFile, member: tarfile.TarInfo) -> tuple[str, bytes]:
+def _member(path: Path, member: tarfile.TarInfo) -> str:
+    """Return the name of the list in a member."""
     folder, _, name = member.name.removeprefix("./").partition("/")
+    shown = clean(member.name[:80])
     if not member.isreg():
-        shown = clean(member.name)
         raise UserError(f"{path} holds '{shown}', which is no regular file: {_HINT}")
     if folder != _FOLDER or name not in LISTS:
-        shown = clean(member.name)
         raise UserError(f"{path} holds '{shown}', which the collector does not write: {_HINT}")
-    file = tar.extractfile(member)
-    data = file.read() if file is not None else b""
-    if len(data) != member.size:
-        raise UserError(f"{path} is truncated in '{name}': copy it again")
-    return name, data
+    if member.issparse():
+        raise UserError(f"{path} holds '{shown}' with holes, which the collector has not: {_HINT}")
+    if member.size > LIST_LIMIT:
+        raise UserError(f"{path} holds '{shown}' of more than {LIST_LIMIT >> 20} MiB: {_HINT}")
+    return name
 
 
-def _decoded(source: Path, name: str, data: bytes) -> str:
+def _decoded(source: Path, name: str, data: bytes | bytearray) -> str:
     if b"\0" in data:
         raise UserError(f"{source}: '{name}' is no text: {_HINT}")
-    # Names of threads may hold any byte.
-    return data.decode("utf-8", "replace")
+    # Names of threads may hold any byte. One character beyond 16 bits doubles a whole text.
+    text = data.decode("utf-8", "replace")
+    text = text if text.isascii() or len(text) < _CHUNK else _WIDE.sub("\ufffd", text)
+    start = 0
+    while start < len(text):
+        end = text.find("\n", start)
+        end = len(text) if end < 0 else end
+        if end - start > LINE_LIMIT:
+            raise UserError(f"{source}: '{name}' has a line of more than {LINE_LIMIT >> 10} KiB")
+        # A step as long as a line may be finds the last newline within it.
+        start = max(end, text.rfind("\n", start, start + LINE_LIMIT)) + 1
+    return text
 
 
 def _checked(source: Path, lists: dict[str, str]) -> dict[str, str]:
@@ -101,16 +150,21 @@ def _checked(source: Path, lists: dict[str, str]) -> dict[str, str]:
 
 def read_tar(path: Path) -> dict[str, str]:
     """Return the lists in a tar file of the collector, or raise a UserError."""
-    data = unpacked(path, _limited(path, "host file"))
+    data = _plain(path)
     lists: dict[str, str] = {}
     try:
-        with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as tar:
-            for member in tar:
+        with tarfile.open(fileobj=_Headers(data), mode="r:") as tar:
+            for number, member in enumerate(tar):
+                if number >= _MEMBERS:
+                    raise UserError(f"{path} holds more than {_MEMBERS} members: {_HINT}")
                 if _is_folder(member):
                     continue
-                name, content = _member(path, tar, member)
+                name = _member(path, member)
                 if name in lists:
                     raise UserError(f"{path} holds '{name}' twice: {_HINT}")
+                content = data[member.offset_data : member.offset_data + member.size]
+                if len(content) != member.size:
+                    raise UserError(f"{path} is truncated in '{name}': copy it again")
                 lists[name] = _decoded(path, name, content)
     except (tarfile.TarError, ValueError, EOFError, OSError, OverflowError) as error:
         raise UserError(f"{path} is no whole tar file of the collector: {_HINT}") from error
@@ -122,7 +176,8 @@ def read_directory(directory: Path) -> dict[str, str]:
     lists = {}
     for name in LISTS:
         file = directory / name
-        lists[name] = _decoded(directory, name, _limited(file, "list"))
+        with telling(f"cannot read list {file}"), _opened(file, "list") as opened:
+            lists[name] = _decoded(directory, name, opened.read(FILE_LIMIT))
     return _checked(directory, lists)
 
 

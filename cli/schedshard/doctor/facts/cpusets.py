@@ -6,8 +6,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
-from schedshard.doctor.facts.values import clean, cpu_list
+from schedshard.doctor.facts.values import CpuLists, clean, numbered
+
+# A node with 10,000 cgroups has 80,000 files of cpusets.
+_FILES = 100_000
+_MOUNTS = 2000
+_LONGEST = 4096
 
 _LEAF = re.compile(
     r"(?P<path>.*)/(?P<name>cpuset\.[a-z_.]+|cgroup\.part|cpus|effective_cpus|cpu_exclusive|"
@@ -70,14 +76,17 @@ class Cpusets:
     sets: dict[str, Cpuset]
     bare: bool = False
 
+    @cached_property
+    def _below(self) -> dict[str, list[Cpuset]]:
+        found: dict[str, list[Cpuset]] = {}
+        for path in sorted(self.sets):
+            if path != "/":
+                found.setdefault(path.rpartition("/")[0] or "/", []).append(self.sets[path])
+        return found
+
     def children(self, path: str) -> list[Cpuset]:
         """Return the cpusets directly below one, by name."""
-        found = []
-        for other in self.sets.values():
-            parent = other.path.rpartition("/")[0] or "/"
-            if other.path != "/" and parent == path:
-                found.append(other)
-        return sorted(found, key=lambda each: each.path)
+        return self._below.get(path, [])
 
     def collisions(self, cpuset: Cpuset) -> list[tuple[Cpuset, frozenset[int]]]:
         """Return the siblings that request CPUs of this cpuset, each with these CPUs."""
@@ -126,7 +135,7 @@ def _partition(value: str) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _changes(name: str, value: str) -> dict[str, object]:
+def _changes(name: str, value: str, known: CpuLists) -> dict[str, object]:
     """Return the fields that one file sets."""
     masks = {
         "cpuset.cpus": "cpus",
@@ -141,7 +150,7 @@ def _changes(name: str, value: str) -> dict[str, object]:
         "mems": "mems",
     }
     if name in masks:
-        return {masks[name]: cpu_list(value)}
+        return {masks[name]: known.read(value)}
     if name == "cpuset.cpus.partition":
         return _partition(value)
     if name in ("cpuset.sched_load_balance", "sched_load_balance"):
@@ -159,16 +168,30 @@ class _Mount:
 
 
 def _mounts(text: str) -> Iterable[_Mount]:
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line:
-            continue
+    for place, line in numbered("mounts", text, _MOUNTS):
         words = line.split()
         if len(words) != 4 or words[0] not in ("cgroup", "cgroup2", "cpuset"):
-            raise ValueError(f"mounts:{number}: no mount of cgroups")
+            raise ValueError(f"{place}: no mount of cgroups")
         yield _Mount(words[0], words[2].strip("/"), words[1] != "/")
 
 
-def read_cpusets(mounts: str, cgroups: str) -> Cpusets:
+class _Places:
+    """Below which mount a folder is: the innermost one."""
+
+    def __init__(self, mounts: Iterable[str]) -> None:
+        self._mounts = frozenset(mounts)
+        self._known: dict[str, str | None] = {}
+
+    def of(self, folder: str) -> str | None:
+        if folder not in self._known:
+            above = folder
+            while above and above not in self._mounts:
+                above = above.rpartition("/")[0]
+            self._known[folder] = above if above in self._mounts else None
+        return self._known[folder]
+
+
+def read_cpusets(mounts: str, cgroups: str, known: CpuLists) -> Cpusets:
     """Return the tree of cpusets. A ValueError names the list, the line and the error.
 
     A tree of version 1 with the cpuset controller has priority over one of version 2, since a
@@ -177,26 +200,26 @@ def read_cpusets(mounts: str, cgroups: str) -> Cpusets:
     found = sorted(_mounts(mounts), key=lambda mount: mount.kind == "cgroup2")
     sets: dict[str, dict[str, Cpuset]] = {mount.place: {} for mount in found}
     parts = {mount.place for mount in found if mount.part}
-    for number, line in enumerate(cgroups.split("\n"), 1):
-        if not line:
-            continue
+    places = _Places(sets)
+    for at, line in numbered("cgroups", cgroups, _FILES):
         match = _LEAF.fullmatch(line)
         if match is None:
-            raise ValueError(f"cgroups:{number}: no file of a cpuset")
+            raise ValueError(f"{at}: no file of a cpuset")
         full = match["path"].strip("/")
-        places = [place for place in sets if full == place or full.startswith(f"{place}/")]
-        if not places:
-            raise ValueError(f"cgroups:{number}: '{clean(full[:60])}' is below no mount")
-        place = max(places, key=len)
+        if len(full) > _LONGEST:
+            raise ValueError(f"{at}: a path of more than {_LONGEST} characters")
+        place = places.of(full)
+        if place is None:
+            raise ValueError(f"{at}: '{clean(full[:60])}' is below no mount")
         if match["name"] == "cgroup.part":
             parts.add(place)
             continue
         path = clean(full[len(place) :]) or "/"
         held = sets[place].get(path, Cpuset(path))
         try:
-            changed = _changes(match["name"], match["value"])
+            changed = _changes(match["name"], match["value"], known)
         except ValueError as error:
-            raise ValueError(f"cgroups:{number}: {error}") from error
+            raise ValueError(f"{at}: {error}") from error
         sets[place][path] = replace(held, **changed)  # type: ignore[arg-type]
     for mount in found:
         if sets[mount.place]:

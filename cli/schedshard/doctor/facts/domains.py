@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 
 from schedshard.doctor.facts.cpusets import Cpuset, Cpusets
 from schedshard.doctor.facts.facts import Facts
+from schedshard.doctor.facts.values import merged
 from schedshard.machines.topo import ranges
 
 # Partitions of type `isolated` came with 6.1, partitions below other cgroups than partitions
@@ -88,15 +89,18 @@ def _version_2(facts: Facts) -> tuple[list[RootDomain], list[str]]:
     cpusets = facts.cpusets
     unsure = []
     own = [each for each in cpusets.preorder() if each.path != "/" and each.root_partition]
-    taken: frozenset[int] = frozenset()
+    taken: set[int] = set()
     for each in cpusets.sets.values():
         if each.path != "/" and (each.root_partition or each.isolated_partition):
             taken |= _effective(each, facts)
     top = cpusets.sets.get("/", Cpuset("/"))
     rest = top.effective if top.effective is not None else facts.online - taken
     built = []
+    used: set[int] = set()
     for each in own:
-        cpus = _effective(each, facts) - facts.isolated
+        # The kernel's partitions share no CPU; files that were read one after the other may.
+        cpus = _effective(each, facts) - facts.isolated - used
+        used |= cpus
         if cpus:
             built.append(RootDomain(cpus, False, f"partition {each.path}"))
         if _remote(cpusets, each) and _REMOTE <= facts.version < _REMOTE_FIXED:
@@ -109,9 +113,7 @@ def _version_2(facts: Facts) -> tuple[list[RootDomain], list[str]]:
             "with isolcpus and a partition of type root, Linux 6.11 to 6.12.9 may put the isolated "
             "CPUs back into the domain of the rest (9b496a8bbed9)"
         )
-    others = (rest & facts.online) - facts.isolated
-    for domain in built:
-        others -= domain.cpus
+    others = (rest & facts.online) - facts.isolated - used
     if others:
         built.insert(
             0, RootDomain(others, False, "the CPUs of no partition" if taken else "all CPUs")
@@ -122,9 +124,10 @@ def _version_2(facts: Facts) -> tuple[list[RootDomain], list[str]]:
 def _topmost_balanced(facts: Facts) -> list[Cpuset]:
     """Return the cpusets that the kernel collects in version 1: it looks below no such cpuset."""
     found: list[Cpuset] = []
-    skipped: list[str] = []
+    skipped = "//"
     for each in facts.cpusets.preorder():
-        if each.path == "/" or any(each.path.startswith(above) for above in skipped):
+        # Those below a cpuset follow it without another one in between.
+        if each.path == "/" or each.path.startswith(skipped):
             continue
         balances = each.load_balance is not False
         cpus = each.cpus if each.cpus is not None else _effective(each, facts)
@@ -132,7 +135,7 @@ def _topmost_balanced(facts: Facts) -> list[Cpuset]:
             continue
         if balances and _effective(each, facts):
             found.append(each)
-        skipped.append(f"{each.path}/")
+        skipped = f"{each.path}/"
     return found
 
 
@@ -140,19 +143,12 @@ def _version_1(facts: Facts) -> list[RootDomain]:
     top = facts.cpusets.sets.get("/", Cpuset("/"))
     if top.load_balance is not False:
         return [RootDomain(facts.online - facts.isolated, False, "the CPUs that are not isolated")]
-    merged: list[tuple[frozenset[int], list[str]]] = []
+    masks: dict[frozenset[int], list[str]] = {}
     for each in _topmost_balanced(facts):
-        cpus, names = _effective(each, facts), [each.path]
-        apart = []
-        for held, held_names in merged:
-            if held & cpus:
-                cpus, names = cpus | held, held_names + names
-            else:
-                apart.append((held, held_names))
-        merged = [*apart, (cpus, names)]
+        masks.setdefault(_effective(each, facts), []).append(each.path)
     return [
         RootDomain(cpus - facts.isolated, False, f"cpuset {', '.join(names[:4])}")
-        for cpus, names in merged
+        for cpus, names in merged(masks)
         if cpus - facts.isolated
     ]
 

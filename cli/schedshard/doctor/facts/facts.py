@@ -9,17 +9,25 @@ from dataclasses import dataclass, field
 
 from schedshard.common.errors import UserError
 from schedshard.doctor.facts.cpusets import Cpusets, read_cpusets
-from schedshard.doctor.facts.values import clean, cpu_list, stable_release
+from schedshard.doctor.facts.topology import Cpu, read_topology
+from schedshard.doctor.facts.values import (
+    CPU_LIMIT,
+    CpuLists,
+    clean,
+    numbered,
+    stable_release,
+)
 
 FIFO, RR, DEADLINE = 1, 2, 6
 POLICIES = {FIFO: "fifo", RR: "rr", DEADLINE: "deadline"}
 _KTHREAD = 0x00200000
-_CPU_FILE = re.compile(r"sys/devices/system/cpu/cpu(\d{1,6})/(.+)")
-_NODE_FILE = re.compile(r"sys/devices/system/node/node(\d{1,6})/cpulist")
-_CACHE = re.compile(r"cache/index(\d{1,2})/([a-z_]+)")
-_INTERRUPT = re.compile(r"interrupts: *(IWI|RES|CAL):((?: +\d+)+)")
+_INTERRUPT = re.compile(r"interrupts: *(IWI|RES|CAL):((?: +\d{1,19})+)")
 _BUSY = re.compile(r"cpu(\d{1,6})((?: +\d{1,19}){4,16})")
-_RAN = re.compile(r"\d+/task/(\d+)/schedstat")
+_RAN = re.compile(r"\d+/task/(\d{1,19})/schedstat")
+_STATUS = re.compile(r"\d+/task/(\d{1,19})/status")
+# A list has few lines or two for each CPU, cgroup or thread; a stranger's may have any number.
+_MOST_LINES = {"settings": 50_000, "cmdline": 1000, "config": 5000, "affinities": 100_000}
+_MOST = 400_000
 _CONFIG = re.compile(r"(?:# )?CONFIG_([A-Z0-9_]+)(?:=(.*)| is not set)")
 
 
@@ -46,17 +54,6 @@ class Thread:
     def stopper(self) -> bool:
         """Whether this is a CPU's stopper, which reads back as FIFO 99 and is in its own class."""
         return self.kernel and self.comm.startswith("migration/")
-
-
-@dataclass(frozen=True)
-class Cpu:
-    """Where a CPU is. ``llc`` is its largest shared cache that the kernel knows, None if none."""
-
-    number: int
-    package: int | None = None
-    node: int | None = None
-    llc: frozenset[int] | None = None
-    llc_level: int | None = None
 
 
 @dataclass(frozen=True)
@@ -132,15 +129,16 @@ class _WrongError(ValueError):
 
 
 def _lines(lists: Mapping[str, str], name: str) -> Iterator[tuple[str, str]]:
-    """Yield each line of a list with its place for messages. Only newlines end a line."""
-    for number, line in enumerate(lists[name].split("\n"), 1):
-        if line:
-            yield f"{name}:{number}", line
-
-
-def _mask(place: str, value: str) -> frozenset[int]:
+    """Yield each line of a list with its place for messages."""
     try:
-        return cpu_list(value)
+        yield from numbered(name, lists[name], _MOST_LINES.get(name, _MOST))
+    except ValueError as error:
+        raise _WrongError(str(error)) from error
+
+
+def _mask(place: str, value: str, known: CpuLists) -> frozenset[int]:
+    try:
+        return known.read(value)
     except ValueError as error:
         raise _WrongError(f"{place}: {error}") from error
 
@@ -151,55 +149,9 @@ def _number(place: str, value: str) -> int:
     return int(value)
 
 
-@dataclass
-class _Cache:
-    level: int = 0
-    kind: str = ""
-    shared: frozenset[int] = frozenset()
-
-
-def _cpus(
-    lists: Mapping[str, str],
-) -> tuple[dict[int, Cpu], dict[str, frozenset[int]], dict[int, frozenset[int]]]:
-    masks: dict[str, frozenset[int]] = {}
-    nodes: dict[int, frozenset[int]] = {}
-    packages: dict[int, int] = {}
-    caches: dict[int, dict[int, _Cache]] = {}
-    for place, line in _lines(lists, "cpus"):
-        path, colon, value = line.partition(":")
-        if not colon:
-            raise _WrongError(f"{place}: no file and value")
-        if node := _NODE_FILE.fullmatch(path):
-            nodes[int(node[1])] = _mask(place, value)
-        elif found := _CPU_FILE.fullmatch(path):
-            cpu, name = int(found[1]), found[2]
-            caches.setdefault(cpu, {})
-            if name == "topology/physical_package_id":
-                packages[cpu] = _number(place, value)
-            elif cache := _CACHE.fullmatch(name):
-                held = caches[cpu].setdefault(int(cache[1]), _Cache())
-                if cache[2] == "level":
-                    held.level = _number(place, value)
-                elif cache[2] == "type":
-                    held.kind = value.strip()
-                elif cache[2] == "shared_cpu_list":
-                    held.shared = _mask(place, value)
-        elif path.startswith("sys/devices/system/cpu/") and path.count("/") == 4:
-            masks[path.rpartition("/")[2]] = _mask(place, value)
-    cpus = {}
-    for cpu, held_caches in caches.items():
-        data = [each for each in held_caches.values() if each.kind != "Instruction" and each.shared]
-        last = max(data, key=lambda each: each.level, default=None)
-        node_of = next((number for number, members in nodes.items() if cpu in members), None)
-        cpus[cpu] = Cpu(
-            cpu, packages.get(cpu), node_of, last.shared if last is not None else None,
-            last.level if last is not None else None,
-        )  # fmt: skip
-    return cpus, masks, nodes
-
-
 def _settings(lists: Mapping[str, str]) -> dict[str, str]:
     settings: dict[str, str] = {}
+    held: dict[str, list[str]] = {}
     for place, line in _lines(lists, "settings"):
         path, colon, value = line.partition(":")
         if not colon:
@@ -208,8 +160,8 @@ def _settings(lists: Mapping[str, str]) -> dict[str, str]:
             name, _, value = value.partition(":")
             settings[f"proc/cpuinfo/{name.strip()}"] = clean(value.strip())
         else:
-            settings[path] = clean(f"{settings.get(path, '')} {value}".strip())
-    return settings
+            held.setdefault(path, []).append(value)
+    return settings | {path: clean(" ".join(values).strip()) for path, values in held.items()}
 
 
 def _config(lists: Mapping[str, str]) -> dict[str, str]:
@@ -243,17 +195,30 @@ def _busy(before: Mapping[str, int], after: Mapping[str, int]) -> dict[int, floa
     return busy
 
 
-def _difference(before: Mapping[str, int], after: Mapping[str, int], key: str) -> int | None:
+def _grown(first: int, second: int) -> int | None:
+    return second - first if second >= first else None
+
+
+def _difference(before: Mapping[int, int], after: Mapping[int, int], key: int) -> int | None:
     """Return how much a counter grew, None where a reading lacks it or it went back."""
     first, second = before.get(key), after.get(key)
     return second - first if first is not None and second is not None and second >= first else None
 
 
-def _reading(lists: Mapping[str, str], name: str) -> tuple[float, dict[str, int], int | None]:
-    """Return the uptime at the start, the counters by key, and all context switches."""
-    uptime = None
-    switches = None
-    counters: dict[str, int] = {}
+@dataclass
+class _Reading:
+    """The time since boot at its start, all context switches, counters, and those of threads."""
+
+    uptime: float | None = None
+    switches: int | None = None
+    counters: dict[str, int] = field(default_factory=dict)
+    slept: dict[int, int] = field(default_factory=dict)
+    ran: dict[int, int] = field(default_factory=dict)
+
+
+def _reading(lists: Mapping[str, str], name: str) -> _Reading:
+    reading = _Reading()
+    counters = reading.counters
     for place, line in _lines(lists, name):
         path, _, value = line.partition(":")
         if path == "uptime":
@@ -263,21 +228,23 @@ def _reading(lists: Mapping[str, str], name: str) -> tuple[float, dict[str, int]
                 raise _WrongError(f"{place}: no time since boot") from error
             if not 0 <= seen < 1e12:
                 raise _WrongError(f"{place}: no time since boot")
-            uptime = seen if uptime is None else uptime
+            reading.uptime = seen if reading.uptime is None else reading.uptime
         elif path == "stat":
-            switches = _number(place, value.removeprefix("ctxt "))
+            reading.switches = _number(place, value.removeprefix("ctxt "))
         elif path == "busy":
             counters |= _busy_counters(place, value)
         elif match := _RAN.fullmatch(path):
-            counters[f"{match[1]}:ran"] = _number(place, value.partition(" ")[0])
+            reading.ran[int(match[1])] = _number(place, value.partition(" ")[0])
         elif match := _INTERRUPT.match(line):
-            columns = [int(each) for each in match[2].split()]
+            columns = [int(each) for each in match[2].split()[: CPU_LIMIT + 1]]
             counters[match[1]] = sum(columns)
             counters |= {f"{match[1]}/{n}": count for n, count in enumerate(columns)}
-        elif path.endswith("/status"):
+        elif match := _STATUS.fullmatch(path):
             key, _, count = value.partition(":")
-            counters[f"{path.split('/')[-2]}:{key}"] = _number(place, count)
-    return uptime or 0.0, counters, switches
+            number = _number(place, count)
+            if key == "voluntary_ctxt_switches":
+                reading.slept[int(match[1])] = number
+    return reading
 
 
 def _calls(
@@ -290,28 +257,32 @@ def _calls(
     return {cpu: after[key] - before[key] for cpu, key in zip(sorted(online), keys)}
 
 
-def _places(lists: Mapping[str, str]) -> tuple[dict[int, frozenset[int]], dict[int, str]]:
+def _places(
+    lists: Mapping[str, str], known: CpuLists
+) -> tuple[dict[int, frozenset[int]], dict[int, str]]:
     allowed: dict[int, frozenset[int]] = {}
     cgroups: dict[int, str] = {}
+    names: dict[str, str] = {}
     for place, line in _lines(lists, "places"):
-        match = re.match(r"\d+/task/(\d+)/(status|cgroup):(.*)", line, re.DOTALL)
+        match = re.match(r"\d+/task/(\d{1,19})/(status|cgroup):(.*)", line, re.DOTALL)
         if match is None:
             raise _WrongError(f"{place}: no place of a thread")
         tid = int(match[1])
         if match[2] == "status":
-            allowed[tid] = _mask(place, match[3].partition(":")[2])
+            allowed[tid] = _mask(place, match[3].partition(":")[2], known)
         else:
             _, controllers, path = [*match[3].split(":", 2), "", ""][:3]
             # A line with controllers is of cgroup v1, and counts where the cpuset is on it.
             if controllers or tid not in cgroups:
-                cgroups[tid] = clean(path) or "/"
+                # One string for all threads of a cgroup.
+                cgroups[tid] = names.setdefault(path, clean(path) or "/")
     return allowed, cgroups
 
 
 def _threads(
-    lists: Mapping[str, str], before: Mapping[str, int], after: Mapping[str, int]
+    lists: Mapping[str, str], before: _Reading, after: _Reading, known: CpuLists
 ) -> list[Thread]:
-    allowed, cgroups = _places(lists)
+    allowed, cgroups = _places(lists, known)
     threads = []
     for place, line in _lines(lists, "threads"):
         words = line.split(" ", 6)
@@ -324,25 +295,30 @@ def _threads(
             Thread(
                 tgid, tid, clean(words[6])[:32], policy, priority, bool(flags & _KTHREAD), cpu,
                 allowed.get(tid), cgroups.get(tid),
-                _difference(before, after, f"{tid}:voluntary_ctxt_switches"),
-                _difference(before, after, f"{tid}:ran"),
+                _difference(before.slept, after.slept, tid),
+                _difference(before.ran, after.ran, tid),
             )
         )  # fmt: skip
     return threads
 
 
-def _affinities(lists: Mapping[str, str]) -> list[tuple[int, frozenset[int]]]:
+def _affinities(lists: Mapping[str, str], known: CpuLists) -> list[tuple[int, frozenset[int]]]:
     found = []
     for place, line in _lines(lists, "affinities"):
         words = line.split()
         if len(words) not in (1, 2):
             raise _WrongError(f"{place}: no count and list of CPUs")
-        found.append((_number(place, words[0]), _mask(place, "".join(words[1:]))))
+        found.append((_number(place, words[0]), _mask(place, "".join(words[1:]), known)))
     return found
 
 
 def _read(lists: Mapping[str, str]) -> Facts:
-    cpus, masks, nodes = _cpus(lists)
+    known = CpuLists()
+    try:
+        topology = read_topology(_lines(lists, "cpus"), known)
+    except ValueError as error:
+        raise _WrongError(str(error)) from error
+    masks = topology.masks
     settings = _settings(lists)
     name = settings.get("proc/sys/kernel/osrelease", "")
     build = settings.get("proc/sys/kernel/version", "")
@@ -351,19 +327,18 @@ def _read(lists: Mapping[str, str]) -> Facts:
         raise _WrongError(f"settings: '{name[:40]}' is no release of a kernel")
     if "online" not in masks or not masks["online"]:
         raise _WrongError("cpus: sys/devices/system/cpu/online is missing")
-    start, before, switched = _reading(lists, "reading-1")
-    end, after, switches = _reading(lists, "reading-2")
-    seconds = max(end - start, 0.0)
-    known = switched is not None and switches is not None and switches >= switched
+    first, second = _reading(lists, "reading-1"), _reading(lists, "reading-2")
+    before, after = first.counters, second.counters
+    switches = (first.switches, second.switches)
     try:
-        cpusets = read_cpusets(lists["mounts"], lists["cgroups"])
+        cpusets = read_cpusets(lists["mounts"], lists["cgroups"], known)
     except ValueError as error:
         raise _WrongError(str(error)) from error
     return Facts(
         release=name,
         version=version,
         build=build,
-        cpus=cpus,
+        cpus=topology.cpus,
         online=masks["online"],
         isolated=masks.get("isolated", frozenset()),
         nohz_full=masks.get("nohz_full", frozenset()),
@@ -371,9 +346,9 @@ def _read(lists: Mapping[str, str]) -> Facts:
         cmdline=tuple(clean(line) for _, line in _lines(lists, "cmdline")),
         config=_config(lists),
         cpusets=cpusets,
-        threads=tuple(_threads(lists, before, after)),
-        seconds=seconds,
-        switches=switches - switched if known else None,  # type: ignore[operator]
+        threads=tuple(_threads(lists, first, second, known)),
+        seconds=max((second.uptime or 0.0) - (first.uptime or 0.0), 0.0),
+        switches=None if None in switches else _grown(*switches),  # type: ignore[arg-type]
         interrupts={
             key: after[key] - before[key]
             for key in ("IWI", "RES", "CAL")
@@ -381,8 +356,8 @@ def _read(lists: Mapping[str, str]) -> Facts:
         },
         calls=_calls(before, after, masks["online"]),
         busy=_busy(before, after),
-        affinities=tuple(_affinities(lists)),
-        nodes=nodes,
+        affinities=tuple(_affinities(lists, known)),
+        nodes=topology.nodes,
     )
 
 

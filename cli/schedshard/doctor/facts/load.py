@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from schedshard.doctor.facts.domains import Domains, RootDomain
 from schedshard.doctor.facts.facts import DEADLINE, Facts, Thread
+from schedshard.doctor.facts.values import merged
 
 
 def unit_of(cgroup: str) -> str:
@@ -78,13 +79,27 @@ def _rate(thread: Thread, seconds: float) -> float:
     return thread.voluntary / seconds if thread.voluntary and seconds > 0 else 0.0
 
 
-def _domain_of(thread: Thread, domains: Domains, facts: Facts) -> RootDomain | None:
-    """Return where a thread runs: where all of its CPUs are, or where it was seen last."""
-    allowed = thread.allowed & facts.online if thread.allowed is not None else facts.online
-    held = [domain for domain in domains.domains if domain.cpus & allowed]
-    if len(held) == 1:
-        return held[0]
-    return domains.of(thread.cpu) or (held[0] if held else None)
+class _Whereabouts:
+    """The root domain of a thread: that of all of its CPUs, or where it was seen last."""
+
+    def __init__(self, domains: Domains, facts: Facts) -> None:
+        self._number = {
+            cpu: number for number, domain in enumerate(domains.domains) for cpu in domain.cpus
+        }  # fmt: skip
+        self._domains = domains.domains
+        self._online = facts.online
+        self._known: dict[frozenset[int] | None, set[int]] = {}
+
+    def of(self, thread: Thread) -> RootDomain | None:
+        """Return the domain, None if the thread has no CPU that is on line."""
+        if thread.allowed not in self._known:
+            allowed = self._online if thread.allowed is None else thread.allowed
+            found = {self._number[cpu] for cpu in allowed if cpu in self._number}
+            self._known[thread.allowed] = found
+        held = self._known[thread.allowed]
+        if len(held) != 1 and thread.cpu in self._number:
+            return self._domains[self._number[thread.cpu]]
+        return self._domains[min(held)] if held else None
 
 
 def _group(
@@ -97,23 +112,17 @@ def _group(
 def _groups(cpus: frozenset[int], threads: list[Thread], seconds: float) -> list[Group]:
     by_mask: dict[frozenset[int], list[Thread]] = {}
     kernel = []
+    inside: dict[frozenset[int] | None, frozenset[int]] = {None: cpus}
     for thread in threads:
-        mask = thread.allowed & cpus if thread.allowed is not None else cpus
+        if thread.allowed not in inside and thread.allowed is not None:
+            inside[thread.allowed] = thread.allowed & cpus
+        mask = inside[thread.allowed]
         if thread.kernel:
             kernel.append(thread)
         else:
             by_mask.setdefault(mask or cpus, []).append(thread)
     roaming = kernel + (by_mask.pop(cpus, []) if len(by_mask) > 1 else [])
-    merged: list[tuple[frozenset[int], list[Thread]]] = []
-    for mask, members in by_mask.items():
-        apart = []
-        for held, held_members in merged:
-            if held & mask:
-                mask, members = mask | held, held_members + members
-            else:
-                apart.append((held, held_members))
-        merged = [*apart, (mask, members)]
-    groups = [_group(mask, members, seconds) for mask, members in merged]
+    groups = [_group(mask, members, seconds) for mask, members in merged(by_mask)]
     return groups + ([_group(cpus, roaming, seconds, roams=True)] if roaming else [])
 
 
@@ -129,8 +138,9 @@ def domain_loads(facts: Facts, domains: Domains) -> list[DomainLoad]:
     Stoppers (migration/N) read back as FIFO 99 but belong to another class; they do not count.
     """
     threads: dict[RootDomain, list[Thread]] = {domain: [] for domain in domains.domains}
+    whereabouts = _Whereabouts(domains, facts)
     for thread in facts.threads:
-        where = None if thread.stopper else _domain_of(thread, domains, facts)
+        where = None if thread.stopper else whereabouts.of(thread)
         if where is not None:
             threads[where].append(thread)
     loads = []

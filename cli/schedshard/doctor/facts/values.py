@@ -4,9 +4,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
+from typing import TypeVar
 
 # The largest configuration of the kernel has 8192 CPUs on x86, 4096 elsewhere.
-CPU_LIMIT = 1 << 16
+CPU_LIMIT = 8192
+# CPUs in all different lists of one machine: a set takes up to 64 bytes for each.
+_CPUS_IN_ALL = 1_000_000
+_NUMBERS = tuple(range(CPU_LIMIT))
 _RANGE = re.compile(r"(\d{1,6})(?:-(\d{1,6}))?")
 _RELEASE = re.compile(r"(\d{1,4})\.(\d{1,4})(?:\.(\d{1,6}))?")
 
@@ -14,10 +19,12 @@ _RELEASE = re.compile(r"(\d{1,4})\.(\d{1,4})(?:\.(\d{1,6}))?")
 def cpu_list(text: str) -> frozenset[int]:
     """Return the CPUs of a list such as 0-3,8. A ValueError names the error."""
     cpus: set[int] = set()
-    text = text.strip()
+    # Some old kernels end a list with a NUL.
+    text = text.strip(" \t\n\0")
     # An empty cpumask is printed as nothing, or as "(null)" by /sys/devices/system/cpu/nohz_full.
     if text in ("", "(null)"):
         return frozenset()
+    listed = 0
     for part in text.split(","):
         match = _RANGE.fullmatch(part.strip())
         if match is None:
@@ -25,9 +32,48 @@ def cpu_list(text: str) -> frozenset[int]:
         first = int(match[1])
         last = int(match[2]) if match[2] else first
         if last < first or last >= CPU_LIMIT:
-            raise ValueError(f"'{clean(text[:40])}' is no list of CPUs")
-        cpus.update(range(first, last + 1))
+            raise ValueError(f"'{clean(text[:40])}' is no list of CPUs below {CPU_LIMIT}")
+        listed += last + 1 - first
+        if listed > 2 * CPU_LIMIT:
+            raise ValueError(f"'{clean(text[:40])}' lists CPUs again and again")
+        cpus.update(_NUMBERS[first : last + 1])
     return frozenset(cpus)
+
+
+class CpuLists:
+    """The lists of CPUs of one machine: each text is read once, and all are within a bound."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, frozenset[int]] = {}
+        self._left = _CPUS_IN_ALL
+
+    def read(self, text: str) -> frozenset[int]:
+        """Return the CPUs of a list. A ValueError names the error."""
+        known = self._known.get(text)
+        if known is None:
+            known = cpu_list(text)
+            self._left -= len(known) + 8
+            if self._left < 0:
+                raise ValueError(f"the lists have more than {_CPUS_IN_ALL:,} CPUs in all")
+            self._known[text] = known
+        return known
+
+
+def numbered(name: str, text: str, most: int) -> Iterator[tuple[str, str]]:
+    """Yield each line of a list with its place for messages. Only newlines end a line.
+
+    A ValueError names a list of more than ``most`` lines.
+    """
+    start = number = 0
+    while start < len(text):
+        end = text.find("\n", start)
+        end = len(text) if end < 0 else end
+        number += 1
+        if number > most:
+            raise ValueError(f"{name}: more than {most:,} lines")
+        if end > start:
+            yield f"{name}:{number}", text[start:end]
+        start = end + 1
 
 
 def release(text: str) -> tuple[int, int, int] | None:
@@ -54,3 +100,46 @@ def stable_release(name: str, build: str) -> tuple[int, int, int] | None:
 def clean(text: str) -> str:
     """Return a name fit for a terminal and for one line: what cannot be printed becomes '?'."""
     return "".join(char if char.isprintable() else "?" for char in text)
+
+
+Member = TypeVar("Member")
+
+
+def merged(
+    masks: Mapping[frozenset[int], list[Member]],
+) -> list[tuple[frozenset[int], list[Member]]]:
+    """Return sets of CPUs that share none, each with the members of all masks that are in it.
+
+    A mask ties its CPUs together, in a tree whose root stands for a set (union by size). So the
+    work is that of reading the masks once.
+    """
+    above: dict[int, int] = {}
+    size: dict[int, int] = {}
+
+    def root(cpu: int) -> int:
+        while above[cpu] != cpu:
+            above[cpu] = above[above[cpu]]
+            cpu = above[cpu]
+        return cpu
+
+    for mask in masks:
+        held = -1
+        for cpu in mask:
+            if cpu not in above:
+                above[cpu], size[cpu] = cpu, 1
+            other = root(cpu)
+            if held < 0 or held == other:
+                held = other
+                continue
+            if size[held] < size[other]:
+                held, other = other, held
+            above[other] = held
+            size[held] += size[other]
+    cpus: dict[int, list[int]] = {}
+    for cpu in above:
+        cpus.setdefault(root(cpu), []).append(cpu)
+    members: dict[int, list[Member]] = {}
+    for mask, each in masks.items():
+        if mask:
+            members.setdefault(root(next(iter(mask))), []).extend(each)
+    return [(frozenset(cpus[top]), found) for top, found in members.items()]

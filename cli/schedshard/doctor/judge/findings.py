@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from schedshard.doctor.facts.facts import Facts
@@ -71,20 +72,22 @@ def _pushed(facts: Facts) -> Evidence | None:
     several such threads exist, calls beyond the wake-ups of real-time threads count as requests.
     """
     worst, most = None, 0.0
+    queued = Counter(each.cpu for each in facts.threads if not each.stopper and not each.kernel)
+    by_mask: Counter[frozenset[int] | None] = Counter()
+    for each in facts.threads:
+        if not each.stopper:
+            by_mask[each.allowed] += each.voluntary or 0
+    woken: Counter[int] = Counter()
+    for mask, count in by_mask.items():
+        for cpu in facts.online if mask is None else mask:
+            woken[cpu] += count
     for cpu, count in facts.calls.items():
-        there = [each for each in facts.threads if not each.stopper and not each.kernel]
-        queued = [each for each in there if each.cpu == cpu]
-        woken = sum(
-            each.voluntary or 0
-            for each in facts.threads
-            if not each.stopper and (each.allowed is None or cpu in each.allowed)
-        )
-        rate = (count - woken) / facts.seconds
-        if len(queued) > 1 and rate > most:
+        rate = (count - woken[cpu]) / facts.seconds
+        if queued[cpu] > 1 and rate > most:
             most = rate
             worst = Evidence(
                 "/proc/interrupts: CAL",
-                f"CPU {cpu}, with {len(queued)} real-time threads, gets {per_second(rate)} a "
+                f"CPU {cpu}, with {queued[cpu]} real-time threads, gets {per_second(rate)} a "
                 "second that wake no real-time thread",
             )
     return worst if most >= _STORM else None

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import islice
+from typing import Protocol
 
 from schedshard.doctor.profiles.perf_c2c import parse_c2c
 from schedshard.doctor.profiles.perf_lkp import parse_lkp
@@ -16,7 +17,11 @@ from schedshard.doctor.profiles.profile import Profile, Sampled, profile_of
 from schedshard.doctor.profiles.stacks import parse_bcc, parse_bpftrace, parse_folded
 from schedshard.doctor.profiles.vtune import parse_vtune
 
-_Parser = Callable[[Iterable[str], str], Sampled | None]
+
+class _Parser(Protocol):
+    def __call__(self, lines: Iterable[str], source: str, /) -> Sampled | None: ...
+
+
 # The more a text must have to be one, the earlier it is tried.
 _PARSERS: tuple[_Parser, ...] = (
     parse_lkp, parse_table, parse_bpftrace, parse_bcc, parse_vtune, parse_folded, parse_script,
