@@ -126,6 +126,8 @@ static json_t *point_json(const struct live *live, const struct live_point *p)
 	if (!p->way) {
 		json_object_set_new(json, "min", ns(s.median.min));
 		json_object_set_new(json, "max", ns(s.median.max));
+		if (p->spins)
+			json_object_set_new(json, "hold_spins", json_integer((json_int_t)p->spins));
 	}
 	json_object_set_new(json, "low", ns(s.low));
 	json_object_set_new(json, "high", ns(s.high));

@@ -38,6 +38,7 @@ struct live_sample {
  * @member: positions in the crew of a ping-pong's two threads
  * @turns: of each player of a ping-pong in one game; 0 before the first one
  * @window: nanoseconds of a primitive's turn; 0 before the first one
+ * @spins: additions in the hold time of an operation, the fewest of all turns; 0: no hold time
  * @sample: of each turn
  * @nr_samples: how many
  */
@@ -47,6 +48,7 @@ struct live_point {
 	u32 nr, member[2];
 	u64 turns;
 	double window;
+	u64 spins;
 	struct live_sample *sample;
 	u32 nr_samples;
 };

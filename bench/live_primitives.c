@@ -37,6 +37,7 @@ enum phase { WAIT, WARM, COUNT, STOP };
 
 struct own {
 	u64 ops, all_ops; /* in the window, and altogether */
+	u64 spins, spun;  /* of an operation's hold time, and altogether */
 	double ns, lost;
 } port_cacheline_aligned;
 
@@ -58,7 +59,10 @@ static void spin(u64 n)
 
 static void hold(void *arg)
 {
-	spin(*(const u64 *)arg);
+	struct own *own = arg;
+
+	spin(own->spins);
+	own->spun += own->spins;
 }
 
 static u64 spins_for(double ns)
@@ -73,7 +77,8 @@ static u64 spins_for(double ns)
 		if (!i || took < best)
 			best = took;
 	}
-	return best > 0 ? (u64)(ns * HOLD_SPINS / best + 0.5) : 0;
+	/* however long the clock took for the samples */
+	return best > 0 && ns * HOLD_SPINS > best ? (u64)(ns * HOLD_SPINS / best + 0.5) : 1;
 }
 
 static enum phase phase_of(const struct turn *t)
@@ -98,15 +103,16 @@ static void work(u32 number, void *arg)
 	struct turn *t = arg;
 	const struct primitive *p = t->point->primitive;
 	struct own *own = &t->own[number];
-	u64 spins = t->live->hold_ns > 0 ? spins_for(t->live->hold_ns) : 0;
 	const struct primitive_thread me = { .number = number,
 					     .cpu = t->live->cpu[number],
-					     .hold = spins ? hold : NULL,
-					     .arg = &spins };
+					     .hold = t->live->hold_ns > 0 ? hold : NULL,
+					     .arg = own };
 	struct crew_watch watch;
 	u64 ops = 0, begun;
 	u32 batch = 1;
 
+	if (me.hold)
+		own->spins = spins_for(t->live->hold_ns);
 	wait_for_others(t);
 	while (phase_of(t) == WARM) {
 		double start = sample_now_ns();
@@ -193,6 +199,14 @@ int live_primitive_turn(const struct live *live, struct live_point *point, doubl
 	for (u32 i = 0; i < point->nr; i++)
 		ops += turn.own[i].all_ops;
 	consistent = ops && p->consistent(turn.state, ops);
+	/* a reader that has to try again holds again */
+	for (u32 i = 0; i < point->nr; i++) {
+		const struct own *own = &turn.own[i];
+
+		consistent = consistent && own->spun >= own->spins * own->all_ops;
+		if (!point->spins || own->spins < point->spins)
+			point->spins = own->spins;
+	}
 	p->destroy(turn.state);
 	if (consistent)
 		sum_up(&turn, sample);
