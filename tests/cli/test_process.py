@@ -148,13 +148,17 @@ def test_heaviest_jobs_start_first(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_the_first_failure_ends_the_others(tmp_path: Path) -> None:
-    slow = script(tmp_path / "slow", "exec sleep 60")
-    bad = script(tmp_path / "bad", "echo 'bad: the reason' >&2; exit 2")
-    started = time.monotonic()
+    pids = tmp_path / "pids"
+    slow = script(tmp_path / "slow", f"echo $$ >>{pids}; exec sleep 600")
+    # Until the first slow one has begun there is nothing to end.
+    bad = script(
+        tmp_path / "bad",
+        f"until [ -s {pids} ]; do sleep 0.1; done; echo 'bad: the reason' >&2; exit 2",
+    )
     with pytest.raises(UserError, match=r"^the reason$") as raised:
         run_many([slow, bad, slow])
     assert raised.value.status == 2
-    assert time.monotonic() - started < 50
+    assert [pid for pid in pids.read_text().split() if Path(f"/proc/{pid}").exists()] == []
 
 
 @pytest.mark.parametrize(
