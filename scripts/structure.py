@@ -4,9 +4,9 @@
 structure.py [ROOT]    the project's root, or this folder
 
 A header or source file includes files of its own folder and of those that the table in
-CONTRIBUTING.md names. No files include each other in a circle. No source files of one folder call
-each other's functions in a circle. A package of cli/schedshard has at most 12 files. pyproject.toml
-([tool.importlinter]) has the rules for imports in Python.
+CONTRIBUTING.md names. No files include each other in a circle, so that types form none. No source
+files of one folder use each other's functions and data in a circle. A package of cli/schedshard has
+at most 12 files. pyproject.toml ([tool.importlinter]) has the rules for imports in Python.
 """
 
 from __future__ import annotations
@@ -30,6 +30,14 @@ TEXT = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 FUNCTION = re.compile(r"^(?!static\b)\w[^;{}()#]*?\b(\w+)\([^;{}]*\n\{", re.MULTILINE)
 STATIC = re.compile(r"^static\b[^;{}()#]*?\b(\w+)\(", re.MULTILINE)
 CALL = re.compile(r"\b(\w+)\(")
+# Data: `extern` declares it, in a header or beside its use; it is defined at the start of a line.
+EXTERN = re.compile(r"^extern\b([^;(){}]*);", re.MULTILINE)
+LAST_WORD = re.compile(r"(\w+)(?:\s*\[[^\]]*\])*\s*(?:,|$)")
+OBJECT = re.compile(
+    r"^(?!static\b|extern\b|typedef\b)[a-zA-Z_][\w \t*]*?\b(\w+)(?:\[[^\]]*\])*(?:\s*=|;)",
+    re.MULTILINE,
+)
+WORD = re.compile(r"\w+")
 FOLDER = re.compile(r"`([\w.-]+)/`")
 
 
@@ -80,22 +88,31 @@ def arrows(
     return faults
 
 
-def calls(texts: Mapping[str, str]) -> dict[str, set[str]]:
-    """Return the files of its own folder whose functions each source file calls.
+def users(texts: Mapping[str, str]) -> dict[str, set[str]]:
+    """Return the files of its own folder whose functions or data each source file uses.
 
-    A function counts if a header declares it and one file of the folder defines it.
+    A function counts if a header declares it, data if it is declared anywhere; one file of the
+    folder must define it.
     """
     code = {name: TEXT.sub("", text) for name, text in texts.items()}
-    declared = {call for name in code if name.endswith(".h") for call in CALL.findall(code[name])}
+    functions = {call for name in code if name.endswith(".h") for call in CALL.findall(code[name])}
+    data = {
+        word
+        for text in code.values()
+        for declared in EXTERN.findall(text)
+        for word in LAST_WORD.findall(declared)
+    }
     defined: dict[tuple[PurePosixPath, str], list[str]] = {}
     sources = [name for name in code if name.endswith(".c")]
     for name in sources:
-        for function in declared.intersection(FUNCTION.findall(code[name])):
-            defined.setdefault((PurePosixPath(name).parent, function), []).append(name)
+        made = functions.intersection(FUNCTION.findall(code[name]))
+        for what in made | data.intersection(OBJECT.findall(code[name])):
+            defined.setdefault((PurePosixPath(name).parent, what), []).append(name)
     found = {}
     for name in sources:
-        called = set(CALL.findall(code[name])).difference(STATIC.findall(code[name]))
-        makers = [defined.get((PurePosixPath(name).parent, call), []) for call in called]
+        used = set(CALL.findall(code[name])) | data.intersection(WORD.findall(code[name]))
+        used.difference_update(STATIC.findall(code[name]))
+        makers = [defined.get((PurePosixPath(name).parent, what), []) for what in used]
         found[name] = {files[0] for files in makers if len(files) == 1} - {name}
     return found
 
@@ -143,7 +160,7 @@ def main(root: Path) -> int:
     faults = [
         *arrows(found, allowed),
         *circle(graph, "include"),
-        *circle(calls(texts), "call"),
+        *circle(users(texts), "use"),
         *full_rooms(package),
     ]
     print("\n".join(faults) if faults else f"{len(texts)} C files, {len(package)} files in rooms")

@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Functions that several layouts of the idle set share, and the list of all layouts. */
+/* Functions that several layouts of the idle set share. */
 #include "idle_set.h"
 
 #include "report_types.h"
-
-const struct idle_ops *const idle_layouts[] = {
-	&idle_stock,	   &idle_no_count, &idle_node,	&idle_llc,
-	&idle_sbm_first,   &idle_sbm_wrap, &idle_shard, &idle_shard_summary,
-	&idle_shard_count, &idle_kernel,   NULL,
-};
 
 struct idle_set *idle_alloc(size_t size)
 {

@@ -75,8 +75,27 @@ def test_circle_of_calls(tmp_path: Path) -> None:
         project(tmp_path, sim__two_c=files["sim__two_c"].replace("n; /*", "one(n); /*"))
     )
     assert done.returncode == 1
-    assert done.stdout.startswith("call each other: ")
+    assert done.stdout.startswith("use each other: ")
     assert "sim/one.c <- sim/two.c" in done.stdout
+
+
+def test_circle_of_data(tmp_path: Path) -> None:
+    """A registry of objects that has functions for them, too."""
+    files = {
+        "sim__thing_h": "extern const struct thing *const all[];\nint help(int n);\n",
+        "sim__list_c": "extern const struct thing a, b;\n\n"
+        "const struct thing *const all[] = { &a, &b };\n",
+        "sim__a_c": "const struct thing a = { 1 };\nconst struct thing b = { help(2) };\n",
+        "sim__help_c": "int help(int n)\n{\n\treturn n;\n}\n",
+    }
+    done = structure(project(tmp_path, **files))
+    assert (done.returncode, done.stdout) == (0, "4 C files, 0 files in rooms\n")
+    done = structure(
+        project(tmp_path, sim__list_c=files["sim__list_c"] + files["sim__help_c"], sim__help_c="")
+    )
+    assert done.returncode == 1
+    assert "use each other: " in done.stdout
+    assert "sim/a.c <- sim/list.c" in done.stdout or "sim/list.c <- sim/a.c" in done.stdout
 
 
 def test_full_room(tmp_path: Path) -> None:
