@@ -15,7 +15,7 @@ from pathlib import Path
 SUFFIXES = re.compile(
     r"\.(build|c|cc|cocci|cpp|css|h|hh|hpp|in|inc|ini|j2|js|py|sh|supp|toml|txt|ya?ml)$"
 )
-NAMES = frozenset(("Makefile", ".clang-format", ".clang-tidy", ".editorconfig"))
+NAMES = frozenset(("Makefile", ".clang-format", ".clang-tidy", ".clangd", ".editorconfig"))
 # Test inputs are data: output of a program or a machine, byte for byte.
 DATA = re.compile(r"(^|/)(data|corpus|captures|golden)/")
 EXEMPT = re.compile(r"^LICENSES/")
