@@ -15,6 +15,8 @@ from urllib.parse import unquote
 import pytest
 
 from conftest import Cli, assert_user_error
+from schedshard.common.progress import Ticker
+from schedshard.experiments.run import RunPlan, execute
 from schedshard.show.format import compact, nanoseconds, percent, signed_percent, significant, times
 from schedshard.tables.results import bench_headlines, bench_rows
 
@@ -206,6 +208,25 @@ def test_reproduce_quick(cli: Cli, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow(reason="20 samples of all experiments")
+def test_reproduce_keeps_what_is_there(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+
+    def interrupted(plan: RunPlan, tick: Ticker) -> list[Any]:
+        if len(done) == 2:
+            raise KeyboardInterrupt
+        done.append(f"{plan.request.experiment.name}-{plan.request.machine.name}.json")
+        return execute(plan, tick)
+
+    monkeypatch.setattr("schedshard.reports.reproduce.execute", interrupted)
+    outcome = cli("reproduce", "--quick", "--out", tmp_path)
+    assert outcome.status == 130
+    kept = {path.name for path in tmp_path.iterdir()}
+    assert kept == {*done, "bench.json", "topology.json"}
+    assert json.loads((tmp_path / done[1]).read_text())["format"] == "schedshard/run/2"
+
+
 def test_reproduce_shows_intervals(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

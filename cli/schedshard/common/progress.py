@@ -8,7 +8,14 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 LINE_EVERY_SECONDS = 5.0
 
@@ -33,6 +40,8 @@ def ticking(title: str, total: int) -> Iterator[Ticker]:
             BarColumn(bar_width=32),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(compact=True),
             TextColumn("[dim]{task.fields[what]}"),
             console=Console(stderr=True),
             transient=True,
@@ -50,7 +59,10 @@ def ticking(title: str, total: int) -> Iterator[Ticker]:
         now = time.monotonic()
         if now - last >= LINE_EVERY_SECONDS and done < total:
             last = now
-            print(f"{title}: {done}/{total}, {now - started:.0f} s", file=sys.stderr, flush=True)
+            took = now - started
+            left = took / done * (total - done)
+            said = f"{title}: {done}/{total}, {took:.0f} s, about {left:.0f} s left"
+            print(said, file=sys.stderr, flush=True)
 
     yield line
 

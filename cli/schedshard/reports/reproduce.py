@@ -2,19 +2,23 @@
 """Stage reproduce: everything a newcomer should see, from one command.
 
 This host is measured first, alone, because a simulation on the next core would disturb its times.
-Then all simulated points of all machines share the CPUs.
+Then the points of one experiment on one machine share the CPUs, one plan after the other, so that
+each result can be kept when it is there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from schedshard.common.progress import Ticker, silent
-from schedshard.common.tool import run_many
+from schedshard.common.progress import Ticker
 from schedshard.experiments.experiment import Experiment, experiment_names, load_experiment
-from schedshard.experiments.run import Point, RunPlan, RunRequest, merge, plan_run, point_argv
+from schedshard.experiments.run import RunPlan, RunRequest, execute, merge, plan_run
+from schedshard.experiments.uncertain.uncertainty import with_intervals
+from schedshard.lines.dwarf import Layouts
 from schedshard.lines.fields import layouts_of
 from schedshard.machines.presets import Machine, cpu_count, load_machine, preset_names
 from schedshard.show.format import nanoseconds, times
@@ -99,27 +103,34 @@ def _with_lines(
     )
 
 
-def execute_all(plans: Sequence[RunPlan], tick: Ticker = silent) -> list[dict[str, Any]]:
-    """Run the points of all plans through one pool, then merge each plan's own."""
-    points: list[tuple[RunPlan, Point]] = [(plan, p) for plan in plans for p in plan.points]
+def simulated(
+    request: ReproduceRequest, plans: Sequence[RunPlan], tick: Ticker, directory: Path
+) -> Iterator[dict[str, Any]]:
+    """Run one plan after the other, with its samples, and yield each result when it is there.
 
-    def on_done(index: int) -> None:
-        plan, point = points[index]
-        tick(f"{plan.request.machine.name} {point.variant.name} on {point.where}")
+    The samples' machine files go to ``directory``.
+    """
+    layouts: dict[str, Layouts | None] = {}
 
-    raws = run_many(
-        [point_argv(plan, point) for plan, point in points],
-        weights=[float(point.cpus) for _, point in points],
-        on_done=on_done,
-    )
-    layouts = layouts_of(raws)
-    results = []
-    start = 0
+    @contextmanager
+    def counted(title: str, total: int) -> Iterator[Ticker]:
+        yield tick
+
     for plan in plans:
-        end = start + len(plan.points)
-        results.append(merge(plan, raws[start:end], layouts))
-        start = end
-    return results
+        raws = execute(plan, tick)
+        # Which types its lines have depends on the experiment alone; to find them takes seconds.
+        name = plan.request.experiment.name
+        if name not in layouts:
+            layouts[name] = layouts_of(raws)
+        result = merge(plan, raws, layouts[name])
+        if count := samples(request, plan):
+            with_intervals(plan.request, result, count, directory, counted)
+        yield result
+
+
+def point_count(request: ReproduceRequest, plans: Sequence[RunPlan]) -> int:
+    """How many runs of the simulator all of that takes."""
+    return sum(len(plan.points) * (1 + samples(request, plan)) for plan in plans)
 
 
 def _variant(result: dict[str, Any], name: str) -> dict[str, Any]:

@@ -21,7 +21,6 @@ from schedshard.common.result import is_curve
 from schedshard.experiments.bench import BenchRequest, bench
 from schedshard.experiments.figures import is_figures
 from schedshard.experiments.run import RunPlan
-from schedshard.experiments.uncertain.uncertainty import with_intervals
 from schedshard.lines.report import C2cRequest, c2c, find_names, of_all_variants
 from schedshard.machines.topo import TopoRequest, topo
 from schedshard.reports.leads import run_lead
@@ -31,10 +30,10 @@ from schedshard.reports.reproduce import (
     SCAN,
     YIELD,
     ReproduceRequest,
-    execute_all,
     plan_reproduce,
-    samples,
+    point_count,
     sentence,
+    simulated,
 )
 from schedshard.show.page import Lead
 from schedshard.tables.results import (
@@ -75,13 +74,18 @@ class _Results:
         )
 
 
-def _simulated(request: ReproduceRequest, plans: Sequence[RunPlan]) -> list[dict[str, Any]]:
-    with ticking("simulating", sum(len(plan.points) for plan in plans)) as tick:
-        results = execute_all(plans, tick)
-    with TemporaryDirectory(prefix="schedshard-") as directory:
-        for plan, result in zip(plans, results, strict=True):
-            if count := samples(request, plan):
-                with_intervals(plan.request, result, count, Path(directory), ticking)
+def _simulated(
+    request: ReproduceRequest, plans: Sequence[RunPlan], out: Path
+) -> list[dict[str, Any]]:
+    """Run everything under one bar; each result is in a file before the next one begins."""
+    results = []
+    with (
+        TemporaryDirectory(prefix="schedshard-") as directory,
+        ticking("simulating", point_count(request, plans)) as tick,
+    ):
+        for result in simulated(request, plans, tick, Path(directory)):
+            _save(result, out / f"{result['experiment']}-{result['machine']['name']}.json")
+            results.append(result)
     return results
 
 
@@ -117,9 +121,11 @@ def reproduce_all(
     check_writable(page)
     plans = plan_reproduce(request)
     host = topo(TopoRequest())
+    _save(host, out / "topology.json")
     with working("measuring the structures on this host's CPUs"):
         measured = bench(BenchRequest(quick=True))
-    results = _simulated(request, plans)
+    _save(measured, out / "bench.json")
+    results = _simulated(request, plans, out)
     found = _Results.of(results)
     said = sentence(found.main)
 
@@ -145,10 +151,6 @@ def reproduce_all(
         ),
         c2c=tuple(c2c(request, find_names(request)) for request in lines),
     )
-    for result in results:
-        _save(result, out / f"{result['experiment']}-{result['machine']['name']}.json")
-    _save(measured, out / "bench.json")
-    _save(host, out / "topology.json")
     write_atomic(page, render(request_page))
     print(f"report: {shown(page)}", file=sys.stderr)
 
