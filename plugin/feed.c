@@ -309,11 +309,24 @@ static void come_after(struct feed *f, uint32_t n, const char *at)
 	}
 }
 
+/* Once the line is there: while the CPU waited others wrote it. */
+static void note_bytes(struct feed *f, uint32_t n, const char *at, uint32_t size, bool write,
+		       const void *pc)
+{
+	bool came = sim_take_source() != SOURCE_HIT;
+
+	if ((came || write) &&
+	    feed_bytes_access(&f->lines.bytes[arena_line(at)], n, (uintptr_t)at % LINE_SIZE, size,
+			      write) &&
+	    came)
+		sim_recount((const char *)pc + FEED_FOREIGN);
+}
+
 static void perform(struct feed *f, uint32_t n, const struct item *item)
 {
-	uint32_t in_line = (uint32_t)item->place % LINE_SIZE, size = item->size, locked;
-	const void *pc = (const void *)((uintptr_t)&__executable_start + item->pc);
 	char *at = feed_lines_at(&f->lines, item->place);
+	uint32_t in_line = (uintptr_t)at % LINE_SIZE, size = item->size, locked;
+	const void *pc = (const void *)((uintptr_t)&__executable_start + item->pc);
 
 	if (f->cpu[n].is_after)
 		come_after(f, n, at);
@@ -327,6 +340,8 @@ static void perform(struct feed *f, uint32_t n, const struct item *item)
 		sim_rmw(at, locked, SIM_RMW_OR, 0, 0, pc);
 	else
 		sim_plain(at, size, item->kind == ITEM_STORE, pc);
+	if (f->setup.detailed)
+		note_bytes(f, n, at, size, item->kind != ITEM_LOAD, pc);
 	if (item->kind != ITEM_LOAD)
 		f->lines.writer[arena_line(at)] = (struct feed_writer){ item->instr, n };
 }

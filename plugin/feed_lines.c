@@ -44,6 +44,9 @@ void feed_lines_free(struct feed_lines *l)
 	free(l->arena);
 	free(l->guest);
 	free(l->writer);
+	for (uint32_t i = 0; l->bytes && i < l->cap; i++)
+		free(l->bytes[i].unseen);
+	free(l->bytes);
 	free(l->home);
 	memset(l, 0, sizeof(*l));
 }
@@ -170,18 +173,31 @@ static int home(const struct feed_lines *l, uint64_t place)
 	return node_of(l, place);
 }
 
+/* The arrays beside the simulated machine's lines. */
+static void grow_beside(struct feed_lines *l)
+{
+	uint32_t old = l->cap;
+
+	l->cap = old ? 2 * old : 1u << 16;
+	l->guest = realloc(l->guest, l->cap * sizeof(*l->guest));
+	l->writer = realloc(l->writer, l->cap * sizeof(*l->writer));
+	if (!l->guest || !l->writer)
+		abort();
+	if (!l->setup->detailed)
+		return;
+	l->bytes = realloc(l->bytes, l->cap * sizeof(*l->bytes));
+	if (!l->bytes)
+		abort();
+	memset(l->bytes + old, 0, (l->cap - old) * sizeof(*l->bytes));
+}
+
 static uint32_t new_line(struct feed_lines *l, uint64_t line)
 {
 	void *at = arena_alloc(LINE_SIZE, home(l, line << LINE_SHIFT), "guest", NULL);
 	uint32_t arena = arena_line(at);
 
-	if (arena >= l->cap) {
-		l->cap = l->cap ? 2 * l->cap : 1u << 16;
-		l->guest = realloc(l->guest, l->cap * sizeof(*l->guest));
-		l->writer = realloc(l->writer, l->cap * sizeof(*l->writer));
-		if (!l->guest || !l->writer)
-			abort();
-	}
+	if (arena >= l->cap)
+		grow_beside(l);
 	l->writer[arena] = (struct feed_writer){ .cpu = UINT32_MAX };
 	l->guest[arena] = line;
 	return arena;
@@ -240,13 +256,16 @@ static json_t *address_json(uint64_t place)
 static json_t *access_json(const struct model *m, const struct access_record *r, uint32_t words)
 {
 	static const char *const kind[] = { "load", "store", "rmw" };
+	uint64_t hitm = r->hitm_local + r->hitm_remote;
 
-	return json_pack("{s:i, s:i, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:i}", "offset",
-			 r->offset, "size", r->size, "kind", kind[r->kind], "pc",
-			 address_json(r->pc), "records", (json_int_t)r->records, "loads",
-			 (json_int_t)r->loads, "stores", (json_int_t)r->stores, "hitm_remote",
-			 (json_int_t)r->hitm_remote, "hitm_local", (json_int_t)r->hitm_local,
-			 "avg_load_cycles", cycles(m, r->load_time, r->loads), "max_load_cycles",
+	return json_pack("{s:i, s:i, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:i}",
+			 "offset", r->offset, "size", r->size, "kind", kind[r->kind], "pc",
+			 address_json(r->pc & ITEM_PLACE_MASK), "hitm_true",
+			 (json_int_t)(r->pc & FEED_FOREIGN ? hitm : 0), "records",
+			 (json_int_t)r->records, "loads", (json_int_t)r->loads, "stores",
+			 (json_int_t)r->stores, "hitm_remote", (json_int_t)r->hitm_remote,
+			 "hitm_local", (json_int_t)r->hitm_local, "avg_load_cycles",
+			 cycles(m, r->load_time, r->loads), "max_load_cycles",
 			 cycles(m, r->load_max, 1), "cpus", (int)hot_lines_cpus(r, words));
 }
 

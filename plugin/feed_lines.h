@@ -10,6 +10,8 @@
 #include <jansson.h>
 #include <stdint.h>
 
+#include "feed_bytes.h"
+
 struct feed_setup;
 struct model;
 
@@ -21,6 +23,7 @@ struct model;
  * @mask: places - 1
  * @guest: by line of the simulated machine: the guest's
  * @writer: beside it: the CPU that wrote it last, and its instruction
+ * @bytes: beside it: who wrote which byte since whose last access; only if the result is detailed
  * @home: hash table of pages whose node is known, page + 1
  */
 struct feed_lines {
@@ -38,6 +41,7 @@ struct feed_lines {
 		uint64_t instr;
 		uint32_t cpu;
 	} * writer;
+	struct feed_bytes *bytes;
 	uint32_t cap;
 };
 
@@ -49,6 +53,12 @@ void feed_lines_free(struct feed_lines *l);
  * feed_lines_at - the simulated byte of a guest's byte (struct item); its line is new, or known.
  */
 char *feed_lines_at(struct feed_lines *l, uint64_t place);
+
+/*
+ * Bit of an access's program counter, as the model has it: the access needs a byte that another CPU
+ * wrote since (feed_bytes.h). So the model's records keep the two kinds of transfers apart.
+ */
+#define FEED_FOREIGN (1ull << 50)
 
 /**
  * feed_lines_home - give the page's lines that are still new this node as their home.

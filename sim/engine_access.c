@@ -189,6 +189,21 @@ static inline struct cpu *simulated(const volatile void *addr)
 	return likely(arena_contains(addr)) ? sim.running : NULL;
 }
 
+/* ---- sim.h ---- */
+
+enum source sim_take_source(void)
+{
+	enum source source = (enum source)sim.running->fetch.source;
+
+	sim.running->fetch.source = SOURCE_HIT;
+	return source;
+}
+
+void sim_recount(const void *pc)
+{
+	stats_recount(&sim.stats, pc);
+}
+
 /* ---- backend.h ---- */
 
 static noinline uint64_t load_and_read(struct cpu *c, const volatile void *addr, uint32_t size,

@@ -70,6 +70,18 @@ void sim_interrupt(uint32_t cpu, uint64_t delay);
 /** sim_store_waits - is a store of @cpu to the line of @addr still in its store buffer? */
 bool sim_store_waits(uint32_t cpu, const volatile void *addr);
 
+/**
+ * sim_take_source - where the running CPU's loads and locked operations found their lines since the
+ * last call: that of the last one that waited, or SOURCE_HIT if none did.
+ */
+enum source sim_take_source(void);
+
+/**
+ * sim_recount - count the running CPU's last access at program counter @pc instead. Right after the
+ * access, and only if sim_take_source() did not say SOURCE_HIT: only then was it counted last.
+ */
+void sim_recount(const void *pc);
+
 /** sim_random - next number of this CPU's own generator: CPUs do not disturb each other. */
 uint64_t sim_random(void);
 

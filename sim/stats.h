@@ -132,4 +132,10 @@ static inline void stats_add(struct stats *s, uint32_t cpu, const volatile void 
 		(struct stats_entry){ addr, pc, time, stats_who(cpu, addr, size, kind), source };
 }
 
+/** stats_recount - the access that stats_add() counted last was at @pc. */
+static inline void stats_recount(struct stats *s, const void *pc)
+{
+	s->log[s->logged - 1].pc = pc;
+}
+
 #endif

@@ -116,6 +116,44 @@ static void sharing(const struct feed_setup *setup)
 	json_decref(same);
 }
 
+/* HITM of the first line's accesses that need a byte that another CPU wrote. */
+static double hitm_true(json_t *all)
+{
+	json_t *line = json_array_get(json_object_get(all, "lines"), 0), *access;
+	double sum = 0;
+	size_t i;
+
+	json_array_foreach(json_object_get(line, "accesses"), i, access) sum +=
+		number(access, "hitm_true");
+	return sum;
+}
+
+/*
+ * Two tasks with a counter each, side by side, take turns on two CPUs every 100 operations. Both
+ * CPUs write both counters, yet only the first operations of a turn meet the other CPU's.
+ */
+static void tasks_that_move(const struct feed_setup *setup)
+{
+	struct feed_setup detailed = *setup;
+	json_t *all, *own, *same;
+
+	detailed.detailed = true;
+	start();
+	for (uint32_t cpu = 0; cpu < 2; cpu++)
+		for (uint64_t i = 0; i < 2000; i++)
+			push(cpu, ITEM_LOCKED, PLACE + (cpu + i / 100) % 2 * 8, PC, 50 * (i + 1));
+	all = run(&detailed);
+	CHECK(hitm(all) > 200);
+	CHECK(hitm_true(all) <= 0.1 * hitm(all));
+	own = count(&detailed, 8);
+	CHECK(hitm(own) > 200 && hitm_true(own) == 0);
+	same = count(&detailed, 0);
+	CHECK(hitm(same) > 200 && hitm_true(same) == hitm(same));
+	json_decref(all);
+	json_decref(own);
+	json_decref(same);
+}
+
 /* Loads of a line that no CPU writes: each core misses once. */
 static void reading(const struct feed_setup *setup)
 {
@@ -295,6 +333,7 @@ int main(int argc, char **argv)
 	setup.node[0] = (struct feed_node){ 0, 0x10000000, 0 };
 	setup.node[1] = (struct feed_node){ 0x10000000, 0x20000000, 1 };
 	sharing(&setup);
+	tasks_that_move(&setup);
 	reading(&setup);
 	resuming(&setup);
 	all_idle(&setup);

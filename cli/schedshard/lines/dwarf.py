@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Field names of structures from a binary's own debug information."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -116,44 +117,79 @@ def member_start(member: DIE) -> int:
     return int(place.value) if place is not None and isinstance(place.value, int) else 0
 
 
-def _path(die: DIE, offset: int) -> str:
-    """The member path at a byte offset inside a type: '.word', '[3].word', ''."""
-    while die.tag in _WRAPPERS:
-        if "DW_AT_type" not in die.attributes:
-            return ""
-        die = die.get_DIE_from_attribute("DW_AT_type")
-    if die.tag == "DW_TAG_array_type":
-        element = die.get_DIE_from_attribute("DW_AT_type")
-        size = die_size(element)
-        if not size:
-            return ""
-        counts = array_counts(die)
-        index, rest = divmod(offset, size)
-        indices: list[int] = []
-        for count in reversed(counts[1:]):
-            index, low = divmod(index, count or 1)
-            indices.insert(0, low)
-        indices.insert(0, index)
-        return "".join(f"[{i}]" for i in indices) + _path(element, rest)
-    if die.tag in _AGGREGATES:
-        for child in die.iter_children():
-            if child.tag != "DW_TAG_member":
-                continue
-            start = member_start(child)
-            member = child.get_DIE_from_attribute("DW_AT_type")
-            size = die_size(member)
-            # An array without a known size reaches to the end of the object.
-            if start <= offset and (size is None or offset < start + size):
-                name = die_name(child)
-                inner = _path(member, offset - start)
-                return (f".{name}" if name else "") + inner
-        return "" if offset == 0 else ".(padding)"
-    return ""
+# Types of libraries that are one object to a program: nobody puts a line between their members.
+_WHOLE = re.compile(
+    r"^(pthread_\w+_t|sem_t|mtx_t|cnd_t|once_flag|_?_?IO_FILE|_IO_FILE|FILE|gomp_\w+|kmp_\w+"
+    r"|(recursive_|timed_|recursive_timed_|shared_|shared_timed_)?mutex|__mutex_base"
+    r"|condition_variable(_any)?|barrier(<.*>)?|latch|counting_semaphore<.*>|_Sp_counted_base<.*>"
+    r"|_Mutex_base<.*>|locale|basic_[io]*stream<.*>)$"
+)
+
+
+def _steps(die: DIE, offset: int) -> Iterator[tuple[DIE, int, str]]:
+    """The types around a byte, the outermost first: each with its first byte and its path."""
+    start, path = 0, ""
+    while True:
+        yield die, start, path
+        if die.tag in _WRAPPERS:
+            if "DW_AT_type" not in die.attributes:
+                return
+            die = die.get_DIE_from_attribute("DW_AT_type")
+        elif die.tag == "DW_TAG_array_type":
+            element = die.get_DIE_from_attribute("DW_AT_type")
+            size = die_size(element)
+            if not size:
+                return
+            index = (offset - start) // size
+            start += index * size
+            indices: list[int] = []
+            for count in reversed(array_counts(die)[1:]):
+                index, low = divmod(index, count or 1)
+                indices.insert(0, low)
+            path += "".join(f"[{i}]" for i in (index, *indices))
+            die = element
+        elif die.tag in _AGGREGATES:
+            found = _member_at(die, offset - start)
+            if found is None:
+                return
+            name, at, die = found
+            start += at
+            path += f".{name}" if name else ""
+        else:
+            return
+
+
+def _member_at(die: DIE, offset: int) -> tuple[str, int, DIE] | None:
+    """Name, first byte and type of the member or the base class at a byte of a structure."""
+    for child in die.iter_children():
+        if child.tag not in ("DW_TAG_member", "DW_TAG_inheritance"):
+            continue
+        # A static member has no place; a class without data has the place of its neighbour.
+        if child.tag == "DW_TAG_member" and "DW_AT_external" in child.attributes:
+            continue
+        start = member_start(child)
+        of = child.get_DIE_from_attribute("DW_AT_type")
+        size = die_size(of)
+        if child.tag == "DW_TAG_inheritance" and size == 1 and _member_at(of, 0) is None:
+            continue
+        # An array without a known size reaches to the end of the object.
+        if start <= offset and (size is None or offset < start + size):
+            return die_name(child), start, of
+    return None
 
 
 def member_path(die: DIE, offset: int) -> str:
     """The member at a byte of a type: '.word', '[3].word', '' for a type without members."""
-    return _path(die, offset)
+    *_, (last, start, path) = _steps(die, offset)
+    return f"{path}.(padding)" if last.tag in _AGGREGATES and offset > start else path
+
+
+def whole_member(die: DIE, offset: int) -> tuple[int, int, str] | None:
+    """First byte, size and path of the library's object around a byte, or None."""
+    for each, start, path in _steps(die, offset):
+        if _WHOLE.match(die_name(each)):
+            return start, die_size(each) or 0, path
+    return None
 
 
 class Layouts:
@@ -201,8 +237,8 @@ class Layouts:
         size = die_size(die)
         if size and offset >= size and not _ends_open(die):
             index, rest = divmod(offset, size)
-            return f"[{index}]{_path(die, rest)}"
-        return _path(die, offset).removeprefix(".")
+            return f"[{index}]{member_path(die, rest)}"
+        return member_path(die, offset).removeprefix(".")
 
     def leaves(self, type_name: str) -> list[Leaf]:
         """The fields of one object of that type; empty when the binary does not describe it."""

@@ -6,6 +6,7 @@ the frames of one program's pages, and so its virtual addresses, which have name
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from schedshard.c2c.naming.memory import Memory
@@ -81,10 +82,7 @@ class GuestObjects(Objects):
                 thing = Thing(name.strip("[]"), "mapped", low, high - low)
         if thing is None:
             return None
-        moved = thing.address - virtual + address
-        return Thing(
-            thing.name, thing.kind, moved, thing.size, thing.type, thing.field, thing.element
-        )
+        return replace(thing, address=thing.address - virtual + address)
 
     def _of_kernel(self, address: int) -> Thing | None:
         line = address - address % 64

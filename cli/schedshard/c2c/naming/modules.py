@@ -23,6 +23,7 @@ from schedshard.common.errors import UserError
 from schedshard.lines.symbols import Frame, resolve
 
 DEBUG_ROOT = Path("/usr/lib/debug/.build-id")
+_SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64")
 _PAGE = 4096
 _OTHER = "llvm-addr2line"
 _MARKS = ("_Z", "_R")
@@ -50,6 +51,12 @@ class Module:
     debug: Path | None = None  # the file with debug information, perhaps itself
     functions: list[Named] = field(default_factory=list)
     objects: list[Named] = field(default_factory=list)
+
+    @property
+    def of_system(self) -> bool:
+        """Whether the distribution installed it, or the loader: its data are not the program's."""
+        system = any(self.path.is_relative_to(root) for root in _SYSTEM)
+        return system and ".so" in self.path.name
 
     def function(self, address: int) -> str | None:
         """The function around an address of the process."""

@@ -43,6 +43,9 @@ class Thing:
     element: tuple[str, int] | None = None
     frames: tuple[Frame, ...] = ()
     others: int = 0  # objects of the heap that lay at the same place at other times
+    foreign: bool = False  # of a library of the system, or of a runtime
+    # At an offset: start, size and path of the member that is one object, such as a lock.
+    whole: Callable[[int], tuple[int, int, str] | None] = lambda _: None
 
 
 @dataclass(frozen=True)
@@ -179,6 +182,7 @@ class Objects:
         return Thing(
             name, "heap", chosen.at, chosen.size, typed.name if typed is not None else "",
             _fields_of_heap(typed, chosen), element, frames, len(found) - 1,
+            whole=typed.whole if typed is not None else _no_whole,
         )  # fmt: skip
 
     def site_frames(self, site: int) -> tuple[Frame, ...]:
@@ -198,7 +202,8 @@ class Objects:
                         who = "?" if number is None else number
                         # Thread-local variables lie above the first frame.
                         part = "thread-local memory" if address >= pointer else "stack"
-                        return Thing(f"{part} of thread {who}", "stack", at, size)
+                        above = address >= pointer
+                        return Thing(f"{part} of thread {who}", "stack", at, size, foreign=above)
                 return None
         return None
 
@@ -208,13 +213,18 @@ class Objects:
             return None
         found = module.variable(address)
         if found is None:
-            return Thing(module.path.name, "file", module.bias, module.high - module.low)
+            return Thing(
+                module.path.name, "file", module.bias, module.high - module.low,
+                foreign=module.of_system,
+            )  # fmt: skip
         typed = self._type_of(module, found.address)
         return Thing(
             found.name, "variable", module.bias + found.address, found.size,
             typed.name if typed is not None else "",
             typed.field if typed is not None else _no_field,
             typed.element if typed is not None else None,
+            foreign=module.of_system,
+            whole=typed.whole if typed is not None else _no_whole,
         )  # fmt: skip
 
     def _type_of(self, module: Module, start: int) -> Typed | None:
@@ -230,6 +240,10 @@ class Objects:
 
 def _no_field(offset: int) -> str:
     return ""
+
+
+def _no_whole(offset: int) -> None:
+    return None
 
 
 def _fields_of_heap(typed: Typed | None, chosen: _Object) -> Callable[[int], str]:

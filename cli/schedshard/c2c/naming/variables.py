@@ -16,7 +16,7 @@ from elftools.dwarf.die import DIE
 from elftools.elf.elffile import ELFFile
 
 from schedshard.common.errors import telling
-from schedshard.lines.dwarf import die_name, die_size, member_path
+from schedshard.lines.dwarf import die_name, die_size, member_path, whole_member
 
 # About 20 seconds: a CPU of 3 GHz reads 1 to 2 MB of debug information in a second.
 MOST_BYTES = 24 << 20
@@ -115,6 +115,18 @@ class Typed:
                 return f"[{index}]{member_path(self.die, rest)}"
             return member_path(self.die, offset)
         return ""
+
+    def whole(self, offset: int) -> tuple[int, int, str] | None:
+        """The lock or other object of a library around a byte: start, size, path."""
+        with suppress(DWARFError, ELFError, KeyError):
+            size = self.size
+            index, rest = divmod(offset, size) if size and offset >= size else (0, offset)
+            found = whole_member(self.die, rest)
+            if found is not None:
+                start, length, path = found
+                before = f"[{index}]" if index else ""
+                return index * (size or 0) + start, length, f"{before}{path}"
+        return None
 
 
 class DebugInfo:

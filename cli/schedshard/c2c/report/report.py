@@ -15,14 +15,13 @@ from schedshard.c2c.naming.objects import Thing
 from schedshard.c2c.program.placing import order
 from schedshard.c2c.program.program import debug_package_of
 from schedshard.c2c.report.flame import instructions, stacks
+from schedshard.c2c.report.moving import Move, moves
 from schedshard.c2c.report.replaying import Job, replay_all, work_cycles
 from schedshard.c2c.report.sharing import (
-    Move,
     hitm,
     hitm_of_false_sharing,
     joined,
     kind_of,
-    moves,
     shares_truly,
 )
 from schedshard.c2c.report.uncertain import (
@@ -53,6 +52,7 @@ LIMITS = (
 WITHOUT_GUEST = "the kernel is not modelled: a system call takes 300 cycles and what it waits for"
 # A gain below this share of the cycles is not worth a sentence.
 _WORTH = 0.005
+_SENTENCES = 3
 
 
 @dataclass(frozen=True)
@@ -226,39 +226,54 @@ def _notes(recorded: Recorded, memory: Memory, lines: Sequence[Mapping[str, Any]
     return said
 
 
+def _worth_it(
+    trace: Path, jobs: Sequence[Job], tried: Sequence[Move], base: Sequence[Mapping[str, Any]]
+) -> list[tuple[Move, list[dict[str, Any]]]]:
+    """The moves that gain, the best first, each with its replay on every machine."""
+    after = iter(replay_all(trace, [replace(job, moved=m.ranges) for m in tried for job in jobs]))
+    found = []
+    for move in tried:
+        apart = [next(after) for _ in jobs]
+        gain = max(_fewer(raw, moved) for raw, moved in zip(base, apart, strict=True))
+        if gain >= _WORTH:
+            found.append((gain, move, apart))
+    found.sort(key=lambda each: -each[0])
+    return [(move, apart) for _, move, apart in found[:_SENTENCES]]
+
+
+def _fewer(before: Mapping[str, Any], after: Mapping[str, Any]) -> float:
+    """The share of all cycles that is saved."""
+    cycles = work_cycles(dict(before))
+    return _share(cycles - work_cycles(dict(after)), cycles)
+
+
 def _gains(
-    trace: Path,
     jobs: Sequence[Job],
-    found: Sequence[Move],
+    found: Sequence[tuple[Move, list[dict[str, Any]]]],
     base: Sequence[Mapping[str, Any]],
     draws: Sequence[Sequence[Draws]],
 ) -> list[dict[str, Any]]:
-    """The gain of each move on each machine: a replay of the trace with the bytes elsewhere."""
-    moved = [replace(job, moved=move.ranges) for move in found for job in jobs]
-    after = iter(replay_all(trace, moved))
+    """What each move saves on each machine."""
     advice = []
-    for number, move in enumerate(found, 1):
+    for number, (move, after) in enumerate(found, 1):
         gains = {}
-        for job, raw, drawn in zip(jobs, base, draws, strict=True):
-            apart = next(after)
-            before = work_cycles(dict(raw))
+        for job, raw, apart, drawn in zip(jobs, base, after, draws, strict=True):
             gains[job.machine.name] = {
-                "cycles_before": before,
+                "cycles_before": work_cycles(dict(raw)),
                 "cycles_after": work_cycles(apart),
-                "fewer": _share(before - work_cycles(apart), before),
+                "fewer": _fewer(raw, apart),
                 "interval": gain_interval(drawn[0], drawn[number]),
                 "hitm_before": raw["hitm_remote"] + raw["hitm_local"],
                 "hitm_after": apart["hitm_remote"] + apart["hitm_local"],
             }
-        if any(gain["fewer"] >= _WORTH for gain in gains.values()):
-            advice.append(
-                {
-                    "object": move.name,
-                    "words": move.words,
-                    "bytes_moved": sum(high - low for low, high in move.ranges),
-                    "machines": gains,
-                }
-            )
+        advice.append(
+            {
+                "object": move.name,
+                "words": move.words,
+                "bytes_moved": sum(high - low for low, high in move.ranges),
+                "machines": gains,
+            }
+        )
     return advice
 
 
@@ -308,12 +323,13 @@ def make_report(
         asked = (bytes_named(found, lines) for found in hot)
         objects.learn(sorted(set().union(*asked)))
         things = [[objects.at(_hottest(line)) for line in found] for found in hot]
-        found = _moves(hot, things) if advise else []
+        tried = _moves(hot, things, objects) if advise else []
+        found = _worth_it(trace, jobs, tried, base)
         count = draws_of(uncertainty, int(recorded.stepping["accesses_reported"]))
-        moved = [move.ranges for move in found]
+        moved = [move.ranges for move, _ in found]
         with tempfile.TemporaryDirectory(prefix="schedshard-") as folder:
             draws = replay_draws(trace, jobs, moved, count, Path(folder))
-        advice = _gains(trace, jobs, found, base, draws)
+        advice = _gains(jobs, found, base, draws)
         variants = []
         for index, machine in enumerate(machines):
             context = _Context(frames, _threads_of(recorded), cpus[index], objects)
@@ -368,10 +384,12 @@ def _program(recorded: Recorded) -> dict[str, Any]:
     }
 
 
-def _moves(hot: Sequence[Any], things: Sequence[Sequence[Thing | None]]) -> list[Move]:
+def _moves(
+    hot: Sequence[Any], things: Sequence[Sequence[Thing | None]], objects: Memory
+) -> list[Move]:
     """What to set apart, on the machine that it costs most."""
     worst = max(range(len(hot)), key=lambda i: sum(map(hitm, hot[i])))
-    return moves(list(zip(hot[worst], things[worst], strict=True)))
+    return moves(list(zip(hot[worst], things[worst], strict=True)), objects.at)
 
 
 def bytes_named(found: Sequence[Mapping[str, Any]], lines: int) -> set[int]:

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Which bytes of contended lines could lie elsewhere, and the sentence that says so.
+
+Every hot line is a candidate, whatever its kind of sharing: two words that are truly shared still
+queue in one line. The replay says what each candidate gains. The insides of what others wrote are
+never set apart: a mutex, or a library's data, is one object.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from schedshard.c2c.naming.objects import Thing
+from schedshard.c2c.report.sharing import hitm
+
+LINE = 64
+# Candidates that are replayed, by the cycles that their lines cost.
+MOST_TRIED = 8
+_MAX_MOVED = 4096
+
+
+@dataclass(frozen=True)
+class Part:
+    """Bytes of a line that are used together: from, to, and the CPUs that use them."""
+
+    low: int
+    high: int
+    by: frozenset[int]
+    written: bool
+
+
+def parts(line: Mapping[str, Any]) -> list[Part]:
+    """A line's bytes, cut wherever the set of CPUs changes."""
+    found: list[Part] = []
+    for access in sorted(line["accesses"], key=lambda a: (a["offset"], a["size"])):
+        low, high = int(access["offset"]), min(int(access["offset"]) + int(access["size"]), LINE)
+        by, written = frozenset(access["by"]), access["stores"] > 0
+        if found and low < found[-1].high:
+            last = found.pop()
+            part = Part(last.low, max(high, last.high), last.by | by, last.written or written)
+            found.append(part)
+        else:
+            found.append(Part(low, high, by, written))
+    return _joined(found)
+
+
+def _joined(found: Sequence[Part]) -> list[Part]:
+    """Neighbouring bytes that only one CPU uses, or that no CPU writes, stay together."""
+    kept: list[Part] = []
+    for part in found:
+        last = kept[-1] if kept else None
+        alone = last is not None and last.by == part.by and len(part.by) == 1
+        read = last is not None and not last.written and not part.written
+        if last is not None and (alone or read):
+            kept[-1] = Part(last.low, part.high, last.by | part.by, last.written or part.written)
+        else:
+            kept.append(part)
+    return kept
+
+
+def _plain(path: str) -> str:
+    """A field without the number of its element."""
+    return re.sub(r"^\[\d+\]", "", path).removeprefix(".").removeprefix("+")
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """Bytes of a line that stay together, and the name of what they are."""
+
+    low: int
+    high: int
+    name: str
+    ours: bool  # the program's to move
+    thing: Thing
+
+
+def _name(thing: Thing, path: str) -> str:
+    """A member as the program names it: by its type, or by the variable of a type without name."""
+    owner = thing.type.removesuffix("[]")
+    if not owner or "{" in owner or owner.startswith("pthread_"):
+        owner = thing.name
+    plain = _plain(path)
+    return f"{owner}.{plain}" if plain else thing.name
+
+
+def _piece(address: int, part: Part, thing: Thing) -> _Piece:
+    """The bytes of a part, or of the whole object if nobody can part it."""
+    low, high = address + part.low, address + part.high
+    whole = thing.whole(low - thing.address)
+    if whole is None:
+        name = _name(thing, thing.field(low - thing.address))
+        return _Piece(low, high, name, not thing.foreign, thing)
+    start, size, path = whole
+    begin = thing.address + start
+    return _Piece(
+        min(low, begin), max(high, begin + size), _name(thing, path), not thing.foreign, thing
+    )
+
+
+def _pieces(line: Mapping[str, Any], at: Callable[[int], Thing | None]) -> list[_Piece]:
+    """A line's bytes, cut where both the program's accesses and its types allow it."""
+    address = int(line["address"], 16)
+    found: list[_Piece] = []
+    for part in parts(line):
+        thing = at(address + part.low)
+        if thing is None:
+            continue
+        piece = _piece(address, part, thing)
+        last = found[-1] if found else None
+        together = last is not None and (
+            piece.low < last.high or (not piece.ours and not last.ours)
+        )
+        if last is not None and together:
+            found[-1] = _Piece(
+                last.low, max(last.high, piece.high), last.name, last.ours, last.thing
+            )
+        else:
+            found.append(piece)
+    # An object may begin before the line or end after it: its bytes in this line are meant.
+    return [
+        _Piece(max(p.low, address), min(p.high, address + LINE), p.name, p.ours, p.thing)
+        for p in found
+    ]
+
+
+def _words(thing: Thing, names: Sequence[str]) -> str:
+    named = list(dict.fromkeys(names))
+    if thing.element is not None:
+        of, size = thing.element
+        what = f"`{of}`" if of != "element" else "each element"
+        return f"pad {what} ({size} bytes, an element of {thing.name}) to a line"
+    if any(name != thing.name for name in named):
+        which = " and ".join(f"`{name}`" for name in named[:3])
+        more = f" and {len(named) - 3} more" if len(named) > 3 else ""
+        return f"give {which}{more} a line {'each' if len(named) > 1 else 'of its own'}"
+    return f"set the words of {thing.name} that different threads use apart, a line each"
+
+
+@dataclass(frozen=True)
+class Move:
+    """What could lie elsewhere: the object, its bytes by address, and the sentence that says so."""
+
+    name: str
+    ranges: tuple[tuple[int, int], ...]
+    cycles: float
+    words: str
+
+
+def _moved(pieces: Sequence[_Piece]) -> list[_Piece]:
+    """The first one stays where it is, or what the program cannot move does."""
+    stays = next((p for p in pieces if not p.ours), pieces[0])
+    return [p for p in pieces if p is not stays and p.ours]
+
+
+def moves(
+    lines: Sequence[tuple[Mapping[str, Any], Thing | None]],
+    at: Callable[[int], Thing | None],
+    most: int = MOST_TRIED,
+) -> list[Move]:
+    """What may be worth moving, by the cycles that its lines cost; at most ``most``.
+
+    ``lines``: with the object of each one's hottest byte; ``at``: the object of any byte.
+    """
+    by_thing: dict[tuple[str, str], list[tuple[Mapping[str, Any], Thing]]] = {}
+    for line, thing in lines:
+        if thing is not None and hitm(line):
+            by_thing.setdefault((thing.kind, thing.name), []).append((line, thing))
+    found = []
+    for (_, name), group in by_thing.items():
+        ranges: list[tuple[int, int]] = []
+        names: list[str] = []
+        for line, _ in group:
+            pieces = _pieces(line, at)
+            away = _moved(pieces) if len(pieces) > 1 else []
+            ranges += [(piece.low, piece.high) for piece in away]
+            names += [piece.name for piece in pieces if away and piece.ours]
+        if ranges:
+            cycles = sum(line["avg_load_cycles"] * line["loads"] for line, _ in group)
+            words = _words(group[0][1], names)
+            found.append(Move(name, tuple(sorted(set(ranges))[:_MAX_MOVED]), cycles, words))
+    return sorted(found, key=lambda move: -move.cycles)[:most]
