@@ -2,35 +2,92 @@
 /*
  * The machine's CPUs, for a program that asks the kernel for them.
  *
- * The emulator asks its own kernel for a thread's CPUs by syscall(), a function of the C library
- * that this preloaded library replaces. So a static program, or one that asks the kernel itself as
- * Go's runtime does, sees the machine's CPUs. calls.c handles the CPUs on which a thread may run,
- * at the start of the call.
+ * The emulator asks its own kernel by syscall(), a function of the C library that this preloaded
+ * library replaces. So every program sees the machine's CPUs: a static one, and one that asks the
+ * kernel itself as Go's runtime does. calls.c has a thread run where it may, at the start of the
+ * call; this file remembers what the program asked for. The files of /sys and /proc come from a
+ * folder that the emulator prefers to the host's (cli/schedshard/c2c/program/machine_view.py).
  */
 #include <errno.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "shared.h"
 #include "user.h"
+
+_Thread_local struct user_thread *user_current;
 
 __attribute__((visibility("default"))) long syscall(long number, ...);
 
-static long affinity(bool set, size_t size, unsigned char *mask)
+static bool has(const uint64_t *mask, uint32_t cpu)
 {
-	size_t bytes = (plugin.nr_vcpus + 63) / 64 * 8;
+	return cpu / 64 < USER_MASK_WORDS && mask[cpu / 64] >> (cpu % 64) & 1;
+}
 
-	if (set)
-		return 0;
+static struct user_thread *thread_of(long tid)
+{
+	if (!tid || (user_current && tid == user_current->tid))
+		return user_current;
+	for (uint32_t i = 0; i < USER_THREADS; i++)
+		if (user.thread[i].begun && user.thread[i].tid == tid)
+			return &user.thread[i];
+	return NULL;
+}
+
+static long get_affinity(long tid, size_t size, unsigned char *mask)
+{
+	const struct user_thread *t = thread_of(tid);
+	const uint32_t *cpu = plugin.watch.setup.cpu;
+	size_t bytes = 0;
+
+	for (uint32_t i = 0; i < plugin.nr_vcpus; i++)
+		if (cpu[i] / 64 * 8 + 8 > bytes)
+			bytes = cpu[i] / 64 * 8 + 8;
 	if (size < bytes) {
 		errno = EINVAL;
 		return -1;
 	}
 	memset(mask, 0, bytes);
 	for (uint32_t i = 0; i < plugin.nr_vcpus; i++)
-		mask[i / 8] |= (unsigned char)(1u << i % 8);
+		if (!t || !t->asked || has(t->asked, cpu[i]))
+			mask[cpu[i] / 8] |= (unsigned char)(1u << cpu[i] % 8);
 	return (long)bytes;
+}
+
+static long set_affinity(long tid, size_t size, const unsigned char *mask)
+{
+	uint64_t asked[USER_MASK_WORDS] = { 0 };
+	struct user_thread *t = thread_of(tid);
+	bool any = false;
+
+	memcpy(asked, mask, size < sizeof(asked) ? size : sizeof(asked));
+	for (uint32_t i = 0; i < plugin.nr_vcpus; i++)
+		any |= has(asked, plugin.watch.setup.cpu[i]);
+	if (!any) {
+		errno = EINVAL;
+		return -1;
+	}
+	if (t && !t->asked)
+		t->asked = malloc(sizeof(asked));
+	if (t && t->asked)
+		memcpy(t->asked, asked, sizeof(asked));
+	return 0;
+}
+
+static long get_cpu(unsigned int *cpu, unsigned int *node)
+{
+	uint32_t n = user_current ? user_current->cpu : USER_NO_CPU;
+
+	if (n == USER_NO_CPU)
+		n = 0;
+	if (cpu)
+		*cpu = plugin.watch.setup.cpu[n];
+	if (node)
+		*node = shared->cpu[n].node;
+	return 0;
 }
 
 long syscall(long number, ...)
@@ -42,9 +99,12 @@ long syscall(long number, ...)
 	for (unsigned int i = 0; i < 6; i++)
 		a[i] = va_arg(list, long);
 	va_end(list);
-	if (plugin.nr_vcpus && (number == SYS_sched_getaffinity || number == SYS_sched_setaffinity))
-		return affinity(number == SYS_sched_setaffinity, (size_t)a[1],
-				(unsigned char *)(uintptr_t)a[2]);
+	if (plugin.nr_vcpus && number == SYS_sched_getaffinity)
+		return get_affinity(a[0], (size_t)a[1], (unsigned char *)(uintptr_t)a[2]);
+	if (plugin.nr_vcpus && number == SYS_sched_setaffinity)
+		return set_affinity(a[0], (size_t)a[1], (const unsigned char *)(uintptr_t)a[2]);
+	if (plugin.nr_vcpus && number == SYS_getcpu)
+		return get_cpu((unsigned int *)(uintptr_t)a[0], (unsigned int *)(uintptr_t)a[1]);
 	register long r10 __asm__("r10") = a[3];
 	register long r8 __asm__("r8") = a[4];
 	register long r9 __asm__("r9") = a[5];

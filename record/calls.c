@@ -28,7 +28,6 @@
 #define MOST_EXTRA_NS 1000000000ull /* of the host, for one sleep */
 #define NAP_NS	      50000
 #define STANDS_NS     20000000ull
-#define MASK_WORDS    64u
 
 #define CLONE_FLAG_THREAD 0x10000u
 #define MAP_FLAG_SHARED	  1u
@@ -114,19 +113,19 @@ static bool may_wait(int64_t number, const uint64_t *arg)
 
 static void bind_cpus(struct user_thread *self, uint64_t tid, uint64_t mask_at, uint64_t bytes)
 {
-	uint64_t mask[MASK_WORDS] = { 0 };
+	uint64_t mask[USER_MASK_WORDS] = { 0 };
 
 	if (bytes > sizeof(mask))
 		bytes = sizeof(mask);
 	if (!user_read(mask, mask_at, bytes))
 		return;
 	if (!tid || tid == (uint64_t)self->tid) {
-		cpus_bind(self, mask, MASK_WORDS);
+		cpus_bind(self, mask, USER_MASK_WORDS);
 		return;
 	}
 	for (uint32_t i = 0; i < USER_THREADS; i++)
 		if (user.thread[i].begun && (uint64_t)user.thread[i].tid == tid)
-			cpus_bind(&user.thread[i], mask, MASK_WORDS);
+			cpus_bind(&user.thread[i], mask, USER_MASK_WORDS);
 }
 
 static void told(struct user_thread *t, const uint64_t *arg)
@@ -152,9 +151,6 @@ static void told(struct user_thread *t, const uint64_t *arg)
 		break;
 	case PROTOCOL_FREE:
 		heap_free(arg[1]);
-		break;
-	case PROTOCOL_AFFINITY:
-		bind_cpus(t, arg[1], arg[2], arg[3]);
 		break;
 	}
 }
@@ -213,6 +209,80 @@ static void sleep_on(uint64_t until)
 	}
 }
 
+/* ---- files of the machine ---- */
+
+/* The lines that name CPUs and nodes, for /proc/self/status. Return: is it one of them? */
+static bool own_line(FILE *out, const char *line)
+{
+	static const char hex[] = "0123456789abcdef";
+	uint64_t mask[USER_MASK_WORDS] = { 0 }, nodes = 0;
+	const struct feed_setup *s = &plugin.watch.setup;
+	uint32_t top = 0;
+
+	if (strncmp(line, "Cpus_allowed", 12) != 0 && strncmp(line, "Mems_allowed", 12) != 0)
+		return false;
+	if (syscall(SYS_sched_getaffinity, 0, sizeof(mask), mask) < 0)
+		return false;
+	for (uint32_t i = 0; i < s->nr_cpus; i++) {
+		nodes |= 1ull << shared->cpu[i].node % 64;
+		if (s->cpu[i] / 32 > top)
+			top = s->cpu[i] / 32;
+	}
+	if (line[0] == 'M') {
+		mask[0] = nodes;
+		top = nodes >> 32 ? 1 : 0;
+	}
+	fprintf(out, "%.12s", line);
+	if (line[12] == ':') {
+		for (uint32_t word = top + 1; word-- > 0;) {
+			uint32_t bits = (uint32_t)(mask[word / 2] >> word % 2 * 32);
+
+			fprintf(out, "%s", word == top ? ":\t" : ",");
+			for (int digit = 28; digit >= 0; digit -= 4)
+				fputc(hex[bits >> digit & 15], out);
+		}
+	} else {
+		const char *between = "_list:\t";
+
+		for (uint32_t n = 0; n < (top + 1) * 32; n++) {
+			uint32_t first = n;
+
+			if (!(mask[n / 64] >> n % 64 & 1))
+				continue;
+			while (n + 1 < (top + 1) * 32 && mask[(n + 1) / 64] >> (n + 1) % 64 & 1)
+				n++;
+			fprintf(out, n > first ? "%s%u-%u" : "%s%u", between, first, n);
+			between = ",";
+		}
+	}
+	fputc('\n', out);
+	return true;
+}
+
+/*
+ * A program is about to open a file. Of this one the kernel's version names the host's CPUs. The
+ * emulator opens the one in the folder of the machine's files instead, if it is there.
+ */
+static void opens(uint64_t path_at)
+{
+	static const char name[] = "/proc/self/status";
+	char path[sizeof(name)], view[4096], line[256];
+	FILE *from, *to;
+
+	if (!user_read(path, path_at, sizeof(path)) || memcmp(path, name, sizeof(name)) != 0)
+		return;
+	snprintf(view, sizeof(view), "%s%s", user.view, name);
+	from = fopen(name, "re");
+	to = from ? fopen(view, "we") : NULL;
+	while (to && fgets(line, sizeof(line), from))
+		if (!own_line(to, line))
+			fputs(line, to);
+	if (to)
+		fclose(to);
+	if (from)
+		fclose(from);
+}
+
 /* ---- calls ---- */
 
 static bool will_exec(uint64_t path_at)
@@ -253,6 +323,12 @@ void calls_begin(struct user_thread *t, int64_t number, const uint64_t *arg)
 	case SYS_sched_setaffinity:
 		bind_cpus(t, arg[0], arg[2], arg[1]);
 		return;
+	case SYS_open:
+		opens(arg[0]);
+		break;
+	case SYS_openat:
+		opens(arg[1]);
+		break;
 	case SYS_exit:
 		cpus_leave(t);
 		cpus_forget(t);

@@ -168,6 +168,7 @@ void cpus_forget(struct user_thread *t)
 {
 	shared_lock();
 	disown(t);
+	free(t->asked);
 	*t = (struct user_thread){ .cpu = USER_NO_CPU };
 	shared_unlock();
 }

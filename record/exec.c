@@ -12,8 +12,8 @@
  * The kernel gets what cannot be executed this way: programs that are not x86-64, and those that
  * change the user. It also gets all errors, so that error codes are the kernel's.
  *
- * The program's environment is its own, except for LD_PRELOAD and the number of CPUs, which
- * recorded programs have. This file interprets scripts as the kernel does.
+ * The program's environment is its own, except for LD_PRELOAD. This file interprets scripts as the
+ * kernel does.
  */
 
 #include <dlfcn.h>
@@ -38,9 +38,10 @@
 #define EXTRA	20u
 
 static char emulator[PATH], plugin_path[PATH], own_preload[PATH + 16], library[PATH + 32],
-	common[4 * PATH];
+	common[5 * PATH], files[PATH];
 
-void exec_init(const char *watch, const char *meta, const char *file, bool by_marks)
+void exec_init(const char *watch, const char *meta, const char *file, const char *view,
+	       bool by_marks)
 {
 	ssize_t n = readlink("/proc/self/exe", emulator, sizeof(emulator) - 1);
 	Dl_info info;
@@ -57,8 +58,9 @@ void exec_init(const char *watch, const char *meta, const char *file, bool by_ma
 	slash = strrchr(plugin_path, '/');
 	snprintf(library, sizeof(library), "%.*s/libschedshard-record.so",
 		 slash ? (int)(slash - plugin_path) : 1, slash ? plugin_path : ".");
-	snprintf(common, sizeof(common), "%s,watch=%s,meta=%s,shared=%s,follow=on%s", plugin_path,
-		 watch, meta, file, by_marks ? ",marks=on" : "");
+	snprintf(files, sizeof(files), "%s", view);
+	snprintf(common, sizeof(common), "%s,watch=%s,meta=%s,shared=%s,view=%s,follow=on%s",
+		 plugin_path, watch, meta, file, view, by_marks ? ",marks=on" : "");
 }
 
 /* ---- what to execute ---- */
@@ -167,15 +169,13 @@ static bool is_set(const char *text, const char *name)
 }
 
 /* The emulator's environment, with its settings for the program's. */
-static char **environment(char **old, long n, const char **preload, bool *has_cpus)
+static char **environment(char **old, long n, const char **preload)
 {
 	char **new = calloc((size_t)n + 2, sizeof(*new));
 	long kept = 0;
 
 	*preload = NULL;
-	*has_cpus = false;
 	for (long i = 0; new &&i < n; i++) {
-		*has_cpus |= is_set(old[i], PROTOCOL_CPUS);
 		if (is_set(old[i], "LD_PRELOAD"))
 			*preload = old[i] + strlen("LD_PRELOAD=");
 		else
@@ -222,21 +222,18 @@ static bool follow_scripts(struct way *w)
 	return true;
 }
 
-/* The emulator's arguments, without @cpus where that is NULL; then the program's. */
-static void fill(char **new, struct way *w, char **argv, long argc, char *preload, char *cpus,
-		 char *arguments)
+/* The emulator's arguments, then the program's. */
+static void fill(char **new, struct way *w, char **argv, long argc, char *preload, char *arguments)
 {
 	long n = 0;
 
 	new[n++] = emulator;
+	new[n++] = (char *)"-L";
+	new[n++] = files;
 	new[n++] = (char *)"-U";
 	new[n++] = (char *)"LD_PRELOAD";
 	new[n++] = (char *)"-E";
 	new[n++] = preload;
-	if (cpus) {
-		new[n++] = (char *)"-E";
-		new[n++] = cpus;
-	}
 	new[n++] = (char *)"-0";
 	new[n++] = w->depth ? w->path[w->depth] : argc ? argv[0] : w->path[0];
 	new[n++] = (char *)"-plugin";
@@ -259,11 +256,10 @@ void exec_follow(struct user_thread *t, int64_t number, const uint64_t *arg)
 {
 	uint64_t argv_at = number == SYS_execveat ? arg[2] : arg[1];
 	uint64_t envp_at = number == SYS_execveat ? arg[3] : arg[2];
-	char cpus[64], arguments[sizeof(common) + 64], *text, **new, **env;
+	char arguments[sizeof(common) + 64], *text, **new, **env;
 	long argc = count(argv_at), envc = count(envp_at);
 	const char *preload;
 	struct way w;
-	bool has_cpus;
 
 	w.depth = 0;
 	if (!emulator[0] || argc < 0 || envc < 0 || !name_of(w.path[0], number, arg))
@@ -278,13 +274,12 @@ void exec_follow(struct user_thread *t, int64_t number, const uint64_t *arg)
 		return;
 	}
 	new = calloc((size_t)argc + EXTRA + 2 * SCRIPTS, sizeof(*new));
-	env = environment((char **)(uintptr_t)envp_at, envc, &preload, &has_cpus);
+	env = environment((char **)(uintptr_t)envp_at, envc, &preload);
 	text = inside(preload);
 	if (!new || !env || !text)
 		goto out;
-	snprintf(cpus, sizeof(cpus), PROTOCOL_CPUS "=%u", plugin.nr_vcpus);
 	snprintf(arguments, sizeof(arguments), "%s,arrives=%u.%u", common, t->number, t->cpu);
-	fill(new, &w, (char **)(uintptr_t)argv_at, argc, text, has_cpus ? NULL : cpus, arguments);
+	fill(new, &w, (char **)(uintptr_t)argv_at, argc, text, arguments);
 	__atomic_fetch_add(&shared->coming, 1, __ATOMIC_SEQ_CST);
 	user_leave(t);
 	cpus_carry(t, true);

@@ -280,6 +280,9 @@ static int make_shared(int *file)
 	plugin.vcpu = shared->vcpu;
 	plugin.apart = SHARED_APART;
 	for (uint32_t i = 0; i < plugin.nr_vcpus; i++) {
+		const struct feed_setup *s = &plugin.watch.setup;
+
+		shared->cpu[i].node = (uint32_t)s->machine->topo.cpu[s->cpu[i]].node;
 		plugin.vcpu[i].check_at = UINT64_MAX;
 		plugin.vcpu[i].idle = true;
 		if (stream_init(&plugin.vcpu[i].stream))

@@ -2,8 +2,7 @@
 /*
  * libschedshard-record.so: loaded into the recorded program, before its other libraries.
  *
- * It reports to the recorder (protocol.h) what is allocated where, and on which CPUs threads want
- * to run. The program sees the simulated machine's number of CPUs. Nothing else changes: each
+ * It reports to the recorder (protocol.h) what is allocated where. Nothing else changes: each
  * function calls the next one of its name. A program may have it loaded without the emulator; a
  * child does.
  *
@@ -17,8 +16,6 @@
 #include <errno.h>
 #include <execinfo.h>
 #include <malloc.h>
-#include <pthread.h>
-#include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -26,7 +23,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include "protocol.h"
@@ -47,9 +43,7 @@ static int (*next_posix_memalign)(void **, size_t, size_t);
 static void *(*next_aligned_alloc)(size_t, size_t);
 static void *(*next_mmap)(void *, size_t, int, int, int, off_t);
 static int (*next_munmap)(void *, size_t);
-static long (*next_sysconf)(int);
 
-static long nr_cpus; /* 0: the host's */
 static bool ready;
 static _Thread_local bool inside __attribute__((tls_model("initial-exec")));
 
@@ -98,18 +92,15 @@ static void find_all(void)
 	next_aligned_alloc = dlsym(RTLD_NEXT, "aligned_alloc");
 	next_mmap = dlsym(RTLD_NEXT, "mmap");
 	next_munmap = dlsym(RTLD_NEXT, "munmap");
-	next_sysconf = dlsym(RTLD_NEXT, "sysconf");
 	next_malloc = dlsym(RTLD_NEXT, "malloc");
 }
 
 __attribute__((constructor)) static void begin(void)
 {
 	static volatile uint64_t word = 0x5c4ed5ca9d000000ull;
-	const char *cpus = getenv(PROTOCOL_CPUS);
 	void *frames[4];
 
 	find_all();
-	nr_cpus = cpus ? strtol(cpus, NULL, 10) : 0;
 	inside = true;
 	tell(PROTOCOL_HIDE, 1, 0, 0, 0);
 	backtrace(frames, 4); /* loads the libraries that it needs */
@@ -292,94 +283,4 @@ API int munmap(void *at, size_t size)
 	find_all();
 	freed(at);
 	return next_munmap(at, size);
-}
-
-/* ---- CPUs ---- */
-
-static int all_cpus(size_t size, cpu_set_t *set)
-{
-	if (size * 8 < (size_t)nr_cpus)
-		return EINVAL;
-	memset(set, 0, size);
-	for (long i = 0; i < nr_cpus; i++)
-		CPU_SET_S((size_t)i, size, set);
-	return 0;
-}
-
-/* A thread's own mask is not stored: a program that asks sees all CPUs. */
-API int sched_getaffinity(pid_t thread, size_t size, cpu_set_t *set)
-{
-	if (!nr_cpus) {
-		long n = syscall(SYS_sched_getaffinity, thread, size, set);
-
-		if (n > 0 && (size_t)n < size)
-			memset((char *)set + n, 0, size - (size_t)n);
-		return n < 0 ? -1 : 0;
-	}
-	errno = all_cpus(size, set);
-	return errno ? -1 : 0;
-}
-
-API int pthread_getaffinity_np(pthread_t thread, size_t size, cpu_set_t *set)
-{
-	return nr_cpus ? all_cpus(size, set) : sched_getaffinity(0, size, set) ? errno : 0;
-}
-
-static bool any_cpu(size_t size, const cpu_set_t *set)
-{
-	for (long i = 0; i < nr_cpus && (size_t)i < size * 8; i++)
-		if (CPU_ISSET_S((size_t)i, size, set))
-			return true;
-	return false;
-}
-
-API int sched_setaffinity(pid_t thread, size_t size, const cpu_set_t *set)
-{
-	if (!nr_cpus)
-		return (int)syscall(SYS_sched_setaffinity, thread, size, set);
-	if (!any_cpu(size, set)) {
-		errno = EINVAL;
-		return -1;
-	}
-	tell(PROTOCOL_AFFINITY, (uint64_t)thread, (uint64_t)(uintptr_t)set, size, 0);
-	return 0;
-}
-
-/* The C library hides a thread's number; its own function finds it. */
-API int pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_set_t *set)
-{
-	clockid_t clock;
-
-	if (!nr_cpus) {
-		int (*next)(pthread_t, size_t, const cpu_set_t *) =
-			dlsym(RTLD_NEXT, "pthread_setaffinity_np");
-
-		return next(thread, size, set);
-	}
-	if (!any_cpu(size, set))
-		return EINVAL;
-	if (pthread_equal(thread, pthread_self()))
-		return sched_setaffinity(0, size, set) ? errno : 0;
-	/* A thread's CPU clock has its number in the upper bits, inverted. */
-	if (pthread_getcpuclockid(thread, &clock))
-		return ESRCH;
-	return sched_setaffinity(~(clock >> 3), size, set) ? errno : 0;
-}
-
-API long sysconf(int name)
-{
-	find_all();
-	if (nr_cpus && (name == _SC_NPROCESSORS_ONLN || name == _SC_NPROCESSORS_CONF))
-		return nr_cpus;
-	return next_sysconf(name);
-}
-
-API int get_nprocs(void)
-{
-	return (int)sysconf(_SC_NPROCESSORS_ONLN);
-}
-
-API int get_nprocs_conf(void)
-{
-	return (int)sysconf(_SC_NPROCESSORS_CONF);
 }

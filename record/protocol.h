@@ -12,9 +12,6 @@
 #define PROTOCOL_CALL	0x53c2c0
 #define PROTOCOL_FRAMES 16
 
-/* The environment variable with the number of CPUs of the program's machine. */
-#define PROTOCOL_CPUS "SCHEDSHARD_CPUS"
-
 enum protocol {
 	/*
 	 * (where, what, from, to): the library is loaded; the word at @where of the program is
@@ -29,8 +26,6 @@ enum protocol {
 	PROTOCOL_ALLOC,
 	/* (address) */
 	PROTOCOL_FREE,
-	/* (thread or 0, mask, its bytes): the CPUs on which a thread may run. */
-	PROTOCOL_AFFINITY,
 };
 
 #endif

@@ -57,10 +57,11 @@ struct shared_object {
  * struct shared_cpu - one CPU of the model
  * @held: by a thread of an image: its number + 1, doubled; bit 0: others wait; a futex
  * @threads: number of threads assigned to it
+ * @node: of the machine
  */
 struct shared_cpu {
 	uint32_t held __attribute__((aligned(64)));
-	uint32_t threads;
+	uint32_t threads, node;
 };
 
 /**

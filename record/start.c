@@ -2,7 +2,7 @@
 /*
  * libschedshard-qemu-user.so: the plugin for programs that QEMU emulates without a kernel.
  *
- *   -plugin PATH,watch=FILE,meta=FILE,shared=FILE[,follow=on][,marks=on]
+ *   -plugin PATH,watch=FILE,meta=FILE,shared=FILE,view=FOLDER[,follow=on][,marks=on]
  *	[,arrives=THREAD.CPU]
  *
  * The watch file (watch.h) has a 'cpu' line for each CPU on which threads may run. The model runs
@@ -25,6 +25,7 @@
 
 static void on_call(unsigned int vcpu, int64_t number, const uint64_t *arg)
 {
+	user_current = &user.thread[vcpu];
 	if (!user.dead)
 		calls_begin(&user.thread[vcpu], number, arg);
 }
@@ -96,6 +97,8 @@ static int read_arguments(int argc, char **argv, const char **file, bool *arrive
 			user.meta = strdup(argv[i] + 5);
 		else if (!strncmp(argv[i], "shared=", 7))
 			*file = argv[i] + 7;
+		else if (!strncmp(argv[i], "view=", 5))
+			user.view = strdup(argv[i] + 5);
 		else if (!strcmp(argv[i], "marks=on"))
 			user.by_marks = true;
 		else if (!strcmp(argv[i], "follow=on"))
@@ -104,13 +107,13 @@ static int read_arguments(int argc, char **argv, const char **file, bool *arrive
 				&user.arrived.cpu) == 2)
 			*arrives = true;
 		else
-			return refuse("arguments are watch=, meta=, shared=, follow=on, marks=on "
-				      "and arrives=THREAD.CPU");
+			return refuse("arguments are watch=, meta=, shared=, view=, follow=on, "
+				      "marks=on and arrives=THREAD.CPU");
 	}
-	if (!watch || !user.meta || !*file)
-		return refuse("watch=FILE, meta=FILE or shared=FILE is missing");
+	if (!watch || !user.meta || !*file || !user.view)
+		return refuse("watch=FILE, meta=FILE, shared=FILE or view=FOLDER is missing");
 	if (user.follow)
-		exec_init(watch, user.meta, *file, user.by_marks);
+		exec_init(watch, user.meta, *file, user.view, user.by_marks);
 	if (*arrives && access(watch, R_OK))
 		return 0; /* the recording has ended */
 	return watch_read(&plugin.watch, watch, &err) ? refuse(err.text) : 0;

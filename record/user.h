@@ -22,7 +22,9 @@
 #include "vcpu.h"
 
 #define USER_THREADS 4096u
-#define USER_NO_CPU  UINT32_MAX
+/* Of a mask of CPUs: numbers below 4,096. */
+#define USER_MASK_WORDS 64u
+#define USER_NO_CPU	UINT32_MAX
 
 /**
  * struct user_thread - one thread of the program
@@ -35,6 +37,7 @@
  * @number: in order of creation, from 0
  * @turn: instructions of its CPU at which another thread may have it
  * @sleep_until: the model's time at which its sleep ends; 0: it does not sleep
+ * @asked: the CPUs to which the program bound it; NULL: it may run on all
  * @tlb: its last pages
  */
 struct user_thread {
@@ -43,6 +46,7 @@ struct user_thread {
 	pid_t tid;
 	bool begun, hidden, waits, moved;
 	uint64_t turn, sleep_until;
+	uint64_t *asked;
 	struct pages_tlb tlb;
 };
 
@@ -52,6 +56,7 @@ struct user_thread {
  * @image: its number (shared.h); a forked child has its own
  * @path: the program's file, as the emulator got it
  * @meta: begin of the name of the file that it writes at its end
+ * @view: the folder with the machine's files, which the emulator prefers to the host's
  * @by_marks: marks in the program open and close the window
  * @told: it has written that file; any
  * @dead: it is an unrecorded child, or the recording has ended; any
@@ -66,7 +71,7 @@ struct user {
 	struct user_thread thread[USER_THREADS];
 	uint32_t image;
 	char *path;
-	const char *meta;
+	const char *meta, *view;
 	bool by_marks, told, dead, readable, follow;
 	uint64_t own_low, own_high;
 	struct {
@@ -76,6 +81,9 @@ struct user {
 
 /* Hidden: otherwise each access loads its address from a table. */
 extern struct user user __attribute__((visibility("hidden")));
+
+/* The thread whose system call the emulator performs now, in its own thread. */
+extern _Thread_local struct user_thread *user_current __attribute__((visibility("hidden")));
 
 /* ---- cpus.c ---- */
 
@@ -190,8 +198,10 @@ void user_stay(void);
 
 /**
  * exec_init - the arguments for the next emulator, which continues the recording.
+ * @view: the folder with the machine's files
  */
-void exec_init(const char *watch, const char *meta, const char *file, bool by_marks);
+void exec_init(const char *watch, const char *meta, const char *file, const char *view,
+	       bool by_marks);
 
 /**
  * exec_follow - execute a program in a new emulator. Returns only if that is impossible: then the

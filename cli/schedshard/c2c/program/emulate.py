@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from schedshard.c2c.program.machine_view import write_view
 from schedshard.c2c.program.program import Program, find_emulator
 from schedshard.common.errors import UserError, telling
 from schedshard.common.output import read_json
@@ -19,7 +20,6 @@ from schedshard.kernel.probe.watch import Watch
 from schedshard.machines.presets import Machine
 
 META = "schedshard/record-meta/2"
-CPUS = "SCHEDSHARD_CPUS"
 _PATIENCE = 5.0  # seconds, before a message says what the recorder waits for
 
 
@@ -67,19 +67,19 @@ def _signals_are_the_programs() -> Iterator[None]:
 
 
 def _command(
-    program: Program, watch: Path, meta: Path, shared: str, window: Window, cpus: int, follow: bool
+    program: Program, watch: Path, meta: Path, shared: str, view: Path, window: Window, follow: bool
 ) -> tuple[list[str], dict[str, str]]:
     plugin, library, _ = plugin_paths()
-    arguments = [f"{plugin}", f"watch={watch}", f"meta={meta}", f"shared={shared}"]
+    arguments = [f"{plugin}", f"watch={watch}", f"meta={meta}", f"shared={shared}", f"view={view}"]
     if follow:
         arguments.append("follow=on")
     if window.marks:
         arguments.append("marks=on")
     own = os.environ.get("LD_PRELOAD", "")
     inside = f"{library}:{own}" if own else f"{library}"
-    command = [find_emulator(), "-U", "LD_PRELOAD"]
+    command = [find_emulator(), "-L", str(view), "-U", "LD_PRELOAD"]
     if program.dynamic:
-        command += ["-E", f"LD_PRELOAD={inside}", "-E", f"{CPUS}={cpus}"]
+        command += ["-E", f"LD_PRELOAD={inside}"]
     command += ["-0", program.argv[0], "-plugin", ",".join(arguments), str(program.path)]
     return [*command, *program.argv[1:]], {**os.environ, "LD_PRELOAD": str(plugin)}
 
@@ -113,8 +113,9 @@ def emulate(
     file.write_text(watch.lines(), encoding="utf-8")
     if "," in f"{folder}{build_dir()}":
         raise UserError(f"{folder} or {build_dir()} has a comma in its name: the emulator has none")
+    view = write_view(folder / "machine", machine, cpus)
     with _model(file, meta, window) as (model, shared):
-        command, environment = _command(program, file, meta, shared, window, len(cpus), follow)
+        command, environment = _command(program, file, meta, shared, view, window, follow)
         with _signals_are_the_programs():
             with telling(f"cannot run {command[0]}"):
                 child = subprocess.Popen(

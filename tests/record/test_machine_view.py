@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""c2c record: a program sees the machine of the file, by whichever way it asks."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from recording import PROGRAMS, needs, run
+
+from schedshard.c2c.program.machine_view import write_view
+from schedshard.common.paths import topo_binary
+from schedshard.machines.presets import load_machine, machine_topology
+
+pytestmark = needs(PROGRAMS / "record-known")
+
+# All that a program can ask; one line each.
+ASKS = r"""
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static int count(const char *path, const char *what)
+{
+	char line[4096];
+	FILE *file = fopen(path, "r");
+	int n = 0;
+
+	while (file && fgets(line, sizeof(line), file))
+		n += !strncmp(line, what, strlen(what));
+	if (file)
+		fclose(file);
+	return n;
+}
+
+static void show(const char *path, const char *what)
+{
+	char line[4096];
+	FILE *file = fopen(path, "r");
+
+	while (file && fgets(line, sizeof(line), file))
+		if (!strncmp(line, what, strlen(what)))
+			printf("%s", line);
+	if (file)
+		fclose(file);
+}
+
+static void *bound(void *arg)
+{
+	cpu_set_t set;
+	unsigned int cpu, node;
+
+	CPU_ZERO(&set);
+	CPU_SET(100, &set);
+	if (pthread_setaffinity_np(pthread_self(), sizeof(set), &set) ||
+		sched_getaffinity(0, sizeof(set), &set))
+		return arg;
+	getcpu(&cpu, &node);
+	printf("bound %d %d %u %u\n", CPU_COUNT(&set), CPU_ISSET(100, &set), cpu, node);
+	return NULL;
+}
+
+int main(void)
+{
+	pthread_t thread;
+	cpu_set_t set;
+
+	sched_getaffinity(0, sizeof(set), &set);
+	printf("allowed %d\n", CPU_COUNT(&set));
+	printf("sysconf %ld %ld\n", sysconf(_SC_NPROCESSORS_ONLN), sysconf(_SC_NPROCESSORS_CONF));
+	printf("cpuinfo %d\n", count("/proc/cpuinfo", "processor"));
+	printf("stat %d\n", count("/proc/stat", "cpu") - 1);
+	show("/sys/devices/system/cpu/online", "");
+	show("/sys/devices/system/node/online", "");
+	show("/sys/devices/system/cpu/cpu100/cache/index3/shared_cpu_list", "");
+	show("/proc/self/status", "Cpus_allowed_list");
+	show("/proc/self/status", "Mems_allowed_list");
+	pthread_create(&thread, NULL, bound, NULL);
+	pthread_join(thread, NULL);
+	CPU_ZERO(&set);
+	CPU_SET(1000, &set);
+	printf("no such CPU %d\n", sched_setaffinity(0, sizeof(set), &set));
+	return 0;
+}
+"""
+
+SEEN = """\
+allowed 384
+sysconf 384 384
+cpuinfo 384
+stat 384
+0-383
+0-3
+96-103,288-295
+Cpus_allowed_list:\t0-383
+Mems_allowed_list:\t0-3
+bound 1 1 100 2
+no such CPU -1
+"""
+
+
+@pytest.mark.parametrize("flags", [(), ("-static",)])
+def test_a_program_sees_one_machine(tmp_path: Path, flags: tuple[str, ...]) -> None:
+    source = tmp_path / "asks.c"
+    source.write_text(ASKS, encoding="ascii")
+    program = tmp_path / "asks"
+    subprocess.run(["cc", "-pthread", *flags, str(source), "-o", str(program)], check=True)
+    options = ("--machine", "epyc-9654-2s", "--uncertainty", "0", "--no-advice")
+    done = run("record", *options, "--", str(program))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == SEEN
+
+
+def test_a_program_with_four_cpus_sees_no_others(tmp_path: Path) -> None:
+    source = tmp_path / "asks.c"
+    source.write_text(ASKS, encoding="ascii")
+    program = tmp_path / "asks"
+    subprocess.run(["cc", "-pthread", str(source), "-o", str(program)], check=True)
+    options = ("--machine", "epyc-9654-2s", "--uncertainty", "0", "--no-advice")
+    done = run("record", *options, "--cpus", "4", "--placement", "scatter", "--", str(program))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[:6] == [
+        "allowed 4", "sysconf 4 4", "cpuinfo 4", "stat 4", "0,8,96,104", "0,2",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["epyc-9654-2s", "xeon-480-snc", "graviton4-2s"])
+def test_the_files_describe_the_machine_file(tmp_path: Path, name: str) -> None:
+    """The reader of /sys finds the caches, cores, nodes and packages of the machine file."""
+    machine = load_machine(name)
+    cpus = machine_topology(machine)["cpus"]
+    view = write_view(tmp_path / "view", machine, [int(cpu["cpu"]) for cpu in cpus])
+    command = [str(topo_binary()), "--sysfs", str(view)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    read = json.loads(done.stdout)["cpus"]
+    assert len(read) == len(cpus)
+    for key in ("package", "node", "llc", "l2", "core"):
+
+        def groups(found: list[dict[str, int]], key: str = key) -> set[frozenset[int]]:
+            of: dict[int, set[int]] = {}
+            for cpu in found:
+                of.setdefault(cpu[key], set()).add(cpu["cpu"])
+            return {frozenset(members) for members in of.values()}
+
+        assert groups(read) == groups(cpus), key
