@@ -28,7 +28,8 @@ plan)
 		shift
 	done
 	shift
-	sh /plan/apply.sh
+	# The threads start afterwards.
+	EMPTY=yes sh /plan/apply.sh
 	sh /plan/verify.sh
 	exec "$@"
 	;;

@@ -1,24 +1,25 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """A directory that behaves like a tree of cgroup v2 with cpusets, for the scripts of a plan.
 
-Stand-ins for mkdir, rmdir and systemctl give new cgroups their files. ``settle`` is the kernel: it
-accepts or refuses partitions, and assigns CPUs to each cgroup.
+Stand-ins for mkdir, rmdir and systemctl give new cgroups their files. host_kernel.py plays the
+kernel after each change: it accepts or refuses partitions, assigns CPUs, moves threads, and writes
+down what no step of a plan may do.
 """
 
 from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from doctor_tree import Machine
-from schedshard.doctor.facts.values import cpu_list
-from schedshard.machines.topo import ranges
 
 FILES = {
     "cpuset.cpus": "",
     "cpuset.cpus.effective": "",
+    "cpuset.cpus.exclusive": "",
     "cpuset.cpus.partition": "member",
     "cpuset.mems": "",
     "cpuset.mems.effective": "0-1",
@@ -61,9 +62,27 @@ esac
 """,
     "taskset": """
 [ "$1,$2" = "-p,-c" ] || exit 2
-printf 'Cpus_allowed_list:\\t%s\\n' "$3" >"$FAKE/proc/$4/task/$4/status"
+for task in "$FAKE"/proc/*/task/"$4"; do
+	printf '%s' "$3" >"$task/chosen"
+	sed -i "s/^\\(Cpus_allowed_list:\\).*/\\1\t$3/" "$task/status"
+done
+""",
+    "wrote": f"""
+if [ -e "$FAKE/die" ]; then
+	read -r left <"$FAKE/die"
+	[ "$left" -gt 0 ] || exit 1
+	echo $((left - 1)) >"$FAKE/die"
+fi
+exec {sys.executable} -I -S -c "
+import sys
+sys.path.insert(0, sys.argv[1])
+sys.argv = sys.argv[1:]
+import host_kernel
+" '{Path(__file__).parent}' "$FAKE" "$@"
 """,
 }
+# What the stand-ins keep for themselves.
+_OURS = ("systemctl.log", "chosen", "first", "free", "harm", "die")
 
 
 @dataclass
@@ -78,12 +97,14 @@ class FakeCgroups:
         """Where the cgroups are."""
         return self.root / "sys/fs/cgroup"
 
-    def run(self, script: Path, shell: str = "sh") -> subprocess.CompletedProcess[str]:
+    def run(
+        self, script: Path, *arguments: str, shell: str = "sh"
+    ) -> subprocess.CompletedProcess[str]:
         """Run a script of a plan on the tree."""
         env = {**os.environ, "PATH": f"{self.tools}:{os.environ['PATH']}", "FAKE": str(self.root),
-               "SYSTEMCTL": str(self.tools / "systemctl"),
-               "TASKSET": str(self.tools / "taskset")}  # fmt: skip
-        argv = [*shell.split(), str(script), "-r", str(self.root)]
+               "SYSTEMCTL": str(self.tools / "systemctl"), "WROTE": str(self.tools / "wrote"),
+               "TASKSET": str(self.tools / "taskset"), "PATIENCE": "0"}  # fmt: skip
+        argv = [*shell.split(), str(script), *arguments, "-r", str(self.root)]
         return subprocess.run(argv, env=env, capture_output=True, text=True, timeout=60)
 
     def boot(self, name: str) -> None:
@@ -93,15 +114,29 @@ class FakeCgroups:
         file.write_text(f"{name}\n")
 
     def thread(self, number: int, name: str, cpus: str, cgroup: str = "/", **more: int) -> None:
-        """Let a process run, or give it other CPUs. ``start`` and ``flags`` are those of stat."""
-        task = self.root / f"proc/{number}/task/{number}"
+        """Let a thread run, or give it other CPUs.
+
+        ``start``, ``flags`` and ``policy`` are those of stat; ``process`` is its process.
+        """
+        task = self.root / f"proc/{more.get('process', number)}/task/{number}"
         task.mkdir(parents=True, exist_ok=True)
         start, flags = more.get("start", 1000 + number), more.get("flags", 0x400000)
-        fields = [0] * 5 + [flags] + [0] * 12 + [start, 0, 0]
+        fields = [0] * 5 + [flags] + [0] * 12 + [start] + [0] * 18 + [more.get("policy", 0), 0]
         words = " ".join(map(str, fields))
         (task / "stat").write_text(f"{number} ({name}) S {words}\n")
         (task / "cgroup").write_text(f"0::{cgroup}\n")
         (task / "status").write_text(f"Name:\t{name}\nCpus_allowed_list:\t{cpus}\n")
+        place = self.cgroups / cgroup.strip("/")
+        place.mkdir(parents=True, exist_ok=True)
+        (place / "cgroup.procs").touch()
+        (task / "chosen").write_text(cpus)
+        (task / "first").write_text(cpus)
+
+    @property
+    def harm(self) -> str:
+        """Return what a step did that none may do."""
+        log = self.root / "harm"
+        return log.read_text() if log.is_file() else ""
 
     def cpus_of(self, number: int) -> str:
         """Return the CPUs that a process may use."""
@@ -117,36 +152,13 @@ class FakeCgroups:
         return {
             str(path.relative_to(self.root)): path.read_text()
             for path in sorted(self.root.rglob("*"))
-            if path.is_file() and path.name != "systemctl.log"
+            if path.is_file() and path.name not in _OURS
         }
 
-    def settle(self, online: str = "0-15") -> None:
-        """Accept or refuse the partitions below the root cgroup, and give out the CPUs."""
-        free = cpu_list(online)
-        found = [path for path in self.cgroups.iterdir() if (path / "cpuset.cpus").is_file()]
-        children = {path: cpu_list((path / "cpuset.cpus").read_text()) for path in found}
-        owned = {}
-        for path, cpus in children.items():
-            kind = (path / "cpuset.cpus.partition").read_text().split(" ")[0].strip()
-            if kind == "member":
-                continue
-            shared = any(cpus & other for each, other in children.items() if each != path)
-            why = (
-                "cpuset.cpus and cpuset.cpus.exclusive are empty" if not cpus
-                else "Cpu list in cpuset.cpus not exclusive" if shared
-                else "Parent unable to distribute cpu downstream" if not free - cpus else ""
-            )  # fmt: skip
-            state = f"{kind} invalid ({why})" if why else kind
-            (path / "cpuset.cpus.partition").write_text(f"{state}\n")
-            if not why:
-                owned[path] = cpus
-                free -= cpus
-        for path, cpus in children.items():
-            given = owned.get(path, (cpus & free) or free)
-            (path / "cpuset.cpus.effective").write_text(f"{ranges(sorted(given))}\n")
-            mems = (path / "cpuset.mems").read_text().strip() or "0-1"
-            (path / "cpuset.mems.effective").write_text(f"{mems}\n")
-        (self.cgroups / "cpuset.cpus.effective").write_text(f"{ranges(sorted(free))}\n")
+    def settle(self) -> None:
+        """Let the kernel react to a change of the test's own."""
+        env = {**os.environ, "FAKE": str(self.root)}
+        subprocess.run([self.tools / "wrote", "test"], env=env, check=True)
 
 
 def fake_cgroups(root: Path, machine: Machine) -> FakeCgroups:
@@ -169,5 +181,11 @@ def fake_cgroups(root: Path, machine: Machine) -> FakeCgroups:
             (place / name).write_text(f"{value}\n")
         for name, value in files.items():
             (place / name).write_text(f"{value}\n")
+    for task in machine.tasks:
+        made.thread(
+            task.tid, task.comm, task.allowed, task.cgroup, policy=task.policy,
+            process=task.tgid or task.tid,
+        )  # fmt: skip
     made.settle()
+    (root / "harm").unlink(missing_ok=True)
     return made

@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from fake_kernel import (
     BASE_FILES,
     LINUX,
@@ -19,7 +20,6 @@ from fake_kernel import (
     write,
     write_series,
 )
-
 from schedshard.common.errors import UserError
 from schedshard.kernel.layout import Layout
 from schedshard.kernel.source import tree as tree_module

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+
 from fake_kernel import (
     BASE_FILES,
     RULE,
@@ -26,7 +27,6 @@ from fake_kernel import (
     write_other_base,
     write_series,
 )
-
 from schedshard.commands.kernel.group import kernel
 from schedshard.common.errors import UserError
 from schedshard.kernel.layout import Layout

@@ -60,15 +60,16 @@ def test_a_plan_is_made_before_the_window() -> None:
 
 
 def test_what_a_guest_gets_of_a_plan(tmp_path: Path) -> None:
-    for name in ("apply.sh", "verify.sh", "partitions.sh"):
+    for name in ("apply.sh", "common.sh", "verify.sh", "steps"):
         (tmp_path / name).write_text(name)
     with pytest.raises(UserError, match="is no plan of doctor: it has no partitions"):
         plan_files(tmp_path)
     (tmp_path / "partitions").write_text("rest\t0-3\n")
     assert sorted(plan_files(tmp_path)) == [
         "/plan/apply.sh",
+        "/plan/common.sh",
         "/plan/partitions",
-        "/plan/partitions.sh",
+        "/plan/steps",
         "/plan/verify.sh",
     ]
 

@@ -3,12 +3,11 @@
 # Try a plan of doctor in this guest, one phase a boot; `schedshard kernel plan` starts it.
 #
 #   collect   run collect.sh on the groups of real-time threads, and hand its file to the host
-#   apply     take the plan from the host: apply, move, verify; undo, compare; apply again
+#   apply     take the plan from the host: apply, verify; undo, compare; apply again
 #   kept      after a boot: verify; collect again; undo, compare with what was before the plan
 #
 # /dev/vdb carries a tar file from and to the host. Lines for the host begin with "trial: "; a line
-# "trial: wrong: ..." is a fault. Under systemd services are moved by restarts, else processes by
-# their number.
+# "trial: wrong: ..." is a fault.
 set -u
 LC_ALL=C
 export LC_ALL
@@ -17,7 +16,6 @@ home=/var/lib/trial
 plan=$home/plan
 exchange=/dev/vdb
 cgroups=/sys/fs/cgroup
-tab=$(printf '\t')
 systemd=
 [ ! -d /run/systemd/system ] || systemd=yes
 
@@ -103,46 +101,6 @@ domains() {
 	told=$(wc -l <$home/dmesg)
 }
 
-# Do the steps that apply.sh lists under "to do", or take the workloads out again.
-move() {
-	sed -n "s/^move$tab//p" $plan/partitions | while IFS=$tab read -r what path; do
-		say "moving: $what"
-		case $what in
-		'systemctl restart '*) systemctl restart "${what##* }" ;;
-		*) wrong "the plan cannot move '$what'" ;;
-		esac
-	done
-	settle
-}
-
-# to CGROUP [CPUS]: without systemd, move the workloads that may use these CPUs to a cgroup.
-to() {
-	for process in /proc/[0-9]*; do
-		read -r name 2>/dev/null <"$process/comm" || continue
-		[ "$name" = cyclictest ] || continue
-		[ $# -lt 2 ] || [ "$(cat "$home/cpus-${process##*/}")" = "$2" ] || continue
-		echo "${process##*/}" >"$cgroups$1/cgroup.procs" || wrong "cannot move to $1"
-	done
-}
-
-enter() {
-	if [ -n "$systemd" ]; then
-		move
-	else
-		sed -n "s/^partition$tab//p" $plan/partitions | while IFS=$tab read -r path cpus _; do
-			to "$path" "$cpus"
-		done
-	fi
-}
-
-leave() {
-	if [ -n "$systemd" ]; then
-		move
-	else
-		to ""
-	fi
-}
-
 settle() {
 	sleep 3
 }
@@ -157,9 +115,14 @@ compare() {
 	fi
 }
 
+# apply.sh moves the groups itself; after each of its changes probe.sh looks whether others still run.
 apply() {
-	expect 0 apply.sh sh $plan/apply.sh
-	enter
+	cp /usr/local/share/trial/probe.sh $home/probe
+	chmod +x $home/probe
+	rm -f $home/probes
+	expect 0 apply.sh env WROTE=$home/probe sh $plan/apply.sh
+	sed 's/^/trial: probe: /' $home/probes
+	! grep -q late $home/probes || wrong "a probe did not run within a second"
 	expect 0 verify.sh sh $plan/verify.sh
 	places
 	domains
@@ -183,8 +146,6 @@ start_again() {
 }
 
 undo() {
-	expect 1 'undo.sh, too early' sh $plan/undo.sh
-	leave
 	expect 0 undo.sh sh $plan/undo.sh
 	start_again
 	settle

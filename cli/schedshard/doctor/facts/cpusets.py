@@ -67,7 +67,8 @@ class Cpusets:
 
     ``part`` tells that only a part of the tree was seen, as from inside a container.
     ``place`` is where the tree is mounted. ``bare``: there is a whole tree of version 2, and no
-    tree has a file of a cpuset.
+    tree has a file of a cpuset. ``prefixed``: files are called cpuset.*, as everywhere but in a
+    mount of type cpuset.
     """
 
     version: int
@@ -75,6 +76,7 @@ class Cpusets:
     part: bool
     sets: dict[str, Cpuset]
     bare: bool = False
+    prefixed: bool = True
 
     @cached_property
     def _below(self) -> dict[str, list[Cpuset]]:
@@ -225,7 +227,8 @@ def read_cpusets(mounts: str, cgroups: str, known: CpuLists) -> Cpusets:
         if sets[mount.place]:
             version = 2 if mount.kind == "cgroup2" else 1
             return Cpusets(
-                version, f"/{clean(mount.place)}", mount.place in parts, sets[mount.place]
-            )
+                version, f"/{clean(mount.place)}", mount.place in parts, sets[mount.place],
+                prefixed=mount.kind != "cpuset",
+            )  # fmt: skip
     bare = any(mount.kind == "cgroup2" and mount.place not in parts for mount in found)
     return Cpusets(0, "", False, {}, bare)

@@ -2,127 +2,159 @@
 """Cpuset partitions that would separate the groups of real-time threads on the machine.
 
 The kernel accepts a partition on three conditions. No sibling has its CPUs. Its parent is a
-partition (the root cgroup is one). It leaves its parent a CPU for the tasks there.
-(kernel/cgroup/cpuset.c: validate_change(), update_prstate(), prstate_housekeeping_conflict(); read
-for 6.12 and 7.3.)
+partition (the root cgroup is one). It leaves its parent a CPU for the tasks there. From 6.7 on a
+cgroup with cpuset.cpus.exclusive, given by each cgroup above it, needs no partition above it.
+(kernel/cgroup/cpuset.c: validate_change(), update_prstate(), prstate_housekeeping_conflict(),
+remote_partition_enable(); read for 6.12 and 7.3.)
+
+With cgroup v1 a cpuset that balances load is a root domain, once none above it does.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from schedshard.common.errors import UserError
 from schedshard.doctor.facts.cpusets import Cpuset
 from schedshard.doctor.facts.domains import Domains
-from schedshard.doctor.facts.facts import Facts, Thread
-from schedshard.doctor.facts.load import DomainLoad, Group, unit_of
-from schedshard.machines.topo import ranges
+from schedshard.doctor.facts.facts import Facts
+from schedshard.doctor.facts.load import DomainLoad, Group
+from schedshard.doctor.plan.groups import Wanted, candidates, label, with_spare
+from schedshard.doctor.plan.limits import (
+    Staying,
+    boot_options,
+    needed,
+    refuse,
+    relied_on,
+    staying,
+    throttled,
+    warnings,
+)
+from schedshard.doctor.plan.names import plain, shown
 
 # cpuset.cpus.partition came with 4.20 as a debug file, and with 5.0 under this name.
 _PARTITIONS = (5, 0, 0)
+# cpuset.cpus.exclusive
+_EXCLUSIVE = (6, 7, 0)
 # systemd 244 has AllowedCPUs=, 261 has CPUSetPartition=.
 ALLOWED_CPUS, CPUSET_PARTITION = 244, 261
-# Paths that a shell and systemd take between quotes.
-_PLAIN = re.compile(r"[!#-&(-~]+")
 
 
 @dataclass(frozen=True)
 class Partition:
-    """A partition of type root to make; ``path`` is its cgroup below the mount.
+    """A group's cgroup; ``path`` is relative to the mount.
 
-    ``found`` is the existing cgroup, None: the plan makes it. ``group`` are the threads, ``units``
-    their cgroups. ``mems`` are memory nodes, empty for those of the parent.
+    ``found`` is the existing cgroup, None: the plan makes it. ``mems`` are memory nodes, empty for
+    those of the parent. ``remote``: cgroups above it hand its CPUs down, and it stays in place.
     """
 
     path: str
-    cpus: frozenset[int]
+    wanted: Wanted
     mems: frozenset[int]
-    group: Group
-    units: tuple[str, ...]
     found: Cpuset | None = None
+    remote: bool = False
 
     @property
     def name(self) -> str:
         """Return the last part of the path."""
         return self.path.rpartition("/")[2]
 
+    @property
+    def cpus(self) -> frozenset[int]:
+        """Return its CPUs."""
+        return self.wanted.cpus
 
-@dataclass(frozen=True)
-class Narrowed:
-    """A cgroup beside the partitions that loses their CPUs."""
+    @property
+    def group(self) -> Group:
+        """Return its threads."""
+        return self.wanted.group
 
-    found: Cpuset
-    cpus: frozenset[int]
+    @property
+    def units(self) -> tuple[str, ...]:
+        """Return the services, scopes or cgroups of the threads."""
+        return self.wanted.units
 
 
 @dataclass(frozen=True)
 class Plan:
     """The partitions to make, their obstacles, and what the plan leaves alone and why.
 
-    ``rest`` are the CPUs that no partition takes. ``boot`` says how the boot options must change
-    first, empty if they may stay.
+    ``rest`` are the CPUs that no partition takes, ``free`` those of them without real-time threads
+    of users and not isolated. ``boot`` says how the boot options must change first, empty if they
+    may stay. ``siblings`` are cgroups that lose CPUs.
     """
 
     place: str
+    version: int
+    prefix: str
     systemd: int | None
     partitions: tuple[Partition, ...]
-    narrowed: tuple[Narrowed, ...]
+    siblings: tuple[Cpuset, ...]
     rest: frozenset[int]
+    free: frozenset[int]
+    need: int
+    throttled: bool
     left: tuple[str, ...]
+    warnings: tuple[str, ...]
     boot: str
     boot_words: tuple[str, ...]
-    crowd: tuple[tuple[int, frozenset[int]], ...]
+    pods: tuple[Wanted, ...] = ()
+    proxmox: tuple[Wanted, ...] = ()
+    reserved: frozenset[int] = frozenset()
+    exclusive: bool = False
+    release: str = ""
+    mems: frozenset[int] = frozenset()
 
 
-def label(cpus: Iterable[int]) -> str:
-    """Return CPUs or nodes as the kernel lists them."""
-    return ranges(sorted(cpus))
+def _of(cgroup: str | None, facts: Facts) -> Cpuset | None:
+    """Return the nearest cpuset at or above a cgroup that lists CPUs, or the root."""
+    cpuset = facts.cpusets.of(cgroup) if cgroup else None
+    while cpuset is not None and cpuset.path != "/" and not cpuset.cpus:
+        cpuset = facts.cpusets.of(cpuset.path.rpartition("/")[0] or "/")
+    return cpuset
 
 
-def _merged(groups: Iterable[Group]) -> list[Group]:
-    """Join groups that have a process in common: its threads are in one cgroup."""
-    merged: list[Group] = []
-    for group in groups:
-        processes = {each.tgid for each in group.threads}
-        apart = []
-        for held in merged:
-            if processes & {each.tgid for each in held.threads}:
-                cgroups = tuple(sorted({*held.cgroups, *group.cgroups}))
-                group = Group(
-                    held.cpus | group.cpus,
-                    held.threads + group.threads,
-                    held.wakeups + group.wakeups,
-                    cgroups,
-                )
-                processes = {each.tgid for each in group.threads}
-            else:
-                apart.append(held)
-        merged = [*apart, group]
-    return merged
-
-
-def _host(group: Group, facts: Facts) -> Cpuset | None:
+def _host(wanted: Wanted, facts: Facts) -> Cpuset | None:
     """Return the cgroup that can become the group's partition where it is, None if none can.
 
     That is an isolated or invalid partition, or a child of the root, which has exactly the
-    group's CPUs and all of its threads.
+    group's CPUs and all of its threads. With cgroup v1 it is any such cpuset.
     """
-    held: set[str | None] = set()
-    for thread in group.threads:
-        cpuset = facts.cpusets.of(thread.cgroup) if thread.cgroup else None
-        while cpuset is not None and cpuset.path != "/" and not cpuset.cpus:
-            cpuset = facts.cpusets.of(cpuset.path.rpartition("/")[0] or "/")
-        held.add(cpuset.path if cpuset is not None else None)
-    path = held.pop() if len(held) == 1 else None
-    if path is None or path == "/" or _PLAIN.fullmatch(path) is None:
+    found = {id(held): held for each in wanted.group.threads for held in (_of(each.cgroup, facts),)}
+    cpuset = next(iter(found.values())) if len(found) == 1 else None
+    if cpuset is None or cpuset.path == "/" or not plain(cpuset.path):
         return None
-    cpuset = facts.cpusets.sets[path]
-    below_root = path.count("/") == 1
-    if cpuset.cpus is None or cpuset.cpus & facts.online != group.cpus & facts.online:
+    if cpuset.cpus is None or cpuset.cpus & facts.online != wanted.group.cpus & facts.online:
         return None
+    below_root = cpuset.path.count("/") == 1 or facts.cpusets.version == 1
     return cpuset if below_root or cpuset.isolated_partition else None
+
+
+def _remote(wanted: Wanted, facts: Facts) -> Cpuset | None:
+    """Return the cgroup of a pod's container that can be a partition below the pods' cgroups."""
+    if not _has_exclusive(facts) or len(wanted.units) != 1:
+        return None
+    cpuset = facts.cpusets.sets.get(wanted.units[0])
+    if cpuset is None or cpuset.cpus is None or not plain(cpuset.path):
+        return None
+    return cpuset if cpuset.cpus & facts.online == wanted.cpus & facts.online else None
+
+
+def _has_exclusive(facts: Facts) -> bool:
+    """Whether the kernel has cpuset.cpus.exclusive, by the files that were collected."""
+    below = [each for each in facts.cpusets.sets.values() if each.path != "/" and each.partitions]
+    if below:
+        # A partition below a cgroup that is none needs it.
+        return any(
+            each.exclusive is not None
+            or (
+                (each.isolated_partition or each.root_partition)
+                and facts.cpusets.broken_above(each) is not None
+            )
+            for each in below
+        )
+    return facts.version >= _EXCLUSIVE
 
 
 def _mems(group: Group, facts: Facts) -> frozenset[int]:
@@ -136,53 +168,54 @@ def _mems(group: Group, facts: Facts) -> frozenset[int]:
     return frozenset[int]().union(*found) if found and all(found) else frozenset()
 
 
-def _candidates(loads: Iterable[DomainLoad], left: list[str]) -> list[Group]:
-    found = []
-    for load in loads:
-        groups = _merged(group for group in load.apart if group.cpus)
-        if len(groups) == 1 and load.domain.because.startswith("partition "):
-            continue
-        if len(groups) == 1 and len(load.apart) > 1:
-            left.append(
-                f"CPUs {label(groups[0].cpus)}: all of these threads are of one process, and a "
-                "process is in one partition"
-            )
-        elif len(groups) == 1 and not any(group.roams for group in load.groups):
-            left.append(
-                f"CPUs {label(groups[0].cpus)}: the only group of its root domain, so that a "
-                "partition would part nothing"
-            )
-        else:
-            found += groups
-    return found
-
-
 def _systemd(facts: Facts) -> int | None:
     """Return the version of a systemd that can set CPUs, 0: unknown, None: there is none."""
     version = facts.systemd
-    return None if version is not None and 0 < version < ALLOWED_CPUS else version
+    if facts.cpusets.version == 1 or (version is not None and 0 < version < ALLOWED_CPUS):
+        return None
+    return version
 
 
-def _free_names(facts: Facts, suffix: str) -> Iterable[str]:
+def _placed(wanted: Iterable[Wanted], facts: Facts, left: list[str]) -> list[Partition]:
+    suffix = ".slice" if _systemd(facts) is not None else ""
     number = 0
-    while True:
-        path = f"/schedshard{number}{suffix}"
-        if path not in facts.cpusets.sets:
-            yield path
-        number += 1
-
-
-def _placed(groups: Iterable[Group], facts: Facts) -> list[Partition]:
-    names = iter(_free_names(facts, ".slice" if _systemd(facts) is not None else ""))
     made = []
-    for group in sorted(groups, key=lambda each: min(each.cpus)):
-        host = _host(group, facts)
-        units = tuple(sorted({unit_of(each) for each in group.cgroups if each != "/"}))
-        path = host.path if host is not None else next(names)
-        made.append(
-            Partition(path, group.cpus & facts.online, _mems(group, facts), group, units, host)
-        )
+    for each in wanted:
+        found = None if each.spare else _host(each, facts)
+        first = facts.cpusets.version == 1
+        if found is None and each.kind == "pod" and not first:
+            found = _remote(each, facts)
+        remote = found is not None and found.path.count("/") > 1 and not first
+        remote = remote and not (found is not None and found.isolated_partition)
+        if found is None and each.kind in ("pod", "proxmox") and not first:
+            left.append(
+                f"{each.title}, CPUs {label(each.cpus)}: "
+                + ("see Kubernetes." if each.kind == "pod" else "see Proxmox.")
+            )
+            continue
+        if found is not None:
+            path = found.path
+        else:
+            while f"/schedshard{number}{suffix}" in facts.cpusets.sets:
+                number += 1
+            path = f"/schedshard{number}{suffix}"
+            number += 1
+        made.append(Partition(path, each, _mems(each.group, facts), found, remote))
     return made
+
+
+def _refused_names(wanted: list[Wanted], left: list[str]) -> list[Wanted]:
+    kept = []
+    for each in wanted:
+        bad = [unit for unit in each.units if not plain(unit)]
+        if bad:
+            left.append(
+                f"{shown(bad[0])}, CPUs {label(each.cpus)}: the name of this cgroup has characters "
+                "that no file of a plan may have (here they are escaped): rename it first"
+            )
+        else:
+            kept.append(each)
+    return kept
 
 
 def _inside_others(wanted: list[Partition], facts: Facts, left: list[str]) -> list[Partition]:
@@ -203,101 +236,156 @@ def _inside_others(wanted: list[Partition], facts: Facts, left: list[str]) -> li
             kept.append(each)
         else:
             left.append(
-                f"CPUs {label(each.cpus)}: the partition {above} has them, with others: give "
-                "each group a cgroup and a partition of its own there"
+                f"CPUs {label(each.cpus)}: the partition {shown(above)} has them, with others: "
+                "give each group a cgroup and a partition of its own there"
             )
     return kept
 
 
-def _narrowed(partitions: list[Partition], facts: Facts) -> tuple[list[Narrowed], dict[str, str]]:
+def _siblings(partitions: list[Partition], facts: Facts) -> tuple[list[Cpuset], dict[str, str]]:
     """Return the siblings that lose CPUs, and by path of a partition why a sibling forbids it."""
     own = {each.path for each in partitions}
     taken = frozenset[int]().union(*(each.cpus for each in partitions))
-    narrowed, forbidden = [], {}
+    losing, forbidden = [], {}
     for sibling in facts.cpusets.children("/"):
         have = (sibling.cpus or frozenset()) | (sibling.exclusive or frozenset())
         if sibling.path in own or not have & taken or sibling.root_partition:
             continue
         if any(path.startswith(f"{sibling.path}/") for path in own):
             continue
-        if not have - taken or sibling.exclusive or _PLAIN.fullmatch(sibling.path) is None:
+        if not have - taken or sibling.exclusive or not plain(sibling.path):
             for each in partitions:
                 if each.cpus & have:
                     forbidden[each.path] = sibling.path
         else:
-            narrowed.append(Narrowed(sibling, have - taken))
-    return narrowed, forbidden
+            losing.append(sibling)
+    return losing, forbidden
 
 
-def _boot(facts: Facts, taken: frozenset[int]) -> tuple[str, tuple[str, ...]]:
-    """Return what to change in the boot options, and the options that have to go."""
-    if not facts.boot_isolated & taken:
-        return "", ()
-    words = [word for word in facts.cmdline if word.startswith("isolcpus=")]
-    changes = []
-    for word in words:
-        flags = [part for part in word.partition("=")[2].split(",") if not part[:1].isdigit()]
-        kept = [flag for flag in flags if flag not in ("domain", "nohz")]
-        listed = [part for part in word.partition("=")[2].split(",") if part[:1].isdigit()]
-        instead = f"use isolcpus={','.join([*kept, *listed])}" if kept else "leave it out"
-        changes.append(f"{word}: {instead}")
-    return "; ".join(changes), tuple(words)
-
-
-def _crowd(partitions: Iterable[Partition], facts: Facts) -> list[tuple[int, frozenset[int]]]:
-    """Return how many threads besides the group's may run on CPUs of each partition only."""
+def _balancing(partitions: list[Partition], facts: Facts) -> list[Cpuset]:
+    """Return cpusets of version 1 that would join root domains, and so must not balance load."""
+    own = {each.path for each in partitions}
     found = []
-    for each in partitions:
-        inside = sum(count for count, mask in facts.affinities if mask and mask <= each.cpus)
-        mine: list[Thread] = [
-            thread for thread in facts.threads if thread.allowed and thread.allowed <= each.cpus
-        ]
-        found.append((max(inside - len(mine), 0), each.cpus))
+    for cpuset in facts.cpusets.preorder():
+        cpus = (cpuset.cpus or cpuset.effective or frozenset()) & facts.online
+        inside = any(cpuset.path == path or cpuset.path.startswith(f"{path}/") for path in own)
+        if cpuset.path == "/" or cpuset.load_balance is False or inside:
+            continue
+        if any(cpus & each.cpus and not cpus <= each.cpus for each in partitions):
+            if not plain(cpuset.path):
+                raise UserError(
+                    f"no plan: the cpuset {shown(cpuset.path)} balances load over several groups, "
+                    "and has characters in its name that no file of a plan may have"
+                )
+            found.append(cpuset)
     return found
+
+
+def _check(facts: Facts, domains: Domains) -> None:
+    """Refuse a machine of which no plan can be made."""
+    if facts.cpusets.part:
+        raise UserError("no plan: this is a container's view: collect on the host itself")
+    if facts.cpusets.version == 0:
+        raise UserError("no plan: no cgroup tree with cpusets was seen, and partitions need one")
+    seen = any(each.partitions for each in facts.cpusets.sets.values())
+    if facts.cpusets.version == 2 and facts.version < _PARTITIONS and not seen:
+        raise UserError(
+            f"no plan: Linux {shown(facts.release)} is older than 5.0, which brought cpuset "
+            "partitions. A distribution may have added them: look for cpuset.cpus.partition in a "
+            "cgroup below the root. With cpusets on cgroup v1, sched_load_balance gives root "
+            "domains on this kernel"
+        )
+    if any(domain.unseen for domain in domains.domains):
+        raise UserError(f"no plan: {domains.unsure[-1]}")
+    if not plain(facts.cpusets.place):
+        raise UserError(
+            f"no plan: cgroups are mounted at {shown(facts.cpusets.place)}, a name with characters "
+            "that no file of a plan may have (here they are escaped)"
+        )
+    bad = [word for word in facts.cmdline if word.startswith("isolcpus=") and not plain(word)]
+    if bad:
+        raise UserError(f"no plan: the boot option {shown(bad[0])} is none that the kernel takes")
+
+
+def _without_forbidden(
+    wanted: list[Partition], facts: Facts, left: list[str]
+) -> tuple[list[Partition], list[Cpuset]]:
+    while True:
+        siblings, forbidden = _siblings(wanted, facts)
+        if not forbidden:
+            return wanted, siblings
+        left += [
+            f"CPUs {label(each.cpus)}: {shown(forbidden[each.path])} may use these CPUs only, or "
+            "claims them alone: change its cpuset.cpus first"
+            for each in wanted if each.path in forbidden
+        ]  # fmt: skip
+        wanted = [each for each in wanted if each.path not in forbidden]
+
+
+def _reserved(facts: Facts, free: frozenset[int], need: int) -> frozenset[int]:
+    """Return the CPUs for a node's system: those that it has, or as many as it uses."""
+    pods = [each for path, each in facts.cpusets.sets.items() if path.startswith("/kubepods")]
+    had = [each.cpus for each in pods if each.path.count("/") == 1 and each.cpus]
+    if had:
+        kept = (facts.online - frozenset[int]().union(*had)) & free
+        if kept:
+            return kept
+    if facts.nohz_full and facts.online - facts.nohz_full and (free - facts.nohz_full):
+        return free - facts.nohz_full
+    return frozenset(sorted(free, key=lambda cpu: (_rank(cpu, free, facts), cpu))[:need])
+
+
+def _rank(cpu: int, among: frozenset[int], facts: Facts) -> int:
+    """Return how many CPUs of the same node have lower numbers: a few of each node come first."""
+    node = facts.cpus[cpu].node if cpu in facts.cpus else None
+    return sum(
+        other < cpu for other in among if other in facts.cpus and facts.cpus[other].node == node
+    )
 
 
 def make_plan(facts: Facts, domains: Domains, loads: Iterable[DomainLoad]) -> Plan:
     """Return the plan for a machine. A UserError says why none can be made."""
-    if facts.cpusets.part:
-        raise UserError("no plan: this is a container's view: collect on the host itself")
-    if facts.cpusets.version == 1:
-        raise UserError(
-            "no plan: cpusets are on cgroup v1 here, and partitions need v2: boot with "
-            "systemd.unified_cgroup_hierarchy=1"
-        )
-    if facts.cpusets.version == 0:
-        raise UserError("no plan: no cgroup tree with cpusets was seen, and partitions need one")
-    if facts.version < _PARTITIONS:
-        raise UserError(
-            f"no plan: Linux {facts.release} has no cpuset partitions, 5.0 and later do"
-        )
-    if any(domain.unseen for domain in domains.domains):
-        raise UserError(f"no plan: {domains.unsure[-1]}")
+    _check(facts, domains)
+    loads = list(loads)
     left: list[str] = []
-    wanted = _placed(_candidates(loads, left), facts)
-    wanted = _inside_others(wanted, facts, left)
-    while True:
-        narrowed, forbidden = _narrowed(wanted, facts)
-        for each in wanted:
-            if each.path in forbidden:
-                left.append(
-                    f"CPUs {label(each.cpus)}: {forbidden[each.path]} may use these CPUs only, or "
-                    "claims them alone: change its cpuset.cpus first"
-                )
-        kept = [each for each in wanted if each.path not in forbidden]
-        rest = facts.online.difference(*(each.cpus for each in kept))
-        if kept and not rest:
-            quiet = min(kept, key=lambda each: (each.group.wakeups, min(each.cpus)))
-            kept.remove(quiet)
-            left.append(
-                f"CPUs {label(quiet.cpus)}: the group that wakes up least stays where it is, "
-                "since the root cgroup needs a CPU for all other tasks"
-            )
-        if kept == wanted:
-            break
-        wanted = [replace(each) for each in kept]
-    taken = facts.online - rest
+    top = facts.cpusets.sets.get("/")
+    outside = top.effective & facts.online if top and top.effective else facts.online
+    users = [
+        group for load in loads for group in load.apart
+        if any(not thread.kernel for thread in group.threads)
+    ]  # fmt: skip
+    kept = relied_on(facts, users)
+    busy = frozenset[int]().union(*(group.cpus for group in users))
+    asked = _refused_names(candidates(loads, facts, left), left)
+    need, _ = needed(facts)
+    asked = with_spare(asked, facts, outside - busy - kept, need, left)
+    wanted = _inside_others(_placed(asked, facts, left), facts, left)
+    if facts.cpusets.version == 2:
+        wanted, siblings = _without_forbidden(wanted, facts, left)
+    else:
+        siblings = _balancing(wanted, facts)
+    taken = frozenset[int]().union(*(each.cpus for each in wanted)) & facts.online
+    rest = outside - taken
+    stay: Staying = staying(loads, taken)
+    free = rest - kept - stay.cpus
+    if wanted:
+        refuse(facts, rest, free, stay, users)
+    found = {each.path for each in wanted}
     return Plan(
-        facts.cpusets.place, _systemd(facts), tuple(wanted), tuple(narrowed),
-        rest, tuple(left), *_boot(facts, taken), tuple(_crowd(wanted, facts)),
+        facts.cpusets.place, facts.cpusets.version, "cpuset." if _prefixed(facts) else "",
+        _systemd(facts), tuple(wanted), tuple(siblings), rest, free, need, throttled(facts),
+        tuple(left), tuple(warnings(facts, stay, rest, free, taken, kept, taken & busy)),
+        *boot_options(facts, taken, kept),
+        pods=tuple(each for each in asked if each.kind == "pod"),
+        proxmox=tuple(
+            each for each in asked
+            if each.kind == "proxmox" and not found & set(each.units)
+        ),
+        reserved=_reserved(facts, free, need), exclusive=_has_exclusive(facts),
+        release=facts.release, mems=frozenset(facts.nodes) or frozenset({0}),
     )  # fmt: skip
+
+
+def _prefixed(facts: Facts) -> bool:
+    """Whether the files are called cpuset.*: a mount of type cpuset has them without."""
+    return facts.cpusets.prefixed

@@ -51,7 +51,7 @@ class IsolationRequest:
 
 def plan_files(folder: Path) -> dict[str, Entry]:
     """The guest's files for a plan: its scripts, and their input."""
-    names = ("apply.sh", "verify.sh", "partitions.sh", "partitions")
+    names = ("apply.sh", "common.sh", "verify.sh", "partitions", "steps")
     for name in names:
         if not (folder / name).is_file():
             raise UserError(f"{folder} is no plan of doctor: it has no {name}")

@@ -1,5 +1,146 @@
 #!/bin/sh
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-# Put back what apply.sh changed.
+# Put back what apply.sh changed, from any point of it.
 set -eu
-exec sh "$(dirname -- "$0")/partitions.sh" undo "$@"
+here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+# shellcheck source-path=SCRIPTDIR source=common.sh
+. "$here/common.sh"
+
+restore_affinities() {
+	changed all | while IFS=$tab read -r thread list name cgroup _; do
+		if [ "$list" = several ]; then
+			printf "undo.sh: %s: restart it: its threads '%s' were pinned, and may run anywhere\n" "$cgroup" "$name"
+		elif ! "$taskset" -p -c "$list" "$thread" >/dev/null 2>&1 && [ -d "$root/proc/$thread" ]; then
+			printf 'undo.sh: %s: taskset cannot pin its thread %s (%s) to %s again\n' "$cgroup" "$thread" "$name" "$list"
+		fi
+	done
+	wrote affinities
+}
+
+# back KIND: the lines of one kind, last first, without the kind.
+back() {
+	printf '%s\n' "$backwards" | sed -n "s/^$1$tab//p"
+}
+
+# busy: what still runs in cgroups that have to go.
+busy() {
+	planned partition | while IFS=$tab read -r path _ _ state _; do
+		if [ "$state" = new ] && populated "$cgroups$path"; then
+			echo "$path"
+		fi
+	done
+}
+
+# ours FILE: whether this file is of a cgroup that the plan made.
+ours() {
+	planned partition | while IFS=$tab read -r path _ _ state _; do
+		case $state,$root$1 in
+		"new,$cgroups$path/"*) echo yes ;;
+		esac
+	done | grep -q .
+}
+
+# give_back PATTERN: files of one kind get what they held; those of cgroups that the plan made come
+# later. More CPUs for a sibling, and no partition, hurt nobody in any order.
+give_back() {
+	back value | while IFS=$tab read -r file value; do
+		# shellcheck disable=SC2254 # a pattern
+		case $file in
+		$1)
+			if [ -e "$root$file" ] && { [ "$1" = '*.partition' ] || ! ours "$file"; }; then
+				printf '%s\n' "$value" >"$root$file" || fail "$file: the kernel refuses '$value'"
+				wrote "$root$file"
+			fi
+			;;
+		esac
+	done
+}
+
+# return_threads: what apply.sh moved goes back to its cgroup, if that still is the same thread.
+return_threads() {
+	file=cgroup.procs
+	[ "$version" = 2 ] || file=tasks
+	back moved | while IFS=$tab read -r number start cgroup; do
+		now=$(threads | awk -F '\t' -v number="$number" '$1 == number { print $2; exit }')
+		[ "$now" = "$start" ] || continue
+		if echo "$number" 2>/dev/null >"$cgroups${cgroup%/}/$file"; then
+			wrote "$cgroups${cgroup%/}/$file" "$number"
+		else
+			printf 'undo.sh: thread %s does not go back to %s\n' "$number" "$cgroup" >&2
+		fi
+	done
+}
+
+# The last change first, in phases: partitions end; siblings get their CPUs; threads return; cgroups go. A process that leaves
+# a partition may ask for its CPUs. While the partition is in force a later kernel refuses that, and a
+# service with CPUAffinity= does not start.
+do_undo() {
+	if [ ! -e "$journal" ]; then
+		echo "nothing to undo: apply.sh has changed nothing"
+		exit 0
+	fi
+	# The last line first, without tac, which is not everywhere.
+	backwards=$(sed -n '1!G;h;$p' "$journal")
+	if [ "$manager" = systemd ]; then
+		planned service | while IFS= read -r service; do
+			if [ -e "$units/$service" ]; then
+				"$systemctl" disable --now -- "$service"
+			fi
+		done
+	fi
+	give_back '*sched_load_balance'
+	give_back '*.partition'
+	if [ "$manager" = systemd ]; then
+		back file | while IFS=$tab read -r file _; do
+			rm -f -- "$root$file"
+		done
+		back directory | while IFS=$tab read -r directory _; do
+			rmdir -- "$root$directory" 2>/dev/null || :
+		done
+		"$systemctl" daemon-reload
+	fi
+	give_back '*cpus'
+	give_back '*exclusive'
+	back restarted | sort -u | while IFS=$tab read -r service _; do
+		"$systemctl" restart -- "$service" || echo "undo.sh: $service did not start again" >&2
+		wrote "$service"
+	done
+	return_threads
+	restore_affinities >/dev/null
+	still=$(busy)
+	if [ -n "$still" ]; then
+		echo "undo.sh: processes still run in $(echo "$still" | tr '\n' ' ')" >&2
+		planned hand | while IFS=$tab read -r unit _; do
+			printf 'undo.sh: stop or restart, as it was before: %s\n' "$unit" >&2
+		done
+		fail "then run undo.sh again"
+	fi
+	printf '%s\n' "$backwards" | while IFS=$tab read -r kind file value; do
+		case $kind,$file in
+		value,*.partition | value,*sched_load_balance) ;;
+		value,*)
+			# The others have got theirs back.
+			if [ -e "$root$file" ] && ours "$file"; then
+				printf '%s\n' "$value" >"$root$file" || fail "$file: the kernel refuses '$value'"
+				wrote "$root$file"
+			fi
+			;;
+		made,*) [ ! -d "$root$file" ] || rmdir -- "$root$file" ;;
+		slice,*) "$systemctl" stop -- "$file" ;;
+		cpusets,*) echo -cpuset >"$root$file" || fail "$file: the kernel keeps cpusets" ;;
+		esac
+	done
+	unsettled=$(
+		restore_affinities | sort -u
+		refused | sed 's/.*/undo.sh: it did not start while its CPUs were apart: systemctl start &/'
+	)
+	rm -f -- "$journal" "$affinities"
+	if [ -n "$unsettled" ]; then
+		printf '%s\n' "$unsettled" >&2
+		echo "everything else is as apply.sh found it"
+	else
+		echo "everything is as apply.sh found it"
+	fi
+}
+
+do_undo

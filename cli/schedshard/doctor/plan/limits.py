@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What forbids a plan, and what its reader has to know."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from schedshard.common.errors import UserError
+from schedshard.doctor.facts.facts import DEADLINE, Facts, Thread
+from schedshard.doctor.facts.load import DomainLoad, Group
+from schedshard.doctor.facts.values import cpu_list
+from schedshard.doctor.plan.groups import label
+from schedshard.doctor.plan.names import shown
+
+_PER_NODE = 2
+# A CPU that is busier, on which none of the groups runs, is taken to poll.
+_POLLS = 0.5
+# Without throttling, real-time threads that use more may keep others from a CPU for good.
+_LITTLE = 0.01
+_IRQ = re.compile(r"proc/irq/(\d{1,9})/smp_affinity_list")
+
+
+@dataclass(frozen=True)
+class Staying:
+    """Real-time threads that get no partition: groups, and threads that may run anywhere."""
+
+    groups: tuple[Group, ...]
+    roaming: tuple[Thread, ...]
+
+    @property
+    def cpus(self) -> frozenset[int]:
+        """Return the CPUs of the groups."""
+        return frozenset[int]().union(*(each.cpus for each in self.groups))
+
+
+def throttled(facts: Facts) -> bool:
+    """Whether the kernel keeps a part of each CPU for threads that are not real-time."""
+    return "-1" not in facts.settings.get("proc/sys/kernel/sched_rt_runtime_us", "").split()
+
+
+def others_use(facts: Facts) -> float | None:
+    """Return how many CPUs everything but real-time threads used, None if it was not measured."""
+    mine = [each.ran for each in facts.threads if not each.kernel and each.ran is not None]
+    user = sum(not each.kernel for each in facts.threads)
+    if not facts.busy or facts.seconds <= 0 or len(mine) < user:
+        return None
+    busy = sum(part for cpu, part in facts.busy.items() if cpu in facts.online)
+    return max(busy - sum(mine) / 1e9 / facts.seconds, 0.0)
+
+
+def needed(facts: Facts) -> tuple[int, str]:
+    """Return how many CPUs everything else needs at least, and why."""
+    nodes = sum(bool(cpus & facts.online) for cpus in facts.nodes.values()) or 1
+    floor = min(_PER_NODE * nodes, max(len(facts.online) // 2, 1))
+    use = others_use(facts)
+    if use is not None and math.ceil(use) > floor:
+        return math.ceil(use), f"it used {use:.1f} between the two readings"
+    why = f"2 a NUMA node; it used {use:.1f}" if use is not None else "2 a NUMA node"
+    return floor, f"{why} between the two readings" if use is not None else why
+
+
+def staying(loads: Iterable[DomainLoad], parted: frozenset[int]) -> Staying:
+    """Return the real-time threads of users that the plan leaves outside of its partitions."""
+    groups, roaming = [], []
+    for load in loads:
+        if load.done:
+            continue
+        for group in load.groups:
+            user = [thread for thread in group.threads if not thread.kernel]
+            if group.roams:
+                roaming += user
+            elif user and not group.cpus <= parted:
+                groups.append(group)
+    return Staying(tuple(groups), tuple(roaming))
+
+
+def _names(threads: Iterable[Thread]) -> str:
+    found = sorted({f"{shown(each.comm)} in {shown(each.cgroup or '/')}" for each in threads})
+    return ", ".join(found[:3]) + (f" and {len(found) - 3} more" if len(found) > 3 else "")
+
+
+def _uses_little(threads: Iterable[Thread], facts: Facts) -> bool:
+    ran = [each.ran for each in threads]
+    known = [each for each in ran if each is not None]
+    return len(known) == len(ran) and sum(known) <= _LITTLE * 1e9 * facts.seconds
+
+
+def _quiet(users: Iterable[Group], missing: int) -> str:
+    """Return the groups that wake up least, as many as have the CPUs that are missing."""
+    names, count = [], 0
+    for group in sorted(users, key=lambda each: (each.wakeups, min(each.cpus, default=0))):
+        if count >= missing:
+            break
+        count += len(group.cpus)
+        names.append(f"{shown(group.cgroups[0]) if group.cgroups else '/'} ({label(group.cpus)})")
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def refuse(
+    facts: Facts, rest: frozenset[int], free: frozenset[int], stay: Staying, users: Iterable[Group]
+) -> None:
+    """Raise a UserError where a plan would leave too little, or unsafe CPUs, to all others."""
+    need, why = needed(facts)
+    off = (
+        ""
+        if throttled(facts)
+        else " Throttling is off (sched_rt_runtime_us is -1): a real-time thread that does not "
+        "sleep keeps its CPU for good, so that no other thread on it, sshd's included, ever runs."
+    )
+    if len(free) < need:
+        held = f"CPUs {label(free)}" if free else "no CPU"
+        raise UserError(
+            f"no plan: {held} would be left for all other tasks without real-time threads on them, "
+            f"and {need} are needed ({why}): stop, or give fewer CPUs, first "
+            f"{_quiet(users, need - len(free))}; then collect again.{off}"
+        )
+    deadline = [each for each in stay.roaming if each.policy == DEADLINE] + [
+        each for group in stay.groups for each in group.threads if each.policy == DEADLINE
+    ]
+    if deadline:
+        raise UserError(
+            f"no plan: deadline threads ({_names(deadline)}) must be able to run on every CPU of "
+            "their root domain, and partitions would take CPUs away: start them in a partition of "
+            "their own first"
+        )
+    unsafe = [each for group in stay.groups for each in group.threads if group.cpus & rest]
+    unsafe = [each for each in (*unsafe, *stay.roaming) if not each.kernel]
+    if off and unsafe and not _uses_little(unsafe, facts):
+        raise UserError(
+            f"no plan: {_names(unsafe)} would stay on the CPUs of all other tasks ({label(rest)})."
+            f"{off} Set sched_rt_runtime_us to 950000, or pin these threads to a group first"
+        )
+
+
+def _stay_words(stay: Staying, free: frozenset[int]) -> list[str]:
+    said = [
+        f"{_names(group.threads)}: stays on CPUs {label(group.cpus)}, without a partition. Other "
+        f"tasks may run there as before; CPUs {label(free)} are free of real-time threads."
+        for group in stay.groups
+    ]
+    if stay.roaming:
+        said.append(
+            f"{_names(stay.roaming)}: may run on all CPUs now, and only on those of no partition "
+            "afterwards. Pin such threads, or see that they use little."
+        )
+    return said
+
+
+def _irq_words(facts: Facts, taken: frozenset[int], free: frozenset[int]) -> list[str]:
+    masks: dict[str, frozenset[int]] = {}
+    inside = set()
+    seen = False
+    for key, value in facts.settings.items():
+        match = _IRQ.fullmatch(key)
+        if match is None:
+            continue
+        seen = True
+        if value not in masks:
+            try:
+                masks[value] = cpu_list(value)
+            except ValueError:
+                masks[value] = frozenset()
+        if masks[value] and masks[value] <= taken:
+            inside.add(int(match[1]))
+    if inside:
+        return [
+            f"Interrupts {label(inside)} have CPUs of partitions only in their smp_affinity_list, "
+            "and go on interrupting these. If no real-time thread waits for the device, write "
+            f"{label(free)} to /proc/irq/NUMBER/smp_affinity_list, and keep irqbalance away."
+        ]
+    if seen:
+        return []
+    return [
+        "Where interrupts go was not collected: grep . /proc/irq/*/smp_affinity_list shows those "
+        "that interrupt CPUs of partitions."
+    ]
+
+
+def _tick_words(facts: Facts, quiet: frozenset[int], mine: frozenset[int]) -> list[str]:
+    """Say which lists of nohz_full and rcu_nocbs no longer fit."""
+    said = []
+    for word in facts.cmdline:
+        name, _, value = word.partition("=")
+        if name not in ("nohz_full", "rcu_nocbs") or not value:
+            continue
+        try:
+            listed = cpu_list(value) & facts.online
+        except ValueError:
+            said.append(f"{shown(word)}: compare it with the partitions yourself.")
+            continue
+        if listed - quiet:
+            better = f"{name}={label(listed & quiet)}" if listed & quiet else f"no {name}"
+            said.append(
+                f"{shown(word)} no longer fits: CPUs {label(listed - quiet)} are for all other "
+                f"tasks now. Boot with {better}."
+            )
+        if mine - listed and mine & listed:
+            said.append(
+                f"{shown(word)} lacks CPUs {label(mine - listed)} of the partitions: add them, or "
+                "their ticks go on."
+            )
+    return said
+
+
+def warnings(
+    facts: Facts, stay: Staying, rest: frozenset[int], free: frozenset[int], taken: frozenset[int],
+    kept: frozenset[int], mine: frozenset[int],
+) -> list[str]:  # fmt: skip
+    """Return what the reader has to know, by name.
+
+    ``kept`` are CPUs that stay isolated, ``mine`` those of the threads that get partitions.
+    """
+    said = []
+    if not throttled(facts):
+        said.append(
+            "sched_rt_runtime_us is -1: throttling is off. A real-time thread that does not sleep "
+            "keeps its CPU for good. Nothing else can run there: also not this service's other "
+            "threads, and not the kernel's own for that CPU."
+        )
+    said += _stay_words(stay, free)
+    use = others_use(facts)
+    if use is None:
+        said.append("How much all other tasks use was not measured: look before you apply.")
+    bare = sorted(node for node, cpus in facts.nodes.items() if cpus and not cpus & free)
+    if bare:
+        said.append(
+            f"NUMA node {label(bare)}: no CPU stays free for all other tasks there, so that they "
+            "use memory and devices of that node from afar."
+        )
+    if kept:
+        said.append(
+            f"CPUs {label(kept)} stay isolated: something runs alone on each of them, and relies "
+            "on it (busy, or with a thread of its own)."
+        )
+    said += _irq_words(facts, taken, free)
+    if any("kubepods" in path for path in facts.cpusets.sets):
+        return said  # the node's operator writes these lists
+    return said + _tick_words(facts, taken | kept, mine)
+
+
+def _singles(facts: Facts) -> Mapping[int, int]:
+    """Return how many threads may run on one CPU only, by CPU."""
+    counts: Counter[int] = Counter()
+    for count, mask in facts.affinities:
+        if len(mask) == 1:
+            counts[min(mask)] += count
+    return counts
+
+
+def relied_on(facts: Facts, groups: Iterable[Group]) -> frozenset[int]:
+    """Return isolated CPUs that something else relies on: pollers, one thread a CPU.
+
+    The kernel has some threads for each CPU. More of them than on a CPU that is not isolated, or a
+    busy CPU, shows a thread of somebody.
+    """
+    mine = frozenset[int]().union(*(each.cpus for each in groups))
+    singles = _singles(facts)
+    usual = facts.online - facts.isolated
+    if facts.busy and usual:
+        limit = max(singles.get(cpu, 0) for cpu in usual)
+    else:
+        limit = min((singles.get(cpu, 0) for cpu in facts.online), default=0)
+    return frozenset(
+        cpu for cpu in (facts.boot_isolated & facts.online) - mine
+        if singles.get(cpu, 0) > limit or facts.busy.get(cpu, 0.0) >= _POLLS
+    )  # fmt: skip
+
+
+def boot_options(
+    facts: Facts, taken: frozenset[int], kept: frozenset[int]
+) -> tuple[str, tuple[str, ...]]:
+    """Return what to change in the boot options, and the options that have to go."""
+    if not facts.boot_isolated & taken:
+        return "", ()
+    words = [word for word in facts.cmdline if word.startswith("isolcpus=")]
+    changes = []
+    for word in words:
+        parts = word.partition("=")[2].split(",")
+        flags = [part for part in parts if not part[:1].isdigit()]
+        listed = [part for part in parts if part[:1].isdigit()]
+        others = [flag for flag in flags if flag not in ("domain", "nohz")]
+        if kept:
+            instead = f"use isolcpus={shown(','.join([*flags, label(kept)]))}"
+        elif others:
+            instead = f"use isolcpus={shown(','.join([*others, *listed]))}"
+        else:
+            instead = "leave it out"
+        changes.append(f"{shown(word)}: {instead}")
+    return "; ".join(changes), tuple(words)

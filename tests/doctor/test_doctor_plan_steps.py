@@ -1,0 +1,356 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The steps of a plan on a model of the host: no step hurts, wherever they end.
+
+The model knows cgroups and threads (host_model.py). The hosts are random ones: groups of real-time
+threads in services, guests, pods and cgroups, beside siblings that have some of their CPUs. The
+threads are pinned one a CPU, or to all CPUs of their group.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from host_model import Cgroup, Cpus, Host, Task, expand, harm, listed
+from schedshard.common.errors import UserError
+from schedshard.doctor.facts.cpusets import Cpuset, Cpusets
+from schedshard.doctor.facts.domains import root_domains
+from schedshard.doctor.facts.facts import Cpu, Facts, Thread
+from schedshard.doctor.facts.load import domain_loads
+from schedshard.doctor.plan.plan import Plan, make_plan
+from schedshard.doctor.plan.steps import Step, steps_of
+
+CPUS = 24
+ALL = frozenset(range(CPUS))
+CGROUPS = (
+    "/system.slice/app{}.service",
+    "/machine.slice/machine-qemu\\x2d{}\\x2dvm.scope/libvirt/vcpu0",
+    "/kubepods.slice/pod{}.slice/cri-{}.scope",
+    "/system.slice/docker-{}.scope",
+    "/qemu.slice/{}.scope",
+    "/own{}",
+)
+
+
+def host_of(
+    threads: list[Thread], sets: dict[str, Cpuset], systemd: str, runtime: str = "950000"
+) -> Facts:
+    """Return a machine of 24 CPUs, four last-level caches and two nodes."""
+    places = {
+        cpu: Cpu(cpu, cpu // 12, cpu // 12, frozenset(range(cpu // 6 * 6, cpu // 6 * 6 + 6)), 3)
+        for cpu in ALL
+    }
+    kernel = Thread(2, 2, "migration/0", 1, 99, True, 0, frozenset({0}), "/")
+    manager = {"systemd/running": "yes", "systemd/version": systemd} if systemd else {}
+    return Facts(
+        "6.12.10", (6, 12, 10), "#1 SMP", places, ALL, frozenset(), frozenset(),
+        {"proc/sys/kernel/sched_rt_runtime_us": runtime, **manager}, (), {},
+        Cpusets(2, "/sys/fs/cgroup", False, {"/": Cpuset("/", effective=ALL), **sets}),
+        (*threads, kernel), 2.0, 1000, {}, ((300, ALL),),
+        {0: frozenset(range(12)), 1: frozenset(range(12, 24))},
+    )  # fmt: skip
+
+
+@st.composite
+def hosts(draw: st.DrawFn) -> Facts:
+    """Groups of CPUs that do not overlap, each with threads in a cgroup of some kind."""
+    order = draw(st.permutations(sorted(ALL)))
+    sizes = draw(st.lists(st.integers(1, 5), min_size=1, max_size=5))
+    threads, sets, first = [], {}, 0
+    tid = 100
+    for number, size in enumerate(sizes):
+        cpus = frozenset(order[first : first + size])
+        first += size
+        if not cpus:
+            break
+        kind = draw(st.sampled_from(CGROUPS))
+        cgroup = kind.format(number, number)
+        each = draw(st.booleans())
+        process = tid
+        for cpu in sorted(cpus):
+            mask = frozenset({cpu}) if each else cpus
+            threads.append(
+                Thread(process, tid, "rt", 1, 50, False, min(mask), mask, cgroup, 20_000)
+            )
+            tid += 1
+        if kind.startswith(("/own", "/kube")) and draw(st.booleans()):
+            sets[cgroup] = Cpuset(
+                cgroup, cpus, cpus, draw(st.sampled_from((None, frozenset[int]()))), partitions=True
+            )
+    for name in ("/system.slice", "/other"):
+        if draw(st.booleans()):
+            cpus = draw(st.frozensets(st.sampled_from(sorted(ALL)), min_size=1))
+            inside = [each.allowed for each in threads if (each.cgroup or "").startswith(name)]
+            cpus = cpus.union(*(each for each in inside if each is not None))
+            sets[name] = Cpuset(name, cpus, cpus, partitions=True)
+    roaming = Thread(90, 90, "watchdog", 1, 1, False, 0, ALL, "/system.slice/w.service", 1)
+    if draw(st.booleans()):
+        threads.append(roaming)
+    return host_of(threads, sets, draw(st.sampled_from(("", "252", "262"))))
+
+
+def planned(facts: Facts) -> Plan:
+    domains = root_domains(facts)
+    return make_plan(facts, domains, domain_loads(facts, domains))
+
+
+def model_of(facts: Facts) -> Host:
+    """Return the model of a machine, with a thread that may run anywhere."""
+    host = Host(facts.online)
+    for path, each in facts.cpusets.sets.items():
+        if path != "/":
+            host.cgroups[path] = Cgroup(each.cpus or frozenset(), each.exclusive or frozenset())
+    for thread in facts.threads:
+        if not thread.kernel and thread.allowed is not None:
+            host.tasks[thread.tid] = Task(thread.tgid, True, thread.allowed, thread.cgroup or "/")
+    host.tasks[50] = Task(50, False, facts.online, "/sshd.service")
+    host.settle()
+    return host
+
+
+class Runner:
+    """Carries out steps on a model, as apply.sh does on a host."""
+
+    def __init__(self, plan: Plan, host: Host, by_hand: bool) -> None:
+        self.plan = plan
+        self.host = host
+        self.by_hand = by_hand
+        self.skip = -2
+
+    def _enter(self, path: str, cpus: Cpus) -> None:
+        for task in self.host.tasks.values():
+            if task.real_time and task.chosen <= cpus:
+                task.cgroup = f"{path}/moved"
+
+    def step(self, step: Step) -> None:
+        """Carry out one step; an assertion fails where apply.sh would speak of a surprise."""
+        if step.kind == "group":
+            self.skip = -2
+        if step.group == self.skip:
+            return
+        host = self.host
+        getattr(self, f"_{step.kind}", lambda *_: None)(*step.args)
+        if step.kind == "hand" and not self.by_hand:
+            self.skip = step.group
+        host.settle()
+
+    def _make(self, path: str) -> None:
+        self.host.cgroups[path] = Cgroup()
+
+    def _start(self, _: str, path: str) -> None:
+        self._make(path)
+
+    def _put(self, file: str, value: str) -> None:
+        path, _, name = file.rpartition("/")
+        if name == "cpuset.cpus":
+            self.host.cgroups[path].cpus = expand(value)
+
+    def _move(self, path: str, cpus: str) -> None:
+        self._enter(path, expand(cpus))
+
+    def _hand(self, path: str, cpus: str) -> None:
+        if self.by_hand:
+            self._enter(path, expand(cpus))
+
+    def _restart(self, service: str) -> None:
+        partition = next(
+            each for each in self.plan.partitions
+            if any(unit.endswith(f"/{service}") for unit in each.units)
+        )  # fmt: skip
+        for task in self.host.tasks.values():
+            if task.cgroup.endswith(f"/{service}"):
+                task.cgroup = f"{partition.path}/{service}"
+
+    def _threads(self, path: str, cpus: str) -> None:
+        mine = [
+            task for task in self.host.tasks.values()
+            if task.real_time and task.chosen <= expand(cpus)
+        ]  # fmt: skip
+        assert mine
+        assert all((task.cgroup + "/").startswith(f"{path}/") for task in mine)
+
+    def _narrow(self, path: str, cpus: str) -> None:
+        self.host.cgroups[path].cpus -= expand(cpus)
+        assert self.host.cgroups[path].cpus
+
+    def _exclusive(self, path: str, cpus: str) -> None:
+        each = self.host.cgroups.setdefault(path, Cgroup())
+        each.exclusive |= expand(cpus)
+
+    def _partition(self, path: str, cpus: str) -> None:
+        self.host.cgroups[path].kind = "root"
+        self.host.settle()
+        assert self.host.cgroups[path].in_force, self.host.cgroups[path].why
+        assert self.host.effective(path) == expand(cpus)
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=300)
+@given(hosts(), st.booleans())
+def test_no_step_hurts(facts: Facts, by_hand: bool) -> None:
+    try:
+        plan = planned(facts)
+    except UserError:
+        return
+    host = model_of(facts)
+    runner = Runner(plan, host, by_hand)
+    busy = {
+        thread.tid: thread.allowed
+        for thread in facts.threads
+        if not thread.kernel and thread.allowed is not None and thread.comm == "rt"
+    }
+    assert len(plan.free) >= plan.need
+    assert harm(host, busy, plan.free) == []
+    for step in steps_of(plan):
+        runner.step(step)
+        assert harm(host, busy, plan.free) == [], step
+        others = host.allowed(50)
+        assert others & plan.free, step
+    if by_hand or not any(step.kind == "hand" for step in steps_of(plan)):
+        assert host.rest == plan.rest
+        for each in plan.partitions:
+            assert host.cgroups[each.path].in_force
+            assert each.wanted.kind != "guest" or each.wanted.spare
+
+
+def groups_of(
+    cgroup: str, groups: list[str], policy: int = 1, comm: str = "rt", **more: int
+) -> list[Thread]:
+    return [
+        Thread(100 + n * 10, 100 + n * 10 + i, comm, policy, 50, False, min(expand(cpus)),
+               expand(cpus), cgroup.format(n), 20_000, more.get("ran"))
+        for n, cpus in enumerate(groups) for i in range(2)
+    ]  # fmt: skip
+
+
+def test_throttling_off_and_a_group_that_stays() -> None:
+    """With throttling such a group is named; without, nothing else would run beside it."""
+    threads = groups_of("/system.slice/a{}.service", ["4-7", "8-11"])
+    threads += [replace(each, tid=each.tid + 500, tgid=600, cgroup="/system.slice/roam.service",
+                        allowed=ALL) for each in threads[:1]]  # fmt: skip
+    said = " ".join(planned(host_of(threads, {}, "252")).warnings)
+    assert "/system.slice/roam.service: may run on all CPUs now" in said
+    with pytest.raises(UserError, match=r"roam.service would stay.*Throttling is off"):
+        planned(host_of(threads, {}, "252", "-1"))
+    little = [replace(each, ran=1_000_000) for each in threads]
+    plan = planned(host_of(little, {}, "252", "-1"))
+    assert plan.warnings[0].startswith("sched_rt_runtime_us is -1: throttling is off")
+
+
+def test_what_all_others_use_is_left_to_them() -> None:
+    threads = groups_of("/system.slice/a{}.service", ["4-11", "12-17"], ran=16_000_000_000 // 8)
+    busy = dict.fromkeys(range(24), 0.0) | dict.fromkeys(range(4, 18), 1.0)
+    facts = host_of(threads, {}, "252")
+    # Real-time threads ran for 4 of the 14 busy CPUs: 10 are left for others, and are needed.
+    assert planned(replace(facts, busy=busy)).need == 10
+    busy |= {0: 0.5}
+    with pytest.raises(UserError, match=r"11 are needed .it used 10.5 between the two readings"):
+        planned(replace(facts, busy=busy))
+
+
+def test_isolated_cpus_that_others_rely_on_stay_isolated() -> None:
+    threads = groups_of("/system.slice/a{}.service", ["16-19", "20-23"])
+    facts = host_of(threads, {}, "252")
+    isolated = expand("4-23")
+    boot = ("isolcpus=domain,managed_irq,4-23", "nohz_full=4-23", "rcu_nocbs=2-19")
+    alone = ((300, ALL), *((1, frozenset({cpu})) for cpu in range(4, 12)))
+    polled = replace(facts, isolated=isolated, cmdline=boot, affinities=alone)
+    busy = {cpu: 1.0 if 4 <= cpu < 12 else 0.0 for cpu in range(24)}
+    measured = replace(facts, isolated=isolated, cmdline=boot, busy=busy)
+    for each in (polled, measured):
+        plan = planned(each)
+        assert plan.boot.endswith("use isolcpus=domain,managed_irq,4-11")
+        assert plan.free == expand("0-3,12-15")
+        said = " ".join(plan.warnings)
+        assert "CPUs 4-11 stay isolated" in said
+        assert "nohz_full=4-23 no longer fits: CPUs 12-15" in said
+        assert "Boot with nohz_full=4-11,16-23." in said
+        assert "rcu_nocbs=2-19 lacks CPUs 20-23 of the partitions" in said
+    plan = planned(replace(facts, isolated=isolated, cmdline=boot))
+    assert plan.boot.endswith("use isolcpus=managed_irq,4-23")
+
+
+def test_interrupts_that_go_to_partitions_are_named() -> None:
+    facts = host_of(groups_of("/system.slice/a{}.service", ["16-19", "20-23"]), {}, "252")
+    irqs = {
+        "proc/irq/31/smp_affinity_list": "17,21", "proc/irq/32/smp_affinity_list": "0-23",
+        "proc/irq/33/smp_affinity_list": "16",
+    }  # fmt: skip
+    said = planned(replace(facts, settings={**facts.settings, **irqs})).warnings
+    assert sum("Interrupts 31,33 have CPUs of partitions only" in each for each in said) == 1
+
+
+def test_deadline_threads_that_may_run_anywhere() -> None:
+    threads = groups_of("/system.slice/a{}.service", ["16-19", "20-23"])
+    threads += groups_of("/system.slice/dl.service", ["0-23"], policy=6, comm="dl")
+    with pytest.raises(UserError, match=r"deadline threads .dl in /system.slice/dl.service"):
+        planned(host_of(threads, {}, "252"))
+
+
+def test_a_guest_keeps_a_cpu_for_its_emulator() -> None:
+    vm = "/machine.slice/machine-qemu\\x2d{}\\x2dvm.scope"
+    threads = groups_of(vm, ["8-11", "12-15", "16-19"], comm="CPU 0/KVM")
+    plan = planned(host_of(threads, {}, "252"))
+    spares = [each.wanted.spare for each in plan.partitions]
+    assert all(len(spare) == 1 for spare in spares)
+    assert not frozenset().union(*spares) & expand("8-19")
+    tight = groups_of(vm, ["4-11", "12-19"], comm="CPU 0/KVM")
+    tight += groups_of("/system.slice/b{}.service", ["1-3"])
+    tight = [replace(each, tid=each.tid + n, tgid=each.tgid + n) for n, each in enumerate(tight)]
+    plan = planned(host_of(tight, {}, "252"))
+    assert [listed(each.cpus) for each in plan.partitions] == ["1-3", "0,4-11"]
+    assert "its emulator's threads need another one in the partition" in plan.left[0]
+
+
+def test_groups_of_one_guest_or_pod_are_one() -> None:
+    """Threads of a guest may look like processes of their own, one a CPU."""
+    vm = "/machine.slice/machine-qemu\\x2d1\\x2dvm.scope"
+    threads = [
+        replace(each, tgid=each.tid, cgroup=vm)
+        for each in groups_of("/x", ["8", "9", "10", "11"])
+    ]  # fmt: skip
+    others = groups_of("/system.slice/other.service", ["12-15"])
+    threads += [replace(each, tgid=900, tid=each.tid + 800) for each in others]
+    plan = planned(host_of(threads, {}, "252"))
+    assert [listed(each.group.cpus) for each in plan.partitions] == ["8-11", "12-15"]
+
+
+def test_a_plan_mends_a_partition_that_its_sibling_breaks() -> None:
+    sets = {
+        "/rt.slice": Cpuset("/rt.slice", expand("16-23"), expand("16-23"), partition="isolated",
+                            valid=False, why="Cpu list in cpuset.cpus not exclusive"),
+        "/system.slice": Cpuset("/system.slice", expand("0-19"), expand("0-19")),
+    }  # fmt: skip
+    threads = groups_of("/rt.slice/rt.service", ["16-23"])
+    plan = planned(host_of(threads, sets, "252"))
+    [partition] = plan.partitions
+    assert (partition.path, partition.found) == ("/rt.slice", sets["/rt.slice"])
+    kinds = [
+        (step.kind, step.args) for step in steps_of(plan) if step.kind in ("narrow", "partition")
+    ]
+    assert kinds == [
+        ("narrow", ("/system.slice", "16-23")), ("partition", ("/rt.slice", "16-23"))
+    ]  # fmt: skip
+
+
+def test_pods_in_place_need_a_kernel_that_can() -> None:
+    pod = "/kubepods.slice/pod{0}.slice/crio-{0}.scope"
+    groups = ["8-11", "12-15"]
+    sets = {
+        pod.format(n): Cpuset(
+            pod.format(n), expand(cpus), expand(cpus), frozenset(), partitions=True
+        )
+        for n, cpus in enumerate(groups)
+    }  # fmt: skip
+    plan = planned(host_of(groups_of(pod, groups), sets, "252"))
+    assert all(each.remote for each in plan.partitions)
+    lists = [step.args for step in steps_of(plan) if step.kind == "exclusive"]
+    assert lists[0] == ("/kubepods.slice", "8-11")
+    assert len(lists) == 6
+    old = {path: replace(each, exclusive=None) for path, each in sets.items()}
+    plan = planned(host_of(groups_of(pod, groups), old, "252"))
+    assert plan.partitions == ()
+    assert all("see Kubernetes" in each for each in plan.left)
+    assert not plan.exclusive
