@@ -30,7 +30,7 @@ bool shard_counter_attach(struct shard_counter *c, const struct shard_plan *plan
 	size_t bytes = sizeof(struct shard_counter_lines) + plan->nr_shards * sizeof(u64 *);
 	struct shard_counter_lines *l;
 
-	if (PORT_WARN_ON(READ_ONCE(c->lines)))
+	if (READ_ONCE(c->lines))
 		return false;
 	l = (struct shard_counter_lines *)port_alloc(bytes, -1);
 	if (!l)

@@ -79,8 +79,8 @@ static_assert(sizeof(struct shard_counter) == PORT_CACHELINE, "one line before t
  * @plan: the plan; must outlive the attachment
  *
  * Adds that started before count in the early place, which stays part of every sum. Later adds
- * count in their shard's. Return: false: no memory; the counter then works as before. Ordering:
- * releases the new lines to later adds and sums.
+ * count in their shard's. Return: false: no memory, or the counter is attached already; it then
+ * works as before. Ordering: releases the new lines to later adds and sums.
  */
 bool shard_counter_attach(struct shard_counter *c, const struct shard_plan *plan);
 

@@ -5,12 +5,17 @@
  * shard_plan_here() builds the plan under a lock and publishes it by a release store. The plan is
  * constant from then on and never freed. So a thread that loads the pointer with acquire may use it
  * for ever, without a reference count. A failed build leaves the pointer NULL.
+ *
+ * Without a tree in /sys, as in a chroot, all CPUs are alike. That costs speed and is no error. A
+ * tree that contradicts itself is one, because a plan of it would be slow and nobody would notice.
  */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <unistd.h>
 #include "create.h"
 #include "internal.h"
+#include "topo_build.h"
 #include "topology.h"
 
 /* A test compiles this file with a tree of its own. */
@@ -20,6 +25,42 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct shard_plan *here;
+static const char *how; /* set before @here */
+
+/* All CPUs of this machine, of which nothing is known but their number. */
+static int without_sysfs(struct shard_topo **topo, struct shard_err *err)
+{
+	long nr = sysconf(_SC_NPROCESSORS_CONF);
+	int cpu_here = sched_getcpu();
+	struct shard_cpu *cpu;
+
+	nr = nr <= cpu_here ? cpu_here + 1 : nr;
+	nr = nr < 1 ? 1 : nr > SHARD_LIB_MAX_CPUS ? SHARD_LIB_MAX_CPUS : nr;
+	*topo = shard_topo_alloc((u32)nr, &cpu);
+	if (!*topo)
+		return shard_err_set(err, -ENOMEM, "this machine: out of memory");
+	for (long i = 0; i < nr; i++)
+		cpu[i].possible = true;
+	shard_topo_fill(cpu, (u32)nr);
+	return 0;
+}
+
+static int read_topology(struct shard_topo **topo, struct shard_err *err)
+{
+	int ret = shard_topo_from_sysfs(topo, SYSFS_ROOT, err);
+
+	if (ret == -ENOENT || ret == -ENOTDIR || ret == -EACCES || ret == -EPERM) {
+		how = "no /sys: all CPUs are alike";
+		return without_sysfs(topo, err);
+	}
+	if (ret)
+		return ret;
+	how = "/sys without caches";
+	for (u32 i = 0; i < (*topo)->nr_cpus; i++)
+		if ((*topo)->cpu[i].possible && (*topo)->cpu[i].llc >= 0)
+			how = "caches in /sys";
+	return 0;
+}
 
 static int build(struct shard_plan **plan, struct shard_err *err)
 {
@@ -27,7 +68,7 @@ static int build(struct shard_plan **plan, struct shard_err *err)
 	struct shard_plan_opts opts = { .bad_cpu = &bad_cpu };
 	struct shard_topo *topo;
 	enum shard_plan_err why;
-	int ret = shard_topo_from_sysfs(&topo, SYSFS_ROOT, err);
+	int ret = read_topology(&topo, err);
 
 	if (ret)
 		return ret;
@@ -54,13 +95,19 @@ int shard_plan_here(const struct shard_plan **plan, struct shard_err *err)
 		if (!known) {
 			ret = build(&known, err);
 			if (!ret)
-				smp_store_release(&here, known); /* pairs with both acquires */
+				smp_store_release(&here, known); /* pairs with all acquires */
 		}
 		pthread_mutex_unlock(&lock);
 	}
 	if (!ret)
 		*plan = known;
 	return ret;
+}
+
+const char *shard_plan_how(void)
+{
+	/* Pairs with the release in shard_plan_here(). */
+	return smp_load_acquire(&here) ? how : "";
 }
 
 /* The plan; NULL with errno. */

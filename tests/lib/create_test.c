@@ -153,19 +153,75 @@ static void check_refused(int code, const char *said)
 	CHECK_EQ(test_bytes_allocated(), 0);
 }
 
+/* The plan's only shard has this CPU and all others, and a set works. */
+static void check_one_shard(const char *said)
+{
+	const struct shard_plan *plan = NULL;
+	struct sbm *set;
+	u32 cpu;
+
+	CHECK(!strcmp(shard_plan_how(), ""));
+	CHECK_EQ(shard_plan_here(&plan, NULL), 0);
+	CHECK(!strcmp(shard_plan_how(), said));
+	CHECK_EQ(plan->nr_shards, (plan->nr_possible + SHARD_MAX_CAP - 1) / SHARD_MAX_CAP);
+	cpu = shard_this_cpu();
+	CHECK(shard_plan_has_cpu(plan, cpu));
+	set = sbm_create();
+	CHECK(set);
+	sbm_set(set, cpu);
+	CHECK_EQ(sbm_weight(set), 1);
+	sbm_destroy(set);
+}
+
+/* As in a chroot: the CPU that runs this has a bit all the same. */
 static void without_sys(void)
+{
+	int cpu = sched_getcpu();
+
+	tree_remove(root);
+	check_one_shard("no /sys: all CPUs are alike");
+	CHECK(cpu < 0 || shard_plan_has_cpu(here, (u32)cpu));
+}
+
+static void sys_is_a_file(void)
+{
+	tree_remove(root);
+	CHECK(tree_make(root));
+	write_tree("x=y\n");
+	strcat(root, "/sys/devices/system/x");
+	check_one_shard("no /sys: all CPUs are alike");
+	root[strlen(root) - strlen("/sys/devices/system/x")] = '\0';
+}
+
+static void one_cpu_and_no_node(void)
+{
+	write_tree("cpu/possible=0\nnode/\n");
+	check_one_shard("/sys without caches");
+	CHECK_EQ(here->nr_possible, 1);
+}
+
+static void says_that_there_are_caches(void)
+{
+	const struct shard_plan *plan;
+
+	write_tree(two_llcs);
+	CHECK_EQ(shard_plan_here(&plan, NULL), 0);
+	CHECK(!strcmp(shard_plan_how(), "caches in /sys"));
+}
+
+/* After a failure the next call tries again. */
+static void tries_again(void)
 {
 	struct sbm *set;
 
+	write_tree("cpu/possible/\n");
+	check_refused(EISDIR, "cpu/possible");
 	tree_remove(root);
-	check_refused(ENOENT, root);
-	/* the next call tries again */
 	CHECK(tree_make(root));
 	write_tree(two_llcs);
 	set = sbm_create();
 	CHECK(set);
 	sbm_destroy(set);
-	tree_remove(root);
 }
 
 static void files_that_contradict(void)
@@ -388,6 +444,10 @@ int main(int argc, char **argv)
 	RUN_APART(all_share_one_plan);
 	RUN_APART(destroying_nothing);
 	RUN_APART(without_sys);
+	RUN_APART(sys_is_a_file);
+	RUN_APART(one_cpu_and_no_node);
+	RUN_APART(says_that_there_are_caches);
+	RUN_APART(tries_again);
 	RUN_APART(files_that_contradict);
 	RUN_APART(files_that_are_none);
 	RUN_APART(machine_without_a_plan);

@@ -62,7 +62,7 @@ extern "C" {
  * summary.
  *
  * Return: the set; NULL with errno: ENOMEM; EINVAL when /sys contradicts itself; or the error of
- * reading /sys/devices/system, such as ENOENT or EACCES. shard_plan_here() describes it in words.
+ * reading a file there. shard_plan_here() describes it in words.
  */
 struct sbm *sbm_create(void);
 
@@ -117,11 +117,22 @@ u32 shard_this_cpu(void);
  * @plan: receives the plan, which is never freed; not written on failure
  * @err: describes a failure in one line, or NULL
  *
- * For the functions that take a plan. After a failure the next call tries again.
+ * For the functions that take a plan. Where there is no /sys, or nobody may read it, all CPUs are
+ * alike: shard_plan_how() tells. After a failure the next call tries again.
  *
- * Return: 0; -ENOMEM; -EINVAL when /sys contradicts itself; or the error of opening or reading.
+ * Return: 0; -ENOMEM; -EINVAL when /sys contradicts itself; or the error of reading a file.
  */
 int shard_plan_here(const struct shard_plan **plan, struct shard_err *err);
+
+/**
+ * shard_plan_how() - where shard_plan_here() found what it knows
+ *
+ * For a line in a log, when a program is slower than it should be.
+ *
+ * Return: "caches in /sys", "/sys without caches", or "no /sys: all CPUs are alike"; empty before
+ * there is a plan.
+ */
+const char *shard_plan_how(void);
 
 #ifdef __cplusplus
 }
