@@ -18,8 +18,9 @@ from host_model import Cgroup, Cpus, Host, Task, expand, harm, listed
 from schedshard.common.errors import UserError
 from schedshard.doctor.facts.cpusets import Cpuset, Cpusets
 from schedshard.doctor.facts.domains import root_domains
-from schedshard.doctor.facts.facts import Cpu, Facts, Thread
+from schedshard.doctor.facts.facts import Facts, Thread
 from schedshard.doctor.facts.load import domain_loads
+from schedshard.doctor.facts.topology import Cpu
 from schedshard.doctor.plan.plan import Plan, make_plan
 from schedshard.doctor.plan.steps import Step, steps_of
 
