@@ -176,13 +176,13 @@ def test_the_sibling_that_makes_a_partition_invalid(capsys: Capture, tmp_path: P
 
 
 def test_a_partition_of_one_service_is_done(capsys: Capture, tmp_path: Path) -> None:
-    """One thread a CPU in a partition of two caches; of two services it could be cut."""
+    """One thread a CPU in a partition of three caches; of three services it could be cut."""
     root = {"cpuset.cpus": "4-15", "cpuset.cpus.partition": "root"}
     cgroups = {ROOT: {"cpuset.cpus.effective": "0-3"}, f"{ROOT}/rt.slice": root}
     for name, status in (("a.service", 0), ("{}.service", 4)):
         (tmp_path / name).mkdir()
         tasks = [
-            replace(task, allowed=str(4 + n), cgroup=f"/rt.slice/{name.format(n % 2)}")
+            replace(task, allowed=str(4 + n), cgroup=f"/rt.slice/{name.format(n // 4)}")
             for n, task in enumerate(groups(8_000_000)[:12])
         ]
         outcome = judged(capsys, tar(tmp_path / name, Machine(tasks=tasks, cgroups=cgroups)))
