@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include "create.h"
 #include "internal.h"
@@ -27,15 +28,18 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct shard_plan *here;
 static const char *how; /* set before @here */
 
-/* All CPUs of this machine, of which nothing is known but their number. */
+/*
+ * All CPU numbers that the kernel may return; nothing else is known. Its masks have that many bits,
+ * to the next 64: what is allowed now may grow.
+ */
 static int without_sysfs(struct shard_topo **topo, struct shard_err *err)
 {
-	long nr = sysconf(_SC_NPROCESSORS_CONF);
-	int cpu_here = sched_getcpu();
+	unsigned long mask[SHARD_LIB_MAX_CPUS / (8 * sizeof(unsigned long))];
+	long nr = 8 * syscall(SYS_sched_getaffinity, 0, sizeof(mask), mask);
 	struct shard_cpu *cpu;
 
-	nr = nr <= cpu_here ? cpu_here + 1 : nr;
-	nr = nr < 1 ? 1 : nr > SHARD_LIB_MAX_CPUS ? SHARD_LIB_MAX_CPUS : nr;
+	if (nr <= 0)
+		nr = SHARD_LIB_MAX_CPUS;
 	*topo = shard_topo_alloc((u32)nr, &cpu);
 	if (!*topo)
 		return shard_err_set(err, -ENOMEM, "this machine: out of memory");

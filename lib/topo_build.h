@@ -39,4 +39,16 @@ void shard_topo_fill(struct shard_cpu *cpu, u32 nr_cpus);
  */
 bool shard_topo_number(struct shard_cpu *cpu, u32 nr_cpus, u32 ids);
 
+/**
+ * shard_topo_read() - shard_topo_from_sysfs(), of a tree that may be live
+ * @topo: receives the topology; not written on failure
+ * @root: "/", or a tree
+ * @live: a kernel shows it now: the lists of one CPU of each cache and core are read, and not those
+ *	of the other CPUs in them
+ * @err: describes a failure, or NULL
+ *
+ * Return: as shard_topo_from_sysfs().
+ */
+int shard_topo_read(struct shard_topo **topo, const char *root, bool live, struct shard_err *err);
+
 #endif

@@ -12,8 +12,10 @@
  * A missing file means "unknown". A file with contents that no kernel writes is an error: a plan
  * from misread input would be slow, and nobody would notice.
  *
- * Files are opened relative to the descriptor of sys/devices/system. So their paths are short,
- * however long the root's is, and fit a fixed buffer.
+ * A kernel does not contradict itself, and its files are slow. So on a live machine one CPU's lists
+ * speak for all CPUs in them.
+ *
+ * Files are opened relative to sys/devices/system. So their paths are short and fit a fixed buffer.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -40,7 +42,10 @@ static const char *const group_name[] = { "last-level cache", "L2", "core" };
  * @root: the caller's name of it
  * @fd: its sys/devices/system directory
  * @err: the caller's
+ * @live: what one CPU's lists say holds for all CPUs in them
+ * @l2_index: the cache directory that was an L2 at the last CPU that was read as a whole; -1: none
  * @possible: CPU numbers that exist
+ * @listed: CPUs in a list of each kind
  * @by_first: the lists of each kind, by their lowest CPU; NULL: none
  * @cpu: the records
  * @nr_cpus: how many
@@ -53,7 +58,10 @@ struct reader {
 	const char *root;
 	int fd;
 	struct shard_err *err;
+	bool live;
+	s32 l2_index;
 	struct cpulist possible;
+	struct cpulist listed[GROUP_KINDS];
 	struct cpulist *by_first[GROUP_KINDS][SHARD_LIB_MAX_CPUS];
 	struct shard_cpu *cpu;
 	u32 nr_cpus;
@@ -62,7 +70,7 @@ struct reader {
 	char text[32768];
 };
 
-/* Describes the error of the last file; returns -EINVAL. */
+/* The error of the last file. */
 #define bad_file(r, fmt, ...)                                                                    \
 	shard_err_set((r)->err, -EINVAL, "%s/sys/devices/system/%s: " fmt, (r)->root, (r)->path, \
 		      ##__VA_ARGS__)
@@ -215,7 +223,15 @@ static int add_group(struct reader *r, enum group_kind kind, u32 cpu, const stru
 	if (!*known)
 		return shard_err_set(r->err, -ENOMEM, "%s: out of memory", r->root);
 	**known = *list;
+	for (u32 word = 0; word < SHARD_LIB_MAX_CPUS / 64; word++)
+		r->listed[kind].word[word] |= list->word[word];
 	return 0;
+}
+
+/* Another CPU has said which CPUs share this one's cache or core. */
+static bool is_known(const struct reader *r, enum group_kind kind, u32 cpu)
+{
+	return r->live && cpulist_test(&r->listed[kind], cpu);
 }
 
 /* The level of one cache directory; 0: there is none, or it is not for data. */
@@ -254,21 +270,32 @@ static int read_sharers(struct reader *r, u32 cpu, u32 index, bool llc, bool l2)
 static int read_caches(struct reader *r, u32 cpu)
 {
 	s32 level[MAX_INDEX], highest = 2;
+	int ret;
 
+	if (is_known(r, GROUP_LLC, cpu)) {
+		if (is_known(r, GROUP_L2, cpu) || r->l2_index < 0)
+			return 0;
+		/* nearly always an L2 as well */
+		ret = read_level(r, cpu, (u32)r->l2_index, &level[0]);
+		if (ret || level[0] == 2)
+			return ret ?: read_sharers(r, cpu, (u32)r->l2_index, false, true);
+	}
 	if (!has_dir(r, cpu, "cache"))
 		return 0;
+	r->l2_index = -1;
 	for (u32 index = 0; index < MAX_INDEX; index++) {
-		int ret = read_level(r, cpu, index, &level[index]);
-
+		ret = read_level(r, cpu, index, &level[index]);
 		if (ret)
 			return ret;
 		if (level[index] > highest)
 			highest = level[index];
+		if (level[index] == 2)
+			r->l2_index = (s32)index;
 	}
 	for (u32 index = 0; index < MAX_INDEX; index++) {
 		bool llc = level[index] == highest, l2 = level[index] == 2;
-		int ret = llc || l2 ? read_sharers(r, cpu, index, llc, l2) : 0;
 
+		ret = llc || l2 ? read_sharers(r, cpu, index, llc, l2) : 0;
 		if (ret)
 			return ret;
 	}
@@ -278,8 +305,11 @@ static int read_caches(struct reader *r, u32 cpu)
 static int read_topology(struct reader *r, u32 cpu)
 {
 	struct cpulist list;
+	u32 sibling;
 	int ret;
 
+	if (is_known(r, GROUP_CORE, cpu))
+		return 0;
 	ret = read_file(r, "cpu/cpu%u/topology/physical_package_id", cpu);
 	if (ret > 0)
 		/* -1: the firmware does not say */
@@ -290,9 +320,15 @@ static int read_topology(struct reader *r, u32 cpu)
 	ret = read_file(r, "cpu/cpu%u/topology/core_cpus_list", cpu);
 	if (!ret)
 		ret = read_file(r, "cpu/cpu%u/topology/thread_siblings_list", cpu);
-	if (ret <= 0)
-		return ret;
-	return parse_list(r, &list) ?: add_group(r, GROUP_CORE, cpu, &list);
+	if (ret > 0)
+		ret = parse_list(r, &list) ?: add_group(r, GROUP_CORE, cpu, &list) ?: 1;
+	if (ret <= 0 || !r->live)
+		return ret < 0 ? ret : 0;
+	cpulist_for_each(sibling, &list)
+	{
+		r->cpu[sibling].package = r->cpu[cpu].package;
+	}
+	return 0;
 }
 
 /* Nodes by their lists of CPUs; for offline CPUs by the link in the CPU's directory. */
@@ -340,6 +376,10 @@ static int read_nodes(struct reader *r)
 	return 0;
 }
 
+#define TWO_LISTS                                                                        \
+	"%s/sys/devices/system/cpu: CPU %u is in two of the lists of CPUs that share a " \
+	"%s: those of CPU %d and of CPU %u"
+
 /* Puts every CPU into the lists that contain it. */
 static int assign_groups(struct reader *r)
 {
@@ -359,14 +399,8 @@ static int assign_groups(struct reader *r)
 							     : &cpu->core;
 
 				if (*id >= 0)
-					return shard_err_set(r->err, -EINVAL,
-							     "%s/sys/devices/system/cpu: CPU %u is "
-							     "in two of the "
-							     "lists of CPUs that share a %s: those "
-							     "of CPU %d and "
-							     "of CPU %u",
-							     r->root, nr, group_name[kind], *id,
-							     first);
+					return shard_err_set(r->err, -EINVAL, TWO_LISTS, r->root,
+							     nr, group_name[kind], *id, first);
 				*id = (s32)first;
 				if (kind == GROUP_CORE)
 					cpu->thread = rank++;
@@ -435,16 +469,17 @@ static int open_tree(const char *root, struct shard_err *err)
 			     root, strerror(-ret));
 }
 
-int shard_topo_from_sysfs(struct shard_topo **topo, const char *root, struct shard_err *err)
+int shard_topo_read(struct shard_topo **topo, const char *root, bool live, struct shard_err *err)
 {
 	struct reader *r = calloc(1, sizeof(*r));
 	int ret;
 
 	if (!r)
 		return shard_err_set(err, -ENOMEM, "%s: out of memory", root);
-	/* "/" prints as "" in front of "/sys" */
-	r->root = strcmp(root, "/") ? root : "";
+	r->root = strcmp(root, "/") ? root : ""; /* in front of "/sys" */
 	r->err = err;
+	r->live = live;
+	r->l2_index = -1;
 	r->fd = open_tree(root, err);
 	ret = r->fd;
 	if (r->fd >= 0) {
@@ -457,4 +492,9 @@ int shard_topo_from_sysfs(struct shard_topo **topo, const char *root, struct sha
 	}
 	free(r);
 	return ret;
+}
+
+int shard_topo_from_sysfs(struct shard_topo **topo, const char *root, struct shard_err *err)
+{
+	return shard_topo_read(topo, root, !strcmp(root, "/"), err);
 }

@@ -181,6 +181,7 @@ static void without_sys(void)
 	tree_remove(root);
 	check_one_shard("no /sys: all CPUs are alike");
 	CHECK(cpu < 0 || shard_plan_has_cpu(here, (u32)cpu));
+	CHECK((long)here->nr_possible >= sysconf(_SC_NPROCESSORS_CONF));
 }
 
 static void sys_is_a_file(void)

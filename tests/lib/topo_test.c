@@ -11,6 +11,7 @@
 #include <schedshard/schedshard.h>
 #include "shapes.h"
 #include "test.h"
+#include "topo_build.h"
 #include "tree.h"
 
 static const char *trees_dir;
@@ -66,6 +67,29 @@ static void check_same(const struct shard_cpu *want, u32 nr_cpus, const struct s
 	check_level("core", offsetof(struct shard_cpu, core), want, got);
 }
 
+/* Reading as of a live machine gives the same records. */
+static void check_few_files(const char *root, const struct shard_topo *want)
+{
+	struct shard_err err = { "" };
+	struct shard_topo *got;
+
+	if (shard_topo_read(&got, root, true, &err))
+		test_fail(__FILE__, __LINE__, "%s", err.text);
+	CHECK_EQ(got->nr_cpus, want->nr_cpus);
+	for (u32 nr = 0; nr < got->nr_cpus; nr++) {
+		const struct shard_cpu *a = &got->cpu[nr], *b = &want->cpu[nr];
+
+		CHECK_EQ(a->possible, b->possible);
+		CHECK_EQ(a->package, b->package);
+		CHECK_EQ(a->node, b->node);
+		CHECK_EQ(a->llc, b->llc);
+		CHECK_EQ(a->l2, b->l2);
+		CHECK_EQ(a->core, b->core);
+		CHECK_EQ(a->thread, b->thread);
+	}
+	shard_topo_free(got);
+}
+
 /* The topology of a tree given as text. */
 static int read_text(struct shard_topo **topo, const char *text, size_t len, struct shard_err *err)
 {
@@ -75,6 +99,8 @@ static int read_text(struct shard_topo **topo, const char *text, size_t len, str
 	CHECK(tree_make(root));
 	CHECK(tree_write(root, text, len, UINT32_MAX));
 	ret = shard_topo_from_sysfs(topo, root, err);
+	if (!ret)
+		check_few_files(root, *topo);
 	tree_remove(root);
 	return ret;
 }
