@@ -14,6 +14,8 @@ from schedshard.show.sheet import Sheet
 _ACCESSES = 8
 # Accesses are shown of the worst lines, and of others that have this share of all HITM.
 _ALWAYS, _HOT = 2, 0.01
+# Lines with a smaller part of all cycles are counted and not shown: most are of the C library.
+_FOLDED = 0.005
 
 
 def _machines(report: Mapping[str, Any]) -> Sheet:
@@ -40,7 +42,16 @@ def _between(interval: Mapping[str, Any] | None, write: Callable[[float], str]) 
     return f"{write(interval['low'])} to {write(interval['high'])}"
 
 
-def _lines(variant: Mapping[str, Any]) -> Sheet:
+def _is_folded(line: Mapping[str, Any]) -> bool:
+    return bool(line["cycle_share"] < _FOLDED)
+
+
+def _lines(variant: Mapping[str, Any]) -> RenderableType:
+    folded = sum(map(_is_folded, variant["lines"]))
+    word = "line" if folded == 1 else "lines"
+    below = f"take{'s' if folded == 1 else ''} less than {_FOLDED:.1%} of all cycles each"
+    if folded and folded == len(variant["lines"]):
+        return Text(f"on {variant['name']} {folded} shared {word} {below}: --json has them")
     numbers = (
         "#", "HITM", "far", "near", "loads", "stores", "locked", "cycles/load", "90%", "of all",
         "threads",
@@ -52,6 +63,8 @@ def _lines(variant: Mapping[str, Any]) -> Sheet:
         rigid=("sharing", *numbers), optional=("loads", "stores", "locked"),
     )  # fmt: skip
     for index, line in enumerate(variant["lines"]):
+        if _is_folded(line):
+            continue
         made.add_row(
             str(index),
             f"{line['object']}{line['offset']:+#x}",
@@ -64,6 +77,8 @@ def _lines(variant: Mapping[str, Any]) -> Sheet:
             percent(line["cycle_share"]),
             str(len(line["threads"])),
         )
+    if folded:
+        made.caption = f"{folded} more shared {word} {below}: --json has them"
     return made
 
 
@@ -122,13 +137,16 @@ def advice_lines(report: Mapping[str, Any]) -> list[str]:
 
 def _nothing_gained(report: Mapping[str, Any]) -> str:
     """Why no sentence says what would help."""
-    hot = [line for v in report["variants"] for line in v["lines"] if line["hitm_share"] >= _HOT]
+    if all(_is_folded(line) for v in report["variants"] for line in v["lines"]):
+        return f"nothing is to gain: no shared line takes {_FOLDED:.1%} of all cycles"
+    every = [line for v in report["variants"] for line in v["lines"]]
+    hot = [line for line in every if line["hitm_share"] >= _HOT and not _is_folded(line)]
     if any(line["sharing"] == FALSE for line in hot):
         return (
-            "false sharing was found, but nothing to set apart that would gain; bytes that one "
-            "access covers stay together"
+            "nothing is to gain: false sharing was found, but nothing to set apart that would save "
+            "cycles; bytes that one access covers stay together"
         )
-    return "no false sharing whose end would gain anything was found"
+    return "nothing is to gain: no false sharing whose end would save cycles was found"
 
 
 def record_view(report: Mapping[str, Any]) -> RenderableType:
@@ -147,7 +165,8 @@ def record_view(report: Mapping[str, Any]) -> RenderableType:
         shown.append(_lines(variant))
         # The accesses of each CPU are the same on all machines.
         for number, line in enumerate(variant["lines"] if index == 0 else ()):
-            if hitm(line) and (number < _ALWAYS or line["hitm_share"] >= _HOT):
+            worth = number < _ALWAYS or line["hitm_share"] >= _HOT
+            if worth and hitm(line) and not _is_folded(line):
                 shown.append(_accesses(number, line))
     shown += [Text(f"note: {note}") for note in report["notes"]]
     shown.append(Text(f"limits: {'; '.join(report['limits'])}."))

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""A recorded program on the terminal: what is worth reading first, the rest counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from schedshard.c2c.report.view import record_view
+from schedshard.show.terminal import show
+
+
+def line(share: float, sharing: str = "false") -> dict[str, Any]:
+    access = {
+        "store_share": 1.0, "offset": 0, "field": f"field{share}", "kind": "rmw", "size": 8,
+        "avg_load_cycles": 9.0, "records": 4, "threads": [1], "symbol": "work", "source": "a.c:1",
+        "hitm_remote": 4, "hitm_local": 0,
+    }  # fmt: skip
+    return {
+        "object": f"object{share}", "offset": 0, "type": "long", "sharing": sharing,
+        "hitm_share": 0.3, "hitm_remote": 4, "hitm_local": 0, "loads": 4, "stores": 4, "locked": 4,
+        "avg_load_cycles": 9.0, "cycle_share": share, "cycles": share * 1000, "threads": [1, 2],
+        "accesses": [access], "allocated": [],
+    }  # fmt: skip
+
+
+def shown(capsys: pytest.CaptureFixture[str], *lines: dict[str, Any]) -> str:
+    variant = {
+        "name": "m", "hitm_remote": 8, "hitm_local": 0, "lines_total": len(lines), "lines": lines,
+        "work_cycles": 1000, "model": {"virtual_ns": 1.0},
+    }  # fmt: skip
+    report = {
+        "experiment": "p", "guest": "2 threads", "partial": False, "variants": [variant],
+        "program": {"signal": None}, "advice": [], "notes": [], "limits": ["predicted"],
+    }  # fmt: skip
+    show([record_view(report)])
+    return capsys.readouterr().out
+
+
+def test_small_lines_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    text = shown(capsys, line(0.4), line(0.0049), line(0.001))
+    assert "object0.4" in text
+    assert "field0.4" in text
+    assert "0.0049" not in text
+    assert "2 more shared lines take less than 0.5% of all cycles each" in text
+    assert "false sharing was found, but nothing to set apart" in text
+
+
+def test_nothing_is_to_gain(capsys: pytest.CaptureFixture[str]) -> None:
+    text = shown(capsys, line(0.004), line(0.001))
+    assert "nothing is to gain: no shared line takes 0.5% of all cycles" in text
+    assert "object" not in text.replace("objects", "")
+    assert len(text.splitlines()) < 12
+    # That of the C library alone is no reason to speak of false sharing.
+    assert "false sharing" not in shown(capsys, line(0.2, "true"), line(0.001)).partition(":")[0]
