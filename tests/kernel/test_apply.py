@@ -6,7 +6,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from fake_kernel import (
     BASE_FILES,
     LINUX,
@@ -20,6 +19,7 @@ from fake_kernel import (
     write,
     write_series,
 )
+
 from schedshard.common.errors import UserError
 from schedshard.kernel.layout import Layout
 from schedshard.kernel.source import tree as tree_module

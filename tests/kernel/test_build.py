@@ -6,8 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from fake_kernel import DATA, fake_program, make_fetched, write, write_series
+
 from schedshard.common.errors import UserError
 from schedshard.kernel.build.build import BuildRequest, build
 from schedshard.kernel.build.make import cache_counts, first_error, made_file

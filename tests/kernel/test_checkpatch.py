@@ -6,8 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from fake_kernel import DATA, write, write_base, write_other_base
+
 from schedshard.common.errors import UserError
 from schedshard.kernel.layout import Layout
 from schedshard.kernel.series.checkpatch import Allowed, judge, load_allowed, parse

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
 from fake_kernel import LINUX, make_fetched, write
+
 from schedshard.common.errors import UserError
 from schedshard.kernel.arch import ARM64
 from schedshard.kernel.build.config import (

@@ -6,8 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from fake_kernel import VARIANTS, fake_program, make_fetched, write, write_series
+
 from schedshard.common.errors import UserError
 from schedshard.kernel.arch import Target
 from schedshard.kernel.build import cross as module

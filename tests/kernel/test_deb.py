@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 
 import pytest
-
 from fake_kernel import BASE_FILES, MAKEFILE, fake_program, make_fetched, write
+
 from schedshard.common.errors import UserError
 from schedshard.kernel.build import deb as deb_module
 from schedshard.kernel.build.deb import DebRequest, Packages, deb, package_version, sort_packages

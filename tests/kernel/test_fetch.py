@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-
 from fake_kernel import (
     BASE_FILES,
     RULE,
@@ -27,6 +26,7 @@ from fake_kernel import (
     write_other_base,
     write_series,
 )
+
 from schedshard.commands.kernel.group import kernel
 from schedshard.common.errors import UserError
 from schedshard.kernel.layout import Layout

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
 from fake_kernel import STEP, VARIANTS, write, write_base, write_other_base, write_series
+
 from schedshard.common.errors import UserError
 from schedshard.kernel.layout import Layout
 from schedshard.kernel.source.base import layout_for, load_bases

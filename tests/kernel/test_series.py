@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
-
 from fake_kernel import BASE_FILES, STEP, make_fetched, write, write_series
+
 from schedshard.common.errors import UserError
 from schedshard.kernel.layout import Layout
 from schedshard.kernel.series import series as series_module

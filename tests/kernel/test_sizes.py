@@ -6,8 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from fake_kernel import DATA, fake_program, write
+
 from schedshard.common.errors import UserError
 from schedshard.kernel.build.sizes import (
     Row,

@@ -6,8 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from fake_kernel import fake_program
+
 from schedshard.common.errors import UserError
 from schedshard.kernel.tools import call, reason
 
