@@ -44,6 +44,11 @@ class Memory:
         self._none = Modules(())
         self._objects: dict[int, Objects] = {}
 
+    @property
+    def damaged(self) -> list[str]:
+        """Files whose debug information could not be read whole."""
+        return sorted({path for objects in self._objects.values() for path in objects.damaged})
+
     def close(self) -> None:
         """Close all files."""
         for objects in self._objects.values():

@@ -77,6 +77,11 @@ class Objects:
         self._types: dict[tuple[str, int], Typed | None] = {}
         self._allocated: dict[int, Typed | None] = {}
 
+    @property
+    def damaged(self) -> list[str]:
+        """Files whose debug information could not be read whole."""
+        return [str(info.path) for info in self._info.values() if info is not None and info.damaged]
+
     def close(self) -> None:
         """Close all files."""
         for info in self._info.values():

@@ -9,6 +9,7 @@ The bound counts bytes, not seconds, so that a busy host gives the same names.
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from elftools.common.exceptions import DWARFError, ELFError
 from elftools.dwarf.compileunit import CompileUnit
@@ -18,9 +19,16 @@ from elftools.elf.elffile import ELFFile
 from schedshard.common.errors import telling
 from schedshard.lines.dwarf import die_name, die_size, member_path, whole_member
 
+# What the reader of debug information raises where it does not understand it, or where it lacks a
+# part. A name without a field is still a name.
+FAULTS = (
+    DWARFError, ELFError, LookupError, AttributeError, NotImplementedError, TypeError, ValueError,
+    AssertionError, OSError,
+)  # fmt: skip
 # About 20 seconds: a CPU of 3 GHz reads 1 to 2 MB of debug information in a second.
 MOST_BYTES = 24 << 20
 _DW_OP_ADDR = 0x03
+_DW_OP_ADDRX = (0xA1, 0xFB)  # the second one: GNU's, before DWARF 5
 # A type with a longer name is shown without its template arguments.
 _LONGEST = 48
 _WORDS = {
@@ -108,7 +116,7 @@ class Typed:
 
     def field(self, offset: int) -> str:
         """The path of the member at a byte."""
-        with suppress(DWARFError, ELFError, KeyError):
+        with suppress(*FAULTS):
             size = self.size
             if size and offset >= size:
                 index, rest = divmod(offset, size)
@@ -118,7 +126,7 @@ class Typed:
 
     def whole(self, offset: int) -> tuple[int, int, str] | None:
         """The lock or other object of a library around a byte: start, size, path."""
-        with suppress(DWARFError, ELFError, KeyError):
+        with suppress(*FAULTS):
             size = self.size
             index, rest = divmod(offset, size) if size and offset >= size else (0, offset)
             found = whole_member(self.die, rest)
@@ -135,18 +143,35 @@ class DebugInfo:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._files: list[str] = []
+        self.damaged = False  # a part could not be read: some types are not known
         with telling(f"cannot read {path}"):
-            self._file = path.open("rb")
-            self._elf = ELFFile(self._file)
+            self._elf = ELFFile(path.open("rb"), self._beside)
+        try:
             self._dwarf = self._elf.get_dwarf_info()
+        except FAULTS:
+            self._dwarf = self._elf.get_dwarf_info(follow_links=False)
+
+    def _beside(self, name: str) -> BinaryIO:
+        """The file to which dwz has moved what several programs share."""
+        found = self.path.parent / name
+        if not found.is_file():
+            raise ELFError(f"no file {found}")
+        return found.open("rb")
 
     def close(self) -> None:
         """Close the file; no field is available afterwards."""
-        self._file.close()
+        self._elf.close()
 
     def _units(self) -> Iterator[tuple[DIE, bool]]:
-        for unit in self._dwarf.iter_CUs():
-            top = unit.get_top_DIE()
+        units = self._dwarf.iter_CUs()
+        while True:
+            try:
+                top = next(units).get_top_DIE()
+            except StopIteration:
+                return
+            except FAULTS:
+                self.damaged = True
+                return
             language = top.attributes.get("DW_AT_language")
             # C++ in its versions, and Rust.
             yield top, language is not None and language.value in (4, 26, 33, 43, 28)
@@ -160,25 +185,36 @@ class DebugInfo:
             if not missing or read > MOST_BYTES:
                 break
             read += top.cu.size
-            with suppress(DWARFError, ELFError, KeyError):
+            try:
                 self._walk(top, cplusplus, missing, found)
+            except FAULTS:
+                self.damaged = True
         return found
 
     def _walk(self, die: DIE, cplusplus: bool, missing: set[int], found: dict[int, Typed]) -> None:
         for child in die.iter_children():
             if child.tag == "DW_TAG_variable":
-                place = child.attributes.get("DW_AT_location")
-                if place is None or not isinstance(place.value, list) or len(place.value) != 9:
-                    continue
-                if place.value[0] != _DW_OP_ADDR:
-                    continue
-                address = int.from_bytes(bytes(place.value[1:9]), "little")
+                address = self._address(child)
                 described = target(_declared(child))
                 if address in missing and described is not None:
                     found[address] = Typed(described, type_name(described, cplusplus))
                     missing.discard(address)
             elif child.tag in _WALKED and child.has_children:
                 self._walk(child, cplusplus, missing, found)
+
+    def _address(self, variable: DIE) -> int | None:
+        """Where a variable lies for as long as the program runs."""
+        place = variable.attributes.get("DW_AT_location")
+        if place is None or not isinstance(place.value, list) or not place.value:
+            return None
+        code, *rest = place.value
+        if code == _DW_OP_ADDR and len(rest) == 8:
+            return int.from_bytes(bytes(rest), "little")
+        if code not in _DW_OP_ADDRX:
+            return None
+        # clang numbers addresses in DWARF 5: seven bits of the number a byte, the lowest first.
+        index = sum((byte & 0x7F) << 7 * n for n, byte in enumerate(rest))
+        return int(self._dwarf.get_addr(variable.cu, index))
 
     def allocated(self, places: Iterable[tuple[str, int]]) -> dict[tuple[str, int], Typed]:
         """The targets of the pointers declared in these source lines: (file name, line)."""
@@ -189,11 +225,13 @@ class DebugInfo:
         for top, cplusplus in self._units():
             if not missing or read > MOST_BYTES:
                 break
-            with suppress(DWARFError, ELFError, KeyError):
+            try:
                 self._files = [Path(name).name for name in self._files_of(top)]
                 if not files.isdisjoint(self._files):
                     read += top.cu.size
                     self._walk_pointers(top, cplusplus, missing, found)
+            except FAULTS:
+                self.damaged = True
         return found
 
     def _files_of(self, top: DIE) -> list[str]:

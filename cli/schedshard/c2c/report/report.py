@@ -211,6 +211,8 @@ def _notes(recorded: Recorded, memory: Memory, lines: Sequence[Mapping[str, Any]
         said.append(f"{silent} of {whole} processes were killed before they told their names")
     if recorded.meta["lost_accesses"]:
         said.append(f"{recorded.meta['lost_accesses']:,} accesses to too many pages were not seen")
+    for path in memory.damaged:
+        said.append(f"the debug information of {path} could not be read whole: types are missing")
     pcs = {int(a["pc"], 16) for line in lines[:10] for a in line["accesses"]}
     for module in memory.modules_at(pcs):
         if module.debug is not None:

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Types of a program's variables: of both compilers, and where the information is damaged."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
+
+from schedshard.c2c.naming.variables import DebugInfo
+
+SOURCE = """
+#include <pthread.h>
+struct counts { long alpha; long beta; pthread_mutex_t lock; };
+struct counts counts, more[3];
+int main(void) { return (int)(counts.alpha + more[1].beta); }
+"""
+
+
+def compiled(folder: Path, name: str, compiler: str, *flags: str) -> Path:
+    source = folder / f"{name}.c"
+    source.write_text(SOURCE, encoding="ascii")
+    program = folder / name
+    subprocess.run([compiler, *flags, str(source), "-o", str(program)], check=True)
+    return program
+
+
+def addresses(program: Path) -> dict[str, int]:
+    with program.open("rb") as file:
+        table = ELFFile(file).get_section_by_name(".symtab")
+        assert isinstance(table, SymbolTableSection)
+        return {symbol.name: int(symbol["st_value"]) for symbol in table.iter_symbols()}
+
+
+def types(program: Path) -> tuple[dict[str, str], bool]:
+    """The name of each variable's type, and whether something could not be read."""
+    known = {addresses(program)[name]: name for name in ("counts", "more")}
+    info = DebugInfo(program)
+    try:
+        found = info.variables(known)
+        return {known[at]: typed.name for at, typed in found.items()}, info.damaged
+    finally:
+        info.close()
+
+
+KNOWN = {"counts": "struct counts", "more": "struct counts[]"}
+
+
+@pytest.mark.parametrize(
+    ("compiler", "flags"),
+    [("gcc", ("-g",)), ("gcc", ("-gdwarf-4",)), ("clang", ("-g",)), ("clang", ("-gdwarf-5",))],
+)
+def test_each_compilers_variables_have_types(
+    tmp_path: Path, compiler: str, flags: tuple[str, ...]
+) -> None:
+    """Clang numbers the addresses of variables in DWARF 5."""
+    if shutil.which(compiler) is None:
+        pytest.skip(f"no {compiler} here")
+    assert types(compiled(tmp_path, "program", compiler, *flags)) == (KNOWN, False)
+
+
+@pytest.mark.skipif(shutil.which("dwz") is None, reason="no dwz here")
+def test_what_several_files_share_is_found_or_missed_without_an_error(tmp_path: Path) -> None:
+    programs = [compiled(tmp_path, name, "gcc", "-g") for name in ("one", "two")]
+    common = tmp_path / "common.debug"
+    command = ["dwz", "-m", str(common), "-M", str(common), *map(str, programs)]
+    subprocess.run(command, check=True)
+    assert common.is_file()
+    assert types(programs[0]) == (KNOWN, False)
+    common.unlink()
+    found, _ = types(programs[0])
+    assert found.items() <= KNOWN.items()
+
+
+def test_damaged_information_costs_types_and_is_noted(tmp_path: Path) -> None:
+    program = compiled(tmp_path, "program", "gcc", "-g")
+    with program.open("rb") as file:
+        section = ELFFile(file).get_section_by_name(".debug_abbrev")
+        assert section is not None
+        at, size = int(section["sh_offset"]), int(section["sh_size"])
+    content = bytearray(program.read_bytes())
+    content[at : at + size] = b"\xff" * size
+    program.write_bytes(content)
+    assert types(program) == ({}, True)
+
+
+def test_a_lock_is_one_object(tmp_path: Path) -> None:
+    program = compiled(tmp_path, "program", "gcc", "-g")
+    start = addresses(program)["more"]
+    info = DebugInfo(program)
+    try:
+        more = info.variables([start])[start]
+        assert more.field(56 + 16 + 4) == "[1].lock.__data.__count"
+        assert more.whole(56 + 16 + 4) == (56 + 16, 40, "[1].lock")
+        assert more.whole(56) is None
+    finally:
+        info.close()
