@@ -17,6 +17,7 @@ SOURCE = """
 #include <pthread.h>
 struct counts { long alpha; long beta; pthread_mutex_t lock; };
 struct counts counts, more[3];
+char letter;
 int main(void) { return (int)(counts.alpha + more[1].beta); }
 """
 
@@ -97,5 +98,23 @@ def test_a_lock_is_one_object(tmp_path: Path) -> None:
         assert more.field(56 + 16 + 4) == "[1].lock.__data.__count"
         assert more.whole(56 + 16 + 4) == (56 + 16, 40, "[1].lock")
         assert more.whole(56) is None
+    finally:
+        info.close()
+
+
+def test_accesses_contradict_a_type_that_is_not_theirs(tmp_path: Path) -> None:
+    """The line that allocates may declare a pointer to something else, such as a char."""
+    program = compiled(tmp_path, "program", "gcc", "-g")
+    places = addresses(program)
+    info = DebugInfo(program)
+    try:
+        found = info.variables([places["counts"], places["letter"]])
+        counts, letter = found[places["counts"]], found[places["letter"]]
+        assert counts.agrees([(0, 8), (8, 8), (56, 8), (64 + 56, 8)])
+        assert counts.agrees([])
+        assert not counts.agrees([(4, 8), (12, 8)])
+        assert counts.agrees([(0, 16)])  # a copy of both
+        assert letter.agrees([(3, 1), (4, 1)])
+        assert not letter.agrees([(0, 8), (8, 8)])
     finally:
         info.close()

@@ -175,7 +175,7 @@ def test_lines_of_the_program_and_of_the_kernel_have_names() -> None:
     objects = GuestMemory(meta)
     try:
         at = frame + (base + symbol) % 4096
-        objects.learn([at])
+        objects.learn({at: frozenset()})
         side = objects.at(at + 16)
         assert side is not None
         assert (side.name, side.address) == ("side", at)

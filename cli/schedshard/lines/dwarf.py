@@ -184,6 +184,14 @@ def member_path(die: DIE, offset: int) -> str:
     return f"{path}.(padding)" if last.tag in _AGGREGATES and offset > start else path
 
 
+def fits(die: DIE, offset: int, size: int) -> bool:
+    """Whether an access of these bytes begins and ends where members do."""
+    *_, (first, start, _) = _steps(die, offset)
+    *_, (last, begin, _) = _steps(die, offset + size - 1)
+    ends = begin + (die_size(last) or 0)
+    return start == offset and ends == offset + size and first.tag not in _AGGREGATES
+
+
 def whole_member(die: DIE, offset: int) -> tuple[int, int, str] | None:
     """First byte, size and path of the library's object around a byte, or None."""
     for each, start, path in _steps(die, offset):

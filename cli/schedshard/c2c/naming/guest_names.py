@@ -63,10 +63,10 @@ class GuestObjects(Objects):
         """Whether it is the program's."""
         return self._translate(address) is not None
 
-    def learn(self, addresses: Sequence[int]) -> None:
+    def learn(self, uses: Mapping[int, frozenset[int]]) -> None:
         """As of a program, of the program's."""
-        found = [self._translate(each) for each in addresses if each < KERNEL]
-        super().learn([each for each in found if each is not None])
+        found = {self._translate(each): sizes for each, sizes in uses.items() if each < KERNEL}
+        super().learn({each: sizes for each, sizes in found.items() if each is not None})
 
     def at(self, address: int) -> Thing | None:
         """The object that has this byte."""
@@ -121,9 +121,9 @@ class GuestMemory(Memory):
             found[pc] = tuple(Frame(name, source) for name, source in kept)
         return found
 
-    def learn(self, places: Iterable[int]) -> None:
-        """Read the debug information of all of these at once."""
-        self._guest.learn(sorted(places))
+    def learn(self, uses: Mapping[int, frozenset[int]]) -> None:
+        """Read the debug information of all of these at once: bytes, with sizes of accesses."""
+        self._guest.learn(uses)
 
     def at(self, place: int) -> Thing | None:
         """The object that has this byte."""

@@ -128,16 +128,17 @@ class Memory:
             self._objects[witness] = Objects(self._told[witness], modules)
         return self._objects[witness]
 
-    def learn(self, places: Iterable[int]) -> None:
-        """Read the debug information of all of these at once."""
-        wanted: dict[int, set[int]] = {}
-        for place in places:
+    def learn(self, uses: Mapping[int, frozenset[int]]) -> None:
+        """Read the debug information of all of these at once: bytes, with sizes of accesses."""
+        wanted: dict[int, dict[int, frozenset[int]]] = {}
+        for place, sizes in uses.items():
             for where in self.where(place)[:1]:
-                wanted.setdefault(self._witness(where.image), set()).add(where.address)
-        for image, addresses in wanted.items():
+                of = wanted.setdefault(self._witness(where.image), {})
+                of[where.address] = of.get(where.address, frozenset()) | sizes
+        for image, found in wanted.items():
             objects = self._objects_of(image)
             if objects is not None:
-                objects.learn(sorted(addresses))
+                objects.learn(found)
 
     def at(self, place: int) -> Thing | None:
         """The object that has this byte, at the number that it has."""

@@ -29,6 +29,9 @@ _ALLOCATORS = re.compile(
     r"|hashbrown::.*|core::.*)$"
 )
 
+# What these allocate begins with counts; the pointer's type is that of what follows.
+_COUNTED = re.compile(r"\b(sync::Arc|rc::Rc|make_shared|allocate_shared|_Sp_counted)")
+
 
 @dataclass(frozen=True)
 class Thing:
@@ -88,8 +91,12 @@ class Objects:
             if info is not None:
                 info.close()
 
-    def learn(self, addresses: Sequence[int]) -> None:
-        """Read the debug information of all of these at once: it is read from its beginning."""
+    def learn(self, uses: Mapping[int, frozenset[int]]) -> None:
+        """Read the debug information of all of these at once: it is read from its beginning.
+
+        ``uses``: bytes, and how many bytes each access to them had.
+        """
+        addresses = sorted(uses)
         wanted: dict[str, set[int]] = {}
         sites: dict[str, set[tuple[str, int]]] = {}
         for address in addresses:
@@ -107,6 +114,22 @@ class Objects:
             for start in starts:
                 self._types[path, start] = found.get(start)
         self._learn_sites(sites)
+        self._believe(uses)
+
+    def _believe(self, uses: Mapping[int, frozenset[int]]) -> None:
+        """Forget the types that the accesses contradict: one line may declare several pointers."""
+        seen: dict[int, list[tuple[int, int]]] = {}
+        for address, sizes in uses.items():
+            for each in self._covering(address):
+                seen.setdefault(each.site, []).extend((address - each.at, n) for n in sizes)
+        for site, found in seen.items():
+            typed = self._allocated.get(site)
+            counted = any(_COUNTED.search(frame.function) for frame in self._all_frames(site))
+            if typed is not None and (counted or not typed.agrees(found)):
+                self._allocated[site] = None
+
+    def _all_frames(self, site: int) -> list[Frame]:
+        return [f for pc in self._sites.get(site, ()) for f in self._frames.get(pc - 1, ())]
 
     def _learn_sites(self, sites: Mapping[str, set[tuple[str, int]]]) -> None:
         told: dict[tuple[str, int], Typed] = {}
@@ -192,7 +215,7 @@ class Objects:
 
     def site_frames(self, site: int) -> tuple[Frame, ...]:
         """The program's own functions that led to an allocation, the innermost first."""
-        frames = [f for pc in self._sites.get(site, ()) for f in self._frames.get(pc - 1, ())]
+        frames = self._all_frames(site)
         while len(frames) > 1 and _ALLOCATORS.match(frames[0].function):
             frames.pop(0)
         return tuple(frames)

@@ -17,7 +17,7 @@ from elftools.dwarf.die import DIE
 from elftools.elf.elffile import ELFFile
 
 from schedshard.common.errors import telling
-from schedshard.lines.dwarf import die_name, die_size, member_path, whole_member
+from schedshard.lines.dwarf import die_name, die_size, fits, member_path, whole_member
 
 # What the reader of debug information raises where it does not understand it, or where it lacks a
 # part. A name without a field is still a name.
@@ -27,6 +27,8 @@ FAULTS = (
 )  # fmt: skip
 # About 20 seconds: a CPU of 3 GHz reads 1 to 2 MB of debug information in a second.
 MOST_BYTES = 24 << 20
+# The part of the accesses that may cut a type's members.
+_FEW = 0.2
 _DW_OP_ADDR = 0x03
 _DW_OP_ADDRX = (0xA1, 0xFB)  # the second one: GNU's, before DWARF 5
 # A type with a longer name is shown without its template arguments.
@@ -123,6 +125,23 @@ class Typed:
                 return f"[{index}]{member_path(self.die, rest)}"
             return member_path(self.die, offset)
         return ""
+
+    def agrees(self, uses: Iterable[tuple[int, int]]) -> bool:
+        """Whether accesses (offset, bytes) are those of the type's members, but for a few.
+
+        A copy of several members is one access, or it cuts them anywhere.
+        """
+        told = list(uses)
+        size = self.size
+        if not size:
+            return False
+        with suppress(*FAULTS):
+            wrong = sum(
+                at % size + length > size or not fits(self.die, at % size, length)
+                for at, length in told
+            )
+            return wrong <= _FEW * len(told)
+        return False
 
     def whole(self, offset: int) -> tuple[int, int, str] | None:
         """The lock or other object of a library around a byte: start, size, path."""

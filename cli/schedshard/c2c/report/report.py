@@ -322,8 +322,7 @@ def make_report(
     pcs = set().union(*(instructions(found if flame else found[:lines]) for found in hot))
     frames = objects.frames(pcs)
     try:
-        asked = (bytes_named(found, lines) for found in hot)
-        objects.learn(sorted(set().union(*asked)))
+        objects.learn(_uses(hot, lines))
         things = [[objects.at(_hottest(line)) for line in found] for found in hot]
         tried = _moves(hot, things, objects) if advise else []
         found = _worth_it(trace, jobs, tried, base)
@@ -392,6 +391,20 @@ def _moves(
     """What to set apart, on the machine that it costs most."""
     worst = max(range(len(hot)), key=lambda i: sum(map(hitm, hot[i])))
     return moves(list(zip(hot[worst], things[worst], strict=True)), objects.at)
+
+
+def _uses(hot: Sequence[Sequence[Mapping[str, Any]]], lines: int) -> dict[int, frozenset[int]]:
+    """The bytes to name, with the sizes of the accesses that begin there."""
+    sizes: dict[int, set[int]] = {}
+    for found in hot:
+        for byte in bytes_named(found, lines):
+            sizes.setdefault(byte, set())
+        for line in found:
+            for access in line["accesses"]:
+                byte = int(line["address"], 16) + int(access["offset"])
+                if byte in sizes:
+                    sizes[byte].add(int(access["size"]))
+    return {byte: frozenset(found) for byte, found in sizes.items()}
 
 
 def bytes_named(found: Sequence[Mapping[str, Any]], lines: int) -> set[int]:
