@@ -181,10 +181,12 @@ def kubernetes(plan: Plan) -> list[str]:
             "This kernel shows no cpuset.cpus.exclusive (Linux 6.7 brought it): a pod's cgroup "
             "cannot become a partition below cgroups that are none."
         )
+    ours = ""
+    if any(each.wanted.kind == "pod" for each in plan.partitions):
+        ours = "apply.sh does this for pods whose cgroup has exactly their CPUs. "
     lines += wrapped(
         "A partition can be made where a pod is, by the node's owner, while it runs. The cgroups "
-        "above get one list with the CPUs of all groups. apply.sh does this for pods that have "
-        "exactly their CPUs; the kubelet makes new cgroups at each start of a pod, so that it has "
-        "to be done again:"
+        f"above get one list with the CPUs of all groups. {ours}The kubelet makes new cgroups at "
+        "each start of a pod, so that it has to be done again:"
     )
     return lines + _exclusive(plan)

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""A plan for cgroup v1: cpusets that balance load by themselves, made without taking a CPU away."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from doctor_cli import call
+from doctor_tree import FIFO, OTHER, Machine, Task
+from test_doctor_plan import Capture, host
+
+PLACE = "/sys/fs/cgroup/cpuset"
+FILES = {"cpuset.cpus": "", "cpuset.mems": "", "cpuset.sched_load_balance": "1", "tasks": ""}
+_MKDIR = """#!/bin/sh
+/bin/mkdir "$@" || exit
+for last; do :; done
+: >"$last/cpuset.cpus"; : >"$last/cpuset.mems"; : >"$last/tasks"
+echo 1 >"$last/cpuset.sched_load_balance"
+"""
+# The kernel moves a thread whose number was written, and lets it use all CPUs of its new cpuset.
+_WROTE = """#!/bin/sh
+printf '%s\\n' "$*" >>"$FAKE/log"
+case $1 in
+*/tasks)
+	cgroup=${1#"$FAKE/sys/fs/cgroup/cpuset"}
+	cgroup=${cgroup%/tasks}
+	read -r cpus <"${1%tasks}cpuset.cpus"
+	for task in "$FAKE"/proc/*/task/"$2"; do
+		printf '4:cpuset:%s\\n' "${cgroup:-/}" >"$task/cgroup"
+		printf 'Cpus_allowed_list:\\t%s\\n' "$cpus" >"$task/status"
+	done
+	: >"$1"
+	;;
+esac
+"""
+_TASKSET = """#!/bin/sh
+for task in "$FAKE"/proc/*/task/"$4"; do
+	printf 'Cpus_allowed_list:\\t%s\\n' "$3" >"$task/status"
+done
+"""
+_RMDIR = """#!/bin/sh
+for last; do :; done
+rm -r -- "$last"
+"""
+
+
+def tasks() -> list[Task]:
+    """Three groups of four threads, and threads that are not real-time."""
+    found = [
+        Task(100 + n, "rt", FIFO, allowed=str(4 + n), tgid=100 + n // 4 * 4, voluntary=100_000,
+             cgroup=f"/machine/vm{n // 4}", controller="cpuset")
+        for n in range(12)
+    ]  # fmt: skip
+    return [
+        *found,
+        Task(50, "sshd", OTHER, 0, "0-15", controller="cpuset"),
+        Task(51, "pinned", OTHER, 0, "4-5", controller="cpuset"),
+    ]
+
+
+class Live:
+    """The machine on which the scripts run."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.tools = root.parent / "tools"
+        self.tools.mkdir()
+        for name, text in (("mkdir", _MKDIR), ("wrote", _WROTE), ("taskset", _TASKSET),
+                           ("rmdir", _RMDIR)):  # fmt: skip
+            (self.tools / name).write_text(text)
+            (self.tools / name).chmod(0o755)
+        place = root / PLACE[1:]
+        for path, cpus in (("", "0-15"), ("machine", "0-15")):
+            (place / path).mkdir(parents=True, exist_ok=True)
+            for name, value in {**FILES, "cpuset.cpus": cpus, "cpuset.mems": "0-1"}.items():
+                (place / path / name).write_text(f"{value}\n")
+        for number in range(3):
+            (place / f"machine/vm{number}").mkdir()
+            (place / f"machine/vm{number}/tasks").touch()
+        for task in tasks():
+            where = root / f"proc/{task.tgid or task.tid}/task/{task.tid}"
+            where.mkdir(parents=True)
+            (where / "stat").write_text(task.stat())
+            (where / "status").write_text(f"Cpus_allowed_list:\t{task.allowed}\n")
+            (where / "cgroup").write_text(f"4:cpuset:{task.cgroup}\n0::/\n")
+        (root / "proc/cmdline").write_text("quiet\n")
+
+    def run(self, script: Path) -> subprocess.CompletedProcess[str]:
+        env = {**os.environ, "PATH": f"{self.tools}:{os.environ['PATH']}", "FAKE": str(self.root),
+               "WROTE": str(self.tools / "wrote"), "TASKSET": str(self.tools / "taskset"),
+               "PATIENCE": "0"}  # fmt: skip
+        argv = ["sh", str(script), "-r", str(self.root)]
+        return subprocess.run(argv, env=env, capture_output=True, text=True)
+
+    def read(self, path: str) -> str:
+        return (self.root / PLACE[1:] / path).read_text().strip()
+
+    @property
+    def balances(self) -> tuple[str, str]:
+        """Whether the root cpuset and the one of the guests balance load."""
+        name = "cpuset.sched_load_balance"
+        return self.read(name), self.read(f"machine/{name}")
+
+    def where(self, tid: int) -> tuple[str, str]:
+        [task] = self.root.glob(f"proc/*/task/{tid}")
+        cgroup = (task / "cgroup").read_text().splitlines()[0].rpartition(":")[2]
+        return cgroup, (task / "status").read_text().strip().rpartition("\t")[2]
+
+
+def test_root_domains_of_version_1(capsys: Capture, tmp_path: Path) -> None:
+    cgroups = {
+        PLACE: {"cpuset.cpus": "0-15", "cpuset.mems": "0-1", "cpuset.sched_load_balance": "1",
+                "release_agent": ""},
+        f"{PLACE}/machine": {"cpuset.cpus": "0-15", "cpuset.sched_load_balance": "1"},
+    }  # fmt: skip
+    machine = Machine(
+        release="4.18.0-553.el8_10.x86_64", tasks=tasks(), cgroups=cgroups,
+        mounts=(f"cgroup {PLACE} cpuset",), files={"run/systemd/system/x": ""},
+    )  # fmt: skip
+    plan = tmp_path / "plan"
+    outcome = call(capsys, "doctor", host(tmp_path, machine), "--plan", plan)
+    assert "wrote the plan" in outcome.err, outcome
+    (tmp_path / "there").mkdir()
+    live = Live(tmp_path / "there/live")
+    done = live.run(plan / "apply.sh")
+    assert done.returncode == 0, done
+    assert done.stdout.count("right: ") == 3
+    assert [live.read(f"schedshard{n}/cpuset.cpus") for n in range(3)] == ["4-7", "8-11", "12-15"]
+    assert live.balances == ("0", "0")
+    # The real-time threads alone have moved, and are pinned as before; so is what is pinned there.
+    assert live.where(105) == ("/schedshard1", "9")
+    assert live.where(51) == ("/", "4-5")
+    assert live.where(50) == ("/schedshard-rest", "0-3")
+    log = (live.root / "log").read_text().splitlines()
+    assert log[-1].endswith("/cpuset/cpuset.sched_load_balance")
+    undone = live.run(plan / "undo.sh")
+    assert undone.returncode == 0, undone
+    assert live.balances == ("1", "1")
+    assert not list((live.root / PLACE[1:]).glob("schedshard*"))
+    assert live.where(105) == ("/machine/vm1", "9")
+    assert live.where(50) == ("/", "0-15")
