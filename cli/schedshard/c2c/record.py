@@ -16,6 +16,7 @@ from schedshard.c2c.program.program import Program, find_emulator, find_program
 from schedshard.c2c.report.report import Recorded, make_report
 from schedshard.common.errors import UserError
 from schedshard.common.output import to_json, write_atomic
+from schedshard.common.progress import working
 from schedshard.common.provenance import sha256_file
 from schedshard.kernel.profile.replay import names_path
 from schedshard.machines.presets import Machine, load_machine, machine_topology
@@ -98,15 +99,16 @@ def _report(
     )
     if keep:
         write_atomic(names_path(trace), to_json(recorded.to_json()))
-    return make_report(
-        recorded,
-        trace,
-        machines,
-        lines=request.lines,
-        advise=request.advise,
-        uncertainty=request.uncertainty,
-        flame=request.flame,
-    )
+    with working("running the accesses on each machine, and naming their lines", silent=True):
+        return make_report(
+            recorded,
+            trace,
+            machines,
+            lines=request.lines,
+            advise=request.advise,
+            uncertainty=request.uncertainty,
+            flame=request.flame,
+        )
 
 
 def _record_in_guest(

@@ -68,11 +68,14 @@ def ticking(title: str, total: int) -> Iterator[Ticker]:
 
 
 @contextmanager
-def working(title: str) -> Iterator[None]:
-    """Report the progress of one long step."""
+def working(title: str, *, silent: bool = False) -> Iterator[None]:
+    """Report the progress of one long step; a ``silent`` one says nothing but on a terminal."""
     if sys.stderr.isatty():
         with Console(stderr=True).status(title):
             yield
+        return
+    if silent:
+        yield
         return
     print(f"{title} ...", file=sys.stderr, flush=True)
     yield
