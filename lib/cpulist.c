@@ -60,6 +60,41 @@ const char *shard_cpulist_parse(struct cpulist *list, const char *text, size_t l
 	}
 }
 
+const char *shard_cpumask_parse(struct cpulist *list, const char *text, size_t len)
+{
+	static const char not_a_mask[] = "is not a mask of CPUs such as 00000000,000000ff";
+	u32 bit = 0, digits = 0;
+
+	memset(list, 0, sizeof(*list));
+	if (!len)
+		return not_a_mask;
+	/* from the end, where CPU 0 is: a word has 8 digits, and only the first one may have fewer */
+	for (size_t at = len; at--;) {
+		char c = text[at];
+		u32 value;
+
+		if (c == ',') {
+			if (digits != 8 || !at)
+				return not_a_mask;
+			digits = 0;
+			continue;
+		}
+		if ((c < '0' || c > '9') && (c < 'a' || c > 'f'))
+			return not_a_mask;
+		if (++digits > 8)
+			return not_a_mask;
+		value = (u32)(c <= '9' ? c - '0' : c - 'a' + 10);
+		if (value && bit + 4 > SHARD_LIB_MAX_CPUS)
+			return "has a number above 8191";
+		for (u32 i = 0; i < 4; i++) {
+			if (value >> i & 1)
+				cpulist_add(list, bit + i);
+		}
+		bit += 4;
+	}
+	return NULL;
+}
+
 u32 shard_cpulist_next(const struct cpulist *list, u32 from)
 {
 	u32 at = from / 64;

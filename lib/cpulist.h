@@ -33,6 +33,16 @@ struct cpulist {
  */
 const char *shard_cpulist_parse(struct cpulist *list, const char *text, size_t len);
 
+/**
+ * shard_cpumask_parse() - read a mask such as 00000000,000000ff, the highest numbers first
+ * @list: receives the set; undefined on failure
+ * @text: the mask; no white space
+ * @len: bytes of @text
+ *
+ * Return: NULL, or a description that continues "the value ...".
+ */
+const char *shard_cpumask_parse(struct cpulist *list, const char *text, size_t len);
+
 static inline bool cpulist_test(const struct cpulist *list, u32 nr)
 {
 	return list->word[nr / 64] >> nr % 64 & 1;

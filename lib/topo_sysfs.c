@@ -9,6 +9,9 @@
  * list is an error. So lists are disjoint. A CPU without its own directory (offline, or missing in
  * the capture) still gets what other CPUs' lists say.
  *
+ * A CPU that is possible and not present was never there: it has no cache and gets no shard. A CPU
+ * that is present and off line has one.
+ *
  * A missing file means "unknown". A file with contents that no kernel writes is an error: a plan
  * from misread input would be slow, and nobody would notice.
  *
@@ -44,7 +47,8 @@ static const char *const group_name[] = { "last-level cache", "L2", "core" };
  * @err: the caller's
  * @live: what one CPU's lists say holds for all CPUs in them
  * @l2_index: the cache directory that was an L2 at the last CPU that was read as a whole; -1: none
- * @possible: CPU numbers that exist
+ * @possible: CPU numbers that may exist
+ * @present: those of them that do; they get records
  * @listed: CPUs in a list of each kind
  * @by_first: the lists of each kind, by their lowest CPU; NULL: none
  * @cpu: the records
@@ -60,7 +64,7 @@ struct reader {
 	struct shard_err *err;
 	bool live;
 	s32 l2_index;
-	struct cpulist possible;
+	struct cpulist possible, present;
 	struct cpulist listed[GROUP_KINDS];
 	struct cpulist *by_first[GROUP_KINDS][SHARD_LIB_MAX_CPUS];
 	struct shard_cpu *cpu;
@@ -103,7 +107,8 @@ static int read_path(struct reader *r)
 				     r->root, r->path, strerror(-ret));
 	if (r->len == sizeof(r->text) - 1)
 		return bad_file(r, "is too long for a file of sysfs");
-	while (r->len && isspace((unsigned char)r->text[r->len - 1]))
+	/* some kernels end a list with a NUL */
+	while (r->len && (!r->text[r->len - 1] || isspace((unsigned char)r->text[r->len - 1])))
 		r->len--;
 	r->text[r->len] = '\0';
 	return 1;
@@ -138,6 +143,26 @@ static int parse_list(struct reader *r, struct cpulist *list)
 	const char *why = shard_cpulist_parse(list, r->text, r->len);
 
 	return why ? bad_file(r, "\"%.40s\" %s", r->text, why) : 0;
+}
+
+/*
+ * Reads a set of CPUs, a list or, where kernels before 5.4 have only that, a mask; 1: read, 0: there
+ * is neither, else an error.
+ */
+static int read_set(struct reader *r, struct cpulist *set, const char *dir, const char *list,
+		    const char *mask)
+{
+	int ret = read_file(r, "%s/%s", dir, list);
+	const char *why;
+
+	if (ret > 0)
+		return parse_list(r, set) ?: 1;
+	if (!ret)
+		ret = read_file(r, "%s/%s", dir, mask);
+	if (ret <= 0)
+		return ret;
+	why = shard_cpumask_parse(set, r->text, r->len);
+	return why ? bad_file(r, "\"%.40s\" %s", r->text, why) : 1;
 }
 
 /* The numbers N of directories <prefix>N; a missing directory has none. */
@@ -176,6 +201,24 @@ static int list_numbered(struct reader *r, const char *dir, const char *prefix,
 	return 0;
 }
 
+/* Takes the CPUs that are not present out of the possible ones; without that file none. */
+static int read_present(struct reader *r)
+{
+	int ret = read_file(r, "cpu/present");
+
+	r->present = r->possible;
+	if (ret <= 0)
+		return ret;
+	ret = parse_list(r, &r->present);
+	if (ret)
+		return ret;
+	for (u32 word = 0; word < SHARD_LIB_MAX_CPUS / 64; word++)
+		r->present.word[word] &= r->possible.word[word];
+	if (shard_cpulist_next(&r->present, 0) == SHARD_LIB_MAX_CPUS)
+		return bad_file(r, "\"%.40s\" has no CPU that is possible", r->text);
+	return 0;
+}
+
 /* Which CPUs exist: as the kernel says or, in a capture without that file, by directories. */
 static int read_possible(struct reader *r)
 {
@@ -187,10 +230,11 @@ static int read_possible(struct reader *r)
 		ret = parse_list(r, &r->possible);
 	else if (!ret)
 		ret = list_numbered(r, "cpu", "cpu", &r->possible);
+	ret = ret ?: read_present(r);
 	if (ret)
 		return ret;
 	for (u32 cpu = 0; cpu < SHARD_LIB_MAX_CPUS; cpu++) {
-		if (cpulist_test(&r->possible, cpu))
+		if (cpulist_test(&r->present, cpu))
 			r->nr_cpus = cpu + 1;
 	}
 	if (!r->nr_cpus)
@@ -201,18 +245,20 @@ static int read_possible(struct reader *r)
 	return 0;
 }
 
-/* Adds a CPU's list of one kind; @list comes from the last file. */
-static int add_group(struct reader *r, enum group_kind kind, u32 cpu, const struct cpulist *list)
+/* Adds a CPU's list of one kind, without CPUs that are not present; it comes from the last file. */
+static int add_group(struct reader *r, enum group_kind kind, u32 cpu, struct cpulist *list)
 {
-	u32 first = shard_cpulist_next(list, 0);
 	struct cpulist **known;
+	u32 first;
 
 	if (!cpulist_test(list, cpu))
 		return bad_file(r, "\"%.40s\" must contain CPU %u itself", r->text, cpu);
 	for (u32 word = 0; word < SHARD_LIB_MAX_CPUS / 64; word++) {
 		if (list->word[word] & ~r->possible.word[word])
 			return bad_file(r, "\"%.40s\" has a CPU that is not possible", r->text);
+		list->word[word] &= r->present.word[word];
 	}
+	first = shard_cpulist_next(list, 0);
 	known = &r->by_first[kind][first];
 	if (*known)
 		return memcmp(*known, list, sizeof(*list))
@@ -251,12 +297,15 @@ static int read_level(struct reader *r, u32 cpu, u32 index, s32 *level)
 static int read_sharers(struct reader *r, u32 cpu, u32 index, bool llc, bool l2)
 {
 	struct cpulist list;
-	int ret = read_file(r, "cpu/cpu%u/cache/index%u/shared_cpu_list", cpu, index);
+	char dir[48];
+	int ret;
 
+	snprintf(dir, sizeof(dir), "cpu/cpu%u/cache/index%u", cpu, index);
+	ret = read_set(r, &list, dir, "shared_cpu_list", "shared_cpu_map");
 	if (ret <= 0)
 		return ret;
-	ret = parse_list(r, &list);
-	if (!ret && l2)
+	ret = 0;
+	if (l2)
 		ret = add_group(r, GROUP_L2, cpu, &list);
 	if (!ret && llc)
 		ret = add_group(r, GROUP_LLC, cpu, &list);
@@ -306,6 +355,7 @@ static int read_topology(struct reader *r, u32 cpu)
 {
 	struct cpulist list;
 	u32 sibling;
+	char dir[32];
 	int ret;
 
 	if (is_known(r, GROUP_CORE, cpu))
@@ -317,11 +367,12 @@ static int read_topology(struct reader *r, u32 cpu)
 	if (ret < 0)
 		return ret;
 	/* the name since Linux 5.3, then the older one; core_id is unique in a package only */
-	ret = read_file(r, "cpu/cpu%u/topology/core_cpus_list", cpu);
+	snprintf(dir, sizeof(dir), "cpu/cpu%u/topology", cpu);
+	ret = read_set(r, &list, dir, "core_cpus_list", "core_cpus");
 	if (!ret)
-		ret = read_file(r, "cpu/cpu%u/topology/thread_siblings_list", cpu);
+		ret = read_set(r, &list, dir, "thread_siblings_list", "thread_siblings");
 	if (ret > 0)
-		ret = parse_list(r, &list) ?: add_group(r, GROUP_CORE, cpu, &list) ?: 1;
+		ret = add_group(r, GROUP_CORE, cpu, &list) ?: 1;
 	if (ret <= 0 || !r->live)
 		return ret < 0 ? ret : 0;
 	cpulist_for_each(sibling, &list)
@@ -336,15 +387,15 @@ static int read_nodes(struct reader *r)
 {
 	struct cpulist nodes, cpus;
 	u32 node, cpu;
+	char dir[32];
 	int ret = list_numbered(r, "node", "node", &nodes);
 
 	if (ret)
 		return ret;
 	cpulist_for_each(node, &nodes)
 	{
-		ret = read_file(r, "node/node%u/cpulist", node);
-		if (ret > 0)
-			ret = parse_list(r, &cpus) ?: 1;
+		snprintf(dir, sizeof(dir), "node/node%u", node);
+		ret = read_set(r, &cpus, dir, "cpulist", "cpumap");
 		if (ret < 0)
 			return ret;
 		if (!ret)
@@ -353,16 +404,16 @@ static int read_nodes(struct reader *r)
 		{
 			if (!cpulist_test(&r->possible, cpu))
 				return bad_file(r, "has CPU %u, which is not possible", cpu);
+			if (!cpulist_test(&r->present, cpu))
+				continue;
 			if (r->cpu[cpu].node >= 0)
 				return bad_file(r, "has CPU %u, which is in node %d already", cpu,
 						r->cpu[cpu].node);
 			r->cpu[cpu].node = (s32)node;
 		}
 	}
-	cpulist_for_each(cpu, &r->possible)
+	cpulist_for_each(cpu, &r->present)
 	{
-		char dir[32];
-
 		if (r->cpu[cpu].node >= 0 || !has_dir(r, cpu, ""))
 			continue;
 		snprintf(dir, sizeof(dir), "cpu/cpu%u", cpu);
@@ -410,6 +461,30 @@ static int assign_groups(struct reader *r)
 	return 0;
 }
 
+/*
+ * Forgets the packages if a last-level cache is in two of them. A hypervisor that gives each virtual
+ * CPU a package says so; the plan needs no package, and the caches and nodes are the better witness.
+ */
+static void drop_false_packages(struct reader *r)
+{
+	bool false_ones = false;
+	u32 cpu;
+
+	cpulist_for_each(cpu, &r->present)
+	{
+		const struct shard_cpu *at = &r->cpu[cpu];
+		s32 other = at->llc >= 0 ? r->cpu[at->llc].package : -1;
+
+		if (at->package >= 0 && other >= 0 && at->package != other)
+			false_ones = true;
+	}
+	cpulist_for_each(cpu, &r->present)
+	{
+		if (false_ones)
+			r->cpu[cpu].package = -1;
+	}
+}
+
 static int read_tree(struct reader *r, struct shard_topo **topo)
 {
 	int ret = read_possible(r);
@@ -421,7 +496,7 @@ static int read_tree(struct reader *r, struct shard_topo **topo)
 	result = shard_topo_alloc(r->nr_cpus, &r->cpu);
 	if (!result)
 		return shard_err_set(r->err, -ENOMEM, "%s: out of memory", r->root);
-	cpulist_for_each(cpu, &r->possible)
+	cpulist_for_each(cpu, &r->present)
 	{
 		r->cpu[cpu].possible = true;
 		if (has_dir(r, cpu, ""))
@@ -432,6 +507,7 @@ static int read_tree(struct reader *r, struct shard_topo **topo)
 	ret = read_nodes(r) ?: assign_groups(r);
 	if (ret)
 		goto fail;
+	drop_false_packages(r);
 	shard_topo_fill(r->cpu, r->nr_cpus);
 	/* ids are CPU numbers; up to as many made-up LLCs follow */
 	if (!shard_topo_number(r->cpu, r->nr_cpus, 2 * r->nr_cpus)) {

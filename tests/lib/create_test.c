@@ -242,7 +242,7 @@ static void files_that_are_none(void)
 static void machine_without_a_plan(void)
 {
 	write_tree(two_llcs);
-	write_tree("cpu/cpu3/topology/physical_package_id=1\n");
+	write_tree("cpu/cpu{3-4}/topology/core_cpus_list=3-4\n");
 	check_refused(EINVAL, "this machine: CPU ");
 }
 

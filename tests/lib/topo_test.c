@@ -240,13 +240,83 @@ static void offline_cpus(void)
 	check_cpu(topo, 3, (struct shard_cpu){ 0, 0, 2, -1, -1, -1, true });
 	check_cpu(topo, 5, (struct shard_cpu){ 1, 1, 3, -1, -1, -1, true });
 	check_cpu(topo, 7, (struct shard_cpu){ 1, 1, 3, -1, -1, -1, true });
-	/* not present: where the first CPU is */
-	check_cpu(topo, 9, (struct shard_cpu){ 0, 0, 2, -1, -1, -1, true });
+	/* CPUs 8 and 9 are not present: no records, and no shards */
+	CHECK_EQ(topo->nr_cpus, 8);
 	/* they do not cost the others their LLCs */
 	CHECK_EQ(shard_plan_build(&plan, topo, NULL), SHARD_PLAN_OK);
 	CHECK_EQ(plan->level, SHARD_LEVEL_LLC);
 	CHECK_EQ(plan->nr_shards, 4);
 	shard_plan_free(plan);
+	shard_topo_free(topo);
+}
+
+/* Reads a tree of a few lines, which is no error. */
+static struct shard_topo *read_lines(const char *text)
+{
+	struct shard_topo *topo = NULL;
+	struct shard_err err = { "" };
+
+	if (read_text(&topo, text, strlen(text), &err))
+		test_fail(__FILE__, __LINE__, "%s", err.text);
+	return topo;
+}
+
+/* A hypervisor often makes room for CPUs that it may add, and nodes may list them. */
+static void absent_cpus(void)
+{
+	struct shard_topo *topo = read_lines("cpu/possible=0-7\ncpu/present=0,2-3\n"
+					     "cpu/cpu{0-7}/cache/index2/type=Unified\n"
+					     "cpu/cpu{0-7}/cache/index2/level=3\n"
+					     "cpu/cpu{0-3}/cache/index2/shared_cpu_list=0-3\n"
+					     "cpu/cpu{4-7}/cache/index2/shared_cpu_list=4-7\n"
+					     "node/node0/cpulist=0-7\n");
+	struct shard_plan *plan;
+
+	CHECK_EQ(topo->nr_cpus, 4);
+	CHECK(!topo->cpu[1].possible);
+	check_cpu(topo, 0, (struct shard_cpu){ -1, 0, 0, -1, -1, -1, true });
+	check_cpu(topo, 3, (struct shard_cpu){ -1, 0, 0, -1, -1, -1, true });
+	CHECK_EQ(shard_plan_build(&plan, topo, NULL), SHARD_PLAN_OK);
+	CHECK_EQ(plan->nr_shards, 1);
+	shard_plan_free(plan);
+	shard_topo_free(topo);
+}
+
+/* A guest of a Loongson: one cache, and a package for each virtual CPU. */
+static void a_cache_in_all_packages(void)
+{
+	struct shard_topo *topo = read_lines("cpu/possible=0-1\ncpu/present=0-1\n"
+					     "cpu/cpu0/topology/physical_package_id=0\n"
+					     "cpu/cpu1/topology/physical_package_id=1\n"
+					     "cpu/cpu{0-1}/cache/index3/type=Unified\n"
+					     "cpu/cpu{0-1}/cache/index3/level=3\n"
+					     "cpu/cpu{0-1}/cache/index3/shared_cpu_list=0-1\n");
+	struct shard_plan *plan;
+
+	check_cpu(topo, 1, (struct shard_cpu){ -1, -1, 0, -1, -1, -1, true });
+	CHECK_EQ(shard_plan_build(&plan, topo, NULL), SHARD_PLAN_OK);
+	CHECK_EQ(plan->nr_shards, 1);
+	shard_plan_free(plan);
+	shard_topo_free(topo);
+}
+
+/* Kernels of POWER before 5.4 have masks alone. */
+static void masks_alone(void)
+{
+	struct shard_topo *topo =
+		read_lines("cpu/possible=0-39\n"
+			   "cpu/cpu{0-39}/cache/index1/type=Unified\n"
+			   "cpu/cpu{0-39}/cache/index1/level=3\n"
+			   "cpu/cpu{0-7}/cache/index1/shared_cpu_map=00,000000ff\n"
+			   "cpu/cpu{8-39}/cache/index1/shared_cpu_map=ff,ffffff00\n"
+			   "cpu/cpu{0-3}/topology/thread_siblings=0f\n"
+			   "node/node0/cpumap=00,ffffffff\n"
+			   "node/node1/cpumap=ff,00000000\n");
+
+	check_cpu(topo, 0, (struct shard_cpu){ -1, 0, 0, -1, 0, 0, true });
+	check_cpu(topo, 3, (struct shard_cpu){ -1, 0, 0, -1, 0, 3, true });
+	check_cpu(topo, 8, (struct shard_cpu){ -1, 0, 1, -1, -1, -1, true });
+	check_cpu(topo, 39, (struct shard_cpu){ -1, 1, 1, -1, -1, -1, true });
 	shard_topo_free(topo);
 }
 
@@ -260,6 +330,9 @@ static void refused_trees(void)
 		{ "cpu/possible=0-\n", "not a list" },
 		{ "cpu/possible=3-1\n", "ends before" },
 		{ "cpu/possible=0-9000\n", "above 8191" },
+		{ "cpu/possible=0-3\ncpu/present=4-7\n", "no CPU that is possible" },
+		{ "cpu/possible=0-3\ncpu/cpu0/topology/thread_siblings=1,00\n", "not a mask" },
+		{ "cpu/possible=0-3\ncpu/cpu0/topology/thread_siblings=xyz\n", "not a mask" },
 		{ "cpu/possible=0-1\ncpu/cpu0/topology/physical_package_id=x\n",
 		  "must be a number from -1" },
 		{ "cpu/possible=0\ncpu/cpu0/cache/index0/type=Magic\n", "must be Data" },
@@ -334,6 +407,9 @@ int main(int argc, char **argv)
 	RUN(hybrid_with_holes);
 	RUN(no_cache_information);
 	RUN(offline_cpus);
+	RUN(absent_cpus);
+	RUN(a_cache_in_all_packages);
+	RUN(masks_alone);
 	RUN(refused_trees);
 	RUN(missing_trees);
 	RUN(this_machine);

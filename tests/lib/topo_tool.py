@@ -122,7 +122,7 @@ class Refusal(unittest.TestCase):
         assert done.stderr.count("\n") == (1 if done.returncode else 0), done
 
     def test_impossible_plan(self) -> None:
-        """A tree that has no plan: one LLC in two packages."""
+        """A tree that has no plan: one core in two LLCs."""
         with tempfile.TemporaryDirectory() as folder:
             cpus = Path(folder) / "sys/devices/system/cpu"
             for cpu in range(2):
@@ -130,9 +130,9 @@ class Refusal(unittest.TestCase):
                 cache.mkdir(parents=True)
                 (cache / "level").write_text("3\n")
                 (cache / "type").write_text("Unified\n")
-                (cache / "shared_cpu_list").write_text("0-1\n")
+                (cache / "shared_cpu_list").write_text(f"{cpu}\n")
                 (cpus / f"cpu{cpu}/topology").mkdir()
-                (cpus / f"cpu{cpu}/topology/physical_package_id").write_text(f"{cpu}\n")
+                (cpus / f"cpu{cpu}/topology/thread_siblings_list").write_text("0-1\n")
             (cpus / "possible").write_text("0-1\n")
             self.refused("no shard plan", "--sysfs", folder)
 

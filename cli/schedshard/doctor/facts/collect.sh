@@ -138,6 +138,7 @@ cpus() {
 			for name in id level type size coherency_line_size shared_cpu_list; do
 				add '' "$cache/$name"
 			done
+			[ -e "$cache/shared_cpu_list" ] || add '' "$cache/shared_cpu_map"
 		done
 	done
 	flush ''
