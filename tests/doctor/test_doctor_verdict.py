@@ -191,6 +191,18 @@ def test_a_partition_of_one_service_is_done(capsys: Capture, tmp_path: Path) -> 
         assert len(said) == (status == 0)
 
 
+def test_what_helps_with_version_1(capsys: Capture, tmp_path: Path) -> None:
+    """Such a kernel may have no partitions: the remedy is the one that it has."""
+    cgroups = {f"{ROOT}/cpuset": {"cpuset.cpus": "0-15", "cpuset.sched_load_balance": "1",
+                                  "release_agent": ""}}  # fmt: skip
+    machine = Machine(
+        tasks=groups(8_000_000), cgroups=cgroups, mounts=("cgroup /sys/fs/cgroup/cpuset cpuset",)
+    )
+    finding = json.loads(judged(capsys, tar(tmp_path, machine)).out)["findings"][0]
+    assert "sched_load_balance 0" in finding["remedy"]
+    assert "artition" not in finding["remedy"]
+
+
 def test_deadline_threads_are_never_pinned(capsys: Capture, tmp_path: Path) -> None:
     tasks = [replace(task, policy=DEADLINE, allowed="0-15") for task in groups(4_000_000)]
     found = json.loads(judged(capsys, tar(tmp_path, Machine(tasks=tasks))).out)["findings"][0]

@@ -99,6 +99,12 @@ def _remedy(facts: Facts, load: DomainLoad, cost: Prediction, finding: Finding) 
                 "has the CPUs of that group only."
             )
             finding.command = "systemd-run --scope --slice=NAME.slice COMMAND"
+    elif facts.cpusets.version == 1:
+        finding.remedy = (
+            "A cpuset for each group, below a root cpuset with sched_load_balance 0: with cgroup "
+            "v1 each of them is a root domain. CPUs of isolcpus=domain cannot be in one, so that "
+            "these CPUs leave that option. --plan writes the steps."
+        )
     if facts.cpusets.part:
         finding.remedy += (
             " This was seen from inside a container: partitions are the business of whoever owns "
