@@ -68,7 +68,7 @@ const char *shard_cpumask_parse(struct cpulist *list, const char *text, size_t l
 	memset(list, 0, sizeof(*list));
 	if (!len)
 		return not_a_mask;
-	/* from the end, where CPU 0 is: a word has 8 digits, and only the first one may have fewer */
+	/* from the end, where CPU 0 is: a word has 8 digits, only the first one may have fewer */
 	for (size_t at = len; at--;) {
 		char c = text[at];
 		u32 value;

@@ -146,8 +146,8 @@ static int parse_list(struct reader *r, struct cpulist *list)
 }
 
 /*
- * Reads a set of CPUs, a list or, where kernels before 5.4 have only that, a mask; 1: read, 0: there
- * is neither, else an error.
+ * Reads a set of CPUs, a list or, where kernels before 5.4 have only that, a mask; 1: read, 0:
+ * there is neither, else an error.
  */
 static int read_set(struct reader *r, struct cpulist *set, const char *dir, const char *list,
 		    const char *mask)
@@ -462,8 +462,8 @@ static int assign_groups(struct reader *r)
 }
 
 /*
- * Forgets the packages if a last-level cache is in two of them. A hypervisor that gives each virtual
- * CPU a package says so; the plan needs no package, and the caches and nodes are the better witness.
+ * Forgets the packages if a last-level cache is in two of them. A hypervisor that gives each
+ * virtual CPU a package says so. The plan needs no package; caches and nodes tell more.
  */
 static void drop_false_packages(struct reader *r)
 {

@@ -192,6 +192,40 @@ def test_overwrites_nothing(tmp_path: Path) -> None:
     assert out.read_text() == "mine"
 
 
+@pytest.mark.parametrize("target", ["mine", "nothing"])
+def test_writes_through_no_link(tmp_path: Path, target: str) -> None:
+    """Neither to a file nor to a place where there is none yet."""
+    tree = build(tmp_path / "root", Machine(cpus=8))
+    (tmp_path / "mine").write_text("mine")
+    here = tmp_path / "here"
+    here.mkdir()
+    for link, arguments, word in (
+        (tmp_path / "host.tar", ("-o", tmp_path / "host.tar"), "exists"),
+        (here / "threads", ("-d", here), "not empty"),
+        (here / ".hidden", ("-d", here), "not empty"),
+    ):
+        link.symlink_to(tmp_path / target)
+        done = collect(tree, *arguments)
+        assert (done.returncode, word in done.stderr) == (2, True), done.stderr
+        assert link.is_symlink()
+        link.unlink()
+    assert (tmp_path / "mine").read_text() == "mine"
+    assert not (tmp_path / "nothing").exists()
+    # One that appears after the look is not written through, either.
+    text = SCRIPT.read_text().replace('if [ -e "$out" ] || [ -h "$out" ]; then', "if false; then")
+    script = tmp_path / "collect.sh"
+    script.write_text(text)
+    (tmp_path / "host.tar").symlink_to(tmp_path / target)
+    done = subprocess.run(
+        ["sh", script, "-r", tree, "-R", tree, "-o", tmp_path / "host.tar"],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 2, done.stderr
+    assert (tmp_path / "host.tar").is_symlink()
+    assert (tmp_path / "mine").read_text() == "mine"
+    assert not (tmp_path / "nothing").exists()
+
+
 def test_an_empty_machine_is_no_crash(tmp_path: Path) -> None:
     (tmp_path / "root/proc").mkdir(parents=True)
     here = tmp_path / "here"

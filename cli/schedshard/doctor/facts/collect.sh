@@ -56,6 +56,8 @@ esac
 [ "$seconds" -le 600 ] || fail "-s $seconds: at most 600 seconds"
 [ -z "$out" ] || [ -z "$directory" ] || fail "-o and -d exclude each other"
 [ -d "$root/proc" ] || fail "$root/proc is no directory"
+# A file is made, never written through a link that somebody put in its place.
+set -C
 [ -z "$second" ] || [ -d "$second/proc" ] || fail "$second/proc is no directory"
 
 # absolute PATH: the path from /, without running another program.
@@ -73,13 +75,20 @@ fi
 if [ -n "$directory" ]; then
 	[ -d "$directory" ] || fail "-d $directory: no such directory"
 	directory=$(absolute "$directory")
+	for file in "$directory"/* "$directory"/.[!.]*; do
+		if [ -e "$file" ] || [ -h "$file" ]; then
+			fail "-d $directory: is not empty"
+		fi
+	done
 	made=$directory
 else
 	if [ -z "$out" ]; then
 		out=schedshard-doctor.tar${have_gzip:+.gz}
 	fi
 	out=$(absolute "$out")
-	[ ! -e "$out" ] || fail "$out exists: remove it, or name another file with -o"
+	if [ -e "$out" ] || [ -h "$out" ]; then
+		fail "$out exists: remove it, or name another file with -o"
+	fi
 	temporary=$(mktemp -d "${TMPDIR:-/tmp}/schedshard-doctor.XXXXXX") ||
 		fail "cannot make a temporary directory"
 	trap 'rm -rf -- "$temporary"' EXIT
@@ -413,7 +422,9 @@ if [ -z "$directory" ]; then
 		;;
 	*) archive >"$temporary/done" ;;
 	esac
-	cat "$temporary/done" >"$out" || {
+	# The first one makes the file, and fails where something has come to lie there.
+	(: >"$out") 2>/dev/null || fail "cannot write $out"
+	cat "$temporary/done" >|"$out" || {
 		rm -f -- "$out"
 		fail "cannot write $out"
 	}
