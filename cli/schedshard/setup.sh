@@ -14,6 +14,7 @@ self=$(readlink -f -- "$0")
 installed=${2:-}
 root=$(dirname -- "$(dirname -- "$(dirname -- "$self")")")
 missing=
+broken=
 
 # say WHAT STATE WORDS...
 say() {
@@ -128,6 +129,7 @@ check_tools() {
 		say tools ok "$installed/build/release"
 	else
 		say tools missing "$installed/build/release does not run: install schedshard again"
+		broken=yes
 	fi
 }
 
@@ -154,9 +156,12 @@ else
 fi
 works=
 [ -z "$python" ] || works="$works, doctor"
-[ -n "$missing" ] || works="$works, the simulator, the library"
+[ -n "$missing$broken" ] || works="$works, the simulator"
+[ -n "$missing$installed" ] || works="$works, the library"
 if [ "$(uname -m)" != x86_64 ]; then
 	say emulator no "c2c record needs an x86-64 machine"
+elif [ -n "$installed" ] && [ ! -e "$installed/build/release/record/libschedshard-qemu-user.so" ]; then
+	say emulator no "this package has no c2c record"
 elif emulator qemu-x86_64 "c2c record" qemu-user && [ -z "$missing" ]; then
 	works="$works, c2c record"
 fi
@@ -170,6 +175,7 @@ fi
 
 works=${works#, }
 echo "works here: ${works:-nothing}"
+[ -z "$broken" ] || exit 1
 [ -n "$missing" ] || {
 	echo "nothing is missing"
 	exit 0

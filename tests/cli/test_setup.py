@@ -63,6 +63,16 @@ def test_an_emulator_without_plugins(tmp_path: Path) -> None:
     assert any("10.0.7, plugins of interface 2" in line for line in lines)
 
 
+def test_an_installed_package_without_its_tools(tmp_path: Path) -> None:
+    script = ROOT / "cli" / "schedshard" / "setup.sh"
+    argv = ["sh", script, "--check", tmp_path / "installed"]
+    done = subprocess.run(argv, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "does not run: install schedshard again" in done.stdout
+    (works,) = [line for line in done.stdout.splitlines() if line.startswith("works here")]
+    assert works == "works here: doctor"
+
+
 def test_its_usage(cli: Cli) -> None:
     outcome = cli("setup")
     assert outcome.status == 2
