@@ -20,7 +20,7 @@ CPU = "sys/devices/system/cpu"
 
 def caches(shared: dict[str, str], name: str = "shared_cpu_list") -> dict[str, str]:
     """The files of a cache of level 3 for CPUs, each with its list or mask."""
-    files = {}
+    files: dict[str, str] = {}
     for cpus, text in shared.items():
         for cpu in cpus.split():
             place = f"{CPU}/cpu{cpu}/cache/index0"

@@ -458,3 +458,18 @@ def test_half_a_cgroup_tree(capsys: Capture, tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         outcome = judged(capsys, tar(tmp_path / name, changed))
         assert ids(outcome) == [("rd-shared", "high")], name
+
+
+def test_speaks_of_what_it_collects(capsys: Capture, tmp_path: Path) -> None:
+    files = {
+        "proc/sys/kernel/sched_rt_runtime_us": "-1\n", "sys/kernel/sched_ext/state": "enabled\n",
+        "sys/kernel/sched_ext/root/ops": "layered\n",
+    }  # fmt: skip
+    machine = Machine(tasks=groups(500), files=files, cmdline="threadirqs")
+    notes = " ".join(judged(capsys, tar(tmp_path, machine)).json["notes"])
+    for word in ("throttling is off", "(layered)", "interrupts wake FIFO threads"):
+        assert word in notes
+    (tmp_path / "hidden").mkdir()
+    hidden = Machine(tasks=groups(500), kernel_threads=False)
+    said = " ".join(judged(capsys, tar(tmp_path / "hidden", hidden)).json["doubts"])
+    assert "hidepid" in said

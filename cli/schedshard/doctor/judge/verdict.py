@@ -61,6 +61,9 @@ def _doubts(facts: Facts, domains: Domains, loads: list[DomainLoad]) -> list[str
     if not facts.sees_kernel_threads:
         doubts.append(
             "no kernel thread was seen: this is a container's view, and others' threads are hidden"
+            if facts.cpusets.part
+            else "no kernel thread was seen: /proc hides the processes of others (hidepid), or "
+            "this is a container's view; run the collector as root of the host"
         )
     if facts.seconds <= 0:
         doubts.append("the two readings are of the same time, so that no rate is known")
@@ -71,8 +74,32 @@ def _doubts(facts: Facts, domains: Domains, loads: list[DomainLoad]) -> list[str
     return doubts
 
 
-def _notes(facts: Facts | None, loads: list[DomainLoad], profiles: list[Profile]) -> list[str]:
+def _scheduler_notes(facts: Facts) -> list[str]:
+    """Return what is set on this machine and changes what real-time threads do."""
     notes = []
+    if facts.settings.get("proc/sys/kernel/sched_rt_runtime_us") == "-1":
+        notes.append(
+            "throttling is off (kernel.sched_rt_runtime_us=-1): a real-time thread that never "
+            "sleeps keeps all others from its CPU"
+        )
+    if facts.settings.get("sys/kernel/sched_ext/state") == "enabled":
+        name = facts.settings.get("sys/kernel/sched_ext/root/ops", "of unknown name")
+        notes.append(
+            f"a sched_ext scheduler is loaded ({name}): it runs ordinary threads; real-time and "
+            "deadline threads stay on the lines of the root domain"
+        )
+    if "threadirqs" in facts.cmdline:
+        notes.append("threadirqs: interrupts wake FIFO threads, which count as real-time wake-ups")
+    if facts.config.get("RT_GROUP_SCHED") == "y":
+        notes.append(
+            "CONFIG_RT_GROUP_SCHED: with cgroup v1 a group without cpu.rt_runtime_us runs no "
+            "real-time thread, so that moving one there fails"
+        )
+    return notes
+
+
+def _notes(facts: Facts | None, loads: list[DomainLoad], profiles: list[Profile]) -> list[str]:
+    notes = _scheduler_notes(facts) if facts is not None else []
     done = [load for load in loads if load.done and load.wakeups >= 1]
     if done:
         most = max(done, key=lambda load: load.wakeups)
