@@ -20,7 +20,7 @@ MUTANTS :=
 # The series of Linux before the default one of kernel/base.toml.
 OLD    := 6.12
 .DEFAULT_GOAL := help
-.PHONY: help demo check check-all quick lint mutants docs results build install install-lib deb doctor wheel clean kernel kernel-old \
+.PHONY: help demo check check-all quick lint mutants docs results fidelity build install install-lib deb doctor wheel clean kernel kernel-old \
 	kernel-check kernel-arm64 kernel-cross kernel-debug kernel-foreign kernel-shapes kernel-soak kernel-deb
 
 help: ## this list
@@ -60,6 +60,10 @@ docs: ## the site of all pages, in build/site; it opens without a network
 results: build ## make the tables of docs/ anew that come from the simulation (docs/results/tables.toml)
 	cli/environment
 	.venv/bin/python scripts/result_tables.py
+
+fidelity: build ## compare the model with every published curve: docs/results/fidelity.md
+	cli/environment
+	.venv/bin/python scripts/fidelity.py
 
 build: ## compile what the commands run, and the library, into build/release
 	scripts/bootstrap demo

@@ -3,15 +3,19 @@
  * pi_stress -g N/2: groups of three threads of rising FIFO priority on one CPU each, and one mutex
  * with priority inheritance. One round is one inversion:
  *
- *	low	start, lock, "locked", (boosted by high:) unlock, finish
- *	med	start, finish: without the boost it would keep low from running for ever
- *	high	start, "locked", lock (sleeps; lends its priority to low), unlock, finish
+ *	all	"go on?" under the group's own mutex, loop; the last at loop looks at the flag that
+ *		ends the program, under the one mutex of all groups; start
+ *	low	lock, "locked", elevate, (boosted by high:) unlock, finish
+ *	med	elevate, finish: without the boost it would keep low from running for ever
+ *	high	"locked", lock (sleeps; lends its priority to low), unlock, finish
  *
- * start and finish are barriers of all three, "locked" of low and high. Barriers are glibc's: a
- * counter, and a futex for threads that come before the last one.
+ * loop, start and finish are barriers of all three, "locked" of low and high, elevate of low and
+ * med. Barriers are glibc's: a counter, and a futex for threads that come before the last one. The
+ * mutex of all groups is glibc's default one: a word, and a futex.
  *
  * Threads may run on one CPU only: nothing is pushed or pulled, and no CPU is ever in the overload
- * set. Only changes of each queue's level remain, a dozen in every round.
+ * set. What CPUs share is the changes of each queue's level, a dozen and more in every round, and
+ * that mutex, once a round.
  */
 #include <stdlib.h>
 
@@ -26,7 +30,9 @@ struct barrier {
 
 /* State that a group shares, in simulated memory; the futexes have their own lines. */
 struct shared {
-	struct barrier start, locked, finish;
+	struct barrier loop, start, locked, elevate, finish;
+	u32 loop_mutex; /* never contended: its threads share a CPU, and no step is preempted */
+	u32 going;
 	u32 wait_lock; /* of the mutex, as in the kernel */
 	u32 owned;
 };
@@ -40,10 +46,18 @@ struct player {
 	struct rt_thread *thread;
 	enum role role;
 	u32 step, seen;
-	bool waits;
+	bool waits, last; /* the last one at the barrier loop */
+};
+
+/* What all groups share. */
+struct process {
+	u32 mutex; /* 0: free, 1: taken, 2: with waiters */
+	u32 ended;
 };
 
 struct game {
+	struct process *process;
+	struct rt_futex *mutex;
 	struct rt_phase phase;
 	u64 work, inversions;
 };
@@ -51,7 +65,7 @@ struct game {
 struct group {
 	struct game *game;
 	struct shared *s;
-	struct rt_futex *start, *locked, *finish;
+	struct rt_futex *loop, *start, *locked, *elevate, *finish;
 	struct player player[ROLES];
 	struct rt_thread *waiter; /* of the mutex */
 };
@@ -70,9 +84,11 @@ static bool meet(struct rt_cpu *me, struct player *p, struct barrier *b, struct 
 			WRITE_ONCE(b->here, 0);
 			__atomic_fetch_add(&b->round, 1, __ATOMIC_SEQ_CST);
 			rt_futex_wake(me, f, n);
+			p->last = true;
 			return true;
 		}
 		p->waits = true;
+		p->last = false;
 	}
 	while (READ_ONCE(b->round) == p->seen)
 		if (rt_futex_wait(me, f, &b->round, p->seen))
@@ -133,23 +149,82 @@ static void unlock_pi(struct rt_cpu *me, struct player *p)
 		g->game->inversions++;
 }
 
+/* The group's own mutex, around one load. */
+static void look_at_loop(struct shared *s)
+{
+	u32 free = 0;
+
+	PORT_WARN_ON(!__atomic_compare_exchange_n(&s->loop_mutex, &free, 1, false, __ATOMIC_ACQUIRE,
+						  __ATOMIC_RELAXED));
+	PORT_WARN_ON(READ_ONCE(s->going));
+	__atomic_exchange_n(&s->loop_mutex, 0, __ATOMIC_RELEASE);
+}
+
+/* The mutex of all groups, around one load. False: the thread sleeps, and calls again. */
+static bool look_at_end(struct rt_cpu *me, struct player *p)
+{
+	struct game *game = p->g->game;
+	u32 *mutex = &game->process->mutex;
+	u32 free = 0;
+
+	if (p->waits || !__atomic_compare_exchange_n(mutex, &free, 1, false, __ATOMIC_ACQUIRE,
+						     __ATOMIC_RELAXED))
+		while (__atomic_exchange_n(mutex, 2, __ATOMIC_ACQUIRE)) {
+			p->waits = true;
+			if (rt_futex_wait(me, game->mutex, mutex, 2))
+				return false;
+		}
+	p->waits = false;
+	PORT_WARN_ON(READ_ONCE(game->process->ended));
+	if (__atomic_exchange_n(mutex, 0, __ATOMIC_RELEASE) == 2)
+		rt_futex_wake(me, game->mutex, 1);
+	return true;
+}
+
+enum { ASK, LOOP, END, START, LOCK, LOCKED, ELEVATE, INHERIT, UNLOCK, FINISH, STEPS };
+
+static bool has_step(const struct player *p, u32 step)
+{
+	switch (step) {
+	case END:
+		return p->last;
+	case LOCK:
+		return p->role == LOW;
+	case LOCKED:
+	case UNLOCK:
+		return p->role != MED;
+	case ELEVATE:
+		return p->role != HIGH;
+	case INHERIT:
+		return p->role == HIGH;
+	}
+	return true;
+}
+
 /* One step of a thread's round; false: it sleeps before the step is done. */
 static bool step(struct rt_cpu *me, struct player *p)
 {
 	struct group *g = p->g;
 
 	switch (p->step) {
-	case 0:
+	case ASK:
+		look_at_loop(g->s);
+		return true;
+	case LOOP:
+		return meet(me, p, &g->s->loop, g->loop, ROLES);
+	case END:
+		return look_at_end(me, p);
+	case START:
 		return meet(me, p, &g->s->start, g->start, ROLES);
-	case 1:
-		return p->role != LOW || lock_pi(me, p);
-	case 2:
-		return p->role == MED || meet(me, p, &g->s->locked, g->locked, 2);
-	case 3:
-		return p->role != HIGH || lock_pi(me, p);
-	case 4:
-		if (p->role != MED)
-			unlock_pi(me, p);
+	case LOCK:
+	case INHERIT:
+		return lock_pi(me, p);
+	case LOCKED:
+		return meet(me, p, &g->s->locked, g->locked, 2);
+	case ELEVATE:
+		return meet(me, p, &g->s->elevate, g->elevate, 2);
+	case UNLOCK:
+		unlock_pi(me, p);
 		return true;
 	}
 	return meet(me, p, &g->s->finish, g->finish, ROLES);
@@ -162,7 +237,9 @@ static void play(struct rt_cpu *me, struct rt_thread *t)
 	rt_body_phase(me, &p->g->game->phase);
 	if (!step(me, p))
 		return;
-	p->step = (p->step + 1) % 6;
+	do
+		p->step = (p->step + 1) % STEPS;
+	while (!has_step(p, p->step));
 	t->left = p->g->game->work;
 }
 
@@ -177,8 +254,10 @@ static void make_group(struct run *run, struct rt *rt, struct game *game, struct
 	mask[cpu / 64] = 1ul << (cpu % 64);
 	g->game = game;
 	g->s = arena_alloc(sizeof(*g->s), node, "group", "struct shared");
+	g->loop = rt_futex_new(node);
 	g->start = rt_futex_new(node);
 	g->locked = rt_futex_new(node);
+	g->elevate = rt_futex_new(node);
 	g->finish = rt_futex_new(node);
 	for (u32 i = 0; i < ROLES; i++) {
 		g->player[i] = (struct player){ .g = g, .role = i };
@@ -205,6 +284,8 @@ static int execute(struct run *run)
 	group = calloc(groups, sizeof(*group));
 	if (!group)
 		abort();
+	game.process = arena_alloc(sizeof(*game.process), -1, "process", "struct process");
+	game.mutex = rt_futex_new(-1);
 	for (u32 i = 0; i < groups; i++)
 		make_group(run, rt, &game, &group[i],
 			   run->model->cpu[i % run->model->nr_cpus].number);

@@ -19,7 +19,7 @@ struct contest {
 	const struct model *model;
 	const struct primitive *primitive;
 	void *state;
-	u64 hold;	       /* picoseconds */
+	u64 hold, work;	       /* picoseconds: inside an operation, and after it */
 	u64 warm_up, measured; /* operations of all threads */
 	u64 done, started_at, ended_at;
 	u64 *ops; /* by CPU, in the window */
@@ -40,6 +40,7 @@ static void body(u32 cpu, void *arg)
 
 	while (x->done < x->warm_up + x->measured) {
 		x->primitive->ops(x->state, &me, 1);
+		sim_spend(x->work);
 		if (++x->done == x->warm_up) {
 			sim_measure_from_here();
 			x->started_at = sim_now();
@@ -94,7 +95,8 @@ static void *create(struct run *run, const struct primitive *primitive)
 	return state;
 }
 
-static int contest(struct run *run, const struct primitive *primitive, double hold_ns)
+static int contest(struct run *run, const struct primitive *primitive, double hold_ns,
+		   double work_ns)
 {
 	u32 n = run->model->nr_cpus;
 	struct contest x = { .model = run->model, .primitive = primitive };
@@ -103,6 +105,7 @@ static int contest(struct run *run, const struct primitive *primitive, double ho
 	if (hold_ns > 0 && !primitive->holds)
 		return run_fail(run, "this operation has no hold time: hold_ns must be 0");
 	x.hold = (u64)(hold_ns * 1000);
+	x.work = (u64)(work_ns * 1000);
 	x.warm_up = (u64)run_param(run, "warm_up_ops") * n;
 	x.measured = (u64)run_param(run, "measured_ops") * n;
 	if (!x.warm_up || !x.measured)
@@ -127,17 +130,31 @@ static int contest(struct run *run, const struct primitive *primitive, double ho
 static int execute(struct run *run)
 {
 	sim_relax_takes(model_cycles(run->model, run_param(run, "pause_cycles")));
-	return contest(run, primitive_find(run->variant), run_param(run, "hold_ns"));
+	return contest(run, primitive_find(run->variant), run_param(run, "hold_ns"),
+		       run_param(run, "work_ns"));
 }
 
 static const char *const variants[] = {
-	"atomic-inc",	   "plain-inc",	 "refcount",	      "cas-loop",
-	"rwlock-read",	   "rwsem-read", "rwlock-glibc-read", "list-refcount-apart",
-	"list-refcount",   "spinlock",	 "seqlock-read",      "seqlock-read-written",
-	"sharded-counter", NULL,
+	"atomic-inc",
+	"plain-inc",
+	"refcount",
+	"cas-loop",
+	"rwlock-read",
+	"rwsem-read",
+	"rwlock-glibc-read",
+	"list-refcount-apart",
+	"list-refcount",
+	"spinlock",
+	"seqlock-read",
+	"seqlock-read-written",
+	"sharded-counter",
+	"fetch-xor",
+	"spinlock-hot",
+	"ticket-lock",
+	NULL,
 };
-static const char *const params[] = { "warm_up_ops", "measured_ops", "hold_ns", "pause_cycles",
-				      NULL };
+static const char *const params[] = { "warm_up_ops", "measured_ops", "hold_ns",
+				      "work_ns",     "pause_cycles", NULL };
 
 extern const struct experiment primitives_experiment, atomic_inc;
 const struct experiment primitives_experiment = {
@@ -151,7 +168,7 @@ static int execute_inc(struct run *run)
 {
 	bool sharded = !strcmp(run->variant, "sharded");
 
-	return contest(run, primitive_find(sharded ? "sharded-counter" : "atomic-inc"), 0);
+	return contest(run, primitive_find(sharded ? "sharded-counter" : "atomic-inc"), 0, 0);
 }
 
 static const char *const inc_variants[] = { "atomic", "sharded", NULL };

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * One counter that all threads increment: by a locked instruction, by load, add and plain store,
- * and by compare-and-swap. The plain variant loses increments when two threads meet. It shows the
- * cost of a store that waits in the store buffer and locks nothing.
+ * One counter that all threads change: by a locked instruction, by load, add and plain store, and
+ * by compare-and-swap. The plain variant loses increments when two threads meet. It shows the cost
+ * of a store that waits in the store buffer and locks nothing. fetch-xor needs the old value. x86
+ * has no locked instruction that returns it, so that compilers make a loop of compare-and-swap.
  */
 #include "primitive.h"
 
@@ -89,5 +90,34 @@ const struct primitive primitive_cas_loop = {
 	.create = counter_create,
 	.ops = cas_loop,
 	.consistent = all_counted,
+	.destroy = counter_destroy,
+};
+
+static void fetch_xor(void *state, const struct primitive_thread *thread, u64 n)
+{
+	struct shared_counter *c = state;
+
+	while (n--) {
+		u64 old = READ_ONCE(c->count), seen;
+
+		while ((seen = port_cmpxchg64(&c->count, old, old ^ 1)) != old)
+			old = seen;
+		port_compiler_barrier();
+	}
+}
+
+static bool parity_kept(const void *state, u64 ops)
+{
+	const struct shared_counter *c = state;
+
+	return READ_ONCE(c->count) == ops % 2;
+}
+
+const struct primitive primitive_fetch_xor = {
+	.name = "fetch-xor",
+	.what = "exclusive-or whose old value is used",
+	.create = counter_create,
+	.ops = fetch_xor,
+	.consistent = parity_kept,
 	.destroy = counter_destroy,
 };

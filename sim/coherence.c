@@ -88,6 +88,7 @@ void coherence_first_touch(struct coherence *c, uint32_t line)
 	l->solo = NO_REQ;
 	l->random = line * 2654435761u ^ (uint32_t)c->seed ^ 0x9e3779b9u;
 	l->writer = NO_CPU;
+	l->far_core = NO_CORE;
 	l->gate_group = UINT32_MAX;
 	l->gate_package = UINT32_MAX;
 	l->lose_at = NEVER;
@@ -123,7 +124,24 @@ bool coherence_sibling_hit(struct coherence *c, struct line *l, uint32_t cpu, bo
 	if (!(l->seen & thread_bit(c, cpu))) {
 		l->seen |= thread_bit(c, cpu);
 		*extra = c->model->smt_read;
+		/* The store cost nothing, so its latency is the load's, which has its own time. */
+		if (l->plain && c->model->smt > c->model->load_hit)
+			*extra += c->model->smt - c->model->load_hit;
 	}
+	return true;
+}
+
+bool coherence_sibling_store(struct coherence *c, uint32_t cpu, uint32_t core, uint32_t line,
+			     uint64_t op, uint64_t now)
+{
+	struct line *l = line_of(c, line);
+
+	if (l->owner != core || now < l->have_at || now + op > l->lose_at)
+		return false;
+	l->writer = cpu;
+	l->dirty = true;
+	l->plain = true;
+	l->seen = thread_bit(c, cpu);
 	return true;
 }
 
@@ -161,7 +179,17 @@ void coherence_handover(struct coherence *c, struct line *l, uint32_t line)
 	uint32_t me = c->model->cpu[l->current / 2].core;
 	uint32_t group = c->model->core[me].group;
 
-	if (r->write || (l->owner == NO_CORE && !l->shared)) {
+	if (r->far) {
+		/* The home has executed it, and has the line: no core does. */
+		if (l->shared)
+			memset(l->copies, 0, c->lines.copy_words * sizeof(*l->copies));
+		l->shared = false;
+		l->version++;
+		l->owner = NO_CORE;
+		l->writer = NO_CPU;
+		l->at_home = true;
+		l->far_core = me;
+	} else if (r->write || (l->owner == NO_CORE && !l->shared)) {
 		/* Exclusive from now on: after a write, or for the first reader. */
 		if (l->shared)
 			memset(l->copies, 0, c->lines.copy_words * sizeof(*l->copies));
@@ -171,8 +199,10 @@ void coherence_handover(struct coherence *c, struct line *l, uint32_t line)
 		l->dirty = r->write;
 		l->have_at = r->granted;
 		l->first_done = r->granted + r->op;
+		l->far_core = NO_CORE;
 		l->writer = r->write ? l->current / 2 : NO_CPU;
 		l->seen = 0;
+		l->plain = false;
 	} else {
 		make_copies(c, l);
 		if (l->owner != NO_CORE && l->owner != me) {

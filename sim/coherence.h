@@ -47,6 +47,7 @@ enum source {
  * @version: of the line when the copy was made, see coherence_resume()
  * @parked: threads of the same core (bit = index in model_core.cpu) that wait for it
  * @write: needs the line exclusively
+ * @far: the line's home may execute it: see ordering_point.c
  * @active: submitted and not yet resumed
  */
 struct request {
@@ -55,7 +56,7 @@ struct request {
 	uint64_t arrival, granted, op;
 	uint32_t version;
 	uint8_t parked;
-	bool write, active;
+	bool write, far, active;
 	uint8_t source; /* enum source */
 };
 
@@ -101,13 +102,14 @@ bool coherence_park(struct coherence *c, uint32_t cpu, uint32_t line);
 /**
  * ordering_submit - send a miss.
  * @req: request_of(); not active
+ * @write: exclusively; @far: see struct request
  * @op: see struct request
  *
  * EVENT_RESUME (or EVENT_COMMIT for the store buffer's) comes when the data arrives. Then the
  * caller calls coherence_resume() once.
  */
-void ordering_submit(struct coherence *c, uint32_t req, uint32_t line, bool write, uint64_t op,
-		     uint64_t now);
+void ordering_submit(struct coherence *c, uint32_t req, uint32_t line, bool write, bool far,
+		     uint64_t op, uint64_t now);
 
 /* The data is there: the core has its copy (unless another core took it), its siblings run on. */
 void coherence_resume(struct coherence *c, uint32_t req);

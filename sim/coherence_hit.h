@@ -35,6 +35,7 @@ struct line {
 	uint32_t current; /* request between pick and handover, or NO_REQ */
 	uint32_t solo;	  /* the only waiting request, while queue is NULL */
 	bool known, dirty, shared;
+	bool plain;    /* a sibling took it over by a plain store */
 	bool siblings; /* two threads of one core have used it at the same time */
 	bool settled;  /* constant and shared: each core with a copy keeps it */
 	uint8_t seen;  /* threads of the owner that saw the last write; bit = index in the core */
@@ -46,7 +47,9 @@ struct line {
 	uint64_t home_free_at; /* the home takes the next request of another group */
 	uint32_t random;
 	uint16_t home_package;
-	bool constant; /* see arena_constant() */
+	bool constant;	   /* see arena_constant() */
+	bool at_home;	   /* no core has it, but the last-level cache of its home does */
+	uint32_t far_core; /* that the home executed the last operation for, or NO_CORE */
 	uint32_t gate_group, left_group;
 	uint32_t gate_package, left_package;
 	struct line_queue *queue; /* made when a second request waits */
@@ -62,6 +65,14 @@ _Noreturn void coherence_not_constant(uint32_t line);
 /* An access of a thread whose sibling wrote the owned line last. */
 bool coherence_sibling_hit(struct coherence *c, struct line *l, uint32_t cpu, bool write,
 			   uint64_t *extra);
+
+/*
+ * A plain store of a thread whose sibling wrote the owned line last, after coherence_hit() refused
+ * it. Both threads store into one cache, and a store waits for nothing. The sibling's next load
+ * pays for the change.
+ */
+bool coherence_sibling_store(struct coherence *c, uint32_t cpu, uint32_t core, uint32_t line,
+			     uint64_t op, uint64_t now);
 
 static inline const struct model_core *core_of(const struct coherence *c, uint32_t req)
 {

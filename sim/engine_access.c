@@ -64,11 +64,12 @@ static inline bool hits_at_once(struct cpu *c, uint32_t line, bool write, uint64
 /* ---- waits ---- */
 
 /* Wait for a line. Return: where the miss found it. The core may then access it once. */
-static inline enum source fetch(struct cpu *c, uint32_t line, bool write, uint64_t op)
+static inline enum source fetch(struct cpu *c, uint32_t line, bool write, bool far, uint64_t op)
 {
 	c->fetch.state = FETCH_BEGIN;
 	c->fetch.line = line;
 	c->fetch.write = write;
+	c->fetch.far = far;
 	c->fetch.op = op;
 	c->fetch.source = SOURCE_HIT;
 	if (!fetch_step(c))
@@ -90,9 +91,30 @@ static inline void drain(struct cpu *c)
 
 /* ---- what does not hit at once ---- */
 
+static inline uint64_t word_of(const volatile void *addr)
+{
+	return (uint64_t)(uintptr_t)addr >> 3;
+}
+
+/* A load that hits: the store buffer may supply the value, or the first cache. */
+static inline uint64_t load_cost(const struct cpu *c, const volatile void *addr)
+{
+	return word_of(addr) == c->stored ? sim.model->forward : sim.model->load_hit;
+}
+
+/* A load begins when the locked operation before it is done. */
+static inline void begin_load(struct cpu *c)
+{
+	if (c->stored != AFTER_LOCKED)
+		return;
+	c->stored = 0;
+	c->clock += sim.model->after_locked;
+}
+
 static void store_hit(struct cpu *c, const volatile void *addr, uint32_t size, const void *pc)
 {
 	c->clock += sim.model->store;
+	c->stored = word_of(addr);
 	stats_add(&sim.stats, c->number, addr, size, ACCESS_STORE, pc, 0, SOURCE_HIT);
 }
 
@@ -122,6 +144,7 @@ static always_inline bool slow_store(struct cpu *c, const volatile void *addr, u
 		store_buffer_write_values(c); /* a delayed value would overwrite this one later */
 	}
 	*store_buffer_entry(c, c->sb_n++) = s;
+	c->stored = word_of(addr);
 	if (c->sb_n == 1)
 		store_buffer_advance(c, c->clock);
 	c->clock += sim.model->store;
@@ -135,51 +158,60 @@ static always_inline void slow_load(struct cpu *c, const volatile void *addr, ui
 	enum source source;
 
 	if (hits_at_once(c, arena_line(addr), false, sim.model->load_hit)) {
-		c->clock += sim.model->load_hit;
+		c->clock += load_cost(c, addr);
 		return;
 	}
 	if (c->sb_n && store_buffer_forwards(c, addr)) {
 		/* A CPU that spins here for another value would keep all others from running. */
 		engine_catch_up(c);
-		c->clock += sim.model->load_hit;
+		c->clock += sim.model->forward;
 		return;
 	}
-	source = fetch(c, arena_line(addr), false, sim.model->load_hit);
+	source = fetch(c, arena_line(addr), false, false, sim.model->load_hit);
 	c->clock += sim.model->load_hit;
 	if (source != SOURCE_HIT)
 		stats_add(&sim.stats, c->number, addr, size, ACCESS_LOAD, pc, c->clock - issued,
 			  source);
 }
 
+static void locked_done(struct cpu *c, const volatile void *addr, uint32_t size, const void *pc,
+			uint64_t cycles, enum source source)
+{
+	c->stored = AFTER_LOCKED;
+	stats_add(&sim.stats, c->number, addr, size, ACCESS_RMW, pc, cycles, source);
+}
+
+/* @far: the home of the line may execute it. @op: picoseconds on a line that the core owns. */
 static always_inline void slow_locked(struct cpu *c, const volatile void *addr, uint32_t size,
-				      const void *pc)
+				      bool far, uint64_t op, const void *pc)
 {
 	uint64_t issued;
 	enum source source;
 
-	if (hits_at_once(c, arena_line(addr), true, sim.model->locked)) {
-		c->clock += sim.model->locked;
-		stats_add(&sim.stats, c->number, addr, size, ACCESS_RMW, pc, sim.model->locked,
-			  SOURCE_HIT);
+	if (hits_at_once(c, arena_line(addr), true, op)) {
+		c->clock += op;
+		locked_done(c, addr, size, pc, op, SOURCE_HIT);
 		return;
 	}
 	issued = c->clock;
 	drain(c);
-	source = fetch(c, arena_line(addr), true, sim.model->locked);
-	c->clock += sim.model->locked;
-	stats_add(&sim.stats, c->number, addr, size, ACCESS_RMW, pc, c->clock - issued, source);
+	source = fetch(c, arena_line(addr), true, far && sim.model->far_atomics, op);
+	/* The core goes on when the home has executed it, and needs no time of its own. */
+	if (!sim.coherence.req[request_of(c->number, false)].far || source == SOURCE_HIT)
+		c->clock += op;
+	locked_done(c, addr, size, pc, c->clock - issued, source);
 }
 
 /* Does the locked operation hit? If so, account for it. */
-static inline bool locked_hits(struct cpu *c, const volatile void *addr, uint32_t size,
+static inline bool locked_hits(struct cpu *c, const volatile void *addr, uint32_t size, uint64_t op,
 			       const void *pc)
 {
 	uint32_t line = arena_line(addr);
 
-	if (!hits(c, touch(line), line, true, sim.model->locked))
+	if (!hits(c, touch(line), line, true, op))
 		return false;
-	c->clock += sim.model->locked;
-	stats_add(&sim.stats, c->number, addr, size, ACCESS_RMW, pc, sim.model->locked, SOURCE_HIT);
+	c->clock += op;
+	locked_done(c, addr, size, pc, op, SOURCE_HIT);
 	return true;
 }
 
@@ -220,9 +252,10 @@ uint64_t sim_load(const volatile void *addr, unsigned int size, int mo, const vo
 	if (c) {
 		uint32_t line = arena_line(addr);
 
+		begin_load(c);
 		if (!hits(c, touch(line), line, false, sim.model->load_hit))
 			return load_and_read(c, addr, size, pc);
-		c->clock += sim.model->load_hit;
+		c->clock += load_cost(c, addr);
 	}
 	return sim_raw_read(addr, size);
 }
@@ -237,8 +270,8 @@ static noinline void store_and_write(struct cpu *c, volatile void *addr, uint32_
 static noinline void exchange(struct cpu *c, volatile void *addr, uint32_t size, uint64_t val,
 			      const void *pc)
 {
-	if (!locked_hits(c, addr, size, pc))
-		slow_locked(c, addr, size, pc);
+	if (!locked_hits(c, addr, size, sim.model->locked, pc))
+		slow_locked(c, addr, size, true, sim.model->locked, pc);
 	sim_raw_write(addr, size, val);
 }
 
@@ -275,7 +308,7 @@ static inline uint64_t rmw_value(volatile void *addr, uint32_t size, enum sim_rm
 static noinline uint64_t slow_rmw(struct cpu *c, volatile void *addr, uint32_t size,
 				  enum sim_rmw_op op, uint64_t operand, const void *pc)
 {
-	slow_locked(c, addr, size, pc);
+	slow_locked(c, addr, size, true, sim.model->locked, pc);
 	return rmw_value(addr, size, op, operand);
 }
 
@@ -284,7 +317,7 @@ uint64_t sim_rmw(volatile void *addr, unsigned int size, enum sim_rmw_op op, uin
 {
 	struct cpu *c = simulated(addr);
 
-	if (c && !locked_hits(c, addr, size, pc))
+	if (c && !locked_hits(c, addr, size, sim.model->locked, pc))
 		return slow_rmw(c, addr, size, op, operand, pc);
 	return rmw_value(addr, size, op, operand);
 }
@@ -296,8 +329,8 @@ bool sim_cas(volatile void *addr, unsigned int size, uint64_t *expected, uint64_
 	uint64_t old;
 
 	/* A failing cmpxchg also takes the line exclusively. */
-	if (c && !locked_hits(c, addr, size, pc))
-		slow_locked(c, addr, size, pc);
+	if (c && !locked_hits(c, addr, size, sim.model->locked, pc))
+		slow_locked(c, addr, size, false, sim.model->locked, pc);
 	old = sim_raw_read(addr, size);
 	if (old != *expected) {
 		*expected = old;
@@ -356,8 +389,9 @@ void sim_plain(const volatile void *addr, unsigned int size, bool write, const v
 		else
 			slow_plain_store(c, addr, size, pc);
 	} else {
+		begin_load(c);
 		if (likely(hits(c, touch(line), line, false, sim.model->load_hit)))
-			c->clock += sim.model->load_hit;
+			c->clock += load_cost(c, addr);
 		else
 			slow_plain_load(c, addr, size, pc);
 	}

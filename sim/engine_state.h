@@ -34,6 +34,8 @@ struct store {
 };
 
 /* The fields that accesses and switches read come first, in one cache line of the host. */
+#define AFTER_LOCKED UINT64_MAX
+
 struct cpu {
 	_Alignas(64) uint64_t clock;
 	uint32_t number, core;
@@ -43,7 +45,7 @@ struct cpu {
 		uint32_t line;
 		uint8_t state; /* enum fetch_state */
 		uint8_t source;
-		bool write;
+		bool write, far;
 	} fetch;
 	struct fiber *fiber;
 	uint8_t wait; /* enum wait */
@@ -51,6 +53,7 @@ struct cpu {
 	uint64_t timer_at; /* when computing ends; a timer event of another time is stale */
 	uint64_t irq_at;   /* when the interrupt that is still pending comes, or NEVER */
 	struct store *sb;
+	uint64_t stored; /* word that it stored last, address / 8; or AFTER_LOCKED */
 	uint64_t random;
 	void (*body)(uint32_t cpu, void *arg);
 	void *arg;

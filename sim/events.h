@@ -24,7 +24,7 @@
 
 enum event_kind {
 	EVENT_PICK,   /* a line's ordering point looks at its queue */
-	EVENT_COMMIT, /* the oldest entry of a CPU's store buffer has its line */
+	EVENT_COMMIT, /* the oldest entry of a CPU's store buffer has its line, or its turn */
 	EVENT_TIMER,  /* a CPU has computed enough, or takes an interrupt */
 	EVENT_RESUME, /* a CPU continues */
 };

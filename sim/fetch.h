@@ -61,7 +61,8 @@ static inline bool fetch_step(struct cpu *c)
 			return false;
 		}
 		c->fetch.state = FETCH_SENT;
-		ordering_submit(co, req, c->fetch.line, c->fetch.write, c->fetch.op, c->clock);
+		ordering_submit(co, req, c->fetch.line, c->fetch.write, c->fetch.far, c->fetch.op,
+				c->clock);
 		return false;
 	case FETCH_SENT:
 		coherence_resume(co, req);

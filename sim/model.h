@@ -75,6 +75,8 @@ struct model_tier {
  * @load_hit: load of a line that the core holds
  * @store: store to a line that the core holds exclusively
  * @locked: locked operation on such a line
+ * @after_locked: how much longer the first load after a locked operation takes
+ * @forward: load of the word that the same CPU stored last
  * @fence: full fence with an empty store buffer
  * @timestamp: reading the time-stamp counter
  * @smt: locked operation on a line that the sibling wrote last; protocol.smt_locked_ns where it
@@ -87,6 +89,9 @@ struct model_tier {
  * @retry: time that each request waiting at the home adds to a move between groups
  * @directory: how long the home stays busy after a package read a line that another one had
  *	modified, as a share of the latency between the two
+ * @far_atomics: the line's home executes locked operations other than compare-and-swap, unless the
+ *	core has the line exclusively
+ * @far: how long the home is busy with one of these
  */
 struct model {
 	const struct machine *machine;
@@ -100,8 +105,9 @@ struct model {
 	double ps_per_cycle;
 	uint64_t *crossing, *home_crossing;
 	uint64_t nearest;
-	uint64_t memory, l3_hit, load_hit, store, locked, fence, timestamp, read_occupancy;
-	uint64_t smt, smt_read, retry;
+	uint64_t memory, l3_hit, load_hit, store, locked, after_locked, forward, fence, timestamp;
+	uint64_t read_occupancy, smt, smt_read, retry, far;
+	bool far_atomics;
 	uint32_t store_buffer;
 	double near_rounds, directory;
 };

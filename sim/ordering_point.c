@@ -125,12 +125,17 @@ static uint64_t data_leg(const struct coherence *c, uint32_t owner, uint32_t me)
 	       crossing(m, m->core[owner].package, m->core[me].package, false);
 }
 
-/* Snoop + acknowledgement of the copy that is farthest (write) or nearest (read) from @core. */
+/*
+ * Snoop + acknowledgement of the copy that is farthest (write) or nearest (read) from @core.
+ * @snoop: receives the snoop alone, of the farthest copy
+ */
 static uint64_t copies_leg(const struct coherence *c, const struct line *l,
-			   const struct model_core *core, bool farthest)
+			   const struct model_core *core, bool farthest, uint64_t *snoop)
 {
 	const struct model *m = c->model;
 	uint64_t best = farthest ? 0 : UINT64_MAX;
+
+	*snoop = 0;
 
 	for (uint32_t w = 0; w < c->lines.copy_words; w++) {
 		for (uint64_t bits = l->copies[w]; bits; bits &= bits - 1) {
@@ -138,12 +143,16 @@ static uint64_t copies_leg(const struct coherence *c, const struct line *l,
 			uint32_t package = m->group_package[group];
 			const struct model_tier *t =
 				&m->tier[m->group_pair[(size_t)core->group * m->nr_groups + group]];
-			uint64_t leg = t->snoop + t->data;
+			uint64_t there = t->snoop, leg;
 
 			if (group != core->group)
-				leg += crossing(m, package, l->home_package,
-						package == core->package) +
-				       crossing(m, package, core->package, false);
+				there += crossing(m, package, l->home_package,
+						  package == core->package);
+			leg = there + t->data;
+			if (group != core->group)
+				leg += crossing(m, package, core->package, false);
+			if (there > *snoop)
+				*snoop = there;
 			if (farthest ? leg > best : leg < best)
 				best = leg;
 		}
@@ -219,7 +228,7 @@ static void from_copies(struct coherence *c, struct line *l, const struct reques
 			const struct model_core *core, uint64_t now, struct grant *g)
 {
 	const struct model *m = c->model;
-	uint64_t ack = spread(l, inside(m, core->group)->request);
+	uint64_t ack = spread(l, inside(m, core->group)->request), snoop;
 
 	g->source = SOURCE_CLEAN;
 	if (!r->write && group_has_copy(l, core->group)) {
@@ -228,16 +237,42 @@ static void from_copies(struct coherence *c, struct line *l, const struct reques
 		g->done = g->let_go;
 		return;
 	}
-	if (r->write && only_in(c, l, core->group)) {
-		g->data = now + copies_leg(c, l, core, true);
-	} else {
+	if (!r->write || !only_in(c, l, core->group)) {
 		if (now < l->home_free_at)
 			now = l->home_free_at;
-		g->data = now + copies_leg(c, l, core, r->write);
+		g->data = now + copies_leg(c, l, core, r->write, &snoop);
 		g->home_done = g->data + ack + crossing(m, core->package, l->home_package, false);
+	} else {
+		g->data = now + copies_leg(c, l, core, true, &snoop);
 	}
-	g->let_go = g->data;
+	g->let_go = r->write ? now + snoop : g->data;
 	g->done = g->data + ack;
+}
+
+/* The home executes the operation: it takes the line from the cores that have it. */
+static void at_home(const struct coherence *c, const struct line *l, uint32_t me, uint64_t now,
+		    struct grant *g)
+{
+	const struct model *m = c->model;
+	const struct model_core *core = &m->core[me];
+	uint64_t snoop;
+
+	g->source = SOURCE_CLEAN;
+	g->let_go = now;
+	g->data = now;
+	if (l->owner != NO_CORE) {
+		g->let_go = now + snoop_leg(c, l, l->owner, me);
+		if (g->let_go < l->first_done)
+			g->let_go = l->first_done;
+		g->data = g->let_go + data_leg(c, l->owner, me);
+		g->source = m->core[l->owner].node == core->node ? SOURCE_HITM_LOCAL
+								 : SOURCE_HITM_REMOTE;
+	} else if (l->shared) {
+		g->data = now + copies_leg(c, l, core, true, &snoop);
+		g->let_go = now + snoop;
+	}
+	g->data += m->far;
+	g->done = g->home_done = g->data;
 }
 
 /*
@@ -252,6 +287,9 @@ static void serve(struct coherence *c, struct line *l, uint32_t req, uint64_t no
 	const struct model_core *core = &m->core[me];
 	struct grant g = { 0 };
 
+	/* Where no other core uses the line, the core takes it. */
+	if (l->far_core == me || (l->owner == NO_CORE && !l->shared && !l->at_home))
+		r->far = false;
 	if (l->owner == me) {
 		/* A sibling has it, or the CPU's other request has fetched it meanwhile. */
 		g.let_go = now > l->first_done ? now : l->first_done;
@@ -261,6 +299,11 @@ static void serve(struct coherence *c, struct line *l, uint32_t req, uint64_t no
 		g.done = g.data;
 		g.source = SOURCE_HIT;
 		l->lose_at = g.let_go;
+		r->far = false;
+	} else if (r->far) {
+		at_home(c, l, me, now, &g);
+		if (l->owner != NO_CORE)
+			l->lose_at = g.let_go;
 	} else if (l->owner != NO_CORE) {
 		from_owner(c, l, r, me, now, &g);
 		l->lose_at = g.let_go;
@@ -268,9 +311,10 @@ static void serve(struct coherence *c, struct line *l, uint32_t req, uint64_t no
 		from_copies(c, l, r, core, now, &g);
 	} else {
 		g.let_go = now + m->read_occupancy;
-		g.data = now + m->memory + crossing(m, core->package, l->home_package, false);
+		g.data = now + (l->at_home ? m->l3_hit : m->memory) +
+			 crossing(m, core->package, l->home_package, false);
 		g.done = g.home_done = g.data;
-		g.source = SOURCE_MEMORY;
+		g.source = l->at_home ? SOURCE_CLEAN : SOURCE_MEMORY;
 	}
 	r->source = (uint8_t)g.source;
 	r->granted = g.data;
@@ -315,8 +359,8 @@ void ordering_pick(struct coherence *c, uint32_t line, uint64_t now)
 		schedule_pick(c, l, line, l->free_at);
 }
 
-void ordering_submit(struct coherence *c, uint32_t req, uint32_t line, bool write, uint64_t op,
-		     uint64_t now)
+void ordering_submit(struct coherence *c, uint32_t req, uint32_t line, bool write, bool far,
+		     uint64_t op, uint64_t now)
 {
 	struct line *l = line_of(c, line);
 	struct request *r = &c->req[req];
@@ -327,6 +371,7 @@ void ordering_submit(struct coherence *c, uint32_t req, uint32_t line, bool writ
 	coherence_settle(c, l, line, now);
 	r->line = line;
 	r->write = write;
+	r->far = far;
 	r->op = op;
 	r->active = true;
 	r->parked = 0;

@@ -12,8 +12,9 @@
  *
  * Store buffer: a store to a line that the core does not own enters the buffer and costs its CPU
  * one store. Entries become visible in order, one miss after the other. (Real cores prefetch
- * ownership for later entries: the model is pessimistic about long runs of remote stores.) Locked
- * operations and fences wait until the buffer is empty; a store waits while it is full.
+ * ownership for later entries: the model is pessimistic about long runs of remote stores.) Each
+ * entry leaves in an event of its own, since another core may take the line between two of them.
+ * Locked operations and fences wait until the buffer is empty; a store waits while it is full.
  */
 #include "store_buffer.h"
 
@@ -82,35 +83,47 @@ static void store_buffer_pop(struct cpu *c)
 	c->sb_n--;
 }
 
+/* The oldest store leaves now. The next one has its turn when this one is done. */
+static void leave(struct cpu *c, uint64_t now)
+{
+	struct events *e = &sim.coherence.events;
+	uint64_t done = now + sim.model->store;
+
+	store_buffer_pop(c);
+	if ((c->wait == WAIT_EMPTY && !c->sb_n) || c->wait == WAIT_SLOT) {
+		c->wait = WAIT_NOTHING;
+		events_push(e, done, EVENT_RESUME, c->number);
+	}
+	if (c->sb_n)
+		events_push(e, done, EVENT_COMMIT, c->number);
+}
+
 void store_buffer_advance(struct cpu *c, uint64_t now)
 {
 	struct coherence *co = &sim.coherence;
+	uint32_t line = arena_line((void *)c->sb[c->sb_head].addr);
+	uint32_t req = request_of(c->number, true);
 	uint64_t extra;
 
-	while (c->sb_n) {
-		uint32_t line = arena_line((void *)c->sb[c->sb_head].addr);
-
-		if (!coherence_hit(co, c->number, c->core, line, true, sim.model->store, now,
-				   now + 1, &extra)) {
-			ordering_submit(co, request_of(c->number, true), line, true,
-					sim.model->store, now);
-			break;
-		}
-		store_buffer_pop(c);
-		now += sim.model->store;
+	if (coherence_hit(co, c->number, c->core, line, true, sim.model->store, now, now + 1,
+			  &extra) ||
+	    coherence_sibling_store(co, c->number, c->core, line, sim.model->store, now)) {
+		leave(c, now);
+		return;
 	}
-	if ((c->wait == WAIT_EMPTY && !c->sb_n) ||
-	    (c->wait == WAIT_SLOT && c->sb_n < sim.model->store_buffer)) {
-		c->wait = WAIT_NOTHING;
-		events_push(&co->events, now, EVENT_RESUME, c->number);
-	}
+	ordering_submit(co, req, line, true, false, sim.model->store, now);
 }
 
 void store_buffer_commit(struct cpu *c, uint64_t now)
 {
-	coherence_resume(&sim.coherence, request_of(c->number, true));
-	store_buffer_pop(c);
-	store_buffer_advance(c, now + sim.model->store);
+	uint32_t req = request_of(c->number, true);
+
+	if (!sim.coherence.req[req].active) {
+		store_buffer_advance(c, now);
+		return;
+	}
+	coherence_resume(&sim.coherence, req);
+	leave(c, now);
 }
 
 /* ---- observers ---- */

@@ -49,14 +49,15 @@ void store_buffer_write_values(struct cpu *c);
 uint64_t store_buffer_value(struct cpu *c, const volatile void *ptr, uint32_t size);
 
 /**
- * store_buffer_advance - commit from the oldest entry on while the core owns the lines.
+ * store_buffer_advance - the oldest entry has its turn: it leaves, or its line is requested.
+ * @c: its buffer is not empty, and no request or turn of it is under way
  * @now: picoseconds
  *
- * Requests the first line that the core does not own. EVENT_RESUME comes for a CPU whose wait ends.
+ * EVENT_COMMIT comes for the next entry, and EVENT_RESUME for a CPU whose wait ends.
  */
 void store_buffer_advance(struct cpu *c, uint64_t now);
 
-/** store_buffer_commit - EVENT_COMMIT: the oldest entry has its line. */
+/** store_buffer_commit - EVENT_COMMIT: the oldest entry has its line, or its turn. */
 void store_buffer_commit(struct cpu *c, uint64_t now);
 
 /**

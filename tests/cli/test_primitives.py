@@ -24,7 +24,7 @@ WAYS = ["cas", "read-cas", "read-inc", "read-store", "exchange"]
 PRIMITIVES = [
     "atomic-inc", "plain-inc", "refcount", "cas-loop", "rwlock-read", "rwsem-read",
     "rwlock-glibc-read", "list-refcount-apart", "list-refcount", "spinlock", "seqlock-read",
-    "seqlock-read-written", "sharded-counter",
+    "seqlock-read-written", "sharded-counter", "fetch-xor", "spinlock-hot", "ticket-lock",
 ]  # fmt: skip
 
 
@@ -113,7 +113,7 @@ def test_threads_are_those_that_were_asked_for(cli: Cli) -> None:
 def test_hold_goes_to_the_operations_that_have_one() -> None:
     experiment = load_experiment("primitives")
     assert [v.name for v in experiment.variants if not v.hold] == [
-        "atomic-inc", "plain-inc", "cas-loop", "sharded-counter",
+        "atomic-inc", "plain-inc", "cas-loop", "sharded-counter", "fetch-xor",
     ]  # fmt: skip
     request = RunRequest(experiment, load_machine("xeon-8176-8s"), 448, threads=(4,), hold_ns=12.5)
     plan = plan_run(request)

@@ -68,6 +68,9 @@ def experiments_command(as_json: bool) -> None:
 @click.option(
     "--hold", "hold_ns", type=float, metavar="NS", help="primitives: from acquire to release [0]."
 )
+@click.option(
+    "--work", "work_ns", type=float, metavar="NS", help="primitives: between operations [0]."
+)
 @number_option(
     "--from",
     "first",

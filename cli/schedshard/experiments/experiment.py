@@ -61,7 +61,7 @@ class Variant:
     ``published_metrics`` and ``accept_metrics``: by name of metric; the latter are the largest
     absolute differences. ``calibrated``: metrics that a parameter was chosen on. ``hold``: whether
     there is a time between acquire and release, for --hold. ``on_request``: it runs only when it
-    is named.
+    is named. ``kind``: of operation, for what is known about the model's own error.
     """
 
     name: str
@@ -78,6 +78,7 @@ class Variant:
     accept_metrics: Mapping[str, float] = field(default_factory=dict)
     calibrated: tuple[str, ...] = ()
     on_request: bool = False
+    kind: str = "workload"
 
 
 @dataclass(frozen=True)
@@ -282,7 +283,7 @@ def _experiment(path: Path, data: dict[str, Any]) -> Experiment:
 
 
 # Options of `run` that only some experiments have.
-OPTIONS = frozenset(["op", "from", "hold", "threads"])
+OPTIONS = frozenset(["op", "from", "hold", "work", "threads"])
 
 
 def _param(entry: dict[str, Any]) -> Param:
@@ -383,6 +384,7 @@ def _variant(entry: dict[str, Any]) -> Variant:
         accept_metrics=_numbers(entry.get("accept_metrics", {})),
         calibrated=tuple(str(name) for name in entry.get("calibrated", ())),
         on_request=bool(entry.get("on_request", False)),
+        kind=str(entry.get("kind", "workload")),
     )
 
 

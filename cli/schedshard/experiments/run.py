@@ -23,10 +23,14 @@ from schedshard.experiments.experiment import (
     Variant,
     protocol_calibration,
 )
+from schedshard.experiments.model_error import known_error, vendor_of
 from schedshard.experiments.pairs import Pair, pair_variants
 from schedshard.lines.dwarf import Layouts
 from schedshard.lines.fields import layout_tables, numbered
+from schedshard.machines.numbers import number_node, value_of
 from schedshard.machines.presets import Machine
+
+FAR = 0.5  # as in sim/model.c
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,8 @@ class RunRequest:
 
     ``cpus`` None is all, ``threads`` None is the default sweep, ``cap`` None the default shard
     size; ``params`` go before the inputs that the experiment declares. ``hold_ns``: time between
-    acquire and release of the variants that have one. ``pairs``: where a sweep of pairs runs.
+    acquire and release of the variants that have one; ``work_ns``: between two operations.
+    ``pairs``: where a sweep of pairs runs.
     """
 
     experiment: Experiment
@@ -49,6 +54,7 @@ class RunRequest:
     params: tuple[tuple[str, float], ...] = ()
     cap: int | None = None
     hold_ns: float | None = None
+    work_ns: float | None = None
     pairs: tuple[Pair, ...] = ()
 
 
@@ -136,6 +142,8 @@ def point_params(request: RunRequest, variant: Variant) -> dict[str, float]:
     params.update(request.params)
     if request.hold_ns is not None and variant.hold:
         params["hold_ns"] = request.hold_ns
+    if request.work_ns is not None:
+        params["work_ns"] = request.work_ns
     return params
 
 
@@ -205,8 +213,11 @@ def merge(plan: RunPlan, raws: Sequence[Any], layouts: Layouts | None = None) ->
     elif experiment.sweep is not None:
         result["sweep"] = experiment.sweep
     result["variants"] = variant_rows(plan, metrics, lines)
+    result["model_error"] = model_errors(plan)
     if "hold" in experiment.options:
         result["hold_ns"] = request.hold_ns or 0.0
+    if "work" in experiment.options:
+        result["work_ns"] = request.work_ns or 0.0
     published = _published(request)
     if published is not None and _shown(plan, result):
         result["published"] = _published_data(plan, published)
@@ -228,6 +239,37 @@ def merge(plan: RunPlan, raws: Sequence[Any], layouts: Layouts | None = None) ->
         "simulator_sha256": sha256_file(sim_binary()),
     }
     return result
+
+
+def kind_of(request: RunRequest, variant: Variant) -> str:
+    """The kind of a variant's operation on this machine, as residuals are of kinds."""
+    if request.work_ns and variant.kind != "workload":
+        return "work"
+    far = number_node(request.machine.data, "protocol.far_atomics")
+    if variant.kind == "locked" and far is not None and value_of(far) >= FAR:
+        return "far"
+    return variant.kind
+
+
+def model_errors(plan: RunPlan) -> list[dict[str, Any]]:
+    """For each kind of a plan's variants: on what the model was checked, and how far it errs."""
+    request = plan.request
+    vendor = vendor_of(request.machine.name, request.machine.title)
+    by_kind: dict[str, list[str]] = {}
+    for variant in {point.variant.name: point.variant for point in plan.points}.values():
+        by_kind.setdefault(kind_of(request, variant), []).append(variant.name)
+    return [
+        {
+            "kind": kind,
+            "variants": names,
+            "curves": (error := known_error(kind)).curves,
+            "machines": error.machines,
+            "threads": error.threads,
+            "factor": error.factor,
+            "said": error.sentence(vendor),
+        }
+        for kind, names in by_kind.items()
+    ]
 
 
 def _published_data(plan: RunPlan, published: Published) -> dict[str, Any]:

@@ -10,6 +10,8 @@ from schedshard.experiments.pairs import load_pairs
 from schedshard.experiments.run import RunRequest
 from schedshard.machines.presets import cpu_count, load_machine
 
+MOST_NS = 1_000_000_000
+
 
 @dataclass(frozen=True)
 class RunOptions:
@@ -26,6 +28,7 @@ class RunOptions:
     ops: tuple[str, ...] = ()
     first: int | None = None
     hold_ns: float | None = None
+    work_ns: float | None = None
     threads: str | None = None
 
 
@@ -37,6 +40,7 @@ def make_request(options: RunOptions) -> RunRequest:
     known = [variant.name for variant in experiment.variants]
     check_names(f"operation of {experiment.name}", options.ops, known)
     _check_hold(options, experiment, chosen)
+    _check_ns("--work", options.work_ns)
     machine = load_machine(options.machine or experiment.machine)
     cpus = cpu_count(machine)
     limit = cpus if options.cpus is None else options.cpus
@@ -45,6 +49,7 @@ def make_request(options: RunOptions) -> RunRequest:
         threads=None if options.threads is None else thread_counts(options.threads, limit),
         cap=options.cap,
         hold_ns=options.hold_ns,
+        work_ns=options.work_ns,
         pairs=load_pairs(machine, options.first) if experiment.sweep == "pairs" else (),
     )  # fmt: skip
 
@@ -81,6 +86,7 @@ def _check_known(options: RunOptions, experiment: Experiment) -> None:
         "op": bool(options.ops),
         "from": options.first is not None,
         "hold": options.hold_ns is not None,
+        "work": options.work_ns is not None,
         "threads": options.threads is not None,
     }
     for name, is_given in given.items():
@@ -103,16 +109,20 @@ def _check_known(options: RunOptions, experiment: Experiment) -> None:
 
 
 def _check_hold(options: RunOptions, experiment: Experiment, chosen: tuple[str, ...]) -> None:
+    _check_ns("--hold", options.hold_ns)
     if options.hold_ns is None:
         return
-    if not math.isfinite(options.hold_ns) or options.hold_ns < 0:
-        raise UserError(f"--hold {options.hold_ns:g}: give nanoseconds, 0 or more")
     having = [variant.name for variant in experiment.variants if variant.hold]
     if chosen and not set(chosen) & set(having):
         raise UserError(
             f"--hold: {' and '.join(chosen)} of {experiment.name} has no hold time; "
             f"{', '.join(having)} have"
         )
+
+
+def _check_ns(option: str, ns: float | None) -> None:
+    if ns is not None and (not math.isfinite(ns) or not 0 <= ns <= MOST_NS):
+        raise UserError(f"{option} {ns:g}: give nanoseconds, 0 or more, at most {MOST_NS:,}")
 
 
 def thread_counts(text: str, limit: int) -> tuple[int, ...]:

@@ -74,6 +74,8 @@ def _heading(result: dict[str, Any]) -> Text:
         where += f", {result['cpus']} of {machine['cpus']} CPUs"
     if result.get("hold_ns"):
         where += f", held for {result['hold_ns']:g} ns"
+    if result.get("work_ns"):
+        where += f", {result['work_ns']:g} ns of work between operations"
     if result.get("cap") is not None:
         where += f", at most {result['cap']} CPUs a shard"
     return text.append(where, style="not bold")
@@ -150,6 +152,10 @@ def run_notes(result: dict[str, Any]) -> list[tuple[str, str]]:
             if calibration
             else ("prediction", _fitted(result))
         )
+    for error in result.get("model_error", ()):
+        many = len(result["model_error"]) > 1
+        about = f"{', '.join(error['variants'])}: " if many else ""
+        notes.append(("validation", about + error["said"]))
     if "uncertainty" in result:
         notes += interval_notes(result)
     for name, about in result["param_sources"].items():

@@ -15,8 +15,11 @@ import numpy as np
 
 from schedshard.common.result import has_points, is_curve
 from schedshard.experiments.figures import is_figures
+from schedshard.experiments.model_error import together
 
 LOW, HIGH = 5.0, 95.0
+WORKLOAD = "workload"
+_COSTS = ("ns_per_op", "cycles_per_op")
 _BARS = ("relative", "cycles_per_op", "ns_per_op", "cycles_per_read")
 _POINT = ("ns_per_op", "cycles_per_op")
 
@@ -110,6 +113,26 @@ def attach(result: dict[str, Any], samples: Sequence[Mapping[Key, float | None]]
             figure.row["interval"] = found
             if judged:
                 figure.row["published_inside"] = verdict
+
+
+def widen(result: dict[str, Any], variants: Sequence[str], kind: str, factor: float) -> None:
+    """Give the intervals of these variants both parts: what inputs do, and the model's own error.
+
+    ``inputs`` keeps the first part alone, ``model`` the factor. Whole workloads are not widened:
+    the model's error was never measured on one, and the ratio of two of them errs by less.
+    """
+    if kind == WORKLOAD or is_figures(result):
+        return
+    points = has_points(result)
+    for figure in list(predicted(result)):
+        found = figure.row.get("intervals", {}).get(figure.name)
+        if figure.variant not in variants or found is None or figure.name not in _COSTS:
+            continue
+        found["inputs"] = {"low": found["low"], "high": found["high"]}
+        found["model"] = {"factor": factor}
+        found["low"], found["high"] = together(found["low"], found["median"], found["high"], factor)
+        if "published_inside" in figure.row and figure.name == _main(points):
+            figure.row["published_inside"] = inside(found, figure.published or 0.0)
 
 
 def found_interval(figure: Predicted, several: bool) -> Mapping[str, Any] | None:

@@ -202,6 +202,8 @@ def complete(result: dict[str, Any], study: Study, raws: Sequence[Sequence[Any]]
     """Put intervals into a result, with the draws and the influence of each input."""
     samples = [figures_of(plan, own) for plan, own in zip(study.plans, raws, strict=True)]
     intervals.attach(result, samples)
+    for error in result["model_error"]:
+        intervals.widen(result, error["variants"], error["kind"], error["factor"])
     _attach_lines(result, study, raws)
     shown = intervals.headlines(result)
     drawn = {one.name: [values[one.name] for values in study.values] for one in study.inputs}

@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Compare the simulated machine with every curve of machines/published/curves.toml.
+
+fidelity.py           predict each point, write machines/published/residuals.toml and the page
+                      docs/results/fidelity.md with its plot
+fidelity.py --check   only print the three figures of each curve; status 1 if the page differs
+fidelity.py FILE      the same figures for the curves of another file, nothing written
+
+A point is inside if the interval holds it that an estimate without any curve of the same machine
+gives. build/results keeps each prediction as long as simulator, machine and samples stay the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "cli"))
+
+from schedshard.experiments.model_error import (  # noqa: E402
+    RESIDUALS,
+    Residual,
+    estimate,
+    known_residuals,
+    together,
+    vendor_of,
+    words,
+)
+
+CURVES = ROOT / "machines/published/curves.toml"
+PAGE = ROOT / "docs/results/fidelity.md"
+PLOT = ROOT / "docs/pictures/fidelity.svg"
+KEPT = ROOT / "build/results"
+SAMPLES = 20
+PAIRS = "pairs"  # instead of points: latency class, and nanoseconds a turn
+BEGIN, END = "<!-- table: fidelity -->\n", "<!-- end of table -->"
+
+
+@dataclass(frozen=True)
+class Score:
+    """One curve: its kind, its points, and how many of them are inside."""
+
+    name: str
+    kind: str
+    machine: str
+    factors: tuple[float, ...]
+    inside: int
+    calibrated: bool
+
+
+def build() -> Path:
+    """Return the build tree whose simulator runs."""
+    return Path(os.environ.get("SCHEDSHARD_BUILD") or ROOT / "build/release")
+
+
+def predict(curve: dict[str, Any], base: Path) -> dict[str, Any]:
+    """Return a kept prediction of a curve with the intervals of its machine's inputs, or run it."""
+    machine = base / f"{curve['machine']}.toml"
+    words_ = ["run", "ping-pong" if PAIRS in curve else "primitives", "--machine", str(machine)]
+    words_ += ["--op", curve["op"]]
+    if PAIRS not in curve:
+        words_ += ["--threads", ",".join(str(n) for n, _ in curve["points"])]
+        words_ += ["--placement", curve.get("placement", "os")]
+        words_ += ["--work", f"{curve.get('work_ns', 0):g}"]
+    words_ += ["--uncertainty", str(SAMPLES)]
+    key = hashlib.sha256(" ".join([curve["machine"], *words_[4:]]).encode())
+    for path in (build() / "experiments/schedshard-sim", machine):
+        key.update(path.read_bytes())
+    kept = KEPT / f"fidelity-{key.hexdigest()[:16]}.json"
+    if not kept.exists():
+        KEPT.mkdir(parents=True, exist_ok=True)
+        print(f"fidelity: {curve['name']}", file=sys.stderr)
+        env = {**os.environ, "PYTHONPATH": str(ROOT / "cli"), "SCHEDSHARD_BUILD": str(build())}
+        subprocess.run(
+            [sys.executable, "-m", "schedshard", *words_, "--out", str(kept)],
+            cwd=ROOT, env=env, stdout=subprocess.DEVNULL, check=True,
+        )  # fmt: skip
+    loaded: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8"))
+    return loaded
+
+
+def residuals_of(curve: dict[str, Any], base: Path) -> list[Residual]:
+    """Return one residual a point."""
+    result = predict(curve, base)
+    place = "class" if PAIRS in curve else "threads"
+    points = {point[place]: point for point in result["variants"][0]["points"]}
+    machine = curve["machine"].rpartition("/")[2]
+    vendor = vendor_of(machine, result["machine"]["title"])
+    made = []
+    for at, measured in curve.get(PAIRS) or curve["points"]:
+        point = points[at]
+        threads = 2 if PAIRS in curve else at
+        inputs = point["interval"].get("inputs", point["interval"])
+        made.append(
+            Residual(
+                machine, vendor, curve["kind"], curve["name"], threads, measured,
+                point["ns_per_op"], inputs["low"], inputs["high"],
+            )
+        )  # fmt: skip
+    return made
+
+
+def score(curve: dict[str, Any], mine: Sequence[Residual], known: Sequence[Residual]) -> Score:
+    """Return how good the predictions of one curve are, judged without its machine."""
+    others = [one for one in known if one.machine != mine[0].machine]
+    factor = estimate(others, curve["kind"]).factor
+    inside = 0
+    for one in mine:
+        low, high = together(min(one.low, one.predicted), one.predicted,
+                             max(one.high, one.predicted), factor)  # fmt: skip
+        inside += low <= one.measured <= high
+    factors = tuple(max(one.measured / one.predicted, one.predicted / one.measured) for one in mine)
+    return Score(
+        curve["name"], curve["kind"], mine[0].machine, factors, inside,
+        bool(curve.get("calibrated")),
+    )  # fmt: skip
+
+
+def lines(scores: Sequence[Score]) -> list[str]:
+    """Return the table of all curves, and the sum."""
+    made = [
+        "| curve | kind | points | median factor | worst | inside |",
+        "|---|---|---|---|---|---|",
+    ]
+    for one in scores:
+        name = one.name + (" (calibrated)" if one.calibrated else "")
+        made.append(
+            f"| {name} | {words(one.kind)} | {len(one.factors)} | "
+            f"{statistics.median(one.factors):.2f} | {max(one.factors):.2f} | "
+            f"{one.inside} of {len(one.factors)} |"
+        )
+    factors = [factor for one in scores for factor in one.factors]
+    inside = sum(one.inside for one in scores)
+    made.append(
+        f"| all | | {len(factors)} | {statistics.median(factors):.2f} | {max(factors):.2f} | "
+        f"{inside} of {len(factors)}, {inside / len(factors):.0%} |"
+    )
+    return made
+
+
+def kinds(known: Sequence[Residual]) -> list[str]:
+    """Return the table of kinds: what an interval of each has for the model's own error."""
+    made = ["| kind | curves | machines | makers | threads | error factor |",
+            "|---|---|---|---|---|---|"]  # fmt: skip
+    for kind in [*sorted({one.kind for one in known}), "workload"]:
+        one = estimate(known, kind)
+        made.append(
+            f"| {words(kind)} | {one.curves} | {one.machines} | {', '.join(one.vendors)} | "
+            f"{one.threads or ''} | {one.factor:.2f} |"
+        )
+    return made
+
+
+def residual_text(curves: Sequence[dict[str, Any]], known: Sequence[Residual]) -> str:
+    """Return the residuals as the table that predictions read."""
+    made = [
+        "# SPDX-License-Identifier: (MIT OR GPL-2.0-only)",
+        "# Made by scripts/fidelity.py from curves.toml. points: threads, measured, predicted, and",
+        "# the 90% interval of what the machine's unknown inputs do; nanoseconds an operation.",
+    ]
+    for curve in curves:
+        mine = [one for one in known if one.curve == curve["name"]]
+        first = mine[0]
+        made += ["", "[[curve]]", f'name = "{first.curve}"', f'machine = "{first.machine}"',
+                 f'vendor = "{first.vendor}"', f'kind = "{first.kind}"', "points = ["]  # fmt: skip
+        made += [
+            f"  [{one.threads}, {one.measured:.5g}, {one.predicted:.5g}, {one.low:.5g}, "
+            f"{one.high:.5g}],"
+            for one in mine
+        ]
+        made.append("]")
+    return "\n".join(made) + "\n"
+
+
+def draw(known: Sequence[Residual]) -> None:
+    """Draw measured against predicted, a dot a point."""
+    import matplotlib as mpl
+
+    mpl.use("svg")
+    from matplotlib import pyplot
+
+    mpl.rcParams["svg.hashsalt"] = "schedshard"
+    figure, axes = pyplot.subplots(figsize=(6.4, 6.0))
+    for kind in sorted({one.kind for one in known}):
+        mine = [one for one in known if one.kind == kind]
+        axes.loglog(
+            [one.predicted for one in mine], [one.measured for one in mine], "o", markersize=3.5,
+            label=words(kind),
+        )  # fmt: skip
+    ends = [0.5, 50000]
+    axes.plot(ends, ends, "k-", linewidth=0.7)
+    for factor in (0.5, 2.0):
+        axes.plot(ends, [end * factor for end in ends], "k:", linewidth=0.7)
+    axes.set_xlabel("predicted, ns an operation")
+    axes.set_ylabel("measured, ns an operation")
+    axes.legend(fontsize=8)
+    figure.tight_layout()
+    figure.savefig(PLOT, metadata={"Date": None, "Creator": "schedshard"})
+    drawn = PLOT.read_text(encoding="utf-8").splitlines()
+    PLOT.write_text("\n".join(line.rstrip() for line in drawn) + "\n", encoding="utf-8")
+
+
+def page_with(scores: Sequence[Score], known: Sequence[Residual]) -> str:
+    """Return the page with its tables anew."""
+    old = PAGE.read_text(encoding="utf-8")
+    start = old.index(BEGIN) + len(BEGIN)
+    made = "\n".join([*lines(scores), "", *kinds(known)]) + "\n"
+    return old[:start] + made + old[old.index(END, start) :]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Score all curves, or those of another file; return the exit status."""
+    files = [Path(word) for word in arguments if not word.startswith("--")]
+    path = files[0] if files else CURVES
+    curves = tomllib.loads(path.read_text(encoding="utf-8"))["curve"]
+    base = path.parent if files else ROOT / "machines"
+    by_curve = [residuals_of(curve, base) for curve in curves]
+    mine = [one for points in by_curve for one in points]
+    known = list(known_residuals()) if files else mine
+    scores = [score(*pair, known) for pair in zip(curves, by_curve, strict=True)]
+    print("\n".join([*lines(scores), "", *kinds(known)]))
+    if files:
+        return 0
+    page = page_with(scores, known)
+    if "--check" in arguments:
+        same = page == PAGE.read_text(encoding="utf-8")
+        same = same and residual_text(curves, known) == RESIDUALS.read_text(encoding="utf-8")
+        return 0 if same else 1
+    RESIDUALS.write_text(residual_text(curves, known), encoding="utf-8")
+    PAGE.write_text(page, encoding="utf-8")
+    draw(known)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

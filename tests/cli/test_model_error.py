@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""By how much the model errs: estimated from residuals, printed with each prediction."""
+
+import math
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import core_costs
+import fidelity
+import numpy as np
+import pytest
+
+from conftest import Cli
+from schedshard.common.errors import UserError
+from schedshard.common.paths import MACHINES
+from schedshard.experiments.experiment import experiment_names, load_experiment
+from schedshard.experiments.model_error import (
+    Residual,
+    estimate,
+    known_residuals,
+    together,
+    vendor_of,
+    words,
+)
+from schedshard.experiments.run_options import RunOptions, make_request
+from schedshard.experiments.uncertain.intervals import widen
+
+CURVES = tomllib.loads(fidelity.CURVES.read_text(encoding="utf-8"))["curve"]
+
+
+def residual(machine: str, kind: str, error: float, threads: int = 2) -> Residual:
+    """A point that was measured ``error`` times the prediction, on a machine that is known."""
+    return Residual(machine, "Intel", kind, machine, threads, 100 * error, 100, 100, 100)
+
+
+def made(machines: int, points: int, spread: float, rng: np.random.Generator) -> list[Residual]:
+    """Machines of several kinds whose errors have this spread, points of one machine together."""
+    return [
+        residual(f"m{m}", f"kind {m % 4}", float(np.exp(error)))
+        for m, error in enumerate(rng.normal(0, spread, machines))
+        for _ in range(points)
+    ]
+
+
+def test_nine_of_ten_new_machines_are_within_the_factor() -> None:
+    rng = np.random.default_rng(1)
+    held = [
+        abs(math.log(one.measured / one.predicted)) <= math.log(estimate(known, "kind 0").factor)
+        for _ in range(300)
+        for known, one in [(made(12, 5, 0.3, rng), made(1, 1, 0.3, rng)[0])]
+    ]
+    assert 0.85 <= np.mean(held) <= 0.98
+
+
+def test_a_machine_counts_once_however_many_points_it_has() -> None:
+    few = [residual("a", "locked", 1.5), residual("b", "locked", 1.1)]
+    many = [*[residual("a", "locked", 1.5)] * 50, residual("b", "locked", 1.1)]
+    assert estimate(many, "locked").factor == pytest.approx(estimate(few, "locked").factor)
+
+
+def test_what_unknown_inputs_explain_is_not_the_models_error() -> None:
+    unsure = Residual("a", "Intel", "locked", "a", 2, 150, 100, 60, 166)
+    sure = Residual("a", "Intel", "locked", "a", 2, 150, 100, 99, 101)
+    assert estimate([unsure], "locked").factor < estimate([sure], "locked").factor
+
+
+def test_a_kind_without_a_curve_says_so() -> None:
+    known = [residual("a", "locked", 1.2)]
+    assert estimate(known, "plain").sentence().startswith("never validated for plain stores")
+    said = estimate(known, "locked").sentence("Arm")
+    assert said.startswith("never validated for locked operations on Arm")
+    said = estimate(known, "locked").sentence("Intel")
+    assert said.startswith("validated on 1 curve of 1 machine, to 2 threads, error factor ")
+
+
+def test_both_parts_are_wider_than_each() -> None:
+    low, high = together(80.0, 100.0, 150.0, 1.4)
+    assert low < min(80.0, 100 / 1.4)
+    assert high > max(150.0, 140.0)
+    assert together(100.0, 100.0, 100.0, 1.4) == pytest.approx((100 / 1.4, 140.0))
+
+
+def test_an_interval_keeps_both_parts_apart() -> None:
+    found: dict[str, Any] = {"low": 90.0, "median": 100.0, "high": 110.0, "samples": 20}
+    point: dict[str, Any] = {"threads": 2, "ns_per_op": 100.0, "cycles_per_op": 200.0,
+             "published": 135.0, "published_inside": False,
+             "intervals": {"ns_per_op": found}, "interval": found}  # fmt: skip
+    result = {"variants": [{"name": "a", "points": [point]}], "baseline": "b", "sweep": "threads"}
+    widen(result, ["a"], "locked", 1.4)
+    assert found["inputs"] == {"low": 90.0, "high": 110.0}
+    assert found["model"] == {"factor": 1.4}
+    assert found["low"] < 90 < 110 < found["high"]
+    assert point["published_inside"] is True
+
+
+def test_every_kind_of_an_operation_has_words() -> None:
+    kinds = {v.kind for name in experiment_names() for v in load_experiment(name).variants}
+    kinds |= {curve["kind"] for curve in CURVES}
+    assert all(words(kind) != kind for kind in kinds)
+
+
+def test_residuals_are_those_of_the_published_curves() -> None:
+    """A point that is added or changed needs `make fidelity`."""
+    want = [(c["name"], c["kind"], float(ns)) for c in CURVES
+            for _, ns in c.get("points") or c["pairs"]]  # fmt: skip
+    known = [(one.curve, one.kind, one.measured) for one in known_residuals()]
+    assert [each[:2] for each in known] == [each[:2] for each in want]
+    assert [ns for *_, ns in known] == pytest.approx([ns for *_, ns in want], rel=1e-3)
+    page = fidelity.PAGE.read_text(encoding="utf-8")
+    assert all(line in page for line in fidelity.kinds(known_residuals()))
+
+
+def test_every_curve_has_source_licence_and_machine() -> None:
+    for curve in CURVES:
+        assert curve["source"]
+        assert curve["licence"]
+        assert (MACHINES / f"{curve['machine']}.toml").is_file()
+
+
+def test_a_run_says_on_what_it_was_validated(cli: Cli) -> None:
+    out = cli("run", "primitives", "--op", "cas-loop", "--threads", "1").out
+    assert "validated on 3 curves of 3 machines" in out
+    data = cli("run", "cpumask-yield", "--cpus", "8", "--json").json
+    (error,) = data["model_error"]
+    assert error["kind"] == "workload"
+    assert error["said"].startswith("never validated for whole workloads")
+
+
+@pytest.mark.parametrize(
+    ("machine", "op", "work", "kind"),
+    [
+        ("altra-max-2s", "atomic-inc", None, "far"),
+        ("xeon-8358-2s", "atomic-inc", None, "locked"),
+        ("xeon-8358-2s", "atomic-inc", 100.0, "work"),
+    ],
+)
+def test_the_kind_follows_from_machine_and_options(
+    machine: str, op: str, work: float | None, kind: str
+) -> None:
+    from schedshard.experiments.run import model_errors, plan_run
+
+    options = RunOptions("primitives", machine=machine, ops=(op,), threads="1", work_ns=work)
+    (error,) = model_errors(plan_run(make_request(options)))
+    assert error["kind"] == kind
+
+
+def test_work_between_operations_takes_its_time(
+    cli: Cli, real: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SCHEDSHARD_BUILD", str(real))
+    words_ = ("run", "primitives", "--op", "atomic-inc", "--threads", "1", "--json")
+    bare = cli(*words_).json["variants"][0]["points"][0]["ns_per_op"]
+    busy = cli(*words_, "--work", "500").json
+    assert busy["work_ns"] == 500
+    assert busy["variants"][0]["points"][0]["ns_per_op"] == pytest.approx(bare + 500, rel=0.01)
+
+
+@pytest.mark.parametrize("ns", [-1.0, math.nan, math.inf])
+def test_work_that_is_no_time_is_refused(ns: float) -> None:
+    with pytest.raises(UserError, match="--work"):
+        make_request(RunOptions("primitives", work_ns=ns))
+    with pytest.raises(UserError, match="no option --work"):
+        make_request(RunOptions("cyclic", work_ns=1.0))
+
+
+def test_a_core_has_one_table_of_costs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert core_costs.main(["--check"]) == 0, capsys.readouterr().out
+    cores = tomllib.loads(core_costs.CORES.read_text(encoding="utf-8"))
+    named = [machine for core in cores.values() for machine in core["machines"]]
+    assert len(set(named)) == len(named)
+    presets = {path.stem for path in MACHINES.glob("*.toml")}
+    assert presets - set(named) == {"future-2048", "future-4096"}
+
+
+def test_a_cost_that_differs_is_found_and_mended() -> None:
+    core = tomllib.loads(core_costs.CORES.read_text(encoding="utf-8"))["zen4"]
+    text = (MACHINES / "epyc-9654-2s.toml").read_text(encoding="utf-8")
+    other = text.replace("store_buffer = 64", "store_buffer = 65")
+    assert other != text
+    assert core_costs.applied(other, core) == text
+
+
+def test_stores_leave_the_buffer_one_by_one(
+    cli: Cli, real: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """64 threads that store: the time of a store counts, since 64 of them leave in a row."""
+    monkeypatch.setenv("SCHEDSHARD_BUILD", str(real))
+    text = (MACHINES / "epyc-zen4-vm-83.toml").read_text(encoding="utf-8")
+    ns = []
+    for store in (1, 8):
+        path = tmp_path / f"store-{store}.toml"
+        lines = [f"store = {store}" if line.startswith("store = ") else line
+                 for line in text.splitlines()]  # fmt: skip
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        data = cli(
+            "run", "primitives", "--op", "plain-inc", "--threads", "64", "--machine", str(path),
+            "--json",
+        ).json  # fmt: skip
+        ns.append(data["variants"][0]["points"][0]["ns_per_op"])
+    assert ns[1] > 2 * ns[0]
+
+
+def test_the_vendor_is_that_of_the_cores() -> None:
+    assert vendor_of("epyc-9654-2s", "2 x AMD EPYC 9654") == "AMD"
+    assert vendor_of("graviton3-64", "AWS Graviton3") == "Arm"
+    assert vendor_of("sierra-forest-192", "2 x Intel Xeon 6740E") == "Intel"
