@@ -68,6 +68,7 @@ fidelity: build ## compare the model with every published curve: docs/results/fi
 build: ## compile what the commands run, and the library, into build/release
 	scripts/bootstrap demo
 	scripts/build $(BUILD)
+	scripts/emulator
 
 install: ## install the library, its header and the command under PREFIX (/usr/local)
 	scripts/bootstrap demo

@@ -158,11 +158,14 @@ works=
 [ -z "$python" ] || works="$works, doctor"
 [ -n "$missing$broken" ] || works="$works, the simulator"
 [ -n "$missing$installed" ] || works="$works, the library"
+# scripts/emulator builds one where the distribution's takes no plugins; packages have one inside.
+emulator=${installed:-$root}/build/emulator/qemu-x86_64
+[ -x "$emulator" ] || emulator=qemu-x86_64
 if [ "$(uname -m)" != x86_64 ]; then
 	say emulator no "c2c record needs an x86-64 machine"
 elif [ -n "$installed" ] && [ ! -e "$installed/build/release/record/libschedshard-qemu-user.so" ]; then
 	say emulator no "this package has no c2c record"
-elif emulator qemu-x86_64 "c2c record" qemu-user && [ -z "$missing" ]; then
+elif emulator "$emulator" "c2c record" qemu-user && [ -z "$missing" ]; then
 	works="$works, c2c record"
 fi
 if [ -n "$installed" ]; then

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from recording import MACHINE, PROGRAMS, needs, run
 
-from schedshard.common.paths import ROOT
+from schedshard.common.paths import ROOT, build_dir
 
 pytestmark = needs(PROGRAMS / "record-known")
 
@@ -85,3 +85,46 @@ def test_a_missing_emulator_is_named_with_its_package() -> None:
     )
     assert done.returncode == 2
     assert done.stderr == "schedshard: qemu-x86_64 is missing: install the package qemu-user\n"
+
+
+def test_an_emulator_without_plugins_is_named(tmp_path: Path) -> None:
+    static = tmp_path / "qemu-x86_64"
+    static.write_text("#!/bin/sh\necho -cpu model\n", encoding="ascii")
+    static.chmod(0o755)
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "schedshard", "c2c", "record", "--machine", MACHINE),
+            *("--", "/bin/true"),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={
+            **os.environ,
+            "PATH": f"{tmp_path}:{os.environ['PATH']}",
+            "PYTHONPATH": str(ROOT / "cli"),
+        },
+    )
+    assert done.returncode == 2
+    assert done.stderr == f"schedshard: {static} loads no plugins: run 'make build'\n"
+
+
+@pytest.mark.parametrize("name", ["with space", "with,comma", "with:colon"])
+def test_a_build_tree_of_any_name_records(tmp_path: Path, name: str) -> None:
+    tree = tmp_path / name
+    tree.symlink_to(build_dir(), target_is_directory=True)
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "schedshard", "c2c", "record", "--machine", MACHINE),
+            *("--marks", "--json", "--uncertainty", "0", "--"),
+            *(str(PROGRAMS / "record-known"), "heap", "2", "300", "40"),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "SCHEDSHARD_BUILD": str(tree), "PYTHONPATH": str(ROOT / "cli")},
+    )
+    assert done.returncode == 0
+    assert "ld.so" not in done.stderr
+    # Only the library that LD_PRELOAD names knows the heap.
+    assert "heap: main" in done.stdout

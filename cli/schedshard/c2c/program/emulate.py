@@ -3,6 +3,7 @@
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from schedshard.kernel.probe.watch import Watch
 from schedshard.machines.presets import Machine
 
 META = "schedshard/record-meta/2"
+_DIVIDES = re.compile(r"[\s:,]")
 _PATIENCE = 5.0  # seconds, before a message says what the recorder waits for
 
 
@@ -66,10 +68,29 @@ def _signals_are_the_programs() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
+def _plain(path: Path, folder: Path) -> Path:
+    """The same file below @folder, where its own name would be taken apart.
+
+    The linker divides LD_PRELOAD at spaces and colons, the emulator its option at commas.
+    """
+    if not _DIVIDES.search(str(path.parent)):
+        return path
+    if _DIVIDES.search(str(folder)):
+        raise UserError(f"{folder} has a space or a colon in its name, as has {path}: set TMPDIR")
+    link = folder / "parts"
+    if not link.is_symlink():
+        link.symlink_to(path.parent.resolve(), target_is_directory=True)
+    return link / path.name
+
+
 def _command(
-    program: Program, watch: Path, meta: Path, shared: str, view: Path, window: Window, follow: bool
+    program: Program,
+    files: tuple[Path, Path, Path, Path, Path],
+    shared: str,
+    window: Window,
+    follow: bool,
 ) -> tuple[list[str], dict[str, str]]:
-    plugin, library, _ = plugin_paths()
+    plugin, library, watch, meta, view = files
     arguments = [f"{plugin}", f"watch={watch}", f"meta={meta}", f"shared={shared}", f"view={view}"]
     if follow:
         arguments.append("follow=on")
@@ -111,11 +132,15 @@ def emulate(
     watch = Watch(result, machine=machine.path, cpus=cpus, quantum=quantum, trace=trace)
     file = folder / "watch"
     file.write_text(watch.lines(), encoding="utf-8")
-    if "," in f"{folder}{build_dir()}":
-        raise UserError(f"{folder} or {build_dir()} has a comma in its name: the emulator has none")
+    if "," in str(folder):
+        raise UserError(
+            f"{folder} has a comma in its name, at which the emulator divides: set TMPDIR"
+        )
     view = write_view(folder / "machine", machine, cpus)
+    plugin, library, _ = (_plain(path, folder) for path in plugin_paths())
     with _model(file, meta, window) as (model, shared):
-        command, environment = _command(program, file, meta, shared, view, window, follow)
+        files = (plugin, library, file, meta, view)
+        command, environment = _command(program, files, shared, window, follow)
         with _signals_are_the_programs():
             with telling(f"cannot run {command[0]}"):
                 child = subprocess.Popen(

@@ -11,8 +11,8 @@ from pathlib import Path
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 
-from schedshard.common.errors import UserError, os_reason
-from schedshard.common.paths import typed
+from schedshard.common.errors import UserError, os_reason, telling
+from schedshard.common.paths import INSTALLED, ROOT, typed
 
 EMULATOR = "qemu-x86_64"
 _X86_64 = "EM_X86_64"
@@ -87,11 +87,26 @@ def _look(path: Path, argv: tuple[str, ...]) -> Program:
 
 
 def find_emulator() -> str:
-    """Where the emulator is."""
+    """Where an emulator is that loads plugins: ours (scripts/emulator), or the distribution's."""
+    ours = ROOT / "build" / "emulator" / EMULATOR
+    if ours.is_file():
+        return str(ours)
     found = shutil.which(EMULATOR)
     if found is None:
         raise UserError(f"{EMULATOR} is missing: install the package qemu-user")
+    if not _loads_plugins(found):
+        how = "install QEMU configured with --enable-plugins" if INSTALLED else "run 'make build'"
+        raise UserError(f"{found} loads no plugins: {how}")
     return found
+
+
+def _loads_plugins(emulator: str) -> bool:
+    """Whether it knows the option. Some distributions link it statically, without."""
+    with telling(f"cannot run {emulator}"):
+        done = subprocess.run(
+            [emulator, "--help"], stdin=subprocess.DEVNULL, capture_output=True, check=False
+        )
+    return any(line.startswith(b"-plugin") for line in done.stdout.splitlines())
 
 
 def package_of(path: Path) -> str | None:
