@@ -21,7 +21,7 @@ MUTANTS :=
 OLD    := 6.12
 .DEFAULT_GOAL := help
 .PHONY: help demo check check-all quick lint mutants docs results fidelity build install install-lib deb doctor wheel clean kernel kernel-old \
-	kernel-check kernel-arm64 kernel-cross kernel-debug kernel-foreign kernel-shapes kernel-soak kernel-deb
+	kernel-check kernel-arm64 kernel-cross kernel-debug kernel-foreign kernel-shapes kernel-soak kernel-deb releases-check
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -85,6 +85,10 @@ install-lib: ## install only the library under PREFIX: no command, no C++, secon
 	ninja -C build/library
 	meson install -C build/library --no-rebuild
 	@test -n "$(DESTDIR)" || ldconfig || echo "as root: ldconfig, then programs find the library"
+
+releases-check: ## build, test, record and package on Debian 13 and sid, in roots of debootstrap; as root
+	scripts/bootstrap releases
+	scripts/releases_check
 
 kernel: ## build Linux with and without the series, boot, test and compare both, write the series
 	scripts/bootstrap demo kernel
