@@ -132,7 +132,7 @@ def lint_stages() -> list[Stage]:
         Stage(
             "clang-format", "lint", [Command(["clang-format", "--dry-run", "-Werror", *c_files])]
         ),
-        Stage("shellcheck", "lint", [Command(["shellcheck", *shell_scripts()])]),
+        Stage("shellcheck", "lint", [Command(["shellcheck", "-x", *shell_scripts()])]),
         Stage(
             "ruff",
             "lint",

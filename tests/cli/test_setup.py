@@ -15,7 +15,7 @@ BASE = ("cat", "dirname", "getconf", "grep", "head", "id", "readlink", "sed", "s
 
 
 def check(path: Path) -> tuple[int, list[str]]:
-    argv = [ROOT / "schedshard", "setup", "--check"]
+    argv = [str(ROOT / "schedshard"), "setup", "--check"]
     done = subprocess.run(argv, env={"PATH": str(path)}, capture_output=True, text=True)
     assert done.stderr == ""
     return done.returncode, done.stdout.splitlines()
@@ -65,7 +65,7 @@ def test_an_emulator_without_plugins(tmp_path: Path) -> None:
 
 def test_an_installed_package_without_its_tools(tmp_path: Path) -> None:
     script = ROOT / "cli" / "schedshard" / "setup.sh"
-    argv = ["sh", script, "--check", tmp_path / "installed"]
+    argv = ["sh", str(script), "--check", str(tmp_path / "installed")]
     done = subprocess.run(argv, capture_output=True, text=True)
     assert done.returncode == 1
     assert "does not run: install schedshard again" in done.stdout

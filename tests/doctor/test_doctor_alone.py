@@ -130,6 +130,7 @@ def test_wheel(made: dict[str, Path], tmp_path: Path) -> None:
 
 def test_sources_keep_to_python_3_9() -> None:
     vermin = Path(sys.executable).with_name("vermin")
-    argv = [vermin, "--eval-annotations", "--violations", "-t=3.9-", *doctor_alone.modules()]
+    argv = [str(vermin), "--eval-annotations", "--violations", "-t=3.9-"]
+    argv += map(str, doctor_alone.modules())
     done = subprocess.run(argv, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout

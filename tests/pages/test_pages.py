@@ -12,9 +12,10 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 import numpy as np
@@ -23,12 +24,14 @@ from browser import A4, CHROMIUM, CONTRAST, DESK, DRIVER, PHONE, TOO_WIDE, Brows
 from matplotlib.axis import Axis
 from matplotlib.collections import LineCollection
 from matplotlib.container import BarContainer
+from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from doctor_tree import Machine, Task, build, collect
 from schedshard.common.paths import ROOT
 from schedshard.entry import run
 from schedshard.show import plots
+from schedshard.show.drawing import Shown, csv_text, shown_svg
 
 pytestmark = pytest.mark.skipif(
     CHROMIUM is None or DRIVER is None, reason="no chromium with its driver"
@@ -115,19 +118,27 @@ def made(
 ) -> Iterator[dict[str, Path]]:
     """A page of each kind; keeps what was drawn on them."""
     folder = tmp_path_factory.mktemp("pages")
-    csv_of = plots.Plot.csv
+    draw, show = plots.figure_svg, shown_svg
+    figures: list[Figure] = []
     now: list[plots.Plot] = []
 
-    def kept(plot: plots.Plot) -> str:
-        now.append(plot)
-        return csv_of(plot)
+    def kept_figure(figure: Figure) -> str:
+        figures.append(figure)
+        return draw(figure)
+
+    def kept(
+        svg: str, title: str, columns: tuple[str, ...], rows: Sequence[Sequence[Any]]
+    ) -> Shown:
+        now.append(plots.Plot(figures[-1], columns, rows))
+        return show(svg, title, columns, rows)
 
     pages = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SCHEDSHARD_BUILD", str(FAKES))
         patch.setenv("XDG_DATA_HOME", str(folder / "data-home"))
         patch.setenv("FAKE_SIM", "inputs")
-        patch.setattr(plots.Plot, "csv", kept)
+        patch.setattr(plots, "figure_svg", kept_figure)
+        patch.setattr(plots, "shown_svg", kept)
         for kind, files in _reports(folder):
             pages[kind] = folder / f"{kind}.html"
             schedshard("report", *files, "--out", pages[kind])
@@ -288,7 +299,7 @@ def _plotted(plot: plots.Plot) -> Iterator[float]:
 def test_the_csv_has_what_is_drawn(kind: str, drawn: dict[str, list[plots.Plot]]) -> None:
     assert drawn[kind] or kind in ("record", "kernel")
     for plot in drawn[kind]:
-        known = np.array(_numbers(plot.csv()))
+        known = np.array(_numbers(csv_text(plot.columns, plot.rows)))
         shown = list(_plotted(plot))
         assert bool(shown) == any(axes.axison for axes in plot.figure.axes), plot.columns
         for value in shown:
