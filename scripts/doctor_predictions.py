@@ -84,7 +84,7 @@ def apart(sizes: set[int]) -> list[int]:
 def keys(row: Mapping[str, Any]) -> list[Key]:
     """Return the curves of a machine: kernel, push, pinned, spread, CPUs; None stands for both."""
     cpus, cache, package = row["cpus"], row["cpus"] // row["llcs"], row["cpus"] // row["packages"]
-    near = apart({2, 8, 32, cache, package, cpus})[:-1]
+    near = apart({4, 8, 32, cache, package, cpus})[:-1]
     far = apart({2, 8, 32, cpus})[:-1] if row["packages"] > 1 else []
     made: list[Key] = [("shard", None, None, None, 8), ("shard", None, None, None, cpus)]
     for push, pinned in ((True, False), (False, False), (None, True)):

@@ -11,11 +11,12 @@ import click
 from click.shell_completion import CompletionItem
 
 from schedshard.commands.groups import NamedGroup
-from schedshard.commands.options import number_option, path_option
+from schedshard.commands.options import number_option, path_option, target_option
 from schedshard.common.errors import UserError
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 _JUDGE = "judge"
+_FLEET_WIDTH = 160
 
 
 class DoctorGroup(NamedGroup):
@@ -111,6 +112,25 @@ def doctor() -> None:
     metavar="SECONDS",
     help="How long --predict may take, about.",
 )
+@click.option(
+    "--watch",
+    is_flag=True,
+    help="Look at this host again and again, write metrics for Prometheus into the file of --out, "
+    "and say when the cost passes --threshold.",
+)
+@number_option(
+    "--every", high=86400, default=60, metavar="SECONDS", help="From one look to the next."
+)
+@click.option(
+    "--threshold",
+    type=click.FloatRange(0, 100),
+    default=5.0,
+    show_default=True,
+    metavar="PERCENT",
+    help="Of the machine's CPU time.",
+)
+@number_option("--rounds", high=10_000, default=3, help="How often the cost must pass it.")
+@number_option("--count", low=0, default=0, help="End after N looks; 0 is never.")
 @_JSON
 @click.pass_context
 def judge(ctx: click.Context, /, host: Path | None, **options: Any) -> None:
@@ -120,7 +140,113 @@ def judge(ctx: click.Context, /, host: Path | None, **options: Any) -> None:
     if host is not None and not host.exists() and host.suffix == "":
         known = ", ".join(doctor.list_commands(ctx))
         raise UserError(f"no file '{host}', and no command of doctor: known are {known}")
-    ctx.exit(perform(JudgeRequest(host, **options)))
+    wanted = options.pop("watch")
+    watched = {name: options.pop(name) for name in ("every", "threshold", "rounds", "count")}
+    if not wanted:
+        for name in watched:
+            if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+                raise UserError(f"--{name} is for --watch: give that, too")
+        ctx.exit(perform(JudgeRequest(host, **options)))
+    seconds, out = options.pop("seconds"), options.pop("out")
+    others = [name for name in options if name != "limit" and options[name]]
+    if host is not None or others:
+        other = "HOST.tar" if host is not None else f"--{others[0].replace('_', '-')}"
+        raise UserError(
+            f"--watch looks at this host and writes metrics: leave out {other.replace('as-', '')}"
+        )
+    if seconds > watched["every"]:
+        raise UserError(f"--every {watched['every']} is shorter than --seconds {seconds}")
+    from schedshard.common.output import check_writable
+    from schedshard.doctor.watch.watch import WatchRequest, watch
+
+    if out is not None:
+        check_writable(out)
+    threshold = watched.pop("threshold") / 100
+    ctx.exit(watch(WatchRequest(seconds=seconds, out=out, threshold=threshold, **watched)))
+
+
+@doctor.command()
+@click.argument(
+    "places", nargs=-1, required=True, metavar="DIR|FILE...",
+    type=click.Path(exists=True, path_type=Path),
+)  # fmt: skip
+@number_option("--jobs", high=1024, default=0, low=0, help="Hosts at a time; 0: one a CPU.")
+@target_option("--html", help="Write one page.")
+@target_option("--parquet", help="Write a row a host for other programs; needs pyarrow.")
+@_JSON
+@click.pass_context
+def fleet(
+    ctx: click.Context, /, places: tuple[Path, ...], jobs: int, html: Path | None,
+    parquet: Path | None, as_json: bool,
+) -> None:  # fmt: skip
+    """Judge the archives of many hosts: by finding, and by machine and kernel, worst first.
+
+    DIR is searched for .tar, .tar.gz and .tgz, with all folders in it. An archive that cannot be
+    read is listed, and is not the end. Exit status: 0 nothing found, 4 findings, 3 a host cannot be
+    told or read and none has findings.
+    """
+    import os
+
+    from schedshard.common.output import to_json, write_atomic
+    from schedshard.doctor.fleet.leave import fleet_data, fleet_page, fleet_parts, write_parquet
+    from schedshard.doctor.fleet.survey import survey
+    from schedshard.show.terminal import show
+
+    found = survey(places, jobs or os.cpu_count() or 1)
+    if html is not None:
+        write_atomic(html, fleet_page(found))
+    if parquet is not None:
+        write_parquet(parquet, found)
+    if as_json:
+        sys.stdout.write(to_json(fleet_data(found)))
+    else:
+        show(fleet_parts(found), _FLEET_WIDTH)
+    for path in (html, parquet):
+        if path is not None:
+            print(f"wrote {path}", file=sys.stderr)
+    ctx.exit(found.status)
+
+
+@doctor.command()
+@click.argument("before", type=click.Path(path_type=Path), metavar="BEFORE.tar")
+@click.argument("after", type=click.Path(path_type=Path), metavar="AFTER.tar")
+@_JSON
+@click.pass_context
+def diff(ctx: click.Context, /, before: Path, after: Path, as_json: bool) -> None:
+    """Tell what changed on one host, and whether the predicted gain came.
+
+    Exit status: 0 no worse, 4 a finding is new or sharing costs more.
+    """
+    from schedshard.common.output import to_json
+    from schedshard.doctor.fleet.diff import compare, diff_data, diff_parts
+    from schedshard.show.terminal import show
+
+    found = compare(before, after)
+    if as_json:
+        sys.stdout.write(to_json(diff_data(found)))
+    else:
+        show(diff_parts(found))
+    ctx.exit(found.status)
+
+
+@doctor.command()
+@path_option(
+    "--out",
+    default=Path("/var/lib/prometheus/node-exporter/schedshard.prom"),
+    show_default=True,
+    help="Where the unit writes its metrics.",
+)
+def unit(out: Path) -> None:
+    """Print a systemd unit that watches this host and writes metrics.
+
+    'schedshard doctor unit > /etc/systemd/system/schedshard-doctor.service', then 'systemctl enable
+    --now schedshard-doctor'.
+    """
+    from schedshard.common.paths import ALONE
+    from schedshard.doctor.watch.unit import unit_text
+
+    program = str(Path(sys.argv[0]).resolve())
+    sys.stdout.write(unit_text([program] if ALONE else [program, "doctor"], out))
 
 
 @doctor.command()

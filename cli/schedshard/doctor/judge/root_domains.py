@@ -31,7 +31,7 @@ Cost = Union[Prediction, Unpredicted]
 # The least share of the machine's CPU time for each severity.
 _LIMITS = ((0.05, "high"), (0.01, "medium"), (0.001, "low"))
 # A remedy has to save this share, and as many CPUs: a partition takes more than that away.
-LEAST_SHARE, LEAST_CPUS = 0.001, 0.1
+LEAST_SHARE, LEAST_CPUS = 0.001, 0.05
 # docs/doctor.md has the table.
 _ISOLATION = (
     "predicted in an emulator: pinned FIFO threads on Linux 7.3 wake up as often with isolcpus or "

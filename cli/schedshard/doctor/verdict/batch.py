@@ -58,6 +58,11 @@ def _metric(name: str, text: str, rows: list[tuple[str, float]]) -> list[str]:
     return head + [f"{full}{labels} {value:.10g}" for labels, value in rows]
 
 
+def gauge(name: str, text: str, rows: list[tuple[str, float]]) -> str:
+    """Return one metric for a textfile collector; a row has its labels, "" for none."""
+    return "\n".join(_metric(name, text, rows)) + "\n"
+
+
 def _judged(verdict: Verdict) -> set[str]:
     """Return the entries of which the verdict says that nothing was found."""
     catalogue = load_catalogue()

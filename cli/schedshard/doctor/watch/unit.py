@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""A systemd unit that watches this host."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from schedshard.common.errors import UserError
+
+# What systemd takes as it is, without quotes, specifiers and variables.
+_PLAIN = re.compile(r"/[A-Za-z0-9/._+@-]*")
+
+_UNIT = """\
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+# ./schedshard doctor unit > /etc/systemd/system/schedshard-doctor.service
+# systemctl enable --now schedshard-doctor
+[Unit]
+Description=What shared cache lines of the scheduler cost this machine
+Documentation=man:schedshard(1)
+
+[Service]
+ExecStart={command} --watch --every 60 --threshold 5 --rounds 3 --out {out}
+Restart=on-failure
+RestartSec=60
+Nice=10
+# It reads /proc and /sys, and writes one file. root may read the scheduler's features, and count
+# wake-ups with perf or bpftrace; no other right is needed.
+CapabilityBoundingSet=CAP_PERFMON CAP_BPF
+ProtectSystem=strict
+ReadWritePaths={folder}
+PrivateNetwork=yes
+NoNewPrivileges=yes
+MemoryMax=512M
+CPUQuota=50%
+
+[Install]
+WantedBy=multi-user.target
+"""
+
+
+def unit_text(command: Sequence[str], out: Path) -> str:
+    """Return the unit; ``command`` is this program's path and a verb, ``out`` the file to write."""
+    for what, value in (("the program", command[0]), ("--out", str(out))):
+        if _PLAIN.fullmatch(value) is None:
+            raise UserError(
+                f"{what} is '{value}': a unit needs an absolute path of letters, digits and "
+                "/ . _ + @ -"
+            )
+    return _UNIT.format(command=" ".join(command), out=out, folder=out.parent)

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Many hosts in one table, and one host before and after a remedy."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from shutil import copy
+
+import pytest
+
+from doctor_cli import assert_refused, call
+from doctor_tree import Machine, build, collect
+from schedshard.doctor.fleet import survey as survey_of
+from test_doctor_verdict import groups, partitions, tar
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def hosts(tmp_path: Path) -> Path:
+    """A folder with a costly host, twice, a cheap one in a folder below, and one that is broken."""
+    folder = tmp_path / "hosts"
+    (folder / "more").mkdir(parents=True)
+    machines = {
+        "costly.tar": Machine(tasks=groups(4_000_000)),
+        "more/cheap.tar": Machine(tasks=groups(500), release="6.6.1"),
+    }
+    for number, (name, machine) in enumerate(machines.items()):
+        (tmp_path / str(number)).mkdir()
+        copy(tar(tmp_path / str(number), machine), folder / name)
+    copy(folder / "costly.tar", folder / "twin.tar")
+    (folder / "broken.tar.gz").write_bytes(b"\x1f\x8bnothing")
+    (folder / "README").write_text("no archive")
+    return folder
+
+
+def test_a_fleet(capsys: Capture, hosts: Path) -> None:
+    outcome = call(capsys, "doctor", "fleet", hosts, "--json", "--jobs", "1")
+    assert outcome.status == 4
+    data = outcome.json
+    names = [Path(each["file"]).name for each in data["hosts"]]
+    assert names == ["costly.tar", "twin.tar", "cheap.tar"]
+    costs = [each["cost"]["value"] for each in data["hosts"]]
+    assert costs == sorted(costs, reverse=True)
+    assert [Path(each["file"]).name for each in data["unread"]] == ["broken.tar.gz"]
+    [kind] = data["findings"]
+    assert (kind["id"], kind["hosts"], kind["severities"]["high"]) == ("rd-shared", 2, 2)
+    assert kind["cost_cpus"] == pytest.approx(2 * costs[0] * 16)
+    assert [(each["kernel"], each["hosts"]) for each in data["groups"]] == [("6.12", 2), ("6.6", 1)]
+    assert data["cost_cpus"] == pytest.approx(sum(costs) * 16)
+    assert data["sentence"].startswith("2 of 3 hosts with findings")
+    text = call(capsys, "doctor", "fleet", hosts, "--jobs", "1")
+    assert text.out.startswith("2 of 3 hosts with findings")
+    assert text.out.index("costly.tar") < text.out.index("not read: ")
+    assert "broken.tar.gz" in text.out
+
+
+def test_side_by_side_is_the_same(capsys: Capture, hosts: Path) -> None:
+    one, two = (
+        call(capsys, "doctor", "fleet", hosts, "--json", "--jobs", jobs).json for jobs in ("1", "2")
+    )
+    assert one == two
+
+
+def test_files_and_folders_are_counted_once(hosts: Path) -> None:
+    found = survey_of.archives([hosts, hosts / "twin.tar"])
+    assert len(found) == 4
+
+
+def test_the_status_of_a_fleet(capsys: Capture, hosts: Path) -> None:
+    assert call(capsys, "doctor", "fleet", hosts / "more").status == 0
+    unread = call(capsys, "doctor", "fleet", hosts / "more", hosts / "broken.tar.gz")
+    assert unread.status == 3
+    assert_refused(call(capsys, "doctor", "fleet", hosts / "broken.tar.gz"), "broken.tar.gz")
+    empty = hosts / "empty"
+    empty.mkdir()
+    assert_refused(call(capsys, "doctor", "fleet", empty), "no archive", ".tar.gz")
+
+
+def test_a_page_and_a_table(capsys: Capture, hosts: Path, tmp_path: Path) -> None:
+    page, table = tmp_path / "page.html", tmp_path / "hosts.parquet"
+    outcome = call(capsys, "doctor", "fleet", hosts, "--html", page, "--parquet", table)
+    assert outcome.status == 4
+    text = page.read_text()
+    for words in ("rd-shared", "costly.tar", "broken.tar.gz", "6.12"):
+        assert words in text
+    parquet = pytest.importorskip("pyarrow.parquet")
+    rows = parquet.read_table(table).to_pylist()
+    assert [Path(row["file"]).name for row in rows] == ["costly.tar", "twin.tar", "cheap.tar"]
+    assert rows[0]["cost_low"] < rows[0]["cost_value"] < rows[0]["cost_high"]
+    assert (rows[0]["findings"], rows[2]["severity"]) == (["rd-shared"], None)
+    assert sorted(each.name for each in tmp_path.iterdir() if each.name.startswith(".")) == []
+
+
+def busy(machine: Machine, ticks: int) -> Machine:
+    """A machine whose CPUs were busy for so many of the 200 ticks between two readings."""
+    lines = ["ctxt 1000", *(f"cpu{n} {ticks} 0 0 {200 - ticks} 0 0 0 0 0 0" for n in range(16))]
+    return replace(machine, files={**machine.files, "proc/stat": "\n".join(lines) + "\n"})
+
+
+def archive(folder: Path, machine: Machine, ticks: int) -> Path:
+    folder.mkdir()
+    early = replace(machine, tasks=[replace(task, voluntary=0) for task in machine.tasks])
+    start = "\n".join(["ctxt 1000", *(f"cpu{n} 0 0 0 0 0 0 0 0 0 0" for n in range(16))]) + "\n"
+    first = build(folder / "a", replace(early, files={**early.files, "proc/stat": start}))
+    second = build(folder / "b", replace(busy(machine, ticks), uptime=machine.uptime + 2))
+    out = folder / "host.tar"
+    assert collect(first, "-o", out, second=second).returncode == 0
+    return out
+
+
+def test_before_and_after_partitions(capsys: Capture, tmp_path: Path) -> None:
+    tasks = groups(2_000_000)
+    before = archive(tmp_path / "before", Machine(tasks=tasks), 160)
+    after = archive(
+        tmp_path / "after", Machine(tasks=tasks, cgroups=partitions("root")), 130
+    )  # fmt: skip
+    outcome = call(capsys, "doctor", "diff", before, after, "--json")
+    assert outcome.status == 0
+    data = outcome.json
+    assert data["cost_after"]["value"] < data["cost_before"]["value"]
+    assert "it came" in data["sentence"]
+    # 16 CPUs, 80% busy at 2 million wake-ups a second, and then 65%.
+    assert "went from 6.4 to 5.2 us" in data["sentence"]
+    changes = {each["what"]: (each["before"], each["after"]) for each in data["changes"]}
+    assert changes["root domains"] == ("0-15", "0-3, 12-15, 4-7, 8-11")
+    assert changes["findings"] == ("rd-shared (high)", "none")
+    assert "/app0 root" in changes["partitions"][1]
+    back = call(capsys, "doctor", "diff", after, before)
+    assert back.status == 4
+    assert "Nothing was gained." in " ".join(back.out.split())
+
+
+def test_a_gain_that_was_not_measured(capsys: Capture, hosts: Path) -> None:
+    same = call(capsys, "doctor", "diff", hosts / "costly.tar", hosts / "twin.tar")
+    assert same.status == 0
+    assert "nothing changed" in same.out
+    other = call(capsys, "doctor", "diff", hosts / "costly.tar", hosts / "more/cheap.tar", "--json")
+    assert "Nothing was measured" in json.loads(other.out)["sentence"]
+    assert_refused(call(capsys, "doctor", "diff", hosts / "costly.tar", hosts / "no.tar"), "no.tar")
