@@ -18,8 +18,7 @@
 #define PUBLISHED                                                                              \
 	"stock", "pad", "split", "relayout", "node-count", "node-mask", "series", "llc-count", \
 		"sbm-bits"
-#define STEPS \
-	"stock-waiting", "bytes", "bytes-waiting", "told-all", "one-walk", "no-summary", "in-order"
+#define STEPS "stock-waiting", "pad-waiting", "flat-waiting", "bytes-waiting", "walks"
 
 const char *const rt_variants[] = { PUBLISHED, "partition", "shard", STEPS, NULL };
 const char *const rt_variants_global[] = { PUBLISHED, "shard", STEPS, NULL };

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* A step towards ours: its bytes with one walk; the overload set has CPUs where a task waits. */
+/* Ours without the flag: a pull looks at the waiting tasks of all shards. */
 #define LAYOUT	     bytes_waiting
 #define RD_NAME	     "bytes-waiting"
+#define ROOT_DOMAIN  struct root_domain_bytes
+#define MASKS	     MASKS_NONE
+#define COUNTS	     COUNTS_ONE
 #define ONLY_WAITING true
-#define WALK_A_SHARD false
-#include "shard_rd.h"
+#include "linux_rd.h"

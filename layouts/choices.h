@@ -3,15 +3,17 @@
 #ifndef LAYOUTS_CHOICES_H
 #define LAYOUTS_CHOICES_H
 
-/* The mask of a level: one; one a NUMA node; a sharded bitmap. */
+/* The mask of a level: one; one a NUMA node; a sharded bitmap; none, as a CPU's level is a byte. */
 #define MASKS_ONE  1
 #define MASKS_NODE 2
 #define MASKS_SBM  3
+#define MASKS_NONE 4
 
-/* Overloaded CPUs are counted in one place, per NUMA node, or per LLC. */
+/* Overloaded CPUs are counted in one place, per NUMA node, per LLC, or not at all: a byte a CPU. */
 #define COUNTS_ONE  1
 #define COUNTS_NODE 2
 #define COUNTS_LLC  3
+#define COUNTS_NONE 4
 
 #define RD_JOIN_(a, b) a##b
 #define RD_JOIN(a, b)  RD_JOIN_(a, b)

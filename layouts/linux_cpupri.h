@@ -108,3 +108,28 @@ static int find(struct rd *rd, int level, u32 this_cpu, const unsigned long *all
 		result = find_below(rd, limit, this_cpu, allowed, found, NULL, NULL);
 	return result;
 }
+
+static bool levels_alloc(struct rd *rd, const struct shard_topo *topo)
+{
+	s32 *level;
+
+	if (!vec_alloc(rd))
+		return false;
+	rd_label("cpu_to_pri", "struct rd_pri_line");
+	level = port_alloc(topo->nr_cpus * sizeof(*level), rd->home);
+	rd->root->cpupri.cpu_to_pri = level;
+	for (u32 cpu = 0; level && cpu < topo->nr_cpus; cpu++)
+		level[cpu] = CPUPRI_INVALID;
+	return level;
+}
+
+static void levels_free(struct rd *rd)
+{
+	vec_free(rd);
+	port_free(rd->root->cpupri.cpu_to_pri, rd->nr_cpus * sizeof(s32));
+}
+
+static size_t levels_bytes(const struct rd *rd)
+{
+	return rd->nr_cpus * sizeof(s32) + vec_bytes(rd);
+}

@@ -7,6 +7,9 @@
  * So a reader that sees the counter sees the bit. When a CPU leaves, the order does not matter.
  */
 
+#if COUNTS == COUNTS_NONE
+#include "linux_rto.h"
+#else
 #if MASKS == MASKS_SBM
 
 static bool overload_alloc_mask(struct rd *rd)
@@ -177,6 +180,8 @@ static void overload_set_cpu(struct rd *rd, u32 cpu, bool wide)
 	overload_mark(rd, cpu, true);
 	smp_wmb(); /* pairs with smp_rmb() in overloaded(), the acquire in next_stop() */
 	atomic_inc32(overload_count(rd, cpu));
+	if (MASKS == MASKS_NONE)
+		smp_mb__after_atomic(); /* P2 of core/sched/cpupri.c: pairs with F2 */
 }
 
 static void overload_clear_cpu(struct rd *rd, u32 cpu)
@@ -187,8 +192,11 @@ static void overload_clear_cpu(struct rd *rd, u32 cpu)
 
 static u32 overloaded(struct rd *rd, u32 this_cpu, u64 period)
 {
-	u32 count = overload_sum(rd, this_cpu);
+	u32 count;
 
+	if (MASKS == MASKS_NONE)
+		smp_mb(); /* F2 of core/sched/cpupri.c: pairs with P2 in overload_set_cpu() */
+	count = overload_sum(rd, this_cpu);
 	if (!count)
 		return 0;
 	smp_rmb(); /* sees the bit of the counter; pairs with smp_wmb() in overload_set_cpu() */
@@ -200,3 +208,4 @@ static s64 next(const struct rd *rd, u32 this_cpu, u32 walk, s64 cpu)
 {
 	return next_overloaded(rd, cpu);
 }
+#endif

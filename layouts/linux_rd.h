@@ -8,8 +8,10 @@
  *   ROOT_DOMAIN		its struct
  *   VEC_COUNT(root, level)	the counter of a level
  *   VEC_MASK(root, level)	the pointer to the mask (or masks) of a level
- *   MASKS			MASKS_ONE, MASKS_NODE or MASKS_SBM
- *   COUNTS			COUNTS_ONE (rto_count), COUNTS_NODE or COUNTS_LLC (rto_counts)
+ *   MASKS			MASKS_ONE, MASKS_NODE, MASKS_SBM, or MASKS_NONE: a byte a CPU
+ *   FLAT			MASKS_NONE: by CPU number, not in the order of caches [false]
+ *   COUNTS			COUNTS_ONE (rto_count), COUNTS_NODE or COUNTS_LLC (rto_counts),
+ *				or with MASKS_NONE COUNTS_NONE: a byte a CPU for its overload
  *   ONLY_WAITING		overloaded only while a pushable task cannot run at once [false]
  *
  * So there is one text, and each layout is compiled with its own offsets and reported with its own
@@ -48,17 +50,32 @@ struct rd {
 #ifndef ONLY_WAITING
 #define ONLY_WAITING false
 #endif
+#ifndef FLAT
+#define FLAT false
+#endif
 
 #if MASKS == MASKS_ONE
 #include "linux_mask_one.h"
 #elif MASKS == MASKS_NODE
 #include "linux_mask_node.h"
-#else
+#elif MASKS == MASKS_SBM
 #include "linux_mask_sbm.h"
 #endif
+#if MASKS == MASKS_NONE
+#include "linux_bytes.h"
+#else
 #include "linux_cpupri.h"
+#endif
 #include "linux_overload.h"
 #include "linux_walk.h"
+
+#if COUNTS != COUNTS_NONE
+static bool rto_alloc(struct rd *rd)
+{
+	(void)rd;
+	return true;
+}
+#endif
 
 static u8 *flag(struct rd *rd)
 {
@@ -67,16 +84,14 @@ static u8 *flag(struct rd *rd)
 
 static size_t map_bytes(const struct rd *rd)
 {
-	return sizeof(rd->root->cpupri) + rd->nr_cpus * sizeof(s32) + vec_bytes(rd) +
-	       overload_bytes(rd);
+	return sizeof(rd->root->cpupri) + levels_bytes(rd) + overload_bytes(rd);
 }
 
 static void destroy(struct rd *rd)
 {
 	if (rd->root) {
-		vec_free(rd);
 		overload_free_counts(rd);
-		port_free(rd->root->cpupri.cpu_to_pri, rd->nr_cpus * sizeof(s32));
+		levels_free(rd);
 		port_free(rd->root, sizeof(*rd->root));
 	}
 	mask_slab_free(&rd->slab);
@@ -114,15 +129,7 @@ static bool fill(struct rd *rd, const struct shard_topo *topo, const unsigned lo
 	if (!overload_alloc_mask(rd) || !overload_alloc_counts(rd))
 		return false;
 	root->cpudl.free_cpus = mask_slab_take(&rd->slab);
-	if (!vec_alloc(rd))
-		return false;
-	rd_label("cpu_to_pri", "struct rd_pri_line");
-	root->cpupri.cpu_to_pri = port_alloc(rd->nr_cpus * sizeof(s32), rd->home);
-	if (!root->cpupri.cpu_to_pri)
-		return false;
-	for (u32 cpu = 0; cpu < rd->nr_cpus; cpu++)
-		root->cpupri.cpu_to_pri[cpu] = CPUPRI_INVALID;
-	return true;
+	return levels_alloc(rd, topo) && rto_alloc(rd);
 }
 
 static struct rd *create(const struct shard_topo *topo, const struct shard_plan *plan,
@@ -147,10 +154,26 @@ static struct rd *create(const struct shard_topo *topo, const struct shard_plan 
 	return NULL;
 }
 
+#if COUNTS == COUNTS_NONE
+static bool same_shard(u32 a, u32 b)
+{
+	return cpus_share_shard((int)a, (int)b);
+}
+
+static u32 place(u32 cpu)
+{
+	return cpu_slot[cpu];
+}
+#endif
+
 const struct rd_ops RD_OPS(LAYOUT) = {
 	.name = RD_NAME,
-	.by_index = MASKS == MASKS_SBM,
+	.by_index = MASKS == MASKS_SBM || COUNTS == COUNTS_NONE,
 	.only_waiting = ONLY_WAITING,
 	.find_near = find,
+#if COUNTS == COUNTS_NONE
+	.same_shard = same_shard,
+	.place = place,
+#endif
 	RD_OPERATIONS,
 };

@@ -55,6 +55,10 @@ struct rd;
  *	it. Linux has no such search: its layouts do as @find
  * @only_waiting: the CPU must be in the overload set only while a pushable task waits that does
  *	not outrank the running one. A task that outranks it will run here, and no CPU may take it
+ * @same_shard: do two CPUs share a last-level cache, as the layout sees it? Not NULL: @overload_set
+ *	uses @wide, for all tasks that were pushable since none was, and CPUs of other shards see
+ *	wide CPUs only
+ * @place: of a CPU in the order of @next; NULL: see @by_index
  * @walk_a_shard: there is a walk for each shard, 0, and one for the machine, 1
  * @tells_wide: @overload_set uses @wide: other shards see such CPUs only; walk 1 is for them
  * @overload_set: the CPU has pushable RT tasks; @wide: one of them may run outside of the CPU's
@@ -79,6 +83,8 @@ struct rd_ops {
 	bool only_waiting;
 	bool walk_a_shard;
 	bool tells_wide;
+	bool (*same_shard)(u32 a, u32 b);
+	u32 (*place)(u32 cpu);
 	struct rd *(*create)(const struct shard_topo *topo, const struct shard_plan *plan,
 			     const unsigned long *span);
 	void (*destroy)(struct rd *rd);
@@ -106,9 +112,8 @@ struct rd_ops {
 	.walk_arrive = walk_arrive, .walk_next = walk_next, .flag = flag, .map_bytes = map_bytes
 
 /*
- * stock, pad, split, relayout, node-count, node-mask, series, llc-count, sbm-bits, shard.
- * Steps from stock to shard: stock-waiting, bytes, bytes-waiting.
- * shard without one of its parts: told-all, one-walk, no-summary, in-order.
+ * In the order of tables; list.c. Steps from stock to shard: stock-waiting, bytes-waiting; their
+ * rivals: pad-waiting, flat-waiting.
  */
 extern const struct rd_ops *const rd_layouts[]; /* NULL-terminated */
 

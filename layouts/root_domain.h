@@ -14,6 +14,7 @@
 #include "port.h"
 #include "cpupri.h"
 #include "sbm_more.h"
+#include "linux_sched.h"
 
 #define RD_LEVELS 101 /* CPUPRI_NORMAL to CPUPRI_HIGHER */
 
@@ -137,22 +138,21 @@ struct perf_domain;
 
 /*
  * The order of stock. @count: rto_count, or nothing. @counts: rto_counts where patch 3 puts it,
- * after dlo_count, or nothing.
+ * after dlo_count, or nothing. @overload: rto_mask, or what replaces it.
  */
-#define ROOT_DOMAIN_STOCK(count, counts, cpupri_type, overload_mask) \
-	{                                                            \
-		u32 refcount;                                        \
-		count SPAN_FIELDS;                                   \
-		u8 overloaded;                                       \
-		u8 overutilized;                                     \
-		unsigned long *dlo_mask;                             \
-		u32 dlo_count;                                       \
-		counts DEADLINE_FIELDS;                              \
-		u64 visit_gen;                                       \
-		WALK_FIELDS;                                         \
-		overload_mask *rto_mask;                             \
-		cpupri_type cpupri;                                  \
-		struct perf_domain *pd;                              \
+#define ROOT_DOMAIN_STOCK(count, counts, cpupri_type, overload) \
+	{                                                       \
+		u32 refcount;                                   \
+		count SPAN_FIELDS;                              \
+		u8 overloaded;                                  \
+		u8 overutilized;                                \
+		unsigned long *dlo_mask;                        \
+		u32 dlo_count;                                  \
+		counts DEADLINE_FIELDS;                         \
+		u64 visit_gen;                                  \
+		WALK_FIELDS;                                    \
+		overload cpupri_type cpupri;                    \
+		struct perf_domain *pd;                         \
 	}
 
 /* The order of patch 2. */
@@ -175,17 +175,23 @@ struct perf_domain;
 #define ONE_COUNT   u32 rto_count;
 #define MANY_COUNTS u32 **rto_counts;
 #define NO_COUNT
+#define ONE_MASK unsigned long *rto_mask;
+#define SBM_MASK struct sbm *rto_mask;
+#define ONE_RTO	 struct rto rto;
 
-struct root_domain_stock ROOT_DOMAIN_STOCK(ONE_COUNT, NO_COUNT, struct cpupri_stock, unsigned long);
-struct root_domain_pad ROOT_DOMAIN_STOCK(ONE_COUNT, NO_COUNT, struct cpupri_pad, unsigned long);
-struct root_domain_split
-ROOT_DOMAIN_STOCK(ONE_COUNT, NO_COUNT, struct cpupri_split port_cacheline_aligned, unsigned long);
+struct root_domain_stock ROOT_DOMAIN_STOCK(ONE_COUNT, NO_COUNT, struct cpupri_stock, ONE_MASK);
+struct root_domain_pad ROOT_DOMAIN_STOCK(ONE_COUNT, NO_COUNT, struct cpupri_pad, ONE_MASK);
+struct root_domain_split ROOT_DOMAIN_STOCK(ONE_COUNT, NO_COUNT,
+					   struct cpupri_split port_cacheline_aligned, ONE_MASK);
 struct root_domain_node_mask ROOT_DOMAIN_STOCK(ONE_COUNT, NO_COUNT, struct cpupri_node_mask,
-					       unsigned long);
-struct root_domain_sbm ROOT_DOMAIN_STOCK(ONE_COUNT, NO_COUNT, struct cpupri_sbm, struct sbm);
+					       ONE_MASK);
+struct root_domain_sbm ROOT_DOMAIN_STOCK(ONE_COUNT, NO_COUNT, struct cpupri_sbm, SBM_MASK);
 /* Per node or per LLC: the same struct; its pointer leads to more or fewer counters. */
-struct root_domain_counts ROOT_DOMAIN_STOCK(NO_COUNT, MANY_COUNTS, struct cpupri_stock,
-					    unsigned long);
+struct root_domain_counts ROOT_DOMAIN_STOCK(NO_COUNT, MANY_COUNTS, struct cpupri_stock, ONE_MASK);
+/* A byte a CPU. */
+struct root_domain_bytes ROOT_DOMAIN_STOCK(ONE_COUNT, NO_COUNT, struct linux_cpupri, ONE_MASK);
+/* And one for the tasks that wait there, in place of rto_count and rto_mask. */
+struct root_domain_rto ROOT_DOMAIN_STOCK(NO_COUNT, NO_COUNT, struct linux_cpupri, ONE_RTO);
 struct root_domain_relayout ROOT_DOMAIN_RELAYOUT(ONE_COUNT, NO_COUNT, struct cpupri_stock);
 struct root_domain_series ROOT_DOMAIN_RELAYOUT(NO_COUNT, MANY_COUNTS, struct cpupri_series);
 

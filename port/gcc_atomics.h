@@ -3,8 +3,8 @@
  * The part of port.h that user space and the simulated machine share: types, single accesses,
  * atomics, barriers and bit operations on gcc and clang builtins.
  *
- * core/ never includes it directly: core/ includes "port.h", found by include path (port/user,
- * port/sim or port/kernel). port/README.md lists what core/ needs from it.
+ * core/ never includes it directly: core/ includes "port.h", found by include path (port/user
+ * or port/sim). port/README.md lists what core/ needs from it.
  *
  * Before it includes this file a port defines
  *

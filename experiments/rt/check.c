@@ -131,6 +131,15 @@ static bool leaves_shard(const struct rt *rt, const struct rt_rq *rq, const stru
 	return false;
 }
 
+static bool leaves_slots(const struct rt *rt, const struct rt_rq *rq, const struct rt_task *p)
+{
+	for (u32 i = 0; i < rt->nr_cpus; i++)
+		if (rt_may_run(p, rt->cpus[i].number) &&
+		    !rt->ops->same_shard(rt->cpus[i].number, rq->cpu))
+			return true;
+	return false;
+}
+
 static void check_pushable(const struct rt *rt, const struct rt_rq *rq)
 {
 	s32 level = RT_LEVELS;
@@ -143,12 +152,17 @@ static void check_pushable(const struct rt *rt, const struct rt_rq *rq)
 		same(rq, "order of pushable tasks", p->level <= level, 1);
 		level = p->level;
 		wide += rt->ops->tells_wide && leaves_shard(rt, rq, p);
+		if (rt->ops->same_shard && leaves_slots(rt, rq, p))
+			same(rq, "whether a waiting task may leave the shard", rq->leaves, 1);
 	}
 	same(rq, "pushable tasks that may leave the shard", rq->nr_wide, wide);
-	same(rq, "overloaded", rq->overloaded, n ? wide ? RT_OVERLOADED_WIDE : RT_OVERLOADED : 0);
+	same(rq, "overloaded", rq->overloaded,
+	     n ? wide || rq->leaves ? RT_OVERLOADED_WIDE : RT_OVERLOADED : 0);
 	same(rq, "presence in the overload set", in_overload_set(rt, rq, 0), n > 0);
 	if (rt->ops->tells_wide && rt->ops->walk_a_shard)
 		same(rq, "presence among wide CPUs", in_overload_set(rt, rq, 1), wide > 0);
+	if (!n || !rt->ops->same_shard)
+		same(rq, "whether a waiting task may leave the shard", rq->leaves, 0);
 	if (!n)
 		return;
 	same(rq, "level of the first pushable task", rq->next_level, rt_first_pushable(rq)->level);

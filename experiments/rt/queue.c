@@ -50,7 +50,7 @@ static void update_overload(struct rt_cpu *me, struct rt_rq *rq, s32 running)
 	u32 overloaded = RT_NOT_OVERLOADED;
 
 	if (!rt_list_empty(&rq->pushable) && (!ops->only_waiting || last->level <= running))
-		overloaded = rq->nr_wide ? RT_OVERLOADED_WIDE : RT_OVERLOADED;
+		overloaded = rq->nr_wide || rq->leaves ? RT_OVERLOADED_WIDE : RT_OVERLOADED;
 	if (overloaded != rq->overloaded)
 		set_overload(me, rq, overloaded);
 }
@@ -110,7 +110,23 @@ static void dequeue_pushable(struct rt_cpu *me, struct rt_rq *rq, struct rt_task
 	unlink_pushable(rq, p);
 	first = rt_first_pushable(rq);
 	WRITE_ONCE(rq->next_level, first ? first->level : 0);
+	if (!first)
+		rq->leaves = 0;
 	update_overload(me, rq, running);
+}
+
+/* The same for a layout with same_shard(). It stops at the first CPU outside. */
+static bool may_leave(const struct rt_cpu *me, const struct rt_rq *rq, const struct rt_task *p)
+{
+	const struct rt *rt = me->rt;
+
+	if (p->nr_allowed > PORT_CACHELINE)
+		return true;
+	for (u32 w = 0; w < rt->mask_words; w++)
+		for (u64 left = p->allowed[w]; left; left &= left - 1)
+			if (!rt->ops->same_shard(w * 64 + port_ctz64(left), rq->cpu))
+				return true;
+	return false;
 }
 
 static void enqueue_pushable(struct rt_cpu *me, struct rt_rq *rq, struct rt_task *p)
@@ -127,6 +143,8 @@ static void enqueue_pushable(struct rt_cpu *me, struct rt_rq *rq, struct rt_task
 	rq->nr_wide += p->wide;
 	if (p->level > rq->next_level)
 		WRITE_ONCE(rq->next_level, p->level);
+	if (me->rt->ops->same_shard && !rq->leaves)
+		rq->leaves = may_leave(me, rq, p);
 	update_overload(me, rq, rq->curr->level);
 }
 

@@ -78,6 +78,8 @@ struct rt_task {
  * @nr_normal: normal tasks, queued or running
  * @nr_wide: pushable tasks that may run outside of the CPU's shard, if the layout wants them
  * @overloaded: the CPU's state in the root domain's overload set: enum rt_overload
+ * @leaves: a pushable task may run outside of the CPU's shard, or one might since the list was
+ *	empty; if the layout wants that
  * @used: levels with tasks
  * @pushable: tasks that could run elsewhere, highest level first
  * @normal: normal tasks
@@ -95,7 +97,7 @@ struct rt_rq {
 
 	s32 level port_cacheline_aligned;
 	s32 next_level;
-	u32 nr_rt, nr_normal, nr_wide, overloaded;
+	u32 nr_rt, nr_normal, nr_wide, overloaded, leaves;
 	u64 used[2];
 	struct rt_list pushable;
 

@@ -4,12 +4,12 @@
 
 @@
 identifier dec_rt_prio_smp = dec_rt_prio_smp;
-expression E;
+expression E, cp, cpu, prio;
 @@
  dec_rt_prio_smp(...)
  {
  	<...
 -	if (E)
--		rq_level_update(rq);
+-		cpupri_set(cp, cpu, prio);
  	...>
  }

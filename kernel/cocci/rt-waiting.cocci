@@ -7,14 +7,17 @@ identifier rq, p;
 typedef bool;
 @@
 +/*
-+ * The list of pushable tasks has changed, or @donor runs next. A task that outranks @donor can
-+ * neither be pulled nor pushed: pull_rt_task() skips it, and push_rt_task() reschedules instead.
-+ * So a queue with no other pushable task is not overloaded. The last one has the lowest priority.
++ * The list of pushable tasks has changed, or @donor runs next.
++ *
++ * A task that outranks @donor can neither be pulled nor pushed: pull_rt_task()
++ * skips it, and push_rt_task() reschedules instead. So a queue with no other
++ * pushable task is not overloaded. The last one has the lowest priority.
 + */
 +void rt_overload_update(struct rq *rq, const struct task_struct *donor)
 +{
 +	const struct plist_head *tasks = &rq->rt.pushable_tasks;
-+	bool waits = !plist_head_empty(tasks) && plist_last(tasks)->prio >= donor->prio;
++	bool waits = !plist_head_empty(tasks) &&
++		     plist_last(tasks)->prio >= donor->prio;
 +
 +	if (likely(waits == rq->rt.overloaded))
 +		return;
@@ -39,7 +42,7 @@ typedef bool;
 identifier dequeue_pushable_task = dequeue_pushable_task;
 identifier rq, p;
 @@
-+/* rt_overload_update() after a change by which the queue can only stop being overloaded. */
++/* After a change by which the queue can only stop being overloaded. */
 +void rt_overload_ease(struct rq *rq, const struct task_struct *donor)
 +{
 +	if (unlikely(rq->rt.overloaded))

@@ -13,6 +13,7 @@ const struct explore_case *const explore_all_cases[] = {
 	explore_bytemap_cases,
 	explore_counter_cases,
 	explore_cpupri_cases,
+	explore_levels_cases,
 	explore_overload_cases,
 	explore_push_walk_cases,
 	explore_stock_cases,

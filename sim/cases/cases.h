@@ -14,6 +14,7 @@ extern const struct explore_case explore_sbm_cases[];
 extern const struct explore_case explore_bytemap_cases[];
 extern const struct explore_case explore_counter_cases[];
 extern const struct explore_case explore_cpupri_cases[];
+extern const struct explore_case explore_levels_cases[];
 extern const struct explore_case explore_overload_cases[];
 extern const struct explore_case explore_push_walk_cases[];
 extern const struct explore_case explore_stock_cases[];

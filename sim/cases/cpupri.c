@@ -218,55 +218,6 @@ static void check_served(uint32_t nr_cpus)
 			cpu + 1);
 }
 
-/*
- * The map beside Linux's count of overloaded CPUs, as after the patch of the levels. atomic_inc()
- * orders nothing by itself, so a plain store stands for it.
- */
-static u64 *counted;
-
-static void setup_counted(uint32_t nr_cpus)
-{
-	setup_map(4, 2);
-	cpupri_set(cp, 0, 60);
-	counted = port_alloc(PORT_CACHELINE, -1);
-	if (!counted)
-		abort();
-	explore_name(counted, PORT_CACHELINE, "rto_count");
-}
-
-static port_always_inline void counted_fall(bool barrier)
-{
-	cpupri_set(cp, 0, CPUPRI_NORMAL);
-	if (barrier)
-		smp_mb(); /* F2 */
-	explore_result(0, READ_ONCE(*counted) != 0);
-}
-
-static port_always_inline void counted_push(bool barrier)
-{
-	const unsigned long allowed = 1;
-
-	WRITE_ONCE(*counted, 1);
-	if (barrier)
-		smp_mb(); /* P2 */
-	explore_result(2, cpupri_find(cp, 50, 2, &allowed, &everyone, NULL) > 0);
-}
-
-static void count_and_levels(uint32_t cpu)
-{
-	cpu ? counted_push(true) : counted_fall(true);
-}
-
-static void count_no_fall_barrier(uint32_t cpu)
-{
-	cpu ? counted_push(true) : counted_fall(false);
-}
-
-static void count_no_push_barrier(uint32_t cpu)
-{
-	cpu ? counted_push(false) : counted_fall(true);
-}
-
 #define CASE(name_, title_, kind_, min, max, setup_, body_, check_)                              \
 	{                                                                                        \
 		.name = name_, .title = title_, .kind = kind_, .min_cpus = min, .max_cpus = max, \
@@ -288,13 +239,6 @@ const struct explore_case explore_cpupri_cases[] = {
 	     "core", 2, 3, setup_both, pull_or_push, check_served),
 	CASE("cpupri-not-named", "the same while another CPU names the shard in the summary",
 	     "core", 2, 3, setup_not_named, not_named, check_served),
-	CASE("cpupri-counted", "the same with Linux's count of overloaded CPUs", "core", 2, 2,
-	     setup_counted, count_and_levels, check_served),
-	CASE("planted-cpupri-counted-fall",
-	     "planted: no barrier between falling and reading the count", "planted", 2, 2,
-	     setup_counted, count_no_fall_barrier, check_served),
-	CASE("planted-cpupri-counted-push", "planted: no barrier between counting and searching",
-	     "planted", 2, 2, setup_counted, count_no_push_barrier, check_served),
 	{ .name = "planted-cpupri-not-named",
 	  .title = "planted: no barrier after a summary that names the shard",
 	  .kind = "planted",

@@ -12,7 +12,7 @@ from schedshard.experiments.run import RunRequest, plan_run
 from schedshard.experiments.run_options import with_settings
 from schedshard.machines.presets import load_machine
 
-STEPS = {"stock-waiting", "bytes", "bytes-waiting"}
+STEPS = {"stock-waiting", "flat-waiting", "bytes-waiting"}
 
 
 def test_an_input_that_was_set_is_known() -> None:
@@ -60,5 +60,5 @@ def test_steps_run_when_they_are_named() -> None:
     assert usual
     assert not usual & STEPS
     assert {variant.name for variant in experiment.variants} >= STEPS
-    named = RunRequest(experiment, load_machine("xeon-480"), 480, variants=("bytes",))
-    assert [point.variant.name for point in plan_run(named).points] == ["bytes"]
+    named = RunRequest(experiment, load_machine("xeon-480"), 480, variants=("bytes-waiting",))
+    assert [point.variant.name for point in plan_run(named).points] == ["bytes-waiting"]

@@ -63,8 +63,8 @@ bzImage: $(O)/.config
 	@echo "  CC      kernel/sched/rt.o"
 	@echo "  BUILD   arch/x86/boot/bzImage"
 	@cat $(O)/.config kernel/sched/rt.c > $(O)/arch/x86/boot/bzImage
-.PHONY: kernel/sched/ lib/schedshard/ kernel/fork.o init/main.o vmlinux
-kernel/sched/ lib/schedshard/ kernel/fork.o init/main.o vmlinux:
+.PHONY: kernel/sched/ vmlinux
+kernel/sched/ vmlinux:
 	@if grep -q warns kernel/sched/rt.c; then \\
 		echo "kernel/sched/rt.c:1:1: error: warns [-Werror=x]"; exit 1; fi
 	@echo "  CC      $@"
@@ -97,7 +97,7 @@ STEP = """\
 [[step]]
 name = "01-shard"
 changelog = "changelog/01.txt"
-core = ["sbm"]
+copy = { "core/sbm.h" = "include/linux/sbm.h", "core/sbm.c" = "lib/schedshard/sbm.c" }
 overlay = ["lib/schedshard/Makefile"]
 append = [{ file = "kernel/sched/Makefile", lines = ["obj-y += shard.o"] }]
 """

@@ -67,7 +67,7 @@ def test_core_overlay_and_append(layout: Layout) -> None:
     assert (done.differing, done.changed) == (4, 4)
     assert contents(layout.source("shard")) == {
         **BASE,
-        "include/linux/schedshard/sbm.h": b"struct sbm;\n",
+        "include/linux/sbm.h": b"struct sbm;\n",
         "lib/schedshard/sbm.c": b"int sbm;\n",
         "lib/schedshard/Makefile": b"obj-y += sbm.o\n",
         "kernel/sched/Makefile": b"obj-y += rt.o cpupri.o\nobj-y += shard.o\n",
@@ -176,15 +176,23 @@ def test_overlay_that_would_replace_a_file_of_the_base(layout: Layout) -> None:
     refused(layout, r"would replace kernel/sched/rt\.c of the base")
 
 
+def test_a_file_of_ours_takes_the_place_of_one_that_the_step_removes(layout: Layout) -> None:
+    write(layout.inputs / "overlay/kernel/sched/cpupri.c", "int ours;\n")
+    step = STEP.replace("lib/schedshard/Makefile", "kernel/sched/cpupri.c")
+    write_series(layout, step.replace("append =", 'remove = ["kernel/sched/cpupri.c"]\nappend ='))
+    apply(layout, "shard")
+    made = layout.source("shard") / "kernel/sched/cpupri.c"
+    assert made.read_text(encoding="utf-8") == "int ours;\n"
+
+
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ('core = ["sbm"]', 'core = ["sbn"]', r"neither core/sbn\.h nor core/sbn\.c exists"),
+        ("core/sbm.c", "core/sbn.c", r"cannot read core/sbn\.c"),
         ("lib/schedshard/Makefile", "lib/none.c", r"cannot read kernel/overlay/lib/none\.c"),
         ("kernel/sched/Makefile", "lib/Makefile", "appends to lib/Makefile, which does not exist"),
         ("obj-y += shard.o", "obj-y += rt.o cpupri.o", "has the lines already"),
-        ('core = ["sbm"]', 'remove = ["kernel/none.c"]', r"removes kernel/none\.c, which does not"),
-        ('core = ["sbm"]', 'copy = { "core/x.h" = "x.h" }', r"cannot read core/x\.h"),
+        ("append =", 'remove = ["kernel/none.c"]\nappend =', r"removes kernel/none\.c, which"),
     ],
 )
 def test_step_that_does_not_fit(layout: Layout, old: str, new: str, words: str) -> None:
@@ -200,6 +208,17 @@ def test_semantic_patch(layout: Layout) -> None:
     text = (layout.source("shard") / "kernel/sched/rt.c").read_text(encoding="utf-8")
     assert text == BASE_FILES["kernel/sched/rt.c"].replace("\tset_overload(", "\tshard_set(")
     assert contents(layout.base) == BASE
+
+
+@needs_spatch
+def test_the_result_of_a_rule_is_tidied(layout: Layout) -> None:
+    write(layout.inputs / "cocci/set.cocci", RULE)
+    write_series(layout, STEP + edit(sites=1) + 'tidy = { "\\tshard_set(" = "\\t\\tshard_set(" }\n')
+    apply(layout, "shard")
+    text = (layout.source("shard") / "kernel/sched/rt.c").read_text(encoding="utf-8")
+    assert "\t\tshard_set(" in text
+    write_series(layout, STEP + edit(sites=1) + 'tidy = { "not there" = "" }\n')
+    refused(layout, r"set\.cocci on .*rt\.c: the result has 'not there' 0 times, 1 expected")
 
 
 @needs_spatch

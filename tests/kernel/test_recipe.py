@@ -28,7 +28,7 @@ def test_reads_steps_and_variants(layout: Layout) -> None:
     write_series(layout, STEP + EDIT, f'{VARIANTS}config = ["shard"]\n')
     recipe = load_recipe(layout)
     (step,) = recipe.steps
-    assert step.core == ("sbm",)
+    assert step.copy[1] == ("core/sbm.c", "lib/schedshard/sbm.c")
     assert step.append == (Append("kernel/sched/Makefile", ("obj-y += shard.o",)),)
     assert step.edits[0].sites == 2
     assert recipe.steps_of(recipe.variant("stock")) == ()
@@ -84,10 +84,9 @@ def test_own_changes_come_last(layout: Layout) -> None:
         (STEP + EDIT.replace('a.c"', '/a.c"'), "", r"'/a\.c' is no plain relative path"),
         (STEP + EDIT + "x = 1\n", "", "unknown key 'x'"),
         (STEP.replace("changelog = ", "log = "), "", "'changelog' must be given"),
-        (STEP.replace('"sbm"', "1"), "", "'core' must be a list of texts"),
         (STEP.replace('"obj-y += shard.o"', '"a\\nb"'), "", "must be single lines"),
         (STEP.replace('["obj-y += shard.o"]', "[]"), "", "must be single lines, one at least"),
-        (STEP + "copy = { a = 1 }\n", "", "'copy' must be a table"),
+        (STEP.replace('"lib/schedshard/sbm.c"', "1"), "", "'copy' must be a table"),
         (STEP + "edit = 1\n", "", "'edit' must be a list of tables"),
         (STEP + STEP, "", "steps: '01-shard' is there twice"),
         (STEP, VARIANTS + VARIANTS, "variants: 'stock' is there twice"),

@@ -14,7 +14,6 @@ from schedshard.kernel.build.sizes import (
     Shards,
     cpumask,
     kmalloc,
-    lines_alloc,
     parse_pahole,
     plan_of,
     rows_of,
@@ -38,13 +37,6 @@ def test_kmalloc(size: int, taken: int) -> None:
     assert kmalloc(size) == taken
 
 
-@pytest.mark.parametrize(
-    ("size", "taken"), [(1, 64), (64, 64), (65, 128), (4096, 4096), (4097, 8192), (8193, 12288)]
-)
-def test_whole_lines(size: int, taken: int) -> None:
-    assert lines_alloc(size) == taken
-
-
 def test_mask_off_the_stack() -> None:
     assert [cpumask(cpus) for cpus in (1, 64, 65, 480, 512)] == [8, 8, 16, 64, 64]
 
@@ -64,52 +56,26 @@ def test_a_root_domain_of_the_base() -> None:
         "cpupri": 1624,
         "cpudl_item": 16,
     }
-    rows = {row.what: row for row in rows_of(structs, XEON, deadline_mask=True)}
+    rows = {row.what: row for row in rows_of(structs, XEON)}
     assert rows["struct root_domain"] == Row("struct root_domain", "measured", 1944)
     assert rows["RT levels, allocated"].bytes == 101 * 64 + 2048
-    assert rows["RT overload, allocated"].bytes == 64
+    assert rows["RT and deadline overload, allocated"].bytes == 128
     total = 2048 + 101 * 64 + 2048 + 64 + 64 + 128 + 8192 + 64
     assert rows["a root domain in all"] == Row("a root domain in all", "computed", total)
 
 
 def test_a_root_domain_of_ours() -> None:
-    structs = {
-        "root_domain": 320,
-        "cpupri": 64,
-        "cpudl_item": 16,
-        "bytemap": 24,
-        "overload": 32,
-        "shard_summary": 16,
-        "rt_walks": 8,
-        "rt_walk": 128,
-    }
-    rows = {row.what: row.bytes for row in rows_of(structs, XEON, deadline_mask=False)}
-    bytemap = 4096 + 2 * 256  # 24 + 480 and 8 pointers; 4 lines on each node
-    assert rows["RT levels, allocated"] == bytemap
-    overload = 64 + bytemap + 64
-    assert rows["deadline overload, allocated"] == overload
-    assert rows["RT overload, allocated"] == overload + 128 + 9 * 128
-    one = {row.what: row.bytes for row in rows_of(structs, Shards(4, (1,)), deadline_mask=False)}
-    assert one["deadline overload, allocated"] == 64 + 64 + 64
-
-
-def test_a_root_domain_of_some_steps() -> None:
-    structs = {"root_domain": 320, "cpupri": 64, "cpudl_item": 16, "bytemap": 24}
-    rows = {row.what: row.bytes for row in rows_of(structs, XEON, deadline_mask=True)}
-    bytemap = 4096 + 2 * 256
-    assert rows["RT levels, allocated"] == bytemap
-    assert rows["RT overload, allocated"] == rows["deadline overload, allocated"] == 64
-    structs |= {"overload": 32, "shard_summary": 16}
-    rows = {row.what: row.bytes for row in rows_of(structs, XEON, deadline_mask=True)}
-    assert rows["RT overload, allocated"] == 64 + bytemap + 64
-    assert rows["deadline overload, allocated"] == 64
+    structs = {"root_domain": 384, "cpupri": 64, "cpudl_item": 16}
+    rows = {row.what: row.bytes for row in rows_of(structs, XEON)}
+    assert rows["RT levels, allocated"] == 8 * 64
+    assert rows["a root domain in all"] == 512 + 512 + 4 * 64 + 8192 + 64
+    one = {row.what: row.bytes for row in rows_of(structs, Shards(4, (1,)))}
+    assert one["RT levels, allocated"] == 64
 
 
 def test_variants_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     layout = Layout(tmp_path / "project", tmp_path / "work")
-    fake_program(
-        tmp_path / "bin", "pahole", f"cat {DATA}/pahole-stock.txt {tmp_path}/item; echo dlo_mask"
-    )
+    fake_program(tmp_path / "bin", "pahole", f"cat {DATA}/pahole-stock.txt {tmp_path}/item")
     write(
         tmp_path / "item", "struct cpudl_item {\n\t/* size: 16, cachelines: 1, members: 3 */\n};\n"
     )

@@ -87,8 +87,7 @@ static void check_near(struct model *m, int limit, u32 home, const unsigned long
 			nearest_left_out = far;
 	}
 	CHECK(n > 0);
-	if (strcmp(m->ops->name, "in-order"))
-		CHECK(farthest <= nearest_left_out);
+	CHECK(farthest <= nearest_left_out);
 }
 
 /* The lowest level under @limit of a CPU that counts, and all CPUs there; -1: none. */
@@ -139,11 +138,13 @@ static void check_find(struct model *m)
 	CHECK_EQ(m->ops->find(m->rd, limit, from, allowed, NULL, fits, m) > 0, expect >= 0);
 }
 
-/* Does the walk of @me visit @cpu? */
+/* Does the walk of @me visit @cpu? With same_shard(): 0: a pull, 1: the one walk, of all. */
 static bool visits(const struct model *m, u32 me, u32 walk, u32 cpu)
 {
 	const struct shard_slot *slot = m->machine.plan->slot;
 
+	if (m->overloaded[cpu] && m->ops->same_shard)
+		return walk || m->wide[cpu] || m->ops->same_shard(cpu, me);
 	if (!m->overloaded[cpu] || !m->ops->walk_a_shard)
 		return m->overloaded[cpu];
 	return walk ? m->wide[cpu] : slot[cpu].shard == slot[me].shard;
@@ -157,6 +158,9 @@ static void check_overload(struct model *m)
 	for (u32 cpu = 0; cpu < m->machine.topo.nr_cpus; cpu++) {
 		bool other = slot[cpu].shard != slot[me].shard;
 
+		if (m->overloaded[cpu] && m->ops->same_shard)
+			other = !m->ops->same_shard(cpu, me);
+
 		if (m->overloaded[cpu] && cpu != me && (!other || m->wide[cpu]))
 			expect |= other && m->ops->walk_a_shard ? RD_FAR : RD_OTHERS;
 	}
@@ -165,21 +169,23 @@ static void check_overload(struct model *m)
 	CHECK_EQ(m->ops->overloaded(m->rd, me, m->random >> 60), expect);
 }
 
-/* The next CPU number, or index, that a walk of @me visits. */
+static u32 place_of(const struct model *m, u32 cpu)
+{
+	if (m->ops->place)
+		return m->ops->place(cpu);
+	return m->ops->by_index ? m->machine.plan->slot[cpu].idx : cpu;
+}
+
+/* The next CPU that a walk of @me visits. */
 static s64 expect_next(const struct model *m, u32 me, u32 walk, s64 cpu)
 {
-	const struct shard_plan *plan = m->machine.plan;
+	s64 from = cpu < 0 ? -1 : (s64)place_of(m, (u32)cpu), best = -1;
 
-	if (m->ops->by_index) {
-		for (u32 i = cpu < 0 ? 0 : plan->slot[cpu].idx + 1; i < plan->nr_possible; i++)
-			if (visits(m, me, walk, plan->idx_to_cpu[i]))
-				return plan->idx_to_cpu[i];
-		return -1;
-	}
-	for (u32 i = (u32)(cpu + 1); i < plan->nr_cpus; i++)
-		if (visits(m, me, walk, i))
-			return i;
-	return -1;
+	for (u32 i = 0; i < m->machine.plan->nr_cpus; i++)
+		if (visits(m, me, walk, i) && (s64)place_of(m, i) > from &&
+		    (best < 0 || place_of(m, i) < place_of(m, (u32)best)))
+			best = i;
+	return best;
 }
 
 static u32 any_walk(struct model *m)
@@ -203,7 +209,8 @@ static void check_walk_order(struct model *m)
 /* Without interrupts in between a walk visits every CPU that it concerns once, in order. */
 static void check_walk(struct model *m)
 {
-	u32 me = rd_machine_any(&m->machine, &m->random), walk = any_walk(m);
+	u32 me = rd_machine_any(&m->machine, &m->random);
+	u32 walk = m->ops->same_shard ? 1 : any_walk(m);
 	s64 cpu = m->ops->walk_request(m->rd, me, walk), expect = expect_next(m, me, walk, -1);
 	u32 visited = 0, more = test_below(&m->random, 3), rounds = 1, nr = 0;
 
@@ -249,13 +256,14 @@ static void change_overload(struct model *m)
 	/* Half of the time few are, so that none and only-me occur on every machine. */
 	if (!m->overloaded[cpu] && m->nr_overloaded > 2 && m->random >> 63)
 		return;
-	if (m->overloaded[cpu] && m->ops->tells_wide && test_below(&m->random, 2)) {
+	if (m->overloaded[cpu] && (m->ops->tells_wide || m->ops->same_shard) &&
+	    test_below(&m->random, 2)) {
 		m->wide[cpu] = !m->wide[cpu];
 		m->ops->overload_set(m->rd, cpu, m->wide[cpu]);
 		return;
 	}
 	m->overloaded[cpu] = !m->overloaded[cpu];
-	m->wide[cpu] = !m->ops->tells_wide || test_below(&m->random, 2);
+	m->wide[cpu] = (!m->ops->tells_wide && !m->ops->same_shard) || test_below(&m->random, 2);
 	if (m->overloaded[cpu])
 		m->ops->overload_set(m->rd, cpu, m->wide[cpu]);
 	else

@@ -12,7 +12,7 @@ identifier rq, p, next;
 -	if (task_is_blocked(p))
 -		return;
 -	if (on_rt_rq(&p->rt) && p->nr_cpus_allowed > 1)
-+	/* It waits for a CPU again, and may be pushed, unless it waits for a lock. */
++	/* It may be pushed again, unless it waits for a lock. */
 +	if (!task_is_blocked(p) && on_rt_rq(&p->rt) && p->nr_cpus_allowed > 1)
  		enqueue_pushable_task(rq, p);
  	...

@@ -20,8 +20,8 @@ from schedshard.kernel.source.recipe import Variant, load_recipe
 from schedshard.kernel.tools import call, require
 
 _NEEDED_MB = 500
-# What the series changes or adds; stock has no library.
-_PLACES = ("kernel/sched/", "lib/schedshard/", "kernel/fork.o", "init/main.o")
+# What the series changes on every processor.
+_PLACES = ("kernel/sched/",)
 
 
 @dataclass(frozen=True)
@@ -101,12 +101,7 @@ def compile_cross(layout: Layout, name: str, variant: str, jobs: int = 0) -> Com
     if not objects.is_dir():
         check_space(layout, _NEEDED_MB, f"build {variant} for {name}")
     apply_steps(layout, variant, recipe.steps_of(chosen))
-    places = tuple(
-        place
-        for place in _PLACES
-        if not place.endswith("/") or (layout.source(variant) / place).is_dir()
-    )
-    targets = (*places, "vmlinux") if cross.linked else places
+    targets = (*_PLACES, "vmlinux") if cross.linked else _PLACES
     made = build_tree(layout, variant, configuration, jobs=jobs, targets=targets)
     compiler = cross.target.compiler
     version = call([compiler, "-dumpfullversion"], what=f"asking {compiler} for its version")

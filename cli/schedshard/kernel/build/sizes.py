@@ -4,7 +4,7 @@
 The sizes of structures are measured: pahole reads them from the debugging types of the built
 kernels. The stage computes the allocations for a number of CPUs from these sizes and the shard plan
 of a machine file. It rounds as the kernel's allocator does. The sums mirror cpupri_init() and
-init_rootdomain() of the base, and the *_alloc() functions of core/.
+init_rootdomain(), of the base and of the series.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,18 +17,11 @@ from schedshard.common.errors import UserError
 from schedshard.kernel.layout import Layout
 from schedshard.kernel.tools import call, require
 
-# A root domain's own structures, and those that ours hang on it.
-STRUCTS = (
-    "root_domain", "cpupri", "cpudl_item", "bytemap", "overload", "shard_summary", "rt_walks",
-    "rt_walk",
-)  # fmt: skip
-# A member of the root domain that our deadline overload set replaces, in a step after the RT class.
-DEADLINE_MASK = "dlo_mask"
+STRUCTS = ("root_domain", "cpupri", "cpudl_item")
 _CACHES = (8, 16, 32, 64, 96, 128, 192, 256, 512, 1024, 2048, 4096, 8192)
 _PAGE = 4096
 _LINE = 64
 _PRIORITIES = 101  # struct cpupri of the base has a mask for each
-_SUMMARY_SHARDS = 32
 
 
 @dataclass(frozen=True)
@@ -73,12 +66,6 @@ def read_structs(vmlinux: Path) -> dict[str, int]:
     return found
 
 
-def has_deadline_mask(vmlinux: Path) -> bool:
-    """Whether the build's root domain still has the mask of the deadline class."""
-    said = call(["pahole", "-C", "root_domain", vmlinux], what=f"reading the types of {vmlinux}")
-    return DEADLINE_MASK in said.decode("utf-8", "replace")
-
-
 def plan_of(plan: Mapping[str, Any]) -> Shards:
     """The plan as schedshard-topo prints it."""
     runs = groupby(shard["node"] for shard in plan["shards"])
@@ -90,59 +77,25 @@ def kmalloc(size: int) -> int:
     return next((cache for cache in _CACHES if size <= cache), -(-size // _PAGE) * _PAGE)
 
 
-def lines_alloc(size: int) -> int:
-    """What schedshard_alloc() takes: whole lines, powers of two up to a page, then pages."""
-    size = max(size, _LINE)
-    if size > _PAGE:
-        return -(-size // _PAGE) * _PAGE
-    return 1 << (size - 1).bit_length()
-
-
 def cpumask(cpus: int) -> int:
     """A cpumask off the stack."""
     return kmalloc(-(-cpus // 64) * 8)
 
 
-def _bytemap(structs: Mapping[str, int], plan: Shards) -> int:
-    head = structs["bytemap"] + 8 * plan.cpus + 8 * plan.shards
-    return lines_alloc(head) + sum(lines_alloc(_LINE * count) for count in plan.nodes)
-
-
-def _overload(structs: Mapping[str, int], plan: Shards) -> int:
-    words = -(-plan.shards // _SUMMARY_SHARDS)
-    summary = lines_alloc(structs["shard_summary"] + 8 * words) if plan.shards > 1 else 0
-    return lines_alloc(structs["overload"]) + _bytemap(structs, plan) + summary
-
-
-def _walks(structs: Mapping[str, int], plan: Shards) -> int:
-    table = lines_alloc(structs["rt_walks"] + 8 * (plan.shards + 1))
-    return table + (plan.shards + 1) * lines_alloc(structs["rt_walk"])
-
-
-def rows_of(structs: Mapping[str, int], plan: Shards, *, deadline_mask: bool) -> list[Row]:
-    """The memory of one root domain: the allocations of the base's design, or of a step.
-
-    The structures that a build has tell which of them it allocates. The deadline class has a mask,
-    or an overload set as the RT class.
-    """
+def rows_of(structs: Mapping[str, int], plan: Shards) -> list[Row]:
+    """The memory of one root domain: counters and masks in the struct, or a byte a CPU outside."""
     mask = cpumask(plan.cpus)
-    levels, overload = _PRIORITIES * mask + kmalloc(4 * plan.cpus), mask
-    deadline = mask if deadline_mask else _overload(structs, plan)
+    levels = _PRIORITIES * mask + kmalloc(4 * plan.cpus)
+    if structs["cpupri"] <= _LINE:
+        levels = kmalloc(_LINE * plan.shards)
     rows = [
         Row("struct root_domain", "measured", structs["root_domain"]),
         Row("of it struct cpupri", "measured", structs["cpupri"]),
     ]
     domain = kmalloc(structs["root_domain"])
-    if "bytemap" in structs:
-        levels = _bytemap(structs, plan)
-    if "overload" in structs:
-        overload = _overload(structs, plan)
-    if "rt_walks" in structs:
-        overload += _walks(structs, plan)
     parts = {
         "RT levels": levels,
-        "RT overload": overload,
-        "deadline overload": deadline,
+        "RT and deadline overload": 2 * mask,
         "masks of CPUs": 2 * mask,
         "deadline heap": kmalloc(plan.cpus * structs["cpudl_item"]) + mask,
     }
@@ -161,8 +114,7 @@ def sizes(layout: Layout, variants: Sequence[str], config: str, plan: Shards) ->
             raise UserError(
                 f"{variant} is not built: run './schedshard kernel build --variant {variant}'"
             )
-        masks = has_deadline_mask(vmlinux)
-        columns[variant] = rows_of(read_structs(vmlinux), plan, deadline_mask=masks)
+        columns[variant] = rows_of(read_structs(vmlinux), plan)
     rows = [
         {"what": row.what, "how": row.how, "bytes": {v: c[at].bytes for v, c in columns.items()}}
         for at, row in enumerate(columns[variants[0]])

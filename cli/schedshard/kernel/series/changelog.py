@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Commit messages of the steps, from kernel/changelog."""
 
+import re
+
 from schedshard.common.errors import UserError, os_reason
 from schedshard.kernel.layout import Layout
 from schedshard.kernel.source.recipe import Step
 
 _WIDTH = 75  # what checkpatch allows
+_TAG = re.compile(r"[A-Z][a-z]+(?:-[a-z]+)*: ")
 
 
 def _body(text: str, where: str) -> list[str]:
@@ -23,11 +26,12 @@ def _body(text: str, where: str) -> list[str]:
 
 
 def message_of(text: str, where: str, signed_by: str) -> str:
-    """A commit message: the file, and the sign-off."""
+    """A commit message: the file, and the sign-off, which joins tags such as Fixes."""
     lines = _body(text, where)
     if any(line.startswith("Signed-off-by:") for line in lines):
         raise UserError(f"{where}: the sign-off is added when the series is made")
-    return "\n".join([*lines, "", f"Signed-off-by: {signed_by}", ""])
+    apart = [] if _TAG.match(lines[-1]) else [""]
+    return "\n".join([*lines, *apart, f"Signed-off-by: {signed_by}", ""])
 
 
 def _read(layout: Layout, name: str, what: str) -> tuple[str, str]:

@@ -15,9 +15,6 @@ from schedshard.kernel.source.spatch import edit
 
 Delta = dict[str, bytes | None]
 
-_HEADERS = "include/linux/schedshard"
-_SOURCES = "lib/schedshard"
-
 
 class _Tree:
     """The base as the steps so far have changed it."""
@@ -26,6 +23,7 @@ class _Tree:
         self.layout = layout
         self.step = step
         self.delta: Delta = dict(delta)
+        self.ours: set[str] = set()  # files that this step adds
 
     def fail(self, words: str) -> UserError:
         return UserError(f"step {self.step.name}: {words}")
@@ -46,7 +44,7 @@ class _Tree:
         return content
 
     def add(self, source: Path, path: str) -> None:
-        """A file of ours; it may replace one of ours, never one of the base."""
+        """A file of ours; it may replace one of ours, and one of the base that a step removes."""
         if path not in self.delta and (self.layout.base / path).exists():
             raise self.fail(
                 f"{self.layout.shown(source)} would replace {path} of the base: "
@@ -54,25 +52,15 @@ class _Tree:
             )
         try:
             self.delta[path] = source.read_bytes()
+            self.ours.add(path)
         except OSError as error:
             raise self.fail(
                 f"cannot read {self.layout.shown(source)}: {os_reason(error)}"
             ) from error
 
 
-def _add_core(tree: _Tree, name: str) -> None:
-    core = tree.layout.project / "core"
-    header, source = core / f"{name}.h", core / f"{name}.c"
-    if not header.is_file() and not source.is_file():
-        raise tree.fail(f"neither core/{name}.h nor core/{name}.c exists")
-    if header.is_file():
-        tree.add(header, f"{_HEADERS}/{name}.h")
-    if source.is_file():
-        tree.add(source, f"{_SOURCES}/{name}.c")
-
-
 def _replaced(tree: _Tree, swap: Replace) -> bytes:
-    if (tree.layout.base / swap.file).exists():
+    if swap.file not in tree.ours and (tree.layout.base / swap.file).exists():
         raise tree.fail(f"{swap.file} is of the base: changes of it are semantic patches")
     text = tree.read(swap.file, f"replaces '{swap.text}' in")
     if (count := text.count(swap.text.encode())) != swap.sites:
@@ -83,15 +71,13 @@ def _replaced(tree: _Tree, swap: Replace) -> bytes:
 def apply_step(layout: Layout, step: Step, before: Mapping[str, bytes | None]) -> Delta:
     """The changes after one more step."""
     tree = _Tree(layout, step, before)
-    for name in step.core:
-        _add_core(tree, name)
+    for path in step.remove:
+        tree.read(path, "removes")
+        tree.delta[path] = None
     for source, path in step.copy:
         tree.add(layout.project / source, path)
     for path in step.overlay:
         tree.add(layout.inputs / "overlay" / path, path)
-    for path in step.remove:
-        tree.read(path, "removes")
-        tree.delta[path] = None
     for append in step.append:
         text = tree.read(append.file, "appends to")
         lines = "".join(f"{line}\n" for line in append.lines).encode()

@@ -20,16 +20,20 @@ from schedshard.kernel.source.table import Series, Table, inside
 # variant's packages are made in VARIANT-deb.
 _RESERVED = ("base", "am", "steps")
 # What a step, or a variant on its own, changes: fields of Step.
-_CHANGES = ("core", "copy", "overlay", "remove", "append", "edits", "replace")
+_CHANGES = ("copy", "overlay", "remove", "append", "edits", "replace")
 
 
 @dataclass(frozen=True)
 class Edit:
-    """One semantic patch on one file, and how many places it must change."""
+    """One semantic patch on one file, and how many places it must change.
+
+    ``tidy``: texts that spatch writes in another form than Linux, once each, and that form.
+    """
 
     cocci: str
     file: str
     sites: int
+    tidy: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,6 @@ class Step:
 
     name: str
     changelog: str = ""
-    core: tuple[str, ...] = ()
     copy: tuple[tuple[str, str], ...] = ()
     overlay: tuple[str, ...] = ()
     remove: tuple[str, ...] = ()
@@ -104,10 +107,10 @@ def _edits(tables: Sequence[Table], linux: Series) -> tuple[Edit, ...]:
     for table in tables:
         cocci, file = table.text("cocci"), table.text("file")
         table.where = f"{table.where} {cocci}"
-        wanted, sites = table.is_for(linux), table.count("sites")
+        wanted, sites, tidy = table.is_for(linux), table.count("sites"), table.words("tidy")
         table.end()
         if wanted:
-            edits.append(Edit(inside(cocci, table.where), inside(file, table.where), sites))
+            edits.append(Edit(inside(cocci, table.where), inside(file, table.where), sites, tidy))
     return tuple(edits)
 
 
@@ -126,7 +129,7 @@ def _append(tables: Sequence[Table], linux: Series) -> tuple[Append, ...]:
 
 def _changes(table: Table, name: str, changelog: str, edit_key: str, linux: Series) -> Step:
     step = Step(
-        name, changelog, table.texts("core"), table.pairs("copy"), table.paths("overlay"),
+        name, changelog, table.pairs("copy"), table.paths("overlay"),
         table.paths("remove"), _append(table.tables("append"), linux),
         _edits(table.tables(edit_key), linux),
         tuple(_replace(one) for one in table.tables("replace")),

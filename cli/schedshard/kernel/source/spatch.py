@@ -78,6 +78,14 @@ def _without_left(before: bytes, after: bytes) -> bytes:
     return after
 
 
+def _tidied(text: bytes, change: Edit, what: str) -> bytes:
+    for written, form in change.tidy:
+        if (count := text.count(written.encode())) != 1:
+            raise UserError(f"{what}: the result has '{written}' {count} times, 1 expected")
+        text = text.replace(written.encode(), form.encode())
+    return text
+
+
 def _run(rule: Path, name: str, text: bytes, what: str) -> bytes:
     with tempfile.TemporaryDirectory(prefix="schedshard-") as folder:
         path = Path(folder) / name
@@ -111,7 +119,7 @@ def edit(layout: Layout, change: Edit, text: bytes, step: str) -> bytes:
         after = _restore(plain, _run(rule, change.file, plain, what), hidden, what)
         write_atomic(cached, after)
     # Not in the cache, whose key knows spatch and the rule only.
-    after = _without_left(text, after)
+    after = _tidied(_without_left(text, after), change, what)
     count = sites(text, after)
     if count != change.sites:
         much = "too little" if count < change.sites else "too much"

@@ -80,13 +80,17 @@ class Table:
             raise UserError(f"{self.where}: '{key}' must be a list of tables")
         return [Table(item, f"{self.where}: {key}") for item in value]
 
-    def pairs(self, key: str) -> tuple[tuple[str, str], ...]:
-        """A table of paths, from = to."""
+    def words(self, key: str) -> tuple[tuple[str, str], ...]:
+        """A table of texts, from = to."""
         value = self.data.pop(key, {})
         if not isinstance(value, dict) or not all(isinstance(to, str) for to in value.values()):
             raise UserError(f"{self.where}: '{key}' must be a table, from = to")
+        return tuple(value.items())
+
+    def pairs(self, key: str) -> tuple[tuple[str, str], ...]:
+        """The same of paths."""
         where = f"{self.where}: {key}"
-        return tuple((inside(source, where), inside(to, where)) for source, to in value.items())
+        return tuple((inside(source, where), inside(to, where)) for source, to in self.words(key))
 
     def end(self) -> None:
         """Refuse the keys that are left."""

@@ -231,7 +231,7 @@ def run_guest(
         on_line,
         stop,
     )
-    built_in = kernel_has(layout, variant, config, "CONFIG_SCHEDSHARD_KUNIT_TEST")
+    built_in = kernel_has(layout, variant, config, "CONFIG_SCHED_CPUPRI_KUNIT_TEST")
     suites = built_in and "kunit.enable=0" not in request.parameters
     return judge(variant, config, plan, booted, layout.shown(booted.log), suites=suites)
 

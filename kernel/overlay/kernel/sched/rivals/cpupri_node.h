@@ -17,17 +17,20 @@ static inline struct cpumask *cpupri_node_mask(struct cpupri_vec *vec, int cpu)
 }
 
 /* Is a CPU of @allowed at the level? The own node first. */
-static inline bool cpupri_nodes_intersect(struct cpupri_vec *vec, const struct cpumask *allowed)
+static inline bool cpupri_nodes_intersect(struct cpupri_vec *vec,
+					  const struct cpumask *allowed)
 {
 	int own = numa_node_id(), i;
 
 	for (i = 0; i < nr_node_ids; i++)
-		if (cpumask_intersects(allowed, vec->masks[(own + i) % nr_node_ids]))
+		if (cpumask_intersects(allowed,
+				       vec->masks[(own + i) % nr_node_ids]))
 			return true;
 	return false;
 }
 
-static inline void cpupri_nodes_and(struct cpumask *to, const struct cpumask *allowed,
+static inline void cpupri_nodes_and(struct cpumask *to,
+				    const struct cpumask *allowed,
 				    struct cpupri_vec *vec)
 {
 	int node;
@@ -54,8 +57,9 @@ static inline bool cpupri_nodes_alloc(struct cpupri_vec *vec)
 	vec->masks = kcalloc(nr_node_ids, sizeof(*vec->masks), GFP_KERNEL);
 	for (node = 0; vec->masks && node < nr_node_ids; node++) {
 		/* An offline node has no memory yet. */
-		if (!zalloc_cpumask_var_node(&vec->masks[node], GFP_KERNEL,
-					     node_online(node) ? node : NUMA_NO_NODE)) {
+		if (!zalloc_cpumask_var_node(
+			    &vec->masks[node], GFP_KERNEL,
+			    node_online(node) ? node : NUMA_NO_NODE)) {
 			cpupri_nodes_free(vec);
 			return false;
 		}

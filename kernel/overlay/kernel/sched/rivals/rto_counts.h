@@ -31,13 +31,15 @@ static inline void rto_counts_free(struct rto_count **counts)
 
 static inline struct rto_count **rto_counts_alloc(void)
 {
-	struct rto_count **counts = kcalloc(nr_node_ids, sizeof(*counts), GFP_KERNEL);
+	struct rto_count **counts =
+		kcalloc(nr_node_ids, sizeof(*counts), GFP_KERNEL);
 	int node;
 
 	for (node = 0; counts && node < nr_node_ids; node++) {
 		/* An offline node has no memory yet. */
-		counts[node] = kzalloc_node(sizeof(**counts), GFP_KERNEL,
-					    node_online(node) ? node : NUMA_NO_NODE);
+		counts[node] =
+			kzalloc_node(sizeof(**counts), GFP_KERNEL,
+				     node_online(node) ? node : NUMA_NO_NODE);
 		if (!counts[node]) {
 			rto_counts_free(counts);
 			return NULL;

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * The slots of all possible CPUs, in the order of last-level caches.
+ *
+ * The first root domain needs them, long before a second CPU can report its
+ * caches. So an architecture says in arch_cpu_place() what firmware and the
+ * boot CPU know. Otherwise the CPUs of a NUMA node count as those of one cache.
+ *
+ * A wrong place costs time and nothing else: then a line has writers in several
+ * caches, as all of it had before.
+ */
+
+unsigned int *cpu_slot __ro_after_init;
+int *slot_cpu __ro_after_init;
+unsigned int nr_cpu_slots __ro_after_init;
+
+void __init __weak arch_cpu_place(struct cpu_place *place)
+{
+}
+
+static bool __init share_cache(const struct cpu_place *a,
+			       const struct cpu_place *b)
+{
+	return a->cache == b->cache && a->node == b->node;
+}
+
+static int __init compare_places(const void *first, const void *second)
+{
+	const struct cpu_place *a = first, *b = second;
+
+	if (a->node != b->node)
+		return a->node < b->node ? -1 : 1;
+	if (a->cache != b->cache)
+		return a->cache < b->cache ? -1 : 1;
+	return a->id < b->id ? -1 : a->id > b->id;
+}
+
+/* Cut the CPUs of one cache into as few shards as hold them, about equal. */
+static void __init cut_cache(const struct cpu_place *place, unsigned int n)
+{
+	unsigned int shards = DIV_ROUND_UP(n, SHARD_SLOTS);
+	unsigned int each = DIV_ROUND_UP(n, shards), i;
+
+	for (i = 0; i < n; i++)
+		cpu_slot[place[i].cpu] =
+			nr_cpu_slots + i / each * SHARD_SLOTS + i % each;
+	nr_cpu_slots += shards * SHARD_SLOTS;
+}
+
+void __init cpu_slots_init(void)
+{
+	unsigned int n = 0, first, end;
+	struct cpu_place *place;
+	int cpu;
+
+	place = kcalloc(num_possible_cpus(), sizeof(*place), GFP_KERNEL);
+	cpu_slot = kcalloc(nr_cpu_ids, sizeof(*cpu_slot), GFP_KERNEL);
+	if (!place || !cpu_slot)
+		panic("sched: no memory for the slots of CPUs\n");
+
+	for_each_possible_cpu(cpu) {
+		place[n].cpu = cpu;
+		place[n].node = cpu_to_node(cpu);
+		place[n].id = cpu;
+		arch_cpu_place(&place[n++]);
+	}
+	sort(place, n, sizeof(*place), compare_places, NULL);
+
+	for (first = 0; first < n; first = end) {
+		end = first + 1;
+		while (end < n && share_cache(&place[first], &place[end]))
+			end++;
+		cut_cache(&place[first], end - first);
+	}
+
+	slot_cpu = kcalloc(nr_cpu_slots, sizeof(*slot_cpu), GFP_KERNEL);
+	if (!slot_cpu)
+		panic("sched: no memory for the slots of CPUs\n");
+	for_each_possible_cpu(cpu)
+		slot_cpu[cpu_slot[cpu]] = cpu;
+	kfree(place);
+}
+
+/* A byte of @value for each slot, or NULL. The caller frees it by kfree(). */
+u8 *cpu_slot_bytes(u8 value)
+{
+	/* kmalloc() aligns a multiple of a line's size to the line. */
+	u8 *bytes = kmalloc(nr_cpu_slots, GFP_KERNEL);
+
+	if (bytes)
+		memset(bytes, value, nr_cpu_slots);
+	return bytes;
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * linux_api.h - the part of Linux's interfaces that core/sched/ uses, over port.h: so the simulated
+ * machine and the explorer run the same files as the kernel.
+ *
+ * A task is a caller's argument, with the CPUs that are active beside it.
+ */
+#ifndef LAYOUTS_LINUX_API_H
+#define LAYOUTS_LINUX_API_H
+
+#include "port.h"
+#include "shard_topo.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define ____cacheline_aligned port_cacheline_aligned
+#define SMP_CACHE_BYTES	      PORT_CACHELINE
+#define __init
+#define __ro_after_init
+#define __weak		   __attribute__((weak))
+#define DIV_ROUND_UP(n, d) (((n) + (d)-1) / (d))
+#define GFP_KERNEL	   0
+#define MAX_RT_PRIO	   100
+
+/* cpu_slots_init() without memory: Linux stops, a test goes on, without slots. */
+#define panic(words)          \
+	do {                  \
+		kfree(place); \
+		return;       \
+	} while (0)
+
+#define LINUX_MAX_CPUS 8192u
+
+typedef struct {
+	u32 counter;
+} atomic_t;
+
+/* Without a result: ordering none. */
+static inline void atomic_inc(atomic_t *v)
+{
+	__atomic_fetch_add(&v->counter, 1, __ATOMIC_RELAXED);
+}
+
+static inline void atomic_dec(atomic_t *v)
+{
+	__atomic_fetch_sub(&v->counter, 1, __ATOMIC_RELAXED);
+}
+
+static inline u32 atomic_read(const atomic_t *v)
+{
+	return READ_ONCE(v->counter);
+}
+
+struct cpumask {
+	unsigned long bits[LINUX_MAX_CPUS / 64];
+};
+
+struct task_struct {
+	int prio;
+	struct cpumask cpus_mask;
+	const unsigned long *active;
+	bool (*fits)(u32 cpu, void *arg);
+	void *arg;
+};
+
+/* The machine, set before cpu_slots_init(). @linux_flat: nothing is known about its caches. */
+extern const struct shard_topo *linux_machine;
+extern bool linux_flat;
+extern int linux_node; /* of new memory */
+
+#define nr_cpu_ids	    ((int)linux_machine->nr_cpus)
+#define num_possible_cpus() (linux_machine->nr_cpus)
+#define cpu_to_node(cpu)    (linux_flat ? 0 : linux_machine->cpu[cpu].node)
+#define for_each_possible_cpu(cpu)                        \
+	for ((cpu) = 0; (cpu) < (int)nr_cpu_ids; (cpu)++) \
+		if (linux_machine->cpu[cpu].possible)
+#define cpu_active_mask (p->active)
+
+/* The first CPU from @cpu on that is in both masks; nr_cpu_ids: none. */
+static inline int linux_next_cpu_and(int cpu, const unsigned long *a, const unsigned long *b)
+{
+	int nr = (int)nr_cpu_ids;
+
+	while (cpu < nr) {
+		u64 left = (READ_ONCE(a[cpu / 64]) & READ_ONCE(b[cpu / 64])) >> cpu % 64;
+
+		if (left) {
+			cpu += (int)port_ctz64(left);
+			return cpu < nr ? cpu : nr;
+		}
+		cpu = (cpu / 64 + 1) * 64;
+	}
+	return nr;
+}
+
+#define for_each_cpu_and(cpu, mask, active)                                                \
+	for ((cpu) = linux_next_cpu_and(0, (mask)->bits, active); (cpu) < (int)nr_cpu_ids; \
+	     (cpu) = linux_next_cpu_and((cpu) + 1, (mask)->bits, active))
+
+static inline void cpumask_clear(struct cpumask *mask)
+{
+	for (int i = 0; i < DIV_ROUND_UP(nr_cpu_ids, 64); i++)
+		mask->bits[i] = 0;
+}
+
+static inline void __cpumask_set_cpu(int cpu, struct cpumask *mask)
+{
+	mask->bits[cpu / 64] |= 1ul << cpu % 64;
+}
+
+/* In front of each block is a line with its size. */
+static inline void *kmalloc(size_t size, int flags)
+{
+	size_t bytes = size + PORT_CACHELINE;
+	u8 *block = port_alloc(bytes, linux_node);
+
+	(void)flags;
+	if (!block)
+		return NULL;
+	memcpy(block, &bytes, sizeof(bytes));
+	return block + PORT_CACHELINE;
+}
+
+#define kcalloc(n, size, flags) kmalloc((n) * (size), flags)
+
+static inline void kfree(void *ptr)
+{
+	u8 *block = (u8 *)ptr - PORT_CACHELINE;
+	size_t bytes;
+
+	if (!ptr)
+		return;
+	memcpy(&bytes, block, sizeof(bytes));
+	port_free(block, bytes);
+}
+
+static inline void sort(void *base, size_t n, size_t size,
+			int (*compare)(const void *a, const void *b), void *swap)
+{
+	(void)swap;
+	qsort(base, n, size, compare);
+}
+
+#endif

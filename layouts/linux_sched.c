@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * core/sched/ as the kernel compiles it, over linux_api.h. The order of CPUs is one for the whole
+ * machine, so all root domains of a run share it: the first one makes it, the last one frees it.
+ */
+#include "linux_sched.h"
+
+#include "linux_names.h"
+#include "../core/sched/cpu_slot.c"
+#include "../core/sched/cpupri.c"
+
+static u32 users;
+
+bool linux_sched_get(const struct shard_topo *topo, bool flat)
+{
+	if (users) {
+		users++;
+		return true;
+	}
+	linux_machine = topo;
+	linux_flat = flat;
+	nr_cpu_slots = 0;
+	cpu_slots_init();
+	if (slot_cpu) {
+		users = 1;
+		return true;
+	}
+	kfree(cpu_slot);
+	cpu_slot = NULL;
+	return false;
+}
+
+void linux_sched_forget(void)
+{
+	users = 0;
+}
+
+void linux_sched_put(void)
+{
+	if (--users)
+		return;
+	kfree(cpu_slot);
+	kfree(slot_cpu);
+	cpu_slot = NULL;
+	slot_cpu = NULL;
+}
+
+static bool task_fits(struct task_struct *p, int cpu)
+{
+	return p->fits((u32)cpu, p->arg);
+}
+
+/* The level at which the search would find CPUs is not part of Linux's answer. */
+int linux_find(struct cpupri *cp, int level, const unsigned long *allowed,
+	       const unsigned long *active, unsigned long *found, bool (*fits)(u32 cpu, void *arg),
+	       void *arg)
+{
+	struct task_struct p;
+	struct cpumask *mask = (struct cpumask *)found;
+
+	if (level <= CPUPRI_NORMAL)
+		return 0;
+	p.prio = level == CPUPRI_HIGHER ? CPUPRI_HIGHER : MAX_RT_PRIO - 1 - level;
+	for (int i = 0; i < DIV_ROUND_UP(nr_cpu_ids, 64); i++)
+		p.cpus_mask.bits[i] = READ_ONCE(allowed[i]);
+	p.active = active;
+	p.fits = fits;
+	p.arg = arg;
+	return fits ? cpupri_find_fitness(cp, &p, mask, task_fits) : cpupri_find(cp, &p, mask);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/* linux_sched.h - core/sched/ for layouts; linux_sched.c. */
+#ifndef LAYOUTS_LINUX_SCHED_H
+#define LAYOUTS_LINUX_SCHED_H
+
+#include "linux_api.h"
+#include "linux_names.h"
+#include "../core/sched/cpu_slot.h"
+#include "../core/sched/cpupri.h"
+#include "../core/sched/rto.h"
+#undef cpupri
+#undef cpupri_find
+#undef cpupri_find_fitness
+#undef cpupri_set
+#undef cpupri_init
+#undef cpupri_cleanup
+
+/*
+ * The order of CPUs, for as long as there are root domains. @flat: by CPU number. False: no memory.
+ * Context: not concurrent.
+ */
+bool linux_sched_get(const struct shard_topo *topo, bool flat);
+void linux_sched_put(void);
+
+/* All memory has gone, with the root domains. */
+void linux_sched_forget(void);
+
+/* A search for a task at @level that may run on @allowed: see struct rd_ops. Returns 1 or 0. */
+int linux_find(struct linux_cpupri *cp, int level, const unsigned long *allowed,
+	       const unsigned long *active, unsigned long *found, bool (*fits)(u32 cpu, void *arg),
+	       void *arg);
+
+#endif

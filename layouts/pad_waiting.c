@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/* Published patch 1, and a CPU is overloaded only while a task waits. */
+#define LAYOUT		       pad_waiting
+#define RD_NAME		       "pad-waiting"
+#define ROOT_DOMAIN	       struct root_domain_pad
+#define VEC_COUNT(root, level) ((root)->cpupri.pri_to_cpu[level].count)
+#define VEC_MASK(root, level)  ((root)->cpupri.pri_to_cpu[level].mask)
+#define MASKS		       MASKS_ONE
+#define COUNTS		       COUNTS_ONE
+#define ONLY_WAITING	       true
+#include "linux_rd.h"

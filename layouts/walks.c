@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/* Bytes for overload as well, wide tasks, a walk a shard: an earlier form of ours. */
+#define LAYOUT	     walks
+#define RD_NAME	     "walks"
+#define ONLY_WAITING true
+#define WALK_A_SHARD true
+#include "shard_rd.h"

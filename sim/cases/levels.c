@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * The levels and the set of overloaded queues as our kernel has them, core/sched/, as the layout
+ * "shard" puts them together. A CPU that falls meets a queue that becomes overloaded, or one that
+ * is and gets a task which may leave its shard:
+ *
+ *   F1  lower own level               P1  store the queue's state
+ *   F2  full barrier, in rto_others()  P2  full barrier, in rto_set()
+ *   F3  look for overloaded queues    P3  search for CPUs of lower level
+ *
+ * F3 sees P1 or P3 sees F1. Planted cases leave out each barrier.
+ */
+#include "port.h"
+
+#include <stdlib.h>
+
+#include "cases.h"
+#include "objects.h"
+
+#define LAYOUT	     case_shard
+#define RD_NAME	     "shard"
+#define ROOT_DOMAIN  struct root_domain_rto
+#define MASKS	     MASKS_NONE
+#define COUNTS	     COUNTS_NONE
+#define ONLY_WAITING true
+#include "linux_rd.h"
+
+extern const struct rd_ops rd_case_shard;
+
+static struct rd *rd;
+static const unsigned long everyone = 0xf;
+
+/* Two shards of two CPUs. CPU 0 at level 2, the others at 4. */
+static void setup(uint32_t nr_cpus)
+{
+	static struct shard_cpu cpu[4];
+	static const struct shard_topo topo = { 4, cpu };
+
+	(void)nr_cpus;
+	for (s32 i = 0; i < 4; i++)
+		cpu[i] = (struct shard_cpu){ .llc = i / 2, .core = i, .possible = true };
+	linux_sched_forget(); /* of the case's last run */
+	rd = rd_case_shard.create(&topo, NULL, &everyone);
+	if (!rd || !cpus_share_shard(0, 1) || cpus_share_shard(1, 2))
+		abort();
+	for (u32 i = 0; i < 4; i++)
+		set_level(rd, i, i ? 4 : 2);
+	explore_const(rd, sizeof(*rd));
+	explore_const(rd->active, sizeof(unsigned long));
+	explore_const(cpu_slot, 4 * sizeof(*cpu_slot));
+	explore_const(&rd->root->cpupri, sizeof(rd->root->cpupri));
+	explore_name(rd->root->cpupri.level, nr_cpu_slots, "levels");
+	explore_const(slot_cpu, nr_cpu_slots * sizeof(*slot_cpu));
+	explore_name(rd->root->rto.state, nr_cpu_slots, "overloaded");
+	explore_name(&rd->root->rto.leaving, sizeof(u32), "leaving");
+}
+
+static void setup_overloaded(uint32_t nr_cpus)
+{
+	setup(nr_cpus);
+	set_level(rd, 0, 60);
+	overload_set_cpu(rd, 2, false);
+}
+
+static void setup_busy(uint32_t nr_cpus)
+{
+	setup(nr_cpus);
+	set_level(rd, 0, 60);
+}
+
+/* CPU 0 rises; a search finds it at 2, or the others at 4. */
+static void rise(uint32_t cpu)
+{
+	unsigned long found = 0;
+	int level;
+
+	if (!cpu) {
+		set_level(rd, 0, 6);
+		return;
+	}
+	level = find(rd, 50, 1, &everyone, &found, NULL, NULL) - 1;
+	explore_check((level == 2 && found == 1) || (level == 4 && found == 0xe),
+		      "the lowest level is %d at CPUs %#lx", level, found);
+}
+
+/* The same with CPU 0 alone allowed: the search finds it at 2 or at 6. */
+static void rise_alone(uint32_t cpu)
+{
+	const unsigned long allowed = 1;
+	unsigned long found = 0;
+	int level;
+
+	if (!cpu) {
+		set_level(rd, 0, 6);
+		return;
+	}
+	level = find(rd, 50, 1, &allowed, &found, NULL, NULL) - 1;
+	explore_check((level == 2 || level == 6) && found == 1,
+		      "CPU 0 rose from 2 to 6 and is at level %d", level);
+}
+
+/* Result of CPU 0: it saw a queue to pull from. Of CPU 2: it saw CPU 0 free. */
+static port_always_inline void fall(bool barrier)
+{
+	struct rto *rto = &rd->root->rto;
+
+	set_level(rd, 0, CPUPRI_NORMAL);
+	if (barrier)
+		explore_result(0, rto_others(rto, 0));
+	else
+		explore_result(0, rto_next_for(rto, -1, 0) < nr_cpu_ids);
+}
+
+/* atomic_inc() orders nothing by itself, so a plain store stands for it without the barrier. */
+static port_always_inline void push(bool barrier)
+{
+	const unsigned long allowed = 1;
+	struct rto *rto = &rd->root->rto;
+
+	if (barrier) {
+		overload_set_cpu(rd, 2, true);
+	} else {
+		WRITE_ONCE(rto->state[cpu_slot[2]], RTO_LEAVES);
+		WRITE_ONCE(rto->leaving.counter, 1);
+	}
+	explore_result(2, find(rd, 50, 2, &allowed, NULL, NULL, NULL) > 0);
+}
+
+static void pull_or_push(uint32_t cpu)
+{
+	cpu ? push(true) : fall(true);
+}
+
+static void no_fall_barrier(uint32_t cpu)
+{
+	cpu ? push(true) : fall(false);
+}
+
+static void no_push_barrier(uint32_t cpu)
+{
+	cpu ? push(false) : fall(true);
+}
+
+static void check_served(uint32_t nr_cpus)
+{
+	(void)nr_cpus;
+	explore_check(
+		explore_result_of(0) || explore_result_of(2),
+		"CPU 0 is free and saw no task to pull, CPU 2 saw CPU 0 busy: its task waits");
+}
+
+#define CASE(name_, title_, kind_, max, setup_, body_, check_)                                 \
+	{                                                                                      \
+		.name = name_, .title = title_, .kind = kind_, .min_cpus = 2, .max_cpus = max, \
+		.setup = setup_, .body = body_, .check = check_                                \
+	}
+
+const struct explore_case explore_levels_cases[] = {
+	CASE("levels-rise", "our kernel's levels: a CPU that rises is found at one of its levels",
+	     "core", 3, setup, rise, NULL),
+	CASE("levels-rise-alone", "the same, it alone allowed", "core", 4, setup, rise_alone, NULL),
+	CASE("levels-pull-or-push", "a CPU falls, another becomes overloaded: one sees the other",
+	     "core", 2, setup_busy, pull_or_push, check_served),
+	CASE("levels-leaving",
+	     "a CPU falls, an overloaded one gets a task that may leave its shard", "core", 2,
+	     setup_overloaded, pull_or_push, check_served),
+	CASE("planted-levels-fall", "planted: no barrier between falling and looking for queues",
+	     "planted", 2, setup_busy, no_fall_barrier, check_served),
+	CASE("planted-levels-push", "planted: no barrier between being overloaded and searching",
+	     "planted", 2, setup_busy, no_push_barrier, check_served),
+	CASE("planted-levels-leaving", "planted: the same without a barrier before the search",
+	     "planted", 2, setup_overloaded, no_push_barrier, check_served),
+	{ 0 },
+};

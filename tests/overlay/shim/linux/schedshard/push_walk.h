@@ -1,3 +1,0 @@
-/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* In the kernel the headers of core/ lie here. */
-#include <push_walk.h>
