@@ -84,7 +84,7 @@ def test_page_of_a_machine_without_caches(capsys: Capture, tmp_path: Path) -> No
 def test_nagios(capsys: Capture, tmp_path: Path) -> None:
     cases = {
         "ok": (Machine(tasks=groups(500)), 0, "SCHEDSHARD OK - Nothing found"),
-        "low": (Machine(cpus=32, tasks=groups(150_000)), 1, "SCHEDSHARD WARNING - "),
+        "low": (Machine(cpus=32, tasks=groups(400_000)), 1, "SCHEDSHARD WARNING - "),
         "high": (Machine(tasks=groups(4_000_000)), 2, "SCHEDSHARD CRITICAL - "),
         "hidden": (Machine(tasks=groups(5), kernel_threads=False), 3, "SCHEDSHARD UNKNOWN - "),
     }
