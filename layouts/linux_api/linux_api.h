@@ -126,11 +126,12 @@ static inline void *kmalloc(size_t size, int flags)
 
 static inline void kfree(void *ptr)
 {
-	u8 *block = (u8 *)ptr - PORT_CACHELINE;
 	size_t bytes;
+	u8 *block;
 
 	if (!ptr)
 		return;
+	block = (u8 *)ptr - PORT_CACHELINE;
 	memcpy(&bytes, block, sizeof(bytes));
 	port_free(block, bytes);
 }

@@ -27,7 +27,8 @@ def pythons() -> list[str]:
     found: dict[tuple[int, int], str] = {}
     names = ["python3", *(f"python3.{minor}" for minor in range(9, 30))]
     folders = [*os.get_exec_path(), *(str(p.parent) for p in Path.home().glob(".pyenv/v*/*/bin/*"))]
-    for candidate in {str(Path(folder) / name) for folder in folders for name in names}:
+    # In one order: each process of the tests must find the same.
+    for candidate in sorted({str(Path(folder) / name) for folder in folders for name in names}):
         if os.access(candidate, os.X_OK):
             done = subprocess.run([candidate, "-Ic", NUMBERS], capture_output=True, text=True)
             if done.returncode == 0:
