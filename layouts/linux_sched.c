@@ -6,8 +6,8 @@
 #include "linux_sched.h"
 
 #include "linux_names.h"
-#include "../core/sched/cpu_slot.c"
-#include "../core/sched/cpupri.c"
+#include "../core/sched/cpu_slot.c" /* NOLINT(bugprone-suspicious-include) */
+#include "../core/sched/cpupri.c"   /* NOLINT(bugprone-suspicious-include) */
 
 static u32 users;
 
