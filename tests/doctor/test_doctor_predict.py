@@ -132,11 +132,14 @@ def test_shapes_at_random_are_answered() -> None:
             assert partition.share.value <= 1.05 * found.now.share.value + 1e-6, shape.words
 
 
+# Of the drawn loads: the stored curve and a run do not agree on these yet.
+MISSES = pytest.mark.xfail(reason="the stored curve misses this load: docs/doctor.md")
+
+
 @needs_sim
 @simulates
-@pytest.mark.parametrize("number", [3, 17, 40, 101])
-@pytest.mark.xfail(
-    strict=False, reason="some of the drawn loads do not agree yet, shape 17 among them"
+@pytest.mark.parametrize(
+    "number", [3, pytest.param(17, marks=MISSES), 40, pytest.param(101, marks=MISSES)]
 )
 def test_stored_and_simulated_agree(number: int) -> None:
     """Four of the 200 shapes that scripts/doctor_agreement.py compares (docs/doctor.md)."""
