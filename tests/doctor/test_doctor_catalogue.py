@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from doctor_cli import assert_refused, call
 from schedshard.doctor.facts.values import release, stable_release
-from schedshard.doctor.judge.catalogue import load_catalogue
 from schedshard.doctor.judge.symptoms import hot_sets, known_lines
+from schedshard.doctor.known.catalogue import load_catalogue
 from schedshard.doctor.profiles.perf_file import read_profile
 from schedshard.doctor.profiles.profile import Access, CacheLine, Profile
 
@@ -43,26 +43,6 @@ def test_an_entry_that_is_not_verified_says_why() -> None:
     open_ones = [each for each in load_catalogue().entries.values() if not each.verified]
     assert {each.id for each in open_ones} == {"dl-bandwidth", "cpudl"}
     assert all(re.search(r"No (profile|report)|not seen", each.checked) for each in open_ones)
-
-
-@pytest.mark.parametrize(
-    ("name", "version", "concerned"),
-    [
-        ("balance-running", (6, 18, 9), True),
-        ("balance-running", (6, 18, 10), False),
-        ("balance-running", (6, 17, 13), True),
-        ("balance-running", (6, 19, 0), False),
-        ("scx-idle", (6, 11, 9), False),
-        ("scx-idle", (6, 12, 0), True),
-        ("rd-shared", (7, 3, 0), True),
-        ("tg-load-avg", None, True),
-        ("rt-push-ipi", (4, 14, 3), False),
-        ("rt-push-ipi", (4, 15, 0), True),
-        ("rt-push-ipi", (7, 3, 4), True),  # the fix does not cover it
-    ],
-)
-def test_versions(name: str, version: tuple[int, int, int] | None, concerned: bool) -> None:
-    assert load_catalogue().entries[name].concerns(version) is concerned
 
 
 def test_the_fix_of_push_interrupts_is_in_stable_releases() -> None:

@@ -268,7 +268,7 @@ def collect() -> None:
 def catalogue(as_json: bool) -> None:
     """List the hot lines that doctor knows."""
     from schedshard.common.output import to_json
-    from schedshard.doctor.judge.catalogue import load_catalogue
+    from schedshard.doctor.known.catalogue import load_catalogue
     from schedshard.doctor.verdict.catalogue_view import catalogue_data, catalogue_table
     from schedshard.show.terminal import show
 
@@ -283,7 +283,7 @@ def catalogue(as_json: bool) -> None:
 @click.argument("name", metavar="ID")
 def explain(name: str) -> None:
     """Explain one hot line: what it is, when it hurts, what helps, and the sources."""
-    from schedshard.doctor.judge.catalogue import find_entry
+    from schedshard.doctor.known.catalogue import find_entry
     from schedshard.doctor.verdict.catalogue_view import entry_parts
     from schedshard.show.terminal import show
 

@@ -10,9 +10,10 @@
 #   -R ROOT      take the second reading from another ROOT (both serve tests)
 #
 # The script runs as an ordinary user. It reads files below /proc and /sys, and
-# /boot/config-RELEASE, looks for systemd's directory and library, and changes nothing. It needs a
-# shell, grep and the usual small tools (cat, dd, mkdir, mktemp, rm, sleep, sort, uniq, wc). It
-# needs gzip where the kernel's configuration is compressed.
+# /boot/config-RELEASE, looks for systemd's directory and library, and changes nothing. Of the
+# kernel's symbols and types it looks for a few names. It needs a shell, grep and the usual small
+# tools (cat, dd, mkdir, mktemp, rm, sleep, sort, tr, uniq, wc). It needs gzip where the kernel's
+# configuration is compressed.
 #
 # Kept: CPUs and caches, kernel release, options of the kernel that matter to the scheduler, cgroups
 # with their cpuset files, real-time and deadline threads. THE NAMES OF THREADS (comm) AND OF CGROUPS
@@ -153,10 +154,32 @@ cpus() {
 	flush ''
 }
 
+# Functions and names of types that tell which commits a kernel has, whoever built it. The first one
+# of each list is in all kernels, so that it tells that the list could be read.
+symbols='schedule|cpuset_partition_write|mm_cid_fixup_cpus_to_tasks|rto_push_irq_work_func|sched_partition_write|task_cache_work|task_mm_cid_work'
+types='task_struct|last_update_tg_load_avg|sched_ext_ops'
+
+# Which of them the kernel has. Symbols of modules have a word after the name.
+kernel_shows() {
+	if [ -f proc/kallsyms ]; then
+		grep -s -E "^[0-9a-fA-F]+ [A-Za-z] ($symbols)\$" proc/kallsyms | while IFS= read -r line; do
+			printf 'proc/kallsyms:%s\n' "${line##* }"
+		done | sort -u
+	fi
+	# BTF has its names one after the other, each with a null byte at its end.
+	if [ -f sys/kernel/btf/vmlinux ] && [ -r sys/kernel/btf/vmlinux ]; then
+		tr '\000' '\n' <sys/kernel/btf/vmlinux | grep -a -x -E "$types" | sort -u |
+			while IFS= read -r line; do
+				printf 'sys/kernel/btf/vmlinux:%s\n' "$line"
+			done
+	fi
+}
+
 # Files whose whole content counts. /proc/version is left out, since it names who built the kernel.
 settings() {
 	cd "$root"
-	for file in proc/sys/kernel/osrelease proc/sys/kernel/version proc/sys/kernel/sched_* \
+	for file in proc/sys/kernel/osrelease proc/sys/kernel/version proc/version_signature \
+		proc/sys/kernel/sched_* \
 		proc/sys/kernel/numa_balancing proc/sys/kernel/timer_migration \
 		proc/sys/kernel/watchdog_cpumask \
 		sys/kernel/realtime sys/kernel/sched_ext/state sys/kernel/sched_ext/root/ops \
@@ -177,6 +200,7 @@ settings() {
 	if grep -s -m 1 -q -E '^flags.* hypervisor( |$)' proc/cpuinfo; then
 		echo 'proc/cpuinfo:hypervisor : yes'
 	fi
+	kernel_shows
 	if [ -e proc/pressure/cpu ]; then
 		echo 'proc/pressure:yes'
 	fi

@@ -27,7 +27,6 @@ from schedshard.machines.topo import ranges
 # Partitions of type `isolated` came with 6.1, partitions below other cgroups than partitions
 # ("remote") with 6.7. Up to 6.10 the kernel could overlook a remote partition of type `root`
 # (ccac8e8de99c).
-_REMOTE = (6, 7, 0)
 _REMOTE_FIXED = (6, 11, 0)
 # From 6.11 to 6.12.9 isolcpus returned to the domain of the rest once there was a partition of type
 # `root` (9b496a8bbed9).
@@ -103,15 +102,17 @@ def _version_2(facts: Facts) -> tuple[list[RootDomain], list[str]]:
         used |= cpus
         if cpus:
             built.append(RootDomain(cpus, False, f"partition {each.path}"))
-        if _remote(cpusets, each) and _REMOTE <= facts.version < _REMOTE_FIXED:
+        if _remote(cpusets, each) and facts.version < _REMOTE_FIXED:
+            # Such a partition on an older version is a distributor's backport.
             unsure.append(
                 f"partition {each.path} is below a cgroup that is no partition: Linux 6.7 to 6.10 "
-                "may overlook it (ccac8e8de99c)"
+                "and backports may overlook it (fixed by ccac8e8de99c)"
             )
     if built and facts.isolated and _REMOTE_FIXED <= facts.version < _LEAK_FIXED:
         unsure.append(
             "with isolcpus and a partition of type root, Linux 6.11 to 6.12.9 may put the isolated "
-            "CPUs back into the domain of the rest (9b496a8bbed9)"
+            "CPUs back into the domain of the rest (fixed by 9b496a8bbed9, which a backport may "
+            "have)"
         )
     others = (rest & facts.online) - facts.isolated - used
     if others:

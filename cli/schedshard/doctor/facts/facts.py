@@ -146,7 +146,7 @@ def _mask(place: str, value: str, known: CpuLists) -> frozenset[int]:
 def _number(place: str, value: str) -> int:
     if not re.fullmatch(r"-?\d{1,19}", value.strip()):
         raise _WrongError(f"{place}: '{clean(value.strip()[:40])}' is no number")
-    return int(value)
+    return int(value.strip())
 
 
 def _settings(lists: Mapping[str, str]) -> dict[str, str]:
@@ -322,7 +322,7 @@ def _read(lists: Mapping[str, str]) -> Facts:
     settings = _settings(lists)
     name = settings.get("proc/sys/kernel/osrelease", "")
     build = settings.get("proc/sys/kernel/version", "")
-    version = stable_release(name, build)
+    version = stable_release(name, build, settings.get("proc/version_signature", ""))
     if version is None:
         raise _WrongError(f"settings: '{name[:40]}' is no release of a kernel")
     if "online" not in masks or not masks["online"]:

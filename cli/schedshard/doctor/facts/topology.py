@@ -71,7 +71,7 @@ def cpu_map(text: str) -> str:
 def _number(value: str) -> int:
     if not re.fullmatch(r"-?\d{1,10}", value.strip()):
         raise ValueError(f"'{clean(value.strip()[:40])}' is no number")
-    return int(value)
+    return int(value.strip())
 
 
 def _set_cache(read: _Read, cpu: int, found: re.Match[str], value: str, known: CpuLists) -> None:

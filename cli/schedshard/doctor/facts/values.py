@@ -84,13 +84,15 @@ def release(text: str) -> tuple[int, int, int] | None:
     return int(match[1]), int(match[2]), int(match[3] or 0)
 
 
-def stable_release(name: str, build: str) -> tuple[int, int, int] | None:
+def stable_release(name: str, build: str, signature: str = "") -> tuple[int, int, int] | None:
     """Return the version of a kernel whose name may hide its stable release, or None.
 
     Debian up to 12 calls 6.1.176 "6.1.0-50-amd64"; /proc/sys/kernel/version has "Debian 6.1.176-1".
+    Ubuntu calls 6.8.12 "6.8.0-60-generic"; /proc/version_signature ends with 6.8.12.
     """
     version = release(name)
     match = re.search(r"\bDebian (\d[\d.]*)", build)
+    match = match or re.fullmatch(r"Ubuntu \S+ (\d[\d.]*)", signature.strip())
     real = release(match[1]) if match is not None else None
     if version is not None and real is not None and real[:2] == version[:2]:
         return max(version, real)

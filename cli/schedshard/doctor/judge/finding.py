@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from schedshard.doctor.judge.catalogue import Entry
+from schedshard.doctor.known.catalogue import Entry
 from schedshard.doctor.predict.prediction import Prediction, Unpredicted
 
 SEVERITIES = ("low", "medium", "high")

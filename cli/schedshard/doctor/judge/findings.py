@@ -10,9 +10,11 @@ from collections.abc import Iterable, Sequence
 from schedshard.doctor.facts.facts import Facts
 from schedshard.doctor.facts.guest_caches import false_caches
 from schedshard.doctor.facts.load import DomainLoad
-from schedshard.doctor.judge.catalogue import Catalogue, Entry
 from schedshard.doctor.judge.finding import Evidence, Finding, count_of, per_second
 from schedshard.doctor.judge.root_domains import Cost, domain_finding
+from schedshard.doctor.known.catalogue import Catalogue
+from schedshard.doctor.known.kernels import state_of
+from schedshard.doctor.known.offers import offer
 from schedshard.machines.topo import ranges
 
 # Interrupts a second and CPU from which they are a storm. Those of irq_work are usually below 10.
@@ -93,21 +95,10 @@ def _pushed(facts: Facts) -> Evidence | None:
     return worst if most >= _STORM else None
 
 
-def _fix(facts: Facts, entry: Entry) -> Evidence:
-    """Whether the kernel is known to have an entry's fix, and what that leaves."""
-    name = ".".join(map(str, facts.version))
-    fix = f"the fix, commit {entry.fixed_by}"
-    words = (
-        f"{name} has {fix}: {entry.remains}"
-        if entry.fixed(facts.version)
-        else f"{name} is older than {fix}, unless the distributor added it"
-    )
-    return Evidence(f"kernel {facts.release}", words)
-
-
 def _push_storm(facts: Facts, catalogue: Catalogue) -> Finding | None:
     entry = catalogue.entries["rt-push-ipi"]
-    if facts.seconds <= 0 or not entry.concerns(facts.version):
+    state = state_of(entry, facts)
+    if facts.seconds <= 0 or state.has is False:
         return None
     features = facts.features()
     preempt_rt = facts.config.get("PREEMPT_RT") == "y" or (
@@ -127,14 +118,14 @@ def _push_storm(facts: Facts, catalogue: Catalogue) -> Finding | None:
         severity = "medium"
     else:
         return None
-    state = "RT_PUSH_IPI is on" if features is not None else "PREEMPT_RT, where RT_PUSH_IPI is on"
+    on = "RT_PUSH_IPI is on" if features is not None else "PREEMPT_RT, where RT_PUSH_IPI is on"
     where = "/sys/kernel/debug/sched/features" if features is not None else "configuration"
-    evidence = [seen, Evidence(where, state)]
+    evidence = [seen, Evidence(where, on)]
     monitors = [each for each in facts.threads if each.kernel and each.comm == "psimon"]
     if monitors:
         evidence.append(Evidence("/proc/*/comm", f"{count_of(len(monitors), 'thread')} psimon"))
-    evidence.append(_fix(facts, entry))
-    return Finding(entry, severity, summary, evidence, entry.remedy, entry.command)
+    evidence.append(Evidence(f"kernel {facts.release}", state.why))
+    return Finding(entry, severity, summary, evidence, *offer(entry, facts))
 
 
 def _guest_caches(facts: Facts, catalogue: Catalogue) -> Finding | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from schedshard.doctor.facts.facts import Facts
 from schedshard.doctor.facts.load import DomainLoad
-from schedshard.doctor.judge.catalogue import Catalogue, Entry
 from schedshard.doctor.judge.finding import SEVERITIES, Evidence, Finding, count_of
 from schedshard.doctor.judge.findings import facts_findings
 from schedshard.doctor.judge.root_domains import Cost
@@ -17,6 +16,9 @@ from schedshard.doctor.judge.symptoms import (
     known_lines,
     lines_by_functions,
 )
+from schedshard.doctor.known.catalogue import Catalogue, Entry
+from schedshard.doctor.known.kernels import state_of
+from schedshard.doctor.known.offers import offer
 from schedshard.doctor.profiles.profile import Profile
 
 
@@ -155,15 +157,18 @@ def _from_profile(
         )
     if facts is not None:
         for finding in made.values():
-            if not finding.entry.concerns(facts.version):
+            finding.remedy, finding.command = offer(finding.entry, facts)
+            state = state_of(finding.entry, facts)
+            gone = state.has is False or (state.fixed is True and not finding.entry.remains)
+            why = state.why
+            if gone:
                 finding.severity = "low"
-                finding.evidence.append(
-                    Evidence(
-                        f"kernel {facts.release}",
-                        f"not among the versions that have this ({finding.entry.versions}): the "
-                        "cause may be another one",
-                    )
+                why = (
+                    f"{why + '; ' if why else ''}not among the versions that have this "
+                    f"({finding.entry.versions}): the cause may be another one"
                 )
+            if why:
+                finding.evidence.append(Evidence(f"kernel {facts.release}", why))
     return list(made.values()), found.doubts
 
 

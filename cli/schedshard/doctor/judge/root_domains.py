@@ -14,9 +14,10 @@ from schedshard.common.paths import typed
 from schedshard.doctor.facts.facts import Facts
 from schedshard.doctor.facts.load import DomainLoad
 from schedshard.doctor.facts.push_ipi import push_ipi
-from schedshard.doctor.judge.catalogue import Catalogue
 from schedshard.doctor.judge.finding import Evidence, Finding, count_of, per_second
 from schedshard.doctor.judge.predictions import delay_words, share_words
+from schedshard.doctor.known.catalogue import Catalogue
+from schedshard.doctor.known.offers import no_partitions
 from schedshard.doctor.predict.prediction import (
     PARTITION,
     PIN,
@@ -99,6 +100,8 @@ def _remedy(facts: Facts, load: DomainLoad, cost: Prediction, finding: Finding) 
                 "has the CPUs of that group only."
             )
             finding.command = "systemd-run --scope --slice=NAME.slice COMMAND"
+    elif (other := no_partitions(facts)) is not None:
+        finding.remedy, finding.command = other
     elif facts.cpusets.version == 1:
         finding.remedy = (
             "A cpuset for each group, below a root cpuset with sched_load_balance 0: with cgroup "

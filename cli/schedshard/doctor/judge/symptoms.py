@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from schedshard.doctor.judge.catalogue import Catalogue, Entry, KnownField, KnownLine
 from schedshard.doctor.judge.sampling import interval
+from schedshard.doctor.known.catalogue import Catalogue, Entry, KnownField, KnownLine
 from schedshard.doctor.profiles.profile import Access, CacheLine, Profile, same
 
 # This share of a line's records must fit a known line, in two functions or fields at least.

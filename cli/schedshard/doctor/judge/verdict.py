@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from schedshard.doctor.facts.domains import Domains, root_domains
 from schedshard.doctor.facts.facts import Facts
 from schedshard.doctor.facts.load import DomainLoad, domain_loads
-from schedshard.doctor.judge.catalogue import load_catalogue
 from schedshard.doctor.judge.finding import Finding, per_second
 from schedshard.doctor.judge.predictions import percent
 from schedshard.doctor.judge.profiled import all_findings
 from schedshard.doctor.judge.root_domains import Cost, left_words, machine_cost
+from schedshard.doctor.known.catalogue import load_catalogue
 from schedshard.doctor.predict.prediction import Range
 from schedshard.doctor.predict.stored import stored
 from schedshard.doctor.profiles.profile import Profile

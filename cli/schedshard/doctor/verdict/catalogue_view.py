@@ -9,7 +9,8 @@ from rich.padding import Padding
 from rich.text import Text
 
 from schedshard.common.paths import typed
-from schedshard.doctor.judge.catalogue import Catalogue, Entry
+from schedshard.doctor.known.catalogue import Catalogue, Entry
+from schedshard.doctor.known.kernels import hint, load_kernels
 from schedshard.show.sheet import Sheet
 
 FORMAT = "schedshard-doctor-catalogue/1"
@@ -17,7 +18,14 @@ FORMAT = "schedshard-doctor-catalogue/1"
 
 def catalogue_data(catalogue: Catalogue) -> dict[str, Any]:
     """Return the entries as JSON data."""
-    return {"format": FORMAT, "entries": [asdict(entry) for entry in catalogue.entries.values()]}
+    kernels = load_kernels()
+    return {
+        "format": FORMAT,
+        "entries": [asdict(entry) for entry in catalogue.entries.values()],
+        "kernels": [asdict(line) for line in kernels.lines],
+        "kernel_facts": [asdict(fact) for fact in kernels.facts],
+        "kernel_signs": [asdict(sign) for sign in kernels.signs],
+    }
 
 
 def catalogue_table(catalogue: Catalogue) -> RenderableType:
@@ -32,6 +40,20 @@ def catalogue_table(catalogue: Catalogue) -> RenderableType:
     return made
 
 
+def _distributors(entry: Entry) -> list[tuple[str, str]]:
+    """Say what is known of an entry in distributors' kernels, and how to look it up."""
+    kernels = load_kernels()
+    lines = kernels.lines
+    said = [f"{line.name}: {words}" for line in lines if (words := kernels.said(line, entry.id))]
+    if entry.fixed_by:
+        follow = ", ".join(line.name for line in lines if line.follows)
+        others = ", ".join(line.name for line in lines if not line.follows)
+        looks = " or ".join(dict.fromkeys(line.look for line in lines))
+        said.append(f"{follow}: by the version of the stable release that a kernel is made of")
+        said.append(f"{others}, and versions without such a release: {hint(entry, looks)}")
+    return [("kernels of distributors", ". ".join(said))] if said else []
+
+
 def entry_parts(entry: Entry) -> list[RenderableType]:
     """Return all of one entry as paragraphs."""
     fixed = entry.fix or "not in any version"
@@ -40,6 +62,7 @@ def entry_parts(entry: Entry) -> list[RenderableType]:
         ("hurts", entry.hurts),
         ("kernels", entry.versions),
         ("fixed", fixed + (f"; {entry.stable}" if entry.stable else "")),
+        *_distributors(entry),
         ("remedy without a new kernel", entry.remedy),
         ("command", entry.command),
         ("functions", ", ".join(entry.functions)),

@@ -13,7 +13,7 @@ from schedshard.common.output import toml_of
 from schedshard.common.paths import typed
 from schedshard.doctor.facts.values import release
 
-FILE = files("schedshard.doctor.judge") / "catalogue.toml"
+FILE = files("schedshard.doctor.known") / "catalogue.toml"
 
 
 @dataclass(frozen=True)
@@ -48,15 +48,6 @@ class Entry:
         stable = (release(each) for each in self.backports)
         return any(
             each is not None and version[:2] == each[:2] and version >= each for each in stable
-        )
-
-    def concerns(self, version: tuple[int, int, int] | None) -> bool:
-        """Whether a version has this line; an unknown version may have any."""
-        if version is None:
-            return True
-        since = release(self.since)
-        return (since is None or version >= since) and (
-            bool(self.remains) or not self.fixed(version)
         )
 
     @property
