@@ -197,7 +197,9 @@ def main() -> None:
             old.unlink()
         make_pyz(python, OUT / "schedshard-doctor.pyz")
         make_wheel(python)
-        shutil.copyfile(CLI / "schedshard" / "doctor" / "facts" / "collect.sh", OUT / "collect.sh")
+        pyz = str(OUT / "schedshard-doctor.pyz")
+        script = subprocess.run([python, pyz, "collect"], check=True, capture_output=True).stdout
+        (OUT / "collect.sh").write_bytes(script)
         stamp.write_text(wanted, encoding="ascii")
     for path in made():
         print(f"{path.relative_to(ROOT)}: {path.stat().st_size / 1e6:.2f} MB")

@@ -255,10 +255,11 @@ def collect() -> None:
 
     The script runs anywhere as an ordinary user: 'schedshard doctor collect > collect.sh', then
     'sh collect.sh' on the machine in question. It reads /proc and /sys twice, some seconds apart,
-    and changes nothing. The tar file holds names of threads (comm) and of cgroups, and neither
-    command-line arguments nor environments nor names of the host and its users.
+    and changes nothing. The tar file holds names of threads (comm) and of cgroups, or with -a
+    pseudonyms of them. It holds neither command-line arguments nor environments nor names of the
+    host and its users.
     """
-    from schedshard.doctor.facts.script import script_text
+    from schedshard.doctor.collector.script import script_text
 
     sys.stdout.write(script_text())
 

@@ -123,6 +123,11 @@ def _perform(request: JudgeRequest) -> int:
     _check(request)
     read = [read_profile(path) for path in request.profiles]
     facts, source = _facts(request)
+    if request.plan is not None and facts is not None and facts.pseudonyms:
+        raise UserError(
+            f"--plan: the names in {source} are pseudonyms (collect.sh -a), and a plan needs those "
+            "of the host: make it of an archive with names"
+        )
     verdict = judge(source, facts, read, _predictor(request, facts))
     said = []
     if request.plan is not None:

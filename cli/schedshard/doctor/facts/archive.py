@@ -20,13 +20,15 @@ from typing import BinaryIO
 
 from schedshard.common.errors import UserError, telling
 from schedshard.common.paths import typed
-from schedshard.doctor.facts.script import run_collector
+from schedshard.doctor.collector.script import run_collector
 from schedshard.doctor.facts.values import clean
 
 LISTS = (
     "cpus", "settings", "cmdline", "config", "mounts", "cgroups", "threads", "reading-1", "places",
     "affinities", "reading-2", "format",
 )  # fmt: skip
+# For people; collectors before 0.2.0 wrote none.
+_README = "README"
 FORMAT = "schedshard-doctor 1"
 # 90,000 real-time threads make 48 MB of lists, of which a reading has 20 MB.
 FILE_LIMIT = 64 << 20
@@ -111,7 +113,7 @@ def _member(path: Path, member: tarfile.TarInfo) -> str:
     shown = clean(member.name[:80])
     if not member.isreg():
         raise UserError(f"{path} holds '{shown}', which is no regular file: {_HINT}")
-    if folder != _FOLDER or name not in LISTS:
+    if folder != _FOLDER or name not in (*LISTS, _README):
         raise UserError(f"{path} holds '{shown}', which the collector does not write: {_HINT}")
     if member.issparse():
         raise UserError(f"{path} holds '{shown}' with holes, which the collector has not: {_HINT}")
@@ -168,6 +170,7 @@ def read_tar(path: Path) -> dict[str, str]:
                 lists[name] = _decoded(path, name, content)
     except (tarfile.TarError, ValueError, EOFError, OSError, OverflowError) as error:
         raise UserError(f"{path} is no whole tar file of the collector: {_HINT}") from error
+    lists.pop(_README, None)
     return _checked(path, lists)
 
 

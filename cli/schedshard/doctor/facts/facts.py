@@ -89,6 +89,11 @@ class Facts:
         return None
 
     @property
+    def pseudonyms(self) -> bool:
+        """Whether names of threads and cgroups are pseudonyms (collect.sh -a)."""
+        return "collector/pseudonyms" in self.settings
+
+    @property
     def systemd(self) -> int | None:
         """Return the version of the systemd that runs, 0 if it is unknown, None if none runs."""
         if "systemd/running" not in self.settings:

@@ -114,6 +114,8 @@ def _notes(facts: Facts | None, loads: list[DomainLoad], profiles: list[Profile]
             f"a virtual machine ({facts.hypervisor}): caches and nodes are what the hypervisor "
             "says, true or not"
         )
+    if facts is not None and facts.pseudonyms:
+        notes.append("names of threads and cgroups are pseudonyms (collect.sh -a)")
     if facts is not None and not facts.llcs:
         notes.append("the kernel knows no caches here: lines are taken to cross caches")
     if facts is not None and any(profile.lines or profile.functions for profile in profiles):

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from schedshard.common.errors import telling
-from schedshard.doctor.facts.script import SCRIPT as COLLECTOR
+from schedshard.doctor.collector.script import SCRIPT as COLLECTOR
 from schedshard.kernel.arch import X86, Arch
 from schedshard.kernel.layout import Layout
 from schedshard.kernel.tools import call, require

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from schedshard.common.errors import UserError
 from schedshard.common.paths import own_argv
-from schedshard.doctor.facts.script import script_text
+from schedshard.doctor.collector.script import script_text
 from schedshard.doctor.facts.values import cpu_list
 from schedshard.kernel.arch import X86
 from schedshard.kernel.guest.boot import (

@@ -9,14 +9,19 @@ from pathlib import Path
 
 from schedshard.common.errors import UserError, os_reason
 
-SCRIPT = files("schedshard.doctor.facts") / "collect.sh"
+SCRIPT = files("schedshard.doctor.collector") / "collect.sh"
+_PSEUDONYMS = files("schedshard.doctor.collector") / "pseudonyms.sh"
+_PLACE = "# PSEUDONYMS\n"
 # The collector reads in a few seconds; a host on which it takes minutes has another problem.
 _LIMIT_SECONDS = 600
 
 
 def script_text() -> str:
-    """Return the collector's text for users."""
-    return SCRIPT.read_text(encoding="ascii")
+    """Return the collector's text for users: both files as one."""
+    part = _PSEUDONYMS.read_text(encoding="ascii")
+    # The first two lines name the shell and the licence, as those of the whole do.
+    part = part.split("\n", 2)[2]
+    return SCRIPT.read_text(encoding="ascii").replace(_PLACE, part, 1)
 
 
 def run_collector(directory: Path, seconds: int, root: Path | None = None) -> None:

@@ -6,6 +6,9 @@
 #   sh collect.sh -d DIRECTORY               leave the files in DIRECTORY, which must be empty
 #
 #   -s SECONDS   time between the two readings of the context switches [3]
+#   -a           names of threads and of cgroups become pseudonyms, so that the file can be handed on
+#   -k KEY       the file of the key of pseudonyms, made if it is not there; it stays on this host
+#                [~/.schedshard-doctor.key]
 #   -r ROOT      read ROOT/proc and ROOT/sys instead of /proc and /sys
 #   -R ROOT      take the second reading from another ROOT (both serve tests)
 #
@@ -13,11 +16,11 @@
 # /boot/config-RELEASE, looks for systemd's directory and library, and changes nothing. Of the
 # kernel's symbols and types it looks for a few names. It needs a shell, grep and the usual small
 # tools (cat, dd, mkdir, mktemp, rm, sleep, sort, tr, uniq, wc). It needs gzip where the kernel's
-# configuration is compressed.
+# configuration is compressed, and awk and sha256sum for -a.
 #
 # Kept: CPUs and caches, kernel release, options of the kernel that matter to the scheduler, cgroups
 # with their cpuset files, real-time and deadline threads. THE NAMES OF THREADS (comm) AND OF CGROUPS
-# ARE KEPT. Not read: command-line arguments and environments of processes, the names of the host
+# ARE KEPT without -a. Not read: command-line arguments and environments of processes, the names of the host
 # and of users.
 set -eu
 umask 077
@@ -27,6 +30,8 @@ export LC_ALL
 root=/
 second=
 seconds=3
+anonymous=
+key=
 out=
 directory=
 
@@ -35,18 +40,21 @@ fail() {
 	exit 2
 }
 
-while getopts o:s:d:r:R:h option; do
+usage='usage: sh collect.sh [-o FILE | -d DIRECTORY] [-s SECONDS] [-a [-k KEY]] [-r ROOT] [-R ROOT]'
+while getopts o:s:d:r:R:k:ah option; do
 	case $option in
 	o) out=$OPTARG ;;
 	s) seconds=$OPTARG ;;
 	d) directory=$OPTARG ;;
 	r) root=$OPTARG ;;
 	R) second=$OPTARG ;;
+	a) anonymous=yes ;;
+	k) key=$OPTARG ;;
 	h)
-		echo "usage: sh collect.sh [-o FILE | -d DIRECTORY] [-s SECONDS] [-r ROOT] [-R ROOT]"
+		echo "$usage"
 		exit 0
 		;;
-	*) fail "usage: sh collect.sh [-o FILE | -d DIRECTORY] [-s SECONDS] [-r ROOT] [-R ROOT]" ;;
+	*) fail "$usage" ;;
 	esac
 done
 shift $((OPTIND - 1))
@@ -59,6 +67,19 @@ esac
 [ -d "$root/proc" ] || fail "$root/proc is no directory"
 # A file is made, never written through a link that somebody put in its place.
 set -C
+# PSEUDONYMS
+if [ -n "$anonymous" ]; then
+	if ! command -v pseudonyms >/dev/null 2>&1; then
+		fail "-a: this copy has no pseudonyms: make it with 'doctor collect'"
+	fi
+	for name in awk sha256sum; do
+		command -v $name >/dev/null 2>&1 || fail "-a: needs $name"
+	done
+	[ -n "$key" ] || [ -n "${HOME:-}" ] || fail "-a: HOME is unknown, so name a file of the key with -k"
+	key=$(key_of "${key:-$HOME/.schedshard-doctor.key}")
+elif [ -n "$key" ]; then
+	fail "-k is for -a"
+fi
 [ -z "$second" ] || [ -d "$second/proc" ] || fail "$second/proc is no directory"
 
 # absolute PATH: the path from /, without running another program.
@@ -396,6 +417,17 @@ done | sort | uniq -c >"$made/affinities"
 [ -n "$second" ] || sleep "$seconds"
 reading "${second:-$root}" >"$made/reading-2"
 echo 'schedshard-doctor 1' >"$made/format"
+names='as they are on the host'
+if [ -n "$anonymous" ]; then
+	pseudonyms "$made" "$key"
+	names='pseudonyms, made with a key that stayed on the host. Names that the kernel or a manager
+of services, guests and pods gives are as they are'
+fi
+{
+	echo 'What schedshard doctor collected: CPUs, settings of the kernel, cgroups, real-time threads.'
+	echo "Names of threads and of cgroups are $names."
+	echo 'Not read: command lines and environments of processes, names of the host and of users.'
+} >"$made/README"
 
 # zeros COUNT: that many null bytes.
 zeros() {
@@ -432,7 +464,7 @@ member() {
 
 archive() {
 	for name in cpus settings cmdline config mounts cgroups threads reading-1 places affinities \
-		reading-2 format; do
+		reading-2 README format; do
 		member "$name"
 	done
 	zeros 1024
