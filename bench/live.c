@@ -203,6 +203,14 @@ static int check_allowed(const struct live *live)
 	return ret;
 }
 
+static bool has_node(const struct shard_topo *topo, int node)
+{
+	for (u32 i = 0; i < topo->nr_cpus; i++)
+		if (topo->cpu[i].possible && topo->cpu[i].node == node)
+			return true;
+	return false;
+}
+
 static int read_host(struct live *live, struct shard_topo **topo, struct shard_plan **plan)
 {
 	struct shard_err err;
@@ -214,6 +222,8 @@ static int read_host(struct live *live, struct shard_topo **topo, struct shard_p
 	if (plan_err)
 		return complain(1, "no shard plan: %s", shard_plan_strerror(plan_err));
 	live->plan = *plan;
+	if (live->home >= 0 && !has_node(*topo, live->home))
+		return complain(2, "this host has no NUMA node %d", live->home);
 	for (u32 i = 0; i < live->nr_cpus; i++) {
 		u32 cpu = live->cpu[i];
 
@@ -244,6 +254,9 @@ static int measure(const struct live_options *o)
 			     .nr_cpus = cpus.nr,
 			     .node = calloc(cpus.nr + 1, sizeof(int)),
 			     .hold_ns = o->hold,
+			     .work_ns = o->work,
+			     .lines = o->lines,
+			     .home = o->has_home ? (int)o->home : -1,
 			     .repeats = o->repeats,
 			     .limit_ns = o->limit * 1e9,
 			     .progress = print_progress };

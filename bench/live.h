@@ -18,6 +18,8 @@
 #include "ping_pong.h"
 #include "primitive.h"
 
+#define LIVE_MAX_LINES 64
+
 /**
  * struct live_sample - the result of one turn, in nanoseconds an operation
  * @ns: as each thread sees it on average: threads / (operations of all in a nanosecond)
@@ -61,6 +63,9 @@ struct live_point {
  * @nr_cpus: how many
  * @plan: the shard plan of this host
  * @hold_ns: between acquire and release
+ * @work_ns: between two operations
+ * @lines: objects of one operation, in turn, 1 to LIVE_MAX_LINES
+ * @home: NUMA node of a ping-pong's line, -1: that of its first CPU
  * @repeats: undisturbed turns wanted for each point
  * @limit_ns: no turn begins later than that
  * @progress: called with the share of work done, 0 to 1, at least once a turn
@@ -73,7 +78,9 @@ struct live {
 	int *node;
 	u32 nr_cpus;
 	const struct shard_plan *plan;
-	double hold_ns;
+	double hold_ns, work_ns;
+	u32 lines;
+	int home;
 	u32 repeats;
 	double limit_ns;
 	void (*progress)(double share);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "complain.h"
+#include "live.h"
 #include "ping_pong.h"
 #include "primitive.h"
 #include "shard_topo.h"
@@ -22,6 +23,9 @@ enum {
 	KEY_OP,
 	KEY_THREADS,
 	KEY_HOLD,
+	KEY_WORK,
+	KEY_LINES,
+	KEY_HOME,
 	KEY_REPEATS,
 	KEY_LIMIT,
 	KEY_PROGRESS,
@@ -32,6 +36,9 @@ static const struct argp_option option[] = {
 	{ "cpus", KEY_CPUS, "A,B,...", 0, "primitives: CPUs in the order to take them", 0 },
 	{ "threads", KEY_THREADS, "N,...", 0, "primitives: numbers of threads (default: 1)", 0 },
 	{ "hold", KEY_HOLD, "NS", 0, "primitives: time between acquire and release", 0 },
+	{ "work", KEY_WORK, "NS", 0, "primitives: time between two operations", 0 },
+	{ "lines", KEY_LINES, "N", 0, "primitives: objects of one operation, in turn", 0 },
+	{ "home", KEY_HOME, "NODE", 0, "ping-pong: the line is memory of this NUMA node", 0 },
 	{ "pairs", KEY_PAIRS, "A:B,...", 0, "ping-pong: pairs of CPUs", 0 },
 	{ "op", KEY_OP, "NAME,...", 0, "operations (default: all)", 0 },
 	{ "repeats", KEY_REPEATS, "N", 0, "turns of each point (default: 15)", 0 },
@@ -115,6 +122,16 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_HOLD:
 		o->hold = number(arg, "--hold", 0, MAX_HOLD_NS);
 		return 0;
+	case KEY_WORK:
+		o->work = number(arg, "--work", 0, MAX_HOLD_NS);
+		return 0;
+	case KEY_LINES:
+		o->lines = number(arg, "--lines", 1, LIVE_MAX_LINES);
+		return 0;
+	case KEY_HOME:
+		o->home = number(arg, "--home", 0, SHARD_MAX_CPUS - 1);
+		o->has_home = true;
+		return 0;
 	case KEY_REPEATS:
 		o->repeats = number(arg, "--repeats", 1, MAX_REPEATS);
 		return 0;
@@ -178,10 +195,12 @@ static void check(struct live_options *o)
 	if (!o->what || (strcmp(o->what, "primitives") && strcmp(o->what, "ping-pong")))
 		fail("give 'primitives' or 'ping-pong' (see --help)");
 	o->ping_pong = !strcmp(o->what, "ping-pong");
-	if (o->ping_pong && (!o->pairs.nr || o->cpus.nr || o->threads.nr || o->hold))
-		fail("ping-pong takes --pairs, and no --cpus, --threads or --hold");
-	if (!o->ping_pong && (!o->cpus.nr || o->pairs.nr))
-		fail("primitives takes --cpus, and no --pairs");
+	if (o->ping_pong &&
+	    (!o->pairs.nr || o->cpus.nr || o->threads.nr || o->hold || o->work || o->lines != 1))
+		fail("ping-pong takes --pairs, and no --cpus, --threads, --hold, --work or "
+		     "--lines");
+	if (!o->ping_pong && (!o->cpus.nr || o->pairs.nr || o->has_home))
+		fail("primitives takes --cpus, and no --pairs or --home");
 	if (!o->threads.nr)
 		live_list_add(&o->threads, 1);
 	for (u32 i = 0; i < o->threads.nr; i++)
@@ -197,7 +216,7 @@ static void check(struct live_options *o)
 
 void live_options_parse(struct live_options *o, int argc, char **argv)
 {
-	*o = (struct live_options){ .repeats = 15, .limit = 50 };
+	*o = (struct live_options){ .lines = 1, .repeats = 15, .limit = 50 };
 	if (argp_parse(&argp, argc, argv, 0, NULL, o))
 		exit(2);
 	if (!o->list)

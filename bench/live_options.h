@@ -15,7 +15,8 @@ struct live_options {
 	const char *what;
 	char *ops;
 	struct live_list cpus, threads, pairs; /* pairs: two entries each */
-	u32 hold, repeats, limit;
+	u32 hold, work, lines, home, repeats, limit;
+	bool has_home;
 };
 
 /** live_options_parse - fill @o; on a mistake print one line and exit with 2. */

@@ -54,7 +54,8 @@ int live_ping_pong_turn(const struct live *live, struct live_point *point, doubl
 	bool whole;
 	double ns;
 
-	g.word = port_alloc(sizeof(*g.word), live->node[point->member[0]]);
+	g.word = port_alloc(sizeof(*g.word),
+			    live->home < 0 ? live->node[point->member[0]] : live->home);
 	if (!g.word)
 		return complain(1, "out of memory");
 	crew_begin(live->crew, point->member, 2, play, &g);

@@ -46,7 +46,7 @@ struct turn {
 	u32 ready port_cacheline_aligned;
 	const struct live *live;
 	const struct live_point *point;
-	void *state;
+	void *state[LIVE_MAX_LINES];
 	struct own *own;
 };
 
@@ -98,26 +98,43 @@ static void wait_for_others(struct turn *t)
 	}
 }
 
+/* One object and nothing between operations: the loop is the primitive's own. */
+static void operate(const struct turn *t, const struct primitive_thread *me, u64 between, u32 n)
+{
+	const struct primitive *p = t->point->primitive;
+
+	if (t->live->lines == 1 && !between) {
+		p->ops(t->state[0], me, n);
+		return;
+	}
+	while (n--) {
+		for (u32 i = 0; i < t->live->lines; i++)
+			p->ops(t->state[i], me, 1);
+		spin(between);
+	}
+}
+
 static void work(u32 number, void *arg)
 {
 	struct turn *t = arg;
-	const struct primitive *p = t->point->primitive;
 	struct own *own = &t->own[number];
 	const struct primitive_thread me = { .number = number,
 					     .cpu = t->live->cpu[number],
 					     .hold = t->live->hold_ns > 0 ? hold : NULL,
 					     .arg = own };
 	struct crew_watch watch;
-	u64 ops = 0, begun;
+	u64 ops = 0, begun, between = 0;
 	u32 batch = 1;
 
 	if (me.hold)
 		own->spins = spins_for(t->live->hold_ns);
+	if (t->live->work_ns > 0)
+		between = spins_for(t->live->work_ns);
 	wait_for_others(t);
 	while (phase_of(t) == WARM) {
 		double start = sample_now_ns();
 
-		p->ops(t->state, &me, batch);
+		operate(t, &me, between, batch);
 		ops += batch;
 		if (batch < MAX_BATCH && sample_now_ns() - start < BATCH_NS / 2)
 			batch *= 2;
@@ -125,7 +142,7 @@ static void work(u32 number, void *arg)
 	begun = ops;
 	watch = crew_watch_start();
 	do {
-		p->ops(t->state, &me, batch);
+		operate(t, &me, between, batch);
 		ops += batch;
 	} while (phase_of(t) == COUNT);
 	own->ns = sample_now_ns() - watch.wall;
@@ -175,6 +192,34 @@ static void sum_up(const struct turn *t, struct live_sample *sample)
 	sample->max = 1 / slowest;
 }
 
+static bool create(struct turn *t, const struct primitive_place *place)
+{
+	const struct primitive *p = t->point->primitive;
+
+	for (u32 i = 0; i < t->live->lines; i++) {
+		t->state[i] = p->create(place);
+		if (!t->state[i]) {
+			while (i--)
+				p->destroy(t->state[i]);
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Does each object have the result of @ops operations? They are destroyed. */
+static bool destroy_consistent(const struct turn *t, u64 ops)
+{
+	const struct primitive *p = t->point->primitive;
+	bool right = true;
+
+	for (u32 i = 0; i < t->live->lines; i++) {
+		right = p->consistent(t->state[i], ops) && right;
+		p->destroy(t->state[i]);
+	}
+	return right;
+}
+
 int live_primitive_turn(const struct live *live, struct live_point *point, double budget,
 			struct live_sample *sample)
 {
@@ -188,8 +233,7 @@ int live_primitive_turn(const struct live *live, struct live_point *point, doubl
 	u64 ops = 0;
 
 	turn.own = aligned_alloc(PORT_CACHELINE, point->nr * sizeof(*turn.own));
-	turn.state = turn.own ? p->create(&place) : NULL;
-	if (!turn.state) {
+	if (!turn.own || !create(&turn, &place)) {
 		free(turn.own);
 		return complain(1, "out of memory");
 	}
@@ -198,16 +242,15 @@ int live_primitive_turn(const struct live *live, struct live_point *point, doubl
 	run(&turn, budget);
 	for (u32 i = 0; i < point->nr; i++)
 		ops += turn.own[i].all_ops;
-	consistent = ops && p->consistent(turn.state, ops);
+	consistent = destroy_consistent(&turn, ops) && ops;
 	/* a reader that has to try again holds again */
 	for (u32 i = 0; i < point->nr; i++) {
 		const struct own *own = &turn.own[i];
 
-		consistent = consistent && own->spun >= own->spins * own->all_ops;
+		consistent = consistent && own->spun >= own->spins * own->all_ops * live->lines;
 		if (!point->spins || own->spins < point->spins)
 			point->spins = own->spins;
 	}
-	p->destroy(turn.state);
 	if (consistent)
 		sum_up(&turn, sample);
 	free(turn.own);

@@ -5,7 +5,8 @@
 #include "experiment.h"
 
 extern const struct experiment atomic_inc, cpumask_yield, cpumask_read, ffmpeg_rt, cyclic, pi,
-	mutex_rt, cyclictest, rt_groups, idle_mask, idle_counter, ping_pong, primitives_experiment;
+	mutex_rt, cyclictest, rt_groups, idle_mask, idle_counter, ping_pong, primitives_experiment,
+	store_seen;
 
 extern const struct experiment cache_scan, cache_scan_hackbench, cache_scan_threads,
 	cache_scan_migrate;
@@ -14,6 +15,7 @@ const struct experiment *const experiments[] = { &cpumask_yield,
 						 &cpumask_read,
 						 &atomic_inc,
 						 &ping_pong,
+						 &store_seen,
 						 &primitives_experiment,
 						 &ffmpeg_rt,
 						 &cyclic,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Two CPUs alternate on one line, see primitives/ping_pong.h. The first CPU's node is the line's
- * home.
+ * home, unless the run says which.
  *
  * The window lies between two ends of the first CPU's own turns. It contains as many turns of the
  * other CPU. So a store that a store buffer delays is counted exactly once.
@@ -42,7 +42,8 @@ static void body(u32 player, void *arg)
 static int execute(struct run *run)
 {
 	const struct model *model = run->model;
-	int home = (int)model->core[model->cpu[0].core].node;
+	u32 asked = (u32)run_param(run, "home");
+	int home = asked ? (int)asked - 1 : (int)model->core[model->cpu[0].core].node;
 	struct game g = { .way = ping_pong_find(run->variant),
 			  .warm_up = (u64)run_param(run, "warm_up_ops"),
 			  .measured = (u64)run_param(run, "measured_ops") };
@@ -50,6 +51,8 @@ static int execute(struct run *run)
 
 	if (model->nr_cpus != 2)
 		return run_fail(run, "two play: give --pair FROM,TO");
+	if (asked > model->nr_nodes)
+		return run_fail(run, "the machine has no such home node");
 	if (!g.measured)
 		return run_fail(run, "measured_ops must be at least 1");
 	g.word = arena_alloc(sizeof(struct ping_pong_line), home, "ping-pong line",
@@ -69,7 +72,7 @@ static int execute(struct run *run)
 
 static const char *const variants[] = { "cas",	      "read-cas", "read-inc",
 					"read-store", "exchange", NULL };
-static const char *const params[] = { "warm_up_ops", "measured_ops", NULL };
+static const char *const params[] = { "warm_up_ops", "measured_ops", "home", NULL };
 
 extern const struct experiment ping_pong;
 const struct experiment ping_pong = {

@@ -15,11 +15,15 @@
 #include "machine.h"
 #include "primitive.h"
 
+#define MAX_LINES 64
+
 struct contest {
 	const struct model *model;
 	const struct primitive *primitive;
-	void *state;
+	void *state[MAX_LINES];
+	u32 lines;	       /* states: an operation is done on one after the other */
 	u64 hold, work;	       /* picoseconds: inside an operation, and after it */
+	u64 code;	       /* the same: instructions of the operation other than its accesses */
 	u64 warm_up, measured; /* operations of all threads */
 	u64 done, started_at, ended_at;
 	u64 *ops; /* by CPU, in the window */
@@ -39,8 +43,9 @@ static void body(u32 cpu, void *arg)
 					     .arg = &x->hold };
 
 	while (x->done < x->warm_up + x->measured) {
-		x->primitive->ops(x->state, &me, 1);
-		sim_spend(x->work);
+		for (u32 i = 0; i < x->lines; i++)
+			x->primitive->ops(x->state[i], &me, 1);
+		sim_spend(x->work + x->code);
 		if (++x->done == x->warm_up) {
 			sim_measure_from_here();
 			x->started_at = sim_now();
@@ -71,90 +76,96 @@ static void report(struct run *run, const struct contest *x, u32 n)
 	run_report(run, "ops", (double)x->measured);
 }
 
-static void *create(struct run *run, const struct primitive *primitive)
+static bool create(struct run *run, struct contest *x)
 {
 	const struct shard_plan_opts opts = { .cap = run->cap };
 	u32 n = run->model->nr_cpus;
 	struct primitive_place place = { .nr_threads = n };
 	int *node = calloc(n, sizeof(*node));
 	struct shard_plan *plan;
-	void *state;
+	bool made = true;
 
 	arena_label("shard plan", NULL);
 	if (!node || shard_plan_build(&plan, &run->machine->topo, &opts)) {
 		free(node);
-		return NULL;
+		return false;
 	}
 	for (u32 i = 0; i < n; i++)
 		node[i] = (int)run->model->core[run->model->cpu[i].core].node;
 	place.node = node;
 	place.plan = plan;
 	primitive_label_hook = arena_label;
-	state = primitive->create(&place);
+	for (u32 i = 0; i < x->lines; i++)
+		made = (x->state[i] = x->primitive->create(&place)) && made;
 	free(node);
-	return state;
+	return made;
+}
+
+static bool consistent(struct contest *x)
+{
+	bool right = true;
+
+	for (u32 i = 0; i < x->lines; i++) {
+		right = x->primitive->consistent(x->state[i], x->done) && right;
+		x->primitive->destroy(x->state[i]);
+	}
+	return right;
 }
 
 static int contest(struct run *run, const struct primitive *primitive, double hold_ns,
-		   double work_ns)
+		   double work_ns, double cycles, double lines)
 {
 	u32 n = run->model->nr_cpus;
-	struct contest x = { .model = run->model, .primitive = primitive };
-	bool consistent;
+	struct contest x = { .model = run->model, .primitive = primitive, .lines = (u32)lines };
+	bool right;
 
 	if (hold_ns > 0 && !primitive->holds)
 		return run_fail(run, "this operation has no hold time: hold_ns must be 0");
-	x.hold = (u64)(hold_ns * 1000);
+	/* Half of the code lies between acquire and release, where an operation has these. */
+	x.code = model_cycles(run->model, primitive->holds ? cycles / 2 : cycles);
+	x.hold = (u64)(hold_ns * 1000) + (primitive->holds ? x.code : 0);
 	x.work = (u64)(work_ns * 1000);
 	x.warm_up = (u64)run_param(run, "warm_up_ops") * n;
 	x.measured = (u64)run_param(run, "measured_ops") * n;
 	if (!x.warm_up || !x.measured)
 		return run_fail(run, "warm_up_ops and measured_ops must be at least 1");
+	if (!x.lines || x.lines > MAX_LINES)
+		return run_fail(run, "lines must be from 1 to 64");
 	x.ops = calloc(n, sizeof(*x.ops));
-	x.state = create(run, primitive);
-	if (!x.ops || !x.state) {
+	if (!x.ops || !create(run, &x)) {
 		free(x.ops);
 		return run_fail(run, "the machine has no shard plan, or memory is short");
 	}
 	for (u32 i = 0; i < n; i++)
 		sim_spawn(i, body, &x, i);
 	run->simulated = sim_run();
-	consistent = primitive->consistent(x.state, x.done);
-	if (consistent)
+	right = consistent(&x);
+	if (right)
 		report(run, &x, n);
-	primitive->destroy(x.state);
 	free(x.ops);
-	return consistent ? 0 : run_fail(run, "an operation was lost");
+	return right ? 0 : run_fail(run, "an operation was lost");
 }
 
 static int execute(struct run *run)
 {
 	sim_relax_takes(model_cycles(run->model, run_param(run, "pause_cycles")));
 	return contest(run, primitive_find(run->variant), run_param(run, "hold_ns"),
-		       run_param(run, "work_ns"));
+		       run_param(run, "work_ns"),
+		       run_param(run, "instructions") / run_param(run, "instructions_per_cycle"),
+		       run_param(run, "lines"));
 }
 
 static const char *const variants[] = {
-	"atomic-inc",
-	"plain-inc",
-	"refcount",
-	"cas-loop",
-	"rwlock-read",
-	"rwsem-read",
-	"rwlock-glibc-read",
-	"list-refcount-apart",
-	"list-refcount",
-	"spinlock",
-	"seqlock-read",
-	"seqlock-read-written",
-	"sharded-counter",
-	"fetch-xor",
-	"spinlock-hot",
-	"ticket-lock",
-	NULL,
+	"atomic-inc",	   "plain-inc",		"refcount",	      "cas-loop",
+	"rwlock-read",	   "rwsem-read",	"rwlock-glibc-read",  "list-refcount-apart",
+	"list-refcount",   "spinlock",		"seqlock-read",	      "seqlock-read-written",
+	"sharded-counter", "fetch-xor",		"spinlock-hot",	      "spinlock-hot-apart",
+	"ticket-lock",	   "ticket-lock-apart", "ticket-lock-padded", NULL,
 };
-static const char *const params[] = { "warm_up_ops", "measured_ops", "hold_ns",
-				      "work_ns",     "pause_cycles", NULL };
+static const char *const params[] = {
+	"warm_up_ops",	"measured_ops",		  "hold_ns", "work_ns", "pause_cycles",
+	"instructions", "instructions_per_cycle", "lines",   NULL
+};
 
 extern const struct experiment primitives_experiment, atomic_inc;
 const struct experiment primitives_experiment = {
@@ -168,7 +179,7 @@ static int execute_inc(struct run *run)
 {
 	bool sharded = !strcmp(run->variant, "sharded");
 
-	return contest(run, primitive_find(sharded ? "sharded-counter" : "atomic-inc"), 0, 0);
+	return contest(run, primitive_find(sharded ? "sharded-counter" : "atomic-inc"), 0, 0, 0, 1);
 }
 
 static const char *const inc_variants[] = { "atomic", "sharded", NULL };

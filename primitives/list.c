@@ -9,26 +9,20 @@ extern const struct primitive primitive_atomic_inc, primitive_plain_inc, primiti
 	primitive_rwlock_glibc_read, primitive_list_refcount_apart, primitive_list_refcount,
 	primitive_spinlock, primitive_seqlock_read, primitive_seqlock_read_written,
 	primitive_sharded_counter, primitive_fetch_xor, primitive_spinlock_hot,
-	primitive_ticket_lock;
+	primitive_spinlock_hot_apart, primitive_ticket_lock, primitive_ticket_lock_apart,
+	primitive_ticket_lock_padded;
 
 const struct primitive *const primitives[] = {
-	&primitive_atomic_inc,
-	&primitive_plain_inc,
-	&primitive_refcount,
-	&primitive_cas_loop,
-	&primitive_rwlock_read,
-	&primitive_rwsem_read,
-	&primitive_rwlock_glibc_read,
-	&primitive_list_refcount_apart,
-	&primitive_list_refcount,
-	&primitive_spinlock,
-	&primitive_seqlock_read,
-	&primitive_seqlock_read_written,
-	&primitive_sharded_counter,
-	&primitive_fetch_xor,
-	&primitive_spinlock_hot,
-	&primitive_ticket_lock,
-	NULL,
+	&primitive_atomic_inc,	       &primitive_plain_inc,
+	&primitive_refcount,	       &primitive_cas_loop,
+	&primitive_rwlock_read,	       &primitive_rwsem_read,
+	&primitive_rwlock_glibc_read,  &primitive_list_refcount_apart,
+	&primitive_list_refcount,      &primitive_spinlock,
+	&primitive_seqlock_read,       &primitive_seqlock_read_written,
+	&primitive_sharded_counter,    &primitive_fetch_xor,
+	&primitive_spinlock_hot,       &primitive_spinlock_hot_apart,
+	&primitive_ticket_lock,	       &primitive_ticket_lock_apart,
+	&primitive_ticket_lock_padded, NULL,
 };
 
 void (*primitive_label_hook)(const char *name, const char *type);

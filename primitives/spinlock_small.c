@@ -5,7 +5,10 @@
  * spinlock-hot: wait until the word looks free, then exchange it. Whoever is first has the lock.
  * ticket-lock: take a number, and wait until it is served. The lock goes round in order.
  *
- * Each guards a counter on the same line, so that a lost exclusion shows.
+ * Each guards a counter, so that a lost exclusion shows. It lies on the lock's line, or apart, as
+ * linkers place the words of travisdowns/concurrency-hierarchy-bench: then the holder's work does
+ * not touch the line that waiters read. In ticket-lock-padded the two words of the lock have a line
+ * each, too.
  */
 #include "primitive.h"
 
@@ -14,6 +17,18 @@ struct small_lock {
 	u64 serving; /* ticket-lock */
 	u64 count;
 } port_cacheline_aligned;
+
+struct apart_lock {
+	u64 word port_cacheline_aligned;
+	u64 serving;
+	u64 count port_cacheline_aligned;
+};
+
+struct padded_lock {
+	u64 word port_cacheline_aligned;
+	u64 serving port_cacheline_aligned;
+	u64 count port_cacheline_aligned;
+};
 
 static void *create(const struct primitive_place *place)
 {
@@ -25,38 +40,91 @@ static void destroy(void *state)
 	port_free(state, sizeof(struct small_lock));
 }
 
-static void inside(struct small_lock *lock, const struct primitive_thread *thread)
+static void *create_apart(const struct primitive_place *place)
 {
-	WRITE_ONCE(lock->count, READ_ONCE(lock->count) + 1);
+	return primitive_alloc(sizeof(struct apart_lock), place->home, "lock", "struct apart_lock");
+}
+
+static void destroy_apart(void *state)
+{
+	port_free(state, sizeof(struct apart_lock));
+}
+
+static void *create_padded(const struct primitive_place *place)
+{
+	return primitive_alloc(sizeof(struct padded_lock), place->home, "lock",
+			       "struct padded_lock");
+}
+
+static void destroy_padded(void *state)
+{
+	port_free(state, sizeof(struct padded_lock));
+}
+
+static inline void inside(u64 *count, const struct primitive_thread *thread)
+{
+	WRITE_ONCE(*count, READ_ONCE(*count) + 1);
 	primitive_hold(thread);
+}
+
+static inline void hot_ops(u64 *word, u64 *count, const struct primitive_thread *thread, u64 n)
+{
+	while (n--) {
+		do
+			while (READ_ONCE(*word))
+				port_compiler_barrier();
+		while (__atomic_exchange_n(word, 1, __ATOMIC_ACQUIRE));
+		inside(count, thread);
+		smp_store_release(word, 0);
+	}
+}
+
+static inline void ticket_ops(u64 *next, u64 *serving, u64 *count,
+			      const struct primitive_thread *thread, u64 n)
+{
+	while (n--) {
+		u64 mine = __atomic_fetch_add(next, 1, __ATOMIC_RELAXED);
+
+		while (smp_load_acquire(serving) != mine)
+			port_compiler_barrier();
+		inside(count, thread);
+		smp_store_release(serving, READ_ONCE(*serving) + 1);
+	}
 }
 
 static void hot(void *state, const struct primitive_thread *thread, u64 n)
 {
 	struct small_lock *lock = state;
 
-	while (n--) {
-		do
-			while (READ_ONCE(lock->word))
-				port_compiler_barrier();
-		while (__atomic_exchange_n(&lock->word, 1, __ATOMIC_ACQUIRE));
-		inside(lock, thread);
-		smp_store_release(&lock->word, 0);
-	}
+	hot_ops(&lock->word, &lock->count, thread, n);
+}
+
+static void hot_apart(void *state, const struct primitive_thread *thread, u64 n)
+{
+	struct apart_lock *lock = state;
+
+	hot_ops(&lock->word, &lock->count, thread, n);
 }
 
 static void ticket(void *state, const struct primitive_thread *thread, u64 n)
 {
 	struct small_lock *lock = state;
 
-	while (n--) {
-		u64 mine = __atomic_fetch_add(&lock->word, 1, __ATOMIC_RELAXED);
+	ticket_ops(&lock->word, &lock->serving, &lock->count, thread, n);
+}
 
-		while (smp_load_acquire(&lock->serving) != mine)
-			port_compiler_barrier();
-		inside(lock, thread);
-		smp_store_release(&lock->serving, mine + 1);
-	}
+static void ticket_apart(void *state, const struct primitive_thread *thread, u64 n)
+{
+	struct apart_lock *lock = state;
+
+	ticket_ops(&lock->word, &lock->serving, &lock->count, thread, n);
+}
+
+static void ticket_padded(void *state, const struct primitive_thread *thread, u64 n)
+{
+	struct padded_lock *lock = state;
+
+	ticket_ops(&lock->word, &lock->serving, &lock->count, thread, n);
 }
 
 static bool hot_counted(const void *state, u64 ops)
@@ -66,9 +134,30 @@ static bool hot_counted(const void *state, u64 ops)
 	return READ_ONCE(lock->count) == ops && !READ_ONCE(lock->word);
 }
 
+static bool hot_apart_counted(const void *state, u64 ops)
+{
+	const struct apart_lock *lock = state;
+
+	return READ_ONCE(lock->count) == ops && !READ_ONCE(lock->word);
+}
+
 static bool ticket_counted(const void *state, u64 ops)
 {
 	const struct small_lock *lock = state;
+
+	return READ_ONCE(lock->count) == ops && READ_ONCE(lock->serving) == ops;
+}
+
+static bool ticket_apart_counted(const void *state, u64 ops)
+{
+	const struct apart_lock *lock = state;
+
+	return READ_ONCE(lock->count) == ops && READ_ONCE(lock->serving) == ops;
+}
+
+static bool ticket_padded_counted(const void *state, u64 ops)
+{
+	const struct padded_lock *lock = state;
 
 	return READ_ONCE(lock->count) == ops && READ_ONCE(lock->serving) == ops;
 }
@@ -83,6 +172,16 @@ const struct primitive primitive_spinlock_hot = {
 	.destroy = destroy,
 };
 
+const struct primitive primitive_spinlock_hot_apart = {
+	.name = "spinlock-hot-apart",
+	.what = "the same, what it guards on another line",
+	.holds = true,
+	.create = create_apart,
+	.ops = hot_apart,
+	.consistent = hot_apart_counted,
+	.destroy = destroy_apart,
+};
+
 const struct primitive primitive_ticket_lock = {
 	.name = "ticket-lock",
 	.what = "ticket lock, no pause",
@@ -91,4 +190,24 @@ const struct primitive primitive_ticket_lock = {
 	.ops = ticket,
 	.consistent = ticket_counted,
 	.destroy = destroy,
+};
+
+const struct primitive primitive_ticket_lock_apart = {
+	.name = "ticket-lock-apart",
+	.what = "the same, what it guards on another line",
+	.holds = true,
+	.create = create_apart,
+	.ops = ticket_apart,
+	.consistent = ticket_apart_counted,
+	.destroy = destroy_apart,
+};
+
+const struct primitive primitive_ticket_lock_padded = {
+	.name = "ticket-lock-padded",
+	.what = "the same, its two words on a line each, too",
+	.holds = true,
+	.create = create_padded,
+	.ops = ticket_padded,
+	.consistent = ticket_padded_counted,
+	.destroy = destroy_padded,
 };

@@ -72,6 +72,7 @@ def predict(curve: dict[str, Any], base: Path) -> dict[str, Any]:
         words_ += ["--threads", ",".join(str(n) for n, _ in curve["points"])]
         words_ += ["--placement", curve.get("placement", "os")]
         words_ += ["--work", f"{curve.get('work_ns', 0):g}"]
+        words_ += ["--lines", str(curve.get("lines", 1))]
     words_ += ["--uncertainty", str(SAMPLES)]
     key = hashlib.sha256(" ".join([curve["machine"], *words_[4:]]).encode())
     for path in (build() / "experiments/schedshard-sim", machine):

@@ -51,6 +51,8 @@ struct line {
 	bool at_home;	   /* no core has it, but the last-level cache of its home does */
 	uint32_t far_core; /* that the home executed the last operation for, or NO_CORE */
 	uint32_t gate_group, left_group;
+	uint32_t fetching_group; /* the last that asked the home for a copy ... */
+	uint64_t fetched_at;	 /* and has it then */
 	uint32_t gate_package, left_package;
 	struct line_queue *queue; /* made when a second request waits */
 	uint64_t *copies;	  /* groups that have a copy; made when first shared */

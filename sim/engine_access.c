@@ -133,7 +133,7 @@ static always_inline bool slow_store(struct cpu *c, const volatile void *addr, u
 		store_hit(c, addr, size, pc);
 		return false;
 	}
-	if (c->sb_n == sim.model->store_buffer)
+	if (store_buffer_full(c, s.addr))
 		wait_for_store_buffer(c, WAIT_SLOT);
 	engine_catch_up(c);
 	if (value) {
@@ -143,7 +143,7 @@ static always_inline bool slow_store(struct cpu *c, const volatile void *addr, u
 	} else if (store_buffer_delayed(c, s.addr, size)) {
 		store_buffer_write_values(c); /* a delayed value would overwrite this one later */
 	}
-	*store_buffer_entry(c, c->sb_n++) = s;
+	store_buffer_add(c, &s);
 	c->stored = word_of(addr);
 	if (c->sb_n == 1)
 		store_buffer_advance(c, c->clock);

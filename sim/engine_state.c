@@ -54,7 +54,7 @@ int sim_init(const struct model *model, uint64_t seed)
 		c->fiber = &sim.fibers[i];
 		c->irq_at = NEVER;
 		c->random = mix(seed * 0x9e3779b97f4a7c15ull + i + 1);
-		c->sb = calloc(model->store_buffer, sizeof(*c->sb));
+		c->sb = calloc(model->stores, sizeof(*c->sb));
 		if (!c->sb) {
 			sim_exit();
 			return -1;

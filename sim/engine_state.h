@@ -29,7 +29,8 @@ struct store {
 	uint64_t addr;
 	const void *pc;
 	uint32_t size;
-	bool delayed; /* @value is not in memory yet */
+	bool delayed;	 /* @value is not in memory yet */
+	uint32_t merged; /* stores before it in the same entry */
 	uint64_t value;
 };
 
@@ -53,7 +54,8 @@ struct cpu {
 	uint64_t timer_at; /* when computing ends; a timer event of another time is stale */
 	uint64_t irq_at;   /* when the interrupt that is still pending comes, or NEVER */
 	struct store *sb;
-	uint64_t stored; /* word that it stored last, address / 8; or AFTER_LOCKED */
+	uint32_t sb_used; /* entries; fewer than stores where some merge */
+	uint64_t stored;  /* word that it stored last, address / 8; or AFTER_LOCKED */
 	uint64_t random;
 	void (*body)(uint32_t cpu, void *arg);
 	void *arg;

@@ -13,22 +13,23 @@
 
 #include <stdlib.h>
 
-/* Writes of one group, or all loads, that wait, in order of submission. */
+/* Writes or loads of one group that wait, in order of submission. */
 struct fifo {
 	uint32_t head, tail, n;
 };
 
 /**
  * struct line_queue - where requests wait once there are two
- * @loads: of all groups
- * @words: of @writers
+ * @words: of @writers, and of @readers
  * @writes: by group
+ * @loads: by group
+ * @readers: groups whose loads wait, bit = group; behind @writers
  * @writers: groups whose writes wait, bit = group
  */
 struct line_queue {
-	struct fifo loads;
 	uint32_t words;
-	struct fifo *writes;
+	struct fifo *writes, *loads;
+	uint64_t *readers;
 	uint64_t writers[];
 };
 
@@ -54,14 +55,16 @@ static uint32_t fifo_take(struct coherence *c, struct fifo *f)
 static struct line_queue *queue_new(uint32_t groups)
 {
 	uint32_t words = (groups + 63) / 64;
-	struct line_queue *q = calloc(1, sizeof(*q) + words * sizeof(q->writers[0]));
+	struct line_queue *q = calloc(1, sizeof(*q) + 2 * words * sizeof(q->writers[0]));
 
 	if (!q)
 		abort();
 	q->words = words;
-	q->writes = calloc(groups, sizeof(*q->writes));
+	q->readers = q->writers + words;
+	q->writes = calloc(2 * (size_t)groups, sizeof(*q->writes));
 	if (!q->writes)
 		abort();
+	q->loads = q->writes + groups;
 	return q;
 }
 
@@ -76,12 +79,10 @@ static void add(struct coherence *c, struct line_queue *q, uint32_t req)
 {
 	uint32_t group = core_of(c, req)->group;
 
-	if (!c->req[req].write) {
-		fifo_add(c, &q->loads, req);
-		return;
-	}
-	fifo_add(c, &q->writes[group], req);
-	q->writers[group / 64] |= 1ull << (group % 64);
+	bool write = c->req[req].write;
+
+	fifo_add(c, write ? &q->writes[group] : &q->loads[group], req);
+	(write ? q->writers : q->readers)[group / 64] |= 1ull << (group % 64);
 }
 
 void line_queue_add(struct coherence *c, struct line *l, uint32_t req)
@@ -197,10 +198,36 @@ static void enter(const struct coherence *c, struct line *l, uint32_t group, boo
 	l->left_group = round_of(c, l->queue->writes[group].n);
 }
 
-static uint32_t take_load(struct coherence *c, struct line *l)
+/* The group whose oldest load arrives first; @at receives when, UINT64_MAX if none waits. */
+static uint32_t first_load(const struct coherence *c, const struct line *l, uint64_t *at)
 {
+	const struct line_queue *q = l->queue;
+	uint32_t first = UINT32_MAX;
+
+	*at = UINT64_MAX;
+	for (uint32_t w = 0; w < q->words; w++) {
+		for (uint64_t bits = q->readers[w]; bits; bits &= bits - 1) {
+			uint32_t group = w * 64 + (uint32_t)__builtin_ctzll(bits);
+			uint64_t arrives = arrival(c, &q->loads[group]);
+
+			if (arrives < *at) {
+				*at = arrives;
+				first = group;
+			}
+		}
+	}
+	return first;
+}
+
+static uint32_t take_load(struct coherence *c, struct line *l, uint32_t group)
+{
+	struct fifo *f = &l->queue->loads[group];
+	uint32_t req = fifo_take(c, f);
+
+	if (!f->n)
+		l->queue->readers[group / 64] &= ~(1ull << (group % 64));
 	l->pending--;
-	return fifo_take(c, &l->queue->loads);
+	return req;
 }
 
 static uint32_t take_solo(struct coherence *c, struct line *l, uint64_t now, uint64_t *earliest)
@@ -218,12 +245,13 @@ static uint32_t take_solo(struct coherence *c, struct line *l, uint64_t now, uin
 uint32_t line_queue_take(struct coherence *c, struct line *l, uint64_t now, uint64_t *earliest)
 {
 	bool round, load;
+	uint32_t reader;
 	uint64_t loads;
 	struct heads h;
 
 	if (!l->queue)
 		return take_solo(c, l, now, earliest);
-	loads = arrival(c, &l->queue->loads);
+	reader = first_load(c, l, &loads);
 	round = l->left_group && arrival(c, &l->queue->writes[l->gate_group]) <= now;
 	if (round && loads > arrival(c, &l->queue->writes[l->gate_group])) {
 		count_down(&l->left_group);
@@ -231,12 +259,12 @@ uint32_t line_queue_take(struct coherence *c, struct line *l, uint64_t now, uint
 		return take_write(c, l, l->gate_group);
 	}
 	if (round) /* a load is older */
-		return take_load(c, l);
+		return take_load(c, l, reader);
 	h = look(c, l, now);
 	*earliest = loads < h.earliest ? loads : h.earliest;
 	load = loads <= now;
 	if (load && (h.any == UINT32_MAX || loads <= arrival(c, &l->queue->writes[h.any])))
-		return take_load(c, l);
+		return take_load(c, l, reader);
 	if (h.any == UINT32_MAX)
 		return NO_REQ;
 	if (l->left_package && h.near != UINT32_MAX)

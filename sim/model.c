@@ -39,6 +39,8 @@
 #define FAR_ATOMICS 0.0
 /* Measured on Graviton2: 8.5 to 9.4 ns for each addition, on 2 to 16 cores. */
 #define FAR_NS 9.0
+/* Stores leave one by one. */
+#define STORES_MERGE 1.0
 
 static void costs(struct model *m)
 {
@@ -57,6 +59,10 @@ static void costs(struct model *m)
 	m->fence = model_cycles(m, mc->op_cycles.fence);
 	m->timestamp = model_cycles(m, mc->op_cycles.timestamp);
 	m->store_buffer = mc->op_cycles.store_buffer ? mc->op_cycles.store_buffer : 1;
+	m->stores_merge = (uint32_t)(machine_protocol(mc, "stores_merge", STORES_MERGE) + 0.5);
+	if (!m->stores_merge)
+		m->stores_merge = 1;
+	m->stores = m->store_buffer * m->stores_merge;
 	m->memory = model_ns(mc->latency_ns.memory);
 	m->l3_hit = model_cycles(m, machine_protocol(mc, "l3_hit_cycles", L3_HIT_CYCLES));
 	m->read_occupancy = model_ns(machine_protocol(mc, "read_occupancy_ns", READ_OCCUPANCY_NS));

@@ -84,6 +84,8 @@ struct model_tier {
  * @smt_read: extra time of the first load of a line after the sibling wrote it
  * @read_occupancy: how long a read of an unmodified line keeps the ordering point busy
  * @store_buffer: entries
+ * @stores_merge: stores in a row to one line that share an entry and leave together; 1: none do
+ * @stores: how many a buffer takes if all are merged
  * @near_rounds: requests of one group (then of one package) that are served in a row, as a multiple
  *	of those that waited when the line entered; 0: first come, first served
  * @retry: time that each request waiting at the home adds to a move between groups
@@ -108,7 +110,7 @@ struct model {
 	uint64_t memory, l3_hit, load_hit, store, locked, after_locked, forward, fence, timestamp;
 	uint64_t read_occupancy, smt, smt_read, retry, far;
 	bool far_atomics;
-	uint32_t store_buffer;
+	uint32_t store_buffer, stores_merge, stores;
 	double near_rounds, directory;
 };
 

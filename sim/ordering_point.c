@@ -23,8 +23,12 @@
  * line_queue.c chooses the next request.
  *
  * Retries: the home rejects requests while it is busy, and they come again. The more of them wait
- * at the home, the longer a move of the line to another group takes (retry_ns a request). The
- * counters of 8 sockets and of one large virtual machine show it; elsewhere it is 0.
+ * at the home, the longer it takes to give the line to another group (retry_ns a request). The
+ * counters and the read lock of 8 sockets show it, and those of one large virtual machine;
+ * elsewhere it is 0.
+ *
+ * Loads of a group that has a copy need no home. They are served while the home fetches a copy for
+ * another group.
  *
  * The directory: a core reads a line that a core of another package modified. The home then also
  * writes its directory, in memory, before it takes the next request. Two packages that alternate by
@@ -200,7 +204,7 @@ static void from_owner(struct coherence *c, struct line *l, const struct request
 	if (g->let_go < l->first_done)
 		g->let_go = l->first_done;
 	g->data = g->let_go + data_leg(c, l->owner, me);
-	if (!near && r->write)
+	if (!near)
 		g->data += retries(c, l, owner->group);
 	if (near) {
 		g->done = g->data + spread(l, t->request);
@@ -228,25 +232,35 @@ static void from_copies(struct coherence *c, struct line *l, const struct reques
 			const struct model_core *core, uint64_t now, struct grant *g)
 {
 	const struct model *m = c->model;
-	uint64_t ack = spread(l, inside(m, core->group)->request), snoop;
+	uint64_t ack = spread(l, inside(m, core->group)->request), picked = now, snoop;
 
 	g->source = SOURCE_CLEAN;
 	if (!r->write && group_has_copy(l, core->group)) {
 		g->let_go = now + m->read_occupancy;
 		g->data = now + m->l3_hit;
+		if (l->fetching_group == core->group && g->data < l->fetched_at)
+			g->data = l->fetched_at;
 		g->done = g->let_go;
 		return;
 	}
 	if (!r->write || !only_in(c, l, core->group)) {
 		if (now < l->home_free_at)
 			now = l->home_free_at;
-		g->data = now + copies_leg(c, l, core, r->write, &snoop);
+		g->data =
+			now + copies_leg(c, l, core, r->write, &snoop) + retries(c, l, core->group);
 		g->home_done = g->data + ack + crossing(m, core->package, l->home_package, false);
 	} else {
 		g->data = now + copies_leg(c, l, core, true, &snoop);
 	}
-	g->let_go = r->write ? now + snoop : g->data;
-	g->done = g->data + ack;
+	if (r->write) {
+		g->let_go = now + snoop;
+		g->done = g->data + ack;
+		return;
+	}
+	/* Other groups' copies supply their own loads meanwhile. */
+	l->fetching_group = core->group;
+	l->fetched_at = g->data;
+	g->let_go = g->done = picked + m->read_occupancy;
 }
 
 /* The home executes the operation: it takes the line from the cores that have it. */

@@ -10,7 +10,7 @@
 
 static inline struct store *store_buffer_entry(const struct cpu *c, uint32_t i)
 {
-	return &c->sb[(c->sb_head + i) % sim.model->store_buffer];
+	return &c->sb[(c->sb_head + i) % sim.model->stores];
 }
 
 static inline bool overlaps(const struct store *s, uint64_t addr, uint32_t size)
@@ -41,6 +41,12 @@ static inline bool store_buffer_forwards(const struct cpu *c, const volatile voi
 	}
 	return false;
 }
+
+/** store_buffer_full - must a store to @addr wait for an entry? */
+bool store_buffer_full(const struct cpu *c, uint64_t addr);
+
+/** store_buffer_add - @s is the youngest store now; the buffer was not full. */
+void store_buffer_add(struct cpu *c, struct store *s);
 
 /** store_buffer_write_values - write the buffered values to memory; the entries stay. */
 void store_buffer_write_values(struct cpu *c);

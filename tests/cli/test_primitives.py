@@ -12,6 +12,7 @@ import pytest
 
 from conftest import Cli, assert_user_error
 from schedshard.common.errors import UserError
+from schedshard.common.paths import MACHINES
 from schedshard.experiments.experiment import Band, PublishedPair, load_experiment, parse_experiment
 from schedshard.experiments.pairs import Pair, class_rows, pair_variants
 from schedshard.experiments.run import RunRequest, plan_run, point_argv
@@ -24,7 +25,7 @@ WAYS = ["cas", "read-cas", "read-inc", "read-store", "exchange"]
 PRIMITIVES = [
     "atomic-inc", "plain-inc", "refcount", "cas-loop", "rwlock-read", "rwsem-read",
     "rwlock-glibc-read", "list-refcount-apart", "list-refcount", "spinlock", "seqlock-read",
-    "seqlock-read-written", "sharded-counter", "fetch-xor", "spinlock-hot", "ticket-lock",
+    "seqlock-read-written", "sharded-counter", "fetch-xor",
 ]  # fmt: skip
 
 
@@ -147,6 +148,9 @@ def test_a_pair_is_simulated_instead_of_a_number_of_cpus() -> None:
         (("ping-pong", "--placement", "compact"), ("no option --placement",)),
         (("ping-pong", "--cap", "8"), ("no option --cap",)),
         (("ping-pong", "--from", "-1"), ("--from",)),
+        (("ping-pong", "--lines", "2"), ("no option --lines", "primitives")),
+        (("primitives", "--home", "0"), ("no option --home", "ping-pong")),
+        (("primitives", "--lines", "0"), ("--lines",)),
         (("primitives", "--hold", "-1"), ("--hold -1", "0 or more")),
         (("primitives", "--hold", "nan"), ("--hold nan",)),
         (("primitives", "--hold", "5", "--op", "cas-loop"), ("cas-loop", "no hold time", "refc")),
@@ -251,7 +255,7 @@ def test_one_experiment_has_figures_of_two_machines(cli: Cli, tmp_path: Path) ->
     ("old", "new", "words"),
     [
         ('sweep = "pairs"', 'sweep = "trios"', "sweep is 'trios'"),
-        ('options = ["op", "from"]', 'options = ["size"]', "options are size"),
+        ('options = ["op", "from", "home"]', 'options = ["size"]', "options are size"),
         ('variant = "read-inc"', 'variant = "read-ink"', "pair is of 'read-ink'"),
     ],
 )
@@ -312,3 +316,56 @@ def test_atomic_inc_is_one_of_the_primitives(cli: Cli, real: Path) -> None:
     among = run_real(cli, "primitives", "--threads", "1,64", "--op", "atomic-inc")
     a, b = ([p["ns_per_op"] for p in r["variants"][0]["points"]] for r in (alone, among))
     assert a == pytest.approx(b, rel=0.1)
+
+
+def ns_of(data: dict[str, Any]) -> float:
+    return float(data["variants"][0]["points"][0]["ns_per_op"])
+
+
+def test_an_operation_is_done_on_every_object(
+    cli: Cli, real: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SCHEDSHARD_BUILD", str(real))
+    words = ("run", "primitives", "--op", "atomic-inc", "--threads", "1", "--json")
+    one, five = cli(*words).json, cli(*words, "--lines", "5").json
+    assert five["objects"] == 5
+    assert ns_of(five) == pytest.approx(5 * ns_of(one), rel=0.01)
+    assert "published" not in five["variants"][0]["points"][0]
+
+
+def test_a_line_whose_home_is_elsewhere_takes_longer(
+    cli: Cli, real: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SCHEDSHARD_BUILD", str(real))
+    words = ("run", "ping-pong", "--op", "cas", "--machine", "epyc-9454-2s", "--json")
+    classes = {
+        home: {p["class"]: p["ns_per_op"] for p in cli(*words, *home).json["variants"][0]["points"]}
+        for home in ((), ("--home", "0"), ("--home", "1"))
+    }
+    assert classes[()] == classes["--home", "0"]
+    assert classes["--home", "1"]["node"] > 1.5 * classes[()]["node"]
+    assert_user_error(cli(*words, "--home", "2"), "--home 2", "NUMA nodes 0 to 1")
+
+
+def test_the_code_of_an_operation_takes_its_time(
+    cli: Cli, real: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SCHEDSHARD_BUILD", str(real))
+    words = ("run", "primitives", "--op", "refcount", "--threads", "1", "--json", "--set")
+    slow, fast = (
+        cli(*words, f"instructions_per_cycle={rate}").json["variants"][0]["points"][0]
+        for rate in (1, 1000000)
+    )
+    instructions = dict(load_experiment("primitives").variant("refcount").params)["instructions"]
+    assert slow["cycles_per_op"] - fast["cycles_per_op"] == pytest.approx(instructions, abs=0.1)
+
+
+def test_readers_see_a_store_late_and_one_after_the_other(
+    cli: Cli, real: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SCHEDSHARD_BUILD", str(real))
+    machine = MACHINES / "published/xeon-6138-2s.toml"
+    (row,) = cli("run", "store-seen", "--machine", machine, "--json").json["variants"]
+    assert 0 < row["last_old"] < row["first_new_begins"] < row["first_new"]
+    two = cli("run", "store-seen", "--machine", machine, "--cpus", "2", "--json").json
+    assert two["variants"][0]["first_new"] < row["first_new"]

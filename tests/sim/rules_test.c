@@ -2,7 +2,8 @@
 /*
  * Rules of the model that measured curves showed, each against what it replaces on the toy machine
  * (in ns): far atomics, invalidation before data, loads after stores and locked operations,
- * siblings that store.
+ * siblings that store, stores that merge, loads beside a
+ * transfer to another group.
  */
 #include "arena.h"
 #include "sim.h"
@@ -180,6 +181,94 @@ static void a_store_does_not_wait_for_the_sibling(void)
 	toy_end();
 }
 
+/*
+ * CPU 4 stores nine times to a line of CPU 0, then fences. Its buffer has four entries. @waited
+ * receives how many stores waited for an entry. Returns how long the fence took, in nanoseconds.
+ */
+static uint64_t nine_stores(const char *protocol, bool two_lines, uint64_t *waited)
+{
+	struct step own[] = { { .kind = STEP_ADD }, { .kind = STEP_ADD } };
+	struct step s[10];
+	struct script owner = { own, 2 }, writer = { s, 10 };
+	uint64_t *line[2];
+
+	toy_begin(protocol, 1);
+	for (int i = 0; i < 2; i++)
+		own[i].addr = line[i] = arena_alloc(64, 0, "line", NULL);
+	for (int i = 0; i < 9; i++)
+		s[i] = (struct step){ .kind = STEP_STORE, .addr = line[two_lines && i % 2] };
+	s[0].at = FAR;
+	s[9] = (struct step){ .kind = STEP_FENCE };
+	sim_spawn(0, toy_body, &owner, 0);
+	sim_spawn(4, toy_body, &writer, 0);
+	sim_run();
+	*waited = 0;
+	for (int i = 0; i < 9; i++)
+		*waited += s[i].took > 1 * NS;
+	toy_end();
+	return s[9].took / NS;
+}
+
+static void stores_to_a_line_on_its_way_merge(void)
+{
+	uint64_t waited, alone, merged;
+
+	alone = nine_stores("", false, &waited);
+	CHECK(waited > 0);
+	merged = nine_stores("stores_merge = 3\n", false, &waited);
+	CHECK_EQ(waited, 0); /* three entries are enough */
+	/* They leave in one cycle, when the line comes; it was asked for eight stores before. */
+	CHECK_EQ(merged, 300 - 8 + 12);
+	CHECK(alone < merged);
+	/* Stores to another line come between: none can merge, or their order would change. */
+	nine_stores("stores_merge = 3\n", true, &waited);
+	CHECK(waited > 0);
+}
+
+/*
+ * CPU 0 writes, CPU 2 loads. Then CPUs 4 and 5 of the other package load, and CPU 3, whose group
+ * has a copy. The array receives how long the last three took, in nanoseconds.
+ */
+static void three_loads(const char *protocol, uint64_t took[3])
+{
+	static const uint32_t cpu[] = { 0, 2, 4, 5, 3 };
+	struct step s[] = { { .kind = STEP_ADD },
+			    { .kind = STEP_LOAD, .at = FAR },
+			    { .kind = STEP_LOAD, .at = 2 * FAR },
+			    { .kind = STEP_LOAD, .at = 2 * FAR + 1 * NS },
+			    { .kind = STEP_LOAD, .at = 2 * FAR + 2 * NS } };
+	struct script script[5];
+	uint64_t *line;
+
+	toy_begin(protocol, 1);
+	line = arena_alloc(64, 0, "line", NULL);
+	for (int i = 0; i < 5; i++) {
+		s[i].addr = line;
+		script[i] = (struct script){ &s[i], 1 };
+		sim_spawn(cpu[i], toy_body, &script[i], 0);
+	}
+	sim_run();
+	for (int i = 0; i < 3; i++) {
+		CHECK_EQ(s[2 + i].n, 1);
+		took[i] = s[2 + i].took / NS;
+	}
+	toy_end();
+}
+
+static void a_group_with_a_copy_serves_its_loads_meanwhile(void)
+{
+	uint64_t took[3], later[3];
+
+	three_loads("l3_hit_cycles = 10\n", took);
+	CHECK(took[0] > 200);
+	CHECK(took[2] < 50);		/* does not wait for the other package's load */
+	CHECK(took[1] + 1 >= took[0]);	/* its group has no copy before */
+	CHECK(took[1] < took[0] + 100); /* but needs no transfer of its own */
+	/* The home rejects the loads that wait, and serves the first one later. */
+	three_loads("l3_hit_cycles = 10\nretry_ns = 40\n", later);
+	CHECK(later[0] >= took[0] + 40);
+}
+
 int main(void)
 {
 	static void (*const test[])(void) = {
@@ -190,6 +279,8 @@ int main(void)
 		a_load_waits_for_the_locked_operation_before_it,
 		a_load_of_the_own_store_is_forwarded,
 		a_store_does_not_wait_for_the_sibling,
+		stores_to_a_line_on_its_way_merge,
+		a_group_with_a_copy_serves_its_loads_meanwhile,
 	};
 	unsigned int n = sizeof(test) / sizeof(test[0]);
 

@@ -27,6 +27,13 @@ _OP = many_option("--op", "ops", metavar="OP", help="Only this one; repeatable."
 @click.option(
     "--hold", "hold_ns", type=float, metavar="NS", help="Time between acquire and release."
 )
+@click.option("--work", "work_ns", type=float, metavar="NS", help="Time between two operations.")
+@number_option(
+    "--lines",
+    high=64,
+    metavar="N",
+    help="An operation is done on N objects, one after the other [1].",
+)
 @PLACEMENT
 @LIMIT
 @JSON
@@ -52,6 +59,12 @@ def primitives_command(as_json: bool, out: Path | None, **options: Any) -> None:
     low=0,
     metavar="CPU",
     help="This CPU with every other [one pair of each latency class].",
+)
+@number_option(
+    "--home",
+    low=0,
+    metavar="NODE",
+    help="The line is memory of this NUMA node [the first CPU's].",
 )
 @LIMIT
 @JSON

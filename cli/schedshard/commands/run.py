@@ -72,6 +72,18 @@ def experiments_command(as_json: bool) -> None:
     "--work", "work_ns", type=float, metavar="NS", help="primitives: between operations [0]."
 )
 @number_option(
+    "--lines",
+    high=64,
+    metavar="N",
+    help="primitives: an operation is done on N objects, one after the other [1].",
+)
+@number_option(
+    "--home",
+    low=0,
+    metavar="NODE",
+    help="ping-pong: the line is memory of this NUMA node [the first CPU's].",
+)
+@number_option(
     "--from",
     "first",
     low=0,

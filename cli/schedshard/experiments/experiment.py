@@ -283,7 +283,7 @@ def _experiment(path: Path, data: dict[str, Any]) -> Experiment:
 
 
 # Options of `run` that only some experiments have.
-OPTIONS = frozenset(["op", "from", "hold", "work", "threads"])
+OPTIONS = frozenset(["op", "from", "home", "hold", "work", "lines", "threads"])
 
 
 def _param(entry: dict[str, Any]) -> Param:

@@ -152,6 +152,19 @@ def known_error(kind: str) -> ModelError:
     return estimate(known_residuals(), kind)
 
 
+def validation(kind: str, machine: str, title: str) -> dict[str, Any]:
+    """On what predictions of a kind were checked, for a machine: what results and pages say."""
+    error = known_error(kind)
+    return {
+        "kind": kind,
+        "curves": error.curves,
+        "machines": error.machines,
+        "threads": error.threads,
+        "factor": error.factor,
+        "said": error.sentence(vendor_of(machine, title)),
+    }
+
+
 def vendor_of(machine: str, title: str) -> str:
     """The maker of a machine's cores, by its name and title."""
     text = f"{machine} {title}".lower()

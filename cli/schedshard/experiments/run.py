@@ -23,7 +23,7 @@ from schedshard.experiments.experiment import (
     Variant,
     protocol_calibration,
 )
-from schedshard.experiments.model_error import known_error, vendor_of
+from schedshard.experiments.model_error import validation
 from schedshard.experiments.pairs import Pair, pair_variants
 from schedshard.lines.dwarf import Layouts
 from schedshard.lines.fields import layout_tables, numbered
@@ -39,7 +39,8 @@ class RunRequest:
 
     ``cpus`` None is all, ``threads`` None is the default sweep, ``cap`` None the default shard
     size; ``params`` go before the inputs that the experiment declares. ``hold_ns``: time between
-    acquire and release of the variants that have one; ``work_ns``: between two operations.
+    acquire and release of the variants that have one; ``work_ns``: between two operations;
+    ``lines``: objects that an operation is done on; ``home``: NUMA node of the line of ping-pong.
     ``pairs``: where a sweep of pairs runs.
     """
 
@@ -55,6 +56,8 @@ class RunRequest:
     cap: int | None = None
     hold_ns: float | None = None
     work_ns: float | None = None
+    lines: int | None = None
+    home: int | None = None
     pairs: tuple[Pair, ...] = ()
 
 
@@ -144,6 +147,10 @@ def point_params(request: RunRequest, variant: Variant) -> dict[str, float]:
         params["hold_ns"] = request.hold_ns
     if request.work_ns is not None:
         params["work_ns"] = request.work_ns
+    if request.lines is not None:
+        params["lines"] = request.lines
+    if request.home is not None:
+        params["home"] = request.home + 1
     return params
 
 
@@ -218,6 +225,9 @@ def merge(plan: RunPlan, raws: Sequence[Any], layouts: Layouts | None = None) ->
         result["hold_ns"] = request.hold_ns or 0.0
     if "work" in experiment.options:
         result["work_ns"] = request.work_ns or 0.0
+        result["objects"] = request.lines or 1
+    if request.home is not None:
+        result["home"] = request.home
     published = _published(request)
     if published is not None and _shown(plan, result):
         result["published"] = _published_data(plan, published)
@@ -254,20 +264,12 @@ def kind_of(request: RunRequest, variant: Variant) -> str:
 def model_errors(plan: RunPlan) -> list[dict[str, Any]]:
     """For each kind of a plan's variants: on what the model was checked, and how far it errs."""
     request = plan.request
-    vendor = vendor_of(request.machine.name, request.machine.title)
     by_kind: dict[str, list[str]] = {}
     for variant in {point.variant.name: point.variant for point in plan.points}.values():
         by_kind.setdefault(kind_of(request, variant), []).append(variant.name)
+    machine = request.machine
     return [
-        {
-            "kind": kind,
-            "variants": names,
-            "curves": (error := known_error(kind)).curves,
-            "machines": error.machines,
-            "threads": error.threads,
-            "factor": error.factor,
-            "said": error.sentence(vendor),
-        }
+        {**validation(kind, machine.name, machine.title), "variants": names}
         for kind, names in by_kind.items()
     ]
 
@@ -313,7 +315,9 @@ def _shown(plan: RunPlan, result: dict[str, Any]) -> bool:
 
 def _published(request: RunRequest) -> Published | None:
     """The figures that were measured on this machine, when the CPUs come in the same order."""
-    if request.placement != "os":
+    if request.placement != "os" or request.home is not None:
+        return None
+    if request.hold_ns or request.work_ns or (request.lines or 1) > 1:
         return None
     return request.experiment.published_on(request.machine.name)
 

@@ -8,7 +8,7 @@ from schedshard.common.errors import UserError, check_names
 from schedshard.experiments.experiment import Experiment, Param, experiment_names, load_experiment
 from schedshard.experiments.pairs import load_pairs
 from schedshard.experiments.run import RunRequest
-from schedshard.machines.presets import cpu_count, load_machine
+from schedshard.machines.presets import Machine, cpu_count, load_machine, machine_topology
 
 MOST_NS = 1_000_000_000
 
@@ -29,6 +29,8 @@ class RunOptions:
     first: int | None = None
     hold_ns: float | None = None
     work_ns: float | None = None
+    lines: int | None = None
+    home: int | None = None
     threads: str | None = None
 
 
@@ -44,12 +46,15 @@ def make_request(options: RunOptions) -> RunRequest:
     machine = load_machine(options.machine or experiment.machine)
     cpus = cpu_count(machine)
     limit = cpus if options.cpus is None else options.cpus
+    _check_home(options.home, machine)
     return RunRequest(
         experiment, machine, cpus, options.cpus, options.seed, options.placement, chosen,
         threads=None if options.threads is None else thread_counts(options.threads, limit),
         cap=options.cap,
         hold_ns=options.hold_ns,
         work_ns=options.work_ns,
+        lines=options.lines,
+        home=options.home,
         pairs=load_pairs(machine, options.first) if experiment.sweep == "pairs" else (),
     )  # fmt: skip
 
@@ -87,6 +92,8 @@ def _check_known(options: RunOptions, experiment: Experiment) -> None:
         "from": options.first is not None,
         "hold": options.hold_ns is not None,
         "work": options.work_ns is not None,
+        "lines": options.lines is not None,
+        "home": options.home is not None,
         "threads": options.threads is not None,
     }
     for name, is_given in given.items():
@@ -118,6 +125,14 @@ def _check_hold(options: RunOptions, experiment: Experiment, chosen: tuple[str, 
             f"--hold: {' and '.join(chosen)} of {experiment.name} has no hold time; "
             f"{', '.join(having)} have"
         )
+
+
+def _check_home(home: int | None, machine: Machine) -> None:
+    if home is None:
+        return
+    nodes = 1 + max(int(cpu["node"]) for cpu in machine_topology(machine)["cpus"])
+    if home >= nodes:
+        raise UserError(f"--home {home}: {machine.name} has NUMA nodes 0 to {nodes - 1}")
 
 
 def _check_ns(option: str, ns: float | None) -> None:

@@ -42,6 +42,9 @@ class LiveRequest:
     threads: str | None = None
     placement: str = "os"
     hold_ns: float | None = None
+    work_ns: float | None = None
+    lines: int | None = None
+    home: int | None = None
     first: int | None = None
     pairs_a_class: int = 1
     limit: int = LIMIT_SECONDS
@@ -77,12 +80,16 @@ def _chosen(experiment: Experiment, ops: tuple[str, ...]) -> list[str]:
     return [name for name in names if not ops or name in ops]
 
 
+def _check_ns(option: str, ns: float | None) -> None:
+    if ns is not None and (not math.isfinite(ns) or not 0 <= ns <= MAX_HOLD_NS or ns != int(ns)):
+        raise UserError(f"{option} {ns:g}: give whole nanoseconds from 0 to {MAX_HOLD_NS:,}")
+
+
 def _check_hold(experiment: Experiment, request: LiveRequest) -> None:
-    hold = request.hold_ns
-    if hold is None:
+    _check_ns("--hold", request.hold_ns)
+    _check_ns("--work", request.work_ns)
+    if request.hold_ns is None:
         return
-    if not math.isfinite(hold) or not 0 <= hold <= MAX_HOLD_NS or hold != int(hold):
-        raise UserError(f"--hold {hold:g}: give whole nanoseconds from 0 to {MAX_HOLD_NS:,}")
     having = [variant.name for variant in experiment.variants if variant.hold]
     lacking = [name for name in request.ops if name not in having]
     if lacking:
@@ -109,6 +116,8 @@ def bench_primitives(request: LiveRequest, host: Host | None = None) -> dict[str
                 "--cpus", ",".join(map(str, order)),
                 "--threads", ",".join(map(str, counts)),
                 "--hold", f"{int(request.hold_ns or 0)}",
+                "--work", f"{int(request.work_ns or 0)}",
+                "--lines", str(request.lines or 1),
                 "--limit", str(request.limit),
             ],
             "measuring primitives",
@@ -118,6 +127,8 @@ def bench_primitives(request: LiveRequest, host: Host | None = None) -> dict[str
     result["placement"] = request.placement
     result["order"] = list(order)
     result["hold_ns"] = float(request.hold_ns or 0)
+    result["work_ns"] = float(request.work_ns or 0)
+    result["objects"] = request.lines or 1
     result["variants"] = _variants(experiment, raw, ("threads",), {})
     return result
 
@@ -134,6 +145,7 @@ def bench_ping_pong(request: LiveRequest, host: Host | None = None) -> dict[str,
                 str(live_binary()), "ping-pong", "--progress",
                 "--op", ",".join(ops),
                 "--pairs", ",".join(f"{pair.first}:{pair.second}" for pair in pairs),
+                *([] if request.home is None else ["--home", str(request.home)]),
                 "--limit", str(request.limit),
             ],
             "measuring ping-pong",
