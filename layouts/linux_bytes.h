@@ -15,8 +15,15 @@ static void set_level(struct rd *rd, u32 cpu, int level)
 static int find(struct rd *rd, int level, u32 this_cpu, const unsigned long *allowed,
 		unsigned long *found, bool (*fits)(u32 cpu, void *arg), void *arg)
 {
-	(void)this_cpu;
-	return linux_find(&rd->root->cpupri, level, allowed, rd->active, found, fits, arg);
+	return linux_find(&rd->root->cpupri, level, found ? -1 : (int)this_cpu, allowed, rd->active,
+			  found, fits, arg);
+}
+
+static int find_near(struct rd *rd, int level, u32 home_cpu, const unsigned long *allowed,
+		     unsigned long *found, bool (*fits)(u32 cpu, void *arg), void *arg)
+{
+	return linux_find(&rd->root->cpupri, level, (int)home_cpu, allowed, rd->active, found, fits,
+			  arg);
 }
 
 static bool levels_alloc(struct rd *rd, const struct shard_topo *topo)

@@ -1,10 +1,32 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /* The machine as core/sched/ sees it. A file of its own: arch_cpu_place() replaces a weak one. */
+#include "groups.h"
 #include "linux_sched.h"
 
 const struct shard_topo *linux_machine;
 bool linux_flat;
 int linux_node = -1;
+const struct cpumask linux_no_cpu;
+
+static struct cpu_groups caches;
+
+bool linux_machine_set(const struct shard_topo *topo, bool flat)
+{
+	linux_machine = topo;
+	linux_flat = flat;
+	return cpu_groups_init(&caches, topo, GROUPS_LLC);
+}
+
+void linux_machine_free(void)
+{
+	cpu_groups_free(&caches);
+}
+
+/* A cache's domain has a span and nothing else, so it is one. */
+struct sched_domain *linux_sd_llc(int cpu)
+{
+	return cpu < 0 ? NULL : (struct sched_domain *)caches.mask[caches.of[cpu]];
+}
 
 /* What firmware says: the last-level cache; then cores, siblings side by side. */
 void arch_cpu_place(struct cpu_place *place)

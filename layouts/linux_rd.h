@@ -170,7 +170,11 @@ const struct rd_ops RD_OPS(LAYOUT) = {
 	.name = RD_NAME,
 	.by_index = MASKS == MASKS_SBM || COUNTS == COUNTS_NONE,
 	.only_waiting = ONLY_WAITING,
+#if MASKS == MASKS_NONE
+	.find_near = find_near,
+#else
 	.find_near = find,
+#endif
 #if COUNTS == COUNTS_NONE
 	.same_shard = same_shard,
 	.place = place,

@@ -11,22 +11,32 @@
 
 static u32 users;
 
+static void free_tables(void)
+{
+	linux_machine_free();
+	kfree(cpu_slot);
+	kfree(slot_run);
+	kfree(slot_cpu);
+	cpu_slot = NULL;
+	slot_run = NULL;
+	slot_cpu = NULL;
+}
+
 bool linux_sched_get(const struct shard_topo *topo, bool flat)
 {
 	if (users) {
 		users++;
 		return true;
 	}
-	linux_machine = topo;
-	linux_flat = flat;
+	if (!linux_machine_set(topo, flat))
+		return false;
 	nr_cpu_slots = 0;
 	cpu_slots_init();
 	if (slot_cpu) {
 		users = 1;
 		return true;
 	}
-	kfree(cpu_slot);
-	cpu_slot = NULL;
+	free_tables();
 	return false;
 }
 
@@ -39,10 +49,7 @@ void linux_sched_put(void)
 {
 	if (--users)
 		return;
-	kfree(cpu_slot);
-	kfree(slot_cpu);
-	cpu_slot = NULL;
-	slot_cpu = NULL;
+	free_tables();
 }
 
 static bool task_fits(struct task_struct *p, int cpu)
@@ -51,7 +58,7 @@ static bool task_fits(struct task_struct *p, int cpu)
 }
 
 /* The level at which the search would find CPUs is not part of Linux's answer. */
-int linux_find(struct cpupri *cp, int level, const unsigned long *allowed,
+int linux_find(struct cpupri *cp, int level, int home, const unsigned long *allowed,
 	       const unsigned long *active, unsigned long *found, bool (*fits)(u32 cpu, void *arg),
 	       void *arg)
 {
@@ -63,6 +70,7 @@ int linux_find(struct cpupri *cp, int level, const unsigned long *allowed,
 	p.prio = level == CPUPRI_HIGHER ? CPUPRI_HIGHER : MAX_RT_PRIO - 1 - level;
 	for (int i = 0; i < DIV_ROUND_UP(nr_cpu_ids, 64); i++)
 		p.cpus_mask.bits[i] = READ_ONCE(allowed[i]);
+	p.cpu = home;
 	p.active = active;
 	p.fits = fits;
 	p.arg = arg;

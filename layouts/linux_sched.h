@@ -25,8 +25,12 @@ void linux_sched_put(void);
 /* All memory has gone, with the root domains. */
 void linux_sched_forget(void);
 
-/* A search for a task at @level that may run on @allowed: see struct rd_ops. Returns 1 or 0. */
-int linux_find(struct linux_cpupri *cp, int level, const unsigned long *allowed,
+/* For linux_sched.c alone. */
+bool linux_machine_set(const struct shard_topo *topo, bool flat);
+void linux_machine_free(void);
+
+/* A search for a task of CPU @home (-1: of none) at @level that may run on @allowed: see rd_ops. */
+int linux_find(struct linux_cpupri *cp, int level, int home, const unsigned long *allowed,
 	       const unsigned long *active, unsigned long *found, bool (*fits)(u32 cpu, void *arg),
 	       void *arg);
 

@@ -11,6 +11,7 @@
  */
 
 unsigned int *cpu_slot __ro_after_init;
+u8 *slot_run __ro_after_init;
 int *slot_cpu __ro_after_init;
 unsigned int nr_cpu_slots __ro_after_init;
 
@@ -35,16 +36,37 @@ static int __init compare_places(const void *first, const void *second)
 	return a->id < b->id ? -1 : a->id > b->id;
 }
 
-/* Cut the CPUs of one cache into as few shards as hold them, about equal. */
+/* Cut the CPUs of one cache into few shards. Each gets its shard's first slot. */
 static void __init cut_cache(const struct cpu_place *place, unsigned int n)
 {
 	unsigned int shards = DIV_ROUND_UP(n, SHARD_SLOTS);
 	unsigned int each = DIV_ROUND_UP(n, shards), i;
 
 	for (i = 0; i < n; i++)
-		cpu_slot[place[i].cpu] =
-			nr_cpu_slots + i / each * SHARD_SLOTS + i % each;
+		cpu_slot[place[i].cpu] = nr_cpu_slots + i / each * SHARD_SLOTS;
 	nr_cpu_slots += shards * SHARD_SLOTS;
+}
+
+/*
+ * In a shard CPUs are in the order of their numbers, so that a search compares a
+ * run of them at once: slot_run, to the end of the eight slots of a word.
+ */
+static void __init number_slots(void)
+{
+	int cpu;
+
+	/* The first slot of a shard counts the CPUs that have theirs. */
+	for_each_possible_cpu(cpu)
+		cpu_slot[cpu] += slot_cpu[cpu_slot[cpu]]++;
+	for_each_possible_cpu(cpu)
+		slot_cpu[cpu_slot[cpu]] = cpu;
+
+	for (cpu = nr_cpu_ids - 1; cpu >= 0; cpu--) {
+		bool last = cpu_slot[cpu] % 8 == 7 || cpu + 1 == nr_cpu_ids ||
+			    cpu_slot[cpu + 1] != cpu_slot[cpu] + 1;
+
+		slot_run[cpu] = last ? 1 : slot_run[cpu + 1] + 1;
+	}
 }
 
 void __init cpu_slots_init(void)
@@ -55,7 +77,8 @@ void __init cpu_slots_init(void)
 
 	place = kcalloc(num_possible_cpus(), sizeof(*place), GFP_KERNEL);
 	cpu_slot = kcalloc(nr_cpu_ids, sizeof(*cpu_slot), GFP_KERNEL);
-	if (!place || !cpu_slot)
+	slot_run = kcalloc(nr_cpu_ids, sizeof(*slot_run), GFP_KERNEL);
+	if (!place || !cpu_slot || !slot_run)
 		panic("sched: no memory for the slots of CPUs\n");
 
 	for_each_possible_cpu(cpu) {
@@ -76,8 +99,7 @@ void __init cpu_slots_init(void)
 	slot_cpu = kcalloc(nr_cpu_slots, sizeof(*slot_cpu), GFP_KERNEL);
 	if (!slot_cpu)
 		panic("sched: no memory for the slots of CPUs\n");
-	for_each_possible_cpu(cpu)
-		slot_cpu[cpu_slot[cpu]] = cpu;
+	number_slots();
 	kfree(place);
 }
 

@@ -16,6 +16,7 @@
 #define SHARD_SLOTS SMP_CACHE_BYTES
 
 extern unsigned int *cpu_slot;	  /* by CPU */
+extern u8 *slot_run;		  /* by CPU, see cpu_slots_init() */
 extern int *slot_cpu;		  /* by slot; a slot without a CPU has 0 */
 extern unsigned int nr_cpu_slots; /* a multiple of SHARD_SLOTS */
 

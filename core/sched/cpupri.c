@@ -23,6 +23,9 @@
 
 #define LEVEL_INVALID 255 /* above all others: never found */
 
+#define EVERY_BYTE 0x0101010101010101ull
+#define TOP_BITS   (0x80 * EVERY_BYTE)
+
 /* A task's or a queue's priority is high if the number is low. */
 static u8 prio_to_level(int prio)
 {
@@ -33,27 +36,91 @@ static u8 prio_to_level(int prio)
 	return MAX_RT_PRIO - 1 - prio;
 }
 
-/* One pass. Each CPU counts with the level at which the pass read it. */
+/* Each byte of @levels that is below @limit (0 to 127), as a bit. */
+static unsigned int levels_below(u64 levels, unsigned int limit)
+{
+	u64 not_below = (levels | TOP_BITS) - limit * EVERY_BYTE;
+	u64 below = ~(not_below | levels) & TOP_BITS;
+
+	return (below >> 7) * 0x0102040810204080ull >> 56;
+}
+
+/* The lowest level of @bits; @limit if none is below that. */
+static unsigned int lowest_of(u64 levels, unsigned long bits,
+			      unsigned int limit)
+{
+	while (limit && (bits &= levels_below(levels, limit)))
+		limit = (u8)(levels >> __ffs(bits) * 8);
+	return limit;
+}
+
+static unsigned long that_fit(struct task_struct *p, int cpu,
+			      unsigned long bits,
+			      bool (*fits)(struct task_struct *p, int cpu))
+{
+	unsigned long left;
+
+	for (left = bits; left; left &= left - 1)
+		if (!fits(p, cpu + __ffs(left)))
+			bits &= ~(left & -left);
+	return bits;
+}
+
+/* The levels of @cpu and of those in its run, see slot_run. */
+static u64 read_levels(const struct cpupri *cp, int cpu)
+{
+	unsigned int slot = cpu_slot[cpu];
+	u64 levels = READ_ONCE(*(u64 *)&cp->level[slot & ~7]);
+
+	return le64_to_cpu(levels) >> slot % 8 * 8;
+}
+
+/*
+ * One pass, over the CPUs that share the cache of the task's CPU, then over the
+ * others. Each CPU counts with the level at which the pass read it. If near
+ * CPUs run no RT task, it ends with them: find_lowest_rq() takes a near one.
+ */
 static int search(const struct cpupri *cp, struct task_struct *p,
 		  struct cpumask *lowest_mask,
 		  bool (*fits)(struct task_struct *p, int cpu))
 {
-	int lowest = prio_to_level(p->prio), cpu, found = 0;
+	struct sched_domain *sd =
+		rcu_dereference_all(per_cpu(sd_llc, task_cpu(p)));
+	const struct cpumask *near = sd ? sched_domain_span(sd) : cpu_none_mask;
+	unsigned int words = BITS_TO_LONGS(nr_cpu_ids), i, w, k, level;
+	unsigned int lowest = prio_to_level(p->prio), found = 0;
+	unsigned long left, run, bits;
+	u64 levels;
+	int cpu;
 
-	for_each_cpu_and(cpu, &p->cpus_mask, cpu_active_mask) {
-		int level = READ_ONCE(cp->level[cpu_slot[cpu]]);
-
-		if (level > lowest || (level == lowest && !found) ||
-		    (fits && !fits(p, cpu)))
-			continue;
-		if (!lowest_mask)
-			return level + 1;
-		if (level < lowest) {
-			cpumask_clear(lowest_mask);
-			lowest = level;
-			found = level + 1;
+	for (i = 0; i < 2 * words; i++) {
+		if (i == words && found == CPUPRI_NORMAL + 1)
+			break;
+		w = i % words;
+		left = READ_ONCE(cpumask_bits(&p->cpus_mask)[w]) &
+		       READ_ONCE(cpumask_bits(cpu_active_mask)[w]) &
+		       (cpumask_bits(near)[w] ^ (i < words ? 0 : ~0ul));
+		for (; left; left &= ~(run << k)) {
+			k = __ffs(left);
+			cpu = w * BITS_PER_LONG + k;
+			levels = read_levels(cp, cpu);
+			run = left >> k & ((1 << slot_run[cpu]) - 1);
+			bits = run & levels_below(levels, lowest + !!found);
+			if (bits && fits)
+				bits = that_fit(p, cpu, bits, fits);
+			if (!bits)
+				continue;
+			if (!lowest_mask)
+				return 1;
+			level = lowest_of(levels, bits, lowest);
+			if (level < lowest) {
+				cpumask_clear(lowest_mask);
+				lowest = level;
+				found = level + 1;
+				bits &= levels_below(levels, found);
+			}
+			cpumask_bits(lowest_mask)[w] |= bits << k;
 		}
-		__cpumask_set_cpu(cpu, lowest_mask);
 	}
 	return found;
 }
@@ -62,14 +129,15 @@ static int search(const struct cpupri *cp, struct task_struct *p,
  * cpupri_find_fitness - find the CPUs that run the lowest level below a task's
  * @cp: the root domain's levels
  * @p: the task
- * @lowest_mask: where to store these CPUs; undefined if there are none. NULL:
- *	is there any CPU at a lower level?
+ * @lowest_mask: where to store these CPUs, but no others than the near ones if
+ *	CPUs that share the cache of @p's CPU run no RT task; undefined if there
+ *	are none. NULL: is there any CPU at a lower level?
  * @fitness_fn: does the task fit a CPU? NULL: it fits all. If it fits none of
  *	the lower ones, the search ignores that
  *
  * The levels may have changed on return.
  *
- * Return: 0: none; else the level of CPUs that were found, plus 1
+ * Return: 0: none; 1: without a mask; else the level of its CPUs plus 1
  */
 int cpupri_find_fitness(struct cpupri *cp, struct task_struct *p,
 			struct cpumask *lowest_mask,

@@ -56,8 +56,12 @@ struct cpumask {
 	unsigned long bits[LINUX_MAX_CPUS / 64];
 };
 
+struct sched_domain {
+	struct cpumask span;
+};
+
 struct task_struct {
-	int prio;
+	int prio, cpu;
 	struct cpumask cpus_mask;
 	const unsigned long *active;
 	bool (*fits)(u32 cpu, void *arg);
@@ -68,6 +72,14 @@ struct task_struct {
 extern const struct shard_topo *linux_machine;
 extern bool linux_flat;
 extern int linux_node; /* of new memory */
+extern const struct cpumask linux_no_cpu;
+struct sched_domain *linux_sd_llc(int cpu); /* NULL for -1 */
+
+#define per_cpu(var, cpu)      linux_##var(cpu)
+#define rcu_dereference_all(p) (p)
+#define sched_domain_span(sd)  (&(sd)->span)
+#define task_cpu(p)	       ((p)->cpu)
+#define cpu_none_mask	       (&linux_no_cpu)
 
 #define nr_cpu_ids	    ((int)linux_machine->nr_cpus)
 #define num_possible_cpus() (linux_machine->nr_cpus)
@@ -75,38 +87,21 @@ extern int linux_node; /* of new memory */
 #define for_each_possible_cpu(cpu)                        \
 	for ((cpu) = 0; (cpu) < (int)nr_cpu_ids; (cpu)++) \
 		if (linux_machine->cpu[cpu].possible)
-#define cpu_active_mask (p->active)
+#define cpu_active_mask	  ((const struct cpumask *)p->active)
+#define BITS_PER_LONG	  64
+#define BITS_TO_LONGS(nr) DIV_ROUND_UP(nr, BITS_PER_LONG)
+#define __ffs(word)	  port_ctz64(word)
+#define cpumask_bits(m)	  ((m)->bits)
 
-/* The first CPU from @cpu on that is in both masks; nr_cpu_ids: none. */
-static inline int linux_next_cpu_and(int cpu, const unsigned long *a, const unsigned long *b)
+static inline u64 le64_to_cpu(u64 word)
 {
-	int nr = (int)nr_cpu_ids;
-
-	while (cpu < nr) {
-		u64 left = (READ_ONCE(a[cpu / 64]) & READ_ONCE(b[cpu / 64])) >> cpu % 64;
-
-		if (left) {
-			cpu += (int)port_ctz64(left);
-			return cpu < nr ? cpu : nr;
-		}
-		cpu = (cpu / 64 + 1) * 64;
-	}
-	return nr;
+	return __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? __builtin_bswap64(word) : word;
 }
-
-#define for_each_cpu_and(cpu, mask, active)                                                \
-	for ((cpu) = linux_next_cpu_and(0, (mask)->bits, active); (cpu) < (int)nr_cpu_ids; \
-	     (cpu) = linux_next_cpu_and((cpu) + 1, (mask)->bits, active))
 
 static inline void cpumask_clear(struct cpumask *mask)
 {
 	for (int i = 0; i < DIV_ROUND_UP(nr_cpu_ids, 64); i++)
 		mask->bits[i] = 0;
-}
-
-static inline void __cpumask_set_cpu(int cpu, struct cpumask *mask)
-{
-	mask->bits[cpu / 64] |= 1ul << cpu % 64;
 }
 
 /* In front of each block is a line with its size. */

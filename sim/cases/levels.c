@@ -48,6 +48,7 @@ static void setup(uint32_t nr_cpus)
 	explore_const(rd, sizeof(*rd));
 	explore_const(rd->active, sizeof(unsigned long));
 	explore_const(cpu_slot, 4 * sizeof(*cpu_slot));
+	explore_const(slot_run, 4 * sizeof(*slot_run));
 	explore_const(&rd->root->cpupri, sizeof(rd->root->cpupri));
 	explore_name(rd->root->cpupri.level, nr_cpu_slots, "levels");
 	explore_const(slot_cpu, nr_cpu_slots * sizeof(*slot_cpu));
