@@ -251,9 +251,10 @@ static int execute(struct run *run)
 	return 0;
 }
 
-static const char *const variants[] = { "stock",       "no-count", "node",  "llc",
-					"sbm-first",   "sbm-wrap", "shard", "shard-summary",
-					"shard-count", "kernel",   NULL };
+static const char *const variants[] = { "stock", "no-count",	  "flags",	 "spread",
+					"node",	 "llc",		  "sbm-first",	 "sbm-wrap",
+					"shard", "shard-summary", "shard-count", "kernel",
+					NULL };
 static const char *const params[] = { "under_tasks_per_cpu",
 				      "under_warm_up_us",
 				      "under_measured_us",

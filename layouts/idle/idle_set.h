@@ -94,8 +94,9 @@ struct idle_ops {
 /* In the order of every table; NULL-terminated. */
 extern const struct idle_ops *const idle_layouts[];
 
-extern const struct idle_ops idle_stock, idle_no_count, idle_node, idle_llc, idle_sbm_first,
-	idle_sbm_wrap, idle_shard, idle_shard_summary, idle_shard_count, idle_kernel;
+extern const struct idle_ops idle_stock, idle_no_count, idle_flags, idle_spread, idle_node,
+	idle_llc, idle_sbm_first, idle_sbm_wrap, idle_shard, idle_shard_summary, idle_shard_count,
+	idle_kernel;
 
 /** idle_alloc - room for a layout's set, @size bytes, and for its struct nohz; NULL: no memory. */
 struct idle_set *idle_alloc(size_t size);
@@ -108,6 +109,24 @@ static inline void idle_raise_flags(struct nohz *nohz)
 	smp_mb__after_atomic();
 	WRITE_ONCE(nohz->needs_update, 1);
 	WRITE_ONCE(nohz->has_blocked, 1);
+}
+
+/*
+ * The same for a flag that is read first. Between the CPU's bit, or its load, and the read stands a
+ * full barrier. A flag that is up then stays up, or its balancer's walk sees the CPU.
+ */
+static inline void idle_raise_if_down(u32 *flag)
+{
+	if (!READ_ONCE(*flag))
+		WRITE_ONCE(*flag, 1);
+}
+
+/* Needs a barrier that stay() of the others does not. */
+static inline void idle_stay_if_down(struct idle_set *s)
+{
+	/* Pairs with the balancer's smp_mb(): the load before the flag is read. */
+	smp_mb();
+	idle_raise_if_down(&s->nohz->has_blocked);
 }
 
 static inline void idle_stay(struct idle_set *s)

@@ -153,26 +153,13 @@ static s64 wrap_walk(const struct idle_set *s, u32 this_cpu, s64 after)
 
 /* ---- ours ---- */
 
-static void raise_if_down(u32 *flag)
-{
-	if (!READ_ONCE(*flag))
-		WRITE_ONCE(*flag, 1);
-}
-
 static void shard_enter(struct idle_set *s, u32 cpu)
 {
 	sbm_set(sbm_of(s), cpu);
 	/* Pairs with the balancer's smp_mb() between clearing a flag and its walk. */
 	smp_mb__after_atomic();
-	raise_if_down(&s->nohz->needs_update);
-	raise_if_down(&s->nohz->has_blocked);
-}
-
-static void shard_stay(struct idle_set *s)
-{
-	/* Pairs with the balancer's smp_mb(): the load before the flag is read. */
-	smp_mb();
-	raise_if_down(&s->nohz->has_blocked);
+	idle_raise_if_down(&s->nohz->needs_update);
+	idle_raise_if_down(&s->nohz->has_blocked);
 }
 
 static bool shard_claim_balance(struct idle_set *s, u64 now, u64 due)
@@ -209,8 +196,8 @@ static void shard_count_enter(struct idle_set *s, u32 cpu)
 	sbm_set(sbm_of(s), cpu);
 	shard_counter_inc(&sharded_of(s)->count, cpu);
 	smp_mb__after_atomic(); /* as in shard_enter() */
-	raise_if_down(&s->nohz->needs_update);
-	raise_if_down(&s->nohz->has_blocked);
+	idle_raise_if_down(&s->nohz->needs_update);
+	idle_raise_if_down(&s->nohz->has_blocked);
 }
 
 static void shard_count_exit(struct idle_set *s, u32 cpu)
@@ -243,7 +230,7 @@ const struct idle_ops idle_sbm_wrap = { .name = "sbm-wrap", PROTOTYPE, .walk = w
 
 #define OURS                                                                                  \
 	.time_first = true, .destroy = sharded_destroy, .claim_balance = shard_claim_balance, \
-	.claim_flags = shard_claim_flags, .stay = shard_stay, .test = sharded_test,           \
+	.claim_flags = shard_claim_flags, .stay = idle_stay_if_down, .test = sharded_test,    \
 	.pick = shard_round, .walk = shard_round, .bytes = sharded_bytes
 
 const struct idle_ops idle_shard = {

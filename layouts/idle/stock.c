@@ -87,6 +87,16 @@ static void no_count_enter(struct idle_set *s, u32 cpu)
 	idle_raise_flags(s->nohz);
 }
 
+/* A trial: a flag that is up is not written again. */
+static void flags_enter(struct idle_set *s, u32 cpu)
+{
+	stock_set(s, cpu);
+	/* Pairs with the balancer's smp_mb() between clearing a flag and its walk. */
+	smp_mb__after_atomic();
+	idle_raise_if_down(&s->nohz->needs_update);
+	idle_raise_if_down(&s->nohz->has_blocked);
+}
+
 static bool no_count_any(const struct idle_set *s, u32 this_cpu)
 {
 	return idle_mask_next(mask_of(s), 0, stock_of(s)->nr_cpus) >= 0;
@@ -134,17 +144,31 @@ const struct idle_ops idle_stock = {
 	.bytes = stock_bytes,
 };
 
+#define NO_COUNT                                                                                   \
+	.time_first = true, .create = stock_create, .destroy = stock_destroy, .exit = stock_clear, \
+	.any = no_count_any, .test = stock_test, .walk = stock_walk, .bytes = stock_bytes
+
 const struct idle_ops idle_no_count = {
 	.name = "no-count",
-	.time_first = true,
-	.create = stock_create,
-	.destroy = stock_destroy,
 	.enter = no_count_enter,
 	.stay = idle_stay,
-	.exit = stock_clear,
-	.any = no_count_any,
-	.test = stock_test,
 	.pick = stock_pick,
-	.walk = stock_walk,
-	.bytes = stock_bytes,
+	NO_COUNT,
+};
+
+const struct idle_ops idle_flags = {
+	.name = "flags",
+	.enter = flags_enter,
+	.stay = idle_stay_if_down,
+	.pick = stock_pick,
+	NO_COUNT,
+};
+
+/* And the balancer is the next CPU after the one that asks, not the first of all. */
+const struct idle_ops idle_spread = {
+	.name = "spread",
+	.enter = flags_enter,
+	.stay = idle_stay_if_down,
+	.pick = stock_walk,
+	NO_COUNT,
 };

@@ -43,6 +43,17 @@ static void setup_stock(uint32_t nr_cpus)
 	make(&idle_stock, nr_cpus);
 }
 
+static void setup_flags(uint32_t nr_cpus)
+{
+	make(&idle_flags, nr_cpus);
+}
+
+static void setup_in_flags(uint32_t nr_cpus)
+{
+	make(&idle_flags, nr_cpus);
+	ops->enter(set, 0);
+}
+
 static void setup_shard(uint32_t nr_cpus)
 {
 	make(&idle_shard, nr_cpus);
@@ -209,6 +220,10 @@ const struct explore_case explore_idle_cases[] = {
 	     stay_right, check_stay),
 	CASE("idle-stay", "our idle set: no decaying load is forgotten", setup_in, stay_right,
 	     check_stay),
+	CASE("idle-enter-flags", "Linux's set, flags up are not written: no new CPU is forgotten",
+	     setup_flags, enter_and_clear, check_enter),
+	CASE("idle-stay-flags", "the same: no decaying load is forgotten", setup_in_flags,
+	     stay_right, check_stay),
 	CASE("idle-ask", "one CPU a jiffy asks for a balancer", setup_shard, ask, check_ask),
 	{ .name = "planted-idle-stay",
 	  .title = "planted: the flag is read without a barrier after the load",

@@ -100,6 +100,8 @@ TABLE: list[tuple[str, list[int], bool, tuple[str, ...]]] = [
     ("idle-enter-kernel", [2, 3], False, ()),
     ("idle-stay-stock", [2, 3], False, ()),
     ("idle-stay", [2, 3], False, ()),
+    ("idle-enter-flags", [2, 3], False, ()),
+    ("idle-stay-flags", [2, 3], False, ()),
     ("idle-ask", [2, 3], False, ()),
     ("counter-is-zero", [3, 4], False, ()),
     ("counter-more-than", [3, 4], False, ()),

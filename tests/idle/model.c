@@ -50,7 +50,7 @@ static void make_order(struct model *m)
 	m->n = 0;
 	if (is(m, "node") || is(m, "llc")) {
 		order_by_group(m);
-	} else if (is(m, "stock") || is(m, "no-count")) {
+	} else if (is(m, "stock") || is(m, "no-count") || is(m, "flags") || is(m, "spread")) {
 		for (u32 cpu = 0; cpu < plan->nr_cpus; cpu++)
 			if (rd_machine_has(&m->machine, cpu))
 				m->order[m->n++] = cpu;
@@ -90,7 +90,7 @@ static u32 start_of_walk(const struct model *m, u32 me)
 
 static u32 start_of_pick(const struct model *m, u32 me)
 {
-	return !strncmp(m->ops->name, "shard", 5) ? place_of(m, me) + 1 : 0;
+	return !strncmp(m->ops->name, "shard", 5) || is(m, "spread") ? place_of(m, me) + 1 : 0;
 }
 
 static void check_order(const struct model *m, u32 me, u32 start,
