@@ -7,7 +7,7 @@
  * CPU.
  *
  *   GROUP   CPUS[:CGROUP[:PRIORITY]]   CPUs as the kernel lists them without commas (4-7); the
- *           cgroup of the process; the threads' priority, default 50
+ *           cgroup of the process; the threads' priority, default 50; 0: they are ordinary threads
  *
  * All threads of a group may run on all of its CPUs and on no other. The threads begin when all of
  * them exist, so that a program that waits for their number finds them at work.
@@ -111,7 +111,7 @@ static int start_threads(const char *group, unsigned int nr, int priority)
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK_BYTES);
 	pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
-	pthread_attr_setschedpolicy(&attr, SCHED_FIFO);
+	pthread_attr_setschedpolicy(&attr, priority ? SCHED_FIFO : SCHED_OTHER);
 	pthread_attr_setschedparam(&attr, &param);
 	for (unsigned int i = 0; i < nr; i++) {
 		pthread_t thread;

@@ -82,7 +82,7 @@ import host_kernel
 """,
 }
 # What the stand-ins keep for themselves.
-_OURS = ("systemctl.log", "chosen", "first", "free", "harm", "die")
+_OURS = ("systemctl.log", "chosen", "first", "free", "harm", "die", "forgets")
 
 
 @dataclass

@@ -81,6 +81,9 @@ def _restart(root: Path, service: str) -> None:
     for file in (root / "proc").glob("[0-9]*/task/[0-9]*/cgroup"):
         if file.read_text().strip().endswith(f"/{service}"):
             file.write_text(f"0::/{slice_ or 'system.slice'}/{service}\n")
+            # It chooses its CPUs anew.
+            if (first := file.with_name("first")).is_file():
+                file.with_name("chosen").write_text(first.read_text())
 
 
 def main() -> None:
@@ -94,6 +97,11 @@ def main() -> None:
             (task / "cgroup").write_text(f"0::{cgroup}\n")
             # Linux before 6.2 forgets which CPUs a thread chose.
             (task / "chosen").write_text("0-15")
+    forgets = (root / "forgets").exists() and file.endswith("cpuset.cpus.partition")
+    if forgets:
+        # Linux before 6.2 does so for all threads outside of the partition.
+        for task in (root / "proc").glob("[0-9]*/task/[0-9]*"):
+            (task / "chosen").write_text("0-15")
     host = load(root, "0-15")
     host.settle()
     store(root, host)
@@ -102,7 +110,7 @@ def main() -> None:
         for number, task in host.tasks.items() if task.real_time
     }  # fmt: skip
     lost = harm(host, groups, expand(text(root / "free")))
-    if lost and not file.endswith("cgroup.procs"):
+    if lost and not forgets and not file.endswith("cgroup.procs"):
         with (root / "harm").open("a") as log:
             log.write("".join(f"{file}: {line}\n" for line in lost))
 

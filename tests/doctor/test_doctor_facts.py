@@ -267,3 +267,22 @@ def test_how_busy_the_machine_is(tmp_path: Path) -> None:
     assert facts.busy == {3: 0.4}
     assert [thread.ran for thread in facts.threads if thread.tid == 50] == [500_000]
     assert facts.settings["proc/irq/24/smp_affinity_list"] == "4-7"
+
+
+def test_thousands_of_cpusets_that_collide() -> None:
+    """All shared CPUs are told, and of the siblings as many as can be read."""
+    files = [
+        f"sys/fs/cgroup/p{n}/cpuset.{name}"
+        for n in range(3000)
+        for name in (f"cpus:{n % 500}-{n % 500 + 9}", "cpus.partition:root invalid (not exclusive)")
+    ]
+    files.append("sys/fs/cgroup/alone/cpuset.cpus:600-603")
+    tree = read_cpusets("cgroup2 / /sys/fs/cgroup rw", "\n".join(files) + "\n", CpuLists())
+    for number in range(3000):
+        cpuset = tree.sets[f"/p{number}"]
+        found = tree.collisions(cpuset)
+        assert found.cpus == cpuset.cpus
+        assert len(found.siblings) == 8
+        assert found.more
+        assert all(each is not cpuset and each.claimed & found.cpus for each in found.siblings)
+    assert tree.collisions(tree.sets["/alone"]).cpus == frozenset()

@@ -105,3 +105,26 @@ def test_undo_from_any_point(capsys: Capture, tmp_path: Path, systemd: Mapping[s
         assert fake.harm == "", number
         assert fake.everything() == before, number
     assert number >= 8
+
+
+@pytest.mark.parametrize("systemd", [SYSTEMD, {}], ids=["252", "none"])
+def test_a_kernel_that_forgets_affinities(
+    capsys: Capture, tmp_path: Path, systemd: Mapping[str, str]
+) -> None:
+    """Linux 6.1 lets threads outside of a new partition run anywhere: they are pinned again."""
+    machine = Machine(
+        tasks=tasks("/system.slice/app@{}.service"), files=systemd, cgroups={ROOT: MEMBER}
+    )
+    _, plan = planned(capsys, tmp_path, machine)
+    fake = fake_cgroups(tmp_path / "live", machine)
+    fake.thread(90, "poller", "2", "/system.slice/poller.service")
+    (fake.root / "free").write_text(fact(plan, "rest"))
+    (fake.root / "forgets").touch()
+    fake.settle()
+    before = fake.everything()
+    done = fake.run(plan / "apply.sh")
+    assert (done.returncode, fake.harm) == (0, ""), done
+    assert fake.cpus_of(90) == "2"
+    undone = fake.run(plan / "undo.sh")
+    assert (undone.returncode, fake.harm) == (0, ""), undone
+    assert fake.everything() == before

@@ -63,18 +63,18 @@ def test_output_of_jobs_is_in_order_and_whole(run: Run) -> None:
     assert said == [line.partition(" ")[2] for line in lines[1::2]]
     words = [" ".join(line.split()[1:3]) for line in said]
     assert words == [
-        *("build/release of", "kernel build", "kernel test", "kernel test", "kernel c2c-validate"),
-        *("c2c record", "kernel build", "kernel test", "kernel deb", "kernel build", "kernel test"),
-        *("kernel fetch", "kernel series"),
+        *("build/release of", "kernel build", "kernel test", "kernel test", "kernel plans"),
+        *("kernel c2c-validate", "c2c record", "kernel build", "kernel test", "kernel deb"),
+        *("kernel build", "kernel test", "kernel fetch", "kernel series"),
     ]
-    assert [line.endswith(" of 6.12") for line in said[1:]] == [False] * 10 + [True] * 2
+    assert [line.endswith(" of 6.12") for line in said[1:]] == [False] * 11 + [True] * 2
 
 
 def test_the_series_before_is_tested_once(run: Run) -> None:
     done = run(NEWEST="6.12")
     assert done.returncode == 0
     assert "series --check" not in done.stdout
-    assert done.stdout.count("of 6.12") == 2 * 10
+    assert done.stdout.count("of 6.12") == 2 * 11
 
 
 def test_the_tree_of_the_checks_is_used(run: Run, tmp_path: Path) -> None:
@@ -96,8 +96,15 @@ def test_jobs_run_beside_guests(run: Run, job: str, beside: str) -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        *("build build/release", "build --variant shard of", "--set ci", "multi", "c2c-validate"),
-        *("record --guest", "build --variant broken-store", "--caught", "deb", "no-net of 7.3"),
+        *("build build/release", "build --variant shard of", "--set ci", "multi", "plans"),
+        *(
+            "c2c-validate",
+            "record --guest",
+            "build --variant broken-store",
+            "--caught",
+            "deb",
+            "no-net of 7.3",
+        ),
         *("kasan+lockdep+no-net --cpus 16", "fetch of 6.12", "series --check"),
     ],
 )

@@ -9,120 +9,19 @@
 # /dev/vdb carries a tar file from and to the host. Lines for the host begin with "trial: "; a line
 # "trial: wrong: ..." is a fault.
 set -u
-LC_ALL=C
-export LC_ALL
-
-home=/var/lib/trial
-plan=$home/plan
+share=/usr/local/share/trial
+plan=/var/lib/trial/plan
 exchange=/dev/vdb
 cgroups=/sys/fs/cgroup
+workload=cyclictest
+# shellcheck source-path=SCRIPTDIR source=shared.sh
+. $share/shared.sh
 systemd=
 [ ! -d /run/systemd/system ] || systemd=yes
 
-say() {
-	echo "trial: $*"
-}
-
-wrong() {
-	say "wrong: $*"
-}
-
-# run LABEL COMMAND...: run it, print its output, and last its status.
-run() {
-	label=$1
-	shift
-	"$@" 2>&1 </dev/null | sed "s/^/trial: $label: /"
-}
-
-# expect STATUS LABEL COMMAND...: the same, and another status is an error.
-expect() {
-	wanted=$1
-	shift
-	status=$home/status
-	{
-		label=$1
-		shift
-		"$@" 2>&1 </dev/null
-		echo $? >"$status"
-	} | tee $home/said | sed "s/^/trial: $1: /"
-	read -r got <"$status"
-	[ "$got" = "$wanted" ] || wrong "$1 ended with status $got, not $wanted"
-}
-
-# Everything that a plan may change: cgroups, units, and which CPUs and nodes each thread may use.
-# Threads of this script come and go.
-snapshot() {
-	find $cgroups -type d | sort
-	find $cgroups \( -name 'cpuset.*' -o -name cgroup.subtree_control -o -name cgroup.type \) \
-		-exec grep -H '' {} + 2>/dev/null | sort
-	for directory in /etc/systemd /run/systemd/system /run/systemd/transient \
-		/run/systemd/system.control /run/systemd/generator; do
-		[ -d $directory ] || continue
-		find $directory -type d | sort
-		find $directory -type f -exec sha256sum {} + | sort
-		find $directory -type l -exec ls -l {} + | sed 's/.* \(\/.*\)/\1/' | sort
-	done
-	{
-		grep -s -H '' /proc/[0-9]*/task/*/stat
-		grep -s -H -E '^(Name|Cpus_allowed_list|Mems_allowed_list):' /proc/[0-9]*/task/*/status
-	} | awk '
-		{ thread = $0; sub(/\/stat.*/, "", thread) }
-		/^[^:]*\/stat:/ {
-			fields = $0
-			sub(/.*\) /, "", fields)
-			split(fields, field, " ")
-			# PF_NO_SETAFFINITY: the kernel gives these their CPUs itself, others from time to time.
-			if (int(field[7] / 67108864) % 2)
-				skip[thread] = 1
-			next
-		}
-		!(thread in skip) { words[thread] = words[thread] " " $NF }
-		END { for (thread in words) print "thread" words[thread] }' |
-		grep -v -E '^thread (trial|awk|grep|sort|sh|sed|find|\(udev-worker|systemd-udevd)' |
-		sort | uniq -c
-}
-
-# The cgroups of the workloads, and the CPUs and nodes that they may use.
-places() {
-	for process in /proc/[0-9]*; do
-		read -r name 2>/dev/null <"$process/comm" || continue
-		[ "$name" = cyclictest ] || continue
-		cpus=$(sed -n 's/^Cpus_allowed_list:.//p' "$process/status")
-		mems=$(sed -n 's/^Mems_allowed_list:.//p' "$process/status")
-		say "workload: $(cut -d: -f3- "$process/cgroup") CPUs $cpus nodes $mems"
-	done | sort
-}
-
-# The kernel's own messages about the root domains that it made since the last call.
-told=0
-domains() {
-	dmesg | grep 'root domain span' >$home/dmesg || :
-	tail -n +$((told + 1)) $home/dmesg | sed 's/.*\(root domain span\)/trial: kernel: \1/'
-	told=$(wc -l <$home/dmesg)
-}
-
-settle() {
-	sleep 3
-}
-
-compare() {
-	snapshot >$home/after
-	if diff $home/before $home/after >$home/differences; then
-		say "undone: no difference in $(wc -l <$home/before) lines"
-	else
-		sed 's/^/trial: difference: /' $home/differences
-		wrong "undo.sh left differences"
-	fi
-}
-
-# apply.sh moves the groups itself; after each of its changes probe.sh looks whether others still run.
+# apply.sh moves the groups itself.
 apply() {
-	cp /usr/local/share/trial/probe.sh $home/probe
-	chmod +x $home/probe
-	rm -f $home/probes
-	expect 0 apply.sh env WROTE=$home/probe sh $plan/apply.sh
-	sed 's/^/trial: probe: /' $home/probes
-	! grep -q late $home/probes || wrong "a probe did not run within a second"
+	probed 0 apply.sh
 	expect 0 verify.sh sh $plan/verify.sh
 	places
 	domains
@@ -146,7 +45,7 @@ start_again() {
 }
 
 undo() {
-	expect 0 undo.sh sh $plan/undo.sh
+	probed 0 undo.sh
 	start_again
 	settle
 	domains
@@ -155,12 +54,13 @@ undo() {
 
 hand_over() {
 	rm -f $home/host.tar
-	run collect.sh sh /usr/local/share/trial/collect.sh -o $home/host.tar -s 5
+	run collect.sh sh $share/collect.sh -o $home/host.tar -s 5
 	tar -cf $exchange -C $home host.tar
 	sync
 }
 
 mkdir -p $home
+chmod +x $share/probe.sh
 say "phase $1 on Linux $(uname -r)${systemd:+, $(systemctl --version | sed -n 1p)}"
 settle
 domains

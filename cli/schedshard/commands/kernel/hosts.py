@@ -164,3 +164,49 @@ def plan(suite: str, init: str, slow: int, verbose: bool) -> None:
         print(f"log {layout.shown(log)}", file=sys.stderr)
     if tried.wrong:
         raise UserError(first_of(tried.wrong), status=1)
+
+
+@kernel.command()
+@variant_option(VARIANTS, required=False)
+@CONFIG
+@path_option("--bzimage", metavar="B", help="A kernel that was built elsewhere.")
+@many_option("--case", "names", metavar="C", help="Only this one; repeatable.")
+@number_option("--slow", high=50, default=1, help="Let the guest's clock run N times slower.")
+@click.option("--verbose", "-v", is_flag=True, help="Print what the guest said.")
+def plans(
+    variants: tuple[str, ...],
+    config: str,
+    bzimage: Path | None,
+    names: tuple[str, ...],
+    slow: int,
+    verbose: bool,
+) -> None:
+    """Try plans of doctor on hosts of several kinds, in guests with 16 CPUs.
+
+    The guest collects; doctor makes the plan; in another boot the guest applies it step by step,
+    verifies it, and undoes it. After each change a FIFO thread of priority 1 and an ordinary one
+    have to run within a second, and no real-time thread may have lost a CPU. The exit status is 1
+    when anything else came of it than was planned.
+    """
+    from schedshard.kernel.hosts.plan_cases import PLAN_CASES, CasesRequest, CaseTried, try_cases
+
+    check_names("case", names, PLAN_CASES)
+    layout = the_layout()
+    cases = {name: case for name, case in PLAN_CASES.items() if not names or name in names}
+    wrong: list[str] = []
+
+    def on_case(tried: CaseTried) -> None:
+        if verbose:
+            for line in tried.said:
+                click.echo(f"{tried.name}: {line}")
+        state = "; ".join(tried.wrong) or f"as planned, {tried.probes} probes in time"
+        click.echo(
+            f"{tried.name}: {cases[tried.name].what}: root domains "
+            f"{' '.join(tried.planned) or 'none'}: {state} ({tried.seconds:.0f} s)"
+        )
+        wrong.extend(f"{tried.name}: {each}" for each in tried.wrong)
+
+    for name, image, _ in _kernels(layout, variants, config, bzimage, one=False):
+        try_cases(layout, CasesRequest(name, image, cases, slow), on_case)
+    if wrong:
+        raise UserError(first_of(wrong), status=1)

@@ -14,6 +14,8 @@ from schedshard.doctor.facts.values import CpuLists, clean, numbered
 _FILES = 100_000
 _MOUNTS = 2000
 _LONGEST = 4096
+# Siblings that are named where cpusets collide. A machine may have thousands.
+NAMED = 8
 
 _LEAF = re.compile(
     r"(?P<path>.*)/(?P<name>cpuset\.[a-z_.]+|cgroup\.part|cpus|effective_cpus|cpu_exclusive|"
@@ -55,10 +57,24 @@ class Cpuset:
         """Whether this is a valid partition without load balancing (cgroup v2)."""
         return self.partition == "isolated" and self.valid
 
+    @property
+    def claimed(self) -> frozenset[int]:
+        """Return the CPUs that its files name."""
+        return (self.cpus or frozenset()) | (self.exclusive or frozenset())
+
     def requested(self, cpus: frozenset[int]) -> list[tuple[str, frozenset[int]]]:
         """Return the files that name any of these CPUs, each with all CPUs that it names."""
         files = (("cpuset.cpus", self.cpus), ("cpuset.cpus.exclusive", self.exclusive))
         return [(name, held) for name, held in files if held is not None and held & cpus]
+
+
+@dataclass(frozen=True)
+class Collisions:
+    """The CPUs of a cpuset that siblings request; some of these, and whether there are more."""
+
+    cpus: frozenset[int]
+    siblings: tuple[Cpuset, ...]
+    more: bool
 
 
 @dataclass(frozen=True)
@@ -90,16 +106,35 @@ class Cpusets:
         """Return the cpusets directly below one, by name."""
         return self._below.get(path, [])
 
-    def collisions(self, cpuset: Cpuset) -> list[tuple[Cpuset, frozenset[int]]]:
-        """Return the siblings that request CPUs of this cpuset, each with these CPUs."""
-        own = (cpuset.cpus or frozenset()) | (cpuset.exclusive or frozenset())
-        found = []
-        for sibling in self.children(cpuset.path.rpartition("/")[0] or "/"):
-            files = sibling.requested(own) if sibling.path != cpuset.path else []
-            if files:
-                shared = frozenset[int]().union(*(held & own for _, held in files))
-                found.append((sibling, shared))
-        return found
+    @cached_property
+    def _claims(self) -> dict[str, dict[int, list[Cpuset]]]:
+        """By parent and CPU: the first that request it, one more than collisions() names."""
+        made: dict[str, dict[int, list[Cpuset]]] = {}
+        for parent, children in self._below.items():
+            claims = made.setdefault(parent, {})
+            for child in children:
+                for cpu in child.claimed:
+                    held = claims.setdefault(cpu, [])
+                    if len(held) <= NAMED:
+                        held.append(child)
+        return made
+
+    def collisions(self, cpuset: Cpuset) -> Collisions:
+        """Return the siblings that request CPUs of this cpuset."""
+        claims = self._claims.get(cpuset.path.rpartition("/")[0] or "/", {})
+        shared = frozenset(
+            cpu for cpu in cpuset.claimed
+            if len(claims.get(cpu, ())) > 1 or claims.get(cpu, [cpuset])[0] is not cpuset
+        )  # fmt: skip
+        found: dict[str, Cpuset] = {}
+        for cpu in sorted(shared):
+            for sibling in claims[cpu]:
+                if sibling is not cpuset:
+                    found.setdefault(sibling.path, sibling)
+            if len(found) > NAMED:
+                break
+        siblings = tuple(found.values())
+        return Collisions(shared, siblings[:NAMED], len(siblings) > NAMED)
 
     def broken_above(self, cpuset: Cpuset) -> Cpuset | None:
         """Return the cgroup above a cpuset if it is no valid partition and not the root."""

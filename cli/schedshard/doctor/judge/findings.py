@@ -25,34 +25,38 @@ def _invalid_partitions(
     facts: Facts, loads: Iterable[DomainLoad], catalogue: Catalogue
 ) -> list[Finding]:
     entry = catalogue.entries["partition-invalid"]
-    used = {
-        cgroup for load in loads for group in load.groups for cgroup in group.cgroups
-    }  # fmt: skip
+    used = set()
+    for cgroup in {name for load in loads for group in load.groups for name in group.cgroups}:
+        path = cgroup
+        while path and path not in used:
+            used.add(path)
+            path = path.rpartition("/")[0]
     findings = []
     for cpuset in facts.cpusets.preorder():
         if cpuset.partition == "member" or cpuset.valid:
             continue
-        inside = any(name == cpuset.path or name.startswith(f"{cpuset.path}/") for name in used)
         file = f"{facts.cpusets.place}{cpuset.path}/cpuset.cpus.partition"
         reason = f" ({cpuset.why})" if cpuset.why else ""
         evidence = [Evidence(file, f"{cpuset.partition} invalid{reason}")]
         summary, remedy = f"The partition {cpuset.path} is not in force{reason}", entry.remedy
         collisions = facts.cpusets.collisions(cpuset)
-        if collisions:
-            shared = frozenset[int]().union(*(cpus for _, cpus in collisions))
-            names = ", ".join(sibling.path for sibling, _ in collisions)
-            summary += f": {names} may use its CPUs {ranges(sorted(shared))}, too"
+        if collisions.cpus:
+            shared = ranges(sorted(collisions.cpus))
+            names = ", ".join(sibling.path for sibling in collisions.siblings)
+            names += " and more" if collisions.more else ""
+            summary += f": {names} may use its CPUs {shared}, too"
             remedy = (
-                f"Take CPUs {ranges(sorted(shared))} out of the cpuset.cpus of {names} (systemd: "
+                f"Take CPUs {shared} out of the cpuset.cpus of {names} (systemd: "
                 "AllowedCPUs=), and write the partition's type to its file again."
             )
             evidence += [
                 Evidence(
                     f"{facts.cpusets.place}{sibling.path}/{name}",
-                    f"{ranges(sorted(held))}, of which {ranges(sorted(cpus))} are the partition's",
+                    f"{ranges(sorted(held))}, of which {ranges(sorted(held & collisions.cpus))} "
+                    "are the partition's",
                 )
-                for sibling, cpus in collisions
-                for name, held in sibling.requested(cpus)
+                for sibling in collisions.siblings
+                for name, held in sibling.requested(collisions.cpus)
             ]
         elif above := facts.cpusets.broken_above(cpuset):
             evidence.append(
@@ -61,7 +65,7 @@ def _invalid_partitions(
                     f"{above.partition}{'' if above.valid else ' invalid'}: the cgroup above it",
                 )
             )
-        severity = "medium" if inside else "low"
+        severity = "medium" if cpuset.path in used else "low"
         command = f"cat {shlex.quote(file)}"
         findings.append(Finding(entry, severity, summary, evidence, remedy, command))
     return findings

@@ -42,21 +42,24 @@ def throttled(facts: Facts) -> bool:
     return "-1" not in facts.settings.get("proc/sys/kernel/sched_rt_runtime_us", "").split()
 
 
-def others_use(facts: Facts) -> float | None:
-    """Return how many CPUs everything but real-time threads used, None if it was not measured."""
+def others_use(facts: Facts, kept: frozenset[int] = frozenset()) -> float | None:
+    """Return how many CPUs everything but real-time threads used, None if it was not measured.
+
+    What polls on the CPUs that it ``kept`` does not count: it stays there.
+    """
     mine = [each.ran for each in facts.threads if not each.kernel and each.ran is not None]
     user = sum(not each.kernel for each in facts.threads)
     if not facts.busy or facts.seconds <= 0 or len(mine) < user:
         return None
-    busy = sum(part for cpu, part in facts.busy.items() if cpu in facts.online)
+    busy = sum(part for cpu, part in facts.busy.items() if cpu in facts.online - kept)
     return max(busy - sum(mine) / 1e9 / facts.seconds, 0.0)
 
 
-def needed(facts: Facts) -> tuple[int, str]:
-    """Return how many CPUs everything else needs at least, and why."""
+def needed(facts: Facts, kept: frozenset[int]) -> tuple[int, str]:
+    """Return how many CPUs everything else needs at least, without those that it keeps; and why."""
     nodes = sum(bool(cpus & facts.online) for cpus in facts.nodes.values()) or 1
     floor = min(_PER_NODE * nodes, max(len(facts.online) // 2, 1))
-    use = others_use(facts)
+    use = others_use(facts, kept)
     if use is not None and math.ceil(use) > floor:
         return math.ceil(use), f"it used {use:.1f} between the two readings"
     why = f"2 a NUMA node; it used {use:.1f}" if use is not None else "2 a NUMA node"
@@ -101,10 +104,11 @@ def _quiet(users: Iterable[Group], missing: int) -> str:
 
 
 def refuse(
-    facts: Facts, rest: frozenset[int], free: frozenset[int], stay: Staying, users: Iterable[Group]
-) -> None:
+    facts: Facts, rest: frozenset[int], free: frozenset[int], kept: frozenset[int], stay: Staying,
+    users: Iterable[Group],
+) -> None:  # fmt: skip
     """Raise a UserError where a plan would leave too little, or unsafe CPUs, to all others."""
-    need, why = needed(facts)
+    need, why = needed(facts, kept)
     off = (
         ""
         if throttled(facts)

@@ -248,7 +248,7 @@ def _siblings(partitions: list[Partition], facts: Facts) -> tuple[list[Cpuset], 
     taken = frozenset[int]().union(*(each.cpus for each in partitions))
     losing, forbidden = [], {}
     for sibling in facts.cpusets.children("/"):
-        have = (sibling.cpus or frozenset()) | (sibling.exclusive or frozenset())
+        have = sibling.claimed
         if sibling.path in own or not have & taken or sibling.root_partition:
             continue
         if any(path.startswith(f"{sibling.path}/") for path in own):
@@ -357,7 +357,7 @@ def make_plan(facts: Facts, domains: Domains, loads: Iterable[DomainLoad]) -> Pl
     kept = relied_on(facts, users)
     busy = frozenset[int]().union(*(group.cpus for group in users))
     asked = _refused_names(candidates(loads, facts, left), left)
-    need, _ = needed(facts)
+    need, _ = needed(facts, kept)
     asked = with_spare(asked, facts, outside - busy - kept, need, left)
     wanted = _inside_others(_placed(asked, facts, left), facts, left)
     if facts.cpusets.version == 2:
@@ -369,7 +369,7 @@ def make_plan(facts: Facts, domains: Domains, loads: Iterable[DomainLoad]) -> Pl
     stay: Staying = staying(loads, taken)
     free = rest - kept - stay.cpus
     if wanted:
-        refuse(facts, rest, free, stay, users)
+        refuse(facts, rest, free, kept, stay, users)
     found = {each.path for each in wanted}
     return Plan(
         facts.cpusets.place, facts.cpusets.version, "cpuset." if _prefixed(facts) else "",

@@ -173,7 +173,7 @@ def _part(plan: Plan, number: int, each: Partition) -> list[Step]:
     cpus = label(each.cpus)
     steps = []
     for sibling in plan.siblings:
-        have = (sibling.cpus or frozenset()) | (sibling.exclusive or frozenset())
+        have = sibling.claimed
         if have & each.cpus:
             steps.append(Step(
                 "narrow", number, (sibling.path, cpus), f"{sibling.path} loses CPUs {cpus}",

@@ -32,7 +32,7 @@ def _table(plan: Plan) -> list[str]:
     )
     for sibling in plan.siblings if plan.version == 2 else ():
         taken = frozenset[int]().union(*(each.cpus for each in plan.partitions))
-        have = (sibling.cpus or frozenset()) | (sibling.exclusive or frozenset())
+        have = sibling.claimed
         lines += item(
             f"{sibling.path} keeps CPUs {label(have - taken)}, and loses CPUs "
             f"{label(have & taken)}, group by group."

@@ -17,6 +17,7 @@ from schedshard.show.sheet import Sheet
 
 _COLOURS = {"high": "bold red", "medium": "bold yellow", "low": "bold cyan"}
 _DOMAINS_SHOWN = 12
+_FINDINGS_SHOWN = 20
 
 
 def _machine(verdict: Verdict) -> RenderableType:
@@ -89,8 +90,11 @@ def _domains(verdict: Verdict) -> RenderableType:
 def verdict_parts(verdict: Verdict) -> list[RenderableType]:
     """Return the screen as parts below each other."""
     parts: list[RenderableType] = [Text(verdict.sentence, style="bold"), _machine(verdict)]
-    for number, finding in enumerate(verdict.findings, 1):
+    for number, finding in enumerate(verdict.findings[:_FINDINGS_SHOWN], 1):
         parts += _finding(number, finding)
+    hidden = len(verdict.findings) - _FINDINGS_SHOWN
+    if hidden > 0:
+        parts += [Text(""), Text(f"and {hidden} more findings: --json has them all")]
     if verdict.loads:
         parts += [Text(""), _domains(verdict)]
     said = [("in doubt", doubt) for doubt in verdict.doubts]

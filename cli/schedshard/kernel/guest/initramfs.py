@@ -35,7 +35,12 @@ _RT_MORE = (
 )  # fmt: skip
 # Programs of each part and the Debian package that has them.
 PARTS: Mapping[str, Mapping[str, str]] = {
-    "base": {"busybox": "busybox-static", "chrt": "util-linux", "unshare": "util-linux"},
+    "base": {
+        "busybox": "busybox-static",
+        "chrt": "util-linux",
+        "taskset": "util-linux",
+        "unshare": "util-linux",
+    },
     "rt-tests": {"cyclictest": "rt-tests", "pi_stress": "rt-tests", "hackbench": "rt-tests"},
     "rt-more": dict.fromkeys(_RT_MORE, "rt-tests"),
     # Programs that the scripts among them call, if busybox's version differs.

@@ -141,7 +141,12 @@ def _doctor(*arguments: str | Path) -> bytes:
     return call(own_argv("doctor", *map(str, arguments)), good=(0, 3, 4), what="doctor")
 
 
-def _domains_after(host: Path) -> list[str]:
+def make_plan(host: Path, plan: Path) -> None:
+    """Let doctor write the plan for a host; the folder is not there if it made none."""
+    _doctor(host, "--plan", plan)
+
+
+def domains_after(host: Path) -> list[str]:
     """The root domains that doctor finds with the plan in force."""
     loads = json.loads(_doctor(host, "--json"))["root_domains"]
     return [ranges(sorted(cpu_list(load["cpus"]))) for load in loads]
@@ -175,7 +180,7 @@ def try_plan(layout: Layout, trial: Trial, on_phase: Callable[[str], None]) -> T
             on_phase(phase)
             if phase == "apply":
                 disk.take("host.tar", host)
-                _doctor(host, "--plan", plan)
+                make_plan(host, plan)
                 if not plan.is_dir():
                     raise UserError("doctor made no plan for the guest", status=1)
                 tried.planned = planned_cpus(plan)
@@ -187,7 +192,7 @@ def try_plan(layout: Layout, trial: Trial, on_phase: Callable[[str], None]) -> T
                 tried.wrong += missing_domains(tried.planned, tried.said[phase])
         else:
             disk.take("host.tar", host)
-            seen = _domains_after(host)
+            seen = domains_after(host)
             if sorted(seen) != sorted(tried.planned):
                 tried.wrong.append(f"doctor sees the root domains {', '.join(seen)} in the end")
     return tried

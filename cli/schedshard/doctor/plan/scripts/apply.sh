@@ -36,9 +36,10 @@ remember_affinities() {
 	mv -- "$affinities.new" "$affinities"
 }
 
-# pin_again: real-time threads that a move or a new cpuset has let loose get their own CPUs again.
+# pin_again: threads that a move, a new cpuset or a partition has let loose get their own CPUs again.
+# Linux 6.1 lets all pinned threads outside of a new partition run anywhere.
 pin_again() {
-	changed real-time | while IFS=$tab read -r thread list _; do
+	changed all | loosened | while IFS=$tab read -r thread list; do
 		"$taskset" -p -c "$list" "$thread" >/dev/null 2>&1 || :
 	done
 	wrote affinities
@@ -180,8 +181,9 @@ step_move() {
 		file=$cgroups$1/tasks
 		column=2
 	fi
+	known=$(threads)
 	of_group "$1" "$2" | grep '^out' | cut -f $column | sort -u -n | while read -r number; do
-		before=$(threads | awk -F '\t' -v number="$number" '$1 == number { print $2 "\t" $5; exit }')
+		before=$(printf '%s\n' "$known" | awk -F '\t' -v number="$number" '$1 == number { print $2 "\t" $5 }')
 		[ -n "$before" ] || continue
 		remember moved "$number" "$before"
 		echo "$number" >"$file" || surprise "$1: the kernel does not take $number"
@@ -253,6 +255,7 @@ step_partition() {
 	remember value "${file#"$root"}" "${old%% invalid*}"
 	printf 'root\n' >"$file" || surprise "$file: the kernel refuses 'root'"
 	wrote "$file"
+	pin_again
 	why=
 	state=$(content "$file")
 	if [ "$state" != root ]; then
@@ -267,6 +270,7 @@ step_partition() {
 	if [ -n "$why" ]; then
 		printf '%s\n' "${old%% invalid*}" >"$file" || :
 		wrote "$file"
+		pin_again
 		surprise "$1 is no good partition, and is one no longer: $why"
 	fi
 }

@@ -245,6 +245,33 @@ changed() {
 		}' "$affinities" -
 }
 
+# loosened: of changed(), the threads that may run on CPUs that they could not use before: number, CPUs
+# before. Those that had several have none.
+loosened() {
+	awk -F '\t' -v OFS='\t' '
+		function expand(list, set,   count, parts, i, ends, cpu) {
+			count = split(list, parts, ",")
+			for (i = 1; i <= count; i++) {
+				if (split(parts[i], ends, "-") == 1)
+					ends[2] = ends[1]
+				for (cpu = ends[1] + 0; cpu <= ends[2] + 0; cpu++)
+					set[cpu] = 1
+			}
+		}
+		$2 == "several" { next }
+		{
+			split("", had)
+			split("", has)
+			expand($2, had)
+			expand($5, has)
+			for (cpu in has)
+				if (!(cpu in had)) {
+					print $1, $2
+					next
+				}
+		}'
+}
+
 # refused: services that did not start, since their CPUAffinity= names CPUs of partitions only. Linux
 # 7.2 and 7.3 refuse those to tasks outside; systemd then ends with status 215.
 refused() {

@@ -60,8 +60,9 @@ give_back() {
 return_threads() {
 	file=cgroup.procs
 	[ "$version" = 2 ] || file=tasks
+	known=$(threads)
 	back moved | while IFS=$tab read -r number start cgroup; do
-		now=$(threads | awk -F '\t' -v number="$number" '$1 == number { print $2; exit }')
+		now=$(printf '%s\n' "$known" | awk -F '\t' -v number="$number" '$1 == number { print $2 }')
 		[ "$now" = "$start" ] || continue
 		if echo "$number" 2>/dev/null >"$cgroups${cgroup%/}/$file"; then
 			wrote "$cgroups${cgroup%/}/$file" "$number"
@@ -90,6 +91,8 @@ do_undo() {
 	fi
 	give_back '*sched_load_balance'
 	give_back '*.partition'
+	# Linux 6.1 lets pinned threads run anywhere when a partition comes or goes.
+	restore_affinities >/dev/null
 	if [ "$manager" = systemd ]; then
 		back file | while IFS=$tab read -r file _; do
 			rm -f -- "$root$file"
@@ -126,7 +129,11 @@ do_undo() {
 			fi
 			;;
 		made,*) [ ! -d "$root$file" ] || rmdir -- "$root$file" ;;
-		slice,*) "$systemctl" stop -- "$file" ;;
+		slice,*)
+			"$systemctl" stop -- "$file"
+			# systemd 252 may leave the cgroup of a unit whose file is gone.
+			rmdir -- "$cgroups/$file" 2>/dev/null || :
+			;;
 		cpusets,*) echo -cpuset >"$root$file" || fail "$file: the kernel keeps cpusets" ;;
 		esac
 	done

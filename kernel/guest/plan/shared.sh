@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+# shellcheck shell=sh
+# What trial.sh and case.sh share. They set: share, where the scripts are; plan, that of doctor;
+# cgroups, where the tree with cpusets is; workload, the name of the groups' program.
+#
+# Lines for the host begin with "trial: "; a line "trial: wrong: ..." is a fault.
+set -u
+LC_ALL=C
+export LC_ALL
+home=/var/lib/trial
+: "${share:?}" "${plan:?}" "${cgroups:?}" "${workload:?}"
+
+say() {
+	echo "trial: $*"
+}
+
+wrong() {
+	say "wrong: $*"
+}
+
+# run LABEL COMMAND...: run it, print its output, and last its status.
+run() {
+	label=$1
+	shift
+	"$@" 2>&1 </dev/null | sed "s/^/trial: $label: /"
+}
+
+# expect STATUS LABEL COMMAND...: the same, and another status is an error.
+expect() {
+	wanted=$1
+	shift
+	status=$home/status
+	{
+		label=$1
+		shift
+		"$@" 2>&1 </dev/null
+		echo $? >"$status"
+	} | tee $home/said | sed "s/^/trial: $1: /"
+	read -r got <"$status"
+	[ "$got" = "$wanted" ] || wrong "$1 ended with status $got, not $wanted"
+}
+
+# Everything that a plan may change: cgroups, units, and which CPUs and nodes each thread may use.
+# Threads of this script come and go.
+snapshot() {
+	find "$cgroups" -type d | sort
+	find "$cgroups" \( -name 'cpuset.*' -o -name cgroup.subtree_control -o -name cgroup.type \) \
+		-exec grep -H '' {} + 2>/dev/null | sort
+	for directory in /etc/systemd /run/systemd/system /run/systemd/transient \
+		/run/systemd/system.control /run/systemd/generator; do
+		[ -d $directory ] || continue
+		find $directory -type d | sort
+		find $directory -type f -exec sha256sum {} + | sort
+		find $directory -type l -exec ls -l {} + | sed 's/.* \(\/.*\)/\1/' | sort
+	done
+	{
+		grep -s -H '' /proc/[0-9]*/task/*/stat
+		grep -s -H -E '^(Name|Cpus_allowed_list|Mems_allowed_list):' /proc/[0-9]*/task/*/status
+	} | awk '
+		{ thread = $0; sub(/\/stat.*/, "", thread) }
+		/^[^:]*\/stat:/ {
+			fields = $0
+			sub(/.*\) /, "", fields)
+			split(fields, field, " ")
+			# PF_NO_SETAFFINITY: the kernel gives these their CPUs itself, others from time to time.
+			# A process that has ended, and that nobody has waited for, is none.
+			if (int(field[7] / 67108864) % 2 || field[1] == "Z")
+				skip[thread] = 1
+			next
+		}
+		!(thread in skip) { words[thread] = words[thread] " " $NF }
+		END { for (thread in words) print "thread" words[thread] }' |
+		grep -v -E '^thread (trial|awk|grep|sort|sh|sed|find|\(udev-worker|systemd-udevd)' |
+		sort | uniq -c
+}
+
+# The cgroups of the workloads, and the CPUs and nodes that they may use.
+places() {
+	for process in /proc/[0-9]*; do
+		read -r name 2>/dev/null <"$process/comm" || continue
+		[ "$name" = "$workload" ] || continue
+		cpus=$(sed -n 's/^Cpus_allowed_list:.//p' "$process/status")
+		mems=$(sed -n 's/^Mems_allowed_list:.//p' "$process/status")
+		say "workload: $(cut -d: -f3- "$process/cgroup") CPUs $cpus nodes $mems"
+	done | sort
+}
+
+# The kernel's own messages about the root domains that it made since the last call.
+told=0
+domains() {
+	dmesg | grep 'root domain span' >$home/dmesg || :
+	tail -n +$((told + 1)) $home/dmesg | sed 's/.*\(root domain span\)/trial: kernel: \1/'
+	told=$(wc -l <$home/dmesg)
+}
+
+settle() {
+	sleep 3
+}
+
+# apply.sh and undo.sh call probe.sh after each of their changes: whether others still run, and
+# whether real-time threads of the workload have lost a CPU.
+probed() {
+	expected=$1
+	script=$2
+	rm -f $home/probes
+	grep -s -H '^Cpus_allowed_list:' /proc/[0-9]*/task/[0-9]*/status >$home/allowed
+	expect "$expected" "$script" env WROTE="$share/probe.sh" sh "$plan/$script"
+	sed 's/^/trial: probe: /' $home/probes
+	! grep -q '^late' $home/probes || wrong "$script: a probe did not run within a second"
+	! grep -q '^lost' $home/probes || wrong "$script: a real-time thread lost a CPU"
+}
+
+compare() {
+	snapshot >$home/after
+	if diff $home/before $home/after >$home/differences; then
+		say "undone: no difference in $(wc -l <$home/before) lines"
+	else
+		sed 's/^/trial: difference: /' $home/differences
+		wrong "undo.sh left differences"
+	fi
+}
