@@ -19,8 +19,10 @@ CONFIG := package
 MUTANTS :=
 # The series of Linux before the default one of kernel/base.toml.
 OLD    := 6.12
+SECONDS_EACH := 600
+FUZZ = -max_total_time=$(SECONDS_EACH) -timeout=10 -rss_limit_mb=512 -max_len=65536 -artifact_prefix=build/fuzz/
 .DEFAULT_GOAL := help
-.PHONY: help demo check check-all quick lint mutants docs results fidelity build install install-lib deb doctor wheel clean kernel kernel-old \
+.PHONY: help demo check check-all quick lint mutants docs results fidelity fuzz-long build install install-lib deb doctor wheel clean kernel kernel-old \
 	kernel-check kernel-arm64 kernel-cross kernel-debug kernel-foreign kernel-shapes kernel-soak kernel-deb releases-check
 
 help: ## this list
@@ -50,6 +52,14 @@ mutants: ## change one thing in core/ at a time and see that a test notices; hou
 	scripts/bootstrap demo check
 	cli/environment --dev
 	.venv/bin/python tests/mutants/mutants.py $(MUTANTS)
+
+fuzz-long: ## each fuzz target in Python for ten minutes (SECONDS_EACH=600); what is found stays in build/fuzz
+	scripts/bootstrap demo check
+	cli/environment --dev
+	set -e; for target in archive profile cgroups; do mkdir -p build/fuzz/$$target; \
+		.venv/bin/python tests/fuzz/fuzz_doctor.py $$target $(FUZZ) build/fuzz/$$target tests/fuzz/doctor/$$target; done
+	mkdir -p build/fuzz/csv
+	.venv/bin/python tests/fuzz/fuzz_csv.py $(FUZZ) build/fuzz/csv tests/fuzz/csv
 
 docs: ## the site of all pages, in build/site; it opens without a network
 	scripts/bootstrap demo
