@@ -4,6 +4,10 @@
 from __future__ import annotations
 
 import json
+import os
+import resource
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from shutil import copy
@@ -92,6 +96,25 @@ def test_a_page_and_a_table(capsys: Capture, hosts: Path, tmp_path: Path) -> Non
     assert rows[0]["cost_low"] < rows[0]["cost_value"] < rows[0]["cost_high"]
     assert (rows[0]["findings"], rows[2]["severity"]) == (["rd-shared"], None)
     assert sorted(each.name for each in tmp_path.iterdir() if each.name.startswith(".")) == []
+
+
+@pytest.mark.slow(reason="a thousand archives")
+def test_a_thousand_archives(hosts: Path, tmp_path: Path) -> None:
+    """Side by side, in bounded memory, with progress; all of them are in JSON."""
+    for number in range(997):
+        (hosts / f"{number}.tar").symlink_to(hosts / "more" / "cheap.tar")
+    cli = Path(__file__).resolve().parents[2] / "cli"
+    argv = [sys.executable, "-m", "schedshard", "doctor", "fleet", str(hosts), "--jobs", "2"]
+    done = subprocess.run(
+        [*argv, "--json"], capture_output=True, text=True,
+        env={**os.environ, "PYTHONPATH": str(cli)},
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (256 << 20, 256 << 20)),
+    )  # fmt: skip
+    assert done.returncode == 4, done.stderr
+    data = json.loads(done.stdout)
+    assert (len(data["hosts"]), len(data["unread"])) == (1000, 1)
+    assert "of 1001" in done.stderr or "/1001" in done.stderr
+    assert [each["hosts"] for each in data["groups"]] == [2, 998]
 
 
 def busy(machine: Machine, ticks: int) -> Machine:

@@ -387,3 +387,37 @@ def test_an_excerpt_may_hide_something() -> None:
     status, said = verdict(HEADER + "  3.00%  a  [kernel]  [k] clear_page_erms\n")
     assert status == CANNOT_TELL
     assert "cover 3.0%" in said
+
+
+def test_two_programs_of_one_name_have_one_table() -> None:
+    """Real reports have the same row twice, for two files with one name."""
+    header = "# Samples: 5K of event 'cpu-clock'\n#\n# Overhead  Command  Shared Object  Symbol\n"
+    rows = "".join(
+        f"    {share}%  python  python3.11  [.] {symbol}\n"
+        for share, symbol in (
+            ("30.00", "_start"),
+            ("25.00", "run"),
+            ("25.00", "run"),
+            ("20.00", "x"),
+        )
+    )
+    found = parse_text(header + rows, "x")
+    assert found is not None
+    assert found.functions == pytest.approx({"_start": 0.3, "run": 0.5, "x": 0.2})
+    assert found.said == ()
+    # In a mail without headers the second table begins with a larger share than the last one.
+    twice = parse_text(rows + rows, "x")
+    assert twice is not None
+    assert sum(twice.functions.values()) == pytest.approx(1.0)
+    assert "2 tables" in twice.said[0]
+
+
+def test_thousands_of_single_samples_are_rounded_up() -> None:
+    """A sample of 5,900 is 0.017%, which perf prints as 0.02%: the sum is above 100%."""
+    header = "# Samples: 5K of event 'cpu-clock'\n#\n# Overhead  Command  Shared Object  Symbol\n"
+    rows = [f"     0.02%  a  a  [.] f{n}\n" for n in range(3000)]
+    rows = ["    46.00%  a  a  [.] main\n", *rows]
+    found = parse_text(header + "".join(rows), "x")
+    assert found is not None
+    assert found.covered == 1.0
+    assert "sum up to 166.0%" in refused(header + "    60.00%  a  a  [.] g\n" + "".join(rows))

@@ -58,6 +58,14 @@ class _Table:
         """Whether this is perf diff."""
         return "Baseline" in self.columns or any(row.signed for row in self.rows)
 
+    def again(self, row: _Row) -> bool:
+        """Whether a row is the first one of another table.
+
+        Two programs of one name may have a function in common, so that a table has a row twice. Its
+        shares do not rise there.
+        """
+        return row.key in self.keys and row.shares[0] > self.rows[-1].shares[0]
+
     def add(self, row: _Row) -> None:
         self.rows.append(row)
         self.keys.add(row.key)
@@ -104,14 +112,14 @@ def _row(line: str, columns: tuple[str, ...]) -> _Row | None:
 
 
 def _tables(lines: Iterable[str]) -> Iterator[_Table]:
-    """Split a text into tables: at headers, and where a row occurs again."""
+    """Split a text into tables: at headers, and where rows begin again."""
     table = _Table()
     label = ""
     everything = False
     for line in lines:
         row = _row(line, table.columns) if line[:1] != "#" else None
         if row is not None:
-            if row.key in table.keys:
+            if table.again(row):
                 yield table
                 table = _Table(label, table.event, None, everything, table.columns)
             elif not table.rows:
