@@ -30,6 +30,16 @@ def test_every_place_has_the_version(cli: Cli) -> None:
         assert name == VERSION
 
 
+def test_continuous_integration_runs_the_command_of_the_readme() -> None:
+    runs = re.findall(r"^exec (make .*)$", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
+    shown = re.findall(r"^(make [a-z -]*check[a-z -]*?) +#", (ROOT / "README.md").read_text(), re.M)
+    assert runs == shown
+    targets = runs[0].split()[1:]
+    assert f"`{runs[0]}`" in (ROOT / "CONTRIBUTING.md").read_text()
+    rules = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert set(targets) <= set(rules)
+
+
 def test_the_licence_names_its_texts() -> None:
     text = (ROOT / "LICENSE").read_text()
     for path in (ROOT / "LICENSES").iterdir():

@@ -50,6 +50,23 @@ static uint64_t tsc(void)
 	return (uint64_t)high << 32 | low;
 }
 
+/* The host's time at which the counter was `counter`, however often this thread lost its CPU. */
+static uint64_t host_with(uint64_t *counter)
+{
+	uint64_t best = 0, least = UINT64_MAX;
+
+	for (int i = 0; i < 100; i++) {
+		uint64_t before = host_now(), read = tsc(), took = host_now() - before;
+
+		if (took < least) {
+			least = took;
+			best = before;
+			*counter = read;
+		}
+	}
+	return best;
+}
+
 static void tell(uint64_t change)
 {
 	__atomic_store_n(&ps, ps + change, __ATOMIC_RELEASE);
@@ -205,13 +222,15 @@ static void timers(void)
 
 int main(void)
 {
-	uint64_t before, since_host = host_now(), since_tsc = tsc();
+	uint64_t before, now_host, now_tsc, since_host, since_tsc;
 	struct seen seen;
 
+	since_host = host_with(&since_tsc);
 	slow();
 	counter(early_thread, &seen.last);
 	CHECK(tsc() > seen.last);
-	seen.rate = (double)(tsc() - since_tsc) / (double)(host_now() - since_host);
+	now_host = host_with(&now_tsc);
+	seen.rate = (double)(now_tsc - since_tsc) / (double)(now_host - since_host);
 	before = guest();
 	CHECK(!guest_clock_follow(&ps));
 	CHECK(guest() >= before);
