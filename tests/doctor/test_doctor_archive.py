@@ -8,6 +8,7 @@ import io
 import os
 import subprocess
 import tarfile
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -171,6 +172,12 @@ def test_damage_is_read_or_refused(
     path.write_bytes(broken)
     read = attempt(lambda: read_tar(path))
     assert set(read) == set(LISTS) if isinstance(read, dict) else "broken.tar" in read
+
+
+def test_no_place_for_the_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", "/nowhere")
+    with pytest.raises(UserError, match="cannot make a temporary directory"):
+        read_host(0)
 
 
 def test_the_live_host_is_read() -> None:

@@ -145,6 +145,9 @@ def test_a_unit(capsys: Capture, tmp_path: Path) -> None:
     text = unit_text(["/opt/schedshard-doctor.pyz"], Path("/var/lib/metrics/s.prom"))
     assert "ExecStart=/opt/schedshard-doctor.pyz --watch " in text
     assert "ReadWritePaths=/var/lib/metrics\n" in text
+    # Of ProtectSystem=strict /tmp would be read-only, and each look needs a place for its lists.
+    assert "ProtectSystem=strict\n" in text
+    assert "PrivateTmp=yes\n" in text
     assert call(capsys, "doctor", "unit", "--out", "/run/x.prom").out.count("ExecStart=") == 1
     for path in ("relative.prom", "/a b.prom", "/a%n", '/a"', "/a$x", "/a\nExecStart=/bin/x"):
         for program_path, metrics_path in (("/opt/x.pyz", path), (path, "/run/x.prom")):

@@ -186,6 +186,8 @@ def read_directory(directory: Path) -> dict[str, str]:
 
 def read_host(seconds: int, root: Path | None = None) -> dict[str, str]:
     """Run the collector on this host, and return its lists; the readings are ``seconds`` apart."""
-    with tempfile.TemporaryDirectory(prefix="schedshard-doctor-") as made:
+    with telling("cannot make a temporary directory"):
+        temporary = tempfile.TemporaryDirectory(prefix="schedshard-doctor-")
+    with temporary as made:
         run_collector(Path(made), seconds, root)
         return read_directory(Path(made))

@@ -26,10 +26,13 @@ Restart=on-failure
 RestartSec=60
 Nice=10
 # It reads /proc and /sys, and writes one file. root may read the scheduler's features, and count
-# wake-ups with perf or bpftrace; no other right is needed.
+# wake-ups with perf; no other right is needed. bpftrace 0.17 wants CAP_SYS_ADMIN as well.
 CapabilityBoundingSet=CAP_PERFMON CAP_BPF
 ProtectSystem=strict
 ReadWritePaths={folder}
+# Each look writes its lists there. bpftrace locks memory before Linux 5.11.
+PrivateTmp=yes
+LimitMEMLOCK=infinity
 PrivateNetwork=yes
 NoNewPrivileges=yes
 MemoryMax=512M
