@@ -55,6 +55,12 @@ start,*.slice)
 	sed -n 's/^AllowedMemoryNodes=//p' "$units/$last" >"$cgroups/$last/cpuset.mems"
 	;;
 stop,*.slice) rm -r -- "$cgroups/$last" ;;
+daemon-reload,*)
+	# systemd 252 makes the slices of services' drop-ins.
+	for slice in $(cat "$units"/*.service.d/*.conf 2>/dev/null | sed -n 's/^Slice=//p'); do
+		[ -d "$cgroups/$slice" ] || mkdir "$cgroups/$slice"
+	done
+	;;
 disable,*) sed -n 's/^ExecStop=//p' "$units/$last" >/dev/null ;;
 --plain,list-units) sed 's/ .*/ loaded failed failed a service/' "$FAKE/failed" 2>/dev/null || : ;;
 show,*) sed -n "s/^$last /ExecMainStatus=/p" "$FAKE/failed" ;;

@@ -130,10 +130,11 @@ step_install() {
 }
 
 step_start() {
-	reloaded
+	# First, since systemd 252 makes the cgroup of a slice when it reads a drop-in that names it.
 	if [ ! -d "$cgroups$2" ]; then
 		remember slice "$1" -
 	fi
+	reloaded
 	"$systemctl" start -- "$1"
 	wrote "$2"
 	[ -d "$cgroups$2" ] || surprise "systemd started $1, and $cgroups$2 is not there"
