@@ -242,3 +242,20 @@ def test_command_prints_the_script(capsys: pytest.CaptureFixture[str]) -> None:
     assert outcome.out.startswith(first)
     assert outcome.out.endswith(last)
     assert "\npseudonyms() {\n" in outcome.out
+
+
+@pytest.mark.parametrize("shell", ["dash", "busybox sh", "bash --posix"])
+def test_a_list_that_ends_with_a_null_byte(tmp_path: Path, shell: str) -> None:
+    tree = build(tmp_path / "tree", Machine(cpus=4, llc_cpus=2))
+    for cpu, shared in ((0, b"0-1"), (1, b"0-1")):
+        cache = tree / f"sys/devices/system/cpu/cpu{cpu}/cache/index2/shared_cpu_list"
+        cache.write_bytes(shared + b"\n\0")
+    lists = tmp_path / "lists"
+    lists.mkdir()
+    done = collect(tree, "-d", lists, shell=shell)
+    assert (done.returncode, done.stderr) == (0, "")
+    found = (lists / "cpus").read_bytes()
+    assert b"\0" not in found
+    for cpu in (0, 1):
+        name = f"sys/devices/system/cpu/cpu{cpu}/cache/index2/shared_cpu_list:0-1\n"
+        assert name.encode() in found

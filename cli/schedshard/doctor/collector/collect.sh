@@ -128,6 +128,10 @@ newline='
 '
 list=
 listed=0
+text=
+if echo a | grep -a a >/dev/null 2>&1; then
+	text=-a
+fi
 
 # flush PATTERN: print PATH:LINE of each line that matches in the listed files, forget the list.
 # A file that is gone or cannot be read is left out.
@@ -135,8 +139,9 @@ flush() {
 	if [ "$listed" -gt 0 ]; then
 		IFS=$newline
 		set -f
+		# Old kernels end some lists with a null byte, for which grep would take the file for no text.
 		# shellcheck disable=SC2086 # the newlines separate the paths
-		grep -s -E -e "$1" -- $list /dev/null || :
+		{ grep $text -s -E -e "$1" -- $list /dev/null || :; } | tr -d '\000'
 		set +f
 		unset IFS
 	fi
@@ -189,7 +194,7 @@ kernel_shows() {
 	fi
 	# BTF has its names one after the other, each with a null byte at its end.
 	if [ -f sys/kernel/btf/vmlinux ] && [ -r sys/kernel/btf/vmlinux ]; then
-		tr '\000' '\n' <sys/kernel/btf/vmlinux | grep -a -x -E "$types" | sort -u |
+		tr '\000' '\n' <sys/kernel/btf/vmlinux | grep $text -x -E "$types" | sort -u |
 			while IFS= read -r line; do
 				printf 'sys/kernel/btf/vmlinux:%s\n' "$line"
 			done

@@ -77,7 +77,7 @@ def _doubts(facts: Facts, domains: Domains, loads: list[DomainLoad]) -> list[str
 def _scheduler_notes(facts: Facts) -> list[str]:
     """Return what is set on this machine and changes what real-time threads do."""
     notes = []
-    if facts.settings.get("proc/sys/kernel/sched_rt_runtime_us") == "-1":
+    if "-1" in facts.settings.get("proc/sys/kernel/sched_rt_runtime_us", "").split():
         notes.append(
             "throttling is off (kernel.sched_rt_runtime_us=-1): a real-time thread that never "
             "sleeps keeps all others from its CPU"

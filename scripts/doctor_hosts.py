@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Print what doctor says of the archives and profiles in a folder, as the tables of a page.
+
+PYTHONPATH=cli .venv/bin/python scripts/doctor_hosts.py FOLDER > docs/results/doctor-hosts.md
+
+Costs are left out: they are predictions, and change with the model. `doctor fleet` has them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+
+from schedshard.common.errors import UserError
+from schedshard.doctor.facts.archive import read_tar
+from schedshard.doctor.facts.facts import DEADLINE, Facts, read_facts
+from schedshard.doctor.fleet.host import machine_of
+from schedshard.doctor.judge.finding import count_of
+from schedshard.doctor.judge.verdict import CANNOT_TELL, FOUND, Verdict, judge
+from schedshard.doctor.plan.plan import make_plan
+from schedshard.doctor.profiles.perf_file import read_profile
+
+ARCHIVES = (".tar", ".tar.gz", ".tgz")
+LONGEST = 160
+HEAD = """\
+<!-- SPDX-License-Identifier: (MIT OR GPL-2.0-only) -->
+# Hosts of public reports
+
+`scripts/doctor_hosts.py FOLDER` made these tables of archives and profiles in the shape of public
+reports. Their names are invented. No host was measured: an archive holds what such a host shows.
+[doctor.md](../doctor.md) says what the verdicts mean. Costs are left out here, since they are
+predictions that change with the model: `doctor fleet FOLDER` has them. A host with nothing to gain
+has a plan all the same, when one is asked for.
+"""
+
+
+def cell(text: str, most: int = LONGEST) -> str:
+    """A cell of a table: one line, without what Markdown would take for its own."""
+    text = " ".join(text.split())
+    text = text if len(text) <= most else f"{text[: most - 3]}..."
+    return re.sub(r"([|<>*_`\\])", r"\\\1", text)
+
+
+def kind_of(facts: Facts) -> str:
+    """What kind of host this is, by what it shows."""
+    paths = {each.cgroup or "" for each in facts.threads}
+    kinds = {
+        "PREEMPT_RT": facts.config.get("PREEMPT_RT") == "y" or "rt" in re.split(
+            r"[^a-z]", facts.release
+        ),
+        "cgroup v1": facts.cpusets.version == 1,
+        "isolcpus": bool(facts.boot_isolated),
+        "pods": any("kubepods" in path for path in paths),
+        "guests": any("/machine" in path or "qemu" in path for path in paths),
+        "services": any(path.endswith(".service") for path in paths),
+        "partitions": any(
+            each.root_partition or each.isolated_partition
+            for path, each in facts.cpusets.sets.items() if path != "/"
+        ),
+        "deadline threads": any(each.policy == DEADLINE for each in facts.threads),
+        "throttling off": "-1"
+        in facts.settings.get("proc/sys/kernel/sched_rt_runtime_us", "").split(),
+        "a virtual machine": facts.hypervisor is not None,
+    }  # fmt: skip
+    return ", ".join(name for name, has in kinds.items() if has) or "plain"
+
+
+def verdict_words(verdict: Verdict) -> str:
+    """The verdict without costs."""
+    if verdict.status == FOUND:
+        return "; ".join(f"{each.entry.id} ({each.severity})" for each in verdict.findings)
+    if verdict.status == CANNOT_TELL:
+        # The file's name is in the first column.
+        doubt = verdict.doubts[0]
+        return f"cannot tell: {doubt.partition('): ')[2] or doubt}"
+    return "nothing found"
+
+
+def plan_words(facts: Facts, verdict: Verdict) -> str:
+    """How many partitions a plan has, or why there is none."""
+    assert verdict.domains is not None
+    try:
+        plan = make_plan(facts, verdict.domains, verdict.loads)
+    except UserError as error:
+        return str(error).removeprefix("no plan: ")
+    if not plan.partitions:
+        return "no group to part"
+    return (
+        f"{count_of(len(plan.partitions), 'partition')}, {count_of(len(plan.warnings), 'warning')}"
+    )
+
+
+def host_row(path: Path) -> tuple[str, ...]:
+    """The cells of an archive."""
+    try:
+        facts = read_facts(read_tar(path), path.name)
+    except UserError as error:
+        why = str(error).replace(str(path), "it", 1)
+        return path.name, "", "", f"refused: {why.partition(': make it')[0]}", ""
+    verdict = judge(path.name, facts, [])
+    machine = f"{machine_of(facts)}; {facts.release}"
+    return path.name, machine, kind_of(facts), verdict_words(verdict), plan_words(facts, verdict)
+
+
+def profile_row(path: Path) -> tuple[str, ...]:
+    """The cells of a profile."""
+    try:
+        profile = read_profile(path)
+    except UserError as error:
+        return path.name, "", f"refused: {str(error).replace(str(path), 'it')}"
+    return path.name, profile.kind, verdict_words(judge("profile", None, [profile]))
+
+
+def table(names: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    """A table of Markdown, or nothing without rows."""
+    if not rows:
+        return ""
+    lines = [names, tuple("---" for _ in names), *(tuple(map(cell, row)) for row in rows)]
+    return "\n" + "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def main(folder: Path) -> int:
+    """Print the page."""
+    os.chdir(folder)  # so that no sentence names the folder
+    files = sorted(path for path in Path().iterdir() if path.is_file())
+    hosts = [host_row(path) for path in files if path.name.endswith(ARCHIVES)]
+    profiles = [profile_row(path) for path in files if path.suffix in (".txt", ".out", ".data")]
+    print(HEAD, end="")
+    print(table(("archive", "machine and kernel", "kind", "verdict", "plan"), hosts), end="")
+    print(table(("profile", "is", "verdict"), profiles), end="")
+    return 0
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2 or not Path(sys.argv[1]).is_dir():
+        sys.exit("usage: doctor_hosts.py FOLDER")
+    sys.exit(main(Path(sys.argv[1])))
