@@ -43,14 +43,14 @@ def made(machines: int, points: int, spread: float, rng: np.random.Generator) ->
     ]
 
 
-def test_nine_of_ten_new_machines_are_within_the_factor() -> None:
+def test_nearly_nine_of_ten_new_machines_are_within_the_factor() -> None:
     rng = np.random.default_rng(1)
     held = [
         abs(math.log(one.measured / one.predicted)) <= math.log(estimate(known, "kind 0").factor)
         for _ in range(300)
         for known, one in [(made(12, 5, 0.3, rng), made(1, 1, 0.3, rng)[0])]
     ]
-    assert 0.85 <= np.mean(held) <= 0.98
+    assert 0.83 <= np.mean(held) <= 0.95
 
 
 def test_a_machine_counts_once_however_many_points_it_has() -> None:
@@ -120,7 +120,7 @@ def test_every_curve_has_source_licence_and_machine() -> None:
 
 def test_a_run_says_on_what_it_was_validated(cli: Cli) -> None:
     out = cli("run", "primitives", "--op", "cas-loop", "--threads", "1").out
-    assert "validated on 3 curves of 3 machines" in out
+    assert "validated on 3 curves of 3 machines, to 16 threads, error factor 1." in out
     data = cli("run", "cpumask-yield", "--cpus", "8", "--json").json
     (error,) = data["model_error"]
     assert error["kind"] == "workload"

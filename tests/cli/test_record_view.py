@@ -33,6 +33,7 @@ def shown(capsys: pytest.CaptureFixture[str], *lines: dict[str, Any]) -> str:
     report = {
         "experiment": "p", "guest": "2 threads", "partial": False, "variants": [variant],
         "program": {"signal": None}, "advice": [], "notes": [], "limits": ["predicted"],
+        "model_error": [{"said": "never validated for whole workloads"}] * 2,
     }  # fmt: skip
     show([record_view(report)])
     return capsys.readouterr().out
@@ -47,10 +48,17 @@ def test_small_lines_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
     assert "false sharing was found, but nothing to set apart" in text
 
 
+def test_on_what_the_model_was_validated_is_said_once(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = shown(capsys, line(0.4))
+    assert text.count("validation: never validated for whole workloads") == 1
+
+
 def test_nothing_is_to_gain(capsys: pytest.CaptureFixture[str]) -> None:
     text = shown(capsys, line(0.004), line(0.001))
     assert "nothing is to gain: no shared line takes 0.5% of all cycles" in text
     assert "object" not in text.replace("objects", "")
-    assert len(text.splitlines()) < 12
+    assert len(text.splitlines()) < 13
     # That of the C library alone is no reason to speak of false sharing.
     assert "false sharing" not in shown(capsys, line(0.2, "true"), line(0.001)).partition(":")[0]

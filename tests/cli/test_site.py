@@ -153,7 +153,7 @@ def test_tables_name_what_there_is(table: results.Spec) -> None:
 def test_a_table_is_what_the_simulator_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The table that takes a second; schedshard's own code differs a little between compilers."""
+    """The table that takes a second. Compilers differ by some accesses: 37.3% may be 37.4%."""
     monkeypatch.setattr(results, "KEPT", tmp_path)
     table = next(table for table in TABLES if table["name"] == "yield")
     found = results.place("yield").search((ROOT / "docs/results.md").read_text(encoding="utf-8"))
@@ -162,8 +162,10 @@ def test_a_table_is_what_the_simulator_says(
     cells = results.Cells(table)
     for row in table["row"]:
         if row["variant"] != "sbm":
-            made = [results.cell(cells, row, row["variant"], k) for k in table["kinds"][:3]]
-            assert shown[row["title"]][1:4] == made
+            made = [results.cell(cells, row, row["variant"], k) for k in table["kinds"][:2]]
+            published, predicted = shown[row["title"]][1:3]
+            assert published == made[0]
+            assert float(predicted.strip("%")) == pytest.approx(float(made[1].strip("%")), rel=0.01)
 
 
 def test_an_unknown_table_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,6 +18,7 @@ from schedshard.common.result import (
     is_pairs,
 )
 from schedshard.experiments.figures import is_figures
+from schedshard.experiments.model_error import validation_words
 from schedshard.experiments.sweep.sweep import Row
 from schedshard.kernel.profile.c2c_view import side_by_side, whole
 from schedshard.machines.topo import plan_rows, plan_sentence, tree
@@ -352,7 +353,8 @@ def _c2c_section(report: dict[str, Any]) -> Section:
         folded_title=f"who accesses the lines of {said}",
         notes=[
             "predicted: HITM is a load or locked operation that found the line modified in another "
-            "core's cache; remote, when that core is in another package."
+            "core's cache; remote, when that core is in another package.",
+            *(f"validation: {said}" for said in validation_words(report)),
         ],
     )
 

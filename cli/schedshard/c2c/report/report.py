@@ -36,6 +36,7 @@ from schedshard.c2c.report.uncertain import (
 from schedshard.common.errors import UserError
 from schedshard.common.provenance import sha256_file, tool_versions
 from schedshard.common.result import C2C
+from schedshard.experiments.model_error import validation
 from schedshard.experiments.uncertain.inputs import machine_inputs
 from schedshard.lines.symbols import Frame
 from schedshard.machines.presets import Machine, machine_topology
@@ -348,6 +349,7 @@ def make_report(
         "uncertainty": {"samples": count, "seed": SEED} if count else None,
         "notes": [*_notes(recorded, objects, hot[0]), *_without_intervals(machines, count)],
         "limits": [*LIMITS, *(() if "guest" in recorded.meta else (WITHOUT_GUEST,))],
+        "model_error": [validation("workload", one.name, one.title) for one in machines],
         "advised": advise,
         "advice": advice,
         "variants": variants,

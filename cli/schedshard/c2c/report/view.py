@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from schedshard.c2c.report.sharing import FALSE, hitm
+from schedshard.experiments.model_error import validation_words
 from schedshard.show.format import percent, significant
 from schedshard.show.sheet import Sheet
 
@@ -169,5 +170,6 @@ def record_view(report: Mapping[str, Any]) -> RenderableType:
             if worth and hitm(line) and not _is_folded(line):
                 shown.append(_accesses(number, line))
     shown += [Text(f"note: {note}") for note in report["notes"]]
+    shown += [Text(f"validation: {said}") for said in validation_words(report)]
     shown.append(Text(f"limits: {'; '.join(report['limits'])}."))
     return Group(*shown)
