@@ -19,12 +19,6 @@ void __init __weak arch_cpu_place(struct cpu_place *place)
 {
 }
 
-static bool __init share_cache(const struct cpu_place *a,
-			       const struct cpu_place *b)
-{
-	return a->cache == b->cache && a->node == b->node;
-}
-
 static int __init compare_places(const void *first, const void *second)
 {
 	const struct cpu_place *a = first, *b = second;
@@ -36,7 +30,7 @@ static int __init compare_places(const void *first, const void *second)
 	return a->id < b->id ? -1 : a->id > b->id;
 }
 
-/* Cut the CPUs of one cache into few shards. Each gets its shard's first slot. */
+/* Cut the CPUs of a cache into few shards. Each gets its shard's first slot. */
 static void __init cut_cache(const struct cpu_place *place, unsigned int n)
 {
 	unsigned int shards = DIV_ROUND_UP(n, SHARD_SLOTS);
@@ -48,8 +42,8 @@ static void __init cut_cache(const struct cpu_place *place, unsigned int n)
 }
 
 /*
- * In a shard CPUs are in the order of their numbers, so that a search compares a
- * run of them at once: slot_run, to the end of the eight slots of a word.
+ * In a shard CPUs are in the order of their numbers. So a search compares a run
+ * of them at once: slot_run, to the end of the eight slots of a word.
  */
 static void __init number_slots(void)
 {
@@ -62,10 +56,10 @@ static void __init number_slots(void)
 		slot_cpu[cpu_slot[cpu]] = cpu;
 
 	for (cpu = nr_cpu_ids - 1; cpu >= 0; cpu--) {
-		bool last = cpu_slot[cpu] % 8 == 7 || cpu + 1 == nr_cpu_ids ||
-			    cpu_slot[cpu + 1] != cpu_slot[cpu] + 1;
-
-		slot_run[cpu] = last ? 1 : slot_run[cpu + 1] + 1;
+		slot_run[cpu] = 1;
+		if (cpu + 1 < nr_cpu_ids && cpu_slot[cpu] % 8 < 7 &&
+		    cpu_slot[cpu + 1] == cpu_slot[cpu] + 1)
+			slot_run[cpu] += slot_run[cpu + 1];
 	}
 }
 
@@ -91,7 +85,8 @@ void __init cpu_slots_init(void)
 
 	for (first = 0; first < n; first = end) {
 		end = first + 1;
-		while (end < n && share_cache(&place[first], &place[end]))
+		while (end < n && place[end].node == place[first].node &&
+		       place[end].cache == place[first].cache)
 			end++;
 		cut_cache(&place[first], end - first);
 	}

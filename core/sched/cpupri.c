@@ -5,8 +5,8 @@
  *
  * The CPU's run-queue lock serialises stores of its byte. A byte is one
  * location, so a search sees a CPU that changes at its old or its new level,
- * never at neither. Bytes of one line are stored beside each other without harm: no
- * architecture with SMP has to read and write back the whole word.
+ * never at neither. Neighbours in a line are safe: no architecture with SMP has
+ * to read a word and write it back to store a byte.
  *
  * cpupri_set() orders nothing. A search may therefore miss a CPU that has just
  * fallen, but then that CPU finds the task:
@@ -21,7 +21,7 @@
  * F2 is in rto_others(), P2 in rto_set().
  */
 
-#define LEVEL_INVALID 255 /* above all others: never found */
+#define LEVEL_INVALID 127 /* above all others: never found */
 
 #define EVERY_BYTE 0x0101010101010101ull
 #define TOP_BITS   (0x80 * EVERY_BYTE)
@@ -33,14 +33,13 @@ static u8 prio_to_level(int prio)
 		return LEVEL_INVALID;
 	if (prio == CPUPRI_HIGHER)
 		return CPUPRI_HIGHER;
-	return MAX_RT_PRIO - 1 - prio;
+	return max(MAX_RT_PRIO - 1 - prio, CPUPRI_NORMAL);
 }
 
-/* Each byte of @levels that is below @limit (0 to 127), as a bit. */
+/* Each byte of @levels that is below @limit (at most 127), as a bit. */
 static unsigned int levels_below(u64 levels, unsigned int limit)
 {
-	u64 not_below = (levels | TOP_BITS) - limit * EVERY_BYTE;
-	u64 below = ~(not_below | levels) & TOP_BITS;
+	u64 below = ~((levels | TOP_BITS) - limit * EVERY_BYTE) & TOP_BITS;
 
 	return (below >> 7) * 0x0102040810204080ull >> 56;
 }

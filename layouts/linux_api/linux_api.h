@@ -20,6 +20,7 @@
 #define __ro_after_init
 #define __weak		   __attribute__((weak))
 #define DIV_ROUND_UP(n, d) (((n) + (d)-1) / (d))
+#define max(a, b)	   ((a) > (b) ? (a) : (b))
 #define GFP_KERNEL	   0
 #define MAX_RT_PRIO	   100
 
