@@ -110,8 +110,9 @@ static void a_search_finds_what_the_model_finds(struct kunit *test)
 			cpupri_set(&m.cp, cpu, m.prio[cpu]);
 		}
 		m.task->prio = below(MAX_RT_PRIO - 1);
-		task_thread_info(m.task)->cpu = cpumask_nth(
-			below(num_possible_cpus()), cpu_possible_mask);
+		cpu = cpumask_nth(below(num_possible_cpus()),
+				  cpu_possible_mask);
+		task_thread_info(m.task)->cpu = cpu;
 		random_mask(&m.task->cpus_mask);
 		random_mask(m.unfit);
 		fit = below(2);
