@@ -87,6 +87,20 @@ class Live(unittest.TestCase):
         for variant in data["variants"]:
             assert variant["points"][0]["hold_spins"] >= 1, variant
 
+    def test_objects_in_turn_and_work_between(self) -> None:
+        """The tool checks each object's own result; an operation takes its work at least."""
+        one = ("primitives", "--cpus", str(self.cpus[0]), "--op", "atomic-inc", *QUICK)
+        (variant,) = self.result(*one, "--lines", "5", "--work", "100000")["variants"]
+        assert variant["points"][0]["ns_per_op"] > 10000, variant
+
+    def test_a_home_that_there_is(self) -> None:
+        """Node 0 is everywhere; a node that is nowhere is named."""
+        if len(self.cpus) < 2:
+            self.skipTest("one CPU: nobody to play with")
+        pair = ("ping-pong", "--pairs", f"{self.cpus[0]}:{self.cpus[1]}", "--op", "cas", *QUICK)
+        assert self.result(*pair, "--home", "0")["variants"][0]["points"]
+        assert "no NUMA node 5000" in self.refused(*pair, "--home", "5000")
+
     def test_progress_rises_to_its_end(self) -> None:
         """Lines 'progress DONE TOTAL', and nothing else on stderr."""
         run = self.run_live("primitives", "--cpus", str(self.cpus[0]), "--progress", *QUICK)
@@ -136,7 +150,13 @@ class Live(unittest.TestCase):
             (("primitives", "--cpus", "4000000"), "no CPU 4000000"),
             (("ping-pong", "--pairs", "0"), "A:B"),
             (("ping-pong", "--pairs", "0:0"), "twice in one pair"),
-            (("ping-pong", "--pairs", "0:1", "--hold", "3"), "no --cpus, --threads or --hold"),
+            (("ping-pong", "--pairs", "0:1", "--hold", "3"), "no --cpus, --threads, --hold"),
+            (("ping-pong", "--pairs", "0:1", "--lines", "2"), "--work or --lines"),
+            (("ping-pong", "--pairs", "0:1", "--home", "x"), "'x'"),
+            (("primitives", "--cpus", cpu, "--home", "0"), "--pairs or --home"),
+            (("primitives", "--cpus", cpu, "--lines", "0"), "--lines"),
+            (("primitives", "--cpus", cpu, "--lines", "65"), "--lines"),
+            (("primitives", "--cpus", cpu, "--work", "-1"), "--work"),
             (("ping-pong", "--cpus", "0,1"), "takes --pairs"),
         ):
             with self.subTest(args=args):
