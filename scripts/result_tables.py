@@ -114,7 +114,8 @@ class Cells:
 
     def published(self, row: Spec, variant: str) -> float | None:
         """Return what others measured."""
-        value: float | None = of(self.found(row["run"], variant)[0].get("published"), row["figure"])
+        runs = self.found(row["run"], variant)
+        value: float | None = of(runs[0].get("published"), row["figure"]) if runs else None
         return value
 
     def interval(self, row: Spec, variant: str) -> dict[str, float] | None:

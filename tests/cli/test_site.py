@@ -168,6 +168,17 @@ def test_a_table_is_what_the_simulator_says(
             assert float(predicted.strip("%")) == pytest.approx(float(made[1].strip("%")), rel=0.01)
 
 
+def test_a_variant_that_a_run_leaves_out_has_empty_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran = {"variants": [{"name": "a", "published": 0.5, "figure": 0.4, "metrics": {}}]}
+    monkeypatch.setattr(results, "result", lambda *_: ran)
+    table = {"variants": ["a", "b"], "run": {"r": {"variants": ["a"]}}}
+    row = {"run": "r", "figure": "figure", "form": ".0%"}
+    cells = results.Cells(table)
+    for kind, first in (("published", "50%"), ("predicted", "40%"), ("interval", "")):
+        made = [results.cell(cells, row, name, kind) for name in ("a", "b")]
+        assert made == [first, ""]
+
+
 def test_an_unknown_table_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert results.main(["nothing"]) == 2
     assert capsys.readouterr().err.startswith("results: no table 'nothing', only ")
