@@ -202,3 +202,10 @@ def test_scripts_run_with_a_hostile_thread_beside_them(tmp_path: Path) -> None:
                 env={**os.environ, "TASKSET": "true", "PATIENCE": "0"}, timeout=60,
             )  # fmt: skip
     assert not mark.exists()
+
+
+def test_a_very_long_name_is_cut_in_prose() -> None:
+    assert shown("/a.slice") == "/a.slice"
+    for name in ("/a" * 5000, "\u20ac" * 5000):
+        assert len(shown(name)) == 515
+        assert shown(name).endswith("...")

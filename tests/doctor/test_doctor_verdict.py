@@ -463,12 +463,19 @@ def test_half_a_cgroup_tree(capsys: Capture, tmp_path: Path) -> None:
 def test_speaks_of_what_it_collects(capsys: Capture, tmp_path: Path) -> None:
     files = {
         "proc/sys/kernel/sched_rt_runtime_us": "-1\n", "sys/kernel/sched_ext/state": "enabled\n",
-        "sys/kernel/sched_ext/root/ops": "layered\n",
+        "sys/kernel/sched_ext/root/ops": "layered\n", "sys/kernel/sched_ext/switch_all": "1\n",
     }  # fmt: skip
-    machine = Machine(tasks=groups(500), files=files, cmdline="threadirqs")
+    config = ("CONFIG_SMP=y", "CONFIG_CPUSETS=y", "CONFIG_RT_GROUP_SCHED=y")
+    machine = Machine(tasks=groups(500), files=files, cmdline="threadirqs", config=config)
     notes = " ".join(judged(capsys, tar(tmp_path, machine)).json["notes"])
-    for word in ("throttling is off", "(layered)", "interrupts wake FIFO threads"):
+    for word in ("throttling is off", "(layered)", "interrupts wake FIFO", "BATCH", "no budget"):
         assert word in notes
+    (tmp_path / "other").mkdir()
+    files["sys/kernel/sched_ext/switch_all"] = "0\n"
+    machine = replace(machine, files=files, cmdline="rt_group_sched=0")
+    notes = " ".join(judged(capsys, tar(tmp_path / "other", machine)).json["notes"])
+    assert "threads of SCHED_EXT only" in notes
+    assert "no budget" not in notes
     (tmp_path / "hidden").mkdir()
     hidden = Machine(tasks=groups(500), kernel_threads=False)
     said = " ".join(judged(capsys, tar(tmp_path / "hidden", hidden)).json["doubts"])

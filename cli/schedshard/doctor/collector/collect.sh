@@ -209,6 +209,7 @@ settings() {
 		proc/sys/kernel/numa_balancing proc/sys/kernel/timer_migration \
 		proc/sys/kernel/watchdog_cpumask \
 		sys/kernel/realtime sys/kernel/sched_ext/state sys/kernel/sched_ext/root/ops \
+		sys/kernel/sched_ext/switch_all \
 		sys/kernel/debug/sched/features sys/kernel/debug/sched/preempt \
 		sys/kernel/debug/sched/tunable_scaling sys/kernel/debug/sched/verbose \
 		sys/kernel/debug/sched_features sys/kernel/debug/sched/llc_balancing/* \
@@ -255,7 +256,7 @@ command_line() {
 		isolcpus=* | nohz | nohz=* | nohz_full | nohz_full=* | rcu_nocbs | rcu_nocbs=* | irqaffinity=* | \
 			cgroup_* | systemd.unified_cgroup_hierarchy* | psi=* | preempt=* | split_llc=* | \
 			shard_cap=* | nr_cpus=* | maxcpus=* | possible_cpus=* | nosmp | nosmt | nosmt=* | \
-			threadirqs | workqueue.* | sched_* | numa=* | numa_balancing=* | skew_tick=* | \
+			threadirqs | rt_group_sched=* | workqueue.* | sched_* | numa=* | numa_balancing=* | skew_tick=* | \
 			kthread_cpus=* | idle=* | relax_domain_level=* | noautogroup)
 			printf '%s\n' "$word"
 			;;
@@ -264,7 +265,7 @@ command_line() {
 	set +f
 }
 
-config_options='^(# )?CONFIG_(SMP|NR_CPUS|NR_CPUS_DEFAULT|HZ|PREEMPT[A-Z_]*|RT_GROUP_SCHED|CPUSETS[A-Z0-9_]*|CGROUP_SCHED|FAIR_GROUP_SCHED|CFS_BANDWIDTH|NO_HZ[A-Z_]*|PSI[A-Z_]*|SCHED_[A-Z0-9_]*|CPUMASK_OFFSTACK|CPU_ISOLATION|NUMA|NUMA_BALANCING|UCLAMP_[A-Z_]*|HYPERVISOR_GUEST|PARAVIRT[A-Z_]*|FUTEX[A-Z0-9_]*|RSEQ|WQ_[A-Z_]*|KASAN|KCSAN|PROVE_LOCKING|DEBUG_LOCK_ALLOC|LOCKDEP)[ =]'
+config_options='^(# )?CONFIG_(SMP|NR_CPUS|NR_CPUS_DEFAULT|HZ|PREEMPT[A-Z_]*|RT_GROUP_SCHED[A-Z_]*|CPUSETS[A-Z0-9_]*|CGROUP_SCHED|FAIR_GROUP_SCHED|CFS_BANDWIDTH|NO_HZ[A-Z_]*|PSI[A-Z_]*|SCHED_[A-Z0-9_]*|CPUMASK_OFFSTACK|CPU_ISOLATION|NUMA|NUMA_BALANCING|UCLAMP_[A-Z_]*|HYPERVISOR_GUEST|PARAVIRT[A-Z_]*|FUTEX[A-Z0-9_]*|RSEQ|WQ_[A-Z_]*|KASAN|KCSAN|PROVE_LOCKING|DEBUG_LOCK_ALLOC|LOCKDEP)[ =]'
 
 config() {
 	cd "$root"

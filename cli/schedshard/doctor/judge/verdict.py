@@ -74,6 +74,15 @@ def _doubts(facts: Facts, domains: Domains, loads: list[DomainLoad]) -> list[str
     return doubts
 
 
+def _groups_have_budgets(facts: Facts) -> bool:
+    """Whether real-time threads need a budget of their group: built in, and on at boot."""
+    off = facts.config.get("RT_GROUP_SCHED_DEFAULT_DISABLED") == "y"
+    for word in facts.cmdline:
+        if word.startswith("rt_group_sched="):
+            off = word.endswith("=0")
+    return facts.config.get("RT_GROUP_SCHED") == "y" and not off
+
+
 def _scheduler_notes(facts: Facts) -> list[str]:
     """Return what is set on this machine and changes what real-time threads do."""
     notes = []
@@ -84,16 +93,21 @@ def _scheduler_notes(facts: Facts) -> list[str]:
         )
     if facts.settings.get("sys/kernel/sched_ext/state") == "enabled":
         name = facts.settings.get("sys/kernel/sched_ext/root/ops", "of unknown name")
+        takes = {
+            "1": "it runs all threads of SCHED_OTHER, SCHED_BATCH and SCHED_IDLE",
+            "0": "it runs the threads of SCHED_EXT only, and all others are the kernel's",
+        }.get(facts.settings.get("sys/kernel/sched_ext/switch_all", ""), "it runs ordinary threads")
         notes.append(
-            f"a sched_ext scheduler is loaded ({name}): it runs ordinary threads; real-time and "
-            "deadline threads stay on the lines of the root domain"
+            f"a sched_ext scheduler is loaded ({name}): {takes}. Real-time and deadline threads "
+            "stay the kernel's, and write the lines of the root domain as without it"
         )
     if "threadirqs" in facts.cmdline:
         notes.append("threadirqs: interrupts wake FIFO threads, which count as real-time wake-ups")
-    if facts.config.get("RT_GROUP_SCHED") == "y":
+    if _groups_have_budgets(facts):
         notes.append(
-            "CONFIG_RT_GROUP_SCHED: with cgroup v1 a group without cpu.rt_runtime_us runs no "
-            "real-time thread, so that moving one there fails"
+            "CONFIG_RT_GROUP_SCHED: a new group of cgroup v1 has no budget (cpu.rt_runtime_us is "
+            "0), and moving a real-time thread there fails. With cgroup v2 the cpu controller can "
+            "be switched on only while all real-time processes are in the root cgroup"
         )
     return notes
 

@@ -12,6 +12,7 @@ import re
 import shlex
 
 _PLAIN = re.compile(r"[A-Za-z0-9:_.\\@/+,=~-]+")
+_LONGEST = 512
 _OTHER = re.compile(r"[^A-Za-z0-9:_.\\@/+,=~-]")
 
 
@@ -22,11 +23,12 @@ def plain(name: str) -> bool:
 
 
 def shown(name: str) -> str:
-    """Return any name for prose."""
-    return _OTHER.sub(
+    """Return any name for prose, a very long one cut short."""
+    text = _OTHER.sub(
         lambda match: "".join(f"\\x{byte:02x}" for byte in match[0].encode("utf-8", "replace")),
-        name,
+        name[:_LONGEST],
     )
+    return text if len(name) <= _LONGEST and len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 def in_comment(name: str) -> str:
