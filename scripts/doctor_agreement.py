@@ -21,6 +21,8 @@ from schedshard.doctor.predict.surface import load_surfaces
 SHAPES = 200
 # A hundredth of a percent of a machine is nothing, however often it fits into another one.
 NOTHING = 1e-4
+# Wake-ups of a run: a quarter of what --predict counts.
+COUNTED = 3000.0
 
 
 def drawn(number: int) -> tuple[Shape, str]:
@@ -44,7 +46,7 @@ def apart(number: int) -> list[str]:
     """Return the variants of a shape whose stored and simulated intervals do not meet."""
     shape, name = drawn(number)
     kept = on_surface(shape, Nearest(name, "drawn"))
-    now = predict_on(shape, name, "drawn", None)
+    now = predict_on(shape, name, "drawn", None, COUNTED)
     found = []
     for row in kept.rows:
         other = now.row(row.variant)

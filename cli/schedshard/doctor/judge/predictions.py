@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from schedshard.doctor.predict.prediction import Predicted, Prediction, Range
+from schedshard.doctor.predict.surface import validation
 
 
 def percent(share: float) -> str:
@@ -49,7 +50,7 @@ def row_words(row: Predicted) -> str:
 
 
 def prediction_words(prediction: Prediction) -> list[str]:
-    """Return a prediction in lines: its basis, then a line a variant."""
+    """Return a prediction in lines: its basis, how it was checked, then a line a variant."""
     samples = {None: "90% interval", 0: "one run, no interval"}.get(
         prediction.samples, f"median of {prediction.samples} samples and 90% interval"
     )
@@ -59,7 +60,7 @@ def prediction_words(prediction: Prediction) -> list[str]:
         else prediction.why
     )
     head = f"predicted on {machine} for {prediction.shape.words}; {samples}; {prediction.source}"
-    return [head, *(row_words(row) for row in prediction.rows)]
+    return [head, f"{validation()['said']}", *(row_words(row) for row in prediction.rows)]
 
 
 def spread(figure: Range) -> dict[str, float | None]:
@@ -82,6 +83,7 @@ def prediction_data(prediction: Prediction) -> dict[str, Any]:
         "push_ipi": shape.push,
         "samples": prediction.samples,
         "source": prediction.source,
+        "validation": dict(validation()),
         "variants": [
             {
                 "variant": row.variant,

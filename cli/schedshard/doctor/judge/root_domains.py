@@ -33,6 +33,8 @@ Cost = Union[Prediction, Unpredicted]
 _LIMITS = ((0.05, "high"), (0.01, "medium"), (0.001, "low"))
 # A remedy has to save this share, and as many CPUs: a partition takes more than that away.
 LEAST_SHARE, LEAST_CPUS = 0.001, 0.05
+# An interval whose ends are apart by more than this factor is explained.
+_WIDE = 6.0
 # docs/doctor.md has the table.
 _ISOLATION = (
     "predicted in an emulator: pinned FIFO threads on Linux 7.3 wake up as often with isolcpus or "
@@ -73,6 +75,18 @@ def _evidence(facts: Facts, load: DomainLoad, cost: Prediction) -> list[Evidence
     if domain.default:
         evidence.append(Evidence("emulated guests", _ISOLATION))
     evidence.append(Evidence("RT_PUSH_IPI", f"{state} ({push.why})"))
+    share = cost.now.share
+    if share.low is not None and share.high is not None and share.high > _WIDE * share.low:
+        measured = "" if facts.busy else "; this archive does not have how busy the CPUs were"
+        evidence.append(
+            Evidence(
+                "the interval",
+                "is wide because the lines are near the rate at which they are busy all of the "
+                "time: there some percent of speed decide, and rates alone do not tell. No cost "
+                f"exceeds the time for which the CPUs were busy{measured}. A profile (--perf) "
+                "shows the cost",
+            )
+        )
     return evidence
 
 

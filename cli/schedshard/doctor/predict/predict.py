@@ -188,14 +188,15 @@ def _drawn(request: RunRequest, values: Mapping[str, float]) -> Experiment:
     return replace(request.experiment, params=params)
 
 
-def predict_on(shape: Shape, name: str, why: str, limit: float | None) -> Prediction:
+def predict_on(
+    shape: Shape, name: str, why: str, limit: float | None, counted: float = _COUNTED
+) -> Prediction:
     """Predict a shape on a machine file, in about ``limit`` seconds; None: however long it takes.
 
-    Where that is too short for an interval, fewer wake-ups are counted; below some thousand of
+    Where that is too short for an interval, fewer wake-ups are ``counted``; below some thousand of
     them there is one run, and no interval.
     """
     study = _Study(shape, load_machine(name))
-    counted = _COUNTED
     began = time.monotonic()
     found = study.once(counted)
     took = time.monotonic() - began

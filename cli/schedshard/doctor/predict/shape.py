@@ -69,17 +69,19 @@ class Shape:
     def asked(self, push: bool) -> dict[str, Asked]:
         """Return the questions for the load as it is, and for each remedy that can be had."""
         cpus, rate, far = self.cpus, self.rate, self.spread
-        made = {STOCK: Asked(STOCK, push, self.pinned, far, cpus, rate)}
+        # In a group of one CPU a thread has no other.
+        pinned = self.pinned or self.cpus_per_group == 1
+        made = {STOCK: Asked(STOCK, push, pinned, far, cpus, rate)}
         if self.groups > 1:
             made[PARTITION] = Asked(
-                STOCK, push, self.pinned, self.group_spread, self.cpus_per_group,
+                STOCK, push, pinned, self.group_spread, self.cpus_per_group,
                 rate / self.groups,
             )  # fmt: skip
-        elif self.caches > 1 and not self.pinned:
+        elif self.caches > 1 and not pinned:
             each = ceil(cpus / self.caches)
             made[PIN] = Asked(STOCK, push, False, False, each, rate * each / cpus)
         for kernel in ("series", "shard"):
-            made[kernel] = Asked(kernel, push, self.pinned, far, cpus, rate)
+            made[kernel] = Asked(kernel, push, pinned, far, cpus, rate, self.cpus_per_group)
         return made
 
 

@@ -6,7 +6,9 @@ CPUs that have such threads. The lines are a queue: the cost rises slowly until 
 the time, and steeply then. Where it rises, points lie close together. Rates are those that came of
 a simulation, not those that were asked for. Between two points, and between two numbers of CPUs,
 the logarithms are interpolated. Curves of different numbers of CPUs bend at about the same rate, so
-they are compared at the same one. Above the last point a wake-up costs what it does there, or all
+they are compared at the same one. A kernel with schedshard's series has no line that all CPUs
+write, and its searches read a byte for each CPU of a group: its curves are those of one group, by
+the group's CPUs and wake-ups. Above the last point a wake-up costs what it does there, or all
 of the time that there is.
 
 The interval has one number for each machine. If all latencies are k times as long, a wake-up costs
@@ -36,6 +38,7 @@ class Cost:
     late_ns: float
 
 
+SHARD = "shard"
 Point = tuple[float, float, float]  # wake-ups a second, then the numbers of a Cost
 
 
@@ -74,6 +77,7 @@ class Asked:
     spread: bool
     cpus: int
     rate: float
+    group: int = 8
 
 
 @dataclass(frozen=True)
@@ -101,14 +105,17 @@ class Surface:
         """Return the cost of a load; a thread that is alone shares nothing."""
         if asked.cpus < 2:
             return Cost(0.0, 0.0)
+        size, rate = asked.cpus, asked.rate
+        if asked.kernel == SHARD:
+            size, rate = asked.group, asked.rate * asked.group / asked.cpus
         curves = self._curves(asked)
         sizes = [curve.cpus for curve in curves]
-        right = bisect_left(sizes, asked.cpus)
-        if right in (0, len(curves)) or sizes[right] == asked.cpus:
-            return curves[min(right, len(curves) - 1)].at(asked.rate)
+        right = bisect_left(sizes, size)
+        if right in (0, len(curves)) or sizes[right] == size:
+            return curves[min(right, len(curves) - 1)].at(rate)
         low, high = curves[right - 1], curves[right]
-        part = log(asked.cpus / low.cpus) / log(high.cpus / low.cpus)
-        below, above = low.at(asked.rate), high.at(asked.rate)
+        part = log(size / low.cpus) / log(high.cpus / low.cpus)
+        below, above = low.at(rate), high.at(rate)
         return Cost(
             _between(below.kernel_ns, above.kernel_ns, part),
             _between(below.late_ns, above.late_ns, part),
@@ -126,7 +133,16 @@ class Surface:
 
 
 @cache
+def _table() -> Mapping[str, Any]:
+    return json.loads(FILE.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
+
+
+def validation() -> Mapping[str, Any]:
+    """Return on how many published curves such predictions were checked, and the error factor."""
+    return _table()["validation"]  # type: ignore[no-any-return]
+
+
+@cache
 def load_surfaces() -> tuple[Surface, ...]:
     """Return the surfaces of all machine files that the stored table has."""
-    data = json.loads(FILE.read_text(encoding="utf-8"))
-    return tuple(Surface(row) for row in data["machines"])
+    return tuple(Surface(row) for row in _table()["machines"])
