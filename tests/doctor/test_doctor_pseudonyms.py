@@ -20,9 +20,14 @@ from schedshard.doctor.facts.archive import read_tar
 Capture = pytest.CaptureFixture[str]
 ROOT = "/sys/fs/cgroup"
 GUEST = "/machine.slice/machine-qemu\\x2d1\\x2dsecretvm.scope/libvirt/emulator"
-POD = "/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod12ab.slice/crio-77aa.scope"
-PATHS = ("/secret.slice/secret-a.slice/secretd@7.service", GUEST, POD, "/qemu.slice/98104.scope")
-SECRET = re.compile(r"secret|12ab|77aa|98104")
+POD = "/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod12xy.slice/crio-77yz.scope"
+PATHS = (
+    "/secret.slice/secret-a.slice/secretd@7.service",
+    GUEST,
+    POD,
+    "/qemu.slice/981045677.scope",
+)
+SECRET = re.compile(r"secret|12xy|77yz|981045677")
 
 
 def tasks(slept: int) -> list[Task]:
@@ -67,11 +72,11 @@ def run(base: Path, out: str, *options: str, shell: str = "sh") -> Path:
 
 def named(key: str, text: str) -> str:
     """The text with the names back, by the key of the host."""
-    names = ["secret", "a", "b", "secretd", "secretvm", "12ab", "77aa"]
+    names = ["secret", "a", "b", "secretd", "secretvm", "12xy", "77yz"]
     names += ["1\\x2dsecretvm", "a:secret", *(f"secret worker {n}" for n in range(4))]
     for name in names:
         text = text.replace("x" + sha256(f"{key}\n{name}".encode()).hexdigest()[:12], name)
-    for number in ("7", "98104"):
+    for number in ("7", "981045677"):
         digits = int(sha256(f"{key}\n{number}".encode()).hexdigest()[:7], 16) + 1
         text = text.replace(str(digits), number)
     return text
