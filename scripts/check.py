@@ -15,7 +15,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import shutil
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -45,6 +44,7 @@ MACHINE_TOOLS = ("lib/schedshard-topo", "bench/schedshard-measure")
 # What asan's stage leaves out: it has no simulator (fibers) and no libFuzzer.
 UNSANITIZED = ("sim", "scan", "plugin", "fuzz")
 PYTHON = ".venv/bin/python"
+CONFIGURE = "scripts/configure.py"
 
 CLANG = {"CC": "clang", "CXX": "clang++"}
 HALT = "halt_on_error=1:abort_on_error=1"
@@ -67,17 +67,10 @@ def shell_scripts() -> list[str]:
     return found
 
 
-def setup(directory: Path, options: Sequence[str], env: dict[str, str]) -> list[Command]:
-    """Configure a build tree, afresh when it was configured in another way."""
+def setup(directory: Path, options: Sequence[str], env: dict[str, str]) -> Command:
+    """Return the command that configures a tree; what does not run leaves it alone."""
     key = hashlib.sha256(repr((list(options), sorted(env.items()))).encode()).hexdigest()
-    stamp = directory / "check-options"
-    if (directory / "build.ninja").exists():
-        if stamp.exists() and stamp.read_text(encoding="ascii") == key:
-            return []
-        shutil.rmtree(directory)
-    directory.mkdir(parents=True, exist_ok=True)
-    stamp.write_text(key, encoding="ascii")
-    return [Command(["meson", "setup", str(directory), *options], env)]
+    return Command([sys.executable, CONFIGURE, str(directory), key, *options], env)
 
 
 def meson_test(directory: Path, tests: Sequence[str]) -> Command:
@@ -101,7 +94,7 @@ def build_and_test(
 ) -> Stage:
     """Make the stage that builds one configuration and runs its tests, or those selected."""
     directory = BUILD / f"check-{name}"
-    commands = setup(directory, ["-Dwerror=true", *options], env or {})
+    commands = [setup(directory, ["-Dwerror=true", *options], env or {})]
     if build_all:
         commands.append(Command(["ninja", "-C", str(directory)]))
     # Without build_all, meson builds only what the selected tests need.
@@ -162,7 +155,7 @@ def tidy_stage() -> Stage:
     """Return the clang-tidy stage; it needs the compile commands of a configured clang build."""
     clang = clang_stage()
     directory = BUILD / "check-clang"
-    configure = [command for command in clang.commands if "setup" in command.argv]
+    configure = [command for command in clang.commands if CONFIGURE in command.argv]
     folders = "core|lib|layouts|primitives|sim|experiments|bench|plugin"
     sources = f"^{re.escape(str(Path.cwd()))}/({folders})/"
     reduced = str(BUILD / "check-tidy")

@@ -13,6 +13,8 @@ import pytest
 from schedshard.common.paths import ROOT
 
 sys.path.insert(0, str(ROOT / "scripts"))
+import check
+import configure
 from runner import Command, Count, Stage, run_stages
 
 
@@ -85,3 +87,30 @@ def test_a_stage_runs_again_when_what_it_reads_changed_or_it_failed(
     assert again("exit 1") == (1, 3, False)
     key = "first"
     assert again(":") == (0, 4, False)
+
+
+def test_a_build_tree_is_removed_only_by_a_stage_that_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    meson = tmp_path / "bin" / "meson"
+    meson.parent.mkdir()
+    meson.write_text('#!/bin/sh\nmkdir "$2" && echo "$3" >"$2/build.ninja"\n')
+    meson.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{meson.parent}:/usr/bin:/bin")
+    tree = tmp_path / "tree"
+    ninja = tree / "build.ninja"
+
+    def configured(option: str) -> str:
+        command = check.setup(tree, [option], {})
+        before = ninja.read_text() if ninja.exists() else None
+        words = command.argv[command.argv.index(check.CONFIGURE) + 1 :]
+        assert (ninja.read_text() if ninja.exists() else None) == before
+        assert configure.main(Path(words[0]), words[1], list(words[2:])) == 0
+        return ninja.read_text()
+
+    assert configured("-Da=1") == "-Da=1\n"
+    (tree / "object").touch()
+    assert configured("-Da=1") == "-Da=1\n"
+    assert (tree / "object").exists()
+    assert configured("-Da=2") == "-Da=2\n"
+    assert not (tree / "object").exists()
