@@ -71,7 +71,8 @@ __attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
 	/* Level 5, notice: shown on the console whatever the level of the boot is. */
 	memcpy(line, "<5>", 3);
 	va_start(args, format);
-	length = vsnprintf(line + 3, LINE, format, args);
+	length = vsnprintf(line + 3, LINE, format,
+			   args); /* NOLINT(clang-analyzer-valist.Uninitialized) */
 	va_end(args);
 	if (length < 0)
 		return;

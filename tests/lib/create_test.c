@@ -14,7 +14,7 @@
 
 static char root[64];
 #define SYSFS_ROOT root
-#include "../../lib/create.c"
+#include "../../lib/create.c" /* NOLINT(bugprone-suspicious-include) */
 
 #define MAX_CPUS 512 /* of any tree here but those of one line */
 

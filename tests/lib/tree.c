@@ -187,7 +187,7 @@ static const struct level {
 static void print_level(FILE *out, const struct shard_cpu *cpu, u32 nr_cpus,
 			const struct level *level)
 {
-	bool *done = calloc(nr_cpus, sizeof(*done));
+	bool *done = calloc(nr_cpus, sizeof(*done)); /* NOLINT: a machine has CPUs */
 
 	for (u32 nr = 0; nr < nr_cpus; nr++) {
 		s32 id = *(const s32 *)((const char *)&cpu[nr] + level->member);

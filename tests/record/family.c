@@ -132,7 +132,7 @@ static int child(struct common *c, unsigned long i)
 	else
 		add(&c->counter, i);
 	if (!strcmp(name, "crash"))
-		*(volatile int *)(uintptr_t)i = 1;
+		*(volatile int *)(uintptr_t)i = 1; /* NOLINT: it crashes on purpose */
 	if (!strcmp(name, "daemon"))
 		usleep(300000);
 	__atomic_fetch_add(&c->done, 1, __ATOMIC_SEQ_CST);

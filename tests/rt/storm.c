@@ -43,8 +43,11 @@ static unsigned long some_cpus(const struct weather *w, const struct rt_thread *
 {
 	unsigned long all = w->half[t->id % 2], mask = sim_random() & all;
 
-	if (sim_random() % 3 == 0) /* narrow ones are the difficult ones */
-		mask &= sim_random() & sim_random();
+	/* Narrow ones are the difficult ones. */
+	if (sim_random() % 3 == 0) {
+		mask &= sim_random();
+		mask &= sim_random();
+	}
 	return mask ? mask : all;
 }
 
@@ -102,7 +105,7 @@ struct storm_result storm(const struct model *model, const struct rd_ops *ops,
 	struct storm_result r = { 0 };
 
 	w.rt = rt_create(model, ops, &toy_costs, 0, wind->push_ipi);
-	CHECK(w.rt);
+	CHECK(w.rt && model->nr_cpus);
 	w.thread = calloc(wind->threads, sizeof(struct rt_thread *));
 	CHECK(w.thread);
 	for (u32 i = 0; i < model->nr_cpus; i++)
