@@ -47,7 +47,7 @@ struct rd;
  * @find: lowest level below @level with a CPU of @allowed that @fits accepts (NULL: all fit; if it
  *	accepts none at any level, as if NULL). Its CPUs, of @span and @allowed, go into @found,
  *	which is undefined when there are none. @found NULL: as in Linux, ignores @fits and the
- *	active CPUs, and may return the level of any CPU that counts. Returns the level + 1, or 0:
+ *	active CPUs, and says only whether there is one: its number may be any but 0. Returns the level + 1, or 0:
  *	none. A CPU whose level rises meanwhile is seen at the old or the new level, never at
  *	neither
  * @find_near: the same for a caller that takes one CPU, preferably near @home_cpu, where the task

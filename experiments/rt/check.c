@@ -79,7 +79,8 @@ static u32 check_list(struct look *l, const struct rt_rq *rq, const struct rt_li
 
 static void check_levels(struct look *l, const struct rt_rq *rq)
 {
-	unsigned long *only = calloc(l->rt->mask_words, sizeof(*only));
+	u32 words = l->rt->mask_words;
+	unsigned long *only = calloc(2 * words, sizeof(*only)), *found = only + words;
 	u32 nr_rt = 0, n;
 	s32 level = 0;
 
@@ -102,7 +103,7 @@ static void check_levels(struct look *l, const struct rt_rq *rq)
 		   : RT_IDLE);
 	only[rq->cpu / 64] = 1ul << (rq->cpu % 64);
 	same(rq, "level in the map",
-	     l->rt->ops->find(rq->rd, CPUPRI_HIGHER, rq->cpu, only, NULL, NULL, NULL) - 1, level);
+	     l->rt->ops->find(rq->rd, CPUPRI_HIGHER, rq->cpu, only, found, NULL, NULL) - 1, level);
 	free(only);
 }
 

@@ -23,7 +23,7 @@ OPERATIONS = ("level", "idle", "busy", "none", "any", "pinned", "overload", "ask
 
 
 # Of one search of the series: for each CPU that the task may use (52 byte by byte), and besides.
-PER_CPU, BESIDES = 13, 450
+PER_CPU, BESIDES = 13, 500
 # CPUs that share a cache, by machine.
 CACHE = {"1": 1, "16": 8, "64": 8, "480": 240}
 
