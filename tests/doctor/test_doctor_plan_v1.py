@@ -33,6 +33,11 @@ case $1 in
 	done
 	: >"$1"
 	;;
+*/cpuset.cpus)
+	# The kernel refuses that while threads are in there.
+	read -r cpus <"$1"
+	[ -n "$cpus" ] || printf 'empty: %s\\n' "$1" >>"$FAKE/log"
+	;;
 esac
 """
 _TASKSET = """#!/bin/sh
@@ -135,8 +140,13 @@ def test_root_domains_of_version_1(capsys: Capture, tmp_path: Path) -> None:
     assert live.where(50) == ("/schedshard-rest", "0-3")
     log = (live.root / "log").read_text().splitlines()
     assert log[-1].endswith("/cpuset/cpuset.sched_load_balance")
+    # A thread has begun there since.
+    (live.root / PLACE[1:] / "schedshard-rest/tasks").write_text("77\n")
     undone = live.run(plan / "undo.sh")
     assert undone.returncode == 0, undone
+    log = (live.root / "log").read_text().splitlines()
+    assert not [line for line in log if line.startswith("empty:")]
+    assert f"{live.root / PLACE[1:]}/tasks 77" in log
     assert live.balances == ("1", "1")
     assert not list((live.root / PLACE[1:]).glob("schedshard*"))
     assert live.where(105) == ("/machine/vm1", "9")

@@ -31,9 +31,19 @@ busy() {
 	done
 }
 
-# ours FILE: whether this file is of a cgroup that the plan made.
+# made FILE: whether this file is of a cgroup that apply.sh made. It goes, whatever it holds; cgroup v1
+# takes no empty list of CPUs while threads are in there.
+made() {
+	back made | while IFS=$tab read -r path _; do
+		case $1 in
+		"$path/"*) echo yes ;;
+		esac
+	done | grep -q .
+}
+
+# ours FILE: whether it is of a cgroup that the plan made, by apply.sh or by a unit.
 ours() {
-	planned partition | while IFS=$tab read -r path _ _ state _; do
+	made "$1" || planned partition | while IFS=$tab read -r path _ _ state _; do
 		case $state,$root$1 in
 		"new,$cgroups$path/"*) echo yes ;;
 		esac
@@ -69,6 +79,17 @@ return_threads() {
 		else
 			printf 'undo.sh: thread %s does not go back to %s\n' "$number" "$cgroup" >&2
 		fi
+	done
+}
+
+# empty DIR: threads that began in a cpuset of cgroup v1 since apply.sh go to the one above, twice, since
+# they may have begun others meanwhile.
+empty() {
+	for _ in 1 2; do
+		sort -u "$1/tasks" | while IFS= read -r number; do
+			echo "$number" 2>/dev/null >"${1%/*}/tasks" || continue
+			wrote "${1%/*}/tasks" "$number"
+		done
 	done
 }
 
@@ -123,12 +144,17 @@ do_undo() {
 		value,*.partition | value,*sched_load_balance) ;;
 		value,*)
 			# The others have got theirs back.
-			if [ -e "$root$file" ] && ours "$file"; then
+			if [ -e "$root$file" ] && ours "$file" && ! made "$file"; then
 				printf '%s\n' "$value" >"$root$file" || fail "$file: the kernel refuses '$value'"
 				wrote "$root$file"
 			fi
 			;;
-		made,*) [ ! -d "$root$file" ] || rmdir -- "$root$file" ;;
+		made,*)
+			if [ -d "$root$file" ]; then
+				[ "$version" = 2 ] || empty "$root$file"
+				rmdir -- "$root$file"
+			fi
+			;;
 		slice,*)
 			"$systemctl" stop -- "$file"
 			# systemd 252 may leave the cgroup of a unit whose file is gone.
