@@ -47,9 +47,9 @@ struct rd;
  * @find: lowest level below @level with a CPU of @allowed that @fits accepts (NULL: all fit; if it
  *	accepts none at any level, as if NULL). Its CPUs, of @span and @allowed, go into @found,
  *	which is undefined when there are none. @found NULL: as in Linux, ignores @fits and the
- *	active CPUs, and says only whether there is one: its number may be any but 0. Returns the level + 1, or 0:
- *	none. A CPU whose level rises meanwhile is seen at the old or the new level, never at
- *	neither
+ *	active CPUs, and says only whether there is one: its number may be any but 0. Returns the
+ *	level + 1, or 0: none. A CPU whose level rises meanwhile is seen at the old or the new
+ *	level, never at neither
  * @find_near: the same for a caller that takes one CPU, preferably near @home_cpu, where the task
  *	ran last. At CPUPRI_NORMAL, @found (not NULL) may lack CPUs farther away than one that is in
  *	it. Linux has no such search: its layouts do as @find
