@@ -92,13 +92,14 @@ static void report(struct run *run, const struct store_seen *x)
 
 		for (u32 i = 0; i < x->rounds * x->readers; i++) {
 			const struct seen *s = &x->seen[i];
+			u64 stored = x->stored[i / x->readers];
 			u64 at = what == 0   ? s->old_begins
 				 : what == 1 ? s->new_begins
 					     : s->new_ends;
 
 			/* A reader may have missed a value; its first read is no last one. */
 			if (s->old_begins)
-				ns[n++] = ((double)at - (double)x->stored[i / x->readers]) / 1000;
+				ns[n++] = ((double)at - (double)stored) / 1000;
 		}
 		qsort(ns, n, sizeof(*ns), by_value);
 		run_report(run, name[what], n ? ns[n / 2] : 0);
