@@ -30,6 +30,7 @@ from typing import TextIO
 
 HEARTBEAT_SECONDS = 20.0
 SHOWN_ON_FAILURE = 60
+SHOWN_OF_A_FAULT = 300
 COLOUR = re.compile(r"\x1b\[[0-9;]*[mK]")
 
 
@@ -40,7 +41,7 @@ class Count:
     passed: int = 0
     failed: int = 0
     skipped: int = 0
-    bad: list[str] = field(default_factory=list)  # names of tests that failed
+    bad: list[str] = field(default_factory=list)  # tests that failed, with what is known of why
 
     def add(self, other: Count) -> None:
         """Add the results of one more run."""
@@ -80,11 +81,10 @@ def count_junit(report: Path) -> Count:
         count.failed += failures + errors
         count.skipped += skipped
         count.passed += total - failures - errors - skipped
-        count.bad += [
-            f"{case.get('classname')}::{case.get('name')}"
-            for case in suite.iter("testcase")
-            if case.find("failure") is not None or case.find("error") is not None
-        ]
+        for case in suite.iter("testcase"):
+            for fault in (*case.findall("failure"), *case.findall("error")):
+                why = " ".join((fault.get("message") or "").split())[:SHOWN_OF_A_FAULT]
+                count.bad.append(f"{case.get('classname')}::{case.get('name')}: {why}")
     return count
 
 
@@ -256,6 +256,9 @@ def run_stages(stages: Sequence[Stage], logs: Path) -> int:
     screen.line(f"{of} stages in {minutes} min {seconds} s")
     if failed:
         screen.line(f"failed stages: {', '.join(failed)}")
+    # Again, for those who see only the end.
+    for name in total.bad:
+        screen.line(f"failed: {name}")
     if total.passed or total.failed:
         screen.line(str(total))
     return 1 if failed else 0
