@@ -238,7 +238,7 @@ def quick_stages() -> list[Stage]:
     )
     # Tests of the first group that ran a compiled tool would fail: there is none for them.
     plain = quick_pytest("plain", "not real", QUICK_FOLDERS, LOGS / "no-tools", not_compiled)
-    real = quick_pytest("real", "real", ["tests/cli"], RELEASE, partial(with_tools, RELEASE, TOOLS))
+    real = quick_pytest("real", "real", QUICK_FOLDERS, RELEASE, partial(with_tools, RELEASE, TOOLS))
     made = partial(with_tools, RELEASE, MACHINE_TOOLS)
     machines = quick_pytest("machines", "not real", ["tests/machines"], RELEASE, made)
     return [*linters.values(), suites_of_c, plain, machines, real]

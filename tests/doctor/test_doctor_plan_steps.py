@@ -202,8 +202,9 @@ def test_no_step_hurts(facts: Facts, by_hand: bool) -> None:
         for thread in facts.threads
         if not thread.kernel and thread.allowed is not None and thread.comm == "rt"
     }
-    # A plan without partitions takes nothing away.
-    assert not plan.partitions or len(plan.free) >= plan.need
+    if not plan.partitions:
+        return  # it is a text: there is nothing to run
+    assert len(plan.free) >= plan.need
     assert harm(host, busy, plan.free) == []
     for step in steps_of(plan):
         runner.step(step)

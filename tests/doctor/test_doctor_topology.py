@@ -53,6 +53,7 @@ TREES = {
 REFUSED = {"contradiction", "not itself", "no mask", "too many"}
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("name", TREES)
 def test_both_readers_agree(tmp_path: Path, name: str) -> None:
     root = build(tmp_path / "root", Machine(cpus=1, files={}))
