@@ -33,6 +33,11 @@ static inline u64 shard_mask_word(const unsigned long *mask, u32 i, u32 nr_cpus)
 	return left < SHARD_MASK_BITS ? word & shard_low_bits(left) : word;
 }
 
+static inline bool shard_mask_test(const unsigned long *mask, u32 cpu)
+{
+	return READ_ONCE(mask[cpu / SHARD_MASK_BITS]) >> cpu % SHARD_MASK_BITS & 1;
+}
+
 static inline void shard_mask_zero(unsigned long *mask, u32 nr_cpus)
 {
 	memset(mask, 0, shard_mask_words(nr_cpus) * sizeof(*mask));

@@ -38,6 +38,12 @@ struct shard_run {
 	u8 turn;       /* rotating a word right by this many bits brings them to their positions */
 };
 
+/* The positions of a CPU's shard that are close to it, its own among them. */
+struct shard_close {
+	u64 core; /* of its core */
+	u64 l2;	  /* of its L2; where that is unknown, of its core */
+};
+
 /* A range of shards, both ends included. */
 struct shard_span {
 	u16 first;
@@ -79,6 +85,7 @@ struct shard_plan {
 	u32 split_llc;		      /* as requested, 0: no */
 	u32 level;		      /* enum shard_plan_level */
 	size_t bytes;		      /* memory of the plan */
+	const struct shard_close *close; /* by CPU number: what is close in its shard */
 };
 
 /*

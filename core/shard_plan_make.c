@@ -113,11 +113,36 @@ static void fill_near(struct shard *shard, u32 nr, const struct shard_rec *rec, 
 struct tables {
 	struct shard_slot *slot;
 	u64 *bit;
+	struct shard_close *close;
 	u32 *idx_to_cpu;
 	const u32 **shard_cpus;
 	struct shard *shard;
 	struct shard_run *run;
 };
+
+/* Note of the CPU of @rec, and of all before it in its shard, that they are close to each other. */
+static void fill_close(struct shard_close *close, const struct shard_rec *rec, u32 pos)
+{
+	struct shard_close *own = &close[rec->cpu];
+	u64 bit = 1ull << pos;
+
+	*own = (struct shard_close){ bit, bit };
+	for (u32 back = 1; back <= pos; back++) {
+		const struct shard_rec *other = rec - back;
+		bool l2 = shard_rec_share(rec, other, SHARD_AT_L2);
+		bool core = shard_rec_agree(rec, other, SHARD_AT_CORE) &&
+			    shard_rec_share(rec, other, SHARD_AT_CORE);
+
+		if (!l2 && !core)
+			continue;
+		own->l2 |= bit >> back;
+		close[other->cpu].l2 |= bit;
+		if (!core)
+			continue;
+		own->core |= bit >> back;
+		close[other->cpu].core |= bit;
+	}
+}
 
 static void fill_tables(const struct tables *t, const struct shard_rec *rec, u32 n)
 {
@@ -138,6 +163,7 @@ static void fill_tables(const struct tables *t, const struct shard_rec *rec, u32
 		}
 		s->valid |= bit;
 		t->bit[cpu] = bit;
+		fill_close(t->close, &rec[i], pos);
 		t->idx_to_cpu[i] = cpu;
 		t->slot[cpu] = (struct shard_slot){ i, (u16)rec[i].shard, (u8)pos, 1 };
 		if (!continues_run(rec, i)) {
@@ -156,7 +182,7 @@ struct shard_plan *shard_plan_make(const struct shard_plan *head, const struct s
 {
 	u32 n = head->nr_possible, nr_shards = rec[n - 1].shard + 1, nr_runs = 0;
 	struct shard_plan *plan;
-	size_t bytes = 0, at[7];
+	size_t bytes = 0, at[8];
 	struct tables t;
 	char *block;
 
@@ -170,8 +196,9 @@ struct shard_plan *shard_plan_make(const struct shard_plan *head, const struct s
 		nr_shards * sizeof(*t.shard_cpus),
 		nr_shards * sizeof(*t.shard),
 		nr_runs * sizeof(*t.run),
+		head->nr_cpus * sizeof(*t.close),
 	};
-	for (u32 i = 0; i < 7; i++) {
+	for (u32 i = 0; i < 8; i++) {
 		at[i] = bytes;
 		bytes += (size[i] + PORT_CACHELINE - 1) & ~(size_t)(PORT_CACHELINE - 1);
 	}
@@ -184,12 +211,14 @@ struct shard_plan *shard_plan_make(const struct shard_plan *head, const struct s
 	t.shard_cpus = (const u32 **)(block + at[4]);
 	t.shard = (struct shard *)(block + at[5]);
 	t.run = (struct shard_run *)(block + at[6]);
+	t.close = (struct shard_close *)(block + at[7]);
 	fill_tables(&t, rec, n);
 
 	plan = (struct shard_plan *)block;
 	*plan = *head;
 	plan->slot = t.slot;
 	plan->bit = t.bit;
+	plan->close = t.close;
 	plan->idx_to_cpu = t.idx_to_cpu;
 	plan->shard_cpus = t.shard_cpus;
 	plan->shard = t.shard;

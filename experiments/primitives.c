@@ -160,7 +160,8 @@ static const char *const variants[] = {
 	"rwlock-read",	   "rwsem-read",	"rwlock-glibc-read",  "list-refcount-apart",
 	"list-refcount",   "spinlock",		"seqlock-read",	      "seqlock-read-written",
 	"sharded-counter", "fetch-xor",		"spinlock-hot",	      "spinlock-hot-apart",
-	"ticket-lock",	   "ticket-lock-apart", "ticket-lock-padded", NULL,
+	"ticket-lock",	   "ticket-lock-apart", "ticket-lock-padded", "claim-near",
+	"claim-two-steps", "claim-packed",	"claim-words",	      NULL,
 };
 static const char *const params[] = {
 	"warm_up_ops",	"measured_ops",		  "hold_ns", "work_ns", "pause_cycles",

@@ -133,6 +133,12 @@ static port_always_inline void port_or64(u64 *p, u64 v)
 	__atomic_fetch_or(p, v, __ATOMIC_RELAXED);
 }
 
+/* The same with release: all earlier accesses come before it. */
+static port_always_inline void port_or64_release(u64 *p, u64 v)
+{
+	__atomic_fetch_or(p, v, __ATOMIC_RELEASE);
+}
+
 static port_always_inline void port_and64(u64 *p, u64 v)
 {
 	__atomic_fetch_and(p, v, __ATOMIC_RELAXED);
@@ -163,6 +169,17 @@ static port_always_inline u64 port_fetch_or64(u64 *p, u64 v)
 static port_always_inline u64 port_fetch_and64(u64 *p, u64 v)
 {
 	return PORT_FULL_ORDER(u64, __atomic_fetch_and(p, v, __ATOMIC_SEQ_CST));
+}
+
+/*
+ * Clear bit @pos, 0..63. Return: whether it was set. On x86 gcc makes one lock btr of it, and
+ * of port_fetch_and64() a loop of compare-and-swap, as no instruction returns the old word.
+ */
+static port_always_inline bool port_test_and_clear64(u64 *p, u32 pos)
+{
+	u64 bit = 1ull << pos;
+
+	return PORT_FULL_ORDER(u64, __atomic_fetch_and(p, ~bit, __ATOMIC_SEQ_CST) & bit);
 }
 
 static port_always_inline u64 port_fetch_add64(u64 *p, u64 v)

@@ -10,7 +10,8 @@ extern const struct primitive primitive_atomic_inc, primitive_plain_inc, primiti
 	primitive_spinlock, primitive_seqlock_read, primitive_seqlock_read_written,
 	primitive_sharded_counter, primitive_fetch_xor, primitive_spinlock_hot,
 	primitive_spinlock_hot_apart, primitive_ticket_lock, primitive_ticket_lock_apart,
-	primitive_ticket_lock_padded;
+	primitive_ticket_lock_padded, primitive_claim_near, primitive_claim_two_steps,
+	primitive_claim_packed, primitive_claim_words;
 
 const struct primitive *const primitives[] = {
 	&primitive_atomic_inc,	       &primitive_plain_inc,
@@ -22,7 +23,9 @@ const struct primitive *const primitives[] = {
 	&primitive_sharded_counter,    &primitive_fetch_xor,
 	&primitive_spinlock_hot,       &primitive_spinlock_hot_apart,
 	&primitive_ticket_lock,	       &primitive_ticket_lock_apart,
-	&primitive_ticket_lock_padded, NULL,
+	&primitive_ticket_lock_padded, &primitive_claim_near,
+	&primitive_claim_two_steps,    &primitive_claim_packed,
+	&primitive_claim_words,	       NULL,
 };
 
 void (*primitive_label_hook)(const char *name, const char *type);

@@ -3,8 +3,8 @@
  * First use: a worker pool that finds idle workers near the caller.
  *
  * Each worker stands for a CPU, and is bound to it if that is allowed. Its bit means "my slot is
- * free". The caller that clears the bit by sbm_test_and_clear() may fill the slot: of several
- * callers that found the same worker one gets it.
+ * free". sbm_claim_near() finds a free one near the caller and clears its bit in one step: of
+ * several callers each gets another worker.
  */
 #define _GNU_SOURCE 1 /* for pthread_setaffinity_np() */
 #include <err.h>
@@ -36,10 +36,10 @@ static void *work(void *arg)
 
 	for (;;) {
 		/*
-		 * Pairs with sbm_test_and_clear() in dispatch() and stop(). Without it the worker
-		 * may read its slot after the next job has come in.
+		 * Releases the slot to who claims it in dispatch() and stop(): the worker has read
+		 * its slot before the next job comes in.
 		 */
-		sbm_test_and_set(idle, self->cpu);
+		sbm_put(idle, self->cpu);
 		while (sem_wait(&self->filled))
 			; /* a signal */
 		if (!self->job)
@@ -59,10 +59,9 @@ static void fill(u32 cpu, u32 job)
 static void dispatch(u32 job)
 {
 	for (;;) {
-		s64 cpu = sbm_near_cpu(idle, NULL, shard_this_cpu());
+		s64 cpu = sbm_claim_near(idle, shard_this_cpu()); /* pairs with sbm_put() */
 
-		/* Pairs with sbm_test_and_set() in work(). */
-		if (cpu >= 0 && sbm_test_and_clear(idle, (u32)cpu)) {
+		if (cpu >= 0) {
 			fill((u32)cpu, job);
 			return;
 		}
@@ -88,7 +87,7 @@ static void start(u32 cpu, u32 nr_cpus)
 
 static void stop(u32 cpu)
 {
-	while (!sbm_test_and_clear(idle, cpu)) /* pairs with sbm_test_and_set() in work() */
+	while (!sbm_test_and_clear(idle, cpu)) /* pairs with sbm_put() in work() */
 		sched_yield();
 	fill(cpu, 0);
 	pthread_join(workers[cpu].thread, NULL);

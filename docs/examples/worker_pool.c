@@ -3,10 +3,10 @@
  * The idle set of a worker pool: every worker stands for a CPU and sets its bit when it waits for
  * work. A thread with a task searches for an idle worker near the task's data.
  *
- * A bit means "this worker's slot is empty and it is waiting, or about to". sbm_test_and_clear() on
- * the bit is the right to fill the slot: of several dispatchers that found the same worker one gets
- * it. A worker sets its bit after it emptied its slot. The barrier of sbm_test_and_clear() and the
- * slot's lock keep the next task after that.
+ * A bit means "this worker's slot is empty and it is waiting, or about to". Who claims the bit may
+ * fill the slot: sbm_claim_near() gives each of several dispatchers another worker. A worker puts
+ * its bit after it emptied its slot. The claim, a full barrier, and the slot's lock keep the next
+ * task after that.
  *
  * There are as many workers as the plan has CPUs of the first two LLCs, on any machine.
  */
@@ -40,12 +40,10 @@ static void *work(void *arg)
 		u32 task;
 
 		/*
-		 * The slot is empty: announce it. sbm_set() orders nothing: without the barrier the
-		 * bit could be visible before the last task's stores. Pairs with smp_mb() in
-		 * wait_for_all().
+		 * The slot is empty: announce it. The put releases the last task's stores: they are
+		 * visible to who claims the bit, and after smp_mb() in wait_for_all().
 		 */
-		smp_mb__before_atomic();
-		sbm_set(idle, self->cpu);
+		sbm_put(idle, self->cpu);
 		pthread_mutex_lock(&self->lock);
 		while (self->task == EMPTY)
 			pthread_cond_wait(&self->filled, &self->lock);
@@ -75,11 +73,11 @@ static u32 dispatch(u32 task, u32 home)
 	s64 cpu;
 
 	do {
-		/* reads home's own line first, then those of its LLC, node and package */
-		cpu = sbm_near_cpu(idle, NULL, home);
+		/* home's own worker first, then those of its core, L2, LLC, node and package */
+		cpu = sbm_claim_near(idle, home);
 		if (cpu < 0)
 			sched_yield();
-	} while (cpu < 0 || !sbm_test_and_clear(idle, (u32)cpu));
+	} while (cpu < 0);
 
 	worker = worker_of((u32)cpu);
 	pthread_mutex_lock(&worker->lock);
@@ -94,7 +92,7 @@ static void wait_for_all(void)
 {
 	while (sbm_weight(idle) < nr_workers)
 		sched_yield();
-	smp_mb(); /* pairs with smp_mb__before_atomic() in work() */
+	smp_mb(); /* pairs with sbm_put() in work() */
 }
 
 static void start_workers(const struct shard_plan *plan)

@@ -52,6 +52,13 @@ TABLE: list[tuple[str, list[int], bool, tuple[str, ...]]] = [
     ("sbm-walk-next", [2, 3, 4], False, ()),
     ("sbm-walk-summary", [2, 3, 4], False, ()),
     ("sbm-walk-stale", [2, 3, 4], False, ()),
+    ("claim-near", [2, 3, 4], False, ()),
+    ("claim-near-summary", [2, 3], False, ()),
+    ("claim-near-summary", [4], False, BOUNDED),
+    ("claim-several", [2, 3], False, ()),
+    ("claim-throughout", [2, 3, 4], False, ()),
+    ("claim-realtime", [2, 3], False, ()),
+    ("claim-hands-over", [2, 3], False, ()),
     ("bytemap-neighbours", [2, 3, 4], False, ()),
     ("bytemap-rise", [2, 3, 4], False, ()),
     ("bytemap-rise-below", [2, 3, 4], False, ()),
@@ -119,6 +126,8 @@ TABLE: list[tuple[str, list[int], bool, tuple[str, ...]]] = [
     ("order-visited-scan", [2], False, ()),
     ("order-visited-word", [2], False, ()),
     ("order-counter-attach", [2], False, ()),
+    ("planted-claim-look", [2, 3, 4], True, ()),
+    ("planted-claim-put", [2, 3], True, ()),
     ("planted-plan-early", [2, 3], True, ()),
     ("planted-wakeup-waker", [2, 3, 4], True, ()),
     ("planted-wakeup-worker", [2, 3, 4], True, ()),
@@ -167,6 +176,7 @@ OTHER_WHEN_WEAK = ["idle-stay-stock"]
 
 # Planted bugs that store buffers bring about: without them there is nothing to find.
 NEEDS_BUFFERS = [
+    "planted-claim-put",
     "planted-wakeup-waker",
     "planted-wakeup-worker",
     "planted-byte-summary",
@@ -192,6 +202,8 @@ NEEDS_BUFFERS = [
 # A useful schedule of a planted bug has this file and this message. (Of functions inlined into each
 # other addr2line cannot always name the right one in clang's code.)
 TELLS = {
+    "planted-claim-look": ("claim.c", "two CPUs own"),
+    "planted-claim-put": ("claim.c", "before the put"),
     "planted-wakeup-waker": ("wakeup.c", "lost wake-up"),
     "planted-wakeup-worker": ("bytemap.h", "lost wake-up"),
     "planted-wakeup-order": ("wakeup.c", "lost wake-up"),

@@ -72,6 +72,30 @@ static void check_shards(const struct shard_plan *plan, const struct shard_cpu *
 	}
 }
 
+/* What a plan calls close: one core, one L2, both within the shard. */
+static void check_close(const struct shard_plan *plan, const struct shard_cpu *cpu)
+{
+	bool l2_known = true;
+
+	for (u32 c = 0; c < plan->nr_cpus; c++)
+		l2_known &= !cpu[c].possible || cpu[c].l2 >= 0;
+	for (u32 i = 0; i < plan->nr_possible; i++) {
+		u32 a = plan->idx_to_cpu[i];
+		const struct shard *s = &plan->shard[plan->slot[a].shard];
+		u64 core = 0, l2 = 0;
+
+		for (u32 pos = 0; pos < s->nr_cpus; pos++) {
+			u32 b = plan->idx_to_cpu[s->first_idx + pos];
+			bool sibling = a == b || same_core(&cpu[a], &cpu[b]);
+
+			core |= (u64)sibling << pos;
+			l2 |= (u64)(sibling || (l2_known && cpu[a].l2 == cpu[b].l2)) << pos;
+		}
+		CHECK_EQ(plan->close[a].core, (s64)core);
+		CHECK_EQ(plan->close[a].l2, (s64)l2);
+	}
+}
+
 /* Index order is topology order: package, then node, then LLC never go back. */
 static void check_order(const struct shard_plan *plan)
 {
@@ -164,6 +188,7 @@ static void check_plan(const struct shard_plan *plan, const struct shard_cpu *cp
 {
 	check_maps(plan, cpu);
 	check_shards(plan, cpu);
+	check_close(plan, cpu);
 	check_order(plan);
 	for (int i = 0; i < 8; i++) {
 		check_masks(plan, random);

@@ -45,7 +45,7 @@ static void random_mask(struct model *m)
 }
 
 /* First set index from @idx on, in @mask if that is given; -1: none. */
-static s64 model_next(const struct model *m, u32 idx, u32 end, const unsigned long *mask)
+static inline s64 model_next(const struct model *m, u32 idx, u32 end, const unsigned long *mask)
 {
 	for (; idx < end; idx++)
 		if (m->set[idx] && (!mask || test_bit(mask, cpu_at(m, idx))))
@@ -53,7 +53,7 @@ static s64 model_next(const struct model *m, u32 idx, u32 end, const unsigned lo
 	return -1;
 }
 
-static u32 model_weight(const struct model *m)
+static inline u32 model_weight(const struct model *m)
 {
 	u32 n = 0;
 
@@ -63,8 +63,8 @@ static u32 model_weight(const struct model *m)
 }
 
 /* One step of a walk: @cpu must be the next one of the model from @*idx on. */
-static void expect_next(const struct model *m, u32 cpu, u32 *idx, u32 end,
-			const unsigned long *mask)
+static inline void expect_next(const struct model *m, u32 cpu, u32 *idx, u32 end,
+			       const unsigned long *mask)
 {
 	s64 expect = model_next(m, *idx, end, mask);
 
@@ -79,7 +79,7 @@ struct round {
 	bool wrapped;
 };
 
-static s64 round_next(const struct model *m, struct round *r, const unsigned long *mask)
+static inline s64 round_next(const struct model *m, struct round *r, const unsigned long *mask)
 {
 	s64 found;
 
@@ -100,7 +100,7 @@ static s64 round_next(const struct model *m, struct round *r, const unsigned lon
 }
 
 /* Leaves must become empty for walks to meet empty ones. */
-static void empty_shard_of(struct model *m, u32 cpu)
+static inline void empty_shard_of(struct model *m, u32 cpu)
 {
 	for (u32 i = 0; i < m->plan->nr_possible; i++)
 		if (m->plan->slot[cpu_at(m, i)].shard == m->plan->slot[cpu].shard) {

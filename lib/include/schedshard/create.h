@@ -51,6 +51,7 @@ extern "C" {
 #endif
 
 #include "bytemap_find.h"
+#include "sbm_claim.h"
 #include "sbm_more.h"
 #include "shard_counter.h"
 #include "shard_topo.h"

@@ -15,6 +15,7 @@
  *   machine.h        machine files with their latencies
  *   shard_plan.h     CPUs to shards (a cache line each) and back
  *   sbm.h            a bit a CPU
+ *   sbm_claim.h      find a set bit and clear it, near a CPU: pools
  *   bytemap.h        a byte a CPU, written with plain stores
  *   shard_counter.h  a count
  *   shard_summary.h  a bit a shard above an sbm
@@ -56,6 +57,7 @@ extern "C" {
 #include "overload.h"
 #include "push_walk.h"
 #include "sbm.h"
+#include "sbm_claim.h"
 #include "sbm_more.h"
 #include "shard_counter.h"
 #include "shard_plan.h"

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * Claims of the sharded bitmap, for user space: a claim finds a set bit and clears it in one pass.
+ * They are for pools. A bit says that something is free: a worker, a buffer, a tag. Who cleared the
+ * bit owns what it stands for, until sbm_put() sets it again.
+ *
+ * Concurrency: claims and puts may overlap with each other, and with all that may overlap in sbm.h.
+ * No two claims get one bit. A claim finds a bit that is set all through the call, and gets no bit
+ * that is clear all through. It may miss a bit that others put into a shard that it has left.
+ *
+ * Order of a search: the own CPU's bit, its core, its L2, the own shard from the own position on;
+ * then the other shards, nearest first. There each caller begins at another position. So callers
+ * that find full shards do not fight for one bit.
+ *
+ * A claim clears the own CPU's bit without a look at it: that takes the line once, not twice.
+ * So a claim writes the own shard's line also when it finds nothing there. For a set that is empty
+ * most of the time take SBM_SUMMARY: then a claim writes only lines that the summary names.
+ *
+ * Context: any. Ordering: a full barrier where a bit is claimed, else none. It pairs with
+ * sbm_put(): what its caller did before is visible to the claimer. CPU numbers: as in sbm.h.
+ */
+#ifndef SBM_CLAIM_H
+#define SBM_CLAIM_H
+
+#include "sbm.h"
+
+/*
+ * Claim the set CPU nearest to @from_cpu. Return: its number, -1: none. Lines touched: the own
+ * shard's, written; those of near shards, up to the hit.
+ */
+s64 sbm_claim_near(struct sbm *b, u32 from_cpu);
+
+/*
+ * The same among the CPUs of a cpumask of plan->nr_cpus bits; NULL: all. Lines touched: as above,
+ * of shards that have a CPU in @allowed.
+ */
+s64 sbm_claim_and(struct sbm *b, const unsigned long *allowed, u32 from_cpu);
+
+/**
+ * sbm_claim_n() - claim several, nearest first
+ * @b: the bitmap
+ * @from_cpu: CPU number to start from
+ * @n: how many
+ * @cpus: receives their numbers
+ *
+ * Takes all that it needs of a shard in one atomic operation. Return: how many it claimed; fewer
+ * than @n when it found no more.
+ */
+u32 sbm_claim_n(struct sbm *b, u32 from_cpu, u32 n, u32 *cpus);
+
+/*
+ * Give back what a claim got, or put a first time: sbm_set() that releases. Ordering: all earlier
+ * accesses come before it. ThreadSanitizer knows it as a release. Lines touched: as sbm_set().
+ */
+static port_always_inline void sbm_put(struct sbm *b, u32 cpu)
+{
+	port_or64_release(b->word[cpu], b->bit[cpu]);
+	if (b->summary)
+		shard_summary_note(b->summary, b->plan->slot[cpu].shard);
+}
+
+#endif /* SBM_CLAIM_H */

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * A pool with an object for each CPU: claim one that is near and free, put it back. By
+ * sbm_claim_near(), and by a search and a clear, as programs did before there was a claim.
+ */
+#include "primitive.h"
+#include "sbm_claim.h"
+#include "sbm_more.h"
+
+/* A line of the bitmap, for reports. */
+struct claim_line {
+	u64 word;
+	u8 unused[PORT_CACHELINE - sizeof(u64)];
+};
+
+static void destroy(void *state)
+{
+	sbm_free(state);
+}
+
+static void *create(const struct primitive_place *place)
+{
+	struct sbm *b;
+
+	if (primitive_label_hook)
+		primitive_label_hook("free objects", "struct claim_line");
+	b = sbm_alloc(place->plan, 0);
+	for (u32 i = 0; b && i < place->plan->nr_possible; i++)
+		sbm_set(b, place->plan->idx_to_cpu[i]);
+	return b;
+}
+
+/* All are free again. */
+static bool consistent(const void *state, u64 n)
+{
+	const struct sbm *b = state;
+
+	return sbm_weight(b) == b->plan->nr_possible;
+}
+
+/* There are as many objects as CPUs: a search that finds none met those that move. */
+static void claim_near(void *state, const struct primitive_thread *thread, u64 n)
+{
+	struct sbm *b = state;
+
+	while (n--) {
+		s64 cpu;
+
+		do
+			cpu = sbm_claim_near(b, thread->cpu);
+		while (cpu < 0);
+		primitive_hold(thread);
+		sbm_put(b, (u32)cpu);
+	}
+}
+
+const struct primitive primitive_claim_near = {
+	.name = "claim-near",
+	.what = "claim a free object near the CPU and put it back: sbm_claim_near(), sbm_put()",
+	.holds = true,
+	.create = create,
+	.ops = claim_near,
+	.consistent = consistent,
+	.destroy = destroy,
+};
+
+static void claim_two_steps(void *state, const struct primitive_thread *thread, u64 n)
+{
+	struct sbm *b = state;
+
+	while (n--) {
+		s64 cpu;
+
+		do
+			cpu = sbm_near_cpu(b, NULL, thread->cpu);
+		while (cpu < 0 || !sbm_test_and_clear(b, (u32)cpu));
+		primitive_hold(thread);
+		sbm_put(b, (u32)cpu);
+	}
+}
+
+const struct primitive primitive_claim_two_steps = {
+	.name = "claim-two-steps",
+	.what = "the same by sbm_near_cpu() and sbm_test_and_clear()",
+	.holds = true,
+	.create = create,
+	.ops = claim_two_steps,
+	.consistent = consistent,
+	.destroy = destroy,
+};

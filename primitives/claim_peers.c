@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * The pool of claim.c as others keep it; each thread has a hint where to search.
+ *
+ * Packed: an array of words, a bit an object, 512 of them in a line. The hint is the last object.
+ *
+ * By words: the scheme of Linux's sbitmap, written from its behaviour (lib/sbitmap.c, 6.12, without
+ * the lock that later serialises the fourth step). Each word is on a line of its own, and so are
+ * its cleared bits. 1. Search the hint's word for a bit that is not taken, from the hint on. 2. Set
+ * it. 3. Putting sets the object's bit among the cleared ones, and makes it the hint. 4. A search
+ * that finds a word full removes its cleared bits from it and searches again. The first hints are
+ * at random.
+ */
+#include "primitive.h"
+#include "shard_plan.h"
+
+#define WORD_BITS 64u
+
+struct packed {
+	u32 nr, nr_words;
+	size_t bytes;
+	u64 *word;  /* set: free */
+	u32 hint[]; /* by thread */
+};
+
+static void packed_destroy(void *state)
+{
+	struct packed *p = state;
+
+	if (!p)
+		return;
+	port_free(p->word, p->nr_words * sizeof(u64));
+	port_free(p, p->bytes);
+}
+
+static void *packed_create(const struct primitive_place *place)
+{
+	size_t bytes = sizeof(struct packed) + place->nr_threads * sizeof(u32);
+	struct packed *p = primitive_alloc(bytes, -1, "hints", NULL);
+
+	if (!p)
+		return NULL;
+	p->bytes = bytes;
+	p->nr = place->plan->nr_possible;
+	p->nr_words = (p->nr + WORD_BITS - 1) / WORD_BITS;
+	p->word = primitive_alloc(p->nr_words * sizeof(u64), place->home, "free objects", NULL);
+	if (!p->word) {
+		port_free(p, bytes);
+		return NULL;
+	}
+	for (u32 i = 0; i < p->nr; i++)
+		p->word[i / WORD_BITS] |= 1ull << i % WORD_BITS;
+	for (u32 i = 0; i < place->nr_threads; i++)
+		p->hint[i] = i % p->nr;
+	return p;
+}
+
+static bool packed_consistent(const void *state, u64 n)
+{
+	const struct packed *p = state;
+	u32 free = 0;
+
+	for (u32 i = 0; i < p->nr_words; i++)
+		free += port_popcount64(READ_ONCE(p->word[i]));
+	return free == p->nr;
+}
+
+static u32 packed_claim(struct packed *p, u32 hint)
+{
+	u64 from = ~0ull << hint % WORD_BITS;
+	u32 i = hint / WORD_BITS;
+
+	for (;;) {
+		u64 word = READ_ONCE(p->word[i]) & from;
+
+		if (word) {
+			u32 pos = port_ctz64(word);
+
+			if (port_test_and_clear64(&p->word[i], pos))
+				return i * WORD_BITS + pos;
+		} else {
+			from = ~0ull;
+			i = i + 1 < p->nr_words ? i + 1 : 0;
+		}
+	}
+}
+
+static void packed_ops(void *state, const struct primitive_thread *thread, u64 n)
+{
+	struct packed *p = state;
+
+	while (n--) {
+		u32 got = packed_claim(p, p->hint[thread->number]);
+
+		p->hint[thread->number] = got;
+		primitive_hold(thread);
+		port_or64_release(&p->word[got / WORD_BITS], 1ull << got % WORD_BITS);
+	}
+}
+
+const struct primitive primitive_claim_packed = {
+	.name = "claim-packed",
+	.what = "the same in a packed bitmap, each thread with a hint",
+	.holds = true,
+	.create = packed_create,
+	.ops = packed_ops,
+	.consistent = packed_consistent,
+	.destroy = packed_destroy,
+};
+
+struct map_word {
+	u64 taken port_cacheline_aligned;
+	u64 cleared port_cacheline_aligned;
+};
+
+struct by_words {
+	u32 nr, nr_words;
+	size_t bytes;
+	struct map_word *word;
+	u32 hint[]; /* by thread */
+};
+
+static void words_destroy(void *state)
+{
+	struct by_words *p = state;
+
+	if (!p)
+		return;
+	port_free(p->word, p->nr_words * sizeof(*p->word));
+	port_free(p, p->bytes);
+}
+
+static void *words_create(const struct primitive_place *place)
+{
+	size_t bytes = sizeof(struct by_words) + place->nr_threads * sizeof(u32);
+	struct by_words *p = primitive_alloc(bytes, -1, "hints", NULL);
+	u64 random = 1;
+
+	if (!p)
+		return NULL;
+	p->bytes = bytes;
+	p->nr = place->plan->nr_possible;
+	p->nr_words = (p->nr + WORD_BITS - 1) / WORD_BITS;
+	p->word = primitive_alloc(p->nr_words * sizeof(*p->word), place->home, "taken objects",
+				  "struct map_word");
+	if (!p->word) {
+		port_free(p, bytes);
+		return NULL;
+	}
+	/* Bits beyond the last object are taken for ever. */
+	for (u32 i = p->nr; i < p->nr_words * WORD_BITS; i++)
+		p->word[i / WORD_BITS].taken |= 1ull << i % WORD_BITS;
+	for (u32 i = 0; i < place->nr_threads; i++) {
+		random = random * 6364136223846793005ull + 1442695040888963407ull;
+		p->hint[i] = (u32)(random >> 33) % p->nr;
+	}
+	return p;
+}
+
+static bool words_consistent(const void *state, u64 n)
+{
+	const struct by_words *p = state;
+	u32 taken = 0;
+
+	for (u32 i = 0; i < p->nr_words; i++)
+		taken += port_popcount64(READ_ONCE(p->word[i].taken) &
+					 ~READ_ONCE(p->word[i].cleared));
+	return taken == p->nr_words * WORD_BITS - p->nr;
+}
+
+/* A bit of a word, WORD_BITS: it is full. */
+static u32 take_bit(struct map_word *word, u32 from)
+{
+	u64 after = ~0ull << from, left;
+
+	while ((left = ~READ_ONCE(word->taken))) {
+		u64 bit = left & after ? left & after : left;
+
+		bit &= -bit;
+		if (!(port_fetch_or64(&word->taken, bit) & bit))
+			return port_ctz64(bit);
+	}
+	return WORD_BITS;
+}
+
+/* Make the cleared objects free. */
+static bool remove_cleared(struct map_word *word)
+{
+	u64 cleared = READ_ONCE(word->cleared);
+
+	if (!cleared)
+		return false;
+	cleared = port_xchg64(&word->cleared, 0);
+	port_and64(&word->taken, ~cleared);
+	return cleared;
+}
+
+static u32 words_claim(struct by_words *p, u32 hint)
+{
+	u32 i = hint / WORD_BITS, from = hint % WORD_BITS;
+
+	for (;;) {
+		u32 pos = take_bit(&p->word[i], from);
+
+		if (pos < WORD_BITS)
+			return i * WORD_BITS + pos;
+		if (remove_cleared(&p->word[i]))
+			continue;
+		from = 0;
+		i = i + 1 < p->nr_words ? i + 1 : 0;
+	}
+}
+
+static void words_ops(void *state, const struct primitive_thread *thread, u64 n)
+{
+	struct by_words *p = state;
+
+	while (n--) {
+		u32 got = words_claim(p, p->hint[thread->number]);
+
+		primitive_hold(thread);
+		port_or64_release(&p->word[got / WORD_BITS].cleared, 1ull << got % WORD_BITS);
+		p->hint[thread->number] = got;
+	}
+}
+
+const struct primitive primitive_claim_words = {
+	.name = "claim-words",
+	.what = "the same in words on lines of their own, cleared later: Linux's sbitmap",
+	.holds = true,
+	.create = words_create,
+	.ops = words_ops,
+	.consistent = words_consistent,
+	.destroy = words_destroy,
+};
