@@ -19,7 +19,7 @@ from pathlib import Path
 
 # What only macros and inline functions of the headers call.
 PRIVATE = re.compile(
-    r"sbm_(iter|chunk|read_shard)\w*|shard_near_wider|shard_summary_mark|visited_enter|CPUPRI_\w+"
+    r"sbm_(iter|chunk|read_shard)\w*|shard_near_wider|shard_summary_mark|visited_enter|cpu_counter_flush|CPUPRI_\w+"
 )
 TITLES = {
     "return": "RETURN VALUE",

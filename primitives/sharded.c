@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* The sharded counter of core/: a locked increment on the line of the caller's shard. */
+/*
+ * The counters of core/: a locked increment on the line of the caller's shard, and a plain one on
+ * the line of its CPU.
+ */
 #include "primitive.h"
+#include "cpu_counter.h"
 #include "shard_counter.h"
 
 /* A line of the counter, for reports. */
@@ -50,4 +54,36 @@ const struct primitive primitive_sharded_counter = {
 	.ops = ops,
 	.consistent = consistent,
 	.destroy = destroy,
+};
+
+static void cpu_destroy(void *state)
+{
+	cpu_counter_free(state);
+}
+
+static void *cpu_create(const struct primitive_place *place)
+{
+	if (primitive_label_hook)
+		primitive_label_hook("counter lines", "struct cpu_counter_line");
+	return cpu_counter_alloc(place->plan, 0);
+}
+
+static void cpu_ops(void *state, const struct primitive_thread *thread, u64 n)
+{
+	while (n--)
+		cpu_counter_add(state, thread->cpu, 1);
+}
+
+static bool cpu_consistent(const void *state, u64 n)
+{
+	return (u64)cpu_counter_sum(state) == n;
+}
+
+const struct primitive primitive_cpu_counter = {
+	.name = "cpu-counter",
+	.what = "increment schedshard's counter, one line per CPU, not locked",
+	.create = cpu_create,
+	.ops = cpu_ops,
+	.consistent = cpu_consistent,
+	.destroy = cpu_destroy,
 };

@@ -15,7 +15,7 @@
 
 int main()
 {
-	schedshard::Counter sent = schedshard::make_counter();
+	schedshard::CpuCounter sent = schedshard::make_cpu_counter();
 	schedshard::Set senders = schedshard::make_set();
 	std::vector<std::thread> threads;
 	u32 cpu, listed = 0;
@@ -25,12 +25,12 @@ int main()
 			for (int packet = 0; packet < 10000; packet++) {
 				u32 here = shard_this_cpu();
 
-				shard_counter_add(sent.get(), here, 1500);
+				cpu_counter_add_any(sent.get(), here, 1500);
 				sbm_set(senders.get(), here);
 			}
 		});
 	}
-	for (s64 before = 0, now; (now = shard_counter_sum(sent.get())) < 120000000; before = now) {
+	for (s64 before = 0, now; (now = cpu_counter_sum(sent.get())) < 120000000; before = now) {
 		if (now < before) {
 			std::cerr << "a sum went backwards\n";
 			return 1;
@@ -40,6 +40,6 @@ int main()
 		thread.join();
 	sbm_for_each_cpu(cpu, it, senders.get())
 		listed += sbm_test(senders.get(), cpu);
-	std::cout << shard_counter_sum(sent.get()) << " bytes sent from " << listed << " CPUs\n";
+	std::cout << cpu_counter_sum(sent.get()) << " bytes sent from " << listed << " CPUs\n";
 	return 0;
 }

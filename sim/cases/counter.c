@@ -5,8 +5,11 @@
  */
 #include "port.h"
 
+#include <stdlib.h>
+
 #include "cases.h"
 #include "objects.h"
+#include "cpu_counter.h"
 
 enum { COUNTED }; /* ghost: an item is counted, and stays */
 
@@ -170,6 +173,87 @@ static void attach_hand_over(uint32_t cpu)
 	explore_check(!zero, "CPU 1's item stays counted, and the counter says zero");
 }
 
+/* -------- a line for each CPU -------- */
+
+static struct cpu_counter *by_cpu;
+
+static void make_by_cpu(u32 batch)
+{
+	by_cpu = cpu_counter_alloc(case_plan(4, 2), batch);
+	if (!by_cpu)
+		abort();
+	explore_name(&by_cpu->base, sizeof(by_cpu->base), "counter.base");
+	explore_name(&by_cpu->about, sizeof(by_cpu->about), "counter.about");
+	explore_const(by_cpu->line, 4 * sizeof(*by_cpu->line));
+	for (u32 cpu = 0; cpu < 4; cpu++)
+		explore_name(by_cpu->line[cpu], sizeof(**by_cpu->line), "counter line");
+}
+
+static void setup_by_cpu(uint32_t nr_cpus)
+{
+	make_by_cpu(0);
+}
+
+static void setup_estimate(uint32_t nr_cpus)
+{
+	make_by_cpu(2);
+}
+
+/* CPU 0 takes twice, the others add. */
+static void take(uint32_t cpu)
+{
+	s64 first, second;
+
+	if (cpu) {
+		cpu_counter_add(by_cpu, cpu, 1);
+		cpu_counter_add(by_cpu, cpu, 1);
+		return;
+	}
+	first = cpu_counter_take(by_cpu);
+	second = cpu_counter_take(by_cpu);
+	explore_check(first >= 0 && second >= 0, "less than nothing was counted");
+	explore_result(0, (u64)(first + second));
+}
+
+static void check_take(uint32_t nr_cpus)
+{
+	s64 taken = (s64)explore_result_of(0) + cpu_counter_take(by_cpu);
+
+	explore_check(taken == 2 * ((s64)nr_cpus - 1), "%d of %u adds are taken", (int)taken,
+		      2 * (nr_cpus - 1));
+	explore_check(!cpu_counter_sum(by_cpu), "a count is left");
+}
+
+static void estimate(uint32_t cpu)
+{
+	cpu_counter_add(by_cpu, cpu, 1);
+	cpu_counter_add(by_cpu, cpu, 1);
+	cpu_counter_add(by_cpu, cpu, 1);
+}
+
+static void check_estimate(uint32_t nr_cpus)
+{
+	explore_check(cpu_counter_sum(by_cpu) == 3 * (s64)nr_cpus, "an add is lost");
+	explore_check(cpu_counter_about(by_cpu) == 2 * (s64)nr_cpus, "the estimate is %d",
+		      (int)cpu_counter_about(by_cpu));
+}
+
+/* Planted: two CPUs add for one number. */
+static void one_line(uint32_t cpu)
+{
+	cpu_counter_add(by_cpu, 0, 1);
+}
+
+static void check_one_line(uint32_t nr_cpus)
+{
+	explore_check(cpu_counter_sum(by_cpu) == (s64)nr_cpus, "an add is lost");
+}
+
+static void one_line_any(uint32_t cpu)
+{
+	cpu_counter_add_any(by_cpu, 0, 1);
+}
+
 #define CORE(name_, title_, min, max, setup_, body_, check_, ...)                                 \
 	{                                                                                         \
 		.name = name_, .title = title_, .kind = "core", .min_cpus = min, .max_cpus = max, \
@@ -191,5 +275,19 @@ const struct explore_case explore_counter_cases[] = {
 	     attach_and_ask, check_one, NULL),
 	CORE("counter-attach-hand-over", "the same while the early item is taken off", 2, 4,
 	     setup_early_item, attach_hand_over, check_one, "zero2", "zero3"),
+	CORE("counter-take", "each add is taken once", 2, 3, setup_by_cpu, take, check_take,
+	     "taken"),
+	CORE("counter-estimate", "an estimate misses less than a batch a CPU", 2, 2, setup_estimate,
+	     estimate, check_estimate, NULL),
+	CORE("counter-add-any", "threads that share a CPU number lose no add", 2, 4, setup_by_cpu,
+	     one_line_any, check_one_line, NULL),
+	{ .name = "planted-counter-add",
+	  .title = "planted: threads that share a CPU number add by plain stores",
+	  .kind = "planted",
+	  .min_cpus = 2,
+	  .max_cpus = 4,
+	  .setup = setup_by_cpu,
+	  .body = one_line,
+	  .check = check_one_line },
 	{ 0 },
 };

@@ -116,6 +116,9 @@ TABLE: list[tuple[str, list[int], bool, tuple[str, ...]]] = [
     ("counter-attach", [2, 3, 4], False, ()),
     ("counter-attach-one", [3, 4], False, ()),
     ("counter-attach-hand-over", [2, 3, 4], False, ()),
+    ("counter-take", [2, 3], False, ()),
+    ("counter-estimate", [2], False, ()),
+    ("counter-add-any", [2, 3, 4], False, ()),
     ("plan-publish", [2, 3, 4], False, ()),
     ("wakeup-sbm", [2, 3, 4], False, ()),
     ("wakeup-sbm-summary", [2, 3, 4], False, ()),
@@ -126,6 +129,7 @@ TABLE: list[tuple[str, list[int], bool, tuple[str, ...]]] = [
     ("order-visited-scan", [2], False, ()),
     ("order-visited-word", [2], False, ()),
     ("order-counter-attach", [2], False, ()),
+    ("planted-counter-add", [2, 3, 4], True, ()),
     ("planted-claim-look", [2, 3, 4], True, ()),
     ("planted-claim-put", [2, 3], True, ()),
     ("planted-plan-early", [2, 3], True, ()),
@@ -202,6 +206,7 @@ NEEDS_BUFFERS = [
 # A useful schedule of a planted bug has this file and this message. (Of functions inlined into each
 # other addr2line cannot always name the right one in clang's code.)
 TELLS = {
+    "planted-counter-add": ("cpu_counter.h", "an add is lost"),
     "planted-claim-look": ("claim.c", "two CPUs own"),
     "planted-claim-put": ("claim.c", "before the put"),
     "planted-wakeup-waker": ("wakeup.c", "lost wake-up"),

@@ -128,6 +128,94 @@ static void destroying_nothing(void)
 	sbm_destroy(NULL);
 	bytemap_destroy(NULL);
 	shard_counter_destroy(NULL);
+	cpu_counter_destroy(NULL);
+}
+
+/* An LLC of 40 CPUs: sets and counters cut it, byte maps do not. */
+static void each_structure_has_its_cap(void)
+{
+	static const struct shard_create_opts eight = { .cap = 8, .summary = true };
+	static const struct shard_create_opts large = { .cap = 41 }, none = { 0 };
+	static const struct shard_create_opts wrong = { .cap = 65 };
+	const struct shard_plan *plan, *same;
+	struct shard_err err = { "" };
+	struct shard_counter *counter;
+	struct cpu_counter *by_cpu;
+	struct bytemap *map;
+	struct sbm *set;
+
+	write_tree("cpu/possible=0-39\n"
+		   "cpu/cpu{0-39}/topology/physical_package_id=0\n"
+		   "cpu/cpu{0-39}/cache/index3/level=3\n"
+		   "cpu/cpu{0-39}/cache/index3/type=Unified\n"
+		   "cpu/cpu{0-39}/cache/index3/shared_cpu_list=0-39\n"
+		   "node/node0/cpulist=0-39\n");
+	set = sbm_create();
+	tree_remove(root); /* other plans are of the same topology */
+	CHECK(set);
+	CHECK_EQ(set->nr_shards, 3);
+	CHECK_EQ(shard_plan_here_cap(SHARD_CAP_LOCKED, &plan, NULL), 0);
+	CHECK(set->plan == plan);
+	sbm_destroy(set);
+	set = sbm_create_opts(&none);
+	CHECK(set && set->plan == plan && !set->summary);
+	sbm_destroy(set);
+	counter = shard_counter_create();
+	CHECK(counter && counter->lines->plan == plan);
+	shard_counter_destroy(counter);
+
+	map = bytemap_create(3);
+	CHECK_EQ(shard_plan_here(&plan, NULL), 0);
+	CHECK(map && map->plan == plan);
+	CHECK_EQ(plan->nr_shards, 1);
+	bytemap_destroy(map);
+	by_cpu = cpu_counter_create(0);
+	CHECK(by_cpu);
+	cpu_counter_add(by_cpu, 39, 5);
+	CHECK_EQ(cpu_counter_sum(by_cpu), 5);
+	cpu_counter_destroy(by_cpu);
+	CHECK_EQ(shard_plan_here_cap(41, &same, NULL), 0); /* cuts nothing */
+	CHECK(same == plan);
+
+	set = sbm_create_opts(&eight);
+	CHECK(set && set->summary);
+	CHECK_EQ(set->nr_shards, 5);
+	sbm_destroy(set);
+	map = bytemap_create_opts(3, &eight);
+	CHECK(map);
+	CHECK_EQ(map->plan->nr_shards, 5);
+	CHECK_EQ(bytemap_get(map, 39), 3);
+	bytemap_destroy(map);
+	counter = shard_counter_create_opts(&large);
+	CHECK(counter && counter->lines->plan == plan);
+	shard_counter_destroy(counter);
+
+	errno = 0;
+	CHECK(!sbm_create_opts(&wrong));
+	CHECK_EQ(errno, EINVAL);
+	errno = 0;
+	CHECK(!bytemap_create_opts(0, &wrong) && !shard_counter_create_opts(&wrong));
+	CHECK_EQ(errno, EINVAL);
+	same = NULL;
+	CHECK_EQ(shard_plan_here_cap(65, &same, &err), -EINVAL);
+	CHECK(!same && strstr(err.text, "1 to 64"));
+}
+
+/* The machine's affinity, not the tree's: it is at least 1 of each plan, and at most all. */
+static void counts_what_is_allowed(void)
+{
+	const struct shard_plan *plan;
+	cpu_set_t one;
+	int cpu = sched_getcpu();
+
+	write_tree("cpu/possible=0-8191\n");
+	CHECK_EQ(shard_plan_here(&plan, NULL), 0);
+	CHECK_EQ(sched_getaffinity(0, sizeof(one), &one), 0);
+	CHECK_EQ(shard_nr_allowed(plan), CPU_COUNT(&one));
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	CHECK_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+	CHECK_EQ(shard_nr_allowed(plan), 1);
 }
 
 /* All three fail with @code, as does shard_plan_here(), whose text has @said. */
@@ -180,8 +268,8 @@ static void without_sys(void)
 
 	tree_remove(root);
 	check_one_shard("no /sys: all CPUs are alike");
-	CHECK(cpu < 0 || shard_plan_has_cpu(here, (u32)cpu));
-	CHECK((long)here->nr_possible >= sysconf(_SC_NPROCESSORS_CONF));
+	CHECK(cpu < 0 || shard_plan_has_cpu(here[SHARD_MAX_CAP], (u32)cpu));
+	CHECK((long)here[SHARD_MAX_CAP]->nr_possible >= sysconf(_SC_NPROCESSORS_CONF));
 }
 
 static void sys_is_a_file(void)
@@ -198,7 +286,7 @@ static void one_cpu_and_no_node(void)
 {
 	write_tree("cpu/possible=0\nnode/\n");
 	check_one_shard("/sys without caches");
-	CHECK_EQ(here->nr_possible, 1);
+	CHECK_EQ(here[SHARD_MAX_CAP]->nr_possible, 1);
 }
 
 static void says_that_there_are_caches(void)
@@ -444,6 +532,8 @@ int main(int argc, char **argv)
 	RUN_APART(first_use);
 	RUN_APART(all_share_one_plan);
 	RUN_APART(destroying_nothing);
+	RUN_APART(each_structure_has_its_cap);
+	RUN_APART(counts_what_is_allowed);
 	RUN_APART(without_sys);
 	RUN_APART(sys_is_a_file);
 	RUN_APART(one_cpu_and_no_node);

@@ -24,7 +24,7 @@ from pathlib import Path
 WITHOUT_PAGE = {
     *("sbm_chunk", "sbm_chunk_next", "sbm_iter_begin", "sbm_iter_begin_wrap", "sbm_iter_load"),
     *("sbm_iter_next", "sbm_iter_next_all", "sbm_iter_take", "sbm_read_shard"),
-    *("shard_near_wider", "shard_summary_mark", "visited_enter"),
+    *("shard_near_wider", "shard_summary_mark", "visited_enter", "cpu_counter_flush"),
     *("shard_summary_cleaning", "shard_summary_occupied", "shard_summary_word"),
     *("occupancy_epoch", "occupancy_ns"),
     # port.h: types and atomics, which Linux documents

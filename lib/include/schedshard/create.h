@@ -12,10 +12,12 @@
  *	sbm_clear(idle, cpu);
  *	sbm_destroy(idle);
  *
- * All of them share one shard plan: the first call reads /sys and builds it, later ones find it
- * ready. It is the library's only state for them, never changes, and stays until the process ends.
- * For another plan, or a summary, use sbm_alloc(), bytemap_alloc() or shard_counter_attach();
- * shard_plan_here() returns the plan for that.
+ * They share a plan, or two: the first call reads /sys and builds it, later ones find it ready.
+ * Plans are the library's only state for them, never change, and stay until the process ends. Sets
+ * and counters have at most SHARD_CAP_LOCKED CPUs on a line, byte maps SHARD_MAX_CAP: a locked
+ * instruction waits for the line, a plain store does not. Calls that end in _opts() take another
+ * number. For a plan of your own use sbm_alloc(), bytemap_alloc() or shard_counter_attach();
+ * shard_plan_here() returns that of byte maps.
  *
  * CPU numbers are those of sched_getcpu() and of /sys/devices/system/cpu/possible. The plan covers
  * all possible CPUs: those that are offline, and those that a cpuset or a container forbids. So a
@@ -51,10 +53,20 @@ extern "C" {
 #endif
 
 #include "bytemap_find.h"
+#include "cpu_counter.h"
 #include "sbm_claim.h"
 #include "sbm_more.h"
 #include "shard_counter.h"
 #include "shard_topo.h"
+
+/* Most CPUs on a line of sets and counters; docs/results/pools.md has the figures. */
+#define SHARD_CAP_LOCKED 16u
+
+/* How to create; all 0, as NULL: the structure's own choice. */
+struct shard_create_opts {
+	u32 cap;      /* most CPUs on a line, 1..64; 0: the structure's own */
+	bool summary; /* sets: with SBM_SUMMARY, for sets that are often empty or sparse */
+};
 
 /**
  * sbm_create() - an empty set of CPUs for this machine
@@ -66,6 +78,9 @@ extern "C" {
  * reading a file there. shard_plan_here() describes it in words.
  */
 struct sbm *sbm_create(void);
+
+/* sbm_create() with options, or NULL. Also EINVAL for a cap above 64. */
+struct sbm *sbm_create_opts(const struct shard_create_opts *opts);
 
 /**
  * sbm_destroy() - free a set
@@ -81,6 +96,9 @@ void sbm_destroy(struct sbm *b);
  */
 struct bytemap *bytemap_create(u8 value);
 
+/* bytemap_create() with options, or NULL. Also EINVAL for a cap above 64. */
+struct bytemap *bytemap_create_opts(u8 value, const struct shard_create_opts *opts);
+
 /**
  * bytemap_destroy() - free a byte map
  * @m: from bytemap_create(), or NULL
@@ -94,11 +112,30 @@ void bytemap_destroy(struct bytemap *m);
  */
 struct shard_counter *shard_counter_create(void);
 
+/* shard_counter_create() with options, or NULL. Also EINVAL for a cap above 64. */
+struct shard_counter *shard_counter_create_opts(const struct shard_create_opts *opts);
+
 /**
  * shard_counter_destroy() - free a counter
  * @c: from shard_counter_create(), or NULL
  */
 void shard_counter_destroy(struct shard_counter *c);
+
+/**
+ * cpu_counter_create() - a counter of a line for each CPU of this machine, at 0
+ * @batch: the estimate misses less than this for each CPU; 0: no estimate
+ *
+ * For statistics: cpu_counter.h says who may add.
+ *
+ * Return: the counter; NULL with errno as from sbm_create().
+ */
+struct cpu_counter *cpu_counter_create(u32 batch);
+
+/**
+ * cpu_counter_destroy() - free a counter
+ * @c: from cpu_counter_create(), or NULL
+ */
+void cpu_counter_destroy(struct cpu_counter *c);
 
 /**
  * shard_this_cpu() - a CPU number for what the calling thread does now
@@ -124,6 +161,23 @@ u32 shard_this_cpu(void);
  * Return: 0; -ENOMEM; -EINVAL when /sys contradicts itself; or the error of reading a file.
  */
 int shard_plan_here(const struct shard_plan **plan, struct shard_err *err);
+
+/**
+ * shard_plan_here_cap() - the plan of this machine with at most so many CPUs on a line
+ * @cap: 1..64; 0: 64, the plan of shard_plan_here()
+ * @plan: as for shard_plan_here(); the same plan as for a larger @cap if nothing is cut
+ * @err: as for shard_plan_here()
+ *
+ * Return: as shard_plan_here(); also -EINVAL for a @cap above 64.
+ */
+int shard_plan_here_cap(u32 cap, const struct shard_plan **plan, struct shard_err *err);
+
+/*
+ * How many CPUs of a plan may the calling thread run on now? As many workers are useful. At least
+ * 1; plan->nr_possible where the kernel does not tell. The number changes with cpusets, hot-plug
+ * and affinity.
+ */
+u32 shard_nr_allowed(const struct shard_plan *plan);
 
 /**
  * shard_plan_how() - where shard_plan_here() found what it knows

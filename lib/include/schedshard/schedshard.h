@@ -17,7 +17,8 @@
  *   sbm.h            a bit a CPU
  *   sbm_claim.h      find a set bit and clear it, near a CPU: pools
  *   bytemap.h        a byte a CPU, written with plain stores
- *   shard_counter.h  a count
+ *   shard_counter.h  a count: is there any?
+ *   cpu_counter.h    a count for statistics, by plain stores
  *   shard_summary.h  a bit a shard above an sbm
  *   cpupri.h         for schedulers: which CPU runs at which priority
  *   overload.h       for schedulers: which CPUs have more tasks than they can run
@@ -51,6 +52,7 @@ extern "C" {
 
 #include "bytemap.h"
 #include "bytemap_find.h"
+#include "cpu_counter.h"
 #include "cpupri.h"
 #include "occupancy.h"
 #include "occupancy_llc.h"

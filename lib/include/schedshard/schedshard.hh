@@ -32,11 +32,16 @@ struct Destroy {
 	{
 		shard_counter_destroy(c);
 	}
+	void operator()(cpu_counter *c) const noexcept
+	{
+		cpu_counter_destroy(c);
+	}
 };
 
 using Set = std::unique_ptr<sbm, Destroy>;
 using ByteMap = std::unique_ptr<bytemap, Destroy>;
 using Counter = std::unique_ptr<shard_counter, Destroy>;
+using CpuCounter = std::unique_ptr<cpu_counter, Destroy>;
 
 /* Owns @created; throws errno's error when it is NULL. */
 template <typename T> std::unique_ptr<T, Destroy> owned(T *created, const char *what)
@@ -59,6 +64,11 @@ inline ByteMap make_byte_map(u8 value)
 inline Counter make_counter()
 {
 	return owned(shard_counter_create(), "shard_counter_create");
+}
+
+inline CpuCounter make_cpu_counter(u32 batch = 0)
+{
+	return owned(cpu_counter_create(batch), "cpu_counter_create");
 }
 
 } // namespace schedshard
