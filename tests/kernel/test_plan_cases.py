@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import base64
+import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -73,6 +75,19 @@ def test_what_is_wrong_with_a_plan(
     assert judged(tmp_path, monkeypatch, said, seen).wrong[0].startswith(reason)
 
 
+def test_a_root_domain_that_was_there_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel keeps one whose CPUs stay the same; one that another overlaps is gone."""
+    before = ["trial: kernel: root domain span: 0-7", "trial: kernel: root domain span: 0-3"]
+    said = before + [line for line in SAID if "span: 0-3" not in line]
+    assert judged(tmp_path, monkeypatch, said, ["0-3", "4-7"]).wrong == []
+    undone = [*said[:-2], "trial: kernel: root domain span: 0-7", *said[-2:]]
+    assert judged(tmp_path, monkeypatch, undone, ["0-3", "4-7"]).wrong == []
+    wrong = judged(tmp_path, monkeypatch, [*before[::-1], *said[2:]], ["0-3", "4-7"]).wrong
+    assert wrong == ["the kernel made no root domain of CPUs 0-3"]
+
+
 def test_two_boots_a_guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A real archive goes through doctor; the second guest gets the plan's files."""
     boots: list[BootRequest] = []
@@ -128,3 +143,62 @@ def test_the_probe_names_threads_that_lost_a_cpu(tmp_path: Path) -> None:
     said = (tmp_path / "home/probes").read_text().splitlines()
     assert said[0] == "in time: real-time 0, ordinary 0: a change"
     assert said[1:] == [f"lost: {proc}/10/task/10: had 4-7, has 4-5"]
+
+
+Threads = tuple[tuple[int, str, bool, str], ...]
+
+
+def compared(tmp_path: Path, before: Threads, after: Threads) -> list[str]:
+    """What compare() says of threads by number, name, whether the kernel's own, and CPUs."""
+    proc = tmp_path / "proc"
+    text = (SCRIPTS / "shared.sh").read_text(encoding="utf-8")
+    text = text.replace("/var/lib/trial", str(tmp_path)).replace("/proc/", f"{proc}/")
+    (tmp_path / "cgroups").mkdir()
+    names = dict.fromkeys(("share", "plan", "workload"), "x") | {
+        "cgroups": str(tmp_path / "cgroups"), "PATH": os.environ["PATH"],
+    }  # fmt: skip
+    said = ""
+    for threads, command in ((before, 'snapshot >"$home/before"'), (after, "compare")):
+        shutil.rmtree(proc, ignore_errors=True)
+        for tid, name, kernel, cpus in threads:
+            task = proc / f"{tid}/task/{tid}"
+            task.mkdir(parents=True)
+            flags = 0x00200040 if kernel else 0x40
+            (task / "stat").write_text(f"{tid} ({name}) S 1 0 0 0 0 {flags} 0\n")
+            (task / "status").write_text(
+                f"Name:\t{name}\nCpus_allowed_list:\t{cpus}\nMems_allowed_list:\t0\n"
+            )
+        done = subprocess.run(
+            ["sh", "-c", f"{text}\n{command}"],
+            env=names,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        said += done.stdout
+    return said.splitlines()
+
+
+def test_kernel_threads_may_come_and_go(tmp_path: Path) -> None:
+    before = (
+        (2, "kworker/u32:3", True, "0-15"),
+        (3, "kswapd0", True, "0-7"),
+        (10, "a", False, "4"),
+    )
+    after = ((2, "kworker/u32:9", True, "0-3"), (3, "kswapd0", True, "0-7"), (10, "a", False, "4"))
+    [said] = compared(tmp_path, before, after)
+    assert said.startswith("trial: undone: no difference")
+
+
+@pytest.mark.parametrize(
+    ("after", "told"),
+    [
+        (((3, "kswapd0", True, "0-15"), (10, "a", False, "4")), "kernel kswapd0 0-15 0"),
+        (((3, "kswapd0", True, "0-7"), (10, "a", False, "0-15")), "thread a 0-15 0"),
+        (((3, "kswapd0", True, "0-7"),), "thread a 4 0"),
+    ],
+)
+def test_other_threads_may_not_change(tmp_path: Path, after: Threads, told: str) -> None:
+    said = compared(tmp_path, ((3, "kswapd0", True, "0-7"), (10, "a", False, "4")), after)
+    assert said[-1] == "trial: wrong: undo.sh left differences"
+    assert any(line.startswith("trial: difference: ") and told in line for line in said)

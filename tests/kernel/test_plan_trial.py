@@ -11,7 +11,13 @@ import pytest
 from schedshard.common.errors import UserError
 from schedshard.kernel.guest.boot import Ending
 from schedshard.kernel.hosts.plan_debian import Disk
-from schedshard.kernel.hosts.plan_trial import judge_phase, missing_domains, planned_cpus, words
+from schedshard.kernel.hosts.plan_trial import (
+    judge_phase,
+    missing_domains,
+    planned_cpus,
+    spans,
+    words,
+)
 
 CONSOLE = [
     "[   12.345678] systemd[1]: Started trial.service",
@@ -26,11 +32,11 @@ def test_a_good_phase() -> None:
     said = words(CONSOLE)
     assert said[0] == "phase apply on Linux 6.1.0"
     assert judge_phase("apply", said, Ending.OFF) == []
-    assert missing_domains(["0-3", "4-15"], said) == []
+    assert missing_domains(["0-3", "4-15"], spans(said)) == []
 
 
 def test_a_root_domain_that_was_not_made() -> None:
-    assert missing_domains(["0-3", "4-7"], words(CONSOLE)) == [
+    assert missing_domains(["0-3", "4-7"], spans(words(CONSOLE))) == [
         "the kernel made no root domain of CPUs 4-7"
     ]
 

@@ -156,7 +156,7 @@ hand_over() {
 
 try() {
 	snapshot >$home/before
-	domains >/dev/null
+	domains
 	expect 0 'apply.sh --dry-run' sh "$plan/apply.sh" --dry-run
 	if grep -q '^hand' "$plan/steps"; then
 		probed 3 apply.sh

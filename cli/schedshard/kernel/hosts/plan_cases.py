@@ -12,7 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import groupby, takewhile
 from pathlib import Path
 
 from schedshard.common.errors import UserError
@@ -25,10 +25,12 @@ from schedshard.kernel.guest.topology import USUAL
 from schedshard.kernel.hosts.hosts import said_by, tar_of
 from schedshard.kernel.hosts.plan_trial import (
     domains_after,
+    in_force,
     judge_phase,
     make_plan,
     missing_domains,
     planned_cpus,
+    spans,
     words,
 )
 from schedshard.kernel.layout import Layout
@@ -144,7 +146,9 @@ def judge(tried: CaseTried, lines: list[str], booted: Booted, host: Path) -> Non
         return
     if not tried.probes:
         tried.wrong.append("no probe ran")
-    tried.wrong += missing_domains(tried.planned, tried.said)
+    # What the guest hands over in between is from the time when the plan was in force.
+    applied = takewhile(lambda line: line != "begin", tried.said)
+    tried.wrong += missing_domains(tried.planned, in_force(spans(applied)))
     try:
         write_atomic(host, tar_of(lines, tried.name))
     except UserError as error:

@@ -9,7 +9,7 @@ kernel/guest/plan/trial.sh is the guest's side.
 import json
 import re
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -100,14 +100,24 @@ def judge_phase(phase: str, said: Iterable[str], ending: Ending) -> list[str]:
     return [f"{phase}: {each}" for each in wrong]
 
 
-def spans(said: Iterable[str]) -> set[str]:
-    """The CPUs of each root domain that the kernel says it made."""
-    return {ranges(sorted(cpu_list(m[1]))) for line in said if (m := _SPAN.match(line))}
+def spans(said: Iterable[str]) -> list[str]:
+    """The CPUs of each root domain that the kernel says it made, in its order."""
+    return [ranges(sorted(cpu_list(m[1]))) for line in said if (m := _SPAN.match(line))]
 
 
-def missing_domains(planned: Iterable[str], said: Iterable[str]) -> list[str]:
-    """Root domains of the plan of which the kernel says nothing."""
-    made = spans(said)
+def in_force(made: Iterable[str]) -> list[str]:
+    """The root domains that are left of those which were made: a later one ends what it overlaps.
+
+    The kernel keeps a domain whose CPUs a plan does not change, and says nothing of it.
+    """
+    left: list[str] = []
+    for cpus in made:
+        left = [other for other in left if not cpu_list(other) & cpu_list(cpus)] + [cpus]
+    return left
+
+
+def missing_domains(planned: Iterable[str], made: Collection[str]) -> list[str]:
+    """Root domains of the plan which the kernel has not made."""
     return [
         f"the kernel made no root domain of CPUs {cpus}" for cpus in planned if cpus not in made
     ]
@@ -189,7 +199,7 @@ def try_plan(layout: Layout, trial: Trial, on_phase: Callable[[str], None]) -> T
             if tried.wrong:
                 break
             if phase != "collect":
-                tried.wrong += missing_domains(tried.planned, tried.said[phase])
+                tried.wrong += missing_domains(tried.planned, spans(tried.said[phase]))
         else:
             disk.take("host.tar", host)
             seen = domains_after(host)

@@ -3,7 +3,7 @@
 
 from rich.console import RenderableType
 
-from schedshard.kernel.hosts.plan_trial import Tried, missing_domains
+from schedshard.kernel.hosts.plan_trial import Tried, missing_domains, spans
 from schedshard.show.sheet import Sheet
 
 
@@ -19,7 +19,7 @@ def plan_view(tried: Tried) -> RenderableType:
         wrong = sum(line.startswith("wrong: ") for line in said)
         undone = [line for line in said if line.startswith("undone: ")]
         planned = len(tried.planned) if phase != "collect" else 0
-        made = planned - len(missing_domains(tried.planned, said)) if planned else 0
+        made = planned - len(missing_domains(tried.planned, spans(said))) if planned else 0
         sheet.add_row(
             phase, f"{tried.seconds[phase]:.0f}", str(right), str(wrong),
             f"{made} of {planned}" if planned else "", "; ".join(undone).replace("undone: ", ""),
