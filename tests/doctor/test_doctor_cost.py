@@ -10,7 +10,7 @@ import pytest
 
 from doctor_cli import call
 from doctor_tree import Machine, Task
-from schedshard.doctor.facts.push_ipi import push_ipi
+from schedshard.doctor.known.push_ipi import push_ipi
 from schedshard.doctor.predict.nearest import Fit, Nearest, distance, nearest
 from schedshard.doctor.predict.prediction import Range
 from schedshard.doctor.predict.shape import Shape
@@ -145,6 +145,42 @@ def test_the_defaults_of_push_interrupts(tmp_path: Path) -> None:
     (tmp_path / "rt").mkdir()
     realtime = Machine(release="7.3.4", files={"sys/kernel/realtime": "1\n"})
     assert push_ipi(facts_of(tmp_path / "rt", realtime)).on is True
+
+
+@pytest.mark.parametrize(
+    ("release", "build", "on"),
+    [
+        (
+            "5.14.0-427.59.1.el9_4.x86_64",
+            "#1 SMP PREEMPT_DYNAMIC Thu Mar 7 14:30:24 EST 2024",
+            True,
+        ),
+        (
+            "5.14.0-700.1.1.el9_9.x86_64",
+            "#1 SMP PREEMPT_DYNAMIC Mon Sep 21 01:02:03 EDT 2026",
+            None,
+        ),
+        ("4.18.0-553.el8_10.x86_64", "#1 SMP Fri May 10 15:19:13 UTC 2024", True),
+        ("6.12.0-55.el10_0.x86_64", "#1 SMP", None),
+        (
+            "6.4.0-150600.23-default",
+            "#1 SMP PREEMPT_DYNAMIC Tue Oct 29 11:23:45 UTC 2024 (a)",
+            True,
+        ),
+        ("6.8.0-60-generic", "#63-Ubuntu SMP PREEMPT_DYNAMIC Tue Apr 15 19:04:15 UTC 2025", True),
+        ("6.8.0-160-generic", "#163-Ubuntu SMP PREEMPT_DYNAMIC Thu Oct 1 19:04:15 UTC 2026", None),
+        ("6.12.96+deb13-amd64", "#1 SMP Debian 6.12.96-1 (2026-07-10)", False),
+        ("6.12.90+deb13-amd64", "#1 SMP Debian 6.12.90-1 (2026-05-30)", True),
+        ("6.6.50", "#1 SMP Sun Sep 8 10:00:00 UTC 2024", True),
+        ("6.6.150", "#1 SMP Sun Feb 31 10:00:00 UTC 2026", None),
+    ],
+)
+def test_the_day_of_the_build_tells_of_a_backport(
+    tmp_path: Path, release: str, build: str, on: bool | None
+) -> None:
+    files = {"proc/sys/kernel/version": f"{build}\n"}
+    found = push_ipi(facts_of(tmp_path, Machine(release=release, files=files)))
+    assert found.on is on, found.why
 
 
 def row(name: str, cpus: int, llcs: int, packages: int, title: str = "Xeon") -> dict[str, object]:

@@ -13,11 +13,11 @@ from typing import Union
 from schedshard.common.paths import typed
 from schedshard.doctor.facts.facts import Facts
 from schedshard.doctor.facts.load import DomainLoad
-from schedshard.doctor.facts.push_ipi import push_ipi
 from schedshard.doctor.judge.finding import Evidence, Finding, count_of, per_second
 from schedshard.doctor.judge.predictions import delay_words, share_words
 from schedshard.doctor.known.catalogue import Catalogue
 from schedshard.doctor.known.offers import no_partitions
+from schedshard.doctor.known.push_ipi import push_ipi
 from schedshard.doctor.predict.prediction import (
     PARTITION,
     PIN,

@@ -11,7 +11,7 @@ from statistics import median
 
 from schedshard.doctor.facts.facts import Facts
 from schedshard.doctor.facts.load import DomainLoad, Group, unit_of
-from schedshard.doctor.facts.push_ipi import push_ipi
+from schedshard.doctor.known.push_ipi import push_ipi
 from schedshard.doctor.predict.surface import Asked
 
 STOCK = "stock"
