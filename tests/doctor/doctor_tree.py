@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -63,6 +64,8 @@ class Machine:
     kernel_threads: bool = True
     part: bool = False
     files: Mapping[str, str] = field(default_factory=dict)
+    # Folders that are not there.
+    hidden: Iterable[str] = ()
 
 
 def ranges(first: int, count: int) -> str:
@@ -77,17 +80,19 @@ def _write(path: Path, text: str) -> None:
 
 def _cpu(root: Path, machine: Machine, cpu: int) -> None:
     base = root / f"sys/devices/system/cpu/cpu{cpu}"
-    sibling = cpu - cpu % 2
+    # A core lies within one cache.
+    threads = min(2, machine.llc_cpus)
+    core = ranges(cpu - cpu % threads, threads)
     node = cpu // machine.node_cpus
     _write(base / "topology/physical_package_id", f"{node}\n")
-    _write(base / "topology/core_id", f"{cpu // 2}\n")
-    _write(base / "topology/thread_siblings_list", f"{sibling}-{sibling + 1}\n")
+    _write(base / "topology/core_id", f"{cpu // threads}\n")
+    _write(base / "topology/thread_siblings_list", f"{core}\n")
     first = cpu - cpu % machine.llc_cpus
     for index, (level, kind, shared) in enumerate(
         [
-            (1, "Data", f"{sibling}-{sibling + 1}"),
-            (2, "Unified", f"{sibling}-{sibling + 1}"),
-            (3, "Unified", ranges(first, machine.llc_cpus)),
+            (1, "Data", core),
+            (2, "Unified", core),
+            (3, "Unified", ranges(first, min(machine.llc_cpus, machine.cpus - first))),
         ]
     ):
         cache = base / f"cache/index{index}"
@@ -157,6 +162,8 @@ def build(root: Path, machine: Machine) -> Path:
         _task(root, task)
     for name, text in machine.files.items():
         _write(root / name, text)
+    for folder in machine.hidden:
+        shutil.rmtree(root / folder)
     return root
 
 

@@ -45,13 +45,12 @@ def test_a_guest_whose_cache_is_a_lie(
 def test_hidden_caches(capsys: Capture, tmp_path: Path) -> None:
     for name, kept in (("level 3", 2), ("all", 0)):
         (tmp_path / name).mkdir()
-        gone = {
-            f"sys/devices/system/cpu/cpu{cpu}/cache/index{index}/shared_cpu_list": "\n"
+        gone = [
+            f"sys/devices/system/cpu/cpu{cpu}/cache/index{index}"
             for cpu in range(16)
             for index in range(kept, 3)
-        }
-        machine = guest()
-        machine = replace(machine, files={**machine.files, **gone})
+        ]
+        machine = replace(guest(), hidden=gone)
         outcome = judged(capsys, tar(tmp_path / name, machine))
         assert ids(outcome) == [("vm-llc", "low")]
         assert "hides" in outcome.json["sentence"]

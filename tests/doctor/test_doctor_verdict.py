@@ -15,6 +15,7 @@ import pytest
 from doctor_cli import Outcome, assert_refused, call
 from doctor_tree import DEADLINE, KTHREAD, OTHER, Machine, Task, build, collect
 from schedshard.doctor import verdict as verdict_package
+from schedshard.doctor.facts.archive import read_tar
 from schedshard.doctor.judge.predictions import percent
 
 DATA = Path(__file__).resolve().parent / "data"
@@ -458,6 +459,24 @@ def test_half_a_cgroup_tree(capsys: Capture, tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         outcome = judged(capsys, tar(tmp_path / name, changed))
         assert ids(outcome) == [("rd-shared", "high")], name
+
+
+def test_groups_without_a_budget_are_counted(capsys: Capture, tmp_path: Path) -> None:
+    """The names of these groups stay on the host: the collector counts them."""
+    budget = "cpu.rt_runtime_us"
+    machine = Machine(
+        tasks=groups(500), config=("CONFIG_SMP=y", "CONFIG_CPUSETS=y", "CONFIG_RT_GROUP_SCHED=y"),
+        mounts=("cgroup2 /sys/fs/cgroup", "cgroup /sys/fs/cgroup/cpu,cpuacct cpu,cpuacct"),
+        files={
+            f"sys/fs/cgroup/cpu,cpuacct/{budget}": "950000\n",
+            f"sys/fs/cgroup/cpu,cpuacct/secret/{budget}": "0\n",
+            f"sys/fs/cgroup/cpu,cpuacct/secret/inner/{budget}": "0\n",
+            f"sys/fs/cgroup/cpu,cpuacct/radio/{budget}": "200000\n",
+        },
+    )  # fmt: skip
+    host = tar(tmp_path, machine)
+    assert "2 of 4 groups have none now" in " ".join(judged(capsys, host).json["notes"])
+    assert "secret" not in read_tar(host)["settings"]
 
 
 def test_speaks_of_what_it_collects(capsys: Capture, tmp_path: Path) -> None:

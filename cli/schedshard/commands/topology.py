@@ -2,6 +2,7 @@
 """The verbs topo, machines and machine: what a machine is, and what its file says."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -38,7 +39,7 @@ def _advise(
 
 @click.command()
 @click.option("--machine", metavar="M", help="A machine file: preset name or path.")
-@path_option("--sysfs", metavar="DIR", help="A root holding sys/.")
+@path_option("--sysfs", metavar="DIR", help="A root holding sys/, or a tar file of one.")
 @path_option("--hwloc-xml", help="hwloc's XML.")
 @number_option("--split-llc", help="Cut every LLC in N.")
 @CAP
@@ -96,7 +97,15 @@ def topo(
     if picture is not None and picture.suffix.lower() not in (".svg", ".png"):
         raise UserError(f"--picture {picture}: the file name must end in .svg or .png")
     source = machine_path(machine) if machine is not None else None
-    data = read_topology(TopoRequest(source, sysfs, hwloc_xml, split_llc, cap))
+    request = TopoRequest(source, sysfs, hwloc_xml, split_llc, cap)
+    if sysfs is not None and sysfs.is_file():
+        from schedshard.doctor.facts.archive import read_files
+        from schedshard.doctor.facts.capture import unpacked
+
+        with unpacked(sysfs, read_files(sysfs)) as root:
+            data = read_topology(replace(request, sysfs=root))
+    else:
+        data = read_topology(request)
     if picture is not None:
         from schedshard.machines.topo_picture import write_picture
 

@@ -128,6 +128,11 @@ def _perform(request: JudgeRequest) -> int:
             f"--plan: the names in {source} are pseudonyms (collect.sh -a), and a plan needs those "
             "of the host: make it of an archive with names"
         )
+    if request.plan is not None and facts is not None and facts.captured:
+        raise UserError(
+            f"--plan: {source} is a captured tree of /sys, and a plan needs threads and cgroups: "
+            "make it of an archive of the collector"
+        )
     verdict = judge(source, facts, read, _predictor(request, facts))
     said = []
     if request.plan is not None:

@@ -343,6 +343,42 @@ cgroups() {
 	done <"$made/mounts"
 }
 
+# budgets: how many groups of version 1 the cpu controller has, and how many of them have no budget
+# for real-time threads. Only kernels with CONFIG_RT_GROUP_SCHED have the file.
+budgets() {
+	cd "$root"
+	[ -r proc/self/mountinfo ] || return 0
+	while IFS= read -r line; do
+		case $line in
+		*' - cgroup '*) options=${line##* } ;;
+		*) continue ;;
+		esac
+		set -f
+		# shellcheck disable=SC2086 # the kernel separates the fields by blanks, and escapes others
+		set -- $line
+		set +f
+		case ,$options, in
+		*,cpu,*) ;;
+		*) continue ;;
+		esac
+		[ -f "${5#/}/cpu.rt_runtime_us" ] || continue
+		cpuset_files=cpu.rt_runtime_us
+		{
+			walk "${5#/}"
+			flush ''
+		} | {
+			groups=0
+			none=0
+			while IFS= read -r line; do
+				groups=$((groups + 1))
+				[ "${line##*:}" != 0 ] || none=$((none + 1))
+			done
+			printf 'cgroup/rt_runtime:%s %s\n' "$groups" "$none"
+		}
+		return 0
+	done <proc/self/mountinfo
+}
+
 # The stat file has the scheduling policy as the 39th field after the name: FIFO is 1, RR is 2,
 # deadline is 6.
 realtime='[)] [A-Za-z]( -?[0-9]+){37} [126]( |$)'
@@ -406,6 +442,7 @@ reading() {
 
 cpus >"$made/cpus"
 settings >"$made/settings"
+budgets >>"$made/settings"
 command_line >"$made/cmdline"
 config >"$made/config"
 mounts >"$made/mounts"

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from schedshard.common.errors import UserError
+from schedshard.doctor.facts.capture import MARK
 from schedshard.doctor.facts.cpusets import Cpusets, read_cpusets
 from schedshard.doctor.facts.topology import Cpu, read_topology
 from schedshard.doctor.facts.values import (
@@ -92,6 +93,11 @@ class Facts:
     def pseudonyms(self) -> bool:
         """Whether names of threads and cgroups are pseudonyms (collect.sh -a)."""
         return "collector/pseudonyms" in self.settings
+
+    @property
+    def captured(self) -> bool:
+        """Whether these are files of /sys alone, without threads and cgroups."""
+        return MARK in self.settings
 
     @property
     def systemd(self) -> int | None:
@@ -328,6 +334,8 @@ def _read(lists: Mapping[str, str]) -> Facts:
     name = settings.get("proc/sys/kernel/osrelease", "")
     build = settings.get("proc/sys/kernel/version", "")
     version = stable_release(name, build, settings.get("proc/version_signature", ""))
+    if not name and MARK in settings:
+        name, version = "unknown", (0, 0, 0)
     if version is None:
         raise _WrongError(f"settings: '{name[:40]}' is no release of a kernel")
     if "online" not in masks or not masks["online"]:

@@ -3,22 +3,26 @@
 
 A capture is read or refused by both alike (tests/doctor/test_doctor_topology.py compares them). A
 CPU that is not present has no caches. Kernels before 5.4 of some architectures list the CPUs of a
-cache as a mask only. The list of a cache must contain the CPU in whose folder it is, and two lists
-with the same lowest CPU must be equal.
+cache as a mask only. What both refuse is in nesting.py.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from schedshard.doctor.facts.nesting import CORE, L2, LLC, Groups, check_nesting, place_nodes
 from schedshard.doctor.facts.values import CPU_LIMIT, CpuLists, clean
 
 _CPU_FILE = re.compile(r"sys/devices/system/cpu/cpu(\d{1,6})/(.+)")
 _NODE_FILE = re.compile(r"sys/devices/system/node/node(\d{1,6})/(cpulist|cpumap)")
 _CACHE = re.compile(r"cache/index(\d{1,2})/([a-z_]+)")
+_NODE = re.compile(r"node(\d{1,6})")
+# The name since Linux 5.3, then the older one.
+_CORES = ("core_cpus_list", "core_cpus", "thread_siblings_list", "thread_siblings")
 _MOST_CACHES = 16
+_MOST_LEVELS = 9
 
 
 @dataclass(frozen=True)
@@ -45,16 +49,17 @@ class Topology:
 class _Cache:
     level: int = 0
     kind: str = ""
-    shared: frozenset[int] = frozenset()
-    place: str = ""
+    shared: frozenset[int] | None = None
 
 
 @dataclass
 class _Read:
-    masks: dict[str, frozenset[int]]
-    nodes: dict[int, frozenset[int]]
-    packages: dict[int, int]
-    caches: dict[int, dict[int, _Cache]]
+    masks: dict[str, frozenset[int]] = field(default_factory=dict)
+    nodes: dict[int, frozenset[int]] = field(default_factory=dict)
+    links: dict[int, int] = field(default_factory=dict)
+    packages: dict[int, int] = field(default_factory=dict)
+    cores: dict[int, dict[str, frozenset[int]]] = field(default_factory=dict)
+    caches: dict[int, dict[int, _Cache]] = field(default_factory=dict)
 
 
 def cpu_map(text: str) -> str:
@@ -85,8 +90,24 @@ def _set_cache(read: _Read, cpu: int, found: re.Match[str], value: str, known: C
         held.kind = value.strip()
     elif name == "shared_cpu_list":
         held.shared = known.read(value)
-    elif name == "shared_cpu_map" and not held.shared:
+    elif name == "shared_cpu_map" and held.shared is None:
         held.shared = known.read(cpu_map(value))
+
+
+def _set_cpu(read: _Read, cpu: int, name: str, value: str, known: CpuLists) -> None:
+    if cpu >= CPU_LIMIT:
+        raise ValueError(f"CPU {cpu} is above {CPU_LIMIT - 1}")
+    read.caches.setdefault(cpu, {})
+    folder, _, last = name.partition("/")
+    if name == "topology/physical_package_id":
+        read.packages[cpu] = _number(value)
+    elif folder == "topology" and last in _CORES:
+        text = value if last.endswith("_list") else cpu_map(value)
+        read.cores.setdefault(cpu, {})[last] = known.read(text)
+    elif node := _NODE.fullmatch(name):
+        read.links[cpu] = int(node[1])
+    elif cache := _CACHE.fullmatch(name):
+        _set_cache(read, cpu, cache, value, known)
 
 
 def _set(read: _Read, path: str, value: str, known: CpuLists) -> None:
@@ -97,43 +118,55 @@ def _set(read: _Read, path: str, value: str, known: CpuLists) -> None:
         elif not read.nodes.get(number):
             read.nodes[number] = known.read(cpu_map(value))
     elif found := _CPU_FILE.fullmatch(path):
-        cpu = int(found[1])
-        if cpu >= CPU_LIMIT:
-            raise ValueError(f"CPU {cpu} is above {CPU_LIMIT - 1}")
-        read.caches.setdefault(cpu, {})
-        if found[2] == "topology/physical_package_id":
-            read.packages[cpu] = _number(value)
-        elif cache := _CACHE.fullmatch(found[2]):
-            _set_cache(read, cpu, cache, value, known)
+        _set_cpu(read, int(found[1]), found[2], value, known)
     elif path.startswith("sys/devices/system/cpu/") and path.count("/") == 4:
         read.masks[path.rpartition("/")[2]] = known.read(value)
 
 
-def _last(caches: Iterable[_Cache]) -> _Cache | None:
-    data = [each for each in caches if each.kind != "Instruction" and each.shared]
-    return max(data, key=lambda each: each.level, default=None)
+def _add_caches(groups: Groups, cpu: int, caches: Iterable[_Cache]) -> int | None:
+    """Take a CPU's lists of caches, and return the level of the last one; level 1 is none."""
+    data = []
+    for cache in caches:
+        if cache.kind not in ("Data", "Unified", "Instruction", ""):
+            shown = clean(cache.kind[:40])
+            raise ValueError(f"cpus: '{shown}', a cache of CPU {cpu}, is no type of a cache")
+        if cache.kind in ("Data", "Unified"):
+            if not 0 <= cache.level <= _MOST_LEVELS:
+                raise ValueError(f"cpus: CPU {cpu} has a cache of level {cache.level}")
+            data.append(cache)
+    highest = max([2, *(cache.level for cache in data)])
+    last = None
+    for cache in data:
+        for kind, level in ((L2, 2), (LLC, highest)):
+            if cache.level == level and cache.shared is not None:
+                groups.add(kind, cpu, cache.shared)
+                last = level if kind == LLC else last
+    return last
 
 
-def _check(last: Mapping[int, _Cache]) -> None:
-    """Refuse lists of one cache that contradict each other. A ValueError names the CPU."""
-    groups: dict[tuple[int, int], frozenset[int]] = {}
-    for cpu, cache in last.items():
-        if cpu not in cache.shared:
-            raise ValueError(
-                f"cpus: the last-level cache of CPU {cpu} must contain CPU {cpu} itself"
-            )
-        if cache.level < 2:
-            continue
-        key = (cache.level, min(cache.shared))
-        if groups.setdefault(key, cache.shared) != cache.shared:
-            raise ValueError(
-                f"cpus: the last-level cache of CPU {cpu} contradicts another CPU of this cache"
-            )
+def _groups(read: _Read) -> tuple[Groups, dict[int, int]]:
+    """Return the lists of CPUs that share a core or a cache, and the level of each CPU's last."""
+    present = read.masks.get("present")
+    possible = read.masks.get("possible", frozenset(read.caches) if present is None else present)
+    there = possible if present is None else present & possible
+    if possible and not there:
+        raise ValueError("cpus: no CPU that is present is possible")
+    groups = Groups(possible, there)
+    levels = {}
+    for cpu in sorted(set(read.caches) & there):
+        for name in _CORES:
+            if name in read.cores.get(cpu, {}):
+                groups.add(CORE, cpu, read.cores[cpu][name])
+                break
+        level = _add_caches(groups, cpu, read.caches[cpu].values())
+        if level is not None:
+            levels[cpu] = level
+    return groups, levels
 
 
 def read_topology(lines: Iterable[tuple[str, str]], known: CpuLists) -> Topology:
     """Return the topology in the lines, each with its place. A ValueError names place and error."""
-    read = _Read({}, {}, {}, {})
+    read = _Read()
     for place, line in lines:
         path, colon, value = line.partition(":")
         if not colon:
@@ -142,17 +175,15 @@ def read_topology(lines: Iterable[tuple[str, str]], known: CpuLists) -> Topology
             _set(read, path, value, known)
         except ValueError as error:
             raise ValueError(f"{place}: {error}") from error
+    groups, levels = _groups(read)
+    node_of = place_nodes(read.nodes, read.links, groups)
+    packages = {cpu: number for cpu, number in read.packages.items() if number >= 0}
+    check_nesting(groups, packages, node_of)
+    caches = groups.by_first.get(LLC, {})
+    llc_of = {cpu: caches[first] for cpu, first in groups.assigned(LLC).items()}
     # A CPU that is not present was never there, whatever its folder says.
-    present = read.masks.get("present")
-    there = [cpu for cpu in read.caches if present is None or not present or cpu in present]
-    last = {cpu: cache for cpu in there if (cache := _last(read.caches[cpu].values())) is not None}
-    _check(last)
-    node_of = {cpu: number for number, members in read.nodes.items() for cpu in members}
     cpus = {
-        cpu: Cpu(
-            cpu, read.packages.get(cpu), node_of.get(cpu),
-            last[cpu].shared if cpu in last else None, last[cpu].level if cpu in last else None,
-        )
-        for cpu in there
-    }  # fmt: skip
+        cpu: Cpu(cpu, packages.get(cpu), node_of.get(cpu), llc_of.get(cpu), levels.get(cpu))
+        for cpu in sorted(set(read.caches) & groups.present)
+    }
     return Topology(cpus, read.masks, read.nodes)

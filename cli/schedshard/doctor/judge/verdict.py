@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -57,6 +58,8 @@ class Verdict:
 
 
 def _doubts(facts: Facts, domains: Domains, loads: list[DomainLoad]) -> list[str]:
+    if facts.captured:
+        return ["a captured tree has CPUs and caches, but no threads and no cgroups"]
     doubts = []
     if not facts.sees_kernel_threads:
         doubts.append(
@@ -104,10 +107,14 @@ def _scheduler_notes(facts: Facts) -> list[str]:
     if "threadirqs" in facts.cmdline:
         notes.append("threadirqs: interrupts wake FIFO threads, which count as real-time wake-ups")
     if _groups_have_budgets(facts):
+        counted = re.fullmatch(r"(\d{1,7}) (\d{1,7})", facts.settings.get("cgroup/rt_runtime", ""))
+        none = counted is not None and counted[2] != "0"
+        now = f" {counted[2]} of {counted[1]} groups have none now." if counted and none else ""
         notes.append(
             "CONFIG_RT_GROUP_SCHED: a new group of cgroup v1 has no budget (cpu.rt_runtime_us is "
-            "0), and moving a real-time thread there fails. With cgroup v2 the cpu controller can "
-            "be switched on only while all real-time processes are in the root cgroup"
+            f"0), and moving a real-time thread there fails.{now} With cgroup v2 the cpu "
+            "controller can be switched on only while all real-time processes are in the root "
+            "cgroup"
         )
     return notes
 
