@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import os
 import stat
+import subprocess
 from dataclasses import replace
 from pathlib import Path
+from shutil import which
 
 import pytest
 
@@ -142,14 +145,30 @@ def test_what_excludes_each_other(capsys: Capture, tmp_path: Path) -> None:
 
 
 def test_a_unit(capsys: Capture, tmp_path: Path) -> None:
-    text = unit_text(["/opt/schedshard-doctor.pyz"], Path("/var/lib/metrics/s.prom"))
-    assert "ExecStart=/opt/schedshard-doctor.pyz --watch " in text
+    program = ["/usr/bin/python3", "/opt/schedshard-doctor.pyz"]
+    text = unit_text(program, Path("/var/lib/metrics/s.prom"))
+    assert "ExecStart=/usr/bin/python3 /opt/schedshard-doctor.pyz --watch " in text
     assert "ReadWritePaths=/var/lib/metrics\n" in text
     # Of ProtectSystem=strict /tmp would be read-only, and each look needs a place for its lists.
     assert "ProtectSystem=strict\n" in text
     assert "PrivateTmp=yes\n" in text
-    assert call(capsys, "doctor", "unit", "--out", "/run/x.prom").out.count("ExecStart=") == 1
+    # Else it would count as failed after systemctl stop.
+    assert "SuccessExitStatus=143\n" in text
+    ours = call(capsys, "doctor", "unit", "--out", "/run/x.prom").out
+    [command] = [line for line in ours.splitlines() if line.startswith("ExecStart=")]
+    # What systemd starts is a program, and shows that it watches.
+    words = command.partition("=")[2].partition(" --every")[0].split()
+    assert os.access(words[0], os.X_OK)
+    said = subprocess.run([*words, "--html", "x"], capture_output=True, text=True)
+    assert "--watch looks at this host" in said.stderr
+    if which("systemd-analyze"):
+        unit = tmp_path / "schedshard-doctor.service"
+        unit.write_text(ours)
+        checked = subprocess.run(
+            ["systemd-analyze", "verify", unit], capture_output=True, text=True
+        )
+        assert "schedshard" not in checked.stderr
     for path in ("relative.prom", "/a b.prom", "/a%n", '/a"', "/a$x", "/a\nExecStart=/bin/x"):
-        for program_path, metrics_path in (("/opt/x.pyz", path), (path, "/run/x.prom")):
+        for program_path, metrics_path in (("/opt/x.pyz", path), (f"{path}/", "/run/x.prom")):
             with pytest.raises(UserError, match="a unit needs an absolute path"):
-                unit_text([program_path], Path(metrics_path))
+                unit_text(["/usr/bin/python3", program_path], Path(metrics_path))

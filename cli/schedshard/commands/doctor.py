@@ -242,11 +242,12 @@ def unit(out: Path) -> None:
     'schedshard doctor unit > /etc/systemd/system/schedshard-doctor.service', then 'systemctl enable
     --now schedshard-doctor'.
     """
-    from schedshard.common.paths import ALONE
+    from schedshard.common.paths import ALONE, own_argv
     from schedshard.doctor.watch.unit import unit_text
 
-    program = str(Path(sys.argv[0]).resolve())
-    sys.stdout.write(unit_text([program] if ALONE else [program, "doctor"], out))
+    # The file that Python runs need not be a program itself.
+    command = [sys.executable, str(Path(sys.argv[0]).resolve())] if ALONE else own_argv("doctor")
+    sys.stdout.write(unit_text(command, out))
 
 
 @doctor.command()

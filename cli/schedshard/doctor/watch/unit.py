@@ -18,12 +18,13 @@ _UNIT = """\
 # systemctl enable --now schedshard-doctor
 [Unit]
 Description=What shared cache lines of the scheduler cost this machine
-Documentation=man:schedshard(1)
 
 [Service]
 ExecStart={command} --watch --every 60 --threshold 5 --rounds 3 --out {out}
 Restart=on-failure
 RestartSec=60
+# systemctl stop ends it with this status.
+SuccessExitStatus=143
 Nice=10
 # It reads /proc and /sys, and writes one file. root may read the scheduler's features, and count
 # wake-ups with perf; no other right is needed. bpftrace 0.17 wants CAP_SYS_ADMIN as well.
@@ -44,8 +45,9 @@ WantedBy=multi-user.target
 
 
 def unit_text(command: Sequence[str], out: Path) -> str:
-    """Return the unit; ``command`` is this program's path and a verb, ``out`` the file to write."""
-    for what, value in (("the program", command[0]), ("--out", str(out))):
+    """Return the unit; ``command`` runs doctor by absolute paths, ``out`` is the file to write."""
+    paths = [("the program", word) for word in command if "/" in word]
+    for what, value in (*paths, ("--out", str(out))):
         if _PLAIN.fullmatch(value) is None:
             raise UserError(
                 f"{what} is '{value}': a unit needs an absolute path of letters, digits and "
