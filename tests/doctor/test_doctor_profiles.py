@@ -261,6 +261,8 @@ BPFTRACE = (
     "@[ffmpeg, \n    cpupri_set+86\n    schedule+3\n]: 2100\n"
     "@[swapper, \n    decode_frame+8\n]: 7900\n",
     "@[cpupri_set]: 2100\n@[decode_frame]: 7900\n",
+    "@[cpupri_set, ffmpeg, 3]: 2100\n@[decode_frame, swapper/1, 1]: 7900\n",
+    "@[17, ffmpeg, cpupri_set]: 2100\n@[0, swapper/1, decode_frame]: 7900\n",
     "@[ffmpeg, cpupri_set+86]: 2100\n@[ffmpeg, decode_frame+1]: 7,900\n",
     "@[\n        ffffffff816e1f36 cpupri_set+86 ([kernel])\n]: 2100\n"
     "@[\n        ffffffff816e1f36 decode_frame+86 ([kernel])\n]: 7900\n",

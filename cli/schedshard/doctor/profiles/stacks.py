@@ -17,6 +17,7 @@ _FOLDED = re.compile(
 _FLAG = re.compile(r"_\[([kji])\]$")
 _ADDRESS = re.compile(r"^[0-9a-f]{8,16}\s+(?=\S)")
 _OFFSET = re.compile(r"\+(?:0x[0-9a-f]+|\d+)$")
+_FUNCTION = re.compile(r"[a-z_][a-z0-9]*_[a-z0-9_.]*")
 _NAMELESS = re.compile(r"(?:0x)?[0-9a-f]{6,16}$|\[+(?:unknown|kernel[\w.]*|vmlinux)\]+$")
 _BCC_HEAD = re.compile(r"^\s*(?:Sampling at|Tracing)\s.*(?:Hertz|off-CPU|time).*")
 _BCC_PROCESS = re.compile(r"^\s+-{1,2}\s+(?P<comm>\S.*?)\s+\((?P<pid>\d+)\)$")
@@ -125,8 +126,8 @@ def _maps(lines: Iterable[str]) -> Iterator[tuple[str, list[str], float]]:
             parts = None
 
 
-def _entry(parts: list[str], count: float) -> Hit | None:
-    """Return the hit of an entry: frames stand alone in their lines, other keys between commas."""
+def _entry(parts: list[str], count: float) -> tuple[list[str], list[str], float]:
+    """Return frames, which stand alone in their lines, other keys between commas, and the count."""
     frames, keys = [], []
     for number, part in enumerate(parts):
         alone = number > 0 and part[:1] in " \t" and part.strip() not in ("", ",")
@@ -134,28 +135,47 @@ def _entry(parts: list[str], count: float) -> Hit | None:
             frames.append(part.strip())
         else:
             keys += [key.strip() for key in part.split(",") if key.strip()]
-    if not frames and keys:
-        # A key of one line: the function is what is no number and no process.
-        named = [key for key in keys if _OFFSET.search(key)] or keys[-1:]
-        frames = named[:1]
-        keys = [key for key in keys if key not in frames]
-    return (
-        _leaf(frames[0].split(" (")[0], count, " ".join(clean(key) for key in keys))
-        if frames
-        else None
-    )
+    return frames, keys, count
+
+
+def _column(entries: list[tuple[list[str], list[str], float]]) -> int:
+    """Return which key of a map is the function: most of them are written like one.
+
+    bpftrace does not say what a key is. A process may have any name; few have an underscore.
+    """
+    votes: dict[int, float] = {}
+    for _, keys, count in entries:
+        for at, key in enumerate(keys):
+            like = 2 if _OFFSET.search(key) else 1 if _FUNCTION.fullmatch(key) else 0
+            votes[at] = votes.get(at, 0.0) + like * count
+    return max(votes, key=lambda at: (votes[at], at), default=0)
+
+
+def _map_hits(entries: list[tuple[list[str], list[str], float]]) -> list[Hit]:
+    column = _column(entries)
+    hits = []
+    for frames, keys, count in entries:
+        others = keys
+        if not frames and keys:
+            at = min(column, len(keys) - 1)
+            frames, others = [keys[at]], keys[:at] + keys[at + 1 :]
+        if frames:
+            process = " ".join(clean(key) for key in others)
+            hits.append(_leaf(frames[0].split(" (")[0], count, process))
+    return hits
 
 
 def parse_bpftrace(lines: Iterable[str], source: str) -> Sampled | None:
     """Return the hits of the first map of stacks or functions that bpftrace printed."""
-    maps: dict[str, list[Hit]] = {}
+    maps: dict[str, list[tuple[list[str], list[str], float]]] = {}
     for name, parts, count in _maps(lines):
-        hit = _entry(parts, count)
-        if hit is not None:
-            maps.setdefault(name, []).append(hit)
+        frames, keys, _ = entry = _entry(parts, count)
+        if frames or keys:
+            maps.setdefault(name, []).append(entry)
     if not maps:
         return None
-    name, hits = next(iter(maps.items()))
+    name, entries = next(iter(maps.items()))
+    hits = _map_hits(entries)
     said = ["bpftrace does not print what it counted: samples of time are assumed"]
     if len(maps) > 1:
         said.append(f"{len(maps)} maps in {source}: the first one (@{clean(name)}) is judged")
