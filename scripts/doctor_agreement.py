@@ -4,7 +4,7 @@
 PYTHONPATH=cli .venv/bin/python scripts/doctor_agreement.py [FIRST [LAST]]
 
 It prints each shape whose intervals do not meet, and a count; status 1 if there are any. All 200
-take about 20 minutes of a CPU.
+take about 15 minutes of a CPU; docs/doctor.md names those that do not agree.
 """
 
 from __future__ import annotations

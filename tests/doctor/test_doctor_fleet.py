@@ -147,6 +147,12 @@ def test_before_and_after_partitions(capsys: Capture, tmp_path: Path) -> None:
     assert "it came" in data["sentence"]
     # 16 CPUs, 80% busy at 2 million wake-ups a second, and then 65%.
     assert "went from 6.4 to 5.2 us" in data["sentence"]
+    # A cost below the prediction is no gain that did not come.
+    rare = archive(
+        tmp_path / "rare", Machine(tasks=groups(20_000), cgroups=partitions("root")), 130
+    )
+    less = call(capsys, "doctor", "diff", before, rare, "--json").json["sentence"]
+    assert "it is less than that now" in less
     changes = {each["what"]: (each["before"], each["after"]) for each in data["changes"]}
     assert changes["root domains"] == ("0-15", "0-3, 12-15, 4-7, 8-11")
     assert changes["findings"] == ("rd-shared (high)", "none")

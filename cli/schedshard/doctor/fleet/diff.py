@@ -148,11 +148,11 @@ def _gain(before: Verdict, after: Verdict, old: Facts, new: Facts, promised: Ran
     dropped = before.cost.value - after.cost.value
     if dropped <= _LEAST:
         return "Nothing was gained."
-    came = after.cost.meets(promised)
-    words = (
-        f"{share_words(promised)} was predicted for partitions: "
-        f"{'it came' if came else 'that much did not come'}."
-    )
+    came = "it came"
+    if not after.cost.meets(promised):
+        less = after.cost.value < promised.value
+        came = "it is less than that now" if less else "that much did not come"
+    words = f"{share_words(promised)} was predicted for partitions: {came}."
     first, second = busy_ns(old, before), busy_ns(new, after)
     if first is None or second is None:
         return f"{words} Nothing was measured: an archive lacks how busy the CPUs were."
