@@ -16,6 +16,7 @@ from doctor_tree import Machine, build, collect
 from schedshard.common.paths import topo_binary
 from schedshard.doctor.facts.archive import read_directory, read_tar
 from schedshard.doctor.facts.facts import Facts, read_facts
+from schedshard.doctor.judge.verdict import judge
 
 CPU = "sys/devices/system/cpu"
 
@@ -86,6 +87,8 @@ REFUSED = {
     "cache not possible", "two caches", "core in two caches", "cycle", "type", "level",
     "empty mask", "none present",
 }  # fmt: skip
+# No plan of shards fits these: doctor judges an archive all the same, and says so.
+UNPLANNED = {"core in two caches", "cycle"}
 # The collector keeps no links of CPUs to nodes; a capture has them.
 LINKS = "nodes by link"
 
@@ -119,8 +122,15 @@ def test_both_readers_agree(tmp_path: Path, name: str) -> None:
     assert collect(root, "-d", tmp_path / "lists").returncode == 0
     ours = attempt(lambda: read_facts(read_directory(tmp_path / "lists"), "host"))
     done = subprocess.run([topo_binary(), "--sysfs", root], capture_output=True, text=True)
-    assert (done.returncode != 0) == isinstance(ours, str) == (name in REFUSED), (done, ours)
-    if isinstance(ours, Facts):
+    assert (done.returncode != 0) == (name in REFUSED)
+    assert isinstance(ours, str) == (name in REFUSED - UNPLANNED), (done, ours)
+    if name in UNPLANNED:
+        assert isinstance(ours, Facts)
+        assert "no shard plan" in done.stderr
+        assert ours.unplanned
+        assert "topo and sbm_create() refuse this machine" in " ".join(judge("", ours, []).notes)
+    elif isinstance(ours, Facts):
+        assert not ours.unplanned
         assert theirs_of(done.stdout, ours) == ours.llcs
         if name == "absent":
             assert sorted(ours.cpus) == [0, 1, 2, 3]

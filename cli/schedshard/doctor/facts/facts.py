@@ -80,6 +80,7 @@ class Facts:
     nodes: Mapping[int, frozenset[int]] = field(default_factory=dict)
     calls: Mapping[int, int] = field(default_factory=dict)  # function call interrupts by CPU
     busy: Mapping[int, float] = field(default_factory=dict)  # part of the time, by CPU
+    unplanned: str = ""  # why topo and sbm_create() refuse this machine
 
     @property
     def hypervisor(self) -> str | None:
@@ -329,6 +330,8 @@ def _read(lists: Mapping[str, str]) -> Facts:
         topology = read_topology(_lines(lists, "cpus"), known)
     except ValueError as error:
         raise _WrongError(str(error)) from error
+    if topology.unplanned and lists["settings"].startswith(MARK):
+        raise _WrongError(topology.unplanned)
     masks = topology.masks
     settings = _settings(lists)
     name = settings.get("proc/sys/kernel/osrelease", "")
@@ -371,6 +374,7 @@ def _read(lists: Mapping[str, str]) -> Facts:
         busy=_busy(before, after),
         affinities=tuple(_affinities(lists, known)),
         nodes=topology.nodes,
+        unplanned=topology.unplanned,
     )
 
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Which topologies the library refuses: lists that contradict each other, groups that do not nest.
 
-These are the rules of lib/topo_sysfs.c, lib/topo_build.c and core/shard_topo_check.c, so that
-doctor judges no host that sbm_create() refuses. Each ValueError names the CPU.
+These are the rules of lib/topo_sysfs.c, lib/topo_build.c and core/shard_topo_check.c. Each
+ValueError names the CPU. The last file's are about the plan of shards, which doctor does not need:
+it judges a host without one, and says so.
 """
 
 from __future__ import annotations

@@ -38,11 +38,15 @@ class Cpu:
 
 @dataclass(frozen=True)
 class Topology:
-    """The CPUs that have a folder, the masks by the names of their files, and the nodes."""
+    """The CPUs that have a folder, the masks by the names of their files, and the nodes.
+
+    ``unplanned`` says why the library makes no plan of shards for it, "" if it makes one.
+    """
 
     cpus: Mapping[int, Cpu]
     masks: Mapping[str, frozenset[int]]
     nodes: Mapping[int, frozenset[int]]
+    unplanned: str = ""
 
 
 @dataclass
@@ -178,7 +182,11 @@ def read_topology(lines: Iterable[tuple[str, str]], known: CpuLists) -> Topology
     groups, levels = _groups(read)
     node_of = place_nodes(read.nodes, read.links, groups)
     packages = {cpu: number for cpu, number in read.packages.items() if number >= 0}
-    check_nesting(groups, packages, node_of)
+    unplanned = ""
+    try:
+        check_nesting(groups, packages, node_of)
+    except ValueError as error:
+        unplanned = str(error)
     caches = groups.by_first.get(LLC, {})
     llc_of = {cpu: caches[first] for cpu, first in groups.assigned(LLC).items()}
     # A CPU that is not present was never there, whatever its folder says.
@@ -186,4 +194,4 @@ def read_topology(lines: Iterable[tuple[str, str]], known: CpuLists) -> Topology
         cpu: Cpu(cpu, packages.get(cpu), node_of.get(cpu), llc_of.get(cpu), levels.get(cpu))
         for cpu in sorted(set(read.caches) & groups.present)
     }
-    return Topology(cpus, read.masks, read.nodes)
+    return Topology(cpus, read.masks, read.nodes, unplanned)

@@ -137,6 +137,11 @@ def _notes(facts: Facts | None, loads: list[DomainLoad], profiles: list[Profile]
         )
     if facts is not None and facts.pseudonyms:
         notes.append("names of threads and cgroups are pseudonyms (collect.sh -a)")
+    if facts is not None and facts.unplanned:
+        notes.append(
+            f"topo and sbm_create() refuse this machine, since no order of its CPUs fits: "
+            f"{facts.unplanned.removeprefix('cpus: ')}"
+        )
     if facts is not None and not facts.llcs:
         notes.append("the kernel knows no caches here: lines are taken to cross caches")
     if facts is not None and any(profile.lines or profile.functions for profile in profiles):
