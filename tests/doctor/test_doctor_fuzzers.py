@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -24,7 +25,7 @@ def test_short_fuzz_run(tmp_path: Path, target: str, runs: int) -> None:
     limits = ["-seed=1", "-timeout=10", "-rss_limit_mb=512", f"-artifact_prefix={tmp_path}/"]
     done = subprocess.run(
         [sys.executable, FUZZ / "fuzz_doctor.py", target, f"-runs={runs}", *limits, found, corpus],
-        capture_output=True, text=True,
+        capture_output=True, text=True, env={**os.environ, "PYTHONHASHSEED": "0"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-4000:]
     assert f"Done {runs} runs" in done.stderr

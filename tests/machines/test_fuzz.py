@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -33,6 +34,7 @@ def test_short_fuzz_run(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
+        env={**os.environ, "PYTHONHASHSEED": "0"},
     )
     assert done.returncode == 0, done.stderr[-4000:]
     assert f"Done {RUNS} runs" in done.stderr
