@@ -21,6 +21,7 @@ const struct explore_case *const explore_all_cases[] = {
 	explore_visited_cases,
 	explore_idle_cases,
 	explore_plan_cases,
+	explore_wait_cases,
 	explore_wakeup_cases,
 	explore_order_cases,
 	explore_bits_cases,

@@ -22,6 +22,7 @@ extern const struct explore_case explore_stock_cases[];
 extern const struct explore_case explore_visited_cases[];
 extern const struct explore_case explore_idle_cases[];
 extern const struct explore_case explore_plan_cases[];
+extern const struct explore_case explore_wait_cases[];
 extern const struct explore_case explore_wakeup_cases[];
 extern const struct explore_case explore_order_cases[];
 extern const struct explore_case explore_bits_cases[];

@@ -120,6 +120,9 @@ TABLE: list[tuple[str, list[int], bool, tuple[str, ...]]] = [
     ("counter-estimate", [2], False, ()),
     ("counter-add-any", [2, 3, 4], False, ()),
     ("plan-publish", [2, 3, 4], False, ()),
+    ("wait-one", [2, 3], False, ()),
+    ("wait-one-weak", [2], False, ()),
+    ("wait-two", [2, 3], False, ()),
     ("wakeup-sbm", [2, 3, 4], False, ()),
     ("wakeup-sbm-summary", [2, 3, 4], False, ()),
     ("wakeup-bytemap", [2, 3, 4], False, ()),
@@ -129,6 +132,9 @@ TABLE: list[tuple[str, list[int], bool, tuple[str, ...]]] = [
     ("order-visited-scan", [2], False, ()),
     ("order-visited-word", [2], False, ()),
     ("order-counter-attach", [2], False, ()),
+    ("planted-wait-look", [2], True, ()),
+    ("planted-wait-leave", [3], True, ()),
+    ("planted-wait-barrier", [2], True, ()),
     ("planted-counter-add", [2, 3, 4], True, ()),
     ("planted-claim-look", [2, 3, 4], True, ()),
     ("planted-claim-put", [2, 3], True, ()),
@@ -180,6 +186,7 @@ OTHER_WHEN_WEAK = ["idle-stay-stock"]
 
 # Planted bugs that store buffers bring about: without them there is nothing to find.
 NEEDS_BUFFERS = [
+    "planted-wait-barrier",
     "planted-claim-put",
     "planted-wakeup-waker",
     "planted-wakeup-worker",
@@ -206,6 +213,9 @@ NEEDS_BUFFERS = [
 # A useful schedule of a planted bug has this file and this message. (Of functions inlined into each
 # other addr2line cannot always name the right one in clang's code.)
 TELLS = {
+    "planted-wait-look": ("shard_wait.c", "lost wake-up"),
+    "planted-wait-leave": ("shard_wait.c", "lost wake-up"),
+    "planted-wait-barrier": ("shard_wait.c", "lost wake-up"),
     "planted-counter-add": ("cpu_counter.h", "an add is lost"),
     "planted-claim-look": ("claim.c", "two CPUs own"),
     "planted-claim-put": ("claim.c", "before the put"),

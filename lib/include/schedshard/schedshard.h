@@ -11,6 +11,7 @@
  * Contents; beginners need the first one only:
  *
  *   create.h         a set, a byte map, a counter for this machine, in one call
+ *   claim_wait.h     wait for a bit of a set, and wake who waits
  *   topology.h       which CPU is where: sysfs, hwloc, machine files
  *   machine.h        machine files with their latencies
  *   shard_plan.h     CPUs to shards (a cache line each) and back
@@ -42,6 +43,7 @@
 /* outside of extern "C": it includes headers of the C library, which C++ replaces */
 #include "port.h"
 
+#include "claim_wait.h"
 #include "create.h"
 #include "machine.h"
 #include "topology.h"

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Why no wake-up is lost: no waiter sleeps for good while a bit is set.
+ *
+ *   A waiter:                           A waker:
+ *
+ *   W1  count itself in its shard       K1  set the bit
+ *   W2  count itself in the total       K2  full barrier
+ *   W3  full barrier                    K3  load the total; 0: done
+ *   W4  claim a bit; found: leave       K4  find a shard with more waiters than
+ *   W5  sleep while there is no signal      signals, and add a signal there
+ *
+ * If K3 or K4 does not see W1 and W2, the barriers make W4 see K1: store buffering. If it sees
+ * them, there is a signal in the waiter's shard, by this waker or by another one.
+ *
+ * A signal is never more than a waiter: K4 adds one only where there are more waiters. Who takes a
+ * signal claims again, and joins again before it sleeps again. So it is in the first case for each
+ * bit that was set before it joined.
+ *
+ * A waiter that found a bit by itself leaves. If as many signals as waiters are there, one of them
+ * was for it: it takes that, and wakes another waiter. Else that one would sleep while the bit is
+ * set for which the signal was. If there are fewer, the signals are for the others. Linux's
+ * sbitmap lost wake-ups of both kinds: a waker that looked too early, and a wake-up that nobody
+ * passed on.
+ *
+ * All changes of a shard's word are compare-and-swap of both counts at once. Between W1 and W2 a
+ * waker may see a total of 0: W4 comes later.
+ */
+#include "shard_wait.h"
+#include "shard_lines.h"
+
+struct shard_wait *shard_wait_alloc(const struct shard_plan *plan)
+{
+	size_t bytes = sizeof(struct shard_wait) + plan->nr_shards * sizeof(u64 *);
+	struct shard_wait *w = (struct shard_wait *)port_alloc(bytes, -1);
+
+	if (!w)
+		return NULL;
+	w->plan = plan;
+	w->bytes = bytes;
+	if (!shard_lines_alloc(plan, w->line)) {
+		port_free(w, bytes);
+		return NULL;
+	}
+	return w;
+}
+
+void shard_wait_free(struct shard_wait *w)
+{
+	if (!w)
+		return;
+	shard_lines_free(w->plan, w->line);
+	port_free(w, w->bytes);
+}
+
+static u64 *line_of(const struct shard_wait *w, u32 cpu)
+{
+	return w->line[w->plan->slot[cpu].shard];
+}
+
+static u32 signals_of(u64 word)
+{
+	return (u32)word;
+}
+
+static u32 waiters_of(u64 word)
+{
+	return (u32)(word >> 32);
+}
+
+void shard_wait_join(struct shard_wait *w, u32 cpu)
+{
+	port_fetch_add64(line_of(w, cpu), SHARD_WAIT_ONE); /* W1 */
+	port_fetch_add64(&w->total, 1);			   /* W2; W3: pairs with K2 */
+}
+
+/* Take off a waiter: one that leaves, or one with a signal. Return: was there a signal for it? */
+static bool take_off(struct shard_wait *w, u32 cpu, bool leaves)
+{
+	u64 *line = line_of(w, cpu), word = READ_ONCE(*line), seen;
+	bool signal;
+
+	for (;; word = seen) {
+		if (leaves)
+			signal = signals_of(word) == waiters_of(word);
+		else
+			signal = signals_of(word) > 0;
+		if (!leaves && !signal)
+			return false;
+		seen = port_cmpxchg64(line, word, word - SHARD_WAIT_ONE - signal);
+		if (seen == word)
+			break;
+	}
+	port_fetch_add64(&w->total, (u64)-1);
+	return signal;
+}
+
+bool shard_wait_leave(struct shard_wait *w, u32 cpu)
+{
+	return take_off(w, cpu, true);
+}
+
+bool shard_wait_woken(struct shard_wait *w, u32 cpu)
+{
+	return take_off(w, cpu, false);
+}
+
+/* Add a signal to a shard if a waiter there has none. */
+static bool signal_one(u64 *line)
+{
+	u64 word = READ_ONCE(*line), seen;
+
+	while (waiters_of(word) > signals_of(word)) {
+		seen = port_cmpxchg64(line, word, word + SHARD_WAIT_SIGNAL);
+		if (seen == word)
+			return true;
+		word = seen;
+	}
+	return false;
+}
+
+u32 *shard_wait_wake(struct shard_wait *w, u32 cpu)
+{
+	struct shard_near_iter near;
+	u32 shard;
+
+	smp_mb__after_atomic(); /* K2: pairs with W3; without it K3 may come before K1 */
+	if (likely(!port_read64(&w->total)))
+		return NULL;
+	shard = shard_near_begin(&near, w->plan, cpu);
+	do {
+		if (signal_one(w->line[shard]))
+			return shard_wait_signals(w, w->plan->shard_cpus[shard][0]);
+	} while (shard_near_next(&near, &shard));
+	return NULL;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * Who waits for a bit of a set, by shard: a waker finds a waiter near, and no wake-up is lost. How
+ * a thread sleeps is its caller's affair: lib/claim_wait.c does it with futexes.
+ *
+ *	A waiter:				A waker:
+ *
+ *	shard_wait_join(w, cpu);		sbm_put(set, cpu);
+ *	cpu = sbm_claim_near(set, cpu);		at = shard_wait_wake(w, cpu);
+ *	found: shard_wait_leave(w, cpu),	if (at)
+ *	       true: wake another one			wake one that sleeps at @at
+ *	else:  sleep until
+ *	       shard_wait_woken(w, cpu),
+ *	       then all of this again
+ *
+ * Concurrency: shard_wait_alloc() and shard_wait_free() exclude everything else. All other calls
+ * may overlap. A waiter joins, then leaves or is woken once, all for one CPU number.
+ *
+ * Context: any; alloc and free may sleep. Ordering: as said. CPU numbers are of possible CPUs of
+ * the plan; no function checks them.
+ */
+#ifndef SHARD_WAIT_H
+#define SHARD_WAIT_H
+
+#include "port.h"
+#include "shard_plan.h"
+
+/* Waiters of a shard, of which some have a wake-up that they have not taken: signals. */
+#define SHARD_WAIT_ONE	  (1ull << 32) /* one waiter; the low half counts signals */
+#define SHARD_WAIT_SIGNAL 1ull	       /* one signal; never more than waiters */
+
+/**
+ * struct shard_wait - waiters by shard
+ * @plan: the plan; must outlive this
+ * @bytes: memory of this header with its table
+ * @total: waiters of all shards; on a line that only waiters write
+ * @line: by shard: waiters and signals
+ */
+struct shard_wait {
+	const struct shard_plan *plan;
+	size_t bytes;
+	u64 total __aligned(PORT_CACHELINE);
+	u64 *line[] __aligned(PORT_CACHELINE);
+};
+
+/* Nobody waits. NULL: no memory. May sleep. */
+struct shard_wait *shard_wait_alloc(const struct shard_plan *plan);
+
+/* Free it, or NULL; nobody waits. May sleep. */
+void shard_wait_free(struct shard_wait *w);
+
+/*
+ * Wait from now on, for a CPU number. Ordering: a full barrier at the end: the claim that follows
+ * finds what was put before a waker looked for waiters.
+ */
+void shard_wait_join(struct shard_wait *w, u32 cpu);
+
+/*
+ * Wait no more, without a wake-up. Return: true: a wake-up was for this waiter, and the caller
+ * passes it on by shard_wait_wake(). Ordering: a full barrier.
+ */
+bool shard_wait_leave(struct shard_wait *w, u32 cpu);
+
+/* Was a waiter of this shard woken? True: the caller took that, and waits no more; full barrier. */
+bool shard_wait_woken(struct shard_wait *w, u32 cpu);
+
+/* The number of signals of a CPU's shard: the word at which a waiter sleeps while it is 0. */
+static inline u32 *shard_wait_signals(const struct shard_wait *w, u32 cpu)
+{
+	u32 *half = (u32 *)w->line[w->plan->slot[cpu].shard];
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	return half + 1;
+#else
+	return half;
+#endif
+}
+
+/*
+ * Wake a waiter near a CPU: called right after an atomic operation on the set, such as sbm_put().
+ * Return: where it may sleep, as shard_wait_signals(); NULL: nobody waits that has no signal yet.
+ * Ordering: a full barrier between that operation and the look for waiters. Lines touched: that of
+ * the total, read; if somebody waits, those of near shards, and one is written.
+ */
+u32 *shard_wait_wake(struct shard_wait *w, u32 cpu);
+
+#endif /* SHARD_WAIT_H */

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Threads that sleep by futexes. A waiter sleeps at its shard's number of signals while that is 0.
+ * The kernel compares it before the thread sleeps, so that a signal that comes first is seen. A
+ * waker wakes one thread. If another waiter of the shard takes the signal before, the thread finds
+ * 0 and sleeps again.
+ */
+#include <errno.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include "claim_wait.h"
+
+#define NS_PER_S 1000000000
+
+/* C libraries with a time of 64 bits on machines of 32. */
+#if defined(SYS_futex_time64) && !defined(__LP64__)
+#define SYS_FUTEX (sizeof(time_t) > sizeof(long) ? SYS_futex_time64 : SYS_futex)
+#else
+#define SYS_FUTEX SYS_futex
+#endif
+
+static bool later(struct timespec *at, s64 ns)
+{
+	if (clock_gettime(CLOCK_MONOTONIC, at))
+		return false;
+	at->tv_sec += (time_t)(ns / NS_PER_S);
+	at->tv_nsec += (long)(ns % NS_PER_S);
+	if (at->tv_nsec >= NS_PER_S) {
+		at->tv_nsec -= NS_PER_S;
+		at->tv_sec++;
+	}
+	return true;
+}
+
+/* Sleep while there is no signal; @until is a time or NULL. False: that time has come. */
+static bool sleep_at(u32 *signals, const struct timespec *until)
+{
+	return !syscall(SYS_FUTEX, signals, FUTEX_WAIT_BITSET_PRIVATE, 0, until, NULL,
+			FUTEX_BITSET_MATCH_ANY) ||
+	       errno != ETIMEDOUT;
+}
+
+void shard_wait_wake_near(struct shard_wait *w, u32 cpu)
+{
+	u32 *signals = shard_wait_wake(w, cpu);
+	int before = errno;
+
+	if (signals)
+		syscall(SYS_FUTEX, signals, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	errno = before;
+}
+
+void sbm_put_wake(struct sbm *b, struct shard_wait *w, u32 cpu)
+{
+	sbm_put(b, cpu);
+	shard_wait_wake_near(w, cpu);
+}
+
+static void leave(struct shard_wait *w, u32 cpu)
+{
+	if (shard_wait_leave(w, cpu))
+		shard_wait_wake_near(w, cpu);
+}
+
+s64 sbm_claim_wait(struct sbm *b, struct shard_wait *w, u32 cpu, s64 timeout_ns)
+{
+	s64 got = sbm_claim_near(b, cpu);
+	struct timespec until;
+	bool in_time = true;
+
+	if (got >= 0 || !timeout_ns || (timeout_ns > 0 && !later(&until, timeout_ns)))
+		return got;
+	for (;;) {
+		shard_wait_join(w, cpu);
+		got = sbm_claim_near(b, cpu);
+		if (got >= 0 || !in_time) {
+			leave(w, cpu);
+			return got;
+		}
+		while (in_time && !shard_wait_woken(w, cpu))
+			in_time = sleep_at(shard_wait_signals(w, cpu),
+					   timeout_ns > 0 ? &until : NULL);
+		if (!in_time)
+			leave(w, cpu);
+	}
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * claim_wait.h - wait for a bit of a set, and wake who waits.
+ *
+ *	struct sbm *idle = sbm_create();
+ *	struct shard_wait *waiters = shard_wait_alloc(idle->plan);
+ *
+ *	cpu = sbm_claim_wait(idle, waiters, shard_this_cpu(), -1);
+ *	...
+ *	sbm_put_wake(idle, waiters, (u32)cpu);
+ *
+ * All puts for which somebody may wait are by sbm_put_wake(), or call shard_wait_wake_near() after
+ * them. No wake-up is lost: shard_wait.c has the argument. While nobody waits, a put reads one more
+ * line, and writes none. Waiters are woken near the put, and in no order.
+ *
+ * Concurrency: all calls may overlap. Threads of one process only.
+ */
+#ifndef SCHEDSHARD_CLAIM_WAIT_H
+#define SCHEDSHARD_CLAIM_WAIT_H
+
+#include "port.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#include "sbm_claim.h"
+#include "shard_wait.h"
+
+/**
+ * sbm_claim_wait() - sbm_claim_near() that sleeps until there is a bit
+ * @b: the set
+ * @w: its waiters, of the same plan
+ * @cpu: CPU number to start from; any number of threads may have the same one
+ * @timeout_ns: nanoseconds after which it gives up; 0: it does not sleep; negative: never
+ *
+ * Return: the CPU number that it claimed; -1: the time is over, and there was none. Context: it
+ * sleeps, and not in a signal handler. Ordering: as sbm_claim_near().
+ */
+s64 sbm_claim_wait(struct sbm *b, struct shard_wait *w, u32 cpu, s64 timeout_ns);
+
+/**
+ * sbm_put_wake() - sbm_put() that wakes a waiter near the CPU
+ * @b: the set
+ * @w: its waiters
+ * @cpu: CPU number whose bit to set
+ *
+ * Context: any. Ordering: as sbm_put(), and a full barrier after it.
+ */
+void sbm_put_wake(struct sbm *b, struct shard_wait *w, u32 cpu);
+
+/**
+ * shard_wait_wake_near() - wake one of the waiters, the nearest
+ * @w: the waiters
+ * @cpu: CPU number to start from
+ *
+ * Called right after an atomic operation that set a bit.
+ */
+void shard_wait_wake_near(struct shard_wait *w, u32 cpu);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

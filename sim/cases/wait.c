@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Waiters for a bit. A waiter that finds no signal counts as asleep; if a signal comes later, its
+ * thread would wake. In the end no waiter sleeps without a signal while a bit is set. Planted cases
+ * have the faults of Linux's sbitmap: a waiter that does not look again after it joined, and one
+ * that leaves with a wake-up that was for another.
+ */
+#include "port.h"
+
+#include <stdlib.h>
+
+#include "cases.h"
+#include "objects.h"
+#include "sbm_claim.h"
+#include "shard_wait.h"
+
+static struct sbm *b;
+static struct shard_wait *w;
+
+/* Plan CPUs 0 and 1 are of one shard, 2 and 3 of the other. */
+static void setup(uint32_t nr_cpus)
+{
+	const struct shard_plan *plan = case_plan(4, 2);
+
+	b = case_sbm(plan, 0);
+	w = shard_wait_alloc(plan);
+	if (!w)
+		abort();
+	explore_name(&w->total, sizeof(w->total), "total");
+	explore_const(w->line, plan->nr_shards * sizeof(*w->line));
+	explore_name(w->line[0], 8, "waiters 0");
+	explore_name(w->line[1], 8, "waiters 1");
+}
+
+enum { OWNS = 1, ASLEEP };
+
+static port_always_inline void wait_near(u32 cpu, u32 from, bool again, bool pass_on)
+{
+	s64 got;
+
+	if (!again && sbm_claim_near(b, from) >= 0) {
+		explore_result(cpu, OWNS);
+		return;
+	}
+	shard_wait_join(w, from);
+	got = again ? sbm_claim_near(b, from) : -1;
+	if (got < 0 && shard_wait_woken(w, from)) {
+		got = sbm_claim_near(b, from);
+		if (got < 0) { /* another one has it: wait again */
+			shard_wait_join(w, from);
+			got = sbm_claim_near(b, from);
+			if (got >= 0 && shard_wait_leave(w, from))
+				shard_wait_wake(w, from);
+		}
+	} else if (got >= 0 && shard_wait_leave(w, from) && pass_on) {
+		shard_wait_wake(w, from);
+	}
+	explore_result(cpu, got >= 0 ? OWNS : ASLEEP);
+}
+
+static port_always_inline void put(u32 cpu, bool barrier)
+{
+	sbm_put(b, cpu);
+	if (barrier)
+		shard_wait_wake(w, cpu);
+	else if (READ_ONCE(w->total))
+		shard_wait_wake(w, cpu);
+}
+
+static void check(uint32_t nr_cpus)
+{
+	u64 asleep = 0, signals = *shard_wait_signals(w, 0) + *shard_wait_signals(w, 2);
+
+	for (u32 cpu = 0; cpu < nr_cpus; cpu++)
+		asleep += explore_result_of(cpu) == ASLEEP;
+	explore_check(w->total == asleep, "%u waiters are counted, %u sleep",
+		      (unsigned int)w->total, (unsigned int)asleep);
+	explore_check(sbm_empty(b) || !asleep || signals,
+		      "lost wake-up: a bit is set, and %u sleep", (unsigned int)asleep);
+	explore_check(signals <= asleep, "a signal for nobody");
+}
+
+/* CPU 0 puts; the others wait, in turn in both shards. */
+static void one(uint32_t cpu)
+{
+	if (cpu)
+		wait_near(cpu, cpu == 1 ? 3 : 1, true, true);
+	else
+		put(0, true);
+}
+
+/* CPU 0 puts two bits: of two waiters none sleeps without a signal. */
+static void two(uint32_t cpu)
+{
+	if (cpu) {
+		wait_near(cpu, cpu == 1 ? 3 : 1, true, true);
+		return;
+	}
+	put(0, true);
+	put(2, true);
+}
+
+static void one_look(uint32_t cpu)
+{
+	if (cpu)
+		wait_near(cpu, 3, false, true);
+	else
+		put(0, true);
+}
+
+static void keeps_it(uint32_t cpu)
+{
+	if (cpu) {
+		wait_near(cpu, cpu == 1 ? 3 : 1, true, false);
+		return;
+	}
+	put(0, true);
+	put(2, true);
+}
+
+static void no_barrier(uint32_t cpu)
+{
+	if (cpu)
+		wait_near(cpu, 3, true, true);
+	else
+		put(0, false);
+}
+
+#define CASE(name_, title_, kind_, min, max, weak_, body_)                                       \
+	{                                                                                        \
+		.name = name_, .title = title_, .kind = kind_, .min_cpus = min, .max_cpus = max, \
+		.weak = weak_, .setup = setup, .body = body_, .check = check                     \
+	}
+
+const struct explore_case explore_wait_cases[] = {
+	CASE("wait-one", "a put wakes a waiter, or the waiter finds the bit", "core", 2, 3, false,
+	     one),
+	CASE("wait-one-weak", "the same in any order", "core", 2, 2, true, one),
+	CASE("wait-two", "two puts: no waiter sleeps while a bit is set", "core", 2, 3, false, two),
+	CASE("planted-wait-look", "planted: a waiter that does not look again after it joined",
+	     "planted", 2, 2, false, one_look),
+	CASE("planted-wait-leave", "planted: a waiter that leaves with another one's wake-up",
+	     "planted", 3, 3, false, keeps_it),
+	CASE("planted-wait-barrier", "planted: a waker without a barrier before its look",
+	     "planted", 2, 2, true, no_barrier),
+	{ 0 },
+};

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Threads that wait for bits. A lost wake-up hangs the test, and its time limit ends it. What a bit
+ * stands for is counted by plain stores, so that two owners lose an update.
+ */
+#include "claim_wait.h"
+#include "sbm_more.h"
+#include "shapes.h"
+#include "../stress/threads.h"
+
+#define ROUNDS 20000u
+
+static const struct shape shape = { .name = "4 x 2", 1, 1, 4, 1, 2, 1, .adjacent = true };
+static struct shard_plan *plan;
+static struct sbm *b;
+static struct shard_wait *w;
+static u64 used[8];
+static s64 timeout;
+
+static void set_up(unsigned int flags, u32 bits)
+{
+	plan = shape_plan(&shape);
+	b = sbm_alloc(plan, flags);
+	w = shard_wait_alloc(plan);
+	CHECK(b && w);
+	memset(used, 0, sizeof(used));
+	for (u32 i = 0; i < bits; i++)
+		sbm_put(b, plan->idx_to_cpu[i * plan->nr_possible / bits]);
+}
+
+static void tear_down(u32 bits)
+{
+	CHECK_EQ(sbm_weight(b), bits);
+	CHECK_EQ(w->total, 0);
+	for (u32 shard = 0; shard < plan->nr_shards; shard++)
+		CHECK_EQ(*w->line[shard], 0); /* no waiter, and no signal is left */
+	shard_wait_free(w);
+	sbm_free(b);
+	shard_plan_free(plan);
+}
+
+static void claim_and_put(u32 thread)
+{
+	for (u32 i = 0; i < ROUNDS;) {
+		s64 cpu = sbm_claim_wait(b, w, (thread * 3 + i) % 8, timeout);
+
+		CHECK(cpu >= 0 || timeout > 0);
+		if (cpu < 0)
+			continue;
+		used[cpu]++;
+		if (i % 64 == 0)
+			sched_yield(); /* so that others sleep */
+		sbm_put_wake(b, w, (u32)cpu);
+		i++;
+	}
+}
+
+static void everyone_gets_a_turn(void)
+{
+	for (u32 way = 0; way < 12; way++) {
+		u32 bits = 1 + way % 3;
+		u64 all = 0;
+
+		timeout = way / 6 ? 20000 : -1;
+		set_up(way / 3 % 2 ? SBM_SUMMARY : 0, bits);
+		run_threads(claim_and_put);
+		for (u32 cpu = 0; cpu < 8; cpu++)
+			all += used[cpu];
+		CHECK_EQ(all, (u64)NR_THREADS * ROUNDS);
+		tear_down(bits);
+	}
+}
+
+static void gives_up(void)
+{
+	set_up(0, 0);
+	CHECK_EQ(sbm_claim_wait(b, w, 3, 0), -1);
+	CHECK_EQ(sbm_claim_wait(b, w, 3, 1), -1);
+	CHECK_EQ(sbm_claim_wait(b, w, 3, 1000000), -1);
+	sbm_put_wake(b, w, 5);
+	CHECK_EQ(sbm_claim_wait(b, w, 3, 1), 5);
+	tear_down(0);
+}
+
+/* Signals go to near waiters, one each, and not to more than there are. */
+static void wakes_near(void)
+{
+	set_up(0, 0);
+	CHECK(!shard_wait_wake(w, 0));
+	shard_wait_join(w, 0);
+	shard_wait_join(w, 6);
+	CHECK(shard_wait_wake(w, 7) == shard_wait_signals(w, 6));
+	CHECK(shard_wait_wake(w, 7) == shard_wait_signals(w, 0));
+	CHECK(!shard_wait_wake(w, 7));
+	CHECK(shard_wait_woken(w, 6));
+	CHECK(!shard_wait_woken(w, 6));
+	CHECK(shard_wait_leave(w, 1)); /* of the same shard as 0: the signal was for it */
+	shard_wait_join(w, 2);
+	CHECK(!shard_wait_leave(w, 2));
+	tear_down(0);
+}
+
+int main(void)
+{
+	RUN(wakes_near);
+	RUN(gives_up);
+	RUN(everyone_gets_a_turn);
+	return test_done();
+}
