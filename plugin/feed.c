@@ -309,19 +309,6 @@ static void come_after(struct feed *f, uint32_t n, const char *at)
 	}
 }
 
-/* Once the line is there: while the CPU waited others wrote it. */
-static void note_bytes(struct feed *f, uint32_t n, const char *at, uint32_t size, bool write,
-		       const void *pc)
-{
-	bool came = sim_take_source() != SOURCE_HIT;
-
-	if ((came || write) &&
-	    feed_bytes_access(&f->lines.bytes[arena_line(at)], n, (uintptr_t)at % LINE_SIZE, size,
-			      write) &&
-	    came)
-		sim_recount((const char *)pc + FEED_FOREIGN);
-}
-
 static void perform(struct feed *f, uint32_t n, const struct item *item)
 {
 	char *at = feed_lines_at(&f->lines, item->place);
@@ -341,7 +328,7 @@ static void perform(struct feed *f, uint32_t n, const struct item *item)
 	else
 		sim_plain(at, size, item->kind == ITEM_STORE, pc);
 	if (f->setup.detailed)
-		note_bytes(f, n, at, size, item->kind != ITEM_LOAD, pc);
+		feed_lines_note(&f->lines, n, at, size, item->kind != ITEM_LOAD, pc);
 	if (item->kind != ITEM_LOAD)
 		f->lines.writer[arena_line(at)] = (struct feed_writer){ item->instr, n };
 }
@@ -480,6 +467,13 @@ static json_t *cpu_times_json(const struct feed *f)
 	return all;
 }
 
+void feed_machine_json(const struct machine *m, json_t *into)
+{
+	json_object_set_new(into, "machine",
+			    json_pack("{s:s, s:i, s:f}", "name", m->name, "cpus", (int)m->nr_cpus,
+				      "clock_ghz", m->clock_ghz));
+}
+
 void feed_json(const struct feed *f, json_t *into)
 {
 	const struct machine *m = f->setup.machine;
@@ -489,9 +483,7 @@ void feed_json(const struct feed *f, json_t *into)
 		instructions += f->cpu[n].done;
 		clocks += f->cpu[n].clock;
 	}
-	json_object_set_new(into, "machine",
-			    json_pack("{s:s, s:i, s:f}", "name", m->name, "cpus", (int)m->nr_cpus,
-				      "clock_ghz", m->clock_ghz));
+	feed_machine_json(m, into);
 	json_object_set_new(into, "model",
 			    json_pack("{s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "virtual_ns",
 				      (double)f->finished / 1000, "busy_ns", (double)clocks / 1000,

@@ -120,6 +120,9 @@ const uint64_t *feed_clock(const struct feed *f);
 /** feed_instruction - picoseconds of one instruction. */
 uint64_t feed_instruction(const struct feed *f);
 
+/** feed_machine_json - set "machine" in @into. */
+void feed_machine_json(const struct machine *m, json_t *into);
+
 /**
  * feed_json - set "machine", "model" and "lines" in @into, the results. After feed_run().
  */

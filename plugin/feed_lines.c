@@ -224,6 +224,18 @@ char *feed_lines_at(struct feed_lines *l, uint64_t place)
 				   place % LINE_SIZE);
 }
 
+void feed_lines_note(struct feed_lines *l, uint32_t cpu, const char *at, uint32_t size, bool write,
+		     const void *pc)
+{
+	bool came = sim_take_source() != SOURCE_HIT;
+
+	if ((came || write) &&
+	    feed_bytes_access(&l->bytes[arena_line(at)], cpu, (uintptr_t)at % LINE_SIZE, size,
+			      write) &&
+	    came)
+		sim_recount((const char *)pc + FEED_FOREIGN);
+}
+
 /* ---- report ---- */
 
 static int by_heat(const void *a, const void *b)

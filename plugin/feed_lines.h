@@ -61,6 +61,13 @@ char *feed_lines_at(struct feed_lines *l, uint64_t place);
 #define FEED_FOREIGN (1ull << 50)
 
 /**
+ * feed_lines_note - the running CPU, the guest's number @cpu, has accessed @at: others may have
+ * written these bytes while it waited for the line. Only if the result is detailed.
+ */
+void feed_lines_note(struct feed_lines *l, uint32_t cpu, const char *at, uint32_t size, bool write,
+		     const void *pc);
+
+/**
  * feed_lines_home - give the page's lines that are still new this node as their home.
  */
 void feed_lines_home(struct feed_lines *l, uint64_t place, uint32_t node);

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "api.h"
+#include "maps.h"
 #include "shared.h"
 
 #define OWN_MAPS 1024u
@@ -64,31 +65,7 @@ static bool is_own(uint64_t low, uint64_t high)
 	return false;
 }
 
-/* Call @each for each mapped file. */
-static void read_maps(void (*each)(uint64_t low, uint64_t high, uint64_t offset, const char *path,
-				   json_t *maps),
-		      json_t *maps)
-{
-	FILE *file = fopen("/proc/self/maps", "re");
-	char line[4352];
-
-	while (file && fgets(line, sizeof(line), file)) {
-		unsigned long long low, high, offset;
-		char rights[8];
-		int at = 0;
-
-		if (sscanf(line, "%llx-%llx %7s %llx %*s %*s %n", &low, &high, rights, &offset,
-			   &at) < 4 ||
-		    !at || line[at] != '/')
-			continue;
-		line[strcspn(line, "\n")] = '\0';
-		each(low, high, offset, &line[at], maps);
-	}
-	if (file)
-		fclose(file);
-}
-
-static void note_own(uint64_t low, uint64_t high, uint64_t offset, const char *path, json_t *maps)
+static void note_own(uint64_t low, uint64_t high, uint64_t offset, const char *path, void *maps)
 {
 	if (nr_own && own[nr_own - 1].high == low)
 		own[nr_own - 1].high = high;
@@ -98,10 +75,10 @@ static void note_own(uint64_t low, uint64_t high, uint64_t offset, const char *p
 
 void user_note_own(void)
 {
-	read_maps(note_own, NULL);
+	maps_read(note_own, NULL);
 }
 
-static void add_map(uint64_t low, uint64_t high, uint64_t offset, const char *path, json_t *maps)
+static void add_map(uint64_t low, uint64_t high, uint64_t offset, const char *path, void *maps)
 {
 	if (!is_own(low, high))
 		json_array_append_new(maps, json_pack("[I, I, I, s]", (json_int_t)low,
@@ -113,7 +90,7 @@ static json_t *maps_json(void)
 {
 	json_t *maps = json_array();
 
-	read_maps(add_map, maps);
+	maps_read(add_map, maps);
 	return maps;
 }
 

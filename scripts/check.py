@@ -156,7 +156,8 @@ def tidy_stage() -> Stage:
     clang = clang_stage()
     directory = BUILD / "check-clang"
     configure = [command for command in clang.commands if CONFIGURE in command.argv]
-    folders = "core|lib|layouts|primitives|sim|experiments|bench|plugin|record|tests|kernel/guest"
+    folders = "core|lib|layouts|primitives|sim|experiments|bench|plugin|record|exact|tests"
+    folders += "|kernel/guest"
     sources = f"^{re.escape(str(Path.cwd()))}/({folders})/"
     reduced = str(BUILD / "check-tidy")
     reduce = [sys.executable, "scripts/tidy_commands.py", str(directory), reduced]

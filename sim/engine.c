@@ -11,6 +11,7 @@
  *
  *  engine_access.c   charges each access of a body (backend.h)
  *  engine_body.c     the other calls of a body: time, interrupts, observers (sim.h)
+ *  engine_threads.c  CPUs that run fibers of a program's own (sim_threads.h)
  *  engine.c          this file
  *  fetch.h           the steps of a miss
  *  store_buffer.c    when a store becomes visible
@@ -32,6 +33,8 @@ noinline struct cpu *engine_next(void)
 		uint32_t id;
 
 		if (unlikely(sim.coherence.events.first.time == UINT64_MAX)) {
+			if (sim.stuck && sim.stuck())
+				continue;
 			fprintf(stderr,
 				"schedshard: all simulated CPUs idle, nothing to wake them\n");
 			abort();
@@ -59,6 +62,9 @@ noinline struct cpu *engine_next(void)
 			/* A fetch that must wait again needs no switch to its fiber. */
 			if (!c->fetch.state || fetch_step(c))
 				return c;
+			break;
+		case EVENT_ALARM:
+			sim.alarm(id, ev.time);
 			break;
 		}
 	}

@@ -12,6 +12,7 @@
 #include "coherence_hit.h"
 #include "engine.h"
 #include "sim.h"
+#include "sim_threads.h"
 #include "store_buffer.h"
 
 #define SEQ_CST	      5
@@ -236,13 +237,25 @@ void sim_recount(const void *pc)
 	stats_recount(&sim.stats, pc);
 }
 
+/* ---- sim_threads.h ---- */
+
+void sim_locked_alone(void)
+{
+	struct cpu *c = sim.running;
+
+	engine_catch_up(c);
+	drain(c);
+	c->stored = AFTER_LOCKED;
+	c->clock += sim.model->locked;
+}
+
 /* ---- backend.h ---- */
 
 static noinline uint64_t load_and_read(struct cpu *c, const volatile void *addr, uint32_t size,
 				       const void *pc)
 {
 	slow_load(c, addr, size, pc);
-	return c->sb_n ? store_buffer_value(c, addr, size) : sim_raw_read(addr, size);
+	return c->sb_n ? store_buffer_value(c, addr, size) : sim_raw_read(sim_memory(addr), size);
 }
 
 uint64_t sim_load(const volatile void *addr, unsigned int size, int mo, const void *pc)
@@ -257,14 +270,14 @@ uint64_t sim_load(const volatile void *addr, unsigned int size, int mo, const vo
 			return load_and_read(c, addr, size, pc);
 		c->clock += load_cost(c, addr);
 	}
-	return sim_raw_read(addr, size);
+	return sim_raw_read(sim_memory(addr), size);
 }
 
 static noinline void store_and_write(struct cpu *c, volatile void *addr, uint32_t size,
 				     uint64_t val, const void *pc)
 {
 	if (!slow_store(c, addr, size, &val, pc))
-		sim_raw_write(addr, size, val);
+		sim_raw_write(sim_memory(addr), size, val);
 }
 
 static noinline void exchange(struct cpu *c, volatile void *addr, uint32_t size, uint64_t val,
@@ -272,7 +285,7 @@ static noinline void exchange(struct cpu *c, volatile void *addr, uint32_t size,
 {
 	if (!locked_hits(c, addr, size, sim.model->locked, pc))
 		slow_locked(c, addr, size, true, sim.model->locked, pc);
-	sim_raw_write(addr, size, val);
+	sim_raw_write(sim_memory(addr), size, val);
 }
 
 void sim_store(volatile void *addr, unsigned int size, uint64_t val, int mo, const void *pc)
@@ -293,15 +306,15 @@ void sim_store(volatile void *addr, unsigned int size, uint64_t val, int mo, con
 		}
 		store_hit(c, addr, size, pc);
 	}
-	sim_raw_write(addr, size, val);
+	sim_raw_write(sim_memory(addr), size, val);
 }
 
 static inline uint64_t rmw_value(volatile void *addr, uint32_t size, enum sim_rmw_op op,
 				 uint64_t operand)
 {
-	uint64_t old = sim_raw_read(addr, size);
+	uint64_t old = sim_raw_read(sim_memory(addr), size);
 
-	sim_raw_write(addr, size, sim_rmw_result(op, old, operand));
+	sim_raw_write(sim_memory(addr), size, sim_rmw_result(op, old, operand));
 	return old;
 }
 
@@ -331,12 +344,12 @@ bool sim_cas(volatile void *addr, unsigned int size, uint64_t *expected, uint64_
 	/* A failing cmpxchg also takes the line exclusively. */
 	if (c && !locked_hits(c, addr, size, sim.model->locked, pc))
 		slow_locked(c, addr, size, false, sim.model->locked, pc);
-	old = sim_raw_read(addr, size);
+	old = sim_raw_read(sim_memory(addr), size);
 	if (old != *expected) {
 		*expected = old;
 		return false;
 	}
-	sim_raw_write(addr, size, desired);
+	sim_raw_write(sim_memory(addr), size, desired);
 	return true;
 }
 

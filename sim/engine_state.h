@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "arena.h"
 #include "coherence.h"
 #include "fiber.h"
 #include "model.h"
@@ -71,11 +72,24 @@ struct sim {
 	struct cpu *running; /* NULL outside of sim_run(), where accesses are free */
 	uint32_t bodies;
 	uint64_t events, finished_at;
-	uint64_t relax;	  /* what cpu_relax() takes */
-	uint32_t delayed; /* entries of all store buffers whose value is not in memory */
+	uint64_t relax;	       /* what cpu_relax() takes */
+	uint32_t delayed;      /* entries of all store buffers whose value is not in memory */
+	uint64_t *const *real; /* see sim_threads.h; NULL: lines of the arena are themselves */
+	void (*alarm)(uint32_t id, uint64_t at);
+	bool (*stuck)(void);
 };
 
 /* Hidden: a load through the table of a shared library's symbols would slow each access down. */
 extern struct sim sim __attribute__((visibility("hidden")));
+
+/* The memory that has the value of this byte of the arena. */
+static inline volatile void *sim_memory(const volatile void *addr)
+{
+	uint64_t at = (uint64_t)(uintptr_t)addr;
+
+	if (unlikely(sim.real != NULL))
+		at = (*sim.real)[arena_line(addr)] + at % LINE_SIZE;
+	return (volatile void *)(uintptr_t)at;
+}
 
 #endif

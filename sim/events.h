@@ -27,6 +27,7 @@ enum event_kind {
 	EVENT_COMMIT, /* the oldest entry of a CPU's store buffer has its line, or its turn */
 	EVENT_TIMER,  /* a CPU has computed enough, or takes an interrupt */
 	EVENT_RESUME, /* a CPU continues */
+	EVENT_ALARM,  /* see sim_threads.h */
 };
 
 struct event {

@@ -8,7 +8,9 @@
 #include "fiber.h"
 
 #include <stdlib.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 void *make_fcontext(void *stack_top, size_t size, void (*fn)(struct fiber_transfer t));
@@ -80,3 +82,25 @@ void fiber_start(struct fiber *f, void (*fn)(void *arg), void *arg, struct fiber
 	f->done = false;
 	f->ctx = make_fcontext(f->stack_top, f->stack_size, trampoline);
 }
+
+#ifdef __x86_64__
+#define HWCAP2_FSGSBASE 2
+#define SET_FS		0x1002 /* of arch_prctl() */
+
+void fiber_local(const struct fiber *to)
+{
+	static int has_instruction = -1;
+
+	if (has_instruction < 0)
+		has_instruction = !!(getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE);
+	if (has_instruction)
+		__asm__ volatile("wrfsbase %0" : : "r"(to->local) : "memory");
+	else
+		syscall(SYS_arch_prctl, SET_FS, to->local);
+}
+#else
+void fiber_local(const struct fiber *to)
+{
+	abort(); /* no fiber has one here */
+}
+#endif

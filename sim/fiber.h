@@ -19,6 +19,7 @@ struct fiber {
 	struct fiber *to;	 /* the fiber that it switched to last */
 	char *stack_top;
 	size_t stack_size;
+	void *local; /* thread pointer of a thread's own stack, or NULL */
 	bool done;
 };
 
@@ -54,6 +55,11 @@ struct fiber_transfer {
 struct fiber_transfer jump_fcontext(void *to, void *data) FIBER_NO_PLT;
 
 /**
+ * fiber_local - from now on this host thread's thread-local memory is that of @to.
+ */
+void fiber_local(const struct fiber *to);
+
+/**
  * fiber_switch - leave @from, run @to until something switches back.
  * @from: the fiber running now; a zeroed struct fiber stands for the thread's own stack
  *
@@ -64,6 +70,8 @@ static inline void fiber_switch(struct fiber *from, struct fiber *to)
 	struct fiber_transfer t;
 
 	from->to = to;
+	if (__builtin_expect(to->local != NULL, false))
+		fiber_local(to);
 	t = jump_fcontext(to->ctx, from);
 	((struct fiber *)t.data)->ctx = t.ctx;
 }

@@ -34,7 +34,7 @@ static void write_value(struct store *s)
 {
 	if (!s->delayed)
 		return;
-	sim_raw_write((void *)s->addr, s->size, s->value);
+	sim_raw_write(sim_memory((void *)s->addr), s->size, s->value);
 	s->delayed = false;
 	sim.delayed--;
 }
@@ -52,11 +52,11 @@ uint64_t store_buffer_value(struct cpu *c, const volatile void *ptr, uint32_t si
 	unsigned char bytes[8];
 
 	if (!s)
-		return sim_raw_read(ptr, size);
+		return sim_raw_read(sim_memory(ptr), size);
 	if (addr < s->addr || addr + size > s->addr + s->size) {
 		store_buffer_write_values(
 			c); /* bytes of several entries, or of an entry and memory */
-		return sim_raw_read(ptr, size);
+		return sim_raw_read(sim_memory(ptr), size);
 	}
 	sim_raw_write(bytes, s->size, s->value);
 	return sim_raw_read(bytes + (addr - s->addr), size);
@@ -182,8 +182,8 @@ uint64_t *store_buffers_show(void)
 
 			if (!s->delayed)
 				continue;
-			before[n++] = sim_raw_read((void *)s->addr, s->size);
-			sim_raw_write((void *)s->addr, s->size, s->value);
+			before[n++] = sim_raw_read(sim_memory((void *)s->addr), s->size);
+			sim_raw_write(sim_memory((void *)s->addr), s->size, s->value);
 		}
 	return before;
 }
@@ -197,6 +197,6 @@ void store_buffers_take_back(const uint64_t *before)
 			struct store *s = store_buffer_entry(&sim.cpu[i], k);
 
 			if (s->delayed)
-				sim_raw_write((void *)s->addr, s->size, before[--n]);
+				sim_raw_write(sim_memory((void *)s->addr), s->size, before[--n]);
 		}
 }

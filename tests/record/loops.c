@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * record-loops OPERATION THREADS TIMES: the operation of primitives/, by so many threads at once,
- * each so many times, as the experiment `primitives` lets CPUs do it.
+ * record-loops OPERATION THREADS TIMES [pinned]: the operation of primitives/, by so many threads
+ * at once, each so many times, as the experiment `primitives` lets CPUs do it; pinned: on the first
+ * CPUs, as there.
  *
  * The window is open from when all threads are ready until all have ended.
  */
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +23,7 @@ static const struct primitive *primitive;
 static void *state;
 static u64 times;
 static pthread_barrier_t ready;
+static bool pinned;
 
 void *port_alloc(size_t size, int node)
 {
@@ -41,6 +44,13 @@ static void *work(void *arg)
 	const struct primitive_thread me = { .number = (u32)(uintptr_t)arg,
 					     .cpu = (u32)(uintptr_t)arg };
 
+	if (pinned) {
+		cpu_set_t set;
+
+		CPU_ZERO(&set);
+		CPU_SET((int)me.cpu, &set);
+		pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
+	}
 	pthread_barrier_wait(&ready);
 	primitive->ops(state, &me, times);
 	return NULL;
@@ -53,7 +63,8 @@ int main(int argc, char **argv)
 	int node[THREADS] = { 0 };
 	bool right;
 
-	if (argc != 4)
+	pinned = argc == 5 && !strcmp(argv[4], "pinned");
+	if (argc != 4 && !pinned)
 		return 2;
 	primitive = primitive_find(argv[1]);
 	place.nr_threads = (u32)strtoul(argv[2], NULL, 10);

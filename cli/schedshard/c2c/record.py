@@ -13,7 +13,8 @@ from schedshard.c2c.program.emulate import Window, emulate
 from schedshard.c2c.program.guest import GuestRequest, run_in_guest
 from schedshard.c2c.program.placing import order
 from schedshard.c2c.program.program import Program, find_emulator, find_program
-from schedshard.c2c.report.report import Recorded, make_report
+from schedshard.c2c.report.replaying import Trace
+from schedshard.c2c.report.report import LIMITS, Recorded, make_report
 from schedshard.common.errors import UserError
 from schedshard.common.output import to_json, write_atomic
 from schedshard.common.progress import working
@@ -102,7 +103,7 @@ def _report(
     with working("running the accesses on each machine, and naming their lines", silent=True):
         return make_report(
             recorded,
-            trace,
+            Trace(trace, LIMITS),
             machines,
             lines=request.lines,
             advise=request.advise,

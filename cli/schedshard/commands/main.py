@@ -34,7 +34,7 @@ from schedshard.commands.options import (
     target_option,
 )
 from schedshard.commands.record import diff_command, record_command, replay_command
-from schedshard.commands.record_cost import cost_command
+from schedshard.commands.record_cost import cc_command, cost_command, cxx_command
 from schedshard.commands.run import compare, experiments_command, run, sweep
 from schedshard.commands.topology import machine, machines, topo
 from schedshard.commands.validate import validate
@@ -242,5 +242,7 @@ for verb in (
     validate,
     kernel,
     doctor,
+    cc_command,
+    cxx_command,
 ):
     main.add_command(verb)

@@ -110,6 +110,13 @@ def _report_options(verb: Verb) -> Verb:
     is_flag=True,
     help="Run PROGRAM in a booted kernel, and show the kernel's lines as well.",
 )
+@click.option(
+    "--exact",
+    is_flag=True,
+    help="Run PROGRAM, compiled with 'schedshard cc', on the machine's own clock.",
+)
+@number_option("--seed", default=1, help="With --exact: of the order in which threads meet,")
+@number_option("--seeds", low=2, help="or intervals over N seeds.")
 @click.option("--variant", metavar="V", help="With --guest: a built kernel (kernel/series.toml),")
 @click.option(
     "--config", default="lab", show_default=True, metavar="C", help="in this configuration;"
@@ -143,6 +150,9 @@ def record_command(
     marks: bool,
     trace: Path | None,
     guest: bool,
+    exact: bool,
+    seed: int,
+    seeds: int | None,
     config: str,
     linux: str | None,
     html: Path | None,
@@ -168,10 +178,21 @@ def record_command(
     if marks and (after or lasts is not None):
         raise UserError("--marks is the program's own window: leave --after and --for out")
     of_guest = {name: options.pop(name) for name in _OF_GUEST}
+    if exact:
+        _check_exact(ctx)
+    elif seeds is not None:
+        raise UserError("--seeds is of --exact: add it")
     placed = ctx.get_parameter_source("placement") is ParameterSource.COMMANDLINE
     _check_guest(guest, placed, options["follow"], of_guest)
     asked = _guest(machines[0], cpus, config, linux, **of_guest) if guest else None
     with tempfile.TemporaryDirectory(prefix="schedshard-") as folder:
+        if exact:
+            report = _record_exact(
+                Path(folder), machines=machines, cpus=cpus, seed=seed, seeds=seeds or 0,
+                output_to_stderr=as_json, flame=flamegraph is not None, **options,
+            )  # fmt: skip
+            _deliver(report, as_json, out, html, flamegraph)
+            return
         request = RecordRequest(
             machines=machines,
             cpus=cpus,
@@ -182,6 +203,37 @@ def record_command(
             **options,
         )
         report = record(request, trace or Path(folder) / "trace", Path(folder), keep=bool(trace))
+    _deliver(report, as_json, out, html, flamegraph)
+
+
+# Options of the emulator, or of a guest.
+_OF_EMULATOR = ("after", "lasts", "marks", "quantum", "trace", "follow", "guest", *_OF_GUEST)
+
+
+def _check_exact(ctx: click.Context) -> None:
+    """Refuse options that a program that runs exactly has not."""
+    for parameter in ctx.command.params:
+        given = ctx.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
+        if given and parameter.name in _OF_EMULATOR:
+            raise UserError(f"{parameter.opts[0]}: a program runs exactly without; leave it out")
+
+
+def _record_exact(folder: Path, **options: Any) -> dict[str, Any]:
+    from schedshard.c2c.exact.record import ExactRequest, record_exact
+
+    for name in ("quantum", "follow"):
+        options.pop(name)
+    return record_exact(ExactRequest(**options), folder)
+
+
+def _deliver(
+    report: dict[str, Any],
+    as_json: bool,
+    out: Path | None,
+    html: Path | None,
+    flamegraph: Path | None,
+) -> None:
+    """Give the report, and end as the program did."""
     if as_json:
         _give(report, True, out, html, flamegraph)
     else:
@@ -312,7 +364,8 @@ def replay_command(
     TRACE is what 'c2c record --trace TRACE' kept of a program, or 'kernel c2c --trace TRACE' of a
     kernel.
     """
-    from schedshard.c2c.report.report import NAMES, Recorded, make_report
+    from schedshard.c2c.report.replaying import Trace
+    from schedshard.c2c.report.report import LIMITS, NAMES, Recorded, make_report
     from schedshard.kernel.profile.replay import names_path
     from schedshard.machines.presets import load_machine
 
@@ -332,7 +385,9 @@ def replay_command(
         raise UserError(f"{names_path(trace)} does not hold the names of a trace")
     recorded = Recorded.from_json(data, names_path(trace))
     found = tuple(load_machine(name) for name in machines)
-    report = make_report(recorded, trace, found, flame=flamegraph is not None, **shown)
+    report = make_report(
+        recorded, Trace(trace, LIMITS), found, flame=flamegraph is not None, **shown
+    )
     _give(report, as_json, out, html, flamegraph)
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The verb: bench record."""
+"""The verbs: bench record, cc, c++."""
 
+import shlex
 from pathlib import Path
 
 import click
@@ -29,3 +30,37 @@ def cost_command(machine: str, as_json: bool, out: Path | None, **options: int) 
     with working("measuring what recording costs"):
         data = cost(CostRequest(machine=machine, **options))
     deliver(data, as_json, out, Group(*cost_tables(data)))
+
+
+# Everything is the compiler's.
+_AS_IS = {"ignore_unknown_options": True, "allow_interspersed_args": False, "help_option_names": []}
+
+
+def _compile(language: str, arguments: tuple[str, ...]) -> None:
+    from schedshard.c2c.exact.flags import compile_exact, find_compiler, flags
+
+    if arguments == ("--flags",):
+        click.echo(shlex.join(flags(find_compiler(language))))
+        return
+    raise click.exceptions.Exit(compile_exact(language, arguments))
+
+
+@click.command("cc", context_settings=_AS_IS)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def cc_command(arguments: tuple[str, ...]) -> None:
+    """Compile C so that 'c2c record --exact' runs the program on a simulated machine.
+
+    ARGUMENTS are the compiler's, which CC names. '--flags' alone prints what to add to the flags
+    of a build system, for compiling and for linking.
+    """
+    _compile("c", arguments)
+
+
+@click.command("c++", context_settings=_AS_IS)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def cxx_command(arguments: tuple[str, ...]) -> None:
+    """Compile C++ so that 'c2c record --exact' runs the program on a simulated machine.
+
+    As 'cc'; CXX names the compiler.
+    """
+    _compile("c++", arguments)

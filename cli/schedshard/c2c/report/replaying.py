@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Recorded accesses, once more: on a machine, as they were or with some bytes moved."""
+"""What was recorded, once more: on a machine, as it was or with some bytes moved."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
+from schedshard.common.provenance import sha256_file
 from schedshard.kernel.probe.watch import Node
 from schedshard.lines.replay_tool import replay_trace
 from schedshard.machines.presets import Machine
@@ -23,9 +24,26 @@ class Job:
     cpus: tuple[int, ...]
     moved: tuple[Range, ...] = ()
     nodes: tuple[Node, ...] = ()  # of a guest, where physical addresses identify memory
+    seed: int = 1  # of a program that runs again
 
 
-def _watch(job: Job, result: Path) -> str:
+class Source(Protocol):
+    """What happens on a machine: a trace, replayed, or a program that runs again."""
+
+    def all(self, jobs: Sequence[Job]) -> list[dict[str, Any]]:
+        """Each job's result, in order."""
+
+    @property
+    def limits(self) -> Sequence[str]:
+        """What every report says of these results."""
+
+    @property
+    def provenance(self) -> Mapping[str, str]:
+        """What the results were made of."""
+
+
+def watch_lines(job: Job, result: Path) -> str:
+    """The watch file of a job (plugin/watch.h)."""
     said = ["program", f"machine {job.machine.path.resolve()}"]
     said += [f"cpu {cpu}" for cpu in job.cpus]
     said += [f"node {node.low:#x} {node.high:#x} {node.node}" for node in job.nodes]
@@ -34,14 +52,25 @@ def _watch(job: Job, result: Path) -> str:
     return "".join(f"{line}\n" for line in said)
 
 
-def _one(trace: Path, job: Job) -> dict[str, Any]:
-    return replay_trace(trace, lambda result: _watch(job, result))
+@dataclass(frozen=True)
+class Trace:
+    """A recording's trace, replayed; as many jobs at once as there are CPUs."""
 
+    path: Path
+    limits: Sequence[str]
 
-def replay_all(trace: Path, jobs: Sequence[Job]) -> list[dict[str, Any]]:
-    """Each job's result, in order; as many at once as there are CPUs."""
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        return list(pool.map(lambda job: _one(trace, job), jobs))
+    def _one(self, job: Job) -> dict[str, Any]:
+        return replay_trace(self.path, lambda result: watch_lines(job, result))
+
+    def all(self, jobs: Sequence[Job]) -> list[dict[str, Any]]:
+        """Each job's result, in order."""
+        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+            return list(pool.map(self._one, jobs))
+
+    @property
+    def provenance(self) -> Mapping[str, str]:
+        """The trace's digest."""
+        return {"trace_sha256": sha256_file(self.path)}
 
 
 def work_cycles(raw: dict[str, Any]) -> float:

@@ -16,7 +16,7 @@ from schedshard.c2c.program.placing import order
 from schedshard.c2c.program.program import debug_package_of
 from schedshard.c2c.report.flame import instructions, stacks
 from schedshard.c2c.report.moving import Move, moves
-from schedshard.c2c.report.replaying import Job, replay_all, work_cycles
+from schedshard.c2c.report.replaying import Job, Source, work_cycles
 from schedshard.c2c.report.sharing import (
     hitm,
     hitm_of_false_sharing,
@@ -31,6 +31,7 @@ from schedshard.c2c.report.uncertain import (
     gain_interval,
     line_interval,
     replay_draws,
+    seed_draws,
     totals,
 )
 from schedshard.common.errors import UserError
@@ -230,10 +231,10 @@ def _notes(recorded: Recorded, memory: Memory, lines: Sequence[Mapping[str, Any]
 
 
 def _worth_it(
-    trace: Path, jobs: Sequence[Job], tried: Sequence[Move], base: Sequence[Mapping[str, Any]]
+    source: Source, jobs: Sequence[Job], tried: Sequence[Move], base: Sequence[Mapping[str, Any]]
 ) -> list[tuple[Move, list[dict[str, Any]]]]:
     """The moves that gain, the best first, each with its replay on every machine."""
-    after = iter(replay_all(trace, [replace(job, moved=m.ranges) for m in tried for job in jobs]))
+    after = iter(source.all([replace(job, moved=m.ranges) for m in tried for job in jobs]))
     found = []
     for move in tried:
         apart = [next(after) for _ in jobs]
@@ -301,23 +302,25 @@ def _guest(recorded: Recorded) -> str:
 
 def make_report(
     recorded: Recorded,
-    trace: Path,
+    source: Source,
     machines: Sequence[Machine],
     *,
     lines: int,
     advise: bool,
     uncertainty: int | None,
     flame: bool = False,
+    seed: int = 1,
+    seeds: int = 0,
 ) -> dict[str, Any]:
     """Everything: a machine takes the place that a variant has elsewhere.
 
     ``uncertainty``: draws of the machine's ranged numbers; None: where that is cheap.
-    ``flame``: with "stacks", for a flame graph.
+    ``flame``: with "stacks", for a flame graph. ``seeds``: orders instead of draws.
     """
     cpus = places(recorded, machines)
     homes = guest_nodes(recorded.meta.get("guest"), machines, cpus)
-    jobs = [Job(m, c, nodes=n) for m, c, n in zip(machines, cpus, homes, strict=True)]
-    base = replay_all(trace, jobs)
+    jobs = [Job(m, c, nodes=n, seed=seed) for m, c, n in zip(machines, cpus, homes, strict=True)]
+    base = source.all(jobs)
     objects = (GuestMemory if "guest" in recorded.meta else Memory)(recorded.meta)
     hot = [raw["lines"] for raw in base]
     pcs = set().union(*(instructions(found if flame else found[:lines]) for found in hot))
@@ -326,11 +329,14 @@ def make_report(
         objects.learn(_uses(hot, lines))
         things = [[objects.at(_hottest(line)) for line in found] for found in hot]
         tried = _moves(hot, things, objects) if advise else []
-        found = _worth_it(trace, jobs, tried, base)
+        found = _worth_it(source, jobs, tried, base)
         count = draws_of(uncertainty, int(recorded.stepping["accesses_reported"]))
         moved = [move.ranges for move, _ in found]
         with tempfile.TemporaryDirectory(prefix="schedshard-") as folder:
-            draws = replay_draws(trace, jobs, moved, count, Path(folder))
+            if seeds:
+                draws = seed_draws(source, jobs, moved, seeds)
+            else:
+                draws = replay_draws(source, jobs, moved, count, Path(folder))
         advice = _gains(jobs, found, base, draws)
         variants = []
         for index, machine in enumerate(machines):
@@ -347,8 +353,12 @@ def make_report(
         "program": _program(recorded),
         "recording": dict(recorded.stepping),
         "uncertainty": {"samples": count, "seed": SEED} if count else None,
-        "notes": [*_notes(recorded, objects, hot[0]), *_without_intervals(machines, count)],
-        "limits": [*LIMITS, *(() if "guest" in recorded.meta else (WITHOUT_GUEST,))],
+        "seeds": seeds or None,
+        "notes": [
+            *_notes(recorded, objects, hot[0]),
+            *(() if seeds else _without_intervals(machines, count)),
+        ],
+        "limits": [*source.limits, *(() if "guest" in recorded.meta else (WITHOUT_GUEST,))],
         "model_error": [validation("workload", one.name, one.title) for one in machines],
         "advised": advise,
         "advice": advice,
@@ -356,7 +366,7 @@ def make_report(
         "provenance": {
             **tool_versions(),
             "program_sha256": recorded.program_sha256,
-            "trace_sha256": sha256_file(trace),
+            **source.provenance,
         },
     }
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from schedshard.c2c.report.replaying import Job, Range, replay_all, work_cycles
+from schedshard.c2c.report.replaying import Job, Range, Source, work_cycles
 from schedshard.experiments.uncertain import intervals
 from schedshard.experiments.uncertain.draws import draw, sampled_machine
 from schedshard.experiments.uncertain.inputs import machine_inputs
@@ -44,7 +44,7 @@ def _sampled(machine: Machine, count: int, folder: Path) -> list[Machine]:
 
 
 def replay_draws(
-    trace: Path, base: Sequence[Job], moved: Sequence[Sequence[Range]], count: int, folder: Path
+    source: Source, base: Sequence[Job], moved: Sequence[Sequence[Range]], count: int, folder: Path
 ) -> list[list[Draws]]:
     """By machine of ``base``: the draws with nothing moved, then those with each of ``moved``.
 
@@ -57,8 +57,22 @@ def replay_draws(
         for ranges in ((), *moved)
         for one in sampled
     ]
-    raws = iter(replay_all(trace, jobs))
+    raws = iter(source.all(jobs))
     return [[[next(raws) for _ in sampled] for _ in ((), *moved)] for sampled in every]
+
+
+def seed_draws(
+    source: Source, base: Sequence[Job], moved: Sequence[Sequence[Range]], count: int
+) -> list[list[Draws]]:
+    """The same with seeds instead of draws: orders that threads may meet in."""
+    jobs = [
+        replace(job, moved=tuple(ranges), seed=seed)
+        for job in base
+        for ranges in ((), *moved)
+        for seed in range(1, count + 1)
+    ]
+    raws = iter(source.all(jobs))
+    return [[[next(raws) for _ in range(count)] for _ in ((), *moved)] for _ in base]
 
 
 def line_interval(line: Mapping[str, Any], draws: Draws) -> dict[str, Any] | None:

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The compiler and its flags, for programs that the exact recorder runs."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from schedshard.common.errors import UserError, telling
+from schedshard.common.paths import build_dir, remake
+
+LIBRARY = "libschedshard-exact.so"
+# Functions of the C library that access the program's memory for it.
+_WRAPPED = ("memcpy", "memmove", "memset", "memcmp")
+_DRIVERS = {"c": ("CC", ("cc", "gcc", "clang")), "c++": ("CXX", ("c++", "g++", "clang++"))}
+
+
+def library() -> Path:
+    """The library that such a program loads."""
+    path = (build_dir() / "exact" / LIBRARY).resolve()
+    if not path.is_file():
+        raise UserError(f"{path} is missing: {remake()}")
+    return path
+
+
+def _is_clang(compiler: str) -> bool:
+    with telling(f"cannot run {compiler}"):
+        done = subprocess.run(
+            [compiler, "--version"], stdin=subprocess.DEVNULL, capture_output=True, check=False
+        )
+    return b"clang" in done.stdout
+
+
+def find_compiler(language: str) -> list[str]:
+    """The compiler that CC or CXX names, or the system's."""
+    variable, usual = _DRIVERS[language]
+    named = os.environ.get(variable, "").split()
+    for name in named[:1] or usual:
+        if shutil.which(name) is not None:
+            return named or [name]
+    wanted = named[0] if named else " or ".join(usual)
+    raise UserError(f"no compiler {wanted}: install gcc or clang, or set {variable}")
+
+
+def flags(compiler: Sequence[str]) -> list[str]:
+    """For compiling and for linking alike: build systems pass the same to both."""
+    at = library().parent
+    found = ["-fsanitize=thread"]
+    if _is_clang(compiler[0]):
+        found += ["-fsanitize-coverage=bb,no-prune,trace-pc", "-fno-sanitize-link-runtime"]
+        found += ["-Wno-unused-command-line-argument", f"-L{at}", f"-l:{LIBRARY}"]
+    else:
+        # gcc links -ltsan: a link of that name beside the library leads to it.
+        found += ["-fsanitize-coverage=trace-pc", "-Wno-tsan", f"-L{at}"]
+    wrapped = ",".join(f"--wrap={name}" for name in _WRAPPED)
+    return [*found, f"-Wl,-rpath,{at},{wrapped}"]
+
+
+def compile_exact(language: str, arguments: Sequence[str]) -> int:
+    """Run the compiler. Return: its exit status."""
+    if "-static" in arguments or "-static-pie" in arguments:
+        raise UserError("-static: the simulated machine is in a shared library; leave it out")
+    compiler = find_compiler(language)
+    command = [*compiler, *flags(compiler), *arguments]
+    with telling(f"cannot run {compiler[0]}"):
+        return subprocess.run(command, check=False).returncode

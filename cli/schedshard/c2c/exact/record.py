@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Stage record, exactly: the program runs on each machine, and its lines are reported."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from schedshard.c2c.exact.run import Runs, check_exact
+from schedshard.c2c.program.placing import order
+from schedshard.c2c.program.program import find_program
+from schedshard.c2c.report.replaying import Job
+from schedshard.c2c.report.report import Recorded, make_report
+from schedshard.common.errors import UserError
+from schedshard.common.progress import working
+from schedshard.common.provenance import sha256_file
+from schedshard.machines.presets import load_machine, machine_topology
+
+
+@dataclass(frozen=True)
+class ExactRequest:
+    """What to run, where, and what to show."""
+
+    program: tuple[str, ...]
+    machines: tuple[str, ...]
+    placement: str
+    cpus: int | None
+    seed: int
+    seeds: int
+    lines: int
+    advise: bool
+    output_to_stderr: bool
+    uncertainty: int | None
+    flame: bool
+
+
+def record_exact(request: ExactRequest, folder: Path) -> dict[str, Any]:
+    """Run, run again for advice, report."""
+    machines = tuple(load_machine(name) for name in request.machines)
+    orders = [order(machine_topology(machine), request.placement) for machine in machines]
+    program = find_program(request.program)
+    check_exact(program)
+    for machine, found in zip(machines, orders, strict=True):
+        if request.cpus is not None and request.cpus > len(found):
+            raise UserError(f"--cpus {request.cpus}: {machine.name} has {len(found)}")
+    count = request.cpus or min(map(len, orders))
+    runs = Runs(program, folder, request.output_to_stderr)
+    ran = runs.begin(Job(machines[0], tuple(orders[0][:count]), seed=request.seed))
+    recorded = Recorded(
+        words=program.words, status=ran.status, signal=ran.signal, placement=request.placement,
+        cpus=count, operations=0, partial=False, program_sha256=sha256_file(program.path),
+        path=str(program.path), dynamic=True, debug=program.debug, meta=ran.meta,
+        stepping=ran.raw["stepping"],
+    )  # fmt: skip
+    with working("running the program on each machine, and naming its lines", silent=True):
+        return make_report(
+            recorded,
+            runs,
+            machines,
+            lines=request.lines,
+            advise=request.advise,
+            uncertainty=request.uncertainty or 0,
+            flame=request.flame,
+            seed=request.seed,
+            seeds=request.seeds,
+        )

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""A program on the simulated machine's own clock: checked, run, and run again."""
+
+import contextlib
+import ctypes
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from elftools.elf.dynamic import DynamicSection
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
+
+from schedshard.c2c.exact.blocks import HOOK, write_blocks
+from schedshard.c2c.exact.flags import LIBRARY
+from schedshard.c2c.naming.memory import Memory
+from schedshard.c2c.program.machine_view import write_view
+from schedshard.c2c.program.program import Program
+from schedshard.c2c.report.replaying import Job, watch_lines
+from schedshard.common.errors import UserError, telling
+from schedshard.common.output import read_json
+from schedshard.common.paths import typed
+from schedshard.kernel.guest.initramfs import libraries
+
+LIMITS = (
+    "predicted, not measured: read the ranking first, cycles second",
+    "modelled: which core has a line, how far it is away, queues at lines, and all waiting",
+    "not modelled: the capacity of caches, prefetchers, the width of links, page walks",
+    "intervals: 90%, over the seeds of the orders in which threads meet",
+    "an instruction takes one cycle; code that was not compiled with the flags takes none",
+)
+_SETTINGS = "SCHEDSHARD_EXACT"
+_NO_RANDOMISATION = 0x0040000
+
+
+def _needed(elf: ELFFile) -> list[str]:
+    dynamic = elf.get_section_by_name(".dynamic")
+    tags = dynamic.iter_tags() if isinstance(dynamic, DynamicSection) else ()
+    return [str(vars(tag)["needed"]) for tag in tags if tag.entry.d_tag == "DT_NEEDED"]
+
+
+def _has_symbol(elf: ELFFile, table: str, name: str) -> bool:
+    symbols = elf.get_section_by_name(table)
+    return isinstance(symbols, SymbolTableSection) and bool(symbols.get_symbol_by_name(name))
+
+
+def _imports_hook(path: Path) -> bool:
+    with path.open("rb") as file:
+        return _has_symbol(ELFFile(file), ".dynsym", HOOK)
+
+
+def check_exact(program: Program) -> None:
+    """Refuse what cannot run so."""
+    path = program.path
+    if path.stat().st_mode & (stat.S_ISUID | stat.S_ISGID):
+        raise UserError(f"{path} changes its user (setuid): it cannot be recorded; copy it")
+    with path.open("rb") as file:
+        elf = ELFFile(file)
+        needed = _needed(elf)
+        own = _has_symbol(elf, ".symtab", "__tsan_on_report")
+    if own or any(name.startswith("libtsan") for name in needed):
+        how = typed("cc")
+        raise UserError(f"{path} has the sanitizer's own runtime: link it with '{how}' as well")
+    if LIBRARY not in needed:
+        how = typed("cc")
+        raise UserError(
+            f"{path} was built without '{how}': rebuild it so, or leave --exact out to emulate it"
+        )
+
+
+def _fixed_addresses() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    ctypes.CDLL(None).personality(_NO_RANDOMISATION)
+
+
+@dataclass(frozen=True)
+class Ran:
+    """One run."""
+
+    status: int  # as the shell has it: 128 and more after a signal
+    signal: str | None
+    raw: dict[str, Any]
+    meta: dict[str, Any]
+
+
+@dataclass
+class Runs:
+    """A program that runs again for each job; its output is shown once."""
+
+    program: Program
+    folder: Path
+    output_to_stderr: bool
+    blocks: Path = field(init=False)
+    stdin: Path | None = field(init=False)
+    first: tuple[Job, Ran] | None = None
+    count: int = 0
+
+    def __post_init__(self) -> None:
+        """Look into the program, and keep its input: each run reads it from the beginning."""
+        path = self.program.path.resolve()
+        found = [path, *libraries(path)]
+        instrumented = [each for each in found if _imports_hook(each)]
+        self.blocks = write_blocks(instrumented, self.folder / "blocks")
+        self.stdin = None
+        if not sys.stdin.isatty():
+            self.stdin = self.folder / "stdin"
+            with self.stdin.open("wb") as file, contextlib.suppress(OSError, ValueError):
+                shutil.copyfileobj(sys.stdin.buffer, file)
+
+    @property
+    def limits(self) -> Sequence[str]:
+        """What every report says."""
+        return LIMITS
+
+    @property
+    def provenance(self) -> Mapping[str, str]:
+        """Nothing besides the program."""
+        return {}
+
+    def begin(self, job: Job) -> Ran:
+        """The run whose output is shown."""
+        ran = self._run(job, shown=True)
+        self.first = (job, ran)
+        return ran
+
+    def all(self, jobs: Sequence[Job]) -> list[dict[str, Any]]:
+        """Each job's result, in order."""
+        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+            return list(pool.map(self._one, jobs))
+
+    def _one(self, job: Job) -> dict[str, Any]:
+        if self.first is not None and self.first[0] == job:
+            return self.first[1].raw
+        return self._run(job, shown=False).raw
+
+    def _folder(self) -> Path:
+        self.count += 1
+        made = self.folder / f"run-{self.count}"
+        made.mkdir()
+        return made
+
+    def _input(self) -> IO[bytes] | int | None:
+        return self.stdin.open("rb") if self.stdin is not None else None
+
+    def _run(self, job: Job, *, shown: bool) -> Ran:
+        at = self._folder()
+        watch, meta, result = at / "watch", at / "meta.json", at / "result.json"
+        watch.write_text(watch_lines(job, result), encoding="utf-8")
+        view = write_view(at / "machine", job.machine, job.cpus)
+        settings = "\n".join(map(str, (watch, meta, self.blocks, view, job.seed)))
+        out = (sys.stderr if self.output_to_stderr else None) if shown else subprocess.DEVNULL
+        given = self._input()
+        with telling(f"cannot run {self.program.path}"):
+            done = subprocess.run(
+                [self.program.argv[0], *self.program.argv[1:]],
+                executable=self.program.path,
+                env={**os.environ, _SETTINGS: settings},
+                stdin=given,
+                stdout=out,
+                stderr=None if shown else subprocess.DEVNULL,
+                preexec_fn=_fixed_addresses,
+                check=False,
+            )
+        code = done.returncode
+        name = signal.Signals(-code).name if code < 0 else None
+        if not result.is_file():
+            how = f"by {name}" if name else f"with status {code}"
+            raise UserError(
+                f"{self.program.path.name} ended {how} before anything was recorded",
+                status=1 if code else 2,
+            )
+        told = dict(read_json(meta, "what the recorder wrote"))
+        told["processes"] = [read_json(at / "meta.json.0", "what the recorder wrote")]
+        if told["deadlock"]:
+            raise UserError(deadlock_words(told), status=1)
+        raw = dict(read_json(result, "what the recorder wrote"))
+        shutil.rmtree(view)
+        return Ran(128 - code if code < 0 else code, name, raw, told)
+
+
+def deadlock_words(meta: Mapping[str, Any]) -> str:
+    """All threads that wait, and where."""
+    waits = [(str(what), int(pc)) for _, what, pc in meta["deadlock"]]
+    memory = Memory(meta)
+    frames = memory.frames({pc - 1 for _, pc in waits if pc})
+    places: dict[str, int] = {}
+    for what, pc in waits:
+        found = frames.get(pc - 1, ())
+        where = f" at {found[0].source} ({found[0].function})" if found else ""
+        places[f"{what}{where}"] = places.get(f"{what}{where}", 0) + 1
+    said = [f"{count} in {place}" for place, count in sorted(places.items(), key=lambda p: -p[1])]
+    more = f", and {len(said) - 6} other places" if len(said) > 6 else ""
+    count = "the only thread waits" if len(waits) == 1 else f"all {len(waits)} threads wait"
+    return f"{count}: deadlock: {', '.join(said[:6])}{more}"

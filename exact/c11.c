@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/* Threads of C11. glibc makes them of its own functions, which this library cannot replace. */
+#include <stdlib.h>
+#include <threads.h>
+
+#include "sync.h"
+
+_Static_assert(sizeof(mtx_t) == sizeof(pthread_mutex_t), "the types are those of glibc");
+_Static_assert(sizeof(cnd_t) == sizeof(pthread_cond_t), "the types are those of glibc");
+
+struct start {
+	thrd_start_t function;
+	void *arg;
+};
+
+static int said(int error)
+{
+	switch (error) {
+	case 0:
+		return thrd_success;
+	case EBUSY:
+		return thrd_busy;
+	case ENOMEM:
+	case EAGAIN:
+		return thrd_nomem;
+	case ETIMEDOUT:
+		return thrd_timedout;
+	default:
+		return thrd_error;
+	}
+}
+
+static void *run(void *arg)
+{
+	struct start s = *(struct start *)arg;
+
+	free(arg);
+	return (void *)(intptr_t)s.function(s.arg);
+}
+
+API int thrd_create(thrd_t *made, thrd_start_t function, void *arg)
+{
+	struct start *s = malloc(sizeof(*s));
+	int error;
+
+	if (!s)
+		return thrd_nomem;
+	*s = (struct start){ function, arg };
+	error = pthread_create(made, NULL, run, s);
+	if (error)
+		free(s);
+	return said(error);
+}
+
+API int thrd_join(thrd_t thread, int *result)
+{
+	void *value = NULL;
+	int error = pthread_join(thread, &value);
+
+	if (!error && result)
+		*result = (int)(intptr_t)value;
+	return said(error);
+}
+
+API int thrd_detach(thrd_t thread)
+{
+	return said(pthread_detach(thread));
+}
+
+API void thrd_yield(void)
+{
+	sched_yield();
+}
+
+API int thrd_sleep(const struct timespec *ts, struct timespec *left)
+{
+	return nanosleep(ts, left) ? -1 : 0;
+}
+
+API int mtx_lock(mtx_t *m)
+{
+	return said(pthread_mutex_lock((pthread_mutex_t *)m));
+}
+
+API int mtx_trylock(mtx_t *m)
+{
+	return said(pthread_mutex_trylock((pthread_mutex_t *)m));
+}
+
+API int mtx_timedlock(mtx_t *restrict m, const struct timespec *restrict until)
+{
+	return said(pthread_mutex_timedlock((pthread_mutex_t *)m, until));
+}
+
+API int mtx_unlock(mtx_t *m)
+{
+	return said(pthread_mutex_unlock((pthread_mutex_t *)m));
+}
+
+API int cnd_init(cnd_t *c)
+{
+	return said(pthread_cond_init((pthread_cond_t *)c, NULL));
+}
+
+API void cnd_destroy(cnd_t *c)
+{
+	pthread_cond_destroy((pthread_cond_t *)c);
+}
+
+API int cnd_signal(cnd_t *c)
+{
+	return said(pthread_cond_signal((pthread_cond_t *)c));
+}
+
+API int cnd_broadcast(cnd_t *c)
+{
+	return said(pthread_cond_broadcast((pthread_cond_t *)c));
+}
+
+API int cnd_wait(cnd_t *c, mtx_t *m)
+{
+	return said(pthread_cond_wait((pthread_cond_t *)c, (pthread_mutex_t *)m));
+}
+
+API int cnd_timedwait(cnd_t *restrict c, mtx_t *restrict m, const struct timespec *restrict until)
+{
+	return said(pthread_cond_timedwait((pthread_cond_t *)c, (pthread_mutex_t *)m, until));
+}
+
+API void call_once(once_flag *flag, void (*routine)(void))
+{
+	pthread_once((pthread_once_t *)flag, routine);
+}
+
+API int tss_create(tss_t *key, tss_dtor_t at_end)
+{
+	return said(pthread_key_create(key, at_end));
+}
+
+API void tss_delete(tss_t key)
+{
+	pthread_key_delete(key);
+}
+
+API int tss_set(tss_t key, void *value)
+{
+	return said(pthread_setspecific(key, value));
+}
+
+API void *tss_get(tss_t key)
+{
+	return pthread_getspecific(key);
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Time is the machine's: all clocks begin at a fixed time, the wall's at the beginning of 2026, and
+ * advance with the CPU that asks. A sleep ends when the machine's time has come.
+ */
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "lines.h"
+#include "sync.h"
+
+#define NS	  1000ull /* picoseconds */
+#define SECOND	  (1000000000ull * NS)
+#define WALL	  1767225600ull /* seconds */
+#define MONOTONIC 1000ull
+
+static uint64_t begins(clockid_t clock)
+{
+	switch (clock) {
+	case CLOCK_REALTIME:
+	case CLOCK_REALTIME_COARSE:
+	case CLOCK_TAI:
+		return WALL;
+	case CLOCK_PROCESS_CPUTIME_ID:
+	case CLOCK_THREAD_CPUTIME_ID:
+		return 0;
+	default:
+		return MONOTONIC;
+	}
+}
+
+static uint64_t span(const struct timespec *ts)
+{
+	if (ts->tv_sec < 0)
+		return 0;
+	if ((uint64_t)ts->tv_sec > EXACT_EVER / SECOND - 1)
+		return EXACT_EVER;
+	return (uint64_t)ts->tv_sec * SECOND + (uint64_t)ts->tv_nsec * NS;
+}
+
+uint64_t clock_until(clockid_t clock, const struct timespec *ts)
+{
+	struct timespec left;
+
+	if (!ts)
+		return EXACT_EVER;
+	/* Picoseconds since 1970 do not fit 64 bits. */
+	left = (struct timespec){ ts->tv_sec - (time_t)begins(clock), ts->tv_nsec };
+	return span(&left);
+}
+
+static struct timespec now(clockid_t clock)
+{
+	uint64_t ps = sched_time();
+
+	sched_work(30);
+	return (struct timespec){ (time_t)(begins(clock) + ps / SECOND), (long)(ps % SECOND / NS) };
+}
+
+API int clock_gettime(clockid_t clock, struct timespec *ts)
+{
+	if (!exact_on())
+		return REAL(int, clock_gettime, (clockid_t, struct timespec *))(clock, ts);
+	*ts = now(clock);
+	lines_plain(ts, sizeof(*ts), true, HERE);
+	return 0;
+}
+
+API int gettimeofday(struct timeval *restrict tv, void *restrict zone)
+{
+	struct timespec ts;
+
+	if (!exact_on())
+		return REAL(int, gettimeofday, (struct timeval *, void *))(tv, zone);
+	ts = now(CLOCK_REALTIME);
+	*tv = (struct timeval){ ts.tv_sec, ts.tv_nsec / 1000 };
+	return 0;
+}
+
+API time_t time(time_t *into)
+{
+	time_t t;
+
+	if (!exact_on())
+		return REAL(time_t, time, (time_t *))(into);
+	t = now(CLOCK_REALTIME).tv_sec;
+	if (into)
+		*into = t;
+	return t;
+}
+
+API int timespec_get(struct timespec *ts, int base)
+{
+	if (!exact_on())
+		return REAL(int, timespec_get, (struct timespec *, int))(ts, base);
+	*ts = now(CLOCK_REALTIME);
+	return base;
+}
+
+API clock_t clock(void)
+{
+	if (!exact_on())
+		return REAL(clock_t, clock, (void))();
+	return (clock_t)(sched_time() / (1000 * NS));
+}
+
+/* ---- sleeps ---- */
+
+static void rest(uint64_t ps)
+{
+	uint64_t begin = sched_time();
+
+	futex_sleep(ps > EXACT_EVER - begin ? EXACT_EVER : begin + ps, "a sleep");
+}
+
+API int nanosleep(const struct timespec *ts, struct timespec *left)
+{
+	if (!exact_on())
+		return REAL(int, nanosleep, (const struct timespec *, struct timespec *))(ts, left);
+	rest(span(ts));
+	return 0;
+}
+
+API int clock_nanosleep(clockid_t clock, int flags, const struct timespec *ts,
+			struct timespec *left)
+{
+	if (!exact_on())
+		return REAL(int, clock_nanosleep,
+			    (clockid_t, int, const struct timespec *, struct timespec *))(
+			clock, flags, ts, left);
+	if (flags & TIMER_ABSTIME)
+		futex_sleep(clock_until(clock, ts), "a sleep");
+	else
+		rest(span(ts));
+	return 0;
+}
+
+API int usleep(useconds_t us)
+{
+	if (!exact_on())
+		return REAL(int, usleep, (useconds_t))(us);
+	rest(us * 1000 * NS);
+	return 0;
+}
+
+API unsigned int sleep(unsigned int seconds)
+{
+	if (!exact_on())
+		return REAL(unsigned int, sleep, (unsigned int))(seconds);
+	rest(seconds * SECOND);
+	return 0;
+}

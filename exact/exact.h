@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * exact.h - a program on the simulated machine's own clock: its threads, and what they share.
+ *
+ * Concurrency: one thread of the host executes all of the program's threads, one at a time. So
+ * nothing here has a lock. A function that "may switch" lets others run before it returns.
+ */
+#ifndef EXACT_H
+#define EXACT_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fiber.h"
+#include "machine.h"
+#include "watch.h"
+
+#define API	      __attribute__((visibility("default")))
+#define HIDDEN	      __attribute__((visibility("hidden")))
+#define EXACT_EVER    (UINT64_MAX / 4)
+#define EXACT_THREADS 8192u
+/* Cycles of a system call, as in record/, and of a CPU's change to another thread. */
+#define THREAD_MASK  64u
+#define EXACT_CALL   300u
+#define EXACT_CHANGE 2000u
+/* Instructions that a thread executes before others that are behind have their turn. */
+#define EXACT_AHEAD 1000u
+/* Of threads that share a CPU: picoseconds until another one has it. */
+#define EXACT_SLICE 1000000000ull
+
+/**
+ * struct thread - a thread of the program
+ * @fiber: its stack and thread-local memory
+ * @parking: where its thread of the host waits meanwhile
+ * @parked: state of that thread; the host's threads use it with atomics
+ * @number: in order of creation, from 0
+ * @cpu: index of its CPU
+ * @start, @arg, @result: of pthread_create()
+ * @ended, @detached, @reaped: of its life
+ * @joiner: the thread that waits for its end
+ * @next: next in a queue
+ * @at: address that it waits for; NULL: none
+ * @until: when that wait ends by itself
+ * @timed_out: it did
+ * @waits_in, @waits_pc: what it waits in, and who called that
+ * @slice: when another thread of its CPU may run
+ * @allowed: the CPUs to which the program bound it, by the machine's numbers; no words: all
+ */
+struct thread {
+	struct fiber fiber, parking;
+	int parked;
+	uint32_t number, cpu;
+	pthread_t real;
+	pid_t tid;
+	void *(*start)(void *arg);
+	void *arg, *result;
+	bool ended, detached, reaped;
+	struct thread *joiner, *next;
+	const void *at;
+	uint64_t until;
+	bool timed_out;
+	uint32_t bits;
+	const char *waits_in;
+	const void *waits_pc;
+	uint64_t slice;
+	uint64_t allowed[THREAD_MASK];
+	uint32_t allowed_words;
+	void *parking_stack;
+	const void **key;
+};
+
+/**
+ * struct exact - the recording
+ * @watch: its settings
+ * @ps: picoseconds of an instruction
+ * @recording: false before and after
+ * @threads: all, by number
+ * @live: those that have not ended
+ * @children: processes that it started
+ * @waited_outside: calls that waited for something outside of the program
+ * @meta: file for names; @view: folder of the machine's files
+ */
+struct exact {
+	struct watch watch;
+	uint64_t ps, seed;
+	bool recording;
+	struct thread *threads[EXACT_THREADS];
+	uint32_t nr_threads, live;
+	uint32_t children;
+	uint64_t waited_outside;
+	const char *meta, *view;
+};
+
+extern struct exact exact HIDDEN;
+
+/* This thread; and for the hooks: instructions since its clock was brought up to date. */
+extern _Thread_local struct thread *exact_self HIDDEN __attribute__((tls_model("initial-exec")));
+extern _Thread_local uint32_t exact_ran HIDDEN __attribute__((tls_model("initial-exec")));
+
+/*
+ * Of the next instructions so many take no time. Those right after a locked operation are in its
+ * cost: it was measured on loops that have them (op_cycles.locked of machines/).
+ */
+#define EXACT_FREE 5u
+extern _Thread_local uint32_t exact_free HIDDEN __attribute__((tls_model("initial-exec")));
+
+/* Is the caller a thread of a recorded program? Otherwise everything is the C library's. */
+static inline bool exact_on(void)
+{
+	return exact_self && exact.recording;
+}
+
+/* ---- sched.c ---- */
+
+/** sched_start - the main thread has a CPU. */
+void sched_start(struct thread *main_thread);
+
+/** sched_place - give a new thread a CPU. */
+void sched_place(struct thread *t);
+
+/** sched_time - this thread's clock, picoseconds. */
+uint64_t sched_time(void);
+
+/** sched_work - the thread has executed instructions, or done something else for as long. */
+void sched_work(uint32_t instructions);
+
+/** sched_catch_up - others that are behind have their turn. May switch. */
+void sched_catch_up(void);
+
+/** sched_block - the caller waits until sched_wake(). May switch. */
+void sched_block(void);
+
+/** sched_wake - @t continues at @at. */
+void sched_wake(struct thread *t, uint64_t at);
+
+/** sched_leave - the caller's thread has ended. Returns in its thread of the host. */
+void sched_leave(void);
+
+/** sched_yield_cpu - let another thread of this CPU run. May switch. */
+void sched_yield_cpu(void);
+
+/** sched_move - the calling thread may run on these CPUs only. May switch. */
+int sched_move(struct thread *t, const uint64_t *mask, uint32_t words);
+
+/** sched_cpu_time - CPU number @n: when its clock ends, and how long it was idle. */
+void sched_cpu_time(uint32_t n, uint64_t *clock, uint64_t *idle, uint64_t *instructions);
+
+/* ---- futex.c ---- */
+
+/**
+ * futex_wait - wait while *@word is @value. May switch.
+ * @until: picoseconds, or EXACT_EVER
+ *
+ * Return: 0, EAGAIN or ETIMEDOUT.
+ */
+int futex_wait(const void *word, uint32_t value, uint64_t until, uint32_t bits, const char *in,
+	       const void *pc);
+
+/** futex_wake - wake up to @n that wait for @word. May switch. Return: how many. */
+int futex_wake(const void *word, int n, uint32_t bits);
+
+/** futex_requeue - wake @n, and let up to @more wait for @to. May switch. */
+int futex_requeue(const void *word, int n, int more, const void *to);
+
+/** futex_sleep - wait for a time. May switch. */
+void futex_sleep(uint64_t until, const char *in);
+
+/** futex_alarm - the time of a wait has come. */
+void futex_alarm(uint32_t id, uint64_t at);
+
+/* ---- threads.c ---- */
+
+int threads_begin(void);
+
+/* ---- outside.c ---- */
+
+/** outside_stuck - no thread can run: wait for the world outside, or tell of the deadlock. */
+bool outside_stuck(void);
+
+/* ---- result.c ---- */
+
+/** result_write - write all files; once. @why: what ended the program, or NULL */
+void result_write(const char *why);
+
+/** result_deadlock - write the files, and what each thread waits for; end the process. */
+_Noreturn void result_deadlock(void);
+
+#endif

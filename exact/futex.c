@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Waiting for words of memory, as the kernel does it, and everything else that waits is made of it.
+ *
+ * Why no wake-up is lost: between the load of the word and the entry into the queue nothing else
+ * runs. A system call takes EXACT_CALL cycles. A waker has stored before it calls, and what it
+ * stored is in memory: its swap emptied the store buffer, and the call does too.
+ */
+#include <errno.h>
+#include <stddef.h>
+
+#include "exact.h"
+#include "lines.h"
+#include "sim.h"
+#include "sim_threads.h"
+
+#define BUCKETS 1024u
+
+static struct bucket {
+	struct thread *first;
+} bucket[BUCKETS];
+
+static struct bucket *bucket_of(const void *word)
+{
+	uint64_t hash = (uint64_t)(uintptr_t)word / 4 * 0x9e3779b97f4a7c15ull;
+
+	return &bucket[hash >> 54];
+}
+
+static void enter(struct thread *t, const void *word)
+{
+	struct thread **link = &bucket_of(word)->first;
+
+	while (*link)
+		link = &(*link)->next;
+	t->next = NULL;
+	t->at = word;
+	*link = t;
+}
+
+static void leave(struct thread *t)
+{
+	struct thread **link = &bucket_of(t->at)->first;
+
+	while (*link != t)
+		link = &(*link)->next;
+	*link = t->next;
+	t->at = NULL;
+	t->until = EXACT_EVER;
+}
+
+static void call(void)
+{
+	sched_work(EXACT_CALL);
+	lines_fence(__ATOMIC_SEQ_CST, __builtin_return_address(0));
+	sched_catch_up();
+}
+
+/* The caller is in a queue, and its wait ends at @until at the latest. */
+static int wait_in(struct thread *t, uint64_t until, const char *in, const void *pc)
+{
+	t->until = until;
+	t->timed_out = false;
+	t->waits_in = in;
+	t->waits_pc = pc;
+	if (until < EXACT_EVER)
+		sim_alarm(until, t->number);
+	sched_block();
+	t->waits_in = NULL;
+	return t->timed_out ? ETIMEDOUT : 0;
+}
+
+int futex_wait(const void *word, uint32_t value, uint64_t until, uint32_t bits, const char *in,
+	       const void *pc)
+{
+	struct thread *t = exact_self;
+
+	call();
+	if ((uint32_t)lines_load(word, 4, __ATOMIC_SEQ_CST, pc) != value)
+		return EAGAIN;
+	sched_work(0);
+	t->bits = bits;
+	enter(t, word);
+	return wait_in(t, until, in, pc);
+}
+
+int futex_wake(const void *word, int n, uint32_t bits)
+{
+	int woken = 0;
+	struct thread *t, *next;
+
+	call();
+	for (t = bucket_of(word)->first; t && woken < n; t = next) {
+		next = t->next;
+		if (t->at != word || !(t->bits & bits))
+			continue;
+		leave(t);
+		sched_wake(t, sim_now());
+		woken++;
+	}
+	return woken;
+}
+
+int futex_requeue(const void *word, int n, int more, const void *to)
+{
+	int done = futex_wake(word, n, UINT32_MAX);
+	struct thread *t, *next;
+
+	for (t = bucket_of(word)->first; t && more > 0; t = next) {
+		uint64_t until = t->until;
+
+		next = t->next;
+		if (t->at != word)
+			continue;
+		leave(t);
+		enter(t, to);
+		t->until = until;
+		more--;
+		done++;
+	}
+	return done;
+}
+
+void futex_sleep(uint64_t until, const char *in)
+{
+	call();
+	if (until <= sim_now())
+		return;
+	/* An address of its own, at which nobody wakes. */
+	enter(exact_self, &exact_self->at);
+	wait_in(exact_self, until, in, __builtin_return_address(0));
+}
+
+void futex_alarm(uint32_t id, uint64_t at)
+{
+	struct thread *t = exact.threads[id];
+
+	if (!t->at || t->until > at)
+		return;
+	leave(t);
+	t->timed_out = true;
+	sched_wake(t, at);
+}

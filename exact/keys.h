@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/* keys.h - thread-specific data, whose destructors are the program's code. */
+#ifndef EXACT_KEYS_H
+#define EXACT_KEYS_H
+
+struct thread;
+
+/** keys_end - call the destructors of a thread that ends: the caller's. */
+void keys_end(struct thread *t);
+
+#endif

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Why most accesses need no model: one CPU alone uses most lines, and a line that nobody writes
+ * stays where it is. So a line is in the model from the moment when a second CPU uses it and one
+ * has written it. What the first CPU did is known: its core has the line, modified or not. Data
+ * that the first thread wrote before there was a second one are different. As long as all only
+ * read them they stay outside of the model, and so does their one transfer to each reader.
+ *
+ * The words of all lines are one mapping, as sparse as the memory: a page of words stands for 64
+ * KiB. No address repeats unless the process is started without randomisation, and the command does
+ * that.
+ */
+#include "lines.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "arena.h"
+#include "feed_lines.h"
+#include "model.h"
+#include "sim.h"
+#include "sim_threads.h"
+
+#define ADDRESS_BITS 47
+#define PAGE_SHIFT   12
+
+extern const char __executable_start;
+
+struct model exact_model;
+
+uint32_t *lines_word;
+_Thread_local uint32_t lines_mine;
+
+static uint16_t *page_cpu; /* by page: the CPU that used it first, + 1 */
+static struct feed_lines lines;
+static uint64_t *real; /* by line of the arena: the memory that it stands for */
+static uint32_t nr_real;
+static uint64_t *const *real_is = (uint64_t *const *)&real;
+static uint64_t loads, stores, locked;
+
+static void *sparse(uint64_t size)
+{
+	void *at = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return at == MAP_FAILED ? NULL : at;
+}
+
+static void mark_moved(const struct feed_pad *pad)
+{
+	for (uint64_t line = pad->low >> LINE_SHIFT; line <= (pad->high - 1) >> LINE_SHIFT; line++)
+		lines_word[line] = LINES_MOVED;
+}
+
+uint64_t *const *lines_real(void)
+{
+	return real_is;
+}
+
+int lines_begin(void)
+{
+	const struct feed_setup *s = &exact.watch.setup;
+
+	lines_word = sparse((1ull << (ADDRESS_BITS - LINE_SHIFT)) * sizeof(*lines_word));
+	page_cpu = sparse((1ull << (ADDRESS_BITS - PAGE_SHIFT)) * sizeof(*page_cpu));
+	if (!lines_word || !page_cpu || feed_lines_init(&lines, s))
+		return -1;
+	for (uint32_t i = 0; i < s->nr_pads; i++)
+		mark_moved(&s->pad[i]);
+	return 0;
+}
+
+void lines_thread(uint32_t cpu)
+{
+	lines_mine = (cpu + 1) << 1 | 1;
+}
+
+void lines_first(void)
+{
+	lines_mine = LINES_EARLY | 1;
+}
+
+void lines_second(void)
+{
+	lines_mine = 1 << 1 | 1;
+}
+
+/* ---- into the model ---- */
+
+static void stands_for(uint32_t line, uint64_t address)
+{
+	if (line >= nr_real) {
+		uint32_t n = nr_real ? nr_real : 4096;
+
+		while (n <= line)
+			n *= 2;
+		real = realloc(real, n * sizeof(*real));
+		if (!real)
+			abort();
+		nr_real = n;
+	}
+	real[line] = address;
+}
+
+static char *simulated(uint64_t at)
+{
+	char *in = feed_lines_at(&lines, at);
+
+	stands_for(arena_line(in), at - (uintptr_t)in % LINE_SIZE);
+	return in;
+}
+
+static uint32_t modelled(uint64_t at)
+{
+	uint64_t line = at >> LINE_SHIFT << LINE_SHIFT;
+	uint32_t cpu = page_cpu[at >> PAGE_SHIFT];
+	uint32_t number;
+
+	if (cpu)
+		feed_lines_home(&lines, line,
+				(uint32_t)exact.watch.setup.machine->topo
+					.cpu[exact.watch.setup.cpu[cpu - 1]]
+					.node);
+	number = arena_line(simulated(line));
+	lines_word[at >> LINE_SHIFT] = LINES_MODELLED | number;
+	return number;
+}
+
+/*
+ * The line after this access. Return: where it is in the model; NULL: it is not there, and the
+ * access costs nothing besides its instruction.
+ */
+static char *place(uint64_t at, bool write)
+{
+	uint32_t *word = &lines_word[at >> LINE_SHIFT], was = *word;
+	uint32_t cpu = sim_cpu(), own = (cpu + 1) << 1;
+
+	if (was & LINES_MODELLED)
+		return (char *)(uintptr_t)(ARENA_BASE +
+					   ((uint64_t)(was & ~LINES_MODELLED) << LINE_SHIFT) +
+					   at % LINE_SIZE);
+	if (!was) {
+		uint16_t *page = &page_cpu[at >> PAGE_SHIFT];
+
+		if (!*page)
+			*page = (uint16_t)(cpu + 1);
+		*word = (lines_mine & ~1u) | write;
+		return NULL;
+	}
+	if (was == LINES_MOVED)
+		return simulated(at);
+	if ((was & ~1u) == (lines_mine & ~1u)) {
+		*word |= write;
+		return NULL;
+	}
+	if (was == LINES_READ) {
+		if (!write)
+			return NULL;
+		modelled(at);
+	} else if ((was & ~1u) == LINES_EARLY) {
+		*word = write || !cpu ? own | write : LINES_READ;
+		return NULL;
+	} else if (!write && !(was & 1)) {
+		*word = LINES_READ;
+		return NULL;
+	} else {
+		sim_has_line(modelled(at), (was >> 1) - 1, was & 1);
+	}
+	return place(at, write);
+}
+
+static const void *counter(const void *pc)
+{
+	return (const char *)&__executable_start + (uintptr_t)pc - 1;
+}
+
+static void note(const char *in, uint32_t size, bool write, const void *pc)
+{
+	feed_lines_note(&lines, sim_cpu(), in, size, write, counter(pc));
+}
+
+static void plain(uint64_t at, uint32_t size, bool write, const void *pc)
+{
+	char *in = place(at, write);
+
+	if (!in)
+		return;
+	*(write ? &stores : &loads) += 1;
+	/* The model has the time of the access itself. */
+	exact_ran -= exact_ran > 0;
+	sched_work(0);
+	sim_plain(in, size, write, counter(pc));
+	note(in, size, write, pc);
+}
+
+void lines_slow(uint64_t at, uint32_t size, bool write, const void *pc)
+{
+	if (at >> ADDRESS_BITS)
+		return; /* the program is about to fail by itself */
+	while (size) {
+		uint32_t part = LINE_SIZE - at % LINE_SIZE;
+
+		if (part > size)
+			part = size;
+		plain(at, part, write, pc);
+		at += part;
+		size -= part;
+	}
+}
+
+void lines_range(const void *addr, uint64_t size, bool write, const void *pc)
+{
+	uint64_t at = (uint64_t)(uintptr_t)addr;
+
+	/* An instruction for 32 bytes, as vector registers have. */
+	sched_work((uint32_t)(size / 32 + 1));
+	while (size) {
+		uint64_t part = LINE_SIZE - at % LINE_SIZE;
+
+		if (part > size)
+			part = size;
+		lines_plain((const void *)(uintptr_t)at, (uint32_t)part, write, pc);
+		at += part;
+		size -= part;
+	}
+}
+
+/* ---- atomics ---- */
+
+static char *atomic_place(const volatile void *addr, bool write)
+{
+	char *in = place((uint64_t)(uintptr_t)addr, write);
+
+	if (in)
+		sched_work(0);
+	return in;
+}
+
+uint64_t lines_load(const volatile void *addr, uint32_t size, int mo, const void *pc)
+{
+	char *in = atomic_place(addr, false);
+	uint64_t value;
+
+	if (!in)
+		return sim_raw_read(addr, size);
+	loads++;
+	value = sim_load(in, size, mo, counter(pc));
+	note(in, size, false, pc);
+	return value;
+}
+
+/*
+ * A locked operation on a line of its own. Others that are behind come first, and may use the line
+ * as well. Return: NULL, it has happened; or where the line is in the model.
+ */
+static char *locked_place(volatile void *addr)
+{
+	char *in = atomic_place(addr, true);
+
+	if (in)
+		return in;
+	sched_work(0);
+	sim_locked_alone();
+	exact_free = EXACT_FREE;
+	/* Others had their turn. */
+	return place((uint64_t)(uintptr_t)addr, true);
+}
+
+void lines_store(volatile void *addr, uint32_t size, uint64_t value, int mo, const void *pc)
+{
+	char *in = mo == __ATOMIC_SEQ_CST ? locked_place(addr) : atomic_place(addr, true);
+
+	if (!in) {
+		sim_raw_write(addr, size, value);
+		return;
+	}
+	stores++;
+	sim_store(in, size, value, mo, counter(pc));
+	note(in, size, true, pc);
+}
+
+uint64_t lines_rmw(volatile void *addr, uint32_t size, enum sim_rmw_op op, uint64_t operand, int mo,
+		   const void *pc)
+{
+	char *in = locked_place(addr);
+	uint64_t old;
+
+	if (!in) {
+		old = sim_raw_read(addr, size);
+		sim_raw_write(addr, size, sim_rmw_result(op, old, operand));
+		return old;
+	}
+	locked++;
+	old = sim_rmw(in, size, op, operand, mo, counter(pc));
+	exact_free = EXACT_FREE;
+	note(in, size, true, pc);
+	return old;
+}
+
+bool lines_cas(volatile void *addr, uint32_t size, uint64_t *expected, uint64_t desired, int mo,
+	       const void *pc)
+{
+	char *in = locked_place(addr);
+	bool done;
+
+	if (!in) {
+		uint64_t old = sim_raw_read(addr, size);
+
+		done = old == *expected;
+		if (done)
+			sim_raw_write(addr, size, desired);
+		*expected = old;
+		return done;
+	}
+	locked++;
+	done = sim_cas(in, size, expected, desired, mo, counter(pc));
+	exact_free = EXACT_FREE;
+	note(in, size, true, pc);
+	return done;
+}
+
+void lines_locked(volatile void *addr, const void *pc)
+{
+	char *in = locked_place(addr);
+
+	if (!in)
+		return;
+	locked++;
+	sim_rmw(in, 8, SIM_RMW_OR, 0, __ATOMIC_SEQ_CST, counter(pc));
+	note(in, 16, true, pc);
+}
+
+void lines_fence(int mo, const void *pc)
+{
+	sched_work(0);
+	sim_fence(mo, pc);
+}
+
+/* ---- the result ---- */
+
+bool access_contended(uint64_t line);
+/* For record/heap.c: which objects have names in the report. */
+bool access_contended(uint64_t line)
+{
+	uint32_t word = line >> (ADDRESS_BITS - LINE_SHIFT) ? 0 : lines_word[line];
+
+	return word & LINES_MODELLED || word == LINES_MOVED;
+}
+
+uint64_t pages_find(uint64_t address);
+uint64_t pages_find(uint64_t address)
+{
+	return address;
+}
+
+void lines_counts(uint64_t *l, uint64_t *s, uint64_t *r)
+{
+	*l = loads;
+	*s = stores;
+	*r = locked;
+}
+
+void lines_json(json_t *into)
+{
+	feed_lines_json(&lines, &exact_model, into);
+}

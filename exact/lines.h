@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * lines.h - which of the program's lines the model sees.
+ *
+ * A word for each line of memory says who has used it (lines.c). Most accesses end with one
+ * comparison: the CPU was the only one so far.
+ */
+#ifndef EXACT_LINES_H
+#define EXACT_LINES_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "backend.h"
+#include "exact.h"
+#include "model.h"
+
+/*
+ * A line's word: 0, nobody has used it; LINES_MODELLED and its number in the arena; or else the CPU
+ * that used it, + 1, times two, + 1 if it wrote.
+ */
+#define LINES_MODELLED 0x80000000u
+#define LINES_READ     0x7ffffffeu /* several have read it, nobody has written since */
+#define LINES_EARLY    0x7ffffffcu /* used before there was a second thread; + 1: written */
+#define LINES_MOVED    0x7ffffff8u /* some of its bytes are in other lines of the arena */
+
+extern uint32_t *lines_word HIDDEN;
+
+/* What the word of a line says that this thread's CPU alone has written; 0: nothing is recorded. */
+extern _Thread_local uint32_t lines_mine HIDDEN __attribute__((tls_model("initial-exec")));
+
+/* The simulated machine. */
+extern struct model exact_model HIDDEN;
+
+int lines_begin(void);
+
+/** lines_real - for struct sim_threads. */
+uint64_t *const *lines_real(void);
+
+/** lines_thread - the calling thread's CPU is @cpu. */
+void lines_thread(uint32_t cpu);
+
+/** lines_first - the calling thread is the only one. */
+void lines_first(void);
+
+/** lines_second - there is a second thread from now on. In the first one. */
+void lines_second(void);
+
+/** lines_slow - the same as lines_plain(), for what it does not know. May switch. */
+void lines_slow(uint64_t at, uint32_t size, bool write, const void *pc);
+
+/** lines_range - the same for many bytes; as many instructions as copying takes. May switch. */
+void lines_range(const void *addr, uint64_t size, bool write, const void *pc);
+
+/* The calling thread is about to access memory. May switch. */
+static inline void lines_plain(const volatile void *addr, uint32_t size, bool write, const void *pc)
+{
+	uint64_t at = (uint64_t)(uintptr_t)addr;
+	uint32_t mine = lines_mine, word;
+
+	if (__builtin_expect(!mine, false))
+		return;
+	word = lines_word[at >> 6];
+	if (__builtin_expect((write ? word : word | 1) == mine, true))
+		return;
+	lines_slow(at, size, write, pc);
+}
+
+uint64_t lines_load(const volatile void *addr, uint32_t size, int mo, const void *pc);
+void lines_store(volatile void *addr, uint32_t size, uint64_t value, int mo, const void *pc);
+uint64_t lines_rmw(volatile void *addr, uint32_t size, enum sim_rmw_op op, uint64_t operand, int mo,
+		   const void *pc);
+bool lines_cas(volatile void *addr, uint32_t size, uint64_t *expected, uint64_t desired, int mo,
+	       const void *pc);
+
+/** lines_locked - a locked operation of 16 bytes; the caller performs it. May switch. */
+void lines_locked(volatile void *addr, const void *pc);
+
+void lines_fence(int mo, const void *pc);
+
+/** lines_json - set "lines" and their sums in @into. */
+void lines_json(json_t *into);
+
+/** lines_counts - accesses that the model saw: loads, stores, locked ones. */
+void lines_counts(uint64_t *loads, uint64_t *stores, uint64_t *locked);
+
+#endif

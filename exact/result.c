@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * The result, in the form of a recording in the emulator: the model's lines, and for names the
+ * program's mappings, threads and objects. Each file has a temporary name until it is complete.
+ */
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "feed.h"
+#include "lines.h"
+#include "maps.h"
+#include "model.h"
+#include "sim.h"
+#include "sim_threads.h"
+#include "user.h"
+
+static int dump(json_t *all, const char *path)
+{
+	char temp[4096];
+	int failed = (size_t)snprintf(temp, sizeof(temp), "%s.tmp", path) >= sizeof(temp) ||
+		     json_dump_file(all, temp, JSON_COMPACT | JSON_REAL_PRECISION(12)) ||
+		     rename(temp, path);
+
+	json_decref(all);
+	if (failed)
+		fprintf(stderr, "schedshard: cannot write %s\n", path);
+	return failed;
+}
+
+/* For each CPU that did anything: its number, instructions, picoseconds at work and idle. */
+static json_t *cpu_times(uint64_t *busy, uint64_t *latest, uint64_t *instructions)
+{
+	json_t *all = json_array();
+
+	for (uint32_t n = 0; n < exact.watch.setup.nr_cpus; n++) {
+		uint64_t clock, idle, executed;
+
+		sched_cpu_time(n, &clock, &idle, &executed);
+		if (!executed)
+			continue;
+		*busy += clock - idle;
+		*instructions += executed;
+		if (clock > *latest)
+			*latest = clock;
+		json_array_append_new(all, json_pack("[I, I, I, I]",
+						     (json_int_t)exact.watch.setup.cpu[n],
+						     (json_int_t)executed,
+						     (json_int_t)(clock - idle), (json_int_t)idle));
+	}
+	return all;
+}
+
+static json_t *raw(void)
+{
+	uint64_t busy = 0, latest = 0, instructions = 0, loads, stores, locked;
+	json_t *times = cpu_times(&busy, &latest, &instructions), *all;
+	json_int_t reported;
+
+	lines_counts(&loads, &stores, &locked);
+	reported = (json_int_t)loads + (json_int_t)stores + (json_int_t)locked;
+	all = json_pack("{s:s, s:b, s:i, s:i}", "format", "schedshard/c2c-raw/1", "partial", 0,
+			"guest_cpus", (int)exact.watch.setup.nr_cpus, "operations", 0);
+	json_object_set_new(all, "stepping",
+			    json_pack("{s:I, s:I, s:I}", "instructions", (json_int_t)instructions,
+				      "accesses_reported", reported, "waited_outside",
+				      (json_int_t)exact.waited_outside));
+	feed_machine_json(exact.watch.setup.machine, all);
+	json_object_set_new(all, "model",
+			    json_pack("{s:f, s:f, s:I, s:I, s:I, s:I, s:I}", "virtual_ns",
+				      (double)latest / 1000, "busy_ns", (double)busy / 1000,
+				      "instructions", (json_int_t)instructions, "loads",
+				      (json_int_t)loads, "stores", (json_int_t)stores, "locked",
+				      (json_int_t)locked, "lines_touched",
+				      (json_int_t)sim_lines_touched()));
+	json_object_set_new(all, "cpu_times", times);
+	lines_json(all);
+	return all;
+}
+
+static void add_map(uint64_t low, uint64_t high, uint64_t offset, const char *path, void *maps)
+{
+	json_array_append_new(maps, json_pack("[I, I, I, s]", (json_int_t)low, (json_int_t)high,
+					      (json_int_t)offset, path));
+}
+
+static json_t *image(const char *why)
+{
+	json_t *maps = json_array(), *all;
+	char path[4096];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	path[n > 0 ? n : 0] = '\0';
+	maps_read(add_map, maps);
+	all = json_pack("{s:s, s:i, s:i, s:i, s:s, s:b, s:o, s:[]}", "format",
+			"schedshard/record-image/1", "image", 0, "program", 0, "pid", (int)getpid(),
+			"path", path, "readable", 1, "maps", maps, "shared");
+	if (why)
+		json_object_set_new(all, "ended_by", json_string(why));
+	for (uint32_t i = 0; i < exact.nr_threads; i++) {
+		struct user_thread t = { .number = i,
+					 .cpu = exact.threads[i]->cpu,
+					 .tid = exact.threads[i]->tid };
+
+		notes_thread(&t);
+	}
+	notes_json(all);
+	heap_json(all);
+	return all;
+}
+
+static json_t *meta(bool deadlock)
+{
+	json_t *waits = json_array(), *all;
+
+	for (uint32_t i = 0; deadlock && i < exact.nr_threads; i++) {
+		const struct thread *t = exact.threads[i];
+
+		if (!t->ended)
+			json_array_append_new(waits, json_pack("[i, s, I]", (int)i,
+							       t->waits_in ? t->waits_in : "?",
+							       (json_int_t)(uintptr_t)t->waits_pc));
+	}
+	all = json_pack("{s:s, s:i, s:i, s:i, s:i, s:[[i, i, i, b]], s:[], s:o}", "format",
+			"schedshard/record-meta/2", "nr_threads", (int)exact.nr_threads, "children",
+			(int)exact.children, "unseen_blocks", 0, "lost_accesses", 0, "images",
+			(int)getpid(), 0, -1, 1, "pages", "deadlock", waits);
+	return all;
+}
+
+static void write_all(const char *why, bool deadlock)
+{
+	char path[4096];
+
+	if (!exact.recording)
+		return;
+	sched_work(0);
+	exact.recording = false;
+	lines_mine = 0;
+	sim_threads_end();
+	if (snprintf(path, sizeof(path), "%s.0", exact.meta) < (int)sizeof(path))
+		dump(image(why), path);
+	dump(meta(deadlock), exact.meta);
+	dump(raw(), exact.watch.result);
+}
+
+void result_write(const char *why)
+{
+	write_all(why, false);
+}
+
+void result_deadlock(void)
+{
+	write_all(NULL, true);
+	fflush(NULL);
+	_exit(1);
+}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Which thread each CPU runs.
+ *
+ * A thread stays on its CPU: in order of creation it gets the first of those with the fewest
+ * threads. So no thread shares a CPU while another CPU is idle. Threads of one CPU take turns. One
+ * that waits leaves it at once, and another one's turn ends after EXACT_SLICE. A change takes
+ * EXACT_CHANGE cycles, the CPU's caches keep what they have.
+ *
+ * A thread's instructions are counted apart (exact_ran) and enter its clock before anything that
+ * another thread can see, in sched_work().
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "exact.h"
+#include "sim.h"
+#include "sim_threads.h"
+
+_Thread_local struct thread *exact_self;
+_Thread_local uint32_t exact_free;
+
+static struct queue {
+	struct thread *running, *first, **last;
+	uint32_t threads;
+	uint64_t idle, instructions;
+} cpu[FEED_MAX_CPUS];
+
+static void init(struct queue *q)
+{
+	if (!q->last)
+		q->last = &q->first;
+}
+
+static void append(struct queue *q, struct thread *t)
+{
+	init(q);
+	t->next = NULL;
+	*q->last = t;
+	q->last = &t->next;
+}
+
+static struct thread *take(struct queue *q)
+{
+	struct thread *t = q->first;
+
+	if (!t)
+		return NULL;
+	q->first = t->next;
+	if (!q->first)
+		q->last = &q->first;
+	return t;
+}
+
+void sched_start(struct thread *t)
+{
+	t->cpu = 0;
+	cpu[0].threads = 1;
+	cpu[0].running = t;
+}
+
+static bool allowed(const uint64_t *mask, uint32_t words, uint32_t n)
+{
+	uint32_t number = exact.watch.setup.cpu[n];
+
+	return !mask || (number / 64 < words && mask[number / 64] >> number % 64 & 1);
+}
+
+static uint32_t emptiest(const uint64_t *mask, uint32_t words)
+{
+	uint32_t best = UINT32_MAX;
+
+	for (uint32_t n = 0; n < exact.watch.setup.nr_cpus; n++)
+		if (allowed(mask, words, n) &&
+		    (best == UINT32_MAX || cpu[n].threads < cpu[best].threads))
+			best = n;
+	return best;
+}
+
+void sched_place(struct thread *t)
+{
+	t->cpu = emptiest(NULL, 0);
+	cpu[t->cpu].threads++;
+}
+
+uint64_t sched_time(void)
+{
+	sched_work(0);
+	return sim_now();
+}
+
+void sched_work(uint32_t instructions)
+{
+	uint32_t n = exact_ran + instructions;
+
+	if (!n)
+		return;
+	exact_ran = 0;
+	cpu[exact_self->cpu].instructions += n;
+	n -= exact_free < n ? exact_free : n;
+	exact_free = 0;
+	sim_spend(n * exact.ps);
+}
+
+void sched_catch_up(void)
+{
+	struct thread *self = exact_self;
+
+	sched_work(0);
+	sim_catch_up();
+	if (cpu[self->cpu].first && sim_now() >= self->slice)
+		sched_yield_cpu();
+}
+
+/* The CPU's next thread runs; the caller's is in some queue, or nowhere. */
+static void change(struct queue *q, struct thread *next)
+{
+	q->running = next;
+	if (!next) {
+		sim_idle();
+		return;
+	}
+	sim_spend(EXACT_CHANGE * exact.ps);
+	next->slice = sim_now() + EXACT_SLICE;
+	sim_change(&next->fiber);
+}
+
+void sched_block(void)
+{
+	struct queue *q = &cpu[exact_self->cpu];
+
+	sched_work(0);
+	change(q, take(q));
+}
+
+void sched_yield_cpu(void)
+{
+	struct queue *q = &cpu[exact_self->cpu];
+	struct thread *next;
+
+	sched_work(0);
+	sim_catch_up();
+	next = take(q);
+	if (!next)
+		return;
+	append(q, exact_self);
+	change(q, next);
+}
+
+void sched_wake(struct thread *t, uint64_t at)
+{
+	struct queue *q = &cpu[t->cpu];
+	uint64_t was = sim_clock_of(t->cpu);
+
+	if (q->running) {
+		append(q, t);
+		return;
+	}
+	q->running = t;
+	t->slice = (at > was ? at : was) + EXACT_SLICE;
+	sim_run_fiber(t->cpu, &t->fiber, at);
+	q->idle += sim_clock_of(t->cpu) - was;
+}
+
+void sched_leave(void)
+{
+	struct queue *q = &cpu[exact_self->cpu];
+
+	sched_work(0);
+	q->threads--;
+	change(q, take(q));
+}
+
+int sched_move(struct thread *t, const uint64_t *mask, uint32_t words)
+{
+	uint32_t to = emptiest(mask, words);
+
+	if (to == UINT32_MAX)
+		return EINVAL;
+	memcpy(t->allowed, mask, words * sizeof(*mask));
+	t->allowed_words = words;
+	if (allowed(mask, words, t->cpu))
+		return 0;
+	if (t != exact_self)
+		return 0; /* it moves when it asks itself */
+	sched_work(0);
+	cpu[t->cpu].threads--;
+	cpu[to].threads++;
+	{
+		struct queue *from = &cpu[t->cpu];
+		uint64_t now = sim_now();
+
+		t->cpu = to;
+		sched_wake(t, now);
+		change(from, take(from));
+	}
+	return 0;
+}
+
+void sched_cpu_time(uint32_t n, uint64_t *clock, uint64_t *idle, uint64_t *instructions)
+{
+	*clock = sim_clock_of(n);
+	*idle = cpu[n].idle;
+	*instructions = cpu[n].instructions;
+}

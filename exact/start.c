@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * The beginning and the end of a recording. The command starts the program with SCHEDSHARD_EXACT,
+ * four paths and a number: the settings (plugin/watch.h), the file of names, the file of blocks,
+ * the folder of the machine's files, the seed. Without it the program runs as always.
+ *
+ * It begins when the first instrumented file calls __tsan_init(). No constructor of this library
+ * would do: those of the C++ code in it may come later.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "blocks.h"
+#include "lines.h"
+#include "machine.h"
+#include "model.h"
+#include "real.h"
+#include "sim.h"
+#include "sim_threads.h"
+#include "start.h"
+
+#define SETTINGS "SCHEDSHARD_EXACT"
+
+static _Noreturn void refuse(const char *why)
+{
+	fprintf(stderr, "schedshard: %s\n", why);
+	_exit(2);
+}
+
+static void read_machine(void)
+{
+	struct feed_setup *s = &exact.watch.setup;
+	struct machine *machine;
+	struct shard_err err;
+
+	if (!exact.watch.machine || !exact.watch.result)
+		refuse("the settings name no machine, or no result");
+	if (machine_load(&machine, exact.watch.machine, &err))
+		refuse(err.text);
+	s->machine = machine;
+	s->detailed = true;
+	for (uint32_t i = 0; i < s->nr_cpus; i++)
+		if (s->cpu[i] >= machine->topo.nr_cpus || !machine->topo.cpu[s->cpu[i]].possible)
+			refuse("the machine lacks a CPU that a 'cpu' line names");
+	if (model_build(&exact_model, machine, s->cpu, s->nr_cpus))
+		refuse("no memory for the model");
+	exact.ps = model_cycles(&exact_model, 1);
+}
+
+static void at_exit(void)
+{
+	result_write(NULL);
+}
+
+static void begin(char *settings)
+{
+	const struct sim_threads threads = {
+		.real = lines_real(),
+		.alarm = futex_alarm,
+		.stuck = outside_stuck,
+	};
+	char *watch = strtok(settings, "\n"), *meta = strtok(NULL, "\n");
+	char *blocks = strtok(NULL, "\n"), *view = strtok(NULL, "\n"), *seed = strtok(NULL, "\n");
+	struct watch_error err;
+
+	if (!seed)
+		refuse(SETTINGS " has too few parts: 'c2c record --exact' makes it");
+	if (watch_read(&exact.watch, watch, &err))
+		refuse(err.text);
+	exact.meta = meta;
+	exact.view = view;
+	exact.seed = strtoull(seed, NULL, 10);
+	read_machine();
+	if (blocks_read(blocks))
+		refuse("cannot read the file of blocks");
+	if (sim_init(&exact_model, exact.seed) || lines_begin() || threads_begin())
+		refuse("no memory for the model");
+	atexit(at_exit);
+	sim_threads_begin(&threads, 0, &exact.threads[0]->fiber);
+	exact.recording = true;
+	lines_first();
+}
+
+/* This library's own locks are instrumented as well. */
+static bool ready;
+
+__attribute__((constructor)) static void is_ready(void)
+{
+	ready = true;
+}
+
+void start_once(void)
+{
+	const char *settings = getenv(SETTINGS);
+	static char *own; /* its parts are used until the end */
+
+	if (!settings || !ready)
+		return;
+	own = strdup(settings);
+	unsetenv(SETTINGS);
+	if (!own)
+		refuse("no memory");
+	begin(own);
+}
+
+/* ---- ends that call no atexit() function ---- */
+
+API _Noreturn void _exit(int status)
+{
+	if (exact.recording && exact_self)
+		result_write(NULL);
+	REAL(void, _exit, (int))(status);
+	__builtin_unreachable();
+}
+
+API _Noreturn void _Exit(int status)
+{
+	_exit(status);
+}
+
+API pid_t fork(void)
+{
+	pid_t child = REAL(pid_t, fork, (void))();
+
+	if (!exact_on())
+		return child;
+	if (!child) {
+		exact.recording = false;
+		lines_mine = 0;
+	} else if (child > 0) {
+		exact.children++;
+		sched_work(50 * EXACT_CALL);
+	}
+	return child;
+}

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/* start.h - the beginning of a recording. */
+#ifndef EXACT_START_H
+#define EXACT_START_H
+
+/** start_once - an instrumented file is loaded. The first time begins the recording, if wanted. */
+void start_once(void);
+
+#endif

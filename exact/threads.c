@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * A thread of the program is a real one: the C library makes its stack, its thread-local memory
+ * and its identity, and takes them down. But the real thread parks on a small stack of its own
+ * while the one thread that simulates executes the program's code on the real thread's stack, with
+ * its thread-local memory. At the end the real thread gets its stack back and returns.
+ *
+ * Why that is right: at any time one host thread uses a stack. The real thread leaves it before it
+ * says that it is parked, and returns to it after the simulation has left it for good. While
+ * parked, it calls nothing that uses thread-local memory, since the simulation uses that.
+ */
+#include <errno.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "exact.h"
+#include "keys.h"
+#include "lines.h"
+#include "real.h"
+
+#define PARKING_STACK 16384u
+#define ROOM	      (128u << 10) /* that the model needs on a thread's stack */
+
+enum { STARTING, PARKED, ENDING };
+
+struct exact exact;
+
+/* A system call that leaves errno alone. */
+static long plain_futex(int *word, int what, int value)
+{
+	long result;
+	register const void *none __asm__("r10") = NULL;
+
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "0"((long)SYS_futex), "D"(word), "S"((long)what), "d"((long)value),
+			   "r"(none)
+			 : "rcx", "r11", "memory");
+	return result;
+}
+
+static void become(struct thread *t, int state)
+{
+	__atomic_store_n(&t->parked, state, __ATOMIC_RELEASE);
+	plain_futex(&t->parked, FUTEX_WAKE_PRIVATE, INT32_MAX);
+}
+
+static void wait_while(struct thread *t, int state)
+{
+	while (__atomic_load_n(&t->parked, __ATOMIC_ACQUIRE) == state)
+		plain_futex(&t->parked, FUTEX_WAIT_PRIVATE, state);
+}
+
+/* In the real thread, on its small stack. */
+static void park(void *arg)
+{
+	struct thread *t = arg;
+
+	become(t, PARKED);
+	wait_while(t, PARKED);
+}
+
+static void *thread_pointer(void)
+{
+	void *self;
+
+	__asm__("movq %%fs:0, %0" : "=r"(self));
+	return self;
+}
+
+static void finish(struct thread *t, void *result)
+{
+	keys_end(t);
+	t->result = result;
+	sched_work(EXACT_CALL);
+	sched_catch_up();
+	t->ended = true;
+	exact.live--;
+	if (t->joiner)
+		sched_wake(t->joiner, sched_time());
+}
+
+static void *thread_main(void *arg)
+{
+	struct thread *t = arg;
+	sigset_t all;
+
+	sigfillset(&all);
+	REAL(int, pthread_sigmask, (int, const sigset_t *, sigset_t *))(SIG_SETMASK, &all, NULL);
+	t->tid = (pid_t)syscall(SYS_gettid);
+	exact_self = t;
+	t->fiber.local = thread_pointer();
+	t->parking.stack_top = (char *)t->parking_stack + PARKING_STACK;
+	t->parking.stack_size = PARKING_STACK;
+	fiber_start(&t->parking, park, t, &t->fiber);
+	fiber_switch(&t->fiber, &t->parking);
+	/* From here on in the thread that simulates. */
+	lines_thread(t->cpu);
+	finish(t, t->start(t->arg));
+	lines_mine = 0;
+	sched_leave();
+	/* And here in the real one again. */
+	return NULL;
+}
+
+/* The stack of a thread that has ended, and its real thread, go. */
+static void reap(struct thread *t)
+{
+	if (t->reaped || !t->ended)
+		return;
+	t->reaped = true;
+	become(t, ENDING);
+	REAL(int, pthread_join, (pthread_t, void **))(t->real, NULL);
+	free(t->parking_stack);
+	free(t->key);
+	t->key = NULL;
+}
+
+/* Those that nobody joins. */
+static void reap_detached(void)
+{
+	for (uint32_t i = 1; i < exact.nr_threads; i++)
+		if (exact.threads[i]->detached)
+			reap(exact.threads[i]);
+}
+
+static struct thread *new_thread(void)
+{
+	struct thread *t;
+
+	if (exact.nr_threads == EXACT_THREADS)
+		return NULL;
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return NULL;
+	t->number = exact.nr_threads;
+	t->until = EXACT_EVER;
+	exact.threads[exact.nr_threads++] = t;
+	exact.live++;
+	return t;
+}
+
+int threads_begin(void)
+{
+	struct thread *t = new_thread();
+
+	if (!t)
+		return -1;
+	t->fiber.local = thread_pointer();
+	t->tid = (pid_t)syscall(SYS_gettid);
+	t->real = pthread_self();
+	exact_self = t;
+	sched_start(t);
+	return 0;
+}
+
+/* The attributes of the real thread: the program's stack, with room for the model. */
+static int make_attributes(pthread_attr_t *own, const pthread_attr_t *asked, bool *detached)
+{
+	int state = PTHREAD_CREATE_JOINABLE;
+	size_t size = 0, guard = 0;
+
+	if (pthread_attr_init(own))
+		return EAGAIN;
+	pthread_attr_getstacksize(asked ? asked : own, &size);
+	if (asked) {
+		pthread_attr_getdetachstate(asked, &state);
+		pthread_attr_getguardsize(asked, &guard);
+		pthread_attr_setguardsize(own, guard);
+	}
+	*detached = state == PTHREAD_CREATE_DETACHED;
+	return pthread_attr_setstacksize(own, size + ROOM);
+}
+
+static int start_real(struct thread *t, const pthread_attr_t *asked)
+{
+	sigset_t all, before;
+	pthread_attr_t own;
+	int failed;
+
+	failed = make_attributes(&own, asked, &t->detached);
+	if (failed)
+		return failed;
+	t->parking_stack = aligned_alloc(64, PARKING_STACK);
+	if (!t->parking_stack)
+		return EAGAIN;
+	sigfillset(&all);
+	REAL(int, pthread_sigmask, (int, const sigset_t *, sigset_t *))(SIG_SETMASK, &all, &before);
+	failed = REAL(int, pthread_create,
+		      (pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))(
+		&t->real, &own, thread_main, t);
+	REAL(int, pthread_sigmask, (int, const sigset_t *, sigset_t *))(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&own);
+	if (!failed)
+		wait_while(t, STARTING);
+	return failed;
+}
+
+API int pthread_create(pthread_t *made, const pthread_attr_t *attr, void *(*start)(void *),
+		       void *arg)
+{
+	struct thread *t;
+	int failed;
+
+	if (!exact_on())
+		return REAL(int, pthread_create,
+			    (pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))(
+			made, attr, start, arg);
+	sched_work(10 * EXACT_CALL);
+	if (exact.nr_threads == 1)
+		lines_second();
+	reap_detached();
+	sched_catch_up();
+	t = new_thread();
+	if (!t)
+		return EAGAIN;
+	t->start = start;
+	t->arg = arg;
+	failed = start_real(t, attr);
+	if (failed) {
+		exact.nr_threads--;
+		exact.live--;
+		free(t->parking_stack);
+		free(t);
+		return failed;
+	}
+	*made = t->real;
+	lines_plain(made, sizeof(*made), true, __builtin_return_address(0));
+	sched_place(t);
+	sched_wake(t, sched_time());
+	return 0;
+}
+
+static struct thread *find(pthread_t real)
+{
+	for (uint32_t i = exact.nr_threads; i--;)
+		if (exact.threads[i]->real == real && !exact.threads[i]->reaped)
+			return exact.threads[i];
+	return NULL;
+}
+
+static int join(pthread_t real, void **result, uint64_t until, bool wait, const void *pc)
+{
+	struct thread *t = find(real);
+
+	sched_work(EXACT_CALL);
+	sched_catch_up();
+	if (!t || t->detached)
+		return t ? EINVAL : ESRCH;
+	if (t == exact_self)
+		return EDEADLK;
+	if (t->joiner)
+		return EINVAL;
+	if (!t->ended && !wait)
+		return EBUSY;
+	t->joiner = exact_self;
+	exact_self->waits_in = "pthread_join";
+	exact_self->waits_pc = pc;
+	if (!t->ended)
+		sched_block();
+	exact_self->waits_in = NULL;
+	if (result)
+		*result = t->result;
+	reap(t);
+	return 0;
+}
+
+API int pthread_join(pthread_t real, void **result)
+{
+	if (!exact_on())
+		return REAL(int, pthread_join, (pthread_t, void **))(real, result);
+	return join(real, result, EXACT_EVER, true, __builtin_return_address(0));
+}
+
+API int pthread_tryjoin_np(pthread_t real, void **result)
+{
+	if (!exact_on())
+		return REAL(int, pthread_tryjoin_np, (pthread_t, void **))(real, result);
+	return join(real, result, EXACT_EVER, false, __builtin_return_address(0));
+}
+
+API int pthread_detach(pthread_t real)
+{
+	struct thread *t;
+
+	if (!exact_on())
+		return REAL(int, pthread_detach, (pthread_t))(real);
+	t = find(real);
+	if (!t || t->detached)
+		return t ? EINVAL : ESRCH;
+	t->detached = true;
+	return 0;
+}
+
+API int sched_yield(void)
+{
+	if (!exact_on())
+		return REAL(int, sched_yield, (void))();
+	sched_work(EXACT_CALL);
+	sched_yield_cpu();
+	return 0;
+}

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * The machine that the program sees: its CPUs, whichever way it asks the C library, and the files
+ * of /sys and /proc that the command has written for it (machine_view.py).
+ */
+/* This file defines both names of open(); the compiler must not make one of them the other. */
+#undef _FILE_OFFSET_BITS
+#include <dirent.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include "lines.h"
+#include "sync.h"
+
+static uint32_t number_of(uint32_t cpu)
+{
+	return exact.watch.setup.cpu[cpu];
+}
+
+static int node_of(uint32_t cpu)
+{
+	return exact.watch.setup.machine->topo.cpu[number_of(cpu)].node;
+}
+
+API int sched_getcpu(void)
+{
+	if (!exact_on())
+		return REAL(int, sched_getcpu, (void))();
+	sched_work(20);
+	return (int)number_of(exact_self->cpu);
+}
+
+API int getcpu(unsigned int *cpu, unsigned int *node)
+{
+	if (!exact_on())
+		return REAL(int, getcpu, (unsigned int *, unsigned int *))(cpu, node);
+	sched_work(20);
+	if (cpu)
+		*cpu = number_of(exact_self->cpu);
+	if (node)
+		*node = (unsigned int)node_of(exact_self->cpu);
+	return 0;
+}
+
+API long sysconf(int name)
+{
+	if (exact.recording && (name == _SC_NPROCESSORS_ONLN || name == _SC_NPROCESSORS_CONF))
+		return (long)exact.watch.setup.nr_cpus;
+	return REAL(long, sysconf, (int))(name);
+}
+
+API int get_nprocs(void)
+{
+	return exact.recording ? (int)exact.watch.setup.nr_cpus : REAL(int, get_nprocs, (void))();
+}
+
+API int get_nprocs_conf(void)
+{
+	return exact.recording ? (int)exact.watch.setup.nr_cpus
+			       : REAL(int, get_nprocs_conf, (void))();
+}
+
+/* ---- affinity ---- */
+
+static void all_cpus(size_t size, cpu_set_t *set)
+{
+	CPU_ZERO_S(size, set);
+	for (uint32_t n = 0; n < exact.watch.setup.nr_cpus; n++)
+		CPU_SET_S(number_of(n), size, set);
+}
+
+static struct thread *by_tid(pid_t tid)
+{
+	for (uint32_t i = 0; i < exact.nr_threads; i++)
+		if (exact.threads[i]->tid == tid)
+			return exact.threads[i];
+	return tid ? NULL : exact_self;
+}
+
+static struct thread *by_handle(pthread_t real)
+{
+	for (uint32_t i = exact.nr_threads; i--;)
+		if (exact.threads[i]->real == real)
+			return exact.threads[i];
+	return NULL;
+}
+
+static int get_affinity(const struct thread *t, size_t size, cpu_set_t *set)
+{
+	if (!t)
+		return ESRCH;
+	all_cpus(size, set);
+	if (t->allowed_words) {
+		size_t own = t->allowed_words * sizeof(*t->allowed);
+
+		memset(set, 0, size);
+		memcpy(set, t->allowed, own < size ? own : size);
+	}
+	return 0;
+}
+
+static int set_affinity(struct thread *t, size_t size, const cpu_set_t *set)
+{
+	uint32_t words = (uint32_t)(size / sizeof(uint64_t));
+	int error;
+
+	if (!t)
+		return ESRCH;
+	if (words > THREAD_MASK)
+		words = THREAD_MASK;
+	sched_work(EXACT_CALL);
+	error = sched_move(t, (const uint64_t *)(const void *)set, words);
+	lines_thread(exact_self->cpu);
+	return error;
+}
+
+API int sched_getaffinity(pid_t tid, size_t size, cpu_set_t *set)
+{
+	int error;
+
+	if (!exact_on())
+		return REAL(int, sched_getaffinity, (pid_t, size_t, cpu_set_t *))(tid, size, set);
+	error = get_affinity(by_tid(tid), size, set);
+	errno = error ? error : errno;
+	return error ? -1 : 0;
+}
+
+API int sched_setaffinity(pid_t tid, size_t size, const cpu_set_t *set)
+{
+	int error;
+
+	if (!exact_on())
+		return REAL(int, sched_setaffinity, (pid_t, size_t, const cpu_set_t *))(tid, size,
+											set);
+	error = set_affinity(by_tid(tid), size, set);
+	errno = error ? error : errno;
+	return error ? -1 : 0;
+}
+
+API int pthread_getaffinity_np(pthread_t real, size_t size, cpu_set_t *set)
+{
+	if (!exact_on())
+		return REAL(int, pthread_getaffinity_np,
+			    (pthread_t, size_t, cpu_set_t *))(real, size, set);
+	return get_affinity(by_handle(real), size, set);
+}
+
+API int pthread_setaffinity_np(pthread_t real, size_t size, const cpu_set_t *set)
+{
+	if (!exact_on())
+		return REAL(int, pthread_setaffinity_np,
+			    (pthread_t, size_t, const cpu_set_t *))(real, size, set);
+	return set_affinity(by_handle(real), size, set);
+}
+
+/* ---- files ---- */
+
+/* The machine's file of this name, in @into; else the name itself. */
+static const char *seen(const char *path, char into[4096])
+{
+	if (!exact.recording || !exact.view || !path)
+		return path;
+	if (strncmp(path, "/sys/", 5) != 0 && strncmp(path, "/proc/", 6) != 0)
+		return path;
+	if (snprintf(into, 4096, "%s%s", exact.view, path) >= 4096 ||
+	    REAL(int, access, (const char *, int))(into, F_OK))
+		return path;
+	return into;
+}
+
+/* The last argument, which is there only where a file may be made. */
+#define MODE(mode, flags)                        \
+	if ((flags) & (O_CREAT | __O_TMPFILE)) { \
+		va_list list;                    \
+                                                 \
+		va_start(list, flags);           \
+		(mode) = va_arg(list, int);      \
+		va_end(list);                    \
+	}
+
+API int open(const char *path, int flags, ...)
+{
+	char own[4096];
+	int mode = 0;
+
+	MODE(mode, flags); /* NOLINT(clang-analyzer-valist.Uninitialized) */
+	return REAL(int, open, (const char *, int, ...))(seen(path, own), flags, mode);
+}
+
+API int open64(const char *path, int flags, ...)
+{
+	char own[4096];
+	int mode = 0;
+
+	MODE(mode, flags); /* NOLINT(clang-analyzer-valist.Uninitialized) */
+	return REAL(int, open64, (const char *, int, ...))(seen(path, own), flags, mode);
+}
+
+API int openat(int folder, const char *path, int flags, ...)
+{
+	char own[4096];
+	int mode = 0;
+
+	MODE(mode, flags); /* NOLINT(clang-analyzer-valist.Uninitialized) */
+	return REAL(int, openat, (int, const char *, int, ...))(folder, seen(path, own), flags,
+								mode);
+}
+
+API FILE *fopen(const char *path, const char *how)
+{
+	char own[4096];
+
+	return REAL(FILE *, fopen, (const char *, const char *))(seen(path, own), how);
+}
+
+API FILE *fopen64(const char *path, const char *how)
+{
+	char own[4096];
+
+	return REAL(FILE *, fopen64, (const char *, const char *))(seen(path, own), how);
+}
+
+API DIR *opendir(const char *path)
+{
+	char own[4096];
+
+	return REAL(DIR *, opendir, (const char *))(seen(path, own));
+}
+
+API int access(const char *path, int how)
+{
+	char own[4096];
+
+	return REAL(int, access, (const char *, int))(seen(path, own), how);
+}

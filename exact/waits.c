@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/* Semaphores, barriers, spinlocks, and what is done once. */
+#include <semaphore.h>
+
+#include "sync.h"
+
+/* ---- semaphores: a value, and how many wait ---- */
+
+struct semaphore {
+	uint32_t value, waiters;
+};
+
+static bool take(struct semaphore *s)
+{
+	uint32_t value = LOAD(&s->value);
+
+	while (value)
+		if (CAS(&s->value, &value, value - 1))
+			return true;
+	return false;
+}
+
+static int down(struct semaphore *s, uint64_t until, const void *pc)
+{
+	sched_work(10);
+	while (!take(s)) {
+		int result;
+
+		ADD(&s->waiters, 1);
+		result = futex_wait(&s->value, 0, until, UINT32_MAX, "sem_wait", pc);
+		ADD(&s->waiters, -1);
+		if (result == ETIMEDOUT) {
+			errno = ETIMEDOUT;
+			return -1;
+		}
+	}
+	return 0;
+}
+
+API int sem_wait(sem_t *s)
+{
+	if (!exact_on())
+		return REAL(int, sem_wait, (sem_t *))(s);
+	return down((struct semaphore *)s, EXACT_EVER, HERE);
+}
+
+API int sem_timedwait(sem_t *s, const struct timespec *until)
+{
+	if (!exact_on())
+		return REAL(int, sem_timedwait, (sem_t *, const struct timespec *))(s, until);
+	return down((struct semaphore *)s, clock_until(CLOCK_REALTIME, until), HERE);
+}
+
+API int sem_clockwait(sem_t *s, clockid_t clock, const struct timespec *until)
+{
+	if (!exact_on())
+		return REAL(int, sem_clockwait,
+			    (sem_t *, clockid_t, const struct timespec *))(s, clock, until);
+	return down((struct semaphore *)s, clock_until(clock, until), HERE);
+}
+
+API int sem_trywait(sem_t *s)
+{
+	if (!exact_on())
+		return REAL(int, sem_trywait, (sem_t *))(s);
+	sched_work(10);
+	if (take((struct semaphore *)s))
+		return 0;
+	errno = EAGAIN;
+	return -1;
+}
+
+API int sem_post(sem_t *sem)
+{
+	struct semaphore *s = (struct semaphore *)sem;
+
+	if (!exact_on())
+		return REAL(int, sem_post, (sem_t *))(sem);
+	sched_work(10);
+	ADD(&s->value, 1);
+	if (LOAD(&s->waiters))
+		futex_wake(&s->value, 1, UINT32_MAX);
+	return 0;
+}
+
+/* ---- barriers ---- */
+
+struct barrier {
+	uint32_t arrived, round, count;
+};
+
+API int pthread_barrier_init(pthread_barrier_t *barrier, const pthread_barrierattr_t *attr,
+			     unsigned int count)
+{
+	struct barrier *b = (struct barrier *)barrier;
+
+	if (!exact_on())
+		return REAL(int, pthread_barrier_init,
+			    (pthread_barrier_t *, const pthread_barrierattr_t *, unsigned int))(
+			barrier, attr, count);
+	if (!count)
+		return EINVAL;
+	*b = (struct barrier){ .count = count };
+	return 0;
+}
+
+API int pthread_barrier_destroy(pthread_barrier_t *b)
+{
+	return exact_on() ? 0 : REAL(int, pthread_barrier_destroy, (pthread_barrier_t *))(b);
+}
+
+API int pthread_barrier_wait(pthread_barrier_t *barrier)
+{
+	struct barrier *b = (struct barrier *)barrier;
+	uint32_t round;
+
+	if (!exact_on())
+		return REAL(int, pthread_barrier_wait, (pthread_barrier_t *))(barrier);
+	sched_work(10);
+	round = LOAD(&b->round);
+	if (ADD(&b->arrived, 1) + 1 == b->count) {
+		STORE(&b->arrived, 0);
+		ADD(&b->round, 1);
+		futex_wake(&b->round, INT32_MAX, UINT32_MAX);
+		return PTHREAD_BARRIER_SERIAL_THREAD;
+	}
+	while (LOAD(&b->round) == round)
+		futex_wait(&b->round, round, EXACT_EVER, UINT32_MAX, "pthread_barrier_wait", HERE);
+	return 0;
+}
+
+/* ---- once: 1 under way, 2 done, as in glibc ---- */
+
+API int pthread_once(pthread_once_t *once, void (*routine)(void))
+{
+	int state = 0;
+
+	if (!exact_on())
+		return REAL(int, pthread_once, (pthread_once_t *, void (*)(void)))(once, routine);
+	sched_work(5);
+	while (__atomic_load_n(once, __ATOMIC_ACQUIRE) != 2) {
+		state = 0;
+		if (CAS(once, &state, 1)) {
+			routine();
+			STORE(once, 2);
+			futex_wake(once, INT32_MAX, UINT32_MAX);
+			break;
+		}
+		if (state != 2)
+			futex_wait(once, (uint32_t)state, EXACT_EVER, UINT32_MAX, "pthread_once",
+				   HERE);
+	}
+	return 0;
+}
+
+/* ---- spinlocks: 1 free, as glibc has them on x86 ---- */
+
+API int pthread_spin_lock(pthread_spinlock_t *l)
+{
+	if (!exact_on())
+		return REAL(int, pthread_spin_lock, (pthread_spinlock_t *))(l);
+	while (ADD(l, -1) != 1)
+		while (LOAD(l) <= 0) {
+			sched_work(3);
+			sched_catch_up();
+		}
+	return 0;
+}
+
+API int pthread_spin_trylock(pthread_spinlock_t *l)
+{
+	if (!exact_on())
+		return REAL(int, pthread_spin_trylock, (pthread_spinlock_t *))(l);
+	return SWAP(l, 0) == 1 ? 0 : EBUSY;
+}
+
+API int pthread_spin_unlock(pthread_spinlock_t *l)
+{
+	if (!exact_on())
+		return REAL(int, pthread_spin_unlock, (pthread_spinlock_t *))(l);
+	STORE(l, 1);
+	return 0;
+}

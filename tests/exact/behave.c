@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * behave KIND [THREADS]: programs whose output is known, and programs that cannot end. Each thread
+ * does OPERATIONS.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <threads.h>
+#include <time.h>
+#include <unistd.h>
+
+#define OPERATIONS 200
+#define MOST	   1024
+
+static int threads = 4;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER, other = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
+static pthread_barrier_t barrier;
+static pthread_spinlock_t spin;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_key_t key;
+static sem_t sem;
+static atomic_long sum;
+static long plain, times;
+static volatile int go;
+static _Thread_local long own;
+
+static void run_all(void *(*run)(void *))
+{
+	pthread_t made[MOST];
+
+	for (long i = 0; i < threads; i++)
+		if (pthread_create(&made[i], NULL, run, (void *)i))
+			exit(9);
+	for (int i = 0; i < threads; i++) {
+		void *result;
+
+		if (pthread_join(made[i], &result) || result != (void *)(long)i)
+			exit(8);
+	}
+}
+
+static void *with_mutex(void *arg)
+{
+	own = (long)arg;
+	for (int i = 0; i < OPERATIONS; i++) {
+		pthread_mutex_lock(&lock);
+		plain++;
+		pthread_mutex_unlock(&lock);
+	}
+	return (void *)own;
+}
+
+static void *with_rwlock(void *arg)
+{
+	for (int i = 0; i < OPERATIONS; i++) {
+		if (i % 4) {
+			pthread_rwlock_rdlock(&rwlock);
+			atomic_fetch_add(&sum, plain >= 0);
+		} else {
+			pthread_rwlock_wrlock(&rwlock);
+			plain++;
+		}
+		pthread_rwlock_unlock(&rwlock);
+	}
+	return arg;
+}
+
+static void *with_barrier(void *arg)
+{
+	for (int i = 0; i < OPERATIONS; i++) {
+		if (atomic_fetch_add(&sum, 1) / threads != i)
+			exit(7);
+		/* One thread of each round. */
+		if (pthread_barrier_wait(&barrier))
+			plain++;
+	}
+	return arg;
+}
+
+static void *with_spin(void *arg)
+{
+	for (int i = 0; i < OPERATIONS; i++) {
+		pthread_spin_lock(&spin);
+		plain++;
+		pthread_spin_unlock(&spin);
+	}
+	return arg;
+}
+
+/* A token goes around: each thread waits for its turn. */
+static void *with_cond(void *arg)
+{
+	for (int i = 0; i < OPERATIONS; i++) {
+		pthread_mutex_lock(&lock);
+		while (plain % threads != (long)arg)
+			pthread_cond_wait(&changed, &lock);
+		plain++;
+		pthread_cond_broadcast(&changed);
+		pthread_mutex_unlock(&lock);
+	}
+	return arg;
+}
+
+static void *with_sem(void *arg)
+{
+	for (int i = 0; i < OPERATIONS; i++) {
+		sem_wait(&sem);
+		plain++;
+		sem_post(&sem);
+	}
+	return arg;
+}
+
+static void first(void)
+{
+	times++;
+	usleep(100);
+}
+
+static void *with_once(void *arg)
+{
+	pthread_once(&once, first);
+	atomic_fetch_add(&sum, times);
+	return arg;
+}
+
+static void drop(void *value)
+{
+	atomic_fetch_add(&sum, (long)value);
+}
+
+static void *with_key(void *arg)
+{
+	pthread_setspecific(key, (void *)((long)arg + 1));
+	if (pthread_getspecific(key) != (void *)((long)arg + 1))
+		exit(6);
+	return arg;
+}
+
+/* Nothing but a loop on another thread's plain store. */
+static void *with_flag(void *arg)
+{
+	while (!go) {
+	}
+	return arg;
+}
+
+static void *sleeper(void *arg)
+{
+	struct timespec before, after;
+
+	clock_gettime(CLOCK_MONOTONIC, &before);
+	usleep(1000 * ((unsigned int)(long)arg + 1));
+	clock_gettime(CLOCK_MONOTONIC, &after);
+	atomic_fetch_add(&sum, (after.tv_sec - before.tv_sec) * 1000 +
+				       (after.tv_nsec - before.tv_nsec) / 1000000);
+	return arg;
+}
+
+static void *crossed(void *arg)
+{
+	pthread_mutex_t *a = arg ? &lock : &other, *b = arg ? &other : &lock;
+
+	pthread_mutex_lock(a);
+	usleep(100);
+	pthread_mutex_lock(b);
+	return arg;
+}
+
+static void *leaves(void *arg)
+{
+	if (!arg)
+		exit(5);
+	pause();
+	return arg;
+}
+
+static int c11(void *arg)
+{
+	static mtx_t *m;
+
+	m = arg;
+	for (int i = 0; i < OPERATIONS; i++) {
+		mtx_lock(m);
+		plain++;
+		mtx_unlock(m);
+	}
+	return 3;
+}
+
+static void all_c11(void)
+{
+	thrd_t made[MOST];
+	mtx_t m;
+	int result;
+
+	mtx_init(&m, mtx_plain);
+	for (int i = 0; i < threads; i++)
+		thrd_create(&made[i], c11, &m);
+	for (int i = 0; i < threads; i++) {
+		thrd_join(made[i], &result);
+		times += result;
+	}
+}
+
+static void types(void)
+{
+	pthread_mutexattr_t attr;
+	pthread_mutex_t m;
+	struct timespec past = { 0, 0 };
+
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE);
+	pthread_mutex_init(&m, &attr);
+	printf("%d%d", pthread_mutex_lock(&m), pthread_mutex_lock(&m));
+	printf("%d%d", pthread_mutex_unlock(&m), pthread_mutex_unlock(&m));
+	printf(" %d", pthread_mutex_unlock(&m) == EPERM);
+	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ERRORCHECK);
+	pthread_mutex_init(&m, &attr);
+	pthread_mutex_lock(&m);
+	printf(" %d", pthread_mutex_lock(&m) == EDEADLK);
+	printf(" %d", pthread_mutex_trylock(&m) == EBUSY);
+	pthread_mutex_lock(&lock);
+	printf(" %d", pthread_mutex_timedlock(&lock, &past) == ETIMEDOUT);
+	printf(" %d\n", pthread_cond_timedwait(&changed, &lock, &past) == ETIMEDOUT);
+}
+
+static void machine(void)
+{
+	cpu_set_t set;
+
+	sched_getaffinity(0, sizeof(set), &set);
+	printf("%d %ld %d\n", CPU_COUNT(&set), sysconf(_SC_NPROCESSORS_ONLN), sched_getcpu());
+}
+
+static void forks(void)
+{
+	int status;
+	pid_t child = fork();
+
+	if (!child) {
+		run_all(with_mutex);
+		_exit(plain == (long)threads * OPERATIONS ? 4 : 1);
+	}
+	waitpid(child, &status, 0);
+	printf("%d\n", WEXITSTATUS(status));
+}
+
+int main(int argc, char **argv)
+{
+	const char *kind = argc > 1 ? argv[1] : "mutex";
+
+	if (argc > 2)
+		threads = atoi(argv[2]);
+	if (threads < 1 || threads > MOST)
+		return 2;
+	pthread_barrier_init(&barrier, NULL, (unsigned int)threads);
+	pthread_spin_init(&spin, 0);
+	sem_init(&sem, 0, 1);
+	pthread_key_create(&key, drop);
+	if (!strcmp(kind, "mutex"))
+		run_all(with_mutex);
+	else if (!strcmp(kind, "rwlock"))
+		run_all(with_rwlock);
+	else if (!strcmp(kind, "barrier"))
+		run_all(with_barrier);
+	else if (!strcmp(kind, "spin"))
+		run_all(with_spin);
+	else if (!strcmp(kind, "cond"))
+		run_all(with_cond);
+	else if (!strcmp(kind, "sem"))
+		run_all(with_sem);
+	else if (!strcmp(kind, "once"))
+		run_all(with_once);
+	else if (!strcmp(kind, "key"))
+		run_all(with_key);
+	else if (!strcmp(kind, "sleep"))
+		run_all(sleeper);
+	else if (!strcmp(kind, "c11"))
+		all_c11();
+	else if (!strcmp(kind, "types"))
+		types();
+	else if (!strcmp(kind, "machine"))
+		machine();
+	else if (!strcmp(kind, "fork"))
+		forks();
+	else if (!strcmp(kind, "deadlock"))
+		run_all(crossed);
+	else if (!strcmp(kind, "exit"))
+		run_all(leaves);
+	else if (!strcmp(kind, "flag")) {
+		pthread_t made;
+
+		pthread_create(&made, NULL, with_flag, NULL);
+		usleep(100);
+		go = 1;
+		pthread_join(made, NULL);
+	}
+	printf("%ld %ld %ld\n", plain, (long)sum, times);
+	return 0;
+}

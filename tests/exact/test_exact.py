@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""c2c record --exact: programs behave, runs repeat, lines cost what the simulation says."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schedshard.c2c.exact.blocks import parse
+from schedshard.c2c.exact.run import Ran, Runs
+from schedshard.c2c.program.placing import order
+from schedshard.c2c.program.program import find_program
+from schedshard.c2c.report.replaying import Job
+from schedshard.common.paths import ROOT, build_dir
+from schedshard.machines.presets import load_machine, machine_topology
+
+HERE = Path(__file__).parent
+MACHINE = "epyc-7763-2s"
+COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
+
+pytestmark = pytest.mark.skipif(
+    platform.machine() != "x86_64"
+    or not (build_dir() / "exact" / "libschedshard-exact.so").is_file(),
+    reason="needs a build of x86-64",
+)
+
+
+def call(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The command, in a separate process."""
+    return subprocess.run(
+        [sys.executable, "-m", "schedshard", *words],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "cli"), **environment},
+    )
+
+
+def compiled(into: Path, compiler: str, *words: str) -> Path:
+    """A program made with 'schedshard cc'."""
+    into.parent.mkdir(exist_ok=True)
+    usual = ("-O2", "-g", "-pthread", "-D_GNU_SOURCE")
+    done = call("cc", *usual, *words, "-o", str(into), CC=compiler)
+    assert done.returncode == 0, done.stderr
+    return into
+
+
+@pytest.fixture(scope="module", params=COMPILERS)
+def behave(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program with a part for each kind of waiting."""
+    folder = tmp_path_factory.mktemp(request.param)
+    return compiled(folder / "behave", request.param, str(HERE / "behave.c"))
+
+
+@pytest.fixture(scope="module")
+def loops(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The loops of primitives/, as an ordinary program."""
+    folders = ("core", "port/user", "port", "primitives", "kernel/guest")
+    sources = [ROOT / "tests" / "record" / "loops.c"]
+    sources += [*ROOT.glob("primitives/*.c"), *ROOT.glob("core/*.c")]
+    words = [*(f"-I{ROOT / each}" for each in folders), *map(str, sources)]
+    return compiled(tmp_path_factory.mktemp("loops") / "loops", "gcc", *words)
+
+
+def record(program: Path, *words: str, cpus: int = 16, options: tuple[str, ...] = ()) -> Any:
+    """What the command said and how it ended."""
+    return call(
+        *("c2c", "record", "--exact", "--machine", MACHINE, "--cpus", str(cpus), "--no-advice"),
+        *("--json", *options, "--", str(program), *words),
+    )
+
+
+def runs(program: Path, folder: Path, *words: str, cpus: int = 16, seed: int = 1) -> Ran:
+    """The same without a report, in this process."""
+    machine = load_machine(MACHINE)
+    found = find_program((str(program), *words))
+    job = Job(machine, tuple(order(machine_topology(machine), "numbered")[:cpus]), seed=seed)
+    return Runs(found, folder, output_to_stderr=False).begin(job)
+
+
+@pytest.mark.parametrize("threads", [5, 24])
+@pytest.mark.parametrize(
+    "kind", ["mutex", "rwlock", "barrier", "spin", "cond", "sem", "key", "c11", "flag", "types"]
+)
+def test_programs_do_what_they_do_natively(
+    behave: Path, kind: str, threads: int, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """With more threads than CPUs as well."""
+    native = subprocess.run(
+        [behave, kind, str(threads)], capture_output=True, text=True, check=True
+    )
+    done = runs(behave, tmp_path, kind, str(threads))
+    assert (done.status, capfd.readouterr().out) == (0, native.stdout)
+
+
+def test_what_is_done_once_is_done_before_others_go_on(
+    behave: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    runs(behave, tmp_path, "once", "6")
+    assert capfd.readouterr().out == "0 6 1\n"
+
+
+def test_sleeps_take_the_machines_time(
+    behave: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """15 sleeps of up to 15 ms, at once: none takes longer, whatever the host does."""
+    done = runs(behave, tmp_path, "sleep", "15")
+    assert capfd.readouterr().out == "0 120 0\n"
+    assert 15e6 < done.raw["model"]["virtual_ns"] < 16e6
+
+
+def test_the_program_sees_the_machine(behave: Path) -> None:
+    assert record(behave, "machine", cpus=48).stderr.startswith("48 48 0\n")
+
+
+def test_a_child_runs_as_always(behave: Path) -> None:
+    done = record(behave, "fork")
+    assert done.stderr.startswith("4\n")
+    assert any("1 child process ran" in note for note in json.loads(done.stdout)["notes"])
+
+
+def test_a_deadlock_ends_with_a_sentence(behave: Path) -> None:
+    done = record(behave, "deadlock", "2")
+    assert done.returncode == 1
+    assert "all 3 threads wait: deadlock: 2 in pthread_mutex_lock at " in done.stderr
+    assert "behave.c:" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_thread_may_end_the_program(behave: Path) -> None:
+    done = record(behave, "exit", "2")
+    assert done.returncode == 5
+    assert json.loads(done.stdout)["program"]["status"] == 5
+
+
+def test_two_runs_are_one(behave: Path, tmp_path: Path) -> None:
+    """Byte for byte, but for the number that the kernel gave the process."""
+    found = []
+    for number, seed in enumerate((1, 1, 2)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        found.append(json.dumps(runs(behave, folder, "mutex", "24", seed=seed).raw))
+    assert found[0] == found[1] != found[2]
+
+
+def test_a_report_repeats(behave: Path) -> None:
+    first, second = (record(behave, "rwlock", "8").stdout for _ in range(2))
+    assert first == second
+
+
+def test_seeds_give_intervals(behave: Path) -> None:
+    report = json.loads(record(behave, "mutex", "8", options=("--seeds", "3")).stdout)
+    interval = report["variants"][0]["interval"]["hitm_total"]
+    assert report["seeds"] == interval["samples"] == 3
+    assert interval["low"] <= interval["median"] <= interval["high"]
+
+
+@pytest.mark.parametrize(
+    ("operation", "machine"),
+    [
+        *((op, MACHINE) for op in ("atomic-inc", "cas-loop", "refcount", "list-refcount")),
+        *((op, "epyc-9654-2s") for op in ("atomic-inc", "spinlock")),
+        *((op, "xeon-8358-2s") for op in ("cas-loop", "rwlock-read")),
+    ],
+)  # fmt: skip
+def test_loops_agree_with_the_experiment(loops: Path, operation: str, machine: str) -> None:
+    threads, times = 8, 100 if operation.startswith("list") else 1000
+    done = call(
+        *("run", "primitives", "--machine", machine, "--op", operation),
+        *("--threads", str(threads), "--json"),
+    )
+    point = json.loads(done.stdout)["variants"][0]["points"][0]
+    simulated = sum(line["hitm_remote"] + line["hitm_local"] for line in point["lines"])
+    simulated /= point["metrics"]["ops"]
+    ran = call(
+        *("c2c", "record", "--exact", "--machine", machine, "--no-advice", "--json", "--"),
+        *(str(loops), operation, str(threads), str(times), "pinned"),
+    )
+    lines = json.loads(ran.stdout)["variants"][0]["lines"]
+    hot = sum(
+        line["hitm_remote"] + line["hitm_local"] for line in lines if line["hitm_share"] > 0.02
+    )
+    assert hot / (threads * times) == pytest.approx(simulated, rel=0.05)
+
+
+def test_false_sharing_is_found_and_named(tmp_path: Path) -> None:
+    program = compiled(
+        tmp_path / "known", "gcc", f"-I{ROOT / 'kernel' / 'guest'}",
+        str(ROOT / "tests" / "record" / "known.c"),
+    )  # fmt: skip
+    done = call(
+        *("c2c", "record", "--exact", "--machine", MACHINE, "--json", "--"),
+        *(str(program), "heap", "8", "3000", "400"),
+    )
+    report = json.loads(done.stdout)
+    line = report["variants"][0]["lines"][0]
+    assert line["object"].startswith("heap: main (")
+    assert line["sharing"] == "false"
+
+
+def test_refusals(tmp_path: Path, behave: Path) -> None:
+    plain = tmp_path / "plain"
+    source = str(HERE / "behave.c")
+    words = ["-D_GNU_SOURCE", "-pthread", source, "-o", str(plain)]
+    subprocess.run(["gcc", *words], check=True)
+    done = record(plain)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "was built without 'schedshard cc'" in done.stderr.replace("./", "")
+    subprocess.run(["gcc", "-fsanitize=thread", *words], check=True)
+    assert "has the sanitizer's own runtime" in record(plain).stderr
+    changes = tmp_path / "changes"
+    shutil.copy(behave, changes)
+    changes.chmod(0o4755)
+    assert "changes its user" in record(changes).stderr
+    done = call("cc", "x.c", CC="no-such-compiler")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "no compiler no-such-compiler" in done.stderr
+    done = record(behave, options=("--quantum", "200"))
+    assert done.returncode == 2
+    assert "--quantum" in done.stderr
+
+
+def test_instructions_of_a_block() -> None:
+    """Hooks and their arguments are not the program's; what follows a jump is not the block's."""
+    text = """
+    10:\tcall   <__sanitizer_cov_trace_pc@plt>
+    15:\tadd    $0x4,%rbx
+    19:\tmov    %rbx,%rdi
+    1c:\tcall   30 <__tsan_read4@plt>
+    21:\tmov    (%rbx),%eax
+    23:\tnop
+    24:\tje     40 <f+0x30>
+    26:\tcall   20 <__sanitizer_cov_trace_pc@plt>
+    2b:\tmov    %r12,%rdi
+    2e:\tmov    $0x5,%edx
+    33:\tmov    %eax,%esi
+    35:\tcall   30 <__tsan_atomic32_fetch_add@plt>
+    3a:\tret
+    3b:\tadd    $0x4,%rbx
+    """
+    lines = text.replace("call   <", "call   20 <").splitlines()
+    assert list(parse(lines)) == [(0x15, 3), (0x2B, 2)]
