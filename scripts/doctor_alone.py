@@ -52,6 +52,21 @@ include-package-data = true
 [tool.setuptools.package-data]
 "*" = ["*"]
 """
+# The file is copied to hosts with any Python; what follows must be understood by all of them.
+MAIN = """\
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+import sys
+
+if sys.version_info < (3, 9):
+    sys.stderr.write(
+        "schedshard-doctor: this is Python %d.%d, and 3.9 or later is needed: run collect.sh here, "
+        "and doctor on another host\\n" % tuple(sys.version_info[:2])
+    )
+    sys.exit(2)
+import schedshard.alone
+
+schedshard.alone.start()
+"""
 # The wheel's modules lie in a folder of their own, so that a whole schedshard may be installed too.
 _START = '''\
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
@@ -154,8 +169,8 @@ def make_pyz(python: str, target: Path) -> None:
         else:
             path.unlink()
     stage(tree)
-    main = f"{START}:start"
-    zipapp.create_archive(tree, target, "/usr/bin/env python3", main, compressed=True)
+    (tree / "__main__.py").write_text(MAIN, encoding="ascii")
+    zipapp.create_archive(tree, target, "/usr/bin/env python3", compressed=True)
 
 
 def make_wheel(python: str) -> None:

@@ -51,6 +51,17 @@ def call(*argv: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(words, cwd=cwd, env=environment, capture_output=True, text=True)
 
 
+def test_an_older_python_gets_one_line(tmp_path: Path) -> None:
+    """As on a host of RHEL 8, whose Python is 3.6: nothing of ours is imported there."""
+    (tmp_path / "main.py").write_text(
+        f"import sys\nsys.version_info = (3, 6, 8)\nexec({doctor_alone.MAIN!r})\n"
+    )
+    done = call(sys.executable, "-I", tmp_path / "main.py", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("schedshard-doctor: this is Python 3.6, and 3.9 or later")
+    assert done.stderr.count("\n") == 1
+
+
 @pytest.mark.slow(reason="some runs on each Python of this machine")
 @pytest.mark.parametrize("python", pythons())
 def test_one_file_on_every_python(made: dict[str, Path], tmp_path: Path, python: str) -> None:
