@@ -91,6 +91,8 @@ def test_a_page_and_a_table(capsys: Capture, hosts: Path, tmp_path: Path) -> Non
     for words in ("rd-shared", "costly.tar", "broken.tar.gz", "6.12"):
         assert words in text
     parquet = pytest.importorskip("pyarrow.parquet")
+    # Others may read what they may read of the page.
+    assert table.stat().st_mode == page.stat().st_mode
     rows = parquet.read_table(table).to_pylist()
     assert [Path(row["file"]).name for row in rows] == ["costly.tar", "twin.tar", "cheap.tar"]
     assert rows[0]["cost_low"] < rows[0]["cost_value"] < rows[0]["cost_high"]

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
+import io
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from rich.text import Text
 
 from schedshard import __version__
 from schedshard.common.errors import UserError
+from schedshard.common.output import write_atomic
 from schedshard.doctor.fleet.host import Host
 from schedshard.doctor.fleet.survey import Fleet, Group, Kind
 from schedshard.doctor.judge.finding import per_second
@@ -152,7 +152,7 @@ def fleet_page(fleet: Fleet) -> str:
 
 
 def write_parquet(path: Path, fleet: Fleet) -> None:
-    """Write a row a host; an old file stays until the new one is whole."""
+    """Write a row per host; an old file stays until the new one is whole."""
     try:
         import pyarrow
         import pyarrow.parquet
@@ -167,11 +167,6 @@ def write_parquet(path: Path, fleet: Fleet) -> None:
         row["findings"] = [found.id for found in host.findings]
         row["severity"] = host.findings[0].severity if host.findings else None
         rows.append({**row, **{f"cost_{key}": value for key, value in cost.items()}})
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    os.close(handle)
-    try:
-        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), temporary)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    made = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), made)
+    write_atomic(path, made.getvalue())
