@@ -64,9 +64,11 @@ static void leave(struct shard_wait *w, u32 cpu)
 		shard_wait_wake_near(w, cpu);
 }
 
-s64 sbm_claim_wait(struct sbm *b, struct shard_wait *w, u32 cpu, s64 timeout_ns)
+/* Claim by @claim(set, cpu), now or after a wake-up. */
+static s64 claim_wait(s64 (*claim)(void *set, u32 cpu), void *set, struct shard_wait *w, u32 cpu,
+		      s64 timeout_ns)
 {
-	s64 got = sbm_claim_near(b, cpu);
+	s64 got = claim(set, cpu);
 	struct timespec until;
 	bool in_time = true;
 
@@ -74,7 +76,7 @@ s64 sbm_claim_wait(struct sbm *b, struct shard_wait *w, u32 cpu, s64 timeout_ns)
 		return got;
 	for (;;) {
 		shard_wait_join(w, cpu);
-		got = sbm_claim_near(b, cpu);
+		got = claim(set, cpu);
 		if (got >= 0 || !in_time) {
 			leave(w, cpu);
 			return got;
@@ -85,4 +87,30 @@ s64 sbm_claim_wait(struct sbm *b, struct shard_wait *w, u32 cpu, s64 timeout_ns)
 		if (!in_time)
 			leave(w, cpu);
 	}
+}
+
+static s64 claim_bit(void *set, u32 cpu)
+{
+	return sbm_claim_near(set, cpu);
+}
+
+s64 sbm_claim_wait(struct sbm *b, struct shard_wait *w, u32 cpu, s64 timeout_ns)
+{
+	return claim_wait(claim_bit, b, w, cpu, timeout_ns);
+}
+
+static s64 claim_slot(void *set, u32 cpu)
+{
+	return slot_claim_near(set, cpu);
+}
+
+s64 slot_claim_wait(struct slot_set *s, struct shard_wait *w, u32 cpu, s64 timeout_ns)
+{
+	return claim_wait(claim_slot, s, w, cpu, timeout_ns);
+}
+
+void slot_put_wake(struct slot_set *s, struct shard_wait *w, u32 slot, u32 cpu)
+{
+	slot_put(s, slot);
+	shard_wait_wake_near(w, cpu);
 }

@@ -290,3 +290,20 @@ void cpu_counter_destroy(struct cpu_counter *c)
 {
 	cpu_counter_free(c);
 }
+
+struct slot_set *slot_set_create(u32 nr)
+{
+	const struct shard_plan *plan;
+
+	if (!nr || nr > SLOT_SET_MAX) {
+		errno = EINVAL;
+		return NULL;
+	}
+	plan = plan_or_errno(NULL, SHARD_CAP_LOCKED);
+	return plan ? allocated(slot_set_alloc(plan, nr)) : NULL;
+}
+
+void slot_set_destroy(struct slot_set *s)
+{
+	slot_set_free(s);
+}

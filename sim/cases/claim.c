@@ -5,9 +5,12 @@
  */
 #include "port.h"
 
+#include <stdlib.h>
+
 #include "cases.h"
 #include "objects.h"
 #include "sbm_claim.h"
+#include "slot_set.h"
 
 #define PUT 0 /* ghost: the put has returned */
 
@@ -161,6 +164,82 @@ static void look_and_clear(uint32_t cpu)
 	own(1);
 }
 
+/* -------- slots -------- */
+
+static struct slot_set *slots;
+
+static void name_slots(u32 part)
+{
+	const struct slot_part *p = slots->part[part];
+
+	explore_const(p, p->bytes);
+	for (u32 i = 0; i < p->nr_words; i++)
+		explore_name(p->word[i], 8, "slots");
+}
+
+/* Three slots in two words. */
+static void setup_slots(uint32_t nr_cpus)
+{
+	slots = slot_set_alloc(case_plan(4, 2), 3);
+	if (!slots)
+		abort();
+	explore_name(slots, sizeof(*slots), "slot set");
+	name_slots(0);
+}
+
+/* Each takes two slots, or what is left, and puts the second. */
+static void take_slots(uint32_t cpu)
+{
+	s64 first = slot_claim_near(slots, cpu), second;
+
+	if (first < 0)
+		return;
+	own(first);
+	second = slot_claim_near(slots, cpu);
+	if (second >= 0) {
+		own(second);
+		explore_ghost_set((u32)second, 0);
+		slot_put(slots, (u32)second);
+	}
+	explore_result(cpu, 1);
+}
+
+static void check_slots(uint32_t nr_cpus)
+{
+	u32 owners = 0;
+
+	for (u32 cpu = 0; cpu < nr_cpus; cpu++)
+		owners += explore_result_of(cpu) != 0;
+	explore_check(slot_set_nr_free(slots) == 3 - owners, "%u of 3 slots are free, %u are owned",
+		      slot_set_nr_free(slots), owners);
+	explore_check(owners, "no CPU got a slot");
+}
+
+/* A set of one slot, taken, grows by one. A claim finds none or the new one, made whole. */
+static void setup_grow(uint32_t nr_cpus)
+{
+	slots = slot_set_alloc(case_plan(4, 2), 1);
+	if (!slots || slot_claim_near(slots, 0) != 0)
+		abort();
+	explore_name(slots, sizeof(*slots), "slot set");
+	name_slots(0);
+}
+
+static void grow(uint32_t cpu)
+{
+	s64 got;
+
+	if (!cpu) {
+		explore_check(slot_set_grow(slots, 1), "no memory");
+		return;
+	}
+	got = slot_claim_near(slots, 3);
+	explore_check(got < 0 || got == 1, "a slot that is taken is claimed");
+	if (got == 1)
+		slot_put(slots, 1);
+	explore_result(cpu, got == 1);
+}
+
 #define CASE(name_, title_, kind_, max, weak_, setup_, body_, check_)                          \
 	{                                                                                      \
 		.name = name_, .title = title_, .kind = kind_, .min_cpus = 2, .max_cpus = max, \
@@ -180,6 +259,10 @@ const struct explore_case explore_claim_cases[] = {
 	     3, false, setup_stale, realtime, NULL),
 	CASE("claim-hands-over", "a put hands its CPU's stores over, in any order", "core", 3, true,
 	     setup_none, hands_over, NULL),
+	CASE("claim-slots", "CPUs claim and put slots: each has one owner", "core", 2, false,
+	     setup_slots, take_slots, check_slots),
+	CASE("claim-slots-grow", "a set grows beside a claim, in any order", "core", 2, true,
+	     setup_grow, grow, NULL),
 	CASE("planted-claim-look", "planted: a claim that looks and then clears", "planted", 4,
 	     false, setup_two, look_and_clear, NULL),
 	CASE("planted-claim-put", "planted: a put without release", "planted", 3, true, setup_none,

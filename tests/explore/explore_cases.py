@@ -59,6 +59,8 @@ TABLE: list[tuple[str, list[int], bool, tuple[str, ...]]] = [
     ("claim-throughout", [2, 3, 4], False, ()),
     ("claim-realtime", [2, 3], False, ()),
     ("claim-hands-over", [2, 3], False, ()),
+    ("claim-slots", [2], False, ()),
+    ("claim-slots-grow", [2], False, ()),
     ("bytemap-neighbours", [2, 3, 4], False, ()),
     ("bytemap-rise", [2, 3, 4], False, ()),
     ("bytemap-rise-below", [2, 3, 4], False, ()),

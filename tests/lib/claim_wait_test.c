@@ -71,6 +71,43 @@ static void everyone_gets_a_turn(void)
 	}
 }
 
+static struct slot_set *slots;
+static u64 slot_used[6];
+
+/* More threads than slots; the set grows meanwhile. */
+static void claim_slots(u32 thread)
+{
+	for (u32 i = 0; i < ROUNDS; i++) {
+		u32 cpu = (thread * 3 + i) % 8;
+		s64 slot = slot_claim_wait(slots, w, cpu, -1);
+
+		CHECK(slot >= 0 && slot < 6);
+		slot_used[slot]++;
+		if (i % 64 == 0)
+			sched_yield();
+		slot_put_wake(slots, w, (u32)slot, cpu);
+		if (thread == 0 && i % (ROUNDS / 5) == ROUNDS / 6 && slot_set_size(slots) < 6)
+			CHECK(slot_set_grow(slots, 1));
+	}
+}
+
+static void slots_have_one_owner(void)
+{
+	u64 all = 0;
+
+	set_up(0, 0);
+	slots = slot_set_alloc(plan, 2);
+	CHECK(slots);
+	run_threads(claim_slots);
+	CHECK_EQ(slot_set_size(slots), 6);
+	CHECK_EQ(slot_set_nr_free(slots), 6);
+	for (u32 slot = 0; slot < 6; slot++)
+		all += slot_used[slot];
+	CHECK_EQ(all, (u64)NR_THREADS * ROUNDS);
+	slot_set_free(slots);
+	tear_down(0);
+}
+
 static void gives_up(void)
 {
 	set_up(0, 0);
@@ -105,5 +142,6 @@ int main(void)
 	RUN(wakes_near);
 	RUN(gives_up);
 	RUN(everyone_gets_a_turn);
+	RUN(slots_have_one_owner);
 	return test_done();
 }

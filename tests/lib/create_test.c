@@ -129,6 +129,7 @@ static void destroying_nothing(void)
 	bytemap_destroy(NULL);
 	shard_counter_destroy(NULL);
 	cpu_counter_destroy(NULL);
+	slot_set_destroy(NULL);
 }
 
 /* An LLC of 40 CPUs: sets and counters cut it, byte maps do not. */
@@ -141,6 +142,7 @@ static void each_structure_has_its_cap(void)
 	struct shard_err err = { "" };
 	struct shard_counter *counter;
 	struct cpu_counter *by_cpu;
+	struct slot_set *slots;
 	struct bytemap *map;
 	struct sbm *set;
 
@@ -176,6 +178,15 @@ static void each_structure_has_its_cap(void)
 	cpu_counter_destroy(by_cpu);
 	CHECK_EQ(shard_plan_here_cap(41, &same, NULL), 0); /* cuts nothing */
 	CHECK(same == plan);
+
+	slots = slot_set_create(100);
+	CHECK(slots);
+	CHECK_EQ(slots->plan->nr_shards, 3);
+	CHECK_EQ(slot_set_nr_free(slots), 100);
+	slot_set_destroy(slots);
+	errno = 0;
+	CHECK(!slot_set_create(0) && !slot_set_create(SLOT_SET_MAX + 1));
+	CHECK_EQ(errno, EINVAL);
 
 	set = sbm_create_opts(&eight);
 	CHECK(set && set->summary);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * claim_wait.h - wait for a bit of a set, and wake who waits.
+ * claim_wait.h - wait for a bit of a set or for a slot, and wake who waits.
  *
  *	struct sbm *idle = sbm_create();
  *	struct shard_wait *waiters = shard_wait_alloc(idle->plan);
@@ -9,7 +9,8 @@
  *	...
  *	sbm_put_wake(idle, waiters, (u32)cpu);
  *
- * All puts for which somebody may wait are by sbm_put_wake(), or call shard_wait_wake_near() after
+ * Sets of slots have slot_claim_wait() and slot_put_wake(). All puts for which somebody may wait are
+ * of these kinds, or call shard_wait_wake_near() after
  * them. No wake-up is lost: shard_wait.c has the argument. While nobody waits, a put reads one more
  * line, and writes none. Waiters are woken near the put, and in no order.
  *
@@ -26,6 +27,7 @@ extern "C" {
 
 #include "sbm_claim.h"
 #include "shard_wait.h"
+#include "slot_set.h"
 
 /**
  * sbm_claim_wait() - sbm_claim_near() that sleeps until there is a bit
@@ -49,12 +51,18 @@ s64 sbm_claim_wait(struct sbm *b, struct shard_wait *w, u32 cpu, s64 timeout_ns)
  */
 void sbm_put_wake(struct sbm *b, struct shard_wait *w, u32 cpu);
 
+/* sbm_claim_wait() for a set of slots: returns a slot, or -1. */
+s64 slot_claim_wait(struct slot_set *s, struct shard_wait *w, u32 cpu, s64 timeout_ns);
+
+/* slot_put(), and wake a waiter near @cpu, the caller's. Ordering: a full barrier after the put. */
+void slot_put_wake(struct slot_set *s, struct shard_wait *w, u32 slot, u32 cpu);
+
 /**
  * shard_wait_wake_near() - wake one of the waiters, the nearest
  * @w: the waiters
  * @cpu: CPU number to start from
  *
- * Called right after an atomic operation that set a bit.
+ * Called right after an atomic operation that set a bit, and @nr times after slot_set_grow(s, nr).
  */
 void shard_wait_wake_near(struct shard_wait *w, u32 cpu);
 

@@ -58,6 +58,7 @@ extern "C" {
 #include "sbm_more.h"
 #include "shard_counter.h"
 #include "shard_topo.h"
+#include "slot_set.h"
 
 /* Most CPUs on a line of sets and counters; docs/results/pools.md has the figures. */
 #define SHARD_CAP_LOCKED 16u
@@ -136,6 +137,20 @@ struct cpu_counter *cpu_counter_create(u32 batch);
  * @c: from cpu_counter_create(), or NULL
  */
 void cpu_counter_destroy(struct cpu_counter *c);
+
+/**
+ * slot_set_create() - slots for this machine, all free
+ * @nr: how many, 1 to SLOT_SET_MAX; slot_set_grow() adds more
+ *
+ * Return: the set; NULL with errno as from sbm_create(), and EINVAL for @nr out of range.
+ */
+struct slot_set *slot_set_create(u32 nr);
+
+/**
+ * slot_set_destroy() - free a set of slots
+ * @s: from slot_set_create(), or NULL
+ */
+void slot_set_destroy(struct slot_set *s);
 
 /**
  * shard_this_cpu() - a CPU number for what the calling thread does now

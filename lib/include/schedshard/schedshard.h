@@ -18,6 +18,7 @@
  *   sbm.h            a bit a CPU
  *   sbm_claim.h      find a set bit and clear it, near a CPU: pools
  *   bytemap.h        a byte a CPU, written with plain stores
+ *   slot_set.h       any number of slots, each with a home near some CPUs
  *   shard_counter.h  a count: is there any?
  *   cpu_counter.h    a count for statistics, by plain stores
  *   shard_summary.h  a bit a shard above an sbm
@@ -67,6 +68,7 @@ extern "C" {
 #include "shard_plan.h"
 #include "shard_summary.h"
 #include "shard_topo.h"
+#include "slot_set.h"
 #include "visited.h"
 
 #ifdef __cplusplus
