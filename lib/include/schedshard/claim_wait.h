@@ -9,10 +9,10 @@
  *	...
  *	sbm_put_wake(idle, waiters, (u32)cpu);
  *
- * Sets of slots have slot_claim_wait() and slot_put_wake(). All puts for which somebody may wait are
- * of these kinds, or call shard_wait_wake_near() after
- * them. No wake-up is lost: shard_wait.c has the argument. While nobody waits, a put reads one more
- * line, and writes none. Waiters are woken near the put, and in no order.
+ * Sets of slots have slot_claim_wait() and slot_put_wake(). All puts for which somebody may wait
+ * are of these kinds, or call shard_wait_wake_near() after them. No wake-up is lost: shard_wait.c
+ * has the argument. While nobody waits, a put reads one more line, and writes none. Waiters are
+ * woken near the put, and in no order.
  *
  * Concurrency: all calls may overlap. Threads of one process only.
  */
