@@ -31,6 +31,7 @@
  *   port.h           types, atomics and barriers of the inline functions; the memory
  *                    of lines: port_alloc(), port_free()
  *
+ * plain.h has the most used of it as functions, without any short name, also for other languages.
  * schedshard.hh is create.h for C++, with std::unique_ptr.
  *
  * Each opens with a table of which operations may run at the same time.
