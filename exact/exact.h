@@ -9,6 +9,7 @@
 #define EXACT_H
 
 #include <pthread.h>
+#include <setjmp.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -45,6 +46,8 @@
  * @timed_out: it did
  * @waits_in, @waits_pc: what it waits in, and who called that
  * @slice: when another thread of its CPU may run
+ * @top: where its own function's stack begins; @handlers: of pthread_cleanup_push(); @end: where a
+ *	thread that does not return continues
  * @allowed: the CPUs to which the program bound it, by the machine's numbers; no words: all
  */
 struct thread {
@@ -67,6 +70,9 @@ struct thread {
 	uint64_t allowed[THREAD_MASK];
 	uint32_t allowed_words;
 	void *parking_stack;
+	void *top;
+	__pthread_unwind_buf_t *handlers;
+	jmp_buf *end;
 	const void **key;
 };
 

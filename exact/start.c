@@ -7,6 +7,7 @@
  * It begins when the first instrumented file calls __tsan_init(). No constructor of this library
  * would do: those of the C++ code in it may come later.
  */
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #include "lines.h"
 #include "machine.h"
 #include "model.h"
+#include "private.h"
 #include "real.h"
 #include "sim.h"
 #include "sim_threads.h"
@@ -54,14 +56,11 @@ static void at_exit(void)
 	result_write(NULL);
 }
 
-static void begin(char *settings)
+/* What needs no thread of the program. */
+static void prepare(const char *settings)
 {
-	const struct sim_threads threads = {
-		.real = lines_real(),
-		.alarm = futex_alarm,
-		.stuck = outside_stuck,
-	};
-	char *watch = strtok(settings, "\n"), *meta = strtok(NULL, "\n");
+	static char *own; /* its parts are used until the end */
+	char *watch = strtok(own = strdup(settings), "\n"), *meta = strtok(NULL, "\n");
 	char *blocks = strtok(NULL, "\n"), *view = strtok(NULL, "\n"), *seed = strtok(NULL, "\n");
 	struct watch_error err;
 
@@ -75,7 +74,21 @@ static void begin(char *settings)
 	read_machine();
 	if (blocks_read(blocks))
 		refuse("cannot read the file of blocks");
-	if (sim_init(&exact_model, exact.seed) || lines_begin() || threads_begin())
+	if (sim_init(&exact_model, exact.seed) || lines_begin())
+		refuse("no memory for the model");
+}
+
+static void begin(const char *settings)
+{
+	const struct sim_threads threads = {
+		.real = lines_real(),
+		.alarm = futex_alarm,
+		.stuck = outside_stuck,
+	};
+
+	/* As many arenas as on a large machine: the model has one of them alone. */
+	mallopt(M_ARENA_MAX, EXACT_THREADS);
+	if (private_begin(prepare, settings) || threads_begin())
 		refuse("no memory for the model");
 	atexit(at_exit);
 	sim_threads_begin(&threads, 0, &exact.threads[0]->fiber);
@@ -94,15 +107,11 @@ __attribute__((constructor)) static void is_ready(void)
 void start_once(void)
 {
 	const char *settings = getenv(SETTINGS);
-	static char *own; /* its parts are used until the end */
 
 	if (!settings || !ready)
 		return;
-	own = strdup(settings);
 	unsetenv(SETTINGS);
-	if (!own)
-		refuse("no memory");
-	begin(own);
+	begin(settings);
 }
 
 /* ---- ends that call no atexit() function ---- */

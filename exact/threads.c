@@ -11,12 +11,14 @@
  */
 #include <errno.h>
 #include <linux/futex.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "ends.h"
 #include "exact.h"
 #include "keys.h"
 #include "lines.h"
@@ -72,21 +74,36 @@ static void *thread_pointer(void)
 	return self;
 }
 
-static void finish(struct thread *t, void *result)
+static void finish(struct thread *t)
 {
 	keys_end(t);
-	t->result = result;
 	sched_work(EXACT_CALL);
 	sched_catch_up();
 	t->ended = true;
 	exact.live--;
 	if (t->joiner)
 		sched_wake(t->joiner, sched_time());
+	if (!exact.live)
+		sched_wake(exact.threads[0], sched_time());
+}
+
+_Noreturn void threads_first_ends(void)
+{
+	struct thread *t = exact_self;
+
+	keys_end(t);
+	t->ended = true;
+	exact.live--;
+	t->waits_in = "pthread_exit";
+	while (exact.live)
+		sched_block();
+	exit(0);
 }
 
 static void *thread_main(void *arg)
 {
 	struct thread *t = arg;
+	jmp_buf end;
 	sigset_t all;
 
 	sigfillset(&all);
@@ -100,7 +117,12 @@ static void *thread_main(void *arg)
 	fiber_switch(&t->fiber, &t->parking);
 	/* From here on in the thread that simulates. */
 	lines_thread(t->cpu);
-	finish(t, t->start(t->arg));
+	t->top = __builtin_frame_address(0);
+	t->end = &end;
+	if (!_setjmp(end))
+		t->result = t->start(t->arg);
+	t->end = NULL;
+	finish(t);
 	lines_mine = 0;
 	sched_leave();
 	/* And here in the real one again. */

@@ -184,6 +184,25 @@ static void *leaves(void *arg)
 	return arg;
 }
 
+static void note(void *arg)
+{
+	atomic_fetch_add(&sum, 1);
+}
+
+static void deeper(void *arg)
+{
+	pthread_cleanup_push(note, NULL);
+	pthread_exit(arg);
+	pthread_cleanup_pop(0);
+}
+
+static void *with_exit(void *arg)
+{
+	pthread_setspecific(key, (void *)10);
+	deeper(arg);
+	return NULL;
+}
+
 static int c11(void *arg)
 {
 	static mtx_t *m;
@@ -283,7 +302,14 @@ int main(int argc, char **argv)
 		run_all(with_once);
 	else if (!strcmp(kind, "key"))
 		run_all(with_key);
-	else if (!strcmp(kind, "sleep"))
+	else if (!strcmp(kind, "thread-exit"))
+		run_all(with_exit);
+	else if (!strcmp(kind, "first-exit")) {
+		pthread_t made;
+
+		pthread_create(&made, NULL, sleeper, NULL);
+		pthread_exit(NULL);
+	} else if (!strcmp(kind, "sleep"))
 		run_all(sleeper);
 	else if (!strcmp(kind, "c11"))
 		all_c11();

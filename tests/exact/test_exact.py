@@ -90,7 +90,20 @@ def runs(program: Path, folder: Path, *words: str, cpus: int = 16, seed: int = 1
 
 @pytest.mark.parametrize("threads", [5, 24])
 @pytest.mark.parametrize(
-    "kind", ["mutex", "rwlock", "barrier", "spin", "cond", "sem", "key", "c11", "flag", "types"]
+    "kind",
+    [
+        "mutex",
+        "rwlock",
+        "barrier",
+        "spin",
+        "cond",
+        "sem",
+        "key",
+        "c11",
+        "flag",
+        "types",
+        "thread-exit",
+    ],
 )
 def test_programs_do_what_they_do_natively(
     behave: Path, kind: str, threads: int, tmp_path: Path, capfd: pytest.CaptureFixture[str]
@@ -193,19 +206,41 @@ def test_loops_agree_with_the_experiment(loops: Path, operation: str, machine: s
     assert hot / (threads * times) == pytest.approx(simulated, rel=0.05)
 
 
-def test_false_sharing_is_found_and_named(tmp_path: Path) -> None:
-    program = compiled(
-        tmp_path / "known", "gcc", f"-I{ROOT / 'kernel' / 'guest'}",
-        str(ROOT / "tests" / "record" / "known.c"),
-    )  # fmt: skip
+@pytest.fixture(scope="module")
+def known(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program of c2c record whose transfers are known."""
+    source = str(ROOT / "tests" / "record" / "known.c")
+    into = tmp_path_factory.mktemp("known") / "known"
+    return compiled(into, "gcc", f"-I{ROOT / 'kernel' / 'guest'}", source)
+
+
+@pytest.mark.parametrize(
+    ("case", "threads", "think", "expected"),
+    [
+        ("one", 4, 400, 4000), ("side", 4, 400, 4000), ("heap", 4, 400, 4000),
+        ("queue", 4, 400, 16000), ("readers", 4, 400, 8000),
+        ("ring", 2, 0, 3000), ("packed", 2, 0, 2000), ("apart", 6, 400, 0),
+    ],
+)  # fmt: skip
+def test_exact_cases(
+    known: Path, case: str, threads: int, think: int, expected: int, tmp_path: Path
+) -> None:
+    """1,000 operations of each thread; a few transfers are those of the beginning."""
+    raw = runs(known, tmp_path, case, str(threads), "1000", str(think)).raw
+    assert expected <= raw["hitm_local"] + raw["hitm_remote"] <= expected + 20
+
+
+def test_false_sharing_is_found_and_named(known: Path) -> None:
     done = call(
         *("c2c", "record", "--exact", "--machine", MACHINE, "--json", "--"),
-        *(str(program), "heap", "8", "3000", "400"),
+        *(str(known), "heap", "8", "3000", "400"),
     )
     report = json.loads(done.stdout)
     line = report["variants"][0]["lines"][0]
     assert line["object"].startswith("heap: main (")
     assert line["sharing"] == "false"
+    advice = [each for each in report["advice"] if "each element (16 bytes" in each["words"]]
+    assert advice[0]["machines"][MACHINE]["fewer"] > 0.01
 
 
 def test_refusals(tmp_path: Path, behave: Path) -> None:

@@ -143,7 +143,9 @@ class Runs:
 
     def _folder(self) -> Path:
         self.count += 1
-        made = self.folder / f"run-{self.count}"
+        made = (
+            self.folder / f"run-{self.count:06}"
+        )  # as long as any other: it is in the environment
         made.mkdir()
         return made
 

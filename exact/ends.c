@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * pthread_exit(). The C library's would end the real thread that simulates. So this library unwinds
+ * the thread's stack itself: destructors of C++ and cleanup attributes run, as do the handlers of
+ * pthread_cleanup_push() in C, which the C library's macros announce here. When the stack is
+ * unwound the thread continues in thread_main(), as if its function had returned.
+ */
+#include <setjmp.h>
+#include <stdlib.h>
+#include <unwind.h>
+
+#include "ends.h"
+#include "real.h"
+
+static _Unwind_Reason_Code step(int version, _Unwind_Action actions, _Unwind_Exception_Class type,
+				struct _Unwind_Exception *exception,
+				struct _Unwind_Context *context, void *arg)
+{
+	struct thread *t = arg;
+
+	if (actions & _UA_END_OF_STACK || _Unwind_GetCFA(context) >= (uintptr_t)t->top)
+		longjmp(*t->end, 1);
+	return _URC_NO_REASON;
+}
+
+static _Noreturn void unwind(struct thread *t)
+{
+	static _Thread_local struct _Unwind_Exception exception;
+	__pthread_unwind_buf_t *handler = t->handlers;
+	void *to;
+
+	if (handler) {
+		t->handlers = handler->__pad[0];
+		to = handler->__cancel_jmp_buf;
+		/* The compiler thinks that it is too short: a mask of signals was not saved. */
+		__asm__("" : "+r"(to));
+		longjmp(to, 1);
+	}
+	if (t->end)
+		_Unwind_ForcedUnwind(&exception, step, t);
+	exit(0);
+}
+
+API _Noreturn void pthread_exit(void *result)
+{
+	struct thread *t = exact_self;
+
+	if (!exact_on()) {
+		REAL(void, pthread_exit, (void *))(result);
+		__builtin_unreachable();
+	}
+	t->result = result;
+	if (!t->number)
+		threads_first_ends();
+	unwind(t);
+}
+
+API void __pthread_register_cancel(__pthread_unwind_buf_t *handler)
+{
+	if (!exact_on()) {
+		REAL(void, __pthread_register_cancel, (__pthread_unwind_buf_t *))(handler);
+		return;
+	}
+	handler->__pad[0] = exact_self->handlers;
+	exact_self->handlers = handler;
+}
+
+API void __pthread_unregister_cancel(__pthread_unwind_buf_t *handler)
+{
+	if (exact_on())
+		exact_self->handlers = handler->__pad[0];
+	else
+		REAL(void, __pthread_unregister_cancel, (__pthread_unwind_buf_t *))(handler);
+}
+
+API _Noreturn void __pthread_unwind_next(__pthread_unwind_buf_t *handler)
+{
+	if (!exact_on()) {
+		REAL(void, __pthread_unwind_next, (__pthread_unwind_buf_t *))(handler);
+		__builtin_unreachable();
+	}
+	unwind(exact_self);
+}
