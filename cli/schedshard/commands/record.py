@@ -117,6 +117,11 @@ def _report_options(verb: Verb) -> Verb:
 )
 @number_option("--seed", default=1, help="With --exact: of the order in which threads meet,")
 @number_option("--seeds", low=2, help="or intervals over N seeds.")
+@click.option(
+    "--threads",
+    metavar="LIST",
+    help="With --exact: run once for each of these numbers, as 2,64,384; {} stands for it.",
+)
 @click.option("--variant", metavar="V", help="With --guest: a built kernel (kernel/series.toml),")
 @click.option(
     "--config", default="lab", show_default=True, metavar="C", help="in this configuration;"
@@ -153,6 +158,7 @@ def record_command(
     exact: bool,
     seed: int,
     seeds: int | None,
+    threads: str | None,
     config: str,
     linux: str | None,
     html: Path | None,
@@ -180,8 +186,8 @@ def record_command(
     of_guest = {name: options.pop(name) for name in _OF_GUEST}
     if exact:
         _check_exact(ctx)
-    elif seeds is not None:
-        raise UserError("--seeds is of --exact: add it")
+    elif seeds is not None or threads is not None:
+        raise UserError(f"{'--seeds' if threads is None else '--threads'} is of --exact: add it")
     placed = ctx.get_parameter_source("placement") is ParameterSource.COMMANDLINE
     _check_guest(guest, placed, options["follow"], of_guest)
     asked = _guest(machines[0], cpus, config, linux, **of_guest) if guest else None
@@ -189,6 +195,7 @@ def record_command(
         if exact:
             report = _record_exact(
                 Path(folder), machines=machines, cpus=cpus, seed=seed, seeds=seeds or 0,
+                threads=_counts(threads),
                 output_to_stderr=as_json, flame=flamegraph is not None, **options,
             )  # fmt: skip
             _deliver(report, as_json, out, html, flamegraph)
@@ -216,6 +223,16 @@ def _check_exact(ctx: click.Context) -> None:
         given = ctx.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
         if given and parameter.name in _OF_EMULATOR:
             raise UserError(f"{parameter.opts[0]}: a program runs exactly without; leave it out")
+
+
+def _counts(text: str | None) -> tuple[int, ...]:
+    """The numbers of a list."""
+    found = [word.strip() for word in text.split(",")] if text is not None else []
+    if not all(word.isascii() and word.isdigit() and 0 < int(word) <= 8192 for word in found):
+        raise UserError(f"--threads {text}: not a list of numbers from 1 to 8192, such as 2,64,384")
+    if len(set(found)) != len(found):
+        raise UserError(f"--threads {text}: a number stands there twice")
+    return tuple(map(int, found))
 
 
 def _record_exact(folder: Path, **options: Any) -> dict[str, Any]:
