@@ -16,11 +16,16 @@
 
 #define WORD_BITS 64u
 
+/* A thread's hint, on a line of its own, as others keep it per CPU. */
+struct hint {
+	u32 slot;
+} port_cacheline_aligned;
+
 struct packed {
 	u32 nr, nr_words;
 	size_t bytes;
-	u64 *word;  /* set: free */
-	u32 hint[]; /* by thread */
+	u64 *word;	    /* set: free */
+	struct hint hint[]; /* by thread */
 };
 
 static void packed_destroy(void *state)
@@ -35,7 +40,7 @@ static void packed_destroy(void *state)
 
 static void *packed_create(const struct primitive_place *place)
 {
-	size_t bytes = sizeof(struct packed) + place->nr_threads * sizeof(u32);
+	size_t bytes = sizeof(struct packed) + place->nr_threads * sizeof(struct hint);
 	struct packed *p = primitive_alloc(bytes, -1, "hints", NULL);
 
 	if (!p)
@@ -51,7 +56,7 @@ static void *packed_create(const struct primitive_place *place)
 	for (u32 i = 0; i < p->nr; i++)
 		p->word[i / WORD_BITS] |= 1ull << i % WORD_BITS;
 	for (u32 i = 0; i < place->nr_threads; i++)
-		p->hint[i] = i % p->nr;
+		p->hint[i].slot = i % p->nr;
 	return p;
 }
 
@@ -90,9 +95,9 @@ static void packed_ops(void *state, const struct primitive_thread *thread, u64 n
 	struct packed *p = state;
 
 	while (n--) {
-		u32 got = packed_claim(p, p->hint[thread->number]);
+		u32 got = packed_claim(p, p->hint[thread->number].slot);
 
-		p->hint[thread->number] = got;
+		p->hint[thread->number].slot = got;
 		primitive_hold(thread);
 		port_or64_release(&p->word[got / WORD_BITS], 1ull << got % WORD_BITS);
 	}
@@ -117,7 +122,7 @@ struct by_words {
 	u32 nr, nr_words;
 	size_t bytes;
 	struct map_word *word;
-	u32 hint[]; /* by thread */
+	struct hint hint[]; /* by thread */
 };
 
 static void words_destroy(void *state)
@@ -132,7 +137,7 @@ static void words_destroy(void *state)
 
 static void *words_create(const struct primitive_place *place)
 {
-	size_t bytes = sizeof(struct by_words) + place->nr_threads * sizeof(u32);
+	size_t bytes = sizeof(struct by_words) + place->nr_threads * sizeof(struct hint);
 	struct by_words *p = primitive_alloc(bytes, -1, "hints", NULL);
 	u64 random = 1;
 
@@ -152,7 +157,7 @@ static void *words_create(const struct primitive_place *place)
 		p->word[i / WORD_BITS].taken |= 1ull << i % WORD_BITS;
 	for (u32 i = 0; i < place->nr_threads; i++) {
 		random = random * 6364136223846793005ull + 1442695040888963407ull;
-		p->hint[i] = (u32)(random >> 33) % p->nr;
+		p->hint[i].slot = (u32)(random >> 33) % p->nr;
 	}
 	return p;
 }
@@ -216,11 +221,11 @@ static void words_ops(void *state, const struct primitive_thread *thread, u64 n)
 	struct by_words *p = state;
 
 	while (n--) {
-		u32 got = words_claim(p, p->hint[thread->number]);
+		u32 got = words_claim(p, p->hint[thread->number].slot);
 
 		primitive_hold(thread);
 		port_or64_release(&p->word[got / WORD_BITS].cleared, 1ull << got % WORD_BITS);
-		p->hint[thread->number] = got;
+		p->hint[thread->number].slot = got;
 	}
 }
 

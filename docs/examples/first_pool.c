@@ -99,7 +99,8 @@ int main(void)
 	const struct shard_plan *plan;
 	u32 nr_workers, once = 0;
 
-	idle = sbm_create();
+	/* a pool: claims are quickest with a line for each core */
+	idle = sbm_create_opts(&(struct shard_create_opts){ .cap = 2 });
 	done = shard_counter_create();
 	if (!idle || !done)
 		err(1, "no idle set");

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/* The pool of claim.c as a set of slots, as many as CPUs. */
+#include "primitive.h"
+#include "slot_set.h"
+
+/* A line of the set, for reports. */
+struct slot_line {
+	u64 word;
+	u8 unused[PORT_CACHELINE - sizeof(u64)];
+};
+
+static void destroy(void *state)
+{
+	slot_set_free(state);
+}
+
+static void *create(const struct primitive_place *place)
+{
+	if (primitive_label_hook)
+		primitive_label_hook("free slots", "struct slot_line");
+	return slot_set_alloc(place->plan, place->plan->nr_possible);
+}
+
+static bool consistent(const void *state, u64 n)
+{
+	return slot_set_nr_free(state) == slot_set_size(state);
+}
+
+static void ops(void *state, const struct primitive_thread *thread, u64 n)
+{
+	while (n--) {
+		s64 slot;
+
+		do
+			slot = slot_claim_near(state, thread->cpu);
+		while (slot < 0);
+		primitive_hold(thread);
+		slot_put(state, (u32)slot);
+	}
+}
+
+const struct primitive primitive_claim_slots = {
+	.name = "claim-slots",
+	.what = "the same with slots: slot_claim_near(), slot_put()",
+	.holds = true,
+	.create = create,
+	.ops = ops,
+	.consistent = consistent,
+	.destroy = destroy,
+};
