@@ -95,39 +95,38 @@ static bool cuts_nothing(const struct shard_plan *plan, u32 cap)
 }
 
 /* Under the lock: the plan of the largest shards. */
-static int largest(struct shard_err *err)
+static int largest(struct shard_plan **plan, struct shard_err *err)
 {
-	struct shard_plan *plan;
 	struct shard_topo *topo;
 	int ret;
 
-	if (here[SHARD_MAX_CAP])
+	*plan = here[SHARD_MAX_CAP];
+	if (*plan)
 		return 0;
 	ret = read_topology(&topo, err);
 	if (ret)
 		return ret;
-	ret = build(&plan, topo, SHARD_MAX_CAP, err);
+	ret = build(plan, topo, SHARD_MAX_CAP, err);
 	if (ret) {
 		shard_topo_free(topo);
 		return ret;
 	}
 	topo_here = topo;
-	smp_store_release(&here[SHARD_MAX_CAP], plan); /* pairs with all acquires */
+	smp_store_release(&here[SHARD_MAX_CAP], *plan); /* pairs with all acquires */
 	return 0;
 }
 
-/* Under the lock: the plan of another cap. */
-static int smaller(u32 cap, struct shard_err *err)
+/* Under the lock: the plan of another cap; @plan is that of the largest shards before. */
+static int smaller(struct shard_plan **plan, u32 cap, struct shard_err *err)
 {
-	struct shard_plan *plan = here[SHARD_MAX_CAP];
 	int ret = 0;
 
 	if (here[cap])
-		return 0;
-	if (!cuts_nothing(plan, cap))
-		ret = build(&plan, topo_here, cap, err);
+		*plan = here[cap];
+	else if (!cuts_nothing(*plan, cap))
+		ret = build(plan, topo_here, cap, err);
 	if (!ret)
-		smp_store_release(&here[cap], plan); /* pairs with all acquires */
+		smp_store_release(&here[cap], *plan); /* pairs with all acquires */
 	return ret;
 }
 
@@ -144,10 +143,9 @@ int shard_plan_here_cap(u32 cap, const struct shard_plan **plan, struct shard_er
 	known = smp_load_acquire(&here[cap]);
 	if (!known) {
 		pthread_mutex_lock(&lock);
-		ret = largest(err);
+		ret = largest(&known, err);
 		if (!ret)
-			ret = smaller(cap, err);
-		known = here[cap];
+			ret = smaller(&known, cap, err);
 		pthread_mutex_unlock(&lock);
 	}
 	if (!ret)

@@ -56,7 +56,7 @@ static void *packed_create(const struct primitive_place *place)
 	for (u32 i = 0; i < p->nr; i++)
 		p->word[i / WORD_BITS] |= 1ull << i % WORD_BITS;
 	for (u32 i = 0; i < place->nr_threads; i++)
-		p->hint[i].slot = i % p->nr;
+		p->hint[i].slot = i < p->nr ? i : 0;
 	return p;
 }
 
@@ -157,7 +157,7 @@ static void *words_create(const struct primitive_place *place)
 		p->word[i / WORD_BITS].taken |= 1ull << i % WORD_BITS;
 	for (u32 i = 0; i < place->nr_threads; i++) {
 		random = random * 6364136223846793005ull + 1442695040888963407ull;
-		p->hint[i].slot = (u32)(random >> 33) % p->nr;
+		p->hint[i].slot = (u32)(random >> 33) % place->plan->nr_possible;
 	}
 	return p;
 }

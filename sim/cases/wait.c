@@ -61,9 +61,7 @@ static port_always_inline void wait_near(u32 cpu, u32 from, bool again, bool pas
 static port_always_inline void put(u32 cpu, bool barrier)
 {
 	sbm_put(b, cpu);
-	if (barrier)
-		shard_wait_wake(w, cpu);
-	else if (READ_ONCE(w->total))
+	if (barrier || READ_ONCE(w->total))
 		shard_wait_wake(w, cpu);
 }
 
