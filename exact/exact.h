@@ -10,6 +10,7 @@
 
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -48,6 +49,8 @@
  * @slice: when another thread of its CPU may run
  * @top: where its own function's stack begins; @handlers: of pthread_cleanup_push(); @end: where a
  *	thread that does not return continues
+ * @awaits: of sigwait(); @came: the signal that ended it; @pending: signals that have not been
+ *	awaited yet, a bit each
  * @allowed: the CPUs to which the program bound it, by the machine's numbers; no words: all
  */
 struct thread {
@@ -73,6 +76,9 @@ struct thread {
 	void *top;
 	__pthread_unwind_buf_t *handlers;
 	jmp_buf *end;
+	const sigset_t *awaits;
+	uint64_t pending;
+	int came;
 	const void **key;
 };
 
@@ -178,6 +184,9 @@ void futex_alarm(uint32_t id, uint64_t at);
 /* ---- threads.c ---- */
 
 int threads_begin(void);
+
+/** threads_find - the thread of a pthread_t whose real thread is still there; NULL: none. */
+struct thread *threads_find(pthread_t real);
 
 /* ---- outside.c ---- */
 

@@ -257,7 +257,7 @@ API int pthread_create(pthread_t *made, const pthread_attr_t *attr, void *(*star
 	return 0;
 }
 
-static struct thread *find(pthread_t real)
+struct thread *threads_find(pthread_t real)
 {
 	for (uint32_t i = exact.nr_threads; i--;)
 		if (exact.threads[i]->real == real && !exact.threads[i]->reaped)
@@ -267,7 +267,7 @@ static struct thread *find(pthread_t real)
 
 static int join(pthread_t real, void **result, uint64_t until, bool wait, const void *pc)
 {
-	struct thread *t = find(real);
+	struct thread *t = threads_find(real);
 
 	sched_work(EXACT_CALL);
 	sched_catch_up();
@@ -311,7 +311,7 @@ API int pthread_detach(pthread_t real)
 
 	if (!exact_on())
 		return REAL(int, pthread_detach, (pthread_t))(real);
-	t = find(real);
+	t = threads_find(real);
 	if (!t || t->detached)
 		return t ? EINVAL : ESRCH;
 	t->detached = true;

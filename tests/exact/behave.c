@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -203,6 +204,18 @@ static void *with_exit(void *arg)
 	return NULL;
 }
 
+static void *awaits(void *arg)
+{
+	sigset_t set;
+	int came = 0;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	sigwait(&set, &came);
+	plain = came == SIGUSR1;
+	return arg;
+}
+
 static int c11(void *arg)
 {
 	static mtx_t *m;
@@ -302,7 +315,18 @@ int main(int argc, char **argv)
 		run_all(with_once);
 	else if (!strcmp(kind, "key"))
 		run_all(with_key);
-	else if (!strcmp(kind, "thread-exit"))
+	else if (!strcmp(kind, "sigwait")) {
+		pthread_t made;
+		sigset_t set;
+
+		sigemptyset(&set);
+		sigaddset(&set, SIGUSR1);
+		pthread_sigmask(SIG_BLOCK, &set, NULL);
+		pthread_create(&made, NULL, awaits, NULL);
+		usleep(100);
+		pthread_kill(made, SIGUSR1);
+		pthread_join(made, NULL);
+	} else if (!strcmp(kind, "thread-exit"))
 		run_all(with_exit);
 	else if (!strcmp(kind, "first-exit")) {
 		pthread_t made;

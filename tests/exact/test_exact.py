@@ -103,6 +103,7 @@ def runs(program: Path, folder: Path, *words: str, cpus: int = 16, seed: int = 1
         "flag",
         "types",
         "thread-exit",
+        "sigwait",
     ],
 )
 def test_programs_do_what_they_do_natively(

@@ -163,7 +163,7 @@ class Runs:
         with telling(f"cannot run {self.program.path}"):
             done = subprocess.run(
                 [self.program.argv[0], *self.program.argv[1:]],
-                executable=self.program.path,
+                executable=self.program.path.absolute(),
                 env={**os.environ, _SETTINGS: settings},
                 stdin=given,
                 stdout=out,
