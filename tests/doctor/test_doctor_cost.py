@@ -78,6 +78,15 @@ def test_the_interval_is_wide_where_the_curve_bends() -> None:
     assert widths[1] > 3 * widths[0]
 
 
+def test_above_the_last_point_the_lower_bound_is_what_that_costs_each_second() -> None:
+    curve = {"kernel": "stock", "push": None, "pinned": None, "spread": None, "cpus": 64}
+    made = surface(curves=[{**curve, "points": [(1e5, 1000.0, 1.0), (1e6, 50_000.0, 1.0)]}])
+    for rate in (2e6, 2e7):
+        low, high = made.bounds(asked(64, rate))
+        assert low.kernel_ns * rate == pytest.approx(50_000 * 1e6)
+        assert high.kernel_ns * rate >= 64e9 - 1
+
+
 def test_the_stored_curves_are_whole() -> None:
     known = load_surfaces()
     assert len({each.name for each in known}) == len(known) >= 5

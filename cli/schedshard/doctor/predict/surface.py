@@ -13,7 +13,8 @@ of the time that there is.
 
 The interval has one number for each machine. If all latencies are k times as long, a wake-up costs
 k times as much at 1/k of the rate, whatever the queue is like. So the bounds are the curve itself,
-stretched by the k of slow and of fast samples.
+stretched by the k of slow and of fast samples. Above the last point the lower bound is what the last
+point costs each second: more wake-ups were not simulated, and cost no less.
 """
 
 from __future__ import annotations
@@ -49,14 +50,16 @@ class Curve:
     cpus: int
     points: Sequence[Point]
 
-    def at(self, rate: float) -> Cost:
-        """Return the cost at a rate."""
+    def at(self, rate: float, *, least: bool = False) -> Cost:
+        """Return the cost at a rate, or the least that it may be above the last point."""
         rates = [point[0] for point in self.points]
         right = bisect_left(rates, rate)
         if right == 0:
             return Cost(*self.points[0][1:])
         if right == len(rates):
             kernel, late = self.points[-1][1:]
+            if least:
+                return Cost(kernel * rates[-1] / rate, late)
             return Cost(min(kernel, self.cpus / rate * 1e9), late)
         (x0, *low), (x1, *high) = self.points[right - 1], self.points[right]
         part = log(rate / x0) / log(x1 / x0)
@@ -101,8 +104,8 @@ class Surface:
         held = [Curve(each["cpus"], each["points"]) for each in self.row["curves"] if fits(each)]
         return sorted(held, key=lambda curve: curve.cpus)
 
-    def at(self, asked: Asked) -> Cost:
-        """Return the cost of a load; a thread that is alone shares nothing."""
+    def at(self, asked: Asked, *, least: bool = False) -> Cost:
+        """Return the cost of a load, or its lower end; a thread that is alone shares nothing."""
         if asked.cpus < 2:
             return Cost(0.0, 0.0)
         size, rate = asked.cpus, asked.rate
@@ -112,24 +115,24 @@ class Surface:
         sizes = [curve.cpus for curve in curves]
         right = bisect_left(sizes, size)
         if right in (0, len(curves)) or sizes[right] == size:
-            return curves[min(right, len(curves) - 1)].at(rate)
+            return curves[min(right, len(curves) - 1)].at(rate, least=least)
         low, high = curves[right - 1], curves[right]
         part = log(size / low.cpus) / log(high.cpus / low.cpus)
-        below, above = low.at(rate), high.at(rate)
+        below, above = low.at(rate, least=least), high.at(rate, least=least)
         return Cost(
             _between(below.kernel_ns, above.kernel_ns, part),
             _between(below.late_ns, above.late_ns, part),
         )
 
-    def stretched(self, asked: Asked, by: float) -> Cost:
+    def stretched(self, asked: Asked, by: float, *, least: bool = False) -> Cost:
         """Return the cost if all latencies were ``by`` times as long."""
-        found = self.at(Asked(**{**vars(asked), "rate": asked.rate * by}))
+        found = self.at(Asked(**{**vars(asked), "rate": asked.rate * by}), least=least)
         return Cost(found.kernel_ns * by, found.late_ns * by)
 
     def bounds(self, asked: Asked) -> tuple[Cost, Cost]:
         """Return the 90% interval."""
         fast, slow = self.row["stretch"][asked.kernel]
-        return self.stretched(asked, fast), self.stretched(asked, slow)
+        return self.stretched(asked, fast, least=True), self.stretched(asked, slow)
 
 
 @cache
