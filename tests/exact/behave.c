@@ -216,6 +216,28 @@ static void *awaits(void *arg)
 	return arg;
 }
 
+/* One thread writes into a pipe, later; the first one waits for it. */
+static void *writes(void *arg)
+{
+	usleep(500);
+	if (write(*(int *)arg, "x", 1) != 1)
+		exit(4);
+	return arg;
+}
+
+static void pipes(void)
+{
+	pthread_t made;
+	int ends[2];
+	char byte = 0;
+
+	if (pipe(ends) || pthread_create(&made, NULL, writes, &ends[1]))
+		exit(3);
+	plain = read(ends[0], &byte, 1);
+	times = byte;
+	pthread_join(made, NULL);
+}
+
 static int c11(void *arg)
 {
 	static mtx_t *m;
@@ -315,6 +337,8 @@ int main(int argc, char **argv)
 		run_all(with_once);
 	else if (!strcmp(kind, "key"))
 		run_all(with_key);
+	else if (!strcmp(kind, "pipe"))
+		pipes();
 	else if (!strcmp(kind, "sigwait")) {
 		pthread_t made;
 		sigset_t set;

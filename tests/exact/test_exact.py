@@ -104,6 +104,7 @@ def runs(program: Path, folder: Path, *words: str, cpus: int = 16, seed: int = 1
         "types",
         "thread-exit",
         "sigwait",
+        "pipe",
     ],
 )
 def test_programs_do_what_they_do_natively(

@@ -90,7 +90,7 @@ def _record_one(request: ExactRequest, folder: Path) -> dict[str, Any]:
         stepping=ran.raw["stepping"],
     )  # fmt: skip
     with working("running the program on each machine, and naming its lines", silent=True):
-        return make_report(
+        report = make_report(
             recorded,
             runs,
             machines,
@@ -101,3 +101,10 @@ def _record_one(request: ExactRequest, folder: Path) -> dict[str, Any]:
             seed=request.seed,
             seeds=request.seeds,
         )
+    waited = int(ran.raw["stepping"]["waited_outside"])
+    if waited:
+        calls = "call" if waited == 1 else "calls"
+        report["notes"].append(
+            f"{waited:,} {calls} waited for input: the run repeats only if it came from the program"
+        )
+    return report
