@@ -34,7 +34,7 @@ LIMITS = (
     "predicted, not measured: read the ranking first, cycles second",
     "modelled: which core has a line, how far it is away, queues at lines, and all waiting",
     "not modelled: the capacity of caches, prefetchers, the width of links, page walks",
-    "intervals: 90%, over the seeds of the orders in which threads meet",
+    "intervals: 90%, over seeds; with --uncertainty over the ranged numbers of the machine's file",
     "an instruction takes one cycle; code that was not compiled with the flags takes none",
 )
 _SETTINGS = "SCHEDSHARD_EXACT"
@@ -119,6 +119,11 @@ class Runs:
     def limits(self) -> Sequence[str]:
         """What every report says."""
         return LIMITS
+
+    @property
+    def intervals_by(self) -> str:
+        """Runs are not."""
+        return "--seeds 10, or --uncertainty 20, runs the program"
 
     @property
     def provenance(self) -> Mapping[str, str]:

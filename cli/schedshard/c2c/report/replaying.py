@@ -38,6 +38,10 @@ class Source(Protocol):
         """What every report says of these results."""
 
     @property
+    def intervals_by(self) -> str:
+        """The option that gives intervals, and what it does."""
+
+    @property
     def provenance(self) -> Mapping[str, str]:
         """What the results were made of."""
 
@@ -66,6 +70,11 @@ class Trace:
         """Each job's result, in order."""
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
             return list(pool.map(self._one, jobs))
+
+    @property
+    def intervals_by(self) -> str:
+        """Replays are cheap."""
+        return "--uncertainty 20 or more replays the trace"
 
     @property
     def provenance(self) -> Mapping[str, str]:

@@ -281,9 +281,9 @@ def _gains(
     return advice
 
 
-def _without_intervals(machines: Sequence[Machine], count: int) -> list[str]:
+def _without_intervals(machines: Sequence[Machine], count: int, how: str) -> list[str]:
     if not count:
-        return ["no intervals: --uncertainty 20 or more replays the trace so many times for them"]
+        return [f"no intervals: {how} so many times for them"]
     return [
         f"no intervals on {machine.name}: no number of its file has a range"
         for machine in machines
@@ -356,7 +356,7 @@ def make_report(
         "seeds": seeds or None,
         "notes": [
             *_notes(recorded, objects, hot[0]),
-            *(() if seeds else _without_intervals(machines, count)),
+            *(() if seeds else _without_intervals(machines, count, source.intervals_by)),
         ],
         "limits": [*source.limits, *(() if "guest" in recorded.meta else (WITHOUT_GUEST,))],
         "model_error": [validation("workload", one.name, one.title) for one in machines],
