@@ -13,7 +13,7 @@ of the time that there is.
 
 The interval has one number for each machine. If all latencies are k times as long, a wake-up costs
 k times as much at 1/k of the rate, whatever the queue is like. So the bounds are the curve itself,
-stretched by the k of slow and of fast samples. Above the last point the lower bound is what the last
+stretched by the k of slow and of fast samples. Above the last point the lower bound is what that
 point costs each second: more wake-ups were not simulated, and cost no less.
 """
 
