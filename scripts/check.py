@@ -34,7 +34,7 @@ AT_ONCE = ("-n", JOBS, "--dist", "loadfile")
 ALONE = ("tests/record",)
 # Left to `make check-all`: another compiler, another machine, and what takes minutes.
 REST = ("clang-tidy", "clang", "aarch64", "pytest-slow", "pytest-record")
-# Of "quick": linters that take seconds, the core's suites, tests without the mark slow or figures.
+# Of "quick": linters that take seconds, the core's suites, tests without the mark slow or long.
 QUICK_LINTERS = ("environment", "hygiene", "clang-format", "ruff", "mypy", "structure", "sparse")
 QUICK_SUITES = ("unit", "model", "lib", "plugin", "rd")
 QUICK_FOLDERS = ("tests/cli", "tests/doctor")
@@ -249,7 +249,7 @@ def quick_pytest(
     name: str, marked: str, folders: Sequence[str], build: Path, inputs: Callable[[], str]
 ) -> Stage:
     """Return one group of tests in Python, and what its outcome depends on."""
-    arguments = [*AT_ONCE, "-m", f"not slow and not figures and {marked}", *folders]
+    arguments = [*AT_ONCE, "-m", f"not slow and not long and {marked}", *folders]
     return replace(pytest_stage(f"pytest-{name}", arguments, build), inputs=inputs)
 
 

@@ -145,7 +145,7 @@ def test_the_kind_follows_from_machine_and_options(
     assert error["kind"] == kind
 
 
-@pytest.mark.figures
+@pytest.mark.long
 def test_work_between_operations_takes_its_time(
     cli: Cli, real: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -182,7 +182,7 @@ def test_a_cost_that_differs_is_found_and_mended() -> None:
     assert core_costs.applied(other, core) == text
 
 
-@pytest.mark.figures
+@pytest.mark.long
 def test_stores_leave_the_buffer_one_by_one(
     cli: Cli, real: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

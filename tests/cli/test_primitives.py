@@ -274,7 +274,7 @@ def run_real(cli: Cli, *args: str) -> Any:
     return json.loads(outcome.out)
 
 
-@pytest.mark.figures
+@pytest.mark.long
 def test_two_cpus_of_every_class_are_within_a_tenth(cli: Cli, real: Path) -> None:
     for variant in run_real(cli, "ping-pong")["variants"][:4]:
         assert variant["worst_error"] <= 0.10, variant["name"]
@@ -291,7 +291,7 @@ def test_every_machine_has_a_pair_of_each_class(cli: Cli, real: Path) -> None:
         assert all(point["from"] != point["to"] for point in points), name
 
 
-@pytest.mark.figures
+@pytest.mark.long
 def test_pairs_of_a_cpu_are_all_others(cli: Cli, real: Path) -> None:
     args = ("ping-pong", "--machine", "xeon-8358-2s", "--op", "cas", "--from", "3")
     points = run_real(cli, *args)["variants"][0]["points"]
@@ -302,7 +302,7 @@ def test_pairs_of_a_cpu_are_all_others(cli: Cli, real: Path) -> None:
     assert_user_error(outcome, "CPU 128", "128 CPUs")
 
 
-@pytest.mark.figures
+@pytest.mark.long
 def test_a_lock_is_held_by_one_and_a_read_lock_by_many(cli: Cli, real: Path) -> None:
     """A lock costs at least the time for which the others hold it."""
     ops = ("--op", "spinlock", "--op", "rwlock-read", "--op", "seqlock-read")
@@ -314,7 +314,7 @@ def test_a_lock_is_held_by_one_and_a_read_lock_by_many(cli: Cli, real: Path) -> 
     assert 2000 <= ns["seqlock-read"] < 1.1 * 2000
 
 
-@pytest.mark.figures
+@pytest.mark.long
 def test_atomic_inc_is_one_of_the_primitives(cli: Cli, real: Path) -> None:
     alone = run_real(cli, "atomic-inc", "--threads", "1,64", "--variant", "atomic")
     among = run_real(cli, "primitives", "--threads", "1,64", "--op", "atomic-inc")
@@ -326,7 +326,7 @@ def ns_of(data: dict[str, Any]) -> float:
     return float(data["variants"][0]["points"][0]["ns_per_op"])
 
 
-@pytest.mark.figures
+@pytest.mark.long
 def test_an_operation_is_done_on_every_object(
     cli: Cli, real: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -338,7 +338,7 @@ def test_an_operation_is_done_on_every_object(
     assert "published" not in five["variants"][0]["points"][0]
 
 
-@pytest.mark.figures
+@pytest.mark.long
 def test_a_line_whose_home_is_elsewhere_takes_longer(
     cli: Cli, real: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -353,7 +353,7 @@ def test_a_line_whose_home_is_elsewhere_takes_longer(
     assert_user_error(cli(*words, "--home", "2"), "--home 2", "NUMA nodes 0 to 1")
 
 
-@pytest.mark.figures
+@pytest.mark.long
 def test_the_code_of_an_operation_takes_its_time(
     cli: Cli, real: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -367,7 +367,7 @@ def test_the_code_of_an_operation_takes_its_time(
     assert slow["cycles_per_op"] - fast["cycles_per_op"] == pytest.approx(instructions, abs=0.1)
 
 
-@pytest.mark.figures
+@pytest.mark.long
 def test_readers_see_a_store_late_and_one_after_the_other(
     cli: Cli, real: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

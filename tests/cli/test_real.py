@@ -47,7 +47,7 @@ def test_same_seed_same_result(cli: Cli, real: Path, experiment: str) -> None:
         assert results[0] != results[2]
 
 
-@pytest.mark.figures
+@pytest.mark.long
 def test_yield_experiment_is_inside_its_bands_or_says_why(cli: Cli, real: Path) -> None:
     data = cli("run", "cpumask-yield", "--json").json
     judged = [variant for variant in data["variants"] if "accepted" in variant]
@@ -56,7 +56,7 @@ def test_yield_experiment_is_inside_its_bands_or_says_why(cli: Cli, real: Path) 
         assert variant["accepted"] or variant.get("lacks"), variant["name"]
 
 
-@pytest.mark.figures
+@pytest.mark.long
 def test_calibration_curve_is_inside_its_band(cli: Cli, real: Path) -> None:
     atomic = cli("run", "atomic-inc", "--json", "--variant", "atomic").json["variants"][0]
     assert atomic["median_error"] <= 0.15
@@ -76,7 +76,7 @@ def test_c2c_names_functions_and_sources(cli: Cli, real: Path, tmp_path: Path) -
     assert all(access["field"] for access in accesses)
 
 
-@pytest.mark.figures
+@pytest.mark.long
 def test_rt_experiment_names_the_fields_of_the_published_lines(
     cli: Cli, real: Path, tmp_path: Path
 ) -> None:
@@ -102,7 +102,7 @@ def test_rt_experiment_names_the_fields_of_the_published_lines(
     assert "details" in text.tags
 
 
-@pytest.mark.figures
+@pytest.mark.long
 def test_figures_are_what_the_simulator_reports(real: Path) -> None:
     machine = load_machine("epyc-7763-2s")
     for name in experiment_names():

@@ -227,6 +227,7 @@ def test_reproduce_keeps_what_is_there(
     assert json.loads((tmp_path / done[1]).read_text())["format"] == "schedshard/run/2"
 
 
+@pytest.mark.long
 def test_reproduce_shows_intervals(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -97,7 +97,7 @@ def test_sixteen_cpus_pay_nothing_for_sharding(
         assert shard[name] <= MOST * stock[name], name
 
 
-@pytest.mark.figures
+@pytest.mark.long
 @pytest.mark.parametrize("machine", ["xeon-8358-2s", "sierra-forest-192"])
 def test_no_layout_is_cheaper_for_a_set_or_a_find(real: Path, machine: str) -> None:
     found = costs("ffmpeg-rt", machine, None)

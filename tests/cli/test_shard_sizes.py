@@ -44,7 +44,7 @@ def test_every_size_has_its_costs(cli: Cli) -> None:
     assert 0 < data["samples_with_pod_cpus"] <= 20
 
 
-@pytest.mark.figures
+@pytest.mark.long
 @pytest.mark.usefixtures("real")
 def test_a_higher_rate_asks_for_smaller_pods(cli: Cli) -> None:
     args = ("topo", "--advise", "--machine", "epyc-7763-2s", "--uncertainty", "0")

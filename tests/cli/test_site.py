@@ -150,7 +150,7 @@ def test_tables_name_what_there_is(table: results.Spec) -> None:
         assert row["figure"] in figures or f'"{row["figure"]}"' in bodies
 
 
-@pytest.mark.figures
+@pytest.mark.long
 @pytest.mark.usefixtures("real")
 def test_a_table_is_what_the_simulator_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -87,6 +87,7 @@ def test_one_file_on_every_python(made: dict[str, Path], tmp_path: Path, python:
     assert "this host: Linux" in live.stdout
 
 
+@pytest.mark.long
 def test_the_stored_table_serves(made: dict[str, Path], tmp_path: Path) -> None:
     host = tar(tmp_path, big("AMD EPYC 7763 64-Core Processor"))
     done = call(pythons()[0], "-I", made[".pyz"], host, cwd=tmp_path)

@@ -106,6 +106,7 @@ def test_members_with_holes(tmp_path: Path, lists: dict[str, bytes], kind: str) 
     refused(tmp_path, sparse(kind, tmp_path, lists), "host.tar")
 
 
+@pytest.mark.long
 def test_bombs(tmp_path: Path, lists: dict[str, bytes]) -> None:
     refused(tmp_path, gzip.compress(bytes(300 << 20), 1), "unpacks to more than 48 MiB")
     refused(tmp_path, packed({**lists, "threads": bytes(21 << 20)}), "more than 20 MiB")

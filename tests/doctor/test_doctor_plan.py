@@ -22,6 +22,8 @@ from schedshard.doctor.facts.load import domain_loads
 from schedshard.doctor.plan.files import SCRIPTS, plan_files, write_plan
 from schedshard.doctor.plan.plan import Plan, make_plan
 
+pytestmark = pytest.mark.long  # scripts run on a tree like a host's
+
 Capture = pytest.CaptureFixture[str]
 ROOT = "/sys/fs/cgroup"
 SYSTEMD = {"run/systemd/system/x": "", "usr/lib/systemd/libsystemd-shared-252.so": ""}

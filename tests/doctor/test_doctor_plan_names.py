@@ -26,6 +26,8 @@ from schedshard.doctor.plan.files import plan_files
 from schedshard.doctor.plan.names import in_comment, plain, shown
 from test_doctor_plan_steps import host_of, planned
 
+pytestmark = pytest.mark.long  # scripts run on a tree like a host's
+
 # MARK stands for a file; a shell that runs any of it makes the file.
 HOSTILE = (
     "';>MARK;'",

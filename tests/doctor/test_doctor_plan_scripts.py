@@ -22,6 +22,8 @@ from test_doctor_plan import (
     tasks,
 )
 
+pytestmark = pytest.mark.long  # scripts run on a tree like a host's
+
 
 def test_a_dry_run_prints_what_is_to_come(capsys: Capture, tmp_path: Path) -> None:
     machine = Machine(

@@ -121,6 +121,7 @@ def test_what_is_counted_and_not_in_proc(tmp_path: Path) -> None:
     assert scaled(idle, 5000.0) is idle
 
 
+@pytest.mark.long
 def test_the_command(capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "metrics.prom"
     lists = read_tar(tar(tmp_path, Machine(tasks=groups(500))))
