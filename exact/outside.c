@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * What waits for the world: the usual calls that read. Where nothing is there yet, the thread looks
- * again after LOOK_AGAIN of the machine's time, so that the program's other threads run meanwhile.
- * A pipe between two threads of the program repeats; what comes from outside does not, and is
- * counted. While the program has nothing else to do, looking costs the host a nap each time.
+ * What waits for the world: the calls that read, and those that wait for several files. Where
+ * nothing is there yet, the thread looks again after LOOK_AGAIN of the machine's time, so that the
+ * program's other threads run meanwhile. A pipe between two threads of the program repeats; what
+ * comes from outside does not, and is counted. While the program has nothing else to do, looking
+ * costs the host a nap each time.
  */
+#include "outside.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/epoll.h>
+#include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,10 +25,61 @@
 #define LOOK_AGAIN 20000000ull /* ps */
 #define NAP_NS	   20000
 #define LOOKS	   64u
+#define NS	   1000ull /* ps */
+#define SECOND	   (1000000000ull * NS)
 
 bool outside_stuck(void)
 {
 	result_deadlock();
+}
+
+bool outside_blocks(int file)
+{
+	int flags = REAL(int, fcntl, (int, int, ...))(file, F_GETFL);
+
+	return flags >= 0 && !(flags & O_NONBLOCK);
+}
+
+void outside_again(uint32_t *looked)
+{
+	const struct timespec nap = { 0, NAP_NS };
+
+	if (!(*looked)++)
+		exact.waited_outside++;
+	if (*looked > LOOKS)
+		REAL(int, nanosleep, (const struct timespec *, struct timespec *))(&nap, NULL);
+	futex_sleep(sched_time() + LOOK_AGAIN, "a call that waits for the world");
+}
+
+/* When a wait that begins now ends; a negative time: never. */
+static uint64_t after(int64_t seconds, int64_t ns)
+{
+	if (seconds < 0 || ns < 0 || (uint64_t)seconds > EXACT_EVER / SECOND / 2)
+		return EXACT_EVER;
+	return sched_time() + (uint64_t)seconds * SECOND + (uint64_t)ns * NS;
+}
+
+static uint64_t after_ms(int ms)
+{
+	return ms < 0 ? EXACT_EVER : after(ms / 1000, ms % 1000 * 1000000ll);
+}
+
+static uint64_t after_ts(const struct timespec *ts)
+{
+	return ts ? after(ts->tv_sec, ts->tv_nsec) : EXACT_EVER;
+}
+
+/* Of a socket that gives up by itself. */
+static uint64_t limit_of(int file, short events)
+{
+	struct timeval most = { 0 };
+	socklen_t size = sizeof(most);
+
+	if (getsockopt(file, SOL_SOCKET, events & POLLIN ? SO_RCVTIMEO : SO_SNDTIMEO, &most, &size))
+		return EXACT_EVER;
+	if (!most.tv_sec && !most.tv_usec)
+		return EXACT_EVER;
+	return after(most.tv_sec, most.tv_usec * 1000);
 }
 
 static int look(struct pollfd *fds, nfds_t n)
@@ -30,87 +87,211 @@ static int look(struct pollfd *fds, nfds_t n)
 	return REAL(int, poll, (struct pollfd *, nfds_t, int))(fds, n, 0);
 }
 
-/* Nothing was there: others have their turn. */
-static void look_later(uint32_t looked)
+bool outside_wait(int file, short events)
 {
-	const struct timespec nap = { 0, NAP_NS };
-
-	if (looked == 1)
-		exact.waited_outside++;
-	if (looked > LOOKS)
-		REAL(int, nanosleep, (const struct timespec *, struct timespec *))(&nap, NULL);
-	futex_sleep(sched_time() + LOOK_AGAIN, "a call that waits for the world");
-}
-
-static void wait_to_read(int file)
-{
-	struct pollfd p = { .fd = file, .events = POLLIN };
+	struct pollfd p = { .fd = file, .events = events };
 	uint32_t looked = 0;
 	int before = errno;
+	uint64_t end;
 
 	sched_work(EXACT_CALL);
-	if (!(fcntl(file, F_GETFL) & O_NONBLOCK))
-		while (!look(&p, 1))
-			look_later(++looked);
+	if (!look(&p, 1)) {
+		end = limit_of(file, events);
+		do {
+			if (sched_time() >= end) {
+				errno = EAGAIN;
+				return false;
+			}
+			outside_again(&looked);
+		} while (!look(&p, 1));
+	}
 	errno = before;
+	return true;
+}
+
+/* ---- calls that read ---- */
+
+static bool wait_to_read(int file)
+{
+	if (outside_blocks(file))
+		return outside_wait(file, POLLIN);
+	sched_work(EXACT_CALL);
+	return true;
+}
+
+static bool wait_to_receive(int file, int flags)
+{
+	if (!(flags & MSG_DONTWAIT))
+		return wait_to_read(file);
+	sched_work(EXACT_CALL);
+	return true;
 }
 
 API ssize_t read(int file, void *into, size_t size)
 {
-	if (exact_on())
-		wait_to_read(file);
+	if (exact_on() && !wait_to_read(file))
+		return -1;
 	return REAL(ssize_t, read, (int, void *, size_t))(file, into, size);
+}
+
+API ssize_t readv(int file, const struct iovec *into, int n)
+{
+	if (exact_on() && !wait_to_read(file))
+		return -1;
+	return REAL(ssize_t, readv, (int, const struct iovec *, int))(file, into, n);
+}
+
+API ssize_t recvfrom(int file, void *restrict into, size_t size, int flags,
+		     struct sockaddr *restrict from, socklen_t *restrict length)
+{
+	char *at = into;
+	size_t done = 0;
+	ssize_t n;
+
+	if (!exact_on())
+		return REAL(ssize_t, recvfrom,
+			    (int, void *, size_t, int, struct sockaddr *, socklen_t *))(
+			file, into, size, flags, from, length);
+	/* With MSG_WAITALL the first part would wait for the rest. */
+	do {
+		if (!wait_to_receive(file, flags))
+			return done ? (ssize_t)done : -1;
+		n = REAL(ssize_t, recvfrom,
+			 (int, void *, size_t, int, struct sockaddr *, socklen_t *))(
+			file, at + done, size - done, flags & ~MSG_WAITALL, from, length);
+		if (n <= 0)
+			return done ? (ssize_t)done : n;
+		done += (size_t)n;
+	} while (done < size && flags & MSG_WAITALL && !(flags & (MSG_PEEK | MSG_DONTWAIT)));
+	return (ssize_t)done;
 }
 
 API ssize_t recv(int file, void *into, size_t size, int flags)
 {
-	if (exact_on() && !(flags & MSG_DONTWAIT))
-		wait_to_read(file);
-	return REAL(ssize_t, recv, (int, void *, size_t, int))(file, into, size, flags);
+	return recvfrom(file, into, size, flags, NULL, NULL);
+}
+
+API ssize_t recvmsg(int file, struct msghdr *into, int flags)
+{
+	if (exact_on() && !wait_to_receive(file, flags))
+		return -1;
+	return REAL(ssize_t, recvmsg, (int, struct msghdr *, int))(file, into, flags);
 }
 
 API int accept(int file, struct sockaddr *restrict from, socklen_t *restrict size)
 {
-	if (exact_on())
-		wait_to_read(file);
+	if (exact_on() && !wait_to_read(file))
+		return -1;
 	return REAL(int, accept, (int, struct sockaddr *, socklen_t *))(file, from, size);
 }
 
-/* When a wait of so many milliseconds ends; negative: never. */
-static uint64_t until(int ms)
+API int accept4(int file, struct sockaddr *restrict from, socklen_t *restrict size, int flags)
 {
-	return ms < 0 ? EXACT_EVER : sched_time() + (uint64_t)ms * 1000000000ull;
+	if (exact_on() && !wait_to_read(file))
+		return -1;
+	return REAL(int, accept4, (int, struct sockaddr *, socklen_t *, int))(file, from, size,
+									      flags);
+}
+
+/* ---- calls that wait for several files ---- */
+
+API int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *most, const sigset_t *mask)
+{
+	const struct timespec now = { 0, 0 };
+	uint32_t looked = 0;
+	uint64_t end;
+	int found;
+
+	if (!exact_on())
+		return REAL(int, ppoll,
+			    (struct pollfd *, nfds_t, const struct timespec *, const sigset_t *))(
+			fds, n, most, mask);
+	end = after_ts(most);
+	sched_work(EXACT_CALL);
+	while (!(found = REAL(int, ppoll,
+			      (struct pollfd *, nfds_t, const struct timespec *, const sigset_t *))(
+			 fds, n, &now, mask)) &&
+	       sched_time() < end)
+		outside_again(&looked);
+	return found;
 }
 
 API int poll(struct pollfd *fds, nfds_t n, int ms)
 {
-	uint64_t end;
-	uint32_t looked = 0;
-	int found;
+	struct timespec most = { ms / 1000, ms % 1000 * 1000000l };
 
 	if (!exact_on())
 		return REAL(int, poll, (struct pollfd *, nfds_t, int))(fds, n, ms);
-	end = until(ms);
+	return ppoll(fds, n, ms < 0 ? NULL : &most, NULL);
+}
+
+API int pselect(int n, fd_set *restrict in, fd_set *restrict out, fd_set *restrict bad,
+		const struct timespec *restrict most, const sigset_t *restrict mask)
+{
+	const struct timespec now = { 0, 0 };
+	fd_set *given[3] = { in, out, bad }, asked[3];
+	uint32_t looked = 0;
+	uint64_t end;
+	int found;
+
+	if (!exact_on())
+		return REAL(int, pselect,
+			    (int, fd_set *, fd_set *, fd_set *, const struct timespec *,
+			     const sigset_t *))(n, in, out, bad, most, mask);
+	end = after_ts(most);
 	sched_work(EXACT_CALL);
-	while (!(found = look(fds, n)) && sched_time() < end)
-		look_later(++looked);
+	for (int i = 0; i < 3; i++)
+		if (given[i])
+			asked[i] = *given[i];
+	while (!(found = REAL(int, pselect,
+			      (int, fd_set *, fd_set *, fd_set *, const struct timespec *,
+			       const sigset_t *))(n, in, out, bad, &now, mask)) &&
+	       sched_time() < end) {
+		outside_again(&looked);
+		for (int i = 0; i < 3; i++)
+			if (given[i])
+				*given[i] = asked[i];
+	}
+	return found;
+}
+
+API int select(int n, fd_set *restrict in, fd_set *restrict out, fd_set *restrict bad,
+	       struct timeval *restrict most)
+{
+	struct timespec ts;
+
+	if (!exact_on())
+		return REAL(int, select, (int, fd_set *, fd_set *, fd_set *, struct timeval *))(
+			n, in, out, bad, most);
+	if (most)
+		ts = (struct timespec){ most->tv_sec, most->tv_usec * 1000 };
+	return pselect(n, in, out, bad, most ? &ts : NULL, NULL);
+}
+
+API int epoll_pwait(int file, struct epoll_event *events, int most, int ms, const sigset_t *mask)
+{
+	uint32_t looked = 0;
+	uint64_t end;
+	int found;
+
+	if (!exact_on())
+		return REAL(int, epoll_pwait,
+			    (int, struct epoll_event *, int, int, const sigset_t *))(
+			file, events, most, ms, mask);
+	end = after_ms(ms);
+	sched_work(EXACT_CALL);
+	while (!(found = REAL(int, epoll_pwait,
+			      (int, struct epoll_event *, int, int, const sigset_t *))(
+			 file, events, most, 0, mask)) &&
+	       sched_time() < end)
+		outside_again(&looked);
 	return found;
 }
 
 API int epoll_wait(int file, struct epoll_event *events, int most, int ms)
 {
-	uint64_t end;
-	uint32_t looked = 0;
-	int found;
-
 	if (!exact_on())
 		return REAL(int, epoll_wait, (int, struct epoll_event *, int, int))(file, events,
 										    most, ms);
-	end = until(ms);
-	sched_work(EXACT_CALL);
-	while (!(found = REAL(int, epoll_wait, (int, struct epoll_event *, int, int))(file, events,
-										      most, 0)) &&
-	       sched_time() < end)
-		look_later(++looked);
-	return found;
+	return epoll_pwait(file, events, most, ms, NULL);
 }

@@ -118,6 +118,29 @@ def test_programs_do_what_they_do_natively(
     assert (done.status, capfd.readouterr().out) == (0, native.stdout)
 
 
+@pytest.fixture(scope="module")
+def outside(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program whose first thread waits in calls of the kernel."""
+    into = tmp_path_factory.mktemp("outside") / "outside"
+    return compiled(into, COMPILERS[0], str(HERE / "outside.c"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("select", "0 1 1"), ("socket-receive", "1 1 x"), ("socket-full", "300000 1"),
+        ("pipe-full", "300000 1"), ("lock", "0"), ("connect", "0 0 0 "), ("child", "7"),
+    ],
+)  # fmt: skip
+def test_a_call_that_waits_lets_others_run(
+    outside: Path, kind: str, said: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """What the first thread waits for, another one does later: it would hang otherwise."""
+    done = runs(outside, tmp_path, kind)
+    assert (done.status, capfd.readouterr().out) == (0, f"{said}\n")
+    assert done.raw["stepping"]["waited_outside"] >= 1
+
+
 def test_what_is_done_once_is_done_before_others_go_on(
     behave: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

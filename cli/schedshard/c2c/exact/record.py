@@ -105,6 +105,6 @@ def _record_one(request: ExactRequest, folder: Path) -> dict[str, Any]:
     if waited:
         calls = "call" if waited == 1 else "calls"
         report["notes"].append(
-            f"{waited:,} {calls} waited for input: the run repeats only if it came from the program"
+            f"{waited:,} {calls} waited for files or processes: the run repeats if all were its own"
         )
     return report

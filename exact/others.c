@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/* Calls that wait for another process: its end, its lock on a file, its signal. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "exact.h"
+#include "outside.h"
+#include "real.h"
+
+/* ---- the end of a child ---- */
+
+API pid_t wait4(pid_t child, int *status, int options, struct rusage *usage)
+{
+	int how = exact_on() ? options | WNOHANG : options;
+	uint32_t looked = 0;
+	pid_t ended;
+
+	if (exact_on())
+		sched_work(EXACT_CALL);
+	while (!(ended = REAL(pid_t, wait4, (pid_t, int *, int, struct rusage *))(child, status,
+										  how, usage)) &&
+	       how != options)
+		outside_again(&looked);
+	return ended;
+}
+
+API pid_t waitpid(pid_t child, int *status, int options)
+{
+	return wait4(child, status, options, NULL);
+}
+
+API pid_t wait(int *status)
+{
+	return wait4(-1, status, 0, NULL);
+}
+
+API pid_t wait3(int *status, int options, struct rusage *usage)
+{
+	return wait4(-1, status, options, usage);
+}
+
+API int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
+{
+	int how = exact_on() ? options | WNOHANG : options, failed;
+	uint32_t looked = 0;
+	siginfo_t own;
+
+	if (!info)
+		info = &own;
+	if (exact_on())
+		sched_work(EXACT_CALL);
+	for (;;) {
+		info->si_pid = 0;
+		failed = REAL(int, waitid, (idtype_t, id_t, siginfo_t *, int))(type, id, info, how);
+		if (failed || info->si_pid || how == options)
+			return failed;
+		outside_again(&looked);
+	}
+}
+
+/* ---- locks on files ---- */
+
+API int flock(int file, int operation)
+{
+	int how = exact_on() ? operation | LOCK_NB : operation;
+	uint32_t looked = 0;
+
+	if (exact_on())
+		sched_work(EXACT_CALL);
+	while (REAL(int, flock, (int, int))(file, how)) {
+		if (errno != EWOULDBLOCK || how == operation)
+			return -1;
+		outside_again(&looked);
+	}
+	return 0;
+}
+
+static int control(int file, int command, void *arg)
+{
+	int how = command == F_SETLKW ? F_SETLK : command == F_OFD_SETLKW ? F_OFD_SETLK : command;
+	uint32_t looked = 0;
+	int result;
+
+	if (!exact_on())
+		how = command;
+	else
+		sched_work(EXACT_CALL);
+	for (;;) {
+		result = REAL(int, fcntl, (int, int, ...))(file, how, arg);
+		if (result >= 0 || how == command || (errno != EAGAIN && errno != EACCES))
+			return result;
+		outside_again(&looked);
+	}
+}
+
+/* Headers for large files give fcntl() its other name, here as well. */
+API int exact_fcntl(int file, int command, ...) __asm__("fcntl");
+API int exact_fcntl64(int file, int command, ...) __asm__("fcntl64");
+
+API int exact_fcntl(int file, int command, ...)
+{
+	va_list list;
+	void *arg;
+
+	va_start(list, command);
+	arg = va_arg(list, void *); /* NOLINT(clang-analyzer-valist.Uninitialized) */
+	va_end(list);
+	return control(file, command, arg);
+}
+
+API int exact_fcntl64(int file, int command, ...)
+{
+	va_list list;
+	void *arg;
+
+	va_start(list, command);
+	arg = va_arg(list, void *); /* NOLINT(clang-analyzer-valist.Uninitialized) */
+	va_end(list);
+	return control(file, command, arg);
+}
+
+/* ---- signals from outside ---- */
+
+API int sigsuspend(const sigset_t *mask)
+{
+	if (!exact_on() || exact.live == 1)
+		return REAL(int, sigsuspend, (const sigset_t *))(mask);
+	return ppoll(NULL, 0, NULL, mask);
+}
+
+API int pause(void)
+{
+	if (!exact_on() || exact.live == 1)
+		return REAL(int, pause, (void))();
+	return ppoll(NULL, 0, NULL, NULL);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/* outside.h - calls that wait for the world: they look, and others run until they look again. */
+#ifndef EXACT_OUTSIDE_H
+#define EXACT_OUTSIDE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/** outside_blocks - would a call on @file wait? */
+bool outside_blocks(int file);
+
+/** outside_again - nothing was there; @looked: how often, from 0. May switch. */
+void outside_again(uint32_t *looked);
+
+/**
+ * outside_wait - wait until @file has one of @events (POLLIN, POLLOUT), or fails. May switch.
+ *
+ * Return: false with errno if the file's own limit of time (SO_RCVTIMEO, SO_SNDTIMEO) has passed.
+ */
+bool outside_wait(int file, short events);
+
+#endif

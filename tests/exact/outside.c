@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * outside KIND: the first thread waits in a call of the kernel for what another thread does later.
+ * If the call stopped all threads, the program would hang.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MUCH 300000
+
+static int ends[2], file, more[3];
+static char much[MUCH], got[MUCH];
+
+static void need(int good)
+{
+	if (!good)
+		exit(3);
+}
+
+static void *puts_byte(void *arg)
+{
+	usleep(50000);
+	need(write(ends[1], "x", 1) == 1);
+	return arg;
+}
+
+static void *takes_all(void *arg)
+{
+	ssize_t n;
+
+	usleep(500);
+	for (size_t done = 0; done < MUCH; done += (size_t)n)
+		need((n = read(ends[0], got + done, MUCH - done)) > 0);
+	return arg;
+}
+
+static void *unlocks(void *arg)
+{
+	usleep(500);
+	need(!flock(file, LOCK_UN));
+	return arg;
+}
+
+static void *accepts(void *arg)
+{
+	usleep(500);
+	for (int i = 0; i < 3; i++)
+		need((more[i] = accept(file, NULL, NULL)) >= 0);
+	return arg;
+}
+
+static pthread_t start(void *(*run)(void *))
+{
+	pthread_t made;
+
+	need(!pthread_create(&made, NULL, run, NULL));
+	return made;
+}
+
+static void selects(void)
+{
+	struct timeval little = { 0, 200 };
+	fd_set in;
+	int early;
+
+	FD_ZERO(&in);
+	FD_SET(ends[0], &in);
+	early = select(ends[0] + 1, &in, NULL, NULL, &little);
+	FD_SET(ends[0], &in);
+	printf("%d %d", early, select(ends[0] + 1, &in, NULL, NULL, NULL));
+	printf(" %d\n", FD_ISSET(ends[0], &in) != 0);
+}
+
+static void receives(void)
+{
+	struct timeval limit = { 0, 200 };
+	struct iovec part = { got, 8 };
+	struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1 };
+	int early;
+
+	setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	early = recvmsg(ends[0], &m, 0) == -1 && errno == EAGAIN;
+	limit.tv_usec = 0;
+	setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	printf("%d %zd", early, recvmsg(ends[0], &m, 0));
+	printf(" %c\n", got[0]);
+}
+
+static void writes(pthread_t reader)
+{
+	struct iovec part[2] = { { much, 100000 }, { much + 100000, MUCH - 100000 } };
+
+	memset(much, 'a', MUCH);
+	much[123456] = 'b';
+	much[299999] = 'c';
+	printf("%zd", writev(ends[1], part, 2));
+	pthread_join(reader, NULL);
+	printf(" %d\n", !memcmp(much, got, MUCH));
+}
+
+static void locks(void)
+{
+	char name[] = "/tmp/outside-XXXXXX";
+	pthread_t made;
+	int second;
+
+	file = mkstemp(name);
+	second = open(name, O_RDWR);
+	need(file >= 0 && second >= 0 && !unlink(name) && !flock(file, LOCK_EX));
+	made = start(unlocks);
+	printf("%d\n", flock(second, LOCK_EX));
+	pthread_join(made, NULL);
+}
+
+/* The queue of one holds two: the third has to wait. */
+static void connects(void)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	socklen_t size = sizeof(at);
+	pthread_t made;
+	int to[3];
+
+	file = socket(AF_UNIX, SOCK_STREAM, 0);
+	need(!bind(file, (struct sockaddr *)&at, sizeof(sa_family_t)) && !listen(file, 1));
+	need(!getsockname(file, (struct sockaddr *)&at, &size));
+	made = start(accepts);
+	for (int i = 0; i < 3; i++) {
+		to[i] = socket(AF_UNIX, SOCK_STREAM, 0);
+		printf("%d ", connect(to[i], (struct sockaddr *)&at, size));
+	}
+	pthread_join(made, NULL);
+	puts("");
+}
+
+static void waits(void)
+{
+	int status = 0;
+	pid_t child = fork();
+	pthread_t made;
+	char byte;
+
+	if (!child)
+		_exit(read(ends[0], &byte, 1) == 1 ? 7 : 1);
+	made = start(puts_byte);
+	need(waitpid(child, &status, 0) == child);
+	printf("%d\n", WEXITSTATUS(status));
+	pthread_join(made, NULL);
+}
+
+int main(int argc, char **argv)
+{
+	const char *kind = argc > 1 ? argv[1] : "";
+	int sockets = !strncmp(kind, "socket", 6);
+
+	need(!(sockets ? socketpair(AF_UNIX, SOCK_STREAM, 0, ends) : pipe(ends)));
+	if (!strcmp(kind, "select")) {
+		pthread_t made = start(puts_byte);
+
+		selects();
+		pthread_join(made, NULL);
+	} else if (!strcmp(kind, "socket-receive")) {
+		pthread_t made = start(puts_byte);
+
+		receives();
+		pthread_join(made, NULL);
+	} else if (!strcmp(kind, "socket-full") || !strcmp(kind, "pipe-full"))
+		writes(start(takes_all));
+	else if (!strcmp(kind, "lock"))
+		locks();
+	else if (!strcmp(kind, "connect"))
+		connects();
+	else if (!strcmp(kind, "child"))
+		waits();
+	else
+		return 2;
+	return 0;
+}
