@@ -193,6 +193,11 @@ struct thread *threads_find(pthread_t real);
 /** outside_stuck - no thread can run: wait for the world outside, or tell of the deadlock. */
 bool outside_stuck(void);
 
+/* ---- fatal.c ---- */
+
+/** fatal_begin - from now on a signal that ends the program leaves the result. */
+int fatal_begin(void);
+
 /* ---- result.c ---- */
 
 /** result_write - write all files; once. @why: what ended the program, or NULL */

@@ -86,6 +86,14 @@ void __wrap_free(void *at)
 	leave(&back);
 }
 
+void private_do(void (*work)(void))
+{
+	struct fiber back = enter();
+
+	work();
+	leave(&back);
+}
+
 /* ---- the thread ---- */
 
 struct work {

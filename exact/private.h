@@ -10,4 +10,7 @@
  */
 int private_begin(void (*prepare)(const char *settings), const char *settings);
 
+/** private_do - call @work as a thread that has no part in the recording. */
+void private_do(void (*work)(void));
+
 #endif

@@ -88,7 +88,7 @@ static void begin(const char *settings)
 
 	/* As many arenas as on a large machine: the model has one of them alone. */
 	mallopt(M_ARENA_MAX, EXACT_THREADS);
-	if (private_begin(prepare, settings) || threads_begin())
+	if (private_begin(prepare, settings) || threads_begin() || fatal_begin())
 		refuse("no memory for the model");
 	atexit(at_exit);
 	sim_threads_begin(&threads, 0, &exact.threads[0]->fiber);

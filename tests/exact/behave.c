@@ -185,6 +185,44 @@ static void *leaves(void *arg)
 	return arg;
 }
 
+/* The last thread's signal ends the program: 11 is that of a wrong address. */
+static void *crashes(void *arg)
+{
+	with_mutex(arg);
+	if ((long)arg == threads - 1)
+		*(volatile int *)8 = 1;
+	return arg;
+}
+
+/* The C library's allocator holds its lock while it aborts. */
+static void *aborts(void *arg)
+{
+	char *volatile made = malloc(2000);
+
+	with_mutex(arg);
+	if ((long)arg == threads - 1) {
+		free(made);
+		free(made);
+	}
+	return arg;
+}
+
+static volatile long sunk;
+
+static long deep(volatile long *above)
+{
+	volatile long here[64] = { *above };
+
+	sunk = deep(here) + here[1];
+	return sunk;
+}
+
+static void *overflows(void *arg)
+{
+	deep(&plain);
+	return arg;
+}
+
 static void note(void *arg)
 {
 	atomic_fetch_add(&sum, 1);
@@ -371,6 +409,12 @@ int main(int argc, char **argv)
 		run_all(crossed);
 	else if (!strcmp(kind, "exit"))
 		run_all(leaves);
+	else if (!strcmp(kind, "crash"))
+		run_all(crashes);
+	else if (!strcmp(kind, "abort"))
+		run_all(aborts);
+	else if (!strcmp(kind, "overflow"))
+		run_all(overflows);
 	else if (!strcmp(kind, "flag")) {
 		pthread_t made;
 

@@ -181,6 +181,21 @@ def test_a_thread_may_end_the_program(behave: Path) -> None:
     assert json.loads(done.stdout)["program"]["status"] == 5
 
 
+@pytest.mark.parametrize(
+    ("kind", "name", "status"),
+    [("crash", "SIGSEGV", 139), ("abort", "SIGABRT", 134), ("overflow", "SIGSEGV", 139)],
+)
+def test_a_signal_that_ends_the_program_leaves_the_report(
+    behave: Path, kind: str, name: str, status: int
+) -> None:
+    done = record(behave, kind, "4")
+    assert done.returncode == status
+    report = json.loads(done.stdout)
+    assert (report["program"]["status"], report["program"]["signal"]) == (status, name)
+    if kind != "overflow":
+        assert report["variants"][0]["hitm_total"] > 0
+
+
 def test_two_runs_are_one(behave: Path, tmp_path: Path) -> None:
     """Byte for byte, but for the number that the kernel gave the process."""
     found = []

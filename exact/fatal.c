@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * A program that a signal ends leaves its report all the same. The result is written with the
+ * model's own memory (private.h), since the program may have broken its own, or hold its locks. A
+ * signal from outside may come while the model itself allocates: then writing may never end, and
+ * after PATIENCE the program ends without a report.
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "exact.h"
+#include "private.h"
+
+#define PATIENCE 20 /* seconds of the host */
+#define STACK	 (256u << 10)
+
+static volatile sig_atomic_t came;
+
+/* The signal's own effect, once it is no longer blocked. */
+static void again(int which)
+{
+	signal(which, SIG_DFL);
+	raise(which);
+}
+
+static void give_up(int alarm)
+{
+	sigset_t set;
+
+	again(came);
+	sigemptyset(&set);
+	sigaddset(&set, came);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
+static void write_result(void)
+{
+	result_write("a signal");
+}
+
+static void ends(int which)
+{
+	sigset_t set;
+
+	if (exact.recording && !came) {
+		came = which;
+		signal(SIGALRM, give_up);
+		sigemptyset(&set);
+		sigaddset(&set, SIGALRM);
+		sigprocmask(SIG_UNBLOCK, &set, NULL);
+		alarm(PATIENCE);
+		private_do(write_result);
+	}
+	again(which);
+}
+
+int fatal_begin(void)
+{
+	static const int signals[] = { SIGSEGV, SIGBUS, SIGFPE,	 SIGILL,  SIGABRT,
+				       SIGTRAP, SIGSYS, SIGTERM, SIGPIPE, SIGXCPU };
+	stack_t stack = { .ss_sp = malloc(STACK), .ss_size = STACK };
+	struct sigaction ours = { .sa_handler = ends, .sa_flags = SA_ONSTACK }, before;
+
+	if (!stack.ss_sp || sigaltstack(&stack, NULL))
+		return -1;
+	for (unsigned int i = 0; i < sizeof(signals) / sizeof(*signals); i++)
+		if (!sigaction(signals[i], NULL, &before) && before.sa_handler == SIG_DFL)
+			sigaction(signals[i], &ours, NULL);
+	return 0;
+}
