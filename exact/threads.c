@@ -22,9 +22,10 @@
 #include "exact.h"
 #include "keys.h"
 #include "lines.h"
-#include "real.h"
+#include "sync.h"
 
 #define PARKING_STACK 16384u
+#define LOOK_AGAIN    20000000ull  /* ps */
 #define ROOM	      (128u << 10) /* that the model needs on a thread's stack */
 
 enum { STARTING, PARKED, ENDING };
@@ -265,6 +266,16 @@ struct thread *threads_find(pthread_t real)
 	return NULL;
 }
 
+/* A limit of time: the caller looks again. */
+static void await(const struct thread *t, uint64_t until)
+{
+	while (!t->ended && sched_time() < until) {
+		uint64_t next = sched_time() + LOOK_AGAIN;
+
+		futex_sleep(next < until ? next : until, "pthread_timedjoin_np");
+	}
+}
+
 static int join(pthread_t real, void **result, uint64_t until, bool wait, const void *pc)
 {
 	struct thread *t = threads_find(real);
@@ -279,6 +290,13 @@ static int join(pthread_t real, void **result, uint64_t until, bool wait, const 
 		return EINVAL;
 	if (!t->ended && !wait)
 		return EBUSY;
+	if (until < EXACT_EVER) {
+		await(t, until);
+		if (!t->ended)
+			return ETIMEDOUT;
+		if (t->reaped)
+			return ESRCH;
+	}
 	t->joiner = exact_self;
 	exact_self->waits_in = "pthread_join";
 	exact_self->waits_pc = pc;
@@ -303,6 +321,24 @@ API int pthread_tryjoin_np(pthread_t real, void **result)
 	if (!exact_on())
 		return REAL(int, pthread_tryjoin_np, (pthread_t, void **))(real, result);
 	return join(real, result, EXACT_EVER, false, __builtin_return_address(0));
+}
+
+API int pthread_clockjoin_np(pthread_t real, void **result, clockid_t clock,
+			     const struct timespec *until)
+{
+	if (!exact_on())
+		return REAL(int, pthread_clockjoin_np,
+			    (pthread_t, void **, clockid_t, const struct timespec *))(real, result,
+										      clock, until);
+	return join(real, result, clock_until(clock, until), true, HERE);
+}
+
+API int pthread_timedjoin_np(pthread_t real, void **result, const struct timespec *until)
+{
+	if (!exact_on())
+		return REAL(int, pthread_timedjoin_np,
+			    (pthread_t, void **, const struct timespec *))(real, result, until);
+	return join(real, result, clock_until(CLOCK_REALTIME, until), true, HERE);
 }
 
 API int pthread_detach(pthread_t real)

@@ -276,6 +276,28 @@ static void pipes(void)
 	pthread_join(made, NULL);
 }
 
+static void *rests(void *arg)
+{
+	usleep(50000);
+	return arg;
+}
+
+/* Too long, then not. */
+static void timed_join(void)
+{
+	struct timespec until;
+	pthread_t made;
+	void *result;
+
+	pthread_create(&made, NULL, rests, (void *)49);
+	clock_gettime(CLOCK_REALTIME, &until);
+	printf("%d ", pthread_tryjoin_np(made, &result) == EBUSY);
+	printf("%d ", pthread_timedjoin_np(made, &result, &until) == ETIMEDOUT);
+	until.tv_sec += 100;
+	printf("%d", pthread_timedjoin_np(made, &result, &until));
+	printf(" %d\n", result == (void *)49);
+}
+
 static int c11(void *arg)
 {
 	static mtx_t *m;
@@ -409,6 +431,8 @@ int main(int argc, char **argv)
 		run_all(crossed);
 	else if (!strcmp(kind, "exit"))
 		run_all(leaves);
+	else if (!strcmp(kind, "timed-join"))
+		timed_join();
 	else if (!strcmp(kind, "crash"))
 		run_all(crashes);
 	else if (!strcmp(kind, "abort"))

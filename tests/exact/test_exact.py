@@ -105,6 +105,7 @@ def runs(program: Path, folder: Path, *words: str, cpus: int = 16, seed: int = 1
         "thread-exit",
         "sigwait",
         "pipe",
+        "timed-join",
     ],
 )
 def test_programs_do_what_they_do_natively(
