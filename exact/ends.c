@@ -6,7 +6,9 @@
  * unwound the thread continues in thread_main(), as if its function had returned.
  */
 #include <setjmp.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include <unwind.h>
 
 #include "ends.h"
@@ -53,6 +55,16 @@ API _Noreturn void pthread_exit(void *result)
 	if (!t->number)
 		threads_first_ends();
 	unwind(t);
+}
+
+/* The real thread is parked: the C library would cancel it there. */
+API int pthread_cancel(pthread_t real)
+{
+	if (!exact_on())
+		return REAL(int, pthread_cancel, (pthread_t))(real);
+	result_write("pthread_cancel()");
+	fflush(NULL);
+	_exit(1);
 }
 
 API void __pthread_register_cancel(__pthread_unwind_buf_t *handler)

@@ -433,7 +433,13 @@ int main(int argc, char **argv)
 		run_all(leaves);
 	else if (!strcmp(kind, "timed-join"))
 		timed_join();
-	else if (!strcmp(kind, "crash"))
+	else if (!strcmp(kind, "cancel")) {
+		pthread_t made;
+
+		pthread_create(&made, NULL, rests, NULL);
+		pthread_cancel(made);
+		pthread_join(made, NULL);
+	} else if (!strcmp(kind, "crash"))
 		run_all(crashes);
 	else if (!strcmp(kind, "abort"))
 		run_all(aborts);

@@ -176,6 +176,13 @@ def test_a_deadlock_ends_with_a_sentence(behave: Path) -> None:
     assert len(done.stderr.splitlines()) == 1
 
 
+def test_what_is_not_supported_ends_with_a_sentence(behave: Path) -> None:
+    done = record(behave, "cancel")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "behave called pthread_cancel(): --exact does not support it" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
 def test_a_thread_may_end_the_program(behave: Path) -> None:
     done = record(behave, "exit", "2")
     assert done.returncode == 5

@@ -188,6 +188,11 @@ class Runs:
         told["processes"] = [read_json(at / "meta.json.0", "what the recorder wrote")]
         if told["deadlock"]:
             raise UserError(deadlock_words(told), status=1)
+        if told["processes"][0].get("ended_by") == "pthread_cancel()":
+            raise UserError(
+                f"{self.program.path.name} called pthread_cancel(): --exact does not support it",
+                status=1,
+            )
         raw = dict(read_json(result, "what the recorder wrote"))
         shutil.rmtree(view)
         return Ran(128 - code if code < 0 else code, name, raw, told)
