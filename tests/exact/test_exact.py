@@ -72,6 +72,18 @@ def loops(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compiled(tmp_path_factory.mktemp("loops") / "loops", "gcc", *words)
 
 
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_checked_variants_of_calls_are_not_linked(compiler: str, tmp_path: Path) -> None:
+    source = tmp_path / "reads.c"
+    source.write_text(
+        "#include <unistd.h>\nchar b[9];\nint main(int n) { return read(0, b, n); }"
+    )
+    made = compiled(tmp_path / "reads", compiler, "-D_FORTIFY_SOURCE=2", str(source))
+    names = subprocess.run(["nm", "-D", made], capture_output=True, text=True, check=True).stdout
+    assert " read" in names
+    assert "_chk" not in names
+
+
 def record(program: Path, *words: str, cpus: int = 16, options: tuple[str, ...] = ()) -> Any:
     """What the command said and how it ended."""
     return call(

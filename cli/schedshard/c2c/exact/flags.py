@@ -13,6 +13,8 @@ from schedshard.common.paths import build_dir, remake
 LIBRARY = "libschedshard-exact.so"
 # Functions of the C library that access the program's memory for it.
 _WRAPPED = ("memcpy", "memmove", "memset", "memcmp")
+# A checked variant, __read_chk() for read(), is not the library's.
+_PLAIN = "-U_FORTIFY_SOURCE"
 _DRIVERS = {"c": ("CC", ("cc", "gcc", "clang")), "c++": ("CXX", ("c++", "g++", "clang++"))}
 
 
@@ -46,7 +48,7 @@ def find_compiler(language: str) -> list[str]:
 def flags(compiler: Sequence[str]) -> list[str]:
     """For compiling and for linking alike: build systems pass the same to both."""
     at = library().parent
-    found = ["-fsanitize=thread"]
+    found = ["-fsanitize=thread", _PLAIN]
     if _is_clang(compiler[0]):
         found += ["-fsanitize-coverage=bb,no-prune,trace-pc", "-fno-sanitize-link-runtime"]
         found += ["-Wno-unused-command-line-argument", f"-L{at}", f"-l:{LIBRARY}"]
@@ -62,6 +64,7 @@ def compile_exact(language: str, arguments: Sequence[str]) -> int:
     if "-static" in arguments or "-static-pie" in arguments:
         raise UserError("-static: the simulated machine is in a shared library; leave it out")
     compiler = find_compiler(language)
-    command = [*compiler, *flags(compiler), *arguments]
+    # At the end once more: the last of a program's own flags would win.
+    command = [*compiler, *flags(compiler), *arguments, _PLAIN]
     with telling(f"cannot run {compiler[0]}"):
         return subprocess.run(command, check=False).returncode
