@@ -410,11 +410,16 @@ def test_tasks_that_change_threads_share_falsely(tmp_path: Path) -> None:
 
     def holds(report: Report) -> bool:
         line = report["variants"][0]["lines"][0]
-        return (line["object"], line["sharing"]) == ("c", "false") and hitm_of(line) > 400
+        falsely = (line["object"], line["sharing"]) == ("c", "false") and hitm_of(line) > 400
+        # How often a task changes threads is the host's business.
+        return (
+            falsely
+            and bool(report["advice"])
+            and report["advice"][0]["machines"][MACHINE]["fewer"] > 0.2
+        )
 
     report = quiet(make, holds)
     assert "alpha" in report["advice"][0]["words"]
-    assert report["advice"][0]["machines"][MACHINE]["fewer"] > 0.2
 
 
 BUCKETS = r"""
