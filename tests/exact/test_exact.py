@@ -75,9 +75,7 @@ def loops(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_checked_variants_of_calls_are_not_linked(compiler: str, tmp_path: Path) -> None:
     source = tmp_path / "reads.c"
-    source.write_text(
-        "#include <unistd.h>\nchar b[9];\nint main(int n) { return read(0, b, n); }"
-    )
+    source.write_text("#include <unistd.h>\nchar b[9];\nint main(int n) { return read(0, b, n); }")
     made = compiled(tmp_path / "reads", compiler, "-D_FORTIFY_SOURCE=2", str(source))
     names = subprocess.run(["nm", "-D", made], capture_output=True, text=True, check=True).stdout
     assert " read" in names
