@@ -376,3 +376,14 @@ def test_another_series_replaces_the_base(tmp_path: Path, monkeypatch: pytest.Mo
         require_base(layout)
     assert fetch(layout)[1]
     assert not fetch(layout)[1]
+
+
+def test_an_archive_beside_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bare Debian has no source of security updates."""
+    bin_ = tmp_path / "bin"
+    fake_program(bin_, "apt-get", "echo http://other/linux; echo http://mirror/debian/")
+    monkeypatch.setenv("PATH", f"{bin_}:/usr/bin:/bin")
+    assert archive.mirror("debian-security") == "http://mirror/debian-security"
+    fake_program(bin_, "apt-get", "echo http://mirror/debian/; echo http://safe/debian-security/")
+    assert archive.mirror("debian-security") == "http://safe/debian-security"
+    assert archive.mirror("debian") == "http://mirror/debian"

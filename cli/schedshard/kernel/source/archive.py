@@ -33,16 +33,22 @@ class NotThereError(UserError):
 
 
 def mirror(archive: str) -> str:
-    """The address of an archive ("debian") on the mirror that the system's sources name."""
+    """The address of an archive ("debian") on the mirror that the system's sources name.
+
+    Debian's mirrors have archives beside each other: a system without the sources of security
+    updates gets them from the mirror of the others.
+    """
     require("apt-get")
     said = call(
         ["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages"],
         what="reading the system's package sources",
     )
     addresses = [line.rstrip("/") for line in said.decode("utf-8", "replace").splitlines() if line]
-    for address in addresses:
-        if address.rpartition("/")[2] == archive:
-            return address
+    places = [address.rpartition("/") for address in addresses]
+    for wanted in (archive, "debian"):
+        for place, _, last in places:
+            if last == wanted:
+                return f"{place}/{archive}"
     raise UserError(
         f"the system's package sources name no mirror of Debian's archive '{archive}': "
         "give the kernel source with --base"
