@@ -27,6 +27,7 @@ from fake_kernel import (
     write_series,
 )
 
+from schedshard.commands.kernel import source as source_verbs
 from schedshard.commands.kernel.group import kernel
 from schedshard.common.errors import UserError
 from schedshard.kernel.layout import Layout
@@ -265,6 +266,7 @@ def test_any_takes_the_default_series_where_it_is(
 
 
 def test_any_is_the_only_choice() -> None:
+    assert source_verbs.fetch.name in kernel.commands
     done = CliRunner().invoke(kernel, ["--linux", "6.12", "fetch", "--any"])
     assert isinstance(done.exception, UserError)
     assert "--any chooses the series" in str(done.exception)
