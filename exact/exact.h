@@ -128,7 +128,7 @@ static inline bool exact_on(void)
 /** sched_start - the main thread has a CPU. */
 void sched_start(struct thread *main_thread);
 
-/** sched_place - give a new thread a CPU. */
+/** sched_place - choose the CPU of a new thread. */
 void sched_place(struct thread *t);
 
 /** sched_time - this thread's clock, picoseconds. */

@@ -102,20 +102,10 @@ static int control(int file, int command, void *arg)
 
 /* Headers for large files give fcntl() its other name, here as well. */
 API int exact_fcntl(int file, int command, ...) __asm__("fcntl");
-API int exact_fcntl64(int file, int command, ...) __asm__("fcntl64");
+API int exact_fcntl64(int file, int command, ...) __asm__("fcntl64")
+	__attribute__((alias("fcntl")));
 
 API int exact_fcntl(int file, int command, ...)
-{
-	va_list list;
-	void *arg;
-
-	va_start(list, command);
-	arg = va_arg(list, void *); /* NOLINT(clang-analyzer-valist.Uninitialized) */
-	va_end(list);
-	return control(file, command, arg);
-}
-
-API int exact_fcntl64(int file, int command, ...)
 {
 	va_list list;
 	void *arg;
