@@ -21,8 +21,8 @@
 extern "C" {
 #endif
 
-struct schedshard_set;	   /* a bit a CPU: struct sbm */
-struct schedshard_bytes;   /* a byte a CPU: struct bytemap */
+struct schedshard_set;	   /* a bit per CPU: struct sbm */
+struct schedshard_bytes;   /* a byte per CPU: struct bytemap */
 struct schedshard_counter; /* a count: struct cpu_counter */
 struct schedshard_slots;   /* slots: struct slot_set */
 struct schedshard_waiters; /* who waits: struct shard_wait */
