@@ -123,9 +123,12 @@ API void __tsan_vptr_read(void **vptr)
 
 /* ---- what is copied: schedshard cc links these instead of the C library's ---- */
 
-API void *__wrap_memcpy(void *to, const void *from, unsigned long n);
-API void *__wrap_memmove(void *to, const void *from, unsigned long n);
-API void *__wrap_memset(void *to, int byte, unsigned long n);
+API void *__wrap_memcpy(void *to, const void *from, unsigned long n)
+	__attribute__((alias("__tsan_memcpy")));
+API void *__wrap_memmove(void *to, const void *from, unsigned long n)
+	__attribute__((alias("__tsan_memmove")));
+API void *__wrap_memset(void *to, int byte, unsigned long n)
+	__attribute__((alias("__tsan_memset")));
 API int __wrap_memcmp(const void *a, const void *b, unsigned long n);
 
 static void *copied(void *to, const void *from, unsigned long n, const void *pc)
@@ -152,21 +155,6 @@ API void *__tsan_memmove(void *to, const void *from, unsigned long n)
 }
 
 API void *__tsan_memset(void *to, int byte, unsigned long n)
-{
-	return filled(to, byte, n, TSAN_PC);
-}
-
-API void *__wrap_memcpy(void *to, const void *from, unsigned long n)
-{
-	return copied(to, from, n, TSAN_PC);
-}
-
-API void *__wrap_memmove(void *to, const void *from, unsigned long n)
-{
-	return copied(to, from, n, TSAN_PC);
-}
-
-API void *__wrap_memset(void *to, int byte, unsigned long n)
 {
 	return filled(to, byte, n, TSAN_PC);
 }
