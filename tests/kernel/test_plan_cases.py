@@ -145,11 +145,11 @@ def test_the_probe_names_threads_that_lost_a_cpu(tmp_path: Path) -> None:
     assert said[1:] == [f"lost: {proc}/10/task/10: had 4-7, has 4-5"]
 
 
-Threads = tuple[tuple[int, str, bool, str], ...]
+Threads = tuple[tuple[int, str, bool | None, str], ...]
 
 
 def compared(tmp_path: Path, before: Threads, after: Threads) -> list[str]:
-    """What compare() says of threads by number, name, whether the kernel's own, and CPUs."""
+    """What compare() says of threads: number, name, whether the kernel's (None: unread), CPUs."""
     proc = tmp_path / "proc"
     text = (SCRIPTS / "shared.sh").read_text(encoding="utf-8")
     text = text.replace("/var/lib/trial", str(tmp_path)).replace("/proc/", f"{proc}/")
@@ -158,13 +158,14 @@ def compared(tmp_path: Path, before: Threads, after: Threads) -> list[str]:
         "cgroups": str(tmp_path / "cgroups"), "PATH": os.environ["PATH"],
     }  # fmt: skip
     said = ""
-    for threads, command in ((before, 'snapshot >"$home/before"'), (after, "compare")):
+    for threads, command in ((before, "remember"), (after, "compare")):
         shutil.rmtree(proc, ignore_errors=True)
         for tid, name, kernel, cpus in threads:
             task = proc / f"{tid}/task/{tid}"
             task.mkdir(parents=True)
             flags = 0x00200040 if kernel else 0x40
-            (task / "stat").write_text(f"{tid} ({name}) S 1 0 0 0 0 {flags} 0\n")
+            if kernel is not None:
+                (task / "stat").write_text(f"{tid} ({name}) S 1 0 0 0 0 {flags} 0\n")
             (task / "status").write_text(
                 f"Name:\t{name}\nCpus_allowed_list:\t{cpus}\nMems_allowed_list:\t0\n"
             )
@@ -190,6 +191,12 @@ def test_kernel_threads_may_come_and_go(tmp_path: Path) -> None:
     assert said.startswith("trial: undone: no difference")
 
 
+def test_a_thread_that_was_born_while_they_are_read_is_none(tmp_path: Path) -> None:
+    known = (10, "a", False, "4")
+    [said] = compared(tmp_path, (known,), (known, (11, "kworker/3:1", None, "3")))
+    assert said.startswith("trial: undone: no difference")
+
+
 @pytest.mark.parametrize(
     ("after", "told"),
     [
@@ -200,5 +207,6 @@ def test_kernel_threads_may_come_and_go(tmp_path: Path) -> None:
 )
 def test_other_threads_may_not_change(tmp_path: Path, after: Threads, told: str) -> None:
     said = compared(tmp_path, ((3, "kswapd0", True, "0-7"), (10, "a", False, "4")), after)
-    assert said[-1] == "trial: wrong: undo.sh left differences"
+    assert said[-1].startswith("trial: wrong: undo.sh left differences: <")
+    assert told in said[-1]
     assert any(line.startswith("trial: difference: ") and told in line for line in said)

@@ -155,7 +155,7 @@ hand_over() {
 }
 
 try() {
-	snapshot >$home/before
+	remember
 	domains
 	expect 0 'apply.sh --dry-run' sh "$plan/apply.sh" --dry-run
 	if grep -q '^hand' "$plan/steps"; then

@@ -63,6 +63,7 @@ snapshot() {
 			fields = $0
 			sub(/.*\) /, "", fields)
 			split(fields, field, " ")
+			known[thread] = 1
 			# PF_NO_SETAFFINITY: the kernel gives these their CPUs itself, others from time to time.
 			# A process that has ended, and that nobody has waited for, is none.
 			if (int(field[7] / 67108864) % 2 || field[1] == "Z")
@@ -74,8 +75,11 @@ snapshot() {
 		}
 		!(thread in skip) { words[thread] = words[thread] " " $NF }
 		END {
+			# Of a thread that was born between the two readings nothing says whose it is.
 			for (thread in words)
-				if (!(thread in kernel))
+				if (!(thread in known))
+					continue
+				else if (!(thread in kernel))
 					print "thread" words[thread]
 				else if (!seen[words[thread]]++)
 					print "kernel" words[thread]
@@ -127,14 +131,35 @@ known() {
 		$2 != "kernel" || $3 in both' "$2" "$1"
 }
 
-compare() {
+# What compare() compares with: twice the same, so that nothing in it was passing by.
+remember() {
+	tries=0
+	snapshot >$home/before
+	until snapshot >$home/after && cmp -s $home/before $home/after || [ $tries = 5 ]; do
+		tries=$((tries + 1))
+		cp $home/after $home/before
+		sleep 1
+	done
+}
+
+same() {
 	snapshot >$home/after
 	known $home/before $home/after >$home/before.known
 	known $home/after $home/before >$home/after.known
-	if diff $home/before.known $home/after.known >$home/differences; then
+	diff $home/before.known $home/after.known >$home/differences
+}
+
+# What undo.sh left stays. A thread that is just being started or ending is gone the next time.
+compare() {
+	tries=1
+	until same || [ $tries = 5 ]; do
+		tries=$((tries + 1))
+		sleep 1
+	done
+	if [ ! -s $home/differences ]; then
 		say "undone: no difference in $(wc -l <$home/before.known) lines"
 	else
 		sed 's/^/trial: difference: /' $home/differences
-		wrong "undo.sh left differences"
+		wrong "undo.sh left differences: $(grep '^[<>]' $home/differences | head -n 3 | tr -s '\n ' ' ')"
 	fi
 }

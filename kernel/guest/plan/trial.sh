@@ -72,7 +72,7 @@ collect)
 apply)
 	rm -rf $plan
 	tar -xf $exchange -C $home
-	snapshot >$home/before
+	remember
 	apply
 	expect 0 'apply.sh again' sh $plan/apply.sh
 	undo
