@@ -74,9 +74,10 @@ static port_always_inline void sbm_clear(struct sbm *b, u32 cpu)
 static inline struct sbm_place sbm_place(const struct sbm *b, u32 cpu)
 {
 	u32 shard = b->plan->slot[cpu].shard;
-
-	return (struct sbm_place){ b->word[cpu], b->bit[cpu], shard_summary_word(b->summary, shard),
+	struct sbm_place place = { b->word[cpu], b->bit[cpu], shard_summary_word(b->summary, shard),
 				   shard_summary_occupied(shard) };
+
+	return place;
 }
 
 /* sbm_set() with a summary, for a caller that knows the place. */
@@ -123,15 +124,18 @@ struct sbm_iter {
 static port_always_inline struct sbm_iter sbm_iter_begin(const struct sbm *b,
 							 const unsigned long *mask)
 {
-	return (struct sbm_iter){ 0, NULL, b, mask, 0, 0, 0 };
+	struct sbm_iter it = { 0, NULL, b, mask, 0, 0, 0 };
+
+	return it;
 }
 
 static port_always_inline struct sbm_iter
 sbm_iter_begin_wrap(const struct sbm *b, const unsigned long *mask, u32 start_cpu)
 {
 	const struct shard_slot *slot = &b->plan->slot[start_cpu];
+	struct sbm_iter it = { 0, NULL, b, mask, 0, slot->shard, slot->pos };
 
-	return (struct sbm_iter){ 0, NULL, b, mask, 0, slot->shard, slot->pos };
+	return it;
 }
 
 /* The bits of the next shard with any to visit; word is 0 at the end. */

@@ -118,6 +118,12 @@ static inline bool shard_plan_has_cpu(const struct shard_plan *plan, u32 cpu)
 	return cpu < plan->nr_cpus && plan->slot[cpu].possible;
 }
 
+/* CPU numbers are below this one. For languages that do not see the structure. */
+static inline u32 shard_plan_nr_cpus(const struct shard_plan *plan)
+{
+	return plan->nr_cpus;
+}
+
 /*
  * Add a shard's word to the caller's own cpumask, not atomically; the opposite of shard_gather().
  * Ignores bits beyond the shard's positions.

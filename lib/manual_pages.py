@@ -19,7 +19,8 @@ from pathlib import Path
 
 # What only macros and inline functions of the headers call.
 PRIVATE = re.compile(
-    r"sbm_(iter|chunk|read_shard)\w*|shard_near_wider|shard_summary_mark|visited_enter|cpu_counter_flush|CPUPRI_\w+"
+    r"(schedshard_)?(sbm_(iter|chunk|read_shard)\w*|(shard_)?near_wider|(shard_)?summary_mark|visited_enter"
+    r"|cpu_counter_flush)"
 )
 TITLES = {
     "return": "RETURN VALUE",

@@ -154,7 +154,7 @@ static port_always_inline void port_add64(u64 *p, u64 v)
  * earlier relaxed accesses against later ones on arm64, hence the fences there.
  */
 #define PORT_FULL_ORDER(type, expr)       \
-	({                                \
+	__extension__({                   \
 		port_full_order();        \
 		type port_ret__ = (expr); \
 		port_full_order();        \

@@ -6,34 +6,34 @@
 #include "example.h"
 
 /* counts from the start of the program on, in one place until there is a plan */
-static struct shard_counter items = SHARD_COUNTER_INIT;
+static struct schedshard_counter items = SCHEDSHARD_COUNTER_INIT;
 
 int main(int argc, char **argv)
 {
-	struct shard_plan *plan;
-	u32 here, there;
+	struct schedshard_plan *plan;
+	uint32_t here, there;
 
-	shard_counter_inc(&items, 0);
-	printf("without a plan: %lld\n", (long long)shard_counter_sum(&items));
+	schedshard_counter_inc(&items, 0);
+	printf("without a plan: %lld\n", (long long)schedshard_counter_sum(&items));
 
 	plan = example_plan(argc, argv);
-	example_need(shard_counter_attach(&items, plan), "out of memory");
+	example_need(schedshard_counter_attach(&items, plan), "out of memory");
 	here = plan->idx_to_cpu[0];
 	there = plan->idx_to_cpu[plan->nr_possible - 1];
-	shard_counter_inc(&items, here);
-	shard_counter_add(&items, there, 5);
-	printf("with one: %lld\n", (long long)shard_counter_sum(&items));
+	schedshard_counter_inc(&items, here);
+	schedshard_counter_add(&items, there, 5);
+	printf("with one: %lld\n", (long long)schedshard_counter_sum(&items));
 
 	/* these start at a CPU's own line and stop as soon as the answer is known */
-	printf("more than 1: %d\n", shard_counter_more_than(&items, 1, there));
-	printf("more than 7: %d\n", shard_counter_more_than(&items, 7, there));
+	printf("more than 1: %d\n", schedshard_counter_more_than(&items, 1, there));
+	printf("more than 7: %d\n", schedshard_counter_more_than(&items, 7, there));
 
-	shard_counter_dec(&items, here);
-	shard_counter_add(&items, there, -5);
-	shard_counter_dec(&items, 0);
-	printf("zero: %d\n", shard_counter_is_zero(&items, here));
+	schedshard_counter_dec(&items, here);
+	schedshard_counter_add(&items, there, -5);
+	schedshard_counter_dec(&items, 0);
+	printf("zero: %d\n", schedshard_counter_is_zero(&items, here));
 
-	shard_counter_detach(&items);
-	shard_plan_free(plan);
+	schedshard_counter_detach(&items);
+	schedshard_plan_free(plan);
 	return 0;
 }

@@ -24,31 +24,31 @@ static inline void example_need(bool have, const char *what)
 }
 
 /* The topology of the machine file argv[1], or of this machine. */
-static inline struct shard_topo *example_topo(int argc, char **argv)
+static inline struct schedshard_topo *example_topo(int argc, char **argv)
 {
-	struct shard_err err = { "" };
-	struct shard_topo *topo = NULL;
-	int ret = argc > 1 ? shard_topo_from_machine(&topo, argv[1], &err)
-			   : shard_topo_from_sysfs(&topo, "/", &err);
+	struct schedshard_err err = { "" };
+	struct schedshard_topo *topo = NULL;
+	int ret = argc > 1 ? schedshard_topo_from_machine(&topo, argv[1], &err)
+			   : schedshard_topo_from_sysfs(&topo, "/", &err);
 
 	example_need(!ret, err.text);
 	return topo;
 }
 
 /* Its shard plan, which no longer needs the topology. */
-static inline struct shard_plan *example_plan(int argc, char **argv)
+static inline struct schedshard_plan *example_plan(int argc, char **argv)
 {
-	struct shard_topo *topo = example_topo(argc, argv);
-	struct shard_plan *plan = NULL;
-	enum shard_plan_err ret = shard_plan_build(&plan, topo, NULL);
+	struct schedshard_topo *topo = example_topo(argc, argv);
+	struct schedshard_plan *plan = NULL;
+	enum schedshard_plan_err ret = schedshard_plan_build(&plan, topo, NULL);
 
-	example_need(!ret, shard_plan_strerror(ret));
-	shard_topo_free(topo);
+	example_need(!ret, schedshard_plan_strerror(ret));
+	schedshard_topo_free(topo);
 	return plan;
 }
 
 /* An ordinary mask: a bit for each CPU number, all clear. */
-static inline unsigned long *example_mask(const struct shard_plan *plan)
+static inline unsigned long *example_mask(const struct schedshard_plan *plan)
 {
 	unsigned long *mask =
 		(unsigned long *)calloc((plan->nr_cpus + 63) / 64, sizeof(unsigned long));
@@ -57,7 +57,7 @@ static inline unsigned long *example_mask(const struct shard_plan *plan)
 	return mask;
 }
 
-static inline void example_mask_set(unsigned long *mask, u32 cpu)
+static inline void example_mask_set(unsigned long *mask, uint32_t cpu)
 {
 	mask[cpu / 64] |= 1ul << cpu % 64;
 }

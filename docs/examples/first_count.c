@@ -2,7 +2,8 @@
 /*
  * First use: a statistics counter of a line for each CPU. Any thread counts, wherever it runs. A
  * thread may move between the look for its CPU and the add, so that it adds by a locked
- * instruction. A thread that has a CPU number of its own calls cpu_counter_add(), a plain store.
+ * instruction. A thread that has a CPU number of its own calls schedshard_cpu_counter_add(), which
+ * stores plainly.
  */
 #include <err.h>
 #include <pthread.h>
@@ -12,13 +13,13 @@
 #define THREADS 8
 #define PACKETS 10000
 
-static struct cpu_counter *bytes_sent;
+static struct schedshard_cpu_counter *bytes_sent;
 
 static void *send_packets(void *unused)
 {
 	(void)unused;
 	for (int i = 0; i < PACKETS; i++)
-		cpu_counter_add_any(bytes_sent, shard_this_cpu(), 1500);
+		schedshard_cpu_counter_add_any(bytes_sent, schedshard_this_cpu(), 1500);
 	return NULL;
 }
 
@@ -26,19 +27,19 @@ int main(void)
 {
 	pthread_t thread[THREADS];
 
-	bytes_sent = cpu_counter_create(0);
+	bytes_sent = schedshard_cpu_counter_create(0);
 	if (!bytes_sent)
-		err(1, "cpu_counter_create");
+		err(1, "schedshard_cpu_counter_create");
 	for (int i = 0; i < THREADS; i++) {
 		if (pthread_create(&thread[i], NULL, send_packets, NULL))
 			errx(1, "no thread");
 	}
 	/* at any time: all counts made before, and some of those under way */
-	if (cpu_counter_sum(bytes_sent) > THREADS * PACKETS * 1500)
+	if (schedshard_cpu_counter_sum(bytes_sent) > THREADS * PACKETS * 1500)
 		errx(1, "more than there are");
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(thread[i], NULL);
-	printf("%lld bytes sent\n", (long long)cpu_counter_sum(bytes_sent));
-	cpu_counter_destroy(bytes_sent);
+	printf("%lld bytes sent\n", (long long)schedshard_cpu_counter_sum(bytes_sent));
+	schedshard_cpu_counter_destroy(bytes_sent);
 	return 0;
 }

@@ -3,8 +3,8 @@
  * First use: a worker pool that finds idle workers near the caller.
  *
  * Each worker stands for a CPU, and is bound to it if that is allowed. Its bit means "my slot is
- * free". sbm_claim_near() finds a free one near the caller and clears its bit in one step: of
- * several callers each gets another worker.
+ * free". schedshard_sbm_claim_near() finds a free one near the caller and clears its bit in one
+ * step: of several callers each gets another worker.
  */
 #define _GNU_SOURCE 1 /* for pthread_setaffinity_np() */
 #include <err.h>
@@ -21,14 +21,14 @@
 struct worker {
 	pthread_t thread;
 	sem_t filled;
-	u32 cpu;
-	u32 job; /* its slot; 0: stop */
+	uint32_t cpu;
+	uint32_t job; /* its slot; 0: stop */
 };
 
-static struct sbm *idle;
-static struct shard_counter *done;
+static struct schedshard_sbm *idle;
+static struct schedshard_counter *done;
 static struct worker *workers; /* by CPU number */
-static u8 runs_of[JOBS + 1];
+static uint8_t runs_of[JOBS + 1];
 
 static void *work(void *arg)
 {
@@ -39,37 +39,38 @@ static void *work(void *arg)
 		 * Releases the slot to who claims it in dispatch() and stop(): the worker has read
 		 * its slot before the next job comes in.
 		 */
-		sbm_put(idle, self->cpu);
+		schedshard_sbm_put(idle, self->cpu);
 		while (sem_wait(&self->filled))
 			; /* a signal */
 		if (!self->job)
 			return NULL;
 		__atomic_fetch_add(&runs_of[self->job], 1, __ATOMIC_RELAXED);
-		shard_counter_inc(done, self->cpu);
+		schedshard_counter_inc(done, self->cpu);
 	}
 }
 
-static void fill(u32 cpu, u32 job)
+static void fill(uint32_t cpu, uint32_t job)
 {
 	workers[cpu].job = job;
 	sem_post(&workers[cpu].filled);
 }
 
 /* Gives a job to the idle worker nearest to the caller; waits when all are busy. */
-static void dispatch(u32 job)
+static void dispatch(uint32_t job)
 {
 	for (;;) {
-		s64 cpu = sbm_claim_near(idle, shard_this_cpu()); /* pairs with sbm_put() */
+		/* pairs with schedshard_sbm_put() */
+		int64_t cpu = schedshard_sbm_claim_near(idle, schedshard_this_cpu());
 
 		if (cpu >= 0) {
-			fill((u32)cpu, job);
+			fill((uint32_t)cpu, job);
 			return;
 		}
 		sched_yield();
 	}
 }
 
-static void start(u32 cpu, u32 nr_cpus)
+static void start(uint32_t cpu, uint32_t nr_cpus)
 {
 	cpu_set_t *mask = CPU_ALLOC(nr_cpus);
 	size_t bytes = CPU_ALLOC_SIZE(nr_cpus);
@@ -85,9 +86,10 @@ static void start(u32 cpu, u32 nr_cpus)
 	CPU_FREE(mask);
 }
 
-static void stop(u32 cpu)
+static void stop(uint32_t cpu)
 {
-	while (!sbm_test_and_clear(idle, cpu)) /* pairs with sbm_put() in work() */
+	/* pairs with schedshard_sbm_put() in work() */
+	while (!schedshard_sbm_test_and_clear(idle, cpu))
 		sched_yield();
 	fill(cpu, 0);
 	pthread_join(workers[cpu].thread, NULL);
@@ -96,12 +98,12 @@ static void stop(u32 cpu)
 
 int main(void)
 {
-	const struct shard_plan *plan;
-	u32 nr_workers, once = 0;
+	const struct schedshard_plan *plan;
+	uint32_t nr_workers, once = 0;
 
 	/* a pool: claims are quickest with a line for each core */
-	idle = sbm_create_opts(&(struct shard_create_opts){ .cap = 2 });
-	done = shard_counter_create();
+	idle = schedshard_sbm_create_opts(&(struct schedshard_create_opts){ .cap = 2 });
+	done = schedshard_counter_create();
 	if (!idle || !done)
 		err(1, "no idle set");
 	plan = idle->plan;
@@ -110,19 +112,19 @@ int main(void)
 		err(1, "no workers");
 
 	nr_workers = plan->nr_possible < MAX_WORKERS ? plan->nr_possible : MAX_WORKERS;
-	for (u32 i = 0; i < nr_workers; i++)
+	for (uint32_t i = 0; i < nr_workers; i++)
 		start(plan->idx_to_cpu[i], plan->nr_cpus);
-	for (u32 job = 1; job <= JOBS; job++)
+	for (uint32_t job = 1; job <= JOBS; job++)
 		dispatch(job);
-	for (u32 i = 0; i < nr_workers; i++)
+	for (uint32_t i = 0; i < nr_workers; i++)
 		stop(plan->idx_to_cpu[i]);
 
-	for (u32 job = 1; job <= JOBS; job++)
+	for (uint32_t job = 1; job <= JOBS; job++)
 		once += runs_of[job] == 1;
 	printf("%u workers: %u of %u jobs ran once, %lld are counted\n", nr_workers, once, JOBS,
-	       (long long)shard_counter_sum(done));
+	       (long long)schedshard_counter_sum(done));
 	free(workers);
-	shard_counter_destroy(done);
-	sbm_destroy(idle);
+	schedshard_counter_destroy(done);
+	schedshard_sbm_destroy(idle);
 	return 0;
 }

@@ -6,18 +6,18 @@
 
 int main(void)
 {
-	struct sbm *set = sbm_create();
-	u32 here, cpu;
+	struct schedshard_sbm *set = schedshard_sbm_create();
+	uint32_t here, cpu;
 
 	if (!set)
-		err(1, "sbm_create");
-	here = shard_this_cpu();
-	sbm_set(set, here);
-	printf("this CPU: %d\n", sbm_test(set, here));
-	sbm_for_each_cpu(cpu, it, set)
+		err(1, "schedshard_sbm_create");
+	here = schedshard_this_cpu();
+	schedshard_sbm_set(set, here);
+	printf("this CPU: %d\n", schedshard_sbm_test(set, here));
+	schedshard_sbm_for_each_cpu(cpu, it, set)
 		printf("CPU %u is set\n", cpu);
-	sbm_clear(set, here);
-	printf("this CPU: %d\n", sbm_test(set, here));
-	sbm_destroy(set);
+	schedshard_sbm_clear(set, here);
+	printf("this CPU: %d\n", schedshard_sbm_test(set, here));
+	schedshard_sbm_destroy(set);
 	return 0;
 }

@@ -2,21 +2,21 @@
 /* A machine file's data besides the topology: the time of a line from CPU to CPU. */
 #include "example.h"
 
-static void print_transfer(const struct machine *machine, u32 from, u32 to)
+static void print_transfer(const struct schedshard_machine *machine, uint32_t from, uint32_t to)
 {
-	double ns = machine_pair_ns(machine, from, to);
+	double ns = schedshard_machine_pair_ns(machine, from, to);
 
 	printf("CPU %u to CPU %u: %.1f ns, %.0f cycles\n", from, to, ns, ns * machine->clock_ghz);
 }
 
 int main(int argc, char **argv)
 {
-	struct shard_err err = { "" };
-	struct machine *machine;
-	u32 last;
+	struct schedshard_err err = { "" };
+	struct schedshard_machine *machine;
+	uint32_t last;
 
 	example_need(argc == 2, "usage: machine FILE.toml");
-	if (machine_load(&machine, argv[1], &err)) {
+	if (schedshard_machine_load(&machine, argv[1], &err)) {
 		fprintf(stderr, "%s\n", err.text);
 		return 1;
 	}
@@ -27,6 +27,6 @@ int main(int argc, char **argv)
 	print_transfer(machine, 0, last);
 	/* a locked operation on a line that the CPU holds already */
 	printf("locked operation: %g cycles\n", machine->op_cycles.locked);
-	machine_free(machine);
+	schedshard_machine_free(machine);
 	return 0;
 }

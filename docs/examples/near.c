@@ -4,16 +4,16 @@
 
 int main(int argc, char **argv)
 {
-	struct shard_plan *plan = example_plan(argc, argv);
-	struct shard_near_iter walk;
-	u32 cpu = plan->nr_cpus - 1;
-	u32 shard = shard_near_begin(&walk, plan, cpu);
+	struct schedshard_plan *plan = example_plan(argc, argv);
+	struct schedshard_near_iter walk;
+	uint32_t cpu = plan->nr_cpus - 1;
+	uint32_t shard = schedshard_near_begin(&walk, plan, cpu);
 
 	printf("from CPU %u:", cpu);
 	do {
 		printf(" %u", shard);
-	} while (shard_near_next(&walk, &shard));
+	} while (schedshard_near_next(&walk, &shard));
 	printf("\n");
-	shard_plan_free(plan);
+	schedshard_plan_free(plan);
 	return 0;
 }

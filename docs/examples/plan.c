@@ -4,24 +4,24 @@
 
 int main(int argc, char **argv)
 {
-	struct shard_err err = { "" };
-	struct shard_topo *topo;
-	struct shard_plan *plan;
-	enum shard_plan_err ret;
-	u32 cpu;
+	struct schedshard_err err = { "" };
+	struct schedshard_topo *topo;
+	struct schedshard_plan *plan;
+	enum schedshard_plan_err ret;
+	uint32_t cpu;
 
 	/* this machine's caches, or those of a machine file */
-	if (argc > 1 ? shard_topo_from_machine(&topo, argv[1], &err)
-		     : shard_topo_from_sysfs(&topo, "/", &err)) {
+	if (argc > 1 ? schedshard_topo_from_machine(&topo, argv[1], &err)
+		     : schedshard_topo_from_sysfs(&topo, "/", &err)) {
 		fprintf(stderr, "%s\n", err.text);
 		return 1;
 	}
-	ret = shard_plan_build(&plan, topo, NULL);
+	ret = schedshard_plan_build(&plan, topo, NULL);
 	if (ret) {
-		fprintf(stderr, "no plan: %s\n", shard_plan_strerror(ret));
+		fprintf(stderr, "no plan: %s\n", schedshard_plan_strerror(ret));
 		return 1;
 	}
-	shard_topo_free(topo);
+	schedshard_topo_free(topo);
 
 	printf("%u CPUs in %u shards of %u LLCs\n", plan->nr_possible, plan->nr_shards,
 	       plan->nr_llcs);
@@ -36,10 +36,10 @@ int main(int argc, char **argv)
 
 	/* the CPUs of a shard, in the order of their positions */
 	printf("shard 0:");
-	for (u32 pos = 0; pos < plan->shard[0].nr_cpus; pos++)
+	for (uint32_t pos = 0; pos < plan->shard[0].nr_cpus; pos++)
 		printf(" %u", plan->idx_to_cpu[plan->shard[0].first_idx + pos]);
 	printf("\n");
 
-	shard_plan_free(plan);
+	schedshard_plan_free(plan);
 	return 0;
 }

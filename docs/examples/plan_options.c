@@ -2,23 +2,23 @@
 /* Smaller shards than the caches allow: a cap, and LLCs cut into several. */
 #include "example.h"
 
-static void print_plan(const struct shard_topo *topo, u32 cap, u32 split_llc)
+static void print_plan(const struct schedshard_topo *topo, uint32_t cap, uint32_t split_llc)
 {
-	struct shard_plan_opts opts = { cap, split_llc, NULL };
-	struct shard_plan *plan = NULL;
-	enum shard_plan_err ret = shard_plan_build(&plan, topo, &opts);
+	struct schedshard_plan_opts opts = { cap, split_llc, NULL };
+	struct schedshard_plan *plan = NULL;
+	enum schedshard_plan_err ret = schedshard_plan_build(&plan, topo, &opts);
 
 	if (ret)
-		printf("cap %u, split %u: %s\n", cap, split_llc, shard_plan_strerror(ret));
+		printf("cap %u, split %u: %s\n", cap, split_llc, schedshard_plan_strerror(ret));
 	else
 		printf("cap %u, split %u: %u shards, the first of %u CPUs\n", cap, split_llc,
 		       plan->nr_shards, plan->shard[0].nr_cpus);
-	shard_plan_free(plan);
+	schedshard_plan_free(plan);
 }
 
 int main(int argc, char **argv)
 {
-	struct shard_topo *topo = example_topo(argc, argv);
+	struct schedshard_topo *topo = example_topo(argc, argv);
 
 	/* the default: as many CPUs a shard as share a cache, at most 64 */
 	print_plan(topo, 0, 0);
@@ -28,6 +28,6 @@ int main(int argc, char **argv)
 	print_plan(topo, 0, 2);
 	/* a word has 64 bits: more is refused */
 	print_plan(topo, 65, 0);
-	shard_topo_free(topo);
+	schedshard_topo_free(topo);
 	return 0;
 }

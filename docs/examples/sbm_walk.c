@@ -4,43 +4,43 @@
 
 int main(int argc, char **argv)
 {
-	struct shard_plan *plan = example_plan(argc, argv);
-	struct sbm *set = sbm_alloc(plan, 0);
+	struct schedshard_plan *plan = example_plan(argc, argv);
+	struct schedshard_sbm *set = schedshard_sbm_alloc(plan, 0);
 	unsigned long *allowed = example_mask(plan);
-	u32 cpu, start = plan->idx_to_cpu[plan->nr_possible / 2];
-	s64 next;
+	uint32_t cpu, start = plan->idx_to_cpu[plan->nr_possible / 2];
+	int64_t next;
 
 	example_need(set, "out of memory");
 	/* every 20th CPU in index order, of these every other one is allowed */
-	for (u32 idx = 0; idx < plan->nr_possible; idx += 20) {
-		sbm_set(set, plan->idx_to_cpu[idx]);
+	for (uint32_t idx = 0; idx < plan->nr_possible; idx += 20) {
+		schedshard_sbm_set(set, plan->idx_to_cpu[idx]);
 		if (idx % 40 == 0)
 			example_mask_set(allowed, plan->idx_to_cpu[idx]);
 	}
 
 	printf("all:");
-	sbm_for_each_cpu(cpu, it, set)
+	schedshard_sbm_for_each_cpu(cpu, it, set)
 		printf(" %u", cpu);
 	printf("\nfrom CPU %u on, once around:", start);
-	sbm_for_each_cpu_wrap(cpu, it, set, start)
+	schedshard_sbm_for_each_cpu_wrap(cpu, it, set, start)
 		printf(" %u", cpu);
 	/* reads the lines only of shards that have an allowed CPU */
 	printf("\nallowed:");
-	sbm_for_each_cpu_and(cpu, it, set, allowed)
+	schedshard_sbm_for_each_cpu_and(cpu, it, set, allowed)
 		printf(" %u", cpu);
 	printf("\nallowed, from CPU %u on:", start);
-	sbm_for_each_cpu_and_wrap(cpu, it, set, allowed, start)
+	schedshard_sbm_for_each_cpu_and_wrap(cpu, it, set, allowed, start)
 		printf(" %u", cpu);
 
 	/* a walk that keeps its state between calls, for one step at a time */
 	printf("\nstep by step:");
-	for (next = sbm_first_cpu_wrap(set, start); next >= 0;
-	     next = sbm_next_cpu_wrap(set, (u32)next, start))
-		printf(" %u", (u32)next);
+	for (next = schedshard_sbm_first_cpu_wrap(set, start); next >= 0;
+	     next = schedshard_sbm_next_cpu_wrap(set, (uint32_t)next, start))
+		printf(" %u", (uint32_t)next);
 	printf("\n");
 
 	free(allowed);
-	sbm_free(set);
-	shard_plan_free(plan);
+	schedshard_sbm_free(set);
+	schedshard_plan_free(plan);
 	return 0;
 }

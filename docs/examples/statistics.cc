@@ -18,19 +18,20 @@ int main()
 	schedshard::CpuCounter sent = schedshard::make_cpu_counter();
 	schedshard::Set senders = schedshard::make_set();
 	std::vector<std::thread> threads;
-	u32 cpu, listed = 0;
+	uint32_t cpu, listed = 0;
 
 	for (int i = 0; i < 8; i++) {
 		threads.emplace_back([&] {
 			for (int packet = 0; packet < 10000; packet++) {
-				u32 here = shard_this_cpu();
+				uint32_t here = schedshard_this_cpu();
 
-				cpu_counter_add_any(sent.get(), here, 1500);
-				sbm_set(senders.get(), here);
+				schedshard_cpu_counter_add_any(sent.get(), here, 1500);
+				schedshard_sbm_set(senders.get(), here);
 			}
 		});
 	}
-	for (s64 before = 0, now; (now = cpu_counter_sum(sent.get())) < 120000000; before = now) {
+	for (int64_t before = 0, now; (now = schedshard_cpu_counter_sum(sent.get())) < 120000000;
+	     before = now) {
 		if (now < before) {
 			std::cerr << "a sum went backwards\n";
 			return 1;
@@ -38,8 +39,9 @@ int main()
 	}
 	for (std::thread &thread : threads)
 		thread.join();
-	sbm_for_each_cpu(cpu, it, senders.get())
-		listed += sbm_test(senders.get(), cpu);
-	std::cout << cpu_counter_sum(sent.get()) << " bytes sent from " << listed << " CPUs\n";
+	schedshard_sbm_for_each_cpu(cpu, it, senders.get())
+		listed += schedshard_sbm_test(senders.get(), cpu);
+	std::cout << schedshard_cpu_counter_sum(sent.get()) << " bytes sent from " << listed
+		  << " CPUs\n";
 	return 0;
 }

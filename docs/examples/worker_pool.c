@@ -4,9 +4,9 @@
  * work. A thread with a task searches for an idle worker near the task's data.
  *
  * A bit means "this worker's slot is empty and it is waiting, or about to". Who claims the bit may
- * fill the slot: sbm_claim_near() gives each of several dispatchers another worker. A worker puts
- * its bit after it emptied its slot. The claim, a full barrier, and the slot's lock keep the next
- * task after that.
+ * fill the slot: schedshard_sbm_claim_near() gives each of several dispatchers another worker. A
+ * worker puts its bit after it emptied its slot. The claim, a full barrier, and the slot's lock
+ * keep the next task after that.
  *
  * There are as many workers as the plan has CPUs of the first two LLCs, on any machine.
  */
@@ -23,27 +23,27 @@ static struct worker {
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t filled;
-	u32 cpu;  /* that it stands for */
-	u32 task; /* its slot */
+	uint32_t cpu;  /* that it stands for */
+	uint32_t task; /* its slot */
 } workers[MAX_WORKERS];
 
-static u32 nr_workers;
-static struct sbm *idle;
-static struct shard_counter done;
-static u8 runs_of[TASKS];
+static uint32_t nr_workers;
+static struct schedshard_sbm *idle;
+static struct schedshard_counter done;
+static uint8_t runs_of[TASKS];
 
 static void *work(void *arg)
 {
 	struct worker *self = arg;
 
 	for (;;) {
-		u32 task;
+		uint32_t task;
 
 		/*
 		 * The slot is empty: announce it. The put releases the last task's stores: they are
-		 * visible to who claims the bit, and after smp_mb() in wait_for_all().
+		 * visible to who claims the bit, and after schedshard_smp_mb() in wait_for_all().
 		 */
-		sbm_put(idle, self->cpu);
+		schedshard_sbm_put(idle, self->cpu);
 		pthread_mutex_lock(&self->lock);
 		while (self->task == EMPTY)
 			pthread_cond_wait(&self->filled, &self->lock);
@@ -53,13 +53,13 @@ static void *work(void *arg)
 		if (task == STOP)
 			return NULL;
 		__atomic_fetch_add(&runs_of[task], 1, __ATOMIC_RELAXED);
-		shard_counter_inc(&done, self->cpu);
+		schedshard_counter_inc(&done, self->cpu);
 	}
 }
 
-static struct worker *worker_of(u32 cpu)
+static struct worker *worker_of(uint32_t cpu)
 {
-	for (u32 i = 0; i < nr_workers; i++) {
+	for (uint32_t i = 0; i < nr_workers; i++) {
 		if (workers[i].cpu == cpu)
 			return &workers[i];
 	}
@@ -67,37 +67,37 @@ static struct worker *worker_of(u32 cpu)
 }
 
 /* Gives a task to the idle worker nearest to a CPU; waits when all are busy. Returns its CPU. */
-static u32 dispatch(u32 task, u32 home)
+static uint32_t dispatch(uint32_t task, uint32_t home)
 {
 	struct worker *worker;
-	s64 cpu;
+	int64_t cpu;
 
 	do {
 		/* home's own worker first, then those of its core, L2, LLC, node and package */
-		cpu = sbm_claim_near(idle, home);
+		cpu = schedshard_sbm_claim_near(idle, home);
 		if (cpu < 0)
 			sched_yield();
 	} while (cpu < 0);
 
-	worker = worker_of((u32)cpu);
+	worker = worker_of((uint32_t)cpu);
 	pthread_mutex_lock(&worker->lock);
 	worker->task = task;
 	pthread_cond_signal(&worker->filled);
 	pthread_mutex_unlock(&worker->lock);
-	return (u32)cpu;
+	return (uint32_t)cpu;
 }
 
 /* Waits until all workers are idle; then all their stores are visible. */
 static void wait_for_all(void)
 {
-	while (sbm_weight(idle) < nr_workers)
+	while (schedshard_sbm_weight(idle) < nr_workers)
 		sched_yield();
-	smp_mb(); /* pairs with sbm_put() in work() */
+	schedshard_smp_mb(); /* pairs with schedshard_sbm_put() in work() */
 }
 
-static void start_workers(const struct shard_plan *plan)
+static void start_workers(const struct schedshard_plan *plan)
 {
-	for (u32 idx = 0; idx < plan->nr_possible && nr_workers < MAX_WORKERS; idx++) {
+	for (uint32_t idx = 0; idx < plan->nr_possible && nr_workers < MAX_WORKERS; idx++) {
 		struct worker *worker = &workers[nr_workers];
 
 		worker->cpu = plan->idx_to_cpu[idx];
@@ -113,11 +113,11 @@ static void start_workers(const struct shard_plan *plan)
 
 int main(int argc, char **argv)
 {
-	struct shard_plan *plan = example_plan(argc, argv);
-	u32 last, same_llc, once = 0;
+	struct schedshard_plan *plan = example_plan(argc, argv);
+	uint32_t last, same_llc, once = 0;
 
-	idle = sbm_alloc(plan, 0);
-	example_need(idle && shard_counter_attach(&done, plan), "out of memory");
+	idle = schedshard_sbm_alloc(plan, 0);
+	example_need(idle && schedshard_counter_attach(&done, plan), "out of memory");
 	start_workers(plan);
 	wait_for_all();
 
@@ -128,21 +128,21 @@ int main(int argc, char **argv)
 	       plan->slot[same_llc].shard == plan->slot[last].shard ? "the same shard"
 								    : "another shard");
 
-	for (u32 task = 1; task < TASKS; task++)
+	for (uint32_t task = 1; task < TASKS; task++)
 		dispatch(task, workers[task % nr_workers].cpu);
 	wait_for_all();
 
-	for (u32 task = 0; task < TASKS; task++)
-		once += READ_ONCE(runs_of[task]) == 1;
+	for (uint32_t task = 0; task < TASKS; task++)
+		once += SCHEDSHARD_READ_ONCE(runs_of[task]) == 1;
 	printf("%u of %u tasks ran once, %lld are counted\n", once, TASKS,
-	       (long long)shard_counter_sum(&done));
+	       (long long)schedshard_counter_sum(&done));
 
-	for (u32 i = 0; i < nr_workers; i++)
+	for (uint32_t i = 0; i < nr_workers; i++)
 		dispatch(STOP, workers[i].cpu);
-	for (u32 i = 0; i < nr_workers; i++)
+	for (uint32_t i = 0; i < nr_workers; i++)
 		pthread_join(workers[i].thread, NULL);
-	shard_counter_detach(&done);
-	sbm_free(idle);
-	shard_plan_free(plan);
+	schedshard_counter_detach(&done);
+	schedshard_sbm_free(idle);
+	schedshard_plan_free(plan);
 	return 0;
 }

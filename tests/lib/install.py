@@ -5,8 +5,9 @@ usage: install.py BUILD_DIR CC CXX PROGRAM EXAMPLE...
 
 Installs into a temporary directory. Compiles one program as C and as C++ against it with only
 pkg-config's flags, and runs it. Compares the symbols that the shared library exports with the
-functions that the public headers declare. The manual pages are those of these functions, and troff
-finds no fault in them. Examples are compiled and run as well.
+functions that the public headers declare, and the inline ones with a manual page. The manual pages
+are those of these functions, and troff finds no fault in them. Examples are compiled and run as
+well.
 """
 
 from __future__ import annotations
@@ -22,13 +23,21 @@ from pathlib import Path
 
 # Functions that the headers' macros and inline functions call.
 WITHOUT_PAGE = {
-    *("sbm_chunk", "sbm_chunk_next", "sbm_iter_begin", "sbm_iter_begin_wrap", "sbm_iter_load"),
-    *("sbm_iter_next", "sbm_iter_next_all", "sbm_iter_take", "sbm_read_shard"),
-    *("shard_near_wider", "shard_summary_mark", "visited_enter", "cpu_counter_flush"),
-    *("shard_summary_cleaning", "shard_summary_occupied", "shard_summary_word"),
-    *("occupancy_epoch", "occupancy_ns"),
-    # port.h: types and atomics, which Linux documents
-    "cpu_relax",
+    f"schedshard_{name}"
+    for name in (
+        *("sbm_chunk", "sbm_chunk_next", "sbm_iter_begin", "sbm_iter_begin_wrap", "sbm_iter_load"),
+        *("sbm_iter_next", "sbm_iter_next_all", "sbm_iter_take", "sbm_read_shard"),
+        *("near_wider", "summary_mark", "visited_enter", "cpu_counter_flush"),
+        *(
+            "summary_cleaning",
+            "summary_occupied",
+            "summary_word",
+            "occupancy_epoch",
+            "occupancy_ns",
+        ),
+        # port.h: types and atomics, which Linux documents
+        "cpu_relax",
+    )
 }
 
 
@@ -85,7 +94,7 @@ def inlined(headers: Path) -> set[str]:
     """Functions and macros with arguments that the headers define, port.h's primitives apart."""
     names = set()
     for header in headers.glob("*.h"):
-        if header.name not in ("gcc_atomics.h", "warn.h"):
+        if header.name != "gcc_atomics.h":
             text = header.read_text()
             names |= set(re.findall(r"^static [\w \n*]*?\b(\w+)\([^{};]*\)\n\{", text, re.M))
             names |= set(re.findall(r"^#define (\w*for_each\w*)\(", text, re.M))
@@ -101,14 +110,14 @@ def check_pages(pages: Path, headers: Path) -> None:
     overviews = {"schedshard"} | {f"schedshard-{header.stem}" for header in headers.glob("*.h")}
     if written - functions - overviews:
         sys.exit(f"a page of nothing: {sorted(written - functions - overviews)}")
-    text = (pages / "sbm_near_cpu.3").read_text()
+    text = (pages / "schedshard_sbm_near_cpu.3").read_text()
     for part in (
         ".SH NAME\n",
         "\\fIallowed\\fR\nCpumask that",
         ".SH RETURN VALUE\nIts CPU number",
     ):
         if part not in text:
-            sys.exit(f"sbm_near_cpu.3 has no {part!r}:\n{text}")
+            sys.exit(f"schedshard_sbm_near_cpu.3 has no {part!r}:\n{text}")
     if shutil.which("groff"):
         paths = [str(page) for page in sorted(pages.glob("*.3"))]
         said = subprocess.run(
@@ -134,7 +143,10 @@ def check_symbols(libdir: Path, headers: Path) -> None:
     """The shared libraries export what the headers declare, no more and no less, each once."""
     core = exported(next(libdir.glob("libschedshard.so.*.*.*")))
     machine = exported(next(libdir.glob("libschedshard-machine.so.*.*.*")))
-    expected = declared(headers)
+    pages = {page.stem for page in (headers.parent.parent / "share" / "man" / "man3").glob("*.3")}
+    expected = declared(headers) | {
+        name for name in inlined(headers) & pages if "for_each" not in name
+    }
     if core | machine != expected or core & machine:
         sys.exit(
             f"not in a header: {sorted((core | machine) - expected)}, "

@@ -8,90 +8,90 @@
 
 static int first_use(void)
 {
-	struct sbm *set = sbm_create();
-	struct bytemap *map = bytemap_create(9);
-	struct shard_counter *counter = shard_counter_create();
-	u32 cpu;
+	struct schedshard_sbm *set = schedshard_sbm_create();
+	struct schedshard_bytemap *map = schedshard_bytemap_create(9);
+	struct schedshard_counter *counter = schedshard_counter_create();
+	uint32_t cpu;
 
 	if (!set || !map || !counter)
 		return 1;
-	cpu = shard_this_cpu();
-	sbm_set(set, cpu);
-	bytemap_set(map, cpu, 1);
-	sbm_for_each_cpu(cpu, it, set)
-		shard_counter_add(counter, cpu, bytemap_get(map, cpu));
-	if (shard_counter_sum(counter) != 1)
+	cpu = schedshard_this_cpu();
+	schedshard_sbm_set(set, cpu);
+	schedshard_bytemap_set(map, cpu, 1);
+	schedshard_sbm_for_each_cpu(cpu, it, set)
+		schedshard_counter_add(counter, cpu, schedshard_bytemap_get(map, cpu));
+	if (schedshard_counter_sum(counter) != 1)
 		return 1;
-	shard_counter_destroy(counter);
-	bytemap_destroy(map);
-	sbm_destroy(set);
+	schedshard_counter_destroy(counter);
+	schedshard_bytemap_destroy(map);
+	schedshard_sbm_destroy(set);
 	return 0;
 }
 
-static int structures_of(const struct shard_plan *plan)
+static int structures_of(const struct schedshard_plan *plan)
 {
-	struct shard_counter counter = SHARD_COUNTER_INIT;
-	struct sbm *set = sbm_alloc(plan, SBM_SUMMARY);
-	struct bytemap *map = bytemap_alloc(plan, 3);
-	u32 cpu, seen = 0;
+	struct schedshard_counter counter = SCHEDSHARD_COUNTER_INIT;
+	struct schedshard_sbm *set = schedshard_sbm_alloc(plan, SCHEDSHARD_SBM_SUMMARY);
+	struct schedshard_bytemap *map = schedshard_bytemap_alloc(plan, 3);
+	uint32_t cpu, seen = 0;
 
-	if (!set || !map || !shard_counter_attach(&counter, plan))
+	if (!set || !map || !schedshard_counter_attach(&counter, plan))
 		return 1;
-	for (u32 idx = 0; idx < plan->nr_possible; idx++)
-		sbm_set(set, plan->idx_to_cpu[idx]);
-	sbm_for_each_cpu(cpu, it, set) {
-		shard_counter_inc(&counter, cpu);
-		bytemap_set(map, cpu, 5);
+	for (uint32_t idx = 0; idx < plan->nr_possible; idx++)
+		schedshard_sbm_set(set, plan->idx_to_cpu[idx]);
+	schedshard_sbm_for_each_cpu(cpu, it, set) {
+		schedshard_counter_inc(&counter, cpu);
+		schedshard_bytemap_set(map, cpu, 5);
 	}
-	sbm_for_each_cpu_wrap(cpu, it, set, plan->idx_to_cpu[0]) {
-		if (bytemap_get(map, cpu) == 5)
+	schedshard_sbm_for_each_cpu_wrap(cpu, it, set, plan->idx_to_cpu[0]) {
+		if (schedshard_bytemap_get(map, cpu) == 5)
 			seen++;
 	}
-	if (seen != plan->nr_possible || shard_counter_sum(&counter) != (s64)seen ||
-	    sbm_weight(set) != seen)
+	if (seen != plan->nr_possible || schedshard_counter_sum(&counter) != (int64_t)seen ||
+	    schedshard_sbm_weight(set) != seen)
 		return 1;
 	printf("%u CPUs\n", seen);
-	shard_counter_detach(&counter);
-	bytemap_free(map);
-	sbm_free(set);
+	schedshard_counter_detach(&counter);
+	schedshard_bytemap_free(map);
+	schedshard_sbm_free(set);
 	return 0;
 }
 
-static int scheduler_state_of(const struct shard_plan *plan)
+static int scheduler_state_of(const struct schedshard_plan *plan)
 {
-	struct overload *overload = overload_alloc(plan);
-	struct cpupri pri;
+	struct schedshard_overload *overload = schedshard_overload_alloc(plan);
+	struct schedshard_cpupri pri;
 
-	if (!overload || !cpupri_init(&pri, plan))
+	if (!overload || !schedshard_cpupri_init(&pri, plan))
 		return 1;
-	overload_set(overload, plan->idx_to_cpu[0], false);
-	if (!overload_test(overload, plan->idx_to_cpu[0]))
+	schedshard_overload_set(overload, plan->idx_to_cpu[0], false);
+	if (!schedshard_overload_test(overload, plan->idx_to_cpu[0]))
 		return 1;
-	overload_free(overload);
-	cpupri_cleanup(&pri);
+	schedshard_overload_free(overload);
+	schedshard_cpupri_cleanup(&pri);
 	return 0;
 }
 
 int main(void)
 {
-	struct shard_topo *topo = NULL;
-	struct shard_plan *plan = NULL;
-	struct shard_err err = { "" };
-	struct machine *machine = NULL;
+	struct schedshard_topo *topo = NULL;
+	struct schedshard_plan *plan = NULL;
+	struct schedshard_err err = { "" };
+	struct schedshard_machine *machine = NULL;
 
 	if (first_use())
 		return 1;
-	if (machine_load(&machine, "/nonexistent", &err) == 0 || !err.text[0])
+	if (schedshard_machine_load(&machine, "/nonexistent", &err) == 0 || !err.text[0])
 		return 1;
-	if (shard_topo_from_sysfs(&topo, "/", &err)) {
+	if (schedshard_topo_from_sysfs(&topo, "/", &err)) {
 		fprintf(stderr, "%s\n", err.text);
 		return 1;
 	}
-	if (shard_plan_build(&plan, topo, NULL))
+	if (schedshard_plan_build(&plan, topo, NULL))
 		return 1;
 	if (structures_of(plan) || scheduler_state_of(plan))
 		return 1;
-	shard_plan_free(plan);
-	shard_topo_free(topo);
+	schedshard_plan_free(plan);
+	schedshard_topo_free(topo);
 	return 0;
 }

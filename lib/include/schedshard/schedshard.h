@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * schedshard.h - everything of libschedshard, for C11 (GNU) and C++17.
+ * schedshard.h - everything of libschedshard, for C99 and C++11 (compilers: gcc, clang).
  *
  *   #include <schedshard/schedshard.h>
  *   cc ... $(pkg-config --cflags --libs schedshard)
@@ -31,13 +31,10 @@
  *   port.h           types, atomics and barriers of the inline functions; the memory
  *                    of lines: port_alloc(), port_free()
  *
- * plain.h has the most used of it as functions, without any short name, also for other languages.
- * schedshard.hh is create.h for C++, with std::unique_ptr.
+ * Every name begins with schedshard_. The inline functions are symbols of the library as well, for
+ * other languages. schedshard.hh is create.h for C++17, with std::unique_ptr.
  *
  * Each opens with a table of which operations may run at the same time.
- *
- * port.h defines short names as the kernel does (u64, READ_ONCE, likely, smp_mb). Include this
- * header in the files that need it, not in headers of your own.
  */
 #ifndef SCHEDSHARD_SCHEDSHARD_H
 #define SCHEDSHARD_SCHEDSHARD_H

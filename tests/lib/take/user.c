@@ -5,15 +5,15 @@
 
 int main(void)
 {
-	struct sbm *set = sbm_create();
-	u32 cpu = shard_this_cpu();
+	struct schedshard_sbm *set = schedshard_sbm_create();
+	uint32_t cpu = schedshard_this_cpu();
 
 	if (!set)
 		return 1;
-	sbm_set(set, cpu);
-	if (!sbm_test(set, cpu) || sbm_weight(set) != 1)
+	schedshard_sbm_set(set, cpu);
+	if (!schedshard_sbm_test(set, cpu) || schedshard_sbm_weight(set) != 1)
 		return 1;
-	sbm_destroy(set);
+	schedshard_sbm_destroy(set);
 	puts("one CPU");
 	return 0;
 }

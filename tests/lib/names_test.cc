@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /* The same as C++. */
-#include "plain_test.c" /* NOLINT(bugprone-suspicious-include) */
+#include "names_test.c" /* NOLINT(bugprone-suspicious-include) */

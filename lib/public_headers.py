@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The public headers, in which every name has one prefix, from those in the kernel's spelling.
+
+public_headers.py DIRECTORY PUBLIC... -- PRIVATE...
+
+Inside, the library has the names of the series and of the simulation: sbm_set(), u64, READ_ONCE().
+A program may have the same ones. DIRECTORY gets each public header with schedshard_ before every
+name that it defines, in comments as well: schedshard_sbm_set(), uint64_t, SCHEDSHARD_READ_ONCE().
+What begins with shard_ exchanges that: schedshard_plan_build().
+
+DIRECTORY also gets names.h, which the library is compiled with: it gives its functions, those of
+the private headers as well, their public names. In exports.c the inline functions are symbols, for
+other languages; machine_exports.c has those of machine.h.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+from manual_pages import parse
+
+TYPES = {
+    **{f"u{bits}": f"uint{bits}_t" for bits in (8, 16, 32, 64)},
+    **{f"s{bits}": f"int{bits}_t" for bits in (32, 64)},
+}
+MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.M)
+TAG = re.compile(r"\b(?:struct|union|enum) (\w+)")
+ENUMERATION = re.compile(r"\benum \w+ \{([^}]*)\}")
+INCLUDE = re.compile(r'^#include "(\w+\.h)"\n', re.M)
+
+PEDANTIC = r"""#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpedantic"
+\g<0>
+#pragma GCC diagnostic pop"""
+
+
+def public(name: str) -> str:
+    """Return the name that a program sees."""
+    if name.lower().startswith("schedshard_"):
+        return name
+    bare = name.strip("_")
+    for begin, instead in (("shard_", "schedshard_"), ("SHARD_", "SCHEDSHARD_")):
+        if bare.startswith(begin):
+            return instead + bare.removeprefix(begin)
+    if name.startswith("__sbm_"):  # as Linux spells it
+        return f"schedshard_{bare}_plain"
+    return ("SCHEDSHARD_" if bare == bare.upper() else "schedshard_") + bare
+
+
+def code(text: str) -> str:
+    """Return a header's text without comments."""
+    return re.sub(r"/\*.*?\*/|//[^\n]*", " ", text, flags=re.S)
+
+
+def declarations(text: str) -> list[str]:
+    """Return what stands outside of all braces, each up to its body or semicolon."""
+    text = re.sub(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", "", code(text), flags=re.M)
+    text = re.sub(r'extern "C" \{', "", text)
+    found, depth, begin = [], 0, 0
+    for match in re.finditer(r"[{};]", text):
+        if match[0] == "}":
+            depth = max(depth - 1, 0)
+        elif depth == 0:
+            found.append(text[begin : match.start()])
+        if match[0] == "{":
+            depth += 1
+        if depth == 0:
+            begin = match.end()
+    return found
+
+
+def functions(text: str) -> dict[str, bool]:
+    """Return the functions that a header declares, and whether each is inline."""
+    found = {}
+    for declared in declarations(text):
+        match = re.search(r"\b(\w+)\s*\(", re.sub(r"__attribute__\s*\(\(.*?\)\)", "", declared))
+        if match and match[1] != "static_assert" and not declared.strip().startswith("typedef"):
+            found[match[1]] = declared.strip().startswith("static")
+    return found
+
+
+class Names:
+    """Every name that the public headers define, and what programs see instead."""
+
+    def __init__(self, texts: list[str]) -> None:
+        bare = [code(text) for text in texts]
+        words = {name for text in bare for name in MACRO.findall(text)}
+        words |= {name for text in texts for name in functions(text)}
+        for text in bare:
+            for inside in ENUMERATION.findall(text):
+                words |= set(re.findall(r"\b([A-Z]\w+)\b(?=\s*(?:[=,}]|$))", inside))
+        self.words = {name: public(name) for name in words} | TYPES
+        self.tags = {name: public(name) for text in bare for name in TAG.findall(text)}
+        # "likely" is also an English word, and "visited" a member's name.
+        called = "|".join(sorted(name for name in self.words if name.isalpha()))
+        others = "|".join(sorted(name for name in self.words if not name.isalpha()))
+        tags = "|".join(sorted(self.tags))
+        self.pattern = re.compile(
+            rf"\b(?P<kind>struct|union|enum) (?P<tag>{tags})\b|\b(?P<other>{others})\b"
+            rf"|\b(?P<called>{called})\b(?=\()|(?<=def )(?P<asked>{called})\b"
+            rf"|(?<=define )(?P<defined>{called})\b"
+        )
+
+    def rename(self, text: str) -> str:
+        """Return text with the names that programs see."""
+
+        def instead(match: re.Match[str]) -> str:
+            if match["tag"]:
+                return f"{match['kind']} {self.tags[match['tag']]}"
+            return self.words[match[0]]
+
+        return self.pattern.sub(instead, text)
+
+    def header(self, text: str, public_names: set[str]) -> str:
+        """Return a header as programs see it, without what only the library itself needs."""
+        text = re.sub(r"^typedef \w+ (?:" + "|".join(TYPES) + r");\n", "", text, flags=re.M)
+        text = re.sub(
+            r"^#if [^\n]*static_assert[^\n]*\n.*?#endif\n\n?", "", text, flags=re.M | re.S
+        )
+        text = re.sub(r"^static_assert\([^;]*\);\n\n?", "", text, flags=re.M)
+        text = INCLUDE.sub(lambda match: match[0] if match[1] in public_names else "", text)
+        # C++ has no flexible arrays, and compilers that know them say so when pedantic.
+        text = re.sub(r"^\t[\w *]+\[\][^\n;]*;[^\n]*", PEDANTIC, text, flags=re.M)
+        return self.rename(text)
+
+    def cpp_header(self, text: str) -> str:
+        """Return the header of C++, which names types without "struct"."""
+        tags = "|".join(sorted(self.tags, key=len, reverse=True))
+        text = re.sub(rf"(?<=[(<])({tags})\b(?=[ ,>*])", lambda m: self.tags[m[1]], text)
+        return self.rename(text)
+
+
+def exports(paths: list[Path], names: Names) -> str:
+    """Return a file of C: the inline functions that have a manual page, as symbols."""
+    lines = [
+        "/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */",
+        "/* Made by public_headers.py: inline functions, for programs that can only call. */",
+        "#include <schedshard.h>",
+    ]
+    for path in sorted(paths):
+        inline = {n for n, is_inline in functions(path.read_text("utf-8")).items() if is_inline}
+        for item in parse(path).items:
+            if item.name not in inline:
+                continue
+            prototype = item.prototype
+            given = re.findall(r"(\w+)(?=[,)])", prototype.partition("(")[2])
+            given = [] if given == ["void"] else given
+            exported = re.sub(rf"\b{item.name}\(", f"{names.words[item.name]}(", prototype)
+            returns = "" if prototype.startswith("void ") else "return "
+            call = f"\t{returns}{item.name}({', '.join(given)});"
+            lines += ["", f"{exported};", exported, "{", call, "}"]
+    return "\n".join(lines) + "\n"
+
+
+def renamed(texts: list[str]) -> str:
+    """Return a header that gives functions their public names."""
+    called = {n for text in texts for n, is_inline in functions(text).items() if not is_inline}
+    lines = ["/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */"]
+    lines += ["/* Made by public_headers.py: the names of the library's symbols. */"]
+    for name in sorted(called):
+        if public(name) != name:
+            lines.append(f"#define {name} {public(name)}")
+    return "\n".join(lines) + "\n"
+
+
+def main(directory: Path, paths: list[Path], private: list[Path]) -> None:
+    """Write all."""
+    texts = {path: path.read_text(encoding="utf-8") for path in paths}
+    headers = [path for path in paths if path.suffix == ".h"]
+    names = Names([texts[path] for path in headers])
+    found = {path.name for path in headers}
+    directory.mkdir(parents=True, exist_ok=True)
+    for path, text in texts.items():
+        made = names.header(text, found) if path in headers else names.cpp_header(text)
+        (directory / path.name).write_text(made, encoding="utf-8")
+    inside = [path.read_text(encoding="utf-8") for path in private]
+    (directory / "names.h").write_text(renamed([*texts.values(), *inside]), encoding="utf-8")
+    apart = {"port.h": "", "gcc_atomics.h": "", "machine.h": "machine_exports.c"}
+    for name in ("exports.c", "machine_exports.c"):
+        of_it = [path for path in headers if apart.get(path.name, "exports.c") == name]
+        (directory / name).write_text(exports(of_it, names), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    split = sys.argv.index("--")
+    main(Path(sys.argv[1]), [*map(Path, sys.argv[2:split])], [*map(Path, sys.argv[split + 1 :])])

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * A program whose own names are those of Linux, in C99 and in C++11, pedantic. It uses what
+ * create.h and claim_wait.h have, by inline functions and by calls.
+ */
+#ifdef __cplusplus
+#include <memory>
+#include <system_error>
+#endif
+#include "own_names.h"
+
+#include <schedshard/schedshard.h>
+
+#include <stdio.h>
+
+#define CHECK(cond)                                          \
+	do {                                                 \
+		if (!(cond)) {                               \
+			printf("%d: %s\n", __LINE__, #cond); \
+			return 1;                            \
+		}                                            \
+	} while (0)
+
+static int sets(void)
+{
+	struct schedshard_create_opts sparse = { 0, true }, too_large = { 65, false };
+	struct schedshard_sbm *set = schedshard_sbm_create_opts(&sparse);
+	uint32_t cpu = schedshard_this_cpu(), got[2], seen = 0;
+
+	CHECK(set && schedshard_plan_has_cpu(set->plan, cpu));
+	CHECK(!schedshard_plan_has_cpu(set->plan, set->plan->nr_cpus));
+	CHECK(schedshard_nr_allowed(set->plan) >= 1);
+	CHECK(schedshard_sbm_claim_near(set, cpu) == -1);
+	schedshard_sbm_set(set, cpu);
+	CHECK(schedshard_sbm_test(set, cpu) && schedshard_sbm_weight(set) == 1);
+	CHECK(schedshard_sbm_first_cpu(set) == cpu && schedshard_sbm_next_cpu(set, cpu) == -1);
+	CHECK(schedshard_sbm_near_cpu(set, NULL, cpu) == cpu);
+	schedshard_sbm_for_each_cpu(cpu, it, set)
+		seen++;
+	CHECK(seen == 1);
+	cpu = (uint32_t)schedshard_sbm_first_cpu(set);
+	CHECK(schedshard_sbm_claim_near(set, cpu) == cpu && !schedshard_sbm_test(set, cpu));
+	schedshard_sbm_put(set, cpu);
+	CHECK(schedshard_sbm_claim_n(set, cpu, 2, got) == 1 && got[0] == cpu);
+	CHECK(!schedshard_sbm_test_and_set(set, cpu) && schedshard_sbm_test_and_clear(set, cpu));
+	schedshard_sbm_set_plain(set, cpu);
+	schedshard_sbm_clear(set, cpu);
+	CHECK(schedshard_sbm_empty(set));
+	schedshard_sbm_destroy(set);
+	CHECK(!schedshard_sbm_create_opts(&too_large));
+	return 0;
+}
+
+static int numbers(void)
+{
+	struct schedshard_bytemap *map = schedshard_bytemap_create(7);
+	struct schedshard_cpu_counter *c = schedshard_cpu_counter_create(1);
+	struct schedshard_counter *items = schedshard_counter_create();
+	uint32_t cpu = schedshard_this_cpu();
+
+	CHECK(map && c && items);
+	CHECK(schedshard_bytemap_get(map, cpu) == 7);
+	schedshard_bytemap_set(map, cpu, 100);
+	CHECK(schedshard_bytemap_get(map, cpu) == 100);
+	schedshard_cpu_counter_add(c, cpu, -3);
+	CHECK(schedshard_cpu_counter_about(c) == -3 && schedshard_cpu_counter_sum(c) == -3);
+	CHECK(schedshard_cpu_counter_take(c) == -3);
+	CHECK(schedshard_cpu_counter_take(c) == 0);
+	schedshard_counter_inc(items, cpu);
+	CHECK(!schedshard_counter_is_zero(items, cpu));
+	schedshard_counter_destroy(items);
+	schedshard_bytemap_destroy(map);
+	schedshard_cpu_counter_destroy(c);
+	return 0;
+}
+
+static int slots(void)
+{
+	struct schedshard_slot_set *s = schedshard_slot_set_create(2);
+	struct schedshard_sbm *set = schedshard_sbm_create();
+	struct schedshard_wait *w = set ? schedshard_wait_alloc(set->plan) : NULL;
+	uint32_t cpu = schedshard_this_cpu();
+	int64_t one, two;
+
+	CHECK(s && w);
+	one = schedshard_slot_claim_near(s, cpu);
+	two = schedshard_slot_claim_wait(s, w, cpu, -1);
+	CHECK(one + two == 1 && !schedshard_slot_set_nr_free(s));
+	CHECK(schedshard_slot_claim_wait(s, w, cpu, 1) == -1);
+	CHECK(schedshard_slot_set_grow(s, 1) && schedshard_slot_claim_near(s, cpu) == 2);
+	CHECK(schedshard_slot_set_size(s) == 3);
+	schedshard_slot_put(s, (uint32_t)one);
+	schedshard_slot_put_wake(s, w, 2, cpu);
+	CHECK(schedshard_slot_set_nr_free(s) == 2);
+	CHECK(schedshard_sbm_claim_wait(set, w, cpu, 0) == -1);
+	schedshard_sbm_put_wake(set, w, cpu);
+	CHECK(schedshard_sbm_claim_wait(set, w, cpu, -1) == cpu);
+	schedshard_wait_free(w);
+	schedshard_sbm_destroy(set);
+	schedshard_slot_set_destroy(s);
+	return 0;
+}
+
+int main(void)
+{
+	if (sets() || numbers() || slots())
+		return 1;
+	puts("3 passed, 0 failed");
+	return 0;
+}

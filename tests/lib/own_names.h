@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * A program's own names: those that the library has inside. A public header that used one of these
+ * macros would not compile. A type of the same name would be an error.
+ */
+#ifndef OWN_NAMES_H
+#define OWN_NAMES_H
+
+typedef struct {
+	double x;
+} u8, u16, u32, u64;
+typedef struct {
+	char x;
+} s32, s64;
+
+struct sbm {
+	int x;
+};
+enum own { SLOT_SET_MAX, MACHINE_SAME_CPU, OVERLOAD_SELF };
+
+static inline void sbm_set(struct sbm *b)
+{
+	b->x = SLOT_SET_MAX;
+}
+static inline int shard_this_cpu(struct sbm *b)
+{
+	sbm_set(b);
+	return b->x;
+}
+
+/* clang-format off */
+#define READ_ONCE(x)	       own_read(x)
+#define WRITE_ONCE(x, v)       own_write(x, v)
+#define smp_mb()	       own_barrier(
+#define smp_rmb()	       own_barrier(
+#define smp_wmb()	       own_barrier(
+#define smp_load_acquire(p)    own_barrier(
+#define smp_store_release(p, v) own_barrier(
+#define smp_mb__before_atomic() own_barrier(
+#define cpu_relax()	       own_barrier(
+#define PORT_CACHELINE	       own_barrier(
+#define port_always_inline     own_barrier(
+#ifndef __cplusplus /* libstdc++ and C++20 have arguments and attributes of these names */
+#define __aligned(x)	       own_barrier(
+#define likely(x)	       own_barrier(
+#define unlikely(x)	       own_barrier(
+#endif
+/* clang-format on */
+
+#endif
