@@ -15,13 +15,10 @@
 
 #include "sbm.h"
 
-/*
- * sbm_set() that returns the bit's old value. Ordering: a full barrier, for the caller. An example:
- * work() in docs/examples/first_pool.c pairs it with sbm_test_and_clear() in dispatch().
- */
+/* sbm_set() that returns the bit's old value. Ordering: a full barrier, for the caller. */
 static port_always_inline bool sbm_test_and_set(struct sbm *b, u32 cpu)
 {
-	bool old = port_fetch_or64(b->word[cpu], b->bit[cpu]) & b->bit[cpu];
+	bool old = port_test_and_set64(b->word[cpu], port_ctz64(b->bit[cpu]));
 
 	if (b->summary)
 		shard_summary_note(b->summary, b->plan->slot[cpu].shard);
@@ -29,12 +26,12 @@ static port_always_inline bool sbm_test_and_set(struct sbm *b, u32 cpu)
 }
 
 /*
- * sbm_clear() that returns the bit's old value. Ordering: a full barrier, for the caller. In that
- * example it pairs with sbm_test_and_set() in work().
+ * sbm_clear() that returns the bit's old value. Ordering: a full barrier, for the caller. In
+ * docs/examples/first_pool.c stop() pairs it with the release in work().
  */
 static port_always_inline bool sbm_test_and_clear(struct sbm *b, u32 cpu)
 {
-	return port_fetch_and64(b->word[cpu], ~b->bit[cpu]) & b->bit[cpu];
+	return port_test_and_clear64(b->word[cpu], port_ctz64(b->bit[cpu]));
 }
 
 /* sbm_set() by plain accesses. Ordering: none. */

@@ -182,6 +182,14 @@ static port_always_inline bool port_test_and_clear64(u64 *p, u32 pos)
 	return PORT_FULL_ORDER(u64, __atomic_fetch_and(p, ~bit, __ATOMIC_SEQ_CST) & bit);
 }
 
+/* Set bit @pos, 0..63. Return: whether it was set. On x86 gcc makes one lock bts of it. */
+static port_always_inline bool port_test_and_set64(u64 *p, u32 pos)
+{
+	u64 bit = 1ull << pos;
+
+	return PORT_FULL_ORDER(u64, __atomic_fetch_or(p, bit, __ATOMIC_SEQ_CST) & bit);
+}
+
 static port_always_inline u64 port_fetch_add64(u64 *p, u64 v)
 {
 	return PORT_FULL_ORDER(u64, __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST));

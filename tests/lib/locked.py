@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The instructions of hot operations are those that the model charges: one locked one, or none.
+
+usage: locked.py LIBRARY
+
+A loop of compare-and-swap takes the line twice where the simulated machine charges it once. gcc
+makes one of an atomic operation whose old value is used, unless it sees that one bit is. For gcc on
+x86-64, without sanitizers.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+# Function: its locked instructions, in order.
+LOCKED = {
+    "sbm_set": [],
+    "sbm_clear": ["and"],
+    "sbm_put": [],
+    "sbm_test_and_clear": ["btr"],
+    "sbm_test_and_set": ["bts"],
+    "counter_add": ["add"],
+    "cpu_counter_add": [],
+    "cpu_counter_add_any": ["add"],
+    "bytemap_set": [],
+}
+# With a summary one more, and full barriers, which are locked as well.
+SUMMARY = {"sbm_set", "sbm_put", "sbm_test_and_set"}
+# Searches: without loops of compare-and-swap.
+CLAIMS = ("sbm_claim_and", "slot_claim_near")
+
+
+def locked(library: str, function: str) -> list[str]:
+    """Return a function's locked instructions, without suffix for the size."""
+    done = subprocess.run(
+        ["objdump", "-d", "--no-show-raw-insn", f"--disassemble=schedshard_{function}", library],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    if f"<schedshard_{function}" not in done.stdout:
+        sys.exit(f"{library}: no function schedshard_{function}")
+    return re.findall(r"\block ([a-z]+?)[lq]?\s", done.stdout)
+
+
+def main() -> None:
+    """Compare all."""
+    library = sys.argv[1]
+    for function, expected in LOCKED.items():
+        found = locked(library, function)
+        if function in SUMMARY:
+            first = expected[:1] or ["or"]
+            right = found[:1] == first and "cmpxchg" not in found
+        else:
+            right = found == expected
+        if not right:
+            sys.exit(f"{function}: locked instructions {found}, must be {expected}")
+    for function in CLAIMS:
+        found = locked(library, function)
+        if "btr" not in found or "cmpxchg" in found:
+            sys.exit(f"{function}: locked instructions {found}, must be btr")
+    print(f"{len(LOCKED) + len(CLAIMS)} functions: 1 passed, 0 failed")
+
+
+if __name__ == "__main__":
+    main()
