@@ -209,6 +209,12 @@ static int read_item(struct reader *r, struct last *all, uint32_t nr_cpus, uint3
 
 static int read_header(struct reader *r, uint64_t *nr_cpus)
 {
+	/* Without compression there is no checksum. */
+	if (r->file && gzdirect(r->file)) {
+		snprintf(r->err->text, sizeof(r->err->text), "%s is no trace: it is not compressed",
+			 r->name);
+		return -1;
+	}
 	for (uint32_t i = 0; i < MAGIC_SIZE; i++) {
 		if (next(r) != MAGIC[i]) {
 			snprintf(r->err->text, sizeof(r->err->text), "%s is no trace", r->name);
@@ -246,6 +252,24 @@ static int read_all(struct reader *r, int (*begin)(void *arg, uint32_t nr_cpus),
 	return got;
 }
 
+/*
+ * Nothing more can be read of a file. What came before a cut is good; what came before a wrong
+ * checksum may be anything.
+ */
+static int end_of_file(struct reader *r, bool *cut)
+{
+	int code;
+
+	gzerror(r->file, &code);
+	if (code == Z_BUF_ERROR) {
+		*cut = true;
+		return 0;
+	}
+	if (code != Z_OK && code != Z_STREAM_END)
+		return bad(r, "the file is damaged: its checksum is wrong");
+	return 0;
+}
+
 int trace_parse(const void *data, size_t size, const char *name,
 		int (*begin)(void *arg, uint32_t nr_cpus),
 		int (*item)(void *arg, uint32_t cpu, const struct item *item), void *arg, bool *cut,
@@ -262,7 +286,7 @@ int trace_read(const char *path, int (*begin)(void *arg, uint32_t nr_cpus),
 	       struct trace_error *err)
 {
 	struct reader r = { .name = path, .err = err };
-	int failed = -1, code;
+	int failed = -1;
 
 	r.file = gzopen(path, "rbe");
 	r.buffer = malloc(BUFFER);
@@ -271,10 +295,8 @@ int trace_read(const char *path, int (*begin)(void *arg, uint32_t nr_cpus),
 	} else {
 		gzbuffer(r.file, BUFFER);
 		failed = read_all(&r, begin, item, arg, cut);
-		gzerror(r.file, &code);
-		/* Cut short with the emulator: what came before is good. */
-		if (!failed && code == Z_BUF_ERROR)
-			*cut = true;
+		if (!failed)
+			failed = end_of_file(&r, cut);
 	}
 	free(r.buffer);
 	if (r.file)
@@ -318,15 +340,12 @@ struct trace_reader *trace_open(const char *path, uint32_t *nr_cpus, struct trac
 
 int trace_next(struct trace_reader *t, uint32_t *cpu, struct item *item, bool *cut)
 {
-	int got = read_item(&t->r, t->last, t->nr_cpus, cpu, item, cut), code;
+	int got = read_item(&t->r, t->last, t->nr_cpus, cpu, item, cut);
 
+	if (!got)
+		return end_of_file(&t->r, cut);
 	t->r.items++;
-	if (got)
-		return got;
-	gzerror(t->r.file, &code);
-	if (code == Z_BUF_ERROR)
-		*cut = true;
-	return 0;
+	return got;
 }
 
 void trace_shut(struct trace_reader *t)

@@ -122,6 +122,57 @@ static void cut_file(const char *path, const char *cut_path, const struct seen *
 	check_same(told, &seen, seen.n);
 }
 
+/*
+ * One bit of the file is wrong: its checksum says so. Only if the stream no longer ends, it looks
+ * like a file that was cut. The first ten bytes, gzip's header, tell nothing of the contents.
+ */
+static void flip_bits(const char *path, const char *flipped_path)
+{
+	static uint8_t data[1 << 20];
+	static struct seen seen;
+	uint32_t refused = 0, cuts = 0;
+	struct trace_error err;
+	FILE *in = fopen(path, "rb"), *out;
+	size_t size;
+	bool cut;
+
+	CHECK(in);
+	size = fread(data, 1, sizeof(data), in);
+	fclose(in);
+	for (uint32_t i = 0; i < 300; i++) {
+		size_t at = 10 + random64() % (size - 10);
+		uint8_t bit = (uint8_t)(1u << random64() % 8);
+
+		data[at] ^= bit;
+		out = fopen(flipped_path, "wb");
+		CHECK(out && fwrite(data, 1, size, out) == size);
+		fclose(out);
+		memset(&seen, 0, sizeof(seen));
+		err.text[0] = '\0';
+		if (trace_read(flipped_path, begin, take, &seen, &cut, &err)) {
+			refused++;
+			CHECK(err.text[0] && !strchr(err.text, '\n'));
+		} else {
+			CHECK(cut);
+			cuts++;
+		}
+		data[at] ^= bit;
+	}
+	CHECK(refused > 250 && refused + cuts == 300);
+}
+
+static void plain_file(const char *path, const uint8_t *data, size_t size)
+{
+	FILE *plain = fopen(path, "wb");
+	static struct seen seen;
+	struct trace_error err;
+	bool cut;
+
+	CHECK(plain && fwrite(data, 1, size, plain) == size && !fclose(plain));
+	CHECK(trace_read(path, begin, take, &seen, &cut, &err) == -1);
+	CHECK(strstr(err.text, "is no trace: it is not compressed"));
+}
+
 static void damage(const uint8_t *data, size_t size)
 {
 	uint8_t *copy = malloc(size);
@@ -175,7 +226,9 @@ int main(int argc, char **argv)
 	CHECK(!trace_read(path, begin, take, &seen, &cut, &err) && !cut);
 	check_same(&told, &seen, ITEMS);
 	cut_file(path, cut_path, &told);
+	flip_bits(path, cut_path);
 	size = unpack(path, data, sizeof(data));
+	plain_file(cut_path, data, size);
 	damage(data, size);
 	refused("SCHSHTR2\1", 9, "t is no trace");
 	refused("", 0, "t is no trace");
