@@ -240,13 +240,11 @@ static int write_meta(void)
 				"nr_threads", (int)shared->threads, "children",
 				(int)shared->children, "unseen_blocks", (json_int_t)shared->unseen,
 				"lost_accesses", (json_int_t)shared->lost);
-	char temp[4096];
 	int failed;
 
 	images_json(all);
 	pages_json(all);
-	failed = (size_t)snprintf(temp, sizeof(temp), "%s.tmp", meta_path) >= sizeof(temp) ||
-		 json_dump_file(all, temp, JSON_COMPACT) || rename(temp, meta_path);
+	failed = told_write(all, meta_path);
 	json_decref(all);
 	return failed ? refuse("cannot write the names") : 0;
 }

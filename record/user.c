@@ -10,6 +10,7 @@
  * system call exit_group, or the C library function kill(), by which the emulator ends itself after
  * a fatal signal. This library is preloaded and replaces kill().
  */
+#include "told.h"
 #include "user.h"
 
 #include <signal.h>
@@ -101,7 +102,7 @@ static void write_meta(const char *why)
 				"schedshard/record-image/1", "image", (int)user.image, "program",
 				(int)i->program, "pid", (int)i->pid, "path", user.path, "readable",
 				(int)user.readable, "maps", maps_json());
-	char path[4096], temp[4096];
+	char path[4096];
 
 	if (why)
 		json_object_set_new(all, "ended_by", json_string(why));
@@ -109,8 +110,7 @@ static void write_meta(const char *why)
 	heap_json(all);
 	pages_regions(all);
 	if ((size_t)snprintf(path, sizeof(path), "%s.%u", user.meta, user.image) >= sizeof(path) ||
-	    (size_t)snprintf(temp, sizeof(temp), "%s.tmp", path) >= sizeof(temp) ||
-	    json_dump_file(all, temp, JSON_COMPACT) || rename(temp, path))
+	    told_write(all, path))
 		fprintf(stderr, "schedshard: cannot write %s\n", user.meta);
 	json_decref(all);
 	__atomic_store_n(&shared->image[user.image].told, true, __ATOMIC_RELEASE);

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import sys
 import traceback
@@ -13,7 +12,14 @@ from pathlib import Path
 import click
 from click.shell_completion import shell_complete
 
-from schedshard.common.errors import UserError, did_you_mean, near_names, os_reason
+from schedshard.common.errors import (
+    OutputError,
+    UserError,
+    did_you_mean,
+    near_names,
+    os_reason,
+    output_lost,
+)
 from schedshard.common.paths import ALONE, PROGRAM, typed
 
 # Variables that Click's completion scripts set.
@@ -21,7 +27,6 @@ COMPLETE = "_SCHEDSHARD_COMPLETE"
 _INTERRUPTED = 130
 _TERMINATED = 143
 _PIPE_CLOSED = 141
-_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 
 class _NeverRaised(click.UsageError):
@@ -98,6 +103,10 @@ def run(argv: Sequence[str] | None = None, verbs: click.Command | None = None) -
         return done.exit_code
     except _NO_VERB as error:
         print(error.format_message())
+    except OutputError as error:
+        _drop_stdout()
+        print(f"{PROGRAM}: {error}", file=sys.stderr)
+        return error.status
     except UserError as error:
         print(f"{PROGRAM}: {error}", file=sys.stderr)
         return error.status
@@ -116,7 +125,7 @@ def run(argv: Sequence[str] | None = None, verbs: click.Command | None = None) -
         _drop_stdout()
         return _PIPE_CLOSED
     except OSError as error:
-        if error.errno not in _WRITING or error.filename is not None:
+        if not output_lost(error):
             return _defect(error)
         _drop_stdout()
         print(f"{PROGRAM}: cannot write to standard output: {os_reason(error)}", file=sys.stderr)

@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from conftest import FAKES, Cli, assert_refused, assert_user_error
 from schedshard.common.errors import near_names
+from schedshard.common.paths import ROOT
 from schedshard.experiments.experiment import experiment_names
 
 VERBS = (
@@ -286,3 +289,51 @@ def test_a_defect_of_ours_is_one_line_too(cli: Cli, monkeypatch: pytest.MonkeyPa
 def test_stand_ins_are_where_the_package_looks() -> None:
     for name in ("experiments/schedshard-sim", "lib/schedshard-topo", "bench/schedshard-bench"):
         assert os.access(FAKES / name, os.X_OK)
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("c2c", "{}"),
+        ("c2c", "replay", "{}", "--machine", "xeon-8358-2s"),
+        ("c2c", "diff", "{}", "{}"),
+        ("compare", "{}", "{}"),
+        ("report", "{}", "--out", "x.html"),
+        ("machine", "show", "{}"),
+        ("machine", "import", "{}", "--name", "x"),
+        ("run", "cpumask-yield", "--machine", "{}"),
+        ("topo", "--machine", "{}"),
+        ("topo", "--hwloc-xml", "{}"),
+        ("doctor", "{}"),
+        ("doctor", "--perf", "{}"),
+        ("c2c", "record", "--machine", "{}", "--", "/bin/true"),
+        ("c2c", "record", "--machine", "xeon-8358-2s", "--", "{}"),
+    ],
+    ids=lambda value: " ".join(value),
+)
+@pytest.mark.parametrize("kind", ["fifo", "endless", "folder"])
+def test_what_is_no_regular_file_is_refused_unread(
+    tmp_path: Path, kind: str, args: tuple[str, ...]
+) -> None:
+    path = tmp_path / "input.toml"
+    if kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "endless":
+        path.symlink_to("/dev/zero")
+    else:
+        path.mkdir()
+    words = [word.format(path) for word in args]
+    done = subprocess.run(
+        [sys.executable, "-m", "schedshard", *words],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "cli")},
+    )
+    assert done.returncode == 2, done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert str(path) in done.stderr
+    assert "internal error" not in done.stderr

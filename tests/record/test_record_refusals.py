@@ -128,3 +128,69 @@ def test_a_build_tree_of_any_name_records(tmp_path: Path, name: str) -> None:
     assert "ld.so" not in done.stderr
     # Only the library that LD_PRELOAD names knows the heap.
     assert "heap: main" in done.stdout
+
+
+def _small_disk(folder: Path, size: str) -> bool:
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)],
+        capture_output=True,
+        check=False,
+    )
+    return done.returncode == 0
+
+
+def _exit_seven(tmp_path: Path) -> Path:
+    """A program of this suite that ends with status 7."""
+    script = tmp_path / "seven.c"
+    script.write_text("int main(void) { return 7; }\n")
+    program = tmp_path / "seven"
+    subprocess.run(["cc", "-g", str(script), "-o", str(program)], check=True)
+    return program
+
+
+def test_a_full_disk_before_the_program_runs(tmp_path: Path) -> None:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    if not _small_disk(folder, "64k"):
+        pytest.skip("cannot mount a small disk")
+    try:
+        done = subprocess.run(
+            [
+                *(sys.executable, "-m", "schedshard", "c2c", "record", "--machine", MACHINE),
+                *("--uncertainty", "0", "--", str(_exit_seven(tmp_path))),
+            ],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "TMPDIR": str(folder), "PYTHONPATH": str(ROOT / "cli")},
+        )
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"schedshard: cannot write in {folder}/")
+    assert done.stderr.endswith("no space left on device\n")
+
+
+@pytest.mark.parametrize("full", [("--json",), ("--out", "/nowhere/report.json")])
+def test_a_report_that_cannot_be_written_keeps_the_status(
+    tmp_path: Path, full: tuple[str, ...]
+) -> None:
+    with Path("/dev/full").open("w") as nothing:
+        done = subprocess.run(
+            [
+                *(sys.executable, "-m", "schedshard", "c2c", "record", "--machine", MACHINE),
+                *("--uncertainty", "0", *full, "--", str(_exit_seven(tmp_path))),
+            ],
+            stdout=nothing if full == ("--json",) else subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            env={**os.environ, "PYTHONPATH": str(ROOT / "cli")},
+        )
+    last = done.stderr.splitlines()[-1]
+    if full == ("--json",):
+        assert done.returncode == 7
+        assert last == "schedshard: cannot write to standard output: no space left on device"
+    else:  # known before the program runs
+        assert done.returncode == 2
+        assert "/nowhere" in last

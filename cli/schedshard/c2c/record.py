@@ -15,7 +15,7 @@ from schedshard.c2c.program.placing import order
 from schedshard.c2c.program.program import Program, find_emulator, find_program
 from schedshard.c2c.report.replaying import Trace
 from schedshard.c2c.report.report import LIMITS, Recorded, make_report
-from schedshard.common.errors import UserError
+from schedshard.common.errors import UserError, ending_with
 from schedshard.common.output import to_json, write_atomic
 from schedshard.common.progress import working
 from schedshard.common.provenance import sha256_file
@@ -98,9 +98,12 @@ def _report(
         stepping=raw["stepping"],
         **ended,
     )
-    if keep:
-        write_atomic(names_path(trace), to_json(recorded.to_json()))
-    with working("running the accesses on each machine, and naming their lines", silent=True):
+    with (
+        ending_with(recorded.status),
+        working("running the accesses on each machine, and naming their lines", silent=True),
+    ):
+        if keep:
+            write_atomic(names_path(trace), to_json(recorded.to_json()))
         return make_report(
             recorded,
             Trace(trace, LIMITS),

@@ -27,7 +27,7 @@ from schedshard.commands.options import (
     path_option,
     target_option,
 )
-from schedshard.common.errors import UserError
+from schedshard.common.errors import UserError, ending_with
 from schedshard.common.output import read_json, to_json, write_atomic
 from schedshard.common.paths import typed
 
@@ -251,12 +251,14 @@ def _deliver(
     flamegraph: Path | None,
 ) -> None:
     """Give the report, and end as the program did."""
-    if as_json:
-        _give(report, True, out, html, flamegraph)
-    else:
-        _give_to_stderr(report, out, html, flamegraph)
-    if report["program"]["status"]:
-        raise click.exceptions.Exit(report["program"]["status"])
+    status = report["program"]["status"]
+    with ending_with(status):
+        if as_json:
+            _give(report, True, out, html, flamegraph)
+        else:
+            _give_to_stderr(report, out, html, flamegraph)
+    if status:
+        raise click.exceptions.Exit(status)
 
 
 def _check_guest(guest: bool, placed: bool, follow: bool, of_guest: dict[str, Any]) -> None:

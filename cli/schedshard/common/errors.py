@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """The one exception that reaches a user, and the sentence that suggests a nearer name."""
 
+import errno
+import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 # More names than these are a list, and no suggestion.
 _MANY = 5
+_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
+_OUTPUT = "cannot write to standard output"
 
 
 class UserError(Exception):
@@ -31,6 +35,29 @@ def telling(what: str, status: int = 2) -> Iterator[None]:
         yield
     except OSError as error:
         raise UserError(f"{what}: {os_reason(error)}", status) from error
+
+
+class OutputError(UserError):
+    """Standard output takes no more: what it still buffers is lost."""
+
+
+def output_lost(error: OSError) -> bool:
+    """Whether the error is one of writing to standard output, which has no file name."""
+    return error.errno in _WRITING and error.filename is None
+
+
+@contextmanager
+def ending_with(status: int) -> Iterator[None]:
+    """A program has ended with ``status``: without its report, the command still does."""
+    try:
+        yield
+        sys.stdout.flush()
+    except UserError as error:
+        raise UserError(str(error), status or error.status) from error
+    except OSError as error:
+        if not output_lost(error):
+            raise
+        raise OutputError(f"{_OUTPUT}: {os_reason(error)}", status or 2) from error
 
 
 def first_of(sentences: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from schedshard.common.errors import UserError, telling
+from schedshard.common.inputs import read_input
 
 if sys.version_info >= (3, 11):
     import tomllib  # novm
@@ -61,10 +62,9 @@ def _umask() -> int:
     return mask
 
 
-def read_json(path: Path, what: str) -> Any:
+def read_json(path: Path, what: str, *, links: bool = True) -> Any:
     """Read a JSON file of ours, or say where it stops being one."""
-    with telling(f"cannot read {what} {path}"):
-        raw = path.read_bytes()
+    raw = read_input(path, what, links=links)
     try:
         return json.loads(raw.decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -86,8 +86,7 @@ def toml_of(text: str) -> dict[str, Any]:
 def read_toml(path: Path, what: str = "") -> dict[str, Any]:
     """Read a TOML file, or say where it stops being one."""
     name = f"{what} {path}".lstrip()
-    with telling(f"cannot read {name}"):
-        raw = path.read_bytes()
+    raw = read_input(path, what)
     try:
         return tomllib.loads(raw.decode("utf-8"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

@@ -8,6 +8,9 @@ import sys
 from importlib.resources import files
 from pathlib import Path
 
+from schedshard.common.errors import UserError
+from schedshard.common.inputs import open_input
+
 _PACKAGE = Path(__file__).resolve().parent.parent
 # An installed package has the files of the project inside, in the folders of a checkout. It may lie
 # in a zip file, which only its own reader can look into.
@@ -54,9 +57,9 @@ def sim_binary() -> Path:
 def begins(path: Path, mark: bytes) -> bool:
     """Whether a file can be read and begins with these bytes."""
     try:
-        with path.open("rb") as file:
+        with open_input(path, "", sys.maxsize) as file:
             return file.read(len(mark)) == mark
-    except OSError:
+    except (OSError, UserError):
         return False
 
 

@@ -2,12 +2,14 @@
 """The tool that replays a trace: one process, its watch file, and its result."""
 
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from schedshard.common.errors import UserError, telling
+from schedshard.common.inputs import open_input
 from schedshard.common.output import read_json
 from schedshard.common.paths import build_dir, remake
 
@@ -17,9 +19,11 @@ def replay_trace(trace: Path, watch: Callable[[Path], str]) -> dict[str, Any]:
     tool = build_dir() / "plugin" / "schedshard-replay"
     if not tool.is_file():
         raise UserError(f"{tool} is missing: {remake()}")
+    open_input(trace, "trace", sys.maxsize).close()
     with tempfile.TemporaryDirectory(prefix="schedshard-") as folder:
         result, file = Path(folder) / "result.json", Path(folder) / "watch"
-        file.write_text(watch(result), encoding="utf-8")
+        with telling(f"cannot write {file}"):
+            file.write_text(watch(result), encoding="utf-8")
         with telling(f"cannot run {tool}", status=1):
             done = subprocess.run(
                 [str(tool), str(file), str(trace)],

@@ -14,7 +14,7 @@ from typing import Any
 
 from schedshard.c2c.program.machine_view import write_view
 from schedshard.c2c.program.program import Program, find_emulator
-from schedshard.common.errors import UserError, telling
+from schedshard.common.errors import UserError, ending_with, telling
 from schedshard.common.output import read_json
 from schedshard.common.paths import build_dir, remake
 from schedshard.kernel.probe.watch import Watch
@@ -128,15 +128,16 @@ def emulate(
     output_to_stderr: bool,
 ) -> Emulated:
     """Run the program to its end, and with @follow all that it has started."""
-    result, meta = folder / "result.json", _names_folder(folder) / "meta.json"
-    watch = Watch(result, machine=machine.path, cpus=cpus, quantum=quantum, trace=trace)
-    file = folder / "watch"
-    file.write_text(watch.lines(), encoding="utf-8")
     if "," in str(folder):
         raise UserError(
-            f"{folder} has a comma in its name, at which the emulator divides: set TMPDIR"
+            f"{folder} contains a comma, at which the emulator divides its arguments: set TMPDIR"
         )
-    view = write_view(folder / "machine", machine, cpus)
+    result, file = folder / "result.json", folder / "watch"
+    watch = Watch(result, machine=machine.path, cpus=cpus, quantum=quantum, trace=trace)
+    with telling(f"cannot write in {folder}"):
+        meta = _names_folder(folder) / "meta.json"
+        file.write_text(watch.lines(), encoding="utf-8")
+        view = write_view(folder / "machine", machine, cpus)
     plugin, library, _ = (_plain(path, folder) for path in plugin_paths())
     with _model(file, meta, window) as (model, shared):
         files = (plugin, library, file, meta, view)
@@ -156,6 +157,12 @@ def emulate(
                 child.wait()
                 raise
         _wait_for_the_others(model, follow)
+    with ending_with(128 - code if code < 0 else code):
+        return _told(code, meta, result)
+
+
+def _told(code: int, meta: Path, result: Path) -> Emulated:
+    """What the processes and the model have written."""
     if not meta.is_file() or not meta.with_name(f"{meta.name}.0").is_file():
         raise UserError(
             f"the emulator ended with status {code} before anything was recorded"
@@ -163,9 +170,9 @@ def emulate(
             else f"the emulator was ended by {signal.Signals(-code).name}: nothing was kept",
             status=1,
         )
-    told = dict(read_json(meta, "what the recorder wrote"))
+    told = dict(read_json(meta, "what the recorder wrote", links=False))
     told["processes"] = [
-        read_json(path, "what the recorder wrote")
+        read_json(path, "what the recorder wrote", links=False)
         for number in range(len(told["images"]))
         if (path := meta.with_name(f"{meta.name}.{number}")).is_file()
     ]

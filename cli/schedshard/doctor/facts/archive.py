@@ -10,7 +10,6 @@ folder as well, and may have "./" before its names.
 from __future__ import annotations
 
 import io
-import os
 import re
 import tarfile
 import tempfile
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from schedshard.common.errors import UserError, telling
+from schedshard.common.inputs import open_input
 from schedshard.common.paths import typed
 from schedshard.doctor.collector.script import run_collector
 from schedshard.doctor.facts.capture import capture_files, capture_lists, is_capture
@@ -48,15 +48,7 @@ _HINT = f"make it with '{typed('doctor collect')}'"
 
 def _opened(path: Path, what: str) -> BinaryIO:
     """Open a regular file of at most FILE_LIMIT bytes."""
-    if not path.is_file():
-        reason = "is a directory" if path.is_dir() else "no such file"
-        reason = "is no regular file" if path.exists() and not path.is_dir() else reason
-        raise UserError(f"cannot read {what} {path}: {reason}")
-    file = path.open("rb")
-    if os.fstat(file.fileno()).st_size > FILE_LIMIT:
-        file.close()
-        raise UserError(f"{what} {path} is larger than {FILE_LIMIT >> 20} MiB")
-    return file
+    return open_input(path, what, FILE_LIMIT)
 
 
 def _unpacked(path: Path, file: BinaryIO, head: bytes) -> bytearray:

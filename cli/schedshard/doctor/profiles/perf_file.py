@@ -6,10 +6,12 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 from schedshard.common.errors import UserError, os_reason, telling
+from schedshard.common.inputs import open_input
 from schedshard.doctor.profiles.known import looks_like, parse_text
 from schedshard.doctor.profiles.perf_c2c import parse_c2c
 from schedshard.doctor.profiles.perf_table import parse_table
@@ -63,9 +65,7 @@ def _read_data(path: Path) -> Profile:
 
 def read_profile(path: Path) -> Profile:
     """Return the profile in a file; a UserError lists the known formats."""
-    if path.exists() and not path.is_file():
-        raise UserError(f"cannot read profile {path}: it is no regular file")
-    with telling(f"cannot read profile {path}"), path.open("rb") as file:
+    with open_input(path, "profile", sys.maxsize) as file, telling(f"cannot read profile {path}"):
         data = file.read(8)
         if data in _MAGIC:
             return _read_data(path)

@@ -11,7 +11,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from schedshard.common.errors import UserError, telling
+from schedshard.common.errors import UserError
+from schedshard.common.inputs import read_input
 from schedshard.common.output import write_atomic
 from schedshard.common.paths import typed
 from schedshard.experiments.sweep.sweep import FACTS, KEY, Row, metric_names, united
@@ -24,8 +25,7 @@ _TYPES: dict[type, pa.DataType] = {str: pa.string(), int: pa.int64(), float: pa.
 
 def read_rows(path: Path) -> list[Row]:
     """The rows of a sweep; anything else than a whole file of ours is refused."""
-    with telling(f"cannot read sweep {path}"):
-        data = path.read_bytes()
+    data = read_input(path, "sweep")
     try:
         table = pq.read_table(io.BytesIO(data))
     except (pa.ArrowException, OSError, ValueError) as error:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from schedshard.common.errors import UserError, telling
+from schedshard.common.errors import UserError
+from schedshard.common.inputs import read_input
 from schedshard.common.paths import topo_binary
 from schedshard.common.tool import run_json
 from schedshard.machines.making.classes import Evidence, PairClass, describe, weigh
@@ -97,10 +98,7 @@ def import_machine(request: ImportRequest) -> Imported:
 
 
 def _read(path: Path) -> bytes:
-    with telling(f"cannot read latency table {path}"):
-        if path.stat().st_size > MAX_BYTES:
-            raise UserError(f"{path}: larger than {MAX_BYTES >> 20} MB, no latency table")
-        return path.read_bytes()
+    return read_input(path, "latency table", MAX_BYTES)
 
 
 def _hwloc_topology(path: Path, table: LatencyTable, notes: list[str]) -> Topology:

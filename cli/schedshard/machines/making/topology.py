@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from schedshard.common.errors import UserError, telling
+from schedshard.common.errors import UserError
+from schedshard.common.inputs import read_input
 from schedshard.common.paths import topo_binary
 from schedshard.common.tool import run_json
 
@@ -123,10 +124,7 @@ def read_given(path: Path) -> Topology:
         if not (path / "sys").is_dir():
             raise UserError(f"{path} holds no sys/: give {GIVEN_RIGHT}")
         return from_tool(run_json([str(topo_binary()), "--sysfs", str(path)]))
-    with telling(f"cannot read topology {path}"):
-        if path.stat().st_size > MAX_GIVEN_BYTES:
-            raise UserError(f"{path}: larger than {MAX_GIVEN_BYTES >> 20} MB: give {GIVEN_RIGHT}")
-        text = path.read_bytes().decode("utf-8", "replace")
+    text = read_input(path, "topology", MAX_GIVEN_BYTES).decode("utf-8", "replace")
     return parse_lscpu(text, path.name)
 
 

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The one way in for files that a user names: a regular file, not larger than it may be."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+from schedshard.common.errors import UserError, telling
+
+# JSON, TOML and tables of ours; readers of larger files say so.
+LIMIT = 1 << 30
+_KINDS = {
+    stat.S_IFIFO: "a FIFO",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFDIR: "a directory",
+    stat.S_IFSOCK: "a socket",
+}
+
+
+def open_input(path: Path, what: str, limit: int = LIMIT, *, links: bool = True) -> BinaryIO:
+    """Open a regular file of at most ``limit`` bytes; without ``links``, no symbolic link.
+
+    A FIFO without a writer would block, and a device may never end: both are refused unread.
+    """
+    name = f"{what} {path}".lstrip()
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if links else os.O_NOFOLLOW)
+    with telling(f"cannot read {name}"):
+        file = os.open(path, flags)
+    facts = os.fstat(file)
+    kind = stat.S_IFMT(facts.st_mode)
+    wrong = None
+    if kind != stat.S_IFREG:
+        wrong = f"cannot read {name}: it is {_KINDS.get(kind, 'special')}, no regular file"
+    elif facts.st_size > limit:
+        wrong = f"{name} is larger than {max(limit >> 20, 1)} MiB"
+    if wrong is not None:
+        os.close(file)
+        raise UserError(wrong)
+    return os.fdopen(file, "rb")
+
+
+def read_input(path: Path, what: str, limit: int = LIMIT, *, links: bool = True) -> bytes:
+    """All bytes of such a file. Files of /proc say that they are empty: they end at the limit."""
+    name = f"{what} {path}".lstrip()
+    with open_input(path, what, limit, links=links) as file, telling(f"cannot read {name}"):
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise UserError(f"{name} is larger than {max(limit >> 20, 1)} MiB")
+    return data

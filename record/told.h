@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/* told.h - the files in which processes tell their names. */
+#ifndef RECORD_TOLD_H
+#define RECORD_TOLD_H
+
+#include <jansson.h>
+
+/**
+ * told_write - write JSON to a file that appears whole or not at all
+ *
+ * The folder may be writable by all users: never follows a link, never writes to a file that is
+ * there already.
+ *
+ * Return: 0, or -1 with errno.
+ */
+int told_write(const json_t *all, const char *path);
+
+#endif
