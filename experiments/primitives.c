@@ -14,6 +14,7 @@
 #include "experiment.h"
 #include "machine.h"
 #include "primitive.h"
+#include "sim_futex.h"
 
 #define MAX_LINES 64
 
@@ -76,6 +77,31 @@ static void report(struct run *run, const struct contest *x, u32 n)
 	run_report(run, "ops", (double)x->measured);
 }
 
+static u64 ps(const struct run *run, const char *ns)
+{
+	return (u64)(run_param(run, ns) * 1000);
+}
+
+/* @node: by thread */
+static void let_sleep(const struct run *run, const struct contest *x, const int *node)
+{
+	const struct sim_futex_costs costs = {
+		.syscall = ps(run, "syscall_ns"),
+		.futex_wait = ps(run, "futex_wait_ns"),
+		.futex_wake = ps(run, "futex_wake_ns"),
+		.schedule = ps(run, "schedule_ns"),
+		.context_switch = ps(run, "context_switch_ns"),
+		.wake = ps(run, "wake_ns"),
+		.queue = ps(run, "queue_ns"),
+		.ipi_send = ps(run, "ipi_send_ns"),
+		.ipi_travel = ps(run, "ipi_travel_ns"),
+		.irq = ps(run, "irq_ns"),
+		.idle_exit = ps(run, "idle_exit_ns"),
+	};
+
+	sim_futex_begin(run->model->nr_cpus, x->lines, node, &costs);
+}
+
 static bool create(struct run *run, struct contest *x)
 {
 	const struct shard_plan_opts opts = { .cap = run->cap };
@@ -97,6 +123,8 @@ static bool create(struct run *run, struct contest *x)
 	primitive_label_hook = arena_label;
 	for (u32 i = 0; i < x->lines; i++)
 		made = (x->state[i] = x->primitive->create(&place)) && made;
+	if (x->primitive->sleeps)
+		let_sleep(run, x, node);
 	free(node);
 	return made;
 }
@@ -140,6 +168,8 @@ static int contest(struct run *run, const struct primitive *primitive, double ho
 		sim_spawn(i, body, &x, i);
 	run->simulated = sim_run();
 	right = consistent(&x);
+	if (primitive->sleeps)
+		sim_futex_end();
 	if (right)
 		report(run, &x, n);
 	free(x.ops);
@@ -168,12 +198,29 @@ static const char *const variants[] = {
 	"ticket-lock-padded", "claim-near",
 	"claim-two-steps",    "claim-packed",
 	"claim-words",	      "claim-slots",
-	"cpu-counter",	      NULL,
+	"cpu-counter",	      "mutex",
+	"mutex-apart",	      NULL,
 };
-static const char *const params[] = {
-	"warm_up_ops",	"measured_ops",		  "hold_ns", "work_ns", "pause_cycles",
-	"instructions", "instructions_per_cycle", "lines",   NULL
-};
+static const char *const params[] = { "warm_up_ops",
+				      "measured_ops",
+				      "hold_ns",
+				      "work_ns",
+				      "pause_cycles",
+				      "instructions",
+				      "instructions_per_cycle",
+				      "lines",
+				      "syscall_ns",
+				      "futex_wait_ns",
+				      "futex_wake_ns",
+				      "schedule_ns",
+				      "context_switch_ns",
+				      "queue_ns",
+				      "wake_ns",
+				      "ipi_send_ns",
+				      "ipi_travel_ns",
+				      "irq_ns",
+				      "idle_exit_ns",
+				      NULL };
 
 extern const struct experiment primitives_experiment, atomic_inc;
 const struct experiment primitives_experiment = {

@@ -11,7 +11,8 @@ extern const struct primitive primitive_atomic_inc, primitive_plain_inc, primiti
 	primitive_sharded_counter, primitive_fetch_xor, primitive_spinlock_hot,
 	primitive_spinlock_hot_apart, primitive_ticket_lock, primitive_ticket_lock_apart,
 	primitive_ticket_lock_padded, primitive_claim_near, primitive_claim_two_steps,
-	primitive_claim_packed, primitive_claim_words, primitive_claim_slots, primitive_cpu_counter;
+	primitive_claim_packed, primitive_claim_words, primitive_claim_slots, primitive_cpu_counter,
+	primitive_mutex, primitive_mutex_apart;
 
 const struct primitive *const primitives[] = {
 	&primitive_atomic_inc,	       &primitive_plain_inc,
@@ -26,7 +27,8 @@ const struct primitive *const primitives[] = {
 	&primitive_ticket_lock_padded, &primitive_claim_near,
 	&primitive_claim_two_steps,    &primitive_claim_packed,
 	&primitive_claim_words,	       &primitive_claim_slots,
-	&primitive_cpu_counter,	       NULL,
+	&primitive_cpu_counter,	       &primitive_mutex,
+	&primitive_mutex_apart,	       NULL,
 };
 
 void (*primitive_label_hook)(const char *name, const char *type);

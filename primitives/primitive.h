@@ -60,6 +60,7 @@ struct primitive_thread {
  * @name: as on the command line
  * @what: in a few words, for tables
  * @holds: whether ops() calls primitive_thread.hold
+ * @sleeps: whether ops() calls primitive_sleep()
  * @create: a fresh state; NULL: no memory
  * @ops: do the operation @n times in a row: one operation is a whole acquire and release, or
  *	increment and decrement
@@ -68,7 +69,7 @@ struct primitive_thread {
  */
 struct primitive {
 	const char *name, *what;
-	bool holds;
+	bool holds, sleeps;
 	void *(*create)(const struct primitive_place *place);
 	void (*ops)(void *state, const struct primitive_thread *thread, u64 n);
 	bool (*consistent)(const void *state, u64 ops);
@@ -95,5 +96,21 @@ static inline void primitive_hold(const struct primitive_thread *thread)
 	if (thread->hold)
 		thread->hold(thread->arg);
 }
+
+/**
+ * primitive_sleep() - sleep unless @word is no longer @value
+ * @word: shared by all threads
+ * @value: for which the caller sleeps
+ * @thread: the caller
+ *
+ * As port_alloc(), the user of the primitives implements it: primitives/futex.c for the host,
+ * experiments/sim_futex.c for simulated threads.
+ *
+ * Return: after primitive_wake(), or for no reason.
+ */
+void primitive_sleep(u32 *word, u32 value, const struct primitive_thread *thread);
+
+/** primitive_wake() - wake one thread that sleeps at @word, if any does. */
+void primitive_wake(u32 *word, const struct primitive_thread *thread);
 
 #endif

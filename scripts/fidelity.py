@@ -3,6 +3,8 @@
 
 fidelity.py           predict each point, write machines/published/residuals.toml and the page
                       docs/results/fidelity.md with its plot
+fidelity.py --new     the same, but predict only curves of which residuals.toml has no points, or
+                      other ones: for a new curve while neither model nor machines changed
 fidelity.py --check   only print the three figures of each curve; status 1 if the page differs
 fidelity.py FILE      the same figures for the curves of another file, nothing written
 
@@ -109,6 +111,14 @@ def residuals_of(curve: dict[str, Any], base: Path) -> list[Residual]:
             )
         )  # fmt: skip
     return made
+
+
+def kept_of(curve: dict[str, Any]) -> list[Residual]:
+    """Return the residuals that the table has of all points of a curve, or nothing."""
+    mine = [one for one in known_residuals() if one.curve == curve["name"]]
+    measured = [one for _, one in curve.get(PAIRS) or curve["points"]]
+    same = [f"{one:.5g}" for one in measured] == [f"{one.measured:.5g}" for one in mine]
+    return mine if same else []
 
 
 def score(curve: dict[str, Any], mine: Sequence[Residual], known: Sequence[Residual]) -> Score:
@@ -225,7 +235,8 @@ def main(arguments: Sequence[str]) -> int:
     path = files[0] if files else CURVES
     curves = tomllib.loads(path.read_text(encoding="utf-8"))["curve"]
     base = path.parent if files else ROOT / "machines"
-    by_curve = [residuals_of(curve, base) for curve in curves]
+    kept = kept_of if "--new" in arguments else lambda _: []
+    by_curve = [kept(curve) or residuals_of(curve, base) for curve in curves]
     mine = [one for points in by_curve for one in points]
     known = list(known_residuals()) if files else mine
     scores = [score(*pair, known) for pair in zip(curves, by_curve, strict=True)]

@@ -35,7 +35,9 @@ def executed(build: Path, name: str, operations: int) -> int:
 
 def accesses(build: Path, name: str, operations: int) -> int:
     """Return how often a simulated CPU accesses shared memory in so many operations."""
-    nothing = ("hold_ns", "work_ns", "pause_cycles", "instructions")
+    nothing = ["hold_ns", "work_ns", "pause_cycles", "instructions"]
+    nothing += ["syscall_ns", "futex_wait_ns", "futex_wake_ns", "schedule_ns", "context_switch_ns"]
+    nothing += ["queue_ns", "wake_ns", "ipi_send_ns", "ipi_travel_ns", "irq_ns", "idle_exit_ns"]
     given = dict.fromkeys(nothing, 0) | {"warm_up_ops": 1, "measured_ops": operations}
     given |= {"instructions_per_cycle": 1, "lines": 1}
     argv = [str(build / "experiments/schedshard-sim"), "primitives", "--variant", name,

@@ -11,6 +11,7 @@
 #include "ping_pong.h"
 #include "primitive.h"
 #include "sim.h"
+#include "sim_futex.h"
 #include "toy.h"
 
 #define OPS   60u
@@ -56,12 +57,16 @@ static u64 meet(struct meeting *m, u32 n, u64 seed)
 	struct shard_plan *plan;
 	int node[16] = { 0 };
 	struct primitive_place place = { .nr_threads = n, .home = 0, .node = node };
+	static const struct sim_futex_costs costs = {
+		.syscall = 100 * NS, .wake = 150 * NS, .schedule = 200 * NS, .ipi_travel = 500 * NS
+	};
 
 	toy_begin("", seed);
 	CHECK(!shard_plan_build(&plan, &toy_model()->machine->topo, NULL));
 	place.plan = plan;
 	m->state = m->primitive->create(&place);
 	CHECK(m->state);
+	sim_futex_begin(n, 1, node, &costs);
 	CHECK(m->primitive->consistent(m->state, 0));
 	for (u32 i = 0; i < n; i++)
 		sim_spawn(i, body, m, 0);
@@ -78,6 +83,7 @@ static u64 meet(struct meeting *m, u32 n, u64 seed)
 static void part(struct meeting *m)
 {
 	m->primitive->destroy(m->state);
+	sim_futex_end();
 	toy_end();
 }
 
@@ -113,7 +119,7 @@ static void a_lock_excludes_and_readers_do_not(void)
 		if (!(*p)->holds)
 			continue;
 		ops = meet(&m, 16, 1);
-		if (strstr((*p)->name, "lock") && !strstr((*p)->name, "read")) {
+		if ((*p)->sleeps || (strstr((*p)->name, "lock") && !strstr((*p)->name, "read"))) {
 			CHECK_EQ(m.most_inside, 1);
 			CHECK(m.took >= ops * m.hold);
 		} else {
@@ -122,6 +128,25 @@ static void a_lock_excludes_and_readers_do_not(void)
 		}
 		part(&m);
 	}
+}
+
+/* A waiter that spins accesses the lock all the time, one that sleeps does not. */
+static void only_a_mutex_lets_its_waiters_sleep(void)
+{
+	static const char *const names[] = { "mutex", "mutex-apart", "spinlock-hot" };
+	u64 events[3];
+
+	for (u32 i = 0; i < 3; i++) {
+		struct meeting m = { .primitive = primitive_find(names[i]),
+				     .ops = 10,
+				     .hold = 50000 * NS };
+
+		meet(&m, 8, 1);
+		events[i] = sim_events();
+		part(&m);
+	}
+	CHECK(events[0] * 100 < events[2]);
+	CHECK(events[1] * 100 < events[2]);
 }
 
 /* The first word of a counter is its count. */
@@ -182,6 +207,7 @@ int main(void)
 	static void (*const test[])(void) = {
 		all_are_consistent,
 		a_lock_excludes_and_readers_do_not,
+		only_a_mutex_lets_its_waiters_sleep,
 		only_the_plain_counter_loses,
 		turns_alternate,
 	};

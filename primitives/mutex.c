@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * glibc's default pthread_mutex_t, whose waiters sleep.
+ *
+ * The word is 0: free, 1: taken, or 2: taken, and somebody may sleep. Whoever does not get it at
+ * once exchanges it for 2, and sleeps until the exchange finds 0. An unlock that finds 2 wakes one
+ * sleeper. It does not hand the lock over: any thread may be first.
+ *
+ * Why no sleeper is forgotten: a thread sleeps only while the word is 2, and whoever sleeps or woke
+ * up leaves 2 when it takes the lock. So the unlock of the last of them wakes the next one.
+ *
+ * The owner and the users lie beside the word, as in glibc. The counter lies on their line, or
+ * apart, as linkers place it in travisdowns/concurrency-hierarchy-bench.
+ */
+#include "primitive.h"
+
+struct mutex {
+	u32 word;
+	u32 owner, users;
+	u32 kind; /* 0: the default one */
+};
+
+struct near_mutex {
+	struct mutex mutex port_cacheline_aligned;
+	u64 count;
+};
+
+struct apart_mutex {
+	struct mutex mutex port_cacheline_aligned;
+	u64 count port_cacheline_aligned;
+};
+
+static void lock(struct mutex *m, const struct primitive_thread *thread)
+{
+	u32 seen = 0;
+
+	PORT_WARN_ON(READ_ONCE(m->kind));
+	if (!__atomic_compare_exchange_n(&m->word, &seen, 1, false, __ATOMIC_ACQUIRE,
+					 __ATOMIC_RELAXED)) {
+		if (READ_ONCE(m->word) == 2)
+			primitive_sleep(&m->word, 2, thread);
+		while (__atomic_exchange_n(&m->word, 2, __ATOMIC_ACQUIRE))
+			primitive_sleep(&m->word, 2, thread);
+	}
+	WRITE_ONCE(m->owner, thread->number + 1);
+	WRITE_ONCE(m->users, READ_ONCE(m->users) + 1);
+}
+
+static void unlock(struct mutex *m, const struct primitive_thread *thread)
+{
+	PORT_WARN_ON(READ_ONCE(m->kind));
+	WRITE_ONCE(m->owner, 0);
+	WRITE_ONCE(m->users, READ_ONCE(m->users) - 1);
+	if (__atomic_exchange_n(&m->word, 0, __ATOMIC_RELEASE) == 2)
+		primitive_wake(&m->word, thread);
+}
+
+static void count_up(struct mutex *m, u64 *count, const struct primitive_thread *thread, u64 n)
+{
+	while (n--) {
+		lock(m, thread);
+		WRITE_ONCE(*count, READ_ONCE(*count) + 1);
+		primitive_hold(thread);
+		unlock(m, thread);
+	}
+}
+
+static bool counted(const struct mutex *m, const u64 *count, u64 ops)
+{
+	return READ_ONCE(*count) == ops && !READ_ONCE(m->word) && !READ_ONCE(m->users);
+}
+
+static void *create(const struct primitive_place *place)
+{
+	return primitive_alloc(sizeof(struct near_mutex), place->home, "mutex",
+			       "struct near_mutex");
+}
+
+static void destroy(void *state)
+{
+	port_free(state, sizeof(struct near_mutex));
+}
+
+static void ops_near(void *state, const struct primitive_thread *thread, u64 n)
+{
+	struct near_mutex *s = state;
+
+	count_up(&s->mutex, &s->count, thread, n);
+}
+
+static bool counted_near(const void *state, u64 ops)
+{
+	const struct near_mutex *s = state;
+
+	return counted(&s->mutex, &s->count, ops);
+}
+
+static void *create_apart(const struct primitive_place *place)
+{
+	return primitive_alloc(sizeof(struct apart_mutex), place->home, "mutex",
+			       "struct apart_mutex");
+}
+
+static void destroy_apart(void *state)
+{
+	port_free(state, sizeof(struct apart_mutex));
+}
+
+static void ops_apart(void *state, const struct primitive_thread *thread, u64 n)
+{
+	struct apart_mutex *s = state;
+
+	count_up(&s->mutex, &s->count, thread, n);
+}
+
+static bool counted_apart(const void *state, u64 ops)
+{
+	const struct apart_mutex *s = state;
+
+	return counted(&s->mutex, &s->count, ops);
+}
+
+const struct primitive primitive_mutex = {
+	.name = "mutex",
+	.what = "glibc's mutex, waiters sleep",
+	.holds = true,
+	.sleeps = true,
+	.create = create,
+	.ops = ops_near,
+	.consistent = counted_near,
+	.destroy = destroy,
+};
+
+const struct primitive primitive_mutex_apart = {
+	.name = "mutex-apart",
+	.what = "the same, what it guards on another line",
+	.holds = true,
+	.sleeps = true,
+	.create = create_apart,
+	.ops = ops_apart,
+	.consistent = counted_apart,
+	.destroy = destroy_apart,
+};
