@@ -130,6 +130,7 @@ static void bind_cpus(struct user_thread *self, uint64_t tid, uint64_t mask_at, 
 
 static void told(struct user_thread *t, const uint64_t *arg)
 {
+	struct protocol_frame caller[PROTOCOL_FRAMES];
 	uint64_t frame[PROTOCOL_FRAMES], word;
 
 	switch ((enum protocol)arg[0]) {
@@ -151,6 +152,11 @@ static void told(struct user_thread *t, const uint64_t *arg)
 		break;
 	case PROTOCOL_FREE:
 		heap_free(arg[1]);
+		break;
+	case PROTOCOL_CALLERS:
+		if (arg[2] <= PROTOCOL_FRAMES &&
+		    user_read(caller, arg[1], arg[2] * sizeof(*caller)))
+			notes_frames(caller, (uint32_t)arg[2]);
 		break;
 	}
 }

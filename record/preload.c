@@ -16,7 +16,6 @@
 #include <errno.h>
 #include <execinfo.h>
 #include <malloc.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -25,9 +24,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "preload.h"
 #include "protocol.h"
-
-#define API __attribute__((visibility("default")))
 
 #define SITES	  8192u
 #define PROBES	  16u
@@ -63,12 +61,27 @@ static bool is_early(const void *at)
 	return (const char *)at >= bootstrap && (const char *)at < bootstrap + BOOTSTRAP;
 }
 
-static void tell(long code, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+void preload_tell(long code, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
 {
 	int before = errno;
 
 	syscall(PROTOCOL_CALL, code, a, b, c, d);
 	errno = before;
+}
+
+bool preload_enter(void)
+{
+	if (!ready || inside)
+		return false;
+	inside = true;
+	preload_tell(PROTOCOL_HIDE, 1, 0, 0, 0);
+	return true;
+}
+
+void preload_leave(void)
+{
+	preload_tell(PROTOCOL_HIDE, 0, 0, 0, 0);
+	inside = false;
 }
 
 /* From the linker: begin and end of this library's code. */
@@ -102,12 +115,12 @@ __attribute__((constructor)) static void begin(void)
 
 	find_all();
 	inside = true;
-	tell(PROTOCOL_HIDE, 1, 0, 0, 0);
+	preload_tell(PROTOCOL_HIDE, 1, 0, 0, 0);
 	backtrace(frames, 4); /* loads the libraries that it needs */
-	tell(PROTOCOL_HIDE, 0, 0, 0, 0);
+	preload_tell(PROTOCOL_HIDE, 0, 0, 0, 0);
 	inside = false;
-	tell(PROTOCOL_HELLO, (uint64_t)(uintptr_t)&word, word, (uint64_t)(uintptr_t)__ehdr_start,
-	     (uint64_t)(uintptr_t)etext);
+	preload_tell(PROTOCOL_HELLO, (uint64_t)(uintptr_t)&word, word,
+		     (uint64_t)(uintptr_t)__ehdr_start, (uint64_t)(uintptr_t)etext);
 	ready = true;
 }
 
@@ -126,13 +139,13 @@ static void describe(uint32_t number)
 	uint64_t frame[PROTOCOL_FRAMES];
 	int n;
 
-	tell(PROTOCOL_HIDE, 1, 0, 0, 0);
+	preload_tell(PROTOCOL_HIDE, 1, 0, 0, 0);
 	n = backtrace(found, PROTOCOL_FRAMES + OWN_FRAMES + 1) - OWN_FRAMES - 1;
 	for (int i = 0; i < n; i++)
 		frame[i] = (uint64_t)(uintptr_t)found[i + OWN_FRAMES + 1];
 	if (n > 0)
-		tell(PROTOCOL_SITE, number, (uint64_t)(uintptr_t)frame, (uint64_t)n, 0);
-	tell(PROTOCOL_HIDE, 0, 0, 0, 0);
+		preload_tell(PROTOCOL_SITE, number, (uint64_t)(uintptr_t)frame, (uint64_t)n, 0);
+	preload_tell(PROTOCOL_HIDE, 0, 0, 0, 0);
 }
 
 /* The program calls a function that calls this: frames are describe, this, that, the program. */
@@ -168,21 +181,19 @@ static inline __attribute__((always_inline)) void allocated(void *at, size_t siz
 	if (!at || !ready || inside)
 		return;
 	inside = true;
-	tell(PROTOCOL_ALLOC, (uint64_t)(uintptr_t)at, size, site_of(back, stack), element);
+	preload_tell(PROTOCOL_ALLOC, (uint64_t)(uintptr_t)at, size, site_of(back, stack), element);
 	inside = false;
 }
 
 static void freed(void *at)
 {
 	if (at && ready && !inside)
-		tell(PROTOCOL_FREE, (uint64_t)(uintptr_t)at, 0, 0, 0);
+		preload_tell(PROTOCOL_FREE, (uint64_t)(uintptr_t)at, 0, 0, 0);
 }
-
-#define HERE __builtin_return_address(0), __builtin_frame_address(0)
 
 /* ---- memory ---- */
 
-API void *malloc(size_t size)
+PRELOAD_API void *malloc(size_t size)
 {
 	void *at;
 
@@ -190,11 +201,11 @@ API void *malloc(size_t size)
 	if (!next_malloc)
 		return early(size);
 	at = next_malloc(size);
-	allocated(at, size, 0, HERE);
+	allocated(at, size, 0, PRELOAD_HERE);
 	return at;
 }
 
-API void *calloc(size_t n, size_t size)
+PRELOAD_API void *calloc(size_t n, size_t size)
 {
 	void *at;
 
@@ -202,11 +213,11 @@ API void *calloc(size_t n, size_t size)
 	if (!next_calloc)
 		return size && n > SIZE_MAX / size ? NULL : early(n * size);
 	at = next_calloc(n, size);
-	allocated(at, n * size, size, HERE);
+	allocated(at, n * size, size, PRELOAD_HERE);
 	return at;
 }
 
-API void free(void *at)
+PRELOAD_API void free(void *at)
 {
 	if (is_early(at) || !next_free)
 		return;
@@ -214,7 +225,7 @@ API void free(void *at)
 	next_free(at);
 }
 
-API void *realloc(void *old, size_t size)
+PRELOAD_API void *realloc(void *old, size_t size)
 {
 	void *at;
 
@@ -229,56 +240,56 @@ API void *realloc(void *old, size_t size)
 	}
 	freed(old);
 	at = next_realloc(old, size);
-	allocated(at, size, 0, HERE);
+	allocated(at, size, 0, PRELOAD_HERE);
 	return at;
 }
 
-API int posix_memalign(void **at, size_t alignment, size_t size)
+PRELOAD_API int posix_memalign(void **at, size_t alignment, size_t size)
 {
 	int failed;
 
 	find_all();
 	failed = next_posix_memalign(at, alignment, size);
 	if (!failed)
-		allocated(*at, size, 0, HERE);
+		allocated(*at, size, 0, PRELOAD_HERE);
 	return failed;
 }
 
-API void *aligned_alloc(size_t alignment, size_t size)
+PRELOAD_API void *aligned_alloc(size_t alignment, size_t size)
 {
 	void *at;
 
 	find_all();
 	at = next_aligned_alloc(alignment, size);
-	allocated(at, size, 0, HERE);
+	allocated(at, size, 0, PRELOAD_HERE);
 	return at;
 }
 
-API void *memalign(size_t alignment, size_t size)
+PRELOAD_API void *memalign(size_t alignment, size_t size)
 {
 	void *at;
 
 	find_all();
 	at = next_aligned_alloc(alignment, size);
-	allocated(at, size, 0, HERE);
+	allocated(at, size, 0, PRELOAD_HERE);
 	return at;
 }
 
-API void *mmap(void *where, size_t size, int rights, int flags, int file, off_t offset)
+PRELOAD_API void *mmap(void *where, size_t size, int rights, int flags, int file, off_t offset)
 {
 	void *at;
 
 	find_all();
 	at = next_mmap(where, size, rights, flags, file, offset);
 	if (at != MAP_FAILED && flags & (MAP_ANONYMOUS | MAP_SHARED))
-		allocated(at, size, 0, HERE);
+		allocated(at, size, 0, PRELOAD_HERE);
 	return at;
 }
 
-API void *mmap64(void *where, size_t size, int rights, int flags, int file, off_t offset)
+PRELOAD_API void *mmap64(void *where, size_t size, int rights, int flags, int file, off_t offset)
 	__attribute__((alias("mmap")));
 
-API int munmap(void *at, size_t size)
+PRELOAD_API int munmap(void *at, size_t size)
 {
 	find_all();
 	freed(at);

@@ -9,6 +9,8 @@
 #ifndef RECORD_PROTOCOL_H
 #define RECORD_PROTOCOL_H
 
+#include <stdint.h>
+
 #define PROTOCOL_CALL	0x53c2c0
 #define PROTOCOL_FRAMES 16
 
@@ -26,6 +28,16 @@ enum protocol {
 	PROTOCOL_ALLOC,
 	/* (address) */
 	PROTOCOL_FREE,
+	/*
+	 * (frames, n): functions that wait for other threads, or start some. Their locals may be
+	 * other threads' data. The innermost first; the last one's end is not known.
+	 */
+	PROTOCOL_CALLERS,
+};
+
+/* A function's frame: the instruction it goes on with, and its registers rsp and rbp there. */
+struct protocol_frame {
+	uint64_t pc, sp, bp;
 };
 
 #endif

@@ -19,6 +19,7 @@
 
 #include "api.h"
 #include "pages.h"
+#include "protocol.h"
 #include "vcpu.h"
 
 #define USER_THREADS 4096u
@@ -132,12 +133,14 @@ void notes_thread(const struct user_thread *t);
 /* A mapping; the stack pointer with which a thread begins. */
 void notes_region(uint64_t at, uint64_t size, bool shared);
 void notes_stack(pid_t tid, uint64_t pointer);
+/* The frames of a thread, the innermost first: each ends where the next one's sp is. */
+void notes_frames(const struct protocol_frame *frame, uint32_t n);
 
 /* Around a fork; the child does not have its parent's other threads. */
 void notes_before_fork(void);
 void notes_after_fork(bool in_child);
 
-/** notes_json - set "threads", "stacks" and "regions" in @into. */
+/** notes_json - set "threads", "stacks", "frames" and "regions" in @into. */
 void notes_json(json_t *into);
 
 /* ---- heap.c ---- */

@@ -9,9 +9,11 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from schedshard.c2c.naming.locals import Frame as Caller
+from schedshard.c2c.naming.locals import Locals, covering
 from schedshard.c2c.naming.modules import Module, Modules
 from schedshard.c2c.naming.variables import DebugInfo, Typed
 from schedshard.lines.symbols import Frame
@@ -38,7 +40,7 @@ class Thing:
     """An object: its name, its begin, and its fields."""
 
     name: str
-    kind: str  # variable, file, heap, stack, mapped, unknown
+    kind: str  # variable, local, file, heap, stack, mapped, unknown
     address: int
     size: int
     type: str = ""
@@ -75,6 +77,7 @@ class Objects:
         self._regions = [tuple(region) for region in meta["regions"]]
         numbers = {tid: number for number, tid, _ in meta["threads"]}
         self._stacks = [(pointer, numbers.get(tid)) for tid, pointer in meta["stacks"]]
+        self._callers = [Caller(*each) for each in meta.get("frames", ())]
         self._pointers = sorted(pointer for pointer, _ in self._stacks)
         self._info: dict[str, DebugInfo | None] = {}
         self._types: dict[tuple[str, int], Typed | None] = {}
@@ -178,7 +181,12 @@ class Objects:
         small = [each for each in covering if not self._is_stack(each)]
         if small:
             return self._heap_thing(small)
-        return self._stack(address) or self._variable(address) or self._mapped(address)
+        return (
+            self._local(address)
+            or self._stack(address)
+            or self._variable(address)
+            or self._mapped(address)
+        )
 
     def _is_stack(self, each: _Object) -> bool:
         return self._holds_a_stack(each.at, each.size)
@@ -219,6 +227,33 @@ class Objects:
         while len(frames) > 1 and _ALLOCATORS.match(frames[0].function):
             frames.pop(0)
         return tuple(frames)
+
+    def _local(self, address: int) -> Thing | None:
+        """A variable of a function that started threads, or waited for them."""
+        found = covering(self._callers, address)
+        for frame in found:
+            # A return address: the call itself is before it.
+            module = self._modules.at(frame.pc - 1)
+            info = self._open(str(module.debug)) if module and module.debug else None
+            if module is None or info is None:
+                continue
+            there = replace(frame, pc=frame.pc - 1 - module.bias)
+            local = Locals(info.dwarf).at(there, address)
+            if local is not None:
+                name = f"{self._function(frame)}::{local.name}"
+                return Thing(
+                    name, "local", local.address, local.typed.size or 0,
+                    local.typed.name, local.typed.field, local.typed.element,
+                    foreign=module.of_system, whole=local.typed.whole,
+                )  # fmt: skip
+        for frame in found:
+            name = f"frame of {self._function(frame)}"
+            return Thing(name, "stack", frame.sp, frame.end - frame.sp, foreign=True)
+        return None
+
+    def _function(self, frame: Caller) -> str:
+        found = self._modules.frames([frame.pc - 1]).get(frame.pc - 1, ())
+        return found[-1].function if found else f"{frame.pc:#x}"
 
     def _stack(self, address: int) -> Thing | None:
         for at, size, _ in reversed(self._regions):

@@ -14,6 +14,7 @@ from typing import BinaryIO
 from elftools.common.exceptions import DWARFError, ELFError
 from elftools.dwarf.compileunit import CompileUnit
 from elftools.dwarf.die import DIE
+from elftools.dwarf.dwarfinfo import DWARFInfo
 from elftools.elf.elffile import ELFFile
 
 from schedshard.common.errors import telling
@@ -50,6 +51,12 @@ def target(die: DIE) -> DIE | None:
     if "DW_AT_type" not in die.attributes:
         return None
     return die.get_DIE_from_attribute("DW_AT_type")
+
+
+def die_language(top: DIE) -> bool:
+    """Whether a unit is of C++ in one of its versions, or of Rust, whose types are plain names."""
+    language = top.attributes.get("DW_AT_language")
+    return language is not None and language.value in (4, 26, 33, 43, 28)
 
 
 def type_name(die: DIE | None, cplusplus: bool = False) -> str:
@@ -191,9 +198,12 @@ class DebugInfo:
             except FAULTS:
                 self.damaged = True
                 return
-            language = top.attributes.get("DW_AT_language")
-            # C++ in its versions, and Rust.
-            yield top, language is not None and language.value in (4, 26, 33, 43, 28)
+            yield top, die_language(top)
+
+    @property
+    def dwarf(self) -> DWARFInfo:
+        """All of it."""
+        return self._dwarf
 
     def variables(self, addresses: Iterable[int]) -> dict[int, Typed]:
         """The types of the variables that begin at these addresses of the file."""
@@ -214,7 +224,7 @@ class DebugInfo:
         for child in die.iter_children():
             if child.tag == "DW_TAG_variable":
                 address = self._address(child)
-                described = target(_declared(child))
+                described = target(declared(child))
                 if address in missing and described is not None:
                     found[address] = Typed(described, type_name(described, cplusplus))
                     missing.discard(address)
@@ -295,7 +305,7 @@ class DebugInfo:
                 self._walk_pointers(child, cplusplus, missing, found)
 
 
-def _declared(die: DIE) -> DIE:
+def declared(die: DIE) -> DIE:
     """Of a definition that only adds the place: the declaration."""
     for name in ("DW_AT_specification", "DW_AT_abstract_origin"):
         if "DW_AT_type" not in die.attributes and name in die.attributes:

@@ -140,10 +140,10 @@ class _Context:
 
 def _field(thing: Thing | None, address: int) -> str:
     """The variable and its member, or the member of an object of the heap."""
-    if thing is None or thing.kind not in ("variable", "heap", "shared", "kernel"):
+    if thing is None or thing.kind not in ("variable", "local", "heap", "shared", "kernel"):
         return ""
     member = thing.field(address - thing.address)
-    if thing.kind != "variable":
+    if thing.kind not in ("variable", "local"):
         return member.removeprefix(".")
     return f"{thing.name}{member}" if thing.size else ""
 

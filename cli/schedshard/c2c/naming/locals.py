@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Local variables: of a function's frame, the one that has a byte.
+
+Threads contend for a local of a function that started them: a counter of main(), what a lambda
+captured by reference. Such a variable's address is known to others, so it stays in the frame. The
+debug information says where, from one of three addresses: the frame's end, rsp or rbp.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+
+from elftools.dwarf.compileunit import CompileUnit
+from elftools.dwarf.die import DIE
+from elftools.dwarf.dwarfinfo import DWARFInfo
+from elftools.dwarf.locationlists import LocationEntry, LocationParser
+from elftools.dwarf.ranges import BaseAddressEntry
+
+from schedshard.c2c.naming.variables import (
+    FAULTS,
+    MOST_BYTES,
+    Typed,
+    declared,
+    die_language,
+    target,
+    type_name,
+)  # fmt: skip
+from schedshard.lines.dwarf import die_name
+
+_SCOPES = {
+    "DW_TAG_namespace", "DW_TAG_class_type", "DW_TAG_structure_type", "DW_TAG_subprogram",
+    "DW_TAG_lexical_block", "DW_TAG_inlined_subroutine",
+}  # fmt: skip
+_VARIABLES = {"DW_TAG_variable", "DW_TAG_formal_parameter"}
+_FBREG, _CFA = 0x91, 0x9C
+_REG_RBP, _REG_RSP, _BREG_RBP, _BREG_RSP = 0x56, 0x57, 0x76, 0x77
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A frame of a function that goes on at ``pc``, in addresses of its file and of its thread."""
+
+    pc: int
+    sp: int
+    bp: int
+    end: int  # the caller's sp: what debug information calls the canonical frame address
+
+
+@dataclass(frozen=True)
+class Local:
+    """A variable in a frame."""
+
+    name: str
+    address: int
+    typed: Typed
+
+
+def _signed(data: list[int]) -> int | None:
+    """A number of seven bits in each byte, the lowest first; None if anything follows it."""
+    value = 0
+    for at, byte in enumerate(data):
+        value |= (byte & 0x7F) << 7 * at
+        if not byte & 0x80:
+            if at + 1 != len(data):
+                return None
+            return value - (1 << 7 * (at + 1)) if byte & 0x40 else value
+    return None
+
+
+def _ranges(die: DIE, dwarf: DWARFInfo) -> Iterator[tuple[int, int]]:
+    """The code of a function, a block or a unit."""
+    low, high = die.attributes.get("DW_AT_low_pc"), die.attributes.get("DW_AT_high_pc")
+    if low is not None and high is not None:
+        end = int(high.value)
+        yield int(low.value), end if high.form == "DW_FORM_addr" else int(low.value) + end
+        return
+    several = die.attributes.get("DW_AT_ranges")
+    lists = dwarf.range_lists()
+    if several is None or lists is None or not isinstance(die.cu, CompileUnit):
+        return
+    first = die.cu.get_top_DIE().attributes.get("DW_AT_low_pc")
+    base = int(first.value) if first is not None else 0
+    for entry in lists.get_range_list_at_offset(several.value, die.cu):
+        if isinstance(entry, BaseAddressEntry):
+            base = entry.base_address
+        else:
+            add = 0 if entry.is_absolute else base
+            yield entry.begin_offset + add, entry.end_offset + add
+
+
+def _covers(die: DIE, dwarf: DWARFInfo, pc: int) -> bool:
+    return any(low <= pc < high for low, high in _ranges(die, dwarf))
+
+
+class Locals:
+    """The local variables of one file's functions."""
+
+    def __init__(self, dwarf: DWARFInfo) -> None:
+        self._dwarf = dwarf
+        self._parser = LocationParser(dwarf.location_lists())
+
+    def at(self, frame: Frame, address: int) -> Local | None:
+        """The variable of a frame that has this byte: of the innermost block that is being run."""
+        with suppress(*FAULTS):
+            for top in self._units(frame.pc):
+                function = self._function(top, frame.pc)
+                if function is not None:
+                    found = list(
+                        self._inside(function, frame, address, function, die_language(top))
+                    )
+                    return found[-1] if found else None
+        return None
+
+    def _units(self, pc: int) -> Iterator[DIE]:
+        tables = self._dwarf.get_aranges()
+        offset = tables.cu_offset_at_addr(pc) if tables is not None else None
+        if offset is not None:
+            yield self._dwarf.get_CU_at(offset).get_top_DIE()
+            return
+        read = 0
+        for unit in self._dwarf.iter_CUs():
+            top = unit.get_top_DIE()
+            if _covers(top, self._dwarf, pc):
+                yield top
+                return
+            read += unit.size
+            if read > MOST_BYTES:
+                return
+
+    def _function(self, die: DIE, pc: int) -> DIE | None:
+        for child in die.iter_children():
+            if child.tag == "DW_TAG_subprogram" and _covers(child, self._dwarf, pc):
+                return child
+            if child.tag in _SCOPES and child.has_children:
+                found = self._function(child, pc)
+                if found is not None:
+                    return found
+        return None
+
+    def _inside(
+        self, scope: DIE, frame: Frame, address: int, function: DIE, cplusplus: bool
+    ) -> Iterator[Local]:
+        """Variables of a scope and of those inside that are being run, the outermost first."""
+        for child in scope.iter_children():
+            if child.tag in _VARIABLES:
+                described = target(declared(child))
+                start = self._start(child, frame, function)
+                if described is None or start is None:
+                    continue
+                typed = Typed(described, type_name(described, cplusplus))
+                if start <= address < start + (typed.size or 0):
+                    yield Local(die_name(declared(child)) or "?", start, typed)
+            elif child.tag in _SCOPES and child.has_children and self._runs(child, frame.pc):
+                yield from self._inside(child, frame, address, function, cplusplus)
+
+    def _runs(self, scope: DIE, pc: int) -> bool:
+        return scope.tag != "DW_TAG_subprogram" and _covers(scope, self._dwarf, pc)
+
+    def _start(self, variable: DIE, frame: Frame, function: DIE) -> int | None:
+        code = self._expression(variable, "DW_AT_location", frame.pc)
+        if not code:
+            return None
+        offset = _signed(code[1:])
+        if offset is None:
+            return None
+        if code[0] == _BREG_RBP:
+            return frame.bp + offset
+        if code[0] == _BREG_RSP:
+            return frame.sp + offset
+        base = self._expression(function, "DW_AT_frame_base", frame.pc)
+        bases = {_CFA: frame.end, _REG_RBP: frame.bp, _REG_RSP: frame.sp}
+        if code[0] != _FBREG or not base or len(base) != 1 or base[0] not in bases:
+            return None
+        return bases[base[0]] + offset
+
+    def _expression(self, die: DIE, name: str, pc: int) -> list[int]:
+        """Where something lies, as the debug information computes it at an instruction."""
+        attribute = die.attributes.get(name)
+        if attribute is None:
+            return []
+        if isinstance(attribute.value, list):
+            return list(attribute.value)
+        first = die.cu.get_top_DIE().attributes.get("DW_AT_low_pc")
+        base = int(first.value) if first is not None else 0
+        entries = self._parser.parse_from_attribute(attribute, die.cu["version"], die)
+        for entry in entries if isinstance(entries, list) else ():
+            if isinstance(entry, LocationEntry):
+                add = 0 if entry.is_absolute else base
+                if entry.begin_offset + add <= pc < entry.end_offset + add:
+                    return list(entry.loc_expr)
+        return []
+
+
+def covering(frames: Iterable[Frame], address: int) -> list[Frame]:
+    """The frames that had this byte, at one time or another, the smallest first."""
+    return sorted((f for f in frames if f.sp <= address < f.end), key=lambda f: f.end - f.sp)

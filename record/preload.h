@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/* preload.h - what the parts of the library inside the program share. */
+#ifndef RECORD_PRELOAD_H
+#define RECORD_PRELOAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define PRELOAD_API __attribute__((visibility("default")))
+
+/* A function's caller. */
+#define PRELOAD_HERE __builtin_return_address(0), __builtin_frame_address(0)
+
+/** preload_tell - send a message (protocol.h); keeps errno. */
+void preload_tell(long code, uint64_t a, uint64_t b, uint64_t c, uint64_t d);
+
+/**
+ * preload_enter - begin work that the program has not asked for
+ *
+ * Until preload_leave() the recorder does not look at this thread, and its allocations are not
+ * the program's.
+ *
+ * Return: false: too early, or the thread is at such work already; do not call preload_leave().
+ */
+bool preload_enter(void);
+void preload_leave(void);
+
+#endif
