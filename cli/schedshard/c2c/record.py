@@ -3,11 +3,13 @@
 
 import signal
 import sys
+import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from schedshard.c2c.counts import by_counts
 from schedshard.c2c.naming.guest_names import guest_places
 from schedshard.c2c.program.emulate import Window, emulate
 from schedshard.c2c.program.guest import GuestRequest, run_in_guest
@@ -40,10 +42,27 @@ class RecordRequest:
     uncertainty: int | None = None
     flame: bool = False
     guest: GuestRequest | None = None
+    threads: tuple[int, ...] = ()
 
 
 def record(request: RecordRequest, trace: Path, folder: Path, *, keep: bool) -> dict[str, Any]:
-    """Run, replay, report; if the user keeps the trace, its names lie beside it."""
+    """Run, replay, report; if the user keeps the trace, its names lie beside it.
+
+    With several numbers of threads, once for each.
+    """
+    if not request.threads:
+        return _record_one(request, trace, folder, keep)
+
+    def once(program: tuple[str, ...]) -> dict[str, Any]:
+        # Beside the folder, not inside: a program that becomes another user must reach its own.
+        with tempfile.TemporaryDirectory(prefix="schedshard-") as own:
+            one = replace(request, program=program, threads=())
+            return _record_one(one, Path(own) / "trace", Path(own), keep=False)
+
+    return by_counts(request.program, request.threads, once)
+
+
+def _record_one(request: RecordRequest, trace: Path, folder: Path, keep: bool) -> dict[str, Any]:
     machines = tuple(load_machine(name) for name in request.machines)
     if request.guest is not None:
         return _record_in_guest(request, request.guest, machines, trace, folder, keep)

@@ -120,7 +120,7 @@ def _report_options(verb: Verb) -> Verb:
 @click.option(
     "--threads",
     metavar="LIST",
-    help="With --exact: run once for each of these numbers, as 2,64,384; {} stands for it.",
+    help="Run once for each of these numbers, as 2,64,384; {} in an argument stands for it.",
 )
 @click.option("--variant", metavar="V", help="With --guest: a built kernel (kernel/series.toml),")
 @click.option(
@@ -186,8 +186,12 @@ def record_command(
     of_guest = {name: options.pop(name) for name in _OF_GUEST}
     if exact:
         _check_exact(ctx)
-    elif seeds is not None or threads is not None:
-        raise UserError(f"{'--seeds' if threads is None else '--threads'} is of --exact: add it")
+    elif seeds is not None:
+        raise UserError("--seeds is of --exact: add it")
+    counts = _counts(threads)
+    if counts and (trace or guest):
+        what = "--trace" if trace else "--guest"
+        raise UserError(f"{what} is for one run: leave it or --threads out")
     placed = ctx.get_parameter_source("placement") is ParameterSource.COMMANDLINE
     _check_guest(guest, placed, options["follow"], of_guest)
     asked = _guest(machines[0], cpus, config, linux, **of_guest) if guest else None
@@ -195,7 +199,7 @@ def record_command(
         if exact:
             report = _record_exact(
                 Path(folder), machines=machines, cpus=cpus, seed=seed, seeds=seeds or 0,
-                threads=_counts(threads),
+                threads=counts,
                 output_to_stderr=as_json, flame=flamegraph is not None, **options,
             )  # fmt: skip
             _deliver(report, as_json, out, html, flamegraph)
@@ -207,6 +211,7 @@ def record_command(
             output_to_stderr=as_json,
             flame=flamegraph is not None,
             guest=asked,
+            threads=counts,
             **options,
         )
         report = record(request, trace or Path(folder) / "trace", Path(folder), keep=bool(trace))

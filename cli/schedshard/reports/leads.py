@@ -188,6 +188,8 @@ def machines_lead(results: Sequence[Mapping[str, Any]]) -> Lead:
 def c2c_lead(report: Mapping[str, Any]) -> Lead:
     """Of cache lines: which one moves most, and for a program what would help."""
     variant = report["variants"][0]
+    if "threads" in variant:  # recorded with several numbers of threads: where it hurts most
+        variant = max(report["variants"], key=lambda each: int(each["hitm_total"]))
     where = report["machine"]["name"]
     asked = f"{report['experiment']}: which cache lines do CPUs take from each other on {where}?"
     if not variant["lines"]:

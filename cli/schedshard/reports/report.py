@@ -23,6 +23,7 @@ from schedshard.experiments.sweep.sweep import Row
 from schedshard.kernel.profile.c2c_view import side_by_side, whole
 from schedshard.machines.topo import plan_rows, plan_sentence, tree
 from schedshard.machines.topo_picture import picture
+from schedshard.plots.programs import program_scaling
 from schedshard.plots.results import curve, machine_dots, yield_bars
 from schedshard.reports.figures import figures_section
 from schedshard.reports.intervals import add_intervals
@@ -333,6 +334,9 @@ def _c2c_helps(report: dict[str, Any]) -> list[Grid]:
     return [grid(columns, rows)] if rows else []
 
 
+_COUNTED = "time of the program over its threads, and the objects whose lines are waited for"
+
+
 def _c2c_section(report: dict[str, Any]) -> Section:
     variants = report["variants"]
     lines = [_c2c_lines(variant) for variant in variants]
@@ -342,12 +346,14 @@ def _c2c_section(report: dict[str, Any]) -> Section:
         for rows_of in (side_by_side(report), whole(report)):
             cells = [[Cell(row[0]), *map(num, row[1:])] for row in rows_of.rows]
             kernels.append(grid(rows_of.columns, cells, rows_of.title))
+    counted = all("threads" in variant for variant in variants) and len(variants) > 1
     said = f"{len(variants)} variants" if len(variants) > 1 else f"'{variants[0]['name']}'"
     return Section(
         anchor="-".join(["c2c", *report["experiment"].split()]),
         heading="Which cache lines it is",
         where=f"{report['experiment']} on {report['machine']['name']}, as perf c2c would show it",
         lead=c2c_lead(report),
+        figures=[shown(program_scaling(report), _COUNTED)] if counted else [],
         tables=[*kernels, *_c2c_helps(report), *(lines if len(lines) == 1 else ())],
         folded=[*(lines if len(lines) > 1 else ()), *accesses],
         folded_title=f"who accesses the lines of {said}",

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Stage record, exactly: the program runs on each machine, and its lines are reported."""
 
-from collections.abc import Sequence
+import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from schedshard.c2c.counts import by_counts
 from schedshard.c2c.exact.run import Runs, check_exact
 from schedshard.c2c.program.placing import order
 from schedshard.c2c.program.program import find_program
@@ -15,8 +16,6 @@ from schedshard.common.errors import UserError
 from schedshard.common.progress import working
 from schedshard.common.provenance import sha256_file
 from schedshard.machines.presets import load_machine, machine_topology
-
-_COUNT = "{}"
 
 
 @dataclass(frozen=True)
@@ -41,35 +40,12 @@ def record_exact(request: ExactRequest, folder: Path) -> dict[str, Any]:
     """Run, run again for advice, report; with several numbers of threads, each as a machine."""
     if not request.threads:
         return _record_one(request, folder)
-    if not any(_COUNT in word for word in request.program[1:]):
-        raise UserError(f"--threads: no argument of the program has {_COUNT} for their number")
-    reports = []
-    for count in request.threads:
-        words = [word.replace(_COUNT, str(count)) for word in request.program[1:]]
-        one = replace(request, program=(request.program[0], *words), threads=())
-        (folder / str(count)).mkdir()
-        report = _record_one(one, folder / str(count))
-        for variant in report["variants"]:
-            variant["name"] += f", {count} threads"
-        for each in report["advice"]:
-            named = each["machines"].items()
-            each["machines"] = {f"{name}, {count} threads": gain for name, gain in named}
-        reports.append(report)
-        if report["program"]["status"]:
-            break
-    return _joined(request, reports)
 
+    def once(program: tuple[str, ...]) -> dict[str, Any]:
+        with tempfile.TemporaryDirectory(dir=folder) as own:
+            return _record_one(replace(request, program=program, threads=()), Path(own))
 
-def _joined(request: ExactRequest, reports: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The last report, with what all found."""
-    last = reports[-1]
-    return {
-        **last,
-        "experiment": " ".join((Path(request.program[0]).name, *request.program[1:])),
-        "variants": [variant for report in reports for variant in report["variants"]],
-        "advice": [each for report in reports for each in report["advice"]],
-        "notes": list(dict.fromkeys(note for report in reports for note in report["notes"])),
-    }
+    return by_counts(request.program, request.threads, once)
 
 
 def _record_one(request: ExactRequest, folder: Path) -> dict[str, Any]:

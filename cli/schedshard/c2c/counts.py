@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""One program, recorded once for each of several numbers of threads, as one report."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from schedshard.common.errors import UserError
+
+_COUNT = "{}"
+
+
+def by_counts(
+    program: Sequence[str],
+    counts: Sequence[int],
+    record: Callable[[tuple[str, ...]], dict[str, Any]],
+) -> dict[str, Any]:
+    """The last report, with what all found; ``record`` makes that of a command.
+
+    The first run that fails is the last one.
+    """
+    if not any(_COUNT in word for word in program[1:]):
+        raise UserError(f"--threads: no argument of the program has {_COUNT} for their number")
+    reports = []
+    for count in counts:
+        words = (word.replace(_COUNT, str(count)) for word in program[1:])
+        report = record((program[0], *words))
+        threads = f"{count} threads" if count > 1 else "1 thread"
+        for variant in report["variants"]:
+            variant["machine"] = variant["name"]
+            variant["name"] += f", {threads}"
+            variant["threads"] = count
+        for each in report["advice"]:
+            named = each["machines"].items()
+            each["machines"] = {f"{name}, {threads}": gain for name, gain in named}
+        reports.append(report)
+        if report["program"]["status"]:
+            break
+    advice = [each for report in reports for each in report["advice"]]
+    advice.sort(key=lambda each: -max(gain["fewer"] for gain in each["machines"].values()))
+    return {
+        **reports[-1],
+        "experiment": " ".join((Path(program[0]).name, *program[1:])),
+        "variants": [variant for report in reports for variant in report["variants"]],
+        "advice": advice,
+        "notes": list(dict.fromkeys(note for report in reports for note in report["notes"])),
+    }
