@@ -9,10 +9,12 @@
 
 #include "baselines.h"
 #include "bytemap_find.h"
+#include "cpu_counter.h"
 #include "sbm_more.h"
 #include "shard_counter.h"
 
 #include <ck_bitmap.h>
+#include <hwloc/bitmap.h>
 
 /* The plain bitmap: the reference. */
 
@@ -81,6 +83,28 @@ static void ck_destroy(void *object)
 	struct ck_bitmap *b = object;
 
 	port_free(b, ck_bitmap_size(ck_bitmap_bits(b)));
+}
+
+/* hwloc's bitmap, which is for one writer: it has no atomic operations. */
+
+#define SET_VARIANT	   hwloc
+#define SET_TYPE	   struct hwloc_bitmap_s
+#define SET_ADD(b, cpu)	   hwloc_bitmap_set(b, cpu)
+#define SET_REMOVE(b, cpu) hwloc_bitmap_clr(b, cpu)
+#define SET_HAS(b, cpu)	   hwloc_bitmap_isset(b, cpu)
+#define SET_WALK(cpu, b)                                                               \
+	for (int next = hwloc_bitmap_first(b); next >= 0 && ((cpu) = (u32)next, true); \
+	     next = hwloc_bitmap_next(b, next))
+#include "set_kernels.inc"
+
+static void *hwloc_make(const struct shard_plan *plan)
+{
+	return hwloc_bitmap_alloc();
+}
+
+static void hwloc_destroy(void *object)
+{
+	hwloc_bitmap_free(object);
 }
 
 /* The sharded bitmap, with and without a summary: the same functions. */
@@ -315,6 +339,31 @@ BENCH_KERNEL bench_k_sharded_inc(void *object, const u32 *cpu, u32 n)
 	return 0;
 }
 
+static void *cpu_counter_make(const struct shard_plan *plan)
+{
+	return cpu_counter_alloc(plan, 0);
+}
+
+static void cpu_counter_destroy(void *object)
+{
+	cpu_counter_free(object);
+}
+
+BENCH_KERNEL bench_k_cpu_inc(void *object, const u32 *cpu, u32 n)
+{
+	struct cpu_counter *c = object;
+
+	BENCH_NOT_UNROLLED
+	for (u32 i = 0; i < n; i++)
+		cpu_counter_add(c, cpu[i], 1);
+	return 0;
+}
+
+BENCH_KERNEL bench_k_cpu_sum(void *object, const u32 *unused, u32 n)
+{
+	return (u64)cpu_counter_sum(object);
+}
+
 BENCH_KERNEL bench_k_atomic_sum(void *object, const u32 *unused, u32 n)
 {
 	return plain_counter_sum(object);
@@ -348,6 +397,12 @@ const struct bench_set bench_sets[] = {
 	  SET_KERNELS(plain),
 	  WALK_KERNELS(plain) },
 	{ .name = "ck", .make = ck_make, .destroy = ck_destroy, SET_KERNELS(ck), WALK_KERNELS(ck) },
+	{ .name = "hwloc",
+	  .one_writer = true,
+	  .make = hwloc_make,
+	  .destroy = hwloc_destroy,
+	  SET_KERNELS(hwloc),
+	  WALK_KERNELS(hwloc) },
 	{ .name = "sbm",
 	  .make = sbm_make,
 	  .destroy = sbm_destroy,
@@ -378,5 +433,6 @@ const struct bench_counter bench_counters[] = {
 	{ "atomic", plain_counter_make, plain_counter_destroy, bench_k_atomic_inc,
 	  bench_k_atomic_sum },
 	{ "sharded", counter_make, counter_destroy, bench_k_sharded_inc, bench_k_sharded_sum },
+	{ "cpu", cpu_counter_make, cpu_counter_destroy, bench_k_cpu_inc, bench_k_cpu_sum },
 };
 const u32 bench_nr_counters = sizeof(bench_counters) / sizeof(bench_counters[0]);

@@ -36,6 +36,7 @@ typedef u64 (*bench_kernel)(void *object, const u32 *cpu, u32 n);
 /**
  * struct bench_set - one way to keep a set of CPUs
  * @name: as in the output
+ * @one_writer: updates are not atomic: not for threads
  * @make: an empty set for the CPUs of a plan; NULL: no memory
  * @destroy: free it
  * @set: add each CPU
@@ -48,6 +49,7 @@ typedef u64 (*bench_kernel)(void *object, const u32 *cpu, u32 n);
  */
 struct bench_set {
 	const char *name;
+	bool one_writer;
 	void *(*make)(const struct shard_plan *plan);
 	void (*destroy)(void *object);
 	bench_kernel set;

@@ -69,18 +69,22 @@ static s64 take_one(struct sbm *b, u32 cpu, u32 shard, u64 left)
 	return -1;
 }
 
-s64 sbm_claim_and(struct sbm *b, const unsigned long *allowed, u32 from_cpu)
+/* The own bit, without a look at it. The plan's table of slots is read for a summary only. */
+static port_always_inline bool take_own(struct sbm *b, u32 cpu)
 {
-	const struct shard_plan *plan = b->plan;
-	const struct shard_slot *slot = &plan->slot[from_cpu];
+	if (b->summary && !shard_summary_test(b->summary, b->plan->slot[cpu].shard))
+		return false;
+	return port_test_and_clear64(b->word[cpu], port_ctz64(b->bit[cpu]));
+}
+
+/* Any other one. */
+static port_noinline s64 search(struct sbm *b, const unsigned long *allowed, u32 from_cpu)
+{
 	struct shard_walk w;
 	u64 word;
 	u32 shard;
 
-	if ((!allowed || shard_mask_test(allowed, from_cpu)) && may_hold(b, slot->shard) &&
-	    port_test_and_clear64(b->word[from_cpu], slot->pos))
-		return from_cpu;
-	shard_walk_begin(&w, plan, allowed, from_cpu);
+	shard_walk_begin(&w, b->plan, allowed, from_cpu);
 	while (shard_walk_next(&w, &shard, &word)) {
 		s64 cpu = may_hold(b, shard) ? take_one(b, from_cpu, shard, word) : -1;
 
@@ -90,9 +94,16 @@ s64 sbm_claim_and(struct sbm *b, const unsigned long *allowed, u32 from_cpu)
 	return -1;
 }
 
+s64 sbm_claim_and(struct sbm *b, const unsigned long *allowed, u32 from_cpu)
+{
+	if ((!allowed || shard_mask_test(allowed, from_cpu)) && take_own(b, from_cpu))
+		return from_cpu;
+	return search(b, allowed, from_cpu);
+}
+
 s64 sbm_claim_near(struct sbm *b, u32 from_cpu)
 {
-	return sbm_claim_and(b, NULL, from_cpu);
+	return take_own(b, from_cpu) ? from_cpu : search(b, NULL, from_cpu);
 }
 
 /* Claim up to @n CPUs of a shard. */

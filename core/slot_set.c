@@ -174,17 +174,17 @@ static s64 take_shard(const struct slot_part *p, u32 shard, u32 nr, u32 bit)
 static s64 claim_part(const struct shard_plan *plan, const struct slot_part *p, u32 cpu)
 {
 	u32 own = p->own[cpu], word = own >> p->shift, bit = own & ((1u << p->shift) - 1);
-	u32 spread = (u32)plan->slot[cpu].pos + plan->slot[cpu].shard;
 	struct shard_near_iter near;
-	u32 shard = shard_near_begin(&near, plan, cpu);
+	u32 shard, spread;
 	s64 got = -1;
 
 	/* Without a look: as sbm_claim.c. */
-	if (own < p->nr) {
-		if (port_test_and_clear64(p->word[word], bit))
-			return (s64)p->first + own;
+	if (own < p->nr && port_test_and_clear64(p->word[word], bit))
+		return (s64)p->first + own;
+	shard = shard_near_begin(&near, plan, cpu);
+	spread = (u32)plan->slot[cpu].pos + plan->slot[cpu].shard;
+	if (own < p->nr)
 		got = take_shard(p, shard, word - p->from[shard], bit);
-	}
 	while (got < 0 && shard_near_next(&near, &shard))
 		got = take_shard(p, shard, spread, spread & ((1u << p->shift) - 1));
 	return got;

@@ -199,7 +199,12 @@ static const char *const variants[] = {
 	"claim-two-steps",    "claim-packed",
 	"claim-words",	      "claim-slots",
 	"cpu-counter",	      "mutex",
-	"mutex-apart",	      NULL,
+	"mutex-apart",	      "counter-split",
+	"counter-cached",     "counter-striped",
+	"read-word",	      "read-sharded",
+	"read-cpu",	      "read-cpu-about",
+	"read-split",	      "read-cached",
+	"read-striped",	      NULL,
 };
 static const char *const params[] = { "warm_up_ops",
 				      "measured_ops",

@@ -29,7 +29,7 @@ LOCKED = {
 # With a summary one more, and full barriers, which are locked as well.
 SUMMARY = {"sbm_set", "sbm_put", "sbm_test_and_set"}
 # Searches: without loops of compare-and-swap.
-CLAIMS = ("sbm_claim_and", "slot_claim_near")
+CLAIMS = ("sbm_claim_near", "sbm_claim_and", "slot_claim_near")
 
 
 def locked(library: str, function: str) -> list[str]:

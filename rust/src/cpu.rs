@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+
+use std::ffi::CStr;
+use std::io;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::sys;
+
+/// The plan of this machine, which is never freed.
+fn plan() -> io::Result<*const sys::Plan> {
+    let mut plan = ptr::null();
+    // SAFETY: the library writes the pointer, and takes NULL for the description of an error.
+    let status = unsafe { sys::schedshard_plan_here(&mut plan, ptr::null_mut()) };
+    if status != 0 {
+        return Err(io::Error::from_raw_os_error(-status));
+    }
+    Ok(plan)
+}
+
+/// A CPU that this machine can have: as `sched_getcpu()` numbers them, or one that is offline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Cpu(u32);
+
+impl Cpu {
+    /// The CPU of that number, if the machine can have one.
+    pub fn new(number: u32) -> Option<Cpu> {
+        let plan = plan().ok()?;
+        // SAFETY: the plan lives for ever, and this function checks the number.
+        unsafe { sys::schedshard_plan_has_cpu(plan, number) }.then_some(Cpu(number))
+    }
+
+    /// The CPU on which the thread runs. It may run on another one when this returns: an operation
+    /// for the old one then costs a cache miss.
+    ///
+    /// # Panics
+    ///
+    /// If there is no plan of this machine: `/sys` contradicts itself, or there is no memory. No
+    /// object of this crate exists then.
+    pub fn current() -> Cpu {
+        // Without a plan the library returns 0, which need not be a CPU. Once there is one it stays.
+        static PLANNED: AtomicBool = AtomicBool::new(false);
+        if !PLANNED.load(Ordering::Relaxed) {
+            plan().expect("schedshard: no plan of this machine");
+            PLANNED.store(true, Ordering::Relaxed);
+        }
+        // SAFETY: takes and changes nothing.
+        Cpu(unsafe { sys::schedshard_this_cpu() })
+    }
+
+    /// All CPUs that this machine can have, by number.
+    pub fn all() -> io::Result<impl Iterator<Item = Cpu>> {
+        let plan = plan()?;
+        // SAFETY: the plan lives for ever.
+        let end = unsafe { sys::schedshard_plan_nr_cpus(plan) };
+        Ok((0..end).filter_map(Cpu::new))
+    }
+
+    /// Its number.
+    pub fn number(self) -> u32 {
+        self.0
+    }
+
+    /// One that the library returned; negative: none.
+    pub(crate) fn returned(number: i64) -> Option<Cpu> {
+        u32::try_from(number).ok().map(Cpu)
+    }
+}
+
+/// How many CPUs the thread may run on now: as many workers are useful.
+pub fn allowed() -> io::Result<u32> {
+    let plan = plan()?;
+    // SAFETY: the plan lives for ever.
+    Ok(unsafe { sys::schedshard_nr_allowed(plan) })
+}
+
+/// Where the library found the caches of this machine, for a log. Empty before anything was created.
+pub fn how() -> &'static str {
+    // SAFETY: one of a few constant strings.
+    unsafe { CStr::from_ptr(sys::schedshard_plan_how()) }
+        .to_str()
+        .unwrap_or("")
+}

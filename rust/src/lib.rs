@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+//! What all CPUs of a large machine publish, on one cache line for each few CPUs that share a cache:
+//! sets of CPUs, pools, slots and counters. A write stays in a near cache, and a search starts near.
+//!
+//! A pool of connections, of which each caller takes one that was last used near it:
+//!
+//! ```
+//! use schedshard::Slots;
+//!
+//! let connections = Slots::new(64)?;
+//! if let Some(slot) = connections.claim() {
+//!     // connection number slot.index() is ours until the guard is dropped
+//!     assert!(slot.index() < 64);
+//! }
+//! assert_eq!(connections.free(), 64);
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! This crate is a safe wrapper of the C library `libschedshard`, which must be installed. It has no
+//! other dependency. A CPU number is a [`Cpu`], which is checked once, when it is made: the library
+//! itself checks none. Every operation is a call of some nanoseconds. All objects may be shared by
+//! threads, and their operations may overlap in any way.
+
+mod cpu;
+mod number;
+mod pool;
+mod set;
+mod slots;
+mod sys;
+
+pub use cpu::{allowed, how, Cpu};
+pub use number::{ByteMap, Items, Statistic};
+pub use pool::{Claimed, Pool};
+pub use set::{Options, Set};
+pub use slots::{Slot, Slots};
+
+use std::io;
+use std::ptr::NonNull;
+use std::time::Duration;
+
+/// What a call to create returned: an object, or errno.
+fn created<T>(pointer: *mut T) -> io::Result<NonNull<T>> {
+    NonNull::new(pointer).ok_or_else(io::Error::last_os_error)
+}
+
+/// Nanoseconds as the library takes them: negative, for ever.
+fn nanoseconds(timeout: Option<Duration>) -> i64 {
+    match timeout {
+        None => -1,
+        Some(time) => i64::try_from(time.as_nanos()).unwrap_or(i64::MAX),
+    }
+}

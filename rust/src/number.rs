@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+
+use std::io;
+use std::ptr::NonNull;
+
+use crate::{created, sys, Cpu};
+
+/// A statistic, which is counted often and read seldom: a line for each CPU.
+///
+/// ```
+/// use schedshard::Statistic;
+///
+/// let sent = Statistic::new()?;
+/// sent.add(1500);
+/// assert_eq!(sent.sum(), 1500);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub struct Statistic(NonNull<sys::CpuCounter>);
+
+// SAFETY: adds of any thread and sums may overlap: they are the ones for threads of no CPU.
+unsafe impl Send for Statistic {}
+// SAFETY: as above.
+unsafe impl Sync for Statistic {}
+
+impl Statistic {
+    /// A statistic at 0.
+    pub fn new() -> io::Result<Statistic> {
+        // SAFETY: takes a number.
+        created(unsafe { sys::schedshard_cpu_counter_create(0) }).map(Statistic)
+    }
+
+    /// Count for the CPU on which the thread runs.
+    pub fn add(&self, n: i64) {
+        let here = Cpu::current().number();
+        // SAFETY: the counter lives, and the number is of a CPU.
+        unsafe { sys::schedshard_cpu_counter_add_any(self.0.as_ptr(), here, n) }
+    }
+
+    /// All counts that are visible when this begins, and some of those beside it.
+    pub fn sum(&self) -> i64 {
+        // SAFETY: the counter lives.
+        unsafe { sys::schedshard_cpu_counter_sum(self.0.as_ptr()) }
+    }
+}
+
+impl Drop for Statistic {
+    fn drop(&mut self) {
+        // SAFETY: nobody else has it any more.
+        unsafe { sys::schedshard_cpu_counter_destroy(self.0.as_ptr()) }
+    }
+}
+
+/// How many items there are, for "is there any?": a line for each few CPUs.
+pub struct Items(NonNull<sys::Counter>);
+
+// SAFETY: all operations of the C structure that this type has may overlap.
+unsafe impl Send for Items {}
+// SAFETY: as above.
+unsafe impl Sync for Items {}
+
+impl Items {
+    /// No items.
+    pub fn new() -> io::Result<Items> {
+        // SAFETY: takes nothing.
+        created(unsafe { sys::schedshard_counter_create() }).map(Items)
+    }
+
+    // SAFETY of all calls below: the counter lives, and the numbers are of CPUs.
+
+    /// One more, which belongs to a CPU.
+    pub fn add(&self, cpu: Cpu) {
+        unsafe { sys::schedshard_counter_add(self.0.as_ptr(), cpu.number(), 1) }
+    }
+
+    /// One less, which belonged to that CPU.
+    pub fn remove(&self, cpu: Cpu) {
+        unsafe { sys::schedshard_counter_add(self.0.as_ptr(), cpu.number(), -1) }
+    }
+
+    /// Whether there is any; never false while one stays from before the call to its end. Starts
+    /// near the CPU on which the thread runs.
+    pub fn any(&self) -> bool {
+        let here = Cpu::current().number();
+        unsafe { sys::schedshard_counter_more_than(self.0.as_ptr(), 0, here) }
+    }
+
+    /// How many.
+    pub fn sum(&self) -> i64 {
+        unsafe { sys::schedshard_counter_sum(self.0.as_ptr()) }
+    }
+}
+
+impl Drop for Items {
+    fn drop(&mut self) {
+        // SAFETY: nobody else has it any more.
+        unsafe { sys::schedshard_counter_destroy(self.0.as_ptr()) }
+    }
+}
+
+/// A small number for each CPU, written by plain stores.
+pub struct ByteMap(NonNull<sys::Bytemap>);
+
+// SAFETY: all operations of the C structure that this type has may overlap.
+unsafe impl Send for ByteMap {}
+// SAFETY: as above.
+unsafe impl Sync for ByteMap {}
+
+impl ByteMap {
+    /// The largest value.
+    pub const MAX: u8 = 127;
+
+    /// All CPUs have one value, at most [`ByteMap::MAX`].
+    pub fn new(value: u8) -> io::Result<ByteMap> {
+        // SAFETY: takes a number, which it checks.
+        created(unsafe { sys::schedshard_bytemap_create(value) }).map(ByteMap)
+    }
+
+    /// A CPU's value.
+    pub fn get(&self, cpu: Cpu) -> u8 {
+        // SAFETY: the map lives, and the number is of a CPU.
+        unsafe { sys::schedshard_bytemap_get(self.0.as_ptr(), cpu.number()) }
+    }
+
+    /// Give a CPU a value.
+    ///
+    /// # Panics
+    ///
+    /// If the value is larger than [`ByteMap::MAX`].
+    pub fn set(&self, cpu: Cpu, value: u8) {
+        assert!(
+            value <= ByteMap::MAX,
+            "a value of a byte map is 0 to 127, not {}",
+            value
+        );
+        // SAFETY: the map lives, and number and value are right.
+        unsafe { sys::schedshard_bytemap_set(self.0.as_ptr(), cpu.number(), value) }
+    }
+}
+
+impl Drop for ByteMap {
+    fn drop(&mut self) {
+        // SAFETY: nobody else has it any more.
+        unsafe { sys::schedshard_bytemap_destroy(self.0.as_ptr()) }
+    }
+}

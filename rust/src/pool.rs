@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+
+use std::io;
+use std::ptr::{self, NonNull};
+use std::time::Duration;
+
+use crate::{nanoseconds, sys, Cpu, Options, Set};
+
+/// Waiters for a set or for slots.
+pub(crate) struct Waiters(NonNull<sys::Wait>);
+
+// SAFETY: all operations of the C structure may overlap, but for the end of its life.
+unsafe impl Send for Waiters {}
+// SAFETY: as above.
+unsafe impl Sync for Waiters {}
+
+impl Waiters {
+    /// As many CPUs on a line as the set has: 0, as usual.
+    pub(crate) fn new(cap: u32) -> io::Result<Waiters> {
+        const USUAL: u32 = 16; // SCHEDSHARD_CAP_LOCKED
+        let mut plan = ptr::null();
+        let cap = if cap == 0 { USUAL } else { cap };
+        // SAFETY: the library writes the pointer, and takes NULL for the description of an error.
+        let status = unsafe { sys::schedshard_plan_here_cap(cap, &mut plan, ptr::null_mut()) };
+        if status != 0 {
+            return Err(io::Error::from_raw_os_error(-status));
+        }
+        // SAFETY: the plan lives for ever.
+        let made = unsafe { sys::schedshard_wait_alloc(plan) };
+        NonNull::new(made)
+            .map(Waiters)
+            .ok_or_else(|| io::ErrorKind::OutOfMemory.into())
+    }
+
+    pub(crate) fn raw(&self) -> *mut sys::Wait {
+        self.0.as_ptr()
+    }
+}
+
+impl Drop for Waiters {
+    fn drop(&mut self) {
+        // SAFETY: nobody else has it any more.
+        unsafe { sys::schedshard_wait_free(self.raw()) }
+    }
+}
+
+/// A pool with an object for each CPU, such as idle workers: claim one that is near and free.
+///
+/// ```
+/// use schedshard::{Cpu, Pool};
+///
+/// let idle = Pool::new()?;
+/// assert!(idle.claim().is_none());
+/// let worker = Cpu::current();
+/// idle.put(worker); // it has nothing to do
+/// assert_eq!(idle.claim().unwrap().keep(), worker);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// A claim that finds an object acquires what its last user released by the put.
+pub struct Pool {
+    set: Set,
+    waiters: Waiters,
+}
+
+impl Pool {
+    /// A pool of which nothing is free, with a line for each core.
+    pub fn new() -> io::Result<Pool> {
+        Pool::with(Options {
+            cap: 2,
+            summary: false,
+        })
+    }
+
+    /// The same, made in another way.
+    pub fn with(options: Options) -> io::Result<Pool> {
+        let set = Set::with(options)?;
+        Ok(Pool {
+            set,
+            waiters: Waiters::new(options.cap)?,
+        })
+    }
+
+    /// Claim a free object near the CPU on which the thread runs.
+    pub fn claim(&self) -> Option<Claimed<'_>> {
+        self.claim_near(Cpu::current())
+    }
+
+    /// Claim a free object near a CPU.
+    pub fn claim_near(&self, cpu: Cpu) -> Option<Claimed<'_>> {
+        // SAFETY: the set lives, and the number is of a CPU.
+        let got = unsafe { sys::schedshard_sbm_claim_near(self.set.raw(), cpu.number()) };
+        Cpu::returned(got).map(|cpu| Claimed { pool: self, cpu })
+    }
+
+    /// `claim()` that sleeps until there is one; `None`: the time is over.
+    pub fn claim_wait(&self, timeout: Option<Duration>) -> Option<Claimed<'_>> {
+        let (here, limit) = (Cpu::current().number(), nanoseconds(timeout));
+        // SAFETY: set and waiters live, are of one plan, and the number is of a CPU.
+        let got = unsafe {
+            sys::schedshard_sbm_claim_wait(self.set.raw(), self.waiters.raw(), here, limit)
+        };
+        Cpu::returned(got).map(|cpu| Claimed { pool: self, cpu })
+    }
+
+    /// Make an object free, and wake a waiter near it.
+    pub fn put(&self, cpu: Cpu) {
+        // SAFETY: as above.
+        unsafe { sys::schedshard_sbm_put_wake(self.set.raw(), self.waiters.raw(), cpu.number()) }
+    }
+
+    /// How many are free.
+    pub fn free(&self) -> usize {
+        self.set.len()
+    }
+}
+
+/// An object of a [`Pool`] that its holder has claimed; dropped, it is free again.
+#[must_use]
+pub struct Claimed<'a> {
+    pool: &'a Pool,
+    cpu: Cpu,
+}
+
+impl Claimed<'_> {
+    /// Which one.
+    pub fn cpu(&self) -> Cpu {
+        self.cpu
+    }
+
+    /// Keep it claimed: the holder, or who it tells, calls [`Pool::put`].
+    pub fn keep(self) -> Cpu {
+        let cpu = self.cpu;
+        std::mem::forget(self);
+        cpu
+    }
+}
+
+impl Drop for Claimed<'_> {
+    fn drop(&mut self) {
+        self.pool.put(self.cpu);
+    }
+}

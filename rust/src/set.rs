@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+
+use std::fmt;
+use std::io;
+use std::ptr::{self, NonNull};
+
+use crate::{created, sys, Cpu};
+
+/// How a [`Set`] or a [`Pool`](crate::Pool) is made.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// At most so many CPUs share a cache line, 1 to 64. 0: what suits most sets. 2 suits pools.
+    pub cap: u32,
+    /// Keep a summary: for sets that are often empty or sparse.
+    pub summary: bool,
+}
+
+/// A set of CPUs: a bit for each. Atomic, any writer.
+///
+/// ```
+/// use schedshard::{Cpu, Set};
+///
+/// let idle = Set::new()?;
+/// let here = Cpu::current();
+/// idle.insert(here);
+/// assert_eq!(idle.iter().collect::<Vec<_>>(), [here]);
+/// assert!(idle.remove(here));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// A search finds a CPU that is in the set all through the call, and none that is out of it all
+/// through. `insert` and `remove` are full barriers; `contains` and searches order nothing.
+pub struct Set(NonNull<sys::Sbm>);
+
+// SAFETY: all operations of the C structure may overlap, but for the end of its life.
+unsafe impl Send for Set {}
+// SAFETY: as above.
+unsafe impl Sync for Set {}
+
+impl Set {
+    /// An empty set.
+    pub fn new() -> io::Result<Set> {
+        Set::with(Options::default())
+    }
+
+    /// An empty set, made in another way.
+    pub fn with(options: Options) -> io::Result<Set> {
+        let opts = sys::CreateOpts {
+            cap: options.cap,
+            summary: options.summary,
+        };
+        // SAFETY: the options live through the call.
+        created(unsafe { sys::schedshard_sbm_create_opts(&opts) }).map(Set)
+    }
+
+    pub(crate) fn raw(&self) -> *mut sys::Sbm {
+        self.0.as_ptr()
+    }
+
+    // SAFETY of all calls below: the set lives, and the numbers are of CPUs.
+
+    /// Add a CPU; whether it was not in the set.
+    pub fn insert(&self, cpu: Cpu) -> bool {
+        !unsafe { sys::schedshard_sbm_test_and_set(self.raw(), cpu.number()) }
+    }
+
+    /// Remove a CPU; whether it was in the set.
+    pub fn remove(&self, cpu: Cpu) -> bool {
+        unsafe { sys::schedshard_sbm_test_and_clear(self.raw(), cpu.number()) }
+    }
+
+    /// `insert()` without an answer and, without a summary, without a barrier: the quickest way.
+    pub fn set(&self, cpu: Cpu) {
+        unsafe { sys::schedshard_sbm_set(self.raw(), cpu.number()) }
+    }
+
+    /// `remove()` in the same way.
+    pub fn clear(&self, cpu: Cpu) {
+        unsafe { sys::schedshard_sbm_clear(self.raw(), cpu.number()) }
+    }
+
+    /// Whether a CPU is in the set.
+    pub fn contains(&self, cpu: Cpu) -> bool {
+        unsafe { sys::schedshard_sbm_test(self.raw(), cpu.number()) }
+    }
+
+    /// How many are in the set.
+    pub fn len(&self) -> usize {
+        unsafe { sys::schedshard_sbm_weight(self.raw()) as usize }
+    }
+
+    /// Whether none is in the set.
+    pub fn is_empty(&self) -> bool {
+        unsafe { sys::schedshard_sbm_empty(self.raw()) }
+    }
+
+    /// The one nearest to a CPU.
+    pub fn near(&self, cpu: Cpu) -> Option<Cpu> {
+        Cpu::returned(unsafe {
+            sys::schedshard_sbm_near_cpu(self.raw(), ptr::null(), cpu.number())
+        })
+    }
+
+    /// The CPUs in the set, those of a cache after each other.
+    pub fn iter(&self) -> impl Iterator<Item = Cpu> + '_ {
+        let mut last: Option<Cpu> = None;
+        std::iter::from_fn(move || {
+            last = Cpu::returned(unsafe {
+                match last {
+                    None => sys::schedshard_sbm_first_cpu(self.raw()),
+                    Some(cpu) => sys::schedshard_sbm_next_cpu(self.raw(), cpu.number()),
+                }
+            });
+            last
+        })
+        .fuse()
+    }
+}
+
+impl Drop for Set {
+    fn drop(&mut self) {
+        // SAFETY: nobody else has it any more.
+        unsafe { sys::schedshard_sbm_destroy(self.raw()) }
+    }
+}
+
+impl fmt::Debug for Set {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.iter().map(Cpu::number)).finish()
+    }
+}

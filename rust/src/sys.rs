@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+//! The functions of libschedshard that this crate calls. `man schedshard_sbm_create` and its like
+//! say what they promise. The structures are not seen from here.
+
+use std::os::raw::{c_char, c_int, c_void};
+
+macro_rules! opaque {
+    ($($name:ident)*) => { $(
+        #[repr(C)]
+        pub struct $name {
+            _private: [u8; 0],
+        }
+    )* };
+}
+
+opaque!(Plan Sbm Bytemap CpuCounter Counter SlotSet Wait);
+
+#[repr(C)]
+#[derive(Default)]
+pub struct CreateOpts {
+    pub cap: u32,
+    pub summary: bool,
+}
+
+extern "C" {
+    pub fn schedshard_plan_here(plan: *mut *const Plan, err: *mut c_void) -> c_int;
+    pub fn schedshard_plan_here_cap(cap: u32, plan: *mut *const Plan, err: *mut c_void) -> c_int;
+    pub fn schedshard_plan_how() -> *const c_char;
+    pub fn schedshard_plan_has_cpu(plan: *const Plan, cpu: u32) -> bool;
+    pub fn schedshard_plan_nr_cpus(plan: *const Plan) -> u32;
+    pub fn schedshard_nr_allowed(plan: *const Plan) -> u32;
+    pub fn schedshard_this_cpu() -> u32;
+
+    pub fn schedshard_sbm_create_opts(opts: *const CreateOpts) -> *mut Sbm;
+    pub fn schedshard_sbm_destroy(b: *mut Sbm);
+    pub fn schedshard_sbm_set(b: *mut Sbm, cpu: u32);
+    pub fn schedshard_sbm_clear(b: *mut Sbm, cpu: u32);
+    pub fn schedshard_sbm_test(b: *const Sbm, cpu: u32) -> bool;
+    pub fn schedshard_sbm_test_and_set(b: *mut Sbm, cpu: u32) -> bool;
+    pub fn schedshard_sbm_test_and_clear(b: *mut Sbm, cpu: u32) -> bool;
+    pub fn schedshard_sbm_weight(b: *const Sbm) -> u32;
+    pub fn schedshard_sbm_empty(b: *const Sbm) -> bool;
+    pub fn schedshard_sbm_first_cpu(b: *const Sbm) -> i64;
+    pub fn schedshard_sbm_next_cpu(b: *const Sbm, cpu: u32) -> i64;
+    pub fn schedshard_sbm_near_cpu(b: *const Sbm, allowed: *const c_void, cpu: u32) -> i64;
+    pub fn schedshard_sbm_claim_near(b: *mut Sbm, cpu: u32) -> i64;
+    pub fn schedshard_sbm_claim_wait(b: *mut Sbm, w: *mut Wait, cpu: u32, timeout: i64) -> i64;
+    pub fn schedshard_sbm_put_wake(b: *mut Sbm, w: *mut Wait, cpu: u32);
+
+    pub fn schedshard_wait_alloc(plan: *const Plan) -> *mut Wait;
+    pub fn schedshard_wait_free(w: *mut Wait);
+
+    pub fn schedshard_slot_set_create(nr: u32) -> *mut SlotSet;
+    pub fn schedshard_slot_set_destroy(s: *mut SlotSet);
+    pub fn schedshard_slot_set_size(s: *const SlotSet) -> u32;
+    pub fn schedshard_slot_set_nr_free(s: *const SlotSet) -> u32;
+    pub fn schedshard_slot_claim_near(s: *mut SlotSet, cpu: u32) -> i64;
+    pub fn schedshard_slot_claim_wait(s: *mut SlotSet, w: *mut Wait, cpu: u32, timeout: i64)
+        -> i64;
+    pub fn schedshard_slot_put_wake(s: *mut SlotSet, w: *mut Wait, slot: u32, cpu: u32);
+
+    pub fn schedshard_bytemap_create(value: u8) -> *mut Bytemap;
+    pub fn schedshard_bytemap_destroy(m: *mut Bytemap);
+    pub fn schedshard_bytemap_set(m: *mut Bytemap, cpu: u32, value: u8);
+    pub fn schedshard_bytemap_get(m: *const Bytemap, cpu: u32) -> u8;
+
+    pub fn schedshard_cpu_counter_create(batch: u32) -> *mut CpuCounter;
+    pub fn schedshard_cpu_counter_destroy(c: *mut CpuCounter);
+    pub fn schedshard_cpu_counter_add_any(c: *mut CpuCounter, cpu: u32, n: i64);
+    pub fn schedshard_cpu_counter_sum(c: *const CpuCounter) -> i64;
+
+    pub fn schedshard_counter_create() -> *mut Counter;
+    pub fn schedshard_counter_destroy(c: *mut Counter);
+    pub fn schedshard_counter_add(c: *mut Counter, cpu: u32, n: i64);
+    pub fn schedshard_counter_sum(c: *const Counter) -> i64;
+    pub fn schedshard_counter_more_than(c: *const Counter, n: i64, cpu: u32) -> bool;
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+//! What the wrapper promises, with threads.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use schedshard::{allowed, how, ByteMap, Cpu, Items, Options, Pool, Set, Slots, Statistic};
+
+const THREADS: usize = 4;
+
+/// Cpu::new() refuses a number that this machine cannot have.
+#[test]
+fn numbers_are_checked() {
+    let all: Vec<Cpu> = Cpu::all().unwrap().collect();
+    assert!(all.contains(&Cpu::current()));
+    assert!(Cpu::new(u32::MAX).is_none());
+    assert!(Cpu::new(all[all.len() - 1].number() + 1).is_none());
+    assert!((1..=all.len()).contains(&(allowed().unwrap() as usize)));
+    assert!(!how().is_empty());
+}
+
+#[test]
+fn a_set_is_a_set() {
+    let set = Set::with(Options {
+        cap: 1,
+        summary: true,
+    })
+    .unwrap();
+    let all: Vec<Cpu> = Cpu::all().unwrap().collect();
+    assert!(set.is_empty() && set.near(all[0]).is_none());
+    for cpu in &all {
+        assert!(set.insert(*cpu) && !set.insert(*cpu));
+    }
+    assert_eq!(
+        set.iter().collect::<HashSet<_>>(),
+        all.iter().copied().collect()
+    );
+    assert_eq!((set.len(), set.near(all[0])), (all.len(), Some(all[0])));
+    set.clear(all[0]);
+    assert!(!set.contains(all[0]) && !set.remove(all[0]));
+    set.set(all[0]);
+    assert!(set.remove(all[0]));
+    assert!(Set::with(Options {
+        cap: 65,
+        summary: false
+    })
+    .is_err());
+}
+
+/// No two threads hold one slot, and none is lost.
+#[test]
+fn slots_are_exclusive() {
+    let slots = Slots::new(3).unwrap();
+    let taken: Vec<AtomicBool> = (0..3).map(|_| AtomicBool::new(false)).collect();
+    thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                for _ in 0..2000 {
+                    let slot = slots.claim_wait(None).unwrap();
+                    assert!(!taken[slot.index()].swap(true, Ordering::Relaxed));
+                    taken[slot.index()].store(false, Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    assert_eq!((slots.free(), slots.count()), (3, 3));
+    let held: Vec<_> = (0..3).map(|_| slots.claim().unwrap()).collect();
+    assert!(slots.claim().is_none());
+    assert!(slots.claim_wait(Some(Duration::from_millis(1))).is_none());
+    drop(held);
+    assert_eq!(slots.free(), 3);
+    assert!(Slots::new(0).is_err());
+}
+
+/// A waiter gets what another thread puts, and sees what it wrote before.
+#[test]
+fn a_put_wakes() {
+    let pool = Pool::new().unwrap();
+    let word = AtomicU32::new(0);
+    let here = Cpu::current();
+    thread::scope(|scope| {
+        let waiter = scope.spawn(|| {
+            let got = pool.claim_wait(None).unwrap();
+            assert_eq!(word.load(Ordering::Relaxed), 7);
+            got.keep()
+        });
+        word.store(7, Ordering::Relaxed);
+        pool.put(here);
+        assert_eq!(waiter.join().unwrap(), here);
+    });
+    assert_eq!(pool.free(), 0);
+    pool.put(here);
+    drop(pool.claim());
+    assert_eq!(pool.free(), 1);
+}
+
+#[test]
+fn nothing_is_lost() {
+    let (statistic, items) = (Statistic::new().unwrap(), Items::new().unwrap());
+    let bytes = ByteMap::new(3).unwrap();
+    let here = Cpu::current();
+    assert!(!items.any());
+    thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                for _ in 0..1000 {
+                    statistic.add(2);
+                    items.add(here);
+                }
+            });
+        }
+    });
+    assert_eq!((statistic.sum(), items.sum()), (8000, 4000));
+    items.remove(here);
+    assert!(items.any());
+    assert_eq!(bytes.get(here), 3);
+    bytes.set(here, ByteMap::MAX);
+    assert_eq!(bytes.get(here), 127);
+    assert!(ByteMap::new(128).is_err());
+}
+
+#[test]
+#[should_panic(expected = "0 to 127")]
+fn a_large_byte_panics() {
+    ByteMap::new(0).unwrap().set(Cpu::current(), 128);
+}
