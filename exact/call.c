@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "dispatch.h"
 #include "lines.h"
 #include "protocol.h"
 #include "sync.h"
@@ -132,7 +133,8 @@ API long syscall(long number, ...)
 			return exact_self->tid;
 		if (number == SYS_sched_yield)
 			return sched_yield();
-		sched_work(EXACT_CALL);
+		if (!dispatch_armed)
+			sched_work(EXACT_CALL);
 	}
 	return REAL(long, syscall, (long, ...))(number, arg[0], arg[1], arg[2], arg[3], arg[4],
 						arg[5]);

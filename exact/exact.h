@@ -86,6 +86,7 @@ struct thread {
  * struct exact - the recording
  * @watch: its settings
  * @ps: picoseconds of an instruction
+ * @pid: of the process that is recorded
  * @recording: false before and after
  * @threads: all, by number
  * @live: those that have not ended
@@ -97,6 +98,7 @@ struct exact {
 	struct watch watch;
 	uint64_t ps, seed;
 	bool recording;
+	pid_t pid;
 	struct thread *threads[EXACT_THREADS];
 	uint32_t nr_threads, live;
 	uint32_t children;

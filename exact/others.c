@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "dispatch.h"
 #include "exact.h"
 #include "outside.h"
 #include "real.h"
@@ -24,8 +25,8 @@ API pid_t wait4(pid_t child, int *status, int options, struct rusage *usage)
 
 	if (exact_on())
 		sched_work(EXACT_CALL);
-	while (!(ended = REAL(pid_t, wait4, (pid_t, int *, int, struct rusage *))(child, status,
-										  how, usage)) &&
+	while (!(ended = PASS(REAL(pid_t, wait4, (pid_t, int *, int, struct rusage *))(
+			 child, status, how, usage))) &&
 	       how != options)
 		outside_again(&looked);
 	return ended;
@@ -58,7 +59,8 @@ API int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 		sched_work(EXACT_CALL);
 	for (;;) {
 		info->si_pid = 0;
-		failed = REAL(int, waitid, (idtype_t, id_t, siginfo_t *, int))(type, id, info, how);
+		failed = PASS(
+			REAL(int, waitid, (idtype_t, id_t, siginfo_t *, int))(type, id, info, how));
 		if (failed || info->si_pid || how == options)
 			return failed;
 		outside_again(&looked);
@@ -74,7 +76,7 @@ API int flock(int file, int operation)
 
 	if (exact_on())
 		sched_work(EXACT_CALL);
-	while (REAL(int, flock, (int, int))(file, how)) {
+	while (PASS(REAL(int, flock, (int, int))(file, how))) {
 		if (errno != EWOULDBLOCK || how == operation)
 			return -1;
 		outside_again(&looked);
@@ -93,7 +95,7 @@ static int control(int file, int command, void *arg)
 	else
 		sched_work(EXACT_CALL);
 	for (;;) {
-		result = REAL(int, fcntl, (int, int, ...))(file, how, arg);
+		result = PASS(REAL(int, fcntl, (int, int, ...))(file, how, arg));
 		if (result >= 0 || how == command || (errno != EAGAIN && errno != EACCES))
 			return result;
 		outside_again(&looked);

@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "exact.h"
+#include "dispatch.h"
 #include "real.h"
 
 #define LOOK_AGAIN 20000000ull /* ps */
@@ -35,7 +35,7 @@ bool outside_stuck(void)
 
 bool outside_blocks(int file)
 {
-	int flags = REAL(int, fcntl, (int, int, ...))(file, F_GETFL);
+	int flags = PASS(REAL(int, fcntl, (int, int, ...))(file, F_GETFL));
 
 	return flags >= 0 && !(flags & O_NONBLOCK);
 }
@@ -47,7 +47,8 @@ void outside_again(uint32_t *looked)
 	if (!(*looked)++)
 		exact.waited_outside++;
 	if (*looked > LOOKS)
-		REAL(int, nanosleep, (const struct timespec *, struct timespec *))(&nap, NULL);
+		PASS(REAL(int, nanosleep, (const struct timespec *, struct timespec *))(&nap,
+											NULL));
 	futex_sleep(sched_time() + LOOK_AGAIN, "a call that waits for the world");
 }
 
@@ -84,7 +85,7 @@ static uint64_t limit_of(int file, short events)
 
 static int look(struct pollfd *fds, nfds_t n)
 {
-	return REAL(int, poll, (struct pollfd *, nfds_t, int))(fds, n, 0);
+	return PASS(REAL(int, poll, (struct pollfd *, nfds_t, int))(fds, n, 0));
 }
 
 bool outside_wait(int file, short events)
@@ -131,14 +132,14 @@ API ssize_t read(int file, void *into, size_t size)
 {
 	if (exact_on() && !wait_to_read(file))
 		return -1;
-	return REAL(ssize_t, read, (int, void *, size_t))(file, into, size);
+	return PASS(REAL(ssize_t, read, (int, void *, size_t))(file, into, size));
 }
 
 API ssize_t readv(int file, const struct iovec *into, int n)
 {
 	if (exact_on() && !wait_to_read(file))
 		return -1;
-	return REAL(ssize_t, readv, (int, const struct iovec *, int))(file, into, n);
+	return PASS(REAL(ssize_t, readv, (int, const struct iovec *, int))(file, into, n));
 }
 
 API ssize_t recvfrom(int file, void *restrict into, size_t size, int flags,
@@ -149,16 +150,16 @@ API ssize_t recvfrom(int file, void *restrict into, size_t size, int flags,
 	ssize_t n;
 
 	if (!exact_on())
-		return REAL(ssize_t, recvfrom,
-			    (int, void *, size_t, int, struct sockaddr *, socklen_t *))(
-			file, into, size, flags, from, length);
+		return PASS(REAL(ssize_t, recvfrom,
+				 (int, void *, size_t, int, struct sockaddr *, socklen_t *))(
+			file, into, size, flags, from, length));
 	/* With MSG_WAITALL the first part would wait for the rest. */
 	do {
 		if (!wait_to_receive(file, flags))
 			return done ? (ssize_t)done : -1;
-		n = REAL(ssize_t, recvfrom,
-			 (int, void *, size_t, int, struct sockaddr *, socklen_t *))(
-			file, at + done, size - done, flags & ~MSG_WAITALL, from, length);
+		n = PASS(REAL(ssize_t, recvfrom,
+			      (int, void *, size_t, int, struct sockaddr *, socklen_t *))(
+			file, at + done, size - done, flags & ~MSG_WAITALL, from, length));
 		if (n <= 0)
 			return done ? (ssize_t)done : n;
 		done += (size_t)n;
@@ -175,22 +176,22 @@ API ssize_t recvmsg(int file, struct msghdr *into, int flags)
 {
 	if (exact_on() && !wait_to_receive(file, flags))
 		return -1;
-	return REAL(ssize_t, recvmsg, (int, struct msghdr *, int))(file, into, flags);
+	return PASS(REAL(ssize_t, recvmsg, (int, struct msghdr *, int))(file, into, flags));
 }
 
 API int accept(int file, struct sockaddr *restrict from, socklen_t *restrict size)
 {
 	if (exact_on() && !wait_to_read(file))
 		return -1;
-	return REAL(int, accept, (int, struct sockaddr *, socklen_t *))(file, from, size);
+	return PASS(REAL(int, accept, (int, struct sockaddr *, socklen_t *))(file, from, size));
 }
 
 API int accept4(int file, struct sockaddr *restrict from, socklen_t *restrict size, int flags)
 {
 	if (exact_on() && !wait_to_read(file))
 		return -1;
-	return REAL(int, accept4, (int, struct sockaddr *, socklen_t *, int))(file, from, size,
-									      flags);
+	return PASS(REAL(int, accept4, (int, struct sockaddr *, socklen_t *, int))(file, from, size,
+										   flags));
 }
 
 /* ---- calls that wait for several files ---- */
@@ -203,14 +204,14 @@ API int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *most, const s
 	int found;
 
 	if (!exact_on())
-		return REAL(int, ppoll,
-			    (struct pollfd *, nfds_t, const struct timespec *, const sigset_t *))(
-			fds, n, most, mask);
+		return PASS(REAL(int, ppoll,
+				 (struct pollfd *, nfds_t, const struct timespec *,
+				  const sigset_t *))(fds, n, most, mask));
 	end = after_ts(most);
 	sched_work(EXACT_CALL);
-	while (!(found = REAL(int, ppoll,
-			      (struct pollfd *, nfds_t, const struct timespec *, const sigset_t *))(
-			 fds, n, &now, mask)) &&
+	while (!(found = PASS(REAL(int, ppoll,
+				   (struct pollfd *, nfds_t, const struct timespec *,
+				    const sigset_t *))(fds, n, &now, mask))) &&
 	       sched_time() < end)
 		outside_again(&looked);
 	return found;
@@ -221,7 +222,7 @@ API int poll(struct pollfd *fds, nfds_t n, int ms)
 	struct timespec most = { ms / 1000, ms % 1000 * 1000000l };
 
 	if (!exact_on())
-		return REAL(int, poll, (struct pollfd *, nfds_t, int))(fds, n, ms);
+		return PASS(REAL(int, poll, (struct pollfd *, nfds_t, int))(fds, n, ms));
 	return ppoll(fds, n, ms < 0 ? NULL : &most, NULL);
 }
 
@@ -235,17 +236,17 @@ API int pselect(int n, fd_set *restrict in, fd_set *restrict out, fd_set *restri
 	int found;
 
 	if (!exact_on())
-		return REAL(int, pselect,
-			    (int, fd_set *, fd_set *, fd_set *, const struct timespec *,
-			     const sigset_t *))(n, in, out, bad, most, mask);
+		return PASS(REAL(int, pselect,
+				 (int, fd_set *, fd_set *, fd_set *, const struct timespec *,
+				  const sigset_t *))(n, in, out, bad, most, mask));
 	end = after_ts(most);
 	sched_work(EXACT_CALL);
 	for (int i = 0; i < 3; i++)
 		if (given[i])
 			asked[i] = *given[i];
-	while (!(found = REAL(int, pselect,
-			      (int, fd_set *, fd_set *, fd_set *, const struct timespec *,
-			       const sigset_t *))(n, in, out, bad, &now, mask)) &&
+	while (!(found = PASS(REAL(int, pselect,
+				   (int, fd_set *, fd_set *, fd_set *, const struct timespec *,
+				    const sigset_t *))(n, in, out, bad, &now, mask))) &&
 	       sched_time() < end) {
 		outside_again(&looked);
 		for (int i = 0; i < 3; i++)
@@ -261,8 +262,9 @@ API int select(int n, fd_set *restrict in, fd_set *restrict out, fd_set *restric
 	struct timespec ts;
 
 	if (!exact_on())
-		return REAL(int, select, (int, fd_set *, fd_set *, fd_set *, struct timeval *))(
-			n, in, out, bad, most);
+		return PASS(REAL(int, select,
+				 (int, fd_set *, fd_set *, fd_set *, struct timeval *))(n, in, out,
+											bad, most));
 	if (most)
 		ts = (struct timespec){ most->tv_sec, most->tv_usec * 1000 };
 	return pselect(n, in, out, bad, most ? &ts : NULL, NULL);
@@ -275,14 +277,14 @@ API int epoll_pwait(int file, struct epoll_event *events, int most, int ms, cons
 	int found;
 
 	if (!exact_on())
-		return REAL(int, epoll_pwait,
-			    (int, struct epoll_event *, int, int, const sigset_t *))(
-			file, events, most, ms, mask);
+		return PASS(REAL(int, epoll_pwait,
+				 (int, struct epoll_event *, int, int, const sigset_t *))(
+			file, events, most, ms, mask));
 	end = after_ms(ms);
 	sched_work(EXACT_CALL);
-	while (!(found = REAL(int, epoll_pwait,
-			      (int, struct epoll_event *, int, int, const sigset_t *))(
-			 file, events, most, 0, mask)) &&
+	while (!(found = PASS(REAL(int, epoll_pwait,
+				   (int, struct epoll_event *, int, int, const sigset_t *))(
+			 file, events, most, 0, mask))) &&
 	       sched_time() < end)
 		outside_again(&looked);
 	return found;
@@ -291,7 +293,7 @@ API int epoll_pwait(int file, struct epoll_event *events, int most, int ms, cons
 API int epoll_wait(int file, struct epoll_event *events, int most, int ms)
 {
 	if (!exact_on())
-		return REAL(int, epoll_wait, (int, struct epoll_event *, int, int))(file, events,
-										    most, ms);
+		return PASS(REAL(int, epoll_wait,
+				 (int, struct epoll_event *, int, int))(file, events, most, ms));
 	return epoll_pwait(file, events, most, ms, NULL);
 }

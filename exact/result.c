@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "dispatch.h"
 #include "feed.h"
 #include "lines.h"
 #include "maps.h"
@@ -136,6 +137,7 @@ static void write_all(const char *why, bool deadlock)
 	if (!exact.recording)
 		return;
 	sched_work(0);
+	dispatch_end();
 	exact.recording = false;
 	lines_mine = 0;
 	sim_threads_end();

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "blocks.h"
+#include "dispatch.h"
 #include "lines.h"
 #include "machine.h"
 #include "model.h"
@@ -71,6 +72,7 @@ static void prepare(const char *settings)
 	exact.meta = meta;
 	exact.view = view;
 	exact.seed = strtoull(seed, NULL, 10);
+	exact.pid = getpid();
 	read_machine();
 	if (blocks_read(blocks))
 		refuse("cannot read the file of blocks");
@@ -92,6 +94,7 @@ static void begin(const char *settings)
 		refuse("no memory for the model");
 	atexit(at_exit);
 	sim_threads_begin(&threads, 0, &exact.threads[0]->fiber);
+	dispatch_begin();
 	exact.recording = true;
 	lines_first();
 }
@@ -118,7 +121,8 @@ void start_once(void)
 
 API _Noreturn void _exit(int status)
 {
-	if (exact.recording && exact_self)
+	/* A child of vfork() has the same memory. */
+	if (exact.recording && exact_self && getpid() == exact.pid)
 		result_write(NULL);
 	REAL(void, _exit, (int))(status);
 	__builtin_unreachable();
@@ -131,7 +135,7 @@ API _Noreturn void _Exit(int status)
 
 API pid_t fork(void)
 {
-	pid_t child = REAL(pid_t, fork, (void))();
+	pid_t child = PASS(REAL(pid_t, fork, (void))());
 
 	if (!exact_on())
 		return child;

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "ends.h"
+#include "dispatch.h"
 #include "exact.h"
 #include "keys.h"
 #include "lines.h"
@@ -136,8 +137,8 @@ static void reap(struct thread *t)
 	if (t->reaped || !t->ended)
 		return;
 	t->reaped = true;
-	become(t, ENDING);
-	REAL(int, pthread_join, (pthread_t, void **))(t->real, NULL);
+	PASS((become(t, ENDING), 0));
+	PASS(REAL(int, pthread_join, (pthread_t, void **))(t->real, NULL));
 	free(t->parking_stack);
 	free(t->key);
 	t->key = NULL;
@@ -212,14 +213,16 @@ static int start_real(struct thread *t, const pthread_attr_t *asked)
 	if (!t->parking_stack)
 		return EAGAIN;
 	sigfillset(&all);
-	REAL(int, pthread_sigmask, (int, const sigset_t *, sigset_t *))(SIG_SETMASK, &all, &before);
-	failed = REAL(int, pthread_create,
-		      (pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))(
-		&t->real, &own, thread_main, t);
-	REAL(int, pthread_sigmask, (int, const sigset_t *, sigset_t *))(SIG_SETMASK, &before, NULL);
+	PASS(REAL(int, pthread_sigmask, (int, const sigset_t *, sigset_t *))(SIG_SETMASK, &all,
+									     &before));
+	failed = PASS(REAL(int, pthread_create,
+			   (pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))(
+		&t->real, &own, thread_main, t));
+	PASS(REAL(int, pthread_sigmask, (int, const sigset_t *, sigset_t *))(SIG_SETMASK, &before,
+									     NULL));
 	pthread_attr_destroy(&own);
 	if (!failed)
-		wait_while(t, STARTING);
+		PASS((wait_while(t, STARTING), 0));
 	return failed;
 }
 
@@ -230,9 +233,9 @@ API int pthread_create(pthread_t *made, const pthread_attr_t *attr, void *(*star
 	int failed;
 
 	if (!exact_on())
-		return REAL(int, pthread_create,
-			    (pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))(
-			made, attr, start, arg);
+		return PASS(REAL(int, pthread_create,
+				 (pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))(
+			made, attr, start, arg));
 	sched_work(10 * EXACT_CALL);
 	if (exact.nr_threads == 1)
 		lines_second();

@@ -4,55 +4,17 @@
 from __future__ import annotations
 
 import json
-import os
-import platform
 import shutil
 import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
+from running import COMPILERS, HERE, MACHINE, NEEDED, call, compiled, record, runs
 
 from schedshard.c2c.exact.blocks import parse
-from schedshard.c2c.exact.run import Ran, Runs
-from schedshard.c2c.program.placing import order
-from schedshard.c2c.program.program import find_program
-from schedshard.c2c.report.replaying import Job
-from schedshard.common.paths import ROOT, build_dir
-from schedshard.machines.presets import load_machine, machine_topology
+from schedshard.common.paths import ROOT
 
-HERE = Path(__file__).parent
-MACHINE = "epyc-7763-2s"
-COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
-
-pytestmark = pytest.mark.skipif(
-    platform.machine() != "x86_64"
-    or not (build_dir() / "exact" / "libschedshard-exact.so").is_file(),
-    reason="needs a build of x86-64",
-)
-
-
-def call(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """The command, in a separate process."""
-    return subprocess.run(
-        [sys.executable, "-m", "schedshard", *words],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "cli"), **environment},
-    )
-
-
-def compiled(into: Path, compiler: str, *words: str) -> Path:
-    """A program made with 'schedshard cc'."""
-    into.parent.mkdir(exist_ok=True)
-    usual = ("-O2", "-g", "-pthread", "-D_GNU_SOURCE")
-    done = call("cc", *usual, *words, "-o", str(into), CC=compiler)
-    assert done.returncode == 0, done.stderr
-    return into
+pytestmark = NEEDED
 
 
 @pytest.fixture(scope="module", params=COMPILERS)
@@ -80,22 +42,6 @@ def test_checked_variants_of_calls_are_not_linked(compiler: str, tmp_path: Path)
     names = subprocess.run(["nm", "-D", made], capture_output=True, text=True, check=True).stdout
     assert " read" in names
     assert "_chk" not in names
-
-
-def record(program: Path, *words: str, cpus: int = 16, options: tuple[str, ...] = ()) -> Any:
-    """What the command said and how it ended."""
-    return call(
-        *("c2c", "record", "--exact", "--machine", MACHINE, "--cpus", str(cpus), "--no-advice"),
-        *("--json", *options, "--", str(program), *words),
-    )
-
-
-def runs(program: Path, folder: Path, *words: str, cpus: int = 16, seed: int = 1) -> Ran:
-    """The same without a report, in this process."""
-    machine = load_machine(MACHINE)
-    found = find_program((str(program), *words))
-    job = Job(machine, tuple(order(machine_topology(machine), "numbered")[:cpus]), seed=seed)
-    return Runs(found, folder, output_to_stderr=False).begin(job)
 
 
 @pytest.mark.parametrize("threads", [5, 24])
@@ -127,29 +73,6 @@ def test_programs_do_what_they_do_natively(
     )
     done = runs(behave, tmp_path, kind, str(threads))
     assert (done.status, capfd.readouterr().out) == (0, native.stdout)
-
-
-@pytest.fixture(scope="module")
-def outside(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The program whose first thread waits in calls of the kernel."""
-    into = tmp_path_factory.mktemp("outside") / "outside"
-    return compiled(into, COMPILERS[0], str(HERE / "outside.c"))
-
-
-@pytest.mark.parametrize(
-    ("kind", "said"),
-    [
-        ("select", "0 1 1"), ("socket-receive", "1 1 x"), ("socket-full", "300000 1"),
-        ("pipe-full", "300000 1"), ("lock", "0"), ("connect", "0 0 0 "), ("child", "7"),
-    ],
-)  # fmt: skip
-def test_a_call_that_waits_lets_others_run(
-    outside: Path, kind: str, said: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """What the first thread waits for, another one does later: it would hang otherwise."""
-    done = runs(outside, tmp_path, kind)
-    assert (done.status, capfd.readouterr().out) == (0, f"{said}\n")
-    assert done.raw["stepping"]["waited_outside"] >= 1
 
 
 def test_what_is_done_once_is_done_before_others_go_on(

@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * The C library waits in places that no other library can replace: in stdio, in its own locks, in
+ * system(). Linux 5.11 and later sends a signal for each system call of a thread that asked for it.
+ * The handler lets other threads run until the call would not wait, and then lets it happen.
+ *
+ * Why a call is the same afterwards: it is executed in a few instructions that belong to its place
+ * in the program, with all registers and the stack as they were. The kernel lets calls from there
+ * through. So calls that return twice, or not at all, need no care here.
+ *
+ * A fiber may change in the handler: the frame of a signal lies on the thread's own stack, and the
+ * handler blocks no signal.
+ */
+#include "dispatch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <limits.h>
+#include <poll.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/select.h>
+#include <sys/sem.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "outside.h"
+#include "real.h"
+#include "sync.h"
+
+/* Of <linux/prctl.h> and <asm-generic/siginfo.h>, which older systems lack. */
+#define SET_DISPATCH  59
+#define DISPATCH_ON   1
+#define USER_DISPATCH 2
+#define RESTORER      0x04000000
+
+#define ROOM   65536u
+#define PLACES (ROOM / sizeof(struct place))
+
+/* syscall; jmp *(%rip); the address */
+struct place {
+	uint8_t code[8];
+	uint64_t back;
+} __attribute__((packed));
+
+/* mov $SYS_rt_sigreturn, %eax; syscall */
+static const uint8_t code_return[] = { 0xb8, SYS_rt_sigreturn, 0, 0, 0, 0x0f, 0x05 };
+static const uint8_t code_call[] = { 0x0f, 0x05, 0xff, 0x25, 0, 0, 0, 0 };
+
+/* As the kernel has it: the C library's sigaction() has a way back that would come here. */
+struct action {
+	void (*handler)(int which, siginfo_t *info, void *context);
+	unsigned long flags;
+	void *restorer;
+	uint64_t mask;
+};
+
+#define KERNEL(...) PASS(REAL(long, syscall, (long, ...))(__VA_ARGS__))
+
+volatile char dispatch_selector;
+char dispatch_armed;
+
+static struct place *place; /* the first one leaves the handler */
+static uint32_t nr_places = 1;
+
+static uint64_t place_of(uint64_t back)
+{
+	uint32_t i;
+
+	for (i = 1; i < nr_places; i++)
+		if (place[i].back == back)
+			return (uint64_t)(uintptr_t)&place[i];
+	if (i == PLACES)
+		return 0;
+	memcpy(place[i].code, code_call, sizeof(code_call));
+	place[i].back = back;
+	nr_places++;
+	return (uint64_t)(uintptr_t)&place[i];
+}
+
+/* ---- what waits ---- */
+
+static bool give(greg_t *r, long result)
+{
+	r[REG_RAX] = result;
+	return true;
+}
+
+static bool error_of(greg_t *r, long result)
+{
+	return give(r, result < 0 ? -errno : result);
+}
+
+static bool reads(greg_t *r, int file, bool waits)
+{
+	if (waits && outside_blocks(file) && !outside_wait(file, POLLIN))
+		return give(r, -EAGAIN);
+	return false;
+}
+
+/* Part of what is written is written: PIPE_BUF bytes at once fit a pipe that has room. */
+static bool writes(greg_t *r, int file, greg_t *size)
+{
+	struct stat s;
+
+	if (!outside_blocks(file) || PASS(fstat(file, &s)) ||
+	    !(S_ISFIFO(s.st_mode) || S_ISSOCK(s.st_mode) || S_ISCHR(s.st_mode)))
+		return false;
+	if (!outside_wait(file, POLLOUT))
+		return give(r, -EAGAIN);
+	if (size && *size > PIPE_BUF)
+		*size = PIPE_BUF;
+	return false;
+}
+
+/* A pipe with a name waits for its other end. */
+static bool opens(greg_t *r, int folder, const char *path, int flags, greg_t mode)
+{
+	uint32_t looked = 0;
+	struct stat s;
+	long file;
+
+	if (flags & O_NONBLOCK || (flags & O_ACCMODE) == O_RDWR ||
+	    PASS(fstatat(folder, path, &s, 0)) || !S_ISFIFO(s.st_mode))
+		return false;
+	while ((file = PASS(openat(folder, path, flags | O_NONBLOCK, mode))) < 0 && errno == ENXIO)
+		outside_again(&looked);
+	if (file >= 0)
+		PASS(REAL(int, fcntl, (int, int, ...))((int)file, F_SETFL, flags));
+	return error_of(r, file);
+}
+
+static uint64_t until(const struct timespec *most)
+{
+	uint64_t now = sched_time();
+
+	if (!most || (uint64_t)most->tv_sec > 1000000000ull)
+		return EXACT_EVER;
+	return now + (uint64_t)most->tv_sec * 1000000000000ull + (uint64_t)most->tv_nsec * 1000;
+}
+
+static bool awaits_signal(greg_t *r)
+{
+	uint64_t end = until((const struct timespec *)r[REG_RDX]);
+	const struct timespec now = { 0, 0 };
+	uint32_t looked = 0;
+	long came;
+
+	while ((came = KERNEL(SYS_rt_sigtimedwait, r[REG_RDI], r[REG_RSI], &now, r[REG_R10])) < 0 &&
+	       errno == EAGAIN && sched_time() < end)
+		outside_again(&looked);
+	return error_of(r, came);
+}
+
+/* A queue of System V has a flag for "do not wait". */
+static bool queues(greg_t *r, long number, greg_t *flags, int full)
+{
+	uint32_t looked = 0;
+	long done;
+
+	if (*flags & IPC_NOWAIT)
+		return false;
+	*flags |= IPC_NOWAIT;
+	while ((done = KERNEL(number, r[REG_RDI], r[REG_RSI], r[REG_RDX], r[REG_R10], r[REG_R8])) <
+		       0 &&
+	       errno == full)
+		outside_again(&looked);
+	return error_of(r, done);
+}
+
+static bool semaphores(greg_t *r, const struct timespec *most)
+{
+	const struct sembuf *op = (const struct sembuf *)r[REG_RSI];
+	static const struct timespec now;
+	uint64_t end = until(most);
+	uint32_t looked = 0;
+	long done;
+
+	for (greg_t i = 0; i < r[REG_RDX]; i++)
+		if (op[i].sem_flg & IPC_NOWAIT)
+			return false;
+	while ((done = KERNEL(SYS_semtimedop, r[REG_RDI], op, r[REG_RDX], &now)) < 0 &&
+	       errno == EAGAIN && sched_time() < end)
+		outside_again(&looked);
+	return error_of(r, done);
+}
+
+/* Blocked, this library's signal would end the program. The call follows at once. */
+static void but_ours(const void *set, greg_t *argument)
+{
+	static sigset_t some;
+
+	if (!set)
+		return;
+	memcpy(&some, set, sizeof(uint64_t));
+	sigdelset(&some, SIGSYS);
+	*argument = (greg_t)&some;
+}
+
+static bool handles(greg_t *r, const struct action *asked)
+{
+	static struct action some;
+
+	if (r[REG_RDI] == SIGSYS)
+		return asked && give(r, 0);
+	if (asked) {
+		some = *asked;
+		some.mask &= ~(1ull << (SIGSYS - 1));
+		r[REG_RSI] = (greg_t)&some;
+	}
+	return false;
+}
+
+/* Return: true, the result is there; false, the call happens now. */
+static bool waited(long number, greg_t *r)
+{
+	const long arg[6] = {
+		r[REG_RDI], r[REG_RSI], r[REG_RDX], r[REG_R10], r[REG_R8], r[REG_R9]
+	};
+	int file = (int)arg[0], status = (int)arg[1];
+
+	switch (number) {
+	case SYS_read:
+	case SYS_readv:
+		return reads(r, file, true);
+	case SYS_accept:
+	case SYS_accept4:
+		return reads(r, file, true);
+	case SYS_recvfrom:
+		return reads(r, file, !(arg[3] & MSG_DONTWAIT));
+	case SYS_recvmsg:
+		return reads(r, file, !(arg[2] & MSG_DONTWAIT));
+	case SYS_write:
+		return writes(r, file, &r[REG_RDX]);
+	case SYS_writev:
+		return writes(r, file, NULL);
+	case SYS_sendto:
+		return !(arg[3] & MSG_DONTWAIT) && writes(r, file, &r[REG_RDX]);
+	case SYS_sendmsg:
+		return !(arg[2] & MSG_DONTWAIT) && writes(r, file, NULL);
+	case SYS_splice:
+	case SYS_sendfile:
+		return reads(r, (int)arg[number == SYS_sendfile], true);
+	case SYS_open:
+		return opens(r, AT_FDCWD, (const char *)arg[0], (int)arg[1], arg[2]);
+	case SYS_openat:
+		return opens(r, file, (const char *)arg[1], (int)arg[2], arg[3]);
+	case SYS_futex:
+		switch (arg[1] & FUTEX_CMD_MASK) {
+		case FUTEX_WAIT:
+		case FUTEX_WAIT_BITSET:
+		case FUTEX_WAKE:
+		case FUTEX_WAKE_BITSET:
+		case FUTEX_REQUEUE:
+		case FUTEX_CMP_REQUEUE:
+			return error_of(r, syscall(SYS_futex, arg[0], arg[1], arg[2], arg[3],
+						   arg[4], arg[5]));
+		default:
+			return false;
+		}
+	case SYS_wait4:
+		return error_of(r, wait4(file, (int *)arg[1], (int)arg[2], (void *)arg[3]));
+	case SYS_waitid:
+		return !arg[4] && error_of(r, waitid((idtype_t)arg[0], (id_t)arg[1],
+						     (siginfo_t *)arg[2], (int)arg[3]));
+	case SYS_flock:
+		return error_of(r, flock(file, status));
+	case SYS_fcntl:
+		return (status == F_SETLKW || status == F_OFD_SETLKW) &&
+		       error_of(r, fcntl(file, status, arg[2]));
+	case SYS_connect:
+		return error_of(r, connect(file, (const void *)arg[1], (socklen_t)arg[2]));
+	case SYS_poll:
+		return error_of(r, poll((void *)arg[0], (nfds_t)arg[1], (int)arg[2]));
+	case SYS_ppoll:
+		return error_of(r, ppoll((void *)arg[0], (nfds_t)arg[1], (const void *)arg[2],
+					 (const void *)arg[3]));
+	case SYS_select:
+		return error_of(r, select(file, (void *)arg[1], (void *)arg[2], (void *)arg[3],
+					  (void *)arg[4]));
+	case SYS_epoll_wait:
+	case SYS_epoll_pwait:
+		return error_of(r, epoll_pwait(file, (void *)arg[1], (int)arg[2], (int)arg[3],
+					       number == SYS_epoll_pwait ? (void *)arg[4] : NULL));
+	case SYS_nanosleep:
+		return error_of(r, nanosleep((const void *)arg[0], (void *)arg[1]));
+	case SYS_clock_nanosleep:
+		return give(r, -clock_nanosleep((clockid_t)arg[0], (int)arg[1],
+						(const void *)arg[2], (void *)arg[3]));
+	case SYS_sched_yield:
+		return error_of(r, sched_yield());
+	case SYS_pause:
+		return exact.live > 1 && error_of(r, pause());
+	case SYS_rt_sigsuspend:
+		if (exact.live > 1)
+			return error_of(r, sigsuspend((const sigset_t *)arg[0]));
+		but_ours((const void *)arg[0], &r[REG_RDI]);
+		return false;
+	case SYS_rt_sigtimedwait:
+		return awaits_signal(r);
+	case SYS_msgrcv:
+		return queues(r, number, &r[REG_R8], ENOMSG);
+	case SYS_msgsnd:
+		return queues(r, number, &r[REG_R10], EAGAIN);
+	case SYS_semop:
+		return semaphores(r, NULL);
+	case SYS_semtimedop:
+		return semaphores(r, (const struct timespec *)arg[3]);
+	case SYS_rt_sigprocmask:
+		but_ours((const void *)arg[1], &r[REG_RSI]);
+		return false;
+	case SYS_rt_sigaction:
+		return handles(r, (const struct action *)arg[1]);
+	case SYS_vfork:
+	case SYS_fork:
+		exact.children++;
+		return false;
+	case SYS_clone:
+		exact.children += !(arg[0] & CLONE_THREAD);
+		return false;
+	case SYS_clone3:
+		exact.children += !(*(const uint64_t *)arg[0] & CLONE_THREAD);
+		return false;
+	default:
+		return false;
+	}
+}
+
+static void called(int which, siginfo_t *info, void *context)
+{
+	ucontext_t *uc = context;
+	greg_t *r = uc->uc_mcontext.gregs;
+	int before = errno;
+	uint64_t at;
+
+	if (info->si_code != USER_DISPATCH) {
+		/* The program's own filter. */
+		signal(which, SIG_DFL);
+		raise(which);
+		return;
+	}
+	if (exact_on()) {
+		sched_work(EXACT_CALL);
+		if (waited(info->si_syscall, r)) {
+			errno = before;
+			return;
+		}
+	}
+	errno = before;
+	at = place_of((uint64_t)r[REG_RIP]);
+	if (at)
+		r[REG_RIP] = (greg_t)at;
+	else
+		give(r, -ENOSYS);
+}
+
+/* ---- the beginning ---- */
+
+void dispatch_begin(void)
+{
+	struct action own = { .handler = called, .flags = SA_SIGINFO | SA_NODEFER | RESTORER };
+
+	place = mmap(NULL, ROOM, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
+		     -1, 0);
+	if (place == MAP_FAILED)
+		return;
+	memcpy(&place[0], code_return, sizeof(code_return));
+	own.restorer = &place[0];
+	if (prctl(SET_DISPATCH, DISPATCH_ON, place, ROOM, &dispatch_selector) ||
+	    KERNEL(SYS_rt_sigaction, SIGSYS, &own, NULL, sizeof(own.mask))) {
+		munmap(place, ROOM);
+		return;
+	}
+	dispatch_armed = 1;
+	dispatch_selector = 1;
+}
+
+void dispatch_end(void)
+{
+	dispatch_armed = 0;
+	dispatch_selector = 0;
+}

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Compile programs for c2c record --exact, and run them."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schedshard.c2c.exact.run import Ran, Runs
+from schedshard.c2c.program.placing import order
+from schedshard.c2c.program.program import find_program
+from schedshard.c2c.report.replaying import Job
+from schedshard.common.paths import ROOT, build_dir
+from schedshard.machines.presets import load_machine, machine_topology
+
+HERE = Path(__file__).parent
+MACHINE = "epyc-7763-2s"
+COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
+
+NEEDED = pytest.mark.skipif(
+    platform.machine() != "x86_64"
+    or not (build_dir() / "exact" / "libschedshard-exact.so").is_file(),
+    reason="needs a build of x86-64",
+)
+
+
+def call(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The command, in a separate process."""
+    return subprocess.run(
+        [sys.executable, "-m", "schedshard", *words],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "cli"), **environment},
+    )
+
+
+def compiled(into: Path, compiler: str, *words: str) -> Path:
+    """A program made with 'schedshard cc'."""
+    into.parent.mkdir(exist_ok=True)
+    usual = ("-O2", "-g", "-pthread", "-D_GNU_SOURCE")
+    done = call("cc", *usual, *words, "-o", str(into), CC=compiler)
+    assert done.returncode == 0, done.stderr
+    return into
+
+
+def record(program: Path, *words: str, cpus: int = 16, options: tuple[str, ...] = ()) -> Any:
+    """What the command said and how it ended."""
+    return call(
+        *("c2c", "record", "--exact", "--machine", MACHINE, "--cpus", str(cpus), "--no-advice"),
+        *("--json", *options, "--", str(program), *words),
+    )
+
+
+def runs(program: Path, folder: Path, *words: str, cpus: int = 16, seed: int = 1) -> Ran:
+    """The same without a report, in this process."""
+    machine = load_machine(MACHINE)
+    found = find_program((str(program), *words))
+    job = Job(machine, tuple(order(machine_topology(machine), "numbered")[:cpus]), seed=seed)
+    return Runs(found, folder, output_to_stderr=False).begin(job)
