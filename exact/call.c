@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "dispatch.h"
+#include "pass.h"
 #include "lines.h"
 #include "protocol.h"
 #include "sync.h"
@@ -133,7 +133,7 @@ API long syscall(long number, ...)
 			return exact_self->tid;
 		if (number == SYS_sched_yield)
 			return sched_yield();
-		if (!dispatch_armed)
+		if (!pass_armed)
 			sched_work(EXACT_CALL);
 	}
 	return REAL(long, syscall, (long, ...))(number, arg[0], arg[1], arg[2], arg[3], arg[4],

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "cancel.h"
 #include "sync.h"
 
 struct cond {
@@ -37,13 +38,16 @@ static int wait_for(struct cond *c, pthread_mutex_t *m, uint64_t until, const vo
 	uint32_t seen = LOAD(&c->signals);
 	int result;
 
+	cancel_test();
 	sched_work(20);
 	ADD(&c->waiters, 1);
 	result = mutex_unlock(m);
 	if (!result)
-		result = futex_wait(&c->signals, seen, until, UINT32_MAX, "pthread_cond_wait", pc);
+		result = CANCEL_POINT(
+			futex_wait(&c->signals, seen, until, UINT32_MAX, "pthread_cond_wait", pc));
 	ADD(&c->waiters, -1);
 	mutex_lock(m, EXACT_EVER, pc);
+	cancel_test();
 	return result == EAGAIN ? 0 : result;
 }
 

@@ -35,7 +35,9 @@
 #include <unistd.h>
 
 #include "outside.h"
+#include "pass.h"
 #include "real.h"
+#include "spin.h"
 #include "sync.h"
 
 /* Of <linux/prctl.h> and <asm-generic/siginfo.h>, which older systems lack. */
@@ -66,9 +68,6 @@ struct action {
 };
 
 #define KERNEL(...) PASS(REAL(long, syscall, (long, ...))(__VA_ARGS__))
-
-volatile char dispatch_selector;
-char dispatch_armed;
 
 static struct place *place; /* the first one leaves the handler */
 static uint32_t nr_places = 1;
@@ -140,28 +139,6 @@ static bool opens(greg_t *r, int folder, const char *path, int flags, greg_t mod
 	return error_of(r, file);
 }
 
-static uint64_t until(const struct timespec *most)
-{
-	uint64_t now = sched_time();
-
-	if (!most || (uint64_t)most->tv_sec > 1000000000ull)
-		return EXACT_EVER;
-	return now + (uint64_t)most->tv_sec * 1000000000000ull + (uint64_t)most->tv_nsec * 1000;
-}
-
-static bool awaits_signal(greg_t *r)
-{
-	uint64_t end = until((const struct timespec *)r[REG_RDX]);
-	const struct timespec now = { 0, 0 };
-	uint32_t looked = 0;
-	long came;
-
-	while ((came = KERNEL(SYS_rt_sigtimedwait, r[REG_RDI], r[REG_RSI], &now, r[REG_R10])) < 0 &&
-	       errno == EAGAIN && sched_time() < end)
-		outside_again(&looked);
-	return error_of(r, came);
-}
-
 /* A queue of System V has a flag for "do not wait". */
 static bool queues(greg_t *r, long number, greg_t *flags, int full)
 {
@@ -182,7 +159,7 @@ static bool semaphores(greg_t *r, const struct timespec *most)
 {
 	const struct sembuf *op = (const struct sembuf *)r[REG_RSI];
 	static const struct timespec now;
-	uint64_t end = until(most);
+	uint64_t end = outside_until(most);
 	uint32_t looked = 0;
 	long done;
 
@@ -307,7 +284,8 @@ static bool waited(long number, greg_t *r)
 		but_ours((const void *)arg[0], &r[REG_RDI]);
 		return false;
 	case SYS_rt_sigtimedwait:
-		return awaits_signal(r);
+		return error_of(r, sigtimedwait((const void *)arg[0], (void *)arg[1],
+						(const void *)arg[2]));
 	case SYS_msgrcv:
 		return queues(r, number, &r[REG_R8], ENOMSG);
 	case SYS_msgsnd:
@@ -342,6 +320,7 @@ static void called(int which, siginfo_t *info, void *context)
 	greg_t *r = uc->uc_mcontext.gregs;
 	int before = errno;
 	uint64_t at;
+	bool there;
 
 	if (info->si_code != USER_DISPATCH) {
 		/* The program's own filter. */
@@ -351,7 +330,12 @@ static void called(int which, siginfo_t *info, void *context)
 	}
 	if (exact_on()) {
 		sched_work(EXACT_CALL);
-		if (waited(info->si_syscall, r)) {
+		if (info->si_syscall != SYS_futex)
+			spin_else();
+		exact_self->dispatched = true;
+		there = waited(info->si_syscall, r);
+		exact_self->dispatched = false;
+		if (there) {
 			errno = before;
 			return;
 		}
@@ -376,17 +360,10 @@ void dispatch_begin(void)
 		return;
 	memcpy(&place[0], code_return, sizeof(code_return));
 	own.restorer = &place[0];
-	if (prctl(SET_DISPATCH, DISPATCH_ON, place, ROOM, &dispatch_selector) ||
+	if (prctl(SET_DISPATCH, DISPATCH_ON, place, ROOM, &pass_selector) ||
 	    KERNEL(SYS_rt_sigaction, SIGSYS, &own, NULL, sizeof(own.mask))) {
 		munmap(place, ROOM);
 		return;
 	}
-	dispatch_armed = 1;
-	dispatch_selector = 1;
-}
-
-void dispatch_end(void)
-{
-	dispatch_armed = 0;
-	dispatch_selector = 0;
+	pass_all(false);
 }

@@ -6,7 +6,6 @@
  * unwound the thread continues in thread_main(), as if its function had returned.
  */
 #include <setjmp.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 #include <unwind.h>
@@ -43,28 +42,21 @@ static _Noreturn void unwind(struct thread *t)
 	exit(0);
 }
 
-API _Noreturn void pthread_exit(void *result)
+void ends_now(struct thread *t, void *result)
 {
-	struct thread *t = exact_self;
-
-	if (!exact_on()) {
-		REAL(void, pthread_exit, (void *))(result);
-		__builtin_unreachable();
-	}
 	t->result = result;
 	if (!t->number)
 		threads_first_ends();
 	unwind(t);
 }
 
-/* The real thread is parked: the C library would cancel it there. */
-API int pthread_cancel(pthread_t real)
+API _Noreturn void pthread_exit(void *result)
 {
-	if (!exact_on())
-		return REAL(int, pthread_cancel, (pthread_t))(real);
-	result_write("pthread_cancel()");
-	fflush(NULL);
-	_exit(1);
+	if (!exact_on()) {
+		REAL(void, pthread_exit, (void *))(result);
+		__builtin_unreachable();
+	}
+	ends_now(exact_self, result);
 }
 
 API void __pthread_register_cancel(__pthread_unwind_buf_t *handler)

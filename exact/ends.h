@@ -8,4 +8,7 @@
 /** threads_first_ends - the first thread ends before the program: it waits for all others. */
 _Noreturn void threads_first_ends(void);
 
+/** ends_now - the calling thread ends, with all that is to be done before. */
+_Noreturn void ends_now(struct thread *t, void *result);
+
 #endif

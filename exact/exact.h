@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "fiber.h"
 #include "machine.h"
@@ -30,6 +31,13 @@
 #define EXACT_AHEAD 1000u
 /* Of threads that share a CPU: picoseconds until another one has it. */
 #define EXACT_SLICE 1000000000ull
+
+/* A thread that may be in a loop without an end (spin.c). */
+struct spin {
+	uint32_t epoch, looks, times, states;
+	uint32_t *seen;
+	const void *at, *pc; /* what it read last, and where */
+};
 
 /**
  * struct thread - a thread of the program
@@ -49,8 +57,10 @@
  * @slice: when another thread of its CPU may run
  * @top: where its own function's stack begins; @handlers: of pthread_cleanup_push(); @end: where a
  *	thread that does not return continues
- * @awaits: of sigwait(); @came: the signal that ended it; @pending: signals that have not been
- *	awaited yet, a bit each
+ * @pending: signals that it was sent and has not awaited yet, a bit each
+ * @outside: it waits for the world; @dispatched: in a call that the kernel told (dispatch.c)
+ * @cancelled, @cancel_off, @cancel_soon: of pthread_cancel(); @cancel_point: this wait ends by it
+ * @spin: whether it is in a loop without an end
  * @allowed: the CPUs to which the program bound it, by the machine's numbers; no words: all
  */
 struct thread {
@@ -76,10 +86,11 @@ struct thread {
 	void *top;
 	__pthread_unwind_buf_t *handlers;
 	jmp_buf *end;
-	const sigset_t *awaits;
 	uint64_t pending;
-	int came;
 	const void **key;
+	bool outside, dispatched;
+	bool cancelled, cancel_off, cancel_soon, cancel_point;
+	struct spin spin;
 };
 
 /**
@@ -93,6 +104,7 @@ struct thread {
  * @children: processes that it started
  * @waited_outside: calls that waited for something outside of the program
  * @meta: file for names; @view: folder of the machine's files
+ * @ends_now: of ends.c; @endless: of fatal.c
  */
 struct exact {
 	struct watch watch;
@@ -104,6 +116,8 @@ struct exact {
 	uint32_t children;
 	uint64_t waited_outside;
 	const char *meta, *view;
+	void (*ends_now)(struct thread *t, void *result);
+	void (*endless)(time_t since);
 };
 
 extern struct exact exact HIDDEN;
@@ -177,6 +191,9 @@ int futex_wake(const void *word, int n, uint32_t bits);
 /** futex_requeue - wake @n, and let up to @more wait for @to. May switch. */
 int futex_requeue(const void *word, int n, int more, const void *to);
 
+/** futex_interrupt - @t, which waits, goes on. */
+void futex_interrupt(struct thread *t);
+
 /** futex_sleep - wait for a time. May switch. */
 void futex_sleep(uint64_t until, const char *in);
 
@@ -200,6 +217,9 @@ bool outside_stuck(void);
 /** fatal_begin - from now on a signal that ends the program leaves the result. */
 int fatal_begin(void);
 
+/** fatal_endless - no thread can do anything new @since then: end the process, or go on for now. */
+void fatal_endless(time_t since);
+
 /* ---- result.c ---- */
 
 /** result_write - write all files; once. @why: what ended the program, or NULL */
@@ -207,5 +227,8 @@ void result_write(const char *why);
 
 /** result_deadlock - write the files, and what each thread waits for; end the process. */
 _Noreturn void result_deadlock(void);
+
+/** result_spin - the same where some threads are in loops that cannot end. */
+_Noreturn void result_spin(void);
 
 #endif

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stddef.h>
 
+#include "cancel.h"
 #include "exact.h"
 #include "lines.h"
 #include "sim.h"
@@ -128,7 +129,14 @@ void futex_sleep(uint64_t until, const char *in)
 		return;
 	/* An address of its own, at which nobody wakes. */
 	enter(exact_self, &exact_self->at);
-	wait_in(exact_self, until, in, __builtin_return_address(0));
+	CANCEL_POINT(wait_in(exact_self, until, in, __builtin_return_address(0)));
+	cancel_test();
+}
+
+void futex_interrupt(struct thread *t)
+{
+	leave(t);
+	sched_wake(t, sched_time());
 }
 
 void futex_alarm(uint32_t id, uint64_t at)

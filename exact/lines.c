@@ -20,6 +20,7 @@
 #include "model.h"
 #include "sim.h"
 #include "sim_threads.h"
+#include "spin.h"
 
 #define ADDRESS_BITS 47
 #define PAGE_SHIFT   12
@@ -29,7 +30,6 @@ extern const char __executable_start;
 struct model exact_model;
 
 uint32_t *lines_word;
-_Thread_local uint32_t lines_mine;
 
 static uint16_t *page_cpu; /* by page: the CPU that used it first, + 1 */
 static struct feed_lines lines;
@@ -72,17 +72,17 @@ int lines_begin(void)
 
 void lines_thread(uint32_t cpu)
 {
-	lines_mine = (cpu + 1) << 1 | 1;
+	lines_mine = lines_own = (cpu + 1) << 1 | 1;
 }
 
 void lines_first(void)
 {
-	lines_mine = LINES_EARLY | 1;
+	lines_mine = lines_own = LINES_EARLY | 1;
 }
 
 void lines_second(void)
 {
-	lines_mine = 1 << 1 | 1;
+	lines_mine = lines_own = 1 << 1 | 1;
 }
 
 /* ---- into the model ---- */
@@ -133,7 +133,7 @@ static uint32_t modelled(uint64_t at)
 static char *place(uint64_t at, bool write)
 {
 	uint32_t *word = &lines_word[at >> LINE_SHIFT], was = *word;
-	uint32_t cpu = sim_cpu(), own = (cpu + 1) << 1;
+	uint32_t cpu = sim_cpu();
 
 	if (was & LINES_MODELLED)
 		return (char *)(uintptr_t)(ARENA_BASE +
@@ -144,12 +144,12 @@ static char *place(uint64_t at, bool write)
 
 		if (!*page)
 			*page = (uint16_t)(cpu + 1);
-		*word = (lines_mine & ~1u) | write;
+		*word = (lines_own & ~1u) | write;
 		return NULL;
 	}
 	if (was == LINES_MOVED)
 		return simulated(at);
-	if ((was & ~1u) == (lines_mine & ~1u)) {
+	if ((was & ~1u) == (lines_own & ~1u)) {
 		*word |= write;
 		return NULL;
 	}
@@ -158,7 +158,7 @@ static char *place(uint64_t at, bool write)
 			return NULL;
 		modelled(at);
 	} else if ((was & ~1u) == LINES_EARLY) {
-		*word = write || !cpu ? own | write : LINES_READ;
+		*word = write || !cpu ? (cpu + 1) << 1 | write : LINES_READ;
 		return NULL;
 	} else if (!write && !(was & 1)) {
 		*word = LINES_READ;
@@ -183,6 +183,10 @@ static void plain(uint64_t at, uint32_t size, bool write, const void *pc)
 {
 	char *in = place(at, write);
 
+	if (write)
+		spin_wrote((void *)(uintptr_t)at);
+	else
+		spin_event((void *)(uintptr_t)at);
 	if (!in)
 		return;
 	*(write ? &stores : &loads) += 1;
@@ -241,6 +245,7 @@ uint64_t lines_load(const volatile void *addr, uint32_t size, int mo, const void
 	char *in = atomic_place(addr, false);
 	uint64_t value;
 
+	spin_event(addr);
 	if (!in)
 		return sim_raw_read(addr, size);
 	loads++;
@@ -270,6 +275,7 @@ void lines_store(volatile void *addr, uint32_t size, uint64_t value, int mo, con
 {
 	char *in = mo == __ATOMIC_SEQ_CST ? locked_place(addr) : atomic_place(addr, true);
 
+	spin_wrote(addr);
 	if (!in) {
 		sim_raw_write(addr, size, value);
 		return;
@@ -277,6 +283,15 @@ void lines_store(volatile void *addr, uint32_t size, uint64_t value, int mo, con
 	stores++;
 	sim_store(in, size, value, mo, counter(pc));
 	note(in, size, true, pc);
+}
+
+/* A locked operation may leave the value as it was: then it has only looked. */
+static void changed(volatile void *addr, bool value)
+{
+	if (value)
+		spin_wrote(addr);
+	else
+		spin_event(addr);
 }
 
 uint64_t lines_rmw(volatile void *addr, uint32_t size, enum sim_rmw_op op, uint64_t operand, int mo,
@@ -288,10 +303,12 @@ uint64_t lines_rmw(volatile void *addr, uint32_t size, enum sim_rmw_op op, uint6
 	if (!in) {
 		old = sim_raw_read(addr, size);
 		sim_raw_write(addr, size, sim_rmw_result(op, old, operand));
+		changed(addr, old != sim_rmw_result(op, old, operand));
 		return old;
 	}
 	locked++;
 	old = sim_rmw(in, size, op, operand, mo, counter(pc));
+	changed(addr, old != sim_rmw_result(op, old, operand));
 	exact_free = EXACT_FREE;
 	note(in, size, true, pc);
 	return old;
@@ -310,10 +327,12 @@ bool lines_cas(volatile void *addr, uint32_t size, uint64_t *expected, uint64_t 
 		if (done)
 			sim_raw_write(addr, size, desired);
 		*expected = old;
+		changed(addr, done && old != desired);
 		return done;
 	}
 	locked++;
 	done = sim_cas(in, size, expected, desired, mo, counter(pc));
+	changed(addr, done && *expected != desired);
 	exact_free = EXACT_FREE;
 	note(in, size, true, pc);
 	return done;

@@ -24,6 +24,7 @@
 #define LINES_READ     0x7ffffffeu /* several have read it, nobody has written since */
 #define LINES_EARLY    0x7ffffffcu /* used before there was a second thread; + 1: written */
 #define LINES_MOVED    0x7ffffff8u /* some of its bytes are in other lines of the arena */
+#define LINES_WATCHED  0x7ffffff5u /* not a line's: lines_mine of a thread that is watched */
 
 extern uint32_t *lines_word HIDDEN;
 
@@ -40,6 +41,15 @@ uint64_t *const *lines_real(void);
 
 /** lines_thread - the calling thread's CPU is @cpu. */
 void lines_thread(uint32_t cpu);
+
+/* The same while all accesses of the thread come to lines_slow(). */
+extern _Thread_local uint32_t lines_own HIDDEN __attribute__((tls_model("initial-exec")));
+
+/* All accesses of the calling thread come to lines_slow(), or no longer. */
+static inline void lines_watch(bool all)
+{
+	lines_mine = all ? LINES_WATCHED : lines_own;
+}
 
 /** lines_first - the calling thread is the only one. */
 void lines_first(void);

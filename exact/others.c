@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "dispatch.h"
+#include "pass.h"
 #include "exact.h"
 #include "outside.h"
 #include "real.h"

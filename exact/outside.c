@@ -19,7 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "dispatch.h"
+#include "cancel.h"
+#include "pass.h"
 #include "real.h"
 
 #define LOOK_AGAIN 20000000ull /* ps */
@@ -49,7 +50,10 @@ void outside_again(uint32_t *looked)
 	if (*looked > LOOKS)
 		PASS(REAL(int, nanosleep, (const struct timespec *, struct timespec *))(&nap,
 											NULL));
+	cancel_test();
+	exact_self->outside = true;
 	futex_sleep(sched_time() + LOOK_AGAIN, "a call that waits for the world");
+	exact_self->outside = false;
 }
 
 /* When a wait that begins now ends; a negative time: never. */
@@ -65,7 +69,7 @@ static uint64_t after_ms(int ms)
 	return ms < 0 ? EXACT_EVER : after(ms / 1000, ms % 1000 * 1000000ll);
 }
 
-static uint64_t after_ts(const struct timespec *ts)
+uint64_t outside_until(const struct timespec *ts)
 {
 	return ts ? after(ts->tv_sec, ts->tv_nsec) : EXACT_EVER;
 }
@@ -207,7 +211,7 @@ API int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *most, const s
 		return PASS(REAL(int, ppoll,
 				 (struct pollfd *, nfds_t, const struct timespec *,
 				  const sigset_t *))(fds, n, most, mask));
-	end = after_ts(most);
+	end = outside_until(most);
 	sched_work(EXACT_CALL);
 	while (!(found = PASS(REAL(int, ppoll,
 				   (struct pollfd *, nfds_t, const struct timespec *,
@@ -239,7 +243,7 @@ API int pselect(int n, fd_set *restrict in, fd_set *restrict out, fd_set *restri
 		return PASS(REAL(int, pselect,
 				 (int, fd_set *, fd_set *, fd_set *, const struct timespec *,
 				  const sigset_t *))(n, in, out, bad, most, mask));
-	end = after_ts(most);
+	end = outside_until(most);
 	sched_work(EXACT_CALL);
 	for (int i = 0; i < 3; i++)
 		if (given[i])

@@ -5,9 +5,13 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 /** outside_blocks - would a call on @file wait? */
 bool outside_blocks(int file);
+
+/** outside_until - when a wait of at most @most ends; NULL: never. */
+uint64_t outside_until(const struct timespec *most);
 
 /** outside_again - nothing was there; @looked: how often, from 0. May switch. */
 void outside_again(uint32_t *looked);

@@ -8,13 +8,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "dispatch.h"
+#include "pass.h"
 #include "feed.h"
 #include "lines.h"
 #include "maps.h"
 #include "model.h"
 #include "sim.h"
 #include "sim_threads.h"
+#include "spin.h"
 #include "user.h"
 
 static int dump(json_t *all, const char *path)
@@ -111,14 +112,30 @@ static json_t *image(const char *why)
 	return all;
 }
 
-static json_t *meta(bool deadlock)
+/* [thread, where, what it reads] of each loop that cannot end. */
+static json_t *spins(void)
+{
+	json_t *all = json_array();
+
+	for (uint32_t i = 0; i < exact.nr_threads; i++) {
+		const struct thread *t = exact.threads[i];
+
+		if (!t->ended && spin_endless(t))
+			json_array_append_new(all, json_pack("[i, I, I]", (int)i,
+							     (json_int_t)(uintptr_t)t->spin.pc,
+							     (json_int_t)(uintptr_t)t->spin.at));
+	}
+	return all;
+}
+
+static json_t *meta(bool deadlock, bool spin)
 {
 	json_t *waits = json_array(), *all;
 
 	for (uint32_t i = 0; deadlock && i < exact.nr_threads; i++) {
 		const struct thread *t = exact.threads[i];
 
-		if (!t->ended)
+		if (!t->ended && !(spin && spin_endless(t)))
 			json_array_append_new(waits, json_pack("[i, s, I]", (int)i,
 							       t->waits_in ? t->waits_in : "?",
 							       (json_int_t)(uintptr_t)t->waits_pc));
@@ -127,34 +144,42 @@ static json_t *meta(bool deadlock)
 			"schedshard/record-meta/2", "nr_threads", (int)exact.nr_threads, "children",
 			(int)exact.children, "unseen_blocks", 0, "lost_accesses", 0, "images",
 			(int)getpid(), 0, -1, 1, "pages", "deadlock", waits);
+	json_object_set_new(all, "spins", spin ? spins() : json_array());
 	return all;
 }
 
-static void write_all(const char *why, bool deadlock)
+static void write_all(const char *why, bool deadlock, bool spin)
 {
 	char path[4096];
 
 	if (!exact.recording)
 		return;
 	sched_work(0);
-	dispatch_end();
+	pass_all(true);
 	exact.recording = false;
 	lines_mine = 0;
 	sim_threads_end();
 	if (snprintf(path, sizeof(path), "%s.0", exact.meta) < (int)sizeof(path))
 		dump(image(why), path);
-	dump(meta(deadlock), exact.meta);
+	dump(meta(deadlock, spin), exact.meta);
 	dump(raw(), exact.watch.result);
 }
 
 void result_write(const char *why)
 {
-	write_all(why, false);
+	write_all(why, false, false);
 }
 
 void result_deadlock(void)
 {
-	write_all(NULL, true);
+	write_all(NULL, true, false);
+	fflush(NULL);
+	_exit(1);
+}
+
+void result_spin(void)
+{
+	write_all(NULL, true, true);
 	fflush(NULL);
 	_exit(1);
 }

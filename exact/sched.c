@@ -14,9 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cancel.h"
 #include "exact.h"
 #include "sim.h"
 #include "sim_threads.h"
+#include "spin.h"
 
 _Thread_local struct thread *exact_self;
 _Thread_local uint32_t exact_free;
@@ -108,7 +110,10 @@ void sched_catch_up(void)
 	struct thread *self = exact_self;
 
 	sched_work(0);
+	spin_event(NULL);
 	sim_catch_up();
+	if (self->cancelled && self->cancel_soon)
+		cancel_test();
 	if (cpu[self->cpu].first && sim_now() >= self->slice)
 		sched_yield_cpu();
 }

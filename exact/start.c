@@ -15,9 +15,11 @@
 
 #include "blocks.h"
 #include "dispatch.h"
+#include "ends.h"
 #include "lines.h"
 #include "machine.h"
 #include "model.h"
+#include "pass.h"
 #include "private.h"
 #include "real.h"
 #include "sim.h"
@@ -94,6 +96,8 @@ static void begin(const char *settings)
 		refuse("no memory for the model");
 	atexit(at_exit);
 	sim_threads_begin(&threads, 0, &exact.threads[0]->fiber);
+	exact.ends_now = ends_now;
+	exact.endless = fatal_endless;
 	dispatch_begin();
 	exact.recording = true;
 	lines_first();

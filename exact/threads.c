@@ -18,11 +18,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "cancel.h"
 #include "ends.h"
-#include "dispatch.h"
+#include "pass.h"
 #include "exact.h"
 #include "keys.h"
 #include "lines.h"
+#include "spin.h"
 #include "sync.h"
 
 #define PARKING_STACK 16384u
@@ -83,6 +85,7 @@ static void finish(struct thread *t)
 	sched_catch_up();
 	t->ended = true;
 	exact.live--;
+	spin_else();
 	if (t->joiner)
 		sched_wake(t->joiner, sched_time());
 	if (!exact.live)
@@ -142,6 +145,8 @@ static void reap(struct thread *t)
 	free(t->parking_stack);
 	free(t->key);
 	t->key = NULL;
+	free(t->spin.seen);
+	t->spin.seen = NULL;
 }
 
 /* Those that nobody joins. */
@@ -177,6 +182,7 @@ int threads_begin(void)
 	t->fiber.local = thread_pointer();
 	t->tid = (pid_t)syscall(SYS_gettid);
 	t->real = pthread_self();
+	t->top = environ;
 	exact_self = t;
 	sched_start(t);
 	return 0;
@@ -244,6 +250,7 @@ API int pthread_create(pthread_t *made, const pthread_attr_t *attr, void *(*star
 	t = new_thread();
 	if (!t)
 		return EAGAIN;
+	spin_else();
 	t->start = start;
 	t->arg = arg;
 	failed = start_real(t, attr);
@@ -300,12 +307,14 @@ static int join(pthread_t real, void **result, uint64_t until, bool wait, const 
 		if (t->reaped)
 			return ESRCH;
 	}
+	cancel_test();
 	t->joiner = exact_self;
 	exact_self->waits_in = "pthread_join";
 	exact_self->waits_pc = pc;
 	if (!t->ended)
-		sched_block();
+		CANCEL_POINT((sched_block(), 0));
 	exact_self->waits_in = NULL;
+	cancel_test();
 	if (result)
 		*result = t->result;
 	reap(t);

@@ -2,6 +2,7 @@
 /* Semaphores, barriers, spinlocks, and what is done once. */
 #include <semaphore.h>
 
+#include "cancel.h"
 #include "sync.h"
 
 /* ---- semaphores: a value, and how many wait ---- */
@@ -22,13 +23,15 @@ static bool take(struct semaphore *s)
 
 static int down(struct semaphore *s, uint64_t until, const void *pc)
 {
+	cancel_test();
 	sched_work(10);
 	while (!take(s)) {
 		int result;
 
 		ADD(&s->waiters, 1);
-		result = futex_wait(&s->value, 0, until, UINT32_MAX, "sem_wait", pc);
+		result = CANCEL_POINT(futex_wait(&s->value, 0, until, UINT32_MAX, "sem_wait", pc));
 		ADD(&s->waiters, -1);
+		cancel_test();
 		if (result == ETIMEDOUT) {
 			errno = ETIMEDOUT;
 			return -1;

@@ -13,7 +13,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "dispatch.h"
+#include "pass.h"
 #include "exact.h"
 #include "outside.h"
 #include "real.h"

@@ -298,6 +298,77 @@ static void timed_join(void)
 	printf(" %d\n", result == (void *)49);
 }
 
+/* The mutex is theirs again when they end. */
+static void unlocks(void *arg)
+{
+	note(arg);
+	if (pthread_mutex_unlock(&lock))
+		exit(3);
+}
+
+static void *cancelled(void *arg)
+{
+	pthread_cleanup_push(note, NULL);
+	switch ((long)arg) {
+	case 0:
+		pthread_mutex_lock(&lock);
+		pthread_cleanup_push(unlocks, NULL);
+		pthread_cond_wait(&changed, &lock);
+		pthread_cleanup_pop(0);
+		break;
+	case 1:
+		sleep(1000000);
+		break;
+	case 2:
+		pthread_join(*(pthread_t *)&times, NULL);
+		break;
+	case 3:
+		sem_wait(&sem);
+		sem_wait(&sem);
+		break;
+	case 4:
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+		usleep(50000);
+		atomic_fetch_add(&sum, 100);
+		pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+		pthread_testcancel();
+		break;
+	default:
+		if (read(*(int *)&plain, &own, 1))
+			break;
+	}
+	pthread_cleanup_pop(0);
+	atomic_fetch_add(&sum, 10000);
+	return NULL;
+}
+
+static void cancels(void)
+{
+	pthread_t made[6];
+	void *result;
+	int ends[2], given;
+
+	if (pipe(ends))
+		exit(3);
+	plain = ends[0];
+	for (long i = 0; i < 6; i++) {
+		pthread_create(&made[i], NULL, cancelled, (void *)i);
+		if (i == 1)
+			times = (long)made[i];
+	}
+	usleep(10000);
+	for (int i = 5; i >= 0; i--)
+		if (i != 1)
+			pthread_cancel(made[i]);
+	given = pthread_join(made[2], &result) ? 0 : result == PTHREAD_CANCELED;
+	pthread_cancel(made[1]);
+	for (int i = 0; i < 6; i++)
+		if (i != 2)
+			given += !pthread_join(made[i], &result) && result == PTHREAD_CANCELED;
+	printf("%d\n", given);
+	plain = times = 0;
+}
+
 static int c11(void *arg)
 {
 	static mtx_t *m;
@@ -431,14 +502,17 @@ int main(int argc, char **argv)
 		run_all(crossed);
 	else if (!strcmp(kind, "exit"))
 		run_all(leaves);
-	else if (!strcmp(kind, "timed-join"))
+	else if (!strcmp(kind, "interrupt")) {
+		int which = threads;
+
+		threads = 4;
+		run_all(with_mutex);
+		kill(getpid(), which);
+		pause();
+	} else if (!strcmp(kind, "timed-join"))
 		timed_join();
 	else if (!strcmp(kind, "cancel")) {
-		pthread_t made;
-
-		pthread_create(&made, NULL, rests, NULL);
-		pthread_cancel(made);
-		pthread_join(made, NULL);
+		cancels();
 	} else if (!strcmp(kind, "crash"))
 		run_all(crashes);
 	else if (!strcmp(kind, "abort"))

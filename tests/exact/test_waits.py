@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import json
 import platform
 import re
+import signal
 from pathlib import Path
 
 import pytest
-from running import COMPILERS, HERE, NEEDED, compiled, runs
+from running import COMPILERS, HERE, NEEDED, compiled, record, runs
 
 pytestmark = NEEDED
 
@@ -62,3 +64,58 @@ def test_a_wait_inside_of_the_c_library_lets_others_run(
     done = runs(within, tmp_path, kind)
     assert (done.status, capfd.readouterr().out) == (0, f"{said}\n")
     assert done.raw["stepping"]["waited_outside"] >= 1
+
+
+@pytest.fixture(scope="module")
+def behave(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program with a part for each kind of waiting."""
+    into = tmp_path_factory.mktemp("behave") / "behave"
+    return compiled(into, COMPILERS[0], str(HERE / "behave.c"))
+
+
+def test_a_deadlock_ends_with_a_sentence(behave: Path) -> None:
+    done = record(behave, "deadlock", "2")
+    assert done.returncode == 1
+    assert "all 3 threads wait: deadlock: 2 in pthread_mutex_lock at " in done.stderr
+    assert "behave.c:" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.fixture(scope="module", params=COMPILERS)
+def loops(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Loops that only another thread's store could end."""
+    into = tmp_path_factory.mktemp(request.param) / "endless"
+    return compiled(into, request.param, str(HERE / "endless.c"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("flag", "4 in a loop at tests/exact/endless.c:"), ("swap", "that reads word"),
+        ("locked", "that reads "), ("sleeps", "(sleeps) that reads go"),
+        ("counts", "(counts) that reads go"), ("first", "thread 0: a loop at tests"),
+    ],
+)  # fmt: skip
+def test_a_loop_that_nobody_can_end_is_stopped(loops: Path, kind: str, said: str) -> None:
+    done = record(loops, kind)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "no thread can end its loop, for no other one can store: " in done.stderr
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("kind", ["late", "handler"])
+def test_a_loop_that_somebody_ends_goes_on(loops: Path, kind: str) -> None:
+    """After more looks than an endless loop needs; and by a signal of the world."""
+    done = record(loops, kind)
+    assert (done.returncode, done.stderr.splitlines()[0]) == (0, "done")
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGHUP", "SIGQUIT", "SIGTERM"])
+def test_an_interrupted_program_leaves_the_report(behave: Path, name: str) -> None:
+    which = getattr(signal, name)
+    done = record(behave, "interrupt", str(int(which)))
+    assert done.returncode == 128 + which
+    report = json.loads(done.stdout)
+    assert report["program"]["signal"] == name
+    assert report["variants"][0]["hitm_total"] > 0

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from schedshard.c2c.counts import by_counts
-from schedshard.c2c.exact.run import Runs, check_exact
+from schedshard.c2c.exact.run import INTERRUPTS, Runs, check_exact
 from schedshard.c2c.program.placing import order
 from schedshard.c2c.program.program import find_program
 from schedshard.c2c.report.replaying import Job
@@ -59,6 +59,9 @@ def _record_one(request: ExactRequest, folder: Path) -> dict[str, Any]:
     count = request.cpus or min(map(len, orders))
     runs = Runs(program, folder, request.output_to_stderr)
     ran = runs.begin(Job(machines[0], tuple(orders[0][:count]), seed=request.seed))
+    if ran.signal in INTERRUPTS:
+        machines = machines[:1]
+        request = replace(request, advise=False, uncertainty=None, seeds=0)
     recorded = Recorded(
         words=program.words, status=ran.status, signal=ran.signal, placement=request.placement,
         cpus=count, operations=0, partial=False, program_sha256=sha256_file(program.path),
@@ -77,6 +80,8 @@ def _record_one(request: ExactRequest, folder: Path) -> dict[str, Any]:
             seed=request.seed,
             seeds=request.seeds,
         )
+    if ran.signal in INTERRUPTS:
+        report["notes"].append(f"{ran.signal} ended the program: this is one run, on one machine")
     waited = int(ran.raw["stepping"]["waited_outside"])
     if waited:
         calls = "call" if waited == 1 else "calls"

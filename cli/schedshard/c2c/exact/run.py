@@ -20,8 +20,8 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
 from schedshard.c2c.exact.blocks import HOOK, write_blocks
+from schedshard.c2c.exact.ends import why_stopped
 from schedshard.c2c.exact.flags import LIBRARY
-from schedshard.c2c.naming.memory import Memory
 from schedshard.c2c.program.machine_view import write_view
 from schedshard.c2c.program.program import Program
 from schedshard.c2c.report.replaying import Job, watch_lines
@@ -39,6 +39,9 @@ LIMITS = (
 )
 _SETTINGS = "SCHEDSHARD_EXACT"
 _NO_RANDOMISATION = 0x0040000
+_END_WITH_PARENT = 1
+# Of the keyboard, a terminal that goes away, and kill: another run would not end by itself.
+INTERRUPTS = ("SIGINT", "SIGHUP", "SIGQUIT", "SIGTERM")
 
 
 def _needed(elf: ELFFile) -> list[str]:
@@ -76,9 +79,22 @@ def check_exact(program: Program) -> None:
         )
 
 
-def _fixed_addresses() -> None:
+def _prepare() -> None:
+    """In the child: fixed addresses; it ends with this process, and a key ends it by itself."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    ctypes.CDLL(None).personality(_NO_RANDOMISATION)
+    library = ctypes.CDLL(None)
+    library.personality(_NO_RANDOMISATION)
+    library.prctl(_END_WITH_PARENT, signal.SIGKILL)
+
+
+def _end_of(child: subprocess.Popen[bytes]) -> int:
+    """Its status. A key of the terminal goes to it as well: it writes what it has, and ends."""
+    while True:
+        try:
+            return child.wait()
+        except KeyboardInterrupt:
+            if child.poll() is None and not sys.stdin.isatty():
+                child.send_signal(signal.SIGINT)
 
 
 @dataclass(frozen=True)
@@ -166,17 +182,16 @@ class Runs:
         out = (sys.stderr if self.output_to_stderr else None) if shown else subprocess.DEVNULL
         given = self._input()
         with telling(f"cannot run {self.program.path}"):
-            done = subprocess.run(
+            child = subprocess.Popen(
                 [self.program.argv[0], *self.program.argv[1:]],
                 executable=self.program.path.absolute(),
                 env={**os.environ, _SETTINGS: settings},
                 stdin=given,
                 stdout=out,
                 stderr=None if shown else subprocess.DEVNULL,
-                preexec_fn=_fixed_addresses,
-                check=False,
+                preexec_fn=_prepare,
             )
-        code = done.returncode
+        code = _end_of(child)
         name = signal.Signals(-code).name if code < 0 else None
         if not result.is_file():
             how = f"by {name}" if name else f"with status {code}"
@@ -186,29 +201,9 @@ class Runs:
             )
         told = dict(read_json(meta, "what the recorder wrote"))
         told["processes"] = [read_json(at / "meta.json.0", "what the recorder wrote")]
-        if told["deadlock"]:
-            raise UserError(deadlock_words(told), status=1)
-        if told["processes"][0].get("ended_by") == "pthread_cancel()":
-            raise UserError(
-                f"{self.program.path.name} called pthread_cancel(): --exact does not support it",
-                status=1,
-            )
+        stopped = why_stopped(told)
+        if stopped is not None:
+            raise UserError(stopped, status=1)
         raw = dict(read_json(result, "what the recorder wrote"))
         shutil.rmtree(view)
         return Ran(128 - code if code < 0 else code, name, raw, told)
-
-
-def deadlock_words(meta: Mapping[str, Any]) -> str:
-    """All threads that wait, and where."""
-    waits = [(str(what), int(pc)) for _, what, pc in meta["deadlock"]]
-    memory = Memory(meta)
-    frames = memory.frames({pc - 1 for _, pc in waits if pc})
-    places: dict[str, int] = {}
-    for what, pc in waits:
-        found = frames.get(pc - 1, ())
-        where = f" at {found[0].source} ({found[0].function})" if found else ""
-        places[f"{what}{where}"] = places.get(f"{what}{where}", 0) + 1
-    said = [f"{count} in {place}" for place, count in sorted(places.items(), key=lambda p: -p[1])]
-    more = f", and {len(said) - 6} other places" if len(said) > 6 else ""
-    count = "the only thread waits" if len(waits) == 1 else f"all {len(waits)} threads wait"
-    return f"{count}: deadlock: {', '.join(said[:6])}{more}"

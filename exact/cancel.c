@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * pthread_cancel(). The C library's would cancel the real thread, which is parked. So a thread is
+ * marked here, and taken out of its wait if that is a cancellation point. It ends itself at the
+ * next such point, as by pthread_exit(). With PTHREAD_CANCEL_ASYNCHRONOUS that is also where it
+ * lets others catch up.
+ */
+#include "cancel.h"
+
+#include <errno.h>
+
+#include "real.h"
+
+API void pthread_testcancel(void)
+{
+	if (exact_on())
+		cancel_test();
+	else
+		REAL(void, pthread_testcancel, (void))();
+}
+
+API int pthread_setcancelstate(int state, int *before)
+{
+	if (!exact_on())
+		return REAL(int, pthread_setcancelstate, (int, int *))(state, before);
+	if (before)
+		*before = exact_self->cancel_off ? PTHREAD_CANCEL_DISABLE : PTHREAD_CANCEL_ENABLE;
+	exact_self->cancel_off = state == PTHREAD_CANCEL_DISABLE;
+	return 0;
+}
+
+API int pthread_setcanceltype(int type, int *before)
+{
+	if (!exact_on())
+		return REAL(int, pthread_setcanceltype, (int, int *))(type, before);
+	if (before)
+		*before = exact_self->cancel_soon ? PTHREAD_CANCEL_ASYNCHRONOUS
+						  : PTHREAD_CANCEL_DEFERRED;
+	exact_self->cancel_soon = type == PTHREAD_CANCEL_ASYNCHRONOUS;
+	return 0;
+}
+
+/* A wait for a thread's end is in no queue. */
+static void leave_join(struct thread *t)
+{
+	for (uint32_t i = 0; i < exact.nr_threads; i++) {
+		struct thread *other = exact.threads[i];
+
+		if (other->joiner != t || other->ended)
+			continue;
+		other->joiner = NULL;
+		sched_wake(t, sched_time());
+	}
+}
+
+API int pthread_cancel(pthread_t real)
+{
+	struct thread *t;
+
+	if (!exact_on())
+		return REAL(int, pthread_cancel, (pthread_t))(real);
+	sched_work(EXACT_CALL);
+	sched_catch_up();
+	t = threads_find(real);
+	if (!t || t->ended)
+		return t ? 0 : ESRCH;
+	t->cancelled = true;
+	if (t->cancel_off || t->dispatched)
+		return 0;
+	if (t == exact_self) {
+		if (t->cancel_soon)
+			cancel_test();
+	} else if (t->cancel_point || t->cancel_soon) {
+		if (t->at)
+			futex_interrupt(t);
+		else
+			leave_join(t);
+	}
+	return 0;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/* spin.h - threads that wait in a loop for what no thread can do any more. */
+#ifndef EXACT_SPIN_H
+#define EXACT_SPIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "exact.h"
+
+/* Are all accesses looked at? Then no line is a thread's own (lines.h). */
+extern bool spin_watched HIDDEN;
+extern uint32_t spin_events HIDDEN;
+
+/** spin_look - the thread has read something, or executed EXACT_AHEAD instructions. */
+void spin_look(const void *read);
+
+/** spin_wrote - the thread has changed a value, or may have. */
+void spin_wrote(const volatile void *at);
+
+/** spin_else - the program did something else: a thread began or ended, or the kernel was asked. */
+void spin_else(void);
+
+/** spin_endless - is the thread in a loop without an end, as far as is known? */
+bool spin_endless(const struct thread *t);
+
+#define SPIN_QUIET 1000000u
+
+static inline void spin_event(const volatile void *read)
+{
+	if (__builtin_expect(spin_watched || ++spin_events >= SPIN_QUIET, false))
+		spin_look((const void *)(uintptr_t)read);
+}
+
+#endif
