@@ -35,6 +35,7 @@
 #include "pages.h"
 #include "shared.h"
 #include "step.h"
+#include "told.h"
 #include "window.h"
 
 #define LINE_TABLE_BITS 24
