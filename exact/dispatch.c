@@ -209,7 +209,6 @@ static bool waited(long number, greg_t *r)
 	switch (number) {
 	case SYS_read:
 	case SYS_readv:
-		return reads(r, file, true);
 	case SYS_accept:
 	case SYS_accept4:
 		return reads(r, file, true);

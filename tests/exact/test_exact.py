@@ -162,14 +162,20 @@ def test_loops_agree_with_the_experiment(loops: Path, operation: str, machine: s
     point = json.loads(done.stdout)["variants"][0]["points"][0]
     simulated = sum(line["hitm_remote"] + line["hitm_local"] for line in point["lines"])
     simulated /= point["metrics"]["ops"]
+    # A lock's threads may fall into several rhythms: the median of ten orders.
+    orders = ("--seeds", "10") if operation == "spinlock" else ()
     ran = call(
-        *("c2c", "record", "--exact", "--machine", machine, "--no-advice", "--json", "--"),
-        *(str(loops), operation, str(threads), str(times), "pinned"),
+        *("c2c", "record", "--exact", "--machine", machine, "--no-advice", *orders, "--json"),
+        *("--", str(loops), operation, str(threads), str(times), "pinned"),
     )
-    lines = json.loads(ran.stdout)["variants"][0]["lines"]
+    variant = json.loads(ran.stdout)["variants"][0]
     hot = sum(
-        line["hitm_remote"] + line["hitm_local"] for line in lines if line["hitm_share"] > 0.02
+        line["hitm_remote"] + line["hitm_local"]
+        for line in variant["lines"]
+        if line["hitm_share"] > 0.02
     )
+    if orders:
+        hot = variant["interval"]["hitm_total"]["median"]
     assert hot / (threads * times) == pytest.approx(simulated, rel=0.05)
 
 

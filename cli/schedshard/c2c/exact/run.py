@@ -201,6 +201,11 @@ class Runs:
             )
         told = dict(read_json(meta, "what the recorder wrote"))
         told["processes"] = [read_json(at / "meta.json.0", "what the recorder wrote")]
+        if "spins" not in told:
+            how = typed("cc")
+            raise UserError(
+                f"{self.program.path} was linked with another version: build it with '{how}' again"
+            )
         stopped = why_stopped(told)
         if stopped is not None:
             raise UserError(stopped, status=1)
