@@ -7,6 +7,7 @@ import json
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from recording import MACHINE, PROGRAMS, needs, run
@@ -18,7 +19,7 @@ SOURCE = """
 
 static void *work(void *at)
 {
-	for (int i = 0; i < 2000; i++)
+	for (int i = 0; i < 30000; i++)
 		__atomic_fetch_add((long *)at, 1, __ATOMIC_RELAXED);
 	return 0;
 }
@@ -39,9 +40,27 @@ static __attribute__((noinline)) long count(void)
 
 int main(void)
 {
-	return count() != 4000;
+	return count() != 60000;
 }
 """
+
+
+def compiled(folder: Path, words: tuple[str, ...]) -> Path:
+    """The program, with its debug information in this folder."""
+    source, program = folder / "locals.c", folder / "locals"
+    source.write_text(SOURCE)
+    command = [*words, "-g", "-pthread", source.name, "-o", program.name]
+    subprocess.run(command, check=True, cwd=folder)
+    return program
+
+
+def reported(program: Path) -> dict[str, Any]:
+    done = run(
+        *("record", "--machine", MACHINE, "--json", "--uncertainty", "0", "--", str(program))
+    )
+    assert done.returncode == 0, done.stderr
+    report: dict[str, Any] = json.loads(done.stdout)
+    return report
 
 
 @pytest.mark.parametrize(
@@ -51,6 +70,8 @@ int main(void)
         ("gcc", "-O0"),
         ("clang", "-O2"),
         ("clang", "-O2", "-fno-omit-frame-pointer", "-gdwarf-4"),
+        ("gcc", "-O2", "-gsplit-dwarf"),
+        ("clang", "-O2", "-gsplit-dwarf"),
     ],
     ids=" ".join,
 )
@@ -59,14 +80,7 @@ def test_a_local_of_the_function_that_starts_the_threads(
 ) -> None:
     if shutil.which(words[0]) is None:
         pytest.skip(f"no {words[0]}")
-    source, program = tmp_path / "locals.c", tmp_path / "locals"
-    source.write_text(SOURCE)
-    subprocess.run([*words, "-g", "-pthread", str(source), "-o", str(program)], check=True)
-    done = run(
-        *("record", "--machine", MACHINE, "--json", "--uncertainty", "0", "--", str(program))
-    )
-    assert done.returncode == 0, done.stderr
-    report = json.loads(done.stdout)
+    report = reported(compiled(tmp_path, words))
     hottest = report["variants"][0]["lines"][0]
     assert hottest["object"] == "count::local"
     assert hottest["type"] == "struct counts"
@@ -74,3 +88,17 @@ def test_a_local_of_the_function_that_starts_the_threads(
     assert fields == {"count::local.alpha", "count::local.beta"}
     assert "counts.alpha" in report["advice"][0]["words"]
     assert report["advice"][0]["machines"][MACHINE]["fewer"] > 0.3
+
+
+@pytest.mark.skipif(shutil.which("llvm-dwp") is None, reason="no llvm-dwp")
+def test_a_package_of_split_units_and_none_at_all(tmp_path: Path) -> None:
+    program = compiled(tmp_path, ("clang", "-O2", "-gsplit-dwarf"))
+    package = tmp_path / "locals.dwp"
+    subprocess.run(["llvm-dwp", "-e", str(program), "-o", str(package)], check=True, cwd=tmp_path)
+    for split in tmp_path.glob("*.dwo"):
+        split.unlink()
+    assert reported(program)["variants"][0]["lines"][0]["object"] == "count::local"
+    package.unlink()
+    report = reported(program)
+    assert report["variants"][0]["lines"][0]["object"] == "frame of count"
+    assert any(str(program) in note for note in report["notes"])

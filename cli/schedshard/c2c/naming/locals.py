@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 from elftools.dwarf.compileunit import CompileUnit
 from elftools.dwarf.die import DIE
-from elftools.dwarf.dwarfinfo import DWARFInfo
 from elftools.dwarf.locationlists import LocationEntry, LocationParser
 from elftools.dwarf.ranges import BaseAddressEntry
 
 from schedshard.c2c.naming.variables import (
     FAULTS,
     MOST_BYTES,
+    DebugInfo,
     Typed,
     declared,
     die_language,
@@ -67,7 +67,7 @@ def _signed(data: list[int]) -> int | None:
     return None
 
 
-def _ranges(die: DIE, dwarf: DWARFInfo) -> Iterator[tuple[int, int]]:
+def _ranges(die: DIE) -> Iterator[tuple[int, int]]:
     """The code of a function, a block or a unit."""
     low, high = die.attributes.get("DW_AT_low_pc"), die.attributes.get("DW_AT_high_pc")
     if low is not None and high is not None:
@@ -75,7 +75,7 @@ def _ranges(die: DIE, dwarf: DWARFInfo) -> Iterator[tuple[int, int]]:
         yield int(low.value), end if high.form == "DW_FORM_addr" else int(low.value) + end
         return
     several = die.attributes.get("DW_AT_ranges")
-    lists = dwarf.range_lists()
+    lists = die.dwarfinfo.range_lists()
     if several is None or lists is None or not isinstance(die.cu, CompileUnit):
         return
     first = die.cu.get_top_DIE().attributes.get("DW_AT_low_pc")
@@ -88,21 +88,21 @@ def _ranges(die: DIE, dwarf: DWARFInfo) -> Iterator[tuple[int, int]]:
             yield entry.begin_offset + add, entry.end_offset + add
 
 
-def _covers(die: DIE, dwarf: DWARFInfo, pc: int) -> bool:
-    return any(low <= pc < high for low, high in _ranges(die, dwarf))
+def _covers(die: DIE, pc: int) -> bool:
+    return any(low <= pc < high for low, high in _ranges(die))
 
 
 class Locals:
     """The local variables of one file's functions."""
 
-    def __init__(self, dwarf: DWARFInfo) -> None:
-        self._dwarf = dwarf
-        self._parser = LocationParser(dwarf.location_lists())
+    def __init__(self, info: DebugInfo) -> None:
+        self._info = info
+        self._dwarf = info.dwarf
 
     def at(self, frame: Frame, address: int) -> Local | None:
         """The variable of a frame that has this byte: of the innermost block that is being run."""
         with suppress(*FAULTS):
-            for top in self._units(frame.pc):
+            for top in map(self._info.whole, self._units(frame.pc)):
                 function = self._function(top, frame.pc)
                 if function is not None:
                     found = list(
@@ -120,7 +120,7 @@ class Locals:
         read = 0
         for unit in self._dwarf.iter_CUs():
             top = unit.get_top_DIE()
-            if _covers(top, self._dwarf, pc):
+            if _covers(top, pc):
                 yield top
                 return
             read += unit.size
@@ -129,7 +129,7 @@ class Locals:
 
     def _function(self, die: DIE, pc: int) -> DIE | None:
         for child in die.iter_children():
-            if child.tag == "DW_TAG_subprogram" and _covers(child, self._dwarf, pc):
+            if child.tag == "DW_TAG_subprogram" and _covers(child, pc):
                 return child
             if child.tag in _SCOPES and child.has_children:
                 found = self._function(child, pc)
@@ -154,7 +154,7 @@ class Locals:
                 yield from self._inside(child, frame, address, function, cplusplus)
 
     def _runs(self, scope: DIE, pc: int) -> bool:
-        return scope.tag != "DW_TAG_subprogram" and _covers(scope, self._dwarf, pc)
+        return scope.tag != "DW_TAG_subprogram" and _covers(scope, pc)
 
     def _start(self, variable: DIE, frame: Frame, function: DIE) -> int | None:
         code = self._expression(variable, "DW_AT_location", frame.pc)
@@ -182,7 +182,8 @@ class Locals:
             return list(attribute.value)
         first = die.cu.get_top_DIE().attributes.get("DW_AT_low_pc")
         base = int(first.value) if first is not None else 0
-        entries = self._parser.parse_from_attribute(attribute, die.cu["version"], die)
+        parser = LocationParser(die.dwarfinfo.location_lists())
+        entries = parser.parse_from_attribute(attribute, die.cu["version"], die)
         for entry in entries if isinstance(entries, list) else ():
             if isinstance(entry, LocationEntry):
                 add = 0 if entry.is_absolute else base

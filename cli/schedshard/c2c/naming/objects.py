@@ -238,7 +238,7 @@ class Objects:
             if module is None or info is None:
                 continue
             there = replace(frame, pc=frame.pc - 1 - module.bias)
-            local = Locals(info.dwarf).at(there, address)
+            local = Locals(info).at(there, address)
             if local is not None:
                 name = f"{self._function(frame)}::{local.name}"
                 return Thing(

@@ -17,6 +17,7 @@ from elftools.dwarf.die import DIE
 from elftools.dwarf.dwarfinfo import DWARFInfo
 from elftools.elf.elffile import ELFFile
 
+from schedshard.c2c.naming.split import Splits
 from schedshard.common.errors import telling
 from schedshard.lines.dwarf import die_name, die_size, fits, member_path, whole_member
 
@@ -169,6 +170,7 @@ class DebugInfo:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._files: list[str] = []
+        self._skeleton: DIE | None = None  # of the unit that is read
         self.damaged = False  # a part could not be read: some types are not known
         with telling(f"cannot read {path}"):
             self._elf = ELFFile(path.open("rb"), self._beside)
@@ -176,6 +178,7 @@ class DebugInfo:
             self._dwarf = self._elf.get_dwarf_info()
         except FAULTS:
             self._dwarf = self._elf.get_dwarf_info(follow_links=False)
+        self._splits = Splits(path, self._dwarf)
 
     def _beside(self, name: str) -> BinaryIO:
         """The file to which dwz has moved what several programs share."""
@@ -188,6 +191,14 @@ class DebugInfo:
         """Close the file; no field is available afterwards."""
         self._elf.close()
 
+    def whole(self, top: DIE) -> DIE:
+        """The unit of a skeleton; without its file, the skeleton, which describes nothing."""
+        try:
+            return self._splits.whole(top)
+        except FAULTS:
+            self.damaged = True
+            return top
+
     def _units(self) -> Iterator[tuple[DIE, bool]]:
         units = self._dwarf.iter_CUs()
         while True:
@@ -198,6 +209,8 @@ class DebugInfo:
             except FAULTS:
                 self.damaged = True
                 return
+            self._skeleton = top
+            top = self.whole(top)
             yield top, die_language(top)
 
     @property
@@ -243,7 +256,7 @@ class DebugInfo:
             return None
         # clang numbers addresses in DWARF 5: seven bits of the number a byte, the lowest first.
         index = sum((byte & 0x7F) << 7 * n for n, byte in enumerate(rest))
-        return int(self._dwarf.get_addr(variable.cu, index))
+        return int(variable.dwarfinfo.get_addr(variable.cu, index))
 
     def allocated(self, places: Iterable[tuple[str, int]]) -> dict[tuple[str, int], Typed]:
         """The targets of the pointers declared in these source lines: (file name, line)."""
@@ -265,9 +278,11 @@ class DebugInfo:
 
     def _files_of(self, top: DIE) -> list[str]:
         """The names of a unit's source files, by their numbers."""
-        program = (
-            self._dwarf.line_program_for_CU(top.cu) if isinstance(top.cu, CompileUnit) else None
-        )
+        program = None
+        # A split unit without a table of its own uses the skeleton's.
+        for unit in (top.cu, self._skeleton.cu if self._skeleton is not None else None):
+            if program is None and isinstance(unit, CompileUnit):
+                program = unit.dwarfinfo.line_program_for_CU(unit)
         if program is None:
             return []
         names = [entry.name.decode("utf-8", "replace") for entry in program["file_entry"]]

@@ -8,7 +8,7 @@ never set apart: a mutex, or a library's data, is one object.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from schedshard.c2c.naming.objects import Thing
@@ -147,6 +147,13 @@ class Move:
     words: str
 
 
+def _named_only(pieces: Sequence[_Piece]) -> list[_Piece]:
+    """Bytes of a file that no variable has, its tables for the linker, stay beside a variable."""
+    if not any(piece.ours and piece.thing.kind != "file" for piece in pieces):
+        return list(pieces)
+    return [replace(piece, ours=piece.ours and piece.thing.kind != "file") for piece in pieces]
+
+
 def _moved(pieces: Sequence[_Piece]) -> list[_Piece]:
     """The first one stays where it is, or what the program cannot move does."""
     stays = next((p for p in pieces if not p.ours), pieces[0])
@@ -171,7 +178,7 @@ def moves(
         ranges: list[tuple[int, int]] = []
         names: list[str] = []
         for line, _ in group:
-            pieces = _pieces(line, at)
+            pieces = _named_only(_pieces(line, at))
             away = _moved(pieces) if len(pieces) > 1 else []
             ranges += [(piece.low, piece.high) for piece in away]
             names += [piece.name for piece in pieces if away and piece.ours]
