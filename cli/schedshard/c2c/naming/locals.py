@@ -98,6 +98,9 @@ class Locals:
     def __init__(self, info: DebugInfo) -> None:
         self._info = info
         self._dwarf = info.dwarf
+        self._tables = None
+        with suppress(*FAULTS):
+            self._tables = self._dwarf.get_aranges()
 
     def at(self, frame: Frame, address: int) -> Local | None:
         """The variable of a frame that has this byte: of the innermost block that is being run."""
@@ -112,8 +115,7 @@ class Locals:
         return None
 
     def _units(self, pc: int) -> Iterator[DIE]:
-        tables = self._dwarf.get_aranges()
-        offset = tables.cu_offset_at_addr(pc) if tables is not None else None
+        offset = self._tables.cu_offset_at_addr(pc) if self._tables is not None else None
         if offset is not None:
             yield self._dwarf.get_CU_at(offset).get_top_DIE()
             return

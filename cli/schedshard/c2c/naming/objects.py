@@ -80,6 +80,8 @@ class Objects:
         self._callers = [Caller(*each) for each in meta.get("frames", ())]
         self._pointers = sorted(pointer for pointer, _ in self._stacks)
         self._info: dict[str, DebugInfo | None] = {}
+        self._locals: dict[str, Locals] = {}
+        self._functions: dict[int, str] = {}  # by the instruction that a frame goes on with
         self._types: dict[tuple[str, int], Typed | None] = {}
         self._allocated: dict[int, Typed | None] = {}
 
@@ -238,7 +240,10 @@ class Objects:
             if module is None or info is None:
                 continue
             there = replace(frame, pc=frame.pc - 1 - module.bias)
-            local = Locals(info).at(there, address)
+            path = str(info.path)
+            if path not in self._locals:
+                self._locals[path] = Locals(info)
+            local = self._locals[path].at(there, address)
             if local is not None:
                 name = f"{self._function(frame)}::{local.name}"
                 return Thing(
@@ -252,8 +257,10 @@ class Objects:
         return None
 
     def _function(self, frame: Caller) -> str:
-        found = self._modules.frames([frame.pc - 1]).get(frame.pc - 1, ())
-        return found[-1].function if found else f"{frame.pc:#x}"
+        if frame.pc not in self._functions:
+            found = self._modules.frames([frame.pc - 1]).get(frame.pc - 1, ())
+            self._functions[frame.pc] = found[-1].function if found else f"{frame.pc:#x}"
+        return self._functions[frame.pc]
 
     def _stack(self, address: int) -> Thing | None:
         for at, size, _ in reversed(self._regions):
