@@ -123,6 +123,7 @@ def lint_stages() -> list[Stage]:
     return [
         Stage("environment", "lint", tools),
         Stage("hygiene", "lint", [Command([sys.executable, "scripts/hygiene.py"])]),
+        Stage("commits", "lint", [Command([sys.executable, "scripts/commits.py"])]),
         Stage(
             "clang-format", "lint", [Command(["clang-format", "--dry-run", "-Werror", *c_files])]
         ),
