@@ -7,18 +7,20 @@ import json
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
-from recording import MACHINE, PROGRAMS, needs, run
+from recording import MACHINE, PROGRAMS, Report, hitm_of, needs, quiet, run
 
 pytestmark = needs(PROGRAMS / "record-known")
 
 SOURCE = """
 #include <pthread.h>
 
+static pthread_barrier_t ready;
+
 static void *work(void *at)
 {
+	pthread_barrier_wait(&ready);
 	for (int i = 0; i < 30000; i++)
 		__atomic_fetch_add((long *)at, 1, __ATOMIC_RELAXED);
 	return 0;
@@ -31,6 +33,7 @@ static __attribute__((noinline)) long count(void)
 	} __attribute__((aligned(64))) local = { 0, 0 };
 	pthread_t thread[2];
 
+	pthread_barrier_init(&ready, 0, 2);
 	pthread_create(&thread[0], 0, work, &local.alpha);
 	pthread_create(&thread[1], 0, work, &local.beta);
 	pthread_join(thread[0], 0);
@@ -54,13 +57,18 @@ def compiled(folder: Path, words: tuple[str, ...]) -> Path:
     return program
 
 
-def reported(program: Path) -> dict[str, Any]:
-    done = run(
-        *("record", "--machine", MACHINE, "--json", "--uncertainty", "0", "--", str(program))
-    )
-    assert done.returncode == 0, done.stderr
-    report: dict[str, Any] = json.loads(done.stdout)
-    return report
+def reported(program: Path) -> Report:
+    """The report of a run in which the threads met."""
+
+    def make() -> Report:
+        done = run(
+            *("record", "--machine", MACHINE, "--json", "--uncertainty", "0", "--", str(program))
+        )
+        assert done.returncode == 0, done.stderr
+        report: Report = json.loads(done.stdout)
+        return report
+
+    return quiet(make, lambda report: hitm_of(report["variants"][0]["lines"][0]) > 10000)
 
 
 @pytest.mark.parametrize(
