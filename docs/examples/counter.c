@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A count in a line a shard: here of items that belong to CPUs. Each item is added and removed
+ * A count in a line per shard: here of items that belong to CPUs. Each item is added and removed
  * under the number of its CPU ("paired use"), so that is-zero and more-than are exact.
  */
 #include "example.h"

@@ -20,9 +20,9 @@ int main(int argc, char **argv)
 {
 	struct schedshard_topo *topo = example_topo(argc, argv);
 
-	/* the default: as many CPUs a shard as share a cache, at most 64 */
+	/* the default: as many CPUs per shard as share a cache, at most 64 */
 	print_plan(topo, 0, 0);
-	/* fewer writers a line */
+	/* fewer writers per line */
 	print_plan(topo, 8, 0);
 	/* a large machine's plan on a small machine, for tests */
 	print_plan(topo, 0, 2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* A bit a CPU: set, clear and test, from any thread at any time. */
+/* A bit per CPU: set, clear and test, from any thread at any time. */
 #include "example.h"
 
 int main(int argc, char **argv)
