@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A byte per CPU: here the priority that each CPU runs at, 0 idle to 100. A set is a plain store; the
- * caller ensures that a CPU's byte has one writer at a time.
+ * A byte per CPU: here the priority that each CPU runs at, 0 idle to 100. A set is a plain store;
+ * the caller ensures that a CPU's byte has one writer at a time.
  */
 #include "example.h"
 
