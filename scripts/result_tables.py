@@ -25,6 +25,10 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "cli"))
+
+from schedshard.experiments.common_entries import read_experiment  # noqa: E402
+
 TABLES = ROOT / "docs/results/tables.toml"
 KEPT = ROOT / "build/results"
 Run = dict[str, Any]
@@ -57,8 +61,9 @@ def result(run: Run, variants: Sequence[str], seed: int) -> dict[str, Any]:
     words = command(run, variants, seed)
     key = hashlib.sha256(" ".join(words).encode())
     key.update((build() / "experiments/schedshard-sim").read_bytes())
-    for name in (f"machines/{run['machine']}.toml", f"experiments/{run['experiment']}.toml"):
-        key.update((ROOT / name).read_bytes())
+    key.update((ROOT / f"machines/{run['machine']}.toml").read_bytes())
+    declared = read_experiment(ROOT / f"experiments/{run['experiment']}.toml")
+    key.update(json.dumps(declared, sort_keys=True).encode())
     path = KEPT / f"{run['experiment']}-{key.hexdigest()[:16]}.json"
     if not path.exists():
         KEPT.mkdir(parents=True, exist_ok=True)

@@ -9,21 +9,21 @@ from __future__ import annotations
 
 import json
 import subprocess
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from sim_runs import ROOT, Run
 
+from schedshard.experiments.common_entries import read_experiment
+
 SHORT = {"us": 0.05, "ops": 0.2}  # of the usual length, by a parameter's unit
 
 
 def short_params(experiment: str) -> dict[str, float]:
     """Parameters that make an experiment short enough to run every variant of it."""
-    text = (ROOT / "experiments" / f"{experiment}.toml").read_text(encoding="utf-8")
     short = {}
-    for param in tomllib.loads(text)["param"]:
+    for param in read_experiment(ROOT / "experiments" / f"{experiment}.toml")["param"]:
         name = str(param["name"])
         length, _, unit = name.rpartition("_")
         if length.endswith(("measured", "warm_up")) and unit in SHORT:

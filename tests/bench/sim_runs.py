@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-import tomllib
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from schedshard.experiments.common_entries import read_experiment
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -39,8 +40,7 @@ class Run:
 
     def argv(self, binary: Path) -> list[str]:
         """Return the command line."""
-        text = (ROOT / "experiments" / f"{self.experiment}.toml").read_text(encoding="utf-8")
-        declared = tomllib.loads(text)
+        declared = read_experiment(ROOT / "experiments" / f"{self.experiment}.toml")
         machine = ROOT / "machines" / f"{self.machine or declared['machine']}.toml"
         argv = [str(binary), self.experiment, "--machine", str(machine)]
         argv += ["--variant", self.variant, "--seed", str(self.seed)]

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """How fast the simulator is: accesses to simulated memory a second of processor time.
 
-tests/bench/sim_speed.py BUILD [BASE]
+PYTHONPATH=cli tests/bench/sim_speed.py BUILD [BASE]
 
 With BASE, the build directory of another version, the two take turns, so that other load of the
 host affects both. The program prints the ratio of the medians. --instructions counts instructions

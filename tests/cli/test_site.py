@@ -18,6 +18,7 @@ import pytest
 import result_tables as results
 from mkdocs.structure.files import Files
 
+from schedshard.experiments.common_entries import read_experiment
 from schedshard.manual import verbs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -136,8 +137,7 @@ def test_tables_name_what_there_is(table: results.Spec) -> None:
 
     experiments = {}
     for name, run in table["run"].items():
-        text = (ROOT / f"experiments/{run['experiment']}.toml").read_text(encoding="utf-8")
-        experiments[name] = tomllib.loads(text)
+        experiments[name] = read_experiment(ROOT / f"experiments/{run['experiment']}.toml")
         assert (ROOT / f"machines/{run['machine']}.toml").is_file()
         assert set(run.get("variants", table["variants"])) <= names(experiments[name], "variant")
         assert {each.split("=")[0] for each in run.get("set", [])} <= names(

@@ -11,10 +11,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from schedshard.experiments.common_entries import read_experiment
 
 
 @dataclass(frozen=True)
@@ -26,9 +27,7 @@ class Simulator:
 
     def run(self, experiment: str, variant: str, **changed: float | str) -> dict[str, Any]:
         """The figures of one run; ``machine``, ``cpus`` and ``seed`` are options."""
-        data = tomllib.loads(
-            (self.root / "experiments" / f"{experiment}.toml").read_text(encoding="utf-8")
-        )
+        data = read_experiment(self.root / "experiments" / f"{experiment}.toml")
         options = {"machine": data["machine"], "seed": 1}
         params = {p["name"]: p["value"] for p in data["param"]}
         for name, value in changed.items():

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
 from schedshard.common.errors import UserError, check_names
-from schedshard.common.output import read_toml
 from schedshard.common.paths import EXPERIMENTS
+from schedshard.experiments.common_entries import read_experiment
 
 
 @dataclass(frozen=True)
@@ -229,9 +229,8 @@ def protocol_calibration() -> str:
 
 def parse_experiment(path: Path) -> Experiment:
     """Read one file of declarative inputs; a wrong one is named with the key that is wrong."""
-    data = read_toml(path)
     try:
-        return _experiment(path, data)
+        return _experiment(path, read_experiment(path))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         what = f"key {error} is missing" if isinstance(error, KeyError) else str(error)
         raise UserError(f"{path}: {what}") from error

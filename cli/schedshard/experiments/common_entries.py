@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What several experiments declare alike: entries of experiments/common/NAME.toml, by name.
+
+An experiment says ``common = "NAME"``. Its ``[[param]]`` with ``names = ["a", "b"]`` stands for
+these entries of the common file, in this order. An entry with ``name`` takes from the common one of
+that name what it does not say itself; with a value of its own, no range. The same holds for
+``[[metric]]`` and ``[[variant]]``.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from schedshard.common.output import read_toml
+
+Entry = dict[str, Any]
+KINDS = ("metric", "variant", "param")
+RANGE = ("low", "high")
+
+
+def read_experiment(path: Path) -> dict[str, Any]:
+    """Return the file's content with its common entries filled in.
+
+    ValueError: the content says something that the common file does not have.
+    """
+    data = read_toml(path)
+    shared = data.pop("common", None)
+    if shared is None:
+        return data
+    if not isinstance(shared, str) or "/" in shared:
+        raise ValueError("common is the name of a file in common/, without '.toml'")
+    from_file = path.parent / "common" / f"{shared}.toml"
+    common = read_toml(from_file)
+    for kind in KINDS:
+        known = {str(entry["name"]): entry for entry in common.get(kind, ())}
+        filled = [
+            entry for given in data.get(kind, ()) for entry in _filled(kind, given, known, shared)
+        ]
+        if filled:
+            data[kind] = filled
+    return data
+
+
+def _filled(kind: str, given: Entry, known: dict[str, Entry], shared: str) -> Iterator[Entry]:
+    if "names" not in given:
+        common = known.get(str(given["name"]), {})
+        without = RANGE if "value" in given else ()
+        yield {**{key: common[key] for key in common if key not in without}, **given}
+        return
+    for name in given["names"]:
+        if name not in known:
+            raise ValueError(f"common/{shared}.toml has no {kind} '{name}'")
+        yield known[name]

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Entries that several experiments share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from schedshard.common.errors import UserError
+from schedshard.experiments.common_entries import read_experiment
+from schedshard.experiments.experiment import parse_experiment
+
+COMMON = """
+[[param]]
+name = "a_us"
+value = 1
+unit = "us"
+source = "design: a"
+
+[[param]]
+name = "b_us"
+value = 2
+low = 1
+high = 3
+unit = "us"
+source = "estimate: b"
+"""
+
+
+def experiment(folder: Path, text: str, shared: str = "few") -> Path:
+    (folder / "common").mkdir()
+    (folder / "common" / "few.toml").write_text(COMMON, encoding="utf-8")
+    path = folder / "own.toml"
+    path.write_text(f'common = "{shared}"\n{text}', encoding="utf-8")
+    return path
+
+
+def test_names_stand_for_entries_where_they_are(tmp_path: Path) -> None:
+    text = (
+        '[[param]]\nnames = ["b_us"]\n[[param]]\nname = "c"\nvalue = 5\n[[param]]\nnames = ["a_us"]'
+    )
+    read = read_experiment(experiment(tmp_path, text))
+    assert [(each["name"], each["value"]) for each in read["param"]] == [
+        ("b_us", 2), ("c", 5), ("a_us", 1),
+    ]  # fmt: skip
+    assert read["param"][0]["high"] == 3
+    assert "common" not in read
+
+
+def test_an_entry_takes_what_it_leaves_out_but_no_range_of_another_value(tmp_path: Path) -> None:
+    text = '[[param]]\nname = "b_us"\nvalue = 9\n[[param]]\nname = "a_us"\nsource = "design: own"'
+    own, other = read_experiment(experiment(tmp_path, text))["param"]
+    assert own == {"name": "b_us", "value": 9, "unit": "us", "source": "estimate: b"}
+    assert other == {"name": "a_us", "value": 1, "unit": "us", "source": "design: own"}
+
+
+@pytest.mark.parametrize(
+    ("shared", "text", "words"),
+    [
+        ("few", '[[param]]\nnames = ["z_us"]', "common/few.toml has no param 'z_us'"),
+        ("few", '[[variant]]\nnames = ["a_us"]', "common/few.toml has no variant 'a_us'"),
+        ("../few", "", "common is the name of a file in common/"),
+        ("none", "", "none.toml"),
+    ],
+)
+def test_what_is_not_there_is_one_line(tmp_path: Path, shared: str, text: str, words: str) -> None:
+    with pytest.raises(UserError) as said:
+        parse_experiment(experiment(tmp_path, text, shared))
+    assert words in str(said.value)
+    assert "\n" not in str(said.value)
