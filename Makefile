@@ -67,9 +67,10 @@ docs: ## the site of all pages, in build/site; it opens without a network
 	PYTHONPATH=cli NO_MKDOCS_2_WARNING=1 .venv/bin/python -m mkdocs build --strict --quiet
 	@echo "the site: build/site/index.html"
 
-results: build ## make the tables of docs/ anew that come from the simulation (docs/results/tables.toml)
+results: build ## make the tables of docs/ that come from the simulation (docs/results/tables.toml), and their charts
 	cli/environment
 	.venv/bin/python scripts/result_tables.py
+	.venv/bin/python scripts/site/charts.py
 
 fidelity: build ## compare the model with every published curve: docs/results/fidelity.md
 	cli/environment

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections import Counter
 from pathlib import Path
 
 from schedshard.common.errors import UserError
@@ -28,12 +29,18 @@ HEAD = """\
 <!-- SPDX-License-Identifier: (MIT OR GPL-2.0-only) -->
 # Hosts of public reports
 
-`scripts/doctor_hosts.py FOLDER` made these tables of archives and profiles in the shape of public
-reports. Their names are invented. No host was measured: an archive holds what such a host shows.
-[doctor.md](../doctor.md) says what the verdicts mean. Costs are left out here, since they are
-predictions that change with the model: `doctor fleet FOLDER` has them. A host with nothing to gain
-has a plan all the same, when one is asked for.
+doctor finds something to change in {hosts}, and in {profiles}. These archives and profiles have the
+shape of public reports, and their names are invented. No host was measured: an archive contains
+what such a host shows.
+
+![What doctor says of archives and profiles, counted](../pictures/doctor-hosts.svg)
+
+`scripts/doctor_hosts.py FOLDER` makes this page. [doctor.md](../doctor.md) explains the verdicts.
+Costs are left out, because they are predictions that change with the model: `doctor fleet FOLDER`
+has them. A host with nothing to gain has a plan all the same, when one is asked for.
 """
+OUTCOMES = ("something found", "nothing found", "cannot tell", "refused")
+FOLD = '\n<details markdown="1">\n<summary>{}</summary>\n{}\n</details>\n'
 
 
 def cell(text: str, most: int = LONGEST) -> str:
@@ -121,15 +128,36 @@ def table(names: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     return "\n" + "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
+def outcome(verdict: str) -> str:
+    """The kind of a verdict."""
+    return next((each for each in OUTCOMES[1:] if verdict.startswith(each)), OUTCOMES[0])
+
+
+def page(hosts: list[tuple[str, ...]], profiles: list[tuple[str, ...]]) -> str:
+    """The page of these rows: the findings, their counts, and each row, folded."""
+    counts = [Counter(outcome(row[at]) for row in rows) for rows, at in ((hosts, 3), (profiles, 2))]
+    found = (
+        f"{of[OUTCOMES[0]]} of {count_of(sum(of.values()), what)}"
+        for of, what in zip(counts, ("archive", "profile"), strict=True)
+    )
+    head = HEAD.format(**dict(zip(("hosts", "profiles"), found, strict=True)))
+    counted = [(each, *(str(of[each]) for of in counts)) for each in OUTCOMES]
+    archives = table(("archive", "machine and kernel", "kind", "verdict", "plan"), hosts)
+    return (
+        head
+        + table(("outcome", "archives", "profiles"), counted)
+        + FOLD.format("Each archive, its verdict and its plan", archives)
+        + FOLD.format("Each profile and its verdict", table(("profile", "is", "verdict"), profiles))
+    )
+
+
 def main(folder: Path) -> int:
     """Print the page."""
     os.chdir(folder)  # so that no sentence names the folder
     files = sorted(path for path in Path().iterdir() if path.is_file())
     hosts = [host_row(path) for path in files if path.name.endswith(ARCHIVES)]
     profiles = [profile_row(path) for path in files if path.suffix in (".txt", ".out", ".data")]
-    print(HEAD, end="")
-    print(table(("archive", "machine and kernel", "kind", "verdict", "plan"), hosts), end="")
-    print(table(("profile", "is", "verdict"), profiles), end="")
+    print(page(hosts, profiles), end="")
     return 0
 
 

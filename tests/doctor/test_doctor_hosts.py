@@ -41,4 +41,7 @@ def test_a_page_of_a_folder(
     assert "rd-shared" in rows["mail.txt"]
     assert "refused: " in rows["other.txt"]
     assert str(folder) not in said
+    assert "in 1 of 3 archives, and in 1 of 2 profiles." in said
+    assert "| nothing found | 1 | 0 |" in said
+    assert "| refused | 1 | 1 |" in said
     assert os.path.realpath(".") == os.path.realpath(folder)

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Results pages begin with findings and a chart, and charts are those of the pages' tables."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import charts
+import pytest
+
+from schedshard.common.paths import ROOT
+
+
+def test_charts_are_those_of_their_tables() -> None:
+    """After `make results`: python3 scripts/site/charts.py."""
+    for path, text in charts.charts().items():
+        assert path.read_text(encoding="utf-8") == text, path.name
+
+
+def test_a_chart_shows_rows_or_columns_of_a_table() -> None:
+    by_page = {chart.page: chart for chart in charts.CHARTS}
+    assert dict(charts.series(by_page["global-lines"])) == {
+        "10 us": [("one counter", 26.9), ("a line for each cache", 10.1)],
+        "none": [("one counter", 16.8), ("a line for each cache", 1.9)],
+    }
+    frames = dict(charts.series(by_page["rt"]))
+    assert frames["walks"][0] == ("frames/s, published", None)
+    assert [name for name, _ in frames["pad"]] == list(by_page["rt"].rows)
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs/results").glob("*.md")), ids=lambda p: p.stem)
+def test_a_results_page_begins_with_its_findings_and_a_plot(page: Path) -> None:
+    """A title, three sentences or so, and the picture; folded sections are whole."""
+    text = page.read_text(encoding="utf-8")
+    _, title, findings, plot, *_ = text.replace("-->\n", "-->\n\n", 1).split("\n\n")
+    assert title.startswith("# ")
+    assert 2 <= len(re.findall(r"[.:](?=\s|$)", findings)) <= 5
+    assert plot.startswith("![")
+    opened, closed = text.count('<details markdown="1">\n<summary>'), text.count("\n</details>\n")
+    assert opened == closed == text.count("<details") == text.count("</details")
