@@ -8,6 +8,7 @@
  * exists already.
  */
 #include <stdlib.h>
+#include <string.h>
 #include "topo_build.h"
 #include "topology.h"
 
@@ -128,6 +129,24 @@ void shard_topo_fill(struct shard_cpu *cpu, u32 nr_cpus)
 		set_all(cpu, nr_cpus, node, -1);
 }
 
+/*
+ * Forgets the packages if a last-level cache is in two of them. A hypervisor that gives each
+ * virtual CPU a package says so. The plan needs no package; caches and nodes tell more.
+ */
+static void drop_false_packages(struct shard_cpu *cpu, u32 nr_cpus)
+{
+	bool false_ones = false;
+
+	for (u32 i = 0; i < nr_cpus; i++) {
+		s32 other = cpu[i].llc >= 0 ? cpu[cpu[i].llc].package : -1;
+
+		if (cpu[i].package >= 0 && other >= 0 && cpu[i].package != other)
+			false_ones = true;
+	}
+	if (false_ones)
+		set_all(cpu, nr_cpus, offsetof(struct shard_cpu, package), -1);
+}
+
 static bool number_member(struct shard_cpu *cpu, u32 nr_cpus, u32 ids, size_t member)
 {
 	s32 *rank = calloc(ids, sizeof(*rank));
@@ -160,4 +179,21 @@ bool shard_topo_number(struct shard_cpu *cpu, u32 nr_cpus, u32 ids)
 	return number_member(cpu, nr_cpus, ids, offsetof(struct shard_cpu, llc)) &&
 	       number_member(cpu, nr_cpus, ids, offsetof(struct shard_cpu, l2)) &&
 	       number_member(cpu, nr_cpus, ids, offsetof(struct shard_cpu, core));
+}
+
+struct shard_topo *shard_topo_complete(const struct shard_topo *known)
+{
+	struct shard_cpu *cpu;
+	struct shard_topo *topo = shard_topo_alloc(known->nr_cpus, &cpu);
+
+	if (!topo)
+		return NULL;
+	memcpy(cpu, known->cpu, known->nr_cpus * sizeof(*cpu));
+	drop_false_packages(cpu, topo->nr_cpus);
+	shard_topo_fill(cpu, topo->nr_cpus);
+	/* ids are CPU numbers; up to as many made-up LLCs follow */
+	if (shard_topo_number(cpu, topo->nr_cpus, 2 * topo->nr_cpus))
+		return topo;
+	shard_topo_free(topo);
+	return NULL;
 }

@@ -40,6 +40,42 @@ void shard_topo_fill(struct shard_cpu *cpu, u32 nr_cpus);
 bool shard_topo_number(struct shard_cpu *cpu, u32 nr_cpus, u32 ids);
 
 /**
+ * shard_topo_read_known() - what a tree of /sys says, for shard_topo_complete()
+ * @topo: receives the records; an id of a cache or core is the lowest CPU number of its list, -1:
+ *	the tree does not say; not written on failure
+ * @root: "/", or a tree
+ * @live: as for shard_topo_read()
+ * @err: describes a failure, or NULL
+ *
+ * Return: as shard_topo_from_sysfs().
+ */
+int shard_topo_read_known(struct shard_topo **topo, const char *root, bool live,
+			  struct shard_err *err);
+
+/**
+ * shard_topo_complete() - records for a plan
+ * @known: what a source says: an id is the lowest CPU number of a group
+ *
+ * Return: a new topology, filled and numbered; NULL: no memory.
+ */
+struct shard_topo *shard_topo_complete(const struct shard_topo *known);
+
+/**
+ * shard_topo_keep() - what was known before, of CPUs of which nothing is known now
+ * @now: what a source says now
+ * @before: what it said before, or this function's result
+ *
+ * The kernel shows no caches of a CPU that is off line. A CPU's former groups tell which groups it
+ * is in now: those of the first former member that is in one. All CPUs of @before stay possible.
+ *
+ * Return: new records, ids as in @now; NULL: no memory.
+ */
+struct shard_topo *shard_topo_keep(const struct shard_topo *now, const struct shard_topo *before);
+
+/* Are all records the same? */
+bool shard_topo_same(const struct shard_topo *a, const struct shard_topo *b);
+
+/**
  * shard_topo_read() - shard_topo_from_sysfs(), of a tree that may be live
  * @topo: receives the topology; not written on failure
  * @root: "/", or a tree

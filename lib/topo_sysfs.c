@@ -461,30 +461,6 @@ static int assign_groups(struct reader *r)
 	return 0;
 }
 
-/*
- * Forgets the packages if a last-level cache is in two of them. A hypervisor that gives each
- * virtual CPU a package says so. The plan needs no package; caches and nodes tell more.
- */
-static void drop_false_packages(struct reader *r)
-{
-	bool false_ones = false;
-	u32 cpu;
-
-	cpulist_for_each(cpu, &r->present)
-	{
-		const struct shard_cpu *at = &r->cpu[cpu];
-		s32 other = at->llc >= 0 ? r->cpu[at->llc].package : -1;
-
-		if (at->package >= 0 && other >= 0 && at->package != other)
-			false_ones = true;
-	}
-	cpulist_for_each(cpu, &r->present)
-	{
-		if (false_ones)
-			r->cpu[cpu].package = -1;
-	}
-}
-
 static int read_tree(struct reader *r, struct shard_topo **topo)
 {
 	int ret = read_possible(r);
@@ -507,13 +483,6 @@ static int read_tree(struct reader *r, struct shard_topo **topo)
 	ret = read_nodes(r) ?: assign_groups(r);
 	if (ret)
 		goto fail;
-	drop_false_packages(r);
-	shard_topo_fill(r->cpu, r->nr_cpus);
-	/* ids are CPU numbers; up to as many made-up LLCs follow */
-	if (!shard_topo_number(r->cpu, r->nr_cpus, 2 * r->nr_cpus)) {
-		ret = shard_err_set(r->err, -ENOMEM, "%s: out of memory", r->root);
-		goto fail;
-	}
 	*topo = result;
 	return 0;
 fail:
@@ -545,7 +514,8 @@ static int open_tree(const char *root, struct shard_err *err)
 			     root, strerror(-ret));
 }
 
-int shard_topo_read(struct shard_topo **topo, const char *root, bool live, struct shard_err *err)
+int shard_topo_read_known(struct shard_topo **topo, const char *root, bool live,
+			  struct shard_err *err)
 {
 	struct reader *r = calloc(1, sizeof(*r));
 	int ret;
@@ -568,6 +538,18 @@ int shard_topo_read(struct shard_topo **topo, const char *root, bool live, struc
 	}
 	free(r);
 	return ret;
+}
+
+int shard_topo_read(struct shard_topo **topo, const char *root, bool live, struct shard_err *err)
+{
+	struct shard_topo *known = NULL;
+	int ret = shard_topo_read_known(&known, root, live, err);
+
+	if (!known)
+		return ret;
+	*topo = shard_topo_complete(known);
+	shard_topo_free(known);
+	return *topo ? 0 : shard_err_set(err, -ENOMEM, "%s: out of memory", root);
 }
 
 int shard_topo_from_sysfs(struct shard_topo **topo, const char *root, struct shard_err *err)

@@ -3,22 +3,33 @@
 use std::ffi::CStr;
 use std::io;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::sys;
 
-/// The plan of this machine, which is never freed.
+/// The first plan that this crate saw. It is never freed, and each object has all of its CPUs: those
+/// that are created later may have more.
 fn plan() -> io::Result<*const sys::Plan> {
+    static FIRST: AtomicPtr<sys::Plan> = AtomicPtr::new(ptr::null_mut());
+    let known = FIRST.load(Ordering::Acquire);
+    if !known.is_null() {
+        return Ok(known);
+    }
     let mut plan = ptr::null();
     // SAFETY: the library writes the pointer, and takes NULL for the description of an error.
     let status = unsafe { sys::schedshard_plan_here(&mut plan, ptr::null_mut()) };
     if status != 0 {
         return Err(io::Error::from_raw_os_error(-status));
     }
-    Ok(plan)
+    let (new, none) = (plan as *mut sys::Plan, ptr::null_mut());
+    match FIRST.compare_exchange(none, new, Ordering::AcqRel, Ordering::Acquire) {
+        Ok(_) => Ok(plan),
+        Err(first) => Ok(first),
+    }
 }
 
-/// A CPU that this machine can have: as `sched_getcpu()` numbers them, or one that is offline.
+/// A CPU of this machine: as `sched_getcpu()` numbers them, or one that is offline. A CPU that was
+/// plugged in after the first object was created is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cpu(u32);
 
@@ -39,11 +50,7 @@ impl Cpu {
     /// object of this crate exists then.
     pub fn current() -> Cpu {
         // Without a plan the library returns 0, which need not be a CPU. Once there is one it stays.
-        static PLANNED: AtomicBool = AtomicBool::new(false);
-        if !PLANNED.load(Ordering::Relaxed) {
-            plan().expect("schedshard: no plan of this machine");
-            PLANNED.store(true, Ordering::Relaxed);
-        }
+        plan().expect("schedshard: no plan of this machine");
         // SAFETY: takes and changes nothing.
         Cpu(unsafe { sys::schedshard_this_cpu() })
     }
@@ -80,4 +87,22 @@ pub fn how() -> &'static str {
     unsafe { CStr::from_ptr(sys::schedshard_plan_how()) }
         .to_str()
         .unwrap_or("")
+}
+
+/// Look whether CPUs came since the machine was read, or are online for the first time. True: there
+/// is a better plan. Objects that are created later follow it; the others stay as they are.
+pub fn refresh() -> io::Result<bool> {
+    plan()?;
+    // SAFETY: takes NULL for the description of an error.
+    match unsafe { sys::schedshard_plan_refresh(ptr::null_mut()) } {
+        error @ i32::MIN..=-1 => Err(io::Error::from_raw_os_error(-error)),
+        new => Ok(new > 0),
+    }
+}
+
+/// The number of the plan that new objects follow; it rises with each [`refresh`] that made another.
+/// 0: nothing was created yet.
+pub fn generation() -> u32 {
+    // SAFETY: takes and changes nothing.
+    unsafe { sys::schedshard_plan_generation() }
 }

@@ -28,7 +28,7 @@ mod set;
 mod slots;
 mod sys;
 
-pub use cpu::{allowed, how, Cpu};
+pub use cpu::{allowed, generation, how, refresh, Cpu};
 pub use number::{ByteMap, Items, Statistic};
 pub use pool::{Claimed, Pool};
 pub use set::{Options, Set};

@@ -20,11 +20,14 @@ opaque!(Plan Sbm Bytemap CpuCounter Counter SlotSet Wait);
 pub struct CreateOpts {
     pub cap: u32,
     pub summary: bool,
+    pub allowed: bool,
 }
 
 extern "C" {
     pub fn schedshard_plan_here(plan: *mut *const Plan, err: *mut c_void) -> c_int;
     pub fn schedshard_plan_here_cap(cap: u32, plan: *mut *const Plan, err: *mut c_void) -> c_int;
+    pub fn schedshard_plan_refresh(err: *mut c_void) -> c_int;
+    pub fn schedshard_plan_generation() -> u32;
     pub fn schedshard_plan_how() -> *const c_char;
     pub fn schedshard_plan_has_cpu(plan: *const Plan, cpu: u32) -> bool;
     pub fn schedshard_plan_nr_cpus(plan: *const Plan) -> u32;

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use schedshard::{allowed, how, ByteMap, Cpu, Items, Options, Pool, Set, Slots, Statistic};
+use schedshard::{allowed, generation, how, refresh};
+use schedshard::{ByteMap, Cpu, Items, Options, Pool, Set, Slots, Statistic};
 
 const THREADS: usize = 4;
 
@@ -19,6 +20,18 @@ fn numbers_are_checked() {
     assert!(Cpu::new(all[all.len() - 1].number() + 1).is_none());
     assert!((1..=all.len()).contains(&(allowed().unwrap() as usize)));
     assert!(!how().is_empty());
+}
+
+/// A refresh changes neither objects nor numbers, whatever CPUs do meanwhile.
+#[test]
+fn the_plan_may_be_made_anew() {
+    let set = Set::new().unwrap();
+    let (before, here) = (generation(), Cpu::current());
+    assert!(before >= 1);
+    set.insert(here);
+    let new = refresh().unwrap();
+    assert_eq!(generation() > before, new);
+    assert!(set.contains(here) && Cpu::new(here.number()) == Some(here));
 }
 
 #[test]

@@ -1,19 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Sets, maps and counters for this machine, on machines that are trees of files.
- *
- * The plan of a process stays until it ends, so that each test has a separate process.
  */
-#include <sched.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-#include "shapes.h"
-#include "test.h"
-#include "tree.h"
-
-static char root[64];
-#define SYSFS_ROOT root
+#include "apart.h"
 #include "../../lib/create.c" /* NOLINT(bugprone-suspicious-include) */
 
 #define MAX_CPUS 512 /* of any tree here but those of one line */
@@ -26,38 +15,6 @@ static const char two_llcs[] = "cpu/possible=0-4,6-8\n"
 			       "cpu/cpu{0-3}/cache/index3/shared_cpu_list=0-3\n"
 			       "cpu/cpu{4,6-8}/cache/index3/shared_cpu_list=4,6-8\n"
 			       "node/node0/cpulist=0-4,6-8\n";
-
-static void write_tree(const char *text)
-{
-	CHECK(tree_write(root, text, strlen(text), UINT32_MAX) > 0);
-}
-
-/* Runs a test in a separate process, on a separate tree. */
-static void in_child(void (*test)(void))
-{
-	int status;
-	pid_t child;
-
-	CHECK(tree_make(root));
-	fflush(stdout);
-	child = fork();
-	if (child == 0) {
-		test();
-		exit(0);
-	}
-	CHECK(child > 0);
-	CHECK_EQ(waitpid(child, &status, 0), child);
-	tree_remove(root);
-	if (status)
-		exit(1);
-}
-
-#define RUN_APART(test)                  \
-	do {                             \
-		test_state.name = #test; \
-		in_child(test);          \
-		test_state.passed++;     \
-	} while (0)
 
 static void first_use(void)
 {
@@ -276,11 +233,13 @@ static void check_one_shard(const char *said)
 static void without_sys(void)
 {
 	int cpu = sched_getcpu();
+	const struct shard_plan *plan;
 
 	tree_remove(root);
 	check_one_shard("no /sys: all CPUs are alike");
-	CHECK(cpu < 0 || shard_plan_has_cpu(here[SHARD_MAX_CAP], (u32)cpu));
-	CHECK((long)here[SHARD_MAX_CAP]->nr_possible >= sysconf(_SC_NPROCESSORS_CONF));
+	CHECK_EQ(shard_plan_here(&plan, NULL), 0);
+	CHECK(cpu < 0 || shard_plan_has_cpu(plan, (u32)cpu));
+	CHECK((long)plan->nr_possible >= sysconf(_SC_NPROCESSORS_CONF));
 }
 
 static void sys_is_a_file(void)
@@ -295,9 +254,12 @@ static void sys_is_a_file(void)
 
 static void one_cpu_and_no_node(void)
 {
+	const struct shard_plan *plan;
+
 	write_tree("cpu/possible=0\nnode/\n");
 	check_one_shard("/sys without caches");
-	CHECK_EQ(here[SHARD_MAX_CAP]->nr_possible, 1);
+	CHECK_EQ(shard_plan_here(&plan, NULL), 0);
+	CHECK_EQ(plan->nr_possible, 1);
 }
 
 static void says_that_there_are_caches(void)
@@ -407,7 +369,7 @@ static void running_on_an_unlisted_cpu(void)
 	write_tree("cpu/possible=8000-8001\n");
 	CHECK_EQ(shard_this_cpu(), 0);
 	CHECK_EQ(shard_plan_here(&plan, NULL), 0);
-	CHECK_EQ(shard_this_cpu(), 8000);
+	CHECK(shard_plan_has_cpu(plan, shard_this_cpu()));
 }
 
 static void running_on_a_listed_cpu(void)

@@ -12,23 +12,24 @@
  *	sbm_clear(idle, cpu);
  *	sbm_destroy(idle);
  *
- * They share a plan, or two: the first call reads /sys and builds it, later ones find it ready.
- * Plans are the library's only state for them, never change, and stay until the process ends. Sets
- * and counters have at most SHARD_CAP_LOCKED CPUs on a line, byte maps SHARD_MAX_CAP: a locked
- * instruction waits for the line, a plain store does not. Calls that end in _opts() take another
- * number. For a plan of your own use sbm_alloc(), bytemap_alloc() or shard_counter_attach();
- * shard_plan_here() returns that of byte maps.
+ * They share a plan, or two, of plans.h: the first call reads /sys and builds it, later ones find
+ * it ready. Plans are the library's only state for them, and never change. Sets and counters have
+ * at most SHARD_CAP_LOCKED CPUs on a line, byte maps SHARD_MAX_CAP: a locked instruction waits for
+ * the line, a plain store does not. Calls that end in _opts() take another number. For a plan of
+ * your own use sbm_alloc(), bytemap_alloc() or shard_counter_attach(); shard_plan_here() returns
+ * that of byte maps.
  *
- * CPU numbers are those of sched_getcpu() and of /sys/devices/system/cpu/possible. The plan covers
- * all possible CPUs: those that are offline, and those that a cpuset or a container forbids. So a
+ * CPU numbers are those of sched_getcpu() and of /sys/devices/system/cpu/present. The plan covers
+ * all of these: CPUs that are offline too, and CPUs that a cpuset or a container forbids. So a
  * number stays valid when CPUs go offline or online, and when the process moves. Numbers may have
- * holes. No function checks a number; one of no possible CPU reads and writes foreign memory:
+ * holes. No function checks a number; one of no such CPU reads and writes foreign memory:
  *
  *	if (!shard_plan_has_cpu(set->plan, cpu))
  *		errx(1, "there is no CPU %u", cpu);
  *
  * A CPU that was offline when the plan was built shares a line with other such CPUs of its node.
  * When it comes online, its operations are slower than they should be, and still right.
+ * shard_plan_refresh() makes a better plan, for structures that are created later.
  *
  * A program that works in threads has two ways. What every thread may do on any CPU, such as to
  * count, it does for shard_this_cpu(). What belongs to a thread, such as its bit in a set of idle
@@ -45,8 +46,8 @@
 #ifndef SCHEDSHARD_CREATE_H
 #define SCHEDSHARD_CREATE_H
 
+#include "plans.h"
 #include "port.h"
-#include "shard_err.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -57,7 +58,6 @@ extern "C" {
 #include "sbm_claim.h"
 #include "sbm_more.h"
 #include "shard_counter.h"
-#include "shard_topo.h"
 #include "slot_set.h"
 
 /* Most CPUs on a line of sets and counters; docs/results/pools.md has the figures. */
@@ -67,6 +67,7 @@ extern "C" {
 struct shard_create_opts {
 	u32 cap;      /* most CPUs on a line, 1..64; 0: the structure's own */
 	bool summary; /* sets: with SBM_SUMMARY, for sets that are often empty or sparse */
+	bool allowed; /* of the plan of shard_plan_here_allowed(): the other CPUs are holes */
 };
 
 /**
@@ -151,58 +152,6 @@ struct slot_set *slot_set_create(u32 nr);
  * @s: from slot_set_create(), or NULL
  */
 void slot_set_destroy(struct slot_set *s);
-
-/**
- * shard_this_cpu() - a CPU number for what the calling thread does now
- *
- * The thread may be on another CPU when this returns, unless it is bound to one. An update for the
- * old one then costs a cache miss, and nothing else. With rseq (glibc 2.35 and later) this is a
- * load, else a call of getcpu().
- *
- * Return: the CPU that the thread runs on, always a possible CPU of shard_plan_here()'s plan. If
- * the kernel returns a number that /sys did not list, it is the plan's first CPU. 0 before there is
- * a plan.
- */
-u32 shard_this_cpu(void);
-
-/**
- * shard_plan_here() - the plan of this machine
- * @plan: receives the plan, which is never freed; not written on failure
- * @err: describes a failure in one line, or NULL
- *
- * For the functions that take a plan. Where there is no /sys, or nobody may read it, all CPUs are
- * alike: shard_plan_how() tells. After a failure the next call tries again.
- *
- * Return: 0; -ENOMEM; -EINVAL when /sys contradicts itself; or the error of reading a file.
- */
-int shard_plan_here(const struct shard_plan **plan, struct shard_err *err);
-
-/**
- * shard_plan_here_cap() - the plan of this machine with at most so many CPUs on a line
- * @cap: 1..64; 0: 64, the plan of shard_plan_here()
- * @plan: as for shard_plan_here(); the same plan as for a larger @cap if nothing is cut
- * @err: as for shard_plan_here()
- *
- * Return: as shard_plan_here(); also -EINVAL for a @cap above 64.
- */
-int shard_plan_here_cap(u32 cap, const struct shard_plan **plan, struct shard_err *err);
-
-/*
- * How many CPUs of a plan may the calling thread run on now? As many workers are useful. At least
- * 1; plan->nr_possible where the kernel does not tell. The number changes with cpusets, hot-plug
- * and affinity.
- */
-u32 shard_nr_allowed(const struct shard_plan *plan);
-
-/**
- * shard_plan_how() - where shard_plan_here() found what it knows
- *
- * For a line in a log, when a program is slower than it should be.
- *
- * Return: "caches in /sys", "/sys without caches", or "no /sys: all CPUs are alike"; empty before
- * there is a plan.
- */
-const char *shard_plan_how(void);
 
 #ifdef __cplusplus
 }

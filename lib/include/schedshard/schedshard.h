@@ -11,6 +11,7 @@
  * Contents; beginners need the first one only:
  *
  *   create.h         a set, a byte map, a counter for this machine, in one call
+ *   plans.h          the plans of this machine, and what to do when its CPUs change
  *   claim_wait.h     wait for a bit of a set, and wake who waits
  *   topology.h       which CPU is where: sysfs, hwloc, machine files
  *   machine.h        machine files with their latencies
@@ -45,6 +46,7 @@
 #include "claim_wait.h"
 #include "create.h"
 #include "machine.h"
+#include "plans.h"
 #include "topology.h"
 
 #ifdef __cplusplus

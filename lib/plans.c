@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * The plans of this machine: a generation has one for each number of CPUs that may share a line.
+ *
+ * A generation is made under a lock and published by a release store, and so is each of its plans.
+ * A plan is constant from then on and never freed. So a thread that loads the pointer with acquire
+ * may use it for ever, without a reference count. The plan of the largest shards comes with the
+ * generation. It stands for all smaller caps that cut none of its shards. The topology stays for
+ * the others. What fails publishes nothing.
+ *
+ * Why generations end: one has all CPUs of the one before, and knows each cache that it knew. So a
+ * new one has a CPU or a cache more. A machine that contradicts what was known of CPUs that are off
+ * line makes no new one.
+ *
+ * shard_plan_refresh() reads the lists of CPUs before the rest. If they change meanwhile, the next
+ * call sees a difference and reads again.
+ *
+ * Without a tree in /sys, as in a chroot, all CPUs are alike. That costs speed and is no error. A
+ * tree that contradicts itself is one, because a plan of it would be slow and nobody would notice.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "internal.h"
+#include "plans.h"
+#include "topo_build.h"
+#include "topology.h"
+
+/* A test compiles this file with a tree of its own. */
+#ifndef SYSFS_ROOT
+#define SYSFS_ROOT "/"
+#endif
+
+#define MASK_BITS  (8 * sizeof(unsigned long))
+#define MASK_WORDS (SHARD_LIB_MAX_CPUS / MASK_BITS)
+
+/* A plan of some CPUs. */
+struct allowed_plan {
+	struct allowed_plan *next;
+	struct shard_plan *plan;
+	u32 cap;
+	unsigned long mask[MASK_WORDS];
+};
+
+/**
+ * struct generation - what one reading of the machine gave
+ * @before: the generation before
+ * @number: 1 for the first one
+ * @how: where the topology comes from
+ * @lists: which CPUs were there, as the kernel said it
+ * @known: what /sys said
+ * @topo: the same, complete
+ * @plan: by cap; that of the largest shards is always there
+ * @allowed: plans of some CPUs
+ */
+struct generation {
+	struct generation *before;
+	u32 number;
+	const char *how;
+	char *lists;
+	struct shard_topo *known;
+	struct shard_topo *topo;
+	struct shard_plan *plan[SHARD_MAX_CAP + 1];
+	struct allowed_plan *allowed;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct generation *current;
+static const struct shard_plan *first; /* the largest shards of the first generation */
+
+static long read_affinity(unsigned long *mask)
+{
+	return syscall(SYS_sched_getaffinity, 0, MASK_WORDS * sizeof(*mask), mask);
+}
+
+static bool in_mask(const unsigned long *mask, u32 cpu)
+{
+	return cpu < SHARD_LIB_MAX_CPUS && mask[cpu / MASK_BITS] >> cpu % MASK_BITS & 1;
+}
+
+/*
+ * All CPU numbers that the kernel may return; nothing else is known. Its masks have that many bits,
+ * to the next 64: what is allowed now may grow.
+ */
+static int without_sysfs(struct shard_topo **topo, struct shard_err *err)
+{
+	unsigned long mask[MASK_WORDS];
+	long nr = 8 * read_affinity(mask);
+	struct shard_cpu *cpu;
+
+	if (nr <= 0)
+		nr = SHARD_LIB_MAX_CPUS;
+	*topo = shard_topo_alloc((u32)nr, &cpu);
+	if (!*topo)
+		return shard_err_set(err, -ENOMEM, "this machine: out of memory");
+	for (long i = 0; i < nr; i++)
+		cpu[i].possible = true;
+	return 0;
+}
+
+static int read_known(struct generation *g, struct shard_err *err)
+{
+	int ret = shard_topo_read_known(&g->known, SYSFS_ROOT, !strcmp(SYSFS_ROOT, "/"), err);
+
+	if (ret == -ENOENT || ret == -ENOTDIR || ret == -EACCES || ret == -EPERM) {
+		g->how = "no /sys: all CPUs are alike";
+		return without_sysfs(&g->known, err);
+	}
+	if (ret)
+		return ret;
+	g->how = "/sys without caches";
+	for (u32 i = 0; i < g->known->nr_cpus; i++)
+		if (g->known->cpu[i].possible && g->known->cpu[i].llc >= 0)
+			g->how = "caches in /sys";
+	return 0;
+}
+
+static char *read_list(const char *name)
+{
+	char *path, *text = NULL;
+	size_t len;
+
+	if (asprintf(&path, "%s/sys/devices/system/cpu/%s", SYSFS_ROOT, name) < 0)
+		return NULL;
+	if (shard_read_file(path, 65536, &text, &len, NULL))
+		text = NULL;
+	free(path);
+	return text;
+}
+
+/* Which CPUs are there and which of them run; NULL: no memory. */
+static char *read_lists(void)
+{
+	char *present = read_list("present"), *online = read_list("online"), *both;
+
+	if (asprintf(&both, "%s%s", present ? present : "", online ? online : "") < 0)
+		both = NULL;
+	free(present);
+	free(online);
+	return both;
+}
+
+static int build(struct shard_plan **plan, const struct shard_topo *topo, u32 cap,
+		 struct shard_err *err)
+{
+	u32 bad_cpu = UINT32_MAX;
+	struct shard_plan_opts opts = { .cap = cap, .bad_cpu = &bad_cpu };
+	enum shard_plan_err why = shard_plan_build(plan, topo, &opts);
+	int ret;
+
+	if (!why)
+		return 0;
+	ret = why == SHARD_PLAN_NO_MEMORY ? -ENOMEM : -EINVAL;
+	if (bad_cpu == UINT32_MAX)
+		return shard_err_set(err, ret, "this machine: %s", shard_plan_strerror(why));
+	return shard_err_set(err, ret, "this machine: CPU %u: %s", bad_cpu,
+			     shard_plan_strerror(why));
+}
+
+/* Frees a generation that nobody has seen. */
+static void drop(struct generation *g)
+{
+	shard_plan_free(g->plan[SHARD_MAX_CAP]);
+	shard_topo_free(g->topo);
+	shard_topo_free(g->known);
+	free(g->lists);
+	free(g);
+}
+
+/* Adds what @before knew. */
+static bool complete(struct generation *g, const struct generation *before)
+{
+	if (before) {
+		struct shard_topo *kept = shard_topo_keep(g->known, before->known);
+
+		shard_topo_free(g->known);
+		g->known = kept;
+	}
+	g->topo = g->known ? shard_topo_complete(g->known) : NULL;
+	return g->topo;
+}
+
+/* Under the lock: reads the machine; 1: publishes a new generation, 0: nothing is new. */
+static int next_generation(struct generation *before, struct shard_err *err)
+{
+	struct generation *g = calloc(1, sizeof(*g));
+	int ret;
+
+	if (g)
+		g->lists = read_lists();
+	if (!g || !g->lists) {
+		free(g);
+		return shard_err_set(err, -ENOMEM, "this machine: out of memory");
+	}
+	ret = read_known(g, err);
+	if (!ret && !complete(g, before))
+		ret = shard_err_set(err, -ENOMEM, "this machine: out of memory");
+	if (!ret && before && shard_topo_same(g->topo, before->topo)) {
+		char *lists = before->lists;
+
+		before->lists = g->lists;
+		g->lists = lists;
+		drop(g);
+		return 0;
+	}
+	ret = ret ?: build(&g->plan[SHARD_MAX_CAP], g->topo, SHARD_MAX_CAP, err);
+	if (ret) {
+		drop(g);
+		return ret;
+	}
+	g->before = before;
+	g->number = before ? before->number + 1 : 1;
+	if (!before)
+		smp_store_release(&first, g->plan[SHARD_MAX_CAP]); /* pairs with any_cpu() */
+	smp_store_release(&current, g);				   /* pairs with all acquires */
+	return 1;
+}
+
+int shard_plan_refresh(struct shard_err *err)
+{
+	char *lists;
+	int ret = 0;
+
+	pthread_mutex_lock(&lock);
+	lists = current ? read_lists() : NULL;
+	if (!lists || !*lists || strcmp(lists, current->lists))
+		ret = next_generation(current, err);
+	pthread_mutex_unlock(&lock);
+	free(lists);
+	return ret;
+}
+
+static bool cuts_nothing(const struct shard_plan *plan, u32 cap)
+{
+	for (u32 shard = 0; shard < plan->nr_shards; shard++)
+		if (plan->shard[shard].nr_cpus > cap)
+			return false;
+	return true;
+}
+
+/* Under the lock: the plan of a cap. */
+static int make(struct generation *g, u32 cap, struct shard_plan **plan, struct shard_err *err)
+{
+	int ret = 0;
+
+	*plan = g->plan[cap];
+	if (*plan)
+		return 0;
+	*plan = g->plan[SHARD_MAX_CAP];
+	if (!cuts_nothing(*plan, cap))
+		ret = build(plan, g->topo, cap, err);
+	if (!ret)
+		smp_store_release(&g->plan[cap], *plan); /* pairs with shard_plan_here_cap() */
+	return ret;
+}
+
+static int check_cap(u32 *cap, struct shard_err *err)
+{
+	if (!*cap)
+		*cap = SHARD_MAX_CAP;
+	if (*cap > SHARD_MAX_CAP)
+		return shard_err_set(err, -EINVAL, "%u CPUs a shard: it must be 1 to 64", *cap);
+	return 0;
+}
+
+/* Under the lock: is there a generation? */
+static int need_one(struct shard_err *err)
+{
+	int ret = current ? 0 : next_generation(NULL, err);
+
+	return ret < 0 ? ret : 0;
+}
+
+int shard_plan_here_cap(u32 cap, const struct shard_plan **plan, struct shard_err *err)
+{
+	const struct generation *g;
+	struct shard_plan *known;
+	int ret = check_cap(&cap, err);
+
+	if (ret)
+		return ret;
+	/* Pairs with the releases above: without them the plan's tables may be unset. */
+	g = smp_load_acquire(&current);
+	known = g ? smp_load_acquire(&g->plan[cap]) : NULL;
+	if (!known) {
+		pthread_mutex_lock(&lock);
+		ret = need_one(err) ?: make(current, cap, &known, err);
+		pthread_mutex_unlock(&lock);
+	}
+	if (!ret)
+		*plan = known;
+	return ret;
+}
+
+int shard_plan_here(const struct shard_plan **plan, struct shard_err *err)
+{
+	return shard_plan_here_cap(0, plan, err);
+}
+
+/* A topology with the CPUs of a mask only, or with all, if it has none of those. */
+static struct shard_topo *only(const struct shard_topo *topo, const unsigned long *mask)
+{
+	struct shard_topo *some;
+	struct shard_cpu *cpu;
+	u32 nr = topo->nr_cpus;
+
+	while (nr && !(topo->cpu[nr - 1].possible && in_mask(mask, nr - 1)))
+		nr--;
+	some = shard_topo_alloc(nr ? nr : topo->nr_cpus, &cpu);
+	if (!some)
+		return NULL;
+	memcpy(cpu, topo->cpu, some->nr_cpus * sizeof(*cpu));
+	for (u32 i = 0; i < nr; i++)
+		cpu[i].possible &= in_mask(mask, i);
+	return some;
+}
+
+/* Under the lock: the plan of some CPUs. */
+static int make_allowed(struct generation *g, u32 cap, const unsigned long *mask,
+			const struct shard_plan **plan, struct shard_err *err)
+{
+	struct allowed_plan *a;
+	struct shard_topo *topo;
+	int ret;
+
+	for (a = g->allowed; a; a = a->next) {
+		if (a->cap == cap && !memcmp(a->mask, mask, sizeof(a->mask))) {
+			*plan = a->plan;
+			return 0;
+		}
+	}
+	a = calloc(1, sizeof(*a));
+	topo = a ? only(g->topo, mask) : NULL;
+	if (!topo) {
+		free(a);
+		return shard_err_set(err, -ENOMEM, "this machine: out of memory");
+	}
+	ret = build(&a->plan, topo, cap, err);
+	shard_topo_free(topo);
+	if (!a->plan) {
+		free(a);
+		return ret;
+	}
+	a->cap = cap;
+	memcpy(a->mask, mask, sizeof(a->mask));
+	a->next = g->allowed;
+	g->allowed = a;
+	*plan = a->plan;
+	return 0;
+}
+
+int shard_plan_here_allowed(u32 cap, const struct shard_plan **plan, struct shard_err *err)
+{
+	unsigned long mask[MASK_WORDS] = { 0 };
+	int ret = check_cap(&cap, err);
+
+	if (ret)
+		return ret;
+	if (read_affinity(mask) <= 0)
+		return shard_plan_here_cap(cap, plan, err);
+	pthread_mutex_lock(&lock);
+	ret = need_one(err) ?: make_allowed(current, cap, mask, plan, err);
+	pthread_mutex_unlock(&lock);
+	return ret;
+}
+
+u32 shard_plan_generation(void)
+{
+	/* Pairs with the release in next_generation(). */
+	const struct generation *g = smp_load_acquire(&current);
+
+	return g ? g->number : 0;
+}
+
+const char *shard_plan_how(void)
+{
+	/* Pairs with the release in next_generation(). */
+	const struct generation *g = smp_load_acquire(&current);
+
+	return g ? g->how : "";
+}
+
+u32 shard_nr_allowed(const struct shard_plan *plan)
+{
+	unsigned long mask[MASK_WORDS] = { 0 };
+	u32 n = 0;
+
+	if (read_affinity(mask) <= 0)
+		return plan->nr_possible;
+	for (u32 cpu = 0; cpu < plan->nr_cpus; cpu++)
+		n += plan->slot[cpu].possible && in_mask(mask, cpu);
+	return n ? n : 1; /* the caller runs somewhere */
+}
+
+u32 shard_plan_this_cpu(const struct shard_plan *plan)
+{
+	int cpu = sched_getcpu(); /* -1: the kernel has no such call */
+
+	if (likely(cpu >= 0 && shard_plan_has_cpu(plan, (u32)cpu)))
+		return (u32)cpu;
+	/* threads on several unknown CPUs do not all take one */
+	return plan->idx_to_cpu[cpu < 0 ? 0 : (u32)cpu % plan->nr_possible];
+}
+
+u32 shard_this_cpu(void)
+{
+	/* Pairs with the release in next_generation(). */
+	const struct shard_plan *plan = smp_load_acquire(&first);
+
+	return likely(plan) ? shard_plan_this_cpu(plan) : 0;
+}

@@ -1,0 +1,485 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * CPUs that come and go under a plan: on line, plugged in, allowed.
+ */
+#include "apart.h"
+#include "create.h"
+#include "threads.h"
+
+/* Two LLCs of two cores with two threads: 0,4 1,5 | 2,6 3,7. */
+#define LLC_FILES                                                 \
+	"cpu/cpu{0-7}/cache/index3/level=3\n"                     \
+	"cpu/cpu{0-7}/cache/index3/type=Unified\n"                \
+	"cpu/cpu{0-1,4-5}/cache/index3/shared_cpu_list=0-1,4-5\n" \
+	"cpu/cpu{2-3,6-7}/cache/index3/shared_cpu_list=2-3,6-7\n" \
+	"cpu/cpu{0,4}/topology/core_cpus_list=0,4\n"              \
+	"cpu/cpu{1,5}/topology/core_cpus_list=1,5\n"              \
+	"cpu/cpu{2,6}/topology/core_cpus_list=2,6\n"              \
+	"cpu/cpu{3,7}/topology/core_cpus_list=3,7\n"              \
+	"cpu/cpu{0-7}/topology/physical_package_id=0\n"           \
+	"node/node0/cpulist=0-7\n"
+
+static const char smt_on[] = "cpu/possible=0-15\ncpu/present=0-7\ncpu/online=0-7\n" LLC_FILES;
+static const char smt_off[] = "cpu/possible=0-15\ncpu/present=0-7\ncpu/online=0-3\n"
+			      "cpu/cpu{0-3}/cache/index3/level=3\n"
+			      "cpu/cpu{0-3}/cache/index3/type=Unified\n"
+			      "cpu/cpu{0-1}/cache/index3/shared_cpu_list=0-1\n"
+			      "cpu/cpu{2-3}/cache/index3/shared_cpu_list=2-3\n"
+			      "cpu/cpu0/topology/core_cpus_list=0\n"
+			      "cpu/cpu1/topology/core_cpus_list=1\n"
+			      "cpu/cpu2/topology/core_cpus_list=2\n"
+			      "cpu/cpu3/topology/core_cpus_list=3\n"
+			      "cpu/cpu{0-3}/topology/physical_package_id=0\n"
+			      "cpu/cpu{4-7}/\n"
+			      "node/node0/cpulist=0-3\n"
+			      "cpu/cpu{4-7}/node0/\n";
+
+/* The machine is another one from now on. */
+static void now(const char *text)
+{
+	tree_remove(root);
+	CHECK(tree_make(root));
+	write_tree(text);
+}
+
+static const struct shard_plan *here(void)
+{
+	const struct shard_plan *plan = NULL;
+
+	CHECK_EQ(shard_plan_here(&plan, NULL), 0);
+	return plan;
+}
+
+static u32 shard_of(const struct shard_plan *plan, u32 cpu)
+{
+	CHECK(shard_plan_has_cpu(plan, cpu));
+	return plan->slot[cpu].shard;
+}
+
+/* Each core is whole, and in its LLC. */
+static void check_eight(const struct shard_plan *plan)
+{
+	CHECK_EQ(plan->nr_possible, 8);
+	CHECK_EQ(plan->nr_shards, 2);
+	for (u32 cpu = 0; cpu < 8; cpu++)
+		CHECK_EQ(shard_of(plan, cpu), shard_of(plan, cpu & 2));
+	CHECK(shard_of(plan, 0) != shard_of(plan, 2));
+	for (u32 cpu = 0; cpu < 4; cpu++)
+		CHECK_EQ(plan->close[cpu].core, plan->bit[cpu] | plan->bit[cpu + 4]);
+}
+
+/* All CPUs of a set work, each for itself. */
+static void check_set(struct sbm *set)
+{
+	const struct shard_plan *plan = set->plan;
+	u32 cpu, n = 0;
+
+	CHECK(plan->nr_possible);
+	for (u32 idx = 0; idx < plan->nr_possible; idx++)
+		sbm_set(set, plan->idx_to_cpu[idx]);
+	sbm_for_each_cpu(cpu, it, set)
+		n++;
+	CHECK_EQ(n, plan->nr_possible);
+	for (u32 idx = 0; idx < plan->nr_possible; idx++) {
+		CHECK(sbm_test(set, plan->idx_to_cpu[idx]));
+		sbm_clear(set, plan->idx_to_cpu[idx]);
+	}
+	CHECK(sbm_empty(set));
+	CHECK(shard_plan_has_cpu(plan, shard_plan_this_cpu(plan)));
+	CHECK(shard_plan_has_cpu(plan, shard_this_cpu()));
+}
+
+static void refresh_makes_the_first_plan(void)
+{
+	now(smt_on);
+	CHECK_EQ(shard_plan_generation(), 0);
+	CHECK_EQ(shard_plan_refresh(NULL), 1);
+	CHECK_EQ(shard_plan_generation(), 1);
+	check_eight(here());
+	CHECK_EQ(shard_plan_refresh(NULL), 0);
+	CHECK_EQ(shard_plan_generation(), 1);
+}
+
+/* What is known of the siblings stays known. */
+static void smt_goes_off_and_on_again(void)
+{
+	const struct shard_plan *plan;
+
+	now(smt_on);
+	plan = here();
+	check_eight(plan);
+	for (u32 i = 0; i < 3; i++) {
+		now(smt_off);
+		CHECK_EQ(shard_plan_refresh(NULL), 0);
+		CHECK(here() == plan);
+		now(smt_on);
+		CHECK_EQ(shard_plan_refresh(NULL), 0);
+		CHECK(here() == plan);
+	}
+	CHECK_EQ(shard_plan_generation(), 1);
+}
+
+static void siblings_get_their_cache_when_they_come(void)
+{
+	const struct shard_plan *plan, *small;
+	struct sbm *old, *set;
+
+	now(smt_off);
+	plan = here();
+	CHECK_EQ(plan->nr_possible, 8);
+	CHECK_EQ(plan->nr_shards, 3); /* one for those of which nothing is known */
+	old = sbm_create();
+	CHECK(old);
+	now(smt_on);
+	CHECK(here() == plan); /* nobody looked */
+	CHECK_EQ(shard_plan_refresh(NULL), 1);
+	CHECK_EQ(shard_plan_generation(), 2);
+	CHECK(here() != plan);
+	check_eight(here());
+	CHECK_EQ(shard_plan_here_cap(2, &small, NULL), 0);
+	CHECK_EQ(small->nr_shards, 4);
+	set = sbm_create();
+	CHECK(set && set->plan == here());
+	check_set(old);
+	check_set(set);
+	sbm_destroy(old);
+	sbm_destroy(set);
+	now(smt_off);
+	CHECK_EQ(shard_plan_refresh(NULL), 0);
+}
+
+static void cpus_are_plugged_in_and_out(void)
+{
+	static const char four[] = "cpu/possible=0-15\ncpu/present=0-3\ncpu/online=0-3\n"
+				   "cpu/cpu{0-3}/topology/physical_package_id=0\n"
+				   "node/node0/cpulist=0-3\n";
+	const struct shard_plan *plan;
+	struct sbm *old, *set;
+
+	now(four);
+	old = sbm_create();
+	CHECK(old);
+	CHECK_EQ(old->plan->nr_cpus, 4); /* absent CPUs take no room */
+	now(smt_on);
+	CHECK_EQ(shard_plan_refresh(NULL), 1);
+	set = sbm_create();
+	CHECK(set);
+	CHECK(set->plan == here());
+	check_eight(here());
+	check_set(old);
+	check_set(set);
+	plan = here();
+	now(four);
+	CHECK_EQ(shard_plan_refresh(NULL), 0);
+	CHECK(here() == plan);
+	check_set(set);
+	sbm_destroy(old);
+	sbm_destroy(set);
+}
+
+/* The files beside the two lists are not read while these are as before. */
+static void reads_no_more_than_it_must(void)
+{
+	now(smt_on);
+	check_eight(here());
+	write_tree("cpu/cpu0/cache/index3/level=x\n");
+	CHECK_EQ(shard_plan_refresh(NULL), 0);
+	write_tree("cpu/online=0-6\n");
+	CHECK_EQ(shard_plan_refresh(NULL), -EINVAL);
+}
+
+static void a_failure_changes_nothing(void)
+{
+	const struct shard_plan *plan;
+	struct shard_err err = { "" };
+
+	now(smt_off);
+	plan = here();
+	now(smt_on);
+	write_tree("cpu/cpu5/cache/index3/shared_cpu_list=1-5\n");
+	CHECK_EQ(shard_plan_refresh(&err), -EINVAL);
+	CHECK(strstr(err.text, "last-level cache"));
+	CHECK(here() == plan);
+	CHECK_EQ(shard_plan_generation(), 1);
+	now(smt_on);
+	test_fail_alloc(1);
+	CHECK_EQ(shard_plan_refresh(NULL), -ENOMEM);
+	CHECK(here() == plan);
+	test_fail_alloc(0);
+	CHECK_EQ(shard_plan_refresh(NULL), 1);
+	check_eight(here());
+}
+
+/* The machine moved to another one while a CPU was off line: what it tells now cannot be joined. */
+static void what_was_known_may_contradict(void)
+{
+	const struct shard_plan *plan;
+
+	now(smt_on);
+	plan = here();
+	now("cpu/present=0-7\ncpu/online=0-3\n"
+	    "cpu/cpu{0-3}/cache/index3/level=3\n"
+	    "cpu/cpu{0-3}/cache/index3/type=Unified\n"
+	    "cpu/cpu{0,2}/cache/index3/shared_cpu_list=0,2\n"
+	    "cpu/cpu{1,3}/cache/index3/shared_cpu_list=1,3\n"
+	    "node/node0/cpulist=0-7\n");
+	CHECK_EQ(shard_plan_refresh(NULL), -EINVAL); /* CPU 5: core of 1, LLC of 0 */
+	CHECK(here() == plan);
+}
+
+static void sys_appears(void)
+{
+	const struct shard_plan *plan;
+
+	tree_remove(root);
+	plan = here();
+	CHECK(!strcmp(shard_plan_how(), "no /sys: all CPUs are alike"));
+	CHECK_EQ(shard_plan_refresh(NULL), 0);
+	CHECK(tree_make(root));
+	write_tree(smt_on);
+	CHECK_EQ(shard_plan_refresh(NULL), 1);
+	CHECK(!strcmp(shard_plan_how(), "caches in /sys"));
+	for (u32 idx = 0; idx < plan->nr_possible; idx++)
+		CHECK(shard_plan_has_cpu(here(), plan->idx_to_cpu[idx]));
+	for (u32 cpu = 0; cpu < 8; cpu++)
+		CHECK_EQ(shard_of(here(), cpu), shard_of(here(), cpu & 2));
+}
+
+static u32 bind_to_first_allowed(const cpu_set_t *allowed)
+{
+	cpu_set_t one;
+	u32 cpu = 0;
+
+	while (!CPU_ISSET(cpu, allowed))
+		cpu++;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	CHECK_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+	return cpu;
+}
+
+static const struct shard_plan *allowed_here(u32 cap)
+{
+	const struct shard_plan *plan = NULL;
+
+	CHECK_EQ(shard_plan_here_allowed(cap, &plan, NULL), 0);
+	CHECK(plan);
+	return plan;
+}
+
+/* A process with one CPU of 8,192, all with a cache of their own. */
+static void forbidden_cpus_take_no_room(void)
+{
+	static const struct shard_create_opts opts = { .allowed = true };
+	const struct shard_plan *one, *two, *again;
+	struct cpu_counter *counter;
+	cpu_set_t before;
+	struct sbm *set;
+	u32 cpu;
+
+	write_tree("cpu/possible=0-8191\n");
+	CHECK_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
+	cpu = bind_to_first_allowed(&before);
+	one = allowed_here(0);
+	CHECK_EQ(one->nr_possible, 1);
+	CHECK_EQ(one->nr_cpus, cpu + 1);
+	CHECK_EQ(one->idx_to_cpu[0], cpu);
+	CHECK_EQ(shard_plan_this_cpu(one), cpu);
+	CHECK_EQ(shard_nr_allowed(one), 1);
+	set = sbm_create_opts(&opts);
+	CHECK(set);
+	CHECK_EQ(set->nr_shards, 1);
+	CHECK_EQ(set->plan->nr_possible, 1);
+	check_set(set);
+	CHECK_EQ(sched_setaffinity(0, sizeof(before), &before), 0);
+	two = allowed_here(0);
+	CHECK_EQ(two->nr_possible, (u32)CPU_COUNT(&before));
+	CHECK((two == one) == (CPU_COUNT(&before) == 1));
+	CHECK(shard_plan_has_cpu(one, shard_plan_this_cpu(one)));
+	bind_to_first_allowed(&before);
+	again = allowed_here(64);
+	CHECK(again == one);
+	CHECK_EQ(shard_plan_here_allowed(65, &again, NULL), -EINVAL);
+	sbm_destroy(set);
+	counter = cpu_counter_create(0); /* without options all CPUs are there */
+	CHECK(counter && shard_plan_has_cpu(counter->plan, 8191));
+	cpu_counter_destroy(counter);
+}
+
+/* None of the machine's CPUs is in the tree. */
+static void nothing_is_allowed(void)
+{
+	const struct shard_plan *plan;
+
+	write_tree("cpu/possible=8000-8001\n");
+	plan = allowed_here(0);
+	CHECK_EQ(plan->nr_possible, 2);
+	CHECK(shard_plan_has_cpu(plan, shard_plan_this_cpu(plan)));
+}
+
+static void in_a_chroot(void)
+{
+	struct sbm *set;
+
+	if (chroot(root)) {
+		CHECK_EQ(errno, EPERM); /* not root: sys_appears() has the same, without the call */
+		return;
+	}
+	CHECK(!chdir("/"));
+	CHECK(!rmdir("/sys/devices/system") && !rmdir("/sys/devices") && !rmdir("/sys"));
+	strcpy(root, "/");
+	set = sbm_create();
+	CHECK(set);
+	check_set(set);
+	CHECK(!strcmp(shard_plan_how(), "no /sys: all CPUs are alike"));
+	CHECK_EQ(shard_plan_refresh(NULL), 0);
+	sbm_destroy(set);
+	_exit(0); /* the leak sanitizer could not read /proc */
+}
+
+/* Writes a machine of which some CPUs are on line. */
+static void write_online(const struct shard_cpu *cpus, u32 nr_cpus, const bool *online)
+{
+	struct shard_cpu *shown = calloc(nr_cpus, sizeof(*shown));
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	CHECK(shown && out);
+	for (u32 cpu = 0; cpu < nr_cpus; cpu++) {
+		shown[cpu] = cpus[cpu];
+		if (!online[cpu])
+			shown[cpu].package = shown[cpu].llc = shown[cpu].l2 = shown[cpu].core = -1;
+	}
+	tree_print_records(out, shown, nr_cpus);
+	fprintf(out, "cpu/online=");
+	for (u32 cpu = 0, n = 0; cpu < nr_cpus; cpu++)
+		if (online[cpu])
+			fprintf(out, n++ ? ",%u" : "%u", cpu);
+	fprintf(out, "\n");
+	CHECK_EQ(fclose(out), 0);
+	now(text);
+	free(text);
+	free(shown);
+}
+
+static void check_same_plan(const struct shard_plan *a, const struct shard_plan *b)
+{
+	CHECK_EQ(a->nr_possible, b->nr_possible);
+	CHECK_EQ(a->nr_shards, b->nr_shards);
+	for (u32 idx = 0; idx < a->nr_possible; idx++) {
+		u32 cpu = a->idx_to_cpu[idx];
+
+		CHECK_EQ(cpu, b->idx_to_cpu[idx]);
+		CHECK_EQ(shard_of(a, cpu), shard_of(b, cpu));
+		CHECK_EQ(a->close[cpu].core, b->close[cpu].core);
+		CHECK_EQ(a->close[cpu].l2, b->close[cpu].l2);
+	}
+}
+
+static const struct shape some_shapes[] = {
+	{ .name = "one LLC", 1, 1, 1, 3, 2, 1 },
+	{ .name = "two packages", 2, 1, 3, 3, 2, 1 },
+	{ .name = "nodes, clusters", 1, 2, 2, 4, 1, 2 },
+	{ .name = "holes", 2, 1, 2, 5, 2, 1, .hole = 3 },
+};
+
+/* CPUs come and go at random: there are few generations, and none is made once all were seen. */
+static void at_random(void)
+{
+	u32 nr_cpus, seen = 0, generation;
+	struct shard_cpu *cpus = shape_cpus(&some_shapes[test_state.step], &nr_cpus);
+	bool *online = calloc(nr_cpus, sizeof(*online)), *known = calloc(nr_cpus, sizeof(*known));
+	u64 rng = test_state.seed;
+	const struct shard_plan *last = NULL;
+	struct shard_topo *topo;
+	struct shard_plan *whole;
+
+	CHECK(online && known);
+	for (u32 step = 0; step < 60; step++) {
+		for (u32 cpu = 0; cpu < nr_cpus; cpu++)
+			if (cpus[cpu].possible && (step == 40 || !test_below(&rng, 3)))
+				online[cpu] ^= true;
+		for (u32 cpu = 0; cpu < nr_cpus; cpu++) {
+			/* once all are on line */
+			online[cpu] = cpus[cpu].possible && (online[cpu] || step == 40);
+			seen += online[cpu] && !known[cpu];
+			known[cpu] |= online[cpu];
+		}
+		write_online(cpus, nr_cpus, online);
+		generation = shard_plan_generation();
+		CHECK_EQ(shard_plan_refresh(NULL), here() != last);
+		CHECK_EQ(shard_plan_generation(), generation + (here() != last));
+		CHECK(shard_plan_generation() <= seen + 1);
+		CHECK(step <= 40 || here() == last);
+		last = here();
+		if (step != 40)
+			continue;
+		CHECK_EQ(shard_topo_from_sysfs(&topo, root, NULL), 0);
+		CHECK_EQ(shard_plan_build(&whole, topo, NULL), SHARD_PLAN_OK);
+		check_same_plan(last, whole);
+		shard_plan_free(whole);
+		shard_topo_free(topo);
+	}
+	free(online);
+	free(known);
+	free(cpus);
+}
+
+/* Thread 0 changes the machine; the others create, use, and see plans that are complete. */
+static void use_or_change(u32 thread)
+{
+	for (u32 round = 0; round < 40; round++) {
+		struct sbm *set;
+		u32 before = shard_plan_generation();
+
+		if (!thread) {
+			write_tree(round % 2 ? "cpu/online=0-3\n" : "cpu/online=0-7\n");
+			if (round == 20)
+				write_tree(LLC_FILES);
+			CHECK(shard_plan_refresh(NULL) >= 0);
+			continue;
+		}
+		set = sbm_create();
+		CHECK(set);
+		check_set(set);
+		CHECK(shard_plan_generation() >= before);
+		if (before == 2)
+			CHECK_EQ(set->plan->nr_shards, 2);
+		sbm_destroy(set);
+	}
+}
+
+static void others_refresh(void)
+{
+	now(smt_off);
+	CHECK_EQ(here()->nr_possible, 8);
+	run_threads(use_or_change);
+	CHECK_EQ(shard_plan_generation(), 2);
+	check_eight(here());
+}
+
+int main(int argc, char **argv)
+{
+	test_state.start = test_seed(argc, argv);
+	RUN_APART(refresh_makes_the_first_plan);
+	RUN_APART(smt_goes_off_and_on_again);
+	RUN_APART(siblings_get_their_cache_when_they_come);
+	RUN_APART(cpus_are_plugged_in_and_out);
+	RUN_APART(reads_no_more_than_it_must);
+	RUN_APART(a_failure_changes_nothing);
+	RUN_APART(what_was_known_may_contradict);
+	RUN_APART(sys_appears);
+	RUN_APART(forbidden_cpus_take_no_room);
+	RUN_APART(nothing_is_allowed);
+	RUN_APART(in_a_chroot);
+	RUN_APART(others_refresh);
+	for (u32 i = 0; i < sizeof(some_shapes) / sizeof(some_shapes[0]); i++) {
+		test_state.shape = some_shapes[i].name;
+		test_state.seed = test_state.start + i;
+		test_state.step = i;
+		RUN_APART(at_random);
+	}
+	test_state.seed = 0;
+	return test_done();
+}
