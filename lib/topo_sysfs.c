@@ -33,7 +33,7 @@
 #include "topo_build.h"
 #include "topology.h"
 
-#define MAX_INDEX 16 /* cache directories to try for each CPU; x86 has 4, arm64 up to 6 */
+#define MAX_INDEX 16 /* cache directories of a CPU; x86 has 4, arm64 up to 6 */
 
 /* A kind of group of CPUs. */
 enum group_kind { GROUP_LLC, GROUP_L2, GROUP_CORE, GROUP_KINDS };
@@ -280,8 +280,17 @@ static bool is_known(const struct reader *r, enum group_kind kind, u32 cpu)
 	return r->live && cpulist_test(&r->listed[kind], cpu);
 }
 
-/* The level of one cache directory; 0: there is none, or it is not for data. */
+/* The level of one cache directory; 0: there is none. */
 static int read_level(struct reader *r, u32 cpu, u32 index, s32 *level)
+{
+	int ret = read_file(r, "cpu/cpu%u/cache/index%u/level", cpu, index);
+
+	*level = 0;
+	return ret > 0 ? parse_int(r, 1, 9, level) : ret;
+}
+
+/* The same; 0 also for a cache that is not for data. */
+static int read_data_level(struct reader *r, u32 cpu, u32 index, s32 *level)
 {
 	int ret = read_file(r, "cpu/cpu%u/cache/index%u/type", cpu, index);
 
@@ -290,8 +299,35 @@ static int read_level(struct reader *r, u32 cpu, u32 index, s32 *level)
 		return ret < 0 ? ret : 0;
 	if (strcmp(r->text, "Data") && strcmp(r->text, "Unified"))
 		return bad_file(r, "\"%.40s\" must be Data, Instruction or Unified", r->text);
-	ret = read_file(r, "cpu/cpu%u/cache/index%u/level", cpu, index);
-	return ret > 0 ? parse_int(r, 1, 9, level) : ret;
+	return read_level(r, cpu, index, level);
+}
+
+static int read_package(struct reader *r, u32 cpu)
+{
+	int ret;
+
+	if (r->cpu[cpu].package >= 0)
+		return 0;
+	ret = read_file(r, "cpu/cpu%u/topology/physical_package_id", cpu);
+	/* -1: the firmware does not say */
+	return ret > 0 ? parse_int(r, -1, 1000000000, &r->cpu[cpu].package) : ret;
+}
+
+/*
+ * The package of the CPUs of a cache, by two of them on a live machine. If these differ, each is
+ * read: drop_false_packages().
+ */
+static int read_packages(struct reader *r, const struct cpulist *llc)
+{
+	u32 cpu, first = shard_cpulist_next(llc, 0), last = first;
+	int ret;
+
+	cpulist_for_each(cpu, llc) last = cpu;
+	ret = read_package(r, first) ?: read_package(r, last);
+	if (ret || r->cpu[first].package != r->cpu[last].package)
+		return ret;
+	cpulist_for_each(cpu, llc) r->cpu[cpu].package = r->cpu[first].package;
+	return 0;
 }
 
 static int read_sharers(struct reader *r, u32 cpu, u32 index, bool llc, bool l2)
@@ -309,6 +345,8 @@ static int read_sharers(struct reader *r, u32 cpu, u32 index, bool llc, bool l2)
 		ret = add_group(r, GROUP_L2, cpu, &list);
 	if (!ret && llc)
 		ret = add_group(r, GROUP_LLC, cpu, &list);
+	if (!ret && llc && r->live)
+		ret = read_packages(r, &list);
 	return ret;
 }
 
@@ -319,6 +357,9 @@ static int read_sharers(struct reader *r, u32 cpu, u32 index, bool llc, bool l2)
 static int read_caches(struct reader *r, u32 cpu)
 {
 	s32 level[MAX_INDEX], highest = 2;
+	struct cpulist indices;
+	char dir[32];
+	u32 index;
 	int ret;
 
 	if (is_known(r, GROUP_LLC, cpu)) {
@@ -329,11 +370,15 @@ static int read_caches(struct reader *r, u32 cpu)
 		if (ret || level[0] == 2)
 			return ret ?: read_sharers(r, cpu, (u32)r->l2_index, false, true);
 	}
-	if (!has_dir(r, cpu, "cache"))
-		return 0;
+	snprintf(dir, sizeof(dir), "cpu/cpu%u/cache", cpu);
+	ret = list_numbered(r, dir, "index", &indices);
+	if (ret)
+		return ret;
 	r->l2_index = -1;
-	for (u32 index = 0; index < MAX_INDEX; index++) {
-		ret = read_level(r, cpu, index, &level[index]);
+	for (index = 0; index < MAX_INDEX; index++) {
+		level[index] = 0;
+		ret = cpulist_test(&indices, index) ? read_data_level(r, cpu, index, &level[index])
+						    : 0;
 		if (ret)
 			return ret;
 		if (level[index] > highest)
@@ -341,7 +386,7 @@ static int read_caches(struct reader *r, u32 cpu)
 		if (level[index] == 2)
 			r->l2_index = (s32)index;
 	}
-	for (u32 index = 0; index < MAX_INDEX; index++) {
+	for (index = 0; index < MAX_INDEX; index++) {
 		bool llc = level[index] == highest, l2 = level[index] == 2;
 
 		ret = llc || l2 ? read_sharers(r, cpu, index, llc, l2) : 0;
@@ -360,11 +405,8 @@ static int read_topology(struct reader *r, u32 cpu)
 
 	if (is_known(r, GROUP_CORE, cpu))
 		return 0;
-	ret = read_file(r, "cpu/cpu%u/topology/physical_package_id", cpu);
-	if (ret > 0)
-		/* -1: the firmware does not say */
-		ret = parse_int(r, -1, 1000000000, &r->cpu[cpu].package) ?: 1;
-	if (ret < 0)
+	ret = read_package(r, cpu);
+	if (ret)
 		return ret;
 	/* the name since Linux 5.3, then the older one; core_id is unique in a package only */
 	snprintf(dir, sizeof(dir), "cpu/cpu%u/topology", cpu);
@@ -475,8 +517,9 @@ static int read_tree(struct reader *r, struct shard_topo **topo)
 	cpulist_for_each(cpu, &r->present)
 	{
 		r->cpu[cpu].possible = true;
-		if (has_dir(r, cpu, ""))
-			ret = read_topology(r, cpu) ?: read_caches(r, cpu);
+		/* most CPUs of a live machine are known from others, and all have a directory */
+		if (r->live || has_dir(r, cpu, ""))
+			ret = read_caches(r, cpu) ?: read_topology(r, cpu);
 		if (ret)
 			goto fail;
 	}
