@@ -8,7 +8,7 @@
  * | object        | concurrent writers                 | readers        |
  * |---------------|------------------------------------|----------------|
  * | plain_bitmap  | any, one locked operation a change | any, no order  |
- * | plain_bytes   | one a byte, plain stores           | any, no order  |
+ * | plain_bytes   | one per byte, plain stores           | any, no order  |
  * | plain_counter | any, one locked operation a change | any, no order  |
  */
 #ifndef BENCH_BASELINES_H
@@ -17,7 +17,7 @@
 #include "port.h"
 
 /**
- * struct plain_bitmap - one bit a CPU, 64 CPUs a word
+ * struct plain_bitmap - one bit per CPU, 64 CPUs per word
  * @nr: number of bits
  * @nr_words: number of words
  * @word: the bits, from a cache line boundary on
@@ -65,7 +65,7 @@ static inline u32 plain_bitmap_next(const struct plain_bitmap *b, u32 cpu)
 	     (cpu) = plain_bitmap_next((b), (cpu) + 1))
 
 /**
- * struct plain_bytes - one byte a CPU
+ * struct plain_bytes - one byte per CPU
  * @nr: number of bytes
  * @byte: the values, from a cache line boundary on
  */

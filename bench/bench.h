@@ -34,7 +34,7 @@ void bench_plans_put(void);
 
 /**
  * struct bench_time - one entry's time
- * @ns: median nanoseconds an operation
+ * @ns: median nanoseconds per operation
  * @ratio: median over all rounds of (its time / the reference's time in the same round)
  * @low: 10th percentile of these ratios
  * @high: 90th percentile

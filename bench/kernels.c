@@ -50,7 +50,7 @@ static void plain_destroy(void *object)
 	port_free(b, plain_bitmap_size(b->nr_words));
 }
 
-/* Concurrency Kit's bitmap: 32 CPUs a word, an iterator that keeps the rest of its word. */
+/* Concurrency Kit's bitmap: 32 CPUs per word, an iterator that keeps the rest of its word. */
 
 static inline struct ck_bitmap_iterator ck_walk_begin(const struct ck_bitmap *b)
 {
@@ -132,7 +132,7 @@ static void sbm_destroy(void *object)
 	sbm_free(object);
 }
 
-/* One byte a CPU, by CPU number: a set where each CPU writes only its own. */
+/* One byte per CPU, by CPU number: a set where each CPU writes only its own. */
 
 #define SET_VARIANT	   bytes
 #define SET_TYPE	   struct plain_bytes

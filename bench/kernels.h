@@ -61,7 +61,7 @@ struct bench_set {
 };
 
 /**
- * struct bench_find - one way to find the CPUs of a value among one byte a CPU
+ * struct bench_find - one way to find the CPUs of a value among one byte per CPU
  * @name: as in the output
  * @make: all bytes 0
  * @destroy: free it

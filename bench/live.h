@@ -21,7 +21,7 @@
 #define LIVE_MAX_LINES 64
 
 /**
- * struct live_sample - the result of one turn, in nanoseconds an operation
+ * struct live_sample - the result of one turn, in nanoseconds per operation
  * @ns: as each thread sees it on average: threads / (operations of all in a nanosecond)
  * @min: for the fastest thread
  * @max: for the slowest thread

@@ -4,7 +4,7 @@
  *
  * A turn has a warm-up and a window. The caller sleeps through both and changes the phase. A thread
  * reads the phase after each batch of operations, and takes the time itself when it sees a change.
- * So the clock is read twice a thread and not twice an operation, and each thread's own time
+ * So the clock is read twice per thread and not twice per operation, and each thread's own time
  * belongs to its own operations. In the warm-up a thread doubles its batch until a batch takes a
  * few microseconds. Then the read of the phase, a hit in its own cache, is negligible.
  *

@@ -42,7 +42,7 @@ static struct {
 	double last;
 } progress;
 
-/* Report progress after a measurement: at most ten lines a second, and always the last one. */
+/* Report progress after a measurement: at most ten lines per second, and always the last one. */
 static void step(void)
 {
 	double now = sample_now_ns();

@@ -15,7 +15,7 @@
 #include "sample.h"
 
 /**
- * struct measure_ops - nanoseconds an operation, on one CPU
+ * struct measure_ops - nanoseconds per operation, on one CPU
  * @cycle: an addition that needs the result of the one before: one core cycle
  * @load_hit: load whose address is the result of the one before, L1 hit
  * @store: plain store to a line that the core holds

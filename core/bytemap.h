@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * The sharded byte map: one value 0..127 a CPU. A plain byte store writes it; a search loads eight
- * CPUs at once (bytemap_match.h).
+ * The sharded byte map: one value 0..127 per CPU. A plain byte store writes it; a search loads
+ * eight CPUs at once (bytemap_match.h).
  *
  * Concurrency: the caller serialises stores of one CPU, in a scheduler by its run-queue lock.
  * bytemap_alloc() and bytemap_free() exclude everything else. All other calls may overlap.

@@ -80,7 +80,7 @@ u32 bytemap_find_below(const struct bytemap *m, u8 limit, const unsigned long *a
 
 /*
  * Positions among @allowed at the lowest value below *@limit. *@limit becomes that value and
- * *@lower true. If there is none, those at *@best. One load a word.
+ * *@lower true. If there is none, those at *@best. One load per word.
  */
 static u64 lowest_of_line(const u64 *line, u64 allowed, u32 *limit, s64 *best, bool *lower)
 {

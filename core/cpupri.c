@@ -36,7 +36,7 @@
 #include "shard_mask.h"
 
 /*
- * Most CPUs to look up one by one, and at most 2 a shard. Where none is lower, a CPU takes 14
+ * Most CPUs to look up one by one, and at most 2 per shard. Where none is lower, a CPU takes 14
  * instructions and a shard 40 to 60 (callgrind). More CPUs would pay there. Where a CPU is idle
  * they would not: a near search by shard ends at the nearest one.
  */

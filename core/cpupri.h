@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * The RT priority map: at which level does each CPU run? One byte a CPU in the line of its shard.
+ * The RT priority map: at which level does each CPU run? One byte per CPU in the line of its shard.
  *
  * Concurrency: the caller of cpupri_set() holds that CPU's run-queue lock. cpupri_init() and
  * cpupri_cleanup() exclude everything else. All other calls may overlap.

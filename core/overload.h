@@ -104,7 +104,7 @@ static inline bool overload_test(const struct overload *o, u32 cpu)
  * Return: an OR of OVERLOAD_SELF, OVERLOAD_NEAR and OVERLOAD_WIDE. Ordering: a full barrier before
  * the look, F2, if the machine has more than one CPU. Lines touched: the own shard's; the
  * summary's; those of named shards, nearest first, up to one with a wide CPU. To tidy a shard the
- * query writes @tidied's and the summary's, at most once a period.
+ * query writes @tidied's and the summary's, at most once per period.
  */
 u32 overload_query(struct overload *o, u32 this_cpu, u64 period);
 

@@ -41,7 +41,7 @@ static inline void push_walk_init(struct push_walk *w)
  * Let every overloaded CPU push once more. Return: true: the caller carries the walk now and begins
  * a round; false: a round is certain to begin after this call. Ordering: a full barrier first: that
  * round sees the caller's earlier stores, its lower level among them. All CPUs together write the
- * line at most twice a round here.
+ * line at most twice per round here.
  */
 bool push_walk_request(struct push_walk *w);
 

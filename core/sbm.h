@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * The sharded bitmap: one bit a CPU, atomic, any writer. The bits of one shard share a word, on a
+ * The sharded bitmap: one bit per CPU, atomic, any writer. The bits of one shard share a word, on a
  * cache line of the shard's own, on its home node.
  *
  * Concurrency: sbm_alloc() and sbm_free() exclude everything else. All other calls may overlap.

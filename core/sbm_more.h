@@ -93,7 +93,7 @@ s64 sbm_near_cpu(const struct sbm *b, const unsigned long *allowed, u32 from_cpu
 void sbm_to_mask(const struct sbm *b, unsigned long *mask);
 
 /*
- * Make the bitmap equal to a cpumask, without bits of holes, by a plain store a shard. Lines
+ * Make the bitmap equal to a cpumask, without bits of holes, by a plain store per shard. Lines
  * touched: all.
  */
 void sbm_from_mask(struct sbm *b, const unsigned long *mask);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * The sharded counter: one count a shard, each on a line of its own on the shard's home node,
+ * The sharded counter: one count per shard, each on a line of its own on the shard's home node,
  * summed on demand. It works before the plan is known: a statically initialised counter counts in
  * one place of its own until a caller attaches it.
  *

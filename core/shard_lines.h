@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * One cache line a shard, on the shard's home node. Private to core/. The caller excludes
+ * One cache line per shard, on the shard's home node. Private to core/. The caller excludes
  * everything else. Context: may sleep.
  */
 #ifndef SHARD_LINES_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Cpumasks: arrays of unsigned long, one bit a CPU number. Private to core/. Context: any.
+ * Cpumasks: arrays of unsigned long, one bit per CPU number. Private to core/. Context: any.
  * Ordering: none. A mask may change during a read, word by word; the caller owns a result.
  *
  * Words of 32 bits are in the low half of a u64. A run (struct shard_run) is of one word: a
@@ -12,7 +12,7 @@
 #include "port.h"
 #include "shard_plan.h"
 
-#define SHARD_MASK_BITS ((u32)(8 * sizeof(unsigned long))) /* CPUs a word of a mask */
+#define SHARD_MASK_BITS ((u32)(8 * sizeof(unsigned long))) /* CPUs per word of a mask */
 
 static inline u64 shard_low_bits(u32 n)
 {

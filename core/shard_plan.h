@@ -11,14 +11,15 @@
  *
  * Indices number the possible CPUs shard after shard. Shards stand in topology order (package, NUMA
  * node, LLC, part of an LLC). CPUs of a shard stand in order of their numbers, in few runs of
- * consecutive ones. Most x86 machines have two runs a shard, those with neighbouring siblings one.
+ * consecutive ones. Most x86 machines have two runs per shard, those with neighbouring siblings
+ * one.
  */
 #ifndef SHARD_PLAN_H
 #define SHARD_PLAN_H
 
 #include "port.h"
 
-#define SHARD_MAX_CAP	 64u	/* CPUs a shard: bits in a word, bytes in a line */
+#define SHARD_MAX_CAP	 64u	/* CPUs per shard: bits in a word, bytes in a line */
 #define SHARD_MAX_SHARDS 65535u /* a shard number fits a u16 */
 
 /* Where a CPU lives: its index, its shard, its position there; a hole is all 0. */
@@ -90,7 +91,7 @@ struct shard_plan {
 
 /*
  * A cpumask's bits of one shard, as the shard's word: bit p is the CPU at position p. @mask has
- * plan->nr_cpus bits by CPU number. The function reads each word of @mask once a run; a bit that
+ * plan->nr_cpus bits by CPU number. The function reads each word of @mask once per run; a bit that
  * changes meanwhile counts as either value. Lines touched: the shard's runs, and of @mask those
  * with CPUs of the shard.
  */

@@ -19,7 +19,7 @@
 #include "port.h"
 #include "shard_plan.h"
 
-#define SHARD_SUMMARY_SHARDS 32u /* shards a word */
+#define SHARD_SUMMARY_SHARDS 32u /* shards per word */
 
 /**
  * struct shard_summary - one bit pair a shard

@@ -44,7 +44,7 @@ struct shard_cpu {
 /**
  * struct shard_topo - the machine
  * @nr_cpus: CPU numbers are 0..nr_cpus-1, holes allowed
- * @cpu: one record a CPU number
+ * @cpu: one record per CPU number
  */
 struct shard_topo {
 	u32 nr_cpus;

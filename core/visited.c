@@ -32,10 +32,10 @@
  * older runtime, or none. Since then only a scanner whose epoch is more than the timeout ahead has
  * taken the bit. For that scanner the CPU is not in the set.
  *
- * One block a shard. Only the holder of "changing" puts blocks in and takes them out, and insert()
- * looks for one again as the holder. A release ends the hold, after all its loads. So no shard has
- * two blocks, and no scan finds a CPU twice. A reader sees a complete block: put() stores its
- * address last, with release. In a large table put() first stores the shard's bit, which a scan
+ * One block per shard. Only the holder of "changing" puts blocks in and takes them out, and
+ * insert() looks for one again as the holder. A release ends the hold, after all its loads. So no
+ * shard has two blocks, and no scan finds a CPU twice. A reader sees a complete block: put() stores
+ * its address last, with release. In a large table put() first stores the shard's bit, which a scan
  * reads first. A CPU that found the block by its address was counted after the bit, and every later
  * scan sees the bit.
  *

@@ -13,7 +13,7 @@ struct mask_line {
 	u64 word[8];
 };
 
-/* A line of bytes, one a CPU. */
+/* A line of bytes, one per CPU. */
 struct byte_line {
 	u8 cpu[64];
 };

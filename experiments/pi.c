@@ -15,7 +15,7 @@
  *
  * Threads may run on one CPU only: nothing is pushed or pulled, and no CPU is ever in the overload
  * set. What CPUs share is the changes of each queue's level, a dozen and more in every round, and
- * that mutex, once a round.
+ * that mutex, once per round.
  */
 #include <stdlib.h>
 

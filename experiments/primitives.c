@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * N threads, one a CPU, do one operation of primitives/ as fast as they can; atomic-inc is the same
- * for one operation.
+ * N threads, one per CPU, do one operation of primitives/ as fast as they can; atomic-inc is the
+ * same for one operation.
  *
  * The time of an operation is what each thread sees: threads x time of the measured window /
  * operations in it. A sum of the operations' own times would be wrong. An owner that gets several

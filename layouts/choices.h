@@ -9,7 +9,7 @@
 #define MASKS_SBM  3
 #define MASKS_NONE 4
 
-/* Overloaded CPUs are counted in one place, per NUMA node, per LLC, or not at all: a byte a CPU. */
+/* Overloaded CPUs are counted in one place, per NUMA node or per LLC. NONE: a byte per CPU. */
 #define COUNTS_ONE  1
 #define COUNTS_NODE 2
 #define COUNTS_LLC  3

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * group_mask.h - published layouts of CPU masks: one for all CPUs, one a NUMA node, one an LLC.
+ * group_mask.h - published layouts of CPU masks: one for all CPUs, one per NUMA node, one per LLC.
  * They have bits with a locked instruction, or bytes with a plain store.
  *
  * The masks of the yield experiment (see experiments/cpumask-yield.toml). Each group has its own
@@ -9,7 +9,7 @@
  *
  *              | set, clear          | iterate
  *  set, clear  | ok; bytes: one      | ok, snapshot a word
- *              | writer a CPU        |
+ *              | writer per CPU        |
  *
  * Ordering: none. Context: any. Written against port.h, as core/ is.
  */
@@ -45,7 +45,7 @@ struct group_mask {
 /**
  * group_mask_alloc - an empty mask for all possible CPUs of @topo.
  * @by: what makes a group
- * @bytes: one byte a CPU instead of one bit
+ * @bytes: one byte per CPU instead of one bit
  *
  * Return: the mask, or NULL: no memory.
  */

@@ -8,10 +8,10 @@
  *   ROOT_DOMAIN		its struct
  *   VEC_COUNT(root, level)	the counter of a level
  *   VEC_MASK(root, level)	the pointer to the mask (or masks) of a level
- *   MASKS			MASKS_ONE, MASKS_NODE, MASKS_SBM, or MASKS_NONE: a byte a CPU
+ *   MASKS			MASKS_ONE, MASKS_NODE, MASKS_SBM, or MASKS_NONE: a byte per CPU
  *   FLAT			MASKS_NONE: by CPU number, not in the order of caches [false]
  *   COUNTS			COUNTS_ONE (rto_count), COUNTS_NODE or COUNTS_LLC (rto_counts),
- *				or with MASKS_NONE COUNTS_NONE: a byte a CPU for its overload
+ *				or with MASKS_NONE COUNTS_NONE: a byte per CPU for its overload
  *   ONLY_WAITING		overloaded only while a pushable task cannot run at once [false]
  *
  * So there is one text, and each layout is compiled with its own offsets and reported with its own

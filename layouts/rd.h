@@ -65,7 +65,7 @@ struct rd;
  *	shard. Also called when only that changes
  * @overload_clear: it has none any more
  * @overloaded: are there such CPUs? An OR of enum rd_overload; @next then sees them. @period rises
- *	a few times a second: a layout with a hint may correct it once in each
+ *	a few times per second: a layout with a hint may correct it once in each
  * @next: first CPU after @cpu (-1: from the start) that a walk of @this_cpu's visits, in the order
  *	of CPU numbers or, with @by_index, of topology; -1: none. @walk: 0 or, after RD_FAR, 1
  * @walk_request: @this_cpu wants the CPUs of a walk to push. Returns the CPU to interrupt, which

@@ -25,7 +25,7 @@ struct rd_count_line {
 	u8 unused[60];
 };
 
-/* cpu_to_pri: 16 CPUs a line. */
+/* cpu_to_pri: 16 CPUs per line. */
 struct rd_pri_line {
 	s32 pri[16];
 };

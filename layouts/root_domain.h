@@ -188,7 +188,7 @@ struct root_domain_node_mask ROOT_DOMAIN_STOCK(ONE_COUNT, NO_COUNT, struct cpupr
 struct root_domain_sbm ROOT_DOMAIN_STOCK(ONE_COUNT, NO_COUNT, struct cpupri_sbm, SBM_MASK);
 /* Per node or per LLC: the same struct; its pointer leads to more or fewer counters. */
 struct root_domain_counts ROOT_DOMAIN_STOCK(NO_COUNT, MANY_COUNTS, struct cpupri_stock, ONE_MASK);
-/* A byte a CPU. */
+/* A byte per CPU. */
 struct root_domain_bytes ROOT_DOMAIN_STOCK(ONE_COUNT, NO_COUNT, struct linux_cpupri, ONE_MASK);
 /* And one for the tasks that wait there, in place of rto_count and rto_mask. */
 struct root_domain_rto ROOT_DOMAIN_STOCK(NO_COUNT, NO_COUNT, struct linux_cpupri, ONE_RTO);

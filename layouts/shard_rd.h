@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * shard_rd.h - our layout. Levels and overload are one byte a CPU each, a line a shard
+ * shard_rd.h - our layout. Levels and overload are one byte per CPU each, a line per shard
  * (core/cpupri.c, core/overload.c). Each push walk has one word (core/push_walk.c). A layout's file
  * defines, then includes this:
  *
@@ -14,7 +14,7 @@
  *   NEAREST		searches visit the nearest shard first; else in the order of the shards'
  *			numbers, from the own one on. Default: true
  *
- * With a walk a shard there is one more, for the machine. The shard's walk visits the overloaded
+ * With a walk per shard there is one more, for the machine. The shard's walk visits the overloaded
  * CPUs of the shard, the machine's visits wide ones. A CPU that becomes free requests those of the
  * two that have a CPU to visit. So pinned workloads of different shards do not share a walk. With
  * one walk, or without TELLS_WIDE, every overloaded CPU is wide.
@@ -76,7 +76,7 @@ struct rd {
 	struct shard_plan *flat; /* !NEAREST: a copy, with copies of its shards after it */
 };
 
-/* A line a shard, on its node, as only that shard's CPUs request its walk. */
+/* A line per shard, on its node, as only that shard's CPUs request its walk. */
 static bool make_walks(struct rd *rd, const struct shard_plan *plan)
 {
 	push_walk_init(&rd->root.wide_walk);

@@ -15,7 +15,7 @@
  * struct mask_slab - room for a number of masks
  * @base: the memory
  * @stride: bytes from one to the next
- * @words: 64-bit words a mask
+ * @words: 64-bit words per mask
  * @bytes: of @base
  * @used: masks in use
  */

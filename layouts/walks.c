@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Bytes for overload as well, wide tasks, a walk a shard: an earlier form of ours. */
+/* Bytes for overload as well, wide tasks, a walk per shard: an earlier form of ours. */
 #define LAYOUT	     walks
 #define RD_NAME	     "walks"
 #define ONLY_WAITING true

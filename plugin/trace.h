@@ -3,7 +3,7 @@
  * trace.h - actions of guest CPUs in a file.
  *
  * The file is gzip of: 8 bytes "SCHSHTR1", the number of CPUs, then items until the end. Numbers
- * are of variable length: 7 bits a byte, lowest first, bit 7 of a byte says that another follows;
+ * are of variable length: 7 bits per byte, lowest first, bit 7 of a byte says that another follows;
  * at most 10 bytes. An item is
  *
  *	CPU number
@@ -15,7 +15,7 @@
  * Items of different CPUs have the order in which the model processed them. A file that was cut
  * short is good up to the cut.
  *
- * Concurrency: one thread a file.
+ * Concurrency: one thread per file.
  */
 #ifndef PLUGIN_TRACE_H
 #define PLUGIN_TRACE_H

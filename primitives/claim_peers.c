@@ -2,7 +2,8 @@
 /*
  * The pool of claim.c as others keep it; each thread has a hint where to search.
  *
- * Packed: an array of words, a bit an object, 512 of them in a line. The hint is the last object.
+ * Packed: an array of words, one bit per object, 512 of them in a line. The hint is the last
+ * object.
  *
  * By words: the scheme of Linux's sbitmap, written from its behaviour (lib/sbitmap.c, 6.12, without
  * the lock that later serialises the fourth step). Each word is on a line of its own, and so are

@@ -15,7 +15,7 @@ static uint64_t used; /* bytes from ARENA_BASE */
 static struct arena_object *objects;
 static size_t nr_objects, cap_objects;
 static const char *label_name, *label_type;
-static uint64_t *constant; /* one bit a line */
+static uint64_t *constant; /* one bit per line */
 static size_t constant_words;
 
 void arena_init(void)

@@ -37,7 +37,7 @@ enum source {
 };
 
 /**
- * struct request - one miss under way; two a CPU: [0] of the instruction that waits, [1] of the
+ * struct request - one miss under way; two per CPU: [0] of the instruction that waits, [1] of the
  * store buffer's oldest entry
  * @next: next in the same LLC's queue
  * @line: which line

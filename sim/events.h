@@ -44,8 +44,8 @@ struct event_node {
  * struct events - all events to come
  * @first: the next one; time UINT64_MAX when there is none
  * @now: slot number (time >> WHEEL_SLOT_SHIFT) of the event popped last
- * @used: one bit a slot that is not empty
- * @used_words: one bit a word of @used that is not 0
+ * @used: one bit per slot that is not empty
+ * @used_words: one bit per word of @used that is not 0
  * @slot: first node of each slot's list, sorted
  * @node: all nodes; @free links those not in use
  * @far: heap of the events beyond the wheel

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * The level at which each CPU of a root domain runs, and the search for those
- * at the lowest one: a byte a CPU, in the order of caches (cpu_slot.h).
+ * at the lowest one: a byte per CPU, in the order of caches (cpu_slot.h).
  *
  * The CPU's run-queue lock serialises stores of its byte. A byte is one
  * location, so a search sees a CPU that changes at its old or its new level,

@@ -12,7 +12,7 @@
 #define RTO_LEAVES 2 /* one of them may run elsewhere */
 
 /*
- * The overloaded queues of a root domain: a byte a CPU, by slot. A pull reads
+ * The overloaded queues of a root domain: a byte per CPU, by slot. A pull reads
  * the line of its own shard, and the others only while a task there may come.
  *
  * The lock of the queue serialises stores of its byte. rto_set() ends with a

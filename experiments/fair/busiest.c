@@ -7,7 +7,7 @@
  *
  *   from an overloaded group to one with spare capacity: as many as it has idle CPUs;
  *   between groups with spare capacity, in a domain that spreads tasks: until they have the
- *	same number of tasks a core; else until they have the same number of idle CPUs;
+ *	same number of tasks per core; else until they have the same number of idle CPUs;
  *   between loaded groups: until the busier one has the domain's average, never below.
  *
  * Why that converges: a balance moves half the difference, and takes from no group so many that the
@@ -145,7 +145,7 @@ static struct fair_imbalance imbalance(const struct fair_domain *d, const struct
 	return m;
 }
 
-/* How many CPUs a wake-up should search: fewer the busier the LLC. */
+/* How many CPUs per wake-up should search: fewer the busier the LLC. */
 static void update_scan(struct fair_cpu *me, const struct fair_domain *d, const struct sum *all)
 {
 	struct fair_llc *llc = me->shared;

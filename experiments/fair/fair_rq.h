@@ -103,7 +103,7 @@ struct fair_rq {
  * struct fair_llc - state that the CPUs of an LLC share (Linux: sched_domain_shared)
  * @nr_busy: CPUs with a tick
  * @idle_cores: there may be a core with all threads idle
- * @scan: how many CPUs a search for an idle one reads
+ * @scan: how many CPUs per search for an idle one reads
  */
 struct fair_llc {
 	u32 nr_busy, idle_cores, scan;

@@ -5,7 +5,7 @@
  *
  * The layout keeps the walk's state, and says why no request is lost. A request starts a walk, or
  * makes a walk under way begin another round. Here, each walk is one interrupt, and a CPU is
- * visited only by its shard's walk and the machine's. So one word a CPU (irq_work) has a bit for
+ * visited only by its shard's walk and the machine's. So one word per CPU (irq_work) has a bit for
  * each of the two that says that it has arrived.
  */
 #include "rq.h"

@@ -30,8 +30,8 @@
 #define RT_RUNTIME "/proc/sys/kernel/sched_rt_runtime_us"
 #define POLL_US	   20000
 /*
- * Busy: BUSY context switches a CPU in POLL_US, STEADY times in a row. Without that, windows opened
- * while all new threads still slept, as stress-ng's RT children do for a while.
+ * Busy: BUSY context switches per CPU in POLL_US, STEADY times in a row. Without that, windows
+ * opened while all new threads still slept, as stress-ng's RT children do for a while.
  */
 #define BUSY   8
 #define STEADY 3

@@ -8,7 +8,7 @@
  *   true    add to the one counter
  *   global  set, then clear, the CPU's bit in the one mask
  *   half    the same with a mask for each half of the CPUs
- *   byte    the same with a byte a CPU, written by a plain store, in a line for each half
+ *   byte    the same with a byte per CPU, written by a plain store, in a line for each half
  *
  * The window is open from when all threads are ready until all have ended, and a mark follows every
  * operation. Watch only operate(): the rest of the program does not matter.
@@ -85,7 +85,7 @@ static void wait_a_little(uint32_t *random)
 
 	*random = *random * 1664525 + 1013904223;
 	n = think * 9 / 10 + (*random >> 8) % (think / 5 + 1);
-	/* Two instructions a round. */
+	/* Two instructions per round. */
 	for (n /= 2; n; n--)
 		__asm__ volatile("");
 }

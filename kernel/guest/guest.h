@@ -35,7 +35,7 @@ void sleep_ns(uint64_t ns);
 
 /**
  * rng_next() - a random number (splitmix64)
- * @state: the generator, any value to start with; one a thread, no ordering
+ * @state: the generator, any value to start with; one per thread, no ordering
  *
  * Return: 64 random bits.
  */

@@ -3,11 +3,11 @@
  * The first process of the guest: mounts what the tests need, runs the tests of /etc/plan one after
  * the other, reports in KTAP, powers off.
  *
- * All output goes through /dev/kmsg, one record a line, and nothing through the console device. The
- * kernel prints a record as a whole. So a test's output, the report and the kernel's own messages
- * share the serial line without cutting each other. They stand in the order in which they came. A
- * reader of the log can therefore tell during which test a kernel complained; this program searches
- * for no messages.
+ * All output goes through /dev/kmsg, one record per line, and nothing through the console device.
+ * The kernel prints a record as a whole. So a test's output, the report and the kernel's own
+ * messages share the serial line without cutting each other. They stand in the order in which they
+ * came. A reader of the log can therefore tell during which test a kernel complained; this program
+ * searches for no messages.
  *
  * A test ends when its first process has ended, or when its time is over. Then init kills and reaps
  * every process that is left, so that no test runs into the next one. (kill(-1) of process 1
@@ -174,7 +174,7 @@ static struct check read_check(void)
 	return check;
 }
 
-/* From now on the kernel itself checks, ten times a second and at every update. */
+/* From now on the kernel itself checks, ten times per second and at every update. */
 static void start_checks(void)
 {
 	if (access(CHECK, W_OK) == 0 && write_text(CHECK, "1") < 0)

@@ -45,7 +45,7 @@
 #define X_IS_BUFFER(p) ((p) >= EXPLORE_MAX_CPUS)
 #define X_CPU(p)       ((p) % EXPLORE_MAX_CPUS)
 #define X_MAX_STEPS    2000 /* of one execution; more count as a loop without end */
-#define X_BUFFER_DEPTH 64   /* stores a CPU; x86 cores have 42 to 72, cases need 10 */
+#define X_BUFFER_DEPTH 64   /* stores per CPU; x86 cores have 42 to 72, cases need 10 */
 
 enum x_model { X_SC, X_TSO, X_POSTED, X_WEAK };
 
@@ -110,7 +110,7 @@ struct x_failure {
  * x_machine_init - build the case's initial state.
  * @hashing: update the state hash (costs a little every step)
  *
- * Runs the case's set-up, saves the memory after it and prepares one fiber a CPU. A second call
+ * Runs the case's set-up, saves the memory after it and prepares one fiber per CPU. A second call
  * starts over. Aborts when memory is short.
  */
 void x_machine_init(const struct explore_case *c, uint32_t nr_cpus, enum x_model model,

@@ -2,7 +2,7 @@
 /*
  * explore_report.h - the result of a search as JSON, and the same JSON as text.
  *
- * The schedule of a violation is a table with a line a step. It names the CPU, its program or its
+ * The schedule of a violation is a table with a line per step. It names the CPU, its program or its
  * store buffer, the operation, the object, the value, and the function and source line. addr2line
  * supplies the last two from the program's own debug information.
  */

@@ -200,7 +200,7 @@ static uint32_t add_event(const struct event *e)
 	return nr_events++;
 }
 
-/* Events, and what follows from the program alone. @seen: by CPU, a byte an instruction. */
+/* Events, and what follows from the program alone. @seen: by CPU, a byte per instruction. */
 static void build(const uint64_t *seen)
 {
 	nr_events = 0;

@@ -2,7 +2,7 @@
 /*
  * tree.h - captured trees of /sys, written in few lines and expanded for a test.
  *
- * One line a file, path below sys/devices/system, "=", contents:
+ * One line per file, path below sys/devices/system, "=", contents:
  *
  *   # two cores
  *   cpu/possible=0-1

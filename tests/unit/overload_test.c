@@ -88,7 +88,7 @@ static void as_many_shards_as_bits(void)
 	end();
 }
 
-/* A query removes a shard that it found empty from the summary, once a period. */
+/* A query removes a shard that it found empty from the summary, once per period. */
 static void a_query_tidies_once_a_period(void)
 {
 	static const struct shape shape = { .name = "4 LLCs of 2", 1, 1, 4, 2, 1, 1 };

@@ -224,7 +224,7 @@ static void numa_off_is_one_node_of_two_packages(void)
 
 static void walk_goes_from_near_to_far(void)
 {
-	/* 2 packages x 2 nodes x 2 LLCs of 12 CPUs, 6 shards an LLC. */
+	/* 2 packages x 2 nodes x 2 LLCs of 12 CPUs, 6 shards per LLC. */
 	struct shard_plan *plan = plan_named("cap 2");
 	struct shard_near_iter it;
 	u32 own = plan->nr_shards / 2 + 7; /* second LLC of the third node, second shard */

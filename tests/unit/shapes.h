@@ -20,8 +20,8 @@ enum {
  * @packages: packages
  * @nodes: nodes a package
  * @llcs: LLCs a node; with @llc_nodes more than 1: LLCs for every @llc_nodes nodes
- * @cores: cores an LLC
- * @threads: threads a core
+ * @cores: cores per LLC
+ * @threads: threads per core
  * @l2_cores: cores an L2
  * @adjacent: siblings have adjacent numbers, else all second threads come last
  * @hole: every @hole-th CPU number is no CPU, 0: none

@@ -101,7 +101,7 @@ static inline u32 test_below(u64 *state, u32 n)
 /* Seed of the command line, or a fixed one; never 0. */
 u64 test_seed(int argc, char **argv);
 
-#define TEST_WORD ((u32)(8 * sizeof(unsigned long))) /* CPUs a word of a mask */
+#define TEST_WORD ((u32)(8 * sizeof(unsigned long))) /* CPUs per word of a mask */
 
 static inline bool test_bit(const unsigned long *mask, u32 cpu)
 {

@@ -7,7 +7,7 @@
 #include "shard_walk.h"
 #include "test.h"
 
-/* Two runs a shard: CPUs 0-3 and 48-51 are the first one. */
+/* Two runs per shard: CPUs 0-3 and 48-51 are the first one. */
 static const struct shape twelve = { .name = "12 LLCs", 1, 1, 12, 4, 2, 1 };
 static const struct shape many = { .name = "64 LLCs", 1, 1, 64, 2, 2, 1 };
 
