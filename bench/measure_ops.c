@@ -3,7 +3,7 @@
  * Operation costs on one CPU.
  *
  * Why the loops measure the operation: each holds eight copies of it as assembly, which the
- * compiler may not merge or drop. The loop around them then costs less than a cycle an operation,
+ * compiler may not merge or drop. The loop around them then costs less than a cycle per operation,
  * and the copies hide it. For a latency (cycle, load) each copy needs the result of the one before.
  * A locked operation and a fence wait for the one before by themselves.
  *

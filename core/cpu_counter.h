@@ -6,9 +6,9 @@
  *
  * Concurrency: cpu_counter_alloc() and cpu_counter_free() exclude everything else. Adds for one CPU
  * exclude each other: a plain store undoes what another thread stored since the load. So an add is
- * for threads that are bound to their CPU, with one on each, or for threads that have a CPU number
- * each (create.h); it is not for signal handlers. Other threads call cpu_counter_add_any(), which
- * takes a locked instruction. No CPU number has adds of both kinds at once. One
+ * for threads that are bound to a CPU of their own, or that have a CPU number of their own
+ * (create.h). It is not for signal handlers. Other threads call cpu_counter_add_any(), which takes
+ * a locked instruction. No CPU number has adds of both kinds at once. One
  * cpu_counter_take() at a time. All other calls may overlap.
  *
  * A sum reads the lines one after the other. It holds all adds that are visible when it begins, and

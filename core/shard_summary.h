@@ -22,7 +22,7 @@
 #define SHARD_SUMMARY_SHARDS 32u /* shards per word */
 
 /**
- * struct shard_summary - one bit pair a shard
+ * struct shard_summary - one bit pair per shard
  * @nr_shards: shards that it covers
  * @bytes: its memory
  * @word: 32 shards each: low half "occupied", high half "cleaning" (shard_summary.c). On lines

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * One sort with a key a CPU. The key of scatter: the sibling, then the core's rank in its LLC, then
- * the LLC's rank in its package, then the package. Neighbours in this order are as far apart as the
- * machine allows.
+ * One sort with one key per CPU. The key of scatter: the sibling, then the core's rank in its LLC,
+ * then the LLC's rank in its package, then the package. Neighbours in this order are as far apart
+ * as the machine allows.
  */
 #include "placement.h"
 

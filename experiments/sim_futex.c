@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Lines, as in Linux: a word's hash bucket (its number of waiters, its lock, the ends of its list),
- * a task (its place in the list, its lock and state), and a CPU's run queue. The number of waiters
- * is raised before the word is read, and a waker changes the word before it reads the number. So a
- * waker that finds nobody need not take the bucket's lock.
+ * The lines are those of Linux. A word's hash bucket contains its number of waiters, its lock and
+ * the ends of its list. A task contains its place in the list, its lock and state. Each CPU has a
+ * run queue. A sleeper raises the number of waiters before it reads the word, and a waker changes
+ * the word before it reads the number. So a waker that finds nobody need not take the bucket's
+ * lock.
  *
- * Why no wake-up is lost: as in rt/futex.c. A sleeper compares the word and queues itself under the
- * bucket's lock. An interrupt that arrives before the CPU is idle ends sim_compute() at once.
+ * No wake-up is lost, for the reasons that rt/futex.c gives. A sleeper compares the word and queues
+ * itself under the bucket's lock. An interrupt that arrives before the CPU is idle ends
+ * sim_compute() at once.
  *
- * One bucket a word: in Linux two words meet in one bucket by chance only. A thread is pinned, and
- * its CPU has nothing else to do. So it sleeps when its only thread does. The waker puts it on its
- * queue, as in Linux where CPUs share a cache; CPUs of other caches do that themselves there.
+ * One bucket per word: in Linux two words share a bucket by chance only. Each thread is pinned, and
+ * its CPU has no other thread. So the CPU is idle while its thread sleeps. The waker puts the
+ * thread on the queue of that CPU, as Linux does where the CPUs share a cache. In Linux CPUs of
+ * other caches do that themselves.
  *
- * Each path through the kernel takes between half and one and a half of its time, evenly. With
- * fixed times two threads that fail and wake each other fall into step, and never get apart.
+ * The time of each path through the kernel is uniform in [0.5, 1.5] x its mean. With fixed times,
+ * two threads that fail and wake each other would fall into step for good.
  */
 #include "sim_futex.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * sim_futex.h - simulated threads, one per CPU, that sleep until another one wakes them: what
- * Linux's futex and the scheduler beneath it do, as costs in time and as accesses to lines.
+ * sim_futex.h - simulated threads, one per CPU, that sleep until another one wakes them. The costs
+ * are those of Linux's futex and of the scheduler beneath it: time, and accesses to lines.
  *
  *        | sleep | wake | begin
  *  sleep | ok    | ok   | -

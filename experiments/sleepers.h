@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * sleepers.h - threads that sleep until a time, measure how late they are, do a little, and sleep
- * again. stress-ng --cyclic and cyclictest have that in common.
+ * again. Both stress-ng --cyclic and cyclictest do that.
  */
 #ifndef EXPERIMENTS_SLEEPERS_H
 #define EXPERIMENTS_SLEEPERS_H

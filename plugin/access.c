@@ -4,7 +4,7 @@
  * They cannot be contended, so the model need not see them. A table says for each line whether one
  * CPU was the only one so far, and whether it was written. The model sees accesses of a line only
  * once it is both shared and written. It misses the line's earlier history: one transfer to each
- * CPU. Locked operations always go to the model, since they take time and drain the store buffer
+ * CPU. Locked operations always go to the model, because they take time and drain the store buffer
  * everywhere.
  *
  * A program's line is contended once it is written while it is shared. Some lines are written by

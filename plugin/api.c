@@ -5,7 +5,7 @@
  * a function that older ones lack. The emulator tells its own version in the first call, and only
  * that decides how the plugin talks to it.
  *
- * Registering passes more arguments than some versions take. In the calling conventions of all
+ * The registration passes more arguments than some versions take. In the calling conventions of all
  * processors that the project knows, the callee ignores them.
  */
 #include "api.h"

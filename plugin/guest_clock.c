@@ -10,9 +10,9 @@
  * the host could take a thread off its CPU inside the block that reads the counter. The thread
  * would then read the host's counter inside the window. The emulator never lets the counter go
  * back, so the guest would be that far ahead for the whole window. In one run it was 2 of the
- * window's 20 ms ahead. The faults do not begin at the start: a fault takes far longer than the
- * instruction, and a booting kernel reads the time constantly. gettimeofday() goes to the kernel,
- * since the C library's fast path also reads that counter.
+ * window's 20 ms ahead. They do not begin with the guest, because a fault takes far longer than
+ * the instruction and a booting kernel reads the time constantly. gettimeofday() goes to the
+ * kernel, since the C library's fast path also reads that counter.
  *
  * Phases: one of three structures, published by a pointer, says which time counts. So no thread
  * sees half of a change.
@@ -76,8 +76,8 @@ static uint64_t host_tsc(void)
 }
 
 /*
- * The host's clock and its counter at one time: of a few attempts the one that took least, so that
- * a thread that lost its CPU between both does not bend the counter's rate.
+ * The host's clock and its counter at one time. Of a few attempts the shortest counts, because a
+ * thread that lost its CPU between both reads would bend the counter's rate.
  */
 static uint64_t host_both(uint64_t *counter)
 {

@@ -8,7 +8,7 @@
  * By words: the scheme of Linux's sbitmap, written from its behaviour (lib/sbitmap.c, 6.12, without
  * the lock that later serialises the fourth step). Each word is on a line of its own, and so are
  * its cleared bits. 1. Search the hint's word for a bit that is not taken, from the hint on. 2. Set
- * it. 3. Putting sets the object's bit among the cleared ones, and makes it the hint. 4. A search
+ * it. 3. A put sets the object's bit among the cleared ones, and makes it the hint. 4. A search
  * that finds a word full removes its cleared bits from it and searches again. The first hints are
  * at random.
  */

@@ -2,7 +2,7 @@
 /*
  * Statistics counters as others keep them, written from their behaviour. Each thread has a line.
  *
- * Split, as liburcu counts the items of its hash table: a locked add on the line, whose result says
+ * Split, as liburcu counts the items of its hash table: a locked add on the line. Its result says
  * when to move 1024 to the count of all, by a locked add as well. Read: the count of all, which
  * misses up to 1023 for each line.
  *

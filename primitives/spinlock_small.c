@@ -6,9 +6,9 @@
  * ticket-lock: take a number, and wait until it is served. The lock goes round in order.
  *
  * Each guards a counter, so that a lost exclusion shows. It lies on the lock's line, or apart, as
- * linkers place the words of travisdowns/concurrency-hierarchy-bench: then the holder's work does
- * not touch the line that waiters read. In ticket-lock-padded the two words of the lock have a line
- * each, too.
+ * linkers place the words of travisdowns/concurrency-hierarchy-bench. If it lies apart, the
+ * holder's work does not touch the line that waiters read. In ticket-lock-padded the two words of
+ * the lock have a line each, too.
  */
 #include "primitive.h"
 

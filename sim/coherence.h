@@ -2,7 +2,7 @@
 /*
  * coherence.h - which core has a cache line, which cores wait for it, and when each gets it.
  *
- * One state machine a line:
+ * One state machine per line:
  *
  *   submit    a core misses; its request travels to the line's ordering point
  *   pick      the ordering point is free and chooses the next request (EVENT_PICK)
@@ -70,7 +70,7 @@ struct line_table {
 	struct line *line;
 	uint32_t n;
 	uint32_t copy_words;
-	struct copy *copy; /* COPY_SLOTS a core */
+	struct copy *copy; /* COPY_SLOTS per core */
 };
 
 struct coherence {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * model.h - a machine file turned into what the coherence protocol needs: the caches of each CPU,
- * and the time of each leg of a transfer.
+ * model.h - what the coherence protocol needs of a machine file: the caches of each CPU, and the
+ * time of each leg of a transfer.
  *
  * A published core-to-core latency is one number for a whole transfer. Here it has three legs. They
  * separate a distant home node from a queue at the line:
@@ -66,7 +66,7 @@ struct model_tier {
  * @group_pair: fastest tier between cores of two groups, [a * nr_groups + b]; of a group
  *	with itself the slowest tier inside it
  * @node_package: package of a node
- * @ps_per_cycle: picoseconds a core cycle
+ * @ps_per_cycle: picoseconds per core cycle
  * @crossing: extra time of one leg between two packages, [a * nr_packages + b]
  * @home_crossing: the same for a transfer whose two ends share a package, but not its home
  * @nearest: shortest snoop leg between two cores; no core can lose a line faster

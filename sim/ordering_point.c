@@ -12,9 +12,9 @@
  * each transfer, the latency of the machine file. The new owner keeps the line for acknowledgement
  * + snoop, until the next snoop arrives. It does as many operations as fit. That time, not the
  * latency, limits a counter that many cores increment. An owner always completes one operation, or
- * no core would make progress. The acknowledgement varies evenly between nothing and twice its
- * mean. Rejected requests come again at irregular times, and a fixed time would resonate with the
- * length of an operation.
+ * no core would make progress. The acknowledgement is uniform in [0, 2 x mean], because rejected
+ * requests come again at irregular times. A fixed time would resonate with the length of an
+ * operation.
  *
  * Groups (model.h) and the home. While a group has the line, its own ordering point serves its
  * cores, and the home takes no part. A request of another group goes to the home. The home handles
@@ -23,7 +23,7 @@
  * line_queue.c chooses the next request.
  *
  * Retries: the home rejects requests while it is busy, and they come again. The more of them wait
- * at the home, the longer it takes to give the line to another group (retry_ns a request). The
+ * at the home, the longer it takes to give the line to another group (retry_ns per request). The
  * counters and the read lock of 8 sockets show it, and those of one large virtual machine;
  * elsewhere it is 0.
  *
@@ -32,7 +32,7 @@
  *
  * The directory: a core reads a line that a core of another package modified. The home then also
  * writes its directory, in memory, before it takes the next request. Two packages that alternate by
- * a load and a locked operation show it: three latencies a turn, where two cores of one package
+ * a load and a locked operation show it: three latencies per turn, where two cores of one package
  * need two. docs/model.md names the counters of Intel's that count these writes, and rejections.
  */
 #include "coherence.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * sim.h - programs of the simulated machine: one body a CPU, and the functions that bodies may
+ * sim.h - programs of the simulated machine: one body per CPU, and the functions that bodies may
  * call.
  *
  * A body is ordinary C compiled with -fsanitize=thread. Its accesses to memory of the arena take
@@ -71,8 +71,8 @@ void sim_interrupt(uint32_t cpu, uint64_t delay);
 bool sim_store_waits(uint32_t cpu, const volatile void *addr);
 
 /**
- * sim_take_source - where the running CPU's loads and locked operations found their lines since the
- * last call: that of the last one that waited, or SOURCE_HIT if none did.
+ * sim_take_source - where the running CPU's last load or locked operation that waited found its
+ * line, since the last call; SOURCE_HIT if none waited.
  */
 enum source sim_take_source(void);
 

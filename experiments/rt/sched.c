@@ -32,7 +32,7 @@ __attribute__((no_sanitize("thread"))) static void find_waiting(void *arg)
 }
 
 /*
- * The fair class's newly idle balancing. Simulated are its reads of the root domain and the move of
+ * The fair class's newly idle balancing. It simulates the reads of the root domain and the move of
  * a task. Its search is not simulated, so that it finds a task at once. Normal tasks are few here,
  * and must not wait behind RT tasks for longer than in Linux.
  */

@@ -14,7 +14,8 @@
  * reaches all of them and not itself.) Only a process that the kernel has forgotten survives that,
  * asleep or waiting for a CPU. init then describes it, and runs no other test.
  *
- * The plan has one test a line: name, time limit in seconds, and the arguments, separated by tabs.
+ * The plan has one test per line: name, time limit in seconds, and the arguments, separated by
+ * tabs.
  */
 #define _GNU_SOURCE
 #include "guest.h"

@@ -9,7 +9,7 @@
  *
  * F3 sees P1 or P3 sees F1: a CPU pulls or pushes the task. Of another shard F3 sees what the
  * summary names. P1's CPU names its shard after P2, and has a barrier after that (S5), as another
- * CPU may have named it. Planted cases leave out each barrier.
+ * CPU may have named it. Each planted case leaves out one barrier.
  */
 #include "port.h"
 

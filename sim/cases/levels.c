@@ -8,7 +8,7 @@
  *   F2  full barrier, in rto_others()  P2  full barrier, in rto_set()
  *   F3  look for overloaded queues    P3  search for CPUs of lower level
  *
- * F3 sees P1 or P3 sees F1. Planted cases leave out each barrier.
+ * F3 sees P1 or P3 sees F1. Each planted case leaves out one barrier.
  */
 #include "port.h"
 

@@ -15,7 +15,7 @@
 #include "../explore/explore_case.h"
 
 /**
- * case_plan - a plan of one package, one CPU a core
+ * case_plan - a plan of one package, one CPU per core
  * @nr_cpus: CPUs of the plan, at most 32 in 8 shards; the CPUs that run are another number
  * @per_shard: CPUs of each LLC, and so of each shard
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * core/visited.c and core/shard_counter.c without one kind of ordering, under the model weak.
- * meson.build names the kind, port_explore/port.h removes it. Compiled once for each kind.
+ * meson.build names the kind, port_explore/port.h removes it. It is compiled once for each kind.
  */
 #include "port.h"
 

@@ -2,8 +2,8 @@
 /*
  * Waiters for a bit. A waiter that finds no signal counts as asleep; if a signal comes later, its
  * thread would wake. In the end no waiter sleeps without a signal while a bit is set. Planted cases
- * have the faults of Linux's sbitmap: a waiter that does not look again after it joined, and one
- * that leaves with a wake-up that was for another.
+ * contain the faults of Linux's sbitmap. One waiter does not look again after it joined, and
+ * another leaves with a wake-up that was for somebody else.
  */
 #include "port.h"
 

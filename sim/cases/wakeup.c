@@ -9,7 +9,7 @@
  * W3 sees K1 or K3 sees W1, so that no work waits while a worker sleeps. It is store buffering, and
  *    needs both barriers. K1 is a plain store, so that K2 is an mfence on x86. W1 in a bitmap is a
  *    locked operation, which makes W2 nothing on x86. In a byte map W1 is a plain store, and W2 is
- *    needed. Planted cases leave out each.
+ *    needed. Each planted case leaves out one.
  */
 #include "port.h"
 

@@ -2,7 +2,7 @@
 /*
  * explore_case.h - what a test case of the explorer is made of.
  *
- * A case is a set-up, one body a CPU and a final check. The bodies of all CPUs run in every
+ * A case is a set-up, one body per CPU and a final check. The bodies of all CPUs run in every
  * possible interleaving of their accesses to shared memory. Shared memory is memory from
  * port_alloc() and nothing else: the explorer does not reset static variables or the heap between
  * executions. So a case keeps its state in one shared object that its set-up allocates. Statics

@@ -35,9 +35,9 @@
  * Data races of non-atomic accesses are the same races: only the schedule ordered the two steps, so
  * some execution has them side by side.
  *
- * Vector clocks hold happens-before, one entry a process. Only the steps after the last branch are
- * new in an execution. For the steps before it the search repeats the operations and reuses what it
- * computed.
+ * Vector clocks hold happens-before, one entry per process. Only the steps after the last branch
+ * are new in an execution. For the steps before it the search repeats the operations and reuses
+ * what it computed.
  */
 #include "explore_search.h"
 

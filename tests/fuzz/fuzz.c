@@ -26,7 +26,7 @@ static void check_ids(const struct shard_topo *topo)
 			continue;
 		possible++;
 		FUZZ_CHECK(cpu->package >= -1 && cpu->node >= -1);
-		/* at most an LLC a CPU, and as many made-up ones */
+		/* at most one LLC per CPU, and as many made-up ones */
 		FUZZ_CHECK(cpu->llc >= -1 && cpu->llc < 2 * 8192);
 		FUZZ_CHECK(cpu->l2 >= -1 && cpu->l2 < 8192);
 		FUZZ_CHECK(cpu->core >= -1 && cpu->core < 8192);

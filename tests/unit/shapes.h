@@ -18,8 +18,8 @@ enum {
  * struct shape - a regular machine, with what makes it irregular
  * @name: printed with a failure
  * @packages: packages
- * @nodes: nodes a package
- * @llcs: LLCs a node; with @llc_nodes more than 1: LLCs for every @llc_nodes nodes
+ * @nodes: nodes per package
+ * @llcs: LLCs per node; with @llc_nodes more than 1: LLCs for every @llc_nodes nodes
  * @cores: cores per LLC
  * @threads: threads per core
  * @l2_cores: cores an L2
