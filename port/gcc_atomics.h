@@ -144,9 +144,19 @@ static port_always_inline void port_and64(u64 *p, u64 v)
 	__atomic_fetch_and(p, v, __ATOMIC_RELAXED);
 }
 
+static port_always_inline void port_and64_release(u64 *p, u64 v)
+{
+	__atomic_fetch_and(p, v, __ATOMIC_RELEASE);
+}
+
 static port_always_inline void port_add64(u64 *p, u64 v)
 {
 	__atomic_fetch_add(p, v, __ATOMIC_RELAXED);
+}
+
+static port_always_inline void port_add64_release(u64 *p, u64 v)
+{
+	__atomic_fetch_add(p, v, __ATOMIC_RELEASE);
 }
 
 /*

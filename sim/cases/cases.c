@@ -11,6 +11,7 @@ const struct explore_case *const explore_all_cases[] = {
 	explore_summary_posted_cases,
 	explore_sbm_cases,
 	explore_claim_cases,
+	explore_handover_cases,
 	explore_bytemap_cases,
 	explore_counter_cases,
 	explore_cpupri_cases,

@@ -12,6 +12,7 @@ extern const struct explore_case explore_litmus_weak_cases[];
 extern const struct explore_case explore_summary_cases[];
 extern const struct explore_case explore_sbm_cases[];
 extern const struct explore_case explore_claim_cases[];
+extern const struct explore_case explore_handover_cases[];
 extern const struct explore_case explore_bytemap_cases[];
 extern const struct explore_case explore_counter_cases[];
 extern const struct explore_case explore_cpupri_cases[];

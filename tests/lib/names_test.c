@@ -44,6 +44,10 @@ static int sets(void)
 	schedshard_sbm_put(set, cpu);
 	CHECK(schedshard_sbm_claim_n(set, cpu, 2, got) == 1 && got[0] == cpu);
 	CHECK(!schedshard_sbm_test_and_set(set, cpu) && schedshard_sbm_test_and_clear(set, cpu));
+	schedshard_sbm_put(set, cpu);
+	CHECK(schedshard_sbm_test_acquire(set, cpu));
+	schedshard_sbm_clear_release(set, cpu);
+	CHECK(!schedshard_sbm_test_acquire(set, cpu));
 	schedshard_sbm_set_plain(set, cpu);
 	schedshard_sbm_clear(set, cpu);
 	CHECK(schedshard_sbm_empty(set));

@@ -55,6 +55,7 @@ extern "C" {
 
 #include "bytemap_find.h"
 #include "cpu_counter.h"
+#include "ordered.h"
 #include "sbm_claim.h"
 #include "sbm_more.h"
 #include "shard_counter.h"

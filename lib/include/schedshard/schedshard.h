@@ -22,6 +22,7 @@
  *   slot_set.h       any number of slots, each with a home near some CPUs
  *   shard_counter.h  a count: is there any?
  *   cpu_counter.h    a count for statistics, by plain stores
+ *   ordered.h        releases and acquires, for what a bit, a byte or a count stands for
  *   shard_summary.h  a bit a shard above an sbm
  *   cpupri.h         for schedulers: which CPU runs at which priority
  *   overload.h       for schedulers: which CPUs have more tasks than they can run
@@ -59,6 +60,7 @@ extern "C" {
 #include "cpupri.h"
 #include "occupancy.h"
 #include "occupancy_llc.h"
+#include "ordered.h"
 #include "overload.h"
 #include "push_walk.h"
 #include "sbm.h"

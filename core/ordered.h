@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * Operations that release and acquire, for user space: they hand over what a bit, a byte or a count
+ * stands for. What a thread did before it released is visible to the thread that acquires the
+ * result. ThreadSanitizer knows them; it does not know barriers beside the others.
+ *
+ *	releases				acquires; pairs with it
+ *
+ *	sbm_put(), slot_put()			a claim, sbm_test_and_clear(), sbm_test_acquire()
+ *	sbm_clear_release()			sbm_test_acquire() that returns false,
+ *						sbm_test_and_set()
+ *	bytemap_set_release()			bytemap_get_acquire()
+ *	shard_counter_dec_release()		shard_counter_sum_acquire()
+ *
+ * All others are relaxed, or full barriers, as they say. A search or a walk acquires nothing. Who
+ * reads the data of a CPU that it found calls sbm_test_acquire() or bytemap_get_acquire() for that
+ * CPU first; the line is in its cache.
+ *
+ * "I publish, then look whether somebody sleeps" needs a full barrier and not these: a release may
+ * pass a later load. sbm_test_and_set() is one, and so is smp_mb() after any of the stores.
+ *
+ * Concurrency, context, lines touched: as the operations without order.
+ */
+#ifndef ORDERED_H
+#define ORDERED_H
+
+#include "bytemap.h"
+#include "sbm.h"
+#include "shard_counter.h"
+
+/* sbm_clear() that releases: such as "I no longer use what others may free now". */
+static port_always_inline void sbm_clear_release(struct sbm *b, u32 cpu)
+{
+	port_and64_release(b->word[cpu], ~b->bit[cpu]);
+}
+
+/* sbm_test() that acquires, whether the bit is set or not. */
+static port_always_inline bool sbm_test_acquire(const struct sbm *b, u32 cpu)
+{
+	return smp_load_acquire(b->word[cpu]) & b->bit[cpu];
+}
+
+/* bytemap_set() that releases. */
+static port_always_inline void bytemap_set_release(struct bytemap *m, u32 cpu, u8 value)
+{
+	smp_store_release(m->byte[cpu], value);
+}
+
+/* bytemap_get() that acquires. */
+static port_always_inline u8 bytemap_get_acquire(const struct bytemap *m, u32 cpu)
+{
+	return smp_load_acquire(m->byte[cpu]);
+}
+
+/*
+ * shard_counter_dec() that releases: the caller has done with what it counted. It also makes the
+ * inc of before come first, which paired use asks for.
+ */
+static inline void shard_counter_dec_release(struct shard_counter *c, u32 cpu)
+{
+	/* Pairs with the release in shard_counter_attach(): else a line may not be zero yet. */
+	struct shard_counter_lines *l = smp_load_acquire(&c->lines);
+
+	port_add64_release(likely(l) ? l->line[l->slot[cpu].shard] : &c->early, (u64)-1);
+}
+
+/*
+ * shard_counter_sum() that acquires, for ThreadSanitizer too. In paired use, if it returns 0 and no
+ * item was counted since, the caller sees all that was done before the items were taken off: it may
+ * free what they used.
+ */
+s64 shard_counter_sum_acquire(const struct shard_counter *c);
+
+#endif /* ORDERED_H */

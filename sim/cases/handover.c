@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * What the operations of ordered.h hand over, on a machine that performs accesses in any order. CPU
+ * 0 stores data and releases; another one acquires and reads them. Planted cases leave out one
+ * side.
+ */
+#include "port.h"
+
+#include <stdlib.h>
+
+#include "cases.h"
+#include "objects.h"
+#include "ordered.h"
+#include "sbm_claim.h"
+
+static struct sbm *b;
+static struct bytemap *m;
+static struct shard_counter *c;
+static u64 *data;
+
+static void setup(uint32_t nr_cpus)
+{
+	const struct shard_plan *plan = case_plan(4, 2);
+
+	b = case_sbm(plan, 0);
+	sbm_put(b, 1);
+	m = case_bytemap(plan, 0);
+	c = port_alloc(sizeof(*c), -1);
+	if (!shard_counter_attach(c, plan))
+		abort();
+	explore_name(&c->early, sizeof(c->early), "early");
+	explore_const(&c->lines, sizeof(c->lines));
+	explore_const(c->lines, c->lines->bytes);
+	explore_name(c->lines->line[0], 8, "items 0");
+	explore_name(c->lines->line[1], 8, "items 1");
+	shard_counter_inc(c, 0);
+	data = port_alloc(PORT_CACHELINE, -1);
+	explore_name(data, 8, "data");
+}
+
+static void judge(bool acquired)
+{
+	if (acquired)
+		explore_check(READ_ONCE(*data), "what came before the release is not visible");
+}
+
+static port_always_inline void set_bit(u32 cpu, bool release, bool acquire)
+{
+	if (!cpu) {
+		WRITE_ONCE(*data, 1);
+		if (release)
+			sbm_put(b, 0);
+		else
+			sbm_set(b, 0);
+	} else {
+		judge(acquire ? sbm_test_acquire(b, 0) : sbm_test(b, 0));
+	}
+}
+
+static port_always_inline void clear_bit(u32 cpu, bool release, bool acquire)
+{
+	if (!cpu) {
+		WRITE_ONCE(*data, 1);
+		if (release)
+			sbm_clear_release(b, 1);
+		else
+			sbm_clear(b, 1);
+	} else {
+		judge(!(acquire ? sbm_test_acquire(b, 1) : sbm_test(b, 1)));
+	}
+}
+
+static port_always_inline void set_byte(u32 cpu, bool release, bool acquire)
+{
+	if (!cpu) {
+		WRITE_ONCE(*data, 1);
+		if (release)
+			bytemap_set_release(m, 0, 7);
+		else
+			bytemap_set(m, 0, 7);
+	} else {
+		judge((acquire ? bytemap_get_acquire(m, 0) : bytemap_get(m, 0)) == 7);
+	}
+}
+
+/*
+ * The last item goes; a third CPU counts and takes off another one of the same line. There is no
+ * planted case for the other side: shard_counter_sum() has a read barrier of its own.
+ */
+static port_always_inline void take_off(u32 cpu, bool release)
+{
+	if (!cpu) {
+		WRITE_ONCE(*data, 1);
+		if (release)
+			shard_counter_dec_release(c, 0);
+		else
+			shard_counter_dec(c, 0);
+	} else if (cpu == 1) {
+		judge(!shard_counter_sum_acquire(c));
+	} else {
+		shard_counter_inc(c, 1);
+		shard_counter_dec_release(c, 1);
+	}
+}
+
+#define BODIES(what)                                \
+	static void what##_whole(uint32_t cpu)      \
+	{                                           \
+		what(cpu, true, true);              \
+	}                                           \
+	static void what##_no_release(uint32_t cpu) \
+	{                                           \
+		what(cpu, false, true);             \
+	}                                           \
+	static void what##_no_acquire(uint32_t cpu) \
+	{                                           \
+		what(cpu, true, false);             \
+	}
+
+BODIES(set_bit)
+BODIES(clear_bit)
+BODIES(set_byte)
+
+static void take_off_whole(uint32_t cpu)
+{
+	take_off(cpu, true);
+}
+
+static void take_off_no_release(uint32_t cpu)
+{
+	take_off(cpu, false);
+}
+
+#define CASE(name_, title_, kind_, max, body_)                                                 \
+	{                                                                                      \
+		.name = name_, .title = title_, .kind = kind_, .min_cpus = 2, .max_cpus = max, \
+		.weak = true, .setup = setup, .body = body_                                    \
+	}
+
+const struct explore_case explore_handover_cases[] = {
+	CASE("handover-set", "sbm_put() to sbm_test_acquire(), in any order", "core", 3,
+	     set_bit_whole),
+	CASE("handover-clear", "sbm_clear_release() to sbm_test_acquire()", "core", 3,
+	     clear_bit_whole),
+	CASE("handover-byte", "bytemap_set_release() to bytemap_get_acquire()", "core", 3,
+	     set_byte_whole),
+	CASE("handover-count", "shard_counter_dec_release() to shard_counter_sum_acquire()", "core",
+	     3, take_off_whole),
+	CASE("planted-handover-set-release", "planted: sbm_set()", "planted", 3,
+	     set_bit_no_release),
+	CASE("planted-handover-set-acquire", "planted: sbm_test()", "planted", 3,
+	     set_bit_no_acquire),
+	CASE("planted-handover-clear-release", "planted: sbm_clear()", "planted", 3,
+	     clear_bit_no_release),
+	CASE("planted-handover-clear-acquire", "planted: sbm_test() of a clear bit", "planted", 3,
+	     clear_bit_no_acquire),
+	CASE("planted-handover-byte-release", "planted: bytemap_set()", "planted", 3,
+	     set_byte_no_release),
+	CASE("planted-handover-byte-acquire", "planted: bytemap_get()", "planted", 3,
+	     set_byte_no_acquire),
+	CASE("planted-handover-count-release", "planted: shard_counter_dec()", "planted", 3,
+	     take_off_no_release),
+	{ 0 },
+};
