@@ -51,8 +51,8 @@ _KIND = "workload"
 _HEAD = {
     "license": "SPDX-License-Identifier: (MIT OR GPL-2.0-only)",
     "what": "What a real-time wake-up costs: written by scripts/doctor_predictions.py. A point is "
-    "wake-ups a second, nanoseconds of the kernel's time, nanoseconds of delay; both beyond those "
-    "of a thread that is alone.",
+    "wake-ups per second, nanoseconds of the kernel's time, nanoseconds of delay; both beyond "
+    "those of a thread that is alone.",
 }
 Key = tuple[str, bool | None, bool | None, bool | None, int]
 
@@ -111,7 +111,7 @@ def keys(row: Mapping[str, Any]) -> list[Key]:
 
 
 def spot_of(key: Key, per_cpu: float, have: int) -> Spot:
-    """Return a load on a curve, by the wake-ups a second and CPU that are asked for."""
+    """Return a load on a curve, by the wake-ups per second and CPU that are asked for."""
     kernel, push, pinned, spread, size = key
     cpus, group = (have, size) if kernel == SHARD else (size, 0)
     return Spot(kernel, bool(push), bool(pinned), bool(spread), cpus, per_cpu * cpus, group)
@@ -284,7 +284,7 @@ def validation() -> dict[str, Any]:
 
 
 def text(entries: Sequence[Mapping[str, Any]]) -> str:
-    """Return the file: a line a curve."""
+    """Return the file: a line per curve."""
     first = {**_HEAD, "validation": validation()}
     lines = ["{", *(f' "{key}": {json.dumps(value)},' for key, value in first.items())]
     lines.append(' "machines": [')

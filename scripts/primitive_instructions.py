@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Count the instructions of each primitive that are no accesses to shared memory.
 
-primitive_instructions.py BUILD   print NAME and instructions an operation, of a build tree
+primitive_instructions.py BUILD   print NAME and instructions per operation, of a build tree
 
 callgrind counts what one thread executes, the simulator how often it accesses shared memory. Two
 runs of different length give what an operation adds. experiments/primitives.toml has the numbers.
@@ -49,7 +49,7 @@ def accesses(build: Path, name: str, operations: int) -> int:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print one line a primitive; return the exit status."""
+    """Print one line per primitive; return the exit status."""
     if len(arguments) != 1:
         print(__doc__)
         return 2

@@ -56,7 +56,7 @@ class Count:
 
 
 def count_meson(log: Path) -> Count:
-    """Count the results in a meson test log (one JSON object a line)."""
+    """Count the results in a meson test log (one JSON object per line)."""
     count = Count()
     for line in log.read_text(encoding="utf-8").splitlines():
         test = json.loads(line)

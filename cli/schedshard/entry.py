@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Running the command line: every way to fail becomes one line and an exit status."""
+"""Run the command line: every way to fail becomes one line and an exit status."""
 
 from __future__ import annotations
 

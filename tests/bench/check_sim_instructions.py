@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Bounds of the simulator's cost: instructions an access, start and report included.
+"""Bounds of the simulator's cost: instructions per access, start and report included.
 
 Counts repeat exactly with one compiler. The bounds leave a tenth above counts with the memory that
 meson has malloc() fill: up to 140 more. Before hits and waiting fetches had short paths, and before
@@ -27,7 +27,7 @@ def main() -> int:
         events = run.result(binary)["simulator"]["events"]
         assert events > 100000, f"{name}: only {events} accesses"
         cost = collected(*run.argv(binary)) / events
-        print(f"{name}: {cost:.1f} instructions an access, at most {MOST[name]}")
+        print(f"{name}: {cost:.1f} instructions per access, at most {MOST[name]}")
         failed += cost > MOST[name]
     return failed
 

@@ -25,7 +25,7 @@ COUNTED_SHARE = 0.1  # of the usual length, under valgrind
 
 
 def speed(run: Run, binary: Path) -> float:
-    """Million accesses a second."""
+    """Million accesses per second."""
     cost = run.result(binary)["simulator"]
     return float(cost["events"] / cost["seconds"] / 1e6)
 
@@ -36,7 +36,7 @@ def instructions(run: Run, binary: Path) -> float:
 
 
 def time(binaries: list[Path], share: float, repeats: int) -> None:
-    """Print accesses a second."""
+    """Print accesses per second."""
     for name, run in workloads(share).items():
         seen: list[list[float]] = [[] for _ in binaries]
         for _ in range(repeats):
@@ -50,13 +50,13 @@ def time(binaries: list[Path], share: float, repeats: int) -> None:
 
 
 def count(binaries: list[Path]) -> None:
-    """Print instructions an access."""
+    """Print instructions per access."""
     need_valgrind()
     for name, run in workloads(COUNTED_SHARE).items():
         seen = [instructions(run, binary) for binary in binaries]
         ratio = f", base / this = {seen[1] / seen[0]:.2f}" if len(seen) > 1 else ""
         shown = ", ".join(f"{value:.1f}" for value in seen)
-        print(f"{name}: {shown} instructions an access{ratio}", flush=True)
+        print(f"{name}: {shown} instructions per access{ratio}", flush=True)
 
 
 def main() -> int:

@@ -94,7 +94,7 @@ def test_variants_of_a_sweep(cli: Cli, sweep_file: Path) -> None:
     # ns of global: 0.5, 1.5, 2.5; of sbm 1, 2, 3
     assert first == ["1.500", "±", "66.7%", "~", "+33.3%", "2.000", "±", "50.0%", "ns_per_op"]
     assert "runs a side: 3." in outcome.out
-    assert "cpumask-yield on epyc-7763-2s, 16 CPUs, at most 64 a shard" in outcome.out
+    assert "cpumask-yield on epyc-7763-2s, 16 CPUs, at most 64 per shard" in outcome.out
 
 
 def test_json_and_a_sweep_with_itself(cli: Cli, sweep_file: Path) -> None:

@@ -237,7 +237,7 @@ def test_why_a_cpu_cannot_be_measured(monkeypatch: pytest.MonkeyPatch, tmp_path:
 
 
 def test_placements_by_hand() -> None:
-    two = topology(2)  # CPUs 0-15 first threads, 4 cores an LLC, 2 LLCs a package; 16-31 siblings
+    two = topology(2)  # 0-15 first threads, 4 cores per LLC, 2 LLCs per package; 16-31 siblings
     everybody = Allowed(two.cpus, 32, "")
     assert placed(everybody, two, "os") == tuple(range(32))
     assert placed(everybody, two, "compact")[:6] == (0, 16, 1, 17, 2, 18)

@@ -122,7 +122,7 @@ def test_page_begins_with_the_answer(cli: Cli, yield_result: Path, tmp_path: Pat
     head = text[: text.index("<section")]
     assert "what does each layout cost on 2 x AMD EPYC 7763" in head
     assert "Predicted: &#39;llc-byte&#39; costs 0.525% of &#39;global&#39;" in head
-    assert "(published: 0.493%), 85.7 ns an operation" in head
+    assert "(published: 0.493%), 85.7 ns per operation" in head
     assert "none: one run; &#39;run --uncertainty N&#39; draws" in head
 
 

@@ -108,7 +108,7 @@ def test_caches_are_cut_and_nothing_else_changes(tmp_path: Path) -> None:
     ("machine", "parts", "words"),
     [
         ("epyc-9654-2s", "3", "has 8 cores, 1 to an L2: they cannot be cut in 3"),
-        ("xeon-480", "2", "one last-level cache a node"),
+        ("xeon-480", "2", "one last-level cache per node"),
         ("epyc-9654-2s", "0", "--split-llc"),
     ],
 )

@@ -20,7 +20,7 @@ from test_doctor_predict import big, facts_of
 from test_doctor_verdict import groups, ids, judged, tar
 
 Capture = pytest.CaptureFixture[str]
-# A curve like those of the table: flat, then a bend at 1.5 million a second.
+# A curve like those of the table: flat, then a bend at 1.5 million per second.
 POINTS = [
     (1e4, 700.0, 600.0), (1e5, 1000.0, 800.0), (1e6, 2000.0, 1500.0), (1.5e6, 4000.0, 3000.0),
     (2e6, 40000.0, 30000.0),

@@ -3,7 +3,7 @@
 
 The model knows cgroups and threads (host_model.py). The hosts are random ones: groups of real-time
 threads in services, guests, pods and cgroups, beside siblings that have some of their CPUs. The
-threads are pinned one a CPU, or to all CPUs of their group.
+threads are pinned one per CPU, or to all CPUs of their group.
 """
 
 from __future__ import annotations
@@ -310,7 +310,7 @@ def test_a_guest_keeps_a_cpu_for_its_emulator() -> None:
 
 
 def test_groups_of_one_guest_or_pod_are_one() -> None:
-    """Threads of a guest may look like processes of their own, one a CPU."""
+    """Threads of a guest may look like processes of their own, one per CPU."""
     vm = "/machine.slice/machine-qemu\\x2d1\\x2dvm.scope"
     threads = [
         replace(each, tgid=each.tid, cgroup=vm)

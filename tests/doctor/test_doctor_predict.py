@@ -30,7 +30,7 @@ simulates = pytest.mark.slow(reason="predictions for whole machines")
 
 
 def big(cpu: str = "AMD EPYC 9654 96-Core Processor", **changes: Any) -> Machine:
-    """256 CPUs of 16 a cache in two packages, with 15 groups of 8 that wake up often."""
+    """256 CPUs of 16 per cache in two packages, with 15 groups of 8 that wake up often."""
     tasks = [
         Task(
             1000 + n, "rt", allowed=f"{8 + n // 8 * 8}-{15 + n // 8 * 8}", voluntary=20_000,

@@ -177,7 +177,7 @@ def test_the_sibling_that_makes_a_partition_invalid(capsys: Capture, tmp_path: P
 
 
 def test_a_partition_of_one_service_is_done(capsys: Capture, tmp_path: Path) -> None:
-    """One thread a CPU in a partition of three caches; of three services it could be cut."""
+    """One thread per CPU in a partition of three caches; of three services it could be cut."""
     root = {"cpuset.cpus": "4-15", "cpuset.cpus.partition": "root"}
     cgroups = {ROOT: {"cpuset.cpus.effective": "0-3"}, f"{ROOT}/rt.slice": root}
     for name, status in (("a.service", 0), ("{}.service", 4)):
@@ -302,7 +302,7 @@ def test_requests_to_push_are_function_calls(
     assert ids(outcome) == ([("rt-push-ipi", "medium")] if found else [])
     if found:
         values = [each["value"] for each in outcome.json["findings"][0]["evidence"]]
-        assert "CPU 0, with 3 real-time threads, gets 2,500 a second" in values[0]
+        assert "CPU 0, with 3 real-time threads, gets 2,500 per second" in values[0]
 
 
 def test_a_guest_without_caches(capsys: Capture, tmp_path: Path) -> None:

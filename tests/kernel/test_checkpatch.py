@@ -50,7 +50,7 @@ def test_one_not_explained(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(UserError, match="finds 1 things") as caught:
         print_judged(judged)
     assert caught.value.status == 1
-    assert "to mend: 0001-lib.patch: warning COMMIT_LOG_LONG_LINE" in capsys.readouterr().out
+    assert "to fix: 0001-lib.patch: warning COMMIT_LOG_LONG_LINE" in capsys.readouterr().out
 
 
 def test_an_explanation_is_for_its_files_only() -> None:

@@ -70,7 +70,7 @@ def test_a_machine_as_small_as_the_guest(tmp_path: Path) -> None:
     assert 0.8 < found["yield-global"] <= 1.0
     assert found["yield-half"] < found["yield-global"]
     assert found["yield-byte"] == 0.0
-    # Nearly each operation finds the line elsewhere; sometimes an owner does two a visit.
+    # Nearly each operation finds the line elsewhere; sometimes an owner does two per visit.
     assert 0.8 < found["share-true"] <= 1.0
     assert 0.8 < found["share-false"] <= 1.0
     odd = tmp_path / "odd.toml"

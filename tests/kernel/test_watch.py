@@ -17,7 +17,7 @@ from schedshard.kernel.probe.watch import Function, Node, Watch, map_cpus, map_n
 
 
 def machine(packages: int = 2, llcs: int = 8, cores: int = 8, threads: int = 2) -> dict[str, Any]:
-    """A regular machine whose second threads come last, a node a package."""
+    """A regular machine whose second threads come last, a node per package."""
     cpus = []
     total = packages * llcs * cores
     for thread in range(threads):
@@ -49,8 +49,8 @@ def test_64_cpus_stand_for_8_caches_on_2_sockets() -> None:
     [
         (Shape(packages=4), "sockets"),
         (Shape(llcs=9), "last-level caches a socket (8)"),
-        (Shape(cores=9), "cores a cache (8)"),
-        (Shape(threads=3), "threads a core (2)"),
+        (Shape(cores=9), "cores per cache (8)"),
+        (Shape(threads=3), "threads per core (2)"),
     ],
 )
 def test_a_machine_that_is_too_small(shape: Shape, lacking: str) -> None:

@@ -17,7 +17,7 @@ from schedshard.machines.numbers import number_nodes, range_of, source_of, value
 
 PRESETS = sorted(path.stem for path in MACHINES.glob("*.toml"))
 
-# CPUs, packages, nodes, LLCs, cores; what node 0 (or for one node a package, LLC 0) holds
+# CPUs, packages, nodes, LLCs, cores; what node 0 (or for one node per package, LLC 0) holds
 SHAPES = {
     "altra-max-2s": ((256, 2, 2, 2, 256), "llc", "0-127"),
     "ampereone-192": ((192, 1, 1, 1, 192), "llc", "0-191"),

@@ -36,7 +36,7 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--settings", type=Path, help="default: tests/mutants/mutants.toml in it")
     parser.add_argument("--group", choices=GROUPS, help="only these (default: all)")
     parser.add_argument("--file", action="append", default=[], help="only this file; repeatable")
-    parser.add_argument("--jobs", type=int, default=0, help="workers (default: one a CPU)")
+    parser.add_argument("--jobs", type=int, default=0, help="workers (default: one per CPU)")
     parser.add_argument("--list", action="store_true", help="list the mutants and run nothing")
     return parser.parse_args(argv)
 

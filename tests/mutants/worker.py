@@ -123,7 +123,7 @@ class Worker:
         for stage in stages.values():
             verdict = self.run(stage)
             if verdict:
-                raise TestsFailError(f"without any mutant: {verdict.how}; mend that first")
+                raise TestsFailError(f"without any mutant: {verdict.how}; fix that first")
 
 
 def make_worker(root: Path, where: Path, settings: Settings) -> Worker:

@@ -2,8 +2,9 @@
 """Every kind of page in a real browser: a phone, a desk, dark and light, a keyboard, paper.
 
 Most results are those of the stand-ins for the tools. In data/ are rt.json (of ffmpeg-rt with 16
-CPUs; eight lines a variant) and record.json (of tests/record/known.c), which the real tools wrote,
-validate.json, whose host is made up, and kernel.json, a replayed trace with made-up wake-ups.
+CPUs; eight lines per variant) and record.json (of tests/record/known.c), which the real tools
+wrote, validate.json, whose host is made up, and kernel.json, a replayed trace with made-up
+wake-ups.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def hottest(report: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("case", ["shared", "file", "segment", "memfd", "exec", "crash", "daemon"])
 def test_processes_meet_at_the_memory_that_they_share(case: str, tmp_path: Path) -> None:
-    """One modified line found elsewhere, an operation."""
+    """One modified line found elsewhere, per operation."""
 
     def holds(report: dict[str, Any]) -> bool:
         line = hottest(report)

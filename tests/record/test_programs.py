@@ -301,7 +301,7 @@ int main(void)
     )
     _, report = record(program, tmp_path / "out.json", "--no-advice")
     variant = report["variants"][0]
-    # 40 ms are 100 million cycles a CPU.
+    # 40 ms are 100 million cycles per CPU.
     assert variant["model"]["virtual_ns"] > 30e6
     assert variant["work_cycles"] < 10e6
 

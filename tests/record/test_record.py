@@ -27,7 +27,7 @@ def known(
     return quiet(lambda: record(*words), holds)
 
 
-# Modified lines found elsewhere, an operation. The queue lock: its tail, the node twice, and the
+# Modified lines found elsewhere, per operation. The queue lock: its tail, the node twice, and the
 # counter. The next one in the queue links itself to the node; later the node's owner passes the
 # lock on. Readers enter and leave. A message: both indices and itself.
 EXACT = [

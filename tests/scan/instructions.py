@@ -23,7 +23,7 @@ def main() -> int:
     need_valgrind()
     full = each(sys.argv[1], "full", times=TIMES)
     visited = each(sys.argv[1], "visited", times=TIMES)
-    print(f"instructions an update: full {full:.1f}, visited {visited:.1f}")
+    print(f"instructions per update: full {full:.1f}, visited {visited:.1f}")
     assert full > 10, "nothing was counted"
     assert visited <= full + MORE
     return 0

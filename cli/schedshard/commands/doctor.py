@@ -170,9 +170,9 @@ def judge(ctx: click.Context, /, host: Path | None, **options: Any) -> None:
     "places", nargs=-1, required=True, metavar="DIR|FILE...",
     type=click.Path(exists=True, path_type=Path),
 )  # fmt: skip
-@number_option("--jobs", high=1024, default=0, low=0, help="Hosts at a time; 0: one a CPU.")
+@number_option("--jobs", high=1024, default=0, low=0, help="Hosts at a time; 0: one per CPU.")
 @target_option("--html", help="Write one page.")
-@target_option("--parquet", help="Write a row a host for other programs; needs pyarrow.")
+@target_option("--parquet", help="Write a row per host for other programs; needs pyarrow.")
 @_JSON
 @click.pass_context
 def fleet(

@@ -85,7 +85,7 @@ JSON_OR_TABLE = click.option(
     "--json", "as_json", is_flag=True, help="Print JSON instead of a table."
 )
 SEED = number_option("--seed", low=0, high=2**32 - 1, metavar=None, default=1)
-CAP = number_option("--cap", high=64, help="At most N CPUs a shard [64].")
+CAP = number_option("--cap", high=64, help="At most N CPUs per shard [64].")
 PARAMETERS = many_option(
     "--append", "parameters", metavar="P", help="A kernel parameter; repeatable."
 )

@@ -125,7 +125,7 @@ def run(uncertainty: int | None, as_json: bool, out: Path | None, **options: Any
 @many_option("--machine", "machines", metavar="M", help="Repeatable [the experiment's own].")
 @many_option("--variant", "variants", metavar="V", help="Repeatable [all].")
 @number_option(
-    "--cap", "caps", multiple=True, high=64, help="At most N CPUs a shard; repeatable [64]."
+    "--cap", "caps", multiple=True, high=64, help="At most N CPUs per shard; repeatable [64]."
 )
 @number_option("--cpus", multiple=True, help="Use the first N CPUs; repeatable [all].")
 @PLACEMENT

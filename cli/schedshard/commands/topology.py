@@ -49,7 +49,7 @@ def _advise(
     "--rate",
     type=click.FloatRange(1, 1e8),
     metavar="N",
-    help="Lock operations a second and CPU that --advise plans for [10000].",
+    help="Lock operations per second and CPU that --advise plans for [10000].",
 )
 @click.option(
     "--uncertainty",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Running a measurement of ours whose lines 'progress DONE TOTAL' on stderr tell how far it is."""
+"""Run a measurement of ours whose lines 'progress DONE TOTAL' on stderr tell how far it is."""
 
 import json
 import subprocess

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Reading saved results: what `run --out` and `bench --out` wrote, checked before it is used."""
+"""Read saved results: what `run --out` and `bench --out` wrote, checked before it is used."""
 
 from collections.abc import Mapping
 from pathlib import Path

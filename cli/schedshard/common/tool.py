@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Running the C binaries: argument lists only, JSON back, their one-line errors passed on."""
+"""Run the C binaries: argument lists only, JSON back, their one-line errors passed on."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def run_many(
     on_done: Callable[[int], None] | None = None,
     keep: Callable[[Any], Any] | None = None,
 ) -> list[Any]:
-    """Run tools side by side, one process a CPU, heaviest first; results in the order of jobs.
+    """Run tools side by side, one process per CPU, heaviest first; results in the order of jobs.
 
     The first failure, or Ctrl-C, ends the others. This thread calls ``on_done`` with the index of
     each finished job. ``keep`` reduces each result to the part to keep.

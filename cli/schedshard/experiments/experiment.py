@@ -109,7 +109,7 @@ class Param:
 
 @dataclass(frozen=True)
 class PublishedPoint:
-    """A published figure at a number of threads, in nanoseconds an operation."""
+    """A published figure at a number of threads, in nanoseconds per operation."""
 
     threads: int
     mean: float
@@ -119,7 +119,7 @@ class PublishedPoint:
 
 @dataclass(frozen=True)
 class PublishedPair:
-    """Published nanoseconds an operation of two CPUs of one latency class: median and spread."""
+    """Published nanoseconds per operation of two CPUs of one latency class: median and spread."""
 
     variant: str
     latency_class: str

@@ -2,7 +2,7 @@
 """How many CPUs should share a line or a lock: predicted for each size, with the flags to set.
 
 Two costs are opposed. On a shared line each write waits for the other CPUs' writes: larger shards
-cost more. A search of all lines reads one line a shard: smaller shards cost more. The locks of
+cost more. A search of all lines reads one line per shard: smaller shards cost more. The locks of
 workqueue pods and of sched_ext's queues have the first cost only. For them the advice is the
 largest size whose lock is busy for at most a tenth of the time, at a given rate.
 
@@ -32,7 +32,7 @@ BUSY = 0.1
 # How often a CPU searches the whole mask for each time that it sets its bit. Newly idle CPUs and
 # balancing look at the mask; most wake-ups do not.
 SEARCHES = 0.01
-# As few samples as an interval can have: a size costs several runs a sample.
+# As few samples as an interval can have: a size costs several runs per sample.
 SAMPLES = LEAST
 _SET, _SEARCH, _LOCK = "cpumask-yield", "cpumask-read", "primitives"
 _METRICS = {_SET: "cycles_per_op", _SEARCH: "cycles_per_read", _LOCK: "ns_per_op"}

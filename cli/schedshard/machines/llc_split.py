@@ -26,8 +26,8 @@ def split_llcs(machine: Machine, parts: int, directory: Path) -> Machine:
     _cut(document.get("topology", {}), machine, parts)
     if "node" not in document.get("latency_ns", {}):
         raise UserError(
-            f"--split-llc {parts}: machine {machine.name} has one last-level cache a node, and no "
-            "latency_ns.node, which the parts would have between them"
+            f"--split-llc {parts}: machine {machine.name} has one last-level cache per node, and "
+            "no latency_ns.node, which the parts would have between them"
         )
     _cut_tiers(document, parts)
     document["name"] = name

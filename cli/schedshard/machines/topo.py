@@ -102,7 +102,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def _shape(cpus: Sequence[dict[str, int]]) -> tuple[int, int]:
-    """(cores, CPUs) of a set; an unknown core counts as one core a CPU."""
+    """(cores, CPUs) of a set; an unknown core counts as one core per CPU."""
     cores = {
         (cpu.get("package"), cpu.get("core"), cpu["cpu"] if cpu.get("core", -1) < 0 else None)
         for cpu in cpus
@@ -176,7 +176,7 @@ def tree(data: dict[str, Any]) -> Group:
 
 
 def plan_rows(data: dict[str, Any]) -> list[dict[str, Any]]:
-    """One row a shard: where it is and its CPUs in position order."""
+    """One row per shard: where it is and its CPUs in position order."""
     return [
         {
             "shard": shard["shard"],
@@ -202,6 +202,6 @@ def plan_sentence(data: dict[str, Any]) -> str:
     split = f", every LLC split in {plan['split_llc']}" if plan.get("split_llc") else ""
     return (
         f"{_count(len(plan['shards']), 'shard')}{shapes}, cut at level {plan['level']}, "
-        f"at most {plan['cap']} CPUs a shard{split}: "
+        f"at most {plan['cap']} CPUs per shard{split}: "
         f"{len(plan['shards']) * 64:,} bytes of lines a structure"
     )

@@ -61,7 +61,7 @@ class _Box:
         self.height = rows * (tallest + _PAD) + _HEAD
 
     def draw(self, drawing: Drawing, left: float, top: float, unit: float, size: float) -> None:
-        """Draw at an upper left corner. ``unit``: points a CPU; ``size``: of CPU numbers, or 0."""
+        """Draw at an upper left corner. ``unit``: points per CPU; ``size``: of numbers, or 0."""
         fill = ("#f4f5f7", "#e9ecf1", "#ffffff", "#ffffff")[self.level]
         wide, high = self.width - 0.12, self.height - 0.12
         drawing.shapes.append(
@@ -179,7 +179,7 @@ def picture(data: dict[str, Any]) -> Drawing:
     return drawn(
         data["cpus"], [cpu for shard in shards for cpu in shard["cpus"]],
         {cpu: shard["shard"] for shard in shards for cpu in shard["cpus"]}, tree(data).label,
-        f"one colour a shard: {plan_sentence(data)}",
+        f"one colour per shard: {plan_sentence(data)}",
     )  # fmt: skip
 
 

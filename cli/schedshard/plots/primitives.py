@@ -70,7 +70,7 @@ def scaling(result: Mapping[str, Any]) -> Plot:
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: compact(y)))
         axes.yaxis.set_minor_formatter(NullFormatter())
-        axes.set_xlabel("threads, one a CPU (log scale)")
+        axes.set_xlabel("threads, one per CPU (log scale)")
         axes.set_ylabel(f"{_label(result)} ns per operation (log)")
         thread_axis(axes, largest)
         style(axes, "both")

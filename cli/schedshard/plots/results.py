@@ -63,7 +63,7 @@ def yield_bars(result: dict[str, Any]) -> Plot:
 
 
 def machine_dots(results: Sequence[dict[str, Any]]) -> Plot:
-    """Nanoseconds an operation of every variant on every machine, on a log scale."""
+    """Nanoseconds per operation of every variant on every machine, on a log scale."""
     with mpl.rc_context(RC):
         figure = blank_figure(8.2, 0.46 * len(results) + 1.5)
         axes = figure.add_subplot()

@@ -79,7 +79,7 @@ def _of_machines(frame: pd.DataFrame, axis: Axis, names: pd.Series) -> list[Pane
 
 
 def scaling(one: Swept, metric: Metric, axis: Axis) -> Plot | None:
-    """One figure of an experiment over one axis, a line a variant; None when nothing varies.
+    """One figure of an experiment over one axis, a line per variant; None when nothing varies.
 
     A point is the mean over seeds; the bar through it reaches from the smallest to the largest. Of
     samples it is the median, with its 90% interval.

@@ -73,14 +73,14 @@ def _bars(result: Mapping[str, Any]) -> Lead:
         one = min(variants, key=lambda v: v["cycles_per_op"])
         answer = (
             f"{_label(result)}: '{one['name']}' takes {significant(one['cycles_per_op'])} cycles "
-            f"an operation ({nanoseconds(one['ns_per_op'])})"
+            f"per operation ({nanoseconds(one['ns_per_op'])})"
         )
         return Lead(asked, answer, _interval(result, [(one["name"], None, "cycles_per_op")]))
     best = min(others, key=lambda v: float(v["relative"]))
     answer = f"{_label(result)}: '{best['name']}' costs {percent(best['relative'])} of '{base}'"
     if best.get("published") is not None:
         answer += f" (published: {percent(best['published'])})"
-    answer += f", {nanoseconds(best['ns_per_op'])} an operation"
+    answer += f", {nanoseconds(best['ns_per_op'])} per operation"
     return Lead(asked, answer, _interval(result, [(best["name"], None, "relative")]))
 
 
@@ -206,7 +206,7 @@ def c2c_lead(report: Mapping[str, Any]) -> Lead:
             f"'{v['name']}'"
             for v in report["variants"]
         ]
-        answer += f"; modified lines from the other socket, a wake-up: {', '.join(each)}"
+        answer += f"; modified lines from the other socket, per wake-up: {', '.join(each)}"
     said = []
     if (found := line.get("interval")) is not None:
         ends = f"{significant(found['low'])} to {significant(found['high'])}"

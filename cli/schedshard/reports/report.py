@@ -218,7 +218,7 @@ def _comparison(results: list[dict[str, Any]]) -> Section:
         heading=f"{first['title']}: other machines",
         where=f"all CPUs at once; '{first['baseline']}' in time, the others relative to it",
         lead=machines_lead(results),
-        figures=[shown(machine_dots(results), "time an operation on every machine")],
+        figures=[shown(machine_dots(results), "time per operation on every machine")],
         tables=[grid(["machine", "CPUs", "label", *names], rows)],
         notes=["All of it is predicted; no figures are published for these machines."],
     )
@@ -267,7 +267,7 @@ def _topo_section(data: dict[str, Any]) -> Section:
         heading="Topology and shard plan",
         where=tree(data).label,
         lead=topo_lead(data),
-        figures=[picture(data).shown("topology, one colour a shard")],
+        figures=[picture(data).shown("topology, one colour per shard")],
         folded=[grid(columns, rows)],
         folded_title=plan_sentence(data),
     )
@@ -389,7 +389,7 @@ def _provenance(results: Sequence[dict[str, Any]]) -> Grid:
 
 
 def _calibrations(results: Sequence[dict[str, Any]]) -> dict[str, str]:
-    """The calibration behind each machine's predictions, once a machine."""
+    """The calibration behind each machine's predictions, once per machine."""
     return {
         result["machine"]["name"]: result["provenance"]["calibration"]
         for result in results

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The page's boxes for a sweep: one an experiment, with its scaling plots and its points."""
+"""The page's boxes for a sweep: one per experiment, with its scaling plots and its points."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def sweep_sections(rows: Sequence[Row], name: str) -> list[Section]:
         )
         notes = [
             f"predicted: every run is a simulation; a point {bar}",
-            f"plots over CPUs and last-level caches: at most {usual_cap(frame)} CPUs a shard; "
+            f"plots over CPUs and last-level caches: at most {usual_cap(frame)} CPUs per shard; "
             "over last-level caches and shard size: the most CPUs of each machine. Fewer CPUs "
             f"than all are {_which(frame)}; the layouts are always those of the whole machine",
             "provenance: simulator sha256 "

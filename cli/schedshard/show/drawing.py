@@ -93,7 +93,7 @@ def _n(length: float) -> str:
 
 @dataclass
 class Drawing:
-    """A picture, and every number that it shows: a row a point, None where there is none."""
+    """A picture, and every number that it shows: a row per point, None where there is none."""
 
     width: float = 0.0
     height: float = 0.0

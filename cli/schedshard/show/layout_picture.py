@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Objects drawn as pahole lists them: one row a cache line, its fields side by side.
+"""Objects drawn as pahole lists them: one row per cache line, its fields side by side.
 
 A row has the colour of the cycles that a load of the line takes.
 """

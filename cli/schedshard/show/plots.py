@@ -74,7 +74,7 @@ def figure_svg(figure: Figure) -> str:
 
 @dataclass(frozen=True)
 class Plot:
-    """A figure, and every number that it shows: a row a point, None where there is none."""
+    """A figure, and every number that it shows: a row per point, None where there is none."""
 
     figure: Figure
     columns: tuple[str, ...]

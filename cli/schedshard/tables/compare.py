@@ -55,7 +55,7 @@ def _cut(text: str, width: int) -> str:
 def _heading(place: Mapping[str, Any]) -> str:
     who = f" {place['variant']}" if "variant" in place else ""
     where = f"{place['experiment']}{who} on {place['machine']}"
-    return f"{where}, {place['cpus']} CPUs, at most {place['cap']} a shard"
+    return f"{where}, {place['cpus']} CPUs, at most {place['cap']} per shard"
 
 
 def _value(side: Mapping[str, Any]) -> str:

@@ -39,7 +39,7 @@ def class_cells(row: ClassRow, columns: list[str]) -> list[str]:
 
 
 def pairs_table(result: Mapping[str, Any]) -> Sheet:
-    """One row an operation and latency class; a class is named once."""
+    """One row per operation and latency class; a class is named once."""
     rows = class_rows(result)
     columns = class_columns(rows)
     made = Sheet(None, *columns, right=columns[3:], rigid=("CPUs", "operation"))
@@ -61,7 +61,7 @@ def thread_counts(result: Mapping[str, Any]) -> list[int]:
 
 
 def scaling_rows(result: Mapping[str, Any]) -> list[list[str]]:
-    """A row an operation: ns at each number of threads, and the last of them by the first.
+    """A row per operation: ns at each number of threads, and the last of them by the first.
 
     Below it, if there are published figures of the same, these and the errors.
     """

@@ -77,7 +77,7 @@ def _heading(result: dict[str, Any]) -> Text:
     if result.get("work_ns"):
         where += f", {result['work_ns']:g} ns of work between operations"
     if result.get("cap") is not None:
-        where += f", at most {result['cap']} CPUs a shard"
+        where += f", at most {result['cap']} CPUs per shard"
     return text.append(where, style="not bold")
 
 

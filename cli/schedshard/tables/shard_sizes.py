@@ -52,7 +52,7 @@ def advice_view(advice: Advice) -> RenderableType:
         Text(f"Predicted on machine file '{machine.name}' ({machine.kind}). {_doubt(advice)}"),
         Text(
             f"A use is one set and {SEARCHES:.0%} of a search, which is an assumption. A lock is "
-            f"busy so much at {advice.rate:,.0f} operations a second and CPU. A pod is the largest "
-            f"one inside a last-level cache whose lock is busy for {BUSY:.0%} at most."
+            f"busy so much at {advice.rate:,.0f} operations per second and CPU. A pod is the "
+            f"largest one inside a last-level cache whose lock is busy for {BUSY:.0%} at most."
         ),
     )

@@ -91,7 +91,7 @@ def point_columns(one: Swept) -> list[str]:
 
 
 def point_cells(one: Swept) -> list[list[str]]:
-    """A row a point: means over its seeds, with the standard deviation where there are several.
+    """A row per point: means over its seeds, with the standard deviation where there are several.
 
     Of samples the median and the 90% interval.
     """

@@ -95,7 +95,7 @@ JOBS = number_option(
     default=0,
     metavar=None,
     show_default=False,
-    help="Jobs of make [one a CPU].",
+    help="Jobs of make [one per CPU].",
 )
 MACHINE = click.option(
     "--machine", metavar="M", help="A machine file, scaled down: preset name or path."

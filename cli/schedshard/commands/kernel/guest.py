@@ -128,7 +128,7 @@ def _quiet(line: str) -> None:
     type=click.Choice(["short", "quick", "ci", "soak", "foreign"]),
     default="quick",
     show_default=True,
-    help="How long: 30 s, 90 s, 5 minutes or an hour of guest time a variant. foreign: the tests "
+    help="How long: 30 s, 90 s, 5 minutes or an hour of guest time per variant. foreign: the tests "
     "that others wrote, which must end alike in all variants.",
 )
 @number_option("--seconds", high=86400, help="Guest time, not that of --set.")

@@ -123,7 +123,7 @@ root=$(absolute "$root")
 [ -z "$second" ] || second=$(absolute "$second")
 
 # A list of paths is one string with a newline after each path. The script passes it on in portions:
-# one program a portion, not one a file. Names of cgroups may hold anything but a newline.
+# one program per portion, not one per file. Names of cgroups may hold anything but a newline.
 newline='
 '
 list=

@@ -49,7 +49,7 @@ def false_caches(facts: Facts) -> FalseCaches | None:
     largest = max(caches, key=len)
     if amd and len(largest) > _MOST_OF_AMD:
         summary = f"The hypervisor makes one last-level cache of {len(largest)} CPUs"
-        value = f"CPUs {_shown(largest)} share one; an EPYC has {_MOST_OF_AMD} CPUs a cache at most"
+        value = f"CPUs {_shown(largest)} share one; at most {_MOST_OF_AMD} do so on an EPYC"
         return FalseCaches(summary, where, value)
     for cache in caches:
         packages = {facts.cpus[cpu].package for cpu in cache if cpu in facts.cpus}

@@ -37,7 +37,7 @@ class Group:
 
 @dataclass(frozen=True)
 class DomainLoad:
-    """One root domain and its real-time threads; rates are wake-ups a second.
+    """One root domain and its real-time threads; rates are wake-ups per second.
 
     ``kernel`` is the part of kernel threads, ``deadline`` that of deadline threads. ``llcs`` counts
     the last-level caches of the CPUs that these threads may use. ``known`` is False when no

@@ -17,7 +17,7 @@ from schedshard.doctor.known.kernels import state_of
 from schedshard.doctor.known.offers import offer
 from schedshard.machines.topo import ranges
 
-# Interrupts a second and CPU from which they are a storm. Those of irq_work are usually below 10.
+# Interrupts per second and CPU from which they are a storm. Those of irq_work are usually below 10.
 _STORM = 1000.0
 
 
@@ -93,8 +93,8 @@ def _pushed(facts: Facts) -> Evidence | None:
             most = rate
             worst = Evidence(
                 "/proc/interrupts: CAL",
-                f"CPU {cpu}, with {queued[cpu]} real-time threads, gets {per_second(rate)} a "
-                "second that wake no real-time thread",
+                f"CPU {cpu}, with {queued[cpu]} real-time threads, gets {per_second(rate)} "
+                "per second that wake no real-time thread",
             )
     return worst if most >= _STORM else None
 
@@ -113,9 +113,9 @@ def _push_storm(facts: Facts, catalogue: Catalogue) -> Finding | None:
     rate = facts.interrupts.get("IWI", 0) / facts.seconds / len(facts.online)
     if rate >= _STORM:
         # Kernels before irq_work_queue_on() sent a function call.
-        each = f"{per_second(rate)} interrupts a second"
+        each = f"{per_second(rate)} interrupts per second"
         summary = f"Each CPU gets {each} that look for real-time work"
-        seen = Evidence("/proc/interrupts: IWI", f"{per_second(rate)} a second and CPU")
+        seen = Evidence("/proc/interrupts: IWI", f"{per_second(rate)} per second and CPU")
         severity = "high" if rate >= 10 * _STORM else "medium"
     elif pushed := _pushed(facts):
         summary, seen = "Interrupts look for real-time work on a CPU where it waits", pushed

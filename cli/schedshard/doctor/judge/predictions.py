@@ -50,7 +50,7 @@ def row_words(row: Predicted) -> str:
 
 
 def prediction_words(prediction: Prediction) -> list[str]:
-    """Return a prediction in lines: its basis, how it was checked, then a line a variant."""
+    """Return a prediction in lines: its basis, how it was checked, then a line per variant."""
     samples = {None: "90% interval", 0: "one run, no interval"}.get(
         prediction.samples, f"median of {prediction.samples} samples and 90% interval"
     )

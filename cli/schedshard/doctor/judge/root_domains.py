@@ -55,7 +55,7 @@ def _evidence(facts: Facts, load: DomainLoad, cost: Prediction) -> list[Evidence
         ),
         Evidence(
             "/proc/*/task/*/status",
-            f"{per_second(load.wakeups)} real-time wake-ups a second in {facts.seconds:.1f} s, "
+            f"{per_second(load.wakeups)} real-time wake-ups per second in {facts.seconds:.1f} s, "
             f"in {count_of(len(load.apart), 'group')} that share no CPU, "
             f"{load.llcs or 'an unknown number of'} last-level caches",
         ),
@@ -65,8 +65,8 @@ def _evidence(facts: Facts, load: DomainLoad, cost: Prediction) -> list[Evidence
         evidence.append(
             Evidence(
                 f"CPUs {ranges(sorted(group.cpus))}",
-                f"{count_of(len(group.threads), 'thread')}, {per_second(group.wakeups)} wake-ups a "
-                f"second, {names}",
+                f"{count_of(len(group.threads), 'thread')}, {per_second(group.wakeups)} wake-ups "
+                f"per second, {names}",
             )
         )
     if domain.default and domain.cpus & facts.isolated:
@@ -159,7 +159,7 @@ def domain_finding(
     summary = (
         f"{share_words(cost.now.share)} of the machine's CPU time goes into sharing: "
         f"{len(load.domain.cpus)} {kind} share one root domain on which real-time threads wake up "
-        f"{per_second(load.wakeups)} times a second, each {delay_words(cost.now.late_ns)} later"
+        f"{per_second(load.wakeups)} times per second, each {delay_words(cost.now.late_ns)} later"
     )
     if best is not None and cost.saved > 0:
         what = "partitions" if best.variant == PARTITION else "pinning and partitions"

@@ -127,7 +127,7 @@ def _notes(facts: Facts | None, loads: list[DomainLoad], profiles: list[Profile]
         others = f" (and {len(done) - 1} more)" if len(done) > 1 else ""
         notes.append(
             f"{most.domain.because}{others}: as good as partitions get; what is left are "
-            f"{per_second(most.wakeups)} wake-ups a second on CPUs {most.domain.label}, on lines "
+            f"{per_second(most.wakeups)} wake-ups per second on CPUs {most.domain.label}, on lines "
             "of these CPUs alone"
         )
     if facts is not None and facts.hypervisor is not None:
@@ -177,7 +177,7 @@ def _sentence(
         return "Nothing found: real-time threads hardly ever wake up here."
     if loads:
         return (
-            f"Nothing found: with {per_second(rate)} real-time wake-ups a second on {len(loads)} "
+            f"Nothing found: with {per_second(rate)} real-time wake-ups per second on {len(loads)} "
             f"root domain{'s' if len(loads) > 1 else ''}, {left_words(costs)}."
         )
     return "Nothing found: no function and no line of the catalogue is hot in this profile."

@@ -20,7 +20,7 @@ _WRITTEN = ("found", "affinities")
 
 
 def _facts(plan: Plan, units: dict[str, str]) -> str:
-    """Return what the scripts have to know, a line a fact."""
+    """Return what the scripts have to know, a line per fact."""
     lines = [
         ["place", plan.place], ["version", str(plan.version)], ["prefix", plan.prefix],
         ["manager", "none" if plan.systemd is None else "systemd"], ["rest", label(plan.rest)],

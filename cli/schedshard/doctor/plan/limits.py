@@ -62,7 +62,7 @@ def needed(facts: Facts, kept: frozenset[int]) -> tuple[int, str]:
     use = others_use(facts, kept)
     if use is not None and math.ceil(use) > floor:
         return math.ceil(use), f"it used {use:.1f} between the two readings"
-    why = f"2 a NUMA node; it used {use:.1f}" if use is not None else "2 a NUMA node"
+    why = f"2 per NUMA node; it used {use:.1f}" if use is not None else "2 per NUMA node"
     return floor, f"{why} between the two readings" if use is not None else why
 
 
@@ -256,7 +256,7 @@ def _singles(facts: Facts) -> Mapping[int, int]:
 
 
 def relied_on(facts: Facts, groups: Iterable[Group]) -> frozenset[int]:
-    """Return isolated CPUs that something else relies on: pollers, one thread a CPU.
+    """Return isolated CPUs that something else relies on: pollers, one thread per CPU.
 
     The kernel has some threads for each CPU. More of them than on a CPU that is not isolated, or a
     busy CPU, shows a thread of somebody.

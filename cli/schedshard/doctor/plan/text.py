@@ -23,7 +23,7 @@ def _table(plan: Plan) -> list[str]:
         emulator = f", of which {label(spare)} for the emulator's threads" if spare else ""
         lines += item(
             f"{each.path}: CPUs {label(each.cpus)}{emulator}{mems}; {how}; "
-            f"{len(each.group.threads)} real-time threads, {each.group.wakeups:,.0f} wake-ups a "
+            f"{len(each.group.threads)} real-time threads, {each.group.wakeups:,.0f} wake-ups per "
             "second"
         )
     lines += item(

@@ -18,7 +18,7 @@ from schedshard.doctor.facts.facts import Facts
 from schedshard.doctor.facts.load import DomainLoad
 from schedshard.doctor.predict.shape import Shape
 
-# Doublings by which a machine may differ: twice the CPUs a cache are as far as half the packages.
+# Doublings by which a machine may differ: twice the CPUs per cache are as far as half the packages.
 FARTHEST = 2.0
 _OTHER_MAKER = 1.0
 # A machine that differs in its size alone is less far, but farther than one that does not.

@@ -23,10 +23,10 @@ _LONE_RATE = 3700.0
 
 @dataclass(frozen=True)
 class Spot:
-    """A load: FIFO threads, one a CPU, that sleep and wake up.
+    """A load: FIFO threads, one per CPU, that sleep and wake up.
 
-    ``rate`` is the wake-ups a second of all together, if none of them waited. ``pinned``: each may
-    run on its own CPU only, else on those of its ``group``. ``push``: RT_PUSH_IPI is on.
+    ``rate`` is the wake-ups per second of all together, if none of them waited. ``pinned``: each
+    may run on its own CPU only, else on those of its ``group``. ``push``: RT_PUSH_IPI is on.
     ``spread``: the CPUs are far apart, else as near as they can be.
     """
 
@@ -64,7 +64,7 @@ class Spot:
 
 @dataclass(frozen=True)
 class Seen:
-    """What came of a load: wake-ups a second, and nanoseconds of a wake-up."""
+    """What came of a load: wake-ups per second, and nanoseconds of a wake-up."""
 
     rate: float
     kernel_ns: float

@@ -28,7 +28,7 @@ TITLES = {STOCK: "as it is", **REMEDIES}
 
 @dataclass(frozen=True)
 class Shape:
-    """Groups of as many CPUs each; ``rate`` is wake-ups a second of all together.
+    """Groups of as many CPUs each; ``rate`` is wake-ups per second of all together.
 
     ``online`` counts the machine's CPUs. ``pinned``: most wake-ups are of threads that may run on
     one CPU only. ``spread``: the groups' CPUs are in more packages than they need;
@@ -62,7 +62,7 @@ class Shape:
         return (
             f"{self.groups} group{'s' if self.groups > 1 else ''} of {self.cpus_per_group} CPUs"
             f"{' in several packages' if self.spread else ''}, "
-            f"{self.rate / self.cpus:,.0f} wake-ups a second and CPU"
+            f"{self.rate / self.cpus:,.0f} wake-ups per second and CPU"
             f"{', each thread pinned to one CPU' if self.pinned else ''}, RT_PUSH_IPI {push}"
         )
 

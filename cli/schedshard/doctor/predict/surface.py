@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """What a wake-up costs on a machine, by interpolation between simulated loads.
 
-predictions.json has curves: cost and delay of a wake-up over the wake-ups a second, for a number of
-CPUs that have such threads. The lines are a queue: the cost rises slowly until they are busy all of
-the time, and steeply then. Where it rises, points lie close together. Rates are those that came of
-a simulation, not those that were asked for. Between two points, and between two numbers of CPUs,
-the logarithms are interpolated. Curves of different numbers of CPUs bend at about the same rate, so
-they are compared at the same one. A kernel with schedshard's series has no line that all CPUs
-write, and its searches read a byte for each CPU of a group: its curves are those of one group, by
-the group's CPUs and wake-ups. Above the last point a wake-up costs what it does there, or all
-of the time that there is.
+predictions.json contains curves: cost and delay of a wake-up over the wake-ups per second, for a
+number of CPUs that have such threads. The lines are a queue: the cost rises slowly until they are
+busy all of the time, and steeply then. Where it rises, points lie close together. Rates are those
+that came of a simulation, not those that were asked for. Between two points, and between two
+numbers of CPUs, the logarithms are interpolated. Curves of different numbers of CPUs bend at about
+the same rate, so they are compared at the same one. A kernel with schedshard's series has no line
+that all CPUs write, and its searches read a byte for each CPU of a group: its curves are those of
+one group, by the group's CPUs and wake-ups. Above the last point a wake-up costs what it does
+there, or all of the time that there is.
 
 The interval has one number for each machine. If all latencies are k times as long, a wake-up costs
 k times as much at 1/k of the rate, whatever the queue is like. So the bounds are the curve itself,
@@ -40,7 +40,7 @@ class Cost:
 
 
 SHARD = "shard"
-Point = tuple[float, float, float]  # wake-ups a second, then the numbers of a Cost
+Point = tuple[float, float, float]  # wake-ups per second, then the numbers of a Cost
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The text of `perf script`: one sample a line, or one sample a stack, with whatever fields."""
+"""The text of `perf script`: one sample per line, or one sample per stack, with whatever fields."""
 
 from __future__ import annotations
 

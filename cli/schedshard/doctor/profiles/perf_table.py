@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""One line a function: perf report, perf top and perf diff, in whatever order of columns.
+"""One line per function: perf report, perf top and perf diff, in whatever order of columns.
 
 A row starts with percentages, and its symbol stands behind a mark such as [k]. The line of the
 columns' names says which percentage is the function's own, and which field is the process. Mails

@@ -39,7 +39,7 @@ def _leaf(symbol: str, weight: float, process: str, deep: bool = False) -> Hit:
 
 
 def parse_folded(lines: Iterable[str], source: str) -> Sampled | None:
-    """Return the hits of folded stacks, one a line: PROCESS;FRAME;...;FRAME COUNT."""
+    """Return the hits of folded stacks, one per line: PROCESS;FRAME;...;FRAME COUNT."""
     hits, seen, stacks, twice, bare = [], 0, 0, False, 0
     for line in lines:
         if not line.strip() or line[:1] == "#":

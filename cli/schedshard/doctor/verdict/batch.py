@@ -114,5 +114,5 @@ def prometheus(verdict: Verdict) -> str:
     lines += _metric(
         "wakeup_delay_seconds", "Predicted delay of a wake-up by sharing, likewise", delays
     )
-    lines += _metric("rt_wakeups_per_second", "Real-time wake-ups a second by root domain", rates)
+    lines += _metric("rt_wakeups_per_second", "Real-time wake-ups per second by root domain", rates)
     return "\n".join(lines) + "\n"

@@ -29,7 +29,7 @@ def catalogue_data(catalogue: Catalogue) -> dict[str, Any]:
 
 
 def catalogue_table(catalogue: Catalogue) -> RenderableType:
-    """Return one row an entry."""
+    """Return one row per entry."""
     made = Sheet(
         "What doctor knows", "id", "title", "kernels", "fixed by", "verified", rigid=("fixed by",)
     )

@@ -74,7 +74,7 @@ class Counting:
                 self.left.pop(0)
 
     def result(self) -> tuple[str, float | None]:
-        """Return which counter it was and its wake-ups a second; None where none works."""
+        """Return which counter it was and its wake-ups per second; None where none works."""
         if self.child is None:
             return PROC, None
         child, self.child = self.child, None

@@ -87,7 +87,7 @@ def metrics(verdict: Verdict, by: str, counted: float | None, alarm: Alarm) -> s
     )  # fmt: skip
     if counted is not None:
         lines += batch.gauge(
-            "rt_wakeups_counted_per_second", "Real-time wake-ups a second, by the tracepoint",
+            "rt_wakeups_counted_per_second", "Real-time wake-ups per second, by the tracepoint",
             [(f'{{by="{by}"}}', counted)],
         )  # fmt: skip
     return lines

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Running a sweep's points through Dask: on this host's CPUs, or on a cluster's workers."""
+"""Run a sweep's points through Dask: on this host's CPUs, or on a cluster's workers."""
 
 import logging
 import os
@@ -45,7 +45,7 @@ def _here(argv: list[str], sweep: str) -> dict[str, Any]:
 
 @contextmanager
 def local_cluster() -> Iterator[Submit]:
-    """A cluster of threads in this process, one a CPU: each waits for its own simulator."""
+    """A cluster of threads in this process, one per CPU: each waits for its own simulator."""
     sweep = uuid4().hex
     running = _RUNNING[sweep] = Running()
     with ExitStack() as stack:

@@ -43,7 +43,7 @@ def seeds(seed: int, count: int) -> list[int]:
 
 
 def spread(inputs: Sequence[Input], unit: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Points of the unit cube, a row a sample, as values of the inputs, a column each."""
+    """Points of the unit cube, a row per sample, as values of the inputs, a column each."""
     low = np.array([one.low for one in inputs])
     value = np.array([one.value for one in inputs])
     high = np.array([one.high for one in inputs])
@@ -82,7 +82,7 @@ def ordered_keys(data: Mapping[str, Any]) -> list[str]:
 
 
 def latin_hypercube(count: int, inputs: int, seed: int) -> np.ndarray[Any, Any]:
-    """Points of the unit cube, a row a sample, one in each of ``count`` slices of each input.
+    """Points of the unit cube, a row per sample, one in each of ``count`` slices of each input.
 
     These are the points of scipy.stats.qmc.LatinHypercube, without its package, which nothing else
     that draws needs.

@@ -83,7 +83,7 @@ def cpumask(cpus: int) -> int:
 
 
 def rows_of(structs: Mapping[str, int], plan: Shards) -> list[Row]:
-    """The memory of one root domain: counters and masks in the struct, or a byte a CPU outside."""
+    """The memory of one root domain: counters and masks in it, or a byte per CPU outside."""
     mask = cpumask(plan.cpus)
     levels = _PRIORITIES * mask + kmalloc(4 * plan.cpus)
     if structs["cpupri"] <= _LINE:
@@ -106,7 +106,7 @@ def rows_of(structs: Mapping[str, int], plan: Shards) -> list[Row]:
 
 
 def sizes(layout: Layout, variants: Sequence[str], config: str, plan: Shards) -> dict[str, Any]:
-    """The table: rows by content, a column a variant."""
+    """The table: rows by content, a column per variant."""
     columns: dict[str, list[Row]] = {}
     for variant in variants:
         vmlinux = layout.objects(variant, config) / "vmlinux"

@@ -129,7 +129,7 @@ class BootRequest:
     slow: int = 1  # how many times slower than the host's the emulator's clock is made to run
     counted: bool = False  # time is counted in instructions: _COUNTED
     environment: Mapping[str, str] = field(default_factory=dict)  # more, for the emulator
-    memory: Path | None = None  # a folder in which the guest's memory is kept, a file a node
+    memory: Path | None = None  # a folder in which the guest's memory is kept, a file per node
     files: Mapping[str, Entry] = field(default_factory=dict)  # more, by their paths in the guest
     firmware: Firmware = Firmware.USUAL
 
@@ -184,7 +184,7 @@ def plan_text(steps: Sequence[Step]) -> str:
 
 
 def clock_parameters(tsc_khz: int, ticks: int) -> list[str]:
-    """What spares a guest measuring its clock and its delay loop, at `ticks` a second (CONFIG_HZ).
+    """What saves a guest from measuring clock and delay loop, at `ticks` per second (CONFIG_HZ).
 
     On a busy host it measures the first wrongly. The second takes several ticks on each CPU that
     comes up: minutes of a slow clock on many CPUs.
@@ -196,7 +196,7 @@ def command_line(request: BootRequest, tsc_khz: int | None, arch: Arch = X86) ->
     """The kernel's parameters."""
     words = [*arch.parameters, *_PARAMETERS]
     if tsc_khz is not None:
-        # A kernel with more ticks a second than lab only waits longer in its delay loops.
+        # A kernel with more ticks per second than lab only waits longer in its delay loops.
         words += clock_parameters(tsc_khz, _LAB_HZ)
     if request.shape.split_llc:
         words.append(f"shard_split={request.shape.split_llc}")

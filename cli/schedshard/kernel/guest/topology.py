@@ -29,8 +29,8 @@ class Shape:
     """A regular machine, and the boot parameter that cuts its caches."""
 
     packages: int = 1
-    nodes: int = 1  # a package
-    llcs: int = 1  # a node
+    nodes: int = 1  # per package
+    llcs: int = 1  # per node
     cores: int = 1  # a last-level cache
     threads: int = 1
     split_llc: int = 0

@@ -18,7 +18,7 @@ _RUN = "/bin/c2c-run"
 
 @dataclass(frozen=True)
 class Workload:
-    """A program; ``amount`` is its default amount, a CPU."""
+    """A program; ``amount`` is its default amount, per CPU."""
 
     title: str
     parts: tuple[str, ...]
@@ -26,7 +26,7 @@ class Workload:
     amount: int
     unit: str
     extra_mb: int = 0
-    made: float = 0  # the window opens after this many processes and threads, a CPU
+    made: float = 0  # the window opens after this many processes and threads, per CPU
     whole_amount: int = 0  # instead of amount, when the window is open all the time
     length_us: int = 0  # and closes so long after that, of the guest; 0: when it ends
     program: str = ""  # a program of ours that opens the window itself, and ...
@@ -205,7 +205,7 @@ def _endless(
 WORKLOADS: Mapping[str, Workload] = {
     # Seconds: its own limit of operations ends the waker, and the waiter then waits for ever.
     "cyclic": _endless(
-        "stress-ng --cyclic, FIFO, one a CPU", ("stress-ng",), _cyclic, 2, 1, extra_mb=128
+        "stress-ng --cyclic, FIFO, one per CPU", ("stress-ng",), _cyclic, 2, 1, extra_mb=128
     ),
     "cyclic-dense": _endless(
         "the same, all CPUs together as often as 480", ("stress-ng",), _dense, 2, 1, extra_mb=128
@@ -227,7 +227,7 @@ WORKLOADS: Mapping[str, Workload] = {
         length_us=_WINDOW_US,
     ),
     # Its threads sleep for milliseconds.
-    "rt-storm": _endless("rt-storm, 4 threads a CPU", (), _storm, 4, 2, length_us=400_000),
+    "rt-storm": _endless("rt-storm, 4 threads per CPU", (), _storm, 4, 2, length_us=400_000),
     "rt-storm-walk": _endless(
         "the same with push walks (RT_PUSH_IPI)", (), _storm_walk, 4, 2, length_us=400_000
     ),
@@ -250,13 +250,13 @@ WORKLOADS: Mapping[str, Workload] = {
     **{f"isolation-{mode}": _isolation(mode) for mode in (*ISOLATION, PLAN)},
     "forks": Workload("processes that end at once, some after exec", (), _forks, 300, "forks"),
     "hold": Workload("processes that sleep, for their memory", (), _hold, 2048, "processes"),
-    "threads": Workload("3 threads a process that run", (), _threads, 2, "seconds"),
-    "share-none": _share("none", SHORT, "a counter a CPU, each in a line of its own"),
-    "share-false": _share("false", SHORT, "a counter a CPU, side by side"),
+    "threads": Workload("3 threads per process that run", (), _threads, 2, "seconds"),
+    "share-none": _share("none", SHORT, "a counter per CPU, each in a line of its own"),
+    "share-false": _share("false", SHORT, "a counter per CPU, side by side"),
     "share-true": _share("true", SHORT, "one counter"),
     "yield-global": _share("global", YIELD, "the yield experiment, one mask"),
     "yield-half": _share("half", YIELD, "the yield experiment, a mask a half of the CPUs"),
-    "yield-byte": _share("byte", YIELD, "the yield experiment, bytes, a line a half of the CPUs"),
+    "yield-byte": _share("byte", YIELD, "the yield experiment, bytes, a line per half of the CPUs"),
 }
 
 

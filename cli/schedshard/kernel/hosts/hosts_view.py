@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Root domains by doctor and by the kernel, a line a host, printed when the host is done."""
+"""Root domains by doctor and by the kernel, a line per host, printed when the host is done."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

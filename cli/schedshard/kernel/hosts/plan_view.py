@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The result of a plan's trial, a row a phase."""
+"""The result of a plan's trial, a row per phase."""
 
 from rich.console import RenderableType
 

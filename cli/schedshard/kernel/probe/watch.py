@@ -114,10 +114,10 @@ def map_cpus(shape: Shape, topology: Mapping[str, Any], name: str) -> list[int]:
             raise UserError(f"{lacking} last-level caches a socket ({len(tree[package])})")
         for llc in _spread(list(tree[package].values()), llcs):
             if len(llc) < cores:
-                raise UserError(f"{lacking} cores a cache ({len(llc)})")
+                raise UserError(f"{lacking} cores per cache ({len(llc)})")
             for core in _spread(list(llc.values()), cores):
                 if len(core) < shape.threads:
-                    raise UserError(f"{lacking} threads a core ({len(core)})")
+                    raise UserError(f"{lacking} threads per core ({len(core)})")
                 found += core[: shape.threads]
     return found
 

@@ -147,7 +147,7 @@ def _group(line: Mapping[str, Any]) -> str:
 
 
 def _per_wake(raw: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Modified lines found elsewhere, a wake-up, by the owner of the line."""
+    """Modified lines found elsewhere, per wake-up, by the owner of the line."""
     counts = {function["name"]: function["calls"] for function in raw["functions"]}
     wakes = int(counts.get(WAKE_UPS, 0))
     groups: dict[str, dict[str, float]] = {}

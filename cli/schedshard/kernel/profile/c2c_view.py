@@ -34,7 +34,7 @@ class Rows:
 
 
 def side_by_side(report: Mapping[str, Any]) -> Rows:
-    """A row a group of objects."""
+    """A row per group of objects."""
     variants = report["variants"]
     names = [variant["name"] for variant in variants]
     partial = " (PARTIAL: the run was cut short)" if report["partial"] else ""
@@ -46,7 +46,7 @@ def side_by_side(report: Mapping[str, Any]) -> Rows:
             cells += [f"{found['hitm_remote']:.3f}", f"{found['hitm_local']:.3f}"]
         rows.append((group, *cells))
     return Rows(
-        "Modified lines found in another cache, a wake-up: predicted for "
+        "Modified lines found in another cache, per wake-up: predicted for "
         f"{report['machine']['name']}; {report['experiment']}, {report['guest']}{partial}",
         ("lines of", *(title for name in names for title in (name, f"{name} local"))),
         tuple(rows),
@@ -61,7 +61,7 @@ def whole(report: Mapping[str, Any]) -> Rows:
     if any(variant["operations"] for variant in variants):
         rows += [
             ("operations", lambda v: f"{v['operations']:,}"),
-            ("modified lines found elsewhere, an operation", _each),
+            ("modified lines found elsewhere, per operation", _each),
         ]
     rows += [
         ("wake-ups in the window", lambda v: f"{v['wake_ups']:,}"),

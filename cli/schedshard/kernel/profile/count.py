@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Stage count: instructions and locked instructions of the scheduler's hot functions, a call each.
+"""Stage count: instructions and locked instructions of the scheduler's hot functions, per call.
 
 The emulator's plugin counts in the guest, exactly: no sampling, no probe in the kernel. Two
 variants are comparable in rows with one meaning for both. Such rows are a change of a CPU's level,
@@ -183,12 +183,12 @@ def _visit_cells(rows: Mapping[str, Mapping[str, float]]) -> tuple[str, str, str
 
 
 def count_table(result: Mapping[str, Any]) -> RenderableType:
-    """A row a function and machine, two columns a variant."""
+    """A row per function and machine, two columns per variant."""
     guests = result["guests"]
     variants = list(dict.fromkeys(guest["variant"] for guest in guests))
     titles = [f"{variant} {what}" for variant in variants for what in ("calls", "insns", "locked")]
     table = Sheet(
-        f"Instructions a call, measured in the guest; workload '{result['workload']}'",
+        f"Instructions per call, measured in the guest; workload '{result['workload']}'",
         "function", "CPUs", *titles, right=("CPUs", *titles),
     )  # fmt: skip
     names = list(dict.fromkeys(name for guest in guests for name in guest["functions"]))
@@ -202,8 +202,8 @@ def count_table(result: Mapping[str, Any]) -> RenderableType:
                 cells += (f"{int(row['calls']):,}" if row else "-", *_cell(row))
             table.add_row(name, str(cpus), *cells)
     for title, of_rows in (
-        ("RT class, an enqueue", _class_cells),
-        ("push interrupts, an enqueue", _visit_cells),
+        ("RT class, per enqueue", _class_cells),
+        ("push interrupts, per enqueue", _visit_cells),
     ):
         for cpus in machines:
             cells = [cell for variant in variants for cell in of_rows(by_place[cpus, variant])]

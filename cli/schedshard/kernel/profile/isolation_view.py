@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Ways to isolate CPUs, a row a kernel and a way."""
+"""Ways to isolate CPUs, a row per kernel and way."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -10,7 +10,7 @@ from schedshard.tables.results import c2c_tables
 
 
 def replay_view(report: dict[str, Any]) -> RenderableType:
-    """A row a machine."""
+    """A row per machine."""
     numbers = ("remote HITM", "local HITM", "virtual ms", "busy ms")
     cut = " (PARTIAL: the trace is cut)" if report["partial"] else ""
     made = Sheet(

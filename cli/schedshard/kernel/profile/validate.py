@@ -25,9 +25,9 @@ from schedshard.machines.presets import Machine, load_machine, machine_topology
 CPUS = 16
 # Of the expected value; the threads of a program neither begin nor end at the same time.
 TOLERANCE = 0.2
-# So few modified lines an operation count as 0: the guest has interrupts.
+# So few modified lines per operation count as 0: the guest has interrupts.
 NOISE = 0.01
-# Workload: modified lines found elsewhere, an operation.
+# Workload: modified lines found elsewhere, per operation.
 _KNOWN = {"share-none": 0.0}
 # Workload: the simulator's variant of the same sharing, and instructions between two operations.
 _SIMULATED = {
@@ -82,7 +82,7 @@ def near(expected: float, found: float) -> bool:
 
 
 def each(variant: Mapping[str, Any]) -> float:
-    """Modified lines found elsewhere, an operation of the guest's program."""
+    """Modified lines found elsewhere, per operation of the guest's program."""
     return float(variant["hitm_total"] / variant["operations"]) if variant["operations"] else -1.0
 
 
@@ -136,7 +136,7 @@ def wake_checks(variants: Mapping[str, Mapping[str, Any]]) -> Iterator[Check]:
         # Without stock to compare with: what stock takes at the least, one line, through _TIMES.
         limit = remote.get(_STOCK, 1.0) / _TIMES
         yield Check(
-            f"{_SHARD}: lines of the root domain from another socket, a wake-up",
+            f"{_SHARD}: lines of the root domain from another socket, per wake-up",
             f"at most {limit:.3f}",
             f"{remote[_SHARD]:.3f}",
             remote[_SHARD] <= limit,

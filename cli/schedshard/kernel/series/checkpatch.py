@@ -52,7 +52,7 @@ class Allowed:
 
 @dataclass(frozen=True)
 class Judged:
-    """The findings of a series: those to be mended, and those explained."""
+    """The findings of a series: those to fix, and those explained."""
 
     faults: tuple[Finding, ...]
     explained: tuple[tuple[Finding, Allowed], ...]

@@ -30,7 +30,7 @@ def print_judged(judged: Judged) -> None:
     for finding, entry in judged.explained:
         click.echo(f"explained: {finding} [{entry.reason}]")
     for finding in judged.faults:
-        click.echo(f"to mend: {finding}")
+        click.echo(f"to fix: {finding}")
     if judged.faults:
         raise UserError(
             f"checkpatch --strict finds {len(judged.faults)} things that kernel/checkpatch.toml "
@@ -47,6 +47,6 @@ def print_judged(judged: Judged) -> None:
 
 
 def print_steps(results: Iterable[tuple[str, Made]]) -> None:
-    """One line a step, as soon as it is compiled."""
+    """One line per step, as soon as it is compiled."""
     for name, made in results:
         click.echo(f"{name}: builds, {made.seconds:.0f} s, {made.files} files made")

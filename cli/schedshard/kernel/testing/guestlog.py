@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """A guest's log besides its report: kernel complaints, the machine, checks, times.
 
-Kernel messages and the guest's own go through one buffer of the kernel, a record a line. So the
+Kernel messages and the guest's own go through one buffer of the kernel, a record per line. So the
 order of lines is the order of events, and a complaint belongs to the test between whose lines it
 is.
 """

@@ -80,9 +80,9 @@ PROGRAMS: Mapping[str, Program] = {
     "linux-online": Program(
         (), lambda s, *_: _words(f"linux-online {s}"), 1, least=10, usual=False
     ),
-    # Patch 02 mends it.
+    # Patch 02 fixes it.
     "linux-level": Program((), lambda s, *_: _words(f"linux-level {s}"), 1, least=10, usual=False),
-    # With CPUs that run at the same time; patch 04 mends it.
+    # With CPUs that run at the same time; the series does not fix it.
     "linux-walk": Program((), lambda s, *_: _words(f"linux-walk {s}"), 1, least=10, usual=False),
 }
 # Seconds of guest time in all guests of a variant together.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Tables of the guests' tests: a row a test, a column a variant."""
+"""Tables of the guests' tests: a row per test, a column per variant."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -99,7 +99,7 @@ def uncaught(result: GuestResult) -> list[str]:
 
 
 def test_tables(results: Sequence[GuestResult], wrong: Sequence[str]) -> RenderableType:
-    """All results: a table a machine, then what went wrong."""
+    """All results: a table per machine, then what went wrong."""
     machines = list(dict.fromkeys(result.machine for result in results))
     parts: list[RenderableType] = []
     for machine in machines:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Writing a machine file: facts in, TOML text out.
+"""Write a machine file: facts in, TOML text out.
 
 The topology determines the latencies that a machine needs, by the same rule as in lib/machine.cc.
 That loader reads every file before it is kept.

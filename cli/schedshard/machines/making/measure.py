@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Measuring this host: its topology, latencies between its CPUs, operation costs.
+"""Measure this host: its topology, latencies between its CPUs, operation costs.
 
 A host of more CPUs than a few dozen is sampled (sampling.py), within a minute.
 """
@@ -29,7 +29,7 @@ from schedshard.machines.making.sampling import sample_pairs
 from schedshard.machines.making.topology import Topology, cpu_list, from_tool
 from schedshard.machines.numbers import Range
 
-# Pairs a package that are measured once more with the line's home in another package.
+# Pairs per package that are measured once more with the line's home in another package.
 HOMES_PER_PACKAGE = 8
 # Below this many CPUs latencies are too few to question the topology that the host states.
 ENOUGH_TO_DOUBT = 4

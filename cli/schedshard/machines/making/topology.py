@@ -35,7 +35,7 @@ NUMBERINGS = ("threads-last", "threads-adjacent")
 
 @dataclass(frozen=True)
 class Topology:
-    """One entry a CPU, in the order of ``cpus``; ids count over the whole machine."""
+    """One entry per CPU, in the order of ``cpus``; ids count over the whole machine."""
 
     cpus: tuple[int, ...]
     package: Ids

@@ -7,7 +7,7 @@
 #   -r ROOT   work below ROOT instead of /, for tests; SYSTEMCTL, TASKSET and WROTE name other
 #             programs; WROTE is called after each change
 #
-# 'partitions' says what is planned, a line a fact; 'steps' has the steps in their order. Tabs separate
+# 'partitions' says what is planned, a line per fact; 'steps' has the steps in their order. Tabs separate
 # the fields. 'found' keeps what was changed, in order, for undo.sh; 'affinities' has the CPUs that each
 # thread could use before.
 set -eu
