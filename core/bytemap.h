@@ -25,7 +25,7 @@
  * The map relies on no order of two bytes of one word. x86 may take a CPU's own byte from its store
  * buffer and the others from the line.
  *
- * For all functions: context: any, unless said. Ordering: none. CPU numbers are of possible CPUs;
+ * Context of all functions: any, unless said. Ordering: none. CPU numbers are of possible CPUs;
  * no function checks them, or values.
  */
 #ifndef BYTEMAP_H

@@ -8,7 +8,7 @@
  * A search sees a CPU whose level changes at its old or its new level, never at neither. It may see
  * the old one until the store is visible. cpupri.c proves that this is enough.
  *
- * For all functions: context: any, unless said. Ordering: none. CPU numbers are of possible CPUs,
+ * Context of all functions: any, unless said. Ordering: none. CPU numbers are of possible CPUs,
  * levels are in range; no function checks either.
  */
 #ifndef SCHEDSHARD_CPUPRI_H

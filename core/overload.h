@@ -17,7 +17,7 @@
  * A summary names the shards that had a wide CPU since a query last tidied them. A query reads only
  * those lines and its own.
  *
- * For all functions: context: any, unless said. Ordering: none, unless said. CPU numbers are of
+ * Context of all functions: any, unless said. Ordering: none, unless said. CPU numbers are of
  * possible CPUs; no function checks them.
  */
 #ifndef SCHEDSHARD_OVERLOAD_H

@@ -12,7 +12,7 @@
  * With a summary a search that starts after sbm_set() returned finds the bit, unless a CPU cleared
  * it meanwhile (shard_summary.c). While sbm_set() runs, searches may find or miss it.
  *
- * For all functions: context: any, unless said. Ordering: none, unless said. CPU numbers ("cpu")
+ * Context of all functions: any, unless said. Ordering: none, unless said. CPU numbers ("cpu")
  * are of possible CPUs; no function checks them. Lines that a search touches: those it names, or of
  * them those that the summary calls occupied. Header, tables and plan are read-only.
  */

@@ -10,7 +10,7 @@
  * Concurrency: shard_summary_alloc() and shard_summary_free() exclude everything else. All other
  * calls may overlap.
  *
- * For all functions: context: any, unless said. Ordering: none, unless said. Lines touched: one for
+ * Context of all functions: any, unless said. Ordering: none, unless said. Lines touched: one for
  * every 256 shards, read, and written when a shard's bit changes.
  */
 #ifndef SHARD_SUMMARY_H

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What a stage of `make quick` reads, as a hash: who reads the same again need not run again.
+"""A hash of what a stage of `make quick` reads: a stage with the same hash need not run again.
 
 Each set of files is larger than what the stage opens, never smaller.
 """

@@ -50,7 +50,7 @@ static void judge_in(u64 period)
 
 	explore_check(!returned || state == OVERLOAD_WIDE,
 		      "overload_set() had returned, and a query says %u", state);
-	/* Otherwise the query may have meant a passer-by, which is gone. */
+	/* Otherwise the query may have seen a passer-by, which has left since. */
 	if (state == OVERLOAD_WIDE && (returned || !passers_by))
 		explore_check(overload_next_wide(o, -1) == 0, "CPU 0 is wide, and is not found");
 }

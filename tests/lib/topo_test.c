@@ -300,7 +300,7 @@ static void a_cache_in_all_packages(void)
 	shard_topo_free(topo);
 }
 
-/* Kernels of POWER before 5.4 have masks alone. */
+/* On POWER, kernels before 5.4 show masks and no lists. */
 static void masks_alone(void)
 {
 	struct shard_topo *topo =

@@ -55,7 +55,7 @@ def record(*arguments: str, machines: tuple[str, ...] = (MACHINE,)) -> Report:
 
 
 def quiet(make: Callable[[], Report], holds: Callable[[Report], bool]) -> Report:
-    """Return the first of six reports that it holds of.
+    """Return the first of six reports for which it holds.
 
     How a host's threads alternate is not ours to say: a wait of 20 ms ends on a busy host, and
     threads then go on without each other. What must be true of each run, `holds` asserts itself.

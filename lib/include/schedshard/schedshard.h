@@ -16,14 +16,14 @@
  *   topology.h       which CPU is where: sysfs, hwloc, machine files
  *   machine.h        machine files with their latencies
  *   shard_plan.h     CPUs to shards (a cache line each) and back
- *   sbm.h            a bit a CPU
+ *   sbm.h            a bit per CPU
  *   sbm_claim.h      find a set bit and clear it, near a CPU: pools
- *   bytemap.h        a byte a CPU, written with plain stores
+ *   bytemap.h        a byte per CPU, written with plain stores
  *   slot_set.h       any number of slots, each with a home near some CPUs
  *   shard_counter.h  a count: is there any?
  *   cpu_counter.h    a count for statistics, by plain stores
  *   ordered.h        releases and acquires, for what a bit, a byte or a count stands for
- *   shard_summary.h  a bit a shard above an sbm
+ *   shard_summary.h  a bit per shard above an sbm
  *   cpupri.h         for schedulers: which CPU runs at which priority
  *   overload.h       for schedulers: which CPUs have more tasks than they can run
  *   push_walk.h      for schedulers: one walk over them for any number of requests
@@ -36,7 +36,25 @@
  * Every name begins with schedshard_. The inline functions are symbols of the library as well, for
  * other languages. schedshard.hh is create.h for C++17, with std::unique_ptr.
  *
- * Each opens with a table of which operations may run at the same time.
+ * Which calls on one object may run at the same time. Each header says more about its own.
+ *
+ *                   alloc, free  writes                         reads, searches, walks
+ *   sbm, claims     alone        any                            any
+ *   slot_set        alone        any; one grow at a time        any
+ *   bytemap         alone        any, but one per CPU           any
+ *   shard_counter   alone (1)    any; one attach at a time      any
+ *   cpu_counter     alone        any, but one per CPU (2)       any; one take at a time
+ *   shard_summary   alone        any                            any
+ *   shard_wait      alone        any                            any
+ *   cpupri          alone        any, but one per CPU           any
+ *   overload        alone        any, but one per CPU           any
+ *   visited         alone        any, but one per CPU           any; one scan at a time
+ *   push_walk       alone        requests: any; again: only the walk's carrier
+ *   plan, topology, machine: constant from their making until they are freed
+ *
+ *   any: with every call of the row that is not "alone". alone: with no other call.
+ *   one per CPU: the caller serialises the calls for one CPU, as by a lock or by a bound thread.
+ *   (1) detach; a counter needs no alloc. (2) cpu_counter_add_any(): any.
  */
 #ifndef SCHEDSHARD_SCHEDSHARD_H
 #define SCHEDSHARD_SCHEDSHARD_H

@@ -82,8 +82,8 @@ class Cpusets:
     """The tree of cpusets; ``version`` is 1, 2, or 0 when no mounted tree has any.
 
     ``part`` tells that only a part of the tree was seen, as from inside a container.
-    ``place`` is where the tree is mounted. ``bare``: there is a whole tree of version 2, and no
-    tree has a file of a cpuset. ``prefixed``: files are called cpuset.*, as everywhere but in a
+    ``place`` is where the tree is mounted. ``bare``: a tree of version 2 was seen whole, and no
+    tree contains a cpuset file. ``prefixed``: files are called cpuset.*, as everywhere but in a
     mount of type cpuset.
     """
 

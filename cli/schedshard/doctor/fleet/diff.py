@@ -118,7 +118,7 @@ def _changes(before: Verdict, after: Verdict, old: Facts, new: Facts) -> list[Ch
         *pair("root domains", _few(domains_old - domains_new), _few(domains_new - domains_old)),
         *pair("findings", _few(found_old - found_new), _few(found_new - found_old)),
         *pair("RT wake-ups per second", *map(per_second, rates)),
-        *pair("a wake-up is later by up to", *map(delay_words, late)),
+        *pair("delay of a wake-up, up to", *map(delay_words, late)),
     ]
     if before.cost != after.cost:
         changes.append(Change("cost", share_words(before.cost), share_words(after.cost)))

@@ -44,8 +44,8 @@ def delay_words(late_ns: Range) -> str:
 def row_words(row: Predicted) -> str:
     """Return one variant in words."""
     return (
-        f"{row.title}: {share_words(row.share)} of the machine's CPU time, a wake-up "
-        f"{delay_words(row.late_ns)} later"
+        f"{row.title}: {share_words(row.share)} of the machine's CPU time, a wake-up delayed by "
+        f"{delay_words(row.late_ns)}"
     )
 
 

@@ -159,12 +159,14 @@ def domain_finding(
     summary = (
         f"{share_words(cost.now.share)} of the machine's CPU time goes into sharing: "
         f"{len(load.domain.cpus)} {kind} share one root domain on which real-time threads wake up "
-        f"{per_second(load.wakeups)} times per second, each {delay_words(cost.now.late_ns)} later"
+        f"{per_second(load.wakeups)} times per second, each delayed by "
+        f"{delay_words(cost.now.late_ns)}"
     )
     if best is not None and cost.saved > 0:
         what = "partitions" if best.variant == PARTITION else "pinning and partitions"
         summary += (
-            f"; {what} would leave {share_words(best.share)}, {delay_words(best.late_ns)} later"
+            f"; {what} would leave {share_words(best.share)}, and a delay of "
+            f"{delay_words(best.late_ns)}"
         )
     finding = Finding(
         entry, severity, summary, _evidence(facts, load, cost), entry.remedy, entry.command,
@@ -187,6 +189,6 @@ def left_words(costs: Sequence[Cost]) -> str:
     known = [each.now.late_ns for each in costs if isinstance(each, Prediction)]
     late = max(known, key=lambda each: each.value)
     return (
-        f"sharing costs {share_words(all_of_it)} of the machine's CPU time (predicted), a wake-up "
-        f"is up to {delay_words(late)} later, and no partition would save enough"
+        f"sharing costs {share_words(all_of_it)} of the machine's CPU time (predicted), it delays "
+        f"a wake-up by up to {delay_words(late)}, and no partition would save enough"
     )

@@ -7,7 +7,7 @@ import math
 
 from schedshard.doctor.profiles.profile import Profile
 
-# Fewer samples show no share that the catalogue asks for: 1% of 500 is 5, give or take 4.
+# Fewer samples are too few for the catalogue's shares: 1% of 500 is 5, give or take 4.
 LEAST = 500
 _Z = 1.96  # 95%
 # Functions of the kernel without names may be any of the catalogue's from this share on.

@@ -3,8 +3,8 @@
 
 debugfs says it, which only root may read. Else it is the kernel's default: on since 4.2, and off
 without PREEMPT_RT since 7.3 and the stable releases below. Distributors add commits of later
-versions; a kernel that was built before the commit that switches it off has it on, whoever built
-it. Of others it is unknown. (Catalogue: rt-push-ipi.)
+versions. But no kernel contains a commit that was written after it was built: a kernel older than
+the commit that switches this off has it on. Of others it is unknown. (Catalogue: rt-push-ipi.)
 """
 
 from __future__ import annotations
