@@ -51,8 +51,8 @@ struct rd;
  *	level + 1, or 0: none. A CPU whose level rises meanwhile is seen at the old or the new
  *	level, never at neither
  * @find_near: the same for a caller that takes one CPU, preferably near @home_cpu, where the task
- *	ran last. At CPUPRI_NORMAL, @found (not NULL) may lack CPUs farther away than one that is in
- *	it. Linux has no such search: its layouts do as @find
+ *	ran last. At CPUPRI_NORMAL, a search that found a CPU may leave farther ones out of @found
+ *	(not NULL). Linux has no such search: its layouts do as @find
  * @only_waiting: the CPU must be in the overload set only while a pushable task waits that does
  *	not outrank the running one. A task that outranks it will run here, and no CPU may take it
  * @same_shard: do two CPUs share a last-level cache, as the layout sees it? Not NULL: @overload_set

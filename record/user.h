@@ -83,7 +83,7 @@ struct user {
 /* Hidden: otherwise each access loads its address from a table. */
 extern struct user user __attribute__((visibility("hidden")));
 
-/* The thread whose system call the emulator performs now, in its own thread. */
+/* The program's thread whose system call this thread of the emulator performs now. */
 extern _Thread_local struct user_thread *user_current __attribute__((visibility("hidden")));
 
 /* ---- cpus.c ---- */

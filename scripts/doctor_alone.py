@@ -3,8 +3,8 @@
 
 doctor_alone.py [PYTHON]    write build/doctor; PYTHON runs pip [this Python]
 
-Inside are the modules that doctor imports, its data, and for the one file the packages of
-cli/requirements-doctor.lock. Left out is what predicts by simulation, which --predict alone needs.
+Both contain the modules that doctor imports, and its data. The one file contains the packages of
+cli/requirements-doctor.lock as well. Neither contains the simulation, which only --predict needs.
 """
 
 from __future__ import annotations

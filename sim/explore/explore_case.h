@@ -85,7 +85,7 @@ void explore_give_up(void);
 bool explore_gave_up(void);
 
 /**
- * explore_check - the property: a violation when @cond is false.
+ * explore_check - check the case's property: it is violated when @cond is false.
  *
  * The execution continues, so that the number of executions does not depend on the findings.
  */

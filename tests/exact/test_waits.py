@@ -32,7 +32,7 @@ def outside(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_call_that_waits_lets_others_run(
     outside: Path, kind: str, said: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """What the first thread waits for, another one does later: it would hang otherwise."""
+    """The first thread waits for what another one does later; the program hangs if none runs."""
     done = runs(outside, tmp_path, kind)
     assert (done.status, capfd.readouterr().out) == (0, f"{said}\n")
     assert done.raw["stepping"]["waited_outside"] >= 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""scripts/kernel_check with commands that only say their names: what runs beside what, failures."""
+"""scripts/kernel_check, with stand-ins that print their names: order, concurrency and failures."""
 
 import os
 import shutil

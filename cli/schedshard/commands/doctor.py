@@ -69,7 +69,7 @@ def doctor() -> None:
     """Tell what the scheduler's shared cache lines cost this machine, and what helps today.
 
     Without arguments it looks at this host for some seconds; HOST.tar is what the script of 'doctor
-    collect' made on another one. It reads only, and applies nothing.
+    collect' made on another one. It only reads, and changes nothing.
 
     With --perf it judges a profile as well. That is the text of 'perf report --stdio', 'perf
     script' or 'perf c2c report --stdio', or perf.data where perf is installed. Without HOST.tar the
@@ -182,8 +182,8 @@ def fleet(
     """Judge the archives of many hosts: by finding, and by machine and kernel, worst first.
 
     DIR is searched for .tar, .tar.gz and .tgz, with all folders in it. An archive that cannot be
-    read is listed, and is not the end. Exit status: 0 nothing found, 4 findings, 3 a host cannot be
-    told or read and none has findings.
+    read is listed, and the run goes on. Exit status: 0 nothing found, 4 findings, 3 a host cannot
+    be told or read and none has findings.
     """
     import os
 

@@ -104,7 +104,7 @@ def import_command(
     """Make a machine file from a core-to-core latency table.
 
     CSV has a row per writing CPU and a column per responding CPU, nanoseconds one way; the upper
-    triangle may be empty. Clustering, and a trial of every regular shape, tell LLCs and packages
+    triangle may be empty. Clusters, and a trial of every regular shape, tell LLCs and packages
     apart. The output and the file say how sure that is, and which shape is second.
     """
     if clock_ghz is not None and not CLOCK_LIMITS[0] <= clock_ghz <= CLOCK_LIMITS[1]:

@@ -197,7 +197,7 @@ def reproduce(out: Path | None, seed: int, quick: bool) -> None:
     """Predict, measure and report, all in one.
 
     Predicts the published experiments, measures this host, prints the tables and writes
-    report.html and one JSON file a result.
+    report.html and one JSON file per result.
     """
     from schedshard.common.extra import need_sweep
     from schedshard.common.paths import INSTALLED, ROOT

@@ -89,7 +89,7 @@ CAP = number_option("--cap", high=64, help="At most N CPUs per shard [64].")
 PARAMETERS = many_option(
     "--append", "parameters", metavar="P", help="A kernel parameter; repeatable."
 )
-BZIMAGE = path_option("--bzimage", help="and its image.")
+BZIMAGE = path_option("--bzimage", help="Image of the kernel of --vmlinux.")
 
 
 def show(renderable: RenderableType) -> None:

@@ -115,25 +115,23 @@ def _report_options(verb: Verb) -> Verb:
     is_flag=True,
     help="Run PROGRAM, compiled with 'schedshard cc', on the machine's own clock.",
 )
-@number_option("--seed", default=1, help="With --exact: of the order in which threads meet,")
-@number_option("--seeds", low=2, help="or intervals over N seeds.")
+@number_option("--seed", default=1, help="With --exact: the seed that orders threads.")
+@number_option("--seeds", low=2, help="With --exact: intervals over N seeds.")
 @click.option(
     "--threads",
     metavar="LIST",
     help="Run once for each of these numbers, as 2,64,384; {} in an argument stands for it.",
 )
-@click.option("--variant", metavar="V", help="With --guest: a built kernel (kernel/series.toml),")
-@click.option(
-    "--config", default="lab", show_default=True, metavar="C", help="in this configuration;"
-)
+@click.option("--variant", metavar="V", help="With --guest: a built kernel (kernel/series.toml).")
+@click.option("--config", default="lab", show_default=True, metavar="C", help="Its configuration.")
 @click.option(
     "--linux",
     metavar="V",
     envvar="SCHEDSHARD_LINUX",
     show_envvar=True,
-    help="of this series of Linux [the default of kernel/base.toml];",
+    help="Its series of Linux [the default of kernel/base.toml].",
 )
-@path_option("--vmlinux", help="or another: its symbols,")
+@path_option("--vmlinux", help="With --guest: symbols of another kernel.")
 @BZIMAGE
 @PARAMETERS
 @path_option(

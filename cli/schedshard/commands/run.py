@@ -88,7 +88,7 @@ def experiments_command(as_json: bool) -> None:
     "first",
     low=0,
     metavar="CPU",
-    help="ping-pong: this CPU with every other [one pair a latency class].",
+    help="ping-pong: this CPU with every other [one pair per latency class].",
 )
 @JSON
 @OUT

@@ -50,8 +50,8 @@ def validate(
     median and the worst factor are within their bounds, 4 if not. 5: the host is no longer as its
     machine file says, which proves nothing. 2: bad input. 1: a measurement failed.
 
-    The file that --out writes has the processor's name, the kernel's version, the topology and the
-    measurements. It has no name of a host or user: docs/validate.md.
+    The file that --out writes contains the processor's name, the kernel's version, the topology and
+    the measurements. It names no host and no user: docs/validate.md.
     """
     from schedshard.common.progress import ticking
     from schedshard.common.result import LIVE, VALIDATE, load_result

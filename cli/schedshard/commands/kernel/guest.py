@@ -87,7 +87,7 @@ def boot(
 ) -> None:
     """Boot a built variant in the emulator, and say what it found.
 
-    The machine has 16 CPUs on 2 sockets unless it is given. KUnit suites that are built in run.
+    The machine has 16 CPUs on 2 sockets unless it is given. KUnit suites in the kernel run.
     """
     from schedshard.kernel.guest.topology import choose_shape
     from schedshard.kernel.testing.plan import guest_plan

@@ -96,7 +96,7 @@ def count(
 @kernel.command()
 @variant_option("Built", required=False)
 @CONFIG
-@path_option("--vmlinux", help="Another kernel: its symbols,")
+@path_option("--vmlinux", help="Symbols of another kernel.")
 @BZIMAGE
 @many_option("--object", "objects", metavar="SYMBOL", help="Only lines of it; repeatable.")
 @_EPYC

@@ -16,7 +16,8 @@ _COMM = r"^\s{0,20}(?P<comm>\S.{0,40}?)\s+"
 _TID = r"(?P<tid>\d{1,10}(?:/\d{1,10})?)\s+(?:\[\d+\]\s+)?(?:[A-Za-z.]{4,5}\s+)?"
 _PERIOD = r"(?:(?P<period>\d{1,18})\s+)?"
 _REST = r"(?P<rest>.*)$"
-# Process, numbers of process and CPU, flags, time, period, event: the first that fits.
+# A sample's first line: process, numbers of process and CPU, flags, time, period, event. The first
+# of these patterns that matches counts.
 _HEADS = tuple(
     re.compile(parts)
     for parts in (

@@ -212,7 +212,7 @@ WORKLOADS: Mapping[str, Workload] = {
     ),
     "pi": _endless("pi_stress, a group for two CPUs", ("rt-tests",), _pi, 1.5, 1),
     # While a process waits for a larger table of its futexes, each call of any thread counts in one
-    # word (Linux 7.3, futex_ref_get()). The threads of one pi_stress let that end in one run of 27.
+    # word (Linux 7.3, futex_ref_get()). With one pi_stress the table grew in one run of 27.
     "pi-apart": _endless(
         "pi_stress, a process of one group for two CPUs", ("rt-tests",), _pi_apart, 2, 1
     ),
