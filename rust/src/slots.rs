@@ -2,6 +2,7 @@
 
 use std::io;
 use std::ptr::NonNull;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use crate::pool::Waiters;
@@ -12,9 +13,10 @@ use crate::{created, nanoseconds, sys, Cpu};
 pub struct Slots {
     set: NonNull<sys::SlotSet>,
     waiters: Waiters,
+    growing: Mutex<()>,
 }
 
-// SAFETY: all operations of the C structure that this type has may overlap.
+// SAFETY: all operations of the C structure that this type has may overlap, but for growing.
 unsafe impl Send for Slots {}
 // SAFETY: as above.
 unsafe impl Sync for Slots {}
@@ -25,7 +27,11 @@ impl Slots {
         let waiters = Waiters::new(0)?;
         // SAFETY: takes a number, which it checks.
         let set = created(unsafe { sys::schedshard_slot_set_create(count) })?;
-        Ok(Slots { set, waiters })
+        Ok(Slots {
+            set,
+            waiters,
+            growing: Mutex::new(()),
+        })
     }
 
     // SAFETY of all calls below: the set lives, the numbers are of CPUs, and of slots that a claim
@@ -59,6 +65,35 @@ impl Slots {
         unsafe { sys::schedshard_slot_set_nr_free(self.set.as_ptr()) }
     }
 
+    /// Add `more` free slots, if there are `known` now; else others have added some already. A set
+    /// grows 15 times at most. Claims and puts may overlap with this.
+    pub fn grow_from(&self, known: u32, more: u32) -> io::Result<()> {
+        let _one_at_a_time = self.growing.lock().unwrap_or_else(|e| e.into_inner());
+        if self.count() != known {
+            return Ok(());
+        }
+        if !unsafe { sys::schedshard_slot_set_grow(self.set.as_ptr(), more) } {
+            return Err(io::ErrorKind::OutOfMemory.into());
+        }
+        for _ in 0..more {
+            // A waiter for each new slot. SAFETY: as above.
+            unsafe { sys::schedshard_wait_wake_near(self.waiters.raw(), Cpu::current().number()) }
+        }
+        Ok(())
+    }
+
+    /// Make a slot free that [`Slot::keep`] kept claimed, and wake a waiter near the caller.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such slot.
+    pub fn put(&self, index: usize) {
+        let known = u32::try_from(index).ok().filter(|&i| i < self.count());
+        let slot = known.expect("schedshard: no such slot");
+        let here = Cpu::current().number();
+        unsafe { sys::schedshard_slot_put_wake(self.set.as_ptr(), self.waiters.raw(), slot, here) }
+    }
+
     fn slot(&self, got: i64) -> Option<Slot<'_>> {
         u32::try_from(got)
             .ok()
@@ -85,19 +120,17 @@ impl Slot<'_> {
     pub fn index(&self) -> usize {
         self.index as usize
     }
+
+    /// Keep it claimed: the holder, or who it tells, calls [`Slots::put`].
+    pub fn keep(self) -> usize {
+        let index = self.index();
+        std::mem::forget(self);
+        index
+    }
 }
 
 impl Drop for Slot<'_> {
     fn drop(&mut self) {
-        let here = Cpu::current().number();
-        // SAFETY: this holder claimed the slot, and puts it once.
-        unsafe {
-            sys::schedshard_slot_put_wake(
-                self.slots.set.as_ptr(),
-                self.slots.waiters.raw(),
-                self.index,
-                here,
-            )
-        }
+        self.slots.put(self.index());
     }
 }

@@ -52,9 +52,11 @@ extern "C" {
 
     pub fn schedshard_wait_alloc(plan: *const Plan) -> *mut Wait;
     pub fn schedshard_wait_free(w: *mut Wait);
+    pub fn schedshard_wait_wake_near(w: *mut Wait, cpu: u32);
 
     pub fn schedshard_slot_set_create(nr: u32) -> *mut SlotSet;
     pub fn schedshard_slot_set_destroy(s: *mut SlotSet);
+    pub fn schedshard_slot_set_grow(s: *mut SlotSet, nr: u32) -> bool;
     pub fn schedshard_slot_set_size(s: *const SlotSet) -> u32;
     pub fn schedshard_slot_set_nr_free(s: *const SlotSet) -> u32;
     pub fn schedshard_slot_claim_near(s: *mut SlotSet, cpu: u32) -> i64;

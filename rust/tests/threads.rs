@@ -139,3 +139,44 @@ fn nothing_is_lost() {
 fn a_large_byte_panics() {
     ByteMap::new(0).unwrap().set(Cpu::current(), 128);
 }
+
+/// A set of slots grows beside claims, and numbers that were kept are put by anyone.
+#[test]
+fn slots_grow_and_are_kept() {
+    let slots = Slots::new(4).unwrap();
+    thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                for _ in 0..200 {
+                    let known = slots.count();
+                    match slots.claim() {
+                        Some(slot) => {
+                            let index = slot.keep();
+                            thread::yield_now();
+                            slots.put(index);
+                        }
+                        None => slots.grow_from(known, known).unwrap(),
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!(slots.count(), slots.free());
+    let before = slots.count();
+    slots.grow_from(before, 3).unwrap();
+    slots.grow_from(before, 3).unwrap(); // others were quicker
+    let mut kept: Vec<usize> = (0..before + 3)
+        .map(|_| slots.claim().unwrap().keep())
+        .collect();
+    assert!(slots.claim().is_none() && slots.free() == 0);
+    kept.sort_unstable();
+    assert!(kept.iter().enumerate().all(|(i, &slot)| i == slot));
+    kept.into_iter().for_each(|slot| slots.put(slot));
+    assert_eq!(slots.free(), before + 3);
+}
+
+#[test]
+#[should_panic(expected = "no such slot")]
+fn a_slot_that_is_none_is_not_put() {
+    Slots::new(4).unwrap().put(4);
+}
