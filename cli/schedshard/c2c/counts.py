@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""One program, recorded once for each of several numbers of threads, as one report."""
+"""One program, recorded several times, as one report."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -45,3 +45,18 @@ def by_counts(
         "advice": advice,
         "notes": list(dict.fromkeys(note for report in reports for note in report["notes"])),
     }
+
+
+def with_more_runs(
+    report: dict[str, Any], count: int, again: Callable[[], dict[str, Any]]
+) -> dict[str, Any]:
+    """The report, and the figures of ``count`` runs; a run that fails is the last one."""
+    for _ in range(1, count):
+        if report["program"]["status"]:
+            break
+        one = again()
+        for variant, more in zip(report["variants"], one["variants"], strict=True):
+            variant["runs"] += more["runs"]
+        report["program"] = one["program"]
+        report["partial"] = report["partial"] or one["partial"]
+    return report

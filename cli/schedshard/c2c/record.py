@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from schedshard.c2c.counts import by_counts
+from schedshard.c2c.counts import by_counts, with_more_runs
 from schedshard.c2c.naming.guest_names import guest_places
 from schedshard.c2c.program.emulate import Window, emulate
 from schedshard.c2c.program.guest import GuestRequest, run_in_guest
@@ -43,23 +43,36 @@ class RecordRequest:
     flame: bool = False
     guest: GuestRequest | None = None
     threads: tuple[int, ...] = ()
+    runs: int = 1
 
 
 def record(request: RecordRequest, trace: Path, folder: Path, *, keep: bool) -> dict[str, Any]:
     """Run, replay, report; if the user keeps the trace, its names lie beside it.
 
-    With several numbers of threads, once for each.
+    With several numbers of threads, once for each. Of several runs the first one is reported.
     """
     if not request.threads:
-        return _record_one(request, trace, folder, keep)
+        return with_more_runs(
+            _record_one(request, trace, folder, keep),
+            request.runs,
+            lambda: _in_a_folder(replace(request, advise=False, uncertainty=0)),
+        )
 
     def once(program: tuple[str, ...]) -> dict[str, Any]:
-        # Beside the folder, not inside: a program that becomes another user must reach its own.
-        with tempfile.TemporaryDirectory(prefix="schedshard-") as own:
-            one = replace(request, program=program, threads=())
-            return _record_one(one, Path(own) / "trace", Path(own), keep=False)
+        one = replace(request, program=program, threads=())
+        return with_more_runs(
+            _in_a_folder(one),
+            request.runs,
+            lambda: _in_a_folder(replace(one, advise=False, uncertainty=0)),
+        )
 
     return by_counts(request.program, request.threads, once)
+
+
+def _in_a_folder(request: RecordRequest) -> dict[str, Any]:
+    """Record in a folder beside others: a program that becomes another user must reach it."""
+    with tempfile.TemporaryDirectory(prefix="schedshard-") as own:
+        return _record_one(request, Path(own) / "trace", Path(own), keep=False)
 
 
 def _record_one(request: RecordRequest, trace: Path, folder: Path, keep: bool) -> dict[str, Any]:

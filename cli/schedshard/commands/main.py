@@ -16,6 +16,9 @@ from rich.console import RenderableType
 
 from schedshard import __version__
 from schedshard.commands.bench import ping_pong_command, primitives_command
+from schedshard.commands.c2c.cost import cc_command, cost_command, cxx_command
+from schedshard.commands.c2c.diff import diff_command
+from schedshard.commands.c2c.record import record_command, replay_command
 from schedshard.commands.doctor import doctor
 from schedshard.commands.groups import NamedGroup
 
@@ -33,8 +36,6 @@ from schedshard.commands.options import (
     show,
     target_option,
 )
-from schedshard.commands.record import diff_command, record_command, replay_command
-from schedshard.commands.record_cost import cc_command, cost_command, cxx_command
 from schedshard.commands.run import compare, experiments_command, run, sweep
 from schedshard.commands.topology import machine, machines, topo
 from schedshard.commands.validate import validate

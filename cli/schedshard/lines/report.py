@@ -5,7 +5,7 @@ The simulator gives program counters and offsets; names come from the same binar
 information, and only while it is the same binary.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from schedshard.common.errors import UserError, check_names
@@ -172,6 +172,6 @@ def _access(
         **{key: access[key] for key in _ACCESS},
         "symbol": " < ".join(frame.function for frame in callers) or access["pc"],
         "source": callers[0].source if callers else "?",
-        "frames": [asdict(frame) for frame in frames],
+        "frames": [frame.to_json() for frame in frames],
         "field": field,
     }

@@ -15,10 +15,18 @@ _ADDRESS = re.compile(r"^0x[0-9a-f]+$")
 
 @dataclass(frozen=True)
 class Frame:
-    """One function at a program counter; inlined ones come before those they are inlined into."""
+    """One function at a program counter; inlined ones come before those they are inlined into.
+
+    ``path``: the whole path of the source, as the debug information has it.
+    """
 
     function: str
     source: str
+    path: str = ""
+
+    def to_json(self) -> dict[str, str]:
+        """The part that reports show: it is the same wherever the program was compiled."""
+        return {"function": self.function, "source": self.source}
 
 
 def _source(text: str) -> str:
@@ -35,6 +43,11 @@ def _source(text: str) -> str:
         return f"{path.name}:{line}"
 
 
+def _path(text: str) -> str:
+    """The file that 'file:line' names, '' without one."""
+    return "" if text.startswith("??") else text.split(" (discriminator", 1)[0].rpartition(":")[0]
+
+
 def parse_addr2line(text: str) -> dict[int, tuple[Frame, ...]]:
     """Read `addr2line -a -f -i`: an address, then a (function, source) pair a frame."""
     frames: dict[int, tuple[Frame, ...]] = {}
@@ -47,7 +60,7 @@ def parse_addr2line(text: str) -> dict[int, tuple[Frame, ...]]:
         if address is not None:
             pairs = zip(pending[0::2], pending[1::2], strict=False)
             frames[address] = tuple(
-                Frame("?" if function == "??" else function, _source(source))
+                Frame("?" if function == "??" else function, _source(source), _path(source))
                 for function, source in pairs
             )
         address, pending = int(line, 16), []

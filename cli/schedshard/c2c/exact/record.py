@@ -79,6 +79,7 @@ def _record_one(request: ExactRequest, folder: Path) -> dict[str, Any]:
             flame=request.flame,
             seed=request.seed,
             seeds=request.seeds,
+            recorder="exact",
         )
     if ran.signal in INTERRUPTS:
         report["notes"].append(f"{ran.signal} ended the program: this is one run, on one machine")

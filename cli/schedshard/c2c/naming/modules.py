@@ -11,7 +11,7 @@ import shutil
 import subprocess
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -216,7 +216,7 @@ def _readable(found: dict[int, tuple[Frame, ...]]) -> dict[int, tuple[Frame, ...
         return found
     plain = dict(zip(mangled, map(_short, done.stdout.splitlines()), strict=False))
     return {
-        pc: tuple(Frame(plain.get(f.function, f.function), f.source) for f in frames)
+        pc: tuple(replace(f, function=plain.get(f.function, f.function)) for f in frames)
         for pc, frames in found.items()
     }
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Two recordings of a program: which lines became hotter, colder, new or gone."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,16 @@ from schedshard.show.format import significant
 from schedshard.show.sheet import Sheet
 
 DIFF = "schedshard/c2c-diff/1"
+_LINE = re.compile(r":\d+\)")
 
 
 def _objects(variant: Mapping[str, Any]) -> dict[str, dict[str, float]]:
     """By object: what its kept lines cost, all together."""
     found: dict[str, dict[str, float]] = {}
     for line in variant["lines"]:
-        entry = found.setdefault(str(line["object"]), {"hitm": 0.0, "cycles": 0.0, "lines": 0.0})
+        # Where it was allocated: the function, whichever line that is by now.
+        name = _LINE.sub(")", str(line["object"]))
+        entry = found.setdefault(name, {"hitm": 0.0, "cycles": 0.0, "lines": 0.0})
         entry["hitm"] += hitm(line)
         entry["cycles"] += line["cycles"]
         entry["lines"] += 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from schedshard.c2c.naming.memory import Memory
 from schedshard.c2c.naming.objects import Thing
 from schedshard.c2c.program.placing import order
 from schedshard.c2c.program.program import debug_package_of
+from schedshard.c2c.report.costs import runs_of, with_names
 from schedshard.c2c.report.flame import instructions, stacks
 from schedshard.c2c.report.moving import Move, moves
 from schedshard.c2c.report.replaying import Job, Source, work_cycles
@@ -165,7 +166,7 @@ def _access(
         "shared_truly": shares_truly(access, line["accesses"]),
         "symbol": " < ".join(f.function for f in frames) or access["pc"],
         "source": frames[0].source if frames else "?",
-        "frames": [asdict(f) for f in frames],
+        "frames": [f.to_json() for f in frames],
         "field": _field(context.objects.at(address), address),
     }
 
@@ -194,7 +195,7 @@ def _line(
         "cycles": cycles,
         "cycle_share": _share(cycles, work),
         "threads": sorted({t for a in accesses for t in a["threads"]}),
-        "allocated": [asdict(f) for f in (thing.frames if thing is not None else ())],
+        "allocated": [f.to_json() for f in (thing.frames if thing is not None else ())],
         "accesses": accesses,
     }
 
@@ -311,6 +312,7 @@ def make_report(
     flame: bool = False,
     seed: int = 1,
     seeds: int = 0,
+    recorder: str = "emulator",
 ) -> dict[str, Any]:
     """Everything: a machine takes the place that a variant has elsewhere.
 
@@ -323,7 +325,13 @@ def make_report(
     base = source.all(jobs)
     objects = (GuestMemory if "guest" in recorded.meta else Memory)(recorded.meta)
     hot = [raw["lines"] for raw in base]
-    pcs = set().union(*(instructions(found if flame else found[:lines]) for found in hot))
+    named = [with_names(raw, lines) for raw in base]
+    pcs = set().union(
+        *(
+            instructions(found if flame else [found[n] for n in numbers])
+            for found, numbers in zip(hot, named, strict=True)
+        )
+    )
     frames = objects.frames(pcs)
     try:
         objects.learn(_uses(hot, lines))
@@ -341,14 +349,21 @@ def make_report(
         variants = []
         for index, machine in enumerate(machines):
             context = _Context(frames, _threads_of(recorded), cpus[index], objects)
-            named = zip(hot[index][:lines], things[index], strict=False)
-            variants.append(_variant(machine, base[index], list(named), context, draws[index][0]))
+            pairs = [(hot[index][n], things[index][n]) for n in named[index]]
+            variants.append(_variant(machine, base[index], pairs, context, draws[index][0]))
+            told = variants[-1]["lines"]
+            variants[-1]["lines"] = told[:lines]
+            variants[-1]["runs"] = runs_of(
+                told, draws[index][0] if seeds else base[index : index + 1], frames,
+                threads=recorded.meta["nr_threads"], operations=recorded.operations,
+            )  # fmt: skip
             if flame:
                 variants[-1]["stacks"] = stacks(hot[index], frames, objects)
     finally:
         objects.close()
     return {
         **_head(recorded, machines),
+        "recorder": "guest" if "guest" in recorded.meta else recorder,
         "partial": recorded.partial or any(raw["partial"] for raw in base),
         "program": _program(recorded),
         "recording": dict(recorded.stepping),

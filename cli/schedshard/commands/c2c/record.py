@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The verbs: c2c record, c2c replay, c2c diff."""
+"""The verbs: c2c record, c2c replay."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import click
 from click.core import ParameterSource
 from rich.console import Console
 
+from schedshard.commands.c2c.gate import Asked, gate_options
 from schedshard.commands.options import (
     BZIMAGE,
     JSON,
@@ -32,6 +33,7 @@ from schedshard.common.output import read_json, to_json, write_atomic
 from schedshard.common.paths import typed
 
 if TYPE_CHECKING:
+    from schedshard.c2c.gate.gate import Gate
     from schedshard.c2c.program.guest import GuestRequest
 
 # Options of a guest, and the error where there is none.
@@ -122,6 +124,10 @@ def _report_options(verb: Verb) -> Verb:
     metavar="LIST",
     help="Run once for each of these numbers, as 2,64,384; {} in an argument stands for it.",
 )
+@number_option(
+    "--runs", high=1000, help="Run PROGRAM N times, for a gate's intervals [1, with a gate 5]."
+)
+@gate_options
 @click.option("--variant", metavar="V", help="With --guest: a built kernel (kernel/series.toml).")
 @click.option("--config", default="lab", show_default=True, metavar="C", help="Its configuration.")
 @click.option(
@@ -157,6 +163,13 @@ def record_command(
     seed: int,
     seeds: int | None,
     threads: str | None,
+    runs: int | None,
+    baseline: Path | None,
+    update_baseline: bool,
+    fail_above: str | None,
+    sarif: Path | None,
+    junit: Path | None,
+    annotate: bool,
     config: str,
     linux: str | None,
     html: Path | None,
@@ -186,6 +199,8 @@ def record_command(
         _check_exact(ctx)
     elif seeds is not None:
         raise UserError("--seeds is of --exact: add it")
+    asked_gate = Asked(baseline, update_baseline, fail_above, sarif, junit, annotate)
+    closing = asked_gate.gate("exact" if exact else "guest" if guest else "emulator", out)
     counts = _counts(threads)
     if counts and (trace or guest):
         what = "--trace" if trace else "--guest"
@@ -200,7 +215,7 @@ def record_command(
                 threads=counts,
                 output_to_stderr=as_json, flame=flamegraph is not None, **options,
             )  # fmt: skip
-            _deliver(report, as_json, out, html, flamegraph)
+            _deliver(report, as_json, out, html, flamegraph, asked_gate, closing)
             return
         request = RecordRequest(
             machines=machines,
@@ -210,14 +225,25 @@ def record_command(
             flame=flamegraph is not None,
             guest=asked,
             threads=counts,
+            runs=runs or asked_gate.runs,
             **options,
         )
         report = record(request, trace or Path(folder) / "trace", Path(folder), keep=bool(trace))
-    _deliver(report, as_json, out, html, flamegraph)
+    _deliver(report, as_json, out, html, flamegraph, asked_gate, closing)
 
 
 # Options of the emulator, or of a guest.
-_OF_EMULATOR = ("after", "lasts", "marks", "quantum", "trace", "follow", "guest", *_OF_GUEST)
+_OF_EMULATOR = (
+    "runs",
+    "after",
+    "lasts",
+    "marks",
+    "quantum",
+    "trace",
+    "follow",
+    "guest",
+    *_OF_GUEST,
+)
 
 
 def _check_exact(ctx: click.Context) -> None:
@@ -252,14 +278,22 @@ def _deliver(
     out: Path | None,
     html: Path | None,
     flamegraph: Path | None,
+    asked: Asked,
+    closing: Gate | None,
 ) -> None:
-    """Give the report, and end as the program did."""
+    """Give the report, and end as the program did; if it ended well, as its gate says."""
     status = report["program"]["status"]
     with ending_with(status):
         if as_json:
             _give(report, True, out, html, flamegraph)
         else:
             _give_to_stderr(report, out, html, flamegraph)
+        if status and closing is not None:
+            closing.not_judged(report)
+    if not status:
+        asked.update(report)
+        if closing is not None:
+            status = closing.closes(closing.judge(report, "this recording"))
     if status:
         raise click.exceptions.Exit(status)
 
@@ -411,18 +445,3 @@ def replay_command(
         recorded, Trace(trace, LIMITS), found, flame=flamegraph is not None, **shown
     )
     _give(report, as_json, out, html, flamegraph)
-
-
-@click.command("diff")
-@click.argument("a", type=click.Path(path_type=Path))
-@click.argument("b", type=click.Path(path_type=Path))
-@JSON
-def diff_command(a: Path, b: Path, as_json: bool) -> None:
-    """Compare two recordings of a program, before and after a change.
-
-    A and B are what 'c2c record --out FILE' saved; lines are matched by object and field.
-    """
-    from schedshard.c2c.report.diff import diff_files, diff_view
-
-    data = diff_files(a, b)
-    deliver(data, as_json, None, diff_view(data))

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""A verdict as annotations of GitHub Actions: workflow commands, one a line.
+
+A command ends at the end of its line, and '%' begins an escape. In a property ':' and ',' mean
+something, too. Names of programs are made printable first, so that none begins a command.
+"""
+
+from __future__ import annotations
+
+from schedshard.c2c.gate.judge import APPEARED, GREW, UNSURE, Judged, Row
+from schedshard.c2c.gate.words import plain, sentence
+
+_LEVELS = {APPEARED: "error", GREW: "error", UNSURE: "notice"}
+_TITLE = "Contended cache line"
+
+
+def _data(text: str) -> str:
+    return plain(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def _command(row: Row, per: str) -> str:
+    where = {"title": f"{_TITLE} {row.verdict}"}
+    if row.place is not None:
+        where = {"file": row.place.file, "line": str(max(row.place.line, 1)), **where}
+    said = ",".join(f"{name}={_property(value)}" for name, value in where.items())
+    return f"::{_LEVELS[row.verdict]} {said}::{_data(sentence(row, per))}"
+
+
+def annotation_of_failure(words: str) -> str:
+    """The program failed by itself."""
+    return f"::error title={_TITLE}s not judged::{_data(words)}"
+
+
+def commands(judged: Judged) -> list[str]:
+    """One for each row that is not as it was."""
+    return [_command(row, judged.per) for row in judged.those(*_LEVELS)]

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The reports on both sides of a gate: read, checked, and refused if they do not compare.
+
+A baseline is the report that 'c2c record --out FILE' saves. It comes from a repository, so nothing
+in it is believed before it was looked at.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from schedshard.common.errors import UserError
+from schedshard.common.paths import typed
+from schedshard.common.result import C2C, load_result
+
+# The emulator runs threads freely: a runtime may start a few more or less of its own.
+_THREADS_MAY_DIFFER = 0.1
+AGAIN = "record it again, with --update-baseline"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A line of the source."""
+
+    file: str
+    line: int
+    function: str
+
+
+@dataclass(frozen=True)
+class Cost:
+    """A line of memory in one run: by what names it is known, and what it cost."""
+
+    object: str
+    names: frozenset[str]
+    hitm: float
+    cycles: float
+    place: Place | None
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run on one machine."""
+
+    threads: int
+    operations: int
+    work_cycles: float
+    lines: tuple[Cost, ...]
+
+
+@dataclass(frozen=True)
+class Side:
+    """All runs of a report, by machine."""
+
+    name: str
+    recorder: str
+    placement: str
+    runs: Mapping[str, tuple[Run, ...]]
+    machine_files: Mapping[str, str]
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{value!r} where a number should be"[:80])
+    found = float(value)
+    if not math.isfinite(found) or found < 0:
+        raise ValueError(f"{value!r} where a number from 0 on should be")
+    return found
+
+
+def _place(data: Any) -> Place | None:
+    if data is None:
+        return None
+    return Place(str(data["file"]), int(_number(data["line"])), str(data["function"]))
+
+
+def _run(data: Mapping[str, Any]) -> Run:
+    lines = tuple(
+        Cost(
+            str(line["object"]), frozenset(map(str, line["names"])), _number(line["hitm"]),
+            _number(line["cycles"]), _place(line["place"]),
+        )
+        for line in data["lines"]
+    )  # fmt: skip
+    return Run(
+        int(_number(data["threads"])), int(_number(data["operations"])),
+        _number(data["work_cycles"]), lines,
+    )  # fmt: skip
+
+
+def side_of(report: Mapping[str, Any], name: str) -> Side:
+    """What a report says of its runs."""
+    if "program" not in report:
+        raise UserError(f"{name} is not of a program: '{typed('c2c record --out FILE')}' makes one")
+    if "recorder" not in report:
+        raise UserError(f"{name} is of an earlier version: {AGAIN}")
+    try:
+        if report["program"]["status"] or report["partial"]:
+            raise UserError(f"{name} is of a program that failed or was stopped: {AGAIN}")
+        return Side(
+            name,
+            str(report["recorder"]),
+            str(report["program"]["placement"]),
+            {
+                str(each["name"]): tuple(_run(run) for run in each["runs"])
+                for each in report["variants"]
+            },
+            {str(each["name"]): str(each["machine_sha256"]) for each in report["variants"]},
+        )
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise UserError(f"{name} is damaged: it lacks {error}") from error
+
+
+def load_side(path: Path) -> Side:
+    """A saved report."""
+    found = side_of(load_result(path, (C2C,)), str(path))
+    if not found.runs or not all(found.runs.values()):
+        raise UserError(f"{path} is damaged: it has no runs")
+    return found
+
+
+def check_same(before: Side, after: Side) -> None:
+    """Refuse what does not compare: another recorder, machine, placement or number of threads."""
+    again = AGAIN
+    if before.recorder != after.recorder:
+        raise UserError(
+            f"{before.name} is of the {before.recorder} recorder, this is the {after.recorder} "
+            f"one: {again}"
+        )
+    if before.placement != after.placement:
+        raise UserError(
+            f"{before.name} was recorded with --placement {before.placement}, this is "
+            f"{after.placement}: {again}"
+        )
+    for machine, runs in after.runs.items():
+        if machine not in before.runs:
+            known = ", ".join(before.runs)
+            raise UserError(f"{before.name} is of {known}, this is {machine}: {again}")
+        if before.machine_files[machine] != after.machine_files[machine]:
+            raise UserError(f"{before.name} is of an earlier file of {machine}: {again}")
+        _check_threads(before, machine, runs, again)
+
+
+def _check_threads(before: Side, machine: str, runs: tuple[Run, ...], again: str) -> None:
+    were, are = max(r.threads for r in before.runs[machine]), max(r.threads for r in runs)
+    most = _THREADS_MAY_DIFFER * were if before.recorder != "exact" else 0
+    if abs(are - were) > most:
+        raise UserError(f"{before.name} is of {were} threads, this is {are}: {again}")

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""A verdict in sentences, and names of programs as plain text."""
+
+from __future__ import annotations
+
+from schedshard.c2c.gate.judge import APPEARED, FLOOR, GREW, UNSURE, Growth, Judged, Row
+from schedshard.show.format import percent, significant
+
+_LONGEST = 200
+
+
+def plain(text: str, most: int | None = None) -> str:
+    """Text of one line that every format can hold: what is not printable has an escape."""
+    shown = "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode("ascii")
+        for each in text
+    )
+    return shown if most is None or len(shown) <= most else f"{shown[:most]}..."
+
+
+def name_of(row: Row) -> str:
+    """The object, as one word of a report."""
+    return plain(row.object, _LONGEST)
+
+
+def _change(found: Growth) -> str:
+    """By how much, and with several runs how sure that is."""
+    if not found.before:
+        return ""
+    ends = f", {found.low:+.1%} to {found.high:+.1%}" if found.sure else ""
+    return f" ({found.relative:+.1%}{ends})"
+
+
+def figures(row: Row, per: str) -> str:
+    """HITM and cycles, before and after."""
+    before, after = significant(row.hitm.before), significant(row.hitm.after)
+    hitm = f"HITM per {per} {before} to {after}{_change(row.hitm)}"
+    was, now = percent(row.share.before), percent(row.share.after)
+    return f"{hitm}, share of all cycles {was} to {now}{_change(row.share)}"
+
+
+def where(row: Row) -> str:
+    """The source line, if one is known."""
+    return plain(f"{row.place.file}:{row.place.line}") if row.place is not None else ""
+
+
+def sentence(row: Row, per: str) -> str:
+    """One row: what became of it, and the figures."""
+    verb = {APPEARED: "appeared", GREW: "grew", UNSURE: "may have grown"}.get(row.verdict, "is")
+    at = f", accessed at {where(row)}" if row.place is not None else ""
+    return f"{name_of(row)}{at}, {verb} on {plain(row.machine)}: {figures(row, per)}"
+
+
+def _count(number: int, verb: str) -> str:
+    return f"{number} line{'' if number == 1 else 's'} {verb}"
+
+
+def limit_words(judged: Judged) -> str:
+    """The limit, as its option has it."""
+    return f"{judged.limit * 100:.10g}%"
+
+
+def verdict(judged: Judged) -> str:
+    """The one sentence."""
+    since = f"since {plain(judged.baseline)}"
+    appeared, grew = judged.those(APPEARED), judged.those(GREW)
+    unsure = judged.those(UNSURE)
+    doubt = f"; of {_count(len(unsure), 'more runs would tell')}" if unsure else ""
+    if not judged.failed:
+        what = f"no line appeared or grew by more than {limit_words(judged)}"
+        many = f"{len(judged.rows)} of {FLOOR:.1%} of all cycles and more"
+        return f"gate: passed: {what} {since} ({many}){doubt}"
+    counts = [
+        _count(len(appeared), "appeared") if appeared else "",
+        _count(len(grew), f"grew by more than {limit_words(judged)}") if grew else "",
+    ]
+    worst = max((*appeared, *grew), key=lambda row: row.share.after - row.share.before)
+    what = " and ".join(filter(None, counts))
+    return f"gate: failed: {what} {since}; the worst: {sentence(worst, judged.per)}{doubt}"

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The verb: c2c diff."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from schedshard.commands.c2c.gate import gate, verdict_options
+from schedshard.commands.options import JSON, deliver
+
+
+@click.command("diff")
+@click.argument("a", type=click.Path(path_type=Path))
+@click.argument("b", type=click.Path(path_type=Path))
+@verdict_options
+@JSON
+def diff_command(
+    a: Path,
+    b: Path,
+    fail_above: str | None,
+    sarif: Path | None,
+    junit: Path | None,
+    annotate: bool,
+    as_json: bool,
+) -> None:
+    """Compare two recordings of a program, before and after a change.
+
+    A and B are what 'c2c record --out FILE' saved; lines are matched by object and field. With
+    --fail-above A is a baseline, and the exit status is 4 if B costs more.
+    """
+    from schedshard.c2c.report.diff import diff_files, diff_view
+    from schedshard.common.result import C2C, load_result
+
+    asked = fail_above is not None or sarif or junit or annotate
+    closing = gate(a, None, fail_above, sarif, junit, annotate) if asked else None
+    judged = closing.judge(load_result(b, (C2C,)), str(b)) if closing is not None else None
+    data = diff_files(a, b)
+    deliver(data, as_json, None, diff_view(data))
+    if closing is not None and judged is not None and (status := closing.closes(judged)):
+        raise click.exceptions.Exit(status)

@@ -1,0 +1,424 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The gate of continuous integration, on reports made here: what fails, and what is written."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import jsonschema
+import pytest
+from scipy import stats
+
+from conftest import Cli
+from schedshard.c2c.gate.annotate import commands
+from schedshard.c2c.gate.baseline import side_of
+from schedshard.c2c.gate.judge import LEVEL, STUDENT, Judged, growth, judge
+from schedshard.c2c.gate.junit import junit
+from schedshard.c2c.gate.sarif import sarif
+from schedshard.c2c.report.costs import names_of, place_of
+from schedshard.common.paths import ROOT
+from schedshard.lines.symbols import Frame
+
+# Names as a program may have them: a newline before a command, '%', an escape, half a character.
+HOSTILE = "a\n::error file=x::no%0A\x1b[31m<b>&\ud800,:\x00"
+
+
+def cost(
+    name: str, hitm: float, cycles: float, *more: str, file: str | None = "src/a.c"
+) -> dict[str, Any]:
+    place = {"file": file, "line": 7, "function": "add"} if file is not None else None
+    return {
+        "object": name, "names": sorted([name, *more]), "hitm": hitm, "cycles": cycles,
+        "place": place,
+    }  # fmt: skip
+
+
+def run(*lines: dict[str, Any], operations: int = 0, threads: int = 4) -> dict[str, Any]:
+    return {
+        "threads": threads, "operations": operations, "work_cycles": 1000.0, "lines": list(lines),
+    }  # fmt: skip
+
+
+def report(*runs: dict[str, Any], recorder: str = "exact", machine: str = "m") -> dict[str, Any]:
+    variant = {
+        "name": machine, "machine_sha256": "0", "runs": list(runs), "lines": [],
+        "work_cycles": 1000.0, "hitm_total": 1,
+    }  # fmt: skip
+    return {
+        "format": "schedshard/c2c/1", "recorder": recorder, "partial": False, "experiment": "p",
+        "machine": {}, "provenance": {}, "variants": [variant],
+        "program": {"status": 0, "placement": "os"},
+    }  # fmt: skip
+
+
+def judged(before: dict[str, Any], after: dict[str, Any], limit: float = 0.0) -> Judged:
+    return judge(side_of(before, "base.json"), side_of(after, "this"), limit)
+
+
+def verdicts(before: dict[str, Any], after: dict[str, Any], limit: float = 0.0) -> dict[str, str]:
+    return {row.object: row.verdict for row in judged(before, after, limit).rows}
+
+
+def test_the_same_run_passes_with_no_tolerance_and_one_more_transfer_fails() -> None:
+    base = report(run(cost("a", 100, 50)))
+    assert verdicts(base, base) == {"a": "same"}
+    assert verdicts(base, report(run(cost("a", 101, 50)))) == {"a": "grew"}
+    assert verdicts(base, report(run(cost("a", 101, 50))), 0.01) == {"a": "same"}
+    assert verdicts(base, report(run(cost("a", 102, 50))), 0.01) == {"a": "grew"}
+
+
+def test_a_line_that_the_baseline_does_not_have_has_appeared() -> None:
+    after = report(run(cost("a", 100, 50), cost("b", 9, 30)))
+    assert verdicts(report(run(cost("a", 100, 50))), after, 9.0) == {"a": "same", "b": "appeared"}
+
+
+def test_less_than_half_a_percent_of_the_cycles_is_noise() -> None:
+    assert verdicts(report(run()), report(run(cost("a", 100, 4.9)))) == {}
+
+
+def test_a_line_that_was_there_below_the_floor_has_not_appeared() -> None:
+    base, after = report(run(cost("a", 100, 4.9))), report(run(cost("a", 100, 5.1)))
+    assert verdicts(base, after, 0.05) == {"a": "same"}
+
+
+def test_a_share_that_grows_since_others_shrank_is_no_growth() -> None:
+    after = report({**run(cost("a", 100, 50)), "work_cycles": 500.0})
+    assert verdicts(report(run(cost("a", 100, 50))), after, 0.05) == {"a": "same"}
+
+
+def test_figures_are_per_operation_where_both_sides_count_them() -> None:
+    base = report(run(cost("a", 100, 50), operations=100))
+    twice = {**run(cost("a", 200, 100), operations=200), "work_cycles": 2000.0}
+    assert verdicts(base, report(twice)) == {"a": "same"}
+    assert judged(base, report(twice)).per == "operation"
+    assert verdicts(base, report({**twice, "operations": 0})) == {"a": "grew"}
+
+
+def test_a_line_that_was_split_is_compared_with_both_halves() -> None:
+    whole = report(run(cost("s.a", 100, 50, "s.b")))
+    halves = report(run(cost("s.a", 50, 25), cost("s.b", 50, 25)))
+    assert list(verdicts(whole, halves).values()) == ["same"]
+    worse = report(run(cost("s.a", 100, 50, "s.b", "s.c")))
+    assert set(verdicts(halves, worse).values()) == {"same"}
+
+
+def noisy(*counts: float) -> dict[str, Any]:
+    return report(*(run(cost("a", count, 50)) for count in counts), recorder="emulator")
+
+
+def test_noise_between_runs_is_not_growth() -> None:
+    before = noisy(100, 120, 90, 110, 80)
+    assert verdicts(before, noisy(115, 125, 95, 110, 105), 0.05) == {"a": "unsure"}
+    assert verdicts(before, noisy(300, 310, 290, 305, 295), 0.05) == {"a": "grew"}
+    assert verdicts(noisy(100), noisy(300, 310, 290, 305, 295), 0.05) == {"a": "grew"}
+    assert verdicts(noisy(100), noisy(90, 130, 100, 110, 105), 0.05) == {"a": "unsure"}
+
+
+def test_a_line_that_only_some_runs_have_has_not_surely_appeared() -> None:
+    with_it, without = run(cost("a", 9, 50), cost("b", 9, 90)), run(cost("a", 9, 50))
+    after = report(with_it, without, without, recorder="emulator")
+    found = verdicts(report(without, without, recorder="emulator"), after)
+    assert found["b"] == "unsure"
+
+
+@pytest.mark.parametrize(("before", "after"), [((1, 2, 4), (3, 9, 5, 6)), ((5, 7), (5, 6, 9))])
+def test_the_interval_is_welchs(before: tuple[float, ...], after: tuple[float, ...]) -> None:
+    welch = stats.ttest_ind(after, before, equal_var=False)
+    mean = sum(before) / len(before)
+    margin = (growth(before, after).high - growth(before, after).relative) * mean
+    error = (sum(after) / len(after) - mean) / float(welch.statistic)
+    assert margin / error == pytest.approx(STUDENT[int(welch.df) - 1])
+
+
+def test_the_table_of_students_distribution() -> None:
+    wanted = [stats.t.ppf(LEVEL, degrees) for degrees in range(1, len(STUDENT) + 1)]
+    assert wanted == pytest.approx(STUDENT, rel=1e-3)
+
+
+# ---- what is written ----
+
+
+def hostile() -> Judged:
+    after = run(cost(HOSTILE, 100, 50, file=f"src/{HOSTILE}.c"), cost("b", 3, 9, file=None))
+    return judged(report(run()), report(after))
+
+
+def test_annotations_are_one_line_each_whatever_the_names() -> None:
+    lines = commands(hostile())
+    assert len(lines) == 2
+    for line in lines:
+        assert line.isprintable()
+        assert line.startswith("::error ")
+        properties, _, said = line.removeprefix("::error ").partition("::")
+        assert "%" not in said.replace("%25", "")
+        names = [word.partition("=")[0] for word in properties.split(",")]
+        assert names in (["file", "line", "title"], ["title"])
+        assert ":" not in properties
+
+
+def test_sarif_is_valid_and_points_at_the_source_line() -> None:
+    found = sarif(hostile(), 4)
+    text = json.dumps(found, ensure_ascii=False)
+    text.encode("utf-8")
+    first, second = found["runs"][0]["results"]
+    where = first["locations"][0]["physicalLocation"]
+    assert where["region"] == {"startLine": 7}
+    assert where["artifactLocation"]["uriBaseId"] == "SRCROOT"
+    # A URI: nothing but what RFC 3986 has.
+    assert set(where["artifactLocation"]["uri"]) <= set(
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/%"
+    )
+    assert first["message"]["text"].isprintable()
+    assert "physicalLocation" not in second["locations"][0]
+    rules = {rule["id"] for rule in found["runs"][0]["tool"]["driver"]["rules"]}
+    assert {each["ruleId"] for each in (first, second)} <= rules
+    jsonschema.validate(found, SARIF)
+
+
+# The parts of the standard's schema that the verdict uses, with nothing else allowed.
+def _object(required: str, **properties: Any) -> dict[str, Any]:
+    return {
+        "type": "object", "required": required.split(), "properties": properties,
+        "additionalProperties": False,
+    }  # fmt: skip
+
+
+_TEXT = {"type": "string", "minLength": 1}
+_MESSAGE = _object("text", text=_TEXT)
+_LOCATION = _object(
+    "",
+    physicalLocation=_object(
+        "artifactLocation region",
+        artifactLocation=_object("uri", uri=_TEXT, uriBaseId=_TEXT),
+        region=_object("startLine", startLine={"type": "integer", "minimum": 1}),
+    ),
+    logicalLocations={"type": "array", "items": _object("name kind", name=_TEXT, kind=_TEXT)},
+)
+SARIF = _object(
+    "version runs",
+    **{"$schema": _TEXT},
+    version={"const": "2.1.0"},
+    runs={
+        "type": "array",
+        "items": _object(
+            "tool results",
+            tool=_object(
+                "driver",
+                driver=_object(
+                    "name version rules", name=_TEXT, version=_TEXT,
+                    rules={
+                        "type": "array", "uniqueItems": True,
+                        "items": _object(
+                            "id shortDescription", id=_TEXT, shortDescription=_MESSAGE
+                        ),
+                    },
+                ),
+            ),
+            originalUriBaseIds={
+                "type": "object", "additionalProperties": _object("", description=_MESSAGE),
+            },
+            invocations={
+                "type": "array",
+                "items": _object(
+                    "executionSuccessful", executionSuccessful={"type": "boolean"},
+                    exitCode={"type": "integer"},
+                ),
+            },
+            results={
+                "type": "array",
+                "items": _object(
+                    "ruleId level message locations partialFingerprints", ruleId=_TEXT,
+                    level={"enum": ["none", "note", "warning", "error"]}, message=_MESSAGE,
+                    locations={"type": "array", "items": _LOCATION},
+                    partialFingerprints={"type": "object", "additionalProperties": _TEXT},
+                ),
+            },
+        ),
+    },
+)  # fmt: skip
+
+
+def test_junit_is_xml_and_counts() -> None:
+    text = junit(hostile())
+    suite = ElementTree.fromstring(text).find("testsuite")
+    assert suite is not None
+    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("2", "2", "0")
+    cases = suite.findall("testcase")
+    assert all(case.find("failure") is not None for case in cases)
+    assert "\\ud800" in str(cases[0].get("name"))
+
+
+def test_fingerprints_stay_when_lines_of_the_source_move() -> None:
+    def fingerprints(line: int) -> list[Any]:
+        one = cost("a", 100, 50)
+        one["place"]["line"] = line
+        found = sarif(judged(report(run()), report(run(one))))
+        return [each["partialFingerprints"] for each in found["runs"][0]["results"]]
+
+    assert fingerprints(3) == fingerprints(9)
+    assert fingerprints(3) != []
+
+
+# ---- by what a line is known ----
+
+
+def line(kind: str, **more: Any) -> dict[str, Any]:
+    access = {
+        "field": "", "hitm_remote": 1, "hitm_local": 0,
+        "frames": [
+            {"function": "fetch_add", "source": "atomic:3"},
+            {"function": "work", "source": "a.c:9"},
+        ],
+    }  # fmt: skip
+    field = more.pop("field", "")
+    return {
+        "kind": kind, "object": "o", "type": "struct s", "allocated": [],
+        "accesses": [{**access, "field": field}], **more,
+    }  # fmt: skip
+
+
+def test_names_have_neither_addresses_nor_lines_nor_elements() -> None:
+    made = [{"function": "make", "source": "a.c:205"}]
+    heap = line("heap", object="heap: make (a.c:205)", field="[3].count", allocated=made)
+    assert names_of(heap) == ["heap make struct s [].count"]
+    assert names_of(line("variable", object="side", field="side[2].count")) == ["side[].count"]
+    assert names_of(line("variable", object="side")) == ["side"]
+    assert names_of(line("mapped", object="mapped memory at 0x7f00")) == ["mapped by work"]
+
+
+def test_the_place_is_the_first_of_the_programs_own_lines(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "a.c").touch()
+    frames = (
+        Frame("fetch_add", "atomic_base.h:3", "/usr/include/c++/12/bits/atomic_base.h"),
+        Frame("odd", "?", ""),
+        Frame("work", "a.c:9", "/built/elsewhere/src/a.c"),
+    )
+    assert place_of(frames, tmp_path) == {"file": "src/a.c", "line": 9, "function": "work"}
+    assert place_of(frames[:2], tmp_path) is None
+    outside = (Frame("f", "b.c:4", "/other/b.c"),)
+    assert place_of(outside, tmp_path) == {"file": "/other/b.c", "line": 4, "function": "f"}
+
+
+# ---- the command ----
+
+
+def saved(path: Path, data: dict[str, Any]) -> Path:
+    path.write_text(json.dumps(data), encoding="utf-8")
+    return path
+
+
+def test_diff_ends_with_four_and_one_sentence(cli: Cli, tmp_path: Path) -> None:
+    a = saved(tmp_path / "a.json", report(run(cost("a", 100, 50))))
+    b = saved(tmp_path / "b.json", report(run(cost("a", 200, 90))))
+    assert cli("c2c", "diff", a, b).status == 0
+    files = ("--sarif", tmp_path / "s", "--junit", tmp_path / "j", "--annotate")
+    done = cli("c2c", "diff", a, b, "--fail-above", "5%", *files)
+    assert done.status == 4
+    said = done.err.splitlines()
+    assert said[0].startswith("::error file=src/a.c,line=7,title=")
+    assert said[1].startswith("gate: failed: 1 line grew by more than 5% since ")
+    assert "HITM per run 100 to 200 (+100.0%)" in said[1]
+    assert len(said) == 2
+    assert json.loads((tmp_path / "s").read_text())["runs"][0]["results"]
+    assert ElementTree.parse(tmp_path / "j").find(".//failure") is not None
+    assert cli("c2c", "diff", a, b, "--fail-above", "100").status == 0
+    assert cli("c2c", "diff", b, a, "--fail-above", "0").status == 0
+
+
+@pytest.mark.parametrize("text", ["", "five", "-5%", "5%%", "nan", "1e3", "5 %", "\u0665%"])
+def test_a_limit_that_is_none_is_refused(cli: Cli, tmp_path: Path, text: str) -> None:
+    a = saved(tmp_path / "a.json", report(run(cost("a", 100, 50))))
+    done = cli("c2c", "diff", a, a, f"--fail-above={text}")
+    assert (done.status, done.out) == (2, "")
+    assert "not a percentage, such as 5%" in done.err
+
+
+def _changed(change: str) -> dict[str, Any]:
+    base = report(run(cost("a", 100, 50)))
+    variant = base["variants"][0]
+    changes: dict[str, Any] = {
+        "recorder": lambda: base.update(recorder="emulator"),
+        "machine": lambda: variant.update(name="other"),
+        "file": lambda: variant.update(machine_sha256="1"),
+        "placement": lambda: base["program"].update(placement="scatter"),
+        "threads": lambda: variant["runs"][0].update(threads=5),
+        "failed": lambda: base["program"].update(status=1),
+        "old": lambda: base.pop("recorder"),
+        "kernel": lambda: base.pop("program"),
+        "empty": lambda: variant.update(runs=[]),
+        "text": lambda: variant["runs"][0].update(work_cycles="many"),
+        "nan": lambda: variant["runs"][0].update(work_cycles=math.nan),
+        "negative": lambda: variant["runs"][0]["lines"][0].update(hitm=-1),
+        "huge": lambda: variant["runs"][0]["lines"][0].update(hitm=10**400),
+        "list": lambda: variant.update(runs=[7]),
+        "line": lambda: variant["runs"][0]["lines"][0].pop("names"),
+    }
+    changes[change]()
+    return base
+
+
+REFUSED = [
+    ("recorder", "is of the emulator recorder, this is the exact one"),
+    ("machine", "is of other, this is m"),
+    ("file", "is of an earlier file of m"),
+    ("placement", "was recorded with --placement scatter, this is os"),
+    ("threads", "is of 5 threads, this is 4"),
+    ("failed", "is of a program that failed or was stopped"),
+    ("old", "is of an earlier version: record it again"),
+    ("kernel", "is not of a program"),
+    *(
+        (name, "is damaged")
+        for name in ("empty", "text", "nan", "negative", "huge", "list", "line")
+    ),
+]
+
+
+@pytest.mark.parametrize(("change", "said"), REFUSED)
+def test_a_baseline_that_does_not_compare_is_refused_in_a_line(
+    cli: Cli, tmp_path: Path, change: str, said: str
+) -> None:
+    a = saved(tmp_path / "a.json", _changed(change))
+    b = saved(tmp_path / "b.json", report(run(cost("a", 100, 50))))
+    files = ("--sarif", tmp_path / "s", "--junit", tmp_path / "j")
+    done = cli("c2c", "diff", a, b, "--fail-above", "5%", *files)
+    assert done.status == 2
+    assert said in done.err
+    assert len(done.err.splitlines()) == 1
+    assert not (tmp_path / "s").exists()
+
+
+ALONE = [
+    (("--fail-above", "5%"), "--fail-above is of a gate: add --baseline FILE"),
+    (("--annotate",), "--annotate is of a gate: add --baseline FILE"),
+    (("--update-baseline",), "--update-baseline is of a gate: add --baseline FILE"),
+    (("--baseline", "none.json"), "no baseline none.json: --update-baseline makes it"),
+    (("--baseline", "x", "--update-baseline", "--annotate"), "--update-baseline judges nothing"),
+    (("--baseline", "x", "--out", "x"), "--out is the baseline"),
+    (("--exact", "--runs", "3"), "--runs: a program runs exactly without"),
+]
+
+
+@pytest.mark.parametrize(("words", "said"), ALONE)
+def test_options_that_contradict_are_refused_before_the_work(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = cli("c2c", "record", "--machine", "epyc-7763-2s", *words, "--", "true")
+    assert done.status == 2
+    assert said in done.err
+
+
+def test_a_text_of_bytes_that_are_no_text_can_be_printed(tmp_path: Path) -> None:
+    """A name with half a character must not end the command with a traceback."""
+    bad = report(run(cost("\udc80x", 100, 50)))
+    a, b = saved(tmp_path / "a.json", report(run())), saved(tmp_path / "b.json", bad)
+    words = ["./schedshard", "c2c", "diff", str(a), str(b), "--fail-above", "0", "--annotate"]
+    done = subprocess.run(words, capture_output=True, check=False, cwd=ROOT)
+    assert (done.returncode, done.stderr.count(b"Traceback")) == (4, 0)
+    assert b"\\udc80x" in done.stderr

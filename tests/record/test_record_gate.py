@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""A gate on programs in the emulator, whose runs differ."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from recording import MACHINE, PROGRAMS, needs, run
+
+pytestmark = needs(PROGRAMS / "record-known")
+
+KNOWN = str(PROGRAMS / "record-known")
+# Threads that hand each message on: however they overlap, the ring's lines move.
+RING = (KNOWN, "ring", "2", "500", "0")
+APART = (KNOWN, "apart", "2", "500", "400")
+
+
+def gated(*words: str) -> subprocess.CompletedProcess[str]:
+    return run("record", "--machine", MACHINE, "--marks", "--no-advice", *words)
+
+
+@pytest.fixture(scope="module")
+def baseline(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Counters in lines of their own, two runs."""
+    path = tmp_path_factory.mktemp("gate") / "base.json"
+    words = ("--baseline", str(path), "--update-baseline", "--runs", "2", "--", *APART)
+    done = gated(*words)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("apart: right") == 2
+    return path
+
+
+def test_a_baseline_is_a_report_with_the_figures_of_each_run(baseline: Path) -> None:
+    report = json.loads(baseline.read_text(encoding="utf-8"))
+    assert report["recorder"] == "emulator"
+    assert [run["threads"] for run in report["variants"][0]["runs"]] == [3, 3]
+
+
+def test_lines_that_appear_close_the_gate(baseline: Path) -> None:
+    done = gated("--baseline", str(baseline), "--runs", "2", "--fail-above", "50%", "--", *RING)
+    assert done.returncode == 4
+    assert done.stderr.splitlines()[-1].startswith("gate: failed: ")
+    assert "appeared" in done.stderr.splitlines()[-1]
+
+
+def test_a_gate_runs_the_program_five_times(tmp_path: Path) -> None:
+    path = tmp_path / "base.json"
+    words = ("--baseline", str(path), "--", KNOWN, "apart", "2", "20", "10")
+    done = gated("--update-baseline", *words)
+    assert (done.returncode, done.stdout.count("apart: right")) == (0, 5)
+
+
+def test_another_recorder_is_refused_before_the_program_runs(
+    baseline: Path, tmp_path: Path
+) -> None:
+    report = json.loads(baseline.read_text(encoding="utf-8"))
+    other = tmp_path / "base.json"
+    other.write_text(json.dumps({**report, "recorder": "exact"}), encoding="utf-8")
+    done = gated("--baseline", str(other), "--", *RING)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "is of the exact recorder, this is the emulator one" in done.stderr
+
+
+@pytest.mark.skipif(shutil.which("sh") is None, reason="needs a shell")
+def test_the_first_run_that_fails_is_the_last(baseline: Path) -> None:
+    words = ("--baseline", str(baseline), "--runs", "3", "--", "sh", "-c", "echo once; exit 4")
+    done = run("record", "--machine", MACHINE, "--no-advice", *words)
+    assert (done.returncode, done.stdout) == (4, "once\n")
+    said = "gate: not judged: the program ended with status 4"
+    assert done.stderr.splitlines()[-1] == said
