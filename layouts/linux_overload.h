@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * linux_overload.h - the CPUs with RT tasks to push: a mask, and a counter (or several) that spares
+ * linux_overload.h - the CPUs with RT tasks to push: a mask, and a counter (or several) that saves
  * most readers the mask.
  *
  * A CPU sets its bit before it raises the counter, and a reader reads the counter before the mask.

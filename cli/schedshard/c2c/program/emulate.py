@@ -76,7 +76,7 @@ def _plain(path: Path, folder: Path) -> Path:
     if not _DIVIDES.search(str(path.parent)):
         return path
     if _DIVIDES.search(str(folder)):
-        raise UserError(f"{folder} has a space or a colon in its name, as has {path}: set TMPDIR")
+        raise UserError(f"{folder} contains a space or a colon, and so does {path}: set TMPDIR")
     link = folder / "parts"
     if not link.is_symlink():
         link.symlink_to(path.parent.resolve(), target_is_directory=True)

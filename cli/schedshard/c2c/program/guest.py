@@ -107,7 +107,7 @@ def program_files(program: Program, more: Sequence[Path]) -> dict[str, Entry]:
         files[str(file)] = plain(file, executable=os.access(file, os.X_OK))
     words = (str(path), *program.argv[1:])
     if any("\0" in word for word in words):
-        raise UserError("an argument has a 0 in it: no program can be given that")
+        raise UserError("an argument contains a NUL byte, which no program can receive")
     files[ARGV] = plain(b"".join(os.fsencode(word) + b"\0" for word in words))
     return files
 
