@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 from recording import MACHINE, PROGRAMS, Report, hitm_of, needs, quiet, run
 
-from schedshard.c2c.naming.modules import _short
+from schedshard.c2c.naming.modules import _load
 from schedshard.c2c.naming.objects import _ALLOCATORS
+from schedshard.c2c.naming.readable import short as shortened
 from schedshard.c2c.report.report import bytes_named
 from schedshard.common.paths import build_dir
 
@@ -499,7 +500,24 @@ def test_names_do_not_depend_on_which_machines_are_asked_for() -> None:
     ],
 )
 def test_names_of_functions_are_short(name: str, short: str) -> None:
-    assert _short(name) == short
+    assert shortened(name) == short
+
+
+def test_names_of_data_are_as_in_the_source(tmp_path: Path) -> None:
+    """Boost's pool of spinlocks was _ZN5boost6detail13spinlock_poolILi2EE5pool_E."""
+    source, program = tmp_path / "data.cpp", tmp_path / "data"
+    source.write_text(
+        "namespace app { template <int N> struct pool { static long hits[4]; };\n"
+        "template <int N> long pool<N>::hits[4]; }\n"
+        "int main() { return app::pool<2>::hits[1]; }\n",
+        encoding="utf-8",
+    )
+    subprocess.run(["c++", "-g", str(source), "-o", str(program)], check=True)
+    module = _load(program, 0, 0)
+    assert module is not None
+    named = {each.name: each.size for each in module.objects}
+    assert named["app::pool::hits"] == 32
+    assert not [name for name in named if name.startswith("_Z")]
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,7 @@ information, they also come from the separate file that distributions put into /
 the build id.
 """
 
-import re
 import shutil
-import subprocess
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,6 +17,7 @@ from elftools.common.exceptions import DWARFError, ELFError
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import NoteSection, SymbolTableSection
 
+from schedshard.c2c.naming.readable import readable
 from schedshard.common.errors import UserError
 from schedshard.lines.symbols import Frame, resolve
 
@@ -26,9 +25,6 @@ DEBUG_ROOT = Path("/usr/lib/debug/.build-id")
 _SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64")
 _PAGE = 4096
 _OTHER = "llvm-addr2line"
-_MARKS = ("_Z", "_R")
-# What Rust adds so that names differ: a hash at the end, and one after the crate's name.
-_HASH = re.compile(r"::h[0-9a-f]{16}$|\[[0-9a-f]{8,16}\]")
 
 
 @dataclass(frozen=True, order=True)
@@ -102,7 +98,10 @@ def _read_symbols(elf: ELFFile, module: Module) -> None:
             elif kind == "STT_OBJECT":
                 module.objects.append(known)
     module.functions = sorted(set(module.functions))
-    module.objects = sorted(set(module.objects))
+    plain = readable(each.name for each in module.objects)
+    module.objects = sorted(
+        {replace(each, name=plain.get(each.name, each.name)) for each in module.objects}
+    )
 
 
 def _load(path: Path, low: int, offset: int) -> Module | None:
@@ -177,44 +176,9 @@ class Modules:
         return _readable(found)
 
 
-def _depth(text: str) -> int:
-    """How many of its brackets are open."""
-    return text.count("<") - text.count(">") + text.count("->")
-
-
-def _short(name: str) -> str:
-    """A function without its template arguments; '<T as Trait>::f' becomes 'T::f'."""
-    depth, kept = 0, []
-    if name.startswith("<"):
-        end = next((i for i in range(len(name)) if _depth(name[: i + 1]) == 0), None)
-        if end is not None:
-            return _short(name[1:end].split(" as ")[0]) + _short(name[end + 1 :])
-    for at, letter in enumerate(name):
-        if letter == "<" and "operator" not in name[max(0, at - 9) : at]:
-            depth += 1
-        if not depth:
-            kept.append(letter)
-        if letter == ">" and depth and name[at - 1] != "-":
-            depth -= 1
-    return _HASH.sub("", "".join(kept))
-
-
 def _readable(found: dict[int, tuple[Frame, ...]]) -> dict[int, tuple[Frame, ...]]:
     """Names as in the source, for mangled ones of the binary."""
-    mangled = sorted({f.function for fs in found.values() for f in fs if f.function[:2] in _MARKS})
-    if not mangled:
-        return found
-    try:
-        done = subprocess.run(
-            ["c++filt", "-p"],
-            input="".join(f"{name}\n" for name in mangled),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    except OSError:
-        return found
-    plain = dict(zip(mangled, map(_short, done.stdout.splitlines()), strict=False))
+    plain = readable(frame.function for frames in found.values() for frame in frames)
     return {
         pc: tuple(replace(f, function=plain.get(f.function, f.function)) for f in frames)
         for pc, frames in found.items()

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Names as in the source, for mangled ones of C++ and Rust."""
+
+import re
+import subprocess
+from collections.abc import Iterable
+
+_MARKS = ("_Z", "_R")
+# What Rust adds so that names differ: a hash at the end, and one after the crate's name.
+_HASH = re.compile(r"::h[0-9a-f]{16}$|\[[0-9a-f]{8,16}\]")
+
+
+def readable(names: Iterable[str]) -> dict[str, str]:
+    """The mangled ones among these names, and what to show. Without c++filt: none."""
+    mangled = sorted({name for name in names if name[:2] in _MARKS})
+    if not mangled:
+        return {}
+    try:
+        done = subprocess.run(
+            ["c++filt", "-p"],
+            input="".join(f"{name}\n" for name in mangled),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except OSError:
+        return {}
+    return dict(zip(mangled, map(short, done.stdout.splitlines()), strict=False))
+
+
+def short(name: str) -> str:
+    """A name without its template arguments; '<T as Trait>::f' becomes 'T::f'."""
+    depth, kept = 0, []
+    if name.startswith("<"):
+        end = next((i for i in range(len(name)) if _depth(name[: i + 1]) == 0), None)
+        if end is not None:
+            return short(name[1:end].split(" as ")[0]) + short(name[end + 1 :])
+    for at, letter in enumerate(name):
+        if letter == "<" and "operator" not in name[max(0, at - 9) : at]:
+            depth += 1
+        if not depth:
+            kept.append(letter)
+        if letter == ">" and depth and name[at - 1] != "-":
+            depth -= 1
+    return _HASH.sub("", "".join(kept))
+
+
+def _depth(text: str) -> int:
+    """How many of its brackets are open."""
+    return text.count("<") - text.count(">") + text.count("->")
