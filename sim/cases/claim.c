@@ -10,7 +10,7 @@
 #include "cases.h"
 #include "objects.h"
 #include "sbm_claim.h"
-#include "slot_set.h"
+#include "slot_more.h"
 
 #define PUT 0 /* ghost: the put has returned */
 
@@ -215,6 +215,27 @@ static void check_slots(uint32_t nr_cpus)
 	explore_check(owners, "no CPU got a slot");
 }
 
+/* Three slots for which callers ask more often, by both kinds of claims. */
+static void several_slots(uint32_t cpu)
+{
+	u32 got[2], n = cpu == 2 ? slot_claim_limit(slots, cpu, 3) >= 0
+				 : slot_claim_n(slots, cpu, 2, got);
+
+	for (u32 i = 0; i < n && cpu != 2; i++)
+		own(got[i]);
+	explore_result(cpu, n);
+}
+
+static void check_several_slots(uint32_t nr_cpus)
+{
+	u64 n = 0;
+
+	for (u32 cpu = 0; cpu < nr_cpus; cpu++)
+		n += explore_result_of(cpu);
+	explore_check(n == 3 && !slot_set_nr_free(slots), "%u of 3 slots are claimed",
+		      (unsigned int)n);
+}
+
 /* A set of one slot, taken, grows by one. A claim finds none or the new one, made whole. */
 static void setup_grow(uint32_t nr_cpus)
 {
@@ -261,6 +282,8 @@ const struct explore_case explore_claim_cases[] = {
 	     setup_none, hands_over, NULL),
 	CASE("claim-slots", "CPUs claim and put slots: each has one owner", "core", 2, false,
 	     setup_slots, take_slots, check_slots),
+	CASE("claim-slots-several", "CPUs claim several slots at once: each has one owner", "core",
+	     3, false, setup_slots, several_slots, check_several_slots),
 	CASE("claim-slots-grow", "a set grows beside a claim, in any order", "core", 2, true,
 	     setup_grow, grow, NULL),
 	CASE("planted-claim-look", "planted: a claim that looks and then clears", "planted", 4,

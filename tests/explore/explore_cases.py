@@ -60,6 +60,7 @@ TABLE: list[tuple[str, list[int], bool, tuple[str, ...]]] = [
     ("claim-realtime", [2, 3], False, ()),
     ("claim-hands-over", [2, 3], False, ()),
     ("claim-slots", [2], False, ()),
+    ("claim-slots-several", [2, 3], False, ()),
     ("claim-slots-grow", [2], False, ()),
     ("handover-set", [2, 3], False, ()),
     ("handover-clear", [2, 3], False, ()),

@@ -2,7 +2,7 @@
 /* A set of slots against an array of bools, for every shape and for few and many slots. */
 #include "shapes.h"
 #include "shard_topo.h"
-#include "slot_set.h"
+#include "slot_more.h"
 #include "test.h"
 
 #define MAX_SLOTS 6000u
@@ -40,6 +40,13 @@ static void learn(struct model *m, u32 first, u32 part)
 	CHECK_EQ(slot_set_size(m->s), m->nr);
 }
 
+static void taken(struct model *m, u32 slot)
+{
+	CHECK(slot < m->nr && m->free[slot]);
+	m->free[slot] = false;
+	m->nr_free--;
+}
+
 /* No free slot of an earlier part, or of the same part in a nearer shard, is passed over. */
 static void claim(struct model *m)
 {
@@ -57,8 +64,78 @@ static void claim(struct model *m)
 		if (m->free[slot] && m->part[slot] <= m->part[got])
 			CHECK(m->part[slot] == m->part[got] &&
 			      shard_near_rank(m->plan, own, m->home[slot]) >= rank);
-	m->free[got] = false;
-	m->nr_free--;
+	taken(m, (u32)got);
+}
+
+/* As many as there are, and no near shard is passed over. */
+static void claim_several(struct model *m)
+{
+	u32 cpu = m->plan->idx_to_cpu[test_below(&m->random, m->plan->nr_possible)];
+	u32 own = m->plan->slot[cpu].shard, slots[70], n = 1 + test_below(&m->random, 70);
+	u32 want = n < m->nr_free ? n : m->nr_free;
+	u64 rank = 0;
+
+	CHECK_EQ(slot_claim_n(m->s, cpu, n, slots), want);
+	for (u32 i = 0; i < want; i++)
+		taken(m, slots[i]);
+	for (u32 i = 0; i < want; i++)
+		if (m->part[slots[i]] == m->part[slots[want - 1]]) {
+			u64 at = shard_near_rank(m->plan, own, m->home[slots[i]]);
+
+			CHECK(at >= rank);
+			rank = at;
+		}
+	for (u32 slot = 0; want && slot < m->nr; slot++)
+		if (m->free[slot] && m->part[slot] == m->part[slots[want - 1]])
+			CHECK(shard_near_rank(m->plan, own, m->home[slot]) >= rank);
+}
+
+/* From a full set exactly @limit slots come, in each shard its share to one a word. */
+static void claim_limited(const struct shard_plan *plan, u32 nr, u32 more, u32 limit)
+{
+	struct slot_set *s = slot_set_alloc(plan, nr);
+	bool got[MAX_SLOTS] = { false };
+	u32 n = 0;
+	s64 slot;
+
+	CHECK(s && (!more || slot_set_grow(s, more)));
+	while ((slot = slot_claim_limit(s, plan->idx_to_cpu[n % plan->nr_possible], limit)) >= 0) {
+		CHECK(!got[slot]);
+		got[slot] = true;
+		n++;
+	}
+	CHECK_EQ(n, limit < nr + more ? limit : nr + more);
+	CHECK_EQ(slot_set_nr_free(s), nr + more - n);
+	for (u32 begin = 0; begin < nr + more; begin += 64) {
+		u32 end = begin + 64 < nr + more ? begin + 64 : nr + more, here = 0;
+
+		for (u32 i = begin; i < end; i++)
+			here += got[i];
+		/* two words may have parts in these 64 numbers */
+		CHECK(here <= (u64)n * (end - begin) / (nr + more) + 64);
+	}
+	for (u32 i = 0; i < nr + more; i++)
+		if (got[i])
+			slot_put(s, i);
+	CHECK_EQ(slot_set_nr_free(s), nr + more);
+	slot_set_free(s);
+}
+
+static void limited(void)
+{
+	for (u32 i = 0; i < nr_shapes; i++) {
+		struct shard_plan *plan = shape_plan(&shapes[i]);
+
+		claim_limited(plan, 1, 0, 0);
+		claim_limited(plan, 1, 0, 1);
+		claim_limited(plan, 63, 0, 7);
+		claim_limited(plan, 200, 0, 64);
+		claim_limited(plan, 1500, 700, 1);
+		claim_limited(plan, 1500, 700, 999);
+		claim_limited(plan, 1500, 700, 2200);
+		claim_limited(plan, 64, 3, 5000);
+		shard_plan_free(plan);
+	}
 }
 
 static void put(struct model *m)
@@ -91,6 +168,8 @@ static void run(const struct shape *shape, u32 nr)
 
 		if (test_below(&m.random, 10) < (fills ? 7 : 3))
 			claim(&m);
+		else if (!test_below(&m.random, 20))
+			claim_several(&m);
 		else
 			put(&m);
 		if (!test_below(&m.random, 100) && parts < 4) {
@@ -140,5 +219,6 @@ static void limits(void)
 
 #define TESTS(TEST)       \
 	TEST(every_shape) \
+	TEST(limited)     \
 	TEST(limits)
 TEST_MAIN(slot_set_model, TESTS)

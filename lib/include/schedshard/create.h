@@ -59,6 +59,7 @@ extern "C" {
 #include "sbm_claim.h"
 #include "sbm_more.h"
 #include "shard_counter.h"
+#include "slot_more.h"
 #include "slot_set.h"
 
 /* Most CPUs on a line of sets and counters; docs/results/pools.md has the figures. */

@@ -20,6 +20,7 @@
  *   sbm_claim.h      find a set bit and clear it, near a CPU: pools
  *   bytemap.h        a byte per CPU, written with plain stores
  *   slot_set.h       any number of slots, each with a home near some CPUs
+ *   slot_more.h      several of them at once, and claims that leave some for others
  *   shard_counter.h  a count: is there any?
  *   cpu_counter.h    a count for statistics, by plain stores
  *   ordered.h        releases and acquires, for what a bit, a byte or a count stands for
@@ -88,6 +89,7 @@ extern "C" {
 #include "shard_plan.h"
 #include "shard_summary.h"
 #include "shard_topo.h"
+#include "slot_more.h"
 #include "slot_set.h"
 #include "visited.h"
 

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * More claims of a set of slots: several at once, and claims that leave slots for others.
+ *
+ * Concurrency, context and ordering: as slot_claim_near() in slot_set.h. Order of a search: the
+ * words of the own shard from the own slot's on, then those of near shards; each caller begins
+ * elsewhere there.
+ */
+#ifndef SLOT_MORE_H
+#define SLOT_MORE_H
+
+#include "slot_set.h"
+
+/**
+ * slot_claim_n() - claim several slots, nearest first
+ * @s: the set
+ * @cpu: CPU number to start from
+ * @n: how many
+ * @slots: receives their numbers
+ *
+ * Takes all that it needs of a word in one atomic operation. Return: how many it claimed; fewer
+ * than @n when it found no more.
+ */
+u32 slot_claim_n(struct slot_set *s, u32 cpu, u32 n, u32 *slots);
+
+/**
+ * slot_claim_limit() - claim one of at most so many slots
+ * @s: the set
+ * @cpu: CPU number to start from
+ * @limit: of how many slots, in all
+ *
+ * Callers with one @limit never hold more than @limit slots together. So others find the rest free:
+ * such as requests that must not wait behind bulk work. It also makes a set smaller for a while.
+ * The slots are spread over all words, so that each shard has its share. Which they are depends on
+ * @limit and on the size of the set. Slots of another limit, or of before a slot_set_grow(), do not
+ * count.
+ *
+ * Return: its number, -1: none of them is free.
+ */
+s64 slot_claim_limit(struct slot_set *s, u32 cpu, u32 limit);
+
+#endif /* SLOT_MORE_H */
