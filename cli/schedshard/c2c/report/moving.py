@@ -129,7 +129,8 @@ def _words(thing: Thing, names: Sequence[str]) -> str:
     if thing.element is not None:
         of, size = thing.element
         what = f"`{of}`" if of != "element" else "each element"
-        return f"pad {what} ({size} bytes, an element of {thing.name}) to a line"
+        length = "1 byte" if size == 1 else f"{size} bytes"
+        return f"pad {what} ({length}, an element of {thing.name}) to a line"
     if any(name != thing.name for name in named):
         which = " and ".join(f"`{name}`" for name in named[:3])
         more = f" and {len(named) - 3} more" if len(named) > 3 else ""
