@@ -167,7 +167,7 @@ def test_patches_that_are_no_longer_there_go(layout: Layout, tmp_path: Path) -> 
         ("subject\n", "needs a subject"),
         ("subject\nreason\nmore\n", "needs a subject"),
         ("s\n\nr\n\nSigned-off-by: me\n", "the sign-off is added"),
-        ("s" * 76 + "\n\nr\n", "the subject has 76 characters, 75 may be"),
+        ("s" * 76 + "\n\nr\n", "the subject has 76 characters, 75 at most"),
     ],
 )
 def test_messages_that_are_refused(text: str, words: str) -> None:

@@ -121,7 +121,7 @@ def test_as_typed(
     assert run(["kernel", "c2c-validate", "--variant", "shard"]) == 1
     captured = capsys.readouterr()
     assert "MISSED" in captured.out
-    assert captured.err == "schedshard: what c2c says is not what is known\n"
+    assert captured.err == "schedshard: c2c reports other figures than the known ones\n"
     report = run_with({}, monkeypatch, tmp_path)
     assert run(["kernel", "c2c-validate", "--variant", "shard"]) == 0
     assert "MISSED" not in capsys.readouterr().out

@@ -48,7 +48,7 @@ def test_64_cpus_stand_for_8_caches_on_2_sockets() -> None:
     ("shape", "lacking"),
     [
         (Shape(packages=4), "sockets"),
-        (Shape(llcs=9), "last-level caches a socket (8)"),
+        (Shape(llcs=9), "last-level caches per socket (8)"),
         (Shape(cores=9), "cores per cache (8)"),
         (Shape(threads=3), "threads per core (2)"),
     ],

@@ -98,8 +98,8 @@ def test_lscpu_says_what_the_table_cannot(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "is no text of 'lscpu -p'"),
-        ("0,0,0,0\n", "is no text of 'lscpu -p'"),
+        ("", "is not the text of 'lscpu -p'"),
+        ("0,0,0,0\n", "is not the text of 'lscpu -p'"),
         ("# CPU,Node\n0,0\n", "has no columns"),
         ("# CPU,Core,Socket\n0,a,0\n", "column core"),
         ("# CPU,Core,Socket\nx,0,0\n", "column CPU"),

@@ -214,8 +214,8 @@ def test_lines_of_the_program_and_of_the_kernel_have_names() -> None:
             ("--guest", "--variant", "x", "--follow"),
             "--follow: a guest's processes are all recorded",
         ),
-        (("--variant", "stock"), "--variant is of a guest: add --guest"),
-        (("--guest-file", "/etc/hosts"), "--guest-file is of a guest: add --guest"),
+        (("--variant", "stock"), "--variant needs a guest: add --guest"),
+        (("--guest-file", "/etc/hosts"), "--guest-file needs a guest: add --guest"),
     ],
 )
 def test_refusals(arguments: tuple[str, ...], words: str) -> None:

@@ -183,7 +183,7 @@ def fleet(
 
     DIR is searched for .tar, .tar.gz and .tgz, with all folders in it. An archive that cannot be
     read is listed, and the run goes on. Exit status: 0 nothing found, 4 findings, 3 a host cannot
-    be told or read and none has findings.
+    be judged or read and none has findings.
     """
     import os
 

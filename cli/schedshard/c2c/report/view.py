@@ -15,7 +15,7 @@ from schedshard.show.sheet import Sheet
 _ACCESSES = 8
 # Accesses are shown of the worst lines, and of others that have this share of all HITM.
 _ALWAYS, _HOT = 2, 0.01
-# Lines with a smaller part of all cycles are counted and not shown: most are of the C library.
+# Lines with a smaller part of all cycles are counted and not shown: most belong to the C library.
 _FOLDED = 0.005
 
 

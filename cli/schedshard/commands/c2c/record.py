@@ -198,7 +198,7 @@ def record_command(
     if exact:
         _check_exact(ctx)
     elif seeds is not None:
-        raise UserError("--seeds is of --exact: add it")
+        raise UserError("--seeds needs --exact: add it")
     asked_gate = Asked(baseline, update_baseline, fail_above, sarif, junit, annotate)
     closing = asked_gate.gate("exact" if exact else "guest" if guest else "emulator", out)
     counts = _counts(threads)
@@ -260,7 +260,7 @@ def _counts(text: str | None) -> tuple[int, ...]:
     if not all(word.isascii() and word.isdigit() and 0 < int(word) <= 8192 for word in found):
         raise UserError(f"--threads {text}: not a list of numbers from 1 to 8192, such as 2,64,384")
     if len(set(found)) != len(found):
-        raise UserError(f"--threads {text}: a number stands there twice")
+        raise UserError(f"--threads {text}: a number is there twice")
     return tuple(map(int, found))
 
 
@@ -306,7 +306,7 @@ def _check_guest(guest: bool, placed: bool, follow: bool, of_guest: dict[str, An
         raise UserError("--follow: a guest's processes are all recorded; leave it out")
     for name, word in _OF_GUEST.items():
         if of_guest[name] and not guest:
-            raise UserError(f"{word} is of a guest: add --guest")
+            raise UserError(f"{word} needs a guest: add --guest")
 
 
 def _check_uncertainty(count: int | None) -> None:

@@ -181,7 +181,7 @@ def c2c_validate(variants: tuple[str, ...], config: str, as_json: bool, out: Pat
     report = stage(layout, ValidateRequest(kernels, load_machine("epyc-7763-2s")), _heard)
     deliver(report, as_json, out, validate_view(report))
     if not report["good"]:
-        raise UserError("what c2c says is not what is known", status=1)
+        raise UserError("c2c reports other figures than the known ones", status=1)
 
 
 @kernel.command()

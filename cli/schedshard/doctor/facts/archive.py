@@ -109,7 +109,9 @@ def _member(path: Path, member: tarfile.TarInfo) -> str:
     if folder != _FOLDER or name not in (*LISTS, _README):
         raise UserError(f"{path} holds '{shown}', which the collector does not write: {_HINT}")
     if member.issparse():
-        raise UserError(f"{path} holds '{shown}' with holes, which the collector has not: {_HINT}")
+        raise UserError(
+            f"{path} holds '{shown}' with holes, which the collector never writes: {_HINT}"
+        )
     if member.size > LIST_LIMIT:
         raise UserError(f"{path} holds '{shown}' of more than {LIST_LIMIT >> 20} MiB: {_HINT}")
     return name

@@ -69,7 +69,7 @@ def _doubts(facts: Facts, domains: Domains, loads: list[DomainLoad]) -> list[str
             "this is a container's view; run the collector as root of the host"
         )
     if facts.seconds <= 0:
-        doubts.append("the two readings are of the same time, so that no rate is known")
+        doubts.append("the two readings have the same time, so that no rate is known")
     elif any(load.user_threads and not load.known for load in loads):
         doubts.append("context switches of the real-time threads could not be read")
     if any(load.user_threads for load in loads):
@@ -145,7 +145,7 @@ def _notes(facts: Facts | None, loads: list[DomainLoad], profiles: list[Profile]
     if facts is not None and not facts.llcs:
         notes.append("the kernel knows no caches here: lines are taken to cross caches")
     if facts is not None and any(profile.lines or profile.functions for profile in profiles):
-        notes.append("that the profile is of this machine is taken on trust")
+        notes.append("nothing shows that the profile comes from this machine")
     for profile in profiles:
         notes += profile.said
         if profile.functions and profile.samples is None:

@@ -102,7 +102,7 @@ def _drawn(
     if count is None:
         if options.seed is not None:
             raise UserError(
-                f"--seed {options.seed} is of the samples that --uncertainty draws: "
+                f"--seed {options.seed} seeds the samples that --uncertainty draws: "
                 "give that as well, or --seeds N for seeds 1 to N"
             )
         return {}

@@ -111,7 +111,7 @@ def map_cpus(shape: Shape, topology: Mapping[str, Any], name: str) -> list[int]:
     found = []
     for package in list(tree)[: shape.packages]:
         if len(tree[package]) < llcs:
-            raise UserError(f"{lacking} last-level caches a socket ({len(tree[package])})")
+            raise UserError(f"{lacking} last-level caches per socket ({len(tree[package])})")
         for llc in _spread(list(tree[package].values()), llcs):
             if len(llc) < cores:
                 raise UserError(f"{lacking} cores per cache ({len(llc)})")

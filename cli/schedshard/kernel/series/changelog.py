@@ -21,7 +21,7 @@ def _body(text: str, where: str) -> list[str]:
     if len(lines) < 3 or lines[1].strip():
         raise UserError(f"{where}: needs a subject, an empty line and a reason")
     if len(lines[0]) > _WIDTH:
-        raise UserError(f"{where}: the subject has {len(lines[0])} characters, {_WIDTH} may be")
+        raise UserError(f"{where}: the subject has {len(lines[0])} characters, {_WIDTH} at most")
     return lines
 
 

@@ -134,7 +134,7 @@ def parse_lscpu(text: str, name: str) -> Topology:
     heads = [line for line in lines if line.startswith("#") and "CPU" in line and "," in line]
     rows = [line.split(",") for line in lines if not line.startswith("#")]
     if not heads or not rows:
-        raise UserError(f"{name} is no text of 'lscpu -p': give {GIVEN_RIGHT}")
+        raise UserError(f"{name} is not the text of 'lscpu -p': give {GIVEN_RIGHT}")
     if len(rows) > MAX_CPUS:
         raise UserError(f"{name}: more than {MAX_CPUS:,} CPUs")
     columns = [word.strip().lower() for word in heads[-1].lstrip("# ").split(",")]
