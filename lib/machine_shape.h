@@ -37,8 +37,8 @@ struct machine_shape {
 u32 machine_shape_cpus(const struct machine_shape *shape);
 
 /**
- * machine_shape_expand() - write one record a CPU
- * @shape: a shape that machine_shape_cpus() accepts and whose cores a package
+ * machine_shape_expand() - write one record per CPU
+ * @shape: a shape that machine_shape_cpus() accepts and whose cores per package
  *	are a multiple of its nodes
  * @cpu: room for machine_shape_cpus() records
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The [topology] table: one record a CPU number.
+ * The [topology] table: one record per CPU number.
  *
  * The loader checks a regular machine as counts and then expands it. It checks an irregular one
  * while it fills the records. A CPU gets its LLC, core and L2 at most once (a second time is an

@@ -352,7 +352,7 @@ static int read_sharers(struct reader *r, u32 cpu, u32 index, bool llc, bool l2)
 
 /*
  * The caches of a CPU. Level 1 is never a last-level cache, even if no other is known. It is
- * private to a core, and a shard a core has no use.
+ * private to a core, and a shard per core has no use.
  */
 static int read_caches(struct reader *r, u32 cpu)
 {

@@ -75,7 +75,7 @@ struct shard_create_opts {
 /**
  * sbm_create() - an empty set of CPUs for this machine
  *
- * A bit a CPU: on a line of the CPU's last-level cache, in memory of its NUMA node, without a
+ * A bit per CPU: on a line of the CPU's last-level cache, in memory of its NUMA node, without a
  * summary.
  *
  * Return: the set; NULL with errno: ENOMEM; EINVAL when /sys contradicts itself; or the error of

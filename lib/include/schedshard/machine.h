@@ -160,7 +160,7 @@ struct machine_range {
 
 /**
  * struct machine - a loaded machine file
- * @topo: one record a CPU number; package, node, llc, l2 and core are numbered
+ * @topo: one record per CPU number; package, node, llc, l2 and core are numbered
  *	over the whole machine from 0 in topology order, thread within its core
  * @clock_ghz: core cycles a nanosecond; every cycle count uses this clock
  * @latency_ns: transfer times

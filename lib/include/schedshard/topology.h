@@ -45,7 +45,7 @@ extern "C" {
  * are (CPU 3 claims to share a cache with CPU 4, and CPU 4 does not). Of this machine the files of
  * one CPU for each cache and core are read, of a captured tree all.
  *
- * Context: any thread; allocates memory and reads files: about 20 a CPU of a captured tree.
+ * Context: any thread; allocates memory and reads files: about 20 per CPU of a captured tree.
  * Return: 0; -EINVAL when the tree is no such tree or contradicts itself, -ENOMEM, or the error of
  * opening or reading.
  */
