@@ -59,7 +59,7 @@ static inline u64 shard_run_positions(const struct shard_run *run, u64 word)
 	return shard_turn_right(word, run->turn) & run->positions;
 }
 
-/* The run's part of positions @word, as bits of its word of a mask. */
+/* Those positions of @word that lie in the run, as bits of the run's word of a mask. */
 static inline u64 shard_run_bits(const struct shard_run *run, u64 word)
 {
 	return shard_turn_left(word & run->positions, run->turn);

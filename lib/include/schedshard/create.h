@@ -126,7 +126,7 @@ struct shard_counter *shard_counter_create_opts(const struct shard_create_opts *
 void shard_counter_destroy(struct shard_counter *c);
 
 /**
- * cpu_counter_create() - a counter of a line for each CPU of this machine, at 0
+ * cpu_counter_create() - a counter with one line per CPU of this machine, at 0
  * @batch: the estimate misses less than this for each CPU; 0: no estimate
  *
  * For statistics: cpu_counter.h says who may add.

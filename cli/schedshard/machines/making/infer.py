@@ -49,8 +49,8 @@ from schedshard.machines.making.topology import (
 LEVELS = ("package", "node", "llc", "l2", "core")
 # A line passed between SMT siblings never leaves the L1: 8 to 11 ns on the machines measured.
 SMT_NS = 16.0
-# A join of cores with a common L2 lies under an LLC of at most this latency. A join of a small core
-# complex lies under other complexes, which are farther than this.
+# This tells cores with a common L2 from a small core complex. Above a common L2 comes an LLC of at
+# most this latency. Above a core complex come other complexes, which are farther.
 L2_NEXT_NS = 75.0
 # The median inside one LLC was 25 to 27 ns on core complexes and 51 to 55 ns on meshes.
 MESH_NS = 38.0
