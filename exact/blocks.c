@@ -3,7 +3,8 @@
  * Instructions between accesses: each basic block calls __sanitizer_cov_trace_pc() at its
  * beginning, and a file says how many instructions of the program a block has. The command makes
  * that file from a disassembly, without what the instrumentation itself needs. A block that it does
- * not know counts as UNKNOWN instructions.
+ * not know counts as UNKNOWN instructions. A block enters the count as a whole, so the file says of
+ * each access how many instructions of its block follow it: those come after the access.
  *
  * A thread that has executed EXACT_AHEAD instructions lets others catch up. So a loop that waits
  * for another thread ends, even one that accesses nothing, and a line that one CPU has used alone
@@ -16,18 +17,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exact.h"
+#include "away.h"
 #include "lines.h"
 
 #define UNKNOWN 4u
 
 API void __sanitizer_cov_trace_pc(void);
 
-_Thread_local uint32_t exact_ran;
+_Thread_local uint32_t exact_ran, exact_cycles;
 
+/*
+ * @pc: 0: a free place; @instructions: of an access, those that follow in its block
+ * @pauses: of a waiting loop; @calls: which leave, of the kind @away
+ */
 static struct block {
-	uint64_t pc; /* 0: a free place */
+	uint64_t pc;
 	uint32_t instructions;
+	uint16_t pauses, calls;
+	uint32_t away;
 } * blocks;
 static uint64_t mask, used;
 
@@ -45,7 +52,7 @@ static struct block *find(uint64_t pc)
 	return &blocks[i];
 }
 
-static void add(uint64_t pc, uint32_t instructions)
+static void add(const struct block *new)
 {
 	struct block *b;
 
@@ -62,16 +69,34 @@ static void add(uint64_t pc, uint32_t instructions)
 				*find(old[i].pc) = old[i];
 		free(old);
 	}
-	b = find(pc);
+	b = find(new->pc);
 	if (!b->pc)
 		used++;
-	*b = (struct block){ pc, instructions };
+	*b = *new;
 }
 
 static __attribute__((noinline)) uint32_t unknown(uint64_t pc)
 {
-	add(pc, UNKNOWN);
+	add(&(struct block){ .pc = pc, .instructions = UNKNOWN });
 	return UNKNOWN;
+}
+
+uint32_t blocks_after(const void *pc)
+{
+	const struct block *b = find((uint64_t)(uintptr_t)pc);
+
+	return b->pc ? b->instructions : 0;
+}
+
+static __attribute__((noinline)) void rare(const struct block *b)
+{
+	away_back();
+	exact_cycles += b->pauses * EXACT_PAUSE + b->calls * EXACT_AWAY;
+	/* A loop that pauses waits for another thread. */
+	if (b->pauses || exact_cycles > EXACT_AHEAD)
+		sched_catch_up();
+	if (b->calls)
+		away_begin(b->away, b->calls);
 }
 
 API void __sanitizer_cov_trace_pc(void)
@@ -90,11 +115,16 @@ API void __sanitizer_cov_trace_pc(void)
 		b = b == &blocks[mask] ? blocks : b + 1;
 	}
 	exact_ran += b->instructions;
+	if (__builtin_expect(away_since | b->pauses | b->calls, false))
+		rare(b);
 	if (__builtin_expect(exact_ran > EXACT_AHEAD, false))
 		sched_catch_up();
 }
 
-/* ---- the file: "module PATH" begins one, then an offset and a number a line ---- */
+/*
+ * ---- the file: "module PATH" begins one; then a line a block or access: its offset, instructions,
+ * and of some blocks their pauses, calls that leave, and the number of that set of callees ----
+ */
 
 struct wanted {
 	const char *path;
@@ -115,28 +145,45 @@ static int is_it(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1;
 }
 
+static int read_line(const char *line, uint64_t base)
+{
+	struct block b = { .pc = 0 };
+	char *end;
+
+	b.pc = base + strtoull(line, &end, 16);
+	b.instructions = (uint32_t)strtoul(end, &end, 10);
+	if (*end) {
+		b.pauses = (uint16_t)strtoul(end, &end, 10);
+		b.calls = (uint16_t)strtoul(end, &end, 10);
+		b.away = (uint32_t)strtoul(end, &end, 10);
+		if (b.calls && away_room(b.away))
+			return -1;
+	}
+	add(&b);
+	return 0;
+}
+
 int blocks_read(const char *path)
 {
 	FILE *file = path ? fopen(path, "re") : NULL;
 	struct wanted module = { .found = false };
-	unsigned long long offset;
-	unsigned int instructions;
 	char *line = NULL;
 	size_t size = 0;
+	int failed = 0;
 
-	add(1, 0);
+	add(&(struct block){ .pc = 1 });
 	if (!file)
 		return path ? -1 : 0;
-	while (getline(&line, &size, file) > 0) {
+	while (!failed && getline(&line, &size, file) > 0) {
 		line[strcspn(line, "\n")] = '\0';
 		if (!strncmp(line, "module ", 7)) {
 			module = (struct wanted){ .path = line + 7 };
 			dl_iterate_phdr(is_it, &module);
-		} else if (module.found && sscanf(line, "%llx %u", &offset, &instructions) == 2) {
-			add(module.base + offset, instructions);
+		} else if (module.found) {
+			failed = read_line(line, module.base);
 		}
 	}
 	free(line);
 	fclose(file);
-	return 0;
+	return failed;
 }

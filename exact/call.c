@@ -134,7 +134,7 @@ API long syscall(long number, ...)
 		if (number == SYS_sched_yield)
 			return sched_yield();
 		if (!pass_armed)
-			sched_work(EXACT_CALL);
+			sched_cycles(EXACT_CALL);
 	}
 	return REAL(long, syscall, (long, ...))(number, arg[0], arg[1], arg[2], arg[3], arg[4],
 						arg[5]);

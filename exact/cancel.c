@@ -59,7 +59,7 @@ API int pthread_cancel(pthread_t real)
 
 	if (!exact_on())
 		return REAL(int, pthread_cancel, (pthread_t))(real);
-	sched_work(EXACT_CALL);
+	sched_cycles(EXACT_CALL);
 	sched_catch_up();
 	t = threads_find(real);
 	if (!t || t->ended)

@@ -328,7 +328,7 @@ static void called(int which, siginfo_t *info, void *context)
 		return;
 	}
 	if (exact_on()) {
-		sched_work(EXACT_CALL);
+		sched_cycles(EXACT_CALL);
 		if (info->si_syscall != SYS_futex)
 			spin_else();
 		exact_self->dispatched = true;

@@ -23,10 +23,23 @@
 #define HIDDEN	      __attribute__((visibility("hidden")))
 #define EXACT_EVER    (UINT64_MAX / 4)
 #define EXACT_THREADS 8192u
+#define THREAD_MASK   64u
 /* Cycles of a system call, as in record/, and of a CPU's change to another thread. */
-#define THREAD_MASK  64u
 #define EXACT_CALL   300u
 #define EXACT_CHANGE 2000u
+/*
+ * Cycles of a pause, as in experiments/primitives.toml; and of a call of code that was not compiled
+ * so: an estimate.
+ */
+#define EXACT_PAUSE 140u
+#define EXACT_AWAY  100u
+/*
+ * After an access of the model EXACT_NEAR instructions run EXACT_WIDTH a cycle, as in the
+ * experiment: such a loop is predicted, and has its data in the first cache. Others take a cycle
+ * each, for they have the misses that the model lacks. Both are estimates.
+ */
+#define EXACT_NEAR  64u
+#define EXACT_WIDTH 4u
 /* Instructions that a thread executes before others that are behind have their turn. */
 #define EXACT_AHEAD 1000u
 /* Of threads that share a CPU: picoseconds until another one has it. */
@@ -122,16 +135,22 @@ struct exact {
 
 extern struct exact exact HIDDEN;
 
-/* This thread; and for the hooks: instructions since its clock was brought up to date. */
+/* This thread; for the hooks: instructions and cycles since its clock was brought up to date. */
 extern _Thread_local struct thread *exact_self HIDDEN __attribute__((tls_model("initial-exec")));
 extern _Thread_local uint32_t exact_ran HIDDEN __attribute__((tls_model("initial-exec")));
+extern _Thread_local uint32_t exact_cycles HIDDEN __attribute__((tls_model("initial-exec")));
 
 /*
  * Of the next instructions so many take no time. Those right after a locked operation are in its
- * cost: it was measured on loops that have them (op_cycles.locked of machines/).
+ * cost: it was measured on loops that have them (op_cycles.locked, protocol.after_locked_cycles of
+ * machines/). A loop that counts to an end has two, one of load and compare-and-swap has five.
  */
-#define EXACT_FREE 5u
+#define EXACT_FREE	2u
+#define EXACT_FREE_SWAP 5u
 extern _Thread_local uint32_t exact_free HIDDEN __attribute__((tls_model("initial-exec")));
+
+/* How many more are near an access of the model. */
+extern _Thread_local uint32_t exact_near HIDDEN __attribute__((tls_model("initial-exec")));
 
 /* Is the caller a thread of a recorded program? Otherwise everything is the C library's. */
 static inline bool exact_on(void)
@@ -150,8 +169,11 @@ void sched_place(struct thread *t);
 /** sched_time - this thread's clock, picoseconds. */
 uint64_t sched_time(void);
 
-/** sched_work - the thread has executed instructions, or done something else for as long. */
+/** sched_work - the thread has executed instructions. */
 void sched_work(uint32_t instructions);
+
+/** sched_cycles - the thread has done something else for so long. */
+void sched_cycles(uint32_t cycles);
 
 /** sched_catch_up - others that are behind have their turn. May switch. */
 void sched_catch_up(void);

@@ -52,7 +52,7 @@ static void leave(struct thread *t)
 
 static void call(void)
 {
-	sched_work(EXACT_CALL);
+	sched_cycles(EXACT_CALL);
 	lines_fence(__ATOMIC_SEQ_CST, __builtin_return_address(0));
 	sched_catch_up();
 }

@@ -16,6 +16,8 @@
 #include <sys/mman.h>
 
 #include "arena.h"
+#include "away.h"
+#include "blocks.h"
 #include "feed_lines.h"
 #include "model.h"
 #include "sim.h"
@@ -174,14 +176,32 @@ static const void *counter(const void *pc)
 	return (const char *)&__executable_start + (uintptr_t)pc - 1;
 }
 
-static void note(const char *in, uint32_t size, bool write, const void *pc)
+/* The instructions that follow an access in its block come after it. Return: how many. */
+static uint32_t later(const void *pc)
+{
+	uint32_t n = blocks_after(pc);
+
+	if (n > exact_ran)
+		n = exact_ran;
+	exact_ran -= n;
+	sched_work(0);
+	return n;
+}
+
+/* The access that the model saw has been. @rest: of later() */
+static void note(const char *in, uint32_t size, bool write, const void *pc, uint32_t rest)
 {
 	feed_lines_note(&lines, sim_cpu(), in, size, write, counter(pc));
+	exact_near = EXACT_NEAR;
+	exact_ran += rest;
+	if (away_since)
+		away_leave();
 }
 
 static void plain(uint64_t at, uint32_t size, bool write, const void *pc)
 {
 	char *in = place(at, write);
+	uint32_t rest;
 
 	if (write)
 		spin_wrote((void *)(uintptr_t)at);
@@ -192,9 +212,9 @@ static void plain(uint64_t at, uint32_t size, bool write, const void *pc)
 	*(write ? &stores : &loads) += 1;
 	/* The model has the time of the access itself. */
 	exact_ran -= exact_ran > 0;
-	sched_work(0);
+	rest = later(pc);
 	sim_plain(in, size, write, counter(pc));
-	note(in, size, write, pc);
+	note(in, size, write, pc, rest);
 }
 
 void lines_slow(uint64_t at, uint32_t size, bool write, const void *pc)
@@ -233,48 +253,58 @@ void lines_range(const void *addr, uint64_t size, bool write, const void *pc)
 
 static char *atomic_place(const volatile void *addr, bool write)
 {
-	char *in = place((uint64_t)(uintptr_t)addr, write);
-
-	if (in)
-		sched_work(0);
-	return in;
+	return place((uint64_t)(uintptr_t)addr, write);
 }
 
 uint64_t lines_load(const volatile void *addr, uint32_t size, int mo, const void *pc)
 {
 	char *in = atomic_place(addr, false);
 	uint64_t value;
+	uint32_t rest;
 
 	spin_event(addr);
 	if (!in)
 		return sim_raw_read(addr, size);
+	rest = later(pc);
 	loads++;
 	value = sim_load(in, size, mo, counter(pc));
-	note(in, size, false, pc);
+	note(in, size, false, pc, rest);
 	return value;
 }
 
 /*
  * A locked operation on a line of its own. Others that are behind come first, and may use the line
- * as well. Return: NULL, it has happened; or where the line is in the model.
+ * as well. @loop: instructions that are in its cost; @rest: of later(). Return: NULL, it has
+ * happened; or where the line is in the model.
  */
-static char *locked_place(volatile void *addr)
+static char *locked_place(volatile void *addr, uint32_t loop, const void *pc, uint32_t *rest)
 {
 	char *in = atomic_place(addr, true);
 
+	*rest = later(pc);
 	if (in)
 		return in;
-	sched_work(0);
 	sim_locked_alone();
-	exact_free = EXACT_FREE;
+	exact_free = loop;
 	/* Others had their turn. */
-	return place((uint64_t)(uintptr_t)addr, true);
+	in = atomic_place(addr, true);
+	if (!in)
+		exact_ran += *rest;
+	return in;
 }
 
 void lines_store(volatile void *addr, uint32_t size, uint64_t value, int mo, const void *pc)
 {
-	char *in = mo == __ATOMIC_SEQ_CST ? locked_place(addr) : atomic_place(addr, true);
+	uint32_t rest = 0;
+	char *in;
 
+	if (mo == __ATOMIC_SEQ_CST) {
+		in = locked_place(addr, EXACT_FREE, pc, &rest);
+	} else {
+		in = atomic_place(addr, true);
+		if (in)
+			rest = later(pc);
+	}
 	spin_wrote(addr);
 	if (!in) {
 		sim_raw_write(addr, size, value);
@@ -282,7 +312,7 @@ void lines_store(volatile void *addr, uint32_t size, uint64_t value, int mo, con
 	}
 	stores++;
 	sim_store(in, size, value, mo, counter(pc));
-	note(in, size, true, pc);
+	note(in, size, true, pc, rest);
 }
 
 /* A locked operation may leave the value as it was: then it has only looked. */
@@ -294,10 +324,19 @@ static void changed(volatile void *addr, bool value)
 		spin_event(addr);
 }
 
+/* The model saw a locked operation. */
+static void note_locked(const char *in, uint32_t size, const void *pc, uint32_t rest, uint32_t loop)
+{
+	locked++;
+	exact_free = loop;
+	note(in, size, true, pc, rest);
+}
+
 uint64_t lines_rmw(volatile void *addr, uint32_t size, enum sim_rmw_op op, uint64_t operand, int mo,
 		   const void *pc)
 {
-	char *in = locked_place(addr);
+	uint32_t rest;
+	char *in = locked_place(addr, EXACT_FREE, pc, &rest);
 	uint64_t old;
 
 	if (!in) {
@@ -306,18 +345,17 @@ uint64_t lines_rmw(volatile void *addr, uint32_t size, enum sim_rmw_op op, uint6
 		changed(addr, old != sim_rmw_result(op, old, operand));
 		return old;
 	}
-	locked++;
 	old = sim_rmw(in, size, op, operand, mo, counter(pc));
 	changed(addr, old != sim_rmw_result(op, old, operand));
-	exact_free = EXACT_FREE;
-	note(in, size, true, pc);
+	note_locked(in, size, pc, rest, EXACT_FREE);
 	return old;
 }
 
 bool lines_cas(volatile void *addr, uint32_t size, uint64_t *expected, uint64_t desired, int mo,
 	       const void *pc)
 {
-	char *in = locked_place(addr);
+	uint32_t rest;
+	char *in = locked_place(addr, EXACT_FREE_SWAP, pc, &rest);
 	bool done;
 
 	if (!in) {
@@ -330,23 +368,21 @@ bool lines_cas(volatile void *addr, uint32_t size, uint64_t *expected, uint64_t 
 		changed(addr, done && old != desired);
 		return done;
 	}
-	locked++;
 	done = sim_cas(in, size, expected, desired, mo, counter(pc));
 	changed(addr, done && *expected != desired);
-	exact_free = EXACT_FREE;
-	note(in, size, true, pc);
+	note_locked(in, size, pc, rest, EXACT_FREE_SWAP);
 	return done;
 }
 
 void lines_locked(volatile void *addr, const void *pc)
 {
-	char *in = locked_place(addr);
+	uint32_t rest;
+	char *in = locked_place(addr, EXACT_FREE, pc, &rest);
 
 	if (!in)
 		return;
-	locked++;
 	sim_rmw(in, 8, SIM_RMW_OR, 0, __ATOMIC_SEQ_CST, counter(pc));
-	note(in, 16, true, pc);
+	note_locked(in, 16, pc, rest, EXACT_FREE_SWAP);
 }
 
 void lines_fence(int mo, const void *pc)

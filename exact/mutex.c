@@ -46,7 +46,7 @@ int mutex_lock(pthread_mutex_t *mutex, uint64_t until, const void *pc)
 		return result;
 	if (kind == PTHREAD_MUTEX_ADAPTIVE_NP)
 		for (int i = 0; i < SPINS && LOAD(&m->lock); i++)
-			sched_work(2);
+			sched_cycles(EXACT_PAUSE);
 	if (!CAS(&m->lock, &none, 1)) {
 		if (none == 2 && futex_wait(&m->lock, 2, until, UINT32_MAX, "pthread_mutex_lock",
 					    pc) == ETIMEDOUT)

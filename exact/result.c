@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "away.h"
 #include "pass.h"
 #include "feed.h"
 #include "lines.h"
@@ -145,6 +146,7 @@ static json_t *meta(bool deadlock, bool spin)
 			(int)exact.children, "unseen_blocks", 0, "lost_accesses", 0, "images",
 			(int)getpid(), 0, -1, 1, "pages", "deadlock", waits);
 	json_object_set_new(all, "spins", spin ? spins() : json_array());
+	away_json(all);
 	return all;
 }
 

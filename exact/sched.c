@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "away.h"
 #include "cancel.h"
 #include "exact.h"
 #include "sim.h"
@@ -21,7 +22,7 @@
 #include "spin.h"
 
 _Thread_local struct thread *exact_self;
-_Thread_local uint32_t exact_free;
+_Thread_local uint32_t exact_free, exact_near;
 
 static struct queue {
 	struct thread *running, *first, **last;
@@ -92,17 +93,33 @@ uint64_t sched_time(void)
 	return sim_now();
 }
 
+static uint32_t up_to(uint32_t *most, uint32_t n)
+{
+	uint32_t part = *most < n ? *most : n;
+
+	*most -= part;
+	return part;
+}
+
 void sched_work(uint32_t instructions)
 {
-	uint32_t n = exact_ran + instructions;
+	uint32_t n = exact_ran + instructions, near;
 
-	if (!n)
+	if (away_since > 1)
+		away_stay();
+	if (!(n | exact_cycles))
 		return;
-	exact_ran = 0;
 	cpu[exact_self->cpu].instructions += n;
-	n -= exact_free < n ? exact_free : n;
-	exact_free = 0;
-	sim_spend(n * exact.ps);
+	n -= up_to(&exact_free, n);
+	near = up_to(&exact_near, n);
+	sim_spend((n - near + exact_cycles) * exact.ps + near * exact.ps / EXACT_WIDTH);
+	exact_ran = exact_cycles = 0;
+}
+
+void sched_cycles(uint32_t cycles)
+{
+	exact_cycles += cycles;
+	sched_work(0);
 }
 
 void sched_catch_up(void)

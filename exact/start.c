@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "away.h"
 #include "blocks.h"
 #include "dispatch.h"
 #include "ends.h"
@@ -76,6 +77,7 @@ static void prepare(const char *settings)
 	exact.seed = strtoull(seed, NULL, 10);
 	exact.pid = getpid();
 	read_machine();
+	away_start();
 	if (blocks_read(blocks))
 		refuse("cannot read the file of blocks");
 	if (sim_init(&exact_model, exact.seed) || lines_begin())
@@ -148,7 +150,7 @@ API pid_t fork(void)
 		lines_mine = 0;
 	} else if (child > 0) {
 		exact.children++;
-		sched_work(50 * EXACT_CALL);
+		sched_cycles(50 * EXACT_CALL);
 	}
 	return child;
 }

@@ -81,7 +81,7 @@ static void *thread_pointer(void)
 static void finish(struct thread *t)
 {
 	keys_end(t);
-	sched_work(EXACT_CALL);
+	sched_cycles(EXACT_CALL);
 	sched_catch_up();
 	t->ended = true;
 	exact.live--;
@@ -242,7 +242,7 @@ API int pthread_create(pthread_t *made, const pthread_attr_t *attr, void *(*star
 		return PASS(REAL(int, pthread_create,
 				 (pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))(
 			made, attr, start, arg));
-	sched_work(10 * EXACT_CALL);
+	sched_cycles(10 * EXACT_CALL);
 	if (exact.nr_threads == 1)
 		lines_second();
 	reap_detached();
@@ -290,7 +290,7 @@ static int join(pthread_t real, void **result, uint64_t until, bool wait, const 
 {
 	struct thread *t = threads_find(real);
 
-	sched_work(EXACT_CALL);
+	sched_cycles(EXACT_CALL);
 	sched_catch_up();
 	if (!t || t->detached)
 		return t ? EINVAL : ESRCH;
@@ -370,7 +370,7 @@ API int sched_yield(void)
 {
 	if (!exact_on())
 		return REAL(int, sched_yield, (void))();
-	sched_work(EXACT_CALL);
+	sched_cycles(EXACT_CALL);
 	sched_yield_cpu();
 	return 0;
 }

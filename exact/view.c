@@ -114,7 +114,7 @@ static int set_affinity(struct thread *t, size_t size, const cpu_set_t *set)
 		return ESRCH;
 	if (words > THREAD_MASK)
 		words = THREAD_MASK;
-	sched_work(EXACT_CALL);
+	sched_cycles(EXACT_CALL);
 	error = sched_move(t, (const uint64_t *)(const void *)set, words);
 	lines_thread(exact_self->cpu);
 	return error;

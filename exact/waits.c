@@ -164,7 +164,7 @@ API int pthread_spin_lock(pthread_spinlock_t *l)
 		return REAL(int, pthread_spin_lock, (pthread_spinlock_t *))(l);
 	while (ADD(l, -1) != 1)
 		while (LOAD(l) <= 0) {
-			sched_work(3);
+			sched_cycles(EXACT_PAUSE);
 			sched_catch_up();
 		}
 	return 0;

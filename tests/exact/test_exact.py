@@ -148,16 +148,18 @@ def test_seeds_give_intervals(behave: Path) -> None:
 @pytest.mark.parametrize(
     ("operation", "machine"),
     [
-        *((op, MACHINE) for op in ("atomic-inc", "cas-loop", "refcount", "list-refcount")),
-        *((op, "epyc-9654-2s") for op in ("atomic-inc", "spinlock")),
-        *((op, "xeon-8358-2s") for op in ("cas-loop", "rwlock-read")),
+        *((op, MACHINE) for op in ("cas-loop", "rwlock-glibc-read", "list-refcount")),
+        *((op, "epyc-9654-2s") for op in ("atomic-inc", "cas-loop", "refcount", "spinlock")),
+        ("rwlock-glibc-read", "epyc-9654-2s"),
+        *((op, "xeon-8358-2s") for op in ("cas-loop", "rwlock-read", "rwsem-read")),
+        ("rwlock-glibc-read", "xeon-8358-2s"),
     ],
 )  # fmt: skip
 def test_loops_agree_with_the_experiment(loops: Path, operation: str, machine: str) -> None:
     threads, times = 8, 100 if operation.startswith("list") else 1000
     done = call(
         *("run", "primitives", "--machine", machine, "--op", operation),
-        *("--threads", str(threads), "--json"),
+        *("--threads", str(threads), "--set", "measured_ops=2000", "--json"),
     )
     point = json.loads(done.stdout)["variants"][0]["points"][0]
     simulated = sum(line["hitm_remote"] + line["hitm_local"] for line in point["lines"])
@@ -251,9 +253,9 @@ def test_refusals(tmp_path: Path, behave: Path) -> None:
 
 
 def test_instructions_of_a_block() -> None:
-    """Hooks and their arguments are not the program's; what follows a jump is not the block's."""
+    """Neither hooks, their arguments, saved registers nor what follows a jump are the block's."""
     text = """
-    10:\tcall   <__sanitizer_cov_trace_pc@plt>
+    10:\tcall   20 <__sanitizer_cov_trace_pc@plt>
     15:\tadd    $0x4,%rbx
     19:\tmov    %rbx,%rdi
     1c:\tcall   30 <__tsan_read4@plt>
@@ -265,8 +267,84 @@ def test_instructions_of_a_block() -> None:
     2e:\tmov    $0x5,%edx
     33:\tmov    %eax,%esi
     35:\tcall   30 <__tsan_atomic32_fetch_add@plt>
-    3a:\tret
-    3b:\tadd    $0x4,%rbx
+    3a:\tmov    %eax,%ebp
+    3b:\tmov    %ebp,0x8(%rsp)
+    3c:\tpause
+    3e:\tcall   50 <puts@plt>
+    43:\tcall   60 <friend@plt>
+    48:\tcall   70 <g>
+    4d:\tadd    $0x18,%rsp
+    51:\tpop    %rbx
+    52:\tjmp    80 <free@plt>
+    57:\tadd    $0x4,%rbx
     """
-    lines = text.replace("call   <", "call   20 <").splitlines()
-    assert list(parse(lines)) == [(0x15, 3), (0x2B, 2)]
+    first, second = parse(text.splitlines(), {"friend"})
+    assert (first.begin, first.count, first.after, first.outside) == (0x15, 3, {0x21: 2}, [])
+    assert (second.begin, second.count, second.pauses) == (0x2B, 6, 1)
+    assert (second.after, second.outside) == ({0x3A: 5}, ["puts", "free"])
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("flag", ["-mno-cx16", "-mcx16"])
+def test_atomic_operations_of_16_bytes(
+    compiler: str, flag: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A stack whose head has a count: no node is lost, natively and recorded."""
+    ignored = () if compiler == "gcc" else ("-Wno-atomic-alignment",)
+    made = compiled(tmp_path / "wide", compiler, flag, *ignored, str(HERE / "wide.c"))
+    assert subprocess.run([made, "4"], capture_output=True, check=True).stdout == b"0 1 1\n"
+    done = runs(made, tmp_path, "8")
+    assert (done.status, capfd.readouterr().out) == (0, "0 1 1\n")
+    assert done.raw["model"]["locked"] > 8 * 200 * 4
+    assert done.raw["hitm_local"] + done.raw["hitm_remote"] > 1000
+
+
+OUTSIDE = """
+#include <stdio.h>
+#include <stdlib.h>
+
+static int less(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
+int main(void)
+{
+	static int all[100];
+
+	for (int i = 0; i < 100; i++)
+		all[i] = i * 7 % 100;
+	for (int i = 0; i < 3; i++)
+		qsort(all, 100, sizeof(*all), less);
+	return puts("done") < 0;
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_calls_of_other_code_are_told(compiler: str, tmp_path: Path) -> None:
+    source = tmp_path / "outside.c"
+    source.write_text(OUTSIDE)
+    made = compiled(tmp_path / "outside", compiler, str(source))
+    done = record(made)
+    report = json.loads(done.stdout)
+    told = report["recording"]["outside"]
+    assert told["functions"] == [["qsort", 3], ["puts", 1]]
+    assert (told["calls"], 0 < told["share"] < 1) == (4, True)
+    assert any("4 calls of code that was not compiled so" in note for note in report["notes"])
+    # Measured, so not in the report: two reports would differ.
+    assert "measured on this host" not in done.stdout + done.stderr
+    words = ("c2c", "record", "--exact", "--machine", MACHINE, "--no-advice", "--", str(made))
+    assert "measured on this host: code that was not compiled so ran " in call(*words).stderr
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_instructions_are_those_of_the_plain_program(compiler: str, tmp_path: Path) -> None:
+    """Of a program that sorts: as many as it executes without the hooks."""
+    tool = shutil.which("valgrind")
+    if tool is None:
+        pytest.skip("needs valgrind")
+    source, plain = str(ROOT / "tests" / "record" / "little.c"), tmp_path / "plain"
+    subprocess.run([compiler, "-O2", "-pthread", source, "-o", plain], check=True)
+    words = [tool, "--tool=callgrind", "--callgrind-out-file=/dev/null", str(plain), "2", "3"]
+    ran = subprocess.run(words, capture_output=True, text=True, check=True, timeout=240)
+    native = int(ran.stderr.partition("Collected :")[2].split()[0])
+    made = compiled(tmp_path / "little", compiler, source)
+    counted = runs(made, tmp_path, "2", "3").raw["model"]["instructions"]
+    assert counted == pytest.approx(native, rel=0.1)

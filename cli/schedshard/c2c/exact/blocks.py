@@ -2,26 +2,37 @@
 """How many instructions each basic block has: the program's own, without the instrumentation's.
 
 A block begins after a call of the coverage hook. It ends at the next one, or where control leaves
-for good. Its calls of hooks do not count, nor the instructions that set their arguments.
+for good. These do not count, for they are there because of the hooks:
+
+- calls of hooks, and the instructions that set their arguments;
+- what saves registers around them: moves between a register and the stack by its pointer, the end
+  of a function that restores registers, and a hook's result that goes to another register.
 """
 
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
+
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
 
 from schedshard.common.errors import UserError, telling
 
 HOOK = "__sanitizer_cov_trace_pc"
-_INSTRUCTION = re.compile(r"^ *([0-9a-f]+):\t(\S+) *([^#<]*)(?:.*<([^>]+)>)?")
-_LEAVES = ("jmp", "ret", "hlt", "ud2", "bnd")
-_FREE = ("nop", "endbr64", "data16", "cs", "xchg")
+_FREE = ("nop", "endbr64", "data16", "cs", "xchg   %ax,%ax", "pop", "leave")
 _SETS = re.compile(r"%[er]?(di|si|dx|cx|8)d?$")
-
-
-def _callee(name: str | None) -> str:
-    return (name or "").partition("@")[0].partition("+")[0]
+_SPILL = re.compile(
+    r"(?:mov[au]ps|movs[sd]|mov[lq]?) +(?:%\w+,(?:0x\w+)?\(%rsp\)|(?:0x\w+)?\(%rsp\),%\w+)$"
+)
+_FRAME = re.compile(r"(?:add|sub) +\$0x\w+,%rsp$")
+_RESULT = re.compile(r"mov +%(?:[er]?ax|al),%\w+$")
+# The library has them to name objects; their work is the C library's.
+_ALLOCATORS = frozenset(
+    ("malloc", "calloc", "realloc", "free", "aligned_alloc", "posix_memalign", "memalign")
+)
 
 
 def _arguments(hook: str) -> str:
@@ -33,54 +44,89 @@ def _arguments(hook: str) -> str:
     return "di si" if hook.endswith("_load") else "di dx"
 
 
-class _Block:
-    """The block under way."""
+@dataclass
+class Block:
+    """A basic block: its address after the hook's call, and what it does."""
 
-    def __init__(self) -> None:
-        self.begin: int | None = None
-        self.count = 0
-        self.sets: set[str] = set()  # registers of arguments that were set since the last call
+    begin: int
+    count: int = 0
+    pauses: int = 0
+    outside: list[str] = field(default_factory=list)  # calls of code that was not compiled so
+    after: dict[int, int] = field(default_factory=dict)  # by an access: instructions from there on
+    _sets: set[str] = field(default_factory=set)  # registers of arguments set since the last call
+    _result: bool = False  # the last instruction was a hook that returns a value
 
-    def call(self, hook: str) -> None:
+    def hook(self, name: str, follows: int) -> None:
         """A call of a hook stands for nothing: the model has the time of an atomic operation."""
-        self.count -= sum(register in self.sets for register in _arguments(hook).split())
-        # The expected value goes through memory: a store and a load for one move.
-        self.count -= "compare" in hook
-        self.sets.clear()
+        self.count -= sum(register in self._sets for register in _arguments(name).split())
+        # The expected value goes through the stack, and both ways do not count: it is one move.
+        self.count += "compare" in name
+        self._sets.clear()
+        self._result = name.startswith("__tsan_atomic")
+        self.after[follows] = self.count
 
-    def instruction(self, operands: str) -> None:
+    def instruction(self, text: str) -> None:
         """Any other one; the last operand is what it sets."""
+        result, self._result = self._result, False
+        if text.startswith(_FREE):
+            return
+        if text.endswith("%rsp") and _FRAME.match(text):
+            return
+        if text.startswith("mov"):
+            if "%rsp" in text and _SPILL.match(text):
+                return
+            if result and _RESULT.match(text):
+                return
         self.count += 1
-        found = _SETS.search(operands.strip())
+        if text.startswith("pause"):
+            self.pauses += 1
+        found = _SETS.search(text)
         if found is not None:
-            self.sets.add(found[1])
+            self._sets.add(found[1])
+
+    def ended(self) -> "Block":
+        """No more comes: the counts are complete."""
+        self.count = max(self.count, 0)
+        self.after = {at: max(self.count - before, 0) for at, before in self.after.items()}
+        return self
 
 
-def parse(lines: Iterable[str]) -> Iterator[tuple[int, int]]:
-    """Address after the hook's call, and instructions, of each block of a disassembly."""
-    block, begins = _Block(), False
+def parse(lines: Iterable[str], inside: Container[str] = frozenset()) -> Iterator[Block]:
+    """Each block of a disassembly. inside: names of other files that were compiled so."""
+    block: Block | None = None
+    begins: str | None = None  # a hook was called: a block's, or an access's
     for line in lines:
-        found = _INSTRUCTION.match(line)
-        if found is None:
+        at, colon, text = line.partition(":\t")
+        if not colon:
             continue
-        address, mnemonic, callee = int(found[1], 16), found[2], _callee(found[4])
-        if begins:
-            block, begins = _Block(), False
-            block.begin = address
-        if mnemonic.startswith("call") and callee == HOOK:
-            if block.begin is not None:
-                yield block.begin, max(block.count, 0)
-            block, begins = _Block(), True
-        elif mnemonic.startswith("call") and callee.startswith("__tsan_"):
-            block.call(callee)
-        elif mnemonic.startswith(_LEAVES):
-            if block.begin is not None:
-                yield block.begin, max(block.count + 1, 0)
-            block = _Block()
-        elif not mnemonic.startswith(_FREE):
-            block.instruction(found[3])
-    if block.begin is not None:
-        yield block.begin, max(block.count, 0)
+        if begins is not None:
+            follows = int(at, 16)
+            if begins == HOOK:
+                if block is not None:
+                    yield block.ended()
+                block = Block(follows)
+            elif block is not None:
+                block.hook(begins, follows)
+            begins = None
+        leaves = text.startswith(("jmp", "ret", "hlt", "ud2", "bnd"))
+        if text.startswith("call") or leaves:
+            name = text.partition("<")[2].partition(">")[0].rstrip("\n")
+            callee, imported, _ = name.partition("@")
+            if not leaves and callee.startswith(("__tsan_", HOOK)):
+                begins = callee
+                continue
+            if block is None:
+                continue
+            if imported and not callee.startswith("__tsan_") and callee not in inside:
+                block.outside.append(callee)
+            block.instruction("call")
+            if leaves:
+                yield block.ended()
+                block = None
+        elif block is not None:
+            block.instruction(text.partition("#")[0].rstrip())
+    if block is not None:
+        yield block.ended()
 
 
 def _disassembly(path: Path) -> Iterator[str]:
@@ -98,11 +144,28 @@ def _disassembly(path: Path) -> Iterator[str]:
         yield from child.stdout
 
 
-def write_blocks(paths: Iterable[Path], into: Path) -> Path:
-    """The file that the library reads (exact/blocks.c)."""
+def _defined(path: Path) -> set[str]:
+    with path.open("rb") as file:
+        table = ELFFile(file).get_section_by_name(".dynsym")
+        symbols = table.iter_symbols() if isinstance(table, SymbolTableSection) else ()
+        return {str(each.name) for each in symbols if each["st_shndx"] != "SHN_UNDEF"}
+
+
+def write_blocks(paths: Iterable[Path], library: Path, into: Path) -> list[tuple[str, ...]]:
+    """The file that the library reads (exact/blocks.c). Return: sets of callees, by number."""
+    paths = list(paths)
+    inside = set().union(*map(_defined, [*paths, library])) - _ALLOCATORS
+    sets: dict[tuple[str, ...], int] = {}
     with into.open("w", encoding="utf-8") as file:
         for path in paths:
             file.write(f"module {path}\n")
-            for address, count in parse(_disassembly(path)):
-                file.write(f"{address:x} {count}\n")
-    return into
+            for block in parse(_disassembly(path), inside):
+                more = ""
+                if block.pauses or block.outside:
+                    number = 0
+                    if block.outside:
+                        number = sets.setdefault(tuple(block.outside), len(sets))
+                    more = f" {block.pauses} {len(block.outside)} {number}"
+                file.write(f"{block.begin:x} {block.count}{more}\n")
+                file.writelines(f"{at:x} {n}\n" for at, n in block.after.items() if n)
+    return list(sets)

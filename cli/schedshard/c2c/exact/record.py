@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Stage record, exactly: the program runs on each machine, and its lines are reported."""
 
+import sys
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from schedshard.c2c.counts import by_counts
+from schedshard.c2c.exact.away import away, measured, note
 from schedshard.c2c.exact.run import INTERRUPTS, Runs, check_exact
 from schedshard.c2c.program.placing import order
 from schedshard.c2c.program.program import find_program
@@ -81,6 +83,14 @@ def _record_one(request: ExactRequest, folder: Path) -> dict[str, Any]:
             seeds=request.seeds,
             recorder="exact",
         )
+    busy_ns = float(ran.raw["model"]["busy_ns"])
+    outside = away(runs.callees, ran.meta, busy_ns)
+    report["recording"]["outside"] = outside
+    said = note(outside)
+    if said is not None:
+        report["notes"].append(said)
+        if not request.output_to_stderr:
+            print(measured(runs.callees, ran.meta, outside, busy_ns), file=sys.stderr)
     if ran.signal in INTERRUPTS:
         report["notes"].append(f"{ran.signal} ended the program: this is one run, on one machine")
     waited = int(ran.raw["stepping"]["waited_outside"])

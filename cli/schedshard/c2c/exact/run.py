@@ -21,7 +21,7 @@ from elftools.elf.sections import SymbolTableSection
 
 from schedshard.c2c.exact.blocks import HOOK, write_blocks
 from schedshard.c2c.exact.ends import why_stopped
-from schedshard.c2c.exact.flags import LIBRARY
+from schedshard.c2c.exact.flags import LIBRARY, library
 from schedshard.c2c.program.machine_view import write_view
 from schedshard.c2c.program.program import Program
 from schedshard.c2c.report.replaying import Job, watch_lines
@@ -35,7 +35,8 @@ LIMITS = (
     "modelled: which core has a line, how far it is away, queues at lines, and all waiting",
     "not modelled: the capacity of caches, prefetchers, the width of links, page walks",
     "intervals: 90%, over seeds; with --uncertainty over the ranged numbers of the machine's file",
-    "an instruction takes one cycle; code that was not compiled with the flags takes none",
+    "an instruction takes a cycle, a quarter near a modelled access; a call of code that was not "
+    "compiled with the flags takes 100 (estimates)",
 )
 _SETTINGS = "SCHEDSHARD_EXACT"
 _NO_RANDOMISATION = 0x0040000
@@ -115,6 +116,7 @@ class Runs:
     folder: Path
     output_to_stderr: bool
     blocks: Path = field(init=False)
+    callees: list[tuple[str, ...]] = field(init=False)  # by number: of blocks that call other code
     stdin: Path | None = field(init=False)
     first: tuple[Job, Ran] | None = None
     count: int = 0
@@ -124,7 +126,8 @@ class Runs:
         path = self.program.path.resolve()
         found = [path, *libraries(path)]
         instrumented = [each for each in found if _imports_hook(each)]
-        self.blocks = write_blocks(instrumented, self.folder / "blocks")
+        self.blocks = self.folder / "blocks"
+        self.callees = write_blocks(instrumented, library(), self.blocks)
         self.stdin = None
         if not sys.stdin.isatty():
             self.stdin = self.folder / "stdin"
@@ -201,7 +204,7 @@ class Runs:
             )
         told = dict(read_json(meta, "what the recorder wrote"))
         told["processes"] = [read_json(at / "meta.json.0", "what the recorder wrote")]
-        if "spins" not in told:
+        if "away" not in told:
             how = typed("cc")
             raise UserError(
                 f"{self.program.path} was linked with another version: build it with '{how}' again"

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""How much of a run was in code that was not compiled with the flags: the calls of it."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+_MOST = 3  # functions that a sentence names
+
+Sets = Sequence[tuple[str, ...]]  # of callees of a block, by number
+
+
+def _names(counts: Counter[str], unit: float, form: str) -> str:
+    return ", ".join(f"{name} {count / unit:{form}}" for name, count in counts.most_common(_MOST))
+
+
+def away(sets: Sets, meta: Mapping[str, Any], busy_ns: float) -> dict[str, Any]:
+    """For the report: calls, their time in the model and its share of all, calls by function."""
+    calls: Counter[str] = Counter()
+    for number, times in meta["away"]:
+        names = sets[int(number)]
+        for name in names:
+            calls[name] += int(times) // len(names)
+    return {
+        "calls": calls.total(),
+        "ns": round(float(meta["away_ns"]), 3),
+        "share": float(meta["away_ns"]) / busy_ns if busy_ns else 0.0,
+        "functions": [[name, count] for name, count in calls.most_common()],
+    }
+
+
+def note(found: Mapping[str, Any]) -> str | None:
+    """The sentence of the report; None: there was no such call."""
+    if not found["calls"]:
+        return None
+    calls = Counter(dict(found["functions"]))
+    return (
+        f"{found['calls']:,} calls of code that was not compiled so took 100 cycles each, "
+        f"an estimate, and {found['share']:.1%} of the time: {_names(calls, 1, ',.0f')}"
+    )
+
+
+def measured(sets: Sets, meta: Mapping[str, Any], found: Mapping[str, Any], busy_ns: float) -> str:
+    """What it took this host, beside the model's time for the rest: no two runs say the same."""
+    ticks: Counter[str] = Counter()
+    for number, spent in meta["away_host"]:
+        ticks["+".join(dict.fromkeys(sets[int(number)]))] += int(spent)
+    here = ticks.total() / float(meta["ticks_per_second"])
+    rest = (busy_ns - found["ns"]) / 1e9
+    share = here / (here + rest) if here else 0.0
+    most = _names(ticks, ticks.total() or 1, ".0%")
+    return (
+        f"measured on this host: code that was not compiled so ran {here:.3f} s, {share:.0%} of "
+        f"that and the {rest:.3f} s predicted for the rest: {most}"
+    )
