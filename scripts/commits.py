@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 BASES = ("@{upstream}", "origin/main", "main")
-FIRST = "88287e585cc11eb4d2093a870517beb64c6239e6"
+FIRST = "fd12e134de70cd507b7cc9a48b596a28087e675f"
 LONGEST = 75
 SUBJECT = re.compile(r"[\w./+,* -]+: \S")
 SIGNED = re.compile(r"^Signed-off-by: \S.* <\S+@\S+>$", re.MULTILINE)
