@@ -244,6 +244,8 @@ def test_refusals(tmp_path: Path, behave: Path) -> None:
     shutil.copy(behave, changes)
     changes.chmod(0o4755)
     assert "changes its user" in record(changes).stderr
+    own = call("cc", "--version", CC=f"{ROOT / 'schedshard'} cc")
+    assert (own.returncode, "Free Software" in own.stdout or "clang" in own.stdout) == (0, True)
     done = call("cc", "x.c", CC="no-such-compiler")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "no compiler no-such-compiler" in done.stderr

@@ -38,6 +38,9 @@ def find_compiler(language: str) -> list[str]:
     """The compiler that CC or CXX names, or the system's."""
     variable, usual = _DRIVERS[language]
     named = os.environ.get(variable, "").split()
+    # 'make CC="schedshard cc"' names this command to itself.
+    if named and Path(named[0]).name == "schedshard":
+        named = []
     for name in named[:1] or usual:
         if shutil.which(name) is not None:
             return named or [name]
@@ -57,6 +60,31 @@ def flags(compiler: Sequence[str]) -> list[str]:
         found += ["-fsanitize-coverage=trace-pc", "-Wno-tsan", f"-L{at}"]
     wrapped = ",".join(f"--wrap={name}" for name in _WRAPPED)
     return [*found, f"-Wl,-rpath,{at},{wrapped}"]
+
+
+def rust_flags() -> list[str]:
+    """For RUSTFLAGS with RUSTC_BOOTSTRAP=1: the options are those of a nightly compiler."""
+    compiler, at = os.environ.get("RUSTC") or "rustc", library().parent
+    if shutil.which(compiler) is None:
+        raise UserError(f"no compiler {compiler}: install Rust, or set RUSTC")
+    linked = ("-Wl,--no-as-needed", f"-L{at}", f"-l:{LIBRARY}", f"-Wl,-rpath,{at}")
+    found = [
+        *("-Zsanitizer=thread", "-Zexternal-clangrt", "-Cunsafe-allow-abi-mismatch=sanitizer"),
+        *("-Cpasses=sancov-module", "-Cllvm-args=-sanitizer-coverage-level=3"),
+        "-Cllvm-args=-sanitizer-coverage-trace-pc",
+        # Before the C library: this library's functions stand for some of it.
+        *(f"-Zpre-link-arg={word}" for word in linked),
+    ]
+    with telling(f"cannot run {compiler}"):
+        asked = subprocess.run(
+            [compiler, *found, "--print", "cfg"],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+            env={**os.environ, "RUSTC_BOOTSTRAP": "1"},
+        )  # fmt: skip
+    if asked.returncode:
+        why = (asked.stderr.splitlines() or ["it failed"])[0]
+        raise UserError(f"{compiler} lacks an option (1.95 has them all): {why}")
+    return found
 
 
 def compile_exact(language: str, arguments: Sequence[str]) -> int:

@@ -37,8 +37,11 @@ _AS_IS = {"ignore_unknown_options": True, "allow_interspersed_args": False, "hel
 
 
 def _compile(language: str, arguments: tuple[str, ...]) -> None:
-    from schedshard.c2c.exact.flags import compile_exact, find_compiler, flags
+    from schedshard.c2c.exact.flags import compile_exact, find_compiler, flags, rust_flags
 
+    if arguments == ("--rustflags",):
+        click.echo(" ".join(rust_flags()))
+        return
     if arguments == ("--flags",):
         click.echo(shlex.join(flags(find_compiler(language))))
         return
@@ -51,7 +54,8 @@ def cc_command(arguments: tuple[str, ...]) -> None:
     """Compile C so that 'c2c record --exact' runs the program on a simulated machine.
 
     ARGUMENTS are the compiler's, which CC names. '--flags' alone prints what to add to the flags
-    of a build system, for compiling and for linking.
+    of a build system, for compiling and for linking. '--rustflags' alone prints RUSTFLAGS; Rust
+    takes them with RUSTC_BOOTSTRAP=1, and cargo with '--target' for the program alone.
     """
     _compile("c", arguments)
 
