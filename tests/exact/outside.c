@@ -18,31 +18,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MUCH 300000
+#include "helping.h"
 
-static int ends[2], file, more[3];
-static char much[MUCH], got[MUCH];
-
-static void need(int good)
-{
-	if (!good)
-		exit(3);
-}
+static int file, more[3];
+static char much[MUCH];
 
 static void *puts_byte(void *arg)
 {
 	usleep(50000);
 	need(write(ends[1], "x", 1) == 1);
-	return arg;
-}
-
-static void *takes_all(void *arg)
-{
-	ssize_t n;
-
-	usleep(500);
-	for (size_t done = 0; done < MUCH; done += (size_t)n)
-		need((n = read(ends[0], got + done, MUCH - done)) > 0);
 	return arg;
 }
 
@@ -59,14 +43,6 @@ static void *accepts(void *arg)
 	for (int i = 0; i < 3; i++)
 		need((more[i] = accept(file, NULL, NULL)) >= 0);
 	return arg;
-}
-
-static pthread_t start(void *(*run)(void *))
-{
-	pthread_t made;
-
-	need(!pthread_create(&made, NULL, run, NULL));
-	return made;
 }
 
 static void selects(void)
@@ -119,7 +95,7 @@ static void locks(void)
 	file = mkstemp(name);
 	second = open(name, O_RDWR);
 	need(file >= 0 && second >= 0 && !unlink(name) && !flock(file, LOCK_EX));
-	made = start(unlocks);
+	made = start(unlocks, NULL);
 	printf("%d\n", flock(second, LOCK_EX));
 	pthread_join(made, NULL);
 }
@@ -135,7 +111,7 @@ static void connects(void)
 	file = socket(AF_UNIX, SOCK_STREAM, 0);
 	need(!bind(file, (struct sockaddr *)&at, sizeof(sa_family_t)) && !listen(file, 1));
 	need(!getsockname(file, (struct sockaddr *)&at, &size));
-	made = start(accepts);
+	made = start(accepts, NULL);
 	for (int i = 0; i < 3; i++) {
 		to[i] = socket(AF_UNIX, SOCK_STREAM, 0);
 		printf("%d ", connect(to[i], (struct sockaddr *)&at, size));
@@ -153,7 +129,7 @@ static void waits(void)
 
 	if (!child)
 		_exit(read(ends[0], &byte, 1) == 1 ? 7 : 1);
-	made = start(puts_byte);
+	made = start(puts_byte, NULL);
 	need(waitpid(child, &status, 0) == child);
 	printf("%d\n", WEXITSTATUS(status));
 	pthread_join(made, NULL);
@@ -166,17 +142,17 @@ int main(int argc, char **argv)
 
 	need(!(sockets ? socketpair(AF_UNIX, SOCK_STREAM, 0, ends) : pipe(ends)));
 	if (!strcmp(kind, "select")) {
-		pthread_t made = start(puts_byte);
+		pthread_t made = start(puts_byte, NULL);
 
 		selects();
 		pthread_join(made, NULL);
 	} else if (!strcmp(kind, "socket-receive")) {
-		pthread_t made = start(puts_byte);
+		pthread_t made = start(puts_byte, NULL);
 
 		receives();
 		pthread_join(made, NULL);
 	} else if (!strcmp(kind, "socket-full") || !strcmp(kind, "pipe-full"))
-		writes(start(takes_all));
+		writes(start(takes_all, NULL));
 	else if (!strcmp(kind, "lock"))
 		locks();
 	else if (!strcmp(kind, "connect"))

@@ -16,17 +16,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define MUCH 300000
+#include "helping.h"
 
-static int ends[2], queue;
-static char got[MUCH], folder[] = "/tmp/within-XXXXXX", name[64];
+static int queue;
+static char folder[] = "/tmp/within-XXXXXX", name[64];
 static FILE *file;
-
-static void need(int good)
-{
-	if (!good)
-		exit(3);
-}
 
 static void *puts_lines(void *arg)
 {
@@ -38,23 +32,13 @@ static void *puts_lines(void *arg)
 	return arg;
 }
 
-static void *takes_all(void *arg)
-{
-	ssize_t n;
-
-	usleep(500);
-	for (size_t done = 0; done < MUCH; done += (size_t)n)
-		need((n = read(ends[0], got + done, MUCH - done)) > 0);
-	return arg;
-}
-
 /* The first thread holds the file's lock while it waits. */
 static void *reads_as_well(void *arg)
 {
 	pthread_t writer;
 
 	usleep(500);
-	need(!pthread_create(&writer, NULL, puts_lines, NULL));
+	writer = start(puts_lines, NULL);
 	need(fgetc(file) == '2');
 	pthread_join(writer, NULL);
 	return arg;
@@ -87,14 +71,6 @@ static void *sends(void *arg)
 	usleep(500);
 	need(arg ? !msgsnd(queue, &message, 4, 0) : !semop(queue, &up, 1));
 	return arg;
-}
-
-static pthread_t start(void *(*run)(void *), void *arg)
-{
-	pthread_t made;
-
-	need(!pthread_create(&made, NULL, run, arg));
-	return made;
 }
 
 static void reads(void)

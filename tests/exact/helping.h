@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/* helping.h - what the programs that wait for the world share; each is one file. */
+#ifndef TESTS_EXACT_HELPING_H
+#define TESTS_EXACT_HELPING_H
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define MUCH 300000
+
+static int ends[2];
+static char got[MUCH];
+
+static void need(int good)
+{
+	if (!good)
+		exit(3);
+}
+
+/* A thread that reads what a pipe takes. */
+static void *takes_all(void *arg)
+{
+	ssize_t n;
+
+	usleep(500);
+	for (size_t done = 0; done < MUCH; done += (size_t)n)
+		need((n = read(ends[0], got + done, MUCH - done)) > 0);
+	return arg;
+}
+
+static pthread_t start(void *(*run)(void *), void *arg)
+{
+	pthread_t made;
+
+	need(!pthread_create(&made, NULL, run, arg));
+	return made;
+}
+
+#endif
