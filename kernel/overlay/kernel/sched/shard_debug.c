@@ -15,6 +15,8 @@
  *  - rq->rt.may_leave is set if a pushable task may run in another shard, and
  *    not set without pushable tasks; an overloaded queue publishes it.
  *
+ * A push walk never goes on to the CPU that it is on, which rt.c tells.
+ *
  * No comparison of copies sees a task that waits while another CPU, which it
  * may use, runs something lower. The check reports the longest time, in
  * milliseconds, for which every look in a row found a CPU's best waiting task
@@ -40,6 +42,7 @@
 #include <linux/uaccess.h>
 #include <linux/workqueue.h>
 #include "sched.h"
+#include "shard_debug.h"
 
 static bool shard_debug_on;
 
@@ -52,6 +55,7 @@ enum kind {
 	RT_IN_VAIN,
 	RT_STAYS,
 	RT_LEAVES,
+	WALK_SELF,
 	KINDS,
 };
 
@@ -64,6 +68,7 @@ static const char *const what[KINDS] = {
 		"a task may leave the shard, and the queue does not say so",
 	[RT_LEAVES] =
 		"no RT task is pushable, and the queue says that it may leave",
+	[WALK_SELF] = "a push walk sends its own CPU an interrupt",
 };
 
 /* Errors of one kind, and the first of them. */
@@ -117,6 +122,15 @@ static void check_published(struct rq *rq)
 	       level_of(rq));
 	expect(RT_BYTE, rq->cpu, rd->rto.state[cpu_slot[rq->cpu]],
 	       rq->rt.overloaded);
+}
+
+/*
+ * A CPU that sends itself the interrupt of a walk may do nothing else while
+ * others keep asking: commit 94894c9c477e.
+ */
+void shard_debug_walk(int next)
+{
+	expect(WALK_SELF, smp_processor_id(), next == smp_processor_id(), false);
 }
 
 static bool leaves(struct task_struct *p)

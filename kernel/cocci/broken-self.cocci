@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// kernel/sched/rt.c, broken on purpose: a push walk may send its own CPU an interrupt, as before
+// Linux's commit 94894c9c477e. For the test of the checker.
+
+@@
+identifier rto_next_cpu = rto_next_cpu;
+identifier this_cpu;
+@@
+ rto_next_cpu(...)
+ {
+	...
+	int this_cpu =
+-		smp_processor_id()
++		-2
+	;
+	...
+ }
