@@ -18,11 +18,12 @@
  * @unseen: by CPU: bit b is set when another CPU wrote byte b after this CPU's last access to it
  * @n: CPUs that @unseen has room for; the others have accessed nothing, and see @written
  * @written: every byte that was written so far
+ * @writer: number + 1 of the CPU that wrote last; 0: none
  */
 struct feed_bytes {
 	uint64_t *unseen;
 	uint64_t written;
-	uint32_t n;
+	uint32_t n, writer;
 };
 
 /**

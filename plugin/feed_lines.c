@@ -16,6 +16,7 @@
 #include "arena.h"
 #include "feed.h"
 #include "hot_lines.h"
+#include "machine.h"
 #include "sim.h"
 
 #define DIRECT_MAP     (0xffff888000000000ull & ITEM_PLACE_MASK)
@@ -47,6 +48,7 @@ void feed_lines_free(struct feed_lines *l)
 	for (uint32_t i = 0; l->bytes && i < l->cap; i++)
 		free(l->bytes[i].unseen);
 	free(l->bytes);
+	feed_pairs_free(&l->pairs);
 	free(l->home);
 	memset(l, 0, sizeof(*l));
 }
@@ -224,15 +226,24 @@ char *feed_lines_at(struct feed_lines *l, uint64_t place)
 				   place % LINE_SIZE);
 }
 
+/* The last-level cache of a CPU. */
+static uint32_t cache_of(const struct feed_lines *l, uint32_t cpu)
+{
+	return (uint32_t)l->setup->machine->topo.cpu[l->setup->cpu[cpu]].llc;
+}
+
 void feed_lines_note(struct feed_lines *l, uint32_t cpu, const char *at, uint32_t size, bool write,
 		     const void *pc)
 {
-	bool came = sim_take_source() != SOURCE_HIT;
+	struct feed_bytes *bytes = &l->bytes[arena_line(at)];
+	enum source source = sim_take_source();
+	bool came = source != SOURCE_HIT;
 
+	if ((source == SOURCE_HITM_LOCAL || source == SOURCE_HITM_REMOTE) && bytes->writer)
+		feed_pairs_add(&l->pairs, arena_line(at), cache_of(l, bytes->writer - 1),
+			       cache_of(l, cpu));
 	if ((came || write) &&
-	    feed_bytes_access(&l->bytes[arena_line(at)], cpu, (uintptr_t)at % LINE_SIZE, size,
-			      write) &&
-	    came)
+	    feed_bytes_access(bytes, cpu, (uintptr_t)at % LINE_SIZE, size, write) && came)
 		sim_recount((const char *)pc + FEED_FOREIGN);
 }
 
@@ -294,9 +305,9 @@ static json_t *cpus_json(const struct feed_setup *s, const struct access_record 
 
 static json_t *line_json(const struct feed_lines *l, const struct model *m,
 			 const struct hot_line *h, const struct access_record *rec, uint32_t n,
-			 uint32_t words)
+			 uint32_t words, const struct feed_pair *pairs)
 {
-	json_t *accesses = json_array();
+	json_t *accesses = json_array(), *line;
 
 	for (uint32_t i = h->first; i < n && rec[i].line == h->line; i++) {
 		json_t *access = access_json(m, &rec[i], words);
@@ -305,13 +316,16 @@ static json_t *line_json(const struct feed_lines *l, const struct model *m,
 			json_object_set_new(access, "by", cpus_json(l->setup, &rec[i]));
 		json_array_append_new(accesses, access);
 	}
-	return json_pack("{s:o, s:i, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:o}", "address",
+	line = json_pack("{s:o, s:i, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:o}", "address",
 			 address_json(l->guest[h->line] << LINE_SHIFT), "home",
 			 arena_object_of(h->line)->node, "records", (json_int_t)h->records, "loads",
 			 (json_int_t)h->loads, "stores", (json_int_t)h->stores, "hitm_remote",
 			 (json_int_t)h->hitm_remote, "hitm_local", (json_int_t)h->hitm_local,
 			 "avg_load_cycles", cycles(m, h->load_time, h->loads), "max_load_cycles",
 			 cycles(m, h->load_max, 1), "accesses", accesses);
+	if (l->setup->detailed)
+		json_object_set_new(line, "pairs", feed_pairs_json(pairs, l->pairs.n, h->line));
+	return line;
 }
 
 void feed_lines_json(const struct feed_lines *l, const struct model *m, json_t *into)
@@ -319,6 +333,7 @@ void feed_lines_json(const struct feed_lines *l, const struct model *m, json_t *
 	const struct stats *s = sim_stats();
 	struct access_record *rec = stats_records(s->n + 1);
 	struct hot_line *hot = malloc((s->n + 1) * sizeof(*hot));
+	struct feed_pair *pairs = feed_pairs_sorted(&l->pairs);
 	json_t *lines = json_array();
 	uint64_t local = 0, remote = 0;
 	uint32_t n;
@@ -333,9 +348,10 @@ void feed_lines_json(const struct feed_lines *l, const struct model *m, json_t *
 		local += hot[i].hitm_local;
 		remote += hot[i].hitm_remote;
 		if (i < LINES_KEPT)
-			json_array_append_new(lines,
-					      line_json(l, m, &hot[i], rec, s->n, s->cpu_words));
+			json_array_append_new(
+				lines, line_json(l, m, &hot[i], rec, s->n, s->cpu_words, pairs));
 	}
+	free(pairs);
 	free(rec);
 	free(hot);
 	json_object_set_new(into, "nr_lines", json_integer((json_int_t)n));

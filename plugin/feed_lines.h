@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "feed_bytes.h"
+#include "feed_pairs.h"
 
 struct feed_setup;
 struct model;
@@ -24,6 +25,7 @@ struct model;
  * @guest: by line of the simulated machine: the guest's
  * @writer: beside it: the CPU that wrote it last, and its instruction
  * @bytes: beside it: who wrote which byte since whose last access; only if the result is detailed
+ * @pairs: between which caches lines went; only if the result is detailed
  * @home: hash table of pages whose node is known, page + 1
  */
 struct feed_lines {
@@ -42,6 +44,7 @@ struct feed_lines {
 		uint32_t cpu;
 	} * writer;
 	struct feed_bytes *bytes;
+	struct feed_pairs pairs;
 	uint32_t cap;
 };
 

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from schedshard.c2c.report.taken import taken, taken_table
 from schedshard.c2c.report.view import record_view
+from schedshard.reports.c2c import c2c_lines
 from schedshard.show.terminal import show
 
 
@@ -48,6 +50,44 @@ def test_small_lines_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
     assert "false sharing was found, but nothing to set apart" in text
 
 
+def test_whether_anything_is_to_gain_comes_first(capsys: pytest.CaptureFixture[str]) -> None:
+    first = shown(capsys, line(0.015)).splitlines()[0]
+    assert first == "shared lines take 1.50% of all cycles on m; nothing is to gain"
+
+
+CACHES = [{"cache": 0, "cpus": [0, 1, 2, 8]}, {"cache": 3, "cpus": [5]}]
+
+
+def test_who_took_a_line_from_whom_is_a_matrix_of_caches() -> None:
+    pairs = [{"from": 0, "to": 3, "hitm": 3}, {"from": 3, "to": 0, "hitm": 1}]
+    assert taken_table({"taken": pairs}, CACHES) == (
+        ["taken from", "by CPUs 0-2,8", "by CPU 5"],
+        [["CPUs 0-2,8", "-", "75.0%"], ["CPU 5", "25.0%", "-"]],
+    )
+    within = [{"from": 0, "to": 0, "hitm": 9}]
+    assert taken_table({"taken": within}, CACHES) is None
+    assert taken_table({}, CACHES) is None
+
+
+def test_many_caches_are_pairs_and_most_transfers_come_first() -> None:
+    known = [{"cache": n, "cpus": [n]} for n in range(12)]
+    raw = {"pairs": [[n, (n + 1) % 12, n + 1] for n in range(12)]}
+    found = taken_table({"taken": taken(raw)}, known)
+    assert found is not None
+    columns, rows = found
+    assert columns == ["taken from", "by", "of all"]
+    assert rows[0] == ["CPU 11", "CPU 0", "15.4%"]
+    assert len(rows) == 8
+
+
+def test_the_page_shows_fields_and_source_lines_unfolded() -> None:
+    grid = c2c_lines({"name": "m", "cpus": 2, "lines_total": 2, "lines": [line(0.4), line(0.001)]})
+    assert [head.name for head in grid.columns][:4] == ["line", "field", "source", "sharing"]
+    assert [cell.text for cell in grid.rows[0]][1:4] == ["field0.4", "a.c:1", "false"]
+    assert len(grid.rows) == 1
+    assert "others take less than 0.5% of all cycles each" in grid.caption
+
+
 def test_on_what_the_model_was_validated_is_said_once(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -59,6 +99,6 @@ def test_nothing_is_to_gain(capsys: pytest.CaptureFixture[str]) -> None:
     text = shown(capsys, line(0.004), line(0.001))
     assert "nothing is to gain: no shared line takes 0.5% of all cycles" in text
     assert "object" not in text.replace("objects", "")
-    assert len(text.splitlines()) < 13
+    assert len(text.splitlines()) < 15
     # That of the C library alone is no reason to speak of false sharing.
     assert "false sharing" not in shown(capsys, line(0.2, "true"), line(0.001)).partition(":")[0]

@@ -31,7 +31,7 @@ def test_each_number_has_a_row_and_the_page_a_plot(tmp_path: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert "predicted ms of the program" in text
     # The sentence at its top is of the run in which most lines move.
-    answer = text.partition("Predicted: most often")[2].partition("</")[0]
+    answer = text.partition("most often that of")[2].partition("</")[0]
     assert f"{MACHINE}, 4 threads" in answer
 
 

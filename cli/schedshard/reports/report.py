@@ -18,16 +18,14 @@ from schedshard.common.result import (
     is_pairs,
 )
 from schedshard.experiments.figures import is_figures
-from schedshard.experiments.model_error import validation_words
 from schedshard.experiments.sweep.sweep import Row
-from schedshard.kernel.profile.c2c_view import side_by_side, whole
 from schedshard.machines.topo import plan_rows, plan_sentence, tree
 from schedshard.machines.topo_picture import picture
-from schedshard.plots.programs import program_scaling
 from schedshard.plots.results import curve, machine_dots, yield_bars
+from schedshard.reports.c2c import c2c_section
 from schedshard.reports.figures import figures_section
 from schedshard.reports.intervals import add_intervals
-from schedshard.reports.leads import bench_lead, c2c_lead, machines_lead, run_lead, topo_lead
+from schedshard.reports.leads import bench_lead, machines_lead, run_lead, topo_lead
 from schedshard.reports.live import live_section, validate_section
 from schedshard.reports.primitives import pairs_section, scaling_section
 from schedshard.show.format import nanoseconds, percent, signed_percent, significant
@@ -45,7 +43,7 @@ from schedshard.tables.results import (
 )
 
 # The number of answers on top of a page (it folds the others), and of named lines of a variant.
-_LEADS, _LINES = 6, 5
+_LEADS = 6
 
 
 @dataclass(frozen=True)
@@ -273,98 +271,6 @@ def _topo_section(data: dict[str, Any]) -> Section:
     )
 
 
-def _c2c_lines(variant: dict[str, Any]) -> Grid:
-    """The hottest lines; where the result tells false from true sharing, which it is."""
-    shared = all("sharing" in line for line in variant["lines"])
-    columns = ["line", *(["sharing"] if shared else []), "rmt HITM", "lcl HITM", "load cycles"]
-    rows = [
-        [
-            Cell(f"{line['object']}{line['offset']:+#x}", "code"),
-            *([Cell(line["sharing"])] if shared else []),
-            num(f"{line['hitm_remote']:,}"),
-            num(f"{line['hitm_local']:,}"),
-            num(significant(line["avg_load_cycles"])),
-        ]
-        for line in variant["lines"][:_LINES]
-    ]
-    shown = f"{len(rows)} of {variant['lines_total']:,} lines"
-    return grid(columns, rows, f"'{variant['name']}' on {variant['cpus']} CPUs: {shown}")
-
-
-def _c2c_accesses(variant: dict[str, Any]) -> Grid:
-    rows = []
-    for line in variant["lines"]:
-        for access in line["accesses"]:
-            place = f"{line['object']}{line['offset'] + access['offset']:+#x}"
-            rows.append(
-                [
-                    Cell(place, "code"),
-                    Cell(access["field"] or "-", "code"),
-                    num(f"{access['hitm_remote_share']:.1%}"),
-                    num(f"{access['hitm_local_share']:.1%}"),
-                    num(f"{access['store_share']:.1%}"),
-                    num(significant(access["avg_load_cycles"])),
-                    num(f"{access['records']:,}"),
-                    num(str(access["cpus"])),
-                    Cell(f"{access['symbol']} ({access['source']})", "code"),
-                ]
-            )
-    columns = [
-        "address", "field", "rmt HITM", "lcl HITM", "store", "load cycles", "records", "CPUs",
-        "symbol",
-    ]  # fmt: skip
-    return grid(columns, rows, f"'{variant['name']}' on {variant['cpus']} CPUs")
-
-
-def _c2c_helps(report: dict[str, Any]) -> list[Grid]:
-    """What would help a program, on each machine."""
-    rows = []
-    for advice in report.get("advice", ()):
-        for name, gain in advice["machines"].items():
-            found = gain.get("interval")
-            sure = f"{found['low']:.1%} to {found['high']:.1%}" if found is not None else ""
-            row = [
-                Cell(advice["words"]),
-                Cell(name, "code"),
-                num(f"{gain['fewer']:.1%}"),
-                num(sure),
-            ]
-            rows.append(row)
-    columns = ["what helps", "machine", "fewer cycles", "90%"]
-    return [grid(columns, rows)] if rows else []
-
-
-_COUNTED = "time of the program over its threads, and the objects whose lines are waited for"
-
-
-def _c2c_section(report: dict[str, Any]) -> Section:
-    variants = report["variants"]
-    lines = [_c2c_lines(variant) for variant in variants]
-    accesses = [_c2c_accesses(variant) for variant in variants]
-    kernels = []
-    if all("hitm_a_wake_up" in variant for variant in variants):
-        for rows_of in (side_by_side(report), whole(report)):
-            cells = [[Cell(row[0]), *map(num, row[1:])] for row in rows_of.rows]
-            kernels.append(grid(rows_of.columns, cells, rows_of.title))
-    counted = all("threads" in variant for variant in variants) and len(variants) > 1
-    said = f"{len(variants)} variants" if len(variants) > 1 else f"'{variants[0]['name']}'"
-    return Section(
-        anchor="-".join(["c2c", *report["experiment"].split()]),
-        heading="Which cache lines it is",
-        where=f"{report['experiment']} on {report['machine']['name']}, as perf c2c would show it",
-        lead=c2c_lead(report),
-        figures=[shown(program_scaling(report), _COUNTED)] if counted else [],
-        tables=[*kernels, *_c2c_helps(report), *(lines if len(lines) == 1 else ())],
-        folded=[*(lines if len(lines) > 1 else ()), *accesses],
-        folded_title=f"who accesses the lines of {said}",
-        notes=[
-            "predicted: HITM is a load or locked operation that found the line modified in another "
-            "core's cache; remote, when that core is in another package.",
-            *(f"validation: {said}" for said in validation_words(report)),
-        ],
-    )
-
-
 def _provenance(results: Sequence[dict[str, Any]]) -> Grid:
     rows = []
     for result in results:
@@ -424,7 +330,7 @@ def _sections(request: ReportRequest) -> list[Section]:
         from schedshard.reports.sweep import sweep_sections
     for name, rows in request.sweeps:
         sections += sweep_sections(rows, name)
-    sections += [_c2c_section(report) for report in request.c2c]
+    sections += [c2c_section(report) for report in request.c2c]
     makers = {
         LIVE: live_section,
         VALIDATE: validate_section,

@@ -25,6 +25,7 @@ from schedshard.c2c.report.sharing import (
     kind_of,
     shares_truly,
 )
+from schedshard.c2c.report.taken import caches, taken
 from schedshard.c2c.report.uncertain import (
     SEED,
     Draws,
@@ -181,7 +182,8 @@ def _line(
     accesses.sort(key=lambda a: (-hitm(a), -a["records"], a["offset"], a["pc"]))
     cycles = line["avg_load_cycles"] * line["loads"]
     return {
-        **{key: value for key, value in line.items() if key != "accesses"},
+        **{key: value for key, value in line.items() if key not in ("accesses", "pairs")},
+        "taken": taken(line),
         "object": thing.name if thing is not None else line["address"],
         "kind": thing.kind if thing is not None else "unknown",
         "type": thing.type if thing is not None else "",
@@ -351,6 +353,7 @@ def make_report(
             context = _Context(frames, _threads_of(recorded), cpus[index], objects)
             pairs = [(hot[index][n], things[index][n]) for n in named[index]]
             variants.append(_variant(machine, base[index], pairs, context, draws[index][0]))
+            variants[-1]["caches"] = caches(machine_topology(machine), cpus[index])
             told = variants[-1]["lines"]
             variants[-1]["lines"] = told[:lines]
             variants[-1]["runs"] = runs_of(

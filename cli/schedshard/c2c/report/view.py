@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from schedshard.c2c.report.sharing import FALSE, hitm
+from schedshard.c2c.report.taken import taken_table
 from schedshard.experiments.model_error import validation_words
 from schedshard.show.format import percent, significant
 from schedshard.show.sheet import Sheet
@@ -16,7 +17,7 @@ _ACCESSES = 8
 # Accesses are shown of the worst lines, and of others that have this share of all HITM.
 _ALWAYS, _HOT = 2, 0.01
 # Lines with a smaller part of all cycles are counted and not shown: most belong to the C library.
-_FOLDED = 0.005
+FOLDED = 0.005
 
 
 def _machines(report: Mapping[str, Any]) -> Sheet:
@@ -43,14 +44,15 @@ def _between(interval: Mapping[str, Any] | None, write: Callable[[float], str]) 
     return f"{write(interval['low'])} to {write(interval['high'])}"
 
 
-def _is_folded(line: Mapping[str, Any]) -> bool:
-    return bool(line["cycle_share"] < _FOLDED)
+def is_folded(line: Mapping[str, Any]) -> bool:
+    """Whether a line costs too little to be read about."""
+    return bool(line["cycle_share"] < FOLDED)
 
 
 def _lines(variant: Mapping[str, Any]) -> RenderableType:
-    folded = sum(map(_is_folded, variant["lines"]))
+    folded = sum(map(is_folded, variant["lines"]))
     word = "line" if folded == 1 else "lines"
-    below = f"take{'s' if folded == 1 else ''} less than {_FOLDED:.1%} of all cycles each"
+    below = f"take{'s' if folded == 1 else ''} less than {FOLDED:.1%} of all cycles each"
     if folded and folded == len(variant["lines"]):
         return Text(f"on {variant['name']} {folded} shared {word} {below}: --json has them")
     numbers = (
@@ -64,7 +66,7 @@ def _lines(variant: Mapping[str, Any]) -> RenderableType:
         rigid=("sharing", *numbers), optional=("loads", "stores", "locked"),
     )  # fmt: skip
     for index, line in enumerate(variant["lines"]):
-        if _is_folded(line):
+        if is_folded(line):
             continue
         made.add_row(
             str(index),
@@ -81,6 +83,18 @@ def _lines(variant: Mapping[str, Any]) -> RenderableType:
     if folded:
         made.caption = f"{folded} more shared {word} {below}: --json has them"
     return made
+
+
+def _taken(line: Mapping[str, Any], variant: Mapping[str, Any]) -> list[RenderableType]:
+    """Between which caches the line went, where it went between any."""
+    found = taken_table(line, variant.get("caches", ()))
+    if found is None:
+        return []
+    columns, rows = found
+    made = Sheet(None, *columns, right=columns[2:] if len(rows[0]) == 3 else columns[1:])
+    for row in rows:
+        made.add_row(*row)
+    return [made]
 
 
 def _accesses(number: int, line: Mapping[str, Any]) -> RenderableType:
@@ -136,12 +150,31 @@ def advice_lines(report: Mapping[str, Any]) -> list[str]:
     return said
 
 
+def headline(report: Mapping[str, Any]) -> str:
+    """Whether anything is to gain, before anything else is read."""
+    shares = [
+        (sum(line["cycles"] for line in each["lines"]) / each["work_cycles"], each["name"])
+        for each in report["variants"]
+        if each["work_cycles"]
+    ]
+    if not shares:
+        return "no shared line was accessed: nothing is to gain"
+    share, name = max(shares)
+    said = f"shared lines take {percent(share)} of all cycles on {name}"
+    if not report.get("advised", True):
+        return said
+    gains = [gain["fewer"] for each in report["advice"] for gain in each["machines"].values()]
+    if gains:
+        return f"{said}; to gain are {percent(max(gains))}"
+    return f"{said}; nothing is to gain"
+
+
 def _nothing_gained(report: Mapping[str, Any]) -> str:
     """Why no sentence says what would help."""
-    if all(_is_folded(line) for v in report["variants"] for line in v["lines"]):
-        return f"nothing is to gain: no shared line takes {_FOLDED:.1%} of all cycles"
+    if all(is_folded(line) for v in report["variants"] for line in v["lines"]):
+        return f"nothing is to gain: no shared line takes {FOLDED:.1%} of all cycles"
     every = [line for v in report["variants"] for line in v["lines"]]
-    hot = [line for line in every if line["hitm_share"] >= _HOT and not _is_folded(line)]
+    hot = [line for line in every if line["hitm_share"] >= _HOT and not is_folded(line)]
     if any(line["sharing"] == FALSE for line in hot):
         return (
             "nothing is to gain: false sharing was found, but nothing to set apart that would save "
@@ -153,7 +186,7 @@ def _nothing_gained(report: Mapping[str, Any]) -> str:
 def record_view(report: Mapping[str, Any]) -> RenderableType:
     """All of it."""
     program = report["program"]
-    shown: list[RenderableType] = [_machines(report)]
+    shown: list[RenderableType] = [Text(headline(report)), Text(""), _machines(report)]
     if program["signal"]:
         shown.append(
             Text(f"the program was ended by {program['signal']}: shown is what came before")
@@ -167,8 +200,8 @@ def record_view(report: Mapping[str, Any]) -> RenderableType:
         # The accesses of each CPU are the same on all machines.
         for number, line in enumerate(variant["lines"] if index == 0 else ()):
             worth = number < _ALWAYS or line["hitm_share"] >= _HOT
-            if worth and hitm(line) and not _is_folded(line):
-                shown.append(_accesses(number, line))
+            if worth and hitm(line) and not is_folded(line):
+                shown += [_accesses(number, line), *_taken(line, variant)]
     shown += [Text(f"note: {note}") for note in report["notes"]]
     shown += [Text(f"validation: {said}") for said in validation_words(report)]
     shown.append(Text(f"limits: {'; '.join(report['limits'])}."))

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Who took a line from whom: CPUs grouped by last-level cache.
+
+The cache that had the line is that of the CPU that wrote it last.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from schedshard.machines.topo import ranges
+
+# A larger matrix is shown as its pairs with most transfers.
+_WIDEST = 8
+_PAIRS = 8
+
+
+def caches(topology: Mapping[str, Any], cpus: Sequence[int]) -> list[dict[str, Any]]:
+    """The caches that have any of these CPUs: number, and which of them."""
+    of = {int(each["cpu"]): int(each["llc"]) for each in topology["cpus"]}
+    found: dict[int, list[int]] = {}
+    for cpu in sorted(cpus):
+        found.setdefault(of[cpu], []).append(cpu)
+    return [{"cache": cache, "cpus": those} for cache, those in sorted(found.items())]
+
+
+def taken(line: Mapping[str, Any]) -> list[dict[str, int]]:
+    """Transfers of a line, most of them first."""
+    pairs = [{"from": f, "to": t, "hitm": n} for f, t, n in line.get("pairs", ())]
+    return sorted(pairs, key=lambda pair: (-pair["hitm"], pair["from"], pair["to"]))
+
+
+def label(cache: Mapping[str, Any]) -> str:
+    """A cache by its CPUs, as ranges."""
+    said = ranges(cache["cpus"])
+    return f"CPUs {said}" if len(cache["cpus"]) > 1 else f"CPU {said}"
+
+
+def taken_table(
+    line: Mapping[str, Any], known: Sequence[Mapping[str, Any]]
+) -> tuple[list[str], list[list[str]]] | None:
+    """Columns and rows of a line's matrix in shares of all; None: within one cache, or nothing."""
+    pairs = line.get("taken", ())
+    used = sorted({pair[end] for pair in pairs for end in ("from", "to")})
+    if len(used) < 2:
+        return None
+    total = sum(pair["hitm"] for pair in pairs)
+    names = {each["cache"]: label(each) for each in known}
+    if len(used) > _WIDEST:
+        rows = [
+            [names[pair["from"]], names[pair["to"]], f"{pair['hitm'] / total:.1%}"]
+            for pair in pairs[:_PAIRS]
+        ]
+        return ["taken from", "by", "of all"], rows
+    share = {(pair["from"], pair["to"]): pair["hitm"] / total for pair in pairs}
+    rows = [
+        [names[one], *(f"{share[one, to]:.1%}" if (one, to) in share else "-" for to in used)]
+        for one in used
+    ]
+    return ["taken from", *(f"by {names[to]}" for to in used)], rows

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""A page's section of cache lines: of an experiment, of a kernel, or of a recorded program."""
+
+from typing import Any
+
+from schedshard.c2c.report.taken import taken_table
+from schedshard.c2c.report.view import FOLDED, is_folded
+from schedshard.experiments.model_error import validation_words
+from schedshard.kernel.profile.c2c_view import side_by_side, whole
+from schedshard.plots.programs import program_scaling
+from schedshard.reports.leads import c2c_lead
+from schedshard.show.format import percent, significant
+from schedshard.show.page import Cell, Grid, Section, grid, num
+from schedshard.show.plots import shown
+
+_LINES = 5
+
+
+def _hottest(line: dict[str, Any]) -> list[Cell]:
+    """How a program's line is shared, and the access that costs most: nobody need unfold it."""
+    access = line["accesses"][0] if line["accesses"] else {}
+    return [
+        Cell(access.get("field") or "-", "code"),
+        Cell(access.get("source") or "?", "code"),
+        Cell(line["sharing"]),
+        num(percent(line["cycle_share"])),
+    ]
+
+
+def c2c_lines(variant: dict[str, Any]) -> Grid:
+    """The hottest lines; of a program also their fields, source lines and kinds of sharing."""
+    shared = all("sharing" in line for line in variant["lines"])
+    more = ["field", "source", "sharing", "of all cycles"] if shared else []
+    columns = ["line", *more, "rmt HITM", "lcl HITM", "load cycles"]
+    kept = [line for line in variant["lines"] if not (shared and is_folded(line))]
+    rows = [
+        [
+            Cell(f"{line['object']}{line['offset']:+#x}", "code"),
+            *(_hottest(line) if shared else []),
+            num(f"{line['hitm_remote']:,}"),
+            num(f"{line['hitm_local']:,}"),
+            num(significant(line["avg_load_cycles"])),
+        ]
+        for line in kept[:_LINES]
+    ]
+    shown = f"{len(rows)} of {variant['lines_total']:,} lines"
+    if len(kept) < len(variant["lines"]):
+        shown += f"; others take less than {FOLDED:.1%} of all cycles each"
+    return grid(columns, rows, f"'{variant['name']}' on {variant['cpus']} CPUs: {shown}")
+
+
+def _c2c_accesses(variant: dict[str, Any]) -> Grid:
+    rows = []
+    for line in variant["lines"]:
+        for access in line["accesses"]:
+            place = f"{line['object']}{line['offset'] + access['offset']:+#x}"
+            rows.append(
+                [
+                    Cell(place, "code"),
+                    Cell(access["field"] or "-", "code"),
+                    num(f"{access['hitm_remote_share']:.1%}"),
+                    num(f"{access['hitm_local_share']:.1%}"),
+                    num(f"{access['store_share']:.1%}"),
+                    num(significant(access["avg_load_cycles"])),
+                    num(f"{access['records']:,}"),
+                    num(str(access["cpus"])),
+                    Cell(f"{access['symbol']} ({access['source']})", "code"),
+                ]
+            )
+    columns = [
+        "address", "field", "rmt HITM", "lcl HITM", "store", "load cycles", "records", "CPUs",
+        "symbol",
+    ]  # fmt: skip
+    return grid(columns, rows, f"'{variant['name']}' on {variant['cpus']} CPUs")
+
+
+def _c2c_helps(report: dict[str, Any]) -> list[Grid]:
+    """What would help a program, on each machine."""
+    rows = []
+    for advice in report.get("advice", ()):
+        for name, gain in advice["machines"].items():
+            found = gain.get("interval")
+            sure = f"{found['low']:.1%} to {found['high']:.1%}" if found is not None else ""
+            row = [
+                Cell(advice["words"]),
+                Cell(name, "code"),
+                num(f"{gain['fewer']:.1%}"),
+                num(sure),
+            ]
+            rows.append(row)
+    columns = ["what helps", "machine", "fewer cycles", "90%"]
+    return [grid(columns, rows)] if rows else []
+
+
+def _c2c_taken(variant: dict[str, Any]) -> list[Grid]:
+    """Who took which line from whom, by cache."""
+    grids = []
+    for line in variant["lines"][:_LINES]:
+        found = taken_table(line, variant.get("caches", ()))
+        if found is not None:
+            columns, rows = found
+            cells = [
+                [Cell(text) if number == 0 else num(text) for number, text in enumerate(row)]
+                for row in rows
+            ]
+            grids.append(
+                grid(columns, cells, f"{line['object']}{line['offset']:+#x}: who took it from whom")
+            )
+    return grids
+
+
+_COUNTED = "time of the program over its threads, and the objects whose lines are waited for"
+
+
+def c2c_section(report: dict[str, Any]) -> Section:
+    """The hottest lines and what helps; who accesses and who takes them is folded."""
+    variants = report["variants"]
+    lines = [c2c_lines(variant) for variant in variants]
+    accesses = [_c2c_accesses(variant) for variant in variants]
+    matrices = [each for variant in variants for each in _c2c_taken(variant)]
+    kernels = []
+    if all("hitm_a_wake_up" in variant for variant in variants):
+        for rows_of in (side_by_side(report), whole(report)):
+            cells = [[Cell(row[0]), *map(num, row[1:])] for row in rows_of.rows]
+            kernels.append(grid(rows_of.columns, cells, rows_of.title))
+    counted = all("threads" in variant for variant in variants) and len(variants) > 1
+    said = f"{len(variants)} variants" if len(variants) > 1 else f"'{variants[0]['name']}'"
+    return Section(
+        anchor="-".join(["c2c", *report["experiment"].split()]),
+        heading="Which cache lines it is",
+        where=f"{report['experiment']} on {report['machine']['name']}, as perf c2c would show it",
+        lead=c2c_lead(report),
+        figures=[shown(program_scaling(report), _COUNTED)] if counted else [],
+        tables=[*kernels, *_c2c_helps(report), *(lines if len(lines) == 1 else ())],
+        folded=[*(lines if len(lines) > 1 else ()), *accesses, *matrices],
+        folded_title=f"who accesses the lines of {said}",
+        notes=[
+            "predicted: HITM is a load or locked operation that found the line modified in another "
+            "core's cache; remote, when that core is in another package.",
+            *(f"validation: {said}" for said in validation_words(report)),
+        ],
+    )
