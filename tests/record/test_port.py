@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""A real program, ported to the library: fetched, changed, built, and recorded before and after."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from recording import MACHINE, PROGRAMS, Report, needs, run
+
+from schedshard.common.paths import ROOT, build_dir
+
+LIBRARY = build_dir() / "lib" / "libschedshard.a"
+RUST = (1, 79)  # the port's own source
+CHANGED = 5  # lines of the crate
+
+
+def newest(command: str) -> tuple[int, ...]:
+    """The version of a tool; nothing where there is none."""
+    if not shutil.which(command):
+        return ()
+    said = subprocess.run([command, "--version"], capture_output=True, text=True, check=False)
+    found = re.search(r"(\d+)\.(\d+)", said.stdout)
+    return tuple(map(int, found.groups())) if found else ()
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with both programs."""
+    if newest("rustc") < RUST or not shutil.which("cargo"):
+        pytest.skip("needs cargo and Rust 1.79")
+    if not LIBRARY.is_file():
+        pytest.skip("needs the static library")
+    folder = tmp_path_factory.mktemp("port")
+    done = subprocess.run(
+        [sys.executable, ROOT / "rust/ports/port.py", folder],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "SCHEDSHARD_LIB_DIR": str(LIBRARY.parent)},
+    )
+    if done.returncode and not (folder / "vendor").is_dir():
+        pytest.skip("cargo cannot fetch the crate")
+    assert done.returncode == 0, done.stderr
+    assert f"{CHANGED} lines of the crate changed" in done.stdout
+    return folder
+
+
+def recorded(program: Path) -> Report:
+    """The report of four threads that spawn 100 tasks each."""
+    spawn = ("--", str(program), "4", "100", "10")
+    done = run("record", "--machine", MACHINE, "--json", "--uncertainty", "0", *spawn)
+    assert done.returncode == 0, done.stderr
+    report: Report = json.loads(done.stdout[done.stdout.index("{") :])
+    return report
+
+
+def locked_by_tasks(report: Report) -> bool:
+    """Tell whether threads that spawn or end a task meet at a lock of the executor's own."""
+    return any(
+        "alloc_state" in line["object"] and "Mutex::lock" in at and "Executor::spawn" in at
+        for variant in report["variants"]
+        for line in variant["lines"]
+        for at in (str(place) for place in line["accesses"])
+    )
+
+
+@pytest.mark.slow("fetches and builds a crate, and records it twice")
+@needs(PROGRAMS / "record-known")
+def test_an_executor_without_its_lock(programs: Path) -> None:
+    """All tasks are done, and the lock that all threads took is gone."""
+    assert locked_by_tasks(recorded(programs / "before" / "spawn"))
+    assert not locked_by_tasks(recorded(programs / "after" / "spawn"))
+
+
+@pytest.mark.slow("as above")
+def test_more_tasks_than_slots(programs: Path) -> None:
+    """Slots grow beside tasks that end: 10,000 at once of each thread, on this host."""
+    done = subprocess.run(
+        [programs / "after" / "spawn", "3", "30000", "10000"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 0
