@@ -55,6 +55,16 @@ def test_whether_anything_is_to_gain_comes_first(capsys: pytest.CaptureFixture[s
     assert first == "shared lines take 1.50% of all cycles on m; nothing is to gain"
 
 
+def test_a_line_of_one_thread_is_not_contended(capsys: pytest.CaptureFixture[str]) -> None:
+    """A locked instruction is modelled whether anybody else uses its line or not."""
+    alone = {**line(0.21), "threads": [0], "hitm_remote": 0}
+    text = shown(capsys, alone)
+    assert text.startswith("shared lines take 0% of all cycles on m; nothing is to gain")
+    assert "object0.21" not in text
+    assert "or one thread alone used it" in text
+    assert "object0.21" not in shown(capsys, alone, line(0.3))
+
+
 CACHES = [{"cache": 0, "cpus": [0, 1, 2, 8]}, {"cache": 3, "cpus": [5]}]
 
 

@@ -45,7 +45,7 @@ def c2c_lines(variant: dict[str, Any]) -> Grid:
     ]
     shown = f"{len(rows)} of {variant['lines_total']:,} lines"
     if len(kept) < len(variant["lines"]):
-        shown += f"; others take less than {FOLDED:.1%} of all cycles each"
+        shown += f"; others take less than {FOLDED:.1%} of all cycles each, or have one thread"
     return grid(columns, rows, f"'{variant['name']}' on {variant['cpus']} CPUs: {shown}")
 
 

@@ -45,14 +45,20 @@ def _between(interval: Mapping[str, Any] | None, write: Callable[[float], str]) 
 
 
 def is_folded(line: Mapping[str, Any]) -> bool:
-    """Whether a line costs too little to be read about."""
-    return bool(line["cycle_share"] < FOLDED)
+    """Whether a line costs too little to be read about, or one thread alone used it."""
+    return bool(line["cycle_share"] < FOLDED or _has_one_thread(line))
+
+
+def _has_one_thread(line: Mapping[str, Any]) -> bool:
+    return len(line["threads"]) < 2
 
 
 def _lines(variant: Mapping[str, Any]) -> RenderableType:
     folded = sum(map(is_folded, variant["lines"]))
     word = "line" if folded == 1 else "lines"
     below = f"take{'s' if folded == 1 else ''} less than {FOLDED:.1%} of all cycles each"
+    if any(map(_has_one_thread, variant["lines"])):
+        below += ", or one thread alone used it"
     if folded and folded == len(variant["lines"]):
         return Text(f"on {variant['name']} {folded} shared {word} {below}: --json has them")
     numbers = (
@@ -153,7 +159,11 @@ def advice_lines(report: Mapping[str, Any]) -> list[str]:
 def headline(report: Mapping[str, Any]) -> str:
     """Whether anything is to gain, before anything else is read."""
     shares = [
-        (sum(line["cycles"] for line in each["lines"]) / each["work_cycles"], each["name"])
+        (
+            sum(line["cycles"] for line in each["lines"] if not _has_one_thread(line))
+            / each["work_cycles"],
+            each["name"],
+        )
         for each in report["variants"]
         if each["work_cycles"]
     ]
