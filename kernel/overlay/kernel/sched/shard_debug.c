@@ -130,7 +130,8 @@ static void check_published(struct rq *rq)
  */
 void shard_debug_walk(int next)
 {
-	expect(WALK_SELF, smp_processor_id(), next == smp_processor_id(), false);
+	expect(WALK_SELF, smp_processor_id(), next == smp_processor_id(),
+	       false);
 }
 
 static bool leaves(struct task_struct *p)

@@ -7,9 +7,7 @@
 /* A push walk goes on to CPU @next, -1: it ends. With interrupts off. */
 void shard_debug_walk(int next);
 #else
-static inline void shard_debug_walk(int next)
-{
-}
+static inline void shard_debug_walk(int next) { }
 #endif
 
 #endif /* _KERNEL_SCHED_SHARD_DEBUG_H */
