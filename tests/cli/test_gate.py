@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import math
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -21,6 +22,7 @@ from schedshard.c2c.gate.judge import LEVEL, STUDENT, Judged, growth, judge
 from schedshard.c2c.gate.junit import junit
 from schedshard.c2c.gate.sarif import sarif
 from schedshard.c2c.report.costs import names_of, place_of
+from schedshard.commands.c2c.gate import Asked
 from schedshard.common.paths import ROOT
 from schedshard.lines.symbols import Frame
 
@@ -422,3 +424,8 @@ def test_a_text_of_bytes_that_are_no_text_can_be_printed(tmp_path: Path) -> None
     done = subprocess.run(words, capture_output=True, check=False, cwd=ROOT)
     assert (done.returncode, done.stderr.count(b"Traceback")) == (4, 0)
     assert b"\\udc80x" in done.stderr
+
+
+def test_a_gate_runs_a_program_five_times_in_the_emulator() -> None:
+    gated = Asked(Path("base.json"), False, None, None, None, False)
+    assert (gated.runs, replace(gated, baseline=None).runs) == (5, 1)

@@ -47,13 +47,6 @@ def test_lines_that_appear_close_the_gate(baseline: Path) -> None:
     assert "appeared" in done.stderr.splitlines()[-1]
 
 
-def test_a_gate_runs_the_program_five_times(tmp_path: Path) -> None:
-    path = tmp_path / "base.json"
-    words = ("--baseline", str(path), "--", KNOWN, "apart", "2", "20", "10")
-    done = gated("--update-baseline", *words)
-    assert (done.returncode, done.stdout.count("apart: right")) == (0, 5)
-
-
 def test_another_recorder_is_refused_before_the_program_runs(
     baseline: Path, tmp_path: Path
 ) -> None:
