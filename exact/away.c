@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Code that was not compiled so: the file of blocks says which blocks call it. Such a call takes
+ * Code without instrumentation: the file of blocks says which blocks call it. Such a call takes
  * EXACT_AWAY cycles of the model. What it takes the host is measured from the beginning of the
  * block to that of the next one, without what happens in this library meanwhile. That is a figure
  * for the reader; the model must not use it, for no two runs have the same.

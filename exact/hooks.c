@@ -2,8 +2,8 @@
 /*
  * What an instrumented program calls for its accesses (tsan_abi.h).
  *
- * Without a recording, and in threads that it does not know, the operations are the host's own: a
- * program that was compiled so runs as always.
+ * Without a recording, and in threads that it does not know, the operations are the host's own: the
+ * program runs as always.
  */
 #include <string.h>
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from running import COMPILERS, HERE, MACHINE, NEEDED, call, compiled, record, runs
 
+from schedshard.c2c.exact.away import in_source_form
 from schedshard.c2c.exact.blocks import parse
 from schedshard.common.paths import ROOT
 
@@ -329,11 +330,16 @@ def test_calls_of_other_code_are_told(compiler: str, tmp_path: Path) -> None:
     told = report["recording"]["outside"]
     assert told["functions"] == [["qsort", 3], ["puts", 1]]
     assert (told["calls"], 0 < told["share"] < 1) == (4, True)
-    assert any("4 calls of code that was not compiled so" in note for note in report["notes"])
+    assert any("4 calls of code without instrumentation" in note for note in report["notes"])
     # Measured, so not in the report: two reports would differ.
     assert "measured on this host" not in done.stdout + done.stderr
     words = ("c2c", "record", "--exact", "--machine", MACHINE, "--no-advice", "--", str(made))
-    assert "measured on this host: code that was not compiled so ran " in call(*words).stderr
+    assert "measured on this host: code without instrumentation ran " in call(*words).stderr
+
+
+def test_other_code_has_the_names_of_the_source() -> None:
+    found = in_source_form([("_ZNSt6vectorIiSaIiEE9push_backERKi", "puts"), ()])
+    assert found == [("std::vector::push_back", "puts"), ()]
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)

@@ -5,9 +5,17 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from schedshard.c2c.naming.readable import readable
+
 _MOST = 3  # functions that a sentence names
 
 Sets = Sequence[tuple[str, ...]]  # of callees of a block, by number
+
+
+def in_source_form(sets: Sets) -> Sets:
+    """The same with the names of the source."""
+    plain = readable(name for names in sets for name in names)
+    return [tuple(plain.get(name, name) for name in names) for names in sets]
 
 
 def _names(counts: Counter[str], unit: float, form: str) -> str:
@@ -35,7 +43,7 @@ def note(found: Mapping[str, Any]) -> str | None:
         return None
     calls = Counter(dict(found["functions"]))
     return (
-        f"{found['calls']:,} calls of code that was not compiled so took 100 cycles each, "
+        f"{found['calls']:,} calls of code without instrumentation took 100 cycles each, "
         f"an estimate, and {found['share']:.1%} of the time: {_names(calls, 1, ',.0f')}"
     )
 
@@ -50,6 +58,6 @@ def measured(sets: Sets, meta: Mapping[str, Any], found: Mapping[str, Any], busy
     share = here / (here + rest) if here else 0.0
     most = _names(ticks, ticks.total() or 1, ".0%")
     return (
-        f"measured on this host: code that was not compiled so ran {here:.3f} s, {share:.0%} of "
+        f"measured on this host: code without instrumentation ran {here:.3f} s, {share:.0%} of "
         f"that and the {rest:.3f} s predicted for the rest: {most}"
     )

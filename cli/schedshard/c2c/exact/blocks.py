@@ -51,7 +51,7 @@ class Block:
     begin: int
     count: int = 0
     pauses: int = 0
-    outside: list[str] = field(default_factory=list)  # calls of code that was not compiled so
+    outside: list[str] = field(default_factory=list)  # calls of code without instrumentation
     after: dict[int, int] = field(default_factory=dict)  # by an access: instructions from there on
     _sets: set[str] = field(default_factory=set)  # registers of arguments set since the last call
     _result: bool = False  # the last instruction was a hook that returns a value
@@ -92,7 +92,7 @@ class Block:
 
 
 def parse(lines: Iterable[str], inside: Container[str] = frozenset()) -> Iterator[Block]:
-    """Each block of a disassembly. inside: names of other files that were compiled so."""
+    """Each block of a disassembly. inside: names of other files with instrumentation."""
     block: Block | None = None
     begins: str | None = None  # a hook was called: a block's, or an access's
     for line in lines:

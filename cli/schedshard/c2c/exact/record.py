@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from schedshard.c2c.counts import by_counts
-from schedshard.c2c.exact.away import away, measured, note
+from schedshard.c2c.exact.away import away, in_source_form, measured, note
 from schedshard.c2c.exact.run import INTERRUPTS, Runs, check_exact
 from schedshard.c2c.program.placing import order
 from schedshard.c2c.program.program import find_program
@@ -84,13 +84,14 @@ def _record_one(request: ExactRequest, folder: Path) -> dict[str, Any]:
             recorder="exact",
         )
     busy_ns = float(ran.raw["model"]["busy_ns"])
-    outside = away(runs.callees, ran.meta, busy_ns)
+    callees = in_source_form(runs.callees)
+    outside = away(callees, ran.meta, busy_ns)
     report["recording"]["outside"] = outside
     said = note(outside)
     if said is not None:
         report["notes"].append(said)
         if not request.output_to_stderr:
-            print(measured(runs.callees, ran.meta, outside, busy_ns), file=sys.stderr)
+            print(measured(callees, ran.meta, outside, busy_ns), file=sys.stderr)
     if ran.signal in INTERRUPTS:
         report["notes"].append(f"{ran.signal} ended the program: this is one run, on one machine")
     waited = int(ran.raw["stepping"]["waited_outside"])
