@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 BASES = ("@{upstream}", "origin/main", "main")
-FIRST = "fd12e134de70cd507b7cc9a48b596a28087e675f"
+FIRST = "24e3b565d59d9bf9b85108f7716230e07b79b1b2"
 LONGEST = 75
 SUBJECT = re.compile(r"[\w./+,* -]+: \S")
 SIGNED = re.compile(r"^Signed-off-by: \S.* <\S+@\S+>$", re.MULTILINE)
