@@ -216,7 +216,7 @@ static int next_generation(struct generation *before, struct shard_err *err)
 	g->before = before;
 	g->number = before ? before->number + 1 : 1;
 	if (!before)
-		smp_store_release(&first, g->plan[SHARD_MAX_CAP]); /* pairs with any_cpu() */
+		smp_store_release(&first, g->plan[SHARD_MAX_CAP]); /* pairs with shard_this_cpu() */
 	smp_store_release(&current, g);				   /* pairs with all acquires */
 	return 1;
 }

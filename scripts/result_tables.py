@@ -27,7 +27,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "cli"))
 
-from schedshard.experiments.common_entries import read_experiment  # noqa: E402
+from schedshard.experiments.common_entries import experiment_sha256  # noqa: E402
 
 TABLES = ROOT / "docs/results/tables.toml"
 KEPT = ROOT / "build/results"
@@ -62,8 +62,7 @@ def result(run: Run, variants: Sequence[str], seed: int) -> dict[str, Any]:
     key = hashlib.sha256(" ".join(words).encode())
     key.update((build() / "experiments/schedshard-sim").read_bytes())
     key.update((ROOT / f"machines/{run['machine']}.toml").read_bytes())
-    declared = read_experiment(ROOT / f"experiments/{run['experiment']}.toml")
-    key.update(json.dumps(declared, sort_keys=True).encode())
+    key.update(experiment_sha256(ROOT / f"experiments/{run['experiment']}.toml").encode())
     path = KEPT / f"{run['experiment']}-{key.hexdigest()[:16]}.json"
     if not path.exists():
         KEPT.mkdir(parents=True, exist_ok=True)

@@ -303,6 +303,8 @@ def test_the_place_is_the_first_of_the_programs_own_lines(tmp_path: Path) -> Non
     )
     assert place_of(frames, tmp_path) == {"file": "src/a.c", "line": 9, "function": "work"}
     assert place_of(frames[:2], tmp_path) is None
+    long = (Frame("f", "c.c:4", f"/{'x' * 300}/c.c"),)
+    assert place_of(long, tmp_path) is not None
     outside = (Frame("f", "b.c:4", "/other/b.c"),)
     assert place_of(outside, tmp_path) == {"file": "/other/b.c", "line": 4, "function": "f"}
 
@@ -358,6 +360,9 @@ def _changed(change: str) -> dict[str, Any]:
         "nan": lambda: variant["runs"][0].update(work_cycles=math.nan),
         "negative": lambda: variant["runs"][0]["lines"][0].update(hitm=-1),
         "huge": lambda: variant["runs"][0]["lines"][0].update(hitm=10**400),
+        "large": lambda: variant["runs"][0]["lines"][0].update(cycles=1e200),
+        "tiny": lambda: variant["runs"][0]["lines"][0].update(cycles=1e-200),
+        "none": lambda: base.update(variants=[]),
         "list": lambda: variant.update(runs=[7]),
         "line": lambda: variant["runs"][0]["lines"][0].pop("names"),
     }
@@ -376,7 +381,18 @@ REFUSED = [
     ("kernel", "is not of a program"),
     *(
         (name, "is damaged")
-        for name in ("empty", "text", "nan", "negative", "huge", "list", "line")
+        for name in (
+            "empty",
+            "none",
+            "text",
+            "nan",
+            "negative",
+            "huge",
+            "large",
+            "tiny",
+            "list",
+            "line",
+        )
     ),
 ]
 
@@ -392,7 +408,33 @@ def test_a_baseline_that_does_not_compare_is_refused_in_a_line(
     assert done.status == 2
     assert said in done.err
     assert len(done.err.splitlines()) == 1
-    assert not (tmp_path / "s").exists()
+    if change in ("recorder", "machine", "file", "placement", "threads"):
+        # It could be read: a verdict of an earlier run does not stay.
+        found = json.loads((tmp_path / "s").read_text())["runs"][0]
+        assert found["results"] == []
+        assert found["invocations"] == [{"executionSuccessful": False, "exitCode": 2}]
+        assert ElementTree.parse(tmp_path / "j").find(".//error") is not None
+
+
+@pytest.mark.parametrize("change", ["empty", "none", "huge", "tiny", "recorder"])
+def test_the_other_side_is_looked_at_as_well(cli: Cli, tmp_path: Path, change: str) -> None:
+    a = saved(tmp_path / "a.json", report(run(cost("a", 100, 50)), run(cost("a", 90, 50))))
+    b = saved(tmp_path / "b.json", _changed(change))
+    files = ("--sarif", tmp_path / "s", "--junit", tmp_path / "j")
+    saved(tmp_path / "s", {"runs": "of an earlier verdict"})
+    done = cli("c2c", "diff", a, b, "--fail-above", "5%", *files)
+    assert (done.status, len(done.err.splitlines())) == (2, 1)
+    assert json.loads((tmp_path / "s").read_text())["runs"][0]["results"] == []
+    assert ElementTree.parse(tmp_path / "j").find(".//error") is not None
+
+
+def test_what_a_file_says_cannot_change_the_terminal(cli: Cli, tmp_path: Path) -> None:
+    a = report(run(cost("a", 100, 50)))
+    a["recorder"] = "emu\x1b[31mlator"
+    b = saved(tmp_path / "b.json", report(run(cost("a", 100, 50))))
+    done = cli("c2c", "diff", saved(tmp_path / "a.json", a), b, "--fail-above", "5%")
+    assert done.status == 2
+    assert "emu\\x1b[31mlator" in done.err
 
 
 ALONE = [
@@ -402,6 +444,7 @@ ALONE = [
     (("--baseline", "none.json"), "no baseline none.json: --update-baseline makes it"),
     (("--baseline", "x", "--update-baseline", "--annotate"), "--update-baseline judges nothing"),
     (("--baseline", "x", "--out", "x"), "--out is the baseline"),
+    (("--baseline", "no/b.json", "--update-baseline"), "cannot write no/b.json: no directory no"),
     (("--exact", "--runs", "3"), "--runs: a program runs exactly without"),
 ]
 

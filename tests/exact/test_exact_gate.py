@@ -50,6 +50,51 @@ def test_the_same_program_passes_without_any_tolerance(made: Path) -> None:
     assert last.startswith("gate: passed: no line appeared or grew by more than 0% since ")
 
 
+ON_THE_STACK = """
+#include <pthread.h>
+
+static void *work(void *at)
+{
+	for (int i = 0; i < 200; i++)
+		__atomic_fetch_add((long *)at, 1, __ATOMIC_RELAXED);
+	return 0;
+}
+
+int main(void)
+{
+	long a[2] = { 0, 0 };
+	pthread_t t[2];
+
+	for (int i = 0; i < 2; i++)
+		pthread_create(&t[i], 0, work, &a[i]);
+	for (int i = 0; i < 2; i++)
+		pthread_join(t[i], 0);
+	return a[0] + a[1] != 400;
+}
+"""
+
+
+def test_the_length_of_the_environment_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its strings lie on the stack, and would move main()'s data to another place in their line."""
+    source = tmp_path / "stack.c"
+    source.write_text(ON_THE_STACK, encoding="utf-8")
+    made = compiled(tmp_path / "stack", "gcc", str(source))
+    assert gated(made, tmp_path, "--update-baseline").returncode == 0
+    for length in (8, 16, 40, 100):
+        monkeypatch.setenv("PADDING", "x" * length)
+        monkeypatch.setenv("MORE", "x")
+        done = gated(made, tmp_path)
+        assert done.returncode == 0, done.stderr
+        monkeypatch.delenv("MORE")
+    longer = tmp_path / "a-folder-with-a-longer-name"
+    longer.mkdir()
+    shutil.copy(tmp_path / "base.json", longer)
+    done = gated(Path(shutil.copy(made, longer)), longer, words=("and", "more", "words"))
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("name", ["SIDE", "WORSE"])
 def test_a_worse_one_closes_the_gate_at_its_line(made: Path, tmp_path: Path, name: str) -> None:
     files = ("--sarif", str(tmp_path / "s"), "--junit", str(tmp_path / "j"), "--annotate")

@@ -45,7 +45,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         check=False,
         env={**os.environ, "SCHEDSHARD_LIB_DIR": str(LIBRARY.parent)},
     )
-    if done.returncode and not (folder / "vendor").is_dir():
+    if done.returncode and not (folder / "vendor" / "async-executor").is_dir():
         pytest.skip("cargo cannot fetch the crate")
     assert done.returncode == 0, done.stderr
     assert f"{CHANGED} lines of the crate changed" in done.stdout
@@ -71,7 +71,7 @@ def locked_by_tasks(report: Report) -> bool:
     )
 
 
-@pytest.mark.slow("fetches and builds a crate, and records it twice")
+@pytest.mark.slow(reason="fetches and builds a crate, and records it twice")
 @needs(PROGRAMS / "record-known")
 def test_an_executor_without_its_lock(programs: Path) -> None:
     """All tasks are done, and the lock that all threads took is gone."""
@@ -79,7 +79,7 @@ def test_an_executor_without_its_lock(programs: Path) -> None:
     assert not locked_by_tasks(recorded(programs / "after" / "spawn"))
 
 
-@pytest.mark.slow("as above")
+@pytest.mark.slow(reason="needs the crate as well")
 def test_more_tasks_than_slots(programs: Path) -> None:
     """Slots grow beside tasks that end: 10,000 at once of each thread, on this host."""
     done = subprocess.run(

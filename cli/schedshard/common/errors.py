@@ -12,6 +12,14 @@ _WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 _OUTPUT = "cannot write to standard output"
 
 
+def printable(text: str) -> str:
+    """The text with escapes for what is not printable, such as a terminal's own sequences."""
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode("ascii")
+        for each in text
+    )
+
+
 class UserError(Exception):
     """One line: what is wrong, where, and what would be right; printed without a traceback.
 
@@ -19,7 +27,7 @@ class UserError(Exception):
     """
 
     def __init__(self, message: str, status: int = 2) -> None:
-        super().__init__(" ".join(message.split()))
+        super().__init__(printable(" ".join(message.split())))
         self.status = status
 
 

@@ -7,6 +7,8 @@ that name what it does not say itself; with a value of its own, no range. The sa
 ``[[metric]]`` and ``[[variant]]``.
 """
 
+import hashlib
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -41,7 +43,15 @@ def read_experiment(path: Path) -> dict[str, Any]:
     return data
 
 
+def experiment_sha256(path: Path) -> str:
+    """Hex SHA-256 of what a file declares, common entries included."""
+    text = json.dumps(read_experiment(path), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 def _filled(kind: str, given: Entry, known: dict[str, Entry], shared: str) -> Iterator[Entry]:
+    if "names" in given and len(given) > 1:
+        raise ValueError(f"{kind} {given['names']}: an entry with names has nothing else")
     if "names" not in given:
         common = known.get(str(given["name"]), {})
         without = RANGE if "value" in given else ()

@@ -16,6 +16,7 @@ from schedshard.common.provenance import machine_provenance, sha256_file, tool_v
 from schedshard.common.result import RUN
 from schedshard.common.tool import run_many
 from schedshard.experiments import figures
+from schedshard.experiments.common_entries import experiment_sha256
 from schedshard.experiments.experiment import (
     Experiment,
     Published,
@@ -245,7 +246,7 @@ def merge(plan: RunPlan, raws: Sequence[Any], layouts: Layouts | None = None) ->
         **tool_versions(),
         "seed": request.seed,
         **machine_provenance(machine.path, machine.data, protocol_calibration()),
-        "experiment_sha256": sha256_file(experiment.path),
+        "experiment_sha256": experiment_sha256(experiment.path),
         "simulator_sha256": sha256_file(sim_binary()),
     }
     return result

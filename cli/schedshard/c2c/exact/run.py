@@ -39,6 +39,8 @@ LIMITS = (
     "compiled with the flags takes 100 (estimates)",
 )
 _SETTINGS = "SCHEDSHARD_EXACT"
+# What arguments and environment take, rounded up: an argument may have four times as many bytes.
+_STACK_USED = 32768
 _NO_RANDOMISATION = 0x0040000
 _END_WITH_PARENT = 1
 # Of the keyboard, a terminal that goes away, and kill: another run would not end by itself.
@@ -78,6 +80,20 @@ def check_exact(program: Program) -> None:
         raise UserError(
             f"{path} was built without '{how}': rebuild it so, or leave --exact out to emulate it"
         )
+
+
+def padded(settings: str, argv: Sequence[str], program: Path, env: Mapping[str, str]) -> str:
+    """Settings with spaces behind, so that the program's stack begins at the same address always.
+
+    The kernel puts arguments, environment and path on the stack, then a pointer to each of the
+    first two, and rounds to 16 bytes. ``env`` is without the settings.
+    """
+    strings = [*argv, *(f"{name}={value}" for name, value in env.items()), str(program)]
+    strings.append(f"{_SETTINGS}={settings}\n")
+    used = sum(len(os.fsencode(each)) + 1 for each in strings)
+    pointers = len(strings) - 1 + 3  # not to the path; two ends, and the number of arguments
+    used += -(-pointers // 2) * 16
+    return f"{settings}\n{' ' * (-used % _STACK_USED)}"
 
 
 def _prepare() -> None:
@@ -182,13 +198,16 @@ class Runs:
         watch.write_text(watch_lines(job, result), encoding="utf-8")
         view = write_view(at / "machine", job.machine, job.cpus)
         settings = "\n".join(map(str, (watch, meta, self.blocks, view, job.seed)))
+        env = {name: value for name, value in os.environ.items() if name != _SETTINGS}
+        executable = self.program.path.absolute()
+        env[_SETTINGS] = padded(settings, self.program.argv, executable, env)
         out = (sys.stderr if self.output_to_stderr else None) if shown else subprocess.DEVNULL
         given = self._input()
         with telling(f"cannot run {self.program.path}"):
             child = subprocess.Popen(
                 [self.program.argv[0], *self.program.argv[1:]],
-                executable=self.program.path.absolute(),
-                env={**os.environ, _SETTINGS: settings},
+                executable=executable,
+                env=env,
                 stdin=given,
                 stdout=out,
                 stderr=None if shown else subprocess.DEVNULL,

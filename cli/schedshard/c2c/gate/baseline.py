@@ -7,7 +7,6 @@ in it is believed before it was looked at.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,8 @@ from schedshard.common.result import C2C, load_result
 
 # The emulator runs threads freely: a runtime may start a few more or less of its own.
 _THREADS_MAY_DIFFER = 0.1
+# More than a year of cycles; squares of it are finite.
+_LARGEST = 1e17
 AGAIN = "record it again, with --update-baseline"
 
 
@@ -67,8 +68,8 @@ def _number(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"{value!r} where a number should be"[:80])
     found = float(value)
-    if not math.isfinite(found) or found < 0:
-        raise ValueError(f"{value!r} where a number from 0 on should be")
+    if not 0 <= found <= _LARGEST or 0 < found < 1 / _LARGEST:
+        raise ValueError(f"{value!r} where a number from 0 to {_LARGEST:g} should be"[:120])
     return found
 
 
@@ -101,7 +102,7 @@ def side_of(report: Mapping[str, Any], name: str) -> Side:
     try:
         if report["program"]["status"] or report["partial"]:
             raise UserError(f"{name} is of a program that failed or was stopped: {AGAIN}")
-        return Side(
+        found = Side(
             name,
             str(report["recorder"]),
             str(report["program"]["placement"]),
@@ -113,14 +114,14 @@ def side_of(report: Mapping[str, Any], name: str) -> Side:
         )
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise UserError(f"{name} is damaged: it lacks {error}") from error
+    if not found.runs or not all(found.runs.values()):
+        raise UserError(f"{name} is damaged: it has no runs")
+    return found
 
 
 def load_side(path: Path) -> Side:
     """A saved report."""
-    found = side_of(load_result(path, (C2C,)), str(path))
-    if not found.runs or not all(found.runs.values()):
-        raise UserError(f"{path} is damaged: it has no runs")
-    return found
+    return side_of(load_result(path, (C2C,)), str(path))
 
 
 def check_same(before: Side, after: Side) -> None:

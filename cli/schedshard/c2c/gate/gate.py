@@ -43,8 +43,12 @@ class Gate:
     annotate: bool
 
     def judge(self, report: Mapping[str, Any], name: str) -> Judged:
-        """The verdict on a program that ended well."""
-        return judge(self.baseline, side_of(report, name), self.limit)
+        """The verdict on a program that ended well. UserError: the two do not compare."""
+        try:
+            return judge(self.baseline, side_of(report, name), self.limit)
+        except UserError as error:
+            self._write(sarif(None, 2), junit_of_failure(name, str(error)))
+            raise
 
     def closes(self, judged: Judged) -> int:
         """Give the verdict. Return: the exit status."""
@@ -59,7 +63,8 @@ class Gate:
         """The program failed: its status is the command's, and old verdicts do not stay."""
         status = int(report["program"]["status"])
         said = f"gate: not judged: the program ended with status {status}"
-        self._write(sarif(None, status), junit_of_failure(str(report["experiment"]), status))
+        why = f"the program ended with status {status}: nothing was judged"
+        self._write(sarif(None, status), junit_of_failure(str(report["experiment"]), why))
         if self.annotate:
             self._say(annotation_of_failure(said))
         self._say(said)

@@ -42,13 +42,12 @@ def junit(judged: Judged) -> str:
     return _xml(suites)
 
 
-def junit_of_failure(program: str, status: int) -> str:
-    """The program failed by itself: an error, and nothing was judged."""
+def junit_of_failure(program: str, said: str) -> str:
+    """Nothing was judged, for the reason that is said: an error."""
     suites = ElementTree.Element("testsuites", name="schedshard c2c record")
     suite = ElementTree.SubElement(
         suites, "testsuite", name="program", tests="1", errors="1", failures="0", skipped="0"
     )
     case = ElementTree.SubElement(suite, "testcase", classname="program", name=plain(program))
-    said = f"the program ended with status {status}: nothing was judged"
-    ElementTree.SubElement(case, "error", type="program", message=said)
+    ElementTree.SubElement(case, "error", type="program", message=plain(said))
     return _xml(suites)

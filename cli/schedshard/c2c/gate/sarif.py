@@ -59,7 +59,7 @@ def _result(row: Row, per: str) -> dict[str, Any]:
 def sarif(judged: Judged | None, status: int = 0) -> dict[str, Any]:
     """One run of a tool, with a result for each row that is not as it was.
 
-    ``judged``: None where the program failed with ``status``.
+    ``judged``: None where nothing was judged; ``status`` is the command's.
     """
     rows = judged.those(*_LEVELS) if judged is not None else []
     per = judged.per if judged is not None else ""

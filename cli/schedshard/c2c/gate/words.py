@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from schedshard.c2c.gate.judge import APPEARED, FLOOR, GREW, UNSURE, Growth, Judged, Row
+from schedshard.common.errors import printable
 from schedshard.show.format import percent, significant
 
 _LONGEST = 200
@@ -11,10 +12,7 @@ _LONGEST = 200
 
 def plain(text: str, most: int | None = None) -> str:
     """Text of one line that every format can hold: what is not printable has an escape."""
-    shown = "".join(
-        each if each.isprintable() else each.encode("unicode_escape").decode("ascii")
-        for each in text
-    )
+    shown = printable(text)
     return shown if most is None or len(shown) <= most else f"{shown[:most]}..."
 
 

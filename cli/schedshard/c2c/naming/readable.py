@@ -5,14 +5,15 @@ import re
 import subprocess
 from collections.abc import Iterable
 
-_MARKS = ("_Z", "_R")
+_MANGLED = re.compile(r"_[ZR][\w.$]+", re.ASCII)
+_LONGEST = 10_000  # of what is worth shortening
 # What Rust adds so that names differ: a hash at the end, and one after the crate's name.
 _HASH = re.compile(r"::h[0-9a-f]{16}$|\[[0-9a-f]{8,16}\]")
 
 
 def readable(names: Iterable[str]) -> dict[str, str]:
     """The mangled ones among these names, and what to show. Without c++filt: none."""
-    mangled = sorted({name for name in names if name[:2] in _MARKS})
+    mangled = sorted({name for name in names if _MANGLED.fullmatch(name)})
     if not mangled:
         return {}
     try:
@@ -25,13 +26,17 @@ def readable(names: Iterable[str]) -> dict[str, str]:
         )
     except OSError:
         return {}
-    return dict(zip(mangled, map(short, done.stdout.splitlines()), strict=False))
+    return {
+        name: short(plain)
+        for name, plain in zip(mangled, done.stdout.splitlines(), strict=False)
+        if len(plain) <= _LONGEST
+    }
 
 
 def short(name: str) -> str:
     """A name without its template arguments; '<T as Trait>::f' becomes 'T::f'."""
     depth, kept = 0, []
-    if name.startswith("<"):
+    if name.startswith("<") and name.count("<") < 100:
         end = next((i for i in range(len(name)) if _depth(name[: i + 1]) == 0), None)
         if end is not None:
             return short(name[1:end].split(" as ")[0]) + short(name[end + 1 :])

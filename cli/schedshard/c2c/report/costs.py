@@ -7,6 +7,7 @@ elements of an array are not told apart. Bytes without a name are known by the f
 access them.
 """
 
+import contextlib
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -74,8 +75,10 @@ def _below(path: Path, root: Path) -> Path | None:
     parts = path.parts[1:] if path.is_absolute() else path.parts
     for begin in range(len(parts)):
         found = Path(*parts[begin:])
-        if ".." not in found.parts and (root / found).is_file():
-            return found
+        # A name may be too long, and a folder may be somebody else's.
+        with contextlib.suppress(OSError):
+            if ".." not in found.parts and (root / found).is_file():
+                return found
     return None
 
 

@@ -11,7 +11,7 @@ import click
 
 from schedshard.commands.options import Verb, path_option, target_option
 from schedshard.common.errors import UserError
-from schedshard.common.output import to_json, write_atomic
+from schedshard.common.output import check_writable, to_json, write_atomic
 
 if TYPE_CHECKING:
     from schedshard.c2c.gate.gate import Gate
@@ -94,6 +94,7 @@ class Asked:
         if self.update_baseline:
             if of_verdict is not None:
                 raise UserError(f"{of_verdict}: --update-baseline judges nothing; leave one out")
+            check_writable(self.baseline)
             return None
         if not self.baseline.exists():
             raise UserError(f"no baseline {self.baseline}: --update-baseline makes it")
