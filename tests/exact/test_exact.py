@@ -287,6 +287,14 @@ def test_instructions_of_a_block() -> None:
     assert (second.after, second.outside) == ({0x3A: 5}, ["puts", "free"])
 
 
+@pytest.mark.parametrize("jump", ["jmp    *%rax", "notrack jmp *%rax", "bnd jmp *%rax"])
+def test_a_block_ends_at_a_jump(jump: str) -> None:
+    hook = "10:\tcall   20 <__sanitizer_cov_trace_pc@plt>"
+    text = [hook, "15:\tadd    $0x4,%rbx", f"19:\t{jump}", "1c:\tadd    $0x4,%rbx"]
+    (only,) = parse(text, set())
+    assert only.count == 2
+
+
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("flag", ["-mno-cx16", "-mcx16"])
 def test_atomic_operations_of_16_bytes(

@@ -55,7 +55,8 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def recorded(program: Path) -> Report:
     """The report of four threads that spawn 100 tasks each."""
     spawn = ("--", str(program), "4", "100", "10")
-    done = run("record", "--machine", MACHINE, "--json", "--uncertainty", "0", *spawn)
+    options = ("--machine", MACHINE, "--json", "--uncertainty", "0", "--lines", "100")
+    done = run("record", *options, *spawn)
     assert done.returncode == 0, done.stderr
     report: Report = json.loads(done.stdout[done.stdout.index("{") :])
     return report

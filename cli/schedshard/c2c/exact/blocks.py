@@ -108,7 +108,7 @@ def parse(lines: Iterable[str], inside: Container[str] = frozenset()) -> Iterato
             elif block is not None:
                 block.hook(begins, follows)
             begins = None
-        leaves = text.startswith(("jmp", "ret", "hlt", "ud2", "bnd"))
+        leaves = text.startswith(("jmp", "ret", "hlt", "ud2", "bnd", "notrack jmp"))
         if text.startswith("call") or leaves:
             name = text.partition("<")[2].partition(">")[0].rstrip("\n")
             callee, imported, _ = name.partition("@")
