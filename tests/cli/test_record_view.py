@@ -52,14 +52,14 @@ def test_small_lines_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_whether_anything_is_to_gain_comes_first(capsys: pytest.CaptureFixture[str]) -> None:
     first = shown(capsys, line(0.015)).splitlines()[0]
-    assert first == "shared lines take 1.50% of all cycles on m; nothing is to gain"
+    assert first == "shared lines take 1.50% of all cycles on m: nothing to gain"
 
 
 def test_a_line_of_one_thread_is_not_contended(capsys: pytest.CaptureFixture[str]) -> None:
     """A locked instruction is modelled whether anybody else uses its line or not."""
     alone = {**line(0.21), "threads": [0], "hitm_remote": 0}
     text = shown(capsys, alone)
-    assert text.startswith("shared lines take 0% of all cycles on m; nothing is to gain")
+    assert text.startswith("shared lines take 0% of all cycles on m: nothing to gain")
     assert "object0.21" not in text
     assert "or one thread alone used it" in text
     assert "object0.21" not in shown(capsys, alone, line(0.3))
@@ -107,7 +107,7 @@ def test_on_what_the_model_was_validated_is_said_once(
 
 def test_nothing_is_to_gain(capsys: pytest.CaptureFixture[str]) -> None:
     text = shown(capsys, line(0.004), line(0.001))
-    assert "nothing is to gain: no shared line takes 0.5% of all cycles" in text
+    assert "nothing to gain: no shared line takes 0.5% of all cycles" in text
     assert "object" not in text.replace("objects", "")
     assert len(text.splitlines()) < 15
     # That of the C library alone is no reason to speak of false sharing.

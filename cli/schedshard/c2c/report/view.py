@@ -168,29 +168,29 @@ def headline(report: Mapping[str, Any]) -> str:
         if each["work_cycles"]
     ]
     if not shares:
-        return "no shared line was accessed: nothing is to gain"
+        return "no shared line was accessed: nothing to gain"
     share, name = max(shares)
     said = f"shared lines take {percent(share)} of all cycles on {name}"
     if not report.get("advised", True):
         return said
     gains = [gain["fewer"] for each in report["advice"] for gain in each["machines"].values()]
     if gains:
-        return f"{said}; to gain are {percent(max(gains))}"
-    return f"{said}; nothing is to gain"
+        return f"{said}: up to {percent(max(gains))} fewer cycles are possible"
+    return f"{said}: nothing to gain"
 
 
 def _nothing_gained(report: Mapping[str, Any]) -> str:
     """Why no sentence says what would help."""
     if all(is_folded(line) for v in report["variants"] for line in v["lines"]):
-        return f"nothing is to gain: no shared line takes {FOLDED:.1%} of all cycles"
+        return f"nothing to gain: no shared line takes {FOLDED:.1%} of all cycles"
     every = [line for v in report["variants"] for line in v["lines"]]
     hot = [line for line in every if line["hitm_share"] >= _HOT and not is_folded(line)]
     if any(line["sharing"] == FALSE for line in hot):
         return (
-            "nothing is to gain: false sharing was found, but nothing to set apart that would save "
+            "nothing to gain: false sharing was found, but nothing to set apart that would save "
             "cycles; bytes that one access covers stay together"
         )
-    return "nothing is to gain: no false sharing whose end would save cycles was found"
+    return "nothing to gain: no false sharing whose end would save cycles was found"
 
 
 def record_view(report: Mapping[str, Any]) -> RenderableType:
