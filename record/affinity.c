@@ -3,10 +3,11 @@
  * The machine's CPUs, for a program that asks the kernel for them.
  *
  * The emulator asks its own kernel by syscall(), a function of the C library that this preloaded
- * library replaces. So every program sees the machine's CPUs: also a static one, and one that asks
- * the kernel itself, as Go's runtime does. calls.c has a thread run where it may, at the start of
- * the call; this file remembers what the program asked for. The files of /sys and /proc come from a
- * folder that the emulator prefers to the host's (cli/schedshard/c2c/program/machine_view.py).
+ * library replaces. So every program sees the machine's CPUs. That includes a static one, and one
+ * that asks the kernel itself, as Go's runtime does. calls.c moves a thread where it may run, at
+ * the start of the call. This file remembers what the program asked for. The files of /sys and
+ * /proc come from a folder that the emulator prefers to the host's
+ * (cli/schedshard/c2c/program/machine_view.py).
  */
 #include <errno.h>
 #include <stdarg.h>

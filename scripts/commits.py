@@ -4,8 +4,8 @@
 commits.py [BASE]    those of HEAD that BASE does not contain
 
 Without BASE: those that the branch's upstream does not contain, else those that origin/main or main
-does not contain. Merges are left out, and so is all history up to FIRST, which is older than this
-check. What is published stays as it is, so that no later run fails because of it.
+does not contain. Merges are left out, and so is all history up to FIRST. What is published stays as
+it is, so that no later run fails because of it.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 """Which lines appeared or grew, and how sure that is.
 
 Lines of both sides that share a name are one row: a line that was split in two is compared with
-both halves. A row fails if it grew by more than the limit in HITM an operation, or in its share of
-all cycles. A share alone may also grow because other lines shrank, so its cycles an operation must
+both halves. A row fails if it grew by more than the limit in HITM per operation, or in its share of
+all cycles. A share alone may also grow because other lines shrank, so its cycles per operation must
 have grown as well. With several runs the low end of the interval of the growth decides. It covers
 99.8%, since each of many rows may raise a false alarm. A row has appeared if every run has it, and
 no run of the baseline.
@@ -55,7 +55,7 @@ class Row:
     names: frozenset[str]
     place: Place | None
     verdict: str
-    hitm: Growth  # an operation, or a run where the program told no operations
+    hitm: Growth  # per operation, or per run where the program told no operations
     share: Growth  # of all cycles
 
 

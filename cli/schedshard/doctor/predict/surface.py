@@ -8,7 +8,7 @@ that came of a simulation, not those that were asked for. Between two points, an
 numbers of CPUs, the logarithms are interpolated. Curves of different numbers of CPUs bend at about
 the same rate, so they are compared at the same one. A kernel with schedshard's series has no line
 that all CPUs write, and its searches read a byte for each CPU of a group: its curves are those of
-one group, by the group's CPUs and wake-ups. Above the last point a wake-up costs what it does
+one group, by the group's CPUs and wake-ups. Above the last point each wake-up costs as much as
 there, or all of the time that there is.
 
 The interval has one number for each machine. If all latencies are k times as long, a wake-up costs
