@@ -97,6 +97,13 @@ def show(renderable: RenderableType) -> None:
     terminal.show([renderable], _PLAIN_WIDTH, _NARROWEST)
 
 
+def with_options(verb: Verb, options: Sequence[Decorator]) -> Verb:
+    """Give a verb these options; its help shows them in this order."""
+    for option in reversed(options):
+        verb = option(verb)
+    return verb
+
+
 def deliver(
     result: dict[str, Any], as_json: bool, out: Path | None, view: RenderableType | None
 ) -> None:

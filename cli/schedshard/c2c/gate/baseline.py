@@ -124,30 +124,34 @@ def load_side(path: Path) -> Side:
     return side_of(load_result(path, (C2C,)), str(path))
 
 
+def check_recorder(before: Side, recorder: str) -> None:
+    """Refuse a baseline of another recorder."""
+    if before.recorder != recorder:
+        raise UserError(
+            f"{before.name} is of the {before.recorder} recorder, this is the {recorder} one: "
+            f"{AGAIN}"
+        )
+
+
 def check_same(before: Side, after: Side) -> None:
     """Refuse what does not compare: another recorder, machine, placement or number of threads."""
-    again = AGAIN
-    if before.recorder != after.recorder:
-        raise UserError(
-            f"{before.name} is of the {before.recorder} recorder, this is the {after.recorder} "
-            f"one: {again}"
-        )
+    check_recorder(before, after.recorder)
     if before.placement != after.placement:
         raise UserError(
             f"{before.name} was recorded with --placement {before.placement}, this is "
-            f"{after.placement}: {again}"
+            f"{after.placement}: {AGAIN}"
         )
     for machine, runs in after.runs.items():
         if machine not in before.runs:
             known = ", ".join(before.runs)
-            raise UserError(f"{before.name} is of {known}, this is {machine}: {again}")
+            raise UserError(f"{before.name} is of {known}, this is {machine}: {AGAIN}")
         if before.machine_files[machine] != after.machine_files[machine]:
-            raise UserError(f"{before.name} is of an earlier file of {machine}: {again}")
-        _check_threads(before, machine, runs, again)
+            raise UserError(f"{before.name} is of an earlier file of {machine}: {AGAIN}")
+        _check_threads(before, machine, runs)
 
 
-def _check_threads(before: Side, machine: str, runs: tuple[Run, ...], again: str) -> None:
+def _check_threads(before: Side, machine: str, runs: tuple[Run, ...]) -> None:
     were, are = max(r.threads for r in before.runs[machine]), max(r.threads for r in runs)
     most = _THREADS_MAY_DIFFER * were if before.recorder != "exact" else 0
     if abs(are - were) > most:
-        raise UserError(f"{before.name} is of {were} threads, this is {are}: {again}")
+        raise UserError(f"{before.name} is of {were} threads, this is {are}: {AGAIN}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from schedshard.commands.options import Verb, path_option, target_option
+from schedshard.commands.options import Verb, path_option, target_option, with_options
 from schedshard.common.errors import UserError
 from schedshard.common.output import check_writable, to_json, write_atomic
 
@@ -39,20 +39,14 @@ _BASELINE = (
 )
 
 
-def _with(verb: Verb, options: tuple[Any, ...]) -> Verb:
-    for option in reversed(options):
-        verb = option(verb)
-    return verb
-
-
 def verdict_options(verb: Verb) -> Verb:
     """Where a verdict goes, and what is too much."""
-    return _with(verb, _VERDICT)
+    return with_options(verb, _VERDICT)
 
 
 def gate_options(verb: Verb) -> Verb:
     """The same, and what to compare with."""
-    return _with(verb, (*_BASELINE, *_VERDICT))
+    return with_options(verb, (*_BASELINE, *_VERDICT))
 
 
 @dataclass(frozen=True)
@@ -116,13 +110,11 @@ def gate(
     annotate: bool,
 ) -> Gate:
     """A gate with its baseline read; ``recorder``: None for the baseline's own."""
-    from schedshard.c2c.gate.baseline import AGAIN, load_side
+    from schedshard.c2c.gate.baseline import check_recorder, load_side
     from schedshard.c2c.gate.gate import Gate, limit_of
 
     side = load_side(baseline)
     limit = limit_of(fail_above if fail_above is not None else _LIMIT.get(side.recorder, "5%"))
-    if recorder not in (side.recorder, None):
-        raise UserError(
-            f"{baseline} is of the {side.recorder} recorder, this is the {recorder} one: {AGAIN}"
-        )
+    if recorder is not None:
+        check_recorder(side, recorder)
     return Gate(side, limit, sarif, junit, annotate)

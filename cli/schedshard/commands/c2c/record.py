@@ -27,6 +27,7 @@ from schedshard.commands.options import (
     number_option,
     path_option,
     target_option,
+    with_options,
 )
 from schedshard.common.errors import UserError, ending_with
 from schedshard.common.output import read_json, to_json, write_atomic
@@ -72,9 +73,7 @@ _REPORT = (
 
 def _report_options(verb: Verb) -> Verb:
     """What a report shows, and where it goes."""
-    for option in reversed(_REPORT):
-        verb = option(verb)
-    return verb
+    return with_options(verb, _REPORT)
 
 
 @click.command(
