@@ -51,4 +51,16 @@ static void in_child(void (*test)(void))
 		test_state.passed++;     \
 	} while (0)
 
+/* The test on each of these shapes, each with its own seed; test_state.step is its index. */
+#define RUN_APART_ON(shapes, test)                                               \
+	do {                                                                     \
+		for (u32 i = 0; i < sizeof(shapes) / sizeof((shapes)[0]); i++) { \
+			test_state.shape = (shapes)[i].name;                     \
+			test_state.seed = test_state.start + i;                  \
+			test_state.step = i;                                     \
+			RUN_APART(test);                                         \
+		}                                                                \
+		test_state.seed = 0;                                             \
+	} while (0)
+
 #endif

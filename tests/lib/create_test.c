@@ -519,12 +519,6 @@ int main(int argc, char **argv)
 	RUN_APART(value_out_of_range);
 	RUN_APART(running_on_an_unlisted_cpu);
 	RUN_APART(running_on_a_listed_cpu);
-	for (u32 i = 0; i < sizeof(random_shapes) / sizeof(random_shapes[0]); i++) {
-		test_state.shape = random_shapes[i].name;
-		test_state.seed = test_state.start + i;
-		test_state.step = i;
-		RUN_APART(random_on_shape);
-	}
-	test_state.seed = 0;
+	RUN_APART_ON(random_shapes, random_on_shape);
 	return test_done();
 }

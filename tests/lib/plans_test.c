@@ -474,12 +474,6 @@ int main(int argc, char **argv)
 	RUN_APART(nothing_is_allowed);
 	RUN_APART(in_a_chroot);
 	RUN_APART(others_refresh);
-	for (u32 i = 0; i < sizeof(some_shapes) / sizeof(some_shapes[0]); i++) {
-		test_state.shape = some_shapes[i].name;
-		test_state.seed = test_state.start + i;
-		test_state.step = i;
-		RUN_APART(at_random);
-	}
-	test_state.seed = 0;
+	RUN_APART_ON(some_shapes, at_random);
 	return test_done();
 }
