@@ -50,14 +50,14 @@ static json_t *access_json(const struct run *run, const struct access_record *r,
 }
 
 static json_t *line_json(const struct run *run, const struct hot_line *h,
-			 const struct access_record *rec, uint32_t n, uint32_t words)
+			 const struct access_record *rec, uint32_t words)
 {
 	const struct arena_object *o = arena_object_of(h->line);
 	uint32_t in_object = h->line - (uint32_t)(o->offset >> LINE_SHIFT);
 	json_t *accesses = json_array();
 	char address[20];
 
-	for (uint32_t i = h->first; i < n && rec[i].line == h->line; i++)
+	for (uint32_t i = h->first; i < h->first + h->accesses; i++)
 		json_array_append_new(accesses, access_json(run, &rec[i], words));
 	snprintf(address, sizeof(address), "0x%llx",
 		 (unsigned long long)(ARENA_BASE + ((uint64_t)h->line << LINE_SHIFT)));
@@ -83,19 +83,23 @@ static json_t *lines_json(const struct run *run, uint32_t *total)
 {
 	const struct stats *s = sim_stats();
 	struct access_record *rec = stats_records(s->n + 1);
-	struct hot_line *hot = malloc((s->n + 1) * sizeof(*hot));
+	struct access_record *accesses;
+	struct hot_line *hot;
 	json_t *lines = json_array();
-	uint32_t n, records = 0;
+	uint32_t n, kept, records = 0;
 
-	if (!rec || !hot)
+	if (!rec)
 		abort();
 	for (uint32_t i = 0; i < s->n; i++)
 		if (is_reported(run, &s->rec[i]))
 			rec[records++] = s->rec[i];
-	n = hot_lines_add_up(rec, records, hot);
+	n = hot_lines_add_up(s, rec, records, &hot);
+	kept = n < MAX_LINES ? n : MAX_LINES;
 	qsort(hot, n, sizeof(*hot), by_heat);
-	for (uint32_t i = 0; i < n && i < MAX_LINES; i++)
-		json_array_append_new(lines, line_json(run, &hot[i], rec, records, s->cpu_words));
+	accesses = hot_lines_accesses(s, rec, records, hot, kept);
+	for (uint32_t i = 0; i < kept; i++)
+		json_array_append_new(lines, line_json(run, &hot[i], accesses, s->cpu_words));
+	free(accesses);
 	free(rec);
 	free(hot);
 	*total = n;

@@ -304,12 +304,12 @@ static json_t *cpus_json(const struct feed_setup *s, const struct access_record 
 }
 
 static json_t *line_json(const struct feed_lines *l, const struct model *m,
-			 const struct hot_line *h, const struct access_record *rec, uint32_t n,
-			 uint32_t words, const struct feed_pair *pairs)
+			 const struct hot_line *h, const struct access_record *rec, uint32_t words,
+			 const struct feed_pair *pairs)
 {
 	json_t *accesses = json_array(), *line;
 
-	for (uint32_t i = h->first; i < n && rec[i].line == h->line; i++) {
+	for (uint32_t i = h->first; i < h->first + h->accesses; i++) {
 		json_t *access = access_json(m, &rec[i], words);
 
 		if (l->setup->detailed)
@@ -331,26 +331,22 @@ static json_t *line_json(const struct feed_lines *l, const struct model *m,
 void feed_lines_json(const struct feed_lines *l, const struct model *m, json_t *into)
 {
 	const struct stats *s = sim_stats();
-	struct access_record *rec = stats_records(s->n + 1);
-	struct hot_line *hot = malloc((s->n + 1) * sizeof(*hot));
 	struct feed_pair *pairs = feed_pairs_sorted(&l->pairs);
+	struct access_record *rec;
 	json_t *lines = json_array();
 	uint64_t local = 0, remote = 0;
-	uint32_t n;
+	struct hot_line *hot;
+	uint32_t n = hot_lines_add_up(s, s->rec, s->n, &hot);
+	uint32_t kept = n < LINES_KEPT ? n : LINES_KEPT;
 
-	if (!rec || !hot)
-		abort();
-	if (s->n)
-		memcpy(rec, s->rec, s->n * sizeof(*rec));
-	n = hot_lines_add_up(rec, s->n, hot);
 	qsort(hot, n, sizeof(*hot), by_heat);
+	rec = hot_lines_accesses(s, s->rec, s->n, hot, kept);
 	for (uint32_t i = 0; i < n; i++) {
 		local += hot[i].hitm_local;
 		remote += hot[i].hitm_remote;
-		if (i < LINES_KEPT)
-			json_array_append_new(
-				lines, line_json(l, m, &hot[i], rec, s->n, s->cpu_words, pairs));
 	}
+	for (uint32_t i = 0; i < kept; i++)
+		json_array_append_new(lines, line_json(l, m, &hot[i], rec, s->cpu_words, pairs));
 	free(pairs);
 	free(rec);
 	free(hot);

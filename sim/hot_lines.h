@@ -8,18 +8,28 @@
 #include "stats.h"
 
 struct hot_line {
-	uint32_t line, first; /* first: its first record in the sorted array */
+	uint32_t line;
+	uint32_t first, accesses; /* its records in hot_lines_accesses(), and how many */
 	uint64_t records, loads, stores, hitm_local, hitm_remote, load_time, load_max;
 };
 
 /**
- * hot_lines_add_up - one sum for each line
- * @rec: @n records; sorted by line, offset and instruction on return
- * @hot: room for @n sums; in order of lines
+ * hot_lines_add_up - one sum for each line that has any of the @n records
+ * @sums: the sums, in order of lines; the caller frees them
  *
  * Return: the number of lines.
  */
-uint32_t hot_lines_add_up(struct access_record *rec, uint32_t n, struct hot_line *hot);
+uint32_t hot_lines_add_up(const struct stats *s, const struct access_record *rec, uint32_t n,
+			  struct hot_line **sums);
+
+/**
+ * hot_lines_accesses - copies of the records of some lines, each line's together
+ * @hot: @lines of the sums; sets where each one's records begin
+ *
+ * Return: the copies, of each line by offset and instruction; the caller frees them.
+ */
+struct access_record *hot_lines_accesses(const struct stats *s, const struct access_record *rec,
+					 uint32_t n, struct hot_line *hot, uint32_t lines);
 
 /** hot_lines_cpus - how many CPUs made this access; @words: of the record's bitmap. */
 uint32_t hot_lines_cpus(const struct access_record *r, uint32_t words);

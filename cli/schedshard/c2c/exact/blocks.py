@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
-from elftools.elf.sections import SymbolTableSection
 
+from schedshard.c2c.naming.elf_symbols import elf_symbols
 from schedshard.common.errors import UserError, telling
 
 HOOK = "__sanitizer_cov_trace_pc"
@@ -146,9 +146,7 @@ def _disassembly(path: Path) -> Iterator[str]:
 
 def _defined(path: Path) -> set[str]:
     with path.open("rb") as file:
-        table = ELFFile(file).get_section_by_name(".dynsym")
-        symbols = table.iter_symbols() if isinstance(table, SymbolTableSection) else ()
-        return {str(each.name) for each in symbols if each["st_shndx"] != "SHN_UNDEF"}
+        return {each.name for each in elf_symbols(ELFFile(file), ".dynsym") if each.defined}
 
 
 def write_blocks(paths: Iterable[Path], library: Path, into: Path) -> list[tuple[str, ...]]:

@@ -17,11 +17,11 @@ from typing import IO, Any
 
 from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
-from elftools.elf.sections import SymbolTableSection
 
 from schedshard.c2c.exact.blocks import HOOK, write_blocks
 from schedshard.c2c.exact.ends import why_stopped
 from schedshard.c2c.exact.flags import LIBRARY, library
+from schedshard.c2c.naming.elf_symbols import elf_symbols
 from schedshard.c2c.program.machine_view import write_view
 from schedshard.c2c.program.program import Program
 from schedshard.c2c.report.replaying import Job, watch_lines
@@ -54,8 +54,7 @@ def _needed(elf: ELFFile) -> list[str]:
 
 
 def _has_symbol(elf: ELFFile, table: str, name: str) -> bool:
-    symbols = elf.get_section_by_name(table)
-    return isinstance(symbols, SymbolTableSection) and bool(symbols.get_symbol_by_name(name))
+    return any(symbol.name == name for symbol in elf_symbols(elf, table))
 
 
 def _imports_hook(path: Path) -> bool:

@@ -15,8 +15,9 @@ from typing import Any
 
 from elftools.common.exceptions import DWARFError, ELFError
 from elftools.elf.elffile import ELFFile
-from elftools.elf.sections import NoteSection, SymbolTableSection
+from elftools.elf.sections import NoteSection
 
+from schedshard.c2c.naming.elf_symbols import elf_symbols
 from schedshard.c2c.naming.readable import readable
 from schedshard.common.errors import UserError
 from schedshard.lines.symbols import Frame, resolve
@@ -85,17 +86,13 @@ def _build_id(elf: ELFFile) -> str | None:
 
 def _read_symbols(elf: ELFFile, module: Module) -> None:
     for name in (".symtab", ".dynsym"):
-        table = elf.get_section_by_name(name)
-        if not isinstance(table, SymbolTableSection):
-            continue
-        for entry in table.iter_symbols():
-            kind, where = entry["st_info"]["type"], entry["st_shndx"]
-            if not entry.name or where == "SHN_UNDEF":
+        for entry in elf_symbols(elf, name):
+            if not entry.name or not entry.defined:
                 continue
-            known = Named(entry["st_value"], entry["st_size"], entry.name.split("@")[0])
-            if kind in ("STT_FUNC", "STT_GNU_IFUNC"):
+            known = Named(entry.address, entry.size, entry.name.split("@")[0])
+            if entry.is_function:
                 module.functions.append(known)
-            elif kind == "STT_OBJECT":
+            elif entry.is_object:
                 module.objects.append(known)
     module.functions = sorted(set(module.functions))
     plain = readable(each.name for each in module.objects)

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The symbols of a 64-bit little-endian file, read at once.
+
+elftools makes an object of each entry and takes 50 us for it: seconds for a large program.
+"""
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
+
+_ENTRY = struct.Struct("<IBBHQQ")
+_OBJECT, _FUNCTION, _INDIRECT = 1, 2, 10
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """One entry: ``address`` and ``size`` are the file's."""
+
+    name: str
+    kind: int
+    defined: bool
+    address: int
+    size: int
+
+    @property
+    def is_function(self) -> bool:
+        """Code, also where the loader chooses among several."""
+        return self.kind in (_FUNCTION, _INDIRECT)
+
+    @property
+    def is_object(self) -> bool:
+        """A variable."""
+        return self.kind == _OBJECT
+
+
+def elf_symbols(elf: ELFFile, table: str) -> Iterator[Symbol]:
+    """Those of ``.symtab`` or ``.dynsym``; none if the file lacks it, or is of another kind."""
+    section = elf.get_section_by_name(table)
+    if not isinstance(section, SymbolTableSection) or elf.elfclass != 64 or not elf.little_endian:
+        return
+    names = section.stringtable.data()
+    data = section.data()
+    whole = memoryview(data)[: len(data) // _ENTRY.size * _ENTRY.size]
+    for at, info, _, section_index, address, size in _ENTRY.iter_unpack(whole):
+        end = names.find(b"\0", at)
+        name = names[at : end if end >= 0 else len(names)].decode("utf-8", "replace")
+        yield Symbol(name, info & 15, section_index != 0, address, size)
