@@ -36,6 +36,7 @@
 
 static struct access_tables tables = { .bits = TABLE_BITS };
 static bool (*new_page)(uint64_t place);
+static uint64_t (*site_of)(uint64_t pc);
 
 int access_begin(void)
 {
@@ -102,6 +103,11 @@ void access_attach(const struct access_tables *t, bool (*is_new_page)(uint64_t p
 {
 	tables = *t;
 	new_page = is_new_page;
+}
+
+void access_sites(uint64_t (*site)(uint64_t pc))
+{
+	site_of = site;
 }
 
 static uint64_t *writer_of(uint64_t line, uint64_t *tag)
@@ -238,6 +244,8 @@ bool access_tell(uint32_t cpu, uint64_t place, uint64_t data, bool write, uint32
 		tell_waiting(v, cpu, place, data, locked || write);
 	item.place = place;
 	item.pc = data & ITEM_PLACE_MASK;
+	if (site_of)
+		item.pc = site_of(item.pc);
 	item.instr = v->instr - v->base;
 	item.size = (uint8_t)(1u << shift);
 	if (locked)

@@ -51,6 +51,12 @@ struct access_tables access_tables(void);
 void access_attach(const struct access_tables *t, bool (*is_new_page)(uint64_t place));
 
 /**
+ * access_sites - from now on, @site says what stands for the instruction of an access that is
+ * reported. It runs in the thread that accesses.
+ */
+void access_sites(uint64_t (*site)(uint64_t pc));
+
+/**
  * access_contended - have several CPUs accessed the line, and written it? Any thread.
  */
 bool access_contended(uint64_t line);

@@ -85,8 +85,14 @@ void insn_look(struct insn *insn, const uint8_t *code, size_t size, uint64_t pc)
 	case 0x9c:
 	case 0x9d:
 	case 0xc9:
-	case 0xe8:
 		insn->stack = true;
+		break;
+	case 0xe8:
+		insn->call = true;
+		insn->stack = true;
+		break;
+	case 0xff: /* /2 calls what a register or memory says */
+		insn->call = at + 1 < size && (code[at + 1] >> 3 & 7) == 2;
 		break;
 	case 0xe9:
 	case 0xeb:

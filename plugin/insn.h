@@ -32,11 +32,12 @@ enum insn_mark {
  * @locked: it has a LOCK prefix, or is an exchange with memory, which needs none
  * @stack: it accesses nothing but its own stack (push, pop, call, return)
  * @ret: it returns from a function
+ * @call: it calls one
  * @jump: it jumps always, to @target
  * @mark: a message of the guest
  */
 struct insn {
-	bool locked, stack, ret, jump;
+	bool locked, stack, ret, call, jump;
 	enum insn_mark mark;
 	uint64_t target;
 };

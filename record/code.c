@@ -14,6 +14,7 @@
 #include "insn.h"
 #include "pages.h"
 #include "shared.h"
+#include "stacks.h"
 #include "step.h"
 #include "user.h"
 
@@ -111,6 +112,28 @@ static void on_mark(unsigned int vcpu, void *data)
 		__atomic_fetch_add(&plugin.state->operations, 1, __ATOMIC_RELAXED);
 }
 
+static void on_push(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
+{
+	/* A call through memory also loads its target. */
+	if (qemu_plugin_mem_is_store(info))
+		stacks_call(vaddr, (uint64_t)(uintptr_t)data);
+}
+
+static void on_return(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
+{
+	stacks_return(vaddr);
+}
+
+static void watch_calls(struct qemu_plugin_insn *handle, const struct insn *insn, uint64_t pc)
+{
+	/* Loads and stores: QEMU 7.2 confuses callbacks for one of the two. */
+	if (insn->call)
+		qemu_plugin_register_vcpu_mem_cb(handle, on_push, API_NO_REGS, API_MEM_RW,
+						 (void *)(uintptr_t)pc);
+	if (insn->ret)
+		qemu_plugin_register_vcpu_mem_cb(handle, on_return, API_NO_REGS, API_MEM_RW, NULL);
+}
+
 static bool is_own(uint64_t pc)
 {
 	return pc >= __atomic_load_n(&user.own_low, __ATOMIC_RELAXED) &&
@@ -128,11 +151,12 @@ static void watch(struct qemu_plugin_insn *handle, const struct insn *insn, uint
 void code_translated(struct qemu_plugin_tb *tb)
 {
 	size_t n = qemu_plugin_tb_n_insns(tb);
+	bool own = is_own(qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, 0)));
+	bool stacks = stacks_on();
 	uint64_t locked = 0;
 
-	if (is_own(qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, 0))))
+	if (own && !stacks)
 		return;
-
 	for (size_t i = 0; i < n; i++) {
 		struct qemu_plugin_insn *handle = qemu_plugin_tb_get_insn(tb, i);
 		uint64_t pc = qemu_plugin_insn_vaddr(handle);
@@ -141,12 +165,19 @@ void code_translated(struct qemu_plugin_tb *tb)
 
 		insn_look(&insn, api_insn(handle, space), qemu_plugin_insn_size(handle), pc);
 		locked += insn.locked;
+		/* The library's calls too: a program's functions run below them. */
+		if (stacks)
+			watch_calls(handle, &insn, pages_code(pc));
+		if (own)
+			continue;
 		if (insn.mark != MARK_NONE)
 			qemu_plugin_register_vcpu_insn_exec_cb(handle, on_mark, API_NO_REGS,
 							       (void *)(uintptr_t)insn.mark);
 		else
 			watch(handle, &insn, pages_code(pc));
 	}
+	if (own)
+		return;
 	qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, API_NO_REGS,
 					     (void *)(uintptr_t)(n | locked << LOCKED_SHIFT));
 }

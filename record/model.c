@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * schedshard-record-model WATCH META [after=MS] [for=MS]: the model of a recording, in its own
- * process.
+ * schedshard-record-model WATCH META [after=MS] [for=MS] [marks=on] [stacks=on]: the model of a
+ * recording, in its own process.
  *
  * Why one model: processes that share memory wait for each other's lines, as threads do. So their
  * accesses must meet in the order of their clocks while they run. Separate recordings, merged
@@ -34,6 +34,7 @@
 #include "memory.h"
 #include "pages.h"
 #include "shared.h"
+#include "sites.h"
 #include "step.h"
 #include "told.h"
 #include "window.h"
@@ -49,6 +50,7 @@ struct plugin plugin;
 
 static const char *meta_path;
 static uint64_t after_ms, for_ms;
+static bool with_stacks;
 static volatile sig_atomic_t stop;
 
 /* For each image: the descriptor of its process, and since when it has left the process. */
@@ -245,6 +247,8 @@ static int write_meta(void)
 
 	images_json(all);
 	pages_json(all);
+	if (shared->sites.all)
+		sites_json(&shared->sites, all);
 	failed = told_write(all, meta_path);
 	json_decref(all);
 	return failed ? refuse("cannot write the names") : 0;
@@ -287,7 +291,8 @@ static int make_shared(int *file)
 		if (stream_init(&plugin.vcpu[i].stream))
 			return refuse("no memory");
 	}
-	if (access_writers() || access_begin_large(LINE_TABLE_BITS, pages_is_new))
+	if ((with_stacks && sites_init(&shared->sites)) || access_writers() ||
+	    access_begin_large(LINE_TABLE_BITS, pages_is_new))
 		return refuse("no memory");
 	window_trace_time(TIME_EVERY);
 	window_model();
@@ -301,15 +306,18 @@ static int read_arguments(int argc, char **argv)
 	struct watch_error err;
 
 	if (argc < 3)
-		return refuse("usage: schedshard-record-model WATCH META [after=MS] [for=MS]");
+		return refuse("usage: schedshard-record-model WATCH META [after=MS] [for=MS] "
+			      "[marks=on] [stacks=on]");
 	meta_path = argv[2];
 	for (int i = 3; i < argc; i++) {
 		if (!strncmp(argv[i], "after=", 6))
 			after_ms = strtoull(argv[i] + 6, NULL, 10);
 		else if (!strncmp(argv[i], "for=", 4))
 			for_ms = strtoull(argv[i] + 4, NULL, 10);
+		else if (!strcmp(argv[i], "stacks=on"))
+			with_stacks = true;
 		else if (strcmp(argv[i], "marks=on") != 0)
-			return refuse("arguments are after=, for= and marks=on");
+			return refuse("arguments are after=, for=, marks=on and stacks=on");
 		else
 			after_ms = UINT64_MAX / 1000000;
 	}

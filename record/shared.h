@@ -21,6 +21,7 @@
 #include <sys/types.h>
 
 #include "access.h"
+#include "sites.h"
 #include "vcpu.h"
 
 #define SHARED_IMAGES  16383u
@@ -83,6 +84,7 @@ struct shared {
 	struct shared_cpu *cpu;
 	struct access_tables tables;
 	uint64_t *homes, *pages;
+	struct sites sites;
 	uint16_t *owned;
 	uint32_t nr_cpus;
 	pthread_mutex_t lock;

@@ -18,6 +18,7 @@
 #include "api.h"
 #include "pages.h"
 #include "shared.h"
+#include "stacks.h"
 #include "user.h"
 
 /* Quanta that a lone thread may be ahead: one that resumes beside it takes over its clock. */
@@ -69,6 +70,8 @@ static bool attach(const char *path, bool arrives)
 	plugin.alone = ALONE;
 	plugin.apart = SHARED_APART;
 	access_attach(&shared->tables, pages_is_new);
+	if (stacks_on())
+		access_sites(stacks_site);
 	for (uint32_t i = 0; i < USER_THREADS; i++)
 		user.thread[i].cpu = USER_NO_CPU;
 	for (uint32_t i = 0; arrives && i < shared->images && i < SHARED_IMAGES; i++)

@@ -41,6 +41,13 @@ static void stack_and_returns(void)
 	CHECK(LOOK("\xf3\xc3").ret);
 	CHECK(!LOOK("\x8b\x07").stack);
 	CHECK(!LOOK("\x8b\x07").ret);
+	CHECK(LOOK("\xe8\x10\x00\x00\x00").call);
+	CHECK(LOOK("\xff\xd0").call);	      /* call *%rax */
+	CHECK(LOOK("\x41\xff\x14\x24").call); /* call *(%r12) */
+	CHECK(!LOOK("\xff\xe0").call);	      /* jmp *%rax */
+	CHECK(!LOOK("\xff\x30").call);	      /* push (%rax) */
+	CHECK(!LOOK("\xff").call);	      /* cut short */
+	CHECK(!LOOK("\xc3").call);
 }
 
 static void jumps(void)

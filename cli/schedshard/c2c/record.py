@@ -44,6 +44,7 @@ class RecordRequest:
     guest: GuestRequest | None = None
     threads: tuple[int, ...] = ()
     runs: int = 1
+    stacks: bool = False
 
 
 def record(request: RecordRequest, trace: Path, folder: Path, *, keep: bool) -> dict[str, Any]:
@@ -96,6 +97,7 @@ def _record_one(request: RecordRequest, trace: Path, folder: Path, keep: bool) -
         quantum=request.quantum,
         window=request.window,
         follow=request.follow,
+        stacks=request.stacks,
         output_to_stderr=request.output_to_stderr,
     )
     if not done.raw:

@@ -125,6 +125,7 @@ def emulate(
     quantum: int,
     window: Window,
     follow: bool,
+    stacks: bool,
     output_to_stderr: bool,
 ) -> Emulated:
     """Run the program to its end, and with @follow all that it has started."""
@@ -139,7 +140,7 @@ def emulate(
         file.write_text(watch.lines(), encoding="utf-8")
         view = write_view(folder / "machine", machine, cpus)
     plugin, library, _ = (_plain(path, folder) for path in plugin_paths())
-    with _model(file, meta, window) as (model, shared):
+    with _model(file, meta, window, stacks) as (model, shared):
         files = (plugin, library, file, meta, view)
         command, environment = _command(program, files, shared, window, follow)
         with _signals_are_the_programs():
@@ -182,7 +183,9 @@ def _told(code: int, meta: Path, result: Path) -> Emulated:
 
 
 @contextlib.contextmanager
-def _model(watch: Path, meta: Path, window: Window) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def _model(
+    watch: Path, meta: Path, window: Window, stacks: bool
+) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """The model's process, and the memory that it shares."""
     command = [str(plugin_paths()[2]), str(watch), str(meta)]
     if window.after:
@@ -191,6 +194,8 @@ def _model(watch: Path, meta: Path, window: Window) -> Iterator[tuple[subprocess
         command.append(f"for={max(10, round(window.lasts * 1000))}")
     if window.marks:
         command.append("marks=on")
+    if stacks:
+        command.append("stacks=on")
     with telling(f"cannot run {command[0]}"):
         model = subprocess.Popen(
             command,

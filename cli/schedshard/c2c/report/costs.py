@@ -104,7 +104,10 @@ def place_of(frames: Sequence[Frame], root: Path) -> dict[str, Any] | None:
 
 def _place(line: Line, frames: Mapping[int, tuple[Frame, ...]], root: Path) -> Any:
     for access in line["accesses"]:
-        found = place_of(frames.get(int(access["pc"], 16), ()), root)
+        calls = access["callers"][0]["calls"] if access["callers"] else ()
+        found = place_of(
+            [f for pc in (access["pc"], *calls) for f in frames.get(int(pc, 16), ())], root
+        )
         if found is not None:
             return found
     return None

@@ -14,6 +14,7 @@ from schedshard.c2c.naming.memory import Memory
 from schedshard.c2c.naming.objects import Thing
 from schedshard.c2c.program.placing import order
 from schedshard.c2c.program.program import debug_package_of
+from schedshard.c2c.report.callers import Sites, callers, calls_of
 from schedshard.c2c.report.costs import runs_of, with_names
 from schedshard.c2c.report.flame import instructions, stacks
 from schedshard.c2c.report.moving import Move, moves
@@ -156,7 +157,7 @@ def _access(
     frames = context.frames.get(int(access["pc"], 16), ())
     address = int(line["address"], 16) + int(access["offset"])
     stores = sum(a["stores"] for a in line["accesses"])
-    kept = {key: value for key, value in access.items() if key != "by"}
+    kept = {key: value for key, value in access.items() if key not in ("by", "ways")}
     return {
         **kept,
         "hitm_remote_share": _share(access["hitm_remote"], line["hitm_remote"]),
@@ -168,6 +169,7 @@ def _access(
         "symbol": " < ".join(f.function for f in frames) or access["pc"],
         "source": frames[0].source if frames else "?",
         "frames": [f.to_json() for f in frames],
+        "callers": callers(access, context.frames),
         "field": _field(context.objects.at(address), address),
     }
 
@@ -216,6 +218,8 @@ def _notes(recorded: Recorded, memory: Memory, lines: Sequence[Mapping[str, Any]
         said.append(f"{silent} of {whole} processes were killed before they told their names")
     if recorded.meta["lost_accesses"]:
         said.append(f"{recorded.meta['lost_accesses']:,} accesses to too many pages were not seen")
+    if recorded.meta.get("lost_sites"):
+        said.append(f"{recorded.meta['lost_sites']:,} accesses are without their calls: too many")
     for path in memory.damaged:
         said.append(f"the debug information of {path} could not be read whole: types are missing")
     pcs = {int(a["pc"], 16) for line in lines[:10] for a in line["accesses"]}
@@ -324,14 +328,16 @@ def make_report(
     cpus = places(recorded, machines)
     homes = guest_nodes(recorded.meta.get("guest"), machines, cpus)
     jobs = [Job(m, c, nodes=n, seed=seed) for m, c, n in zip(machines, cpus, homes, strict=True)]
-    base = source.all(jobs)
+    sites = Sites(recorded.meta)
+    base = [sites.apply(raw) for raw in source.all(jobs)]
     objects = (GuestMemory if "guest" in recorded.meta else Memory)(recorded.meta)
     hot = [raw["lines"] for raw in base]
     named = [with_names(raw, lines) for raw in base]
     pcs = set().union(
         *(
-            instructions(found if flame else [found[n] for n in numbers])
+            instructions(wanted) | calls_of(wanted)
             for found, numbers in zip(hot, named, strict=True)
+            for wanted in (found if flame else [found[n] for n in numbers],)
         )
     )
     frames = objects.frames(pcs)

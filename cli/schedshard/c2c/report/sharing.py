@@ -6,7 +6,7 @@ accessed it. Any other transfer of the line only brings a neighbour's bytes. Tim
 that change threads write the same bytes from many CPUs, one after the other.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 TRUE, FALSE, MIXED = "true", "false", "mixed"
@@ -47,8 +47,19 @@ def kind_of(line: Mapping[str, Any]) -> str:
     return TRUE if share < _FEW else FALSE if share > _MOST else MIXED
 
 
+def _added(
+    ways: Mapping[object, tuple[int, float]], more: Mapping[object, tuple[int, float]]
+) -> dict[object, tuple[int, float]]:
+    """What each way to an access cost (callers.py)."""
+    found = dict(ways)
+    for way, (count, cycles) in more.items():
+        known = found.get(way, (0, 0.0))
+        found[way] = (known[0] + count, known[1] + cycles)
+    return found
+
+
 def joined(
-    accesses: Sequence[Mapping[str, Any]], instruction: Callable[[int], object]
+    accesses: Iterable[Mapping[str, Any]], instruction: Callable[[int], object]
 ) -> list[dict[str, Any]]:
     """Accesses by one instruction of a file, by several programs and of both kinds, as one."""
     found: dict[tuple[object, ...], dict[str, Any]] = {}
@@ -66,4 +77,6 @@ def joined(
         one["max_load_cycles"] = max(one["max_load_cycles"], access["max_load_cycles"])
         one["by"] = sorted({*one["by"], *access["by"]})
         one["cpus"] = len(one["by"])
+        if "ways" in one:
+            one["ways"] = _added(one["ways"], access["ways"])
     return list(found.values())

@@ -105,6 +105,7 @@ def _report_options(verb: Verb) -> Verb:
     help="Instructions that a thread may be ahead of the slowest.",
 )
 @target_option("--trace", help="Save the recorded accesses for 'c2c replay'.")
+@click.option("--stacks", is_flag=True, help="Show the calls that led to each line.")
 @click.option("--follow", is_flag=True, help="Record the processes that PROGRAM starts as well.")
 @click.option(
     "--guest",
@@ -205,6 +206,8 @@ def record_command(
         what = "--trace" if trace else "--guest"
         raise UserError(f"{what} is for one run: leave it or --threads out")
     placed = ctx.get_parameter_source("placement") is ParameterSource.COMMANDLINE
+    if guest and options["stacks"]:
+        raise UserError("--stacks: the calls of a guest's programs are not seen; leave it out")
     _check_guest(guest, placed, options["follow"], of_guest)
     asked = _guest(machines[0], cpus, config, linux, **of_guest) if guest else None
     with tempfile.TemporaryDirectory(prefix="schedshard-") as folder:
@@ -239,6 +242,7 @@ _OF_EMULATOR = (
     "marks",
     "quantum",
     "trace",
+    "stacks",
     "follow",
     "guest",
     *_OF_GUEST,
@@ -266,7 +270,7 @@ def _counts(text: str | None) -> tuple[int, ...]:
 def _record_exact(folder: Path, **options: Any) -> dict[str, Any]:
     from schedshard.c2c.exact.record import ExactRequest, record_exact
 
-    for name in ("quantum", "follow"):
+    for name in ("quantum", "follow", "stacks"):
         options.pop(name)
     return record_exact(ExactRequest(**options), folder)
 

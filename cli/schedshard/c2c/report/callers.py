@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The calls that led to accesses.
+
+With stacks, the number of a site stands for an access's instruction (record/stacks.h). An access is
+given its instruction again, and beside it "ways": what each way to it cost. A way is its calls, the
+innermost first.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from schedshard.c2c.report.sharing import hitm, joined
+from schedshard.common.errors import UserError
+from schedshard.lines.symbols import Frame
+
+Way = tuple[int, ...]
+# What a report keeps for each access; the cheapest ways are left out.
+_KEPT = 8
+
+
+class Sites:
+    """The sites of a recording."""
+
+    def __init__(self, meta: Mapping[str, Any]) -> None:
+        self._of = {int(site): (int(pc), int(of)) for site, pc, of in meta.get("sites", ())}
+        self._ways: dict[int, Way] = {}
+
+    def _way(self, site: int) -> Way:
+        calls: list[int] = []
+        at = self._of[site][1]
+        while at in self._of:
+            pc, at = self._of[at]
+            calls.append(pc)
+            if len(calls) > len(self._of):
+                raise UserError("the names of the trace are damaged: a call led to itself")
+        return tuple(calls)
+
+    def _split(self, access: Mapping[str, Any]) -> dict[str, Any]:
+        site = int(access["pc"], 16)
+        if site not in self._of:
+            return {**access, "ways": {(): _cost(access)}}
+        if site not in self._ways:
+            self._ways[site] = self._way(site)
+        return {
+            **access,
+            "pc": f"{self._of[site][0]:#x}",
+            "ways": {self._ways[site]: _cost(access)},
+        }
+
+    def apply(self, raw: dict[str, Any]) -> dict[str, Any]:
+        """A result with instructions instead of sites; the same where there are none."""
+        if not self._of:
+            return raw
+        lines = [
+            {**line, "accesses": joined(map(self._split, line["accesses"]), lambda pc: pc)}
+            for line in raw["lines"]
+        ]
+        return {**raw, "lines": lines}
+
+
+def _cost(access: Mapping[str, Any]) -> tuple[int, float]:
+    """Modified lines found elsewhere, and cycles of loads."""
+    return hitm(access), access["avg_load_cycles"] * access["loads"]
+
+
+def ways_of(access: Mapping[str, Any]) -> Iterator[tuple[Way, int, float]]:
+    """Each way to an access, with its HITM and cycles; without stacks one that has no calls."""
+    for way, (found, cycles) in access.get("ways", {(): _cost(access)}).items():
+        yield way, found, cycles
+
+
+def calls_of(lines: Sequence[Mapping[str, Any]]) -> set[int]:
+    """All calls that need names."""
+    return {
+        call for line in lines for access in line["accesses"] for way, *_ in ways_of(access)
+        for call in way
+    }  # fmt: skip
+
+
+def callers(
+    access: Mapping[str, Any], frames: Mapping[int, tuple[Frame, ...]]
+) -> list[dict[str, Any]]:
+    """What each way to an access cost, the dearest first, with the frames of its calls."""
+    found = sorted(ways_of(access), key=lambda each: (-each[2], -each[1], each[0]))
+    return [
+        {
+            "hitm": count,
+            "cycles": cycles,
+            "calls": [f"{call:#x}" for call in way],
+            "frames": [frame.to_json() for call in way for frame in frames.get(call, ())],
+        }
+        for way, count, cycles in found[:_KEPT]
+        if way
+    ]

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * A tree in an open table without locks, like that of pages.c: an entry has its parent's place. A
+ * process may be killed while it makes one. Others then make another one, and the two are joined by
+ * their calls.
+ */
+#include "sites.h"
+
+#include <stdbool.h>
+
+#include "memory.h"
+
+#define TABLE_BITS 20
+#define PROBES	   32u
+/* The number of entry 0: beyond the numbers of pages.c. */
+#define FIRST 0x650000000000ull
+
+enum { FREE, BEING_MADE, MADE };
+
+/* Entry 0 is nobody's: it stands for the outermost call's caller, and for a full table. */
+struct site {
+	uint64_t pc;
+	uint32_t parent, state;
+};
+
+int sites_init(struct sites *s)
+{
+	s->all = memory.zeroed(sizeof(*s->all) << TABLE_BITS);
+	return s->all ? 0 : -1;
+}
+
+uint32_t sites_entry(struct sites *s, uint32_t parent, uint64_t pc)
+{
+	uint64_t at = (pc + parent * 0x632be59bd9b4e019ull) * 0x9e3779b97f4a7c15ull;
+
+	at >>= 64 - TABLE_BITS;
+	for (uint32_t i = 0; i < PROBES; i++) {
+		uint32_t n = (uint32_t)(at + i) & ((1u << TABLE_BITS) - 1), state = FREE;
+		struct site *e = &s->all[n];
+
+		if (!n)
+			continue;
+		if (__atomic_compare_exchange_n(&e->state, &state, BEING_MADE, false,
+						__ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
+			e->pc = pc;
+			e->parent = parent;
+			/* Pairs with the acquires of this function and of sites_json(). */
+			__atomic_store_n(&e->state, MADE, __ATOMIC_RELEASE);
+			return n;
+		}
+		if (state == MADE && e->pc == pc && e->parent == parent)
+			return n;
+	}
+	return 0;
+}
+
+uint64_t sites_number(struct sites *s, uint32_t parent, uint64_t pc)
+{
+	uint32_t entry = sites_entry(s, parent, pc);
+
+	if (!entry)
+		__atomic_fetch_add(&s->lost, 1, __ATOMIC_RELAXED);
+	return entry ? FIRST + entry : pc;
+}
+
+void sites_json(const struct sites *s, json_t *into)
+{
+	json_t *all = json_array();
+
+	for (uint32_t n = 1; n < 1u << TABLE_BITS; n++) {
+		const struct site *e = &s->all[n];
+
+		if (__atomic_load_n(&e->state, __ATOMIC_ACQUIRE) != MADE)
+			continue;
+		json_array_append_new(
+			all, json_pack("[I, I, I]", (json_int_t)(FIRST + n), (json_int_t)e->pc,
+				       (json_int_t)(e->parent ? FIRST + e->parent : 0)));
+	}
+	json_object_set_new(into, "sites", all);
+	json_object_set_new(into, "lost_sites", json_integer((json_int_t)s->lost));
+}

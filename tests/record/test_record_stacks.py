@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""c2c record --stacks: the calls that led to a line are the program's, however it came there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from recording import MACHINE, PROGRAMS, Report, needs, run
+
+pytestmark = needs(PROGRAMS / "record-ways")
+
+_BELOW = ("round_of_all", "work")
+# By counter: the calls of add(), the innermost first; known of the whole way, or of its beginning.
+WAYS = {
+    "direct": {("often", *_BELOW), ("rarely", *_BELOW)},
+    "jumped": {("after_jump", *_BELOW)},
+    "handled": {("on_signal",)},
+    "resumed": {("after_signal", *_BELOW)},
+    "inside": {("in_fiber",)},
+    "outside": {("after_fiber", *_BELOW)},
+    "deep": {(*["down"] * 501, *_BELOW)},
+    "pointed": {("pointer", *_BELOW)},
+}
+_ENDS = {"start_thread", "clone", "clone3", "__clone", "__clone3"}
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A recording of every way."""
+    return tmp_path_factory.mktemp("stacks") / "ways.trace"
+
+
+@pytest.fixture(scope="module")
+def report(trace: Path) -> Report:
+    done = run(
+        *("record", "--machine", MACHINE, "--stacks", "--json", "--lines", "50", "--no-advice"),
+        *(
+            "--uncertainty",
+            "0",
+            "--cpus",
+            "4",
+            "--trace",
+            str(trace),
+            "--",
+            str(PROGRAMS / "record-ways"),
+        ),
+    )
+    assert done.returncode == 0, done.stderr
+    found: Report = json.loads(done.stdout)
+    return found
+
+
+def ways(report: Report, name: str) -> set[tuple[str, ...]]:
+    """The functions that called add() for a counter."""
+    (line,) = [one for one in report["variants"][0]["lines"] if one["object"] == name]
+    found = set()
+    for access in line["accesses"]:
+        if access["symbol"] != "add":
+            continue
+        for caller in access["callers"]:
+            functions = [frame["function"] for frame in caller["frames"]]
+            found.add(tuple(f for f in functions if f not in _ENDS))
+    return found
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_the_calls_are_the_programs(report: Report, name: str) -> None:
+    assert ways(report, name) == WAYS[name]
+
+
+def test_a_replay_knows_the_calls_too(trace: Path, report: Report) -> None:
+    done = run("replay", str(trace), "--machine", "xeon-8358-2s", "--json", "--lines", "50")
+    assert done.returncode == 0, done.stderr
+    again = json.loads(done.stdout)
+    assert {name: ways(again, name) for name in WAYS} == WAYS
+
+
+def test_costs_of_the_ways_are_those_of_the_access(report: Report) -> None:
+    for line in report["variants"][0]["lines"]:
+        for access in line["accesses"]:
+            if len(access["callers"]) < 8:
+                ways_hitm = sum(caller["hitm"] for caller in access["callers"])
+                assert ways_hitm == access["hitm_remote"] + access["hitm_local"]
+
+
+def test_the_page_says_who_called(trace: Path, report: Report) -> None:
+    done = run("replay", str(trace), "--machine", MACHINE, "--lines", "50")
+    assert "of its cycles: add (" in done.stdout
+    assert "< pointer (" in done.stdout
+
+
+def test_a_flame_graph_begins_with_the_callers(trace: Path, report: Report, tmp_path: Path) -> None:
+    graph = tmp_path / "folded"
+    done = run("replay", str(trace), "--machine", MACHINE, "--flamegraph", str(graph))
+    assert done.returncode == 0, done.stderr
+    stacks = [line.rpartition(" ")[0].split(";") for line in graph.read_text().splitlines()]
+    assert any(stack[-6:-2] == ["work", "round_of_all", "pointer", "add"] for stack in stacks)
+
+
+def damaged(trace: Path, folder: Path, sites: list[Any]) -> Path:
+    """The trace with other calls in its names."""
+    copy = folder / "copy.trace"
+    copy.write_bytes(trace.read_bytes())
+    names = json.loads(Path(f"{trace}.names.json").read_text())
+    names["meta"]["sites"] = sites
+    Path(f"{copy}.names.json").write_text(json.dumps(names))
+    return copy
+
+
+def test_a_call_that_leads_to_itself_is_refused(
+    trace: Path, report: Report, tmp_path: Path
+) -> None:
+    names = json.loads(Path(f"{trace}.names.json").read_text())
+    round_and_round = [[site, pc, site] for site, pc, _ in names["meta"]["sites"]]
+    copy = damaged(trace, tmp_path, round_and_round)
+    done = run("replay", str(copy), "--machine", MACHINE)
+    assert done.returncode == 2
+    assert "a call led to itself" in done.stderr
+
+
+def test_what_has_no_stacks_is_refused() -> None:
+    done = run(
+        "record", "--machine", MACHINE, "--stacks", "--guest", "--variant", "x", "--", "true"
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("schedshard: --stacks:")
