@@ -111,7 +111,7 @@ void cpu_counter_destroy(struct cpu_counter *c)
 	cpu_counter_free(c);
 }
 
-struct slot_set *slot_set_create(u32 nr)
+struct slot_set *slot_set_create_opts(u32 nr, const struct shard_create_opts *opts)
 {
 	const struct shard_plan *plan;
 
@@ -119,8 +119,13 @@ struct slot_set *slot_set_create(u32 nr)
 		errno = EINVAL;
 		return NULL;
 	}
-	plan = plan_or_errno(NULL, SHARD_CAP_LOCKED);
+	plan = plan_or_errno(opts, SHARD_CAP_POOL);
 	return plan ? allocated(slot_set_alloc(plan, nr)) : NULL;
+}
+
+struct slot_set *slot_set_create(u32 nr)
+{
+	return slot_set_create_opts(nr, NULL);
 }
 
 void slot_set_destroy(struct slot_set *s)

@@ -138,9 +138,19 @@ static void each_structure_has_its_cap(void)
 
 	slots = slot_set_create(100);
 	CHECK(slots);
-	CHECK_EQ(slots->plan->nr_shards, 3);
+	CHECK_EQ(slots->plan->nr_shards, 20);
+	CHECK_EQ(shard_plan_here_cap(SHARD_CAP_POOL, &same, NULL), 0);
+	CHECK(slots->plan == same);
 	CHECK_EQ(slot_set_nr_free(slots), 100);
 	slot_set_destroy(slots);
+	slots = slot_set_create_opts(100, &eight);
+	CHECK(slots);
+	CHECK_EQ(slots->plan->nr_shards, 5);
+	CHECK_EQ(slot_set_nr_free(slots), 100);
+	slot_set_destroy(slots);
+	errno = 0;
+	CHECK(!slot_set_create_opts(100, &wrong));
+	CHECK_EQ(errno, EINVAL);
 	errno = 0;
 	CHECK(!slot_set_create(0) && !slot_set_create(SLOT_SET_MAX + 1));
 	CHECK_EQ(errno, EINVAL);

@@ -15,9 +15,9 @@
  * They share a plan, or two, of plans.h: the first call reads /sys and builds it, later ones find
  * it ready. Plans are the library's only state for them, and never change. Sets and counters have
  * at most SHARD_CAP_LOCKED CPUs on a line, byte maps SHARD_MAX_CAP: a locked instruction waits for
- * the line, a plain store does not. Calls that end in _opts() take another number. For a plan of
- * your own use sbm_alloc(), bytemap_alloc() or shard_counter_attach(); shard_plan_here() returns
- * that of byte maps.
+ * the line, a plain store does not. Slots have SHARD_CAP_POOL: nobody walks them. Calls that end in
+ * _opts() take another number. For a plan of your own use sbm_alloc(), bytemap_alloc() or
+ * shard_counter_attach(); shard_plan_here() returns that of byte maps.
  *
  * CPU numbers are those of sched_getcpu() and of /sys/devices/system/cpu/present. The plan covers
  * all of these: CPUs that are offline too, and CPUs that a cpuset or a container forbids. So a
@@ -64,6 +64,8 @@ extern "C" {
 
 /* Most CPUs on a line of sets and counters; docs/results/pools.md has the figures. */
 #define SHARD_CAP_LOCKED 16u
+/* The same of what is claimed and put back, and not walked: slots, and sets as pools. */
+#define SHARD_CAP_POOL 2u
 
 /* How to create; all 0, as NULL: the structure's own choice. */
 struct shard_create_opts {
@@ -148,6 +150,9 @@ void cpu_counter_destroy(struct cpu_counter *c);
  * Return: the set; NULL with errno as from sbm_create(), and EINVAL for @nr out of range.
  */
 struct slot_set *slot_set_create(u32 nr);
+
+/* slot_set_create() with options, or NULL. Also EINVAL for a cap above 64. No summary. */
+struct slot_set *slot_set_create_opts(u32 nr, const struct shard_create_opts *opts);
 
 /**
  * slot_set_destroy() - free a set of slots
