@@ -5,6 +5,7 @@
  *   plans.c         the machines of the structures, written down here
  *   kernels.c       the measured loops
  *   bouts.c         comparisons: variants, plans and fillings
+ *   create.c        what it takes to make and free an object, and its memory
  *   verify.c        checks that all variants compute the same
  *   timing.c        nanoseconds and ratios; contend.c: the same with two threads
  *   instructions.c  instructions, counted by valgrind
@@ -22,11 +23,15 @@
  * struct bench_plan - a shard plan with a name
  * @name: as in the output
  * @plan: the plan
+ * @pools: the same with at most 2 CPUs per line; NULL without a machine file
  */
 struct bench_plan {
 	const char *name;
-	struct shard_plan *plan;
+	struct shard_plan *plan, *pools;
 };
+
+/* From now on, the only plan is that of a machine file. Return: 0, or 2 after a line on stderr. */
+int bench_plans_of_machine(const char *path);
 
 /* bench_plans_get() builds all plans. Return: NULL after a line on stderr when that fails. */
 const struct bench_plan *bench_plans_get(u32 *nr);
@@ -56,6 +61,7 @@ struct bench_time {
  * @time: result of timing.c or contend.c
  * @counted: @instructions is valid
  * @instructions: an operation, averaged over one call of the kernel
+ * @bytes: memory of an object; 0: not counted
  */
 struct bench_entry {
 	const char *variant;
@@ -66,6 +72,7 @@ struct bench_entry {
 	struct bench_time time;
 	bool counted;
 	double instructions;
+	double bytes;
 };
 
 /**
@@ -104,7 +111,13 @@ struct bench_bout {
  */
 int bench_for_each_bout(int (*work)(struct bench_bout *bout, void *context), void *context);
 
-/* The same for the bouts of two threads, see contend.c. Numbers start at 0 again. */
+/* The bouts of a machine file: make a set, set and clear, walk. */
+int bench_for_each_machine_bout(int (*work)(struct bench_bout *bout, void *context), void *context);
+
+/* Enter what makes and frees each set and pool, into a bout of one operation per call. */
+bool bench_enter_makers(struct bench_bout *bout, const struct bench_plan *plan);
+
+/* As bench_for_each_bout(), of two threads: see contend.c. Numbers start at 0 again. */
 #define BENCH_CONTENDED_OPS 64
 int bench_for_each_contended_bout(int (*work)(struct bench_bout *bout, void *context),
 				  void *context);

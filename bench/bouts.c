@@ -226,6 +226,26 @@ static int all_bouts(struct scene *scene)
 	return err;
 }
 
+static int create_bout(struct scene *scene)
+{
+	struct bench_bout bout = new_bout(scene, "set", "create", BENCH_NO_DENSITY, 1);
+
+	return finish(scene, &bout, bench_enter_makers(&bout, scene->plan));
+}
+
+static int machine_bouts(struct scene *scene)
+{
+	int err = create_bout(scene);
+
+	choose(scene, &bench_densities[EMPTY]);
+	err = err ? err : set_bout(scene, "set+clear", SET_CLEAR, BENCH_NO_DENSITY);
+	for (u32 i = 0; !err && i < bench_nr_densities; i++) {
+		choose(scene, &bench_densities[i]);
+		err = set_bout(scene, "iterate", WALK, bench_densities[i].name);
+	}
+	return err;
+}
+
 static int contended_bouts(struct scene *scene)
 {
 	struct bench_bout bout =
@@ -280,6 +300,11 @@ static int for_each_plan(int (*bouts)(struct scene *scene),
 int bench_for_each_bout(int (*work)(struct bench_bout *bout, void *context), void *context)
 {
 	return for_each_plan(all_bouts, work, context);
+}
+
+int bench_for_each_machine_bout(int (*work)(struct bench_bout *bout, void *context), void *context)
+{
+	return for_each_plan(machine_bouts, work, context);
 }
 
 int bench_for_each_contended_bout(int (*work)(struct bench_bout *bout, void *context),

@@ -218,10 +218,16 @@ static int read_host(struct live *live, struct shard_topo **topo, struct shard_p
 
 	if (shard_topo_from_sysfs(topo, "/", &err))
 		return complain(1, "%s", err.text);
-	plan_err = shard_plan_build(plan, *topo, NULL);
-	if (plan_err)
-		return complain(1, "no shard plan: %s", shard_plan_strerror(plan_err));
-	live->plan = *plan;
+	for (u32 i = 0; i < 2; i++) {
+		const struct shard_plan_opts opts = { .cap = i ? SHARD_CAP_POOL
+							       : SHARD_CAP_LOCKED };
+
+		plan_err = shard_plan_build(&plan[i], *topo, &opts);
+		if (plan_err)
+			return complain(1, "no shard plan: %s", shard_plan_strerror(plan_err));
+	}
+	live->plan = plan[0];
+	live->pools = plan[1];
 	if (live->home >= 0 && !has_node(*topo, live->home))
 		return complain(2, "this host has no NUMA node %d", live->home);
 	for (u32 i = 0; i < live->nr_cpus; i++) {
@@ -261,7 +267,7 @@ static int measure(const struct live_options *o)
 			     .limit_ns = o->limit * 1e9,
 			     .progress = print_progress };
 	struct shard_topo *topo = NULL;
-	struct shard_plan *plan = NULL;
+	struct shard_plan *plan[2] = { NULL, NULL };
 	int ret;
 
 	if (!live.node) {
@@ -269,7 +275,7 @@ static int measure(const struct live_options *o)
 		return complain(1, "out of memory");
 	}
 	add_points(o, &live, &cpus);
-	ret = read_host(&live, &topo, &plan);
+	ret = read_host(&live, &topo, plan);
 	if (!ret)
 		ret = check_allowed(&live);
 	if (!ret)
@@ -285,7 +291,8 @@ static int measure(const struct live_options *o)
 	free(live.point);
 	free(live.node);
 	free(cpus.value);
-	shard_plan_free(plan);
+	shard_plan_free(plan[0]);
+	shard_plan_free(plan[1]);
 	shard_topo_free(topo);
 	return ret;
 }

@@ -61,7 +61,8 @@ struct live_point {
  * @cpu: CPU numbers, in the order of use
  * @node: their NUMA nodes
  * @nr_cpus: how many
- * @plan: the shard plan of this host
+ * @plan: the shard plan of this host, with the library's own number of CPUs per line
+ * @pools: that of its pools
  * @hold_ns: between acquire and release
  * @work_ns: between two operations
  * @lines: objects of one operation, in turn, 1 to LIVE_MAX_LINES
@@ -77,7 +78,7 @@ struct live {
 	const u32 *cpu;
 	int *node;
 	u32 nr_cpus;
-	const struct shard_plan *plan;
+	const struct shard_plan *plan, *pools;
 	double hold_ns, work_ns;
 	u32 lines;
 	int home;

@@ -227,7 +227,8 @@ int live_primitive_turn(const struct live *live, struct live_point *point, doubl
 	const struct primitive_place place = { .nr_threads = point->nr,
 					       .home = live->node[0],
 					       .node = live->node,
-					       .plan = live->plan };
+					       .plan = live->plan,
+					       .pools = live->pools };
 	struct turn turn = { .live = live, .point = point };
 	bool consistent;
 	u64 ops = 0;

@@ -12,7 +12,7 @@
 #include <string.h>
 
 static const char usage[] =
-	"usage: schedshard-bench [--short] [--instructions]\n"
+	"usage: schedshard-bench [--short] [--instructions | --machine FILE]\n"
 	"\n"
 	"Measures sets, byte maps and counters on this host's CPUs and prints JSON: nanoseconds "
 	"an\n"
@@ -21,11 +21,15 @@ static const char usage[] =
 	"interleaved rounds), and instructions an operation, counted by valgrind.\n"
 	"\n"
 	"  --short          fewer and shorter rounds: a few seconds in all\n"
+	"  --machine FILE   with the CPUs of a machine file: make and free, set and clear, walk; "
+	"no\n"
+	"                   instructions\n"
 	"  --instructions   only count instructions (nothing is timed); an error without "
 	"valgrind\n";
 
 struct options {
 	bool only_count;
+	const char *machine;
 	struct bench_effort effort;
 };
 
@@ -65,12 +69,19 @@ static int bench(const struct options *options)
 
 	if (bench_verify())
 		return 1;
-	job.counts = bench_counts_get();
-	if (!job.counts && options->only_count)
-		return 2;
+	if (!options->machine) {
+		job.counts = bench_counts_get();
+		if (!job.counts && options->only_count)
+			return 2;
+	}
 	job.report = bench_report_new(&pair);
-	err = job.report ? bench_for_each_bout(do_bout, &job) : -ENOMEM;
-	if (!err)
+	if (!job.report)
+		err = -ENOMEM;
+	else if (options->machine)
+		err = bench_for_each_machine_bout(do_bout, &job);
+	else
+		err = bench_for_each_bout(do_bout, &job);
+	if (!err && !options->machine)
 		err = bench_for_each_contended_bout(do_contended_bout, &job);
 	if (!err)
 		err = bench_report_print(job.report);
@@ -97,6 +108,8 @@ int main(int argc, char **argv)
 			options.effort = (struct bench_effort){ .rounds = 31, .turn_ns = 100e3 };
 		} else if (!strcmp(argv[i], "--instructions")) {
 			options.only_count = true;
+		} else if (!strcmp(argv[i], "--machine") && i + 1 < argc) {
+			options.machine = argv[++i];
 		} else if (!strcmp(argv[i], "--help")) {
 			fputs(usage, stdout);
 			return 0;
@@ -106,7 +119,12 @@ int main(int argc, char **argv)
 			return 2;
 		}
 	}
-	result = bench(&options);
+	if (options.machine && options.only_count) {
+		fputs("schedshard-bench: give --machine or --instructions, not both\n", stderr);
+		return 2;
+	}
+	result = options.machine ? bench_plans_of_machine(options.machine) : 0;
+	result = result ? result : bench(&options);
 	bench_plans_put();
 	return result;
 }

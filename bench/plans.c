@@ -13,7 +13,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define NR_PLANS 2
+#include "create.h"
+#include "topology.h"
+
+#define NR_PLANS 2 /* or one, of a machine file */
 
 struct shape {
 	const char *name;
@@ -29,6 +32,7 @@ static const struct shape shapes[NR_PLANS] = {
 };
 
 static struct bench_plan plans[NR_PLANS];
+static bool of_machine;
 
 static struct shard_plan *build(const struct shape *shape)
 {
@@ -62,12 +66,40 @@ static struct shard_plan *build(const struct shape *shape)
 	return plan;
 }
 
+int bench_plans_of_machine(const char *path)
+{
+	const struct shard_plan_opts usual = { .cap = SHARD_CAP_LOCKED },
+				     few = { .cap = SHARD_CAP_POOL };
+	struct shard_topo *topo;
+	enum shard_plan_err plan_err;
+	struct shard_err err;
+
+	if (shard_topo_from_machine(&topo, path, &err)) {
+		fprintf(stderr, "schedshard-bench: %s\n", err.text);
+		return 2;
+	}
+	of_machine = true;
+	plans[0].name = "machine";
+	plan_err = shard_plan_build(&plans[0].plan, topo, &usual);
+	if (plan_err == SHARD_PLAN_OK)
+		plan_err = shard_plan_build(&plans[0].pools, topo, &few);
+	shard_topo_free(topo);
+	if (plan_err == SHARD_PLAN_OK)
+		return 0;
+	fprintf(stderr, "schedshard-bench: %s: %s\n", path, shard_plan_strerror(plan_err));
+	return 2;
+}
+
 const struct bench_plan *bench_plans_get(u32 *nr)
 {
+	if (of_machine) {
+		*nr = 1;
+		return plans;
+	}
 	for (u32 i = 0; i < NR_PLANS; i++) {
 		if (plans[i].plan)
 			continue;
-		plans[i] = (struct bench_plan){ shapes[i].name, build(&shapes[i]) };
+		plans[i] = (struct bench_plan){ shapes[i].name, build(&shapes[i]), NULL };
 		if (!plans[i].plan)
 			return NULL;
 	}
@@ -79,6 +111,7 @@ void bench_plans_put(void)
 {
 	for (u32 i = 0; i < NR_PLANS; i++) {
 		shard_plan_free(plans[i].plan);
-		plans[i].plan = NULL;
+		shard_plan_free(plans[i].pools);
+		plans[i].plan = plans[i].pools = NULL;
 	}
 }

@@ -88,14 +88,14 @@ int bench_report_add(struct bench_report *report, const struct bench_bout *bout)
 		const struct bench_entry *e = &bout->entry[i];
 		const struct bench_time *t = &e->time;
 		json_t *row = json_pack(
-			"{s:s, s:s, s:s, s:s, s:s, s:s?, s:o, s:o, s:o, s:o, s:o, s:o}", "group",
-			bout->group, "op", bout->op, "variant", e->variant, "reference",
+			"{s:s, s:s, s:s, s:s, s:s, s:s?, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+			"group", bout->group, "op", bout->op, "variant", e->variant, "reference",
 			first->variant, "plan", bout->plan, "density", bout->density, "ns",
 			number(e->timed, t->ns), "ratio", number(e->timed, t->ratio), "ratio_low",
 			number(e->timed, t->low), "ratio_high", number(e->timed, t->high),
 			"instructions", number(e->counted, e->instructions), "instructions_ratio",
-			number(e->counted && first->counted,
-			       e->instructions / first->instructions));
+			number(e->counted && first->counted, e->instructions / first->instructions),
+			"bytes", number(e->bytes > 0, e->bytes));
 
 		if (!row || json_array_append_new(report->rows, row))
 			return -ENOMEM;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "arena.h"
+#include "create.h"
 #include "experiment.h"
 #include "machine.h"
 #include "primitive.h"
@@ -104,15 +105,16 @@ static void let_sleep(const struct run *run, const struct contest *x, const int 
 
 static bool create(struct run *run, struct contest *x)
 {
-	const struct shard_plan_opts opts = { .cap = run->cap };
+	const struct shard_plan_opts opts = { .cap = run->cap }, few = { .cap = SHARD_CAP_POOL };
 	u32 n = run->model->nr_cpus;
 	struct primitive_place place = { .nr_threads = n };
 	int *node = calloc(n, sizeof(*node));
-	struct shard_plan *plan;
+	struct shard_plan *plan, *pools = NULL;
 	bool made = true;
 
 	arena_label("shard plan", NULL);
-	if (!node || shard_plan_build(&plan, &run->machine->topo, &opts)) {
+	if (!node || shard_plan_build(&plan, &run->machine->topo, &opts) ||
+	    shard_plan_build(&pools, &run->machine->topo, &few)) {
 		free(node);
 		return false;
 	}
@@ -120,6 +122,7 @@ static bool create(struct run *run, struct contest *x)
 		node[i] = (int)run->model->core[run->model->cpu[i].core].node;
 	place.node = node;
 	place.plan = plan;
+	place.pools = pools;
 	primitive_label_hook = arena_label;
 	for (u32 i = 0; i < x->lines; i++)
 		made = (x->state[i] = x->primitive->create(&place)) && made;
@@ -186,25 +189,47 @@ static int execute(struct run *run)
 }
 
 static const char *const variants[] = {
-	"atomic-inc",	      "plain-inc",
-	"refcount",	      "cas-loop",
-	"rwlock-read",	      "rwsem-read",
-	"rwlock-glibc-read",  "list-refcount-apart",
-	"list-refcount",      "spinlock",
-	"seqlock-read",	      "seqlock-read-written",
-	"sharded-counter",    "fetch-xor",
-	"spinlock-hot",	      "spinlock-hot-apart",
-	"ticket-lock",	      "ticket-lock-apart",
-	"ticket-lock-padded", "claim-near",
-	"claim-two-steps",    "claim-packed",
-	"claim-words",	      "claim-slots",
-	"cpu-counter",	      "mutex",
-	"mutex-apart",	      "counter-split",
-	"counter-cached",     "counter-striped",
-	"read-word",	      "read-sharded",
-	"read-cpu",	      "read-cpu-about",
-	"read-split",	      "read-cached",
-	"read-striped",	      NULL,
+	"atomic-inc",
+	"plain-inc",
+	"refcount",
+	"cas-loop",
+	"rwlock-read",
+	"rwsem-read",
+	"rwlock-glibc-read",
+	"list-refcount-apart",
+	"list-refcount",
+	"spinlock",
+	"seqlock-read",
+	"seqlock-read-written",
+	"sharded-counter",
+	"fetch-xor",
+	"spinlock-hot",
+	"spinlock-hot-apart",
+	"ticket-lock",
+	"ticket-lock-apart",
+	"ticket-lock-padded",
+	"claim-near",
+	"claim-pool",
+	"claim-two-steps",
+	"claim-packed",
+	"claim-words",
+	"claim-slots",
+	"cpu-counter",
+	"mutex",
+	"mutex-apart",
+	"counter-split",
+	"counter-cached",
+	"counter-striped",
+	"read-word",
+	"read-sharded",
+	"read-cpu",
+	"read-cpu-about",
+	"read-split",
+	"read-cached",
+	"read-striped",
+	"set-clear",
+	"set-clear-packed",
+	NULL,
 };
 static const char *const params[] = { "warm_up_ops",
 				      "measured_ops",

@@ -18,16 +18,26 @@ static void destroy(void *state)
 	sbm_free(state);
 }
 
-static void *create(const struct primitive_place *place)
+static struct sbm *create_on(const struct shard_plan *plan)
 {
 	struct sbm *b;
 
 	if (primitive_label_hook)
 		primitive_label_hook("free objects", "struct claim_line");
-	b = sbm_alloc(place->plan, 0);
-	for (u32 i = 0; b && i < place->plan->nr_possible; i++)
-		sbm_set(b, place->plan->idx_to_cpu[i]);
+	b = sbm_alloc(plan, 0);
+	for (u32 i = 0; b && i < plan->nr_possible; i++)
+		sbm_set(b, plan->idx_to_cpu[i]);
 	return b;
+}
+
+static void *create(const struct primitive_place *place)
+{
+	return create_on(place->plan);
+}
+
+static void *create_pool(const struct primitive_place *place)
+{
+	return create_on(place->pools);
 }
 
 /* All are free again. */
@@ -59,6 +69,16 @@ const struct primitive primitive_claim_near = {
 	.what = "claim a free object near the CPU and put it back: sbm_claim_near(), sbm_put()",
 	.holds = true,
 	.create = create,
+	.ops = claim_near,
+	.consistent = consistent,
+	.destroy = destroy,
+};
+
+const struct primitive primitive_claim_pool = {
+	.name = "claim-pool",
+	.what = "the same of a set with at most 2 CPUs per line",
+	.holds = true,
+	.create = create_pool,
 	.ops = claim_near,
 	.consistent = consistent,
 	.destroy = destroy,

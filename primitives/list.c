@@ -11,12 +11,13 @@ extern const struct primitive primitive_atomic_inc, primitive_plain_inc, primiti
 	primitive_sharded_counter, primitive_fetch_xor, primitive_spinlock_hot,
 	primitive_spinlock_hot_apart, primitive_ticket_lock, primitive_ticket_lock_apart,
 	primitive_ticket_lock_padded, primitive_claim_near, primitive_claim_two_steps,
-	primitive_claim_packed, primitive_claim_words, primitive_claim_slots, primitive_cpu_counter,
-	primitive_mutex, primitive_mutex_apart, primitive_counter_split, primitive_counter_cached,
-	primitive_counter_striped, read_word_primitive_atomic_inc,
+	primitive_claim_pool, primitive_claim_packed, primitive_claim_words, primitive_claim_slots,
+	primitive_cpu_counter, primitive_mutex, primitive_mutex_apart, primitive_counter_split,
+	primitive_counter_cached, primitive_counter_striped, read_word_primitive_atomic_inc,
 	read_shards_primitive_sharded_counter, read_cpus_primitive_cpu_counter,
 	read_about_cpu_about, counter_peer_about_primitive_counter_split,
-	counter_peer_sum_primitive_counter_cached, counter_peer_sum_primitive_counter_striped;
+	counter_peer_sum_primitive_counter_cached, counter_peer_sum_primitive_counter_striped,
+	primitive_set_clear, primitive_set_clear_packed;
 
 const struct primitive *const primitives[] = {
 	&primitive_atomic_inc,
@@ -39,6 +40,7 @@ const struct primitive *const primitives[] = {
 	&primitive_ticket_lock_apart,
 	&primitive_ticket_lock_padded,
 	&primitive_claim_near,
+	&primitive_claim_pool,
 	&primitive_claim_two_steps,
 	&primitive_claim_packed,
 	&primitive_claim_words,
@@ -56,6 +58,8 @@ const struct primitive *const primitives[] = {
 	&counter_peer_about_primitive_counter_split,
 	&counter_peer_sum_primitive_counter_cached,
 	&counter_peer_sum_primitive_counter_striped,
+	&primitive_set_clear,
+	&primitive_set_clear_packed,
 	NULL,
 };
 

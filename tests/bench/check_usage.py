@@ -15,7 +15,7 @@ from typing import ClassVar
 
 ROW_KEYS = {
     "group", "op", "variant", "reference", "plan", "density", "ns", "ratio", "ratio_low",
-    "ratio_high", "instructions", "instructions_ratio",
+    "ratio_high", "instructions", "instructions_ratio", "bytes",
 }  # fmt: skip
 HOST_KEYS = {"cpu", "arch", "kernel", "online_cpus", "contended_cpus", "compiler"}
 
@@ -74,6 +74,35 @@ class Usage(unittest.TestCase):
             if row["ns"] is not None:
                 key = (row["group"], row["op"], row["plan"], row["density"])
                 assert key in references
+
+    def test_a_machine_file(self) -> None:
+        """A machine file takes the place of the plans; objects have a size."""
+        file = Path(__file__).resolve().parents[2] / "machines/graviton3-64.toml"
+        run = self.run_bench("--short", "--machine", str(file))
+        assert run.returncode == 0, run.stderr
+        rows = json.loads(run.stdout)["rows"]
+        assert {row["op"] for row in rows} == {"create", "set+clear", "iterate"}
+        assert all(row["ns"] > 0 for row in rows)
+        bytes_of = {row["variant"]: row["bytes"] for row in rows if row["op"] == "create"}
+        # 64 CPUs without SMT, two on a line of a pool; sbitmap has a hint for each CPU.
+        assert bytes_of["plain"] == 128
+        assert bytes_of["claim-pool"] > 32 * 64
+        assert bytes_of["claim-words"] > 64 * 64
+        assert bytes_of["hwloc"] is None
+        assert all(row["bytes"] is None for row in rows if row["op"] != "create")
+
+    def test_no_such_machine_file(self) -> None:
+        """One line and status 2."""
+        run = self.run_bench("--machine", "nowhere.toml")
+        assert (run.returncode, run.stdout) == (2, "")
+        assert run.stderr.startswith("schedshard-bench: nowhere.toml: ")
+        assert run.stderr.count("\n") == 1
+
+    def test_a_machine_has_no_instructions(self) -> None:
+        """Both at once are refused."""
+        run = self.run_bench("--instructions", "--machine", "nowhere.toml")
+        assert (run.returncode, run.stdout) == (2, "")
+        assert "not both" in run.stderr
 
     def test_one_cpu(self) -> None:
         """Where it may use one CPU only, nothing is contended, and it says so with null."""

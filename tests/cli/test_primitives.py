@@ -116,7 +116,8 @@ def test_hold_goes_to_the_operations_that_have_one() -> None:
     assert [v.name for v in experiment.variants if not v.hold] == [
         "atomic-inc", "plain-inc", "cas-loop", "sharded-counter", "fetch-xor", "cpu-counter",
         "counter-split", "counter-cached", "counter-striped", "read-word", "read-sharded",
-        "read-cpu", "read-cpu-about", "read-split", "read-cached", "read-striped",
+        "read-cpu", "read-cpu-about", "read-split", "read-cached", "read-striped", "set-clear",
+        "set-clear-packed",
     ]  # fmt: skip
     request = RunRequest(experiment, load_machine("xeon-8176-8s"), 448, threads=(4,), hold_ns=12.5)
     plan = plan_run(request)

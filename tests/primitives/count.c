@@ -13,7 +13,7 @@ int main(int argc, char **argv)
 {
 	static const int node[1] = { 0 };
 	const struct primitive_thread me = { 0 };
-	struct primitive_place place = { 1, 0, node, NULL };
+	struct primitive_place place = { 1, 0, node, NULL, NULL };
 	const struct primitive *primitive = argc == 3 ? primitive_find(argv[1]) : NULL;
 	u64 n = primitive ? strtoull(argv[2], NULL, 10) : 0;
 	struct shard_plan *plan;
@@ -25,7 +25,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	plan = shape_plan(&shapes[3]);
-	place.plan = plan;
+	place.plan = place.pools = plan;
 	state = primitive->create(&place);
 	primitive->ops(state, &me, n);
 	right = primitive->consistent(state, n);

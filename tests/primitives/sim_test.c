@@ -54,7 +54,8 @@ static void body(u32 cpu, void *arg)
 static u64 meet(struct meeting *m, u32 n, u64 seed)
 {
 	u64 ops = (u64)n * (m->ops / 2 * 3 + m->ops % 2);
-	struct shard_plan *plan;
+	const struct shard_plan_opts few = { .cap = 2 };
+	struct shard_plan *plan, *pools;
 	int node[16] = { 0 };
 	struct primitive_place place = { .nr_threads = n, .home = 0, .node = node };
 	static const struct sim_futex_costs costs = {
@@ -63,7 +64,9 @@ static u64 meet(struct meeting *m, u32 n, u64 seed)
 
 	toy_begin("", seed);
 	CHECK(!shard_plan_build(&plan, &toy_model()->machine->topo, NULL));
+	CHECK(!shard_plan_build(&pools, &toy_model()->machine->topo, &few));
 	place.plan = plan;
+	place.pools = pools;
 	m->state = m->primitive->create(&place);
 	CHECK(m->state);
 	sim_futex_begin(n, 1, node, &costs);

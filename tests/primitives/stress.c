@@ -19,7 +19,7 @@ static const int node[NR_THREADS] = { -1, 0, -1, 0 };
 
 static void set_up(void)
 {
-	const struct primitive_place place = { NR_THREADS, -1, node, plan };
+	const struct primitive_place place = { NR_THREADS, -1, node, plan, plan };
 
 	state = primitive->create(&place);
 	CHECK(state != NULL);
@@ -158,7 +158,7 @@ static void a_lost_operation_is_noticed(void)
 
 static void without_memory_there_is_none(void)
 {
-	const struct primitive_place place = { NR_THREADS, -1, node, plan };
+	const struct primitive_place place = { NR_THREADS, -1, node, plan, plan };
 	size_t before = test_bytes_allocated();
 
 	for (unsigned int n = 1; n < 100; n++) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The verbs `bench primitives` and `bench ping-pong`."""
+"""The verbs `bench primitives`, `bench ping-pong` and `bench library`."""
 
 from pathlib import Path
 from typing import Any
@@ -79,3 +79,30 @@ def ping_pong_command(as_json: bool, out: Path | None, **options: Any) -> None:
 
     result = bench_ping_pong(LiveRequest(**options))
     deliver(result, as_json, out, live_tables(result))
+
+
+@click.command(name="library")
+@many_option("--machine", "machines", metavar="M", help="A simulated one; repeatable [this host].")
+@click.option(
+    "--samples",
+    type=int,
+    default=20,
+    show_default=True,
+    metavar="N",
+    help="Samples of what is not known of a simulated machine, for the ranges; 0 for none.",
+)
+@click.option("--rust", is_flag=True, help="This host: the crate of ours and sbitmap, too.")
+@LIMIT
+@JSON
+@OUT
+def library_command(as_json: bool, out: Path | None, **options: Any) -> None:
+    """Compare the library with what others use: pools, sets, counters.
+
+    Each row has the best peer, the ratio to it with its range, and whether that is the target. On
+    simulated machines only rows of one thread are measured, on this host.
+    """
+    from schedshard.live.library import LibraryRequest, bench_library
+    from schedshard.live.library_view import library_tables
+
+    result = bench_library(LibraryRequest(**options))
+    deliver(result, as_json, out, library_tables(result))

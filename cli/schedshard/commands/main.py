@@ -15,7 +15,7 @@ import click
 from rich.console import RenderableType
 
 from schedshard import __version__
-from schedshard.commands.bench import ping_pong_command, primitives_command
+from schedshard.commands.bench import library_command, ping_pong_command, primitives_command
 from schedshard.commands.c2c.cost import cc_command, cost_command, cxx_command
 from schedshard.commands.c2c.diff import diff_command
 from schedshard.commands.c2c.record import record_command, replay_command
@@ -228,7 +228,7 @@ def setup(ctx: click.Context, check: bool) -> None:
         ctx.exit(subprocess.run(argv, check=False).returncode)
 
 
-for verb in (primitives_command, ping_pong_command, cost_command):
+for verb in (primitives_command, ping_pong_command, library_command, cost_command):
     bench.add_command(verb)
 for verb in (record_command, replay_command, diff_command):
     c2c.add_command(verb)

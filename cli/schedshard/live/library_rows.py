@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Rows of `bench library`: what of ours stands against whom, and whether its ratio is enough."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+LARGE_CPUS = 200
+NEVER_WORSE = 1 / 1.1
+LARGE_POOLS = 1.5
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Nanoseconds, or bytes, with an interval; ``samples``: of a simulation, in their order."""
+
+    value: float
+    low: float
+    high: float
+    samples: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Row:
+    """One comparison. ``pool``: the higher target on large machines is for it."""
+
+    title: str
+    ours: str
+    peers: tuple[str, ...]
+    pool: bool = False
+    why: str = ""  # not, where it is not enough
+
+
+_TWO = (
+    "two threads alone: both take two locked instructions, and the model charges the loads of our "
+    "tables one after the other"
+)
+_WIDE = "two CPUs or more share a line of ours: pools take fewer"
+_LINES = "ours is a line for each shard, a packed set one or two lines"
+_TABLES = "a line for each shard, on its node, and tables that name it"
+
+POOL_PEERS = ("claim-packed", "claim-words")
+POOLS = (
+    Row("claim and put, a pool", "claim-pool", POOL_PEERS, True, _TWO),
+    Row("claim and put, slots", "claim-slots", POOL_PEERS, True, _TWO),
+    Row("claim and put, 16 CPUs per line", "claim-near", POOL_PEERS, True, _WIDE),
+)
+OTHERS = (
+    Row(
+        "set and clear",
+        "set-clear",
+        ("set-clear-packed",),
+        why="all share one line either way; between the two writes ours reads where its bit is, "
+        "and another CPU takes the line",
+    ),
+    Row(
+        "add",
+        "cpu-counter",
+        ("atomic-inc", "counter-split", "counter-cached", "counter-striped"),
+        why="each waits only for its own instructions",
+    ),
+    Row(
+        "100 adds, a sum",
+        "read-cpu",
+        ("read-word", "read-cached", "read-striped"),
+        why="a sum reads a line for each possible CPU, theirs one for each thread",
+    ),
+    Row(
+        "100 adds, an estimate",
+        "read-cpu-about",
+        ("read-split",),
+        why="a second plain store for each add, so that a count around a batch stays local",
+    ),
+)
+SETS = ("plain", "ck", "hwloc")
+ONE_THREAD = (
+    ("set+clear", None, Row("set and clear", "sbm", ("plain", "ck"))),
+    ("iterate", "empty", Row("walk, empty", "sbm", SETS, why=_LINES)),
+    ("iterate", "1/16", Row("walk, one in 16", "sbm", SETS, why=_LINES)),
+    ("iterate", "full", Row("walk, full", "sbm", SETS, why=_LINES)),
+    ("create", None, Row("make and free a set", "sbm", SETS, why=_TABLES)),
+    ("create", None, Row("make and free a pool", "claim-pool", ("claim-words",), why=_TABLES)),
+    ("create", None, Row("make and free slots", "claim-slots", ("claim-words",), why=_TABLES)),
+)
+MEMORY = (
+    Row("memory of a set", "sbm", ("plain", "ck"), why=_TABLES),
+    Row("memory of a pool", "claim-pool", ("claim-words",), why=_TABLES),
+    Row("memory of slots", "claim-slots", ("claim-words",), why=_TABLES),
+)
+
+# By rust/bench.
+CRATES = (
+    Row(
+        "crates: claim and drop a pool's",
+        "Pool::claim and drop",
+        ("sbitmap 0.1, get and put",),
+        why="of ours each is four calls of the C library, and a look for waiters",
+    ),
+    Row(
+        "crates: claim and drop a slot",
+        "Slots::claim and drop",
+        ("sbitmap 0.1, get and put",),
+        why="of ours each is four calls of the C library, and a look for waiters",
+    ),
+    Row(
+        "crates: add",
+        "Statistic::add",
+        ("AtomicI64 alone on its line",),
+        why="two calls of the C library, one of which asks for the CPU",
+    ),
+)
+
+
+def ratio(ours: Figure, peers: Sequence[Figure]) -> Figure:
+    """The best peer's figure over ours: sample by sample, else the ends of both intervals."""
+    value = min(peer.value for peer in peers) / ours.value
+    if ours.samples:
+        from schedshard.experiments.uncertain.intervals import interval
+
+        each = zip(ours.samples, *(peer.samples for peer in peers), strict=True)
+        found = interval([min(theirs) / own for own, *theirs in each])
+        return Figure(value, found["low"], found["high"])
+    low = min(peer.low for peer in peers) / ours.high
+    return Figure(value, low, min(peer.high for peer in peers) / ours.low)
+
+
+def compared(
+    row: Row, figures: Mapping[str, Figure], cpus: int, threads: int | None, unit: str = "ns"
+) -> dict[str, Any] | None:
+    """A row as JSON; None where ours, or every peer, was not measured."""
+    ours = figures.get(row.ours)
+    peers = {name: figures[name] for name in row.peers if name in figures}
+    if ours is None or not peers:
+        return None
+    best = min(peers, key=lambda name: peers[name].value)
+    found = ratio(ours, list(peers.values()))
+    large = row.pool and cpus >= LARGE_CPUS and threads == cpus
+    target = LARGE_POOLS if large else NEVER_WORSE
+    met = found.value >= target
+    return {
+        "row": row.title,
+        "threads": threads,
+        "unit": unit,
+        "ours": row.ours,
+        "best_peer": best,
+        "figures": {row.ours: _told(ours), **{name: _told(one) for name, one in peers.items()}},
+        "ratio": _told(found),
+        "target": target,
+        "met": met,
+        "sure": found.low >= target if met else found.high < target,
+        "why": "" if met else row.why,
+    }
+
+
+def _told(figure: Figure) -> dict[str, float]:
+    return {"value": figure.value, "low": figure.low, "high": figure.high}
