@@ -9,6 +9,7 @@
 
 #include "lines.h"
 #include "start.h"
+#include "ways.h"
 
 static inline void hook_plain(void *addr, unsigned int size, bool write, const void *pc)
 {
@@ -102,6 +103,18 @@ static inline void hook_fence(int mo, const void *pc)
 		lines_fence(mo, pc);
 	else
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+static inline void hook_enter(const void *pc)
+{
+	if (__builtin_expect(ways_mine != NULL, false))
+		ways_entered(pc, __builtin_frame_address(0));
+}
+
+static inline void hook_leave(void)
+{
+	if (__builtin_expect(ways_mine != NULL, false))
+		ways_left();
 }
 
 #define hook_begin start_once

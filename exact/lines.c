@@ -23,6 +23,7 @@
 #include "sim.h"
 #include "sim_threads.h"
 #include "spin.h"
+#include "ways.h"
 
 #define ADDRESS_BITS 47
 #define PAGE_SHIFT   12
@@ -173,7 +174,9 @@ static char *place(uint64_t at, bool write)
 
 static const void *counter(const void *pc)
 {
-	return (const char *)&__executable_start + (uintptr_t)pc - 1;
+	uint64_t at = (uint64_t)(uintptr_t)pc - 1;
+
+	return (const char *)&__executable_start + (ways_mine ? ways_site(at) : at);
 }
 
 /* The instructions that follow an access in its block come after it. Return: how many. */

@@ -18,6 +18,7 @@
 #include "sim_threads.h"
 #include "spin.h"
 #include "user.h"
+#include "ways.h"
 
 static int dump(json_t *all, const char *path)
 {
@@ -147,6 +148,8 @@ static json_t *meta(bool deadlock, bool spin)
 			(int)getpid(), 0, -1, 1, "pages", "deadlock", waits);
 	json_object_set_new(all, "spins", spin ? spins() : json_array());
 	away_json(all);
+	if (ways_sites.all)
+		sites_json(&ways_sites, all);
 	return all;
 }
 

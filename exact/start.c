@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * The beginning and the end of a recording. The command starts the program with SCHEDSHARD_EXACT,
- * four paths and a number: the settings (plugin/watch.h), the file of names, the file of blocks,
- * the folder of the machine's files, the seed. Without it the program runs as always.
+ * four paths and two words: the settings (plugin/watch.h), the file of names, the file of blocks,
+ * the folder of the machine's files, the seed, and 'stacks' or 'none'. Without it the program runs
+ * as always.
  *
  * It begins when the first instrumented file calls __tsan_init(). No constructor of this library
  * would do: those of the C++ code in it may come later.
@@ -26,6 +27,7 @@
 #include "sim.h"
 #include "sim_threads.h"
 #include "start.h"
+#include "ways.h"
 
 #define SETTINGS "SCHEDSHARD_EXACT"
 
@@ -66,9 +68,10 @@ static void prepare(const char *settings)
 	static char *own; /* its parts are used until the end */
 	char *watch = strtok(own = strdup(settings), "\n"), *meta = strtok(NULL, "\n");
 	char *blocks = strtok(NULL, "\n"), *view = strtok(NULL, "\n"), *seed = strtok(NULL, "\n");
+	char *stacks = strtok(NULL, "\n");
 	struct watch_error err;
 
-	if (!seed)
+	if (!stacks)
 		refuse(SETTINGS " has too few parts: 'c2c record --exact' makes it");
 	if (watch_read(&exact.watch, watch, &err))
 		refuse(err.text);
@@ -80,6 +83,8 @@ static void prepare(const char *settings)
 	away_start();
 	if (blocks_read(blocks))
 		refuse("cannot read the file of blocks");
+	if (!strcmp(stacks, "stacks") && ways_begin())
+		refuse("no memory for stacks");
 	if (sim_init(&exact_model, exact.seed) || lines_begin())
 		refuse("no memory for the model");
 }
@@ -102,6 +107,7 @@ static void begin(const char *settings)
 	exact.endless = fatal_endless;
 	dispatch_begin();
 	exact.recording = true;
+	ways_thread(exact.threads[0]);
 	lines_first();
 }
 

@@ -26,6 +26,7 @@
 #include "lines.h"
 #include "spin.h"
 #include "sync.h"
+#include "ways.h"
 
 #define PARKING_STACK 16384u
 #define LOOK_AGAIN    20000000ull  /* ps */
@@ -122,6 +123,7 @@ static void *thread_main(void *arg)
 	fiber_switch(&t->fiber, &t->parking);
 	/* From here on in the thread that simulates. */
 	lines_thread(t->cpu);
+	ways_thread(t);
 	t->top = __builtin_frame_address(0);
 	t->end = &end;
 	if (!_setjmp(end))

@@ -4,7 +4,8 @@
  * compilers' ABI sets the list, the names and the signatures; no header declares them.
  *
  * A file that includes this one defines all of them. Before that it defines what they do, as static
- * functions or macros: hook_begin() before all others, hook_plain(), hook_range(), hook_load(),
+ * functions or macros: hook_begin() before all others, hook_enter() and hook_leave() around each
+ * function, hook_plain(), hook_range(), hook_load(),
  * hook_store(), hook_rmw(), hook_cas(), hook_fence(), with the arguments of their namesakes in
  * backend.h. Such a file itself is compiled without instrumentation.
  */
@@ -15,7 +16,6 @@
 
 #define TSAN_PC __builtin_return_address(0)
 
-/* The call stack: nothing to do, the program counter is enough. */
 void __tsan_init(void);
 void __tsan_func_entry(void *pc);
 void __tsan_func_exit(void);
@@ -25,9 +25,11 @@ void __tsan_init(void)
 }
 void __tsan_func_entry(void *pc)
 {
+	hook_enter(pc);
 }
 void __tsan_func_exit(void)
 {
+	hook_leave();
 }
 
 #define PLAIN(n)                                  \

@@ -36,6 +36,7 @@ class ExactRequest:
     uncertainty: int | None
     flame: bool
     threads: tuple[int, ...] = ()
+    stacks: bool = False
 
 
 def record_exact(request: ExactRequest, folder: Path) -> dict[str, Any]:
@@ -59,7 +60,7 @@ def _record_one(request: ExactRequest, folder: Path) -> dict[str, Any]:
         if request.cpus is not None and request.cpus > len(found):
             raise UserError(f"--cpus {request.cpus}: {machine.name} has {len(found)}")
     count = request.cpus or min(map(len, orders))
-    runs = Runs(program, folder, request.output_to_stderr)
+    runs = Runs(program, folder, request.output_to_stderr, request.stacks)
     ran = runs.begin(Job(machines[0], tuple(orders[0][:count]), seed=request.seed))
     if ran.signal in INTERRUPTS:
         machines = machines[:1]

@@ -24,6 +24,7 @@ from schedshard.c2c.exact.flags import LIBRARY, library
 from schedshard.c2c.naming.elf_symbols import elf_symbols
 from schedshard.c2c.program.machine_view import write_view
 from schedshard.c2c.program.program import Program
+from schedshard.c2c.report.callers import Sites
 from schedshard.c2c.report.replaying import Job, watch_lines
 from schedshard.common.errors import UserError, telling
 from schedshard.common.output import read_json
@@ -130,6 +131,7 @@ class Runs:
     program: Program
     folder: Path
     output_to_stderr: bool
+    stacks: bool = False
     blocks: Path = field(init=False)
     callees: list[tuple[str, ...]] = field(init=False)  # by number: of blocks that call other code
     stdin: Path | None = field(init=False)
@@ -196,7 +198,8 @@ class Runs:
         watch, meta, result = at / "watch", at / "meta.json", at / "result.json"
         watch.write_text(watch_lines(job, result), encoding="utf-8")
         view = write_view(at / "machine", job.machine, job.cpus)
-        settings = "\n".join(map(str, (watch, meta, self.blocks, view, job.seed)))
+        stacks = "stacks" if self.stacks else "none"
+        settings = "\n".join(map(str, (watch, meta, self.blocks, view, job.seed, stacks)))
         env = {name: value for name, value in os.environ.items() if name != _SETTINGS}
         executable = self.program.path.absolute()
         env[_SETTINGS] = padded(settings, self.program.argv, executable, env)
@@ -230,6 +233,7 @@ class Runs:
         stopped = why_stopped(told)
         if stopped is not None:
             raise UserError(stopped, status=1)
-        raw = dict(read_json(result, "what the recorder wrote"))
+        raw = Sites(told).apply(dict(read_json(result, "what the recorder wrote")))
+        told.pop("sites", None)
         shutil.rmtree(view)
         return Ran(128 - code if code < 0 else code, name, raw, told)

@@ -242,7 +242,6 @@ _OF_EMULATOR = (
     "marks",
     "quantum",
     "trace",
-    "stacks",
     "follow",
     "guest",
     *_OF_GUEST,
@@ -270,7 +269,7 @@ def _counts(text: str | None) -> tuple[int, ...]:
 def _record_exact(folder: Path, **options: Any) -> dict[str, Any]:
     from schedshard.c2c.exact.record import ExactRequest, record_exact
 
-    for name in ("quantum", "follow", "stacks"):
+    for name in ("quantum", "follow"):
         options.pop(name)
     return record_exact(ExactRequest(**options), folder)
 

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * The instrumentation tells of each function where it was called, and when it returns. longjmp()
+ * skips returns: a function whose frame lies below that of one that is entered now has ended.
+ *
+ * What calls from this library is the beginning of a thread or a handler, and is no call of the
+ * program.
+ */
+#include "ways.h"
+
+#include <stdbool.h>
+
+#include "memory.h"
+
+#define DEPTH 1024u /* deeper calls are counted only */
+
+struct ways {
+	uint32_t n;
+	struct {
+		uintptr_t frame;
+		uint64_t pc;
+		uint32_t entry; /* 0: none so far */
+	} call[DEPTH];
+};
+
+/* The linker's, of this library. */
+extern const char __ehdr_start HIDDEN, etext HIDDEN;
+
+struct sites ways_sites;
+_Thread_local struct ways *ways_mine;
+static struct ways *all;
+
+int ways_begin(void)
+{
+	all = memory.zeroed(EXACT_THREADS * sizeof(*all));
+	return all ? sites_init(&ways_sites) : -1;
+}
+
+void ways_thread(const struct thread *t)
+{
+	if (all)
+		ways_mine = &all[t->number];
+}
+
+static bool is_own(const void *pc)
+{
+	return (const char *)pc >= &__ehdr_start && (const char *)pc < &etext;
+}
+
+void ways_entered(const void *pc, const void *frame)
+{
+	struct ways *c = ways_mine;
+
+	while (c->n && c->n <= DEPTH && c->call[c->n - 1].frame <= (uintptr_t)frame)
+		c->n--;
+	if (c->n++ >= DEPTH)
+		return;
+	c->call[c->n - 1].frame = (uintptr_t)frame;
+	c->call[c->n - 1].pc = is_own(pc) ? 0 : (uint64_t)(uintptr_t)pc - 1;
+	c->call[c->n - 1].entry = 0;
+}
+
+void ways_left(void)
+{
+	if (ways_mine->n)
+		ways_mine->n--;
+}
+
+uint64_t ways_site(uint64_t pc)
+{
+	struct ways *c = ways_mine;
+	uint32_t n = c->n < DEPTH ? c->n : DEPTH, at = n, entry;
+
+	/* Back to the nearest call that has an entry. */
+	while (at && !c->call[at - 1].entry)
+		at--;
+	entry = at ? c->call[at - 1].entry : 0;
+	for (; at < n; at++)
+		if (c->call[at].pc)
+			entry = c->call[at].entry = sites_entry(&ways_sites, entry, c->call[at].pc);
+	return sites_number(&ways_sites, entry, pc);
+}

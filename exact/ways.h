@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * ways.h - the calls of each thread, where the recording has stacks.
+ *
+ * Only functions that were compiled with 'schedshard cc' are seen.
+ */
+#ifndef EXACT_WAYS_H
+#define EXACT_WAYS_H
+
+#include <stdint.h>
+
+#include "exact.h"
+#include "sites.h"
+
+struct ways;
+
+extern struct sites ways_sites HIDDEN;
+/* Of this thread; NULL: it has none, or the recording has no stacks. */
+extern _Thread_local struct ways *ways_mine HIDDEN __attribute__((tls_model("initial-exec")));
+
+/** ways_begin - this recording has stacks. Return: 0, or -1: no memory. */
+int ways_begin(void);
+
+/** ways_thread - the calling thread begins. */
+void ways_thread(const struct thread *t);
+
+/** ways_entered, ways_left - a function was called from @pc, and returns. */
+void ways_entered(const void *pc, const void *frame);
+void ways_left(void);
+
+/** ways_site - the number of an access at @pc, with the calls that led there (sites.h). */
+uint64_t ways_site(uint64_t pc);
+
+#endif

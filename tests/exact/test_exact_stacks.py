@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""c2c record --exact --stacks: the calls that led to a line are the program's."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from running import COMPILERS, HERE, NEEDED, compiled, record
+
+pytestmark = NEEDED
+
+_BELOW = ("round_of_all", "work")
+WAYS = {
+    "direct": {("often", *_BELOW), ("rarely", *_BELOW)},
+    "jumped": {("after_jump", *_BELOW)},
+    "resumed": {("after_signal", *_BELOW)},
+    "outside": {("after_fiber", *_BELOW)},
+    "deep": {(*["down"] * 501, *_BELOW)},
+    "pointed": {("pointer", *_BELOW)},
+}
+
+
+def ways(report: Any, name: str) -> set[tuple[str, ...]]:
+    """The functions that called add() for a counter."""
+    (line,) = [one for one in report["variants"][0]["lines"] if one["object"] == name]
+    return {
+        tuple(frame["function"] for frame in caller["frames"])
+        for access in line["accesses"]
+        if access["symbol"] == "add"
+        for caller in access["callers"]
+    }
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_the_calls_are_the_programs(compiler: str, tmp_path: Path) -> None:
+    source = HERE.parent / "record" / "ways.c"
+    program = compiled(tmp_path / "ways", compiler, str(source))
+    done = record(program, "0", options=("--stacks", "--lines", "50"))
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert {name: ways(found, name) for name in WAYS} == WAYS
+    again = record(program, "0", options=("--stacks", "--lines", "50"))
+    assert again.stdout == done.stdout
+
+
+def test_stacks_do_not_change_what_happens(tmp_path: Path) -> None:
+    program = compiled(tmp_path / "ways", COMPILERS[0], str(HERE.parent / "record" / "ways.c"))
+    with_stacks, without = (
+        json.loads(record(program, "0", options=options).stdout) for options in (("--stacks",), ())
+    )
+    assert with_stacks["variants"][0]["model"] == without["variants"][0]["model"]
+    assert with_stacks["variants"][0]["hitm_total"] == without["variants"][0]["hitm_total"]
