@@ -18,6 +18,7 @@
 
 #include "shared.h"
 #include "user.h"
+#include "view.h"
 
 _Thread_local struct user_thread *user_current;
 
@@ -93,6 +94,7 @@ static long get_cpu(unsigned int *cpu, unsigned int *node)
 
 long syscall(long number, ...)
 {
+	char space[VIEW_PATH];
 	long a[6], result;
 	va_list list;
 
@@ -106,6 +108,8 @@ long syscall(long number, ...)
 		return set_affinity(a[0], (size_t)a[1], (const unsigned char *)(uintptr_t)a[2]);
 	if (plugin.nr_vcpus && number == SYS_getcpu)
 		return get_cpu((unsigned int *)(uintptr_t)a[0], (unsigned int *)(uintptr_t)a[1]);
+	if (number == SYS_statx)
+		a[1] = (long)(uintptr_t)view_path((const char *)(uintptr_t)a[1], space);
 	register long r10 __asm__("r10") = a[3];
 	register long r8 __asm__("r8") = a[4];
 	register long r9 __asm__("r9") = a[5];

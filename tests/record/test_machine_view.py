@@ -19,11 +19,16 @@ pytestmark = needs(PROGRAMS / "record-known")
 # All that a program can ask; one line each.
 ASKS = r"""
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#define LAST "/sys/devices/system/cpu/cpu383/topology"
+#define NONE "/sys/devices/system/cpu/cpu384/topology"
 
 static int count(const char *path, const char *what)
 {
@@ -68,6 +73,7 @@ static void *bound(void *arg)
 int main(void)
 {
 	pthread_t thread;
+	struct statx file;
 	cpu_set_t set;
 
 	sched_getaffinity(0, sizeof(set), &set);
@@ -85,6 +91,10 @@ int main(void)
 	CPU_ZERO(&set);
 	CPU_SET(1000, &set);
 	printf("no such CPU %d\n", sched_setaffinity(0, sizeof(set), &set));
+	printf("there %d %d %d\n", faccessat(AT_FDCWD, LAST, R_OK, 0),
+		faccessat(-1, LAST, R_OK, AT_EACCESS), statx(-1, LAST, 0, STATX_SIZE, &file));
+	printf("not there %d %d\n", faccessat(AT_FDCWD, NONE, R_OK, 0),
+		statx(-1, NONE, 0, STATX_SIZE, &file));
 	return 0;
 }
 """
@@ -101,6 +111,8 @@ Cpus_allowed_list:\t0-383
 Mems_allowed_list:\t0-3
 bound 1 1 100 2
 no such CPU -1
+there 0 0 0
+not there -1 -1
 """
 
 
@@ -148,3 +160,44 @@ def test_the_files_describe_the_machine_file(tmp_path: Path, name: str) -> None:
             return {frozenset(members) for members in of.values()}
 
         assert groups(read) == groups(cpus), key
+
+
+HWLOC = r"""
+#include <hwloc.h>
+#include <stdio.h>
+
+int main(void)
+{
+	hwloc_topology_t found;
+
+	if (hwloc_topology_init(&found) || hwloc_topology_load(found))
+		return 1;
+	printf("%d %d %d %d %d\n", hwloc_get_nbobjs_by_type(found, HWLOC_OBJ_PU),
+		hwloc_get_nbobjs_by_type(found, HWLOC_OBJ_CORE),
+		hwloc_get_nbobjs_by_type(found, HWLOC_OBJ_L3CACHE),
+		hwloc_get_nbobjs_by_type(found, HWLOC_OBJ_NUMANODE),
+		hwloc_get_nbobjs_by_type(found, HWLOC_OBJ_PACKAGE));
+	return 0;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "seen"),
+    [
+        ("epyc-9654-2s", (), "384 192 24 4 2"),
+        ("xeon-8358-2s", (), "128 64 2 2 2"),
+        ("graviton4-2s", (), "192 192 2 2 2"),
+        ("epyc-9654-2s", ("--cpus", "4", "--placement", "scatter"), "4 4 4 2 2"),
+    ],
+)
+def test_hwloc_sees_the_machine(
+    tmp_path: Path, name: str, options: tuple[str, ...], seen: str
+) -> None:
+    source, program = tmp_path / "asks.c", tmp_path / "asks"
+    source.write_text(HWLOC, encoding="ascii")
+    subprocess.run(["cc", str(source), "-o", str(program), "-lhwloc"], check=True)
+    fixed = ("--machine", name, "--uncertainty", "0", "--no-advice", *options)
+    done = run("record", *fixed, "--", str(program))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == seen.split()

@@ -61,12 +61,30 @@ class _View:
         return {of: tuple(members) for of, members in found.items()}
 
 
-# Level, type, number of the kernel's folder, and what CPUs must share to have it in common.
-_CACHES = ((1, "Data", 0, "core"), (2, "Unified", 2, "l2"), (3, "Unified", 3, "llc"))
+@dataclass(frozen=True)
+class _Cache:
+    """A cache of each CPU. No machine file has sizes: these are usual ones."""
+
+    level: int
+    kind: str
+    key: str  # what CPUs must share to have it in common
+    kib: int
+    ways: int
+
+
+# By the number of the kernel's folder.
+_CACHES = (
+    _Cache(1, "Data", "core", 32, 8),
+    _Cache(1, "Instruction", "core", 32, 8),
+    _Cache(2, "Unified", "l2", 1024, 8),
+    _Cache(3, "Unified", "llc", 32768, 16),
+)
+_LINE = 64
 _TOGETHER = (
     ("core_cpus", "thread_siblings", "core"),
     ("package_cpus", "core_siblings", "package"),
     ("die_cpus", None, "package"),
+    ("cluster_cpus", None, "l2"),
 )
 
 
@@ -86,6 +104,7 @@ def _cpu_folders(view: _View) -> None:
         topology = view.folder(at / "topology")
         view.write(topology / "physical_package_id", str(cpu["package"]))
         view.write(topology / "die_id", "0")
+        view.write(topology / "cluster_id", str(cpu["l2"]))
         view.write(topology / "core_id", str(cpu["core"]))
         for name, old, key in _TOGETHER:
             members = groups[key][int(cpu[key])]
@@ -93,17 +112,21 @@ def _cpu_folders(view: _View) -> None:
                 view.write(topology / each, _mask(members))
                 view.write(topology / f"{each}_list", _list(members))
         cache = view.folder(at / "cache")
-        for level, kind, index, key in _CACHES:
-            members = groups[key][int(cpu[key])]
+        for index, one in enumerate(_CACHES):
+            members = groups[one.key][int(cpu[one.key])]
             here = cache / f"index{index}"
             if members[0] != number:
                 view.link(here, f"../../cpu{members[0]}/cache/index{index}")
                 continue
             view.folder(here)
-            view.write(here / "level", str(level))
-            view.write(here / "type", kind)
-            view.write(here / "id", str(cpu[key]))
-            view.write(here / "coherency_line_size", "64")
+            view.write(here / "level", str(one.level))
+            view.write(here / "type", one.kind)
+            view.write(here / "id", str(cpu[one.key]))
+            view.write(here / "size", f"{one.kib}K")
+            view.write(here / "ways_of_associativity", str(one.ways))
+            view.write(here / "number_of_sets", str(one.kib * 1024 // _LINE // one.ways))
+            view.write(here / "physical_line_partition", "1")
+            view.write(here / "coherency_line_size", str(_LINE))
             view.write(here / "shared_cpu_list", _list(members))
             view.write(here / "shared_cpu_map", _mask(members))
 
@@ -160,13 +183,28 @@ def _proc(view: _View) -> None:
     lines = [f"cpu  {times}", *(f"cpu{cpu['cpu']} {times}" for cpu in view.cpus)]
     lines += ["intr 0", "ctxt 0", "btime 1", "processes 1", "procs_running 1", "procs_blocked 0"]
     view.write(Path("proc/stat"), "\n".join(lines))
-    # No limit of a control group is the simulated machine's.
+
+
+def _control_groups(view: _View) -> None:
+    """No limit of the host's groups is the simulated machine's; of both versions."""
+    cpus, nodes = (ranges(sorted({int(cpu[key]) for cpu in view.cpus})) for key in ("cpu", "node"))
     view.write(Path("proc/self/cgroup"), "0::/")
+    view.write(Path("proc/self/cpuset"), "/")
     group = view.folder(Path("sys/fs/cgroup"))
     view.write(group / "cgroup.controllers", "cpuset cpu memory")
     view.write(group / "cpu.max", "max 100000")
-    view.write(group / "cpuset.cpus.effective", ranges(int(cpu["cpu"]) for cpu in view.cpus))
     view.write(group / "memory.max", "max")
+    view.write(group / "cpuset.cpus.effective", cpus)
+    view.write(group / "cpuset.mems.effective", nodes)
+    of_cpus = view.folder(group / "cpuset")
+    for name in ("cpus", "effective_cpus"):
+        view.write(of_cpus / f"cpuset.{name}", cpus)
+    for name in ("mems", "effective_mems"):
+        view.write(of_cpus / f"cpuset.{name}", nodes)
+    for name in ("cpu", "cpu,cpuacct"):
+        at = view.folder(group / name)
+        view.write(at / "cpu.cfs_quota_us", "-1")
+        view.write(at / "cpu.cfs_period_us", "100000")
 
 
 def write_view(root: Path, machine: Machine, cpus: Sequence[int]) -> Path:
@@ -179,10 +217,14 @@ def write_view(root: Path, machine: Machine, cpus: Sequence[int]) -> Path:
     view.write(_CPU / "offline", "")
     view.write(_CPU / "isolated", "")
     view.write(_CPU / "kernel_max", str(_KERNEL_MAX))
+    siblings = len(view.sharing("core")) < len(view.cpus)
+    view.write(view.folder(_CPU / "smt") / "active", str(int(siblings)))
+    view.write(_CPU / "smt/control", "on" if siblings else "notsupported")
     _cpu_folders(view)
     _node_folders(view)
     for name in ("cpu", "node"):
         bus = view.folder(Path("sys/bus") / name)
         view.link(bus / "devices", f"../../devices/system/{name}")
     _proc(view)
+    _control_groups(view)
     return root

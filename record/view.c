@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Files of the machine, for a program that asks whether they are there.
+ *
+ * The emulator prefers files of a folder (its option -L) to the host's when a program opens one or
+ * asks for its properties, but not in faccessat() and statx(). It calls the C library for both, and
+ * this preloaded library replaces those functions.
+ */
+#include "view.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "user.h"
+
+__attribute__((visibility("default"))) int faccessat(int folder, const char *path, int mode,
+						     int flags);
+
+const char *view_path(const char *path, char space[VIEW_PATH])
+{
+	if (!user.view || !path || path[0] != '/' ||
+	    (size_t)snprintf(space, VIEW_PATH, "%s%s", user.view, path) >= VIEW_PATH)
+		return path;
+	return access(space, F_OK) ? path : space;
+}
+
+int faccessat(int folder, const char *path, int mode, int flags)
+{
+	static int (*real)(int folder, const char *path, int mode, int flags);
+	char space[VIEW_PATH];
+
+	if (!real)
+		real = (int (*)(int, const char *, int, int))dlsym(RTLD_NEXT, "faccessat");
+	return real(folder, view_path(path, space), mode, flags);
+}
