@@ -254,6 +254,16 @@ static void *awaits(void *arg)
 	return arg;
 }
 
+/* All threads of the process become another user, while some of them wait. */
+static void *changes(void *arg)
+{
+	usleep(200);
+	if (setgid(getgid()) || setresuid(getuid(), geteuid(), -1))
+		exit(4);
+	atomic_fetch_add(&sum, 1);
+	return arg;
+}
+
 /* One thread writes into a pipe, later; the first one waits for it. */
 static void *writes(void *arg)
 {
@@ -519,6 +529,8 @@ int main(int argc, char **argv)
 		run_all(aborts);
 	else if (!strcmp(kind, "overflow"))
 		run_all(overflows);
+	else if (!strcmp(kind, "user"))
+		run_all(changes);
 	else if (!strcmp(kind, "flag")) {
 		pthread_t made;
 

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Another user or group. For the kernel each thread has its own, so the C library interrupts all
+ * real threads but the caller, and waits until each one has changed. It waits in the kernel: what
+ * these threads wake is not in the model. It must take the real thread for the caller, which is the
+ * first one; else that one would have to interrupt itself, and the library would wait for ever.
+ */
+#include <errno.h>
+#include <grp.h>
+#include <unistd.h>
+
+#include "fiber.h"
+#include "pass.h"
+#include "exact.h"
+#include "real.h"
+
+/* Where errno is depends on the thread; inlined, its place would be remembered. */
+static __attribute__((noipa)) int error_now(void)
+{
+	return errno;
+}
+
+/* Return: who calls; NULL: nothing is recorded. */
+static struct thread *as_first(void)
+{
+	struct thread *self = exact_self;
+
+	if (!exact_on())
+		return NULL;
+	sched_cycles(EXACT_CALL);
+	fiber_local(&exact.threads[0]->fiber);
+	return self;
+}
+
+static int as_before(const struct thread *self, int result)
+{
+	int error = error_now();
+
+	if (self)
+		fiber_local(&self->fiber);
+	if (result)
+		errno = error;
+	return result;
+}
+
+#define CHANGES(name, parameters, ...)                                \
+	API int name parameters                                       \
+	{                                                             \
+		int(*real_) parameters = REAL(int, name, parameters); \
+		const struct thread *self = as_first();               \
+                                                                      \
+		return as_before(self, PASS(real_(__VA_ARGS__)));     \
+	}
+
+CHANGES(setuid, (uid_t user), user)
+CHANGES(seteuid, (uid_t user), user)
+CHANGES(setreuid, (uid_t real, uid_t user), real, user)
+CHANGES(setresuid, (uid_t real, uid_t user, uid_t saved), real, user, saved)
+CHANGES(setgid, (gid_t group), group)
+CHANGES(setegid, (gid_t group), group)
+CHANGES(setregid, (gid_t real, gid_t group), real, group)
+CHANGES(setresgid, (gid_t real, gid_t group, gid_t saved), real, group, saved)
+CHANGES(setgroups, (size_t n, const gid_t *groups), n, groups)
+CHANGES(initgroups, (const char *user, gid_t group), user, group)
