@@ -86,10 +86,26 @@ def test_costs_of_the_ways_are_those_of_the_access(report: Report) -> None:
                 assert ways_hitm == access["hitm_remote"] + access["hitm_local"]
 
 
-def test_the_page_says_who_called(trace: Path, report: Report) -> None:
-    done = run("replay", str(trace), "--machine", MACHINE, "--lines", "50")
+def test_the_report_says_who_called(trace: Path, report: Report, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    options = ("--machine", MACHINE, "--lines", "50", "--html", str(page))
+    done = run("replay", str(trace), *options)
     assert "of its cycles: add (" in done.stdout
     assert "< pointer (" in done.stdout
+    assert "&lt; round_of_all (" in page.read_text()
+
+
+def test_a_report_of_an_earlier_version_is_shown(report: Report, tmp_path: Path) -> None:
+    for line in report["variants"][0]["lines"]:
+        line["accesses"] = [
+            {key: value for key, value in access.items() if key != "callers"}
+            for access in line["accesses"]
+        ]
+    saved = tmp_path / "old.json"
+    saved.write_text(json.dumps(report))
+    done = run(str(saved))
+    assert done.returncode == 0, done.stderr
+    assert "Contended lines on" in done.stdout
 
 
 def test_a_flame_graph_begins_with_the_callers(trace: Path, report: Report, tmp_path: Path) -> None:

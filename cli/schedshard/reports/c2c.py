@@ -3,6 +3,7 @@
 
 from typing import Any
 
+from schedshard.c2c.report.callers import dearest_ways
 from schedshard.c2c.report.taken import taken_table
 from schedshard.c2c.report.view import FOLDED, is_folded
 from schedshard.experiments.model_error import validation_words
@@ -109,6 +110,21 @@ def _c2c_taken(variant: dict[str, Any]) -> list[Grid]:
     return grids
 
 
+def _c2c_called(variant: dict[str, Any]) -> list[Grid]:
+    """Which calls led to which line."""
+    rows = [
+        [
+            Cell(f"{line['object']}{line['offset']:+#x}", "code"),
+            num(percent(share)),
+            Cell(way, "code"),
+        ]
+        for line in variant["lines"][:_LINES]
+        for share, way in dearest_ways(line)
+    ]
+    columns = ["line", "of its cycles", "accessed by, called by"]
+    return [grid(columns, rows, f"'{variant['name']}': the dearest ways to each line")] * bool(rows)
+
+
 _COUNTED = "time of the program over its threads, and the objects whose lines are waited for"
 
 
@@ -118,6 +134,7 @@ def c2c_section(report: dict[str, Any]) -> Section:
     lines = [c2c_lines(variant) for variant in variants]
     accesses = [_c2c_accesses(variant) for variant in variants]
     matrices = [each for variant in variants for each in _c2c_taken(variant)]
+    ways = [each for variant in variants for each in _c2c_called(variant)]
     kernels = []
     if all("hitm_a_wake_up" in variant for variant in variants):
         for rows_of in (side_by_side(report), whole(report)):
@@ -132,7 +149,7 @@ def c2c_section(report: dict[str, Any]) -> Section:
         lead=c2c_lead(report),
         figures=[shown(program_scaling(report), _COUNTED)] if counted else [],
         tables=[*kernels, *_c2c_helps(report), *(lines if len(lines) == 1 else ())],
-        folded=[*(lines if len(lines) > 1 else ()), *accesses, *matrices],
+        folded=[*(lines if len(lines) > 1 else ()), *accesses, *ways, *matrices],
         folded_title=f"who accesses the lines of {said}",
         notes=[
             "predicted: HITM is a load or locked operation that found the line modified in another "

@@ -16,6 +16,8 @@ from schedshard.lines.symbols import Frame
 Way = tuple[int, ...]
 # What a report keeps for each access; the cheapest ways are left out.
 _KEPT = 8
+# Of a line's ways, how many are shown, the least share of its cycles, and how many calls of each.
+_SHOWN, _LEAST, _CALLS = 3, 0.05, 6
 
 
 class Sites:
@@ -92,3 +94,19 @@ def callers(
         for way, count, cycles in found[:_KEPT]
         if way
     ]
+
+
+def dearest_ways(line: Mapping[str, Any]) -> list[tuple[float, str]]:
+    """The ways to a reported line that cost most: share of its cycles, and the calls.
+
+    A report of an earlier version has none.
+    """
+    cycles: dict[str, float] = {}
+    for access in line["accesses"]:
+        for caller in access.get("callers", ()):
+            frames = [*access["frames"][-1:], *caller["frames"][:_CALLS]]
+            way = " < ".join(f"{f['function']} ({f['source']})" for f in frames)
+            way += " < ..." if len(caller["frames"]) > _CALLS else ""
+            cycles[way] = cycles.get(way, 0.0) + caller["cycles"]
+    found = sorted(((cost / (line["cycles"] or 1.0), way) for way, cost in cycles.items()))
+    return [each for each in reversed(found) if each[0] >= _LEAST][:_SHOWN]

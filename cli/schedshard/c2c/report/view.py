@@ -7,6 +7,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from schedshard.c2c.report.callers import dearest_ways
 from schedshard.c2c.report.sharing import FALSE, hitm
 from schedshard.c2c.report.taken import taken_table
 from schedshard.experiments.model_error import validation_words
@@ -16,8 +17,6 @@ from schedshard.show.sheet import Sheet
 _ACCESSES = 8
 # Accesses are shown of the worst lines, and of others that have this share of all HITM.
 _ALWAYS, _HOT = 2, 0.01
-# Of a line's ways, how many are shown, the least share of its cycles, and how many calls of each.
-_WAYS, _WAY, _CALLS = 3, 0.05, 6
 # Lines with a smaller part of all cycles are counted and not shown: most belong to the C library.
 FOLDED = 0.005
 
@@ -127,24 +126,11 @@ def _accesses(number: int, line: Mapping[str, Any]) -> RenderableType:
             access["symbol"],
             access["source"],
         )
-    below = [f"{percent(share)} of its cycles: {way}" for share, way in _called(line)]
+    below = [f"{percent(share)} of its cycles: {way}" for share, way in dearest_ways(line)]
     if line["allocated"]:
         way = " < ".join(f"{f['function']} ({f['source']})" for f in line["allocated"][:5])
         below.append(f"allocated by {way}")
     return Group(made, Text("".join(f"  {words}\n" for words in below))) if below else made
-
-
-def _called(line: Mapping[str, Any]) -> list[tuple[float, str]]:
-    """The ways to a line that cost most: share of its cycles, and the calls."""
-    cycles: dict[str, float] = {}
-    for access in line["accesses"]:
-        for caller in access["callers"]:
-            frames = [*access["frames"][-1:], *caller["frames"][:_CALLS]]
-            way = " < ".join(f"{f['function']} ({f['source']})" for f in frames)
-            way += " < ..." if len(caller["frames"]) > _CALLS else ""
-            cycles[way] = cycles.get(way, 0.0) + caller["cycles"]
-    found = sorted(((cost / (line["cycles"] or 1.0), way) for way, cost in cycles.items()))
-    return [each for each in reversed(found) if each[0] >= _WAY][:_WAYS]
 
 
 def _some(threads: list[int]) -> str:
