@@ -64,6 +64,26 @@ def test_each_compilers_variables_have_types(
     assert types(compiled(tmp_path, "program", compiler, *flags)) == (KNOWN, False)
 
 
+@pytest.mark.skipif(shutil.which("clang") is None, reason="no clang here")
+def test_a_variable_of_fewer_bytes_than_declared_has_its_type(tmp_path: Path) -> None:
+    """One that is 0 or 1 only: clang keeps a byte, and computes the value from that."""
+    source = tmp_path / "program.c"
+    source.write_text(
+        "static int ended;\n"
+        "__attribute__((noinline)) void ends(void) { ended = 1; }\n"
+        "int main(int n, char **v) { if (n > 1) ends(); return ended; }\n",
+        encoding="ascii",
+    )
+    program = tmp_path / "program"
+    subprocess.run(["clang", "-O2", "-gdwarf-5", str(source), "-o", str(program)], check=True)
+    at = addresses(program)["ended"]
+    info = DebugInfo(program)
+    try:
+        assert info.variables([at])[at].name == "int"
+    finally:
+        info.close()
+
+
 @pytest.mark.skipif(shutil.which("dwz") is None, reason="no dwz here")
 def test_what_several_files_share_is_found_or_missed_without_an_error(tmp_path: Path) -> None:
     programs = [compiled(tmp_path, name, "gcc", "-g") for name in ("one", "two")]

@@ -33,6 +33,7 @@ MOST_BYTES = 24 << 20
 _FEW = 0.2
 _DW_OP_ADDR = 0x03
 _DW_OP_ADDRX = (0xA1, 0xFB)  # the second one: GNU's, before DWARF 5
+_DW_OP_DEREF_SIZE = 0x94
 # A type with a longer name is shown without its template arguments.
 _LONGEST = 48
 _WORDS = {
@@ -255,7 +256,11 @@ class DebugInfo:
         if code not in _DW_OP_ADDRX:
             return None
         # clang numbers addresses in DWARF 5: seven bits of the number a byte, the lowest first.
-        index = sum((byte & 0x7F) << 7 * n for n, byte in enumerate(rest))
+        length = next((n + 1 for n, byte in enumerate(rest) if byte < 0x80), len(rest))
+        # A variable that it keeps in fewer bytes is computed from them: it lies there as well.
+        if rest[length : length + 1] not in ([], [_DW_OP_DEREF_SIZE]):
+            return None
+        index = sum((byte & 0x7F) << 7 * n for n, byte in enumerate(rest[:length]))
         return int(variable.dwarfinfo.get_addr(variable.cu, index))
 
     def allocated(self, places: Iterable[tuple[str, int]]) -> dict[tuple[str, int], Typed]:
