@@ -17,6 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "helping.h"
+
 #define OPERATIONS 200
 #define MOST	   1024
 
@@ -39,8 +41,7 @@ static void run_all(void *(*run)(void *))
 	pthread_t made[MOST];
 
 	for (long i = 0; i < threads; i++)
-		if (pthread_create(&made[i], NULL, run, (void *)i))
-			exit(9);
+		made[i] = start(run, (void *)i);
 	for (int i = 0; i < threads; i++) {
 		void *result;
 
@@ -276,11 +277,10 @@ static void *writes(void *arg)
 static void pipes(void)
 {
 	pthread_t made;
-	int ends[2];
 	char byte = 0;
 
-	if (pipe(ends) || pthread_create(&made, NULL, writes, &ends[1]))
-		exit(3);
+	need(!pipe(ends));
+	made = start(writes, &ends[1]);
 	plain = read(ends[0], &byte, 1);
 	times = byte;
 	pthread_join(made, NULL);
@@ -295,11 +295,10 @@ static void *rests(void *arg)
 /* Too long, then not. */
 static void timed_join(void)
 {
+	pthread_t made = start(rests, (void *)49);
 	struct timespec until;
-	pthread_t made;
 	void *result;
 
-	pthread_create(&made, NULL, rests, (void *)49);
 	clock_gettime(CLOCK_REALTIME, &until);
 	printf("%d ", pthread_tryjoin_np(made, &result) == EBUSY);
 	printf("%d ", pthread_timedjoin_np(made, &result, &until) == ETIMEDOUT);
@@ -312,8 +311,7 @@ static void timed_join(void)
 static void unlocks(void *arg)
 {
 	note(arg);
-	if (pthread_mutex_unlock(&lock))
-		exit(3);
+	need(!pthread_mutex_unlock(&lock));
 }
 
 static void *cancelled(void *arg)
@@ -356,13 +354,12 @@ static void cancels(void)
 {
 	pthread_t made[6];
 	void *result;
-	int ends[2], given;
+	int given;
 
-	if (pipe(ends))
-		exit(3);
+	need(!pipe(ends));
 	plain = ends[0];
 	for (long i = 0; i < 6; i++) {
-		pthread_create(&made[i], NULL, cancelled, (void *)i);
+		made[i] = start(cancelled, (void *)i);
 		if (i == 1)
 			times = (long)made[i];
 	}
@@ -381,9 +378,8 @@ static void cancels(void)
 
 static int c11(void *arg)
 {
-	static mtx_t *m;
+	mtx_t *m = arg;
 
-	m = arg;
 	for (int i = 0; i < OPERATIONS; i++) {
 		mtx_lock(m);
 		plain++;
@@ -487,16 +483,14 @@ int main(int argc, char **argv)
 		sigemptyset(&set);
 		sigaddset(&set, SIGUSR1);
 		pthread_sigmask(SIG_BLOCK, &set, NULL);
-		pthread_create(&made, NULL, awaits, NULL);
+		made = start(awaits, NULL);
 		usleep(100);
 		pthread_kill(made, SIGUSR1);
 		pthread_join(made, NULL);
 	} else if (!strcmp(kind, "thread-exit"))
 		run_all(with_exit);
 	else if (!strcmp(kind, "first-exit")) {
-		pthread_t made;
-
-		pthread_create(&made, NULL, sleeper, NULL);
+		start(sleeper, NULL);
 		pthread_exit(NULL);
 	} else if (!strcmp(kind, "sleep"))
 		run_all(sleeper);
@@ -532,9 +526,8 @@ int main(int argc, char **argv)
 	else if (!strcmp(kind, "user"))
 		run_all(changes);
 	else if (!strcmp(kind, "flag")) {
-		pthread_t made;
+		pthread_t made = start(with_flag, NULL);
 
-		pthread_create(&made, NULL, with_flag, NULL);
 		usleep(100);
 		go = 1;
 		pthread_join(made, NULL);

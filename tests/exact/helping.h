@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* helping.h - what the programs that wait for the world share; each is one file. */
+/* helping.h - what the test programs with threads share; each is one file. */
 #ifndef TESTS_EXACT_HELPING_H
 #define TESTS_EXACT_HELPING_H
 
