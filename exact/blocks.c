@@ -19,6 +19,7 @@
 
 #include "away.h"
 #include "lines.h"
+#include "unseen.h"
 
 #define UNKNOWN 4u
 
@@ -28,13 +29,15 @@ _Thread_local uint32_t exact_ran, exact_cycles;
 
 /*
  * @pc: 0: a free place; @instructions: of an access, those that follow in its block
- * @pauses: of a waiting loop; @calls: which leave, of the kind @away
+ * @pauses: of a waiting loop; @calls: which leave, of the kind @away; @unseen: it may have a lock
+ * that nobody sees (unseen.h)
  */
 static struct block {
 	uint64_t pc;
 	uint32_t instructions;
 	uint16_t pauses, calls;
 	uint32_t away;
+	bool unseen;
 } * blocks;
 static uint64_t mask, used;
 
@@ -91,6 +94,7 @@ uint32_t blocks_after(const void *pc)
 static __attribute__((noinline)) void rare(const struct block *b)
 {
 	away_back();
+	unseen_block(b->unseen);
 	exact_cycles += b->pauses * EXACT_PAUSE + b->calls * EXACT_AWAY;
 	/* A loop that pauses waits for another thread. */
 	if (b->pauses || exact_cycles > EXACT_AHEAD)
@@ -115,7 +119,7 @@ API void __sanitizer_cov_trace_pc(void)
 		b = b == &blocks[mask] ? blocks : b + 1;
 	}
 	exact_ran += b->instructions;
-	if (__builtin_expect(away_since | b->pauses | b->calls, false))
+	if (__builtin_expect(away_since | b->pauses | b->calls | b->unseen | unseen_now, false))
 		rare(b);
 	if (__builtin_expect(exact_ran > EXACT_AHEAD, false))
 		sched_catch_up();
@@ -123,7 +127,8 @@ API void __sanitizer_cov_trace_pc(void)
 
 /*
  * ---- the file: "module PATH" begins one; then a line a block or access: its offset, instructions,
- * and of some blocks their pauses, calls that leave, and the number of that set of callees ----
+ * and of some blocks their pauses, calls that leave, the number of that set of callees,
+ * and 1 if it may have a lock that nobody sees ----
  */
 
 struct wanted {
@@ -156,6 +161,7 @@ static int read_line(const char *line, uint64_t base)
 		b.pauses = (uint16_t)strtoul(end, &end, 10);
 		b.calls = (uint16_t)strtoul(end, &end, 10);
 		b.away = (uint32_t)strtoul(end, &end, 10);
+		b.unseen = strtoul(end, &end, 10) != 0;
 		if (b.calls && away_room(b.away))
 			return -1;
 	}
@@ -179,6 +185,8 @@ int blocks_read(const char *path)
 		if (!strncmp(line, "module ", 7)) {
 			module = (struct wanted){ .path = line + 7 };
 			dl_iterate_phdr(is_it, &module);
+			if (module.found)
+				unseen_except(module.base);
 		} else if (module.found) {
 			failed = read_line(line, module.base);
 		}

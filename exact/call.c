@@ -11,6 +11,7 @@
 #include "pass.h"
 #include "lines.h"
 #include "protocol.h"
+#include "races.h"
 #include "sync.h"
 #include "user.h"
 
@@ -56,6 +57,9 @@ static void told(const long *arg)
 		heap_alloc((uint64_t)arg[1], (uint64_t)arg[2], (uint64_t)arg[3], (uint64_t)arg[4]);
 	else if (arg[0] == PROTOCOL_FREE)
 		heap_free((uint64_t)arg[1]);
+	/* Of what is freed the size is known if it was mapped. */
+	if (arg[0] == PROTOCOL_ALLOC || arg[0] == PROTOCOL_FREE)
+		races_forget((uint64_t)arg[1], (uint64_t)arg[2]);
 	busy = false;
 	if (!was || arg[0] == PROTOCOL_HIDE)
 		show();

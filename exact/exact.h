@@ -74,6 +74,8 @@ struct spin {
  * @outside: it waits for the world; @dispatched: in a call that the kernel told (dispatch.c)
  * @cancelled, @cancel_off, @cancel_soon: of pthread_cancel(); @cancel_point: this wait ends by it
  * @spin: whether it is in a loop without an end
+ * @order: what it knows of others (order.c)
+ * @stack_size: of its own
  * @allowed: the CPUs to which the program bound it, by the machine's numbers; no words: all
  */
 struct thread {
@@ -103,6 +105,8 @@ struct thread {
 	const void **key;
 	bool outside, dispatched;
 	bool cancelled, cancel_off, cancel_soon, cancel_point;
+	struct order *order;
+	uint64_t stack_size;
 	struct spin spin;
 };
 
@@ -116,6 +120,7 @@ struct thread {
  * @live: those that have not ended
  * @children: processes that it started
  * @waited_outside: calls that waited for something outside of the program
+ * @races: which accesses are checked (races.h); @too_many: none, there are too many threads
  * @meta: file for names; @view: folder of the machine's files
  * @ends_now: of ends.c; @endless: of fatal.c
  */
@@ -128,6 +133,8 @@ struct exact {
 	uint32_t nr_threads, live;
 	uint32_t children;
 	uint64_t waited_outside;
+	int races;
+	bool too_many;
 	const char *meta, *view;
 	void (*ends_now)(struct thread *t, void *result);
 	void (*endless)(time_t since);

@@ -12,6 +12,7 @@
 #include "cancel.h"
 #include "exact.h"
 #include "lines.h"
+#include "order.h"
 #include "sim.h"
 #include "sim_threads.h"
 
@@ -96,6 +97,7 @@ int futex_wake(const void *word, int n, uint32_t bits)
 		if (t->at != word || !(t->bits & bits))
 			continue;
 		leave(t);
+		order_wakes(t);
 		sched_wake(t, sim_now());
 		woken++;
 	}
@@ -136,6 +138,7 @@ void futex_sleep(uint64_t until, const char *in)
 void futex_interrupt(struct thread *t)
 {
 	leave(t);
+	order_wakes(t);
 	sched_wake(t, sched_time());
 }
 

@@ -9,11 +9,17 @@
 
 #include "lines.h"
 #include "start.h"
+#include "unseen.h"
 #include "ways.h"
 
 static inline void hook_plain(void *addr, unsigned int size, bool write, const void *pc)
 {
 	lines_plain(addr, size, write, pc);
+}
+
+static inline void hook_volatile(void *addr, unsigned int size, bool write, const void *pc)
+{
+	lines_access(addr, size, LINES_VOLATILE | (write ? LINES_WRITE : 0), pc);
 }
 
 static inline void hook_range(void *addr, unsigned long size, bool write, const void *pc)
@@ -105,8 +111,11 @@ static inline void hook_fence(int mo, const void *pc)
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
+/* @pc: in the caller */
 static inline void hook_enter(const void *pc)
 {
+	if (exact.races && lines_mine)
+		unseen_caller(pc);
 	if (__builtin_expect(ways_mine != NULL, false))
 		ways_entered(pc, __builtin_frame_address(0));
 }
@@ -117,7 +126,8 @@ static inline void hook_leave(void)
 		ways_left();
 }
 
-#define hook_begin start_once
+#define hook_begin    start_once
+#define hook_volatile hook_volatile
 #pragma GCC visibility push(default)
 #include "tsan_abi.h"
 #pragma GCC visibility pop

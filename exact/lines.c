@@ -20,6 +20,7 @@
 #include "blocks.h"
 #include "feed_lines.h"
 #include "model.h"
+#include "races.h"
 #include "sim.h"
 #include "sim_threads.h"
 #include "spin.h"
@@ -33,6 +34,7 @@ extern const char __executable_start;
 struct model exact_model;
 
 uint32_t *lines_word;
+bool lines_all;
 
 static uint16_t *page_cpu; /* by page: the CPU that used it first, + 1 */
 static struct feed_lines lines;
@@ -75,7 +77,8 @@ int lines_begin(void)
 
 void lines_thread(uint32_t cpu)
 {
-	lines_mine = lines_own = (cpu + 1) << 1 | 1;
+	lines_own = (cpu + 1) << 1 | 1;
+	lines_watch(false);
 }
 
 void lines_first(void)
@@ -85,7 +88,8 @@ void lines_first(void)
 
 void lines_second(void)
 {
-	lines_mine = lines_own = 1 << 1 | 1;
+	lines_own = 1 << 1 | 1;
+	lines_mine = lines_all ? LINES_WATCHED : lines_own;
 }
 
 /* ---- into the model ---- */
@@ -201,8 +205,16 @@ static void note(const char *in, uint32_t size, bool write, const void *pc, uint
 		away_leave();
 }
 
-static void plain(uint64_t at, uint32_t size, bool write, const void *pc)
+/* @in: where an access was in the model, or NULL */
+static void check(uint64_t at, uint32_t size, uint32_t how, const char *in, const void *pc)
 {
+	if (exact.races && exact.nr_threads > 1 && (in || lines_all))
+		races_access(at, size, how, pc);
+}
+
+static void plain(uint64_t at, uint32_t size, uint32_t how, const void *pc)
+{
+	bool write = how & LINES_WRITE;
 	char *in = place(at, write);
 	uint32_t rest;
 
@@ -210,17 +222,20 @@ static void plain(uint64_t at, uint32_t size, bool write, const void *pc)
 		spin_wrote((void *)(uintptr_t)at);
 	else
 		spin_event((void *)(uintptr_t)at);
-	if (!in)
+	if (!in) {
+		check(at, size, how, in, pc);
 		return;
+	}
 	*(write ? &stores : &loads) += 1;
 	/* The model has the time of the access itself. */
 	exact_ran -= exact_ran > 0;
 	rest = later(pc);
 	sim_plain(in, size, write, counter(pc));
+	check(at, size, how, in, pc);
 	note(in, size, write, pc, rest);
 }
 
-void lines_slow(uint64_t at, uint32_t size, bool write, const void *pc)
+void lines_slow(uint64_t at, uint32_t size, uint32_t how, const void *pc)
 {
 	if (at >> ADDRESS_BITS)
 		return; /* the program is about to fail by itself */
@@ -229,7 +244,7 @@ void lines_slow(uint64_t at, uint32_t size, bool write, const void *pc)
 
 		if (part > size)
 			part = size;
-		plain(at, part, write, pc);
+		plain(at, part, how, pc);
 		at += part;
 		size -= part;
 	}
@@ -259,6 +274,24 @@ static char *atomic_place(const volatile void *addr, bool write)
 	return place((uint64_t)(uintptr_t)addr, write);
 }
 
+/* An atomic operation has been; a store is about to be. */
+static void atomic(const volatile void *addr, uint32_t size, enum order_access how, int mo,
+		   const char *in, const void *pc)
+{
+	uint32_t writes = how & ORDER_STORE ? RACES_WRITE : 0;
+
+	if (!exact.races)
+		return;
+	if (how == ORDER_STORE) {
+		check((uint64_t)(uintptr_t)addr, size, RACES_ATOMIC | writes, in, pc);
+		order_atomic(addr, how, mo);
+	} else {
+		order_atomic(addr, how & ORDER_LOAD, mo);
+		check((uint64_t)(uintptr_t)addr, size, RACES_ATOMIC | writes, in, pc);
+		order_atomic(addr, how & ORDER_STORE, mo);
+	}
+}
+
 uint64_t lines_load(const volatile void *addr, uint32_t size, int mo, const void *pc)
 {
 	char *in = atomic_place(addr, false);
@@ -266,11 +299,14 @@ uint64_t lines_load(const volatile void *addr, uint32_t size, int mo, const void
 	uint32_t rest;
 
 	spin_event(addr);
-	if (!in)
+	if (!in) {
+		atomic(addr, size, ORDER_LOAD, mo, in, pc);
 		return sim_raw_read(addr, size);
+	}
 	rest = later(pc);
 	loads++;
 	value = sim_load(in, size, mo, counter(pc));
+	atomic(addr, size, ORDER_LOAD, mo, in, pc);
 	note(in, size, false, pc, rest);
 	return value;
 }
@@ -309,6 +345,7 @@ void lines_store(volatile void *addr, uint32_t size, uint64_t value, int mo, con
 			rest = later(pc);
 	}
 	spin_wrote(addr);
+	atomic(addr, size, ORDER_STORE, mo, in, pc);
 	if (!in) {
 		sim_raw_write(addr, size, value);
 		return;
@@ -345,10 +382,12 @@ uint64_t lines_rmw(volatile void *addr, uint32_t size, enum sim_rmw_op op, uint6
 	if (!in) {
 		old = sim_raw_read(addr, size);
 		sim_raw_write(addr, size, sim_rmw_result(op, old, operand));
+		atomic(addr, size, ORDER_BOTH, mo, in, pc);
 		changed(addr, old != sim_rmw_result(op, old, operand));
 		return old;
 	}
 	old = sim_rmw(in, size, op, operand, mo, counter(pc));
+	atomic(addr, size, ORDER_BOTH, mo, in, pc);
 	changed(addr, old != sim_rmw_result(op, old, operand));
 	note_locked(in, size, pc, rest, EXACT_FREE);
 	return old;
@@ -368,10 +407,12 @@ bool lines_cas(volatile void *addr, uint32_t size, uint64_t *expected, uint64_t 
 		if (done)
 			sim_raw_write(addr, size, desired);
 		*expected = old;
+		atomic(addr, size, done ? ORDER_BOTH : ORDER_LOAD, mo, in, pc);
 		changed(addr, done && old != desired);
 		return done;
 	}
 	done = sim_cas(in, size, expected, desired, mo, counter(pc));
+	atomic(addr, size, done ? ORDER_BOTH : ORDER_LOAD, mo, in, pc);
 	changed(addr, done && *expected != desired);
 	note_locked(in, size, pc, rest, EXACT_FREE_SWAP);
 	return done;
@@ -382,15 +423,17 @@ void lines_locked(volatile void *addr, const void *pc)
 	uint32_t rest;
 	char *in = locked_place(addr, EXACT_FREE, pc, &rest);
 
-	if (!in)
-		return;
-	sim_rmw(in, 8, SIM_RMW_OR, 0, __ATOMIC_SEQ_CST, counter(pc));
-	note_locked(in, 16, pc, rest, EXACT_FREE_SWAP);
+	if (in)
+		sim_rmw(in, 8, SIM_RMW_OR, 0, __ATOMIC_SEQ_CST, counter(pc));
+	atomic(addr, 16, ORDER_BOTH, __ATOMIC_SEQ_CST, in, pc);
+	if (in)
+		note_locked(in, 16, pc, rest, EXACT_FREE_SWAP);
 }
 
 void lines_fence(int mo, const void *pc)
 {
 	sched_work(0);
+	races_fence(mo, pc);
 	sim_fence(mo, pc);
 }
 

@@ -42,13 +42,20 @@ uint64_t *const *lines_real(void);
 /** lines_thread - the calling thread's CPU is @cpu. */
 void lines_thread(uint32_t cpu);
 
+/* What lines_slow() is told of an access. */
+#define LINES_WRITE    1u
+#define LINES_VOLATILE 2u
+
 /* The same while all accesses of the thread come to lines_slow(). */
 extern _Thread_local uint32_t lines_own HIDDEN __attribute__((tls_model("initial-exec")));
+
+/* For races: all accesses are looked at, once there is a second thread. */
+extern bool lines_all HIDDEN;
 
 /* All accesses of the calling thread come to lines_slow(), or no longer. */
 static inline void lines_watch(bool all)
 {
-	lines_mine = all ? LINES_WATCHED : lines_own;
+	lines_mine = all || (lines_all && exact.nr_threads > 1) ? LINES_WATCHED : lines_own;
 }
 
 /** lines_first - the calling thread is the only one. */
@@ -57,14 +64,15 @@ void lines_first(void);
 /** lines_second - there is a second thread from now on. In the first one. */
 void lines_second(void);
 
-/** lines_slow - the same as lines_plain(), for what it does not know. May switch. */
-void lines_slow(uint64_t at, uint32_t size, bool write, const void *pc);
+/** lines_slow - the same as lines_access(), for what it does not know. May switch. */
+void lines_slow(uint64_t at, uint32_t size, uint32_t how, const void *pc);
 
 /** lines_range - the same for many bytes; as many instructions as copying takes. May switch. */
 void lines_range(const void *addr, uint64_t size, bool write, const void *pc);
 
-/* The calling thread is about to access memory. May switch. */
-static inline void lines_plain(const volatile void *addr, uint32_t size, bool write, const void *pc)
+/* The calling thread is about to access memory: LINES_WRITE and the like. May switch. */
+static inline void lines_access(const volatile void *addr, uint32_t size, uint32_t how,
+				const void *pc)
 {
 	uint64_t at = (uint64_t)(uintptr_t)addr;
 	uint32_t mine = lines_mine, word;
@@ -72,9 +80,14 @@ static inline void lines_plain(const volatile void *addr, uint32_t size, bool wr
 	if (__builtin_expect(!mine, false))
 		return;
 	word = lines_word[at >> 6];
-	if (__builtin_expect((write ? word : word | 1) == mine, true))
+	if (__builtin_expect((how & LINES_WRITE ? word : word | 1) == mine, true))
 		return;
-	lines_slow(at, size, write, pc);
+	lines_slow(at, size, how, pc);
+}
+
+static inline void lines_plain(const volatile void *addr, uint32_t size, bool write, const void *pc)
+{
+	lines_access(addr, size, write ? LINES_WRITE : 0, pc);
 }
 
 uint64_t lines_load(const volatile void *addr, uint32_t size, int mo, const void *pc);

@@ -24,7 +24,7 @@ API pid_t wait4(pid_t child, int *status, int options, struct rusage *usage)
 	pid_t ended;
 
 	if (exact_on())
-		sched_cycles(EXACT_CALL);
+		outside_call();
 	while (!(ended = PASS(REAL(pid_t, wait4, (pid_t, int *, int, struct rusage *))(
 			 child, status, how, usage))) &&
 	       how != options)
@@ -56,7 +56,7 @@ API int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 	if (!info)
 		info = &own;
 	if (exact_on())
-		sched_cycles(EXACT_CALL);
+		outside_call();
 	for (;;) {
 		info->si_pid = 0;
 		failed = PASS(
@@ -75,7 +75,7 @@ API int flock(int file, int operation)
 	uint32_t looked = 0;
 
 	if (exact_on())
-		sched_cycles(EXACT_CALL);
+		outside_call();
 	while (PASS(REAL(int, flock, (int, int))(file, how))) {
 		if (errno != EWOULDBLOCK || how == operation)
 			return -1;
@@ -93,7 +93,7 @@ static int control(int file, int command, void *arg)
 	if (!exact_on())
 		how = command;
 	else
-		sched_cycles(EXACT_CALL);
+		outside_call();
 	for (;;) {
 		result = PASS(REAL(int, fcntl, (int, int, ...))(file, how, arg));
 		if (result >= 0 || how == command || (errno != EAGAIN && errno != EACCES))

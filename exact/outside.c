@@ -21,6 +21,7 @@
 
 #include "cancel.h"
 #include "pass.h"
+#include "order.h"
 #include "real.h"
 
 #define LOOK_AGAIN 20000000ull /* ps */
@@ -32,6 +33,12 @@
 bool outside_stuck(void)
 {
 	result_deadlock();
+}
+
+void outside_call(void)
+{
+	sched_cycles(EXACT_CALL);
+	order_world();
 }
 
 bool outside_blocks(int file)
@@ -54,6 +61,7 @@ void outside_again(uint32_t *looked)
 	exact_self->outside = true;
 	futex_sleep(sched_time() + LOOK_AGAIN, "a call that waits for the world");
 	exact_self->outside = false;
+	order_world();
 }
 
 /* When a wait that begins now ends; a negative time: never. */
@@ -99,7 +107,7 @@ bool outside_wait(int file, short events)
 	int before = errno;
 	uint64_t end;
 
-	sched_cycles(EXACT_CALL);
+	outside_call();
 	if (!look(&p, 1)) {
 		end = limit_of(file, events);
 		do {
@@ -120,7 +128,7 @@ static bool wait_to_read(int file)
 {
 	if (outside_blocks(file))
 		return outside_wait(file, POLLIN);
-	sched_cycles(EXACT_CALL);
+	outside_call();
 	return true;
 }
 
@@ -128,7 +136,7 @@ static bool wait_to_receive(int file, int flags)
 {
 	if (!(flags & MSG_DONTWAIT))
 		return wait_to_read(file);
-	sched_cycles(EXACT_CALL);
+	outside_call();
 	return true;
 }
 
@@ -212,7 +220,7 @@ API int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *most, const s
 				 (struct pollfd *, nfds_t, const struct timespec *,
 				  const sigset_t *))(fds, n, most, mask));
 	end = outside_until(most);
-	sched_cycles(EXACT_CALL);
+	outside_call();
 	while (!(found = PASS(REAL(int, ppoll,
 				   (struct pollfd *, nfds_t, const struct timespec *,
 				    const sigset_t *))(fds, n, &now, mask))) &&
@@ -244,7 +252,7 @@ API int pselect(int n, fd_set *restrict in, fd_set *restrict out, fd_set *restri
 				 (int, fd_set *, fd_set *, fd_set *, const struct timespec *,
 				  const sigset_t *))(n, in, out, bad, most, mask));
 	end = outside_until(most);
-	sched_cycles(EXACT_CALL);
+	outside_call();
 	for (int i = 0; i < 3; i++)
 		if (given[i])
 			asked[i] = *given[i];
@@ -285,7 +293,7 @@ API int epoll_pwait(int file, struct epoll_event *events, int most, int ms, cons
 				 (int, struct epoll_event *, int, int, const sigset_t *))(
 			file, events, most, ms, mask));
 	end = after_ms(ms);
-	sched_cycles(EXACT_CALL);
+	outside_call();
 	while (!(found = PASS(REAL(int, epoll_pwait,
 				   (int, struct epoll_event *, int, int, const sigset_t *))(
 			 file, events, most, 0, mask))) &&

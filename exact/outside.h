@@ -7,6 +7,9 @@
 #include <stdint.h>
 #include <time.h>
 
+/** outside_call - a system call that may tell another thread something begins. */
+void outside_call(void);
+
 /** outside_blocks - would a call on @file wait? */
 bool outside_blocks(int file);
 

@@ -14,6 +14,7 @@
 #include "lines.h"
 #include "maps.h"
 #include "model.h"
+#include "races.h"
 #include "sim.h"
 #include "sim_threads.h"
 #include "spin.h"
@@ -147,6 +148,8 @@ static json_t *meta(bool deadlock, bool spin)
 			(int)exact.children, "unseen_blocks", 0, "lost_accesses", 0, "images",
 			(int)getpid(), 0, -1, 1, "pages", "deadlock", waits);
 	json_object_set_new(all, "spins", spin ? spins() : json_array());
+	json_object_set_new(all, "races", races_json());
+	json_object_set_new(all, "races_stopped", json_boolean(exact.too_many));
 	away_json(all);
 	if (ways_sites.all)
 		sites_json(&ways_sites, all);

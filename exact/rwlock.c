@@ -2,9 +2,13 @@
 /*
  * Reader-writer locks. Readers add themselves to a word, and leave it by a compare-and-swap, as in
  * glibc. A reader that finds a writer takes itself out and waits for the count of releases.
+ *
+ * The word's own operations would order readers after readers. So they order nothing, and what a
+ * lock promises is said apart: all come after a writer, and a writer after all.
  */
 #include <string.h>
 
+#include "order.h"
 #include "sync.h"
 
 #define WRITER 0x80000000u
@@ -13,6 +17,33 @@ struct rwlock {
 	uint32_t state; /* readers, or WRITER */
 	uint32_t releases, waiters;
 };
+
+#define STATE_ADD(l) __atomic_fetch_add(&(l)->state, 1, __ATOMIC_RELAXED)
+#define STATE_CAS(l, old, new)                                                      \
+	__atomic_compare_exchange_n(&(l)->state, old, new, false, __ATOMIC_RELAXED, \
+				    __ATOMIC_RELAXED)
+
+/* Two places that stand for what writers and readers have done. */
+static void has_read(struct rwlock *l)
+{
+	order_atomic((char *)&l->state + 1, ORDER_STORE, __ATOMIC_RELEASE);
+}
+
+static void has_written(struct rwlock *l)
+{
+	order_atomic(&l->state, ORDER_STORE, __ATOMIC_RELEASE);
+}
+
+static void may_read(struct rwlock *l)
+{
+	order_atomic(&l->state, ORDER_LOAD, __ATOMIC_ACQUIRE);
+}
+
+static void may_write(struct rwlock *l)
+{
+	may_read(l);
+	order_atomic((char *)&l->state + 1, ORDER_LOAD, __ATOMIC_ACQUIRE);
+}
 
 static int wait_on(struct rwlock *l, uint32_t seen, uint64_t until, const char *in, const void *pc)
 {
@@ -36,7 +67,8 @@ static void leave_reading(struct rwlock *l)
 {
 	uint32_t state = LOAD(&l->state);
 
-	while (!CAS(&l->state, &state, state - 1)) {
+	has_read(l);
+	while (!STATE_CAS(l, &state, state - 1)) {
 	}
 	if (state == 1)
 		released(l);
@@ -48,8 +80,10 @@ static int read_lock(struct rwlock *l, uint64_t until, const void *pc)
 	for (;;) {
 		uint32_t seen;
 
-		if (!(ADD(&l->state, 1) & WRITER))
+		if (!(STATE_ADD(l) & WRITER)) {
+			may_read(l);
 			return 0;
+		}
 		seen = LOAD(&l->releases);
 		leave_reading(l);
 		if ((LOAD(&l->state) & WRITER) &&
@@ -64,8 +98,10 @@ static int write_lock(struct rwlock *l, uint64_t until, const void *pc)
 	for (;;) {
 		uint32_t none = 0, seen = LOAD(&l->releases);
 
-		if (CAS(&l->state, &none, WRITER))
+		if (STATE_CAS(l, &none, WRITER)) {
+			may_write(l);
 			return 0;
+		}
 		if (wait_on(l, seen, until, "pthread_rwlock_wrlock", pc) == ETIMEDOUT)
 			return ETIMEDOUT;
 	}
@@ -112,7 +148,8 @@ API int pthread_rwlock_tryrdlock(pthread_rwlock_t *lock)
 	do {
 		if (state & WRITER)
 			return EBUSY;
-	} while (!CAS(&l->state, &state, state + 1));
+	} while (!STATE_CAS(l, &state, state + 1));
+	may_read(l);
 	return 0;
 }
 
@@ -139,7 +176,10 @@ API int pthread_rwlock_trywrlock(pthread_rwlock_t *lock)
 	if (!exact_on())
 		return REAL(int, pthread_rwlock_trywrlock, (pthread_rwlock_t *))(lock);
 	sched_work(10);
-	return CAS(&l->state, &none, WRITER) ? 0 : EBUSY;
+	if (!STATE_CAS(l, &none, WRITER))
+		return EBUSY;
+	may_write(l);
+	return 0;
 }
 
 API int pthread_rwlock_unlock(pthread_rwlock_t *lock)
@@ -150,7 +190,8 @@ API int pthread_rwlock_unlock(pthread_rwlock_t *lock)
 		return REAL(int, pthread_rwlock_unlock, (pthread_rwlock_t *))(lock);
 	sched_work(10);
 	if (LOAD(&l->state) & WRITER) {
-		__atomic_fetch_and(&l->state, ~WRITER, __ATOMIC_RELEASE);
+		has_written(l);
+		__atomic_fetch_and(&l->state, ~WRITER, __ATOMIC_RELAXED);
 		released(l);
 	} else {
 		leave_reading(l);

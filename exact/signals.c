@@ -37,7 +37,7 @@ API int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec
 		return REAL(int, sigtimedwait,
 			    (const sigset_t *, siginfo_t *, const struct timespec *))(set, info,
 										      most);
-	sched_cycles(EXACT_CALL);
+	outside_call();
 	end = outside_until(most);
 	for (;;) {
 		if (was_sent(t, set, &came)) {
@@ -78,7 +78,7 @@ API int pthread_kill(pthread_t real, int which)
 
 	if (!exact_on())
 		return REAL(int, pthread_kill, (pthread_t, int))(real, which);
-	sched_cycles(EXACT_CALL);
+	outside_call();
 	sched_catch_up();
 	t = threads_find(real);
 	if (!t || t->ended)

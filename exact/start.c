@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * The beginning and the end of a recording. The command starts the program with SCHEDSHARD_EXACT,
- * four paths and two words: the settings (plugin/watch.h), the file of names, the file of blocks,
- * the folder of the machine's files, the seed, and 'stacks' or 'none'. Without it the program runs
- * as always.
+ * four paths and three words: the settings (plugin/watch.h), the file of names, the file of blocks,
+ * the folder of the machine's files, the seed, 'stacks' or 'none', and which races are told
+ * (races.h). Without it the program runs as always.
  *
  * It begins when the first instrumented file calls __tsan_init(). No constructor of this library
  * would do: those of the C++ code in it may come later.
@@ -23,6 +23,7 @@
 #include "model.h"
 #include "pass.h"
 #include "private.h"
+#include "races.h"
 #include "real.h"
 #include "sim.h"
 #include "sim_threads.h"
@@ -68,16 +69,18 @@ static void prepare(const char *settings)
 	static char *own; /* its parts are used until the end */
 	char *watch = strtok(own = strdup(settings), "\n"), *meta = strtok(NULL, "\n");
 	char *blocks = strtok(NULL, "\n"), *view = strtok(NULL, "\n"), *seed = strtok(NULL, "\n");
-	char *stacks = strtok(NULL, "\n");
+	char *stacks = strtok(NULL, "\n"), *races = strtok(NULL, "\n");
 	struct watch_error err;
 
-	if (!stacks)
+	if (!races)
 		refuse(SETTINGS " has too few parts: 'c2c record --exact' makes it");
 	if (watch_read(&exact.watch, watch, &err))
 		refuse(err.text);
 	exact.meta = meta;
 	exact.view = view;
 	exact.seed = strtoull(seed, NULL, 10);
+	exact.races = atoi(races);
+	lines_all = exact.races == RACES_ALL;
 	exact.pid = getpid();
 	read_machine();
 	away_start();
@@ -85,7 +88,7 @@ static void prepare(const char *settings)
 		refuse("cannot read the file of blocks");
 	if (!strcmp(stacks, "stacks") && ways_begin())
 		refuse("no memory for stacks");
-	if (sim_init(&exact_model, exact.seed) || lines_begin())
+	if (sim_init(&exact_model, exact.seed) || lines_begin() || races_begin())
 		refuse("no memory for the model");
 }
 

@@ -24,12 +24,14 @@
 #include "exact.h"
 #include "keys.h"
 #include "lines.h"
+#include "races.h"
 #include "spin.h"
 #include "sync.h"
 #include "ways.h"
 
 #define PARKING_STACK 16384u
-#define LOOK_AGAIN    20000000ull  /* ps */
+#define LOOK_AGAIN    20000000ull /* ps */
+#define LOCAL	      4096u
 #define ROOM	      (128u << 10) /* that the model needs on a thread's stack */
 
 enum { STARTING, PARKED, ENDING };
@@ -124,6 +126,8 @@ static void *thread_main(void *arg)
 	/* From here on in the thread that simulates. */
 	lines_thread(t->cpu);
 	ways_thread(t);
+	/* Another thread may have had this stack, and its local memory above. */
+	races_forget((uintptr_t)t->fiber.local - t->stack_size, t->stack_size + LOCAL);
 	t->top = __builtin_frame_address(0);
 	t->end = &end;
 	if (!_setjmp(end))
@@ -185,13 +189,15 @@ int threads_begin(void)
 	t->tid = (pid_t)syscall(SYS_gettid);
 	t->real = pthread_self();
 	t->top = environ;
+	order_thread(t);
 	exact_self = t;
 	sched_start(t);
 	return 0;
 }
 
 /* The attributes of the real thread: the program's stack, with room for the model. */
-static int make_attributes(pthread_attr_t *own, const pthread_attr_t *asked, bool *detached)
+static int make_attributes(pthread_attr_t *own, const pthread_attr_t *asked, bool *detached,
+			   uint64_t *whole)
 {
 	int state = PTHREAD_CREATE_JOINABLE;
 	size_t size = 0, guard = 0;
@@ -205,7 +211,8 @@ static int make_attributes(pthread_attr_t *own, const pthread_attr_t *asked, boo
 		pthread_attr_setguardsize(own, guard);
 	}
 	*detached = state == PTHREAD_CREATE_DETACHED;
-	return pthread_attr_setstacksize(own, size + ROOM);
+	*whole = size + ROOM;
+	return pthread_attr_setstacksize(own, *whole);
 }
 
 static int start_real(struct thread *t, const pthread_attr_t *asked)
@@ -214,7 +221,7 @@ static int start_real(struct thread *t, const pthread_attr_t *asked)
 	pthread_attr_t own;
 	int failed;
 
-	failed = make_attributes(&own, asked, &t->detached);
+	failed = make_attributes(&own, asked, &t->detached, &t->stack_size);
 	if (failed)
 		return failed;
 	t->parking_stack = aligned_alloc(64, PARKING_STACK);
@@ -265,6 +272,7 @@ API int pthread_create(pthread_t *made, const pthread_attr_t *attr, void *(*star
 	}
 	*made = t->real;
 	lines_plain(made, sizeof(*made), true, __builtin_return_address(0));
+	order_thread(t);
 	sched_place(t);
 	sched_wake(t, sched_time());
 	return 0;
@@ -317,6 +325,7 @@ static int join(pthread_t real, void **result, uint64_t until, bool wait, const 
 		CANCEL_POINT((sched_block(), 0));
 	exact_self->waits_in = NULL;
 	cancel_test();
+	order_after(t);
 	if (result)
 		*result = t->result;
 	reap(t);

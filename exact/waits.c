@@ -127,7 +127,7 @@ API int pthread_barrier_wait(pthread_barrier_t *barrier)
 		futex_wake(&b->round, INT32_MAX, UINT32_MAX);
 		return PTHREAD_BARRIER_SERIAL_THREAD;
 	}
-	while (LOAD(&b->round) == round)
+	while (__atomic_load_n(&b->round, __ATOMIC_ACQUIRE) == round)
 		futex_wait(&b->round, round, EXACT_EVER, UINT32_MAX, "pthread_barrier_wait", HERE);
 	return 0;
 }

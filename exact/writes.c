@@ -29,7 +29,7 @@ static enum kind kind_of(int file)
 	if (outside_blocks(file) && !fstat(file, &s))
 		kind = S_ISFIFO(s.st_mode) ? PIPE : S_ISSOCK(s.st_mode) ? SOCKET : PLAIN;
 	errno = before;
-	sched_cycles(EXACT_CALL);
+	outside_call();
 	return kind;
 }
 

@@ -185,10 +185,11 @@ static inline __attribute__((always_inline)) void allocated(void *at, size_t siz
 	inside = false;
 }
 
-static void freed(void *at)
+/* @size: 0 where only the allocator knows it */
+static void freed(void *at, size_t size)
 {
 	if (at && ready && !inside)
-		preload_tell(PROTOCOL_FREE, (uint64_t)(uintptr_t)at, 0, 0, 0);
+		preload_tell(PROTOCOL_FREE, (uint64_t)(uintptr_t)at, size, 0, 0);
 }
 
 /* ---- memory ---- */
@@ -221,7 +222,7 @@ PRELOAD_API void free(void *at)
 {
 	if (is_early(at) || !next_free)
 		return;
-	freed(at);
+	freed(at, 0);
 	next_free(at);
 }
 
@@ -238,7 +239,7 @@ PRELOAD_API void *realloc(void *old, size_t size)
 			memcpy(at, old, size < most ? size : most);
 		return at;
 	}
-	freed(old);
+	freed(old, 0);
 	at = next_realloc(old, size);
 	allocated(at, size, 0, PRELOAD_HERE);
 	return at;
@@ -292,6 +293,6 @@ PRELOAD_API void *mmap64(void *where, size_t size, int rights, int flags, int fi
 PRELOAD_API int munmap(void *at, size_t size)
 {
 	find_all();
-	freed(at);
+	freed(at, size);
 	return next_munmap(at, size);
 }

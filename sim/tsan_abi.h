@@ -16,6 +16,10 @@
 
 #define TSAN_PC __builtin_return_address(0)
 
+#ifndef hook_volatile
+#define hook_volatile hook_plain /* as any other access */
+#endif
+
 void __tsan_init(void);
 void __tsan_func_entry(void *pc);
 void __tsan_func_exit(void);
@@ -32,36 +36,36 @@ void __tsan_func_exit(void)
 	hook_leave();
 }
 
-#define PLAIN(n)                                  \
-	void __tsan_read##n(void *a);             \
-	void __tsan_write##n(void *a);            \
-	void __tsan_unaligned_read##n(void *a);   \
-	void __tsan_unaligned_write##n(void *a);  \
-	void __tsan_volatile_read##n(void *a);    \
-	void __tsan_volatile_write##n(void *a);   \
-	void __tsan_read##n(void *a)              \
-	{                                         \
-		hook_plain(a, n, false, TSAN_PC); \
-	}                                         \
-	void __tsan_write##n(void *a)             \
-	{                                         \
-		hook_plain(a, n, true, TSAN_PC);  \
-	}                                         \
-	void __tsan_unaligned_read##n(void *a)    \
-	{                                         \
-		hook_plain(a, n, false, TSAN_PC); \
-	}                                         \
-	void __tsan_unaligned_write##n(void *a)   \
-	{                                         \
-		hook_plain(a, n, true, TSAN_PC);  \
-	}                                         \
-	void __tsan_volatile_read##n(void *a)     \
-	{                                         \
-		hook_plain(a, n, false, TSAN_PC); \
-	}                                         \
-	void __tsan_volatile_write##n(void *a)    \
-	{                                         \
-		hook_plain(a, n, true, TSAN_PC);  \
+#define PLAIN(n)                                     \
+	void __tsan_read##n(void *a);                \
+	void __tsan_write##n(void *a);               \
+	void __tsan_unaligned_read##n(void *a);      \
+	void __tsan_unaligned_write##n(void *a);     \
+	void __tsan_volatile_read##n(void *a);       \
+	void __tsan_volatile_write##n(void *a);      \
+	void __tsan_read##n(void *a)                 \
+	{                                            \
+		hook_plain(a, n, false, TSAN_PC);    \
+	}                                            \
+	void __tsan_write##n(void *a)                \
+	{                                            \
+		hook_plain(a, n, true, TSAN_PC);     \
+	}                                            \
+	void __tsan_unaligned_read##n(void *a)       \
+	{                                            \
+		hook_plain(a, n, false, TSAN_PC);    \
+	}                                            \
+	void __tsan_unaligned_write##n(void *a)      \
+	{                                            \
+		hook_plain(a, n, true, TSAN_PC);     \
+	}                                            \
+	void __tsan_volatile_read##n(void *a)        \
+	{                                            \
+		hook_volatile(a, n, false, TSAN_PC); \
+	}                                            \
+	void __tsan_volatile_write##n(void *a)       \
+	{                                            \
+		hook_volatile(a, n, true, TSAN_PC);  \
 	}
 
 PLAIN(1)

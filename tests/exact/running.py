@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from schedshard.c2c.exact.races import SHARED
 from schedshard.c2c.exact.run import Ran, Runs
 from schedshard.c2c.program.placing import order
 from schedshard.c2c.program.program import find_program
@@ -44,11 +45,12 @@ def call(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def compiled(into: Path, compiler: str, *words: str) -> Path:
-    """A program made with 'schedshard cc'."""
+def compiled(into: Path, compiler: str, *words: str, language: str = "c") -> Path:
+    """A program made with 'schedshard cc', or c++."""
     into.parent.mkdir(exist_ok=True)
     usual = ("-O2", "-g", "-pthread", "-D_GNU_SOURCE")
-    done = call("cc", *usual, *words, "-o", str(into), CC=compiler)
+    verb, variable = ("cc", "CC") if language == "c" else ("c++", "CXX")
+    done = call(verb, *usual, *words, "-o", str(into), **{variable: compiler})
     assert done.returncode == 0, done.stderr
     return into
 
@@ -61,9 +63,11 @@ def record(program: Path, *words: str, cpus: int = 16, options: tuple[str, ...] 
     )
 
 
-def runs(program: Path, folder: Path, *words: str, cpus: int = 16, seed: int = 1) -> Ran:
+def runs(
+    program: Path, folder: Path, *words: str, cpus: int = 16, seed: int = 1, races: int = SHARED
+) -> Ran:
     """The same without a report, in this process."""
     machine = load_machine(MACHINE)
     found = find_program((str(program), *words))
     job = Job(machine, tuple(order(machine_topology(machine), "numbered")[:cpus]), seed=seed)
-    return Runs(found, folder, output_to_stderr=False).begin(job)
+    return Runs(found, folder, output_to_stderr=False, races=races).begin(job)

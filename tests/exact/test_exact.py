@@ -288,6 +288,16 @@ def test_instructions_of_a_block() -> None:
     assert (second.after, second.outside) == ({0x3A: 5}, ["puts", "free"])
 
 
+@pytest.mark.parametrize("text", ["lock xadd %eax,(%rdi)", "xchg   %eax,(%rdi)", "mfence"])
+def test_a_block_may_have_a_lock_that_nobody_sees(text: str) -> None:
+    lines = ["10:\tcall   20 <__sanitizer_cov_trace_pc@plt>", "15:\tnop", f"19:\t{text}"]
+    assert [block.unseen for block in parse(lines)] == [True]
+    assert [block.unseen for block in parse(lines[:2])] == [False]
+    calls = [lines[0], "15:\tcall   30 <GOMP_barrier@plt>"]
+    assert [block.unseen for block in parse(calls, set(), {"GOMP_barrier"})] == [True]
+    assert [block.unseen for block in parse(calls, set(), {"other"})] == [False]
+
+
 @pytest.mark.parametrize("jump", ["jmp    *%rax", "notrack jmp *%rax", "bnd jmp *%rax"])
 def test_a_block_ends_at_a_jump(jump: str) -> None:
     hook = "10:\tcall   20 <__sanitizer_cov_trace_pc@plt>"

@@ -52,6 +52,7 @@ class Block:
     count: int = 0
     pauses: int = 0
     outside: list[str] = field(default_factory=list)  # calls of code without instrumentation
+    unseen: bool = False  # it may have a lock that nobody sees (exact/unseen.h)
     after: dict[int, int] = field(default_factory=dict)  # by an access: instructions from there on
     _sets: set[str] = field(default_factory=set)  # registers of arguments set since the last call
     _result: bool = False  # the last instruction was a hook that returns a value
@@ -80,6 +81,8 @@ class Block:
         self.count += 1
         if text.startswith("pause"):
             self.pauses += 1
+        elif text.startswith(("lock ", "xchg", "mfence")):
+            self.unseen = True
         found = _SETS.search(text)
         if found is not None:
             self._sets.add(found[1])
@@ -91,8 +94,13 @@ class Block:
         return self
 
 
-def parse(lines: Iterable[str], inside: Container[str] = frozenset()) -> Iterator[Block]:
-    """Each block of a disassembly. inside: names of other files with instrumentation."""
+def parse(
+    lines: Iterable[str], inside: Container[str] = frozenset(), locks: Container[str] = frozenset()
+) -> Iterator[Block]:
+    """Each block of a disassembly.
+
+    inside: names of other files with instrumentation; locks: of functions that may wait unseen.
+    """
     block: Block | None = None
     begins: str | None = None  # a hook was called: a block's, or an access's
     for line in lines:
@@ -119,6 +127,7 @@ def parse(lines: Iterable[str], inside: Container[str] = frozenset()) -> Iterato
                 continue
             if imported and not callee.startswith("__tsan_") and callee not in inside:
                 block.outside.append(callee)
+                block.unseen |= callee in locks
             block.instruction("call")
             if leaves:
                 yield block.ended()
@@ -149,21 +158,28 @@ def _defined(path: Path) -> set[str]:
         return {each.name for each in elf_symbols(ELFFile(file), ".dynsym") if each.defined}
 
 
-def write_blocks(paths: Iterable[Path], library: Path, into: Path) -> list[tuple[str, ...]]:
-    """The file that the library reads (exact/blocks.c). Return: sets of callees, by number."""
+def write_blocks(
+    paths: Iterable[Path], library: Path, into: Path, others: Iterable[Path] = ()
+) -> list[tuple[str, ...]]:
+    """The file that the library reads (exact/blocks.c). Return: sets of callees, by number.
+
+    others: libraries without instrumentation that may have locks of their own.
+    """
     paths = list(paths)
     inside = set().union(*map(_defined, [*paths, library])) - _ALLOCATORS
+    locks = set[str]().union(*map(_defined, others))
     sets: dict[tuple[str, ...], int] = {}
     with into.open("w", encoding="utf-8") as file:
         for path in paths:
             file.write(f"module {path}\n")
-            for block in parse(_disassembly(path), inside):
+            for block in parse(_disassembly(path), inside, locks):
                 more = ""
-                if block.pauses or block.outside:
+                if block.pauses or block.outside or block.unseen:
                     number = 0
                     if block.outside:
                         number = sets.setdefault(tuple(block.outside), len(sets))
                     more = f" {block.pauses} {len(block.outside)} {number}"
+                    more += " 1" if block.unseen else ""
                 file.write(f"{block.begin:x} {block.count}{more}\n")
                 file.writelines(f"{at:x} {n}\n" for at, n in block.after.items() if n)
     return list(sets)

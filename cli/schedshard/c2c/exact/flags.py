@@ -2,6 +2,7 @@
 """The compiler and its flags, for programs that the exact recorder runs."""
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -26,12 +27,19 @@ def library() -> Path:
     return path
 
 
-def _is_clang(compiler: str) -> bool:
+def _version(compiler: str) -> str:
     with telling(f"cannot run {compiler}"):
         done = subprocess.run(
-            [compiler, "--version"], stdin=subprocess.DEVNULL, capture_output=True, check=False
-        )
-    return b"clang" in done.stdout
+            [compiler, "--version"],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False,
+        )  # fmt: skip
+    return done.stdout
+
+
+def _knows_volatile(version: str) -> bool:
+    """Of gcc: does it tell volatile accesses from others? Version 11 and later do."""
+    found = re.search(r"\) (\d+)\.", version)
+    return found is not None and int(found[1]) >= 11
 
 
 def find_compiler(language: str) -> list[str]:
@@ -52,12 +60,16 @@ def flags(compiler: Sequence[str]) -> list[str]:
     """For compiling and for linking alike: build systems pass the same to both."""
     at = library().parent
     found = ["-fsanitize=thread", _PLAIN]
-    if _is_clang(compiler[0]):
+    version = _version(compiler[0])
+    if "clang" in version:
         found += ["-fsanitize-coverage=bb,no-prune,trace-pc", "-fno-sanitize-link-runtime"]
+        found += ["-mllvm", "-tsan-distinguish-volatile=1"]
         found += ["-Wno-unused-command-line-argument", f"-L{at}", f"-l:{LIBRARY}"]
     else:
         # gcc links -ltsan: a link of that name beside the library leads to it.
         found += ["-fsanitize-coverage=trace-pc", "-Wno-tsan", f"-L{at}"]
+        if _knows_volatile(version):
+            found.append("--param=tsan-distinguish-volatile=1")
     wrapped = ",".join(f"--wrap={name}" for name in _WRAPPED)
     return [*found, f"-Wl,-rpath,{at},{wrapped}"]
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from schedshard.c2c.counts import by_counts
 from schedshard.c2c.exact.away import away, in_source_form, measured, note
+from schedshard.c2c.exact.races import ALL, SHARED, notes, races
 from schedshard.c2c.exact.run import INTERRUPTS, Runs, check_exact
 from schedshard.c2c.program.placing import order
 from schedshard.c2c.program.program import find_program
@@ -35,6 +36,7 @@ class ExactRequest:
     output_to_stderr: bool
     uncertainty: int | None
     flame: bool
+    races: bool = False
     threads: tuple[int, ...] = ()
     stacks: bool = False
 
@@ -60,7 +62,8 @@ def _record_one(request: ExactRequest, folder: Path) -> dict[str, Any]:
         if request.cpus is not None and request.cpus > len(found):
             raise UserError(f"--cpus {request.cpus}: {machine.name} has {len(found)}")
     count = request.cpus or min(map(len, orders))
-    runs = Runs(program, folder, request.output_to_stderr, request.stacks)
+    looked = ALL if request.races else SHARED
+    runs = Runs(program, folder, request.output_to_stderr, request.stacks, looked)
     ran = runs.begin(Job(machines[0], tuple(orders[0][:count]), seed=request.seed))
     if ran.signal in INTERRUPTS:
         machines = machines[:1]
@@ -93,6 +96,10 @@ def _record_one(request: ExactRequest, folder: Path) -> dict[str, Any]:
         report["notes"].append(said)
         if not request.output_to_stderr:
             print(measured(callees, ran.meta, outside, busy_ns), file=sys.stderr)
+    raced = races(ran.meta)
+    if raced:
+        report["recording"]["races"] = raced
+    report["notes"] += notes(raced, ran.meta)
     if ran.signal in INTERRUPTS:
         report["notes"].append(f"{ran.signal} ended the program: this is one run, on one machine")
     waited = int(ran.raw["stepping"]["waited_outside"])

@@ -21,6 +21,7 @@ from elftools.elf.elffile import ELFFile
 from schedshard.c2c.exact.blocks import HOOK, write_blocks
 from schedshard.c2c.exact.ends import why_stopped
 from schedshard.c2c.exact.flags import LIBRARY, library
+from schedshard.c2c.exact.races import OFF, SHARED
 from schedshard.c2c.naming.elf_symbols import elf_symbols
 from schedshard.c2c.program.machine_view import write_view
 from schedshard.c2c.program.program import Program
@@ -40,6 +41,10 @@ LIMITS = (
     "compiled with the flags takes 100 (estimates)",
 )
 _SETTINGS = "SCHEDSHARD_EXACT"
+_SYSTEM = (
+    "libc.", "libm.", "libstdc++.", "libc++.", "libc++abi.", "libgcc_s.", "libpthread.", "ld-linux",
+    LIBRARY,
+)  # fmt: skip
 # What arguments and environment take, rounded up: an argument may have four times as many bytes.
 _STACK_USED = 32768
 _NO_RANDOMISATION = 0x0040000
@@ -61,6 +66,17 @@ def _has_symbol(elf: ELFFile, table: str, name: str) -> bool:
 def _imports_hook(path: Path) -> bool:
     with path.open("rb") as file:
         return _has_symbol(ELFFile(file), ".dynsym", HOOK)
+
+
+def _is_rust(path: Path) -> bool:
+    with path.open("rb") as file:
+        comment = ELFFile(file).get_section_by_name(".comment")
+        return comment is not None and b"rustc" in comment.data()
+
+
+def _is_of_system(path: Path) -> bool:
+    """Libraries that wait by calls that the recorder replaces: those of exact/unseen.c."""
+    return path.name.startswith(_SYSTEM)
 
 
 def check_exact(program: Program) -> None:
@@ -132,6 +148,7 @@ class Runs:
     folder: Path
     output_to_stderr: bool
     stacks: bool = False
+    races: int = SHARED
     blocks: Path = field(init=False)
     callees: list[tuple[str, ...]] = field(init=False)  # by number: of blocks that call other code
     stdin: Path | None = field(init=False)
@@ -143,8 +160,12 @@ class Runs:
         path = self.program.path.resolve()
         found = [path, *libraries(path)]
         instrumented = [each for each in found if _imports_hook(each)]
+        # The standard library of Rust is part of the program, and has locks that nobody sees.
+        if _is_rust(path):
+            self.races = OFF
         self.blocks = self.folder / "blocks"
-        self.callees = write_blocks(instrumented, library(), self.blocks)
+        others = [each for each in found if each not in instrumented and not _is_of_system(each)]
+        self.callees = write_blocks(instrumented, library(), self.blocks, others)
         self.stdin = None
         if not sys.stdin.isatty():
             self.stdin = self.folder / "stdin"
@@ -199,7 +220,8 @@ class Runs:
         watch.write_text(watch_lines(job, result), encoding="utf-8")
         view = write_view(at / "machine", job.machine, job.cpus)
         stacks = "stacks" if self.stacks else "none"
-        settings = "\n".join(map(str, (watch, meta, self.blocks, view, job.seed, stacks)))
+        parts = (watch, meta, self.blocks, view, job.seed, stacks, self.races)
+        settings = "\n".join(map(str, parts))
         env = {name: value for name, value in os.environ.items() if name != _SETTINGS}
         executable = self.program.path.absolute()
         env[_SETTINGS] = padded(settings, self.program.argv, executable, env)
@@ -225,7 +247,7 @@ class Runs:
             )
         told = dict(read_json(meta, "what the recorder wrote"))
         told["processes"] = [read_json(at / "meta.json.0", "what the recorder wrote")]
-        if "away" not in told:
+        if "races" not in told:
             how = typed("cc")
             raise UserError(
                 f"{self.program.path} was linked with another version: build it with '{how}' again"

@@ -120,6 +120,11 @@ def _report_options(verb: Verb) -> Verb:
 @number_option("--seed", default=1, help="With --exact: the seed that orders threads.")
 @number_option("--seeds", low=2, help="With --exact: intervals over N seeds.")
 @click.option(
+    "--races",
+    is_flag=True,
+    help="With --exact: tell data races in all memory (slower).",
+)
+@click.option(
     "--threads",
     metavar="LIST",
     help="Run once for each of these numbers, as 2,64,384; {} in an argument stands for it.",
@@ -160,6 +165,7 @@ def record_command(
     trace: Path | None,
     guest: bool,
     exact: bool,
+    races: bool,
     seed: int,
     seeds: int | None,
     threads: str | None,
@@ -197,8 +203,8 @@ def record_command(
     of_guest = {name: options.pop(name) for name in _OF_GUEST}
     if exact:
         _check_exact(ctx)
-    elif seeds is not None:
-        raise UserError("--seeds needs --exact: add it")
+    elif seeds is not None or races:
+        raise UserError(f"--{'races' if races else 'seeds'} needs --exact: add it")
     asked_gate = Asked(baseline, update_baseline, fail_above, sarif, junit, annotate)
     closing = asked_gate.gate("exact" if exact else "guest" if guest else "emulator", out)
     counts = _counts(threads)
@@ -214,7 +220,7 @@ def record_command(
         if exact:
             report = _record_exact(
                 Path(folder), machines=machines, cpus=cpus, seed=seed, seeds=seeds or 0,
-                threads=counts,
+                races=races, threads=counts,
                 output_to_stderr=as_json, flame=flamegraph is not None, **options,
             )  # fmt: skip
             _deliver(report, as_json, out, html, flamegraph, asked_gate, closing)

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/* Which code is not seen (unseen.h): by the loaded modules, each looked up once. */
+#include "unseen.h"
+
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "order.h"
+
+#define MODULES 256u
+
+_Thread_local uint32_t unseen_now;
+
+static struct module {
+	uint64_t low, high;
+	bool seen;
+} module[MODULES];
+static uint32_t nr_modules;
+static uint64_t *except; /* bases of instrumented modules */
+static uint32_t nr_except;
+
+void unseen_except(uint64_t base)
+{
+	uint64_t *more = realloc(except, (nr_except + 1) * sizeof(*except));
+
+	if (!more)
+		abort();
+	except = more;
+	except[nr_except++] = base;
+}
+
+static bool known(const char *path)
+{
+	static const char *const names[] = {
+		"libc.",     "libm.",	    "libstdc++.", "libc++.",	"libc++abi.",
+		"libgcc_s.", "libpthread.", "ld-linux",	  "linux-vdso", "libschedshard-exact."
+	};
+	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+
+	for (unsigned int i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strncmp(name, names[i], strlen(names[i])))
+			return true;
+	return !*path; /* the program */
+}
+
+struct wanted {
+	uint64_t at;
+	struct module found;
+};
+
+static int has(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct wanted *w = arg;
+
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+		uint64_t low = info->dlpi_addr + part->p_vaddr;
+
+		if (part->p_type != PT_LOAD || w->at < low || w->at >= low + part->p_memsz)
+			continue;
+		w->found = (struct module){ low, low + part->p_memsz, known(info->dlpi_name) };
+		for (uint32_t n = 0; n < nr_except; n++)
+			w->found.seen |= except[n] == info->dlpi_addr;
+		return 1;
+	}
+	return 0;
+}
+
+static const struct module *module_of(uint64_t at)
+{
+	struct wanted w = { .at = at, .found = { at, at + 1, false } };
+
+	for (uint32_t i = 0; i < nr_modules; i++)
+		if (at >= module[i].low && at < module[i].high)
+			return &module[i];
+	dl_iterate_phdr(has, &w);
+	if (nr_modules == MODULES)
+		nr_modules--;
+	module[nr_modules] = w.found;
+	return &module[nr_modules++];
+}
+
+void unseen_caller(const void *pc)
+{
+	if (!module_of((uint64_t)(uintptr_t)pc)->seen)
+		order_all();
+}
+
+void unseen_block(bool has)
+{
+	if (unseen_now)
+		order_all();
+	unseen_now = has;
+}

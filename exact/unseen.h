@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * unseen.h - code that may wait for another thread although nobody sees how: locked instructions
+ * in assembly, and libraries that were not instrumented. After such code everything that was is
+ * taken to be before. The C and C++ libraries are not among them: they wait by calls that this
+ * library replaces.
+ */
+#ifndef EXACT_UNSEEN_H
+#define EXACT_UNSEEN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "exact.h"
+
+/* Does the calling thread execute such code? Then its accesses say nothing about races. */
+extern _Thread_local uint32_t unseen_now HIDDEN __attribute__((tls_model("initial-exec")));
+
+/** unseen_except - the module that is loaded at @base was instrumented. */
+void unseen_except(uint64_t base);
+
+/** unseen_block - a block begins. @has: it has such code */
+void unseen_block(bool has);
+
+/** unseen_caller - a function begins that the code at @pc called. */
+void unseen_caller(const void *pc);
+
+#endif
