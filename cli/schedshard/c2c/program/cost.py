@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What recording costs: one program natively, emulated, under drd and recorded, in turn.
+"""What recording costs: one program natively, emulated, under drd, recorded and run exactly.
 
 A host is never twice as busy. So each repeat does everything once, one after the other, and the
 ratios are those of one repeat. The output shows the middle one, the least and the most of all
@@ -10,6 +10,7 @@ well.
 import os
 import shutil
 import statistics
+import subprocess
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -19,14 +20,17 @@ from typing import Any
 
 from schedshard.c2c.program.program import EMULATOR, find_emulator
 from schedshard.common.errors import UserError
-from schedshard.common.paths import build_dir, own_argv, remake
+from schedshard.common.paths import ROOT, build_dir, own_argv, remake
 from schedshard.common.provenance import tool_versions
+from schedshard.machines.presets import cpu_count, load_machine
 from schedshard.show.format import significant
 from schedshard.show.sheet import Sheet
 
 COST = "schedshard/record-cost/1"
 PROGRAM = "record-little"
+SOURCE = ROOT / "tests" / "record" / "little.c"
 QUANTA = (1000, 10_000)
+EXACT_CPUS = (16, 128, 384)
 
 
 @dataclass(frozen=True)
@@ -69,8 +73,44 @@ def _run(words: Sequence[str]) -> Took:
         return Took(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, out.read())
 
 
-def commands(request: CostRequest, rounds: int, trace: Path) -> dict[str, list[str]]:
-    """The compared runs, by name."""
+def compiled(folder: Path) -> dict[str, Path]:
+    """The program with the sanitizer's runtime, and for the exact recorder.
+
+    Empty: there is no compiler or no source, as where schedshard is installed.
+    """
+    compiler = next((name for name in ("gcc", "clang") if shutil.which(name)), None)
+    if compiler is None or not SOURCE.is_file():
+        return {}
+    made = {"libtsan": folder / "libtsan", "exact": folder / "exact"}
+    drivers = {"libtsan": [compiler, "-fsanitize=thread"], "exact": own_argv("cc")}
+    for name, driver in drivers.items():
+        words = [*driver, "-O2", "-g", "-pthread", str(SOURCE), "-o", str(made[name])]
+        done = subprocess.run(
+            words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            why = (done.stderr.splitlines() or ["it failed"])[-1]
+            raise UserError(f"{name}: cannot compile {SOURCE.name}: {why}", status=1)
+    return made
+
+
+def _exact(request: CostRequest, rounds: int, made: Mapping[str, Path]) -> dict[str, list[str]]:
+    options = [str(request.threads), str(rounds)]
+    cpus = cpu_count(load_machine(request.machine))
+    found = {"libtsan": [str(made["libtsan"]), *options]}
+    for count in EXACT_CPUS:
+        if count <= cpus:
+            found[f"exact, {count} CPUs"] = [
+                *own_argv("c2c", "record", "--exact", "--machine", request.machine),
+                *("--cpus", str(count), "--no-advice", "--", str(made["exact"]), *options),
+            ]
+    return found
+
+
+def commands(
+    request: CostRequest, rounds: int, trace: Path, made: Mapping[str, Path] | None = None
+) -> dict[str, list[str]]:
+    """The compared runs, by name; ``made``: of compiled()."""
     program = build_dir() / "tests" / "record" / PROGRAM
     if not program.is_file():
         raise UserError(f"{program} is missing: {remake()}")
@@ -78,6 +118,8 @@ def commands(request: CostRequest, rounds: int, trace: Path) -> dict[str, list[s
     found = {"native": alone, "emulated": [find_emulator(), *alone]}
     if shutil.which("valgrind") is not None:
         found["drd"] = ["valgrind", "--tool=drd", "--quiet", *alone]
+    if made:
+        found.update(_exact(request, rounds, made))
     for quantum in QUANTA:
         found[f"recorded, {quantum:,}"] = [
             *own_argv("c2c", "record", "--machine", request.machine),
@@ -102,8 +144,9 @@ def cost(request: CostRequest) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="schedshard-") as folder:
         trace = Path(folder) / "trace"
         runs: dict[str, list[Took]] = {}
+        made = compiled(Path(folder))
         for _ in range(request.repeats):
-            for name, words in commands(request, request.rounds, trace).items():
+            for name, words in commands(request, request.rounds, trace, made).items():
                 runs.setdefault(name, []).append(_run(words))
         for name, found in runs.items():
             if {run.said for run in found} != {runs["native"][0].said}:
@@ -114,6 +157,7 @@ def cost(request: CostRequest) -> dict[str, Any]:
                 "name": name,
                 "cpu_seconds": statistics.median(run.cpu for run in found),
                 "wall_seconds": statistics.median(run.wall for run in found),
+                "peak_mb": max(run.rss_mb for run in found),
                 "against": {
                     base: {key: _measured(runs, base, key, name) for key in ("cpu", "wall")}
                     for base in bases
@@ -154,7 +198,7 @@ def _range(value: Mapping[str, float]) -> str:
 def cost_tables(data: Mapping[str, Any]) -> list[Sheet]:
     """Ratios, then memory by length."""
     bases = list(data["rows"][0]["against"])
-    columns = ["CPU s", "wall s"]
+    columns = ["CPU s", "wall s", "peak MiB"]
     columns += ["CPU / native", "wall / native", *("CPU / drd" for base in bases[1:])]
     ratios = Sheet(
         f"{data['program']}: measured on this host, {data['host_cpus']} CPUs, {data['repeats']} "
@@ -162,7 +206,7 @@ def cost_tables(data: Mapping[str, Any]) -> list[Sheet]:
         "", *columns, right=columns,
     )  # fmt: skip
     for row in data["rows"]:
-        cells = [significant(row["cpu_seconds"]), significant(row["wall_seconds"])]
+        cells = [significant(row[key]) for key in ("cpu_seconds", "wall_seconds", "peak_mb")]
         cells += [_range(row["against"]["native"][key]) for key in ("cpu", "wall")]
         cells += [_range(row["against"][base]["cpu"]) for base in bases[1:]]
         ratios.add_row(row["name"], *cells)

@@ -20,7 +20,9 @@ from schedshard.commands.options import JSON, OUT, deliver, number_option
 def cost_command(machine: str, as_json: bool, out: Path | None, **options: int) -> None:
     """Measure what 'c2c record' costs: against the program alone, and against valgrind's drd.
 
-    The program has threads that share little. Minutes with the usual numbers.
+    In a checkout with a compiler also the same program with the sanitizer's runtime (libtsan), and
+    compiled for --exact, on 16, 128 and 384 CPUs of the machine. The program has threads that share
+    little. Minutes with the usual numbers.
     """
     from schedshard.c2c.program.cost import CostRequest, cost, cost_tables
     from schedshard.common.progress import working
