@@ -55,7 +55,7 @@ def mirror(archive: str) -> str:
     )
 
 
-def _apt_options(folder: Path, source: str, arch: str) -> list[str | Path]:
+def apt_options(folder: Path, source: str, arch: str) -> list[str | Path]:
     """Options for apt-get and apt-cache that keep everything they write in one folder."""
     for part in ("lists/partial", "cache/archives/partial", "parts"):
         (folder / part).mkdir(parents=True)
@@ -89,7 +89,7 @@ def newest(said: str, package: str) -> str | None:
 def _download(wanted: Wanted, suite: str, address: str, folder: Path, out: Path) -> Path | None:
     """The package from one suite; None when the suite does not have it."""
     source = f"deb [signed-by={KEYRING}] {address} {suite} main"
-    options = _apt_options(folder, source, wanted.arch)
+    options = apt_options(folder, source, wanted.arch)
     # A suite that cannot be checked is left out by apt, and then has no such package.
     call(["apt-get", *options, "-qq", "update"], good=(0, 100), what=f"reading {suite}")
     listed = call(["apt-cache", *options, "madison", wanted.package], what=f"reading {suite}")

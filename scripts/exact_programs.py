@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Programs of Debian, unmodified, run by `c2c record --exact` and natively: docs/exact.md.
+
+exact_programs.py [NAME...]
+
+Sources come from the mirror that the system uses, in whichever version its first suite offers;
+a suite that lists a package without its files is passed over. Each is compiled twice, and must
+write the same bytes twice. Status 1: one did not. The table is Markdown.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "cli"))
+
+from schedshard.kernel.source.archive import KEYRING, apt_options, mirror  # noqa: E402
+
+SUITES = ("bookworm", "trixie", "sid")
+MACHINE = "epyc-9654-2s"
+CPUS = "16"
+ME = str(ROOT / "schedshard")
+
+
+@dataclass(frozen=True)
+class Program:
+    """How to build it in its folder, with F for flags, and what it does with a file."""
+
+    package: str
+    build: str
+    run: str  # the program, from its folder, and options; the input's name follows
+    kilobytes: int
+
+
+PROGRAMS = {
+    "pigz": Program("pigz", 'make CFLAGS="$F" LDFLAGS="$F"', "pigz -p4 -b128 -c -k", 3000),
+    "xz": Program(
+        "xz-utils",
+        "./configure -q --disable-shared --disable-nls --disable-doc "
+        'CFLAGS="$F" LDFLAGS="$F" && make',
+        "src/xz/xz -1 -T4 --block-size=300KiB -c -k",
+        2000,
+    ),
+    "zstd": Program(
+        "libzstd",
+        "make -C programs zstd HAVE_ZLIB=0 HAVE_LZMA=0 HAVE_LZ4=0 "
+        'CC="$CC" CFLAGS="$F" LDFLAGS="$F"',
+        "programs/zstd -T4 -B1MB -q -c",
+        3000,
+    ),
+    "pbzip2": Program(
+        "pbzip2", 'make pbzip2 CXXFLAGS="-pthread $F" LDFLAGS="$F"', "pbzip2 -p4 -b1 -c -k -q", 3000
+    ),
+}
+
+
+def silent(*words: str | Path, at: Path) -> bool:
+    """Run in a folder. Return: it succeeded."""
+    return subprocess.run(words, cwd=at, capture_output=True, check=False).returncode == 0
+
+
+def fetch(package: str, folder: Path) -> tuple[Path, str]:
+    """The unpacked source, and its version."""
+    address = mirror("debian")
+    for suite in SUITES:
+        with tempfile.TemporaryDirectory() as own:
+            line = f"deb-src [signed-by={KEYRING}] {address} {suite} main"
+            options = apt_options(Path(own), line, "")
+            silent("apt-get", *options, "-qq", "update", at=folder)
+            got = silent("apt-get", *options, "-qq", "source", package, at=folder)
+        found = [each for each in folder.iterdir() if each.is_dir()]
+        if got and len(found) == 1:
+            return found[0], next(folder.glob("*.dsc")).stem.partition("_")[2]
+        shutil.rmtree(folder)
+        folder.mkdir()
+    sys.exit(f"exact_programs: no suite of {', '.join(SUITES)} has the source of {package}")
+
+
+def build(program: Program, source: Path, flags: str) -> None:
+    """With all warnings of others silent."""
+    words = {**os.environ, "CC": "gcc", "CXX": "g++", "F": f"-O2 -g {flags}"}
+    done = subprocess.run(
+        program.build, shell=True, cwd=source, env=words, capture_output=True, check=False
+    )
+    if done.returncode:
+        sys.exit(f"exact_programs: {program.package}: {done.stderr.decode()[-800:]}")
+
+
+def timed(words: list[str], out: Path) -> tuple[float, str]:
+    """Run. Return: the CPU seconds of it and of what it started, and its standard error."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with out.open("wb") as file:
+        done = subprocess.run(
+            words, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.PIPE, check=False
+        )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    told = done.stderr.decode("utf-8", "replace")
+    if done.returncode:
+        sys.exit(f"exact_programs: {words[0]} ended with status {done.returncode}: {told[-800:]}")
+    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime, told
+
+
+def row(name: str, program: Program, folder: Path) -> tuple[str, bool]:
+    """A row of the table, and whether the outputs are the same."""
+    folder.mkdir()
+    source, version = fetch(program.package, folder)
+    data = folder / "input"
+    data.write_bytes(b"".join(b"%d\n" % n for n in range(program.kilobytes * 1000 // 7)))
+    other = folder / "exact-build"
+    shutil.copytree(source, other)
+    flags = subprocess.run([ME, "cc", "--flags"], capture_output=True, text=True, check=True).stdout
+    build(program, source, "")
+    build(program, other, flags.strip())
+    tool, *options = program.run.split()
+    native, _ = timed([str(source / tool), *options, str(data)], folder / "native")
+    report = folder / "report.json"
+    record = [ME, "c2c", "record", "--exact", "--no-advice", "--machine", MACHINE, "--cpus", CPUS]
+    exact, told_beside = timed(
+        [*record, "--out", str(report), "--", str(other / tool), *options, str(data)],
+        folder / "exact",
+    )
+    same = (folder / "native").read_bytes() == (folder / "exact").read_bytes()
+    told = json.loads(report.read_text(encoding="utf-8"))
+    # "... ran 0.410 s, 99% of that and ...": what was not compiled with the flags.
+    found = re.search(r"without instrumentation ran ([\d.]+ s, \d+%)", told_beside)
+    share = found[1] if found else "none"
+    variant = told["variants"][0]
+    said = "yes" if same else "NO"
+    return (
+        f"| `{name}` {version} `{' '.join(options)}` | {said} | {variant['hitm_total']:,} in "
+        f"{variant['lines_total']:,} lines | {native:.2f}, {exact:.2f} | {share} |",
+        same,
+    )
+
+
+def main() -> int:
+    """All of them, or those named."""
+    names = sys.argv[1:] or list(PROGRAMS)
+    unknown = [name for name in names if name not in PROGRAMS]
+    if unknown:
+        print(f"exact_programs: no program {unknown[0]!r}, only {', '.join(PROGRAMS)}")
+        return 2
+    print("| program | same output | HITM | CPU s natively, whole command | not compiled so |")
+    print("|---|---|---|---|---|")
+    good = True
+    for name in names:
+        with tempfile.TemporaryDirectory(prefix="schedshard-others-") as folder:
+            told, same = row(name, PROGRAMS[name], Path(folder) / name)
+        print(told, flush=True)
+        good &= same
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
