@@ -132,3 +132,25 @@ void slot_set_destroy(struct slot_set *s)
 {
 	slot_set_free(s);
 }
+
+struct slot_roam *slot_roam_create_opts(u32 nr, const struct shard_create_opts *opts)
+{
+	const struct shard_plan *plan;
+
+	if (!nr || nr > SLOT_ROAM_MAX) {
+		errno = EINVAL;
+		return NULL;
+	}
+	plan = plan_or_errno(opts, SHARD_CAP_POOL);
+	return plan ? allocated(slot_roam_alloc(plan, nr)) : NULL;
+}
+
+struct slot_roam *slot_roam_create(u32 nr)
+{
+	return slot_roam_create_opts(nr, NULL);
+}
+
+void slot_roam_destroy(struct slot_roam *s)
+{
+	slot_roam_free(s);
+}

@@ -17,7 +17,8 @@ extern const struct primitive primitive_atomic_inc, primitive_plain_inc, primiti
 	read_shards_primitive_sharded_counter, read_cpus_primitive_cpu_counter,
 	read_about_cpu_about, counter_peer_about_primitive_counter_split,
 	counter_peer_sum_primitive_counter_cached, counter_peer_sum_primitive_counter_striped,
-	primitive_set_clear, primitive_set_clear_packed;
+	primitive_set_clear, primitive_set_clear_packed, primitive_hand_same,
+	primitive_hand_same_roam, primitive_hand_over, primitive_hand_over_roam;
 
 const struct primitive *const primitives[] = {
 	&primitive_atomic_inc,
@@ -60,6 +61,10 @@ const struct primitive *const primitives[] = {
 	&counter_peer_sum_primitive_counter_striped,
 	&primitive_set_clear,
 	&primitive_set_clear_packed,
+	&primitive_hand_same,
+	&primitive_hand_same_roam,
+	&primitive_hand_over,
+	&primitive_hand_over_roam,
 	NULL,
 };
 

@@ -11,6 +11,7 @@
 #include "objects.h"
 #include "sbm_claim.h"
 #include "slot_more.h"
+#include "slot_roam.h"
 
 #define PUT 0 /* ghost: the put has returned */
 
@@ -261,6 +262,76 @@ static void grow(uint32_t cpu)
 	explore_result(cpu, got == 1);
 }
 
+/* -------- slots that roam -------- */
+
+static struct slot_roam *roam;
+
+/* Two slots, one of each shard. */
+static void setup_roam(uint32_t nr_cpus)
+{
+	roam = slot_roam_alloc(case_plan(4, 2), 2);
+	if (!roam)
+		abort();
+	explore_const(roam, roam->bytes);
+	for (u32 shard = 0; shard < 2; shard++)
+		explore_name(roam->row[shard], 8, "row");
+}
+
+/* Each takes a slot and puts it at the other shard; CPU 0 keeps it. */
+static void roams(uint32_t cpu)
+{
+	s64 got = slot_roam_claim_near(roam, cpu);
+
+	if (got < 0)
+		return;
+	own(got);
+	if (!cpu) {
+		explore_result(cpu, 1);
+		return;
+	}
+	explore_ghost_set((u32)got, 0);
+	slot_roam_put(roam, (u32)got, (cpu + 2) % 4);
+}
+
+static void check_roam(uint32_t nr_cpus)
+{
+	u32 kept = explore_result_of(0) != 0;
+
+	explore_check(slot_roam_nr_free(roam) == 2 - kept, "%u of 2 slots are free, %u are kept",
+		      slot_roam_nr_free(roam), kept);
+}
+
+/* A slot goes to the other shard while the other CPU searches: one is free at any time. */
+static void roams_throughout(uint32_t cpu)
+{
+	s64 got = slot_roam_claim_near(roam, 0);
+
+	explore_check(got >= 0, "no slot for CPU %u, and one was free", cpu);
+	if (!cpu)
+		slot_roam_put(roam, (u32)got, 2);
+	explore_result(cpu, 1 + (u64)got);
+}
+
+/* A put hands the CPU's stores over to who claims the slot there. */
+static void setup_roam_taken(uint32_t nr_cpus)
+{
+	setup_roam(nr_cpus);
+	if (slot_roam_claim_near(roam, 0) < 0 || slot_roam_claim_near(roam, 0) < 0)
+		abort();
+	data = port_alloc(PORT_CACHELINE, -1);
+	explore_name(data, 8, "data");
+}
+
+static void roam_hands_over(uint32_t cpu)
+{
+	if (!cpu) {
+		WRITE_ONCE(*data, 1);
+		slot_roam_put(roam, 1, 0);
+	} else if (slot_roam_claim_near(roam, 3) >= 0) {
+		explore_check(READ_ONCE(*data) == 1, "CPU %u owns a slot without its data", cpu);
+	}
+}
+
 #define CASE(name_, title_, kind_, max, weak_, setup_, body_, check_)                          \
 	{                                                                                      \
 		.name = name_, .title = title_, .kind = kind_, .min_cpus = 2, .max_cpus = max, \
@@ -286,6 +357,12 @@ const struct explore_case explore_claim_cases[] = {
 	     3, false, setup_slots, several_slots, check_several_slots),
 	CASE("claim-slots-grow", "a set grows beside a claim, in any order", "core", 2, true,
 	     setup_grow, grow, NULL),
+	CASE("claim-roam", "CPUs put slots elsewhere: each has one owner, or one home", "core", 3,
+	     false, setup_roam, roams, check_roam),
+	CASE("claim-roam-throughout", "a claim finds a slot while another one moves", "core", 2,
+	     false, setup_roam, roams_throughout, NULL),
+	CASE("claim-roam-hands-over", "a put elsewhere hands its CPU's stores over, in any order",
+	     "core", 2, true, setup_roam_taken, roam_hands_over, NULL),
 	CASE("planted-claim-look", "planted: a claim that looks and then clears", "planted", 4,
 	     false, setup_two, look_and_clear, NULL),
 	CASE("planted-claim-put", "planted: a put without release", "planted", 3, true, setup_none,

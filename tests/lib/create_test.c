@@ -87,6 +87,7 @@ static void destroying_nothing(void)
 	shard_counter_destroy(NULL);
 	cpu_counter_destroy(NULL);
 	slot_set_destroy(NULL);
+	slot_roam_destroy(NULL);
 }
 
 /* An LLC of 40 CPUs: sets and counters cut it, byte maps do not. */
@@ -99,6 +100,7 @@ static void each_structure_has_its_cap(void)
 	struct shard_err err = { "" };
 	struct shard_counter *counter;
 	struct cpu_counter *by_cpu;
+	struct slot_roam *roam;
 	struct slot_set *slots;
 	struct bytemap *map;
 	struct sbm *set;
@@ -153,6 +155,18 @@ static void each_structure_has_its_cap(void)
 	CHECK_EQ(errno, EINVAL);
 	errno = 0;
 	CHECK(!slot_set_create(0) && !slot_set_create(SLOT_SET_MAX + 1));
+	CHECK_EQ(errno, EINVAL);
+	roam = slot_roam_create(100);
+	CHECK(roam);
+	CHECK_EQ(roam->plan->nr_shards, 20);
+	CHECK_EQ(slot_roam_nr_free(roam), 100);
+	slot_roam_destroy(roam);
+	roam = slot_roam_create_opts(100, &eight);
+	CHECK(roam);
+	CHECK_EQ(roam->plan->nr_shards, 5);
+	slot_roam_destroy(roam);
+	errno = 0;
+	CHECK(!slot_roam_create(0) && !slot_roam_create(SLOT_ROAM_MAX + 1));
 	CHECK_EQ(errno, EINVAL);
 
 	set = sbm_create_opts(&eight);

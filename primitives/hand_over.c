@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Slots that one thread claims and another one puts, as tags of requests that end elsewhere. Each
+ * thread has a box. It claims a slot, adds to the slot's word, and puts the slot's number into the
+ * box of the thread that is half of all threads away. Then it takes what is in its own box, adds to
+ * that slot's word, and puts the slot. If a box is still full, it puts what was in it itself.
+ */
+#include "primitive.h"
+#include "slot_roam.h"
+#include "slot_set.h"
+
+struct hand_line {
+	u64 word;
+	u8 unused[PORT_CACHELINE - sizeof(u64)];
+};
+
+/**
+ * struct hands - slots and boxes
+ * @stay: slots whose homes stay, or NULL
+ * @roam: slots whose homes follow, or NULL
+ * @slot: a word of each slot
+ * @box: by thread: a slot's number and 1, 0: empty
+ */
+struct hands {
+	struct slot_set *stay;
+	struct slot_roam *roam;
+	u32 nr, nr_threads;
+	struct hand_line *slot, *box;
+};
+
+static void destroy(void *state)
+{
+	struct hands *h = state;
+
+	if (!h)
+		return;
+	slot_set_free(h->stay);
+	slot_roam_free(h->roam);
+	if (h->slot)
+		port_free(h->slot, h->nr * sizeof(*h->slot));
+	if (h->box)
+		port_free(h->box, h->nr_threads * sizeof(*h->box));
+	port_free(h, sizeof(*h));
+}
+
+static void *create(const struct primitive_place *place, bool roams)
+{
+	struct hands *h = primitive_alloc(sizeof(*h), -1, "hands", NULL);
+
+	if (!h)
+		return NULL;
+	h->nr = place->plan->nr_possible;
+	h->nr_threads = place->nr_threads;
+	h->slot = primitive_alloc(h->nr * sizeof(*h->slot), -1, "slots' words", "struct hand_line");
+	h->box = primitive_alloc(h->nr_threads * sizeof(*h->box), -1, "boxes", "struct hand_line");
+	if (primitive_label_hook)
+		primitive_label_hook("free slots", NULL);
+	if (roams)
+		h->roam = slot_roam_alloc(place->pools, h->nr);
+	else
+		h->stay = slot_set_alloc(place->pools, h->nr);
+	if (h->slot && h->box && (h->roam || h->stay))
+		return h;
+	destroy(h);
+	return NULL;
+}
+
+static void *create_stay(const struct primitive_place *place)
+{
+	return create(place, false);
+}
+
+static void *create_roam(const struct primitive_place *place)
+{
+	return create(place, true);
+}
+
+/* A slot is free, or in a box. */
+static bool consistent(const void *state, u64 n)
+{
+	const struct hands *h = state;
+	u32 found = h->roam ? slot_roam_nr_free(h->roam) : slot_set_nr_free(h->stay);
+
+	for (u32 i = 0; i < h->nr_threads; i++)
+		found += READ_ONCE(h->box[i].word) != 0;
+	return found == h->nr;
+}
+
+static u32 claim(struct hands *h, u32 cpu)
+{
+	s64 slot;
+
+	do
+		slot = h->roam ? slot_roam_claim_near(h->roam, cpu) : slot_claim_near(h->stay, cpu);
+	while (slot < 0);
+	return (u32)slot;
+}
+
+static void use(struct hands *h, u32 slot)
+{
+	WRITE_ONCE(h->slot[slot].word, READ_ONCE(h->slot[slot].word) + 1);
+}
+
+static void put(struct hands *h, u32 slot, u32 cpu)
+{
+	if (h->roam)
+		slot_roam_put(h->roam, slot, cpu);
+	else
+		slot_put(h->stay, slot);
+}
+
+static void end(struct hands *h, u64 number, u32 cpu)
+{
+	if (!number)
+		return;
+	use(h, (u32)number - 1);
+	put(h, (u32)number - 1, cpu);
+}
+
+static void same(void *state, const struct primitive_thread *thread, u64 n)
+{
+	while (n--) {
+		u32 slot = claim(state, thread->cpu);
+
+		use(state, slot);
+		primitive_hold(thread);
+		put(state, slot, thread->cpu);
+	}
+}
+
+static void over(void *state, const struct primitive_thread *thread, u64 n)
+{
+	struct hands *h = state;
+	u64 *mine = &h->box[thread->number].word;
+	u64 *other = &h->box[(thread->number + h->nr_threads / 2) % h->nr_threads].word;
+
+	while (n--) {
+		u32 slot = claim(h, thread->cpu);
+
+		use(h, slot);
+		primitive_hold(thread);
+		end(h, port_xchg64(other, slot + 1), thread->cpu);
+		if (READ_ONCE(*mine))
+			end(h, port_xchg64(mine, 0), thread->cpu);
+	}
+}
+
+#define HAND(id, title, text, make, run)          \
+	const struct primitive primitive_##id = { \
+		.name = title,                    \
+		.what = text,                     \
+		.holds = true,                    \
+		.create = make,                   \
+		.ops = run,                       \
+		.consistent = consistent,         \
+		.destroy = destroy,               \
+	}
+
+HAND(hand_same, "slots-used", "claim a slot, use it, put it: slot_set", create_stay, same);
+HAND(hand_same_roam, "slots-used-roam", "the same: slot_roam", create_roam, same);
+HAND(hand_over, "slots-handed", "claim a slot, another thread puts it: slot_set", create_stay,
+     over);
+HAND(hand_over_roam, "slots-handed-roam", "the same: slot_roam", create_roam, over);
