@@ -108,8 +108,12 @@ int main(int argc, char **argv)
 			options.effort = (struct bench_effort){ .rounds = 31, .turn_ns = 100e3 };
 		} else if (!strcmp(argv[i], "--instructions")) {
 			options.only_count = true;
-		} else if (!strcmp(argv[i], "--machine") && i + 1 < argc) {
+		} else if (!strcmp(argv[i], "--machine")) {
 			options.machine = argv[++i];
+			if (!options.machine) {
+				fputs("schedshard-bench: --machine needs a file\n", stderr);
+				return 2;
+			}
 		} else if (!strcmp(argv[i], "--help")) {
 			fputs(usage, stdout);
 			return 0;

@@ -93,6 +93,9 @@ class Usage(unittest.TestCase):
 
     def test_no_such_machine_file(self) -> None:
         """One line and status 2."""
+        run = self.run_bench("--machine")
+        assert (run.returncode, run.stdout) == (2, "")
+        assert run.stderr == "schedshard-bench: --machine needs a file\n"
         run = self.run_bench("--machine", "nowhere.toml")
         assert (run.returncode, run.stdout) == (2, "")
         assert run.stderr.startswith("schedshard-bench: nowhere.toml: ")
