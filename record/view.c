@@ -10,19 +10,29 @@
 
 #include <dlfcn.h>
 #include <stdio.h>
-#include <unistd.h>
+#include <string.h>
+#include <sys/stat.h>
 
 #include "user.h"
+
+#define CPUS  "/sys/devices/system/cpu/cpu"
+#define NODES "/sys/devices/system/node/node"
 
 __attribute__((visibility("default"))) int faccessat(int folder, const char *path, int mode,
 						     int flags);
 
 const char *view_path(const char *path, char space[VIEW_PATH])
 {
+	struct stat file;
+
 	if (!user.view || !path || path[0] != '/' ||
 	    (size_t)snprintf(space, VIEW_PATH, "%s%s", user.view, path) >= VIEW_PATH)
 		return path;
-	return access(space, F_OK) ? path : space;
+	/* No other CPU or node is there, though the host may have it. */
+	if (!strncmp(path, CPUS, strlen(CPUS)) || !strncmp(path, NODES, strlen(NODES)))
+		return space;
+	/* Folders above have what the host's have as well. */
+	return stat(space, &file) || S_ISDIR(file.st_mode) ? path : space;
 }
 
 int faccessat(int folder, const char *path, int mode, int flags)
