@@ -120,10 +120,10 @@ static inline void hook_enter(const void *pc)
 		ways_entered(pc, __builtin_frame_address(0));
 }
 
-static inline void hook_leave(void)
+static inline void hook_leave(const void *to)
 {
 	if (__builtin_expect(ways_mine != NULL, false))
-		ways_left();
+		ways_left(to, __builtin_frame_address(0));
 }
 
 #define hook_begin    start_once

@@ -20,6 +20,7 @@ struct ways {
 		uintptr_t frame;
 		uint64_t pc;
 		uint32_t entry; /* 0: none so far */
+		bool own;	/* from this library */
 	} call[DEPTH];
 };
 
@@ -56,27 +57,47 @@ void ways_entered(const void *pc, const void *frame)
 	if (c->n++ >= DEPTH)
 		return;
 	c->call[c->n - 1].frame = (uintptr_t)frame;
-	c->call[c->n - 1].pc = is_own(pc) ? 0 : (uint64_t)(uintptr_t)pc - 1;
+	c->call[c->n - 1].pc = (uint64_t)(uintptr_t)pc - 1;
+	c->call[c->n - 1].own = is_own(pc);
 	c->call[c->n - 1].entry = 0;
 }
 
-void ways_left(void)
+/*
+ * What lies below the frame that is left was skipped by a jump. A function whose last act is to
+ * tell of its end has no frame any more: then @to is where it was called.
+ */
+void ways_left(const void *to, const void *frame)
 {
-	if (ways_mine->n)
-		ways_mine->n--;
+	struct ways *c = ways_mine;
+
+	while (c->n && c->n <= DEPTH && c->call[c->n - 1].frame < (uintptr_t)frame)
+		if (c->call[--c->n].pc == (uint64_t)(uintptr_t)to - 1)
+			return;
+	if (c->n)
+		c->n--;
 }
 
 uint64_t ways_site(uint64_t pc)
 {
 	struct ways *c = ways_mine;
-	uint32_t n = c->n < DEPTH ? c->n : DEPTH, at = n, entry;
+	uint32_t n = c->n < DEPTH ? c->n : DEPTH, at, entry;
+	bool make = !sites_full(&ways_sites, pc);
 
+	/* The library's own functions access for their callers: those are no callers of themselves. */
+	if (n && c->call[n - 1].pc == pc)
+		n--;
 	/* Back to the nearest call that has an entry. */
+	at = n;
 	while (at && !c->call[at - 1].entry)
 		at--;
 	entry = at ? c->call[at - 1].entry : 0;
-	for (; at < n; at++)
-		if (c->call[at].pc)
-			entry = c->call[at].entry = sites_entry(&ways_sites, entry, c->call[at].pc);
+	for (; at < n; at++) {
+		if (c->call[at].own)
+			continue;
+		entry = sites_entry(&ways_sites, entry, c->call[at].pc, make);
+		if (!entry)
+			return sites_lost(&ways_sites, pc);
+		c->call[at].entry = entry;
+	}
 	return sites_number(&ways_sites, entry, pc);
 }

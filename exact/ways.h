@@ -24,9 +24,9 @@ int ways_begin(void);
 /** ways_thread - the calling thread begins. */
 void ways_thread(const struct thread *t);
 
-/** ways_entered, ways_left - a function was called from @pc, and returns. */
+/** ways_entered, ways_left - a function was called from @pc, and returns; @to: see ways_left(). */
 void ways_entered(const void *pc, const void *frame);
-void ways_left(void);
+void ways_left(const void *to, const void *frame);
 
 /** ways_site - the number of an access at @pc, with the calls that led there (sites.h). */
 uint64_t ways_site(uint64_t pc);

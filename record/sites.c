@@ -12,6 +12,9 @@
 
 #define TABLE_BITS 20
 #define PROBES	   32u
+/* The model tells 32,768 accesses of one line apart, of true and false sharing each. */
+#define WAYS	    1024u
+#define WAYS_HASHES 4096u
 /* The number of entry 0: beyond the numbers of pages.c. */
 #define FIRST 0x650000000000ull
 
@@ -26,10 +29,12 @@ struct site {
 int sites_init(struct sites *s)
 {
 	s->all = memory.zeroed(sizeof(*s->all) << TABLE_BITS);
-	return s->all ? 0 : -1;
+	s->ways = memory.zeroed(WAYS_HASHES * sizeof(*s->ways));
+	return s->all && s->ways ? 0 : -1;
 }
 
-uint32_t sites_entry(struct sites *s, uint32_t parent, uint64_t pc)
+/* @make: make it where there is none; @is_new: set if it did. */
+static uint32_t entry_of(struct sites *s, uint32_t parent, uint64_t pc, bool make, bool *is_new)
 {
 	uint64_t at = (pc + parent * 0x632be59bd9b4e019ull) * 0x9e3779b97f4a7c15ull;
 
@@ -40,12 +45,15 @@ uint32_t sites_entry(struct sites *s, uint32_t parent, uint64_t pc)
 
 		if (!n)
 			continue;
+		if (!make && __atomic_load_n(&e->state, __ATOMIC_RELAXED) == FREE)
+			return 0;
 		if (__atomic_compare_exchange_n(&e->state, &state, BEING_MADE, false,
 						__ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
 			e->pc = pc;
 			e->parent = parent;
 			/* Pairs with the acquires of this function and of sites_json(). */
 			__atomic_store_n(&e->state, MADE, __ATOMIC_RELEASE);
+			*is_new = true;
 			return n;
 		}
 		if (state == MADE && e->pc == pc && e->parent == parent)
@@ -54,13 +62,37 @@ uint32_t sites_entry(struct sites *s, uint32_t parent, uint64_t pc)
 	return 0;
 }
 
+static uint32_t *ways_of(const struct sites *s, uint64_t pc)
+{
+	return &s->ways[pc * 0x9e3779b97f4a7c15ull >> 48 & (WAYS_HASHES - 1)];
+}
+
+bool sites_full(const struct sites *s, uint64_t pc)
+{
+	return __atomic_load_n(ways_of(s, pc), __ATOMIC_RELAXED) >= WAYS;
+}
+
+uint64_t sites_lost(struct sites *s, uint64_t pc)
+{
+	__atomic_fetch_add(&s->lost, 1, __ATOMIC_RELAXED);
+	return pc;
+}
+
+uint32_t sites_entry(struct sites *s, uint32_t parent, uint64_t pc, bool make)
+{
+	bool is_new = false;
+
+	return entry_of(s, parent, pc, make, &is_new);
+}
+
 uint64_t sites_number(struct sites *s, uint32_t parent, uint64_t pc)
 {
-	uint32_t entry = sites_entry(s, parent, pc);
+	bool is_new = false;
+	uint32_t entry = entry_of(s, parent, pc, !sites_full(s, pc), &is_new);
 
-	if (!entry)
-		__atomic_fetch_add(&s->lost, 1, __ATOMIC_RELAXED);
-	return entry ? FIRST + entry : pc;
+	if (is_new)
+		__atomic_fetch_add(ways_of(s, pc), 1, __ATOMIC_RELAXED);
+	return entry ? FIRST + entry : sites_lost(s, pc);
 }
 
 void sites_json(const struct sites *s, json_t *into)

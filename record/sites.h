@@ -6,13 +6,15 @@
  * need not know of it.
  *
  *   sites_init()               first; the memory is that of memory.h
- *   sites_entry(), _number()   any thread of any process that shares the memory
+ *   sites_full(), _lost(), _entry(), _number()
+ *                              any thread of any process that shares the memory
  *   sites_json()               at the end
  */
 #ifndef RECORD_SITES_H
 #define RECORD_SITES_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct site;
@@ -20,10 +22,12 @@ struct site;
 /**
  * struct sites - all sites of a recording
  * @all: NULL: the recording has none
- * @lost: accesses that found no place; any
+ * @ways: of instructions with the same hash; any
+ * @lost: accesses without their calls; any
  */
 struct sites {
 	struct site *all;
+	uint32_t *ways;
 	uint64_t lost;
 };
 
@@ -31,16 +35,26 @@ struct sites {
 int sites_init(struct sites *s);
 
 /**
- * sites_entry - a call at @pc below the call with entry @parent, 0: the outermost one.
- *
- * Return: its entry, or 0: the table is full.
+ * sites_full - has an access at @pc as many ways as are told apart? Recursion makes more than any
+ * table holds. Then sites_number() makes no new one.
  */
-uint32_t sites_entry(struct sites *s, uint32_t parent, uint64_t pc);
+bool sites_full(const struct sites *s, uint64_t pc);
+
+/** sites_lost - an access at @pc has no site. Return: @pc, which stands for it. */
+uint64_t sites_lost(struct sites *s, uint64_t pc);
+
+/**
+ * sites_entry - a call at @pc below the call with entry @parent, 0: the outermost one.
+ * @make: make it if there is none
+ *
+ * Return: its entry, or 0: there is none, or no room.
+ */
+uint32_t sites_entry(struct sites *s, uint32_t parent, uint64_t pc, bool make);
 
 /**
  * sites_number - what stands for an access at @pc below the call @parent.
  *
- * Return: its number, or @pc where the table is full.
+ * Return: its number; or that of sites_lost(), where there is no room.
  */
 uint64_t sites_number(struct sites *s, uint32_t parent, uint64_t pc);
 

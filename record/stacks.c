@@ -20,7 +20,7 @@
 #define DEPTH 1024u /* deeper calls are left out */
 /* No frame is so large; no two stacks lie so near. */
 #define FAR    (256u << 10)
-#define STACKS 8u
+#define STACKS 16u
 
 struct stack {
 	uint64_t at; /* of the last call or return */
@@ -53,8 +53,11 @@ static void make_key(void)
 
 static bool has(const struct stack *s, uint64_t sp)
 {
-	uint64_t low = s->n ? s->call[s->n - 1].sp : s->at, high = s->n ? s->call[0].sp : s->at;
+	uint64_t low = s->at, high = s->n ? s->call[0].sp : s->at;
 
+	/* Of calls that are too deep only @at is known. */
+	if (s->n && s->call[s->n - 1].sp < low)
+		low = s->call[s->n - 1].sp;
 	return s->at && sp + FAR >= low && sp <= high + FAR;
 }
 
@@ -72,7 +75,9 @@ static struct stack *find(uint64_t sp)
 	for (uint32_t i = 0; i < STACKS; i++)
 		if (has(&here.all[i], sp))
 			return here.now = &here.all[i];
-	here.now = &here.all[here.next++ % STACKS];
+	/* The thread's own stack came first, and stays. */
+	here.now = &here.all[here.next < STACKS ? here.next : here.next % (STACKS - 1) + 1];
+	here.next++;
 	here.now->n = 0;
 	return here.now;
 }
@@ -114,12 +119,17 @@ uint64_t stacks_site(uint64_t pc)
 {
 	struct stack *s = here.now;
 	uint32_t at = s ? s->n : 0, entry;
+	bool make = !sites_full(&shared->sites, pc);
 
 	/* Back to the nearest call that has an entry. */
 	while (at && !s->call[at - 1].entry)
 		at--;
 	entry = at ? s->call[at - 1].entry : 0;
-	for (; s && at < s->n; at++)
-		entry = s->call[at].entry = sites_entry(&shared->sites, entry, s->call[at].pc);
+	for (; s && at < s->n; at++) {
+		entry = sites_entry(&shared->sites, entry, s->call[at].pc, make);
+		if (!entry)
+			return sites_lost(&shared->sites, pc);
+		s->call[at].entry = entry;
+	}
 	return sites_number(&shared->sites, entry, pc);
 }

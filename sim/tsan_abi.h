@@ -33,7 +33,7 @@ void __tsan_func_entry(void *pc)
 }
 void __tsan_func_exit(void)
 {
-	hook_leave();
+	hook_leave(TSAN_PC);
 }
 
 #define PLAIN(n)                                     \

@@ -34,7 +34,7 @@ static void hook_range(char *a, unsigned long size, bool write, const void *pc)
 
 #define hook_begin()
 #define hook_enter(pc)
-#define hook_leave()
+#define hook_leave(to)
 #define hook_load  sim_load
 #define hook_store sim_store
 #define hook_rmw   sim_rmw

@@ -16,6 +16,8 @@ _BELOW = ("round_of_all", "work")
 WAYS = {
     "direct": {("often", *_BELOW), ("rarely", *_BELOW)},
     "jumped": {("after_jump", *_BELOW)},
+    "skipped": {("large", *_BELOW)},
+    "shallow": {("after_deeper", *_BELOW)},
     "resumed": {("after_signal", *_BELOW)},
     "outside": {("after_fiber", *_BELOW)},
     "deep": {(*["down"] * 501, *_BELOW)},

@@ -18,6 +18,8 @@
 #define LINE	128
 #define TIMES	200
 #define DEEP	500
+#define DEEPER	3000
+#define SPREAD	11
 #define STACK	(1u << 20)
 #define THREADS 2
 
@@ -29,7 +31,8 @@ struct counter {
 	long n;
 } __attribute__((aligned(LINE)));
 
-static struct counter direct, jumped, handled, resumed, inside, outside, deep, pointed;
+static struct counter direct, jumped, skipped, handled, resumed, inside, outside, deep, shallow;
+static struct counter pointed, many;
 static pthread_barrier_t ready;
 static bool signals = true;
 
@@ -73,6 +76,25 @@ STEP static void after_jump(void)
 	if (!setjmp(here))
 		above(&here);
 	add(&jumped);
+	STAY();
+}
+
+STEP static void jumps(void)
+{
+	jmp_buf here;
+
+	if (!setjmp(here))
+		above(&here);
+	STAY();
+}
+
+/* Its frame lies lower than those that the jump skipped. */
+STEP static void large(void)
+{
+	char room[8192];
+
+	__asm__ volatile("" : : "r"(room) : "memory");
+	add(&skipped);
 	STAY();
 }
 
@@ -122,6 +144,33 @@ STEP static void down(int depth)
 	STAY();
 }
 
+STEP static void deeper(int depth)
+{
+	if (depth)
+		deeper(depth - 1);
+	STAY();
+}
+
+STEP static void after_deeper(void)
+{
+	add(&shallow);
+	STAY();
+}
+
+/* More ways than are told apart. */
+STEP static void spread(int depth)
+{
+	if (!depth) {
+		add(&many);
+		STAY();
+		return;
+	}
+	spread(depth - 1);
+	STAY();
+	spread(depth - 1);
+	STAY();
+}
+
 static void (*volatile through)(struct counter *) = add;
 
 STEP static void pointer(void)
@@ -139,14 +188,18 @@ static void *new_stack(void)
 	return at;
 }
 
-STEP static void round_of_all(void)
+STEP static void round_of_all(int rounds)
 {
 	often();
 	rarely();
 	after_jump();
+	jumps();
+	large();
 	after_signal();
 	after_fiber();
 	down(DEEP);
+	deeper(rounds % 50 ? 1 : DEEPER);
+	after_deeper();
 	pointer();
 	STAY();
 }
@@ -161,8 +214,10 @@ static void *work(void *unused)
 	makecontext(&fiber, in_fiber, 0);
 	for (int i = 0; i < TIMES; i++) {
 		pthread_barrier_wait(&ready);
-		round_of_all();
+		round_of_all(i);
 	}
+	/* Ways that come later are not told apart any more. */
+	spread(SPREAD);
 	return NULL;
 }
 
@@ -182,5 +237,6 @@ int main(int argc, char **argv)
 		pthread_join(threads[i], NULL);
 	return direct.n != 4 * each || jumped.n != each || handled.n != signals * each ||
 	       resumed.n != each || inside.n != each || outside.n != each || deep.n != each ||
-	       pointed.n != each;
+	       pointed.n != each || skipped.n != each || shallow.n != each ||
+	       many.n != (long)THREADS << SPREAD;
 }

@@ -16,6 +16,7 @@ from schedshard.lines.symbols import Frame
 Way = tuple[int, ...]
 # What a report keeps for each access; the cheapest ways are left out.
 _KEPT = 8
+_DAMAGED = "the names of the trace are damaged"
 # Of a line's ways, how many are shown, the least share of its cycles, and how many calls of each.
 _SHOWN, _LEAST, _CALLS = 3, 0.05, 6
 
@@ -24,7 +25,10 @@ class Sites:
     """The sites of a recording."""
 
     def __init__(self, meta: Mapping[str, Any]) -> None:
-        self._of = {int(site): (int(pc), int(of)) for site, pc, of in meta.get("sites", ())}
+        try:
+            self._of = {int(site): (int(pc), int(of)) for site, pc, of in meta.get("sites", ())}
+        except (TypeError, ValueError, OverflowError) as error:
+            raise UserError(f"{_DAMAGED}: a site is not three numbers ({error})") from error
         self._ways: dict[int, Way] = {}
 
     def _way(self, site: int) -> Way:
@@ -34,7 +38,7 @@ class Sites:
             pc, at = self._of[at]
             calls.append(pc)
             if len(calls) > len(self._of):
-                raise UserError("the names of the trace are damaged: a call led to itself")
+                raise UserError(f"{_DAMAGED}: a call led to itself")
         return tuple(calls)
 
     def _split(self, access: Mapping[str, Any]) -> dict[str, Any]:
@@ -109,4 +113,6 @@ def dearest_ways(line: Mapping[str, Any]) -> list[tuple[float, str]]:
             way += " < ..." if len(caller["frames"]) > _CALLS else ""
             cycles[way] = cycles.get(way, 0.0) + caller["cycles"]
     found = sorted(((cost / (line["cycles"] or 1.0), way) for way, cost in cycles.items()))
-    return [each for each in reversed(found) if each[0] >= _LEAST][:_SHOWN]
+    shown = [each for each in reversed(found) if each[0] >= _LEAST][:_SHOWN]
+    rest = 1.0 - sum(share for share, _ in shown)
+    return [*shown, (rest, "other ways")] if found and rest >= _LEAST else shown
