@@ -83,7 +83,7 @@ uint64_t ways_site(uint64_t pc)
 	uint32_t n = c->n < DEPTH ? c->n : DEPTH, at, entry;
 	bool make = !sites_full(&ways_sites, pc);
 
-	/* The library's own functions access for their callers: those are no callers of themselves. */
+	/* A function of this library accesses for its caller, which does not call itself. */
 	if (n && c->call[n - 1].pc == pc)
 		n--;
 	/* Back to the nearest call that has an entry. */

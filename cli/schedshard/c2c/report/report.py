@@ -219,7 +219,7 @@ def _notes(recorded: Recorded, memory: Memory, lines: Sequence[Mapping[str, Any]
     if recorded.meta["lost_accesses"]:
         said.append(f"{recorded.meta['lost_accesses']:,} accesses to too many pages were not seen")
     if recorded.meta.get("lost_sites"):
-        said.append("of an instruction the first 1,024 ways are told apart: others are without calls")
+        said.append("1,024 ways to an instruction are told apart: others are without calls")
     for path in memory.damaged:
         said.append(f"the debug information of {path} could not be read whole: types are missing")
     pcs = {int(a["pc"], 16) for line in lines[:10] for a in line["accesses"]}
