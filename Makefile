@@ -23,7 +23,7 @@ SECONDS_EACH := 600
 FUZZ = -max_total_time=$(SECONDS_EACH) -timeout=10 -rss_limit_mb=512 -max_len=65536 -artifact_prefix=build/fuzz/
 .DEFAULT_GOAL := help
 .PHONY: help demo check check-all quick lint mutants docs results fidelity fuzz-long build install install-lib deb doctor wheel clean kernel kernel-old \
-	kernel-check kernel-arm64 kernel-cross kernel-debug kernel-foreign kernel-shapes kernel-soak kernel-deb releases-check exact-programs
+	kernel-check kernel-arm64 kernel-cross kernel-debug kernel-foreign kernel-shapes kernel-soak kernel-deb releases-check exact-programs ports
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -96,6 +96,10 @@ install-lib: ## install only the library under PREFIX: no command, no C++, secon
 	ninja -C build/library
 	meson install -C build/library --no-rebuild
 	@test -n "$(DESTDIR)" || ldconfig || echo "as root: ldconfig, then programs find the library"
+
+ports: build ## fetch redis, port its count of memory to the library, and record both; minutes
+	cli/environment --dev
+	SCHEDSHARD_PORTS=1 SCHEDSHARD_BUILD=$(CURDIR)/build/release .venv/bin/python -m pytest tests/record/test_port_redis.py
 
 exact-programs: build ## fetch, build and run programs of Debian on the simulated machine (docs/exact.md); minutes
 	cli/environment
