@@ -143,6 +143,23 @@ def test_damaged_sites_are_refused(trace: Path, report: Report, tmp_path: Path, 
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("key", "value"), [("images", 5), ("pages", [[1]]), ("processes", [{}]), ("lost_sites", "x")]
+)
+def test_other_damaged_names_are_refused(
+    trace: Path, report: Report, tmp_path: Path, key: str, value: Any
+) -> None:
+    copy = damaged(trace, tmp_path, [])
+    names = Path(f"{copy}.names.json")
+    told = json.loads(names.read_text())
+    told["meta"][key] = value
+    names.write_text(json.dumps(told))
+    done = run("replay", str(copy), "--machine", MACHINE)
+    # A count that is only shown may be anything that is true or false.
+    assert done.returncode == (0 if key == "lost_sites" else 2)
+    assert done.returncode == 0 or done.stderr.startswith(f"schedshard: {names} is damaged: ")
+
+
 def test_a_call_that_leads_to_itself_is_refused(
     trace: Path, report: Report, tmp_path: Path
 ) -> None:

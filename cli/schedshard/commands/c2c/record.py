@@ -449,7 +449,10 @@ def replay_command(
         raise UserError(f"{names_path(trace)} does not hold the names of a trace")
     recorded = Recorded.from_json(data, names_path(trace))
     found = tuple(load_machine(name) for name in machines)
-    report = make_report(
-        recorded, Trace(trace, LIMITS), found, flame=flamegraph is not None, **shown
-    )
+    try:
+        report = make_report(
+            recorded, Trace(trace, LIMITS), found, flame=flamegraph is not None, **shown
+        )
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+        raise UserError(f"{names_path(trace)} is damaged: {error!r}") from error
     _give(report, as_json, out, html, flamegraph)
