@@ -111,15 +111,21 @@ void cpu_counter_destroy(struct cpu_counter *c)
 	cpu_counter_free(c);
 }
 
-struct slot_set *slot_set_create_opts(u32 nr, const struct shard_create_opts *opts)
+/* The plan of @nr slots, at most @most. */
+static const struct shard_plan *slots_plan_or_errno(u32 nr, u32 most,
+						    const struct shard_create_opts *opts)
 {
-	const struct shard_plan *plan;
-
-	if (!nr || nr > SLOT_SET_MAX) {
+	if (!nr || nr > most) {
 		errno = EINVAL;
 		return NULL;
 	}
-	plan = plan_or_errno(opts, SHARD_CAP_POOL);
+	return plan_or_errno(opts, SHARD_CAP_POOL);
+}
+
+struct slot_set *slot_set_create_opts(u32 nr, const struct shard_create_opts *opts)
+{
+	const struct shard_plan *plan = slots_plan_or_errno(nr, SLOT_SET_MAX, opts);
+
 	return plan ? allocated(slot_set_alloc(plan, nr)) : NULL;
 }
 
@@ -135,13 +141,8 @@ void slot_set_destroy(struct slot_set *s)
 
 struct slot_roam *slot_roam_create_opts(u32 nr, const struct shard_create_opts *opts)
 {
-	const struct shard_plan *plan;
+	const struct shard_plan *plan = slots_plan_or_errno(nr, SLOT_ROAM_MAX, opts);
 
-	if (!nr || nr > SLOT_ROAM_MAX) {
-		errno = EINVAL;
-		return NULL;
-	}
-	plan = plan_or_errno(opts, SHARD_CAP_POOL);
 	return plan ? allocated(slot_roam_alloc(plan, nr)) : NULL;
 }
 
