@@ -24,8 +24,7 @@ from schedshard.experiments.run import execute, plan_run
 from schedshard.experiments.run_options import RunOptions, make_request
 from schedshard.experiments.uncertain.intervals import interval
 from schedshard.experiments.uncertain.uncertainty import (
-    LEAST,
-    MOST,
+    check_interval,
     figures_of,
     plan_study,
     run_plans,
@@ -65,11 +64,8 @@ def bench_library(request: LibraryRequest) -> dict[str, Any]:
     """All rows of all machines."""
     if request.rust and request.machines:
         raise UserError("--rust measures on this host: leave --machine out")
-    if request.machines and request.samples and not LEAST <= request.samples <= MOST:
-        raise UserError(
-            f"--samples {request.samples}: a 90% interval needs {LEAST} to {MOST:,} of them; "
-            "0 draws none"
-        )
+    if request.machines and request.samples:
+        check_interval("--samples", request.samples, "; 0 draws none")
     loaded = [load_machine(name) for name in request.machines]
     made = [_simulated(machine, request.samples) for machine in loaded] or [_host(request)]
     return {

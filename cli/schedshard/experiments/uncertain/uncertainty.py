@@ -67,13 +67,15 @@ class Study:
         return sum(len(plan.points) for plan in self.plans)
 
 
-def check_samples(count: int) -> None:
+def check_interval(option: str, count: int, more: str) -> None:
     """Refuse a number of samples without a 5th and a 95th percentile."""
     if not LEAST <= count <= MOST:
-        raise UserError(
-            f"--uncertainty {count}: a 90% interval needs {LEAST} to {MOST:,} samples, "
-            f"and sensitivities {influence.LEAST_SAMPLES}"
-        )
+        raise UserError(f"{option} {count}: a 90% interval needs {LEAST} to {MOST:,} samples{more}")
+
+
+def check_samples(count: int) -> None:
+    """Refuse a number of samples that --uncertainty cannot take."""
+    check_interval("--uncertainty", count, f", and sensitivities {influence.LEAST_SAMPLES}")
     if count >= influence.LEAST_SAMPLES:
         need_sweep(f"to say which inputs count, from {influence.LEAST_SAMPLES} samples on,")
 
