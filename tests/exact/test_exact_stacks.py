@@ -5,35 +5,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from running import COMPILERS, HERE, NEEDED, compiled, record
+from ways import WAYS, ways
 
 pytestmark = NEEDED
-
-_BELOW = ("round_of_all", "work")
-WAYS = {
-    "direct": {("often", *_BELOW), ("rarely", *_BELOW)},
-    "jumped": {("after_jump", *_BELOW)},
-    "skipped": {("large", *_BELOW)},
-    "shallow": {("after_deeper", *_BELOW)},
-    "resumed": {("after_signal", *_BELOW)},
-    "outside": {("after_fiber", *_BELOW)},
-    "deep": {(*["down"] * 501, *_BELOW)},
-    "pointed": {("pointer", *_BELOW)},
-}
-
-
-def ways(report: Any, name: str) -> set[tuple[str, ...]]:
-    """The functions that called add() for a counter."""
-    (line,) = [one for one in report["variants"][0]["lines"] if one["object"] == name]
-    return {
-        tuple(frame["function"] for frame in caller["frames"])
-        for access in line["accesses"]
-        if access["symbol"] == "add"
-        for caller in access["callers"]
-    }
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
