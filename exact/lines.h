@@ -42,7 +42,7 @@ uint64_t *const *lines_real(void);
 /** lines_thread - the calling thread's CPU is @cpu. */
 void lines_thread(uint32_t cpu);
 
-/* What lines_slow() is told of an access. */
+/* How lines_slow() sees an access. */
 #define LINES_WRITE    1u
 #define LINES_VOLATILE 2u
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The beginning and the end of a recording. The command starts the program with SCHEDSHARD_EXACT,
- * four paths and three words: the settings (plugin/watch.h), the file of names, the file of blocks,
- * the folder of the machine's files, the seed, 'stacks' or 'none', and which races are told
- * (races.h). Without it the program runs as always.
+ * The beginning and the end of a recording. The command starts the program with SCHEDSHARD_EXACT.
+ * It holds four paths: the settings (plugin/watch.h), the file of names, the file of blocks, the
+ * folder of the machine's files. Three words follow: the seed, 'stacks' or 'none', and the accesses
+ * that are checked for races (races.h). Without it the program runs as always.
  *
  * It begins when the first instrumented file calls __tsan_init(). No constructor of this library
  * would do: those of the C++ code in it may come later.

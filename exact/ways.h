@@ -24,7 +24,12 @@ int ways_begin(void);
 /** ways_thread - the calling thread begins. */
 void ways_thread(const struct thread *t);
 
-/** ways_entered, ways_left - a function was called from @pc, and returns; @to: see ways_left(). */
+/**
+ * ways_entered, ways_left - a function was called, and returns
+ * @pc: behind the call
+ * @to: where the hook returns: behind the call as well, if the function's frame is gone already
+ * @frame: of the hook
+ */
 void ways_entered(const void *pc, const void *frame);
 void ways_left(const void *to, const void *frame);
 
