@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -14,8 +16,8 @@ from schedshard.common.errors import UserError
 from schedshard.machines.making.importer import Imported, ImportRequest, import_machine
 from schedshard.machines.making.latencycsv import Matrix
 from schedshard.machines.making.shapes import shapes, verdict
-from schedshard.machines.making.topology import parse_lscpu
-from synthetic import latencies, shape, to_csv
+from schedshard.machines.making.topology import make_topology, parse_lscpu, same
+from synthetic import latencies, renumbered, shape, to_csv
 
 MESH = {"smt": 7.5, "llc": 48.0, "node": 48.0, "remote": 141.0}
 RING = {"smt": 9.0, "llc": 32.0, "node": 114.0, "remote": 114.0}
@@ -49,6 +51,44 @@ def test_a_ring_of_eight_cores_fills_a_package(tmp_path: Path) -> None:
     sure = {level.name: level.sure for level in found.evidence.levels}
     assert sure["llc"] != "clear"
     assert sure["core"] == "clear"
+
+
+def test_packages_that_take_turns_are_no_complexes(tmp_path: Path) -> None:
+    """Even CPUs are of one package, odd ones of the other, as many hosts number them."""
+    base = shape(2, 1, 8, 2).expand()
+    turns = [cpu % 16 // 8 + cpu % 8 * 2 + cpu // 16 * 16 for cpu in base.cpus]
+    want = renumbered(base, turns)
+    found = made(tmp_path / "a.csv", latencies(want, RING, 0.05, 1))
+    assert counts(found) == (2, 2, 16)
+    assert same(found.facts.topology, want)
+    assert any("not clear" in note and "1 package x 2 LLCs" in note for note in found.notes)
+    assert found.evidence is not None
+    assert all(level.sure != "clear" for level in found.evidence.levels if level.name == "llc")
+
+
+def test_cores_with_and_without_siblings_are_one_package(tmp_path: Path) -> None:
+    """8 cores of two threads and 8 of one: no regular shape, which none may hide."""
+    cpus = np.arange(24)
+    core = np.where(cpus < 16, cpus // 2, cpus - 8)
+    one = np.zeros(24, dtype=np.int64)
+    want = make_topology(
+        range(24), {"package": one, "node": one, "llc": one, "l2": core, "core": core}
+    )
+    ns = latencies(want, {"smt": 5.0, "llc": 36.0}, 0.05, 3)
+    small = cpus >= 16
+    ns = np.where(small[:, None] | small[None, :], ns * 1.3, ns)
+    assert counts(made(tmp_path / "a.csv", ns)) == (1, 1, 16)
+
+
+@pytest.mark.parametrize("numbering", ["threads-last", "threads-adjacent"])
+def test_near_siblings_are_no_cores(numbering: str) -> None:
+    """Few pairs of 384 CPUs are siblings: a shape without SMT would fit nearly as well."""
+    form = replace(shape(2, 12, 8, 2), numbering=numbering)
+    ns = {"smt": 10.0, "llc": 26.0, "node": 100.0, "remote": 195.0}
+    matrix = latencies(form.expand(), ns, 0.06, 1)
+    sure, told = verdict(shapes(matrix))
+    assert sure, told
+    assert "2 packages x 12 LLCs x 8 cores x 2 threads" in told[0]
 
 
 def test_complexes_of_three_cores_are_no_packages(tmp_path: Path) -> None:

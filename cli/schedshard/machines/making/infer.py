@@ -35,7 +35,18 @@ from schedshard.machines.making.grouping import (
     tree,
 )
 from schedshard.machines.making.latencycsv import LatencyTable, Matrix
-from schedshard.machines.making.shapes import EQUAL, Shape, misfit_of, shapes, unusual, verdict
+from schedshard.machines.making.shapes import (
+    CLUSTERED,
+    EQUAL,
+    LEVELS,
+    UNKNOWN,
+    Shape,
+    in_order,
+    misfit_of,
+    shapes,
+    unusual,
+    verdict,
+)
 from schedshard.machines.making.topology import (
     Ids,
     Topology,
@@ -46,7 +57,6 @@ from schedshard.machines.making.topology import (
     within,
 )
 
-LEVELS = ("package", "node", "llc", "l2", "core")
 # A line passed between SMT siblings never leaves the L1: 8 to 11 ns on the machines measured.
 SMT_NS = 16.0
 # This tells cores with a common L2 from a small core complex. Above a common L2 comes an LLC of at
@@ -234,14 +244,15 @@ def _mend_packages(
 
 def choose(table: LatencyTable, inferred: Inference) -> tuple[Topology, list[str], bool]:
     """The topology, what to tell the user, and whether no other shape fits as well."""
-    found = shapes(table.symmetric())
     mine, notes = inferred.topology, list(inferred.notes)
+    order = np.lexsort((mine.core, mine.llc, mine.package))
+    found = shapes(table.symmetric(), order)
     if not found:
         return mine, [*notes, *verdict(found)[1]], False
     best = found[0]
     sure, told = verdict(found)
     fits = misfit_of(table.symmetric(), mine)
-    if not _better(best, mine, fits):
+    if not _better(best, mine, order, fits):
         if same_shape(best.topology, mine):
             return mine, [*notes, *told], sure
         told = [f"best regular shape: {best.words}, misfit {best.misfit:.1%}; taken: {fits:.1%}"]
@@ -252,15 +263,19 @@ def choose(table: LatencyTable, inferred: Inference) -> tuple[Topology, list[str
     return make_topology(table.cpus, levels), told, sure
 
 
-def _better(best: Shape, mine: Topology, fits: float) -> bool:
+def _better(best: Shape, mine: Topology, order: Ids, fits: float) -> bool:
+    """Whether a regular shape explains the table better than clustering, or is more usual."""
+    score = unusual(best.form, best.inside_ns)
     if best.misfit + EQUAL < fits:
-        return True
-    flat = make_topology(range(len(mine.cpus)), {level: mine.ids(level) for level in LEVELS})
-    form = regular_form(flat)
+        return score < UNKNOWN
+    form = regular_form(in_order(mine, np.arange(order.size)))
+    if form is None:
+        form = regular_form(in_order(mine, order))
+        form = replace(form, numbering=CLUSTERED) if form is not None else None
     plain = form is not None and form.nodes_per_package == 1 and form.cores_per_l2 == 1
     if form is None or not plain or abs(best.misfit - fits) > EQUAL:
         return False
-    return unusual(best.form, best.inside_ns) < unusual(form, best.inside_ns)
+    return score < unusual(form, best.inside_ns)
 
 
 def same_shape(shape: Topology, mine: Topology) -> bool:

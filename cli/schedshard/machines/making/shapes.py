@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Every regular shape that a latency table may have, and how well each explains it.
 
-A shape is packages x LLCs x cores x threads, with one of two numberings of CPUs. Its misfit is the
+A shape is packages x LLCs x cores x threads. Its CPUs are numbered in one of two ways, or lie in
+the order in which clustering found them: on many hosts the packages take turns. Its misfit is the
 mean distance of a pair from the median of its class, as a ratio. Two shapes may put all pairs into
 the same classes: two LLCs of one package, or two packages of one LLC each. A table cannot tell
 them apart. What usual machines look like decides then, and the user is told.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -16,10 +17,18 @@ import numpy as np
 from schedshard.machines.making.classes import CLASSES, kinds_of, split_home_remote
 from schedshard.machines.making.latencycsv import Matrix
 from schedshard.machines.making.tiers import find_tiers
-from schedshard.machines.making.topology import NUMBERINGS, Regular, Topology
+from schedshard.machines.making.topology import (
+    NUMBERINGS,
+    Ids,
+    Regular,
+    Topology,
+    make_topology,
+)
 
 # A line passed between SMT siblings never leaves the L1: 7 to 11 ns on the machines measured.
 SMT_NS = 16.0
+# Other cores are farther than that. If most CPUs have a nearer one, these are siblings.
+CORES_NS = 12.0
 # The nearest other core of one LLC: above this every core has an LLC of its own.
 LLC_NS = 80.0
 # The median inside one LLC: 25 to 27 ns on core complexes, 32 ns on a ring, 48 to 55 ns on meshes.
@@ -32,6 +41,8 @@ STEP = 1.2
 EQUAL = 0.003
 MOST_PACKAGES = 16
 UNKNOWN = 8.0  # no machine is known that is so
+CLUSTERED = "as clustered"  # the third numbering
+LEVELS = ("package", "node", "llc", "l2", "core")
 
 
 @dataclass(frozen=True)
@@ -58,13 +69,22 @@ def _many(count: int, word: str) -> str:
     return f"{count} {word}{'s' * (count != 1)}"
 
 
-def shapes(ns: Matrix) -> list[Shape]:
-    """All shapes that a table may have, the best first."""
+def shapes(ns: Matrix, order: Ids | None = None) -> list[Shape]:
+    """All shapes that a table may have, the best first; ``order``: CPUs as clustering has them."""
     rows, columns = np.nonzero(np.triu(np.isfinite(ns), 1))
     values = ns[rows, columns]
+    nearest = np.full(len(ns), np.inf)
+    for ends in (rows, columns):
+        np.minimum.at(nearest, ends, values)
+    siblings = float(np.median(nearest)) < CORES_NS
     found = []
     for form in _forms(len(ns)):
+        clustered = form.numbering == CLUSTERED
+        if (siblings and form.threads_per_core == 1) or (clustered and order is None):
+            continue
         topology = form.expand()
+        if clustered and order is not None:
+            topology = in_order(topology, np.argsort(order))
         kind = kinds_of(topology, rows, columns)
         split_home_remote(values, kind)
         shape = _weighed(form, topology, values, kind)
@@ -73,12 +93,17 @@ def shapes(ns: Matrix) -> list[Shape]:
     best = min((shape.misfit for shape in found), default=0.0)
     inside = next((shape.inside_ns for shape in found if shape.misfit == best), 0.0)
 
-    def order(shape: Shape) -> tuple[int, float, float]:
+    def rank(shape: Shape) -> tuple[int, float, float]:
         """Equally good shapes by how usual they are, others by misfit."""
         steps = int((shape.misfit - best) / EQUAL)
         return steps, unusual(shape.form, inside), shape.misfit
 
-    return sorted(found, key=order)
+    return sorted(found, key=rank)
+
+
+def in_order(topology: Topology, order: Ids) -> Topology:
+    """CPUs numbered anew: number i is what ``order[i]`` was."""
+    return make_topology(range(order.size), {level: topology.ids(level)[order] for level in LEVELS})
 
 
 def misfit_of(ns: Matrix, topology: Topology) -> float:
@@ -101,8 +126,10 @@ def _forms(count: int) -> Iterator[Regular]:
         if rest or not cores:
             continue
         for llcs in (n for n in range(1, cores + 1) if cores % n == 0):
+            form = Regular(packages, 1, llcs, cores // llcs, threads, 1, CLUSTERED)
+            yield form
             for numbering in NUMBERINGS if threads > 1 else NUMBERINGS[:1]:
-                yield Regular(packages, 1, llcs, cores // llcs, threads, 1, numbering)
+                yield replace(form, numbering=numbering)
 
 
 def _weighed(
@@ -145,8 +172,8 @@ def unusual(form: Regular, inside: float) -> float:
         score += 4.0  # a mesh fills a package
     if form.packages not in (1, 2, 4, 8):
         score += 2.0
-    if form.numbering == "threads-adjacent":
-        score += 0.5
+    if form.numbering != "threads-last":
+        score += 0.5 if form.numbering == "threads-adjacent" else 0.6
     return score + 0.01 * form.packages
 
 
@@ -154,7 +181,8 @@ def verdict(found: list[Shape]) -> tuple[bool, list[str]]:
     """Whether the best shape is the only one that explains the table, and what to tell the user."""
     if not found:
         return False, ["no regular shape explains the table: packages x LLCs x cores x threads"]
-    best, others = found[0], found[1:]
+    best = found[0]
+    others = [shape for shape in found if shape.words != best.words]
     told = f"best shape: {best.words}, misfit {best.misfit:.1%}"
     if others:
         told += f"; second: {others[0].words}, misfit {others[0].misfit:.1%}"
@@ -164,7 +192,6 @@ def verdict(found: list[Shape]) -> tuple[bool, list[str]]:
         for shape in others
         if shape.misfit - best.misfit < EQUAL
         and unusual(shape.form, best.inside_ns) < UNKNOWN
-        and shape.words != best.words
     ]
     names = list(dict.fromkeys(shape.words for shape in equal))
     if not names:
