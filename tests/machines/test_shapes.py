@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import tarfile
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -133,6 +134,48 @@ def test_lscpu_says_what_the_table_cannot(tmp_path: Path) -> None:
         found = made(tmp_path / "a.csv", matrix, topology=text)
         assert counts(found) == (packages, 2, 16)
         assert "lscpu.txt" in tomllib.loads(found.text)["source"]["topology"]
+
+
+def write_sys(root: Path, packages: int, llcs: int, cores: int) -> None:
+    """The files of /sys that say where a CPU is."""
+    system = root / "sys/devices/system/cpu"
+    count = packages * llcs * cores
+    for cpu in range(count):
+        first = cpu // cores * cores
+        files = {
+            "topology/physical_package_id": cpu // (llcs * cores),
+            "topology/core_id": cpu % (llcs * cores),
+            "topology/thread_siblings_list": cpu,
+            "cache/index3/level": 3,
+            "cache/index3/type": "Unified",
+            "cache/index3/id": cpu // cores,
+            "cache/index3/shared_cpu_list": f"{first}-{first + cores - 1}",
+        }
+        for name, value in files.items():
+            file = system / f"cpu{cpu}" / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(f"{value}\n", encoding="ascii")
+    for name in ("possible", "present", "online"):
+        (system / name).write_text(f"0-{count - 1}\n", encoding="ascii")
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_tree_of_sys_says_what_the_table_cannot(tmp_path: Path, packed: bool) -> None:
+    csv, out = tmp_path / "a.csv", tmp_path / "a.toml"
+    csv.write_text(to_csv(latencies(shape(2, 1, 8).expand(), RING, 0.05, 4)), encoding="ascii")
+    tree = given = tmp_path / "machine"
+    write_sys(tree, 1, 2, 8)
+    if packed:
+        given = tmp_path / "machine.tar.gz"
+        with tarfile.open(given, "w:gz") as tar:
+            tar.add(tree, "machine")
+    args = [str(csv), "--topology", str(given), "--out", str(out)]
+    result = CliRunner().invoke(import_command, args)
+    assert result.exception is None, result.output
+    machine = tomllib.loads(out.read_text(encoding="utf-8"))
+    assert machine["topology"]["packages"] == 1
+    assert machine["topology"]["llcs_per_node"] == 2
+    assert machine["source"]["topology"].startswith(f"{given.name};")
 
 
 @pytest.mark.parametrize(

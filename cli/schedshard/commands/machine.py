@@ -2,6 +2,8 @@
 """The verbs `machine import` and `machine measure`."""
 
 import sys
+import tarfile
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -88,7 +90,8 @@ def _print_evidence(console: Console, facts: Facts, evidence: Evidence | None) -
 @path_option(
     "--topology",
     metavar=None,
-    help="Take it from the text of 'lscpu -p' of that machine, or from a folder that holds sys/.",
+    help="Take it from the text of 'lscpu -p' of that machine, a folder that holds sys/, or a tar "
+    "file of one.",
 )
 @click.option("--name", help="Name of the machine; default: from the file's name.")
 @click.option("--clock-ghz", type=float, help="Core clock in which cycles are counted.")
@@ -113,8 +116,23 @@ def import_command(
             f"{CLOCK_LIMITS[1]:g} GHz"
         )
     need_sweep("machine import")
-    made = import_machine(ImportRequest(csv, hwloc_xml, topology, name, clock_ghz))
+    request = ImportRequest(csv, hwloc_xml, topology, name, clock_ghz)
+    if topology is not None and _is_archive(topology):
+        from schedshard.doctor.facts.archive import read_files
+        from schedshard.doctor.facts.capture import unpacked
+
+        with unpacked(topology, read_files(topology)) as tree:
+            made = import_machine(replace(request, tree=tree))
+    else:
+        made = import_machine(request)
     _finish(made.facts, made.text, made.evidence, made.notes, out)
+
+
+def _is_archive(path: Path) -> bool:
+    try:
+        return path.is_file() and tarfile.is_tarfile(path)
+    except OSError:
+        return False
 
 
 @click.command(name="measure")

@@ -190,8 +190,7 @@ def verdict(found: list[Shape]) -> tuple[bool, list[str]]:
     equal = [
         shape
         for shape in others
-        if shape.misfit - best.misfit < EQUAL
-        and unusual(shape.form, best.inside_ns) < UNKNOWN
+        if shape.misfit - best.misfit < EQUAL and unusual(shape.form, best.inside_ns) < UNKNOWN
     ]
     names = list(dict.fromkeys(shape.words for shape in equal))
     if not names:

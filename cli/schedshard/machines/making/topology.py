@@ -25,7 +25,7 @@ Ids = npt.NDArray[np.int64]
 
 MAX_GIVEN_BYTES = 4 << 20
 MAX_CPUS = 8192
-GIVEN_RIGHT = "the text of 'lscpu -p', or a folder that holds sys/"
+GIVEN_RIGHT = "the text of 'lscpu -p', a folder that holds sys/, or a tar file of one"
 # Columns of `lscpu -p` that say where a CPU is; the caches are one column: L1d:L1i:L2:L3.
 _COLUMNS = {"core": "core", "socket": "package", "node": "node", "l2": "l2", "l3": "llc"}
 
