@@ -9,8 +9,7 @@
  */
 #include "shard_lines.h"
 
-/* First shard after @s that is on another node. */
-static u32 node_end(const struct shard_plan *plan, u32 s)
+u32 shard_node_end(const struct shard_plan *plan, u32 s)
 {
 	s32 node = plan->shard[s].node;
 
@@ -29,7 +28,7 @@ void shard_lines_free(const struct shard_plan *plan, u64 *const *line)
 	u32 s, end;
 
 	for (s = 0; s < plan->nr_shards; s = end) {
-		end = node_end(plan, s);
+		end = shard_node_end(plan, s);
 		port_free(line[s], block_size(s, end));
 	}
 }
@@ -43,7 +42,7 @@ bool shard_lines_alloc(const struct shard_plan *plan, u64 **line)
 	for (s = 0; s < plan->nr_shards; s = end) {
 		u64 *block;
 
-		end = node_end(plan, s);
+		end = shard_node_end(plan, s);
 		block = (u64 *)port_alloc(block_size(s, end), plan->shard[s].node);
 		if (!block) {
 			shard_lines_free(plan, line);

@@ -12,6 +12,9 @@
 /* A zeroed line for every shard: in @line its first word. False: no memory, and all are NULL. */
 bool shard_lines_alloc(const struct shard_plan *plan, u64 **line);
 
+/* First shard after @s that is on another node: an allocation for each such run. */
+u32 shard_node_end(const struct shard_plan *plan, u32 s);
+
 /* Free them. */
 void shard_lines_free(const struct shard_plan *plan, u64 *const *line);
 

@@ -4,6 +4,10 @@
  * slot has a home shard: its bit is on a line of that shard. A claim takes a free slot whose home
  * is near a CPU. For one object for each CPU take an sbm (sbm_claim.h).
  *
+ * A home stays, or it follows the last user: slot_put_near() then makes the CPU's shard the home.
+ * That is for slots that one core claims and another one puts, such as the tags of requests that
+ * end elsewhere. Such a set has a bit for each slot in each shard.
+ *
  * Concurrency: slot_set_alloc() and slot_set_free() exclude everything else. One slot_set_grow() at
  * a time. All other calls may overlap, also with a slot_set_grow(). No two claims get one slot. A
  * claim finds a slot that is free all through the call. It may miss one that others put where it
@@ -14,7 +18,8 @@
  * later slot_set_grow() come after all others.
  *
  * Context: any, unless said. Ordering: a full barrier where a slot is claimed, else none; it pairs
- * with slot_put(), a release. CPU numbers are of possible CPUs; no function checks them.
+ * with slot_put() and slot_put_near(), which release. CPU numbers are of possible CPUs; no function
+ * checks them.
  */
 #ifndef SLOT_SET_H
 #define SLOT_SET_H
@@ -22,17 +27,27 @@
 #include "port.h"
 #include "shard_plan.h"
 
-#define SLOT_SET_MAX   (1u << 30) /* slots in all */
-#define SLOT_SET_PARTS 16u	  /* one, and as often as a set can grow */
+#define SLOT_SET_MAX	(1u << 30) /* slots in all */
+#define SLOT_FOLLOW_MAX (1u << 20) /* slots in all, whose homes follow */
+#define SLOT_SET_PARTS	16u	   /* one, and as often as a set can grow */
+
+/* A CPU's own slot: its word, NULL where its shard has none; its bit there, and its number. */
+struct slot_own {
+	u64 *word;
+	u32 bit;
+	u32 slot;
+};
 
 /**
  * struct slot_part - slots of one allocation; read-only except for the lines
  * @first: number of its first slot
  * @nr: slots
- * @nr_words: words, each on a line of its own
+ * @nr_words: words in all
  * @shift: a word has 1 << @shift slots, the last one the rest
+ * @row: homes that follow: words of each shard, side by side, for all slots. 0: homes stay, and
+ *       each word has a line
  * @bytes: memory of this header with its tables
- * @own: by CPU number: the CPU's own slot, counted from 0; @nr: its shard has none
+ * @own: by CPU number
  * @from: by shard: its first word; one more at the end
  * @word: by number: set bits are free
  */
@@ -41,8 +56,9 @@ struct slot_part {
 	u32 nr;
 	u32 nr_words;
 	u32 shift;
+	u32 row;
 	size_t bytes;
-	u32 *own;
+	struct slot_own *own;
 	u32 *from;
 	u64 *word[];
 };
@@ -51,11 +67,15 @@ struct slot_part {
 struct slot_set {
 	const struct shard_plan *plan; /* the plan */
 	u32 nr_parts;		       /* in use */
+	bool follow;		       /* homes follow */
 	struct slot_part *part[SLOT_SET_PARTS];
 };
 
 /* Slots 0 to @nr - 1, all free; @nr is 1 or more. NULL: no memory, or too many. May sleep. */
 struct slot_set *slot_set_alloc(const struct shard_plan *plan, u32 nr);
+
+/* The same with homes that follow. At first each shard has its share. */
+struct slot_set *slot_set_alloc_follow(const struct shard_plan *plan, u32 nr);
 
 /* Free a set, or NULL. May sleep. */
 void slot_set_free(struct slot_set *s);
@@ -75,11 +95,11 @@ static inline u32 slot_set_size(const struct slot_set *s)
 	return last->first + last->nr;
 }
 
-/* Claim the free slot nearest to a CPU. Return: its number, -1: none. Lines: up to the hit. */
-s64 slot_claim_near(struct slot_set *s, u32 cpu);
-
-/* Put a slot that the caller claimed: a release. Line: the slot's, written. */
+/* Put a slot that the caller claimed: a release. Line: the slot's, of its first home, written. */
 void slot_put(struct slot_set *s, u32 slot);
+
+/* The same for a CPU: where homes follow, its shard becomes the home. */
+void slot_put_near(struct slot_set *s, u32 slot, u32 cpu);
 
 /* How many are free? Exact if none changes meanwhile. Lines touched: all, read. */
 u32 slot_set_nr_free(const struct slot_set *s);

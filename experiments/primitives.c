@@ -202,8 +202,8 @@ static const char *const variants[] = {
 	"counter-striped",    "read-word",	     "read-sharded",
 	"read-cpu",	      "read-cpu-about",	     "read-split",
 	"read-cached",	      "read-striped",	     "set-clear",
-	"set-clear-packed",   "slots-used",	     "slots-used-roam",
-	"slots-handed",	      "slots-handed-roam",   NULL,
+	"set-clear-packed",   "slots-used",	     "slots-used-follow",
+	"slots-handed",	      "slots-handed-follow",   NULL,
 };
 static const char *const params[] = { "warm_up_ops",
 				      "measured_ops",

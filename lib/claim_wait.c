@@ -111,22 +111,6 @@ s64 slot_claim_wait(struct slot_set *s, struct shard_wait *w, u32 cpu, s64 timeo
 
 void slot_put_wake(struct slot_set *s, struct shard_wait *w, u32 slot, u32 cpu)
 {
-	slot_put(s, slot);
-	shard_wait_wake_near(w, cpu);
-}
-
-static s64 claim_roam(void *set, u32 cpu)
-{
-	return slot_roam_claim_near(set, cpu);
-}
-
-s64 slot_roam_claim_wait(struct slot_roam *s, struct shard_wait *w, u32 cpu, s64 timeout_ns)
-{
-	return claim_wait(claim_roam, s, w, cpu, timeout_ns);
-}
-
-void slot_roam_put_wake(struct slot_roam *s, struct shard_wait *w, u32 slot, u32 cpu)
-{
-	slot_roam_put(s, slot, cpu);
+	slot_put_near(s, slot, cpu);
 	shard_wait_wake_near(w, cpu);
 }

@@ -111,22 +111,19 @@ void cpu_counter_destroy(struct cpu_counter *c)
 	cpu_counter_free(c);
 }
 
-/* The plan of @nr slots, at most @most. */
-static const struct shard_plan *slots_plan_or_errno(u32 nr, u32 most,
-						    const struct shard_create_opts *opts)
+struct slot_set *slot_set_create_opts(u32 nr, const struct shard_create_opts *opts)
 {
-	if (!nr || nr > most) {
+	bool follow = opts && opts->follow;
+	const struct shard_plan *plan;
+
+	if (!nr || nr > (follow ? SLOT_FOLLOW_MAX : SLOT_SET_MAX)) {
 		errno = EINVAL;
 		return NULL;
 	}
-	return plan_or_errno(opts, SHARD_CAP_POOL);
-}
-
-struct slot_set *slot_set_create_opts(u32 nr, const struct shard_create_opts *opts)
-{
-	const struct shard_plan *plan = slots_plan_or_errno(nr, SLOT_SET_MAX, opts);
-
-	return plan ? allocated(slot_set_alloc(plan, nr)) : NULL;
+	plan = plan_or_errno(opts, SHARD_CAP_POOL);
+	if (!plan)
+		return NULL;
+	return allocated(follow ? slot_set_alloc_follow(plan, nr) : slot_set_alloc(plan, nr));
 }
 
 struct slot_set *slot_set_create(u32 nr)
@@ -137,21 +134,4 @@ struct slot_set *slot_set_create(u32 nr)
 void slot_set_destroy(struct slot_set *s)
 {
 	slot_set_free(s);
-}
-
-struct slot_roam *slot_roam_create_opts(u32 nr, const struct shard_create_opts *opts)
-{
-	const struct shard_plan *plan = slots_plan_or_errno(nr, SLOT_ROAM_MAX, opts);
-
-	return plan ? allocated(slot_roam_alloc(plan, nr)) : NULL;
-}
-
-struct slot_roam *slot_roam_create(u32 nr)
-{
-	return slot_roam_create_opts(nr, NULL);
-}
-
-void slot_roam_destroy(struct slot_roam *s)
-{
-	slot_roam_free(s);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /* The pool of claim.c as a set of slots, as many as CPUs. */
 #include "primitive.h"
-#include "slot_set.h"
+#include "slot_claim.h"
 
 /* A line of the set, for reports. */
 struct slot_line {

@@ -6,8 +6,7 @@
  * that slot's word, and puts the slot. If a box is still full, it puts what was in it itself.
  */
 #include "primitive.h"
-#include "slot_roam.h"
-#include "slot_set.h"
+#include "slot_claim.h"
 
 struct hand_line {
 	u64 word;
@@ -16,14 +15,12 @@ struct hand_line {
 
 /**
  * struct hands - slots and boxes
- * @stay: slots whose homes stay, or NULL
- * @roam: slots whose homes follow, or NULL
+ * @slots: the slots
  * @slot: a word of each slot
  * @box: by thread: a slot's number and 1, 0: empty
  */
 struct hands {
-	struct slot_set *stay;
-	struct slot_roam *roam;
+	struct slot_set *slots;
 	u32 nr, nr_threads;
 	struct hand_line *slot, *box;
 };
@@ -34,8 +31,7 @@ static void destroy(void *state)
 
 	if (!h)
 		return;
-	slot_set_free(h->stay);
-	slot_roam_free(h->roam);
+	slot_set_free(h->slots);
 	if (h->slot)
 		port_free(h->slot, h->nr * sizeof(*h->slot));
 	if (h->box)
@@ -43,7 +39,7 @@ static void destroy(void *state)
 	port_free(h, sizeof(*h));
 }
 
-static void *create(const struct primitive_place *place, bool roams)
+static void *create(const struct primitive_place *place, bool follow)
 {
 	struct hands *h = primitive_alloc(sizeof(*h), -1, "hands", NULL);
 
@@ -55,11 +51,9 @@ static void *create(const struct primitive_place *place, bool roams)
 	h->box = primitive_alloc(h->nr_threads * sizeof(*h->box), -1, "boxes", "struct hand_line");
 	if (primitive_label_hook)
 		primitive_label_hook("free slots", NULL);
-	if (roams)
-		h->roam = slot_roam_alloc(place->pools, h->nr);
-	else
-		h->stay = slot_set_alloc(place->pools, h->nr);
-	if (h->slot && h->box && (h->roam || h->stay))
+	h->slots = follow ? slot_set_alloc_follow(place->pools, h->nr)
+			  : slot_set_alloc(place->pools, h->nr);
+	if (h->slot && h->box && h->slots)
 		return h;
 	destroy(h);
 	return NULL;
@@ -70,7 +64,7 @@ static void *create_stay(const struct primitive_place *place)
 	return create(place, false);
 }
 
-static void *create_roam(const struct primitive_place *place)
+static void *create_follow(const struct primitive_place *place)
 {
 	return create(place, true);
 }
@@ -79,7 +73,7 @@ static void *create_roam(const struct primitive_place *place)
 static bool consistent(const void *state, u64 n)
 {
 	const struct hands *h = state;
-	u32 found = h->roam ? slot_roam_nr_free(h->roam) : slot_set_nr_free(h->stay);
+	u32 found = slot_set_nr_free(h->slots);
 
 	for (u32 i = 0; i < h->nr_threads; i++)
 		found += READ_ONCE(h->box[i].word) != 0;
@@ -91,7 +85,7 @@ static u32 claim(struct hands *h, u32 cpu)
 	s64 slot;
 
 	do
-		slot = h->roam ? slot_roam_claim_near(h->roam, cpu) : slot_claim_near(h->stay, cpu);
+		slot = slot_claim_near(h->slots, cpu);
 	while (slot < 0);
 	return (u32)slot;
 }
@@ -101,30 +95,24 @@ static void use(struct hands *h, u32 slot)
 	WRITE_ONCE(h->slot[slot].word, READ_ONCE(h->slot[slot].word) + 1);
 }
 
-static void put(struct hands *h, u32 slot, u32 cpu)
-{
-	if (h->roam)
-		slot_roam_put(h->roam, slot, cpu);
-	else
-		slot_put(h->stay, slot);
-}
-
 static void end(struct hands *h, u64 number, u32 cpu)
 {
 	if (!number)
 		return;
 	use(h, (u32)number - 1);
-	put(h, (u32)number - 1, cpu);
+	slot_put_near(h->slots, (u32)number - 1, cpu);
 }
 
 static void same(void *state, const struct primitive_thread *thread, u64 n)
 {
-	while (n--) {
-		u32 slot = claim(state, thread->cpu);
+	struct hands *h = state;
 
-		use(state, slot);
+	while (n--) {
+		u32 slot = claim(h, thread->cpu);
+
+		use(h, slot);
 		primitive_hold(thread);
-		put(state, slot, thread->cpu);
+		slot_put_near(h->slots, slot, thread->cpu);
 	}
 }
 
@@ -156,8 +144,7 @@ static void over(void *state, const struct primitive_thread *thread, u64 n)
 		.destroy = destroy,               \
 	}
 
-HAND(hand_same, "slots-used", "claim a slot, use it, put it: slot_set", create_stay, same);
-HAND(hand_same_roam, "slots-used-roam", "the same: slot_roam", create_roam, same);
-HAND(hand_over, "slots-handed", "claim a slot, another thread puts it: slot_set", create_stay,
-     over);
-HAND(hand_over_roam, "slots-handed-roam", "the same: slot_roam", create_roam, over);
+HAND(hand_same, "slots-used", "claim a slot, use it, put it", create_stay, same);
+HAND(hand_same_follow, "slots-used-follow", "the same: homes that follow", create_follow, same);
+HAND(hand_over, "slots-handed", "claim a slot, another thread puts it", create_stay, over);
+HAND(hand_over_follow, "slots-handed-follow", "the same: homes that follow", create_follow, over);

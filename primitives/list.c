@@ -18,7 +18,7 @@ extern const struct primitive primitive_atomic_inc, primitive_plain_inc, primiti
 	read_about_cpu_about, counter_peer_about_primitive_counter_split,
 	counter_peer_sum_primitive_counter_cached, counter_peer_sum_primitive_counter_striped,
 	primitive_set_clear, primitive_set_clear_packed, primitive_hand_same,
-	primitive_hand_same_roam, primitive_hand_over, primitive_hand_over_roam;
+	primitive_hand_same_follow, primitive_hand_over, primitive_hand_over_follow;
 
 const struct primitive *const primitives[] = {
 	&primitive_atomic_inc,
@@ -62,9 +62,9 @@ const struct primitive *const primitives[] = {
 	&primitive_set_clear,
 	&primitive_set_clear_packed,
 	&primitive_hand_same,
-	&primitive_hand_same_roam,
+	&primitive_hand_same_follow,
 	&primitive_hand_over,
-	&primitive_hand_over_roam,
+	&primitive_hand_over_follow,
 	NULL,
 };
 

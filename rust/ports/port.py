@@ -18,7 +18,6 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent / "async-executor"
-VERSION = "1.13.1"
 # What is in the crate's lib.rs, how often, and what replaces it.
 CHANGES = (
     ("use slab::Slab;", 1, "mod active;"),
@@ -30,13 +29,14 @@ MANIFEST = """[package]
 name = "spawn"
 version = "0.0.0"
 edition = "2021"
+rust-version = "1.79"
 
 [[bin]]
 name = "spawn"
 path = "main.rs"
 
 [dependencies]
-async-executor = "=%s"
+async-executor = "~1.13"
 futures-lite = "2"
 
 [profile.release]
@@ -69,13 +69,24 @@ def program(folder: Path, manifest: str) -> None:
     folder.mkdir(parents=True)
     (folder / "Cargo.toml").write_text(manifest, encoding="utf-8")
     shutil.copy(HERE / "main.rs", folder)
+    shutil.copy(HERE / "Cargo.lock", folder)
+
+
+def vendor(folder: Path, target: Path) -> str:
+    """Fetch the locked versions; newer ones where crates.io has not all of them any more."""
+    try:
+        return cargo(folder, "vendor", "--locked", "--quiet", str(target))
+    except subprocess.CalledProcessError:
+        print("port.py: not all versions of Cargo.lock are there: cargo chooses", file=sys.stderr)
+        (folder / "Cargo.lock").unlink()
+        return cargo(folder, "vendor", "--quiet", str(target))
 
 
 def main(target: Path) -> int:
     """Make both; return how many lines of the crate changed."""
     before, after = target / "before", target / "after"
-    program(before, MANIFEST % VERSION)
-    config = cargo(before, "vendor", "--quiet", str(target / "vendor"))
+    program(before, MANIFEST)
+    config = vendor(before, target / "vendor")
     crate = target / "async-executor"
     shutil.copytree(target / "vendor/async-executor", crate)
     (crate / ".cargo-checksum.json").unlink()
@@ -85,7 +96,8 @@ def main(target: Path) -> int:
     with (crate / "Cargo.toml").open("a", encoding="utf-8") as manifest:
         manifest.write(f'\n[dependencies.schedshard]\npath = "{HERE.parents[1]}"\n')
     replaced = f'\n[patch.crates-io]\nasync-executor = {{ path = "{crate}" }}\n'
-    program(after, MANIFEST % VERSION + replaced)
+    program(after, MANIFEST + replaced)
+    shutil.copy(before / "Cargo.lock", after)  # the versions that were fetched
     shared = target / "target"
     os.environ["SCHEDSHARD_STATIC"] = "1"  # the programs run from anywhere
     for folder in (before, after):

@@ -48,7 +48,7 @@ impl Set {
         let opts = sys::CreateOpts {
             cap: options.cap,
             summary: options.summary,
-            allowed: false,
+            ..Default::default()
         };
         // SAFETY: the options live through the call.
         created(unsafe { sys::schedshard_sbm_create_opts(&opts) }).map(Set)

@@ -22,11 +22,37 @@ unsafe impl Send for Slots {}
 unsafe impl Sync for Slots {}
 
 impl Slots {
-    /// `count` free slots, 1 to 2^30.
+    /// `count` free slots, 1 to 2^30. Each keeps its home: for slots that one core claims and puts.
     pub fn new(count: u32) -> io::Result<Slots> {
+        Slots::made(count, false)
+    }
+
+    /// `count` free slots, 1 to 2^20, whose homes follow: a put makes the caller's core the home. For
+    /// slots that one core claims and another one puts. It takes a bit for each slot in each core.
+    ///
+    /// ```
+    /// use schedshard::Slots;
+    ///
+    /// let tags = Slots::following(64)?;
+    /// let tag = tags.claim().unwrap().keep(); // a request begins here
+    /// std::thread::scope(|scope| {
+    ///     scope.spawn(|| tags.put(tag)); // and ends elsewhere, where the next one finds the tag
+    /// });
+    /// assert_eq!(tags.free(), 64);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn following(count: u32) -> io::Result<Slots> {
+        Slots::made(count, true)
+    }
+
+    fn made(count: u32, follow: bool) -> io::Result<Slots> {
         let waiters = Waiters::new(0)?;
-        // SAFETY: takes a number, which it checks.
-        let set = created(unsafe { sys::schedshard_slot_set_create(count) })?;
+        let opts = sys::CreateOpts {
+            follow,
+            ..Default::default()
+        };
+        // SAFETY: takes a number, which it checks, and reads the options.
+        let set = created(unsafe { sys::schedshard_slot_set_create_opts(count, &opts) })?;
         Ok(Slots {
             set,
             waiters,
@@ -45,6 +71,13 @@ impl Slots {
     /// Claim a free slot near a CPU.
     pub fn claim_near(&self, cpu: Cpu) -> Option<Slot<'_>> {
         self.slot(unsafe { sys::schedshard_slot_claim_near(self.set.as_ptr(), cpu.number()) })
+    }
+
+    /// Claim one of `limit` slots, which are spread over all cores. Callers with one limit never
+    /// hold more, so that others find the rest free.
+    pub fn claim_limit(&self, limit: u32) -> Option<Slot<'_>> {
+        let here = Cpu::current().number();
+        self.slot(unsafe { sys::schedshard_slot_claim_limit(self.set.as_ptr(), here, limit) })
     }
 
     /// `claim()` that sleeps until there is one; `None`: the time is over.

@@ -21,6 +21,7 @@ pub struct CreateOpts {
     pub cap: u32,
     pub summary: bool,
     pub allowed: bool,
+    pub follow: bool,
 }
 
 extern "C" {
@@ -54,12 +55,13 @@ extern "C" {
     pub fn schedshard_wait_free(w: *mut Wait);
     pub fn schedshard_wait_wake_near(w: *mut Wait, cpu: u32);
 
-    pub fn schedshard_slot_set_create(nr: u32) -> *mut SlotSet;
+    pub fn schedshard_slot_set_create_opts(nr: u32, opts: *const CreateOpts) -> *mut SlotSet;
     pub fn schedshard_slot_set_destroy(s: *mut SlotSet);
     pub fn schedshard_slot_set_grow(s: *mut SlotSet, nr: u32) -> bool;
     pub fn schedshard_slot_set_size(s: *const SlotSet) -> u32;
     pub fn schedshard_slot_set_nr_free(s: *const SlotSet) -> u32;
     pub fn schedshard_slot_claim_near(s: *mut SlotSet, cpu: u32) -> i64;
+    pub fn schedshard_slot_claim_limit(s: *mut SlotSet, cpu: u32, limit: u32) -> i64;
     pub fn schedshard_slot_claim_wait(s: *mut SlotSet, w: *mut Wait, cpu: u32, timeout: i64)
         -> i64;
     pub fn schedshard_slot_put_wake(s: *mut SlotSet, w: *mut Wait, slot: u32, cpu: u32);

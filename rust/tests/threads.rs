@@ -62,10 +62,31 @@ fn a_set_is_a_set() {
     .is_err());
 }
 
-/// No two threads hold one slot, and none is lost.
 #[test]
 fn slots_are_exclusive() {
-    let slots = Slots::new(3).unwrap();
+    exclusive(&Slots::new(3).unwrap());
+    assert!(Slots::new(0).is_err());
+}
+
+#[test]
+fn slots_that_follow_are_exclusive() {
+    exclusive(&Slots::following(3).unwrap());
+    assert!(Slots::following(0).is_err() && Slots::following((1 << 20) + 1).is_err());
+}
+
+/// Who has a limit holds no more, also of a set that has grown.
+#[test]
+fn limits_leave_slots() {
+    for slots in [Slots::new(8).unwrap(), Slots::following(8).unwrap()] {
+        slots.grow_from(8, 8).unwrap();
+        let held: Vec<_> = std::iter::from_fn(|| slots.claim_limit(5)).collect();
+        assert_eq!((held.len(), slots.free()), (5, 11));
+        assert!(slots.claim().is_some());
+    }
+}
+
+/// No two threads hold one slot, and none is lost.
+fn exclusive(slots: &Slots) {
     let taken: Vec<AtomicBool> = (0..3).map(|_| AtomicBool::new(false)).collect();
     thread::scope(|scope| {
         for _ in 0..THREADS {
@@ -84,7 +105,6 @@ fn slots_are_exclusive() {
     assert!(slots.claim_wait(Some(Duration::from_millis(1))).is_none());
     drop(held);
     assert_eq!(slots.free(), 3);
-    assert!(Slots::new(0).is_err());
 }
 
 /// A waiter gets what another thread puts, and sees what it wrote before.

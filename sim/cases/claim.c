@@ -10,8 +10,7 @@
 #include "cases.h"
 #include "objects.h"
 #include "sbm_claim.h"
-#include "slot_more.h"
-#include "slot_roam.h"
+#include "slot_claim.h"
 
 #define PUT 0 /* ghost: the put has returned */
 
@@ -262,25 +261,22 @@ static void grow(uint32_t cpu)
 	explore_result(cpu, got == 1);
 }
 
-/* -------- slots that roam -------- */
-
-static struct slot_roam *roam;
+/* -------- slots whose homes follow -------- */
 
 /* Two slots, one of each shard. */
-static void setup_roam(uint32_t nr_cpus)
+static void setup_follow(uint32_t nr_cpus)
 {
-	roam = slot_roam_alloc(case_plan(4, 2), 2);
-	if (!roam)
+	slots = slot_set_alloc_follow(case_plan(4, 2), 2);
+	if (!slots)
 		abort();
-	explore_const(roam, roam->bytes);
-	for (u32 shard = 0; shard < 2; shard++)
-		explore_name(roam->row[shard], 8, "row");
+	explore_const(slots, sizeof(*slots));
+	name_slots(0);
 }
 
 /* Each takes a slot and puts it at the other shard; CPU 0 keeps it. */
-static void roams(uint32_t cpu)
+static void moves(uint32_t cpu)
 {
-	s64 got = slot_roam_claim_near(roam, cpu);
+	s64 got = slot_claim_near(slots, cpu);
 
 	if (got < 0)
 		return;
@@ -290,45 +286,45 @@ static void roams(uint32_t cpu)
 		return;
 	}
 	explore_ghost_set((u32)got, 0);
-	slot_roam_put(roam, (u32)got, (cpu + 2) % 4);
+	slot_put_near(slots, (u32)got, (cpu + 2) % 4);
 }
 
-static void check_roam(uint32_t nr_cpus)
+static void check_follow(uint32_t nr_cpus)
 {
 	u32 kept = explore_result_of(0) != 0;
 
-	explore_check(slot_roam_nr_free(roam) == 2 - kept, "%u of 2 slots are free, %u are kept",
-		      slot_roam_nr_free(roam), kept);
+	explore_check(slot_set_nr_free(slots) == 2 - kept, "%u of 2 slots are free, %u are kept",
+		      slot_set_nr_free(slots), kept);
 }
 
 /* A slot goes to the other shard while the other CPU searches: one is free at any time. */
-static void roams_throughout(uint32_t cpu)
+static void moves_throughout(uint32_t cpu)
 {
-	s64 got = slot_roam_claim_near(roam, 0);
+	s64 got = slot_claim_near(slots, 0);
 
 	explore_check(got >= 0, "no slot for CPU %u, and one was free", cpu);
 	if (!cpu)
-		slot_roam_put(roam, (u32)got, 2);
+		slot_put_near(slots, (u32)got, 2);
 	explore_result(cpu, 1 + (u64)got);
 }
 
 /* A put hands the CPU's stores over to who claims the slot there. */
-static void setup_roam_taken(uint32_t nr_cpus)
+static void setup_follow_taken(uint32_t nr_cpus)
 {
-	setup_roam(nr_cpus);
+	setup_follow(nr_cpus);
 	for (u32 i = 0; i < 2; i++)
-		if (slot_roam_claim_near(roam, 0) < 0)
+		if (slot_claim_near(slots, 0) < 0)
 			abort();
 	data = port_alloc(PORT_CACHELINE, -1);
 	explore_name(data, 8, "data");
 }
 
-static void roam_hands_over(uint32_t cpu)
+static void follow_hands_over(uint32_t cpu)
 {
 	if (!cpu) {
 		WRITE_ONCE(*data, 1);
-		slot_roam_put(roam, 1, 0);
-	} else if (slot_roam_claim_near(roam, 3) >= 0) {
+		slot_put_near(slots, 1, 0);
+	} else if (slot_claim_near(slots, 3) >= 0) {
 		explore_check(READ_ONCE(*data) == 1, "CPU %u owns a slot without its data", cpu);
 	}
 }
@@ -358,12 +354,12 @@ const struct explore_case explore_claim_cases[] = {
 	     3, false, setup_slots, several_slots, check_several_slots),
 	CASE("claim-slots-grow", "a set grows beside a claim, in any order", "core", 2, true,
 	     setup_grow, grow, NULL),
-	CASE("claim-roam", "CPUs put slots elsewhere: each has one owner, or one home", "core", 3,
-	     false, setup_roam, roams, check_roam),
-	CASE("claim-roam-throughout", "a claim finds a slot while another one moves", "core", 2,
-	     false, setup_roam, roams_throughout, NULL),
-	CASE("claim-roam-hands-over", "a put elsewhere hands its CPU's stores over, in any order",
-	     "core", 2, true, setup_roam_taken, roam_hands_over, NULL),
+	CASE("claim-follow", "CPUs put slots elsewhere: each has one owner, or one home", "core", 3,
+	     false, setup_follow, moves, check_follow),
+	CASE("claim-follow-throughout", "a claim finds a slot while another one moves", "core", 2,
+	     false, setup_follow, moves_throughout, NULL),
+	CASE("claim-follow-hands-over", "a put elsewhere hands its CPU's stores over, in any order",
+	     "core", 2, true, setup_follow_taken, follow_hands_over, NULL),
 	CASE("planted-claim-look", "planted: a claim that looks and then clears", "planted", 4,
 	     false, setup_two, look_and_clear, NULL),
 	CASE("planted-claim-put", "planted: a put without release", "planted", 3, true, setup_none,

@@ -108,33 +108,34 @@ static void slots_have_one_owner(void)
 	tear_down(0);
 }
 
-static struct slot_roam *roam;
-static u64 roam_used[2];
+static u64 moved[3];
 
-/* Two slots that go around all shards. */
+/* Two slots, later three, that go around all shards. */
 static void claim_and_put_elsewhere(u32 thread)
 {
 	for (u32 i = 0; i < ROUNDS; i++) {
 		u32 cpu = (thread * 3 + i) % 8;
-		s64 slot = slot_roam_claim_wait(roam, w, cpu, -1);
+		s64 slot = slot_claim_wait(slots, w, cpu, -1);
 
-		CHECK(slot >= 0 && slot < 2);
-		roam_used[slot]++;
+		CHECK(slot >= 0 && slot < 3);
+		moved[slot]++;
 		if (i % 64 == 0)
 			sched_yield();
-		slot_roam_put_wake(roam, w, (u32)slot, (cpu + i % 5) % 8);
+		if (!thread && i == ROUNDS / 2)
+			CHECK(slot_set_grow(slots, 1));
+		slot_put_wake(slots, w, (u32)slot, (cpu + i % 5) % 8);
 	}
 }
 
-static void slots_that_roam_have_one_owner(void)
+static void slots_that_move_have_one_owner(void)
 {
 	set_up(0, 0);
-	roam = slot_roam_alloc(plan, 2);
-	CHECK(roam);
+	slots = slot_set_alloc_follow(plan, 2);
+	CHECK(slots);
 	run_threads(claim_and_put_elsewhere);
-	CHECK_EQ(slot_roam_nr_free(roam), 2);
-	CHECK_EQ(roam_used[0] + roam_used[1], (u64)NR_THREADS * ROUNDS);
-	slot_roam_free(roam);
+	CHECK_EQ(slot_set_nr_free(slots), 3);
+	CHECK_EQ(moved[0] + moved[1] + moved[2], (u64)NR_THREADS * ROUNDS);
+	slot_set_free(slots);
 	tear_down(0);
 }
 
@@ -173,6 +174,6 @@ int main(void)
 	RUN(gives_up);
 	RUN(everyone_gets_a_turn);
 	RUN(slots_have_one_owner);
-	RUN(slots_that_roam_have_one_owner);
+	RUN(slots_that_move_have_one_owner);
 	return test_done();
 }

@@ -87,7 +87,20 @@ static void destroying_nothing(void)
 	shard_counter_destroy(NULL);
 	cpu_counter_destroy(NULL);
 	slot_set_destroy(NULL);
-	slot_roam_destroy(NULL);
+}
+
+/* Do the homes of slots that are made so follow? */
+static bool slots_follow(u32 nr, const struct shard_create_opts *opts)
+{
+	struct slot_set *s = slot_set_create_opts(nr, opts);
+	bool follow;
+
+	CHECK(s);
+	CHECK_EQ(slot_set_nr_free(s), nr);
+	CHECK_EQ(s->plan->nr_shards, opts ? 5 : 20);
+	follow = s->follow;
+	slot_set_destroy(s);
+	return follow;
 }
 
 /* An LLC of 40 CPUs: sets and counters cut it, byte maps do not. */
@@ -96,11 +109,11 @@ static void each_structure_has_its_cap(void)
 	static const struct shard_create_opts eight = { .cap = 8, .summary = true };
 	static const struct shard_create_opts large = { .cap = 41 }, none = { 0 };
 	static const struct shard_create_opts wrong = { .cap = 65 };
+	static const struct shard_create_opts follow = { .cap = 8, .follow = true };
 	const struct shard_plan *plan, *same;
 	struct shard_err err = { "" };
 	struct shard_counter *counter;
 	struct cpu_counter *by_cpu;
-	struct slot_roam *roam;
 	struct slot_set *slots;
 	struct bytemap *map;
 	struct sbm *set;
@@ -156,17 +169,11 @@ static void each_structure_has_its_cap(void)
 	errno = 0;
 	CHECK(!slot_set_create(0) && !slot_set_create(SLOT_SET_MAX + 1));
 	CHECK_EQ(errno, EINVAL);
-	roam = slot_roam_create(100);
-	CHECK(roam);
-	CHECK_EQ(roam->plan->nr_shards, 20);
-	CHECK_EQ(slot_roam_nr_free(roam), 100);
-	slot_roam_destroy(roam);
-	roam = slot_roam_create_opts(100, &eight);
-	CHECK(roam);
-	CHECK_EQ(roam->plan->nr_shards, 5);
-	slot_roam_destroy(roam);
+	CHECK(!slots_follow(100, NULL) && !slots_follow(100, &eight));
+	CHECK(slots_follow(100, &follow));
 	errno = 0;
-	CHECK(!slot_roam_create(0) && !slot_roam_create(SLOT_ROAM_MAX + 1));
+	CHECK(!slot_set_create_opts(0, &follow) &&
+	      !slot_set_create_opts(SLOT_FOLLOW_MAX + 1, &follow));
 	CHECK_EQ(errno, EINVAL);
 
 	set = sbm_create_opts(&eight);

@@ -2,7 +2,7 @@
 /* A set of slots against an array of bools, for every shape and for few and many slots. */
 #include "shapes.h"
 #include "shard_topo.h"
-#include "slot_more.h"
+#include "slot_claim.h"
 #include "test.h"
 
 #define MAX_SLOTS 6000u
@@ -17,23 +17,48 @@ struct model {
 	u32 part[MAX_SLOTS];
 };
 
-/* Homes by the lines: each slot of a word belongs to the shard that has the word. */
+/* The shard whose line has a slot's bit, set or not where homes stay. */
+static u32 home_of(const struct model *m, u32 slot, u32 part)
+{
+	const struct slot_part *p = m->s->part[part];
+	u32 found = 0, homes = 0, begin;
+
+	slot -= p->first;
+	for (u32 shard = 0; shard < m->plan->nr_shards; shard++) {
+		u32 word = (slot >> p->shift) + p->row * shard;
+
+		if (word < p->from[shard] || word >= p->from[shard + 1])
+			continue;
+		begin = p->row ? p->from[shard] : word;
+		CHECK_EQ((uintptr_t)p->word[begin] % PORT_CACHELINE, 0);
+		if (p->row && !(*p->word[word] >> slot % 64 & 1))
+			continue;
+		found = shard;
+		homes++;
+	}
+	CHECK_EQ(homes, 1);
+	return found;
+}
+
+/* New slots are free. Where homes follow, each shard has its share. */
 static void learn(struct model *m, u32 first, u32 part)
 {
 	const struct slot_part *p = m->s->part[part];
 
 	CHECK_EQ(p->first, first);
 	CHECK_EQ(p->from[m->plan->nr_shards], p->nr_words);
-	for (u32 shard = 0; shard < m->plan->nr_shards; shard++)
-		for (u32 word = p->from[shard]; word < p->from[shard + 1]; word++) {
-			CHECK_EQ((uintptr_t)p->word[word] % PORT_CACHELINE, 0);
-			for (u32 i = 0; i < 1u << p->shift; i++)
-				if ((word << p->shift) + i < p->nr)
-					m->home[first + (word << p->shift) + i] = shard;
-		}
 	for (u32 slot = first; slot < first + p->nr; slot++) {
+		m->home[slot] = home_of(m, slot, part);
 		m->free[slot] = true;
 		m->part[slot] = part;
+	}
+	for (u32 shard = 0; p->row && shard < m->plan->nr_shards; shard++) {
+		u64 share = (u64)p->nr * m->plan->shard[shard].nr_cpus / m->plan->nr_possible;
+		u32 n = 0;
+
+		for (u32 slot = first; slot < first + p->nr; slot++)
+			n += m->home[slot] == shard;
+		CHECK(n == share || n == share + 1);
 	}
 	m->nr = first + p->nr;
 	m->nr_free += p->nr;
@@ -90,10 +115,15 @@ static void claim_several(struct model *m)
 			CHECK(shard_near_rank(m->plan, own, m->home[slot]) >= rank);
 }
 
-/* From a full set exactly @limit slots come, in each shard its share to one a word. */
-static void claim_limited(const struct shard_plan *plan, u32 nr, u32 more, u32 limit)
+static struct slot_set *make(const struct shard_plan *plan, bool follow, u32 nr)
 {
-	struct slot_set *s = slot_set_alloc(plan, nr);
+	return follow ? slot_set_alloc_follow(plan, nr) : slot_set_alloc(plan, nr);
+}
+
+/* From a full set exactly @limit slots come, in each shard its share to one a word. */
+static void claim_limited(const struct shard_plan *plan, bool follow, u32 nr, u32 more, u32 limit)
+{
+	struct slot_set *s = make(plan, follow, nr);
 	bool got[MAX_SLOTS] = { false };
 	u32 n = 0;
 	s64 slot;
@@ -123,33 +153,44 @@ static void claim_limited(const struct shard_plan *plan, u32 nr, u32 more, u32 l
 
 static void limited(void)
 {
-	for (u32 i = 0; i < nr_shapes; i++) {
-		struct shard_plan *plan = shape_plan(&shapes[i]);
+	for (u32 i = 0; i < 2 * nr_shapes; i++) {
+		struct shard_plan *plan = shape_plan(&shapes[i / 2]);
+		bool follow = i % 2;
 
-		claim_limited(plan, 1, 0, 0);
-		claim_limited(plan, 1, 0, 1);
-		claim_limited(plan, 63, 0, 7);
-		claim_limited(plan, 200, 0, 64);
-		claim_limited(plan, 1500, 700, 1);
-		claim_limited(plan, 1500, 700, 999);
-		claim_limited(plan, 1500, 700, 2200);
-		claim_limited(plan, 64, 3, 5000);
+		claim_limited(plan, follow, 1, 0, 0);
+		claim_limited(plan, follow, 1, 0, 1);
+		claim_limited(plan, follow, 63, 0, 7);
+		claim_limited(plan, follow, 200, 0, 64);
+		claim_limited(plan, follow, 1500, 700, 1);
+		claim_limited(plan, follow, 1500, 700, 999);
+		claim_limited(plan, follow, 1500, 700, 2200);
+		claim_limited(plan, follow, 64, 3, 5000);
 		shard_plan_free(plan);
 	}
 }
 
+/* A put for a CPU makes its shard the home, where homes follow. */
 static void put(struct model *m)
 {
-	u32 slot = test_below(&m->random, m->nr);
+	u32 slot = test_below(&m->random, m->nr), home = m->home[slot];
+	u32 cpu = m->plan->idx_to_cpu[test_below(&m->random, m->plan->nr_possible)];
 
 	if (m->free[slot])
 		return;
-	slot_put(m->s, slot);
+	if (test_below(&m->random, 4)) {
+		slot_put_near(m->s, slot, cpu);
+		m->home[slot] = m->s->follow ? m->plan->slot[cpu].shard : home;
+	} else {
+		slot_put(m->s, slot);
+		m->home[slot] = home_of(m, slot, m->part[slot]);
+		CHECK(m->s->follow || m->home[slot] == home);
+	}
+	CHECK_EQ(home_of(m, slot, m->part[slot]), m->home[slot]);
 	m->free[slot] = true;
 	m->nr_free++;
 }
 
-static void run(const struct shape *shape, u32 nr)
+static void run(const struct shape *shape, bool follow, u32 nr)
 {
 	static struct model m;
 	struct shard_plan *plan = shape_plan(shape);
@@ -158,7 +199,7 @@ static void run(const struct shape *shape, u32 nr)
 	memset(&m, 0, sizeof(m));
 	m.plan = plan;
 	m.random = test_state.start + nr;
-	m.s = slot_set_alloc(plan, nr);
+	m.s = make(plan, follow, nr);
 	CHECK(m.s);
 	test_state.shape = shape->name;
 	test_state.seed = test_state.start;
@@ -191,9 +232,9 @@ static void every_shape(void)
 {
 	static const u32 sizes[] = { 1, 2, 63, 64, 200, 1500 };
 
-	for (u32 i = 0; i < nr_shapes; i++)
+	for (u32 i = 0; i < 2 * nr_shapes; i++)
 		for (u32 j = 0; j < sizeof(sizes) / sizeof(sizes[0]); j++)
-			run(&shapes[i], sizes[j]);
+			run(&shapes[i / 2], i % 2, sizes[j]);
 }
 
 static void limits(void)
@@ -203,6 +244,8 @@ static void limits(void)
 
 	CHECK(!slot_set_alloc(plan, 0));
 	CHECK(!slot_set_alloc(plan, SLOT_SET_MAX + 1));
+	CHECK(!slot_set_alloc_follow(plan, 0));
+	CHECK(!slot_set_alloc_follow(plan, SLOT_FOLLOW_MAX + 1));
 	s = slot_set_alloc(plan, 1);
 	CHECK(s);
 	for (u32 i = 1; i < SLOT_SET_PARTS; i++)
@@ -217,8 +260,31 @@ static void limits(void)
 	shard_plan_free(plan);
 }
 
+static void no_memory(void)
+{
+	struct shard_plan *plan = shape_plan(&shapes[3]);
+	size_t before = test_bytes_allocated();
+
+	for (int follow = 0; follow < 2; follow++) {
+		struct slot_set *s = NULL;
+
+		for (unsigned int n = 1; !s; n++) {
+			CHECK(n < 1000);
+			test_fail_alloc(n);
+			s = make(plan, follow, 100);
+			test_fail_alloc(0);
+			CHECK(s || test_bytes_allocated() == before);
+		}
+		slot_set_free(s);
+	}
+	slot_set_free(NULL);
+	CHECK_EQ(test_bytes_allocated(), before);
+	shard_plan_free(plan);
+}
+
 #define TESTS(TEST)       \
 	TEST(every_shape) \
 	TEST(limited)     \
-	TEST(limits)
+	TEST(limits)      \
+	TEST(no_memory)
 TEST_MAIN(slot_set_model, TESTS)

@@ -27,8 +27,7 @@ extern "C" {
 
 #include "sbm_claim.h"
 #include "shard_wait.h"
-#include "slot_roam.h"
-#include "slot_set.h"
+#include "slot_claim.h"
 
 /**
  * sbm_claim_wait() - sbm_claim_near() that sleeps until there is a bit
@@ -55,14 +54,8 @@ void sbm_put_wake(struct sbm *b, struct shard_wait *w, u32 cpu);
 /* sbm_claim_wait() for a set of slots: returns a slot, or -1. */
 s64 slot_claim_wait(struct slot_set *s, struct shard_wait *w, u32 cpu, s64 timeout_ns);
 
-/* slot_put(), and wake a waiter near @cpu, the caller's. Ordering: a full barrier after the put. */
+/* slot_put_near(), and wake a waiter near @cpu. Ordering: a full barrier after the put. */
 void slot_put_wake(struct slot_set *s, struct shard_wait *w, u32 slot, u32 cpu);
-
-/* sbm_claim_wait() for slots that roam: returns a slot, or -1. */
-s64 slot_roam_claim_wait(struct slot_roam *s, struct shard_wait *w, u32 cpu, s64 timeout_ns);
-
-/* slot_roam_put(), and wake a waiter near @cpu. Ordering: a full barrier after the put. */
-void slot_roam_put_wake(struct slot_roam *s, struct shard_wait *w, u32 slot, u32 cpu);
 
 /**
  * shard_wait_wake_near() - wake one of the waiters, the nearest

@@ -59,8 +59,7 @@ extern "C" {
 #include "sbm_claim.h"
 #include "sbm_more.h"
 #include "shard_counter.h"
-#include "slot_more.h"
-#include "slot_roam.h"
+#include "slot_claim.h"
 #include "slot_set.h"
 
 /* Most CPUs on a line of sets and counters; docs/results/pools.md has the figures. */
@@ -73,6 +72,7 @@ struct shard_create_opts {
 	u32 cap;      /* most CPUs on a line, 1..64; 0: the structure's own */
 	bool summary; /* sets: with SBM_SUMMARY, for sets that are often empty or sparse */
 	bool allowed; /* of the plan of shard_plan_here_allowed(): the other CPUs are holes */
+	bool follow;  /* slots: their homes follow the last user, see slot_put_near() */
 };
 
 /**
@@ -152,7 +152,10 @@ void cpu_counter_destroy(struct cpu_counter *c);
  */
 struct slot_set *slot_set_create(u32 nr);
 
-/* slot_set_create() with options, or NULL. Also EINVAL for a cap above 64. No summary. */
+/*
+ * slot_set_create() with options, or NULL. Also EINVAL for a cap above 64, and with @opts->follow
+ * for more than SLOT_FOLLOW_MAX. No summary.
+ */
 struct slot_set *slot_set_create_opts(u32 nr, const struct shard_create_opts *opts);
 
 /**
@@ -160,23 +163,6 @@ struct slot_set *slot_set_create_opts(u32 nr, const struct shard_create_opts *op
  * @s: from slot_set_create(), or NULL
  */
 void slot_set_destroy(struct slot_set *s);
-
-/**
- * slot_roam_create() - slots for this machine whose home follows their last user, all free
- * @nr: how many, 1 to SLOT_ROAM_MAX
- *
- * Return: the set; NULL with errno as from sbm_create(), and EINVAL for @nr out of range.
- */
-struct slot_roam *slot_roam_create(u32 nr);
-
-/* slot_roam_create() with options, or NULL. Also EINVAL for a cap above 64. No summary. */
-struct slot_roam *slot_roam_create_opts(u32 nr, const struct shard_create_opts *opts);
-
-/**
- * slot_roam_destroy() - free a set of slots
- * @s: from slot_roam_create(), or NULL
- */
-void slot_roam_destroy(struct slot_roam *s);
 
 #ifdef __cplusplus
 }

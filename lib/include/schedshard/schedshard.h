@@ -20,8 +20,7 @@
  *   sbm_claim.h      find a set bit and clear it, near a CPU: pools
  *   bytemap.h        a byte per CPU, written with plain stores
  *   slot_set.h       any number of slots, each with a home near some CPUs
- *   slot_more.h      several of them at once, and claims that leave some for others
- *   slot_roam.h      slots whose home follows their last user
+ *   slot_claim.h     claims of one or several, also such that leave some for others
  *   shard_counter.h  a count: is there any?
  *   cpu_counter.h    a count for statistics, by plain stores
  *   ordered.h        releases and acquires, for what a bit, a byte or a count stands for
@@ -43,7 +42,6 @@
  *                   alloc, free  writes                         reads, searches, walks
  *   sbm, claims     alone        any                            any
  *   slot_set        alone        any; one grow at a time        any
- *   slot_roam       alone        any                           any
  *   bytemap         alone        any, but one per CPU           any
  *   shard_counter   alone (1)    any; one attach at a time      any
  *   cpu_counter     alone        any, but one per CPU (2)       any; one take at a time
@@ -91,8 +89,7 @@ extern "C" {
 #include "shard_plan.h"
 #include "shard_summary.h"
 #include "shard_topo.h"
-#include "slot_more.h"
-#include "slot_roam.h"
+#include "slot_claim.h"
 #include "slot_set.h"
 #include "visited.h"
 

@@ -36,12 +36,17 @@ struct Destroy {
 	{
 		cpu_counter_destroy(c);
 	}
+	void operator()(slot_set *s) const noexcept
+	{
+		slot_set_destroy(s);
+	}
 };
 
 using Set = std::unique_ptr<sbm, Destroy>;
 using ByteMap = std::unique_ptr<bytemap, Destroy>;
 using Counter = std::unique_ptr<shard_counter, Destroy>;
 using CpuCounter = std::unique_ptr<cpu_counter, Destroy>;
+using SlotSet = std::unique_ptr<slot_set, Destroy>;
 
 /* Owns @created; throws errno's error when it is NULL. */
 template <typename T> std::unique_ptr<T, Destroy> owned(T *created, const char *what)
@@ -69,6 +74,15 @@ inline Counter make_counter()
 inline CpuCounter make_cpu_counter(u32 batch = 0)
 {
 	return owned(cpu_counter_create(batch), "cpu_counter_create");
+}
+
+/* @follow: homes follow the last user. */
+inline SlotSet make_slot_set(u32 nr, bool follow = false)
+{
+	struct shard_create_opts opts = {};
+
+	opts.follow = follow;
+	return owned(slot_set_create_opts(nr, &opts), "slot_set_create");
 }
 
 } // namespace schedshard

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * More claims of a set of slots: several at once, and claims that leave slots for others.
- *
- * Concurrency, context and ordering: as slot_claim_near() in slot_set.h. Order of a search: the
- * words of the own shard from the own slot's on, then those of near shards; each caller begins
- * elsewhere there.
+ * Claims of a set of slots: one, several at once, and claims that leave slots for others.
+ * slot_set.h says what may run together, in which order a claim searches, and what it orders.
  */
-#ifndef SLOT_MORE_H
-#define SLOT_MORE_H
+#ifndef SLOT_CLAIM_H
+#define SLOT_CLAIM_H
 
 #include "slot_set.h"
+
+/* Claim the free slot nearest to a CPU. Return: its number, -1: none. Lines: up to the hit. */
+s64 slot_claim_near(struct slot_set *s, u32 cpu);
 
 /**
  * slot_claim_n() - claim several slots, nearest first
@@ -39,4 +39,4 @@ u32 slot_claim_n(struct slot_set *s, u32 cpu, u32 n, u32 *slots);
  */
 s64 slot_claim_limit(struct slot_set *s, u32 cpu, u32 limit);
 
-#endif /* SLOT_MORE_H */
+#endif /* SLOT_CLAIM_H */

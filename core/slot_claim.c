@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * No slot is claimed twice: the only way to a slot is an atomic operation that clears its bit and
+ * tells whether it was set. Of all that clear it between two puts one sees it set.
+ *
+ * A search ends: of the bits of a word that it may take, it tries each once, and it visits each
+ * word of each shard once. A slot that is free all through the call keeps its home, since only who
+ * claims it can put it elsewhere. So the search finds it there, or another one before.
+ *
+ * A limit gives slots [a, b) of a set of @size floor(limit * b / size) - floor(limit * a / size) of
+ * the limited ones: a word's first ones. Over all words this adds up to @limit, and no word gets
+ * more than it has while @limit is at most @size. Where homes follow, a slot counts or does not in
+ * whichever shard it is.
+ */
+#include "slot_claim.h"
+
+/* Which slots a claim may take, and of how many. */
+struct bounds {
+	u32 limit;
+	u32 size;
+};
+
+/* Which of 1 << shift slots, from the part's @begin-th on, count for a limit. */
+static u64 within(const struct slot_part *p, u32 begin, struct bounds of)
+{
+	u32 end = begin + (1u << p->shift), n;
+
+	if (of.limit >= of.size)
+		return ~0ull;
+	if (end > p->nr)
+		end = p->nr;
+	begin += p->first;
+	end += p->first;
+	n = (u32)(port_div64((u64)of.limit * end, of.size) -
+		  port_div64((u64)of.limit * begin, of.size));
+	return n ? ~0ull >> (64 - n) : 0;
+}
+
+/* The lowest @n bits of @word, or all. */
+static u64 lowest(u64 word, u32 n)
+{
+	u64 rest = word;
+
+	while (rest && n--)
+		rest &= rest - 1;
+	return word & ~rest;
+}
+
+/* Claim up to @n of the slots @left of a word, from a bit on, around. @first: number of bit 0. */
+static u32 take(u64 *line, u64 left, u32 from, u32 first, u32 n, u32 *slots)
+{
+	u64 word;
+	u32 got = 0;
+
+	while (got < n && (word = READ_ONCE(*line) & left)) {
+		u64 after = word & ~0ull << from;
+		u64 want = lowest(after ? after : word, n - got), had = want;
+
+		if (n == 1) /* not a loop of compare-and-swap, see port_test_and_clear64() */
+			had = port_test_and_clear64(line, port_ctz64(want)) ? want : 0;
+		else
+			had &= port_fetch_and64(line, ~want);
+		left &= ~want;
+		for (; had; had &= had - 1)
+			slots[got++] = first + port_ctz64(had);
+	}
+	return got;
+}
+
+/* Claim slots of a shard, from its word @word and from bit @bit there on, around. */
+static u32 take_shard(const struct slot_part *p, u32 shard, u32 word, u32 bit, struct bounds of,
+		      u32 n, u32 *slots)
+{
+	u32 words = p->from[shard + 1] - p->from[shard], got = 0;
+
+	for (u32 i = 0; i < words && got < n; i++, bit = 0) {
+		u32 nr = p->from[shard] + (word + i) % words;
+		u32 first = (nr - p->row * shard) << p->shift; /* in each row they begin anew */
+
+		got += take(p->word[nr], within(p, first, of), bit, p->first + first, n - got,
+			    slots + got);
+	}
+	return got;
+}
+
+static u32 claim_part(const struct shard_plan *plan, const struct slot_part *p, u32 cpu,
+		      struct bounds of, u32 n, u32 *slots)
+{
+	const struct shard_slot *at = &plan->slot[cpu];
+	const struct slot_own *own = &p->own[cpu];
+	u32 spread = (u32)at->pos + at->shard, got = 0;
+	struct shard_near_iter near;
+	u32 shard = shard_near_begin(&near, plan, cpu);
+
+	do {
+		u32 word = spread, bit = spread & ((1u << p->shift) - 1);
+
+		if (own->word && (p->row || shard == at->shard)) {
+			word = (own->slot - p->first) >> p->shift;
+			word -= p->row ? 0 : p->from[shard];
+			bit = own->bit;
+		}
+		got += take_shard(p, shard, word, bit, of, n - got, slots + got);
+	} while (got < n && shard_near_next(&near, &shard));
+	return got;
+}
+
+static port_noinline u32 claim(struct slot_set *s, u32 cpu, u32 limit, u32 n, u32 *slots)
+{
+	/* Pairs with the release in slot_set_grow(): without it a part may be unset. */
+	u32 parts = smp_load_acquire(&s->nr_parts), got = 0;
+	struct bounds of = { limit, s->part[parts - 1]->first + s->part[parts - 1]->nr };
+
+	for (u32 i = 0; i < parts && got < n; i++)
+		got += claim_part(s->plan, s->part[i], cpu, of, n - got, slots + got);
+	return got;
+}
+
+s64 slot_claim_near(struct slot_set *s, u32 cpu)
+{
+	const struct slot_own *own = &s->part[0]->own[cpu];
+	u32 slot;
+
+	/* Without a look: as sbm_claim.c. */
+	if (own->word && port_test_and_clear64(own->word, own->bit))
+		return own->slot;
+	return claim(s, cpu, SLOT_SET_MAX, 1, &slot) ? (s64)slot : -1;
+}
+
+u32 slot_claim_n(struct slot_set *s, u32 cpu, u32 n, u32 *slots)
+{
+	return claim(s, cpu, SLOT_SET_MAX, n, slots);
+}
+
+s64 slot_claim_limit(struct slot_set *s, u32 cpu, u32 limit)
+{
+	u32 slot;
+
+	return claim(s, cpu, limit, 1, &slot) ? (s64)slot : -1;
+}
