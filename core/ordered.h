@@ -31,13 +31,17 @@
 /* sbm_clear() that releases: such as "I no longer use what others may free now". */
 static port_always_inline void sbm_clear_release(struct sbm *b, u32 cpu)
 {
-	port_and64_release(b->word[cpu], ~b->bit[cpu]);
+	uintptr_t at = b->at[cpu];
+
+	port_and64_release(sbm_word(at), ~sbm_bit(at));
 }
 
 /* sbm_test() that acquires, whether the bit is set or not. */
 static port_always_inline bool sbm_test_acquire(const struct sbm *b, u32 cpu)
 {
-	return smp_load_acquire(b->word[cpu]) & b->bit[cpu];
+	uintptr_t at = b->at[cpu];
+
+	return smp_load_acquire(sbm_word(at)) & sbm_bit(at);
 }
 
 /* bytemap_set() that releases. */

@@ -13,15 +13,15 @@
 
 struct sbm *sbm_alloc(const struct shard_plan *plan, unsigned int flags)
 {
-	size_t bytes = sizeof(struct sbm) + (plan->nr_cpus + plan->nr_shards) * sizeof(u64 *);
+	size_t bytes = sizeof(struct sbm) + plan->nr_cpus * sizeof(uintptr_t) +
+		       plan->nr_shards * sizeof(u64 *);
 	struct sbm *b = (struct sbm *)port_alloc(bytes, -1);
 	u64 **line;
 
 	if (!b)
 		return NULL;
-	line = b->word + plan->nr_cpus;
+	line = (u64 **)(b->at + plan->nr_cpus);
 	b->line = line;
-	b->bit = plan->bit;
 	b->cpus = plan->shard_cpus;
 	b->plan = plan;
 	b->nr_shards = plan->nr_shards;
@@ -35,7 +35,7 @@ struct sbm *sbm_alloc(const struct shard_plan *plan, unsigned int flags)
 	}
 	for (u32 cpu = 0; cpu < plan->nr_cpus; cpu++)
 		if (plan->slot[cpu].possible)
-			b->word[cpu] = line[plan->slot[cpu].shard];
+			b->at[cpu] = (uintptr_t)line[plan->slot[cpu].shard] + plan->slot[cpu].pos;
 	return b;
 fail:
 	sbm_free(b);

@@ -28,15 +28,35 @@
 
 /* A sharded bitmap; read-only except for the lines. */
 struct sbm {
-	const u64 *bit; /* by CPU number: the CPU's bit in its word (the plan's table) */
 	struct shard_summary *summary; /* NULL without SBM_SUMMARY */
 	u64 *const *line;	       /* by shard: its word, at the start of its own line */
 	const u32 *const *cpus;	       /* by shard: CPU number by position (the plan's table) */
 	const struct shard_plan *plan; /* the plan that the bitmap follows */
 	u32 nr_shards;		       /* as in the plan */
 	size_t bytes;		       /* memory of this header with its tables */
-	u64 *word[]; /* by CPU number: its word, without two dependent loads; NULL: a hole */
+	uintptr_t at[]; /* by CPU number: its word's address, plus its position; 0: a hole */
 };
+
+/* A line's address ends in zeros, where a position fits: one load tells both. */
+static_assert(PORT_CACHELINE >= SHARD_MAX_CAP, "a position fits below a line's address");
+
+/* The position of a CPU's bit, of its entry in @at. */
+static port_always_inline u32 sbm_pos(uintptr_t at)
+{
+	return (u32)(at & (SHARD_MAX_CAP - 1));
+}
+
+/* Its word. */
+static port_always_inline u64 *sbm_word(uintptr_t at)
+{
+	return (u64 *)(at & ~(uintptr_t)(SHARD_MAX_CAP - 1));
+}
+
+/* Its bit there. */
+static port_always_inline u64 sbm_bit(uintptr_t at)
+{
+	return 1ull << sbm_pos(at);
+}
 
 /* Where a CPU's bit is, for a CPU that changes its own bit often; never changes. */
 struct sbm_place {
@@ -59,7 +79,9 @@ void sbm_free(struct sbm *b);
  */
 static port_always_inline void sbm_set(struct sbm *b, u32 cpu)
 {
-	port_or64(b->word[cpu], b->bit[cpu]);
+	uintptr_t at = b->at[cpu];
+
+	port_or64(sbm_word(at), sbm_bit(at));
 	if (b->summary)
 		shard_summary_note(b->summary, b->plan->slot[cpu].shard);
 }
@@ -67,14 +89,17 @@ static port_always_inline void sbm_set(struct sbm *b, u32 cpu)
 /* Clear a CPU's bit. The next search corrects the summary. Line: the shard's, written. */
 static port_always_inline void sbm_clear(struct sbm *b, u32 cpu)
 {
-	port_and64(b->word[cpu], ~b->bit[cpu]);
+	uintptr_t at = b->at[cpu];
+
+	port_and64(sbm_word(at), ~sbm_bit(at));
 }
 
 /* The place of a CPU's bit; the bitmap has a summary. Valid until sbm_free(). */
 static inline struct sbm_place sbm_place(const struct sbm *b, u32 cpu)
 {
 	u32 shard = b->plan->slot[cpu].shard;
-	struct sbm_place place = { b->word[cpu], b->bit[cpu], shard_summary_word(b->summary, shard),
+	struct sbm_place place = { sbm_word(b->at[cpu]), sbm_bit(b->at[cpu]),
+				   shard_summary_word(b->summary, shard),
 				   shard_summary_occupied(shard) };
 
 	return place;
@@ -96,7 +121,9 @@ static port_always_inline void sbm_clear_at(const struct sbm_place *at)
 /* Is a CPU's bit set? Line: the shard's, read. */
 static port_always_inline bool sbm_test(const struct sbm *b, u32 cpu)
 {
-	return READ_ONCE(*b->word[cpu]) & b->bit[cpu];
+	uintptr_t at = b->at[cpu];
+
+	return READ_ONCE(*sbm_word(at)) & sbm_bit(at);
 }
 
 /* Is no bit set? Lines touched: up to the first set bit. */

@@ -72,9 +72,11 @@ static s64 take_one(struct sbm *b, u32 cpu, u32 shard, u64 left)
 /* The own bit, without a look at it. The plan's table of slots is read for a summary only. */
 static port_always_inline bool take_own(struct sbm *b, u32 cpu)
 {
+	uintptr_t at = b->at[cpu];
+
 	if (b->summary && !shard_summary_test(b->summary, b->plan->slot[cpu].shard))
 		return false;
-	return port_test_and_clear64(b->word[cpu], port_ctz64(b->bit[cpu]));
+	return port_test_and_clear64(sbm_word(at), sbm_pos(at));
 }
 
 /* Any other one. */

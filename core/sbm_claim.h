@@ -54,7 +54,9 @@ u32 sbm_claim_n(struct sbm *b, u32 from_cpu, u32 n, u32 *cpus);
  */
 static port_always_inline void sbm_put(struct sbm *b, u32 cpu)
 {
-	port_or64_release(b->word[cpu], b->bit[cpu]);
+	uintptr_t at = b->at[cpu];
+
+	port_or64_release(sbm_word(at), sbm_bit(at));
 	if (b->summary)
 		shard_summary_note(b->summary, b->plan->slot[cpu].shard);
 }

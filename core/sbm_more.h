@@ -18,7 +18,8 @@
 /* sbm_set() that returns the bit's old value. Ordering: a full barrier, for the caller. */
 static port_always_inline bool sbm_test_and_set(struct sbm *b, u32 cpu)
 {
-	bool old = port_test_and_set64(b->word[cpu], port_ctz64(b->bit[cpu]));
+	uintptr_t at = b->at[cpu];
+	bool old = port_test_and_set64(sbm_word(at), sbm_pos(at));
 
 	if (b->summary)
 		shard_summary_note(b->summary, b->plan->slot[cpu].shard);
@@ -31,13 +32,17 @@ static port_always_inline bool sbm_test_and_set(struct sbm *b, u32 cpu)
  */
 static port_always_inline bool sbm_test_and_clear(struct sbm *b, u32 cpu)
 {
-	return port_test_and_clear64(b->word[cpu], port_ctz64(b->bit[cpu]));
+	uintptr_t at = b->at[cpu];
+
+	return port_test_and_clear64(sbm_word(at), sbm_pos(at));
 }
 
 /* sbm_set() by plain accesses. Ordering: none. */
 static inline void __sbm_set(struct sbm *b, u32 cpu)
 {
-	WRITE_ONCE(*b->word[cpu], READ_ONCE(*b->word[cpu]) | b->bit[cpu]);
+	u64 *word = sbm_word(b->at[cpu]);
+
+	WRITE_ONCE(*word, READ_ONCE(*word) | sbm_bit(b->at[cpu]));
 	if (b->summary)
 		shard_summary_note(b->summary, b->plan->slot[cpu].shard);
 }
@@ -45,7 +50,9 @@ static inline void __sbm_set(struct sbm *b, u32 cpu)
 /* sbm_clear() by plain accesses. */
 static inline void __sbm_clear(struct sbm *b, u32 cpu)
 {
-	WRITE_ONCE(*b->word[cpu], READ_ONCE(*b->word[cpu]) & ~b->bit[cpu]);
+	u64 *word = sbm_word(b->at[cpu]);
+
+	WRITE_ONCE(*word, READ_ONCE(*word) & ~sbm_bit(b->at[cpu]));
 }
 
 /* How many bits are set? Lines touched: all. */

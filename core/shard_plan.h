@@ -71,8 +71,7 @@ struct shard {
 /* A plan, read-only. Only shard_plan_build() (shard_topo.h) sets @nr_nodes to @level. */
 struct shard_plan {
 	const struct shard_slot *slot; /* by CPU number */
-	const u64 *bit; /* by CPU number: 1 << position; 0 for a hole. One load gives it to sbm */
-	const u32 *idx_to_cpu;	      /* by index: the CPU number */
+	const u32 *idx_to_cpu;	       /* by index: the CPU number */
 	const u32 *const *shard_cpus; /* by shard: CPU numbers by position, a part of @idx_to_cpu */
 	const struct shard *shard;    /* by shard */
 	u32 nr_cpus;		      /* CPU numbers are 0..nr_cpus-1, holes allowed */

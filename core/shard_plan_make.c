@@ -112,7 +112,6 @@ static void fill_near(struct shard *shard, u32 nr, const struct shard_rec *rec, 
 /* The tables of a plan during the fill. */
 struct tables {
 	struct shard_slot *slot;
-	u64 *bit;
 	struct shard_close *close;
 	u32 *idx_to_cpu;
 	const u32 **shard_cpus;
@@ -162,7 +161,6 @@ static void fill_tables(const struct tables *t, const struct shard_rec *rec, u32
 			s->llc = rec[i].llc_nr;
 		}
 		s->valid |= bit;
-		t->bit[cpu] = bit;
 		fill_close(t->close, &rec[i], pos);
 		t->idx_to_cpu[i] = cpu;
 		t->slot[cpu] = (struct shard_slot){ i, (u16)rec[i].shard, (u8)pos, 1 };
@@ -182,7 +180,7 @@ struct shard_plan *shard_plan_make(const struct shard_plan *head, const struct s
 {
 	u32 n = head->nr_possible, nr_shards = rec[n - 1].shard + 1, nr_runs = 0;
 	struct shard_plan *plan;
-	size_t bytes = 0, at[8];
+	size_t bytes = 0, at[7];
 	struct tables t;
 	char *block;
 
@@ -191,14 +189,13 @@ struct shard_plan *shard_plan_make(const struct shard_plan *head, const struct s
 	const size_t size[] = {
 		sizeof(*plan),
 		head->nr_cpus * sizeof(*t.slot),
-		head->nr_cpus * sizeof(*t.bit),
 		n * sizeof(*t.idx_to_cpu),
 		nr_shards * sizeof(*t.shard_cpus),
 		nr_shards * sizeof(*t.shard),
 		nr_runs * sizeof(*t.run),
 		head->nr_cpus * sizeof(*t.close),
 	};
-	for (u32 i = 0; i < 8; i++) {
+	for (u32 i = 0; i < 7; i++) {
 		at[i] = bytes;
 		bytes += (size[i] + PORT_CACHELINE - 1) & ~(size_t)(PORT_CACHELINE - 1);
 	}
@@ -206,18 +203,16 @@ struct shard_plan *shard_plan_make(const struct shard_plan *head, const struct s
 	if (!block)
 		return NULL;
 	t.slot = (struct shard_slot *)(block + at[1]);
-	t.bit = (u64 *)(block + at[2]);
-	t.idx_to_cpu = (u32 *)(block + at[3]);
-	t.shard_cpus = (const u32 **)(block + at[4]);
-	t.shard = (struct shard *)(block + at[5]);
-	t.run = (struct shard_run *)(block + at[6]);
-	t.close = (struct shard_close *)(block + at[7]);
+	t.idx_to_cpu = (u32 *)(block + at[2]);
+	t.shard_cpus = (const u32 **)(block + at[3]);
+	t.shard = (struct shard *)(block + at[4]);
+	t.run = (struct shard_run *)(block + at[5]);
+	t.close = (struct shard_close *)(block + at[6]);
 	fill_tables(&t, rec, n);
 
 	plan = (struct shard_plan *)block;
 	*plan = *head;
 	plan->slot = t.slot;
-	plan->bit = t.bit;
 	plan->close = t.close;
 	plan->idx_to_cpu = t.idx_to_cpu;
 	plan->shard_cpus = t.shard_cpus;

@@ -63,11 +63,14 @@ class Instructions(unittest.TestCase):
             assert 4 * turns < total < 4 * turns + 16, total
 
     def test_set_and_clear(self) -> None:
-        """The sharded bitmap sets and clears with at most 1.1 x the plain bitmap's."""
+        """The sharded bitmap sets and clears with at most 1.2 x the plain bitmap's.
+
+        It takes address and position out of one word, which costs instructions and saves a load.
+        """
         for plan in (ONE_SHARD, BIG):
             plain = self.count(plan, "set+clear", "plain")
             ratio = self.count(plan, "set+clear", "sbm") / plain
-            assert ratio <= 1.1, ratio
+            assert ratio <= 1.2, ratio
 
     def test_byte_map_set(self) -> None:
         """The byte map's set is at most half the plain bitmap's, loop taken off."""

@@ -39,9 +39,9 @@ static void first_use(void)
 	CHECK(!sbm_test(set, 6));
 	CHECK(sbm_test(set, 7));
 	/* a line for each LLC, and no summary */
-	CHECK(set->word[0] == set->word[3]);
-	CHECK(set->word[4] == set->word[8]);
-	CHECK(set->word[0] != set->word[4]);
+	CHECK(sbm_word(set->at[0]) == sbm_word(set->at[3]));
+	CHECK(sbm_word(set->at[4]) == sbm_word(set->at[8]));
+	CHECK(sbm_word(set->at[0]) != sbm_word(set->at[4]));
 	CHECK(!set->summary);
 	CHECK(!shard_plan_has_cpu(set->plan, 5));
 	CHECK(!shard_plan_has_cpu(set->plan, 9));

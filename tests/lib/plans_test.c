@@ -65,7 +65,8 @@ static void check_eight(const struct shard_plan *plan)
 		CHECK_EQ(shard_of(plan, cpu), shard_of(plan, cpu & 2));
 	CHECK(shard_of(plan, 0) != shard_of(plan, 2));
 	for (u32 cpu = 0; cpu < 4; cpu++)
-		CHECK_EQ(plan->close[cpu].core, plan->bit[cpu] | plan->bit[cpu + 4]);
+		CHECK_EQ(plan->close[cpu].core,
+			 1ull << plan->slot[cpu].pos | 1ull << plan->slot[cpu + 4].pos);
 }
 
 /* All CPUs of a set work, each for itself. */

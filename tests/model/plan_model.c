@@ -27,8 +27,7 @@ static void check_maps(const struct shard_plan *plan, const struct shard_cpu *cp
 		CHECK_EQ(plan->idx_to_cpu[slot->idx], c);
 		CHECK(slot->shard < plan->nr_shards);
 		CHECK_EQ(plan->shard[slot->shard].first_idx + slot->pos, slot->idx);
-		CHECK_EQ(plan->bit[c], (s64)(1ull << slot->pos));
-		CHECK(plan->shard[slot->shard].valid & plan->bit[c]);
+		CHECK(plan->shard[slot->shard].valid >> slot->pos & 1);
 	}
 	CHECK_EQ(plan->nr_possible, possible);
 	for (u32 s = 0; s < plan->nr_shards; s++) {

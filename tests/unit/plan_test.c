@@ -132,7 +132,7 @@ static void numbers_of_first_and_second_threads_are_two_runs(void)
 	CHECK_EQ(plan->slot[8].shard, 1);
 	CHECK_EQ(plan->slot[383].idx, 383);
 	CHECK_EQ(plan->idx_to_cpu[8], 192);
-	CHECK_EQ(plan->bit[193], 1 << 9);
+	CHECK_EQ(plan->slot[193].pos, 9);
 	shard_plan_free(plan);
 }
 

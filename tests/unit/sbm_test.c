@@ -204,7 +204,7 @@ static void shard_that_is_being_cleaned_counts_as_occupied(void)
 	static const u32 set[] = { 6 };
 	u64 *word = &b->summary->word[0];
 
-	*b->line[3] = b->bit[6];
+	*b->line[3] = 1ull << plan->slot[6].pos;
 	*word = shard_summary_cleaning(3);
 	CHECK(!sbm_empty(b));
 	CHECK(!sbm_seems_empty(b));
