@@ -203,7 +203,7 @@ static const char *const variants[] = {
 	"read-cpu",	      "read-cpu-about",	     "read-split",
 	"read-cached",	      "read-striped",	     "set-clear",
 	"set-clear-packed",   "slots-used",	     "slots-used-follow",
-	"slots-handed",	      "slots-handed-follow",   NULL,
+	"slots-handed",	      "slots-handed-follow", NULL,
 };
 static const char *const params[] = { "warm_up_ops",
 				      "measured_ops",

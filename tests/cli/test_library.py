@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 from conftest import Cli, assert_user_error
+from schedshard.common.errors import UserError
+from schedshard.experiments.run_options import RunOptions, make_request
+from schedshard.experiments.uncertain.uncertainty import plan_study
 from schedshard.live.library import crate_rows
 from schedshard.live.library_rows import CRATES, POOLS, Figure, Row, compared, ratio
 
@@ -86,6 +89,22 @@ def test_wrong_options_are_refused(cli: Cli) -> None:
     assert_user_error(few, "--samples 3: a 90% interval needs 20")
     assert_user_error(cli("bench", "library", "--rust", "--machine", "xeon-480"), "--machine")
     assert_user_error(cli("bench", "library", "--machine", "nowhere"), "nowhere")
+    limited = cli("bench", "library", "--machine", "xeon-480", "--limit", "5")
+    assert_user_error(limited, "--limit is for measurements on this host")
+    assert_user_error(cli("bench", "library", "--samples", "20"), "--samples is for simulated")
+
+
+def test_many_samples_need_no_tool_of_sweeps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only what says which inputs count needs that tool."""
+
+    def missing(what: str) -> None:
+        raise UserError(f"{what} needs packages")
+
+    monkeypatch.setattr("schedshard.experiments.uncertain.uncertainty.need_sweep", missing)
+    options = RunOptions("primitives", "graviton3-64", ops=("cpu-counter",), threads="2")
+    assert len(plan_study(make_request(options), 64, tmp_path).plans) == 64
 
 
 def test_a_simulated_machine_has_every_row(real: Path, cli: Cli, tmp_path: Path) -> None:

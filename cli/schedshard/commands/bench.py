@@ -86,13 +86,16 @@ def ping_pong_command(as_json: bool, out: Path | None, **options: Any) -> None:
 @click.option(
     "--samples",
     type=int,
-    default=20,
-    show_default=True,
     metavar="N",
-    help="Samples of what is not known of a simulated machine, for the ranges; 0 for none.",
+    help="Samples of what is not known of a simulated machine, for the ranges; 0: none [20].",
 )
 @click.option("--rust", is_flag=True, help="This host: the crate of ours and sbitmap, too.")
-@LIMIT
+@number_option(
+    "--limit",
+    high=86400,
+    metavar="SECONDS",
+    help="This host: start no measurement after that time [50].",
+)
 @JSON
 @OUT
 def library_command(as_json: bool, out: Path | None, **options: Any) -> None:

@@ -46,17 +46,22 @@ from schedshard.machines.presets import Machine, cpu_count, load_machine
 FORMAT = "schedshard/library/1"
 CAP = 16  # as sbm_create() takes; pools and slots take their own
 FEW_THREADS = (2, 16)
+SAMPLES = 20
+LIMIT = 50
 WORK_NS = 1000.0
 Figures = dict[tuple[str, int], Figure]  # by operation and number of threads
 
 
 @dataclass(frozen=True)
 class LibraryRequest:
-    """``machines``: simulated ones, in place of this host; ``samples``: 0 for no intervals."""
+    """``machines``: simulated ones, in place of this host; ``samples``: 0 for no intervals.
+
+    None: SAMPLES of a simulated machine, and LIMIT seconds on this host.
+    """
 
     machines: tuple[str, ...] = ()
-    samples: int = 20
-    limit: int = 50
+    samples: int | None = None
+    limit: int | None = None
     rust: bool = False
 
 
@@ -64,13 +69,18 @@ def bench_library(request: LibraryRequest) -> dict[str, Any]:
     """All rows of all machines."""
     if request.rust and request.machines:
         raise UserError("--rust measures on this host: leave --machine out")
-    if request.machines and request.samples:
-        check_interval("--samples", request.samples, "; 0 draws none")
+    if request.limit is not None and request.machines:
+        raise UserError("--limit is for measurements on this host: leave --machine out")
+    if request.samples is not None and not request.machines:
+        raise UserError("--samples is for simulated machines: give --machine")
+    samples = SAMPLES if request.samples is None else request.samples
+    if samples:
+        check_interval("--samples", samples, "; 0 draws none")
     loaded = [load_machine(name) for name in request.machines]
-    made = [_simulated(machine, request.samples) for machine in loaded] or [_host(request)]
+    made = [_simulated(machine, samples) for machine in loaded] or [_host(request)]
     return {
         "format": FORMAT,
-        "samples": request.samples if loaded else None,
+        "samples": samples if loaded else None,
         "machines": made,
         "host": host_facts(),
         "provenance": tool_versions(),
@@ -155,7 +165,7 @@ def _host(request: LibraryRequest) -> dict[str, Any]:
         for rows, work in (((*POOLS, *OTHERS), 0.0), (POOLS, WORK_NS)):
             asked = LiveRequest(
                 ops=_operations(rows), threads=",".join(map(str, counts)), work_ns=work,
-                limit=request.limit,
+                limit=LIMIT if request.limit is None else request.limit,
             )  # fmt: skip
             figures = {
                 (variant["name"], point["threads"]): Figure(

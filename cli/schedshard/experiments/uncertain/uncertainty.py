@@ -81,8 +81,10 @@ def check_samples(count: int) -> None:
 
 
 def plan_study(request: RunRequest, count: int, directory: Path) -> Study:
-    """Draw ``count`` samples with the request's seed; their machine files go to ``directory``."""
-    check_samples(count)
+    """Draw ``count`` samples with the request's seed; their machine files go to ``directory``.
+
+    The caller has checked the count.
+    """
     chosen = _chosen(request)
     inputs = [
         *machine_inputs(request.machine),

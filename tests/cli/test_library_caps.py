@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The library's choice of how many CPUs share a line, beside what `topo --advise` predicts."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from schedshard.common.paths import ROOT
+from schedshard.experiments.shard_sizes import advise
+from schedshard.machines.presets import load_machine
+
+HEADER = ROOT / "lib/include/schedshard/create.h"
+# What a set and its share of searches may cost with the library's choice, for each cycle with the
+# advised one (docs/results/pools.md). Machines of thousands of CPUs are outside: none exists.
+MOST = 1.3
+MACHINES = sorted(
+    path.stem for path in (ROOT / "machines").glob("*.toml") if not path.stem.startswith("future")
+)
+
+
+def choice() -> int:
+    """The most CPUs on a line of sets and counters."""
+    found = re.search(r"#define SHARD_CAP_LOCKED (\d+)u", HEADER.read_text(encoding="utf-8"))
+    assert found
+    return int(found[1])
+
+
+@pytest.mark.slow(reason="simulates each size on each machine: half a minute")
+@pytest.mark.parametrize("name", MACHINES)
+def test_the_advice_gains_little(name: str, real: Path) -> None:
+    found = advise(load_machine(name), 10_000.0, 0)
+    own = [size for size in found.sizes if size.per_use is not None and size.cpus <= choice()]
+    ours, best = own[-1].per_use, found.shard.per_use
+    assert ours is not None
+    assert best is not None
+    assert ours <= MOST * best, f"{own[-1].cpus} CPUs: {ours:.0f} cycles, advised {best:.0f}"
