@@ -40,6 +40,7 @@
 #include "real.h"
 #include "spin.h"
 #include "sync.h"
+#include "turns.h"
 
 /* Of <linux/prctl.h> and <asm-generic/siginfo.h>, which older systems lack. */
 #define SET_DISPATCH  59
@@ -182,6 +183,7 @@ static void but_ours(const void *set, greg_t *argument)
 		return;
 	memcpy(&some, set, sizeof(uint64_t));
 	sigdelset(&some, SIGSYS);
+	sigdelset(&some, TURNS_SIGNAL);
 	*argument = (greg_t)&some;
 }
 
@@ -189,11 +191,11 @@ static bool handles(greg_t *r, const struct action *asked)
 {
 	static struct action some;
 
-	if (r[REG_RDI] == SIGSYS)
+	if (r[REG_RDI] == SIGSYS || r[REG_RDI] == TURNS_SIGNAL)
 		return asked && give(r, 0);
 	if (asked) {
 		some = *asked;
-		some.mask &= ~(1ull << (SIGSYS - 1));
+		some.mask &= ~(1ull << (SIGSYS - 1) | 1ull << (TURNS_SIGNAL - 1));
 		r[REG_RSI] = (greg_t)&some;
 	}
 	return false;
@@ -374,19 +376,32 @@ static void called(int which, siginfo_t *info, void *context)
 
 /* ---- the beginning ---- */
 
+int dispatch_handle(int which, void (*handler)(int which, siginfo_t *info, void *context))
+{
+	struct action own = { .handler = handler,
+			      .flags = SA_SIGINFO | SA_NODEFER | SA_RESTART | RESTORER,
+			      .restorer = &place[0] };
+	struct sigaction plain = { .sa_sigaction = handler,
+				   .sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART };
+
+	if (!place)
+		return sigaction(which, &plain, NULL);
+	return (int)KERNEL(SYS_rt_sigaction, which, &own, NULL, sizeof(own.mask));
+}
+
 void dispatch_begin(void)
 {
-	struct action own = { .handler = called, .flags = SA_SIGINFO | SA_NODEFER | RESTORER };
-
 	place = mmap(NULL, ROOM, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
 		     -1, 0);
-	if (place == MAP_FAILED)
+	if (place == MAP_FAILED) {
+		place = NULL;
 		return;
+	}
 	memcpy(&place[0], code_return, sizeof(code_return));
-	own.restorer = &place[0];
 	if (prctl(SET_DISPATCH, DISPATCH_ON, place, ROOM, &pass_selector) ||
-	    KERNEL(SYS_rt_sigaction, SIGSYS, &own, NULL, sizeof(own.mask))) {
+	    dispatch_handle(SIGSYS, called)) {
 		munmap(place, ROOM);
+		place = NULL;
 		return;
 	}
 	pass_all(false);

@@ -6,7 +6,12 @@
 #ifndef EXACT_DISPATCH_H
 #define EXACT_DISPATCH_H
 
+#include <signal.h>
+
 /** dispatch_begin - from now on, where the kernel can do it. In the thread that simulates. */
 void dispatch_begin(void);
+
+/** dispatch_handle - a signal of this library's own: its end is no system call of the program. */
+int dispatch_handle(int which, void (*handler)(int which, siginfo_t *info, void *context));
 
 #endif

@@ -52,6 +52,24 @@ struct spin {
 	const void *at, *pc; /* what it read last, and where */
 };
 
+#define TURNS_STATES 32u
+
+/*
+ * A thread in code without instrumentation (turns.c): its clock and counts when it called the last
+ * hook, the host's time since, the latest states of its registers. While others have a turn: where
+ * it is, and how many such turns there were with nothing new.
+ */
+struct turns {
+	uint64_t now, rest;
+	uint32_t ran, cycles;
+	long ns;
+	uint32_t state[TURNS_STATES], nr_states, repeated;
+	uintptr_t pc; /* 0: they have none */
+	uint32_t times, epoch;
+	uint64_t executed;
+	time_t since;
+};
+
 /**
  * struct thread - a thread of the program
  * @fiber: its stack and thread-local memory
@@ -73,7 +91,7 @@ struct spin {
  * @pending: signals that it was sent and has not awaited yet, a bit each
  * @outside: it waits for the world; @dispatched: in a call that the kernel told (dispatch.c)
  * @cancelled, @cancel_off, @cancel_soon: of pthread_cancel(); @cancel_point: this wait ends by it
- * @spin: whether it is in a loop without an end
+ * @spin, @turns: whether it is in a loop without an end
  * @order: what it knows of others (order.c)
  * @stack_size: of its own
  * @allowed: the CPUs to which the program bound it, by the machine's numbers; no words: all
@@ -108,6 +126,7 @@ struct thread {
 	struct order *order;
 	uint64_t stack_size;
 	struct spin spin;
+	struct turns turns;
 };
 
 /**
@@ -178,6 +197,9 @@ uint64_t sched_time(void);
 
 /** sched_work - the thread has executed instructions. */
 void sched_work(uint32_t instructions);
+
+/** sched_executed - instructions of all threads so far, by their clocks. */
+uint64_t sched_executed(void);
 
 /** sched_cycles - the thread has done something else for so long. */
 void sched_cycles(uint32_t cycles);

@@ -13,6 +13,7 @@
 #include "pass.h"
 #include "private.h"
 #include "real.h"
+#include "turns.h"
 
 #define PATIENCE 20 /* seconds of the host */
 #define LOOPS	 60 /* the same, where a handler or a child may end a loop */
@@ -63,8 +64,9 @@ static bool handlers(void)
 	struct sigaction now;
 
 	for (int which = 1; which < 65; which++)
-		if (which != SIGSYS && !sigaction(which, NULL, &now) && now.sa_handler != SIG_DFL &&
-		    now.sa_handler != SIG_IGN && now.sa_handler != ends)
+		if (which != SIGSYS && which != TURNS_SIGNAL && !sigaction(which, NULL, &now) &&
+		    now.sa_handler != SIG_DFL && now.sa_handler != SIG_IGN &&
+		    now.sa_handler != ends)
 			return true;
 	return false;
 }

@@ -18,6 +18,7 @@
 #include "sim.h"
 #include "sim_threads.h"
 #include "spin.h"
+#include "turns.h"
 #include "user.h"
 #include "ways.h"
 
@@ -123,7 +124,12 @@ static json_t *spins(void)
 	for (uint32_t i = 0; i < exact.nr_threads; i++) {
 		const struct thread *t = exact.threads[i];
 
-		if (!t->ended && spin_endless(t))
+		if (t->ended)
+			continue;
+		if (turns_endless(t))
+			json_array_append_new(all, json_pack("[i, I, I]", (int)i,
+							     (json_int_t)t->turns.pc + 1, 0));
+		else if (spin_endless(t))
 			json_array_append_new(all, json_pack("[i, I, I]", (int)i,
 							     (json_int_t)(uintptr_t)t->spin.pc,
 							     (json_int_t)(uintptr_t)t->spin.at));
@@ -138,7 +144,7 @@ static json_t *meta(bool deadlock, bool spin)
 	for (uint32_t i = 0; deadlock && i < exact.nr_threads; i++) {
 		const struct thread *t = exact.threads[i];
 
-		if (!t->ended && !(spin && spin_endless(t)))
+		if (!t->ended && !(spin && (spin_endless(t) || turns_endless(t))))
 			json_array_append_new(waits, json_pack("[i, s, I]", (int)i,
 							       t->waits_in ? t->waits_in : "?",
 							       (json_int_t)(uintptr_t)t->waits_pc));
@@ -148,6 +154,7 @@ static json_t *meta(bool deadlock, bool spin)
 			(int)exact.children, "unseen_blocks", 0, "lost_accesses", 0, "images",
 			(int)getpid(), 0, -1, 1, "pages", "deadlock", waits);
 	json_object_set_new(all, "spins", spin ? spins() : json_array());
+	json_object_set_new(all, "turns", turns_json());
 	json_object_set_new(all, "races", races_json());
 	json_object_set_new(all, "races_stopped", json_boolean(exact.too_many));
 	away_json(all);

@@ -116,6 +116,15 @@ void sched_work(uint32_t instructions)
 	exact_ran = exact_cycles = 0;
 }
 
+uint64_t sched_executed(void)
+{
+	uint64_t sum = exact_ran;
+
+	for (uint32_t n = 0; n < exact.watch.setup.nr_cpus; n++)
+		sum += cpu[n].instructions;
+	return sum;
+}
+
 void sched_cycles(uint32_t cycles)
 {
 	exact_cycles += cycles;

@@ -24,6 +24,7 @@
 #include "pass.h"
 #include "lines.h"
 #include "real.h"
+#include "turns.h"
 
 #define WORDS  64u
 #define SLOTS  128u
@@ -176,13 +177,17 @@ bool spin_endless(const struct thread *t)
 	       (t->spin.times >= TIMES || t->spin.looks >= MOST);
 }
 
-/* Can a thread do anything new? */
-static bool stuck(void)
+uint32_t spin_epoch(void)
+{
+	return epoch;
+}
+
+bool spin_stuck(void)
 {
 	for (uint32_t i = 0; i < exact.nr_threads; i++) {
 		const struct thread *t = exact.threads[i];
 
-		if (t->ended || spin_endless(t))
+		if (t->ended || spin_endless(t) || turns_endless(t))
 			continue;
 		if (!t->waits_in || t->until < EXACT_EVER || t->outside)
 			return false;
@@ -212,6 +217,6 @@ void spin_look(const void *read)
 		t->spin.times++;
 	else
 		t->spin.times -= t->spin.times < NEW ? t->spin.times : NEW;
-	if (t->spin.at && spin_endless(t) && stuck())
+	if (t->spin.at && spin_endless(t) && spin_stuck())
 		exact.endless(since);
 }

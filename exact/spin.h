@@ -24,6 +24,12 @@ void spin_else(void);
 /** spin_endless - is the thread in a loop without an end, as far as is known? */
 bool spin_endless(const struct thread *t);
 
+/** spin_stuck - do all threads wait for good, or turn in loops without an end? */
+bool spin_stuck(void);
+
+/** spin_epoch - changes when a thread does anything new while accesses are watched. */
+uint32_t spin_epoch(void);
+
 #define SPIN_QUIET 1000000u
 
 static inline void spin_event(const volatile void *read)

@@ -28,6 +28,7 @@
 #include "sim.h"
 #include "sim_threads.h"
 #include "start.h"
+#include "turns.h"
 #include "ways.h"
 
 #define SETTINGS "SCHEDSHARD_EXACT"
@@ -109,6 +110,8 @@ static void begin(const char *settings)
 	exact.ends_now = ends_now;
 	exact.endless = fatal_endless;
 	dispatch_begin();
+	if (!dispatch_handle(TURNS_SIGNAL, turns_tick))
+		turns_begin();
 	exact.recording = true;
 	ways_thread(exact.threads[0]);
 	lines_first();

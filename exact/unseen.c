@@ -14,7 +14,7 @@ _Thread_local uint32_t unseen_now;
 
 static struct module {
 	uint64_t low, high;
-	bool seen;
+	bool seen, system;
 } module[MODULES];
 static uint32_t nr_modules;
 static uint64_t *except; /* bases of instrumented modules */
@@ -30,18 +30,37 @@ void unseen_except(uint64_t base)
 	except[nr_except++] = base;
 }
 
+/* Does the file's name begin with one of these? */
+static bool begins(const char *path, const char *const *names, unsigned int n)
+{
+	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+
+	for (unsigned int i = 0; i < n; i++)
+		if (!strncmp(name, names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
 static bool known(const char *path)
 {
 	static const char *const names[] = {
 		"libc.",     "libm.",	    "libstdc++.", "libc++.",	"libc++abi.",
 		"libgcc_s.", "libpthread.", "ld-linux",	  "linux-vdso", "libschedshard-exact."
 	};
-	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
 
-	for (unsigned int i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (!strncmp(name, names[i], strlen(names[i])))
-			return true;
-	return !*path; /* the program */
+	/* The program has no name. */
+	return !*path || begins(path, names, sizeof(names) / sizeof(*names));
+}
+
+/* Code that this library executes as well. */
+static bool is_system(const char *path)
+{
+	static const char *const names[] = {
+		"libc.",       "libpthread.",	      "ld-linux", "linux-vdso", "libgcc_s.",
+		"libjansson.", "libschedshard-exact."
+	};
+
+	return begins(path, names, sizeof(names) / sizeof(*names));
 }
 
 struct wanted {
@@ -59,7 +78,8 @@ static int has(struct dl_phdr_info *info, size_t size, void *arg)
 
 		if (part->p_type != PT_LOAD || w->at < low || w->at >= low + part->p_memsz)
 			continue;
-		w->found = (struct module){ low, low + part->p_memsz, known(info->dlpi_name) };
+		w->found = (struct module){ low, low + part->p_memsz, known(info->dlpi_name),
+					    is_system(info->dlpi_name) };
 		for (uint32_t n = 0; n < nr_except; n++)
 			w->found.seen |= except[n] == info->dlpi_addr;
 		return 1;
@@ -69,7 +89,7 @@ static int has(struct dl_phdr_info *info, size_t size, void *arg)
 
 static const struct module *module_of(uint64_t at)
 {
-	struct wanted w = { .at = at, .found = { at, at + 1, false } };
+	struct wanted w = { .at = at, .found = { at, at + 1, false, false } };
 
 	for (uint32_t i = 0; i < nr_modules; i++)
 		if (at >= module[i].low && at < module[i].high)
@@ -85,6 +105,11 @@ void unseen_caller(const void *pc)
 {
 	if (!module_of((uint64_t)(uintptr_t)pc)->seen)
 		order_all();
+}
+
+bool unseen_system(uint64_t pc)
+{
+	return module_of(pc)->system;
 }
 
 void unseen_block(bool has)

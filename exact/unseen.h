@@ -22,6 +22,9 @@ void unseen_except(uint64_t base);
 /** unseen_block - a block begins. @has: it has such code */
 void unseen_block(bool has);
 
+/** unseen_system - is the code at @pc the C library's, or this one's? */
+bool unseen_system(uint64_t pc);
+
 /** unseen_caller - a function begins that the code at @pc called. */
 void unseen_caller(const void *pc);
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from schedshard.c2c.naming.memory import Memory
+from schedshard.common.paths import typed
 
 _MOST = 6  # places that a sentence names
 
@@ -31,16 +32,38 @@ def _waiting(memory: Memory, meta: Mapping[str, Any]) -> Counter[str]:
 def _looping(memory: Memory, meta: Mapping[str, Any]) -> Counter[str]:
     spins = [(int(number), int(pc), int(at)) for number, pc, at in meta["spins"]]
     frames = memory.frames({pc - 1 for _, pc, _ in spins if pc})
-    memory.learn({at: frozenset({4}) for _, _, at in spins})
+    memory.learn({at: frozenset({4}) for _, _, at in spins if at})
     places: Counter[str] = Counter()
     for number, pc, at in spins:
-        found, thing = frames.get(pc - 1, ()), memory.at(at)
+        found, thing = frames.get(pc - 1, ()), memory.at(at) if at else None
         where = f" at {found[0].source} ({found[0].function})" if found else ""
         field = thing.field(at - thing.address) if thing is not None else ""
         name = thing.name + field if thing is not None else "memory"
         who = f"thread {number}: " if len(spins) == 1 else ""
-        places[f"{who}a loop{where} that reads {name} (0x{at:x})"] += 1
+        does = f"that reads {name} (0x{at:x})" if at else "without instrumentation"
+        places[f"{who}a loop{where} {does}"] += 1
     return places
+
+
+def turns(meta: Mapping[str, Any]) -> str | None:
+    """The sentence about turns that code without instrumentation was forced to give."""
+    counts = {int(pc): int(times) for pc, times in meta["turns"]}
+    if not counts:
+        return None
+    memory = Memory(meta)
+    try:
+        frames = memory.frames(counts)
+    finally:
+        memory.close()
+    places: Counter[str] = Counter()
+    for pc, times in counts.items():
+        found = frames.get(pc, ())
+        places[f"{found[0].function} ({found[0].source})" if found else f"0x{pc:x}"] += times
+    return (
+        f"code without instrumentation ran on without an end, and was interrupted for other "
+        f"threads: {_listed(places)}; the host decides when, so this run does not repeat: compile "
+        f"that code with '{typed('cc')}', or leave --exact out"
+    )
 
 
 def why_stopped(meta: Mapping[str, Any]) -> str | None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from schedshard.c2c.counts import by_counts
 from schedshard.c2c.exact.away import away, in_source_form, measured, note
+from schedshard.c2c.exact.ends import turns
 from schedshard.c2c.exact.races import ALL, SHARED, notes, races
 from schedshard.c2c.exact.run import INTERRUPTS, Runs, check_exact
 from schedshard.c2c.program.placing import order
@@ -96,6 +97,9 @@ def _record_one(request: ExactRequest, folder: Path) -> dict[str, Any]:
         report["notes"].append(said)
         if not request.output_to_stderr:
             print(measured(callees, ran.meta, outside, busy_ns), file=sys.stderr)
+    forced = turns(ran.meta)
+    if forced is not None:
+        report["notes"].append(forced)
     raced = races(ran.meta)
     if raced:
         report["recording"]["races"] = raced

@@ -255,7 +255,7 @@ class Runs:
             )
         told = dict(read_json(meta, "what the recorder wrote"))
         told["processes"] = [read_json(at / "meta.json.0", "what the recorder wrote")]
-        if "races" not in told:
+        if "turns" not in told:
             how = typed("cc")
             raise UserError(
                 f"{self.program.path} was linked with another version: build it with '{how}' again"

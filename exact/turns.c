@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Code without instrumentation may wait for another thread in a loop that calls neither a hook nor
+ * the kernel: OpenMP's active waits, a spinlock in a library, inline assembly. Then no other thread
+ * would run again. So a timer of the host's CPU time interrupts this code, and others run for a
+ * while of the machine's time.
+ *
+ * When: no thread has called a hook for SURE ticks, and the registers were those of an earlier tick
+ * often enough: that is a waiting loop. A loop that counts its rounds, and a long calculation, have
+ * other registers at each tick. Those wait for LONG ticks. After that, the place counts as known,
+ * and the next wait there takes one tick. A calculation loses nothing by it but its place in the
+ * order.
+ *
+ * Why it may be interrupted: for the program it is what a kernel does at any time. The frame of the
+ * signal lies on the thread's own stack. What must not be interrupted is this library, and the C
+ * library, which this one calls: then the thread goes on until the next tick.
+ *
+ * A host decides when a tick comes, so such a run does not repeat, and the report says so.
+ *
+ * The end: if a thread is in a loop with registers that come back, for TURNS_ENDLESS turns during
+ * which no thread executed anything with instrumentation, and the others only wait, nothing new can
+ * happen.
+ */
+#include "turns.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "away.h"
+#include "lines.h"
+#include "pass.h"
+#include "real.h"
+#include "sim.h"
+#include "spin.h"
+#include "unseen.h"
+
+#define TICK_NS	 50000000l
+#define QUICK_NS 4000000l /* from the first turn on */
+#define SURE_NS	 2000000000l
+#define LONG_NS	 10000000000l
+#define STATES	 64u	       /* the latest ones of a wait */
+#define OFTEN	 16u	       /* earlier states that came back */
+#define REST	 20000000ull   /* ps, the first time */
+#define REST_MAX 1000000000ull /* doubled up to this */
+#define PLACES	 32u
+#define PLACE	 64u /* bytes of code */
+
+static struct place {
+	uintptr_t pc;
+	uint64_t turns;
+} place[PLACES];
+static uint32_t nr_places;
+static timer_t timer;
+static long tick_ns = TICK_NS;
+
+static struct place *place_of(uintptr_t pc)
+{
+	for (uint32_t i = 0; i < nr_places; i++)
+		if (place[i].pc / PLACE == pc / PLACE)
+			return &place[i];
+	return NULL;
+}
+
+static void set(long ns)
+{
+	struct itimerspec ticks = { { 0, ns }, { 0, ns } };
+
+	tick_ns = ns;
+	PASS(syscall(SYS_timer_settime, timer, 0, &ticks, NULL));
+}
+
+/* Has the thread called a hook since its last tick? */
+static bool went_on(struct turns *t)
+{
+	bool same = t->now == sim_now() && t->ran == exact_ran && t->cycles == exact_cycles;
+
+	t->now = sim_now();
+	t->ran = exact_ran;
+	t->cycles = exact_cycles;
+	return !same;
+}
+
+/* Keep the state of the registers. Return: there was the same one. */
+static bool repeats(struct turns *t, const greg_t *r)
+{
+	uint64_t hash = 0;
+
+	for (int i = REG_R8; i <= REG_RIP; i++) {
+		hash = (hash ^ (uint64_t)r[i]) * 0x9e3779b97f4a7c15ull;
+		hash ^= hash >> 29;
+	}
+	for (uint32_t i = 0; i < TURNS_STATES && i < t->nr_states; i++)
+		if (t->state[i] == (uint32_t)hash)
+			return true;
+	t->state[t->nr_states++ % TURNS_STATES] = (uint32_t)hash;
+	return false;
+}
+
+/* What no thread has added to while only such turns pass. */
+static bool quiet(struct turns *t)
+{
+	uint64_t executed = sched_executed();
+	bool same = t->executed == executed || (spin_watched && t->epoch == spin_epoch());
+
+	t->executed = executed;
+	t->epoch = spin_epoch();
+	return same;
+}
+
+static void count(uintptr_t pc)
+{
+	struct place *p = place_of(pc);
+
+	if (!p && nr_places < PLACES) {
+		p = &place[nr_places++];
+		p->pc = pc;
+	}
+	if (p)
+		p->turns++;
+}
+
+static void let_others(uintptr_t pc, bool again)
+{
+	struct thread *t = exact_self;
+	bool off = t->cancel_off;
+	uint64_t was_away = away_since;
+	struct timespec now = { 0 };
+	int error = errno;
+
+	if (tick_ns != QUICK_NS)
+		set(QUICK_NS);
+	count(pc);
+	t->turns.times = again && quiet(&t->turns) ? t->turns.times + 1 : 0;
+	t->turns.pc = pc;
+	if (!t->turns.times) {
+		PASS(REAL(int, clock_gettime, (clockid_t, struct timespec *))(CLOCK_MONOTONIC,
+									      &now));
+		t->turns.since = now.tv_sec;
+	}
+	if (turns_endless(t) && spin_stuck())
+		exact.endless(t->turns.since);
+	t->cancel_off = true;
+	futex_sleep(sched_time() + t->turns.rest, "code without instrumentation");
+	t->cancel_off = off;
+	t->turns.pc = 0;
+	if (t->turns.rest < REST_MAX)
+		t->turns.rest *= 2;
+	if (was_away > 1)
+		away_leave();
+	/* Its clock has changed, but by no hook. */
+	went_on(&t->turns);
+	errno = error;
+}
+
+void turns_tick(int which, siginfo_t *info, void *context)
+{
+	const greg_t *r = ((const ucontext_t *)context)->uc_mcontext.gregs;
+	uintptr_t pc = (uintptr_t)r[REG_RIP];
+	struct turns *t;
+	bool again;
+
+	if (!exact_on() || !lines_mine || pass_selector != pass_armed)
+		return;
+	t = &exact_self->turns;
+	if (went_on(t)) {
+		t->ns = 0;
+		t->repeated = 0;
+		t->rest = REST;
+		return;
+	}
+	t->ns += tick_ns;
+	again = repeats(t, r);
+	t->repeated += again;
+	if (!place_of(pc) && (t->ns < SURE_NS || t->repeated < OFTEN) && t->ns < LONG_NS)
+		return;
+	if (!unseen_system(pc))
+		let_others(pc, again);
+}
+
+json_t *turns_json(void)
+{
+	json_t *all = json_array();
+
+	for (uint32_t i = 0; i < nr_places; i++)
+		json_array_append_new(all, json_pack("[I, I]", (json_int_t)place[i].pc,
+						     (json_int_t)place[i].turns));
+	return all;
+}
+
+void turns_begin(void)
+{
+	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = TURNS_SIGNAL };
+	sigset_t ours;
+
+	event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
+	sigemptyset(&ours);
+	sigaddset(&ours, TURNS_SIGNAL);
+	if (!pthread_sigmask(SIG_UNBLOCK, &ours, NULL) &&
+	    !syscall(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &event, &timer))
+		set(TICK_NS);
+}

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""c2c record --exact: code without instrumentation that turns in a loop lets others run."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from running import COMPILERS, HERE, NEEDED, compiled, record
+
+pytestmark = NEEDED
+
+
+@pytest.fixture(scope="module")
+def turns(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program, with a library that was compiled as always."""
+    folder = tmp_path_factory.mktemp("turns")
+    library, source = folder / "libturns.so", str(HERE / "turns.c")
+    words = ["-O2", "-shared", "-fPIC", "-DLIBRARY", source, "-o", str(library)]
+    subprocess.run([COMPILERS[0], *words], check=True)
+    path = ("-L", str(folder), "-lturns", f"-Wl,-rpath,{folder}")
+    return compiled(folder / "turns", COMPILERS[0], source, *path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "said", "place"),
+    [
+        ("rounds", "12", "await (libturns.so)"), ("blocked", "12", "await (libturns.so)"),
+        ("assembly", "1", "in_assembly (tests/exact/turns.c:"),
+    ],
+)  # fmt: skip
+def test_a_loop_of_other_code_lets_others_run(
+    turns: Path, kind: str, said: str, place: str
+) -> None:
+    """A spinning library, the same with all signals blocked, a loop in assembly."""
+    done = record(turns, kind)
+    assert (done.returncode, done.stderr.splitlines()[0]) == (0, said)
+    (note,) = [each for each in json.loads(done.stdout)["notes"] if "interrupted" in each]
+    assert place in note
+
+
+@pytest.mark.slow(reason="a loop that counts looks like work: ten seconds of CPU time")
+def test_a_loop_that_counts_lets_others_run_later(turns: Path) -> None:
+    done = record(turns, "counted")
+    assert (done.returncode, done.stderr.splitlines()[0]) == (0, "1")
+
+
+def test_work_of_other_code_is_not_interrupted(turns: Path) -> None:
+    """A calculation of three seconds of CPU time in one call: a waiting loop has fewer."""
+    done = record(turns, "work")
+    assert done.returncode == 0
+    assert done.stderr.splitlines()[0].endswith(" 1")
+    assert not any("interrupted" in note for note in json.loads(done.stdout)["notes"])
+
+
+def test_a_loop_of_other_code_that_nobody_can_end_is_stopped(turns: Path) -> None:
+    done = record(turns, "endless")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "no thread can end its loop, for no other one can store: " in done.stderr
+    assert "thread 2: a loop at libturns.so (await) without instrumentation" in done.stderr
+    assert "1 wait: 1 in pthread_join at tests/exact/turns.c:" in done.stderr
