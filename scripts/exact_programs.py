@@ -38,28 +38,42 @@ class Program:
 
     package: str
     build: str
-    run: str  # the program, from its folder, and options; the input's name follows
+    run: str  # the program, from its folder, and options; IN is the input, OUT what it writes
     kilobytes: int
+    input: str = "input"  # its name; what ends in .ppm is an image
 
 
 PROGRAMS = {
-    "pigz": Program("pigz", 'make CFLAGS="$F" LDFLAGS="$F"', "pigz -p4 -b128 -c -k", 3000),
+    "pigz": Program("pigz", 'make CFLAGS="$F" LDFLAGS="$F"', "pigz -p4 -b128 -c -k IN", 3000),
     "xz": Program(
         "xz-utils",
         "./configure -q --disable-shared --disable-nls --disable-doc "
         'CFLAGS="$F" LDFLAGS="$F" && make',
-        "src/xz/xz -1 -T4 --block-size=300KiB -c -k",
+        "src/xz/xz -1 -T4 --block-size=300KiB -c -k IN",
         2000,
     ),
     "zstd": Program(
         "libzstd",
         "make -C programs zstd HAVE_ZLIB=0 HAVE_LZMA=0 HAVE_LZ4=0 "
         'CC="$CC" CFLAGS="$F" LDFLAGS="$F"',
-        "programs/zstd -T4 -B1MB -q -c",
+        "programs/zstd -T4 -B1MB -q -c IN",
         3000,
     ),
     "pbzip2": Program(
-        "pbzip2", 'make pbzip2 CXXFLAGS="-pthread $F" LDFLAGS="$F"', "pbzip2 -p4 -b1 -c -k -q", 3000
+        "pbzip2",
+        'make pbzip2 CXXFLAGS="-pthread $F" LDFLAGS="$F"',
+        "pbzip2 -p4 -b1 -c -k -q IN",
+        3000,
+    ),
+    # Made by CMake from five libraries: openjp2, z, png, tiff and lcms2.
+    "openjpeg": Program(
+        "openjpeg2",
+        "cmake -S . -B made -DBUILD_THIRDPARTY=ON -DBUILD_SHARED_LIBS=OFF -DCMAKE_BUILD_TYPE=None "
+        '-DCMAKE_C_FLAGS="$F" -DCMAKE_EXE_LINKER_FLAGS="$F" && '
+        "cmake --build made --target opj_compress",
+        "made/bin/opj_compress -threads 4 -i IN -o OUT.j2k",
+        300,
+        "input.ppm",
     ),
 }
 
@@ -110,26 +124,42 @@ def timed(words: list[str], out: Path) -> tuple[float, str]:
     return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime, told
 
 
+def contents(program: Program) -> bytes:
+    """The input: lines of numbers, or an image of a hundred lines with the same bytes."""
+    numbers = b"".join(b"%d\n" % n for n in range(program.kilobytes * 1000 // 7))
+    if not program.input.endswith(".ppm"):
+        return numbers
+    width = len(numbers) // 300
+    return b"P6\n%d 100\n255\n" % width + numbers[: width * 300]
+
+
 def row(name: str, program: Program, folder: Path) -> tuple[str, bool]:
     """A row of the table, and whether the outputs are the same."""
     folder.mkdir()
     source, version = fetch(program.package, folder)
-    data = folder / "input"
-    data.write_bytes(b"".join(b"%d\n" % n for n in range(program.kilobytes * 1000 // 7)))
+    data = folder / program.input
+    data.write_bytes(contents(program))
     other = folder / "exact-build"
     shutil.copytree(source, other)
     flags = subprocess.run([ME, "cc", "--flags"], capture_output=True, text=True, check=True).stdout
     build(program, source, "")
     build(program, other, flags.strip())
     tool, *options = program.run.split()
-    native, _ = timed([str(source / tool), *options, str(data)], folder / "native")
+
+    def words(built: Path, out: str) -> list[str]:
+        names = {"IN": str(data), "OUT.j2k": str(folder / f"{out}.j2k")}
+        return [str(built / tool), *(names.get(option, option) for option in options)]
+
+    native, _ = timed(words(source, "native"), folder / "native")
     report = folder / "report.json"
     record = [ME, "c2c", "record", "--exact", "--no-advice", "--machine", MACHINE, "--cpus", CPUS]
     exact, told_beside = timed(
-        [*record, "--out", str(report), "--", str(other / tool), *options, str(data)],
+        [*record, "--out", str(report), "--", *words(other, "exact")],
         folder / "exact",
     )
-    same = (folder / "native").read_bytes() == (folder / "exact").read_bytes()
+    written = ".j2k" if "OUT.j2k" in options else ""
+    first, second = ((folder / f"{name}{written}").read_bytes() for name in ("native", "exact"))
+    same = first == second
     told = json.loads(report.read_text(encoding="utf-8"))
     # "... ran 0.410 s, 99% of that and ...": what was not compiled with the flags.
     found = re.search(r"without instrumentation ran ([\d.]+ s, \d+%)", told_beside)
