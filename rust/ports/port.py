@@ -36,7 +36,7 @@ name = "spawn"
 path = "main.rs"
 
 [dependencies]
-async-executor = "~1.13"
+async-executor = "=1.13.1"
 futures-lite = "2"
 
 [profile.release]
@@ -73,7 +73,7 @@ def program(folder: Path, manifest: str) -> None:
 
 
 def vendor(folder: Path, target: Path) -> str:
-    """Fetch the locked versions; newer ones where crates.io has not all of them any more."""
+    """Fetch the locked versions; others of what the crate needs where crates.io lacks one."""
     try:
         return cargo(folder, "vendor", "--locked", "--quiet", str(target))
     except subprocess.CalledProcessError:

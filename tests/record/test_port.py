@@ -30,16 +30,14 @@ def newest(command: str) -> tuple[int, ...]:
     return tuple(map(int, found.groups())) if found else ()
 
 
-@pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with both programs."""
+def ported(crate: Path, folder: Path) -> str:
+    """Port and build; return what the script says on standard error."""
     if newest("rustc") < RUST or not shutil.which("cargo"):
         pytest.skip("needs cargo and Rust 1.79")
     if not LIBRARY.is_file():
         pytest.skip("needs the static library")
-    folder = tmp_path_factory.mktemp("port")
     done = subprocess.run(
-        [sys.executable, ROOT / "rust/ports/port.py", folder],
+        [sys.executable, crate / "ports/port.py", folder],
         capture_output=True,
         text=True,
         check=False,
@@ -49,6 +47,16 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("cargo cannot fetch the crate")
     assert done.returncode == 0, done.stderr
     assert f"{CHANGED} lines of the crate changed" in done.stdout
+    return done.stderr
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with both programs, of the locked versions."""
+    folder = tmp_path_factory.mktemp("port")
+    ported(ROOT / "rust", folder)
+    locked = ROOT / "rust/ports/async-executor/Cargo.lock"
+    assert (folder / "before/Cargo.lock").read_bytes() == locked.read_bytes()
     return folder
 
 
@@ -78,6 +86,22 @@ def test_an_executor_without_its_lock(programs: Path) -> None:
     """All tasks are done, and the lock that all threads took is gone."""
     assert locked_by_tasks(recorded(programs / "before" / "spawn"))
     assert not locked_by_tasks(recorded(programs / "after" / "spawn"))
+
+
+@pytest.mark.slow(reason="fetches and builds the crate again")
+@needs(PROGRAMS / "record-known")
+def test_a_version_that_is_gone(programs: Path, tmp_path: Path) -> None:
+    """Cargo takes others of what the crate needs, and the script says so."""
+    crate = tmp_path / "rust"
+    shutil.copytree(ROOT / "rust", crate, ignore=shutil.ignore_patterns("target"))
+    lock = crate / "ports/async-executor/Cargo.lock"
+    text = lock.read_text(encoding="utf-8")
+    gone = re.sub(r'(name = "futures-lite"\nversion = ")[^"]*', r"\g<1>2.999.0", text)
+    assert gone != text
+    lock.write_text(gone, encoding="utf-8")
+    said = ported(crate, tmp_path / "made")
+    assert "not all versions of Cargo.lock" in said
+    assert (tmp_path / "made/after/spawn").is_file()
 
 
 @pytest.mark.slow(reason="needs the crate as well")
