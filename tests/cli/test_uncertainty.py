@@ -36,9 +36,9 @@ def _inputs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def naive(values: list[float], percent: float) -> float:
-    """A percentile by hand: on a straight line between the two values next to it."""
+    """A percentile by hand: the nth lowest of N is that of n / (N + 1), with lines between."""
     ordered = sorted(values)
-    place = percent / 100 * (len(ordered) - 1)
+    place = percent / 100 * (len(ordered) + 1) - 1
     left = math.floor(place)
     right = min(left + 1, len(ordered) - 1)
     return ordered[left] + (place - left) * (ordered[right] - ordered[left])
@@ -52,6 +52,16 @@ def test_percentiles(count: int) -> None:
     assert found["samples"] == count
     for name, percent in (("low", 5), ("median", 50), ("high", 95)):
         assert found[name] == pytest.approx(naive(values, percent))
+
+
+@pytest.mark.parametrize("count", [20, 40])
+def test_the_interval_of_few_samples_holds_nine_further_ones_of_ten(count: int) -> None:
+    rng = random.Random(7)
+    held = 0
+    for _ in range(4000):
+        *values, further = [rng.lognormvariate(0, 1) for _ in range(count + 1)]
+        held += inside(interval(values), further)
+    assert held / 4000 == pytest.approx(0.9, abs=0.015)
 
 
 def test_inside_means_between_the_ends() -> None:

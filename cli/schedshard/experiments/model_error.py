@@ -8,7 +8,7 @@ mean square held 97% of the points, because few curves make most of it.)
 
 Points of one machine err together, so that a machine counts once in each kind. A kind with few
 machines says little about itself. So all other kinds together count as PRIOR machines. The quantile
-is the nominal 90%. With each machine left out in turn, 88% of the points are inside if a machine
+is the nominal 90%. With each machine left out in turn, 89% of the points are inside if a machine
 counts once in each kind, and 94% if a point counts once. The usual correction for few observations
 would hold nearly all of them. On made-up machines, 12 with normal errors, it is 85%.
 

@@ -84,8 +84,14 @@ def _main(points: bool) -> str:
 
 
 def interval(values: Sequence[float]) -> dict[str, Any]:
-    """Median, 5th and 95th percentile of samples, interpolated between neighbours."""
-    low, median, high = np.percentile(np.array(values, dtype=float), [LOW, 50.0, HIGH])
+    """Median, 5th and 95th percentile of samples, interpolated between neighbours.
+
+    A further sample lies below the nth lowest of N with a probability of n / (N + 1). So the ends
+    of 20 samples are nearly the lowest and the highest. Percentiles *of the samples* would hold 84%
+    of further ones instead of 90%, and 88% if there are 40.
+    """
+    ends = [LOW, 50.0, HIGH]
+    low, median, high = np.percentile(np.array(values, dtype=float), ends, method="weibull")
     return {"median": float(median), "low": float(low), "high": float(high), "samples": len(values)}
 
 
