@@ -12,6 +12,7 @@
  */
 #include "blocks.h"
 
+#include <limits.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -173,14 +174,14 @@ int blocks_read(const char *path)
 {
 	FILE *file = path ? fopen(path, "re") : NULL;
 	struct wanted module = { .found = false };
-	char *line = NULL;
-	size_t size = 0;
+	/* On the stack: getline() would allocate with the program's own malloc(). */
+	char line[PATH_MAX + sizeof("module \n")];
 	int failed = 0;
 
 	add(&(struct block){ .pc = 1 });
 	if (!file)
 		return path ? -1 : 0;
-	while (!failed && getline(&line, &size, file) > 0) {
+	while (!failed && fgets(line, sizeof(line), file)) {
 		line[strcspn(line, "\n")] = '\0';
 		if (!strncmp(line, "module ", 7)) {
 			module = (struct wanted){ .path = line + 7 };
@@ -191,7 +192,6 @@ int blocks_read(const char *path)
 			failed = read_line(line, module.base);
 		}
 	}
-	free(line);
 	fclose(file);
 	return failed;
 }

@@ -3,9 +3,11 @@
  * The result, in the form of a recording in the emulator: the model's lines, and for names the
  * program's mappings, threads and objects. Each file has a temporary name until it is complete.
  */
+#include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "away.h"
@@ -22,13 +24,53 @@
 #include "user.h"
 #include "ways.h"
 
+/* stdio would allocate, with the program's own malloc() if it has one, whose lock may be taken. */
+static struct {
+	int file;
+	size_t n;
+	char part[1 << 16];
+} out;
+
+static int flush(void)
+{
+	size_t done = 0;
+
+	while (done < out.n) {
+		ssize_t n = write(out.file, out.part + done, out.n - done);
+
+		if (n <= 0)
+			return -1;
+		done += (size_t)n;
+	}
+	out.n = 0;
+	return 0;
+}
+
+static int put(const char *text, size_t size, void *unused)
+{
+	while (size) {
+		size_t n = sizeof(out.part) - out.n < size ? sizeof(out.part) - out.n : size;
+
+		memcpy(out.part + out.n, text, n);
+		out.n += n;
+		text += n;
+		size -= n;
+		if (out.n == sizeof(out.part) && flush())
+			return -1;
+	}
+	return 0;
+}
+
 static int dump(json_t *all, const char *path)
 {
 	char temp[4096];
-	int failed = (size_t)snprintf(temp, sizeof(temp), "%s.tmp", path) >= sizeof(temp) ||
-		     json_dump_file(all, temp, JSON_COMPACT | JSON_REAL_PRECISION(12)) ||
-		     rename(temp, path);
+	int failed = (size_t)snprintf(temp, sizeof(temp), "%s.tmp", path) >= sizeof(temp);
 
+	out.file = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	out.n = 0;
+	failed = failed || out.file < 0 ||
+		 json_dump_callback(all, put, NULL, JSON_COMPACT | JSON_REAL_PRECISION(12)) ||
+		 flush() || close(out.file) || rename(temp, path);
 	json_decref(all);
 	if (failed)
 		fprintf(stderr, "schedshard: cannot write %s\n", path);
@@ -165,6 +207,8 @@ static json_t *meta(bool deadlock, bool spin)
 
 static void write_all(const char *why, bool deadlock, bool spin)
 {
+	json_malloc_t allocate;
+	json_free_t release;
 	char path[4096];
 
 	if (!exact.recording)
@@ -174,10 +218,13 @@ static void write_all(const char *why, bool deadlock, bool spin)
 	exact.recording = false;
 	lines_mine = 0;
 	sim_threads_end();
+	json_get_alloc_funcs(&allocate, &release);
+	json_set_alloc_funcs(malloc, free);
 	if (snprintf(path, sizeof(path), "%s.0", exact.meta) < (int)sizeof(path))
 		dump(image(why), path);
 	dump(meta(deadlock, spin), exact.meta);
 	dump(raw(), exact.watch.result);
+	json_set_alloc_funcs(allocate, release);
 }
 
 void result_write(const char *why)

@@ -137,6 +137,7 @@ static void *thread_main(void *arg)
 	lines_mine = 0;
 	sched_leave();
 	/* And here in the real one again. */
+	exact_self = NULL;
 	return NULL;
 }
 

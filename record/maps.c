@@ -1,17 +1,50 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/* Without stdio, which allocates: the allocator may be the program's, and its lock taken. */
 #include "maps.h"
 
+#include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+
+struct reader {
+	int file;
+	ssize_t at, end;
+	char part[4096];
+};
+
+/* Return: false at the end. A line that is too long loses its end. */
+static bool next_line(struct reader *r, char *line, size_t size)
+{
+	size_t n = 0;
+
+	for (;;) {
+		if (r->at == r->end) {
+			r->at = 0;
+			r->end = read(r->file, r->part, sizeof(r->part));
+			if (r->end <= 0)
+				return false;
+		}
+		if (r->part[r->at] == '\n')
+			break;
+		if (n + 1 < size)
+			line[n++] = r->part[r->at];
+		r->at++;
+	}
+	r->at++;
+	line[n] = '\0';
+	return true;
+}
 
 void maps_read(void (*each)(uint64_t low, uint64_t high, uint64_t offset, const char *path,
 			    void *arg),
 	       void *arg)
 {
-	FILE *file = fopen("/proc/self/maps", "re");
+	struct reader r = { .file = open("/proc/self/maps", O_RDONLY | O_CLOEXEC) };
 	char line[4352];
 
-	while (file && fgets(line, sizeof(line), file)) {
+	while (r.file >= 0 && next_line(&r, line, sizeof(line))) {
 		unsigned long long low, high, offset;
 		char rights[8];
 		int at = 0;
@@ -20,9 +53,8 @@ void maps_read(void (*each)(uint64_t low, uint64_t high, uint64_t offset, const 
 			   &at) < 4 ||
 		    !at || line[at] != '/')
 			continue;
-		line[strcspn(line, "\n")] = '\0';
 		each(low, high, offset, &line[at], arg);
 	}
-	if (file)
-		fclose(file);
+	if (r.file >= 0)
+		close(r.file);
 }

@@ -88,9 +88,6 @@ def check_exact(program: Program) -> None:
         elf = ELFFile(file)
         needed = _needed(elf)
         own = _has_symbol(elf, ".symtab", "__tsan_on_report")
-        allocates = any(
-            symbol.name == "malloc" and symbol.defined for symbol in elf_symbols(elf, ".dynsym")
-        )
     if own or any(name.startswith("libtsan") for name in needed):
         how = typed("cc")
         raise UserError(f"{path} has the sanitizer's own runtime: link it with '{how}' as well")
@@ -98,11 +95,6 @@ def check_exact(program: Program) -> None:
         how = typed("cc")
         raise UserError(
             f"{path} was built without '{how}': rebuild it so, or leave --exact out to emulate it"
-        )
-    if allocates:
-        raise UserError(
-            f"{path} defines malloc(): the recorder would use it as well; give it another name, "
-            "or leave --exact out to emulate it"
         )
 
 

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""c2c record --exact: a program with an allocator of its own, which is modelled as its code."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from running import COMPILERS, HERE, NEEDED, compiled, record
+
+pytestmark = NEEDED
+
+
+@pytest.fixture(scope="module", params=COMPILERS)
+def allocator(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program, which defines malloc()."""
+    into = tmp_path_factory.mktemp(request.param) / "allocator"
+    return compiled(into, request.param, "-fno-builtin", str(HERE / "allocator.c"))
+
+
+def test_an_allocator_of_the_program_is_modelled(allocator: Path) -> None:
+    """Its lock is a contended line; and two runs are one."""
+    first, second = (record(allocator) for _ in range(2))
+    assert (first.returncode, first.stdout) == (0, second.stdout)
+    assert first.stderr.splitlines()[0] == "done"
+    lines = json.loads(first.stdout)["variants"][0]["lines"]
+    assert any(line["object"].startswith("lock") and line["hitm_share"] > 0 for line in lines)
+
+
+def test_a_program_may_end_while_a_thread_allocates(allocator: Path) -> None:
+    """The report needs memory too, and must not wait for the lock of the program's allocator."""
+    done = record(allocator, "ends")
+    assert (done.returncode, done.stderr.splitlines()[0]) == (0, "done")
+    assert json.loads(done.stdout)["variants"][0]["hitm_total"] > 0
