@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * scaling add|read THREADS TIMES HOLD: each thread adds to one counter, or takes one lock for
- * reading and holds it for HOLD ns. Prints how many ns an operation of a thread took.
+ * scaling add|read|apart THREADS TIMES HOLD: each thread adds to one counter, or takes one lock for
+ * reading and holds it for HOLD - 1 us. As in perfbook's rwlockscale the numbers that its loops
+ * read are in the lock's line; with `apart` they are not. Prints how many ns an operation of a
+ * thread took.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -12,11 +14,23 @@
 
 #define LINE __attribute__((aligned(128)))
 
-static pthread_rwlock_t lock LINE = PTHREAD_RWLOCK_INITIALIZER;
+struct numbers {
+	char stop;
+	int running;
+	long *counts, think, hold;
+};
+
+/* The linker places rwlockscale's variables so: 32 bytes of the lock are beside the others. */
+static struct {
+	struct numbers read;
+	pthread_rwlock_t lock;
+} one LINE = { .lock = PTHREAD_RWLOCK_INITIALIZER };
+static struct numbers apart LINE;
 static pthread_barrier_t ready LINE;
 static atomic_long sum LINE;
-static long times LINE, hold;
-static int reads;
+static const volatile struct numbers *numbers LINE;
+static long times;
+static int adds;
 
 static double now(void)
 {
@@ -26,23 +40,36 @@ static double now(void)
 	return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
 }
 
+static void wait_microsecond(void)
+{
+	double until = now() + 1000;
+
+	while (now() < until) {
+	}
+}
+
+static void take_lock(const volatile struct numbers *n)
+{
+	pthread_rwlock_rdlock(&one.lock);
+	for (long us = 1; us < n->hold; us++)
+		wait_microsecond();
+	pthread_rwlock_unlock(&one.lock);
+	for (long us = 1; us < n->think; us++)
+		wait_microsecond();
+}
+
 static void *work(void *arg)
 {
+	const volatile struct numbers *n = numbers;
 	double begin;
 
 	pthread_barrier_wait(&ready);
 	begin = now();
 	for (long i = 0; i < times; i++) {
-		double until = hold ? now() + (double)hold : 0;
-
-		if (!reads) {
+		if (adds)
 			atomic_fetch_add(&sum, 1);
-			continue;
-		}
-		pthread_rwlock_rdlock(&lock);
-		while (hold && now() < until)
-			;
-		pthread_rwlock_unlock(&lock);
+		else if (!n->stop)
+			take_lock(n);
 	}
 	*(double *)arg = (now() - begin) / (double)times;
 	return NULL;
@@ -56,9 +83,10 @@ int main(int argc, char **argv)
 
 	if (n < 1 || n > 256)
 		return 2;
-	reads = !strcmp(argv[1], "read");
+	adds = !strcmp(argv[1], "add");
+	numbers = strcmp(argv[1], "apart") != 0 ? &one.read : &apart;
 	times = atol(argv[3]);
-	hold = atol(argv[4]);
+	one.read.hold = apart.hold = atol(argv[4]);
 	pthread_barrier_init(&ready, NULL, (unsigned int)n);
 	for (int i = 0; i < n; i++)
 		pthread_create(&thread[i], NULL, work, &took[i]);
