@@ -54,7 +54,8 @@ static void told(const long *arg)
 	if (arg[0] == PROTOCOL_SITE)
 		heap_site((uint64_t)arg[1], (const uint64_t *)arg[2], (uint32_t)arg[3]);
 	else if (arg[0] == PROTOCOL_ALLOC)
-		heap_alloc((uint64_t)arg[1], (uint64_t)arg[2], (uint64_t)arg[3], (uint64_t)arg[4]);
+		heap_alloc((uint64_t)arg[1], (uint64_t)arg[2], (uint64_t)arg[3], (uint64_t)arg[4],
+			   (uint64_t)arg[5]);
 	else if (arg[0] == PROTOCOL_FREE)
 		heap_free((uint64_t)arg[1]);
 	/* Of what is freed the size is known if it was mapped. */

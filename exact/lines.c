@@ -42,6 +42,7 @@ static uint64_t *real; /* by line of the arena: the memory that it stands for */
 static uint32_t nr_real;
 static uint64_t *const *real_is = (uint64_t *const *)&real;
 static uint64_t loads, stores, locked;
+static uint64_t nr_near; /* times that a line was found beside another CPU's */
 
 static void *sparse(uint64_t size)
 {
@@ -129,8 +130,39 @@ static uint32_t modelled(uint64_t at)
 					.cpu[exact.watch.setup.cpu[cpu - 1]]
 					.node);
 	number = arena_line(simulated(line));
-	lines_word[at >> LINE_SHIFT] = LINES_MODELLED | number;
+	/* Where lines begin elsewhere, two have parts of this one. */
+	lines_word[at >> LINE_SHIFT] =
+		exact.watch.setup.near ? LINES_MOVED : LINES_MODELLED | number;
 	return number;
+}
+
+static bool is_owned(uint32_t word)
+{
+	return word && !(word & LINES_MODELLED) && (word & ~1u) < LINES_MOVED;
+}
+
+/* The word of @at has changed: would this line and @beside be contended if they were one? */
+static void look_beside(uint64_t at, uint64_t beside)
+{
+	uint32_t mine = lines_word[at >> LINE_SHIFT], its = lines_word[beside >> LINE_SHIFT];
+
+	if (!is_owned(mine) || !its || its == LINES_READ || (its & ~1u) == LINES_EARLY ||
+	    (mine & ~1u) == (its & ~1u))
+		return;
+	if (is_owned(its) && !((mine | its) & 1))
+		return;
+	nr_near++;
+	if (!exact.watch.setup.near)
+		return;
+	if (is_owned(its))
+		sim_has_line(modelled(beside), (its >> 1) - 1, its & 1);
+	sim_has_line(modelled(at), (mine >> 1) - 1, mine & 1);
+}
+
+static void look_around(uint64_t at)
+{
+	look_beside(at, at - LINE_SIZE);
+	look_beside(at, at + LINE_SIZE);
 }
 
 /*
@@ -152,12 +184,16 @@ static char *place(uint64_t at, bool write)
 		if (!*page)
 			*page = (uint16_t)(cpu + 1);
 		*word = (lines_own & ~1u) | write;
+		look_around(at);
 		return NULL;
 	}
 	if (was == LINES_MOVED)
 		return simulated(at);
 	if ((was & ~1u) == (lines_own & ~1u)) {
-		*word |= write;
+		if (write && !(was & 1)) {
+			*word |= 1;
+			look_around(at);
+		}
 		return NULL;
 	}
 	if (was == LINES_READ) {
@@ -166,6 +202,7 @@ static char *place(uint64_t at, bool write)
 		modelled(at);
 	} else if ((was & ~1u) == LINES_EARLY) {
 		*word = write || !cpu ? (cpu + 1) << 1 | write : LINES_READ;
+		look_around(at);
 		return NULL;
 	} else if (!write && !(was & 1)) {
 		*word = LINES_READ;
@@ -452,6 +489,11 @@ uint64_t pages_find(uint64_t address);
 uint64_t pages_find(uint64_t address)
 {
 	return address;
+}
+
+uint64_t lines_near(void)
+{
+	return nr_near;
 }
 
 void lines_counts(uint64_t *l, uint64_t *s, uint64_t *r)

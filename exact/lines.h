@@ -105,6 +105,9 @@ void lines_fence(int mo, const void *pc);
 /** lines_json - set "lines" and their sums in @into. */
 void lines_json(json_t *into);
 
+/** lines_near - times that a line was found beside one of another CPU, and one of them written. */
+uint64_t lines_near(void);
+
 /** lines_counts - accesses that the model saw: loads, stores, locked ones. */
 void lines_counts(uint64_t *loads, uint64_t *stores, uint64_t *locked);
 

@@ -11,6 +11,10 @@
  * one thread before others only read them, such as the linker's tables, and every call of a library
  * reads those.
  *
+ * A program's lines beside each other may share one when the compiler, the linker or the allocator
+ * moves them. So accesses of a line whose neighbour has another CPU are reported as "near". Only
+ * the first VCPU_NEAR of each CPU are, so that data which are well apart cost little.
+ *
  * All vCPUs share the table. A compare-and-exchange makes an entry. After that an atomic or only
  * adds bits to it, so that no vCPU undoes what another one has found. A line that finds no place
  * within a few steps counts as shared and written.
@@ -31,7 +35,8 @@
 #define WRITTEN	   0x8000ull
 #define SHARED	   0x4000ull
 #define CONTENDED  0x2000ull /* written while it was shared */
-#define CPU_MASK   0x1fffull
+#define NEAR	   0x1000ull /* a line beside it has another CPU, and one of the two is written */
+#define CPU_MASK   0x0fffull
 #define LINE_SHIFT 6
 
 static struct access_tables tables = { .bits = TABLE_BITS };
@@ -182,8 +187,49 @@ static bool tells(uint64_t entry)
 	return tables.writers ? entry & CONTENDED : (entry & both) == both;
 }
 
-/* Is the line contended after this access of @cpu? */
-static bool is_contended(uint64_t line, uint32_t cpu, bool write)
+static uint64_t *entry_of(uint64_t line)
+{
+	uint64_t at = place_of(line);
+
+	for (uint32_t i = 0; i < PROBES; i++) {
+		uint64_t *slot = &tables.lines[(at + i * GROUP) & ((1u << tables.bits) - 1)];
+		uint64_t seen = __atomic_load_n(slot, __ATOMIC_SEQ_CST);
+
+		if (seen >> 16 == line)
+			return slot;
+		if (!seen)
+			break;
+	}
+	return NULL;
+}
+
+/*
+ * Would the two lines be contended if they were one? After a change of one entry, so that of two
+ * CPUs that change both at once one sees the other's.
+ */
+static void look_beside(uint64_t *slot, uint64_t line)
+{
+	uint64_t *beside = entry_of(line), a = __atomic_load_n(slot, __ATOMIC_SEQ_CST), b;
+
+	if (!beside)
+		return;
+	b = __atomic_load_n(beside, __ATOMIC_SEQ_CST);
+	if (!((a | b) & WRITTEN) || (!((a | b) & SHARED) && (a & CPU_MASK) == (b & CPU_MASK)))
+		return;
+	__atomic_fetch_or(slot, NEAR, __ATOMIC_SEQ_CST);
+	__atomic_fetch_or(beside, NEAR, __ATOMIC_SEQ_CST);
+}
+
+static void changed(uint64_t *slot, uint64_t line)
+{
+	if (!tables.writers)
+		return;
+	look_beside(slot, line - 1);
+	look_beside(slot, line + 1);
+}
+
+/* The line's flags after this access of @cpu. */
+static uint64_t flags_of(uint64_t line, uint32_t cpu, bool write)
 {
 	uint64_t flags = write ? WRITTEN : 0, mine = line << 16 | flags | (cpu + 1);
 	uint64_t at = place_of(line);
@@ -192,11 +238,12 @@ static bool is_contended(uint64_t line, uint32_t cpu, bool write)
 		uint64_t *slot = &tables.lines[(at + i * GROUP) & ((1u << tables.bits) - 1)];
 		uint64_t seen = __atomic_load_n(slot, __ATOMIC_RELAXED);
 
-		if (!seen && __atomic_compare_exchange_n(slot, &seen, mine, false, __ATOMIC_RELAXED,
+		if (!seen && __atomic_compare_exchange_n(slot, &seen, mine, false, __ATOMIC_SEQ_CST,
 							 __ATOMIC_RELAXED)) {
 			if (new_page && new_page(line << LINE_SHIFT))
 				tell_home(line << LINE_SHIFT, cpu);
-			return false;
+			changed(slot, line);
+			return mine;
 		}
 		if (seen >> 16 != line)
 			continue;
@@ -204,56 +251,56 @@ static bool is_contended(uint64_t line, uint32_t cpu, bool write)
 			flags |= SHARED;
 		if (write && (seen | flags) & SHARED)
 			flags |= CONTENDED;
-		if ((seen & flags) != flags)
-			seen |= __atomic_fetch_or(slot, flags, __ATOMIC_RELAXED) | flags;
-		return tells(seen);
+		if ((seen & flags) != flags) {
+			seen |= __atomic_fetch_or(slot, flags, __ATOMIC_SEQ_CST) | flags;
+			changed(slot, line);
+		}
+		return seen;
 	}
-	return true;
+	return SHARED | WRITTEN | CONTENDED;
 }
 
 bool access_contended(uint64_t line)
 {
-	uint64_t at = place_of(line);
+	uint64_t *slot = entry_of(line), seen = slot ? __atomic_load_n(slot, __ATOMIC_RELAXED) : 0;
 
-	for (uint32_t i = 0; i < PROBES; i++) {
-		uint64_t n = (at + i * GROUP) & ((1u << tables.bits) - 1);
-		uint64_t seen = __atomic_load_n(&tables.lines[n], __ATOMIC_RELAXED);
+	return tells(seen) || seen & NEAR;
+}
 
-		if (seen >> 16 == line)
-			return tells(seen);
-		if (!seen)
-			return false;
-	}
-	return false;
+static void tell(struct vcpu *v, uint64_t place, uint64_t data, bool write, uint32_t shift,
+		 bool near)
+{
+	struct item item = { .place = place, .pc = data & ITEM_PLACE_MASK, .near = near };
+
+	if (site_of)
+		item.pc = site_of(item.pc);
+	item.instr = v->instr - v->base;
+	item.size = (uint8_t)(1u << shift);
+	if (access_is_locked(data))
+		item.kind = ITEM_LOCKED;
+	else
+		item.kind = write ? ITEM_STORE : ITEM_LOAD;
+	stream_push(&v->stream, &item);
 }
 
 bool access_tell(uint32_t cpu, uint64_t place, uint64_t data, bool write, uint32_t shift)
 {
 	struct vcpu *v = &plugin.vcpu[cpu];
-	bool locked = access_is_locked(data), contended;
-	struct item item;
+	uint64_t flags = flags_of(place >> LINE_SHIFT, cpu, write);
+	bool locked = access_is_locked(data), contended = tells(flags);
 
-	contended = is_contended(place >> LINE_SHIFT, cpu, write);
 	if (!contended && !locked) {
 		v->private_accesses++;
+		if (flags & NEAR && v->near++ < VCPU_NEAR)
+			tell(v, place, data, write, shift, true);
 		return false;
 	}
 	if (contended)
 		step_meet(v);
 	if (tables.writers)
 		tell_waiting(v, cpu, place, data, locked || write);
-	item.place = place;
-	item.pc = data & ITEM_PLACE_MASK;
-	if (site_of)
-		item.pc = site_of(item.pc);
-	item.instr = v->instr - v->base;
-	item.size = (uint8_t)(1u << shift);
-	if (locked)
-		item.kind = ITEM_LOCKED;
-	else
-		item.kind = write ? ITEM_STORE : ITEM_LOAD;
+	tell(v, place, data, write, shift, false);
 	v->reported++;
-	stream_push(&v->stream, &item);
 	return contended;
 }
 

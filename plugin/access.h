@@ -37,8 +37,8 @@ void access_end(void);
 int access_begin_large(uint32_t bits, bool (*is_new_page)(uint64_t place));
 
 /**
- * access_writers - from now on, tell the model whose store an access sees. Before the window opens;
- * programs only.
+ * access_writers - from now on, tell the model whose store an access sees, and report accesses that
+ * are near others (struct item). Before the window opens; programs only.
  *
  * Return: 0, or -1: no memory.
  */
@@ -57,7 +57,8 @@ void access_attach(const struct access_tables *t, bool (*is_new_page)(uint64_t p
 void access_sites(uint64_t (*site)(uint64_t pc));
 
 /**
- * access_contended - have several CPUs accessed the line, and written it? Any thread.
+ * access_contended - have several CPUs accessed the line or one beside it, and written it? Any
+ * thread.
  */
 bool access_contended(uint64_t line);
 

@@ -71,6 +71,9 @@ struct feed_pad {
  * @nr_cpus: how many
  * @node: where memory is; a line in none of them belongs to all nodes in turn
  * @pad: the moved bytes, in order, without overlaps
+ * @near: accesses count whose line is beside a shared one
+ * @shift: bytes by which lines begin earlier, below 64; with @near
+ * @pairs: two lines, of 128 bytes together, are one; with @near
  * @detailed: the result also says which CPUs made each access, and how long each was at work
  */
 struct feed_setup {
@@ -80,8 +83,8 @@ struct feed_setup {
 	struct feed_node node[FEED_MAX_NODES];
 	uint32_t nr_nodes;
 	struct feed_pad *pad;
-	uint32_t nr_pads;
-	bool detailed;
+	uint32_t nr_pads, shift;
+	bool detailed, near, pairs;
 };
 
 struct feed;

@@ -193,9 +193,9 @@ static void grow_beside(struct feed_lines *l)
 	memset(l->bytes + old, 0, (l->cap - old) * sizeof(*l->bytes));
 }
 
-static uint32_t new_line(struct feed_lines *l, uint64_t line)
+static uint32_t new_line(struct feed_lines *l, uint64_t line, int home)
 {
-	void *at = arena_alloc(LINE_SIZE, home(l, line << LINE_SHIFT), "guest", NULL);
+	void *at = arena_alloc(LINE_SIZE, home, "guest", NULL);
 	uint32_t arena = arena_line(at);
 
 	if (arena >= l->cap)
@@ -212,7 +212,7 @@ char *feed_lines_at(struct feed_lines *l, uint64_t place)
 
 	if (l->setup->nr_pads)
 		place = moved(l, place);
-	line = place >> LINE_SHIFT;
+	line = (place + l->setup->shift) >> (LINE_SHIFT + l->setup->pairs);
 	i = place_of(l, line);
 	if (!l->slot[i]) {
 		if (2 * ++l->n > l->mask) {
@@ -220,10 +220,10 @@ char *feed_lines_at(struct feed_lines *l, uint64_t place)
 			i = place_of(l, line);
 		}
 		l->slot[i] = line + 1;
-		l->arena[i] = new_line(l, line);
+		l->arena[i] = new_line(l, line, home(l, place));
 	}
 	return (char *)(uintptr_t)(ARENA_BASE + ((uint64_t)l->arena[i] << LINE_SHIFT) +
-				   place % LINE_SIZE);
+				   (place + l->setup->shift) % LINE_SIZE);
 }
 
 /* The last-level cache of a CPU. */
@@ -317,11 +317,13 @@ static json_t *line_json(const struct feed_lines *l, const struct model *m,
 		json_array_append_new(accesses, access);
 	}
 	line = json_pack("{s:o, s:i, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:o}", "address",
-			 address_json(l->guest[h->line] << LINE_SHIFT), "home",
-			 arena_object_of(h->line)->node, "records", (json_int_t)h->records, "loads",
-			 (json_int_t)h->loads, "stores", (json_int_t)h->stores, "hitm_remote",
-			 (json_int_t)h->hitm_remote, "hitm_local", (json_int_t)h->hitm_local,
-			 "avg_load_cycles", cycles(m, h->load_time, h->loads), "max_load_cycles",
+			 address_json((l->guest[h->line] << (LINE_SHIFT + l->setup->pairs)) -
+				      l->setup->shift),
+			 "home", arena_object_of(h->line)->node, "records", (json_int_t)h->records,
+			 "loads", (json_int_t)h->loads, "stores", (json_int_t)h->stores,
+			 "hitm_remote", (json_int_t)h->hitm_remote, "hitm_local",
+			 (json_int_t)h->hitm_local, "avg_load_cycles",
+			 cycles(m, h->load_time, h->loads), "max_load_cycles",
 			 cycles(m, h->load_max, 1), "accesses", accesses);
 	if (l->setup->detailed)
 		json_object_set_new(line, "pairs", feed_pairs_json(pairs, l->pairs.n, h->line));

@@ -17,6 +17,8 @@
 #include "watch.h"
 
 #define VCPU_DEPTH 16u
+/* Accesses of lines beside shared ones that a CPU reports: they would be most of a long trace. */
+#define VCPU_NEAR (1u << 14)
 
 /* A counted function that is executing. */
 struct vcpu_frame {
@@ -43,6 +45,7 @@ struct vcpu_count {
  * @waiting: it sleeps until the model has advanced; a futex; any
  * @base: instructions when the window opened; the model counts from there
  * @told: instructions at its last access to a contended line
+ * @near: accesses of lines beside which others are shared
  * @ahead: how many instructions it may be ahead of the model's knowledge of it; 0: a quantum; any
  */
 struct vcpu {
@@ -50,7 +53,7 @@ struct vcpu {
 	uint64_t locked, check_at, base, told, ahead;
 	bool idle, idle_told, follows;
 	uint32_t waiting;
-	uint64_t private_accesses, device_accesses, reported;
+	uint64_t private_accesses, device_accesses, reported, near;
 	uint64_t waits, timeouts, waited_ns;
 	struct vcpu_frame frame[VCPU_DEPTH];
 	uint32_t depth;

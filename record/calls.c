@@ -148,7 +148,7 @@ static void told(struct user_thread *t, const uint64_t *arg)
 			heap_site(arg[1], frame, (uint32_t)arg[3]);
 		break;
 	case PROTOCOL_ALLOC:
-		heap_alloc(arg[1], arg[2], arg[3], arg[4]);
+		heap_alloc(arg[1], arg[2], arg[3], arg[4], arg[5]);
 		break;
 	case PROTOCOL_FREE:
 		heap_free(arg[1]);

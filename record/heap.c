@@ -21,7 +21,7 @@
 
 struct object {
 	uint64_t at, size; /* at 0: a free place */
-	uint32_t site, element;
+	uint32_t site, element, alignment;
 };
 
 struct site {
@@ -138,7 +138,7 @@ void heap_site(uint64_t number, const uint64_t *frame, uint32_t n)
 	pthread_mutex_unlock(&lock);
 }
 
-void heap_alloc(uint64_t at, uint64_t size, uint64_t site, uint64_t element)
+void heap_alloc(uint64_t at, uint64_t size, uint64_t site, uint64_t element, uint64_t alignment)
 {
 	uint64_t i;
 
@@ -147,7 +147,8 @@ void heap_alloc(uint64_t at, uint64_t size, uint64_t site, uint64_t element)
 		i = find(at);
 		if (!live[i].at)
 			nr_live++;
-		live[i] = (struct object){ at, size, (uint32_t)site, (uint32_t)element };
+		live[i] = (struct object){ at, size, (uint32_t)site, (uint32_t)element,
+					   (uint32_t)alignment };
 		if (site < nr_sites) {
 			sites[site].objects++;
 			sites[site].bytes += size;
@@ -172,8 +173,9 @@ void heap_free(uint64_t at)
 
 static json_t *object_json(const struct object *o, bool freed)
 {
-	return json_pack("[I, I, I, I, b]", (json_int_t)o->at, (json_int_t)o->size,
-			 (json_int_t)o->site, (json_int_t)o->element, (int)freed);
+	return json_pack("[I, I, I, I, b, I]", (json_int_t)o->at, (json_int_t)o->size,
+			 (json_int_t)o->site, (json_int_t)o->element, (int)freed,
+			 (json_int_t)o->alignment);
 }
 
 void heap_before_fork(void)

@@ -30,6 +30,8 @@
 #define SITES	  8192u
 #define PROBES	  16u
 #define BOOTSTRAP 16384u
+/* What mmap() aligns to. */
+#define PAGE 4096u
 /* This file's own frames, which are the innermost ones. */
 #define OWN_FRAMES 2
 
@@ -61,12 +63,17 @@ static bool is_early(const void *at)
 	return (const char *)at >= bootstrap && (const char *)at < bootstrap + BOOTSTRAP;
 }
 
-void preload_tell(long code, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+static void tell(long code, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e)
 {
 	int before = errno;
 
-	syscall(PROTOCOL_CALL, code, a, b, c, d);
+	syscall(PROTOCOL_CALL, code, a, b, c, d, e);
 	errno = before;
+}
+
+void preload_tell(long code, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+{
+	tell(code, a, b, c, d, 0);
 }
 
 bool preload_enter(void)
@@ -175,13 +182,14 @@ static __attribute__((noinline)) uint32_t site_of(void *back, void *stack)
 	return 0;
 }
 
-static inline __attribute__((always_inline)) void allocated(void *at, size_t size, size_t element,
-							    void *back, void *stack)
+static inline __attribute__((always_inline)) void
+allocated(void *at, size_t size, size_t element, size_t alignment, void *back, void *stack)
 {
 	if (!at || !ready || inside)
 		return;
 	inside = true;
-	preload_tell(PROTOCOL_ALLOC, (uint64_t)(uintptr_t)at, size, site_of(back, stack), element);
+	tell(PROTOCOL_ALLOC, (uint64_t)(uintptr_t)at, size, site_of(back, stack), element,
+	     alignment);
 	inside = false;
 }
 
@@ -202,7 +210,7 @@ PRELOAD_API void *malloc(size_t size)
 	if (!next_malloc)
 		return early(size);
 	at = next_malloc(size);
-	allocated(at, size, 0, PRELOAD_HERE);
+	allocated(at, size, 0, 0, PRELOAD_HERE);
 	return at;
 }
 
@@ -214,7 +222,7 @@ PRELOAD_API void *calloc(size_t n, size_t size)
 	if (!next_calloc)
 		return size && n > SIZE_MAX / size ? NULL : early(n * size);
 	at = next_calloc(n, size);
-	allocated(at, n * size, size, PRELOAD_HERE);
+	allocated(at, n * size, size, 0, PRELOAD_HERE);
 	return at;
 }
 
@@ -241,7 +249,7 @@ PRELOAD_API void *realloc(void *old, size_t size)
 	}
 	freed(old, 0);
 	at = next_realloc(old, size);
-	allocated(at, size, 0, PRELOAD_HERE);
+	allocated(at, size, 0, 0, PRELOAD_HERE);
 	return at;
 }
 
@@ -252,7 +260,7 @@ PRELOAD_API int posix_memalign(void **at, size_t alignment, size_t size)
 	find_all();
 	failed = next_posix_memalign(at, alignment, size);
 	if (!failed)
-		allocated(*at, size, 0, PRELOAD_HERE);
+		allocated(*at, size, 0, alignment, PRELOAD_HERE);
 	return failed;
 }
 
@@ -262,7 +270,7 @@ PRELOAD_API void *aligned_alloc(size_t alignment, size_t size)
 
 	find_all();
 	at = next_aligned_alloc(alignment, size);
-	allocated(at, size, 0, PRELOAD_HERE);
+	allocated(at, size, 0, alignment, PRELOAD_HERE);
 	return at;
 }
 
@@ -272,7 +280,7 @@ PRELOAD_API void *memalign(size_t alignment, size_t size)
 
 	find_all();
 	at = next_aligned_alloc(alignment, size);
-	allocated(at, size, 0, PRELOAD_HERE);
+	allocated(at, size, 0, alignment, PRELOAD_HERE);
 	return at;
 }
 
@@ -283,7 +291,7 @@ PRELOAD_API void *mmap(void *where, size_t size, int rights, int flags, int file
 	find_all();
 	at = next_mmap(where, size, rights, flags, file, offset);
 	if (at != MAP_FAILED && flags & (MAP_ANONYMOUS | MAP_SHARED))
-		allocated(at, size, 0, PRELOAD_HERE);
+		allocated(at, size, 0, PAGE, PRELOAD_HERE);
 	return at;
 }
 

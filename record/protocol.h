@@ -24,7 +24,7 @@ enum protocol {
 	PROTOCOL_HIDE,
 	/* (number, frames, n): a place that allocates, by its return addresses. */
 	PROTOCOL_SITE,
-	/* (address, bytes, site, bytes of an element or 0) */
+	/* (address, bytes, site, bytes of an element, alignment that was asked for; or 0) */
 	PROTOCOL_ALLOC,
 	/* (address) */
 	PROTOCOL_FREE,

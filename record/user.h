@@ -146,7 +146,7 @@ void notes_json(json_t *into);
 /* ---- heap.c ---- */
 
 void heap_site(uint64_t number, const uint64_t *frame, uint32_t n);
-void heap_alloc(uint64_t at, uint64_t size, uint64_t site, uint64_t element);
+void heap_alloc(uint64_t at, uint64_t size, uint64_t site, uint64_t element, uint64_t alignment);
 void heap_free(uint64_t at);
 
 void heap_before_fork(void);

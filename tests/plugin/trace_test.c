@@ -66,6 +66,7 @@ static void write_file(const char *path, struct seen *told)
 		item->kind = (uint8_t)(random64() % ITEM_KINDS);
 		item->instr = instr[cpu];
 		item->size = item_is_access(item) ? (uint8_t)(1u << random64() % 7) : 1;
+		item->near = item_is_access(item) && random64() % 2;
 		if (item->kind == ITEM_RESUME || item->kind == ITEM_AFTER) {
 			item->pc = random64() % 2 ? random64() % CPUS : ITEM_NO_CPU;
 			item->place = random64() % 2 ? instr[0] : 0;
@@ -87,6 +88,7 @@ static void check_same(const struct seen *told, const struct seen *seen, uint32_
 
 		CHECK(told->cpu[i] == seen->cpu[i] && a->kind == b->kind && a->size == b->size);
 		CHECK(a->instr == b->instr && a->place == b->place && a->pc == b->pc);
+		CHECK(a->near == b->near);
 	}
 }
 
@@ -235,6 +237,7 @@ int main(int argc, char **argv)
 	refused("SCHSHTR1\0", 9, "t: not of 1 to 1024 CPUs");
 	refused("SCHSHTR1\2\2\0\0\0\0", 14, "t: item 1: CPU 2 of 2");
 	refused("SCHSHTR1\2\1\77\0\0\0", 14, "t: item 1: kind and size are 0x3f");
+	refused("SCHSHTR1\2\1\200\1\0\0", 15, "t: item 1: kind and size are 0x80");
 	refused("SCHSHTR1\2\1\3\377\377\377\377\377\377\377\377\377\377", 21,
 		"t: item 1: a number does not end");
 	CHECK(trace_read("/nonexistent", begin, take, &seen, &cut, &err) == -1);

@@ -89,6 +89,8 @@ def _c2c_helps(report: dict[str, Any]) -> list[Grid]:
                 num(sure),
             ]
             rows.append(row)
+    for each in report.get("latent", ()):
+        rows.append([Cell(each["words"]), Cell(each["machine"], "code"), num("-"), num("")])
     columns = ["what helps", "machine", "fewer cycles", "90%"]
     return [grid(columns, rows)] if rows else []
 

@@ -149,7 +149,7 @@ class Locals:
                 start = self._start(child, frame, function)
                 if described is None or start is None:
                     continue
-                typed = Typed(described, type_name(described, cplusplus))
+                typed = Typed(described, type_name(described, cplusplus), declared(child))
                 if start <= address < start + (typed.size or 0):
                     yield Local(die_name(declared(child)) or "?", start, typed)
             elif child.tag in _SCOPES and child.has_children and self._runs(child, frame.pc):

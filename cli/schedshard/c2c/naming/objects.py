@@ -19,6 +19,7 @@ from schedshard.c2c.naming.variables import DebugInfo, Typed
 from schedshard.lines.symbols import Frame
 
 LINE = 64
+_MALLOC = 16  # bytes to which it aligns
 _LARGEST_STACK = 64 << 20  # of a thread: 8 MiB are usual
 # Functions between the program and the allocator, which no reader needs.
 _ALLOCATORS = re.compile(
@@ -51,6 +52,7 @@ class Thing:
     foreign: bool = False  # of a library of the system, or of a runtime
     # At an offset: start, size and path of the member that is one object, such as a lock.
     whole: Callable[[int], tuple[int, int, str] | None] = lambda _: None
+    alignment: int | None = None  # bytes that nothing changes; None: not known
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,7 @@ class _Object:
     site: int
     element: int
     freed: bool
+    alignment: int = 0  # that the program asked for; 0: an allocator's own
 
 
 class Objects:
@@ -221,6 +224,7 @@ class Objects:
             name, "heap", chosen.at, chosen.size, typed.name if typed is not None else "",
             _fields_of_heap(typed, chosen), element, frames, len(found) - 1,
             whole=typed.whole if typed is not None else _no_whole,
+            alignment=max(chosen.alignment, _MALLOC),
         )  # fmt: skip
 
     def site_frames(self, site: int) -> tuple[Frame, ...]:
@@ -250,6 +254,7 @@ class Objects:
                     name, "local", local.address, local.typed.size or 0,
                     local.typed.name, local.typed.field, local.typed.element,
                     foreign=module.of_system, whole=local.typed.whole,
+                    alignment=local.typed.alignment,
                 )  # fmt: skip
         for frame in found:
             name = f"frame of {self._function(frame)}"
@@ -295,6 +300,7 @@ class Objects:
             typed.element if typed is not None else None,
             foreign=module.of_system,
             whole=typed.whole if typed is not None else _no_whole,
+            alignment=typed.alignment if typed is not None else None,
         )  # fmt: skip
 
     def _type_of(self, module: Module, start: int) -> Typed | None:

@@ -19,7 +19,15 @@ from elftools.elf.elffile import ELFFile
 
 from schedshard.c2c.naming.split import Splits
 from schedshard.common.errors import telling
-from schedshard.lines.dwarf import die_name, die_size, fits, member_path, whole_member
+from schedshard.lines.dwarf import (
+    declared_alignment,
+    die_alignment,
+    die_name,
+    die_size,
+    fits,
+    member_path,
+    whole_member,
+)  # fmt: skip
 
 # What the reader of debug information raises where it does not understand it, or where it lacks a
 # part. A name without a field is still a name.
@@ -106,9 +114,18 @@ def _owned(die: DIE) -> DIE | None:
 class Typed:
     """A type and where it was found; fields by offset."""
 
-    def __init__(self, die: DIE, name: str) -> None:
+    def __init__(self, die: DIE, name: str, variable: DIE | None = None) -> None:
         self.die = die
         self.name = name
+        self._variable = variable  # its declaration may say more than its type
+
+    @property
+    def alignment(self) -> int | None:
+        """Bytes; None: not known."""
+        with suppress(*FAULTS):
+            own = declared_alignment(self._variable) if self._variable is not None else 1
+            return max(own, die_alignment(self.die))
+        return None
 
     @property
     def size(self) -> int | None:
@@ -240,7 +257,8 @@ class DebugInfo:
                 address = self._address(child)
                 described = target(declared(child))
                 if address in missing and described is not None:
-                    found[address] = Typed(described, type_name(described, cplusplus))
+                    name = type_name(described, cplusplus)
+                    found[address] = Typed(described, name, declared(child))
                     missing.discard(address)
             elif child.tag in _WALKED and child.has_children:
                 self._walk(child, cplusplus, missing, found)

@@ -25,6 +25,8 @@ class Job:
     moved: tuple[Range, ...] = ()
     nodes: tuple[Node, ...] = ()  # of a guest, where physical addresses identify memory
     seed: int = 1  # of a program that runs again
+    # Lines that begin so many bytes earlier, and their size; with accesses beside shared lines.
+    lines: tuple[int, int] | None = None
 
 
 class Source(Protocol):
@@ -52,6 +54,8 @@ def watch_lines(job: Job, result: Path) -> str:
     said += [f"cpu {cpu}" for cpu in job.cpus]
     said += [f"node {node.low:#x} {node.high:#x} {node.node}" for node in job.nodes]
     said += [f"pad {low:#x} {high:#x}" for low, high in sorted(job.moved)]
+    if job.lines is not None:
+        said.append("lines {} {}".format(*job.lines))
     said.append(f"result {result}")
     return "".join(f"{line}\n" for line in said)
 

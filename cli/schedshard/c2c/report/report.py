@@ -16,8 +16,9 @@ from schedshard.c2c.program.placing import order
 from schedshard.c2c.program.program import debug_package_of
 from schedshard.c2c.report.callers import Sites, callers, calls_of
 from schedshard.c2c.report.costs import runs_of, with_names
+from schedshard.c2c.report.elsewhere.latent import beside_of
+from schedshard.c2c.report.elsewhere.moving import Move, moves
 from schedshard.c2c.report.flame import instructions, stacks
-from schedshard.c2c.report.moving import Move, moves
 from schedshard.c2c.report.replaying import Job, Source, work_cycles
 from schedshard.c2c.report.sharing import (
     hitm,
@@ -341,10 +342,15 @@ def make_report(
         )
     )
     frames = objects.frames(pcs)
+    worst = _worst(hot)
+    beside = None
+    if advise and "guest" not in recorded.meta:
+        beside = beside_of(source, jobs[worst], hot[worst], recorded.stepping)
     try:
-        objects.learn(_uses(hot, lines))
+        objects.learn({**_uses(hot, lines), **(beside.uses() if beside is not None else {})})
         things = [[objects.at(_hottest(line)) for line in found] for found in hot]
-        tried = _moves(hot, things, objects) if advise else []
+        costly = list(zip(hot[worst], things[worst], strict=True))
+        tried = moves(costly, objects.at) if advise else []
         found = _worth_it(source, jobs, tried, base)
         count = draws_of(uncertainty, int(recorded.stepping["accesses_reported"]))
         moved = [move.ranges for move, _ in found]
@@ -354,6 +360,7 @@ def make_report(
             else:
                 draws = replay_draws(source, jobs, moved, count, Path(folder))
         advice = _gains(jobs, found, base, draws)
+        latent = beside.found(objects.at) if beside is not None else []
         variants = []
         for index, machine in enumerate(machines):
             context = _Context(frames, _threads_of(recorded), cpus[index], objects)
@@ -386,6 +393,7 @@ def make_report(
         "model_error": [validation("workload", one.name, one.title) for one in machines],
         "advised": advise,
         "advice": advice,
+        "latent": latent,
         "variants": variants,
         "provenance": {
             **tool_versions(),
@@ -421,12 +429,9 @@ def _program(recorded: Recorded) -> dict[str, Any]:
     }
 
 
-def _moves(
-    hot: Sequence[Any], things: Sequence[Sequence[Thing | None]], objects: Memory
-) -> list[Move]:
-    """What to set apart, on the machine that it costs most."""
-    worst = max(range(len(hot)), key=lambda i: sum(map(hitm, hot[i])))
-    return moves(list(zip(hot[worst], things[worst], strict=True)), objects.at)
+def _worst(hot: Sequence[Any]) -> int:
+    """The machine on which the lines cost most."""
+    return max(range(len(hot)), key=lambda i: sum(map(hitm, hot[i])))
 
 
 def _uses(hot: Sequence[Sequence[Mapping[str, Any]]], lines: int) -> dict[int, frozenset[int]]:

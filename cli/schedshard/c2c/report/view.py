@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from schedshard.c2c.report.callers import dearest_ways
+from schedshard.c2c.report.elsewhere.latent import latent_lines
 from schedshard.c2c.report.sharing import FALSE, hitm
 from schedshard.c2c.report.taken import taken_table
 from schedshard.experiments.model_error import validation_words
@@ -206,6 +207,7 @@ def record_view(report: Mapping[str, Any]) -> RenderableType:
     shown += [Text(sentence) for sentence in advice_lines(report)]
     if not report["advice"] and report.get("advised", True):
         shown.append(Text(_nothing_gained(report)))
+    shown += [Text(sentence) for sentence in latent_lines(report)]
     for index, variant in enumerate(report["variants"]):
         shown.append(Text(""))
         shown.append(_lines(variant))

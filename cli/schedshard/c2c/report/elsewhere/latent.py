@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""False sharing that sleeps: lines that would be contended if an object began elsewhere.
+
+A compiler, a linker or an allocator moves objects. A recorder therefore also reports accesses of
+lines that lie beside another CPU's. Here they are replayed with lines that begin elsewhere, and
+with lines of 128 bytes: some processors have them, others fetch lines in pairs.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from schedshard.c2c.naming.objects import Thing
+from schedshard.c2c.report.replaying import Job, Source, work_cycles
+from schedshard.c2c.report.sharing import hitm
+
+LINE = 64
+_PAIR = 2 * LINE
+# An allocator aligns to 16 bytes, compilers align large variables to 32.
+_LAYOUTS = (*((shift, LINE) for shift in (16, 32, 48)), (0, _PAIR))
+# More cycles of all, from which on it is worth a sentence.
+_WORTH = 0.02
+_SENTENCES = 3
+_MOVABLE = ("variable", "local", "heap")
+
+Line = Mapping[str, Any]
+
+
+def _hottest(line: Line) -> Mapping[str, Any]:
+    return max(line["accesses"], key=lambda a: (hitm(a), a["records"]), default={"offset": 0})
+
+
+def _cpus(line: Line) -> set[int]:
+    return {cpu for access in line["accesses"] for cpu in access["by"]}
+
+
+def _may_meet(lines: Sequence[Line]) -> bool:
+    """Whether any line lies beside one that other CPUs use."""
+    by_address = {int(line["address"], 16): line for line in lines}
+    for address, line in by_address.items():
+        beside = by_address.get(address + LINE)
+        if beside is None or not line["stores"] + beside["stores"]:
+            continue
+        if _cpus(line) != _cpus(beside):
+            return True
+    return False
+
+
+@dataclass(frozen=True)
+class _Rise:
+    """What an object costs more in a layout: share of all cycles."""
+
+    thing: Thing
+    shift: int
+    size: int
+    more: float
+
+
+class Beside:
+    """A trace on one machine, with its lines as they are and in other layouts.
+
+    ``cut``: some accesses are not in the trace.
+    """
+
+    def __init__(self, source: Source, job: Job, *, cut: bool) -> None:
+        whole = source.all([replace(job, lines=each) for each in ((0, LINE), *_LAYOUTS)])
+        self._machine, self._cut = job.machine.name, cut
+        self._before, self._after = whole[0], dict(zip(_LAYOUTS, whole[1:], strict=True))
+        self._lines = {int(line["address"], 16): line for line in self._before["lines"]}
+
+    def _byte(self, line: Line, size: int) -> tuple[int, Line]:
+        """The byte that makes a line hot, and the line that has it as the program is now."""
+        address = int(line["address"], 16)
+        if size == _PAIR:
+            # Offsets of both halves are those of one line: what was recorded has them apart.
+            halves = [self._lines[at] for at in (address, address + LINE) if at in self._lines]
+            line = max(halves, key=lambda each: int(each["records"]), default=line)
+        return int(line["address"], 16) + int(_hottest(line)["offset"]), line
+
+    def _hot(self) -> Iterator[tuple[int, Line]]:
+        for line in self._before["lines"]:
+            if hitm(line):
+                yield self._byte(line, LINE)
+        for (_, size), raw in self._after.items():
+            for line in raw["lines"]:
+                if hitm(line):
+                    yield self._byte(line, size)
+
+    def uses(self) -> dict[int, frozenset[int]]:
+        """The bytes that need names, with the sizes of the accesses there."""
+        found: dict[int, set[int]] = {}
+        for byte, line in self._hot():
+            sizes = found.setdefault(byte, set())
+            offset = byte - int(line["address"], 16)
+            sizes |= {int(a["size"]) for a in line["accesses"] if int(a["offset"]) == offset}
+        return {byte: frozenset(sizes) for byte, sizes in found.items()}
+
+    def _transfers(
+        self, raw: Mapping[str, Any], size: int, at: Callable[[int], Thing | None]
+    ) -> dict[tuple[str, str], tuple[Thing, int]]:
+        found: dict[tuple[str, str], tuple[Thing, int]] = {}
+        for line in raw["lines"]:
+            thing = at(self._byte(line, size)[0]) if hitm(line) else None
+            if thing is not None:
+                key = (thing.kind, thing.name)
+                known = found.get(key, (thing, 0))
+                found[key] = (known[0], known[1] + hitm(line))
+        return found
+
+    def _rises(self, at: Callable[[int], Thing | None]) -> list[_Rise]:
+        now = self._transfers(self._before, LINE, at)
+        cycles = work_cycles(self._before)
+        found = []
+        for (shift, size), raw in self._after.items():
+            slower = work_cycles(raw) / cycles - 1 if cycles else 0.0
+            rising = {
+                key: (thing, count - now.get(key, (thing, 0))[1])
+                for key, (thing, count) in self._transfers(raw, size, at).items()
+            }
+            total = sum(count for _, count in rising.values() if count > 0)
+            for thing, count in rising.values():
+                if count > 0 and _may_lie_so(thing, shift):
+                    found.append(_Rise(thing, shift, size, slower * count / total))
+        return found
+
+    def found(self, at: Callable[[int], Thing | None]) -> list[dict[str, Any]]:
+        """What would be false sharing, the dearest first."""
+        worst: dict[tuple[str, str, int], _Rise] = {}
+        for rise in self._rises(at):
+            key = (rise.thing.kind, rise.thing.name, rise.size)
+            if rise.more >= _WORTH and (key not in worst or rise.more > worst[key].more):
+                worst[key] = rise
+        dearest = sorted(worst.values(), key=lambda rise: -rise.more)[:_SENTENCES]
+        return [
+            {
+                "object": rise.thing.name,
+                "words": _words(rise, self._machine, "at least " if self._cut else ""),
+                "machine": self._machine,
+                "bytes_later": rise.shift,
+                "line_bytes": rise.size,
+                "more": rise.more,
+            }
+            for rise in dearest
+        ]
+
+
+def beside_of(
+    source: Source, job: Job, lines: Sequence[Line], stepping: Mapping[str, Any]
+) -> Beside | None:
+    """Replays in other layouts, where lines that were shared, or not, may meet in them."""
+    near, told = (int(stepping.get(f"accesses_near{end}", 0)) for end in ("", "_told"))
+    if not near and not stepping.get("lines_near") and not _may_meet(lines):
+        return None
+    return Beside(source, job, cut=near > told)
+
+
+def _may_lie_so(thing: Thing, shift: int) -> bool:
+    """Whether nothing holds the object where it is: neither its type nor its allocation."""
+    if thing.kind not in _MOVABLE or thing.foreign:
+        return False
+    return not shift or (thing.alignment is not None and shift % thing.alignment == 0)
+
+
+def _words(rise: _Rise, machine: str, least: str) -> str:
+    thing = rise.thing
+    cost = f"{least}{rise.more:.1%} more cycles on {machine}"
+    if rise.size == _PAIR:
+        what = "each element" if thing.element is not None else "each thread's part"
+        return (
+            f"latent false sharing: {thing.name} takes {cost} where lines come in pairs, as with "
+            f"Intel's prefetcher, or have {_PAIR} bytes, as Apple's: give {what} {_PAIR} bytes"
+        )
+    return (
+        f"latent false sharing: {thing.name} takes {cost} if it begins {rise.shift} bytes later in "
+        f"a line: align it to {LINE} bytes"
+    )
+
+
+def latent_lines(report: Mapping[str, Any]) -> Sequence[str]:
+    """The sentences of a report; one of an earlier version has none."""
+    return [str(each["words"]) for each in report.get("latent", ())]

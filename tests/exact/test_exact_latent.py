@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""c2c record --exact: false sharing that sleeps, in runs with lines that begin elsewhere."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from running import COMPILERS, HERE, MACHINE, NEEDED, call, compiled
+
+pytestmark = NEEDED
+
+FOUND = {
+    "moves": {("heap: by_luck", 64)},
+    "pairs": {("heap: aligned", 128)},
+    "fixed": {("fixed", 128)},
+    "apart": set(),
+}
+
+
+def record(program: Path, how: str) -> Any:
+    return call("c2c", "record", "--exact", "--machine", MACHINE, "--json", "--", str(program), how)
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_what_sleeps_is_found(compiler: str, tmp_path: Path) -> None:
+    source = HERE.parent / "record" / "latent.c"
+    program = compiled(tmp_path / "latent", compiler, str(source))
+    for how, known in FOUND.items():
+        done = record(program, how)
+        assert done.returncode == 0, done.stderr
+        latent = json.loads(done.stdout)["latent"]
+        found = {(each["object"].partition(" (")[0], each["line_bytes"]) for each in latent}
+        # Both halves of a pair are in one line there as well.
+        assert {each for each in found if how != "moves" or each[1] == 64} == known
+        assert record(program, how).stdout == done.stdout

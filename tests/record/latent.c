@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * record-latent WHAT: two threads add to an element each, and no line has two threads.
+ *
+ * WHAT: "moves", elements of a line each that malloc() happens to align; "pairs", the same, which
+ * the program aligns; "fixed", a variable of an aligned type; "apart", elements of two lines each,
+ * aligned.
+ */
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LINE	64u
+#define THREADS 2u
+#define TIMES	4000u
+
+struct element {
+	long first;
+	char rest[LINE - 2 * sizeof(long)];
+	long last;
+};
+
+static struct {
+	struct element element[THREADS];
+} fixed __attribute__((aligned(2 * LINE)));
+
+static struct element *elements;
+static unsigned int step = 1;
+static pthread_barrier_t ready;
+
+static void *work(void *arg)
+{
+	struct element *mine = &elements[step * (uintptr_t)arg];
+
+	pthread_barrier_wait(&ready);
+	for (unsigned int i = 0; i < TIMES; i++) {
+		__atomic_fetch_add(&mine->first, 1, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&mine->last, 1, __ATOMIC_RELAXED);
+	}
+	pthread_barrier_wait(&ready);
+	return NULL;
+}
+
+/* Chunks of a new heap are one behind the other, and this size is no multiple of a line. */
+__attribute__((noinline)) static struct element *by_luck(void)
+{
+	for (;;) {
+		struct element *e = malloc(THREADS * sizeof(*e));
+
+		if (!e || (uintptr_t)e % LINE == 0)
+			return e;
+	}
+}
+
+__attribute__((noinline)) static struct element *aligned(void)
+{
+	void *e;
+
+	return posix_memalign(&e, 2 * LINE, 2 * THREADS * sizeof(struct element)) ? NULL : e;
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t thread[THREADS];
+	long sum = 0;
+
+	if (argc != 2)
+		return 2;
+	elements = !strcmp(argv[1], "fixed")   ? fixed.element
+		   : !strcmp(argv[1], "moves") ? by_luck()
+					       : aligned();
+	step += !strcmp(argv[1], "apart");
+	if (!elements)
+		return 1;
+	memset(elements, 0, step * THREADS * sizeof(*elements));
+	pthread_barrier_init(&ready, NULL, THREADS);
+	for (uintptr_t i = 0; i < THREADS; i++)
+		pthread_create(&thread[i], NULL, work, (void *)i);
+	for (uintptr_t i = 0; i < THREADS; i++)
+		pthread_join(thread[i], NULL);
+	for (unsigned int i = 0; i < THREADS; i++)
+		sum += elements[step * i].first + elements[step * i].last;
+	return sum != 2 * THREADS * TIMES;
+}
