@@ -29,6 +29,10 @@ def check_writable(path: Path) -> None:
     """Refuse an output path before the long work, not after it."""
     if path.is_dir():
         raise UserError(f"cannot write {path}: it is a directory, give a file name")
+    if _stays(path):
+        if not os.access(path, os.W_OK):
+            raise UserError(f"cannot write {path}: permission denied")
+        return
     parent = path.parent
     if not parent.is_dir():
         raise UserError(f"cannot write {path}: no directory {parent}")
@@ -36,14 +40,24 @@ def check_writable(path: Path) -> None:
         raise UserError(f"cannot write {path}: permission denied in {parent}")
 
 
+def _stays(path: Path) -> bool:
+    """Whether it is no plain file, such as /dev/null or /dev/stdout: no file may take its place."""
+    return path.exists() and (path.is_symlink() or not path.is_file())
+
+
 def write_atomic(path: Path, data: str | bytes) -> None:
     """Write through a temporary file in the same directory and rename it over the target.
 
-    A reader sees the old file or the new one; after an error or a kill the old one stays.
+    A reader sees the old file or the new one; after an error or a kill the old one stays. Devices,
+    pipes and links are written to.
     """
     check_writable(path)
     raw = data.encode("utf-8") if isinstance(data, str) else data
     with telling(f"cannot write {path}"):
+        if _stays(path):
+            with path.open("wb") as file:
+                file.write(raw)
+            return
         fd, temp = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         try:
             with os.fdopen(fd, "wb") as file:

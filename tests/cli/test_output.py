@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Output paths that are no plain files: a device stays one, a pipe and a link are written to."""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+
+from schedshard.common.errors import UserError
+from schedshard.common.output import write_atomic
+
+
+def test_a_pipe_is_written_to(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    read: list[str] = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_text()))
+    reader.start()
+    write_atomic(pipe, "whole")
+    reader.join()
+    assert read == ["whole"]
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_a_link_stays(tmp_path: Path) -> None:
+    target, link = tmp_path / "target", tmp_path / "link"
+    target.write_text("before, and longer")
+    link.symlink_to(target)
+    write_atomic(link, "after")
+    assert link.is_symlink()
+    assert target.read_text() == "after"
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["link", "target"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes devices")
+def test_a_device_stays_one(tmp_path: Path) -> None:
+    null = tmp_path / "null"
+    try:
+        os.mknod(null, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+        null.open("wb").close()
+    except PermissionError:
+        pytest.skip("no devices here")
+    write_atomic(null, "gone")
+    assert stat.S_ISCHR(null.stat().st_mode)
+
+
+def test_a_plain_file_is_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("before")
+    before = path.stat().st_ino
+    write_atomic(path, "after")
+    assert path.read_text() == "after"
+    assert path.stat().st_ino != before
+
+
+def test_a_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="it is a directory"):
+        write_atomic(tmp_path, "x")
