@@ -115,13 +115,15 @@ static inline void hook_fence(int mo, const void *pc)
 static inline void hook_enter(const void *pc)
 {
 	if (exact.races && lines_mine)
-		unseen_caller(pc);
+		unseen_caller(pc, __builtin_frame_address(0));
 	if (__builtin_expect(ways_mine != NULL, false))
 		ways_entered(pc, __builtin_frame_address(0));
 }
 
 static inline void hook_leave(const void *to)
 {
+	if (__builtin_expect(unseen_calls, false))
+		unseen_left(__builtin_frame_address(0));
 	if (__builtin_expect(ways_mine != NULL, false))
 		ways_left(to, __builtin_frame_address(0));
 }

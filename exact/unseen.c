@@ -9,8 +9,11 @@
 #include "order.h"
 
 #define MODULES 256u
+#define CALLS	16u
 
-_Thread_local uint32_t unseen_now;
+_Thread_local uint32_t unseen_now, unseen_calls;
+/* The frames of their hooks; more of them are not followed. */
+static _Thread_local uintptr_t called[CALLS] __attribute__((tls_model("initial-exec")));
 
 static struct module {
 	uint64_t low, high;
@@ -101,10 +104,22 @@ static const struct module *module_of(uint64_t at)
 	return &module[nr_modules++];
 }
 
-void unseen_caller(const void *pc)
+void unseen_caller(const void *pc, const void *frame)
 {
-	if (!module_of((uint64_t)(uintptr_t)pc)->seen)
-		order_all();
+	if (module_of((uint64_t)(uintptr_t)pc)->seen)
+		return;
+	order_all();
+	if (unseen_calls < CALLS)
+		called[unseen_calls++] = (uintptr_t)frame;
+}
+
+/* Stacks grow down: functions that this one called, and those that a jump left, lie below it. */
+void unseen_left(const void *frame)
+{
+	while (unseen_calls && called[unseen_calls - 1] <= (uintptr_t)frame) {
+		unseen_calls--;
+		unseen_now = true;
+	}
 }
 
 bool unseen_system(uint64_t pc)

@@ -25,7 +25,14 @@ void unseen_block(bool has);
 /** unseen_system - is the code at @pc the C library's, or this one's? */
 bool unseen_system(uint64_t pc);
 
-/** unseen_caller - a function begins that the code at @pc called. */
-void unseen_caller(const void *pc);
+/* Functions that such code has called, and that have not returned. */
+extern _Thread_local uint32_t unseen_calls HIDDEN __attribute__((tls_model("initial-exec")));
+
+/**
+ * unseen_caller, unseen_left - a function begins that the code at @pc called; one returns
+ * @frame: of the hook
+ */
+void unseen_caller(const void *pc, const void *frame);
+void unseen_left(const void *frame);
 
 #endif

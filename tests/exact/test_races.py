@@ -114,6 +114,34 @@ def test_a_static_object_of_a_function_is_no_race(tmp_path: Path) -> None:
     assert (done.status, races(done.meta)) == (0, [])
 
 
+REDUCTION = """
+int main(void)
+{
+	static int data[256];
+	long sum = 0, again = 0;
+
+	for (int round = 0; round < 3; round++) {
+#pragma omp parallel for reduction(+ : sum) num_threads(4)
+		for (int i = 0; i < 256; i++) {
+			data[i]++;
+			sum += data[i];
+		}
+		again += sum + data[0] + data[100] + data[255];
+	}
+	return sum != 256 * 6 || again != 256 * 10 + 3 * 6;
+}
+"""
+
+
+@pytest.mark.parametrize("which", [SHARED, ALL])
+def test_what_a_parallel_region_leaves_is_no_race(which: int, tmp_path: Path) -> None:
+    source = tmp_path / "reduction.c"
+    source.write_text(REDUCTION, encoding="utf-8")
+    made = compiled(tmp_path / "reduction", "gcc", str(source), "-fopenmp")
+    done = runs(made, tmp_path, races=which)
+    assert (done.status, races(done.meta)) == (0, [])
+
+
 def test_the_report_has_the_races(raced: Path) -> None:
     report = json.loads(record(raced, "once", options=("--races",)).stdout)
     (race,) = report["recording"]["races"]
