@@ -4,6 +4,9 @@
 The program keeps a skeleton of each unit: the file's name, an identity, and where its addresses
 are. The reader of debug information knows the form of a split unit, but not which sections belong
 to it, nor the places in them that the skeleton implies. Both are given to it here.
+
+DWARF 4 has GNU's form: the same with other names, without headers of the tables, and with two forms
+of attributes that the reader knows only by their numbers of DWARF 5. Location lists are left out.
 """
 
 import struct
@@ -27,8 +30,11 @@ _BASES = {
     "DW_AT_loclists_base": ("loclists", 12),
     "DW_AT_rnglists_base": ("rnglists", 12),
 }
-_NAME, _FOLDER = "DW_AT_dwo_name", "DW_AT_comp_dir"
-_VERSION = 5
+_NAMES, _FOLDER = ("DW_AT_dwo_name", "DW_AT_GNU_dwo_name"), "DW_AT_comp_dir"
+_IDENTITY = "DW_AT_GNU_dwo_id"
+_VERSIONS = (2, 5)  # of a package's index: GNU's, DWARF 5's
+# GNU's forms: of an index of addresses, and of strings; two bytes each here.
+_FORMS = {0x1F01: b"\x9b\x00", 0x1F02: b"\x9a\x00"}
 
 _Parts = dict[str, bytes]
 
@@ -45,7 +51,7 @@ def _of_package(elf: ELFFile, identity: int) -> _Parts | None:
         return None
     data = index.data()
     version, columns, units, slots = struct.unpack_from("<HxxIII", data)
-    if version != _VERSION:
+    if version not in _VERSIONS:
         return None
     keys = struct.unpack_from(f"<{slots}Q", data, 16)
     rows = struct.unpack_from(f"<{slots}I", data, 16 + 8 * slots)
@@ -65,8 +71,46 @@ def _of_package(elf: ELFFile, identity: int) -> _Parts | None:
     return parts
 
 
+def _number_at(data: bytes, at: int) -> tuple[int, int]:
+    """A number of seven bits in each byte, and where the next one is."""
+    value = shift = 0
+    while data[at] & 0x80:
+        value |= (data[at] & 0x7F) << shift
+        shift, at = shift + 7, at + 1
+    return value | data[at] << shift, at + 1
+
+
+def _usual_forms(table: bytes) -> bytes:
+    """A table of abbreviations of DWARF 4 with forms of DWARF 5 in place of GNU's."""
+    made, at = bytearray(table), 0
+    while at < len(table):
+        code, at = _number_at(table, at)
+        if not code:
+            continue
+        _, at = _number_at(table, at)
+        at += 1  # whether there are children
+        attribute = form = 1
+        while attribute or form:
+            attribute, at = _number_at(table, at)
+            form, after = _number_at(table, at)
+            if form in _FORMS:
+                made[at:after] = _FORMS[form]
+            at = after
+    return bytes(made)
+
+
+def _identity(top: DIE) -> int | None:
+    """Of a skeleton, or of the unit that it stands for."""
+    said = top.attributes.get(_IDENTITY)
+    found = said.value if said is not None else top.cu.header.get("dwo_id")
+    return int(found) if found is not None else None
+
+
 def _described(parts: _Parts, skeleton: DIE, main: DWARFInfo) -> DIE:
     """The unit that these sections describe."""
+    gnu = _IDENTITY in skeleton.attributes
+    if gnu and "abbrev" in parts:
+        parts = {**parts, "abbrev": _usual_forms(parts["abbrev"])}
 
     def section(name: str) -> DebugSectionDescriptor | None:
         data = parts.get(name)
@@ -88,19 +132,22 @@ def _described(parts: _Parts, skeleton: DIE, main: DWARFInfo) -> DIE:
         **none,
     )
     for unit in dwarf.iter_CUs():
-        if unit.header.get("dwo_id") != skeleton.cu.header.get("dwo_id"):
-            continue
         # The first attempt keeps the description and fails at its names, which need the places
         # below. Nobody asks for the unit's own name afterwards.
         with suppress(DWARFError):
             unit.get_top_DIE()
         top = unit.get_top_DIE()
+        if _identity(top) != _identity(skeleton):
+            continue
         for name, (of, begin) in _BASES.items():
             if of in parts:
-                top.attributes[name] = _number(name, begin)
+                top.attributes[name] = _number(name, 0 if gnu else begin)
         for name in ("DW_AT_addr_base", "DW_AT_low_pc"):
             if name in skeleton.attributes:
                 top.attributes[name] = skeleton.attributes[name]
+        if gnu and "DW_AT_GNU_addr_base" in skeleton.attributes:
+            base = skeleton.attributes["DW_AT_GNU_addr_base"].value
+            top.attributes["DW_AT_addr_base"] = _number("DW_AT_addr_base", base)
         if parts.get("line"):
             top.attributes["DW_AT_stmt_list"] = _number("DW_AT_stmt_list", 0)
         return top
@@ -121,14 +168,14 @@ class Splits:
 
     def whole(self, top: DIE) -> DIE:
         """The unit that a skeleton stands for; any other unit is whole as it is."""
-        if _NAME not in top.attributes or top.tag != "DW_TAG_skeleton_unit":
+        if not any(name in top.attributes for name in _NAMES):
             return top
         if top.offset not in self._known:
             self._known[top.offset] = self._read(top)
         return self._known[top.offset]
 
     def _read(self, skeleton: DIE) -> DIE:
-        name = Path(_text(skeleton, _NAME))
+        name = Path(next(filter(None, (_text(skeleton, each) for each in _NAMES)), ""))
         # Where it was compiled; where it is now, beside the program; in the program's package.
         beside = self._path.parent
         for path in (Path(_text(skeleton, _FOLDER)) / name, beside / name, beside / name.name):
@@ -138,7 +185,7 @@ class Splits:
         package = self._path.with_name(f"{self._path.name}.dwp")
         if package.is_file():
             with package.open("rb") as file:
-                parts = _of_package(ELFFile(file), int(skeleton.cu.header["dwo_id"]))
+                parts = _of_package(ELFFile(file), _identity(skeleton) or 0)
             if parts is not None:
                 return _described(parts, skeleton, self._dwarf)
         raise ELFError(f"no file {name}")
