@@ -163,16 +163,17 @@ def _may_lie_so(thing: Thing, shift: int) -> bool:
 
 def _words(rise: _Rise, machine: str, least: str) -> str:
     thing = rise.thing
-    cost = f"{least}{rise.more:.1%} more cycles on {machine}"
+    more = f"{rise.more:.1%} more cycles on"
     if rise.size == _PAIR:
         what = "each element" if thing.element is not None else "each thread's part"
         return (
-            f"latent false sharing: {thing.name} takes {cost} where lines come in pairs, as with "
-            f"Intel's prefetcher, or have {_PAIR} bytes, as Apple's: give {what} {_PAIR} bytes"
+            f"latent false sharing: {thing.name} takes up to {more} a machine like {machine} with "
+            f"lines of {_PAIR} bytes, as Apple's, or in pairs, as Intel's prefetcher fetches them: "
+            f"give {what} {_PAIR} bytes"
         )
     return (
-        f"latent false sharing: {thing.name} takes {cost} if it begins {rise.shift} bytes later in "
-        f"a line: align it to {LINE} bytes"
+        f"latent false sharing: {thing.name} takes {least}{more} {machine} if it begins "
+        f"{rise.shift} bytes later in a line: align it to {LINE} bytes"
     )
 
 
