@@ -13,7 +13,7 @@
 
 #define LINE	64u
 #define THREADS 2u
-#define TIMES	4000u
+#define TIMES	20000u
 
 struct element {
 	long first;
@@ -27,18 +27,20 @@ static struct {
 
 static struct element *elements;
 static unsigned int step = 1;
-static pthread_barrier_t ready;
+static unsigned int there;
 
 static void *work(void *arg)
 {
 	struct element *mine = &elements[step * (uintptr_t)arg];
 
-	pthread_barrier_wait(&ready);
+	/* No thread sleeps, so that none comes late. */
+	__atomic_fetch_add(&there, 1, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&there, __ATOMIC_SEQ_CST) < THREADS)
+		;
 	for (unsigned int i = 0; i < TIMES; i++) {
 		__atomic_fetch_add(&mine->first, 1, __ATOMIC_RELAXED);
 		__atomic_fetch_add(&mine->last, 1, __ATOMIC_RELAXED);
 	}
-	pthread_barrier_wait(&ready);
 	return NULL;
 }
 
@@ -74,7 +76,6 @@ int main(int argc, char **argv)
 	if (!elements)
 		return 1;
 	memset(elements, 0, step * THREADS * sizeof(*elements));
-	pthread_barrier_init(&ready, NULL, THREADS);
 	for (uintptr_t i = 0; i < THREADS; i++)
 		pthread_create(&thread[i], NULL, work, (void *)i);
 	for (uintptr_t i = 0; i < THREADS; i++)
