@@ -5,11 +5,11 @@
  * would run again. So a timer of the host's CPU time interrupts this code, and others run for a
  * while of the machine's time.
  *
- * When: no thread has called a hook for SURE ticks, and the registers were those of an earlier tick
- * often enough: that is a waiting loop. A loop that counts its rounds, and a long calculation, have
- * other registers at each tick. Those wait for LONG ticks. After that, the place counts as known,
- * and the next wait there takes one tick. A calculation loses nothing by it but its place in the
- * order.
+ * When: no thread has called a hook for SURE ticks, and registers and stack were those of an
+ * earlier tick often enough: that is a waiting loop. A loop that counts its rounds, and a long
+ * calculation, have others at each tick. Those wait for LONG ticks. After that, the place counts as
+ * known, and the next wait there takes one tick. A calculation loses nothing by it but its place in
+ * the order.
  *
  * Why it may be interrupted: for the program it is what a kernel does at any time. The frame of the
  * signal lies on the thread's own stack. What must not be interrupted is this library, and the C
@@ -17,7 +17,7 @@
  *
  * A host decides when a tick comes, so such a run does not repeat, and the report says so.
  *
- * The end: if a thread is in a loop with registers that come back, for TURNS_ENDLESS turns during
+ * The end: if a thread is in a loop with a state that comes back, for TURNS_ENDLESS turns during
  * which no thread executed anything with instrumentation, and the others only wait, nothing new can
  * happen.
  */
@@ -26,6 +26,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -46,6 +47,8 @@
 #define OFTEN	 16u	       /* earlier states that came back */
 #define REST	 20000000ull   /* ps, the first time */
 #define REST_MAX 1000000000ull /* doubled up to this */
+#define STACK	 1024u
+#define RED_ZONE 128u
 #define PLACES	 32u
 #define PLACE	 64u /* bytes of code */
 
@@ -84,15 +87,34 @@ static bool went_on(struct turns *t)
 	return !same;
 }
 
-/* Keep the state of the registers. Return: there was the same one. */
+static uint64_t mixed(uint64_t hash, uint64_t word)
+{
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
+	return hash ^ hash >> 29;
+}
+
+/* A loop may count on the stack, below the pointer as well. */
+static uint64_t mixed_stack(uint64_t hash, uint64_t pointer)
+{
+	uint64_t words[STACK / sizeof(uint64_t)];
+	struct iovec here = { words, sizeof(words) };
+	struct iovec there = { (void *)(uintptr_t)(pointer - RED_ZONE), sizeof(words) };
+	long size;
+
+	size = PASS(syscall(SYS_process_vm_readv, getpid(), &here, 1, &there, 1, 0));
+	for (long i = 0; i < size / (long)sizeof(*words); i++)
+		hash = mixed(hash, words[i]);
+	return hash;
+}
+
+/* Keep the state of the registers and of the stack. Return: there was the same one. */
 static bool repeats(struct turns *t, const greg_t *r)
 {
 	uint64_t hash = 0;
 
-	for (int i = REG_R8; i <= REG_RIP; i++) {
-		hash = (hash ^ (uint64_t)r[i]) * 0x9e3779b97f4a7c15ull;
-		hash ^= hash >> 29;
-	}
+	for (int i = REG_R8; i <= REG_RIP; i++)
+		hash = mixed(hash, (uint64_t)r[i]);
+	hash = mixed_stack(hash, (uint64_t)r[REG_RSP]);
 	for (uint32_t i = 0; i < TURNS_STATES && i < t->nr_states; i++)
 		if (t->state[i] == (uint32_t)hash)
 			return true;
@@ -133,7 +155,6 @@ static void let_others(uintptr_t pc, bool again)
 
 	if (tick_ns != QUICK_NS)
 		set(QUICK_NS);
-	count(pc);
 	t->turns.times = again && quiet(&t->turns) ? t->turns.times + 1 : 0;
 	t->turns.pc = pc;
 	if (!t->turns.times) {
@@ -143,6 +164,12 @@ static void let_others(uintptr_t pc, bool again)
 	}
 	if (turns_endless(t) && spin_stuck())
 		exact.endless(t->turns.since);
+	/* Nobody else needs a turn. */
+	if (exact.live < 2) {
+		errno = error;
+		return;
+	}
+	count(pc);
 	t->cancel_off = true;
 	futex_sleep(sched_time() + t->turns.rest, "code without instrumentation");
 	t->cancel_off = off;

@@ -17,7 +17,8 @@ void turns_tick(int which, siginfo_t *info, void *context);
 /** turns_begin - from now on, in the thread that simulates; the signal has its handler. */
 void turns_begin(void);
 
-#define TURNS_ENDLESS 250u
+/* Of CPU time that is 4 s. */
+#define TURNS_ENDLESS 1000u
 
 /** turns_endless - is the thread in a loop without an end, of code without instrumentation? */
 static inline bool turns_endless(const struct thread *t)

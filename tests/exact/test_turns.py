@@ -55,6 +55,12 @@ def test_work_of_other_code_is_not_interrupted(turns: Path) -> None:
     assert not any("interrupted" in note for note in json.loads(done.stdout)["notes"])
 
 
+@pytest.mark.slow(reason="it must last longer than a loop that is taken for an endless one")
+def test_a_loop_that_counts_in_memory_is_not_endless(turns: Path) -> None:
+    done = record(turns, "memory")
+    assert (done.returncode, done.stderr.splitlines()[0]) == (0, "1 1")
+
+
 def test_a_loop_of_other_code_that_nobody_can_end_is_stopped(turns: Path) -> None:
     done = record(turns, "endless")
     assert (done.returncode, done.stdout) == (1, "")

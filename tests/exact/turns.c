@@ -8,6 +8,7 @@
 void await(const int *word, int value);
 int await_counted(const int *word, int value);
 unsigned long long calculated(unsigned long rounds);
+unsigned long long counted(unsigned long rounds);
 
 void await(const int *word, int value)
 {
@@ -33,6 +34,15 @@ unsigned long long calculated(unsigned long rounds)
 	return x;
 }
 
+unsigned long long counted(unsigned long rounds)
+{
+	volatile unsigned long n = 0;
+
+	while (n < rounds)
+		n++;
+	return n;
+}
+
 #else
 
 #include <pthread.h>
@@ -51,6 +61,7 @@ unsigned long long calculated(unsigned long rounds)
 extern void await(const int *word, int value);
 extern int await_counted(const int *word, int value);
 extern unsigned long long calculated(unsigned long rounds);
+extern unsigned long long counted(unsigned long rounds);
 
 static atomic_int go, arrived;
 
@@ -115,15 +126,15 @@ static double cpu_seconds(void)
 	return (double)used.ru_utime.tv_sec + 1e-6 * (double)used.ru_utime.tv_usec;
 }
 
-/* Three seconds of this host's CPU time in one call. */
-static void long_work(void)
+/* Work for @seconds of this host's CPU time in one call. */
+static void long_work(unsigned long long (*work)(unsigned long rounds), double seconds)
 {
 	double begin = cpu_seconds();
 	unsigned long rounds = 50000000;
 
-	calculated(rounds);
-	printf("%d ",
-	       calculated((unsigned long)(3 * (double)rounds / (cpu_seconds() - begin))) != 0);
+	work(rounds);
+	rounds = (unsigned long)(seconds * (double)rounds / (cpu_seconds() - begin));
+	printf("%d ", work(rounds) != 0);
 }
 
 int main(int argc, char **argv)
@@ -143,8 +154,10 @@ int main(int argc, char **argv)
 			await_counted((int *)&go, 1);
 		else if (!strcmp(kind, "assembly"))
 			in_assembly();
+		else if (!strcmp(kind, "memory"))
+			long_work(counted, 8);
 		else
-			long_work();
+			long_work(calculated, 3);
 		pthread_join(made, NULL);
 		printf("%d\n", go);
 	}

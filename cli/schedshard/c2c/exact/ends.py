@@ -60,9 +60,9 @@ def turns(meta: Mapping[str, Any]) -> str | None:
         found = frames.get(pc, ())
         places[f"{found[0].function} ({found[0].source})" if found else f"0x{pc:x}"] += times
     return (
-        f"code without instrumentation ran on without an end, and was interrupted for other "
-        f"threads: {_listed(places)}; the host decides when, so this run does not repeat: compile "
-        f"that code with '{typed('cc')}', or leave --exact out"
+        f"code without instrumentation ran for long, and was interrupted for other threads: "
+        f"{_listed(places)}; the host decides when, so this run does not repeat: compile that "
+        f"code with '{typed('cc')}', or leave --exact out"
     )
 
 
