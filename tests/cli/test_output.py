@@ -36,6 +36,14 @@ def test_a_link_stays(tmp_path: Path) -> None:
     assert sorted(each.name for each in tmp_path.iterdir()) == ["link", "target"]
 
 
+def test_a_link_to_nothing_makes_its_target(tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to("target")
+    write_atomic(link, "after")
+    assert link.is_symlink()
+    assert (tmp_path / "target").read_text() == "after"
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes devices")
 def test_a_device_stays_one(tmp_path: Path) -> None:
     null = tmp_path / "null"

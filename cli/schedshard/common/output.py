@@ -30,7 +30,7 @@ def check_writable(path: Path) -> None:
     if path.is_dir():
         raise UserError(f"cannot write {path}: it is a directory, give a file name")
     if _stays(path):
-        if not os.access(path, os.W_OK):
+        if path.exists() and not os.access(path, os.W_OK):
             raise UserError(f"cannot write {path}: permission denied")
         return
     parent = path.parent
@@ -42,7 +42,7 @@ def check_writable(path: Path) -> None:
 
 def _stays(path: Path) -> bool:
     """Whether it is no plain file, such as /dev/null or /dev/stdout: no file may take its place."""
-    return path.exists() and (path.is_symlink() or not path.is_file())
+    return path.is_symlink() or (path.exists() and not path.is_file())
 
 
 def write_atomic(path: Path, data: str | bytes) -> None:
