@@ -9,6 +9,7 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -154,6 +155,8 @@ class Runs:
     stdin: Path | None = field(init=False)
     first: tuple[Job, Ran] | None = None
     count: int = 0
+    views: dict[tuple[Path, tuple[int, ...]], Path] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
         """Look into the program, and keep its input: each run reads it from the beginning."""
@@ -211,6 +214,15 @@ class Runs:
         made.mkdir()
         return made
 
+    def _view(self, job: Job) -> Path:
+        """The machine's files, which are the same for all runs on it."""
+        key = (job.machine.path, job.cpus)
+        with self.lock:
+            if key not in self.views:
+                at = self.folder / f"machine-{len(self.views):06}"
+                self.views[key] = write_view(at, job.machine, job.cpus)
+            return self.views[key]
+
     def _input(self) -> IO[bytes] | int | None:
         return self.stdin.open("rb") if self.stdin is not None else None
 
@@ -218,7 +230,7 @@ class Runs:
         at = self._folder()
         watch, meta, result = at / "watch", at / "meta.json", at / "result.json"
         watch.write_text(watch_lines(job, result), encoding="utf-8")
-        view = write_view(at / "machine", job.machine, job.cpus)
+        view = self._view(job)
         stacks = "stacks" if self.stacks else "none"
         parts = (watch, meta, self.blocks, view, job.seed, stacks, self.races)
         settings = "\n".join(map(str, parts))
@@ -257,5 +269,4 @@ class Runs:
             raise UserError(stopped, status=1)
         raw = Sites(told).apply(dict(read_json(result, "what the recorder wrote")))
         told.pop("sites", None)
-        shutil.rmtree(view)
         return Ran(128 - code if code < 0 else code, name, raw, told)
