@@ -42,6 +42,7 @@ static uint64_t *real; /* by line of the arena: the memory that it stands for */
 static uint32_t nr_real;
 static uint64_t *const *real_is = (uint64_t *const *)&real;
 static uint64_t loads, stores, locked;
+static uint8_t *near;	 /* by line: a bit, if it was beside one that it would be contended with */
 static uint64_t nr_near; /* times that a line was found beside another CPU's */
 
 static void *sparse(uint64_t size)
@@ -69,7 +70,8 @@ int lines_begin(void)
 
 	lines_word = sparse((1ull << (ADDRESS_BITS - LINE_SHIFT)) * sizeof(*lines_word));
 	page_cpu = sparse((1ull << (ADDRESS_BITS - PAGE_SHIFT)) * sizeof(*page_cpu));
-	if (!lines_word || !page_cpu || feed_lines_init(&lines, s))
+	near = sparse(1ull << (ADDRESS_BITS - LINE_SHIFT - 3));
+	if (!lines_word || !page_cpu || !near || feed_lines_init(&lines, s))
 		return -1;
 	for (uint32_t i = 0; i < s->nr_pads; i++)
 		mark_moved(&s->pad[i]);
@@ -141,22 +143,36 @@ static bool is_owned(uint32_t word)
 	return word && !(word & LINES_MODELLED) && (word & ~1u) < LINES_MOVED;
 }
 
+/* Has any CPU used the line since there was a second thread, and is it not only read? */
+static bool may_meet(uint32_t word)
+{
+	return word && word != LINES_READ && (word & ~1u) != LINES_EARLY;
+}
+
+static void mark_near(uint64_t at)
+{
+	near[at >> LINE_SHIFT >> 3] |= (uint8_t)(1u << (at >> LINE_SHIFT & 7));
+}
+
 /* The word of @at has changed: would this line and @beside be contended if they were one? */
 static void look_beside(uint64_t at, uint64_t beside)
 {
 	uint32_t mine = lines_word[at >> LINE_SHIFT], its = lines_word[beside >> LINE_SHIFT];
 
-	if (!is_owned(mine) || !its || its == LINES_READ || (its & ~1u) == LINES_EARLY ||
-	    (mine & ~1u) == (its & ~1u))
+	if (!may_meet(mine) || !may_meet(its))
 		return;
-	if (is_owned(its) && !((mine | its) & 1))
+	if (is_owned(mine) ? is_owned(its) && ((mine ^ its) < 2 || !((mine | its) & 1))
+			   : !is_owned(its))
 		return;
 	nr_near++;
+	mark_near(at);
+	mark_near(beside);
 	if (!exact.watch.setup.near)
 		return;
 	if (is_owned(its))
 		sim_has_line(modelled(beside), (its >> 1) - 1, its & 1);
-	sim_has_line(modelled(at), (mine >> 1) - 1, mine & 1);
+	if (is_owned(mine))
+		sim_has_line(modelled(at), (mine >> 1) - 1, mine & 1);
 }
 
 static void look_around(uint64_t at)
@@ -200,6 +216,7 @@ static char *place(uint64_t at, bool write)
 		if (!write)
 			return NULL;
 		modelled(at);
+		look_around(at);
 	} else if ((was & ~1u) == LINES_EARLY) {
 		*word = write || !cpu ? (cpu + 1) << 1 | write : LINES_READ;
 		look_around(at);
@@ -209,6 +226,7 @@ static char *place(uint64_t at, bool write)
 		return NULL;
 	} else {
 		sim_has_line(modelled(at), (was >> 1) - 1, was & 1);
+		look_around(at);
 	}
 	return place(at, write);
 }
@@ -480,9 +498,12 @@ bool access_contended(uint64_t line);
 /* For record/heap.c: which objects have names in the report. */
 bool access_contended(uint64_t line)
 {
-	uint32_t word = line >> (ADDRESS_BITS - LINE_SHIFT) ? 0 : lines_word[line];
+	uint32_t word;
 
-	return word & LINES_MODELLED || word == LINES_MOVED;
+	if (line >> (ADDRESS_BITS - LINE_SHIFT))
+		return false;
+	word = lines_word[line];
+	return word & LINES_MODELLED || word == LINES_MOVED || near[line >> 3] >> (line & 7) & 1;
 }
 
 uint64_t pages_find(uint64_t address);

@@ -3,8 +3,8 @@
  * record-latent WHAT: two threads add to an element each, and no line has two threads.
  *
  * WHAT: "moves", elements of a line each that malloc() happens to align; "pairs", the same, which
- * the program aligns; "fixed", a variable of an aligned type; "apart", elements of two lines each,
- * aligned.
+ * the program aligns; "fixed", a variable of an aligned type; "alone", "pairs" without another
+ * access of the first thread; "apart", elements of two lines each, aligned.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -75,11 +75,14 @@ int main(int argc, char **argv)
 	step += !strcmp(argv[1], "apart");
 	if (!elements)
 		return 1;
-	memset(elements, 0, step * THREADS * sizeof(*elements));
+	if (strcmp(argv[1], "alone"))
+		memset(elements, 0, step * THREADS * sizeof(*elements));
 	for (uintptr_t i = 0; i < THREADS; i++)
 		pthread_create(&thread[i], NULL, work, (void *)i);
 	for (uintptr_t i = 0; i < THREADS; i++)
 		pthread_join(thread[i], NULL);
+	if (!strcmp(argv[1], "alone"))
+		return 0;
 	for (unsigned int i = 0; i < THREADS; i++)
 		sum += elements[step * i].first + elements[step * i].last;
 	return sum != 2 * THREADS * TIMES;

@@ -45,9 +45,9 @@ def test_an_object_that_luck_aligns(tmp_path: Path) -> None:
     assert latent(reported("replay", str(trace))) == known
 
 
-@pytest.mark.parametrize("how", ["pairs", "fixed"])
+@pytest.mark.parametrize("how", ["pairs", "fixed", "alone"])
 def test_an_aligned_object_in_pairs_of_lines(how: str) -> None:
-    name = {"pairs": "heap: aligned", "fixed": "fixed"}[how]
+    name = "fixed" if how == "fixed" else "heap: aligned"
     assert recorded(how) == [(name, 128)]
 
 

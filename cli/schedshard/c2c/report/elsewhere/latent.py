@@ -12,7 +12,6 @@ from typing import Any
 
 from schedshard.c2c.naming.objects import Thing
 from schedshard.c2c.report.replaying import Job, Source, work_cycles
-from schedshard.c2c.report.sharing import hitm
 
 LINE = 64
 _PAIR = 2 * LINE
@@ -27,7 +26,7 @@ Line = Mapping[str, Any]
 
 
 def _hottest(line: Line) -> Mapping[str, Any]:
-    return max(line["accesses"], key=lambda a: (hitm(a), a["records"]), default={"offset": 0})
+    return max(line["accesses"], key=lambda a: int(a["records"]), default={"offset": 0})
 
 
 def _cpus(line: Line) -> set[int]:
@@ -77,51 +76,51 @@ class Beside:
             line = max(halves, key=lambda each: int(each["records"]), default=line)
         return int(line["address"], 16) + int(_hottest(line)["offset"]), line
 
-    def _hot(self) -> Iterator[tuple[int, Line]]:
-        for line in self._before["lines"]:
-            if hitm(line):
-                yield self._byte(line, LINE)
-        for (_, size), raw in self._after.items():
+    def _joins(self, line: Line, size: int) -> bool:
+        """Whether a line of a layout has CPUs together that are apart in the lines as they are."""
+        low = int(line["address"], 16)
+        covered = range(low // LINE * LINE, low + size, LINE)
+        parts = [_cpus(self._lines[at]) for at in covered if at in self._lines]
+        return len(parts) > 1 and all(_cpus(line) != each for each in parts)
+
+    def _joined(self) -> Iterator[tuple[tuple[int, int], Line, int, Line]]:
+        """Each such line: its layout, itself, its hottest byte, and the line that has it now."""
+        for layout, raw in self._after.items():
             for line in raw["lines"]:
-                if hitm(line):
-                    yield self._byte(line, size)
+                if line["stores"] and self._joins(line, layout[1]):
+                    yield layout, line, *self._byte(line, layout[1])
 
     def uses(self) -> dict[int, frozenset[int]]:
         """The bytes that need names, with the sizes of the accesses there."""
         found: dict[int, set[int]] = {}
-        for byte, line in self._hot():
+        for _, _, byte, line in self._joined():
             sizes = found.setdefault(byte, set())
             offset = byte - int(line["address"], 16)
             sizes |= {int(a["size"]) for a in line["accesses"] if int(a["offset"]) == offset}
         return {byte: frozenset(sizes) for byte, sizes in found.items()}
 
-    def _transfers(
-        self, raw: Mapping[str, Any], size: int, at: Callable[[int], Thing | None]
-    ) -> dict[tuple[str, str], tuple[Thing, int]]:
-        found: dict[tuple[str, str], tuple[Thing, int]] = {}
-        for line in raw["lines"]:
-            thing = at(self._byte(line, size)[0]) if hitm(line) else None
-            if thing is not None:
-                key = (thing.kind, thing.name)
-                known = found.get(key, (thing, 0))
-                found[key] = (known[0], known[1] + hitm(line))
-        return found
-
     def _rises(self, at: Callable[[int], Thing | None]) -> list[_Rise]:
-        now = self._transfers(self._before, LINE, at)
+        """What a layout costs more, by the accesses of each object's lines that join CPUs.
+
+        Transfers would be no measure: a store waits for its line without being one.
+        """
         cycles = work_cycles(self._before)
-        found = []
-        for (shift, size), raw in self._after.items():
-            slower = work_cycles(raw) / cycles - 1 if cycles else 0.0
-            rising = {
-                key: (thing, count - now.get(key, (thing, 0))[1])
-                for key, (thing, count) in self._transfers(raw, size, at).items()
-            }
-            total = sum(count for _, count in rising.values() if count > 0)
-            for thing, count in rising.values():
-                if count > 0 and _may_lie_so(thing, shift):
-                    found.append(_Rise(thing, shift, size, slower * count / total))
-        return found
+        found: dict[tuple[int, int], dict[tuple[str, str], tuple[Thing, int]]] = {}
+        total: dict[tuple[int, int], int] = {}
+        for layout, line, byte, _ in self._joined():
+            total[layout] = total.get(layout, 0) + int(line["records"])
+            thing = at(byte)
+            if thing is not None:
+                known = found.setdefault(layout, {}).get((thing.kind, thing.name), (thing, 0))
+                count = known[1] + int(line["records"])
+                found[layout][thing.kind, thing.name] = (known[0], count)
+        return [
+            _Rise(thing, *layout, slower * count / total[layout])
+            for layout, things in found.items()
+            if (slower := work_cycles(self._after[layout]) / cycles - 1 if cycles else 0.0) > 0
+            for thing, count in things.values()
+            if _may_lie_so(thing, layout[0])
+        ]
 
     def found(self, at: Callable[[int], Thing | None]) -> list[dict[str, Any]]:
         """What would be false sharing, the dearest first."""
