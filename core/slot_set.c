@@ -239,7 +239,7 @@ void slot_put_near(struct slot_set *s, u32 slot, u32 cpu)
 
 u32 slot_set_nr_free(const struct slot_set *s)
 {
-	u32 parts = smp_load_acquire(&s->nr_parts), n = 0; /* pairs as in slot_claim_near() */
+	u32 parts = smp_load_acquire(&s->nr_parts), n = 0; /* pairs as in claim() */
 
 	for (u32 i = 0; i < parts; i++)
 		for (u32 word = 0; word < s->part[i]->nr_words; word++)

@@ -6,7 +6,7 @@
  *
  * A home stays, or it follows the last user: slot_put_near() then makes the CPU's shard the home.
  * That is for slots that one core claims and another one puts, such as the tags of requests that
- * end elsewhere. Such a set has a bit for each slot in each shard.
+ * end elsewhere. Such a set has a bit for each slot in each shard, and a pointer for 64 of these.
  *
  * Concurrency: slot_set_alloc() and slot_set_free() exclude everything else. One slot_set_grow() at
  * a time. All other calls may overlap, also with a slot_set_grow(). No two claims get one slot. A
@@ -95,7 +95,10 @@ static inline u32 slot_set_size(const struct slot_set *s)
 	return last->first + last->nr;
 }
 
-/* Put a slot that the caller claimed: a release. Line: the slot's, of its first home, written. */
+/*
+ * Put a slot that the caller claimed: a release. Line: the slot's, written. Where homes follow, it
+ * goes to the shard that its number says.
+ */
 void slot_put(struct slot_set *s, u32 slot);
 
 /* The same for a CPU: where homes follow, its shard becomes the home. */

@@ -174,7 +174,7 @@ int blocks_read(const char *path)
 {
 	FILE *file = path ? fopen(path, "re") : NULL;
 	struct wanted module = { .found = false };
-	/* On the stack: getline() would allocate with the program's own malloc(). */
+	/* Nothing but fopen() allocates, since malloc() may be the program's own. */
 	char line[PATH_MAX + sizeof("module \n")];
 	int failed = 0;
 

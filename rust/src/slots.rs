@@ -28,7 +28,7 @@ impl Slots {
     }
 
     /// `count` free slots, 1 to 2^20, whose homes follow: a put makes the caller's core the home. For
-    /// slots that one core claims and another one puts. It takes a bit for each slot in each core.
+    /// slots that one core claims and another one puts. It takes two bits for each slot in each core.
     ///
     /// ```
     /// use schedshard::Slots;
