@@ -7,6 +7,7 @@
  * access of the first thread; "apart", elements of two lines each, aligned.
  */
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,6 +67,7 @@ int main(int argc, char **argv)
 {
 	pthread_t thread[THREADS];
 	long sum = 0;
+	bool alone;
 
 	if (argc != 2)
 		return 2;
@@ -75,13 +77,14 @@ int main(int argc, char **argv)
 	step += !strcmp(argv[1], "apart");
 	if (!elements)
 		return 1;
-	if (strcmp(argv[1], "alone"))
+	alone = !strcmp(argv[1], "alone");
+	if (!alone)
 		memset(elements, 0, step * THREADS * sizeof(*elements));
 	for (uintptr_t i = 0; i < THREADS; i++)
 		pthread_create(&thread[i], NULL, work, (void *)i);
 	for (uintptr_t i = 0; i < THREADS; i++)
 		pthread_join(thread[i], NULL);
-	if (!strcmp(argv[1], "alone"))
+	if (alone)
 		return 0;
 	for (unsigned int i = 0; i < THREADS; i++)
 		sum += elements[step * i].first + elements[step * i].last;
