@@ -15,8 +15,10 @@ from io import BytesIO
 from pathlib import Path
 
 from elftools.common.exceptions import DWARFError, ELFError
+from elftools.common.utils import struct_parse
 from elftools.dwarf.die import DIE, AttributeValue
 from elftools.dwarf.dwarfinfo import DebugSectionDescriptor, DwarfConfig, DWARFInfo
+from elftools.dwarf.structs import DWARFStructs
 from elftools.elf.elffile import ELFFile
 
 # Columns of a package's index (DWARF 5, 7.3.5.3), and the section of each.
@@ -35,6 +37,7 @@ _IDENTITY = "DW_AT_GNU_dwo_id"
 _VERSIONS = (2, 5)  # of a package's index: GNU's, DWARF 5's
 # GNU's forms: of an index of addresses, and of strings; two bytes each here.
 _FORMS = {0x1F01: b"\x9b\x00", 0x1F02: b"\x9a\x00"}
+_NUMBER = DWARFStructs(little_endian=True, dwarf_format=32, address_size=8).the_Dwarf_uleb128
 
 _Parts = dict[str, bytes]
 
@@ -71,31 +74,24 @@ def _of_package(elf: ELFFile, identity: int) -> _Parts | None:
     return parts
 
 
-def _number_at(data: bytes, at: int) -> tuple[int, int]:
-    """A number of seven bits in each byte, and where the next one is."""
-    value = shift = 0
-    while data[at] & 0x80:
-        value |= (data[at] & 0x7F) << shift
-        shift, at = shift + 7, at + 1
-    return value | data[at] << shift, at + 1
-
-
 def _usual_forms(table: bytes) -> bytes:
     """A table of abbreviations of DWARF 4 with forms of DWARF 5 in place of GNU's."""
-    made, at = bytearray(table), 0
-    while at < len(table):
-        code, at = _number_at(table, at)
-        if not code:
+    made, read = bytearray(table), BytesIO(table)
+
+    def number() -> int:
+        return int(struct_parse(_NUMBER, read))
+
+    while read.tell() < len(table):
+        if not number():
             continue
-        _, at = _number_at(table, at)
-        at += 1  # whether there are children
+        number()
+        read.read(1)  # whether there are children
         attribute = form = 1
         while attribute or form:
-            attribute, at = _number_at(table, at)
-            form, after = _number_at(table, at)
+            attribute, at = number(), read.tell()
+            form = number()
             if form in _FORMS:
-                made[at:after] = _FORMS[form]
-            at = after
+                made[at : read.tell()] = _FORMS[form]
     return bytes(made)
 
 
