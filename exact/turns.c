@@ -17,9 +17,9 @@
  *
  * A host decides when a tick comes, so such a run does not repeat, and the report says so.
  *
- * The end: if a thread is in a loop with a state that comes back, for TURNS_ENDLESS turns during
- * which no thread executed anything with instrumentation, and the others only wait, nothing new can
- * happen.
+ * The end: a thread is in a loop with a state that comes back, for TURNS_ENDLESS turns. No thread
+ * has executed anything with instrumentation meanwhile, and the others only wait. Then nothing new
+ * can happen.
  */
 #include "turns.h"
 
