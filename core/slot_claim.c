@@ -96,9 +96,9 @@ static u32 claim_part(const struct shard_plan *plan, const struct slot_part *p, 
 		u32 word = spread, bit = spread & ((1u << p->shift) - 1);
 
 		if (own->word && (p->row || shard == at->shard)) {
-			word = (own->slot - p->first) >> p->shift;
+			word = (slot_own_slot(own->at) - p->first) >> p->shift;
 			word -= p->row ? 0 : p->from[shard];
-			bit = own->bit;
+			bit = slot_own_bit(own->at);
 		}
 		got += take_shard(p, shard, word, bit, of, n - got, slots + got);
 	} while (got < n && shard_near_next(&near, &shard));
@@ -118,12 +118,12 @@ static port_noinline u32 claim(struct slot_set *s, u32 cpu, u32 limit, u32 n, u3
 
 s64 slot_claim_near(struct slot_set *s, u32 cpu)
 {
-	const struct slot_own *own = &s->part[0]->own[cpu];
+	u64 *word = s->own[cpu].word, at = s->own[cpu].at;
 	u32 slot;
 
 	/* Without a look: as sbm_claim.c. */
-	if (own->word && port_test_and_clear64(own->word, own->bit))
-		return own->slot;
+	if (word && port_test_and_clear64(word, slot_own_bit(at)))
+		return slot_own_slot(at);
 	return claim(s, cpu, SLOT_SET_MAX, 1, &slot) ? (s64)slot : -1;
 }
 

@@ -111,26 +111,25 @@ static void fill_shard(const struct shard_plan *plan, struct slot_part *p, u32 s
 		u32 slot = begin + share(end - begin, pos, s->nr_cpus);
 
 		own->word = word[slot >> p->shift];
-		own->bit = slot & ((1u << p->shift) - 1);
-		own->slot = p->first + slot;
+		own->at = (u64)(p->first + slot) << 6 | (slot & ((1u << p->shift) - 1));
 	}
 }
 
-static struct slot_part *make_part(const struct slot_set *s, u32 first, u32 nr)
+static struct slot_part *make_part(struct slot_set *s, u32 first, u32 nr)
 {
 	const struct shard_plan *plan = s->plan;
-	u32 shift = 6, nr_words, row = 0;
+	u32 shift = 6, nr_words, row = 0, nr_own = first ? plan->nr_cpus : 0;
 	struct slot_part *p;
 	size_t bytes;
 
-	while (!s->follow && shift && nr >> shift < plan->nr_shards)
+	while (!s->nr_follow && shift && nr >> shift < plan->nr_shards)
 		shift--;
 	nr_words = (nr + (1u << shift) - 1) >> shift;
-	if (s->follow) {
+	if (s->nr_follow) {
 		row = nr_words;
 		nr_words *= plan->nr_shards;
 	}
-	bytes = sizeof(*p) + nr_words * sizeof(u64 *) + plan->nr_cpus * sizeof(*p->own) +
+	bytes = sizeof(*p) + nr_words * sizeof(u64 *) + nr_own * sizeof(*p->own) +
 		(plan->nr_shards + 1) * sizeof(u32);
 	p = (struct slot_part *)port_alloc(bytes, -1);
 	if (!p)
@@ -142,7 +141,9 @@ static struct slot_part *make_part(const struct slot_set *s, u32 first, u32 nr)
 	p->row = row;
 	p->bytes = bytes;
 	p->own = (struct slot_own *)(p->word + nr_words);
-	p->from = (u32 *)(p->own + plan->nr_cpus);
+	p->from = (u32 *)(p->own + nr_own);
+	if (!nr_own)
+		p->own = s->own;
 	for (u32 shard = 0; shard < plan->nr_shards; shard++) {
 		u32 end = plan->shard[shard].first_idx + plan->shard[shard].nr_cpus;
 
@@ -164,7 +165,7 @@ static struct slot_part *make_part(const struct slot_set *s, u32 first, u32 nr)
 bool slot_set_grow(struct slot_set *s, u32 nr)
 {
 	u32 parts = READ_ONCE(s->nr_parts), size = parts ? slot_set_size(s) : 0;
-	u32 most = s->follow ? SLOT_FOLLOW_MAX : SLOT_SET_MAX;
+	u32 most = s->nr_follow ? SLOT_FOLLOW_MAX : SLOT_SET_MAX;
 
 	if (!nr || nr > most - size || parts == SLOT_SET_PARTS)
 		return false;
@@ -179,16 +180,21 @@ bool slot_set_grow(struct slot_set *s, u32 nr)
 
 static struct slot_set *make(const struct shard_plan *plan, u32 nr, bool follow)
 {
-	struct slot_set *s = (struct slot_set *)port_alloc(sizeof(*s), -1);
+	size_t bytes = sizeof(struct slot_set) + plan->nr_cpus * sizeof(struct slot_own);
+	struct slot_set *s = (struct slot_set *)port_alloc(bytes, -1);
 
 	if (!s)
 		return NULL;
 	s->plan = plan;
-	s->follow = follow;
+	s->nr_follow = follow ? nr : 0;
+	s->bytes = bytes;
 	if (!slot_set_grow(s, nr)) {
-		port_free(s, sizeof(*s));
+		port_free(s, bytes);
 		return NULL;
 	}
+	s->word = s->part[0]->word;
+	if (!follow)
+		s->quick = (u64)nr << 3 | s->part[0]->shift;
 	return s;
 }
 
@@ -208,33 +214,53 @@ void slot_set_free(struct slot_set *s)
 		return;
 	for (u32 i = 0; i < s->nr_parts; i++)
 		free_part(s->plan, s->part[i]);
-	port_free(s, sizeof(*s));
+	port_free(s, s->bytes);
 }
 
-static port_always_inline void put(struct slot_set *s, u32 slot, const struct shard_slot *at)
+/* The shard that got a slot of a part at first: the other way around than fill_shard(). */
+static u32 home_of(const struct shard_plan *plan, const struct slot_part *p, u32 slot)
+{
+	u32 idx = (u32)port_div64((u64)plan->nr_possible * (slot + 1) - 1, p->nr);
+
+	return plan->slot[plan->idx_to_cpu[idx]].shard;
+}
+
+static port_always_inline const struct slot_part *part_of(const struct slot_set *s, u32 slot)
 {
 	struct slot_part *const *part = s->part;
-	const struct slot_part *p;
-	u32 word;
 
 	while (slot - (*part)->first >= (*part)->nr)
 		part++;
-	p = *part;
-	slot -= p->first;
-	word = slot >> p->shift;
-	if (p->row)
-		word += p->row * (at ? at->shard : share(s->plan->nr_shards, slot, p->nr));
-	port_or64_release(p->word[word], 1ull << (slot & ((1u << p->shift) - 1)));
+	return *part;
 }
 
-void slot_put(struct slot_set *s, u32 slot)
+static port_always_inline void put(u64 *const *words, u32 shift, u32 slot)
 {
-	put(s, slot, NULL);
+	port_or64_release(words[slot >> shift], 1ull << (slot & ((1u << shift) - 1)));
+}
+
+void slot_put_any(struct slot_set *s, u32 slot)
+{
+	const struct slot_part *p = part_of(s, slot);
+
+	slot -= p->first;
+	put(p->word + (p->row ? p->row * home_of(s->plan, p, slot) : 0), p->shift, slot);
 }
 
 void slot_put_near(struct slot_set *s, u32 slot, u32 cpu)
 {
-	put(s, slot, &s->plan->slot[cpu]);
+	if (slot < s->nr_follow) {
+		u64 *word = s->own[cpu].word; /* of its shard's row, which has 64 slots in each */
+
+		word += (s64)(slot >> 6) - (s64)(slot_own_slot(s->own[cpu].at) >> 6);
+		port_or64_release(word, 1ull << (slot & 63));
+	} else if (s->nr_follow) {
+		const struct slot_part *p = part_of(s, slot);
+
+		put(p->word + p->row * s->plan->slot[cpu].shard, p->shift, slot - p->first);
+	} else {
+		slot_put(s, slot);
+	}
 }
 
 u32 slot_set_nr_free(const struct slot_set *s)

@@ -31,12 +31,23 @@
 #define SLOT_FOLLOW_MAX (1u << 20) /* slots in all, whose homes follow */
 #define SLOT_SET_PARTS	16u	   /* one, and as often as a set can grow */
 
-/* A CPU's own slot: its word, NULL where its shard has none; its bit there, and its number. */
+/* A CPU's own slot. */
 struct slot_own {
-	u64 *word;
-	u32 bit;
-	u32 slot;
+	u64 *word; /* its word, NULL where the CPU's shard has no slot */
+	u64 at;	   /* its number * 64, plus its bit in the word: one load tells both */
 };
+
+/* The bit, of an entry's @at. */
+static port_always_inline u32 slot_own_bit(u64 at)
+{
+	return (u32)at & 63;
+}
+
+/* The slot's number. */
+static port_always_inline u32 slot_own_slot(u64 at)
+{
+	return (u32)(at >> 6);
+}
 
 /**
  * struct slot_part - slots of one allocation; read-only except for the lines
@@ -47,7 +58,7 @@ struct slot_own {
  * @row: homes that follow: words of each shard, side by side, for all slots. 0: homes stay, and
  *       each word has a line
  * @bytes: memory of this header with its tables
- * @own: by CPU number
+ * @own: by CPU number; of the first part the set's
  * @from: by shard: its first word; one more at the end
  * @word: by number: set bits are free
  */
@@ -67,8 +78,12 @@ struct slot_part {
 struct slot_set {
 	const struct shard_plan *plan; /* the plan */
 	u32 nr_parts;		       /* in use */
-	bool follow;		       /* homes follow */
+	u32 nr_follow;		       /* homes follow: slots of the first part, else 0 */
 	struct slot_part *part[SLOT_SET_PARTS];
+	size_t bytes;	       /* memory of this header with its table */
+	u64 quick;	       /* of the first part: nr * 8 + shift; 0: homes follow */
+	u64 *const *word;      /* of the first part */
+	struct slot_own own[]; /* of the first part, by CPU number */
 };
 
 /* Slots 0 to @nr - 1, all free; @nr is 1 or more. NULL: no memory, or too many. May sleep. */
@@ -95,11 +110,23 @@ static inline u32 slot_set_size(const struct slot_set *s)
 	return last->first + last->nr;
 }
 
+/* slot_put() where homes follow, or of a slot of a slot_set_grow(). Private to slot_put(). */
+void slot_put_any(struct slot_set *s, u32 slot);
+
 /*
  * Put a slot that the caller claimed: a release. Line: the slot's, written. Where homes follow, it
- * goes to the shard that its number says.
+ * goes to the shard that had it first.
  */
-void slot_put(struct slot_set *s, u32 slot);
+static port_always_inline void slot_put(struct slot_set *s, u32 slot)
+{
+	u64 quick = s->quick; /* 0 where homes follow */
+	u32 shift = (u32)quick & 7;
+
+	if (likely(slot < quick >> 3))
+		port_or64_release(s->word[slot >> shift], 1ull << (slot & ((1u << shift) - 1)));
+	else
+		slot_put_any(s, slot);
+}
 
 /* The same for a CPU: where homes follow, its shard becomes the home. */
 void slot_put_near(struct slot_set *s, u32 slot, u32 cpu);

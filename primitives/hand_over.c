@@ -45,7 +45,7 @@ static void *create(const struct primitive_place *place, bool follow)
 
 	if (!h)
 		return NULL;
-	h->nr = place->plan->nr_possible;
+	h->nr = 2 * place->plan->nr_possible;
 	h->nr_threads = place->nr_threads;
 	h->slot = primitive_alloc(h->nr * sizeof(*h->slot), -1, "slots' words", "struct hand_line");
 	h->box = primitive_alloc(h->nr_threads * sizeof(*h->box), -1, "boxes", "struct hand_line");

@@ -98,7 +98,7 @@ static bool slots_follow(u32 nr, const struct shard_create_opts *opts)
 	CHECK(s);
 	CHECK_EQ(slot_set_nr_free(s), nr);
 	CHECK_EQ(s->plan->nr_shards, opts ? 5 : 20);
-	follow = s->follow;
+	follow = s->nr_follow;
 	slot_set_destroy(s);
 	return follow;
 }

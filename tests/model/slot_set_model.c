@@ -13,7 +13,8 @@ struct model {
 	u64 random;
 	u32 nr, nr_free;
 	bool free[MAX_SLOTS];
-	u32 home[MAX_SLOTS]; /* shard */
+	u32 home[MAX_SLOTS];  /* shard */
+	u32 first[MAX_SLOTS]; /* the shard that had it first */
 	u32 part[MAX_SLOTS];
 };
 
@@ -48,7 +49,7 @@ static void learn(struct model *m, u32 first, u32 part)
 	CHECK_EQ(p->first, first);
 	CHECK_EQ(p->from[m->plan->nr_shards], p->nr_words);
 	for (u32 slot = first; slot < first + p->nr; slot++) {
-		m->home[slot] = home_of(m, slot, part);
+		m->home[slot] = m->first[slot] = home_of(m, slot, part);
 		m->free[slot] = true;
 		m->part[slot] = part;
 	}
@@ -169,7 +170,7 @@ static void limited(void)
 	}
 }
 
-/* A put for a CPU makes its shard the home, where homes follow. */
+/* A put for a CPU makes its shard the home, where homes follow; any other, the first one. */
 static void put(struct model *m)
 {
 	u32 slot = test_below(&m->random, m->nr), home = m->home[slot];
@@ -179,11 +180,10 @@ static void put(struct model *m)
 		return;
 	if (test_below(&m->random, 4)) {
 		slot_put_near(m->s, slot, cpu);
-		m->home[slot] = m->s->follow ? m->plan->slot[cpu].shard : home;
+		m->home[slot] = m->s->nr_follow ? m->plan->slot[cpu].shard : home;
 	} else {
 		slot_put(m->s, slot);
-		m->home[slot] = home_of(m, slot, m->part[slot]);
-		CHECK(m->s->follow || m->home[slot] == home);
+		m->home[slot] = m->first[slot];
 	}
 	CHECK_EQ(home_of(m, slot, m->part[slot]), m->home[slot]);
 	m->free[slot] = true;
