@@ -219,7 +219,7 @@ static int read_host(struct live *live, struct shard_topo **topo, struct shard_p
 	if (shard_topo_from_sysfs(topo, "/", &err))
 		return complain(1, "%s", err.text);
 	for (u32 i = 0; i < 2; i++) {
-		const struct shard_plan_opts opts = { .cap = i ? SHARD_CAP_POOL
+		const struct shard_plan_opts opts = { .cap = i ? shard_plan_pool_cap(plan[0])
 							       : SHARD_CAP_LOCKED };
 
 		plan_err = shard_plan_build(&plan[i], *topo, &opts);

@@ -68,8 +68,8 @@ static struct shard_plan *build(const struct shape *shape)
 
 int bench_plans_of_machine(const char *path)
 {
-	const struct shard_plan_opts usual = { .cap = SHARD_CAP_LOCKED },
-				     few = { .cap = SHARD_CAP_POOL };
+	const struct shard_plan_opts usual = { .cap = SHARD_CAP_LOCKED };
+	struct shard_plan_opts few = { 0 };
 	struct shard_topo *topo;
 	enum shard_plan_err plan_err;
 	struct shard_err err;
@@ -81,8 +81,10 @@ int bench_plans_of_machine(const char *path)
 	of_machine = true;
 	plans[0].name = "machine";
 	plan_err = shard_plan_build(&plans[0].plan, topo, &usual);
-	if (plan_err == SHARD_PLAN_OK)
+	if (plan_err == SHARD_PLAN_OK) {
+		few.cap = shard_plan_pool_cap(plans[0].plan);
 		plan_err = shard_plan_build(&plans[0].pools, topo, &few);
+	}
 	shard_topo_free(topo);
 	if (plan_err == SHARD_PLAN_OK)
 		return 0;

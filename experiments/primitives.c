@@ -105,11 +105,14 @@ static void let_sleep(const struct run *run, const struct contest *x, const int 
 
 static bool create(struct run *run, struct contest *x)
 {
-	const struct shard_plan_opts opts = { .cap = run->cap }, few = { .cap = SHARD_CAP_POOL };
+	const struct shard_plan_opts opts = { .cap = run->cap };
 	u32 n = run->model->nr_cpus;
 	struct primitive_place place = { .nr_threads = n };
 	int *node = calloc(n, sizeof(*node));
 	struct shard_plan *plan, *pools = NULL;
+	/* As shard_plan_pool_cap(); @plan may separate the threads of a core. */
+	const struct shard_plan_opts few = { .cap = run->machine->max_threads > 1 ? SHARD_CAP_POOL
+										  : 1 };
 	bool made = true;
 
 	arena_label("shard plan", NULL);

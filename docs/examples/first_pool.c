@@ -102,7 +102,7 @@ int main(void)
 	uint32_t nr_workers, once = 0;
 
 	/* a pool: claims are quickest with a line for each core */
-	idle = schedshard_sbm_create_opts(&(struct schedshard_create_opts){ .cap = 2 });
+	idle = schedshard_sbm_create_opts(&(struct schedshard_create_opts){ .pool = true });
 	done = schedshard_counter_create();
 	if (!idle || !done)
 		err(1, "no idle set");

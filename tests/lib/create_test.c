@@ -97,7 +97,7 @@ static bool slots_follow(u32 nr, const struct shard_create_opts *opts)
 
 	CHECK(s);
 	CHECK_EQ(slot_set_nr_free(s), nr);
-	CHECK_EQ(s->plan->nr_shards, opts ? 5 : 20);
+	CHECK_EQ(s->plan->nr_shards, opts ? 5 : 40);
 	follow = s->nr_follow;
 	slot_set_destroy(s);
 	return follow;
@@ -153,8 +153,8 @@ static void each_structure_has_its_cap(void)
 
 	slots = slot_set_create(100);
 	CHECK(slots);
-	CHECK_EQ(slots->plan->nr_shards, 20);
-	CHECK_EQ(shard_plan_here_cap(SHARD_CAP_POOL, &same, NULL), 0);
+	CHECK_EQ(slots->plan->nr_shards, 40); /* no core has two threads */
+	CHECK_EQ(shard_plan_here_cap(1, &same, NULL), 0);
 	CHECK(slots->plan == same);
 	CHECK_EQ(slot_set_nr_free(slots), 100);
 	slot_set_destroy(slots);
@@ -198,6 +198,48 @@ static void each_structure_has_its_cap(void)
 	same = NULL;
 	CHECK_EQ(shard_plan_here_cap(65, &same, &err), -EINVAL);
 	CHECK(!same && strstr(err.text, "1 to 64"));
+}
+
+/* Slots and pools: a CPU a line where cores have one thread, and two where a core has two. */
+static void a_line_for_each_core(void)
+{
+	static const struct shard_create_opts pool = { .pool = true };
+	static const struct shard_create_opts four = { .pool = true, .cap = 4, .summary = true };
+	static const struct shard_create_opts allowed = { .pool = true, .allowed = true };
+	const struct shard_plan *plan;
+	struct slot_set *slots;
+	struct sbm *set;
+
+	write_tree(two_llcs);
+	for (u32 i = 0; i < 8; i += 2) {
+		static const char *const cores[] = { "0-1", "2-3", "4,6", "7-8" };
+		char text[100];
+
+		snprintf(text, sizeof(text), "cpu/cpu{%s}/topology/core_cpus_list=%s\n",
+			 cores[i / 2], cores[i / 2]);
+		write_tree(text);
+	}
+	slots = slot_set_create(8);
+	set = sbm_create_opts(&pool);
+	tree_remove(root);
+	CHECK(slots && set);
+	CHECK_EQ(slots->plan->nr_shards, 4);
+	CHECK(set->plan == slots->plan);
+	CHECK_EQ(shard_plan_here(&plan, NULL), 0);
+	CHECK_EQ(shard_plan_pool_cap(plan), SHARD_CAP_POOL);
+	CHECK_EQ(plan->nr_shards, 2);
+	CHECK_EQ(shard_plan_here_cap(1, &plan, NULL), 0);
+	CHECK_EQ(plan->nr_shards, 8);
+	CHECK_EQ(shard_plan_pool_cap(plan), 1);
+	sbm_destroy(set);
+	slot_set_destroy(slots);
+	set = sbm_create_opts(&four);
+	CHECK(set && set->summary);
+	CHECK_EQ(set->nr_shards, 2);
+	sbm_destroy(set);
+	set = sbm_create_opts(&allowed);
+	CHECK(set && set->plan->nr_possible <= 8);
+	sbm_destroy(set);
 }
 
 /* The machine's affinity, not the tree's: it is at least 1 of each plan, and at most all. */
@@ -537,6 +579,7 @@ int main(int argc, char **argv)
 	RUN_APART(all_share_one_plan);
 	RUN_APART(destroying_nothing);
 	RUN_APART(each_structure_has_its_cap);
+	RUN_APART(a_line_for_each_core);
 	RUN_APART(counts_what_is_allowed);
 	RUN_APART(without_sys);
 	RUN_APART(sys_is_a_file);

@@ -23,8 +23,8 @@
 
 static int sets(void)
 {
-	struct schedshard_create_opts sparse = { 0, true, false, false };
-	struct schedshard_create_opts too_large = { 65, false, true, false };
+	struct schedshard_create_opts sparse = { 0, true, false, false, false };
+	struct schedshard_create_opts too_large = { 65, false, true, false, false };
 	struct schedshard_sbm *set = schedshard_sbm_create_opts(&sparse);
 	uint32_t cpu = schedshard_this_cpu(), got[2], seen = 0;
 

@@ -15,9 +15,10 @@
  * They share a plan, or two, of plans.h: the first call reads /sys and builds it, later ones find
  * it ready. Plans are the library's only state for them, and never change. Sets and counters have
  * at most SHARD_CAP_LOCKED CPUs on a line, byte maps SHARD_MAX_CAP: a locked instruction waits for
- * the line, a plain store does not. Slots have SHARD_CAP_POOL: nobody walks them. Calls that end in
- * _opts() take another number. For a plan of your own use sbm_alloc(), bytemap_alloc() or
- * shard_counter_attach(); shard_plan_here() returns that of byte maps.
+ * the line, a plain store does not. Slots have a line for each core, since nobody walks them; so
+ * have sets with the option pool. Calls that end in _opts() take another number. For a plan of your
+ * own use sbm_alloc(), bytemap_alloc() or shard_counter_attach(); shard_plan_here() returns that of
+ * byte maps.
  *
  * CPU numbers are those of sched_getcpu() and of /sys/devices/system/cpu/present. The plan covers
  * all of these: CPUs that are offline too, and CPUs that a cpuset or a container forbids. So a
@@ -64,8 +65,6 @@ extern "C" {
 
 /* Most CPUs on a line of sets and counters; docs/results/pools.md has the figures. */
 #define SHARD_CAP_LOCKED 16u
-/* The same of what is claimed and put back, and not walked: slots, and sets as pools. */
-#define SHARD_CAP_POOL 2u
 
 /* How to create; all 0, as NULL: the structure's own choice. */
 struct shard_create_opts {
@@ -73,6 +72,7 @@ struct shard_create_opts {
 	bool summary; /* sets: with SBM_SUMMARY, for sets that are often empty or sparse */
 	bool allowed; /* of the plan of shard_plan_here_allowed(): the other CPUs are holes */
 	bool follow;  /* slots: their homes follow the last user, see slot_put_near() */
+	bool pool;    /* sets: for claims, not for walks: a line for each core; for a @cap of 0 */
 };
 
 /**

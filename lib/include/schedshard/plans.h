@@ -63,6 +63,21 @@ int shard_plan_here(const struct shard_plan **plan, struct shard_err *err);
  */
 int shard_plan_here_cap(u32 cap, const struct shard_plan **plan, struct shard_err *err);
 
+/* Most CPUs on a line of what is claimed and put back, and not walked, where cores have threads. */
+#define SHARD_CAP_POOL 2u
+
+/*
+ * As many CPUs as give each core a line of its own, for shard_plan_here_cap() and as the cap of a
+ * pool: SHARD_CAP_POOL, and 1 where no core of @plan has two threads. @plan: shard_plan_here().
+ */
+static inline u32 shard_plan_pool_cap(const struct shard_plan *plan)
+{
+	for (u32 cpu = 0; cpu < plan->nr_cpus; cpu++)
+		if (shard_plan_has_cpu(plan, cpu) && port_popcount64(plan->close[cpu].core) > 1)
+			return SHARD_CAP_POOL;
+	return 1;
+}
+
 /**
  * shard_plan_here_allowed() - the plan of those CPUs on which the calling thread may run now
  * @cap: as for shard_plan_here_cap()
