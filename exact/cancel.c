@@ -40,19 +40,6 @@ API int pthread_setcanceltype(int type, int *before)
 	return 0;
 }
 
-/* A wait for a thread's end is in no queue. */
-static void leave_join(struct thread *t)
-{
-	for (uint32_t i = 0; i < exact.nr_threads; i++) {
-		struct thread *other = exact.threads[i];
-
-		if (other->joiner != t || other->ended)
-			continue;
-		other->joiner = NULL;
-		sched_wake(t, sched_time());
-	}
-}
-
 API int pthread_cancel(pthread_t real)
 {
 	struct thread *t;
@@ -71,10 +58,7 @@ API int pthread_cancel(pthread_t real)
 		if (t->cancel_soon)
 			cancel_test();
 	} else if (t->cancel_point || t->cancel_soon) {
-		if (t->at)
-			futex_interrupt(t);
-		else
-			leave_join(t);
+		futex_interrupt(t);
 	}
 	return 0;
 }

@@ -106,19 +106,43 @@ API clock_t clock(void)
 
 /* ---- sleeps ---- */
 
-static void rest(uint64_t ps)
+/* Return: what was left when a handler ran. */
+static uint64_t rest_until(uint64_t end)
+{
+	uint32_t handled = exact_self->handled;
+
+	do
+		futex_sleep(end, "a sleep");
+	while (exact_self->handled == handled && sched_time() < end);
+	return sched_time() < end ? end - sched_time() : 0;
+}
+
+static uint64_t rest(uint64_t ps)
 {
 	uint64_t begin = sched_time();
 
-	futex_sleep(ps > EXACT_EVER - begin ? EXACT_EVER : begin + ps, "a sleep");
+	return rest_until(ps > EXACT_EVER - begin ? EXACT_EVER : begin + ps);
+}
+
+static int slept(uint64_t left, struct timespec *into)
+{
+	if (left && into)
+		*into = (struct timespec){ (time_t)(left / SECOND), (long)(left % SECOND / NS) };
+	return left ? EINTR : 0;
+}
+
+static int said(int error)
+{
+	if (error)
+		errno = error;
+	return error ? -1 : 0;
 }
 
 API int nanosleep(const struct timespec *ts, struct timespec *left)
 {
 	if (!exact_on())
 		return REAL(int, nanosleep, (const struct timespec *, struct timespec *))(ts, left);
-	rest(span(ts));
-	return 0;
+	return said(slept(rest(span(ts)), left));
 }
 
 API int clock_nanosleep(clockid_t clock, int flags, const struct timespec *ts,
@@ -129,24 +153,20 @@ API int clock_nanosleep(clockid_t clock, int flags, const struct timespec *ts,
 			    (clockid_t, int, const struct timespec *, struct timespec *))(
 			clock, flags, ts, left);
 	if (flags & TIMER_ABSTIME)
-		futex_sleep(clock_until(clock, ts), "a sleep");
-	else
-		rest(span(ts));
-	return 0;
+		return slept(rest_until(clock_until(clock, ts)), NULL);
+	return slept(rest(span(ts)), left);
 }
 
 API int usleep(useconds_t us)
 {
 	if (!exact_on())
 		return REAL(int, usleep, (useconds_t))(us);
-	rest(us * 1000 * NS);
-	return 0;
+	return said(slept(rest(us * 1000 * NS), NULL));
 }
 
 API unsigned int sleep(unsigned int seconds)
 {
 	if (!exact_on())
 		return REAL(unsigned int, sleep, (unsigned int))(seconds);
-	rest(seconds * SECOND);
-	return 0;
+	return (unsigned int)((rest(seconds * SECOND) + SECOND - 1) / SECOND);
 }

@@ -34,6 +34,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "masks.h"
 #include "order.h"
 #include "outside.h"
 #include "pass.h"
@@ -60,14 +61,6 @@ struct place {
 /* mov $SYS_rt_sigreturn, %eax; syscall */
 static const uint8_t code_return[] = { 0xb8, SYS_rt_sigreturn, 0, 0, 0, 0x0f, 0x05 };
 static const uint8_t code_call[] = { 0x0f, 0x05, 0xff, 0x25, 0, 0, 0, 0 };
-
-/* As the kernel has it: the C library's sigaction() has a way back that would come here. */
-struct action {
-	void (*handler)(int which, siginfo_t *info, void *context);
-	unsigned long flags;
-	void *restorer;
-	uint64_t mask;
-};
 
 #define KERNEL(...) PASS(REAL(long, syscall, (long, ...))(__VA_ARGS__))
 
@@ -105,7 +98,7 @@ static bool error_of(greg_t *r, long result)
 static bool reads(greg_t *r, int file, bool waits)
 {
 	if (waits && outside_blocks(file) && !outside_wait(file, POLLIN))
-		return give(r, -EAGAIN);
+		return give(r, -errno);
 	return false;
 }
 
@@ -118,7 +111,7 @@ static bool writes(greg_t *r, int file, greg_t *size)
 	    !(S_ISFIFO(s.st_mode) || S_ISSOCK(s.st_mode) || S_ISCHR(s.st_mode)))
 		return false;
 	if (!outside_wait(file, POLLOUT))
-		return give(r, -EAGAIN);
+		return give(r, -errno);
 	if (size && *size > PIPE_BUF)
 		*size = PIPE_BUF;
 	return false;
@@ -129,13 +122,18 @@ static bool opens(greg_t *r, int folder, const char *path, int flags, greg_t mod
 {
 	uint32_t looked = 0;
 	struct stat s;
+	uint32_t broken = exact_self->broken;
 	long file;
 
 	if (flags & O_NONBLOCK || (flags & O_ACCMODE) == O_RDWR ||
 	    PASS(fstatat(folder, path, &s, 0)) || !S_ISFIFO(s.st_mode))
 		return false;
-	while ((file = PASS(openat(folder, path, flags | O_NONBLOCK, mode))) < 0 && errno == ENXIO)
+	while ((file = PASS(openat(folder, path, flags | O_NONBLOCK, mode))) < 0 &&
+	       errno == ENXIO) {
 		outside_again(&looked);
+		if (exact_self->broken != broken)
+			return give(r, -EINTR);
+	}
 	if (file >= 0)
 		PASS(REAL(int, fcntl, (int, int, ...))((int)file, F_SETFL, flags));
 	return error_of(r, file);
@@ -144,7 +142,7 @@ static bool opens(greg_t *r, int folder, const char *path, int flags, greg_t mod
 /* A queue of System V has a flag for "do not wait". */
 static bool queues(greg_t *r, long number, greg_t *flags, int full)
 {
-	uint32_t looked = 0;
+	uint32_t looked = 0, handled = exact_self->handled;
 	long done;
 
 	if (*flags & IPC_NOWAIT)
@@ -152,8 +150,11 @@ static bool queues(greg_t *r, long number, greg_t *flags, int full)
 	*flags |= IPC_NOWAIT;
 	while ((done = KERNEL(number, r[REG_RDI], r[REG_RSI], r[REG_RDX], r[REG_R10], r[REG_R8])) <
 		       0 &&
-	       errno == full)
+	       errno == full) {
 		outside_again(&looked);
+		if (exact_self->handled != handled)
+			return give(r, -EINTR);
+	}
 	return error_of(r, done);
 }
 
@@ -162,43 +163,78 @@ static bool semaphores(greg_t *r, const struct timespec *most)
 	const struct sembuf *op = (const struct sembuf *)r[REG_RSI];
 	static const struct timespec now;
 	uint64_t end = outside_until(most);
-	uint32_t looked = 0;
+	uint32_t looked = 0, handled = exact_self->handled;
 	long done;
 
 	for (greg_t i = 0; i < r[REG_RDX]; i++)
 		if (op[i].sem_flg & IPC_NOWAIT)
 			return false;
 	while ((done = KERNEL(SYS_semtimedop, r[REG_RDI], op, r[REG_RDX], &now)) < 0 &&
-	       errno == EAGAIN && sched_time() < end)
+	       errno == EAGAIN && sched_time() < end) {
 		outside_again(&looked);
+		if (exact_self->handled != handled)
+			return give(r, -EINTR);
+	}
 	return error_of(r, done);
 }
 
-/* Blocked, this library's signal would end the program. The call follows at once. */
-static void but_ours(const void *set, greg_t *argument)
+static bool error_or(greg_t *r, int error)
 {
-	static sigset_t some;
-
-	if (!set)
-		return;
-	memcpy(&some, set, sizeof(uint64_t));
-	sigdelset(&some, SIGSYS);
-	sigdelset(&some, TURNS_SIGNAL);
-	*argument = (greg_t)&some;
+	return give(r, -error);
 }
 
-static bool handles(greg_t *r, const struct action *asked)
+static bool blocks(greg_t *r)
 {
-	static struct action some;
+	uint64_t before = 0;
+	int error = masks_set((int)r[REG_RDI], (const uint64_t *)r[REG_RSI], &before);
 
-	if (r[REG_RDI] == SIGSYS || r[REG_RDI] == TURNS_SIGNAL)
-		return asked && give(r, 0);
-	if (asked) {
-		some = *asked;
-		some.mask &= ~(1ull << (SIGSYS - 1) | 1ull << (TURNS_SIGNAL - 1));
-		r[REG_RSI] = (greg_t)&some;
+	if (!error && r[REG_RDX])
+		memcpy((void *)r[REG_RDX], &before, sizeof(before));
+	return error_or(r, error);
+}
+
+static bool pends(greg_t *r)
+{
+	uint64_t kernel = 0;
+
+	if (r[REG_RSI] > (greg_t)sizeof(kernel) ||
+	    KERNEL(SYS_rt_sigpending, &kernel, sizeof(kernel)))
+		return error_or(r, EINVAL);
+	kernel |= masks_pending();
+	memcpy((void *)r[REG_RDI], &kernel, (size_t)r[REG_RSI]);
+	return give(r, 0);
+}
+
+static bool sends(greg_t *r, pid_t process, pid_t thread, int which, const siginfo_t *with)
+{
+	siginfo_t info = { .si_signo = which, .si_code = SI_TKILL };
+	struct thread *t = NULL;
+
+	for (uint32_t i = exact.nr_threads; i-- && !t;)
+		if (exact.threads[i]->tid == thread && !exact.threads[i]->ended)
+			t = exact.threads[i];
+	if (!t || (process && process != exact.pid) || which <= 0 || which >= MASKS_SIGNALS)
+		return false;
+	if (with)
+		info = *with;
+	info.si_signo = which;
+	if (!with) {
+		info.si_pid = exact.pid;
+		info.si_uid = getuid();
 	}
-	return false;
+	masks_send(t, &info);
+	return give(r, 0);
+}
+
+/* The kernel's, and a handler of this thread runs before the call returns. */
+static bool kills(greg_t *r, long number)
+{
+	long result = KERNEL(number, r[REG_RDI], r[REG_RSI], r[REG_RDX]);
+	int error = errno;
+
+	exact_signals();
+	errno = error;
+	return error_of(r, result);
 }
 
 /* Return: true, the result is there; false, the call happens now. */
@@ -279,12 +315,9 @@ static bool waited(long number, greg_t *r)
 	case SYS_sched_yield:
 		return error_of(r, sched_yield());
 	case SYS_pause:
-		return exact.live > 1 && error_of(r, pause());
+		return error_of(r, pause());
 	case SYS_rt_sigsuspend:
-		if (exact.live > 1)
-			return error_of(r, sigsuspend((const sigset_t *)arg[0]));
-		but_ours((const void *)arg[0], &r[REG_RDI]);
-		return false;
+		return error_of(r, sigsuspend((const sigset_t *)arg[0]));
 	case SYS_rt_sigtimedwait:
 		return error_of(r, sigtimedwait((const void *)arg[0], (void *)arg[1],
 						(const void *)arg[2]));
@@ -297,10 +330,22 @@ static bool waited(long number, greg_t *r)
 	case SYS_semtimedop:
 		return semaphores(r, (const struct timespec *)arg[3]);
 	case SYS_rt_sigprocmask:
-		but_ours((const void *)arg[1], &r[REG_RSI]);
-		return false;
+		return blocks(r);
 	case SYS_rt_sigaction:
-		return handles(r, (const struct action *)arg[1]);
+		return error_or(r, masks_action((int)arg[0], (const void *)arg[1], (void *)arg[2]));
+	case SYS_rt_sigpending:
+		return pends(r);
+	case SYS_gettid:
+		return give(r, exact_self->tid);
+	case SYS_tkill:
+		return sends(r, 0, file, status, NULL);
+	case SYS_tgkill:
+		return sends(r, file, status, (int)arg[2], NULL);
+	case SYS_rt_tgsigqueueinfo:
+		return sends(r, file, status, (int)arg[2], (const siginfo_t *)arg[3]);
+	case SYS_kill:
+	case SYS_rt_sigqueueinfo:
+		return kills(r, number);
 	case SYS_vfork:
 	case SYS_fork:
 		exact.children++;
@@ -348,8 +393,8 @@ static void called(int which, siginfo_t *info, void *context)
 
 	if (info->si_code != USER_DISPATCH) {
 		/* The program's own filter. */
-		signal(which, SIG_DFL);
-		raise(which);
+		PASS(signal(which, SIG_DFL));
+		PASS(raise(which));
 		return;
 	}
 	if (exact_on()) {
@@ -361,6 +406,7 @@ static void called(int which, siginfo_t *info, void *context)
 		exact_self->dispatched = true;
 		there = waited(info->si_syscall, r);
 		exact_self->dispatched = false;
+		masks_frame(context);
 		if (there) {
 			errno = before;
 			return;
@@ -378,9 +424,9 @@ static void called(int which, siginfo_t *info, void *context)
 
 int dispatch_handle(int which, void (*handler)(int which, siginfo_t *info, void *context))
 {
-	struct action own = { .handler = handler,
-			      .flags = SA_SIGINFO | SA_NODEFER | SA_RESTART | RESTORER,
-			      .restorer = &place[0] };
+	struct masks_action own = { .handler = handler,
+				    .flags = SA_SIGINFO | SA_NODEFER | SA_RESTART | RESTORER,
+				    .restorer = &place[0] };
 	struct sigaction plain = { .sa_sigaction = handler,
 				   .sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART };
 
@@ -405,4 +451,5 @@ void dispatch_begin(void)
 		return;
 	}
 	pass_all(false);
+	masks_begin(&place[0]);
 }

@@ -88,7 +88,8 @@ struct turns {
  * @slice: when another thread of its CPU may run
  * @top: where its own function's stack begins; @handlers: of pthread_cleanup_push(); @end: where a
  *	thread that does not return continues
- * @pending: signals that it was sent and has not awaited yet, a bit each
+ * @mask, @awaits: signals that it blocks, and those for which it waits, a bit each
+ * @handled, @broken: handlers that it ran, and those of them after which a call ends with EINTR
  * @outside: it waits for the world; @dispatched: in a call that the kernel told (dispatch.c)
  * @cancelled, @cancel_off, @cancel_soon: of pthread_cancel(); @cancel_point: this wait ends by it
  * @spin, @turns: whether it is in a loop without an end
@@ -119,7 +120,8 @@ struct thread {
 	void *top;
 	__pthread_unwind_buf_t *handlers;
 	jmp_buf *end;
-	uint64_t pending;
+	uint64_t mask, awaits;
+	uint32_t handled, broken;
 	const void **key;
 	bool outside, dispatched;
 	bool cancelled, cancel_off, cancel_soon, cancel_point;
@@ -141,7 +143,8 @@ struct thread {
  * @waited_outside: calls that waited for something outside of the program
  * @races: which accesses are checked (races.h); @too_many: none, there are too many threads
  * @meta: file for names; @view: folder of the machine's files
- * @ends_now: of ends.c; @endless: of fatal.c
+ * @ends_now: of ends.c; @endless, @last_resort: of fatal.c
+ * @sent: not 0: some signal has no handler yet; @handle: of masks.c
  */
 struct exact {
 	struct watch watch;
@@ -157,6 +160,9 @@ struct exact {
 	const char *meta, *view;
 	void (*ends_now)(struct thread *t, void *result);
 	void (*endless)(time_t since);
+	void *last_resort;
+	volatile uint32_t sent;
+	void (*handle)(void);
 };
 
 extern struct exact exact HIDDEN;
@@ -182,6 +188,13 @@ extern _Thread_local uint32_t exact_near HIDDEN __attribute__((tls_model("initia
 static inline bool exact_on(void)
 {
 	return exact_self && exact.recording;
+}
+
+/* The calling thread runs the handlers of what it was sent. May switch. */
+static inline void exact_signals(void)
+{
+	if (__builtin_expect(exact.sent, false))
+		exact.handle();
 }
 
 /* ---- sched.c ---- */
@@ -242,8 +255,11 @@ int futex_wake(const void *word, int n, uint32_t bits);
 /** futex_requeue - wake @n, and let up to @more wait for @to. May switch. */
 int futex_requeue(const void *word, int n, int more, const void *to);
 
-/** futex_interrupt - @t, which waits, goes on. */
+/** futex_interrupt - @t goes on if it waits: for a word, a time, or a thread's end. */
 void futex_interrupt(struct thread *t);
+
+/** futex_rouse - the same at @at, where no thread runs. */
+void futex_rouse(struct thread *t, uint64_t at);
 
 /** futex_sleep - wait for a time. May switch. */
 void futex_sleep(uint64_t until, const char *in);

@@ -61,6 +61,8 @@ static void call(void)
 /* The caller is in a queue, and its wait ends at @until at the latest. */
 static int wait_in(struct thread *t, uint64_t until, const char *in, const void *pc)
 {
+	bool late;
+
 	t->until = until;
 	t->timed_out = false;
 	t->waits_in = in;
@@ -69,7 +71,9 @@ static int wait_in(struct thread *t, uint64_t until, const char *in, const void 
 		sim_alarm(until, t->number);
 	sched_block();
 	t->waits_in = NULL;
-	return t->timed_out ? ETIMEDOUT : 0;
+	late = t->timed_out;
+	exact_signals();
+	return late ? ETIMEDOUT : 0;
 }
 
 int futex_wait(const void *word, uint32_t value, uint64_t until, uint32_t bits, const char *in,
@@ -135,11 +139,29 @@ void futex_sleep(uint64_t until, const char *in)
 	cancel_test();
 }
 
+void futex_rouse(struct thread *t, uint64_t at)
+{
+	if (t->at) {
+		leave(t);
+		sched_wake(t, at);
+		return;
+	}
+	/* A wait for a thread's end is in no queue. */
+	for (uint32_t i = 0; i < exact.nr_threads; i++) {
+		struct thread *other = exact.threads[i];
+
+		if (other->joiner != t || other->ended)
+			continue;
+		other->joiner = NULL;
+		sched_wake(t, at);
+	}
+}
+
 void futex_interrupt(struct thread *t)
 {
-	leave(t);
-	order_wakes(t);
-	sched_wake(t, sched_time());
+	if (t->at)
+		order_wakes(t);
+	futex_rouse(t, sched_time());
 }
 
 void futex_alarm(uint32_t id, uint64_t at)

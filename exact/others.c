@@ -12,6 +12,7 @@
 
 #include "pass.h"
 #include "exact.h"
+#include "masks.h"
 #include "outside.h"
 #include "real.h"
 
@@ -20,15 +21,18 @@
 API pid_t wait4(pid_t child, int *status, int options, struct rusage *usage)
 {
 	int how = exact_on() ? options | WNOHANG : options;
-	uint32_t looked = 0;
+	uint32_t looked = 0, broken = exact_on() ? exact_self->broken : 0;
 	pid_t ended;
 
 	if (exact_on())
 		outside_call();
 	while (!(ended = PASS(REAL(pid_t, wait4, (pid_t, int *, int, struct rusage *))(
 			 child, status, how, usage))) &&
-	       how != options)
+	       how != options) {
 		outside_again(&looked);
+		if (outside_broken(broken))
+			return -1;
+	}
 	return ended;
 }
 
@@ -50,7 +54,7 @@ API pid_t wait3(int *status, int options, struct rusage *usage)
 API int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 {
 	int how = exact_on() ? options | WNOHANG : options, failed;
-	uint32_t looked = 0;
+	uint32_t looked = 0, broken = exact_on() ? exact_self->broken : 0;
 	siginfo_t own;
 
 	if (!info)
@@ -64,6 +68,8 @@ API int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 		if (failed || info->si_pid || how == options)
 			return failed;
 		outside_again(&looked);
+		if (outside_broken(broken))
+			return -1;
 	}
 }
 
@@ -72,7 +78,7 @@ API int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 API int flock(int file, int operation)
 {
 	int how = exact_on() ? operation | LOCK_NB : operation;
-	uint32_t looked = 0;
+	uint32_t looked = 0, broken = exact_on() ? exact_self->broken : 0;
 
 	if (exact_on())
 		outside_call();
@@ -80,6 +86,8 @@ API int flock(int file, int operation)
 		if (errno != EWOULDBLOCK || how == operation)
 			return -1;
 		outside_again(&looked);
+		if (outside_broken(broken))
+			return -1;
 	}
 	return 0;
 }
@@ -87,7 +95,7 @@ API int flock(int file, int operation)
 static int control(int file, int command, void *arg)
 {
 	int how = command == F_SETLKW ? F_SETLK : command == F_OFD_SETLKW ? F_OFD_SETLK : command;
-	uint32_t looked = 0;
+	uint32_t looked = 0, broken = exact_on() ? exact_self->broken : 0;
 	int result;
 
 	if (!exact_on())
@@ -99,6 +107,8 @@ static int control(int file, int command, void *arg)
 		if (result >= 0 || how == command || (errno != EAGAIN && errno != EACCES))
 			return result;
 		outside_again(&looked);
+		if (outside_broken(broken))
+			return -1;
 	}
 }
 
@@ -122,14 +132,14 @@ API int exact_fcntl(int file, int command, ...)
 
 API int sigsuspend(const sigset_t *mask)
 {
-	if (!exact_on() || exact.live == 1)
+	if (!exact_on() || !(masks_on() || exact.live > 1))
 		return REAL(int, sigsuspend, (const sigset_t *))(mask);
 	return ppoll(NULL, 0, NULL, mask);
 }
 
 API int pause(void)
 {
-	if (!exact_on() || exact.live == 1)
+	if (!exact_on() || !(masks_on() || exact.live > 1))
 		return REAL(int, pause, (void))();
 	return ppoll(NULL, 0, NULL, NULL);
 }

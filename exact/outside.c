@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "cancel.h"
+#include "masks.h"
 #include "pass.h"
 #include "order.h"
 #include "real.h"
@@ -32,7 +33,9 @@
 
 bool outside_stuck(void)
 {
-	result_deadlock();
+	if (!masks_await())
+		result_deadlock();
+	return true;
 }
 
 void outside_call(void)
@@ -95,15 +98,34 @@ static uint64_t limit_of(int file, short events)
 	return after(most.tv_sec, most.tv_usec * 1000);
 }
 
+/* A signal that came meanwhile ends no call: its thread does that, if it is this one. */
+static int found_now(int found)
+{
+	return found < 0 && errno == EINTR && masks_on() ? 0 : found;
+}
+
 static int look(struct pollfd *fds, nfds_t n)
 {
-	return PASS(REAL(int, poll, (struct pollfd *, nfds_t, int))(fds, n, 0));
+	return found_now(PASS(REAL(int, poll, (struct pollfd *, nfds_t, int))(fds, n, 0)));
+}
+
+/* Does a call that waits for several files go on? */
+static bool goes_on(int *found, uint32_t handled, uint64_t end)
+{
+	*found = found_now(*found);
+	if (*found)
+		return false;
+	if (exact_self->handled == handled)
+		return sched_time() < end;
+	errno = EINTR;
+	*found = -1;
+	return false;
 }
 
 bool outside_wait(int file, short events)
 {
 	struct pollfd p = { .fd = file, .events = events };
-	uint32_t looked = 0;
+	uint32_t looked = 0, broken = exact_self->broken;
 	int before = errno;
 	uint64_t end;
 
@@ -116,6 +138,8 @@ bool outside_wait(int file, short events)
 				return false;
 			}
 			outside_again(&looked);
+			if (outside_broken(broken))
+				return false;
 		} while (!look(&p, 1));
 	}
 	errno = before;
@@ -211,8 +235,9 @@ API int accept4(int file, struct sockaddr *restrict from, socklen_t *restrict si
 API int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *most, const sigset_t *mask)
 {
 	const struct timespec now = { 0, 0 };
-	uint32_t looked = 0;
-	uint64_t end;
+	uint32_t looked = 0, handled;
+	uint64_t end, before = 0;
+	const sigset_t *told;
 	int found;
 
 	if (!exact_on())
@@ -221,11 +246,17 @@ API int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *most, const s
 				  const sigset_t *))(fds, n, most, mask));
 	end = outside_until(most);
 	outside_call();
-	while (!(found = PASS(REAL(int, ppoll,
-				   (struct pollfd *, nfds_t, const struct timespec *,
-				    const sigset_t *))(fds, n, &now, mask))) &&
-	       sched_time() < end)
+	handled = exact_self->handled;
+	told = masks_swap(mask, &before);
+	for (;;) {
+		found = PASS(REAL(int, ppoll,
+				  (struct pollfd *, nfds_t, const struct timespec *,
+				   const sigset_t *))(fds, n, &now, told));
+		if (!goes_on(&found, handled, end))
+			break;
 		outside_again(&looked);
+	}
+	masks_back(mask, before);
 	return found;
 }
 
@@ -243,8 +274,9 @@ API int pselect(int n, fd_set *restrict in, fd_set *restrict out, fd_set *restri
 {
 	const struct timespec now = { 0, 0 };
 	fd_set *given[3] = { in, out, bad }, asked[3];
-	uint32_t looked = 0;
-	uint64_t end;
+	uint32_t looked = 0, handled;
+	uint64_t end, before = 0;
+	const sigset_t *told;
 	int found;
 
 	if (!exact_on())
@@ -256,15 +288,20 @@ API int pselect(int n, fd_set *restrict in, fd_set *restrict out, fd_set *restri
 	for (int i = 0; i < 3; i++)
 		if (given[i])
 			asked[i] = *given[i];
-	while (!(found = PASS(REAL(int, pselect,
-				   (int, fd_set *, fd_set *, fd_set *, const struct timespec *,
-				    const sigset_t *))(n, in, out, bad, &now, mask))) &&
-	       sched_time() < end) {
+	handled = exact_self->handled;
+	told = masks_swap(mask, &before);
+	for (;;) {
+		found = PASS(REAL(int, pselect,
+				  (int, fd_set *, fd_set *, fd_set *, const struct timespec *,
+				   const sigset_t *))(n, in, out, bad, &now, told));
+		if (!goes_on(&found, handled, end))
+			break;
 		outside_again(&looked);
 		for (int i = 0; i < 3; i++)
 			if (given[i])
 				*given[i] = asked[i];
 	}
+	masks_back(mask, before);
 	return found;
 }
 
@@ -284,8 +321,9 @@ API int select(int n, fd_set *restrict in, fd_set *restrict out, fd_set *restric
 
 API int epoll_pwait(int file, struct epoll_event *events, int most, int ms, const sigset_t *mask)
 {
-	uint32_t looked = 0;
-	uint64_t end;
+	uint32_t looked = 0, handled;
+	uint64_t end, before = 0;
+	const sigset_t *told;
 	int found;
 
 	if (!exact_on())
@@ -294,11 +332,17 @@ API int epoll_pwait(int file, struct epoll_event *events, int most, int ms, cons
 			file, events, most, ms, mask));
 	end = after_ms(ms);
 	outside_call();
-	while (!(found = PASS(REAL(int, epoll_pwait,
-				   (int, struct epoll_event *, int, int, const sigset_t *))(
-			 file, events, most, 0, mask))) &&
-	       sched_time() < end)
+	handled = exact_self->handled;
+	told = masks_swap(mask, &before);
+	for (;;) {
+		found = PASS(REAL(int, epoll_pwait,
+				  (int, struct epoll_event *, int, int, const sigset_t *))(
+			file, events, most, 0, told));
+		if (!goes_on(&found, handled, end))
+			break;
 		outside_again(&looked);
+	}
+	masks_back(mask, before);
 	return found;
 }
 

@@ -3,9 +3,12 @@
 #ifndef EXACT_OUTSIDE_H
 #define EXACT_OUTSIDE_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
+
+#include "exact.h"
 
 /** outside_call - a system call that may tell another thread something begins. */
 void outside_call(void);
@@ -19,10 +22,20 @@ uint64_t outside_until(const struct timespec *most);
 /** outside_again - nothing was there; @looked: how often, from 0. May switch. */
 void outside_again(uint32_t *looked);
 
+/** outside_broken - a handler ran after which a call ends: errno. @before: the thread's count. */
+static inline bool outside_broken(uint32_t before)
+{
+	if (!exact_self || exact_self->broken == before)
+		return false;
+	errno = EINTR;
+	return true;
+}
+
 /**
  * outside_wait - wait until @file has one of @events (POLLIN, POLLOUT), or fails. May switch.
  *
- * Return: false with errno if the file's own limit of time (SO_RCVTIMEO, SO_SNDTIMEO) has passed.
+ * Return: false with errno if the file's own limit of time (SO_RCVTIMEO, SO_SNDTIMEO) has passed,
+ * or a handler ran after which a call ends.
  */
 bool outside_wait(int file, short events);
 

@@ -142,6 +142,7 @@ void sched_catch_up(void)
 		cancel_test();
 	if (cpu[self->cpu].first && sim_now() >= self->slice)
 		sched_yield_cpu();
+	exact_signals();
 }
 
 /* The CPU's next thread runs; the caller's is in some queue, or nowhere. */

@@ -1,37 +1,43 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Threads that wait for signals, the usual way to have one thread for all. The thread looks again
- * and again, as for other things from outside: a signal that pthread_kill() sent it waits here, one
- * from outside in the kernel. The mask of signals is that of the host's one thread. So a signal
- * that is not blocked has its effect at once, in the thread that sends it.
+ * Threads that wait for signals, the usual way to have one thread for all, and pthread_kill(). A
+ * thread that waits looks at what it was sent, then at what the kernel has, again and again.
  */
 #include <errno.h>
 #include <signal.h>
+#include <string.h>
+#include <unistd.h>
 
-#include "pass.h"
+#include "masks.h"
+#include "order.h"
 #include "outside.h"
+#include "pass.h"
 #include "real.h"
 #include "sync.h"
 
-static bool was_sent(struct thread *t, const sigset_t *set, int *which)
+static int look(const sigset_t *set, siginfo_t *info)
 {
-	for (int n = 1; n < 64; n++) {
-		if (!(t->pending >> n & 1) || sigismember(set, n) != 1)
-			continue;
-		t->pending &= ~(1ull << n);
-		*which = n;
-		return true;
+	const struct timespec now = { 0, 0 };
+	siginfo_t own;
+	uint64_t bits;
+
+	memcpy(&bits, set, sizeof(bits));
+	if (masks_take(bits, &own)) {
+		if (info)
+			*info = own;
+		return own.si_signo;
 	}
-	return false;
+	return PASS(
+		REAL(int, sigtimedwait,
+		     (const sigset_t *, siginfo_t *, const struct timespec *))(set, info, &now));
 }
 
 API int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *most)
 {
-	const struct timespec now = { 0, 0 };
 	struct thread *t = exact_self;
-	uint32_t looked = 0;
+	uint32_t looked = 0, handled;
 	uint64_t end;
-	int came;
+	int found;
 
 	if (!exact_on())
 		return REAL(int, sigtimedwait,
@@ -39,19 +45,20 @@ API int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec
 										      most);
 	outside_call();
 	end = outside_until(most);
-	for (;;) {
-		if (was_sent(t, set, &came)) {
-			if (info)
-				*info = (siginfo_t){ .si_signo = came, .si_code = SI_TKILL };
-			return came;
-		}
-		came = PASS(REAL(int, sigtimedwait,
-				 (const sigset_t *, siginfo_t *, const struct timespec *))(
-			set, info, &now));
-		if (came > 0 || errno != EAGAIN || sched_time() >= end)
-			return came;
+	handled = t->handled;
+	memcpy(&t->awaits, set, sizeof(t->awaits));
+	while ((found = look(set, info)) < 0 && (errno == EAGAIN || errno == EINTR)) {
+		errno = EAGAIN;
+		if (sched_time() >= end)
+			break;
 		outside_again(&looked);
+		errno = EINTR;
+		if (t->handled != handled)
+			break;
 	}
+	t->awaits = 0;
+	order_world();
+	return found;
 }
 
 API int sigwaitinfo(const sigset_t *set, siginfo_t *info)
@@ -73,8 +80,8 @@ API int sigwait(const sigset_t *set, int *which)
 
 API int pthread_kill(pthread_t real, int which)
 {
+	siginfo_t info = { .si_signo = which, .si_code = SI_TKILL };
 	struct thread *t;
-	sigset_t blocked;
 
 	if (!exact_on())
 		return REAL(int, pthread_kill, (pthread_t, int))(real, which);
@@ -83,11 +90,10 @@ API int pthread_kill(pthread_t real, int which)
 	t = threads_find(real);
 	if (!t || t->ended)
 		return ESRCH;
-	if (which <= 0 || which >= 64)
+	if (which <= 0 || which >= MASKS_SIGNALS)
 		return which ? EINVAL : 0;
-	pthread_sigmask(SIG_BLOCK, NULL, &blocked);
-	if (sigismember(&blocked, which) != 1)
-		return raise(which) ? EINVAL : 0;
-	t->pending |= 1ull << which; /* until it waits for it */
+	info.si_pid = exact.pid;
+	info.si_uid = getuid();
+	masks_send(t, &info);
 	return 0;
 }

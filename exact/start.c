@@ -20,6 +20,7 @@
 #include "ends.h"
 #include "lines.h"
 #include "machine.h"
+#include "masks.h"
 #include "model.h"
 #include "pass.h"
 #include "private.h"
@@ -158,6 +159,7 @@ API pid_t fork(void)
 	if (!exact_on())
 		return child;
 	if (!child) {
+		masks_child();
 		exact.recording = false;
 		lines_mine = 0;
 	} else if (child > 0) {

@@ -24,6 +24,7 @@
 #include "exact.h"
 #include "keys.h"
 #include "lines.h"
+#include "masks.h"
 #include "races.h"
 #include "spin.h"
 #include "sync.h"
@@ -88,6 +89,7 @@ static void finish(struct thread *t)
 	sched_catch_up();
 	t->ended = true;
 	exact.live--;
+	masks_gone(t);
 	spin_else();
 	if (t->joiner)
 		sched_wake(t->joiner, sched_time());
@@ -102,6 +104,7 @@ _Noreturn void threads_first_ends(void)
 	keys_end(t);
 	t->ended = true;
 	exact.live--;
+	masks_gone(t);
 	t->waits_in = "pthread_exit";
 	while (exact.live)
 		sched_block();
@@ -263,6 +266,7 @@ API int pthread_create(pthread_t *made, const pthread_attr_t *attr, void *(*star
 	spin_else();
 	t->start = start;
 	t->arg = arg;
+	masks_thread(t);
 	failed = start_real(t, attr);
 	if (failed) {
 		exact.nr_threads--;
@@ -319,12 +323,16 @@ static int join(pthread_t real, void **result, uint64_t until, bool wait, const 
 			return ESRCH;
 	}
 	cancel_test();
-	t->joiner = exact_self;
-	exact_self->waits_in = "pthread_join";
 	exact_self->waits_pc = pc;
-	if (!t->ended)
+	t->joiner = exact_self;
+	while (!t->ended) {
+		t->joiner = exact_self;
+		exact_self->waits_in = "pthread_join";
 		CANCEL_POINT((sched_block(), 0));
-	exact_self->waits_in = NULL;
+		exact_self->waits_in = NULL;
+		exact_signals();
+		cancel_test();
+	}
 	cancel_test();
 	order_after(t);
 	if (result)

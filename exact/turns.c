@@ -33,6 +33,7 @@
 
 #include "away.h"
 #include "lines.h"
+#include "masks.h"
 #include "pass.h"
 #include "real.h"
 #include "sim.h"
@@ -192,6 +193,11 @@ void turns_tick(int which, siginfo_t *info, void *context)
 
 	if (!exact_on() || !lines_mine || pass_selector != pass_armed)
 		return;
+	/* Instrumented code runs its handlers by itself. */
+	if (exact.sent && !unseen_system(pc)) {
+		exact_signals();
+		masks_frame(context);
+	}
 	t = &exact_self->turns;
 	if (went_on(t)) {
 		t->ns = 0;
@@ -206,6 +212,7 @@ void turns_tick(int which, siginfo_t *info, void *context)
 		return;
 	if (!unseen_system(pc))
 		let_others(pc, again);
+	masks_frame(context);
 }
 
 json_t *turns_json(void)

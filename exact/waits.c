@@ -23,6 +23,8 @@ static bool take(struct semaphore *s)
 
 static int down(struct semaphore *s, uint64_t until, const void *pc)
 {
+	uint32_t broken = exact_self->broken;
+
 	cancel_test();
 	sched_work(10);
 	while (!take(s)) {
@@ -32,10 +34,12 @@ static int down(struct semaphore *s, uint64_t until, const void *pc)
 		result = CANCEL_POINT(futex_wait(&s->value, 0, until, UINT32_MAX, "sem_wait", pc));
 		ADD(&s->waiters, -1);
 		cancel_test();
-		if (result == ETIMEDOUT) {
-			errno = ETIMEDOUT;
-			return -1;
-		}
+		if (result != ETIMEDOUT && exact_self->broken == broken)
+			continue;
+		if (take(s))
+			break;
+		errno = result == ETIMEDOUT ? ETIMEDOUT : EINTR;
+		return -1;
 	}
 	return 0;
 }

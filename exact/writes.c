@@ -46,7 +46,8 @@ static ssize_t into_pipe(int file, const char *from, size_t size)
 	do {
 		size_t part = size - done < PIPE_BUF ? size - done : PIPE_BUF;
 
-		outside_wait(file, POLLOUT);
+		if (!outside_wait(file, POLLOUT))
+			return done ? (ssize_t)done : -1;
 		n = real_write(file, from + done, part);
 		if (n < 0)
 			return done ? (ssize_t)done : -1;
@@ -131,8 +132,8 @@ API ssize_t writev(int file, const struct iovec *part, int n)
 		}
 		return done;
 	}
-	if (kind == PIPE)
-		outside_wait(file, POLLOUT);
+	if (kind == PIPE && !outside_wait(file, POLLOUT))
+		return -1;
 	return PASS(REAL(ssize_t, writev, (int, const struct iovec *, int))(file, part, n));
 }
 
@@ -198,7 +199,7 @@ static int attempt(int file, const struct sockaddr *to, socklen_t size)
 API int connect(int file, const struct sockaddr *to, socklen_t size)
 {
 	socklen_t length = sizeof(int);
-	uint32_t looked = 0;
+	uint32_t looked = 0, broken = exact_on() ? exact_self->broken : 0;
 	int error = 0;
 
 	if (!exact_on() || kind_of(file) != SOCKET)
@@ -208,12 +209,15 @@ API int connect(int file, const struct sockaddr *to, socklen_t size)
 	while (attempt(file, to, size)) {
 		if (errno == EAGAIN) {
 			outside_again(&looked);
+			if (outside_broken(broken))
+				return -1;
 			continue;
 		}
 		if (errno != EINPROGRESS)
 			return -1;
 		if (!outside_wait(file, POLLOUT)) {
-			errno = EINPROGRESS;
+			if (errno == EAGAIN)
+				errno = EINPROGRESS;
 			return -1;
 		}
 		if (getsockopt(file, SOL_SOCKET, SO_ERROR, &error, &length))

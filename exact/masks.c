@@ -1,0 +1,481 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Each thread's mask of signals, and what it was sent.
+ *
+ * One thread of the host executes all threads, so the kernel has one mask for them: what every
+ * thread blocks. A signal that it delivers is only noted (came()), since it may come in the middle
+ * of the model. At the next hook of any thread it gets its thread, as Linux chooses: the first
+ * thread if that does not block it, else the one that runs, else any. A thread that waits for the
+ * signal (sigwait) does not block it. If the chosen thread waits for something else, the wait is
+ * interrupted. It runs the handler where it lets others catch up, at the latest.
+ *
+ * A fault's signal is the thread's own, and its handler runs at once. So does the default action.
+ *
+ * Why no signal is lost: came() alone adds to the ring and arrived() alone takes from it.
+ * A signal that all threads block stays in the kernel, so that signalfd() and sigpending() see it.
+ */
+#include "masks.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "order.h"
+#include "pass.h"
+#include "real.h"
+#include "sim_threads.h"
+#include "spin.h"
+#include "turns.h"
+
+#define RESTORER 0x04000000
+#define RING	 64u
+#define MOST	 256u
+#define PATIENCE 60 /* seconds of the host */
+#define NAP_NS	 1000000
+#define NEVER	 (masks_bit(SIGKILL) | masks_bit(SIGSTOP))
+#define OURS	 (masks_bit(SIGSYS) | masks_bit(TURNS_SIGNAL))
+#define LIBRARY	 (masks_bit(32) | masks_bit(33)) /* the C library's own */
+#define FAULTS                                                                            \
+	(masks_bit(SIGSEGV) | masks_bit(SIGBUS) | masks_bit(SIGFPE) | masks_bit(SIGILL) | \
+	 masks_bit(SIGTRAP))
+#define IGNORED (masks_bit(SIGCHLD) | masks_bit(SIGURG) | masks_bit(SIGWINCH) | masks_bit(SIGCONT))
+
+#define KERNEL(...) PASS(REAL(long, syscall, (long, ...))(__VA_ARGS__))
+
+/* What the program asked for. */
+static struct masks_action action[MASKS_SIGNALS];
+
+static struct {
+	bool on;
+	void *restorer;
+	uint64_t host; /* the kernel's mask */
+	siginfo_t ring[RING];
+	volatile uint32_t came, taken;
+	struct sent {
+		struct thread *to;
+		siginfo_t info;
+	} sent[MOST];
+	uint32_t nr;
+} masks;
+
+bool masks_on(void)
+{
+	return masks.on;
+}
+
+static void count(void)
+{
+	exact.sent = masks.nr;
+	/* After that: came() may run at any time. */
+	if (masks.came != masks.taken)
+		exact.sent = 1;
+}
+
+/* ---- the kernel's mask ---- */
+
+static void set_host(uint64_t mask)
+{
+	mask &= ~OURS;
+	if (mask == masks.host)
+		return;
+	masks.host = mask;
+	KERNEL(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof(mask));
+}
+
+/* What all threads block. */
+static void update(void)
+{
+	uint64_t all = UINT64_MAX & ~LIBRARY;
+
+	for (uint32_t i = 0; i < exact.nr_threads; i++)
+		if (!exact.threads[i]->ended)
+			all &= exact.threads[i]->mask;
+	set_host(all);
+}
+
+void masks_frame(void *context)
+{
+	if (masks.on && exact.recording)
+		memcpy(&((ucontext_t *)context)->uc_sigmask, &masks.host, sizeof(masks.host));
+}
+
+/* ---- which thread ---- */
+
+static bool wants(const struct thread *t, int which)
+{
+	return !t->ended && (!(t->mask & masks_bit(which)) || t->awaits & masks_bit(which));
+}
+
+static struct thread *choose(int which)
+{
+	if (wants(exact.threads[0], which))
+		return exact.threads[0];
+	if (wants(exact_self, which))
+		return exact_self;
+	for (uint32_t i = 1; i < exact.nr_threads; i++)
+		if (wants(exact.threads[i], which))
+			return exact.threads[i];
+	return NULL;
+}
+
+static bool does_nothing(int which)
+{
+	const void *handler = (const void *)action[which].handler;
+
+	return handler == (const void *)SIG_IGN ||
+	       (handler == (const void *)SIG_DFL && masks_bit(which) & IGNORED);
+}
+
+/* Signals that are not of real time come once. Return: the thread that may run its handler. */
+static struct thread *add(struct thread *to, const siginfo_t *info)
+{
+	int which = info->si_signo;
+
+	if (!to)
+		to = choose(which);
+	if (to && does_nothing(which) && !(to->mask & masks_bit(which)))
+		return NULL;
+	for (uint32_t i = 0; i < masks.nr && which < SIGRTMIN; i++)
+		if (masks.sent[i].to == to && masks.sent[i].info.si_signo == which)
+			return NULL;
+	if (masks.nr == MOST)
+		return NULL;
+	masks.sent[masks.nr++] = (struct sent){ to, *info };
+	count();
+	return to && wants(to, which) ? to : NULL;
+}
+
+/* Return: something came. @interrupt: its thread goes on, unless it is @self. */
+static bool arrived(void (*interrupt)(struct thread *t), const struct thread *self)
+{
+	bool any = false;
+
+	while (masks.taken != masks.came) {
+		siginfo_t info = masks.ring[masks.taken % RING];
+		struct thread *t;
+
+		__atomic_store_n(&masks.taken, masks.taken + 1, __ATOMIC_RELEASE);
+		t = add(NULL, &info);
+		any |= t != NULL;
+		if (t && t != self)
+			interrupt(t);
+	}
+	count();
+	return any;
+}
+
+bool masks_take(uint64_t set, siginfo_t *info)
+{
+	uint32_t best = MOST;
+
+	for (uint32_t i = 0; i < masks.nr; i++)
+		if ((!masks.sent[i].to || masks.sent[i].to == exact_self) &&
+		    set & masks_bit(masks.sent[i].info.si_signo) &&
+		    (best == MOST || masks.sent[i].info.si_signo < masks.sent[best].info.si_signo))
+			best = i;
+	if (best == MOST)
+		return false;
+	*info = masks.sent[best].info;
+	masks.nr--;
+	memmove(&masks.sent[best], &masks.sent[best + 1], (masks.nr - best) * sizeof(*masks.sent));
+	count();
+	return true;
+}
+
+uint64_t masks_pending(void)
+{
+	uint64_t all = 0;
+
+	for (uint32_t i = 0; i < masks.nr; i++)
+		if (!masks.sent[i].to || masks.sent[i].to == exact_self)
+			all |= masks_bit(masks.sent[i].info.si_signo);
+	return all & exact_self->mask;
+}
+
+/* ---- handlers ---- */
+
+/* The default action is the kernel's, for the whole process. */
+static void fall(int which)
+{
+	uint64_t one = masks_bit(which);
+
+	KERNEL(SYS_rt_sigprocmask, SIG_UNBLOCK, &one, NULL, sizeof(one));
+	KERNEL(SYS_tgkill, getpid(), exact.threads[0]->tid, which);
+	KERNEL(SYS_rt_sigprocmask, SIG_SETMASK, &masks.host, NULL, sizeof(one));
+}
+
+static void tell_kernel(int which);
+
+static void run(siginfo_t *info, ucontext_t *uc)
+{
+	struct thread *t = exact_self;
+	int which = info->si_signo, error = errno;
+	struct masks_action a = action[which];
+	bool dispatched = t->dispatched, point = t->cancel_point, outside = t->outside;
+	const char *in = t->waits_in;
+	ucontext_t own;
+
+	if (does_nothing(which))
+		return;
+	if ((void *)a.handler == (void *)SIG_DFL) {
+		fall(which);
+		return;
+	}
+	if (!uc) {
+		uc = &own;
+		memset(uc, 0, sizeof(*uc));
+		uc->uc_mcontext.gregs[REG_RIP] = (greg_t)__builtin_return_address(0);
+	}
+	if (a.flags & SA_RESETHAND) {
+		action[which].handler = NULL;
+		tell_kernel(which);
+	}
+	memcpy(&uc->uc_sigmask, &t->mask, sizeof(t->mask));
+	t->mask |= (a.mask | (a.flags & SA_NODEFER ? 0 : masks_bit(which))) & ~NEVER;
+	update();
+	spin_else();
+	sched_cycles(2 * EXACT_CALL);
+	order_world();
+	t->dispatched = t->cancel_point = t->outside = false;
+	a.handler(which, info, uc);
+	order_world();
+	t->dispatched = dispatched;
+	t->cancel_point = point;
+	t->outside = outside;
+	t->waits_in = in;
+	t->handled++;
+	t->broken += !(a.flags & SA_RESTART);
+	memcpy(&t->mask, &uc->uc_sigmask, sizeof(t->mask));
+	t->mask &= ~NEVER;
+	update();
+	errno = error;
+}
+
+/* At a hook: what the calling thread was sent. */
+static void handle(void)
+{
+	siginfo_t info;
+
+	arrived(futex_interrupt, exact_self);
+	while (masks_take(~exact_self->mask, &info))
+		run(&info, NULL);
+}
+
+/* The kernel delivers a signal. */
+static void came(int which, siginfo_t *info, void *context)
+{
+	if (!exact.recording)
+		return;
+	if (masks_bit(which) & FAULTS && info->si_code > 0) {
+		KERNEL(SYS_rt_sigprocmask, SIG_SETMASK, &masks.host, NULL, sizeof(masks.host));
+		if (exact_self->mask & masks_bit(which))
+			fall(which);
+		run(info, context);
+		masks_frame(context);
+		return;
+	}
+	if (masks.came - masks.taken < RING) {
+		masks.ring[masks.came % RING] = *info;
+		masks.ring[masks.came % RING].si_signo = which;
+		masks.came++;
+	}
+	exact.sent = 1;
+}
+
+static void tell_kernel(int which)
+{
+	struct masks_action own = action[which];
+
+	own.restorer = masks.restorer;
+	own.flags |= RESTORER;
+	if ((void *)own.handler != (void *)SIG_DFL && (void *)own.handler != (void *)SIG_IGN) {
+		own.handler = came;
+		own.flags |= SA_SIGINFO;
+		own.flags &= ~(unsigned long)(SA_NODEFER | SA_RESETHAND);
+		own.mask = ~OURS;
+	}
+	KERNEL(SYS_rt_sigaction, which, &own, NULL, sizeof(own.mask));
+}
+
+int masks_action(int which, const struct masks_action *asked, struct masks_action *before)
+{
+	if (which >= 1 && which < MASKS_SIGNALS && masks_bit(which) & LIBRARY)
+		return KERNEL(SYS_rt_sigaction, which, asked, before, sizeof(uint64_t)) ? errno : 0;
+	if (which < 1 || which >= MASKS_SIGNALS || (asked && masks_bit(which) & NEVER))
+		return EINVAL;
+	if (before)
+		*before = action[which];
+	if (!asked)
+		return 0;
+	action[which] = *asked;
+	action[which].mask &= ~NEVER;
+	if (!(masks_bit(which) & OURS))
+		tell_kernel(which);
+	return 0;
+}
+
+int masks_set(int how, const uint64_t *asked, uint64_t *before)
+{
+	struct thread *t = exact_self;
+
+	/* What has come belongs to the mask before. */
+	exact_signals();
+	if (before)
+		*before = t->mask;
+	if (!asked)
+		return 0;
+	switch (how) {
+	case SIG_BLOCK:
+		t->mask |= *asked;
+		break;
+	case SIG_UNBLOCK:
+		t->mask &= ~*asked;
+		break;
+	case SIG_SETMASK:
+		t->mask = *asked;
+		break;
+	default:
+		return EINVAL;
+	}
+	t->mask &= ~NEVER;
+	update();
+	exact_signals();
+	return 0;
+}
+
+const sigset_t *masks_swap(const sigset_t *mask, uint64_t *before)
+{
+	uint64_t asked;
+
+	if (!masks.on || !mask)
+		return mask;
+	memcpy(&asked, mask, sizeof(asked));
+	masks_set(SIG_SETMASK, &asked, before);
+	return NULL;
+}
+
+void masks_back(const sigset_t *mask, uint64_t before)
+{
+	if (masks.on && mask)
+		masks_set(SIG_SETMASK, &before, NULL);
+}
+
+void masks_send(struct thread *t, const siginfo_t *info)
+{
+	struct thread *to = add(t, info);
+
+	spin_else();
+	if (to && to != exact_self)
+		futex_interrupt(to);
+	exact_signals();
+}
+
+/* ---- threads, and the end of all ---- */
+
+void masks_thread(struct thread *t)
+{
+	t->mask = exact_self ? exact_self->mask : 0;
+}
+
+void masks_gone(struct thread *t)
+{
+	uint32_t n = masks.nr, kept = 0;
+
+	if (!masks.on)
+		return;
+	for (uint32_t i = 0; i < n; i++) {
+		struct sent s = masks.sent[i];
+
+		if (s.to == t && s.info.si_code != SI_TKILL)
+			s.to = choose(s.info.si_signo);
+		else if (s.to == t)
+			continue;
+		masks.sent[kept++] = s;
+	}
+	masks.nr = kept;
+	count();
+	update();
+}
+
+bool masks_handled(void)
+{
+	for (int which = 1; which < MASKS_SIGNALS; which++)
+		if (!(masks_bit(which) & (OURS | FAULTS | masks_bit(SIGABRT))) &&
+		    (void *)action[which].handler != (void *)SIG_DFL &&
+		    (void *)action[which].handler != (void *)SIG_IGN)
+			return true;
+	return false;
+}
+
+static void wake_idle(struct thread *t)
+{
+	uint64_t latest = 0;
+
+	for (uint32_t n = 0; n < exact.watch.setup.nr_cpus; n++)
+		if (sim_clock_of(n) > latest)
+			latest = sim_clock_of(n);
+	futex_rouse(t, latest);
+}
+
+bool masks_await(void)
+{
+	const struct timespec nap = { 0, NAP_NS };
+	bool any = false;
+
+	if (!masks.on || !masks_handled())
+		return false;
+	exact.waited_outside++;
+	for (long i = 0; !any && i < PATIENCE * (1000000000l / NAP_NS); i++) {
+		PASS(REAL(int, nanosleep, (const struct timespec *, struct timespec *))(&nap,
+											NULL));
+		any = arrived(wake_idle, NULL);
+	}
+	return any;
+}
+
+void masks_child(void)
+{
+	uint64_t mask = exact_self ? exact_self->mask : 0;
+
+	if (!masks.on || !exact_self)
+		return;
+	masks.on = false;
+	for (int which = 1; which < MASKS_SIGNALS; which++) {
+		struct masks_action own = action[which];
+
+		if ((void *)own.handler == (void *)SIG_DFL ||
+		    (void *)own.handler == (void *)SIG_IGN)
+			continue;
+		KERNEL(SYS_rt_sigaction, which, &own, NULL, sizeof(own.mask));
+	}
+	KERNEL(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof(mask));
+}
+
+void masks_begin(void *restorer)
+{
+	uint64_t host = 0;
+
+	KERNEL(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &host, sizeof(host));
+	masks.restorer = restorer;
+	masks.host = host;
+	exact.threads[0]->mask = host;
+	exact.handle = handle;
+	masks.on = true;
+	for (int which = 1; which < MASKS_SIGNALS; which++) {
+		struct masks_action now = { .handler = NULL };
+
+		if (masks_bit(which) & (OURS | NEVER | LIBRARY) ||
+		    KERNEL(SYS_rt_sigaction, which, NULL, &now, sizeof(now.mask)))
+			continue;
+		/* The last resort of fatal.c is the default action, for the program. */
+		if (exact.last_resort && (void *)now.handler == exact.last_resort)
+			continue;
+		action[which] = now;
+		if ((void *)now.handler != (void *)SIG_DFL &&
+		    (void *)now.handler != (void *)SIG_IGN)
+			tell_kernel(which);
+	}
+}

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""c2c record --exact: each thread has a mask of signals and runs its own handlers."""
+
+from __future__ import annotations
+
+import platform
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from running import COMPILERS, HERE, NEEDED, compiled, runs
+
+pytestmark = [
+    NEEDED,
+    pytest.mark.skipif(
+        tuple(map(int, re.findall(r"\d+", platform.release())[:2])) < (5, 11),
+        reason="needs the kernel's dispatch of system calls",
+    ),
+]
+
+
+@pytest.fixture(scope="module", params=COMPILERS)
+def signalled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program with a part for each use of signals."""
+    into = tmp_path_factory.mktemp(request.param) / "signalled"
+    return compiled(into, request.param, str(HERE / "signalled.c"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("masks", "0 10 1 10 1 "), ("directed", "0 1 1 1 1 "), ("process", "1 0 0 0 0 "),
+        ("suspend", "0 1 1 1 1 "), ("interrupted", "11111 x 4"), ("nested", "111 100 5 1"),
+        ("taken", "1 1 0 1"), ("jumped", "3 000"), ("from-outside", "0 0"),
+    ],
+)  # fmt: skip
+def test_signals_are_those_of_threads(
+    signalled: Path, kind: str, said: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Natively and recorded: the thread that a signal is for runs the handler."""
+    native = subprocess.run([signalled, kind], capture_output=True, text=True, check=True)
+    assert native.stdout == f"{said}\n"
+    done = runs(signalled, tmp_path, kind)
+    assert (done.status, capfd.readouterr().out) == (0, native.stdout)
