@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * scaling add|read|apart THREADS TIMES HOLD: each thread adds to one counter, or takes one lock for
- * reading and holds it for HOLD - 1 us. As in perfbook's rwlockscale the numbers that its loops
- * read are in the lock's line; with `apart` they are not. Prints how many ns an operation of a
- * thread took.
+ * scaling add|plain|read|apart THREADS TIMES HOLD: each thread adds to one counter, atomically or
+ * by a load and a store; or takes one lock for reading and holds it for HOLD - 1 us. As in
+ * perfbook's rwlockscale the numbers that its loops read are in the lock's line; with `apart` they
+ * are not. Prints how many ns an operation of a thread took.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -28,9 +28,10 @@ static struct {
 static struct numbers apart LINE;
 static pthread_barrier_t ready LINE;
 static atomic_long sum LINE;
+static volatile long plain LINE;
 static const volatile struct numbers *numbers LINE;
 static long times;
-static int adds;
+static int adds, adds_plainly;
 
 static double now(void)
 {
@@ -68,6 +69,8 @@ static void *work(void *arg)
 	for (long i = 0; i < times; i++) {
 		if (adds)
 			atomic_fetch_add(&sum, 1);
+		else if (adds_plainly)
+			plain++;
 		else if (!n->stop)
 			take_lock(n);
 	}
@@ -84,6 +87,7 @@ int main(int argc, char **argv)
 	if (n < 1 || n > 256)
 		return 2;
 	adds = !strcmp(argv[1], "add");
+	adds_plainly = !strcmp(argv[1], "plain");
 	numbers = strcmp(argv[1], "apart") != 0 ? &one.read : &apart;
 	times = atol(argv[3]);
 	one.read.hold = apart.hold = atol(argv[4]);
