@@ -54,10 +54,11 @@ snapshot() {
 		find $directory -type f -exec sha256sum {} + | sort
 		find $directory -type l -exec ls -l {} + | sed 's/.* \(\/.*\)/\1/' | sort
 	done
-	{
-		grep -s -H '' /proc/[0-9]*/task/*/stat
-		grep -s -H -E '^(Name|Cpus_allowed_list|Mems_allowed_list):' /proc/[0-9]*/task/*/status
-	} | awk '
+	# In files, so that while grep reads nothing else of this script runs, then or not.
+	grep -s -H '' /proc/[0-9]*/task/*/stat >$home/stats
+	grep -s -H -E '^(Name|Cpus_allowed_list|Mems_allowed_list):' \
+		/proc/[0-9]*/task/*/status >$home/statuses
+	awk '
 		{ thread = $0; sub(/\/stat.*/, "", thread) }
 		/^[^:]*\/stat:/ {
 			fields = $0
@@ -83,7 +84,7 @@ snapshot() {
 					print "thread" words[thread]
 				else if (!seen[words[thread]]++)
 					print "kernel" words[thread]
-		}' |
+		}' $home/stats $home/statuses |
 		grep -v -E '^thread (trial|awk|grep|sort|sh|sed|find|\(udev-worker|systemd-udevd)' |
 		sort | uniq -c
 }
@@ -146,7 +147,16 @@ same() {
 	snapshot >$home/after
 	known $home/before $home/after >$home/before.known
 	known $home/after $home/before >$home/after.known
-	diff $home/before.known $home/after.known >$home/differences
+	awk '
+		NR == FNR { left[$0]++; next }
+		left[$0] > 0 { left[$0]--; next }
+		{ print "> " $0 }
+		END {
+			for (line in left)
+				for (; left[line] > 0; left[line]--)
+					print "< " line
+		}' $home/before.known $home/after.known | sort >$home/differences
+	[ ! -s $home/differences ]
 }
 
 # What undo.sh left stays. A thread that is just being started or ending is gone the next time.
@@ -160,6 +170,6 @@ compare() {
 		say "undone: no difference in $(wc -l <$home/before.known) lines"
 	else
 		sed 's/^/trial: difference: /' $home/differences
-		wrong "undo.sh left differences: $(grep '^[<>]' $home/differences | head -n 3 | tr -s '\n ' ' ')"
+		wrong "undo.sh left differences: $(head -n 3 $home/differences | tr -s '\n ' ' ')"
 	fi
 }
