@@ -266,7 +266,7 @@ static void *yield_side(void *arg)
 
 /*
  * Two threads on one CPU yield to each other. A yield need not switch, so the code counts switches,
- * not yields; a few among thousands of yields are no measurement.
+ * not yields; a few among thousands of yields are not a measurement.
  */
 static int yields(struct measure_ops *ops, u32 cpu, const struct pace *asked, double *value)
 {

@@ -5,7 +5,7 @@
  * Concurrency: as in sbm.h, but for plain updates: __sbm_set(), __sbm_clear(), and sbm_from_mask(),
  * which updates every shard. They exclude all other updates of the same shard, as they would undo
  * them. With a summary they also exclude searches, which may clean it: nothing orders a plain store
- * before the summary is read (sbm_more.c). sbm_test() and sbm_to_mask() are no searches.
+ * before the summary is read (sbm_more.c). sbm_test() and sbm_to_mask() are not searches.
  *
  * Guarantees of a search, context, ordering and lines touched: as in sbm.h. A weight is a search,
  * too. All but walks and copies take a constant number of steps. A CPU number of -1 says: none.

@@ -3,7 +3,7 @@
  * The instrumentation tells of each function where it was called, and when it returns. longjmp()
  * skips returns: a function whose frame lies below that of one that is entered now has ended.
  *
- * What calls from this library is the beginning of a thread or a handler, and is no call of the
+ * What calls from this library is the beginning of a thread or a handler, and is not a call of the
  * program.
  */
 #include "ways.h"

@@ -101,7 +101,7 @@ static void report(struct run *run, const struct store_seen *x)
 				 : what == 2 ? s->new_begins + x->timestamp
 					     : s->new_ends;
 
-			/* A reader may have missed a value; its first read is no last one. */
+			/* A reader may have missed a value; its first read is not a last one. */
 			if (s->old_begins)
 				ns[n++] = ((double)at - (double)stored) / 1000;
 		}

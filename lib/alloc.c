@@ -12,7 +12,7 @@
  *    few and small. Objects of more than a quarter of a chunk get their own mapping. Both functions
  *    decide that by the size, which callers give both times.
  *  - port_free() unmaps a chunk with its last object.
- *  - One lock protects everything: allocation is no fast path.
+ *  - One lock protects everything: allocation is not a fast path.
  *
  * The node is set before any code touches the page, and memory is zeroed after that. So the node is
  * right whichever CPU the caller runs on.

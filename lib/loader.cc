@@ -64,7 +64,7 @@ bool Loader::known_keys(const toml::table &table, std::string_view path, const N
 		if (std::find(known.begin(), known.end(), key.str()) == known.end())
 			return fail(key.source().begin.line,
 				    dotted(path, shown(key.str())) +
-					    " is no known key, did you mean " +
+					    " is not a known key, did you mean " +
 					    dotted(path, nearest(key.str(), known)) + "?");
 	}
 	return true;

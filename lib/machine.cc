@@ -187,7 +187,7 @@ bool Loader::protocol(const toml::table &root)
 
 		if (!matches(key.str(), snake_char, 60))
 			return fail(key.source().begin.line,
-				    name + " is no key: it must be a-z, 0-9 and _, at most 60");
+				    name + " is not a key: it must be a-z, 0-9 and _, at most 60");
 		if (!uncertain(value, name, constant, false, &constant_value))
 			return false;
 		result->params.push_back({ result->keep(std::string(key.str())), constant_value });
@@ -257,7 +257,7 @@ bool Loader::load(std::string_view text)
 
 	if (!parsed)
 		return fail(parsed.error().source().begin.line,
-			    "is no valid TOML: " + std::string(parsed.error().description()));
+			    "is not valid TOML: " + std::string(parsed.error().description()));
 
 	const toml::table &root = parsed.table();
 
@@ -294,7 +294,7 @@ extern "C" int machine_parse(struct machine **machine, const char *text, size_t 
 	} catch (const std::bad_alloc &) {
 		return shard_err_set(err, -ENOMEM, "%s: out of memory", name);
 	} catch (const schedshard::ParserBug &) {
-		return shard_err_set(err, -EINVAL, "%s: is no valid TOML", name);
+		return shard_err_set(err, -EINVAL, "%s: is not valid TOML", name);
 	}
 }
 

@@ -15,8 +15,9 @@
  * shard_plan_refresh() reads the lists of CPUs before the rest. If they change meanwhile, the next
  * call sees a difference and reads again.
  *
- * Without a tree in /sys, as in a chroot, all CPUs are alike. That costs speed and is no error. A
- * tree that contradicts itself is one, because a plan of it would be slow and nobody would notice.
+ * Without a tree in /sys, as in a chroot, all CPUs are alike. That costs speed and is not an error.
+ * A tree that contradicts itself is one, because a plan of it would be slow and nobody would
+ * notice.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -33,14 +33,14 @@ static struct cpu_place {
 			place.core = obj;
 		else if (obj->type == HWLOC_OBJ_L2CACHE)
 			place.l2 = obj;
-		/* level 1 is no last-level cache, see topo_sysfs.c */
+		/* level 1 is not a last-level cache, see topo_sysfs.c */
 		if (hwloc_obj_type_is_dcache(obj->type) && obj->type != HWLOC_OBJ_L1CACHE)
 			place.llc = obj;
 	}
 	return place;
 }
 
-/* The lowest CPU of an object; -1: no object; -2: it is no possible CPU. */
+/* The lowest CPU of an object; -1: no object; -2: it is not a possible CPU. */
 static s32 first_cpu(hwloc_obj_t obj, u32 nr_cpus)
 {
 	int first;

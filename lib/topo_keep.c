@@ -3,9 +3,10 @@
  * What was known of a CPU that is off line now.
  *
  * Groups stay disjoint: a CPU joins one group at most, as it has one id. A group of which no member
- * is in a group now gets the lowest of its members as id. That is no id of @now: a CPU whose number
- * is an id is a member of its group. At the end each id is the lowest member of its group again. So
- * the result does not depend on which CPUs are off line, as long as all have been seen once.
+ * is in a group now gets the lowest of its members as id. That is not an id of @now: a CPU whose
+ * number is an id is a member of its group. At the end each id is the lowest member of its group
+ * again. So the result does not depend on which CPUs are off line, as long as all have been seen
+ * once.
  */
 #include <stdlib.h>
 #include <string.h>

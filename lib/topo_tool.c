@@ -108,7 +108,7 @@ static struct request parse_arguments(int argc, char **argv)
 		}
 	}
 	if (optind < argc)
-		fail(2, "'%s' is no option (--help shows the usage)", argv[optind]);
+		fail(2, "'%s' is not an option (--help shows the usage)", argv[optind]);
 	if (!request.source)
 		fail(2, "give a source: --machine FILE, --sysfs ROOT, --hwloc-xml FILE or --live");
 	return request;

@@ -150,8 +150,8 @@ static void tell_writer(struct vcpu *v, uint32_t cpu, uint64_t line)
 /*
  * Does this load wait for another CPU's store? It does when the same instruction has loaded the
  * same byte before, and the CPU has reported no store since. Other accesses meet in the order of
- * the clocks. The order in which the emulator executes them is no guide: each thread executes many
- * in a row.
+ * the clocks. The order in which the emulator executes them does not tell: each thread executes
+ * many in a row.
  */
 static void tell_waiting(struct vcpu *v, uint32_t cpu, uint64_t place, uint64_t pc, bool writes)
 {

@@ -32,7 +32,7 @@ static uint64_t physical(uint64_t told)
 	return told;
 }
 
-/* Devices are no memory. Return: false for them. */
+/* Devices are not memory. Return: false for them. */
 static bool place_of(qemu_plugin_meminfo_t info, uint64_t vaddr, uint64_t *place)
 {
 	struct qemu_plugin_hwaddr *where;

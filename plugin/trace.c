@@ -216,13 +216,13 @@ static int read_header(struct reader *r, uint64_t *nr_cpus)
 {
 	/* Without compression there is no checksum. */
 	if (r->file && gzdirect(r->file)) {
-		snprintf(r->err->text, sizeof(r->err->text), "%s is no trace: it is not compressed",
-			 r->name);
+		snprintf(r->err->text, sizeof(r->err->text),
+			 "%s is not a trace: it is not compressed", r->name);
 		return -1;
 	}
 	for (uint32_t i = 0; i < MAGIC_SIZE; i++) {
 		if (next(r) != MAGIC[i]) {
-			snprintf(r->err->text, sizeof(r->err->text), "%s is no trace", r->name);
+			snprintf(r->err->text, sizeof(r->err->text), "%s is not a trace", r->name);
 			return -1;
 		}
 	}

@@ -51,7 +51,7 @@ int trace_close(struct trace_writer *w);
  * @item: receives every item; returns 0 to continue
  * @cut: receives: did the file end within an item?
  *
- * Return: 0; -1 with one line in @err: the file is no trace, damaged, or a function refused.
+ * Return: 0; -1 with one line in @err: the file is not a trace, damaged, or a function refused.
  */
 int trace_read(const char *path, int (*begin)(void *arg, uint32_t nr_cpus),
 	       int (*item)(void *arg, uint32_t cpu, const struct item *item), void *arg, bool *cut,

@@ -6,7 +6,7 @@
  * A call or a return at @sp ends every call whose return address lies at @sp or below: longjmp(),
  * exceptions and the end of a signal handler leave none behind for longer. Where @sp is far from
  * all calls it is on another stack: a signal's alternate one, or a fiber's. A thread's last few
- * stacks are kept, and a call on one is no caller on another.
+ * stacks are kept, and a call on one is not a caller on another.
  *
  * Most calls lead to no contended line, so a call gets its site with the first access below it.
  */

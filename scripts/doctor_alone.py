@@ -125,7 +125,7 @@ def modules() -> list[Path]:
 
 
 def data(files: list[Path]) -> list[Path]:
-    """Return what lies beside the modules and is no module: scripts, tables, templates."""
+    """Return what lies beside the modules and is not a module: scripts, tables, templates."""
     rooms = {file.parent for file in files} | {CLI / "schedshard" / "show" / "templates"}
     rooms.add(CLI / "schedshard" / "doctor" / "plan" / "scripts")
     return sorted(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Count the instructions of each primitive that are no accesses to shared memory.
+"""Count the instructions of each primitive that are not accesses to shared memory.
 
 primitive_instructions.py BUILD   print NAME and instructions per operation, of a build tree
 

@@ -11,8 +11,8 @@
  *
  * Between pick and handover the old owner's accesses hit. Between handover and the arrival of the
  * data no core's do. The next pick waits until the transaction is complete: the data has arrived,
- * and the ordering point has its acknowledgement. A handover is no event: its time is known from
- * the pick on, and the next access after it performs it (coherence_settle()).
+ * and the ordering point has its acknowledgement. No event is needed for a handover: its time is
+ * known from the pick on, and the next access after it performs it (coherence_settle()).
  */
 #ifndef SIM_COHERENCE_H
 #define SIM_COHERENCE_H

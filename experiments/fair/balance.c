@@ -166,7 +166,7 @@ static u32 balance(struct fair_cpu *me, u32 dst, u32 level, enum fair_why why)
 	return 0;
 }
 
-/* Jiffies between two balances of a domain; those of a busy CPU are no multiples of each other. */
+/* Jiffies between two balances of a domain; those of a busy CPU are not multiples of each other. */
 static u64 interval_of(const struct fair_cpu *me, const struct fair_sd *sd, bool idle)
 {
 	u64 ms = READ_ONCE(sd->interval), most = (u64)me->fair->nr_cpus * 100, jiffies;

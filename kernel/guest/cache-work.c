@@ -29,7 +29,7 @@ static unsigned long number(const char *text, unsigned long most)
 	unsigned long n = strtoul(text, &end, 10);
 
 	if (end == text || *end || !n || n > most) {
-		fprintf(stderr, "cache-work: '%s' is no number from 1 to %lu\n", text, most);
+		fprintf(stderr, "cache-work: '%s' is not a number from 1 to %lu\n", text, most);
 		exit(2);
 	}
 	return n;

@@ -63,7 +63,7 @@ v1_tree() {
 	echo "$1" >/tmp/v1/cpuset.sched_load_balance
 }
 
-# remote TYPE: a partition below a cgroup that is no partition.
+# remote TYPE: a partition below a cgroup that is not a partition.
 remote() {
 	cpuset /m 4-11
 	echo 4-7 >$top/m/cpuset.cpus.exclusive

@@ -10,7 +10,7 @@
  * timer: it never runs again, though every CPU is idle. So a thread spins and becomes a deadline
  * task with 0.1 ms in every 100 ms. It overruns that by a tick, so that its 0-lag time is seconds
  * away. It is a FIFO task for 200 ms, and a deadline task again. Nothing else runs then, so that a
- * second without a step of it is no accident.
+ * second without a step of it is not an accident.
  *
  * dying. sched_cpu_dying() warns when the CPU counts more tasks than the stopper. The fair class's
  * deadline server counts while it is queued, whether or not there is a fair task. Its timer queues

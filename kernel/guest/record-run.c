@@ -8,7 +8,7 @@
  * ends. With MARKS 1 the program opens and closes it itself.
  *
  * The program is traced at two moments: before its first instruction, and at its end, while its
- * memory still exists. Its output goes to files while it runs, so that the console is no part of
+ * memory still exists. Its output goes to files while it runs, so that the console is not part of
  * the measurement. Afterwards it goes to the second serial line, in sections: a name, a length, the
  * bytes.
  */

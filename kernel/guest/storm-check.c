@@ -6,7 +6,7 @@
  * long as others run there. An emulated machine stands still whenever its host does. So the monitor
  * samples a late worker ten times in a second, from the kernel's own reports. These are state and
  * allowed CPUs in /proc, and what each run queue executes in debugfs. If all ten samples agree, or
- * eight where a moment's change is allowed, it is no accident of sampling. In between there was
+ * eight where a moment's change is allowed, it is not an accident of sampling. In between there was
  * time for a push, a pull or a tick.
  *
  * A worker naps in interruptible sleeps. A late one that sleeps in another way (D) waits for a lock

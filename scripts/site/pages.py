@@ -2,7 +2,7 @@
 """What MkDocs needs to make a site of the repository's own pages; it is a hook of mkdocs.yml.
 
 Pages outside of docs/ become pages of the site. Links are those of the repository, so that they
-work in a checkout as well. A link to a file that is no page leads to a copy of that file in the
+work in a checkout as well. A link to a file that is not a page leads to a copy of that file in the
 site. A link that leads nowhere is a warning, and with --strict an error.
 """
 
@@ -76,7 +76,7 @@ class Links:
         self.files = files
 
     def copied(self, path: str) -> str:
-        """Return the site's copy of a file of the repository that is no page."""
+        """Return the site's copy of a file of the repository that is not a page."""
         if path.startswith(DOCS):
             there = self.files.get_file_from_path(path.removeprefix(DOCS))
             if there is not None and there.inclusion.name in (

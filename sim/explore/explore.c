@@ -20,7 +20,7 @@
  * "Clean" says nothing about more CPUs or longer programs than the case's. It says nothing about
  * the compiler's treatment of non-atomic accesses, except their data races. In no model do stores
  * pass earlier loads of their CPU. Only the model weak (explore_weak.c) shows whether smp_wmb(),
- * smp_rmb(), acquire and release are where they must be: on x86 they are no instructions.
+ * smp_rmb(), acquire and release are where they must be: on x86 they are not instructions.
  *
  * Exit status: 0 no violation, 1 violation, 2 bad usage.
  */

@@ -56,7 +56,7 @@ void explore_name(const void *ptr, size_t size, const char *name);
  * @ptr: from port_alloc(); its whole lines count
  * @size: bytes
  *
- * Loads from it are no steps, which keeps the number of interleavings low. A store to it is a
+ * Loads from it are not steps, which keeps the number of interleavings low. A store to it is a
  * failure, so that a wrong claim is found.
  * Context: set-up only.
  */

@@ -144,7 +144,7 @@ static void place(uint32_t n)
 	count_step(n);
 	if (ev->touch == X_TOUCH_NONE)
 		return;
-	/* Latest first: an earlier step that happens before a later one of these is no race. */
+	/* Latest first: an earlier step that happens before a later one of these is not a race. */
 	for (uint32_t j = n; j-- > 0;) {
 		const struct x_event *old = &frames[j].ev;
 

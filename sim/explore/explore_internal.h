@@ -101,7 +101,7 @@ static inline void x_hash_add(struct x_hash *h, uint64_t val)
 
 /*
  * The model weak. x_weak_address() runs before an operation is proposed. x_weak_barrier() is for
- * barriers that are no steps. The history gets a plain store before the program performs it;
+ * barriers that are not steps. The history gets a plain store before the program performs it;
  * x_weak_plain_stored() runs after that.
  */
 void x_weak_init(void);

@@ -212,7 +212,7 @@ void sim_fence(int mo, const void *pc)
 	if (xw.running == X_NO_CPU || xw.model == X_SC)
 		return;
 	/*
-	 * smp_mb(); in models where atomic operations are no barriers also the barriers beside
+	 * smp_mb(); in models where atomic operations are not barriers also the barriers beside
 	 * them.
 	 */
 	if (mo == MO_SEQ_CST || (mo == MO_ACQ_REL && xw.model != X_TSO))

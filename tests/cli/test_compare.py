@@ -141,7 +141,7 @@ def test_wrong_input(cli: Cli, yield_result: Path, tmp_path: Path) -> None:
     assert_user_error(cli("compare", good, good), "damaged", "placement")
     other = tmp_path / "b.json"
     assert cli("bench", "--out", other).status == 0
-    assert_user_error(cli("compare", other, other), "is no result to read here")
+    assert_user_error(cli("compare", other, other), "is not a result to read here")
 
 
 def test_a_metric_is_shown_once_and_only_if_it_was_seen(

@@ -164,9 +164,9 @@ def test_truncated_result(cli: Cli, yield_result: Path, keep: int) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[]", "is no result"),
-        ("{}", "is no result"),
-        ('{"format": "schedshard/topo/1"}', "is no result"),
+        ("[]", "is not a result"),
+        ("{}", "is not a result"),
+        ('{"format": "schedshard/topo/1"}', "is not a result"),
         ('{"format": "schedshard/run/2"}', "is damaged: 'experiment' is missing"),
         ("[" * 100_000, "nested too deeply"),
     ],

@@ -110,5 +110,5 @@ def test_nothing_is_to_gain(capsys: pytest.CaptureFixture[str]) -> None:
     assert "nothing to gain: no shared line takes 0.5% of all cycles" in text
     assert "object" not in text.replace("objects", "")
     assert len(text.splitlines()) < 15
-    # That of the C library alone is no reason to speak of false sharing.
+    # That of the C library alone is not a reason to speak of false sharing.
     assert "false sharing" not in shown(capsys, line(0.2, "true"), line(0.001)).partition(":")[0]

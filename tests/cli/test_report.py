@@ -156,7 +156,7 @@ def test_report_refuses_other_files(cli: Cli, tmp_path: Path) -> None:
     other = tmp_path / "x.json"
     other.write_text('{"format": "schedshard/kernel-count/1"}')
     assert_user_error(
-        cli("report", other, "--out", tmp_path / "p.html"), "x.json is no result", "bench --out"
+        cli("report", other, "--out", tmp_path / "p.html"), "x.json is not a result", "bench --out"
     )
     assert not (tmp_path / "p.html").exists()
 

@@ -94,7 +94,7 @@ def test_commit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         subprocess.run(["git", "-C", tmp_path, *args], check=True)
     clean = commit()
     assert re.fullmatch(r"[0-9a-f]{40}", clean)
-    (tmp_path / "new").write_text("untracked files are no change")
+    (tmp_path / "new").write_text("untracked files are not a change")
     assert commit() == clean
     subprocess.run(["git", "-C", tmp_path, "add", "new"], check=True)
     assert commit() == f"{clean}-dirty"

@@ -34,9 +34,9 @@ def test_an_input_that_was_set_is_known() -> None:
     [
         ("row_us", "give NAME=VALUE, as in --set row_us=41"),
         ("row_as=1", "did you mean 'row_us'?"),
-        ("row_us=", "'' is no number"),
-        ("row_us=nan", "'nan' is no number"),
-        ("row_us=-1", "'-1' is no number from 0 on"),
+        ("row_us=", "'' is not a number"),
+        ("row_us=nan", "'nan' is not a number"),
+        ("row_us=-1", "'-1' is not a number from 0 on"),
     ],
 )
 def test_wrong_settings(text: str, words: str) -> None:

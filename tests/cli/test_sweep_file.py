@@ -51,19 +51,19 @@ def test_files_that_are_no_whole_parquet(cli: Cli, tmp_path: Path, keep: int) ->
     path.write_bytes(parquet(rows_of(plan_sweep(request(cpus=(4,)))[0]))[:keep])
     before = path.read_bytes()
     outcome = cli("sweep", *SMALL, "--out", path)
-    assert_user_error(outcome, "s.parquet is no whole Parquet file")
+    assert_user_error(outcome, "s.parquet is not a whole Parquet file")
     assert path.read_bytes() == before
     if keep > 0 or keep == -1:
         page = tmp_path / "p.html"
-        assert_user_error(cli("report", path, "--out", page), "no whole Parquet file")
-        assert_user_error(cli("compare", path, path), "no whole Parquet file")
+        assert_user_error(cli("report", path, "--out", page), "not a whole Parquet file")
+        assert_user_error(cli("compare", path, path), "not a whole Parquet file")
         assert not page.exists()
 
 
 def test_parquet_files_of_others(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "s.parquet"
     pq.write_table(pa.table({"x": [1]}), path)
-    assert_user_error(cli("sweep", *SMALL, "--out", path), "is no sweep", "sweep --out")
+    assert_user_error(cli("sweep", *SMALL, "--out", path), "is not a sweep", "sweep --out")
     pq.write_table(pa.table({"x": [1]}, metadata={"format": "schedshard/sweep/1"}), path)
     assert_user_error(cli("sweep", *SMALL, "--out", path), "damaged: column 'experiment'")
     rows = rows_of(plan_sweep(request(cpus=(4,)))[0])

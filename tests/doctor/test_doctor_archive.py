@@ -101,7 +101,7 @@ def test_packed_again_by_tar(made: bytes, tmp_path: Path, what: str) -> None:
 
 def test_another_folder_is_refused(made: bytes, tmp_path: Path) -> None:
     for name in ("elsewhere", "schedshard-doctor/cpus", "schedshard-doctor/..", "..", "/"):
-        refused(tmp_path, tar_of(lists_of(made), member(name, tarfile.DIRTYPE)), "no regular")
+        refused(tmp_path, tar_of(lists_of(made), member(name, tarfile.DIRTYPE)), "not a regular")
 
 
 def test_every_truncation_is_refused(made: bytes, tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_links_and_paths_that_lead_out(made: bytes, tmp_path: Path) -> None:
     files = lists_of(made)
     inside = "schedshard-doctor/cpus"
     for kind in (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE):
-        refused(tmp_path, tar_of({}, member(inside, kind, "/etc/passwd")), "no regular file")
+        refused(tmp_path, tar_of({}, member(inside, kind, "/etc/passwd")), "not a regular file")
     for name in ("../cpus", "/etc/cpus", "schedshard-doctor/../../x", "schedshard-doctor/a/b"):
         refused(tmp_path, tar_of(files, member(name, tarfile.REGTYPE)), "does not write")
     refused(tmp_path, tar_of(files, member(inside, tarfile.REGTYPE)), "twice")
@@ -135,7 +135,7 @@ def test_other_formats_and_encodings(made: bytes, tmp_path: Path) -> None:
     newer = {**files, "schedshard-doctor/format": b"schedshard-doctor 2\n"}
     refused(tmp_path, tar_of(newer, None), "schedshard-doctor 2", "schedshard-doctor 1")
     wide = {**files, "schedshard-doctor/threads": "1 1 1 1 1 1 a\n".encode("utf-16")}
-    refused(tmp_path, tar_of(wide, None), "'threads' is no text")
+    refused(tmp_path, tar_of(wide, None), "'threads' is not text")
     refused(tmp_path, b"PK\x03\x04" + bytes(2000))
     refused(tmp_path, b"\xff\xfe" + "text".encode("utf-16-le"))
 

@@ -285,7 +285,7 @@ def test_severity_follows_the_cost(capsys: Capture, tmp_path: Path) -> None:
 
 
 def test_little_is_no_finding(capsys: Capture, tmp_path: Path) -> None:
-    """0.08 CPU of 64 is no reason to give up isolation, nor is cyclictest on four CPUs."""
+    """0.08 CPU of 64 is not a reason to give up isolation, nor is cyclictest on four CPUs."""
     isolated = Machine(
         cpus=64, tasks=groups(57_600), isolated="4-15", cmdline="isolcpus=domain,4-15"
     )

@@ -254,7 +254,7 @@ def test_releases() -> None:
 
 
 def test_how_busy_the_machine_is(tmp_path: Path) -> None:
-    """Guests are part of a CPU's user time; a wait for a disk is no work."""
+    """Guests are part of a CPU's user time; a wait for a disk is not work."""
 
     def machine(ticks: str, ran: int, uptime: float) -> Machine:
         task = Task(50, "rt", ran=ran, voluntary=1)

@@ -154,7 +154,7 @@ def test_before_and_after_partitions(capsys: Capture, tmp_path: Path) -> None:
     assert "it came" in data["sentence"]
     # 16 CPUs, 80% busy at 2 million wake-ups per second, and then 65%.
     assert "went from 6.4 to 5.2 us" in data["sentence"]
-    # A cost below the prediction is no gain that did not come.
+    # A cost below the prediction is not a gain that did not come.
     rare = archive(
         tmp_path / "rare", Machine(tasks=groups(20_000), cgroups=partitions("root")), 130
     )

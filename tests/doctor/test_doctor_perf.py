@@ -168,8 +168,8 @@ def test_symbols_that_reports_cut() -> None:
     [
         (b"", "none that is known"),
         (b"hello\n" * 100, "none that is known"),
-        (REPORT.encode("utf-16"), "no text in UTF-8"),
-        (bytes(1000), "no text in UTF-8"),
+        (REPORT.encode("utf-16"), "not text in UTF-8"),
+        (bytes(1000), "not text in UTF-8"),
         ("\ufeffperf\u00e9".encode("latin-1", "replace"), "none that is known"),
     ],
 )

@@ -392,7 +392,7 @@ def test_two_runs_and_a_directory_of_somebody(capsys: Capture, tmp_path: Path) -
     outcome = call(capsys, "doctor", tar, "--plan", one)
     assert_refused(outcome, "holds other files")
     assert (one / "README.txt").read_text() == "mine"
-    assert_refused(call(capsys, "doctor", tar, "--plan", tar), "is no directory")
+    assert_refused(call(capsys, "doctor", tar, "--plan", tar), "is not a directory")
     assert_refused(call(capsys, "doctor", tar, "--plan", tmp_path / "no" / "x"), "no directory")
     assert not list(tmp_path.glob(".*"))
 

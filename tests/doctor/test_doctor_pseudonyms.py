@@ -145,7 +145,8 @@ def test_the_key_is_never_a_link_or_another_file(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
     script = tmp_path / "collect.sh"
     script.write_text(script_text(), encoding="ascii")
-    for name, words in (("link", "is a link"), ("secret", "is no key"), ("no/k", "cannot be made")):
+    refusals = {"link": "is a link", "secret": "is not a key", "no/k": "cannot be made"}
+    for name, words in refusals.items():
         argv = ["sh", str(script), "-r", str(tmp_path / "early"), "-o", str(tmp_path / "o.tar")]
         done = subprocess.run(
             [*argv, "-s", "0", "-a", "-k", str(tmp_path / name)], capture_output=True, text=True

@@ -176,9 +176,9 @@ def packed_files(path: Path, files: dict[str, bytes]) -> Path:
     ("files", "word"),
     [
         ({f"{CPU}/online": b"0-1\n" * 10_000}, "too long for a file of sysfs"),
-        ({f"sys/{'x' * 40_000}": b"", f"{CPU}/online": b"0\n"}, "no whole tar file"),
+        ({f"sys/{'x' * 40_000}": b"", f"{CPU}/online": b"0\n"}, "not a whole tar file"),
         ({"proc/version": b"Linux\n"}, f"no file of {CPU}"),
-        ({f"{CPU}/online": b"0-1\n", f"{CPU}/possible": b"\xff"}, "no list of CPUs"),
+        ({f"{CPU}/online": b"0-1\n", f"{CPU}/possible": b"\xff"}, "not a list of CPUs"),
     ],
 )
 def test_hostile_captures(

@@ -379,7 +379,7 @@ def test_bad_input(capsys: Capture, tmp_path: Path) -> None:
     assert_refused(call(capsys, "doctor", tmp_path / "no.tar"), "no such file")
     assert_refused(call(capsys, "doctor", "colect"), "no command of doctor", "collect")
     assert_refused(call(capsys, "doctor", DATA / "c2c-mail.txt"), "tar file")
-    assert_refused(call(capsys, "doctor", good, "--perf", good), "no text in UTF-8")
+    assert_refused(call(capsys, "doctor", good, "--perf", good), "not text in UTF-8")
     assert_refused(call(capsys, "doctor", good, "--live"), "--live")
     assert_refused(call(capsys, "doctor", good, "more.tar"), "more.tar")
     assert_refused(call(capsys, "doctor", "--seconds", "0"), "--seconds")
@@ -433,7 +433,7 @@ def test_no_colour_when_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
 
 @pytest.mark.slow(reason="each file of the tree is taken away in turn")
 def test_half_a_cgroup_tree(capsys: Capture, tmp_path: Path) -> None:
-    """A missing part of the tree is no finding: the kernel may have other root domains."""
+    """A missing part of the tree is not a finding: the kernel may have other root domains."""
     tree = partitions("root")
     tree[ROOT]["cpuset.cpus.isolated"] = ""
     whole = Machine(tasks=groups(4_000_000), cgroups=tree)

@@ -98,7 +98,7 @@ static void test_const(void)
 	struct x_stats s;
 
 	explore(&c, X_SC, &s);
-	CHECK(s.executions == 1 && s.max_steps == 1); /* the load is no step */
+	CHECK(s.executions == 1 && s.max_steps == 1); /* the load is not a step */
 	CHECK(s.shortest && strstr(s.shortest->failure.text, "constant"));
 	CHECK(s.shortest && s.shortest->failure.cpu == 1);
 	x_stats_free(&s);

@@ -343,7 +343,7 @@ def test_nothing_is_left_of_what_a_rule_removes(layout: Layout) -> None:
     write_series(layout, step + edit(2, "odd.cocci", "kernel/sched/odd.h"))
     apply(layout, "shard")
     after = (layout.source("shard") / "kernel/sched/odd.h").read_text(encoding="utf-8")
-    # What the file had before is no leaving of the rule.
+    # What the file had before is not a leaving of the rule.
     assert after.startswith("#ifdef CONFIG_NONE\n\n#endif\n")
     assert after.count("#") == 2
     assert "int;" not in after

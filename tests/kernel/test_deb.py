@@ -58,7 +58,7 @@ def test_no_image_or_two(paths: list[Path]) -> None:
 
 def test_name_and_release() -> None:
     assert package_name(IMAGE) == ("linux-image-6.12.117-schedshard", "6.12.117-schedshard")
-    with pytest.raises(UserError, match="is no package of a kernel"):
+    with pytest.raises(UserError, match="is not a package of a kernel"):
         package_name(LIBC)
 
 

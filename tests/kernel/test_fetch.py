@@ -168,12 +168,12 @@ def test_paths_that_are_no_source(layout: Layout, tmp_path: Path) -> None:
     refused(layout, "there is no such file or folder", tmp_path / "none")
     empty = tmp_path / "empty"
     empty.mkdir()
-    refused(layout, "has no Makefile: it is no kernel source", empty)
+    refused(layout, "has no Makefile: it is not kernel source", empty)
     write(empty / "Makefile", "all:\n")
-    refused(layout, "Makefile names no version: it is no kernel source", empty)
+    refused(layout, "Makefile names no version: it is not kernel source", empty)
     tarball = tmp_path / "two.tar.xz"
     subprocess.run(["tar", "-C", tmp_path, "-cJf", tarball, "empty", "bin"], check=True)
-    refused(layout, "is no kernel source: one folder with a Makefile is expected", tarball)
+    refused(layout, "is not kernel source: one folder with a Makefile is expected", tarball)
 
 
 # From the mirror.

@@ -101,7 +101,7 @@ def test_places_where_a_function_was_inlined(path: Path) -> None:
 
 def test_what_is_no_image(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no image")
-    with pytest.raises(UserError, match="is no ELF image"):
+    with pytest.raises(UserError, match="is not an ELF image"):
         Image(tmp_path / "text")
     with pytest.raises(UserError, match="cannot read"):
         Image(tmp_path / "none")

@@ -62,7 +62,7 @@ def test_a_plan_is_made_before_the_window() -> None:
 def test_what_a_guest_gets_of_a_plan(tmp_path: Path) -> None:
     for name in ("apply.sh", "common.sh", "verify.sh", "steps"):
         (tmp_path / name).write_text(name)
-    with pytest.raises(UserError, match="is no plan of doctor: it has no partitions"):
+    with pytest.raises(UserError, match="is not a plan of doctor: it has no partitions"):
         plan_files(tmp_path)
     (tmp_path / "partitions").write_text("rest\t0-3\n")
     assert sorted(plan_files(tmp_path)) == [
@@ -150,7 +150,7 @@ def test_the_table_compares_with_no_isolation(capsys: pytest.CaptureFixture[str]
     [
         (["--mode", "pinned"], "unknown way to isolate 'pinned'"),
         (["--out", "/nowhere/x.json"], "no directory /nowhere"),
-        (["--plan", "/nowhere"], "/nowhere is no plan of doctor"),
+        (["--plan", "/nowhere"], "/nowhere is not a plan of doctor"),
     ],
 )
 def test_wrong_use(args: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:

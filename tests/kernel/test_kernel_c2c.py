@@ -86,7 +86,7 @@ def test_bad_traces(tmp_path: Path) -> None:
         replay(ReplayRequest(tmp_path / "none", machine))
     copy = _copy(tmp_path)
     copy.write_bytes(b"no trace at all, nor gzip")
-    with pytest.raises(UserError, match=r"run\.trace is no trace"):
+    with pytest.raises(UserError, match=r"run\.trace is not a trace"):
         replay(ReplayRequest(copy, machine))
     copy = _copy(tmp_path)
     data = json.loads(names_path(copy).read_text())
@@ -110,10 +110,10 @@ def test_a_guest_that_never_opened_its_window(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="the guest never opened its window"):
         read_raw(tmp_path / "none")
     (tmp_path / "cut").write_text('{"format": "schedshard/c2c')
-    with pytest.raises(UserError, match="is no whole result"):
+    with pytest.raises(UserError, match="is not a whole result"):
         read_raw(tmp_path / "cut")
     (tmp_path / "other").write_text("{}")
-    with pytest.raises(UserError, match="is no result of the plugin"):
+    with pytest.raises(UserError, match="is not a result of the plugin"):
         read_raw(tmp_path / "other")
 
 

@@ -70,7 +70,7 @@ def test_nested_reports_with_and_without_time_stamps(stamp: str) -> None:
 def test_kernel_messages_between_the_lines_change_nothing() -> None:
     noise = [
         "random: crng init done",
-        "ok, this is no result",
+        "ok, this is not a result",
         "okay 3 neither",
         "1..x",
         "BUG: KASAN: use-after-free in foo+0x10/0x20",

@@ -148,7 +148,7 @@ def test_missing_changelog_leaves_the_old_series(layout: Layout) -> None:
 
 def test_folder_with_other_files_is_refused(layout: Layout, tmp_path: Path) -> None:
     write(tmp_path / "mine/notes.txt", "mine\n")
-    with pytest.raises(UserError, match=r"mine holds notes\.txt, which is no patch"):
+    with pytest.raises(UserError, match=r"mine holds notes\.txt, which is not a patch"):
         write_patches(layout, tmp_path / "mine")
     assert (tmp_path / "mine/notes.txt").is_file()
 
@@ -210,7 +210,7 @@ def test_letter_before_the_patches(layout: Layout) -> None:
     assert "\nWhy: \u00b5s.\n\n  table  1\n" in letter
     assert "A. Uthor (2):\n  lib: add shard\n  sched: more\n" in letter
     assert "a comment" not in letter
-    # It is no patch, and has the same contents at any time.
+    # It is not a patch, and has the same contents at any time.
     assert list(patches(made)) == ["0001-lib-add-shard.patch", "0002-sched-more.patch"]
     apply(layout, "shard")
     check_am(layout, made)

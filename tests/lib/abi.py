@@ -52,7 +52,7 @@ def describe(library: Path, headers: Path, to: Path) -> None:
 def compare(library: Path, headers: Path, description: Path) -> int:
     """Compare a library with its description; return the exit status."""
     dirs: list[str | Path] = ["--headers-dir1", headers, "--headers-dir2", headers]
-    # The SONAME follows the version and is tested elsewhere: a new one alone is no change.
+    # The SONAME follows the version and is tested elsewhere: a new one alone is not a change.
     name = re.search(r"SONAME.*\[(.*)\]", call(["readelf", "-d", library]).stdout)
     text = description.read_text(encoding="utf-8")
     described = headers / description.name

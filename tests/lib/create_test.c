@@ -7,7 +7,7 @@
 
 #define MAX_CPUS 512 /* of any tree here but those of one line */
 
-/* Two LLCs of four CPUs; number 5 is no CPU. */
+/* Two LLCs of four CPUs; number 5 is not a CPU. */
 static const char two_llcs[] = "cpu/possible=0-4,6-8\n"
 			       "cpu/cpu{0-4,6-8}/topology/physical_package_id=0\n"
 			       "cpu/cpu{0-4,6-8}/cache/index3/level=3\n"

@@ -250,7 +250,7 @@ static void offline_cpus(void)
 	shard_topo_free(topo);
 }
 
-/* Reads a tree of a few lines, which is no error. */
+/* Reads a tree of a few lines, which is not an error. */
 static struct shard_topo *read_lines(const char *text)
 {
 	struct shard_topo *topo = NULL;

@@ -72,7 +72,7 @@ class Output(unittest.TestCase):
         assert split["nr_shards"] == 2 * plain["nr_shards"]
 
     def test_help(self) -> None:
-        """The usage is no error."""
+        """The usage is not an error."""
         done = run("--help")
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout.startswith("usage: schedshard-topo")
@@ -95,7 +95,7 @@ class Refusal(unittest.TestCase):
         self.refused("unknown option '--bogus'", "--bogus")
         self.refused("unknown option '-x'", "-x")
         self.refused("--machine needs a value", "--machine")
-        self.refused("'extra' is no option", "--live", "extra")
+        self.refused("'extra' is not an option", "--live", "extra")
         self.refused("exclude each other", "--live", "--sysfs", "/")
         for value in ("0", "65", "-1", "x", "4x", ""):
             self.refused("--cap: ", "--live", "--cap", value)

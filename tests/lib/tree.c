@@ -3,7 +3,7 @@
  * Trees of /sys from text.
  *
  * The text may come from a fuzzer. A tree stays inside of its root directory because a path has
- * letters, digits, "_" and "/" only. So it has no ".." and is no link.
+ * letters, digits, "_" and "/" only. So it has no ".." and is not a link.
  */
 #include <ctype.h>
 #include <errno.h>

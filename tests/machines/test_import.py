@@ -202,11 +202,11 @@ def test_bad_input_is_one_line_and_writes_nothing(tmp_path: Path) -> None:
         "no such file": (tmp_path / "none.csv",),
         "is a directory": (tmp_path,),
         "truncated": (cut,),
-        "no UTF-8": (binary,),
+        "not UTF-8": (binary,),
         "empty": (one,),
         "no hwloc XML file": (good, "--hwloc-xml", tmp_path / "none.xml"),
         "CPUs 4-7 are not in small.xml": (good, "--hwloc-xml", xml),
-        "--clock-ghz 99 is no clock": (good, "--clock-ghz", "99"),
+        "--clock-ghz 99 is not a clock": (good, "--clock-ghz", "99"),
     }
     for message, args in cases.items():
         assert message in failure(*args, "--out", out)

@@ -276,8 +276,8 @@ def test_bad_requests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         return str(result.exception)
 
     assert "may not use 60000" in message("--cpus", "60000", "--out", str(out))
-    assert "no CPU list" in message("--cpus", "a", "--out", str(out))
-    assert "no range" in message("--cpus", "3-1", "--out", str(out))
+    assert "not a CPU list" in message("--cpus", "a", "--out", str(out))
+    assert "not a range" in message("--cpus", "3-1", "--out", str(out))
     assert "no directory" in message("--out", str(tmp_path / "none" / "x.toml"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "file" / "x"))
     (tmp_path / "file").write_text("", encoding="ascii")

@@ -80,7 +80,7 @@ class Settings:
 def strings(where: str, value: Any) -> tuple[str, ...]:
     """Return a list of strings, or report that the value is not one."""
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise BadSettingsError(f"{where}: {value!r} is no list of strings")
+        raise BadSettingsError(f"{where}: {value!r} is not a list of strings")
     return tuple(value)
 
 

@@ -144,7 +144,7 @@ def test_one_group(project: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "options", "message"),
     [
-        ("sources = 3", (), "order.ordering: None is no list"),
+        ("sources = 3", (), "order.ordering: None is not a list"),
         ("sources =", (), "Invalid value"),
         (SETTINGS + COMPARISON.replace("reason", "cause"), (), "reason is missing"),
         (SETTINGS.replace('logic = ["unit"]', 'logic = ["rd"]'), (), "no stage is called 'rd'"),

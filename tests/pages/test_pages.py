@@ -274,7 +274,7 @@ def _has_names(axis: Axis) -> bool:
 def _plotted(plot: plots.Plot) -> Iterator[float]:
     """Every number that a plot shows: places of points, ends of bars and of ranges.
 
-    Names have an axis of their own, whose places are no numbers; so have guides across a plot.
+    Names have an axis of their own, whose places are not numbers; so have guides across a plot.
     """
     for axes in plot.figure.axes:
         if not axes.axison:

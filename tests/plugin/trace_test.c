@@ -172,7 +172,7 @@ static void plain_file(const char *path, const uint8_t *data, size_t size)
 
 	CHECK(plain && fwrite(data, 1, size, plain) == size && !fclose(plain));
 	CHECK(trace_read(path, begin, take, &seen, &cut, &err) == -1);
-	CHECK(strstr(err.text, "is no trace: it is not compressed"));
+	CHECK(strstr(err.text, "is not a trace: it is not compressed"));
 }
 
 static void damage(const uint8_t *data, size_t size)
@@ -232,8 +232,8 @@ int main(int argc, char **argv)
 	size = unpack(path, data, sizeof(data));
 	plain_file(cut_path, data, size);
 	damage(data, size);
-	refused("SCHSHTR2\1", 9, "t is no trace");
-	refused("", 0, "t is no trace");
+	refused("SCHSHTR2\1", 9, "t is not a trace");
+	refused("", 0, "t is not a trace");
 	refused("SCHSHTR1\0", 9, "t: not of 1 to 1024 CPUs");
 	refused("SCHSHTR1\2\2\0\0\0\0", 14, "t: item 1: CPU 2 of 2");
 	refused("SCHSHTR1\2\1\77\0\0\0", 14, "t: item 1: kind and size are 0x3f");

@@ -45,7 +45,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* Chunks of a new heap are one behind the other, and this size is no multiple of a line. */
+/* Chunks of a new heap are one behind the other, and this size is not a multiple of a line. */
 __attribute__((noinline)) static struct element *by_luck(void)
 {
 	for (;;) {

@@ -140,7 +140,7 @@ static void empty_mask_finds_nothing(void)
 	shard_plan_free(plan);
 }
 
-/* Positions that are no CPU hold a value too; no search may return them. */
+/* Positions that are not a CPU hold a value too; no search may return them. */
 static void unused_positions_are_never_found(void)
 {
 	static const struct shape odd = { .name = "3 x 5", 1, 1, 3, 5, 1, 1 };

@@ -24,7 +24,7 @@ enum {
  * @threads: threads per core
  * @l2_cores: cores an L2
  * @adjacent: siblings have adjacent numbers, else all second threads come last
- * @hole: every @hole-th CPU number is no CPU, 0: none
+ * @hole: every @hole-th CPU number is not a CPU, 0: none
  * @hidden: what is unknown
  * @llc_nodes: nodes that an LLC spans, 0 and 1: one
  * @cap: of the plan

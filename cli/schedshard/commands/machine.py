@@ -112,7 +112,7 @@ def import_command(
     """
     if clock_ghz is not None and not CLOCK_LIMITS[0] <= clock_ghz <= CLOCK_LIMITS[1]:
         raise UserError(
-            f"--clock-ghz {clock_ghz:g} is no clock: give {CLOCK_LIMITS[0]:g} to "
+            f"--clock-ghz {clock_ghz:g} is not a clock: give {CLOCK_LIMITS[0]:g} to "
             f"{CLOCK_LIMITS[1]:g} GHz"
         )
     need_sweep("machine import")

@@ -41,7 +41,7 @@ def check_writable(path: Path) -> None:
 
 
 def _stays(path: Path) -> bool:
-    """Whether it is no plain file, such as /dev/null or /dev/stdout: no file may take its place."""
+    """Whether it is a device, a pipe or a link, such as /dev/stdout: no file may take its place."""
     return path.is_symlink() or (path.exists() and not path.is_file())
 
 
@@ -82,7 +82,7 @@ def read_json(path: Path, what: str, *, links: bool = True) -> Any:
     try:
         return json.loads(raw.decode("utf-8"))
     except UnicodeDecodeError as error:
-        raise UserError(f"{what} {path} is not text: byte {error.start} is no UTF-8") from error
+        raise UserError(f"{what} {path} is not text: byte {error.start} is not UTF-8") from error
     except json.JSONDecodeError as error:
         raise UserError(
             f"{what} {path} is not whole JSON: line {error.lineno}, column {error.colno}: "

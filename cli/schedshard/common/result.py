@@ -52,7 +52,7 @@ def load_result(path: Path, wanted: tuple[str, ...] = (RUN,)) -> dict[str, Any]:
             VALIDATE: "validate --out FILE",
         }
         ways = " or ".join(f"'{typed(makers[w])}'" for w in wanted if w in makers)
-        raise UserError(f"{path} is no result to read here: {ways} makes one")
+        raise UserError(f"{path} is not a result to read here: {ways} makes one")
     for key, kind_of in _NEEDS[kind]:
         if not isinstance(data.get(key), kind_of):
             raise UserError(f"{path} is damaged: '{key}' is missing or no {kind_of.__name__}")

@@ -362,7 +362,7 @@ def _check_metrics(
         of += [("pair", pair.variant) for pair in entry.pairs]
         for what, name in of:
             if name not in known:
-                raise ValueError(f"a published {what} is of '{name}', which is no variant")
+                raise ValueError(f"a published {what} is of '{name}', which is not a variant")
 
 
 def _variant(entry: dict[str, Any]) -> Variant:

@@ -75,7 +75,7 @@ def with_settings(experiment: Experiment, settings: tuple[str, ...]) -> Experime
         except ValueError:
             value = math.nan
         if not math.isfinite(value) or value < 0:
-            raise UserError(f"--set {text}: '{number}' is no number from 0 on")
+            raise UserError(f"--set {text}: '{number}' is not a number from 0 on")
         unit, source = params[name].unit, f"--set; {params[name].value:g} in {experiment.path.name}"
         params[name] = Param(name, value, unit, source)
     return replace(experiment, params=tuple(params.values()))

@@ -15,7 +15,7 @@ LINE_BYTES = 64
 
 
 def layouts_of(raws: Iterable[Any]) -> Layouts | None:
-    """The types of all lines that the simulator printed; None when it is no program of ours."""
+    """The types of all lines that the simulator printed; None when it is not a program of ours."""
     binary = sim_binary()
     if not is_elf(binary):
         return None

@@ -68,10 +68,10 @@ def make_bundle(data: Mapping[str, Any], source: str) -> Bundle:
                 f"'{typed('validate --out FILE')}' makes a file that has"
             )
         if not isinstance(machine_file, str) or not machine_file:
-            raise ValueError("machine_file is no text")
+            raise ValueError("machine_file is not text")
         host = _host(data["host"])
         if not isinstance(results, list) or not 1 <= len(results) <= len(EXPERIMENTS):
-            raise ValueError("measured is no list of one or two results")
+            raise ValueError("measured is not a list of one or two results")
         measured = tuple(_measurement(result) for result in results)
         if len({one.experiment for one in measured}) != len(measured):
             raise ValueError("an experiment was measured twice")
@@ -135,7 +135,7 @@ def _point(op: str, point: Mapping[str, Any], order: tuple[int, ...]) -> Measure
 
 def _number(value: Any, what: str, least: float = 1e-6) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"{what} is no number")
+        raise ValueError(f"{what} is not a number")
     if not math.isfinite(value) or not least <= value <= 1e12:
         raise ValueError(f"{what} is {value:g}, which cannot be")
     return float(value)

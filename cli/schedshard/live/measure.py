@@ -52,7 +52,7 @@ class LiveRequest:
 
 @dataclass(frozen=True)
 class Host:
-    """The points to measure. ``known``: the machine file was measured and is no guess."""
+    """The points to measure. ``known``: the machine file was measured and is not a guess."""
 
     topology: Topology
     allowed: Allowed

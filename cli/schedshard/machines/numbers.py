@@ -42,14 +42,14 @@ def range_of(node: Any, key: str = "a number") -> Range | None:
 def _is_uncertain(node: Any, key: str) -> bool:
     if isinstance(node, Mapping) and not {"value", "low", "high"} <= node.keys():
         raise UserError(
-            f"{key} is no number: give 70.0 or {{ value = 70.0, low = 55.0, high = 90.0 }}"
+            f"{key} is not a number: give 70.0 or {{ value = 70.0, low = 55.0, high = 90.0 }}"
         )
     return isinstance(node, Mapping)
 
 
 def _float(node: Any, key: str) -> float:
     if isinstance(node, bool) or not isinstance(node, (int, float)):
-        raise UserError(f"{key} is {node!r}, which is no number")
+        raise UserError(f"{key} is {node!r}, which is not a number")
     return float(node)
 
 

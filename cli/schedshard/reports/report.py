@@ -136,7 +136,7 @@ def _where(result: dict[str, Any]) -> str:
         label = (
             "the calibration curve, no test of the model"
             if is_curve(result) and len(result["variants"]) <= FEW_CURVES
-            else "the published figures calibrated the model, and are no test of it"
+            else "the published figures calibrated the model, and are not a test of it"
         )
     if is_pairs(result):
         return f"{machine['title']}, two CPUs at a time ({label})"

@@ -41,9 +41,9 @@ extern "C" {
  * @root: directory that has sys/devices/system/cpu below it; "/" for this machine
  * @err: describes a failure in one line, or NULL
  *
- * Covers all possible CPUs. A missing cache directory is no error. Files that contradict each other
- * are (CPU 3 claims to share a cache with CPU 4, and CPU 4 does not). Of this machine the files of
- * one CPU for each cache and core are read, of a captured tree all.
+ * Covers all possible CPUs. A missing cache directory is not an error. Files that contradict each
+ * other are (CPU 3 claims to share a cache with CPU 4, and CPU 4 does not). Of this machine the
+ * files of one CPU for each cache and core are read, of a captured tree all.
  *
  * Context: any thread; allocates memory and reads files: about 20 per CPU of a captured tree.
  * Return: 0; -EINVAL when the tree is no such tree or contradicts itself, -ENOMEM, or the error of

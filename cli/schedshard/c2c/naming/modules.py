@@ -102,7 +102,7 @@ def _read_symbols(elf: ELFFile, module: Module) -> None:
 
 
 def _load(path: Path, low: int, offset: int) -> Module | None:
-    """The file that is mapped at ``low`` from ``offset`` on; None when it is no ELF file."""
+    """The file that is mapped at ``low`` from ``offset`` on; None when it is not an ELF file."""
     try:
         with path.open("rb") as file:
             if file.read(4) != b"\x7fELF":

@@ -61,7 +61,9 @@ def _look(path: Path, argv: tuple[str, ...]) -> Program:
                     f"{path} is a script: record what it starts, or '{with_what} {path}'"
                 )
             if not start.startswith(b"\x7fELF"):
-                raise UserError(f"{path} is not an x86-64 ELF program: it is no ELF file at all")
+                raise UserError(
+                    f"{path} is not an x86-64 ELF program: it is not an ELF file at all"
+                )
             elf = ELFFile(file)
             if elf["e_machine"] != _X86_64 or elf.elfclass != 64:
                 raise UserError(

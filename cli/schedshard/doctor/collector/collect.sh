@@ -64,7 +64,7 @@ case $seconds in
 esac
 [ "$seconds" -le 600 ] || fail "-s $seconds: at most 600 seconds"
 [ -z "$out" ] || [ -z "$directory" ] || fail "-o and -d exclude each other"
-[ -d "$root/proc" ] || fail "$root/proc is no directory"
+[ -d "$root/proc" ] || fail "$root/proc is not a directory"
 # A file is made, never written through a link that somebody put in its place.
 set -C
 # PSEUDONYMS
@@ -80,7 +80,7 @@ if [ -n "$anonymous" ]; then
 elif [ -n "$key" ]; then
 	fail "-k is for -a"
 fi
-[ -z "$second" ] || [ -d "$second/proc" ] || fail "$second/proc is no directory"
+[ -z "$second" ] || [ -d "$second/proc" ] || fail "$second/proc is not a directory"
 
 # absolute PATH: the path from /, without running another program.
 absolute() {

@@ -20,7 +20,7 @@ key_of() {
 	case $key in
 	*[!0-9a-f]*) key= ;;
 	esac
-	[ ${#key} -eq 64 ] || fail "-k $1: is no key of collect.sh"
+	[ ${#key} -eq 64 ] || fail "-k $1: is not a key of collect.sh"
 	printf '%s\n' "$key"
 }
 

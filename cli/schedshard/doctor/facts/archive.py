@@ -2,9 +2,9 @@
 """The collector's output, as text by list; nothing from a tar file reaches the disk.
 
 A tar file may come from anywhere. It is read in memory, up to fixed sizes, so that no archive needs
-more than 256 MB. A member that is no regular file, that has holes, or whose name is not one of the
-collector's, is an error. A user may unpack a tar file, read it and pack it again. Then it has the
-folder as well, and may have "./" before its names.
+more than 256 MB. A member that is not a regular file, that has holes, or whose name is not one of
+the collector's, is an error. A user may unpack a tar file, read it and pack it again. Then it has
+the folder as well, and may have "./" before its names.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class _Headers(io.BytesIO):
     left = _HEADERS
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """Read, or say that this is no tar file of the collector."""
+        """Read, or say that this is not a tar file of the collector."""
         size = self.left + 1 if size is None or size < 0 else size
         if size > self.left:
             raise tarfile.ReadError("too many headers")
@@ -105,7 +105,7 @@ def _member(path: Path, member: tarfile.TarInfo) -> str:
     folder, _, name = member.name.removeprefix("./").partition("/")
     shown = clean(member.name[:80])
     if not member.isreg():
-        raise UserError(f"{path} holds '{shown}', which is no regular file: {_HINT}")
+        raise UserError(f"{path} holds '{shown}', which is not a regular file: {_HINT}")
     if folder != _FOLDER or name not in (*LISTS, _README):
         raise UserError(f"{path} holds '{shown}', which the collector does not write: {_HINT}")
     if member.issparse():
@@ -119,7 +119,7 @@ def _member(path: Path, member: tarfile.TarInfo) -> str:
 
 def _decoded(source: Path, name: str, data: bytes | bytearray) -> str:
     if b"\0" in data:
-        raise UserError(f"{source}: '{name}' is no text: {_HINT}")
+        raise UserError(f"{source}: '{name}' is not text: {_HINT}")
     # Names of threads may hold any byte. One character beyond 16 bits doubles a whole text.
     text = data.decode("utf-8", "replace")
     text = text if text.isascii() or len(text) < _CHUNK else _WIDE.sub("\ufffd", text)
@@ -185,7 +185,7 @@ def read_tar(path: Path) -> dict[str, str]:
                     raise UserError(f"{path} is truncated in '{name}': copy it again")
                 lists[name] = _decoded(path, name, content)
     except (tarfile.TarError, ValueError, EOFError, OSError, OverflowError) as error:
-        raise UserError(f"{path} is no whole tar file of the collector: {_HINT}") from error
+        raise UserError(f"{path} is not a whole tar file of the collector: {_HINT}") from error
     lists.pop(_README, None)
     return _checked(path, lists)
 

@@ -88,7 +88,7 @@ def capture_files(path: Path, data: bytes | bytearray) -> dict[str, str]:
             else:
                 raise UserError(f"{path} holds more than {_MOST_MEMBERS:,} members")
     except (tarfile.TarError, ValueError, EOFError, OSError, OverflowError) as error:
-        raise UserError(f"{path} is no whole tar file") from error
+        raise UserError(f"{path} is not a whole tar file") from error
     if not any(name.startswith(f"{_CPU}/") for name in files):
         raise UserError(f"{path} holds no file of {_CPU}")
     return files

@@ -137,7 +137,7 @@ class Cpusets:
         return Collisions(shared, siblings[:NAMED], len(siblings) > NAMED)
 
     def broken_above(self, cpuset: Cpuset) -> Cpuset | None:
-        """Return the cgroup above a cpuset if it is no valid partition and not the root."""
+        """Return the cgroup above a cpuset if it is not a valid partition and not the root."""
         above = self.sets.get(cpuset.path.rpartition("/")[0] or "/")
         if above is None or above.path == "/" or above.root_partition:
             return None
@@ -165,7 +165,7 @@ def _flag(value: str) -> bool:
 def _partition(value: str) -> dict[str, object]:
     match = _PARTITION.fullmatch(value.strip())
     if match is None:
-        raise ValueError(f"'{clean(value[:60])}' is no state of a partition")
+        raise ValueError(f"'{clean(value[:60])}' is not a state of a partition")
     return {
         "partition": match[1], "valid": match[2] is None, "why": clean(match["why"] or ""),
         "partitions": True,

@@ -76,7 +76,7 @@ def _effective(cpuset: Cpuset, facts: Facts) -> frozenset[int]:
 
 
 def _remote(cpusets: Cpusets, cpuset: Cpuset) -> bool:
-    """Whether a partition's parent is no partition: not the root, and not a valid one."""
+    """Whether a partition's parent is not a partition: not the root, and not a valid one."""
     parent = cpusets.sets.get(cpuset.path.rpartition("/")[0] or "/")
     return (
         parent is not None and parent.path != "/"
@@ -105,8 +105,8 @@ def _version_2(facts: Facts) -> tuple[list[RootDomain], list[str]]:
         if _remote(cpusets, each) and facts.version < _REMOTE_FIXED:
             # Such a partition on an older version is a distributor's backport.
             unsure.append(
-                f"partition {each.path} is below a cgroup that is no partition: Linux 6.7 to 6.10 "
-                "and backports may overlook it (fixed by ccac8e8de99c)"
+                f"partition {each.path} is below a cgroup that is not a partition: "
+                "Linux 6.7 to 6.10 and backports may overlook it (fixed by ccac8e8de99c)"
             )
     if built and facts.isolated and _REMOTE_FIXED <= facts.version < _LEAK_FIXED:
         unsure.append(

@@ -157,7 +157,7 @@ def _mask(place: str, value: str, known: CpuLists) -> frozenset[int]:
 
 def _number(place: str, value: str) -> int:
     if not re.fullmatch(r"-?\d{1,19}", value.strip()):
-        raise _WrongError(f"{place}: '{clean(value.strip()[:40])}' is no number")
+        raise _WrongError(f"{place}: '{clean(value.strip()[:40])}' is not a number")
     return int(value.strip())
 
 
@@ -340,7 +340,7 @@ def _read(lists: Mapping[str, str]) -> Facts:
     if not name and MARK in settings:
         name, version = "unknown", (0, 0, 0)
     if version is None:
-        raise _WrongError(f"settings: '{name[:40]}' is no release of a kernel")
+        raise _WrongError(f"settings: '{name[:40]}' is not a release of a kernel")
     if "online" not in masks or not masks["online"]:
         raise _WrongError("cpus: sys/devices/system/cpu/online is missing")
     first, second = _reading(lists, "reading-1"), _reading(lists, "reading-2")

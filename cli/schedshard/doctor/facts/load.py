@@ -71,7 +71,7 @@ class DomainLoad:
 
     @property
     def user_threads(self) -> int:
-        """Return how many of the threads are no kernel threads."""
+        """Return how many of the threads are not kernel threads."""
         return sum(not each.kernel for group in self.groups for each in group.threads)
 
 

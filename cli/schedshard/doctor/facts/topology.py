@@ -70,16 +70,16 @@ def cpu_map(text: str) -> str:
     """Return a mask such as 00000000,000000ff as a list. A ValueError names the error."""
     words = text.strip(" \t\n\0").split(",")
     if not all(re.fullmatch(r"[0-9a-f]{1,8}", word) for word in words):
-        raise ValueError(f"'{clean(text[:40])}' is no mask of CPUs")
+        raise ValueError(f"'{clean(text[:40])}' is not a mask of CPUs")
     bits = int("".join(word.zfill(8) for word in words), 16)
     if bits >> CPU_LIMIT:
-        raise ValueError(f"'{clean(text[:40])}' is no mask of CPUs below {CPU_LIMIT}")
+        raise ValueError(f"'{clean(text[:40])}' is not a mask of CPUs below {CPU_LIMIT}")
     return ",".join(str(cpu) for cpu in range(bits.bit_length()) if bits >> cpu & 1)
 
 
 def _number(value: str) -> int:
     if not re.fullmatch(r"-?\d{1,10}", value.strip()):
-        raise ValueError(f"'{clean(value.strip()[:40])}' is no number")
+        raise ValueError(f"'{clean(value.strip()[:40])}' is not a number")
     return int(value.strip())
 
 
@@ -133,7 +133,7 @@ def _add_caches(groups: Groups, cpu: int, caches: Iterable[_Cache]) -> int | Non
     for cache in caches:
         if cache.kind not in ("Data", "Unified", "Instruction", ""):
             shown = clean(cache.kind[:40])
-            raise ValueError(f"cpus: '{shown}', a cache of CPU {cpu}, is no type of a cache")
+            raise ValueError(f"cpus: '{shown}', a cache of CPU {cpu}, is not a type of a cache")
         if cache.kind in ("Data", "Unified"):
             if not 0 <= cache.level <= _MOST_LEVELS:
                 raise ValueError(f"cpus: CPU {cpu} has a cache of level {cache.level}")

@@ -28,11 +28,11 @@ def cpu_list(text: str) -> frozenset[int]:
     for part in text.split(","):
         match = _RANGE.fullmatch(part.strip())
         if match is None:
-            raise ValueError(f"'{clean(text[:40])}' is no list of CPUs")
+            raise ValueError(f"'{clean(text[:40])}' is not a list of CPUs")
         first = int(match[1])
         last = int(match[2]) if match[2] else first
         if last < first or last >= CPU_LIMIT:
-            raise ValueError(f"'{clean(text[:40])}' is no list of CPUs below {CPU_LIMIT}")
+            raise ValueError(f"'{clean(text[:40])}' is not a list of CPUs below {CPU_LIMIT}")
         listed += last + 1 - first
         if listed > 2 * CPU_LIMIT:
             raise ValueError(f"'{clean(text[:40])}' lists CPUs again and again")

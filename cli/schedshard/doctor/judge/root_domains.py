@@ -2,7 +2,7 @@
 """The finding of a root domain: what its shared lines cost, and whether it can cost less.
 
 Severity is the cost's share of the machine's CPU time. What costs little, or can be had for no less
-without another kernel, is no finding.
+without another kernel, is not a finding.
 """
 
 from __future__ import annotations

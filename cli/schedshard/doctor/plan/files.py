@@ -71,7 +71,7 @@ def _same(directory: Path, files: dict[str, str]) -> bool:
 def check_directory(directory: Path) -> None:
     """Refuse a directory that cannot be made, before the long work."""
     if directory.exists() and not directory.is_dir():
-        raise UserError(f"--plan {directory}: is no directory: name one that does not exist")
+        raise UserError(f"--plan {directory}: is not a directory: name one that does not exist")
     if not directory.exists() and not directory.parent.is_dir():
         raise UserError(f"--plan {directory}: no directory {directory.parent}")
 

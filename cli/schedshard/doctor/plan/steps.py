@@ -127,7 +127,7 @@ def _member(plan: Plan, number: int, each: Partition) -> list[Step]:
     steps.append(Step(
         "put", number, (f"{each.path}/{plan.prefix}cpus", cpus),
         f"CPUs {cpus} for {each.path}",
-        "its CPUs read back; it is no partition, and all others may use these CPUs as before",
+        "its CPUs read back; it is not a partition, and all others may use these CPUs as before",
     ))  # fmt: skip
     return steps
 

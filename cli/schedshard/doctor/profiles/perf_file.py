@@ -79,7 +79,7 @@ def read_profile(path: Path) -> Profile:
         if data.startswith(magic):
             raise UserError(f"profile {path} is packed by {name}: unpack it first")
     if b"\0" in data:
-        raise UserError(f"profile {path} is no text in UTF-8: save it as UTF-8, or give perf.data")
+        raise UserError(f"profile {path} is not text in UTF-8: save it as UTF-8, or give perf.data")
     text = data.decode("utf-8", "replace")
     profile = parse_text(text, str(path))
     if profile is None:

@@ -72,7 +72,7 @@ class _Table:
 
 
 def _columns(line: str) -> tuple[str, ...]:
-    """Return the names of the columns, or nothing: this is no line of them."""
+    """Return the names of the columns, or nothing: this is not a line of them."""
     line = line.lstrip("# ").rstrip()
     names = tuple(re.split(r"\s{2,}|\s*[,;|]\s*", line)) if line.startswith(_FIRST) else ()
     found = tuple(name.partition("/")[0] for name in names)

@@ -37,7 +37,7 @@ def package_name(path: Path) -> tuple[str, str]:
     """Name of a package and release of its kernel, from the name of its file."""
     match = _NAME.match(path.name)
     if match is None:
-        raise UserError(f"{path.name} is no package of a kernel")
+        raise UserError(f"{path.name} is not a package of a kernel")
     return match[1], match[2]
 
 

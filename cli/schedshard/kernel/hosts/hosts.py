@@ -142,7 +142,7 @@ class Heard:
     """A guest's results, case by case; ``read`` gets the root domains out of its memory.
 
     A finished case goes to ``on_end`` at once: its tar file, and the root domains read between its
-    "ready" and its "end". Without these it is no result.
+    "ready" and its "end". Without these it is not a result.
     """
 
     cases: Iterable[str]

@@ -70,7 +70,7 @@ class Image:
         except OSError as error:
             raise UserError(f"cannot read {path}: {os_reason(error)}") from error
         except ELFError as error:
-            raise UserError(f"{path} is no ELF image: {error}") from error
+            raise UserError(f"{path} is not an ELF image: {error}") from error
         if not self._symbols:
             raise UserError(f"{path} has no symbols: take the vmlinux that the image was made of")
         self._by_name: dict[str, list[Symbol]] = {}

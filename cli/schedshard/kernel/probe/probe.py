@@ -23,7 +23,7 @@ FORMAT = "schedshard/c2c-raw/1"
 _MEMORY = Path("/dev/shm")
 # QEMU 7.2 sometimes still executes the breakpoint of a patched instruction after the kernel has
 # removed it. That happens when a jump label is switched while many CPUs run. The kernel then dies
-# of a breakpoint that does not exist. It is no fault of the kernel's, and the next boot is another
+# of a breakpoint that does not exist. The kernel is not at fault, and the next boot is another
 # one.
 _STALE_TEXT = "Oops: int3"
 # Of kernel/guest/c2c-run.c: what would be measured is not the program's work.
@@ -64,9 +64,9 @@ def read_raw(path: Path, booted: Booted | None = None) -> dict[str, Any]:
             f"the guest never opened its window: it {_ending(booted)}{why}", status=1
         ) from None
     except (OSError, ValueError) as error:
-        raise UserError(f"{path} is no whole result: {error}", status=1) from error
+        raise UserError(f"{path} is not a whole result: {error}", status=1) from error
     if not isinstance(raw, dict) or raw.get("format") != FORMAT:
-        raise UserError(f"{path} is no result of the plugin", status=1)
+        raise UserError(f"{path} is not a result of the plugin", status=1)
     return raw
 
 

@@ -54,7 +54,7 @@ def plan_files(folder: Path) -> dict[str, Entry]:
     names = ("apply.sh", "common.sh", "verify.sh", "partitions", "steps")
     for name in names:
         if not (folder / name).is_file():
-            raise UserError(f"{folder} is no plan of doctor: it has no {name}")
+            raise UserError(f"{folder} is not a plan of doctor: it has no {name}")
     return {f"{PLAN_FOLDER}/{name}": plain(folder / name) for name in names}
 
 

@@ -39,7 +39,7 @@ def _read(layout: Layout, name: str, what: str) -> tuple[str, str]:
     try:
         return path.read_text(encoding="utf-8"), layout.shown(path)
     except (OSError, UnicodeDecodeError) as error:
-        reason = os_reason(error) if isinstance(error, OSError) else "it is no UTF-8"
+        reason = os_reason(error) if isinstance(error, OSError) else "it is not UTF-8"
         raise UserError(f"{what}: cannot read {layout.shown(path)}: {reason}") from error
 
 

@@ -125,7 +125,7 @@ def _write(
     there = out.glob("*") if out.exists() else ()
     strange = [path.name for path in there if path.suffix != ".patch"]
     if strange:
-        raise UserError(f"{out} holds {strange[0]}, which is no patch: give an empty folder")
+        raise UserError(f"{out} holds {strange[0]}, which is not a patch: give an empty folder")
     with telling(f"cannot write {out}"):
         out.parent.mkdir(parents=True, exist_ok=True)
         temp = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))

@@ -207,10 +207,10 @@ def make_version(tree: Path) -> str:
     try:
         text = (tree / "Makefile").read_text(encoding="utf-8", errors="replace")
     except OSError as error:
-        raise UserError(f"{tree} has no Makefile: it is no kernel source") from error
+        raise UserError(f"{tree} has no Makefile: it is not kernel source") from error
     found = dict(re.findall(r"^(VERSION|PATCHLEVEL|SUBLEVEL) *= *(\d+) *$", text, re.MULTILINE))
     if not {"VERSION", "PATCHLEVEL"} <= set(found):
-        raise UserError(f"{tree}/Makefile names no version: it is no kernel source")
+        raise UserError(f"{tree}/Makefile names no version: it is not kernel source")
     numbers = (found["VERSION"], found["PATCHLEVEL"], found.get("SUBLEVEL", "0"))
     return ".".join(numbers)
 
@@ -246,7 +246,7 @@ def _scratch(layout: Layout) -> Iterator[Path]:
 def _only_folder(temp: Path, tarball: Path) -> Path:
     found = sorted(temp.iterdir())
     if len(found) != 1 or not (found[0] / "Makefile").is_file():
-        raise UserError(f"{tarball} is no kernel source: one folder with a Makefile is expected")
+        raise UserError(f"{tarball} is not kernel source: one folder with a Makefile is expected")
     return found[0]
 
 

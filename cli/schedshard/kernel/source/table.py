@@ -102,5 +102,5 @@ def inside(path: str, where: str) -> str:
     """A relative path that stays in its tree."""
     parts = PurePosixPath(path).parts
     if not parts or path.startswith("/") or ".." in parts or str(PurePosixPath(path)) != path:
-        raise UserError(f"{where}: '{path}' is no plain relative path")
+        raise UserError(f"{where}: '{path}' is not a plain relative path")
     return path

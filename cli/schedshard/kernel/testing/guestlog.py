@@ -97,7 +97,7 @@ class Complaint:
     kind: str
     text: str
     line: int  # from 1
-    known: str = ""  # why it is no fault of the variant
+    known: str = ""  # why it is not a fault of the variant
 
 
 @dataclass

@@ -70,7 +70,7 @@ def import_machine(request: ImportRequest) -> Imported:
         table = parse_latency_csv(raw.decode("utf-8"), request.csv.name)
     except UnicodeDecodeError as error:
         raise UserError(
-            f"{request.csv.name}: byte {error.start + 1} is no UTF-8 text: a table of "
+            f"{request.csv.name}: byte {error.start + 1} is not UTF-8 text: a table of "
             "comma-separated numbers is needed"
         ) from error
     if request.hwloc_xml is not None and request.topology is not None:

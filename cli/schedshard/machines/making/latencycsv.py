@@ -78,7 +78,7 @@ def _rows(text: str) -> list[_Row]:
 def _labels(cells: list[str]) -> list[int] | None:
     """CPU numbers along an edge, or None if these cells have none.
 
-    Bare numbers count in two cases. They start with 0, which is no latency, or many of them rise
+    Bare numbers count in two cases. They start with 0, which is not a latency, or many of them rise
     all the way, which a row of whole nanoseconds would not.
     """
     numbers: list[int] = []
@@ -192,7 +192,7 @@ def _value(name: str, row: _Row, index: int, diagonal: bool) -> float:
         return float("nan")
     column = index + row.first
     if NUMBER.fullmatch(cell) is None:
-        raise _fail(name, row.line, column, f"{_shown(cell)} is no number of nanoseconds")
+        raise _fail(name, row.line, column, f"{_shown(cell)} is not a number of nanoseconds")
     value = float(cell)
     if diagonal:
         return float("nan")

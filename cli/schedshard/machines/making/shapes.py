@@ -52,7 +52,7 @@ class Shape:
     form: Regular
     topology: Topology
     misfit: float
-    inside_ns: float  # median of the nearest class that is no siblings
+    inside_ns: float  # median of the nearest class that is not siblings
 
     @property
     def words(self) -> str:
@@ -138,7 +138,7 @@ def _weighed(
     values: np.ndarray[tuple[int], np.dtype[np.float64]],
     kind: np.ndarray[tuple[int], np.dtype[np.int64]],
 ) -> Shape | None:
-    """The shape with its misfit; None if its classes are no classes: not each farther."""
+    """The shape with its misfit; None if its classes are not classes: not each farther."""
     logs = np.log(values)
     misfit = np.zeros_like(logs)
     last = inside = 0.0

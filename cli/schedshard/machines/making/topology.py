@@ -189,10 +189,10 @@ def parse_cpu_list(text: str) -> list[int]:
         if not (first.isascii() and first.isdigit()) or (
             dash and not (last.isascii() and last.isdigit())
         ):
-            raise UserError(f"'{text}' is no CPU list: give numbers and ranges like 0-3,8")
+            raise UserError(f"'{text}' is not a CPU list: give numbers and ranges like 0-3,8")
         low, high = int(first), int(last) if dash else int(first)
         if high < low or high > 65535:
-            raise UserError(f"'{part.strip()}' is no range of CPU numbers: give ranges like 0-3")
+            raise UserError(f"'{part.strip()}' is not a range of CPU numbers: give ranges like 0-3")
         cpus.update(range(low, high + 1))
     return sorted(cpus)
 

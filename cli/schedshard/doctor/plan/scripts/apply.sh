@@ -298,7 +298,7 @@ step_others() {
 		while IFS=$tab read -r number start list; do
 			if cpus meets "$list" "$2" && ! cpus within "$list" "$2"; then
 				remember moved "$number" "$start$tab/"
-				# A thread that has ended meanwhile is no surprise.
+				# A thread that has ended meanwhile is not a surprise.
 				if echo "$number" 2>/dev/null >"$cgroups$1/tasks"; then
 					wrote "$cgroups$1/tasks" "$number"
 				elif [ -d "$root/proc/$number" ]; then
