@@ -28,9 +28,17 @@ class Chart:
     rows: tuple[str, ...] = ()  # these rows, by their first or second cell, a bar for each column
     without: tuple[str, ...] = ()  # but not for these columns
     columns: tuple[str, ...] = ()  # or these columns, a bar for each of the rows, or for each row
+    source: str = ""  # the page with the table, if it has another name
 
 
 CHARTS = (
+    Chart(
+        "yield",
+        "| published | predicted | error |",
+        "Cost of setting a CPU's bit, % of one mask for 256 CPUs",
+        columns=("published", "predicted"),
+        source="../results",
+    ),
     Chart(
         "rt",
         "| walks |",
@@ -103,7 +111,7 @@ def number(cell: str) -> float | None:
 
 def table(chart: Chart) -> list[list[str]]:
     """Return the table's rows, its head first."""
-    lines = (RESULTS / f"{chart.page}.md").read_text(encoding="utf-8").splitlines()
+    lines = (RESULTS / f"{chart.source or chart.page}.md").read_text(encoding="utf-8").splitlines()
     first = next(i for i, line in enumerate(lines) if line.startswith("|") and chart.head in line)
     rows = []
     for line in lines[first:]:
