@@ -15,7 +15,7 @@
 #include "real.h"
 
 _Thread_local uint64_t away_since;
-static _Thread_local uint32_t kind;
+static _Thread_local uint32_t kind, pointed;
 
 /* By the number that the file gives a set of callees. */
 static struct set {
@@ -72,6 +72,27 @@ void away_begin(uint32_t set, uint32_t calls)
 	kind = set;
 	sets[set].calls += calls;
 	away_leave();
+}
+
+/* Code with hooks begins with a block that is a function's first. */
+void away_point(uint32_t set, uint32_t calls)
+{
+	kind = set;
+	pointed = calls;
+	away_leave();
+}
+
+uint32_t away_pointed(bool entry)
+{
+	uint32_t calls = entry ? 0 : pointed;
+
+	if (!pointed)
+		return 0;
+	pointed = 0;
+	if (!calls)
+		away_since = 0;
+	sets[kind].calls += calls;
+	return calls;
 }
 
 void away_back(void)

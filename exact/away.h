@@ -24,6 +24,15 @@ int away_room(uint32_t set);
 void away_begin(uint32_t set, uint32_t calls);
 void away_back(void);
 
+/**
+ * away_point - the same by pointer: perhaps into code with hooks. away_pointed: the next block has
+ * begun, @entry: as a function's first.
+ *
+ * Return: how many calls left.
+ */
+void away_point(uint32_t set, uint32_t calls);
+uint32_t away_pointed(bool entry);
+
 /** away_stay - the thread is in this library, until away_leave(). */
 void away_stay(void);
 void away_leave(void);

@@ -32,13 +32,14 @@ _Thread_local uint32_t exact_ran, exact_cycles;
  * @pc: 0: a free place; @instructions: of an access, those that follow in its block
  * @pauses: of a waiting loop; @calls: which leave, of the kind @away; @unseen: it may have a lock
  * that nobody sees (unseen.h)
+ * @pointer: the calls may leave: that shows at the next block; @entry: a function begins with it
  */
 static struct block {
 	uint64_t pc;
 	uint32_t instructions;
 	uint16_t pauses, calls;
 	uint32_t away;
-	bool unseen;
+	bool unseen, pointer, entry;
 } * blocks;
 static uint64_t mask, used;
 
@@ -94,13 +95,16 @@ uint32_t blocks_after(const void *pc)
 
 static __attribute__((noinline)) void rare(const struct block *b)
 {
+	exact_cycles += away_pointed(b->entry) * EXACT_AWAY;
 	away_back();
 	unseen_block(b->unseen);
-	exact_cycles += b->pauses * EXACT_PAUSE + b->calls * EXACT_AWAY;
+	exact_cycles += b->pauses * EXACT_PAUSE + (b->pointer ? 0 : b->calls) * EXACT_AWAY;
 	/* A loop that pauses waits for another thread. */
 	if (b->pauses || exact_cycles > EXACT_AHEAD)
 		sched_catch_up();
-	if (b->calls)
+	if (b->calls && b->pointer)
+		away_point(b->away, b->calls);
+	else if (b->calls)
 		away_begin(b->away, b->calls);
 }
 
@@ -128,8 +132,8 @@ API void __sanitizer_cov_trace_pc(void)
 
 /*
  * ---- the file: "module PATH" begins one; then a line a block or access: its offset, instructions,
- * and of some blocks their pauses, calls that leave, the number of that set of callees,
- * and 1 if it may have a lock that nobody sees ----
+ * and of some blocks their pauses, calls that leave, the number of that set of callees, and flags:
+ * 1, it may have a lock that nobody sees; 2, the calls are by pointer; 4, a function's first ----
  */
 
 struct wanted {
@@ -154,6 +158,7 @@ static int is_it(struct dl_phdr_info *info, size_t size, void *arg)
 static int read_line(const char *line, uint64_t base)
 {
 	struct block b = { .pc = 0 };
+	unsigned long flags;
 	char *end;
 
 	b.pc = base + strtoull(line, &end, 16);
@@ -162,7 +167,10 @@ static int read_line(const char *line, uint64_t base)
 		b.pauses = (uint16_t)strtoul(end, &end, 10);
 		b.calls = (uint16_t)strtoul(end, &end, 10);
 		b.away = (uint32_t)strtoul(end, &end, 10);
-		b.unseen = strtoul(end, &end, 10) != 0;
+		flags = strtoul(end, &end, 10);
+		b.unseen = flags & 1;
+		b.pointer = flags & 2;
+		b.entry = flags & 4;
 		if (b.calls && away_room(b.away))
 			return -1;
 	}

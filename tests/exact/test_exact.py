@@ -356,6 +356,36 @@ def test_calls_of_other_code_are_told(compiler: str, tmp_path: Path) -> None:
     assert "measured on this host: code without instrumentation ran " in call(*words).stderr
 
 
+POINTED = """
+#include <stdlib.h>
+
+static __attribute__((noinline)) int own(const char *text) { return *text - 48; }
+int main(int argc, char **argv)
+{
+	int (*volatile by)(const char *) = atoi;
+	int sum = 0;
+
+	for (int i = 0; i < 5 * argc; i++)
+		sum += by("7");
+	by = own;
+	for (int i = 0; i < 9 * argc; i++)
+		sum += by("1");
+	return sum != 44;
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_calls_by_pointer_of_other_code_are_counted(compiler: str, tmp_path: Path) -> None:
+    """Not those of the program's own functions."""
+    source = tmp_path / "pointed.c"
+    source.write_text(POINTED)
+    done = record(compiled(tmp_path / "pointed", compiler, str(source)))
+    assert done.returncode == 0
+    told = json.loads(done.stdout)["recording"]["outside"]
+    assert told["functions"] == [["a call by pointer", 5]]
+
+
 def test_other_code_has_the_names_of_the_source() -> None:
     found = in_source_form([("_ZNSt6vectorIiSaIiEE9push_backERKi", "puts"), ()])
     assert found == [("std::vector::push_back", "puts"), ()]

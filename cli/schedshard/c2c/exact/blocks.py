@@ -28,6 +28,8 @@ _SPILL = re.compile(
     r"(?:mov[au]ps|movs[sd]|mov[lq]?) +(?:%\w+,(?:0x\w+)?\(%rsp\)|(?:0x\w+)?\(%rsp\),%\w+)$"
 )
 _FRAME = re.compile(r"(?:add|sub) +\$0x\w+,%rsp$")
+_BY_POINTER = ("a call by pointer",)
+_UNSEEN, _POINTER, _ENTRY = 1, 2, 4  # as exact/blocks.c has them
 _RESULT = re.compile(r"mov +%(?:[er]?ax|al),%\w+$")
 # The library has them to name objects; their work is the C library's.
 _ALLOCATORS = frozenset(
@@ -53,6 +55,8 @@ class Block:
     pauses: int = 0
     outside: list[str] = field(default_factory=list)  # calls of code without instrumentation
     unseen: bool = False  # it may have a lock that nobody sees (exact/unseen.h)
+    pointers: int = 0  # calls whose callee only the run knows
+    entry: bool = False  # a function begins with it
     after: dict[int, int] = field(default_factory=dict)  # by an access: instructions from there on
     _sets: set[str] = field(default_factory=set)  # registers of arguments set since the last call
     _result: bool = False  # the last instruction was a hook that returns a value
@@ -103,16 +107,19 @@ def parse(
     """
     block: Block | None = None
     begins: str | None = None  # a hook was called: a block's, or an access's
+    entry = False  # no hook of a block since a function's name
     for line in lines:
         at, colon, text = line.partition(":\t")
         if not colon:
+            entry |= line.endswith((">:", ">:\n"))
             continue
         if begins is not None:
             follows = int(at, 16)
             if begins == HOOK:
                 if block is not None:
                     yield block.ended()
-                block = Block(follows)
+                block = Block(follows, entry=entry)
+                entry = False
             elif block is not None:
                 block.hook(begins, follows)
             begins = None
@@ -128,6 +135,8 @@ def parse(
             if imported and not callee.startswith("__tsan_") and callee not in inside:
                 block.outside.append(callee)
                 block.unseen |= callee in locks
+            elif not leaves and not imported and "*" in text:
+                block.pointers += 1
             block.instruction("call")
             if leaves:
                 yield block.ended()
@@ -173,13 +182,16 @@ def write_blocks(
         for path in paths:
             file.write(f"module {path}\n")
             for block in parse(_disassembly(path), inside, locks):
-                more = ""
-                if block.pauses or block.outside or block.unseen:
-                    number = 0
-                    if block.outside:
-                        number = sets.setdefault(tuple(block.outside), len(sets))
-                    more = f" {block.pauses} {len(block.outside)} {number}"
-                    more += " 1" if block.unseen else ""
+                more, number = "", 0
+                flags = _UNSEEN * block.unseen + _ENTRY * block.entry
+                calls = len(block.outside)
+                if calls:
+                    number = sets.setdefault(tuple(block.outside), len(sets))
+                elif block.pointers:
+                    number = sets.setdefault(_BY_POINTER, len(sets))
+                    calls, flags = block.pointers, flags + _POINTER
+                if block.pauses or calls or flags:
+                    more = f" {block.pauses} {calls} {number} {flags}"
                 file.write(f"{block.begin:x} {block.count}{more}\n")
                 file.writelines(f"{at:x} {n}\n" for at, n in block.after.items() if n)
     return list(sets)
