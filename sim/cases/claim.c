@@ -329,6 +329,53 @@ static void follow_hands_over(uint32_t cpu)
 	}
 }
 
+/* The same by slot_put(), which knows no CPU. */
+static void follow_put_hands_over(uint32_t cpu)
+{
+	if (!cpu) {
+		WRITE_ONCE(*data, 1);
+		slot_put(slots, 1);
+	} else if (slot_claim_near(slots, 3) >= 0) {
+		explore_check(READ_ONCE(*data) == 1, "CPU %u owns a slot without its data", cpu);
+	}
+}
+
+/* The same where homes stay: slot 0 of the first part, slot 1 of another one; both are taken. */
+static void setup_slots_taken(uint32_t nr_cpus)
+{
+	slots = slot_set_alloc(case_plan(4, 2), 1);
+	if (!slots || !slot_set_grow(slots, 1))
+		abort();
+	explore_const(slots, sizeof(*slots));
+	for (u32 i = 0; i < 2; i++) {
+		name_slots(i);
+		if (slot_claim_near(slots, 0) != i)
+			abort();
+	}
+	data = port_alloc(PORT_CACHELINE, -1);
+	explore_name(data, 8, "data");
+}
+
+static void slot_hands_over(uint32_t cpu, u32 slot)
+{
+	if (!cpu) {
+		WRITE_ONCE(*data, 1);
+		slot_put(slots, slot);
+	} else if (slot_claim_near(slots, 3) >= 0) {
+		explore_check(READ_ONCE(*data) == 1, "CPU %u owns a slot without its data", cpu);
+	}
+}
+
+static void first_hands_over(uint32_t cpu)
+{
+	slot_hands_over(cpu, 0);
+}
+
+static void grown_hands_over(uint32_t cpu)
+{
+	slot_hands_over(cpu, 1);
+}
+
 #define CASE(name_, title_, kind_, max, weak_, setup_, body_, check_)                          \
 	{                                                                                      \
 		.name = name_, .title = title_, .kind = kind_, .min_cpus = 2, .max_cpus = max, \
@@ -360,6 +407,12 @@ const struct explore_case explore_claim_cases[] = {
 	     false, setup_follow, moves_throughout, NULL),
 	CASE("claim-follow-hands-over", "a put elsewhere hands its CPU's stores over, in any order",
 	     "core", 2, true, setup_follow_taken, follow_hands_over, NULL),
+	CASE("claim-follow-put", "the same by a put that knows no CPU", "core", 2, true,
+	     setup_follow_taken, follow_put_hands_over, NULL),
+	CASE("claim-slots-hands-over", "a put of a slot hands its CPU's stores over, in any order",
+	     "core", 2, true, setup_slots_taken, first_hands_over, NULL),
+	CASE("claim-slots-grown", "the same of a slot that came later", "core", 2, true,
+	     setup_slots_taken, grown_hands_over, NULL),
 	CASE("planted-claim-look", "planted: a claim that looks and then clears", "planted", 4,
 	     false, setup_two, look_and_clear, NULL),
 	CASE("planted-claim-put", "planted: a put without release", "planted", 3, true, setup_none,
