@@ -15,9 +15,11 @@
 #include "protocol.h"
 #include "user.h"
 
-#define KEPT	   65536u /* freed objects */
-#define LINES_SEEN 4096u  /* of one object */
-#define LINE	   64u
+#define KEPT 65536u /* freed objects */
+/* Lines of one object that are looked at: when it is freed, and once more at the end. */
+#define LINES_FREED 65536u
+#define LINES_LIVE  (1u << 22)
+#define LINE	    64u
 
 struct object {
 	uint64_t at, size; /* at 0: a free place */
@@ -91,11 +93,11 @@ static void take_out(uint64_t i)
 	nr_live--;
 }
 
-static bool is_contended(const struct object *o)
+static bool is_contended(const struct object *o, uint64_t lines)
 {
 	uint64_t first = o->at / LINE, last = (o->at + (o->size ? o->size - 1 : 0)) / LINE;
 
-	for (uint64_t line = first; line <= last && line - first < LINES_SEEN; line++)
+	for (uint64_t line = first; line <= last && line - first < lines; line++)
 		if (access_contended(pages_find(line * LINE) / LINE))
 			return true;
 	return false;
@@ -103,7 +105,7 @@ static bool is_contended(const struct object *o)
 
 static void retire(const struct object *o)
 {
-	if (!is_contended(o))
+	if (!is_contended(o, LINES_FREED))
 		return;
 	if (!kept)
 		kept = malloc(KEPT * sizeof(*kept));
@@ -196,7 +198,7 @@ void heap_json(json_t *into)
 	for (uint32_t i = 0; i < nr_kept; i++)
 		json_array_append_new(objects, object_json(&kept[i], true));
 	for (uint64_t i = 0; live && i <= mask; i++)
-		if (live[i].at && is_contended(&live[i]))
+		if (live[i].at && is_contended(&live[i], LINES_LIVE))
 			json_array_append_new(objects, object_json(&live[i], false));
 	for (uint32_t i = 0; i < nr_sites; i++) {
 		json_t *frames;
