@@ -38,9 +38,11 @@ class Memory:
         self._told = {int(each["image"]): each for each in meta["processes"]}
         self._programs = [int(program) for _, program, _, _ in meta["images"]]
         maps: dict[int, list[Sequence[Any]]] = {}
+        code: dict[int, list[Sequence[Any]]] = {}
         for each in meta["processes"]:
             maps.setdefault(int(each["program"]), []).extend(each["maps"])
-        self._modules = {program: Modules(found) for program, found in maps.items()}
+            code.setdefault(int(each["program"]), []).extend(each.get("code", ()))
+        self._modules = {program: Modules(maps[program], code[program]) for program in maps}
         self._none = Modules(())
         self._objects: dict[int, Objects] = {}
 
@@ -93,6 +95,16 @@ class Memory:
         program, address = self._code(pc)
         module = self.modules(program).at(address)
         return (str(module.path), address - module.bias) if module is not None else ("", pc)
+
+    def made_code(self, pcs: Iterable[int]) -> set[str]:
+        """Runtimes that made some of these instructions and did not say which function has them."""
+        found = set()
+        for pc in pcs:
+            program, address = self._code(pc)
+            modules = self.modules(program)
+            if modules.at(address) is None and modules.made(address) is None:
+                found.add(modules.runtime)
+        return found
 
     # ---- data ----
 

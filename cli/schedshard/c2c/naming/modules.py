@@ -26,6 +26,7 @@ DEBUG_ROOT = Path("/usr/lib/debug/.build-id")
 _SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64")
 _PAGE = 4096
 _OTHER = "llvm-addr2line"
+_NODE = {"node", "nodejs"}
 
 
 @dataclass(frozen=True, order=True)
@@ -138,8 +139,10 @@ def _load(path: Path, low: int, offset: int) -> Module | None:
 class Modules:
     """All files of the process."""
 
-    def __init__(self, maps: Iterable[Sequence[Any]]) -> None:
+    def __init__(self, maps: Iterable[Sequence[Any]], code: Iterable[Sequence[Any]] = ()) -> None:
         self.modules: list[Module] = []
+        self._runtime: str | None = None
+        self._made = sorted(Named(int(at), int(size), str(name)) for at, size, name in code)
         first: dict[str, tuple[int, int]] = {}
         for low, _, offset, path in maps:
             name = str(path).removesuffix(" (deleted)")
@@ -158,6 +161,21 @@ class Modules:
                 return module
         return None
 
+    @property
+    def runtime(self) -> str:
+        """Whose memory and code the program has: 'Java', 'Go', 'Node', or '' for its own."""
+        if self._runtime is None:
+            names = {module.path.name for module in self.modules}
+            go = any(each.name == "runtime.mallocgc" for m in self.modules for each in m.functions)
+            known = {"Java": "libjvm.so" in names, "Go": go, "Node": bool(names & _NODE)}
+            self._runtime = next((name for name, there in known.items() if there), "")
+        return self._runtime
+
+    def made(self, address: int) -> str | None:
+        """The function that a runtime has compiled to this place."""
+        found = _around(self._made, address)
+        return found.name if found is not None else None
+
     def frames(self, addresses: Iterable[int]) -> Mapping[int, tuple[Frame, ...]]:
         """Functions and source lines of places in the code; inlined ones first."""
         by_module: dict[int, set[int]] = {}
@@ -165,7 +183,7 @@ class Modules:
         for address in set(addresses):
             module = self.at(address)
             if module is None:
-                found[address] = (Frame(f"{address:#x}", "?"),)
+                found[address] = (Frame(self.made(address) or f"{address:#x}", "?"),)
             else:
                 by_module.setdefault(self.modules.index(module), set()).add(address)
         for index, wanted in by_module.items():

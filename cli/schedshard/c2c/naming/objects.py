@@ -27,10 +27,20 @@ _ALLOCATORS = re.compile(
     r"|operator new.*|(.* )?(std|__gnu_cxx)::.*"
     r"|x?[mc]alloc|x?realloc|[zn]?[mc]alloc|z(re)?alloc"
     r"|x?strdup|allocate_stack|__libc_.*"
+    # Java's virtual machine, which is written in C++.
+    r"|os::.*|(Re)?[aA]llocateHeap"
     # Rust: a global allocator, and the library's functions between it and a program.
     r"|__rustc?::.*|__rust_.*|__r(dl|g)_.*|alloc::.*|std::(sys::)?alloc::.*"
     r"|hashbrown::.*|core::.*)$"
 )
+
+# What Java's virtual machine maps, by a function that led to it.
+_JAVA = (
+    (re.compile(r".*CollectedHeap::.*|universe_init|Universe::.*|G1\w+::.*"), "Java's heap"),
+    (re.compile(r"[mM]etaspace::.*"), "Java's metadata of classes"),
+    (re.compile(r"Code(Heap|Cache)::.*|codeCache_init"), "Java's compiled code"),
+)
+_GO_ARENA = 4 << 20  # Go's heap grows by multiples of it, at such an address
 
 # What these allocate begins with counts; the pointer's type is that of what follows.
 _COUNTED = re.compile(r"\b(sync::Arc|rc::Rc|make_shared|allocate_shared|_Sp_counted)")
@@ -53,6 +63,7 @@ class Thing:
     # At an offset: start, size and path of the member that is one object, such as a lock.
     whole: Callable[[int], tuple[int, int, str] | None] = lambda _: None
     alignment: int | None = None  # bytes that nothing changes; None: not known
+    area: bool = False  # a runtime's memory, whose objects are not known
 
 
 @dataclass(frozen=True)
@@ -188,7 +199,7 @@ class Objects:
             return self._heap_thing(small)
         return (
             self._local(address)
-            or self._stack(address)
+            or (self._stack(address) if self._modules.runtime != "Go" else None)
             or self._variable(address)
             or self._mapped(address)
         )
@@ -214,6 +225,9 @@ class Objects:
         if size is not None and (size < 1 or chosen.size % size):
             typed = None  # the pointer was declared there for something else
         where = frames[0] if frames else None
+        for pattern, area in _JAVA if self._modules.runtime == "Java" else ():
+            if any(pattern.fullmatch(frame.function) for frame in frames):
+                return Thing(area, "mapped", chosen.at, chosen.size, frames=frames, area=True)
         name = f"heap: {where.function} ({where.source})" if where else "heap"
         element = None
         if typed is not None and typed.size and chosen.size > typed.size:
@@ -309,6 +323,10 @@ class Objects:
     def _mapped(self, address: int) -> Thing | None:
         for at, size, shared in reversed(self._regions):
             if at <= address < at + size:
+                if self._modules.runtime == "Go":
+                    whole = at % _GO_ARENA == 0 and size >= _GO_ARENA
+                    name = "Go's heap" if whole else "memory of Go's runtime"
+                    return Thing(name, "mapped", at, size, area=True)
                 kind = "shared memory" if shared else "mapped memory"
                 return Thing(f"{kind} at {at:#x}", "mapped", at, size)
         return None

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from schedshard.c2c.program.machine_view import write_view
+from schedshard.c2c.program.perf_map import perf_map
 from schedshard.c2c.program.program import Program, find_emulator
 from schedshard.common.errors import UserError, ending_with, telling
 from schedshard.common.output import read_json
@@ -140,6 +141,7 @@ def emulate(
         file.write_text(watch.lines(), encoding="utf-8")
         view = write_view(folder / "machine", machine, cpus)
     plugin, library, _ = (_plain(path, folder) for path in plugin_paths())
+    began = file.stat().st_mtime  # the clock of files
     with _model(file, meta, window, stacks) as (model, shared):
         files = (plugin, library, file, meta, view)
         command, environment = _command(program, files, shared, window, follow)
@@ -159,10 +161,10 @@ def emulate(
                 raise
         _wait_for_the_others(model, follow)
     with ending_with(128 - code if code < 0 else code):
-        return _told(code, meta, result)
+        return _told(code, meta, result, began)
 
 
-def _told(code: int, meta: Path, result: Path) -> Emulated:
+def _told(code: int, meta: Path, result: Path, began: float) -> Emulated:
     """What the processes and the model have written."""
     if not meta.is_file() or not meta.with_name(f"{meta.name}.0").is_file():
         raise UserError(
@@ -177,6 +179,8 @@ def _told(code: int, meta: Path, result: Path) -> Emulated:
         for number in range(len(told["images"]))
         if (path := meta.with_name(f"{meta.name}.{number}")).is_file()
     ]
+    for process in told["processes"]:
+        process["code"] = perf_map(int(process["pid"]), began)
     raw = dict(read_json(result, "what the recorder wrote")) if result.is_file() else {}
     name = signal.Signals(-code).name if code < 0 else None
     return Emulated(128 - code if code < 0 else code, name, raw, told)

@@ -12,13 +12,14 @@ from typing import Any
 from schedshard.c2c.naming.guest_names import GuestMemory, guest_nodes, guest_places, guest_words
 from schedshard.c2c.naming.memory import Memory
 from schedshard.c2c.naming.objects import Thing
+from schedshard.c2c.naming.runtimes import used_by
 from schedshard.c2c.program.placing import order
-from schedshard.c2c.program.program import debug_package_of
 from schedshard.c2c.report.callers import Sites, callers, calls_of
 from schedshard.c2c.report.costs import runs_of, with_names
 from schedshard.c2c.report.elsewhere.latent import beside_of
 from schedshard.c2c.report.elsewhere.moving import Move, moves
 from schedshard.c2c.report.flame import instructions, stacks
+from schedshard.c2c.report.notes import notes
 from schedshard.c2c.report.replaying import Job, Source, work_cycles
 from schedshard.c2c.report.sharing import (
     hitm,
@@ -205,39 +206,6 @@ def _line(
     }
 
 
-def _notes(recorded: Recorded, memory: Memory, lines: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The missing parts, and the places that have them."""
-    said = []
-    if not recorded.dynamic:
-        said.append("the program is static: what it allocates is not known")
-    if recorded.meta.get("children"):
-        count = recorded.meta["children"]
-        said.append(f"{count} child process{'es' if count > 1 else ''} ran without being recorded")
-    silent = sum(not told for _, _, _, told in recorded.meta["images"])
-    if silent:
-        whole = len(recorded.meta["images"])
-        said.append(f"{silent} of {whole} processes were killed before they told their names")
-    if recorded.meta["lost_accesses"]:
-        said.append(f"{recorded.meta['lost_accesses']:,} accesses to too many pages were not seen")
-    if recorded.meta.get("lost_sites"):
-        said.append("1,024 ways to an instruction are told apart: others are without calls")
-    for path in memory.damaged:
-        said.append(f"the debug information of {path} could not be read whole: types are missing")
-    pcs = {int(a["pc"], 16) for line in lines[:10] for a in line["accesses"]}
-    for module in memory.modules_at(pcs):
-        if module.debug is not None:
-            continue
-        names = "addresses only" if not module.functions else "functions, no source lines"
-        package = debug_package_of(module.path)
-        hint = f": the package {package} may have it" if package else ": compile with -g"
-        said.append(f"no debug information for {module.path.name} ({names}){hint}")
-    if recorded.meta.get("unseen_blocks"):
-        said.append(
-            f"{recorded.meta['unseen_blocks']:,} blocks of threads that shared a CPU were not seen"
-        )
-    return said
-
-
 def _worth_it(
     source: Source, jobs: Sequence[Job], tried: Sequence[Move], base: Sequence[Mapping[str, Any]]
 ) -> list[tuple[Move, list[dict[str, Any]]]]:
@@ -348,7 +316,9 @@ def make_report(
         beside = beside_of(source, jobs[worst], hot[worst], recorded.stepping)
     try:
         objects.learn({**_uses(hot, lines), **(beside.uses() if beside is not None else {})})
-        things = [[objects.at(_hottest(line)) for line in found] for found in hot]
+        things = [
+            [used_by(objects.at(_hottest(line)), line, frames) for line in found] for found in hot
+        ]
         costly = list(zip(hot[worst], things[worst], strict=True))
         tried = moves(costly, objects.at) if advise else []
         found = _worth_it(source, jobs, tried, base)
@@ -386,7 +356,7 @@ def make_report(
         "uncertainty": {"samples": count, "seed": SEED} if count else None,
         "seeds": seeds or None,
         "notes": [
-            *_notes(recorded, objects, hot[0]),
+            *notes(recorded.dynamic, recorded.meta, objects, hot[0]),
             *(() if seeds else _without_intervals(machines, count, source.intervals_by)),
         ],
         "limits": [*source.limits, *(() if "guest" in recorded.meta else (WITHOUT_GUEST,))],

@@ -18,6 +18,7 @@ LINE = 64
 # Candidates that are replayed, by the cycles that their lines cost.
 MOST_TRIED = 8
 _MAX_MOVED = 4096
+_RAW = ("file", "mapped", "unknown")
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,7 @@ def _pieces(line: Mapping[str, Any], at: Callable[[int], Thing | None]) -> list[
 
 
 def _words(thing: Thing, names: Sequence[str]) -> str:
-    named = list(dict.fromkeys(names))
+    named = [] if thing.area else list(dict.fromkeys(names))
     if thing.element is not None:
         of, size = thing.element
         what = f"`{of}`" if of != "element" else "each element"
@@ -149,10 +150,10 @@ class Move:
 
 
 def _named_only(pieces: Sequence[_Piece]) -> list[_Piece]:
-    """Bytes of a file that no variable has, its tables for the linker, stay beside a variable."""
-    if not any(piece.ours and piece.thing.kind != "file" for piece in pieces):
+    """Bytes that no object has stay beside one: a linker's tables, and what an allocator notes."""
+    if not any(piece.ours and piece.thing.kind not in _RAW for piece in pieces):
         return list(pieces)
-    return [replace(piece, ours=piece.ours and piece.thing.kind != "file") for piece in pieces]
+    return [replace(piece, ours=piece.ours and piece.thing.kind not in _RAW) for piece in pieces]
 
 
 def _moved(pieces: Sequence[_Piece]) -> list[_Piece]:

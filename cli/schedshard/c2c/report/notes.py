@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Notes below a report: the parts that are missing, and what would have them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from schedshard.c2c.naming.memory import Memory
+from schedshard.c2c.program.program import debug_package_of
+
+_HOW_TO_NAME = {
+    "Java": "-XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit name it (17 or newer)",
+    "Node": "--perf-basic-prof names it",
+}
+
+
+def notes(
+    dynamic: bool, meta: Mapping[str, Any], memory: Memory, lines: Sequence[Mapping[str, Any]]
+) -> list[str]:
+    """The missing parts, and the places that have them."""
+    said = []
+    if not dynamic:
+        said.append("the program is static: what it allocates is not known")
+    if meta.get("children"):
+        count = meta["children"]
+        said.append(f"{count} child process{'es' if count > 1 else ''} ran without being recorded")
+    silent = sum(not told for _, _, _, told in meta["images"])
+    if silent:
+        whole = len(meta["images"])
+        said.append(f"{silent} of {whole} processes were killed before they told their names")
+    if meta["lost_accesses"]:
+        said.append(f"{meta['lost_accesses']:,} accesses to too many pages were not seen")
+    if meta.get("lost_sites"):
+        said.append("1,024 ways to an instruction are told apart: others are without calls")
+    for path in memory.damaged:
+        said.append(f"the debug information of {path} could not be read whole: types are missing")
+    pcs = {int(a["pc"], 16) for line in lines[:10] for a in line["accesses"]}
+    for module in memory.modules_at(pcs):
+        if module.debug is not None:
+            continue
+        names = "addresses only" if not module.functions else "functions, no source lines"
+        package = debug_package_of(module.path)
+        hint = f": the package {package} may have it" if package else ": compile with -g"
+        said.append(f"no debug information for {module.path.name} ({names}){hint}")
+    for runtime in memory.made_code(pcs):
+        if runtime in _HOW_TO_NAME:
+            said.append(f"what {runtime} compiled has addresses only: {_HOW_TO_NAME[runtime]}")
+    if meta.get("unseen_blocks"):
+        said.append(f"{meta['unseen_blocks']:,} blocks of threads that shared a CPU were not seen")
+    return said

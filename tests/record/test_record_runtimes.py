@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""c2c record: memory and code of runtimes, and objects that are large."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from recording import MACHINE, Report, hitm_of, needs, quiet, run
+
+from schedshard.c2c.naming.objects import Thing
+from schedshard.c2c.naming.runtimes import used_by
+from schedshard.c2c.program import perf_map
+from schedshard.c2c.report.elsewhere.moving import moves
+from schedshard.common.paths import build_dir
+from schedshard.lines.symbols import Frame
+
+recorded = needs(build_dir() / "record" / "libschedshard-record.so")
+
+
+def _record(program: Path, out: Path, *words: str) -> Report:
+    before = ("--machine", MACHINE, "--uncertainty", "0", "--out", str(out))
+    done = run("record", *before, "--", str(program), *words)
+    assert done.returncode == 0, done.stderr
+    report: Report = json.loads(out.read_text(encoding="utf-8"))
+    return report
+
+
+def _compiled(folder: Path, source: str) -> Path:
+    (folder / "p.c").write_text(source, encoding="utf-8")
+    words = ["cc", "-g", "-O1", "-pthread", str(folder / "p.c"), "-o", str(folder / "p")]
+    subprocess.run(words, check=True)
+    return folder / "p"
+
+
+LARGE = r"""
+#include <pthread.h>
+#include <stdlib.h>
+static unsigned long *many;
+static pthread_barrier_t ready;
+static void *work(void *me)
+{
+	pthread_barrier_wait(&ready);
+	for (int i = 0; i < 3000; i++)
+		__atomic_fetch_add(&many[65536 + (long)me], 1, __ATOMIC_RELAXED);
+	return NULL;
+}
+int main(void)
+{
+	pthread_t t[2];
+
+	many = calloc(131072, sizeof(*many));
+	pthread_barrier_init(&ready, NULL, 2);
+	for (long i = 0; i < 2; i++)
+		pthread_create(&t[i], NULL, work, (void *)i);
+	for (int i = 0; i < 2; i++)
+		pthread_join(t[i], NULL);
+	return many[65536] != 3000;
+}
+"""
+
+
+@recorded
+def test_the_middle_of_a_large_object_has_its_name(tmp_path: Path) -> None:
+    """The object's first 256 KiB are of one thread: it was not kept, and the line had no name."""
+    program = _compiled(tmp_path, LARGE)
+
+    def holds(report: Report) -> bool:
+        line = report["variants"][0]["lines"][0]
+        if hitm_of(line) < 1000:
+            return False
+        assert line["object"] == "heap: main (p.c:17)"
+        assert line["offset"] // 64 in (8192, 8191)
+        return True
+
+    quiet(lambda: _record(program, tmp_path / "out.json"), holds)
+
+
+MAKES = r"""
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+static _Alignas(64) unsigned long count[2];
+static pthread_barrier_t ready;
+static void (*add)(unsigned long *);
+static void *work(void *me)
+{
+	pthread_barrier_wait(&ready);
+	for (int i = 0; i < 3000; i++)
+		add(&count[(long)me]);
+	return NULL;
+}
+int main(void)
+{
+	static const unsigned char code[] = { 0xf0, 0x48, 0xff, 0x07, 0xc3 }; /* lock incq (%rdi) */
+	pthread_t t[2];
+	char name[64];
+	FILE *map;
+
+	add = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	memcpy((void *)add, code, sizeof(code));
+	snprintf(name, sizeof(name), "/tmp/perf-%d.map", getpid());
+	map = fopen(name, "w");
+	fprintf(map, "%lx %zx long made::add(long*)\n", (unsigned long)add, sizeof(code));
+	fclose(map);
+	puts(name);
+	pthread_barrier_init(&ready, NULL, 2);
+	for (long i = 0; i < 2; i++)
+		pthread_create(&t[i], NULL, work, (void *)i);
+	for (int i = 0; i < 2; i++)
+		pthread_join(t[i], NULL);
+	return 0;
+}
+"""
+
+
+@recorded
+def test_code_that_a_program_makes_has_the_names_that_it_tells(tmp_path: Path) -> None:
+    program = _compiled(tmp_path, MAKES)
+
+    def make() -> Report:
+        out = tmp_path / "out.json"
+        before = ("--machine", MACHINE, "--uncertainty", "0", "--out", str(out))
+        done = run("record", *before, "--", str(program))
+        assert done.returncode == 0, done.stderr
+        Path(done.stdout.strip()).unlink()
+        report: Report = json.loads(out.read_text(encoding="utf-8"))
+        return report
+
+    def holds(report: Report) -> bool:
+        line = report["variants"][0]["lines"][0]
+        if hitm_of(line) < 1000:
+            return False
+        assert line["object"] == "count"
+        assert line["accesses"][0]["symbol"] == "long made::add(long*)"
+        return True
+
+    quiet(make, holds)
+
+
+GO = """
+package main
+
+import "sync/atomic"
+
+func main() {
+	counts := make([]int64, 8)
+	done := make(chan bool)
+	var here atomic.Int32
+	for i := 0; i < 2; i++ {
+		go func(mine *int64) {
+			here.Add(1)
+			for here.Load() < 2 {
+			}
+			for k := 0; k < 3000; k++ {
+				atomic.AddInt64(mine, 1)
+			}
+			done <- true
+		}(&counts[i])
+	}
+	<-done
+	<-done
+}
+"""
+
+
+@recorded
+@pytest.mark.skipif(shutil.which("go") is None, reason="needs go")
+def test_gos_heap_has_the_name_of_who_uses_it(tmp_path: Path) -> None:
+    (tmp_path / "p.go").write_text(GO, encoding="utf-8")
+    words = ["go", "build", "-o", str(tmp_path / "p"), str(tmp_path / "p.go")]
+    subprocess.run(words, check=True, env={**os.environ, "GOFLAGS": ""})
+
+    def holds(report: Report) -> bool:
+        lines = report["variants"][0]["lines"]
+        heap = [line for line in lines if line["object"].startswith("Go's heap: main.main")]
+        return bool(heap) and hitm_of(heap[0]) > 1000
+
+    quiet(lambda: _record(tmp_path / "p", tmp_path / "out.json"), holds)
+
+
+def test_a_map_of_another_time_or_user_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(perf_map, "FOLDER", tmp_path)
+    path = tmp_path / "perf-7.map"
+    path.write_bytes(b"0x10 0x8 int a(b)\nffff 4 plain\nno entry\n20 8 \x1b\xff\n")
+    began = path.stat().st_mtime
+    assert perf_map.perf_map(7, began)[:2] == [(16, 8, "int a(b)"), (65535, 4, "plain")]
+    assert perf_map.perf_map(7, began + 1) == []
+    assert perf_map.perf_map(8, began) == []
+    (tmp_path / "perf-9.map").symlink_to(path)
+    assert perf_map.perf_map(9, began) == []
+    monkeypatch.setattr(os, "geteuid", lambda: path.stat().st_uid + 1)
+    assert perf_map.perf_map(7, began) == []
+
+
+@pytest.mark.parametrize(
+    ("functions", "name"),
+    [
+        (["void a.B.c(int, a.B)"], "area: a.B.c"),
+        (["sync/atomic.(*Int32).Add", "sync.(*RWMutex).RLock", "main.(*s).get"], "main.(*s).get"),
+        (["runtime.pMask.read", "runtime.stealWork"], "area: runtime.pMask.read"),
+    ],
+)
+def test_an_area_is_named_by_the_function_that_uses_it(functions: list[str], name: str) -> None:
+    def access(pc: int, hitm: int) -> dict[str, Any]:
+        return {"pc": hex(pc), "hitm_remote": hitm, "hitm_local": 0, "records": 1}
+
+    line = {"accesses": [access(1, 1), access(3, 3), access(2, 2)]}
+    frames = {
+        3: (Frame("Interpreter", "?"),),
+        2: tuple(Frame(function, "?") for function in functions),
+        1: (Frame("other", "?"),),
+    }
+    named = used_by(Thing("area", "mapped", 0, 1, area=True), line, frames)
+    assert named is not None
+    assert named.name.endswith(name)
+    other = Thing("object", "heap", 0, 1)
+    assert used_by(other, line, frames) is other
+
+
+def _line(*offsets: int) -> dict[str, Any]:
+    """Words of a line that a CPU each writes."""
+    accesses = [
+        {"offset": at, "size": 8, "by": [cpu], "stores": 1, "hitm_remote": 1, "hitm_local": 0}
+        for cpu, at in enumerate(offsets)
+    ]
+    return {
+        "address": "0x1000", "accesses": accesses, "hitm_remote": 2, "hitm_local": 0,
+        "avg_load_cycles": 1, "loads": 2,
+    }  # fmt: skip
+
+
+def test_what_an_allocator_notes_beside_an_object_is_not_advised_about() -> None:
+    """The advice was to give an object and 'mapped memory' a line each."""
+    own = Thing("own", "heap", 0x1010, 0x30)
+    notes = Thing("mapped memory at 0x0", "mapped", 0, 0x100000)
+
+    def at(byte: int) -> Thing:
+        return own if byte >= own.address else notes
+
+    found = moves([(_line(0, 16, 32), own)], at)
+    assert [move.words for move in found] == [
+        "set the words of own that different threads use apart, a line each"
+    ]
+    assert (0x1000, 0x1008) not in found[0].ranges
+
+
+def test_an_area_is_advised_about_by_the_name_of_who_uses_it() -> None:
+    area = Thing("Go's heap", "mapped", 0, 0x100000, area=True)
+    named = Thing("Go's heap: main.f", "mapped", 0, 0x100000, area=True)
+    found = moves([(_line(0, 16), named)], lambda _: area)
+    assert [move.words for move in found] == [
+        "set the words of Go's heap: main.f that different threads use apart, a line each"
+    ]
