@@ -1,0 +1,3 @@
+module counters
+
+go 1.19

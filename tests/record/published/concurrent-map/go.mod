@@ -1,0 +1,3 @@
+module shards
+
+go 1.19
