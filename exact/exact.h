@@ -144,7 +144,8 @@ struct thread {
  * @races: which accesses are checked (races.h); @too_many: none, there are too many threads
  * @meta: file for names; @view: folder of the machine's files
  * @ends_now: of ends.c; @endless, @last_resort: of fatal.c
- * @sent: not 0: some signal has no handler yet; @handle: of masks.c
+ * @sent: not 0: some signal has no handler yet; @handle: of masks.c; NULL:
+ *	there is one mask for all threads
  */
 struct exact {
 	struct watch watch;
@@ -193,7 +194,7 @@ static inline bool exact_on(void)
 /* The calling thread runs the handlers of what it was sent. May switch. */
 static inline void exact_signals(void)
 {
-	if (__builtin_expect(exact.sent, false))
+	if (__builtin_expect(exact.sent, false) && exact.handle)
 		exact.handle();
 }
 

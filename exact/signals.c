@@ -82,6 +82,7 @@ API int pthread_kill(pthread_t real, int which)
 {
 	siginfo_t info = { .si_signo = which, .si_code = SI_TKILL };
 	struct thread *t;
+	sigset_t blocked;
 
 	if (!exact_on())
 		return REAL(int, pthread_kill, (pthread_t, int))(real, which);
@@ -94,6 +95,10 @@ API int pthread_kill(pthread_t real, int which)
 		return which ? EINVAL : 0;
 	info.si_pid = exact.pid;
 	info.si_uid = getuid();
+	/* With one mask for all threads: until it waits for it, or at once and here. */
+	if (!masks_on() && !pthread_sigmask(SIG_BLOCK, NULL, &blocked) &&
+	    sigismember(&blocked, which) != 1)
+		return raise(which) ? EINVAL : 0;
 	masks_send(t, &info);
 	return 0;
 }
