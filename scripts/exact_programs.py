@@ -14,15 +14,19 @@ import json
 import os
 import re
 import resource
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "cli"))
+
+from exact_loads import CLIENTS, OPERATIONS, load  # noqa: E402
 
 from schedshard.kernel.source.archive import KEYRING, apt_options, mirror  # noqa: E402
 
@@ -39,8 +43,10 @@ class Program:
     package: str
     build: str
     run: str  # the program, from its folder, and options; IN is the input, OUT what it writes
-    kilobytes: int
+    kilobytes: int = 0
     input: str = "input"  # its name; what ends in .ppm is an image
+    needs: str = ""  # the source of a library, in the folder "needed"
+    load: str = ""  # a server: who asks it (exact_loads.py), at the socket SOCKET
 
 
 PROGRAMS = {
@@ -74,6 +80,26 @@ PROGRAMS = {
         "made/bin/opj_compress -threads 4 -i IN -o OUT.j2k",
         300,
         "input.ppm",
+    ),
+    "memcached": Program(
+        "memcached",
+        # A patch of Debian is newer than what automake made of it.
+        "(cd needed && ./configure -q --disable-shared --disable-openssl --disable-samples "
+        "--disable-libevent-regress --prefix=$PWD/made ACLOCAL=: AUTOCONF=: AUTOMAKE=: "
+        'AUTOHEADER=: CFLAGS="$F" && make install) && '
+        "./configure -q --with-libevent=$PWD/needed/made ACLOCAL=: AUTOCONF=: AUTOMAKE=: "
+        'AUTOHEADER=: CFLAGS="$F" LDFLAGS="$F" && '
+        "make memcached",
+        "memcached -t 4 -A -u root -s SOCKET",
+        needs="libevent",
+        load="memcached",
+    ),
+    "redis": Program(
+        "redis",
+        'make -C src redis-server MALLOC=libc USE_SYSTEMD=no CFLAGS="$F" LDFLAGS="$F"',
+        "src/redis-server --port 0 --save '' --io-threads 4 --io-threads-do-reads yes "
+        "--unixsocket SOCKET",
+        load="redis",
     ),
 }
 
@@ -110,15 +136,25 @@ def build(program: Program, source: Path, flags: str) -> None:
         sys.exit(f"exact_programs: {program.package}: {done.stderr.decode()[-800:]}")
 
 
-def timed(words: list[str], out: Path) -> tuple[float, str]:
-    """Run. Return: the CPU seconds of it and of what it started, and its standard error."""
+def timed(words: list[str], out: Path, asked: tuple[str, Path] | None) -> tuple[float, str]:
+    """Run. Return: the CPU seconds of it and of what it started, and its standard error.
+
+    What a server says goes nowhere: ``out`` has the number of right answers instead.
+    """
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    with out.open("wb") as file:
-        done = subprocess.run(
-            words, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.PIPE, check=False
+    with out.open("wb") as file, tempfile.TemporaryFile() as errors:
+        done = subprocess.Popen(
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL if asked else file,
+            stderr=errors,
         )
+        if asked:
+            file.write(b"%d right answers\n" % load(*asked))
+        done.wait()
+        errors.seek(0)
+        told = errors.read().decode("utf-8", "replace")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    told = done.stderr.decode("utf-8", "replace")
     if done.returncode:
         sys.exit(f"exact_programs: {words[0]} ended with status {done.returncode}: {told[-800:]}")
     return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime, told
@@ -139,27 +175,40 @@ def row(name: str, program: Program, folder: Path) -> tuple[str, bool]:
     source, version = fetch(program.package, folder)
     data = folder / program.input
     data.write_bytes(contents(program))
+    if program.needs:
+        (folder / "library").mkdir()
+        shutil.move(fetch(program.needs, folder / "library")[0], source / "needed")
     other = folder / "exact-build"
     shutil.copytree(source, other)
     flags = subprocess.run([ME, "cc", "--flags"], capture_output=True, text=True, check=True).stdout
-    build(program, source, "")
-    build(program, other, flags.strip())
-    tool, *options = program.run.split()
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(build, [program] * 2, [source, other], ["", flags.strip()]))
+    tool, *options = shlex.split(program.run)
 
     def words(built: Path, out: str) -> list[str]:
-        names = {"IN": str(data), "OUT.j2k": str(folder / f"{out}.j2k")}
+        names = {
+            "IN": str(data),
+            "OUT.j2k": str(folder / f"{out}.j2k"),
+            "SOCKET": str(folder / f"{out}.socket"),
+        }
         return [str(built / tool), *(names.get(option, option) for option in options)]
 
-    native, _ = timed(words(source, "native"), folder / "native")
+    def asked(out: str) -> tuple[str, Path] | None:
+        return (program.load, folder / f"{out}.socket") if program.load else None
+
+    native, _ = timed(words(source, "native"), folder / "native", asked("native"))
     report = folder / "report.json"
     record = [ME, "c2c", "record", "--exact", "--no-advice", "--machine", MACHINE, "--cpus", CPUS]
     exact, told_beside = timed(
         [*record, "--out", str(report), "--", *words(other, "exact")],
         folder / "exact",
+        asked("exact"),
     )
     written = ".j2k" if "OUT.j2k" in options else ""
     first, second = ((folder / f"{name}{written}").read_bytes() for name in ("native", "exact"))
     same = first == second
+    if program.load:
+        same &= first == b"%d right answers\n" % (CLIENTS * OPERATIONS)
     told = json.loads(report.read_text(encoding="utf-8"))
     # "... ran 0.410 s, 99% of that and ...": what was not compiled with the flags.
     found = re.search(r"without instrumentation ran ([\d.]+ s, \d+%)", told_beside)
@@ -167,7 +216,7 @@ def row(name: str, program: Program, folder: Path) -> tuple[str, bool]:
     variant = told["variants"][0]
     said = "yes" if same else "NO"
     return (
-        f"| `{name}` {version} `{' '.join(options)}` | {said} | {variant['hitm_total']:,} in "
+        f"| `{name}` {version} `{shlex.join(options)}` | {said} | {variant['hitm_total']:,} in "
         f"{variant['lines_total']:,} lines | {native:.2f}, {exact:.2f} | {share} |",
         same,
     )

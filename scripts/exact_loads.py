@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Clients of the servers in exact_programs.py: each answer is known, the last command ends it."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+CLIENTS = 8
+OPERATIONS = 200
+PATIENCE = 600  # seconds, for a server on a busy host
+
+
+def _connected(path: Path) -> socket.socket:
+    """To the server, once it listens."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        made = socket.socket(socket.AF_UNIX)
+        made.settimeout(PATIENCE)
+        try:
+            made.connect(str(path))
+            return made
+        except OSError:
+            made.close()
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.05)
+
+
+def _ask(to: socket.socket, words: bytes, answer: bytes) -> bool:
+    """Return: the answer is as expected."""
+    to.sendall(words)
+    found = b""
+    while len(found) < len(answer):
+        part = to.recv(len(answer) - len(found))
+        if not part:
+            return False
+        found += part
+    return found == answer
+
+
+def _memcached(to: socket.socket, key: bytes, value: bytes) -> bool:
+    size = b"%d" % len(value)
+    return _ask(to, b"set %s 0 0 %s\r\n%s\r\n" % (key, size, value), b"STORED\r\n") and _ask(
+        to, b"get %s\r\n" % key, b"VALUE %s 0 %s\r\n%s\r\nEND\r\n" % (key, size, value)
+    )
+
+
+def _redis(to: socket.socket, key: bytes, value: bytes) -> bool:
+    size = b"%d" % len(value)
+    return _ask(to, b"SET %s %s\r\n" % (key, value), b"+OK\r\n") and _ask(
+        to, b"GET %s\r\n" % key, b"$%s\r\n%s\r\n" % (size, value)
+    )
+
+
+_LOADS: dict[str, tuple[Callable[[socket.socket, bytes, bytes], bool], bytes]] = {
+    "memcached": (_memcached, b"shutdown\r\n"),
+    "redis": (_redis, b"SHUTDOWN NOSAVE\r\n"),
+}
+
+
+def load(name: str, path: Path) -> int:
+    """Store and read from all clients at once, then end the server. Return: right answers."""
+    pair, last = _LOADS[name]
+    right = [0] * CLIENTS
+
+    def client(number: int) -> None:
+        try:
+            with _connected(path) as to:
+                for n in range(OPERATIONS):
+                    value = b"%d-%d" % (number, n) * (n % 9 + 1)
+                    right[number] += pair(to, b"key-%d-%d" % (number, n % 100), value)
+        except OSError:
+            return
+
+    clients = [threading.Thread(target=client, args=(n,)) for n in range(CLIENTS)]
+    for each in clients:
+        each.start()
+    for each in clients:
+        each.join()
+    with _connected(path) as to:
+        to.sendall(last)
+        to.recv(100)
+    return sum(right)
