@@ -23,7 +23,7 @@
  * struct bench_plan - a shard plan with a name
  * @name: as in the output
  * @plan: the plan
- * @pools: the same with at most 2 CPUs per line; NULL without a machine file
+ * @pools: the same with a line for each core; NULL without a machine file
  */
 struct bench_plan {
 	const char *name;

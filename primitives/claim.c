@@ -76,7 +76,7 @@ const struct primitive primitive_claim_near = {
 
 const struct primitive primitive_claim_pool = {
 	.name = "claim-pool",
-	.what = "the same of a set with at most 2 CPUs per line",
+	.what = "the same of a set with a line for each core",
 	.holds = true,
 	.create = create_pool,
 	.ops = claim_near,

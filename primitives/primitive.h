@@ -31,7 +31,7 @@ struct shard_plan;
  * @home: NUMA node of the lines that all threads share, -1: any
  * @node: by thread: NUMA node of the thread's own lines, -1: any
  * @plan: the shard plan of the machine; must outlive the state
- * @pools: the same with at most 2 CPUs per line, for pools
+ * @pools: the same with a line for each core, for pools
  */
 struct primitive_place {
 	u32 nr_threads;

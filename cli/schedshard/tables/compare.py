@@ -38,7 +38,7 @@ def compare_view(data: Mapping[str, Any]) -> RenderableType:
     if runs and runs[-1] == 1:
         said += "; no %stddev of one run, 'sweep --seeds N' makes several"
     parts.append(
-        Text(f"{said}. ~: chance above {SIGNIFICANT:.0%} that it is not a change (Welch's t test)")
+        Text(f"{said}. ~: chance above {SIGNIFICANT:.0%} that nothing changed (Welch's t test)")
     )
     return Together(*parts)
 

@@ -67,8 +67,9 @@ int shard_plan_here_cap(u32 cap, const struct shard_plan **plan, struct shard_er
 #define SHARD_CAP_POOL 2u
 
 /*
- * As many CPUs as give each core a line of its own, for shard_plan_here_cap() and as the cap of a
- * pool: SHARD_CAP_POOL, and 1 where no core of @plan has two threads. @plan: shard_plan_here().
+ * The cap of a pool, for shard_plan_here_cap(): SHARD_CAP_POOL, and 1 where no core of @plan has
+ * two threads. So each core has a line of its own where all have as many threads, one or two.
+ * @plan: shard_plan_here().
  */
 static inline u32 shard_plan_pool_cap(const struct shard_plan *plan)
 {

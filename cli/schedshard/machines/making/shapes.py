@@ -138,7 +138,7 @@ def _weighed(
     values: np.ndarray[tuple[int], np.dtype[np.float64]],
     kind: np.ndarray[tuple[int], np.dtype[np.int64]],
 ) -> Shape | None:
-    """The shape with its misfit; None if its classes are not classes: not each farther."""
+    """The shape with its misfit; None if its classes are not each farther than the last."""
     logs = np.log(values)
     misfit = np.zeros_like(logs)
     last = inside = 0.0
