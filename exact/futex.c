@@ -5,6 +5,8 @@
  * Why no wake-up is lost: between the load of the word and the entry into the queue nothing else
  * runs. A system call takes EXACT_CALL cycles. A waker has stored before it calls, and what it
  * stored is in memory: its swap emptied the store buffer, and the call does too.
+ *
+ * Why no signal is lost: it comes before the wait, whose load lets others run, or interrupts it.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -80,11 +82,17 @@ int futex_wait(const void *word, uint32_t value, uint64_t until, uint32_t bits, 
 	       const void *pc)
 {
 	struct thread *t = exact_self;
+	uint32_t handled;
 
 	call();
+	handled = t->handled;
 	if ((uint32_t)lines_load(word, 4, __ATOMIC_SEQ_CST, pc) != value)
 		return EAGAIN;
 	sched_work(0);
+	/* What it was sent while it waited for the line. */
+	exact_signals();
+	if (t->handled != handled)
+		return 0;
 	t->bits = bits;
 	enter(t, word);
 	return wait_in(t, until, in, pc);

@@ -140,7 +140,7 @@ static struct thread *add(struct thread *to, const siginfo_t *info)
 		return NULL;
 	for (uint32_t i = 0; i < masks.nr && which < SIGRTMIN; i++)
 		if (masks.sent[i].to == to && masks.sent[i].info.si_signo == which)
-			return NULL;
+			return to && wants(to, which) ? to : NULL;
 	if (masks.nr == MOST)
 		return NULL;
 	masks.sent[masks.nr++] = (struct sent){ to, *info };
@@ -389,10 +389,13 @@ void masks_gone(struct thread *t)
 	for (uint32_t i = 0; i < n; i++) {
 		struct sent s = masks.sent[i];
 
-		if (s.to == t && s.info.si_code != SI_TKILL)
-			s.to = choose(s.info.si_signo);
-		else if (s.to == t)
+		if (s.to == t && s.info.si_code == SI_TKILL)
 			continue;
+		if (s.to == t) {
+			s.to = choose(s.info.si_signo);
+			if (s.to)
+				futex_interrupt(s.to);
+		}
 		masks.sent[kept++] = s;
 	}
 	masks.nr = kept;

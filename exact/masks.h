@@ -38,7 +38,10 @@ bool masks_on(void);
 /** masks_thread - a new thread has the mask of the one that creates it. */
 void masks_thread(struct thread *t);
 
-/** masks_gone - the thread has ended: what it was sent and nobody else was, goes to others. */
+/**
+ * masks_gone - the thread has ended. Signals of the process that it was to handle go to another
+ * thread; its own are dropped.
+ */
 void masks_gone(struct thread *t);
 
 /** masks_set - as rt_sigprocmask(), of the calling thread. May switch. Return: 0 or an error. */

@@ -18,12 +18,17 @@
 #include "helping.h"
 
 #define THREADS 4
+#define ROUNDS	40
 
 static _Thread_local int mine;
 static atomic_int where[THREADS + 1], ready, ran, inner;
 static sem_t stop;
 static sigjmp_buf back;
 static pthread_barrier_t together;
+static struct {
+	_Alignas(64) sem_t sem;
+	atomic_int beside;
+} busy;
 
 static void on(int which, void (*handler)(int which), int flags, int more)
 {
@@ -71,6 +76,11 @@ static void *masks(void *arg)
 	pthread_barrier_wait(&together);
 	where[n] = blocked(SIGUSR1) * 10 + blocked(SIGUSR2);
 	return arg;
+}
+
+static void posts_busy(int which)
+{
+	sem_post(&busy.sem);
 }
 
 /* Each waits in another way until its own handler has run. */
@@ -136,6 +146,46 @@ static void interrupted(void)
 	printf("%zd", read(ends[0], &byte, 1));
 	printf(" %c %d\n", byte, ran >= 4);
 	pthread_join(made, NULL);
+}
+
+static void *uses_busy(void *arg)
+{
+	for (int i = 0; i < 20000 && !ready; i++)
+		busy.beside++;
+	return arg;
+}
+
+static void *sends_once(void *arg)
+{
+	for (int n = 0; n < ROUNDS; n++) {
+		pthread_barrier_wait(&together);
+		for (volatile int i = 0; i < n * 20; i++)
+			;
+		need(!pthread_kill(*(pthread_t *)arg, SIGUSR1));
+	}
+	return NULL;
+}
+
+/* One signal in each round, at any moment of a wait whose line is busy, and it ends the wait. */
+static void once(void)
+{
+	pthread_t self = pthread_self(), sender, user[THREADS];
+
+	on(SIGUSR1, posts_busy, SA_RESTART, 0);
+	pthread_barrier_init(&together, NULL, 2);
+	sender = start(sends_once, &self);
+	for (int i = 0; i < THREADS; i++)
+		user[i] = start(uses_busy, NULL);
+	for (int n = 0; n < ROUNDS; n++) {
+		pthread_barrier_wait(&together);
+		need(!sem_wait(&busy.sem));
+		ran++;
+	}
+	ready = 1;
+	pthread_join(sender, NULL);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(user[i], NULL);
+	printf("%d %d\n", ran == ROUNDS, sem_trywait(&busy.sem));
 }
 
 static void second(int which)
@@ -290,6 +340,8 @@ int main(int argc, char **argv)
 		jumped();
 	else if (!strcmp(kind, "from-outside"))
 		from_outside();
+	else if (!strcmp(kind, "once"))
+		once();
 	if (!run)
 		return 0;
 	on(SIGUSR1, notes, 0, 0);
