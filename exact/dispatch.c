@@ -222,8 +222,7 @@ static bool sends(greg_t *r, pid_t process, pid_t thread, int which, const sigin
 		info.si_pid = exact.pid;
 		info.si_uid = getuid();
 	}
-	masks_send(t, &info);
-	return give(r, 0);
+	return error_or(r, masks_send(t, &info));
 }
 
 /* The kernel's, and a handler of this thread runs before the call returns. */

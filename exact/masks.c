@@ -11,7 +11,10 @@
  *
  * A fault's signal is the thread's own, and its handler runs at once. So does the default action.
  *
- * Why no signal is lost: came() alone adds to the ring and arrived() alone takes from it.
+ * Why no signal is lost: came() alone notes and arrived() alone takes. A standard signal has a bit;
+ * a second one before the first is taken is the same one, as in the kernel. Those of real time have
+ * a ring, and only more than RING of them between two hooks are dropped. With MOST that no thread
+ * has handled arrived() leaves the rest where it is, and pthread_kill() says EAGAIN.
  * A signal that all threads block stays in the kernel, so that signalfd() and sigpending() see it.
  */
 #include "masks.h"
@@ -31,8 +34,9 @@
 #include "turns.h"
 
 #define RESTORER 0x04000000
-#define RING	 64u
-#define MOST	 256u
+#define STANDARD 32u
+#define RING	 1024u
+#define MOST	 4096u
 #define PATIENCE 60 /* seconds of the host */
 #define NAP_NS	 1000000
 #define NEVER	 (masks_bit(SIGKILL) | masks_bit(SIGSTOP))
@@ -52,8 +56,9 @@ static struct {
 	bool on;
 	void *restorer;
 	uint64_t host; /* the kernel's mask */
-	siginfo_t ring[RING];
-	volatile uint32_t came, taken;
+	siginfo_t standard[STANDARD], ring[RING];
+	uint64_t noted; /* a bit for each of the standard ones */
+	uint32_t came, taken;
 	struct sent {
 		struct thread *to;
 		siginfo_t info;
@@ -70,7 +75,8 @@ static void count(void)
 {
 	exact.sent = masks.nr;
 	/* After that: came() may run at any time. */
-	if (masks.came != masks.taken)
+	if (__atomic_load_n(&masks.noted, __ATOMIC_ACQUIRE) ||
+	    __atomic_load_n(&masks.came, __ATOMIC_ACQUIRE) != masks.taken)
 		exact.sent = 1;
 }
 
@@ -148,17 +154,32 @@ static struct thread *add(struct thread *to, const siginfo_t *info)
 	return to && wants(to, which) ? to : NULL;
 }
 
+/* Take one of those that came. Return: false: there is none. */
+static bool next(siginfo_t *info)
+{
+	uint64_t noted = __atomic_load_n(&masks.noted, __ATOMIC_ACQUIRE);
+
+	if (noted) {
+		*info = masks.standard[__builtin_ctzll(noted) + 1];
+		__atomic_fetch_and(&masks.noted, ~(noted & -noted), __ATOMIC_RELEASE);
+		return true;
+	}
+	if (masks.taken == __atomic_load_n(&masks.came, __ATOMIC_ACQUIRE))
+		return false;
+	*info = masks.ring[masks.taken % RING];
+	__atomic_store_n(&masks.taken, masks.taken + 1, __ATOMIC_RELEASE);
+	return true;
+}
+
 /* Return: something came. @interrupt: its thread goes on, unless it is @self. */
 static bool arrived(void (*interrupt)(struct thread *t), const struct thread *self)
 {
 	bool any = false;
+	siginfo_t info;
 
-	while (masks.taken != masks.came) {
-		siginfo_t info = masks.ring[masks.taken % RING];
-		struct thread *t;
+	while (masks.nr < MOST && next(&info)) {
+		struct thread *t = add(NULL, &info);
 
-		__atomic_store_n(&masks.taken, masks.taken + 1, __ATOMIC_RELEASE);
-		t = add(NULL, &info);
 		any |= t != NULL;
 		if (t && t != self)
 			interrupt(t);
@@ -264,6 +285,22 @@ static void handle(void)
 		run(&info, NULL);
 }
 
+static void note(int which, const siginfo_t *info)
+{
+	bool standard = (uint32_t)which < STANDARD;
+	siginfo_t *to = standard ? &masks.standard[which] : &masks.ring[masks.came % RING];
+
+	if (standard ? masks.noted >> (which - 1) & 1 : masks.came - masks.taken == RING)
+		return;
+	*to = *info;
+	to->si_signo = which;
+	/* Nothing else writes these words, but for arrived(), which this may have interrupted. */
+	if (standard)
+		__atomic_fetch_or(&masks.noted, masks_bit(which), __ATOMIC_RELEASE);
+	else
+		__atomic_store_n(&masks.came, masks.came + 1, __ATOMIC_RELEASE);
+}
+
 /* The kernel delivers a signal. */
 static void came(int which, siginfo_t *info, void *context)
 {
@@ -277,11 +314,7 @@ static void came(int which, siginfo_t *info, void *context)
 		masks_frame(context);
 		return;
 	}
-	if (masks.came - masks.taken < RING) {
-		masks.ring[masks.came % RING] = *info;
-		masks.ring[masks.came % RING].si_signo = which;
-		masks.came++;
-	}
+	note(which, info);
 	exact.sent = 1;
 }
 
@@ -363,14 +396,18 @@ void masks_back(const sigset_t *mask, uint64_t before)
 		masks_set(SIG_SETMASK, &before, NULL);
 }
 
-void masks_send(struct thread *t, const siginfo_t *info)
+int masks_send(struct thread *t, const siginfo_t *info)
 {
-	struct thread *to = add(t, info);
+	struct thread *to;
 
+	if (masks.nr == MOST)
+		return EAGAIN;
+	to = add(t, info);
 	spin_else();
 	if (to && to != exact_self)
 		futex_interrupt(to);
 	exact_signals();
+	return 0;
 }
 
 /* ---- threads, and the end of all ---- */
@@ -437,6 +474,15 @@ bool masks_await(void)
 		any = arrived(wake_idle, NULL);
 	}
 	return any;
+}
+
+void masks_hold(bool hold)
+{
+	uint64_t all = ~OURS;
+
+	if (masks.on)
+		KERNEL(SYS_rt_sigprocmask, SIG_SETMASK, hold ? &all : &masks.host, NULL,
+		       sizeof(all));
 }
 
 void masks_child(void)

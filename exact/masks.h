@@ -60,8 +60,8 @@ const sigset_t *masks_swap(const sigset_t *mask, uint64_t *before);
 /** masks_back - and has its own again. May switch. */
 void masks_back(const sigset_t *mask, uint64_t before);
 
-/** masks_send - @t was sent a signal; NULL: the process. May switch. */
-void masks_send(struct thread *t, const siginfo_t *info);
+/** masks_send - @t was sent a signal; NULL: the process. May switch. Return: 0 or an error. */
+int masks_send(struct thread *t, const siginfo_t *info);
 
 /** masks_take - one of @set that the caller was sent. Return: false: none. */
 bool masks_take(uint64_t set, siginfo_t *info);
@@ -78,7 +78,10 @@ bool masks_await(void);
 /** masks_frame - a handler of this library returns with the mask that is right by then. */
 void masks_frame(void *context);
 
-/** masks_child - in a child: signals are the kernel's alone. */
+/** masks_hold - around fork(): the kernel keeps what comes, or delivers it again. */
+void masks_hold(bool hold);
+
+/** masks_child - in a child, which holds them: signals are the kernel's alone. */
 void masks_child(void);
 
 #endif

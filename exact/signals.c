@@ -99,6 +99,5 @@ API int pthread_kill(pthread_t real, int which)
 	if (!masks_on() && !pthread_sigmask(SIG_BLOCK, NULL, &blocked) &&
 	    sigismember(&blocked, which) != 1)
 		return raise(which) ? EINVAL : 0;
-	masks_send(t, &info);
-	return 0;
+	return masks_send(t, &info);
 }

@@ -154,15 +154,21 @@ API _Noreturn void _Exit(int status)
 
 API pid_t fork(void)
 {
-	pid_t child = PASS(REAL(pid_t, fork, (void))());
+	pid_t child;
 
 	if (!exact_on())
-		return child;
+		return PASS(REAL(pid_t, fork, (void))());
+	/* What the child is sent before it has handlers of its own waits in the kernel. */
+	masks_hold(true);
+	child = PASS(REAL(pid_t, fork, (void))());
 	if (!child) {
-		masks_child();
 		exact.recording = false;
 		lines_mine = 0;
-	} else if (child > 0) {
+		masks_child();
+		return 0;
+	}
+	masks_hold(false);
+	if (child > 0) {
 		exact.children++;
 		sched_cycles(50 * EXACT_CALL);
 	}

@@ -318,6 +318,54 @@ static void from_outside(void)
 	printf("%d\n", status);
 }
 
+static void counts(int which, siginfo_t *info, void *context)
+{
+	if (which == SIGRTMIN)
+		inner += info->si_value.sival_int == inner;
+	else
+		ran++;
+}
+
+/* A hundred at once from the kernel: those of real time each for itself, and in order. */
+static void queued(void)
+{
+	struct sigaction a = { .sa_sigaction = counts, .sa_flags = SA_SIGINFO };
+	sigset_t set, before;
+
+	sigfillset(&a.sa_mask);
+	sigemptyset(&set);
+	sigaddset(&set, SIGRTMIN);
+	sigaddset(&set, SIGUSR1);
+	need(!sigaction(SIGRTMIN, &a, NULL) && !sigaction(SIGUSR1, &a, NULL));
+	pthread_sigmask(SIG_BLOCK, &set, &before);
+	for (int i = 0; i < 100; i++)
+		need(!sigqueue(getpid(), SIGRTMIN, (union sigval){ i }) &&
+		     !kill(getpid(), SIGUSR1));
+	printf("%d %d ", inner, ran);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	printf("%d %d\n", inner, ran);
+}
+
+/* A child gets the signal that its parent sends as soon as it knows its number. */
+static void sent_to_child(void)
+{
+	int good = 0, status;
+
+	on(SIGUSR1, notes, 0, 0);
+	for (int n = 0; n < 20; n++) {
+		pid_t child = fork();
+
+		for (int i = 0; !child && !ran && i < 100000; i++)
+			usleep(1000);
+		if (!child)
+			_exit(ran != 1);
+		kill(child, SIGUSR1);
+		need(waitpid(child, &status, 0) == child);
+		good += !status;
+	}
+	printf("%d\n", good);
+}
+
 int main(int argc, char **argv)
 {
 	const char *kind = argc > 1 ? argv[1] : "";
@@ -342,6 +390,10 @@ int main(int argc, char **argv)
 		from_outside();
 	else if (!strcmp(kind, "once"))
 		once();
+	else if (!strcmp(kind, "queued"))
+		queued();
+	else if (!strcmp(kind, "child"))
+		sent_to_child();
 	if (!run)
 		return 0;
 	on(SIGUSR1, notes, 0, 0);
