@@ -210,8 +210,10 @@ static bool sends(greg_t *r, pid_t process, pid_t thread, int which, const sigin
 	siginfo_t info = { .si_signo = which, .si_code = SI_TKILL };
 	struct thread *t = NULL;
 
+	/* The first thread ends the process after it has ended itself. */
 	for (uint32_t i = exact.nr_threads; i-- && !t;)
-		if (exact.threads[i]->tid == thread && !exact.threads[i]->ended)
+		if (exact.threads[i]->tid == thread &&
+		    (!exact.threads[i]->ended || exact.threads[i] == exact_self))
 			t = exact.threads[i];
 	if (!t || (process && process != exact.pid) || which <= 0 || which >= MASKS_SIGNALS)
 		return false;
@@ -220,7 +222,7 @@ static bool sends(greg_t *r, pid_t process, pid_t thread, int which, const sigin
 	info.si_signo = which;
 	if (!with) {
 		info.si_pid = exact.pid;
-		info.si_uid = getuid();
+		info.si_uid = PASS(getuid());
 	}
 	return error_or(r, masks_send(t, &info));
 }

@@ -54,7 +54,7 @@ static void ends(int which)
 		sigemptyset(&set);
 		sigaddset(&set, SIGALRM);
 		PASS(sigprocmask(SIG_UNBLOCK, &set, NULL));
-		alarm(PATIENCE);
+		PASS(alarm(PATIENCE));
 		private_do(write_result);
 	}
 	again(which);

@@ -91,11 +91,13 @@ static void set_host(uint64_t mask)
 	KERNEL(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof(mask));
 }
 
-/* What all threads block. */
+/* What all threads block. After the last one: what that blocked. */
 static void update(void)
 {
 	uint64_t all = UINT64_MAX & ~LIBRARY;
 
+	if (!exact.live)
+		return;
 	for (uint32_t i = 0; i < exact.nr_threads; i++)
 		if (!exact.threads[i]->ended)
 			all &= exact.threads[i]->mask;
@@ -228,6 +230,17 @@ static void fall(int which)
 	KERNEL(SYS_rt_sigprocmask, SIG_SETMASK, &masks.host, NULL, sizeof(one));
 }
 
+/* A fault whose signal is blocked ends the program, whatever handler there is. */
+static void end(int which)
+{
+	struct masks_action own = { .flags = SA_ONSTACK | RESTORER, .restorer = masks.restorer };
+
+	action[which].handler = NULL;
+	*(void **)&own.handler = exact.last_resort;
+	KERNEL(SYS_rt_sigaction, which, &own, NULL, sizeof(own.mask));
+	fall(which);
+}
+
 static void tell_kernel(int which);
 
 static void run(siginfo_t *info, ucontext_t *uc)
@@ -308,8 +321,10 @@ static void came(int which, siginfo_t *info, void *context)
 		return;
 	if (masks_bit(which) & FAULTS && info->si_code > 0) {
 		KERNEL(SYS_rt_sigprocmask, SIG_SETMASK, &masks.host, NULL, sizeof(masks.host));
-		if (exact_self->mask & masks_bit(which))
-			fall(which);
+		if (exact_self->mask & masks_bit(which)) {
+			end(which);
+			return;
+		}
 		run(info, context);
 		masks_frame(context);
 		return;

@@ -91,7 +91,8 @@ static uint64_t limit_of(int file, short events)
 	struct timeval most = { 0 };
 	socklen_t size = sizeof(most);
 
-	if (getsockopt(file, SOL_SOCKET, events & POLLIN ? SO_RCVTIMEO : SO_SNDTIMEO, &most, &size))
+	if (PASS(getsockopt(file, SOL_SOCKET, events & POLLIN ? SO_RCVTIMEO : SO_SNDTIMEO, &most,
+			    &size)))
 		return EXACT_EVER;
 	if (!most.tv_sec && !most.tv_usec)
 		return EXACT_EVER;

@@ -94,7 +94,7 @@ API int pthread_kill(pthread_t real, int which)
 	if (which <= 0 || which >= MASKS_SIGNALS)
 		return which ? EINVAL : 0;
 	info.si_pid = exact.pid;
-	info.si_uid = getuid();
+	info.si_uid = PASS(getuid());
 	/* With one mask for all threads: until it waits for it, or at once and here. */
 	if (!masks_on() && !pthread_sigmask(SIG_BLOCK, NULL, &blocked) &&
 	    sigismember(&blocked, which) != 1)

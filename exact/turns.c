@@ -189,17 +189,19 @@ void turns_tick(int which, siginfo_t *info, void *context)
 	const greg_t *r = ((const ucontext_t *)context)->uc_mcontext.gregs;
 	uintptr_t pc = (uintptr_t)r[REG_RIP];
 	struct turns *t;
-	bool again;
+	bool again, moved;
 
 	if (!exact_on() || !lines_mine || pass_selector != pass_armed)
 		return;
-	/* Instrumented code runs its handlers by itself. */
-	if (exact.sent && !unseen_system(pc)) {
+	t = &exact_self->turns;
+	moved = went_on(t);
+	/* Code that calls hooks runs its handlers by itself, where the host decides nothing. */
+	if (!moved && exact.sent && !unseen_system(pc)) {
 		exact_signals();
 		masks_frame(context);
+		moved = went_on(t);
 	}
-	t = &exact_self->turns;
-	if (went_on(t)) {
+	if (moved) {
 		t->ns = 0;
 		t->repeated = 0;
 		t->rest = REST;

@@ -220,7 +220,7 @@ API int connect(int file, const struct sockaddr *to, socklen_t size)
 				errno = EINPROGRESS;
 			return -1;
 		}
-		if (getsockopt(file, SOL_SOCKET, SO_ERROR, &error, &length))
+		if (PASS(getsockopt(file, SOL_SOCKET, SO_ERROR, &error, &length)))
 			return -1;
 		errno = error;
 		return error ? -1 : 0;

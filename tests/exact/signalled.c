@@ -366,6 +366,54 @@ static void sent_to_child(void)
 	printf("%d\n", good);
 }
 
+static void *waits_long(void *arg)
+{
+	pthread_barrier_wait(&together);
+	sem_wait(&stop);
+	return arg;
+}
+
+static void *ends_later(void *arg)
+{
+	usleep(1000);
+	return arg;
+}
+
+static void faults(int which)
+{
+	need(write(1, "x", 1) == 1);
+	*(volatile int *)8 = 1;
+}
+
+/* Another thread does not block the signal, so the kernel delivers it. */
+static void faulted(void)
+{
+	on(SIGSEGV, faults, 0, 0);
+	pthread_barrier_init(&together, NULL, 2);
+	start(waits_long, NULL);
+	pthread_barrier_wait(&together);
+	*(volatile int *)8 = 1;
+}
+
+static void ends_first(int which)
+{
+	need(write(1, "y\n", 2) == 2);
+}
+
+static void tells_last(void)
+{
+	raise(SIGUSR1);
+}
+
+/* The first thread has ended when the last one does, and its function of atexit() has a handler. */
+static void last(void)
+{
+	on(SIGUSR1, ends_first, 0, 0);
+	need(!atexit(tells_last));
+	start(ends_later, NULL);
+	pthread_exit(NULL);
+}
+
 int main(int argc, char **argv)
 {
 	const char *kind = argc > 1 ? argv[1] : "";
@@ -394,6 +442,10 @@ int main(int argc, char **argv)
 		queued();
 	else if (!strcmp(kind, "child"))
 		sent_to_child();
+	else if (!strcmp(kind, "faulted"))
+		faulted();
+	else if (!strcmp(kind, "last"))
+		last();
 	if (!run)
 		return 0;
 	on(SIGUSR1, notes, 0, 0);

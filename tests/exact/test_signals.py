@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import platform
 import re
+import signal
 import subprocess
 from pathlib import Path
 
@@ -33,7 +34,7 @@ def signalled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
         ("masks", "0 10 1 10 1 "), ("directed", "0 1 1 1 1 "), ("process", "1 0 0 0 0 "),
         ("suspend", "0 1 1 1 1 "), ("interrupted", "11111 x 1"), ("nested", "111 100 5 1"),
         ("taken", "1 1 0 1"), ("jumped", "3 000"), ("from-outside", "0 0"),
-        ("once", "1 -1"), ("queued", "0 0 100 1"), ("child", "20"),
+        ("once", "1 -1"), ("queued", "0 0 100 1"), ("child", "20"), ("last", "y"),
     ],
 )  # fmt: skip
 def test_signals_are_those_of_threads(
@@ -44,3 +45,13 @@ def test_signals_are_those_of_threads(
     assert native.stdout == f"{said}\n"
     done = runs(signalled, tmp_path, kind)
     assert (done.status, capfd.readouterr().out) == (0, native.stdout)
+
+
+def test_a_fault_in_the_handler_of_its_signal_ends_the_program(
+    signalled: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The signal is blocked then. The handler runs once, and the report is there."""
+    native = subprocess.run([signalled, "faulted"], capture_output=True, text=True, check=False)
+    assert (native.stdout, native.returncode) == ("x", -signal.SIGSEGV)
+    done = runs(signalled, tmp_path, "faulted")
+    assert (done.status, capfd.readouterr().out) == (128 + signal.SIGSEGV, "x")
