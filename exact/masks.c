@@ -129,6 +129,12 @@ static struct thread *choose(int which)
 	return NULL;
 }
 
+static bool calls_program(const struct masks_action *a)
+{
+	return (const void *)a->handler != (const void *)SIG_DFL &&
+	       (const void *)a->handler != (const void *)SIG_IGN;
+}
+
 static bool does_nothing(int which)
 {
 	const void *handler = (const void *)action[which].handler;
@@ -339,7 +345,7 @@ static void tell_kernel(int which)
 
 	own.restorer = masks.restorer;
 	own.flags |= RESTORER;
-	if ((void *)own.handler != (void *)SIG_DFL && (void *)own.handler != (void *)SIG_IGN) {
+	if (calls_program(&own)) {
 		own.handler = came;
 		own.flags |= SA_SIGINFO;
 		own.flags &= ~(unsigned long)(SA_NODEFER | SA_RESETHAND);
@@ -459,8 +465,7 @@ bool masks_handled(void)
 {
 	for (int which = 1; which < MASKS_SIGNALS; which++)
 		if (!(masks_bit(which) & (OURS | FAULTS | masks_bit(SIGABRT))) &&
-		    (void *)action[which].handler != (void *)SIG_DFL &&
-		    (void *)action[which].handler != (void *)SIG_IGN)
+		    calls_program(&action[which]))
 			return true;
 	return false;
 }
@@ -510,10 +515,8 @@ void masks_child(void)
 	for (int which = 1; which < MASKS_SIGNALS; which++) {
 		struct masks_action own = action[which];
 
-		if ((void *)own.handler == (void *)SIG_DFL ||
-		    (void *)own.handler == (void *)SIG_IGN)
-			continue;
-		KERNEL(SYS_rt_sigaction, which, &own, NULL, sizeof(own.mask));
+		if (calls_program(&own))
+			KERNEL(SYS_rt_sigaction, which, &own, NULL, sizeof(own.mask));
 	}
 	KERNEL(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof(mask));
 }
@@ -538,8 +541,7 @@ void masks_begin(void *restorer)
 		if (exact.last_resort && (void *)now.handler == exact.last_resort)
 			continue;
 		action[which] = now;
-		if ((void *)now.handler != (void *)SIG_DFL &&
-		    (void *)now.handler != (void *)SIG_IGN)
+		if (calls_program(&now))
 			tell_kernel(which);
 	}
 }
