@@ -55,6 +55,17 @@ def compiled(into: Path, compiler: str, *words: str, language: str = "c") -> Pat
     return into
 
 
+def each_compiler(source: str, *words: str) -> Any:
+    """A fixture of a module: the program of a source of this folder, made by each compiler."""
+
+    @pytest.fixture(scope="module", params=COMPILERS)
+    def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+        into = tmp_path_factory.mktemp(request.param) / Path(source).stem
+        return compiled(into, request.param, *words, str(HERE / source))
+
+    return made
+
+
 def record(program: Path, *words: str, cpus: int = 16, options: tuple[str, ...] = ()) -> Any:
     """What the command said and how it ended."""
     return call(

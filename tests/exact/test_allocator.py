@@ -6,17 +6,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-from running import COMPILERS, HERE, NEEDED, compiled, record
+from running import NEEDED, each_compiler, record
 
 pytestmark = NEEDED
 
 
-@pytest.fixture(scope="module", params=COMPILERS)
-def allocator(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The program, which defines malloc()."""
-    into = tmp_path_factory.mktemp(request.param) / "allocator"
-    return compiled(into, request.param, "-fno-builtin", str(HERE / "allocator.c"))
+# The program, which defines malloc().
+allocator = each_compiler("allocator.c", "-fno-builtin")
 
 
 def test_an_allocator_of_the_program_is_modelled(allocator: Path) -> None:

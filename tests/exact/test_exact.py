@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from running import COMPILERS, HERE, MACHINE, NEEDED, call, compiled, record, runs
+from running import COMPILERS, HERE, MACHINE, NEEDED, call, compiled, each_compiler, record, runs
 
 from schedshard.c2c.exact.away import in_source_form
 from schedshard.c2c.exact.blocks import parse
@@ -18,11 +18,8 @@ from schedshard.common.paths import ROOT
 pytestmark = NEEDED
 
 
-@pytest.fixture(scope="module", params=COMPILERS)
-def behave(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The program with a part for each kind of waiting."""
-    folder = tmp_path_factory.mktemp(request.param)
-    return compiled(folder / "behave", request.param, str(HERE / "behave.c"))
+# The program with a part for each kind of waiting.
+behave = each_compiler("behave.c")
 
 
 @pytest.fixture(scope="module")

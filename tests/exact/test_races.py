@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running import COMPILERS, HERE, NEEDED, compiled, record, runs
+from running import HERE, NEEDED, compiled, each_compiler, record, runs
 
 from schedshard.c2c.exact.races import ALL, SHARED, races
 
@@ -17,11 +17,8 @@ pytestmark = NEEDED
 SOURCE = HERE / "raced.c"
 
 
-@pytest.fixture(scope="module", params=COMPILERS)
-def raced(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The program with a part for each kind of race, and of order."""
-    folder = tmp_path_factory.mktemp(request.param)
-    return compiled(folder / "raced", request.param, str(SOURCE))
+# The program with a part for each kind of race, and of order.
+raced = each_compiler("raced.c")
 
 
 def name_of(race: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from running import COMPILERS, HERE, NEEDED, compiled, runs
+from running import NEEDED, each_compiler, runs
 
 pytestmark = [
     NEEDED,
@@ -21,11 +21,8 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module", params=COMPILERS)
-def signalled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The program with a part for each use of signals."""
-    into = tmp_path_factory.mktemp(request.param) / "signalled"
-    return compiled(into, request.param, str(HERE / "signalled.c"))
+# The program with a part for each use of signals.
+signalled = each_compiler("signalled.c")
 
 
 @pytest.mark.parametrize(

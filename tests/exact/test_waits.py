@@ -10,7 +10,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from running import COMPILERS, HERE, NEEDED, compiled, record, runs
+from running import COMPILERS, HERE, NEEDED, compiled, each_compiler, record, runs
 
 pytestmark = NEEDED
 
@@ -81,11 +81,8 @@ def test_a_deadlock_ends_with_a_sentence(behave: Path) -> None:
     assert len(done.stderr.splitlines()) == 1
 
 
-@pytest.fixture(scope="module", params=COMPILERS)
-def loops(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Loops that only another thread's store could end."""
-    into = tmp_path_factory.mktemp(request.param) / "endless"
-    return compiled(into, request.param, str(HERE / "endless.c"))
+# Loops that only another thread's store could end.
+loops = each_compiler("endless.c")
 
 
 @pytest.mark.parametrize(
