@@ -131,9 +131,11 @@ API void __sanitizer_cov_trace_pc(void)
 }
 
 /*
- * ---- the file: "module PATH" begins one; then a line a block or access: its offset, instructions,
- * and of some blocks their pauses, calls that leave, the number of that set of callees, and flags:
- * 1, it may have a lock that nobody sees; 2, the calls are by pointer; 4, a function's first ----
+ * ---- the file ----
+ *
+ * "module PATH" begins one. A line per block or access follows: its offset and instructions. Some
+ * blocks also have their pauses, calls that leave, the number of that set of callees, and flags. 1:
+ * it may have a lock that nobody sees; 2: the calls are by pointer; 4: a function begins with it.
  */
 
 struct wanted {
