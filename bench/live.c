@@ -219,8 +219,8 @@ static int read_host(struct live *live, struct shard_topo **topo, struct shard_p
 	if (shard_topo_from_sysfs(topo, "/", &err))
 		return complain(1, "%s", err.text);
 	for (u32 i = 0; i < 2; i++) {
-		const struct shard_plan_opts opts = { .cap = i ? shard_plan_pool_cap(plan[0])
-							       : SHARD_CAP_LOCKED };
+		const struct shard_plan_opts opts = { .cap = i ? SHARD_CAP_POOL : SHARD_CAP_LOCKED,
+						      .cores = i };
 
 		plan_err = shard_plan_build(&plan[i], *topo, &opts);
 		if (plan_err)

@@ -69,7 +69,7 @@ static struct shard_plan *build(const struct shape *shape)
 int bench_plans_of_machine(const char *path)
 {
 	const struct shard_plan_opts usual = { .cap = SHARD_CAP_LOCKED };
-	struct shard_plan_opts few = { 0 };
+	const struct shard_plan_opts pools = { .cap = SHARD_CAP_POOL, .cores = true };
 	struct shard_topo *topo;
 	enum shard_plan_err plan_err;
 	struct shard_err err;
@@ -81,10 +81,8 @@ int bench_plans_of_machine(const char *path)
 	of_machine = true;
 	plans[0].name = "machine";
 	plan_err = shard_plan_build(&plans[0].plan, topo, &usual);
-	if (plan_err == SHARD_PLAN_OK) {
-		few.cap = shard_plan_pool_cap(plans[0].plan);
-		plan_err = shard_plan_build(&plans[0].pools, topo, &few);
-	}
+	if (plan_err == SHARD_PLAN_OK)
+		plan_err = shard_plan_build(&plans[0].pools, topo, &pools);
 	shard_topo_free(topo);
 	if (plan_err == SHARD_PLAN_OK)
 		return 0;

@@ -53,24 +53,39 @@ static u32 shard_end(const struct shard_rec *rec, u32 from, u32 at, u32 begin, u
 	return at;
 }
 
-u32 shard_plan_cut(struct shard_rec *rec, u32 n, u32 cap)
+/* Cut the records from @begin to @end, of one LLC, into shards numbered from @shard on. */
+static u32 cut(struct shard_rec *rec, u32 begin, u32 end, u32 cap, u32 shard)
+{
+	for (u32 i = begin; i < end; shard++) {
+		u32 left = end - i, shards = (left + cap - 1) / cap;
+		u32 share = (left + shards - 1) / shards;
+
+		for (u32 e = shard_end(rec, i, i + share, begin, end, cap); i < e; i++)
+			rec[i].shard = shard;
+	}
+	return shard;
+}
+
+/* Are both of one LLC, and with @core of one known core? */
+static bool together(const struct shard_rec *a, const struct shard_rec *b, bool core)
+{
+	if (!core)
+		return shard_rec_agree(a, b, SHARD_AT_LLC + 1);
+	return shard_rec_agree(a, b, SHARD_AT_CORE) && shard_rec_share(a, b, SHARD_AT_CORE);
+}
+
+u32 shard_plan_cut(struct shard_rec *rec, u32 n, u32 cap, bool cores)
 {
 	u32 begin, end, llc_nr = 0, shard = 0;
 
 	shard_rec_sort(rec, n, shard_rec_by_topology);
-	for (begin = 0; begin < n; begin = end, llc_nr++) {
-		end = begin + 1;
-		while (end < n && shard_rec_agree(&rec[begin], &rec[end], SHARD_AT_LLC + 1))
-			end++;
-		for (u32 i = begin; i < end; shard++) {
-			u32 left = end - i, shards = (left + cap - 1) / cap;
-			u32 share = (left + shards - 1) / shards;
-
-			for (u32 e = shard_end(rec, i, i + share, begin, end, cap); i < e; i++) {
-				rec[i].llc_nr = llc_nr;
-				rec[i].shard = shard;
-			}
-		}
+	for (begin = 0; begin < n; begin = end) {
+		if (begin && !shard_rec_agree(&rec[begin - 1], &rec[begin], SHARD_AT_LLC + 1))
+			llc_nr++;
+		rec[begin].llc_nr = llc_nr;
+		for (end = begin + 1; end < n && together(&rec[begin], &rec[end], cores); end++)
+			rec[end].llc_nr = llc_nr;
+		shard = cut(rec, begin, end, cap, shard);
 	}
 	shard_rec_sort(rec, n, by_position);
 	return shard;

@@ -63,10 +63,10 @@ int shard_rec_by_topology(const void *a, const void *b);
  * Cut @n records, 1 or more and in any order, into shards of at most @cap CPUs, 1..64, and order
  * them as the plan does. Cuts a larger LLC into about equal shards, along L2 clusters that fit,
  * else along cores. Separates siblings only if a core has more than @cap. First cuts an LLC that
- * spans NUMA nodes (sub-NUMA clustering) at node boundaries, as a line has one home node. Return:
- * the number of shards.
+ * spans NUMA nodes (sub-NUMA clustering) at node boundaries, as a line has one home node. @cores: a
+ * shard has CPUs of one core only. Return: the number of shards.
  */
-u32 shard_plan_cut(struct shard_rec *rec, u32 n, u32 cap);
+u32 shard_plan_cut(struct shard_rec *rec, u32 n, u32 cap, bool cores);
 
 /*
  * Fill a plan's tables. @head: @nr_cpus and @nr_possible, and fields to copy. @rec: from

@@ -101,16 +101,16 @@ static u32 fill_records(struct shard_rec *rec, const struct shard_topo *topo)
 }
 
 static enum shard_plan_err build(struct shard_plan **plan, struct shard_plan *head,
-				 struct shard_rec *rec, u32 *bad_cpu)
+				 struct shard_rec *rec, const struct shard_plan_opts *opts)
 {
 	u32 n = head->nr_possible;
-	enum shard_plan_err err = shard_topo_check(rec, n, head, bad_cpu);
+	enum shard_plan_err err = shard_topo_check(rec, n, head, opts->bad_cpu);
 
 	if (err)
 		return err;
 	if (head->split_llc)
 		split_llcs(rec, n, head->split_llc);
-	if (shard_plan_cut(rec, n, head->cap) > SHARD_MAX_SHARDS)
+	if (shard_plan_cut(rec, n, head->cap, opts->cores) > SHARD_MAX_SHARDS)
 		return SHARD_PLAN_TOO_MANY_SHARDS;
 	*plan = shard_plan_make(head, rec);
 	return *plan ? SHARD_PLAN_OK : SHARD_PLAN_NO_MEMORY;
@@ -119,16 +119,19 @@ static enum shard_plan_err build(struct shard_plan **plan, struct shard_plan *he
 enum shard_plan_err shard_plan_build(struct shard_plan **plan, const struct shard_topo *topo,
 				     const struct shard_plan_opts *opts)
 {
+	static const struct shard_plan_opts defaults;
 	struct shard_plan head;
 	enum shard_plan_err err;
 	struct shard_rec *rec;
 	size_t bytes;
 
 	*plan = NULL;
+	if (!opts)
+		opts = &defaults;
 	memset(&head, 0, sizeof(head));
 	head.nr_cpus = topo->nr_cpus;
-	head.cap = opts && opts->cap ? opts->cap : SHARD_MAX_CAP;
-	head.split_llc = opts && opts->split_llc > 1 ? opts->split_llc : 0;
+	head.cap = opts->cap ? opts->cap : SHARD_MAX_CAP;
+	head.split_llc = opts->split_llc > 1 ? opts->split_llc : 0;
 	if (head.cap > SHARD_MAX_CAP)
 		return SHARD_PLAN_CAP_RANGE;
 	if (!topo->nr_cpus)
@@ -141,8 +144,7 @@ enum shard_plan_err shard_plan_build(struct shard_plan **plan, const struct shar
 	if (!rec)
 		return SHARD_PLAN_NO_MEMORY;
 	head.nr_possible = fill_records(rec, topo);
-	err = head.nr_possible ? build(plan, &head, rec, opts ? opts->bad_cpu : NULL)
-			       : SHARD_PLAN_NO_POSSIBLE;
+	err = head.nr_possible ? build(plan, &head, rec, opts) : SHARD_PLAN_NO_POSSIBLE;
 	port_free(rec, bytes);
 	return err;
 }

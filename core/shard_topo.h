@@ -57,12 +57,14 @@ struct shard_topo {
  *	clusters that fit, else along cores; separates siblings only if a core has more than @cap
  * @split_llc: treat every LLC as this many, cut by core number; 0 and 1: no. Numbers above an LLC's
  *	number of cores count as that number
+ * @cores: no shard has CPUs of two cores
  * @bad_cpu: NULL, or where to store the CPU number of an error (unchanged for errors of no CPU)
  */
 struct shard_plan_opts {
 	u32 cap;
 	u32 split_llc;
 	u32 *bad_cpu;
+	bool cores;
 };
 
 /* What shard_plan_build() can return. */

@@ -110,9 +110,7 @@ static bool create(struct run *run, struct contest *x)
 	struct primitive_place place = { .nr_threads = n };
 	int *node = calloc(n, sizeof(*node));
 	struct shard_plan *plan, *pools = NULL;
-	/* As shard_plan_pool_cap(); @plan may separate the threads of a core. */
-	const struct shard_plan_opts few = { .cap = run->machine->max_threads > 1 ? SHARD_CAP_POOL
-										  : 1 };
+	const struct shard_plan_opts few = { .cap = SHARD_CAP_POOL, .cores = true };
 	bool made = true;
 
 	arena_label("shard plan", NULL);

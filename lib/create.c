@@ -6,24 +6,17 @@
 #include "create.h"
 #include "internal.h"
 
-#define CAP_OF_CORE 0u /* a line for each core */
-
 /* The plan for what @opts says, or else @cap; NULL with errno. */
 static const struct shard_plan *plan_or_errno(const struct shard_create_opts *opts, u32 cap)
 {
 	const struct shard_plan *plan = NULL;
-	int ret = 0;
+	int ret;
 
 	if (opts && opts->cap)
 		cap = opts->cap;
-	if (cap == CAP_OF_CORE) {
-		ret = shard_plan_here(&plan, NULL);
-		cap = ret ? 0 : shard_plan_pool_cap(plan);
-		plan = NULL;
-	}
-	if (!ret && opts && opts->allowed)
+	if (opts && opts->allowed)
 		ret = shard_plan_here_allowed(cap, &plan, NULL);
-	else if (!ret)
+	else
 		ret = shard_plan_here_cap(cap, &plan, NULL);
 	if (ret)
 		errno = -ret;
@@ -40,7 +33,7 @@ static void *allocated(void *ptr)
 
 struct sbm *sbm_create_opts(const struct shard_create_opts *opts)
 {
-	u32 cap = opts && opts->pool ? CAP_OF_CORE : SHARD_CAP_LOCKED;
+	u32 cap = opts && opts->pool ? SHARD_CAP_CORE : SHARD_CAP_LOCKED;
 	const struct shard_plan *plan = plan_or_errno(opts, cap);
 	unsigned int flags = opts && opts->summary ? SBM_SUMMARY : 0;
 
@@ -128,7 +121,7 @@ struct slot_set *slot_set_create_opts(u32 nr, const struct shard_create_opts *op
 		errno = EINVAL;
 		return NULL;
 	}
-	plan = plan_or_errno(opts, CAP_OF_CORE);
+	plan = plan_or_errno(opts, SHARD_CAP_CORE);
 	if (!plan)
 		return NULL;
 	return allocated(follow ? slot_set_alloc_follow(plan, nr) : slot_set_alloc(plan, nr));

@@ -6,7 +6,7 @@
  * A plan is constant from then on and never freed. So a thread that loads the pointer with acquire
  * may use it for ever, without a reference count. The plan of the largest shards comes with the
  * generation. It stands for all smaller caps that cut none of its shards. The topology stays for
- * the others. What fails publishes nothing.
+ * the others, and for a line for each core. What fails publishes nothing.
  *
  * Why generations end: one has all CPUs of the one before, and knows each cache that it knew. So a
  * new one has a CPU or a cache more. A machine that contradicts what was known of CPUs that are off
@@ -37,6 +37,8 @@
 #define SYSFS_ROOT "/"
 #endif
 
+#define OF_CORES (SHARD_MAX_CAP + 1) /* in place of a cap: a line for each core */
+
 #define MASK_BITS  (8 * sizeof(unsigned long))
 #define MASK_WORDS (SHARD_LIB_MAX_CPUS / MASK_BITS)
 
@@ -44,7 +46,7 @@
 struct allowed_plan {
 	struct allowed_plan *next;
 	struct shard_plan *plan;
-	u32 cap;
+	u32 cap; /* or OF_CORES */
 	unsigned long mask[MASK_WORDS];
 };
 
@@ -56,7 +58,7 @@ struct allowed_plan {
  * @lists: which CPUs were there, as the kernel said it
  * @known: what /sys said
  * @topo: the same, complete
- * @plan: by cap; that of the largest shards is always there
+ * @plan: by cap, or at OF_CORES; that of the largest shards is always there
  * @allowed: plans of some CPUs
  */
 struct generation {
@@ -66,7 +68,7 @@ struct generation {
 	char *lists;
 	struct shard_topo *known;
 	struct shard_topo *topo;
-	struct shard_plan *plan[SHARD_MAX_CAP + 1];
+	struct shard_plan *plan[OF_CORES + 1];
 	struct allowed_plan *allowed;
 };
 
@@ -150,7 +152,9 @@ static int build(struct shard_plan **plan, const struct shard_topo *topo, u32 ca
 		 struct shard_err *err)
 {
 	u32 bad_cpu = UINT32_MAX;
-	struct shard_plan_opts opts = { .cap = cap, .bad_cpu = &bad_cpu };
+	struct shard_plan_opts opts = { .cap = cap == OF_CORES ? SHARD_CAP_POOL : cap,
+					.bad_cpu = &bad_cpu,
+					.cores = cap == OF_CORES };
 	enum shard_plan_err why = shard_plan_build(plan, topo, &opts);
 	int ret;
 
@@ -253,7 +257,7 @@ static int make(struct generation *g, u32 cap, struct shard_plan **plan, struct 
 	if (*plan)
 		return 0;
 	*plan = g->plan[SHARD_MAX_CAP];
-	if (!cuts_nothing(*plan, cap))
+	if (cap == OF_CORES || !cuts_nothing(*plan, cap))
 		ret = build(plan, g->topo, cap, err);
 	if (!ret)
 		smp_store_release(&g->plan[cap], *plan); /* pairs with shard_plan_here_cap() */
@@ -264,7 +268,9 @@ static int check_cap(u32 *cap, struct shard_err *err)
 {
 	if (!*cap)
 		*cap = SHARD_MAX_CAP;
-	if (*cap > SHARD_MAX_CAP)
+	else if (*cap == SHARD_CAP_CORE)
+		*cap = OF_CORES;
+	else if (*cap > SHARD_MAX_CAP)
 		return shard_err_set(err, -EINVAL, "%u CPUs a shard: it must be 1 to 64", *cap);
 	return 0;
 }
@@ -358,12 +364,13 @@ static int make_allowed(struct generation *g, u32 cap, const unsigned long *mask
 int shard_plan_here_allowed(u32 cap, const struct shard_plan **plan, struct shard_err *err)
 {
 	unsigned long mask[MASK_WORDS] = { 0 };
-	int ret = check_cap(&cap, err);
+	int ret;
 
-	if (ret)
-		return ret;
 	if (read_affinity(mask) <= 0)
 		return shard_plan_here_cap(cap, plan, err);
+	ret = check_cap(&cap, err);
+	if (ret)
+		return ret;
 	pthread_mutex_lock(&lock);
 	ret = need_one(err) ?: make_allowed(current, cap, mask, plan, err);
 	pthread_mutex_unlock(&lock);

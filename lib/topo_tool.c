@@ -80,7 +80,7 @@ static struct request parse_arguments(int argc, char **argv)
 		{ "help", no_argument, NULL, HELP },
 		{ NULL, 0, NULL, 0 },
 	};
-	struct request request = { NULL, NULL, { 0, 0, NULL } };
+	struct request request = { 0 };
 	int opt;
 
 	opterr = 0;

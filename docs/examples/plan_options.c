@@ -4,7 +4,7 @@
 
 static void print_plan(const struct schedshard_topo *topo, uint32_t cap, uint32_t split_llc)
 {
-	struct schedshard_plan_opts opts = { cap, split_llc, NULL };
+	struct schedshard_plan_opts opts = { .cap = cap, .split_llc = split_llc };
 	struct schedshard_plan *plan = NULL;
 	enum schedshard_plan_err ret = schedshard_plan_build(&plan, topo, &opts);
 

@@ -66,16 +66,8 @@ pub struct Pool {
 impl Pool {
     /// A pool of which nothing is free, with a line for each core.
     pub fn new() -> io::Result<Pool> {
-        let mut plan = ptr::null();
-        // SAFETY: the library writes the pointer, and takes NULL for the description of an error.
-        let status = unsafe { sys::schedshard_plan_here(&mut plan, ptr::null_mut()) };
-        if status != 0 {
-            return Err(io::Error::from_raw_os_error(-status));
-        }
-        // SAFETY: the plan lives for ever.
-        let cap = unsafe { sys::schedshard_plan_pool_cap(plan) };
         Pool::with(Options {
-            cap,
+            cap: Options::EACH_CORE,
             summary: false,
         })
     }

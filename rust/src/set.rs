@@ -9,10 +9,16 @@ use crate::{created, sys, Cpu};
 /// How a [`Set`] or a [`Pool`](crate::Pool) is made.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// At most so many CPUs share a cache line, 1 to 64. 0: what suits most sets. 2 suits pools.
+    /// At most so many CPUs share a cache line, 1 to 64, or [`Options::EACH_CORE`], which suits
+    /// pools. 0: what suits most sets.
     pub cap: u32,
     /// Keep a summary: for sets that are often empty or sparse.
     pub summary: bool,
+}
+
+impl Options {
+    /// As `cap`: a cache line for each core.
+    pub const EACH_CORE: u32 = u32::MAX; // SCHEDSHARD_CAP_CORE
 }
 
 /// A set of CPUs: a bit for each. Atomic, any writer.

@@ -28,7 +28,6 @@ pub struct CreateOpts {
 extern "C" {
     pub fn schedshard_plan_here(plan: *mut *const Plan, err: *mut c_void) -> c_int;
     pub fn schedshard_plan_here_cap(cap: u32, plan: *mut *const Plan, err: *mut c_void) -> c_int;
-    pub fn schedshard_plan_pool_cap(plan: *const Plan) -> u32;
     pub fn schedshard_plan_refresh(err: *mut c_void) -> c_int;
     pub fn schedshard_plan_generation() -> u32;
     pub fn schedshard_plan_how() -> *const c_char;

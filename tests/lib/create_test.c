@@ -154,7 +154,7 @@ static void each_structure_has_its_cap(void)
 	slots = slot_set_create(100);
 	CHECK(slots);
 	CHECK_EQ(slots->plan->nr_shards, 40); /* no core has two threads */
-	CHECK_EQ(shard_plan_here_cap(1, &same, NULL), 0);
+	CHECK_EQ(shard_plan_here_cap(SHARD_CAP_CORE, &same, NULL), 0);
 	CHECK(slots->plan == same);
 	CHECK_EQ(slot_set_nr_free(slots), 100);
 	slot_set_destroy(slots);
@@ -226,11 +226,7 @@ static void a_line_for_each_core(void)
 	CHECK_EQ(slots->plan->nr_shards, 4);
 	CHECK(set->plan == slots->plan);
 	CHECK_EQ(shard_plan_here(&plan, NULL), 0);
-	CHECK_EQ(shard_plan_pool_cap(plan), SHARD_CAP_POOL);
 	CHECK_EQ(plan->nr_shards, 2);
-	CHECK_EQ(shard_plan_here_cap(1, &plan, NULL), 0);
-	CHECK_EQ(plan->nr_shards, 8);
-	CHECK_EQ(shard_plan_pool_cap(plan), 1);
 	sbm_destroy(set);
 	slot_set_destroy(slots);
 	set = sbm_create_opts(&four);
@@ -239,6 +235,56 @@ static void a_line_for_each_core(void)
 	sbm_destroy(set);
 	set = sbm_create_opts(&allowed);
 	CHECK(set && set->plan->nr_possible <= 8);
+	sbm_destroy(set);
+}
+
+#define SINGLE 32 /* CPUs that are a core each, before two that share one */
+
+/*
+ * Cores of two sizes, as of a laptop: each has a line of its own. A process that may use single
+ * ones only has no line for two of them.
+ */
+static void a_line_for_each_core_of_any_size(void)
+{
+	static const struct shard_create_opts pool = { .pool = true };
+	static const struct shard_create_opts allowed = { .pool = true, .allowed = true };
+	static const struct shard_create_opts cores = { .cap = SHARD_CAP_CORE };
+	struct slot_set *slots;
+	cpu_set_t here;
+	u32 lines = 0;
+	struct sbm *set;
+
+	write_tree("cpu/possible=0-33\n"
+		   "cpu/cpu{0-33}/topology/physical_package_id=0\n"
+		   "cpu/cpu{32-33}/topology/core_cpus_list=32-33\n"
+		   "cpu/cpu{0-33}/cache/index3/level=3\n"
+		   "cpu/cpu{0-33}/cache/index3/type=Unified\n"
+		   "cpu/cpu{0-33}/cache/index3/shared_cpu_list=0-33\n"
+		   "node/node0/cpulist=0-33\n");
+	for (u32 i = 0; i < SINGLE; i++) {
+		char text[64];
+
+		snprintf(text, sizeof(text), "cpu/cpu{%u}/topology/core_cpus_list=%u\n", i, i);
+		write_tree(text);
+	}
+	set = sbm_create_opts(&pool);
+	slots = slot_set_create_opts(100, &cores);
+	tree_remove(root);
+	CHECK(set && slots);
+	CHECK_EQ(set->nr_shards, SINGLE + 1);
+	CHECK(set->plan == slots->plan);
+	CHECK(sbm_word(set->at[32]) == sbm_word(set->at[33]));
+	CHECK(sbm_word(set->at[0]) != sbm_word(set->at[1]));
+	sbm_destroy(set);
+	slot_set_destroy(slots);
+
+	CHECK_EQ(sched_getaffinity(0, sizeof(here), &here), 0);
+	for (u32 i = 0; i < SINGLE; i++)
+		lines += CPU_ISSET(i, &here);
+	lines += CPU_ISSET(32, &here) || CPU_ISSET(33, &here);
+	set = sbm_create_opts(&allowed);
+	CHECK(set);
+	CHECK_EQ(set->nr_shards, lines ? lines : SINGLE + 1);
 	sbm_destroy(set);
 }
 
@@ -580,6 +626,7 @@ int main(int argc, char **argv)
 	RUN_APART(destroying_nothing);
 	RUN_APART(each_structure_has_its_cap);
 	RUN_APART(a_line_for_each_core);
+	RUN_APART(a_line_for_each_core_of_any_size);
 	RUN_APART(counts_what_is_allowed);
 	RUN_APART(without_sys);
 	RUN_APART(sys_is_a_file);

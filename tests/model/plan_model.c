@@ -71,6 +71,18 @@ static void check_shards(const struct shard_plan *plan, const struct shard_cpu *
 	}
 }
 
+/* With the option: CPUs of one shard are of one core. */
+static void check_cores(const struct shard_plan *plan, const struct shard_cpu *cpu)
+{
+	for (u32 s = 0; s < plan->nr_shards; s++) {
+		const struct shard *shard = &plan->shard[s];
+		const struct shard_cpu *first = &cpu[plan->idx_to_cpu[shard->first_idx]];
+
+		for (u32 pos = 1; pos < shard->nr_cpus; pos++)
+			CHECK(same_core(first, &cpu[plan->idx_to_cpu[shard->first_idx + pos]]));
+	}
+}
+
 /* What a plan calls close: one core, one L2, both within the shard. */
 static void check_close(const struct shard_plan *plan, const struct shard_cpu *cpu)
 {
@@ -291,6 +303,7 @@ static void random_machines(void)
 			opts.cap = 1 + test_below(&random, 64);
 		if (!test_below(&random, 3))
 			opts.split_llc = test_below(&random, 9);
+		opts.cores = !test_below(&random, 3);
 		random_cpus(cpu, nr_cpus, &random);
 		err = shard_plan_build(&plan, &topo, &opts);
 		if (err) {
@@ -300,6 +313,8 @@ static void random_machines(void)
 			continue;
 		}
 		check_plan(plan, cpu, &random);
+		if (opts.cores)
+			check_cores(plan, cpu);
 		shard_plan_free(plan);
 		built++;
 	}

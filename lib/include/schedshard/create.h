@@ -68,7 +68,7 @@ extern "C" {
 
 /* How to create; all 0, as NULL: the structure's own choice. */
 struct shard_create_opts {
-	u32 cap;      /* most CPUs on a line, 1..64; 0: the structure's own */
+	u32 cap;      /* most CPUs on a line, 1..64, or SHARD_CAP_CORE; 0: the structure's own */
 	bool summary; /* sets: with SBM_SUMMARY, for sets that are often empty or sparse */
 	bool allowed; /* of the plan of shard_plan_here_allowed(): the other CPUs are holes */
 	bool follow;  /* slots: their homes follow the last user, see slot_put_near() */
@@ -86,7 +86,7 @@ struct shard_create_opts {
  */
 struct sbm *sbm_create(void);
 
-/* sbm_create() with options, or NULL. Also EINVAL for a cap above 64. */
+/* sbm_create() with options, or NULL. Also EINVAL for a wrong cap. */
 struct sbm *sbm_create_opts(const struct shard_create_opts *opts);
 
 /**
@@ -103,7 +103,7 @@ void sbm_destroy(struct sbm *b);
  */
 struct bytemap *bytemap_create(u8 value);
 
-/* bytemap_create() with options, or NULL. Also EINVAL for a cap above 64. */
+/* bytemap_create() with options, or NULL. Also EINVAL for a wrong cap. */
 struct bytemap *bytemap_create_opts(u8 value, const struct shard_create_opts *opts);
 
 /**
@@ -119,7 +119,7 @@ void bytemap_destroy(struct bytemap *m);
  */
 struct shard_counter *shard_counter_create(void);
 
-/* shard_counter_create() with options, or NULL. Also EINVAL for a cap above 64. */
+/* shard_counter_create() with options, or NULL. Also EINVAL for a wrong cap. */
 struct shard_counter *shard_counter_create_opts(const struct shard_create_opts *opts);
 
 /**
@@ -153,7 +153,7 @@ void cpu_counter_destroy(struct cpu_counter *c);
 struct slot_set *slot_set_create(u32 nr);
 
 /*
- * slot_set_create() with options, or NULL. Also EINVAL for a cap above 64, and with @opts->follow
+ * slot_set_create() with options, or NULL. Also EINVAL for a wrong cap, and with @opts->follow
  * for more than SLOT_FOLLOW_MAX. No summary.
  */
 struct slot_set *slot_set_create_opts(u32 nr, const struct shard_create_opts *opts);

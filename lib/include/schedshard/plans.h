@@ -53,31 +53,22 @@ extern "C" {
  */
 int shard_plan_here(const struct shard_plan **plan, struct shard_err *err);
 
+/* A line for each core, also where some cores have two threads and others one. */
+#define SHARD_CAP_CORE 0xffffffffu
+
+/* Most CPUs on such a line: a core of more threads has several. */
+#define SHARD_CAP_POOL 2u
+
 /**
  * shard_plan_here_cap() - the plan of this machine with at most so many CPUs on a line
- * @cap: 1..64; 0: 64, the plan of shard_plan_here()
+ * @cap: 1..64; 0: 64, the plan of shard_plan_here(); SHARD_CAP_CORE: for what is claimed and put
+ *	back, and not walked
  * @plan: as for shard_plan_here(); the same plan as for a larger @cap if nothing is cut
  * @err: as for shard_plan_here()
  *
- * Return: as shard_plan_here(); also -EINVAL for a @cap above 64.
+ * Return: as shard_plan_here(); also -EINVAL for another @cap.
  */
 int shard_plan_here_cap(u32 cap, const struct shard_plan **plan, struct shard_err *err);
-
-/* Most CPUs on a line of what is claimed and put back, and not walked, where cores have threads. */
-#define SHARD_CAP_POOL 2u
-
-/*
- * The cap of a pool, for shard_plan_here_cap(): SHARD_CAP_POOL, and 1 where no core of @plan has
- * two threads. So each core has a line of its own where all have as many threads, one or two.
- * @plan: shard_plan_here().
- */
-static inline u32 shard_plan_pool_cap(const struct shard_plan *plan)
-{
-	for (u32 cpu = 0; cpu < plan->nr_cpus; cpu++)
-		if (shard_plan_has_cpu(plan, cpu) && port_popcount64(plan->close[cpu].core) > 1)
-			return SHARD_CAP_POOL;
-	return 1;
-}
 
 /**
  * shard_plan_here_allowed() - the plan of those CPUs on which the calling thread may run now
