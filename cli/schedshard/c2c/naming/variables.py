@@ -6,7 +6,8 @@ information of a large program takes minutes to read, and a name without a field
 The bound counts bytes, not seconds, so that a busy host gives the same names.
 """
 
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -14,7 +15,7 @@ from typing import BinaryIO
 from elftools.common.exceptions import DWARFError, ELFError
 from elftools.dwarf.compileunit import CompileUnit
 from elftools.dwarf.die import DIE
-from elftools.dwarf.dwarfinfo import DWARFInfo
+from elftools.dwarf.dwarfinfo import DebugSectionDescriptor, DWARFInfo
 from elftools.elf.elffile import ELFFile
 
 from schedshard.c2c.naming.split import Splits
@@ -217,8 +218,8 @@ class DebugInfo:
             self.damaged = True
             return top
 
-    def _units(self) -> Iterator[tuple[DIE, bool]]:
-        units = self._dwarf.iter_CUs()
+    def _units(self, may_have: Callable[[CompileUnit], bool]) -> Iterator[tuple[DIE, bool]]:
+        units = filter(may_have, self._dwarf.iter_CUs())
         while True:
             try:
                 top = next(units).get_top_DIE()
@@ -241,7 +242,7 @@ class DebugInfo:
         missing = set(addresses)
         found: dict[int, Typed] = {}
         read = 0
-        for top, cplusplus in self._units():
+        for top, cplusplus in self._units(self._with_addresses(missing)):
             if not missing or read > MOST_BYTES:
                 break
             read += top.cu.size
@@ -250,6 +251,25 @@ class DebugInfo:
             except FAULTS:
                 self.damaged = True
         return found
+
+    def _with_addresses(self, addresses: Iterable[int]) -> Callable[[CompileUnit], bool]:
+        """Which units may describe the variables there: those whose bytes have an address.
+
+        To read all units of a C library takes seconds. A unit that numbers its addresses has none
+        itself: then the table of addresses has it, and any unit may be the one.
+        """
+        words = [address.to_bytes(8, "little") for address in addresses]
+        table = _bytes_of(self._dwarf.debug_addr_sec)
+        if any(word in table for word in words):
+            return lambda _: True
+        data = _bytes_of(self._dwarf.debug_info_sec)
+        places = sorted(place for word in words for place in _places(data, word))
+
+        def has_one(unit: CompileUnit) -> bool:
+            begin = unit.cu_offset
+            return bisect_left(places, begin) < bisect_left(places, begin + unit.size)
+
+        return has_one
 
     def _walk(self, die: DIE, cplusplus: bool, missing: set[int], found: dict[int, Typed]) -> None:
         for child in die.iter_children():
@@ -287,7 +307,7 @@ class DebugInfo:
         found: dict[tuple[str, int], Typed] = {}
         files = {name for name, _ in missing}
         read = 0
-        for top, cplusplus in self._units():
+        for top, cplusplus in self._units(lambda _: True):
             if not missing or read > MOST_BYTES:
                 break
             try:
@@ -341,6 +361,22 @@ class DebugInfo:
                 missing.discard(place)
             elif child.tag in _WALKED and child.has_children:
                 self._walk_pointers(child, cplusplus, missing, found)
+
+
+def _bytes_of(section: DebugSectionDescriptor | None) -> bytes:
+    if section is None:
+        return b""
+    section.stream.seek(0)
+    return bytes(section.stream.read())
+
+
+def _places(data: bytes, word: bytes) -> Iterator[int]:
+    """Where the expression of a variable's place has this address."""
+    word = bytes([_DW_OP_ADDR]) + word
+    at = data.find(word)
+    while at >= 0:
+        yield at
+        at = data.find(word, at + 1)
 
 
 def declared(die: DIE) -> DIE:
