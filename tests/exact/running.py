@@ -81,4 +81,4 @@ def runs(
     machine = load_machine(MACHINE)
     found = find_program((str(program), *words))
     job = Job(machine, tuple(order(machine_topology(machine), "numbered")[:cpus]), seed=seed)
-    return Runs(found, folder, output_to_stderr=False, races=races).begin(job)
+    return Runs(found, folder, folder, output_to_stderr=False, races=races).begin(job)

@@ -12,6 +12,7 @@ from schedshard.c2c.exact.away import away, in_source_form, measured, note
 from schedshard.c2c.exact.ends import turns
 from schedshard.c2c.exact.races import ALL, SHARED, notes, races
 from schedshard.c2c.exact.run import INTERRUPTS, Runs, check_exact
+from schedshard.c2c.program.machine_view import room_for_views
 from schedshard.c2c.program.placing import order
 from schedshard.c2c.program.program import find_program
 from schedshard.c2c.report.replaying import Job
@@ -55,6 +56,11 @@ def record_exact(request: ExactRequest, folder: Path) -> dict[str, Any]:
 
 
 def _record_one(request: ExactRequest, folder: Path) -> dict[str, Any]:
+    with room_for_views(folder) as views:
+        return _record_with(request, folder, views)
+
+
+def _record_with(request: ExactRequest, folder: Path, views: Path) -> dict[str, Any]:
     machines = tuple(load_machine(name) for name in request.machines)
     orders = [order(machine_topology(machine), request.placement) for machine in machines]
     program = find_program(request.program)
@@ -64,7 +70,7 @@ def _record_one(request: ExactRequest, folder: Path) -> dict[str, Any]:
             raise UserError(f"--cpus {request.cpus}: {machine.name} has {len(found)}")
     count = request.cpus or min(map(len, orders))
     looked = ALL if request.races else SHARED
-    runs = Runs(program, folder, request.output_to_stderr, request.stacks, looked)
+    runs = Runs(program, folder, views, request.output_to_stderr, request.stacks, looked)
     ran = runs.begin(Job(machines[0], tuple(orders[0][:count]), seed=request.seed))
     if ran.signal in INTERRUPTS:
         machines = machines[:1]

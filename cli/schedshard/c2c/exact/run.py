@@ -147,6 +147,7 @@ class Runs:
 
     program: Program
     folder: Path
+    views: Path  # the folder of the machines' files
     output_to_stderr: bool
     stacks: bool = False
     races: int = SHARED
@@ -155,7 +156,7 @@ class Runs:
     stdin: Path | None = field(init=False)
     first: tuple[Job, Ran] | None = None
     count: int = 0
-    views: dict[tuple[Path, tuple[int, ...]], Path] = field(default_factory=dict)
+    viewed: dict[tuple[Path, tuple[int, ...]], Path] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
@@ -218,10 +219,10 @@ class Runs:
         """The machine's files, which are the same for all runs on it."""
         key = (job.machine.path, job.cpus)
         with self.lock:
-            if key not in self.views:
-                at = self.folder / f"machine-{len(self.views):06}"
-                self.views[key] = write_view(at, job.machine, job.cpus)
-            return self.views[key]
+            if key not in self.viewed:
+                at = self.views / f"machine-{len(self.viewed):06}"
+                self.viewed[key] = write_view(at, job.machine, job.cpus)
+            return self.viewed[key]
 
     def _input(self) -> IO[bytes] | int | None:
         return self.stdin.open("rb") if self.stdin is not None else None

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from schedshard.c2c.program.machine_view import write_view
+from schedshard.c2c.program.machine_view import room_for_views, write_view
 from schedshard.c2c.program.perf_map import perf_map
 from schedshard.c2c.program.program import Program, find_emulator
 from schedshard.common.errors import UserError, ending_with, telling
@@ -139,10 +139,14 @@ def emulate(
     with telling(f"cannot write in {folder}"):
         meta = _names_folder(folder) / "meta.json"
         file.write_text(watch.lines(), encoding="utf-8")
-        view = write_view(folder / "machine", machine, cpus)
     plugin, library, _ = (_plain(path, folder) for path in plugin_paths())
     began = file.stat().st_mtime  # the clock of files
-    with _model(file, meta, window, stacks) as (model, shared):
+    with (
+        room_for_views(folder) as views,
+        _model(file, meta, window, stacks) as (model, shared),
+    ):
+        with telling(f"cannot write in {views}"):
+            view = write_view(views / "machine", machine, cpus)
         files = (plugin, library, file, meta, view)
         command, environment = _command(program, files, shared, window, follow)
         with _signals_are_the_programs():

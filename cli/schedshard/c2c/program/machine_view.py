@@ -6,10 +6,13 @@ The emulator opens a file below the folder made here instead of the host's where
 not there: a program sees what a kernel shows that has only these.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from schedshard.machines.presets import Machine, machine_topology
@@ -19,6 +22,7 @@ _CPU = Path("sys/devices/system/cpu")
 _NODE = Path("sys/devices/system/node")
 _MEMORY_KB = 64 << 20  # of each node: no machine file says how much there is
 _KERNEL_MAX = 8191
+_ROOM, _FILES = 32 << 20, 100_000  # in memory: several views of the largest machine
 
 
 @cache
@@ -42,9 +46,16 @@ class _View:
     root: Path
     machine: Machine
     cpus: tuple[Mapping[str, Any], ...]
+    written: dict[str, Path] = field(default_factory=dict)
 
     def write(self, path: Path, text: str) -> None:
-        (self.root / path).write_text(f"{text}\n", encoding="ascii")
+        """Write a file; of one text there is one, since most files of a CPU say what others do."""
+        at = self.root / path
+        if text in self.written:
+            at.hardlink_to(self.written[text])
+            return
+        at.write_text(f"{text}\n", encoding="ascii")
+        self.written[text] = at
 
     def folder(self, path: Path) -> Path:
         (self.root / path).mkdir(parents=True, exist_ok=True)
@@ -205,6 +216,25 @@ def _control_groups(view: _View) -> None:
         at = view.folder(group / name)
         view.write(at / "cpu.cfs_quota_us", "-1")
         view.write(at / "cpu.cfs_period_us", "100000")
+
+
+@contextmanager
+def room_for_views(folder: Path) -> Iterator[Path]:
+    """A folder for views: in memory, where thousands of files take a tenth of the time of a disk.
+
+    ``folder``: the folder to use if there is no memory for it, or TMPDIR names another place.
+    """
+    memory = Path("/dev/shm")
+    fits = False
+    if "TMPDIR" not in os.environ and os.access(memory, os.W_OK | os.X_OK):
+        room = os.statvfs(memory)
+        fits = room.f_bavail * room.f_frsize >= _ROOM and (
+            room.f_favail >= _FILES or not room.f_files
+        )
+    with TemporaryDirectory(prefix="schedshard-", dir=memory if fits else folder) as made:
+        if os.geteuid() == 0:
+            Path(made).chmod(0o711)  # a program may become another user, and looks on
+        yield Path(made)
 
 
 def write_view(root: Path, machine: Machine, cpus: Sequence[int]) -> Path:
