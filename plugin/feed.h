@@ -75,6 +75,9 @@ struct feed_pad {
  * @shift: bytes by which lines begin earlier, below 64; with @near
  * @pairs: two lines, of 128 bytes together, are one; with @near
  * @detailed: the result also says which CPUs made each access, and how long each was at work
+ * @from: the result is of what happens from when all CPUs together have executed so many
+ *	instructions; 0: from the start
+ * @until: the same of its end, where the run ends; 0: all
  */
 struct feed_setup {
 	const struct machine *machine;
@@ -85,6 +88,7 @@ struct feed_setup {
 	struct feed_pad *pad;
 	uint32_t nr_pads, shift;
 	bool detailed, near, pairs;
+	uint64_t from, until;
 };
 
 struct feed;

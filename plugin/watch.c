@@ -228,6 +228,17 @@ static int read_lines(struct reader *r)
 	return 0;
 }
 
+static int read_part(struct reader *r)
+{
+	struct feed_setup *s = &r->watch->setup;
+
+	if (number(r, "the begin", &s->from) || number(r, "the end", &s->until))
+		return -1;
+	if (s->from < s->until)
+		return 0;
+	return bad(r, "a part cannot end at %llu, before it begins", (unsigned long long)s->until);
+}
+
 static int read_path(struct reader *r, char **path)
 {
 	/* The rest of the line: paths may have spaces. */
@@ -272,6 +283,8 @@ static int read_line(struct reader *r)
 		failed = read_pad(r);
 	else if (!strcmp(key, "lines"))
 		failed = read_lines(r);
+	else if (!strcmp(key, "part"))
+		failed = read_part(r);
 	else if (!strcmp(key, "program"))
 		failed = !(r->watch->program = r->watch->setup.detailed = true);
 	else if (!strcmp(key, "stop"))

@@ -7,6 +7,7 @@
  */
 #include "../sim/check.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "feed.h"
@@ -397,6 +398,43 @@ static void repeats(const struct feed_setup *setup)
 	json_decref(b);
 }
 
+/* Two halves are the whole, but for what each CPU is doing where they meet. */
+static void part(const struct feed_setup *setup)
+{
+	const uint64_t half = CPUS * 50 * 1000 / 2;
+	struct feed_setup first = *setup, second = *setup;
+	json_t *whole, *one, *two, *time;
+	double took = 0;
+	json_t *each;
+	size_t i;
+
+	first.detailed = second.detailed = true;
+	whole = count(&first, 0);
+	first.until = half;
+	second.from = half;
+	second.until = UINT64_MAX;
+	one = count(&first, 0);
+	two = count(&second, 0);
+	CHECK(fabs(number(one, "instructions") - (double)half) <= 50 * CPUS);
+	CHECK(fabs(number(one, "instructions") + number(two, "instructions") -
+		   number(whole, "instructions")) <= 50 * CPUS);
+	CHECK(hitm(one) > 100 && hitm(two) > 100);
+	CHECK(fabs(hitm(one) + hitm(two) - hitm(whole)) <= CPUS);
+	CHECK(fabs(taken(one) + taken(two) - taken(whole)) <= CPUS);
+	CHECK(fabs(number(one, "virtual_ns") + number(two, "virtual_ns") -
+		   number(whole, "virtual_ns")) < number(whole, "virtual_ns") / 50);
+	/* Waits are all in the accesses here, and instructions take the rest. */
+	time = json_object_get(whole, "time");
+	json_array_foreach(json_object_get(time, "took_ps"), i, each) took +=
+		json_number_value(each);
+	CHECK(json_number_value(json_object_get(time, "instructions")) == 2 * (double)half);
+	CHECK(i <= 128 && i >= 64 && took > 0);
+	CHECK(took / 1000 <= number(whole, "busy_ns"));
+	json_decref(whole);
+	json_decref(one);
+	json_decref(two);
+}
+
 int main(int argc, char **argv)
 {
 	struct feed_setup setup = { .nr_cpus = CPUS, .nr_nodes = 2 };
@@ -420,6 +458,7 @@ int main(int argc, char **argv)
 	timers(&setup);
 	nonsense(&setup);
 	repeats(&setup);
+	part(&setup);
 	machine_free(machine);
 	return 0;
 }

@@ -45,6 +45,7 @@ class RecordRequest:
     threads: tuple[int, ...] = ()
     runs: int = 1
     stacks: bool = False
+    steady: bool = False
 
 
 def record(request: RecordRequest, trace: Path, folder: Path, *, keep: bool) -> dict[str, Any]:
@@ -146,6 +147,7 @@ def _report(
             advise=request.advise,
             uncertainty=request.uncertainty,
             flame=request.flame,
+            steady=request.steady,
         )
 
 

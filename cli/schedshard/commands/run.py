@@ -189,7 +189,7 @@ def compare(a: str, b: str, metrics: tuple[str, ...], as_json: bool) -> None:
     with the same one of B. Two recordings of a program ('c2c record --out') are compared as
     'c2c diff' does.
     """
-    from schedshard.c2c.report.diff import diff_files, diff_view, is_recording
+    from schedshard.c2c.gate.diff import diff_files, diff_view, is_recording
     from schedshard.common.extra import need_sweep
 
     if is_recording(a) or is_recording(b):

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from schedshard.c2c.report.steady import steady_words
 from schedshard.c2c.report.view import headline
 from schedshard.common.result import LIVE, is_curve, is_pairs
 from schedshard.experiments.figures import is_figures
@@ -197,7 +198,9 @@ def c2c_lead(report: Mapping[str, Any]) -> Lead:
         return Lead(asked, "Predicted: none that is worth showing", ONE_RUN)
     line = variant["lines"][0]
     taken = line["hitm_remote"] + line["hitm_local"]
+    steady = steady_words(report)
     gain = f"{headline(report)}; " if "program" in report else ""
+    gain += f"{steady}; " if steady is not None else ""
     answer = (
         f"Predicted: {gain}most often that of {line['object']}{line['offset']:+#x}, {taken:,} of "
         f"{variant['hitm_total']:,} times with '{variant['name']}'"

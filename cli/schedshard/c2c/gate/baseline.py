@@ -62,6 +62,7 @@ class Side:
     placement: str
     runs: Mapping[str, tuple[Run, ...]]
     machine_files: Mapping[str, str]
+    steady: bool  # of the runs' steady parts alone
 
 
 def _number(value: object) -> float:
@@ -111,6 +112,7 @@ def side_of(report: Mapping[str, Any], name: str) -> Side:
                 for each in report["variants"]
             },
             {str(each["name"]): str(each["machine_sha256"]) for each in report["variants"]},
+            bool((report.get("steady") or {}).get("only")),
         )
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise UserError(f"{name} is damaged: it lacks {error}") from error
@@ -141,6 +143,9 @@ def check_same(before: Side, after: Side) -> None:
             f"{before.name} was recorded with --placement {before.placement}, this is "
             f"{after.placement}: {AGAIN}"
         )
+    if before.steady != after.steady:
+        which = "with" if before.steady else "without"
+        raise UserError(f"{before.name} was recorded {which} --steady, this is not: {AGAIN}")
     for machine, runs in after.runs.items():
         if machine not in before.runs:
             known = ", ".join(before.runs)

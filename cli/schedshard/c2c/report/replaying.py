@@ -48,7 +48,7 @@ class Source(Protocol):
         """What the results were made of."""
 
 
-def watch_lines(job: Job, result: Path) -> str:
+def watch_lines(job: Job, result: Path, part: Range | None = None) -> str:
     """The watch file of a job (plugin/watch.h)."""
     said = ["program", f"machine {job.machine.path.resolve()}"]
     said += [f"cpu {cpu}" for cpu in job.cpus]
@@ -56,6 +56,8 @@ def watch_lines(job: Job, result: Path) -> str:
     said += [f"pad {low:#x} {high:#x}" for low, high in sorted(job.moved)]
     if job.lines is not None:
         said.append("lines {} {}".format(*job.lines))
+    if part is not None:
+        said.append("part {} {}".format(*part))
     said.append(f"result {result}")
     return "".join(f"{line}\n" for line in said)
 
@@ -66,9 +68,10 @@ class Trace:
 
     path: Path
     limits: Sequence[str]
+    part: Range | None = None  # instructions of all CPUs together; None: all
 
     def _one(self, job: Job) -> dict[str, Any]:
-        return replay_trace(self.path, lambda result: watch_lines(job, result))
+        return replay_trace(self.path, lambda result: watch_lines(job, result, self.part))
 
     def all(self, jobs: Sequence[Job]) -> list[dict[str, Any]]:
         """Each job's result, in order."""

@@ -28,6 +28,7 @@ from schedshard.c2c.report.sharing import (
     kind_of,
     shares_truly,
 )
+from schedshard.c2c.report.steady import steady_part, steady_source
 from schedshard.c2c.report.taken import caches, taken
 from schedshard.c2c.report.uncertain import (
     SEED,
@@ -287,18 +288,24 @@ def make_report(
     flame: bool = False,
     seed: int = 1,
     seeds: int = 0,
+    steady: bool = False,
     recorder: str = "emulator",
 ) -> dict[str, Any]:
     """Everything: a machine takes the place that a variant has elsewhere.
 
     ``uncertainty``: draws of the machine's ranged numbers; None: where that is cheap.
-    ``flame``: with "stacks", for a flame graph. ``seeds``: orders instead of draws.
+    ``flame``: with "stacks", for a flame graph. ``seeds``: orders instead of draws. ``steady``:
+    only of the run's steady part on the first machine.
     """
     cpus = places(recorded, machines)
     homes = guest_nodes(recorded.meta.get("guest"), machines, cpus)
     jobs = [Job(m, c, nodes=n, seed=seed) for m, c, n in zip(machines, cpus, homes, strict=True)]
+    if steady:
+        source, part = steady_source(source, jobs[0])
+        recorded = replace(recorded, operations=0)  # those of the whole run
     sites = Sites(recorded.meta)
     base = [sites.apply(raw) for raw in source.all(jobs)]
+    found_part = part if steady else steady_part(base[0])
     objects = (GuestMemory if "guest" in recorded.meta else Memory)(recorded.meta)
     hot = [raw["lines"] for raw in base]
     named = [with_names(raw, lines) for raw in base]
@@ -355,6 +362,7 @@ def make_report(
         "recording": dict(recorded.stepping),
         "uncertainty": {"samples": count, "seed": SEED} if count else None,
         "seeds": seeds or None,
+        "steady": found_part.to_json(steady) if found_part is not None else None,
         "notes": [
             *notes(recorded.dynamic, recorded.meta, objects, hot[0]),
             *(() if seeds else _without_intervals(machines, count, source.intervals_by)),

@@ -10,6 +10,7 @@ from rich.text import Text
 from schedshard.c2c.report.callers import dearest_ways
 from schedshard.c2c.report.elsewhere.latent import latent_lines
 from schedshard.c2c.report.sharing import FALSE, hitm
+from schedshard.c2c.report.steady import steady_words
 from schedshard.c2c.report.taken import taken_table
 from schedshard.experiments.model_error import validation_words
 from schedshard.show.format import percent, significant
@@ -199,7 +200,10 @@ def _nothing_gained(report: Mapping[str, Any]) -> str:
 def record_view(report: Mapping[str, Any]) -> RenderableType:
     """All of it."""
     program = report["program"]
-    shown: list[RenderableType] = [Text(headline(report)), Text(""), _machines(report)]
+    steady = steady_words(report)
+    shown: list[RenderableType] = [Text(headline(report))]
+    shown += [Text(steady)] if steady is not None else []
+    shown += [Text(""), _machines(report)]
     if program["signal"]:
         shown.append(
             Text(f"the program was ended by {program['signal']}: shown is what came before")

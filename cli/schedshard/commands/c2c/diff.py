@@ -30,7 +30,7 @@ def diff_command(
     A and B are what 'c2c record --out FILE' saved; lines are matched by object and field. With
     --fail-above A is a baseline, and the exit status is 4 if B costs more.
     """
-    from schedshard.c2c.report.diff import diff_files, diff_view
+    from schedshard.c2c.gate.diff import diff_files, diff_view
     from schedshard.common.result import C2C, load_result
 
     asked = fail_above is not None or sarif or junit or annotate

@@ -54,6 +54,11 @@ _REPORT = (
         default=True,
         help="Replay with falsely shared objects on lines of their own.",
     ),
+    click.option(
+        "--steady",
+        is_flag=True,
+        help="Report only the part of the run in which shared lines cost the same all the time.",
+    ),
     number_option(
         "--uncertainty",
         low=0,
@@ -200,6 +205,8 @@ def record_command(
     _check_uncertainty(options["uncertainty"])
     if marks and (after or lasts is not None):
         raise UserError("--marks is the program's own window: leave --after and --for out")
+    if marks and options["steady"]:
+        raise UserError("--marks is the program's own window: leave --steady out")
     of_guest = {name: options.pop(name) for name in _OF_GUEST}
     if exact:
         _check_exact(ctx)
@@ -249,6 +256,7 @@ _OF_EMULATOR = (
     "quantum",
     "trace",
     "follow",
+    "steady",
     "guest",
     *_OF_GUEST,
 )
@@ -275,7 +283,7 @@ def _counts(text: str | None) -> tuple[int, ...]:
 def _record_exact(folder: Path, **options: Any) -> dict[str, Any]:
     from schedshard.c2c.exact.record import ExactRequest, record_exact
 
-    for name in ("quantum", "follow"):
+    for name in ("quantum", "follow", "steady"):
         options.pop(name)
     return record_exact(ExactRequest(**options), folder)
 
