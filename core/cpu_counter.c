@@ -5,6 +5,21 @@
  * is the difference of two sums, and each add is in all sums from some sum on. So each add is in
  * one difference.
  *
+ * A sum reads only lines of CPUs that are noted. A CPU's note is set before its first add, and
+ * stays. An add that is visible to a sum is in it, because its note is visible as well:
+ *
+ *   - The thread that adds set the note itself. Then the note comes first in its own order.
+ *   - Another thread set it, and cpu_counter_add_any() read the flag with acquire, which is the
+ *     lowest bit of the CPU's count. The flag was set with release after the note. So whoever sees
+ *     the add sees the note as well. On real machines the release alone does it: whatever makes the
+ *     add visible comes after the load of the flag. C11 has such an order only with the acquire.
+ *   - Another thread set it, and cpu_counter_add() read the flag. Adds of that kind exclude each
+ *     other and those of the other kind. So the caller has ordered the two threads.
+ *
+ * A sum may see an add's note and not its count, and a later sum never misses what an earlier one
+ * has: a bit is never cleared. The flag is a part of the count, so that an add reads no more than
+ * without it. A count that is not 0 would not do: one that comes back to 0 would be noted again.
+ *
  * The estimate: @about has all adds but those in @pending. A CPU's @pending is less than @batch
  * away from 0 after each of its adds.
  */
@@ -13,6 +28,19 @@
 static struct cpu_counter_line **first_line(const struct cpu_counter *c, u32 shard)
 {
 	return (struct cpu_counter_line **)&c->line[c->plan->shard_cpus[shard][0]];
+}
+
+static u32 noted_words(const struct shard_plan *plan)
+{
+	return (plan->nr_possible + 63) / 64;
+}
+
+/* The header with its table, to the end of a line: the notes follow. */
+static size_t header_bytes(const struct shard_plan *plan)
+{
+	size_t bytes = sizeof(struct cpu_counter) + plan->nr_cpus * sizeof(void *);
+
+	return (bytes + PORT_CACHELINE - 1) & ~(size_t)(PORT_CACHELINE - 1);
 }
 
 static size_t shard_bytes(const struct shard_plan *plan, u32 shard)
@@ -31,7 +59,7 @@ void cpu_counter_free(struct cpu_counter *c)
 
 struct cpu_counter *cpu_counter_alloc(const struct shard_plan *plan, u32 batch)
 {
-	size_t bytes = sizeof(struct cpu_counter) + plan->nr_cpus * sizeof(void *);
+	size_t table = header_bytes(plan), bytes = table + noted_words(plan) * sizeof(u64);
 	struct cpu_counter *c = (struct cpu_counter *)port_alloc(bytes, -1);
 
 	if (!c)
@@ -39,6 +67,7 @@ struct cpu_counter *cpu_counter_alloc(const struct shard_plan *plan, u32 batch)
 	c->plan = plan;
 	c->bytes = bytes;
 	c->batch = batch;
+	c->noted = (u64 *)((char *)c + table);
 	for (u32 shard = 0; shard < plan->nr_shards; shard++) {
 		const struct shard *s = &plan->shard[shard];
 		struct cpu_counter_line *line =
@@ -60,13 +89,24 @@ void cpu_counter_flush(struct cpu_counter *c, struct cpu_counter_line *line)
 	WRITE_ONCE(line->pending, 0);
 }
 
+void cpu_counter_note(struct cpu_counter *c, u32 cpu)
+{
+	u32 idx = c->plan->slot[cpu].idx;
+
+	port_or64(&c->noted[idx / 64], 1ull << idx % 64);
+	/* Pairs with cpu_counter_add_any(): who sees the flag need not set the bit. */
+	port_or64_release(&c->line[cpu]->count, CPU_COUNTER_NOTED);
+}
+
 static u64 sum_all(const struct cpu_counter *c)
 {
-	const struct shard_plan *plan = c->plan;
+	const u32 *cpu = c->plan->idx_to_cpu;
 	u64 sum = 0;
 
-	for (u32 idx = 0; idx < plan->nr_possible; idx++)
-		sum += READ_ONCE(c->line[plan->idx_to_cpu[idx]]->count);
+	/* By index: neighbours come one after the other, so that few lines travel far. */
+	for (u32 i = 0; i < noted_words(c->plan); i++, cpu += 64)
+		for (u64 word = READ_ONCE(c->noted[i]); word; word &= word - 1)
+			sum += (u64)((s64)READ_ONCE(c->line[cpu[port_ctz64(word)]]->count) >> 1);
 	return sum;
 }
 

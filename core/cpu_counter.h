@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * The counter of a line for each CPU, written with plain stores: for statistics, which are counted
- * often and read seldom. An add takes no lock and waits for no line. A read sums all lines.
- * shard_counter.h is for counts of which somebody asks often whether there are any.
+ * often and read seldom. An add takes no lock and waits for no line, but for the first one of each
+ * CPU. A read sums the lines of the CPUs that ever added. shard_counter.h is for counts of which
+ * somebody asks often whether there are any.
  *
  * Concurrency: cpu_counter_alloc() and cpu_counter_free() exclude everything else. Adds for one CPU
  * exclude each other: a plain store undoes what another thread stored since the load. So an add is
  * for threads that are bound to a CPU of their own, or that have a CPU number of their own
  * (create.h). It is not for signal handlers. Other threads call cpu_counter_add_any(), which takes
- * a locked instruction. No CPU number has adds of both kinds at once. One
- * cpu_counter_take() at a time. All other calls may overlap.
+ * a locked instruction. No CPU number has adds of both kinds at once. One cpu_counter_take() at a
+ * time. All other calls may overlap. What was added for one CPU in all stays within 2^62 of 0.
  *
  * A sum reads the lines one after the other. It holds all adds that are visible when it begins, and
  * some of those beside it. The caller makes an add visible: it returns before other CPUs see it.
@@ -25,8 +26,8 @@
 
 /* A CPU's line. */
 struct cpu_counter_line {
-	u64 count;   /* all its adds, two's complement */
-	u64 pending; /* those that @about does not have; changes with @batch only */
+	u64 count;   /* all its adds, two's complement, times 2; plus 1: sums know of the CPU */
+	u64 pending; /* adds that @about does not have; changes with @batch only */
 } port_cacheline_aligned;
 
 /**
@@ -35,6 +36,7 @@ struct cpu_counter_line {
  * @bytes: memory of this header with its table
  * @batch: how far a CPU's @pending may go, 0: there is no estimate
  * @base: the sum at the last cpu_counter_take()
+ * @noted: a bit for each CPU that ever added, by index; on lines of its own
  * @about: the estimate; on a line of its own, which an add writes once in @batch
  * @line: by CPU number; NULL: a hole
  */
@@ -43,6 +45,7 @@ struct cpu_counter {
 	size_t bytes;
 	u64 batch;
 	u64 base;
+	u64 *noted;
 	u64 about __aligned(PORT_CACHELINE);
 	struct cpu_counter_line *line[] __aligned(PORT_CACHELINE);
 };
@@ -59,15 +62,25 @@ void cpu_counter_free(struct cpu_counter *c);
 /* Brings what a CPU added into the estimate. Private to cpu_counter_add(). */
 void cpu_counter_flush(struct cpu_counter *c, struct cpu_counter_line *line);
 
+#define CPU_COUNTER_NOTED 1ull /* of a line's count */
+
+/* Tells sums of a CPU that adds for the first time. Private to the two adds. */
+void cpu_counter_note(struct cpu_counter *c, u32 cpu);
+
 /*
  * Add @n, which may be negative, for the caller's own CPU number. Lines touched: the CPU's,
- * written; the estimate's once in @batch.
+ * written; the estimate's once in @batch; at the CPU's first add that of the notes, written.
  */
 static port_always_inline void cpu_counter_add(struct cpu_counter *c, u32 cpu, s64 n)
 {
 	struct cpu_counter_line *line = c->line[cpu];
+	u64 was = READ_ONCE(line->count);
 
-	WRITE_ONCE(line->count, READ_ONCE(line->count) + (u64)n);
+	if (unlikely(!(was & CPU_COUNTER_NOTED))) {
+		cpu_counter_note(c, cpu);
+		was |= CPU_COUNTER_NOTED;
+	}
+	WRITE_ONCE(line->count, was + 2 * (u64)n);
 	if (c->batch) {
 		s64 pending = (s64)(READ_ONCE(line->pending) + (u64)n);
 
@@ -80,15 +93,23 @@ static port_always_inline void cpu_counter_add(struct cpu_counter *c, u32 cpu, s
 /* The same for a CPU number that several threads add for. The counter has no estimate. */
 static port_always_inline void cpu_counter_add_any(struct cpu_counter *c, u32 cpu, s64 n)
 {
-	port_add64(&c->line[cpu]->count, (u64)n);
+	struct cpu_counter_line *line = c->line[cpu];
+
+	/* Pairs with the release in cpu_counter_note(): else sums may not know of the CPU yet. */
+	if (unlikely(!(smp_load_acquire(&line->count) & CPU_COUNTER_NOTED)))
+		cpu_counter_note(c, cpu);
+	port_add64(&line->count, 2 * (u64)n);
 }
 
-/* The count since the last cpu_counter_take(). Lines touched: all, read. */
+/*
+ * The count since the last cpu_counter_take(). Lines touched: that of the notes (one for each 512
+ * CPUs), and those of CPUs that ever added, read.
+ */
 s64 cpu_counter_sum(const struct cpu_counter *c);
 
 /*
  * The count since the last call, and count from 0 again. No add is lost or counted twice: one
- * beside the call is in this result or in the next. Lines touched: all, read.
+ * beside the call is in this result or in the next. Lines touched: as cpu_counter_sum().
  */
 s64 cpu_counter_take(struct cpu_counter *c);
 

@@ -31,10 +31,12 @@ const struct explore_case *const explore_all_cases[] = {
 	explore_order_scan_whole_cases,
 	explore_order_word_whole_cases,
 	explore_order_counter_whole_cases,
+	explore_order_noted_whole_cases,
 	explore_order_scan_no_rmb_cases,
 	explore_order_word_no_rmb_cases,
 	explore_order_scan_no_wmb_cases,
 	explore_order_scan_no_release_cases,
 	explore_order_counter_no_release_cases,
+	explore_order_noted_no_release_cases,
 	NULL,
 };

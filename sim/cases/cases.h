@@ -37,10 +37,12 @@ extern const struct explore_case explore_summary_no_s2_cases[];
 extern const struct explore_case explore_order_scan_whole_cases[];
 extern const struct explore_case explore_order_word_whole_cases[];
 extern const struct explore_case explore_order_counter_whole_cases[];
+extern const struct explore_case explore_order_noted_whole_cases[];
 extern const struct explore_case explore_order_scan_no_rmb_cases[];
 extern const struct explore_case explore_order_word_no_rmb_cases[];
 extern const struct explore_case explore_order_scan_no_wmb_cases[];
 extern const struct explore_case explore_order_scan_no_release_cases[];
 extern const struct explore_case explore_order_counter_no_release_cases[];
+extern const struct explore_case explore_order_noted_no_release_cases[];
 
 #endif

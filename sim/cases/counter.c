@@ -183,6 +183,7 @@ static void make_by_cpu(u32 batch)
 	if (!by_cpu)
 		abort();
 	explore_name(&by_cpu->base, sizeof(by_cpu->base), "counter.base");
+	explore_name(by_cpu->noted, sizeof(*by_cpu->noted), "counter.noted");
 	explore_name(&by_cpu->about, sizeof(by_cpu->about), "counter.about");
 	explore_const(by_cpu->line, 4 * sizeof(*by_cpu->line));
 	for (u32 cpu = 0; cpu < 4; cpu++)
@@ -254,6 +255,69 @@ static void one_line_any(uint32_t cpu)
 	cpu_counter_add_any(by_cpu, 0, 1);
 }
 
+/*
+ * The last CPU sums while the others add for one number. A ghost says that an add has returned and
+ * is visible.
+ */
+static void sum_beside(uint32_t cpu, uint32_t reader)
+{
+	s64 before = 0, sum;
+
+	if (cpu != reader) {
+		cpu_counter_add_any(by_cpu, 0, 1);
+		smp_mb__after_atomic();
+		explore_ghost_set(cpu, 1);
+		return;
+	}
+	for (u32 i = 0; i < reader; i++)
+		before += (s64)explore_ghost_get(i);
+	sum = cpu_counter_sum(by_cpu);
+	explore_check(sum >= before && sum <= (s64)reader,
+		      "%d adds had returned, and the sum is %d", (int)before, (int)sum);
+	explore_result(0, (u64)sum);
+}
+
+static void noted(uint32_t cpu)
+{
+	sum_beside(cpu, 2);
+}
+
+static void check_noted(uint32_t nr_cpus)
+{
+	explore_check(cpu_counter_sum(by_cpu) == (s64)nr_cpus - 1, "an add is lost");
+}
+
+/* Two CPUs add for numbers of their own, by plain stores. CPU 2 sums twice. */
+static void noted_own(uint32_t cpu)
+{
+	s64 before = 0, first, second;
+
+	if (cpu < 2) {
+		cpu_counter_add(by_cpu, cpu, 1);
+		smp_mb();
+		explore_ghost_set(cpu, 1);
+		return;
+	}
+	before = (s64)(explore_ghost_get(0) + explore_ghost_get(1));
+	first = cpu_counter_sum(by_cpu);
+	second = cpu_counter_sum(by_cpu);
+	explore_check(first >= before, "%d adds had returned, and the sum is %d", (int)before,
+		      (int)first);
+	explore_check(second >= first && second <= 2, "a sum of %d after one of %d", (int)second,
+		      (int)first);
+	explore_result(0, (u64)first);
+}
+
+/* Planted: CPU 0 sets the flag, then the note. */
+static void flag_first(uint32_t cpu)
+{
+	if (!cpu) {
+		port_or64(&by_cpu->line[0]->count, CPU_COUNTER_NOTED);
+		cpu_counter_note(by_cpu, 0);
+	}
+	sum_beside(cpu, 2);
+}
+
 #define CORE(name_, title_, min, max, setup_, body_, check_, ...)                                 \
 	{                                                                                         \
 		.name = name_, .title = title_, .kind = "core", .min_cpus = min, .max_cpus = max, \
@@ -281,6 +345,18 @@ const struct explore_case explore_counter_cases[] = {
 	     estimate, check_estimate, NULL),
 	CORE("counter-add-any", "threads that share a CPU number lose no add", 2, 4, setup_by_cpu,
 	     one_line_any, check_one_line, NULL),
+	CORE("counter-noted", "a sum has each add that is visible when it begins", 3, 3,
+	     setup_by_cpu, noted, check_noted, "sum"),
+	CORE("counter-noted-own", "the same where each CPU adds for its own number", 3, 3,
+	     setup_by_cpu, noted_own, check_noted, "sum"),
+	{ .name = "planted-counter-flag",
+	  .title = "planted: a CPU's flag is set before its note",
+	  .kind = "planted",
+	  .min_cpus = 3,
+	  .max_cpus = 3,
+	  .setup = setup_by_cpu,
+	  .body = flag_first,
+	  .check = check_noted },
 	{ .name = "planted-counter-add",
 	  .title = "planted: threads that share a CPU number add by plain stores",
 	  .kind = "planted",

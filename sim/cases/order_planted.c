@@ -1,25 +1,63 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * core/visited.c and core/shard_counter.c without one kind of ordering, under the model weak.
- * meson.build names the kind, port_explore/port.h removes it. It is compiled once for each kind.
+ * core/visited.c, core/shard_counter.c and core/cpu_counter.c without one kind of ordering, under
+ * the model weak. meson.build names the kind, port_explore/port.h removes it. It is compiled once
+ * for each kind.
  */
 #include "port.h"
 
 #include <stdlib.h>
 
 #include "cases.h"
+#include "cpu_counter.h"
 #include "objects.h"
 #include "visited.h"
+
+#ifdef NOTED
+#define CPUS 3
+#else
+#define CPUS 2
+#endif
 
 #define EPOCH	20
 #define TIMEOUT 5
 
 extern const struct explore_case CASES[];
 
+#if defined(NOTED)
+
+static struct cpu_counter *noted;
+static u64 *told;
+
+static void setup(uint32_t nr_cpus)
+{
+	noted = cpu_counter_alloc(case_plan(4, 2), 0);
+	told = port_alloc(PORT_CACHELINE, -1);
+	if (!noted || !told)
+		abort();
+	explore_const(noted->line, 4 * sizeof(*noted->line));
+	explore_name(noted->noted, sizeof(*noted->noted), "notes");
+	explore_name(noted->line[0], sizeof(*noted->line[0]), "line");
+	explore_name(told, 8, "told");
+}
+
+/* CPUs 0 and 1 add for one number. CPU 1 tells CPU 2, which sums. */
+static void body(uint32_t cpu)
+{
+	if (cpu < 2)
+		cpu_counter_add_any(noted, 0, 1);
+	if (cpu == 1) {
+		smp_mb();
+		WRITE_ONCE(*told, 1);
+	} else if (cpu == 2 && READ_ONCE(*told)) {
+		smp_mb();
+		explore_check(cpu_counter_sum(noted), "a sum misses an add that it was told of");
+	}
+}
+
+#elif defined(COUNTER)
+
 static const struct shard_plan *plan;
-
-#ifdef COUNTER
-
 static struct shard_counter *c;
 
 static void setup(uint32_t nr_cpus)
@@ -40,6 +78,7 @@ static void body(uint32_t cpu)
 
 #else
 
+static const struct shard_plan *plan;
 static struct visited *v;
 static u64 *queue;
 
@@ -95,8 +134,8 @@ const struct explore_case CASES[] = {
 	{ .name = NAME,
 	  .title = TITLE,
 	  .kind = KIND,
-	  .min_cpus = 2,
-	  .max_cpus = 2,
+	  .min_cpus = CPUS,
+	  .max_cpus = CPUS,
 	  .weak = true,
 	  .setup = setup,
 	  .body = body },

@@ -132,6 +132,8 @@ TABLE: list[tuple[str, list[int], bool, tuple[str, ...]]] = [
     ("counter-take", [2, 3], False, ()),
     ("counter-estimate", [2], False, ()),
     ("counter-add-any", [2, 3, 4], False, ()),
+    ("counter-noted", [3], False, ()),
+    ("counter-noted-own", [3], False, ()),
     ("plan-publish", [2, 3, 4], False, ()),
     ("wait-one", [2, 3], False, ()),
     ("wait-one-weak", [2], False, ()),
@@ -145,10 +147,12 @@ TABLE: list[tuple[str, list[int], bool, tuple[str, ...]]] = [
     ("order-visited-scan", [2], False, ()),
     ("order-visited-word", [2], False, ()),
     ("order-counter-attach", [2], False, ()),
+    ("order-counter-noted", [3], False, ()),
     ("planted-wait-look", [2], True, ()),
     ("planted-wait-leave", [3], True, ()),
     ("planted-wait-barrier", [2], True, ()),
     ("planted-counter-add", [2, 3, 4], True, ()),
+    ("planted-counter-flag", [3], True, ()),
     ("planted-claim-look", [2, 3, 4], True, ()),
     ("planted-claim-put", [2, 3], True, ()),
     ("planted-handover-set-release", [2, 3], True, ()),
@@ -198,6 +202,7 @@ TABLE: list[tuple[str, list[int], bool, tuple[str, ...]]] = [
     ("planted-order-visited-wmb", [2], True, ()),
     ("planted-order-visited-release", [2], True, ()),
     ("planted-order-counter-release", [2], True, ()),
+    ("planted-order-noted-release", [3], True, ()),
 ]
 
 # Under the model weak the verdict is another one. Linux stores the flag after the load without a
@@ -235,6 +240,7 @@ NEEDS_BUFFERS = [
     "planted-order-visited-wmb",
     "planted-order-visited-release",
     "planted-order-counter-release",
+    "planted-order-noted-release",
 ]
 
 # A useful schedule of a planted bug has this file and this message. (Of functions inlined into each
@@ -244,6 +250,7 @@ TELLS = {
     "planted-wait-leave": ("shard_wait.c", "lost wake-up"),
     "planted-wait-barrier": ("shard_wait.c", "lost wake-up"),
     "planted-counter-add": ("cpu_counter.h", "an add is lost"),
+    "planted-counter-flag": ("cpu_counter.c", "had returned"),
     "planted-claim-look": ("claim.c", "two CPUs own"),
     "planted-claim-put": ("claim.c", "before the put"),
     "planted-handover-set-release": ("handover.c", "not visible"),
@@ -291,6 +298,7 @@ TELLS = {
     "planted-order-visited-wmb": ("visited.h", "ran more of the process"),
     "planted-order-visited-release": ("visited.c", "data race"),
     "planted-order-counter-release": ("shard_counter.c", "data race"),
+    "planted-order-noted-release": ("cpu_counter.c", "misses an add"),
 }
 
 STEP_KEYS = {"step", "cpu", "actor", "operation", "function", "source"}

@@ -27,7 +27,7 @@ WITHOUT_PAGE = {
     for name in (
         *("sbm_chunk", "sbm_chunk_next", "sbm_iter_begin", "sbm_iter_begin_wrap", "sbm_iter_load"),
         *("sbm_iter_next", "sbm_iter_next_all", "sbm_iter_take", "sbm_read_shard"),
-        *("near_wider", "summary_mark", "visited_enter", "cpu_counter_flush"),
+        *("near_wider", "summary_mark", "visited_enter", "cpu_counter_flush", "cpu_counter_note"),
         *(
             "summary_cleaning",
             "summary_occupied",

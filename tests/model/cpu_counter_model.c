@@ -50,13 +50,54 @@ static void run(const struct shape *shape, u32 batch)
 	shard_plan_free(plan);
 }
 
+/* Few CPUs add, up and down around 0: sums have all of theirs, and read no other CPU's line. */
+static void few_adders(const struct shape *shape)
+{
+	struct shard_plan *plan = shape_plan(shape);
+	struct cpu_counter *c = cpu_counter_alloc(plan, 0);
+	u64 random = test_state.start;
+	bool *added = calloc(plan->nr_cpus, sizeof(*added));
+	s64 count = 0;
+
+	CHECK(c && added);
+	test_state.shape = shape->name;
+	test_state.seed = test_state.start;
+	for (u32 cpu = 0; cpu < plan->nr_cpus; cpu++)
+		if (c->line[cpu])
+			c->line[cpu]->count = 1ull << 40; /* no sum may see it */
+	for (test_state.step = 0; test_state.step < TEST_STEPS(1000); test_state.step++) {
+		/* a new CPU seldom, else one that added */
+		u32 cpu = plan->idx_to_cpu[test_below(&random, plan->nr_possible)];
+		s64 n = (s64)test_below(&random, 3) - 1;
+
+		if (test_below(&random, 50) && !added[cpu])
+			continue;
+		if (!added[cpu])
+			c->line[cpu]->count = 0;
+		added[cpu] = true;
+		if (test_below(&random, 2))
+			cpu_counter_add(c, cpu, n);
+		else
+			cpu_counter_add_any(c, cpu, n);
+		count += n;
+		CHECK_EQ(cpu_counter_sum(c), count);
+	}
+	for (u32 idx = 0; idx < plan->nr_possible; idx++)
+		CHECK_EQ(c->noted[idx / 64] >> idx % 64 & 1, added[plan->idx_to_cpu[idx]]);
+	free(added);
+	cpu_counter_free(c);
+	shard_plan_free(plan);
+}
+
 static void every_shape(void)
 {
 	static const u32 batches[] = { 0, 1, 64, 5000 };
 
-	for (u32 i = 0; i < nr_shapes; i++)
+	for (u32 i = 0; i < nr_shapes; i++) {
 		for (u32 j = 0; j < 4; j++)
 			run(&shapes[i], batches[j]);
+		few_adders(&shapes[i]);
+	}
 }
 
 #define TESTS(TEST) TEST(every_shape)

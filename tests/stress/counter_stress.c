@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Threads on one counter while it is attached: the final count is exact, and every sum has an item
- * that stays counted.
+ * that stays counted. Threads on new counters of a line for each CPU: a sum has each add that it
+ * was told of.
  */
+#include "cpu_counter.h"
 #include "shapes.h"
 #include "shard_counter.h"
 #include "threads.h"
@@ -80,9 +82,48 @@ static void item_that_stays_is_always_seen(void)
 	shard_plan_free(plan);
 }
 
+#define COUNTERS 4000u
+
+static struct cpu_counter *by_cpu[COUNTERS];
+static u64 told[COUNTERS];
+
+/*
+ * All threads add first to the same new counter, two of them for each CPU number, and tell. The sum
+ * has at least the adds that were told of.
+ */
+static void tell_and_sum(u32 thread)
+{
+	for (u32 i = 0; i < COUNTERS; i++) {
+		u64 before;
+
+		cpu_counter_add_any(by_cpu[i], 8 * (thread / 2), 1);
+		__atomic_fetch_add(&told[i], 1, __ATOMIC_RELEASE);
+		before = __atomic_load_n(&told[i], __ATOMIC_ACQUIRE);
+		CHECK(cpu_counter_sum(by_cpu[i]) >= (s64)before);
+		CHECK(cpu_counter_sum(by_cpu[i]) <= NR_THREADS);
+	}
+}
+
+static void sum_has_what_it_was_told_of(void)
+{
+	plan = shape_plan(&shape);
+	for (u32 i = 0; i < COUNTERS; i++) {
+		by_cpu[i] = cpu_counter_alloc(plan, 0);
+		CHECK(by_cpu[i]);
+		told[i] = 0;
+	}
+	run_threads(tell_and_sum);
+	for (u32 i = 0; i < COUNTERS; i++) {
+		CHECK_EQ(cpu_counter_sum(by_cpu[i]), NR_THREADS);
+		cpu_counter_free(by_cpu[i]);
+	}
+	shard_plan_free(plan);
+}
+
 int main(void)
 {
 	RUN(end_is_exact);
 	RUN(item_that_stays_is_always_seen);
+	RUN(sum_has_what_it_was_told_of);
 	return test_done();
 }

@@ -63,7 +63,7 @@ OTHERS = (
         "100 adds, a sum",
         "read-cpu",
         ("read-word", "read-cached", "read-striped"),
-        why="a sum reads a line for each possible CPU, theirs one for each thread",
+        why="a sum reads a line for each CPU that ever added, as theirs, and a bit for each",
     ),
     Row(
         "100 adds, an estimate",

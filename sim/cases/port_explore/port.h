@@ -34,6 +34,7 @@ static port_always_inline unsigned int port_ctz64_told(u64 x)
 #ifdef WITHOUT_RELEASE
 #undef smp_store_release
 #define smp_store_release(p, v) WRITE_ONCE(*(p), v)
+#define port_or64_release(p, v) port_or64(p, v)
 #endif
 
 #endif
