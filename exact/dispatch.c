@@ -120,20 +120,16 @@ static bool writes(greg_t *r, int file, greg_t *size)
 /* A pipe with a name waits for its other end. */
 static bool opens(greg_t *r, int folder, const char *path, int flags, greg_t mode)
 {
-	uint32_t looked = 0;
+	struct outside call = outside_begin(false);
 	struct stat s;
-	uint32_t broken = exact_self->broken;
 	long file;
 
 	if (flags & O_NONBLOCK || (flags & O_ACCMODE) == O_RDWR ||
 	    PASS(fstatat(folder, path, &s, 0)) || !S_ISFIFO(s.st_mode))
 		return false;
 	while ((file = PASS(openat(folder, path, flags | O_NONBLOCK, mode))) < 0 &&
-	       errno == ENXIO) {
-		outside_again(&looked);
-		if (exact_self->broken != broken)
-			return give(r, -EINTR);
-	}
+	       errno == ENXIO && outside_again(&call))
+		;
 	if (file >= 0)
 		PASS(REAL(int, fcntl, (int, int, ...))((int)file, F_SETFL, flags));
 	return error_of(r, file);
@@ -142,7 +138,7 @@ static bool opens(greg_t *r, int folder, const char *path, int flags, greg_t mod
 /* A queue of System V has a flag for "do not wait". */
 static bool queues(greg_t *r, long number, greg_t *flags, int full)
 {
-	uint32_t looked = 0, handled = exact_self->handled;
+	struct outside call = outside_begin(true);
 	long done;
 
 	if (*flags & IPC_NOWAIT)
@@ -150,11 +146,8 @@ static bool queues(greg_t *r, long number, greg_t *flags, int full)
 	*flags |= IPC_NOWAIT;
 	while ((done = KERNEL(number, r[REG_RDI], r[REG_RSI], r[REG_RDX], r[REG_R10], r[REG_R8])) <
 		       0 &&
-	       errno == full) {
-		outside_again(&looked);
-		if (exact_self->handled != handled)
-			return give(r, -EINTR);
-	}
+	       errno == full && outside_again(&call))
+		;
 	return error_of(r, done);
 }
 
@@ -163,18 +156,15 @@ static bool semaphores(greg_t *r, const struct timespec *most)
 	const struct sembuf *op = (const struct sembuf *)r[REG_RSI];
 	static const struct timespec now;
 	uint64_t end = outside_until(most);
-	uint32_t looked = 0, handled = exact_self->handled;
+	struct outside call = outside_begin(true);
 	long done;
 
 	for (greg_t i = 0; i < r[REG_RDX]; i++)
 		if (op[i].sem_flg & IPC_NOWAIT)
 			return false;
 	while ((done = KERNEL(SYS_semtimedop, r[REG_RDI], op, r[REG_RDX], &now)) < 0 &&
-	       errno == EAGAIN && sched_time() < end) {
-		outside_again(&looked);
-		if (exact_self->handled != handled)
-			return give(r, -EINTR);
-	}
+	       errno == EAGAIN && sched_time() < end && outside_again(&call))
+		;
 	return error_of(r, done);
 }
 

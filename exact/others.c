@@ -21,7 +21,7 @@
 API pid_t wait4(pid_t child, int *status, int options, struct rusage *usage)
 {
 	int how = exact_on() ? options | WNOHANG : options;
-	uint32_t looked = 0, broken = exact_on() ? exact_self->broken : 0;
+	struct outside call = outside_begin(false);
 	pid_t ended;
 
 	if (exact_on())
@@ -29,8 +29,7 @@ API pid_t wait4(pid_t child, int *status, int options, struct rusage *usage)
 	while (!(ended = PASS(REAL(pid_t, wait4, (pid_t, int *, int, struct rusage *))(
 			 child, status, how, usage))) &&
 	       how != options) {
-		outside_again(&looked);
-		if (outside_broken(broken))
+		if (!outside_again(&call))
 			return -1;
 	}
 	return ended;
@@ -54,7 +53,7 @@ API pid_t wait3(int *status, int options, struct rusage *usage)
 API int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 {
 	int how = exact_on() ? options | WNOHANG : options, failed;
-	uint32_t looked = 0, broken = exact_on() ? exact_self->broken : 0;
+	struct outside call = outside_begin(false);
 	siginfo_t own;
 
 	if (!info)
@@ -67,8 +66,7 @@ API int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 			REAL(int, waitid, (idtype_t, id_t, siginfo_t *, int))(type, id, info, how));
 		if (failed || info->si_pid || how == options)
 			return failed;
-		outside_again(&looked);
-		if (outside_broken(broken))
+		if (!outside_again(&call))
 			return -1;
 	}
 }
@@ -78,15 +76,14 @@ API int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 API int flock(int file, int operation)
 {
 	int how = exact_on() ? operation | LOCK_NB : operation;
-	uint32_t looked = 0, broken = exact_on() ? exact_self->broken : 0;
+	struct outside call = outside_begin(false);
 
 	if (exact_on())
 		outside_call();
 	while (PASS(REAL(int, flock, (int, int))(file, how))) {
 		if (errno != EWOULDBLOCK || how == operation)
 			return -1;
-		outside_again(&looked);
-		if (outside_broken(broken))
+		if (!outside_again(&call))
 			return -1;
 	}
 	return 0;
@@ -95,7 +92,7 @@ API int flock(int file, int operation)
 static int control(int file, int command, void *arg)
 {
 	int how = command == F_SETLKW ? F_SETLK : command == F_OFD_SETLKW ? F_OFD_SETLK : command;
-	uint32_t looked = 0, broken = exact_on() ? exact_self->broken : 0;
+	struct outside call = outside_begin(false);
 	int result;
 
 	if (!exact_on())
@@ -106,8 +103,7 @@ static int control(int file, int command, void *arg)
 		result = PASS(REAL(int, fcntl, (int, int, ...))(file, how, arg));
 		if (result >= 0 || how == command || (errno != EAGAIN && errno != EACCES))
 			return result;
-		outside_again(&looked);
-		if (outside_broken(broken))
+		if (!outside_again(&call))
 			return -1;
 	}
 }

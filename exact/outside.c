@@ -51,13 +51,31 @@ bool outside_blocks(int file)
 	return flags >= 0 && !(flags & O_NONBLOCK);
 }
 
-void outside_again(uint32_t *looked)
+static uint32_t handlers(bool any)
+{
+	return any ? exact_self->handled : exact_self->broken;
+}
+
+struct outside outside_begin(bool any)
+{
+	return (struct outside){ .handlers = exact_self ? handlers(any) : 0, .any = any };
+}
+
+bool outside_ended(const struct outside *call)
+{
+	if (!exact_self || handlers(call->any) == call->handlers)
+		return false;
+	errno = EINTR;
+	return true;
+}
+
+bool outside_again(struct outside *call)
 {
 	const struct timespec nap = { 0, NAP_NS };
 
-	if (!(*looked)++)
+	if (!call->looked++)
 		exact.waited_outside++;
-	if (*looked > LOOKS)
+	if (call->looked > LOOKS)
 		PASS(REAL(int, nanosleep, (const struct timespec *, struct timespec *))(&nap,
 											NULL));
 	cancel_test();
@@ -65,6 +83,7 @@ void outside_again(uint32_t *looked)
 	futex_sleep(sched_time() + LOOK_AGAIN, "a call that waits for the world");
 	exact_self->outside = false;
 	order_world();
+	return !outside_ended(call);
 }
 
 /* When a wait that begins now ends; a negative time: never. */
@@ -110,23 +129,42 @@ static int look(struct pollfd *fds, nfds_t n)
 	return found_now(PASS(REAL(int, poll, (struct pollfd *, nfds_t, int))(fds, n, 0)));
 }
 
-/* Does a call that waits for several files go on? */
-static bool goes_on(int *found, uint32_t handled, uint64_t end)
+/* A call that waits for several files: until when, and with which mask of signals. */
+struct several {
+	struct outside call;
+	uint64_t end, before;
+	const sigset_t *mask, *told;
+};
+
+static struct several begin(uint64_t end, const sigset_t *mask)
+{
+	struct several s = { .end = end, .mask = mask };
+
+	outside_call();
+	s.call = outside_begin(true);
+	s.told = masks_swap(mask, &s.before);
+	return s;
+}
+
+/* Return: it is to look again; false: its result is *@found. May switch. */
+static bool again(struct several *s, int *found)
 {
 	*found = found_now(*found);
-	if (*found)
-		return false;
-	if (exact_self->handled == handled)
-		return sched_time() < end;
-	errno = EINTR;
-	*found = -1;
+	if (!*found && outside_ended(&s->call))
+		*found = -1;
+	if (!*found && sched_time() < s->end) {
+		/* A handler that runs meanwhile ends the call, if nothing is there then. */
+		outside_again(&s->call);
+		return true;
+	}
+	masks_back(s->mask, s->before);
 	return false;
 }
 
 bool outside_wait(int file, short events)
 {
 	struct pollfd p = { .fd = file, .events = events };
-	uint32_t looked = 0, broken = exact_self->broken;
+	struct outside call = outside_begin(false);
 	int before = errno;
 	uint64_t end;
 
@@ -138,8 +176,7 @@ bool outside_wait(int file, short events)
 				errno = EAGAIN;
 				return false;
 			}
-			outside_again(&looked);
-			if (outside_broken(broken))
+			if (!outside_again(&call))
 				return false;
 		} while (!look(&p, 1));
 	}
@@ -236,28 +273,19 @@ API int accept4(int file, struct sockaddr *restrict from, socklen_t *restrict si
 API int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *most, const sigset_t *mask)
 {
 	const struct timespec now = { 0, 0 };
-	uint32_t looked = 0, handled;
-	uint64_t end, before = 0;
-	const sigset_t *told;
+	struct several s;
 	int found;
 
 	if (!exact_on())
 		return PASS(REAL(int, ppoll,
 				 (struct pollfd *, nfds_t, const struct timespec *,
 				  const sigset_t *))(fds, n, most, mask));
-	end = outside_until(most);
-	outside_call();
-	handled = exact_self->handled;
-	told = masks_swap(mask, &before);
-	for (;;) {
+	s = begin(outside_until(most), mask);
+	do
 		found = PASS(REAL(int, ppoll,
 				  (struct pollfd *, nfds_t, const struct timespec *,
-				   const sigset_t *))(fds, n, &now, told));
-		if (!goes_on(&found, handled, end))
-			break;
-		outside_again(&looked);
-	}
-	masks_back(mask, before);
+				   const sigset_t *))(fds, n, &now, s.told));
+	while (again(&s, &found));
 	return found;
 }
 
@@ -275,34 +303,25 @@ API int pselect(int n, fd_set *restrict in, fd_set *restrict out, fd_set *restri
 {
 	const struct timespec now = { 0, 0 };
 	fd_set *given[3] = { in, out, bad }, asked[3];
-	uint32_t looked = 0, handled;
-	uint64_t end, before = 0;
-	const sigset_t *told;
+	struct several s;
 	int found;
 
 	if (!exact_on())
 		return PASS(REAL(int, pselect,
 				 (int, fd_set *, fd_set *, fd_set *, const struct timespec *,
 				  const sigset_t *))(n, in, out, bad, most, mask));
-	end = outside_until(most);
-	outside_call();
 	for (int i = 0; i < 3; i++)
 		if (given[i])
 			asked[i] = *given[i];
-	handled = exact_self->handled;
-	told = masks_swap(mask, &before);
-	for (;;) {
-		found = PASS(REAL(int, pselect,
-				  (int, fd_set *, fd_set *, fd_set *, const struct timespec *,
-				   const sigset_t *))(n, in, out, bad, &now, told));
-		if (!goes_on(&found, handled, end))
-			break;
-		outside_again(&looked);
+	s = begin(outside_until(most), mask);
+	do {
 		for (int i = 0; i < 3; i++)
 			if (given[i])
 				*given[i] = asked[i];
-	}
-	masks_back(mask, before);
+		found = PASS(REAL(int, pselect,
+				  (int, fd_set *, fd_set *, fd_set *, const struct timespec *,
+				   const sigset_t *))(n, in, out, bad, &now, s.told));
+	} while (again(&s, &found));
 	return found;
 }
 
@@ -322,28 +341,19 @@ API int select(int n, fd_set *restrict in, fd_set *restrict out, fd_set *restric
 
 API int epoll_pwait(int file, struct epoll_event *events, int most, int ms, const sigset_t *mask)
 {
-	uint32_t looked = 0, handled;
-	uint64_t end, before = 0;
-	const sigset_t *told;
+	struct several s;
 	int found;
 
 	if (!exact_on())
 		return PASS(REAL(int, epoll_pwait,
 				 (int, struct epoll_event *, int, int, const sigset_t *))(
 			file, events, most, ms, mask));
-	end = after_ms(ms);
-	outside_call();
-	handled = exact_self->handled;
-	told = masks_swap(mask, &before);
-	for (;;) {
+	s = begin(after_ms(ms), mask);
+	do
 		found = PASS(REAL(int, epoll_pwait,
 				  (int, struct epoll_event *, int, int, const sigset_t *))(
-			file, events, most, 0, told));
-		if (!goes_on(&found, handled, end))
-			break;
-		outside_again(&looked);
-	}
-	masks_back(mask, before);
+			file, events, most, 0, s.told));
+	while (again(&s, &found));
 	return found;
 }
 

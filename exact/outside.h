@@ -3,7 +3,6 @@
 #ifndef EXACT_OUTSIDE_H
 #define EXACT_OUTSIDE_H
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
@@ -19,17 +18,24 @@ bool outside_blocks(int file);
 /** outside_until - when a wait of at most @most ends; NULL: never. */
 uint64_t outside_until(const struct timespec *most);
 
-/** outside_again - nothing was there; @looked: how often, from 0. May switch. */
-void outside_again(uint32_t *looked);
+/* A call that waits: how often it looked, and the thread's count of handlers that end it. */
+struct outside {
+	uint32_t looked, handlers;
+	bool any;
+};
 
-/** outside_broken - a handler ran after which a call ends: errno. @before: the thread's count. */
-static inline bool outside_broken(uint32_t before)
-{
-	if (!exact_self || exact_self->broken == before)
-		return false;
-	errno = EINTR;
-	return true;
-}
+/** outside_begin - @any: a handler with SA_RESTART ends the call as well */
+struct outside outside_begin(bool any);
+
+/** outside_ended - has a handler run that ends the call? Return: true, with EINTR. */
+bool outside_ended(const struct outside *call);
+
+/**
+ * outside_again - nothing was there: others run, then the call looks again. May switch.
+ *
+ * Return: false with EINTR if a handler ended the call.
+ */
+bool outside_again(struct outside *call);
 
 /**
  * outside_wait - wait until @file has one of @events (POLLIN, POLLOUT), or fails. May switch.

@@ -35,7 +35,7 @@ static int look(const sigset_t *set, siginfo_t *info)
 API int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *most)
 {
 	struct thread *t = exact_self;
-	uint32_t looked = 0, handled;
+	struct outside call;
 	uint64_t end;
 	int found;
 
@@ -45,15 +45,11 @@ API int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec
 										      most);
 	outside_call();
 	end = outside_until(most);
-	handled = t->handled;
+	call = outside_begin(true);
 	memcpy(&t->awaits, set, sizeof(t->awaits));
 	while ((found = look(set, info)) < 0 && (errno == EAGAIN || errno == EINTR)) {
 		errno = EAGAIN;
-		if (sched_time() >= end)
-			break;
-		outside_again(&looked);
-		errno = EINTR;
-		if (t->handled != handled)
+		if (sched_time() >= end || !outside_again(&call))
 			break;
 	}
 	t->awaits = 0;

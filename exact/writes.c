@@ -199,7 +199,7 @@ static int attempt(int file, const struct sockaddr *to, socklen_t size)
 API int connect(int file, const struct sockaddr *to, socklen_t size)
 {
 	socklen_t length = sizeof(int);
-	uint32_t looked = 0, broken = exact_on() ? exact_self->broken : 0;
+	struct outside call = outside_begin(false);
 	int error = 0;
 
 	if (!exact_on() || kind_of(file) != SOCKET)
@@ -208,8 +208,7 @@ API int connect(int file, const struct sockaddr *to, socklen_t size)
 	/* A local socket says EAGAIN while the other side's queue is full. */
 	while (attempt(file, to, size)) {
 		if (errno == EAGAIN) {
-			outside_again(&looked);
-			if (outside_broken(broken))
+			if (!outside_again(&call))
 				return -1;
 			continue;
 		}
