@@ -41,6 +41,7 @@
 #include "real.h"
 #include "spin.h"
 #include "sync.h"
+#include "timers.h"
 #include "turns.h"
 
 /* Of <linux/prctl.h> and <asm-generic/siginfo.h>, which older systems lack. */
@@ -235,6 +236,7 @@ static bool waited(long number, greg_t *r)
 		r[REG_RDI], r[REG_RSI], r[REG_RDX], r[REG_R10], r[REG_R8], r[REG_R9]
 	};
 	int file = (int)arg[0], status = (int)arg[1];
+	long result = 0;
 
 	switch (number) {
 	case SYS_read:
@@ -348,7 +350,7 @@ static bool waited(long number, greg_t *r)
 		exact.children += !(*(const uint64_t *)arg[0] & CLONE_THREAD);
 		return false;
 	default:
-		return false;
+		return timers_call(number, arg, &result) && give(r, result);
 	}
 }
 

@@ -14,6 +14,7 @@
 #include "pass.h"
 #include "private.h"
 #include "real.h"
+#include "timers.h"
 #include "turns.h"
 
 #define PATIENCE 20 /* seconds of the host */
@@ -78,14 +79,17 @@ void fatal_endless(time_t since)
 	struct timespec now = { 0 };
 
 	PASS(REAL(int, clock_gettime, (clockid_t, struct timespec *))(CLOCK_MONOTONIC, &now));
+	if (timers_next(true) < EXACT_EVER)
+		return;
 	if ((!exact.children && !handlers()) || now.tv_sec >= since + LOOPS)
 		result_spin();
 }
 
 int fatal_begin(void)
 {
-	static const int signals[] = { SIGSEGV, SIGBUS,	 SIGFPE,  SIGILL, SIGABRT, SIGTRAP, SIGSYS,
-				       SIGTERM, SIGPIPE, SIGXCPU, SIGINT, SIGHUP,  SIGQUIT };
+	static const int signals[] = { SIGSEGV, SIGBUS,	 SIGFPE,  SIGILL,    SIGABRT, SIGTRAP,
+				       SIGSYS,	SIGTERM, SIGPIPE, SIGXCPU,   SIGINT,  SIGHUP,
+				       SIGQUIT, SIGALRM, SIGPROF, SIGVTALRM, SIGUSR1, SIGUSR2 };
 	stack_t stack = { .ss_sp = malloc(STACK), .ss_size = STACK };
 	struct sigaction ours = { .sa_handler = ends, .sa_flags = SA_ONSTACK }, before;
 

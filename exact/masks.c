@@ -431,6 +431,23 @@ int masks_send(struct thread *t, const siginfo_t *info)
 	return 0;
 }
 
+int masks_expired(struct thread *to, const siginfo_t *info, uint64_t at)
+{
+	struct thread *t;
+
+	for (uint32_t i = 0; i < masks.nr && info->si_code == SI_TIMER; i++) {
+		siginfo_t *was = &masks.sent[i].info;
+
+		if (was->si_code == SI_TIMER && was->si_timerid == info->si_timerid)
+			return was->si_overrun += info->si_overrun + 1;
+	}
+	t = add(to, info);
+	spin_else();
+	if (t)
+		futex_rouse(t, at);
+	return info->si_code == SI_TIMER ? info->si_overrun : 0;
+}
+
 /* ---- threads, and the end of all ---- */
 
 void masks_thread(struct thread *t)

@@ -63,6 +63,13 @@ void masks_back(const sigset_t *mask, uint64_t before);
 /** masks_send - @t was sent a signal; NULL: the process. May switch. Return: 0 or an error. */
 int masks_send(struct thread *t, const siginfo_t *info);
 
+/**
+ * masks_expired - a timer's signal for @to, NULL: the process, at @at; switches no fiber
+ *
+ * One that has not been handled counts those that come after it. Return: that count.
+ */
+int masks_expired(struct thread *to, const siginfo_t *info, uint64_t at);
+
 /** masks_take - one of @set that the caller was sent. Return: false: none. */
 bool masks_take(uint64_t set, siginfo_t *info);
 

@@ -24,6 +24,7 @@
 #include "pass.h"
 #include "order.h"
 #include "real.h"
+#include "timers.h"
 
 #define LOOK_AGAIN 20000000ull /* ps */
 #define NAP_NS	   20000
@@ -132,13 +133,14 @@ static int look(struct pollfd *fds, nfds_t n)
 /* A call that waits for several files: until when, and with which mask of signals. */
 struct several {
 	struct outside call;
+	bool alone; /* for none: a sleep */
 	uint64_t end, before;
 	const sigset_t *mask, *told;
 };
 
-static struct several begin(uint64_t end, const sigset_t *mask)
+static struct several begin(bool any, uint64_t end, const sigset_t *mask)
 {
-	struct several s = { .end = end, .mask = mask };
+	struct several s = { .alone = !any, .end = end, .mask = mask };
 
 	outside_call();
 	s.call = outside_begin(true);
@@ -153,8 +155,14 @@ static bool again(struct several *s, int *found)
 	if (!*found && outside_ended(&s->call))
 		*found = -1;
 	if (!*found && sched_time() < s->end) {
+		uint64_t timer = s->alone ? timers_next(false) : EXACT_EVER;
+		uint64_t end = timer < s->end ? timer : s->end;
+
 		/* A handler that runs meanwhile ends the call, if nothing is there then. */
-		outside_again(&s->call);
+		if (s->alone && end < EXACT_EVER)
+			futex_sleep(end, "a sleep");
+		else
+			outside_again(&s->call);
 		return true;
 	}
 	masks_back(s->mask, s->before);
@@ -280,7 +288,7 @@ API int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *most, const s
 		return PASS(REAL(int, ppoll,
 				 (struct pollfd *, nfds_t, const struct timespec *,
 				  const sigset_t *))(fds, n, most, mask));
-	s = begin(outside_until(most), mask);
+	s = begin(n, outside_until(most), mask);
 	do
 		found = PASS(REAL(int, ppoll,
 				  (struct pollfd *, nfds_t, const struct timespec *,
@@ -313,7 +321,7 @@ API int pselect(int n, fd_set *restrict in, fd_set *restrict out, fd_set *restri
 	for (int i = 0; i < 3; i++)
 		if (given[i])
 			asked[i] = *given[i];
-	s = begin(outside_until(most), mask);
+	s = begin(n, outside_until(most), mask);
 	do {
 		for (int i = 0; i < 3; i++)
 			if (given[i])
@@ -348,7 +356,7 @@ API int epoll_pwait(int file, struct epoll_event *events, int most, int ms, cons
 		return PASS(REAL(int, epoll_pwait,
 				 (int, struct epoll_event *, int, int, const sigset_t *))(
 			file, events, most, ms, mask));
-	s = begin(after_ms(ms), mask);
+	s = begin(true, after_ms(ms), mask);
 	do
 		found = PASS(REAL(int, epoll_pwait,
 				  (int, struct epoll_event *, int, int, const sigset_t *))(

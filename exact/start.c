@@ -29,6 +29,7 @@
 #include "sim.h"
 #include "sim_threads.h"
 #include "start.h"
+#include "timers.h"
 #include "turns.h"
 #include "ways.h"
 
@@ -94,11 +95,19 @@ static void prepare(const char *settings)
 		refuse("no memory for the model");
 }
 
+static void alarm_of(uint32_t id, uint64_t at)
+{
+	if (id < TIMERS_FIRST)
+		futex_alarm(id, at);
+	else
+		timers_due(id, at);
+}
+
 static void begin(const char *settings)
 {
 	const struct sim_threads threads = {
 		.real = lines_real(),
-		.alarm = futex_alarm,
+		.alarm = alarm_of,
 		.stuck = outside_stuck,
 	};
 

@@ -23,6 +23,8 @@ pytestmark = [
 
 # The program with a part for each use of signals.
 signalled = each_compiler("signalled.c")
+# Signals of timers, and the like.
+delivered = each_compiler("delivered.c")
 
 
 @pytest.mark.parametrize(
@@ -52,3 +54,22 @@ def test_a_fault_in_the_handler_of_its_signal_ends_the_program(
     assert (native.stdout, native.returncode) == ("x", -signal.SIGSEGV)
     done = runs(signalled, tmp_path, "faulted")
     assert (done.status, capfd.readouterr().out) == (128 + signal.SIGSEGV, "x")
+
+
+@pytest.mark.parametrize("kind", ["alarm", "interval", "timer", "file", "function"])
+def test_signals_are_delivered_as_natively(
+    delivered: Path, kind: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Timers of each kind end on the machine's clock."""
+    native = subprocess.run([delivered, kind], capture_output=True, text=True, check=True)
+    assert native.stdout
+    done = runs(delivered, tmp_path, kind)
+    assert (done.status, capfd.readouterr().out) == (0, native.stdout)
+
+
+def test_an_alarm_that_ends_the_program(delivered: Path, tmp_path: Path) -> None:
+    """Its report is there."""
+    native = subprocess.run([delivered, "ended"], check=False)
+    assert native.returncode == -signal.SIGALRM
+    done = runs(delivered, tmp_path, "ended")
+    assert (done.status, done.signal) == (128 + signal.SIGALRM, "SIGALRM")

@@ -1,0 +1,452 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * alarm(), setitimer(), timer_create() and timerfd_create(): each timer is an alarm of the machine.
+ * What it sends is a signal as from kill(), but at that time, and the thread for it is woken then.
+ * A timer that is a file is an eventfd: this library adds to it, so that read(), poll() and epoll
+ * need nothing else. A timer that calls a function has a thread for that, which waits for it, and
+ * which starts one for each call.
+ *
+ * A timer that was set anew leaves its old alarm: timers_due() compares the time.
+ */
+#include "timers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "exact.h"
+#include "masks.h"
+#include "pass.h"
+#include "real.h"
+#include "sim_threads.h"
+#include "sync.h"
+
+#define TIMERS	 1024u
+#define INTERVAL 3u	 /* those of setitimer() are the first ones */
+#define ID	 0x10000 /* of the first one for the program */
+#define NS	 1000ull /* ps */
+#define SECOND	 (1000000000ull * NS)
+
+static struct timer {
+	bool used, ending;
+	clockid_t clock;
+	uint64_t at, period; /* EXACT_EVER: it is not armed */
+	int which, overrun;
+	struct thread *to; /* of SIGEV_THREAD_ID */
+	union sigval value;
+	int file, ours;	       /* of timerfd_create(), and our own number of that file; 0: none */
+	struct thread *caller; /* of SIGEV_THREAD */
+	uint32_t due;
+	void (*call)(union sigval value);
+	const pthread_attr_t *attributes;
+} timers[TIMERS];
+
+static uint64_t span(int64_t seconds, int64_t ns)
+{
+	if (seconds > (int64_t)(EXACT_EVER / SECOND) - 1)
+		return EXACT_EVER;
+	return (uint64_t)seconds * SECOND + (uint64_t)ns * NS;
+}
+
+static struct timespec left(const struct timer *t)
+{
+	uint64_t now = sched_time(), ps = t->at > now ? t->at - now : 1;
+
+	if (t->at >= EXACT_EVER)
+		ps = 0;
+	/* A timer that is armed has something left. */
+	return (struct timespec){ (time_t)(ps / SECOND), (long)((ps % SECOND + NS - 1) / NS) };
+}
+
+static void arm(struct timer *t, uint64_t at, uint64_t period)
+{
+	t->at = at;
+	t->period = period;
+	if (at < EXACT_EVER)
+		sim_alarm(at, TIMERS_FIRST + (uint32_t)(t - timers));
+}
+
+static struct timer *new_timer(clockid_t clock)
+{
+	for (struct timer *t = timers + INTERVAL; t < timers + TIMERS; t++) {
+		if (t->used)
+			continue;
+		*t = (struct timer){ .used = true, .clock = clock, .at = EXACT_EVER };
+		return t;
+	}
+	return NULL;
+}
+
+/* ---- its time has come ---- */
+
+static void tell(struct timer *t, uint64_t times, uint64_t at)
+{
+	siginfo_t info = { .si_signo = t->which };
+
+	if (t->ours) {
+		PASS(REAL(ssize_t, write, (int, const void *, size_t))(t->ours, &times,
+								       sizeof(times)));
+	} else if (t->caller) {
+		t->due += (uint32_t)times;
+		futex_rouse(t->caller, at);
+	} else if (t->which) {
+		bool interval = t < timers + INTERVAL;
+
+		info.si_code = interval ? SI_KERNEL : SI_TIMER;
+		if (!interval) {
+			info.si_timerid = (int)(t - timers) + ID;
+			info.si_overrun = times > INT_MAX ? INT_MAX : (int)times - 1;
+			info.si_value = t->value;
+		}
+		t->overrun = masks_expired(t->to, &info, at);
+	}
+}
+
+void timers_due(uint32_t id, uint64_t at)
+{
+	struct timer *t = &timers[id - TIMERS_FIRST];
+	uint64_t times = 1;
+
+	if (t->at > at)
+		return;
+	if (t->period)
+		times += (at - t->at) / t->period;
+	arm(t, t->period ? t->at + times * t->period : EXACT_EVER, t->period);
+	tell(t, times, at);
+}
+
+uint64_t timers_next(bool once)
+{
+	uint64_t next = EXACT_EVER;
+
+	for (const struct timer *t = timers; t < timers + TIMERS; t++)
+		if (t->at && t->at < next && !(once && t->period))
+			next = t->at;
+	return next;
+}
+
+/* ---- setitimer() ---- */
+
+static void interval_left(const struct timer *t, struct itimerval *into)
+{
+	struct timespec now = left(t);
+
+	/* The first time it is all zero. */
+	if (!t->at)
+		now = (struct timespec){ 0, 0 };
+	*into = (struct itimerval){ { (time_t)(t->period / SECOND),
+				      (suseconds_t)(t->period % SECOND / NS / 1000) },
+				    { now.tv_sec, (now.tv_nsec + 999) / 1000 } };
+	if (into->it_value.tv_usec == 1000000)
+		into->it_value = (struct timeval){ now.tv_sec + 1, 0 };
+}
+
+static bool wrong(int64_t seconds, int64_t part, int64_t whole)
+{
+	return seconds < 0 || part < 0 || part >= whole;
+}
+
+static long set_interval(int kind, const struct itimerval *asked, struct itimerval *before)
+{
+	static const int which[INTERVAL] = { SIGALRM, SIGVTALRM, SIGPROF };
+	struct timer *t = &timers[kind];
+	uint64_t first, period;
+
+	if (kind < 0 || kind >= (int)INTERVAL)
+		return -EINVAL;
+	if (asked && (wrong(asked->it_value.tv_sec, asked->it_value.tv_usec, 1000000) ||
+		      wrong(asked->it_interval.tv_sec, asked->it_interval.tv_usec, 1000000)))
+		return -EINVAL;
+	if (before)
+		interval_left(t, before);
+	first = asked ? span(asked->it_value.tv_sec, asked->it_value.tv_usec * 1000) : 0;
+	period = asked ? span(asked->it_interval.tv_sec, asked->it_interval.tv_usec * 1000) : 0;
+	t->which = which[kind];
+	arm(t, first ? sched_time() + first : EXACT_EVER, period);
+	return 0;
+}
+
+static long set_alarm(unsigned int seconds)
+{
+	struct itimerval asked = { { 0, 0 }, { seconds, 0 } }, before = { { 0, 0 }, { 0, 0 } };
+
+	set_interval(ITIMER_REAL, &asked, &before);
+	return before.it_value.tv_sec + (before.it_value.tv_usec >= 500000 ||
+					 (!before.it_value.tv_sec && before.it_value.tv_usec));
+}
+
+/* ---- timer_create() and timerfd_create() ---- */
+
+static void get(const struct timer *t, struct itimerspec *into)
+{
+	*into = (struct itimerspec){
+		{ (time_t)(t->period / SECOND), (long)(t->period % SECOND / NS) }, left(t)
+	};
+}
+
+static long set(struct timer *t, bool absolute, const struct itimerspec *asked,
+		struct itimerspec *before)
+{
+	uint64_t first, period;
+
+	if (wrong(asked->it_value.tv_sec, asked->it_value.tv_nsec, 1000000000) ||
+	    wrong(asked->it_interval.tv_sec, asked->it_interval.tv_nsec, 1000000000))
+		return -EINVAL;
+	if (before)
+		get(t, before);
+	first = span(asked->it_value.tv_sec, asked->it_value.tv_nsec);
+	period = span(asked->it_interval.tv_sec, asked->it_interval.tv_nsec);
+	if (first)
+		first = absolute ? clock_until(t->clock, &asked->it_value) : sched_time() + first;
+	else
+		first = EXACT_EVER;
+	t->overrun = 0;
+	arm(t, first, period);
+	return 0;
+}
+
+static struct thread *with_tid(pid_t tid)
+{
+	for (uint32_t i = 0; i < exact.nr_threads; i++)
+		if (exact.threads[i]->tid == tid && !exact.threads[i]->ended)
+			return exact.threads[i];
+	return NULL;
+}
+
+/* Return: false: the kernel's, since the thread is none of ours. */
+static bool create(clockid_t clock, const struct sigevent *event, int *id, long *result)
+{
+	int how = event ? event->sigev_notify : SIGEV_SIGNAL;
+	struct thread *to = NULL;
+	struct timer *t;
+
+	if (how == SIGEV_THREAD_ID) {
+		to = with_tid(event->_sigev_un._tid);
+		if (!to)
+			return false;
+	}
+	t = new_timer(clock);
+	*result = t ? 0 : -EAGAIN;
+	if (!t)
+		return true;
+	*id = (int)(t - timers) + ID;
+	t->to = to;
+	if (how != SIGEV_NONE)
+		t->which = event ? event->sigev_signo : SIGALRM;
+	if (event)
+		t->value = event->sigev_value;
+	else
+		t->value.sival_int = *id;
+	return true;
+}
+
+static struct timer *with_id(long id)
+{
+	if (id < ID + (long)INTERVAL || id >= ID + (long)TIMERS)
+		return NULL;
+	return timers[id - ID].used && !timers[id - ID].ending ? &timers[id - ID] : NULL;
+}
+
+static void drop(struct timer *t)
+{
+	arm(t, EXACT_EVER, 0);
+	/* Its thread still looks at it. */
+	t->used = t->ending = t->caller != NULL;
+	if (t->caller)
+		futex_interrupt(t->caller);
+	if (t->ours)
+		PASS(close(t->ours));
+	t->ours = t->file = 0;
+}
+
+static long create_file(clockid_t clock, int flags)
+{
+	struct timer *t;
+	int file;
+
+	if (flags & ~(TFD_NONBLOCK | TFD_CLOEXEC))
+		return -EINVAL;
+	t = new_timer(clock);
+	if (!t)
+		return -EMFILE;
+	file = PASS(eventfd(0, flags));
+	t->ours = file < 0 ? -1 : PASS(REAL(int, fcntl, (int, int, ...))(file, F_DUPFD_CLOEXEC, 3));
+	if (t->ours < 0) {
+		t->ours = 0;
+		drop(t);
+		return -EMFILE;
+	}
+	t->file = file;
+	return file;
+}
+
+static struct timer *with_file(long file)
+{
+	for (struct timer *t = timers + INTERVAL; t < timers + TIMERS; t++)
+		if (t->ours && t->file == file)
+			return t;
+	return NULL;
+}
+
+/* What it counted before it was set is forgotten. */
+static long set_file(struct timer *t, long flags, const struct itimerspec *asked,
+		     struct itimerspec *before)
+{
+	struct pollfd p = { .fd = t->ours, .events = POLLIN };
+	uint64_t count;
+
+	while (PASS(REAL(int, poll, (struct pollfd *, nfds_t, int))(&p, 1, 0)) > 0)
+		PASS(REAL(ssize_t, read, (int, void *, size_t))(t->ours, &count, sizeof(count)));
+	return set(t, flags & TFD_TIMER_ABSTIME, asked, before);
+}
+
+/* ---- the calls ---- */
+
+static long of_id(long number, struct timer *t, const long *arg)
+{
+	switch (number) {
+	case SYS_timer_settime:
+		return set(t, arg[1] & TIMER_ABSTIME, (const void *)arg[2], (void *)arg[3]);
+	case SYS_timer_gettime:
+		get(t, (void *)arg[1]);
+		return 0;
+	case SYS_timer_getoverrun:
+		return t->overrun;
+	default:
+		drop(t);
+		return 0;
+	}
+}
+
+bool timers_call(long number, const long *arg, long *result)
+{
+	struct timer *t;
+
+	switch (number) {
+	case SYS_alarm:
+		*result = set_alarm((unsigned int)arg[0]);
+		return true;
+	case SYS_setitimer:
+		*result = set_interval((int)arg[0], (const void *)arg[1], (void *)arg[2]);
+		return true;
+	case SYS_getitimer:
+		if (arg[0] < 0 || arg[0] >= (long)INTERVAL)
+			return false;
+		interval_left(&timers[arg[0]], (void *)arg[1]);
+		*result = 0;
+		return true;
+	case SYS_timer_create:
+		return create((clockid_t)arg[0], (const void *)arg[1], (void *)arg[2], result);
+	case SYS_timer_settime:
+	case SYS_timer_gettime:
+	case SYS_timer_getoverrun:
+	case SYS_timer_delete:
+		t = with_id(arg[0]);
+		if (t)
+			*result = of_id(number, t, arg);
+		return t != NULL;
+	case SYS_timerfd_create:
+		*result = create_file((clockid_t)arg[0], (int)arg[1]);
+		return true;
+	case SYS_timerfd_settime:
+		t = with_file(arg[0]);
+		if (t)
+			*result = set_file(t, arg[1], (const void *)arg[2], (void *)arg[3]);
+		return t != NULL;
+	case SYS_timerfd_gettime:
+		t = with_file(arg[0]);
+		if (t)
+			get(t, (void *)arg[1]);
+		*result = 0;
+		return t != NULL;
+	case SYS_dup2:
+	case SYS_dup3:
+	case SYS_close:
+		t = with_file(arg[number != SYS_close]);
+		if (t && (number == SYS_close || arg[0] != arg[1]))
+			drop(t);
+		return false;
+	default:
+		return false;
+	}
+}
+
+/* ---- a timer that calls a function, SIGEV_THREAD ---- */
+
+static void *calls(void *arg)
+{
+	struct timer t = *(struct timer *)arg;
+	sigset_t none;
+
+	free(arg);
+	sigemptyset(&none);
+	pthread_sigmask(SIG_SETMASK, &none, NULL);
+	t.call(t.value);
+	return NULL;
+}
+
+static void *waits(void *arg)
+{
+	struct timer *t = arg, *copy;
+	pthread_t made;
+
+	while (!t->ending) {
+		if (!t->due) {
+			futex_wait(&t->due, 0, EXACT_EVER, UINT32_MAX, "a timer", HERE);
+			continue;
+		}
+		t->due--;
+		copy = malloc(sizeof(*copy));
+		if (!copy)
+			abort();
+		*copy = *t;
+		if (pthread_create(&made, t->attributes, calls, copy))
+			free(copy);
+		else
+			pthread_detach(made);
+	}
+	t->used = false;
+	return NULL;
+}
+
+API int timer_create(clockid_t clock, struct sigevent *event, timer_t *id)
+{
+	pthread_t made;
+	sigset_t all, before;
+	struct timer *t;
+	int failed;
+
+	if (!exact_on() || !masks_on() || !event || event->sigev_notify != SIGEV_THREAD)
+		return REAL(int, timer_create,
+			    (clockid_t, struct sigevent *, timer_t *))(clock, event, id);
+	t = new_timer(clock);
+	if (!t) {
+		errno = EAGAIN;
+		return -1;
+	}
+	t->call = event->sigev_notify_function;
+	t->attributes = event->sigev_notify_attributes;
+	t->value = event->sigev_value;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	failed = pthread_create(&made, NULL, waits, t);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (failed) {
+		drop(t);
+		errno = failed;
+		return -1;
+	}
+	t->caller = threads_find(made);
+	pthread_detach(made);
+	*id = (timer_t)(intptr_t)((int)(t - timers) + ID);
+	return 0;
+}
