@@ -40,6 +40,7 @@
 #include "pass.h"
 #include "real.h"
 #include "spin.h"
+#include "stacks.h"
 #include "sync.h"
 #include "timers.h"
 #include "turns.h"
@@ -328,6 +329,9 @@ static bool waited(long number, greg_t *r)
 		return error_or(r, masks_action((int)arg[0], (const void *)arg[1], (void *)arg[2]));
 	case SYS_rt_sigpending:
 		return pends(r);
+	case SYS_sigaltstack:
+		return error_or(
+			r, stacks_set((const void *)arg[0], (void *)arg[1], (uintptr_t)r[REG_RSP]));
 	case SYS_gettid:
 		return give(r, exact_self->tid);
 	case SYS_tkill:

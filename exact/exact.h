@@ -89,6 +89,7 @@ struct turns {
  * @top: where its own function's stack begins; @handlers: of pthread_cleanup_push(); @end: where a
  *	thread that does not return continues
  * @mask, @awaits: signals that it blocks, and those for which it waits, a bit each
+ * @stack: of sigaltstack(); @wide: what it has instead (stacks.c)
  * @handled, @broken: handlers that it ran, and those of them after which a call ends with EINTR
  * @outside: it waits for the world; @dispatched: in a call that the kernel told (dispatch.c)
  * @cancelled, @cancel_off, @cancel_soon: of pthread_cancel(); @cancel_point: this wait ends by it
@@ -121,6 +122,7 @@ struct thread {
 	__pthread_unwind_buf_t *handlers;
 	jmp_buf *end;
 	uint64_t mask, awaits;
+	stack_t stack, wide;
 	uint32_t handled, broken;
 	const void **key;
 	bool outside, dispatched;

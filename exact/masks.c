@@ -31,6 +31,7 @@
 #include "real.h"
 #include "sim_threads.h"
 #include "spin.h"
+#include "stacks.h"
 #include "turns.h"
 
 #define RESTORER 0x04000000
@@ -280,7 +281,7 @@ static void run(siginfo_t *info, ucontext_t *uc)
 	sched_cycles(2 * EXACT_CALL);
 	order_world();
 	t->dispatched = t->cancel_point = t->outside = false;
-	a.handler(which, info, uc);
+	stacks_call(&a, info, uc);
 	order_world();
 	t->dispatched = dispatched;
 	t->cancel_point = point;
@@ -320,19 +321,24 @@ static void note(int which, const siginfo_t *info)
 		__atomic_store_n(&masks.came, masks.came + 1, __ATOMIC_RELEASE);
 }
 
+/* On a stack that is the thread's own. */
+static void faulted(siginfo_t *info, ucontext_t *uc)
+{
+	run(info, uc);
+	masks_frame(uc);
+}
+
 /* The kernel delivers a signal. */
 static void came(int which, siginfo_t *info, void *context)
 {
 	if (!exact.recording)
 		return;
 	if (masks_bit(which) & FAULTS && info->si_code > 0) {
-		KERNEL(SYS_rt_sigprocmask, SIG_SETMASK, &masks.host, NULL, sizeof(masks.host));
-		if (exact_self->mask & masks_bit(which)) {
+		if (exact_self->mask & masks_bit(which) ||
+		    !stacks_after(&action[which], info, context, faulted, masks.restorer))
 			end(which);
-			return;
-		}
-		run(info, context);
-		masks_frame(context);
+		else
+			masks_frame(context);
 		return;
 	}
 	note(which, info);
@@ -349,6 +355,8 @@ static void tell_kernel(int which)
 		own.handler = came;
 		own.flags |= SA_SIGINFO;
 		own.flags &= ~(unsigned long)(SA_NODEFER | SA_RESETHAND);
+		if (masks_bit(which) & FAULTS)
+			own.flags |= SA_ONSTACK;
 		own.mask = ~OURS;
 	}
 	KERNEL(SYS_rt_sigaction, which, &own, NULL, sizeof(own.mask));
@@ -476,6 +484,7 @@ void masks_gone(struct thread *t)
 	masks.nr = kept;
 	count();
 	update();
+	stacks_gone(t);
 }
 
 bool masks_handled(void)
@@ -535,6 +544,7 @@ void masks_child(void)
 		if (calls_program(&own))
 			KERNEL(SYS_rt_sigaction, which, &own, NULL, sizeof(own.mask));
 	}
+	KERNEL(SYS_sigaltstack, &exact_self->stack, NULL);
 	KERNEL(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof(mask));
 }
 

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* delivered KIND: signals of timers. Natively each kind writes the same. */
+/* delivered KIND: signals of timers and on stacks of their own. Natively each kind writes the same. */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
 #include <time.h>
@@ -165,6 +167,121 @@ static void ended(void)
 		pause();
 }
 
+/* ---- alternative stacks ---- */
+
+#define THREADS 3
+#define STACK	262144
+
+static char *_Atomic low[THREADS + 1];
+static atomic_int good[THREADS + 1];
+static _Thread_local int mine;
+static pthread_barrier_t together;
+static sigjmp_buf back;
+
+/* All threads are in it at once, each on its own stack. */
+static void on_its_own(int which, siginfo_t *info, void *context)
+{
+	char *here = __builtin_frame_address(0);
+	stack_t s;
+
+	pthread_barrier_wait(&together);
+	need(!sigaltstack(NULL, &s));
+	good[mine] += here >= low[mine] && here < low[mine] + STACK && s.ss_flags == SS_ONSTACK &&
+		      s.ss_sp == low[mine];
+	pthread_barrier_wait(&together);
+	if (which == SIGSEGV)
+		need(!mprotect(info->si_addr, 4096, PROT_READ | PROT_WRITE));
+}
+
+static char *memory(size_t size, int how)
+{
+	char *at = mmap(NULL, size, how, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	need(at != MAP_FAILED);
+	return at;
+}
+
+static void use(int flags)
+{
+	stack_t s = { .ss_sp = low[mine], .ss_size = STACK, .ss_flags = flags };
+
+	need(!sigaltstack(&s, NULL));
+}
+
+/* A fault and raise(); a number in a register survives both. */
+static void *has_stack(void *arg)
+{
+	double number = (double)(long)arg * 1.5;
+	volatile int *page = (int *)memory(4096, PROT_READ);
+	stack_t s;
+
+	mine = (int)(long)arg;
+	need(!sigaltstack(NULL, &s));
+	good[mine] = s.ss_flags == SS_DISABLE;
+	low[mine] = memory(STACK, PROT_READ | PROT_WRITE);
+	use(0);
+	*page = mine;
+	raise(SIGUSR1);
+	good[mine] += *page == mine && number == mine * 1.5;
+	use(SS_DISABLE);
+	need(!munmap(low[mine], STACK));
+	return arg;
+}
+
+static void leaves(int which, siginfo_t *info, void *context)
+{
+	siglongjmp(back, 1);
+}
+
+static int deep(int n)
+{
+	volatile char much[65536];
+
+	much[0] = much[65535] = 1;
+	return n < 0 ? 0 : deep(n + much[0]) + much[65535];
+}
+
+/* After they have ended: the first thread's stack is full, and its handler has another one. */
+static void stacks(void)
+{
+	pthread_t made[THREADS];
+
+	pthread_barrier_init(&together, NULL, THREADS);
+	on(SIGSEGV, on_its_own, SA_ONSTACK);
+	on(SIGUSR1, on_its_own, SA_ONSTACK);
+	low[0] = memory(STACK, PROT_READ | PROT_WRITE);
+	use(0);
+	for (long i = 0; i < THREADS; i++)
+		made[i] = start(has_stack, (void *)(i + 1));
+	for (int i = 0; i < THREADS; i++) {
+		pthread_join(made[i], NULL);
+		printf("%d ", good[i + 1]);
+	}
+	on(SIGSEGV, leaves, SA_ONSTACK);
+	for (volatile int i = 0; i < 2; i++) {
+		if (!sigsetjmp(back, 1))
+			deep(0);
+		ran++;
+	}
+	printf("%d\n", ran);
+}
+
+/* Too small for the recorder, which has another one for the thread. */
+static void small(void)
+{
+	static char little[8192];
+	stack_t s = { .ss_sp = little, .ss_size = sizeof(little) };
+
+	need(!sigaltstack(&s, NULL));
+	on(SIGSEGV, leaves, SA_ONSTACK);
+	if (!sigsetjmp(back, 1))
+		deep(0);
+	need(!sigaltstack(NULL, &s));
+	need(!s.ss_flags && s.ss_sp == little);
+	s.ss_size = 100;
+	printf("%d\n", sigaltstack(&s, NULL) == -1 && errno == ENOMEM);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -173,6 +290,7 @@ int main(int argc, char **argv)
 	} kinds[] = {
 		{ "alarm", waits_for_alarm }, { "interval", interval },	   { "timer", of_program },
 		{ "file", by_file },	      { "function", by_function }, { "ended", ended },
+		{ "stacks", stacks },	      { "small", small },
 	};
 
 	sem_init(&come, 0, 0);

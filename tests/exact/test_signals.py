@@ -56,11 +56,11 @@ def test_a_fault_in_the_handler_of_its_signal_ends_the_program(
     assert (done.status, capfd.readouterr().out) == (128 + signal.SIGSEGV, "x")
 
 
-@pytest.mark.parametrize("kind", ["alarm", "interval", "timer", "file", "function"])
+@pytest.mark.parametrize("kind", ["alarm", "interval", "timer", "file", "function", "stacks", "small"])
 def test_signals_are_delivered_as_natively(
     delivered: Path, kind: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Timers of each kind end on the machine's clock."""
+    """Timers end on the machine's clock, and each thread has its alternative stack."""
     native = subprocess.run([delivered, kind], capture_output=True, text=True, check=True)
     assert native.stdout
     done = runs(delivered, tmp_path, kind)
