@@ -34,6 +34,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "files.h"
 #include "masks.h"
 #include "order.h"
 #include "outside.h"
@@ -192,7 +193,7 @@ static bool pends(greg_t *r)
 	if (r[REG_RSI] > (greg_t)sizeof(kernel) ||
 	    KERNEL(SYS_rt_sigpending, &kernel, sizeof(kernel)))
 		return error_or(r, EINVAL);
-	kernel |= masks_pending();
+	kernel = masks_pending(kernel);
 	memcpy((void *)r[REG_RDI], &kernel, (size_t)r[REG_RSI]);
 	return give(r, 0);
 }
@@ -329,6 +330,10 @@ static bool waited(long number, greg_t *r)
 		return error_or(r, masks_action((int)arg[0], (const void *)arg[1], (void *)arg[2]));
 	case SYS_rt_sigpending:
 		return pends(r);
+	case SYS_signalfd:
+	case SYS_signalfd4:
+		return give(r, files_make(file, (const uint64_t *)arg[1],
+					  number == SYS_signalfd4 ? (int)arg[3] : 0));
 	case SYS_sigaltstack:
 		return error_or(
 			r, stacks_set((const void *)arg[0], (void *)arg[1], (uintptr_t)r[REG_RSP]));
@@ -353,6 +358,9 @@ static bool waited(long number, greg_t *r)
 	case SYS_clone3:
 		exact.children += !(*(const uint64_t *)arg[0] & CLONE_THREAD);
 		return false;
+	case SYS_close:
+		files_closed(file);
+		return timers_call(number, arg, &result) && give(r, result);
 	default:
 		return timers_call(number, arg, &result) && give(r, result);
 	}

@@ -56,7 +56,7 @@ static struct masks_action action[MASKS_SIGNALS];
 static struct {
 	bool on;
 	void *restorer;
-	uint64_t host; /* the kernel's mask */
+	uint64_t host, kept; /* the kernel's mask, and what it always has */
 	siginfo_t standard[STANDARD], ring[RING];
 	uint64_t noted; /* a bit for each of the standard ones */
 	uint32_t came, taken;
@@ -85,7 +85,7 @@ static void count(void)
 
 static void set_host(uint64_t mask)
 {
-	mask &= ~OURS;
+	mask = (mask | masks.kept) & ~OURS;
 	if (mask == masks.host)
 		return;
 	masks.host = mask;
@@ -215,14 +215,29 @@ bool masks_take(uint64_t set, siginfo_t *info)
 	return true;
 }
 
-uint64_t masks_pending(void)
+bool masks_sent(uint64_t set)
+{
+	for (uint32_t i = 0; i < masks.nr; i++)
+		if ((!masks.sent[i].to || masks.sent[i].to == exact_self) &&
+		    set & masks_bit(masks.sent[i].info.si_signo))
+			return true;
+	return false;
+}
+
+void masks_block(uint64_t set)
+{
+	masks.kept |= set;
+	update();
+}
+
+uint64_t masks_pending(uint64_t kernel)
 {
 	uint64_t all = 0;
 
 	for (uint32_t i = 0; i < masks.nr; i++)
 		if (!masks.sent[i].to || masks.sent[i].to == exact_self)
 			all |= masks_bit(masks.sent[i].info.si_signo);
-	return all & exact_self->mask;
+	return (all & exact_self->mask) | (kernel & ~masks.kept);
 }
 
 /* ---- handlers ---- */

@@ -73,8 +73,14 @@ int masks_expired(struct thread *to, const siginfo_t *info, uint64_t at);
 /** masks_take - one of @set that the caller was sent. Return: false: none. */
 bool masks_take(uint64_t set, siginfo_t *info);
 
-/** masks_pending - what the calling thread was sent and blocks. */
-uint64_t masks_pending(void);
+/** masks_sent - was the caller sent one of @set? */
+bool masks_sent(uint64_t set);
+
+/** masks_block - from now on the kernel keeps these, whatever the program's masks say. */
+void masks_block(uint64_t set);
+
+/** masks_pending - what the calling thread was sent and blocks. @kernel: what the kernel has */
+uint64_t masks_pending(uint64_t kernel);
 
 /** masks_handled - has the program a handler that somebody else can call? */
 bool masks_handled(void);

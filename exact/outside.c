@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "cancel.h"
+#include "files.h"
 #include "masks.h"
 #include "pass.h"
 #include "order.h"
@@ -127,6 +128,7 @@ static int found_now(int found)
 
 static int look(struct pollfd *fds, nfds_t n)
 {
+	files_look();
 	return found_now(PASS(REAL(int, poll, (struct pollfd *, nfds_t, int))(fds, n, 0)));
 }
 
@@ -210,8 +212,23 @@ static bool wait_to_receive(int file, int flags)
 	return true;
 }
 
+static ssize_t read_signals(int file, void *into, size_t size)
+{
+	struct outside call = outside_begin(false);
+	bool waits = outside_blocks(file);
+	ssize_t n;
+
+	outside_call();
+	while (!(n = files_take(file, into, size, waits)))
+		if (!outside_again(&call))
+			return -1;
+	return n;
+}
+
 API ssize_t read(int file, void *into, size_t size)
 {
+	if (exact_on() && files_have(file))
+		return read_signals(file, into, size);
 	if (exact_on() && !wait_to_read(file))
 		return -1;
 	return PASS(REAL(ssize_t, read, (int, void *, size_t))(file, into, size));
@@ -289,11 +306,12 @@ API int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *most, const s
 				 (struct pollfd *, nfds_t, const struct timespec *,
 				  const sigset_t *))(fds, n, most, mask));
 	s = begin(n, outside_until(most), mask);
-	do
+	do {
+		files_look();
 		found = PASS(REAL(int, ppoll,
 				  (struct pollfd *, nfds_t, const struct timespec *,
 				   const sigset_t *))(fds, n, &now, s.told));
-	while (again(&s, &found));
+	} while (again(&s, &found));
 	return found;
 }
 
@@ -326,6 +344,7 @@ API int pselect(int n, fd_set *restrict in, fd_set *restrict out, fd_set *restri
 		for (int i = 0; i < 3; i++)
 			if (given[i])
 				*given[i] = asked[i];
+		files_look();
 		found = PASS(REAL(int, pselect,
 				  (int, fd_set *, fd_set *, fd_set *, const struct timespec *,
 				   const sigset_t *))(n, in, out, bad, &now, s.told));
@@ -357,11 +376,12 @@ API int epoll_pwait(int file, struct epoll_event *events, int most, int ms, cons
 				 (int, struct epoll_event *, int, int, const sigset_t *))(
 			file, events, most, ms, mask));
 	s = begin(true, after_ms(ms), mask);
-	do
+	do {
+		files_look();
 		found = PASS(REAL(int, epoll_pwait,
 				  (int, struct epoll_event *, int, int, const sigset_t *))(
 			file, events, most, 0, s.told));
-	while (again(&s, &found));
+	} while (again(&s, &found));
 	return found;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "files.h"
 #include "masks.h"
 #include "order.h"
 #include "outside.h"
@@ -21,6 +22,7 @@ static int look(const sigset_t *set, siginfo_t *info)
 	siginfo_t own;
 	uint64_t bits;
 
+	files_hide();
 	memcpy(&bits, set, sizeof(bits));
 	if (masks_take(bits, &own)) {
 		if (info)

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* delivered KIND: signals of timers and on stacks of their own. Natively each kind writes the same. */
+/*
+ * delivered KIND: signals of timers, on stacks of their own, by files. Natively
+ * each kind writes the same.
+ */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -10,7 +14,9 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/signalfd.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
 #include <time.h>
@@ -282,6 +288,80 @@ static void small(void)
 	printf("%d\n", sigaltstack(&s, NULL) == -1 && errno == ENOMEM);
 }
 
+/* ---- files of signals ---- */
+
+static int file;
+
+static int ready(void)
+{
+	struct pollfd p = { .fd = file, .events = POLLIN };
+
+	return poll(&p, 1, 0);
+}
+
+/* How many there are, and which is the first one. */
+static int taken(void)
+{
+	struct signalfd_siginfo s[4];
+	ssize_t n = read(file, s, sizeof(s));
+
+	return n < 0 ? -1 : (int)(n / (ssize_t)sizeof(*s)) * 100 + (int)s[0].ssi_signo;
+}
+
+/* The other one was sent SIGUSR2. */
+static void *has_its_own(void *arg)
+{
+	struct epoll_event e = { .events = EPOLLIN };
+	int several = epoll_create1(0);
+
+	pthread_barrier_wait(arg);
+	printf("%d ", ready());
+	raise(SIGUSR1);
+	need(!epoll_ctl(several, EPOLL_CTL_ADD, file, &e));
+	printf("%d ", epoll_wait(several, &e, 1, -1));
+	printf("%d ", taken() == 100 + SIGUSR1);
+	printf("%d ", epoll_wait(several, &e, 1, 0));
+	pthread_barrier_wait(arg);
+	return arg;
+}
+
+static void *sends_later(void *arg)
+{
+	usleep(2000);
+	pthread_kill(*(pthread_t *)arg, SIGUSR2);
+	return arg;
+}
+
+static void by_files(void)
+{
+	pthread_t self = pthread_self(), made;
+	pthread_barrier_t both;
+	sigset_t set;
+
+	pthread_barrier_init(&both, NULL, 2);
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	sigaddset(&set, SIGUSR2);
+	need(!pthread_sigmask(SIG_BLOCK, &set, NULL));
+	need((file = signalfd(-1, &set, 0)) >= 0);
+	made = start(has_its_own, &both);
+	pthread_kill(self, SIGUSR2);
+	pthread_barrier_wait(&both);
+	pthread_barrier_wait(&both);
+	pthread_join(made, NULL);
+	printf("%d ", ready());
+	printf("%d ", taken() == 100 + SIGUSR2);
+	printf("%d ", ready());
+	made = start(sends_later, &self);
+	printf("%d ", taken() == 100 + SIGUSR2);
+	pthread_join(made, NULL);
+	kill(getpid(), SIGUSR1);
+	raise(SIGUSR2);
+	printf("%d ", taken() / 100);
+	need(!fcntl(file, F_SETFL, O_NONBLOCK));
+	printf("%d\n", taken() == -1 && errno == EAGAIN);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -290,7 +370,7 @@ int main(int argc, char **argv)
 	} kinds[] = {
 		{ "alarm", waits_for_alarm }, { "interval", interval },	   { "timer", of_program },
 		{ "file", by_file },	      { "function", by_function }, { "ended", ended },
-		{ "stacks", stacks },	      { "small", small },
+		{ "stacks", stacks },	      { "small", small },	   { "files", by_files },
 	};
 
 	sem_init(&come, 0, 0);

@@ -56,11 +56,14 @@ def test_a_fault_in_the_handler_of_its_signal_ends_the_program(
     assert (done.status, capfd.readouterr().out) == (128 + signal.SIGSEGV, "x")
 
 
-@pytest.mark.parametrize("kind", ["alarm", "interval", "timer", "file", "function", "stacks", "small"])
+@pytest.mark.parametrize(
+    "kind",
+    ["alarm", "interval", "timer", "file", "function", "stacks", "small", "files"],
+)
 def test_signals_are_delivered_as_natively(
     delivered: Path, kind: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Timers end on the machine's clock, and each thread has its alternative stack."""
+    """Timers end on the machine's clock, each thread has its stack and its pending ones."""
     native = subprocess.run([delivered, kind], capture_output=True, text=True, check=True)
     assert native.stdout
     done = runs(delivered, tmp_path, kind)

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Files of signalfd(). They are the kernel's, which does not know what one thread was sent. So the
+ * mask of each has one more signal, FLAG. Before the kernel looks at files for a thread, FLAG is
+ * pending if that thread was sent what some such file is for. So poll(), select() and epoll need
+ * nothing else.
+ */
+#include "files.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "masks.h"
+#include "pass.h"
+#include "real.h"
+
+#define FLAG   64 /* the last signal of all: no program that has such files is known to use it */
+#define FILES  64u
+#define KERNEL REAL(long, syscall, (long, ...))
+
+static struct file {
+	int number; /* + 1; 0: a free place */
+	uint64_t set;
+} files[FILES];
+static uint64_t sets; /* of all of them */
+static bool flagged;
+
+static void flag(bool on)
+{
+	const struct timespec now = { 0, 0 };
+	uint64_t set = masks_bit(FLAG);
+
+	if (on == flagged)
+		return;
+	flagged = on;
+	if (on)
+		PASS(KERNEL(SYS_tgkill, exact.pid, exact.threads[0]->tid, FLAG));
+	else
+		PASS(KERNEL(SYS_rt_sigtimedwait, &set, NULL, &now, sizeof(set)));
+}
+
+static struct file *file_of(int number)
+{
+	for (struct file *f = files; f < files + FILES; f++)
+		if (f->number == number + 1)
+			return f;
+	return NULL;
+}
+
+void files_hide(void)
+{
+	flag(false);
+}
+
+void files_look(void)
+{
+	if (sets)
+		flag(masks_sent(sets));
+}
+
+long files_make(int number, const uint64_t *set, int flags)
+{
+	uint64_t asked = *set | masks_bit(FLAG);
+	struct file *f = number < 0 ? file_of(-1) : file_of(number);
+	long made;
+
+	if (!sets)
+		masks_block(masks_bit(FLAG));
+	made = PASS(KERNEL(SYS_signalfd4, number, &asked, sizeof(asked), flags));
+	if (made < 0 || !f)
+		return made < 0 ? -errno : made;
+	*f = (struct file){ (int)made + 1, *set };
+	sets |= *set;
+	return made;
+}
+
+void files_closed(int number)
+{
+	struct file *f = sets ? file_of(number) : NULL;
+
+	if (f)
+		f->number = 0;
+}
+
+bool files_have(int number)
+{
+	return sets && file_of(number);
+}
+
+static struct signalfd_siginfo told(const siginfo_t *info)
+{
+	struct signalfd_siginfo to = { .ssi_signo = (uint32_t)info->si_signo,
+				       .ssi_errno = info->si_errno,
+				       .ssi_code = info->si_code,
+				       .ssi_pid = (uint32_t)info->si_pid,
+				       .ssi_uid = info->si_uid,
+				       .ssi_int = info->si_value.sival_int,
+				       .ssi_ptr = (uint64_t)(uintptr_t)info->si_value.sival_ptr };
+
+	if (info->si_code == SI_TIMER) {
+		to.ssi_tid = to.ssi_pid;
+		to.ssi_overrun = to.ssi_uid;
+		to.ssi_pid = to.ssi_uid = 0;
+	}
+	return to;
+}
+
+/* The kernel has one for the file, besides FLAG. */
+static bool kernel_has(int number)
+{
+	struct pollfd p = { .fd = number, .events = POLLIN };
+
+	flag(false);
+	return PASS(REAL(int, poll, (struct pollfd *, nfds_t, int))(&p, 1, 0)) > 0;
+}
+
+ssize_t files_take(int number, void *into, size_t size, bool waits)
+{
+	struct signalfd_siginfo one;
+	siginfo_t info;
+	ssize_t done = 0;
+
+	if (size < sizeof(one)) {
+		errno = EINVAL;
+		return -1;
+	}
+	while (done + sizeof(one) <= size && masks_take(file_of(number)->set, &info)) {
+		one = told(&info);
+		memcpy((char *)into + done, &one, sizeof(one));
+		done += (ssize_t)sizeof(one);
+	}
+	/* Without FLAG this read does not wait, or is not to. */
+	if (done + sizeof(one) <= size && (kernel_has(number) || !(done || waits))) {
+		ssize_t more = PASS(REAL(ssize_t, read, (int, void *, size_t))(
+			number, (char *)into + done, size - (size_t)done));
+
+		if (more < 0 && !done)
+			return more;
+		done += more > 0 ? more : 0;
+	}
+	return done;
+}
