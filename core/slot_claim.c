@@ -87,7 +87,7 @@ static u32 claim_part(const struct shard_plan *plan, const struct slot_part *p, 
 		      struct bounds of, u32 n, u32 *slots)
 {
 	const struct shard_slot *at = &plan->slot[cpu];
-	const struct slot_own *own = &p->own[cpu];
+	const struct slot_own *own = slot_own_of(p->own, cpu);
 	u32 spread = (u32)at->pos + at->shard, got = 0;
 	struct shard_near_iter near;
 	u32 shard = shard_near_begin(&near, plan, cpu);
@@ -118,7 +118,8 @@ static port_noinline u32 claim(struct slot_set *s, u32 cpu, u32 limit, u32 n, u3
 
 s64 slot_claim_near(struct slot_set *s, u32 cpu)
 {
-	u64 *word = s->own[cpu].word, at = s->own[cpu].at;
+	const struct slot_own *own = slot_own_of(s, cpu);
+	u64 *word = own->word, at = own->at;
 	u32 slot;
 
 	/* Without a look: as sbm_claim.c. */

@@ -107,7 +107,7 @@ static void fill_shard(const struct shard_plan *plan, struct slot_part *p, u32 s
 	}
 	fill(p, word, begin, end);
 	for (u32 pos = 0; pos < s->nr_cpus && (p->row || begin < end); pos++) {
-		struct slot_own *own = &p->own[plan->shard_cpus[shard][pos]];
+		struct slot_own *own = slot_own_of(p->own, plan->shard_cpus[shard][pos]);
 		u32 slot = begin + share(end - begin, pos, s->nr_cpus);
 
 		own->word = word[slot >> p->shift];
@@ -115,40 +115,64 @@ static void fill_shard(const struct shard_plan *plan, struct slot_part *p, u32 s
 	}
 }
 
-static struct slot_part *make_part(struct slot_set *s, u32 first, u32 nr)
+/* How many slots a word has, as a shift. */
+static u32 shift_for(const struct shard_plan *plan, u32 nr, bool follow)
+{
+	u32 shift = 6;
+
+	while (!follow && shift && nr >> shift < plan->nr_shards)
+		shift--;
+	return shift;
+}
+
+/* Words of each shard's row where homes follow, else in all. */
+static u32 words_for(u32 nr, u32 shift)
+{
+	return (nr + (1u << shift) - 1) >> shift;
+}
+
+/* A part without its lines. */
+static struct slot_part *alloc_part(struct slot_set *s, u32 first, u32 nr)
 {
 	const struct shard_plan *plan = s->plan;
-	u32 shift = 6, nr_words, row = 0, nr_own = first ? plan->nr_cpus : 0;
-	struct slot_part *p;
-	size_t bytes;
+	u32 shift = shift_for(plan, nr, s->nr_follow), row = words_for(nr, shift);
+	u32 nr_words = s->nr_follow ? row * plan->nr_shards : row;
+	size_t tables =
+		first ? plan->nr_cpus * sizeof(struct slot_own) + nr_words * sizeof(u64 *) : 0;
+	size_t bytes = sizeof(struct slot_part) + tables + (plan->nr_shards + 1) * sizeof(u32);
+	struct slot_part *p = (struct slot_part *)port_alloc(bytes, -1);
 
-	while (!s->nr_follow && shift && nr >> shift < plan->nr_shards)
-		shift--;
-	nr_words = (nr + (1u << shift) - 1) >> shift;
-	if (s->nr_follow) {
-		row = nr_words;
-		nr_words *= plan->nr_shards;
-	}
-	bytes = sizeof(*p) + nr_words * sizeof(u64 *) + nr_own * sizeof(*p->own) +
-		(plan->nr_shards + 1) * sizeof(u32);
-	p = (struct slot_part *)port_alloc(bytes, -1);
 	if (!p)
 		return NULL;
 	p->first = first;
 	p->nr = nr;
 	p->nr_words = nr_words;
 	p->shift = shift;
-	p->row = row;
+	p->row = s->nr_follow ? row : 0;
 	p->bytes = bytes;
-	p->own = (struct slot_own *)(p->word + nr_words);
-	p->from = (u32 *)(p->own + nr_own);
-	if (!nr_own)
-		p->own = s->own;
+	if (first) {
+		p->own = (struct slot_own *)(p + 1) + plan->nr_cpus;
+		p->word = (u64 **)p->own;
+	} else {
+		p->own = (struct slot_own *)s;
+		p->word = s->word;
+	}
+	p->from = (u32 *)((char *)(p + 1) + tables);
+	return p;
+}
+
+static struct slot_part *make_part(struct slot_set *s, u32 first, u32 nr)
+{
+	const struct shard_plan *plan = s->plan;
+	struct slot_part *p = alloc_part(s, first, nr);
+
+	if (!p)
+		return NULL;
 	for (u32 shard = 0; shard < plan->nr_shards; shard++) {
 		u32 end = plan->shard[shard].first_idx + plan->shard[shard].nr_cpus;
 
 		p->from[shard + 1] =
-			row ? row * (shard + 1) : share(nr_words, end, plan->nr_possible);
+			p->row ? p->row * (shard + 1) : share(p->nr_words, end, plan->nr_possible);
 	}
 	for (u32 shard = 0, end; shard < plan->nr_shards; shard = end) {
 		end = shard_node_end(plan, shard);
@@ -178,23 +202,42 @@ bool slot_set_grow(struct slot_set *s, u32 nr)
 	return true;
 }
 
+/* What lies before a set: whole lines. */
+static size_t own_bytes(const struct shard_plan *plan)
+{
+	size_t bytes = plan->nr_cpus * sizeof(struct slot_own);
+
+	return (bytes + PORT_CACHELINE - 1) & ~(size_t)(PORT_CACHELINE - 1);
+}
+
+static void free_set(struct slot_set *s)
+{
+	port_free((char *)s - own_bytes(s->plan), s->bytes);
+}
+
 static struct slot_set *make(const struct shard_plan *plan, u32 nr, bool follow)
 {
-	size_t bytes = sizeof(struct slot_set) + plan->nr_cpus * sizeof(struct slot_own);
-	struct slot_set *s = (struct slot_set *)port_alloc(bytes, -1);
+	u32 shift = shift_for(plan, nr, follow);
+	size_t words = (size_t)words_for(nr, shift) * (follow ? plan->nr_shards : 1);
+	size_t bytes = own_bytes(plan) + sizeof(struct slot_set) + words * sizeof(u64 *);
+	struct slot_set *s;
+	char *block;
 
-	if (!s)
+	if (!nr || nr > (follow ? SLOT_FOLLOW_MAX : SLOT_SET_MAX))
 		return NULL;
+	block = (char *)port_alloc(bytes, -1);
+	if (!block)
+		return NULL;
+	s = (struct slot_set *)(block + own_bytes(plan));
 	s->plan = plan;
 	s->nr_follow = follow ? nr : 0;
 	s->bytes = bytes;
 	if (!slot_set_grow(s, nr)) {
-		port_free(s, bytes);
+		free_set(s);
 		return NULL;
 	}
-	s->word = s->part[0]->word;
 	if (!follow)
-		s->quick = (u64)nr << 3 | s->part[0]->shift;
+		s->quick = (u64)nr << 3 | shift;
 	return s;
 }
 
@@ -214,7 +257,7 @@ void slot_set_free(struct slot_set *s)
 		return;
 	for (u32 i = 0; i < s->nr_parts; i++)
 		free_part(s->plan, s->part[i]);
-	port_free(s, s->bytes);
+	free_set(s);
 }
 
 /* The shard that got a slot of a part at first: the other way around than fill_shard(). */
@@ -250,9 +293,10 @@ void slot_put_any(struct slot_set *s, u32 slot)
 void slot_put_near(struct slot_set *s, u32 slot, u32 cpu)
 {
 	if (slot < s->nr_follow) {
-		u64 *word = s->own[cpu].word; /* of its shard's row, which has 64 slots in each */
+		const struct slot_own *own = slot_own_of(s, cpu);
+		u64 *word = own->word; /* of its shard's row, which has 64 slots in each */
 
-		word += (s64)(slot >> 6) - (s64)(slot_own_slot(s->own[cpu].at) >> 6);
+		word += (s64)(slot >> 6) - (s64)(slot_own_slot(own->at) >> 6);
 		port_or64_release(word, 1ull << (slot & 63));
 	} else if (s->nr_follow) {
 		const struct slot_part *p = part_of(s, slot);

@@ -31,7 +31,7 @@
 #define SLOT_FOLLOW_MAX (1u << 20) /* slots in all, whose homes follow */
 #define SLOT_SET_PARTS	16u	   /* one, and as often as a set can grow */
 
-/* A CPU's own slot. */
+/* A CPU's own slot. Tables of these go down from their end: slot_own_of(). */
 struct slot_own {
 	u64 *word; /* its word, NULL where the CPU's shard has no slot */
 	u64 at;	   /* its number * 64, plus its bit in the word: one load tells both */
@@ -49,6 +49,12 @@ static port_always_inline u32 slot_own_slot(u64 at)
 	return (u32)(at >> 6);
 }
 
+/* A CPU's entry of the table that ends at @end, which is a set or a part's @own. */
+static port_always_inline struct slot_own *slot_own_of(const void *end, u32 cpu)
+{
+	return (struct slot_own *)end - 1 - cpu;
+}
+
 /**
  * struct slot_part - slots of one allocation; read-only except for the lines
  * @first: number of its first slot
@@ -58,9 +64,9 @@ static port_always_inline u32 slot_own_slot(u64 at)
  * @row: homes that follow: words of each shard, side by side, for all slots. 0: homes stay, and
  *       each word has a line
  * @bytes: memory of this header with its tables
- * @own: by CPU number; of the first part the set's
+ * @own: the end of its table by CPU number; of the first part the set
  * @from: by shard: its first word; one more at the end
- * @word: by number: set bits are free
+ * @word: by number: set bits are free; of the first part the set's
  */
 struct slot_part {
 	u32 first;
@@ -71,19 +77,21 @@ struct slot_part {
 	size_t bytes;
 	struct slot_own *own;
 	u32 *from;
-	u64 *word[];
+	u64 **word;
 };
 
-/* A set; read-only except during a slot_set_grow(). */
+/*
+ * A set; read-only except during a slot_set_grow(). Before it lies the first part's table by CPU
+ * number, after it that by word: so neither a claim nor a put reads where they are.
+ */
 struct slot_set {
 	const struct shard_plan *plan; /* the plan */
 	u32 nr_parts;		       /* in use */
 	u32 nr_follow;		       /* homes follow: slots of the first part, else 0 */
 	struct slot_part *part[SLOT_SET_PARTS];
-	size_t bytes;	       /* memory of this header with its table */
-	u64 quick;	       /* of the first part: nr * 8 + shift; 0: homes follow */
-	u64 *const *word;      /* of the first part */
-	struct slot_own own[]; /* of the first part, by CPU number */
+	size_t bytes; /* memory of this header with its table */
+	u64 quick;    /* of the first part: nr * 8 + shift; 0: homes follow */
+	u64 *word[];  /* of the first part */
 };
 
 /* Slots 0 to @nr - 1, all free; @nr is 1 or more. NULL: no memory, or too many. May sleep. */
