@@ -12,6 +12,7 @@
 
 #include <cerrno>
 #include <memory>
+#include <new>
 #include <system_error>
 
 #include "schedshard.h"
@@ -40,6 +41,10 @@ struct Destroy {
 	{
 		slot_set_destroy(s);
 	}
+	void operator()(shard_wait *w) const noexcept
+	{
+		shard_wait_free(w);
+	}
 };
 
 using Set = std::unique_ptr<sbm, Destroy>;
@@ -47,6 +52,7 @@ using ByteMap = std::unique_ptr<bytemap, Destroy>;
 using Counter = std::unique_ptr<shard_counter, Destroy>;
 using CpuCounter = std::unique_ptr<cpu_counter, Destroy>;
 using SlotSet = std::unique_ptr<slot_set, Destroy>;
+using Waiters = std::unique_ptr<shard_wait, Destroy>;
 
 /* Owns @created; throws errno's error when it is NULL. */
 template <typename T> std::unique_ptr<T, Destroy> owned(T *created, const char *what)
@@ -59,6 +65,25 @@ template <typename T> std::unique_ptr<T, Destroy> owned(T *created, const char *
 inline Set make_set()
 {
 	return owned(sbm_create(), "sbm_create");
+}
+
+/* A set for claims, with a line for each core. */
+inline Set make_pool()
+{
+	struct shard_create_opts opts = {};
+
+	opts.pool = true;
+	return owned(sbm_create_opts(&opts), "sbm_create_opts");
+}
+
+/* Who waits for a set or for slots: of the same plan. */
+inline Waiters make_waiters(const struct shard_plan *plan)
+{
+	Waiters w(shard_wait_alloc(plan));
+
+	if (!w)
+		throw std::bad_alloc();
+	return w;
 }
 
 inline ByteMap make_byte_map(u8 value)

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/* schedshard.hh as a program in C++17 uses it: each maker, and what it holds. */
+#include <cstdio>
+#include <cstdlib>
+
+#include <schedshard/schedshard.hh>
+
+static void check(bool right, const char *what)
+{
+	if (right)
+		return;
+	std::fprintf(stderr, "%s\n", what);
+	std::exit(1);
+}
+
+static void pool()
+{
+	schedshard::Set free = schedshard::make_pool();
+	schedshard::Waiters waiters = schedshard::make_waiters(free->plan);
+	const schedshard_plan *plan = free->plan;
+	uint32_t cpu = plan->idx_to_cpu[0];
+
+	for (uint32_t s = 0; s < plan->nr_shards; s++)
+		check(plan->shard[s].nr_cpus <= SCHEDSHARD_CAP_POOL, "a line is not of a core");
+	check(schedshard_sbm_claim_wait(free.get(), waiters.get(), cpu, 0) < 0, "none is free");
+	schedshard_sbm_put_wake(free.get(), waiters.get(), cpu);
+	check(schedshard_sbm_claim_wait(free.get(), waiters.get(), cpu, -1) == cpu, "one is free");
+}
+
+static void slots()
+{
+	for (bool follow : { false, true }) {
+		schedshard::SlotSet tags = schedshard::make_slot_set(3, follow);
+		int64_t tag = schedshard_slot_claim_near(tags.get(), tags->plan->idx_to_cpu[0]);
+
+		check(tag >= 0 && tag < 3, "a slot is free");
+		check(schedshard_slot_set_nr_free(tags.get()) == 2, "two are left");
+		schedshard_slot_put(tags.get(), static_cast<uint32_t>(tag));
+		check(schedshard_slot_set_nr_free(tags.get()) == 3, "all are free");
+	}
+}
+
+static void others()
+{
+	schedshard::Set set = schedshard::make_set();
+	schedshard::ByteMap map = schedshard::make_byte_map(7);
+	schedshard::Counter items = schedshard::make_counter();
+	schedshard::CpuCounter count = schedshard::make_cpu_counter();
+	uint32_t cpu = set->plan->idx_to_cpu[0];
+
+	schedshard_sbm_set(set.get(), cpu);
+	check(schedshard_sbm_test(set.get(), cpu), "the bit is set");
+	check(schedshard_bytemap_get(map.get(), cpu) == 7, "the byte is the one given");
+	schedshard_counter_add(items.get(), cpu, 2);
+	check(schedshard_counter_sum(items.get()) == 2, "two items");
+	schedshard_cpu_counter_add(count.get(), cpu, -5);
+	check(schedshard_cpu_counter_sum(count.get()) == -5, "the count is what was added");
+	try {
+		schedshard::make_byte_map(200);
+		check(false, "a wrong value throws");
+	} catch (const std::system_error &e) {
+		check(e.code().value() == EINVAL, "the error is EINVAL");
+	}
+}
+
+int main()
+{
+	pool();
+	slots();
+	others();
+	return 0;
+}
