@@ -20,8 +20,8 @@
  * has: a bit is never cleared. The flag is a part of the count, so that an add reads no more than
  * without it. A count that is not 0 would not do: one that comes back to 0 would be noted again.
  *
- * The estimate: @about has all adds but those in @pending. A CPU's @pending is less than @batch
- * away from 0 after each of its adds.
+ * The estimate: @about has what each CPU @told. After each add of a CPU that is less than @batch
+ * away from its count. An add reads @told and seldom writes it.
  */
 #include "cpu_counter.h"
 
@@ -85,8 +85,10 @@ struct cpu_counter *cpu_counter_alloc(const struct shard_plan *plan, u32 batch)
 
 void cpu_counter_flush(struct cpu_counter *c, struct cpu_counter_line *line)
 {
-	port_add64(&c->about, READ_ONCE(line->pending));
-	WRITE_ONCE(line->pending, 0);
+	u64 told = READ_ONCE(line->told), count = READ_ONCE(line->count) & ~CPU_COUNTER_NOTED;
+
+	port_add64(&c->about, (u64)((s64)(count - told) >> 1));
+	WRITE_ONCE(line->told, count);
 }
 
 void cpu_counter_note(struct cpu_counter *c, u32 cpu)

@@ -26,15 +26,15 @@
 
 /* A CPU's line. */
 struct cpu_counter_line {
-	u64 count;   /* all its adds, two's complement, times 2; plus 1: sums know of the CPU */
-	u64 pending; /* adds that @about does not have; changes with @batch only */
+	u64 count; /* all its adds, two's complement, times 2; plus 1: sums know of the CPU */
+	u64 told;  /* those that @about has, times 2; changes with @batch only */
 } port_cacheline_aligned;
 
 /**
  * struct cpu_counter - a counter
  * @plan: the plan that it follows
  * @bytes: memory of this header with its table
- * @batch: how far a CPU's @pending may go, 0: there is no estimate
+ * @batch: how far a CPU's adds may go from those @told, 0: there is no estimate
  * @base: the sum at the last cpu_counter_take()
  * @noted: a bit for each CPU that ever added, by index; on lines of its own
  * @about: the estimate; on a line of its own, which an add writes once in @batch
@@ -80,11 +80,11 @@ static port_always_inline void cpu_counter_add(struct cpu_counter *c, u32 cpu, s
 		cpu_counter_note(c, cpu);
 		was |= CPU_COUNTER_NOTED;
 	}
-	WRITE_ONCE(line->count, was + 2 * (u64)n);
+	was += 2 * (u64)n;
+	WRITE_ONCE(line->count, was);
 	if (c->batch) {
-		s64 pending = (s64)(READ_ONCE(line->pending) + (u64)n);
+		s64 pending = (s64)(was - READ_ONCE(line->told)) >> 1;
 
-		WRITE_ONCE(line->pending, (u64)pending);
 		if (unlikely((u64)(pending < 0 ? -pending : pending) >= c->batch))
 			cpu_counter_flush(c, line);
 	}

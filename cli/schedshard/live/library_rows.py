@@ -69,7 +69,7 @@ OTHERS = (
         "100 adds, an estimate",
         "read-cpu-about",
         ("read-split",),
-        why="a second plain store for each add, so that a count around a batch stays local",
+        why="an add reads what the estimate has of it, so that a count around a batch stays local",
     ),
 )
 SETS = ("plain", "ck", "hwloc")
