@@ -28,6 +28,7 @@
 #include <sys/sem.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -51,6 +52,10 @@
 #define DISPATCH_ON   1
 #define USER_DISPATCH 2
 #define RESTORER      0x04000000
+
+/* Of <linux/close_range.h>: at the next program; and more files than there are of ours. */
+#define CLOSE_LATER 4
+#define MOST_FILES  65536
 
 #define ROOM   65536u
 #define PLACES (ROOM / sizeof(struct place))
@@ -231,6 +236,29 @@ static bool kills(greg_t *r, long number)
 	return error_of(r, result);
 }
 
+/* Files that this library knows by their numbers. */
+static void closed(int file)
+{
+	files_closed(file);
+	timers_closed(file);
+}
+
+static bool copies(greg_t *r, long number)
+{
+	int from = (int)r[REG_RDI], to = (int)r[REG_RSI];
+	long made;
+
+	if (number != SYS_dup && from != to &&
+	    PASS(REAL(int, fcntl, (int, int, ...))(from, F_GETFD)) >= 0)
+		closed(to);
+	made = KERNEL(number, from, to, r[REG_RDX]);
+	if (made >= 0 && made != from) {
+		files_copied(from, (int)made);
+		timers_copied(from);
+	}
+	return error_of(r, made);
+}
+
 /* Return: true, the result is there; false, the call happens now. */
 static bool waited(long number, greg_t *r)
 {
@@ -242,7 +270,13 @@ static bool waited(long number, greg_t *r)
 
 	switch (number) {
 	case SYS_read:
+		if (files_have(file))
+			return error_of(r, read(file, (void *)arg[1], (size_t)arg[2]));
+		return reads(r, file, true);
 	case SYS_readv:
+		if (files_have(file))
+			return error_of(r, readv(file, (const void *)arg[1], (int)arg[2]));
+		return reads(r, file, true);
 	case SYS_accept:
 	case SYS_accept4:
 		return reads(r, file, true);
@@ -359,8 +393,16 @@ static bool waited(long number, greg_t *r)
 		exact.children += !(*(const uint64_t *)arg[0] & CLONE_THREAD);
 		return false;
 	case SYS_close:
-		files_closed(file);
-		return timers_call(number, arg, &result) && give(r, result);
+		closed(file);
+		return false;
+	case SYS_close_range:
+		for (long n = arg[0]; !(arg[2] & CLOSE_LATER) && n <= arg[1] && n < MOST_FILES; n++)
+			closed((int)n);
+		return false;
+	case SYS_dup:
+	case SYS_dup2:
+	case SYS_dup3:
+		return copies(r, number);
 	default:
 		return timers_call(number, arg, &result) && give(r, result);
 	}

@@ -20,7 +20,7 @@
 #include "real.h"
 
 #define FLAG   64 /* the last signal of all: no program that has such files is known to use it */
-#define FILES  64u
+#define FILES  1024u
 #define KERNEL REAL(long, syscall, (long, ...))
 
 static struct file {
@@ -46,8 +46,16 @@ static void flag(bool on)
 
 static struct file *file_of(int number)
 {
-	for (struct file *f = files; f < files + FILES; f++)
+	for (struct file *f = files; f < files + FILES && number >= 0; f++)
 		if (f->number == number + 1)
+			return f;
+	return NULL;
+}
+
+static struct file *place(void)
+{
+	for (struct file *f = files; f < files + FILES; f++)
+		if (!f->number)
 			return f;
 	return NULL;
 }
@@ -65,8 +73,8 @@ void files_look(void)
 
 long files_make(int number, const uint64_t *set, int flags)
 {
-	uint64_t asked = *set | masks_bit(FLAG);
-	struct file *f = number < 0 ? file_of(-1) : file_of(number);
+	struct file *f = number < 0 ? place() : file_of(number);
+	uint64_t asked = *set | (f ? masks_bit(FLAG) : 0);
 	long made;
 
 	if (!sets)
@@ -83,8 +91,22 @@ void files_closed(int number)
 {
 	struct file *f = sets ? file_of(number) : NULL;
 
-	if (f)
-		f->number = 0;
+	if (!f)
+		return;
+	*f = (struct file){ 0, 0 };
+	sets = 0;
+	for (f = files; f < files + FILES; f++)
+		sets |= f->set;
+	if (!sets)
+		flag(false);
+}
+
+void files_copied(int from, int to)
+{
+	struct file *f = sets ? file_of(from) : NULL, *into = place();
+
+	if (f && into)
+		*into = (struct file){ to + 1, f->set };
 }
 
 bool files_have(int number)

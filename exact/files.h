@@ -14,8 +14,9 @@ void files_hide(void);
 /** files_make - as signalfd4(). Return: the file, or a negative error. */
 long files_make(int number, const uint64_t *set, int flags);
 
-/** files_closed - the program closes a file. */
+/** files_closed - the program closes a file; files_copied - @to is the same one as @from. */
 void files_closed(int number);
+void files_copied(int from, int to);
 
 /** files_have - is it one of signalfd()? */
 bool files_have(int number);

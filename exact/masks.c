@@ -454,6 +454,17 @@ int masks_send(struct thread *t, const siginfo_t *info)
 	return 0;
 }
 
+void masks_forget(int id)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < masks.nr; i++)
+		if (masks.sent[i].info.si_code != SI_TIMER || masks.sent[i].info.si_timerid != id)
+			masks.sent[kept++] = masks.sent[i];
+	masks.nr = kept;
+	count();
+}
+
 int masks_expired(struct thread *to, const siginfo_t *info, uint64_t at)
 {
 	struct thread *t;
@@ -499,7 +510,6 @@ void masks_gone(struct thread *t)
 	masks.nr = kept;
 	count();
 	update();
-	stacks_gone(t);
 }
 
 bool masks_handled(void)

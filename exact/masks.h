@@ -70,6 +70,9 @@ int masks_send(struct thread *t, const siginfo_t *info);
  */
 int masks_expired(struct thread *to, const siginfo_t *info, uint64_t at);
 
+/** masks_forget - what timer @id sent is gone. */
+void masks_forget(int id);
+
 /** masks_take - one of @set that the caller was sent. Return: false: none. */
 bool masks_take(uint64_t set, siginfo_t *info);
 

@@ -12,9 +12,11 @@
 
 #include "pass.h"
 #include "exact.h"
+#include "files.h"
 #include "masks.h"
 #include "outside.h"
 #include "real.h"
+#include "timers.h"
 
 /* ---- the end of a child ---- */
 
@@ -101,6 +103,10 @@ static int control(int file, int command, void *arg)
 		outside_call();
 	for (;;) {
 		result = PASS(REAL(int, fcntl, (int, int, ...))(file, how, arg));
+		if (result >= 0 && (command == F_DUPFD || command == F_DUPFD_CLOEXEC)) {
+			files_copied(file, result);
+			timers_copied(file);
+		}
 		if (result >= 0 || how == command || (errno != EAGAIN && errno != EACCES))
 			return result;
 		if (!outside_again(&call))

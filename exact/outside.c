@@ -236,6 +236,8 @@ API ssize_t read(int file, void *into, size_t size)
 
 API ssize_t readv(int file, const struct iovec *into, int n)
 {
+	if (exact_on() && n > 0 && files_have(file))
+		return read_signals(file, into->iov_base, into->iov_len);
 	if (exact_on() && !wait_to_read(file))
 		return -1;
 	return PASS(REAL(ssize_t, readv, (int, const struct iovec *, int))(file, into, n));

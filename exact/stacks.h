@@ -14,7 +14,7 @@
 /** stacks_set - as sigaltstack(), of the caller, whose stack is at @sp. Return: 0 or an error. */
 int stacks_set(const stack_t *asked, stack_t *before, uintptr_t sp);
 
-/** stacks_gone - the thread has ended. */
+/** stacks_gone - the thread has ended, and nothing of it runs. */
 void stacks_gone(struct thread *t);
 
 /** stacks_call - call @a's handler, on the thread's alternative stack if @a asks for it. */

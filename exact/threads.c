@@ -27,6 +27,7 @@
 #include "masks.h"
 #include "races.h"
 #include "spin.h"
+#include "stacks.h"
 #include "sync.h"
 #include "ways.h"
 
@@ -152,6 +153,7 @@ static void reap(struct thread *t)
 	t->reaped = true;
 	PASS((become(t, ENDING), 0));
 	PASS(REAL(int, pthread_join, (pthread_t, void **))(t->real, NULL));
+	stacks_gone(t);
 	free(t->parking_stack);
 	free(t->key);
 	t->key = NULL;

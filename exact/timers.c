@@ -3,8 +3,7 @@
  * alarm(), setitimer(), timer_create() and timerfd_create(): each timer is an alarm of the machine.
  * What it sends is a signal as from kill(), but at that time, and the thread for it is woken then.
  * A timer that is a file is an eventfd: this library adds to it, so that read(), poll() and epoll
- * need nothing else. A timer that calls a function has a thread for that, which waits for it, and
- * which starts one for each call.
+ * need nothing else. A timer that calls a function has a thread for that, which waits for it.
  *
  * A timer that was set anew leaves its old alarm: timers_due() compares the time.
  */
@@ -15,7 +14,6 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -43,17 +41,16 @@ static struct timer {
 	int which, overrun;
 	struct thread *to; /* of SIGEV_THREAD_ID */
 	union sigval value;
-	int file, ours;	       /* of timerfd_create(), and our own number of that file; 0: none */
-	struct thread *caller; /* of SIGEV_THREAD */
+	int file, ours, copies; /* of timerfd_create(), and our own number of it; 0: none */
+	struct thread *caller;	/* of SIGEV_THREAD */
 	uint32_t due;
 	void (*call)(union sigval value);
-	const pthread_attr_t *attributes;
 } timers[TIMERS];
 
 static uint64_t span(int64_t seconds, int64_t ns)
 {
-	if (seconds > (int64_t)(EXACT_EVER / SECOND) - 1)
-		return EXACT_EVER;
+	if (seconds > (int64_t)(EXACT_EVER / SECOND / 2))
+		return EXACT_EVER / 2;
 	return (uint64_t)seconds * SECOND + (uint64_t)ns * NS;
 }
 
@@ -64,7 +61,8 @@ static struct timespec left(const struct timer *t)
 	if (t->at >= EXACT_EVER)
 		ps = 0;
 	/* A timer that is armed has something left. */
-	return (struct timespec){ (time_t)(ps / SECOND), (long)((ps % SECOND + NS - 1) / NS) };
+	ps += NS - 1;
+	return (struct timespec){ (time_t)(ps / SECOND), (long)(ps % SECOND / NS) };
 }
 
 static void arm(struct timer *t, uint64_t at, uint64_t period)
@@ -210,6 +208,7 @@ static long set(struct timer *t, bool absolute, const struct itimerspec *asked,
 	else
 		first = EXACT_EVER;
 	t->overrun = 0;
+	masks_forget(ID + (int)(t - timers));
 	arm(t, first, period);
 	return 0;
 }
@@ -228,6 +227,14 @@ static bool create(clockid_t clock, const struct sigevent *event, int *id, long 
 	int how = event ? event->sigev_notify : SIGEV_SIGNAL;
 	struct thread *to = NULL;
 	struct timer *t;
+
+	*result = -EINVAL;
+	if (PASS(clock_getres(clock, NULL)) ||
+	    (how != SIGEV_SIGNAL && how != SIGEV_NONE && how != SIGEV_THREAD_ID))
+		return true;
+	if (event && how != SIGEV_NONE &&
+	    (event->sigev_signo < 1 || event->sigev_signo >= MASKS_SIGNALS))
+		return true;
 
 	if (how == SIGEV_THREAD_ID) {
 		to = with_tid(event->_sigev_un._tid);
@@ -259,6 +266,7 @@ static struct timer *with_id(long id)
 static void drop(struct timer *t)
 {
 	arm(t, EXACT_EVER, 0);
+	masks_forget(ID + (int)(t - timers));
 	/* Its thread still looks at it. */
 	t->used = t->ending = t->caller != NULL;
 	if (t->caller)
@@ -268,20 +276,32 @@ static void drop(struct timer *t)
 	t->ours = t->file = 0;
 }
 
+/* Away from those that the program gets next. */
+static int own_number(int file)
+{
+	int (*control)(int, int, ...) = REAL(int, fcntl, (int, int, ...));
+	int made = PASS(control(file, F_DUPFD_CLOEXEC, 512));
+
+	return made < 0 ? PASS(control(file, F_DUPFD_CLOEXEC, 3)) : made;
+}
+
 static long create_file(clockid_t clock, int flags)
 {
 	struct timer *t;
 	int file;
 
-	if (flags & ~(TFD_NONBLOCK | TFD_CLOEXEC))
+	if (flags & ~(TFD_NONBLOCK | TFD_CLOEXEC) ||
+	    (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC && clock != CLOCK_BOOTTIME))
 		return -EINVAL;
 	t = new_timer(clock);
 	if (!t)
 		return -EMFILE;
 	file = PASS(eventfd(0, flags));
-	t->ours = file < 0 ? -1 : PASS(REAL(int, fcntl, (int, int, ...))(file, F_DUPFD_CLOEXEC, 3));
+	t->ours = file < 0 ? -1 : own_number(file);
 	if (t->ours < 0) {
 		t->ours = 0;
+		if (file >= 0)
+			PASS(close(file));
 		drop(t);
 		return -EMFILE;
 	}
@@ -289,12 +309,35 @@ static long create_file(clockid_t clock, int flags)
 	return file;
 }
 
+/* Copies have the same file. */
 static struct timer *with_file(long file)
 {
 	for (struct timer *t = timers + INTERVAL; t < timers + TIMERS; t++)
-		if (t->ours && t->file == file)
+		if (t->ours &&
+		    (t->file == file || !PASS(REAL(long, syscall, (long, ...))(
+						SYS_kcmp, exact.pid, exact.pid, 0, file, t->ours))))
 			return t;
 	return NULL;
+}
+
+void timers_copied(int from)
+{
+	struct timer *t = with_file(from);
+
+	if (t)
+		t->copies++;
+}
+
+void timers_closed(int number)
+{
+	struct timer *t = with_file(number);
+
+	if (!t)
+		return;
+	if (t->file == number)
+		t->file = -1;
+	if (!t->copies--)
+		drop(t);
 }
 
 /* What it counted before it was set is forgotten. */
@@ -368,13 +411,6 @@ bool timers_call(long number, const long *arg, long *result)
 			get(t, (void *)arg[1]);
 		*result = 0;
 		return t != NULL;
-	case SYS_dup2:
-	case SYS_dup3:
-	case SYS_close:
-		t = with_file(arg[number != SYS_close]);
-		if (t && (number == SYS_close || arg[0] != arg[1]))
-			drop(t);
-		return false;
 	default:
 		return false;
 	}
@@ -382,37 +418,20 @@ bool timers_call(long number, const long *arg, long *result)
 
 /* ---- a timer that calls a function, SIGEV_THREAD ---- */
 
-static void *calls(void *arg)
-{
-	struct timer t = *(struct timer *)arg;
-	sigset_t none;
-
-	free(arg);
-	sigemptyset(&none);
-	pthread_sigmask(SIG_SETMASK, &none, NULL);
-	t.call(t.value);
-	return NULL;
-}
-
 static void *waits(void *arg)
 {
-	struct timer *t = arg, *copy;
-	pthread_t made;
+	struct timer *t = arg;
+	sigset_t none;
 
+	sigemptyset(&none);
+	pthread_sigmask(SIG_SETMASK, &none, NULL);
 	while (!t->ending) {
-		if (!t->due) {
+		if (t->due) {
+			t->due--;
+			t->call(t->value);
+		} else {
 			futex_wait(&t->due, 0, EXACT_EVER, UINT32_MAX, "a timer", HERE);
-			continue;
 		}
-		t->due--;
-		copy = malloc(sizeof(*copy));
-		if (!copy)
-			abort();
-		*copy = *t;
-		if (pthread_create(&made, t->attributes, calls, copy))
-			free(copy);
-		else
-			pthread_detach(made);
 	}
 	t->used = false;
 	return NULL;
@@ -421,7 +440,6 @@ static void *waits(void *arg)
 API int timer_create(clockid_t clock, struct sigevent *event, timer_t *id)
 {
 	pthread_t made;
-	sigset_t all, before;
 	struct timer *t;
 	int failed;
 
@@ -434,12 +452,8 @@ API int timer_create(clockid_t clock, struct sigevent *event, timer_t *id)
 		return -1;
 	}
 	t->call = event->sigev_notify_function;
-	t->attributes = event->sigev_notify_attributes;
 	t->value = event->sigev_value;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	failed = pthread_create(&made, NULL, waits, t);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	failed = pthread_create(&made, event->sigev_notify_attributes, waits, t);
 	if (failed) {
 		drop(t);
 		errno = failed;

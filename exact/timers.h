@@ -21,6 +21,10 @@
  */
 bool timers_call(long number, const long *arg, long *result);
 
+/** timers_copied - a file has one more number; timers_closed - and one less. */
+void timers_copied(int from);
+void timers_closed(int number);
+
 /** timers_due - the time of a timer may have come; switches no fiber */
 void timers_due(uint32_t id, uint64_t at);
 

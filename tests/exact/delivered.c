@@ -16,9 +16,12 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
+#include <sys/uio.h>
 #include <time.h>
 
 #include "helping.h"
@@ -95,6 +98,28 @@ static void set(timer_t t, long first, long period)
 	need(!timer_settime(t, 0, &s, NULL));
 }
 
+/* What a deleted timer sent does not count for the next one. */
+static void replaced(void)
+{
+	struct sigevent e = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMIN };
+	sigset_t next;
+	int which;
+	timer_t t;
+
+	sigemptyset(&next);
+	sigaddset(&next, SIGRTMIN + 1);
+	change(SIG_BLOCK, SIGRTMIN);
+	change(SIG_BLOCK, SIGRTMIN + 1);
+	need(!timer_create(CLOCK_MONOTONIC, &e, &t));
+	set(t, 1000000, 0);
+	usleep(5000);
+	need(!timer_delete(t));
+	e.sigev_signo = SIGRTMIN + 1;
+	need(!timer_create(CLOCK_MONOTONIC, &e, &t));
+	set(t, 1000000, 0);
+	need(!sigwait(&next, &which) && which == SIGRTMIN + 1 && !timer_delete(t));
+}
+
 /* With its value, and blocked for a while it counts what is lost. */
 static void of_program(void)
 {
@@ -117,6 +142,9 @@ static void of_program(void)
 	printf("%d ", more > 0);
 	set(t, 0, 0);
 	need(!timer_delete(t));
+	replaced();
+	e.sigev_signo = 70;
+	need(timer_create(CLOCK_MONOTONIC, &e, &none) == -1 && errno == EINVAL);
 	e.sigev_notify = SIGEV_NONE;
 	need(!timer_create(CLOCK_REALTIME, &e, &none));
 	set(none, 500000000, 0);
@@ -335,6 +363,8 @@ static void *sends_later(void *arg)
 static void by_files(void)
 {
 	pthread_t self = pthread_self(), made;
+	struct signalfd_siginfo one;
+	struct iovec part = { &one, sizeof(one) };
 	pthread_barrier_t both;
 	sigset_t set;
 
@@ -358,12 +388,21 @@ static void by_files(void)
 	kill(getpid(), SIGUSR1);
 	raise(SIGUSR2);
 	printf("%d ", taken() / 100);
+	raise(SIGUSR2);
+	need(readv(file, &part, 1) == sizeof(one) && one.ssi_signo == SIGUSR2);
+	raise(SIGUSR1);
+	need(syscall(SYS_read, file, &one, sizeof(one)) == sizeof(one));
+	printf("%d ", one.ssi_signo == SIGUSR1);
+	raise(SIGUSR1);
+	need((file = dup(file)) >= 0 && read(-1, &one, sizeof(one)) == -1 && errno == EBADF);
+	printf("%d ", taken() == 100 + SIGUSR1);
 	need(!fcntl(file, F_SETFL, O_NONBLOCK));
 	printf("%d\n", taken() == -1 && errno == EAGAIN);
 }
 
 int main(int argc, char **argv)
 {
+	static const struct rlimit much = { 8 << 20, 8 << 20 };
 	static const struct {
 		const char *name;
 		void (*run)(void);
@@ -374,6 +413,8 @@ int main(int argc, char **argv)
 	};
 
 	sem_init(&come, 0, 0);
+	/* For deep(), whatever the limit is here. */
+	need(!setrlimit(RLIMIT_STACK, &much));
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
 		if (argc > 1 && !strcmp(argv[1], kinds[i].name))
 			kinds[i].run();
