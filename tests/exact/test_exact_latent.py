@@ -29,11 +29,15 @@ def record(program: Path, how: str) -> Any:
 def test_what_sleeps_is_found(compiler: str, tmp_path: Path) -> None:
     source = HERE.parent / "record" / "latent.c"
     program = compiled(tmp_path / "latent", compiler, str(source))
+    first = compiler == COMPILERS[0]
     for how, known in FOUND.items():
+        # Each kind takes six runs and more: with the other compiler, the one of all findings.
+        if not first and how != "moves":
+            continue
         done = record(program, how)
         assert done.returncode == 0, done.stderr
         latent = json.loads(done.stdout)["latent"]
         found = {(each["object"].partition(" (")[0], each["line_bytes"]) for each in latent}
         # Both halves of a pair are in one line there as well.
         assert {each for each in found if how != "moves" or each[1] == 64} == known
-        assert how != "moves" or record(program, how).stdout == done.stdout
+        assert not first or how != "moves" or record(program, how).stdout == done.stdout
