@@ -22,7 +22,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <string.h>
 
 #include "arena.h"
 #include "backend.h"
@@ -38,6 +37,8 @@ const char __executable_start;
 #define NO_WAITER    UINT32_MAX
 #define AFTER_CYCLES 16u
 #define AFTER_STEPS  256u
+/* An access that takes longer waits for a line: a locked one on a line of its own takes 20. */
+#define WAITS_CYCLES 32u
 #define EVER	     UINT64_MAX
 
 enum feed_state { RUNNING, IDLE, HELD, PARKED, ENDED };
@@ -277,6 +278,8 @@ static void resume(struct feed *f, uint32_t n, const struct item *item)
 			leave_running(f, n, PARKED);
 			idle_until_woken(f, n);
 		}
+		if (f->over)
+			return; /* what it waited for comes after the part */
 		if (item->place > f->idled) {
 			f->idle_until = f->latest + item->place - f->idled;
 			f->idled = item->place;
@@ -338,7 +341,8 @@ static void perform(struct feed *f, uint32_t n, const struct item *item)
 		sim_rmw(at, locked, SIM_RMW_OR, 0, 0, pc);
 	else
 		sim_plain(at, size, item->kind == ITEM_STORE, pc);
-	feed_time_add(&f->time, f->progress, sim_now() - began);
+	if (sim_now() - began > WAITS_CYCLES * f->ps)
+		feed_time_add(&f->time, f->progress, sim_now() - began);
 	if (f->setup.detailed)
 		feed_lines_note(&f->lines, n, at, size, item->kind != ITEM_LOAD, pc);
 	if (item->kind != ITEM_LOAD)
@@ -365,6 +369,11 @@ static void begin_part(struct feed *f)
 		c->before.done = c->done;
 		c->before.clock = c->clock;
 		c->before.waited = c->waited;
+		/* A wait that began before counts from here; its end adds it to c->waited. */
+		if (c->state != RUNNING && c->state != ENDED && sim_now() > c->clock) {
+			c->before.waited += sim_now() - c->clock;
+			c->before.clock = sim_now();
+		}
 	}
 	memset(f->items, 0, sizeof(f->items));
 	f->released = 0;
@@ -426,7 +435,7 @@ static void body(uint32_t n, void *arg)
 		advance(f, c, item.instr);
 		f->items[item.kind]++;
 		if (item.kind == ITEM_IDLE) {
-			if (f->source.ready(f->source.arg, n))
+			if (f->over || f->source.ready(f->source.arg, n))
 				continue;
 			leave_running(f, n, IDLE);
 			idle_until_woken(f, n);
@@ -485,6 +494,9 @@ void feed_run(struct feed *f)
 	for (uint32_t n = 0; n < f->setup.nr_cpus; n++)
 		sim_spawn(n, body, f, 0);
 	f->finished = sim_run();
+	/* The last part is the run's last, whether it has an access or not. */
+	if (f->progress)
+		feed_time_add(&f->time, f->progress - 1, 0);
 }
 
 uint64_t feed_offset(const struct feed *f, uint32_t cpu)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * feed_time.h - how long accesses took, over the run.
+ * feed_time.h - how long accesses waited for lines, over the run.
  *
  * The run is divided by the instructions of all CPUs, not by time: a replay of the same trace on
  * another machine, or with bytes moved, has them too.
@@ -18,7 +18,7 @@
 /**
  * struct feed_time - the parts of a run; all zero: it has not begun
  * @width: instructions of a part. It doubles when the run needs more parts than there are
- * @took: picoseconds of the accesses in each part, of all CPUs
+ * @took: picoseconds of the accesses that waited in each part, of all CPUs
  */
 struct feed_time {
 	uint64_t width;

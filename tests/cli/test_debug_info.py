@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from elftools.dwarf.die import DIE
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
@@ -138,3 +139,46 @@ def test_accesses_contradict_a_type_that_is_not_theirs(tmp_path: Path) -> None:
         assert not letter.agrees([(0, 8), (8, 8)])
     finally:
         info.close()
+
+
+def test_only_units_that_have_the_variable_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of gcc and clang in one program, and of both versions; in any order."""
+    objects = []
+    for number, words in enumerate(
+        (("gcc", "-gdwarf-4"), ("gcc", "-gdwarf-5"), ("clang", "-gdwarf-4"), ("gcc", "-gdwarf-5"))
+    ):
+        source = tmp_path / f"unit{number}.c"
+        body = f"struct of{number} {{ long first; }} here{number};\n"
+        source.write_text(body + ("int main(void) { return 0; }\n" if number == 2 else ""))
+        objects.append(tmp_path / f"unit{number}.o")
+        subprocess.run([*words, "-c", str(source), "-o", str(objects[-1])], check=True)
+    program = tmp_path / "program"
+    subprocess.run(["gcc", *map(str, objects), "-o", str(program)], check=True)
+    known = {addresses(program)[f"here{number}"]: number for number in range(4)}
+    read: list[int] = []
+    whole = DebugInfo.whole
+
+    def counted(self: DebugInfo, top: DIE) -> DIE:
+        read.append(top.cu.cu_offset)
+        return whole(self, top)
+
+    monkeypatch.setattr(DebugInfo, "whole", counted)
+    for wanted in ((0,), (1,), (2,), (3,), (3, 0), (0, 1, 2, 3)):
+        read.clear()
+        info = DebugInfo(program)
+        found = info.variables(at for at, number in known.items() if number in wanted)
+        info.close()
+        assert {known[at]: typed.name for at, typed in found.items()} == {
+            number: f"struct of{number}" for number in wanted
+        }
+        assert len(read) == len(wanted)
+
+
+def test_an_address_that_no_unit_has(tmp_path: Path) -> None:
+    info = DebugInfo(compiled(tmp_path, "program", "gcc", "-g"))
+    assert info.variables([0x123456789ABC]) == {}
+    assert info.variables([]) == {}
+    assert not info.damaged
+    info.close()

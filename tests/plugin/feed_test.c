@@ -435,6 +435,44 @@ static void part(const struct feed_setup *setup)
 	json_decref(two);
 }
 
+/* Two CPUs work, sleep for a millisecond, and work again. */
+static json_t *sleepers(const struct feed_setup *setup)
+{
+	start();
+	for (uint32_t cpu = 0; cpu < 2; cpu++) {
+		for (uint64_t i = 1; i <= 100; i++)
+			push(cpu, ITEM_LOCKED, PLACE, PC, 10 * i);
+		push(cpu, ITEM_IDLE, 0, 0, 1000 + cpu);
+		push(cpu, ITEM_RESUME, 1000000000, ITEM_NO_CPU, 1000 + cpu);
+		for (uint64_t i = 101; i <= 200; i++)
+			push(cpu, ITEM_LOCKED, PLACE, PC, 10 * i);
+	}
+	return run(setup);
+}
+
+/* A part that ends before the sleep, or begins after it, does not have it. */
+static void part_beside_a_sleep(const struct feed_setup *setup)
+{
+	const double idle_ns = 1e6;
+	struct feed_setup before = *setup, after = *setup;
+	json_t *all, *one, *two;
+
+	before.until = 1990;
+	after.from = 2010;
+	after.until = UINT64_MAX;
+	all = sleepers(setup);
+	one = sleepers(&before);
+	two = sleepers(&after);
+	CHECK(number(all, "virtual_ns") > idle_ns);
+	CHECK(number(one, "virtual_ns") < idle_ns / 2 && number(one, "busy_ns") < idle_ns / 2);
+	CHECK(number(two, "virtual_ns") < idle_ns / 2 && number(two, "busy_ns") < idle_ns / 2);
+	CHECK(hitm(one) > 10 && hitm(two) > 10);
+	CHECK(fabs(hitm(one) + hitm(two) - hitm(all)) <= 4);
+	json_decref(all);
+	json_decref(one);
+	json_decref(two);
+}
+
 int main(int argc, char **argv)
 {
 	struct feed_setup setup = { .nr_cpus = CPUS, .nr_nodes = 2 };
@@ -459,6 +497,7 @@ int main(int argc, char **argv)
 	nonsense(&setup);
 	repeats(&setup);
 	part(&setup);
+	part_beside_a_sleep(&setup);
 	machine_free(machine);
 	return 0;
 }

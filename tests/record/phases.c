@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * record-phases BEGIN OPERATIONS END: one thread alone executes BEGIN turns of a loop of four
+ * record-phases BEGIN OPERATIONS END: one thread alone executes BEGIN turns of a loop of five
  * instructions, then four threads add OPERATIONS times each to one counter, then one thread
  * executes END turns. No mark tells the phases.
  *

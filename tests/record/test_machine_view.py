@@ -201,3 +201,12 @@ def test_hwloc_sees_the_machine(
     done = run("record", *fixed, "--", str(program))
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == seen.split()
+
+
+def test_files_with_one_text_are_one_that_nobody_writes(tmp_path: Path) -> None:
+    view = write_view(tmp_path / "view", load_machine("epyc-7763-2s"), range(128))
+    cpus = view / "sys/devices/system/cpu"
+    first, second = (cpus / f"cpu{number}/online" for number in (0, 1))
+    assert first.read_text(encoding="ascii") == second.read_text(encoding="ascii") == "1\n"
+    assert first.samefile(second)
+    assert all(path.stat().st_mode & 0o222 == 0 for path in view.rglob("*") if path.is_file())

@@ -51,28 +51,28 @@ def test_the_threads_part_is_found_and_reported_alone(tmp_path: Path) -> None:
 
 def test_the_report_says_where(tmp_path: Path) -> None:
     trace = tmp_path / "run.trace"
-    for _ in range(6):
-        done = run(
-            "record", "--machine", MACHINE, "--uncertainty", "0", "--trace", str(trace),
-            "--", str(PROGRAM), *PHASES,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        if "steady from" in done.stderr:
-            break
-    assert "--steady reports that part" in done.stderr.splitlines()[1]
-    done = run("replay", str(trace), "--machine", MACHINE, "--uncertainty", "0", "--steady")
-    assert done.stdout.splitlines()[1].startswith("of the steady part alone, ")
+
+    def make() -> Report:
+        program = ("--", str(PROGRAM), *PHASES)
+        return reported("record", *OPTIONS, "--trace", str(trace), *program)
+
+    quiet(make, lambda report: report["steady"] is not None)
+    shown = ("replay", str(trace), "--machine", MACHINE, "--uncertainty", "0")
+    said = run(*shown).stdout.splitlines()[1]
+    assert said.startswith("steady from ")
+    assert said.endswith("--steady reports that part")
+    said = run(*shown, "--steady").stdout.splitlines()[1]
+    assert said.startswith("of the steady part alone, ")
 
 
-def test_refusals(tmp_path: Path) -> None:
-    for options, said in (
-        (("--marks",), "--marks is the program's own window: leave --steady out"),
-        (("--exact",), "--steady: a program runs exactly without; leave it out"),
-    ):
-        done = run("record", "--machine", MACHINE, *options, "--steady", "--", str(PROGRAM))
-        assert (done.returncode, done.stderr) == (2, f"schedshard: {said}\n")
-    # One phase: the whole run is steady, or nothing is shared.
-    done = run("record", *OPTIONS, "--steady", "--", str(PROGRAM), "300000", "0", "0")
-    assert done.returncode == 1
-    assert "the run has no steady part of its own" in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+def test_a_run_without_such_a_part_is_reported_whole() -> None:
+    report = reported("record", *OPTIONS, "--steady", "--", str(PROGRAM), "300000", "0", "0")
+    part = report["steady"]
+    assert (part["begin"], part["end"], part["only"]) == (0, part["instructions"], True)
+    assert report["variants"][0]["model"]["instructions"] == part["instructions"]
+
+
+def test_a_program_that_runs_exactly_has_no_trace() -> None:
+    done = run("record", "--machine", MACHINE, "--exact", "--steady", "--", str(PROGRAM))
+    said = "--steady: a program runs exactly without; leave it out"
+    assert (done.returncode, done.stderr) == (2, f"schedshard: {said}\n")

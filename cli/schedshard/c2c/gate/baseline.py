@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from schedshard.c2c.report.steady import is_steady
 from schedshard.common.errors import UserError
 from schedshard.common.paths import typed
 from schedshard.common.result import C2C, load_result
@@ -112,7 +113,7 @@ def side_of(report: Mapping[str, Any], name: str) -> Side:
                 for each in report["variants"]
             },
             {str(each["name"]): str(each["machine_sha256"]) for each in report["variants"]},
-            bool((report.get("steady") or {}).get("only")),
+            is_steady(report),
         )
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise UserError(f"{name} is damaged: it lacks {error}") from error

@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 
 from schedshard.c2c.report.sharing import hitm
+from schedshard.c2c.report.steady import is_steady
 from schedshard.common.errors import UserError
 from schedshard.common.output import read_json
 from schedshard.common.paths import typed
@@ -47,6 +48,11 @@ def diff(a: Mapping[str, Any], b: Mapping[str, Any], a_name: str, b_name: str) -
     for name, each in ((a_name, a), (b_name, b)):
         if "program" not in each:
             raise UserError(f"{name} is not of a program: '{typed('c2c record --out FILE')}'")
+    if is_steady(a) != is_steady(b):
+        raise UserError(
+            f"{a_name} and {b_name}: one is of a steady part alone; record both with --steady, or "
+            "both without"
+        )
     of_b = {variant["name"]: variant for variant in b["variants"]}
     machines = []
     for before in a["variants"]:

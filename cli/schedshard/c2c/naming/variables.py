@@ -6,9 +6,11 @@ information of a large program takes minutes to read, and a name without a field
 The bound counts bytes, not seconds, so that a busy host gives the same names.
 """
 
+import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
@@ -242,7 +244,7 @@ class DebugInfo:
         missing = set(addresses)
         found: dict[int, Typed] = {}
         read = 0
-        for top, cplusplus in self._units(self._with_addresses(missing)):
+        for top, cplusplus in self._units(self._with_addresses(missing)) if missing else ():
             if not missing or read > MOST_BYTES:
                 break
             read += top.cu.size
@@ -258,12 +260,13 @@ class DebugInfo:
         To read all units of a C library takes seconds. A unit that numbers its addresses has none
         itself: then the table of addresses has it, and any unit may be the one.
         """
-        words = [address.to_bytes(8, "little") for address in addresses]
-        table = _bytes_of(self._dwarf.debug_addr_sec)
-        if any(word in table for word in words):
+        words = [re.escape(address.to_bytes(8, "little")) for address in addresses]
+        any_word = re.compile(b"|".join(words))
+        if any_word.search(_bytes_of(self._dwarf.debug_addr_sec)):
             return lambda _: True
+        place = re.compile(b"%c(?:%s)" % (_DW_OP_ADDR, any_word.pattern))
         data = _bytes_of(self._dwarf.debug_info_sec)
-        places = sorted(place for word in words for place in _places(data, word))
+        places = [found.start() for found in place.finditer(data)]
 
         def has_one(unit: CompileUnit) -> bool:
             begin = unit.cu_offset
@@ -363,20 +366,14 @@ class DebugInfo:
                 self._walk_pointers(child, cplusplus, missing, found)
 
 
-def _bytes_of(section: DebugSectionDescriptor | None) -> bytes:
+def _bytes_of(section: DebugSectionDescriptor | None) -> memoryview | bytes:
+    """All of a section; it is in memory already."""
     if section is None:
         return b""
+    if isinstance(section.stream, BytesIO):
+        return section.stream.getbuffer()
     section.stream.seek(0)
-    return bytes(section.stream.read())
-
-
-def _places(data: bytes, word: bytes) -> Iterator[int]:
-    """Where the expression of a variable's place has this address."""
-    word = bytes([_DW_OP_ADDR]) + word
-    at = data.find(word)
-    while at >= 0:
-        yield at
-        at = data.find(word, at + 1)
+    return section.stream.read()
 
 
 def declared(die: DIE) -> DIE:

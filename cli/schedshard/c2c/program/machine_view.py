@@ -8,11 +8,11 @@ not there: a program sees what a kernel shows that has only these.
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 from typing import Any
 
 from schedshard.machines.presets import Machine, machine_topology
@@ -22,7 +22,8 @@ _CPU = Path("sys/devices/system/cpu")
 _NODE = Path("sys/devices/system/node")
 _MEMORY_KB = 64 << 20  # of each node: no machine file says how much there is
 _KERNEL_MAX = 8191
-_ROOM, _FILES = 32 << 20, 100_000  # in memory: several views of the largest machine
+_SHM = Path("/dev/shm")
+_ROOM, _FILES = 32 << 20, 100_000
 
 
 @cache
@@ -52,9 +53,11 @@ class _View:
         """Write a file; of one text there is one, since most files of a CPU say what others do."""
         at = self.root / path
         if text in self.written:
-            at.hardlink_to(self.written[text])
-            return
+            with suppress(OSError):  # a file system without links
+                at.hardlink_to(self.written[text])
+                return
         at.write_text(f"{text}\n", encoding="ascii")
+        at.chmod(0o444)  # what is written to one would be in the others
         self.written[text] = at
 
     def folder(self, path: Path) -> Path:
@@ -222,19 +225,28 @@ def _control_groups(view: _View) -> None:
 def room_for_views(folder: Path) -> Iterator[Path]:
     """A folder for views: in memory, where thousands of files take a tenth of the time of a disk.
 
-    ``folder``: the folder to use if there is no memory for it, or TMPDIR names another place.
+    Only root's are there: at the end of a user's last session systemd removes the user's files from
+    memory, also those of a recording that goes on. ``folder``: for all others, and if the user has
+    chosen another place for temporary files.
     """
-    memory = Path("/dev/shm")
-    fits = False
-    if "TMPDIR" not in os.environ and os.access(memory, os.W_OK | os.X_OK):
-        room = os.statvfs(memory)
-        fits = room.f_bavail * room.f_frsize >= _ROOM and (
-            room.f_favail >= _FILES or not room.f_files
-        )
-    with TemporaryDirectory(prefix="schedshard-", dir=memory if fits else folder) as made:
+    with TemporaryDirectory(prefix="schedshard-", dir=_memory() or folder) as made:
         if os.geteuid() == 0:
             Path(made).chmod(0o711)  # a program may become another user, and looks on
         yield Path(made)
+
+
+def _memory() -> Path | None:
+    """The file system in memory, if it has room for several views of the largest machine."""
+    if os.geteuid() or gettempdir() != "/tmp":
+        return None
+    try:
+        room = os.statvfs(_SHM)
+    except OSError:
+        return None
+    enough = room.f_bavail * room.f_frsize >= _ROOM and (
+        room.f_favail >= _FILES or not room.f_files
+    )
+    return _SHM if enough and not room.f_flag & os.ST_RDONLY else None
 
 
 def write_view(root: Path, machine: Machine, cpus: Sequence[int]) -> Path:

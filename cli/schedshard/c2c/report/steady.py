@@ -47,26 +47,31 @@ def steady_words(report: Mapping[str, Any]) -> str | None:
     if part is None:
         return None
     begin, end = part["begin"] / part["instructions"], part["end"] / part["instructions"]
+    if part["only"] and part["end"] - part["begin"] == part["instructions"]:
+        return "no part of the run is steady by itself: all of it is reported"
     if part["only"]:
         return f"of the steady part alone, {begin:.0%} to {end:.0%} of the instructions"
     return (
-        f"steady from {begin:.0%} to {end:.0%} of the instructions, where accesses to shared lines "
-        f"take {percent(part['share'])} of the cycles ({percent(part['share_of_run'])} in the "
-        "whole run): --steady reports that part"
+        f"steady from {begin:.0%} to {end:.0%} of the instructions, where waits for lines take "
+        f"{percent(part['share'])} of the cycles ({percent(part['share_of_run'])} in the whole "
+        "run): --steady reports that part"
     )
 
 
+def is_steady(report: Mapping[str, Any]) -> bool:
+    """Whether a report is of the steady part alone."""
+    return bool((report.get("steady") or {}).get("only"))
+
+
 def steady_source(source: Source, job: Job) -> tuple[Trace, Part]:
-    """The same trace, cut to its steady part on a machine."""
+    """The same trace, cut to its steady part on a machine; all of it, if it has none."""
     if not isinstance(source, Trace):
         raise UserError("--steady: a program that runs exactly has no trace; leave it out")
-    part = steady_part(source.all([job])[0])
+    raw = source.all([job])[0]
+    whole = int(raw["time"]["instructions"])
+    part = steady_part(raw)
     if part is None:
-        raise UserError(
-            "--steady: the run has no steady part of its own, it is one or has several; leave it "
-            "out, or choose a part by --after and --for, or by --marks",
-            status=1,
-        )
+        return source, Part(0, whole, whole, 0.0, 0.0)
     return replace(source, part=(part.begin, part.end)), part
 
 

@@ -205,8 +205,6 @@ def record_command(
     _check_uncertainty(options["uncertainty"])
     if marks and (after or lasts is not None):
         raise UserError("--marks is the program's own window: leave --after and --for out")
-    if marks and options["steady"]:
-        raise UserError("--marks is the program's own window: leave --steady out")
     of_guest = {name: options.pop(name) for name in _OF_GUEST}
     if exact:
         _check_exact(ctx)
