@@ -114,7 +114,8 @@ static u64 sum_all(const struct cpu_counter *c)
 
 s64 cpu_counter_sum(const struct cpu_counter *c)
 {
-	u64 base = READ_ONCE(c->base);
+	/* Pairs with cpu_counter_take(): the sum has at least what was taken. */
+	u64 base = smp_load_acquire(&c->base);
 
 	return (s64)(sum_all(c) - base);
 }
@@ -123,6 +124,7 @@ s64 cpu_counter_take(struct cpu_counter *c)
 {
 	u64 sum = sum_all(c), base = READ_ONCE(c->base);
 
-	WRITE_ONCE(c->base, sum);
+	/* Pairs with cpu_counter_sum(): who sees it sees the counts that it was made of. */
+	smp_store_release(&c->base, sum);
 	return (s64)(sum - base);
 }

@@ -10,10 +10,11 @@
  * for threads that are bound to a CPU of their own, or that have a CPU number of their own
  * (create.h). It is not for signal handlers. Other threads call cpu_counter_add_any(), which takes
  * a locked instruction. No CPU number has adds of both kinds at once. One cpu_counter_take() at a
- * time. All other calls may overlap. What was added for one CPU in all stays within 2^62 of 0.
+ * time. All other calls may overlap. What was added for one CPU in all stays nearer to 0 than 2^62.
  *
  * A sum reads the lines one after the other. It holds all adds that are visible when it begins, and
- * some of those beside it. The caller makes an add visible: it returns before other CPUs see it.
+ * some of those beside it. Beside cpu_counter_take() it has what that has taken. The caller makes
+ * an add visible: it returns before other CPUs see it.
  *
  * Ordering: none. Context: any; alloc and free may sleep. CPU numbers are of possible CPUs of the
  * plan; no function checks them.
