@@ -36,7 +36,7 @@ API int pthread_cond_destroy(pthread_cond_t *c)
 static int wait_for(struct cond *c, pthread_mutex_t *m, uint64_t until, const void *pc)
 {
 	uint32_t seen = LOAD(&c->signals);
-	int result;
+	int result, again;
 
 	cancel_test();
 	sched_work(20);
@@ -46,8 +46,10 @@ static int wait_for(struct cond *c, pthread_mutex_t *m, uint64_t until, const vo
 		result = CANCEL_POINT(
 			futex_wait(&c->signals, seen, until, UINT32_MAX, "pthread_cond_wait", pc));
 	ADD(&c->waiters, -1);
-	mutex_lock(m, EXACT_EVER, pc);
+	again = mutex_lock(m, EXACT_EVER, pc);
 	cancel_test();
+	if (again == EOWNERDEAD || again == ENOTRECOVERABLE)
+		return again;
 	return result == EAGAIN ? 0 : result;
 }
 

@@ -88,6 +88,7 @@ struct turns {
  * @slice: when another thread of its CPU may run
  * @top: where its own function's stack begins; @handlers: of pthread_cleanup_push(); @end: where a
  *	thread that does not return continues
+ * @robust: the first of the robust mutexes that it holds
  * @mask, @awaits: signals that it blocks, and those for which it waits, a bit each
  * @stack: of sigaltstack(); @wide: what it has instead (stacks.c)
  * @handled, @broken: handlers that it ran, and those of them after which a call ends with EINTR
@@ -125,6 +126,7 @@ struct thread {
 	stack_t stack, wide;
 	uint32_t handled, broken;
 	const void **key;
+	struct mutex *robust;
 	bool outside, dispatched;
 	bool cancelled, cancel_off, cancel_soon, cancel_point;
 	struct order *order;

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Mutexes of all types, as glibc locks them: the lock word is 0, 1 locked, or 2 locked with
- * waiters. All words of a mutex lie in one line or two. A robust mutex, and one with priority
- * inheritance, is a plain one here: no thread dies with a lock, and CPUs have no priorities.
+ * waiters. All words of a mutex lie in one line or two. A mutex with priority inheritance is a
+ * plain one here, since CPUs have no priorities.
+ *
+ * A robust mutex of a thread that ends is left to who locks it next, as inconsistent: its owner is
+ * DIED. Unlocked like that it is GONE for ever. A thread's robust mutexes are a list.
  */
+#include <limits.h>
+
 #include "sync.h"
 
 struct mutex {
@@ -12,21 +17,64 @@ struct mutex {
 	int owner;
 	unsigned int users;
 	int kind;
+	int spins;
+	struct mutex *before, *next; /* glibc's list: here each knows the next one only */
 };
 
-#define KIND(m) (LOAD(&(m)->kind) & 3)
-#define SPINS	100
+#define KIND(m)	  (LOAD(&(m)->kind) & 3)
+#define ROBUST(m) (LOAD(&(m)->kind) & 16)
+#define SPINS	  100
+/* Owners, as glibc calls them. */
+#define DIED INT_MAX
+#define GONE (INT_MAX - 1)
 
-static void hold(struct mutex *m)
+/* Where the list of this thread's robust mutexes leads to this one; NULL: nowhere. */
+static struct mutex **on_list(const struct mutex *m)
 {
-	STORE(&m->owner, exact_self->tid);
+	struct mutex **at = &exact_self->robust;
+
+	while (*at && *at != m)
+		at = &(*at)->next;
+	return *at ? at : NULL;
+}
+
+static bool is_mine(struct mutex *m)
+{
+	return ROBUST(m) ? on_list(m) != NULL : LOAD(&m->owner) == exact_self->tid;
+}
+
+static void give(struct mutex *m)
+{
+	if (SWAP(&m->lock, 0) > 1)
+		futex_wake(&m->lock, 1, UINT32_MAX);
+}
+
+/* The lock word is this thread's. Return: what the function that locks returns. */
+static int hold(struct mutex *m, int kind)
+{
+	int owner = 0;
+
+	if (ROBUST(m)) {
+		owner = LOAD(&m->owner);
+		if (owner == GONE) {
+			give(m);
+			return ENOTRECOVERABLE;
+		}
+		m->next = exact_self->robust;
+		exact_self->robust = m;
+	}
+	if (kind == PTHREAD_MUTEX_RECURSIVE)
+		m->count = 1;
 	m->users++;
+	if (owner == DIED)
+		return EOWNERDEAD;
+	STORE(&m->owner, exact_self->tid);
+	return 0;
 }
 
 static bool again(struct mutex *m, int kind, int *result)
 {
-	if ((kind != PTHREAD_MUTEX_RECURSIVE && kind != PTHREAD_MUTEX_ERRORCHECK) ||
-	    LOAD(&m->owner) != exact_self->tid)
+	if ((kind != PTHREAD_MUTEX_RECURSIVE && kind != PTHREAD_MUTEX_ERRORCHECK) || !is_mine(m))
 		return false;
 	*result = EDEADLK;
 	if (kind == PTHREAD_MUTEX_RECURSIVE) {
@@ -56,29 +104,42 @@ int mutex_lock(pthread_mutex_t *mutex, uint64_t until, const void *pc)
 			    ETIMEDOUT)
 				return ETIMEDOUT;
 	}
-	if (kind == PTHREAD_MUTEX_RECURSIVE)
-		m->count = 1;
-	hold(m);
-	return 0;
+	return hold(m, kind);
 }
 
 int mutex_unlock(pthread_mutex_t *mutex)
 {
 	struct mutex *m = (struct mutex *)mutex;
-	int kind = KIND(m);
+	int kind = KIND(m), owner = 0;
+	struct mutex **at;
 
 	sched_work(10);
-	if (kind == PTHREAD_MUTEX_RECURSIVE || kind == PTHREAD_MUTEX_ERRORCHECK) {
-		if (LOAD(&m->owner) != exact_self->tid)
-			return EPERM;
-		if (kind == PTHREAD_MUTEX_RECURSIVE && --m->count)
-			return 0;
+	if ((ROBUST(m) || kind == PTHREAD_MUTEX_RECURSIVE || kind == PTHREAD_MUTEX_ERRORCHECK) &&
+	    !is_mine(m))
+		return EPERM;
+	if (kind == PTHREAD_MUTEX_RECURSIVE && --m->count)
+		return 0;
+	if (ROBUST(m)) {
+		at = on_list(m);
+		*at = m->next;
+		owner = LOAD(&m->owner) == DIED ? GONE : 0;
 	}
-	STORE(&m->owner, 0);
+	STORE(&m->owner, owner);
 	m->users--;
-	if (SWAP(&m->lock, 0) > 1)
-		futex_wake(&m->lock, 1, UINT32_MAX);
+	give(m);
 	return 0;
+}
+
+void mutex_end(struct thread *t)
+{
+	struct mutex *m;
+
+	while ((m = t->robust)) {
+		t->robust = m->next;
+		STORE(&m->owner, DIED);
+		m->users--;
+		give(m);
+	}
 }
 
 API int pthread_mutex_lock(pthread_mutex_t *m)
@@ -118,9 +179,18 @@ API int pthread_mutex_trylock(pthread_mutex_t *mutex)
 		return result ? EBUSY : 0;
 	if (!CAS(&m->lock, &none, 1))
 		return EBUSY;
-	if (kind == PTHREAD_MUTEX_RECURSIVE)
-		m->count = 1;
-	hold(m);
+	return hold(m, kind);
+}
+
+API int pthread_mutex_consistent(pthread_mutex_t *mutex)
+{
+	struct mutex *m = (struct mutex *)mutex;
+
+	if (!exact_on())
+		return REAL(int, pthread_mutex_consistent, (pthread_mutex_t *))(mutex);
+	if (!ROBUST(m) || LOAD(&m->owner) != DIED || !is_mine(m))
+		return EINVAL;
+	STORE(&m->owner, exact_self->tid);
 	return 0;
 }
 

@@ -23,6 +23,9 @@ uint64_t clock_until(clockid_t clock, const struct timespec *ts);
 int mutex_lock(pthread_mutex_t *m, uint64_t until, const void *pc);
 int mutex_unlock(pthread_mutex_t *m);
 
+/** mutex_end - the calling thread ends: its robust mutexes are left to others. */
+void mutex_end(struct thread *t);
+
 #define LOAD(at)	 __atomic_load_n(at, __ATOMIC_RELAXED)
 #define STORE(at, value) __atomic_store_n(at, value, __ATOMIC_RELEASE)
 #define SWAP(at, value)	 __atomic_exchange_n(at, value, __ATOMIC_ACQ_REL)

@@ -86,6 +86,7 @@ static void *thread_pointer(void)
 static void finish(struct thread *t)
 {
 	keys_end(t);
+	mutex_end(t);
 	sched_cycles(EXACT_CALL);
 	sched_catch_up();
 	t->ended = true;
@@ -103,6 +104,7 @@ _Noreturn void threads_first_ends(void)
 	struct thread *t = exact_self;
 
 	keys_end(t);
+	mutex_end(t);
 	t->ended = true;
 	exact.live--;
 	masks_gone(t);

@@ -425,6 +425,75 @@ static void types(void)
 	printf(" %d\n", pthread_cond_timedwait(&changed, &lock, &past) == ETIMEDOUT);
 }
 
+static pthread_mutex_t left;
+
+static void *leaves_it(void *arg)
+{
+	return (void *)(long)pthread_mutex_lock(&left);
+}
+
+/* Waits for the mutex until the thread that has it ends. */
+static void *waits_for_it(void *arg)
+{
+	long got;
+
+	sem_post(&sem);
+	got = pthread_mutex_lock(&left);
+	if (got == EOWNERDEAD)
+		pthread_mutex_consistent(&left);
+	pthread_mutex_unlock(&left);
+	return (void *)got;
+}
+
+static long result_of(pthread_t thread)
+{
+	void *result;
+
+	pthread_join(thread, &result);
+	return (long)result;
+}
+
+/* Ends with the mutex while another thread waits for it. */
+static void *leaves_it_late(void *arg)
+{
+	pthread_t *waiter = arg;
+
+	if (pthread_mutex_lock(&left))
+		return arg;
+	*waiter = start(waits_for_it, NULL);
+	sem_wait(&sem);
+	return NULL;
+}
+
+static void robust(int type)
+{
+	pthread_mutexattr_t attr;
+	pthread_t waiter;
+
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_settype(&attr, type);
+	pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
+	pthread_mutex_init(&left, &attr);
+	sem_init(&sem, 0, 0);
+	printf("%ld", result_of(start(leaves_it, NULL)));
+	printf(" %d", pthread_mutex_trylock(&left) == EOWNERDEAD);
+	printf(" %d", pthread_mutex_consistent(&left));
+	printf(" %d", pthread_mutex_consistent(&left) == EINVAL);
+	printf(" %d", pthread_mutex_unlock(&left));
+	printf(" %d", pthread_mutex_unlock(&left) == EPERM);
+	printf(" %ld", result_of(start(leaves_it_late, &waiter)));
+	printf(" %d", result_of(waiter) == EOWNERDEAD);
+	printf(" %d", pthread_mutex_lock(&left));
+	printf(" %d", pthread_mutex_unlock(&left));
+	/* Not made consistent, it is of no use any more. */
+	result_of(start(leaves_it, NULL));
+	printf(" %d", pthread_mutex_lock(&left) == EOWNERDEAD);
+	printf(" %d", pthread_mutex_unlock(&left));
+	printf(" %d", pthread_mutex_lock(&left) == ENOTRECOVERABLE);
+	printf(" %d\n", pthread_mutex_trylock(&left) == ENOTRECOVERABLE);
+	pthread_mutex_destroy(&left);
+}
+
 static void machine(void)
 {
 	cpu_set_t set;
@@ -498,7 +567,11 @@ int main(int argc, char **argv)
 		all_c11();
 	else if (!strcmp(kind, "types"))
 		types();
-	else if (!strcmp(kind, "machine"))
+	else if (!strcmp(kind, "robust")) {
+		robust(PTHREAD_MUTEX_NORMAL);
+		robust(PTHREAD_MUTEX_RECURSIVE);
+		robust(PTHREAD_MUTEX_ERRORCHECK);
+	} else if (!strcmp(kind, "machine"))
 		machine();
 	else if (!strcmp(kind, "fork"))
 		forks();

@@ -56,6 +56,7 @@ def test_checked_variants_of_calls_are_not_linked(compiler: str, tmp_path: Path)
         "c11",
         "flag",
         "types",
+        "robust",
         "thread-exit",
         "sigwait",
         "pipe",
