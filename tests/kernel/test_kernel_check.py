@@ -65,16 +65,16 @@ def test_output_of_jobs_is_in_order_and_whole(run: Run) -> None:
     assert words == [
         *("build/release of", "kernel build", "kernel test", "kernel test", "kernel plans"),
         *("kernel c2c-validate", "c2c record", "kernel build", "kernel test", "kernel deb"),
-        *("kernel build", "kernel test", "kernel fetch", "kernel series"),
+        *("kernel fetch", "kernel series"),
     ]
-    assert [line.endswith(" of 6.12") for line in said[1:]] == [False] * 11 + [True] * 2
+    assert [line.endswith(" of 6.12") for line in said[1:]] == [False] * 9 + [True] * 2
 
 
 def test_the_series_before_is_tested_once(run: Run) -> None:
     done = run(NEWEST="6.12")
     assert done.returncode == 0
     assert "series --check" not in done.stdout
-    assert done.stdout.count("of 6.12") == 2 * 11
+    assert done.stdout.count("of 6.12") == 2 * 9
 
 
 def test_the_tree_of_the_checks_is_used(run: Run, tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_the_tree_of_the_checks_is_used(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("job", "beside"), [("no-net of", "c2c record"), ("series --check", "test storm of")]
+    ("job", "beside"), [("broken-store of", "c2c record"), ("series --check", "deb")]
 )
 def test_jobs_run_beside_guests(run: Run, job: str, beside: str) -> None:
     done = run(WAIT=job, UNTIL=beside)
@@ -97,15 +97,8 @@ def test_jobs_run_beside_guests(run: Run, job: str, beside: str) -> None:
     "command",
     [
         *("build build/release", "build --variant shard of", "--set ci", "multi", "plans"),
-        *(
-            "c2c-validate",
-            "record --guest",
-            "build --variant broken-store",
-            "--caught",
-            "deb",
-            "no-net of 7.3",
-        ),
-        *("kasan+lockdep+no-net --cpus 16", "fetch of 6.12", "series --check"),
+        *("c2c-validate", "record --guest", "build --variant broken-store", "--caught", "deb"),
+        *("fetch of 6.12", "series --check"),
     ],
 )
 def test_a_failure_anywhere_ends_the_run_with_its_output(run: Run, command: str) -> None:
@@ -116,7 +109,7 @@ def test_a_failure_anywhere_ends_the_run_with_its_output(run: Run, command: str)
 
 
 def test_jobs_end_with_the_run(run: Run, tmp_path: Path) -> None:
-    done = run(FAIL="--set ci", HANG="build --variant shard --config kasan+lockdep")
+    done = run(FAIL="--set ci", HANG="build --variant broken-store")
     assert done.returncode == 3
     job = int((tmp_path / "hangs").read_text(encoding="ascii"))
     for _ in range(300):
