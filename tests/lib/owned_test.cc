@@ -65,8 +65,12 @@ static void others()
 
 int main()
 {
-	pool();
-	slots();
-	others();
+	try {
+		pool();
+		slots();
+		others();
+	} catch (const std::exception &e) {
+		check(false, e.what());
+	}
 	return 0;
 }
