@@ -145,8 +145,8 @@ def check_same(before: Side, after: Side) -> None:
             f"{after.placement}: {AGAIN}"
         )
     if before.steady != after.steady:
-        which = "with" if before.steady else "without"
-        raise UserError(f"{before.name} was recorded {which} --steady, this is not: {AGAIN}")
+        was, now = ("with", "without") if before.steady else ("without", "with")
+        raise UserError(f"{before.name} was recorded {was} --steady, this is {now}: {AGAIN}")
     for machine, runs in after.runs.items():
         if machine not in before.runs:
             known = ", ".join(before.runs)

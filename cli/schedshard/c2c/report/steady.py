@@ -12,7 +12,7 @@ from schedshard.show.format import percent
 
 # A rate within this factor of the typical one is steady.
 _NEAR = 2.0
-_FEWEST = 8  # parts of the run (plugin/feed_time.h), of which it has 64 to 128
+_FEWEST = 8  # parts of the run (plugin/feed_time.h), of which it has 128 at most
 # Waits that are outside of the steady part, at most: with more, the run has several phases.
 _OUTSIDE = 0.5
 # What takes less of all cycles is not looked at; a part that is nearly all of the run is the run.
