@@ -37,15 +37,6 @@ static void on(int which, void (*handler)(int which, siginfo_t *info, void *cont
 	need(!sigaction(which, &a, NULL));
 }
 
-static void change(int how, int which)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, which);
-	need(!pthread_sigmask(how, &set, NULL));
-}
-
 static void counts(int which, siginfo_t *info, void *context)
 {
 	ran++;

@@ -4,6 +4,7 @@
 #define TESTS_EXACT_HELPING_H
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -16,6 +17,16 @@ static void need(int good)
 {
 	if (!good)
 		exit(3);
+}
+
+/* Block one signal, or unblock it, in this thread. */
+static void change(int how, int which)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, which);
+	need(!pthread_sigmask(how, &set, NULL));
 }
 
 /* A thread that reads what a pipe takes. */

@@ -40,15 +40,6 @@ static void on(int which, void (*handler)(int which), int flags, int more)
 	need(!sigaction(which, &a, NULL));
 }
 
-static void change(int how, int which)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, which);
-	need(!pthread_sigmask(how, &set, NULL));
-}
-
 static int blocked(int which)
 {
 	sigset_t set;
