@@ -205,7 +205,6 @@ static void a_line_for_each_core(void)
 {
 	static const struct shard_create_opts pool = { .pool = true };
 	static const struct shard_create_opts four = { .pool = true, .cap = 4, .summary = true };
-	static const struct shard_create_opts allowed = { .pool = true, .allowed = true };
 	const struct shard_plan *plan;
 	struct slot_set *slots;
 	struct sbm *set;
@@ -233,25 +232,16 @@ static void a_line_for_each_core(void)
 	CHECK(set && set->summary);
 	CHECK_EQ(set->nr_shards, 2);
 	sbm_destroy(set);
-	set = sbm_create_opts(&allowed);
-	CHECK(set && set->plan->nr_possible <= 8);
-	sbm_destroy(set);
 }
 
 #define SINGLE 32 /* CPUs that are a core each, before two that share one */
 
-/*
- * Cores of two sizes, as of a laptop: each has a line of its own. A process that may use single
- * ones only has no line for two of them.
- */
+/* Cores of two sizes, as of a laptop: each has a line of its own. */
 static void a_line_for_each_core_of_any_size(void)
 {
 	static const struct shard_create_opts pool = { .pool = true };
-	static const struct shard_create_opts allowed = { .pool = true, .allowed = true };
 	static const struct shard_create_opts cores = { .cap = SHARD_CAP_CORE };
 	struct slot_set *slots;
-	cpu_set_t here;
-	u32 lines = 0;
 	struct sbm *set;
 
 	write_tree("cpu/possible=0-33\n"
@@ -277,15 +267,80 @@ static void a_line_for_each_core_of_any_size(void)
 	CHECK(sbm_word(set->at[0]) != sbm_word(set->at[1]));
 	sbm_destroy(set);
 	slot_set_destroy(slots);
+}
 
-	CHECK_EQ(sched_getaffinity(0, sizeof(here), &here), 0);
-	for (u32 i = 0; i < SINGLE; i++)
-		lines += CPU_ISSET(i, &here);
-	lines += CPU_ISSET(32, &here) || CPU_ISSET(33, &here);
+/* A pool of the CPUs @a and @b, or of one, as this process is bound to them: its lines. */
+static void check_allowed(u32 a, u32 b, u32 lines)
+{
+	static const struct shard_create_opts allowed = { .pool = true, .allowed = true };
+	struct sbm *set;
+	cpu_set_t mask;
+
+	CPU_ZERO(&mask);
+	CPU_SET(a, &mask);
+	CPU_SET(b, &mask);
+	CHECK_EQ(sched_setaffinity(0, sizeof(mask), &mask), 0);
 	set = sbm_create_opts(&allowed);
 	CHECK(set);
-	CHECK_EQ(set->nr_shards, lines ? lines : SINGLE + 1);
+	CHECK_EQ(set->nr_shards, lines);
+	CHECK_EQ(set->plan->nr_possible, a == b ? 1 : 2);
+	CHECK_EQ(set->plan->idx_to_cpu[0], a);
+	CHECK_EQ(set->plan->idx_to_cpu[set->plan->nr_possible - 1], b);
 	sbm_destroy(set);
+}
+
+/*
+ * On a machine with one core of two CPUs: the first two that this process may run on, whatever
+ * their numbers are, or two others. Where it may run on one alone, that one is bound.
+ */
+static void lines_of_allowed(bool both_of_one_core)
+{
+	static const struct shard_create_opts pool = { .pool = true };
+	u32 one = 0, two, pair[2], nr;
+	char text[200];
+	struct sbm *set;
+	cpu_set_t here;
+
+	CHECK_EQ(sched_getaffinity(0, sizeof(here), &here), 0);
+	while (!CPU_ISSET(one, &here))
+		one++;
+	for (two = one + 1; two < CPU_SETSIZE && !CPU_ISSET(two, &here);)
+		two++;
+	if (two == CPU_SETSIZE)
+		two = one + 1;
+	pair[0] = both_of_one_core ? one : two + 1;
+	pair[1] = both_of_one_core ? two : two + 2;
+	nr = two + 3;
+	for (u32 i = 0; i < nr; i++) {
+		snprintf(text, sizeof(text), "cpu/cpu{%u}/topology/core_cpus_list=%u\n", i, i);
+		if (i == pair[0] || i == pair[1])
+			snprintf(text, sizeof(text), "cpu/cpu{%u}/topology/core_cpus_list=%u,%u\n",
+				 i, pair[0], pair[1]);
+		write_tree(text);
+	}
+	snprintf(text, sizeof(text),
+		 "cpu/possible=0-%u\n"
+		 "cpu/cpu{0-%u}/topology/physical_package_id=0\n"
+		 "node/node0/cpulist=0-%u\n",
+		 nr - 1, nr - 1, nr - 1);
+	write_tree(text);
+	set = sbm_create_opts(&pool);
+	CHECK(set);
+	CHECK_EQ(set->nr_shards, nr - 1);
+	sbm_destroy(set);
+	if (CPU_ISSET(two, &here))
+		check_allowed(one, two, both_of_one_core ? 1 : 2);
+	check_allowed(one, one, 1);
+}
+
+static void allowed_cpus_of_one_core(void)
+{
+	lines_of_allowed(true);
+}
+
+static void allowed_cpus_of_two_cores(void)
+{
+	lines_of_allowed(false);
 }
 
 /* The machine's affinity, not the tree's: it is at least 1 of each plan, and at most all. */
@@ -627,6 +682,8 @@ int main(int argc, char **argv)
 	RUN_APART(each_structure_has_its_cap);
 	RUN_APART(a_line_for_each_core);
 	RUN_APART(a_line_for_each_core_of_any_size);
+	RUN_APART(allowed_cpus_of_one_core);
+	RUN_APART(allowed_cpus_of_two_cores);
 	RUN_APART(counts_what_is_allowed);
 	RUN_APART(without_sys);
 	RUN_APART(sys_is_a_file);

@@ -40,11 +40,11 @@ static void check_maps(const struct shard_plan *plan, const struct shard_cpu *cp
 	CHECK_EQ(idx, possible);
 }
 
-/* CPUs of one shard share what they must; siblings are together if they can be. */
+/* CPUs of one shard share what they must. */
 static void check_shards(const struct shard_plan *plan, const struct shard_cpu *cpu)
 {
 	for (u32 i = 0; i < plan->nr_possible; i++) {
-		u32 a = plan->idx_to_cpu[i], siblings = 0, apart = 0;
+		u32 a = plan->idx_to_cpu[i];
 		const struct shard *s = &plan->shard[plan->slot[a].shard];
 		u32 end = s->first_idx + s->nr_cpus;
 
@@ -58,17 +58,41 @@ static void check_shards(const struct shard_plan *plan, const struct shard_cpu *
 			if (j > i)
 				CHECK(a < b); /* so that runs are as few as can be */
 		}
-		if (plan->nr_possible > 1024) /* the rest looks at all pairs */
-			continue;
-		for (u32 j = 0; j < plan->nr_possible; j++) {
-			u32 b = plan->idx_to_cpu[j];
-
-			siblings += same_core(&cpu[a], &cpu[b]);
-			apart += same_core(&cpu[a], &cpu[b]) &&
-				 plan->slot[a].shard != plan->slot[b].shard;
-		}
-		CHECK(!apart || siblings > plan->cap);
 	}
+}
+
+/* A core's siblings; @first: one of them. */
+struct core {
+	u32 nr, first;
+	bool apart;
+};
+
+/* Siblings are of one shard if they can be. */
+static void check_siblings(const struct shard_plan *plan, const struct shard_cpu *cpu)
+{
+	struct core *core;
+	s32 most = -1;
+
+	for (u32 i = 0; i < plan->nr_possible; i++)
+		if (cpu[plan->idx_to_cpu[i]].core > most)
+			most = cpu[plan->idx_to_cpu[i]].core;
+	core = calloc((u32)most + 2, sizeof(*core));
+	if (!core)
+		test_fail(__FILE__, __LINE__, "no memory");
+	for (u32 i = 0; i < plan->nr_possible; i++) {
+		u32 a = plan->idx_to_cpu[i];
+		struct core *own;
+
+		if (cpu[a].core < 0)
+			continue; /* a core of its own */
+		own = &core[cpu[a].core];
+		if (!own->nr++)
+			own->first = a;
+		own->apart |= plan->slot[own->first].shard != plan->slot[a].shard;
+	}
+	for (s32 i = 0; i <= most; i++)
+		CHECK(!core[i].apart || core[i].nr > plan->cap);
+	free(core);
 }
 
 /* With the option: CPUs of one shard are of one core. */
@@ -199,6 +223,7 @@ static void check_plan(const struct shard_plan *plan, const struct shard_cpu *cp
 {
 	check_maps(plan, cpu);
 	check_shards(plan, cpu);
+	check_siblings(plan, cpu);
 	check_close(plan, cpu);
 	check_order(plan);
 	for (int i = 0; i < 8; i++) {
@@ -207,9 +232,12 @@ static void check_plan(const struct shard_plan *plan, const struct shard_cpu *cp
 	}
 }
 
+/* Each shape, with its own options, and with a line for each core. */
 static void every_shape(void)
 {
+	static const struct shard_plan_opts cores = { .cap = 2, .cores = true };
 	u64 random = test_state.start;
+	struct shard_topo topo;
 
 	test_state.seed = test_state.start;
 	for (u32 i = 0; i < nr_shapes; i++) {
@@ -220,6 +248,12 @@ static void every_shape(void)
 		test_state.shape = shapes[i].name;
 		CHECK_EQ(plan->nr_cpus, nr_cpus);
 		check_plan(plan, cpu, &random);
+		shard_plan_free(plan);
+		topo.cpu = cpu;
+		topo.nr_cpus = nr_cpus;
+		CHECK_EQ(shard_plan_build(&plan, &topo, &cores), SHARD_PLAN_OK);
+		check_plan(plan, cpu, &random);
+		check_cores(plan, cpu);
 		shard_plan_free(plan);
 		free(cpu);
 	}
