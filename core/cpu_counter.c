@@ -18,7 +18,9 @@
  *
  * A sum may see an add's note and not its count, and a later sum never misses what an earlier one
  * has: a bit is never cleared. The flag is a part of the count, so that an add reads no more than
- * without it. A count that is not 0 would not do: one that comes back to 0 would be noted again.
+ * without it. So is whether there is an estimate: an add without one reads the CPU's pointer and
+ * its line alone. A count that is not 0 would not do: one that comes back to 0 would be noted
+ * again.
  *
  * The estimate: @about has what each CPU @told. After each add of a CPU that is less than @batch
  * away from its count. An add reads @told and seldom writes it.
@@ -66,7 +68,6 @@ struct cpu_counter *cpu_counter_alloc(const struct shard_plan *plan, u32 batch)
 		return NULL;
 	c->plan = plan;
 	c->bytes = bytes;
-	c->batch = batch;
 	c->noted = (u64 *)((char *)c + table);
 	for (u32 shard = 0; shard < plan->nr_shards; shard++) {
 		const struct shard *s = &plan->shard[shard];
@@ -77,8 +78,11 @@ struct cpu_counter *cpu_counter_alloc(const struct shard_plan *plan, u32 batch)
 			cpu_counter_free(c);
 			return NULL;
 		}
-		for (u32 pos = 0; pos < s->nr_cpus; pos++)
-			c->line[plan->shard_cpus[shard][pos]] = line + pos;
+		for (u32 pos = 0; pos < s->nr_cpus; pos++, line++) {
+			line->count = batch ? CPU_COUNTER_ABOUT : 0;
+			line->batch = batch;
+			c->line[plan->shard_cpus[shard][pos]] = line;
+		}
 	}
 	return c;
 }
@@ -87,7 +91,7 @@ void cpu_counter_flush(struct cpu_counter *c, struct cpu_counter_line *line)
 {
 	u64 told = READ_ONCE(line->told), count = READ_ONCE(line->count) & ~CPU_COUNTER_NOTED;
 
-	port_add64(&c->about, (u64)((s64)(count - told) >> 1));
+	port_add64(&c->about, (u64)((s64)(count - told) >> 2));
 	WRITE_ONCE(line->told, count);
 }
 
@@ -108,7 +112,7 @@ static u64 sum_all(const struct cpu_counter *c)
 	/* By index: neighbours come one after the other, so that few lines travel far. */
 	for (u32 i = 0; i < noted_words(c->plan); i++, cpu += 64)
 		for (u64 word = READ_ONCE(c->noted[i]); word; word &= word - 1)
-			sum += (u64)((s64)READ_ONCE(c->line[cpu[port_ctz64(word)]]->count) >> 1);
+			sum += (u64)((s64)READ_ONCE(c->line[cpu[port_ctz64(word)]]->count) >> 2);
 	return sum;
 }
 

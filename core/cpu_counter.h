@@ -10,7 +10,7 @@
  * for threads that are bound to a CPU of their own, or that have a CPU number of their own
  * (create.h). It is not for signal handlers. Other threads call cpu_counter_add_any(), which takes
  * a locked instruction. No CPU number has adds of both kinds at once. One cpu_counter_take() at a
- * time. All other calls may overlap. What was added for one CPU in all stays nearer to 0 than 2^62.
+ * time. All other calls may overlap. What was added for one CPU in all stays nearer to 0 than 2^61.
  *
  * A sum reads the lines one after the other. It holds all adds that are visible when it begins, and
  * some of those beside it. Beside cpu_counter_take() it has what that has taken. The caller makes
@@ -27,15 +27,15 @@
 
 /* A CPU's line. */
 struct cpu_counter_line {
-	u64 count; /* all its adds, two's complement, times 2; plus 1: sums know of the CPU */
-	u64 told;  /* those that @about has, times 2; changes with @batch only */
+	u64 count; /* all its adds, two's complement, times 4; plus CPU_COUNTER_... */
+	u64 told;  /* those that the estimate has, times 4; changes with @batch only */
+	u64 batch; /* how far the adds may go from those @told */
 } port_cacheline_aligned;
 
 /**
  * struct cpu_counter - a counter
  * @plan: the plan that it follows
  * @bytes: memory of this header with its table
- * @batch: how far a CPU's adds may go from those @told, 0: there is no estimate
  * @base: the sum at the last cpu_counter_take()
  * @noted: a bit for each CPU that ever added, by index; on lines of its own
  * @about: the estimate; on a line of its own, which an add writes once in @batch
@@ -44,7 +44,6 @@ struct cpu_counter_line {
 struct cpu_counter {
 	const struct shard_plan *plan;
 	size_t bytes;
-	u64 batch;
 	u64 base;
 	u64 *noted;
 	u64 about __aligned(PORT_CACHELINE);
@@ -63,7 +62,9 @@ void cpu_counter_free(struct cpu_counter *c);
 /* Brings what a CPU added into the estimate. Private to cpu_counter_add(). */
 void cpu_counter_flush(struct cpu_counter *c, struct cpu_counter_line *line);
 
-#define CPU_COUNTER_NOTED 1ull /* of a line's count */
+/* In a line's count. */
+#define CPU_COUNTER_NOTED 1ull /* sums know of the CPU */
+#define CPU_COUNTER_ABOUT 2ull /* there is an estimate */
 
 /* Tells sums of a CPU that adds for the first time. Private to the two adds. */
 void cpu_counter_note(struct cpu_counter *c, u32 cpu);
@@ -81,12 +82,12 @@ static port_always_inline void cpu_counter_add(struct cpu_counter *c, u32 cpu, s
 		cpu_counter_note(c, cpu);
 		was |= CPU_COUNTER_NOTED;
 	}
-	was += 2 * (u64)n;
+	was += 4 * (u64)n;
 	WRITE_ONCE(line->count, was);
-	if (c->batch) {
-		s64 pending = (s64)(was - READ_ONCE(line->told)) >> 1;
+	if (was & CPU_COUNTER_ABOUT) {
+		s64 pending = (s64)(was - READ_ONCE(line->told)) >> 2;
 
-		if (unlikely((u64)(pending < 0 ? -pending : pending) >= c->batch))
+		if (unlikely((u64)(pending < 0 ? -pending : pending) >= line->batch))
 			cpu_counter_flush(c, line);
 	}
 }
@@ -99,7 +100,7 @@ static port_always_inline void cpu_counter_add_any(struct cpu_counter *c, u32 cp
 	/* Pairs with the release in cpu_counter_note(): else sums may not know of the CPU yet. */
 	if (unlikely(!(smp_load_acquire(&line->count) & CPU_COUNTER_NOTED)))
 		cpu_counter_note(c, cpu);
-	port_add64(&line->count, 2 * (u64)n);
+	port_add64(&line->count, 4 * (u64)n);
 }
 
 /*

@@ -63,13 +63,15 @@ OTHERS = (
         "100 adds, a sum",
         "read-cpu",
         ("read-word", "read-cached", "read-striped"),
-        why="a sum reads a line for each CPU that ever added, as theirs, and a bit for each",
+        why="a sum reads a line for each CPU that ever added, striped ones 64, and one word is one; "
+        "adds to those wait for each other",
     ),
     Row(
         "100 adds, an estimate",
         "read-cpu-about",
         ("read-split",),
-        why="an add reads what the estimate has of it, so that a count around a batch stays local",
+        why="an add reads what the estimate has of it, so that a count around a batch stays local; "
+        "the model waits for each load",
     ),
 )
 SETS = ("plain", "ck", "hwloc")
