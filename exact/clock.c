@@ -14,7 +14,7 @@
 #define WALL	  1767225600ull /* seconds */
 #define MONOTONIC 1000ull
 
-static uint64_t begins(clockid_t clock)
+uint64_t clock_begins(clockid_t clock)
 {
 	switch (clock) {
 	case CLOCK_REALTIME:
@@ -45,7 +45,7 @@ uint64_t clock_until(clockid_t clock, const struct timespec *ts)
 	if (!ts)
 		return EXACT_EVER;
 	/* Picoseconds since 1970 do not fit 64 bits. */
-	left = (struct timespec){ ts->tv_sec - (time_t)begins(clock), ts->tv_nsec };
+	left = (struct timespec){ ts->tv_sec - (time_t)clock_begins(clock), ts->tv_nsec };
 	return span(&left);
 }
 
@@ -54,7 +54,8 @@ static struct timespec now(clockid_t clock)
 	uint64_t ps = sched_time();
 
 	sched_work(30);
-	return (struct timespec){ (time_t)(begins(clock) + ps / SECOND), (long)(ps % SECOND / NS) };
+	return (struct timespec){ (time_t)(clock_begins(clock) + ps / SECOND),
+				  (long)(ps % SECOND / NS) };
 }
 
 API int clock_gettime(clockid_t clock, struct timespec *ts)

@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "alarms.h"
 #include "fiber.h"
 #include "machine.h"
 #include "watch.h"
@@ -82,7 +83,7 @@ struct turns {
  * @joiner: the thread that waits for its end
  * @next: next in a queue
  * @at: address that it waits for; NULL: none
- * @until: when that wait ends by itself
+ * @until: when that wait ends by itself; @alarms: for that
  * @timed_out: it did
  * @waits_in, @waits_pc: what it waits in, and who called that
  * @slice: when another thread of its CPU may run
@@ -111,6 +112,7 @@ struct thread {
 	struct thread *joiner, *next;
 	const void *at;
 	uint64_t until;
+	struct alarms alarms;
 	bool timed_out;
 	uint32_t bits;
 	const char *waits_in;

@@ -70,7 +70,7 @@ static int wait_in(struct thread *t, uint64_t until, const char *in, const void 
 	t->waits_in = in;
 	t->waits_pc = pc;
 	if (until < EXACT_EVER)
-		sim_alarm(until, t->number);
+		alarms_set(&t->alarms, until, t->number);
 	sched_block();
 	t->waits_in = NULL;
 	late = t->timed_out;
@@ -176,6 +176,9 @@ void futex_alarm(uint32_t id, uint64_t at)
 {
 	struct thread *t = exact.threads[id];
 
+	alarms_came(&t->alarms, at);
+	if (t->at && t->until > at && t->until < EXACT_EVER)
+		alarms_set(&t->alarms, t->until, id);
 	if (!t->at || t->until > at)
 		return;
 	leave(t);

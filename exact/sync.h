@@ -17,6 +17,9 @@
 
 #define HERE __builtin_return_address(0)
 
+/** clock_begins - the second that this clock has when the program begins. */
+uint64_t clock_begins(clockid_t clock);
+
 /** clock_until - the simulated time of an absolute one; EXACT_EVER for NULL. */
 uint64_t clock_until(clockid_t clock, const struct timespec *ts);
 

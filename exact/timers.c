@@ -5,7 +5,7 @@
  * A timer that is a file is an eventfd: this library adds to it, so that read(), poll() and epoll
  * need nothing else. A timer that calls a function has a thread for that, which waits for it.
  *
- * A timer that was set anew leaves its old alarm: timers_due() compares the time.
+ * Times are in nanoseconds, since the engine's last 53 days. A timer for later stays armed.
  */
 #include "timers.h"
 
@@ -29,15 +29,18 @@
 #include "sync.h"
 
 #define TIMERS	 1024u
-#define INTERVAL 3u	 /* those of setitimer() are the first ones */
-#define ID	 0x10000 /* of the first one for the program */
-#define NS	 1000ull /* ps */
-#define SECOND	 (1000000000ull * NS)
+#define INTERVAL 3u	       /* those of setitimer() are the first ones */
+#define ID	 0x10000       /* of the first one for the program */
+#define NS	 1000ull       /* ps */
+#define SECOND	 1000000000ull /* ns */
+#define NEVER	 UINT64_MAX
+#define LONGEST	 (NEVER / 2 / SECOND)
 
 static struct timer {
 	bool used, ending;
 	clockid_t clock;
-	uint64_t at, period; /* EXACT_EVER: it is not armed */
+	uint64_t at, period; /* NEVER: it is not armed */
+	struct alarms alarms;
 	int which, overrun;
 	struct thread *to; /* of SIGEV_THREAD_ID */
 	union sigval value;
@@ -49,28 +52,43 @@ static struct timer {
 
 static uint64_t span(int64_t seconds, int64_t ns)
 {
-	if (seconds > (int64_t)(EXACT_EVER / SECOND / 2))
-		return EXACT_EVER / 2;
-	return (uint64_t)seconds * SECOND + (uint64_t)ns * NS;
+	if (seconds > (int64_t)LONGEST)
+		return LONGEST * SECOND;
+	return (uint64_t)seconds * SECOND + (uint64_t)ns;
+}
+
+static uint64_t now(void)
+{
+	return sched_time() / NS;
+}
+
+static bool armed(const struct timer *t)
+{
+	/* Those of setitimer() are all zero the first time. */
+	return t->at && t->at < NEVER;
 }
 
 static struct timespec left(const struct timer *t)
 {
-	uint64_t now = sched_time(), ps = t->at > now ? t->at - now : 1;
-
-	if (t->at >= EXACT_EVER)
-		ps = 0;
 	/* A timer that is armed has something left. */
-	ps += NS - 1;
-	return (struct timespec){ (time_t)(ps / SECOND), (long)(ps % SECOND / NS) };
+	uint64_t ns = t->at > now() ? t->at - now() : 1;
+
+	if (!armed(t))
+		ns = 0;
+	return (struct timespec){ (time_t)(ns / SECOND), (long)(ns % SECOND) };
+}
+
+static void set_alarm(struct timer *t)
+{
+	if (armed(t) && t->at < EXACT_EVER / NS)
+		alarms_set(&t->alarms, t->at * NS, TIMERS_FIRST + (uint32_t)(t - timers));
 }
 
 static void arm(struct timer *t, uint64_t at, uint64_t period)
 {
 	t->at = at;
 	t->period = period;
-	if (at < EXACT_EVER)
-		sim_alarm(at, TIMERS_FIRST + (uint32_t)(t - timers));
+	set_alarm(t);
 }
 
 static struct timer *new_timer(clockid_t clock)
@@ -78,7 +96,9 @@ static struct timer *new_timer(clockid_t clock)
 	for (struct timer *t = timers + INTERVAL; t < timers + TIMERS; t++) {
 		if (t->used)
 			continue;
-		*t = (struct timer){ .used = true, .clock = clock, .at = EXACT_EVER };
+		*t = (struct timer){
+			.used = true, .clock = clock, .at = NEVER, .alarms = t->alarms
+		};
 		return t;
 	}
 	return NULL;
@@ -114,11 +134,14 @@ void timers_due(uint32_t id, uint64_t at)
 	struct timer *t = &timers[id - TIMERS_FIRST];
 	uint64_t times = 1;
 
-	if (t->at > at)
+	alarms_came(&t->alarms, at);
+	if (!armed(t) || t->at > at / NS) {
+		set_alarm(t);
 		return;
+	}
 	if (t->period)
-		times += (at - t->at) / t->period;
-	arm(t, t->period ? t->at + times * t->period : EXACT_EVER, t->period);
+		times += (at / NS - t->at) / t->period;
+	arm(t, t->period ? t->at + times * t->period : NEVER, t->period);
 	tell(t, times, at);
 }
 
@@ -127,8 +150,8 @@ uint64_t timers_next(bool once)
 	uint64_t next = EXACT_EVER;
 
 	for (const struct timer *t = timers; t < timers + TIMERS; t++)
-		if (t->at && t->at < next && !(once && t->period))
-			next = t->at;
+		if (armed(t) && t->at < next / NS && !(once && t->period))
+			next = t->at * NS;
 	return next;
 }
 
@@ -136,21 +159,24 @@ uint64_t timers_next(bool once)
 
 static void interval_left(const struct timer *t, struct itimerval *into)
 {
-	struct timespec now = left(t);
+	struct timespec ts = left(t);
 
-	/* The first time it is all zero. */
-	if (!t->at)
-		now = (struct timespec){ 0, 0 };
 	*into = (struct itimerval){ { (time_t)(t->period / SECOND),
-				      (suseconds_t)(t->period % SECOND / NS / 1000) },
-				    { now.tv_sec, (now.tv_nsec + 999) / 1000 } };
+				      (suseconds_t)(t->period % SECOND / 1000) },
+				    { ts.tv_sec, (ts.tv_nsec + 999) / 1000 } };
 	if (into->it_value.tv_usec == 1000000)
-		into->it_value = (struct timeval){ now.tv_sec + 1, 0 };
+		into->it_value = (struct timeval){ ts.tv_sec + 1, 0 };
 }
 
 static bool wrong(int64_t seconds, int64_t part, int64_t whole)
 {
 	return seconds < 0 || part < 0 || part >= whole;
+}
+
+/* Not before it: this clock's nanosecond has begun. */
+static uint64_t after(uint64_t ns)
+{
+	return (sched_time() + NS - 1) / NS + ns;
 }
 
 static long set_interval(int kind, const struct itimerval *asked, struct itimerval *before)
@@ -169,11 +195,11 @@ static long set_interval(int kind, const struct itimerval *asked, struct itimerv
 	first = asked ? span(asked->it_value.tv_sec, asked->it_value.tv_usec * 1000) : 0;
 	period = asked ? span(asked->it_interval.tv_sec, asked->it_interval.tv_usec * 1000) : 0;
 	t->which = which[kind];
-	arm(t, first ? sched_time() + first : EXACT_EVER, period);
+	arm(t, first ? after(first) : NEVER, period);
 	return 0;
 }
 
-static long set_alarm(unsigned int seconds)
+static long alarm_in(unsigned int seconds)
 {
 	struct itimerval asked = { { 0, 0 }, { seconds, 0 } }, before = { { 0, 0 }, { 0, 0 } };
 
@@ -186,9 +212,16 @@ static long set_alarm(unsigned int seconds)
 
 static void get(const struct timer *t, struct itimerspec *into)
 {
-	*into = (struct itimerspec){
-		{ (time_t)(t->period / SECOND), (long)(t->period % SECOND / NS) }, left(t)
-	};
+	*into = (struct itimerspec){ { (time_t)(t->period / SECOND), (long)(t->period % SECOND) },
+				     left(t) };
+}
+
+/* An absolute time; one that has passed is now. */
+static uint64_t until(clockid_t clock, uint64_t ns)
+{
+	uint64_t begins = clock_begins(clock) * SECOND;
+
+	return ns > begins ? ns - begins : 1;
 }
 
 static long set(struct timer *t, bool absolute, const struct itimerspec *asked,
@@ -203,10 +236,12 @@ static long set(struct timer *t, bool absolute, const struct itimerspec *asked,
 		get(t, before);
 	first = span(asked->it_value.tv_sec, asked->it_value.tv_nsec);
 	period = span(asked->it_interval.tv_sec, asked->it_interval.tv_nsec);
-	if (first)
-		first = absolute ? clock_until(t->clock, &asked->it_value) : sched_time() + first;
+	if (!first)
+		first = NEVER;
+	else if (!absolute)
+		first = after(first);
 	else
-		first = EXACT_EVER;
+		first = until(t->clock, first);
 	t->overrun = 0;
 	masks_forget(ID + (int)(t - timers));
 	arm(t, first, period);
@@ -265,7 +300,7 @@ static struct timer *with_id(long id)
 
 static void drop(struct timer *t)
 {
-	arm(t, EXACT_EVER, 0);
+	arm(t, NEVER, 0);
 	masks_forget(ID + (int)(t - timers));
 	/* Its thread still looks at it. */
 	t->used = t->ending = t->caller != NULL;
@@ -376,7 +411,7 @@ bool timers_call(long number, const long *arg, long *result)
 
 	switch (number) {
 	case SYS_alarm:
-		*result = set_alarm((unsigned int)arg[0]);
+		*result = alarm_in((unsigned int)arg[0]);
 		return true;
 	case SYS_setitimer:
 		*result = set_interval((int)arg[0], (const void *)arg[1], (void *)arg[2]);

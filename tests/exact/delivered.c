@@ -161,6 +161,91 @@ static void by_file(void)
 	printf("%d\n", close(p.fd));
 }
 
+static struct timespec later(clockid_t clock, long ns)
+{
+	struct timespec t;
+
+	need(!clock_gettime(clock, &t));
+	t.tv_nsec += ns;
+	t.tv_sec += t.tv_nsec / 1000000000;
+	t.tv_nsec %= 1000000000;
+	return t;
+}
+
+static int passed(clockid_t clock, const struct timespec *end)
+{
+	struct timespec t = later(clock, 0);
+
+	return t.tv_sec > end->tv_sec || (t.tv_sec == end->tv_sec && t.tv_nsec >= end->tv_nsec);
+}
+
+/* At a time of each clock, and at once if that has passed. */
+static void absolute(void)
+{
+	static const clockid_t clocks[] = { CLOCK_REALTIME, CLOCK_MONOTONIC };
+	struct sigevent e = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMIN };
+	struct itimerspec s = { { 0, 0 }, { 1, 0 } };
+	sigset_t set;
+	timer_t t;
+	int which;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGRTMIN);
+	change(SIG_BLOCK, SIGRTMIN);
+	for (int i = 0; i < 2; i++) {
+		need(!timer_create(clocks[i], &e, &t));
+		s.it_value = later(clocks[i], 10000000);
+		need(!timer_settime(t, TIMER_ABSTIME, &s, NULL));
+		need(!sigwait(&set, &which));
+		printf("%d ", passed(clocks[i], &s.it_value));
+		s.it_value = (struct timespec){ 1, 0 };
+		need(!timer_settime(t, TIMER_ABSTIME, &s, NULL));
+		printf("%d ", !sigwait(&set, &which) && which == SIGRTMIN);
+		need(!timer_delete(t));
+	}
+	printf("\n");
+}
+
+/* A read that waits, and one that waits for a time. */
+static void read_waits(void)
+{
+	struct itimerspec s = { { 0, 0 }, { 0, 5000000 } };
+	struct timespec end = later(CLOCK_MONOTONIC, 5000000);
+	int timer = timerfd_create(CLOCK_MONOTONIC, 0);
+	uint64_t count = 0;
+
+	need(timer >= 0 && !timerfd_settime(timer, 0, &s, NULL));
+	need(read(timer, &count, sizeof(count)) == sizeof(count));
+	printf("%d %d ", (int)count, passed(CLOCK_MONOTONIC, &end));
+	s.it_value = later(CLOCK_MONOTONIC, 5000000);
+	need(!timerfd_settime(timer, TFD_TIMER_ABSTIME, &s, NULL));
+	need(read(timer, &count, sizeof(count)) == sizeof(count));
+	printf("%d %d\n", (int)count, passed(CLOCK_MONOTONIC, &s.it_value));
+}
+
+/* Years from now; and set so often that a queue with all of them would be seen. */
+static void far_away(void)
+{
+	struct sigevent e = { .sigev_notify = SIGEV_NONE };
+	struct itimerspec s = { { 0, 0 }, { 1000000000, 0 } }, left;
+	struct rusage before, now;
+	timer_t t;
+
+	printf("%u ", alarm(8640000));
+	printf("%d ", alarm(0) > 8000000);
+	need(!timer_create(CLOCK_MONOTONIC, &e, &t) && !timer_settime(t, 0, &s, NULL));
+	need(!timer_gettime(t, &left));
+	printf("%d ", left.it_value.tv_sec > 900000000);
+	for (int i = 0; i < 40000; i++) {
+		s.it_value.tv_sec = 100 + i % 2;
+		need(!timer_settime(t, 0, &s, NULL));
+		if (i == 1000)
+			getrusage(RUSAGE_SELF, &before);
+	}
+	getrusage(RUSAGE_SELF, &now);
+	printf("%d\n", now.ru_maxrss - before.ru_maxrss < 300);
+}
+
 static void called(union sigval v)
 {
 	value = v.sival_int;
@@ -213,6 +298,8 @@ static void on_its_own(int which, siginfo_t *info, void *context)
 	need(!sigaltstack(NULL, &s));
 	good[mine] += here >= low[mine] && here < low[mine] + STACK && s.ss_flags == SS_ONSTACK &&
 		      s.ss_sp == low[mine];
+	s.ss_flags = 0;
+	need(sigaltstack(&s, NULL) == -1 && errno == EPERM);
 	pthread_barrier_wait(&together);
 	if (which == SIGSEGV)
 		need(!mprotect(info->si_addr, 4096, PROT_READ | PROT_WRITE));
@@ -251,6 +338,45 @@ static void *has_stack(void *arg)
 	use(SS_DISABLE);
 	need(!munmap(low[mine], STACK));
 	return arg;
+}
+
+static void notes(int which, siginfo_t *info, void *context)
+{
+	good[mine]++;
+}
+
+/* Its own timer's signal is its own. */
+static void *has_timer(void *arg)
+{
+	struct sigevent e = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGRTMIN };
+	sem_t never;
+	timer_t t;
+
+	mine = (int)(long)arg;
+	sem_init(&never, 0, 0);
+	e._sigev_un._tid = (pid_t)syscall(SYS_gettid);
+	need(!timer_create(CLOCK_MONOTONIC, &e, &t));
+	set(t, 2000000 * mine, 0);
+	while (!good[mine])
+		need(sem_wait(&never) == -1 && errno == EINTR);
+	need(!timer_delete(t));
+	pthread_barrier_wait(&together);
+	return arg;
+}
+
+static void of_threads(void)
+{
+	pthread_t made[THREADS];
+
+	pthread_barrier_init(&together, NULL, THREADS);
+	on(SIGRTMIN, notes, 0);
+	for (long i = 0; i < THREADS; i++)
+		made[i] = start(has_timer, (void *)(i + 1));
+	for (int i = 0; i < THREADS; i++) {
+		pthread_join(made[i], NULL);
+		printf("%d ", good[i + 1]);
+	}
+	printf("\n");
 }
 
 static void leaves(int which, siginfo_t *info, void *context)
@@ -398,9 +524,13 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)(void);
 	} kinds[] = {
-		{ "alarm", waits_for_alarm }, { "interval", interval },	   { "timer", of_program },
-		{ "file", by_file },	      { "function", by_function }, { "ended", ended },
-		{ "stacks", stacks },	      { "small", small },	   { "files", by_files },
+		{ "alarm", waits_for_alarm }, { "interval", interval },
+		{ "timer", of_program },      { "file", by_file },
+		{ "function", by_function },  { "ended", ended },
+		{ "stacks", stacks },	      { "small", small },
+		{ "files", by_files },	      { "absolute", absolute },
+		{ "read", read_waits },	      { "far", far_away },
+		{ "threads", of_threads },
 	};
 
 	sem_init(&come, 0, 0);

@@ -58,8 +58,11 @@ def test_a_fault_in_the_handler_of_its_signal_ends_the_program(
 
 @pytest.mark.parametrize(
     "kind",
-    ["alarm", "interval", "timer", "file", "function", "stacks", "small", "files"],
-)
+    [
+        "alarm", "interval", "timer", "absolute", "threads", "file", "read", "far", "function",
+        "stacks", "small", "files",
+    ],
+)  # fmt: skip
 def test_signals_are_delivered_as_natively(
     delivered: Path, kind: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
