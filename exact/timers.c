@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
@@ -22,6 +23,7 @@
 #include <unistd.h>
 
 #include "exact.h"
+#include "keys.h"
 #include "masks.h"
 #include "pass.h"
 #include "real.h"
@@ -453,6 +455,25 @@ bool timers_call(long number, const long *arg, long *result)
 
 /* ---- a timer that calls a function, SIGEV_THREAD ---- */
 
+/* Natively each call has a thread of its own. So here it may end like one, and this one goes on. */
+static void call(const struct timer *t)
+{
+	struct thread *self = exact_self;
+	void *top = self->top;
+	jmp_buf *end = self->end, back;
+
+	self->top = __builtin_frame_address(0);
+	self->end = &back;
+	if (!_setjmp(back))
+		t->call(t->value);
+	self->cancelled = false;
+	keys_end(self);
+	mutex_end(self);
+	self->cancel_off = self->cancel_soon = false;
+	self->top = top;
+	self->end = end;
+}
+
 static void *waits(void *arg)
 {
 	struct timer *t = arg;
@@ -463,7 +484,7 @@ static void *waits(void *arg)
 	while (!t->ending) {
 		if (t->due) {
 			t->due--;
-			t->call(t->value);
+			call(t);
 		} else {
 			futex_wait(&t->due, 0, EXACT_EVER, UINT32_MAX, "a timer", HERE);
 		}

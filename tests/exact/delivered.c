@@ -267,6 +267,33 @@ static void by_function(void)
 	printf("%d\n", value);
 }
 
+static pthread_key_t key;
+
+static void posts(void *value)
+{
+	sem_post(value);
+}
+
+/* The destructor of its key tells that it has ended, three times. */
+static void exits(union sigval v)
+{
+	pthread_setspecific(key, &come);
+	pthread_exit(NULL);
+}
+
+static void by_function_that_exits(void)
+{
+	struct sigevent e = { .sigev_notify = SIGEV_THREAD, .sigev_notify_function = exits };
+	timer_t t;
+
+	need(!pthread_key_create(&key, posts));
+	need(!timer_create(CLOCK_REALTIME, &e, &t));
+	set(t, 1000000, 1000000);
+	for (int i = 0; i < 3; i++)
+		need(!sem_wait(&come));
+	printf("%d\n", timer_delete(t));
+}
+
 /* The signal's default action. */
 static void ended(void)
 {
@@ -530,7 +557,7 @@ int main(int argc, char **argv)
 		{ "stacks", stacks },	      { "small", small },
 		{ "files", by_files },	      { "absolute", absolute },
 		{ "read", read_waits },	      { "far", far_away },
-		{ "threads", of_threads },
+		{ "threads", of_threads },    { "exits", by_function_that_exits },
 	};
 
 	sem_init(&come, 0, 0);

@@ -60,7 +60,7 @@ def test_a_fault_in_the_handler_of_its_signal_ends_the_program(
     "kind",
     [
         "alarm", "interval", "timer", "absolute", "threads", "file", "read", "far", "function",
-        "stacks", "small", "files",
+        "exits", "stacks", "small", "files",
     ],
 )  # fmt: skip
 def test_signals_are_delivered_as_natively(
