@@ -240,6 +240,12 @@ def test_refusals(tmp_path: Path, behave: Path) -> None:
     assert "was built without 'schedshard cc'" in done.stderr.replace("./", "")
     subprocess.run(["gcc", "-fsanitize=thread", *words], check=True)
     assert "has the sanitizer's own runtime" in record(plain).stderr
+    mixed, part = tmp_path / "mixed", tmp_path / "part.so"
+    words = ["-fsanitize=thread", "-shared", "-fPIC", "-Dmain=part", "-D_GNU_SOURCE"]
+    subprocess.run(["gcc", *words, source, "-o", str(part)], check=True)
+    done = record(compiled(mixed, "gcc", "-Wl,--no-as-needed", str(part), source))
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert f"a library of {mixed} has the sanitizer's own runtime" in done.stderr
     changes = tmp_path / "changes"
     shutil.copy(behave, changes)
     changes.chmod(0o4755)

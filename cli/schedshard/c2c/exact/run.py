@@ -163,6 +163,11 @@ class Runs:
         """Look into the program, and keep its input: each run reads it from the beginning."""
         path = self.program.path.resolve()
         found = [path, *libraries(path)]
+        if any(each.name.startswith("libtsan") for each in found):
+            how = typed("cc")
+            raise UserError(
+                f"a library of {path} has the sanitizer's own runtime: link it with '{how}' as well"
+            )
         instrumented = [each for each in found if _imports_hook(each)]
         # The standard library of Rust is part of the program, and has locks that nobody sees.
         if _is_rust(path):
