@@ -90,7 +90,7 @@ int main(int argc, char **argv)
 	count = calloc(1, sizeof(*count));
 	if (!strcmp(kind, "handler")) {
 		signal(SIGALRM, comes);
-		alarm(1);
+		ualarm(50000, 0);
 	}
 	for (int i = 0; i < (one ? 1 : THREADS); i++)
 		if (pthread_create(&made[i], NULL, run, NULL))
