@@ -3,8 +3,8 @@
  * What waits for the world: the calls that read, and those that wait for several files. Where
  * nothing is there yet, the thread looks again after LOOK_AGAIN of the machine's time, so that the
  * program's other threads run meanwhile. A pipe between two threads of the program repeats; what
- * comes from outside does not, and is counted. While the program has nothing else to do, looking
- * costs the host a nap each time.
+ * comes from outside does not, and is counted. While no thread executes anything, the host naps
+ * between two looks.
  */
 #include "outside.h"
 
@@ -71,15 +71,29 @@ bool outside_ended(const struct outside *call)
 	return true;
 }
 
-bool outside_again(struct outside *call)
+/*
+ * While other threads execute anything, the program needs the host's time. Threads that all wait
+ * share a nap in each period.
+ */
+static void nap_if_idle(bool looked_often)
 {
 	const struct timespec nap = { 0, NAP_NS };
+	static uint64_t executed, napped;
+	uint64_t now = sched_executed(), time = sched_time();
+	bool idle = now == executed && time >= napped + LOOK_AGAIN;
 
+	executed = now;
+	if (!idle || !looked_often)
+		return;
+	napped = time;
+	PASS(REAL(int, nanosleep, (const struct timespec *, struct timespec *))(&nap, NULL));
+}
+
+bool outside_again(struct outside *call)
+{
 	if (!call->looked++)
 		exact.waited_outside++;
-	if (call->looked > LOOKS)
-		PASS(REAL(int, nanosleep, (const struct timespec *, struct timespec *))(&nap,
-											NULL));
+	nap_if_idle(call->looked > LOOKS);
 	cancel_test();
 	exact_self->outside = true;
 	futex_sleep(sched_time() + LOOK_AGAIN, "a call that waits for the world");
