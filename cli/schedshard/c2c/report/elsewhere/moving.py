@@ -125,7 +125,16 @@ def _pieces(line: Mapping[str, Any], at: Callable[[int], Thing | None]) -> list[
     ]
 
 
-def _words(thing: Thing, names: Sequence[str]) -> str:
+def _several(pieces: Sequence[_Piece]) -> bool:
+    """Whether the pieces of a line are one each of several objects of one type."""
+    begins = {piece.thing.address for piece in pieces}
+    types = {(piece.thing.type, piece.thing.size) for piece in pieces}
+    return len(begins) == len(pieces) > 1 and len(types) == 1 and "" not in next(iter(types))
+
+
+def _words(thing: Thing, names: Sequence[str], several: bool) -> str:
+    if several and thing.element is None:
+        return f"pad `{thing.type}` ({thing.size} bytes, {thing.name}) to a line"
     named = [] if thing.area else list(dict.fromkeys(names))
     if thing.element is not None:
         of, size = thing.element
@@ -179,13 +188,15 @@ def moves(
     for (_, name), group in by_thing.items():
         ranges: list[tuple[int, int]] = []
         names: list[str] = []
+        several = True
         for line, _ in group:
             pieces = _named_only(_pieces(line, at))
             away = _moved(pieces) if len(pieces) > 1 else []
+            several = several and (not away or _several(pieces))
             ranges += [(piece.low, piece.high) for piece in away]
             names += [piece.name for piece in pieces if away and piece.ours]
         if ranges:
             cycles = sum(line["avg_load_cycles"] * line["loads"] for line, _ in group)
-            words = _words(group[0][1], names)
+            words = _words(group[0][1], names, several)
             found.append(Move(name, tuple(sorted(set(ranges))[:_MAX_MOVED]), cycles, words))
     return sorted(found, key=lambda move: -move.cycles)[:most]
