@@ -44,7 +44,10 @@ def die_size(die: DIE) -> int | None:
             total *= count or 0
         return total
     attribute = die.attributes.get("DW_AT_byte_size")
-    return int(attribute.value) if attribute is not None else None
+    if attribute is None:
+        # Go's pointers and maps do not say how large they are.
+        return die.cu["address_size"] if die.tag == "DW_TAG_pointer_type" else None
+    return int(attribute.value)
 
 
 def die_alignment(die: DIE) -> int:
@@ -154,7 +157,7 @@ _WHOLE = re.compile(
 )
 
 
-def _steps(die: DIE, offset: int) -> Iterator[tuple[DIE, int, str]]:
+def steps(die: DIE, offset: int) -> Iterator[tuple[DIE, int, str]]:
     """The types around a byte, the outermost first: each with its first byte and its path."""
     start, path = 0, ""
     while True:
@@ -198,7 +201,7 @@ def _member_at(die: DIE, offset: int) -> tuple[str, int, DIE] | None:
         start = member_start(child)
         of = child.get_DIE_from_attribute("DW_AT_type")
         size = die_size(of)
-        if child.tag == "DW_TAG_inheritance" and size == 1 and _member_at(of, 0) is None:
+        if _is_empty(of):
             continue
         # An array without a known size reaches to the end of the object.
         if start <= offset and (size is None or offset < start + size):
@@ -206,23 +209,37 @@ def _member_at(die: DIE, offset: int) -> tuple[str, int, DIE] | None:
     return None
 
 
+def _is_empty(die: DIE) -> bool:
+    """Whether a class has no data: its one byte is that of a neighbour."""
+    if die.tag in _WRAPPERS and "DW_AT_type" in die.attributes:
+        return _is_empty(die.get_DIE_from_attribute("DW_AT_type"))
+    if die.tag not in _AGGREGATES or die_size(die) not in (0, 1):
+        return False
+    return all(
+        _is_empty(child.get_DIE_from_attribute("DW_AT_type"))
+        for child in die.iter_children()
+        if child.tag in ("DW_TAG_member", "DW_TAG_inheritance")
+        and "DW_AT_external" not in child.attributes
+    )
+
+
 def member_path(die: DIE, offset: int) -> str:
     """The member at a byte of a type: '.word', '[3].word', '' for a type without members."""
-    *_, (last, start, path) = _steps(die, offset)
+    *_, (last, start, path) = steps(die, offset)
     return f"{path}.(padding)" if last.tag in _AGGREGATES and offset > start else path
 
 
 def fits(die: DIE, offset: int, size: int) -> bool:
     """Whether an access of these bytes begins and ends where members do."""
-    *_, (first, start, _) = _steps(die, offset)
-    *_, (last, begin, _) = _steps(die, offset + size - 1)
+    *_, (first, start, _) = steps(die, offset)
+    *_, (last, begin, _) = steps(die, offset + size - 1)
     ends = begin + (die_size(last) or 0)
     return start == offset and ends == offset + size and first.tag not in _AGGREGATES
 
 
 def whole_member(die: DIE, offset: int) -> tuple[int, int, str] | None:
     """First byte, size and path of the library's object around a byte, or None."""
-    for each, start, path in _steps(die, offset):
+    for each, start, path in steps(die, offset):
         if _WHOLE.match(die_name(each)):
             return start, die_size(each) or 0, path
     return None

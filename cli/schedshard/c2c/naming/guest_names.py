@@ -63,10 +63,16 @@ class GuestObjects(Objects):
         """Whether it is the program's."""
         return self._translate(address) is not None
 
-    def learn(self, uses: Mapping[int, frozenset[int]]) -> None:
+    def learn(
+        self, uses: Mapping[int, frozenset[int]], accesses: Sequence[tuple[int, int]] = ()
+    ) -> None:
         """As of a program, of the program's."""
         found = {self._translate(each): sizes for each, sizes in uses.items() if each < KERNEL}
-        super().learn({each: sizes for each, sizes in found.items() if each is not None})
+        told = [(pc, self._translate(at)) for pc, at in accesses if max(pc, at) < KERNEL]
+        super().learn(
+            {each: sizes for each, sizes in found.items() if each is not None},
+            [(pc, at) for pc, at in told if at is not None],
+        )
 
     def at(self, address: int) -> Thing | None:
         """The object that has this byte."""
@@ -121,9 +127,11 @@ class GuestMemory(Memory):
             found[pc] = tuple(Frame(name, source) for name, source in kept)
         return found
 
-    def learn(self, uses: Mapping[int, frozenset[int]]) -> None:
+    def learn(
+        self, uses: Mapping[int, frozenset[int]], accesses: Sequence[tuple[int, int]] = ()
+    ) -> None:
         """Read the debug information of all of these at once: bytes, with sizes of accesses."""
-        self._guest.learn(uses)
+        self._guest.learn(uses, accesses)
 
     def at(self, place: int) -> Thing | None:
         """The object that has this byte."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from elftools.dwarf.compileunit import CompileUnit
 from elftools.dwarf.die import DIE
+from elftools.dwarf.locationlists import BaseAddressEntry as LocationBase
 from elftools.dwarf.locationlists import LocationEntry, LocationParser
 from elftools.dwarf.ranges import BaseAddressEntry
 
@@ -46,6 +47,9 @@ class Frame:
     end: int  # the caller's sp: what debug information calls the canonical frame address
 
 
+Live = tuple[DIE, DIE]  # a variable and its function
+
+
 @dataclass(frozen=True)
 class Local:
     """A variable in a frame."""
@@ -55,7 +59,7 @@ class Local:
     typed: Typed
 
 
-def _signed(data: list[int]) -> int | None:
+def signed(data: list[int]) -> int | None:
     """A number of seven bits in each byte, the lowest first; None if anything follows it."""
     value = 0
     for at, byte in enumerate(data):
@@ -104,15 +108,27 @@ class Locals:
 
     def at(self, frame: Frame, address: int) -> Local | None:
         """The variable of a frame that has this byte: of the innermost block that is being run."""
+        found = None
+        for child, function in self.live(frame.pc):
+            with suppress(*FAULTS):
+                described = target(declared(child))
+                start = self._start(child, frame, function)
+                if described is None or start is None:
+                    continue
+                name = type_name(described, die_language(function.cu.get_top_DIE()))
+                typed = Typed(described, name, declared(child))
+                if start <= address < start + (typed.size or 0):
+                    found = Local(die_name(declared(child)) or "?", start, typed)
+        return found
+
+    def live(self, pc: int) -> list[Live]:
+        """The variables of all scopes that have an instruction, the outermost scope's first."""
         with suppress(*FAULTS):
-            for top in map(self._info.whole, self._units(frame.pc)):
-                function = self._function(top, frame.pc)
+            for top in map(self._info.whole, self._units(pc)):
+                function = self._function(top, pc)
                 if function is not None:
-                    found = list(
-                        self._inside(function, frame, address, function, die_language(top))
-                    )
-                    return found[-1] if found else None
-        return None
+                    return [(one, function) for one in self._inside(function, pc)]
+        return []
 
     def _units(self, pc: int) -> Iterator[DIE]:
         offset = self._tables.cu_offset_at_addr(pc) if self._tables is not None else None
@@ -139,43 +155,35 @@ class Locals:
                     return found
         return None
 
-    def _inside(
-        self, scope: DIE, frame: Frame, address: int, function: DIE, cplusplus: bool
-    ) -> Iterator[Local]:
+    def _inside(self, scope: DIE, pc: int) -> Iterator[DIE]:
         """Variables of a scope and of those inside that are being run, the outermost first."""
         for child in scope.iter_children():
             if child.tag in _VARIABLES:
-                described = target(declared(child))
-                start = self._start(child, frame, function)
-                if described is None or start is None:
-                    continue
-                typed = Typed(described, type_name(described, cplusplus), declared(child))
-                if start <= address < start + (typed.size or 0):
-                    yield Local(die_name(declared(child)) or "?", start, typed)
-            elif child.tag in _SCOPES and child.has_children and self._runs(child, frame.pc):
-                yield from self._inside(child, frame, address, function, cplusplus)
+                yield child
+            elif child.tag in _SCOPES and child.has_children and self._runs(child, pc):
+                yield from self._inside(child, pc)
 
     def _runs(self, scope: DIE, pc: int) -> bool:
         return scope.tag != "DW_TAG_subprogram" and _covers(scope, pc)
 
     def _start(self, variable: DIE, frame: Frame, function: DIE) -> int | None:
-        code = self._expression(variable, "DW_AT_location", frame.pc)
+        code = self.expression(variable, "DW_AT_location", frame.pc)
         if not code:
             return None
-        offset = _signed(code[1:])
+        offset = signed(code[1:])
         if offset is None:
             return None
         if code[0] == _BREG_RBP:
             return frame.bp + offset
         if code[0] == _BREG_RSP:
             return frame.sp + offset
-        base = self._expression(function, "DW_AT_frame_base", frame.pc)
+        base = self.expression(function, "DW_AT_frame_base", frame.pc)
         bases = {_CFA: frame.end, _REG_RBP: frame.bp, _REG_RSP: frame.sp}
         if code[0] != _FBREG or not base or len(base) != 1 or base[0] not in bases:
             return None
         return bases[base[0]] + offset
 
-    def _expression(self, die: DIE, name: str, pc: int) -> list[int]:
+    def expression(self, die: DIE, name: str, pc: int) -> list[int]:
         """Where something lies, as the debug information computes it at an instruction."""
         attribute = die.attributes.get(name)
         if attribute is None:
@@ -187,7 +195,9 @@ class Locals:
         parser = LocationParser(die.dwarfinfo.location_lists())
         entries = parser.parse_from_attribute(attribute, die.cu["version"], die)
         for entry in entries if isinstance(entries, list) else ():
-            if isinstance(entry, LocationEntry):
+            if isinstance(entry, LocationBase):
+                base = entry.base_address
+            elif isinstance(entry, LocationEntry):
                 add = 0 if entry.is_absolute else base
                 if entry.begin_offset + add <= pc < entry.end_offset + add:
                     return list(entry.loc_expr)

@@ -140,17 +140,29 @@ class Memory:
             self._objects[witness] = Objects(self._told[witness], modules)
         return self._objects[witness]
 
-    def learn(self, uses: Mapping[int, frozenset[int]]) -> None:
-        """Read the debug information of all of these at once: bytes, with sizes of accesses."""
+    def learn(
+        self, uses: Mapping[int, frozenset[int]], accesses: Sequence[tuple[int, int]] = ()
+    ) -> None:
+        """Read the debug information of all of these at once: bytes, with sizes of accesses.
+
+        ``accesses``: instructions and the bytes that they accessed, those with most accesses first.
+        """
         wanted: dict[int, dict[int, frozenset[int]]] = {}
         for place, sizes in uses.items():
             for where in self.where(place)[:1]:
                 of = wanted.setdefault(self._witness(where.image), {})
                 of[where.address] = of.get(where.address, frozenset()) | sizes
+        told: dict[int, list[tuple[int, int]]] = {}
+        for pc, place in accesses:
+            program, instruction = self._code(pc)
+            for where in self.where(place)[:1]:
+                image = self._witness(where.image)
+                if self._programs[image] == program:
+                    told.setdefault(image, []).append((instruction, where.address))
         for image, found in wanted.items():
             objects = self._objects_of(image)
             if objects is not None:
-                objects.learn(found)
+                objects.learn(found, told.get(image, ()))
 
     def at(self, place: int) -> Thing | None:
         """The object that has this byte, at the number that it has."""

@@ -58,8 +58,12 @@ class Module:
 
     def function(self, address: int) -> str | None:
         """The function around an address of the process."""
-        found = _around(self.functions, address - self.bias)
+        found = self.code(address - self.bias)
         return found.name if found is not None else None
+
+    def code(self, address: int) -> Named | None:
+        """The function around an address of the file."""
+        return _around(self.functions, address)
 
     def variable(self, address: int) -> Named | None:
         """The variable around an address of the process."""

@@ -15,6 +15,7 @@ from typing import Any
 from schedshard.c2c.naming.locals import Frame as Caller
 from schedshard.c2c.naming.locals import Locals, covering
 from schedshard.c2c.naming.modules import Module, Modules
+from schedshard.c2c.naming.uses import Use, Uses, agreed, apart
 from schedshard.c2c.naming.variables import DebugInfo, Typed
 from schedshard.lines.symbols import Frame
 
@@ -41,6 +42,9 @@ _JAVA = (
     (re.compile(r"Code(Heap|Cache)::.*|codeCache_init"), "Java's compiled code"),
 )
 _GO_ARENA = 4 << 20  # Go's heap grows by multiples of it, at such an address
+
+# Instructions whose accesses say what types objects have: those that access most.
+_MOST_USES = 256
 
 # What these allocate begins with counts; the pointer's type is that of what follows.
 _COUNTED = re.compile(r"\b(sync::Arc|rc::Rc|make_shared|allocate_shared|_Sp_counted)")
@@ -98,6 +102,8 @@ class Objects:
         self._functions: dict[int, str] = {}  # by the instruction that a frame goes on with
         self._types: dict[tuple[str, int], Typed | None] = {}
         self._allocated: dict[int, Typed | None] = {}
+        self._uses: dict[str, Uses] = {}
+        self._used: list[tuple[int, Use]] = []  # objects in memory that a runtime divides
 
     @property
     def damaged(self) -> list[str]:
@@ -110,10 +116,15 @@ class Objects:
             if info is not None:
                 info.close()
 
-    def learn(self, uses: Mapping[int, frozenset[int]]) -> None:
+    def learn(
+        self,
+        uses: Mapping[int, frozenset[int]],
+        accesses: Sequence[tuple[int, int]] = (),
+    ) -> None:
         """Read the debug information of all of these at once: it is read from its beginning.
 
-        ``uses``: bytes, and how many bytes each access to them had.
+        ``uses``: bytes, and how many bytes each access to them had. ``accesses``: instructions, and
+        the bytes that they accessed, those with most accesses first.
         """
         addresses = sorted(uses)
         wanted: dict[str, set[int]] = {}
@@ -134,6 +145,7 @@ class Objects:
                 self._types[path, start] = found.get(start)
         self._learn_sites(sites)
         self._believe(uses)
+        self._point(accesses)
 
     def _believe(self, uses: Mapping[int, frozenset[int]]) -> None:
         """Forget the types that the accesses contradict: one line may declare several pointers."""
@@ -146,6 +158,53 @@ class Objects:
             counted = any(_COUNTED.search(frame.function) for frame in self._all_frames(site))
             if typed is not None and (counted or not typed.agrees(found)):
                 self._allocated[site] = None
+
+    def _point(self, accesses: Sequence[tuple[int, int]]) -> None:
+        """Learn types from the pointers that instructions use."""
+        known: dict[int, Use | None] = {}
+        told: dict[int, list[tuple[_Object, int, Use]]] = {}
+        areas: set[tuple[int, Use]] = set()
+        for pc, address in accesses:
+            if pc not in known and len(known) < _MOST_USES:
+                known[pc] = self._use(pc)
+            use = known.get(pc)
+            if use is None:
+                continue
+            begin = address - use.offset
+            found = [each for each in self._covering(address) if not self._is_stack(each)]
+            # Where several objects were, one after the other, nobody knows whose access it is.
+            for each in found if len({each.site for each in found}) == 1 else ():
+                # What reaches out of an object is the allocator's, beside it.
+                if each.at <= begin and begin + use.size <= each.at + each.size:
+                    told.setdefault(each.site, []).append((each, begin - each.at, use))
+            # Of a plain number the function that uses it says more.
+            if not found and use.typed.has_members:
+                areas.add((begin, use))
+        for site, of in told.items():
+            typed = {
+                agreed([(at, use) for other, at, use in of if other is each], before, each.size)
+                for before in (self._allocated.get(site),)
+                for each, _, _ in of
+            }
+            names = {one.name if one is not None else None for one in typed}
+            self._allocated[site] = typed.pop() if len(names) == 1 else None
+        self._used = apart(sorted(areas, key=lambda each: each[0]))
+
+    def _use(self, pc: int) -> Use | None:
+        module = self._modules.at(pc)
+        info = self._open(str(module.debug)) if module is not None and module.debug else None
+        if module is None or info is None or module.of_system:
+            return None
+        path = str(info.path)
+        if path not in self._uses:
+            self._uses[path] = Uses(module, info, self._locals_of(info))
+        return self._uses[path].at(pc - module.bias)
+
+    def _locals_of(self, info: DebugInfo) -> Locals:
+        path = str(info.path)
+        if path not in self._locals:
+            self._locals[path] = Locals(info)
+        return self._locals[path]
 
     def _all_frames(self, site: int) -> list[Frame]:
         return [f for pc in self._sites.get(site, ()) for f in self._frames.get(pc - 1, ())]
@@ -258,10 +317,7 @@ class Objects:
             if module is None or info is None:
                 continue
             there = replace(frame, pc=frame.pc - 1 - module.bias)
-            path = str(info.path)
-            if path not in self._locals:
-                self._locals[path] = Locals(info)
-            local = self._locals[path].at(there, address)
+            local = self._locals_of(info).at(there, address)
             if local is not None:
                 name = f"{self._function(frame)}::{local.name}"
                 return Thing(
@@ -326,10 +382,26 @@ class Objects:
                 if self._modules.runtime == "Go":
                     whole = at % _GO_ARENA == 0 and size >= _GO_ARENA
                     name = "Go's heap" if whole else "memory of Go's runtime"
-                    return Thing(name, "mapped", at, size, area=True)
+                    return self._used_at(name, address) or Thing(
+                        name, "mapped", at, size, area=True
+                    )
                 kind = "shared memory" if shared else "mapped memory"
-                return Thing(f"{kind} at {at:#x}", "mapped", at, size)
+                return self._used_at(kind, address) or Thing(
+                    f"{kind} at {at:#x}", "mapped", at, size
+                )
         return None
+
+    def _used_at(self, area: str, address: int) -> Thing | None:
+        """An object that nobody has allocated, as far as is known, by the pointers to it."""
+        at = bisect_right(self._used, address, key=lambda each: each[0]) - 1
+        if at < 0 or address >= self._used[at][0] + self._used[at][1].size:
+            return None
+        start, use = self._used[at]
+        typed = use.typed
+        return Thing(
+            f"{area}: {typed.name}", "heap", start, use.size, typed.name, typed.field,
+            typed.element, whole=typed.whole, foreign=typed.name.startswith("runtime."),
+        )  # fmt: skip
 
 
 def _no_field(offset: int) -> str:

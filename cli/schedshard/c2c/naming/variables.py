@@ -29,6 +29,7 @@ from schedshard.lines.dwarf import (
     die_size,
     fits,
     member_path,
+    steps,
     whole_member,
 )  # fmt: skip
 
@@ -67,9 +68,9 @@ def target(die: DIE) -> DIE | None:
 
 
 def die_language(top: DIE) -> bool:
-    """Whether a unit is of C++ in one of its versions, or of Rust, whose types are plain names."""
+    """Whether types have plain names: in C++ of all versions, Rust and Go."""
     language = top.attributes.get("DW_AT_language")
-    return language is not None and language.value in (4, 26, 33, 43, 28)
+    return language is not None and language.value in (4, 26, 33, 43, 28, 22)
 
 
 def type_name(die: DIE | None, cplusplus: bool = False) -> str:
@@ -170,6 +171,23 @@ class Typed:
                 for at, length in told
             )
             return wrong <= _FEW * len(told)
+        return False
+
+    @property
+    def has_members(self) -> bool:
+        """Whether it is a structure, a union or a class."""
+        return member_path(self.die, 0) != ""
+
+    def contains(self, offset: int, other: "Typed") -> bool:
+        """Whether a member, or the type itself, of another type begins at a byte."""
+        plain = die_language(self.die.cu.get_top_DIE())
+        with suppress(*FAULTS):
+            return any(
+                start == offset
+                and die_size(each) == other.size
+                and type_name(each, plain) == other.name
+                for each, start, _ in steps(self.die, offset)
+            )
         return False
 
     def whole(self, offset: int) -> tuple[int, int, str] | None:

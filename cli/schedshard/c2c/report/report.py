@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -322,7 +324,8 @@ def make_report(
     if advise and "guest" not in recorded.meta:
         beside = beside_of(source, jobs[worst], hot[worst], recorded.stepping)
     try:
-        objects.learn({**_uses(hot, lines), **(beside.uses() if beside is not None else {})})
+        sizes = {**_uses(hot, lines), **(beside.uses() if beside is not None else {})}
+        objects.learn(sizes, _accesses(hot, sizes))
         things = [
             [used_by(objects.at(_hottest(line)), line, frames) for line in found] for found in hot
         ]
@@ -424,6 +427,19 @@ def _uses(hot: Sequence[Sequence[Mapping[str, Any]]], lines: int) -> dict[int, f
                 if byte in sizes:
                     sizes[byte].add(int(access["size"]))
     return {byte: frozenset(found) for byte, found in sizes.items()}
+
+
+def _accesses(
+    hot: Sequence[Sequence[Mapping[str, Any]]], named: Mapping[int, frozenset[int]]
+) -> list[tuple[int, int]]:
+    """Instructions and the bytes to name that they accessed, those with most accesses first."""
+    found: Counter[tuple[int, int]] = Counter()
+    for line in chain.from_iterable(hot):
+        for access in line["accesses"]:
+            byte = int(line["address"], 16) + int(access["offset"])
+            if byte in named:
+                found[int(access["pc"], 16), byte] += hitm(access) + int(access["records"])
+    return [each for each, _ in found.most_common()]
 
 
 def bytes_named(found: Sequence[Mapping[str, Any]], lines: int) -> set[int]:

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Instructions of a file's functions: their operands, and what flows into a register."""
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import gcd
+from pathlib import Path
+
+import capstone
+from capstone import x86_const as x86
+from elftools.elf.elffile import ELFFile
+
+# By DWARF's numbers.
+REGISTERS = (
+    "rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp",
+    "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
+)  # fmt: skip
+_LOST_IN_CALLS = {"rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11"}
+_OLD = {"ax": "rax", "bx": "rbx", "cx": "rcx", "dx": "rdx"}
+_ENDS = {"jmp", "ret", "ud2", "hlt", "int3"}
+
+
+def _whole(name: str) -> str:
+    """The register of 64 bits that a name is a part of: 'rax' of 'al'; others stay."""
+    if name[:1] == "r" and name[1:2].isdigit():
+        return name.rstrip("bwd")
+    short = name.removeprefix("e")
+    if short in _OLD:
+        return _OLD[short]
+    if len(short) == 2 and short[1] in "hl" and f"{short[0]}x" in _OLD:
+        return _OLD[f"{short[0]}x"]
+    short = short.removesuffix("l") if len(short) == 3 else short
+    return f"r{short}" if short in ("si", "di", "bp", "sp") else name
+
+
+@dataclass(frozen=True)
+class Place:
+    """An operand in memory: ``base + index * scale + add``; '' for no register."""
+
+    base: str
+    index: str
+    add: int
+
+    @property
+    def slot(self) -> str:
+        """The name of a place in the function's own frame, which is used like a register."""
+        return f"rsp+{self.add}" if self.base == "rsp" and not self.index else ""
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One of them, with operands as it writes them: registers, numbers, places in memory."""
+
+    address: int
+    size: int
+    name: str
+    operands: tuple[str | int | Place, ...]
+    writes: frozenset[str]
+    target: int | None  # where a jump goes
+
+    @property
+    def ends(self) -> bool:
+        """Whether what follows it is reached from elsewhere only."""
+        return self.name in _ENDS
+
+    def step(self, register: str) -> int:
+        """The number that it adds to a register; 0 if it does anything else."""
+        if len(self.operands) != 2 or self.operands[0] != register:
+            return 0
+        to, by = self.operands
+        if isinstance(by, int):
+            return by if self.name == "add" else -by if self.name == "sub" else 0
+        if self.name == "lea" and isinstance(by, Place) and by.base == to and not by.index:
+            return by.add
+        return 0
+
+    @property
+    def place(self) -> Place | None:
+        """The operand in memory."""
+        return next((each for each in self.operands if isinstance(each, Place)), None)
+
+
+def _operand(decoded: capstone.CsInsn, operand: capstone.x86.X86Op) -> str | int | Place:
+    if operand.type == x86.X86_OP_REG:
+        return str(decoded.reg_name(operand.reg)) if operand.size == 8 else "part"
+    if operand.type == x86.X86_OP_IMM:
+        return int(operand.imm)
+    memory = operand.mem
+    base, index = (decoded.reg_name(reg) or "" for reg in (memory.base, memory.index))
+    # What lies relative to a segment has no known address.
+    return Place("segment" if memory.segment else base, index, int(memory.disp))
+
+
+def _instruction(decoded: capstone.CsInsn) -> Instruction:
+    _, written = decoded.regs_access()
+    writes = {_whole(str(decoded.reg_name(reg))) for reg in written}
+    if decoded.group(x86.X86_GRP_CALL):
+        writes = _LOST_IN_CALLS
+    operands = tuple(_operand(decoded, each) for each in decoded.operands)
+    if operands and isinstance(operands[0], Place) and operands[0].slot:
+        writes.add(operands[0].slot)
+    jump = decoded.group(x86.X86_GRP_JUMP) and operands and isinstance(operands[0], int)
+    return Instruction(
+        decoded.address, decoded.size, decoded.mnemonic.rpartition(" ")[2], operands,
+        frozenset(writes), int(operands[0]) if jump else None,  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+class Function:
+    """The instructions of one function, in order."""
+
+    def __init__(self, data: bytes, low: int) -> None:
+        reader = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
+        reader.detail = True
+        self.all = [_instruction(each) for each in reader.disasm(data, low)]
+        self._starts = [each.address for each in self.all]
+        self._jumps: dict[int, list[int]] = {}
+        for number, each in enumerate(self.all):
+            if each.target is not None:
+                self._jumps.setdefault(each.target, []).append(number)
+
+    def index(self, address: int) -> int | None:
+        """The number of the instruction that begins there."""
+        at = bisect_right(self._starts, address) - 1
+        return at if at >= 0 and self._starts[at] == address else None
+
+    def writer(self, register: str, before: int) -> tuple[int, int] | None:
+        """The instruction that gave a register the value it has before another one.
+
+        A slot of the frame is a register here, as long as the frame does not move. -1 instead of an
+        instruction: the value is that at the function's begin. Beside it the step by which loops
+        have moved the value any number of times, 0 without one. None: several instructions may have
+        written it.
+        """
+        changes = {register, "rsp"} if register.startswith("rsp+") else {register}
+        step = 0
+        for at in range(before, -1, -1):
+            for jump in self._jumps.get(self.all[at].address, ()):
+                # A loop's own jump brings the same value, or a moved one.
+                steps = [
+                    each.step(register) for each in self.all[at : jump + 1] if changes & each.writes
+                ]
+                if jump < at or 0 in steps:
+                    return None
+                step = gcd(step, *steps)
+            if at == 0:
+                return -1, step
+            if self.all[at - 1].ends:
+                return None
+            if changes & self.all[at - 1].writes:
+                return (at - 1, step) if register in self.all[at - 1].writes else None
+        return None
+
+    def has_frame(self) -> bool:
+        """Whether it begins with a frame that rbp points to."""
+        return any(each.name == "mov" and each.operands == ("rbp", "rsp") for each in self.all[:4])
+
+
+class Code:
+    """The code of a file, open."""
+
+    def __init__(self, path: Path) -> None:
+        self._functions: dict[int, Function] = {}
+        self._parts: list[tuple[int, bytes]] = []
+        with path.open("rb") as file:
+            self._parts.extend(_parts(ELFFile(file)))
+
+    def function(self, low: int, size: int) -> Function:
+        """A function's instructions; without any, if the file does not have it."""
+        if low not in self._functions:
+            data = b""
+            for start, part in self._parts:
+                if start <= low < start + len(part):
+                    data = part[low - start : low - start + size]
+            self._functions[low] = Function(data, low)
+        return self._functions[low]
+
+
+def _parts(elf: ELFFile) -> Iterator[tuple[int, bytes]]:
+    for segment in elf.iter_segments():
+        if segment["p_type"] == "PT_LOAD" and segment["p_flags"] & 1:
+            yield int(segment["p_vaddr"]), segment.data()

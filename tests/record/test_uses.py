@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""c2c record: types of objects, from the pointers that instructions use."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from recording import MACHINE, Report, hitm_of, needs, quiet, run
+
+from schedshard.c2c.naming.locals import Locals
+from schedshard.c2c.naming.modules import Modules
+from schedshard.c2c.naming.uses import Use, Uses, agreed, apart
+from schedshard.c2c.naming.variables import DebugInfo
+from schedshard.common.paths import build_dir
+from schedshard.lines.instructions import Code
+
+recorded = needs(build_dir() / "record" / "libschedshard-record.so")
+
+SOURCE = r"""
+#include <memory>
+#include <vector>
+struct base { long kind; };
+struct block : base { long hits; long misses[4]; };
+struct owner { int id; block *plain; std::unique_ptr<block> own; };
+extern block *many;
+block *many;
+__attribute__((noinline)) void by_member(owner *o) { __atomic_fetch_add(&o->plain->hits, 1, 0); }
+__attribute__((noinline)) void by_owner(owner *o) { __atomic_fetch_add(&o->own->misses[1], 1, 0); }
+__attribute__((noinline)) void by_global(int i) { __atomic_fetch_add(&many[i].misses[2], 1, 0); }
+__attribute__((noinline)) void by_vector(std::vector<owner *> &all)
+{
+	__atomic_fetch_add(&all[3]->plain->hits, 1, 0);
+}
+__attribute__((noinline)) void by_loop(block *from, int n)
+{
+	for (int i = 0; i < n; i++)
+		__atomic_fetch_add(&from[i].misses[3], 1, 0);
+}
+__attribute__((noinline)) void by_base(base *b) { __atomic_fetch_add(&b->kind, 1, 0); }
+__attribute__((noinline)) void by_number(long *n) { __atomic_fetch_add(n, 1, 0); }
+__attribute__((noinline)) void by_bytes(char *c) { __atomic_fetch_add(c, 1, 0); }
+int main(int argc, char **)
+{
+	owner o{1, new block{}, std::make_unique<block>()};
+	std::vector<owner *> all(4, &o);
+
+	many = new block[4]{};
+	by_member(&o);
+	by_owner(&o);
+	by_global(argc);
+	by_vector(all);
+	by_loop(many, argc);
+	by_base(many);
+	by_number(&many->hits);
+	by_bytes((char *)many);
+	return 0;
+}
+"""
+FOUND = {
+    "by_member": ("block", ".hits"),
+    "by_owner": ("block", ".misses[1]"),
+    "by_global": ("block", ".misses[2]"),
+    "by_vector": ("block", ".hits"),
+    "by_loop": ("block", ".misses[3]"),
+    "by_base": ("base", ".kind"),
+    "by_number": ("long int", ""),
+    "by_bytes": None,
+}
+WORDS = [
+    ("g++", "-O2", "-gdwarf-5"),
+    ("g++", "-O2", "-gdwarf-4"),
+    ("g++", "-O1", "-fno-omit-frame-pointer"),
+    ("clang++", "-O2", "-gdwarf-5"),
+    ("clang++", "-O2", "-gdwarf-4"),
+]
+
+
+def uses_of(program: Path) -> dict[str, list[Use]]:
+    """What the locked instructions of each function access."""
+    module = Modules([(0, 0, 0, str(program))]).modules[0]
+    assert module.debug is not None
+    info = DebugInfo(module.debug)
+    uses, code = Uses(module, info, Locals(info)), Code(program)
+    found = {}
+    for symbol in module.functions:
+        name = next((name for name in FOUND if name in symbol.name), None)
+        if name is None or symbol.size == 0 or "cold" in symbol.name:
+            continue
+        locked = [
+            use
+            for each in code.function(symbol.address, symbol.size).all
+            if each.place is not None and each.name in ("add", "inc", "xadd")
+            for use in (uses.at(each.address - module.bias),)
+            if use is not None
+        ]
+        found[name] = locked
+    return found
+
+
+@pytest.fixture(scope="module")
+def used(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Use]]:
+    folder = tmp_path_factory.mktemp("uses")
+    (folder / "p.cc").write_text(SOURCE, encoding="utf-8")
+    words = ["g++", "-O2", "-g", str(folder / "p.cc"), "-o", str(folder / "p")]
+    subprocess.run(words, check=True)
+    return uses_of(folder / "p")
+
+
+@pytest.mark.parametrize("words", WORDS, ids=" ".join)
+def test_pointers_say_what_instructions_access(tmp_path: Path, words: tuple[str, ...]) -> None:
+    if shutil.which(words[0]) is None:
+        pytest.skip(f"needs {words[0]}")
+    (tmp_path / "p.cc").write_text(SOURCE, encoding="utf-8")
+    more = ["-g", str(tmp_path / "p.cc"), "-o", str(tmp_path / "p")]
+    subprocess.run([*words, *more], check=True)
+    found = uses_of(tmp_path / "p")
+    assert set(found) == set(FOUND)
+    for name, told in FOUND.items():
+        seen = {(use.typed.name, use.typed.field(use.offset)) for use in found[name]}
+        # clang calls it "long".
+        seen = {(what.replace("long int", "long"), field) for what, field in seen}
+        wanted = set() if told is None else {(told[0].replace("long int", "long"), told[1])}
+        assert seen == wanted, name
+
+
+def test_an_allocation_has_the_type_that_all_uses_agree_on(used: dict[str, list[Use]]) -> None:
+    block, base, number = used["by_member"][0], used["by_base"][0], used["by_number"][0]
+    assert (block.size, base.size, number.size) == (48, 8, 8)
+
+    def name(*told: tuple[int, Use], size: int = 48, by: Use | None = None) -> str | None:
+        typed = agreed(told, by.typed if by is not None else None, size)
+        return typed.name if typed is not None else None
+
+    assert name((0, block)) == "block"
+    assert name((0, block), (0, base), (8, number), (40, number)) == "block"
+    # The base of what is allocated, or the first member of anything: not eight of them.
+    assert name((0, base)) is None
+    assert name((0, base), by=block) == "block"
+    # A member that the type does not have there; two types.
+    assert name((0, block), (4, number)) is None
+    assert name((0, block), (8, base)) is None
+    # Several in a row: one at another place was accessed as well.
+    assert name((0, block), size=96) is None
+    assert name((0, block), (48, block), size=96) == "block"
+    assert name((0, block), (48, block), size=100) is None
+    # Without uses the allocating line's pointer is believed, and no longer if they contradict.
+    assert name(by=block) == "block"
+    assert name((12, number), by=block) is None
+
+
+def test_objects_without_allocations_lie_where_no_use_contradicts(
+    used: dict[str, list[Use]],
+) -> None:
+    block, number, base = used["by_member"][0], used["by_number"][0], used["by_base"][0]
+    assert [at for at, _ in apart([(100, block), (148, block)])] == [100, 148]
+    assert apart([(100, block), (108, number), (100, base)]) == [(100, block)]
+    assert apart([(100, block), (124, block)]) == []
+    assert apart([(100, block), (104, number)]) == []
+
+
+RUST = """
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Barrier};
+struct Totals { name: [u8; 16], hits: AtomicU64, misses: AtomicU64 }
+#[inline(never)]
+fn work(totals: Arc<Totals>, ready: Arc<Barrier>, hit: bool) {
+    ready.wait();
+    for _ in 0..3000 {
+        let of = if hit { &totals.hits } else { &totals.misses };
+        of.fetch_add(1, Ordering::Relaxed);
+        totals.hits.load(Ordering::Relaxed);
+    }
+}
+fn main() {
+    let zero = || AtomicU64::new(0);
+    let totals = Arc::new(Totals { name: [7; 16], hits: zero(), misses: zero() });
+    let ready = Arc::new(Barrier::new(2));
+    let one = |hit| { let (t, r) = (totals.clone(), ready.clone());
+                      std::thread::spawn(move || work(t, r, hit)) };
+    let both = [one(true), one(false)];
+    for each in both { each.join().unwrap(); }
+    println!("{} {:?}", totals.name[0], totals.hits);
+}
+"""
+
+
+@recorded
+@pytest.mark.skipif(shutil.which("rustc") is None, reason="needs rustc")
+def test_an_arc_has_the_fields_of_what_it_counts(tmp_path: Path) -> None:
+    """The allocating line declares an Arc; its memory begins with two counts."""
+    (tmp_path / "p.rs").write_text(RUST, encoding="utf-8")
+    words = ["rustc", "-g", "-O", str(tmp_path / "p.rs"), "-o", str(tmp_path / "p")]
+    subprocess.run(words, check=True)
+
+    def make() -> Report:
+        out = tmp_path / "out.json"
+        before = ("--machine", MACHINE, "--uncertainty", "0", "--out", str(out))
+        done = run("record", *before, "--", str(tmp_path / "p"))
+        assert done.returncode == 0, done.stderr
+        report: Report = json.loads(out.read_text(encoding="utf-8"))
+        return report
+
+    def holds(report: Report) -> bool:
+        line = report["variants"][0]["lines"][0]
+        if hitm_of(line) < 1000:
+            return False
+        assert line["type"] == "ArcInner<p::Totals>"
+        fields = {access["field"] for access in line["accesses"]}
+        assert any(field.startswith("data.hits") for field in fields)
+        assert any(field.startswith("data.misses") for field in fields)
+        return True
+
+    quiet(make, holds)
