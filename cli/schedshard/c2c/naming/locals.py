@@ -103,6 +103,9 @@ class Locals:
         self._info = info
         self._dwarf = info.dwarf
         self._tables = None
+        self._code: list[tuple[int, int, DIE]] | None = None  # of units, if no table has it
+        self._functions: dict[int, list[tuple[int, int, DIE]]] = {}  # by unit: their code
+        self._read = 0
         with suppress(*FAULTS):
             self._tables = self._dwarf.get_aranges()
 
@@ -135,25 +138,37 @@ class Locals:
         if offset is not None:
             yield self._dwarf.get_CU_at(offset).get_top_DIE()
             return
-        read = 0
-        for unit in self._dwarf.iter_CUs():
-            top = unit.get_top_DIE()
-            if _covers(top, pc):
-                yield top
-                return
-            read += unit.size
-            if read > MOST_BYTES:
-                return
+        if self._code is None:
+            self._code = list(self._code_of_units())
+        yield from (top for low, high, top in self._code if low <= pc < high)
 
-    def _function(self, die: DIE, pc: int) -> DIE | None:
+    def _code_of_units(self) -> Iterator[tuple[int, int, DIE]]:
+        """What clang leaves out: which code each unit has."""
+        read = 0
+        with suppress(*FAULTS):
+            for unit in self._dwarf.iter_CUs():
+                top = unit.get_top_DIE()
+                yield from ((low, high, top) for low, high in _ranges(top))
+                read += unit.size
+                if read > MOST_BYTES:
+                    return
+
+    def _function(self, top: DIE, pc: int) -> DIE | None:
+        """The function of a unit that has an instruction; a unit is read once."""
+        unit = id(top.cu)
+        if unit not in self._functions:
+            self._functions[unit] = []
+            self._read += top.cu.size
+            if self._read <= MOST_BYTES:
+                self._functions[unit].extend(self._functions_in(top))
+        return next((die for low, high, die in self._functions[unit] if low <= pc < high), None)
+
+    def _functions_in(self, die: DIE) -> Iterator[tuple[int, int, DIE]]:
         for child in die.iter_children():
-            if child.tag == "DW_TAG_subprogram" and _covers(child, pc):
-                return child
+            if child.tag == "DW_TAG_subprogram":
+                yield from ((low, high, child) for low, high in _ranges(child))
             if child.tag in _SCOPES and child.has_children:
-                found = self._function(child, pc)
-                if found is not None:
-                    return found
-        return None
+                yield from self._functions_in(child)
 
     def _inside(self, scope: DIE, pc: int) -> Iterator[DIE]:
         """Variables of a scope and of those inside that are being run, the outermost first."""
