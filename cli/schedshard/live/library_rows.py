@@ -63,8 +63,8 @@ OTHERS = (
         "100 adds, a sum",
         "read-cpu",
         ("read-word", "read-cached", "read-striped"),
-        why="a sum reads a line for each CPU that ever added, striped ones 64, and one word is one; "
-        "adds to those wait for each other",
+        why="a sum reads a line for each CPU that ever added, striped ones 64, and one word is "
+        "one; adds to those wait for each other",
     ),
     Row(
         "100 adds, an estimate",
