@@ -261,3 +261,21 @@ def test_an_area_is_advised_about_by_the_name_of_who_uses_it() -> None:
     assert [move.words for move in found] == [
         "set the words of Go's heap: main.f that different threads use apart, a line each"
     ]
+
+
+def test_objects_of_one_type_in_a_line_are_padded() -> None:
+    """The advice was to give a field of theirs a line of its own; of variables it still is."""
+
+    def words(kind: str, field: str) -> list[str]:
+        both = [Thing("a shard", kind, at, 32, "shard", lambda _: field) for at in (0x1000, 0x1020)]
+
+        def at(byte: int) -> Thing:
+            return both[byte >= 0x1020]
+
+        return [move.words for move in moves([(_line(0, 32), both[0])], at)]
+
+    assert words("heap", ".lock") == ["pad `shard` (32 bytes, a shard) to a line"]
+    assert words("heap", "") == [
+        "set the words of a shard that different threads use apart, a line each"
+    ]
+    assert words("variable", ".lock") == ["give `shard.lock` a line of its own"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import struct
 import subprocess
 from pathlib import Path
 
@@ -21,11 +22,18 @@ from schedshard.lines.instructions import Code
 recorded = needs(build_dir() / "record" / "libschedshard-record.so")
 
 SOURCE = r"""
+#include <atomic>
+#include <cstddef>
 #include <memory>
 #include <vector>
 struct base { long kind; };
 struct block : base { long hits; long misses[4]; };
 struct owner { int id; block *plain; std::unique_ptr<block> own; };
+struct counter { std::atomic<long> value; char rest[56]; };
+struct node { node *next; long count; };
+struct outer { long before[3]; node link; };
+struct queue { long head, tail; node slots[]; };
+union either { block *one; owner *other; };
 extern block *many;
 block *many;
 __attribute__((noinline)) void by_member(owner *o) { __atomic_fetch_add(&o->plain->hits, 1, 0); }
@@ -43,6 +51,36 @@ __attribute__((noinline)) void by_loop(block *from, int n)
 __attribute__((noinline)) void by_base(base *b) { __atomic_fetch_add(&b->kind, 1, 0); }
 __attribute__((noinline)) void by_number(long *n) { __atomic_fetch_add(n, 1, 0); }
 __attribute__((noinline)) void by_bytes(char *c) { __atomic_fetch_add(c, 1, 0); }
+__attribute__((noinline)) void by_atomic(std::vector<counter> &all)
+{
+	for (auto &each : all)
+		each.value++;
+}
+__attribute__((noinline)) void around(node *n)
+{
+	__atomic_fetch_add(&((outer *)((char *)n - offsetof(outer, link)))->before[1], 1, 0);
+}
+__attribute__((noinline)) void derived(base *b)
+{
+	__atomic_fetch_add(&static_cast<block *>(b)->hits, 1, 0);
+}
+__attribute__((noinline)) void behind(queue *q) { __atomic_fetch_add(&q->slots[1].count, 1, 0); }
+__attribute__((noinline)) void inside(block *b, long i) { __atomic_fetch_add(&b->misses[i], 1, 0); }
+__attribute__((noinline)) void any_of(either *e) { __atomic_fetch_add(&e->other->id, 1, 0); }
+__attribute__((noinline)) void table(int kind, block *b, owner *o)
+{
+	long *to = &b->hits;
+
+	switch (kind) {
+	case 0: to = &b->misses[0]; break;
+	case 1: to = &b->misses[1]; break;
+	case 2: to = &o->plain->misses[2]; break;
+	case 3: to = &many->misses[0]; break;
+	case 4: to = &many->misses[3]; break;
+	case 5: to = &b->kind; break;
+	}
+	__atomic_fetch_add(to, 1, 0);
+}
 int main(int argc, char **)
 {
 	owner o{1, new block{}, std::make_unique<block>()};
@@ -57,6 +95,18 @@ int main(int argc, char **)
 	by_base(many);
 	by_number(&many->hits);
 	by_bytes((char *)many);
+	std::vector<counter> counters(argc);
+	static long space[16];
+	outer out{};
+	either e;
+	e.other = &o;
+	by_atomic(counters);
+	around(&out.link);
+	derived(many);
+	behind((queue *)space);
+	inside(many, argc);
+	any_of(&e);
+	table(argc, many, &o);
 	return 0;
 }
 """
@@ -69,6 +119,14 @@ FOUND = {
     "by_base": ("base", ".kind"),
     "by_number": ("long int", ""),
     "by_bytes": None,
+    "by_atomic": ("counter", ".value._M_i"),
+    # Of what is around or behind an object, and of a word that one of several has: nothing.
+    "around": None,
+    "derived": None,
+    "behind": None,
+    "inside": None,
+    "any_of": None,
+    "table": ("long int", ""),
 }
 WORDS = [
     ("g++", "-O2", "-gdwarf-5"),
@@ -93,7 +151,7 @@ def uses_of(program: Path) -> dict[str, list[Use]]:
         locked = [
             use
             for each in code.function(symbol.address, symbol.size).all
-            if each.place is not None and each.name in ("add", "inc", "xadd")
+            if each.place is not None and each.name in ("add", "inc", "xadd", "sub")
             for use in (uses.at(each.address - module.bias),)
             if use is not None
         ]
@@ -132,7 +190,7 @@ def test_an_allocation_has_the_type_that_all_uses_agree_on(used: dict[str, list[
     assert (block.size, base.size, number.size) == (48, 8, 8)
 
     def name(*told: tuple[int, Use], size: int = 48, by: Use | None = None) -> str | None:
-        typed = agreed(told, by.typed if by is not None else None, size)
+        typed, _ = agreed(told, by.typed if by is not None else None, size)
         return typed.name if typed is not None else None
 
     assert name((0, block)) == "block"
@@ -140,6 +198,8 @@ def test_an_allocation_has_the_type_that_all_uses_agree_on(used: dict[str, list[
     # The base of what is allocated, or the first member of anything: not eight of them.
     assert name((0, base)) is None
     assert name((0, base), by=block) == "block"
+    # Numbers at several places are no row of numbers.
+    assert name((0, number), (8, number)) is None
     # A member that the type does not have there; two types.
     assert name((0, block), (4, number)) is None
     assert name((0, block), (8, base)) is None
@@ -160,6 +220,29 @@ def test_objects_without_allocations_lie_where_no_use_contradicts(
     assert apart([(100, block), (108, number), (100, base)]) == [(100, block)]
     assert apart([(100, block), (124, block)]) == []
     assert apart([(100, block), (104, number)]) == []
+
+
+def test_a_damaged_program_has_no_uses(tmp_path: Path) -> None:
+    """A segment that is longer than the file, then a file that ends in the middle."""
+    (tmp_path / "p.cc").write_text(SOURCE, encoding="utf-8")
+    program = tmp_path / "p"
+    subprocess.run(["g++", "-O2", "-g", str(tmp_path / "p.cc"), "-o", str(program)], check=True)
+    module = Modules([(0, 0, 0, str(program))]).modules[0]
+    assert module.debug is not None
+    locked = next(each for each in module.functions if "by_member" in each.name)
+    info = DebugInfo(module.debug)
+    pcs = range(locked.address, locked.address + locked.size)
+    assert any(Uses(module, info, Locals(info)).at(pc) for pc in pcs)
+    whole = program.read_bytes()
+    first = struct.unpack_from("<Q", whole, 32)[0]
+    entry, count = struct.unpack_from("<HH", whole, 54)
+    damaged = bytearray(whole)
+    for number in range(count):
+        struct.pack_into("<Q", damaged, first + number * entry + 32, 1 << 60)
+    for data in (bytes(damaged), whole[:100]):
+        module.path = tmp_path / "damaged"
+        module.path.write_bytes(data)
+        assert not any(Uses(module, info, Locals(info)).at(pc) for pc in pcs)
 
 
 RUST = """

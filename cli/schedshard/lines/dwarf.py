@@ -215,6 +215,9 @@ def _is_empty(die: DIE) -> bool:
         return _is_empty(die.get_DIE_from_attribute("DW_AT_type"))
     if die.tag not in _AGGREGATES or die_size(die) not in (0, 1):
         return False
+    # One of Rust's: which variant it is, is its byte.
+    if any(child.tag == "DW_TAG_variant_part" for child in die.iter_children()):
+        return False
     return all(
         _is_empty(child.get_DIE_from_attribute("DW_AT_type"))
         for child in die.iter_children()
@@ -235,6 +238,54 @@ def fits(die: DIE, offset: int, size: int) -> bool:
     *_, (last, begin, _) = steps(die, offset + size - 1)
     ends = begin + (die_size(last) or 0)
     return start == offset and ends == offset + size and first.tag not in _AGGREGATES
+
+
+def _names(die: DIE) -> set[str]:
+    """All names of a type."""
+    found = {die_name(die)}
+    while die.tag in _WRAPPERS and "DW_AT_type" in die.attributes:
+        die = die.get_DIE_from_attribute("DW_AT_type")
+        found.add(die_name(die))
+    return found - {""}
+
+
+def _bare(die: DIE) -> DIE:
+    while die.tag in _WRAPPERS and "DW_AT_type" in die.attributes:
+        die = die.get_DIE_from_attribute("DW_AT_type")
+    return die
+
+
+def _same(one: DIE, other: DIE) -> bool:
+    """Whether two descriptions are of one type, or of two numbers of one size."""
+    plain, like = _bare(one), _bare(other)
+    if die_size(plain) != die_size(like):
+        return False
+    kinds = {each.tag in _AGGREGATES or each.tag == "DW_TAG_array_type" for each in (plain, like)}
+    if kinds == {False}:
+        return True
+    return kinds == {True} and (bool(_names(one) & _names(other)) or plain.offset == like.offset)
+
+
+def contains(die: DIE, offset: int, other: DIE) -> bool:
+    """Whether a member of another type, in any variant, or that type itself, begins at a byte."""
+    if offset == 0 and _same(die, other):
+        return True
+    plain = _bare(die)
+    if plain.tag == "DW_TAG_array_type":
+        element = plain.get_DIE_from_attribute("DW_AT_type")
+        size = die_size(element)
+        return bool(size) and contains(element, offset % (size or 1), other)
+    for child in plain.iter_children() if plain.tag in _AGGREGATES else ():
+        if child.tag not in ("DW_TAG_member", "DW_TAG_inheritance"):
+            continue
+        if "DW_AT_external" in child.attributes or "DW_AT_type" not in child.attributes:
+            continue
+        start, of = member_start(child), child.get_DIE_from_attribute("DW_AT_type")
+        size = die_size(of)
+        within = start <= offset and (size is None or offset < start + size)
+        if within and contains(of, offset - start, other):
+            return True
+    return False
 
 
 def whole_member(die: DIE, offset: int) -> tuple[int, int, str] | None:

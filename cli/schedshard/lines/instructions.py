@@ -2,7 +2,7 @@
 """Instructions of a file's functions: their operands, and what flows into a register."""
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import gcd
 from pathlib import Path
@@ -18,6 +18,8 @@ REGISTERS = (
 )  # fmt: skip
 _LOST_IN_CALLS = {"rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11"}
 _OLD = {"ax": "rax", "bx": "rbx", "cx": "rcx", "dx": "rdx"}
+_FRAME, _CALL = "the frame", "a call"  # beside registers: what an instruction writes
+_STRINGS = ("movs", "stos", "lods", "scas", "cmps")
 _ENDS = {"jmp", "ret", "ud2", "hlt", "int3"}
 
 
@@ -36,16 +38,29 @@ def _whole(name: str) -> str:
 
 @dataclass(frozen=True)
 class Place:
-    """An operand in memory: ``base + index * scale + add``; '' for no register."""
+    """An operand of some bytes in memory: ``base + index * scale + add``; '' for no register."""
 
     base: str
     index: str
+    scale: int
     add: int
+    size: int
 
     @property
     def slot(self) -> str:
-        """The name of a place in the function's own frame, which is used like a register."""
-        return f"rsp+{self.add}" if self.base == "rsp" and not self.index else ""
+        """The name of a word in the function's own frame, which is used like a register."""
+        word = self.base == "rsp" and not self.index and self.add % 8 == 0 and self.size == 8
+        return f"rsp+{self.add}" if word else ""
+
+    @property
+    def covers(self) -> set[str]:
+        """The words of the frame that a store to it changes: all of them, if it has an index."""
+        if self.base != "rsp":
+            return set()
+        if self.index:
+            return {_FRAME}
+        first = self.add - self.add % 8
+        return {f"rsp+{at}" for at in range(first, self.add + self.size, 8)}
 
 
 @dataclass(frozen=True)
@@ -77,8 +92,16 @@ class Instruction:
 
     @property
     def place(self) -> Place | None:
-        """The operand in memory."""
-        return next((each for each in self.operands if isinstance(each, Place)), None)
+        """The operand in memory; None if there are two, or if the instruction has many turns."""
+        places = [each for each in self.operands if isinstance(each, Place)]
+        many = len(places) != 1 or (self.name[:4] in _STRINGS and places[0].base in ("rdi", "rsi"))
+        return None if many else places[0]
+
+    @property
+    def is_table_jump(self) -> bool:
+        """Whether it may go anywhere in its function: not a call through the linker's table."""
+        place = self.place
+        return self.name == "jmp" and self.target is None and (place is None or place.base != "rip")
 
 
 def _operand(decoded: capstone.CsInsn, operand: capstone.x86.X86Op) -> str | int | Place:
@@ -89,17 +112,19 @@ def _operand(decoded: capstone.CsInsn, operand: capstone.x86.X86Op) -> str | int
     memory = operand.mem
     base, index = (decoded.reg_name(reg) or "" for reg in (memory.base, memory.index))
     # What lies relative to a segment has no known address.
-    return Place("segment" if memory.segment else base, index, int(memory.disp))
+    return Place(
+        "segment" if memory.segment else base, index, memory.scale, int(memory.disp), operand.size
+    )
 
 
 def _instruction(decoded: capstone.CsInsn) -> Instruction:
     _, written = decoded.regs_access()
     writes = {_whole(str(decoded.reg_name(reg))) for reg in written}
     if decoded.group(x86.X86_GRP_CALL):
-        writes = _LOST_IN_CALLS
+        writes = {*_LOST_IN_CALLS, _CALL}
     operands = tuple(_operand(decoded, each) for each in decoded.operands)
-    if operands and isinstance(operands[0], Place) and operands[0].slot:
-        writes.add(operands[0].slot)
+    if operands and isinstance(operands[0], Place):
+        writes |= operands[0].covers
     jump = decoded.group(x86.X86_GRP_JUMP) and operands and isinstance(operands[0], int)
     return Instruction(
         decoded.address, decoded.size, decoded.mnemonic.rpartition(" ")[2], operands,
@@ -110,15 +135,32 @@ def _instruction(decoded: capstone.CsInsn) -> Instruction:
 class Function:
     """The instructions of one function, in order."""
 
-    def __init__(self, data: bytes, low: int) -> None:
+    def __init__(self, data: bytes, low: int, from_elsewhere: Iterable[int] = ()) -> None:
+        """``from_elsewhere``: places where code outside of it jumps to."""
         reader = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
         reader.detail = True
         self.all = [_instruction(each) for each in reader.disasm(data, low)]
         self._starts = [each.address for each in self.all]
-        self._jumps: dict[int, list[int]] = {}
-        for number, each in enumerate(self.all):
-            if each.target is not None:
-                self._jumps.setdefault(each.target, []).append(number)
+        self._sure = not any(each.is_table_jump for each in self.all)
+        # Another function may have been told where the frame is.
+        self._escapes = any(
+            each.name == "lea" and isinstance(each.operands[-1], Place)
+            and each.operands[-1].base == "rsp" and each.operands[0] != "rsp"
+            for each in self.all
+        )  # fmt: skip
+        # By the instruction that is jumped to: the first and the last that jump there.
+        self._jumps: dict[int, tuple[int, int]] = {}
+        told = [(each.target, number) for number, each in enumerate(self.all)]
+        for target, number in [*told, *((at, -1) for at in from_elsewhere)]:
+            at = self.index(target) if target is not None else None
+            if at is not None:
+                first, last = self._jumps.get(at, (number, number))
+                self._jumps[at] = min(first, number), max(last, number)
+
+    @property
+    def targets(self) -> list[int]:
+        """Where it jumps to."""
+        return [each.target for each in self.all if each.target is not None]
 
     def index(self, address: int) -> int | None:
         """The number of the instruction that begins there."""
@@ -133,17 +175,18 @@ class Function:
         have moved the value any number of times, 0 without one. None: several instructions may have
         written it.
         """
-        changes = {register, "rsp"} if register.startswith("rsp+") else {register}
+        if not self._sure:
+            return None
+        changes = {register}
+        if register.startswith("rsp+"):
+            changes |= {"rsp", _FRAME} | ({_CALL} if self._escapes else set())
         step = 0
         for at in range(before, -1, -1):
-            for jump in self._jumps.get(self.all[at].address, ()):
-                # A loop's own jump brings the same value, or a moved one.
-                steps = [
-                    each.step(register) for each in self.all[at : jump + 1] if changes & each.writes
-                ]
-                if jump < at or 0 in steps:
+            if at in self._jumps:
+                moved = self._moved(register, changes, at)
+                if moved is None:
                     return None
-                step = gcd(step, *steps)
+                step = gcd(step, moved)
             if at == 0:
                 return -1, step
             if self.all[at - 1].ends:
@@ -151,6 +194,23 @@ class Function:
             if changes & self.all[at - 1].writes:
                 return (at - 1, step) if register in self.all[at - 1].writes else None
         return None
+
+    def _moved(self, register: str, changes: set[str], head: int) -> int | None:
+        """By how much the loop that begins there moves a register; None if it is no such loop.
+
+        A loop's own jump brings the same value, or one that is some steps further on.
+        """
+        first, last = self._jumps[head]
+        if first < head:
+            return None
+        for at in range(head + 1, last + 1):
+            if (
+                at in self._jumps
+                and not head <= min(self._jumps[at]) <= max(self._jumps[at]) <= last
+            ):
+                return None  # its middle is reached from outside
+        steps = [each.step(register) for each in self.all[head : last + 1] if changes & each.writes]
+        return None if 0 in steps else gcd(0, *steps)
 
     def has_frame(self) -> bool:
         """Whether it begins with a frame that rbp points to."""
@@ -164,20 +224,23 @@ class Code:
         self._functions: dict[int, Function] = {}
         self._parts: list[tuple[int, bytes]] = []
         with path.open("rb") as file:
-            self._parts.extend(_parts(ELFFile(file)))
+            elf = ELFFile(file)
+            if elf.get_machine_arch() == "x64":
+                self._parts.extend(_parts(elf, path.stat().st_size))
 
-    def function(self, low: int, size: int) -> Function:
+    def function(self, low: int, size: int, from_elsewhere: Iterable[int] = ()) -> Function:
         """A function's instructions; without any, if the file does not have it."""
         if low not in self._functions:
             data = b""
             for start, part in self._parts:
                 if start <= low < start + len(part):
                     data = part[low - start : low - start + size]
-            self._functions[low] = Function(data, low)
+            self._functions[low] = Function(data, low, from_elsewhere)
         return self._functions[low]
 
 
-def _parts(elf: ELFFile) -> Iterator[tuple[int, bytes]]:
+def _parts(elf: ELFFile, size: int) -> Iterator[tuple[int, bytes]]:
     for segment in elf.iter_segments():
-        if segment["p_type"] == "PT_LOAD" and segment["p_flags"] & 1:
+        code = segment["p_type"] == "PT_LOAD" and segment["p_flags"] & 1
+        if code and segment["p_offset"] + segment["p_filesz"] <= size:
             yield int(segment["p_vaddr"]), segment.data()

@@ -157,7 +157,7 @@ class Memory:
             program, instruction = self._code(pc)
             for where in self.where(place)[:1]:
                 image = self._witness(where.image)
-                if self._programs[image] == program:
+                if image < len(self._programs) and self._programs[image] == program:
                     told.setdefault(image, []).append((instruction, where.address))
         for image, found in wanted.items():
             objects = self._objects_of(image)

@@ -162,8 +162,8 @@ class Objects:
     def _point(self, accesses: Sequence[tuple[int, int]]) -> None:
         """Learn types from the pointers that instructions use."""
         known: dict[int, Use | None] = {}
-        told: dict[int, list[tuple[_Object, int, Use]]] = {}
-        areas: set[tuple[int, Use]] = set()
+        told: dict[int, dict[_Object, dict[tuple[int, str, int], Use]]] = {}
+        areas: list[tuple[int, Use]] = []
         for pc, address in accesses:
             if pc not in known and len(known) < _MOST_USES:
                 known[pc] = self._use(pc)
@@ -176,19 +176,21 @@ class Objects:
             for each in found if len({each.site for each in found}) == 1 else ():
                 # What reaches out of an object is the allocator's, beside it.
                 if each.at <= begin and begin + use.size <= each.at + each.size:
-                    told.setdefault(each.site, []).append((each, begin - each.at, use))
+                    of = told.setdefault(each.site, {}).setdefault(each, {})
+                    of[begin - each.at, use.typed.name, use.size] = use
             # Of a plain number the function that uses it says more.
             if not found and use.typed.has_members:
-                areas.add((begin, use))
-        for site, of in told.items():
-            typed = {
-                agreed([(at, use) for other, at, use in of if other is each], before, each.size)
-                for before in (self._allocated.get(site),)
-                for each, _, _ in of
-            }
-            names = {one.name if one is not None else None for one in typed}
-            self._allocated[site] = typed.pop() if len(names) == 1 else None
-        self._used = apart(sorted(areas, key=lambda each: each[0]))
+                areas.append((begin, use))
+        for site, objects in told.items():
+            before = self._allocated.get(site)
+            results = [
+                agreed([(at, use) for (at, _, _), use in of.items()], before, each.size)
+                for each, of in objects.items()
+            ]
+            types = {(typed.name, typed.size): typed for typed, _ in results if typed is not None}
+            agree = len(types) == 1 and not any(refuted for _, refuted in results)
+            self._allocated[site] = next(iter(types.values())) if agree else None
+        self._used = apart(areas)
 
     def _use(self, pc: int) -> Use | None:
         module = self._modules.at(pc)

@@ -6,10 +6,13 @@ place of memory that it was loaded from: the variable's type says what is there.
 types that no allocation declares: those of C++ containers, of Rust's Arc, of Go's heap.
 """
 
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from math import gcd
 
+from capstone import CsError
 from elftools.dwarf.die import DIE
 
 from schedshard.c2c.naming.locals import Live, Locals, signed
@@ -24,10 +27,11 @@ from schedshard.c2c.naming.variables import (
     target,
     type_name,
 )  # fmt: skip
-from schedshard.lines.dwarf import die_size, steps
+from schedshard.lines.dwarf import contains, die_size, steps
 from schedshard.lines.instructions import REGISTERS, Code, Function, Place
 
 _LONGEST_FUNCTION = 1 << 16
+_MOST_VARIABLES = 8  # each is looked for in all of the debug information
 _DEPTH = 8  # registers and loads between a variable and an access
 _FBREG, _CFA, _REG0, _BREG0, _PIECE = 0x91, 0x9C, 0x50, 0x70, 0x93
 _BP, _SP = REGISTERS.index("rbp"), REGISTERS.index("rsp")
@@ -40,11 +44,24 @@ class Pointer:
 
     die: DIE
     offset: int
-    many: bool  # of one of several objects in a row
+    step: int = 0  # and any number of these bytes further on
 
-    def moved(self, by: int, many: bool = False) -> "Pointer":
+    def moved(self, by: int, step: int = 0) -> "Pointer":
         """The address some bytes further on."""
-        return Pointer(self.die, self.offset + by, self.many or many)
+        return Pointer(self.die, self.offset + by, gcd(self.step, step))
+
+    def inside(self) -> "Pointer | None":
+        """The same in the object that it is in; None if it may be another one's.
+
+        From the address of a structure's begin programs also find what is around it, and what is
+        behind it. A row of numbers or of pointers is only that.
+        """
+        size = die_size(self.die)
+        if not size or self.step % size:
+            return None
+        if not self.step and not 0 <= self.offset < size and Typed(self.die, "").has_members:
+            return None
+        return Pointer(self.die, self.offset % size, self.step)
 
 
 @dataclass(frozen=True)
@@ -63,6 +80,8 @@ def _pointee(die: DIE | None, offset: int = 0) -> DIE | None:
         return None
     for inner, start, _ in steps(die, offset):
         plain = bare(inner)
+        if plain is not None and plain.tag == "DW_TAG_union_type":
+            return None  # any of its members
         if plain is not None and plain.tag in _POINTERS:
             return target(plain) if start == offset else None
     return None
@@ -92,42 +111,51 @@ class Uses:
         self._info = info
         self._locals = locals_of
         self._variables: dict[int, Typed | None] = {}
-        self._code = Code(module.path)
+        self._code: Code | None = None
+        self._cold = {each.name: each for each in module.functions if ".cold" in each.name}
         self._live: dict[int, list[Live]] = {}
 
     def at(self, pc: int) -> Use | None:
         """What an instruction accesses, by its address in the file; None if that is not known."""
-        with suppress(*FAULTS):
+        with suppress(*FAULTS, CsError):
             function = self._function(pc)
             index = function.index(pc) if function is not None else None
             if function is None or index is None:
                 return None
             place = function.all[index].place
             found = self._at_place(function, index, place, _DEPTH) if place is not None else None
+            found = found.inside() if found is not None else None
             size = die_size(found.die) if found is not None else None
             # A pointer to bytes says nothing about what is there.
             if found is None or not size or size == 1:
                 return None
-            if not 0 <= found.offset < size:
-                found = found.moved(found.offset // size * -size, many=True)
             name = type_name(found.die, die_language(found.die.cu.get_top_DIE()))
-            return Use(Typed(found.die, name), size, found.offset, found.many)
+            return Use(Typed(found.die, name), size, found.offset, found.step > 0)
         return None
 
     def _function(self, pc: int) -> Function | None:
         symbol = self._module.code(pc)
         if symbol is None or not 0 < symbol.size <= _LONGEST_FUNCTION:
             return None
-        return self._code.function(symbol.address, symbol.size)
+        if self._code is None:
+            self._code = Code(self._module.path)
+        cold = self._cold.get(f"{symbol.name}.cold")
+        targets = self._code.function(cold.address, cold.size).targets if cold else ()
+        return self._code.function(symbol.address, symbol.size, targets)
 
     # ---- values ----
 
     def _at_place(self, function: Function, index: int, place: Place, depth: int) -> Pointer | None:
         """The address of an operand in memory."""
         found = self._value(function, index, place.base, depth)
-        if found is None and place.index:
-            found = self._value(function, index, place.index, depth)
-        return found.moved(place.add, bool(place.index)) if found is not None else None
+        if found is not None:
+            step = place.scale * self._factor(function, index, place.index, depth)
+            return found.moved(place.add, step if place.index else 0)
+        if not place.index or place.scale != 1:
+            return None
+        found = self._value(function, index, place.index, depth)
+        step = self._factor(function, index, place.base, depth) if place.base else 0
+        return found.moved(place.add, step) if found is not None else None
 
     def _value(self, function: Function, index: int, register: str, depth: int) -> Pointer | None:
         """What a register has before an instruction."""
@@ -143,41 +171,76 @@ class Uses:
         if writer + 1 < index:
             found = self._in_register(function.all[writer + 1].address, register)
         if found is None and writer >= 0:
-            found = self._written(function, writer, depth - 1)
-        if found is None or not step:
-            return found
-        size = die_size(found.die)
-        return found.moved(0, many=True) if size and step % size == 0 else None
+            found = self._written(function, writer, register, depth - 1)
+        return found.moved(0, step) if found is not None else None
 
-    def _written(self, function: Function, index: int, depth: int) -> Pointer | None:
-        """What an instruction writes to its first operand, a register."""
+    def _written(self, function: Function, index: int, register: str, depth: int) -> Pointer | None:
+        """What an instruction writes to a register or a word of the frame, its first operand."""
         each = function.all[index]
         if len(each.operands) != 2:
             return None
         to, of = each.operands
-        if isinstance(to, Place):  # a slot of the frame
-            if each.name != "mov" or not isinstance(of, str):
-                return None
-            return self._value(function, index, of, depth)
-        if not isinstance(to, str) or to not in each.writes:
+        if (to.slot if isinstance(to, Place) else to) != register:
             return None
         if each.name == "mov" and isinstance(of, str):
             return self._value(function, index, of, depth)
         if each.name == "mov" and isinstance(of, Place):
             return self._loaded(function, index, of, depth)
-        if each.step(to):
-            found = self._value(function, index, to, depth)
-            return found.moved(each.step(to)) if found is not None else None
+        if each.step(register):
+            found = self._value(function, index, register, depth)
+            return found.moved(each.step(register)) if found is not None else None
         if each.name == "lea" and isinstance(of, Place):
             return self._at_place(function, index, of, depth)
-        if each.name == "add":
-            found = self._value(function, index, to, depth)
-            if found is None and isinstance(of, Place):
-                found = self._loaded(function, index, of, depth)
-            elif found is None and isinstance(of, str):
-                found = self._value(function, index, of, depth)
-            return found.moved(0, many=True) if found is not None else None
+        if each.name == "add" and not isinstance(of, int):
+            return self._sum(function, index, register, of, depth)
         return None
+
+    def _sum(
+        self, function: Function, index: int, register: str, of: str | Place, depth: int
+    ) -> Pointer | None:
+        """A pointer and a multiple of something, in either order."""
+        found = self._value(function, index, register, depth)
+        if found is not None:
+            step = self._factor(function, index, of, depth) if isinstance(of, str) else 1
+            return found.moved(0, step)
+        if isinstance(of, Place):
+            found = self._loaded(function, index, of, depth)
+        else:
+            found = self._value(function, index, of, depth)
+        step = self._factor(function, index, register, depth)
+        return found.moved(0, step) if found is not None else None
+
+    def _factor(self, function: Function, index: int, register: str, depth: int) -> int:
+        """A number of which a register has a multiple: 1 if none is known."""
+        found_at = function.writer(register, index) if register and depth else None
+        if found_at is None or found_at[0] < 0:
+            return 1
+        writer, step = found_at
+        each = function.all[writer]
+        of = each.operands[1:]
+
+        def factor(name: object) -> int:
+            known = isinstance(name, str) and name in REGISTERS
+            return self._factor(function, writer, str(name), depth - 1) if known else 1
+
+        if each.name in ("mov", "movsxd") and isinstance(of[0], str):
+            found = factor(of[0])
+        elif each.name in ("shl", "sal") and of and isinstance(of[0], int) and of[0] < 32:
+            found = factor(register) << of[0]
+        elif each.name == "imul" and len(of) == 2 and isinstance(of[1], int):
+            found = abs(of[1]) * factor(of[0])
+        elif each.name == "lea" and isinstance(of[0], Place) and not of[0].add:
+            place = of[0]
+            found = place.scale * factor(place.index)
+            if place.base == place.index:
+                found = (place.scale + 1) * factor(place.index)
+            elif place.base:
+                found = gcd(found, factor(place.base))
+        elif each.name in ("add", "sub") and isinstance(of[0], str):
+            found = gcd(factor(register), factor(of[0]))
+        else:
+            found = 1
+        return gcd(found, step)
 
     def _loaded(self, function: Function, index: int, place: Place, depth: int) -> Pointer | None:
         """The pointer in a place of memory."""
@@ -190,10 +253,8 @@ class Uses:
         if place.base == "rbp" and not place.index and function.has_frame():
             return self._in_frame(each.address, place.add, _BP)
         found = self._at_place(function, index, place, depth)
-        size = die_size(found.die) if found is not None else None
-        if found is None or not size:
-            return None
-        return _pointer(_pointee(found.die, found.offset % size))
+        found = found.inside() if found is not None else None
+        return _pointer(_pointee(found.die, found.offset)) if found is not None else None
 
     # ---- variables ----
 
@@ -203,15 +264,21 @@ class Uses:
         return self._live[pc]
 
     def _in_register(self, pc: int, register: str) -> Pointer | None:
-        """The innermost variable's that is in a register."""
-        found = None
+        """That of a variable in a register; of several the one whose object contains the others."""
+        found = []
         for variable, _ in self._variables_at(pc):
-            code = self._locals.expression(variable, "DW_AT_location", pc)
-            pieces = _pieces(code)
+            pieces = _pieces(self._locals.expression(variable, "DW_AT_location", pc))
             if register in pieces:
                 of = _pointee(target(declared(variable)), pieces[register])
-                found = _pointer(of) or found
-        return found
+                size = die_size(of) if of is not None else None
+                if of is not None and size and size > 1:
+                    found.append((size, of))
+        if not found:
+            return None
+        largest = max(found, key=lambda each: each[0])[1]
+        if all(contains(largest, 0, of) for _, of in found):
+            return Pointer(largest, 0)
+        return None
 
     def _in_frame(self, pc: int, place: int, by: int) -> Pointer | None:
         """The pointer that lies in a frame, some bytes from where rbp or rsp points to."""
@@ -239,60 +306,64 @@ class Uses:
         symbol = self._module.variable(address + self._module.bias)
         if symbol is None:
             return None
-        if symbol.address not in self._variables:
+        if symbol.address not in self._variables and len(self._variables) < _MOST_VARIABLES:
             found = self._info.variables({symbol.address})
             self._variables[symbol.address] = found.get(symbol.address)
-        typed = self._variables[symbol.address]
+        typed = self._variables.get(symbol.address)
         if typed is None:
             return None
         return _pointer(_pointee(typed.die, address - symbol.address))
 
 
 def _pointer(die: DIE | None) -> Pointer | None:
-    return Pointer(die, 0, False) if die is not None else None
+    return Pointer(die, 0) if die is not None else None
 
 
-def agreed(told: Sequence[tuple[int, Use]], declared_as: Typed | None, size: int) -> Typed | None:
-    """The type of an allocation that all its uses agree on, or None.
+Told = Iterable[tuple[int, Use]]  # uses, and the byte in which the used object begins
 
-    ``told``: uses, each with the byte of the allocation in which the used object begins.
+
+def agreed(told: Told, declared_as: Typed | None, size: int) -> tuple[Typed | None, bool]:
+    """The type of an allocation that all its uses agree on, and whether they contradict all.
+
     ``declared_as``: what the pointer on the allocating line points to. It is preferred, since it
     may be a larger type: one that is derived from what is used. ``size``: of the allocation.
     """
-    if not told:
-        return declared_as
+    told = list(told)
     first = sorted((use for at, use in told if at == 0), key=lambda use: -use.size)
+    refuted = False
     for typed in (declared_as, *(use.typed for use in first)):
         if typed is None or not typed.size or size % typed.size:
             continue
-        # A base class's pointer is one to the begin of a larger object as well.
-        several = any(at >= typed.size or use.many for at, use in told)
-        if typed is not declared_as and size != typed.size and not several:
-            continue
-        if all(typed.contains(at % typed.size, use.typed) for at, use in told):
-            return typed
-    return None
+        if not all(typed.contains(at % typed.size, use.typed) for at, use in told):
+            refuted = True
+        elif typed is declared_as or size == typed.size or _is_row(typed, told):
+            # Else it may be the base, or the first member, of something larger.
+            return typed, False
+    return None, refuted
 
 
-def apart(told: Sequence[tuple[int, Use]]) -> list[tuple[int, Use]]:
+def _is_row(typed: Typed, told: Told) -> bool:
+    """Whether there are several objects in a row, by their uses."""
+    size = typed.size or 1
+    return any(use.many or (at >= size and typed.has_members) for at, use in told)
+
+
+def apart(told: Told) -> list[tuple[int, Use]]:
     """Objects in memory without allocations: (address, what it is), those that do not conflict.
 
     An object inside another one is that one's member.
     """
-    found: list[tuple[int, Use]] = []
+    different = {(at, use.typed.name, use.size): use for at, use in told}
+    starts: list[int] = []  # of those found, in order
+    found: dict[int, Use] = {}
     refuted: set[int] = set()
-    for at, use in sorted(told, key=lambda each: (-each[1].size, each[0])):
-        over = [n for n, (start, kept) in enumerate(found) if _overlap(at, use, start, kept)]
+    for (at, _, size), use in sorted(different.items(), key=lambda e: (-e[0][2], e[0][:2])):
+        low = bisect_right(starts, at)
+        if low and starts[low - 1] + found[starts[low - 1]].size > at:
+            low -= 1
+        over = starts[low : bisect_left(starts, at + size)]
         if not over:
-            found.append((at, use))
-        refuted.update(
-            n for n in over if not found[n][1].typed.contains(at - found[n][0], use.typed)
-        )
-    return sorted(
-        ((at, use) for n, (at, use) in enumerate(found) if n not in refuted),
-        key=lambda each: each[0],
-    )
-
-
-def _overlap(at: int, use: Use, start: int, kept: Use) -> bool:
-    return at < start + kept.size and start < at + use.size
+            starts.insert(low, at)
+            found[at] = use
+        refuted.update(s for s in over if not found[s].typed.contains(at - s, use.typed))
+    return [(at, found[at]) for at in starts if at not in refuted]

@@ -126,10 +126,12 @@ def _pieces(line: Mapping[str, Any], at: Callable[[int], Thing | None]) -> list[
 
 
 def _several(pieces: Sequence[_Piece]) -> bool:
-    """Whether the pieces of a line are one each of several objects of one type."""
+    """Whether the pieces of a line are one each of several allocated objects of one type."""
+    if not all(each.thing.kind == "heap" and each.thing.field(0) for each in pieces):
+        return False
     begins = {piece.thing.address for piece in pieces}
     types = {(piece.thing.type, piece.thing.size) for piece in pieces}
-    return len(begins) == len(pieces) > 1 and len(types) == 1 and "" not in next(iter(types))
+    return len(begins) == len(pieces) > 1 and len(types) == 1
 
 
 def _words(thing: Thing, names: Sequence[str], several: bool) -> str:
