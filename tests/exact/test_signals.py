@@ -40,7 +40,9 @@ def test_signals_are_those_of_threads(
     signalled: Path, kind: str, said: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Natively and recorded: the thread that a signal is for runs the handler."""
-    native = subprocess.run([signalled, kind], capture_output=True, text=True, check=True)
+    native = subprocess.run(
+        [signalled, kind], capture_output=True, text=True, check=True, timeout=240
+    )
     assert native.stdout == f"{said}\n"
     done = runs(signalled, tmp_path, kind)
     assert (done.status, capfd.readouterr().out) == (0, native.stdout)
@@ -67,7 +69,9 @@ def test_signals_are_delivered_as_natively(
     delivered: Path, kind: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Timers end on the machine's clock, each thread has its stack and its pending ones."""
-    native = subprocess.run([delivered, kind], capture_output=True, text=True, check=True)
+    native = subprocess.run(
+        [delivered, kind], capture_output=True, text=True, check=True, timeout=240
+    )
     assert native.stdout
     done = runs(delivered, tmp_path, kind)
     assert (done.status, capfd.readouterr().out) == (0, native.stdout)
