@@ -60,6 +60,11 @@ def _needed(elf: ELFFile) -> list[str]:
     return [str(vars(tag)["needed"]) for tag in tags if tag.entry.d_tag == "DT_NEEDED"]
 
 
+def _needs_runtime(path: Path) -> bool:
+    with path.open("rb") as file:
+        return any(name.startswith("libtsan") for name in _needed(ELFFile(file)))
+
+
 def _has_symbol(elf: ELFFile, table: str, name: str) -> bool:
     return any(symbol.name == name for symbol in elf_symbols(elf, table))
 
@@ -163,10 +168,12 @@ class Runs:
         """Look into the program, and keep its input: each run reads it from the beginning."""
         path = self.program.path.resolve()
         found = [path, *libraries(path)]
-        if any(each.name.startswith("libtsan") for each in found):
+        mixed = next((each.name for each in found if _needs_runtime(each)), None)
+        if mixed is not None:
             how = typed("cc")
             raise UserError(
-                f"a library of {path} has the sanitizer's own runtime: link it with '{how}' as well"
+                f"a library of {path} has the sanitizer's own runtime: link {mixed} with '{how}' "
+                "as well"
             )
         instrumented = [each for each in found if _imports_hook(each)]
         # The standard library of Rust is part of the program, and has locks that nobody sees.
