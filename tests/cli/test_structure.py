@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -145,3 +146,15 @@ def test_imports(tmp_path: Path, file: str, text: str, said: str) -> None:
     broken = [line for line in done.stdout.splitlines() if line.endswith("BROKEN")]
     assert (done.returncode, bool(broken)) == (int(bool(said)), bool(said))
     assert not said or any(line.startswith(said) for line in broken)
+
+
+def test_the_package_needs_what_the_environment_has() -> None:
+    """A wheel without one of them installs, and its command does not start."""
+    told = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+    def asked(name: str) -> list[str]:
+        lines = (ROOT / "cli" / f"{name}.in").read_text(encoding="utf-8").splitlines()
+        return [line for line in lines if line and not line.startswith(("#", "-"))]
+
+    assert told["dependencies"] == asked("requirements")
+    assert told["optional-dependencies"]["sweep"] == asked("requirements-sweep")
