@@ -7,11 +7,13 @@ import base64
 import json
 import os
 import shutil
+import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from selenium.common.exceptions import SessionNotCreatedException
 from selenium.webdriver import Chrome, ChromeOptions
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.remote.remote_connection import RemoteConnection
@@ -176,7 +178,13 @@ def browsing(folder: Path) -> Iterator[Browser]:
         options.add_argument(word)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     os.environ["SE_OFFLINE"] = "true"
-    driver = Chrome(options=options, service=Service(str(DRIVER)))
+    try:
+        driver = Chrome(options=options, service=Service(str(DRIVER)))
+    except SessionNotCreatedException as error:
+        # It says only that the browser exited; the browser says why.
+        words = [str(CHROMIUM), "--headless", "--no-sandbox", "--dump-dom", "about:blank"]
+        said = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE, check=False)
+        raise AssertionError(f"{CHROMIUM} does not start: {said.stderr[-300:].strip()}") from error
     try:
         assert isinstance(driver.command_executor, RemoteConnection)
         driver.command_executor.client_config.timeout = PATIENCE
