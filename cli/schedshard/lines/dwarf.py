@@ -211,8 +211,7 @@ def _member_at(die: DIE, offset: int) -> tuple[str, int, DIE] | None:
 
 def _is_empty(die: DIE) -> bool:
     """Whether a class has no data: its one byte is that of a neighbour."""
-    if die.tag in _WRAPPERS and "DW_AT_type" in die.attributes:
-        return _is_empty(die.get_DIE_from_attribute("DW_AT_type"))
+    die = _bare(die)
     if die.tag not in _AGGREGATES or die_size(die) not in (0, 1):
         return False
     # One of Rust's: which variant it is, is its byte.
@@ -242,17 +241,20 @@ def fits(die: DIE, offset: int, size: int) -> bool:
 
 def _names(die: DIE) -> set[str]:
     """All names of a type."""
-    found = {die_name(die)}
+    return {die_name(each) for each in _unwrapped(die)} - {""}
+
+
+def _unwrapped(die: DIE) -> Iterator[DIE]:
+    """A type, and what it is another name of, down to the bare one."""
+    yield die
     while die.tag in _WRAPPERS and "DW_AT_type" in die.attributes:
         die = die.get_DIE_from_attribute("DW_AT_type")
-        found.add(die_name(die))
-    return found - {""}
+        yield die
 
 
 def _bare(die: DIE) -> DIE:
-    while die.tag in _WRAPPERS and "DW_AT_type" in die.attributes:
-        die = die.get_DIE_from_attribute("DW_AT_type")
-    return die
+    *_, last = _unwrapped(die)
+    return last
 
 
 def _same(one: DIE, other: DIE) -> bool:

@@ -60,9 +60,14 @@ def _needed(elf: ELFFile) -> list[str]:
     return [str(vars(tag)["needed"]) for tag in tags if tag.entry.d_tag == "DT_NEEDED"]
 
 
+def _has_runtime(needed: Sequence[str]) -> bool:
+    """Whether the sanitizer's own is among the libraries that a file needs."""
+    return any(name.startswith("libtsan") for name in needed)
+
+
 def _needs_runtime(path: Path) -> bool:
     with path.open("rb") as file:
-        return any(name.startswith("libtsan") for name in _needed(ELFFile(file)))
+        return _has_runtime(_needed(ELFFile(file)))
 
 
 def _has_symbol(elf: ELFFile, table: str, name: str) -> bool:
@@ -94,7 +99,7 @@ def check_exact(program: Program) -> None:
         elf = ELFFile(file)
         needed = _needed(elf)
         own = _has_symbol(elf, ".symtab", "__tsan_on_report")
-    if own or any(name.startswith("libtsan") for name in needed):
+    if own or _has_runtime(needed):
         how = typed("cc")
         raise UserError(f"{path} has the sanitizer's own runtime: link it with '{how}' as well")
     if LIBRARY not in needed:
