@@ -28,7 +28,7 @@
 /* A CPU's line. */
 struct cpu_counter_line {
 	u64 count; /* all its adds, two's complement, times 4; plus CPU_COUNTER_... */
-	u64 told;  /* those that the estimate has, times 4; changes with @batch only */
+	u64 told;  /* @count without CPU_COUNTER_NOTED, of when the estimate had it; 0 before */
 	u64 batch; /* how far the adds may go from those @told */
 } port_cacheline_aligned;
 
