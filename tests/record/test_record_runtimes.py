@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from recording import MACHINE, Report, hitm_of, needs, quiet, run
+from recording import Report, hitm_of, needs, quiet, record_to
 
 from schedshard.c2c.naming.objects import Thing
 from schedshard.c2c.naming.runtimes import used_by
@@ -21,14 +20,6 @@ from schedshard.common.paths import build_dir
 from schedshard.lines.symbols import Frame
 
 recorded = needs(build_dir() / "record" / "libschedshard-record.so")
-
-
-def _record(program: Path, out: Path, *words: str) -> Report:
-    before = ("--machine", MACHINE, "--uncertainty", "0", "--out", str(out))
-    done = run("record", *before, "--", str(program), *words)
-    assert done.returncode == 0, done.stderr
-    report: Report = json.loads(out.read_text(encoding="utf-8"))
-    return report
 
 
 def _compiled(folder: Path, source: str) -> Path:
@@ -78,7 +69,7 @@ def test_the_middle_of_a_large_object_has_its_name(tmp_path: Path) -> None:
         assert line["offset"] // 64 in (8192, 8191)
         return True
 
-    quiet(lambda: _record(program, tmp_path / "out.json"), holds)
+    quiet(lambda: record_to(tmp_path / "out.json", program)[1], holds)
 
 
 MAKES = r"""
@@ -126,12 +117,8 @@ def test_code_that_a_program_makes_has_the_names_that_it_tells(tmp_path: Path) -
     program = _compiled(tmp_path, MAKES)
 
     def make() -> Report:
-        out = tmp_path / "out.json"
-        before = ("--machine", MACHINE, "--uncertainty", "0", "--out", str(out))
-        done = run("record", *before, "--", str(program))
-        assert done.returncode == 0, done.stderr
-        Path(done.stdout.strip()).unlink()
-        report: Report = json.loads(out.read_text(encoding="utf-8"))
+        printed, report = record_to(tmp_path / "out.json", program)
+        Path(printed.strip()).unlink()
         return report
 
     def holds(report: Report) -> bool:
@@ -183,7 +170,7 @@ def test_gos_heap_has_the_name_of_who_uses_it(tmp_path: Path) -> None:
         heap = [line for line in lines if line["object"].startswith("Go's heap: main.main")]
         return bool(heap) and hitm_of(heap[0]) > 1000
 
-    quiet(lambda: _record(tmp_path / "p", tmp_path / "out.json"), holds)
+    quiet(lambda: record_to(tmp_path / "out.json", tmp_path / "p")[1], holds)
 
 
 def test_a_map_of_another_time_or_user_is_not_read(

@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import struct
 import subprocess
 from pathlib import Path
 
 import pytest
-from recording import MACHINE, Report, hitm_of, needs, quiet, run
+from recording import Report, hitm_of, needs, quiet, record_to
 
 from schedshard.c2c.naming.locals import Locals
 from schedshard.c2c.naming.modules import Modules
@@ -279,14 +278,6 @@ def test_an_arc_has_the_fields_of_what_it_counts(tmp_path: Path) -> None:
     words = ["rustc", "-g", "-O", str(tmp_path / "p.rs"), "-o", str(tmp_path / "p")]
     subprocess.run(words, check=True)
 
-    def make() -> Report:
-        out = tmp_path / "out.json"
-        before = ("--machine", MACHINE, "--uncertainty", "0", "--out", str(out))
-        done = run("record", *before, "--", str(tmp_path / "p"))
-        assert done.returncode == 0, done.stderr
-        report: Report = json.loads(out.read_text(encoding="utf-8"))
-        return report
-
     def holds(report: Report) -> bool:
         line = report["variants"][0]["lines"][0]
         if hitm_of(line) < 1000:
@@ -297,4 +288,4 @@ def test_an_arc_has_the_fields_of_what_it_counts(tmp_path: Path) -> None:
         assert any(field.startswith("data.misses") for field in fields)
         return True
 
-    quiet(make, holds)
+    quiet(lambda: record_to(tmp_path / "out.json", tmp_path / "p")[1], holds)
