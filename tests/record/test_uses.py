@@ -133,6 +133,11 @@ WORDS = [
     ("g++", "-O1", "-fno-omit-frame-pointer"),
     ("clang++", "-O2", "-gdwarf-5"),
     ("clang++", "-O2", "-gdwarf-4"),
+    # Each type has a unit of its own.
+    ("g++", "-O2", "-gdwarf-5", "-fdebug-types-section"),
+    ("g++", "-O2", "-gdwarf-4", "-fdebug-types-section"),
+    ("clang++", "-O2", "-gdwarf-5", "-fdebug-types-section"),
+    ("clang++", "-O2", "-gdwarf-4", "-fdebug-types-section"),
 ]
 
 
@@ -177,11 +182,53 @@ def test_pointers_say_what_instructions_access(tmp_path: Path, words: tuple[str,
     found = uses_of(tmp_path / "p")
     assert set(found) == set(FOUND)
     for name, told in FOUND.items():
-        seen = {(use.typed.name, use.typed.field(use.offset)) for use in found[name]}
-        # clang calls it "long".
-        seen = {(what.replace("long int", "long"), field) for what, field in seen}
-        wanted = set() if told is None else {(told[0].replace("long int", "long"), told[1])}
-        assert seen == wanted, name
+        assert fields_of(found[name]) == wanted(told), name
+
+
+def fields_of(uses: list[Use]) -> set[tuple[str, str]]:
+    """Types and fields; clang calls one type "long", gcc "long int"."""
+    seen = {(use.typed.name, use.typed.field(use.offset)) for use in uses}
+    return {(what.replace("long int", "long"), field) for what, field in seen}
+
+
+def wanted(told: tuple[str, str] | None) -> set[tuple[str, str]]:
+    return set() if told is None else {(told[0].replace("long int", "long"), told[1])}
+
+
+@pytest.mark.parametrize(
+    ("words", "packer"),
+    [
+        (("g++", "-gdwarf-5"), "llvm-dwp"),
+        (("clang++", "-gdwarf-5"), "llvm-dwp"),
+        (("g++", "-gdwarf-4"), "dwp"),
+        (("clang++", "-gdwarf-4"), "dwp"),
+    ],
+)
+def test_types_in_units_of_their_own_in_split_files(
+    tmp_path: Path, words: tuple[str, ...], packer: str
+) -> None:
+    """Each file has sections of such units; in a package they lie in an index of their own."""
+    if shutil.which(words[0]) is None:
+        pytest.skip(f"needs {words[0]}")
+    (tmp_path / "p.cc").write_text(SOURCE, encoding="utf-8")
+    split = ("-O2", "-gsplit-dwarf", "-fdebug-types-section")
+    subprocess.run([*words, *split, "-c", "p.cc"], check=True, cwd=tmp_path)
+    subprocess.run([words[0], "p.o", "-o", "p"], check=True, cwd=tmp_path)
+    # What needs no list of places, which are left out in split files of DWARF 4.
+    names = ("by_member", "by_owner", "by_global", "by_vector", "by_base", "around", "any_of")
+
+    def check() -> None:
+        found = uses_of(tmp_path / "p")
+        assert {name: fields_of(found[name]) for name in names} == {
+            name: wanted(FOUND[name]) for name in names
+        }
+
+    check()
+    if shutil.which(packer) is None:
+        pytest.skip(f"needs {packer}")
+    subprocess.run([packer, "-e", "p", "-o", "p.dwp"], check=True, cwd=tmp_path)
+    (tmp_path / "p.dwo").unlink()
+    check()
 
 
 def test_an_allocation_has_the_type_that_all_uses_agree_on(used: dict[str, list[Use]]) -> None:

@@ -11,6 +11,7 @@ from elftools.dwarf.die import DIE
 from elftools.elf.elffile import ELFFile
 
 from schedshard.common.errors import UserError, os_reason
+from schedshard.lines.references import type_of
 
 _WRAPPERS = {"DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type", "DW_TAG_atomic_type"}
 _AGGREGATES = {"DW_TAG_structure_type", "DW_TAG_union_type", "DW_TAG_class_type"}
@@ -33,9 +34,9 @@ def die_size(die: DIE) -> int | None:
     while die.tag in _WRAPPERS:
         if "DW_AT_type" not in die.attributes:
             return None
-        die = die.get_DIE_from_attribute("DW_AT_type")
+        die = type_of(die)
     if die.tag == "DW_TAG_array_type":
-        element = die_size(die.get_DIE_from_attribute("DW_AT_type"))
+        element = die_size(type_of(die))
         counts = array_counts(die)
         if element is None or None in counts:
             return None
@@ -55,7 +56,7 @@ def die_alignment(die: DIE) -> int:
     while die.tag in _WRAPPERS or die.tag == "DW_TAG_array_type":
         if "DW_AT_alignment" in die.attributes or "DW_AT_type" not in die.attributes:
             break
-        die = die.get_DIE_from_attribute("DW_AT_type")
+        die = type_of(die)
     said = die.attributes.get("DW_AT_alignment")
     if said is not None:
         return int(said.value)
@@ -75,7 +76,7 @@ def declared_alignment(die: DIE) -> int:
     own = int(said.value) if said is not None else 1
     if "DW_AT_type" not in die.attributes:
         return own
-    return max(own, die_alignment(die.get_DIE_from_attribute("DW_AT_type")))
+    return max(own, die_alignment(type_of(die)))
 
 
 def array_counts(die: DIE) -> list[int | None]:
@@ -109,10 +110,10 @@ def _leaves(die: DIE, path: str, offset: int) -> list[Leaf]:
     while die.tag in _WRAPPERS:
         if "DW_AT_type" not in die.attributes:
             return []
-        die = die.get_DIE_from_attribute("DW_AT_type")
+        die = type_of(die)
     size = die_size(die)
     if die.tag == "DW_TAG_array_type":
-        element = die.get_DIE_from_attribute("DW_AT_type")
+        element = type_of(die)
         step = die_size(element)
         inner = _leaves(element, "", 0)
         if not size or not step or (len(inner) == 1 and not inner[0].path):
@@ -128,14 +129,14 @@ def _leaves(die: DIE, path: str, offset: int) -> list[Leaf]:
         return [Leaf(path, offset, size or 0)]
     members = [child for child in die.iter_children() if child.tag == "DW_TAG_member"]
     if die.tag == "DW_TAG_union_type":
-        types = [member.get_DIE_from_attribute("DW_AT_type") for member in members]
+        types = [type_of(member) for member in members]
         largest = max(range(len(types)), key=lambda i: die_size(types[i]) or 0, default=None)
         members = [] if largest is None else [members[largest]]
     found = []
     for member in members:
         name = die_name(member)
         inner_path = f"{path}.{name}" if name else path
-        inner_type = member.get_DIE_from_attribute("DW_AT_type")
+        inner_type = type_of(member)
         found += _leaves(inner_type, inner_path, offset + member_start(member))
     return found
 
@@ -165,9 +166,9 @@ def steps(die: DIE, offset: int) -> Iterator[tuple[DIE, int, str]]:
         if die.tag in _WRAPPERS:
             if "DW_AT_type" not in die.attributes:
                 return
-            die = die.get_DIE_from_attribute("DW_AT_type")
+            die = type_of(die)
         elif die.tag == "DW_TAG_array_type":
-            element = die.get_DIE_from_attribute("DW_AT_type")
+            element = type_of(die)
             size = die_size(element)
             if not size:
                 return
@@ -199,7 +200,7 @@ def _member_at(die: DIE, offset: int) -> tuple[str, int, DIE] | None:
         if child.tag == "DW_TAG_member" and "DW_AT_external" in child.attributes:
             continue
         start = member_start(child)
-        of = child.get_DIE_from_attribute("DW_AT_type")
+        of = type_of(child)
         size = die_size(of)
         if _is_empty(of):
             continue
@@ -218,7 +219,7 @@ def _is_empty(die: DIE) -> bool:
     if any(child.tag == "DW_TAG_variant_part" for child in die.iter_children()):
         return False
     return all(
-        _is_empty(child.get_DIE_from_attribute("DW_AT_type"))
+        _is_empty(type_of(child))
         for child in die.iter_children()
         if child.tag in ("DW_TAG_member", "DW_TAG_inheritance")
         and "DW_AT_external" not in child.attributes
@@ -248,7 +249,7 @@ def _unwrapped(die: DIE) -> Iterator[DIE]:
     """A type, and what it is another name of, down to the bare one."""
     yield die
     while die.tag in _WRAPPERS and "DW_AT_type" in die.attributes:
-        die = die.get_DIE_from_attribute("DW_AT_type")
+        die = type_of(die)
         yield die
 
 
@@ -265,7 +266,7 @@ def _same(one: DIE, other: DIE) -> bool:
     kinds = {each.tag in _AGGREGATES or each.tag == "DW_TAG_array_type" for each in (plain, like)}
     if kinds == {False}:
         return True
-    return kinds == {True} and (bool(_names(one) & _names(other)) or plain.offset == like.offset)
+    return kinds == {True} and (bool(_names(one) & _names(other)) or plain is like)
 
 
 def contains(die: DIE, offset: int, other: DIE) -> bool:
@@ -274,7 +275,7 @@ def contains(die: DIE, offset: int, other: DIE) -> bool:
         return True
     plain = _bare(die)
     if plain.tag == "DW_TAG_array_type":
-        element = plain.get_DIE_from_attribute("DW_AT_type")
+        element = type_of(plain)
         size = die_size(element)
         return bool(size) and contains(element, offset % (size or 1), other)
     for child in plain.iter_children() if plain.tag in _AGGREGATES else ():
@@ -282,7 +283,7 @@ def contains(die: DIE, offset: int, other: DIE) -> bool:
             continue
         if "DW_AT_external" in child.attributes or "DW_AT_type" not in child.attributes:
             continue
-        start, of = member_start(child), child.get_DIE_from_attribute("DW_AT_type")
+        start, of = member_start(child), type_of(child)
         size = die_size(of)
         within = start <= offset and (size is None or offset < start + size)
         if within and contains(of, offset - start, other):
@@ -365,4 +366,4 @@ class Layouts:
 def _ends_open(die: DIE) -> bool:
     """Whether a structure ends in an array without a size and may be longer than it says."""
     members = [child for child in die.iter_children() if child.tag == "DW_TAG_member"]
-    return bool(members) and die_size(members[-1].get_DIE_from_attribute("DW_AT_type")) is None
+    return bool(members) and die_size(type_of(members[-1])) is None

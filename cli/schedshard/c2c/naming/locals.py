@@ -146,7 +146,7 @@ class Locals:
         """What clang leaves out: which code each unit has."""
         read = 0
         with suppress(*FAULTS):
-            for unit in self._dwarf.iter_CUs():
+            for unit in self._info.units():
                 top = unit.get_top_DIE()
                 yield from ((low, high, top) for low, high in _ranges(top))
                 read += unit.size

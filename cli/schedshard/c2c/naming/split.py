@@ -16,16 +16,25 @@ from pathlib import Path
 
 from elftools.common.exceptions import DWARFError, ELFError
 from elftools.common.utils import struct_parse
+from elftools.dwarf.compileunit import CompileUnit
 from elftools.dwarf.die import DIE, AttributeValue
 from elftools.dwarf.dwarfinfo import DebugSectionDescriptor, DwarfConfig, DWARFInfo
 from elftools.dwarf.structs import DWARFStructs
+from elftools.dwarf.typeunit import TypeUnit
 from elftools.elf.elffile import ELFFile
+
+from schedshard.lines.references import signed
 
 # Columns of a package's index (DWARF 5, 7.3.5.3), and the section of each.
 _COLUMNS = {
-    1: "info", 3: "abbrev", 4: "line", 5: "loclists", 6: "str_offsets", 8: "rnglists",
+    1: "info", 2: "types", 3: "abbrev", 4: "line", 5: "loclists", 6: "str_offsets", 8: "rnglists",
 }  # fmt: skip
 _SECTIONS = (*_COLUMNS.values(), "str")
+_NONE = (
+    "debug_aranges_sec", "debug_frame_sec", "eh_frame_sec", "debug_loc_sec", "debug_ranges_sec",
+    "debug_pubtypes_sec", "debug_pubnames_sec", "debug_line_str_sec", "debug_sup_sec",
+    "gnu_debugaltlink_sec",
+)  # fmt: skip
 # What follows the header of a unit's part of these sections.
 _BASES = {
     "DW_AT_str_offsets_base": ("str_offsets", 8),
@@ -34,7 +43,8 @@ _BASES = {
 }
 _NAMES, _FOLDER = ("DW_AT_dwo_name", "DW_AT_GNU_dwo_name"), "DW_AT_comp_dir"
 _IDENTITY = "DW_AT_GNU_dwo_id"
-_VERSIONS = (2, 5)  # of a package's index: GNU's, DWARF 5's
+_KINDS = ("cu", "tu")  # of a package's indices: of units, of types
+_VERSIONS = (2, 5)  # of such an index: GNU's, DWARF 5's
 # GNU's forms: of an index of addresses, and of strings; two bytes each here.
 _FORMS = {0x1F01: b"\x9b\x00", 0x1F02: b"\x9a\x00"}
 _NUMBER = DWARFStructs(little_endian=True, dwarf_format=32, address_size=8).the_Dwarf_uleb128
@@ -43,35 +53,13 @@ _Parts = dict[str, bytes]
 
 
 def _sections(elf: ELFFile) -> _Parts:
-    found = {name: elf.get_section_by_name(f".debug_{name}.dwo") for name in _SECTIONS}
-    return {name: section.data() for name, section in found.items() if section is not None}
-
-
-def _of_package(elf: ELFFile, identity: int) -> _Parts | None:
-    """One unit's sections of a package, by its index; None: it is not in there."""
-    index = elf.get_section_by_name(".debug_cu_index")
-    if index is None:
-        return None
-    data = index.data()
-    version, columns, units, slots = struct.unpack_from("<HxxIII", data)
-    if version not in _VERSIONS:
-        return None
-    keys = struct.unpack_from(f"<{slots}Q", data, 16)
-    rows = struct.unpack_from(f"<{slots}I", data, 16 + 8 * slots)
-    row = dict(zip(keys, rows, strict=True)).get(identity, 0)
-    if not 1 <= row <= units:
-        return None
-    at = 16 + 12 * slots
-    names = struct.unpack_from(f"<{columns}I", data, at)
-    offsets = struct.unpack_from(f"<{columns}I", data, at + 4 * columns * row)
-    sizes = struct.unpack_from(f"<{columns}I", data, at + 4 * columns * (units + row))
-    whole = _sections(elf)
-    parts = {"str": whole.get("str", b"")}
-    for number, offset, size in zip(names, offsets, sizes, strict=True):
-        name = _COLUMNS.get(number)
-        if name is not None and name in whole:
-            parts[name] = whole[name][offset : offset + size]
-    return parts
+    """All sections of a name in a row: compilers give a section to each type that is shared."""
+    found: _Parts = {}
+    for section in elf.iter_sections():
+        name = section.name.removeprefix(".debug_").removesuffix(".dwo")
+        if section.name == f".debug_{name}.dwo" and name in _SECTIONS:
+            found[name] = found.get(name, b"") + section.data()
+    return found
 
 
 def _usual_forms(table: bytes) -> bytes:
@@ -102,49 +90,115 @@ def _identity(top: DIE) -> int | None:
     return int(found) if found is not None else None
 
 
-def _described(parts: _Parts, skeleton: DIE, main: DWARFInfo) -> DIE:
-    """The unit that these sections describe."""
-    gnu = _IDENTITY in skeleton.attributes
-    if gnu and "abbrev" in parts:
-        parts = {**parts, "abbrev": _usual_forms(parts["abbrev"])}
+class _Package:
+    """All split units of a program in one file, and the types that several of them use."""
 
-    def section(name: str) -> DebugSectionDescriptor | None:
-        data = parts.get(name)
-        if not data:
+    def __init__(self, path: Path) -> None:
+        with path.open("rb") as file:
+            elf = ELFFile(file)
+            self._whole = _sections(elf)
+            indices = {kind: elf.get_section_by_name(f".debug_{kind}_index") for kind in _KINDS}
+            self._indices = {kind: each.data() for kind, each in indices.items() if each}
+        self._known: dict[int, DIE] = {}
+
+    def parts(self, kind: str, identity: int) -> _Parts | None:
+        """One unit's sections; None: it is not in there."""
+        data = self._indices.get(kind)
+        if data is None:
             return None
-        return DebugSectionDescriptor(BytesIO(data), f".debug_{name}.dwo", 0, len(data), 0)
+        version, columns, units, slots = struct.unpack_from("<HxxIII", data)
+        if version not in _VERSIONS:
+            return None
+        keys = struct.unpack_from(f"<{slots}Q", data, 16)
+        rows = struct.unpack_from(f"<{slots}I", data, 16 + 8 * slots)
+        row = dict(zip(keys, rows, strict=True)).get(identity, 0)
+        if not 1 <= row <= units:
+            return None
+        at = 16 + 12 * slots
+        names = struct.unpack_from(f"<{columns}I", data, at)
+        offsets = struct.unpack_from(f"<{columns}I", data, at + 4 * columns * row)
+        sizes = struct.unpack_from(f"<{columns}I", data, at + 4 * columns * (units + row))
+        parts = {"str": self._whole.get("str", b"")}
+        for number, offset, size in zip(names, offsets, sizes, strict=True):
+            name = _COLUMNS.get(number)
+            if name is not None and name in self._whole:
+                parts[name] = self._whole[name][offset : offset + size]
+        return parts
 
-    none = dict.fromkeys(
-        (
-            "debug_aranges_sec", "debug_frame_sec", "eh_frame_sec", "debug_loc_sec",
-            "debug_ranges_sec", "debug_pubtypes_sec", "debug_pubnames_sec", "debug_line_str_sec",
-            "debug_sup_sec", "gnu_debugaltlink_sec", "debug_types_sec",
+    def type(self, signature: int, gnu: bool) -> DIE:
+        """The type with a signature, of any unit; a LookupError without one."""
+        if signature not in self._known:
+            parts = self.parts("tu", signature)
+            if parts is None:
+                raise LookupError(signature)
+            self._known[signature] = signed(_Split(parts, None, gnu, self), signature)
+        return self._known[signature]
+
+
+class _Split(DWARFInfo):
+    """What some sections describe; further types may be in the package that they are from."""
+
+    def __init__(
+        self,
+        parts: _Parts,
+        addresses: DebugSectionDescriptor | None,
+        gnu: bool,
+        package: _Package | None,
+    ) -> None:
+        self._gnu = gnu
+        self._package = package
+        if gnu and "abbrev" in parts:
+            parts = {**parts, "abbrev": _usual_forms(parts["abbrev"])}
+        super().__init__(
+            DwarfConfig(little_endian=True, machine_arch="x64", default_address_size=8),
+            **{f"debug_{name}_sec": _section(parts, name) for name in _SECTIONS},
+            debug_addr_sec=addresses,
+            **dict.fromkeys(_NONE),
         )
-    )  # fmt: skip
-    dwarf = DWARFInfo(
-        DwarfConfig(little_endian=True, machine_arch="x64", default_address_size=8),
-        **{f"debug_{name}_sec": section(name) for name in _SECTIONS},
-        debug_addr_sec=main.debug_addr_sec,
-        **none,
-    )
-    for unit in dwarf.iter_CUs():
+        for unit in self.iter_CUs():
+            self._place(unit, parts)
+        for each in self.iter_TUs():
+            self._place(self.get_TU_by_sig8(each["signature"]), parts)
+
+    def _place(self, unit: CompileUnit | TypeUnit, parts: _Parts) -> None:
         # The first attempt keeps the description and fails at its names, which need the places
         # below. Nobody asks for the unit's own name afterwards.
         with suppress(DWARFError):
             unit.get_top_DIE()
+        for name, (of, begin) in _BASES.items():
+            if of in parts:
+                unit.get_top_DIE().attributes[name] = _number(name, 0 if self._gnu else begin)
+
+    def get_DIE_by_sig8(self, sig8: int) -> DIE:  # noqa: N802
+        """The type with a signature; a LookupError without one."""
+        try:
+            return super().get_DIE_by_sig8(sig8)
+        except KeyError:
+            if self._package is None:
+                raise
+            return self._package.type(sig8, self._gnu)
+
+
+def _section(parts: _Parts, name: str) -> DebugSectionDescriptor | None:
+    data = parts.get(name)
+    if not data:
+        return None
+    return DebugSectionDescriptor(BytesIO(data), f".debug_{name}.dwo", 0, len(data), 0)
+
+
+def _described(dwarf: DWARFInfo, skeleton: DIE, has_lines: bool) -> DIE:
+    """The unit that a skeleton stands for."""
+    for unit in dwarf.iter_CUs():
         top = unit.get_top_DIE()
         if _identity(top) != _identity(skeleton):
             continue
-        for name, (of, begin) in _BASES.items():
-            if of in parts:
-                top.attributes[name] = _number(name, 0 if gnu else begin)
         for name in ("DW_AT_addr_base", "DW_AT_low_pc"):
             if name in skeleton.attributes:
                 top.attributes[name] = skeleton.attributes[name]
-        if gnu and "DW_AT_GNU_addr_base" in skeleton.attributes:
+        if "DW_AT_GNU_addr_base" in skeleton.attributes:
             base = skeleton.attributes["DW_AT_GNU_addr_base"].value
             top.attributes["DW_AT_addr_base"] = _number("DW_AT_addr_base", base)
-        if parts.get("line"):
+        if has_lines:
             top.attributes["DW_AT_stmt_list"] = _number("DW_AT_stmt_list", 0)
         return top
     raise DWARFError("the split unit is another one's")
@@ -161,6 +215,7 @@ class Splits:
         self._path = path
         self._dwarf = dwarf
         self._known: dict[int, DIE] = {}
+        self._package: _Package | None = None
 
     def whole(self, top: DIE) -> DIE:
         """The unit that a skeleton stands for; any other unit is whole as it is."""
@@ -177,14 +232,20 @@ class Splits:
         for path in (Path(_text(skeleton, _FOLDER)) / name, beside / name, beside / name.name):
             if path.is_file():
                 with path.open("rb") as file:
-                    return _described(_sections(ELFFile(file)), skeleton, self._dwarf)
+                    return self._unit(_sections(ELFFile(file)), skeleton)
         package = self._path.with_name(f"{self._path.name}.dwp")
-        if package.is_file():
-            with package.open("rb") as file:
-                parts = _of_package(ELFFile(file), _identity(skeleton) or 0)
+        if self._package is None and package.is_file():
+            self._package = _Package(package)
+        if self._package is not None:
+            parts = self._package.parts("cu", _identity(skeleton) or 0)
             if parts is not None:
-                return _described(parts, skeleton, self._dwarf)
+                return self._unit(parts, skeleton)
         raise ELFError(f"no file {name}")
+
+    def _unit(self, parts: _Parts, skeleton: DIE) -> DIE:
+        gnu = _IDENTITY in skeleton.attributes
+        dwarf = _Split(parts, self._dwarf.debug_addr_sec, gnu, self._package)
+        return _described(dwarf, skeleton, bool(parts.get("line")))
 
 
 def _text(die: DIE, name: str) -> str:

@@ -10,14 +10,13 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
 from elftools.common.exceptions import DWARFError, ELFError
 from elftools.dwarf.compileunit import CompileUnit
 from elftools.dwarf.die import DIE
-from elftools.dwarf.dwarfinfo import DebugSectionDescriptor, DWARFInfo
+from elftools.dwarf.dwarfinfo import DWARFInfo
 from elftools.elf.elffile import ELFFile
 
 from schedshard.c2c.naming.split import Splits
@@ -32,6 +31,7 @@ from schedshard.lines.dwarf import (
     member_path,
     whole_member,
 )  # fmt: skip
+from schedshard.lines.references import bytes_of, is_of_a_type, referred, type_of
 
 # What the reader of debug information raises where it does not understand it, or where it lacks a
 # part. A name without a field is still a name.
@@ -64,7 +64,7 @@ def target(die: DIE) -> DIE | None:
     """The type of a type definition, a variable or a member."""
     if "DW_AT_type" not in die.attributes:
         return None
-    return die.get_DIE_from_attribute("DW_AT_type")
+    return type_of(die)
 
 
 def die_language(top: DIE) -> bool:
@@ -235,7 +235,7 @@ class DebugInfo:
             return top
 
     def _units(self, may_have: Callable[[CompileUnit], bool]) -> Iterator[tuple[DIE, bool]]:
-        units = filter(may_have, self._dwarf.iter_CUs())
+        units = filter(may_have, self.units())
         while True:
             try:
                 top = next(units).get_top_DIE()
@@ -252,6 +252,10 @@ class DebugInfo:
     def dwarf(self) -> DWARFInfo:
         """All of it."""
         return self._dwarf
+
+    def units(self) -> Iterator[CompileUnit]:
+        """Those that may have variables and functions: units of one type are as many as types."""
+        return (unit for unit in self._dwarf.iter_CUs() if not is_of_a_type(unit))
 
     def variables(self, addresses: Iterable[int]) -> dict[int, Typed]:
         """The types of the variables that begin at these addresses of the file."""
@@ -276,10 +280,10 @@ class DebugInfo:
         """
         words = [re.escape(address.to_bytes(8, "little")) for address in addresses]
         any_word = re.compile(b"|".join(words))
-        if any_word.search(_bytes_of(self._dwarf.debug_addr_sec)):
+        if any_word.search(bytes_of(self._dwarf.debug_addr_sec)):
             return lambda _: True
         place = re.compile(b"%c(?:%s)" % (_DW_OP_ADDR, any_word.pattern))
-        data = _bytes_of(self._dwarf.debug_info_sec)
+        data = bytes_of(self._dwarf.debug_info_sec)
         places = [found.start() for found in place.finditer(data)]
 
         def has_one(unit: CompileUnit) -> bool:
@@ -380,19 +384,9 @@ class DebugInfo:
                 self._walk_pointers(child, cplusplus, missing, found)
 
 
-def _bytes_of(section: DebugSectionDescriptor | None) -> memoryview | bytes:
-    """All of a section; it is in memory already."""
-    if section is None:
-        return b""
-    if isinstance(section.stream, BytesIO):
-        return section.stream.getbuffer()
-    section.stream.seek(0)
-    return section.stream.read()
-
-
 def declared(die: DIE) -> DIE:
     """Of a definition that only adds the place: the declaration."""
     for name in ("DW_AT_specification", "DW_AT_abstract_origin"):
         if "DW_AT_type" not in die.attributes and name in die.attributes:
-            return die.get_DIE_from_attribute(name)
+            return referred(die, name)
     return die

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Which description another one refers to, also where types have units of their own.
+
+With -fdebug-types-section a type that several files use is described once, in a unit that has a
+signature. What refers to it has the signature, or a declaration that has it. DWARF 4 has a section
+for such units; in DWARF 5 they lie among the others, where the reader does not look for them.
+"""
+
+import struct
+from collections.abc import Iterator
+from io import BytesIO
+from weakref import WeakKeyDictionary
+
+from elftools.dwarf.compileunit import CompileUnit
+from elftools.dwarf.die import DIE
+from elftools.dwarf.dwarfinfo import DebugSectionDescriptor, DWARFInfo
+
+_HEAD = struct.Struct("<HBx")  # version, kind of unit; then the place of its abbreviations
+_KINDS = {2, 6}  # type, split type
+_LONG = 0xFFFFFFFF
+# By signature: the unit and the description in it.
+_known: WeakKeyDictionary[DWARFInfo, dict[int, tuple[int, int]]] = WeakKeyDictionary()
+
+
+def referred(die: DIE, name: str) -> DIE:
+    """The description that an attribute names."""
+    attribute = die.attributes[name]
+    if attribute.form == "DW_FORM_ref_sig8":
+        found = signed(die.dwarfinfo, attribute.raw_value)
+    else:
+        found = die.get_DIE_from_attribute(name)
+    signature = found.attributes.get("DW_AT_signature")
+    return found if signature is None else signed(found.dwarfinfo, signature.raw_value)
+
+
+def type_of(die: DIE) -> DIE:
+    """The type of a variable or a member; what a pointer points to."""
+    return referred(die, "DW_AT_type")
+
+
+def is_of_a_type(unit: CompileUnit) -> bool:
+    """Whether a unit describes one type and nothing else."""
+    return unit.header.get("unit_type") in ("DW_UT_type", "DW_UT_split_type")
+
+
+def signed(dwarf: DWARFInfo, signature: int) -> DIE:
+    """The type with a signature; a LookupError without one."""
+    if dwarf not in _known:
+        _known[dwarf] = dict(_type_units(dwarf))
+    if signature not in _known[dwarf]:
+        return dwarf.get_DIE_by_sig8(signature)
+    unit, offset = _known[dwarf][signature]
+    return dwarf.get_CU_at(unit).get_DIE_from_refaddr(unit + offset)
+
+
+def _type_units(dwarf: DWARFInfo) -> Iterator[tuple[int, tuple[int, int]]]:
+    """Those of DWARF 5; from their heads only, since there are as many as types."""
+    if dwarf.debug_info_sec is None:
+        return
+    data, at = bytes_of(dwarf.debug_info_sec), 0
+    while at + 4 + _HEAD.size <= len(data):
+        size, word, head = int.from_bytes(data[at : at + 4], "little"), 4, at + 4
+        if size == _LONG:
+            size, word, head = int.from_bytes(data[head : head + 8], "little"), 8, head + 8
+        version, kind = _HEAD.unpack_from(data, head)
+        if version == 5 and kind in _KINDS:
+            place = head + _HEAD.size + word
+            signature = int.from_bytes(data[place : place + 8], "little")
+            offset = int.from_bytes(data[place + 8 : place + 8 + word], "little")
+            yield signature, (at, offset)
+        at = head + size
+
+
+def bytes_of(section: DebugSectionDescriptor | None) -> memoryview | bytes:
+    """All of a section; it is in memory already."""
+    if section is None:
+        return b""
+    if isinstance(section.stream, BytesIO):
+        return section.stream.getbuffer()
+    section.stream.seek(0)
+    return section.stream.read()
