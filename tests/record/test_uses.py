@@ -16,7 +16,8 @@ from schedshard.c2c.naming.modules import Modules
 from schedshard.c2c.naming.uses import Use, Uses, agreed, apart
 from schedshard.c2c.naming.variables import DebugInfo
 from schedshard.common.paths import build_dir
-from schedshard.lines.instructions import Code
+from schedshard.lines.instructions import Code, Function
+from schedshard.lines.undecoded import length
 
 recorded = needs(build_dir() / "record" / "libschedshard-record.so")
 
@@ -80,8 +81,21 @@ __attribute__((noinline)) void table(int kind, block *b, owner *o)
 	}
 	__atomic_fetch_add(to, 1, 0);
 }
-int main(int argc, char **)
+// What no decoder of today knows; and bytes that are no instruction, which a jump leaves out.
+__attribute__((noinline)) void unknown(block *b)
 {
+	asm volatile(".byte 0x62, 0xf5, 0x6c, 0x48, 0x58, 0xd9");
+	__atomic_fetch_add(&b->misses[1], 1, 0);
+}
+__attribute__((noinline)) void no_code(block *b)
+{
+	asm volatile("jmp 1f\n.byte 0x06, 0x07, 0x0e, 0xea\n1:");
+	__atomic_fetch_add(&b->misses[2], 1, 0);
+}
+int main(int argc, char **argv)
+{
+	if (argc > 99)
+		unknown((block *)argv[99]);
 	owner o{1, new block{}, std::make_unique<block>()};
 	std::vector<owner *> all(4, &o);
 
@@ -106,6 +120,7 @@ int main(int argc, char **)
 	inside(many, argc);
 	any_of(&e);
 	table(argc, many, &o);
+	no_code(many);
 	return 0;
 }
 """
@@ -126,6 +141,8 @@ FOUND = {
     "inside": None,
     "any_of": None,
     "table": ("long int", ""),
+    "unknown": ("block", ".misses[1]"),
+    "no_code": ("block", ".misses[2]"),
 }
 WORDS = [
     ("g++", "-O2", "-gdwarf-5"),
@@ -164,12 +181,17 @@ def uses_of(program: Path) -> dict[str, list[Use]]:
 
 
 @pytest.fixture(scope="module")
-def used(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Use]]:
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("uses")
     (folder / "p.cc").write_text(SOURCE, encoding="utf-8")
     words = ["g++", "-O2", "-g", str(folder / "p.cc"), "-o", str(folder / "p")]
     subprocess.run(words, check=True)
-    return uses_of(folder / "p")
+    return folder / "p"
+
+
+@pytest.fixture(scope="module")
+def used(program: Path) -> dict[str, list[Use]]:
+    return uses_of(program)
 
 
 @pytest.mark.parametrize("words", WORDS, ids=" ".join)
@@ -268,11 +290,8 @@ def test_objects_without_allocations_lie_where_no_use_contradicts(
     assert apart([(100, block), (104, number)]) == []
 
 
-def test_a_damaged_program_has_no_uses(tmp_path: Path) -> None:
+def test_a_damaged_program_has_no_uses(program: Path, tmp_path: Path) -> None:
     """A segment that is longer than the file, then a file that ends in the middle."""
-    (tmp_path / "p.cc").write_text(SOURCE, encoding="utf-8")
-    program = tmp_path / "p"
-    subprocess.run(["g++", "-O2", "-g", str(tmp_path / "p.cc"), "-o", str(program)], check=True)
     module = Modules([(0, 0, 0, str(program))]).modules[0]
     assert module.debug is not None
     locked = next(each for each in module.functions if "by_member" in each.name)
@@ -289,6 +308,50 @@ def test_a_damaged_program_has_no_uses(tmp_path: Path) -> None:
         module.path = tmp_path / "damaged"
         module.path.write_bytes(data)
         assert not any(Uses(module, info, Locals(info)).at(pc) for pc in pcs)
+
+
+def test_instructions_that_the_decoder_does_not_know_have_a_length() -> None:
+    """The bytes are what binutils makes of them; behind each are others."""
+    for code in (
+        "62f56c4858d9",  # vaddph %zmm1,%zmm2,%zmm3
+        "62f26e4852d9",  # vdpbf16ps %zmm1,%zmm2,%zmm3
+        "62f37d480a4c8b0201",  # a byte of data behind an operand in memory
+        "c4e27b4b0418",  # tileloadd (%rax,%rbx,1),%tmm0
+        "c5f170d10a",  # a byte of data behind registers
+        "0f01e8",  # serialize
+        "f30f3af0c001",  # hreset $0x1
+        "f20f38f818",  # enqcmd (%rax),%rbx
+        "f3480fc7f0",  # with a prefix for 64 bits
+        "670fb94002",  # ud1 0x2(%eax),%eax
+        "0fb98c8390909090",  # ud1 0x90909090(%rbx,%rax,4),%ecx
+        "0fb90d90909090",  # ud1 0x90909090(%rip),%ecx
+    ):
+        data = bytes.fromhex(code)
+        assert length(data + b"\x90" * 16) == len(data), code
+        assert length(data[:-1]) is None, code
+    assert [length(data) for data in (b"\x06\x90", b"\xd5\x90\x90", b"", b"\x66")] == [None] * 4
+
+
+def test_bytes_that_are_no_instruction_hide_what_is_behind_them_and_no_more() -> None:
+    load, add, end = b"\x48\x8b\x07", b"\xf0\x48\xff\x40\x08", b"\xc3"
+
+    def names(data: bytes, *begins: int) -> list[str]:
+        return [each.name for each in Function(data, 0x1000, (), set(begins)).all]
+
+    assert names(load + add + end) == ["mov", "inc", "ret"]
+    assert names(load + bytes.fromhex("670fb94002") + add + end) == ["mov", "ud1", "inc", "ret"]
+    assert names(load + b"\x06" + add + end) == ["mov", "??"]
+    assert names(load + b"\x06" + add + end, 0x1004) == ["mov", "??", "inc", "ret"]
+    # Bytes that look like one end where an instruction is known to begin.
+    assert names(load + b"\x48" + add + end, 0x1004) == ["mov", "??", "inc", "ret"]
+    # A jump says where one begins.
+    assert names(b"\xeb\x01\x06" + add + end) == ["jmp", "??", "inc", "ret"]
+    hidden = Function(load + b"\x06" + add + end, 0x1000, (), {0x1004})
+    assert hidden.writer("rax", 2) is None
+    assert hidden.writer("rax", 1) is None  # the bytes may have a jump to it
+    seen = Function(load + bytes.fromhex("0f01e8") + add + end, 0x1000)
+    assert seen.writer("rax", 2) == (1, 0)  # it may have written anything
+    assert seen.writer("rax", 1) == (0, 0)
 
 
 RUST = """

@@ -2,7 +2,7 @@
 """Instructions of a file's functions: their operands, and what flows into a register."""
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from math import gcd
 from pathlib import Path
@@ -10,6 +10,8 @@ from pathlib import Path
 import capstone
 from capstone import x86_const as x86
 from elftools.elf.elffile import ELFFile
+
+from schedshard.lines.undecoded import length
 
 # By DWARF's numbers.
 REGISTERS = (
@@ -19,8 +21,11 @@ REGISTERS = (
 _LOST_IN_CALLS = {"rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11"}
 _OLD = {"ax": "rax", "bx": "rbx", "cx": "rcx", "dx": "rdx"}
 _FRAME, _CALL = "the frame", "a call"  # beside registers: what an instruction writes
+_ANYTHING = frozenset((*REGISTERS, _FRAME, _CALL))
+_UNKNOWN, _BYTES = "?", "??"  # an instruction that is not known; bytes that are none
 _STRINGS = ("movs", "stos", "lods", "scas", "cmps")
-_ENDS = {"jmp", "ret", "ud2", "hlt", "int3"}
+_UNDEFINED = {"ud0", "ud1"}  # the decoder does not count their operands
+_ENDS = {"jmp", "ret", "ud2", "hlt", "int3", *_UNDEFINED}
 
 
 def _whole(name: str) -> str:
@@ -132,16 +137,51 @@ def _instruction(decoded: capstone.CsInsn) -> Instruction:
     )  # fmt: skip
 
 
+def _decoded(data: bytes, low: int, begins: Collection[int]) -> Iterator[Instruction]:
+    """All instructions; what the decoder does not know is one that may write anything."""
+    reader = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
+    reader.detail = True
+    at, end = low, low + len(data)
+    known = set(begins)
+    while at < end:
+        name = _UNKNOWN
+        for decoded in reader.disasm(data[at - low :], at):
+            name = decoded.mnemonic
+            if name in _UNDEFINED or (
+                begins and any(at < each < at + decoded.size for each in begins)
+            ):
+                break
+            each = _instruction(decoded)
+            known.update(() if each.target is None else (each.target,))
+            yield each
+            at, name = at + each.size, _UNKNOWN
+        behind = min((each for each in known if at < each < end), default=end)
+        size = length(data[at - low :])
+        if size is None or at + size > behind:
+            name, size = _BYTES, behind - at
+        if size:
+            yield Instruction(at, size, name, (), _ANYTHING, None)
+        at += size
+
+
 class Function:
     """The instructions of one function, in order."""
 
-    def __init__(self, data: bytes, low: int, from_elsewhere: Iterable[int] = ()) -> None:
-        """``from_elsewhere``: places where code outside of it jumps to."""
-        reader = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
-        reader.detail = True
-        self.all = [_instruction(each) for each in reader.disasm(data, low)]
+    def __init__(
+        self,
+        data: bytes,
+        low: int,
+        from_elsewhere: Iterable[int] = (),
+        begins: Collection[int] = (),
+    ) -> None:
+        """``from_elsewhere``: places where code outside of it jumps to.
+
+        ``begins``: places where instructions are known to begin.
+        """
+        self.all = list(_decoded(data, low, begins))
         self._starts = [each.address for each in self.all]
-        self._sure = not any(each.is_table_jump for each in self.all)
+        # What cannot be decoded may jump anywhere as well.
+        self._sure = not any(each.is_table_jump or each.name == _BYTES for each in self.all)
         # Another function may have been told where the frame is.
         self._escapes = any(
             each.name == "lea" and isinstance(each.operands[-1], Place)
@@ -222,21 +262,30 @@ class Code:
 
     def __init__(self, path: Path) -> None:
         self._functions: dict[int, Function] = {}
+        self._begins: dict[int, set[int]] = {}  # of instructions in a function
         self._parts: list[tuple[int, bytes]] = []
         with path.open("rb") as file:
             elf = ELFFile(file)
             if elf.get_machine_arch() == "x64":
                 self._parts.extend(_parts(elf, path.stat().st_size))
 
-    def function(self, low: int, size: int, from_elsewhere: Iterable[int] = ()) -> Function:
-        """A function's instructions; without any, if the file does not have it."""
-        if low not in self._functions:
+    def function(
+        self, low: int, size: int, from_elsewhere: Iterable[int] = (), at: int | None = None
+    ) -> Function:
+        """A function's instructions; without any, if the file does not have it.
+
+        ``at``: an instruction that is known to be there, whatever is before it.
+        """
+        known = self._functions.get(low)
+        if known is None or (at is not None and known.index(at) is None):
+            begins = self._begins.setdefault(low, set())
+            begins.update(() if known is None or at is None else (at,))
             data = b""
             for start, part in self._parts:
                 if start <= low < start + len(part):
                     data = part[low - start : low - start + size]
-            self._functions[low] = Function(data, low, from_elsewhere)
-        return self._functions[low]
+            known = self._functions[low] = Function(data, low, from_elsewhere, begins)
+        return known
 
 
 def _parts(elf: ELFFile, size: int) -> Iterator[tuple[int, bytes]]:

@@ -141,7 +141,7 @@ class Uses:
             self._code = Code(self._module.path)
         cold = self._cold.get(f"{symbol.name}.cold")
         targets = self._code.function(cold.address, cold.size).targets if cold else ()
-        return self._code.function(symbol.address, symbol.size, targets)
+        return self._code.function(symbol.address, symbol.size, targets, pc)
 
     # ---- values ----
 
