@@ -9,12 +9,15 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from elftools.dwarf.die import DIE
 from recording import Report, hitm_of, needs, quiet, record_to
 
 from schedshard.c2c.naming.locals import Locals
+from schedshard.c2c.naming.memory import Memory
 from schedshard.c2c.naming.modules import Modules
 from schedshard.c2c.naming.uses import Use, Uses, agreed, apart
 from schedshard.c2c.naming.variables import DebugInfo
+from schedshard.c2c.report.notes import notes
 from schedshard.common.paths import build_dir
 from schedshard.lines.instructions import Code, Function
 from schedshard.lines.undecoded import length
@@ -352,6 +355,38 @@ def test_bytes_that_are_no_instruction_hide_what_is_behind_them_and_no_more() ->
     seen = Function(load + bytes.fromhex("0f01e8") + add + end, 0x1000)
     assert seen.writer("rax", 2) == (1, 0)  # it may have written anything
     assert seen.writer("rax", 1) == (0, 0)
+
+
+def test_what_is_not_read_or_not_understood_is_noted(
+    program: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def told() -> tuple[list[Use | None], DebugInfo]:
+        module = Modules([(0, 0, 0, str(program))]).modules[0]
+        assert module.debug is not None
+        info = DebugInfo(module.debug)
+        locked = next(each for each in module.functions if "by_member" in each.name)
+        uses = Uses(module, info, Locals(info))
+        return [uses.at(pc) for pc in range(locked.address, locked.address + locked.size)], info
+
+    found, info = told()
+    assert any(found)
+    assert (info.cut, info.damaged) == (False, False)
+    with monkeypatch.context() as patched:
+        patched.setattr("schedshard.c2c.naming.locals.MOST_BYTES", 0)
+        found, info = told()
+    assert not any(found)
+    assert (info.cut, info.damaged) == (True, False)
+    with monkeypatch.context() as patched:
+        patched.delattr(DIE, "get_DIE_from_attribute")
+        found, info = told()
+    assert not any(found)
+    assert (info.cut, info.damaged) == (False, True)
+    nothing = {"pages": [], "processes": [], "images": [], "lost_accesses": 0}
+    monkeypatch.setattr(Memory, "cut", ["/p"])
+    monkeypatch.setattr(Memory, "damaged", ["/q"])
+    cut, damaged = sorted(notes(True, nothing, Memory(nothing), []))
+    assert cut == "/p has more than 24 MB of debug information: types may be missing"
+    assert "/q could not be read whole" in damaged
 
 
 RUST = """

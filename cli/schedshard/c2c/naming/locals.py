@@ -33,6 +33,7 @@ _SCOPES = {
     "DW_TAG_lexical_block", "DW_TAG_inlined_subroutine",
 }  # fmt: skip
 _VARIABLES = {"DW_TAG_variable", "DW_TAG_formal_parameter"}
+_MOST_UNITS = 1 << 15  # whose first description is read: some 10 seconds
 _FBREG, _CFA = 0x91, 0x9C
 _REG_RBP, _REG_RSP, _BREG_RBP, _BREG_RSP = 0x56, 0x57, 0x76, 0x77
 
@@ -144,14 +145,13 @@ class Locals:
 
     def _code_of_units(self) -> Iterator[tuple[int, int, DIE]]:
         """What clang leaves out: which code each unit has."""
-        read = 0
         with suppress(*FAULTS):
-            for unit in self._info.units():
+            for number, unit in enumerate(self._info.units()):
+                if number == _MOST_UNITS:
+                    self._info.cut = True
+                    return
                 top = unit.get_top_DIE()
                 yield from ((low, high, top) for low, high in _ranges(top))
-                read += unit.size
-                if read > MOST_BYTES:
-                    return
 
     def _function(self, top: DIE, pc: int) -> DIE | None:
         """The function of a unit that has an instruction; a unit is read once."""
@@ -161,6 +161,8 @@ class Locals:
             self._read += top.cu.size
             if self._read <= MOST_BYTES:
                 self._functions[unit].extend(self._functions_in(top))
+            else:
+                self._info.cut = True
         return next((die for low, high, die in self._functions[unit] if low <= pc < high), None)
 
     def _functions_in(self, die: DIE) -> Iterator[tuple[int, int, DIE]]:

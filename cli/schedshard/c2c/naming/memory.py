@@ -51,6 +51,11 @@ class Memory:
         """Files whose debug information could not be read whole."""
         return sorted({path for objects in self._objects.values() for path in objects.damaged})
 
+    @property
+    def cut(self) -> list[str]:
+        """Files with more debug information than was read."""
+        return sorted({path for objects in self._objects.values() for path in objects.cut})
+
     def close(self) -> None:
         """Close all files."""
         for objects in self._objects.values():

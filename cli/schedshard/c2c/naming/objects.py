@@ -110,6 +110,11 @@ class Objects:
         """Files whose debug information could not be read whole."""
         return [str(info.path) for info in self._info.values() if info is not None and info.damaged]
 
+    @property
+    def cut(self) -> list[str]:
+        """Files with more debug information than was read."""
+        return [str(info.path) for info in self._info.values() if info is not None and info.cut]
+
     def close(self) -> None:
         """Close all files."""
         for info in self._info.values():

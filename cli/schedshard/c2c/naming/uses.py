@@ -8,7 +8,6 @@ types that no allocation declares: those of C++ containers, of Rust's Arc, of Go
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from math import gcd
 
@@ -117,21 +116,28 @@ class Uses:
 
     def at(self, pc: int) -> Use | None:
         """What an instruction accesses, by its address in the file; None if that is not known."""
-        with suppress(*FAULTS, CsError):
+        try:
             function = self._function(pc)
-            index = function.index(pc) if function is not None else None
-            if function is None or index is None:
-                return None
-            place = function.all[index].place
-            found = self._at_place(function, index, place, _DEPTH) if place is not None else None
-            found = found.inside() if found is not None else None
-            size = die_size(found.die) if found is not None else None
-            # A pointer to bytes says nothing about what is there.
-            if found is None or not size or size == 1:
-                return None
-            name = type_name(found.die, die_language(found.die.cu.get_top_DIE()))
-            return Use(Typed(found.die, name), size, found.offset, found.step > 0)
+        except (*FAULTS, CsError):
+            return None
+        index = function.index(pc) if function is not None else None
+        place = function.all[index].place if function is not None and index is not None else None
+        if function is None or index is None or place is None:
+            return None
+        try:
+            return self._use(self._at_place(function, index, place, _DEPTH))
+        except FAULTS:
+            self._info.damaged = True
         return None
+
+    def _use(self, found: Pointer | None) -> Use | None:
+        found = found.inside() if found is not None else None
+        size = die_size(found.die) if found is not None else None
+        # A pointer to bytes says nothing about what is there.
+        if found is None or not size or size == 1:
+            return None
+        name = type_name(found.die, die_language(found.die.cu.get_top_DIE()))
+        return Use(Typed(found.die, name), size, found.offset, found.step > 0)
 
     def _function(self, pc: int) -> Function | None:
         symbol = self._module.code(pc)

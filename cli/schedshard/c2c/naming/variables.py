@@ -207,6 +207,7 @@ class DebugInfo:
         self._files: list[str] = []
         self._skeleton: DIE | None = None  # of the unit that is read
         self.damaged = False  # a part could not be read: some types are not known
+        self.cut = False  # a part was not read: there is more of it than is worth the time
         with telling(f"cannot read {path}"):
             self._elf = ELFFile(path.open("rb"), self._beside)
         try:
@@ -263,7 +264,10 @@ class DebugInfo:
         found: dict[int, Typed] = {}
         read = 0
         for top, cplusplus in self._units(self._with_addresses(missing)) if missing else ():
-            if not missing or read > MOST_BYTES:
+            if not missing:
+                break
+            if read > MOST_BYTES:
+                self.cut = True
                 break
             read += top.cu.size
             try:
@@ -329,7 +333,10 @@ class DebugInfo:
         files = {name for name, _ in missing}
         read = 0
         for top, cplusplus in self._units(lambda _: True):
-            if not missing or read > MOST_BYTES:
+            if not missing:
+                break
+            if read > MOST_BYTES:
+                self.cut = True
                 break
             try:
                 self._files = [Path(name).name for name in self._files_of(top)]

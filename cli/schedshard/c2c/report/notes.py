@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from schedshard.c2c.naming.memory import Memory
+from schedshard.c2c.naming.variables import MOST_BYTES
 from schedshard.c2c.program.program import debug_package_of
 
 _HOW_TO_NAME = {
@@ -33,6 +34,9 @@ def notes(
         said.append("1,024 ways to an instruction are told apart: others are without calls")
     for path in memory.damaged:
         said.append(f"the debug information of {path} could not be read whole: types are missing")
+    for path in memory.cut:
+        most = MOST_BYTES >> 20
+        said.append(f"{path} has more than {most} MB of debug information: types may be missing")
     pcs = {int(a["pc"], 16) for line in lines[:10] for a in line["accesses"]}
     for module in memory.modules_at(pcs):
         if module.debug is not None:
