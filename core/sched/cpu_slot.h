@@ -7,8 +7,8 @@
 
 /*
  * Every possible CPU has a slot: its place in an array of bytes that all CPUs
- * write. A shard is one cache line of such an array. Its CPUs share a
- * last-level cache and a NUMA node, so no store takes it from another cache.
+ * write. A shard is one line of such an array, for CPUs of one node that share
+ * a last-level cache. So a CPU takes it from no other to store its own byte.
  *
  * cpu_slots_init() makes the slots before the first root domain, and nothing
  * changes them after that.

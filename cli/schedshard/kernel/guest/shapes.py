@@ -13,6 +13,8 @@ SHAPES: Mapping[str, Shape] = {
         Shape(cores=2, label="two"),
         Shape(cores=4, threads=2, label="one-llc"),
         Shape(packages=2, llcs=4, threads=2, label="llc-a-core"),
+        # As hypervisors have it by default. The series takes such caches for unknown.
+        Shape(llcs=8, label="llc-a-cpu"),
         # Three is not a power of two: APIC ids have holes.
         Shape(packages=1, llcs=3, cores=3, label="threes"),
         Shape(packages=2, cores=4, threads=2, one_thread=True, label="holes"),

@@ -3,16 +3,14 @@
  * The place of every possible x86 CPU, before any but the boot CPU has run.
  *
  * Firmware gives the APIC ids of all possible CPUs. CPUs share the L3 if their
- * ids agree above a bit that the boot CPU's CPUID gives. cacheinfo later
- * computes the same on each CPU.
+ * ids agree above a bit that the boot CPU's CPUID gives, as in cacheinfo. Many
+ * guests have an L3 for each CPU, which says nothing.
  */
 #include <linux/bitops.h>
 #include <linux/cpufeature.h>
-#include <linux/init.h>
 #include <linux/processor.h>
 #include <linux/sched/cpu_slot.h>
 #include <asm/apic.h>
-#include <asm/apicdef.h>
 #include <asm/cpuid/api.h>
 
 /* The lowest bit above which ids of CPUs with one L3 agree; 31: unknown. */
@@ -21,8 +19,7 @@ static unsigned int __init l3_shift(void)
 	const struct cpuinfo_x86 *c = &boot_cpu_data;
 	bool amd = c->x86_vendor == X86_VENDOR_AMD ||
 		   c->x86_vendor == X86_VENDOR_HYGON;
-	u32 leaf = amd ? 0x8000001d : 4;
-	u32 eax, ebx, ecx, edx, i;
+	u32 leaf = amd ? 0x8000001d : 4, eax, ebx, ecx, edx, i;
 
 	/* In a PV guest CPUID describes the physical CPU that executed it. */
 	if (cpu_feature_enabled(X86_FEATURE_XENPV) ||
@@ -35,18 +32,21 @@ static unsigned int __init l3_shift(void)
 		if (!(eax & 0x1f))
 			break;
 		if ((eax >> 5 & 0x7) == 3)
-			return get_count_order((eax >> 14 & 0xfff) + 1);
+			return get_count_order((eax >> 14 & 0xfff) + 1) ?: 31;
 	}
 	return 31;
 }
 
 void __init arch_cpu_place(struct cpu_place *place)
 {
+	static int shift __initdata = -1; /* CPUID is slow in guests: once */
 	u32 apicid = cpuid_to_apicid[place->cpu];
 
 	/* A number without an APIC never comes online. */
 	if (apicid == BAD_APICID)
 		return;
-	place->cache = apicid >> l3_shift();
+	if (shift < 0)
+		shift = l3_shift();
+	place->cache = apicid >> shift;
 	place->id = apicid;
 }
