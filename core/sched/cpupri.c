@@ -69,7 +69,7 @@ static unsigned long that_fit(struct task_struct *p, int cpu,
 static u64 read_levels(const struct cpupri *cp, int cpu)
 {
 	unsigned int slot = cpu_slot[cpu];
-	u64 levels = READ_ONCE(*(u64 *)&cp->level[slot & ~7]);
+	__le64 levels = READ_ONCE(*(__le64 *)&cp->level[slot & ~7]);
 
 	return le64_to_cpu(levels) >> slot % 8 * 8;
 }

@@ -33,6 +33,8 @@
 
 #define LINUX_MAX_CPUS 8192u
 
+typedef u64 __le64;
+
 typedef struct {
 	u32 counter;
 } atomic_t;
