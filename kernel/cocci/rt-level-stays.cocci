@@ -8,7 +8,7 @@ expression R, prio;
 +static int rq_level_prio(struct rq *rq)
 +{
 +	/* Until dec_dl_deadline() sees the last deadline entity leave. */
-+	return rq->dl.earliest_dl.curr ? CPUPRI_HIGHER : rq->rt.highest_prio.curr;
++	return rq->dl.dl_nr_running ? CPUPRI_HIGHER : rq->rt.highest_prio.curr;
 +}
 +
  static void inc_rt_prio_smp(...)

@@ -10,7 +10,7 @@ expression rq;
  	...
 -	if (rq->rd->rto_cpu < 0)
 +	if (rq->rd->rto_cpu < 0) {
-+		/* As in rto_next_cpu(): this round serves all requests so far. */
++		/* As rto_next_cpu(): this round serves all requests so far. */
 +		rq->rd->rto_loop = atomic_read_acquire(&rq->rd->rto_loop_next);
  		cpu = rto_next_cpu(rq->rd);
 +	}
