@@ -524,7 +524,7 @@ void lines_counts(uint64_t *l, uint64_t *s, uint64_t *r)
 	*r = locked;
 }
 
-void lines_json(json_t *into)
+void lines_json(json_t *into, void (*line)(json_t *line, void *arg), void *arg)
 {
-	feed_lines_json(&lines, &exact_model, into);
+	feed_lines_json(&lines, &exact_model, into, line, arg);
 }

@@ -102,8 +102,8 @@ void lines_locked(volatile void *addr, const void *pc);
 
 void lines_fence(int mo, const void *pc);
 
-/** lines_json - set "lines" and their sums in @into. */
-void lines_json(json_t *into);
+/** lines_json - set the sums of all lines in @into, then pass each one to @line, with @arg. */
+void lines_json(json_t *into, void (*line)(json_t *line, void *arg), void *arg);
 
 /** lines_near - times that a line was found beside one of another CPU, and one of them written. */
 uint64_t lines_near(void);

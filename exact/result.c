@@ -26,10 +26,15 @@
 
 /* stdio would allocate, with the program's own malloc() if it has one, whose lock may be taken. */
 static struct {
+	const char *path;
+	char temp[4096];
 	int file;
+	bool failed;
 	size_t n;
 	char part[1 << 16];
 } out;
+
+#define FLAGS (JSON_COMPACT | JSON_REAL_PRECISION(12))
 
 static int flush(void)
 {
@@ -61,20 +66,38 @@ static int put(const char *text, size_t size, void *unused)
 	return 0;
 }
 
-static int dump(json_t *all, const char *path)
+static void begin(const char *path)
 {
-	char temp[4096];
-	int failed = (size_t)snprintf(temp, sizeof(temp), "%s.tmp", path) >= sizeof(temp);
-
-	out.file = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	out.path = path;
 	out.n = 0;
-	failed = failed || out.file < 0 ||
-		 json_dump_callback(all, put, NULL, JSON_COMPACT | JSON_REAL_PRECISION(12)) ||
-		 flush() || close(out.file) || rename(temp, path);
-	json_decref(all);
-	if (failed)
-		fprintf(stderr, "schedshard: cannot write %s\n", path);
-	return failed;
+	out.failed =
+		(size_t)snprintf(out.temp, sizeof(out.temp), "%s.tmp", path) >= sizeof(out.temp);
+	out.file = out.failed ? -1 : open(out.temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	out.failed = out.file < 0;
+}
+
+static void text(const char *is)
+{
+	out.failed = out.failed || put(is, strlen(is), NULL);
+}
+
+static void value(json_t *is)
+{
+	out.failed = out.failed || json_dump_callback(is, put, NULL, FLAGS);
+	json_decref(is);
+}
+
+static void end(void)
+{
+	if (out.failed || flush() || close(out.file) || rename(out.temp, out.path))
+		fprintf(stderr, "schedshard: cannot write %s\n", out.path);
+}
+
+static void dump(json_t *all, const char *path)
+{
+	begin(path);
+	value(all);
+	end();
 }
 
 /* For each CPU that did anything: its number, instructions, picoseconds at work and idle. */
@@ -124,8 +147,32 @@ static json_t *raw(void)
 				      (json_int_t)locked, "lines_touched",
 				      (json_int_t)sim_lines_touched()));
 	json_object_set_new(all, "cpu_times", times);
-	lines_json(all);
 	return all;
+}
+
+/* Each line is written at once: all of them would take as much memory as the records. */
+static void put_line(json_t *line, void *before)
+{
+	text(*(const char **)before);
+	*(const char **)before = ",";
+	value(line);
+}
+
+static void dump_raw(const char *path)
+{
+	const char *before = "";
+	json_t *all = raw();
+	char *rest;
+
+	begin(path);
+	text("{\"lines\":[");
+	lines_json(all, put_line, &before);
+	text("],");
+	rest = json_dumps(all, FLAGS);
+	text(rest + 1);
+	free(rest);
+	json_decref(all);
+	end();
 }
 
 static void add_map(uint64_t low, uint64_t high, uint64_t offset, const char *path, void *maps)
@@ -224,7 +271,7 @@ static void write_all(const char *why, bool deadlock, bool spin)
 	if (snprintf(path, sizeof(path), "%s.0", exact.meta) < (int)sizeof(path))
 		dump(image(why), path);
 	dump(meta(deadlock, spin), exact.meta);
-	dump(raw(), exact.watch.result);
+	dump_raw(exact.watch.result);
 	json_set_alloc_funcs(allocate, release);
 }
 

@@ -34,23 +34,24 @@ static int by_heat(const void *a, const void *b)
 	return x->line < y->line ? -1 : x->line > y->line;
 }
 
-static json_t *access_json(const struct run *run, const struct access_record *r, uint32_t words)
+static json_t *access_json(const struct run *run, const struct stats *s, uint32_t i)
 {
 	static const char *const kind[] = { "load", "store", "rmw" };
+	const struct access_record *r = stats_record(s, i);
 	char pc[20];
 
-	snprintf(pc, sizeof(pc), "0x%llx", (unsigned long long)r->pc);
+	snprintf(pc, sizeof(pc), "0x%llx", (unsigned long long)stats_place(s, i)->pc);
 	return json_pack("{s:i, s:i, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:i}", "offset",
 			 r->offset, "size", r->size, "kind", kind[r->kind], "pc", pc, "records",
 			 (json_int_t)r->records, "loads", (json_int_t)r->loads, "stores",
 			 (json_int_t)r->stores, "hitm_remote", (json_int_t)r->hitm_remote,
 			 "hitm_local", (json_int_t)r->hitm_local, "avg_load_cycles",
 			 cycles(run, r->load_time, r->loads), "max_load_cycles",
-			 cycles(run, r->load_max, 1), "cpus", (int)hot_lines_cpus(r, words));
+			 cycles(run, r->load_max, 1), "cpus", (int)hot_lines_cpus(s, i));
 }
 
-static json_t *line_json(const struct run *run, const struct hot_line *h,
-			 const struct access_record *rec, uint32_t words)
+static json_t *line_json(const struct run *run, const struct stats *s, const struct hot_line *h,
+			 const uint32_t *access)
 {
 	const struct arena_object *o = arena_object_of(h->line);
 	uint32_t in_object = h->line - (uint32_t)(o->offset >> LINE_SHIFT);
@@ -58,7 +59,7 @@ static json_t *line_json(const struct run *run, const struct hot_line *h,
 	char address[20];
 
 	for (uint32_t i = h->first; i < h->first + h->accesses; i++)
-		json_array_append_new(accesses, access_json(run, &rec[i], words));
+		json_array_append_new(accesses, access_json(run, s, access[i]));
 	snprintf(address, sizeof(address), "0x%llx",
 		 (unsigned long long)(ARENA_BASE + ((uint64_t)h->line << LINE_SHIFT)));
 	return json_pack("{s:s, s:s?, s:i, s:s, s:i, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:o}",
@@ -70,11 +71,11 @@ static json_t *line_json(const struct run *run, const struct hot_line *h,
 			 cycles(run, h->load_max, 1), "accesses", accesses);
 }
 
-static bool is_reported(const struct run *run, const struct access_record *r)
+static bool is_reported(const struct run *run, const struct hot_line *h)
 {
 	const char *const *name = run->experiment->objects;
 
-	while (name && *name && strcmp(*name, arena_object_of(r->line)->name))
+	while (name && *name && strcmp(*name, arena_object_of(h->line)->name))
 		name++;
 	return !name || *name;
 }
@@ -82,25 +83,19 @@ static bool is_reported(const struct run *run, const struct access_record *r)
 static json_t *lines_json(const struct run *run, uint32_t *total)
 {
 	const struct stats *s = sim_stats();
-	struct access_record *rec = stats_records(s->n + 1);
-	struct access_record *accesses;
-	struct hot_line *hot;
 	json_t *lines = json_array();
-	uint32_t n, kept, records = 0;
+	struct hot_line *hot;
+	uint32_t all = hot_lines_add_up(s, &hot), n = 0, kept, *accesses;
 
-	if (!rec)
-		abort();
-	for (uint32_t i = 0; i < s->n; i++)
-		if (is_reported(run, &s->rec[i]))
-			rec[records++] = s->rec[i];
-	n = hot_lines_add_up(s, rec, records, &hot);
+	for (uint32_t i = 0; i < all; i++)
+		if (is_reported(run, &hot[i]))
+			hot[n++] = hot[i];
 	kept = n < MAX_LINES ? n : MAX_LINES;
 	qsort(hot, n, sizeof(*hot), by_heat);
-	accesses = hot_lines_accesses(s, rec, records, hot, kept);
+	accesses = hot_lines_accesses(s, hot, kept);
 	for (uint32_t i = 0; i < kept; i++)
-		json_array_append_new(lines, line_json(run, &hot[i], accesses, s->cpu_words));
+		json_array_append_new(lines, line_json(run, s, &hot[i], accesses));
 	free(accesses);
-	free(rec);
 	free(hot);
 	*total = n;
 	return lines;

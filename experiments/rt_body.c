@@ -96,8 +96,8 @@ static void report_hitm(struct run *run)
 	u64 local = 0, remote = 0;
 
 	for (u32 i = 0; i < s->n; i++) {
-		local += s->rec[i].hitm_local;
-		remote += s->rec[i].hitm_remote;
+		local += stats_record(s, i)->hitm_local;
+		remote += stats_record(s, i)->hitm_remote;
 	}
 	run_report(run, "hitm_local", (double)local);
 	run_report(run, "hitm_remote", (double)remote);

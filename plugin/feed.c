@@ -546,10 +546,16 @@ void feed_machine_json(const struct machine *m, json_t *into)
 				      "clock_ghz", m->clock_ghz));
 }
 
+static void append(json_t *line, void *lines)
+{
+	json_array_append_new(lines, line);
+}
+
 void feed_json(const struct feed *f, json_t *into)
 {
 	const struct machine *m = f->setup.machine;
 	uint64_t instructions = 0, clocks = 0;
+	json_t *lines = json_array();
 
 	for (uint32_t n = 0; n < f->setup.nr_cpus; n++) {
 		instructions += f->cpu[n].done - f->cpu[n].before.done;
@@ -570,5 +576,6 @@ void feed_json(const struct feed *f, json_t *into)
 		json_object_set_new(into, "cpu_times", cpu_times_json(f));
 	if (f->setup.detailed)
 		json_object_set_new(into, "time", feed_time_json(&f->time, f->progress));
-	feed_lines_json(&f->lines, &f->model, into);
+	feed_lines_json(&f->lines, &f->model, into, append, lines);
+	json_object_set_new(into, "lines", lines);
 }

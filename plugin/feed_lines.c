@@ -276,44 +276,46 @@ static json_t *address_json(uint64_t place)
 	return json_string(text);
 }
 
-static json_t *access_json(const struct model *m, const struct access_record *r, uint32_t words)
+static json_t *access_json(const struct model *m, const struct stats *s, uint32_t i)
 {
 	static const char *const kind[] = { "load", "store", "rmw" };
-	uint64_t hitm = r->hitm_local + r->hitm_remote;
+	const struct access_record *r = stats_record(s, i);
+	uint64_t hitm = r->hitm_local + r->hitm_remote, pc = stats_place(s, i)->pc;
 
 	return json_pack("{s:i, s:i, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:i}",
 			 "offset", r->offset, "size", r->size, "kind", kind[r->kind], "pc",
-			 address_json(r->pc & ITEM_PLACE_MASK), "hitm_true",
-			 (json_int_t)(r->pc & FEED_FOREIGN ? hitm : 0), "records",
+			 address_json(pc & ITEM_PLACE_MASK), "hitm_true",
+			 (json_int_t)(pc & FEED_FOREIGN ? hitm : 0), "records",
 			 (json_int_t)r->records, "loads", (json_int_t)r->loads, "stores",
 			 (json_int_t)r->stores, "hitm_remote", (json_int_t)r->hitm_remote,
 			 "hitm_local", (json_int_t)r->hitm_local, "avg_load_cycles",
 			 cycles(m, r->load_time, r->loads), "max_load_cycles",
-			 cycles(m, r->load_max, 1), "cpus", (int)hot_lines_cpus(r, words));
+			 cycles(m, r->load_max, 1), "cpus", (int)hot_lines_cpus(s, i));
 }
 
 /* Which CPUs made an access, in the order of the watch file. */
-static json_t *cpus_json(const struct feed_setup *s, const struct access_record *r)
+static json_t *cpus_json(const struct feed_setup *s, const struct access_place *place)
 {
 	json_t *cpus = json_array();
 
 	for (uint32_t n = 0; n < s->nr_cpus; n++)
-		if (r->cpus[n / 64] >> (n % 64) & 1)
+		if (place->cpus[n / 64] >> (n % 64) & 1)
 			json_array_append_new(cpus, json_integer((json_int_t)n));
 	return cpus;
 }
 
-static json_t *line_json(const struct feed_lines *l, const struct model *m,
-			 const struct hot_line *h, const struct access_record *rec, uint32_t words,
+static json_t *line_json(const struct feed_lines *l, const struct model *m, const struct stats *s,
+			 const struct hot_line *h, const uint32_t *number,
 			 const struct feed_pair *pairs)
 {
 	json_t *accesses = json_array(), *line;
 
 	for (uint32_t i = h->first; i < h->first + h->accesses; i++) {
-		json_t *access = access_json(m, &rec[i], words);
+		json_t *access = access_json(m, s, number[i]);
 
 		if (l->setup->detailed)
-			json_object_set_new(access, "by", cpus_json(l->setup, &rec[i]));
+			json_object_set_new(access, "by",
+					    cpus_json(l->setup, stats_place(s, number[i])));
 		json_array_append_new(accesses, access);
 	}
 	line = json_pack("{s:o, s:i, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:o}", "address",
@@ -330,30 +332,28 @@ static json_t *line_json(const struct feed_lines *l, const struct model *m,
 	return line;
 }
 
-void feed_lines_json(const struct feed_lines *l, const struct model *m, json_t *into)
+void feed_lines_json(const struct feed_lines *l, const struct model *m, json_t *into,
+		     void (*line)(json_t *line, void *arg), void *arg)
 {
 	const struct stats *s = sim_stats();
 	struct feed_pair *pairs = feed_pairs_sorted(&l->pairs);
-	struct access_record *rec;
-	json_t *lines = json_array();
 	uint64_t local = 0, remote = 0;
 	struct hot_line *hot;
-	uint32_t n = hot_lines_add_up(s, s->rec, s->n, &hot);
-	uint32_t kept = n < LINES_KEPT ? n : LINES_KEPT;
+	uint32_t n = hot_lines_add_up(s, &hot), kept = n < LINES_KEPT ? n : LINES_KEPT;
+	uint32_t *number;
 
 	qsort(hot, n, sizeof(*hot), by_heat);
-	rec = hot_lines_accesses(s, s->rec, s->n, hot, kept);
+	number = hot_lines_accesses(s, hot, kept);
 	for (uint32_t i = 0; i < n; i++) {
 		local += hot[i].hitm_local;
 		remote += hot[i].hitm_remote;
 	}
-	for (uint32_t i = 0; i < kept; i++)
-		json_array_append_new(lines, line_json(l, m, &hot[i], rec, s->cpu_words, pairs));
-	free(pairs);
-	free(rec);
-	free(hot);
 	json_object_set_new(into, "nr_lines", json_integer((json_int_t)n));
 	json_object_set_new(into, "hitm_local", json_integer((json_int_t)local));
 	json_object_set_new(into, "hitm_remote", json_integer((json_int_t)remote));
-	json_object_set_new(into, "lines", lines);
+	for (uint32_t i = 0; i < kept; i++)
+		line(line_json(l, m, s, &hot[i], number, pairs), arg);
+	free(pairs);
+	free(number);
+	free(hot);
 }

@@ -75,7 +75,11 @@ void feed_lines_note(struct feed_lines *l, uint32_t cpu, const char *at, uint32_
  */
 void feed_lines_home(struct feed_lines *l, uint64_t place, uint32_t node);
 
-/** feed_lines_json - set "nr_lines", "hitm" and "lines", the hottest ones first, in @into. */
-void feed_lines_json(const struct feed_lines *l, const struct model *m, json_t *into);
+/**
+ * feed_lines_json - set "nr_lines" and the sums of HITM in @into, then pass each line to @line
+ * @line: called with the hottest line first, and with @arg; frees what it gets
+ */
+void feed_lines_json(const struct feed_lines *l, const struct model *m, json_t *into,
+		     void (*line)(json_t *line, void *arg), void *arg);
 
 #endif

@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * A run may have millions of records, and a report shows the lines at its top. So the sums are
- * indexed by line, and only what is shown is copied and sorted.
+ * indexed by line, and only what is shown is sorted.
  */
 #include "hot_lines.h"
 
 #include <stdlib.h>
 
-uint32_t hot_lines_add_up(const struct stats *s, const struct access_record *rec, uint32_t n,
-			  struct hot_line **sums)
+uint32_t hot_lines_add_up(const struct stats *s, struct hot_line **sums)
 {
 	struct hot_line *hot = calloc((size_t)s->nr_lines + 1, sizeof(*hot));
 	uint32_t lines = 0;
 
 	if (!hot)
 		abort();
-	for (uint32_t i = 0; i < n; i++) {
-		struct hot_line *h = &hot[rec[i].line];
+	for (uint32_t i = 0; i < s->n; i++) {
+		const struct access_record *r = stats_record(s, i);
+		struct hot_line *h = &hot[r->line];
 
 		h->accesses++;
-		h->records += rec[i].records;
-		h->loads += rec[i].loads;
-		h->stores += rec[i].stores;
-		h->hitm_local += rec[i].hitm_local;
-		h->hitm_remote += rec[i].hitm_remote;
-		h->load_time += rec[i].load_time;
-		if (rec[i].load_max > h->load_max)
-			h->load_max = rec[i].load_max;
+		h->records += r->records;
+		h->loads += r->loads;
+		h->stores += r->stores;
+		h->hitm_local += r->hitm_local;
+		h->hitm_remote += r->hitm_remote;
+		h->load_time += r->load_time;
+		if (r->load_max > h->load_max)
+			h->load_max = r->load_max;
 	}
 	for (uint32_t line = 0; line < s->nr_lines; line++) {
 		if (!hot[line].accesses)
@@ -38,22 +38,20 @@ uint32_t hot_lines_add_up(const struct stats *s, const struct access_record *rec
 	return lines;
 }
 
-static int by_address(const void *a, const void *b)
+static int by_address(const void *a, const void *b, void *of)
 {
-	const struct access_record *x = a, *y = b;
+	const uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
+	const struct access_record *x = stats_record(of, i), *y = stats_record(of, j);
+	uint64_t p = stats_place(of, i)->pc, q = stats_place(of, j)->pc;
 
-	if (x->line != y->line)
-		return x->line < y->line ? -1 : 1;
 	if (x->offset != y->offset)
 		return x->offset < y->offset ? -1 : 1;
-	return x->pc < y->pc ? -1 : x->pc > y->pc;
+	return p < q ? -1 : p > q;
 }
 
-struct access_record *hot_lines_accesses(const struct stats *s, const struct access_record *rec,
-					 uint32_t n, struct hot_line *hot, uint32_t lines)
+uint32_t *hot_lines_accesses(const struct stats *s, struct hot_line *hot, uint32_t lines)
 {
-	uint32_t *next = calloc((size_t)s->nr_lines + 1, sizeof(*next)), all = 0;
-	struct access_record *sorted;
+	uint32_t *next = calloc((size_t)s->nr_lines + 1, sizeof(*next)), *sorted, all = 0;
 
 	if (!next)
 		abort();
@@ -62,23 +60,24 @@ struct access_record *hot_lines_accesses(const struct stats *s, const struct acc
 		all += hot[i].accesses;
 		next[hot[i].line] = hot[i].first + 1;
 	}
-	sorted = stats_records((size_t)all + 1);
+	sorted = malloc(((size_t)all + 1) * sizeof(*sorted));
 	if (!sorted)
 		abort();
-	for (uint32_t i = 0; i < n; i++)
-		if (next[rec[i].line])
-			sorted[next[rec[i].line]++ - 1] = rec[i];
+	for (uint32_t i = 0; i < s->n; i++)
+		if (next[stats_record(s, i)->line])
+			sorted[next[stats_record(s, i)->line]++ - 1] = i;
 	for (uint32_t i = 0; i < lines; i++)
-		qsort(sorted + hot[i].first, hot[i].accesses, sizeof(*sorted), by_address);
+		qsort_r(sorted + hot[i].first, hot[i].accesses, sizeof(*sorted), by_address,
+			(void *)s);
 	free(next);
 	return sorted;
 }
 
-uint32_t hot_lines_cpus(const struct access_record *r, uint32_t words)
+uint32_t hot_lines_cpus(const struct stats *s, uint32_t i)
 {
 	uint32_t n = 0;
 
-	for (uint32_t w = 0; w < words; w++)
-		n += (uint32_t)__builtin_popcountll(r->cpus[w]);
+	for (uint32_t w = 0; w < s->cpu_words; w++)
+		n += (uint32_t)__builtin_popcountll(stats_place(s, i)->cpus[w]);
 	return n;
 }

@@ -9,29 +9,27 @@
 
 struct hot_line {
 	uint32_t line;
-	uint32_t first, accesses; /* its records in hot_lines_accesses(), and how many */
+	uint32_t first, accesses; /* its place in hot_lines_accesses(), and its records */
 	uint64_t records, loads, stores, hitm_local, hitm_remote, load_time, load_max;
 };
 
 /**
- * hot_lines_add_up - one sum for each line that has any of the @n records
+ * hot_lines_add_up - one sum for each line that has records
  * @sums: the sums, in order of lines; the caller frees them
  *
  * Return: the number of lines.
  */
-uint32_t hot_lines_add_up(const struct stats *s, const struct access_record *rec, uint32_t n,
-			  struct hot_line **sums);
+uint32_t hot_lines_add_up(const struct stats *s, struct hot_line **sums);
 
 /**
- * hot_lines_accesses - copies of the records of some lines, each line's together
- * @hot: @lines of the sums; sets where each one's records begin
+ * hot_lines_accesses - the numbers of the records of some lines, each line's together
+ * @hot: @lines of the sums; sets where each one's numbers begin
  *
- * Return: the copies, of each line by offset and instruction; the caller frees them.
+ * Return: the numbers, of each line by offset and instruction; the caller frees them.
  */
-struct access_record *hot_lines_accesses(const struct stats *s, const struct access_record *rec,
-					 uint32_t n, struct hot_line *hot, uint32_t lines);
+uint32_t *hot_lines_accesses(const struct stats *s, struct hot_line *hot, uint32_t lines);
 
-/** hot_lines_cpus - how many CPUs made this access; @words: of the record's bitmap. */
-uint32_t hot_lines_cpus(const struct access_record *r, uint32_t words);
+/** hot_lines_cpus - how many CPUs made the accesses of record @i. */
+uint32_t hot_lines_cpus(const struct stats *s, uint32_t i);
 
 #endif

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Records lie in one array in the order of their first access, which is deterministic. The tables
- * of the lines only index them.
+ * Records have numbers in the order of their first access, which is deterministic. The tables of
+ * the lines only index them. A run may have millions, so that no growth copies them.
  */
 #include "stats.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define BITMAPS 1024u /* bitmaps a block; records point into it, so that it never moves */
-#define SLOTS	8u    /* of a line, at first */
+#define SLOTS 8u /* of a line, at first */
+
+_Static_assert(sizeof(struct access_record) == 64, "one line of the host for each access");
 
 extern const char __executable_start; /* set by the linker: where the image was loaded */
 
@@ -18,11 +19,6 @@ static void *must(void *memory)
 	if (!memory)
 		abort();
 	return memory;
-}
-
-struct access_record *stats_records(size_t n)
-{
-	return aligned_alloc(_Alignof(struct access_record), n * sizeof(struct access_record));
 }
 
 int stats_init(struct stats *s, uint32_t nr_cpus)
@@ -40,8 +36,8 @@ void stats_reset(struct stats *s)
 		s->line[i].slot = NULL;
 		s->line[i].n = 0;
 	}
-	for (uint32_t i = 0; i < s->n; i += BITMAPS)
-		free(s->bitmaps[i / BITMAPS]);
+	while (s->nr_blocks)
+		free(s->block[--s->nr_blocks]);
 	s->n = 0;
 	s->logged = 0;
 	s->epoch++;
@@ -51,8 +47,7 @@ void stats_reset(struct stats *s)
 void stats_free(struct stats *s)
 {
 	stats_reset(s);
-	free(s->rec);
-	free(s->bitmaps);
+	free(s->block);
 	free(s->line);
 	memset(s, 0, sizeof(*s));
 }
@@ -70,33 +65,27 @@ void stats_grow_lines(struct stats *s, uint32_t line)
 
 /* ---- records ---- */
 
-static inline uint64_t *bitmap_of(const struct stats *s, uint32_t i)
+static void new_block(struct stats *s)
 {
-	return s->bitmaps[i / BITMAPS] + (size_t)(i % BITMAPS) * s->cpu_words;
+	size_t place = sizeof(struct access_place) + s->cpu_words * sizeof(uint64_t);
+	size_t size = STATS_BLOCK * (sizeof(struct access_record) + place);
+	void *block = must(aligned_alloc(sizeof(struct access_record), size));
+
+	if (s->nr_blocks % STATS_BLOCK == 0)
+		s->block =
+			must(realloc(s->block, (s->nr_blocks + STATS_BLOCK) * sizeof(*s->block)));
+	s->block[s->nr_blocks++] = memset(block, 0, size);
 }
 
 static uint32_t new_record(struct stats *s, uint32_t line, uint32_t offset, const void *pc)
 {
 	uint32_t i = s->n++;
 
-	if (i == s->cap) {
-		struct access_record *old = s->rec;
-
-		s->cap = s->cap ? 2 * s->cap : BITMAPS;
-		s->rec = must(stats_records(s->cap));
-		if (old)
-			memcpy(s->rec, old, i * sizeof(*old));
-		free(old);
-		s->bitmaps = must(realloc(s->bitmaps, s->cap / BITMAPS * sizeof(*s->bitmaps)));
-	}
-	if (i % BITMAPS == 0)
-		s->bitmaps[i / BITMAPS] = must(calloc(BITMAPS, s->cpu_words * sizeof(uint64_t)));
-	s->rec[i] = (struct access_record){
-		.line = line,
-		.offset = (uint16_t)offset,
-		.pc = (uint64_t)((const char *)pc - &__executable_start),
-		.cpus = bitmap_of(s, i),
-	};
+	if (i == s->nr_blocks * STATS_BLOCK)
+		new_block(s);
+	stats_record(s, i)->line = line;
+	stats_record(s, i)->offset = (uint16_t)offset;
+	stats_place(s, i)->pc = (uint64_t)((const char *)pc - &__executable_start);
 	return i;
 }
 
@@ -182,7 +171,7 @@ static uint32_t record_of(struct stats *s, const struct stats_entry *e)
 		slot->rec = new_record(s, line, offset_of(e->who), e->pc);
 	}
 	slot->who = e->who;
-	__builtin_prefetch(&bitmap_of(s, slot->rec)[e->who >> STATS_CPU_SHIFT >> 6], 1);
+	__builtin_prefetch(&stats_place(s, slot->rec)->cpus[e->who >> STATS_CPU_SHIFT >> 6], 1);
 	return slot->rec | other;
 }
 
@@ -231,15 +220,15 @@ void stats_settle(struct stats *s)
 	prefetch_slots(s);
 	for (uint32_t i = 0; i < n; i++) {
 		rec[i] = record_of(s, &s->log[i]);
-		__builtin_prefetch(&s->rec[rec[i] & RECORD], 1);
+		__builtin_prefetch(stats_record(s, rec[i] & RECORD), 1);
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		const struct stats_entry *e = &s->log[i];
-		struct access_record *r = &s->rec[rec[i] & RECORD];
+		struct access_record *r = stats_record(s, rec[i] & RECORD);
 
 		add(r, e);
 		if (rec[i] & OTHER_CPU)
-			add_cpu(bitmap_of(s, rec[i] & RECORD), e);
+			add_cpu(stats_place(s, rec[i] & RECORD)->cpus, e);
 		if (rec[i] & OTHER_KIND) {
 			r->size = (uint8_t)size_of(e->who);
 			r->kind = (uint8_t)kind_of(e->who);

@@ -17,17 +17,24 @@
 
 enum access_kind { ACCESS_LOAD, ACCESS_STORE, ACCESS_RMW };
 
-/* The fields that each access changes come first, in one cache line of the host. */
+/* What each access changes: one cache line of the host. */
 struct access_record {
-	_Alignas(64) uint64_t records;
-	uint64_t loads, stores;
+	uint64_t records, loads, stores;
 	uint64_t load_time, load_max; /* ps */
 	uint64_t hitm_local, hitm_remote;
-	uint64_t *cpus; /* bitmap */
 	uint32_t line;
 	uint16_t offset; /* bytes from the line's start */
 	uint8_t size, kind;
-	uint64_t pc; /* relative to the program's image */
+};
+
+/**
+ * struct access_place - the rest of a record
+ * @pc: relative to the program's image
+ * @cpus: bitmap of those that made the access
+ */
+struct access_place {
+	uint64_t pc;
+	uint64_t cpus[];
 };
 
 #define STATS_LOG 256u
@@ -69,13 +76,12 @@ struct stats_line {
  * together do not fit the host's caches. With a log, prefetches hide the misses.
  */
 struct stats {
-	struct access_record *rec;
-	uint32_t n, cap;
+	void **block; /* of STATS_BLOCK records each, then as many places; blocks never move */
+	uint32_t n, nr_blocks;
 	uint32_t cpu_words;
 	struct stats_line *line;
 	uint32_t nr_lines;
 	uint32_t epoch, touched; /* lines touched in this epoch */
-	uint64_t **bitmaps;	 /* of BITMAPS records each */
 	uint32_t logged;
 	struct stats_entry log[STATS_LOG];
 };
@@ -87,8 +93,22 @@ void stats_reset(struct stats *s);
 /* Add the logged accesses to their records; call it before reading these. */
 void stats_settle(struct stats *s);
 
-/* Room for @n records, as in struct stats; the caller frees it. */
-struct access_record *stats_records(size_t n);
+#define STATS_BLOCK 1024u
+
+/** stats_record - record @i of the n, in the order of their first access. */
+static inline struct access_record *stats_record(const struct stats *s, uint32_t i)
+{
+	return (struct access_record *)s->block[i / STATS_BLOCK] + i % STATS_BLOCK;
+}
+
+/** stats_place - the rest of record @i. */
+static inline struct access_place *stats_place(const struct stats *s, uint32_t i)
+{
+	struct access_record *block = s->block[i / STATS_BLOCK];
+
+	return (struct access_place *)((uint64_t *)(block + STATS_BLOCK) +
+				       (size_t)(i % STATS_BLOCK) * (1 + s->cpu_words));
+}
 
 void stats_grow_lines(struct stats *s, uint32_t line);
 

@@ -117,8 +117,8 @@ static struct hammered hammer(const char *protocol, uint64_t seed)
 	h.total = sim_run();
 	CHECK_EQ(*line, 16 * 200);
 	for (uint32_t i = 0; i < sim_stats()->n; i++)
-		if (sim_stats()->rec[i].load_max > h.longest)
-			h.longest = sim_stats()->rec[i].load_max;
+		if (stats_record(sim_stats(), i)->load_max > h.longest)
+			h.longest = stats_record(sim_stats(), i)->load_max;
 	toy_end();
 	return h;
 }

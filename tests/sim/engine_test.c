@@ -162,10 +162,10 @@ static void statistics_tell_local_from_remote(void)
 	sim_run();
 	st = sim_stats();
 	for (uint32_t i = 0; i < st->n; i++) {
-		local += st->rec[i].hitm_local;
-		remote += st->rec[i].hitm_remote;
-		loads += st->rec[i].loads;
-		stores += st->rec[i].stores;
+		local += stats_record(st, i)->hitm_local;
+		remote += stats_record(st, i)->hitm_remote;
+		loads += stats_record(st, i)->loads;
+		stores += stats_record(st, i)->stores;
 	}
 	CHECK_EQ(local, 1);
 	CHECK_EQ(remote, 1);
