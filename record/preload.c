@@ -5,15 +5,10 @@
  * It reports to the recorder (protocol.h) what is allocated where. Nothing else changes: each
  * function calls the next one of its name. A program may have it loaded without the emulator; a
  * child does.
- *
- * A place in the code is the list of return addresses on the stack. It is computed once for each
- * pair of a return address and a stack pointer, since that takes far longer than the allocation.
- * Two paths to one place with equally deep stacks count as one.
  */
 /* This file defines both names of mmap(); the compiler must not make one of them the other. */
 #undef _FILE_OFFSET_BITS
 #include <dlfcn.h>
-#include <errno.h>
 #include <execinfo.h>
 #include <malloc.h>
 #include <stddef.h>
@@ -21,19 +16,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "preload.h"
 #include "protocol.h"
 
-#define SITES	  8192u
-#define PROBES	  16u
 #define BOOTSTRAP 16384u
 /* What mmap() aligns to. */
 #define PAGE 4096u
-/* This file's own frames, which are the innermost ones. */
-#define OWN_FRAMES 2
 
 static void *(*next_malloc)(size_t);
 static void *(*next_calloc)(size_t, size_t);
@@ -63,31 +52,18 @@ static bool is_early(const void *at)
 	return (const char *)at >= bootstrap && (const char *)at < bootstrap + BOOTSTRAP;
 }
 
-static void tell(long code, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e)
-{
-	int before = errno;
-
-	syscall(PROTOCOL_CALL, code, a, b, c, d, e);
-	errno = before;
-}
-
-void preload_tell(long code, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
-{
-	tell(code, a, b, c, d, 0);
-}
-
 bool preload_enter(void)
 {
 	if (!ready || inside)
 		return false;
 	inside = true;
-	preload_tell(PROTOCOL_HIDE, 1, 0, 0, 0);
+	preload_tell(PROTOCOL_HIDE, 1, 0, 0, 0, 0);
 	return true;
 }
 
 void preload_leave(void)
 {
-	preload_tell(PROTOCOL_HIDE, 0, 0, 0, 0);
+	preload_tell(PROTOCOL_HIDE, 0, 0, 0, 0, 0);
 	inside = false;
 }
 
@@ -122,64 +98,14 @@ __attribute__((constructor)) static void begin(void)
 
 	find_all();
 	inside = true;
-	preload_tell(PROTOCOL_HIDE, 1, 0, 0, 0);
+	preload_tell(PROTOCOL_HIDE, 1, 0, 0, 0, 0);
 	backtrace(frames, 4); /* loads the libraries that it needs */
-	preload_tell(PROTOCOL_HIDE, 0, 0, 0, 0);
+	preload_find_unwinder();
+	preload_tell(PROTOCOL_HIDE, 0, 0, 0, 0, 0);
 	inside = false;
 	preload_tell(PROTOCOL_HELLO, (uint64_t)(uintptr_t)&word, word,
-		     (uint64_t)(uintptr_t)__ehdr_start, (uint64_t)(uintptr_t)etext);
+		     (uint64_t)(uintptr_t)__ehdr_start, (uint64_t)(uintptr_t)etext, 0);
 	ready = true;
-}
-
-/* ---- places ---- */
-
-struct site {
-	uint64_t back, stack;
-	uint32_t known;
-};
-
-static struct site sites[SITES];
-
-static void describe(uint32_t number)
-{
-	void *found[PROTOCOL_FRAMES + OWN_FRAMES + 1];
-	uint64_t frame[PROTOCOL_FRAMES];
-	int n;
-
-	preload_tell(PROTOCOL_HIDE, 1, 0, 0, 0);
-	n = backtrace(found, PROTOCOL_FRAMES + OWN_FRAMES + 1) - OWN_FRAMES - 1;
-	for (int i = 0; i < n; i++)
-		frame[i] = (uint64_t)(uintptr_t)found[i + OWN_FRAMES + 1];
-	if (n > 0)
-		preload_tell(PROTOCOL_SITE, number, (uint64_t)(uintptr_t)frame, (uint64_t)n, 0);
-	preload_tell(PROTOCOL_HIDE, 0, 0, 0, 0);
-}
-
-/* The program calls a function that calls this: frames are describe, this, that, the program. */
-static __attribute__((noinline)) uint32_t site_of(void *back, void *stack)
-{
-	uint64_t a = (uint64_t)(uintptr_t)back, b = (uint64_t)(uintptr_t)stack;
-	uint64_t key;
-
-	/* Stacks of threads differ in their upper bits. */
-	b &= 0xffff;
-	key = (a * 31 + b) * 0x9e3779b97f4a7c15ull >> 40;
-	for (uint32_t i = 0; i < PROBES; i++) {
-		uint32_t number = (uint32_t)(key + i) % SITES;
-		struct site *s = &sites[number];
-		uint64_t none = 0;
-
-		if (__atomic_compare_exchange_n(&s->back, &none, a, false, __ATOMIC_RELAXED,
-						__ATOMIC_RELAXED)) {
-			s->stack = b;
-			describe(number + 1);
-			__atomic_store_n(&s->known, 1, __ATOMIC_RELEASE);
-			return number + 1;
-		}
-		if (none == a && (!__atomic_load_n(&s->known, __ATOMIC_ACQUIRE) || s->stack == b))
-			return number + 1;
-	}
-	return 0;
 }
 
 static inline __attribute__((always_inline)) void
@@ -188,8 +114,8 @@ allocated(void *at, size_t size, size_t element, size_t alignment, void *back, v
 	if (!at || !ready || inside)
 		return;
 	inside = true;
-	tell(PROTOCOL_ALLOC, (uint64_t)(uintptr_t)at, size, site_of(back, stack), element,
-	     alignment);
+	preload_tell(PROTOCOL_ALLOC, (uint64_t)(uintptr_t)at, size, preload_place(back, stack),
+		     element, alignment);
 	inside = false;
 }
 
@@ -197,7 +123,7 @@ allocated(void *at, size_t size, size_t element, size_t alignment, void *back, v
 static void freed(void *at, size_t size)
 {
 	if (at && ready && !inside)
-		preload_tell(PROTOCOL_FREE, (uint64_t)(uintptr_t)at, size, 0, 0);
+		preload_tell(PROTOCOL_FREE, (uint64_t)(uintptr_t)at, size, 0, 0, 0);
 }
 
 /* ---- memory ---- */

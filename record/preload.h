@@ -6,13 +6,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "protocol.h"
+
 #define PRELOAD_API __attribute__((visibility("default")))
 
 /* A function's caller. */
 #define PRELOAD_HERE __builtin_return_address(0), __builtin_frame_address(0)
 
 /** preload_tell - send a message (protocol.h); keeps errno. */
-void preload_tell(long code, uint64_t a, uint64_t b, uint64_t c, uint64_t d);
+void preload_tell(long code, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e);
 
 /**
  * preload_enter - begin work that the program has not asked for
@@ -24,5 +26,25 @@ void preload_tell(long code, uint64_t a, uint64_t b, uint64_t c, uint64_t d);
  */
 bool preload_enter(void);
 void preload_leave(void);
+
+/** preload_find_unwinder - once, when the C library's backtrace() has loaded it. */
+void preload_find_unwinder(void);
+
+/**
+ * preload_frames - the functions that wait for a call of this library
+ * @frame: of PROTOCOL_FRAMES; the innermost first
+ * @stack: of PRELOAD_HERE, in the function that the program has called
+ *
+ * Return: their number; 0 without an unwinder.
+ */
+uint32_t preload_frames(struct protocol_frame *frame, const void *stack);
+
+/**
+ * preload_place - the number of a place that allocates, which the recorder is told
+ * @back, @stack: PRELOAD_HERE
+ *
+ * Return: 0: there are too many.
+ */
+uint32_t preload_place(const void *back, const void *stack);
 
 #endif

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * The places that allocate: the return addresses on the stack, up to LEVELS of them.
+ *
+ * To unwind the stack takes far longer than an allocation. But a function's frame has the same
+ * size each time that the function goes on at one place. So this file keeps the distance from
+ * each return address to the next one, and only a way that is new is unwound. All allocations of
+ * C++ come through one call in one library: their callers tell them apart, not that call.
+ *
+ * Frames of functions that use alloca() or align their stacks differ. What is read at a wrong
+ * distance is no known way, so that the stack is unwound, and the unwinder says another distance:
+ * then no way goes on there any more.
+ */
+#include <dlfcn.h>
+#include <stddef.h>
+#include <unwind.h>
+
+#include "preload.h"
+
+#define PLACES 8192u
+/* Tables stay three quarters empty, so that so many probes find what is there. */
+#define SLOTS  (4 * PLACES)
+#define STEPS  16384u
+#define PROBES 16u
+/* Ways have so many calls; once half of all places are in use, so few. */
+#define LEVELS 8u
+#define FEW    2u
+/* Beyond any thread's frames there is as much memory: the C library's own. */
+#define FARTHEST     1024u
+#define DIFFERS	     1u
+#define REGISTER_RBP 6 /* as DWARF counts them */
+
+struct step {
+	uint64_t pc;
+	/* Bytes from this return address to the caller's; 0: not known; DIFFERS: not always. */
+	uint32_t up;
+};
+
+static struct step steps[STEPS];
+static uint64_t places[SLOTS]; /* their keys; a place's number is that of its entry */
+static uint32_t used;
+
+static _Unwind_Reason_Code (*unwind)(_Unwind_Trace_Fn, void *);
+static uint64_t (*ip_of)(struct _Unwind_Context *);
+static uint64_t (*sp_of)(struct _Unwind_Context *);
+static uint64_t (*register_of)(struct _Unwind_Context *, int);
+
+void preload_find_unwinder(void)
+{
+	void *library = dlopen("libgcc_s.so.1", RTLD_LAZY | RTLD_NOLOAD);
+
+	if (!library)
+		return;
+	ip_of = dlsym(library, "_Unwind_GetIP");
+	sp_of = dlsym(library, "_Unwind_GetCFA");
+	register_of = dlsym(library, "_Unwind_GetGR");
+	if (ip_of && sp_of && register_of)
+		unwind = dlsym(library, "_Unwind_Backtrace");
+}
+
+struct walk {
+	struct protocol_frame *frame;
+	uint64_t stack;
+	uint32_t n;
+};
+
+static _Unwind_Reason_Code each_frame(struct _Unwind_Context *context, void *arg)
+{
+	struct walk *w = arg;
+	/* While a frame is looked at, its callee's "canonical frame address" is its own rsp. */
+	struct protocol_frame found = { ip_of(context), sp_of(context),
+					register_of(context, REGISTER_RBP) };
+
+	/* Frames of this library lie below that of the function that the program has called. */
+	if (found.sp <= w->stack)
+		return _URC_NO_REASON;
+	if (!found.pc)
+		return _URC_END_OF_STACK;
+	w->frame[w->n++] = found;
+	return w->n < PROTOCOL_FRAMES ? _URC_NO_REASON : _URC_END_OF_STACK;
+}
+
+uint32_t preload_frames(struct protocol_frame *frame, const void *stack)
+{
+	struct walk walk = { frame, (uint64_t)(uintptr_t)stack, 0 };
+
+	if (unwind)
+		unwind(each_frame, &walk);
+	return walk.n;
+}
+
+/* The entry of a return address; with @make one that has it now, or NULL: there are too many. */
+static struct step *step_of(uint64_t pc, bool make)
+{
+	uint64_t first = pc * 0x9e3779b97f4a7c15ull >> 40;
+
+	for (uint32_t i = 0; i < PROBES; i++) {
+		struct step *s = &steps[(first + i) % STEPS];
+		uint64_t is = __atomic_load_n(&s->pc, __ATOMIC_RELAXED);
+
+		if (!is && make &&
+		    __atomic_compare_exchange_n(&s->pc, &is, pc, false, __ATOMIC_RELAXED,
+						__ATOMIC_RELAXED))
+			return s;
+		if (is == pc)
+			return s;
+		if (!is)
+			return NULL;
+	}
+	return NULL;
+}
+
+static void learn(const struct protocol_frame *frame, uint32_t n)
+{
+	for (uint32_t i = 0; i + 1 < n; i++) {
+		struct step *s = step_of(frame[i].pc, true);
+		uint64_t up = frame[i + 1].sp - frame[i].sp;
+		uint32_t is = 0, now = up && up <= FARTHEST && up % 8 == 0 ? (uint32_t)up : DIFFERS;
+
+		if (s &&
+		    !__atomic_compare_exchange_n(&s->up, &is, now, false, __ATOMIC_RELAXED,
+						 __ATOMIC_RELAXED) &&
+		    is != now)
+			__atomic_store_n(&s->up, DIFFERS, __ATOMIC_RELAXED);
+	}
+}
+
+/* All known return addresses, and the first one that is not known. */
+static uint64_t way(uint64_t pc, const char *slot, uint32_t levels)
+{
+	uint64_t key = pc;
+
+	for (uint32_t i = 1; i < levels; i++) {
+		const struct step *s = step_of(pc, false);
+		uint32_t up = s ? __atomic_load_n(&s->up, __ATOMIC_RELAXED) : 0;
+
+		if (up <= DIFFERS)
+			break;
+		slot += up;
+		pc = *(const uint64_t *)(const void *)slot;
+		key = (key ^ key >> 29) * 0x9e3779b97f4a7c15ull + pc;
+	}
+	return key ? key : 1;
+}
+
+/* Its entry, or an empty one if it is not known; NULL: there are too many. */
+static uint64_t *place_of(uint64_t key)
+{
+	uint64_t first = (key ^ key >> 31) * 0x9e3779b97f4a7c15ull >> 40;
+
+	for (uint32_t i = 0; i < PROBES; i++) {
+		uint64_t *p = &places[(first + i) % SLOTS];
+		uint64_t is = __atomic_load_n(p, __ATOMIC_RELAXED);
+
+		if (!is || is == key)
+			return p;
+	}
+	return NULL;
+}
+
+static uint32_t number_of(const uint64_t *place)
+{
+	return place ? (uint32_t)(place - places) + 1 : 0;
+}
+
+static __attribute__((noinline)) uint32_t new_place(uint64_t pc, const char *slot, uint32_t levels)
+{
+	struct protocol_frame frame[PROTOCOL_FRAMES];
+	uint64_t pcs[PROTOCOL_FRAMES], key, is, *place;
+	uint32_t n;
+
+	preload_tell(PROTOCOL_HIDE, 1, 0, 0, 0, 0);
+	n = preload_frames(frame, slot);
+	learn(frame, n);
+	/* The way may be known after all, only its first calls were not. */
+	key = way(pc, slot, levels);
+	do {
+		place = place_of(key);
+		is = place ? *place : key;
+	} while (is != key && !__atomic_compare_exchange_n(place, &is, key, false, __ATOMIC_RELAXED,
+							   __ATOMIC_RELAXED));
+	if (is != key) {
+		__atomic_fetch_add(&used, 1, __ATOMIC_RELAXED);
+		for (uint32_t i = 0; i < n; i++)
+			pcs[i] = frame[i].pc;
+		if (n)
+			preload_tell(PROTOCOL_SITE, number_of(place), (uint64_t)(uintptr_t)pcs, n,
+				     0, 0);
+	}
+	preload_tell(PROTOCOL_HIDE, 0, 0, 0, 0, 0);
+	return number_of(place);
+}
+
+uint32_t preload_place(const void *back, const void *stack)
+{
+	uint32_t in_use = __atomic_load_n(&used, __ATOMIC_RELAXED);
+	uint32_t levels = in_use < PLACES / 2 ? LEVELS : FEW;
+	uint64_t pc = (uint64_t)(uintptr_t)back;
+	/* The return address lies above the saved rbp. */
+	const char *slot = (const char *)stack + sizeof(pc);
+	const uint64_t *place = place_of(way(pc, slot, levels));
+
+	if (!place || *place)
+		return number_of(place);
+	return in_use < PLACES ? new_place(pc, slot, levels) : 0;
+}
