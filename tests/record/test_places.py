@@ -3,12 +3,19 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
+import pytest
 from recording import Report, hitm_of, needs, quiet, record_to
 
+from schedshard.c2c.naming.allocators import content
+from schedshard.c2c.naming.locals import Locals
+from schedshard.c2c.naming.modules import Modules
+from schedshard.c2c.naming.variables import DebugInfo, type_name
 from schedshard.common.paths import build_dir
+from schedshard.lines.instructions import Code
 
 recorded = needs(build_dir() / "record" / "libschedshard-record.so")
 
@@ -68,6 +75,143 @@ def test_two_objects_that_one_function_makes_have_a_line_and_a_type_each(tmp_pat
         return True
 
     quiet(lambda: record_to(tmp_path / "out.json", tmp_path / "p")[1], holds)
+
+
+NODES = r"""
+#include <list>
+#include <map>
+#include <memory>
+#include <pthread.h>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+struct alignas(16) value { long before[2], hits, misses, after[8]; };
+static std::map<int, value> tree;
+static std::unordered_map<std::string, value> table;
+static std::list<value> row;
+static std::shared_ptr<value> shared;
+static std::unique_ptr<value[]> many;
+static std::vector<value *> pointers;
+static value *each(int of)
+{
+	return of == 0 ? &tree[1] : of == 1 ? &table["one"] : of == 2 ? &row.back() : shared.get();
+}
+static pthread_barrier_t ready;
+static void add(long *to)
+{
+	for (int i = 0; i < 3000; i++)
+		__atomic_fetch_add(to, 1, 0);
+}
+static void work(bool first)
+{
+	for (int of = 0; of < 4; of++) {
+		pthread_barrier_wait(&ready);
+		add(first ? &each(of)->hits : &each(of)->misses);
+	}
+}
+int main()
+{
+	pthread_barrier_init(&ready, nullptr, 2);
+	tree[1] = table["one"] = value{};
+	row.push_back(value{});
+	shared = std::make_shared<value>();
+	many = std::make_unique<value[]>(3);
+	pointers.push_back(&many[1]);
+	std::thread one(work, true), other(work, false);
+	one.join();
+	other.join();
+	return pointers[0] != &many[1];
+}
+"""
+NODE_TYPES = {
+    "_Rb_tree_node", "_Hash_node", "_Hash_node_base *", "_List_node", "_Sp_counted_ptr_inplace",
+    "value", "value *",
+}  # fmt: skip
+
+
+def types_of(program: Path) -> set[str]:
+    """What the functions at all calls of a program are made for, where they allocate."""
+    module = Modules([(0, 0, 0, str(program))]).modules[0]
+    assert module.debug is not None
+    code, locals_of = Code(program), Locals(DebugInfo(module.debug))
+    found = set()
+    for symbol in module.functions:
+        for each in code.function(symbol.address, symbol.size).all if symbol.size else ():
+            of = content(locals_of.calls(each.address))[1] if each.name == "call" else None
+            if of is not None:
+                found.add(type_name(of, True).partition("<")[0])
+    return found
+
+
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+@pytest.mark.parametrize("options", ["-O0", "-O2 -gdwarf-5", "-O2 -fdebug-types-section"])
+def test_functions_that_allocate_say_for_what(tmp_path: Path, compiler: str, options: str) -> None:
+    if shutil.which(compiler) is None:
+        pytest.skip(f"needs {compiler}")
+    (tmp_path / "p.cc").write_text(NODES, encoding="utf-8")
+    words = [compiler, "-g", *options.split(), "p.cc", "-o", "p"]
+    subprocess.run(words, check=True, cwd=tmp_path)
+    found = types_of(tmp_path / "p")
+    assert found >= NODE_TYPES
+    # Of the library's own: strings, the states of threads.
+    assert found - NODE_TYPES <= {"char", "thread", "_State_impl"}
+
+
+@recorded
+def test_nodes_of_containers_have_the_fields_of_what_they_hold(tmp_path: Path) -> None:
+    """The program knows them only by pointers into them; a node declares what it holds as bytes."""
+    (tmp_path / "p.cc").write_text(NODES, encoding="utf-8")
+    words = ["g++", "-O2", "-g", "-pthread", "p.cc", "-o", "p"]
+    subprocess.run(words, check=True, cwd=tmp_path)
+    path = {
+        "_Rb_tree_node": "_M_storage.second.", "_Hash_node": "_M_storage.second.",
+        "_List_node": "_M_storage.", "_Sp_counted_ptr_inplace": "_M_impl._M_storage.",
+    }  # fmt: skip
+
+    def holds(report: Report) -> bool:
+        lines = [line for line in report["variants"][0]["lines"] if hitm_of(line) > 1000]
+        if len(lines) < 4:
+            return False
+        found = {
+            line["type"].partition("<")[0]: {
+                access["field"] for access in line["accesses"] if access["records"] > 1000
+            }
+            for line in lines
+        }
+        for name, before in path.items():
+            assert found[name] >= {f"{before}hits", f"{before}misses"}
+        return True
+
+    quiet(lambda: record_to(tmp_path / "out.json", tmp_path / "p")[1], holds)
+
+
+RUST = """
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+#[derive(Clone)]
+struct Totals { name: [u8; 16], hits: u64 }
+fn one(hits: u64) -> Totals { Totals { name: [1; 16], hits } }
+fn main() {
+    let boxed = Box::new(one(1));
+    let counted = Arc::new(Mutex::new(one(2)));
+    let mut row = Vec::new();
+    for n in 0..std::env::args().len() { row.push(one(n as u64)); }
+    let mut tree = BTreeMap::new();
+    tree.insert(row.len(), one(3));
+    println!("{} {}", boxed.hits + row[0].hits, tree[&1].hits);
+    println!("{} {}", counted.lock().unwrap().hits, boxed.name[0]);
+}
+"""
+
+
+@pytest.mark.skipif(shutil.which("rustc") is None, reason="needs rustc")
+@pytest.mark.parametrize("level", ["0", "2"])
+def test_rusts_functions_that_allocate_say_for_what(tmp_path: Path, level: str) -> None:
+    (tmp_path / "p.rs").write_text(RUST, encoding="utf-8")
+    words = ["rustc", "-g", "-C", f"opt-level={level}", "p.rs", "-o", "p"]
+    subprocess.run(words, check=True, cwd=tmp_path)
+    assert types_of(tmp_path / "p") >= {"Totals", "ArcInner", "LeafNode"}
 
 
 # Frames that differ each time, and more of them than are followed.

@@ -16,6 +16,8 @@ from schedshard.lines.references import type_of
 _WRAPPERS = {"DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type", "DW_TAG_atomic_type"}
 _AGGREGATES = {"DW_TAG_structure_type", "DW_TAG_union_type", "DW_TAG_class_type"}
 
+_BYTES_OF = ("__aligned_membuf<", "__aligned_buffer<")
+
 
 def bare_type(type_name: str) -> str:
     """'const struct sbm_line[]' and 'sbm_line' name the same type here."""
@@ -180,6 +182,8 @@ def steps(die: DIE, offset: int) -> Iterator[tuple[DIE, int, str]]:
                 indices.insert(0, low)
             path += "".join(f"[{i}]" for i in (index, *indices))
             die = element
+        elif (inside := _held(die)) is not None:
+            die = inside
         elif die.tag in _AGGREGATES:
             found = _member_at(die, offset - start)
             if found is None:
@@ -189,6 +193,22 @@ def steps(die: DIE, offset: int) -> Iterator[tuple[DIE, int, str]]:
             path += f".{name}" if name else ""
         else:
             return
+
+
+def _held(die: DIE) -> DIE | None:
+    """What lies in memory that a container of C++ declares as bytes: the node of a map has it."""
+    if die.tag not in _AGGREGATES or not die_name(die).startswith(_BYTES_OF):
+        return None
+    of = template_type(die)
+    return of if of is not None and die_size(of) == die_size(die) else None
+
+
+def template_type(die: DIE) -> DIE | None:
+    """The first type that a template is made for."""
+    for child in die.iter_children():
+        if child.tag == "DW_TAG_template_type_param" and "DW_AT_type" in child.attributes:
+            return type_of(child)
+    return None
 
 
 def _member_at(die: DIE, offset: int) -> tuple[str, int, DIE] | None:
@@ -278,6 +298,9 @@ def contains(die: DIE, offset: int, other: DIE) -> bool:
         element = type_of(plain)
         size = die_size(element)
         return bool(size) and contains(element, offset % (size or 1), other)
+    inside = _held(plain)
+    if inside is not None:
+        return contains(inside, offset, other)
     for child in plain.iter_children() if plain.tag in _AGGREGATES else ():
         if child.tag not in ("DW_TAG_member", "DW_TAG_inheritance"):
             continue

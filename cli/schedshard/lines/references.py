@@ -29,8 +29,13 @@ def referred(die: DIE, name: str) -> DIE:
         found = signed(die.dwarfinfo, attribute.raw_value)
     else:
         found = die.get_DIE_from_attribute(name)
-    signature = found.attributes.get("DW_AT_signature")
-    return found if signature is None else signed(found.dwarfinfo, signature.raw_value)
+    return defined(found)
+
+
+def defined(die: DIE) -> DIE:
+    """The definition of a type that is declared only."""
+    signature = die.attributes.get("DW_AT_signature")
+    return die if signature is None else signed(die.dwarfinfo, signature.raw_value)
 
 
 def type_of(die: DIE) -> DIE:

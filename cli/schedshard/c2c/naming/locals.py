@@ -134,6 +134,22 @@ class Locals:
                     return [(one, function) for one in self._inside(function, pc)]
         return []
 
+    def calls(self, pc: int) -> list[DIE]:
+        """The function that has an instruction, and those that are inlined there, in this order."""
+        with suppress(*FAULTS):
+            for top in map(self._info.whole, self._units(pc)):
+                function = self._function(top, pc)
+                if function is not None:
+                    return [function, *self._inlined(function, pc)]
+        return []
+
+    def _inlined(self, scope: DIE, pc: int) -> Iterator[DIE]:
+        for child in scope.iter_children():
+            if child.tag in _SCOPES and self._runs(child, pc):
+                if child.tag == "DW_TAG_inlined_subroutine":
+                    yield child
+                yield from self._inlined(child, pc)
+
     def _units(self, pc: int) -> Iterator[DIE]:
         offset = self._tables.cu_offset_at_addr(pc) if self._tables is not None else None
         if offset is not None:

@@ -12,11 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from schedshard.c2c.naming.allocators import content
 from schedshard.c2c.naming.locals import Frame as Caller
 from schedshard.c2c.naming.locals import Locals, covering
 from schedshard.c2c.naming.modules import Module, Modules
 from schedshard.c2c.naming.uses import Use, Uses, agreed, apart
-from schedshard.c2c.naming.variables import DebugInfo, Typed
+from schedshard.c2c.naming.variables import FAULTS, DebugInfo, Typed, die_language, type_name
 from schedshard.lines.symbols import Frame
 
 LINE = 64
@@ -102,6 +103,7 @@ class Objects:
         self._functions: dict[int, str] = {}  # by the instruction that a frame goes on with
         self._types: dict[tuple[str, int], Typed | None] = {}
         self._allocated: dict[int, Typed | None] = {}
+        self._made: dict[int, Typed | None] = {}  # the same, as sure as the allocating function is
         self._uses: dict[str, Uses] = {}
         self._used: list[tuple[int, Use]] = []  # objects in memory that a runtime divides
 
@@ -140,6 +142,7 @@ class Objects:
             if module is not None and module.debug is not None and variable is not None:
                 wanted.setdefault(str(module.debug), set()).add(variable.address)
             for each in self._covering(address):
+                self._made.setdefault(each.site, None)
                 place = self._place(each.site)
                 if place is not None:
                     sites.setdefault(place[0], set()).add(place[1])
@@ -160,6 +163,8 @@ class Objects:
                 seen.setdefault(each.site, []).extend((address - each.at, n) for n in sizes)
         for site, found in seen.items():
             typed = self._allocated.get(site)
+            if self._made.get(site) is not None:
+                continue
             counted = any(_COUNTED.search(frame.function) for frame in self._all_frames(site))
             if typed is not None and (counted or not typed.agrees(found)):
                 self._allocated[site] = None
@@ -225,6 +230,33 @@ class Objects:
         for site in self._sites:
             place = self._place(site)
             self._allocated[site] = told.get(place[1]) if place is not None else None
+        for site in self._made:
+            made = self._made[site] = self._content(site)
+            if made is not None:
+                # Bytes may be anything.
+                self._allocated[site] = made if (made.size or 0) > 1 else None
+
+    def _content(self, site: int) -> Typed | None:
+        """What the functions that allocate there are made for."""
+        for pc in self._sites.get(site, ()):
+            module = self._modules.at(pc - 1)
+            if module is None or module.of_system:
+                continue
+            info = self._open(str(module.debug)) if module.debug is not None else None
+            if info is None:
+                return None
+            try:
+                calls = self._locals_of(info).calls(pc - 1 - module.bias)
+                decided, found = content(calls)
+                if found is not None:
+                    name = type_name(found, die_language(found.cu.get_top_DIE()))
+                    return Typed(found, name)
+            except FAULTS:
+                info.damaged = True
+                return None
+            if decided or not calls:
+                return None
+        return None
 
     def _open(self, path: str) -> DebugInfo | None:
         if path not in self._info:

@@ -19,7 +19,6 @@ from elftools.dwarf.die import DIE
 from elftools.dwarf.dwarfinfo import DWARFInfo
 from elftools.elf.elffile import ELFFile
 
-from schedshard.c2c.naming.split import Splits
 from schedshard.common.errors import telling
 from schedshard.lines.dwarf import (
     contains,
@@ -29,9 +28,11 @@ from schedshard.lines.dwarf import (
     die_size,
     fits,
     member_path,
+    template_type,
     whole_member,
 )  # fmt: skip
 from schedshard.lines.references import bytes_of, is_of_a_type, referred, type_of
+from schedshard.lines.split import Splits
 
 # What the reader of debug information raises where it does not understand it, or where it lacks a
 # part. A name without a field is still a name.
@@ -110,9 +111,7 @@ def _owned(die: DIE) -> DIE | None:
         return None
     if not die_name(die).startswith(_OWNERS):
         return None
-    params = (c for c in die.iter_children() if c.tag == "DW_TAG_template_type_param")
-    first = next(params, None)
-    return target(first) if first is not None else None
+    return template_type(die)
 
 
 class Typed:
