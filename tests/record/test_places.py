@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from recording import Report, hitm_of, needs, quiet, record_to
 
-from schedshard.c2c.naming.allocators import content
+from schedshard.c2c.naming.allocators import content, may_say
 from schedshard.c2c.naming.locals import Locals
 from schedshard.c2c.naming.modules import Modules
 from schedshard.c2c.naming.variables import DebugInfo, type_name
@@ -138,7 +138,7 @@ def types_of(program: Path) -> set[str]:
     found = set()
     for symbol in module.functions:
         for each in code.function(symbol.address, symbol.size).all if symbol.size else ():
-            of = content(locals_of.calls(each.address))[1] if each.name == "call" else None
+            of = content(locals_of.calls(each.address)) if each.name == "call" else None
             if of is not None:
                 found.add(type_name(of, True).partition("<")[0])
     return found
@@ -212,6 +212,22 @@ def test_rusts_functions_that_allocate_say_for_what(tmp_path: Path, level: str) 
     words = ["rustc", "-g", "-C", f"opt-level={level}", "p.rs", "-o", "p"]
     subprocess.run(words, check=True, cwd=tmp_path)
     assert types_of(tmp_path / "p") >= {"Totals", "ArcInner", "LeafNode"}
+
+
+def test_only_units_of_functions_that_may_say_it_are_read() -> None:
+    between = ["alloc::alloc::alloc", "alloc::alloc::Global::alloc_impl"]
+    assert may_say(["operator new"]) is None
+    assert may_say(["std::__new_allocator::allocate", "std::vector::push_back", "main"])
+    assert may_say(["__gnu_cxx::new_allocator::allocate"])
+    assert may_say(["operator new", "my::pool_allocator::allocate"])
+    assert may_say(["std::make_unique", "main"])
+    assert may_say(["make", "std::make_unique"]) is False
+    assert may_say(between) is None
+    assert may_say([*between, "alloc::boxed::Box::new", "p::main"])
+    assert may_say(["alloc::raw_vec::RawVecInner::finish_grow"]) is None
+    assert may_say(["alloc::raw_vec::RawVec::grow_one", "p::main"])
+    assert may_say([*between, "alloc::boxed::Box::new", "std::thread::spawn"]) is False
+    assert may_say([]) is None
 
 
 # Frames that differ each time, and more of them than are followed.

@@ -18,14 +18,29 @@ _BETWEEN = re.compile(
     r"operator new.*|__libcpp_.*|__rustc?.*|__r(dl|g)_.*|exchange_malloc|box_new(_uninit)?"
     r"|(try_)?(re)?alloc(ate)?(_zeroed|_impl|_runtime|_in)*|(finish_)?grow(_\w+)?|with_capacity_in|try_reserve\w*"
 )
+# Functions of the program's units that are made for a type; to read other units takes long.
+_MAKES = re.compile(
+    r".*llocator::allocate|std::make_unique|alloc::(raw_vec::RawVec::\w+|boxed::Box::(try_)?new\w*)"
+)
 _RUST = 28
 
 
-def content(calls: Sequence[DIE]) -> tuple[bool, DIE | None]:
-    """What lies in an allocation, by the functions at the call, the outermost first.
+def may_say(functions: Sequence[str]) -> bool | None:
+    """Whether functions at a call, the innermost first, say what is allocated.
 
-    Beside it: whether that is decided; else those that have called them may say it.
+    None: those that have called them may.
     """
+    for name in functions:
+        if _MAKES.fullmatch(name):
+            # Rust's library comes without types.
+            return not (name.startswith("alloc::") and functions[-1].startswith("std::"))
+        if not _BETWEEN.fullmatch(name.rpartition("::")[2]):
+            return False
+    return None
+
+
+def content(calls: Sequence[DIE]) -> DIE | None:
+    """What lies in an allocation, by the functions at the call, the outermost first."""
     for call in reversed(calls):
         function = _origin(call)
         name = die_name(function).partition("<")[0]
@@ -34,11 +49,9 @@ def content(calls: Sequence[DIE]) -> tuple[bool, DIE | None]:
         top = call.cu.get_top_DIE().attributes.get("DW_AT_language")
         rust = top is not None and top.value == _RUST
         found = (_in_rust if rust else _in_cplusplus)(name, function, of)
-        if found is not None:
-            return True, found
-        if not _BETWEEN.fullmatch(name):
-            return True, None
-    return False, None
+        if found is not None or not _BETWEEN.fullmatch(name):
+            return found
+    return None
 
 
 def _origin(die: DIE) -> DIE:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from schedshard.c2c.naming.allocators import content
+from schedshard.c2c.naming.allocators import content, may_say
 from schedshard.c2c.naming.locals import Frame as Caller
 from schedshard.c2c.naming.locals import Locals, covering
 from schedshard.c2c.naming.modules import Module, Modules
@@ -135,7 +135,6 @@ class Objects:
         """
         addresses = sorted(uses)
         wanted: dict[str, set[int]] = {}
-        sites: dict[str, set[tuple[str, int]]] = {}
         for address in addresses:
             module = self._modules.at(address)
             variable = module.variable(address) if module is not None else None
@@ -143,15 +142,12 @@ class Objects:
                 wanted.setdefault(str(module.debug), set()).add(variable.address)
             for each in self._covering(address):
                 self._made.setdefault(each.site, None)
-                place = self._place(each.site)
-                if place is not None:
-                    sites.setdefault(place[0], set()).add(place[1])
         for path, starts in wanted.items():
             info = self._open(path)
             found = info.variables(starts) if info is not None else {}
             for start in starts:
                 self._types[path, start] = found.get(start)
-        self._learn_sites(sites)
+        self._learn_sites()
         self._believe(uses)
         self._point(accesses)
 
@@ -221,17 +217,21 @@ class Objects:
     def _all_frames(self, site: int) -> list[Frame]:
         return [f for pc in self._sites.get(site, ()) for f in self._frames.get(pc - 1, ())]
 
-    def _learn_sites(self, sites: Mapping[str, set[tuple[str, int]]]) -> None:
+    def _learn_sites(self) -> None:
+        sites: dict[str, set[tuple[str, int]]] = {}
+        for site in self._made:
+            self._made[site] = self._content(site)
+            place = self._place(site) if self._made[site] is None else None
+            if place is not None:
+                sites.setdefault(place[0], set()).add(place[1])
         told: dict[tuple[str, int], Typed] = {}
         for path, places in sites.items():
             info = self._open(path)
             if info is not None:
                 told.update(info.allocated(places))
-        for site in self._sites:
+        for site, made in self._made.items():
             place = self._place(site)
             self._allocated[site] = told.get(place[1]) if place is not None else None
-        for site in self._made:
-            made = self._made[site] = self._content(site)
             if made is not None:
                 # Bytes may be anything.
                 self._allocated[site] = made if (made.size or 0) > 1 else None
@@ -242,20 +242,21 @@ class Objects:
             module = self._modules.at(pc - 1)
             if module is None or module.of_system:
                 continue
-            info = self._open(str(module.debug)) if module.debug is not None else None
+            say = may_say([frame.function for frame in self._frames.get(pc - 1, ())])
+            if say is None:
+                continue
+            info = self._open(str(module.debug)) if say and module.debug is not None else None
             if info is None:
                 return None
             try:
                 calls = self._locals_of(info).calls(pc - 1 - module.bias)
-                decided, found = content(calls)
+                found = content(calls)
                 if found is not None:
                     name = type_name(found, die_language(found.cu.get_top_DIE()))
                     return Typed(found, name)
             except FAULTS:
                 info.damaged = True
-                return None
-            if decided or not calls:
-                return None
+            return None
         return None
 
     def _open(self, path: str) -> DebugInfo | None:
