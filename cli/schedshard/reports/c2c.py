@@ -10,7 +10,7 @@ from schedshard.experiments.model_error import validation_words
 from schedshard.kernel.profile.c2c_view import side_by_side, whole
 from schedshard.plots.programs import program_scaling
 from schedshard.reports.leads import c2c_lead
-from schedshard.show.format import percent, significant
+from schedshard.show.format import line_place, percent, significant
 from schedshard.show.page import Cell, Grid, Section, grid, num
 from schedshard.show.plots import shown
 
@@ -36,7 +36,7 @@ def c2c_lines(variant: dict[str, Any]) -> Grid:
     kept = [line for line in variant["lines"] if not (shared and is_folded(line))]
     rows = [
         [
-            Cell(f"{line['object']}{line['offset']:+#x}", "code"),
+            Cell(line_place(line), "code"),
             *(_hottest(line) if shared else []),
             num(f"{line['hitm_remote']:,}"),
             num(f"{line['hitm_local']:,}"),
@@ -106,9 +106,7 @@ def _c2c_taken(variant: dict[str, Any]) -> list[Grid]:
                 [Cell(text) if number == 0 else num(text) for number, text in enumerate(row)]
                 for row in rows
             ]
-            grids.append(
-                grid(columns, cells, f"{line['object']}{line['offset']:+#x}: who took it from whom")
-            )
+            grids.append(grid(columns, cells, f"{line_place(line)}: who took it from whom"))
     return grids
 
 
@@ -116,7 +114,7 @@ def _c2c_called(variant: dict[str, Any]) -> list[Grid]:
     """Which calls led to which line."""
     rows = [
         [
-            Cell(f"{line['object']}{line['offset']:+#x}", "code"),
+            Cell(line_place(line), "code"),
             num(percent(share)),
             Cell(way, "code"),
         ]

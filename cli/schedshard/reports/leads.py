@@ -13,7 +13,7 @@ from schedshard.experiments.figures import is_figures
 from schedshard.experiments.pairs import class_rows
 from schedshard.experiments.uncertain.intervals import Predicted, found_interval, predicted
 from schedshard.machines.topo import plan_sentence, tree
-from schedshard.show.format import nanoseconds, percent, significant
+from schedshard.show.format import line_place, nanoseconds, percent, significant
 from schedshard.show.page import Lead
 from schedshard.tables.intervals import figure_words, words
 from schedshard.tables.results import bench_headlines, bench_host, machine_label
@@ -202,7 +202,7 @@ def c2c_lead(report: Mapping[str, Any]) -> Lead:
     gain = f"{headline(report)}; " if "program" in report else ""
     gain += f"{steady}; " if steady is not None else ""
     answer = (
-        f"Predicted: {gain}most often that of {line['object']}{line['offset']:+#x}, {taken:,} of "
+        f"Predicted: {gain}most often that of {line_place(line)}, {taken:,} of "
         f"{variant['hitm_total']:,} times with '{variant['name']}'"
     )
     if all("hitm_a_wake_up" in each for each in report["variants"]):

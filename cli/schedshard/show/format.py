@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Numbers as people read them."""
+"""Numbers and places as people read them."""
+
+from collections.abc import Mapping
+from typing import Any
 
 
 def significant(value: float, digits: int = 3) -> str:
@@ -47,3 +50,9 @@ def nanoseconds(value: float) -> str:
         if value >= size:
             return f"{significant(value / size)} {unit}"
     return f"{significant(value)} ns"
+
+
+def line_place(line: Mapping[str, Any]) -> str:
+    """A cache line by its object: the name alone if that begins in it, else with the distance."""
+    name, offset = line["object"], line["offset"]
+    return f"{name}{offset:+#x}" if offset > 0 else str(name)

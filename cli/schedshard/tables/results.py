@@ -12,7 +12,7 @@ from rich.tree import Tree
 from schedshard.common.result import is_curve, is_pairs
 from schedshard.experiments.figures import is_figures
 from schedshard.machines.topo import Group, plan_rows, plan_sentence, ranges, tree
-from schedshard.show.format import nanoseconds, percent, signed_percent, significant
+from schedshard.show.format import line_place, nanoseconds, percent, signed_percent, significant
 from schedshard.show.sheet import Sheet
 from schedshard.tables.figures import figure_misses, figure_tables
 from schedshard.tables.intervals import interval_notes, interval_view
@@ -389,7 +389,7 @@ def _c2c_lines(report: dict[str, Any], variant: dict[str, Any]) -> Sheet:
     for index, line in enumerate(variant["lines"]):
         made.add_row(
             str(index),
-            f"{line['object']}{line['offset']:+#x}",
+            line_place(line),
             str(line["home"]),
             f"{line['hitm_share']:.2%}",
             *(
@@ -405,7 +405,7 @@ def _c2c_lines(report: dict[str, Any], variant: dict[str, Any]) -> Sheet:
 def _c2c_accesses(number: int, line: dict[str, Any]) -> Sheet:
     numbers = ("rmt HITM", "lcl HITM", "store", "offset", "load cycles", "records", "CPUs")
     made = Sheet(
-        f"line {number}: {line['object']}{line['offset']:+#x}, {line['type'] or 'no type'}",
+        f"line {number}: {line_place(line)}, {line['type'] or 'no type'}",
         *numbers[:4], "field", "kind", *numbers[4:], "symbol", "source", right=numbers,
         rigid=("kind", "source"), optional=("kind", "source", "records", "CPUs"),
     )  # fmt: skip

@@ -13,7 +13,7 @@ from schedshard.c2c.report.sharing import FALSE, hitm
 from schedshard.c2c.report.steady import steady_words
 from schedshard.c2c.report.taken import taken_table
 from schedshard.experiments.model_error import validation_words
-from schedshard.show.format import percent, significant
+from schedshard.show.format import line_place, percent, significant
 from schedshard.show.sheet import Sheet
 
 _ACCESSES = 8
@@ -79,7 +79,7 @@ def _lines(variant: Mapping[str, Any]) -> RenderableType:
             continue
         made.add_row(
             str(index),
-            f"{line['object']}{line['offset']:+#x}",
+            line_place(line),
             line["sharing"],
             percent(line["hitm_share"]),
             *(f"{line[key]:,}" for key in ("hitm_remote", "hitm_local")),
@@ -109,7 +109,7 @@ def _taken(line: Mapping[str, Any], variant: Mapping[str, Any]) -> list[Renderab
 def _accesses(number: int, line: Mapping[str, Any]) -> RenderableType:
     numbers = ("HITM", "store", "offset", "cycles", "records", "threads")
     made = Sheet(
-        f"line {number}: {line['object']}{line['offset']:+#x}, "
+        f"line {number}: {line_place(line)}, "
         f"{line['type'] or 'type not known'}, {line['sharing']} sharing",
         *numbers[:3], "field", "kind", *numbers[3:], "function", "source", right=numbers,
         rigid=("kind", "source"), optional=("kind", "records"),
