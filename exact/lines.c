@@ -116,7 +116,8 @@ static char *simulated(uint64_t at)
 {
 	char *in = feed_lines_at(&lines, at);
 
-	stands_for(arena_line(in), at - (uintptr_t)in % LINE_SIZE);
+	at -= (uintptr_t)in % LINE_SIZE + ((uintptr_t)in & ARENA_HALF ? LINE_SIZE : 0);
+	stands_for(arena_line(in), at);
 	return in;
 }
 

@@ -207,12 +207,13 @@ static uint32_t new_line(struct feed_lines *l, uint64_t line, int home)
 
 char *feed_lines_at(struct feed_lines *l, uint64_t place)
 {
-	uint64_t line;
+	uint64_t line, half;
 	uint32_t i;
 
 	if (l->setup->nr_pads)
 		place = moved(l, place);
 	line = (place + l->setup->shift) >> (LINE_SHIFT + l->setup->pairs);
+	half = l->setup->pairs && (place + l->setup->shift) & LINE_SIZE ? ARENA_HALF : 0;
 	i = place_of(l, line);
 	if (!l->slot[i]) {
 		if (2 * ++l->n > l->mask) {
@@ -222,7 +223,7 @@ char *feed_lines_at(struct feed_lines *l, uint64_t place)
 		l->slot[i] = line + 1;
 		l->arena[i] = new_line(l, line, home(l, place));
 	}
-	return (char *)(uintptr_t)(ARENA_BASE + ((uint64_t)l->arena[i] << LINE_SHIFT) +
+	return (char *)(uintptr_t)(ARENA_BASE + half + ((uint64_t)l->arena[i] << LINE_SHIFT) +
 				   (place + l->setup->shift) % LINE_SIZE);
 }
 

@@ -54,6 +54,8 @@ void feed_lines_free(struct feed_lines *l);
 
 /**
  * feed_lines_at - the simulated byte of a guest's byte (struct item); its line is new, or known.
+ *
+ * With lines of 128 bytes the address may have ARENA_HALF.
  */
 char *feed_lines_at(struct feed_lines *l, uint64_t place);
 

@@ -18,6 +18,13 @@
 #define LINE_SHIFT 6
 #define LINE_SIZE  (1u << LINE_SHIFT)
 
+/*
+ * Bit of an address: the second half of a line that stands for 128 bytes. arena_line() drops it.
+ * Values of the two halves are apart, and the line is one.
+ */
+#define ARENA_HALF_SHIFT 38
+#define ARENA_HALF	 (1ull << ARENA_HALF_SHIFT)
+
 /* One allocation, as reports name it. */
 struct arena_object {
 	const char *name; /* e.g. "global mask" */
@@ -29,7 +36,7 @@ struct arena_object {
 
 static inline bool arena_contains(const volatile void *addr)
 {
-	return (uint64_t)(uintptr_t)addr - ARENA_BASE < ARENA_SIZE;
+	return (uint64_t)(uintptr_t)addr - ARENA_BASE < ARENA_HALF + ARENA_SIZE;
 }
 
 static inline uint32_t arena_line(const volatile void *addr)

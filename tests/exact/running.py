@@ -75,10 +75,18 @@ def record(program: Path, *words: str, cpus: int = 16, options: tuple[str, ...] 
 
 
 def runs(
-    program: Path, folder: Path, *words: str, cpus: int = 16, seed: int = 1, races: int = SHARED
+    program: Path,
+    folder: Path,
+    *words: str,
+    cpus: int = 16,
+    seed: int = 1,
+    races: int = SHARED,
+    lines: tuple[int, int] | None = None,
 ) -> Ran:
     """The same without a report, in this process."""
     machine = load_machine(MACHINE)
     found = find_program((str(program), *words))
-    job = Job(machine, tuple(order(machine_topology(machine), "numbered")[:cpus]), seed=seed)
+    job = Job(
+        machine, tuple(order(machine_topology(machine), "numbered")[:cpus]), seed=seed, lines=lines
+    )
     return Runs(found, folder, folder, output_to_stderr=False, races=races).begin(job)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running import COMPILERS, HERE, MACHINE, NEEDED, call, compiled
+from running import COMPILERS, HERE, MACHINE, NEEDED, call, compiled, runs
 
 pytestmark = NEEDED
 
@@ -41,3 +41,10 @@ def test_what_sleeps_is_found(compiler: str, tmp_path: Path) -> None:
         # Both halves of a pair are in one line there as well.
         assert {each for each in found if how != "moves" or each[1] == 64} == known
         assert not first or how != "moves" or record(program, how).stdout == done.stdout
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("size", [64, 128])
+def test_halves_of_a_line_keep_their_values(size: int, compiler: str, tmp_path: Path) -> None:
+    program = compiled(tmp_path / "halves", compiler, str(HERE / "halves.c"))
+    assert runs(program, tmp_path, lines=(0, size)).status == 0
