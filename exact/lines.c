@@ -73,6 +73,7 @@ int lines_begin(void)
 	near = sparse(1ull << (ADDRESS_BITS - LINE_SHIFT - 3));
 	if (!lines_word || !page_cpu || !near || feed_lines_init(&lines, s))
 		return -1;
+	lines.half = s->pairs ? ARENA_HALF : 0;
 	for (uint32_t i = 0; i < s->nr_pads; i++)
 		mark_moved(&s->pad[i]);
 	return 0;

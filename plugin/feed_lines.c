@@ -213,7 +213,7 @@ char *feed_lines_at(struct feed_lines *l, uint64_t place)
 	if (l->setup->nr_pads)
 		place = moved(l, place);
 	line = (place + l->setup->shift) >> (LINE_SHIFT + l->setup->pairs);
-	half = l->setup->pairs && (place + l->setup->shift) & LINE_SIZE ? ARENA_HALF : 0;
+	half = (place + l->setup->shift) & LINE_SIZE ? l->half : 0;
 	i = place_of(l, line);
 	if (!l->slot[i]) {
 		if (2 * ++l->n > l->mask) {

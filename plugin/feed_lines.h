@@ -27,6 +27,8 @@ struct model;
  * @bytes: beside it: who wrote which byte since whose last access; only if the result is detailed
  * @pairs: between which caches lines went; only if the result is detailed
  * @home: hash table of pages whose node is known, page + 1
+ * @half: bit in addresses of the second half of a line of 128 bytes: ARENA_HALF where values of the
+ *        program are in its own memory (sim_threads.h), else 0
  */
 struct feed_lines {
 	const struct feed_setup *setup;
@@ -46,6 +48,7 @@ struct feed_lines {
 	struct feed_bytes *bytes;
 	struct feed_pairs pairs;
 	uint32_t cap;
+	uint64_t half;
 };
 
 /* After sim_init(). Return: 0, or -1: no memory. */
@@ -54,8 +57,6 @@ void feed_lines_free(struct feed_lines *l);
 
 /**
  * feed_lines_at - the simulated byte of a guest's byte (struct item); its line is new, or known.
- *
- * With lines of 128 bytes the address may have ARENA_HALF.
  */
 char *feed_lines_at(struct feed_lines *l, uint64_t place);
 
