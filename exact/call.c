@@ -58,6 +58,8 @@ static void told(const long *arg)
 			   (uint64_t)arg[5]);
 	else if (arg[0] == PROTOCOL_FREE)
 		heap_free((uint64_t)arg[1]);
+	else if (arg[0] == PROTOCOL_CALLERS)
+		notes_frames((const struct protocol_frame *)arg[1], (uint32_t)arg[2]);
 	/* Of what is freed the size is known if it was mapped. */
 	if (arg[0] == PROTOCOL_ALLOC || arg[0] == PROTOCOL_FREE)
 		races_forget((uint64_t)arg[1], (uint64_t)arg[2]);

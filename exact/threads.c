@@ -25,6 +25,7 @@
 #include "keys.h"
 #include "lines.h"
 #include "masks.h"
+#include "preload.h"
 #include "races.h"
 #include "spin.h"
 #include "stacks.h"
@@ -259,6 +260,7 @@ API int pthread_create(pthread_t *made, const pthread_attr_t *attr, void *(*star
 		return PASS(REAL(int, pthread_create,
 				 (pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))(
 			made, attr, start, arg));
+	preload_callers(PRELOAD_HERE);
 	sched_cycles(10 * EXACT_CALL);
 	if (exact.nr_threads == 1)
 		lines_second();
@@ -349,6 +351,7 @@ API int pthread_join(pthread_t real, void **result)
 {
 	if (!exact_on())
 		return REAL(int, pthread_join, (pthread_t, void **))(real, result);
+	preload_callers(PRELOAD_HERE);
 	return join(real, result, EXACT_EVER, true, __builtin_return_address(0));
 }
 

@@ -11,9 +11,7 @@
  * distance is no known way, so that the stack is unwound, and the unwinder says another distance:
  * then no way goes on there any more.
  */
-#include <dlfcn.h>
 #include <stddef.h>
-#include <unwind.h>
 
 #include "preload.h"
 
@@ -26,9 +24,8 @@
 #define LEVELS 8u
 #define FEW    2u
 /* Beyond any thread's frames there is as much memory: the C library's own. */
-#define FARTHEST     1024u
-#define DIFFERS	     1u
-#define REGISTER_RBP 6 /* as DWARF counts them */
+#define FARTHEST 1024u
+#define DIFFERS	 1u
 
 struct step {
 	uint64_t pc;
@@ -39,55 +36,6 @@ struct step {
 static struct step steps[STEPS];
 static uint64_t places[SLOTS]; /* their keys; a place's number is that of its entry */
 static uint32_t used;
-
-static _Unwind_Reason_Code (*unwind)(_Unwind_Trace_Fn, void *);
-static uint64_t (*ip_of)(struct _Unwind_Context *);
-static uint64_t (*sp_of)(struct _Unwind_Context *);
-static uint64_t (*register_of)(struct _Unwind_Context *, int);
-
-void preload_find_unwinder(void)
-{
-	void *library = dlopen("libgcc_s.so.1", RTLD_LAZY | RTLD_NOLOAD);
-
-	if (!library)
-		return;
-	ip_of = dlsym(library, "_Unwind_GetIP");
-	sp_of = dlsym(library, "_Unwind_GetCFA");
-	register_of = dlsym(library, "_Unwind_GetGR");
-	if (ip_of && sp_of && register_of)
-		unwind = dlsym(library, "_Unwind_Backtrace");
-}
-
-struct walk {
-	struct protocol_frame *frame;
-	uint64_t stack;
-	uint32_t n;
-};
-
-static _Unwind_Reason_Code each_frame(struct _Unwind_Context *context, void *arg)
-{
-	struct walk *w = arg;
-	/* While a frame is looked at, its callee's "canonical frame address" is its own rsp. */
-	struct protocol_frame found = { ip_of(context), sp_of(context),
-					register_of(context, REGISTER_RBP) };
-
-	/* Frames of this library lie below that of the function that the program has called. */
-	if (found.sp <= w->stack)
-		return _URC_NO_REASON;
-	if (!found.pc)
-		return _URC_END_OF_STACK;
-	w->frame[w->n++] = found;
-	return w->n < PROTOCOL_FRAMES ? _URC_NO_REASON : _URC_END_OF_STACK;
-}
-
-uint32_t preload_frames(struct protocol_frame *frame, const void *stack)
-{
-	struct walk walk = { frame, (uint64_t)(uintptr_t)stack, 0 };
-
-	if (unwind)
-		unwind(each_frame, &walk);
-	return walk.n;
-}
 
 /* The entry of a return address; with @make one that has it now, or NULL: there are too many. */
 static struct step *step_of(uint64_t pc, bool make)

@@ -230,3 +230,27 @@ PRELOAD_API int munmap(void *at, size_t size)
 	freed(at, size);
 	return next_munmap(at, size);
 }
+
+/* ---- callers ---- */
+
+/*
+ * Functions that start threads, or wait for them, outlive what those threads do: their locals may
+ * be the data that others contend for. The recorder is told the frames of such functions, and the
+ * report finds the local at an address (cli/schedshard/c2c/naming/locals.py).
+ */
+void preload_callers(const void *back, const void *stack)
+{
+	static _Thread_local const void *last[2] __attribute__((tls_model("initial-exec")));
+	struct protocol_frame frame[PROTOCOL_FRAMES];
+	uint32_t n;
+
+	/* A loop that starts threads, or waits for them, walks its frames once. */
+	if ((last[0] == back && last[1] == stack) || !preload_enter())
+		return;
+	last[0] = back;
+	last[1] = stack;
+	n = preload_frames(frame, stack);
+	if (n)
+		preload_tell(PROTOCOL_CALLERS, (uint64_t)(uintptr_t)frame, n, 0, 0, 0);
+	preload_leave();
+}

@@ -39,6 +39,9 @@ void preload_find_unwinder(void);
  */
 uint32_t preload_frames(struct protocol_frame *frame, const void *stack);
 
+/** preload_callers - tell the recorder the frames of who starts threads, or waits for them. */
+void preload_callers(const void *back, const void *stack);
+
 /**
  * preload_place - the number of a place that allocates, which the recorder is told
  * @back, @stack: PRELOAD_HERE
