@@ -136,7 +136,7 @@ FOUND = {
     "by_base": ("base", ".kind"),
     "by_number": ("long int", ""),
     "by_bytes": None,
-    "by_atomic": ("counter", ".value._M_i"),
+    "by_atomic": ("counter", ".value"),
     # Of what is around or behind an object, and of a word that one of several has: nothing.
     "around": None,
     "derived": None,

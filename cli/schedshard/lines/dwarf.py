@@ -160,9 +160,18 @@ _WHOLE = re.compile(
 )
 
 
+# Of C++ and Rust: a program's word for the value is that of the whole.
+_ATOMIC = re.compile(
+    r"^(atomic|__atomic_base|Atomic(Ptr)?)<|^Atomic(Bool|[IU](8|16|32|64|128|size))$"
+)
+
+
 def steps(die: DIE, offset: int) -> Iterator[tuple[DIE, int, str]]:
-    """The types around a byte, the outermost first: each with its first byte and its path."""
-    start, path = 0, ""
+    """The types around a byte, the outermost first: each with its first byte and its path.
+
+    What an atomic value is made of does not appear in the path: ``.hits``, not ``.hits._M_i``.
+    """
+    start, path, named = 0, "", True
     while True:
         yield die, start, path
         if die.tag in _WRAPPERS:
@@ -188,9 +197,10 @@ def steps(die: DIE, offset: int) -> Iterator[tuple[DIE, int, str]]:
             found = _member_at(die, offset - start)
             if found is None:
                 return
+            named = named and not (_ATOMIC.match(die_name(die)) and (die_size(die) or 0) <= 16)
             name, at, die = found
             start += at
-            path += f".{name}" if name else ""
+            path += f".{name}" if name and named else ""
         else:
             return
 
