@@ -217,7 +217,15 @@ def test_an_area_is_named_by_the_function_that_uses_it(functions: list[str], nam
 def _line(*offsets: int) -> dict[str, Any]:
     """Words of a line that a CPU each writes."""
     accesses = [
-        {"offset": at, "size": 8, "by": [cpu], "stores": 1, "hitm_remote": 1, "hitm_local": 0}
+        {
+            "offset": at,
+            "size": 8,
+            "by": [cpu],
+            "stores": 1,
+            "records": 1,
+            "hitm_remote": 1,
+            "hitm_local": 0,
+        }
         for cpu, at in enumerate(offsets)
     ]
     return {
@@ -266,3 +274,14 @@ def test_objects_of_one_type_in_a_line_are_padded() -> None:
         "set the words of a shard that different threads use apart, a line each"
     ]
     assert words("variable", ".lock") == ["give `shard.lock` a line of its own"]
+
+
+def test_bytes_that_are_hardly_used_are_not_moved() -> None:
+    """The advice was to give a vector, which main had filled before, a line as well."""
+    own = Thing("own", "variable", 0x1000, 64, "own", lambda at: f"own.at_{at}")
+    line = _line(0, 16, 32)
+    for access in line["accesses"][1:]:
+        access["records"] = access["hitm_remote"] = 1000
+    line["accesses"][0] |= {"records": 2, "hitm_remote": 0}
+    found = moves([(line, own)], lambda _: own)
+    assert [move.ranges for move in found] == [((0x1020, 0x1028),)]

@@ -19,6 +19,8 @@ LINE = 64
 MOST_TRIED = 8
 _MAX_MOVED = 4096
 _RAW = ("file", "mapped", "unknown")
+# The part of a line's accesses, or of its HITM, that makes an access count.
+_COLD = 0.005
 
 
 @dataclass(frozen=True)
@@ -31,10 +33,17 @@ class Part:
     written: bool
 
 
+def _warm(line: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """A line's accesses without those that hardly happen: they are no reason to move anything."""
+    every = line["accesses"]
+    records, hitms = sum(a["records"] for a in every), sum(map(hitm, every))
+    return [a for a in every if a["records"] > _COLD * records or hitm(a) > _COLD * hitms]
+
+
 def parts(line: Mapping[str, Any]) -> list[Part]:
-    """A line's bytes, cut wherever the set of CPUs changes."""
+    """A line's bytes in use, cut wherever the set of CPUs changes."""
     found: list[Part] = []
-    for access in sorted(line["accesses"], key=lambda a: (a["offset"], a["size"])):
+    for access in sorted(_warm(line), key=lambda a: (a["offset"], a["size"])):
         low, high = int(access["offset"]), min(int(access["offset"]) + int(access["size"]), LINE)
         by, written = frozenset(access["by"]), access["stores"] > 0
         if found and low < found[-1].high:
