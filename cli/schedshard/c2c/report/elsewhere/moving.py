@@ -21,6 +21,8 @@ _MAX_MOVED = 4096
 _RAW = ("file", "mapped", "unknown")
 # The part of a line's accesses, or of its HITM, that makes an access count.
 _COLD = 0.005
+# HITM of an object that are a pattern. What a replay saves with fewer is another order of threads.
+_FEWEST = 10
 
 
 @dataclass(frozen=True)
@@ -197,6 +199,8 @@ def moves(
             by_thing.setdefault((thing.kind, thing.name), []).append((line, thing))
     found = []
     for (_, name), group in by_thing.items():
+        if sum(hitm(line) for line, _ in group) < _FEWEST:
+            continue
         ranges: list[tuple[int, int]] = []
         names: list[str] = []
         several = True
