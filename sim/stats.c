@@ -93,12 +93,12 @@ static uint32_t new_record(struct stats *s, uint32_t line, uint32_t offset, cons
 
 static inline uint32_t offset_of(uint32_t who)
 {
-	return who >> 7 & (LINE_SIZE - 1);
+	return who >> STATS_OFFSET_SHIFT & (LINE_SIZE - 1);
 }
 
 static inline uint32_t size_of(uint32_t who)
 {
-	return who >> 2 & 31;
+	return who >> STATS_SIZE_SHIFT & (2 * LINE_SIZE - 1);
 }
 
 static inline enum access_kind kind_of(uint32_t who)

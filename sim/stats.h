@@ -123,13 +123,19 @@ static inline void stats_touch(struct stats *s, uint32_t line)
 	}
 }
 
-#define STATS_CPU_SHIFT 13
+#define STATS_SIZE_SHIFT   2
+#define STATS_OFFSET_SHIFT 9
+#define STATS_CPU_SHIFT	   15
 
-/* CPU, offset, size and kind in one word that is never 0: model.h has far fewer than 2^19 CPUs. */
+/*
+ * CPU, offset, size and kind in one word that is never 0: model.h has far fewer than 2^17 CPUs, and
+ * an access at most the bytes of a line.
+ */
 static inline uint32_t stats_who(uint32_t cpu, const volatile void *addr, uint32_t size,
 				 enum access_kind kind)
 {
-	return cpu << STATS_CPU_SHIFT | ((uint32_t)(uintptr_t)addr & 63) << 7 | size << 2 | kind;
+	return cpu << STATS_CPU_SHIFT | ((uint32_t)(uintptr_t)addr & 63) << STATS_OFFSET_SHIFT |
+	       size << STATS_SIZE_SHIFT | kind;
 }
 
 /* Instructions that run together have slots that lie together. */

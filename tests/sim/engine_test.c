@@ -7,6 +7,7 @@
 
 #include "arena.h"
 #include "sim.h"
+#include "stats.h"
 #include "toy.h"
 
 static void plain_stores_do_not_wait_but_fences_do(void)
@@ -200,6 +201,32 @@ static void interrupts_end_computing(void)
 	toy_end();
 }
 
+/* Those of memcpy() have up to 64 bytes. A size of 32 was none, at a place one byte further. */
+static void a_record_has_the_place_and_size_of_its_accesses(void)
+{
+	static const uint8_t sizes[] = { 1, 2, 4, 8, 16, 32, 64 };
+	const char *line = (const char *)ARENA_BASE;
+	struct stats s;
+
+	stats_init(&s, 2);
+	for (uint32_t i = 0; i < 3 * sizeof(sizes); i++) {
+		uint8_t size = sizes[i / 3];
+
+		stats_touch(&s, 0);
+		stats_add(&s, i % 2, line + 64 - size, size, ACCESS_STORE, line + i / 3, 1,
+			  SOURCE_HIT);
+	}
+	stats_settle(&s);
+	CHECK_EQ(s.n, sizeof(sizes));
+	for (uint32_t i = 0; i < s.n; i++) {
+		CHECK_EQ(stats_record(&s, i)->records, 3);
+		CHECK_EQ(stats_record(&s, i)->size, sizes[i]);
+		CHECK_EQ(stats_record(&s, i)->offset, 64 - sizes[i]);
+		CHECK_EQ(*stats_place(&s, i)->cpus, 3);
+	}
+	stats_free(&s);
+}
+
 int main(void)
 {
 	static void (*const test[])(void) = {
@@ -209,6 +236,7 @@ int main(void)
 		who_spins_on_an_own_store_waits,
 		full_store_buffer_stalls,
 		statistics_tell_local_from_remote,
+		a_record_has_the_place_and_size_of_its_accesses,
 		interrupts_end_computing,
 	};
 	unsigned int n = sizeof(test) / sizeof(test[0]);
