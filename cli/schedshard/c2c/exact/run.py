@@ -269,10 +269,11 @@ class Runs:
             )
         code = _end_of(child)
         name = signal.Signals(-code).name if code < 0 else None
+        which = "" if shown else "once more, for advice or another seed: "
         if not result.is_file():
             how = f"by {name}" if name else f"with status {code}"
             raise UserError(
-                f"{self.program.path.name} ended {how} before anything was recorded",
+                f"{which}{self.program.path.name} ended {how} before anything was recorded",
                 status=1 if code else 2,
             )
         told = dict(read_json(meta, "what the recorder wrote"))
@@ -284,7 +285,7 @@ class Runs:
             )
         stopped = why_stopped(told)
         if stopped is not None:
-            raise UserError(stopped, status=1)
+            raise UserError(f"{which}{stopped}", status=1)
         raw = Sites(told).apply(dict(read_json(result, "what the recorder wrote")))
         told.pop("sites", None)
         return Ran(128 - code if code < 0 else code, name, raw, told)
