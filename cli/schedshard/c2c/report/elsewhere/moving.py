@@ -35,26 +35,28 @@ class Part:
     written: bool
 
 
-def _warm(line: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """A line's accesses without those that hardly happen: they are no reason to move anything."""
-    every = line["accesses"]
-    records, hitms = sum(a["records"] for a in every), sum(map(hitm, every))
-    return [a for a in every if a["records"] > _COLD * records or hitm(a) > _COLD * hitms]
-
-
 def parts(line: Mapping[str, Any]) -> list[Part]:
-    """A line's bytes in use, cut wherever the set of CPUs changes."""
-    found: list[Part] = []
-    for access in sorted(_warm(line), key=lambda a: (a["offset"], a["size"])):
+    """A line's bytes in use, cut wherever the set of CPUs changes.
+
+    Bytes that one access covers stay together, however seldom it happens. Those that are seldom
+    used are no reason to move anything.
+    """
+    every = line["accesses"]
+    found: list[tuple[Part, int, int]] = []
+    for access in sorted(every, key=lambda a: (a["offset"], a["size"])):
         low, high = int(access["offset"]), min(int(access["offset"]) + int(access["size"]), LINE)
-        by, written = frozenset(access["by"]), access["stores"] > 0
-        if found and low < found[-1].high:
-            last = found.pop()
-            part = Part(last.low, max(high, last.high), last.by | by, last.written or written)
-            found.append(part)
-        else:
-            found.append(Part(low, high, by, written))
-    return _joined(found)
+        part = Part(low, high, frozenset(access["by"]), access["stores"] > 0)
+        records, hitms = int(access["records"]), hitm(access)
+        if found and low < found[-1][0].high:
+            last, before, hitms_before = found.pop()
+            by, written = last.by | part.by, last.written or part.written
+            part = Part(last.low, max(high, last.high), by, written)
+            records, hitms = records + before, hitms + hitms_before
+        found.append((part, records, hitms))
+    least = _COLD * sum(a["records"] for a in every), _COLD * sum(map(hitm, every))
+    return _joined(
+        [part for part, *counts in found if counts[0] > least[0] or counts[1] > least[1]]
+    )
 
 
 def _joined(found: Sequence[Part]) -> list[Part]:
