@@ -22,8 +22,7 @@
  * Bit of an address: the second half of a line that stands for 128 bytes. arena_line() drops it.
  * Values of the two halves are apart, and the line is one.
  */
-#define ARENA_HALF_SHIFT 38
-#define ARENA_HALF	 (1ull << ARENA_HALF_SHIFT)
+#define ARENA_HALF (1ull << 38)
 
 /* One allocation, as reports name it. */
 struct arena_object {
