@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import core_costs
+import doctor_predictions
 import fidelity
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from conftest import Cli
 from schedshard.common.errors import UserError
 from schedshard.common.paths import MACHINES
+from schedshard.doctor.predict.surface import validation as surface_validation
 from schedshard.experiments.experiment import experiment_names, load_experiment
 from schedshard.experiments.model_error import (
     Residual,
@@ -125,6 +127,18 @@ def test_a_run_says_on_what_it_was_validated(cli: Cli) -> None:
     (error,) = data["model_error"]
     assert error["kind"] == "workload"
     assert error["said"].startswith("never validated for whole workloads")
+
+
+def test_the_note_under_an_interval_says_whether_the_models_error_is_in_it(cli: Cli) -> None:
+    own = ("run", "primitives", "--op", "cas-loop", "--threads", "1,2", "--uncertainty", "20")
+    out = " ".join(cli(*own).out.split())
+    assert "the cost of an operation has the error of the model itself in it" in out
+    assert "errors of the model itself are not in it" not in out
+
+
+def test_doctor_says_what_a_run_says() -> None:
+    """The table that comes with doctor, which has no residuals, keeps the sentence."""
+    assert surface_validation() == doctor_predictions.validation()
 
 
 @pytest.mark.parametrize(

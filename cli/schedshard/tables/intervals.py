@@ -178,16 +178,16 @@ def interval_notes(result: Mapping[str, Any]) -> list[tuple[str, str]]:
     inputs, samples = len(about["inputs"]), about["samples"]
     if inputs:
         said = (
-            f"5th to 95th percentile of {samples} samples of {inputs} "
+            f"holds 90% of further samples, from {samples} samples of {inputs} "
             f"input{'' if inputs == 1 else 's'} with a range, all drawn together, each sample "
             "with a seed of its own"
         )
     else:
         said = (
-            f"5th to 95th percentile of {samples} seeds: neither the machine file nor the "
+            f"holds 90% of further seeds, from {samples} seeds: neither the machine file nor the "
             "experiment has an input with a range"
         )
-    notes = [("interval", f"{said}; errors of the model itself are not in it")]
+    notes = [("interval", f"{said}; {_model_part(result)}")]
     notes += [("chosen again", text) for text in _chosen(result)]
     notes += [("lines", text) for text in _lines(result)]
     sensitivity = about["sensitivity"]
@@ -201,6 +201,15 @@ def interval_notes(result: Mapping[str, Any]) -> list[tuple[str, str]]:
     elif sensitivity is not None:
         notes += [("depends on", text) for text in _telling(result)]
     return notes
+
+
+def _model_part(result: Mapping[str, Any]) -> str:
+    """Whether the intervals have the model's own error."""
+    rows = [row for v in result["variants"] for row in (v, *v.get("points", ()))]
+    each = [found for row in rows for found in row.get("intervals", {}).values()]
+    if any("model" in found for found in each):
+        return "the cost of an operation has the error of the model itself in it, ratios have not"
+    return "errors of the model itself are not in it"
 
 
 def _chosen(result: Mapping[str, Any]) -> list[str]:
