@@ -311,7 +311,8 @@ void calls_begin(struct user_thread *t, int64_t number, const uint64_t *arg)
 		told(t, arg);
 		return;
 	}
-	if (t->v)
+	/* What a hidden thread does is not the program's, but for what others see of it. */
+	if (t->v && !t->hidden)
 		__atomic_store_n(&t->v->instr, t->v->instr + CALL_CYCLES, __ATOMIC_RELEASE);
 	memcpy(in_call[t - user.thread].arg, arg, sizeof(in_call[0].arg));
 	switch (number) {

@@ -9,7 +9,9 @@
  *
  * Frames of functions that use alloca() or align their stacks differ. What is read at a wrong
  * distance is no known way, so that the stack is unwound, and the unwinder says another distance:
- * then no way goes on there any more.
+ * then no way goes on there any more. A wrong distance may lead beyond the stack's end: a program
+ * makes stacks of its own, with nothing or with a guard above. So a page is looked at before the
+ * first read in it, but for the one that has the frame before.
  */
 #include <stddef.h>
 
@@ -21,10 +23,10 @@
 #define STEPS  16384u
 #define PROBES 16u
 /* Ways have so many calls; once half of all places are in use, so few. */
-#define LEVELS 8u
-#define FEW    2u
-/* Beyond any thread's frames there is as much memory: the C library's own. */
+#define LEVELS	 8u
+#define FEW	 2u
 #define FARTHEST 1024u
+#define PAGE	 4096u
 #define DIFFERS	 1u
 
 struct step {
@@ -73,6 +75,15 @@ static void learn(const struct protocol_frame *frame, uint32_t n)
 	}
 }
 
+/* Whether all bytes of a word can be read, if all of the word at @from can. */
+static bool reaches(const char *from, const char *word)
+{
+	uintptr_t last = (uintptr_t)word + sizeof(uint64_t) - 1;
+
+	return (uintptr_t)from / PAGE == last / PAGE ||
+	       preload_readable((const void *)(last / PAGE * PAGE));
+}
+
 /* All known return addresses, and the first one that is not known. */
 static uint64_t way(uint64_t pc, const char *slot, uint32_t levels)
 {
@@ -82,7 +93,7 @@ static uint64_t way(uint64_t pc, const char *slot, uint32_t levels)
 		const struct step *s = step_of(pc, false);
 		uint32_t up = s ? __atomic_load_n(&s->up, __ATOMIC_RELAXED) : 0;
 
-		if (up <= DIFFERS)
+		if (up <= DIFFERS || !reaches(slot, slot + up))
 			break;
 		slot += up;
 		pc = *(const uint64_t *)(const void *)slot;
@@ -119,6 +130,7 @@ static __attribute__((noinline)) uint32_t new_place(uint64_t pc, const char *slo
 
 	preload_tell(PROTOCOL_HIDE, 1, 0, 0, 0, 0);
 	n = preload_frames(frame, slot);
+	preload_tell(PROTOCOL_HIDE, 0, 0, 0, 0, 0);
 	learn(frame, n);
 	/* The way may be known after all, only its first calls were not. */
 	key = way(pc, slot, levels);
@@ -135,7 +147,6 @@ static __attribute__((noinline)) uint32_t new_place(uint64_t pc, const char *slo
 			preload_tell(PROTOCOL_SITE, number_of(place), (uint64_t)(uintptr_t)pcs, n,
 				     0, 0);
 	}
-	preload_tell(PROTOCOL_HIDE, 0, 0, 0, 0, 0);
 	return number_of(place);
 }
 

@@ -17,6 +17,14 @@
 void preload_tell(long code, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e);
 
 /**
+ * preload_readable - whether a page can be read
+ * @page: its first byte
+ *
+ * The thread is not hidden then.
+ */
+bool preload_readable(const void *page);
+
+/**
  * preload_enter - begin work that the program has not asked for
  *
  * Until preload_leave() the recorder does not look at this thread, and its allocations are not

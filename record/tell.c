@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /* A message of the library inside the program: a system call that no kernel has. */
 #include <errno.h>
+#include <stddef.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "preload.h"
@@ -12,4 +14,21 @@ void preload_tell(long code, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uin
 
 	syscall(PROTOCOL_CALL, code, a, b, c, d, e);
 	errno = before;
+}
+
+/*
+ * The kernel reads an action before it looks for the signal that it is for, and so does the
+ * emulator. There is no signal of this number.
+ */
+bool preload_readable(const void *page)
+{
+	int before = errno;
+	bool faulted;
+
+	preload_tell(PROTOCOL_HIDE, 1, 0, 0, 0, 0);
+	faulted = syscall(SYS_rt_sigaction, PROTOCOL_CALL, page, NULL, sizeof(uint64_t)) < 0 &&
+		  errno == EFAULT;
+	preload_tell(PROTOCOL_HIDE, 0, 0, 0, 0, 0);
+	errno = before;
+	return !faulted;
 }
