@@ -8,9 +8,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from elftools.dwarf.die import DIE
 from recording import Report, hitm_of, needs, quiet, record_to
 
-from schedshard.c2c.naming.allocators import content, may_say
+from schedshard.c2c.naming.allocators import Pointers, content, may_say
 from schedshard.c2c.naming.locals import Locals
 from schedshard.c2c.naming.modules import Modules
 from schedshard.c2c.naming.variables import DebugInfo, type_name
@@ -228,6 +229,67 @@ def test_only_units_of_functions_that_may_say_it_are_read() -> None:
     assert may_say(["alloc::raw_vec::RawVec::grow_one", "p::main"])
     assert may_say([*between, "alloc::boxed::Box::new", "std::thread::spawn"]) is False
     assert may_say([]) is None
+
+
+HEADER = """
+#include <stdlib.h>
+struct told { long one, two; };
+extern void *volatile kept;
+static inline struct told *made(int n)
+{
+	struct told *all = calloc(n, sizeof(*all));
+	kept = all;
+	return all;
+}
+"""
+MAIN = """
+#include "made.h"
+void *volatile kept;
+struct told *elsewhere(int n);
+int main(int argc, char **argv)
+{
+	return made(argc)->two == 0 && elsewhere(argc)->two == 0 ? 0 : 1;
+}
+"""
+OTHER = """
+#include "made.h"
+struct told *elsewhere(int n) { return made(n + 1); }
+"""
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.parametrize(
+    "options", ["-O0", "-O2 -gdwarf-4", "-O2 -flto", "-O2 -gdwarf-5 -gsplit-dwarf"]
+)
+def test_only_units_that_allocate_are_read(tmp_path: Path, compiler: str, options: str) -> None:
+    """Every unit that includes the header was."""
+    lld = compiler == "clang" and "-flto" in options
+    if shutil.which(compiler) is None or (lld and not shutil.which("ld.lld")):
+        pytest.skip(f"needs {compiler}, and lld for clang")
+    for name, text in {"made.h": HEADER, "main.c": MAIN, "other.c": OTHER}.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    linker = ["-fuse-ld=lld"] if lld else []
+    words = [compiler, "-g", *options.split(), *linker, "main.c", "other.c", "-o", "p"]
+    subprocess.run(words, check=True, cwd=tmp_path)
+    module = Modules([(0, 0, 0, str(tmp_path / "p"))]).modules[0]
+    info = DebugInfo(tmp_path / "p")
+    functions, read, unchanged = Locals(info), set(), info.whole
+
+    def whole(top: DIE) -> DIE:
+        read.add(top.offset)
+        return unchanged(top)
+
+    info.whole = whole  # type: ignore[method-assign]
+    main = next(each for each in module.functions if each.name == "main")
+    calls = Code(tmp_path / "p").function(main.address, main.size).all
+    pcs = {each.address for each in calls if each.name == "call"}
+    # Without optimisation the header's function is one of its own.
+    own = [each for each in module.functions if each.name == "made"]
+    pcs |= {own[0].address + 8} if own else set()
+    found = Pointers(info, functions).targets({("made.h", 7): pcs})
+    assert [typed.name for typed in found.values()] == ["struct told"]
+    if "-flto" not in options:
+        assert read == {next(info.units()).get_top_DIE().offset}
 
 
 # Frames that differ each time, and more of them than are followed.

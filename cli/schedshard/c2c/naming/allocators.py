@@ -1,17 +1,32 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Types of allocations, by what the allocating functions are made for.
+"""Types of allocations, by what the allocating functions are made for, or by their source lines.
 
 A container of C++ or Rust allocates by a function for its element's or its node's type. The debug
-information has that function also where it was inlined, and the type as its parameter.
+information has that function also where it was inlined, and the type as its parameter. Elsewhere
+the pointer that is declared in the allocating line says what it points to.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 
+from elftools.dwarf.compileunit import CompileUnit
 from elftools.dwarf.die import DIE
 
+from schedshard.c2c.naming.locals import Locals
+from schedshard.c2c.naming.variables import (
+    MOST_BYTES,
+    WALKED,
+    DebugInfo,
+    Typed,
+    bare,
+    die_language,
+    target,
+    type_name,
+)  # fmt: skip
 from schedshard.lines.dwarf import die_name, template_type
 from schedshard.lines.references import defined, referred
+from schedshard.lines.units import FAULTS
 
 # Functions between such a function and the allocator.
 _BETWEEN = re.compile(
@@ -86,3 +101,111 @@ def _in_rust(name: str, function: DIE, owner: DIE | None) -> DIE | None:
     )
     makes = name.removeprefix("try_").startswith("new")
     return template_type(function) if of_box and makes else None
+
+
+# Types that own memory which holds only their elements. The memory of an Arc begins with counts.
+_OWNERS = ("Vec<", "VecDeque<", "Box<", "vector<", "unique_ptr<")
+
+Line = tuple[str, int]  # of the source: the file's name without its folder, and the number
+_At = Callable[[int], Iterator[tuple[DIE, DIE]]]
+
+
+def _owned(die: DIE) -> DIE | None:
+    """The target of a pointer, or the element of a vector or a box."""
+    if die.tag == "DW_TAG_pointer_type":
+        return target(die)
+    if die.tag not in ("DW_TAG_structure_type", "DW_TAG_class_type"):
+        return None
+    if not die_name(die).startswith(_OWNERS):
+        return None
+    return template_type(die)
+
+
+class Pointers:
+    """The pointers that source lines of one file declare."""
+
+    def __init__(self, info: DebugInfo, functions: Locals) -> None:
+        self._info = info
+        self._functions = functions
+        self._found: dict[Line, Typed] = {}
+        self._read = 0
+
+    def targets(self, lines: Mapping[Line, set[int]]) -> dict[Line, Typed]:
+        """Their types, by line. With each line instructions that it was compiled to.
+
+        Only the units that have these instructions are read, and those whose functions were
+        inlined there.
+        """
+        self._read_units(lines, self._units)
+        missing = {line: pcs for line, pcs in lines.items() if line not in self._found}
+        self._read_units(missing, self._inlined)
+        return {line: self._found[line] for line in lines if line in self._found}
+
+    def _units(self, pc: int) -> Iterator[tuple[DIE, DIE]]:
+        """Units, each with its skeleton."""
+        for skeleton in self._info.code.at(pc):
+            yield self._info.whole(skeleton), skeleton
+
+    def _inlined(self, pc: int) -> Iterator[tuple[DIE, DIE]]:
+        for call in self._functions.calls(pc):
+            top = _origin(call).cu.get_top_DIE()
+            if top.cu is not call.cu:
+                yield top, top
+
+    def _read_units(self, lines: Mapping[Line, set[int]], units_at: _At) -> None:
+        wanted: dict[int, tuple[DIE, DIE, set[Line]]] = {}
+        for line, pcs in lines.items():
+            for pc in pcs:
+                try:
+                    for top, skeleton in units_at(pc):
+                        wanted.setdefault(id(top.cu), (top, skeleton, set()))[2].add(line)
+                except FAULTS:
+                    self._info.damaged = True
+        for top, skeleton, missing in wanted.values():
+            try:
+                self._read_unit(top, skeleton, missing)
+            except FAULTS:
+                self._info.damaged = True
+
+    def _read_unit(self, top: DIE, skeleton: DIE, missing: set[Line]) -> None:
+        files = _files_of(top, skeleton)
+        if {name for name, _ in missing}.isdisjoint(files):
+            return
+        if self._read > MOST_BYTES:
+            self._info.cut = True
+            return
+        self._read += top.cu.size
+        self._walk(top, die_language(top), files, missing)
+
+    def _walk(self, die: DIE, cplusplus: bool, files: Sequence[str], missing: set[Line]) -> None:
+        for child in die.iter_children():
+            if child.tag == "DW_TAG_variable":
+                line = _declared_in(child, files)
+                of = bare(target(child)) if line in missing else None
+                pointee = _owned(of) if of is not None else None
+                if pointee is not None and line is not None:
+                    self._found.setdefault(line, Typed(pointee, type_name(pointee, cplusplus)))
+            elif child.tag in WALKED and child.has_children:
+                self._walk(child, cplusplus, files, missing)
+
+
+def _files_of(top: DIE, skeleton: DIE) -> list[str]:
+    """The names of a unit's source files, by their numbers."""
+    program = None
+    # A split unit without a table of its own uses the skeleton's.
+    for unit in (top.cu, skeleton.cu):
+        if program is None and isinstance(unit, CompileUnit):
+            program = unit.dwarfinfo.line_program_for_CU(unit)
+    if program is None:
+        return []
+    names = [Path(entry.name.decode("utf-8", "replace")).name for entry in program["file_entry"]]
+    # Numbers begin with 1 before DWARF 5.
+    return names if top.cu["version"] >= 5 else ["", *names]
+
+
+def _declared_in(die: DIE, files: Sequence[str]) -> Line | None:
+    """The source line that declares something."""
+    number, line = (die.attributes.get(f"DW_AT_decl_{part}") for part in ("file", "line"))
+    if number is None or line is None or number.value >= len(files):
+        return None
+    return files[int(number.value)], int(line.value)

@@ -10,14 +10,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
-from elftools.dwarf.compileunit import CompileUnit
 from elftools.dwarf.die import DIE
 from elftools.dwarf.locationlists import BaseAddressEntry as LocationBase
 from elftools.dwarf.locationlists import LocationEntry, LocationParser
-from elftools.dwarf.ranges import BaseAddressEntry
 
 from schedshard.c2c.naming.variables import (
-    FAULTS,
     MOST_BYTES,
     DebugInfo,
     Typed,
@@ -27,13 +24,13 @@ from schedshard.c2c.naming.variables import (
     type_name,
 )  # fmt: skip
 from schedshard.lines.dwarf import die_name
+from schedshard.lines.units import FAULTS, ranges
 
 _SCOPES = {
     "DW_TAG_namespace", "DW_TAG_class_type", "DW_TAG_structure_type", "DW_TAG_subprogram",
     "DW_TAG_lexical_block", "DW_TAG_inlined_subroutine",
 }  # fmt: skip
 _VARIABLES = {"DW_TAG_variable", "DW_TAG_formal_parameter"}
-_MOST_UNITS = 1 << 15  # whose first description is read: some 10 seconds
 _FBREG, _CFA = 0x91, 0x9C
 _REG_RBP, _REG_RSP, _BREG_RBP, _BREG_RSP = 0x56, 0x57, 0x76, 0x77
 
@@ -72,29 +69,8 @@ def signed(data: list[int]) -> int | None:
     return None
 
 
-def _ranges(die: DIE) -> Iterator[tuple[int, int]]:
-    """The code of a function, a block or a unit."""
-    low, high = die.attributes.get("DW_AT_low_pc"), die.attributes.get("DW_AT_high_pc")
-    if low is not None and high is not None:
-        end = int(high.value)
-        yield int(low.value), end if high.form == "DW_FORM_addr" else int(low.value) + end
-        return
-    several = die.attributes.get("DW_AT_ranges")
-    lists = die.dwarfinfo.range_lists()
-    if several is None or lists is None or not isinstance(die.cu, CompileUnit):
-        return
-    first = die.cu.get_top_DIE().attributes.get("DW_AT_low_pc")
-    base = int(first.value) if first is not None else 0
-    for entry in lists.get_range_list_at_offset(several.value, die.cu):
-        if isinstance(entry, BaseAddressEntry):
-            base = entry.base_address
-        else:
-            add = 0 if entry.is_absolute else base
-            yield entry.begin_offset + add, entry.end_offset + add
-
-
 def _covers(die: DIE, pc: int) -> bool:
-    return any(low <= pc < high for low, high in _ranges(die))
+    return any(low <= pc < high for low, high in ranges(die))
 
 
 class Locals:
@@ -102,13 +78,8 @@ class Locals:
 
     def __init__(self, info: DebugInfo) -> None:
         self._info = info
-        self._dwarf = info.dwarf
-        self._tables = None
-        self._code: list[tuple[int, int, DIE]] | None = None  # of units, if no table has it
         self._functions: dict[int, list[tuple[int, int, DIE]]] = {}  # by unit: their code
         self._read = 0
-        with suppress(*FAULTS):
-            self._tables = self._dwarf.get_aranges()
 
     def at(self, frame: Frame, address: int) -> Local | None:
         """The variable of a frame that has this byte: of the innermost block that is being run."""
@@ -128,7 +99,7 @@ class Locals:
     def live(self, pc: int) -> list[Live]:
         """The variables of all scopes that have an instruction, the outermost scope's first."""
         with suppress(*FAULTS):
-            for top in map(self._info.whole, self._units(pc)):
+            for top in map(self._info.whole, self._info.code.at(pc)):
                 function = self._function(top, pc)
                 if function is not None:
                     return [(one, function) for one in self._inside(function, pc)]
@@ -137,7 +108,7 @@ class Locals:
     def calls(self, pc: int) -> list[DIE]:
         """The function that has an instruction, and those that are inlined there, in this order."""
         with suppress(*FAULTS):
-            for top in map(self._info.whole, self._units(pc)):
+            for top in map(self._info.whole, self._info.code.at(pc)):
                 function = self._function(top, pc)
                 if function is not None:
                     return [function, *self._inlined(function, pc)]
@@ -149,25 +120,6 @@ class Locals:
                 if child.tag == "DW_TAG_inlined_subroutine":
                     yield child
                 yield from self._inlined(child, pc)
-
-    def _units(self, pc: int) -> Iterator[DIE]:
-        offset = self._tables.cu_offset_at_addr(pc) if self._tables is not None else None
-        if offset is not None:
-            yield self._dwarf.get_CU_at(offset).get_top_DIE()
-            return
-        if self._code is None:
-            self._code = list(self._code_of_units())
-        yield from (top for low, high, top in self._code if low <= pc < high)
-
-    def _code_of_units(self) -> Iterator[tuple[int, int, DIE]]:
-        """What clang leaves out: which code each unit has."""
-        with suppress(*FAULTS):
-            for number, unit in enumerate(self._info.units()):
-                if number == _MOST_UNITS:
-                    self._info.cut = True
-                    return
-                top = unit.get_top_DIE()
-                yield from ((low, high, top) for low, high in _ranges(top))
 
     def _function(self, top: DIE, pc: int) -> DIE | None:
         """The function of a unit that has an instruction; a unit is read once."""
@@ -184,7 +136,7 @@ class Locals:
     def _functions_in(self, die: DIE) -> Iterator[tuple[int, int, DIE]]:
         for child in die.iter_children():
             if child.tag == "DW_TAG_subprogram":
-                yield from ((low, high, child) for low, high in _ranges(child))
+                yield from ((low, high, child) for low, high in ranges(child))
             if child.tag in _SCOPES and child.has_children:
                 yield from self._functions_in(child)
 

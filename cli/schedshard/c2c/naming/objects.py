@@ -12,13 +12,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from schedshard.c2c.naming.allocators import content, may_say
+from schedshard.c2c.naming.allocators import Line, Pointers, content, may_say
 from schedshard.c2c.naming.locals import Frame as Caller
 from schedshard.c2c.naming.locals import Locals, covering
 from schedshard.c2c.naming.modules import Module, Modules
 from schedshard.c2c.naming.uses import Use, Uses, agreed, apart
-from schedshard.c2c.naming.variables import FAULTS, DebugInfo, Typed, die_language, type_name
+from schedshard.c2c.naming.variables import DebugInfo, Typed, die_language, type_name
 from schedshard.lines.symbols import Frame
+from schedshard.lines.units import FAULTS
 
 LINE = 64
 _MALLOC = 16  # bytes to which it aligns
@@ -115,7 +116,9 @@ class Objects:
     @property
     def cut(self) -> list[str]:
         """Files with more debug information than was read."""
-        return [str(info.path) for info in self._info.values() if info is not None and info.cut]
+        return [
+            str(info.path) for info in self._info.values() if info and (info.cut or info.code.cut)
+        ]
 
     def close(self) -> None:
         """Close all files."""
@@ -218,20 +221,22 @@ class Objects:
         return [f for pc in self._sites.get(site, ()) for f in self._frames.get(pc - 1, ())]
 
     def _learn_sites(self) -> None:
-        sites: dict[str, set[tuple[str, int]]] = {}
+        sites: dict[str, dict[Line, set[int]]] = {}
         for site in self._made:
             self._made[site] = self._content(site)
             place = self._place(site) if self._made[site] is None else None
             if place is not None:
-                sites.setdefault(place[0], set()).add(place[1])
-        told: dict[tuple[str, int], Typed] = {}
-        for path, places in sites.items():
+                path, line, pc = place
+                sites.setdefault(path, {}).setdefault(line, set()).add(pc)
+        told: dict[tuple[str, Line], Typed] = {}
+        for path, lines in sites.items():
             info = self._open(path)
             if info is not None:
-                told.update(info.allocated(places))
+                found = Pointers(info, self._locals_of(info)).targets(lines)
+                told.update({(path, line): typed for line, typed in found.items()})
         for site, made in self._made.items():
             place = self._place(site)
-            self._allocated[site] = told.get(place[1]) if place is not None else None
+            self._allocated[site] = told.get(place[:2]) if place is not None else None
             if made is not None:
                 # Bytes may be anything.
                 self._allocated[site] = made if (made.size or 0) > 1 else None
@@ -265,8 +270,8 @@ class Objects:
             self._info[path] = DebugInfo(modules[0].debug) if modules and modules[0].debug else None
         return self._info[path]
 
-    def _place(self, site: int) -> tuple[str, tuple[str, int]] | None:
-        """Where the program allocates: the file with debug information, source file and line."""
+    def _place(self, site: int) -> tuple[str, Line, int] | None:
+        """Where the program allocates: the file with debug information, line and instruction."""
         for pc in self._sites.get(site, ()):
             frames = self._frames.get(pc - 1, ())
             # The allocator's functions may be inlined into the program's.
@@ -277,7 +282,8 @@ class Objects:
             name, _, line = own[0].source.rpartition(":")
             if module is None or module.debug is None or not line.isdigit():
                 return None
-            return str(module.debug), (name.rpartition("/")[2], int(line))
+            where = name.rpartition("/")[2], int(line)
+            return str(module.debug), where, pc - 1 - module.bias
         return None
 
     def _covering(self, address: int) -> list[_Object]:

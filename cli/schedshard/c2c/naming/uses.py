@@ -17,7 +17,6 @@ from elftools.dwarf.die import DIE
 from schedshard.c2c.naming.locals import Live, Locals, signed
 from schedshard.c2c.naming.modules import Module
 from schedshard.c2c.naming.variables import (
-    FAULTS,
     DebugInfo,
     Typed,
     bare,
@@ -28,6 +27,7 @@ from schedshard.c2c.naming.variables import (
 )  # fmt: skip
 from schedshard.lines.dwarf import contains, die_size, steps
 from schedshard.lines.instructions import REGISTERS, Code, Function, Place
+from schedshard.lines.units import FAULTS
 
 _LONGEST_FUNCTION = 1 << 16
 _MOST_VARIABLES = 8  # each is looked for in all of the debug information

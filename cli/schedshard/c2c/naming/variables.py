@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from elftools.common.exceptions import DWARFError, ELFError
+from elftools.common.exceptions import ELFError
 from elftools.dwarf.compileunit import CompileUnit
 from elftools.dwarf.die import DIE
 from elftools.dwarf.dwarfinfo import DWARFInfo
@@ -28,18 +28,12 @@ from schedshard.lines.dwarf import (
     die_size,
     fits,
     member_path,
-    template_type,
     whole_member,
 )  # fmt: skip
 from schedshard.lines.references import bytes_of, is_of_a_type, referred, type_of
 from schedshard.lines.split import Splits
+from schedshard.lines.units import FAULTS, Units
 
-# What the reader of debug information raises where it does not understand it, or where it lacks a
-# part. A name without a field is still a name.
-FAULTS = (
-    DWARFError, ELFError, LookupError, AttributeError, NotImplementedError, TypeError, ValueError,
-    AssertionError, OSError, ArithmeticError, MemoryError, RecursionError,
-)  # fmt: skip
 # About 20 seconds: a CPU of 3 GHz reads 1 to 2 MB of debug information in a second.
 MOST_BYTES = 24 << 20
 # The part of the accesses that may cut a type's members.
@@ -54,7 +48,7 @@ _WORDS = {
     "DW_TAG_union_type": "union ",
     "DW_TAG_enumeration_type": "enum ",
 }
-_WALKED = {
+WALKED = {
     "DW_TAG_namespace", "DW_TAG_subprogram", "DW_TAG_lexical_block", "DW_TAG_class_type",
     "DW_TAG_structure_type",
 }  # fmt: skip
@@ -97,21 +91,6 @@ def bare(die: DIE | None) -> DIE | None:
     while die is not None and die.tag in _PLAIN:
         die = target(die)
     return die
-
-
-# Types that own memory which holds only their elements. The memory of an Arc begins with counts.
-_OWNERS = ("Vec<", "VecDeque<", "Box<", "vector<", "unique_ptr<")
-
-
-def _owned(die: DIE) -> DIE | None:
-    """The target of a pointer, or the element of a vector or a box."""
-    if die.tag == "DW_TAG_pointer_type":
-        return target(die)
-    if die.tag not in ("DW_TAG_structure_type", "DW_TAG_class_type"):
-        return None
-    if not die_name(die).startswith(_OWNERS):
-        return None
-    return template_type(die)
 
 
 class Typed:
@@ -203,8 +182,6 @@ class DebugInfo:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._files: list[str] = []
-        self._skeleton: DIE | None = None  # of the unit that is read
         self.damaged = False  # a part could not be read: some types are not known
         self.cut = False  # a part was not read: there is more of it than is worth the time
         with telling(f"cannot read {path}"):
@@ -214,6 +191,7 @@ class DebugInfo:
         except FAULTS:
             self._dwarf = self._elf.get_dwarf_info(follow_links=False)
         self._splits = Splits(path, self._dwarf)
+        self.code = Units(self._dwarf, self.units)
 
     def _beside(self, name: str) -> BinaryIO:
         """The file to which dwz has moved what several programs share."""
@@ -244,7 +222,6 @@ class DebugInfo:
             except FAULTS:
                 self.damaged = True
                 return
-            self._skeleton = top
             top = self.whole(top)
             yield top, die_language(top)
 
@@ -304,7 +281,7 @@ class DebugInfo:
                     name = type_name(described, cplusplus)
                     found[address] = Typed(described, name, declared(child))
                     missing.discard(address)
-            elif child.tag in _WALKED and child.has_children:
+            elif child.tag in WALKED and child.has_children:
                 self._walk(child, cplusplus, missing, found)
 
     def _address(self, variable: DIE) -> int | None:
@@ -324,70 +301,6 @@ class DebugInfo:
             return None
         index = sum((byte & 0x7F) << 7 * n for n, byte in enumerate(rest[:length]))
         return int(variable.dwarfinfo.get_addr(variable.cu, index))
-
-    def allocated(self, places: Iterable[tuple[str, int]]) -> dict[tuple[str, int], Typed]:
-        """The targets of the pointers declared in these source lines: (file name, line)."""
-        missing = set(places)
-        found: dict[tuple[str, int], Typed] = {}
-        files = {name for name, _ in missing}
-        read = 0
-        for top, cplusplus in self._units(lambda _: True):
-            if not missing:
-                break
-            if read > MOST_BYTES:
-                self.cut = True
-                break
-            try:
-                self._files = [Path(name).name for name in self._files_of(top)]
-                if not files.isdisjoint(self._files):
-                    read += top.cu.size
-                    self._walk_pointers(top, cplusplus, missing, found)
-            except FAULTS:
-                self.damaged = True
-        return found
-
-    def _files_of(self, top: DIE) -> list[str]:
-        """The names of a unit's source files, by their numbers."""
-        program = None
-        # A split unit without a table of its own uses the skeleton's.
-        for unit in (top.cu, self._skeleton.cu if self._skeleton is not None else None):
-            if program is None and isinstance(unit, CompileUnit):
-                program = unit.dwarfinfo.line_program_for_CU(unit)
-        if program is None:
-            return []
-        names = [entry.name.decode("utf-8", "replace") for entry in program["file_entry"]]
-        # Numbers begin with 1 before DWARF 5.
-        return names if top.cu["version"] >= 5 else ["", *names]
-
-    def _file_of(self, die: DIE) -> str:
-        """The source file that declares something, without its folder."""
-        number = die.attributes.get("DW_AT_decl_file")
-        if number is None or number.value >= len(self._files):
-            return ""
-        return self._files[int(number.value)]
-
-    def _walk_pointers(
-        self,
-        die: DIE,
-        cplusplus: bool,
-        missing: set[tuple[str, int]],
-        found: dict[tuple[str, int], Typed],
-    ) -> None:
-        lines = {line for _, line in missing}
-        for child in die.iter_children():
-            if child.tag == "DW_TAG_variable":
-                declared = child.attributes.get("DW_AT_decl_line")
-                if declared is None or declared.value not in lines:
-                    continue
-                place = (self._file_of(child), declared.value)
-                of = bare(target(child))
-                pointee = _owned(of) if of is not None and place in missing else None
-                if pointee is None:
-                    continue
-                found[place] = Typed(pointee, type_name(pointee, cplusplus))
-                missing.discard(place)
-            elif child.tag in _WALKED and child.has_children:
-                self._walk_pointers(child, cplusplus, missing, found)
 
 
 def declared(die: DIE) -> DIE:
