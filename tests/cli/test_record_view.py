@@ -9,6 +9,7 @@ import pytest
 
 from schedshard.c2c.report.taken import taken, taken_table
 from schedshard.c2c.report.view import record_view
+from schedshard.lines.symbols import Frame
 from schedshard.reports.c2c import c2c_lines
 from schedshard.show.terminal import show
 
@@ -112,3 +113,40 @@ def test_nothing_is_to_gain(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(text.splitlines()) < 15
     # That of the C library alone is not a reason to speak of false sharing.
     assert "false sharing" not in shown(capsys, line(0.2, "true"), line(0.001)).partition(":")[0]
+
+
+INLINED = [
+    {"function": "core::sync::atomic::atomic_add", "source": "atomic.rs:3900"},
+    {"function": "hits::Counter::add", "source": "main.rs:7"},
+    {"function": "std::rt::begin", "source": "rt.rs:1"},
+]
+
+
+@pytest.mark.parametrize(
+    ("own", "function", "source"),
+    [(1, "hits::Counter::add", "main.rs:7"), (None, "std::rt::begin", "rt.rs:1")],
+)
+def test_a_table_has_one_function_of_those_inlined_into_each_other(
+    capsys: pytest.CaptureFixture[str], own: int | None, function: str, source: str
+) -> None:
+    """The program's own, or the one that was compiled."""
+    hot = line(0.5)
+    hot["accesses"][0] |= {"frames": INLINED, "own": own, "symbol": "a < b < c"}
+    hot["allocated"] = [{**frame, "own": frame is INLINED[1]} for frame in INLINED]
+    said = shown(capsys, hot)
+    assert source in said
+    assert function in said
+    assert "atomic.rs" not in said
+    assert "allocated by hits::Counter::add (main.rs:7)\n" in said
+
+
+def test_functions_of_libraries_are_known_by_their_place_or_name() -> None:
+    own = Frame("core::pool::take", "pool.cc:4", "/home/user/core/pool.cc")
+    theirs = [
+        Frame("core::sync::atomic::atomic_add", "atomic.rs:1", "/rustc/1.80/library/core/a.rs"),
+        Frame("flume::Chan::send", "lib.rs:1", "/root/.cargo/registry/src/x/flume/src/lib.rs"),
+        Frame("std::mutex::lock", "?"),
+        Frame("sync.(*Mutex).Lock", "mutex.go:9", "/usr/local/go/src/sync/mutex.go"),
+    ]
+    assert own.own
+    assert not any(frame.own for frame in theirs)

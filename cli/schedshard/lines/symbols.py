@@ -11,6 +11,13 @@ from schedshard.common.errors import UserError, os_reason
 from schedshard.common.paths import ROOT
 
 _ADDRESS = re.compile(r"^0x[0-9a-f]+$")
+# Libraries that a compiler puts into programs: of C++, Rust and Go, and what their packages bring.
+_OF_LIBRARIES = re.compile(
+    r"<*(std|core|alloc|hashbrown|__gnu_cxx)::.*|(runtime|sync|internal)[./].*"
+)
+_PATHS_OF_LIBRARIES = re.compile(
+    r"(/usr/|/rustc/).*|.*/(\.cargo/(registry|git)|rustlib/src|go/pkg/mod|include/c\+\+)/.*"
+)
 
 
 @dataclass(frozen=True)
@@ -23,6 +30,13 @@ class Frame:
     function: str
     source: str
     path: str = ""
+
+    @property
+    def own(self) -> bool:
+        """Whether it is the program's, and not a library's: by its place, or else by its name."""
+        if self.path:
+            return not _PATHS_OF_LIBRARIES.fullmatch(self.path)
+        return not _OF_LIBRARIES.fullmatch(self.function)
 
     def to_json(self) -> dict[str, str]:
         """The part that reports show: it is the same wherever the program was compiled."""

@@ -10,7 +10,7 @@ from schedshard.experiments.model_error import validation_words
 from schedshard.kernel.profile.c2c_view import side_by_side, whole
 from schedshard.plots.programs import program_scaling
 from schedshard.reports.leads import c2c_lead
-from schedshard.show.format import line_place, percent, significant
+from schedshard.show.format import access_place, line_place, percent, significant
 from schedshard.show.page import Cell, Grid, Section, grid, num
 from schedshard.show.plots import shown
 
@@ -65,7 +65,7 @@ def _c2c_accesses(variant: dict[str, Any]) -> Grid:
                     num(significant(access["avg_load_cycles"])),
                     num(f"{access['records']:,}"),
                     num(str(access["cpus"])),
-                    Cell(f"{access['symbol']} ({access['source']})", "code"),
+                    Cell("{} ({})".format(*access_place(access)), "code"),
                 ]
             )
     columns = [

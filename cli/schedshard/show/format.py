@@ -56,3 +56,18 @@ def line_place(line: Mapping[str, Any]) -> str:
     """A cache line by its object: the name alone if that begins in it, else with the distance."""
     name, offset = line["object"], line["offset"]
     return f"{name}{offset:+#x}" if offset > 0 else str(name)
+
+
+def access_place(access: Mapping[str, Any]) -> tuple[str, str]:
+    """The function and the source line of an access, as one line of a table has room for them.
+
+    Of functions that were inlined into each other it is the first one of the program's own. A
+    library's function stands alone, with the one that was asked for.
+    """
+    frames = access.get("frames") or ()
+    if "own" not in access or len(frames) < 2:
+        return str(access["symbol"]), str(access["source"])
+    own = access["own"]
+    # A library's: what it was compiled as, not what was inlined into it.
+    frame = frames[-1 if own is None else own]
+    return str(frame["function"]), str(frame["source"])

@@ -108,7 +108,7 @@ def dearest_ways(line: Mapping[str, Any]) -> list[tuple[float, str]]:
     cycles: dict[str, float] = {}
     for access in line["accesses"]:
         for caller in access.get("callers", ()):
-            frames = [*access["frames"][-1:], *caller["frames"][:_CALLS]]
+            frames = [*access["frames"], *caller["frames"][:_CALLS]]
             way = " < ".join(f"{f['function']} ({f['source']})" for f in frames)
             way += " < ..." if len(caller["frames"]) > _CALLS else ""
             cycles[way] = cycles.get(way, 0.0) + caller["cycles"]

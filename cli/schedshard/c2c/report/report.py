@@ -174,6 +174,7 @@ def _access(
         "symbol": " < ".join(f.function for f in frames) or access["pc"],
         "source": frames[0].source if frames else "?",
         "frames": [f.to_json() for f in frames],
+        "own": next((number for number, f in enumerate(frames) if f.own), None),
         "callers": callers(access, context.frames),
         "field": _field(context.objects.at(address), address),
     }
@@ -204,7 +205,9 @@ def _line(
         "cycles": cycles,
         "cycle_share": _share(cycles, work),
         "threads": sorted({t for a in accesses for t in a["threads"]}),
-        "allocated": [f.to_json() for f in (thing.frames if thing is not None else ())],
+        "allocated": [
+            {**f.to_json(), "own": f.own} for f in (thing.frames if thing is not None else ())
+        ],
         "accesses": accesses,
     }
 

@@ -13,7 +13,7 @@ from schedshard.c2c.report.sharing import FALSE, hitm
 from schedshard.c2c.report.steady import steady_words
 from schedshard.c2c.report.taken import taken_table
 from schedshard.experiments.model_error import validation_words
-from schedshard.show.format import line_place, percent, significant
+from schedshard.show.format import access_place, line_place, percent, significant
 from schedshard.show.sheet import Sheet
 
 _ACCESSES = 8
@@ -125,12 +125,13 @@ def _accesses(number: int, line: Mapping[str, Any]) -> RenderableType:
             significant(access["avg_load_cycles"]),
             f"{access['records']:,}",
             _some(access["threads"]),
-            access["symbol"],
-            access["source"],
+            *access_place(access),
         )
     below = [f"{percent(share)} of its cycles: {way}" for share, way in dearest_ways(line)]
     if line["allocated"]:
-        way = " < ".join(f"{f['function']} ({f['source']})" for f in line["allocated"][:5])
+        own = [frame for frame in line["allocated"] if frame.get("own", True)]
+        shown = (own or line["allocated"])[:5]
+        way = " < ".join(f"{f['function']} ({f['source']})" for f in shown)
         below.append(f"allocated by {way}")
     return Group(made, Text("".join(f"  {words}\n" for words in below))) if below else made
 
