@@ -141,10 +141,10 @@ def test_a_table_has_one_function_of_those_inlined_into_each_other(
 
 
 def test_functions_of_libraries_are_known_by_their_place_or_name() -> None:
-    own = Frame("core::pool::take", "pool.cc:4", "/home/user/core/pool.cc")
+    own = Frame("core::pool::take", "pool.cc:4", "/src/core/pool.cc")
     theirs = [
         Frame("core::sync::atomic::atomic_add", "atomic.rs:1", "/rustc/1.80/library/core/a.rs"),
-        Frame("flume::Chan::send", "lib.rs:1", "/root/.cargo/registry/src/x/flume/src/lib.rs"),
+        Frame("flume::Chan::send", "lib.rs:1", "/build/.cargo/registry/src/x/flume/src/lib.rs"),
         Frame("std::mutex::lock", "?"),
         Frame("sync.(*Mutex).Lock", "mutex.go:9", "/usr/local/go/src/sync/mutex.go"),
     ]
