@@ -69,6 +69,8 @@ class Thing:
     # At an offset: start, size and path of the member that is one object, such as a lock.
     whole: Callable[[int], tuple[int, int, str] | None] = lambda _: None
     alignment: int | None = None  # bytes that nothing changes; None: not known
+    # At an offset, of a member that is an array: type and size of its elements, and its path.
+    row: Callable[[int], tuple[str, int, str] | None] = lambda _: None
     area: bool = False  # a runtime's memory, whose objects are not known
 
 
@@ -344,6 +346,7 @@ class Objects:
             _fields_of_heap(typed, chosen), element, frames, len(found) - 1,
             whole=typed.whole if typed is not None else _no_whole,
             alignment=max(chosen.alignment, _MALLOC),
+            row=typed.row if typed is not None else _no_whole,
         )  # fmt: skip
 
     def site_frames(self, site: int) -> tuple[Frame, ...]:
@@ -369,7 +372,7 @@ class Objects:
                 return Thing(
                     name, "local", local.address, local.typed.size or 0,
                     local.typed.name, local.typed.field, local.typed.element,
-                    foreign=module.of_system, whole=local.typed.whole,
+                    foreign=module.of_system, whole=local.typed.whole, row=local.typed.row,
                     alignment=local.typed.alignment,
                 )  # fmt: skip
         for frame in found:
@@ -417,6 +420,7 @@ class Objects:
             foreign=module.of_system,
             whole=typed.whole if typed is not None else _no_whole,
             alignment=typed.alignment if typed is not None else None,
+            row=typed.row if typed is not None else _no_whole,
         )  # fmt: skip
 
     def _type_of(self, module: Module, start: int) -> Typed | None:
@@ -446,7 +450,8 @@ class Objects:
         typed = use.typed
         return Thing(
             f"{area}: {typed.name}", "heap", start, use.size, typed.name, typed.field,
-            typed.element, whole=typed.whole, foreign=typed.name.startswith("runtime."),
+            typed.element, whole=typed.whole, row=typed.row,
+            foreign=typed.name.startswith("runtime."),
         )  # fmt: skip
 
 

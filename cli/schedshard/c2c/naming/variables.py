@@ -28,6 +28,7 @@ from schedshard.lines.dwarf import (
     die_size,
     fits,
     member_path,
+    steps,
     whole_member,
 )  # fmt: skip
 from schedshard.lines.references import bytes_of, is_of_a_type, referred, type_of
@@ -133,6 +134,17 @@ class Typed:
                 return f"[{index}]{member_path(self.die, rest)}"
             return member_path(self.die, offset)
         return ""
+
+    def row(self, offset: int) -> tuple[str, int, str] | None:
+        """Of a member that is an array, around a byte: its element, that one's size, its path."""
+        with suppress(*FAULTS):
+            size = self.size
+            for die, _, path in steps(self.die, offset % size if size else offset):
+                of = type_of(die) if path and die.tag == "DW_TAG_array_type" else None
+                step = die_size(of) if of is not None else None
+                if of is not None and step:
+                    return type_name(of, die_language(of.cu.get_top_DIE())), step, path
+        return None
 
     def agrees(self, uses: Iterable[tuple[int, int]]) -> bool:
         """Whether accesses (offset, bytes) are those of the type's members, but for a few.

@@ -9,6 +9,7 @@ never set apart: a mutex, or a library's data, is one object.
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 from schedshard.c2c.naming.objects import Thing
@@ -87,6 +88,7 @@ class _Piece:
     name: str
     ours: bool  # the program's to move
     thing: Thing
+    by: frozenset[int]  # the CPUs that use them
 
 
 def _name(thing: Thing, path: str) -> str:
@@ -104,12 +106,13 @@ def _piece(address: int, part: Part, thing: Thing) -> _Piece:
     whole = thing.whole(low - thing.address)
     if whole is None:
         name = _name(thing, thing.field(low - thing.address))
-        return _Piece(low, high, name, not thing.foreign, thing)
+        return _Piece(low, high, name, not thing.foreign, thing, part.by)
     start, size, path = whole
     begin = thing.address + start
     return _Piece(
-        min(low, begin), max(high, begin + size), _name(thing, path), not thing.foreign, thing
-    )
+        min(low, begin), max(high, begin + size), _name(thing, path), not thing.foreign, thing,
+        part.by,
+    )  # fmt: skip
 
 
 def _pieces(line: Mapping[str, Any], at: Callable[[int], Thing | None]) -> list[_Piece]:
@@ -126,16 +129,11 @@ def _pieces(line: Mapping[str, Any], at: Callable[[int], Thing | None]) -> list[
             piece.low < last.high or (not piece.ours and not last.ours)
         )
         if last is not None and together:
-            found[-1] = _Piece(
-                last.low, max(last.high, piece.high), last.name, last.ours, last.thing
-            )
+            found[-1] = replace(last, high=max(last.high, piece.high), by=last.by | piece.by)
         else:
             found.append(piece)
     # An object may begin before the line or end after it: its bytes in this line are meant.
-    return [
-        _Piece(max(p.low, address), min(p.high, address + LINE), p.name, p.ours, p.thing)
-        for p in found
-    ]
+    return [replace(p, low=max(p.low, address), high=min(p.high, address + LINE)) for p in found]
 
 
 def _several(pieces: Sequence[_Piece]) -> bool:
@@ -147,15 +145,56 @@ def _several(pieces: Sequence[_Piece]) -> bool:
     return len(begins) == len(pieces) > 1 and len(types) == 1
 
 
-def _words(thing: Thing, names: Sequence[str], several: bool) -> str:
+def _element(piece: _Piece) -> tuple[int, str] | None:
+    """Of which element of an array a piece is a part: the object, and the path of the element."""
+    thing, offset = piece.thing, piece.low - piece.thing.address
+    if thing.element is not None:
+        return thing.address, str(offset // thing.element[1])
+    row = thing.row(offset)
+    number = re.match(r"\[\d+\]", thing.field(offset).removeprefix(row[2])) if row else None
+    return (thing.address, f"{row[2]}{number[0]}") if row and number else None
+
+
+def _within(pieces: Sequence[_Piece]) -> bool:
+    """Whether CPUs have parts of one element each: to pad elements would leave them together."""
+    users: dict[tuple[int, str], list[frozenset[int]]] = {}
+    for piece in pieces:
+        element = _element(piece)
+        if element is not None:
+            users.setdefault(element, []).append(piece.by)
+    return any(not one & other for by in users.values() for one, other in pairwise(by))
+
+
+def _row(pieces: Sequence[_Piece]) -> tuple[str, int, str] | None:
+    """The member that is an array of which all pieces are elements, or parts of some."""
+    rows = {each.thing.row(each.low - each.thing.address) for each in pieces}
+    found = rows.pop() if len(rows) == 1 else None
+    if found is None or len({each.name for each in pieces}) < 2:
+        return None
+    of, size, path = found
+    return of, size, f"`{_name(pieces[0].thing, path)}`"
+
+
+def _padded(of: str, size: int, row: str) -> str:
+    what = f"`{of}`" if of != "element" else "each element"
+    length = "1 byte" if size == 1 else f"{size} bytes"
+    return f"pad {what} ({length}, an element of {row}) to a line"
+
+
+def _words(
+    thing: Thing,
+    names: Sequence[str],
+    several: bool,
+    row: tuple[str, int, str] | None,
+    within: bool,
+) -> str:
     if several and thing.element is None:
         return f"pad `{thing.type}` ({thing.size} bytes, {thing.name}) to a line"
     named = [] if thing.area else list(dict.fromkeys(names))
-    if thing.element is not None:
-        of, size = thing.element
-        what = f"`{of}`" if of != "element" else "each element"
-        length = "1 byte" if size == 1 else f"{size} bytes"
-        return f"pad {what} ({length}, an element of {thing.name}) to a line"
+    if thing.element is not None and not within:
+        return _padded(*thing.element, thing.name)
+    if row is not None and not within:
+        return _padded(*row)
     if any(name != thing.name for name in named):
         which = " and ".join(f"`{name}`" for name in named[:3])
         more = f" and {len(named) - 3} more" if len(named) > 3 else ""
@@ -205,15 +244,18 @@ def moves(
             continue
         ranges: list[tuple[int, int]] = []
         names: list[str] = []
-        several = True
+        all_away: list[_Piece] = []
+        several, within = True, False
         for line, _ in group:
             pieces = _named_only(_pieces(line, at))
             away = _moved(pieces) if len(pieces) > 1 else []
             several = several and (not away or _several(pieces))
+            within = within or (bool(away) and _within(pieces))
             ranges += [(piece.low, piece.high) for piece in away]
+            all_away += away
             names += [piece.name for piece in pieces if away and piece.ours]
         if ranges:
             cycles = sum(line["avg_load_cycles"] * line["loads"] for line, _ in group)
-            words = _words(group[0][1], names, several)
+            words = _words(group[0][1], names, several, _row(all_away), within)
             found.append(Move(name, tuple(sorted(set(ranges))[:_MAX_MOVED]), cycles, words))
     return sorted(found, key=lambda move: -move.cycles)[:most]
